@@ -1,0 +1,103 @@
+//! Element types. A move needs only their width; the names are for people and files.
+
+use std::fmt;
+
+use crate::{Error, Result};
+
+/// Declares the named element types: one row a type, `Variant "name" bytes`.
+macro_rules! dtypes {
+    ($($variant:ident $name:literal $bytes:literal, $doc:literal;)*) => {
+        /// The type of a tensor's elements.
+        ///
+        /// Every bit pattern of every type is moved as it is, NaN payloads and negative zeros too.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum DType {
+            $(#[doc = $doc] $variant,)*
+            /// Opaque elements of this many bytes: fixed-width strings, structured types, dates.
+            Bytes(usize),
+        }
+
+        impl DType {
+            /// Every named type, in the order of the table.
+            pub const NAMED: &'static [DType] = &[$(DType::$variant),*];
+
+            /// The size of one element in bytes. Only `Bytes(0)` gives 0.
+            pub const fn width(self) -> usize {
+                match self {
+                    $(DType::$variant => $bytes,)*
+                    DType::Bytes(bytes) => bytes,
+                }
+            }
+
+            /// The type of this name, as [`Display`](fmt::Display) writes it: `f32`, `boolean`,
+            /// `bytes12`.
+            ///
+            /// # Errors
+            /// [`Error::UnknownDType`] for any other name.
+            pub fn from_name(name: &str) -> Result<DType> {
+                match name {
+                    $($name => Ok(DType::$variant),)*
+                    _ => name
+                        .strip_prefix("bytes")
+                        .filter(|digits| digits.bytes().all(|digit| digit.is_ascii_digit()))
+                        .and_then(|digits| digits.parse().ok())
+                        .map(DType::Bytes)
+                        .ok_or_else(|| Error::UnknownDType { name: name.to_owned() }),
+                }
+            }
+        }
+
+        impl fmt::Display for DType {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self {
+                    $(DType::$variant => f.pad($name),)*
+                    DType::Bytes(bytes) => f.pad(&format!("bytes{bytes}")),
+                }
+            }
+        }
+    };
+}
+
+dtypes! {
+    Boolean    "boolean"    1, "One byte, 0 or 1.";
+    I8         "i8"         1, "Signed 8-bit integer.";
+    I16        "i16"        2, "Signed 16-bit integer.";
+    I32        "i32"        4, "Signed 32-bit integer.";
+    I64        "i64"        8, "Signed 64-bit integer.";
+    U8         "u8"         1, "Unsigned 8-bit integer.";
+    U16        "u16"        2, "Unsigned 16-bit integer.";
+    U32        "u32"        4, "Unsigned 32-bit integer.";
+    U64        "u64"        8, "Unsigned 64-bit integer.";
+    F8E4M3     "f8e4m3"     1, "8-bit float, 4 exponent and 3 mantissa bits.";
+    F8E5M2     "f8e5m2"     1, "8-bit float, 5 exponent and 2 mantissa bits.";
+    F8E8M0     "f8e8m0"     1, "8-bit scale, 8 exponent bits.";
+    BF16       "bf16"       2, "The upper half of an IEEE 754 binary32.";
+    F16        "f16"        2, "IEEE 754 binary16.";
+    F32        "f32"        4, "IEEE 754 binary32.";
+    F64        "f64"        8, "IEEE 754 binary64.";
+    Complex64  "complex64"  8, "Two binary32: real, imaginary.";
+    Complex128 "complex128" 16, "Two binary64: real, imaginary.";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_reads_back_as_its_type() {
+        for &dtype in DType::NAMED.iter().chain(&[DType::Bytes(0), DType::Bytes(12)]) {
+            assert_eq!(DType::from_name(&dtype.to_string()).unwrap(), dtype);
+        }
+    }
+
+    #[test]
+    fn other_names_are_refused() {
+        for name in
+            ["", "f31", "bytes", "bytes-1", "bytes+1", "bytes99999999999999999999999", "F32"]
+        {
+            let refused = DType::from_name(name).unwrap_err();
+            assert_eq!(refused, Error::UnknownDType { name: name.into() });
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Every refusal: which argument, and both numbers.
+
+use std::fmt;
+
+use crate::{DType, Shape};
+
+/// The result of anything that can refuse its arguments.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why arguments were refused. Nothing has been written when one of these is returned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// An axis lies outside `-rank..rank`, or outside `0..rank` where negatives are not allowed.
+    AxisOutOfRange {
+        /// The argument that named it.
+        argument: &'static str,
+        /// The axis as it was given.
+        axis: i64,
+        /// The rank of the tensor.
+        rank: usize,
+        /// Whether `-rank..=-1` would have been accepted.
+        negative_allowed: bool,
+    },
+    /// An axis stands twice where each may stand once.
+    RepeatedAxis {
+        /// The argument that named it.
+        argument: &'static str,
+        /// The axis.
+        axis: i64,
+    },
+    /// Two arguments that must have as many entries as each other do not.
+    SizesDiffer {
+        /// The first argument.
+        left: &'static str,
+        /// The second argument, or what it is held against.
+        right: &'static str,
+        /// Entries of the first.
+        left_size: usize,
+        /// Entries of the second.
+        right_size: usize,
+    },
+    /// A tensor has not the shape that is needed.
+    ShapeMismatch {
+        /// Whose shape it is.
+        argument: &'static str,
+        /// The shape it must have.
+        expected: Shape,
+        /// The shape it has.
+        got: Shape,
+    },
+    /// A tensor has not the element type that is needed.
+    DTypeMismatch {
+        /// Whose element type it is.
+        argument: &'static str,
+        /// The type it must have.
+        expected: DType,
+        /// The type it has.
+        got: DType,
+    },
+    /// No element type has this name.
+    UnknownDType {
+        /// The name.
+        name: String,
+    },
+    /// A length is below 0 or over the size of the axis, in an operator that does not clamp.
+    LengthOutOfRange {
+        /// Which length, counted from 0.
+        index: usize,
+        /// The length.
+        length: i128,
+        /// The size of the axis that is reversed.
+        size: usize,
+    },
+    /// The batch axis and the sequence axis are the same.
+    SameAxis {
+        /// The first argument.
+        left: &'static str,
+        /// The second argument.
+        right: &'static str,
+        /// The axis they both name, after normalisation.
+        axis: usize,
+    },
+    /// Sizes multiply, or strides reach, beyond what can be addressed.
+    TooLarge {
+        /// What is too large.
+        what: String,
+    },
+    /// A layout reaches outside its buffer.
+    OutOfBounds {
+        /// Whose buffer it is.
+        argument: &'static str,
+        /// The first byte the layout reaches.
+        first: isize,
+        /// The byte after the last it reaches.
+        end: isize,
+        /// The size of the buffer in bytes.
+        buffer: usize,
+    },
+    /// An output layout addresses one byte as part of two elements.
+    OverlappingLayout {
+        /// The layout's shape.
+        shape: Shape,
+        /// Its strides in bytes.
+        strides_bytes: Vec<isize>,
+        /// The size of an element in bytes.
+        width: usize,
+    },
+}
+
+impl std::error::Error for Error {}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::AxisOutOfRange { argument, axis, rank: 0, .. } => {
+                write!(
+                    f,
+                    "{argument} {axis} is out of range: the tensor has rank 0, and so no axes"
+                )
+            }
+            Error::AxisOutOfRange { argument, axis, rank, negative_allowed } => {
+                let least = if *negative_allowed { format!("-{rank}") } else { "0".to_owned() };
+                write!(
+                    f,
+                    "{argument} {axis} is out of range for rank {rank}: expected {least}..={}",
+                    rank - 1
+                )
+            }
+            Error::RepeatedAxis { argument, axis } => write!(f, "{argument} has axis {axis} twice"),
+            Error::SizesDiffer { left, right, left_size, right_size } => write!(
+                f,
+                "{left} and {right} must have equal sizes, got {left_size} and {right_size}"
+            ),
+            Error::ShapeMismatch { argument, expected, got } => {
+                write!(f, "{argument} must have shape {expected}, got {got}")
+            }
+            Error::DTypeMismatch { argument, expected, got } => {
+                write!(f, "{argument} must have element type {expected}, got {got}")
+            }
+            Error::UnknownDType { name } => {
+                write!(f, "unknown element type \"{name}\": expected one of")?;
+                for dtype in DType::NAMED {
+                    write!(f, " {dtype}")?;
+                }
+                write!(f, " bytesN")
+            }
+            Error::LengthOutOfRange { index, length, size } => write!(
+                f,
+                "length {length} at index {index} is out of range for an axis of size {size}: \
+                 expected 0..={size}"
+            ),
+            Error::SameAxis { left, right, axis } => {
+                write!(f, "{left} and {right} must differ, both are axis {axis}")
+            }
+            Error::TooLarge { what } => write!(f, "{what} is too large to be addressed"),
+            Error::OutOfBounds { argument, first, end, buffer } => write!(
+                f,
+                "{argument} reaches bytes {first}..{end}, but its buffer has {buffer} bytes"
+            ),
+            Error::OverlappingLayout { shape, strides_bytes, width } => write!(
+                f,
+                "output of shape {shape} with strides {strides_bytes:?} in bytes would write some \
+                 byte twice: its elements of {width} bytes overlap"
+            ),
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! How one source coordinate follows from the output's coordinates.
+
+use super::Lengths;
+
+/// The coordinate `start + step · i`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Line {
+    /// The coordinate at 0.
+    pub start: isize,
+    /// The distance between neighbours; 0 repeats one coordinate.
+    pub step: isize,
+}
+
+impl Line {
+    /// Every coordinate itself.
+    pub const IDENTITY: Line = Line { start: 0, step: 1 };
+
+    /// The coordinates `size - 1, ..., 1, 0`.
+    pub fn reversal(size: usize) -> Line {
+        Line { start: size.cast_signed() - 1, step: -1 }
+    }
+
+    /// The coordinate at `i`.
+    pub fn at(self, i: isize) -> isize {
+        self.start + self.step * i
+    }
+
+    /// `next` at what this line gives. Law: `a.then(b).at(i) == b.at(a.at(i))`.
+    #[must_use]
+    pub fn then(self, next: Line) -> Line {
+        Line { start: next.at(self.start), step: self.step * next.step }
+    }
+
+    /// The line that undoes this one, for a step of 1 or -1. Law: `l.then(l.inverse())` is the
+    /// identity.
+    pub(super) fn inverse(self) -> Option<Line> {
+        matches!(self.step, 1 | -1)
+            .then(|| Line { start: -self.start * self.step, step: self.step })
+    }
+}
+
+/// A stretch of indices that ends before `end` and begins where the piece before it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Piece {
+    /// The first index after the piece.
+    pub end: usize,
+    /// The source coordinate at an index of the piece, counted from the start of the axis.
+    pub line: Line,
+}
+
+/// The source coordinate along one axis, for an output index.
+#[derive(Clone, Debug)]
+pub enum AxisMap {
+    /// `line` at the output's coordinate on `axis`: transposes, flips, slices.
+    Affine {
+        /// The output axis that is read.
+        axis: usize,
+        /// From its coordinate to the source's.
+        line: Line,
+    },
+    /// A line for each piece of `axis`: rolls.
+    Segments {
+        /// The output axis that is read.
+        axis: usize,
+        /// Two pieces or more, none empty, in order; the last ends at the size of the axis.
+        pieces: Vec<Piece>,
+    },
+    /// The first `length` coordinates reversed and the rest kept, with a length read from a table:
+    /// reverse subsequences. With j = `before` at the coordinate on `axis`, the source is
+    /// `after` at `length - 1 - j` where j < length, and `after` at j elsewhere.
+    Ragged {
+        /// The output axis that is read. The lengths do not vary along it.
+        axis: usize,
+        /// From its coordinate to that on the reversed axis; the step is 1 or -1.
+        before: Line,
+        /// How many coordinates are reversed, by the other output coordinates.
+        lengths: Lengths,
+        /// From the coordinate on the reversed axis to the source's; the step is 1 or -1.
+        after: Line,
+    },
+}
+
+impl AxisMap {
+    /// Every coordinate of `axis` itself.
+    pub fn identity(axis: usize) -> AxisMap {
+        AxisMap::Affine { axis, line: Line::IDENTITY }
+    }
+
+    /// The output axis that is read.
+    pub fn axis(&self) -> usize {
+        match self {
+            AxisMap::Affine { axis, .. }
+            | AxisMap::Segments { axis, .. }
+            | AxisMap::Ragged { axis, .. } => *axis,
+        }
+    }
+
+    /// The source coordinate for an output index that lies within the output's shape.
+    pub fn source_of(&self, index: &[usize]) -> usize {
+        let i = index[self.axis()];
+        let coordinate = match self {
+            AxisMap::Affine { line, .. } => line.at(i.cast_signed()),
+            AxisMap::Segments { pieces, .. } => {
+                pieces[pieces.partition_point(|piece| piece.end <= i)].line.at(i.cast_signed())
+            }
+            AxisMap::Ragged { before, lengths, after, .. } => {
+                let j = before.at(i.cast_signed());
+                let length = lengths.at(index).cast_signed();
+                after.at(if j < length { length - 1 - j } else { j })
+            }
+        };
+        coordinate.unsigned_abs()
+    }
+
+    /// The pieces of an affine or segmented map over an axis of `size`; `None` for a ragged one.
+    pub(super) fn pieces(&self, size: usize) -> Option<Vec<Piece>> {
+        match self {
+            AxisMap::Affine { line, .. } => Some(vec![Piece { end: size, line: *line }]),
+            AxisMap::Segments { pieces, .. } => Some(pieces.clone()),
+            AxisMap::Ragged { .. } => None,
+        }
+    }
+
+    /// The map of these pieces, which end in order, the last at the size of the axis: empty ones
+    /// dropped, those that continue each other merged.
+    ///
+    /// Law: the coordinate at every index is that of the piece which holds it.
+    pub(crate) fn from_pieces(axis: usize, pieces: impl IntoIterator<Item = Piece>) -> AxisMap {
+        let mut merged: Vec<Piece> = Vec::new();
+        // Where the last merged piece begins.
+        let mut begin = 0;
+        for mut piece in pieces {
+            let reached = merged.last().map_or(0, |last| last.end);
+            if piece.end == reached {
+                continue;
+            }
+            // The step of a single index is arbitrary: call it 1.
+            if piece.end - reached == 1 {
+                let at = reached.cast_signed();
+                piece.line = Line { start: piece.line.at(at) - at, step: 1 };
+            }
+            match merged.last_mut().and_then(|last| Some((joined(last, begin, &piece)?, last))) {
+                Some((line, last)) => *last = Piece { end: piece.end, line },
+                None => {
+                    begin = reached;
+                    merged.push(piece);
+                }
+            }
+        }
+        match merged[..] {
+            [] => AxisMap::identity(axis),
+            [Piece { line, .. }] => AxisMap::Affine { axis, line },
+            _ => AxisMap::Segments { axis, pieces: merged },
+        }
+    }
+
+    /// A ragged map in the simplest form that gives the same coordinates over `sizes`: lengths
+    /// that are all the same cut every row at one place.
+    pub(super) fn ragged(
+        axis: usize,
+        before: Line,
+        lengths: Lengths,
+        after: Line,
+        sizes: &[usize],
+    ) -> AxisMap {
+        if sizes.contains(&0) {
+            return AxisMap::identity(axis);
+        }
+        match lengths.uniform(sizes) {
+            Some(length) => {
+                let reversal = Lengths::reversal(length, ROW_END);
+                let row = [Piece { end: sizes[axis], line: before }];
+                let pieces = follow(&row, &reversal)
+                    .into_iter()
+                    .map(|piece| Piece { end: piece.end, line: piece.line.then(after) });
+                AxisMap::from_pieces(axis, pieces)
+            }
+            None => AxisMap::Ragged { axis, before, lengths, after },
+        }
+    }
+}
+
+/// Beyond every coordinate, so that the last piece of a reversal of unknown size holds them all.
+const ROW_END: usize = isize::MAX.unsigned_abs();
+
+/// The line through two neighbouring pieces of which the first begins at `begin`, if one goes
+/// through both.
+fn joined(first: &Piece, begin: usize, second: &Piece) -> Option<Line> {
+    let single = |begin: usize, end: usize| end - begin == 1;
+    let (at, end) = (begin.cast_signed(), first.end.cast_signed());
+    if first.line == second.line {
+        return Some(first.line);
+    }
+    // A single index belongs to any line through it.
+    if single(begin, first.end) && second.line.at(at) == first.line.at(at) {
+        return Some(second.line);
+    }
+    if single(first.end, second.end) && first.line.at(end) == second.line.at(end) {
+        return Some(first.line);
+    }
+    // Two single indices in descending order are a reversal.
+    if single(begin, first.end)
+        && single(first.end, second.end)
+        && second.line.at(end) - first.line.at(at) == -1
+    {
+        return Some(Line { start: first.line.at(at) + at, step: -1 });
+    }
+    None
+}
+
+/// The pieces of `first` at the coordinates that the pieces of `second` give.
+///
+/// Law: the result at i is `second` at `first` at i, for every i.
+pub(super) fn follow(first: &[Piece], second: &[Piece]) -> Vec<Piece> {
+    let mut followed = Vec::new();
+    let mut begin = 0;
+    for piece in first {
+        let mut at = begin;
+        while at < piece.end {
+            let coordinate = piece.line.at(at.cast_signed());
+            let number = second.partition_point(|other| other.end.cast_signed() <= coordinate);
+            let other = &second[number];
+            // The stretch of indices whose coordinates stay within `other`.
+            let stretch = match piece.line.step {
+                0 => piece.end - at,
+                step if step > 0 => (other.end.cast_signed() - coordinate)
+                    .unsigned_abs()
+                    .div_ceil(step.unsigned_abs()),
+                step => {
+                    let floor = if number == 0 { 0 } else { second[number - 1].end.cast_signed() };
+                    (coordinate - floor).unsigned_abs() / step.unsigned_abs() + 1
+                }
+            };
+            let end = piece.end.min(at.saturating_add(stretch));
+            followed.push(Piece { end, line: piece.line.then(other.line) });
+            at = end;
+        }
+        begin = piece.end;
+    }
+    followed
+}

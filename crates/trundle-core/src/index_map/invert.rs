@@ -1,0 +1,71 @@
+//! The map that puts every element back.
+
+use super::{AxisMap, IndexMap, Line, Piece};
+
+impl IndexMap {
+    /// The map that undoes this one; `None` if it is not a bijection.
+    ///
+    /// Law: `f.then(f.invert())` and `f.invert().then(f)` are the identity.
+    pub fn invert(&self) -> Option<IndexMap> {
+        if self.out_shape.rank() != self.in_shape.rank() {
+            return None;
+        }
+        // Which source axis reads each output axis: one each, in a bijection.
+        let mut readers = vec![None; self.out_shape.rank()];
+        for (source, map) in self.axes.iter().enumerate() {
+            if readers[map.axis()].replace(source).is_some()
+                || self.in_shape[source] != self.out_shape[map.axis()]
+            {
+                return None;
+            }
+        }
+        let readers: Vec<usize> = readers.into_iter().collect::<Option<_>>()?;
+
+        // Ragged axes need the others' inverses to say where their lengths are found.
+        let mut axes: Vec<AxisMap> =
+            readers.iter().map(|source| AxisMap::identity(*source)).collect();
+        for (out, source) in readers.iter().enumerate() {
+            if let Some(pieces) = self.axes[*source].pieces(self.out_shape[out]) {
+                axes[out] = AxisMap::from_pieces(*source, inverted(&pieces)?);
+            }
+        }
+        for (out, source) in readers.iter().enumerate() {
+            if let AxisMap::Ragged { before, lengths, after, .. } = &self.axes[*source] {
+                let lengths = lengths.pull_back(&axes, self.in_shape.sizes())?;
+                axes[out] = AxisMap::Ragged {
+                    axis: *source,
+                    before: after.inverse()?,
+                    lengths,
+                    after: before.inverse()?,
+                };
+            }
+        }
+        Some(IndexMap::new(self.in_shape.clone(), self.out_shape.clone(), axes))
+    }
+}
+
+/// The pieces of the inverse: where each coordinate comes from. `None` unless the pieces give
+/// every coordinate below the size once.
+fn inverted(pieces: &[Piece]) -> Option<Vec<Piece>> {
+    // For each piece, the coordinates it gives, and the line back.
+    let mut images: Vec<(usize, usize, Line)> = Vec::with_capacity(pieces.len());
+    let mut begin = 0usize;
+    for piece in pieces {
+        let (first, last) =
+            (piece.line.at(begin.cast_signed()), piece.line.at(piece.end.cast_signed() - 1));
+        images.push((
+            usize::try_from(first.min(last)).ok()?,
+            usize::try_from(first.max(last)).ok()? + 1,
+            piece.line.inverse()?,
+        ));
+        begin = piece.end;
+    }
+    images.sort_unstable_by_key(|image| image.0);
+    let mut reached = 0;
+    images
+        .into_iter()
+        .map(|(from, end, line)| {
+            (std::mem::replace(&mut reached, end) == from).then_some(Piece { end, line })
+        })
+        .collect()
+}

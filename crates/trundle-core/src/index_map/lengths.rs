@@ -1,0 +1,149 @@
+//! The table of lengths that a ragged axis map reads.
+
+use std::sync::Arc;
+
+use super::{AxisMap, Line, Piece};
+use crate::shape::for_each_index;
+
+/// One length for each position outside the reversed axis.
+///
+/// The entry for an output index is `values[offset + Σ strides[axis] · index[axis]]`. An axis
+/// along which the lengths do not vary has stride 0, the reversed axis among them.
+#[derive(Clone, Debug)]
+pub struct Lengths {
+    values: Arc<[usize]>,
+    offset: usize,
+    strides: Vec<isize>,
+}
+
+impl Lengths {
+    /// A table read with one stride, in entries, for each output axis.
+    ///
+    /// # Panics
+    /// Reading panics if the strides lead outside `values`; operators check before they build one.
+    pub fn new(values: impl Into<Arc<[usize]>>, offset: usize, strides: Vec<isize>) -> Lengths {
+        Lengths { values: values.into(), offset, strides }
+    }
+
+    /// Every entry of the table, in no particular order and perhaps more than are read.
+    pub fn values(&self) -> &Arc<[usize]> {
+        &self.values
+    }
+
+    /// The entry of the index that is 0 everywhere.
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// The distance in entries between neighbours along each output axis.
+    pub fn strides(&self) -> &[isize] {
+        &self.strides
+    }
+
+    /// The length at an output index.
+    pub fn at(&self, index: &[usize]) -> usize {
+        let steps: isize =
+            index.iter().zip(&self.strides).map(|(i, stride)| i.cast_signed() * stride).sum();
+        self.values[self.offset.wrapping_add_signed(steps)]
+    }
+
+    /// The axes along which the lengths may vary.
+    pub(super) fn varying_axes(&self) -> impl Iterator<Item = usize> + '_ {
+        self.strides.iter().enumerate().filter(|(_, stride)| **stride != 0).map(|(axis, _)| axis)
+    }
+
+    /// The one length that is read everywhere, if it is one. `sizes` are the output's, none zero.
+    pub(super) fn uniform(&self, sizes: &[usize]) -> Option<usize> {
+        let table = self.dense(sizes);
+        let first = *table.first()?;
+        table.iter().all(|length| *length == first).then_some(first)
+    }
+
+    /// Whether both read the same length at every index of `sizes`.
+    pub(super) fn agrees_with(&self, other: &Lengths, sizes: &[usize]) -> bool {
+        // Only axes along which one of them varies can tell them apart.
+        let varying: Vec<usize> =
+            (0..sizes.len())
+                .map(|axis| {
+                    if self.strides[axis] == 0 && other.strides[axis] == 0 {
+                        1
+                    } else {
+                        sizes[axis]
+                    }
+                })
+                .collect();
+        let mut agree = true;
+        for_each_index(&varying, |index| agree &= self.at(index) == other.at(index));
+        agree
+    }
+
+    /// The lengths that are read, row-major over the varying axes.
+    fn dense(&self, sizes: &[usize]) -> Vec<usize> {
+        let varying: Vec<usize> = (0..sizes.len())
+            .map(|axis| if self.strides[axis] == 0 { 1 } else { sizes[axis] })
+            .collect();
+        let mut table = Vec::new();
+        for_each_index(&varying, |index| table.push(self.at(index)));
+        table
+    }
+
+    /// The same lengths asked through `axes`: entry `b` of an index into `self` is
+    /// `axes[b](out)` for an output index `out` of `out_sizes`. `None` if a varying axis is read
+    /// through a ragged map.
+    ///
+    /// Law: `pulled.at(out) == self.at(axes(out))` for every `out`.
+    pub(super) fn pull_back(&self, axes: &[AxisMap], out_sizes: &[usize]) -> Option<Lengths> {
+        if self.varying_axes().any(|b| matches!(axes[b], AxisMap::Ragged { .. })) {
+            return None;
+        }
+        if self.varying_axes().any(|b| matches!(axes[b], AxisMap::Segments { .. })) {
+            return Some(self.tabulate(axes, out_sizes));
+        }
+        let mut pulled = Lengths {
+            values: self.values.clone(),
+            offset: self.offset,
+            strides: vec![0; out_sizes.len()],
+        };
+        for b in self.varying_axes() {
+            let AxisMap::Affine { axis, line } = &axes[b] else { return None };
+            pulled.offset = pulled.offset.wrapping_add_signed(self.strides[b] * line.start);
+            pulled.strides[*axis] += self.strides[b] * line.step;
+        }
+        Some(pulled)
+    }
+
+    /// A new table over the output axes that the varying axes read.
+    fn tabulate(&self, axes: &[AxisMap], out_sizes: &[usize]) -> Lengths {
+        let mut sizes = vec![1; out_sizes.len()];
+        for b in self.varying_axes() {
+            let axis = axes[b].axis();
+            sizes[axis] = out_sizes[axis];
+        }
+        let mut strides = vec![0; sizes.len()];
+        let mut entries = 1;
+        for axis in (0..sizes.len()).rev() {
+            if sizes[axis] > 1 {
+                strides[axis] = entries;
+                entries *= sizes[axis].cast_signed();
+            }
+        }
+        let mut values = Vec::with_capacity(entries.unsigned_abs());
+        let mut inner = vec![0; axes.len()];
+        for_each_index(&sizes, |index| {
+            for b in self.varying_axes() {
+                inner[b] = axes[b].source_of(index);
+            }
+            values.push(self.at(&inner));
+        });
+        Lengths { values: values.into(), offset: 0, strides }
+    }
+
+    /// The axis map of a row whose first `length` elements are reversed, as two pieces.
+    pub(super) fn reversal(length: usize, size: usize) -> Vec<Piece> {
+        let length = length.min(size);
+        vec![
+            Piece { end: length, line: Line { start: length.cast_signed() - 1, step: -1 } },
+            Piece { end: size, line: Line::IDENTITY },
+        ]
+    }
+}

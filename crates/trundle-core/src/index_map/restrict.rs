@@ -1,0 +1,50 @@
+//! A box of the output as an output of its own: a chunk, a tile, a thread's share.
+
+use std::ops::Range;
+
+use super::{AxisMap, IndexMap, Line};
+use crate::{Error, Result, Shape};
+
+impl IndexMap {
+    /// The map of the output indices within `bounds`, one range for each output axis.
+    ///
+    /// Law: `f.restrict(b).source_of(i) == f.source_of(b.start + i)`.
+    ///
+    /// # Errors
+    /// [`Error::SizesDiffer`] if there is not one range for each output axis,
+    /// [`Error::ShapeMismatch`] if one reaches outside the output.
+    pub fn restrict(&self, bounds: &[Range<usize>]) -> Result<IndexMap> {
+        if bounds.len() != self.out_shape.rank() {
+            return Err(Error::SizesDiffer {
+                left: "bounds",
+                right: "the axes of the output",
+                left_size: bounds.len(),
+                right_size: self.out_shape.rank(),
+            });
+        }
+        let inside = bounds
+            .iter()
+            .zip(self.out_shape.iter())
+            .all(|(range, size)| range.start <= range.end && range.end <= *size);
+        if !inside {
+            let ends: Vec<usize> = bounds.iter().map(|range| range.end).collect();
+            return Err(Error::ShapeMismatch {
+                argument: "bounds",
+                expected: self.out_shape.clone(),
+                got: Shape::new(ends)?,
+            });
+        }
+        let out_shape = Shape::new(bounds.iter().map(Range::len).collect::<Vec<_>>())?;
+        let axes = bounds
+            .iter()
+            .enumerate()
+            .map(|(axis, range)| AxisMap::Affine {
+                axis,
+                line: Line { start: range.start.cast_signed(), step: 1 },
+            })
+            .collect();
+        let slice = IndexMap { out_shape, in_shape: self.out_shape.clone(), axes };
+        let restricted = self.then(&slice)?;
+        Ok(restricted.expect("a map composes with the lines of a slice: they have step 1"))
+    }
+}

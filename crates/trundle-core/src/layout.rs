@@ -1,0 +1,294 @@
+//! Where the elements of a tensor lie in a buffer of bytes.
+
+use std::ops::Range;
+
+use crate::{Error, Result, Shape};
+
+/// The place of every element: `offset_bytes + Σ index[axis] · strides_bytes[axis]`.
+///
+/// Strides may be 0 (a broadcast), negative (a reversed view) and no multiple of an element
+/// (a field of a structured array). [`Layout::check_within`] says whether a buffer holds it all.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Layout {
+    shape: Shape,
+    offset_bytes: usize,
+    strides_bytes: Vec<isize>,
+}
+
+impl Layout {
+    /// Packed, row-major (the last axis fastest), from the start of the buffer.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] if the elements fill more than `isize::MAX` bytes.
+    pub fn row_major(shape: &Shape, width: usize) -> Result<Layout> {
+        Self::packed(shape, width, (0..shape.rank()).rev())
+    }
+
+    /// Packed, column-major (the first axis fastest, Fortran's order), from the start.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] if the elements fill more than `isize::MAX` bytes.
+    pub fn column_major(shape: &Shape, width: usize) -> Result<Layout> {
+        Self::packed(shape, width, 0..shape.rank())
+    }
+
+    /// Packed with the axes from the fastest to the slowest as `fastest_first` names them.
+    fn packed(
+        shape: &Shape,
+        width: usize,
+        fastest_first: impl Iterator<Item = usize>,
+    ) -> Result<Layout> {
+        shape.bytes(width)?;
+        let mut strides_bytes = vec![0; shape.rank()];
+        // An empty tensor has no element to reach; its other sizes may multiply beyond any stride.
+        if shape.elements() > 0 {
+            let mut stride = width.cast_signed();
+            for axis in fastest_first {
+                strides_bytes[axis] = stride;
+                stride *= shape[axis].cast_signed();
+            }
+        }
+        Ok(Layout { shape: shape.clone(), offset_bytes: 0, strides_bytes })
+    }
+
+    /// Any strides; `offset_bytes` is where the element at index 0 of every axis begins.
+    ///
+    /// # Errors
+    /// [`Error::SizesDiffer`] if there is not one stride for each axis.
+    pub fn strided(shape: &Shape, offset_bytes: usize, strides_bytes: &[isize]) -> Result<Layout> {
+        if strides_bytes.len() != shape.rank() {
+            return Err(Error::SizesDiffer {
+                left: "strides",
+                right: "the axes of the tensor",
+                left_size: strides_bytes.len(),
+                right_size: shape.rank(),
+            });
+        }
+        Ok(Layout { shape: shape.clone(), offset_bytes, strides_bytes: strides_bytes.to_vec() })
+    }
+
+    /// The sizes of the axes.
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// Where the element at index 0 of every axis begins, in bytes from the start of the buffer.
+    pub fn offset_bytes(&self) -> usize {
+        self.offset_bytes
+    }
+
+    /// The distance between neighbours along each axis, in bytes.
+    pub fn strides_bytes(&self) -> &[isize] {
+        &self.strides_bytes
+    }
+
+    /// The bytes from the first that any element of `width` bytes reaches to the end of the last;
+    /// empty for an empty tensor. It may begin before the buffer: see [`Layout::check_within`].
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] if a byte's offset does not fit an `isize`.
+    pub fn span(&self, width: usize) -> Result<Range<isize>> {
+        if self.shape.elements() == 0 || width == 0 {
+            return Ok(0..0);
+        }
+        let reach = || -> Option<Range<isize>> {
+            let mut first = isize::try_from(self.offset_bytes).ok()?;
+            let mut last = first;
+            for (size, stride) in self.shape.iter().zip(&self.strides_bytes) {
+                let along = stride.checked_mul((size - 1).cast_signed())?;
+                let end = if along < 0 { &mut first } else { &mut last };
+                *end = end.checked_add(along)?;
+            }
+            Some(first..last.checked_add(isize::try_from(width).ok()?)?)
+        };
+        reach().ok_or_else(|| Error::TooLarge {
+            what: format!("shape {} with strides {:?} in bytes", self.shape, self.strides_bytes),
+        })
+    }
+
+    /// Checks that every element of `width` bytes lies within a buffer of `buffer` bytes.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`] naming `argument`, or [`Error::TooLarge`].
+    pub fn check_within(&self, argument: &'static str, width: usize, buffer: usize) -> Result<()> {
+        let Range { start, end } = self.span(width)?;
+        if start >= 0 && end.unsigned_abs() <= buffer {
+            Ok(())
+        } else {
+            Err(Error::OutOfBounds { argument, first: start, end, buffer })
+        }
+    }
+
+    /// Checks that no byte belongs to two elements, so that the layout can be written through.
+    ///
+    /// # Errors
+    /// [`Error::OverlappingLayout`]; also for the rare interleaved layouts of three and more axes
+    /// for which it cannot be decided within a bounded search. [`Error::TooLarge`] as
+    /// [`Layout::span`].
+    pub fn check_writable(&self, width: usize) -> Result<()> {
+        // Bounds every sum of strides below.
+        self.span(width)?;
+        let mut axes: Vec<Reach> = self
+            .shape
+            .iter()
+            .zip(&self.strides_bytes)
+            .filter(|(size, _)| **size > 1)
+            .map(|(size, stride)| Reach {
+                stride: stride.unsigned_abs() as u128,
+                most: (size - 1) as u128,
+            })
+            .collect();
+        axes.sort_by_key(|axis| std::cmp::Reverse(axis.stride));
+        let mut steps = MOST_SEARCH_STEPS;
+        let empty = self.shape.elements() == 0 || width == 0;
+        if empty || nested(&axes, width as u128) || !overlaps(&axes, width as u128, &mut steps) {
+            Ok(())
+        } else {
+            Err(Error::OverlappingLayout {
+                shape: self.shape.clone(),
+                strides_bytes: self.strides_bytes.clone(),
+                width,
+            })
+        }
+    }
+}
+
+/// How many differences of indices [`overlaps`] looks at before it gives up.
+const MOST_SEARCH_STEPS: usize = 1 << 20;
+
+/// One axis of a layout as the overlap check sees it: indices differ by up to `most`.
+#[derive(Clone, Copy)]
+struct Reach {
+    stride: u128,
+    most: u128,
+}
+
+/// Whether each axis steps over all that the faster ones reach, as in every layout made by
+/// slicing and permuting a packed one. `axes` runs from the largest stride to the smallest.
+fn nested(axes: &[Reach], width: u128) -> bool {
+    let mut inner = width;
+    axes.iter().rev().all(|axis| {
+        let steps_over = axis.stride >= inner;
+        inner += axis.stride * axis.most;
+        steps_over
+    })
+}
+
+/// Whether two different indices lie less than `width` bytes apart (`true` also when `steps` run
+/// out first). Indices differ by d with |d[axis]| ≤ most, so this looks for a d ≠ 0 with
+/// |Σ stride · d| < width; the first nonzero d may be taken as positive.
+fn overlaps(axes: &[Reach], width: u128, steps: &mut usize) -> bool {
+    let Some((outer, inner)) = axes.split_first() else { return false };
+    let reach: u128 = inner.iter().map(|axis| axis.stride * axis.most).sum();
+    // d[outer] = 0: the difference lies in the inner axes.
+    if overlaps(inner, width, steps) {
+        return true;
+    }
+    // d[outer] > 0: the inner axes must bring the distance back to less than a width.
+    let furthest =
+        (reach + width - 1).checked_div(outer.stride).unwrap_or(outer.most).min(outer.most);
+    (1..=furthest).any(|difference| {
+        comes_within(inner, (outer.stride * difference).cast_signed(), width.cast_signed(), steps)
+    })
+}
+
+/// Whether some d of these axes, zero allowed, has |distance + Σ stride · d| < width.
+fn comes_within(axes: &[Reach], distance: i128, width: i128, steps: &mut usize) -> bool {
+    if *steps == 0 {
+        return true;
+    }
+    *steps -= 1;
+    let Some((outer, inner)) = axes.split_first() else { return distance.abs() < width };
+    let (stride, most) = (outer.stride.cast_signed(), outer.most.cast_signed());
+    let reach: i128 = inner.iter().map(|axis| (axis.stride * axis.most).cast_signed()).sum();
+    if stride == 0 {
+        return comes_within(inner, distance, width, steps);
+    }
+    // Only differences after which the inner axes can still close the gap.
+    let slack = reach + width - 1;
+    let least = div_ceil(-distance - slack, stride).max(-most);
+    let greatest = (-distance + slack).div_euclid(stride).min(most);
+    (least..=greatest).any(|d| comes_within(inner, distance + stride * d, width, steps))
+}
+
+/// Division rounded towards positive infinity, for a positive divisor.
+fn div_ceil(dividend: i128, divisor: i128) -> i128 {
+    -(-dividend).div_euclid(divisor)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    fn layout(sizes: &[usize], strides: &[isize]) -> Layout {
+        Layout::strided(&Shape::new(sizes).unwrap(), 0, strides).unwrap()
+    }
+
+    #[test]
+    fn packed_layouts_have_the_strides_of_their_order() {
+        let shape = Shape::new([2, 3, 4]).unwrap();
+        assert_eq!(Layout::row_major(&shape, 2).unwrap().strides_bytes(), [24, 8, 2]);
+        assert_eq!(Layout::column_major(&shape, 2).unwrap().strides_bytes(), [2, 4, 12]);
+        let empty = Shape::new([1 << 40, 0, 1 << 40]).unwrap();
+        assert_eq!(Layout::row_major(&empty, 8).unwrap().span(8).unwrap(), 0..0);
+    }
+
+    #[test]
+    fn spans_cover_negative_strides() {
+        let reversed = Layout::strided(&Shape::new([3]).unwrap(), 8, &[-4]).unwrap();
+        assert_eq!(reversed.span(4).unwrap(), 0..12);
+        assert!(reversed.check_within("data", 4, 12).is_ok());
+        assert!(reversed.check_within("data", 4, 11).is_err());
+        assert_eq!(
+            layout(&[3], &[-4]).check_within("data", 4, 100).unwrap_err().to_string(),
+            "data reaches bytes -8..4, but its buffer has 100 bytes"
+        );
+        let far = layout(&[3, 3], &[isize::MAX, isize::MAX]);
+        assert!(matches!(far.span(1), Err(Error::TooLarge { .. })));
+    }
+
+    /// The law of `check_writable`, by looking at every byte.
+    fn bytes_are_distinct(layout: &Layout, width: usize) -> bool {
+        let mut seen = HashSet::new();
+        let mut distinct = true;
+        layout.shape().for_each_index(|index| {
+            let at: isize =
+                index.iter().zip(layout.strides_bytes()).map(|(i, s)| i.cast_signed() * s).sum();
+            distinct &= (0..width.cast_signed()).all(|byte| seen.insert(at + byte));
+        });
+        distinct
+    }
+
+    #[test]
+    fn writable_means_that_no_byte_belongs_to_two_elements() {
+        for sizes in [[2, 3, 2], [4, 1, 3], [3, 3, 3], [1, 0, 5]] {
+            for strides in Shape::new([15, 15, 8]).unwrap_indices() {
+                let strides = [strides[0] - 7, strides[1] - 7, strides[2]];
+                for width in [1, 2, 3] {
+                    let layout = layout(&sizes, &strides);
+                    assert_eq!(
+                        layout.check_writable(width).is_ok(),
+                        bytes_are_distinct(&layout, width),
+                        "{layout:?} {width}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_search_without_end_is_refused_in_bounded_time() {
+        let near = layout(&[1 << 20, 1 << 20, 1 << 20], &[1_000_003, 1_000_033, 1_000_037]);
+        assert!(near.check_writable(1).is_err());
+    }
+
+    impl Shape {
+        fn unwrap_indices(&self) -> Vec<[isize; 3]> {
+            let mut all = Vec::new();
+            self.for_each_index(|index| all.push([0, 1, 2].map(|axis| index[axis].cast_signed())));
+            all
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! What moves, and from where: the part of trundle that knows no memory, no threads and no files.
+//!
+//! One question runs through every stage: *which source element lands at this destination?*
+//! An [`Op`] answers it in the words of its specification, an [`IndexMap`] in coordinates, a
+//! [`Move`] in byte offsets. A [`Backend`] turns the move into a plan and runs it.
+//!
+//! ```
+//! use trundle_core::{IndexMap, Op, Shape, ops::{Roll, Transpose}};
+//!
+//! let shape = Shape::new([4, 3])?;
+//! let rolled = Op::from(Roll::new(&[1], &[0])).index_map(&shape)?;
+//! let transposed = Op::from(Transpose::new(&[1, 0])).index_map(rolled.out_shape())?;
+//! let both = rolled.then(&transposed)?.expect("a roll and a transpose are one pass");
+//! assert_eq!(both.source_of(&[2, 0]), [3, 2]);
+//! # Ok::<(), trundle_core::Error>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod dtype;
+mod error;
+mod index_map;
+mod layout;
+
+pub mod ops;
+mod shape;
+mod tensor;
+
+pub use dtype::DType;
+pub use error::{Error, Result};
+pub use index_map::{AxisMap, IndexMap, Lengths, Line, Piece};
+pub use layout::Layout;
+pub use ops::Op;
+pub use shape::{Permutation, Shape, normalize_axis};
+pub use tensor::{Tensor, TensorView, TensorViewMut};

@@ -1,0 +1,1 @@
+//! Moves (stub to compile).

@@ -1,0 +1,49 @@
+//! Reversal of whole axes, as numpy's `flip` and OpenVINO's Reverse-1 say it.
+
+use std::fmt;
+
+use crate::shape::normalize_axis;
+use crate::{AxisMap, Error, IndexMap, Line, Result, Shape};
+
+/// Elements in the opposite order along some axes: `out[i] = in[size - 1 - i]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Flip {
+    axes: Vec<i64>,
+}
+
+impl Flip {
+    /// The axes to reverse, each named once; negative ones count from the end.
+    pub fn new(axes: &[i64]) -> Flip {
+        Flip { axes: axes.to_vec() }
+    }
+
+    /// The map for a tensor of this shape, which is the output's shape too.
+    ///
+    /// # Errors
+    /// [`Error::AxisOutOfRange`] or [`Error::RepeatedAxis`] for `axes`.
+    pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
+        let mut flipped = vec![false; shape.rank()];
+        for &axis in &self.axes {
+            let front = normalize_axis("axes", axis, shape.rank())?;
+            if std::mem::replace(&mut flipped[front], true) {
+                return Err(Error::RepeatedAxis { argument: "axes", axis });
+            }
+        }
+        let axes = flipped
+            .into_iter()
+            .zip(shape.iter())
+            .enumerate()
+            .map(|(axis, (flipped, size))| {
+                let line = if flipped { Line::reversal(*size) } else { Line::IDENTITY };
+                AxisMap::Affine { axis, line }
+            })
+            .collect();
+        Ok(IndexMap::new(shape.clone(), shape.clone(), axes))
+    }
+}
+
+impl fmt::Display for Flip {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "flip(axes={:?})", self.axes)
+    }
+}

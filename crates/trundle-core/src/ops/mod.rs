@@ -1,0 +1,64 @@
+//! The operators: one file each, in the words of its specification.
+
+mod flip;
+mod reverse_sequence;
+mod reverse_subsequences;
+mod roll;
+mod transpose;
+
+use std::fmt;
+
+pub use flip::Flip;
+pub use reverse_sequence::ReverseSequence;
+pub use reverse_subsequences::ReverseSubsequences;
+pub use roll::Roll;
+pub use transpose::Transpose;
+
+use crate::{IndexMap, Result, Shape};
+
+/// Declares [`Op`] over the operators' types: one row an operator.
+macro_rules! operators {
+    ($($operator:ident, $doc:literal;)*) => {
+        /// An operator with its parameters, for tensors of any shape that they fit.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub enum Op {
+            $(#[doc = $doc] $operator($operator),)*
+        }
+
+        impl Op {
+            /// Which source element lands where, for a tensor of this shape.
+            ///
+            /// # Errors
+            /// What the operator's own `index_map` refuses.
+            pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
+                match self {
+                    $(Op::$operator(operator) => operator.index_map(shape),)*
+                }
+            }
+        }
+
+        impl fmt::Display for Op {
+            /// The operator as a stage of the chain language.
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self {
+                    $(Op::$operator(operator) => operator.fmt(f),)*
+                }
+            }
+        }
+
+        $(impl From<$operator> for Op {
+            fn from(operator: $operator) -> Op {
+                Op::$operator(operator)
+            }
+        })*
+    };
+}
+
+operators! {
+    Flip, "Elements in the opposite order along some axes.";
+    ReverseSequence, "The first elements along one axis reversed, with a length for each batch.";
+    ReverseSubsequences, "The first elements along one axis reversed, with a length for each row.";
+    Roll, "Elements shifted along some axes, in at one end what goes out at the other.";
+    Transpose, "The axes in another order.";
+}

@@ -1,0 +1,70 @@
+//! ReverseSequence of ONNX, TensorFlow and OpenVINO.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::reverse_subsequences::{Listed, reversed_rows};
+use crate::shape::normalize_axis;
+use crate::{Error, IndexMap, Lengths, Result, Shape};
+
+/// The first `lengths[b]` elements along `axis` reversed at each index b of the batch axis, and
+/// the rest kept: reverse subsequences with the lengths broadcast. Lengths are not clamped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReverseSequence {
+    axis: i64,
+    batch_axis: i64,
+    lengths: Arc<[i128]>,
+}
+
+impl ReverseSequence {
+    /// `lengths` has one entry for each index of `batch_axis`; negative axes count from the end.
+    pub fn new(axis: i64, batch_axis: i64, lengths: impl Into<Arc<[i128]>>) -> ReverseSequence {
+        ReverseSequence { axis, batch_axis, lengths: lengths.into() }
+    }
+
+    /// The map for a tensor of this shape, which is the output's shape too.
+    ///
+    /// # Errors
+    /// [`Error::AxisOutOfRange`] or [`Error::SameAxis`] for the axes, [`Error::SizesDiffer`] if
+    /// there is not one length for each batch, [`Error::LengthOutOfRange`] for a length below 0
+    /// or over the size of the axis.
+    pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
+        let axis = normalize_axis("axis", self.axis, shape.rank())?;
+        let batch_axis = normalize_axis("batch axis", self.batch_axis, shape.rank())?;
+        if axis == batch_axis {
+            return Err(Error::SameAxis { left: "axis", right: "batch axis", axis });
+        }
+        if self.lengths.len() != shape[batch_axis] {
+            return Err(Error::SizesDiffer {
+                left: "lengths",
+                right: "the batch axis",
+                left_size: self.lengths.len(),
+                right_size: shape[batch_axis],
+            });
+        }
+        let size = shape[axis];
+        let within = |(index, length): (usize, &i128)| {
+            usize::try_from(*length)
+                .ok()
+                .filter(|length| *length <= size)
+                .ok_or(Error::LengthOutOfRange { index, length: *length, size })
+        };
+        let lengths: Vec<usize> =
+            self.lengths.iter().enumerate().map(within).collect::<Result<_>>()?;
+        let mut strides = vec![0; shape.rank()];
+        strides[batch_axis] = 1;
+        Ok(reversed_rows(shape, axis, Lengths::new(lengths, 0, strides)))
+    }
+}
+
+impl fmt::Display for ReverseSequence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "reverse(axis={}, batch_axis={}, lengths={})",
+            self.axis,
+            self.batch_axis,
+            Listed(&self.lengths)
+        )
+    }
+}

@@ -1,0 +1,145 @@
+//! `DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC` of DirectML.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::shape::normalize_axis;
+use crate::{AxisMap, DType, Error, IndexMap, Lengths, Line, Result, Shape, TensorView};
+
+/// For each position outside the axis, the first `length` elements along it reversed and the rest
+/// kept. A length over the size of the axis counts as the size.
+///
+/// Source: the documentation of DirectML's `DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReverseSubsequences {
+    axis: i64,
+    /// Row-major over `shape`, or over the positions outside the axis.
+    lengths: Arc<[u64]>,
+    /// The shape of the lengths' tensor; `None` for a plain list.
+    shape: Option<Shape>,
+}
+
+impl ReverseSubsequences {
+    /// A plain list of lengths, one for each position outside `axis`, in row-major order. A
+    /// negative axis counts from the end.
+    pub fn new(axis: i64, lengths: impl Into<Arc<[u64]>>) -> ReverseSubsequences {
+        ReverseSubsequences { axis, lengths: lengths.into(), shape: None }
+    }
+
+    /// Lengths as a tensor of u32 or u64 with the sizes of the data, but 1 on `axis`. It may have
+    /// any strides; a stride of 0 gives the same lengths all along its axis.
+    ///
+    /// # Errors
+    /// [`Error::DTypeMismatch`] for lengths of another type.
+    pub fn from_view(axis: i64, lengths: &TensorView<'_>) -> Result<ReverseSubsequences> {
+        let read: fn(&[u8]) -> u64 = match lengths.dtype() {
+            DType::U32 => |bytes| bytes.try_into().map_or(0, u32::from_ne_bytes).into(),
+            DType::U64 => |bytes| bytes.try_into().map_or(0, u64::from_ne_bytes),
+            got => {
+                return Err(Error::DTypeMismatch {
+                    argument: "lengths (or u32)",
+                    expected: DType::U64,
+                    got,
+                });
+            }
+        };
+        let (layout, width) = (lengths.layout(), lengths.dtype().width());
+        let mut values = Vec::new();
+        layout.shape().for_each_index(|index| {
+            let steps: isize = index
+                .iter()
+                .zip(layout.strides_bytes())
+                .map(|(i, stride)| i.cast_signed() * stride)
+                .sum();
+            let at = layout.offset_bytes().wrapping_add_signed(steps);
+            values.push(read(&lengths.bytes()[at..at + width]));
+        });
+        Ok(ReverseSubsequences {
+            axis,
+            lengths: values.into(),
+            shape: Some(layout.shape().clone()),
+        })
+    }
+
+    /// The map for a tensor of this shape, which is the output's shape too.
+    ///
+    /// # Errors
+    /// [`Error::AxisOutOfRange`] for `axis`, [`Error::SizesDiffer`] or [`Error::ShapeMismatch`]
+    /// if there is not one length for each position outside it.
+    pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
+        let axis = normalize_axis("axis", self.axis, shape.rank())?;
+        let mut sizes = shape.sizes().to_vec();
+        sizes[axis] = 1;
+        let rows = Shape::new(sizes)?;
+        match &self.shape {
+            Some(got) if *got != rows => {
+                return Err(Error::ShapeMismatch {
+                    argument: "lengths",
+                    expected: rows,
+                    got: got.clone(),
+                });
+            }
+            None if self.lengths.len() != rows.elements() => {
+                return Err(Error::SizesDiffer {
+                    left: "lengths",
+                    right: "the positions outside the axis",
+                    left_size: self.lengths.len(),
+                    right_size: rows.elements(),
+                });
+            }
+            _ => {}
+        }
+        let size = shape[axis];
+        let clamped =
+            |length: &u64| usize::try_from(*length).map_or(size, |length| length.min(size));
+        let lengths: Vec<usize> = self.lengths.iter().map(clamped).collect();
+        Ok(reversed_rows(shape, axis, Lengths::new(lengths, 0, row_major_strides(&rows))))
+    }
+}
+
+/// The map that reverses the first elements along `axis` of each row, by lengths of at most its
+/// size.
+pub(super) fn reversed_rows(shape: &Shape, axis: usize, lengths: Lengths) -> IndexMap {
+    let mut axes: Vec<AxisMap> = (0..shape.rank()).map(AxisMap::identity).collect();
+    axes[axis] = AxisMap::Ragged { axis, before: Line::IDENTITY, lengths, after: Line::IDENTITY };
+    IndexMap::new(shape.clone(), shape.clone(), axes)
+}
+
+/// Strides in entries of a row-major table; 0 along axes of one entry.
+fn row_major_strides(shape: &Shape) -> Vec<isize> {
+    let mut strides = vec![0; shape.rank()];
+    let mut entries = 1;
+    if shape.elements() > 0 {
+        for axis in (0..shape.rank()).rev().filter(|axis| shape[*axis] > 1) {
+            strides[axis] = entries;
+            entries *= shape[axis].cast_signed();
+        }
+    }
+    strides
+}
+
+impl fmt::Display for ReverseSubsequences {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "reverse(axis={}, lengths={})", self.axis, Listed(&self.lengths))
+    }
+}
+
+/// A list of lengths, cut off where nobody would read on.
+pub(super) struct Listed<'a, T>(pub(super) &'a [T]);
+
+impl<T: fmt::Display> fmt::Display for Listed<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const MOST: usize = 8;
+        f.write_str("[")?;
+        for (number, length) in self.0.iter().take(MOST).enumerate() {
+            if number > 0 {
+                f.write_str(", ")?;
+            }
+            write!(f, "{length}")?;
+        }
+        match self.0.len().saturating_sub(MOST) {
+            0 => f.write_str("]"),
+            more => write!(f, ", and {more} more]"),
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Roll-7 of OpenVINO's operation set 7.
+
+use std::fmt;
+
+use crate::shape::normalize_axis;
+use crate::{AxisMap, Error, IndexMap, Line, Piece, Result, Shape};
+
+/// Elements shifted along axes: `out[(i + shift) mod size] = in[i]`.
+///
+/// Source: the specification of Roll-7. Beyond its text, a shift of one entry is applied to every
+/// axis, as the specification's second example has it, and no axes at all leave the tensor as it
+/// is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Roll {
+    shift: Vec<i64>,
+    axes: Vec<i64>,
+}
+
+impl Roll {
+    /// `shift` has one entry for each entry of `axes`, or a single one for all of them. Axes may
+    /// be negative, counting from the end, and may repeat: their shifts add.
+    pub fn new(shift: &[i64], axes: &[i64]) -> Roll {
+        Roll { shift: shift.to_vec(), axes: axes.to_vec() }
+    }
+
+    /// The map for a tensor of this shape, which is the output's shape too.
+    ///
+    /// # Errors
+    /// [`Error::SizesDiffer`] for `shift` and `axes`, [`Error::AxisOutOfRange`] for an axis.
+    pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
+        let totals = self.total_shifts(shape)?;
+        let axes = totals
+            .into_iter()
+            .zip(shape.iter())
+            .enumerate()
+            .map(|(axis, (total, size))| rolled(axis, total, *size))
+            .collect();
+        Ok(IndexMap::new(shape.clone(), shape.clone(), axes))
+    }
+
+    /// The shift of each axis, reduced to `0..size`.
+    fn total_shifts(&self, shape: &Shape) -> Result<Vec<usize>> {
+        if self.shift.len() != 1 && self.shift.len() != self.axes.len() {
+            return Err(Error::SizesDiffer {
+                left: "shift",
+                right: "axes",
+                left_size: self.shift.len(),
+                right_size: self.axes.len(),
+            });
+        }
+        let mut totals = vec![0; shape.rank()];
+        let shifts = self.shift.iter().cycle();
+        for (&axis, &shift) in self.axes.iter().zip(shifts) {
+            let axis = normalize_axis("axes", axis, shape.rank())?;
+            // Each shift is reduced before the sum, so that no sum overflows.
+            if shape[axis] > 0 {
+                let size = shape[axis] as i128;
+                let total = (totals[axis] as i128 + i128::from(shift).rem_euclid(size)) % size;
+                totals[axis] = usize::try_from(total).expect("a remainder below a size");
+            }
+        }
+        Ok(totals)
+    }
+}
+
+/// One axis rolled by `shift`, which is below its size (or 0): the last `shift` elements first.
+fn rolled(axis: usize, shift: usize, size: usize) -> AxisMap {
+    let line = |start: isize| Line { start, step: 1 };
+    AxisMap::from_pieces(
+        axis,
+        [
+            Piece { end: shift, line: line((size - shift).cast_signed()) },
+            Piece { end: size, line: line(-shift.cast_signed()) },
+        ],
+    )
+}
+
+impl fmt::Display for Roll {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "roll(shift={:?}, axes={:?})", self.shift, self.axes)
+    }
+}

@@ -1,0 +1,53 @@
+//! Transpose-1 of OpenVINO's operation set 1.
+
+use std::fmt;
+
+use crate::{AxisMap, IndexMap, Line, Permutation, Result, Shape};
+
+/// The axes in another order, in gather form: `out.shape[i] == in.shape[order[i]]`.
+///
+/// Source: the specification of Transpose-1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transpose {
+    order: Vec<i64>,
+}
+
+impl Transpose {
+    /// `order` holds each axis once, none of them negative; an empty order inverts the axes.
+    pub fn new(order: &[i64]) -> Transpose {
+        Transpose { order: order.to_vec() }
+    }
+
+    /// The map for a tensor of this shape.
+    ///
+    /// # Errors
+    /// As [`Permutation::new`], if `order` is neither empty nor a permutation of the axes.
+    pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
+        let rank = shape.rank();
+        let permutation = if self.order.is_empty() {
+            Permutation::inverting(rank)
+        } else {
+            Permutation::new(&self.order, rank)?
+        };
+        let order = permutation.order();
+        let out_shape = Shape::new(order.iter().map(|axis| shape[*axis]).collect::<Vec<_>>())?;
+        let mut axes = vec![AxisMap::identity(0); rank];
+        for (out, source) in order.iter().enumerate() {
+            axes[*source] = AxisMap::Affine { axis: out, line: Line::IDENTITY };
+        }
+        Ok(IndexMap::new(out_shape, shape.clone(), axes))
+    }
+}
+
+impl fmt::Display for Transpose {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("transpose(")?;
+        for (number, axis) in self.order.iter().enumerate() {
+            if number > 0 {
+                f.write_str(", ")?;
+            }
+            write!(f, "{axis}")?;
+        }
+        f.write_str(")")
+    }
+}

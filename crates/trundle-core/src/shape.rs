@@ -1,0 +1,220 @@
+//! Sizes of axes, and the orders they can stand in.
+
+use std::fmt;
+use std::ops::Deref;
+
+use crate::{Error, Result};
+
+/// The sizes of a tensor's axes, the outermost first. The number of elements fits an `isize`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Shape(Vec<usize>);
+
+impl Shape {
+    /// A shape of these sizes; none of them makes a rank-0 tensor of one element.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] if a size, or the product of all, is over `isize::MAX`.
+    pub fn new(sizes: impl Into<Vec<usize>>) -> Result<Shape> {
+        let sizes = sizes.into();
+        let limit = isize::MAX.unsigned_abs();
+        let within = |count: &usize| *count <= limit;
+        let elements = if sizes.contains(&0) {
+            Some(0)
+        } else {
+            sizes.iter().try_fold(1usize, |count, size| count.checked_mul(*size))
+        };
+        if elements.as_ref().is_some_and(within) && sizes.iter().all(within) {
+            Ok(Shape(sizes))
+        } else {
+            Err(Error::TooLarge { what: format!("shape {}", Brackets(&sizes)) })
+        }
+    }
+
+    /// The number of axes.
+    pub fn rank(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The number of elements: the product of the sizes, 1 for rank 0.
+    pub fn elements(&self) -> usize {
+        self.0.iter().product()
+    }
+
+    /// The number of bytes that this many elements of `width` bytes fill.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] if that is over `isize::MAX`.
+    pub fn bytes(&self, width: usize) -> Result<usize> {
+        self.elements()
+            .checked_mul(width)
+            .filter(|bytes| *bytes <= isize::MAX.unsigned_abs())
+            .ok_or_else(|| Error::TooLarge {
+                what: format!("shape {self} of {width}-byte elements"),
+            })
+    }
+
+    /// The sizes.
+    pub fn sizes(&self) -> &[usize] {
+        &self.0
+    }
+
+    /// Calls `visit` with every index of the shape, the last axis fastest.
+    pub fn for_each_index(&self, visit: impl FnMut(&[usize])) {
+        for_each_index(&self.0, visit);
+    }
+}
+
+/// Calls `visit` with every index of `sizes`, the last axis fastest.
+pub(crate) fn for_each_index(sizes: &[usize], mut visit: impl FnMut(&[usize])) {
+    if sizes.contains(&0) {
+        return;
+    }
+    let mut index = vec![0; sizes.len()];
+    loop {
+        visit(&index);
+        let Some(axis) = (0..sizes.len()).rev().find(|axis| index[*axis] + 1 < sizes[*axis]) else {
+            return;
+        };
+        index[axis] += 1;
+        index[axis + 1..].fill(0);
+    }
+}
+
+impl Deref for Shape {
+    type Target = [usize];
+
+    fn deref(&self) -> &[usize] {
+        &self.0
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Brackets(&self.0).fmt(f)
+    }
+}
+
+/// A list as people write it: `[2, 3]`.
+struct Brackets<'a>(&'a [usize]);
+
+impl fmt::Display for Brackets<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0).finish()
+    }
+}
+
+/// `axis` counted from the front: negative axes count from the end.
+///
+/// # Errors
+/// [`Error::AxisOutOfRange`] naming `argument` if it lies outside `-rank..rank`.
+pub fn normalize_axis(argument: &'static str, axis: i64, rank: usize) -> Result<usize> {
+    let from_front = if axis < 0 { i128::from(axis) + rank as i128 } else { i128::from(axis) };
+    usize::try_from(from_front).ok().filter(|front| *front < rank).ok_or(Error::AxisOutOfRange {
+        argument,
+        axis,
+        rank,
+        negative_allowed: true,
+    })
+}
+
+/// An order of axes in gather form: `out.shape[i] == in.shape[order[i]]`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Permutation(Vec<usize>);
+
+impl Permutation {
+    /// The permutation of `order`, which must hold each of `0..rank` once.
+    ///
+    /// # Errors
+    /// [`Error::SizesDiffer`], [`Error::AxisOutOfRange`] or [`Error::RepeatedAxis`], naming
+    /// `order`.
+    pub fn new(order: &[i64], rank: usize) -> Result<Permutation> {
+        if order.len() != rank {
+            return Err(Error::SizesDiffer {
+                left: "order",
+                right: "the axes of the tensor",
+                left_size: order.len(),
+                right_size: rank,
+            });
+        }
+        let mut seen = vec![false; rank];
+        let mut axes = Vec::with_capacity(rank);
+        for &entry in order {
+            let axis = usize::try_from(entry).ok().filter(|axis| *axis < rank).ok_or(
+                Error::AxisOutOfRange {
+                    argument: "order",
+                    axis: entry,
+                    rank,
+                    negative_allowed: false,
+                },
+            )?;
+            if std::mem::replace(&mut seen[axis], true) {
+                return Err(Error::RepeatedAxis { argument: "order", axis: entry });
+            }
+            axes.push(axis);
+        }
+        Ok(Permutation(axes))
+    }
+
+    /// All axes inverted: `rank - 1, ..., 1, 0`.
+    pub fn inverting(rank: usize) -> Permutation {
+        Permutation((0..rank).rev().collect())
+    }
+
+    /// The order, in gather form.
+    pub fn order(&self) -> &[usize] {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_whose_product_overflows_are_refused() {
+        for sizes in [vec![usize::MAX], vec![1 << 32, 1 << 32], vec![isize::MAX as usize, 2]] {
+            assert!(matches!(Shape::new(sizes), Err(Error::TooLarge { .. })));
+        }
+        assert_eq!(Shape::new([1 << 62, 0, 1 << 62]).unwrap().elements(), 0);
+        assert!(Shape::new([0, usize::MAX]).is_err());
+        assert!(Shape::new([1 << 60]).unwrap().bytes(16).is_err());
+    }
+
+    #[test]
+    fn indices_run_through_a_shape_in_row_major_order() {
+        let collect = |sizes: &[usize]| {
+            let mut all = Vec::new();
+            Shape::new(sizes).unwrap().for_each_index(|index| all.push(index.to_vec()));
+            all
+        };
+        assert_eq!(collect(&[2, 2]), [[0, 0], [0, 1], [1, 0], [1, 1]]);
+        assert_eq!(collect(&[]), [[0; 0]]);
+        assert_eq!(collect(&[2, 0]), [[0; 2]; 0]);
+    }
+
+    #[test]
+    fn axes_are_normalized_or_refused_with_both_numbers() {
+        assert_eq!(normalize_axis("axis", -2, 2).unwrap(), 0);
+        assert_eq!(normalize_axis("axis", 1, 2).unwrap(), 1);
+        let message = |axis, rank| normalize_axis("axis", axis, rank).unwrap_err().to_string();
+        assert_eq!(message(2, 2), "axis 2 is out of range for rank 2: expected -2..=1");
+        assert_eq!(message(-3, 2), "axis -3 is out of range for rank 2: expected -2..=1");
+        assert_eq!(
+            message(i64::MIN, 1),
+            format!("axis {} is out of range for rank 1: expected -1..=0", i64::MIN)
+        );
+        assert_eq!(message(0, 0), "axis 0 is out of range: the tensor has rank 0, and so no axes");
+    }
+
+    #[test]
+    fn an_order_holds_each_axis_once() {
+        assert_eq!(Permutation::new(&[2, 0, 1], 3).unwrap().order(), [2, 0, 1]);
+        let message = |order: &[i64], rank| Permutation::new(order, rank).unwrap_err().to_string();
+        assert_eq!(message(&[0, 0], 2), "order has axis 0 twice");
+        assert_eq!(message(&[0, -1], 2), "order -1 is out of range for rank 2: expected 0..=1");
+        assert_eq!(
+            message(&[0, 1], 3),
+            "order and the axes of the tensor must have equal sizes, got 2 and 3"
+        );
+    }
+}
