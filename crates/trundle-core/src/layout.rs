@@ -264,7 +264,7 @@ mod tests {
     #[test]
     fn writable_means_that_no_byte_belongs_to_two_elements() {
         for sizes in [[2, 3, 2], [4, 1, 3], [3, 3, 3], [1, 0, 5]] {
-            for strides in Shape::new([15, 15, 8]).unwrap_indices() {
+            for strides in every_index([15, 15, 8]) {
                 let strides = [strides[0] - 7, strides[1] - 7, strides[2]];
                 for width in [1, 2, 3] {
                     let layout = layout(&sizes, &strides);
@@ -284,11 +284,11 @@ mod tests {
         assert!(near.check_writable(1).is_err());
     }
 
-    impl Shape {
-        fn unwrap_indices(&self) -> Vec<[isize; 3]> {
-            let mut all = Vec::new();
-            self.for_each_index(|index| all.push([0, 1, 2].map(|axis| index[axis].cast_signed())));
-            all
-        }
+    fn every_index(sizes: [usize; 3]) -> Vec<[isize; 3]> {
+        let mut all = Vec::new();
+        Shape::new(sizes)
+            .unwrap()
+            .for_each_index(|index| all.push([0, 1, 2].map(|axis| index[axis].cast_signed())));
+        all
     }
 }

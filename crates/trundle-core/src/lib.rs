@@ -16,19 +16,22 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod backend;
 mod dtype;
 mod error;
 mod index_map;
 mod layout;
-
+mod moves;
 pub mod ops;
 mod shape;
 mod tensor;
 
+pub use backend::Backend;
 pub use dtype::DType;
 pub use error::{Error, Result};
 pub use index_map::{AxisMap, IndexMap, Lengths, Line, Piece};
 pub use layout::Layout;
+pub use moves::{Block, Loop, Move, RaggedLoop, Run};
 pub use ops::Op;
 pub use shape::{Permutation, Shape, normalize_axis};
 pub use tensor::{Tensor, TensorView, TensorViewMut};

@@ -1,1 +1,218 @@
-//! Moves (stub to compile).
+//! A movement in byte offsets: strided loops, no axes and no element types left.
+
+mod bind;
+mod canonicalize;
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::{IndexMap, Layout, Result};
+
+/// What to copy where, in bytes: disjoint blocks of strided loops over elements of one width.
+///
+/// Moves are canonical: those that copy the same bytes to the same places, found by the same
+/// cuts, are equal, whatever operators and layouts they came from. An empty tensor is a move
+/// without blocks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Move {
+    width: usize,
+    blocks: Vec<Block>,
+    src_bytes: usize,
+    dst_bytes: usize,
+}
+
+/// Loops nested in each other, the outermost first, around one element.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// Where the first source element begins, in bytes from the start of the source buffer.
+    pub src_offset: isize,
+    /// Where the first destination element begins, in bytes from the start of the destination.
+    pub dst_offset: isize,
+    /// The loops by falling destination stride, which is positive. Each has 2 steps or more.
+    pub loops: Vec<Loop>,
+    /// One more loop, whose source jumps at a cut that differs from row to row.
+    pub ragged: Option<RaggedLoop>,
+}
+
+/// `len` steps of fixed distances.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loop {
+    /// The number of steps.
+    pub len: usize,
+    /// The distance between neighbours in the source, in bytes.
+    pub src_stride: isize,
+    /// The distance between neighbours in the destination, in bytes.
+    pub dst_stride: isize,
+    /// The distance between neighbours in the table of a ragged block, in entries; else 0.
+    pub lane_stride: isize,
+}
+
+/// A row of `len` elements that is read as two runs, the first up to a cut, the second from it.
+/// Each row (each lane) finds its length in a table, and the cut follows from it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RaggedLoop {
+    /// The number of elements of a row.
+    pub len: usize,
+    /// The distance between neighbours in the destination, in bytes.
+    pub dst_stride: isize,
+    /// The table of lengths.
+    pub lengths: Arc<[usize]>,
+    /// The entry of the first row of the block; loops step on from it by their `lane_stride`.
+    pub lane_offset: usize,
+    /// The cut of a row of length 0.
+    pub cut_start: isize,
+    /// How the cut moves with the length: 1 or -1.
+    pub cut_per_length: isize,
+    /// The run before the cut.
+    pub first: Run,
+    /// The run from the cut on.
+    pub second: Run,
+}
+
+/// Where a run of a ragged row is read: element i of the row begins at
+/// `src_offset + src_per_length · length + src_stride · i`, in bytes from the row's start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// The constant part.
+    pub src_offset: isize,
+    /// What each unit of length adds.
+    pub src_per_length: isize,
+    /// The distance between neighbours.
+    pub src_stride: isize,
+}
+
+impl RaggedLoop {
+    /// Where the second run begins, for a row of this length: `0..=len`.
+    pub fn cut(&self, length: usize) -> usize {
+        let cut = self.cut_start.wrapping_add(self.cut_per_length * length.cast_signed());
+        cut.clamp(0, self.len.cast_signed()).unsigned_abs()
+    }
+}
+
+impl Run {
+    /// Where element 0 of a row of this length would be read, in bytes from the row's start.
+    pub fn start(&self, length: usize) -> isize {
+        self.src_offset.wrapping_add(self.src_per_length.wrapping_mul(length.cast_signed()))
+    }
+}
+
+impl Block {
+    /// The number of elements.
+    pub fn elements(&self) -> usize {
+        let rows: usize = self.loops.iter().map(|each| each.len).product();
+        rows * self.ragged.as_ref().map_or(1, |ragged| ragged.len)
+    }
+}
+
+impl Move {
+    /// The movement that `map` describes, from elements of `width` bytes at `src` to `dst`.
+    ///
+    /// # Errors
+    /// [`Error::ShapeMismatch`](crate::Error::ShapeMismatch) if a layout has not the shape of its
+    /// side of the map, [`Error::OutOfBounds`](crate::Error::OutOfBounds) if one reaches before
+    /// the start of its buffer,
+    /// [`Error::OverlappingLayout`](crate::Error::OverlappingLayout) if `dst` would be written
+    /// twice at one place.
+    pub fn new(map: &IndexMap, width: usize, src: &Layout, dst: &Layout) -> Result<Move> {
+        let bound = bind::bind(map, width, src, dst)?;
+        Ok(canonicalize::canonicalize(bound))
+    }
+
+    /// The size of an element in bytes. It may span several of the tensor's elements, where they
+    /// stay together.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// The blocks, by rising destination offset. No byte of the destination is in two of them.
+    pub fn blocks(&self) -> &[Block] {
+        &self.blocks
+    }
+
+    /// The least size of the source buffer, in bytes.
+    pub fn src_bytes(&self) -> usize {
+        self.src_bytes
+    }
+
+    /// The least size of the destination buffer, in bytes.
+    pub fn dst_bytes(&self) -> usize {
+        self.dst_bytes
+    }
+
+    /// The number of bytes that are written (and as many are read).
+    pub fn moved_bytes(&self) -> usize {
+        self.width * self.blocks.iter().map(Block::elements).sum::<usize>()
+    }
+
+    /// Calls `visit` with the offset in the source and in the destination of every element, in
+    /// bytes. The plain reading of a move, against which backends are tested.
+    pub fn for_each_pair(&self, mut visit: impl FnMut(usize, usize)) {
+        for block in &self.blocks {
+            let sizes: Vec<usize> = block.loops.iter().map(|each| each.len).collect();
+            crate::shape::for_each_index(&sizes, |index| {
+                let along = |stride: fn(&Loop) -> isize| -> isize {
+                    index
+                        .iter()
+                        .zip(&block.loops)
+                        .map(|(i, each)| i.cast_signed() * stride(each))
+                        .sum()
+                };
+                let src = block.src_offset + along(|each| each.src_stride);
+                let dst = block.dst_offset + along(|each| each.dst_stride);
+                let Some(ragged) = &block.ragged else {
+                    return visit(src.unsigned_abs(), dst.unsigned_abs());
+                };
+                let lane = ragged.lane_offset.wrapping_add_signed(along(|each| each.lane_stride));
+                let length = ragged.lengths[lane];
+                for i in 0..ragged.len {
+                    let run = if i < ragged.cut(length) { &ragged.first } else { &ragged.second };
+                    let i = i.cast_signed();
+                    visit(
+                        (src + run.start(length) + run.src_stride * i).unsigned_abs(),
+                        (dst + ragged.dst_stride * i).unsigned_abs(),
+                    );
+                }
+            });
+        }
+    }
+}
+
+impl fmt::Display for Move {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} block{} of {}-byte elements, {} bytes",
+            self.blocks.len(),
+            if self.blocks.len() == 1 { "" } else { "s" },
+            self.width,
+            self.moved_bytes()
+        )?;
+        for (number, block) in self.blocks.iter().enumerate() {
+            write!(f, "\n  block {number}: {block}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Block {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "src {} dst {}", self.src_offset, self.dst_offset)?;
+        for each in &self.loops {
+            write!(f, ", {each}")?;
+        }
+        if let Some(ragged) = &self.ragged {
+            write!(
+                f,
+                ", ragged {} x (src {:+} | {:+}, dst {:+})",
+                ragged.len, ragged.first.src_stride, ragged.second.src_stride, ragged.dst_stride
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Loop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} x (src {:+}, dst {:+})", self.len, self.src_stride, self.dst_stride)
+    }
+}
