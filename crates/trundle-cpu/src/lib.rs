@@ -1,1 +1,23 @@
-//! x
+//! How elements move on a CPU: a [`Move`](trundle_core::Move) becomes a [`Plan`], data that says
+//! which kernel moves which tiles on which thread, and the plan is run.
+//!
+//! All of the CPU's unsafe code is in this crate.
+#![allow(unsafe_code)]
+
+mod backend;
+mod execute;
+mod kernels;
+mod machine;
+mod plan;
+mod planner;
+mod simd;
+mod slices;
+mod threads;
+
+pub use backend::Cpu;
+pub use kernels::{CATALOGUE, Kernel, Pattern, Store};
+pub use machine::Machine;
+pub use plan::{Place, Plan, Step, Task};
+pub use planner::Planner;
+pub use simd::Simd;
+pub use slices::run_slices;

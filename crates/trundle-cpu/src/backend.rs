@@ -1,0 +1,56 @@
+//! The CPU as a backend.
+
+use trundle_core::{Backend, Error, Move, Result};
+
+use crate::{Machine, Plan, Planner, execute};
+
+/// Moves elements with this machine's CPU.
+#[derive(Clone, Debug)]
+pub struct Cpu {
+    planner: Planner,
+}
+
+impl Cpu {
+    /// As the machine is, with at most `threads` threads; `None` for as many as it has.
+    pub fn new(threads: Option<usize>) -> Cpu {
+        let machine = Machine::detect().clone();
+        let threads = threads.unwrap_or(machine.threads).max(1);
+        Cpu { planner: Planner::new(Machine { threads, ..machine }) }
+    }
+
+    /// With plans that `planner` makes: for other caches, threads or instructions.
+    pub fn with_planner(planner: Planner) -> Cpu {
+        Cpu { planner }
+    }
+}
+
+impl Default for Cpu {
+    fn default() -> Cpu {
+        Cpu::new(None)
+    }
+}
+
+impl Backend for Cpu {
+    type Plan = Plan;
+
+    fn plan(&self, work: &Move) -> Plan {
+        self.planner.plan(work)
+    }
+
+    fn run(&self, plan: &Plan, src: &[u8], dst: &mut [u8]) -> Result<()> {
+        check_buffer("data", plan.src_bytes, src.len())?;
+        check_buffer("out", plan.dst_bytes, dst.len())?;
+        // SAFETY: both buffers are long enough, and a shared and a unique reference to bytes
+        // cannot overlap.
+        unsafe { execute::run(plan, src.as_ptr(), dst.as_mut_ptr()) };
+        Ok(())
+    }
+}
+
+/// Checks that a buffer holds what the plan reaches.
+pub(crate) fn check_buffer(argument: &'static str, needed: usize, buffer: usize) -> Result<()> {
+    if buffer >= needed {
+        return Ok(());
+    }
+    Err(Error::OutOfBounds { argument, first: 0, end: needed.cast_signed(), buffer })
+}

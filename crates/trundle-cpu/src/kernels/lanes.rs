@@ -1,0 +1,74 @@
+//! Lanes that are cut at different places: reverse subsequences with a length in every lane.
+
+use trundle_core::RaggedLoop;
+
+use super::{LaneTile, Tile, by_width, strided};
+
+/// Lanes whose cuts are worked out together, before the rows are walked.
+const LANES: usize = 64;
+
+/// Copies rows of the ragged axis across lanes that each have a length of their own.
+///
+/// # Safety
+/// As [`Run::Lanes`](super::Run::Lanes).
+pub(super) unsafe fn lanes(tile: &LaneTile<'_>) {
+    let width = tile.tile.width;
+    by_width!(
+        width,
+        // SAFETY: the contract is the same; W is the tile's width.
+        W => unsafe { groups(tile, |src, dst| strided::copy::<W>(src, dst)) },
+        // SAFETY: the contract is the same; elements do not overlap.
+        unsafe { groups(tile, |src, dst| std::ptr::copy_nonoverlapping(src, dst, width)) }
+    );
+}
+
+/// What is known of a lane before its rows are walked.
+#[derive(Clone, Copy, Default)]
+struct Lane {
+    cut: usize,
+    first: isize,
+    second: isize,
+}
+
+impl Lane {
+    fn of(ragged: &RaggedLoop, length: usize) -> Lane {
+        Lane {
+            cut: ragged.cut(length),
+            first: ragged.first.start(length),
+            second: ragged.second.start(length),
+        }
+    }
+}
+
+/// Calls `copy` for every element, row by row across each group of lanes.
+///
+/// # Safety
+/// As [`lanes`].
+#[inline(always)]
+unsafe fn groups(tile: &LaneTile<'_>, copy: impl Fn(*const u8, *mut u8)) {
+    let LaneTile { tile: Tile { src, dst, rows, cols, .. }, row_begin, ragged, .. } = *tile;
+    let mut group = [Lane::default(); LANES];
+    for begin in (0..cols.len).step_by(LANES) {
+        let lanes = &mut group[..LANES.min(cols.len - begin)];
+        for (number, lane) in lanes.iter_mut().enumerate() {
+            let entry = (begin + number).cast_signed() * tile.lane_stride;
+            *lane = Lane::of(ragged, ragged.lengths[tile.lane.wrapping_add_signed(entry)]);
+        }
+        for row in row_begin..row_begin + rows.len {
+            for (number, lane) in lanes.iter().enumerate() {
+                let (start, stride) = if row < lane.cut {
+                    (lane.first, ragged.first.src_stride)
+                } else {
+                    (lane.second, ragged.second.src_stride)
+                };
+                let (i, col) = (row.cast_signed(), (begin + number).cast_signed());
+                copy(
+                    src.wrapping_offset(
+                        start.wrapping_add(i * stride).wrapping_add(col * cols.src_stride),
+                    ),
+                    dst.wrapping_offset(i * rows.dst_stride + col * cols.dst_stride),
+                );
+            }
+        }
+    }
+}

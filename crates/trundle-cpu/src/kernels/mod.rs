@@ -1,0 +1,319 @@
+//! The catalogue: what can move a tile of elements, and when.
+//!
+//! A kernel knows widths and strides, and nothing of operators, types and tensors. Each is a row
+//! of [`CATALOGUE`]; the planner takes the first that fits. docs/kernels.md tells of them.
+
+mod lanes;
+mod reversed;
+mod runs;
+mod strided;
+mod transposed;
+
+use std::fmt;
+use std::mem::MaybeUninit;
+
+use trundle_core::RaggedLoop;
+
+use crate::Simd;
+use crate::simd::Portable;
+#[cfg(target_arch = "x86_64")]
+use crate::simd::{Avx2, Avx512};
+
+/// N bytes of elements on their way. Elements may hold padding, which is no value of any integer.
+type Opaque<const N: usize> = MaybeUninit<[u8; N]>;
+
+/// One loop of a tile: `len` elements at fixed distances.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Side {
+    pub(crate) len: usize,
+    pub(crate) src_stride: isize,
+    pub(crate) dst_stride: isize,
+}
+
+/// The strides of a tile, by which a kernel is picked.
+#[derive(Clone, Copy, Debug)]
+pub struct Pattern {
+    /// The size of an element in bytes.
+    pub width: usize,
+    /// The distances between rows, in the source and in the destination, in bytes.
+    pub row_strides: (isize, isize),
+    /// The distances between the elements of a row, in the source and in the destination.
+    pub col_strides: (isize, isize),
+}
+
+/// Whether the result is written past the caches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Store {
+    /// Through the caches: the result is small enough to stay there for whoever reads it next.
+    Cached,
+    /// Past the caches: the result is larger than they are, and a line that is written whole need
+    /// not be read first.
+    Streamed,
+}
+
+/// A tile to move: `rows.len` rows of `cols.len` elements of `width` bytes.
+#[derive(Clone, Copy)]
+pub(crate) struct Tile {
+    pub(crate) src: *const u8,
+    pub(crate) dst: *mut u8,
+    pub(crate) width: usize,
+    pub(crate) rows: Side,
+    pub(crate) cols: Side,
+    pub(crate) store: Store,
+}
+
+/// Lanes of a ragged axis: like a [`Tile`] whose columns each have a length of their own.
+pub(crate) struct LaneTile<'a> {
+    /// The rows, `row_begin..row_begin + tile.rows.len` of the ragged axis; `tile.src` and
+    /// `tile.dst` are at row 0 of the axis and at the first lane.
+    pub(crate) tile: Tile,
+    pub(crate) row_begin: usize,
+    pub(crate) ragged: &'a RaggedLoop,
+    /// The entry of the first lane in the table of lengths, and the distance to the next.
+    pub(crate) lane: usize,
+    pub(crate) lane_stride: isize,
+}
+
+/// How a kernel is called.
+#[derive(Clone, Copy)]
+pub(crate) enum Run {
+    /// # Safety
+    /// The machine has the kernel's instruction set, its `applies` holds for the tile, every
+    /// source element is valid for reads and every destination element for writes, and no source
+    /// byte is a destination byte.
+    Tile(unsafe fn(&Tile)),
+    /// # Safety
+    /// As `Tile`, for the elements that the lengths select.
+    Lanes(unsafe fn(&LaneTile<'_>)),
+}
+
+/// One way to move tiles: a row of the catalogue.
+pub struct Kernel {
+    /// Its name: what it does, and with which instructions.
+    pub name: &'static str,
+    /// The instruction set it needs.
+    pub simd: Simd,
+    /// Which tiles it is right for.
+    pub applies: fn(&Pattern) -> bool,
+    /// Why it is picked for those.
+    pub reason: &'static str,
+    pub(crate) run: Run,
+}
+
+impl PartialEq for Kernel {
+    fn eq(&self, other: &Kernel) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Kernel {}
+
+impl fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// Rows of one element each, or of neighbours in both: they are copied as runs of bytes.
+fn is_runs(pattern: &Pattern) -> bool {
+    let width = pattern.width.cast_signed();
+    pattern.col_strides == (width, width)
+}
+
+/// Neighbours in the destination that stand in the opposite order in the source.
+fn is_reversed(pattern: &Pattern) -> bool {
+    let width = pattern.width.cast_signed();
+    pattern.col_strides == (-width, width)
+}
+
+/// Neighbours in the source, in either order, are a row apart in the destination.
+fn is_transposed(pattern: &Pattern) -> bool {
+    let width = pattern.width;
+    pattern.col_strides.1 == width.cast_signed()
+        && pattern.row_strides.0.unsigned_abs() == width
+        && matches!(width, 1 | 2 | 4 | 8 | 16)
+}
+
+fn is_any(_: &Pattern) -> bool {
+    true
+}
+
+const RUNS: &str = "neighbours stay neighbours: rows are copied as runs of bytes";
+const REVERSED: &str = "rows are read backwards, element by element";
+const TRANSPOSED: &str = "neighbours of the source become rows: whole lines through a small tile";
+const STRIDED: &str = "no two neighbours stay together: element by element";
+const LANES: &str = "every lane has a length of its own: element by element across the lanes";
+
+/// Every kernel. Of those that the machine can run and that apply, the first is taken.
+pub static CATALOGUE: &[Kernel] = &[
+    #[cfg(target_arch = "x86_64")]
+    Kernel {
+        name: "runs-avx512",
+        simd: Simd::Avx512,
+        applies: is_runs,
+        reason: RUNS,
+        run: Run::Tile(runs_avx512),
+    },
+    #[cfg(target_arch = "x86_64")]
+    Kernel {
+        name: "runs-avx2",
+        simd: Simd::Avx2,
+        applies: is_runs,
+        reason: RUNS,
+        run: Run::Tile(runs_avx2),
+    },
+    Kernel {
+        name: "runs-portable",
+        simd: Simd::Portable,
+        applies: is_runs,
+        reason: RUNS,
+        run: Run::Tile(runs::runs::<Portable>),
+    },
+    #[cfg(target_arch = "x86_64")]
+    Kernel {
+        name: "reversed-avx512",
+        simd: Simd::Avx512,
+        applies: is_reversed,
+        reason: REVERSED,
+        run: Run::Tile(reversed_avx512),
+    },
+    #[cfg(target_arch = "x86_64")]
+    Kernel {
+        name: "reversed-avx2",
+        simd: Simd::Avx2,
+        applies: is_reversed,
+        reason: REVERSED,
+        run: Run::Tile(reversed_avx2),
+    },
+    Kernel {
+        name: "reversed-portable",
+        simd: Simd::Portable,
+        applies: is_reversed,
+        reason: REVERSED,
+        run: Run::Tile(reversed::reversed::<Portable>),
+    },
+    #[cfg(target_arch = "x86_64")]
+    Kernel {
+        name: "transposed-avx512",
+        simd: Simd::Avx512,
+        applies: is_transposed,
+        reason: TRANSPOSED,
+        run: Run::Tile(transposed_avx512),
+    },
+    #[cfg(target_arch = "x86_64")]
+    Kernel {
+        name: "transposed-avx2",
+        simd: Simd::Avx2,
+        applies: is_transposed,
+        reason: TRANSPOSED,
+        run: Run::Tile(transposed_avx2),
+    },
+    Kernel {
+        name: "transposed-portable",
+        simd: Simd::Portable,
+        applies: is_transposed,
+        reason: TRANSPOSED,
+        run: Run::Tile(transposed::transposed::<Portable>),
+    },
+    Kernel {
+        name: "strided-portable",
+        simd: Simd::Portable,
+        applies: is_any,
+        reason: STRIDED,
+        run: Run::Tile(strided::strided),
+    },
+    Kernel {
+        name: "lanes-portable",
+        simd: Simd::Portable,
+        applies: is_any,
+        reason: LANES,
+        run: Run::Lanes(lanes::lanes),
+    },
+];
+
+/// Instances of the kernels over [`Lines`](crate::simd::Lines), compiled with the instructions of
+/// a set.
+macro_rules! instances {
+    ($($name:ident = $kernel:path, $features:literal;)*) => {
+        $(
+            /// # Safety
+            /// As [`Run::Tile`].
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = $features)]
+            unsafe fn $name(tile: &Tile) {
+                // SAFETY: the contract is the same.
+                unsafe { $kernel(tile) }
+            }
+        )*
+    };
+}
+
+instances! {
+    runs_avx2 = runs::runs::<Avx2>, "avx2";
+    runs_avx512 = runs::runs::<Avx512>, "avx512f,avx512bw,avx512vl";
+    reversed_avx2 = reversed::reversed::<Avx2>, "avx2";
+    reversed_avx512 = reversed::reversed::<Avx512>, "avx512f,avx512bw,avx512vl";
+    transposed_avx2 = transposed::transposed::<Avx2>, "avx2";
+    transposed_avx512 = transposed::transposed::<Avx512>, "avx512f,avx512bw,avx512vl";
+}
+
+/// Calls `$body` with the constant `W` equal to `$width` where a constant width is worth code of
+/// its own, and `$other` for any other width.
+macro_rules! by_width {
+    ($width:expr, $W:ident => $body:expr, $other:expr) => {
+        match $width {
+            1 => {
+                const $W: usize = 1;
+                $body
+            }
+            2 => {
+                const $W: usize = 2;
+                $body
+            }
+            3 => {
+                const $W: usize = 3;
+                $body
+            }
+            4 => {
+                const $W: usize = 4;
+                $body
+            }
+            6 => {
+                const $W: usize = 6;
+                $body
+            }
+            8 => {
+                const $W: usize = 8;
+                $body
+            }
+            12 => {
+                const $W: usize = 12;
+                $body
+            }
+            16 => {
+                const $W: usize = 16;
+                $body
+            }
+            _ => $other,
+        }
+    };
+}
+pub(crate) use by_width;
+
+impl Tile {
+    /// Where a row begins.
+    ///
+    /// # Safety
+    /// `row` is below `rows.len`, and the tile is valid as [`Run::Tile`] asks.
+    #[inline(always)]
+    unsafe fn row(&self, row: usize) -> (*const u8, *mut u8) {
+        let row = row.cast_signed();
+        // SAFETY: every element of the tile lies within the caller's buffers.
+        unsafe {
+            (
+                self.src.offset(row * self.rows.src_stride),
+                self.dst.offset(row * self.rows.dst_stride),
+            )
+        }
+    }
+}

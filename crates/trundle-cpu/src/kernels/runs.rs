@@ -1,0 +1,85 @@
+//! Rows that are runs of bytes: the copy.
+
+use super::{Opaque, Store, Tile};
+use crate::simd::{LINE, Lines};
+
+/// Runs shorter than this are not worth aligning for streamed stores (a guess from the cost of
+/// the two partial lines at the ends).
+const LEAST_STREAMED_BYTES: usize = 4 * LINE;
+
+/// Copies each row as a run of `cols.len · width` bytes.
+///
+/// # Safety
+/// As [`Run::Tile`](super::Run::Tile); the columns are neighbours on both sides.
+#[inline(always)]
+pub(super) unsafe fn runs<L: Lines>(tile: &Tile) {
+    let bytes = tile.cols.len * tile.width;
+    let streamed = tile.store == Store::Streamed && bytes >= LEAST_STREAMED_BYTES;
+    for row in 0..tile.rows.len {
+        // SAFETY: a row of the tile is `bytes` bytes in both buffers, which do not overlap.
+        unsafe {
+            let (src, dst) = tile.row(row);
+            if streamed { stream_run::<L>(src, dst, bytes) } else { copy_run(src, dst, bytes) }
+        }
+    }
+    if streamed {
+        L::fence();
+    }
+}
+
+/// Copies a run through the caches. Short ones, common when axes are small, take two moves that
+/// may overlap each other instead of a call.
+///
+/// # Safety
+/// `src` is valid for reads and `dst` for writes of `bytes` bytes, and they do not overlap.
+#[inline(always)]
+unsafe fn copy_run(src: *const u8, dst: *mut u8, bytes: usize) {
+    /// The first and the last N of `bytes`, which are N to 2·N.
+    #[inline(always)]
+    unsafe fn ends<const N: usize>(src: *const u8, dst: *mut u8, bytes: usize) {
+        // SAFETY: both moves stay within `bytes`, by the caller.
+        unsafe {
+            let first: Opaque<N> = src.cast::<Opaque<N>>().read_unaligned();
+            let last: Opaque<N> = src.add(bytes - N).cast::<Opaque<N>>().read_unaligned();
+            dst.cast::<Opaque<N>>().write_unaligned(first);
+            dst.add(bytes - N).cast::<Opaque<N>>().write_unaligned(last);
+        }
+    }
+    // SAFETY: each arm moves at most `bytes`, which the caller vouches for.
+    unsafe {
+        match bytes {
+            0..4 => std::ptr::copy_nonoverlapping(src, dst, bytes),
+            4..8 => ends::<4>(src, dst, bytes),
+            8..16 => ends::<8>(src, dst, bytes),
+            16..32 => ends::<16>(src, dst, bytes),
+            32..64 => ends::<32>(src, dst, bytes),
+            64..128 => ends::<64>(src, dst, bytes),
+            _ => std::ptr::copy_nonoverlapping(src, dst, bytes),
+        }
+    }
+}
+
+/// Copies a run with streamed stores of whole lines; what lies before the first and after the last
+/// whole line goes through the caches.
+///
+/// # Safety
+/// As [`copy_run`], with `bytes` of a line at least.
+#[inline(always)]
+unsafe fn stream_run<L: Lines>(src: *const u8, dst: *mut u8, bytes: usize) {
+    /// Lines ahead of the one that is copied: far enough to hide memory's latency, near enough to
+    /// stay in the first-level cache.
+    const AHEAD: usize = 16 * LINE;
+    let head = dst.align_offset(LINE).min(bytes);
+    // SAFETY: `at` stays within the run; `dst + at` is aligned from the head on; a prefetch may
+    // point anywhere.
+    unsafe {
+        copy_run(src, dst, head);
+        let mut at = head;
+        while at + LINE <= bytes {
+            L::prefetch(src.wrapping_add(at + AHEAD));
+            L::stream(src.add(at), dst.add(at));
+            at += LINE;
+        }
+        copy_run(src.add(at), dst.add(at), bytes - at);
+    }
+}

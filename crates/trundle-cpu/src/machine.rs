@@ -1,0 +1,78 @@
+//! What the planner knows of the machine.
+
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::sync::OnceLock;
+
+use crate::Simd;
+
+/// Cores, caches and instruction sets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Machine {
+    /// How many threads a move may use.
+    pub threads: usize,
+    /// The first-level data cache of a core, in bytes.
+    pub l1_bytes: usize,
+    /// The second-level cache of a core, in bytes.
+    pub l2_bytes: usize,
+    /// The last-level cache, shared by cores, in bytes.
+    pub l3_bytes: usize,
+    /// The widest instruction set that kernels may use.
+    pub simd: Simd,
+}
+
+impl Machine {
+    /// This machine, looked at once. The threads are those of `TRUNDLE_NUM_THREADS`, else as many
+    /// as cores that the process may use.
+    pub fn detect() -> &'static Machine {
+        static MACHINE: OnceLock<Machine> = OnceLock::new();
+        MACHINE.get_or_init(|| Machine {
+            threads: threads_from_environment().unwrap_or_else(available_cores),
+            l1_bytes: cache_bytes("1", "Data").unwrap_or(32 << 10),
+            l2_bytes: cache_bytes("2", "Unified").unwrap_or(512 << 10),
+            l3_bytes: cache_bytes("3", "Unified").unwrap_or(8 << 20),
+            simd: Simd::detect(),
+        })
+    }
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} thread{}, {}, caches of {} KiB, {} KiB and {} KiB",
+            self.threads,
+            if self.threads == 1 { "" } else { "s" },
+            self.simd,
+            self.l1_bytes >> 10,
+            self.l2_bytes >> 10,
+            self.l3_bytes >> 10,
+        )
+    }
+}
+
+fn threads_from_environment() -> Option<usize> {
+    std::env::var("TRUNDLE_NUM_THREADS").ok()?.trim().parse().ok().filter(|threads| *threads > 0)
+}
+
+fn available_cores() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
+}
+
+/// The size of the first core's cache of a level and type, where Linux tells it.
+fn cache_bytes(level: &str, kind: &str) -> Option<usize> {
+    let caches = std::fs::read_dir("/sys/devices/system/cpu/cpu0/cache").ok()?;
+    caches.flatten().find_map(|cache| {
+        let read = |name: &str| std::fs::read_to_string(cache.path().join(name)).ok();
+        let is = |name: &str, wanted: &str| read(name).is_some_and(|text| text.trim() == wanted);
+        if !is("level", level) || !is("type", kind) {
+            return None;
+        }
+        let size = read("size")?;
+        let (digits, unit) = match size.trim().strip_suffix('K') {
+            Some(digits) => (digits, 1 << 10),
+            None => (size.trim().strip_suffix('M')?, 1 << 20),
+        };
+        digits.parse::<usize>().ok().map(|size| size * unit)
+    })
+}

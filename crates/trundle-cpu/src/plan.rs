@@ -1,0 +1,198 @@
+//! What will be done, as data: it prints, compares, and runs without allocating.
+
+use std::fmt;
+
+use trundle_core::{Loop, RaggedLoop};
+
+use crate::kernels::{Kernel, Store};
+
+/// A movement decided down to kernels, tiles and tasks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// The least sizes of the buffers, in bytes.
+    pub(crate) src_bytes: usize,
+    pub(crate) dst_bytes: usize,
+    pub(crate) moved_bytes: usize,
+    pub(crate) threads: usize,
+    pub(crate) steps: Vec<Step>,
+    /// Shares of the work, in the order in which threads take them.
+    pub(crate) tasks: Vec<Task>,
+}
+
+/// One block of a move: outer loops around tiles that one kernel moves.
+///
+/// The rows and the columns are cut into blocks; a unit of work is one position of the outer
+/// loops and one block of each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// What moves the tiles; in a ragged step, those of the first run.
+    pub kernel: &'static Kernel,
+    /// Whether the result is written past the caches.
+    pub store: Store,
+    /// The size of an element in bytes.
+    pub width: usize,
+    /// Where the first element is read, in bytes from the start of the source.
+    pub src_offset: isize,
+    /// Where the first element is written, in bytes from the start of the destination.
+    pub dst_offset: isize,
+    /// The loops around the tiles, the outermost first.
+    pub outer: Vec<Loop>,
+    /// The loop over a tile's rows.
+    pub rows: Loop,
+    /// The loop over the elements of a row.
+    pub cols: Loop,
+    /// How many rows a tile has at most.
+    pub row_block: usize,
+    /// How many elements a row of a tile has at most.
+    pub col_block: usize,
+    /// The ragged loop, if the block has one.
+    pub ragged: Option<RaggedStep>,
+}
+
+/// The ragged loop of a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RaggedStep {
+    /// Its runs and its table of lengths.
+    pub row: RaggedLoop,
+    /// Where it stands among the step's loops.
+    pub place: Place,
+    /// What moves the tiles of the second run.
+    pub second: &'static Kernel,
+}
+
+/// Where a ragged loop stands in a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Around the tiles, within the other outer loops: each tile lies in one of the runs.
+    Outer,
+    /// It is the rows: a tile is split where the runs meet.
+    Rows,
+    /// It is the columns: a tile is split where the runs meet.
+    Cols,
+    /// It is the rows, and the columns are lanes that are each split at a place of their own.
+    Lanes,
+}
+
+/// Units `first..end` of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Task {
+    /// The number of the step.
+    pub step: usize,
+    /// The first unit.
+    pub first: usize,
+    /// The unit after the last.
+    pub end: usize,
+}
+
+impl Plan {
+    /// The steps, in the order of the destination.
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// The shares of the work, in the order in which threads take them.
+    pub fn tasks(&self) -> &[Task] {
+        &self.tasks
+    }
+
+    /// How many threads take part at most.
+    pub fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// The number of bytes that are written (and as many are read).
+    pub fn moved_bytes(&self) -> usize {
+        self.moved_bytes
+    }
+}
+
+impl Step {
+    /// How many blocks the rows and the columns are cut into.
+    pub(crate) fn blocks(&self) -> (usize, usize) {
+        (self.rows.len.div_ceil(self.row_block), self.cols.len.div_ceil(self.col_block))
+    }
+
+    /// The number of units of work.
+    pub fn units(&self) -> usize {
+        let (row_blocks, col_blocks) = self.blocks();
+        let outer: usize = self.outer.iter().map(|each| each.len).product();
+        let ragged = match &self.ragged {
+            Some(RaggedStep { row, place: Place::Outer, .. }) => row.len,
+            _ => 1,
+        };
+        outer * ragged * row_blocks * col_blocks
+    }
+
+    /// The number of bytes of a unit, not counting that blocks at an edge are smaller.
+    pub(crate) fn unit_bytes(&self) -> usize {
+        self.row_block * self.col_block * self.width
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} bytes in {} task{} on {} thread{}",
+            self.moved_bytes,
+            self.tasks.len(),
+            plural(self.tasks.len()),
+            self.threads,
+            plural(self.threads)
+        )?;
+        for (number, step) in self.steps.iter().enumerate() {
+            write!(f, "\n  step {number}: {step}")?;
+        }
+        Ok(())
+    }
+}
+
+fn plural(count: usize) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.kernel.name)?;
+        if let Some(ragged) = &self.ragged
+            && ragged.second != self.kernel
+        {
+            write!(f, " and {}", ragged.second.name)?;
+        }
+        write!(
+            f,
+            ", {} units of at most {} x {} elements of {} byte{}, {}",
+            self.units(),
+            self.row_block,
+            self.col_block,
+            self.width,
+            plural(self.width),
+            match self.store {
+                Store::Cached => "through the caches",
+                Store::Streamed => "past the caches",
+            }
+        )?;
+        write!(f, "\n    because {}", self.kernel.reason)?;
+        for each in &self.outer {
+            write!(f, "\n    outer {each}")?;
+        }
+        write!(f, "\n    rows  {}\n    cols  {}", self.rows, self.cols)?;
+        if let Some(RaggedStep { row, place, .. }) = &self.ragged {
+            write!(
+                f,
+                "\n    ragged {} x (src {:+} then {:+}, dst {:+}), as {}",
+                row.len,
+                row.first.src_stride,
+                row.second.src_stride,
+                row.dst_stride,
+                match place {
+                    Place::Outer => "an outer loop",
+                    Place::Rows => "the rows",
+                    Place::Cols => "the columns",
+                    Place::Lanes => "the rows, cut lane by lane",
+                }
+            )?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,261 @@
+//! Which kernel, which tiles, which thread: every choice in one place.
+
+use trundle_core::{Block, Loop, Move, RaggedLoop};
+
+use crate::kernels::{CATALOGUE, Kernel, Pattern, Run, Store};
+use crate::plan::{Place, Plan, RaggedStep, Step, Task};
+use crate::{Machine, Simd};
+
+/// Elements of this many bytes or more are copied as runs of bytes: a cache line.
+const LEAST_RUN_BYTES: usize = 64;
+
+/// What a unit of copied runs comes to: enough to make its set-up cheap, and little enough to be
+/// shared evenly (a guess: a fraction of a second-level cache).
+const RUN_UNIT_BYTES: usize = 256 << 10;
+
+/// How far a transposed tile reaches along the source's neighbours: a few lines, so that each
+/// page of the source is used more than once.
+const TRANSPOSED_ROW_BYTES: usize = 4 * 64;
+
+/// How many columns a transposed tile has: 512 rows of the source were best in measurements on
+/// large f32 matrices.
+const TRANSPOSED_COLS: usize = 512;
+
+/// The sides of a tile that is moved element by element: its lines stay in the first-level cache
+/// on both sides.
+const STRIDED_SIDE: usize = 64;
+
+/// How many lanes a tile of lanes has.
+const LANE_COLS: usize = 256;
+
+/// What a thread must have to do before one more is woken (a guess from the cost of waking it).
+const LEAST_THREAD_BYTES: usize = 256 << 10;
+
+/// How many shares each thread's part of the work is cut into, so that a slower thread can leave
+/// some of its part to others.
+const TASKS_PER_THREAD: usize = 8;
+
+/// What a share of the work comes to at least.
+const LEAST_TASK_BYTES: usize = 64 << 10;
+
+/// Turns moves into plans for one machine.
+#[derive(Clone, Debug)]
+pub struct Planner {
+    machine: Machine,
+}
+
+impl Planner {
+    /// A planner for `machine`, whose `threads` say how many a plan may use. Plans are run here, so
+    /// this machine must have the instruction set.
+    ///
+    /// # Panics
+    /// If this machine lacks the instruction set.
+    pub fn new(machine: Machine) -> Planner {
+        let simd = Machine::detect().simd;
+        assert!(machine.simd <= simd, "this machine has {simd}, not {}", machine.simd);
+        Planner { machine }
+    }
+
+    /// The plan of a move.
+    pub fn plan(&self, work: &Move) -> Plan {
+        let moved_bytes = work.moved_bytes();
+        let store =
+            if moved_bytes > self.machine.l3_bytes / 2 { Store::Streamed } else { Store::Cached };
+        let steps: Vec<Step> =
+            work.blocks().iter().map(|block| self.step(block, work.width(), store)).collect();
+        let threads = (moved_bytes / LEAST_THREAD_BYTES).clamp(1, self.machine.threads);
+        let tasks = tasks(&steps, threads, moved_bytes);
+        Plan {
+            src_bytes: work.src_bytes(),
+            dst_bytes: work.dst_bytes(),
+            moved_bytes,
+            threads,
+            steps,
+            tasks,
+        }
+    }
+
+    /// How one block is done: which loop the columns are, which the rows, and in what tiles.
+    fn step(&self, block: &Block, width: usize, store: Store) -> Step {
+        let mut loops = Loops::of(block);
+        let (width, cols) = if width >= LEAST_RUN_BYTES {
+            // A run of bytes, which can be cut anywhere.
+            (1, Picked::Plain(Loop { len: width, src_stride: 1, dst_stride: 1, lane_stride: 0 }))
+        } else {
+            (width, loops.take_innermost(width))
+        };
+        let rows = match cols {
+            Picked::Plain(cols) if cols.lane_stride != 0 => loops.take_ragged(),
+            Picked::Plain(cols) if cols.src_stride.unsigned_abs() != width => {
+                loops.take_nearest_in_source(width)
+            }
+            _ => loops.take_next(width),
+        };
+        let place = match (rows, cols) {
+            (Picked::Ragged(_), Picked::Plain(cols)) if cols.lane_stride != 0 => Place::Lanes,
+            (Picked::Ragged(_), _) => Place::Rows,
+            (_, Picked::Ragged(_)) => Place::Cols,
+            _ => Place::Outer,
+        };
+        let pick = |run: fn(&RaggedLoop) -> isize| {
+            let ragged = |picked: Picked| match (picked, &block.ragged) {
+                (Picked::Ragged(each), Some(ragged)) => Loop { src_stride: run(ragged), ..each },
+                (Picked::Ragged(each) | Picked::Plain(each), _) => each,
+            };
+            let (rows, cols) = (ragged(rows), ragged(cols));
+            let pattern = Pattern {
+                width,
+                row_strides: (rows.src_stride, rows.dst_stride),
+                col_strides: (cols.src_stride, cols.dst_stride),
+            };
+            pick_kernel(&pattern, place == Place::Lanes, self.machine.simd)
+        };
+        let kernel = pick(|ragged| ragged.first.src_stride);
+        let second = pick(|ragged| ragged.second.src_stride);
+        let (rows, cols) = (rows.each(), cols.each());
+        let (row_block, col_block) = tile(place, width, rows, cols);
+        Step {
+            kernel,
+            store,
+            width,
+            src_offset: block.src_offset,
+            dst_offset: block.dst_offset,
+            outer: loops.plain,
+            rows,
+            cols,
+            row_block,
+            col_block,
+            ragged: block.ragged.clone().map(|row| RaggedStep { row, place, second }),
+        }
+    }
+}
+
+/// The first kernel of the catalogue that is right for the pattern.
+fn pick_kernel(pattern: &Pattern, lanes: bool, simd: Simd) -> &'static Kernel {
+    CATALOGUE
+        .iter()
+        .find(|kernel| {
+            matches!(kernel.run, Run::Lanes(_)) == lanes
+                && kernel.simd <= simd
+                && (kernel.applies)(pattern)
+        })
+        .unwrap_or_else(|| unreachable!("the catalogue ends with kernels for any strides"))
+}
+
+/// How many rows and how many columns a tile has.
+fn tile(place: Place, width: usize, rows: Loop, cols: Loop) -> (usize, usize) {
+    let runs = cols.src_stride.unsigned_abs() == width || place == Place::Cols;
+    let transposed = rows.src_stride.unsigned_abs() == width;
+    let (row_block, col_block) = if place == Place::Lanes {
+        (RUN_UNIT_BYTES / (LANE_COLS * width), LANE_COLS)
+    } else if runs && cols.len * width > RUN_UNIT_BYTES {
+        (1, RUN_UNIT_BYTES / width)
+    } else if runs {
+        (RUN_UNIT_BYTES / (cols.len * width), cols.len)
+    } else if transposed {
+        (TRANSPOSED_ROW_BYTES / width, TRANSPOSED_COLS)
+    } else {
+        (STRIDED_SIDE, STRIDED_SIDE)
+    };
+    (row_block.clamp(1, rows.len), col_block.clamp(1, cols.len))
+}
+
+/// The shares of the work, about equal in bytes.
+fn tasks(steps: &[Step], threads: usize, moved_bytes: usize) -> Vec<Task> {
+    let share = match threads {
+        1 => usize::MAX,
+        _ => (moved_bytes / (threads * TASKS_PER_THREAD)).max(LEAST_TASK_BYTES),
+    };
+    let mut tasks = Vec::new();
+    for (number, step) in steps.iter().enumerate() {
+        let units = step.units();
+        let each = (share / step.unit_bytes()).max(1);
+        let mut first = 0;
+        while first < units {
+            let end = first.saturating_add(each).min(units);
+            tasks.push(Task { step: number, first, end });
+            first = end;
+        }
+    }
+    tasks
+}
+
+/// The loop that was picked for the rows or the columns.
+#[derive(Clone, Copy)]
+enum Picked {
+    Plain(Loop),
+    /// The ragged loop; its source stride is that of a run.
+    Ragged(Loop),
+}
+
+impl Picked {
+    fn each(self) -> Loop {
+        match self {
+            Picked::Plain(each) | Picked::Ragged(each) => each,
+        }
+    }
+}
+
+/// The loops of a block that have not been picked yet.
+struct Loops {
+    /// By falling destination stride.
+    plain: Vec<Loop>,
+    ragged: Option<Loop>,
+}
+
+impl Loops {
+    fn of(block: &Block) -> Loops {
+        let ragged = block.ragged.as_ref().map(|ragged| Loop {
+            len: ragged.len,
+            src_stride: 0,
+            dst_stride: ragged.dst_stride,
+            lane_stride: 0,
+        });
+        Loops { plain: block.loops.clone(), ragged }
+    }
+
+    /// A loop of one step, where no loop is left.
+    fn none(width: usize) -> Picked {
+        let width = width.cast_signed();
+        Picked::Plain(Loop { len: 1, src_stride: width, dst_stride: width, lane_stride: 0 })
+    }
+
+    /// The loop whose steps are the nearest in the destination.
+    fn take_innermost(&mut self, width: usize) -> Picked {
+        let nearest = self.plain.last().map_or(isize::MAX, |each| each.dst_stride);
+        match self.ragged.take_if(|ragged| ragged.dst_stride < nearest) {
+            Some(ragged) => Picked::Ragged(ragged),
+            None => self.plain.pop().map_or_else(|| Loops::none(width), Picked::Plain),
+        }
+    }
+
+    /// The loop whose steps are the nearest in the destination, of those that can be a tile's rows.
+    fn take_next(&mut self, width: usize) -> Picked {
+        let plain = self.plain.iter().rposition(|each| each.lane_stride == 0);
+        let nearest = plain.map_or(isize::MAX, |at| self.plain[at].dst_stride);
+        match self.ragged.take_if(|ragged| ragged.dst_stride < nearest) {
+            Some(ragged) => Picked::Ragged(ragged),
+            None => {
+                plain.map_or_else(|| Loops::none(width), |at| Picked::Plain(self.plain.remove(at)))
+            }
+        }
+    }
+
+    /// The loop whose steps are the nearest in the source, of those that can be a tile's rows.
+    fn take_nearest_in_source(&mut self, width: usize) -> Picked {
+        let nearest = self
+            .plain
+            .iter()
+            .enumerate()
+            .filter(|(_, each)| each.lane_stride == 0)
+            // A stride of 0 repeats one element: nothing is gained by having it in the tile.
+            .min_by_key(|(_, each)| each.src_stride.unsigned_abs().wrapping_sub(1))
+            .map(|(at, _)| at);
+        nearest.map_or_else(|| Loops::none(width), |at| Picked::Plain(self.plain.remove(at)))
+    }
+
+    /// The ragged loop.
+    fn take_ragged(&mut self) -> Picked {
+        self.ragged.take().map_or_else(|| Loops::none(1), Picked::Ragged)
+    }
+}
