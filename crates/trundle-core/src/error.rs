@@ -58,6 +58,13 @@ pub enum Error {
         /// The type it has.
         got: DType,
     },
+    /// Elements of a slice are not whole elements of the movement.
+    WidthMismatch {
+        /// The bytes that the movement keeps together, wherever it moves them.
+        moved: usize,
+        /// The size of an element of the slice in bytes.
+        got: usize,
+    },
     /// No element type has this name.
     UnknownDType {
         /// The name.
@@ -138,6 +145,11 @@ impl fmt::Display for Error {
             Error::DTypeMismatch { argument, expected, got } => {
                 write!(f, "{argument} must have element type {expected}, got {got}")
             }
+            Error::WidthMismatch { moved, got } => write!(
+                f,
+                "elements of {got} bytes would be torn apart: the movement keeps {moved} bytes \
+                 together"
+            ),
             Error::UnknownDType { name } => {
                 write!(f, "unknown element type \"{name}\": expected one of")?;
                 for dtype in DType::NAMED {

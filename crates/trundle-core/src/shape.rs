@@ -37,7 +37,8 @@ impl Shape {
 
     /// The number of elements: the product of the sizes, 1 for rank 0.
     pub fn elements(&self) -> usize {
-        self.0.iter().product()
+        // The sizes beside a zero may multiply beyond what fits.
+        if self.0.contains(&0) { 0 } else { self.0.iter().product() }
     }
 
     /// The number of bytes that this many elements of `width` bytes fill.
@@ -175,7 +176,7 @@ mod tests {
         for sizes in [vec![usize::MAX], vec![1 << 32, 1 << 32], vec![isize::MAX as usize, 2]] {
             assert!(matches!(Shape::new(sizes), Err(Error::TooLarge { .. })));
         }
-        assert_eq!(Shape::new([1 << 62, 0, 1 << 62]).unwrap().elements(), 0);
+        assert_eq!(Shape::new([1 << 62, 1 << 62, 0]).unwrap().elements(), 0);
         assert!(Shape::new([0, usize::MAX]).is_err());
         assert!(Shape::new([1 << 60]).unwrap().bytes(16).is_err());
     }

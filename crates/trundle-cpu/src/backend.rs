@@ -1,7 +1,8 @@
 //! The CPU as a backend.
 
-use trundle_core::{Backend, Error, Move, Result};
+use trundle_core::{Backend, Move, Result};
 
+use crate::pipeline::check_buffer;
 use crate::{Machine, Plan, Planner, execute};
 
 /// Moves elements with this machine's CPU.
@@ -45,12 +46,4 @@ impl Backend for Cpu {
         unsafe { execute::run(plan, src.as_ptr(), dst.as_mut_ptr()) };
         Ok(())
     }
-}
-
-/// Checks that a buffer holds what the plan reaches.
-pub(crate) fn check_buffer(argument: &'static str, needed: usize, buffer: usize) -> Result<()> {
-    if buffer >= needed {
-        return Ok(());
-    }
-    Err(Error::OutOfBounds { argument, first: 0, end: needed.cast_signed(), buffer })
 }

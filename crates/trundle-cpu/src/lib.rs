@@ -8,16 +8,16 @@ mod backend;
 mod execute;
 mod kernels;
 mod machine;
+mod pipeline;
 mod plan;
 mod planner;
 mod simd;
-mod slices;
 mod threads;
 
 pub use backend::Cpu;
 pub use kernels::{CATALOGUE, Kernel, Pattern, Store};
 pub use machine::Machine;
+pub use pipeline::Pipeline;
 pub use plan::{Place, Plan, Step, Task};
 pub use planner::Planner;
 pub use simd::Simd;
-pub use slices::run_slices;

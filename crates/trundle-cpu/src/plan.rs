@@ -13,6 +13,8 @@ pub struct Plan {
     pub(crate) src_bytes: usize,
     pub(crate) dst_bytes: usize,
     pub(crate) moved_bytes: usize,
+    /// The bytes that stay together at multiples of their number; 0 if nothing is moved.
+    pub(crate) grain_bytes: usize,
     pub(crate) threads: usize,
     pub(crate) steps: Vec<Step>,
     /// Shares of the work, in the order in which threads take them.

@@ -69,6 +69,7 @@ impl Planner {
             src_bytes: work.src_bytes(),
             dst_bytes: work.dst_bytes(),
             moved_bytes,
+            grain_bytes: work.grain_bytes(),
             threads,
             steps,
             tasks,

@@ -1,1 +1,15 @@
-//! x
+//! What trundle is held against: the naive oracle, random cases, and one suite for any backend.
+//!
+//! The oracle reads the operators' specifications element by element. It shares nothing with the
+//! code under test but the names of shapes and layouts: no index maps, no moves, no axis
+//! arithmetic.
+
+pub mod cases;
+mod operator;
+mod oracle;
+mod property;
+pub mod suite;
+
+pub use operator::PlainOp;
+pub use oracle::{Naive, indices, read_elements, write_elements};
+pub use property::{Outcome, holds};

@@ -1,1 +1,20 @@
-//! x
+//! Rolls, transposes and reverses tensors: exactly, at the speed of memory, in one pass however
+//! many operators are chained.
+#![forbid(unsafe_code)]
+
+mod chain;
+mod functions;
+pub mod notation;
+mod plan;
+
+pub use chain::{Chain, ChainError, ParseError, Pass};
+pub use functions::{
+    contiguous, copy_into, flip, flip_into, reverse_sequence, reverse_sequence_into,
+    reverse_subsequences, reverse_subsequences_into, roll, roll_into, transpose, transpose_into,
+};
+pub use plan::{Plan, PlanError};
+pub use trundle_core::{
+    AxisMap, Block, DType, Error, IndexMap, Layout, Loop, Move, Op, Permutation, Result, Shape,
+    Tensor, TensorView, TensorViewMut, normalize_axis, ops,
+};
+pub use trundle_cpu::Machine;

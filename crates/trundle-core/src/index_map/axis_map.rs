@@ -49,7 +49,7 @@ pub struct Piece {
 }
 
 /// The source coordinate along one axis, for an output index.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AxisMap {
     /// `line` at the output's coordinate on `axis`: transposes, flips, slices.
     Affine {
@@ -154,19 +154,17 @@ impl AxisMap {
         }
     }
 
-    /// A ragged map in the simplest form that gives the same coordinates over `sizes`: lengths
-    /// that are all the same cut every row at one place.
+    /// A ragged map in the simplest form that gives the same coordinates over `sizes`, none of
+    /// them zero: lengths that are all the same cut every row at one place.
     pub(super) fn ragged(
         axis: usize,
         before: Line,
-        lengths: Lengths,
+        lengths: &Lengths,
         after: Line,
         sizes: &[usize],
     ) -> AxisMap {
-        if sizes.contains(&0) {
-            return AxisMap::identity(axis);
-        }
-        match lengths.uniform(sizes) {
+        let lengths = lengths.simplest(sizes);
+        match lengths.uniform() {
             Some(length) => {
                 let reversal = Lengths::reversal(length, ROW_END);
                 let row = [Piece { end: sizes[axis], line: before }];

@@ -2,7 +2,7 @@
 
 use super::axis_map::follow;
 use super::{AxisMap, IndexMap, Line, Piece};
-use crate::{Error, Result, Shape};
+use crate::{Error, Result};
 
 impl IndexMap {
     /// The elements moved by `self`, and what that gives by `next`, as one map; `None` where the
@@ -22,7 +22,7 @@ impl IndexMap {
             });
         }
         if next.out_shape.elements() == 0 {
-            return Ok(Some(empty(&self.in_shape, &next.out_shape)));
+            return Ok(Some(IndexMap::empty(next.out_shape.clone(), self.in_shape.clone())));
         }
         let Some(axes) = self.axes.iter().map(|axis| axis_after(axis, next)).collect() else {
             return Ok(None);
@@ -49,13 +49,6 @@ impl IndexMap {
         }
         Ok(passes)
     }
-}
-
-/// A map to a shape without elements: no index is ever asked.
-fn empty(in_shape: &Shape, out_shape: &Shape) -> IndexMap {
-    let last = out_shape.rank().saturating_sub(1);
-    let axes = (0..in_shape.rank()).map(|axis| AxisMap::identity(axis.min(last))).collect();
-    IndexMap::new(out_shape.clone(), in_shape.clone(), axes)
 }
 
 /// The map of one source axis of `first`, asked at the coordinates that `next` gives.

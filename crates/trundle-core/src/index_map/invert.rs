@@ -7,6 +7,10 @@ impl IndexMap {
     ///
     /// Law: `f.then(f.invert())` and `f.invert().then(f)` are the identity.
     pub fn invert(&self) -> Option<IndexMap> {
+        if self.out_shape.elements() == 0 {
+            return (self.in_shape.elements() == 0)
+                .then(|| IndexMap::empty(self.in_shape.clone(), self.out_shape.clone()));
+        }
         if self.out_shape.rank() != self.in_shape.rank() {
             return None;
         }

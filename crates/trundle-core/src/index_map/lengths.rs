@@ -9,7 +9,7 @@ use crate::shape::for_each_index;
 ///
 /// The entry for an output index is `values[offset + Σ strides[axis] · index[axis]]`. An axis
 /// along which the lengths do not vary has stride 0, the reversed axis among them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lengths {
     values: Arc<[usize]>,
     offset: usize,
@@ -42,9 +42,14 @@ impl Lengths {
 
     /// The length at an output index.
     pub fn at(&self, index: &[usize]) -> usize {
+        self.values[self.entry(index)]
+    }
+
+    /// Where in the table the length at an output index stands.
+    fn entry(&self, index: &[usize]) -> usize {
         let steps: isize =
             index.iter().zip(&self.strides).map(|(i, stride)| i.cast_signed() * stride).sum();
-        self.values[self.offset.wrapping_add_signed(steps)]
+        self.offset.wrapping_add_signed(steps)
     }
 
     /// The axes along which the lengths may vary.
@@ -52,39 +57,67 @@ impl Lengths {
         self.strides.iter().enumerate().filter(|(_, stride)| **stride != 0).map(|(axis, _)| axis)
     }
 
-    /// The one length that is read everywhere, if it is one. `sizes` are the output's, none zero.
-    pub(super) fn uniform(&self, sizes: &[usize]) -> Option<usize> {
-        let table = self.dense(sizes);
-        let first = *table.first()?;
-        table.iter().all(|length| *length == first).then_some(first)
+    /// The one length that is read everywhere, if no axis has a stride.
+    pub(super) fn uniform(&self) -> Option<usize> {
+        if self.strides.iter().any(|stride| *stride != 0) {
+            return None;
+        }
+        self.values.get(self.offset).copied()
     }
 
     /// Whether both read the same length at every index of `sizes`.
     pub(super) fn agrees_with(&self, other: &Lengths, sizes: &[usize]) -> bool {
-        // Only axes along which one of them varies can tell them apart.
-        let varying: Vec<usize> =
-            (0..sizes.len())
-                .map(|axis| {
-                    if self.strides[axis] == 0 && other.strides[axis] == 0 {
-                        1
-                    } else {
-                        sizes[axis]
-                    }
-                })
-                .collect();
-        let mut agree = true;
-        for_each_index(&varying, |index| agree &= self.at(index) == other.at(index));
-        agree
+        self.simplest(sizes) == other.simplest(sizes)
     }
 
-    /// The lengths that are read, row-major over the varying axes.
-    fn dense(&self, sizes: &[usize]) -> Vec<usize> {
-        let varying: Vec<usize> = (0..sizes.len())
-            .map(|axis| if self.strides[axis] == 0 { 1 } else { sizes[axis] })
+    /// The one form of these lengths over `sizes`: a row-major table over the axes along which
+    /// they vary, without an entry that is not read. Equal lengths have equal forms.
+    ///
+    /// Law: `simplest.at(index) == self.at(index)` for every index of `sizes`.
+    pub(super) fn simplest(&self, sizes: &[usize]) -> Lengths {
+        let varying: Vec<usize> = sizes
+            .iter()
+            .enumerate()
+            .map(|(axis, size)| if self.vary_along(axis, sizes) { *size } else { 1 })
             .collect();
-        let mut table = Vec::new();
-        for_each_index(&varying, |index| table.push(self.at(index)));
-        table
+        Lengths::tabulated(&varying, |index| self.at(index))
+    }
+
+    /// Whether two neighbours along `axis` differ.
+    fn vary_along(&self, axis: usize, sizes: &[usize]) -> bool {
+        let stride = self.strides[axis];
+        if stride == 0 {
+            return false;
+        }
+        // The first of each pair of neighbours; along an axis without a stride all are alike.
+        let mut firsts: Vec<usize> = self
+            .strides
+            .iter()
+            .zip(sizes)
+            .map(|(stride, size)| if *stride == 0 { 1 } else { *size })
+            .collect();
+        firsts[axis] -= 1;
+        let mut differ = false;
+        for_each_index(&firsts, |index| {
+            let entry = self.entry(index);
+            differ |= self.values[entry] != self.values[entry.wrapping_add_signed(stride)];
+        });
+        differ
+    }
+
+    /// A row-major table of what `length_at` says at each index of `sizes`.
+    fn tabulated(sizes: &[usize], mut length_at: impl FnMut(&[usize]) -> usize) -> Lengths {
+        let mut strides = vec![0; sizes.len()];
+        let mut entries = 1;
+        for axis in (0..sizes.len()).rev() {
+            if sizes[axis] > 1 {
+                strides[axis] = entries;
+                entries *= sizes[axis].cast_signed();
+            }
+        }
+        let mut values = Vec::with_capacity(entries.unsigned_abs());
+        for_each_index(sizes, |index| values.push(length_at(index)));
+        Lengths { values: values.into(), offset: 0, strides }
     }
 
     /// The same lengths asked through `axes`: entry `b` of an index into `self` is
@@ -119,23 +152,13 @@ impl Lengths {
             let axis = axes[b].axis();
             sizes[axis] = out_sizes[axis];
         }
-        let mut strides = vec![0; sizes.len()];
-        let mut entries = 1;
-        for axis in (0..sizes.len()).rev() {
-            if sizes[axis] > 1 {
-                strides[axis] = entries;
-                entries *= sizes[axis].cast_signed();
-            }
-        }
-        let mut values = Vec::with_capacity(entries.unsigned_abs());
         let mut inner = vec![0; axes.len()];
-        for_each_index(&sizes, |index| {
+        Lengths::tabulated(&sizes, |index| {
             for b in self.varying_axes() {
                 inner[b] = axes[b].source_of(index);
             }
-            values.push(self.at(&inner));
-        });
-        Lengths { values: values.into(), offset: 0, strides }
+            self.at(&inner)
+        })
     }
 
     /// The axis map of a row whose first `length` elements are reversed, as two pieces.

@@ -17,7 +17,7 @@ use crate::Shape;
 
 /// A gather view of a movement: for each source axis, how its coordinate follows from the output
 /// coordinates. Every output element has one source, so each is written once by construction.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexMap {
     out_shape: Shape,
     in_shape: Shape,
@@ -29,7 +29,17 @@ impl IndexMap {
     /// must lie within `in_shape` for every index of `out_shape`.
     pub(crate) fn new(out_shape: Shape, in_shape: Shape, axes: Vec<AxisMap>) -> IndexMap {
         debug_assert_eq!(axes.len(), in_shape.rank(), "one axis map for each source axis");
+        if out_shape.elements() == 0 {
+            return IndexMap::empty(out_shape, in_shape);
+        }
         let axes = axes.into_iter().map(|axis| simplified(axis, &out_shape)).collect();
+        IndexMap { out_shape, in_shape, axes }
+    }
+
+    /// The one map to a shape without elements: no index is ever asked.
+    fn empty(out_shape: Shape, in_shape: Shape) -> IndexMap {
+        let last = out_shape.rank().saturating_sub(1);
+        let axes = (0..in_shape.rank()).map(|axis| AxisMap::identity(axis.min(last))).collect();
         IndexMap { out_shape, in_shape, axes }
     }
 
@@ -105,36 +115,10 @@ fn simplified(axis: AxisMap, out_shape: &Shape) -> AxisMap {
         AxisMap::Affine { axis, line } => AxisMap::from_pieces(axis, [Piece { end: size, line }]),
         AxisMap::Segments { axis, pieces } => AxisMap::from_pieces(axis, pieces),
         AxisMap::Ragged { axis, before, lengths, after } => {
-            AxisMap::ragged(axis, before, lengths, after, out_shape)
+            AxisMap::ragged(axis, before, &lengths, after, out_shape)
         }
     }
 }
-
-impl PartialEq for IndexMap {
-    /// Equal shapes and, axis by axis, the same form with the same coordinates.
-    fn eq(&self, other: &IndexMap) -> bool {
-        let sizes = self.out_shape.sizes();
-        self.out_shape == other.out_shape
-            && self.in_shape == other.in_shape
-            && self.axes.iter().zip(&other.axes).all(|pair| match pair {
-                (
-                    AxisMap::Affine { axis: a, line: left },
-                    AxisMap::Affine { axis: b, line: right },
-                ) => a == b && left == right,
-                (
-                    AxisMap::Segments { axis: a, pieces: left },
-                    AxisMap::Segments { axis: b, pieces: right },
-                ) => a == b && left == right,
-                (
-                    AxisMap::Ragged { axis: a, before: b, lengths: left, after: c },
-                    AxisMap::Ragged { axis: x, before: y, lengths: right, after: z },
-                ) => (a, b, c) == (x, y, z) && left.agrees_with(right, sizes),
-                _ => false,
-            })
-    }
-}
-
-impl Eq for IndexMap {}
 
 impl fmt::Display for IndexMap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

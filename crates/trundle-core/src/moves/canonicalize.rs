@@ -5,7 +5,7 @@
 
 use std::cmp::Reverse;
 
-use super::{Block, Loop, Move, RaggedLoop, Run};
+use super::{Block, Loop, Move, RaggedLoop, Run, greatest_common_divisor};
 
 /// The canonical form of a move.
 pub(super) fn canonicalize(mut work: Move) -> Move {
@@ -104,8 +104,4 @@ fn widen(work: &mut Move) {
     }
     work.blocks.iter_mut().for_each(drop_single_steps);
     work.width *= factor;
-}
-
-fn greatest_common_divisor(a: usize, b: usize) -> usize {
-    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
 }

@@ -104,6 +104,25 @@ impl Block {
     }
 }
 
+impl Block {
+    /// Every distance that the offset of an element is made of, in the source or the destination.
+    fn distances(&self) -> Vec<isize> {
+        let mut distances = vec![self.src_offset, self.dst_offset];
+        distances.extend(self.loops.iter().flat_map(|each| [each.src_stride, each.dst_stride]));
+        if let Some(ragged) = &self.ragged {
+            distances.push(ragged.dst_stride);
+            for run in [&ragged.first, &ragged.second] {
+                distances.extend([run.src_offset, run.src_per_length, run.src_stride]);
+            }
+        }
+        distances
+    }
+}
+
+fn greatest_common_divisor(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { greatest_common_divisor(b, a % b) }
+}
+
 impl Move {
     /// The movement that `map` describes, from elements of `width` bytes at `src` to `dst`.
     ///
@@ -142,6 +161,14 @@ impl Move {
     /// The number of bytes that are written (and as many are read).
     pub fn moved_bytes(&self) -> usize {
         self.width * self.blocks.iter().map(Block::elements).sum::<usize>()
+    }
+
+    /// The bytes that stay together and begin at multiples of their number, in the source and in
+    /// the destination; 0 if nothing is moved.
+    pub fn grain_bytes(&self) -> usize {
+        self.blocks.iter().flat_map(Block::distances).fold(self.width, |grain, distance| {
+            greatest_common_divisor(grain, distance.unsigned_abs())
+        }) * usize::from(!self.blocks.is_empty())
     }
 
     /// Calls `visit` with the offset in the source and in the destination of every element, in

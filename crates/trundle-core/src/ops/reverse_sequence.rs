@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::reverse_subsequences::{Listed, reversed_rows};
 use crate::shape::normalize_axis;
-use crate::{Error, IndexMap, Lengths, Result, Shape};
+use crate::{Error, IndexMap, Result, Shape};
 
 /// The first `lengths[b]` elements along `axis` reversed at each index b of the batch axis, and
 /// the rest kept: reverse subsequences with the lengths broadcast. Lengths are not clamped.
@@ -53,7 +53,7 @@ impl ReverseSequence {
             self.lengths.iter().enumerate().map(within).collect::<Result<_>>()?;
         let mut strides = vec![0; shape.rank()];
         strides[batch_axis] = 1;
-        Ok(reversed_rows(shape, axis, Lengths::new(lengths, 0, strides)))
+        Ok(reversed_rows(shape, axis, lengths, strides))
     }
 }
 

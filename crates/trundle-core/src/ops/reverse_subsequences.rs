@@ -26,6 +26,12 @@ impl ReverseSubsequences {
         ReverseSubsequences { axis, lengths: lengths.into(), shape: None }
     }
 
+    /// Lengths as a tensor with the sizes of the data, but 1 on `axis`, in row-major order. A
+    /// negative axis counts from the end.
+    pub fn dense(axis: i64, shape: Shape, lengths: impl Into<Arc<[u64]>>) -> ReverseSubsequences {
+        ReverseSubsequences { axis, lengths: lengths.into(), shape: Some(shape) }
+    }
+
     /// Lengths as a tensor of u32 or u64 with the sizes of the data, but 1 on `axis`. It may have
     /// any strides; a stride of 0 gives the same lengths all along its axis.
     ///
@@ -71,35 +77,40 @@ impl ReverseSubsequences {
         let mut sizes = shape.sizes().to_vec();
         sizes[axis] = 1;
         let rows = Shape::new(sizes)?;
-        match &self.shape {
-            Some(got) if *got != rows => {
-                return Err(Error::ShapeMismatch {
-                    argument: "lengths",
-                    expected: rows,
-                    got: got.clone(),
-                });
-            }
-            None if self.lengths.len() != rows.elements() => {
-                return Err(Error::SizesDiffer {
-                    left: "lengths",
-                    right: "the positions outside the axis",
-                    left_size: self.lengths.len(),
-                    right_size: rows.elements(),
-                });
-            }
-            _ => {}
+        if let Some(got) = self.shape.as_ref().filter(|got| **got != rows) {
+            return Err(Error::ShapeMismatch {
+                argument: "lengths",
+                expected: rows,
+                got: got.clone(),
+            });
+        }
+        if self.lengths.len() != rows.elements() {
+            return Err(Error::SizesDiffer {
+                left: "lengths",
+                right: "the positions outside the axis",
+                left_size: self.lengths.len(),
+                right_size: rows.elements(),
+            });
         }
         let size = shape[axis];
         let clamped =
             |length: &u64| usize::try_from(*length).map_or(size, |length| length.min(size));
         let lengths: Vec<usize> = self.lengths.iter().map(clamped).collect();
-        Ok(reversed_rows(shape, axis, Lengths::new(lengths, 0, row_major_strides(&rows))))
+        Ok(reversed_rows(shape, axis, lengths, row_major_strides(&rows)))
     }
 }
 
 /// The map that reverses the first elements along `axis` of each row, by lengths of at most its
-/// size.
-pub(super) fn reversed_rows(shape: &Shape, axis: usize, lengths: Lengths) -> IndexMap {
+/// size, read with `strides` in entries.
+pub(super) fn reversed_rows(
+    shape: &Shape,
+    axis: usize,
+    mut lengths: Vec<usize>,
+    strides: Vec<isize>,
+) -> IndexMap {
+    // Rows of length 0 and 1 stay alike: one number for both, so that equal maps are equal.
+    lengths.iter_mut().for_each(|length| *length = (*length).max(1));
+    let lengths = Lengths::new(lengths, 0, strides);
     let mut axes: Vec<AxisMap> = (0..shape.rank()).map(AxisMap::identity).collect();
     axes[axis] = AxisMap::Ragged { axis, before: Line::IDENTITY, lengths, after: Line::IDENTITY };
     IndexMap::new(shape.clone(), shape.clone(), axes)
@@ -140,6 +151,41 @@ impl<T: fmt::Display> fmt::Display for Listed<'_, T> {
         match self.0.len().saturating_sub(MOST) {
             0 => f.write_str("]"),
             more => write!(f, ", and {more} more]"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dense_lengths_have_the_shape_of_the_data_but_one_on_the_axis() {
+        let data = Shape::new([2, 3]).unwrap();
+        let dense = |sizes: [usize; 2]| {
+            let shape = Shape::new(sizes).unwrap();
+            ReverseSubsequences::dense(1, shape, vec![2, 3]).index_map(&data)
+        };
+        let list = ReverseSubsequences::new(1, vec![2, 3]).index_map(&data);
+        assert_eq!(dense([2, 1]), list);
+        assert_eq!(
+            dense([1, 2]).unwrap_err().to_string(),
+            "lengths must have shape [2, 1], got [1, 2]"
+        );
+    }
+
+    #[test]
+    fn there_is_one_length_for_each_position_outside_the_axis() {
+        let data = Shape::new([2, 3]).unwrap();
+        let rows = Shape::new([2, 1]).unwrap();
+        for reverse in [
+            ReverseSubsequences::new(1, vec![1, 2, 3]),
+            ReverseSubsequences::dense(1, rows, vec![1, 2, 3]),
+        ] {
+            assert_eq!(
+                reverse.index_map(&data).unwrap_err().to_string(),
+                "lengths and the positions outside the axis must have equal sizes, got 3 and 2"
+            );
         }
     }
 }

@@ -231,7 +231,7 @@ pub static CATALOGUE: &[Kernel] = &[
     },
 ];
 
-/// Instances of the kernels over [`Lines`](crate::simd::Lines), compiled with the instructions of
+/// Instances of the kernels over [`Vector`](crate::simd::Vector), compiled with the instructions of
 /// a set.
 macro_rules! instances {
     ($($name:ident = $kernel:path, $features:literal;)*) => {

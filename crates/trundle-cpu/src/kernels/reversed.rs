@@ -1,7 +1,7 @@
 //! Rows that are read backwards.
 
-use super::{Opaque, Store, Tile, by_width, strided};
-use crate::simd::{LINE, Lines};
+use super::{Store, Tile, by_width, strided};
+use crate::simd::{LINE, Vector};
 
 /// Copies each row with its elements in the opposite order.
 ///
@@ -9,75 +9,75 @@ use crate::simd::{LINE, Lines};
 /// As [`Run::Tile`](super::Run::Tile); the columns are neighbours, falling in the source and
 /// rising in the destination.
 #[inline(always)]
-pub(super) unsafe fn reversed<L: Lines>(tile: &Tile) {
+pub(super) unsafe fn reversed<V: Vector>(tile: &Tile) {
     // SAFETY: the contract is the same; W is the tile's width.
-    by_width!(tile.width, W => unsafe { rows::<L, W>(tile) }, unsafe { strided::strided(tile) });
+    unsafe {
+        match tile.width {
+            // Registers hold whole elements of these widths, and can reverse them.
+            1 => vectors::<V, 1>(tile),
+            2 => vectors::<V, 2>(tile),
+            4 => vectors::<V, 4>(tile),
+            8 => vectors::<V, 8>(tile),
+            width => by_width!(width, W => elements_of_rows::<W>(tile), strided::strided(tile)),
+        }
+    }
 }
 
 /// # Safety
-/// As [`reversed`], for elements of W bytes.
+/// As [`reversed`], for elements of W bytes, which divide a vector.
 #[inline(always)]
-unsafe fn rows<L: Lines, const W: usize>(tile: &Tile) {
-    // Only widths that divide a line have whole elements in each.
-    let streamed = tile.store == Store::Streamed && LINE.is_multiple_of(W);
+unsafe fn vectors<V: Vector, const W: usize>(tile: &Tile) {
+    let each = V::BYTES / W;
+    let streamed = tile.store == Store::Streamed;
     for row in 0..tile.rows.len {
         // SAFETY: a row has `cols.len` elements at and before `src`, at and after `dst`.
         unsafe {
             let (src, dst) = tile.row(row);
-            let mut done = 0;
-            if streamed {
-                let head = elements_to_line::<W>(dst, tile.cols.len);
-                elements::<W>(src, dst, head);
-                done = head
-                    + stream_lines::<L, W>(
-                        before::<W>(src, head),
-                        dst.add(head * W),
-                        tile.cols.len - head,
-                    );
+            let head = elements_to_line::<W>(dst).filter(|head| streamed && *head < tile.cols.len);
+            let mut done = head.unwrap_or(0);
+            elements::<W>(src, dst, done);
+            while done + each <= tile.cols.len {
+                // The vector that ends with the element that comes next.
+                let vector = V::load(before::<W>(src, done + each - 1)).reverse::<W>();
+                let to = dst.add(done * W);
+                if head.is_some() {
+                    vector.stream(to);
+                } else {
+                    vector.store(to);
+                }
+                done += each;
             }
             elements::<W>(before::<W>(src, done), dst.add(done * W), tile.cols.len - done);
         }
     }
     if streamed {
-        L::fence();
+        V::fence();
     }
 }
 
-/// How many elements lie before the first line boundary; all of them where elements straddle it.
-fn elements_to_line<const W: usize>(dst: *const u8, most: usize) -> usize {
+/// # Safety
+/// As [`reversed`], for elements of W bytes.
+#[inline(always)]
+unsafe fn elements_of_rows<const W: usize>(tile: &Tile) {
+    for row in 0..tile.rows.len {
+        // SAFETY: the row is one of the tile's.
+        unsafe {
+            let (src, dst) = tile.row(row);
+            elements::<W>(src, dst, tile.cols.len);
+        }
+    }
+}
+
+/// How many elements lie before the first line boundary, if elements do not straddle it.
+fn elements_to_line<const W: usize>(dst: *const u8) -> Option<usize> {
     let bytes = dst.align_offset(LINE);
-    if bytes.is_multiple_of(W) { most.min(bytes / W) } else { most }
+    bytes.is_multiple_of(W).then_some(bytes / W)
 }
 
 /// The element `count` elements before `src`. It may lie before the buffer if it is not read.
 #[inline(always)]
 fn before<const W: usize>(src: *const u8, count: usize) -> *const u8 {
     src.wrapping_sub(count * W)
-}
-
-/// Streams as many whole lines of reversed elements as there are, and returns how many elements
-/// that were.
-///
-/// # Safety
-/// `count` elements are valid at and before `src` and, from an aligned line on, at `dst`.
-#[inline(always)]
-unsafe fn stream_lines<L: Lines, const W: usize>(
-    src: *const u8,
-    dst: *mut u8,
-    count: usize,
-) -> usize {
-    let each = LINE / W;
-    let mut done = 0;
-    let mut line = Opaque::<LINE>::uninit();
-    while done + each <= count {
-        // SAFETY: `each` elements are left on both sides.
-        unsafe {
-            elements::<W>(before::<W>(src, done), line.as_mut_ptr().cast(), each);
-            L::stream(line.as_ptr().cast(), dst.add(done * W));
-        }
-        done += each;
-    }
-    done
 }
 
 /// Copies `count` elements, falling from `src`, rising from `dst`.

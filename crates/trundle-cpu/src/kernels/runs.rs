@@ -1,7 +1,7 @@
 //! Rows that are runs of bytes: the copy.
 
 use super::{Opaque, Store, Tile};
-use crate::simd::{LINE, Lines};
+use crate::simd::{LINE, Vector, stream_line};
 
 /// Runs shorter than this are not worth aligning for streamed stores (a guess from the cost of
 /// the two partial lines at the ends).
@@ -12,18 +12,18 @@ const LEAST_STREAMED_BYTES: usize = 4 * LINE;
 /// # Safety
 /// As [`Run::Tile`](super::Run::Tile); the columns are neighbours on both sides.
 #[inline(always)]
-pub(super) unsafe fn runs<L: Lines>(tile: &Tile) {
+pub(super) unsafe fn runs<V: Vector>(tile: &Tile) {
     let bytes = tile.cols.len * tile.width;
     let streamed = tile.store == Store::Streamed && bytes >= LEAST_STREAMED_BYTES;
     for row in 0..tile.rows.len {
         // SAFETY: a row of the tile is `bytes` bytes in both buffers, which do not overlap.
         unsafe {
             let (src, dst) = tile.row(row);
-            if streamed { stream_run::<L>(src, dst, bytes) } else { copy_run(src, dst, bytes) }
+            if streamed { stream_run::<V>(src, dst, bytes) } else { copy_run(src, dst, bytes) }
         }
     }
     if streamed {
-        L::fence();
+        V::fence();
     }
 }
 
@@ -65,7 +65,7 @@ unsafe fn copy_run(src: *const u8, dst: *mut u8, bytes: usize) {
 /// # Safety
 /// As [`copy_run`], with `bytes` of a line at least.
 #[inline(always)]
-unsafe fn stream_run<L: Lines>(src: *const u8, dst: *mut u8, bytes: usize) {
+unsafe fn stream_run<V: Vector>(src: *const u8, dst: *mut u8, bytes: usize) {
     /// Lines ahead of the one that is copied: far enough to hide memory's latency, near enough to
     /// stay in the first-level cache.
     const AHEAD: usize = 16 * LINE;
@@ -76,8 +76,8 @@ unsafe fn stream_run<L: Lines>(src: *const u8, dst: *mut u8, bytes: usize) {
         copy_run(src, dst, head);
         let mut at = head;
         while at + LINE <= bytes {
-            L::prefetch(src.wrapping_add(at + AHEAD));
-            L::stream(src.add(at), dst.add(at));
+            V::prefetch(src.wrapping_add(at + AHEAD));
+            stream_line::<V>(src.add(at), dst.add(at));
             at += LINE;
         }
         copy_run(src.add(at), dst.add(at), bytes - at);

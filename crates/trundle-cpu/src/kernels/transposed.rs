@@ -1,15 +1,19 @@
 //! Neighbours of the source become rows of the destination: the blocked transpose.
 //!
 //! ```text
-//! for each group of columns that fills a line of the destination (LINE / width of them)
-//!     for each group of rows that fills a line of the source
-//!         read a line from each column     (neighbours along the rows)
-//!         turn the square in a buffer that stays in the first-level cache
-//!         write a line to each row         (neighbours along the columns)
+//! for each group of columns that fills a line of the destination
+//!     for each group of rows that fills a vector of the source
+//!         for each square of the two (a vector's elements a side)
+//!             load a vector from each column          (neighbours along the rows)
+//!             zip the first half of the vectors with the second half, log2(side) times
+//!         store the vectors of each row, which make a line     (neighbours along the columns)
 //! ```
 
-use super::{Opaque, Side, Store, Tile, strided};
-use crate::simd::{LINE, Lines};
+use std::mem::MaybeUninit;
+use std::ops::Range;
+
+use super::{Side, Store, Tile, strided};
+use crate::simd::{LINE, Vector};
 
 /// How many columns ahead the source is asked for: the hardware does not foresee short runs that
 /// are a row apart.
@@ -21,16 +25,16 @@ const COLS_AHEAD: isize = 32;
 /// # Safety
 /// As [`Run::Tile`](super::Run::Tile); the width is 1, 2, 4, 8 or 16.
 #[inline(always)]
-pub(super) unsafe fn transposed<L: Lines>(tile: &Tile) {
+pub(super) unsafe fn transposed<V: Vector>(tile: &Tile) {
     let tile = &rising(tile);
     // SAFETY: the contract is the same; W is the tile's width.
     unsafe {
         match tile.width {
-            1 => squares::<L, 1>(tile),
-            2 => squares::<L, 2>(tile),
-            4 => squares::<L, 4>(tile),
-            8 => squares::<L, 8>(tile),
-            16 => squares::<L, 16>(tile),
+            1 => lines::<V, 1>(tile),
+            2 => lines::<V, 2>(tile),
+            4 => lines::<V, 4>(tile),
+            8 => lines::<V, 8>(tile),
+            16 => lines::<V, 16>(tile),
             _ => strided::strided(tile),
         }
     }
@@ -57,8 +61,8 @@ fn rising(tile: &Tile) -> Tile {
 /// # Safety
 /// As [`transposed`], for elements of W bytes and rising rows.
 #[inline(always)]
-unsafe fn squares<L: Lines, const W: usize>(tile: &Tile) {
-    let side = LINE / W;
+unsafe fn lines<V: Vector, const W: usize>(tile: &Tile) {
+    let (line, side) = (LINE / W, V::BYTES / W);
     // Lines can be streamed if they are aligned in every row.
     let offset = tile.dst.align_offset(LINE);
     let aligned =
@@ -69,29 +73,30 @@ unsafe fn squares<L: Lines, const W: usize>(tile: &Tile) {
     unsafe {
         strided::strided(&part(tile, 0..tile.rows.len, 0..head));
         let mut col = head;
-        while col + side <= tile.cols.len {
+        while col + line <= tile.cols.len {
             let mut row = 0;
             while row + side <= tile.rows.len {
-                let square = part(tile, row..row + side, col..col + side);
+                let part = part(tile, row..row + side, col..col + line);
                 if streamed {
-                    square_streamed::<L, W>(&square);
+                    line_of_squares::<V, W, true>(&part);
                 } else {
-                    square_cached::<L, W>(&square);
+                    line_of_squares::<V, W, false>(&part);
                 }
                 row += side;
             }
-            strided::strided(&part(tile, row..tile.rows.len, col..col + side));
-            col += side;
+            strided::strided(&part(tile, row..tile.rows.len, col..col + line));
+            col += line;
         }
         strided::strided(&part(tile, 0..tile.rows.len, col..tile.cols.len));
     }
     if streamed {
-        L::fence();
+        V::fence();
     }
 }
 
 /// A part of a tile.
-fn part(tile: &Tile, rows: std::ops::Range<usize>, cols: std::ops::Range<usize>) -> Tile {
+#[inline(always)]
+fn part(tile: &Tile, rows: Range<usize>, cols: Range<usize>) -> Tile {
     let (row, col) = (rows.start.cast_signed(), cols.start.cast_signed());
     let src = row * tile.rows.src_stride + col * tile.cols.src_stride;
     let dst = row * tile.rows.dst_stride + col * tile.cols.dst_stride;
@@ -104,56 +109,60 @@ fn part(tile: &Tile, rows: std::ops::Range<usize>, cols: std::ops::Range<usize>)
     }
 }
 
-/// Lines of the destination on their way there; LINE / W of them are used.
-type Square = [Opaque<LINE>; LINE];
+/// The most vectors that a square has: 64 of 64 bytes for elements of one byte.
+const MOST_VECTORS: usize = LINE;
 
-/// Reads a full square, and turns it into lines of the destination.
+/// Transposes the squares that make one line of each row.
 ///
 /// # Safety
-/// The tile is LINE / W elements a side, and its rows are neighbours in the source.
+/// The tile has `V::BYTES / W` rows, neighbours in the source, and `LINE / W` columns, neighbours
+/// in the destination, where each row is an aligned line if `STREAMED`.
 #[inline(always)]
-unsafe fn turned<L: Lines, const W: usize>(tile: &Tile, lines: &mut Square) {
-    let side = LINE / W;
-    for col in 0..side {
-        let at = col.cast_signed() * tile.cols.src_stride;
-        L::prefetch(tile.src.wrapping_offset(at + COLS_AHEAD * tile.cols.src_stride));
-        // SAFETY: a column of the square is a line of the source.
-        let line: Opaque<LINE> =
-            unsafe { tile.src.offset(at).cast::<Opaque<LINE>>().read_unaligned() };
-        for (row, turned) in lines.iter_mut().enumerate().take(side) {
-            // SAFETY: `row` and `col` are below the side: the element lies within its line.
-            unsafe {
-                let element = line.as_ptr().cast::<u8>().add(row * W);
-                strided::copy::<W>(element, turned.as_mut_ptr().cast::<u8>().add(col * W));
+unsafe fn line_of_squares<V: Vector, const W: usize, const STREAMED: bool>(tile: &Tile) {
+    let side = V::BYTES / W;
+    let squares = LINE / V::BYTES;
+    // SAFETY: the loads and stores lie within the tile; a prefetch may point anywhere.
+    unsafe {
+        let mut turned = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
+        for square in 0..squares {
+            let vectors = &mut turned[square * side..(square + 1) * side];
+            for (col, vector) in vectors.iter_mut().enumerate() {
+                let col = (square * side + col).cast_signed();
+                let src = tile.src.offset(col * tile.cols.src_stride);
+                V::prefetch(src.wrapping_offset(COLS_AHEAD * tile.cols.src_stride));
+                vector.write(V::load(src));
+            }
+            transpose_square::<V, W>(vectors);
+        }
+        for row in 0..side {
+            let dst = tile.row(row).1;
+            for square in 0..squares {
+                let vector = turned[square * side + row].assume_init();
+                let to = dst.add(square * V::BYTES);
+                if STREAMED { vector.stream(to) } else { vector.store(to) }
             }
         }
     }
 }
 
+/// Transposes a square of as many vectors as each has elements: seen as one sequence of elements,
+/// a zip of its halves turns the bits of every element's number by one, and as many zips as a
+/// vector's number has bits exchange the vector's number with the place in it.
+///
 /// # Safety
-/// As [`turned`]; every row of the destination is an aligned line.
+/// The machine has the set of V, and every vector is initialised.
 #[inline(always)]
-unsafe fn square_streamed<L: Lines, const W: usize>(tile: &Tile) {
-    let mut lines: Square = [Opaque::uninit(); LINE];
-    // SAFETY: the contract is the same, and each row of the tile is a line.
-    unsafe {
-        turned::<L, W>(tile, &mut lines);
-        for (row, line) in lines.iter().enumerate().take(LINE / W) {
-            L::stream(line.as_ptr().cast(), tile.row(row).1);
+unsafe fn transpose_square<V: Vector, const W: usize>(vectors: &mut [MaybeUninit<V>]) {
+    let half = vectors.len() / 2;
+    let mut zipped = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
+    for _ in 0..vectors.len().ilog2() {
+        for i in 0..half {
+            // SAFETY: the caller vouches for the set and for the vectors.
+            let (low, high) =
+                unsafe { vectors[i].assume_init().zip::<W>(vectors[i + half].assume_init()) };
+            zipped[2 * i].write(low);
+            zipped[2 * i + 1].write(high);
         }
-    }
-}
-
-/// # Safety
-/// As [`turned`].
-#[inline(always)]
-unsafe fn square_cached<L: Lines, const W: usize>(tile: &Tile) {
-    let mut lines: Square = [Opaque::uninit(); LINE];
-    // SAFETY: the contract is the same, and each row of the tile is a line.
-    unsafe {
-        turned::<L, W>(tile, &mut lines);
-        for (row, line) in lines.iter().enumerate().take(LINE / W) {
-            tile.row(row).1.cast::<Opaque<LINE>>().write_unaligned(*line);
-        }
+        vectors.copy_from_slice(&zipped[..vectors.len()]);
     }
 }

@@ -1,22 +1,84 @@
-//! AVX2: half a line at once.
+//! AVX2: half a line in a register.
 
 use std::arch::x86_64::{
-    _MM_HINT_T0, _mm_prefetch, _mm_sfence, _mm256_loadu_si256, _mm256_stream_si256,
+    __m256i, _MM_HINT_T0, _mm_prefetch, _mm_sfence, _mm256_loadu_si256, _mm256_permute2x128_si256,
+    _mm256_permute4x64_epi64, _mm256_setr_epi8, _mm256_shuffle_epi8, _mm256_shuffle_epi32,
+    _mm256_storeu_si256, _mm256_stream_si256, _mm256_unpackhi_epi8, _mm256_unpackhi_epi16,
+    _mm256_unpackhi_epi32, _mm256_unpackhi_epi64, _mm256_unpacklo_epi8, _mm256_unpacklo_epi16,
+    _mm256_unpacklo_epi32, _mm256_unpacklo_epi64,
 };
 
-use super::Lines;
+use super::Vector;
 
-pub(crate) struct Avx2;
+#[derive(Clone, Copy)]
+pub(crate) struct Avx2(__m256i);
 
-impl Lines for Avx2 {
+impl Vector for Avx2 {
+    const BYTES: usize = 32;
+
     #[inline(always)]
-    unsafe fn stream(src: *const u8, dst: *mut u8) {
-        // SAFETY: the caller vouches for AVX2, for both lines and for the alignment.
+    unsafe fn load(src: *const u8) -> Self {
+        // SAFETY: the caller vouches for AVX2 and for the bytes.
+        Avx2(unsafe { _mm256_loadu_si256(src.cast()) })
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, dst: *mut u8) {
+        // SAFETY: the caller vouches for AVX2 and for the bytes.
+        unsafe { _mm256_storeu_si256(dst.cast(), self.0) };
+    }
+
+    #[inline(always)]
+    unsafe fn stream(self, dst: *mut u8) {
+        // SAFETY: the caller vouches for AVX2, for the bytes and for the alignment.
+        unsafe { _mm256_stream_si256(dst.cast(), self.0) };
+    }
+
+    #[inline(always)]
+    unsafe fn zip<const W: usize>(self, other: Self) -> (Self, Self) {
+        let (a, b) = (self.0, other.0);
+        // SAFETY: the caller vouches for AVX2.
         unsafe {
-            let low = _mm256_loadu_si256(src.cast());
-            let high = _mm256_loadu_si256(src.add(32).cast());
-            _mm256_stream_si256(dst.cast(), low);
-            _mm256_stream_si256(dst.add(32).cast(), high);
+            // Each half is zipped by itself; then the halves are put in order.
+            let (low, high) = match W {
+                1 => (_mm256_unpacklo_epi8(a, b), _mm256_unpackhi_epi8(a, b)),
+                2 => (_mm256_unpacklo_epi16(a, b), _mm256_unpackhi_epi16(a, b)),
+                4 => (_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b)),
+                8 => (_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b)),
+                _ => (a, b),
+            };
+            (
+                Avx2(_mm256_permute2x128_si256::<0x20>(low, high)),
+                Avx2(_mm256_permute2x128_si256::<0x31>(low, high)),
+            )
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn reverse<const W: usize>(self) -> Self {
+        // SAFETY: the caller vouches for AVX2.
+        unsafe {
+            // Each half is reversed by itself; then the halves change places.
+            let halves = match W {
+                1 => {
+                    let order = _mm256_setr_epi8(
+                        15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0, //
+                        15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0,
+                    );
+                    _mm256_shuffle_epi8(self.0, order)
+                }
+                2 => {
+                    let order = _mm256_setr_epi8(
+                        14, 15, 12, 13, 10, 11, 8, 9, 6, 7, 4, 5, 2, 3, 0, 1, //
+                        14, 15, 12, 13, 10, 11, 8, 9, 6, 7, 4, 5, 2, 3, 0, 1,
+                    );
+                    _mm256_shuffle_epi8(self.0, order)
+                }
+                4 => _mm256_shuffle_epi32::<0b00_01_10_11>(self.0),
+                8 => _mm256_shuffle_epi32::<0b01_00_11_10>(self.0),
+                _ => self.0,
+            };
+            Avx2(_mm256_permute4x64_epi64::<0b01_00_11_10>(halves))
         }
     }
 

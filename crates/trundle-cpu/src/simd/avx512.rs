@@ -1,16 +1,163 @@
-//! AVX-512: a whole line at once.
+//! AVX-512, the F and BW parts: a whole line in a register.
 
-use std::arch::x86_64::{_mm512_loadu_si512, _mm512_stream_si512};
+use std::arch::x86_64::{
+    __m512i, _mm512_loadu_si512, _mm512_permutex2var_epi16, _mm512_permutex2var_epi32,
+    _mm512_permutex2var_epi64, _mm512_permutexvar_epi16, _mm512_permutexvar_epi32,
+    _mm512_permutexvar_epi64, _mm512_shuffle_epi8, _mm512_storeu_si512, _mm512_stream_si512,
+    _mm512_unpackhi_epi8, _mm512_unpacklo_epi8,
+};
 
-use super::{Avx2, Lines};
+use super::{Avx2, Vector};
 
-pub(crate) struct Avx512;
+#[derive(Clone, Copy)]
+pub(crate) struct Avx512(__m512i);
 
-impl Lines for Avx512 {
+/// The order of `BYTES / size_of::<T>()` elements in a register.
+trait Order: Copy {}
+impl Order for u8 {}
+impl Order for u16 {}
+impl Order for u32 {}
+impl Order for u64 {}
+
+/// The register of an order.
+///
+/// # Safety
+/// The machine has AVX-512F.
+#[inline(always)]
+unsafe fn order<T: Order, const N: usize>(places: &[T; N]) -> __m512i {
+    const { assert!(size_of::<[T; N]>() == Avx512::BYTES) };
+    // SAFETY: the array is a register's bytes.
+    unsafe { _mm512_loadu_si512(places.as_ptr().cast()) }
+}
+
+/// The places that a zip of elements of W bytes takes elements of `unit` bytes from, counted
+/// through both registers.
+const fn zipped(place: usize, unit: usize, width: usize) -> usize {
+    let (byte, count) = (place * unit, Avx512::BYTES / unit);
+    let from = (byte / (2 * width) * width + byte % width) / unit;
+    if (byte / width).is_multiple_of(2) { from } else { count + from }
+}
+
+/// The low and the high places of a zip, as arrays of one element type.
+macro_rules! zip_places {
+    ($unit:ty, $count:literal, $width:expr) => {{
+        const LOW: [$unit; $count] = {
+            let mut places = [0; $count];
+            let mut place = 0;
+            while place < $count {
+                places[place] = zipped(place, size_of::<$unit>(), $width) as $unit;
+                place += 1;
+            }
+            places
+        };
+        const HIGH: [$unit; $count] = {
+            let mut places = [0; $count];
+            let mut place = 0;
+            while place < $count {
+                places[place] = zipped(place + $count, size_of::<$unit>(), $width) as $unit;
+                place += 1;
+            }
+            places
+        };
+        (order(&LOW), order(&HIGH))
+    }};
+}
+
+impl Vector for Avx512 {
+    const BYTES: usize = 64;
+
     #[inline(always)]
-    unsafe fn stream(src: *const u8, dst: *mut u8) {
-        // SAFETY: the caller vouches for AVX-512F, for both lines and for the alignment.
-        unsafe { _mm512_stream_si512(dst.cast(), _mm512_loadu_si512(src.cast())) };
+    unsafe fn load(src: *const u8) -> Self {
+        // SAFETY: the caller vouches for AVX-512F and for the bytes.
+        Avx512(unsafe { _mm512_loadu_si512(src.cast()) })
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, dst: *mut u8) {
+        // SAFETY: the caller vouches for AVX-512F and for the bytes.
+        unsafe { _mm512_storeu_si512(dst.cast(), self.0) };
+    }
+
+    #[inline(always)]
+    unsafe fn stream(self, dst: *mut u8) {
+        // SAFETY: the caller vouches for AVX-512F, for the bytes and for the alignment.
+        unsafe { _mm512_stream_si512(dst.cast(), self.0) };
+    }
+
+    #[inline(always)]
+    unsafe fn zip<const W: usize>(self, other: Self) -> (Self, Self) {
+        let (a, b) = (self.0, other.0);
+        // SAFETY: the caller vouches for AVX-512F and BW.
+        unsafe {
+            match W {
+                1 => {
+                    // Quarters are zipped by themselves, then put in order.
+                    let (low, high) = (_mm512_unpacklo_epi8(a, b), _mm512_unpackhi_epi8(a, b));
+                    let (first, second) = zip_places!(u64, 8, 16);
+                    (
+                        Avx512(_mm512_permutex2var_epi64(low, first, high)),
+                        Avx512(_mm512_permutex2var_epi64(low, second, high)),
+                    )
+                }
+                2 => {
+                    let (first, second) = zip_places!(u16, 32, 2);
+                    (
+                        Avx512(_mm512_permutex2var_epi16(a, first, b)),
+                        Avx512(_mm512_permutex2var_epi16(a, second, b)),
+                    )
+                }
+                4 => {
+                    let (first, second) = zip_places!(u32, 16, 4);
+                    (
+                        Avx512(_mm512_permutex2var_epi32(a, first, b)),
+                        Avx512(_mm512_permutex2var_epi32(a, second, b)),
+                    )
+                }
+                8 => {
+                    let (first, second) = zip_places!(u64, 8, 8);
+                    (
+                        Avx512(_mm512_permutex2var_epi64(a, first, b)),
+                        Avx512(_mm512_permutex2var_epi64(a, second, b)),
+                    )
+                }
+                _ => {
+                    let (first, second) = zip_places!(u64, 8, 16);
+                    (
+                        Avx512(_mm512_permutex2var_epi64(a, first, b)),
+                        Avx512(_mm512_permutex2var_epi64(a, second, b)),
+                    )
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn reverse<const W: usize>(self) -> Self {
+        const QUARTERS: [u64; 8] = [6, 7, 4, 5, 2, 3, 0, 1];
+        // SAFETY: the caller vouches for AVX-512F and BW.
+        Avx512(unsafe {
+            match W {
+                1 => {
+                    // Quarters are reversed by themselves, then change places.
+                    let bytes: [u8; 64] = std::array::from_fn(|place| 15 - place as u8 % 16);
+                    let quarters = _mm512_shuffle_epi8(self.0, order(&bytes));
+                    _mm512_permutexvar_epi64(order(&QUARTERS), quarters)
+                }
+                2 => {
+                    let places: [u16; 32] = std::array::from_fn(|place| 31 - place as u16);
+                    _mm512_permutexvar_epi16(order(&places), self.0)
+                }
+                4 => {
+                    let places: [u32; 16] = std::array::from_fn(|place| 15 - place as u32);
+                    _mm512_permutexvar_epi32(order(&places), self.0)
+                }
+                8 => {
+                    let places: [u64; 8] = std::array::from_fn(|place| 7 - place as u64);
+                    _mm512_permutexvar_epi64(order(&places), self.0)
+                }
+                _ => _mm512_permutexvar_epi64(order(&QUARTERS), self.0),
+            }
+        })
     }
 
     #[inline(always)]

@@ -1,4 +1,4 @@
-//! Instruction sets. A kernel is written once over [`Lines`]; a set only says how lines move.
+//! Instruction sets. A kernel is written once over [`Vector`]; a set only says what a vector is.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -55,21 +55,65 @@ impl fmt::Display for Simd {
     }
 }
 
-/// The bytes of a cache line, and of what [`Lines`] moves at once.
+/// The bytes of a cache line.
 pub(crate) const LINE: usize = 64;
 
-/// How an instruction set moves cache lines.
-pub(crate) trait Lines {
-    /// Copies a line past the caches where the set can.
+/// A register of an instruction set, and the few things that kernels do with it.
+///
+/// # Safety
+/// Every method may be called only on a machine that has the set.
+pub(crate) trait Vector: Copy {
+    /// The bytes of a register: a divisor of [`LINE`].
+    const BYTES: usize;
+
+    /// Reads [`Vector::BYTES`] bytes.
     ///
     /// # Safety
-    /// The machine has the set; `src` is valid for reads and `dst` for writes of [`LINE`] bytes,
-    /// and `dst` is aligned to [`LINE`].
-    unsafe fn stream(src: *const u8, dst: *mut u8);
+    /// They are valid for reads.
+    unsafe fn load(src: *const u8) -> Self;
 
-    /// Makes streamed lines visible to other threads in order with later stores.
+    /// Writes [`Vector::BYTES`] bytes.
+    ///
+    /// # Safety
+    /// They are valid for writes.
+    unsafe fn store(self, dst: *mut u8);
+
+    /// Writes [`Vector::BYTES`] bytes past the caches where the set can. The rest of the line
+    /// should follow at once, and [`Vector::fence`] after the last.
+    ///
+    /// # Safety
+    /// They are valid for writes, and `dst` is aligned to them.
+    unsafe fn stream(self, dst: *mut u8);
+
+    /// Elements of `W` bytes of both in turn: the first half of that, and the second half. `W` is
+    /// a power of two below [`Vector::BYTES`], and 16 at most.
+    ///
+    /// # Safety
+    /// As the trait.
+    unsafe fn zip<const W: usize>(self, other: Self) -> (Self, Self);
+
+    /// Elements of `W` bytes in the opposite order; `W` as in [`Vector::zip`].
+    ///
+    /// # Safety
+    /// As the trait.
+    unsafe fn reverse<const W: usize>(self) -> Self;
+
+    /// Orders streamed writes before later writes of this thread.
     fn fence();
 
     /// Asks for the line at `address`, which need not be valid, to be near soon.
     fn prefetch(address: *const u8);
+}
+
+/// Writes a whole line past the caches, as the set can.
+///
+/// # Safety
+/// The machine has the set, `src` is valid for reads and `dst` for writes of [`LINE`] bytes, and
+/// `dst` is aligned to [`LINE`].
+#[inline(always)]
+pub(crate) unsafe fn stream_line<V: Vector>(src: *const u8, dst: *mut u8) {
+    for at in (0..LINE).step_by(V::BYTES) {
+        // SAFETY: vectors divide the line.
+        unsafe { V::load(src.add(at)).stream(dst.add(at)) };
+    }
 }

@@ -1,14 +1,49 @@
-//! Plain Rust, for every machine.
+//! Plain Rust, for every machine; the compiler makes of it what the machine has.
 
-use super::{LINE, Lines};
+use std::array;
+use std::mem::MaybeUninit;
 
-pub(crate) struct Portable;
+use super::Vector;
 
-impl Lines for Portable {
+/// 16 bytes, what most machines hold in a register. Each may be padding of an element.
+#[derive(Clone, Copy)]
+pub(crate) struct Portable([MaybeUninit<u8>; 16]);
+
+impl Vector for Portable {
+    const BYTES: usize = 16;
+
     #[inline(always)]
-    unsafe fn stream(src: *const u8, dst: *mut u8) {
-        // SAFETY: the caller vouches for both lines; source and destination never overlap.
-        unsafe { std::ptr::copy_nonoverlapping(src, dst, LINE) };
+    unsafe fn load(src: *const u8) -> Self {
+        // SAFETY: the caller vouches for the bytes.
+        Portable(unsafe { src.cast::<[MaybeUninit<u8>; 16]>().read_unaligned() })
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, dst: *mut u8) {
+        // SAFETY: the caller vouches for the bytes.
+        unsafe { dst.cast::<[MaybeUninit<u8>; 16]>().write_unaligned(self.0) };
+    }
+
+    #[inline(always)]
+    unsafe fn stream(self, dst: *mut u8) {
+        // SAFETY: the contract is the same.
+        unsafe { self.store(dst) };
+    }
+
+    #[inline(always)]
+    unsafe fn zip<const W: usize>(self, other: Self) -> (Self, Self) {
+        let zipped = |place: usize| {
+            // Elements alternate, so each pair of them takes one from either side.
+            let (pair, byte) = (place / (2 * W), place % W);
+            let from = pair * W + byte;
+            if (place / W).is_multiple_of(2) { self.0[from] } else { other.0[from] }
+        };
+        (Portable(array::from_fn(zipped)), Portable(array::from_fn(|place| zipped(place + 16))))
+    }
+
+    #[inline(always)]
+    unsafe fn reverse<const W: usize>(self) -> Self {
+        Portable(array::from_fn(|place| self.0[16 - W - place / W * W + place % W]))
     }
 
     #[inline(always)]

@@ -1,0 +1,170 @@
+//! Plans that run one after another, each on what the one before it gave.
+
+use std::mem::MaybeUninit;
+use std::sync::{Mutex, PoisonError};
+
+use trundle_core::{Error, Result};
+
+use crate::{Plan, execute};
+
+/// Bytes that may be the padding of an element, which is no value.
+type Bytes = [MaybeUninit<u8>];
+
+/// The passes of a chain. Between two of them the elements lie packed in a scratch buffer, which
+/// is allocated when the pipeline is made and used again in every run.
+#[derive(Debug)]
+pub struct Pipeline {
+    plans: Vec<Plan>,
+    /// The scratch buffers, unless a run has them.
+    scratch: Mutex<Option<Scratch>>,
+}
+
+/// Two buffers, for passes that read the one and write the other.
+#[derive(Debug, Default)]
+struct Scratch {
+    read: Vec<MaybeUninit<u8>>,
+    written: Vec<MaybeUninit<u8>>,
+}
+
+impl Pipeline {
+    /// One plan or more. Every destination but the last and every source but the first must be
+    /// packed.
+    ///
+    /// # Panics
+    /// If there is no plan.
+    pub fn new(plans: Vec<Plan>) -> Pipeline {
+        assert!(!plans.is_empty(), "a pipeline has one plan or more");
+        let pipeline = Pipeline { plans, scratch: Mutex::new(None) };
+        let scratch = pipeline.new_scratch();
+        pipeline.put_back(scratch);
+        pipeline
+    }
+
+    /// The plans, in the order in which they run.
+    pub fn plans(&self) -> &[Plan] {
+        &self.plans
+    }
+
+    /// Moves the elements from `src` to `dst`. Bytes of `dst` that no element covers are left as
+    /// they are. It does not allocate, unless it runs on several threads at once and has several
+    /// passes.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`] if a buffer is shorter than the planned layouts; nothing has been
+    /// written then.
+    pub fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<()> {
+        self.run_slice_into(src, dst)
+    }
+
+    /// [`Pipeline::run`] on slices of any type, for plans that move whole elements of it.
+    ///
+    /// # Errors
+    /// As [`Pipeline::run`], and [`Error::WidthMismatch`] if the plan would tear elements apart.
+    pub fn run_slice_into<T: Copy>(&self, src: &[T], dst: &mut [T]) -> Result<()> {
+        self.check_whole::<T>()?;
+        // SAFETY: both are valid for their sizes in bytes. Whole elements of `src`, which are
+        // Copy, are written over whole elements of `dst`, so both hold values of T throughout.
+        let (src, dst) = unsafe {
+            let (src_bytes, dst_bytes) = (size_of_val(src), size_of_val(dst));
+            (
+                std::slice::from_raw_parts(src.as_ptr().cast(), src_bytes),
+                std::slice::from_raw_parts_mut(dst.as_mut_ptr().cast(), dst_bytes),
+            )
+        };
+        self.run_bytes(src, dst)
+    }
+
+    /// [`Pipeline::run`] into a new vector, for a destination that is packed.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`] if `src` is too short, [`Error::SizesDiffer`] if the destination is
+    /// not packed, [`Error::WidthMismatch`] if the plan would tear elements apart.
+    pub fn run_slice<T: Copy>(&self, src: &[T]) -> Result<Vec<T>> {
+        self.check_whole::<T>()?;
+        let last = &self.plans[self.plans.len() - 1];
+        let elements = last.moved_bytes.checked_div(size_of::<T>()).unwrap_or(0);
+        // Every byte of the destination is written: as many are as there are, each once.
+        if last.moved_bytes != last.dst_bytes {
+            return Err(Error::SizesDiffer {
+                left: "the bytes of the destination",
+                right: "the bytes that are moved",
+                left_size: last.dst_bytes,
+                right_size: last.moved_bytes,
+            });
+        }
+        let mut moved: Vec<T> = Vec::with_capacity(elements);
+        // SAFETY: the source is valid for its bytes and the vector for those it has reserved: whole
+        // elements. After the run, all of them have been written from elements of `src`.
+        unsafe {
+            let src = std::slice::from_raw_parts(src.as_ptr().cast(), size_of_val(src));
+            let dst = std::slice::from_raw_parts_mut(moved.as_mut_ptr().cast(), last.dst_bytes);
+            self.run_bytes(src, dst)?;
+            moved.set_len(elements);
+        }
+        Ok(moved)
+    }
+
+    /// Checks that elements of a slice stay whole in every pass.
+    fn check_whole<T>(&self) -> Result<()> {
+        let got = size_of::<T>();
+        let torn = |plan: &&Plan| plan.grain_bytes.checked_rem(got).unwrap_or(plan.grain_bytes) > 0;
+        match self.plans.iter().find(torn) {
+            Some(plan) => Err(Error::WidthMismatch { moved: plan.grain_bytes, got }),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks every buffer, and runs the plans in turn.
+    fn run_bytes(&self, src: &Bytes, dst: &mut Bytes) -> Result<()> {
+        let last = self.plans.len() - 1;
+        check_buffer("data", self.plans[0].src_bytes, src.len())?;
+        check_buffer("out", self.plans[last].dst_bytes, dst.len())?;
+        if last == 0 {
+            run_plan(&self.plans[0], src, dst);
+            return Ok(());
+        }
+        let mut scratch = self.take_scratch().unwrap_or_else(|| self.new_scratch());
+        run_plan(&self.plans[0], src, &mut scratch.written);
+        for plan in &self.plans[1..last] {
+            std::mem::swap(&mut scratch.read, &mut scratch.written);
+            run_plan(plan, &scratch.read, &mut scratch.written);
+        }
+        run_plan(&self.plans[last], &scratch.written, dst);
+        self.put_back(scratch);
+        Ok(())
+    }
+
+    fn take_scratch(&self) -> Option<Scratch> {
+        self.scratch.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn put_back(&self, scratch: Scratch) {
+        *self.scratch.lock().unwrap_or_else(PoisonError::into_inner) = Some(scratch);
+    }
+
+    /// Buffers for the largest of what lies between two passes: none for one pass, one for two.
+    fn new_scratch(&self) -> Scratch {
+        let between = self.plans.len() - 1;
+        let most = self.plans[..between].iter().map(|plan| plan.dst_bytes).max().unwrap_or(0);
+        let buffer = |needed: bool| vec![MaybeUninit::uninit(); if needed { most } else { 0 }];
+        Scratch { read: buffer(between > 1), written: buffer(between > 0) }
+    }
+}
+
+/// Runs one plan.
+///
+/// # Panics
+/// If a buffer is shorter than the planned layouts.
+fn run_plan(plan: &Plan, src: &Bytes, dst: &mut Bytes) {
+    assert!(src.len() >= plan.src_bytes && dst.len() >= plan.dst_bytes, "buffers fit the plan");
+    // SAFETY: both buffers are long enough, and a shared and a unique reference cannot overlap.
+    unsafe { execute::run(plan, src.as_ptr().cast(), dst.as_mut_ptr().cast()) };
+}
+
+/// Checks that a buffer holds what a plan reaches.
+pub(crate) fn check_buffer(argument: &'static str, needed: usize, buffer: usize) -> Result<()> {
+    if buffer >= needed {
+        return Ok(());
+    }
+    Err(Error::OutOfBounds { argument, first: 0, end: needed.cast_signed(), buffer })
+}

@@ -1,0 +1,321 @@
+//! Random shapes, operators, chains and layouts.
+//!
+//! Everything is drawn as plain numbers first and then fitted to the shape it is for, so that a
+//! failing case shrinks: to fewer operators, fewer axes, smaller sizes and packed layouts.
+
+use std::ops::Range;
+
+use proptest::array::uniform6;
+use proptest::collection::vec;
+use proptest::prelude::{Just, Strategy, any};
+use proptest::prop_oneof;
+use trundle_core::{Layout, Shape};
+
+use crate::{Naive, PlainOp};
+
+/// The most axes of a random shape.
+const MOST_RANK: usize = 6;
+
+/// A tensor of labels and the operators that follow each other on it.
+#[derive(Clone, Debug)]
+pub struct Chain {
+    /// The shape before the first operator.
+    pub shape: Vec<usize>,
+    /// The operators; each fits the shape that the one before it gives.
+    pub ops: Vec<PlainOp>,
+}
+
+impl Chain {
+    /// What the oracle makes of the whole chain.
+    pub fn naive(&self) -> Naive {
+        self.ops.iter().fold(Naive::numbered(&self.shape), |tensor, op| op.apply(&tensor))
+    }
+}
+
+/// Shapes of rank 0 to 6 and up to `most_elements`, empty ones among them.
+pub fn shapes(most_elements: usize) -> impl Strategy<Value = Vec<usize>> {
+    let size = prop_oneof![
+        1 => Just(0usize),
+        4 => Just(1usize),
+        20 => 2..=5usize,
+        4 => prop_oneof![Just(7usize), Just(8), Just(13), Just(16), Just(17), Just(31)],
+    ];
+    vec(size, 0..=MOST_RANK).prop_map(move |mut sizes| {
+        let mut elements = 1;
+        for size in &mut sizes {
+            if elements * *size > most_elements {
+                *size = 1;
+            }
+            elements *= (*size).max(1);
+        }
+        sizes
+    })
+}
+
+/// Chains of up to `most_ops` operators on tensors of up to `most_elements`.
+pub fn chains(most_elements: usize, most_ops: usize) -> impl Strategy<Value = Chain> {
+    (shapes(most_elements), vec(op_numbers(), 0..=most_ops)).prop_map(|(shape, numbers)| {
+        let mut tensor = Naive::numbered(&shape);
+        let mut ops = Vec::new();
+        for numbers in numbers {
+            let op = numbers.fit(tensor.shape());
+            tensor = op.apply(&tensor);
+            ops.push(op);
+        }
+        Chain { shape, ops }
+    })
+}
+
+/// The numbers of an operator that is yet to meet its shape.
+#[derive(Clone, Debug)]
+enum OpNumbers {
+    Roll { picks: Vec<(i64, u8)>, one_shift: bool },
+    Transpose { keys: [u8; MOST_RANK], inverted: bool },
+    Flip { flipped: [bool; MOST_RANK], from_end: bool },
+    ReverseSubsequences { axis: u8, lengths: Vec<u64>, weights: [u8; MOST_RANK] },
+    ReverseSequence { axis: u8, batch_axis: u8, lengths: Vec<u64> },
+}
+
+fn op_numbers() -> impl Strategy<Value = OpNumbers> {
+    let shift = prop_oneof![
+        8 => -9..=9i64,
+        1 => any::<i64>(),
+        1 => prop_oneof![Just(i64::MIN), Just(i64::MAX)],
+    ];
+    let length = || {
+        prop_oneof![
+            16 => 0..=9u64,
+            2 => 0..=40u64,
+            1 => prop_oneof![Just(u64::MAX), Just(1 << 63), Just((1 << 32) + 1)],
+        ]
+    };
+    // No weight along an axis: the lengths do not vary there.
+    let weight = prop_oneof![Just(0u8), 1..=3u8];
+    prop_oneof![
+        (vec((shift, any::<u8>()), 0..=4), any::<bool>())
+            .prop_map(|(picks, one_shift)| OpNumbers::Roll { picks, one_shift }),
+        (uniform6(any::<u8>()), proptest::bool::weighted(0.2))
+            .prop_map(|(keys, inverted)| OpNumbers::Transpose { keys, inverted }),
+        (uniform6(any::<bool>()), any::<bool>())
+            .prop_map(|(flipped, from_end)| OpNumbers::Flip { flipped, from_end }),
+        (any::<u8>(), vec(length(), 1..=6), uniform6(weight)).prop_map(
+            |(axis, lengths, weights)| OpNumbers::ReverseSubsequences { axis, lengths, weights }
+        ),
+        (any::<u8>(), any::<u8>(), vec(length(), 1..=6)).prop_map(|(axis, batch_axis, lengths)| {
+            OpNumbers::ReverseSequence { axis, batch_axis, lengths }
+        }),
+    ]
+}
+
+impl OpNumbers {
+    fn fit(&self, shape: &[usize]) -> PlainOp {
+        let rank = shape.len();
+        match self {
+            OpNumbers::Roll { picks, one_shift } => {
+                let picks = if rank == 0 { &[] } else { &picks[..] };
+                let axes = picks.iter().map(|(_, pick)| any_axis(*pick, rank)).collect();
+                let mut shift: Vec<i64> = picks.iter().map(|(shift, _)| *shift).collect();
+                if *one_shift {
+                    shift.truncate(1);
+                }
+                PlainOp::Roll { shift, axes }
+            }
+            OpNumbers::Transpose { inverted: true, .. } => PlainOp::Transpose { order: vec![] },
+            OpNumbers::Transpose { keys, .. } => {
+                let order = order_of(keys, rank).into_iter().map(signed).collect();
+                PlainOp::Transpose { order }
+            }
+            OpNumbers::Flip { flipped, from_end } => {
+                let first = if *from_end { -signed(rank) } else { 0 };
+                let axes = (0..rank).filter(|axis| flipped[*axis % MOST_RANK]);
+                PlainOp::Flip { axes: axes.map(|axis| signed(axis) + first).collect() }
+            }
+            // Without enough axes there is nothing to reverse along.
+            OpNumbers::ReverseSubsequences { .. } if rank == 0 => PlainOp::Flip { axes: vec![] },
+            OpNumbers::ReverseSequence { .. } if rank < 2 => PlainOp::Flip { axes: vec![] },
+            OpNumbers::ReverseSubsequences { axis, lengths, weights } => {
+                let mut rows = shape.to_vec();
+                rows[usize::from(*axis) % rank] = 1;
+                let length_at = |index: Vec<usize>| {
+                    let number: usize =
+                        index.iter().zip(weights).map(|(i, weight)| i * usize::from(*weight)).sum();
+                    lengths[number % lengths.len()]
+                };
+                PlainOp::ReverseSubsequences {
+                    axis: any_axis(*axis, rank),
+                    lengths: crate::indices(&rows).into_iter().map(length_at).collect(),
+                }
+            }
+            OpNumbers::ReverseSequence { axis, batch_axis, lengths } => {
+                let from_front = usize::from(*axis) % rank;
+                let further = 1 + usize::from(*batch_axis) % (rank - 1);
+                let batch = (from_front + further) % rank;
+                let size = shape[from_front] as i128;
+                let within = |i: usize| i128::from(lengths[i % lengths.len()]) % (size + 1);
+                PlainOp::ReverseSequence {
+                    axis: any_axis(*axis, rank),
+                    batch_axis: signed(batch),
+                    lengths: (0..shape[batch]).map(within).collect(),
+                }
+            }
+        }
+    }
+}
+
+/// The axis `pick % rank`, named from the front or from the end.
+fn any_axis(pick: u8, rank: usize) -> i64 {
+    let pick = usize::from(pick) % (2 * rank);
+    if pick < rank { signed(pick) } else { signed(pick) - 2 * signed(rank) }
+}
+
+/// The axes by rising key: equal keys keep them in order.
+fn order_of(keys: &[u8; MOST_RANK], rank: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..rank).collect();
+    order.sort_by_key(|axis| keys[*axis % MOST_RANK]);
+    order
+}
+
+fn signed(axis: usize) -> i64 {
+    i64::try_from(axis).expect("the number of an axis is small")
+}
+
+/// How much to cut off at both ends of each axis, for any shape.
+#[derive(Clone, Debug)]
+pub struct WindowNumbers([(u8, u8); MOST_RANK]);
+
+/// Windows into tensors: often the whole of it, and empty ones too.
+pub fn windows() -> impl Strategy<Value = WindowNumbers> {
+    let cut = || prop_oneof![3 => Just(0u8), 1 => any::<u8>()];
+    uniform6((cut(), cut())).prop_map(WindowNumbers)
+}
+
+impl WindowNumbers {
+    /// One range for each axis of `shape`.
+    pub fn fit(&self, shape: &[usize]) -> Vec<Range<usize>> {
+        let range = |(axis, size): (usize, &usize)| {
+            let (front, back) = self.0[axis % MOST_RANK];
+            let start = usize::from(front) % (size + 1);
+            start..size - usize::from(back) % (size - start + 1)
+        };
+        shape.iter().enumerate().map(range).collect()
+    }
+}
+
+/// Sizes of elements in bytes: those of the element types, and others.
+pub fn widths() -> impl Strategy<Value = usize> {
+    let named = prop_oneof![Just(1usize), Just(2), Just(4), Just(8), Just(16)];
+    let others = prop_oneof![Just(3usize), Just(5), Just(6), Just(7), Just(12), Just(24), Just(33)];
+    prop_oneof![4 => named, 1 => others]
+}
+
+/// The numbers of a layout that is yet to meet its shape.
+#[derive(Clone, Debug)]
+pub struct LayoutNumbers {
+    keys: [u8; MOST_RANK],
+    gaps: [u8; MOST_RANK],
+    backward: [bool; MOST_RANK],
+    repeated: [bool; MOST_RANK],
+    loose_strides: Option<[i8; MOST_RANK]>,
+    gaps_in_elements: bool,
+    front: u8,
+}
+
+/// Layouts: row-major, column-major and permuted; packed, with gaps of elements or of odd bytes;
+/// some axes backward or repeated; strides of any kind; at any offset.
+pub fn layouts() -> impl Strategy<Value = LayoutNumbers> {
+    let flags = |probability| uniform6(proptest::bool::weighted(probability));
+    let keys = prop_oneof![Just([0; MOST_RANK]), Just([5, 4, 3, 2, 1, 0]), uniform6(any::<u8>())];
+    let gaps = prop_oneof![
+        2 => Just([0; MOST_RANK]),
+        1 => uniform6(prop_oneof![3 => Just(0u8), 1 => 1..=9u8]),
+    ];
+    let front = prop_oneof![Just(0), 0..=70u8];
+    let loose = proptest::option::weighted(0.1, uniform6(-6..=6i8));
+    (keys, gaps, flags(0.15), flags(0.1), loose, any::<bool>(), front).prop_map(
+        |(keys, gaps, backward, repeated, loose_strides, gaps_in_elements, front)| LayoutNumbers {
+            keys,
+            gaps,
+            backward,
+            repeated,
+            loose_strides,
+            gaps_in_elements,
+            front,
+        },
+    )
+}
+
+impl LayoutNumbers {
+    /// A layout to read: elements may share bytes.
+    pub fn source(&self, shape: &[usize], width: usize) -> Layout {
+        match &self.loose_strides {
+            Some(_) => self.loose(shape, width),
+            None => self.nested(shape, width, &self.repeated),
+        }
+    }
+
+    /// A layout to write: no two elements share a byte.
+    pub fn destination(&self, shape: &[usize], width: usize) -> Layout {
+        let loose = self.loose(shape, width);
+        if self.loose_strides.is_some() && loose.check_writable(width).is_ok() {
+            loose
+        } else {
+            self.nested(shape, width, &[false; MOST_RANK])
+        }
+    }
+
+    /// Axes one inside the other, with gaps between.
+    fn nested(&self, shape: &[usize], width: usize, repeated: &[bool; MOST_RANK]) -> Layout {
+        let mut strides = vec![0isize; shape.len()];
+        let mut extent = width;
+        for axis in order_of(&self.keys, shape.len()).into_iter().rev() {
+            let number = axis % MOST_RANK;
+            if repeated[number] {
+                continue;
+            }
+            let stride = extent + usize::from(self.gaps[number]) * self.unit(width);
+            extent = stride * shape[axis].max(1);
+            strides[axis] =
+                if self.backward[number] { -stride.cast_signed() } else { stride.cast_signed() };
+        }
+        self.placed(shape, &strides)
+    }
+
+    /// Any strides at all.
+    fn loose(&self, shape: &[usize], width: usize) -> Layout {
+        let steps = self.loose_strides.unwrap_or_default();
+        let strides: Vec<isize> = (0..shape.len())
+            .map(|axis| isize::from(steps[axis % MOST_RANK]) * self.unit(width).cast_signed())
+            .collect();
+        self.placed(shape, &strides)
+    }
+
+    /// What gaps are counted in, in bytes.
+    fn unit(&self, width: usize) -> usize {
+        if self.gaps_in_elements { width } else { 1 }
+    }
+
+    /// These strides, from where no element lies before the buffer.
+    fn placed(&self, shape: &[usize], strides: &[isize]) -> Layout {
+        let before: usize = shape
+            .iter()
+            .zip(strides)
+            .filter(|(_, stride)| **stride < 0)
+            .map(|(size, stride)| size.saturating_sub(1) * stride.unsigned_abs())
+            .sum();
+        let shape = Shape::new(shape).expect("the sizes of a case are small");
+        Layout::strided(&shape, usize::from(self.front) + before, strides)
+            .expect("a stride for each axis")
+    }
+}
+
+/// The bytes of the least buffer that holds every element of `layout`.
+pub fn buffer_bytes(layout: &Layout, width: usize) -> usize {
+    let sizes = layout.shape().sizes();
+    let reach: usize = sizes
+        .iter()
+        .zip(layout.strides_bytes())
+        .filter(|(_, stride)| **stride > 0)
+        .map(|(size, stride)| size.saturating_sub(1) * stride.unsigned_abs())
+        .sum();
+    if sizes.contains(&0) || width == 0 { 0 } else { layout.offset_bytes() + reach + width }
+}

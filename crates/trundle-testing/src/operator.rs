@@ -1,0 +1,51 @@
+//! Operators with their parameters in plain sight.
+
+use trundle_core::Op;
+use trundle_core::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Transpose};
+
+use crate::Naive;
+
+/// An operator that both the code under test and the oracle can be asked for. The parameters must
+/// be ones that the operator accepts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the operators in trundle-core say what their parameters are")]
+pub enum PlainOp {
+    Roll { shift: Vec<i64>, axes: Vec<i64> },
+    Transpose { order: Vec<i64> },
+    Flip { axes: Vec<i64> },
+    ReverseSubsequences { axis: i64, lengths: Vec<u64> },
+    ReverseSequence { axis: i64, batch_axis: i64, lengths: Vec<i128> },
+}
+
+impl PlainOp {
+    /// The operator under test.
+    pub fn op(&self) -> Op {
+        match self {
+            PlainOp::Roll { shift, axes } => Roll::new(shift, axes).into(),
+            PlainOp::Transpose { order } => Transpose::new(order).into(),
+            PlainOp::Flip { axes } => Flip::new(axes).into(),
+            PlainOp::ReverseSubsequences { axis, lengths } => {
+                ReverseSubsequences::new(*axis, lengths.clone()).into()
+            }
+            PlainOp::ReverseSequence { axis, batch_axis, lengths } => {
+                ReverseSequence::new(*axis, *batch_axis, lengths.clone()).into()
+            }
+        }
+    }
+
+    /// What the oracle makes of it.
+    #[must_use]
+    pub fn apply(&self, tensor: &Naive) -> Naive {
+        match self {
+            PlainOp::Roll { shift, axes } => tensor.roll(shift, axes),
+            PlainOp::Transpose { order } => tensor.transpose(order),
+            PlainOp::Flip { axes } => tensor.flip(axes),
+            PlainOp::ReverseSubsequences { axis, lengths } => {
+                tensor.reverse_subsequences(*axis, lengths)
+            }
+            PlainOp::ReverseSequence { axis, batch_axis, lengths } => {
+                tensor.reverse_sequence(*axis, *batch_axis, lengths)
+            }
+        }
+    }
+}

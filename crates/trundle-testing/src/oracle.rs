@@ -1,0 +1,221 @@
+//! The operators as their specifications read: element by element, slowly, in wide integers.
+
+use std::ops::Range;
+
+use trundle_core::Layout;
+
+/// A small tensor of labels, row-major. Each element of an original tensor is labelled with its
+/// row-major number, so where the labels end up is all there is to know about a movement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Naive {
+    shape: Vec<usize>,
+    labels: Vec<usize>,
+}
+
+impl Naive {
+    /// The original: labels 0, 1, 2, ... in row-major order.
+    pub fn numbered(shape: &[usize]) -> Naive {
+        Naive { shape: shape.to_vec(), labels: (0..shape.iter().product()).collect() }
+    }
+
+    /// The sizes of the axes.
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// The labels, row-major.
+    pub fn labels(&self) -> &[usize] {
+        &self.labels
+    }
+
+    /// The label at an index.
+    pub fn at(&self, index: &[usize]) -> usize {
+        self.labels[row_major_number(index, &self.shape)]
+    }
+
+    /// Roll-7: "elements that are shifted beyond the last position will be added in the same
+    /// order starting from the first position"; "the total shift for that axis will be the sum of
+    /// all the shifts that belong to that axis"; a negative axis is `N_dims + axis`. A single
+    /// shift belongs to every axis.
+    #[must_use]
+    pub fn roll(&self, shift: &[i64], axes: &[i64]) -> Naive {
+        let mut totals = vec![0i128; self.shape.len()];
+        for (number, &axis) in axes.iter().enumerate() {
+            let shift = if shift.len() == 1 { shift[0] } else { shift[number] };
+            totals[self.counted_from_front(axis)] += i128::from(shift);
+        }
+        self.scattered(self.shape.clone(), |index| {
+            let mut to = Vec::new();
+            for axis in 0..index.len() {
+                let shifted = index[axis] as i128 + totals[axis];
+                to.push(narrow(shifted.rem_euclid(self.shape[axis] as i128)));
+            }
+            to
+        })
+    }
+
+    /// Transpose-1: `output[i(order[0]), i(order[1]), ...] = input[i(0), i(1), ...]`; an empty
+    /// order inverts the axes.
+    ///
+    /// # Panics
+    /// If an entry of `order` is negative.
+    #[must_use]
+    pub fn transpose(&self, order: &[i64]) -> Naive {
+        let mut axes = Vec::new();
+        for &axis in order {
+            axes.push(usize::try_from(axis).expect("an order without negative axes"));
+        }
+        if axes.is_empty() {
+            for axis in 0..self.shape.len() {
+                axes.push(self.shape.len() - 1 - axis);
+            }
+        }
+        let out_shape = axes.iter().map(|&axis| self.shape[axis]).collect();
+        self.scattered(out_shape, |index| axes.iter().map(|&axis| index[axis]).collect())
+    }
+
+    /// numpy's `flip`: the elements in the opposite order along each of the axes.
+    #[must_use]
+    pub fn flip(&self, axes: &[i64]) -> Naive {
+        self.scattered(self.shape.clone(), |index| {
+            let mut to = index.to_vec();
+            for &axis in axes {
+                let axis = self.counted_from_front(axis);
+                to[axis] = self.shape[axis] - 1 - index[axis];
+            }
+            to
+        })
+    }
+
+    /// `DML_REVERSE_SUBSEQUENCES`: "only the elements within the length of the subsequence are
+    /// reversed; the remaining elements along that axis are copied to the output unchanged"; a
+    /// length over the size of the axis is "clamped to the maximum". The lengths are row-major
+    /// over this tensor's sizes with 1 on the axis.
+    #[must_use]
+    pub fn reverse_subsequences(&self, axis: i64, lengths: &[u64]) -> Naive {
+        let axis = self.counted_from_front(axis);
+        let mut lengths_shape = self.shape.clone();
+        lengths_shape[axis] = 1;
+        self.scattered(self.shape.clone(), |index| {
+            let mut lengths_index = index.to_vec();
+            lengths_index[axis] = 0;
+            let length = lengths[row_major_number(&lengths_index, &lengths_shape)];
+            self.reversed_within(index, axis, i128::from(length))
+        })
+    }
+
+    /// ReverseSequence: the first `lengths[b]` elements along the axis reversed at index b of the
+    /// batch axis, the rest copied.
+    #[must_use]
+    pub fn reverse_sequence(&self, axis: i64, batch_axis: i64, lengths: &[i128]) -> Naive {
+        let (axis, batch_axis) =
+            (self.counted_from_front(axis), self.counted_from_front(batch_axis));
+        self.scattered(self.shape.clone(), |index| {
+            self.reversed_within(index, axis, lengths[index[batch_axis]])
+        })
+    }
+
+    /// The elements within one range for each axis, as a tensor of their own.
+    #[must_use]
+    pub fn within(&self, bounds: &[Range<usize>]) -> Naive {
+        let shape: Vec<usize> = bounds.iter().map(|range| range.end - range.start).collect();
+        let mut labels = Vec::new();
+        for index in indices(&shape) {
+            let mut from = index;
+            for axis in 0..from.len() {
+                from[axis] += bounds[axis].start;
+            }
+            labels.push(self.at(&from));
+        }
+        Naive { shape, labels }
+    }
+
+    /// Where an element goes when the first `length` along the axis are reversed.
+    fn reversed_within(&self, index: &[usize], axis: usize, length: i128) -> Vec<usize> {
+        let length = length.min(self.shape[axis] as i128);
+        let mut to = index.to_vec();
+        if (index[axis] as i128) < length {
+            to[axis] = narrow(length - 1 - index[axis] as i128);
+        }
+        to
+    }
+
+    /// Each element put where `to` says, and every place filled exactly once.
+    fn scattered(&self, shape: Vec<usize>, to: impl Fn(&[usize]) -> Vec<usize>) -> Naive {
+        let mut labels = vec![None; self.labels.len()];
+        for index in indices(&self.shape) {
+            let place = &mut labels[row_major_number(&to(&index), &shape)];
+            assert_eq!(*place, None, "two elements land at one place, the second from {index:?}");
+            *place = Some(self.at(&index));
+        }
+        let labels = labels.into_iter().map(|label| label.expect("every place is filled"));
+        Naive { shape, labels: labels.collect() }
+    }
+
+    /// "If axes has a negative value, the axis index will be calculated using `N_dims + axis`".
+    fn counted_from_front(&self, axis: i64) -> usize {
+        let rank = self.shape.len() as i128;
+        narrow(if axis < 0 { rank + i128::from(axis) } else { i128::from(axis) })
+    }
+}
+
+/// Every index of a shape, the last axis fastest.
+pub fn indices(shape: &[usize]) -> Vec<Vec<usize>> {
+    let mut all = vec![Vec::new()];
+    for &size in shape {
+        let mut longer = Vec::new();
+        for index in all {
+            for i in 0..size {
+                let mut index = index.clone();
+                index.push(i);
+                longer.push(index);
+            }
+        }
+        all = longer;
+    }
+    all
+}
+
+/// The bytes of each element of `width` bytes, in row-major order of the layout's shape.
+pub fn read_elements(layout: &Layout, width: usize, bytes: &[u8]) -> Vec<Vec<u8>> {
+    indices(layout.shape().sizes())
+        .into_iter()
+        .map(|index| {
+            let at = element_offset(layout, &index);
+            bytes[at..at + width].to_vec()
+        })
+        .collect()
+}
+
+/// Puts elements, in row-major order of the layout's shape, where the layout has them. Other
+/// bytes keep what they were.
+pub fn write_elements(layout: &Layout, elements: &[impl AsRef<[u8]>], bytes: &mut [u8]) {
+    for (index, element) in indices(layout.shape().sizes()).iter().zip(elements) {
+        let (at, element) = (element_offset(layout, index), element.as_ref());
+        bytes[at..at + element.len()].copy_from_slice(element);
+    }
+}
+
+/// Where the element at an index begins in its buffer.
+fn element_offset(layout: &Layout, index: &[usize]) -> usize {
+    let mut at = layout.offset_bytes() as i128;
+    for (i, stride) in index.iter().zip(layout.strides_bytes()) {
+        at += *i as i128 * *stride as i128;
+    }
+    narrow(at)
+}
+
+/// The number of an index in row-major order.
+fn row_major_number(index: &[usize], shape: &[usize]) -> usize {
+    let mut number = 0i128;
+    for axis in 0..shape.len() {
+        assert!(index[axis] < shape[axis], "index {index:?} lies outside shape {shape:?}");
+        number = number * shape[axis] as i128 + index[axis] as i128;
+    }
+    narrow(number)
+}
+
+/// A number that fits, by the rules of the specifications.
+fn narrow(number: i128) -> usize {
+    usize::try_from(number).unwrap_or_else(|_| panic!("{number} is no index"))
+}

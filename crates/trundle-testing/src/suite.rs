@@ -1,0 +1,491 @@
+//! One suite for any backend: whatever it plans, the output buffer must come out as the oracle
+//! says, byte for byte, the bytes between and around the elements included.
+
+use std::fmt;
+use std::ops::Range;
+
+use proptest::strategy::Strategy;
+use proptest::test_runner::TestCaseError;
+use trundle_core::{Backend, Error, IndexMap, Layout, Move, Shape};
+
+use crate::cases::{Chain, buffer_bytes, chains, layouts, widths, windows};
+use crate::{Naive, PlainOp, holds, read_elements, write_elements};
+
+/// Operators between two layouts.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// The shape of the source and the operators.
+    pub chain: Chain,
+    /// The part of the output that is made: one range for each axis.
+    pub window: Vec<Range<usize>>,
+    /// The size of an element in bytes.
+    pub width: usize,
+    /// Where the elements of the source lie.
+    pub src: Layout,
+    /// Where the elements of the window go.
+    pub dst: Layout,
+}
+
+impl Case {
+    /// The whole output, packed row-major at these offsets in both buffers.
+    ///
+    /// # Panics
+    /// If the sizes are beyond what fits in memory.
+    pub fn packed(shape: &[usize], ops: &[PlainOp], width: usize, offsets: [usize; 2]) -> Case {
+        let chain = Chain { shape: shape.to_vec(), ops: ops.to_vec() };
+        let out_shape = chain.naive().shape().to_vec();
+        let layout = |shape: &[usize], offset| {
+            let shape = Shape::new(shape).expect("a shape that fits in memory");
+            let packed = Layout::row_major(&shape, width).expect("a tensor that fits in memory");
+            Layout::strided(&shape, offset, packed.strides_bytes()).expect("as many strides")
+        };
+        Case {
+            window: out_shape.iter().map(|size| 0..*size).collect(),
+            width,
+            src: layout(shape, offsets[0]),
+            dst: layout(&out_shape, offsets[1]),
+            chain,
+        }
+    }
+
+    /// Random cases of up to `most_elements`.
+    pub fn any(most_elements: usize) -> impl Strategy<Value = Case> {
+        let numbers = (chains(most_elements, 4), windows(), widths(), layouts(), layouts());
+        numbers.prop_map(|(chain, window, width, src, dst)| {
+            let out = chain.naive();
+            let window = window.fit(out.shape());
+            let src = src.source(&chain.shape, width);
+            let dst = dst.destination(out.within(&window).shape(), width);
+            Case { chain, window, width, src, dst }
+        })
+    }
+
+    /// The maps of the operators, as few as they compose to; the last gives the window.
+    ///
+    /// # Errors
+    /// What the operators refuse.
+    pub fn passes(&self) -> trundle_core::Result<Vec<IndexMap>> {
+        let mut shape = Shape::new(&self.chain.shape[..])?;
+        let mut maps = vec![IndexMap::identity(&shape)];
+        for op in &self.chain.ops {
+            maps.push(op.op().index_map(&shape)?);
+            shape = maps[maps.len() - 1].out_shape().clone();
+        }
+        let mut passes = IndexMap::fuse(maps)?;
+        if let Some(last) = passes.last_mut() {
+            *last = last.restrict(&self.window)?;
+        }
+        Ok(passes)
+    }
+
+    /// What the oracle says: which element of the source lies at each place of the window.
+    pub fn naive(&self) -> Naive {
+        self.chain.naive().within(&self.window)
+    }
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "shape {:?} of {}-byte elements", self.chain.shape, self.width)?;
+        for op in &self.chain.ops {
+            write!(f, " | {}", op.op())?;
+        }
+        write!(f, ", window {:?}", self.window)?;
+        for (name, layout) in [("source", &self.src), ("destination", &self.dst)] {
+            let (offset, strides) = (layout.offset_bytes(), layout.strides_bytes());
+            write!(f, ", {name} at byte {offset} with strides {strides:?}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Bytes of the destination buffer behind the last element.
+const GUARD_BYTES: usize = 67;
+
+/// Runs one case.
+///
+/// # Errors
+/// Says what came out otherwise than the oracle has it, with the case and the plan.
+pub fn check<B: Backend>(backend: &B, case: &Case) -> Result<(), String> {
+    let src = noise(buffer_bytes(&case.src, case.width), 1);
+    let before = noise(buffer_bytes(&case.dst, case.width) + GUARD_BYTES, 2);
+    let expected = expected_buffer(case, &src, &before);
+
+    let passes = case.passes().map_err(|refusal| format!("{case}: refused: {refusal}"))?;
+    let (last, firsts) = passes.split_last().ok_or("a chain without passes")?;
+    let mut stage = Stage { layout: case.src.clone(), bytes: src };
+    for map in firsts {
+        let layout = row_major(map.out_shape(), case.width);
+        let bytes = vec![0; buffer_bytes(&layout, case.width)];
+        let bytes = carry_out(backend, case, map, &stage, &layout, bytes)?;
+        stage = Stage { layout, bytes };
+    }
+    let after = carry_out(backend, case, last, &stage, &case.dst, before)?;
+    match after.iter().zip(&expected).position(|(got, want)| got != want) {
+        None => Ok(()),
+        Some(at) => Err(format!(
+            "{case}: byte {at} of the destination is {:#04x} instead of {:#04x}, {} bytes differ; \
+             the map of the last of {} passes is\n{last}",
+            after[at],
+            expected[at],
+            after.iter().zip(&expected).filter(|(got, want)| got != want).count(),
+            passes.len(),
+        )),
+    }
+}
+
+/// A tensor between two passes.
+struct Stage {
+    layout: Layout,
+    bytes: Vec<u8>,
+}
+
+/// Carries out one pass into `dst`, after buffers that are too short have been refused.
+fn carry_out<B: Backend>(
+    backend: &B,
+    case: &Case,
+    map: &IndexMap,
+    from: &Stage,
+    layout: &Layout,
+    mut dst: Vec<u8>,
+) -> Result<Vec<u8>, String> {
+    let refused = |refusal: Error| format!("{case}: refused: {refusal}");
+    let work = Move::new(map, case.width, &from.layout, layout).map_err(refused)?;
+    let plan = backend.plan(&work);
+    let short_src = buffer_bytes(&from.layout, case.width).checked_sub(1);
+    let short_dst = buffer_bytes(layout, case.width).checked_sub(1);
+    let untouched = dst.clone();
+    if let Some(short) = short_src
+        && backend.run(&plan, &from.bytes[..short], &mut dst).is_ok()
+    {
+        return Err(format!("{case}: accepts a source buffer of {short} bytes\n{plan}"));
+    }
+    if let Some(short) = short_dst
+        && backend.run(&plan, &from.bytes, &mut dst[..short]).is_ok()
+    {
+        return Err(format!("{case}: accepts a destination buffer of {short} bytes\n{plan}"));
+    }
+    if dst != untouched {
+        return Err(format!("{case}: writes before it refuses a buffer\n{plan}"));
+    }
+    backend
+        .run(&plan, &from.bytes, &mut dst)
+        .map_err(|refusal| format!("{case}: refused: {refusal}\n{plan}"))?;
+    Ok(dst)
+}
+
+/// The whole destination buffer as the oracle has it.
+fn expected_buffer(case: &Case, src: &[u8], before: &[u8]) -> Vec<u8> {
+    let elements = read_elements(&case.src, case.width, src);
+    let moved: Vec<&[u8]> =
+        case.naive().labels().iter().map(|label| &elements[*label][..]).collect();
+    let mut expected = before.to_vec();
+    write_elements(&case.dst, &moved, &mut expected);
+    expected
+}
+
+fn row_major(shape: &Shape, width: usize) -> Layout {
+    Layout::row_major(shape, width).expect("the sizes of a case are small")
+}
+
+/// Bytes without a pattern that a wrong movement could hide in, the same each time.
+fn noise(bytes: usize, salt: u64) -> Vec<u8> {
+    (0..bytes as u64)
+        .map(|number| {
+            // The finishing steps of splitmix64.
+            let mut mixed = (number + (salt << 48)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            (mixed >> 56).to_le_bytes()[0]
+        })
+        .collect()
+}
+
+/// The whole suite: thousands of swept cases, large ones, and random ones. Takes seconds.
+///
+/// # Panics
+/// At the first case that does not come out as the oracle has it, with what repeats it.
+pub fn conformance<B: Backend>(backend: &B) {
+    sweep(backend, sweeps());
+    random(backend, 2000, 300);
+    random(backend, 100, 5000);
+    sweep(backend, large());
+}
+
+/// Runs each of `cases`.
+///
+/// # Panics
+/// At the first case that does not come out as the oracle has it.
+pub fn sweep<B: Backend>(backend: &B, cases: impl IntoIterator<Item = Case>) {
+    for case in cases {
+        if let Err(failure) = check(backend, &case) {
+            panic!("{failure}");
+        }
+    }
+}
+
+/// Runs random cases of up to `most_elements` each.
+///
+/// # Panics
+/// If one does not come out as the oracle has it: with the smallest found, and the seed.
+pub fn random<B: Backend>(backend: &B, cases: u32, most_elements: usize) {
+    holds(cases, &Case::any(most_elements), |case| {
+        check(backend, &case).map_err(TestCaseError::fail)
+    });
+}
+
+/// Sizes below, at and above those of vectors, cache lines and tiles.
+const EDGE_SIZES: [usize; 18] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65];
+
+/// Widths that kernels are written for, and some that they are not.
+const SWEPT_WIDTHS: [usize; 8] = [1, 2, 3, 4, 8, 12, 16, 40];
+
+/// Offsets in bytes of source and destination, which move both off their alignment.
+const SWEPT_OFFSETS: [[usize; 2]; 5] = [[0, 0], [1, 0], [0, 1], [5, 3], [16, 60]];
+
+/// Small cases in which every size, shift, length and order of axes has its turn.
+pub fn sweeps() -> impl Iterator<Item = Case> {
+    runs().chain(matrices()).chain(rolls()).chain(orders()).chain(rows_reversed()).chain(corners())
+}
+
+/// One axis, copied and reversed.
+fn runs() -> impl Iterator<Item = Case> {
+    let sizes = (0..=70).chain([127, 128, 129, 255, 256, 257]);
+    let ops = [vec![], vec![PlainOp::Flip { axes: vec![0] }]];
+    sizes.flat_map(move |size| {
+        let ops = ops.clone();
+        SWEPT_WIDTHS.into_iter().flat_map(move |width| {
+            let ops = ops.clone();
+            SWEPT_OFFSETS.into_iter().flat_map(move |offsets| {
+                ops.clone().into_iter().map(move |ops| Case::packed(&[size], &ops, width, offsets))
+            })
+        })
+    })
+}
+
+/// Two axes exchanged, alone and with one of them reversed.
+fn matrices() -> impl Iterator<Item = Case> {
+    EDGE_SIZES.into_iter().flat_map(|rows| {
+        EDGE_SIZES.into_iter().flat_map(move |columns| {
+            SWEPT_WIDTHS.into_iter().enumerate().map(move |(number, width)| {
+                let mut ops = vec![PlainOp::Transpose { order: vec![1, 0] }];
+                if (rows + columns + number) % 4 == 0 {
+                    ops.push(PlainOp::Flip { axes: vec![i64::from(rows > columns)] });
+                }
+                let offsets = SWEPT_OFFSETS[(rows * columns + number) % SWEPT_OFFSETS.len()];
+                Case::packed(&[rows, columns], &ops, width, offsets)
+            })
+        })
+    })
+}
+
+/// Every shift of an axis, alone, outside and inside another.
+fn rolls() -> impl Iterator<Item = Case> {
+    (1..=17usize).chain([33, 64]).flat_map(|size| {
+        (0..size).flat_map(move |shift| {
+            let shift = i64::try_from(shift).expect("a small shift");
+            [vec![size], vec![size, 3], vec![3, size], vec![2, size, 5]]
+                .into_iter()
+                .enumerate()
+                .map(move |(number, shape)| {
+                    let axis = if number < 2 { 0 } else { 1 };
+                    let ops = [PlainOp::Roll { shift: vec![shift, 1], axes: vec![axis, -1] }];
+                    let width = SWEPT_WIDTHS[(size + number) % SWEPT_WIDTHS.len()];
+                    Case::packed(&shape, &ops, width, SWEPT_OFFSETS[number])
+                })
+        })
+    })
+}
+
+/// Every order of three to five axes.
+fn orders() -> impl Iterator<Item = Case> {
+    let shapes = [vec![17, 9, 33], vec![3, 64, 16], vec![2, 3, 4, 5], vec![4, 2, 3, 2, 5]];
+    shapes.into_iter().flat_map(|shape| {
+        permutations(shape.len()).into_iter().flat_map(move |order| {
+            let shape = shape.clone();
+            [1, 4, 6].into_iter().map(move |width| {
+                let ops = [PlainOp::Transpose { order: order.clone() }];
+                Case::packed(&shape, &ops, width, [0, 0])
+            })
+        })
+    })
+}
+
+/// Every order of `rank` axes.
+fn permutations(rank: usize) -> Vec<Vec<i64>> {
+    let mut all = vec![Vec::new()];
+    for axis in 0..rank {
+        let axis = i64::try_from(axis).expect("the number of an axis is small");
+        all = all
+            .into_iter()
+            .flat_map(|shorter: Vec<i64>| {
+                (0..=shorter.len()).map(move |place| {
+                    let mut order = shorter.clone();
+                    order.insert(place, axis);
+                    order
+                })
+            })
+            .collect();
+    }
+    all
+}
+
+/// Rows of every length reversed along each of three axes, alone and beside another operator.
+fn rows_reversed() -> impl Iterator<Item = Case> {
+    EDGE_SIZES.into_iter().flat_map(|size| {
+        (0..3usize).flat_map(move |axis| {
+            let mut shape = vec![5, 3, 4];
+            shape[axis] = size;
+            let rows: usize = shape.iter().product::<usize>() / size;
+            let lengths = (0..rows).map(|row| (row * 7 % (size + 2)) as u64).collect();
+            let axis = i64::try_from(axis).expect("one of three");
+            let reverse = PlainOp::ReverseSubsequences { axis, lengths };
+            let transpose = PlainOp::Transpose { order: vec![2, 0, 1] };
+            let flip = PlainOp::Flip { axes: vec![axis] };
+            let roll = PlainOp::Roll { shift: vec![1], axes: vec![(axis + 1) % 3] };
+            [
+                vec![reverse.clone()],
+                vec![reverse.clone(), transpose],
+                vec![flip.clone(), reverse.clone()],
+                vec![reverse.clone(), flip],
+                vec![reverse, roll],
+            ]
+            .into_iter()
+            .enumerate()
+            .map(move |(number, ops)| {
+                let width = SWEPT_WIDTHS[(size + number) % SWEPT_WIDTHS.len()];
+                Case::packed(&shape, &ops, width, SWEPT_OFFSETS[number])
+            })
+        })
+    })
+}
+
+/// Shapes that are easily forgotten: none, empty, of single elements, of many axes.
+fn corners() -> impl Iterator<Item = Case> {
+    let invert = PlainOp::Transpose { order: vec![] };
+    let shapes =
+        [vec![], vec![0], vec![3, 0, 2], vec![1; 9], vec![2; 12], vec![1, 6, 1, 1, 7, 1, 1]];
+    shapes.into_iter().flat_map(move |shape| {
+        let invert = invert.clone();
+        [0, 1, 4, 1000].into_iter().flat_map(move |width| {
+            let ops = [vec![], vec![invert.clone()]];
+            let shape = shape.clone();
+            ops.into_iter().map(move |ops| Case::packed(&shape, &ops, width, [0, 3]))
+        })
+    })
+}
+
+/// Cases of some megabytes: more than the caches of one core, and worth several threads.
+pub fn large() -> impl Iterator<Item = Case> {
+    let transpose = |order: &[i64]| PlainOp::Transpose { order: order.to_vec() };
+    let roll =
+        |shift: &[i64], axes: &[i64]| PlainOp::Roll { shift: shift.to_vec(), axes: axes.to_vec() };
+    let reverse = |lengths: &[i128]| PlainOp::ReverseSequence {
+        axis: 1,
+        batch_axis: 0,
+        lengths: lengths.to_vec(),
+    };
+    let cases: [(&[usize], PlainOp, usize); 8] = [
+        (&[500_009], PlainOp::Flip { axes: vec![0] }, 4),
+        (&[500_009], roll(&[123_456], &[0]), 8),
+        (&[601, 703], transpose(&[1, 0]), 4),
+        (&[1024, 512], transpose(&[1, 0]), 8),
+        (&[1021, 1031], transpose(&[1, 0]), 1),
+        (&[8, 3, 150, 151], transpose(&[0, 2, 3, 1]), 2),
+        (&[60, 80, 100], roll(&[-3, 7, 11], &[0, 1, 2]), 4),
+        (&[4, 999, 65], reverse(&[999, 0, 500, 1]), 4),
+    ];
+    cases.into_iter().map(|(shape, op, width)| Case::packed(shape, &[op], width, [0, 0]))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+
+    /// A backend that copies pair by pair, with a fault if asked for.
+    struct PairByPair {
+        fault: Fault,
+    }
+
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    enum Fault {
+        None,
+        LastElementMissing,
+        WritesBehindAnElement,
+        ReadsTheNeighbour,
+        WritesBeforeItRefuses,
+        AcceptsShortBuffers,
+        ClearsWhatLiesBetween,
+    }
+
+    impl Backend for PairByPair {
+        type Plan = Move;
+
+        fn plan(&self, work: &Move) -> Move {
+            work.clone()
+        }
+
+        fn run(&self, plan: &Move, src: &[u8], dst: &mut [u8]) -> trundle_core::Result<()> {
+            if self.fault == Fault::WritesBeforeItRefuses && !dst.is_empty() {
+                dst[0] ^= 1;
+            }
+            let shorter =
+                [("data", plan.src_bytes(), src.len()), ("out", plan.dst_bytes(), dst.len())];
+            for (argument, needed, buffer) in shorter {
+                if buffer < needed && self.fault == Fault::AcceptsShortBuffers {
+                    return Ok(());
+                }
+                if buffer < needed {
+                    let end = needed.cast_signed();
+                    return Err(Error::OutOfBounds { argument, first: 0, end, buffer });
+                }
+            }
+            if self.fault == Fault::WritesBeforeItRefuses && !dst.is_empty() {
+                dst[0] ^= 1;
+            }
+            if self.fault == Fault::ClearsWhatLiesBetween {
+                dst[..plan.dst_bytes()].fill(0);
+            }
+            let mut pairs = Vec::new();
+            plan.for_each_pair(|from, to| pairs.push((from, to)));
+            if self.fault == Fault::LastElementMissing {
+                pairs.pop();
+            }
+            for (from, to) in pairs {
+                let next = self.fault == Fault::ReadsTheNeighbour
+                    && from + 2 * plan.width() <= plan.src_bytes();
+                let from = from + if next { plan.width() } else { 0 };
+                dst[to..to + plan.width()].copy_from_slice(&src[from..from + plan.width()]);
+                if self.fault == Fault::WritesBehindAnElement
+                    && to + plan.width() == plan.dst_bytes()
+                {
+                    dst[to + plan.width()] = 0;
+                }
+            }
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_backend_that_reads_the_move_as_it_is_conforms() {
+        conformance(&PairByPair { fault: Fault::None });
+    }
+
+    #[test]
+    fn every_fault_of_a_backend_is_found() {
+        for fault in [
+            Fault::LastElementMissing,
+            Fault::WritesBehindAnElement,
+            Fault::ReadsTheNeighbour,
+            Fault::WritesBeforeItRefuses,
+            Fault::AcceptsShortBuffers,
+            Fault::ClearsWhatLiesBetween,
+        ] {
+            let backend = PairByPair { fault };
+            let run = AssertUnwindSafe(|| random(&backend, 2000, 300));
+            assert!(catch_unwind(run).is_err(), "{fault:?} is not found");
+        }
+    }
+}

@@ -1,0 +1,466 @@
+//! Any sequence of operators, in one pass where one is enough.
+
+use std::fmt;
+use std::ops::Range;
+use std::str::FromStr;
+
+use trundle_core::{Error, IndexMap, Op, Shape};
+
+use crate::notation::{self, LengthsFile, NotationError, Snippet, StageKind, quoted};
+
+/// Operators to be applied one after another; none of them leave a tensor as it is.
+///
+/// ```
+/// use trundle::Chain;
+/// use trundle_core::{Shape, ops::{Flip, Transpose}};
+///
+/// let chain: Chain = "flip(axes=[2]) | h w c -> c h w".parse()?;
+/// assert_eq!(chain, Chain::new().then(Flip::new(&[2])).then(Transpose::new(&[2, 0, 1])));
+/// let image = Shape::new([480, 640, 3])?;
+/// assert_eq!(chain.out_shape(&image)?.sizes(), [3, 480, 640]);
+/// assert_eq!(chain.passes(&image)?.len(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Chain {
+    ops: Vec<Op>,
+    /// The chain as it was written, for errors.
+    text: String,
+    /// Where each operator stands in `text`, in bytes.
+    spans: Vec<Range<usize>>,
+}
+
+/// What one pass over memory does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pass {
+    /// The operators of the chain that it applies, counted from 0.
+    pub stages: Range<usize>,
+    /// From the pass's output to its input.
+    pub map: IndexMap,
+}
+
+impl Chain {
+    /// No operator: every element stays where it is.
+    pub fn new() -> Chain {
+        Chain::default()
+    }
+
+    /// This chain, and then `op`.
+    #[must_use]
+    pub fn then(mut self, op: impl Into<Op>) -> Chain {
+        let op = op.into();
+        if !self.text.is_empty() {
+            self.text.push_str(" | ");
+        }
+        let start = self.text.len();
+        self.text.push_str(&op.to_string());
+        self.spans.push(start..self.text.len());
+        self.ops.push(op);
+        self
+    }
+
+    /// The chain that `text` says in the language of [`notation`]; `read_lengths` gives the
+    /// lengths that are in the file of a name.
+    ///
+    /// # Errors
+    /// [`ParseError::Notation`] if `text` is not of the language, or if lengths are out of range;
+    /// [`ParseError::Read`] with what `read_lengths` refuses.
+    pub fn parse<E>(
+        text: &str,
+        mut read_lengths: impl FnMut(&str) -> Result<LengthsFile, E>,
+    ) -> Result<Chain, ParseError<E>> {
+        let mut chain = Chain { text: text.to_owned(), ..Chain::default() };
+        for stage in notation::parse(text).map_err(ParseError::Notation)? {
+            let op = match stage.kind {
+                StageKind::Op(op) => op,
+                StageKind::ReverseByFile { axis, batch_axis, file, file_span } => {
+                    match read_lengths(&file).map(|lengths| lengths.reverse(axis, batch_axis)) {
+                        Ok(Ok(op)) => op,
+                        Ok(Err(error)) => {
+                            let message = format!("lengths in {}: {error}", quoted(&file));
+                            let fault = notation::Fault::new(file_span, message);
+                            return Err(ParseError::Notation(fault.within(text)));
+                        }
+                        Err(error) => {
+                            let text = text.to_owned();
+                            return Err(ParseError::Read { error, file, text, span: file_span });
+                        }
+                    }
+                }
+            };
+            chain.ops.push(op);
+            chain.spans.push(stage.span);
+        }
+        Ok(chain)
+    }
+
+    /// The operators, in the order in which they are applied.
+    pub fn ops(&self) -> &[Op] {
+        &self.ops
+    }
+
+    /// What each pass over memory does for a tensor of this shape, with as many neighbouring
+    /// operators in a pass as compose. One pass at least: a chain without operators copies.
+    ///
+    /// Law: `source_of` of the passes, asked from the last to the first, is that of the operators'
+    /// index maps, asked from the last to the first; the maps are those of [`IndexMap::fuse`].
+    ///
+    /// # Errors
+    /// [`ChainError`] for the first operator that does not fit the shape it is given.
+    pub fn passes(&self, shape: &Shape) -> Result<Vec<Pass>, ChainError> {
+        let mut passes: Vec<Pass> = Vec::new();
+        for (stage, op) in self.ops.iter().enumerate() {
+            let input = passes.last().map_or(shape, |last| last.map.out_shape());
+            let refused = |source| self.error(stage, input, source);
+            let map = op.index_map(input).map_err(refused)?;
+            let fused = match passes.last() {
+                Some(last) => last.map.then(&map).map_err(refused)?,
+                None => None,
+            };
+            match (fused, passes.last_mut()) {
+                (Some(map), Some(last)) => {
+                    *last = Pass { stages: last.stages.start..stage + 1, map }
+                }
+                _ => passes.push(Pass { stages: stage..stage + 1, map }),
+            }
+        }
+        if passes.is_empty() {
+            passes.push(Pass { stages: 0..0, map: IndexMap::identity(shape) });
+        }
+        Ok(passes)
+    }
+
+    /// The maps of [`Chain::passes`].
+    ///
+    /// # Errors
+    /// As [`Chain::passes`].
+    pub fn maps(&self, shape: &Shape) -> Result<Vec<IndexMap>, ChainError> {
+        Ok(self.passes(shape)?.into_iter().map(|pass| pass.map).collect())
+    }
+
+    /// The shape of what the chain makes of a tensor of this shape.
+    ///
+    /// # Errors
+    /// As [`Chain::passes`].
+    pub fn out_shape(&self, shape: &Shape) -> Result<Shape, ChainError> {
+        let mut shape = shape.clone();
+        for (stage, op) in self.ops.iter().enumerate() {
+            let map = op.index_map(&shape).map_err(|source| self.error(stage, &shape, source))?;
+            shape = map.out_shape().clone();
+        }
+        Ok(shape)
+    }
+
+    fn error(&self, stage: usize, input: &Shape, source: Error) -> ChainError {
+        ChainError {
+            stage,
+            input: input.clone(),
+            source: Box::new(source),
+            text: self.text.clone(),
+            span: self.spans[stage].clone(),
+        }
+    }
+}
+
+impl PartialEq for Chain {
+    /// The same operators, however they were written.
+    fn eq(&self, other: &Chain) -> bool {
+        self.ops == other.ops
+    }
+}
+
+impl Eq for Chain {}
+
+impl FromStr for Chain {
+    type Err = NotationError;
+
+    /// As [`Chain::parse`], where lengths are lists: no file is read.
+    fn from_str(text: &str) -> Result<Chain, NotationError> {
+        Chain::parse(text, |_| Err(())).map_err(|error| match error {
+            ParseError::Notation(error) => error,
+            ParseError::Read { file, text, span, .. } => {
+                let message = format!("lengths in {}: no file is read here", quoted(&file));
+                notation::Fault::new(span, message)
+                    .suggest("write a list, as lengths=[2, 4, 3]")
+                    .within(&text)
+            }
+        })
+    }
+}
+
+impl fmt::Display for Chain {
+    /// The operators as stages of the chain language.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (stage, op) in self.ops.iter().enumerate() {
+            if stage > 0 {
+                f.write_str(" | ")?;
+            }
+            op.fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
+/// Why a text gives no chain. It prints as several lines, with a caret under the place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ParseError<E> {
+    /// The text is not of the chain language, or the lengths are out of range.
+    Notation(NotationError),
+    /// Lengths could not be read.
+    Read {
+        /// Why not.
+        error: E,
+        /// The name of the file.
+        file: String,
+        /// The whole chain.
+        text: String,
+        /// Where the name stands in `text`, in bytes.
+        span: Range<usize>,
+    },
+}
+
+impl<E: fmt::Display + fmt::Debug> std::error::Error for ParseError<E> {}
+
+impl<E: fmt::Display> fmt::Display for ParseError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ParseError::Notation(error) => error.fmt(f),
+            ParseError::Read { error, file, text, span } => {
+                write!(f, "lengths in {}: {error}{}", quoted(file), Snippet { text, span })
+            }
+        }
+    }
+}
+
+/// Why an operator of a chain does not fit the shape it is given. It prints as several lines, with
+/// carets under the operator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ChainError {
+    /// Which operator, counted from 0.
+    pub stage: usize,
+    /// The shape it is given.
+    pub input: Shape,
+    /// What the operator says.
+    pub source: Box<Error>,
+    /// The whole chain as it was written.
+    pub text: String,
+    /// Where the operator stands in `text`, in bytes.
+    pub span: Range<usize>,
+}
+
+impl std::error::Error for ChainError {}
+
+impl fmt::Display for ChainError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ChainError { stage, input, source, text, span } = self;
+        let snippet = Snippet { text, span };
+        write!(f, "stage {} does not fit shape {input}: {source}{snippet}", stage + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use trundle_core::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Transpose};
+
+    use super::*;
+
+    fn shape(sizes: &[usize]) -> Shape {
+        Shape::new(sizes).unwrap()
+    }
+
+    fn chain(text: &str) -> Chain {
+        text.parse().unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// For each output index of `shape` after the chain, the source index by one map after
+    /// another.
+    fn sources(maps: &[IndexMap], out_shape: &Shape) -> Vec<Vec<usize>> {
+        let mut sources = Vec::new();
+        out_shape.for_each_index(|index| {
+            let source = maps.iter().rev().fold(index.to_vec(), |index, map| map.source_of(&index));
+            sources.push(source);
+        });
+        sources
+    }
+
+    /// The index maps of the operators, one for each.
+    fn steps(chain: &Chain, shape: &Shape) -> Vec<IndexMap> {
+        let mut shape = shape.clone();
+        let step = |op: &Op| {
+            let map = op.index_map(&shape).unwrap();
+            shape = map.out_shape().clone();
+            map
+        };
+        chain.ops().iter().map(step).collect()
+    }
+
+    /// The law of [`Chain::passes`].
+    fn check_passes(chain: &Chain, shape: &Shape) -> Vec<Pass> {
+        let (passes, steps) = (chain.passes(shape).unwrap(), steps(chain, shape));
+        let out_shape = chain.out_shape(shape).unwrap();
+        let maps: Vec<IndexMap> = passes.iter().map(|pass| pass.map.clone()).collect();
+        assert_eq!(chain.maps(shape).unwrap(), maps);
+        assert_eq!(maps.last().unwrap().out_shape(), &out_shape);
+        assert_eq!(sources(&maps, &out_shape), sources(&steps, &out_shape), "{chain}");
+        let mut reached = 0;
+        for pass in &passes {
+            assert_eq!(pass.stages.start, reached);
+            reached = pass.stages.end;
+            let fused = IndexMap::fuse(steps[pass.stages.clone()].to_vec()).unwrap();
+            assert!(fused.is_empty() || fused == [pass.map.clone()]);
+        }
+        assert_eq!(reached, steps.len());
+        if !steps.is_empty() {
+            assert_eq!(IndexMap::fuse(steps).unwrap(), maps);
+        }
+        passes
+    }
+
+    #[test]
+    fn an_empty_chain_is_one_pass_that_moves_nothing() {
+        let passes = check_passes(&Chain::new(), &shape(&[2, 3]));
+        assert_eq!(passes, [Pass { stages: 0..0, map: IndexMap::identity(&shape(&[2, 3])) }]);
+        assert_eq!(Chain::new().to_string(), "");
+    }
+
+    #[test]
+    fn what_composes_is_one_pass() {
+        let text = "flip(axes=[2]) | h w c -> c h w | roll(shift=[1, 5], axes=[0, -1])";
+        let passes = check_passes(&chain(text), &shape(&[2, 3, 4]));
+        assert_eq!(passes.len(), 1);
+        assert_eq!(passes[0].stages, 0..3);
+        assert_eq!(passes[0].map.out_shape(), &shape(&[4, 2, 3]));
+        assert_eq!(passes[0].map.source_of(&[0, 0, 2]), [0, 0, 0]);
+    }
+
+    #[test]
+    fn what_does_not_compose_takes_another_pass() {
+        let reverse = "reverse(axis=1, batch_axis=0, lengths=[2, 4, 3])";
+        let text = format!("flip(1) | {reverse} | roll(shift=1, axes=1) | flip(0) | {reverse}");
+        let passes = check_passes(&chain(&text), &shape(&[3, 5]));
+        let stages: Vec<_> = passes.into_iter().map(|pass| pass.stages).collect();
+        assert_eq!(stages, [0..2, 2..4, 4..5]);
+    }
+
+    #[test]
+    fn lengths_are_read_from_files() {
+        let text = "reverse(1, rows.npy) | reverse(1, batch_axis=0, lengths='list')";
+        let mut asked = Vec::new();
+        let parsed = Chain::parse(text, |file| {
+            asked.push(file.to_owned());
+            match file {
+                "rows.npy" => Ok(LengthsFile::new(shape(&[2, 1]), vec![9, 1]).unwrap()),
+                "list" => Ok(LengthsFile::list(vec![0, 2])),
+                _ => Err("no such file"),
+            }
+        });
+        let expected = Chain::new()
+            .then(ReverseSubsequences::dense(1, shape(&[2, 1]), [9, 1]))
+            .then(ReverseSequence::new(1, 0, [0, 2]));
+        assert_eq!(parsed.unwrap(), expected);
+        assert_eq!(asked, ["rows.npy", "list"]);
+        check_passes(&expected, &shape(&[2, 3]));
+    }
+
+    #[test]
+    fn lengths_that_are_refused_are_shown_in_the_chain() {
+        let parse = |text: &str, lengths: Result<LengthsFile, &'static str>| {
+            Chain::parse(text, |_| lengths.clone()).unwrap_err().to_string()
+        };
+        assert_eq!(
+            parse("flip(0) | reverse(1, lens.npy)", Err("no such file")),
+            "lengths in \"lens.npy\": no such file\n  \
+               flip(0) | reverse(1, lens.npy)\n  \
+             \u{20}                    ^^^^^^^^"
+        );
+        assert_eq!(
+            parse("reverse(1, lens.npy)", Ok(LengthsFile::list(vec![1, -2]))),
+            "lengths in \"lens.npy\": length -2 at index 1 is out of range: \
+             expected 0..=18446744073709551615\n  \
+               reverse(1, lens.npy)\n  \
+             \u{20}          ^^^^^^^^"
+        );
+        assert_eq!(
+            "reverse(1, l)".parse::<Chain>().unwrap_err().to_string(),
+            "lengths in \"l\": no file is read here\n  \
+               reverse(1, l)\n  \
+             \u{20}          ^\n  \
+               write a list, as lengths=[2, 4, 3]"
+        );
+        assert!(matches!(
+            Chain::parse("flop(1)", |_| Err(())),
+            Err(ParseError::Notation(error)) if error.span == (0..4)
+        ));
+    }
+
+    #[test]
+    fn an_operator_that_does_not_fit_is_shown_in_the_chain() {
+        let text = "h w -> w h | flip( axes=[2] ) | flip(0)";
+        let error = chain(text).passes(&shape(&[2, 3])).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "stage 2 does not fit shape [3, 2]: axes 2 is out of range for rank 2: \
+             expected -2..=1\n  \
+               h w -> w h | flip( axes=[2] ) | flip(0)\n  \
+             \u{20}            ^^^^^^^^^^^^^^^^"
+        );
+        assert_eq!(error.stage, 1);
+        assert_eq!(chain(text).out_shape(&shape(&[2, 3])).unwrap_err(), error);
+        assert_eq!(chain(text).maps(&shape(&[2, 3])).unwrap_err(), error);
+    }
+
+    #[test]
+    fn a_chain_that_was_built_is_shown_as_it_would_be_written() {
+        let built = chain(" flip(1) ").then(Transpose::new(&[0, 0])).then(Flip::new(&[0]));
+        assert_eq!(built.to_string(), "flip(axes=[1]) | transpose(0, 0) | flip(axes=[0])");
+        assert_eq!(
+            built.passes(&shape(&[2, 3])).unwrap_err().to_string(),
+            "stage 2 does not fit shape [2, 3]: order has axis 0 twice\n   \
+               flip(1)  | transpose(0, 0) | flip(axes=[0])\n  \
+             \u{20}           ^^^^^^^^^^^^^^^"
+        );
+    }
+
+    /// An operator that fits every shape of three axes of size 3.
+    fn fitting_op() -> impl Strategy<Value = Op> {
+        let axes = || proptest::collection::vec(-3..3i64, 0..4);
+        let length = 0..=4u64;
+        prop_oneof![
+            proptest::sample::subsequence(vec![0, 1, -1], 0..=3)
+                .prop_map(|axes| Flip::new(&axes).into()),
+            (-4..5i64, axes()).prop_map(|(shift, axes)| Roll::new(&[shift], &axes).into()),
+            Just(vec![0, 1, 2i64]).prop_shuffle().prop_map(|order| Transpose::new(&order).into()),
+            Just(Transpose::new(&[]).into()),
+            (-3..3i64, proptest::collection::vec(length, 9))
+                .prop_map(|(axis, lengths)| ReverseSubsequences::new(axis, lengths).into()),
+            (0..3i64, 1..3i64, proptest::collection::vec(0..=3i128, 3)).prop_map(
+                |(axis, further, lengths)| {
+                    ReverseSequence::new(axis, (axis + further) % 3, lengths).into()
+                }
+            ),
+        ]
+    }
+
+    fn fitting_chain() -> impl Strategy<Value = Chain> {
+        proptest::collection::vec(fitting_op(), 0..6)
+            .prop_map(|ops| ops.into_iter().fold(Chain::new(), Chain::then))
+    }
+
+    proptest! {
+        #[test]
+        fn passes_do_what_the_operators_do_one_after_another(chain in fitting_chain()) {
+            check_passes(&chain, &shape(&[3, 3, 3]));
+        }
+
+        #[test]
+        fn what_a_chain_prints_as_gives_it(chain in fitting_chain()) {
+            // Lists of nine lengths are not printed whole.
+            let printed_whole = !chain.to_string().contains(" more]");
+            prop_assume!(printed_whole && !chain.ops().is_empty());
+            prop_assert_eq!(chain.to_string().parse::<Chain>().unwrap(), chain);
+        }
+    }
+}

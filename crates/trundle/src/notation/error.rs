@@ -1,0 +1,170 @@
+//! What is wrong with a chain, with a caret under the place.
+
+use std::fmt;
+use std::ops::Range;
+
+/// Why a text is not a chain. It prints as several lines: the message, the chain with a caret
+/// under the place, and a suggestion where there is one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NotationError {
+    /// What is wrong, in one line.
+    pub message: String,
+    /// The whole chain as it was given.
+    pub text: String,
+    /// Where in `text`, in bytes; empty where something is missing.
+    pub span: Range<usize>,
+    /// What to write instead, in one line.
+    pub suggestion: Option<String>,
+}
+
+impl std::error::Error for NotationError {}
+
+impl fmt::Display for NotationError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.message, Snippet { text: &self.text, span: &self.span })?;
+        match &self.suggestion {
+            Some(suggestion) => write!(f, "\n  {suggestion}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A [`NotationError`] before it is told the text it is about.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    message: String,
+    span: Range<usize>,
+    suggestion: Option<String>,
+}
+
+impl Fault {
+    pub(crate) fn new(span: Range<usize>, message: impl Into<String>) -> Fault {
+        Fault { message: message.into(), span, suggestion: None }
+    }
+
+    #[must_use]
+    pub(crate) fn suggest(self, suggestion: impl Into<String>) -> Fault {
+        Fault { suggestion: Some(suggestion.into()), ..self }
+    }
+
+    /// The error about `text`.
+    pub(crate) fn within(self, text: &str) -> NotationError {
+        NotationError {
+            message: self.message,
+            text: text.to_owned(),
+            span: self.span,
+            suggestion: self.suggestion,
+        }
+    }
+}
+
+/// A word of the user's in a message: quoted, escaped, and cut off where it is very long.
+pub(crate) fn quoted(word: &str) -> String {
+    const MOST_CHARS: usize = 40;
+    match word.char_indices().nth(MOST_CHARS) {
+        Some((end, _)) => format!("{:?}...", &word[..end]),
+        None => format!("{word:?}"),
+    }
+}
+
+/// Two lines below a message: the line of `text` in which `span` begins, and carets under `span`.
+/// One character takes one column, a tab takes a tab; of long lines the part around `span` is
+/// shown.
+pub(crate) struct Snippet<'a> {
+    pub(crate) text: &'a str,
+    /// In bytes.
+    pub(crate) span: &'a Range<usize>,
+}
+
+impl fmt::Display for Snippet<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const MOST_BEFORE: usize = 60;
+        const MOST_MARKED: usize = 60;
+        const MOST_AFTER: usize = 30;
+        let upto = self.text.get(..self.span.start).unwrap_or_default();
+        let from = self.text.get(self.span.start..).unwrap_or_default();
+        let line_before = upto.rsplit('\n').next().unwrap_or_default();
+        let line_from = from.split('\n').next().unwrap_or_default();
+        let (marked, after) =
+            line_from.split_at_checked(self.span.len()).unwrap_or((line_from, ""));
+
+        let before = last_chars(line_before, MOST_BEFORE);
+        // What follows a marked part that is cut off itself is of no help.
+        let is_cut = marked.chars().nth(MOST_MARKED).is_some();
+        let marked = first_chars(marked, MOST_MARKED);
+        let after = if is_cut { String::new() } else { first_chars(after, MOST_AFTER) };
+        let indent: String = before.chars().map(|c| if c == '\t' { c } else { ' ' }).collect();
+        let carets = "^".repeat(marked.chars().count().max(1));
+        write!(f, "\n  {before}{marked}{after}\n  {indent}{carets}")
+    }
+}
+
+/// The beginning of `line`, with an ellipsis if that is not all of it.
+fn first_chars(line: &str, most: usize) -> String {
+    match line.char_indices().nth(most) {
+        Some((end, _)) => line[..end].chars().map(printable).chain("...".chars()).collect(),
+        None => line.chars().map(printable).collect(),
+    }
+}
+
+/// The end of `line`, with an ellipsis if that is not all of it.
+fn last_chars(line: &str, most: usize) -> String {
+    match line.char_indices().rev().nth(most) {
+        Some((begin, first)) => {
+            let kept = &line[begin + first.len_utf8()..];
+            "...".chars().chain(kept.chars().map(printable)).collect()
+        }
+        None => line.chars().map(printable).collect(),
+    }
+}
+
+/// One character for one character, without those that would move the cursor.
+fn printable(c: char) -> char {
+    if c.is_control() && c != '\t' { char::REPLACEMENT_CHARACTER } else { c }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str, span: Range<usize>) -> String {
+        Snippet { text, span: &span }.to_string()
+    }
+
+    #[test]
+    fn carets_stand_under_the_span_by_characters_and_tabs() {
+        assert_eq!(shown("ab cd ef", 3..5), "\n  ab cd ef\n     ^^");
+        assert_eq!(shown("äö→ ü x", 8..10), "\n  äö→ ü x\n      ^");
+        assert_eq!(shown("a\tb", 2..3), "\n  a\tb\n   \t^");
+        assert_eq!(shown("ab", 2..2), "\n  ab\n    ^");
+        assert_eq!(shown("", 0..0), "\n  \n  ^");
+        assert_eq!(shown("a ... b", 2..5), "\n  a ... b\n    ^^^");
+    }
+
+    #[test]
+    fn only_the_line_of_the_span_is_shown() {
+        assert_eq!(shown("one\ntwo\nthree", 5..6), "\n  two\n   ^");
+        assert_eq!(shown("one\ntwo", 2..6), "\n  one\n    ^");
+        assert_eq!(shown("one\ntwo", 3..3), "\n  one\n     ^");
+        assert_eq!(shown("a\u{1b}[2J\rb", 6..7), "\n  a\u{fffd}[2J\u{fffd}b\n        ^");
+    }
+
+    #[test]
+    fn long_lines_are_cut_around_the_span() {
+        let line = "x".repeat(100) + "yy" + &"z".repeat(100);
+        assert_eq!(
+            shown(&line, 100..102),
+            format!("\n  ...{}yy{}...\n  {}^^", "x".repeat(60), "z".repeat(30), " ".repeat(63))
+        );
+        assert_eq!(
+            shown(&line, 0..202),
+            format!("\n  {}...\n  {}", "x".repeat(60), "^".repeat(63))
+        );
+    }
+
+    #[test]
+    fn a_span_outside_the_text_is_shown_without_a_panic() {
+        assert_eq!(shown("aä", 2..9), "\n  \n  ^");
+    }
+}

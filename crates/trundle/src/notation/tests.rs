@@ -1,0 +1,573 @@
+//! The language: what is of it, what is not and what is said about it.
+
+use proptest::prelude::*;
+use trundle_core::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Transpose};
+use trundle_core::{Op, Shape};
+
+use super::{LengthsFile, StageKind, parse};
+
+/// The operators of a chain whose lengths are lists.
+fn ops(text: &str) -> Vec<Op> {
+    let stages = parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+    let op = |kind| match kind {
+        StageKind::Op(op) => op,
+        StageKind::ReverseByFile { file, .. } => panic!("{text} reads {file}"),
+    };
+    stages.into_iter().map(|stage| op(stage.kind)).collect()
+}
+
+#[test]
+fn calls_and_patterns_give_their_operators() {
+    let flip = |axes: &[i64]| Op::from(Flip::new(axes));
+    let roll = |shift: &[i64], axes: &[i64]| Op::from(Roll::new(shift, axes));
+    let transpose = |order: &[i64]| Op::from(Transpose::new(order));
+    let rows = |axis, lengths: &[u64]| Op::from(ReverseSubsequences::new(axis, lengths));
+    let batches = |axis, batch_axis, lengths: &[i128]| {
+        Op::from(ReverseSequence::new(axis, batch_axis, lengths))
+    };
+    let table = [
+        ("transpose(2,0,1)", transpose(&[2, 0, 1])),
+        ("transpose()", transpose(&[])),
+        ("transpose([1, 0])", transpose(&[1, 0])),
+        ("transpose((1, 0))", transpose(&[1, 0])),
+        ("transpose(order=[1, 0])", transpose(&[1, 0])),
+        ("transpose(0)", transpose(&[0])),
+        ("flip(axes=[1])", flip(&[1])),
+        ("flip(axes=1)", flip(&[1])),
+        ("flip(0, -1)", flip(&[0, -1])),
+        ("flip([0, 2,],)", flip(&[0, 2])),
+        ("flip([])", flip(&[])),
+        (" flip\t( axes =\n[ +1 ,2 ] ) ", flip(&[1, 2])),
+        ("roll(shift=[-1,2], axes=[0,1])", roll(&[-1, 2], &[0, 1])),
+        ("roll(axes=[0,1], shift=3)", roll(&[3], &[0, 1])),
+        ("roll(3, 1)", roll(&[3], &[1])),
+        ("roll(3, axes=[0, 0])", roll(&[3], &[0, 0])),
+        (
+            "roll(shift=[-9223372036854775808, 9223372036854775807], axes=[0, 1])",
+            roll(&[i64::MIN, i64::MAX], &[0, 1]),
+        ),
+        ("reverse(axis=1, lengths=[2, 4, 3])", rows(1, &[2, 4, 3])),
+        ("reverse(-1, 5)", rows(-1, &[5])),
+        ("reverse(axis=0, lengths=[18446744073709551615])", rows(0, &[u64::MAX])),
+        ("reverse(axis=1, batch_axis=0, lengths=[2,4,3])", batches(1, 0, &[2, 4, 3])),
+        ("reverse(axis=1, lengths=[-2], batch_axis=-2)", batches(1, -2, &[-2])),
+        ("z y x -> x y z", transpose(&[2, 1, 0])),
+        ("h w c->c h w", transpose(&[2, 0, 1])),
+        ("höhe _b c3 → c3 höhe _b", transpose(&[2, 0, 1])),
+        ("roll -> roll", transpose(&[0])),
+    ];
+    for (text, op) in table {
+        assert_eq!(ops(text), [op], "{text}");
+    }
+}
+
+#[test]
+fn stages_are_in_order_and_know_their_place() {
+    let text = " flip(axes=[2])  |h w c -> c h w |\n transpose() ";
+    assert_eq!(
+        ops(text),
+        [Flip::new(&[2]).into(), Transpose::new(&[2, 0, 1]).into(), Transpose::new(&[]).into()]
+            as [Op; 3]
+    );
+    let places: Vec<&str> =
+        parse(text).unwrap().into_iter().map(|stage| &text[stage.span]).collect();
+    assert_eq!(places, ["flip(axes=[2])", "h w c -> c h w", "transpose()"]);
+}
+
+#[test]
+fn lengths_may_be_in_a_file() {
+    for (text, name, written) in [
+        ("reverse(axis=1, lengths=lens.npy)", "lens.npy", "lens.npy"),
+        ("reverse(1, ../my-lens/a=b[1].npy)", "../my-lens/a=b[1].npy", "../my-lens/a=b[1].npy"),
+        ("reverse(axis=1, lengths=\"my | (lens).npy\" )", "my | (lens).npy", "\"my | (lens).npy\""),
+        ("reverse(axis=1, lengths='3')", "3", "'3'"),
+        ("reverse(lengths=länge->x, axis=1)", "länge->x", "länge->x"),
+    ] {
+        let stages = parse(text).unwrap();
+        match &stages[0].kind {
+            StageKind::ReverseByFile { axis: 1, batch_axis: None, file, file_span } => {
+                assert_eq!(file, name);
+                assert_eq!(&text[file_span.clone()], written);
+            }
+            kind => panic!("{text}: {kind:?}"),
+        }
+    }
+    let stages = parse("reverse(axis=1, batch_axis=-1, lengths=l) | flip(0)").unwrap();
+    assert!(matches!(
+        &stages[0].kind,
+        StageKind::ReverseByFile { batch_axis: Some(-1), file, .. } if file == "l"
+    ));
+}
+
+#[test]
+fn values_of_a_file_make_the_reversal_that_fits_their_shape() {
+    let file = |sizes: &[usize], values: &[i128]| {
+        LengthsFile::new(Shape::new(sizes).unwrap(), values.to_vec()).unwrap()
+    };
+    let rows = Shape::new([2, 1]).unwrap();
+    assert_eq!(
+        file(&[2, 1], &[3, 4]).reverse(1, None),
+        Ok(ReverseSubsequences::dense(1, rows, [3, 4]).into())
+    );
+    assert_eq!(
+        file(&[2], &[3, 4]).reverse(1, None),
+        Ok(ReverseSubsequences::new(1, [3, 4]).into())
+    );
+    assert_eq!(
+        file(&[2], &[3, -4]).reverse(1, Some(0)),
+        Ok(ReverseSequence::new(1, 0, [3, -4]).into())
+    );
+    assert_eq!(
+        file(&[2, 1], &[3, 4]).reverse(1, Some(0)).unwrap_err().to_string(),
+        "lengths along a batch axis must have one axis, got shape [2, 1]"
+    );
+    for sizes in [&[2][..], &[2, 1]] {
+        assert_eq!(
+            file(sizes, &[3, -4]).reverse(1, None).unwrap_err().to_string(),
+            "length -4 at index 1 is out of range: expected 0..=18446744073709551615"
+        );
+    }
+    assert_eq!(
+        LengthsFile::new(Shape::new([3]).unwrap(), vec![1]).unwrap_err().to_string(),
+        "lengths and their shape must have equal sizes, got 1 and 3"
+    );
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_place() {
+    for expected in ERRORS.split("\n\n") {
+        let expected = expected.trim_matches('\n');
+        // The chain is the second line, as the snippet shows it.
+        let text = expected.lines().nth(1).and_then(|line| line.strip_prefix("  ")).unwrap();
+        assert_eq!(parse(text).expect_err(text).to_string(), expected);
+    }
+}
+
+#[test]
+fn a_blank_chain_is_refused() {
+    let blank = "empty chain\n  \n  ^\n  a stage is a call such as transpose(2, 0, 1), \
+                 or a pattern such as h w c -> c h w";
+    assert_eq!(parse("").unwrap_err().to_string(), blank);
+    assert_eq!(parse(" \n").unwrap_err().to_string(), blank);
+}
+
+#[test]
+fn deep_and_long_chains_take_neither_stack_nor_quadratic_time() {
+    const MANY: usize = 200_000;
+    for text in [
+        "(".repeat(MANY),
+        "flip(".repeat(MANY),
+        "flip([".repeat(MANY),
+        "a ".repeat(MANY) + "-> a",
+        "x".repeat(MANY) + "(1)",
+        "\"".repeat(MANY),
+        "reverse(1, ".to_owned() + &"9".repeat(MANY) + ")",
+        "reverse(1, ".to_owned() + &"\"".repeat(MANY) + ")",
+        "roll(1, 1) | ".repeat(MANY),
+        " ".repeat(MANY) + "é",
+    ] {
+        let message = parse(&text).unwrap_err().to_string();
+        assert!(message.len() < 1000, "{} bytes", message.len());
+    }
+    let names: String = (0..MANY).map(|n| format!(" a{n}")).collect();
+    assert_eq!(parse(&format!("{names} -> {names}")).unwrap().len(), 1);
+    let list = "1, ".repeat(MANY);
+    assert_eq!(parse(&format!("reverse(1, [{list}]) | flip([{list}])")).unwrap().len(), 2);
+}
+
+/// Operators with any parameters, but not more lengths than are printed.
+fn any_op() -> impl Strategy<Value = Op> {
+    let integers = || proptest::collection::vec(any::<i64>(), 0..5);
+    prop_oneof![
+        integers().prop_map(|axes| Flip::new(&axes).into()),
+        (integers(), integers()).prop_map(|(shift, axes)| Roll::new(&shift, &axes).into()),
+        integers().prop_map(|order| Transpose::new(&order).into()),
+        (any::<i64>(), proptest::collection::vec(any::<u64>(), 0..=8))
+            .prop_map(|(axis, lengths)| ReverseSubsequences::new(axis, lengths).into()),
+        (any::<i64>(), any::<i64>(), proptest::collection::vec(any::<i128>(), 0..=8)).prop_map(
+            |(axis, batch_axis, lengths)| ReverseSequence::new(axis, batch_axis, lengths).into()
+        ),
+    ]
+}
+
+/// Texts of the pieces that the language is made of, in any order.
+fn jumble() -> impl Strategy<Value = String> {
+    const PIECES: [&str; 30] = [
+        "flip",
+        "roll",
+        "reverse",
+        "transpose",
+        "axes",
+        "axis",
+        "lengths",
+        "shift",
+        "=",
+        "(",
+        ")",
+        "[",
+        "]",
+        ",",
+        "|",
+        "->",
+        "→",
+        "...",
+        "1",
+        "-2",
+        "h",
+        "w",
+        "é",
+        "\"",
+        "'",
+        " ",
+        "\n",
+        "\t",
+        "a.npy",
+        "99999999999999999999",
+    ];
+    proptest::collection::vec(proptest::sample::select(&PIECES[..]), 0..24)
+        .prop_map(|pieces| pieces.concat())
+}
+
+/// Parses what may be anything: an error has a place in the text and prints with a caret.
+fn survives(text: &str) {
+    if let Err(error) = parse(text) {
+        assert_eq!(error.text, text);
+        assert!(text.get(error.span.clone()).is_some(), "{:?} of {text:?}", error.span);
+        assert!(error.to_string().contains('^'));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn any_text_is_parsed_or_refused(text in any::<String>(), jumble in jumble()) {
+        survives(&text);
+        survives(&jumble);
+    }
+
+    #[test]
+    fn a_chain_with_one_character_changed_is_parsed_or_refused(
+        ops in proptest::collection::vec(any_op(), 1..3),
+        at in any::<proptest::sample::Index>(),
+        other in proptest::option::of(any::<char>()),
+    ) {
+        let text = ops.iter().map(Op::to_string).collect::<Vec<_>>().join("|");
+        let mut characters: Vec<char> = text.chars().collect();
+        let at = at.index(characters.len());
+        characters.splice(at..=at, other);
+        survives(&characters.into_iter().collect::<String>());
+    }
+
+    #[test]
+    fn what_an_operator_prints_as_is_a_stage_that_gives_it(op in any_op()) {
+        prop_assert_eq!(ops(&op.to_string()), [op]);
+    }
+}
+
+/// Complete messages, with an empty line between them.
+const ERRORS: &str = r#"
+unknown stage "tanspose"
+  flip(axes=[2]) | tanspose(2,0,1)
+                   ^^^^^^^^
+  did you mean "transpose"?
+
+unknown stage "Transpose"
+  Transpose(1, 0)
+  ^^^^^^^^^
+  did you mean "transpose"?
+
+unknown stage "permute"
+  permute(2, 0, 1)
+  ^^^^^^^
+  the stages are flip, reverse, roll, transpose, or a pattern such as h w c -> c h w
+
+unknown stage "shift"
+  shift
+  ^^^^^
+  the stages are flip, reverse, roll, transpose, or a pattern such as h w c -> c h w
+
+unknown stage "élan"
+  flip(0) | élan | roll(1, 1)
+            ^^^^
+  the stages are flip, reverse, roll, transpose, or a pattern such as h w c -> c h w
+
+stage "transpose" lacks its parentheses
+  transpose
+  ^^^^^^^^^
+  write transpose(2, 0, 1)
+
+stage "roll" lacks its parentheses
+  roll 3, 1
+  ^^^^
+  write roll(shift=[-1, 2], axes=[0, 1])
+
+this is neither a call nor a pattern
+  h w c
+  ^^^^^
+  a stage is a call such as transpose(2, 0, 1), or a pattern such as h w c -> c h w
+
+this is neither a call nor a pattern
+  2,0,1 | flip(0)
+  ^^^^^
+  a stage is a call such as transpose(2, 0, 1), or a pattern such as h w c -> c h w
+
+this is neither a call nor a pattern
+  h w c => c h w
+  ^^^^^^^^^^^^^^
+  a stage is a call such as transpose(2, 0, 1), or a pattern such as h w c -> c h w
+
+empty stage
+  |
+  ^
+  drop this "|", or write a stage beside it
+
+empty stage
+  flip(0) |
+          ^
+  drop this "|", or write a stage beside it
+
+empty stage
+  | flip(0)
+  ^
+  drop this "|", or write a stage beside it
+
+empty stage
+  flip(0) || flip(1)
+           ^
+  drop this "|", or write a stage beside it
+
+expected "|" or the end after a stage, got "f"
+  flip(0) flip(1)
+          ^
+
+expected "|" or the end after a stage, got ")"
+  flip(0))
+         ^
+
+roll lacks the argument "axes"
+  roll(shift=1)
+  ^^^^^^^^^^^^^
+  write roll(shift=[-1, 2], axes=[0, 1])
+
+roll lacks the argument "shift"
+  roll()
+  ^^^^^^
+  write roll(shift=[-1, 2], axes=[0, 1])
+
+reverse lacks the argument "lengths"
+  reverse(axis=1)
+  ^^^^^^^^^^^^^^^
+  write reverse(axis=1, lengths=lens.npy)
+
+reverse lacks the argument "axis"
+  reverse(lengths=l.npy)
+  ^^^^^^^^^^^^^^^^^^^^^^
+  write reverse(axis=1, lengths=lens.npy)
+
+flip lacks the argument "axes"
+  flip()
+  ^^^^^^
+  write flip(axes=[1])
+
+roll has no argument "axis"
+  roll(shift=1, axis=0)
+                ^^^^
+  did you mean "axes"?
+
+reverse has no argument "length"
+  reverse(axis=1, length=[1])
+                  ^^^^^^
+  did you mean "lengths"?
+
+reverse has no argument "batch"
+  reverse(axis=1, lengths=l.npy, batch=0)
+                                 ^^^^^
+  did you mean "batch_axis"?
+
+roll has no argument "order"
+  roll(shift=1, axes=0, order=2)
+                        ^^^^^
+  write roll(shift=[-1, 2], axes=[0, 1])
+
+roll takes 2 arguments, got 3
+  roll(1, 2, 3)
+             ^
+  they are shift, axes
+
+argument "shift" is given twice
+  roll(1, shift=2)
+          ^^^^^
+
+argument "shift" is given twice
+  roll(shift=1, shift=2, axes=0)
+                ^^^^^
+
+argument without a name after one with a name
+  roll(shift=1, 2)
+                ^
+  write roll(shift=[-1, 2], axes=[0, 1])
+
+axes must be integers or one list, got both
+  flip([0], 1)
+       ^^^
+
+shift "9223372036854775808" is out of range for a signed 64-bit integer
+  roll(shift=9223372036854775808, axes=0)
+             ^^^^^^^^^^^^^^^^^^^
+
+lengths "170141183460469231731687303715884105728" is out of range for a signed 128-bit integer
+  reverse(1, [170141183460469231731687303715884105728])
+              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+
+axis "-9223372036854775809" is out of range for a signed 64-bit integer
+  reverse(-9223372036854775809, l.npy)
+          ^^^^^^^^^^^^^^^^^^^^
+
+shift must be an integer, got "1.5"
+  roll(shift=[1.5], axes=0)
+              ^^^
+
+shift must be an integer, got "two"
+  roll(shift=[1, two], axes=lens.npy)
+                 ^^^
+
+axes must be an integer, got "\"3\""
+  flip("3")
+       ^^^
+
+axis must be one integer, got a list
+  reverse(axis=[1], lengths=l.npy)
+               ^^^
+
+length -4 at index 1 is out of range: expected 0..=18446744073709551615
+  reverse(axis=1, lengths=[2, -4])
+                              ^^
+
+length 18446744073709551616 at index 0 is out of range: expected 0..=18446744073709551615
+  reverse(axis=1, lengths=18446744073709551616)
+                          ^^^^^^^^^^^^^^^^^^^^
+
+list in a list
+  roll(shift=[[1], 2], axes=0)
+              ^
+  write one list of integers
+
+expected "," or "]", got "2"
+  roll(shift=[1 2], axes=0)
+                ^
+
+expected "," or "]", got ")"
+  roll(shift=[1, 2, axes=0)
+                          ^
+
+expected "," or "]", got ")"
+  roll(shift=[1, 2)
+                  ^
+
+"[" that is never closed
+  roll(shift=[1, 2
+             ^
+
+"(" that is never closed
+  flip(axes=[1] | flip(0)
+      ^
+
+expected "," or ")", got "1"
+  flip(0 1)
+         ^
+
+expected a value, got ")"
+  flip(axes=)
+            ^
+
+expected a value, got the end of the chain
+  flip(axes=
+            ^
+
+expected a value, got ","
+  flip(0,,1)
+         ^
+
+expected an integer, got ","
+  flip(axes=[,])
+             ^
+
+quote that is never closed
+  reverse(axis=1, lengths="l.npy)
+                          ^
+
+expected "|" or the end after a stage, got "."
+  reverse(1, len(1).npy)
+                   ^
+
+pattern without axis names
+  ->
+  ^^
+  name the axes, as in h w c -> c h w
+
+axis "c" stands on the right, but not on the left
+  h w -> c h w
+         ^
+  a pattern only reorders axes: each name stands once on both sides
+
+axis "w" stands on the left, but not on the right
+  h w c -> c h
+    ^
+  a pattern only reorders axes: each name stands once on both sides
+
+axis "widht" stands on the right, but not on the left
+  height width -> widht height
+                  ^^^^^
+  did you mean "width"?
+
+axis "größer" stands on the right, but not on the left
+  größe höhe → höhe größer
+                    ^^^^^^
+  did you mean "größe"?
+
+axis "h" stands twice on the left
+  h h -> h h
+    ^
+  a pattern only reorders axes: each name stands once on both sides
+
+axis "w" stands twice on the right
+  h w -> w w
+           ^
+  a pattern only reorders axes: each name stands once on both sides
+
+parentheses are not possible here
+  (h w) c -> c h w
+  ^
+  a pattern only reorders axes, it neither splits nor merges them
+
+parentheses are not possible here
+  h (w c) -> c h w
+    ^
+  a pattern only reorders axes, it neither splits nor merges them
+
+"..." is not possible here
+  ... c -> c ...
+  ^^^
+  name every axis
+
+axis "1" begins with a digit
+  h w -> w 1 h
+           ^
+  a pattern only reorders axes and names every one, also those of size 1
+
+axis "2d" begins with a digit
+  h 2d -> 2d h
+    ^^
+  a pattern only reorders axes and names every one, also those of size 1
+
+second arrow in one pattern
+  h w -> w -> h
+           ^^
+  put "|" between two patterns
+
+"," is not possible in the name of an axis
+  h, w -> w, h
+   ^
+  names are letters, digits and "_", with space between them
+"#;

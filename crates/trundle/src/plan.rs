@@ -1,0 +1,184 @@
+//! Planned calls: everything is decided once, and run often.
+
+use std::fmt;
+
+use trundle_core::{Backend, Layout, Move, Result};
+use trundle_cpu::{Cpu, Pipeline};
+
+use crate::chain::{Chain, ChainError, Pass};
+
+/// A chain decided for one element width and two layouts, down to kernels and tiles. It runs
+/// without allocating, and prints every stage of the way.
+///
+/// ```
+/// use trundle::{Chain, Layout, Plan, Shape};
+///
+/// let chain: Chain = "flip(axes=[2]) | h w c -> c h w".parse()?;
+/// let shape = Shape::new([2, 2, 3])?;
+/// let plan = Plan::packed(&chain, 1, &shape, None)?;
+/// let bgr = [1u8, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12];
+/// let mut rgb = [0u8; 12];
+/// plan.run(&bgr, &mut rgb)?;
+/// assert_eq!(rgb, [3, 6, 9, 12, 2, 5, 8, 11, 1, 4, 7, 10]);
+/// assert_eq!(plan.passes().len(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Plan {
+    chain: Chain,
+    passes: Vec<Pass>,
+    moves: Vec<Move>,
+    pipeline: Pipeline,
+}
+
+/// Why a chain could not be planned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// An operator does not fit the shape that it is given.
+    Chain(ChainError),
+    /// A layout does not fit the chain, or cannot be addressed or written.
+    Layout(trundle_core::Error),
+}
+
+impl std::error::Error for PlanError {}
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PlanError::Chain(error) => error.fmt(f),
+            PlanError::Layout(error) => error.fmt(f),
+        }
+    }
+}
+
+impl From<ChainError> for PlanError {
+    fn from(error: ChainError) -> PlanError {
+        PlanError::Chain(error)
+    }
+}
+
+impl From<trundle_core::Error> for PlanError {
+    fn from(error: trundle_core::Error) -> PlanError {
+        PlanError::Layout(error)
+    }
+}
+
+impl Plan {
+    /// The plan of `chain` for elements of `width` bytes from `src`, whose shape the chain is
+    /// given, to `dst`, of the shape that it makes. `threads` is how many may take part; `None`
+    /// for as many as the machine has.
+    ///
+    /// # Errors
+    /// [`PlanError::Chain`] for an operator that does not fit, [`PlanError::Layout`] for a `dst`
+    /// of another shape or that would be written twice at one place.
+    pub fn new(
+        chain: &Chain,
+        width: usize,
+        src: &Layout,
+        dst: &Layout,
+        threads: Option<usize>,
+    ) -> Result<Plan, PlanError> {
+        let passes = chain.passes(src.shape())?;
+        let cpu = Cpu::new(threads);
+        let mut moves = Vec::with_capacity(passes.len());
+        let mut plans = Vec::with_capacity(passes.len());
+        let mut from = src.clone();
+        for (number, pass) in passes.iter().enumerate() {
+            let to = if number + 1 == passes.len() {
+                dst.clone()
+            } else {
+                Layout::row_major(pass.map.out_shape(), width)?
+            };
+            let work = Move::new(&pass.map, width, &from, &to)?;
+            plans.push(cpu.plan(&work));
+            moves.push(work);
+            from = to;
+        }
+        Ok(Plan { chain: chain.clone(), passes, moves, pipeline: Pipeline::new(plans) })
+    }
+
+    /// [`Plan::new`] from and to packed, row-major tensors.
+    ///
+    /// # Errors
+    /// As [`Plan::new`].
+    pub fn packed(
+        chain: &Chain,
+        width: usize,
+        shape: &crate::Shape,
+        threads: Option<usize>,
+    ) -> Result<Plan, PlanError> {
+        let src = Layout::row_major(shape, width)?;
+        let dst = Layout::row_major(&chain.out_shape(shape)?, width)?;
+        Plan::new(chain, width, &src, &dst, threads)
+    }
+
+    /// Moves the elements from `src` to `dst`. Bytes of `dst` that no element covers are left as
+    /// they are.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`](crate::Error::OutOfBounds) if a buffer is shorter than the planned
+    /// layouts; nothing has been written then.
+    pub fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<()> {
+        self.pipeline.run(src, dst)
+    }
+
+    /// [`Plan::run`] on slices of elements, for plans of their width.
+    ///
+    /// # Errors
+    /// As [`Plan::run`].
+    pub fn run_slice_into<T: Copy>(&self, src: &[T], dst: &mut [T]) -> Result<()> {
+        self.pipeline.run_slice_into(src, dst)
+    }
+
+    /// [`Plan::run`] on a slice of elements, for plans of their width to a packed layout.
+    ///
+    /// # Errors
+    /// As [`Plan::run`], and [`Error::SizesDiffer`](crate::Error::SizesDiffer) if the destination
+    /// is not packed.
+    pub fn run_slice<T: Copy>(&self, src: &[T]) -> Result<Vec<T>> {
+        self.pipeline.run_slice(src)
+    }
+
+    /// What each pass over memory does, in coordinates.
+    pub fn passes(&self) -> &[Pass] {
+        &self.passes
+    }
+
+    /// What each pass over memory does, in bytes.
+    pub fn moves(&self) -> &[Move] {
+        &self.moves
+    }
+
+    /// How each pass is done.
+    pub fn cpu_plans(&self) -> &[trundle_cpu::Plan] {
+        self.pipeline.plans()
+    }
+}
+
+impl fmt::Display for Plan {
+    /// Every stage: the operators, and of each pass the index map, the move and the plan.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let passes = self.passes.len();
+        write!(f, "{passes} pass{} over memory", if passes == 1 { "" } else { "es" })?;
+        if passes > 1 {
+            f.write_str(": neighbouring stages that compose share one")?;
+        }
+        for (number, ((pass, work), plan)) in
+            self.passes.iter().zip(&self.moves).zip(self.pipeline.plans()).enumerate()
+        {
+            write!(f, "\n\npass {number}")?;
+            for op in &self.chain.ops()[pass.stages.clone()] {
+                write!(f, "\n  {op}")?;
+            }
+            for (title, text) in [
+                ("index map", pass.map.to_string()),
+                ("move", work.to_string()),
+                ("plan", plan.to_string()),
+            ] {
+                write!(f, "\n{title}\n  {}", text.replace('\n', "\n  "))?;
+            }
+        }
+        Ok(())
+    }
+}

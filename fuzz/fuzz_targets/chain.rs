@@ -1,0 +1,50 @@
+//! The chain language: any text is refused with its place or gives a chain that prints as itself
+//! and has passes, or says which stage does not fit.
+#![no_main]
+
+use std::convert::Infallible;
+
+use libfuzzer_sys::fuzz_target;
+use trundle::notation::LengthsFile;
+use trundle::{Chain, ParseError};
+use trundle_core::Shape;
+
+fuzz_target!(|text: &str| {
+    let shape = Shape::new([2, 3, 4]).expect("24 elements");
+    // A file is called by the lengths that it has: each byte of its name is one.
+    let read = |file: &str| {
+        let lengths: Vec<i128> = file.bytes().map(|byte| i128::from(byte) - 48).collect();
+        Ok::<_, Infallible>(LengthsFile::list(lengths))
+    };
+    let chain = match Chain::parse(text, read) {
+        Ok(chain) => chain,
+        Err(ParseError::Notation(error)) => {
+            assert!(text.get(error.span.clone()).is_some(), "{:?}", error.span);
+            assert!(error.to_string().contains('^'));
+            return;
+        }
+        Err(error) => panic!("{error:?}"),
+    };
+
+    let printed = chain.to_string();
+    // Long lists of lengths are not printed whole.
+    if !printed.contains(" more]") {
+        assert_eq!(printed.parse(), Ok(chain.clone()));
+    }
+
+    match chain.passes(&shape) {
+        Ok(passes) => {
+            let out_shape = chain.out_shape(&shape).expect("it fits, as the passes say");
+            let mut read = vec![false; shape.elements()];
+            out_shape.for_each_index(|index| {
+                let source = passes
+                    .iter()
+                    .rev()
+                    .fold(index.to_vec(), |index, pass| pass.map.source_of(&index));
+                let number = source.iter().zip(shape.iter()).fold(0, |n, (i, size)| n * size + i);
+                assert!(!std::mem::replace(&mut read[number], true), "{source:?} is read twice");
+            });
+        }
+        Err(error) => assert!(error.to_string().contains('^') && error.stage < chain.ops().len()),
+    }
+});
