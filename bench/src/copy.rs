@@ -19,7 +19,12 @@ impl Copy {
     }
 
     /// The library's copy: streamed stores.
-    pub(crate) fn streamed(&self, cpu: &Cpu, src: &[u8], dst: &mut [u8]) -> trundle_core::Result<()> {
+    pub(crate) fn streamed(
+        &self,
+        cpu: &Cpu,
+        src: &[u8],
+        dst: &mut [u8],
+    ) -> trundle_core::Result<()> {
         cpu.run(&self.plan, src, dst)
     }
 

@@ -95,7 +95,8 @@ fn kernels(plan: &trundle_cpu::Plan) -> String {
         .steps()
         .iter()
         .flat_map(|step| {
-            std::iter::once(step.kernel.name).chain(step.ragged.iter().map(|ragged| ragged.second.name))
+            std::iter::once(step.kernel.name)
+                .chain(step.ragged.iter().map(|ragged| ragged.second.name))
         })
         .collect();
     names.sort_unstable();
@@ -129,7 +130,7 @@ fn verify(case: &Case, maps: &[IndexMap], src: &[u8], dst: &[u8], width: usize) 
     let elements = out_shape.elements();
     let ends = (0..elements.min(NEAR_ENDS)).chain(elements.saturating_sub(NEAR_ENDS)..elements);
     for number in ends.chain((0..elements).step_by(SCATTER)) {
-        let mut index = unravelled(number, &out_shape);
+        let mut index = out_shape.unravel(number);
         for map in maps.iter().rev() {
             index = map.source_of(&index);
         }
@@ -142,14 +143,4 @@ fn verify(case: &Case, maps: &[IndexMap], src: &[u8], dst: &[u8], width: usize) 
             case.name
         );
     }
-}
-
-/// The index of element `number` in row-major order.
-fn unravelled(mut number: usize, shape: &Shape) -> Vec<usize> {
-    let mut index = vec![0; shape.rank()];
-    for (i, size) in index.iter_mut().zip(shape.iter()).rev() {
-        *i = number % size;
-        number /= size;
-    }
-    index
 }

@@ -25,7 +25,9 @@ impl Options {
                 "--rounds" => options.rounds = count(&argument, &value()?)?,
                 "--json" => options.json = Some(value()?),
                 option if option.starts_with('-') => {
-                    return Err(format!("unknown option {option}: expected --threads, --rounds, --json"));
+                    return Err(format!(
+                        "unknown option {option}: expected --threads, --rounds, --json"
+                    ));
                 }
                 _ => options.words.push(argument),
             }

@@ -39,7 +39,11 @@ pub(crate) fn print_means(results: &[(Case, Measured)]) {
     }
     let mean = fractions.iter().map(|fraction| fraction.ln()).sum::<f64>() / fractions.len() as f64;
     let least = fractions.iter().copied().fold(f64::INFINITY, f64::min);
-    println!("\n{} cases: geometric mean {:.2} of copy, least {least:.2}", fractions.len(), mean.exp());
+    println!(
+        "\n{} cases: geometric mean {:.2} of copy, least {least:.2}",
+        fractions.len(),
+        mean.exp()
+    );
 }
 
 /// The results as JSON; names are plain ASCII without quotes.

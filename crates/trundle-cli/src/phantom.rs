@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use trundle_core::{Error, Result, Shape};
+use trundle::{Error, Result, Shape};
 
 /// One ellipsoid of the phantom, in coordinates where the volume is the cube -1..=1.
 #[derive(Clone, Copy)]
@@ -65,7 +65,7 @@ const VOXEL: usize = 4;
 ///
 /// # Errors
 /// [`Error::TooLarge`] if n³ voxels fill more bytes than can be addressed or allocated.
-pub fn volume(n: usize) -> Result<Vec<u8>> {
+pub(crate) fn volume(n: usize) -> Result<Vec<u8>> {
     let shape = Shape::new([n, n, n])?;
     let mut bytes = Vec::new();
     bytes
@@ -78,7 +78,7 @@ pub fn volume(n: usize) -> Result<Vec<u8>> {
 }
 
 /// Appends the n·n voxels of plane `z`, of a phantom of n planes, to `bytes`.
-pub fn append_plane(n: usize, z: usize, bytes: &mut Vec<u8>) {
+pub(crate) fn append_plane(n: usize, z: usize, bytes: &mut Vec<u8>) {
     let height = -coordinate(z, n);
     for y in 0..n {
         append_row(n, &changes(n, -coordinate(y, n), height), bytes);

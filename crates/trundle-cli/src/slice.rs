@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use trundle_core::{DType, Error, Layout, Shape};
+use trundle::{DType, Error, Layout, Shape};
 
 /// A slice to draw: for each axis of a tensor an index, or all of the axis.
 ///
@@ -11,7 +11,7 @@ use trundle_core::{DType, Error, Layout, Shape};
 /// 1 the one axis, as a picture of one row. Three axes make a colour picture: see
 /// [`Plane::Colour`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Slice(Vec<Entry>);
+pub(crate) struct Slice(Vec<Entry>);
 
 /// What a slice takes of one axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ enum Entry {
 
 /// Where the elements of a slice lie in the buffer of the whole tensor. None of its axes is empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Plane {
+pub(crate) enum Plane {
     /// One value a pixel: the layout's axes are (row, column).
     Values(Layout),
     /// Red, green, blue and, where there are four, opacity, one byte each: the layout's axes are
@@ -34,7 +34,7 @@ pub enum Plane {
 
 /// Why a slice was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SliceError {
+pub(crate) enum SliceError {
     /// An entry is neither an index nor `:`.
     Entry {
         /// The entry.
@@ -106,7 +106,7 @@ impl Slice {
     /// What is drawn unless something else is asked for: the last two axes, in the middle of all
     /// others. If the elements are bytes and the last of three or more axes has size 3 or 4, the
     /// last three, in colour.
-    pub fn middle(shape: &Shape, dtype: DType) -> Slice {
+    pub(crate) fn middle(shape: &Shape, dtype: DType) -> Slice {
         let colour =
             dtype == DType::U8 && shape.rank() >= 3 && is_channels(shape[shape.rank() - 1]);
         let first_drawn = shape.rank().saturating_sub(if colour { 3 } else { 2 });
@@ -122,7 +122,7 @@ impl Slice {
     ///
     /// # Errors
     /// [`SliceError`], any but [`SliceError::Entry`].
-    pub fn plane(&self, layout: &Layout, dtype: DType) -> Result<Plane, SliceError> {
+    pub(crate) fn plane(&self, layout: &Layout, dtype: DType) -> Result<Plane, SliceError> {
         let drawn = self.drawn_axes(layout.shape())?;
         if drawn.len() == 3 && dtype != DType::U8 {
             return Err(SliceError::ColourType { dtype });

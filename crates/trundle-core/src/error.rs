@@ -1,6 +1,7 @@
 //! Every refusal: which argument, and both numbers.
 
 use std::fmt;
+use std::ops::Range;
 
 use crate::{DType, Shape};
 
@@ -53,8 +54,8 @@ pub enum Error {
     DTypeMismatch {
         /// Whose element type it is.
         argument: &'static str,
-        /// The type it must have.
-        expected: DType,
+        /// The types it may have.
+        expected: Vec<DType>,
         /// The type it has.
         got: DType,
     },
@@ -92,6 +93,13 @@ pub enum Error {
     TooLarge {
         /// What is too large.
         what: String,
+    },
+    /// A range of indices runs backwards, or reaches outside its axis.
+    RangeOutOfBounds {
+        /// The range.
+        range: Range<usize>,
+        /// The size of the axis.
+        size: usize,
     },
     /// A layout reaches outside its buffer.
     OutOfBounds {
@@ -143,6 +151,8 @@ impl fmt::Display for Error {
                 write!(f, "{argument} must have shape {expected}, got {got}")
             }
             Error::DTypeMismatch { argument, expected, got } => {
+                let expected: Vec<String> = expected.iter().map(DType::to_string).collect();
+                let expected = expected.join(" or ");
                 write!(f, "{argument} must have element type {expected}, got {got}")
             }
             Error::WidthMismatch { moved, got } => write!(
@@ -166,6 +176,9 @@ impl fmt::Display for Error {
                 write!(f, "{left} and {right} must differ, both are axis {axis}")
             }
             Error::TooLarge { what } => write!(f, "{what} is too large to be addressed"),
+            Error::RangeOutOfBounds { range, size } => {
+                write!(f, "bounds {range:?} do not lie within an axis of size {size}")
+            }
             Error::OutOfBounds { argument, first, end, buffer } => write!(
                 f,
                 "{argument} reaches bytes {first}..{end}, but its buffer has {buffer} bytes"

@@ -82,6 +82,13 @@ impl Layout {
         &self.strides_bytes
     }
 
+    /// Where the element at `index` begins, in bytes from the start of the buffer.
+    pub fn offset_of(&self, index: &[usize]) -> usize {
+        let steps: isize =
+            index.iter().zip(&self.strides_bytes).map(|(i, stride)| i.cast_signed() * stride).sum();
+        self.offset_bytes.wrapping_add_signed(steps)
+    }
+
     /// The bytes from the first that any element of `width` bytes reaches to the end of the last;
     /// empty for an empty tensor. It may begin before the buffer: see [`Layout::check_within`].
     ///

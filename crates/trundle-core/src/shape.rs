@@ -59,6 +59,19 @@ impl Shape {
         &self.0
     }
 
+    /// The index of the element of this number, counted in row-major order.
+    ///
+    /// # Panics
+    /// If the shape has no elements.
+    pub fn unravel(&self, number: usize) -> Vec<usize> {
+        let mut rest = number;
+        let mut index = vec![0; self.rank()];
+        for (i, size) in index.iter_mut().zip(&self.0).rev() {
+            (*i, rest) = (rest % size, rest / size);
+        }
+        index
+    }
+
     /// Calls `visit` with every index of the shape, the last axis fastest.
     pub fn for_each_index(&self, visit: impl FnMut(&[usize])) {
         for_each_index(&self.0, visit);
@@ -191,6 +204,10 @@ mod tests {
         assert_eq!(collect(&[2, 2]), [[0, 0], [0, 1], [1, 0], [1, 1]]);
         assert_eq!(collect(&[]), [[0; 0]]);
         assert_eq!(collect(&[2, 0]), [[0; 2]; 0]);
+        let shape = Shape::new([2, 3, 4]).unwrap();
+        for (number, index) in collect(&shape).iter().enumerate() {
+            assert_eq!(shape.unravel(number), *index);
+        }
     }
 
     #[test]

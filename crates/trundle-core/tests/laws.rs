@@ -1,6 +1,7 @@
 //! The laws of the algebra, on random cases and against the oracle.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 
 use proptest::collection::vec;
@@ -215,6 +216,23 @@ fn lengths_listed_in_full_equal_lengths_broadcast() {
 
 // The algebra.
 
+/// On a few elements, different chains often move alike: without tables, their maps are equal.
+#[test]
+fn equal_movements_have_equal_maps() {
+    let tiny = single_maps(6).prop_filter("too large, or a table of lengths", |(chain, map)| {
+        chain.shape.iter().all(|size| (2..=3).contains(size))
+            && map.out_shape().elements() <= 6
+            && !is_ragged(map)
+    });
+    let known = RefCell::new(HashMap::<(Vec<usize>, Naive), IndexMap>::new());
+    holds(2000, &tiny, |(chain, map)| {
+        let movement = (chain.shape.clone(), chain.naive());
+        let mut known = known.borrow_mut();
+        prop_assert_eq!(known.entry(movement).or_insert_with(|| map.clone()), &map);
+        Ok(())
+    });
+}
+
 #[test]
 fn then_asks_one_map_after_the_other() {
     let chains = chains(MOST_ELEMENTS, 5).prop_filter("too short", |chain| chain.ops.len() > 1);
@@ -307,7 +325,7 @@ fn restrict_refuses_bounds_outside_the_output() {
     let map = map_of(Transpose::new(&[]), &shape(&[2, 3]));
     assert_eq!(
         map.restrict(&[0..3, 0..3]).unwrap_err().to_string(),
-        "bounds must have shape [3, 2], got [3, 3]"
+        "bounds 0..3 do not lie within an axis of size 2"
     );
     assert_eq!(
         map.restrict(std::slice::from_ref(&(0..3))).unwrap_err().to_string(),
@@ -315,7 +333,10 @@ fn restrict_refuses_bounds_outside_the_output() {
     );
     #[expect(clippy::reversed_empty_ranges, reason = "it is what must be refused")]
     let reversed = [2..1, 0..2];
-    assert!(matches!(map.restrict(&reversed), Err(Error::ShapeMismatch { .. })));
+    assert_eq!(
+        map.restrict(&reversed).unwrap_err().to_string(),
+        "bounds 2..1 do not lie within an axis of size 3"
+    );
 }
 
 #[test]

@@ -45,6 +45,18 @@ impl Pipeline {
         &self.plans
     }
 
+    /// The bytes of the scratch buffers.
+    pub fn scratch_bytes(&self) -> usize {
+        let between = self.plans.len() - 1;
+        self.most_between() * between.min(2)
+    }
+
+    /// The bytes of the largest of what lies between two passes.
+    fn most_between(&self) -> usize {
+        let between = self.plans.len() - 1;
+        self.plans[..between].iter().map(|plan| plan.dst_bytes).max().unwrap_or(0)
+    }
+
     /// Moves the elements from `src` to `dst`. Bytes of `dst` that no element covers are left as
     /// they are. It does not allocate, unless it runs on several threads at once and has several
     /// passes.
@@ -145,7 +157,7 @@ impl Pipeline {
     /// Buffers for the largest of what lies between two passes: none for one pass, one for two.
     fn new_scratch(&self) -> Scratch {
         let between = self.plans.len() - 1;
-        let most = self.plans[..between].iter().map(|plan| plan.dst_bytes).max().unwrap_or(0);
+        let most = self.most_between();
         let buffer = |needed: bool| vec![MaybeUninit::uninit(); if needed { most } else { 0 }];
         Scratch { read: buffer(between > 1), written: buffer(between > 0) }
     }

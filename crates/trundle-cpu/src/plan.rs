@@ -169,10 +169,7 @@ impl fmt::Display for Step {
             self.col_block,
             self.width,
             plural(self.width),
-            match self.store {
-                Store::Cached => "through the caches",
-                Store::Streamed => "past the caches",
-            }
+            self.store
         )?;
         write!(f, "\n    because {}", self.kernel.reason)?;
         for each in &self.outer {

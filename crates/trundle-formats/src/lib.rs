@@ -1,1 +1,40 @@
-//! x
+//! Files of tensors: what they hold, its bytes, and new files of moved tensors.
+//!
+//! A [`TensorFile`] says what is in a file before any of its data is read: a [`Header`] for each
+//! tensor, with the [`Element`] type as the file states it. Data is moved without a look at the
+//! elements, so the byte order, field names and padding of a type are written as they were read.
+//! Each [`Format`] is a row of [`FORMATS`], picked by a path's ending.
+//!
+//! ```
+//! use trundle_formats::{NamedTensor, TensorFile, write};
+//!
+//! let folder = tempfile::tempdir()?;
+//! let path = folder.path().join("ramp.npy");
+//! let element = trundle_formats::Element::new(trundle_core::DType::U8);
+//! let shape = trundle_core::Shape::new([2, 2])?;
+//! let ramp = NamedTensor { name: "ramp", element: &element, shape: &shape, bytes: &[0, 1, 2, 3] };
+//! write(&path, &[ramp], false, &mut |_| ())?;
+//!
+//! let mut file = TensorFile::open(&path)?;
+//! assert_eq!(*file.headers()[0].shape, [2, 2]);
+//! assert_eq!(file.load(0, &mut |_| ())?, [0, 1, 2, 3]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod element;
+mod error;
+mod format;
+mod header;
+mod literal;
+mod npy;
+mod output;
+mod source;
+mod tensor_file;
+
+pub use element::Element;
+pub use error::{Error, ExitClass, Problem};
+pub use format::{FORMATS, Format, NamedTensor, Progress, check_output, write};
+pub use header::{Header, Order};
+pub use output::Output;
+pub use tensor_file::TensorFile;

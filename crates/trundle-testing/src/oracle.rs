@@ -6,7 +6,7 @@ use trundle_core::Layout;
 
 /// A small tensor of labels, row-major. Each element of an original tensor is labelled with its
 /// row-major number, so where the labels end up is all there is to know about a movement.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Naive {
     shape: Vec<usize>,
     labels: Vec<usize>,

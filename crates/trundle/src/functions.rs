@@ -168,7 +168,7 @@ fn moved_into(map: &IndexMap, data: &TensorView<'_>, out: &mut TensorViewMut<'_>
     if out.dtype() != data.dtype() {
         return Err(Error::DTypeMismatch {
             argument: "out",
-            expected: data.dtype(),
+            expected: vec![data.dtype()],
             got: out.dtype(),
         });
     }

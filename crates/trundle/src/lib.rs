@@ -17,4 +17,4 @@ pub use trundle_core::{
     AxisMap, Block, DType, Error, IndexMap, Layout, Loop, Move, Op, Permutation, Result, Shape,
     Tensor, TensorView, TensorViewMut, normalize_axis, ops,
 };
-pub use trundle_cpu::Machine;
+pub use trundle_cpu::{Machine, Plan as CpuPlan};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use trundle_core::{Backend, Layout, Move, Result};
+use trundle_core::{Backend, Layout, Move, Result, Shape};
 use trundle_cpu::{Cpu, Pipeline};
 
 use crate::chain::{Chain, ChainError, Pass};
@@ -105,7 +105,7 @@ impl Plan {
     pub fn packed(
         chain: &Chain,
         width: usize,
-        shape: &crate::Shape,
+        shape: &Shape,
         threads: Option<usize>,
     ) -> Result<Plan, PlanError> {
         let src = Layout::row_major(shape, width)?;
@@ -138,6 +138,17 @@ impl Plan {
     /// is not packed.
     pub fn run_slice<T: Copy>(&self, src: &[T]) -> Result<Vec<T>> {
         self.pipeline.run_slice(src)
+    }
+
+    /// The shape of the result.
+    pub fn out_shape(&self) -> &Shape {
+        // A chain has one pass at least.
+        self.passes[self.passes.len() - 1].map.out_shape()
+    }
+
+    /// The bytes that are held between passes; 0 for a single pass.
+    pub fn scratch_bytes(&self) -> usize {
+        self.pipeline.scratch_bytes()
     }
 
     /// What each pass over memory does, in coordinates.

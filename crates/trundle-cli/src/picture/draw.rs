@@ -5,14 +5,14 @@ use std::fmt;
 use super::{Picture, share};
 
 /// The most pixels along a side of a picture file; what is larger is drawn as means.
-pub const MOST_SIDE: usize = 16384;
+pub(crate) const MOST_SIDE: usize = 16384;
 
 /// The colour of what is no finite number. No value is drawn in it.
-pub const NOT_FINITE: [u8; 3] = [255, 0, 255];
+pub(crate) const NOT_FINITE: [u8; 3] = [255, 0, 255];
 
 /// Which values are black and white.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Contrast {
+pub(crate) enum Contrast {
     /// The values that half a percent lies below and above, so that a few outliers do not hide the
     /// rest; the least and the greatest where there are few values or few that differ.
     Percentiles,
@@ -22,7 +22,7 @@ pub enum Contrast {
 
 /// A picture, and what is to be known to read it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Drawing {
+pub(crate) struct Drawing {
     /// The picture.
     pub picture: Picture,
     /// The values that are black and white; `None` if there is no finite value, and for colours.
@@ -51,7 +51,7 @@ const LEAST_SAMPLES: usize = 1000;
 ///
 /// # Panics
 /// If there are no rows or no columns.
-pub fn values(
+pub(crate) fn values(
     (rows, columns): (usize, usize),
     contrast: Contrast,
     most_side: usize,
@@ -93,7 +93,7 @@ pub fn values(
 ///
 /// # Panics
 /// If there are no rows or no columns.
-pub fn colours(
+pub(crate) fn colours(
     (rows, columns): (usize, usize),
     most_side: usize,
     colour: impl Fn(usize, usize) -> [u8; 4],

@@ -1,14 +1,14 @@
 //! Pictures: what `view` and `demo` show of a slice.
 
-pub mod draw;
-pub mod png;
-pub mod terminal;
+pub(crate) mod draw;
+pub(crate) mod png;
+pub(crate) mod terminal;
 
 use std::ops::Range;
 
 /// An image of at least one pixel, in grey or in colour, eight bits a channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Picture {
+pub(crate) struct Picture {
     width: usize,
     height: usize,
     channels: usize,
@@ -23,22 +23,22 @@ const LEAST_SHORT_SIDE: usize = 16;
 
 impl Picture {
     /// The width in pixels, at least 1.
-    pub fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         self.width
     }
 
     /// The height in pixels, at least 1.
-    pub fn height(&self) -> usize {
+    pub(crate) fn height(&self) -> usize {
         self.height
     }
 
     /// The bytes of a pixel: 1 is grey, 0 black and 255 white; 3 are red, green and blue.
-    pub fn channels(&self) -> usize {
+    pub(crate) fn channels(&self) -> usize {
         self.channels
     }
 
     /// The pixels, row by row, the top row first: `height * width * channels` bytes.
-    pub fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
@@ -46,7 +46,7 @@ impl Picture {
     ///
     /// # Panics
     /// If the pixel lies outside the picture.
-    pub fn rgb(&self, row: usize, column: usize) -> [u8; 3] {
+    pub(crate) fn rgb(&self, row: usize, column: usize) -> [u8; 3] {
         let pixel = &self.bytes[(row * self.width + column) * self.channels..];
         if self.channels == 3 { [pixel[0], pixel[1], pixel[2]] } else { [pixel[0]; 3] }
     }
@@ -54,7 +54,7 @@ impl Picture {
     /// The picture in another size of at least one pixel. Each new pixel is the mean of the pixels
     /// it covers; along an axis that grows, pixels are repeated.
     #[must_use]
-    pub fn resized(&self, width: usize, height: usize) -> Picture {
+    pub(crate) fn resized(&self, width: usize, height: usize) -> Picture {
         let (width, height) = (width.max(1), height.max(1));
         let mut bytes = Vec::with_capacity(height * width * self.channels);
         for row in 0..height {
@@ -86,7 +86,7 @@ impl Picture {
     /// The picture with each pixel repeated a whole number of times, if it is too small or too thin
     /// to be looked at; else as it is.
     #[must_use]
-    pub fn enlarged(self) -> Picture {
+    pub(crate) fn enlarged(self) -> Picture {
         let both = LEAST_LONG_SIDE.div_ceil(self.width.max(self.height));
         let side = |size: usize| size * both * LEAST_SHORT_SIDE.div_ceil(size * both);
         let (width, height) = (side(self.width), side(self.height));

@@ -12,7 +12,7 @@ impl IndexMap {
     ///
     /// # Errors
     /// [`Error::SizesDiffer`] if there is not one range for each output axis,
-    /// [`Error::ShapeMismatch`] if one reaches outside the output.
+    /// [`Error::RangeOutOfBounds`] if one runs backwards or reaches outside the output.
     pub fn restrict(&self, bounds: &[Range<usize>]) -> Result<IndexMap> {
         if bounds.len() != self.out_shape.rank() {
             return Err(Error::SizesDiffer {
@@ -22,17 +22,12 @@ impl IndexMap {
                 right_size: self.out_shape.rank(),
             });
         }
-        let inside = bounds
+        let outside = bounds
             .iter()
             .zip(self.out_shape.iter())
-            .all(|(range, size)| range.start <= range.end && range.end <= *size);
-        if !inside {
-            let ends: Vec<usize> = bounds.iter().map(|range| range.end).collect();
-            return Err(Error::ShapeMismatch {
-                argument: "bounds",
-                expected: self.out_shape.clone(),
-                got: Shape::new(ends)?,
-            });
+            .find(|(range, size)| range.start > range.end || range.end > **size);
+        if let Some((range, size)) = outside {
+            return Err(Error::RangeOutOfBounds { range: range.clone(), size: *size });
         }
         let out_shape = Shape::new(bounds.iter().map(Range::len).collect::<Vec<_>>())?;
         let axes = bounds

@@ -53,7 +53,8 @@ pub struct Loop {
 pub struct RaggedLoop {
     /// The number of elements of a row.
     pub len: usize,
-    /// The distance between neighbours in the destination, in bytes.
+    /// The distance between neighbours in the destination, in bytes. It may be anything for a row
+    /// of one element.
     pub dst_stride: isize,
     /// The table of lengths.
     pub lengths: Arc<[usize]>,

@@ -13,23 +13,33 @@ use crate::{AxisMap, DType, Error, IndexMap, Lengths, Line, Result, Shape, Tenso
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReverseSubsequences {
     axis: i64,
-    /// Row-major over `shape`, or over the positions outside the axis.
+    /// Row-major: over the positions outside the axis, or as `tensor` has it.
     lengths: Arc<[u64]>,
-    /// The shape of the lengths' tensor; `None` for a plain list.
-    shape: Option<Shape>,
+    /// `None` for a plain list.
+    tensor: Option<LengthsTensor>,
+}
+
+/// Lengths that came as a tensor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct LengthsTensor {
+    shape: Shape,
+    /// The shape, but 1 along axes on which a stride of 0 makes all lengths alike: those are
+    /// held once, whatever size the shape claims.
+    held: Shape,
 }
 
 impl ReverseSubsequences {
     /// A plain list of lengths, one for each position outside `axis`, in row-major order. A
     /// negative axis counts from the end.
     pub fn new(axis: i64, lengths: impl Into<Arc<[u64]>>) -> ReverseSubsequences {
-        ReverseSubsequences { axis, lengths: lengths.into(), shape: None }
+        ReverseSubsequences { axis, lengths: lengths.into(), tensor: None }
     }
 
     /// Lengths as a tensor with the sizes of the data, but 1 on `axis`, in row-major order. A
     /// negative axis counts from the end.
     pub fn dense(axis: i64, shape: Shape, lengths: impl Into<Arc<[u64]>>) -> ReverseSubsequences {
-        ReverseSubsequences { axis, lengths: lengths.into(), shape: Some(shape) }
+        let tensor = LengthsTensor { held: shape.clone(), shape };
+        ReverseSubsequences { axis, lengths: lengths.into(), tensor: Some(tensor) }
     }
 
     /// Lengths as a tensor of u32 or u64 with the sizes of the data, but 1 on `axis`. It may have
@@ -43,28 +53,25 @@ impl ReverseSubsequences {
             DType::U64 => |bytes| bytes.try_into().map_or(0, u64::from_ne_bytes),
             got => {
                 return Err(Error::DTypeMismatch {
-                    argument: "lengths (or u32)",
-                    expected: DType::U64,
+                    argument: "lengths",
+                    expected: vec![DType::U32, DType::U64],
                     got,
                 });
             }
         };
         let (layout, width) = (lengths.layout(), lengths.dtype().width());
+        let shape = layout.shape().clone();
+        let once =
+            |(size, stride): (&usize, &isize)| if *stride == 0 { 1.min(*size) } else { *size };
+        let held: Vec<usize> = shape.iter().zip(layout.strides_bytes()).map(once).collect();
+        let held = Shape::new(held)?;
         let mut values = Vec::new();
-        layout.shape().for_each_index(|index| {
-            let steps: isize = index
-                .iter()
-                .zip(layout.strides_bytes())
-                .map(|(i, stride)| i.cast_signed() * stride)
-                .sum();
-            let at = layout.offset_bytes().wrapping_add_signed(steps);
+        held.for_each_index(|index| {
+            let at = layout.offset_of(index);
             values.push(read(&lengths.bytes()[at..at + width]));
         });
-        Ok(ReverseSubsequences {
-            axis,
-            lengths: values.into(),
-            shape: Some(layout.shape().clone()),
-        })
+        let tensor = LengthsTensor { shape, held };
+        Ok(ReverseSubsequences { axis, lengths: values.into(), tensor: Some(tensor) })
     }
 
     /// The map for a tensor of this shape, which is the output's shape too.
@@ -77,26 +84,30 @@ impl ReverseSubsequences {
         let mut sizes = shape.sizes().to_vec();
         sizes[axis] = 1;
         let rows = Shape::new(sizes)?;
-        if let Some(got) = self.shape.as_ref().filter(|got| **got != rows) {
-            return Err(Error::ShapeMismatch {
-                argument: "lengths",
-                expected: rows,
-                got: got.clone(),
-            });
-        }
-        if self.lengths.len() != rows.elements() {
+        let held = match &self.tensor {
+            Some(LengthsTensor { shape: got, .. }) if *got != rows => {
+                return Err(Error::ShapeMismatch {
+                    argument: "lengths",
+                    expected: rows,
+                    got: got.clone(),
+                });
+            }
+            Some(tensor) => &tensor.held,
+            None => &rows,
+        };
+        if self.lengths.len() != held.elements() {
             return Err(Error::SizesDiffer {
                 left: "lengths",
                 right: "the positions outside the axis",
                 left_size: self.lengths.len(),
-                right_size: rows.elements(),
+                right_size: held.elements(),
             });
         }
         let size = shape[axis];
         let clamped =
             |length: &u64| usize::try_from(*length).map_or(size, |length| length.min(size));
         let lengths: Vec<usize> = self.lengths.iter().map(clamped).collect();
-        Ok(reversed_rows(shape, axis, lengths, row_major_strides(&rows)))
+        Ok(reversed_rows(shape, axis, lengths, row_major_strides(held)))
     }
 }
 
@@ -172,6 +183,17 @@ mod tests {
             dense([1, 2]).unwrap_err().to_string(),
             "lengths must have shape [2, 1], got [1, 2]"
         );
+    }
+
+    #[test]
+    fn lengths_broadcast_by_a_stride_of_0_are_held_once() {
+        let huge = Shape::new([1 << 40, 1]).unwrap();
+        let bytes = 3u32.to_ne_bytes();
+        let layout = crate::Layout::strided(&huge, 0, &[0, 0]).unwrap();
+        let view = TensorView::new(&bytes, DType::U32, layout).unwrap();
+        let reverse = ReverseSubsequences::from_view(1, &view).unwrap();
+        let data = Shape::new([1 << 40, 5]).unwrap();
+        assert_eq!(reverse.index_map(&data).unwrap().source_of(&[7, 0]), [7, 2]);
     }
 
     #[test]

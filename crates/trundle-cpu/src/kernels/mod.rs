@@ -51,6 +51,15 @@ pub enum Store {
     Streamed,
 }
 
+impl fmt::Display for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Store::Cached => "through the caches",
+            Store::Streamed => "past the caches",
+        })
+    }
+}
+
 /// A tile to move: `rows.len` rows of `cols.len` elements of `width` bytes.
 #[derive(Clone, Copy)]
 pub(crate) struct Tile {

@@ -223,10 +223,8 @@ impl<'a> Value<'a> {
             }
             words.extend(value.words());
         }
-        let span = match values {
-            [first, .., last] => first.span.start..last.span.end,
-            _ => 0..0,
-        };
+        let spans = values.iter().map(|value| value.span.clone());
+        let span = spans.reduce(|first, last| first.start..last.end).unwrap_or_default();
         Ok(Value { span, form: Form::List(words) })
     }
 }

@@ -73,6 +73,7 @@ mod tests {
         assert_eq!(stage("trans"), Some("transpose"));
         assert_eq!(stage("reverse_sequence"), Some("reverse"));
         assert_eq!(stage("rol"), Some("roll"));
+        assert_eq!(stage("rail"), None);
         assert_eq!(stage("permute"), None);
         assert_eq!(stage("tr"), None);
         assert_eq!(stage(&"roll".repeat(100)), None);

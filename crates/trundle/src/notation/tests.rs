@@ -473,6 +473,10 @@ expected "," or "]", got ")"
   flip(axes=[1] | flip(0)
       ^
 
+"(" that is never closed
+  reverse(1, lens.npy|flip(0))
+         ^
+
 expected "," or ")", got "1"
   flip(0 1)
          ^
@@ -564,6 +568,11 @@ axis "2d" begins with a digit
 second arrow in one pattern
   h w -> w -> h
            ^^
+  put "|" between two patterns
+
+second arrow in one pattern
+  h w -> w → h
+           ^
   put "|" between two patterns
 
 "," is not possible in the name of an axis

@@ -1,0 +1,273 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::numbers::{Bytes, Numbers};
+use crate::slice::Slice;
+
+/// Moves the elements of tensors: rolls, transposes and reverses them exactly, at the speed of
+/// memory, in one pass however many operators are chained.
+#[derive(Debug, Parser)]
+#[command(name = "trundle", version, max_term_width = 100, after_help = EXAMPLES)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  trundle demo                                          see it work
+  trundle transpose volume.npy -o xyz.npy               the axes inverted
+  trundle roll image.npy -o out.npy --shift -3,-3 --axes 0,1
+  trundle apply im.npy \"flip(axes=[2]) | h w c -> c h w\" -o chw.npy
+  trundle plan apply im.npy \"flip(axes=[2]) | h w c -> c h w\"
+  trundle view volume.npy --slice 12,:,:
+
+Exit codes: 0 done, 1 failed while running, 2 wrong usage, 3 input refused.
+TRUNDLE_NUM_THREADS says how many threads to use where --threads does not.";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Put the axes in another order (Transpose-1)
+    Transpose {
+        #[command(flatten)]
+        operation: TransposeArgs,
+        #[command(flatten)]
+        moving: MoveArgs,
+    },
+    /// Shift elements along axes, in at one end what goes out at the other (Roll-7)
+    Roll {
+        #[command(flatten)]
+        operation: RollArgs,
+        #[command(flatten)]
+        moving: MoveArgs,
+    },
+    /// Reverse the first elements along an axis, row by row (reverse subsequences)
+    Reverse {
+        #[command(flatten)]
+        operation: ReverseArgs,
+        #[command(flatten)]
+        moving: MoveArgs,
+    },
+    /// Reverse whole axes
+    Flip {
+        #[command(flatten)]
+        operation: FlipArgs,
+        #[command(flatten)]
+        moving: MoveArgs,
+    },
+    /// Apply a chain of operators, in one pass where one is enough
+    Apply {
+        #[command(flatten)]
+        operation: ApplyArgs,
+        #[command(flatten)]
+        moving: MoveArgs,
+    },
+    /// Print what would be done: stages, blocks, kernels, bytes, passes
+    Plan {
+        #[command(subcommand)]
+        operation: PlanCommand,
+    },
+    /// Print shape, type, order, strides and size of each tensor in a file
+    Info(InfoArgs),
+    /// Draw a 2-D slice: in the terminal, or as a PNG with -o
+    View(ViewArgs),
+    /// Move a 3-D volume that it makes, verify it, time it beside a copy, and draw it
+    Demo(DemoArgs),
+    /// Print completions for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page
+    Man,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PlanCommand {
+    /// Put the axes in another order
+    Transpose {
+        #[command(flatten)]
+        operation: TransposeArgs,
+        #[command(flatten)]
+        planning: PlanArgs,
+    },
+    /// Shift elements along axes
+    Roll {
+        #[command(flatten)]
+        operation: RollArgs,
+        #[command(flatten)]
+        planning: PlanArgs,
+    },
+    /// Reverse the first elements along an axis
+    Reverse {
+        #[command(flatten)]
+        operation: ReverseArgs,
+        #[command(flatten)]
+        planning: PlanArgs,
+    },
+    /// Reverse whole axes
+    Flip {
+        #[command(flatten)]
+        operation: FlipArgs,
+        #[command(flatten)]
+        planning: PlanArgs,
+    },
+    /// Apply a chain of operators
+    Apply {
+        #[command(flatten)]
+        operation: ApplyArgs,
+        #[command(flatten)]
+        planning: PlanArgs,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TransposeArgs {
+    /// The tensor to move; - is stdin
+    #[arg(value_name = "IN")]
+    pub input: PathBuf,
+    /// The order of the axes: axis i of the output is axis ORDER[i] of the input. Without it, the
+    /// axes are inverted
+    #[arg(long, value_name = "ORDER", allow_hyphen_values = true)]
+    pub order: Option<Numbers>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RollArgs {
+    /// The tensor to move; - is stdin
+    #[arg(value_name = "IN")]
+    pub input: PathBuf,
+    /// By how many places, for each axis or for all of them; towards larger indices
+    #[arg(long, value_name = "SHIFT", allow_hyphen_values = true)]
+    pub shift: Numbers,
+    /// The axes; negative ones count from the end, repeated ones add
+    #[arg(long, value_name = "AXES", allow_hyphen_values = true)]
+    pub axes: Numbers,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReverseArgs {
+    /// The tensor to move; - is stdin
+    #[arg(value_name = "IN")]
+    pub input: PathBuf,
+    /// The axis along which elements are reversed; a negative one counts from the end
+    #[arg(long, allow_hyphen_values = true)]
+    pub axis: i64,
+    /// How many elements are reversed: a file, or a list with one number for each position outside
+    /// the axis in row-major order, or for each index of the batch axis. Lengths over the size of
+    /// the axis count as the size, but with a batch axis they are refused
+    #[arg(long, value_name = "LENGTHS", allow_hyphen_values = true)]
+    pub lengths: String,
+    /// The axis along which the lengths vary (reverse sequence)
+    #[arg(long, value_name = "AXIS", allow_hyphen_values = true)]
+    pub batch_axis: Option<i64>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FlipArgs {
+    /// The tensor to move; - is stdin
+    #[arg(value_name = "IN")]
+    pub input: PathBuf,
+    /// The axes to reverse; negative ones count from the end
+    #[arg(long, value_name = "AXES", allow_hyphen_values = true)]
+    pub axes: Numbers,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ApplyArgs {
+    /// The tensor to move; - is stdin
+    #[arg(value_name = "IN")]
+    pub input: PathBuf,
+    /// Stages separated by |: `z y x -> x y z`, `transpose(2,0,1)`, `transpose()`,
+    /// `roll(shift=[-1,2], axes=[0,1])`, `flip(axes=[1])`, `reverse(axis=1, lengths=lens.npy)`
+    #[arg(value_name = "CHAIN")]
+    pub chain: String,
+}
+
+/// What every command that moves takes.
+#[derive(Debug, Args)]
+pub(crate) struct MoveArgs {
+    /// Where the result goes; - is stdout
+    #[arg(short, long, value_name = "OUT")]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub planning: PlanArgs,
+    /// Use at most this much memory (512M, 4G); what needs more is refused
+    #[arg(long, value_name = "SIZE")]
+    pub max_mem: Option<Bytes>,
+    /// Overwrite the output if it exists
+    #[arg(long)]
+    pub force: bool,
+    /// Read the output back, and compare each element with the one it should be
+    #[arg(long)]
+    pub verify: bool,
+    /// Say nothing but errors
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// What moving and planning have in common.
+#[derive(Debug, Args)]
+pub(crate) struct PlanArgs {
+    /// How many threads to use
+    #[arg(long, value_name = "N", value_parser = crate::numbers::threads)]
+    pub threads: Option<usize>,
+    /// The tensor of a file that holds several
+    #[arg(long, value_name = "NAME")]
+    pub tensor: Option<String>,
+    /// Print one JSON object on stdout
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InfoArgs {
+    /// The file; - is stdin
+    #[arg(value_name = "FILE")]
+    pub input: PathBuf,
+    /// Print one JSON object on stdout
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ViewArgs {
+    /// The file; - is stdin
+    #[arg(value_name = "FILE")]
+    pub input: PathBuf,
+    /// The tensor of a file that holds several
+    #[arg(long, value_name = "NAME")]
+    pub tensor: Option<String>,
+    /// An index or : for each axis, with : for the two axes to draw (three, if one holds colours).
+    /// Without it, the last two axes in the middle of the others
+    #[arg(long, value_name = "SLICE", allow_hyphen_values = true)]
+    pub slice: Option<Slice>,
+    /// Write a PNG; without it, draw in the terminal
+    #[arg(short, long, value_name = "PNG")]
+    pub output: Option<PathBuf>,
+    /// Overwrite the picture if it exists
+    #[arg(long)]
+    pub force: bool,
+    /// Say nothing but errors
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// Where its files go: a new or empty folder, or one that an earlier demo made
+    #[arg(value_name = "DIR", default_value = "trundle-demo")]
+    pub folder: PathBuf,
+    /// The sizes of the volume: N x N x N elements
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(8..=2048))]
+    pub size: u32,
+    /// How many threads to use
+    #[arg(long, value_name = "N", value_parser = crate::numbers::threads)]
+    pub threads: Option<usize>,
+    /// Print one JSON object on stdout
+    #[arg(long)]
+    pub json: bool,
+}

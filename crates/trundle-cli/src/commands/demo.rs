@@ -1,0 +1,232 @@
+//! `trundle demo`: the main job on a volume that it makes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use trundle::ops::Transpose;
+use trundle::{Chain, DType, Plan, Shape};
+use trundle_formats::{Element, NamedTensor, TensorFile, write};
+
+use super::view::{drawn, write_png};
+use crate::args::{DemoArgs, MoveArgs, PlanArgs};
+use crate::failure::Failure;
+use crate::job::{self, Outcome};
+use crate::numbers::readable;
+use crate::operation::Operation;
+use crate::picture::draw::MOST_SIDE;
+use crate::progress::Progress;
+use crate::say::{print, print_json};
+use crate::slice::Slice;
+use crate::{memory, phantom};
+
+/// Rounds in which the movement and the copy are timed in turn.
+const ROUNDS: usize = 9;
+
+/// The files of a demo, all in one folder.
+struct Files {
+    folder: PathBuf,
+}
+
+impl Files {
+    const NAMES: [&str; 4] = ["phantom.npy", "phantom-xyz.npy", "before.png", "after.png"];
+
+    /// The folder, made if it is not there.
+    ///
+    /// # Errors
+    /// If it cannot be made, or holds anything but what an earlier demo left: nothing of the
+    /// user's is overwritten.
+    fn prepare(folder: &Path) -> Result<Files, Failure> {
+        let failed = |error| Failure::running(format!("{}: {error}", folder.display()));
+        fs::create_dir_all(folder).map_err(failed)?;
+        for entry in fs::read_dir(folder).map_err(failed)? {
+            let name = entry.map_err(failed)?.file_name();
+            if !Files::NAMES.iter().any(|known| name == *known) {
+                return Err(Failure::usage(format!(
+                    "{}: holds {}, which is not the demo's: name a new or empty folder",
+                    folder.display(),
+                    name.display()
+                )));
+            }
+        }
+        Ok(Files { folder: folder.to_owned() })
+    }
+
+    fn paths(&self) -> [PathBuf; 4] {
+        Files::NAMES.map(|name| self.folder.join(name))
+    }
+}
+
+/// Makes a volume, moves it to another order of axes, verifies it, times it beside a copy, and
+/// draws it before and after.
+///
+/// # Errors
+/// If the folder is not the demo's, or something fails on the way.
+pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
+    let start = Instant::now();
+    let size = args.size as usize;
+    let shape = Shape::new([size; 3])?;
+    let bytes = shape.bytes(DType::F32.width())?;
+    memory::check(3 * bytes as u64, None)?;
+    let files = Files::prepare(&args.folder)?;
+    let [volume, moved, before, after] = files.paths();
+
+    make_volume(&shape, &volume, args.json)?;
+    let outcome = move_volume(&volume, &moved, args)?;
+    let times = time_beside_copy(&shape, args.threads)?;
+    draw_middle(&volume, &before)?;
+    draw_middle(&moved, &after)?;
+
+    let report = Report {
+        shape,
+        bytes,
+        times,
+        outcome,
+        commands: commands(&volume, &moved, &before, &after),
+        pictures: [before, after],
+        seconds: start.elapsed().as_secs_f64(),
+    };
+    if args.json {
+        print_json(&report.json());
+    } else {
+        print(&report.text());
+    }
+    Ok(())
+}
+
+fn make_volume(shape: &Shape, path: &Path, quiet: bool) -> Result<(), Failure> {
+    let progress = Progress::new(quiet);
+    let bytes = phantom::volume(shape[0])?;
+    let element = Element::new(DType::F32);
+    let tensor = NamedTensor { name: "phantom", element: &element, shape, bytes: &bytes };
+    progress.stage("writing", bytes.len());
+    write(path, &[tensor], true, &mut |done| progress.at(done))?;
+    progress.finish();
+    Ok(())
+}
+
+/// The operator of the demo: (z, y, x) becomes (x, y, z).
+fn inversion() -> Chain {
+    Chain::new().then(Transpose::new(&[2, 1, 0]))
+}
+
+fn move_volume(volume: &Path, moved: &Path, args: &DemoArgs) -> Result<Outcome, Failure> {
+    let operation = Operation { input: volume.to_owned(), chain: inversion() };
+    let moving = MoveArgs {
+        output: moved.to_owned(),
+        planning: PlanArgs { threads: args.threads, tensor: None, json: false },
+        max_mem: None,
+        force: true,
+        verify: true,
+        quiet: args.json,
+    };
+    job::carry_out(&operation, &moving)
+}
+
+/// The best times of the movement and of a copy of the same bytes, in memory.
+struct Times {
+    movement: Duration,
+    copy: Duration,
+}
+
+/// Times both in turn, since a machine's bandwidth changes with what its neighbours do.
+fn time_beside_copy(shape: &Shape, threads: Option<usize>) -> Result<Times, Failure> {
+    let width = DType::F32.width();
+    let movement = Plan::packed(&inversion(), width, shape, threads)?;
+    let copy = Plan::packed(&Chain::new(), width, shape, threads)?;
+    let src = phantom::volume(shape[0])?;
+    let mut dst = vec![0; src.len()];
+    let mut times = Times { movement: Duration::MAX, copy: Duration::MAX };
+    for _ in 0..ROUNDS {
+        for (plan, best) in [(&movement, &mut times.movement), (&copy, &mut times.copy)] {
+            let start = Instant::now();
+            plan.run(&src, &mut dst)?;
+            *best = start.elapsed().min(*best);
+        }
+    }
+    Ok(times)
+}
+
+/// Draws the middle slice of the volume in a file.
+fn draw_middle(volume: &Path, picture: &Path) -> Result<(), Failure> {
+    let mut file = TensorFile::open(volume)?;
+    let header = file.headers()[0].clone();
+    let dtype = header.element.dtype();
+    let slice = Slice::middle(&header.shape, dtype);
+    let plane = slice.plane(&header.layout()?, dtype).map_err(Failure::refused)?;
+    let bytes = file.load(0, &mut |_| ())?;
+    let drawing = drawn(&plane, &header.element, &bytes, MOST_SIDE)?;
+    write_png(&drawing.picture.enlarged(), picture, true)
+}
+
+/// What a person would type to do the same.
+fn commands(volume: &Path, moved: &Path, before: &Path, after: &Path) -> [String; 3] {
+    let [volume, moved, before, after] = [volume, moved, before, after].map(Path::display);
+    [
+        format!("trundle transpose {volume} --order 2,1,0 -o {moved} --verify"),
+        format!("trundle view {volume} -o {before}"),
+        format!("trundle view {moved} -o {after}"),
+    ]
+}
+
+struct Report {
+    shape: Shape,
+    bytes: usize,
+    times: Times,
+    outcome: Outcome,
+    commands: [String; 3],
+    pictures: [PathBuf; 2],
+    seconds: f64,
+}
+
+impl Report {
+    /// The movement's speed as a fraction of the copy's.
+    fn of_copy(&self) -> f64 {
+        self.times.copy.as_secs_f64() / self.times.movement.as_secs_f64()
+    }
+
+    fn text(&self) -> String {
+        let speed = |time: Duration| 2.0 * self.bytes as f64 / time.as_secs_f64() / 1e9;
+        let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
+        let Times { movement, copy } = self.times;
+        let [before, after] = &self.pictures;
+        format!(
+            "a 3-D Shepp-Logan phantom of f32 {shape} ({size}), its axes z y x put in the order x y z\n\
+             \n\
+             moved     {moved:>8.2} ms   {moved_speed:>6.1} GB/s read and written, {passes} pass\n\
+             copied    {copied:>8.2} ms   {copied_speed:>6.1} GB/s, the same bytes in the same run\n\
+             speed     {of_copy:>8.2} of the copy\n\
+             verified  every element read back from the file and compared with the one it should be\n\
+             drawn     {before} and {after}: the middle slice before and after\n\
+             \n\
+             in {seconds:.1} s, as these commands do:\n  {commands}\n",
+            shape = self.shape,
+            size = readable(self.bytes as u64),
+            moved = milliseconds(movement),
+            moved_speed = speed(movement),
+            passes = self.outcome.passes,
+            copied = milliseconds(copy),
+            copied_speed = speed(copy),
+            of_copy = self.of_copy(),
+            before = before.display(),
+            after = after.display(),
+            seconds = self.seconds,
+            commands = self.commands.join("\n  "),
+        )
+    }
+
+    fn json(&self) -> serde_json::Value {
+        json!({
+            "outputs": self.outcome.outputs,
+            "passes": self.outcome.passes,
+            "seconds": self.seconds,
+            "move_seconds": self.times.movement.as_secs_f64(),
+            "copy_seconds": self.times.copy.as_secs_f64(),
+            "of_copy": self.of_copy(),
+            "verified": self.outcome.verified,
+            "pictures": self.pictures.each_ref().map(|picture| picture.to_string_lossy()),
+            "commands": self.commands,
+        })
+    }
+}

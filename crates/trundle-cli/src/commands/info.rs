@@ -1,0 +1,63 @@
+//! `trundle info`.
+
+use serde_json::json;
+use trundle_formats::{Header, Order, TensorFile};
+
+use crate::args::InfoArgs;
+use crate::failure::Failure;
+use crate::numbers::readable;
+use crate::say::{print, print_json};
+
+/// Prints what a file holds, without reading its data.
+///
+/// # Errors
+/// If the file cannot be read, or is malformed.
+pub(crate) fn run(args: &InfoArgs) -> Result<(), Failure> {
+    let file = TensorFile::open(&args.input)?;
+    if args.json {
+        print_json(&json!({
+            "file": args.input.to_string_lossy(),
+            "format": file.format().name(),
+            "tensors": file.headers().iter().map(described).collect::<Vec<_>>(),
+        }));
+        return Ok(());
+    }
+    let mut text = format!("{}: {}\n", args.input.display(), file.format().name());
+    for header in file.headers() {
+        text.push_str(&line(header)?);
+    }
+    print(&text);
+    Ok(())
+}
+
+/// A tensor as `--json` has it.
+pub(crate) fn described(header: &Header) -> serde_json::Value {
+    json!({
+        "name": header.name,
+        "dtype": header.element.name(),
+        "shape": header.shape.sizes(),
+        "order": order(header),
+        "bytes": header.data_bytes,
+        "descr": header.element.descr(),
+    })
+}
+
+/// The order in the one letter that numpy uses.
+fn order(header: &Header) -> &'static str {
+    match header.order {
+        Order::RowMajor => "C",
+        Order::ColumnMajor => "F",
+    }
+}
+
+fn line(header: &Header) -> Result<String, Failure> {
+    Ok(format!(
+        "  {}  {}  {}  {} order, strides {:?} bytes  {}\n",
+        header.name,
+        header.element.name(),
+        header.shape,
+        order(header),
+        header.layout()?.strides_bytes(),
+        readable(header.data_bytes as u64),
+    ))
+}

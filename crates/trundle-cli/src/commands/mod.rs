@@ -1,0 +1,7 @@
+//! The commands that do more than move a file.
+
+pub(crate) mod demo;
+pub(crate) mod info;
+pub(crate) mod plan;
+pub(crate) mod shell;
+pub(crate) mod view;

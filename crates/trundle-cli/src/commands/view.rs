@@ -1,0 +1,137 @@
+//! `trundle view`.
+
+use std::io::IsTerminal;
+use std::path::Path;
+
+use console::Term;
+use trundle::DType;
+use trundle_formats::{Element, Header, Output, TensorFile};
+
+use crate::args::ViewArgs;
+use crate::failure::Failure;
+use crate::memory;
+use crate::picture::draw::{self, Contrast, Drawing, MOST_SIDE};
+use crate::picture::terminal::{self, Palette};
+use crate::picture::{Picture, png};
+use crate::progress::Progress;
+use crate::say::{print, say};
+use crate::selection::select;
+use crate::slice::{Plane, Slice};
+
+/// Draws a slice of a tensor, in the terminal or as a PNG.
+///
+/// # Errors
+/// If the file cannot be read, the slice does not fit it, its elements are no numbers, or the
+/// picture cannot be written.
+pub(crate) fn run(args: &ViewArgs) -> Result<(), Failure> {
+    if let Some(path) = &args.output {
+        check_picture(path, args.force)?;
+    }
+    let mut file = TensorFile::open(&args.input)?;
+    let chosen = select(&args.input, file.headers(), args.tensor.as_deref())?;
+    let [index] = chosen[..] else {
+        let names: Vec<&str> = file.headers().iter().map(|header| &header.name[..]).collect();
+        let names = names.join(", ");
+        return Err(Failure::usage(format!("name one tensor with --tensor, there are: {names}")));
+    };
+    let header = file.headers()[index].clone();
+    let dtype = header.element.dtype();
+    let slice = args.slice.clone().unwrap_or_else(|| Slice::middle(&header.shape, dtype));
+    let plane = slice.plane(&header.layout()?, dtype).map_err(Failure::refused)?;
+    memory::check(header.data_bytes as u64, None)?;
+    let progress = Progress::new(args.quiet);
+    progress.stage("reading", header.data_bytes);
+    let bytes = file.load(index, &mut |done| progress.at(done))?;
+    progress.finish();
+    match &args.output {
+        Some(path) => {
+            let drawing = drawn(&plane, &header.element, &bytes, MOST_SIDE)?;
+            write_png(&drawing.picture.clone().enlarged(), path, args.force)?;
+            if !args.quiet {
+                say(&described(&header, &slice, &drawing));
+            }
+        }
+        None => {
+            let (rows, columns) = Term::stdout().size();
+            let (rows, columns) = (usize::from(rows).max(4), usize::from(columns).max(2));
+            let drawing = drawn(&plane, &header.element, &bytes, MOST_SIDE)?;
+            let terminal = std::io::stdout().is_terminal();
+            let palette = Palette::detect(terminal, |name| std::env::var(name).ok());
+            // Two lines are left for the note and the prompt.
+            print(&terminal::render(&drawing.picture, columns, rows - 2, palette));
+            if !args.quiet {
+                say(&described(&header, &slice, &drawing));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn described(header: &Header, slice: &Slice, drawing: &Drawing) -> String {
+    let (name, shape) = (header.element.name(), &header.shape);
+    format!("{}[{slice}] of {name} {shape}: {drawing}", header.name)
+}
+
+/// Checks that a picture can be written at `path`, before any work is done for it.
+///
+/// # Errors
+/// If it is no .png, exists, or has no folder.
+pub(crate) fn check_picture(path: &Path, force: bool) -> Result<(), Failure> {
+    if path != Path::new("-")
+        && !path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("png"))
+    {
+        let path = path.display();
+        return Err(Failure::usage(format!("{path}: a picture is written as .png")));
+    }
+    Ok(Output::check(path, force)?)
+}
+
+/// Writes a picture, whole or not at all.
+///
+/// # Errors
+/// If it cannot be written.
+pub(crate) fn write_png(picture: &Picture, path: &Path, force: bool) -> Result<(), Failure> {
+    let mut output = Output::create(path, force)?;
+    png::write(picture, &mut output)
+        .map_err(|error| Failure::running(format!("{}: {error}", path.display())))?;
+    Ok(output.finish()?)
+}
+
+/// The picture of a plane of a tensor's data, at most so many pixels a side.
+///
+/// # Errors
+/// If its elements are no numbers.
+pub(crate) fn drawn(
+    plane: &Plane,
+    element: &Element,
+    bytes: &[u8],
+    most_side: usize,
+) -> Result<Drawing, Failure> {
+    let width = element.dtype().width();
+    match plane {
+        Plane::Colour(layout) => {
+            let channels = layout.shape()[2];
+            let colour = |row, column| {
+                let channel = |number| bytes[layout.offset_of(&[row, column, number])];
+                let opacity = if channels == 4 { channel(3) } else { u8::MAX };
+                [channel(0), channel(1), channel(2), opacity]
+            };
+            Ok(draw::colours((layout.shape()[0], layout.shape()[1]), most_side, colour))
+        }
+        Plane::Values(layout) => {
+            let number = |at: usize| element.value(&bytes[at..][..width]);
+            if number(layout.offset_bytes()).is_none() {
+                let name = element.name();
+                return Err(Failure::refused(format!(
+                    "elements of type {name} are no numbers to draw"
+                )));
+            }
+            let contrast = match element.dtype() {
+                DType::Boolean => Contrast::Fixed(0.0, 1.0),
+                _ => Contrast::Percentiles,
+            };
+            let value = |row, column| number(layout.offset_of(&[row, column])).unwrap_or(f64::NAN);
+            Ok(draw::values((layout.shape()[0], layout.shape()[1]), contrast, most_side, value))
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Why a command ends otherwise than well, and the exit code that says so.
+
+use std::fmt::{self, Display};
+use std::process::ExitCode;
+
+use trundle::{ParseError, PlanError};
+use trundle_formats::ExitClass;
+
+/// A message and an exit code.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    code: u8,
+    message: String,
+}
+
+impl Failure {
+    /// Failed while running: I/O, no space, a verification that differs.
+    pub(crate) fn running(message: impl Display) -> Failure {
+        Failure { code: 1, message: message.to_string() }
+    }
+
+    /// The command was used wrongly.
+    pub(crate) fn usage(message: impl Display) -> Failure {
+        Failure { code: 2, message: message.to_string() }
+    }
+
+    /// The input is malformed, unsupported, or against an operator's rules.
+    pub(crate) fn refused(message: impl Display) -> Failure {
+        Failure { code: 3, message: message.to_string() }
+    }
+
+    /// The same, of the tensor or file of this name.
+    #[must_use]
+    pub(crate) fn within(self, name: &str) -> Failure {
+        Failure { message: format!("{name}: {}", self.message), ..self }
+    }
+
+    /// What programs read.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        ExitCode::from(self.code)
+    }
+}
+
+impl Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl From<trundle_formats::Error> for Failure {
+    fn from(error: trundle_formats::Error) -> Failure {
+        match error.exit_class() {
+            ExitClass::Failed => Failure::running(error),
+            ExitClass::Usage => Failure::usage(error),
+            ExitClass::Refused => Failure::refused(error),
+        }
+    }
+}
+
+impl From<PlanError> for Failure {
+    fn from(error: PlanError) -> Failure {
+        Failure::refused(error)
+    }
+}
+
+impl From<trundle::Error> for Failure {
+    fn from(error: trundle::Error) -> Failure {
+        Failure::refused(error)
+    }
+}
+
+impl From<ParseError<Failure>> for Failure {
+    fn from(error: ParseError<Failure>) -> Failure {
+        let code = match &error {
+            ParseError::Read { error, .. } => error.code,
+            _ => 2,
+        };
+        Failure { code, message: error.to_string() }
+    }
+}

@@ -1,0 +1,50 @@
+//! The program `trundle`.
+#![forbid(unsafe_code)]
+
+mod args;
+mod commands;
+mod failure;
+mod job;
+mod memory;
+mod numbers;
+mod operation;
+mod phantom;
+mod picture;
+mod progress;
+mod say;
+mod selection;
+mod slice;
+mod verify;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Cli, Command};
+use crate::failure::Failure;
+
+fn main() -> ExitCode {
+    match dispatch(Cli::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            say::say(&format!("error: {failure}"));
+            failure.exit_code()
+        }
+    }
+}
+
+fn dispatch(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Transpose { operation, moving } => job::run(&operation.operation(), &moving),
+        Command::Roll { operation, moving } => job::run(&operation.operation(), &moving),
+        Command::Reverse { operation, moving } => job::run(&operation.operation()?, &moving),
+        Command::Flip { operation, moving } => job::run(&operation.operation(), &moving),
+        Command::Apply { operation, moving } => job::run(&operation.operation()?, &moving),
+        Command::Plan { operation } => commands::plan::run(operation),
+        Command::Info(info) => commands::info::run(&info),
+        Command::View(view) => commands::view::run(&view),
+        Command::Demo(demo) => commands::demo::run(&demo),
+        Command::Completions { shell } => commands::shell::completions(shell),
+        Command::Man => commands::shell::man(),
+    }
+}

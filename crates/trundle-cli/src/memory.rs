@@ -1,0 +1,32 @@
+//! How much memory a command may use.
+
+use crate::failure::Failure;
+use crate::numbers::{Bytes, readable};
+
+/// Checks that `needed` bytes are within `--max-mem`, or else within what the machine has free.
+///
+/// # Errors
+/// A message with both numbers.
+pub(crate) fn check(needed: u64, limit: Option<Bytes>) -> Result<(), Failure> {
+    let (limit, whose) = match (limit, available()) {
+        (Some(Bytes(limit)), _) => (limit, "--max-mem is"),
+        (None, Some(available)) => (available, "the machine has available"),
+        (None, None) => return Ok(()),
+    };
+    if needed <= limit {
+        return Ok(());
+    }
+    Err(Failure::refused(format!(
+        "the movement needs {needed} bytes of memory ({}), {whose} {limit} ({})",
+        readable(needed),
+        readable(limit)
+    )))
+}
+
+/// The bytes that can be used without swapping, where Linux tells.
+fn available() -> Option<u64> {
+    let memory = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = memory.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
+}

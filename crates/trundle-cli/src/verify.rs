@@ -1,0 +1,157 @@
+//! An output read back and compared, independently of how it was moved.
+//!
+//! Each element of the output is followed back through the operators' index maps, one operator
+//! after another: nothing is composed, bound, planned or moved by a kernel.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use trundle::{IndexMap, Layout, Shape};
+use trundle_formats::{Header, TensorFile};
+
+use crate::failure::Failure;
+use crate::operation::Operation;
+use crate::progress::Progress;
+
+/// Reads tensor `number` of the file at `output` back, and compares it with the movement of
+/// `source`, the data that `header` describes.
+///
+/// # Errors
+/// If it has another shape or type, or an element differs: a message that says which.
+pub(crate) fn verify_file(
+    output: &Path,
+    number: usize,
+    operation: &Operation,
+    header: &Header,
+    source: &[u8],
+    progress: &Progress,
+) -> Result<(), Failure> {
+    let mut file = TensorFile::open(output)?;
+    let differs = |what: String| {
+        Failure::running(format!("verification failed: {}: {what}", output.display()))
+    };
+    let written = file
+        .headers()
+        .get(number)
+        .cloned()
+        .ok_or_else(|| differs(format!("tensor {number} is missing")))?;
+    let maps = maps(operation, &header.shape)?;
+    let out_shape = maps.last().map_or(&header.shape, IndexMap::out_shape);
+    if written.shape != *out_shape || written.element != header.element {
+        return Err(differs(format!(
+            "holds {} {}, expected {} {out_shape}",
+            written.element.name(),
+            written.shape,
+            header.element.name(),
+        )));
+    }
+    let bytes = file.load(number, &mut |_| ())?;
+    let width = header.element.dtype().width();
+    let compared = Compared {
+        maps,
+        src: header.layout()?,
+        dst: written.layout()?,
+        width,
+        source,
+        written: &bytes,
+    };
+    match compared.first_difference(progress) {
+        None => Ok(()),
+        Some(index) => {
+            Err(differs(format!("the element at {index:?} is not the one it should be")))
+        }
+    }
+}
+
+/// The index map of each operator by itself.
+fn maps(operation: &Operation, shape: &Shape) -> Result<Vec<IndexMap>, Failure> {
+    let mut maps: Vec<IndexMap> = Vec::new();
+    for op in operation.chain.ops() {
+        let input = maps.last().map_or(shape, IndexMap::out_shape);
+        maps.push(op.index_map(input)?);
+    }
+    Ok(maps)
+}
+
+struct Compared<'a> {
+    maps: Vec<IndexMap>,
+    src: Layout,
+    dst: Layout,
+    width: usize,
+    source: &'a [u8],
+    written: &'a [u8],
+}
+
+impl Compared<'_> {
+    /// The first index, of those each thread looked at, whose element is not the one it should be.
+    fn first_difference(&self, progress: &Progress) -> Option<Vec<usize>> {
+        let elements = self.dst.shape().elements();
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let share = elements.div_ceil(threads).max(1);
+        let done = AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            let shares: Vec<_> = (0..elements)
+                .step_by(share)
+                .map(|first| {
+                    let range = first..(first + share).min(elements);
+                    let (done, watched) = (&done, (first == 0).then_some(progress));
+                    scope.spawn(move || self.difference_in(range, done, watched))
+                })
+                .collect();
+            shares.into_iter().find_map(|share| {
+                share.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            })
+        })
+    }
+
+    /// Compares the elements whose row-major numbers lie in `range`.
+    fn difference_in(
+        &self,
+        range: Range<usize>,
+        done: &AtomicU64,
+        progress: Option<&Progress>,
+    ) -> Option<Vec<usize>> {
+        /// Elements between two reports of progress.
+        const REPORTED: usize = 1 << 16;
+        let sizes = self.dst.shape();
+        let mut index = sizes.unravel(range.start);
+        let mut ranks: Vec<Vec<usize>> =
+            self.maps.iter().map(|map| vec![0; map.in_shape().rank()]).collect();
+        for number in range {
+            let source = self.source_of(&index, &mut ranks);
+            let (from, to) = (self.src.offset_of(source), self.dst.offset_of(&index));
+            if self.written[to..to + self.width] != self.source[from..from + self.width] {
+                return Some(index);
+            }
+            if number % REPORTED == REPORTED - 1 {
+                let reported = (REPORTED * self.width) as u64;
+                let so_far = done.fetch_add(reported, Ordering::Relaxed) + reported;
+                progress.inspect(|progress| progress.at(so_far));
+            }
+            advance(&mut index, sizes);
+        }
+        None
+    }
+
+    /// The source of an output index, through one operator after another.
+    fn source_of<'b>(&self, index: &'b [usize], coordinates: &'b mut [Vec<usize>]) -> &'b [usize] {
+        for number in (0..self.maps.len()).rev() {
+            let (before, after) = coordinates.split_at_mut(number + 1);
+            let from = after.first().map_or(index, |coordinates| coordinates);
+            self.maps[number].source_into(from, &mut before[number]);
+        }
+        coordinates.first().map_or(index, |coordinates| coordinates)
+    }
+}
+
+/// The next index in row-major order; the first again after the last.
+fn advance(index: &mut [usize], sizes: &Shape) {
+    for (i, size) in index.iter_mut().zip(sizes.iter()).rev() {
+        *i += 1;
+        if *i < *size {
+            return;
+        }
+        *i = 0;
+    }
+}

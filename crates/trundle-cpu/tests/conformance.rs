@@ -1,0 +1,53 @@
+//! The CPU backend against the naive oracle: every kernel of every instruction set that this
+//! machine has, with results through the caches and past them, on one thread and on several.
+
+use trundle_core::Backend;
+use trundle_cpu::{CATALOGUE, Cpu, Machine, Planner, Simd};
+use trundle_testing::suite;
+
+/// Instruction sets that this machine has, the narrowest first.
+fn instruction_sets() -> impl Iterator<Item = Simd> {
+    let sets = [Simd::Portable, Simd::Avx2, Simd::Avx512];
+    sets.into_iter().filter(|simd| *simd <= Machine::detect().simd)
+}
+
+/// A CPU of one instruction set. With caches of no size, every result is streamed.
+fn cpu(simd: Simd, threads: usize, l3_bytes: usize) -> Cpu {
+    let machine = Machine { simd, threads, l3_bytes, ..Machine::detect().clone() };
+    Cpu::with_planner(Planner::new(machine))
+}
+
+#[test]
+fn results_through_the_caches_are_those_of_the_oracle() {
+    for simd in instruction_sets() {
+        suite::conformance(&cpu(simd, 1, 1 << 30));
+    }
+}
+
+#[test]
+fn results_past_the_caches_are_those_of_the_oracle() {
+    for simd in instruction_sets() {
+        suite::conformance(&cpu(simd, 3, 0));
+    }
+}
+
+#[test]
+fn the_suite_reaches_every_kernel() {
+    let mut reached = Vec::new();
+    for simd in instruction_sets() {
+        let cpu = cpu(simd, 1, 0);
+        for case in suite::sweeps() {
+            for map in case.passes().unwrap().iter().rev().take(1) {
+                let src = trundle_core::Layout::row_major(map.in_shape(), case.width).unwrap();
+                let work = trundle_core::Move::new(map, case.width, &src, &case.dst).unwrap();
+                for step in cpu.plan(&work).steps() {
+                    reached.push(step.kernel.name);
+                    reached.extend(step.ragged.iter().map(|ragged| ragged.second.name));
+                }
+            }
+        }
+    }
+    for kernel in CATALOGUE.iter().filter(|kernel| kernel.simd <= Machine::detect().simd) {
+        assert!(reached.contains(&kernel.name), "no case reaches {}", kernel.name);
+    }
+}

@@ -1,0 +1,624 @@
+//! Element types as files state them.
+
+use half::{bf16, f16};
+use trundle_core::DType;
+
+use crate::Problem;
+use crate::literal::Literal;
+
+/// An element type as a file states it: what a move needs, and all that is needed to write it as
+/// it was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Element {
+    dtype: DType,
+    name: String,
+    descr: String,
+    byte_order: ByteOrder,
+    /// Counts units of time, as an i64 whose minimum is "not a time".
+    is_time: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ByteOrder {
+    Little,
+    Big,
+}
+
+impl ByteOrder {
+    const NATIVE: ByteOrder =
+        if cfg!(target_endian = "big") { ByteOrder::Big } else { ByteOrder::Little };
+
+    fn sign(self) -> char {
+        match self {
+            ByteOrder::Little => '<',
+            ByteOrder::Big => '>',
+        }
+    }
+}
+
+impl Element {
+    /// The element type of a tensor that the program makes itself: in the machine's byte order. A
+    /// type that .npy lacks is described there as its bits: bf16 as `<u2`, the f8 types as `|u1`.
+    pub fn new(dtype: DType) -> Element {
+        let kind = match dtype {
+            DType::Boolean => 'b',
+            DType::I8 | DType::I16 | DType::I32 | DType::I64 => 'i',
+            DType::U8 | DType::U16 | DType::U32 | DType::U64 => 'u',
+            DType::F8E4M3 | DType::F8E5M2 | DType::F8E8M0 | DType::BF16 => 'u',
+            DType::F16 | DType::F32 | DType::F64 => 'f',
+            DType::Complex64 | DType::Complex128 => 'c',
+            _ => 'V',
+        };
+        let byte_order = ByteOrder::NATIVE;
+        let width = dtype.width();
+        let sign = if kind == 'V' || width == 1 { '|' } else { byte_order.sign() };
+        let name = if kind == 'V' { format!("V{width}") } else { dtype.to_string() };
+        Element { dtype, name, descr: format!("'{sign}{kind}{width}'"), byte_order, is_time: false }
+    }
+
+    /// The type of an .npy header's `descr`.
+    pub(crate) fn from_descr(descr: &Literal) -> Result<Element, Problem> {
+        match descr {
+            Literal::Str(text) => from_type_string(text),
+            // Only a field can be an array: the axes of this one would belong to the tensor.
+            Literal::Tuple(_) => Err(expected("a type string or a list of fields", descr)),
+            _ => {
+                let (descr, width) = composite(descr)?;
+                Ok(opaque(width, format!("V{width}"), descr, ByteOrder::NATIVE))
+            }
+        }
+    }
+
+    /// What a move needs to know.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// The name for people: that of the [`DType`] if it has one, else numpy's: `U3` (characters),
+    /// `S3` and `V8` (bytes; `V` for structured types too), `datetime64[ns]`, `float128`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The type as an .npy header describes it: a Python literal as numpy writes it, with the
+    /// byte order, and the names, titles, padding and subarrays of fields.
+    pub fn descr(&self) -> &str {
+        &self.descr
+    }
+
+    /// The number that the bytes of one element stand for: the magnitude of a complex one, NaN for
+    /// "not a time". None for strings, structured types, void and extended precision, and if
+    /// `bytes` is not one element.
+    pub fn value(&self, bytes: &[u8]) -> Option<f64> {
+        Some(match self.dtype {
+            DType::Boolean => f64::from(u8::from(self.bits::<1>(bytes)? != [0])),
+            DType::I8 => f64::from(i8::from_le_bytes(self.bits(bytes)?)),
+            DType::I16 => f64::from(i16::from_le_bytes(self.bits(bytes)?)),
+            DType::I32 => f64::from(i32::from_le_bytes(self.bits(bytes)?)),
+            DType::I64 => i64::from_le_bytes(self.bits(bytes)?) as f64,
+            DType::U8 => f64::from(u8::from_le_bytes(self.bits(bytes)?)),
+            DType::U16 => f64::from(u16::from_le_bytes(self.bits(bytes)?)),
+            DType::U32 => f64::from(u32::from_le_bytes(self.bits(bytes)?)),
+            DType::U64 => u64::from_le_bytes(self.bits(bytes)?) as f64,
+            DType::F8E4M3 => f8e4m3_value(self.bits::<1>(bytes)?[0]),
+            // The upper half of a binary16.
+            DType::F8E5M2 => f16::from_le_bytes([0, self.bits::<1>(bytes)?[0]]).to_f64(),
+            DType::F8E8M0 => f8e8m0_value(self.bits::<1>(bytes)?[0]),
+            DType::BF16 => bf16::from_le_bytes(self.bits(bytes)?).to_f64(),
+            DType::F16 => f16::from_le_bytes(self.bits(bytes)?).to_f64(),
+            DType::F32 => f64::from(f32::from_le_bytes(self.bits(bytes)?)),
+            DType::F64 => f64::from_le_bytes(self.bits(bytes)?),
+            DType::Complex64 => {
+                let (real, imaginary) = bytes.split_at_checked(4)?;
+                let part = |bytes| Some(f64::from(f32::from_le_bytes(self.bits(bytes)?)));
+                part(real)?.hypot(part(imaginary)?)
+            }
+            DType::Complex128 => {
+                let (real, imaginary) = bytes.split_at_checked(8)?;
+                let part = |bytes| Some(f64::from_le_bytes(self.bits(bytes)?));
+                part(real)?.hypot(part(imaginary)?)
+            }
+            _ if self.is_time => match i64::from_le_bytes(self.bits(bytes)?) {
+                i64::MIN => f64::NAN,
+                time => time as f64,
+            },
+            _ => return None,
+        })
+    }
+
+    /// The integer that the bytes of one element stand for. None for types that hold no integers,
+    /// and if `bytes` is not one element.
+    pub fn integer(&self, bytes: &[u8]) -> Option<i128> {
+        Some(match self.dtype {
+            DType::I8 => i8::from_le_bytes(self.bits(bytes)?).into(),
+            DType::I16 => i16::from_le_bytes(self.bits(bytes)?).into(),
+            DType::I32 => i32::from_le_bytes(self.bits(bytes)?).into(),
+            DType::I64 => i64::from_le_bytes(self.bits(bytes)?).into(),
+            DType::U8 => u8::from_le_bytes(self.bits(bytes)?).into(),
+            DType::U16 => u16::from_le_bytes(self.bits(bytes)?).into(),
+            DType::U32 => u32::from_le_bytes(self.bits(bytes)?).into(),
+            DType::U64 => u64::from_le_bytes(self.bits(bytes)?).into(),
+            _ => return None,
+        })
+    }
+
+    /// `bytes` with the least significant one first; None unless there are `N`.
+    fn bits<const N: usize>(&self, bytes: &[u8]) -> Option<[u8; N]> {
+        let mut bits: [u8; N] = bytes.try_into().ok()?;
+        if self.byte_order == ByteOrder::Big {
+            bits.reverse();
+        }
+        Some(bits)
+    }
+}
+
+/// Sign, 4 exponent bits with bias 7, 3 mantissa bits; no infinities, all ones is NaN.
+fn f8e4m3_value(bits: u8) -> f64 {
+    let mantissa = f64::from(bits & 7);
+    let magnitude = match (bits >> 3) & 15 {
+        15 if bits & 7 == 7 => f64::NAN,
+        0 => mantissa * 2f64.powi(-9),
+        exponent => (8.0 + mantissa) * 2f64.powi(i32::from(exponent) - 10),
+    };
+    if bits >> 7 == 1 { -magnitude } else { magnitude }
+}
+
+/// A power of two with bias 127; all ones is NaN.
+fn f8e8m0_value(bits: u8) -> f64 {
+    if bits == 255 { f64::NAN } else { 2f64.powi(i32::from(bits) - 127) }
+}
+
+fn opaque(width: usize, name: String, descr: String, byte_order: ByteOrder) -> Element {
+    Element { dtype: DType::Bytes(width), name, descr, byte_order, is_time: false }
+}
+
+fn expected(wanted: &str, found: &Literal) -> Problem {
+    Problem::Malformed(format!("malformed header: expected {wanted} in 'descr', found {found}"))
+}
+
+fn too_large(descr: &Literal) -> Problem {
+    Problem::Malformed(format!("malformed header: an element of type {descr} is too large"))
+}
+
+/// A type string: a byte order, a kind, a size, and for times a unit, as in `<f4`, `|S3`,
+/// `<M8[ns]`. As numpy does, takes a missing byte order for the machine's, and ignores one where
+/// there is nothing to order.
+fn from_type_string(text: &str) -> Result<Element, Problem> {
+    let descr = Literal::Str(text.to_owned());
+    let unknown = || expected("a type string as '<f4', '|S3' or '<M8[ns]'", &descr);
+    let (byte_order, rest) = match text.chars().next() {
+        Some('<') => (ByteOrder::Little, &text[1..]),
+        Some('>') => (ByteOrder::Big, &text[1..]),
+        Some('=' | '|') => (ByteOrder::NATIVE, &text[1..]),
+        _ => (ByteOrder::NATIVE, text),
+    };
+    let kind = rest.chars().next().ok_or_else(unknown)?;
+    let rest = &rest[kind.len_utf8()..];
+    let digits_end = rest.find(|char: char| !char.is_ascii_digit()).unwrap_or(rest.len());
+    let (digits, unit) = rest.split_at(digits_end);
+    if kind == 'O' {
+        return Err(Problem::Unsupported(
+            "elements of type object are stored as a Python pickle, which only running it can read"
+                .to_owned(),
+        ));
+    }
+    let unit = match (kind, unit) {
+        ('M' | 'm', unit) => canonical_unit(unit).ok_or_else(unknown)?,
+        (_, "") => String::new(),
+        _ => return Err(unknown()),
+    };
+    let size: usize =
+        digits.parse().map_err(|error: std::num::ParseIntError| match error.kind() {
+            std::num::IntErrorKind::PosOverflow => too_large(&descr),
+            _ => unknown(),
+        })?;
+
+    let sign = byte_order.sign();
+    let named = |dtype: DType| {
+        let name = dtype.to_string();
+        let (sign, byte_order) =
+            if size == 1 { ('|', ByteOrder::NATIVE) } else { (sign, byte_order) };
+        let descr = format!("'{sign}{kind}{size}'");
+        Ok(Element { dtype, name, descr, byte_order, is_time: false })
+    };
+    let extended = |name: &str| {
+        let name = format!("{name}{}", size * 8);
+        Ok(opaque(size, name, format!("'{sign}{kind}{size}'"), byte_order))
+    };
+    let bytes = |kind: char| {
+        let descr = format!("'|{kind}{size}'");
+        Ok(opaque(size, format!("{kind}{size}"), descr, ByteOrder::NATIVE))
+    };
+    let time = |name: &str| Element {
+        is_time: true,
+        ..opaque(8, format!("{name}{unit}"), format!("'{sign}{kind}8{unit}'"), byte_order)
+    };
+    match (kind, size) {
+        ('b', 1) => named(DType::Boolean),
+        ('i', 1) => named(DType::I8),
+        ('i', 2) => named(DType::I16),
+        ('i', 4) => named(DType::I32),
+        ('i', 8) => named(DType::I64),
+        ('u', 1) => named(DType::U8),
+        ('u', 2) => named(DType::U16),
+        ('u', 4) => named(DType::U32),
+        ('u', 8) => named(DType::U64),
+        ('f', 2) => named(DType::F16),
+        ('f', 4) => named(DType::F32),
+        ('f', 8) => named(DType::F64),
+        ('c', 8) => named(DType::Complex64),
+        ('c', 16) => named(DType::Complex128),
+        ('f', 12 | 16) => extended("float"),
+        ('c', 24 | 32) => extended("complex"),
+        ('M', 8) => Ok(time("datetime64")),
+        ('m', 8) => Ok(time("timedelta64")),
+        ('S' | 'a', _) => bytes('S'),
+        ('V', _) => bytes('V'),
+        ('U', _) => {
+            let width = size.checked_mul(4).ok_or_else(|| too_large(&descr))?;
+            Ok(opaque(width, format!("U{size}"), format!("'{sign}U{size}'"), byte_order))
+        }
+        _ => Err(unknown()),
+    }
+}
+
+/// The unit of a time as numpy writes it: `[ns]`, `[25s]`, or nothing.
+fn canonical_unit(text: &str) -> Option<String> {
+    const UNITS: [&str; 13] =
+        ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as"];
+    if matches!(text, "" | "[generic]") {
+        return Some(String::new());
+    }
+    let inner = text.strip_prefix('[')?.strip_suffix(']')?;
+    let unit = inner.trim_start_matches(|char: char| char.is_ascii_digit());
+    let count = &inner[..inner.len() - unit.len()];
+    let count: i32 = if count.is_empty() { 1 } else { count.parse().ok()? };
+    UNITS.contains(&unit).then(|| match count {
+        1 => format!("[{unit}]"),
+        _ => format!("[{count}{unit}]"),
+    })
+}
+
+/// The type of a field as numpy describes it, and its bytes: a list of fields, a pair of a type
+/// and a shape, or a type string.
+fn composite(descr: &Literal) -> Result<(String, usize), Problem> {
+    match descr {
+        Literal::Str(text) => {
+            let element = from_type_string(text)?;
+            Ok((element.descr, element.dtype.width()))
+        }
+        Literal::List(fields) => {
+            let mut width = 0usize;
+            let mut texts = Vec::new();
+            for literal in fields {
+                let (text, field_width) = field(literal)?;
+                width = width.checked_add(field_width).ok_or_else(|| too_large(descr))?;
+                texts.push(text);
+            }
+            Ok((format!("[{}]", texts.join(", ")), width))
+        }
+        Literal::Tuple(items) => match items.as_slice() {
+            [inner, shape] => {
+                let (text, width) = composite(inner)?;
+                let (shape, elements) = field_shape(shape)?;
+                let width = width.checked_mul(elements).ok_or_else(|| too_large(descr))?;
+                Ok((format!("({text}, {shape})"), width))
+            }
+            _ => Err(expected("a pair of a type and a shape", descr)),
+        },
+        _ => Err(expected("a type string or a list of fields", descr)),
+    }
+}
+
+/// One field of a structured type: `(name, type)` or `(name, type, shape)`, where the name may be
+/// a pair of a title and a name. Padding is a field without a name.
+fn field(literal: &Literal) -> Result<(String, usize), Problem> {
+    let malformed = || expected("a field as ('name', type) or ('name', type, shape)", literal);
+    let (Literal::Tuple(items) | Literal::List(items)) = literal else {
+        return Err(malformed());
+    };
+    let (name, inner, shape) = match items.as_slice() {
+        [name, inner] => (name, inner, None),
+        [name, inner, shape] => (name, inner, Some(shape)),
+        _ => return Err(malformed()),
+    };
+    let is_name = match name {
+        Literal::Str(_) => true,
+        Literal::Tuple(title_and_name) => matches!(title_and_name.as_slice(), [_, Literal::Str(_)]),
+        _ => false,
+    };
+    if !is_name {
+        return Err(malformed());
+    }
+    let (inner, width) = composite(inner)?;
+    let Some(shape) = shape else {
+        return Ok((format!("({name}, {inner})"), width));
+    };
+    let (shape, elements) = field_shape(shape)?;
+    let width = width.checked_mul(elements).ok_or_else(|| too_large(literal))?;
+    let text = match &shape {
+        Literal::Tuple(sizes) if sizes.is_empty() => format!("({name}, {inner})"),
+        _ => format!("({name}, {inner}, {shape})"),
+    };
+    Ok((text, width))
+}
+
+/// The shape of a field as a tuple, and the number of its elements. A single size may stand for it.
+fn field_shape(shape: &Literal) -> Result<(Literal, usize), Problem> {
+    let malformed = || expected("a shape of sizes from 0 up", shape);
+    let sizes = match shape {
+        Literal::Int(_) => std::slice::from_ref(shape),
+        Literal::Tuple(sizes) | Literal::List(sizes) => sizes,
+        _ => return Err(malformed()),
+    };
+    let mut elements = 1usize;
+    for size in sizes {
+        let Literal::Int(size) = size else {
+            return Err(malformed());
+        };
+        let size = usize::try_from(*size).map_err(|_| malformed())?;
+        elements = elements.checked_mul(size).ok_or_else(|| too_large(shape))?;
+    }
+    Ok((Literal::Tuple(sizes.to_vec()), elements))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn element(descr: &str) -> Element {
+        Element::from_descr(&Literal::parse(descr).unwrap()).unwrap()
+    }
+
+    fn refusal(descr: &str) -> String {
+        Element::from_descr(&Literal::parse(descr).unwrap()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn type_strings_give_a_type_a_name_and_numpys_spelling() {
+        for (descr, dtype, name, canonical) in [
+            ("'|b1'", DType::Boolean, "boolean", "'|b1'"),
+            ("'<b1'", DType::Boolean, "boolean", "'|b1'"),
+            ("'|i1'", DType::I8, "i8", "'|i1'"),
+            ("'<i2'", DType::I16, "i16", "'<i2'"),
+            ("'>i4'", DType::I32, "i32", "'>i4'"),
+            ("'i8'", DType::I64, "i64", "'<i8'"),
+            ("'=u2'", DType::U16, "u16", "'<u2'"),
+            ("'|u4'", DType::U32, "u32", "'<u4'"),
+            ("'>u1'", DType::U8, "u8", "'|u1'"),
+            ("'>u8'", DType::U64, "u64", "'>u8'"),
+            ("'<f2'", DType::F16, "f16", "'<f2'"),
+            ("'<f4'", DType::F32, "f32", "'<f4'"),
+            ("'>f8'", DType::F64, "f64", "'>f8'"),
+            ("'<c8'", DType::Complex64, "complex64", "'<c8'"),
+            ("'>c16'", DType::Complex128, "complex128", "'>c16'"),
+            ("'<f16'", DType::Bytes(16), "float128", "'<f16'"),
+            ("'<f12'", DType::Bytes(12), "float96", "'<f12'"),
+            ("'<c32'", DType::Bytes(32), "complex256", "'<c32'"),
+            ("'<M8'", DType::Bytes(8), "datetime64", "'<M8'"),
+            ("'<M8[generic]'", DType::Bytes(8), "datetime64", "'<M8'"),
+            ("'<M8[ns]'", DType::Bytes(8), "datetime64[ns]", "'<M8[ns]'"),
+            ("'>M8[25s]'", DType::Bytes(8), "datetime64[25s]", "'>M8[25s]'"),
+            ("'<m8[1s]'", DType::Bytes(8), "timedelta64[s]", "'<m8[s]'"),
+            ("'|S3'", DType::Bytes(3), "S3", "'|S3'"),
+            ("'<a3'", DType::Bytes(3), "S3", "'|S3'"),
+            ("'|S0'", DType::Bytes(0), "S0", "'|S0'"),
+            ("'<U3'", DType::Bytes(12), "U3", "'<U3'"),
+            ("'>U3'", DType::Bytes(12), "U3", "'>U3'"),
+            ("'<V2'", DType::Bytes(2), "V2", "'|V2'"),
+            ("'|V0'", DType::Bytes(0), "V0", "'|V0'"),
+        ] {
+            let element = element(descr);
+            assert_eq!(element.dtype(), dtype, "{descr}");
+            assert_eq!(element.name(), name, "{descr}");
+            if cfg!(target_endian = "little") {
+                assert_eq!(element.descr(), canonical, "{descr}");
+            }
+        }
+    }
+
+    #[test]
+    fn structured_types_are_opaque_and_keep_their_description() {
+        for (descr, width, canonical) in [
+            ("[('a', '<i4'), ('b', '>f4')]", 8, "[('a', '<i4'), ('b', '>f4')]"),
+            ("[('a', '|i1'), ('', '|V3'), ('b', '<i4')]", 8, ""),
+            ("[('a', [('b', '<f8'), ('c', '<U2', (2, 3))])]", 56, ""),
+            ("[(('title', 'a'), '<f4')]", 4, ""),
+            ("[((3, 'a'), '<f4', (0,))]", 0, ""),
+            ("[('a', ('<f4', (2,)), (3,))]", 24, ""),
+            (
+                "[[u'é', '<f4', [2L]], ('b', 'f4', 3), ('c', '|b1', ())]",
+                21,
+                "[('é', '<f4', (2,)), ('b', '<f4', (3,)), ('c', '|b1')]",
+            ),
+            ("[]", 0, ""),
+        ] {
+            let element = element(descr);
+            assert_eq!(element.dtype(), DType::Bytes(width), "{descr}");
+            assert_eq!(element.name(), format!("V{width}"), "{descr}");
+            assert_eq!(element.value(&vec![0; width]), None);
+            let canonical = if canonical.is_empty() { descr } else { canonical };
+            assert_eq!(element.descr(), canonical);
+        }
+    }
+
+    #[test]
+    fn other_descriptions_are_refused_with_what_was_found() {
+        for descr in [
+            "''",
+            "'<'",
+            "'<f'",
+            "'<f3'",
+            "'<i16'",
+            "'f04x'",
+            "'|b2'",
+            "'<f4 '",
+            "' <f4'",
+            "'?'",
+            "'float64'",
+            "'<i4,<f4'",
+            "'<U-1'",
+            "'<M4'",
+            "'<M8[xx]'",
+            "'<M8[s'",
+            "'<M8s'",
+            "'<M8[99999999999s]'",
+            "'<f4[s]'",
+            "'|T16'",
+            "'é4'",
+            "'<f+4'",
+        ] {
+            let message = refusal(descr);
+            assert!(
+                message.starts_with("malformed header: expected a type string as"),
+                "{message}"
+            );
+            assert!(message.ends_with(&format!("found {descr}")), "{message}");
+        }
+        for (descr, message) in [
+            ("3", "expected a type string or a list of fields in 'descr', found 3"),
+            (
+                "('<f4', (2,))",
+                "expected a type string or a list of fields in 'descr', found ('<f4', (2,))",
+            ),
+            ("[('a', None)]", "expected a type string or a list of fields in 'descr', found None"),
+            (
+                "['a']",
+                "expected a field as ('name', type) or ('name', type, shape) in 'descr', found 'a'",
+            ),
+            (
+                "[('a',)]",
+                "expected a field as ('name', type) or ('name', type, shape) in 'descr', found ('a',)",
+            ),
+            (
+                "[(1, '<f4')]",
+                "expected a field as ('name', type) or ('name', type, shape) in 'descr', found (1, '<f4')",
+            ),
+            (
+                "[('a', '<f4', (-1,))]",
+                "expected a shape of sizes from 0 up in 'descr', found (-1,)",
+            ),
+            ("[('a', '<f4', True)]", "expected a shape of sizes from 0 up in 'descr', found True"),
+            (
+                "[('a', ('<f4',))]",
+                "expected a pair of a type and a shape in 'descr', found ('<f4',)",
+            ),
+            (
+                "'|S99999999999999999999'",
+                "an element of type '|S99999999999999999999' is too large",
+            ),
+            ("'<U9223372036854775807'", "an element of type '<U9223372036854775807' is too large"),
+            (
+                "[('a', '|S9', (9223372036854775807,))]",
+                "an element of type ('a', '|S9', (9223372036854775807,)) is too large",
+            ),
+            (
+                "[('a', '|S9', (9223372036854775807, 9))]",
+                "an element of type (9223372036854775807, 9) is too large",
+            ),
+        ] {
+            assert_eq!(refusal(descr), format!("malformed header: {message}"));
+        }
+    }
+
+    #[test]
+    fn objects_are_refused_wherever_they_stand() {
+        for descr in ["'|O'", "'O'", "'|O8'", "[('a', '|O')]", "[('a', [('b', ('|O', (2,)))])]"] {
+            let message = refusal(descr);
+            assert!(message.starts_with("elements of type object are stored as a Python pickle"));
+        }
+    }
+
+    #[test]
+    fn values_are_read_in_both_byte_orders() {
+        for (descr, little_endian, value) in [
+            ("b1", &[2u8][..], 1.0),
+            ("i1", &[0xfe], -2.0),
+            ("i2", &[0xfe, 0xff], -2.0),
+            ("i4", &(-70_000i32).to_le_bytes(), -70_000.0),
+            ("i8", &(-(1i64 << 40)).to_le_bytes(), -1_099_511_627_776.0),
+            ("u1", &[0xfe], 254.0),
+            ("u2", &[1, 2], 513.0),
+            ("u4", &[0, 0, 0, 0x80], 2_147_483_648.0),
+            ("u8", &[0, 0, 0, 0, 0, 0, 0, 0x80], 9_223_372_036_854_775_808.0),
+            ("f2", &[0, 0xc2], -3.0),
+            ("f4", &0.1f32.to_le_bytes(), f64::from(0.1f32)),
+            ("f8", &0.1f64.to_le_bytes(), 0.1),
+            ("m8[s]", &(-5i64).to_le_bytes(), -5.0),
+            ("M8[ns]", &7i64.to_le_bytes(), 7.0),
+        ] {
+            let mut bytes = little_endian.to_vec();
+            assert_eq!(element(&format!("'<{descr}'")).value(&bytes), Some(value), "<{descr}");
+            bytes.reverse();
+            assert_eq!(element(&format!("'>{descr}'")).value(&bytes), Some(value), ">{descr}");
+            bytes.push(0);
+            assert_eq!(element(&format!("'>{descr}'")).value(&bytes), None, "{descr}");
+        }
+        let not_a_time = element("'>M8[ns]'").value(&i64::MIN.to_be_bytes());
+        assert!(not_a_time.unwrap().is_nan());
+    }
+
+    #[test]
+    fn a_complex_value_is_a_magnitude() {
+        let parts = |real: &[u8], imaginary: &[u8]| [real, imaginary].concat();
+        let c8 = parts(&3f32.to_be_bytes(), &(-4f32).to_be_bytes());
+        assert_eq!(element("'>c8'").value(&c8), Some(5.0));
+        let c16 = parts(&3f64.to_le_bytes(), &4f64.to_le_bytes());
+        assert_eq!(element("'<c16'").value(&c16), Some(5.0));
+        assert_eq!(element("'<c16'").value(&c16[..4]), None);
+    }
+
+    #[test]
+    fn text_and_extended_precision_have_no_value() {
+        for descr in ["'<U1'", "'|S4'", "'|V8'", "'<f16'", "'|S0'"] {
+            let element = element(descr);
+            assert_eq!(element.value(&vec![0; element.dtype().width()]), None, "{descr}");
+        }
+    }
+
+    #[test]
+    fn types_without_a_description_of_their_own_are_described_as_bits() {
+        for (dtype, name, descr) in [
+            (DType::BF16, "bf16", "'<u2'"),
+            (DType::F8E4M3, "f8e4m3", "'|u1'"),
+            (DType::F8E5M2, "f8e5m2", "'|u1'"),
+            (DType::F8E8M0, "f8e8m0", "'|u1'"),
+            (DType::Bytes(12), "V12", "'|V12'"),
+        ] {
+            let element = Element::new(dtype);
+            assert_eq!((element.dtype(), element.name()), (dtype, name));
+            if cfg!(target_endian = "little") {
+                assert_eq!(element.descr(), descr);
+            }
+        }
+    }
+
+    #[test]
+    fn a_new_element_describes_itself_as_it_is_read() {
+        for &dtype in DType::NAMED {
+            let made = Element::new(dtype);
+            let read = element(made.descr());
+            assert_eq!(read.dtype().width(), dtype.width());
+            if !matches!(dtype, DType::BF16 | DType::F8E4M3 | DType::F8E5M2 | DType::F8E8M0) {
+                assert_eq!(made, read);
+            }
+        }
+    }
+
+    #[test]
+    fn small_floats_have_the_values_of_their_tables() {
+        let value = |dtype: DType, bits: u8| Element::new(dtype).value(&[bits]).unwrap();
+        for (bits, expected) in
+            [(0x38, 1.0), (0xb8, -1.0), (0x7e, 448.0), (0x01, 0.001_953_125), (0x08, 0.015_625)]
+        {
+            assert_eq!(value(DType::F8E4M3, bits), expected, "{bits:#x}");
+        }
+        assert!(value(DType::F8E4M3, 0x7f).is_nan() && value(DType::F8E4M3, 0xff).is_nan());
+        assert_eq!(value(DType::F8E5M2, 0x3c), 1.0);
+        assert_eq!(value(DType::F8E5M2, 0xfc), f64::NEG_INFINITY);
+        assert_eq!(value(DType::F8E8M0, 127), 1.0);
+        assert_eq!(value(DType::F8E8M0, 0), 2f64.powi(-127));
+        assert!(value(DType::F8E8M0, 255).is_nan());
+        assert_eq!(Element::new(DType::BF16).value(&0x4040u16.to_ne_bytes()), Some(3.0));
+    }
+}

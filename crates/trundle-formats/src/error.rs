@@ -1,0 +1,154 @@
+//! Why a file could not be read or written: which file, what was found, and both numbers.
+
+use std::io;
+use std::path::Path;
+
+use thiserror::Error;
+
+use crate::FORMATS;
+
+/// A problem, and the file it lies in.
+#[derive(Debug, Error)]
+#[error("{file}: {problem}")]
+pub struct Error {
+    /// The path, or `stdin` or `stdout`.
+    pub file: String,
+    /// What is wrong.
+    pub problem: Problem,
+}
+
+impl Error {
+    /// `problem` in the file at `path`; `stream` names `-`.
+    pub(crate) fn at(path: &Path, stream: &str, problem: Problem) -> Error {
+        Error { file: file_name(path, stream), problem }
+    }
+
+    /// How a program that stops because of this should exit.
+    pub fn exit_class(&self) -> ExitClass {
+        self.problem.exit_class()
+    }
+}
+
+/// What kind of failure an [`Error`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExitClass {
+    /// Failed while running: reading, writing, no space, no memory. The program exits with 1.
+    Failed,
+    /// Wrong usage: an unknown ending, an output that exists. The program exits with 2.
+    Usage,
+    /// An input that is malformed or not supported. The program exits with 3.
+    Refused,
+}
+
+/// What is wrong with a file.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Problem {
+    /// The system refused to read or write.
+    #[error("cannot {doing}: {source}")]
+    Io {
+        /// What was tried, as it follows "cannot".
+        doing: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The data does not fit the memory.
+    #[error("cannot load {bytes} bytes: not enough memory")]
+    NoMemory {
+        /// The bytes that were asked for.
+        bytes: usize,
+    },
+    /// No format has the path's ending.
+    #[error("unknown ending \"{ending}\": expected one of {}, or - for a stream", known_endings())]
+    UnknownEnding {
+        /// The ending with its dot; empty if the path has none.
+        ending: String,
+    },
+    /// The output exists.
+    #[error("exists already, and overwriting was not asked for")]
+    Exists,
+    /// A file is needed.
+    #[error("is a folder")]
+    Folder,
+    /// More or fewer tensors than the format's files hold.
+    #[error("a file of format {format} holds one tensor, got {tensors}")]
+    OneTensor {
+        /// The format's name.
+        format: &'static str,
+        /// How many tensors were to be written.
+        tensors: usize,
+    },
+    /// The bytes to write are not those of the tensor.
+    #[error("tensor \"{name}\" fills {expected} bytes, got {got}")]
+    DataSize {
+        /// The tensor's name.
+        name: String,
+        /// The bytes that its shape and type fill.
+        expected: usize,
+        /// The bytes that were given.
+        got: usize,
+    },
+    /// The content breaks the rules of its format.
+    #[error("{0}")]
+    Malformed(String),
+    /// The content follows the rules of its format, but cannot be moved.
+    #[error("{0}")]
+    Unsupported(String),
+    /// The content ends too early.
+    #[error("truncated: {part} has {expected} bytes, but only {got} are there")]
+    Truncated {
+        /// Which part is incomplete.
+        part: &'static str,
+        /// The bytes it should have.
+        expected: u64,
+        /// The bytes it has.
+        got: u64,
+    },
+    /// A shape too large to be addressed.
+    #[error(transparent)]
+    Shape(#[from] trundle_core::Error),
+}
+
+impl Problem {
+    pub(crate) fn reading(source: io::Error) -> Problem {
+        Problem::Io { doing: "read", source }
+    }
+
+    pub(crate) fn writing(source: io::Error) -> Problem {
+        Problem::Io { doing: "write", source }
+    }
+
+    fn exit_class(&self) -> ExitClass {
+        match self {
+            Problem::Io { .. } | Problem::NoMemory { .. } => ExitClass::Failed,
+            Problem::UnknownEnding { .. }
+            | Problem::Exists
+            | Problem::Folder
+            | Problem::OneTensor { .. }
+            | Problem::DataSize { .. } => ExitClass::Usage,
+            Problem::Malformed(_)
+            | Problem::Unsupported(_)
+            | Problem::Truncated { .. }
+            | Problem::Shape(_) => ExitClass::Refused,
+        }
+    }
+}
+
+/// What messages call the file at `path`; `stream` is the name of `-`.
+pub(crate) fn file_name(path: &Path, stream: &str) -> String {
+    if is_stream(path) { stream.to_owned() } else { path.to_string_lossy().into_owned() }
+}
+
+/// Whether `path` stands for stdin or stdout.
+pub(crate) fn is_stream(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+fn known_endings() -> String {
+    let endings: Vec<String> = FORMATS
+        .iter()
+        .flat_map(crate::Format::endings)
+        .map(|ending| format!(".{ending}"))
+        .collect();
+    endings.join(" ")
+}

@@ -1,0 +1,57 @@
+//! What a file says of one tensor.
+
+use std::fmt;
+
+use trundle_core::{Layout, Shape};
+
+use crate::Element;
+
+/// One tensor of a file: everything but its data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Its name: in a file of one tensor the file's name without ending, or `stdin`.
+    pub name: String,
+    /// The type of its elements.
+    pub element: Element,
+    /// The sizes of its axes.
+    pub shape: Shape,
+    /// The order in which its packed elements stand.
+    pub order: Order,
+    /// Where its data begins, in bytes from the start of the file.
+    pub data_offset: u64,
+    /// The bytes that its data fills.
+    pub data_bytes: usize,
+}
+
+impl Header {
+    /// Where the elements lie, from the start of the tensor's data.
+    ///
+    /// # Errors
+    /// [`TooLarge`](trundle_core::Error::TooLarge) if the shape and the element type fill more
+    /// than `isize::MAX` bytes; never for a header of a [`TensorFile`](crate::TensorFile).
+    pub fn layout(&self) -> trundle_core::Result<Layout> {
+        let width = self.element.dtype().width();
+        match self.order {
+            Order::RowMajor => Layout::row_major(&self.shape, width),
+            Order::ColumnMajor => Layout::column_major(&self.shape, width),
+        }
+    }
+}
+
+/// Which axis of a packed tensor runs fastest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// The last: C order.
+    RowMajor,
+    /// The first: Fortran order.
+    ColumnMajor,
+}
+
+impl fmt::Display for Order {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Order::RowMajor => "row-major",
+            Order::ColumnMajor => "column-major",
+        })
+    }
+}

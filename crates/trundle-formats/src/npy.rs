@@ -1,0 +1,236 @@
+//! The format of `numpy.save`: one tensor, a Python literal for a header (NEP 1).
+//!
+//! Versions 1.0, 2.0 and 3.0 are read. Headers may have up to [`MAX_HEADER_BYTES`]; numpy itself
+//! stops at 10,000 characters unless it is told to trust the file, which refuses large structured
+//! types. Bytes after the data are ignored, as `numpy.load` ignores them: `numpy.save` can put
+//! several arrays behind each other into one file, of which this is the first.
+//!
+//! Written is what `numpy.save` writes for a C-contiguous array, byte for byte.
+
+use std::fmt::Write as _;
+use std::io::{Read, Write};
+
+use trundle_core::Shape;
+
+use crate::format::{Contents, write_data};
+use crate::literal::Literal;
+use crate::source::Source;
+use crate::{Element, Format, Header, NamedTensor, Order, Problem, Progress};
+
+pub(crate) const FORMAT: Format = Format { name: "npy", endings: &["npy"], open, write };
+
+const MAGIC: &[u8] = b"\x93NUMPY";
+
+/// The longest header that is read or written, in bytes.
+const MAX_HEADER_BYTES: usize = 1 << 20;
+
+/// Data begins at a multiple of this many bytes, so that it can be mapped into memory.
+const DATA_ALIGNMENT: usize = 64;
+
+/// Numpy leaves room in the header for the size of the outermost axis to grow to so many digits.
+const GROWTH_DIGITS: usize = 21;
+
+/// What differs between versions: the bytes of the header's length, and the header's encoding.
+#[derive(Clone, Copy)]
+struct Version {
+    major: u8,
+    length_bytes: usize,
+    is_utf8: bool,
+}
+
+const VERSIONS: [Version; 3] = [
+    Version { major: 1, length_bytes: 2, is_utf8: false },
+    Version { major: 2, length_bytes: 4, is_utf8: false },
+    Version { major: 3, length_bytes: 4, is_utf8: true },
+];
+
+struct Npy {
+    header: [Header; 1],
+    source: Source,
+}
+
+impl Contents for Npy {
+    fn headers(&self) -> &[Header] {
+        &self.header
+    }
+
+    fn load(&mut self, index: usize, progress: &mut Progress<'_>) -> Result<Vec<u8>, Problem> {
+        let header = &self.header[index];
+        self.source.seek_to(header.data_offset)?;
+        let data = self.source.read_data(header.data_bytes, progress)?;
+        if data.len() < header.data_bytes {
+            return Err(truncated_data(header, data.len() as u64));
+        }
+        Ok(data)
+    }
+}
+
+fn truncated_data(header: &Header, got: u64) -> Problem {
+    Problem::Truncated { part: "the data", expected: header.data_bytes as u64, got }
+}
+
+fn open(mut source: Source) -> Result<Box<dyn Contents>, Problem> {
+    let (text, data_offset) = read_header_text(&mut source)?;
+    let literal = Literal::parse(&text)
+        .map_err(|error| Problem::Malformed(format!("malformed header: {error}")))?;
+    let Literal::Dict(entries) = literal else {
+        return Err(malformed(format!("expected a dict, found {literal}")));
+    };
+    let (element, order, shape) = interpret(entries)?;
+    let data_bytes = shape.bytes(element.dtype().width())?;
+    let name = source.name().to_owned();
+    let header = Header { name, element, shape, order, data_offset, data_bytes };
+    if let Some(length) = source.length() {
+        let got = length.saturating_sub(data_offset);
+        if got < data_bytes as u64 {
+            return Err(truncated_data(&header, got));
+        }
+    }
+    Ok(Box::new(Npy { header: [header], source }))
+}
+
+fn malformed(what: impl std::fmt::Display) -> Problem {
+    Problem::Malformed(format!("malformed header: {what}"))
+}
+
+/// The text of the header, and where the data begins.
+fn read_header_text(source: &mut Source) -> Result<(String, u64), Problem> {
+    let start = read_exactly(source, "the beginning", MAGIC.len() + 2)?;
+    let Some([major, minor]) = start.strip_prefix(MAGIC) else {
+        return Err(Problem::Malformed(format!(
+            "not an .npy file: it begins with \"{}\", expected \"{}\"",
+            start[..MAGIC.len()].escape_ascii(),
+            MAGIC.escape_ascii()
+        )));
+    };
+    let version = VERSIONS
+        .into_iter()
+        .find(|version| version.major == *major && *minor == 0)
+        .ok_or_else(|| {
+            Problem::Unsupported(format!(
+                "version {major}.{minor} of .npy is unknown: expected 1.0, 2.0 or 3.0"
+            ))
+        })?;
+    let mut length = [0; 4];
+    let length_bytes = read_exactly(source, "the header's length", version.length_bytes)?;
+    length[..version.length_bytes].copy_from_slice(&length_bytes);
+    let length = u32::from_le_bytes(length);
+    let bytes = usize::try_from(length).ok().filter(|bytes| *bytes <= MAX_HEADER_BYTES);
+    let bytes = bytes.ok_or_else(|| {
+        Problem::Unsupported(format!("the header has {length} bytes, over {MAX_HEADER_BYTES}"))
+    })?;
+    let header = read_exactly(source, "the header", bytes)?;
+    let data_offset = (start.len() + version.length_bytes + bytes) as u64;
+    let text = if version.is_utf8 {
+        String::from_utf8(header)
+            .map_err(|error| malformed(format!("no UTF-8: {}", error.utf8_error())))?
+    } else {
+        header.into_iter().map(char::from).collect()
+    };
+    Ok((text, data_offset))
+}
+
+fn read_exactly(source: &mut Source, part: &'static str, bytes: usize) -> Result<Vec<u8>, Problem> {
+    let mut read = Vec::new();
+    source.take(bytes as u64).read_to_end(&mut read).map_err(Problem::reading)?;
+    if read.len() < bytes {
+        let (expected, got) = (bytes as u64, read.len() as u64);
+        return Err(Problem::Truncated { part, expected, got });
+    }
+    Ok(read)
+}
+
+/// What the entries of the header mean. Each of the three keys must be there once, and no other.
+fn interpret(entries: Vec<(Literal, Literal)>) -> Result<(Element, Order, Shape), Problem> {
+    let mut values = [const { None }; 3];
+    let keys = ["descr", "fortran_order", "shape"];
+    for (key, value) in entries {
+        let known = keys.iter().position(|known| matches!(&key, Literal::Str(key) if key == known));
+        let index = known.ok_or_else(|| {
+            malformed(format!("unknown key {key}, expected 'descr', 'fortran_order' and 'shape'"))
+        })?;
+        if values[index].replace(value).is_some() {
+            return Err(malformed(format!("{key} is there twice")));
+        }
+    }
+    let mut take = |index: usize| {
+        values[index].take().ok_or_else(|| malformed(format!("'{}' is missing", keys[index])))
+    };
+    let element = Element::from_descr(&take(0)?)?;
+    let order = match take(1)? {
+        Literal::Bool(true) => Order::ColumnMajor,
+        Literal::Bool(false) => Order::RowMajor,
+        other => {
+            return Err(malformed(format!("'fortran_order' must be True or False, got {other}")));
+        }
+    };
+    let Literal::Tuple(sizes) = take(2)? else {
+        return Err(malformed("'shape' must be a tuple"));
+    };
+    let sizes: Vec<usize> = sizes.iter().map(size).collect::<Result<_, _>>()?;
+    Ok((element, order, Shape::new(sizes)?))
+}
+
+fn size(literal: &Literal) -> Result<usize, Problem> {
+    match literal {
+        Literal::Int(size) if *size < 0 => {
+            Err(malformed(format!("'shape' has the negative size {size}")))
+        }
+        Literal::Int(size) => usize::try_from(*size)
+            .map_err(|_| malformed(format!("'shape' has the size {size}, over {}", usize::MAX))),
+        other => Err(malformed(format!("'shape' must hold integers only, got {other}"))),
+    }
+}
+
+fn write(
+    out: &mut dyn Write,
+    tensors: &[NamedTensor<'_>],
+    progress: &mut Progress<'_>,
+) -> Result<(), Problem> {
+    let [tensor] = tensors else {
+        return Err(Problem::OneTensor { format: FORMAT.name, tensors: tensors.len() });
+    };
+    let header = header_bytes(tensor.element, tensor.shape)?;
+    out.write_all(&header).map_err(Problem::writing)?;
+    write_data(out, tensor.bytes, progress)
+}
+
+/// All that stands before the data, in the first version that can hold it.
+fn header_bytes(element: &Element, shape: &Shape) -> Result<Vec<u8>, Problem> {
+    let sizes = shape.iter().map(|size| Literal::Int(size.cast_signed() as i64)).collect();
+    let mut text = format!(
+        "{{'descr': {}, 'fortran_order': False, 'shape': {}, }}",
+        element.descr(),
+        Literal::Tuple(sizes)
+    );
+    if let Some(outermost) = shape.first() {
+        let digits = outermost.to_string().len();
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{:1$}", "", GROWTH_DIGITS.saturating_sub(digits));
+    }
+    let latin1: Option<Vec<u8>> = text.chars().map(|char| u8::try_from(char).ok()).collect();
+    for version in VERSIONS {
+        let mut header = match (&latin1, version.is_utf8) {
+            (_, true) => text.clone().into_bytes(),
+            (Some(latin1), false) => latin1.clone(),
+            (None, false) => continue,
+        };
+        // The line end, and from 1 to 64 spaces before it, as numpy pads.
+        let start_bytes = MAGIC.len() + 2 + version.length_bytes;
+        let spaces = DATA_ALIGNMENT - (start_bytes + header.len() + 1) % DATA_ALIGNMENT;
+        header.resize(header.len() + spaces, b' ');
+        header.push(b'\n');
+        if header.len() > MAX_HEADER_BYTES {
+            return Err(Problem::Unsupported(format!(
+                "the header would have {} bytes, over {MAX_HEADER_BYTES}",
+                header.len()
+            )));
+        }
+        let length = (header.len() as u32).to_le_bytes();
+        let (length, beyond) = length.split_at(version.length_bytes);
+        if beyond.iter().all(|byte| *byte == 0) {
+            return Ok([MAGIC, &[version.major, 0], length, &header].concat());
+        }
+    }
+    Err(Problem::Unsupported("no version of .npy can hold the header".to_owned()))
+}

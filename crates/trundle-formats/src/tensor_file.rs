@@ -1,0 +1,73 @@
+//! A file opened for reading.
+
+use std::io::Read;
+use std::path::Path;
+
+use crate::error::file_name;
+use crate::format::Contents;
+use crate::source::Source;
+use crate::{Error, Format, Header, Progress};
+
+/// A file of tensors: what it holds is known, the data is read when it is asked for.
+pub struct TensorFile {
+    /// What messages call it.
+    file: String,
+    format: &'static Format,
+    contents: Box<dyn Contents>,
+}
+
+impl TensorFile {
+    /// Reads what the file at `path` holds, in the format of its ending. `-` is stdin, as .npy.
+    ///
+    /// # Errors
+    /// [`Error`] if the ending is unknown, the file cannot be read, or is malformed, not supported
+    /// or too short for what it claims to hold.
+    pub fn open(path: &Path) -> Result<TensorFile, Error> {
+        let error = |problem| Error::at(path, "stdin", problem);
+        let format = Format::of(path).map_err(error)?;
+        let contents = Source::open(path).and_then(|source| format.open(source)).map_err(error)?;
+        Ok(TensorFile { file: file_name(path, "stdin"), format, contents })
+    }
+
+    /// Reads what comes out of `reader`, once and from front to back. `name` names it in messages,
+    /// and its tensor if it holds one without a name.
+    ///
+    /// # Errors
+    /// As [`TensorFile::open`]; that the data is too short is seen when it is loaded.
+    pub fn from_reader(
+        format: &'static Format,
+        name: &str,
+        reader: impl Read + Send + 'static,
+    ) -> Result<TensorFile, Error> {
+        let source = Source::stream(name, Box::new(reader));
+        let file = name.to_owned();
+        match format.open(source) {
+            Ok(contents) => Ok(TensorFile { file, format, contents }),
+            Err(problem) => Err(Error { file, problem }),
+        }
+    }
+
+    /// The format it is read in.
+    pub fn format(&self) -> &'static Format {
+        self.format
+    }
+
+    /// Each tensor it holds.
+    pub fn headers(&self) -> &[Header] {
+        self.contents.headers()
+    }
+
+    /// The data of the tensor at `index` of [`TensorFile::headers`], exactly as long as its header
+    /// says. `progress` is told the bytes read so far.
+    ///
+    /// # Errors
+    /// [`Error`] if the data cannot be read, is too short or does not fit the memory, or is
+    /// behind what was read already of a stream.
+    ///
+    /// # Panics
+    /// If `index` is not below the number of headers.
+    pub fn load(&mut self, index: usize, progress: &mut Progress<'_>) -> Result<Vec<u8>, Error> {
+        let loaded = self.contents.load(index, progress);
+        loaded.map_err(|problem| Error { file: self.file.clone(), problem })
+    }
+}

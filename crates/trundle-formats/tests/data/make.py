@@ -1,0 +1,34 @@
+"""Makes numpy/*.npy with a real numpy (these are of 2.4). The tests only read them."""
+
+import pathlib
+import warnings
+
+import numpy as np
+
+warnings.simplefilter("ignore")
+folder = pathlib.Path(__file__).parent / "numpy"
+
+
+def save(name, array):
+    np.save(folder / f"{name}.npy", array)
+
+
+save("rank_0", np.array(1.5))
+save("one_axis", np.arange(3, dtype=">u2"))
+save("zero_size", np.zeros((0,), np.int8))
+save("zero_inner", np.zeros((7, 0, 123456789), np.complex64))
+save("twelve_axes", np.arange(2, dtype=np.uint8).reshape((1,) * 11 + (2,)))
+# Its unpadded header ends exactly where data may begin.
+save("full_padding", np.zeros((1, 1, 1, 1), np.dtype([("abcdefghijklmnopqrstuvwx", "<f4")])))
+# As an array of its own, numpy would make |S1 of it.
+save("empty_bytes", np.zeros((2, 3), [("a", "S0")])["a"])
+save("void", np.frombuffer(b"abcdef", "V3"))
+save("dates", np.array(["2020-01-01", "NaT"], "datetime64[ns]"))
+save("spans", np.array([3, -4], ">m8[25s]"))
+save("extended", np.array([1], "<f16"))
+save("nested", np.zeros((2,), [("a", [("b", "<i2"), ("c", "|S1")]), ("d", ">f8", (2, 1))]))
+save("aligned", np.zeros((2,), np.dtype([("a", "i1"), ("b", "f8"), ("c", "i2")], align=True)))
+save("titles", np.zeros((), [(("a \"title\"", "it's"), "<u4")]))
+save("latin_1", np.zeros((1,), [("é", "<f4")]))
+save("utf_8", np.zeros((1,), [("π\t\u2028", "<f4")]))
+save("no_fields", np.zeros((2,), []))

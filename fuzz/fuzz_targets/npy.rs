@@ -1,0 +1,39 @@
+//! Any bytes as an .npy file: read or refused, and what is read is written and read back the same.
+#![no_main]
+
+use std::io::Cursor;
+
+use libfuzzer_sys::fuzz_target;
+use trundle_formats::{FORMATS, Header, NamedTensor, TensorFile};
+
+/// The header and the data, or None if either is refused.
+fn read(bytes: &[u8]) -> Option<(Header, Vec<u8>)> {
+    let reader = Cursor::new(bytes.to_vec());
+    let mut file = TensorFile::from_reader(&FORMATS[0], "fuzz", reader).ok()?;
+    let data = file.load(0, &mut |_| ()).ok()?;
+    let header = file.headers()[0].clone();
+    assert_eq!(data.len(), header.data_bytes);
+    header.layout().expect("an accepted header has a layout");
+    let width = header.element.dtype().width();
+    if let Some(element) = data.get(..width) {
+        let _ = header.element.value(element);
+    }
+    Some((header, data))
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    let Some((header, data)) = read(bytes) else { return };
+    let tensor = NamedTensor {
+        name: &header.name,
+        element: &header.element,
+        shape: &header.shape,
+        bytes: &data,
+    };
+    let mut written = Vec::new();
+    FORMATS[0].write_to(&mut written, &[tensor], &mut |_| ()).expect("what was read is written");
+    let (header_again, data_again) = read(&written).expect("what was written is read");
+    // It is written in row-major order, from a place of its own.
+    let (order, data_offset) = (header_again.order, header_again.data_offset);
+    assert_eq!(Header { order, data_offset, ..header }, header_again);
+    assert_eq!(data, data_again);
+});
