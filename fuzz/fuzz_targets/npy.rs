@@ -30,7 +30,9 @@ fuzz_target!(|bytes: &[u8]| {
         bytes: &data,
     };
     let mut written = Vec::new();
-    FORMATS[0].write_to(&mut written, &[tensor], &mut |_| ()).expect("what was read is written");
+    FORMATS[0]
+        .write_to(&mut written, &[tensor], &mut |_| ())
+        .expect("headers this short are written");
     let (header_again, data_again) = read(&written).expect("what was written is read");
     // It is written in row-major order, from a place of its own.
     let (order, data_offset) = (header_again.order, header_again.data_offset);

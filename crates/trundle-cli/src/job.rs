@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use serde_json::json;
-use trundle::{Layout, Plan};
+use trundle::{Layout, Plan, PlanError};
 use trundle_formats::{Header, NamedTensor, TensorFile, check_output, write};
 
 use crate::args::MoveArgs;
@@ -146,7 +146,13 @@ pub(crate) fn plan(
     threads: Option<usize>,
 ) -> Result<Plan, Failure> {
     let width = header.element.dtype().width();
-    let refused = |error: trundle::PlanError| Failure::from(error).within(&header.name);
+    let refused = |error: PlanError| match error {
+        PlanError::Chain(error) if !operation.written => {
+            let (name, shape) = (&header.name, &header.shape);
+            Failure::refused(format!("{name} of shape {shape}: {}", error.source))
+        }
+        error => Failure::from(error).within(&header.name),
+    };
     let out_shape =
         operation.chain.out_shape(&header.shape).map_err(|error| refused(error.into()))?;
     let dst = Layout::row_major(&out_shape, width)?;

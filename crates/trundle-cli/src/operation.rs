@@ -15,11 +15,13 @@ use crate::numbers::Numbers;
 pub(crate) struct Operation {
     pub input: PathBuf,
     pub chain: Chain,
+    /// Whether the user wrote the chain, so that errors show the place in it.
+    pub written: bool,
 }
 
 impl Operation {
     fn one(input: &Path, op: impl Into<Op>) -> Operation {
-        Operation { input: input.to_owned(), chain: Chain::new().then(op) }
+        Operation { input: input.to_owned(), chain: Chain::new().then(op), written: false }
     }
 }
 
@@ -68,7 +70,7 @@ impl ApplyArgs {
     /// If the chain is not of the language, or names lengths that cannot be read.
     pub(crate) fn operation(&self) -> Result<Operation, Failure> {
         let chain = Chain::parse(&self.chain, read_lengths)?;
-        Ok(Operation { input: self.input.clone(), chain })
+        Ok(Operation { input: self.input.clone(), chain, written: true })
     }
 }
 

@@ -155,7 +155,7 @@ impl Permutation {
         for &entry in order {
             let axis = usize::try_from(entry).ok().filter(|axis| *axis < rank).ok_or(
                 Error::AxisOutOfRange {
-                    argument: "order",
+                    argument: "order entry",
                     axis: entry,
                     rank,
                     negative_allowed: false,
@@ -229,7 +229,10 @@ mod tests {
         assert_eq!(Permutation::new(&[2, 0, 1], 3).unwrap().order(), [2, 0, 1]);
         let message = |order: &[i64], rank| Permutation::new(order, rank).unwrap_err().to_string();
         assert_eq!(message(&[0, 0], 2), "order has axis 0 twice");
-        assert_eq!(message(&[0, -1], 2), "order -1 is out of range for rank 2: expected 0..=1");
+        assert_eq!(
+            message(&[0, -1], 2),
+            "order entry -1 is out of range for rank 2: expected 0..=1"
+        );
         assert_eq!(
             message(&[0, 1], 3),
             "order and the axes of the tensor must have equal sizes, got 2 and 3"

@@ -283,7 +283,7 @@ mod roll_7 {
         for axis in [2, -3, i64::MAX, i64::MIN, (1 << 32) + 1] {
             assert_eq!(
                 refusal(Roll::new(&[1, 1], &[0, axis]), &[4, 3]),
-                format!("axes {axis} is out of range for rank 2: expected -2..=1")
+                format!("axis {axis} is out of range for rank 2: expected -2..=1")
             );
         }
         // Of an empty tensor too.
@@ -303,7 +303,7 @@ mod roll_7 {
         for axis in [0, -1] {
             assert_eq!(
                 refusal(Roll::new(&[1], &[axis]), &[]),
-                format!("axes {axis} is out of range: the tensor has rank 0, and so no axes")
+                format!("axis {axis} is out of range: the tensor has rank 0, and so no axes")
             );
         }
     }
@@ -379,10 +379,16 @@ mod transpose_1 {
     #[test]
     fn negative_repeated_and_too_large_entries_are_refused() {
         for (order, message) in [
-            ([-1, 0], "order -1 is out of range for rank 2: expected 0..=1"),
-            ([0, 2], "order 2 is out of range for rank 2: expected 0..=1"),
-            ([0, i64::MAX], "order 9223372036854775807 is out of range for rank 2: expected 0..=1"),
-            ([0, (1 << 32) + 1], "order 4294967297 is out of range for rank 2: expected 0..=1"),
+            ([-1, 0], "order entry -1 is out of range for rank 2: expected 0..=1"),
+            ([0, 2], "order entry 2 is out of range for rank 2: expected 0..=1"),
+            (
+                [0, i64::MAX],
+                "order entry 9223372036854775807 is out of range for rank 2: expected 0..=1",
+            ),
+            (
+                [0, (1 << 32) + 1],
+                "order entry 4294967297 is out of range for rank 2: expected 0..=1",
+            ),
             ([0, 0], "order has axis 0 twice"),
             ([1, 1], "order has axis 1 twice"),
         ] {
@@ -597,7 +603,7 @@ mod flip {
     fn axes_that_do_not_exist_or_repeat_are_refused() {
         assert_eq!(
             refusal(Flip::new(&[2]), &[2, 3]),
-            "axes 2 is out of range for rank 2: expected -2..=1"
+            "axis 2 is out of range for rank 2: expected -2..=1"
         );
         assert_eq!(refusal(Flip::new(&[1, -1]), &[2, 3]), "axes has axis -1 twice");
     }

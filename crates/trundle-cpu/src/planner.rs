@@ -185,7 +185,7 @@ fn tasks(steps: &[Step], threads: usize, moved_bytes: usize) -> Vec<Task> {
 #[derive(Clone, Copy)]
 enum Picked {
     Plain(Loop),
-    /// The ragged loop; its source stride is that of a run.
+    /// The ragged loop; its source stride is that of its first run.
     Ragged(Loop),
 }
 
@@ -208,7 +208,8 @@ impl Loops {
     fn of(block: &Block) -> Loops {
         let ragged = block.ragged.as_ref().map(|ragged| Loop {
             len: ragged.len,
-            src_stride: 0,
+            // Both runs have steps of this length.
+            src_stride: ragged.first.src_stride,
             dst_stride: ragged.dst_stride,
             lane_stride: 0,
         });
@@ -244,15 +245,21 @@ impl Loops {
 
     /// The loop whose steps are the nearest in the source, of those that can be a tile's rows.
     fn take_nearest_in_source(&mut self, width: usize) -> Picked {
+        // A stride of 0 repeats one element: nothing is gained by having it in the tile.
+        let distance = |each: &Loop| each.src_stride.unsigned_abs().wrapping_sub(1);
         let nearest = self
             .plain
             .iter()
             .enumerate()
             .filter(|(_, each)| each.lane_stride == 0)
-            // A stride of 0 repeats one element: nothing is gained by having it in the tile.
-            .min_by_key(|(_, each)| each.src_stride.unsigned_abs().wrapping_sub(1))
-            .map(|(at, _)| at);
-        nearest.map_or_else(|| Loops::none(width), |at| Picked::Plain(self.plain.remove(at)))
+            .min_by_key(|(_, each)| distance(each))
+            .map(|(at, each)| (at, distance(each)));
+        let nearer = |ragged: &mut Loop| nearest.is_none_or(|(_, plain)| distance(ragged) < plain);
+        match (self.ragged.take_if(nearer), nearest) {
+            (Some(ragged), _) => Picked::Ragged(ragged),
+            (None, Some((at, _))) => Picked::Plain(self.plain.remove(at)),
+            (None, None) => Loops::none(width),
+        }
     }
 
     /// The ragged loop.

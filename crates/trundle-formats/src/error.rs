@@ -3,12 +3,10 @@
 use std::io;
 use std::path::Path;
 
-use thiserror::Error;
-
 use crate::FORMATS;
 
 /// A problem, and the file it lies in.
-#[derive(Debug, Error)]
+#[derive(Debug, thiserror::Error)]
 #[error("{file}: {problem}")]
 pub struct Error {
     /// The path, or `stdin` or `stdout`.
@@ -41,7 +39,7 @@ pub enum ExitClass {
 }
 
 /// What is wrong with a file.
-#[derive(Debug, Error)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
     /// The system refused to read or write.

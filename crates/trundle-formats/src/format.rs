@@ -23,6 +23,7 @@ type WriteTensors =
     fn(&mut dyn Write, &[NamedTensor<'_>], &mut Progress<'_>) -> Result<(), Problem>;
 
 /// A format of files of tensors.
+#[derive(Debug)]
 pub struct Format {
     pub(crate) name: &'static str,
     pub(crate) endings: &'static [&'static str],

@@ -5,6 +5,9 @@
 //! elements, so the byte order, field names and padding of a type are written as they were read.
 //! Each [`Format`] is a row of [`FORMATS`], picked by a path's ending.
 //!
+//! .npy is read in its versions 1.0, 2.0 and 3.0, with every type but Python objects; bytes after
+//! the data are ignored, as `numpy.load` ignores them. It is written as `numpy.save` writes it.
+//!
 //! ```
 //! use trundle_formats::{NamedTensor, TensorFile, write};
 //!

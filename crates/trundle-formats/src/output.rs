@@ -18,12 +18,14 @@ const MAX_LINKS: usize = 40;
 /// A symbolic link is followed, and its target replaced. A file that is overwritten passes its
 /// permissions on; a new one gets those of any new file. What is no regular file (a pipe, a
 /// device) is written directly, and so is stdout.
+#[derive(Debug)]
 pub struct Output {
     path: PathBuf,
     overwrite: bool,
     target: Target,
 }
 
+#[derive(Debug)]
 enum Target {
     /// A temporary file, and the place it is for.
     Replace(NamedTempFile, PathBuf),
@@ -106,12 +108,12 @@ impl Target {
     }
 
     fn finish(self, overwrite: bool) -> Result<(), Problem> {
-        let (mut file, place) = match self {
+        let (file, place) = match self {
             Target::Replace(file, place) => (file, place),
             Target::Special(mut file) => return file.flush().map_err(Problem::writing),
             Target::Stdout(mut stdout) => return stdout.flush().map_err(Problem::writing),
         };
-        file.flush().and_then(|()| file.as_file().sync_all()).map_err(Problem::writing)?;
+        file.as_file().sync_all().map_err(Problem::writing)?;
         let persisted = if overwrite {
             if let Found::Regular(metadata) = find(&place, overwrite)? {
                 let permissions = file.as_file().set_permissions(metadata.permissions());
@@ -136,7 +138,7 @@ impl Target {
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.target {
-            Target::Replace(file, _) => file.write(bytes),
+            Target::Replace(file, _) => file.as_file_mut().write(bytes),
             Target::Special(file) => file.write(bytes),
             Target::Stdout(stdout) => stdout.write(bytes),
         }
@@ -144,7 +146,7 @@ impl Write for Output {
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.target {
-            Target::Replace(file, _) => file.flush(),
+            Target::Replace(file, _) => file.as_file_mut().flush(),
             Target::Special(file) => file.flush(),
             Target::Stdout(stdout) => stdout.flush(),
         }

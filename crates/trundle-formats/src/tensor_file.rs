@@ -1,5 +1,6 @@
 //! A file opened for reading.
 
+use std::fmt;
 use std::io::Read;
 use std::path::Path;
 
@@ -14,6 +15,13 @@ pub struct TensorFile {
     file: String,
     format: &'static Format,
     contents: Box<dyn Contents>,
+}
+
+impl fmt::Debug for TensorFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut output = f.debug_struct("TensorFile");
+        output.field("file", &self.file).field("headers", &self.headers()).finish_non_exhaustive()
+    }
 }
 
 impl TensorFile {

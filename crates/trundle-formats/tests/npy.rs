@@ -162,7 +162,7 @@ fn the_malformed_conformance_files_are_refused() {
         ("negative_dim", "malformed header: 'shape' has the negative size -1"),
     ] {
         let path = data(&format!("conformance/{name}.npy"));
-        let error = TensorFile::open(&path).err().unwrap();
+        let error = TensorFile::open(&path).unwrap_err();
         assert_eq!(error.to_string(), format!("{}: {message}", path.display()));
         assert_eq!(error.exit_class(), ExitClass::Refused);
     }
@@ -309,7 +309,7 @@ fn a_shape_larger_than_the_file_is_refused_before_any_data_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("liar.npy");
     fs::write(&path, described("'<f8'", "(1099511627776,)")).unwrap();
-    let message = TensorFile::open(&path).err().unwrap().to_string();
+    let message = TensorFile::open(&path).unwrap_err().to_string();
     let expected = "truncated: the data has 8796093022208 bytes, but only 0 are there";
     assert!(message.ends_with(expected), "{message}");
 }
@@ -365,7 +365,7 @@ fn a_file_can_be_loaded_again_and_a_stream_cannot() {
 #[test]
 fn files_that_are_not_there_or_are_folders_or_of_no_format_are_told_apart() {
     let folder = tempfile::tempdir().unwrap();
-    let problem = |name: &str| TensorFile::open(&folder.path().join(name)).err().unwrap();
+    let problem = |name: &str| TensorFile::open(&folder.path().join(name)).unwrap_err();
     assert_eq!(problem("none.npy").exit_class(), ExitClass::Failed);
     fs::create_dir(folder.path().join("folder.npy")).unwrap();
     assert!(matches!(problem("folder.npy").problem, Problem::Folder));

@@ -402,7 +402,7 @@ mod tests {
         let error = chain(text).passes(&shape(&[2, 3])).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "stage 2 does not fit shape [3, 2]: axes 2 is out of range for rank 2: \
+            "stage 2 does not fit shape [3, 2]: axis 2 is out of range for rank 2: \
              expected -2..=1\n  \
                h w -> w h | flip( axes=[2] ) | flip(0)\n  \
              \u{20}            ^^^^^^^^^^^^^^^^"

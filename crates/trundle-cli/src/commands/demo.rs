@@ -112,7 +112,7 @@ fn inversion() -> Chain {
 }
 
 fn move_volume(volume: &Path, moved: &Path, args: &DemoArgs) -> Result<Outcome, Failure> {
-    let operation = Operation { input: volume.to_owned(), chain: inversion() };
+    let operation = Operation { input: volume.to_owned(), chain: inversion(), written: false };
     let moving = MoveArgs {
         output: moved.to_owned(),
         planning: PlanArgs { threads: args.threads, tensor: None, json: false },

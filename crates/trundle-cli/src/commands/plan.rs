@@ -28,7 +28,7 @@ pub(crate) fn run(command: PlanCommand) -> Result<(), Failure> {
         if planning.json {
             print_json(&report(&operation, header, &plan));
         } else {
-            print(&text(&operation, header, &plan));
+            print(&text(header, &plan));
         }
     }
     Ok(())
@@ -44,10 +44,10 @@ fn asked(command: PlanCommand) -> Result<(Operation, PlanArgs), Failure> {
     })
 }
 
-fn text(operation: &Operation, header: &Header, plan: &Plan) -> String {
+fn text(header: &Header, plan: &Plan) -> String {
     let name = header.element.name();
     let (from, to) = (&header.shape, plan.out_shape());
-    format!("{}: {name} {from} to {to}\n{}\n{plan}\n", header.name, operation.chain)
+    format!("{}: {name} {from} to {to}\n{plan}\n", header.name)
 }
 
 fn report(operation: &Operation, header: &Header, plan: &Plan) -> Value {

@@ -9,9 +9,13 @@ use std::ops::Range;
 /// An image of at least one pixel, in grey or in colour, eight bits a channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Picture {
+    /// In pixels, at least 1.
     width: usize,
+    /// In pixels, at least 1.
     height: usize,
+    /// The bytes of a pixel: 1 is grey, 0 black and 255 white; 3 are red, green and blue.
     channels: usize,
+    /// The pixels, row by row, the top row first.
     bytes: Vec<u8>,
 }
 
@@ -22,26 +26,6 @@ const LEAST_LONG_SIDE: usize = 256;
 const LEAST_SHORT_SIDE: usize = 16;
 
 impl Picture {
-    /// The width in pixels, at least 1.
-    pub(crate) fn width(&self) -> usize {
-        self.width
-    }
-
-    /// The height in pixels, at least 1.
-    pub(crate) fn height(&self) -> usize {
-        self.height
-    }
-
-    /// The bytes of a pixel: 1 is grey, 0 black and 255 white; 3 are red, green and blue.
-    pub(crate) fn channels(&self) -> usize {
-        self.channels
-    }
-
-    /// The pixels, row by row, the top row first: `height * width * channels` bytes.
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-
     /// The colour of a pixel.
     ///
     /// # Panics
@@ -157,7 +141,7 @@ mod tests {
     fn small_and_thin_pictures_are_enlarged_by_whole_factors() {
         let sides = |width, height| {
             let large = grey([[0]]).resized(width, height).enlarged();
-            (large.width(), large.height())
+            (large.width, large.height)
         };
         assert_eq!(sides(1, 1), (256, 256));
         assert_eq!(sides(2, 3), (2 * 86, 3 * 86));

@@ -24,7 +24,7 @@ impl Flip {
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let mut flipped = vec![false; shape.rank()];
         for &axis in &self.axes {
-            let front = normalize_axis("axes", axis, shape.rank())?;
+            let front = normalize_axis("axis", axis, shape.rank())?;
             if std::mem::replace(&mut flipped[front], true) {
                 return Err(Error::RepeatedAxis { argument: "axes", axis });
             }

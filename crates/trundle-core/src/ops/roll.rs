@@ -51,7 +51,7 @@ impl Roll {
         let mut totals = vec![0; shape.rank()];
         let shifts = self.shift.iter().cycle();
         for (&axis, &shift) in self.axes.iter().zip(shifts) {
-            let axis = normalize_axis("axes", axis, shape.rank())?;
+            let axis = normalize_axis("axis", axis, shape.rank())?;
             // Each shift is reduced before the sum, so that no sum overflows.
             if shape[axis] > 0 {
                 let size = shape[axis] as i128;
