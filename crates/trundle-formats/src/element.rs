@@ -418,6 +418,16 @@ mod tests {
     }
 
     #[test]
+    fn a_byte_order_counts_only_where_there_are_bytes_to_order() {
+        for (little, big) in [("'<i1'", "'>i1'"), ("'<S3'", "'>S3'"), ("'<V3'", "'>V3'")] {
+            assert_eq!(element(little), element(big));
+        }
+        for (little, big) in [("'<i2'", "'>i2'"), ("'<U3'", "'>U3'"), ("'<M8[s]'", "'>M8[s]'")] {
+            assert_ne!(element(little), element(big));
+        }
+    }
+
+    #[test]
     fn structured_types_are_opaque_and_keep_their_description() {
         for (descr, width, canonical) in [
             ("[('a', '<i4'), ('b', '>f4')]", 8, "[('a', '<i4'), ('b', '>f4')]"),
@@ -511,6 +521,10 @@ mod tests {
             (
                 "[('a', '|S9', (9223372036854775807,))]",
                 "an element of type ('a', '|S9', (9223372036854775807,)) is too large",
+            ),
+            (
+                "[('a', '|S18446744073709551615'), ('b', '|S1')]",
+                "an element of type [('a', '|S18446744073709551615'), ('b', '|S1')] is too large",
             ),
             (
                 "[('a', '|S9', (9223372036854775807, 9))]",

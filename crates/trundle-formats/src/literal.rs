@@ -381,6 +381,7 @@ mod tests {
             ("b'a'", "expected a value, found 'b' at character 0"),
             (r"'\q'", "expected an escape sequence, found 'q' at character 2"),
             (r"'\x4é'", "expected 2 hexadecimal digits, found '4' at character 3"),
+            (r"'\x+4'", "expected 2 hexadecimal digits, found '+' at character 3"),
             (r"'\ud800'", "d800 is no character at character 3"),
             ("-", "expected a digit, found the end at character 1"),
             ("007", "expected no leading 0, found 007 at character 3"),

@@ -52,12 +52,7 @@ impl Output {
         }
         let check = || {
             let (place, _) = find_place(path, overwrite)?;
-            fs::metadata(folder_of(&place))
-                .and_then(|folder| match folder.is_dir() {
-                    true => Ok(()),
-                    false => Err(io::ErrorKind::NotADirectory.into()),
-                })
-                .map_err(creating)
+            fs::metadata(folder_of(&place)).map(drop).map_err(creating)
         };
         check().map_err(|problem| Error::at(path, "stdout", problem))
     }

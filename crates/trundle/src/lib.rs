@@ -18,3 +18,8 @@ pub use trundle_core::{
     Tensor, TensorView, TensorViewMut, normalize_axis, ops,
 };
 pub use trundle_cpu::{Machine, Plan as CpuPlan};
+
+/// The examples of the README run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
