@@ -55,7 +55,7 @@ pub(crate) fn run(operation: &Operation, moving: &MoveArgs) -> Result<(), Failur
         if outcome.verified {
             report["verified"] = true.into();
         }
-        print_json(&report);
+        print_json(&report)?;
     } else if !moving.quiet {
         for output in &outcome.outputs {
             say(&format!(
@@ -82,6 +82,13 @@ fn check_streams(moving: &MoveArgs) -> Result<(), Failure> {
     if streamed && moving.verify {
         return Err(Failure::usage("--verify reads the output back, which stdout cannot do"));
     }
+    let is_special = |path: &Path| path.metadata().is_ok_and(|found| !found.is_file());
+    if moving.verify && is_special(&moving.output) {
+        let output = moving.output.display();
+        return Err(Failure::usage(format!(
+            "{output}: --verify reads the output back, which only a file can do"
+        )));
+    }
     Ok(())
 }
 
@@ -100,7 +107,7 @@ pub(crate) fn carry_out(operation: &Operation, moving: &MoveArgs) -> Result<Outc
         tensors.push((index, header, plan));
     }
     memory::check(
-        tensors.iter().map(|(_, header, plan)| needed(header, plan)).sum(),
+        tensors.iter().map(|(_, header, plan)| needed(header, plan, moving.verify)).sum(),
         moving.max_mem,
     )?;
 
@@ -112,7 +119,7 @@ pub(crate) fn carry_out(operation: &Operation, moving: &MoveArgs) -> Result<Outc
     for (index, header, plan) in tensors {
         let source = file.load(index, &mut |bytes| progress.at(bytes))?;
         let start = Instant::now();
-        let mut bytes = vec![0; out_bytes(&header, &plan)?];
+        let mut bytes = memory::zeros(out_bytes(&header, &plan)?)?;
         plan.run(&source, &mut bytes)?;
         move_seconds += start.elapsed().as_secs_f64();
         moved.push((Moved { header, plan, bytes }, moving.verify.then_some(source)));
@@ -163,9 +170,10 @@ fn out_bytes(header: &Header, plan: &Plan) -> Result<usize, Failure> {
     Ok(plan.out_shape().bytes(header.element.dtype().width())?)
 }
 
-/// The bytes that loading, moving and holding a tensor takes.
-fn needed(header: &Header, plan: &Plan) -> u64 {
-    (header.data_bytes as u64).saturating_mul(2).saturating_add(plan.scratch_bytes() as u64)
+/// The bytes that loading, moving, holding and reading back a tensor takes.
+fn needed(header: &Header, plan: &Plan, verify: bool) -> u64 {
+    let copies = if verify { 3 } else { 2 };
+    (header.data_bytes as u64).saturating_mul(copies).saturating_add(plan.scratch_bytes() as u64)
 }
 
 impl Moved {

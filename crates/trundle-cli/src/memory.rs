@@ -23,6 +23,19 @@ pub(crate) fn check(needed: u64, limit: Option<Bytes>) -> Result<(), Failure> {
     )))
 }
 
+/// So many zeros.
+///
+/// # Errors
+/// If the process cannot have so much memory.
+pub(crate) fn zeros(bytes: usize) -> Result<Vec<u8>, Failure> {
+    // Only memory that comes as zeros from the system costs no pass over it, and nothing stable
+    // reserves that without aborting where there is none: so it is tried first.
+    Vec::<u8>::new().try_reserve_exact(bytes).map_err(|_| {
+        Failure::running(format!("cannot reserve {bytes} bytes: not enough memory"))
+    })?;
+    Ok(vec![0; bytes])
+}
+
 /// The bytes that can be used without swapping, where Linux tells.
 fn available() -> Option<u64> {
     let memory = std::fs::read_to_string("/proc/meminfo").ok()?;

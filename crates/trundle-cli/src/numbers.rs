@@ -59,7 +59,7 @@ pub(crate) fn threads(text: &str) -> Result<usize, String> {
 pub(crate) fn readable(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
     if bytes < 1024 {
-        return format!("{bytes} bytes");
+        return format!("{bytes} byte{}", if bytes == 1 { "" } else { "s" });
     }
     let mut size = bytes as f64 / 1024.0;
     let mut unit = 0;
@@ -92,6 +92,7 @@ mod tests {
         for wrong in ["", "M", "1X", "-1", "1.5G", "99999999999T"] {
             assert!(wrong.parse::<Bytes>().is_err(), "{wrong}");
         }
+        assert_eq!(readable(1), "1 byte");
         assert_eq!(readable(1023), "1023 bytes");
         assert_eq!(readable(64 << 20), "64.0 MiB");
     }

@@ -53,12 +53,9 @@ impl ReverseArgs {
     /// # Errors
     /// If the lengths cannot be read, or are of no use for a reversal.
     pub(crate) fn operation(&self) -> Result<Operation, Failure> {
-        let listed = self.lengths.split(',').map(|entry| entry.trim().parse().ok()).collect();
-        let lengths = match listed {
-            Some(values) => LengthsFile::list(values),
-            None => read_lengths(&self.lengths)?,
-        };
-        let op = lengths.reverse(self.axis, self.batch_axis).map_err(Failure::refused)?;
+        let op = lengths(&self.lengths, &self.input)?
+            .reverse(self.axis, self.batch_axis)
+            .map_err(Failure::refused)?;
         Ok(Operation::one(&self.input, op))
     }
 }
@@ -69,13 +66,31 @@ impl ApplyArgs {
     /// # Errors
     /// If the chain is not of the language, or names lengths that cannot be read.
     pub(crate) fn operation(&self) -> Result<Operation, Failure> {
-        let chain = Chain::parse(&self.chain, read_lengths)?;
+        let chain = Chain::parse(&self.chain, |file| read_lengths(file, &self.input))?;
         Ok(Operation { input: self.input.clone(), chain, written: true })
     }
 }
 
-/// The lengths in a file of one tensor of integers.
-fn read_lengths(file: &str) -> Result<LengthsFile, Failure> {
+/// The lengths that the command line gives: a list, or the name of a file.
+fn lengths(text: &str, input: &Path) -> Result<LengthsFile, Failure> {
+    if text.trim().is_empty() {
+        return Ok(LengthsFile::list(Vec::new()));
+    }
+    let number = |entry: &str| entry.trim().parse().map_err(|_| entry.trim().to_owned());
+    match text.split(',').map(number).collect::<Result<_, _>>() {
+        Ok(values) => Ok(LengthsFile::list(values)),
+        Err(entry) if text.contains(',') && !Path::new(text).exists() => Err(Failure::usage(
+            format!("lengths entry \"{entry}\" is not an integer, and there is no file \"{text}\""),
+        )),
+        Err(_) => read_lengths(text, input),
+    }
+}
+
+/// The lengths in a file of one tensor of integers; `input` is the file of the data.
+fn read_lengths(file: &str, input: &Path) -> Result<LengthsFile, Failure> {
+    if file == "-" && input == Path::new("-") {
+        return Err(Failure::usage("stdin holds either the tensor to move or the lengths"));
+    }
     let mut opened = TensorFile::open(Path::new(file))?;
     let [header] = opened.headers() else {
         let tensors = opened.headers().len();
@@ -85,14 +100,12 @@ fn read_lengths(file: &str) -> Result<LengthsFile, Failure> {
     let bytes = opened.load(0, &mut |_| ())?;
     let layout = header.layout()?;
     let width = header.element.dtype().width();
-    let mut values = Some(Vec::new());
-    header.shape.for_each_index(|index| {
-        let value = header.element.integer(&bytes[layout.offset_of(index)..][..width]);
-        values = values.take().and_then(|mut values: Vec<i128>| {
-            values.push(value?);
-            Some(values)
-        });
-    });
+    let value = |number| {
+        let index = header.shape.unravel(number);
+        header.element.integer(&bytes[layout.offset_of(&index)..][..width])
+    };
+    // Ends at the first element that is no integer: there may be 2^62 of an empty type.
+    let values: Option<Vec<i128>> = (0..header.shape.elements()).map(value).collect();
     let name = header.element.name();
     let values = values
         .ok_or_else(|| Failure::refused(format!("{file}: lengths are integers, got {name}")))?;

@@ -1,20 +1,32 @@
 //! What the program says: messages on stderr, results on stdout.
-#![allow(clippy::print_stdout, clippy::print_stderr)]
 
-use std::io::{Write, stdout};
+use std::io::{ErrorKind, Write, stderr, stdout};
 
-/// A message for people.
+use crate::failure::Failure;
+
+/// A message for people. That nobody can read it is no failure.
 pub(crate) fn say(message: &str) {
-    eprintln!("{message}");
+    let _ = writeln!(stderr().lock(), "{message}");
 }
 
 /// A result. That nobody reads to its end (`| head`) is no failure.
-pub(crate) fn print(text: &str) {
+///
+/// # Errors
+/// If stdout cannot take it, such as on a full disk.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::running(format!("stdout: cannot write: {error}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A result for programs: one object on one line.
-pub(crate) fn print_json(value: &serde_json::Value) {
-    print(&format!("{value}\n"));
+///
+/// # Errors
+/// As [`print`].
+pub(crate) fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
+    print(&format!("{value}\n"))
 }

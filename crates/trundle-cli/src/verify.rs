@@ -27,10 +27,11 @@ pub(crate) fn verify_file(
     source: &[u8],
     progress: &Progress,
 ) -> Result<(), Failure> {
-    let mut file = TensorFile::open(output)?;
     let differs = |what: String| {
         Failure::running(format!("verification failed: {}: {what}", output.display()))
     };
+    let unreadable = |error| Failure::running(format!("verification failed: {error}"));
+    let mut file = TensorFile::open(output).map_err(unreadable)?;
     let written = file
         .headers()
         .get(number)
@@ -46,7 +47,7 @@ pub(crate) fn verify_file(
             header.element.name(),
         )));
     }
-    let bytes = file.load(number, &mut |_| ())?;
+    let bytes = file.load(number, &mut |_| ()).map_err(unreadable)?;
     let width = header.element.dtype().width();
     let compared = Compared {
         maps,
@@ -86,6 +87,10 @@ struct Compared<'a> {
 impl Compared<'_> {
     /// The first index, of those each thread looked at, whose element is not the one it should be.
     fn first_difference(&self, progress: &Progress) -> Option<Vec<usize>> {
+        if self.written.is_empty() {
+            // Nothing can differ, also in 2^62 elements of an empty type.
+            return None;
+        }
         let elements = self.dst.shape().elements();
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let share = elements.div_ceil(threads).max(1);

@@ -87,12 +87,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
         pictures: [before, after],
         seconds: start.elapsed().as_secs_f64(),
     };
-    if args.json {
-        print_json(&report.json());
-    } else {
-        print(&report.text());
-    }
-    Ok(())
+    if args.json { print_json(&report.json()) } else { print(&report.text()) }
 }
 
 fn make_volume(shape: &Shape, path: &Path, quiet: bool) -> Result<(), Failure> {

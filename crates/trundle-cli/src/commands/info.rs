@@ -15,19 +15,17 @@ use crate::say::{print, print_json};
 pub(crate) fn run(args: &InfoArgs) -> Result<(), Failure> {
     let file = TensorFile::open(&args.input)?;
     if args.json {
-        print_json(&json!({
+        return print_json(&json!({
             "file": args.input.to_string_lossy(),
             "format": file.format().name(),
             "tensors": file.headers().iter().map(described).collect::<Vec<_>>(),
         }));
-        return Ok(());
     }
     let mut text = format!("{}: {}\n", args.input.display(), file.format().name());
     for header in file.headers() {
         text.push_str(&line(header)?);
     }
-    print(&text);
-    Ok(())
+    print(&text)
 }
 
 /// A tensor as `--json` has it.

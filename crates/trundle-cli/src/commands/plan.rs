@@ -26,9 +26,9 @@ pub(crate) fn run(command: PlanCommand) -> Result<(), Failure> {
     }
     for (header, plan) in plans {
         if planning.json {
-            print_json(&report(&operation, header, &plan));
+            print_json(&report(&operation, header, &plan))?;
         } else {
-            print(&text(header, &plan));
+            print(&text(header, &plan))?;
         }
     }
     Ok(())

@@ -10,18 +10,17 @@ use crate::say::print;
 /// Prints the completions for a shell.
 ///
 /// # Errors
-/// Never.
+/// If stdout cannot take it.
 pub(crate) fn completions(shell: Shell) -> Result<(), Failure> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "trundle", &mut script);
-    print(&String::from_utf8_lossy(&script));
-    Ok(())
+    print(&String::from_utf8_lossy(&script))
 }
 
 /// Prints the manual: the page of the program, then one for each command.
 ///
 /// # Errors
-/// If the pages cannot be rendered.
+/// If the pages cannot be rendered, or stdout cannot take them.
 pub(crate) fn man() -> Result<(), Failure> {
     let mut pages = Vec::new();
     let mut command = Cli::command();
@@ -30,6 +29,5 @@ pub(crate) fn man() -> Result<(), Failure> {
     for page in std::iter::once(command.clone()).chain(commands) {
         clap_mangen::Man::new(page).render(&mut pages).map_err(Failure::running)?;
     }
-    print(&String::from_utf8_lossy(&pages));
-    Ok(())
+    print(&String::from_utf8_lossy(&pages))
 }

@@ -58,7 +58,7 @@ pub(crate) fn run(args: &ViewArgs) -> Result<(), Failure> {
             let terminal = std::io::stdout().is_terminal();
             let palette = Palette::detect(terminal, |name| std::env::var(name).ok());
             // Two lines are left for the note and the prompt.
-            print(&terminal::render(&drawing.picture, columns, rows - 2, palette));
+            print(&terminal::render(&drawing.picture, columns, rows - 2, palette))?;
             if !args.quiet {
                 say(&described(&header, &slice, &drawing));
             }

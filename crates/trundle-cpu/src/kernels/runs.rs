@@ -7,6 +7,10 @@ use crate::simd::{LINE, Vector, stream_line};
 /// the two partial lines at the ends).
 const LEAST_STREAMED_BYTES: usize = 4 * LINE;
 
+/// The next run is asked for while one of at most this many bytes is copied: the hardware foresees
+/// the lines of a run, but not where the next one begins.
+const MOST_PREFETCHED_BYTES: usize = 4096;
+
 /// Copies each row as a run of `cols.len · width` bytes.
 ///
 /// # Safety
@@ -19,7 +23,8 @@ pub(super) unsafe fn runs<V: Vector>(tile: &Tile) {
         // SAFETY: a row of the tile is `bytes` bytes in both buffers, which do not overlap.
         unsafe {
             let (src, dst) = tile.row(row);
-            if streamed { stream_run::<V>(src, dst, bytes) } else { copy_run(src, dst, bytes) }
+            let next = src.wrapping_offset(tile.rows.src_stride);
+            if streamed { stream_run::<V>(src, dst, bytes, next) } else { copy_run(src, dst, bytes) }
         }
     }
     if streamed {
@@ -65,18 +70,17 @@ unsafe fn copy_run(src: *const u8, dst: *mut u8, bytes: usize) {
 /// # Safety
 /// As [`copy_run`], with `bytes` of a line at least.
 #[inline(always)]
-unsafe fn stream_run<V: Vector>(src: *const u8, dst: *mut u8, bytes: usize) {
-    /// Lines ahead of the one that is copied: far enough to hide memory's latency, near enough to
-    /// stay in the first-level cache.
-    const AHEAD: usize = 16 * LINE;
+unsafe fn stream_run<V: Vector>(src: *const u8, dst: *mut u8, bytes: usize, next: *const u8) {
+    let short = bytes <= MOST_PREFETCHED_BYTES;
     let head = dst.align_offset(LINE).min(bytes);
-    // SAFETY: `at` stays within the run; `dst + at` is aligned from the head on; a prefetch may
-    // point anywhere.
+    // SAFETY: `at` stays within the run; `dst + at` is aligned from the head on.
     unsafe {
         copy_run(src, dst, head);
         let mut at = head;
         while at + LINE <= bytes {
-            V::prefetch(src.wrapping_add(at + AHEAD));
+            if short {
+                V::prefetch(next.wrapping_add(at));
+            }
             stream_line::<V>(src.add(at), dst.add(at));
             at += LINE;
         }
