@@ -4,7 +4,7 @@ use std::fmt::{self, Display};
 use std::process::ExitCode;
 
 use trundle::{ParseError, PlanError};
-use trundle_formats::ExitClass;
+use trundle_formats::{ExitClass, Problem};
 
 /// A message and an exit code.
 #[derive(Debug)]
@@ -51,6 +51,9 @@ impl From<trundle_formats::Error> for Failure {
     fn from(error: trundle_formats::Error) -> Failure {
         match error.exit_class() {
             ExitClass::Failed => Failure::running(error),
+            ExitClass::Usage if matches!(error.problem, Problem::Exists) => {
+                Failure::usage(format!("{}: exists already; --force overwrites it", error.file))
+            }
             ExitClass::Usage => Failure::usage(error),
             ExitClass::Refused => Failure::refused(error),
         }

@@ -635,4 +635,21 @@ mod tests {
         assert!(value(DType::F8E8M0, 255).is_nan());
         assert_eq!(Element::new(DType::BF16).value(&0x4040u16.to_ne_bytes()), Some(3.0));
     }
+
+    #[test]
+    fn integers_are_read_in_their_byte_order_and_other_types_have_none() {
+        assert_eq!(element("'|i1'").integer(&[0xff]), Some(-1));
+        assert_eq!(element("'<i2'").integer(&[1, 0x80]), Some(-0x7fff));
+        assert_eq!(element("'>i4'").integer(&[0, 0, 1, 2]), Some(0x102));
+        assert_eq!(element("'<i8'").integer(&[0xfe; 8]), Some(-0x0101_0101_0101_0102));
+        assert_eq!(element("'|u1'").integer(&[200]), Some(200));
+        assert_eq!(element("'>u2'").integer(&[1, 2]), Some(0x102));
+        assert_eq!(element("'<u4'").integer(&[0xff; 4]), Some(0xffff_ffff));
+        assert_eq!(element("'<u8'").integer(&[0xff; 8]), Some(u64::MAX.into()));
+        for other in ["'<f4'", "'|b1'", "'<M8[s]'", "'<U1'", "'<c8'"] {
+            let element = element(other);
+            assert_eq!(element.integer(&vec![1; element.dtype().width()]), None, "{other}");
+        }
+        assert_eq!(element("'<i2'").integer(&[1]), None);
+    }
 }

@@ -1,0 +1,125 @@
+//! The program as its users meet it: a process, files and streams.
+#![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
+
+mod interface;
+mod npy;
+mod refusals;
+mod results;
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use npy::Tensor;
+use tempfile::TempDir;
+
+/// A folder with its files, in which the program runs.
+struct Place {
+    folder: TempDir,
+}
+
+/// How a run of the program ended.
+#[derive(Debug)]
+struct Run {
+    /// None if a signal ended it.
+    code: Option<i32>,
+    stdout: Vec<u8>,
+    stderr: String,
+}
+
+impl Place {
+    fn new() -> Place {
+        Place { folder: tempfile::tempdir().unwrap() }
+    }
+
+    /// A place with one file for each name.
+    fn with(files: &[(&str, &Tensor)]) -> Place {
+        let place = Place::new();
+        for (name, tensor) in files {
+            place.write(name, &tensor.file(npy::PLAIN));
+        }
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) {
+        fs::write(self.path(name), bytes).unwrap();
+    }
+
+    fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.path(name)).unwrap()
+    }
+
+    /// What is in the folder: names and contents, sorted.
+    fn contents(&self) -> Vec<(String, Option<Vec<u8>>)> {
+        let entries = fs::read_dir(self.folder.path()).unwrap().map(Result::unwrap);
+        let mut contents: Vec<_> = entries
+            .map(|entry| (entry.file_name().into_string().unwrap(), fs::read(entry.path()).ok()))
+            .collect();
+        contents.sort();
+        contents
+    }
+
+    /// The program with these arguments, in an environment that is the same everywhere.
+    fn command(&self, args: &[impl AsRef<OsStr>]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_trundle"));
+        command.args(args).current_dir(self.folder.path()).env("TRUNDLE_NUM_THREADS", "2");
+        for variable in ["COLUMNS", "LINES", "NO_COLOR", "COLORTERM", "CLICOLOR_FORCE"] {
+            command.env_remove(variable);
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    fn run(&self, args: &[impl AsRef<OsStr>]) -> Run {
+        Run::of(&mut self.command(args))
+    }
+
+    /// Runs with `input` coming in on stdin.
+    fn run_on(&self, input: &[u8], args: &[impl AsRef<OsStr>]) -> Run {
+        let mut child = self.command(args).stdin(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        std::thread::scope(|scope| {
+            // It may end without reading all.
+            scope.spawn(move || stdin.write_all(input));
+            Run::from(child.wait_with_output().unwrap())
+        })
+    }
+}
+
+impl Run {
+    fn of(command: &mut Command) -> Run {
+        Run::from(command.output().unwrap())
+    }
+
+    /// Checks that all went well.
+    #[track_caller]
+    fn done(self) -> Run {
+        assert_eq!(self.code, Some(0), "{self:?}");
+        self
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8(self.stdout.clone()).unwrap()
+    }
+
+    fn json(&self) -> serde_json::Value {
+        assert_eq!(self.text().lines().count(), 1, "one object on one line");
+        serde_json::from_str(&self.text()).unwrap()
+    }
+}
+
+impl From<std::process::Output> for Run {
+    fn from(output: std::process::Output) -> Run {
+        Run {
+            code: output.status.code(),
+            stdout: output.stdout,
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}

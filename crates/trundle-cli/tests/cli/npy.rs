@@ -1,0 +1,136 @@
+//! Tensors and .npy files, written and read without the program's own code.
+
+/// A packed, row-major tensor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Tensor {
+    /// The element type as a header has it.
+    pub descr: String,
+    /// The bytes of an element.
+    pub width: usize,
+    /// The sizes of the axes.
+    pub shape: Vec<usize>,
+    /// The elements.
+    pub bytes: Vec<u8>,
+}
+
+/// How a file says what it holds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Style {
+    /// The version of the format: 1, 2 or 3.
+    pub version: u8,
+    /// Whether the first axis runs fastest.
+    pub fortran: bool,
+}
+
+/// What `numpy.save` writes.
+pub(crate) const PLAIN: Style = Style { version: 1, fortran: false };
+
+impl Tensor {
+    /// Elements of bytes that look like chance, so that no two places are likely to be equal.
+    pub(crate) fn noise(descr: &str, width: usize, shape: &[usize]) -> Tensor {
+        let bytes = (0..shape.iter().product::<usize>() * width)
+            .map(|n| ((n as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 41) as u8)
+            .collect();
+        Tensor { descr: descr.to_owned(), width, shape: shape.to_owned(), bytes }
+    }
+
+    /// The numbers 0, 1, 2, ... in row-major order, as `<u2`.
+    pub(crate) fn counting(shape: &[usize]) -> Tensor {
+        let count = shape.iter().product::<usize>() as u16;
+        let bytes = (0..count).flat_map(u16::to_le_bytes).collect();
+        Tensor { descr: "'<u2'".to_owned(), width: 2, shape: shape.to_owned(), bytes }
+    }
+
+    /// Integers of type `<i8` along one axis.
+    pub(crate) fn list(values: &[i64]) -> Tensor {
+        let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        Tensor { descr: "'<i8'".to_owned(), width: 8, shape: vec![values.len()], bytes }
+    }
+
+    /// The element at an index.
+    pub(crate) fn element(&self, index: &[usize]) -> &[u8] {
+        assert_eq!(index.len(), self.shape.len());
+        let place = index.iter().zip(&self.shape).fold(0, |place, (i, size)| {
+            assert!(i < size);
+            place * size + i
+        });
+        &self.bytes[place * self.width..][..self.width]
+    }
+
+    /// The tensor of another shape whose element at an index is this one's at `source` of it.
+    pub(crate) fn gather(
+        &self,
+        shape: &[usize],
+        source: impl Fn(&[usize]) -> Vec<usize>,
+    ) -> Tensor {
+        let bytes = indices(shape).iter().flat_map(|i| self.element(&source(i)).to_vec()).collect();
+        Tensor { shape: shape.to_owned(), bytes, ..self.clone() }
+    }
+
+    /// A file that holds this tensor.
+    pub(crate) fn file(&self, style: Style) -> Vec<u8> {
+        let sizes: String = self.shape.iter().map(|size| format!("{size},")).collect();
+        let fortran = if style.fortran { "True" } else { "False" };
+        let mut file = header(
+            style.version,
+            &format!(
+                "{{'descr': {}, 'fortran_order': {fortran}, 'shape': ({sizes}), }}",
+                self.descr
+            ),
+        );
+        let reversed: Vec<usize> = self.shape.iter().rev().copied().collect();
+        for mut index in indices(if style.fortran { &reversed } else { &self.shape }) {
+            if style.fortran {
+                index.reverse();
+            }
+            file.extend_from_slice(self.element(&index));
+        }
+        file
+    }
+
+    /// The tensor in a row-major file, whose elements have `width` bytes.
+    pub(crate) fn read(file: &[u8], width: usize) -> Tensor {
+        assert_eq!(&file[..6], b"\x93NUMPY");
+        let (start, length) = match file[6] {
+            1 => (10, usize::from(u16::from_le_bytes([file[8], file[9]]))),
+            _ => (12, u32::from_le_bytes(file[8..12].try_into().unwrap()) as usize),
+        };
+        assert_eq!((start + length) % 64, 0, "data is aligned");
+        let header: String = file[start..start + length].iter().map(|b| char::from(*b)).collect();
+        let between = |from: &str, to: &str| {
+            let rest = &header[header.find(from).unwrap() + from.len()..];
+            rest[..rest.find(to).unwrap()].to_owned()
+        };
+        assert_eq!(between("'fortran_order': ", ","), "False");
+        let sizes = between("'shape': (", ")");
+        let shape: Vec<usize> = sizes
+            .split(',')
+            .map(str::trim)
+            .filter(|size| !size.is_empty())
+            .map(|size| size.parse().unwrap())
+            .collect();
+        let bytes = file[start + length..].to_vec();
+        assert_eq!(bytes.len(), shape.iter().product::<usize>() * width);
+        Tensor { descr: between("'descr': ", ", 'fortran_order'"), width, shape, bytes }
+    }
+}
+
+/// All that stands before the data.
+pub(crate) fn header(version: u8, text: &str) -> Vec<u8> {
+    let mut text = text.as_bytes().to_vec();
+    let start = if version == 1 { 10 } else { 12 };
+    text.resize((start + text.len() + 1).next_multiple_of(64) - start - 1, b' ');
+    text.push(b'\n');
+    let length = (text.len() as u32).to_le_bytes();
+    [&b"\x93NUMPY"[..], &[version, 0], &length[..start - 8], &text].concat()
+}
+
+/// Every index of a shape, in row-major order.
+pub(crate) fn indices(shape: &[usize]) -> Vec<Vec<usize>> {
+    let mut all = vec![Vec::new()];
+    for size in shape {
+        let longer = |index: Vec<usize>| (0..*size).map(move |i| [&index[..], &[i]].concat());
+        all = all.into_iter().flat_map(longer).collect();
+    }
+    all
+}

@@ -1,0 +1,286 @@
+//! Every element of every result, compared with a plain reading of the operators.
+
+use crate::npy::{PLAIN, Style, Tensor};
+use crate::{Place, npy};
+
+/// A movement: the arguments that ask for it, and what it does, element by element.
+struct Case {
+    args: &'static [&'static str],
+    moved: fn(&Tensor) -> Tensor,
+}
+
+fn transposed(tensor: &Tensor, order: &[usize]) -> Tensor {
+    let shape: Vec<usize> = order.iter().map(|axis| tensor.shape[*axis]).collect();
+    tensor.gather(&shape, |out| {
+        let mut source = vec![0; out.len()];
+        for (i, axis) in out.iter().zip(order) {
+            source[*axis] = *i;
+        }
+        source
+    })
+}
+
+fn inverted(tensor: &Tensor) -> Tensor {
+    let order: Vec<usize> = (0..tensor.shape.len()).rev().collect();
+    transposed(tensor, &order)
+}
+
+fn rolled(tensor: &Tensor, shifts: &[(i128, usize)]) -> Tensor {
+    tensor.gather(&tensor.shape, |out| {
+        let mut source = out.to_vec();
+        for (shift, axis) in shifts {
+            let size = tensor.shape[*axis] as i128;
+            source[*axis] = (source[*axis] as i128 - shift).rem_euclid(size) as usize;
+        }
+        source
+    })
+}
+
+fn flipped(tensor: &Tensor, axes: &[usize]) -> Tensor {
+    tensor.gather(&tensor.shape, |out| {
+        let mut source = out.to_vec();
+        for axis in axes {
+            source[*axis] = tensor.shape[*axis] - 1 - out[*axis];
+        }
+        source
+    })
+}
+
+/// `length` says how many elements along the axis are reversed, for the index of one of them.
+fn reversed(tensor: &Tensor, axis: usize, length: impl Fn(&[usize]) -> usize) -> Tensor {
+    tensor.gather(&tensor.shape, |out| {
+        let mut source = out.to_vec();
+        let length = length(out).min(tensor.shape[axis]);
+        if out[axis] < length {
+            source[axis] = length - 1 - out[axis];
+        }
+        source
+    })
+}
+
+/// The movements of a tensor of shape [3, 5, 4].
+const CASES: &[Case] = &[
+    Case { args: &["transpose"], moved: inverted },
+    Case { args: &["transpose", "--order", "2,0,1"], moved: |x| transposed(x, &[2, 0, 1]) },
+    Case { args: &["transpose", "--order", "0,2,1"], moved: |x| transposed(x, &[0, 2, 1]) },
+    Case {
+        args: &["roll", "--shift", "-1,7", "--axes", "0,-1"],
+        moved: |x| rolled(x, &[(-1, 0), (7, 2)]),
+    },
+    Case {
+        args: &["roll", "--shift", "2", "--axes", "0,1,1"],
+        moved: |x| rolled(x, &[(2, 0), (4, 1)]),
+    },
+    Case {
+        args: &["roll", "--shift", "-9223372036854775808,9223372036854775807", "--axes", "1,-2"],
+        moved: |x| rolled(x, &[(-1, 1)]),
+    },
+    Case { args: &["flip", "--axes", "0,-1"], moved: |x| flipped(x, &[0, 2]) },
+    Case { args: &["flip", "--axes", "1"], moved: |x| flipped(x, &[1]) },
+    Case {
+        args: &["reverse", "--axis", "1", "--lengths", "0,1,2,3,4,5,6,18446744073709551615,2,3,4,5"],
+        moved: |x| {
+            let lengths = [0, 1, 2, 3, 4, 5, 6, usize::MAX, 2, 3, 4, 5];
+            reversed(x, 1, |out| lengths[out[0] * 4 + out[2]])
+        },
+    },
+    Case {
+        args: &["reverse", "--axis", "-1", "--batch-axis", "1", "--lengths", "0,1,2,3,4"],
+        moved: |x| reversed(x, 2, |out| out[1]),
+    },
+    Case {
+        args: &["apply", "flip(axes=[2]) | h w c -> c h w | roll(shift=[-1, 9], axes=[0, 2])"],
+        moved: |x| rolled(&transposed(&flipped(x, &[2]), &[2, 0, 1]), &[(-1, 0), (9, 2)]),
+    },
+    Case {
+        args: &[
+            "apply",
+            "reverse(axis=2, lengths=[4, 2, 3], batch_axis=0) | transpose(2, 0, 1)\
+             | reverse(axis=1, lengths=[3, 0, 2, 1], batch_axis=0) | flip(0)",
+        ],
+        moved: |x| {
+            let once = reversed(x, 2, |out| [4, 2, 3][out[0]]);
+            let turned = transposed(&once, &[2, 0, 1]);
+            flipped(&reversed(&turned, 1, |out| [3, 0, 2, 1][out[0]]), &[0])
+        },
+    },
+];
+
+/// What the program makes of a file; verified, since that must agree too.
+#[track_caller]
+fn moved(place: &Place, input: &str, args: &[&str], width: usize) -> Tensor {
+    // The name of the input is the command's first argument.
+    let (command, rest) = args.split_first().unwrap();
+    let files = [command, input, "-o", "moved.npy", "--force", "--verify", "-q"];
+    place.run(&[&files[..], rest].concat()).done();
+    Tensor::read(&place.read("moved.npy"), width)
+}
+
+#[test]
+fn every_operator_moves_every_element_of_every_type() {
+    let types = [
+        ("'|b1'", 1),
+        ("'<f2'", 2),
+        ("'>i4'", 4),
+        ("'<f8'", 8),
+        ("'>c16'", 16),
+        ("'|S3'", 3),
+        ("'>U2'", 8),
+        ("'<M8[ns]'", 8),
+        ("[('a', '>i2'), ('b', '|u1')]", 3),
+        ("'|V37'", 37),
+    ];
+    for (number, (descr, width)) in types.into_iter().enumerate() {
+        let tensor = Tensor::noise(descr, width, &[3, 5, 4]);
+        let style = Style { version: [1, 2, 3][number % 3], fortran: number % 2 == 1 };
+        let place = Place::new();
+        place.write("x.npy", &tensor.file(style));
+        for case in CASES {
+            let expected = (case.moved)(&tensor);
+            assert_eq!(
+                moved(&place, "x.npy", case.args, width),
+                expected,
+                "{descr} {style:?} {:?}",
+                case.args
+            );
+        }
+    }
+}
+
+#[test]
+fn every_shape_in_every_order() {
+    let shapes: &[&[usize]] = &[
+        &[],
+        &[1],
+        &[7],
+        &[0],
+        &[3, 0, 4],
+        &[64, 67],
+        &[33, 5, 70],
+        &[2, 1, 3, 1, 2, 1, 1, 2, 3, 1, 2, 2],
+    ];
+    for shape in shapes {
+        let tensor = Tensor::noise("'<u4'", 4, shape);
+        let axes: Vec<String> = (0..shape.len()).map(|axis| axis.to_string()).collect();
+        let axes = axes.join(",");
+        for version in [1, 2, 3] {
+            for fortran in [false, true] {
+                let style = Style { version, fortran };
+                let place = Place::new();
+                place.write("x.npy", &tensor.file(style));
+                let all: Vec<usize> = (0..shape.len()).collect();
+                let shifts: Vec<(i128, usize)> = all.iter().map(|axis| (3, *axis)).collect();
+                let is = |args: &[&str], expected: Tensor| {
+                    assert_eq!(moved(&place, "x.npy", args, 4), expected, "{shape:?} {args:?}");
+                };
+                is(&["transpose"], inverted(&tensor));
+                is(&["flip", "--axes", &axes], flipped(&tensor, &all));
+                is(&["roll", "--shift", "3", "--axes", &axes], rolled(&tensor, &shifts));
+            }
+        }
+    }
+}
+
+#[test]
+fn threads_make_no_difference() {
+    let tensor = Tensor::noise("'<f4'", 4, &[150, 70, 64]);
+    let place = Place::with(&[("x.npy", &tensor)]);
+    let expected = transposed(&tensor, &[2, 0, 1]);
+    for threads in ["1", "2", "3", "64"] {
+        let args = ["transpose", "--order", "2,0,1", "--threads", threads];
+        assert!(moved(&place, "x.npy", &args, 4) == expected, "{threads} threads");
+    }
+}
+
+#[test]
+fn lengths_come_from_files_of_every_integer_type_and_order() {
+    let tensor = Tensor::counting(&[2, 3, 4]);
+    let lengths = [[1, 2, 3, 4], [3, 9, 0, 2]];
+    let expected = reversed(&tensor, 1, |out| lengths[out[0]][out[2]]);
+    let values: Vec<usize> = lengths.concat();
+    let place = Place::with(&[("x.npy", &tensor)]);
+    let args = ["reverse", "--axis", "1", "--lengths", "lengths.npy"];
+    for (descr, width) in [("|u1", 1), ("<i2", 2), (">u4", 4), ("<i8", 8), (">i8", 8), ("<u8", 8)] {
+        let bytes = values.iter().flat_map(|value| {
+            let mut bytes = value.to_le_bytes()[..width].to_vec();
+            if descr.starts_with('>') {
+                bytes.reverse();
+            }
+            bytes
+        });
+        let bytes: Vec<u8> = bytes.collect();
+        for shape in [vec![8], vec![2, 1, 4]] {
+            for fortran in [false, true] {
+                let descr = format!("'{descr}'");
+                let file = Tensor { descr, width, shape: shape.clone(), bytes: bytes.clone() };
+                place.write("lengths.npy", &file.file(Style { version: 1, fortran }));
+                assert_eq!(moved(&place, "x.npy", &args, 2), expected, "{file:?} {fortran}");
+            }
+        }
+    }
+
+    let expected = reversed(&tensor, 2, |out| [4, 2][out[0]]);
+    place.write("lengths.npy", &Tensor::list(&[4, 2]).file(PLAIN));
+    let args = ["reverse", "--axis", "2", "--batch-axis", "0", "--lengths", "lengths.npy"];
+    assert_eq!(moved(&place, "x.npy", &args, 2), expected);
+    let args = ["apply", "reverse(axis=2, lengths=lengths.npy, batch_axis=0)"];
+    assert_eq!(
+        Tensor::read(&{
+            place.run(&[args[0], "x.npy", args[1], "-o", "applied.npy"]).done();
+            place.read("applied.npy")
+        }, 2),
+        expected
+    );
+}
+
+#[test]
+fn a_stream_comes_in_and_goes_out() {
+    let tensor = Tensor::noise("'<f4'", 4, &[30, 40, 50]);
+    let place = Place::new();
+    let run = place.run_on(&tensor.file(PLAIN), &["transpose", "-", "-o", "-"]).done();
+    assert!(Tensor::read(&run.stdout, 4) == inverted(&tensor));
+    let back = place.run_on(&run.stdout, &["transpose", "-", "-o", "-", "-q"]).done();
+    // Byte for byte what numpy writes, the header too.
+    let (back, original) = (back.stdout, tensor.file(PLAIN));
+    assert!(back[back.len() - tensor.bytes.len()..] == tensor.bytes);
+    assert!(Tensor::read(&back, 4) == Tensor::read(&original, 4));
+    assert_eq!(place.contents(), []);
+
+    place.write("x.npy", &tensor.file(PLAIN));
+    let run = place.run(&["flip", "x.npy", "--axes", "1", "-o", "-"]).done();
+    assert!(Tensor::read(&run.stdout, 4) == flipped(&tensor, &[1]));
+    place.run_on(&run.stdout, &["flip", "-", "--axes", "1", "-o", "y.npy", "--verify"]).done();
+    assert!(Tensor::read(&place.read("y.npy"), 4) == tensor);
+}
+
+#[test]
+fn the_input_can_be_the_output() {
+    let tensor = Tensor::counting(&[4, 5]);
+    for verify in [&[][..], &["--verify"]] {
+        let place = Place::with(&[("x.npy", &tensor)]);
+        let args = ["transpose", "x.npy", "-o", "x.npy", "--force"];
+        place.run(&[&args[..], verify].concat()).done();
+        assert_eq!(Tensor::read(&place.read("x.npy"), 2), inverted(&tensor));
+        assert_eq!(place.contents().len(), 1);
+    }
+}
+
+#[test]
+fn bytes_after_the_data_do_not_matter() {
+    let tensor = Tensor::counting(&[4, 5]);
+    let place = Place::new();
+    place.write("x.npy", &[tensor.file(PLAIN), b"and more".to_vec()].concat());
+    assert_eq!(moved(&place, "x.npy", &["transpose"], 2), inverted(&tensor));
+}
+
+#[test]
+fn the_naive_reading_agrees_with_the_specifications() {
+    // Transpose-1, Roll-7 and ReverseSubsequences by their own examples.
+    let x = Tensor::counting(&[2, 3]);
+    assert_eq!(npy::indices(&[2, 2]), [[0, 0], [0, 1], [1, 0], [1, 1]]);
+    let numbers = |tensor: &Tensor| -> Vec<u8> { tensor.bytes.iter().step_by(2).copied().collect() };
+    assert_eq!(numbers(&inverted(&x)), [0, 3, 1, 4, 2, 5]);
+    assert_eq!(numbers(&rolled(&x, &[(1, 1)])), [2, 0, 1, 5, 3, 4]);
+    assert_eq!(numbers(&flipped(&x, &[0])), [3, 4, 5, 0, 1, 2]);
+    assert_eq!(numbers(&reversed(&x, 1, |out| 2 + out[0])), [1, 0, 2, 5, 4, 3]);
+}
