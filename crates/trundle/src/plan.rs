@@ -172,13 +172,14 @@ impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let passes = self.passes.len();
         write!(f, "{passes} pass{} over memory", if passes == 1 { "" } else { "es" })?;
-        if passes > 1 {
-            f.write_str(": neighbouring stages that compose share one")?;
-        }
         for (number, ((pass, work), plan)) in
             self.passes.iter().zip(&self.moves).zip(self.pipeline.plans()).enumerate()
         {
             write!(f, "\n\npass {number}")?;
+            if number > 0 {
+                let stage = pass.stages.start + 1;
+                write!(f, ": stage {stage} does not compose with what comes before it")?;
+            }
             for op in &self.chain.ops()[pass.stages.clone()] {
                 write!(f, "\n  {op}")?;
             }
@@ -191,5 +192,53 @@ impl fmt::Display for Plan {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(text: &str, sizes: &[usize]) -> Plan {
+        let chain: Chain = text.parse().unwrap_or_else(|error| panic!("{error}"));
+        Plan::packed(&chain, 1, &Shape::new(sizes).unwrap(), Some(1)).unwrap()
+    }
+
+    #[test]
+    fn several_passes_do_what_the_operators_do_in_turn() {
+        let chain = "reverse(axis=0, batch_axis=1, lengths=[2, 3]) | roll(shift=1, axes=0) | \
+                     reverse(axis=0, batch_axis=1, lengths=[1, 2])";
+        let plan = plan(chain, &[3, 2]);
+        assert_eq!(plan.passes().len(), 3);
+        assert_eq!(plan.scratch_bytes(), 12);
+        let rows = [[1u8, 10], [2, 20], [3, 30]].concat();
+        // Reversed: 2 30, 1 20, 3 10. Rolled: 3 10, 2 30, 1 20. Reversed: 3 30, 2 10, 1 20.
+        assert_eq!(plan.run_slice(&rows).unwrap(), [3, 30, 2, 10, 1, 20]);
+        assert!(plan.to_string().contains("pass 2: stage 3 does not compose"));
+    }
+
+    #[test]
+    fn several_threads_run_one_plan_at_once() {
+        let chain = "reverse(axis=0, batch_axis=1, lengths=[2, 3]) | roll(shift=1, axes=0)";
+        let plan = plan(chain, &[3, 2]);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..1000 {
+                        assert_eq!(plan.run_slice(b"abcdef").unwrap(), b"ebcfad");
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn elements_of_another_width_are_not_torn_apart() {
+        let plan = plan("flip(axes=[0])", &[8]);
+        let refused = plan.run_slice(&[1u16, 2, 3, 4]).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "elements of 2 bytes would be torn apart: the movement keeps 1 bytes together"
+        );
     }
 }
