@@ -82,9 +82,8 @@ fn check_streams(moving: &MoveArgs) -> Result<(), Failure> {
     if streamed && moving.verify {
         return Err(Failure::usage("--verify reads the output back, which stdout cannot do"));
     }
-    let is_special = |path: &Path| {
-        path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir())
-    };
+    let is_special =
+        |path: &Path| path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir());
     if moving.verify && is_special(&moving.output) {
         let output = moving.output.display();
         return Err(Failure::usage(format!(

@@ -13,6 +13,7 @@ mod picture;
 mod progress;
 mod say;
 mod selection;
+mod signals;
 mod slice;
 mod verify;
 
@@ -24,7 +25,9 @@ use crate::args::{Cli, Command};
 use crate::failure::Failure;
 
 fn main() -> ExitCode {
-    match dispatch(Cli::parse().command) {
+    let cli = Cli::parse();
+    signals::clean_up_when_stopped();
+    match dispatch(cli.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             say::say(&format!("error: {failure}"));

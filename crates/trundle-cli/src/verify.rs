@@ -160,3 +160,84 @@ fn advance(index: &mut [usize], sizes: &Shape) {
         *i = 0;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::PathBuf;
+
+    use tempfile::TempDir;
+    use trundle::ops::{Flip, Transpose};
+    use trundle::{Chain, DType};
+    use trundle_formats::{Element, NamedTensor, write};
+
+    use super::*;
+
+    /// The elements of a tensor of shape [2, 3, 4].
+    fn source() -> Vec<u8> {
+        (0..24).collect()
+    }
+
+    fn save(path: &Path, dtype: DType, shape: &[usize], bytes: &[u8]) {
+        let (element, shape) = (Element::new(dtype), Shape::new(shape).unwrap());
+        let tensor = NamedTensor { name: "x", element: &element, shape: &shape, bytes };
+        write(path, &[tensor], true, &mut |_| ()).unwrap();
+    }
+
+    /// Axis 2 of the source flipped, then in front, by hand.
+    fn expected() -> Vec<u8> {
+        let rows = |column: u8| (0..6).map(move |row: u8| row * 4 + 3 - column);
+        (0..4).flat_map(rows).collect()
+    }
+
+    fn check(folder: &TempDir, write_output: impl FnOnce(&Path)) -> Result<(), String> {
+        let place = |name: &str| -> PathBuf { folder.path().join(name) };
+        save(&place("in.npy"), DType::U8, &[2, 3, 4], &source());
+        write_output(&place("out.npy"));
+        let chain = Chain::new().then(Flip::new(&[2])).then(Transpose::new(&[2, 0, 1]));
+        let operation = Operation { input: place("in.npy"), chain, written: false };
+        let header = TensorFile::open(&operation.input).unwrap().headers()[0].clone();
+        let progress = Progress::new(true);
+        verify_file(&place("out.npy"), 0, &operation, &header, &source(), &progress)
+            .map_err(|failure| format!("{failure:?}"))
+    }
+
+    #[test]
+    fn the_right_result_passes_and_each_wrong_element_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let bytes = expected();
+        assert_eq!(check(&folder, |path| save(path, DType::U8, &[4, 2, 3], &bytes)), Ok(()));
+        for number in 0..bytes.len() {
+            let mut wrong = bytes.clone();
+            wrong[number] ^= 1;
+            let found = check(&folder, |path| save(path, DType::U8, &[4, 2, 3], &wrong));
+            let index = format!("[{}, {}, {}]", number / 6, number / 3 % 2, number % 3);
+            let error = found.unwrap_err();
+            assert!(error.contains("code: 1") && error.contains("verification failed"), "{error}");
+            assert!(error.contains(&format!("the element at {index} is not")), "{error}");
+        }
+    }
+
+    #[test]
+    fn another_shape_type_or_file_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let bytes = expected();
+        let fails = |said: &str, write_output: &dyn Fn(&Path)| {
+            let error = check(&folder, write_output).unwrap_err();
+            assert!(error.contains("code: 1") && error.contains("verification failed"), "{error}");
+            assert!(error.contains(said), "{error}");
+        };
+        fails("holds u8 [4, 3, 2], expected u8 [4, 2, 3]", &|path| {
+            save(path, DType::U8, &[4, 3, 2], &bytes);
+        });
+        fails("holds i8 [4, 2, 3], expected u8 [4, 2, 3]", &|path| {
+            save(path, DType::I8, &[4, 2, 3], &bytes);
+        });
+        fails("truncated", &|path| {
+            save(path, DType::U8, &[4, 2, 3], &bytes);
+            fs::File::options().write(true).open(path).unwrap().set_len(130).unwrap();
+        });
+        fails("not an .npy file", &|path| fs::write(path, "something else").unwrap());
+        fails("cannot open", &|path| fs::remove_file(path).unwrap());
+    }
+}

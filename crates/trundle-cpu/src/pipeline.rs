@@ -31,9 +31,21 @@ impl Pipeline {
     /// packed.
     ///
     /// # Panics
-    /// If there is no plan.
+    /// If there is no plan, or if one reads bytes that the one before it does not write.
     pub fn new(plans: Vec<Plan>) -> Pipeline {
         assert!(!plans.is_empty(), "a pipeline has one plan or more");
+        for pair in plans.windows(2) {
+            let (gives, takes) = (&pair[0], &pair[1]);
+            // Every byte is written: as many are as there are, each once. Nothing else keeps a
+            // pass from reading what is left in the scratch buffers, or is not initialised.
+            assert!(
+                gives.moved_bytes == gives.dst_bytes && takes.src_bytes <= gives.dst_bytes,
+                "a pass reads {} bytes, the one before it writes {} of {}",
+                takes.src_bytes,
+                gives.moved_bytes,
+                gives.dst_bytes
+            );
+        }
         let pipeline = Pipeline { plans, scratch: Mutex::new(None) };
         let scratch = pipeline.new_scratch();
         pipeline.put_back(scratch);

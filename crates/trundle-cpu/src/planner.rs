@@ -31,6 +31,9 @@ const LANE_COLS: usize = 256;
 /// What a thread must have to do before one more is woken (a guess from the cost of waking it).
 const LEAST_THREAD_BYTES: usize = 256 << 10;
 
+/// More threads than this are taken for a mistake: tasks are listed for each of them.
+const MOST_THREADS: usize = 1024;
+
 /// How many shares each thread's part of the work is cut into, so that a slower thread can leave
 /// some of its part to others.
 const TASKS_PER_THREAD: usize = 8;
@@ -63,7 +66,8 @@ impl Planner {
             if moved_bytes > self.machine.l3_bytes / 2 { Store::Streamed } else { Store::Cached };
         let steps: Vec<Step> =
             work.blocks().iter().map(|block| self.step(block, work.width(), store)).collect();
-        let threads = (moved_bytes / LEAST_THREAD_BYTES).clamp(1, self.machine.threads);
+        let most_threads = self.machine.threads.clamp(1, MOST_THREADS);
+        let threads = (moved_bytes / LEAST_THREAD_BYTES).clamp(1, most_threads);
         let tasks = tasks(&steps, threads, moved_bytes);
         Plan {
             src_bytes: work.src_bytes(),

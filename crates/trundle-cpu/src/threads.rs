@@ -107,6 +107,8 @@ impl Pool {
             }
             state.job = Some(job);
             state.seats = helpers;
+            // A caller whose own task panicked has not asked after its helpers.
+            state.panicked = false;
         }
         for _ in 0..helpers {
             self.wake.notify_one();
@@ -210,5 +212,35 @@ mod tests {
         let panics = catch_unwind(|| for_each_task(2, 64, &|task| assert!(task != 33)));
         assert!(panics.is_err());
         every_task_runs_once();
+    }
+
+    #[test]
+    fn panics_on_every_thread_end_with_their_job() {
+        // A pool that no other test has. The tasks wait for each other, so that the caller's
+        // panics and a helper's too.
+        let pool: &Pool = Box::leak(Box::default());
+        let arrived = AtomicUsize::new(0);
+        let panics = catch_unwind(|| {
+            pool.run(1, 2, &|_| {
+                arrived.fetch_add(1, Ordering::Relaxed);
+                while arrived.load(Ordering::Relaxed) < 2 {
+                    std::thread::yield_now();
+                }
+                panic!("a task that panics for the test");
+            });
+        });
+        assert!(panics.is_err());
+        pool.run(1, 2, &|_| ());
+    }
+
+    #[test]
+    fn a_task_may_have_tasks_of_its_own() {
+        let sum = AtomicUsize::new(0);
+        for_each_task(3, 20, &|_| {
+            for_each_task(3, 20, &|task| {
+                sum.fetch_add(task, Ordering::Relaxed);
+            });
+        });
+        assert_eq!(sum.into_inner(), 20 * (20 * 19 / 2));
     }
 }

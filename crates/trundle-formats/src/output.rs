@@ -1,8 +1,10 @@
 //! Files that appear whole or not at all.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Stdout, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tempfile::NamedTempFile;
 
@@ -28,9 +30,42 @@ pub struct Output {
 #[derive(Debug)]
 enum Target {
     /// A temporary file, and the place it is for.
-    Replace(NamedTempFile, PathBuf),
+    Replace(NamedTempFile, PathBuf, Unfinished),
     Special(File),
     Stdout(Stdout),
+}
+
+/// The temporary files there are.
+static UNFINISHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+/// A temporary file that [`remove_unfinished`] removes, until this is dropped.
+#[derive(Debug)]
+struct Unfinished(PathBuf);
+
+impl Unfinished {
+    fn new(file: &NamedTempFile) -> Unfinished {
+        unfinished().insert(file.path().to_owned());
+        Unfinished(file.path().to_owned())
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        unfinished().remove(&self.0);
+    }
+}
+
+fn unfinished() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes the temporary files of all outputs that are not finished: for a program that is about
+/// to end by a signal, which drops nothing. Those outputs can no longer be finished.
+pub fn remove_unfinished() {
+    for file in unfinished().iter() {
+        // If it cannot be removed there is nothing left to do.
+        let _ = fs::remove_file(file);
+    }
 }
 
 /// What there is at a place for an output.
@@ -99,12 +134,13 @@ impl Target {
             builder.permissions(fs::Permissions::from_mode(0o666));
         }
         let file = builder.tempfile_in(folder_of(&place)).map_err(creating)?;
-        Ok(Target::Replace(file, place))
+        let unfinished = Unfinished::new(&file);
+        Ok(Target::Replace(file, place, unfinished))
     }
 
     fn finish(self, overwrite: bool) -> Result<(), Problem> {
-        let (file, place) = match self {
-            Target::Replace(file, place) => (file, place),
+        let (file, place, _unfinished) = match self {
+            Target::Replace(file, place, unfinished) => (file, place, unfinished),
             Target::Special(mut file) => return file.flush().map_err(Problem::writing),
             Target::Stdout(mut stdout) => return stdout.flush().map_err(Problem::writing),
         };
@@ -133,7 +169,7 @@ impl Target {
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.target {
-            Target::Replace(file, _) => file.as_file_mut().write(bytes),
+            Target::Replace(file, ..) => file.as_file_mut().write(bytes),
             Target::Special(file) => file.write(bytes),
             Target::Stdout(stdout) => stdout.write(bytes),
         }
@@ -141,7 +177,7 @@ impl Write for Output {
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.target {
-            Target::Replace(file, _) => file.as_file_mut().flush(),
+            Target::Replace(file, ..) => file.as_file_mut().flush(),
             Target::Special(file) => file.flush(),
             Target::Stdout(stdout) => stdout.flush(),
         }

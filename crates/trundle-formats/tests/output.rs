@@ -84,6 +84,19 @@ fn nothing_is_at_the_place_until_the_output_is_finished() {
 }
 
 #[test]
+fn what_is_unfinished_can_be_removed_before_the_process_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let finished = folder.path().join("finished.npy");
+    write_bytes(&finished, &[1], false).unwrap();
+    let mut output = Output::create(&folder.path().join("out.npy"), false).unwrap();
+    output.write_all(b"half").unwrap();
+    assert_eq!(names(&folder).len(), 2);
+    trundle_formats::remove_unfinished();
+    assert_eq!(names(&folder), ["finished.npy"]);
+    assert!(output.finish().is_err());
+}
+
+#[test]
 fn what_cannot_be_written_leaves_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.npy");

@@ -1,4 +1,5 @@
 //! The one-shot functions: strided in, strided out, and what they refuse.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use trundle::{DType, Layout, Shape, Tensor, TensorView, TensorViewMut};
 

@@ -69,7 +69,11 @@ pub(crate) fn run(args: &ViewArgs) -> Result<(), Failure> {
 
 fn described(header: &Header, slice: &Slice, drawing: &Drawing) -> String {
     let (name, shape) = (header.element.name(), &header.shape);
-    format!("{}[{slice}] of {name} {shape}: {drawing}", header.name)
+    let drawn = format!("{}[{slice}] of {name} {shape}", header.name);
+    match drawing.to_string() {
+        note if note.is_empty() => drawn,
+        note => format!("{drawn}: {note}"),
+    }
 }
 
 /// Checks that a picture can be written at `path`, before any work is done for it.
@@ -92,8 +96,10 @@ pub(crate) fn check_picture(path: &Path, force: bool) -> Result<(), Failure> {
 /// If it cannot be written.
 pub(crate) fn write_png(picture: &Picture, path: &Path, force: bool) -> Result<(), Failure> {
     let mut output = Output::create(path, force)?;
-    png::write(picture, &mut output)
-        .map_err(|error| Failure::running(format!("{}: {error}", path.display())))?;
+    png::write(picture, &mut output).map_err(|error| {
+        let name = if path == Path::new("-") { "stdout".into() } else { path.to_string_lossy() };
+        Failure::running(format!("{name}: cannot write: {error}"))
+    })?;
     Ok(output.finish()?)
 }
 

@@ -7,10 +7,14 @@ mod refusals;
 mod results;
 
 use std::ffi::OsStr;
+use std::fmt;
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use npy::Tensor;
 use tempfile::TempDir;
@@ -21,7 +25,6 @@ struct Place {
 }
 
 /// How a run of the program ended.
-#[derive(Debug)]
 struct Run {
     /// None if a signal ended it.
     code: Option<i32>,
@@ -84,17 +87,31 @@ impl Place {
     fn run_on(&self, input: &[u8], args: &[impl AsRef<OsStr>]) -> Run {
         let mut child = self.command(args).stdin(Stdio::piped()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
-        std::thread::scope(|scope| {
+        thread::scope(|scope| {
             // It may end without reading all.
             scope.spawn(move || stdin.write_all(input));
-            Run::from(child.wait_with_output().unwrap())
+            Run::awaited(child)
         })
     }
 }
 
 impl Run {
     fn of(command: &mut Command) -> Run {
-        Run::from(command.output().unwrap())
+        Run::awaited(command.spawn().unwrap())
+    }
+
+    /// Waits for the end, which none of these tests is far from.
+    fn awaited(child: Child) -> Run {
+        const MOST: Duration = Duration::from_secs(60);
+        let (id, (sender, receiver)) = (child.id(), mpsc::channel());
+        thread::spawn(move || sender.send(child.wait_with_output()));
+        match receiver.recv_timeout(MOST) {
+            Ok(output) => Run::from(output.unwrap()),
+            Err(_) => {
+                let _ = Command::new("kill").arg(id.to_string()).status();
+                panic!("still running after {MOST:?}");
+            }
+        }
     }
 
     /// Checks that all went well.
@@ -111,6 +128,13 @@ impl Run {
     fn json(&self) -> serde_json::Value {
         assert_eq!(self.text().lines().count(), 1, "one object on one line");
         serde_json::from_str(&self.text()).unwrap()
+    }
+}
+
+impl fmt::Debug for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let stdout = String::from_utf8_lossy(&self.stdout[..self.stdout.len().min(1000)]);
+        write!(f, "code {:?}\nstdout: {stdout}\nstderr: {}", self.code, self.stderr)
     }
 }
 

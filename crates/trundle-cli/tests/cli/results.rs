@@ -78,7 +78,13 @@ const CASES: &[Case] = &[
     Case { args: &["flip", "--axes", "0,-1"], moved: |x| flipped(x, &[0, 2]) },
     Case { args: &["flip", "--axes", "1"], moved: |x| flipped(x, &[1]) },
     Case {
-        args: &["reverse", "--axis", "1", "--lengths", "0,1,2,3,4,5,6,18446744073709551615,2,3,4,5"],
+        args: &[
+            "reverse",
+            "--axis",
+            "1",
+            "--lengths",
+            "0,1,2,3,4,5,6,18446744073709551615,2,3,4,5",
+        ],
         moved: |x| {
             let lengths = [0, 1, 2, 3, 4, 5, 6, usize::MAX, 2, 3, 4, 5];
             reversed(x, 1, |out| lengths[out[0] * 4 + out[2]])
@@ -225,10 +231,13 @@ fn lengths_come_from_files_of_every_integer_type_and_order() {
     assert_eq!(moved(&place, "x.npy", &args, 2), expected);
     let args = ["apply", "reverse(axis=2, lengths=lengths.npy, batch_axis=0)"];
     assert_eq!(
-        Tensor::read(&{
-            place.run(&[args[0], "x.npy", args[1], "-o", "applied.npy"]).done();
-            place.read("applied.npy")
-        }, 2),
+        Tensor::read(
+            &{
+                place.run(&[args[0], "x.npy", args[1], "-o", "applied.npy"]).done();
+                place.read("applied.npy")
+            },
+            2
+        ),
         expected
     );
 }
@@ -278,7 +287,8 @@ fn the_naive_reading_agrees_with_the_specifications() {
     // Transpose-1, Roll-7 and ReverseSubsequences by their own examples.
     let x = Tensor::counting(&[2, 3]);
     assert_eq!(npy::indices(&[2, 2]), [[0, 0], [0, 1], [1, 0], [1, 1]]);
-    let numbers = |tensor: &Tensor| -> Vec<u8> { tensor.bytes.iter().step_by(2).copied().collect() };
+    let numbers =
+        |tensor: &Tensor| -> Vec<u8> { tensor.bytes.iter().step_by(2).copied().collect() };
     assert_eq!(numbers(&inverted(&x)), [0, 3, 1, 4, 2, 5]);
     assert_eq!(numbers(&rolled(&x, &[(1, 1)])), [2, 0, 1, 5, 3, 4]);
     assert_eq!(numbers(&flipped(&x, &[0])), [3, 4, 5, 0, 1, 2]);

@@ -24,7 +24,11 @@ pub(super) unsafe fn runs<V: Vector>(tile: &Tile) {
         unsafe {
             let (src, dst) = tile.row(row);
             let next = src.wrapping_offset(tile.rows.src_stride);
-            if streamed { stream_run::<V>(src, dst, bytes, next) } else { copy_run(src, dst, bytes) }
+            if streamed {
+                stream_run::<V>(src, dst, bytes, next)
+            } else {
+                copy_run(src, dst, bytes)
+            }
         }
     }
     if streamed {

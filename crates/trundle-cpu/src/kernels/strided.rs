@@ -22,8 +22,10 @@ pub(super) unsafe fn strided(tile: &Tile) {
 /// As [`strided`].
 #[inline(always)]
 unsafe fn each(tile: &Tile, copy: impl Fn(*const u8, *mut u8)) {
-    for row in 0..tile.rows.len {
-        // SAFETY: the row is one of the tile's.
+    // Rows of no elements, as parts of tiles may have, can begin outside the buffers.
+    let rows = if tile.cols.len == 0 { 0 } else { tile.rows.len };
+    for row in 0..rows {
+        // SAFETY: the row is one of the tile's, and has an element.
         let (src, dst) = unsafe { tile.row(row) };
         for col in 0..tile.cols.len.cast_signed() {
             copy(

@@ -1,0 +1,60 @@
+//! The examples of the README and of the commands, run as they are written.
+//!
+//! In `README.md` and `tests/cmd/*.md`, each ```` ```console ```` block is run: lines that begin
+//! with `$ trundle` are commands, and what follows is all that they print. One file is one story:
+//! its commands run in the order they are written, in one fresh folder that holds the files of
+//! [`inputs`]. Other blocks need a language (```` ```sh ````, ```` ```text ````) and are not run.
+//! `TRYCMD=overwrite cargo test -p trundle-cli --test examples` writes what is printed now into
+//! the documents.
+#![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
+
+#[path = "cli/npy.rs"]
+#[allow(dead_code, reason = "examples need not all of it")]
+mod npy;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use npy::{PLAIN, Style, Tensor};
+
+/// What the examples find in their folder.
+fn inputs() -> [(&'static str, Vec<u8>); 6] {
+    let image = Tensor::noise("'|u1'", 1, &[4, 6, 3]);
+    let batch = Tensor::counting(&[3, 4]);
+    [
+        ("volume.npy", Tensor::counting(&[2, 3, 4]).file(PLAIN)),
+        ("fortran.npy", Tensor::counting(&[2, 3, 4]).file(Style { version: 2, fortran: true })),
+        ("image.npy", image.file(PLAIN)),
+        ("batch.npy", batch.file(PLAIN)),
+        ("lengths.npy", Tensor::list(&[2, 4, 3]).file(PLAIN)),
+        ("ramp.npy", Tensor::counting(&[8, 16]).file(PLAIN)),
+    ]
+}
+
+#[test]
+fn the_examples_print_what_they_say() {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut documents: Vec<PathBuf> = fs::read_dir(package.join("tests/cmd"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "md"))
+        .collect();
+    documents.sort();
+    documents.push(package.join("../../README.md"));
+    for document in documents {
+        assert!(document.exists(), "{} is missing", document.display());
+        let folder = tempfile::tempdir().unwrap();
+        for (name, bytes) in inputs() {
+            fs::write(folder.path().join(name), bytes).unwrap();
+        }
+        // Commands run in the folder of this process, which has but this one test.
+        std::env::set_current_dir(folder.path()).unwrap();
+        trycmd::TestCases::new()
+            .env("COLUMNS", "100")
+            .env("NO_COLOR", "1")
+            .env("TRUNDLE_NUM_THREADS", "2")
+            .case(&document)
+            .run();
+        std::env::set_current_dir(package).unwrap();
+    }
+}

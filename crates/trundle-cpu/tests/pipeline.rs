@@ -1,0 +1,85 @@
+//! What a pipeline takes and refuses, and which slices it moves.
+
+use std::num::NonZeroU8;
+
+use trundle_core::ops::{Flip, Transpose};
+use trundle_core::{Backend, Error, IndexMap, Layout, Move, Op, Shape};
+use trundle_cpu::{Cpu, Machine, Pipeline, Plan, Planner, Simd};
+
+fn packed(size: usize, width: usize) -> Layout {
+    Layout::row_major(&Shape::new([size]).unwrap(), width).unwrap()
+}
+
+/// A plan that leaves `size` elements in their order.
+fn copy(size: usize, width: usize, src: &Layout, dst: &Layout) -> Plan {
+    let map = IndexMap::identity(&Shape::new([size]).unwrap());
+    Cpu::new(Some(1)).plan(&Move::new(&map, width, src, dst).unwrap())
+}
+
+#[test]
+#[should_panic(expected = "a pass reads 7 bytes, the one before it writes 4 of 7")]
+fn a_pass_that_leaves_gaps_is_refused() {
+    let gaps = Layout::strided(&Shape::new([4]).unwrap(), 0, &[2]).unwrap();
+    let gives = copy(4, 1, &packed(4, 1), &gaps);
+    let takes = copy(7, 1, &packed(7, 1), &packed(7, 1));
+    Pipeline::new(vec![gives, takes]);
+}
+
+#[test]
+#[should_panic(expected = "a pass reads 64 bytes, the one before it writes 4 of 4")]
+fn a_pass_that_reads_what_an_earlier_one_left_is_refused() {
+    let one_repeated = Layout::strided(&Shape::new([64]).unwrap(), 0, &[0]).unwrap();
+    let most = copy(64, 1, &one_repeated, &packed(64, 1));
+    let few = copy(4, 1, &packed(4, 1), &packed(4, 1));
+    let reads_most = copy(64, 1, &packed(64, 1), &packed(64, 1));
+    Pipeline::new(vec![most, few, reads_most]);
+}
+
+#[test]
+fn values_that_are_more_than_their_bytes_stay_whole() {
+    // An address and a length; a byte and padding; bytes that are never 0.
+    let names: Vec<String> = (0..100).map(|number| "n".repeat(number)).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let padded: Vec<(u8, u64)> = (0..100).map(|number| (number, u64::MAX)).collect();
+    let never_0: Vec<NonZeroU8> = (1..=100).filter_map(NonZeroU8::new).collect();
+    assert_eq!(moved(&names), transposed(&names));
+    assert_eq!(moved(&padded), transposed(&padded));
+    assert_eq!(moved(&never_0), transposed(&never_0));
+    let bytes = Pipeline::new(vec![copy(100, 1, &packed(100, 1), &packed(100, 1))]);
+    assert_eq!(
+        bytes.run_slice(&[(); 100]).unwrap_err(),
+        Error::WidthMismatch { moved: 100, got: 0 }
+    );
+}
+
+/// 25 rows of 4, transposed and reversed in two passes, with every instruction set.
+fn moved<T: Copy + PartialEq + std::fmt::Debug>(values: &[T]) -> Vec<T> {
+    let (shape, width) = (Shape::new([25, 4]).unwrap(), size_of::<T>());
+    let transpose = Op::from(Transpose::new(&[])).index_map(&shape).unwrap();
+    let flip = Op::from(Flip::new(&[0, 1])).index_map(transpose.out_shape()).unwrap();
+    let mut results = Vec::new();
+    for simd in [Simd::Portable, Simd::Avx2, Simd::Avx512] {
+        if simd > Machine::detect().simd {
+            continue;
+        }
+        for l3_bytes in [0, 1 << 30] {
+            let machine = Machine { simd, l3_bytes, ..Machine::detect().clone() };
+            let cpu = Cpu::with_planner(Planner::new(machine));
+            let plan = |map: &IndexMap| {
+                let src = Layout::row_major(map.in_shape(), width).unwrap();
+                let dst = Layout::row_major(map.out_shape(), width).unwrap();
+                cpu.plan(&Move::new(map, width, &src, &dst).unwrap())
+            };
+            let pipeline = Pipeline::new(vec![plan(&transpose), plan(&flip)]);
+            results.push(pipeline.run_slice(values).unwrap());
+        }
+    }
+    let first = results.swap_remove(0);
+    assert!(results.iter().all(|other| *other == first));
+    first
+}
+
+fn transposed<T: Copy>(values: &[T]) -> Vec<T> {
+    let columns = (0..4).flat_map(|column| (0..25).map(move |row| (row, column)));
+    columns.map(|(row, column)| values[row * 4 + column]).rev().collect()
+}

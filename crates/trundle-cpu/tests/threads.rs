@@ -1,0 +1,131 @@
+//! Large moves on several threads, again and again, and by several callers at once.
+
+use trundle_core::ops::{Flip, ReverseSequence, Roll, Transpose};
+use trundle_core::{Backend, IndexMap, Layout, Move, Op, Shape};
+use trundle_cpu::{Cpu, Machine, Pipeline, Plan, Planner};
+
+/// Moves of one to three megabytes with edges that fall in the middle of tiles and lines: the
+/// operator, the shape and the width of an element.
+fn moves() -> Vec<Move> {
+    let lengths = |count: i128, most: i128| -> Vec<i128> {
+        (0..count).map(|number| number * 7919 % (most + 1)).collect()
+    };
+    let cases: [(Op, &[usize], usize); 10] = [
+        (Op::from(Flip::new(&[0])), &[700_001], 4),
+        (Op::from(Flip::new(&[0])), &[90_001], 12),
+        (Op::from(Roll::new(&[123_457], &[0])), &[1_500_007], 1),
+        (Op::from(Roll::new(&[5, 7], &[0, 1])), &[601, 1003], 4),
+        (Op::from(Transpose::new(&[])), &[1031, 1021], 1),
+        (Op::from(Transpose::new(&[])), &[640, 832], 4),
+        (Op::from(Transpose::new(&[0, 2, 1])), &[3, 513, 257], 8),
+        (Op::from(Transpose::new(&[2, 1, 0])), &[65, 3, 2049], 3),
+        (Op::from(ReverseSequence::new(1, 0, lengths(37, 4001))), &[37, 4001], 8),
+        (Op::from(ReverseSequence::new(0, 1, lengths(1501, 300))), &[300, 1501], 4),
+    ];
+    let bound = |(op, shape, width): (Op, &[usize], usize)| {
+        let map = op.index_map(&Shape::new(shape).unwrap()).unwrap();
+        let src = Layout::row_major(map.in_shape(), width).unwrap();
+        let dst = Layout::row_major(map.out_shape(), width).unwrap();
+        Move::new(&map, width, &src, &dst).unwrap()
+    };
+    cases.into_iter().map(bound).collect()
+}
+
+fn source(bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|byte| (byte * 31 + byte / 251 + byte / 65_537) as u8).collect()
+}
+
+/// What the move says, element by element.
+fn expected(work: &Move, src: &[u8]) -> Vec<u8> {
+    let (mut dst, width) = (vec![0; work.dst_bytes()], work.width());
+    work.for_each_pair(|from, to| dst[to..to + width].copy_from_slice(&src[from..from + width]));
+    dst
+}
+
+/// A plan on up to `threads` threads; with caches of no size, its results are streamed.
+fn plan(work: &Move, threads: usize, l3_bytes: usize) -> Plan {
+    let machine = Machine { threads, l3_bytes, ..Machine::detect().clone() };
+    Planner::new(machine).plan(work)
+}
+
+#[test]
+fn every_run_on_any_number_of_threads_is_exact() {
+    for work in moves() {
+        let src = source(work.src_bytes());
+        let expected = expected(&work, &src);
+        for threads in [1, 2, 3, 7] {
+            for l3_bytes in [0, 1 << 30] {
+                let plan = plan(&work, threads, l3_bytes);
+                assert_eq!(plan.threads(), threads.min(work.moved_bytes() / (256 << 10)));
+                let mut dst = vec![0; work.dst_bytes()];
+                for run in 0..5 {
+                    dst.fill(0xa5);
+                    Cpu::default().run(&plan, &src, &mut dst).unwrap();
+                    assert!(dst == expected, "run {run} of\n{plan}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn callers_of_one_plan_do_not_disturb_each_other() {
+    let work = &moves()[5];
+    let (plan, src) = (plan(work, 3, 0), source(work.src_bytes()));
+    let expected = expected(work, &src);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let mut dst = vec![0; work.dst_bytes()];
+                for _ in 0..20 {
+                    dst.fill(0xa5);
+                    Cpu::default().run(&plan, &src, &mut dst).unwrap();
+                    assert!(dst == expected);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn callers_of_one_pipeline_do_not_disturb_each_other() {
+    // Three passes: both scratch buffers are used.
+    let shape = Shape::new([300, 1501]).unwrap();
+    let map = Op::from(Transpose::new(&[])).index_map(&shape).unwrap();
+    let passes = [map.clone(), map.invert().unwrap(), map];
+    let plans = passes.iter().map(|map| {
+        let src = Layout::row_major(map.in_shape(), 4).unwrap();
+        let dst = Layout::row_major(map.out_shape(), 4).unwrap();
+        plan(&Move::new(map, 4, &src, &dst).unwrap(), 3, 1 << 30)
+    });
+    let pipeline = Pipeline::new(plans.collect());
+    let pipeline = &pipeline;
+    std::thread::scope(|scope| {
+        for caller in 0..4u32 {
+            scope.spawn(move || {
+                // A tensor of each caller's own: what another left must not come through.
+                let src: Vec<u32> = (0..300 * 1501).map(|number| number ^ caller << 24).collect();
+                let mut dst = vec![0; src.len()];
+                for _ in 0..10 {
+                    dst.fill(u32::MAX);
+                    pipeline.run_slice_into(&src, &mut dst).unwrap();
+                    let place = |at: usize| src[at % 300 * 1501 + at / 300];
+                    assert!((0..src.len()).all(|at| dst[at] == place(at)));
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn any_number_of_threads_can_be_asked_for() {
+    let shape = Shape::new([1 << 62]).unwrap();
+    let map = IndexMap::identity(&shape);
+    let layout = Layout::row_major(&shape, 1).unwrap();
+    let work = Move::new(&map, 1, &layout, &layout).unwrap();
+    for (asked, most) in [(0, 1), (1, 1), (usize::MAX, 1024)] {
+        let plan = plan(&work, asked, 0);
+        assert_eq!(plan.threads(), most);
+        assert!(plan.tasks().len() <= most * 8 + 1);
+    }
+}
