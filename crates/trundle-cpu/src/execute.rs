@@ -5,7 +5,7 @@ use std::ops::Range;
 use trundle_core::{Loop, RaggedLoop};
 
 use crate::kernels::{Kernel, LaneTile, Run, Side, Tile};
-use crate::plan::{Place, Plan, RaggedStep, Step};
+use crate::plan::{Place, Plan, RaggedStep, Step, Unit};
 use crate::threads::for_each_task;
 
 /// The two buffers of a run, shared by its threads.
@@ -37,69 +37,20 @@ pub(crate) unsafe fn run(plan: &Plan, src: *const u8, dst: *mut u8) {
     });
 }
 
-/// Where a unit lies.
-struct Unit {
-    src: *const u8,
-    dst: *mut u8,
-    /// What the outer loops add to the entry in the table of lengths.
-    lane_steps: isize,
-    /// The index of a ragged loop that is an outer one.
-    ragged_index: usize,
-    rows: Range<usize>,
-    cols: Range<usize>,
-}
-
-impl Unit {
-    /// Unit `number` of a step: the blocks of the rows change fastest, then those of the columns,
-    /// then the outer loops from the innermost out.
-    fn of(step: &Step, number: usize, buffers: &Buffers) -> Unit {
-        let (row_blocks, col_blocks) = step.blocks();
-        let mut rest = number;
-        let mut next = |count: usize| {
-            let index = rest % count;
-            rest /= count;
-            index
-        };
-        let block =
-            |index: usize, block: usize, len: usize| index * block..((index + 1) * block).min(len);
-        let rows = block(next(row_blocks), step.row_block, step.rows.len);
-        let cols = block(next(col_blocks), step.col_block, step.cols.len);
-        let ragged_index = match &step.ragged {
-            Some(RaggedStep { row, place: Place::Outer, .. }) => next(row.len),
-            _ => 0,
-        };
-        let (mut src, mut dst, mut lane_steps) = (step.src_offset, step.dst_offset, 0);
-        for each in step.outer.iter().rev() {
-            let index = next(each.len).cast_signed();
-            src = src.wrapping_add(index * each.src_stride);
-            dst += index * each.dst_stride;
-            lane_steps += index * each.lane_stride;
-        }
-        Unit {
-            src: buffers.src.wrapping_offset(src),
-            dst: buffers.dst.wrapping_offset(dst),
-            lane_steps,
-            ragged_index,
-            rows,
-            cols,
-        }
-    }
-}
-
 /// Moves one unit.
 ///
 /// # Safety
 /// `unit` is one of the step's, and `buffers` are valid for the plan: see [`run`].
 unsafe fn run_unit(step: &Step, unit: usize, buffers: &Buffers) {
-    let mut unit = Unit::of(step, unit, buffers);
+    let mut unit = step.unit(unit);
     let Some(RaggedStep { row, place, second }) = &step.ragged else {
         // SAFETY: the tile is a part of the step's loops.
-        return unsafe { run_tile(step, step.kernel, &unit, step.rows, step.cols) };
+        return unsafe { run_tile(step, step.kernel, &unit, step.rows, step.cols, buffers) };
     };
     let entry = row.lane_offset.wrapping_add_signed(unit.lane_steps);
     if *place == Place::Lanes {
         // SAFETY: the lanes are a part of the step's loops.
-        return unsafe { run_lanes(step, row, &unit, entry) };
+        return unsafe { run_lanes(step, row, &unit, entry, buffers) };
     }
     let length = row.lengths[entry];
     let cut = row.cut(length);
@@ -119,7 +70,7 @@ unsafe fn run_unit(step: &Step, unit: usize, buffers: &Buffers) {
         if part.is_empty() {
             continue;
         }
-        unit.src = src.wrapping_offset(run.start(length));
+        unit.src = src.wrapping_add(run.start(length));
         let along = |each: Loop| Loop { src_stride: run.src_stride, ..each };
         let (mut rows, mut cols) = (step.rows, step.cols);
         match place {
@@ -127,21 +78,28 @@ unsafe fn run_unit(step: &Step, unit: usize, buffers: &Buffers) {
             Place::Cols => (unit.cols, cols) = (part, along(cols)),
             Place::Outer | Place::Lanes => {
                 let index = part.start.cast_signed();
-                unit.src = unit.src.wrapping_offset(index * run.src_stride);
-                unit.dst = unit.dst.wrapping_offset(index * row.dst_stride);
+                unit.src = unit.src.wrapping_add(index * run.src_stride);
+                unit.dst += index * row.dst_stride;
             }
         }
         // SAFETY: the tile is the part of the step's loops that lies in this run.
-        unsafe { run_tile(step, kernel, &unit, rows, cols) };
+        unsafe { run_tile(step, kernel, &unit, rows, cols, buffers) };
     }
 }
 
-/// Moves the rows and columns of a unit, along loops whose index 0 is at the unit's pointers.
+/// Moves the rows and columns of a unit, along loops whose index 0 is at the unit's offsets.
 ///
 /// # Safety
 /// Every element is valid, and the kernel was picked for these strides on this machine.
-unsafe fn run_tile(step: &Step, kernel: &Kernel, unit: &Unit, rows: Loop, cols: Loop) {
-    let tile = tile_of(step, unit, rows, cols);
+unsafe fn run_tile(
+    step: &Step,
+    kernel: &Kernel,
+    unit: &Unit,
+    rows: Loop,
+    cols: Loop,
+    buffers: &Buffers,
+) {
+    let tile = tile_of(step, unit, rows, cols, buffers);
     let Run::Tile(run) = kernel.run else { unreachable!("lanes have a place of their own") };
     // SAFETY: the contract is the same.
     unsafe { run(&tile) };
@@ -151,12 +109,12 @@ unsafe fn run_tile(step: &Step, kernel: &Kernel, unit: &Unit, rows: Loop, cols: 
 ///
 /// # Safety
 /// As [`run_tile`], for the elements that the lengths select.
-unsafe fn run_lanes(step: &Step, row: &RaggedLoop, unit: &Unit, entry: usize) {
+unsafe fn run_lanes(step: &Step, row: &RaggedLoop, unit: &Unit, entry: usize, buffers: &Buffers) {
     // Rows count from the start of the ragged axis, where each lane's runs are measured from.
     let at_row_0 = Unit { rows: 0..unit.rows.len(), cols: unit.cols.clone(), ..*unit };
     let first_lane = unit.cols.start.cast_signed() * step.cols.lane_stride;
     let lanes = LaneTile {
-        tile: tile_of(step, &at_row_0, step.rows, step.cols),
+        tile: tile_of(step, &at_row_0, step.rows, step.cols, buffers),
         row_begin: unit.rows.start,
         ragged: row,
         lane: entry.wrapping_add_signed(first_lane),
@@ -168,7 +126,7 @@ unsafe fn run_lanes(step: &Step, row: &RaggedLoop, unit: &Unit, entry: usize) {
 }
 
 /// The tile of a unit's rows and columns.
-fn tile_of(step: &Step, unit: &Unit, rows: Loop, cols: Loop) -> Tile {
+fn tile_of(step: &Step, unit: &Unit, rows: Loop, cols: Loop, buffers: &Buffers) -> Tile {
     let (row, col) = (unit.rows.start.cast_signed(), unit.cols.start.cast_signed());
     let side = |each: Loop, range: &Range<usize>| Side {
         len: range.len(),
@@ -176,8 +134,10 @@ fn tile_of(step: &Step, unit: &Unit, rows: Loop, cols: Loop) -> Tile {
         dst_stride: each.dst_stride,
     };
     Tile {
-        src: unit.src.wrapping_offset(row * rows.src_stride + col * cols.src_stride),
-        dst: unit.dst.wrapping_offset(row * rows.dst_stride + col * cols.dst_stride),
+        src: buffers
+            .src
+            .wrapping_offset(unit.src.wrapping_add(row * rows.src_stride + col * cols.src_stride)),
+        dst: buffers.dst.wrapping_offset(unit.dst + row * rows.dst_stride + col * cols.dst_stride),
         width: step.width,
         rows: side(rows, &unit.rows),
         cols: side(cols, &unit.cols),

@@ -1,6 +1,7 @@
 //! What will be done, as data: it prints, compares, and runs without allocating.
 
 use std::fmt;
+use std::ops::Range;
 
 use trundle_core::{Loop, RaggedLoop};
 
@@ -75,6 +76,24 @@ pub enum Place {
     Lanes,
 }
 
+/// Where a unit of a step lies.
+pub(crate) struct Unit {
+    /// Where index 0 of the rows and columns is read, in bytes from the start of the source. In a
+    /// ragged step, the runs' own offsets come on top.
+    pub(crate) src: isize,
+    /// Where index 0 of the rows and columns is written, in bytes from the start of the
+    /// destination.
+    pub(crate) dst: isize,
+    /// What the outer loops add to the entry in the table of lengths.
+    pub(crate) lane_steps: isize,
+    /// The index of a ragged loop that is an outer one.
+    pub(crate) ragged_index: usize,
+    /// The rows of the unit.
+    pub(crate) rows: Range<usize>,
+    /// The columns of the unit.
+    pub(crate) cols: Range<usize>,
+}
+
 /// Units `first..end` of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Task {
@@ -123,6 +142,48 @@ impl Step {
             _ => 1,
         };
         outer * ragged * row_blocks * col_blocks
+    }
+
+    /// Unit `number`: the blocks of the rows change fastest, then those of the columns, then the
+    /// outer loops from the innermost out.
+    pub(crate) fn unit(&self, number: usize) -> Unit {
+        let (row_blocks, col_blocks) = self.blocks();
+        let mut rest = number;
+        let mut next = |count: usize| {
+            let index = rest % count;
+            rest /= count;
+            index
+        };
+        let block =
+            |index: usize, block: usize, len: usize| index * block..((index + 1) * block).min(len);
+        let rows = block(next(row_blocks), self.row_block, self.rows.len);
+        let cols = block(next(col_blocks), self.col_block, self.cols.len);
+        let ragged_index = match &self.ragged {
+            Some(RaggedStep { row, place: Place::Outer, .. }) => next(row.len),
+            _ => 0,
+        };
+        let (mut src, mut dst, mut lane_steps) = (self.src_offset, self.dst_offset, 0);
+        for each in self.outer.iter().rev() {
+            let index = next(each.len).cast_signed();
+            src = src.wrapping_add(index * each.src_stride);
+            dst += index * each.dst_stride;
+            lane_steps += index * each.lane_stride;
+        }
+        Unit { src, dst, lane_steps, ragged_index, rows, cols }
+    }
+
+    /// Where the first byte of unit `number` is written, in bytes from the start of the
+    /// destination.
+    pub(crate) fn dst_of(&self, number: usize) -> isize {
+        let unit = self.unit(number);
+        let ragged = match &self.ragged {
+            Some(RaggedStep { row, place: Place::Outer, .. }) => row.dst_stride,
+            _ => 0,
+        };
+        unit.dst
+            + unit.ragged_index.cast_signed() * ragged
+            + unit.rows.start.cast_signed() * self.rows.dst_stride
+            + unit.cols.start.cast_signed() * self.cols.dst_stride
     }
 
     /// The number of bytes of a unit, not counting that blocks at an edge are smaller.

@@ -41,6 +41,10 @@ const TASKS_PER_THREAD: usize = 8;
 /// What a share of the work comes to at least.
 const LEAST_TASK_BYTES: usize = 64 << 10;
 
+/// What a share of the work comes to at most. Blocks that meet within rows, as those of a roll do,
+/// read neighbouring lines: they should follow each other while those are in the caches.
+const MOST_TASK_BYTES: usize = 512 << 10;
+
 /// Turns moves into plans for one machine.
 #[derive(Clone, Debug)]
 pub struct Planner {
@@ -169,9 +173,9 @@ fn tile(place: Place, width: usize, rows: Loop, cols: Loop) -> (usize, usize) {
 fn tasks(steps: &[Step], threads: usize, moved_bytes: usize) -> Vec<Task> {
     let share = match threads {
         1 => usize::MAX,
-        _ => (moved_bytes / (threads * TASKS_PER_THREAD)).max(LEAST_TASK_BYTES),
+        _ => (moved_bytes / (threads * TASKS_PER_THREAD)).clamp(LEAST_TASK_BYTES, MOST_TASK_BYTES),
     };
-    let mut tasks = Vec::new();
+    let mut tasks: Vec<Task> = Vec::new();
     for (number, step) in steps.iter().enumerate() {
         let units = step.units();
         let each = (share / step.unit_bytes()).max(1);
@@ -181,6 +185,10 @@ fn tasks(steps: &[Step], threads: usize, moved_bytes: usize) -> Vec<Task> {
             tasks.push(Task { step: number, first, end });
             first = end;
         }
+    }
+    if steps.len() > 1 {
+        // From the front of the destination to its end, whichever block a share belongs to.
+        tasks.sort_by_cached_key(|task| steps[task.step].dst_of(task.first));
     }
     tasks
 }

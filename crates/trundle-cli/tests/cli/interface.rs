@@ -133,10 +133,10 @@ fn messages_go_to_stderr_and_results_to_stdout() {
 fn only_text_where_nobody_looks() {
     // Large enough that a terminal would have shown a bar.
     let place = Place::new();
-    let zeros = Tensor { bytes: vec![0; 64 << 20], shape: vec![64 << 20], ..Tensor::list(&[]) };
+    let zeros = Tensor { bytes: vec![0; 32 << 20], shape: vec![32 << 20], ..Tensor::list(&[]) };
     let zeros = Tensor { descr: "'|u1'".to_owned(), width: 1, ..zeros };
     let head = Tensor { shape: vec![0], bytes: vec![], ..zeros.clone() }.file(crate::npy::PLAIN);
-    let head = String::from_utf8_lossy(&head[10..]).replace("(0,)", &format!("({},)", 64 << 20));
+    let head = String::from_utf8_lossy(&head[10..]).replace("(0,)", &format!("({},)", 32 << 20));
     place.write("x.npy", &[crate::npy::header(1, head.trim_end()), zeros.bytes].concat());
     let runs = [
         place.run(&["flip", "x.npy", "--axes", "0", "-o", "y.npy", "--verify"]).done(),

@@ -381,7 +381,7 @@ mod unix {
     use std::os::unix::fs::{PermissionsExt, symlink};
     use std::os::unix::process::ExitStatusExt;
     use std::path::Path;
-    use std::process::Command;
+    use std::process::{Command, Stdio};
 
     use super::*;
 
@@ -536,13 +536,26 @@ mod unix {
                 place.write("x.npy", &input);
                 let args = ["flip", "x.npy", "--axes", "0", "-o", "x.npy", "--force", "-q"];
                 let mut child = place.command(&args).spawn().unwrap();
-                while child.try_wait().unwrap().is_none() {
+                // A shell that is there already is quicker than one that must be started.
+                let mut killer = Command::new("sh")
+                    .args(["-c", &format!("read go; kill {signal} {}", child.id())])
+                    .stdin(Stdio::piped())
+                    .spawn()
+                    .unwrap();
+                let is_writing = loop {
                     if names().any(|name| name.ends_with(".part")) {
-                        let id = child.id().to_string();
-                        Command::new("kill").args([signal, &id]).status().unwrap();
-                        break;
+                        break true;
                     }
+                    if child.try_wait().unwrap().is_some() {
+                        break false;
+                    }
+                };
+                if is_writing {
+                    drop(killer.stdin.take());
+                } else {
+                    killer.kill().unwrap();
                 }
+                killer.wait().unwrap();
                 let ended_by = child.wait().unwrap().signal();
                 assert_eq!(names().collect::<Vec<_>>(), ["x.npy"]);
                 let left = place.read("x.npy");
