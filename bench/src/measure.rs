@@ -46,7 +46,7 @@ pub(crate) fn measure(case: &Case, options: &Options) -> Result<Measured> {
     }
     let passes = IndexMap::fuse(maps.clone())?;
     assert_eq!(passes.len(), 1, "{} takes one pass", case.name);
-    let map = &passes[0];
+    let map = &passes[0].map;
     let src_layout = Layout::row_major(map.in_shape(), width)?;
     let dst_layout = Layout::row_major(map.out_shape(), width)?;
     let work = Move::new(map, width, &src_layout, &dst_layout)?;

@@ -1,11 +1,12 @@
 //! A movement from a file to a file: checked, planned, loaded, run, written, verified.
 
+use std::io::{IsTerminal, stdout};
 use std::path::Path;
 use std::time::Instant;
 
 use serde_json::json;
 use trundle::{Layout, Plan, PlanError};
-use trundle_formats::{Header, NamedTensor, TensorFile, check_output, write};
+use trundle_formats::{Header, NamedTensor, TensorFile, check_output, stage};
 
 use crate::args::MoveArgs;
 use crate::failure::Failure;
@@ -79,6 +80,9 @@ fn check_streams(moving: &MoveArgs) -> Result<(), Failure> {
     if streamed && moving.planning.json {
         return Err(Failure::usage("--json prints on stdout, where -o - puts the tensor"));
     }
+    if streamed && stdout().is_terminal() {
+        return Err(Failure::usage("-o - puts the tensor's bytes on stdout, which is a terminal"));
+    }
     if streamed && moving.verify {
         return Err(Failure::usage("--verify reads the output back, which stdout cannot do"));
     }
@@ -127,14 +131,17 @@ pub(crate) fn carry_out(operation: &Operation, moving: &MoveArgs) -> Result<Outc
     }
     progress.stage("writing", total);
     let named: Vec<NamedTensor<'_>> = moved.iter().map(|(tensor, _)| tensor.named()).collect();
-    write(&moving.output, &named, moving.force, &mut |bytes| progress.at(bytes))?;
+    let output = stage(&moving.output, &named, moving.force, &mut |bytes| progress.at(bytes))?;
     if moving.verify {
         progress.stage("verifying", total);
         for (number, (tensor, source)) in moved.iter().enumerate() {
             let source = source.as_deref().unwrap_or_default();
-            verify_file(&moving.output, number, operation, &tensor.header, source, &progress)?;
+            let (path, file) = (&moving.output, output.read_back());
+            verify_file(path, file, number, operation, &tensor.header, source, &progress)?;
         }
     }
+    // Nothing appears at the output's place before it is found to be right.
+    output.finish()?;
     progress.finish();
     Ok(Outcome {
         passes: moved.iter().map(|(tensor, _)| tensor.plan.passes().len()).max().unwrap_or(0),

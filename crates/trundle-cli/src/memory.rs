@@ -36,8 +36,21 @@ pub(crate) fn zeros(bytes: usize) -> Result<Vec<u8>, Failure> {
     Ok(vec![0; bytes])
 }
 
-/// The bytes that can be used without swapping, where Linux tells.
+/// The bytes that the process can use without swapping, where Linux tells.
 fn available() -> Option<u64> {
+    [machine_available(), group_available()].into_iter().flatten().min()
+}
+
+/// What is left of the memory that the process's control group may use, if that is limited.
+fn group_available() -> Option<u64> {
+    let read = |name: &str| -> Option<u64> {
+        std::fs::read_to_string(format!("/sys/fs/cgroup/{name}")).ok()?.trim().parse().ok()
+    };
+    Some(read("memory.max")?.saturating_sub(read("memory.current")?))
+}
+
+/// What the machine has left.
+fn machine_available() -> Option<u64> {
     let memory = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = memory.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;

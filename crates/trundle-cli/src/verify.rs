@@ -14,13 +14,14 @@ use crate::failure::Failure;
 use crate::operation::Operation;
 use crate::progress::Progress;
 
-/// Reads tensor `number` of the file at `output` back, and compares it with the movement of
-/// `source`, the data that `header` describes.
+/// Reads tensor `number` of an output back, and compares it with the movement of `source`, the
+/// data that `header` describes. `output` names it in messages; `file` is it, opened again.
 ///
 /// # Errors
 /// If it has another shape or type, or an element differs: a message that says which.
 pub(crate) fn verify_file(
     output: &Path,
+    file: Result<TensorFile, trundle_formats::Error>,
     number: usize,
     operation: &Operation,
     header: &Header,
@@ -31,7 +32,7 @@ pub(crate) fn verify_file(
         Failure::running(format!("verification failed: {}: {what}", output.display()))
     };
     let unreadable = |error| Failure::running(format!("verification failed: {error}"));
-    let mut file = TensorFile::open(output).map_err(unreadable)?;
+    let mut file = file.map_err(unreadable)?;
     let written = file
         .headers()
         .get(number)
@@ -198,7 +199,8 @@ mod tests {
         let operation = Operation { input: place("in.npy"), chain, written: false };
         let header = TensorFile::open(&operation.input).unwrap().headers()[0].clone();
         let progress = Progress::new(true);
-        verify_file(&place("out.npy"), 0, &operation, &header, &source(), &progress)
+        let (path, file) = (place("out.npy"), TensorFile::open(&place("out.npy")));
+        verify_file(&path, file, 0, &operation, &header, &source(), &progress)
             .map_err(|failure| format!("{failure:?}"))
     }
 

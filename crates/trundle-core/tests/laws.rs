@@ -8,7 +8,7 @@ use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any};
 use proptest::{prop_assert, prop_assert_eq};
 use trundle_core::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Transpose};
-use trundle_core::{AxisMap, DType, Error, IndexMap, Layout, Move, Op, Shape, TensorView};
+use trundle_core::{AxisMap, DType, IndexMap, Layout, Move, Op, Shape, TensorView};
 use trundle_testing::cases::{Chain, buffer_bytes, chains, layouts, shapes, widths, windows};
 use trundle_testing::suite::Case;
 use trundle_testing::{Naive, Outcome, PlainOp, holds, indices};
@@ -345,20 +345,50 @@ fn fused_passes_mean_what_the_operators_mean() {
         let maps = maps_of(&chain);
         let count = maps.len();
         let passes = IndexMap::fuse(maps).unwrap();
-        prop_assert!(passes.len() <= count);
         let (mut sizes, mut labels) =
             (chain.shape.clone(), Naive::numbered(&chain.shape).labels().to_vec());
+        let mut reached = 0;
         for pass in &passes {
-            prop_assert_eq!(pass.in_shape().sizes(), &sizes[..]);
+            prop_assert_eq!(pass.stages.start, reached);
+            reached = pass.stages.end;
+            prop_assert_eq!(pass.map.in_shape().sizes(), &sizes[..]);
+            prop_assert!(passes.len() == 1 || !pass.map.is_identity());
             let places = Naive::numbered(&sizes);
-            labels = labels_by(pass, &places).into_iter().map(|place| labels[place]).collect();
-            sizes = pass.out_shape().to_vec();
+            labels = labels_by(&pass.map, &places).into_iter().map(|place| labels[place]).collect();
+            sizes = pass.map.out_shape().to_vec();
         }
+        prop_assert_eq!(reached, count);
         let naive = chain.naive();
         prop_assert_eq!(&sizes[..], naive.shape());
         prop_assert_eq!(&labels[..], naive.labels());
         Ok(())
     });
+}
+
+#[test]
+fn reversals_with_a_flip_between_them_do_not_undo_each_other() {
+    let shape = shape(&[2, 5]);
+    let reverse = map_of(ReverseSequence::new(1, 0, [2, 4]), &shape);
+    let flip = map_of(Flip::new(&[1]), &shape);
+    let passes = IndexMap::fuse([reverse.clone(), flip, reverse]).unwrap();
+    assert_eq!(passes.iter().map(|pass| pass.stages.clone()).collect::<Vec<_>>(), [0..2, 2..3]);
+}
+
+#[test]
+fn what_is_moved_and_moved_back_takes_no_pass() {
+    let shape = shape(&[2, 5]);
+    let [first, second] = [[2, 4], [5, 3]].map(|lengths| {
+        let lengths: [i128; 2] = lengths;
+        map_of(ReverseSequence::new(1, 0, lengths), &shape)
+    });
+    let fused = |maps: &[&IndexMap]| IndexMap::fuse(maps.iter().copied().cloned()).unwrap();
+    let passes = fused(&[&first, &second, &second]);
+    assert_eq!(passes.len(), 1);
+    assert_eq!((&passes[0].map, &passes[0].stages), (&first, &(0..3)));
+    let passes = fused(&[&first, &second, &second, &first]);
+    assert_eq!(passes.len(), 1);
+    assert!(passes[0].map.is_identity());
+    assert_eq!(passes[0].stages, 0..4);
 }
 
 // Moves.

@@ -144,3 +144,74 @@ fn tile_of(step: &Step, unit: &Unit, rows: Loop, cols: Loop, buffers: &Buffers) 
         store: step.store,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use trundle_core::ops::{Flip, ReverseSubsequences, Roll, Transpose};
+    use trundle_core::{IndexMap, Layout, Move, Op, Shape};
+
+    use super::*;
+    use crate::{Machine, Planner};
+
+    /// The bytes that `write` writes into a buffer: those that differ from one of two fillings.
+    fn written(bytes: usize, mut write: impl FnMut(&mut [u8])) -> Vec<bool> {
+        let mut changed = |filling: u8| {
+            let mut buffer = vec![filling; bytes];
+            write(&mut buffer);
+            buffer.into_iter().map(|byte| byte != filling).collect::<Vec<bool>>()
+        };
+        let (zeros, ones) = (changed(0), changed(0xff));
+        zeros.into_iter().zip(ones).map(|(left, right)| left || right).collect()
+    }
+
+    /// Runs every unit by itself and asks which bytes it writes. A byte that two units write
+    /// comes out right, but two threads would race for it.
+    fn units_write_every_byte_once(work: &Move) {
+        let plan = Planner::new(Machine::detect().clone()).plan(work);
+        let src: Vec<u8> = (0..work.src_bytes()).map(|byte| (byte % 251) as u8).collect();
+        let mut writers = vec![0; work.dst_bytes()];
+        for step in &plan.steps {
+            for unit in 0..step.units() {
+                let written = written(work.dst_bytes(), |dst| {
+                    let buffers = Buffers { src: src.as_ptr(), dst: dst.as_mut_ptr() };
+                    // SAFETY: both buffers have the sizes that the plan asks for.
+                    unsafe { run_unit(step, unit, &buffers) };
+                });
+                writers.iter_mut().zip(written).for_each(|(count, one)| *count += u8::from(one));
+            }
+        }
+        let mut expected = vec![0; work.dst_bytes()];
+        work.for_each_pair(|_, to| expected[to..to + work.width()].fill(1));
+        assert!(writers == expected, "{plan}");
+    }
+
+    #[test]
+    fn no_byte_is_written_by_two_units() {
+        let lengths: Vec<u64> = (0..2 * 70).map(|row| row * 7 % 150).collect();
+        let reverse = Op::from(ReverseSubsequences::new(1, lengths));
+        let transpose = Op::from(Transpose::new(&[2, 0, 1]));
+        let chains: [&[Op]; 6] = [
+            &[Op::from(Roll::new(&[1, 33, 47], &[0, 1, 2]))],
+            std::slice::from_ref(&transpose),
+            &[Op::from(Flip::new(&[0, 2])), transpose.clone()],
+            std::slice::from_ref(&reverse),
+            &[reverse.clone(), transpose.clone()],
+            &[reverse.clone(), Op::from(Transpose::new(&[0, 2, 1]))],
+        ];
+        for ops in chains {
+            for width in [1, 3, 4, 80] {
+                let shape = Shape::new([2, 131, 70]).unwrap();
+                let map = ops.iter().fold(IndexMap::identity(&shape), |map, op| {
+                    map.then(&op.index_map(map.out_shape()).unwrap()).unwrap().unwrap()
+                });
+                let src = Layout::row_major(map.in_shape(), width).unwrap();
+                // Gaps between the innermost rows, so that no two blocks are neighbours.
+                let sizes = map.out_shape().sizes();
+                let row = sizes[2] * width + 5;
+                let strides = [sizes[1] * row, row, width].map(usize::cast_signed);
+                let dst = Layout::strided(map.out_shape(), 0, &strides).unwrap();
+                units_write_every_byte_once(&Move::new(&map, width, &src, &dst).unwrap());
+            }
+        }
+    }
+}

@@ -224,8 +224,9 @@ impl fmt::Display for Step {
         }
         write!(
             f,
-            ", {} units of at most {} x {} elements of {} byte{}, {}",
+            ", {} unit{} of at most {} x {} elements of {} byte{}, {}",
             self.units(),
+            plural(self.units()),
             self.row_block,
             self.col_block,
             self.width,
@@ -240,11 +241,7 @@ impl fmt::Display for Step {
         if let Some(RaggedStep { row, place, .. }) = &self.ragged {
             write!(
                 f,
-                "\n    ragged {} x (src {:+} then {:+}, dst {:+}), as {}",
-                row.len,
-                row.first.src_stride,
-                row.second.src_stride,
-                row.dst_stride,
+                "\n    {row}, as {}",
                 match place {
                     Place::Outer => "an outer loop",
                     Place::Rows => "the rows",

@@ -45,6 +45,9 @@ const LEAST_TASK_BYTES: usize = 64 << 10;
 /// read neighbouring lines: they should follow each other while those are in the caches.
 const MOST_TASK_BYTES: usize = 512 << 10;
 
+/// About how many shares a plan lists at most, however large the move: more gain nothing.
+const MOST_TASKS: usize = 1 << 14;
+
 /// Turns moves into plans for one machine.
 #[derive(Clone, Debug)]
 pub struct Planner {
@@ -173,7 +176,9 @@ fn tile(place: Place, width: usize, rows: Loop, cols: Loop) -> (usize, usize) {
 fn tasks(steps: &[Step], threads: usize, moved_bytes: usize) -> Vec<Task> {
     let share = match threads {
         1 => usize::MAX,
-        _ => (moved_bytes / (threads * TASKS_PER_THREAD)).clamp(LEAST_TASK_BYTES, MOST_TASK_BYTES),
+        _ => (moved_bytes / (threads * TASKS_PER_THREAD))
+            .clamp(LEAST_TASK_BYTES, MOST_TASK_BYTES)
+            .max(moved_bytes / MOST_TASKS),
     };
     let mut tasks: Vec<Task> = Vec::new();
     for (number, step) in steps.iter().enumerate() {

@@ -234,6 +234,17 @@ mod tests {
     }
 
     #[test]
+    fn nobody_joins_a_job_that_has_ended() {
+        let pool: &Pool = Box::leak(Box::default());
+        for _ in 0..100 {
+            // The caller is often done before the helpers are awake: its frame is gone then.
+            pool.run(3, 4, &|_| ());
+            let state = pool.state();
+            assert!(state.job.is_none() && state.seats == 0 && state.joined == 0);
+        }
+    }
+
+    #[test]
     fn a_task_may_have_tasks_of_its_own() {
         let sum = AtomicUsize::new(0);
         for_each_task(3, 20, &|_| {

@@ -1,5 +1,6 @@
 //! A planned run allocates nothing.
 #![allow(unsafe_code)]
+#![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
 
 use std::alloc::{GlobalAlloc, Layout as Memory, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -51,7 +52,8 @@ fn a_planned_run_allocates_nothing() {
         let maps = IndexMap::fuse(maps.collect::<Vec<_>>()).unwrap();
         assert_eq!(maps.len(), passes);
         let cpu = Cpu::new(Some(2));
-        let plans = maps.iter().map(|map| {
+        let plans = maps.iter().map(|pass| {
+            let map = &pass.map;
             let src = Layout::row_major(map.in_shape(), width).unwrap();
             let dst = Layout::row_major(map.out_shape(), width).unwrap();
             cpu.plan(&Move::new(map, width, &src, &dst).unwrap())

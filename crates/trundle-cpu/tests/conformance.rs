@@ -1,5 +1,6 @@
 //! The CPU backend against the naive oracle: every kernel of every instruction set that this
 //! machine has, with results through the caches and past them, on one thread and on several.
+#![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
 
 use trundle_core::Backend;
 use trundle_cpu::{CATALOGUE, Cpu, Machine, Planner, Simd};

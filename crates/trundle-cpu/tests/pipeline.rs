@@ -1,4 +1,5 @@
 //! What a pipeline takes and refuses, and which slices it moves.
+#![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
 
 use std::num::NonZeroU8;
 
@@ -33,6 +34,40 @@ fn a_pass_that_reads_what_an_earlier_one_left_is_refused() {
     let few = copy(4, 1, &packed(4, 1), &packed(4, 1));
     let reads_most = copy(64, 1, &packed(64, 1), &packed(64, 1));
     Pipeline::new(vec![most, few, reads_most]);
+}
+
+#[test]
+fn slices_that_would_be_torn_are_refused() {
+    let reversal = Op::from(Flip::new(&[0])).index_map(&Shape::new([8]).unwrap()).unwrap();
+    let work = Move::new(&reversal, 2, &packed(8, 2), &packed(8, 2)).unwrap();
+    let pairs = Pipeline::new(vec![Cpu::new(Some(1)).plan(&work)]);
+    let torn = Error::WidthMismatch { moved: 2, got: 4 };
+    assert_eq!(pairs.run_slice(&[true; 16]).unwrap(), [true; 16]);
+    assert_eq!(pairs.run_slice(&['a'; 4]).unwrap_err(), torn);
+    assert_eq!(pairs.run_slice_into(&['a'; 4], &mut ['b'; 4]).unwrap_err(), torn);
+    // Whole elements, but not where elements of a slice begin.
+    let off = Layout::strided(&Shape::new([3]).unwrap(), 2, &[4]).unwrap();
+    let off = Pipeline::new(vec![copy(3, 4, &off, &packed(3, 4))]);
+    assert_eq!(off.run_slice(&['a'; 4]).unwrap_err(), torn);
+}
+
+#[test]
+fn slices_that_are_too_short_or_would_have_gaps_are_refused() {
+    let gaps = Layout::strided(&Shape::new([4]).unwrap(), 0, &[2]).unwrap();
+    let gaps = Pipeline::new(vec![copy(4, 1, &packed(4, 1), &gaps)]);
+    assert!(matches!(
+        gaps.run_slice(&[1u8; 4]),
+        Err(Error::SizesDiffer { left_size: 7, right_size: 4, .. })
+    ));
+    let twice = || copy(4, 1, &packed(4, 1), &packed(4, 1));
+    for pipeline in [Pipeline::new(vec![twice()]), Pipeline::new(vec![twice(), twice()])] {
+        let short = |argument| Error::OutOfBounds { argument, first: 0, end: 4, buffer: 3 };
+        let mut dst = [7; 4];
+        assert_eq!(pipeline.run(&[1; 3], &mut dst).unwrap_err(), short("data"));
+        assert_eq!(pipeline.run(&[1; 4], &mut dst[..3]).unwrap_err(), short("out"));
+        assert_eq!(pipeline.run_slice(&[1u8; 3]).unwrap_err(), short("data"));
+        assert_eq!(dst, [7; 4]);
+    }
 }
 
 #[test]

@@ -127,11 +127,25 @@ pub fn write(
     overwrite: bool,
     progress: &mut Progress<'_>,
 ) -> Result<(), Error> {
+    stage(path, tensors, overwrite, progress)?.finish()
+}
+
+/// [`write`] up to the point where the file appears: [`Output::read_back`] shows what was
+/// written, [`Output::finish`] makes it appear.
+///
+/// # Errors
+/// As [`write`].
+pub fn stage(
+    path: &Path,
+    tensors: &[NamedTensor<'_>],
+    overwrite: bool,
+    progress: &mut Progress<'_>,
+) -> Result<Output, Error> {
     let error = |problem| Error::at(path, "stdout", problem);
     let format = Format::of(path).map_err(error)?;
     let mut output = Output::create(path, overwrite)?;
     format.write_to(&mut output, tensors, progress).map_err(error)?;
-    output.finish()
+    Ok(output)
 }
 
 /// Writes `bytes` in pieces; `progress` is told the bytes so far.

@@ -37,7 +37,7 @@ mod tensor_file;
 
 pub use element::Element;
 pub use error::{Error, ExitClass, Problem};
-pub use format::{FORMATS, Format, NamedTensor, Progress, check_output, write};
+pub use format::{FORMATS, Format, NamedTensor, Progress, check_output, stage, write};
 pub use header::{Header, Order};
 pub use output::{Output, remove_unfinished};
 pub use tensor_file::TensorFile;

@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tempfile::NamedTempFile;
 
 use crate::error::is_stream;
-use crate::{Error, Problem};
+use crate::{Error, Format, Problem, TensorFile};
 
 /// How many symbolic links may lead from one to the next: what Linux allows.
 const MAX_LINKS: usize = 40;
@@ -103,6 +103,22 @@ impl Output {
         Ok(Output { path: path.to_owned(), overwrite, target })
     }
 
+    /// Opens what was written so far, before it appears at the path, in the format of the path's
+    /// ending.
+    ///
+    /// # Errors
+    /// As [`TensorFile::open`], and if the output is no file but a stream, a pipe or a device.
+    pub fn read_back(&self) -> Result<TensorFile, Error> {
+        let error = |problem| Error::at(&self.path, "stdout", problem);
+        let format = Format::of(&self.path).map_err(error)?;
+        match &self.target {
+            Target::Replace(file, ..) => TensorFile::open_as(format, file.path(), &self.path),
+            Target::Special(_) | Target::Stdout(_) => {
+                Err(error(Problem::reading(io::ErrorKind::NotSeekable.into())))
+            }
+        }
+    }
+
     /// Makes all that was written appear at the path.
     ///
     /// # Errors
@@ -184,8 +200,10 @@ impl Write for Output {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "it is what map_err gives")]
 fn creating(source: io::Error) -> Problem {
-    Problem::Io { doing: "create a file in its folder", source }
+    // What the error tells beside its kind is the name of the temporary file.
+    Problem::Io { doing: "create a file in its folder", source: source.kind().into() }
 }
 
 /// The folder that `path` is in.

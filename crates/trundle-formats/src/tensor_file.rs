@@ -31,10 +31,19 @@ impl TensorFile {
     /// [`Error`] if the ending is unknown, the file cannot be read, or is malformed, not supported
     /// or too short for what it claims to hold.
     pub fn open(path: &Path) -> Result<TensorFile, Error> {
-        let error = |problem| Error::at(path, "stdin", problem);
-        let format = Format::of(path).map_err(error)?;
+        let format = Format::of(path).map_err(|problem| Error::at(path, "stdin", problem))?;
+        TensorFile::open_as(format, path, path)
+    }
+
+    /// Reads what the file at `path` holds in `format`; messages name `shown`.
+    pub(crate) fn open_as(
+        format: &'static Format,
+        path: &Path,
+        shown: &Path,
+    ) -> Result<TensorFile, Error> {
+        let error = |problem| Error::at(shown, "stdin", problem);
         let contents = Source::open(path).and_then(|source| format.open(source)).map_err(error)?;
-        Ok(TensorFile { file: file_name(path, "stdin"), format, contents })
+        Ok(TensorFile { file: file_name(shown, "stdin"), format, contents })
     }
 
     /// Reads what comes out of `reader`, once and from front to back. `name` names it in messages,

@@ -8,7 +8,7 @@ use std::path::Path;
 use tempfile::TempDir;
 use trundle_core::{DType, Shape};
 use trundle_formats::{
-    Element, Error, ExitClass, NamedTensor, Output, Problem, TensorFile, check_output, write,
+    Element, Error, ExitClass, NamedTensor, Output, Problem, TensorFile, check_output, stage, write,
 };
 
 fn write_bytes(path: &Path, bytes: &[u8], overwrite: bool) -> Result<(), Error> {
@@ -55,6 +55,26 @@ fn an_output_that_exists_is_refused_before_and_after_the_work() {
 }
 
 #[test]
+fn what_is_staged_can_be_read_back_before_it_appears() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.npy");
+    write_bytes(&path, &[1], false).unwrap();
+    let shape = Shape::new([2]).unwrap();
+    let element = Element::new(DType::U8);
+    let tensor = NamedTensor { name: "x", element: &element, shape: &shape, bytes: &[7, 8] };
+    let staged = |tensors: &[NamedTensor<'_>]| stage(&path, tensors, true, &mut |_| ()).unwrap();
+
+    let output = staged(&[tensor]);
+    assert_eq!(output.read_back().unwrap().load(0, &mut |_| ()).unwrap(), [7, 8]);
+    assert_eq!(load(&path), [1]);
+    drop(output);
+    assert_eq!((load(&path), names(&folder)), (vec![1], vec!["out.npy".to_owned()]));
+
+    staged(&[tensor]).finish().unwrap();
+    assert_eq!((load(&path), names(&folder)), (vec![7, 8], vec!["out.npy".to_owned()]));
+}
+
+#[test]
 fn a_file_that_appears_during_the_work_is_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.npy");
@@ -81,19 +101,6 @@ fn nothing_is_at_the_place_until_the_output_is_finished() {
     output.finish().unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"whole");
     assert_eq!(names(&folder), ["out.npy"]);
-}
-
-#[test]
-fn what_is_unfinished_can_be_removed_before_the_process_ends() {
-    let folder = tempfile::tempdir().unwrap();
-    let finished = folder.path().join("finished.npy");
-    write_bytes(&finished, &[1], false).unwrap();
-    let mut output = Output::create(&folder.path().join("out.npy"), false).unwrap();
-    output.write_all(b"half").unwrap();
-    assert_eq!(names(&folder).len(), 2);
-    trundle_formats::remove_unfinished();
-    assert_eq!(names(&folder), ["finished.npy"]);
-    assert!(output.finish().is_err());
 }
 
 #[test]

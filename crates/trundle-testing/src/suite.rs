@@ -71,7 +71,8 @@ impl Case {
             maps.push(op.op().index_map(&shape)?);
             shape = maps[maps.len() - 1].out_shape().clone();
         }
-        let mut passes = IndexMap::fuse(maps)?;
+        let mut passes: Vec<IndexMap> =
+            IndexMap::fuse(maps)?.into_iter().map(|pass| pass.map).collect();
         if let Some(last) = passes.last_mut() {
             *last = last.restrict(&self.window)?;
         }

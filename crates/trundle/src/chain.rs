@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-use trundle_core::{Error, IndexMap, Op, Shape};
+use trundle_core::{Error, IndexMap, Op, Pass, Shape};
 
 use crate::notation::{self, LengthsFile, NotationError, Snippet, StageKind, quoted};
 
@@ -28,15 +28,6 @@ pub struct Chain {
     text: String,
     /// Where each operator stands in `text`, in bytes.
     spans: Vec<Range<usize>>,
-}
-
-/// What one pass over memory does.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pass {
-    /// The operators of the chain that it applies, counted from 0.
-    pub stages: Range<usize>,
-    /// From the pass's output to its input.
-    pub map: IndexMap,
 }
 
 impl Chain {
@@ -108,34 +99,22 @@ impl Chain {
     /// # Errors
     /// [`ChainError`] for the first operator that does not fit the shape it is given.
     pub fn passes(&self, shape: &Shape) -> Result<Vec<Pass>, ChainError> {
-        let mut passes: Vec<Pass> = Vec::new();
-        for (stage, op) in self.ops.iter().enumerate() {
-            let input = passes.last().map_or(shape, |last| last.map.out_shape());
-            let refused = |source| self.error(stage, input, source);
-            let map = op.index_map(input).map_err(refused)?;
-            let fused = match passes.last() {
-                Some(last) => last.map.then(&map).map_err(refused)?,
-                None => None,
-            };
-            match (fused, passes.last_mut()) {
-                (Some(map), Some(last)) => {
-                    *last = Pass { stages: last.stages.start..stage + 1, map }
-                }
-                _ => passes.push(Pass { stages: stage..stage + 1, map }),
-            }
+        if self.ops.is_empty() {
+            return Ok(vec![Pass { stages: 0..0, map: IndexMap::identity(shape) }]);
         }
-        if passes.is_empty() {
-            passes.push(Pass { stages: 0..0, map: IndexMap::identity(shape) });
-        }
-        Ok(passes)
+        let passes = IndexMap::fuse(self.steps(shape)?);
+        Ok(passes
+            .unwrap_or_else(|error| unreachable!("each step reads what the last gave: {error}")))
     }
 
-    /// The maps of [`Chain::passes`].
-    ///
-    /// # Errors
-    /// As [`Chain::passes`].
-    pub fn maps(&self, shape: &Shape) -> Result<Vec<IndexMap>, ChainError> {
-        Ok(self.passes(shape)?.into_iter().map(|pass| pass.map).collect())
+    /// The index map of each operator by itself.
+    fn steps(&self, shape: &Shape) -> Result<Vec<IndexMap>, ChainError> {
+        let mut steps: Vec<IndexMap> = Vec::with_capacity(self.ops.len());
+        for (stage, op) in self.ops.iter().enumerate() {
+            let input = steps.last().map_or(shape, IndexMap::out_shape);
+            steps.push(op.index_map(input).map_err(|source| self.error(stage, input, source))?);
+        }
+        Ok(steps)
     }
 
     /// The shape of what the chain makes of a tensor of this shape.
@@ -143,12 +122,8 @@ impl Chain {
     /// # Errors
     /// As [`Chain::passes`].
     pub fn out_shape(&self, shape: &Shape) -> Result<Shape, ChainError> {
-        let mut shape = shape.clone();
-        for (stage, op) in self.ops.iter().enumerate() {
-            let map = op.index_map(&shape).map_err(|source| self.error(stage, &shape, source))?;
-            shape = map.out_shape().clone();
-        }
-        Ok(shape)
+        let steps = self.steps(shape)?;
+        Ok(steps.last().map_or(shape, IndexMap::out_shape).clone())
     }
 
     fn error(&self, stage: usize, input: &Shape, source: Error) -> ChainError {
@@ -297,24 +272,27 @@ mod tests {
         chain.ops().iter().map(step).collect()
     }
 
+    fn maps_of(passes: Vec<Pass>) -> Vec<IndexMap> {
+        passes.into_iter().map(|pass| pass.map).collect()
+    }
+
     /// The law of [`Chain::passes`].
     fn check_passes(chain: &Chain, shape: &Shape) -> Vec<Pass> {
         let (passes, steps) = (chain.passes(shape).unwrap(), steps(chain, shape));
         let out_shape = chain.out_shape(shape).unwrap();
         let maps: Vec<IndexMap> = passes.iter().map(|pass| pass.map.clone()).collect();
-        assert_eq!(chain.maps(shape).unwrap(), maps);
         assert_eq!(maps.last().unwrap().out_shape(), &out_shape);
         assert_eq!(sources(&maps, &out_shape), sources(&steps, &out_shape), "{chain}");
         let mut reached = 0;
         for pass in &passes {
             assert_eq!(pass.stages.start, reached);
             reached = pass.stages.end;
-            let fused = IndexMap::fuse(steps[pass.stages.clone()].to_vec()).unwrap();
+            let fused = maps_of(IndexMap::fuse(steps[pass.stages.clone()].to_vec()).unwrap());
             assert!(fused.is_empty() || fused == [pass.map.clone()]);
         }
         assert_eq!(reached, steps.len());
         if !steps.is_empty() {
-            assert_eq!(IndexMap::fuse(steps).unwrap(), maps);
+            assert_eq!(maps_of(IndexMap::fuse(steps).unwrap()), maps);
         }
         passes
     }
@@ -409,7 +387,6 @@ mod tests {
         );
         assert_eq!(error.stage, 1);
         assert_eq!(chain(text).out_shape(&shape(&[2, 3])).unwrap_err(), error);
-        assert_eq!(chain(text).maps(&shape(&[2, 3])).unwrap_err(), error);
     }
 
     #[test]

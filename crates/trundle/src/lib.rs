@@ -7,15 +7,15 @@ mod functions;
 pub mod notation;
 mod plan;
 
-pub use chain::{Chain, ChainError, ParseError, Pass};
+pub use chain::{Chain, ChainError, ParseError};
 pub use functions::{
     contiguous, copy_into, flip, flip_into, reverse_sequence, reverse_sequence_into,
     reverse_subsequences, reverse_subsequences_into, roll, roll_into, transpose, transpose_into,
 };
 pub use plan::{Plan, PlanError};
 pub use trundle_core::{
-    AxisMap, Block, DType, Error, IndexMap, Layout, Loop, Move, Op, Permutation, Result, Shape,
-    Tensor, TensorView, TensorViewMut, normalize_axis, ops,
+    AxisMap, Block, DType, Error, IndexMap, Layout, Loop, Move, Op, Pass, Permutation, RaggedLoop,
+    Result, Run, Shape, Tensor, TensorView, TensorViewMut, normalize_axis, ops,
 };
 pub use trundle_cpu::{Machine, Plan as CpuPlan};
 

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use trundle_core::{Backend, Layout, Move, Result, Shape};
+use trundle_core::{Backend, Layout, Move, Pass, Result, Shape};
 use trundle_cpu::{Cpu, Pipeline};
 
-use crate::chain::{Chain, ChainError, Pass};
+use crate::chain::{Chain, ChainError};
 
 /// A chain decided for one element width and two layouts, down to kernels and tiles. It runs
 /// without allocating, and prints every stage of the way.

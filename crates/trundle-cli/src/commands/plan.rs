@@ -1,7 +1,7 @@
 //! `trundle plan`.
 
 use serde_json::{Value, json};
-use trundle::{AxisMap, Block, Move, Plan};
+use trundle::{AxisMap, Block, Move, Plan, RaggedLoop, Run};
 use trundle_formats::{Header, TensorFile};
 
 use super::info::described;
@@ -96,11 +96,25 @@ fn block_report(block: &Block) -> Value {
         "src_offset": block.src_offset,
         "dst_offset": block.dst_offset,
         "loops": loops.collect::<Vec<_>>(),
-        "ragged": block.ragged.as_ref().map(|ragged| json!({
-            "len": ragged.len,
-            "dst_stride": ragged.dst_stride,
-            "src_strides": [ragged.first.src_stride, ragged.second.src_stride],
-        })),
+        "ragged": block.ragged.as_ref().map(ragged_report),
+    })
+}
+
+fn ragged_report(ragged: &RaggedLoop) -> Value {
+    json!({
+        "len": ragged.len,
+        "dst_stride": ragged.dst_stride,
+        "cut_start": ragged.cut_start,
+        "cut_per_length": ragged.cut_per_length,
+        "runs": [run_report(&ragged.first), run_report(&ragged.second)],
+    })
+}
+
+fn run_report(run: &Run) -> Value {
+    json!({
+        "src_offset": run.src_offset,
+        "src_per_length": run.src_per_length,
+        "src_stride": run.src_stride,
     })
 }
 

@@ -188,6 +188,12 @@ fn threads_come_from_the_argument_or_the_environment() {
     assert_eq!(threads("2", &[]), 2);
     assert_eq!(threads("2", &["--threads", "1"]), 1);
     assert_eq!(threads("1", &["--threads", "2"]), 2);
+    for wrong in ["0", "many"] {
+        let args = ["plan", "transpose", "x.npy"];
+        let run = Run::of(place.command(&args).env("TRUNDLE_NUM_THREADS", wrong));
+        assert_eq!(run.code, Some(2), "{run:?}");
+        assert!(run.stderr.contains("at least 1"), "{run:?}");
+    }
 }
 
 #[test]

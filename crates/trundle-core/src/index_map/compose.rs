@@ -1,5 +1,7 @@
 //! One map after another, as one map.
 
+use std::ops::Range;
+
 use super::axis_map::follow;
 use super::{AxisMap, IndexMap, Line, Piece};
 use crate::{Error, Result};
@@ -32,23 +34,44 @@ impl IndexMap {
         Ok((composed.axes.iter().filter(ragged).count() <= 1).then_some(composed))
     }
 
-    /// As few maps as do what `maps` do one after another, each as many of them as compose.
+    /// Passes that do what `maps` do one after another, each taking in as many of them, from the
+    /// first on, as compose. A pass that would leave everything in place is left out, unless it is
+    /// the only one.
     ///
     /// # Errors
     /// [`Error::ShapeMismatch`] if one does not read the shape that the one before it gives.
-    pub fn fuse(maps: impl IntoIterator<Item = IndexMap>) -> Result<Vec<IndexMap>> {
-        let mut passes: Vec<IndexMap> = Vec::new();
-        for map in maps {
-            match passes.last_mut() {
-                Some(last) => match last.then(&map)? {
-                    Some(both) => *last = both,
-                    None => passes.push(map),
-                },
-                None => passes.push(map),
+    pub fn fuse(maps: impl IntoIterator<Item = IndexMap>) -> Result<Vec<Pass>> {
+        let mut passes: Vec<Pass> = Vec::new();
+        for (number, map) in maps.into_iter().enumerate() {
+            let fused = match passes.last() {
+                Some(last) => last.map.then(&map)?,
+                None => None,
+            };
+            match (fused, passes.last_mut()) {
+                (Some(map), Some(last)) => {
+                    *last = Pass { stages: last.stages.start..number + 1, map };
+                }
+                _ => passes.push(Pass { stages: number..number + 1, map }),
+            }
+            // What was moved and moved back belongs to the pass before it.
+            if passes.len() > 1 && passes.last().is_some_and(|last| last.map.is_identity()) {
+                passes.pop();
+                if let Some(last) = passes.last_mut() {
+                    last.stages.end = number + 1;
+                }
             }
         }
         Ok(passes)
     }
+}
+
+/// One pass over memory that does what neighbouring maps do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pass {
+    /// Which maps it takes in, counted from 0: the stages of a chain.
+    pub stages: Range<usize>,
+    /// From the pass's output to its input.
+    pub map: IndexMap,
 }
 
 /// The map of one source axis of `first`, asked at the coordinates that `next` gives.

@@ -11,6 +11,7 @@ mod restrict;
 use std::fmt;
 
 pub use axis_map::{AxisMap, Line, Piece};
+pub use compose::Pass;
 pub use lengths::Lengths;
 
 use crate::Shape;

@@ -229,13 +229,33 @@ impl fmt::Display for Block {
             write!(f, ", {each}")?;
         }
         if let Some(ragged) = &self.ragged {
-            write!(
-                f,
-                ", ragged {} x (src {:+} | {:+}, dst {:+})",
-                ragged.len, ragged.first.src_stride, ragged.second.src_stride, ragged.dst_stride
-            )?;
+            write!(f, ", {ragged}")?;
         }
         Ok(())
+    }
+}
+
+impl fmt::Display for RaggedLoop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "ragged {} x (src {} before the cut, {} after, dst {:+}), cut at ",
+            self.len, self.first, self.second, self.dst_stride
+        )?;
+        match (self.cut_start, self.cut_per_length) {
+            (0, 1) => f.write_str("length"),
+            (start, 1) => write!(f, "length {start:+}"),
+            (start, _) => write!(f, "{start} - length"),
+        }
+    }
+}
+
+impl fmt::Display for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.src_per_length {
+            0 => write!(f, "{} {:+}·i", self.src_offset, self.src_stride),
+            per => write!(f, "{} {per:+}·length {:+}·i", self.src_offset, self.src_stride),
+        }
     }
 }
 

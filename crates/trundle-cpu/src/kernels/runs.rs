@@ -25,9 +25,9 @@ pub(super) unsafe fn runs<V: Vector>(tile: &Tile) {
             let (src, dst) = tile.row(row);
             let next = src.wrapping_offset(tile.rows.src_stride);
             if streamed {
-                stream_run::<V>(src, dst, bytes, next)
+                stream_run::<V>(src, dst, bytes, next);
             } else {
-                copy_run(src, dst, bytes)
+                copy_run(src, dst, bytes);
             }
         }
     }
