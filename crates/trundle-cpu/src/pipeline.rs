@@ -19,20 +19,23 @@ pub struct Pipeline {
     scratch: Mutex<Option<Scratch>>,
 }
 
-/// Two buffers, for passes that read the one and write the other.
+/// Two buffers, for passes that read the one and write the other. Only their capacity is used.
 #[derive(Debug, Default)]
 struct Scratch {
-    read: Vec<MaybeUninit<u8>>,
-    written: Vec<MaybeUninit<u8>>,
+    read: Vec<u8>,
+    written: Vec<u8>,
 }
 
 impl Pipeline {
     /// One plan or more. Every destination but the last and every source but the first must be
     /// packed.
     ///
+    /// # Errors
+    /// [`Error::TooLarge`] if the memory has no room for what lies between two passes.
+    ///
     /// # Panics
     /// If there is no plan, or if one reads bytes that the one before it does not write.
-    pub fn new(plans: Vec<Plan>) -> Pipeline {
+    pub fn new(plans: Vec<Plan>) -> Result<Pipeline> {
         assert!(!plans.is_empty(), "a pipeline has one plan or more");
         for pair in plans.windows(2) {
             let (gives, takes) = (&pair[0], &pair[1]);
@@ -47,9 +50,9 @@ impl Pipeline {
             );
         }
         let pipeline = Pipeline { plans, scratch: Mutex::new(None) };
-        let scratch = pipeline.new_scratch();
+        let scratch = pipeline.new_scratch()?;
         pipeline.put_back(scratch);
-        pipeline
+        Ok(pipeline)
     }
 
     /// The plans, in the order in which they run.
@@ -75,7 +78,8 @@ impl Pipeline {
     ///
     /// # Errors
     /// [`Error::OutOfBounds`] if a buffer is shorter than the planned layouts; nothing has been
-    /// written then.
+    /// written then. [`Error::TooLarge`] if several threads run it at once, it has several passes,
+    /// and the memory has no room for what lies between them once more.
     pub fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<()> {
         self.run_slice_into(src, dst)
     }
@@ -147,13 +151,17 @@ impl Pipeline {
             run_plan(&self.plans[0], src, dst);
             return Ok(());
         }
-        let mut scratch = self.take_scratch().unwrap_or_else(|| self.new_scratch());
-        run_plan(&self.plans[0], src, &mut scratch.written);
+        let mut scratch = match self.take_scratch() {
+            Some(scratch) => scratch,
+            None => self.new_scratch()?,
+        };
+        run_plan(&self.plans[0], src, scratch.written.spare_capacity_mut());
         for plan in &self.plans[1..last] {
             std::mem::swap(&mut scratch.read, &mut scratch.written);
-            run_plan(plan, &scratch.read, &mut scratch.written);
+            let (read, written) = (&mut scratch.read, &mut scratch.written);
+            run_plan(plan, read.spare_capacity_mut(), written.spare_capacity_mut());
         }
-        run_plan(&self.plans[last], &scratch.written, dst);
+        run_plan(&self.plans[last], scratch.written.spare_capacity_mut(), dst);
         self.put_back(scratch);
         Ok(())
     }
@@ -167,11 +175,17 @@ impl Pipeline {
     }
 
     /// Buffers for the largest of what lies between two passes: none for one pass, one for two.
-    fn new_scratch(&self) -> Scratch {
+    fn new_scratch(&self) -> Result<Scratch> {
         let between = self.plans.len() - 1;
         let most = self.most_between();
-        let buffer = |needed: bool| vec![MaybeUninit::uninit(); if needed { most } else { 0 }];
-        Scratch { read: buffer(between > 1), written: buffer(between > 0) }
+        let buffer = |needed: bool| {
+            let mut buffer = Vec::new();
+            let bytes = if needed { most } else { 0 };
+            buffer.try_reserve_exact(bytes).map(|()| buffer).map_err(|_| Error::TooLarge {
+                what: format!("a buffer of {bytes} bytes between two passes"),
+            })
+        };
+        Ok(Scratch { read: buffer(between > 1)?, written: buffer(between > 0)? })
     }
 }
 

@@ -218,6 +218,7 @@ impl Picked {
 struct Loops {
     /// By falling destination stride.
     plain: Vec<Loop>,
+    /// Of one step, it is taken only where lanes need it: it is no loop to make tiles of.
     ragged: Option<Loop>,
 }
 
@@ -242,7 +243,7 @@ impl Loops {
     /// The loop whose steps are the nearest in the destination.
     fn take_innermost(&mut self, width: usize) -> Picked {
         let nearest = self.plain.last().map_or(isize::MAX, |each| each.dst_stride);
-        match self.ragged.take_if(|ragged| ragged.dst_stride < nearest) {
+        match self.ragged.take_if(|ragged| ragged.len > 1 && ragged.dst_stride < nearest) {
             Some(ragged) => Picked::Ragged(ragged),
             None => self.plain.pop().map_or_else(|| Loops::none(width), Picked::Plain),
         }
@@ -252,7 +253,7 @@ impl Loops {
     fn take_next(&mut self, width: usize) -> Picked {
         let plain = self.plain.iter().rposition(|each| each.lane_stride == 0);
         let nearest = plain.map_or(isize::MAX, |at| self.plain[at].dst_stride);
-        match self.ragged.take_if(|ragged| ragged.dst_stride < nearest) {
+        match self.ragged.take_if(|ragged| ragged.len > 1 && ragged.dst_stride < nearest) {
             Some(ragged) => Picked::Ragged(ragged),
             None => {
                 plain.map_or_else(|| Loops::none(width), |at| Picked::Plain(self.plain.remove(at)))
@@ -271,7 +272,9 @@ impl Loops {
             .filter(|(_, each)| each.lane_stride == 0)
             .min_by_key(|(_, each)| distance(each))
             .map(|(at, each)| (at, distance(each)));
-        let nearer = |ragged: &mut Loop| nearest.is_none_or(|(_, plain)| distance(ragged) < plain);
+        let nearer = |ragged: &mut Loop| {
+            ragged.len > 1 && nearest.is_none_or(|(_, plain)| distance(ragged) < plain)
+        };
         match (self.ragged.take_if(nearer), nearest) {
             (Some(ragged), _) => Picked::Ragged(ragged),
             (None, Some((at, _))) => Picked::Plain(self.plain.remove(at)),

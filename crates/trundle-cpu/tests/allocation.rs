@@ -58,7 +58,7 @@ fn a_planned_run_allocates_nothing() {
             let dst = Layout::row_major(map.out_shape(), width).unwrap();
             cpu.plan(&Move::new(map, width, &src, &dst).unwrap())
         });
-        let pipeline = Pipeline::new(plans.collect());
+        let pipeline = Pipeline::new(plans.collect()).unwrap();
         let src = vec![1u8; layout.span(width).unwrap().len()];
         let mut dst = vec![0u8; src.len()];
         // The first runs start a thread, which allocates once it gets to run.

@@ -1,5 +1,6 @@
 //! Few and small moves through every portable kernel, for an interpreter: under Miri the whole
 //! suite would take days.
+#![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
 
 use trundle_core::ops::{Flip, ReverseSubsequences, Roll, Transpose};
 use trundle_core::{Backend, IndexMap, Layout, Move, Op, Shape};

@@ -23,7 +23,7 @@ fn a_pass_that_leaves_gaps_is_refused() {
     let gaps = Layout::strided(&Shape::new([4]).unwrap(), 0, &[2]).unwrap();
     let gives = copy(4, 1, &packed(4, 1), &gaps);
     let takes = copy(7, 1, &packed(7, 1), &packed(7, 1));
-    Pipeline::new(vec![gives, takes]);
+    Pipeline::new(vec![gives, takes]).unwrap();
 }
 
 #[test]
@@ -33,34 +33,36 @@ fn a_pass_that_reads_what_an_earlier_one_left_is_refused() {
     let most = copy(64, 1, &one_repeated, &packed(64, 1));
     let few = copy(4, 1, &packed(4, 1), &packed(4, 1));
     let reads_most = copy(64, 1, &packed(64, 1), &packed(64, 1));
-    Pipeline::new(vec![most, few, reads_most]);
+    Pipeline::new(vec![most, few, reads_most]).unwrap();
 }
 
 #[test]
 fn slices_that_would_be_torn_are_refused() {
     let reversal = Op::from(Flip::new(&[0])).index_map(&Shape::new([8]).unwrap()).unwrap();
     let work = Move::new(&reversal, 2, &packed(8, 2), &packed(8, 2)).unwrap();
-    let pairs = Pipeline::new(vec![Cpu::new(Some(1)).plan(&work)]);
+    let pairs = Pipeline::new(vec![Cpu::new(Some(1)).plan(&work)]).unwrap();
     let torn = Error::WidthMismatch { moved: 2, got: 4 };
     assert_eq!(pairs.run_slice(&[true; 16]).unwrap(), [true; 16]);
     assert_eq!(pairs.run_slice(&['a'; 4]).unwrap_err(), torn);
     assert_eq!(pairs.run_slice_into(&['a'; 4], &mut ['b'; 4]).unwrap_err(), torn);
     // Whole elements, but not where elements of a slice begin.
     let off = Layout::strided(&Shape::new([3]).unwrap(), 2, &[4]).unwrap();
-    let off = Pipeline::new(vec![copy(3, 4, &off, &packed(3, 4))]);
+    let off = Pipeline::new(vec![copy(3, 4, &off, &packed(3, 4))]).unwrap();
     assert_eq!(off.run_slice(&['a'; 4]).unwrap_err(), torn);
 }
 
 #[test]
 fn slices_that_are_too_short_or_would_have_gaps_are_refused() {
     let gaps = Layout::strided(&Shape::new([4]).unwrap(), 0, &[2]).unwrap();
-    let gaps = Pipeline::new(vec![copy(4, 1, &packed(4, 1), &gaps)]);
+    let gaps = Pipeline::new(vec![copy(4, 1, &packed(4, 1), &gaps)]).unwrap();
     assert!(matches!(
         gaps.run_slice(&[1u8; 4]),
         Err(Error::SizesDiffer { left_size: 7, right_size: 4, .. })
     ));
     let twice = || copy(4, 1, &packed(4, 1), &packed(4, 1));
-    for pipeline in [Pipeline::new(vec![twice()]), Pipeline::new(vec![twice(), twice()])] {
+    for pipeline in
+        [Pipeline::new(vec![twice()]).unwrap(), Pipeline::new(vec![twice(), twice()]).unwrap()]
+    {
         let short = |argument| Error::OutOfBounds { argument, first: 0, end: 4, buffer: 3 };
         let mut dst = [7; 4];
         assert_eq!(pipeline.run(&[1; 3], &mut dst).unwrap_err(), short("data"));
@@ -80,7 +82,7 @@ fn values_that_are_more_than_their_bytes_stay_whole() {
     assert_eq!(moved(&names), transposed(&names));
     assert_eq!(moved(&padded), transposed(&padded));
     assert_eq!(moved(&never_0), transposed(&never_0));
-    let bytes = Pipeline::new(vec![copy(100, 1, &packed(100, 1), &packed(100, 1))]);
+    let bytes = Pipeline::new(vec![copy(100, 1, &packed(100, 1), &packed(100, 1))]).unwrap();
     assert_eq!(
         bytes.run_slice(&[(); 100]).unwrap_err(),
         Error::WidthMismatch { moved: 100, got: 0 }
@@ -105,7 +107,7 @@ fn moved<T: Copy + PartialEq + std::fmt::Debug>(values: &[T]) -> Vec<T> {
                 let dst = Layout::row_major(map.out_shape(), width).unwrap();
                 cpu.plan(&Move::new(map, width, &src, &dst).unwrap())
             };
-            let pipeline = Pipeline::new(vec![plan(&transpose), plan(&flip)]);
+            let pipeline = Pipeline::new(vec![plan(&transpose), plan(&flip)]).unwrap();
             results.push(pipeline.run_slice(values).unwrap());
         }
     }

@@ -120,7 +120,7 @@ fn callers_of_one_pipeline_do_not_disturb_each_other() {
         let dst = Layout::row_major(map.out_shape(), 4).unwrap();
         plan(&Move::new(map, 4, &src, &dst).unwrap(), 3, 1 << 30)
     });
-    let pipeline = Pipeline::new(plans.collect());
+    let pipeline = Pipeline::new(plans.collect()).unwrap();
     let pipeline = &pipeline;
     std::thread::scope(|scope| {
         for caller in 0..4u32 {

@@ -71,7 +71,8 @@ impl Plan {
     ///
     /// # Errors
     /// [`PlanError::Chain`] for an operator that does not fit, [`PlanError::Layout`] for a `dst`
-    /// of another shape or that would be written twice at one place.
+    /// of another shape or that would be written twice at one place, or if the memory has no room
+    /// for what lies between two passes.
     pub fn new(
         chain: &Chain,
         width: usize,
@@ -95,7 +96,8 @@ impl Plan {
             moves.push(work);
             from = to;
         }
-        Ok(Plan { chain: chain.clone(), passes, moves, pipeline: Pipeline::new(plans) })
+        let pipeline = Pipeline::new(plans)?;
+        Ok(Plan { chain: chain.clone(), passes, moves, pipeline })
     }
 
     /// [`Plan::new`] from and to packed, row-major tensors.

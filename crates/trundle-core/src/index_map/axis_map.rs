@@ -22,13 +22,14 @@ impl Line {
 
     /// The coordinate at `i`.
     pub fn at(self, i: isize) -> isize {
-        self.start + self.step * i
+        // Lines of axes near the limit of sizes may leave it on the way; what is asked lies within.
+        self.start.wrapping_add(self.step.wrapping_mul(i))
     }
 
     /// `next` at what this line gives. Law: `a.then(b).at(i) == b.at(a.at(i))`.
     #[must_use]
     pub fn then(self, next: Line) -> Line {
-        Line { start: next.at(self.start), step: self.step * next.step }
+        Line { start: next.at(self.start), step: self.step.wrapping_mul(next.step) }
     }
 
     /// The line that undoes this one, for a step of 1 or -1. Law: `l.then(l.inverse())` is the

@@ -20,9 +20,15 @@ pub(super) fn canonicalize(mut work: Move) -> Move {
     work
 }
 
-/// Loops of one step do nothing.
+/// Loops of one step do nothing. A ragged row of one element stays, since its source follows from
+/// a length, but its strides lead nowhere.
 fn drop_single_steps(block: &mut Block) {
     block.loops.retain(|each| each.len > 1);
+    if let Some(row) = block.ragged.as_mut().filter(|row| row.len == 1) {
+        row.dst_stride = 0;
+        row.first.src_stride = 0;
+        row.second.src_stride = 0;
+    }
 }
 
 /// Every loop runs upwards through the destination.

@@ -53,8 +53,7 @@ pub struct Loop {
 pub struct RaggedLoop {
     /// The number of elements of a row.
     pub len: usize,
-    /// The distance between neighbours in the destination, in bytes. It may be anything for a row
-    /// of one element.
+    /// The distance between neighbours in the destination, in bytes; 0 for a row of one element.
     pub dst_stride: isize,
     /// The table of lengths.
     pub lengths: Arc<[usize]>,

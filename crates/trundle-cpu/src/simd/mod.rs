@@ -60,6 +60,10 @@ pub(crate) const LINE: usize = 64;
 
 /// A register of an instruction set, and the few things that kernels do with it.
 ///
+/// Elements may hold padding, and pointers. Registers of the machine carry both as any copy of
+/// memory does, although in the letter of the language only [`Portable`] may hold bytes without a
+/// value.
+///
 /// # Safety
 /// Every method may be called only on a machine that has the set.
 pub(crate) trait Vector: Copy {
