@@ -26,13 +26,14 @@ unsafe impl Sync for Buffers {}
 /// nobody else writes to either meanwhile, and they do not overlap.
 pub(crate) unsafe fn run(plan: &Plan, src: *const u8, dst: *mut u8) {
     let buffers = Buffers { src, dst };
-    for_each_task(plan.threads, plan.tasks.len(), &|number| {
+    for_each_task(plan.threads, plan.tasks.len(), &|task| {
         let buffers = &buffers;
-        let task = plan.tasks[number];
-        let step = &plan.steps[task.step];
-        for unit in task.first..task.end {
-            // SAFETY: the move that the plan was made from stays within the buffers.
-            unsafe { run_unit(step, unit, buffers) };
+        for part in &plan.parts[plan.tasks[task].clone()] {
+            let step = &plan.steps[part.step];
+            for unit in part.first..part.end {
+                // SAFETY: the move that the plan was made from stays within the buffers.
+                unsafe { run_unit(step, unit, buffers) };
+            }
         }
     });
 }

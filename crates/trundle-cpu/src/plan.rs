@@ -18,8 +18,10 @@ pub struct Plan {
     pub(crate) grain_bytes: usize,
     pub(crate) threads: usize,
     pub(crate) steps: Vec<Step>,
-    /// Shares of the work, in the order in which threads take them.
-    pub(crate) tasks: Vec<Task>,
+    /// The units of all steps, in the order in which they are done.
+    pub(crate) parts: Vec<Part>,
+    /// What a thread takes at a time, in the order in which threads take it: ranges of `parts`.
+    pub(crate) tasks: Vec<Range<usize>>,
 }
 
 /// One block of a move: outer loops around tiles that one kernel moves.
@@ -96,7 +98,7 @@ pub(crate) struct Unit {
 
 /// Units `first..end` of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Task {
+pub struct Part {
     /// The number of the step.
     pub step: usize,
     /// The first unit.
@@ -111,8 +113,14 @@ impl Plan {
         &self.steps
     }
 
-    /// The shares of the work, in the order in which threads take them.
-    pub fn tasks(&self) -> &[Task] {
+    /// The units of all steps, in the order in which they are done.
+    pub fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    /// What a thread takes at a time, in the order in which threads take it: ranges of
+    /// [`Plan::parts`].
+    pub fn tasks(&self) -> &[Range<usize>] {
         &self.tasks
     }
 

@@ -1,17 +1,22 @@
 //! Which kernel, which tiles, which thread: every choice in one place.
 
+use std::ops::Range;
+
 use trundle_core::{Block, Loop, Move, RaggedLoop};
 
 use crate::kernels::{CATALOGUE, Kernel, Pattern, Run, Store};
-use crate::plan::{Place, Plan, RaggedStep, Step, Task};
+use crate::plan::{Part, Place, Plan, RaggedStep, Step};
 use crate::{Machine, Simd};
 
 /// Elements of this many bytes or more are copied as runs of bytes: a cache line.
 const LEAST_RUN_BYTES: usize = 64;
 
-/// What a unit of copied runs comes to: enough to make its set-up cheap, and little enough to be
-/// shared evenly (a guess: a fraction of a second-level cache).
+/// Longer runs are cut into units of this many bytes: enough to make the partial lines at their ends
+/// cheap, and little enough to be shared evenly (a guess: a fraction of a second-level cache).
 const RUN_UNIT_BYTES: usize = 256 << 10;
+
+/// Shorter runs are put together into units of this many bytes: enough to make their set-up cheap.
+const RUNS_UNIT_BYTES: usize = 32 << 10;
 
 /// How far a transposed tile reaches along the source's neighbours: a few lines, so that each
 /// page of the source is used more than once.
@@ -38,15 +43,15 @@ const MOST_THREADS: usize = 1024;
 /// some of its part to others.
 const TASKS_PER_THREAD: usize = 8;
 
-/// What a share of the work comes to at least.
+/// What a task comes to at least.
 const LEAST_TASK_BYTES: usize = 64 << 10;
 
-/// What a share of the work comes to at most. Blocks that meet within rows, as those of a roll do,
-/// read neighbouring lines: they should follow each other while those are in the caches.
-const MOST_TASK_BYTES: usize = 512 << 10;
+/// What a part of a task comes to at most. Blocks that meet within rows, as those of a roll do, read
+/// and write neighbouring lines: their parts follow each other while those are in the caches.
+const MOST_PART_BYTES: usize = 64 << 10;
 
-/// About how many shares a plan lists at most, however large the move: more gain nothing.
-const MOST_TASKS: usize = 1 << 14;
+/// About how many parts a plan lists at most, however large the move: more gain nothing.
+const MOST_PARTS: usize = 1 << 14;
 
 /// Turns moves into plans for one machine.
 #[derive(Clone, Debug)]
@@ -75,7 +80,8 @@ impl Planner {
             work.blocks().iter().map(|block| self.step(block, work.width(), store)).collect();
         let most_threads = self.machine.threads.clamp(1, MOST_THREADS);
         let threads = (moved_bytes / LEAST_THREAD_BYTES).clamp(1, most_threads);
-        let tasks = tasks(&steps, threads, moved_bytes);
+        let parts = parts(&steps, moved_bytes);
+        let tasks = tasks(&parts, &steps, threads, moved_bytes);
         Plan {
             src_bytes: work.src_bytes(),
             dst_bytes: work.dst_bytes(),
@@ -83,6 +89,7 @@ impl Planner {
             grain_bytes: work.grain_bytes(),
             threads,
             steps,
+            parts,
             tasks,
         }
     }
@@ -163,7 +170,7 @@ fn tile(place: Place, width: usize, rows: Loop, cols: Loop) -> (usize, usize) {
     } else if runs && cols.len * width > RUN_UNIT_BYTES {
         (1, RUN_UNIT_BYTES / width)
     } else if runs {
-        (RUN_UNIT_BYTES / (cols.len * width), cols.len)
+        (RUNS_UNIT_BYTES / (cols.len * width), cols.len)
     } else if transposed {
         (TRANSPOSED_ROW_BYTES / width, TRANSPOSED_COLS)
     } else {
@@ -172,28 +179,41 @@ fn tile(place: Place, width: usize, rows: Loop, cols: Loop) -> (usize, usize) {
     (row_block.clamp(1, rows.len), col_block.clamp(1, cols.len))
 }
 
-/// The shares of the work, about equal in bytes.
-fn tasks(steps: &[Step], threads: usize, moved_bytes: usize) -> Vec<Task> {
-    let share = match threads {
-        1 => usize::MAX,
-        _ => (moved_bytes / (threads * TASKS_PER_THREAD))
-            .clamp(LEAST_TASK_BYTES, MOST_TASK_BYTES)
-            .max(moved_bytes / MOST_TASKS),
-    };
-    let mut tasks: Vec<Task> = Vec::new();
+/// The units of all steps in the order in which they are done: from the front of the destination to
+/// its end, whichever step they belong to.
+fn parts(steps: &[Step], moved_bytes: usize) -> Vec<Part> {
+    let most = MOST_PART_BYTES.max(moved_bytes / MOST_PARTS);
+    let mut parts: Vec<Part> = Vec::new();
     for (number, step) in steps.iter().enumerate() {
         let units = step.units();
-        let each = (share / step.unit_bytes()).max(1);
+        let each = (most / step.unit_bytes()).max(1);
         let mut first = 0;
         while first < units {
             let end = first.saturating_add(each).min(units);
-            tasks.push(Task { step: number, first, end });
+            parts.push(Part { step: number, first, end });
             first = end;
         }
     }
     if steps.len() > 1 {
-        // From the front of the destination to its end, whichever block a share belongs to.
-        tasks.sort_by_cached_key(|task| steps[task.step].dst_of(task.first));
+        parts.sort_by_cached_key(|part| steps[part.step].dst_of(part.first));
+    }
+    parts
+}
+
+/// What each thread takes at a time: neighbouring parts, about as many bytes in each task.
+fn tasks(parts: &[Part], steps: &[Step], threads: usize, moved_bytes: usize) -> Vec<Range<usize>> {
+    let most = match threads {
+        1 => usize::MAX,
+        _ => (moved_bytes / (threads * TASKS_PER_THREAD)).max(LEAST_TASK_BYTES),
+    };
+    let mut tasks = Vec::new();
+    let (mut first, mut bytes) = (0, 0usize);
+    for (number, part) in parts.iter().enumerate() {
+        bytes = bytes.saturating_add((part.end - part.first) * steps[part.step].unit_bytes());
+        if bytes >= most || number + 1 == parts.len() {
+            tasks.push(first..number + 1);
+            (first, bytes) = (number + 1, 0);
+        }
     }
     tasks
 }
