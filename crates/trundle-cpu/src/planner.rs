@@ -18,13 +18,13 @@ const RUN_UNIT_BYTES: usize = 256 << 10;
 /// Shorter runs are put together into units of this many bytes: enough to make their set-up cheap.
 const RUNS_UNIT_BYTES: usize = 32 << 10;
 
-/// How far a transposed tile reaches along the source's neighbours: a few lines, so that each
-/// page of the source is used more than once.
-const TRANSPOSED_ROW_BYTES: usize = 4 * 64;
+/// How far a transposed tile reaches along the source's neighbours: as many lines as make a burst
+/// that memory serves well (measured; docs/kernels.md).
+const TRANSPOSED_ROW_BYTES: usize = 8 * 64;
 
-/// How many columns a transposed tile has: 512 rows of the source were best in measurements on
-/// large f32 matrices.
-const TRANSPOSED_COLS: usize = 512;
+/// How many columns a transposed tile has: rows of the source between which its pages stay known
+/// (measured; docs/kernels.md).
+const TRANSPOSED_COLS: usize = 1024;
 
 /// The sides of a tile that is moved element by element: its lines stay in the first-level cache
 /// on both sides.
