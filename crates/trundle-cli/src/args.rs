@@ -128,8 +128,8 @@ pub(crate) struct TransposeArgs {
     /// The tensor to move; - is stdin
     #[arg(value_name = "IN")]
     pub input: PathBuf,
-    /// The order of the axes: axis i of the output is axis ORDER[i] of the input. Without it, the
-    /// axes are inverted
+    /// The order of the axes: axis i of the output is the input's axis that ORDER names in place i.
+    /// Without it, the axes are inverted
     #[arg(long, value_name = "ORDER", allow_hyphen_values = true)]
     pub order: Option<Numbers>,
 }

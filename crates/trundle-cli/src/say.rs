@@ -26,7 +26,7 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 /// A result for programs: one object on one line.
 ///
 /// # Errors
-/// As [`print`].
+/// As [`print()`].
 pub(crate) fn print_json(value: &serde_json::Value) -> Result<(), Failure> {
     print(&format!("{value}\n"))
 }

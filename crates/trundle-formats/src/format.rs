@@ -130,11 +130,11 @@ pub fn write(
     stage(path, tensors, overwrite, progress)?.finish()
 }
 
-/// [`write`] up to the point where the file appears: [`Output::read_back`] shows what was
+/// [`write()`] up to the point where the file appears: [`Output::read_back`] shows what was
 /// written, [`Output::finish`] makes it appear.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn stage(
     path: &Path,
     tensors: &[NamedTensor<'_>],
