@@ -47,6 +47,20 @@ pub(crate) fn cases() -> Vec<Case> {
             vec![transpose(&[0, 2, 1, 3])],
             Some(0.6),
         ),
+        case(
+            "keep 64-byte elements (1,0,2)",
+            F32,
+            &[2048, 2048, 16],
+            vec![transpose(&[1, 0, 2])],
+            None,
+        ),
+        case(
+            "keep 256-byte elements (1,0,2)",
+            F32,
+            &[1024, 1024, 64],
+            vec![transpose(&[1, 0, 2])],
+            None,
+        ),
         case("transpose 2-D, even", F32, &[7264, 7264], vec![transpose(&[1, 0])], Some(0.25)),
         case(
             "transpose 2-D, powers of two",

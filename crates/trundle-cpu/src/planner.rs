@@ -108,6 +108,7 @@ impl Planner {
             Picked::Plain(cols) if cols.src_stride.unsigned_abs() != width => {
                 loops.take_nearest_in_source(width)
             }
+            Picked::Plain(_) => loops.take_nearest_in_source(width),
             _ => loops.take_next(width),
         };
         let place = match (rows, cols) {
