@@ -61,7 +61,11 @@ pub(crate) fn run(operation: &Operation, moving: &MoveArgs) -> Result<(), Failur
         for output in &outcome.outputs {
             say(&format!(
                 "{}: {} {}, {} bytes in {} pass{}, {seconds:.2} s{}",
-                output["file"].as_str().unwrap_or_default(),
+                if moving.output == Path::new("-") {
+                    "stdout"
+                } else {
+                    output["file"].as_str().unwrap_or_default()
+                },
                 output["dtype"].as_str().unwrap_or_default(),
                 output["shape"],
                 output["bytes"],

@@ -200,10 +200,13 @@ impl Write for Output {
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it is what map_err gives")]
 fn creating(source: io::Error) -> Problem {
-    // What the error tells beside its kind is the name of the temporary file.
-    Problem::Io { doing: "create a file in its folder", source: source.kind().into() }
+    // What an error that is not the system's own tells is the name of the temporary file.
+    let source = match source.raw_os_error() {
+        Some(_) => source,
+        None => source.kind().into(),
+    };
+    Problem::Io { doing: "create a file in its folder", source }
 }
 
 /// The folder that `path` is in.

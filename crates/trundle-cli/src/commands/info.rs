@@ -1,5 +1,8 @@
 //! `trundle info`.
 
+use std::io;
+use std::path::Path;
+
 use serde_json::json;
 use trundle_formats::{Header, Order, TensorFile};
 
@@ -8,12 +11,15 @@ use crate::failure::Failure;
 use crate::numbers::readable;
 use crate::say::{print, print_json};
 
-/// Prints what a file holds, without reading its data.
+/// Prints what a file holds, without reading its data; of a stream, it reads on to the end.
 ///
 /// # Errors
 /// If the file cannot be read, or is malformed.
 pub(crate) fn run(args: &InfoArgs) -> Result<(), Failure> {
     let file = TensorFile::open(&args.input)?;
+    if args.input == Path::new("-") {
+        read_on(&file)?;
+    }
     if args.json {
         return print_json(&json!({
             "file": args.input.to_string_lossy(),
@@ -26,6 +32,19 @@ pub(crate) fn run(args: &InfoArgs) -> Result<(), Failure> {
         text.push_str(&line(header)?);
     }
     print(&text)
+}
+
+/// Reads stdin to its end: whoever writes to it is not cut off, and it is known to be whole.
+fn read_on(file: &TensorFile) -> Result<(), Failure> {
+    let expected = file.headers().iter().map(|header| header.data_bytes as u64).sum();
+    let got = io::copy(&mut io::stdin().lock(), &mut io::sink())
+        .map_err(|error| Failure::running(format!("stdin: cannot read: {error}")))?;
+    if got < expected {
+        return Err(Failure::refused(format!(
+            "stdin: truncated: the data has {expected} bytes, but only {got} are there"
+        )));
+    }
+    Ok(())
 }
 
 /// A tensor as `--json` has it.

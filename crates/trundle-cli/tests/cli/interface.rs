@@ -2,11 +2,12 @@
 //! nobody looks.
 
 use std::collections::BTreeSet;
+use std::io::Write;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::npy::{Style, Tensor};
+use crate::npy::{PLAIN, Style, Tensor};
 use crate::{Place, Run};
 
 fn keys(object: &Value) -> BTreeSet<&str> {
@@ -263,6 +264,20 @@ fn the_demo_does_the_main_job_and_again() {
     assert!(Tensor::read(&place.read("demo/phantom-xyz.npy"), 4) == inverted);
     let text = place.run(&["demo", "demo", "--size", "16"]).done().text();
     assert!(text.contains("of the copy") && text.contains("trundle transpose demo/phantom.npy"));
+}
+
+#[test]
+fn info_reads_a_stream_to_its_end() {
+    let place = Place::new();
+    // More than a pipe holds: whoever writes would be cut off.
+    let whole = Tensor::noise("'|u1'", 1, &[1_000_000]).file(PLAIN);
+    let mut child = place.command(&["info", "-"]).stdin(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(&whole).unwrap();
+    let run = Run::awaited(child).done();
+    assert!(run.text().contains("stdin  u8  [1000000]"), "{run:?}");
+    let run = place.run_on(&whole[..whole.len() - 1], &["info", "-"]);
+    assert_eq!(run.code, Some(3), "{run:?}");
+    assert!(run.stderr.contains("1000000 bytes, but only 999999 are there"), "{run:?}");
 }
 
 #[test]
