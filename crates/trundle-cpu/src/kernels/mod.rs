@@ -153,91 +153,47 @@ const TRANSPOSED: &str = "neighbours of the source become rows: whole lines thro
 const STRIDED: &str = "no two neighbours stay together: element by element";
 const LANES: &str = "every lane has a length of its own: element by element across the lanes";
 
+/// A row of the catalogue that moves tiles.
+const fn row(
+    name: &'static str,
+    simd: Simd,
+    applies: fn(&Pattern) -> bool,
+    reason: &'static str,
+    run: unsafe fn(&Tile),
+) -> Kernel {
+    Kernel { name, simd, applies, reason, run: Run::Tile(run) }
+}
+
+/// A row of the catalogue that moves lanes of any strides.
+const fn lane_row(
+    name: &'static str,
+    simd: Simd,
+    reason: &'static str,
+    run: unsafe fn(&LaneTile<'_>),
+) -> Kernel {
+    Kernel { name, simd, applies: is_any, reason, run: Run::Lanes(run) }
+}
+
 /// Every kernel. Of those that the machine can run and that apply, the first is taken.
+#[rustfmt::skip]
 pub static CATALOGUE: &[Kernel] = &[
     #[cfg(target_arch = "x86_64")]
-    Kernel {
-        name: "runs-avx512",
-        simd: Simd::Avx512,
-        applies: is_runs,
-        reason: RUNS,
-        run: Run::Tile(runs_avx512),
-    },
+    row("runs-avx512", Simd::Avx512, is_runs, RUNS, runs_avx512),
     #[cfg(target_arch = "x86_64")]
-    Kernel {
-        name: "runs-avx2",
-        simd: Simd::Avx2,
-        applies: is_runs,
-        reason: RUNS,
-        run: Run::Tile(runs_avx2),
-    },
-    Kernel {
-        name: "runs-portable",
-        simd: Simd::Portable,
-        applies: is_runs,
-        reason: RUNS,
-        run: Run::Tile(runs::runs::<Portable>),
-    },
+    row("runs-avx2", Simd::Avx2, is_runs, RUNS, runs_avx2),
+    row("runs-portable", Simd::Portable, is_runs, RUNS, runs::runs::<Portable>),
     #[cfg(target_arch = "x86_64")]
-    Kernel {
-        name: "reversed-avx512",
-        simd: Simd::Avx512,
-        applies: is_reversed,
-        reason: REVERSED,
-        run: Run::Tile(reversed_avx512),
-    },
+    row("reversed-avx512", Simd::Avx512, is_reversed, REVERSED, reversed_avx512),
     #[cfg(target_arch = "x86_64")]
-    Kernel {
-        name: "reversed-avx2",
-        simd: Simd::Avx2,
-        applies: is_reversed,
-        reason: REVERSED,
-        run: Run::Tile(reversed_avx2),
-    },
-    Kernel {
-        name: "reversed-portable",
-        simd: Simd::Portable,
-        applies: is_reversed,
-        reason: REVERSED,
-        run: Run::Tile(reversed::reversed::<Portable>),
-    },
+    row("reversed-avx2", Simd::Avx2, is_reversed, REVERSED, reversed_avx2),
+    row("reversed-portable", Simd::Portable, is_reversed, REVERSED, reversed::reversed::<Portable>),
     #[cfg(target_arch = "x86_64")]
-    Kernel {
-        name: "transposed-avx512",
-        simd: Simd::Avx512,
-        applies: is_transposed,
-        reason: TRANSPOSED,
-        run: Run::Tile(transposed_avx512),
-    },
+    row("transposed-avx512", Simd::Avx512, is_transposed, TRANSPOSED, transposed_avx512),
     #[cfg(target_arch = "x86_64")]
-    Kernel {
-        name: "transposed-avx2",
-        simd: Simd::Avx2,
-        applies: is_transposed,
-        reason: TRANSPOSED,
-        run: Run::Tile(transposed_avx2),
-    },
-    Kernel {
-        name: "transposed-portable",
-        simd: Simd::Portable,
-        applies: is_transposed,
-        reason: TRANSPOSED,
-        run: Run::Tile(transposed::transposed::<Portable>),
-    },
-    Kernel {
-        name: "strided-portable",
-        simd: Simd::Portable,
-        applies: is_any,
-        reason: STRIDED,
-        run: Run::Tile(strided::strided),
-    },
-    Kernel {
-        name: "lanes-portable",
-        simd: Simd::Portable,
-        applies: is_any,
-        reason: LANES,
-        run: Run::Lanes(lanes::lanes),
-    },
+    row("transposed-avx2", Simd::Avx2, is_transposed, TRANSPOSED, transposed_avx2),
+    row("transposed-portable", Simd::Portable, is_transposed, TRANSPOSED, transposed::transposed::<Portable>),
+    row("strided-portable", Simd::Portable, is_any, STRIDED, strided::strided),
+    lane_row("lanes-portable", Simd::Portable, LANES, lanes::lanes),
 ];
 
 /// Instances of the kernels over [`Vector`](crate::simd::Vector), compiled with the instructions of
