@@ -76,6 +76,7 @@ pub(crate) fn cases() -> Vec<Case> {
         case("NHWC to NCHW", F32, &[64, 256, 256, 16], vec![transpose(&[0, 3, 1, 2])], None),
         case("NCHW to NHWC", F32, &[64, 16, 256, 256], vec![transpose(&[0, 2, 3, 1])], None),
         case("invert 4 axes", F32, &[64, 64, 64, 256], vec![transpose(&[])], None),
+        case("zyx to xyz (the demo)", F32, &[256, 256, 256], vec![transpose(&[])], None),
         case("zyx to xyz", U16, &[512, 512, 512], vec![transpose(&[])], None),
         case("HWC to CHW pictures", U8, &[32, 640, 640, 3], vec![transpose(&[0, 3, 1, 2])], None),
         case(

@@ -25,7 +25,8 @@ Examples:
   trundle plan apply im.npy \"flip(axes=[2]) | h w c -> c h w\"
   trundle view volume.npy --slice 12,:,:
 
-Exit codes: 0 done, 1 failed while running, 2 wrong usage, 3 input refused.";
+Exit codes: 0 done, 1 failed while running, 2 wrong usage, 3 input refused.
+TRUNDLE_NUM_THREADS says how many threads to use where --threads does not.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -212,7 +213,7 @@ pub(crate) struct MoveArgs {
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
     /// How many threads to use
-    #[arg(long, value_name = "N", env = "TRUNDLE_NUM_THREADS", hide_env_values = true, value_parser = crate::numbers::threads)]
+    #[arg(long, value_name = "N", value_parser = crate::numbers::threads)]
     pub threads: Option<usize>,
     /// The tensor of a file that holds several
     #[arg(long, value_name = "NAME")]
@@ -264,7 +265,7 @@ pub(crate) struct DemoArgs {
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(8..=2048))]
     pub size: u32,
     /// How many threads to use
-    #[arg(long, value_name = "N", env = "TRUNDLE_NUM_THREADS", hide_env_values = true, value_parser = crate::numbers::threads)]
+    #[arg(long, value_name = "N", value_parser = crate::numbers::threads)]
     pub threads: Option<usize>,
     /// Print one JSON object on stdout
     #[arg(long)]

@@ -11,11 +11,12 @@ use trundle_formats::{Header, NamedTensor, TensorFile, check_output, stage};
 use crate::args::MoveArgs;
 use crate::failure::Failure;
 use crate::memory;
+use crate::numbers::readable;
 use crate::operation::Operation;
 use crate::progress::Progress;
 use crate::say::{print_json, say};
 use crate::selection::select;
-use crate::verify::verify_file;
+use crate::verify::{ReadBack, Verified, verify};
 
 /// One tensor on its way.
 struct Moved {
@@ -31,7 +32,7 @@ pub(crate) struct Outcome {
     /// Seconds for moving alone, without reading and writing.
     pub move_seconds: f64,
     /// Whether the output was read back and compared.
-    pub verified: bool,
+    pub verified: Option<Verified>,
     /// One entry for each tensor of the output, as `--json` has it.
     pub outputs: Vec<serde_json::Value>,
 }
@@ -53,14 +54,14 @@ pub(crate) fn run(operation: &Operation, moving: &MoveArgs) -> Result<(), Failur
             "seconds": seconds,
             "move_seconds": outcome.move_seconds,
         });
-        if outcome.verified {
+        if outcome.verified.is_some() {
             report["verified"] = true.into();
         }
         print_json(&report)?;
     } else if !moving.quiet {
         for output in &outcome.outputs {
             say(&format!(
-                "{}: {} {}, {} bytes in {} pass{}, {seconds:.2} s{}",
+                "{}: {} {}, {} in {} pass{}, {seconds:.2} s{}",
                 if moving.output == Path::new("-") {
                     "stdout"
                 } else {
@@ -68,10 +69,10 @@ pub(crate) fn run(operation: &Operation, moving: &MoveArgs) -> Result<(), Failur
                 },
                 output["dtype"].as_str().unwrap_or_default(),
                 output["shape"],
-                output["bytes"],
+                readable(output["bytes"].as_u64().unwrap_or_default()),
                 outcome.passes,
                 if outcome.passes == 1 { "" } else { "es" },
-                if outcome.verified { ", verified" } else { "" },
+                if outcome.verified.is_some() { ", verified" } else { "" },
             ));
         }
     }
@@ -115,10 +116,9 @@ pub(crate) fn carry_out(operation: &Operation, moving: &MoveArgs) -> Result<Outc
         let plan = plan(operation, &header, moving.planning.threads)?;
         tensors.push((index, header, plan));
     }
-    memory::check(
-        tensors.iter().map(|(_, header, plan)| needed(header, plan, moving.verify)).sum(),
-        moving.max_mem,
-    )?;
+    let tensors_bytes: u64 =
+        tensors.iter().map(|(_, header, plan)| needed(header, plan, moving.verify)).sum();
+    memory::check(operation.lengths_bytes.saturating_add(tensors_bytes), moving.max_mem)?;
 
     let total: usize = tensors.iter().map(|(_, header, _)| header.data_bytes).sum();
     let progress = Progress::new(moving.quiet);
@@ -136,12 +136,14 @@ pub(crate) fn carry_out(operation: &Operation, moving: &MoveArgs) -> Result<Outc
     progress.stage("writing", total);
     let named: Vec<NamedTensor<'_>> = moved.iter().map(|(tensor, _)| tensor.named()).collect();
     let output = stage(&moving.output, &named, moving.force, &mut |bytes| progress.at(bytes))?;
+    let (mut verified, threads) = (None, moving.planning.threads);
     if moving.verify {
         progress.stage("verifying", total);
         for (number, (tensor, source)) in moved.iter().enumerate() {
+            let read_back = ReadBack { name: &moving.output, file: output.read_back(), number };
             let source = source.as_deref().unwrap_or_default();
-            let (path, file) = (&moving.output, output.read_back());
-            verify_file(path, file, number, operation, &tensor.header, source, &progress)?;
+            verified =
+                Some(verify(read_back, operation, &tensor.header, source, threads, &progress)?);
         }
     }
     // Nothing appears at the output's place before it is found to be right.
@@ -150,7 +152,7 @@ pub(crate) fn carry_out(operation: &Operation, moving: &MoveArgs) -> Result<Outc
     Ok(Outcome {
         passes: moved.iter().map(|(tensor, _)| tensor.plan.passes().len()).max().unwrap_or(0),
         move_seconds,
-        verified: moving.verify,
+        verified,
         outputs: moved.iter().map(|(tensor, _)| tensor.report(&moving.output)).collect(),
     })
 }

@@ -27,7 +27,7 @@ use crate::failure::Failure;
 fn main() -> ExitCode {
     let cli = Cli::parse();
     signals::clean_up_when_stopped();
-    match dispatch(cli.command) {
+    match numbers::check_environment().and_then(|()| dispatch(cli.command)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             say::say(&format!("error: {failure}"));

@@ -16,10 +16,14 @@ pub(crate) fn check(needed: u64, limit: Option<Bytes>) -> Result<(), Failure> {
     if needed <= limit {
         return Ok(());
     }
+    let exact = |bytes: u64| match bytes {
+        0..1024 => readable(bytes),
+        _ => format!("{bytes} bytes ({})", readable(bytes)),
+    };
     Err(Failure::refused(format!(
-        "the movement needs {needed} bytes of memory ({}), {whose} {limit} ({})",
-        readable(needed),
-        readable(limit)
+        "{} of memory are needed, {whose} {}",
+        exact(needed),
+        exact(limit)
     )))
 }
 

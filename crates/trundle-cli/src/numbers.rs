@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use crate::failure::Failure;
+
 /// Integers separated by commas; none, if there is no text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Numbers(pub Vec<i64>);
@@ -55,9 +57,26 @@ pub(crate) fn threads(text: &str) -> Result<usize, String> {
     }
 }
 
+/// Checks the number of threads that the environment asks for; none is as good as no variable.
+///
+/// # Errors
+/// If it is no number of at least 1.
+pub(crate) fn check_environment() -> Result<(), Failure> {
+    const VARIABLE: &str = "TRUNDLE_NUM_THREADS";
+    match std::env::var(VARIABLE) {
+        Ok(text) if !text.is_empty() => threads(text.trim())
+            .map(drop)
+            .map_err(|error| Failure::usage(format!("{VARIABLE} is \"{text}\": {error}"))),
+        _ => Ok(()),
+    }
+}
+
 /// A number of bytes as people read it: `64.0 MiB`.
 pub(crate) fn readable(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+    if bytes == 1 {
+        return "1 byte".to_owned();
+    }
     if bytes < 1024 {
         return format!("{bytes} byte{}", if bytes == 1 { "" } else { "s" });
     }

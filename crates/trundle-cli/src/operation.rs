@@ -5,23 +5,31 @@ use std::path::{Path, PathBuf};
 use trundle::notation::LengthsFile;
 use trundle::ops::{Flip, Roll, Transpose};
 use trundle::{Chain, Op};
-use trundle_formats::TensorFile;
+use trundle_formats::{FORMATS, TensorFile};
 
 use crate::args::{ApplyArgs, FlipArgs, ReverseArgs, RollArgs, TransposeArgs};
 use crate::failure::Failure;
+use crate::memory;
 use crate::numbers::Numbers;
 
 /// A chain, and the file whose tensors it is applied to.
 pub(crate) struct Operation {
     pub input: PathBuf,
     pub chain: Chain,
+    /// The bytes that the lengths of its reversals take at most, while they become a chain.
+    pub lengths_bytes: u64,
     /// Whether the user wrote the chain, so that errors show the place in it.
     pub written: bool,
 }
 
 impl Operation {
     fn one(input: &Path, op: impl Into<Op>) -> Operation {
-        Operation { input: input.to_owned(), chain: Chain::new().then(op), written: false }
+        Operation {
+            input: input.to_owned(),
+            chain: Chain::new().then(op),
+            lengths_bytes: 0,
+            written: false,
+        }
     }
 }
 
@@ -53,10 +61,11 @@ impl ReverseArgs {
     /// # Errors
     /// If the lengths cannot be read, or are of no use for a reversal.
     pub(crate) fn operation(&self) -> Result<Operation, Failure> {
-        let op = lengths(&self.lengths, &self.input)?
+        let mut lengths_bytes = 0;
+        let op = lengths(&self.lengths, &self.input, &mut lengths_bytes)?
             .reverse(self.axis, self.batch_axis)
             .map_err(Failure::refused)?;
-        Ok(Operation::one(&self.input, op))
+        Ok(Operation { lengths_bytes, ..Operation::one(&self.input, op) })
     }
 }
 
@@ -66,28 +75,44 @@ impl ApplyArgs {
     /// # Errors
     /// If the chain is not of the language, or names lengths that cannot be read.
     pub(crate) fn operation(&self) -> Result<Operation, Failure> {
-        let chain = Chain::parse(&self.chain, |file| read_lengths(file, &self.input))?;
-        Ok(Operation { input: self.input.clone(), chain, written: true })
+        let mut lengths_bytes = 0;
+        let read = |file: &str| read_lengths(file, &self.input, &mut lengths_bytes);
+        let chain = Chain::parse(&self.chain, read)?;
+        Ok(Operation { input: self.input.clone(), chain, lengths_bytes, written: true })
     }
 }
 
 /// The lengths that the command line gives: a list, or the name of a file.
-fn lengths(text: &str, input: &Path) -> Result<LengthsFile, Failure> {
+fn lengths(text: &str, input: &Path, held: &mut u64) -> Result<LengthsFile, Failure> {
     if text.trim().is_empty() {
         return Ok(LengthsFile::list(Vec::new()));
     }
     let number = |entry: &str| entry.trim().parse().map_err(|_| entry.trim().to_owned());
     match text.split(',').map(number).collect::<Result<_, _>>() {
         Ok(values) => Ok(LengthsFile::list(values)),
-        Err(entry) if text.contains(',') && !Path::new(text).exists() => Err(Failure::usage(
-            format!("lengths entry \"{entry}\" is not an integer, and there is no file \"{text}\""),
-        )),
-        Err(_) => read_lengths(text, input),
+        Err(entry) if !names_a_file(text) => Err(Failure::usage(format!(
+            "lengths entry \"{entry}\" is not an integer, and there is no file \"{text}\""
+        ))),
+        Err(_) => read_lengths(text, input, held),
     }
 }
 
-/// The lengths in a file of one tensor of integers; `input` is the file of the data.
-fn read_lengths(file: &str, input: &Path) -> Result<LengthsFile, Failure> {
+/// Whether a text is meant as the name of a file, be it there or not.
+fn names_a_file(text: &str) -> bool {
+    let ending = Path::new(text).extension().unwrap_or_default();
+    let mut endings = FORMATS.iter().flat_map(|format| format.endings());
+    text == "-"
+        || Path::new(text).exists()
+        || endings.any(|known| ending.eq_ignore_ascii_case(known))
+}
+
+/// What a length takes while it becomes part of a chain: as it is read, as the operator holds it,
+/// and in the table that is moved by.
+const BYTES_A_LENGTH: u64 = (size_of::<i128>() + 3 * size_of::<u64>()) as u64;
+
+/// The lengths in a file of one tensor of integers; `input` is the file of the data. What they take
+/// is added to `held`.
+fn read_lengths(file: &str, input: &Path, held: &mut u64) -> Result<LengthsFile, Failure> {
     if file == "-" && input == Path::new("-") {
         return Err(Failure::usage("stdin holds either the tensor to move or the lengths"));
     }
@@ -97,17 +122,25 @@ fn read_lengths(file: &str, input: &Path) -> Result<LengthsFile, Failure> {
         return Err(Failure::refused(format!("{file}: lengths are one tensor, got {tensors}")));
     };
     let header = header.clone();
+    let elements = header.shape.elements();
+    let name = header.element.name();
+    let no_integers = || Failure::refused(format!("{file}: lengths are integers, got {name}"));
+    let width = header.element.dtype().width();
+    // Of an empty type there may be 2^62.
+    if width == 0 && elements > 0 {
+        return Err(no_integers());
+    }
+    *held += header.data_bytes as u64 + BYTES_A_LENGTH.saturating_mul(elements as u64);
+    memory::check(*held, None)?;
     let bytes = opened.load(0, &mut |_| ())?;
     let layout = header.layout()?;
-    let width = header.element.dtype().width();
-    let value = |number| {
-        let index = header.shape.unravel(number);
-        header.element.integer(&bytes[layout.offset_of(&index)..][..width])
-    };
-    // Ends at the first element that is no integer: there may be 2^62 of an empty type.
-    let values: Option<Vec<i128>> = (0..header.shape.elements()).map(value).collect();
-    let name = header.element.name();
-    let values = values
-        .ok_or_else(|| Failure::refused(format!("{file}: lengths are integers, got {name}")))?;
-    Ok(LengthsFile::new(header.shape, values)?)
+    let mut values = Vec::new();
+    values.try_reserve_exact(elements).map_err(|_| {
+        Failure::running(format!("{file}: cannot hold {elements} lengths: not enough memory"))
+    })?;
+    for number in 0..elements {
+        let at = layout.offset_of(&header.shape.unravel(number));
+        values.push(header.element.integer(&bytes[at..][..width]).ok_or_else(no_integers)?);
+    }
+    Ok(LengthsFile::new(header.shape.clone(), values)?)
 }

@@ -1,14 +1,15 @@
 //! What happens when the program is told to stop.
 
-/// Lets SIGINT and SIGTERM remove what is not finished before they end the program as ever.
+/// Lets SIGINT, SIGTERM and SIGHUP remove what is not finished before they end the program as ever.
 #[cfg(unix)]
 pub(crate) fn clean_up_when_stopped() {
-    use signal_hook::consts::{SIGINT, SIGTERM};
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use signal_hook::iterator::Signals;
     use signal_hook::low_level::emulate_default_handler;
 
     let wait = || {
-        let Ok(mut signals) = Signals::new([SIGINT, SIGTERM]) else { return };
+        let wanted = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !is_ignored(*signal));
+        let Ok(mut signals) = Signals::new(wanted) else { return };
         for signal in signals.forever() {
             trundle_formats::remove_unfinished();
             let _ = emulate_default_handler(signal);
@@ -16,6 +17,16 @@ pub(crate) fn clean_up_when_stopped() {
     };
     // Without the thread, the signals end the program at once: all that is lost is the cleaning.
     let _ = std::thread::Builder::new().name("signals".to_owned()).spawn(wait);
+}
+
+/// Whether whoever started the program wants it to live through a signal, as `nohup` does; where
+/// Linux tells.
+#[cfg(unix)]
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask >> (signal - 1) & 1 == 1
 }
 
 /// Elsewhere the system ends the program at once.

@@ -7,30 +7,39 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use trundle::{IndexMap, Layout, Shape};
+use trundle::{IndexMap, Layout, Machine, Shape};
 use trundle_formats::{Header, TensorFile};
 
 use crate::failure::Failure;
 use crate::operation::Operation;
 use crate::progress::Progress;
 
-/// Reads tensor `number` of an output back, and compares it with the movement of `source`, the
-/// data that `header` describes. `output` names it in messages; `file` is it, opened again.
+/// An output opened again, under the name that messages call it by, and which of its tensors.
+pub(crate) struct ReadBack<'a> {
+    pub(crate) name: &'a Path,
+    pub(crate) file: Result<TensorFile, trundle_formats::Error>,
+    pub(crate) number: usize,
+}
+
+/// That an output has been read back, and each element found to be the one it should be.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Verified(());
+
+/// Compares what was read back with the movement of `source`, the data that `header` describes.
 ///
 /// # Errors
 /// If it has another shape or type, or an element differs: a message that says which.
-pub(crate) fn verify_file(
-    output: &Path,
-    file: Result<TensorFile, trundle_formats::Error>,
-    number: usize,
+pub(crate) fn verify(
+    read_back: ReadBack<'_>,
     operation: &Operation,
     header: &Header,
     source: &[u8],
+    threads: Option<usize>,
     progress: &Progress,
-) -> Result<(), Failure> {
-    let differs = |what: String| {
-        Failure::running(format!("verification failed: {}: {what}", output.display()))
-    };
+) -> Result<Verified, Failure> {
+    let ReadBack { name, file, number } = read_back;
+    let differs =
+        |what: String| Failure::running(format!("verification failed: {}: {what}", name.display()));
     let unreadable = |error| Failure::running(format!("verification failed: {error}"));
     let mut file = file.map_err(unreadable)?;
     let written = file
@@ -57,9 +66,10 @@ pub(crate) fn verify_file(
         width,
         source,
         written: &bytes,
+        threads: threads.unwrap_or(Machine::detect().threads),
     };
     match compared.first_difference(progress) {
-        None => Ok(()),
+        None => Ok(Verified(())),
         Some(index) => {
             Err(differs(format!("the element at {index:?} is not the one it should be")))
         }
@@ -83,6 +93,7 @@ struct Compared<'a> {
     width: usize,
     source: &'a [u8],
     written: &'a [u8],
+    threads: usize,
 }
 
 impl Compared<'_> {
@@ -93,8 +104,7 @@ impl Compared<'_> {
             return None;
         }
         let elements = self.dst.shape().elements();
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let share = elements.div_ceil(threads).max(1);
+        let share = elements.div_ceil(self.threads).max(1);
         let done = AtomicU64::new(0);
         std::thread::scope(|scope| {
             let shares: Vec<_> = (0..elements)
@@ -196,11 +206,14 @@ mod tests {
         save(&place("in.npy"), DType::U8, &[2, 3, 4], &source());
         write_output(&place("out.npy"));
         let chain = Chain::new().then(Flip::new(&[2])).then(Transpose::new(&[2, 0, 1]));
-        let operation = Operation { input: place("in.npy"), chain, written: false };
+        let operation =
+            Operation { input: place("in.npy"), chain, lengths_bytes: 0, written: false };
         let header = TensorFile::open(&operation.input).unwrap().headers()[0].clone();
         let progress = Progress::new(true);
-        let (path, file) = (place("out.npy"), TensorFile::open(&place("out.npy")));
-        verify_file(&path, file, 0, &operation, &header, &source(), &progress)
+        let (name, file) = (place("out.npy"), TensorFile::open(&place("out.npy")));
+        let read_back = ReadBack { name: &name, file, number: 0 };
+        verify(read_back, &operation, &header, &source(), Some(2), &progress)
+            .map(|Verified(())| ())
             .map_err(|failure| format!("{failure:?}"))
     }
 

@@ -279,7 +279,7 @@ fn invert_undoes_a_map_on_both_sides() {
             prop_assert!(false, "a bijection without an inverse\n{}", map);
             return Ok(());
         };
-        prop_assert!(map.is_bijection());
+        prop_assert!(map.invert().is_some());
         for index in indices(map.out_shape()) {
             prop_assert_eq!(&back.source_of(&map.source_of(&index))[..], &index[..]);
         }
@@ -316,8 +316,8 @@ fn restrict_agrees_with_the_map_on_the_box() {
 #[test]
 fn a_part_of_a_map_has_no_inverse() {
     let rolled = map_of(Roll::new(&[1], &[0]), &shape(&[4, 3]));
-    assert!(!rolled.restrict(&[1..3, 0..3]).unwrap().is_bijection());
-    assert!(rolled.restrict(&[0..4, 0..3]).unwrap().is_bijection());
+    assert!(rolled.restrict(&[1..3, 0..3]).unwrap().invert().is_none());
+    assert!(rolled.restrict(&[0..4, 0..3]).unwrap().invert().is_some());
 }
 
 #[test]

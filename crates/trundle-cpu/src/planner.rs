@@ -105,11 +105,8 @@ impl Planner {
         };
         let rows = match cols {
             Picked::Plain(cols) if cols.lane_stride != 0 => loops.take_ragged(),
-            Picked::Plain(cols) if cols.src_stride.unsigned_abs() != width => {
-                loops.take_nearest_in_source(width)
-            }
             Picked::Plain(_) => loops.take_nearest_in_source(width),
-            _ => loops.take_next(width),
+            Picked::Ragged(_) => loops.take_next(width),
         };
         let place = match (rows, cols) {
             (Picked::Ragged(_), Picked::Plain(cols)) if cols.lane_stride != 0 => Place::Lanes,

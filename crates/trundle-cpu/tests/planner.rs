@@ -1,7 +1,9 @@
 //! What the planner decides.
+#![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
 
-use trundle_core::{IndexMap, Layout, Move, Shape};
-use trundle_cpu::{Machine, Planner, Store};
+use trundle_core::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Transpose};
+use trundle_core::{IndexMap, Layout, Move, Op, Shape};
+use trundle_cpu::{Machine, Place, Planner, Simd, Step, Store};
 
 #[test]
 fn results_beyond_half_of_the_last_cache_are_streamed() {
@@ -12,4 +14,54 @@ fn results_beyond_half_of_the_last_cache_are_streamed() {
         let work = Move::new(&IndexMap::identity(&shape), 1, &layout, &layout).unwrap();
         assert_eq!(planner.plan(&work).steps()[0].store, store, "{bytes} bytes");
     }
+}
+
+/// The steps for an operator on packed f32 of this shape.
+fn steps(op: impl Into<Op>, sizes: &[usize]) -> Vec<Step> {
+    let planner = Planner::new(Machine { simd: Simd::Portable, ..Machine::detect().clone() });
+    let map = op.into().index_map(&Shape::new(sizes).unwrap()).unwrap();
+    let src = Layout::row_major(map.in_shape(), 4).unwrap();
+    let dst = Layout::row_major(map.out_shape(), 4).unwrap();
+    planner.plan(&Move::new(&map, 4, &src, &dst).unwrap()).steps().to_vec()
+}
+
+/// The kernel of a single step, and the lengths of its outer loops, rows and columns.
+fn shape_of(steps: &[Step]) -> (&'static str, Vec<usize>, usize, usize) {
+    let [step] = steps else { panic!("{} steps", steps.len()) };
+    let outer = step.outer.iter().map(|each| each.len).collect();
+    (step.kernel.name, outer, step.rows.len, step.cols.len)
+}
+
+#[test]
+fn each_pattern_gets_its_kernel_rows_and_columns() {
+    let transpose = |order: &[i64], sizes: &[usize]| shape_of(&steps(Transpose::new(order), sizes));
+    // Runs of 400 bytes: those that are near in the source are the rows.
+    assert_eq!(transpose(&[1, 0, 2], &[20, 30, 100]), ("runs-portable", vec![20], 30, 400));
+    assert_eq!(transpose(&[0, 2, 1], &[5, 20, 30]), ("transposed-portable", vec![5], 30, 20));
+    assert_eq!(transpose(&[1, 0, 2], &[20, 30, 1]), ("transposed-portable", vec![], 30, 20));
+    // Elements of 12 bytes stay together.
+    assert_eq!(transpose(&[1, 0, 2], &[20, 30, 3]), ("strided-portable", vec![], 30, 20));
+    let flipped = shape_of(&steps(Flip::new(&[1]), &[20, 30]));
+    assert_eq!(flipped, ("reversed-portable", vec![], 20, 30));
+    let rolled = steps(Roll::new(&[1], &[0]), &[20, 30]);
+    assert_eq!(
+        rolled.iter().map(|step| step.kernel.name).collect::<Vec<_>>(),
+        ["runs-portable"; 2]
+    );
+}
+
+#[test]
+fn ragged_loops_are_the_rows_the_columns_or_lanes() {
+    let placed = |steps: &[Step]| {
+        let ragged = steps[0].ragged.as_ref().unwrap();
+        (ragged.place, steps[0].kernel.name, ragged.second.name)
+    };
+    let lengths: Vec<i128> = vec![3, 0, 10, 7];
+    let sequence =
+        |sizes: &[usize]| placed(&steps(ReverseSequence::new(1, 0, &lengths[..]), sizes));
+    assert_eq!(sequence(&[4, 10, 16]), (Place::Rows, "runs-portable", "runs-portable"));
+    assert_eq!(sequence(&[4, 10]), (Place::Cols, "reversed-portable", "runs-portable"));
+    let lanes = ReverseSubsequences::new(1, (0..12).collect::<Vec<u64>>());
+    let lanes = placed(&steps(lanes, &[2, 10, 6]));
+    assert_eq!(lanes, (Place::Lanes, "lanes-portable", "lanes-portable"));
 }

@@ -76,8 +76,8 @@ enum Found {
 }
 
 impl Output {
-    /// Checks that an output could be created at `path`, before any work is done for it: its
-    /// folder is there, and it does not exist unless `overwrite` allows that.
+    /// Checks that an output can be created at `path`, before any work is done for it: a file can
+    /// be created in its folder, and it does not exist unless `overwrite` allows that.
     ///
     /// # Errors
     /// [`Error`] saying which of these does not hold.
@@ -85,9 +85,9 @@ impl Output {
         if is_stream(path) {
             return Ok(());
         }
-        let check = || {
-            let (place, _) = find_place(path, overwrite)?;
-            fs::metadata(folder_of(&place)).map(drop).map_err(creating)
+        let check = || match find_place(path, overwrite)? {
+            (_, Found::Special) => Ok(()),
+            (place, found) => temporary(&place, &found).map(drop),
         };
         check().map_err(|problem| Error::at(path, "stdout", problem))
     }
@@ -140,16 +140,7 @@ impl Target {
             let file = File::options().write(true).open(&place).map_err(Problem::writing)?;
             return Ok(Target::Special(file));
         }
-        let mut builder = tempfile::Builder::new();
-        // Short, so that it fits wherever the name of the output does.
-        builder.prefix(".trundle-").suffix(".part");
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt;
-            // The system takes from it what the process must not give.
-            builder.permissions(fs::Permissions::from_mode(0o666));
-        }
-        let file = builder.tempfile_in(folder_of(&place)).map_err(creating)?;
+        let file = temporary(&place, &found)?;
         let unfinished = Unfinished::new(&file);
         Ok(Target::Replace(file, place, unfinished))
     }
@@ -198,6 +189,24 @@ impl Write for Output {
             Target::Stdout(stdout) => stdout.flush(),
         }
     }
+}
+
+/// A temporary file beside `place`, for nobody's eyes who may not see what it replaces.
+fn temporary(place: &Path, found: &Found) -> Result<NamedTempFile, Problem> {
+    let mut builder = tempfile::Builder::new();
+    // Short, so that it fits wherever the name of the output does.
+    builder.prefix(".trundle-").suffix(".part");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // The system takes from it what the process must not give.
+        let new = fs::Permissions::from_mode(0o666);
+        builder.permissions(match found {
+            Found::Regular(metadata) => metadata.permissions(),
+            Found::Nothing | Found::Special => new,
+        });
+    }
+    builder.tempfile_in(folder_of(place)).map_err(creating)
 }
 
 fn creating(source: io::Error) -> Problem {

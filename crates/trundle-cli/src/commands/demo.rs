@@ -39,6 +39,9 @@ impl Files {
     /// user's is overwritten.
     fn prepare(folder: &Path) -> Result<Files, Failure> {
         let failed = |error| Failure::running(format!("{}: {error}", folder.display()));
+        if folder.exists() && !folder.is_dir() {
+            return Err(Failure::usage(format!("{}: is no folder", folder.display())));
+        }
         fs::create_dir_all(folder).map_err(failed)?;
         for entry in fs::read_dir(folder).map_err(failed)? {
             let name = entry.map_err(failed)?.file_name();
@@ -107,7 +110,12 @@ fn inversion() -> Chain {
 }
 
 fn move_volume(volume: &Path, moved: &Path, args: &DemoArgs) -> Result<Outcome, Failure> {
-    let operation = Operation { input: volume.to_owned(), chain: inversion(), written: false };
+    let operation = Operation {
+        input: volume.to_owned(),
+        chain: inversion(),
+        lengths_bytes: 0,
+        written: false,
+    };
     let moving = MoveArgs {
         output: moved.to_owned(),
         planning: PlanArgs { threads: args.threads, tensor: None, json: false },
@@ -131,7 +139,7 @@ fn time_beside_copy(shape: &Shape, threads: Option<usize>) -> Result<Times, Fail
     let movement = Plan::packed(&inversion(), width, shape, threads)?;
     let copy = Plan::packed(&Chain::new(), width, shape, threads)?;
     let src = phantom::volume(shape[0])?;
-    let mut dst = vec![0; src.len()];
+    let mut dst = memory::zeros(src.len())?;
     let mut times = Times { movement: Duration::MAX, copy: Duration::MAX };
     for _ in 0..ROUNDS {
         for (plan, best) in [(&movement, &mut times.movement), (&copy, &mut times.copy)] {
@@ -219,7 +227,7 @@ impl Report {
             "move_seconds": self.times.movement.as_secs_f64(),
             "copy_seconds": self.times.copy.as_secs_f64(),
             "of_copy": self.of_copy(),
-            "verified": self.outcome.verified,
+            "verified": self.outcome.verified.is_some(),
             "pictures": self.pictures.each_ref().map(|picture| picture.to_string_lossy()),
             "commands": self.commands,
         })

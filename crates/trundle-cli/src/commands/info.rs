@@ -17,9 +17,7 @@ use crate::say::{print, print_json};
 /// If the file cannot be read, or is malformed.
 pub(crate) fn run(args: &InfoArgs) -> Result<(), Failure> {
     let file = TensorFile::open(&args.input)?;
-    if args.input == Path::new("-") {
-        read_on(&file)?;
-    }
+    read_on(&args.input, &file)?;
     if args.json {
         return print_json(&json!({
             "file": args.input.to_string_lossy(),
@@ -34,8 +32,15 @@ pub(crate) fn run(args: &InfoArgs) -> Result<(), Failure> {
     print(&text)
 }
 
-/// Reads stdin to its end: whoever writes to it is not cut off, and it is known to be whole.
-fn read_on(file: &TensorFile) -> Result<(), Failure> {
+/// Reads a stream of which only the header is wanted to its end: whoever writes to it is not cut
+/// off, and it is known to be whole.
+///
+/// # Errors
+/// If it cannot be read, or ends too early.
+pub(crate) fn read_on(input: &Path, file: &TensorFile) -> Result<(), Failure> {
+    if input != Path::new("-") {
+        return Ok(());
+    }
     let expected = file.headers().iter().map(|header| header.data_bytes as u64).sum();
     let got = io::copy(&mut io::stdin().lock(), &mut io::sink())
         .map_err(|error| Failure::running(format!("stdin: cannot read: {error}")))?;

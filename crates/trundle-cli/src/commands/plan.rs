@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use trundle::{AxisMap, Block, Move, Plan, RaggedLoop, Run};
 use trundle_formats::{Header, TensorFile};
 
-use super::info::described;
+use super::info::{described, read_on};
 use crate::args::{PlanArgs, PlanCommand};
 use crate::failure::Failure;
 use crate::job;
@@ -19,6 +19,7 @@ use crate::selection::select;
 pub(crate) fn run(command: PlanCommand) -> Result<(), Failure> {
     let (operation, planning) = asked(command)?;
     let file = TensorFile::open(&operation.input)?;
+    read_on(&operation.input, &file)?;
     let chosen = select(&operation.input, file.headers(), planning.tensor.as_deref())?;
     let mut plans = Vec::with_capacity(chosen.len());
     for header in chosen.into_iter().map(|index| &file.headers()[index]) {

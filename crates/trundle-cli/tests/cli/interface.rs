@@ -211,10 +211,18 @@ fn memory_is_counted_to_the_byte() {
     for (size, args, needed) in [("95", &[][..], 96), ("0", &[], 96), ("143", &["--verify"], 144)] {
         let refused = run(size, args);
         assert_eq!(refused.code, Some(3), "{refused:?}");
-        let numbers =
-            format!("needs {needed} bytes of memory ({needed} bytes), --max-mem is {size}");
+        let numbers = format!("{needed} bytes of memory are needed, --max-mem is {size} bytes");
         assert!(refused.stderr.contains(&numbers), "{refused:?}");
     }
+    // Lengths from a file: 2 bytes each there, and 40 on their way into the chain.
+    place.write("lengths.npy", &Tensor::counting(&[4]).file(PLAIN));
+    let reverse = |size: &str| {
+        let args = ["reverse", "x.npy", "--axis", "1", "--lengths", "lengths.npy"];
+        place.run(&[&args[..], &["-o", "out.npy", "--force", "--max-mem", size]].concat())
+    };
+    let lengths = 4 * (2 + 40);
+    reverse(&(96 + lengths).to_string()).done();
+    assert_eq!(reverse(&(95 + lengths).to_string()).code, Some(3));
 }
 
 #[test]

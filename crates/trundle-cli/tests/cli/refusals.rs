@@ -207,7 +207,12 @@ fn lengths_that_do_not_fit() {
     reverse(&["--lengths", "1,two,3"], 2, &["lengths entry \"two\" is not an integer"]);
     reverse(&["--lengths", "1,2,"], 2, &["lengths entry \"\" is not an integer"]);
     reverse(&["--lengths", "1.5,2,3"], 2, &["lengths entry \"1.5\" is not an integer"]);
-    reverse(&["--lengths", "two"], 2, &["two: unknown ending"]);
+    reverse(
+        &["--lengths", "two"],
+        2,
+        &["lengths entry \"two\" is not an integer", "no file \"two\""],
+    );
+    reverse(&["--lengths", "1.5"], 2, &["lengths entry \"1.5\" is not an integer"]);
     reverse(&["--lengths", "none.npy"], 1, &["none.npy: cannot open"]);
     reverse(&["--lengths", "folder.npy"], 2, &["folder.npy: is a folder"]);
     reverse(&["--lengths", "floats.npy"], 3, &["floats.npy: lengths are integers, got f32"]);
@@ -312,7 +317,7 @@ fn files_that_cannot_be_read_or_written() {
             (&[&to("-")[..], &["--verify"]].concat(), 2, &["--verify", "stdout"]),
             (&["view", "volume.npy", "-o", "out.jpg"], 2, &["out.jpg", ".png"]),
             (&["view", "volume.npy", "-o", "none/out.png"], 1, &["none/out.png: cannot"]),
-            (&["demo", "file.txt", "--size", "8"], 1, &["file.txt"]),
+            (&["demo", "file.txt", "--size", "8"], 2, &["file.txt: is no folder"]),
             (&["demo", ".", "--size", "8"], 2, &["holds", "not the demo's"]),
         ],
     );
@@ -532,7 +537,7 @@ mod unix {
             let entries = fs::read_dir(place.path("")).unwrap();
             entries.map(|entry| entry.unwrap().file_name().into_string().unwrap())
         };
-        for (signal, number) in [("-INT", 2), ("-TERM", 15)] {
+        for (signal, number) in [("-INT", 2), ("-TERM", 15), ("-HUP", 1)] {
             // It may be done before the signal is there, wholly or up to its exit.
             let stopped = (0..50).any(|_| {
                 place.write("x.npy", &input);

@@ -100,11 +100,6 @@ impl IndexMap {
                     if *read == axis && *line == Line::IDENTITY)
             })
     }
-
-    /// Whether each source element lands at exactly one output index.
-    pub fn is_bijection(&self) -> bool {
-        self.invert().is_some()
-    }
 }
 
 /// The same coordinates in the simplest form, so that equal movements tend to have equal maps.

@@ -148,8 +148,9 @@ fn is_any(_: &Pattern) -> bool {
 }
 
 const RUNS: &str = "neighbours stay neighbours: rows are copied as runs of bytes";
-const REVERSED: &str = "rows are read backwards, element by element";
-const TRANSPOSED: &str = "neighbours of the source become rows: whole lines through a small tile";
+const REVERSED: &str = "neighbours in the opposite order: rows are read backwards";
+const TRANSPOSED: &str =
+    "neighbours of the source become rows: squares are transposed, whole lines written";
 const STRIDED: &str = "no two neighbours stay together: element by element";
 const LANES: &str = "every lane has a length of its own: element by element across the lanes";
 
