@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use trundle::notation::LengthsFile;
 use trundle::ops::{Flip, Roll, Transpose};
 use trundle::{Chain, Op};
-use trundle_formats::{FORMATS, TensorFile};
+use trundle_formats::{FORMATS, Format, TensorFile};
 
 use crate::args::{ApplyArgs, FlipArgs, ReverseArgs, RollArgs, TransposeArgs};
 use crate::failure::Failure;
@@ -100,7 +100,7 @@ fn lengths(text: &str, input: &Path, held: &mut u64) -> Result<LengthsFile, Fail
 /// Whether a text is meant as the name of a file, be it there or not.
 fn names_a_file(text: &str) -> bool {
     let ending = Path::new(text).extension().unwrap_or_default();
-    let mut endings = FORMATS.iter().flat_map(|format| format.endings());
+    let mut endings = FORMATS.iter().flat_map(Format::endings);
     text == "-"
         || Path::new(text).exists()
         || endings.any(|known| ending.eq_ignore_ascii_case(known))
