@@ -19,6 +19,19 @@ use crate::simd::{LINE, Vector};
 /// are a row apart.
 const COLS_AHEAD: isize = 32;
 
+/// How many bytes ahead in the same column instead, where all columns fall into the same sets of the
+/// caches: what was asked for in later columns would be gone again before it is read.
+const BYTES_AHEAD: isize = 4 * LINE.cast_signed();
+
+/// Columns that are a multiple of this apart fall into the same sets of a first-level cache.
+const ALIASING_BYTES: isize = 4096;
+
+/// Where the source is asked for, from a place that is read now.
+#[inline(always)]
+fn bytes_ahead(col_stride: isize) -> isize {
+    if col_stride % ALIASING_BYTES == 0 { BYTES_AHEAD } else { COLS_AHEAD * col_stride }
+}
+
 /// Copies a tile whose rows are neighbours in the source and whose columns are neighbours in the
 /// destination.
 ///
@@ -124,12 +137,13 @@ unsafe fn line_of_squares<V: Vector, const W: usize, const STREAMED: bool>(tile:
     // SAFETY: the loads and stores lie within the tile; a prefetch may point anywhere.
     unsafe {
         let mut turned = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
+        let ahead = bytes_ahead(tile.cols.src_stride);
         for square in 0..squares {
             let vectors = &mut turned[square * side..(square + 1) * side];
             for (col, vector) in vectors.iter_mut().enumerate() {
                 let col = (square * side + col).cast_signed();
                 let src = tile.src.offset(col * tile.cols.src_stride);
-                V::prefetch(src.wrapping_offset(COLS_AHEAD * tile.cols.src_stride));
+                V::prefetch(src.wrapping_offset(ahead));
                 vector.write(V::load(src));
             }
             transpose_square::<V, W>(vectors);
