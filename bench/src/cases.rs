@@ -71,6 +71,8 @@ pub(crate) fn cases() -> Vec<Case> {
         ),
         case("transpose 2-D, odd", F32, &[8191, 8193], vec![transpose(&[1, 0])], Some(0.25)),
         case("transpose 2-D", U8, &[16384, 16384], vec![transpose(&[1, 0])], None),
+        case("transpose 2-D, even", U8, &[16000, 15040], vec![transpose(&[1, 0])], None),
+        case("transpose 2-D, even", U16, &[12000, 11040], vec![transpose(&[1, 0])], None),
         case("transpose 2-D", U16, &[16384, 16384], vec![transpose(&[1, 0])], None),
         case("transpose 2-D", F64, &[5000, 6000], vec![transpose(&[1, 0])], None),
         case("NHWC to NCHW", F32, &[64, 256, 256, 16], vec![transpose(&[0, 3, 1, 2])], None),

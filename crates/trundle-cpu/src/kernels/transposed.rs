@@ -9,6 +9,7 @@
 //!         store the vectors of each row, which make a line     (neighbours along the columns)
 //! ```
 
+use std::array;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
@@ -16,7 +17,7 @@ use super::{Side, Store, Tile, strided};
 use crate::simd::{LINE, Vector};
 
 /// How many columns ahead the source is asked for: the hardware does not foresee short runs that
-/// are a row apart.
+/// are a row apart. A square of more columns asks for the next one.
 const COLS_AHEAD: isize = 32;
 
 /// How many bytes ahead in the same column instead, where all columns fall into the same sets of the
@@ -28,8 +29,12 @@ const ALIASING_BYTES: isize = 4096;
 
 /// Where the source is asked for, from a place that is read now.
 #[inline(always)]
-fn bytes_ahead(col_stride: isize) -> isize {
-    if col_stride % ALIASING_BYTES == 0 { BYTES_AHEAD } else { COLS_AHEAD * col_stride }
+fn bytes_ahead<const W: usize>(col_stride: isize) -> isize {
+    if col_stride % ALIASING_BYTES == 0 {
+        BYTES_AHEAD
+    } else {
+        COLS_AHEAD.max((LINE / W).cast_signed()) * col_stride
+    }
 }
 
 /// Copies a tile whose rows are neighbours in the source and whose columns are neighbours in the
@@ -137,7 +142,7 @@ unsafe fn line_of_squares<V: Vector, const W: usize, const STREAMED: bool>(tile:
     // SAFETY: the loads and stores lie within the tile; a prefetch may point anywhere.
     unsafe {
         let mut turned = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
-        let ahead = bytes_ahead(tile.cols.src_stride);
+        let ahead = bytes_ahead::<W>(tile.cols.src_stride);
         for square in 0..squares {
             let vectors = &mut turned[square * side..(square + 1) * side];
             for (col, vector) in vectors.iter_mut().enumerate() {
@@ -163,20 +168,68 @@ unsafe fn line_of_squares<V: Vector, const W: usize, const STREAMED: bool>(tile:
 /// a zip of its halves turns the bits of every element's number by one, and as many zips as a
 /// vector's number has bits exchange the vector's number with the place in it.
 ///
+/// More vectors than there are registers are zipped in two passes, each over groups that fit.
+///
 /// # Safety
 /// The machine has the set of V, and every vector is initialised.
 #[inline(always)]
 unsafe fn transpose_square<V: Vector, const W: usize>(vectors: &mut [MaybeUninit<V>]) {
-    let half = vectors.len() / 2;
-    let mut zipped = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
-    for _ in 0..vectors.len().ilog2() {
-        for i in 0..half {
-            // SAFETY: the caller vouches for the set and for the vectors.
-            let (low, high) =
-                unsafe { vectors[i].assume_init().zip::<W>(vectors[i + half].assume_init()) };
-            zipped[2 * i].write(low);
-            zipped[2 * i + 1].write(high);
+    let mut between = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
+    let between = &mut between[..vectors.len()];
+    // SAFETY: the contract is the same; the first pass initialises all that is between.
+    unsafe {
+        match vectors.len() {
+            64 => {
+                zip_groups::<V, W, 8>(vectors, between);
+                zip_groups::<V, W, 8>(between, vectors);
+            }
+            32 => {
+                zip_groups::<V, W, 8>(vectors, between);
+                zip_groups::<V, W, 4>(between, vectors);
+            }
+            16 => {
+                zip_groups::<V, W, 4>(vectors, between);
+                zip_groups::<V, W, 4>(between, vectors);
+            }
+            8 => {
+                zip_groups::<V, W, 8>(vectors, between);
+                vectors.copy_from_slice(between);
+            }
+            4 => {
+                zip_groups::<V, W, 4>(vectors, between);
+                vectors.copy_from_slice(between);
+            }
+            2 => {
+                zip_groups::<V, W, 2>(vectors, between);
+                vectors.copy_from_slice(between);
+            }
+            _ => {}
         }
-        vectors.copy_from_slice(&zipped[..vectors.len()]);
+    }
+}
+
+/// Does log2(G) of the zips of a square, for G of its vectors at a time: those whose numbers are the
+/// same but for the upper bits, which become the lower bits.
+///
+/// # Safety
+/// The machine has the set of V, and every vector of `from` is initialised.
+#[inline(always)]
+unsafe fn zip_groups<V: Vector, const W: usize, const G: usize>(
+    from: &[MaybeUninit<V>],
+    to: &mut [MaybeUninit<V>],
+) {
+    let groups = from.len() / G;
+    for (number, zipped) in to.chunks_exact_mut(G).enumerate() {
+        let mut group: [MaybeUninit<V>; G] = array::from_fn(|i| from[number + i * groups]);
+        for _ in 0..G.ilog2() {
+            for i in 0..G / 2 {
+                // SAFETY: the caller vouches for the set and for the vectors.
+                let (low, high) =
+                    unsafe { group[i].assume_init().zip::<W>(group[i + G / 2].assume_init()) };
+                zipped[2 * i].write(low);
+                zipped[2 * i + 1].write(high);
+            }
+            group.copy_from_slice(zipped);
+        }
     }
 }
