@@ -31,7 +31,7 @@ pub(crate) struct Outcome {
     pub passes: usize,
     /// Seconds for moving alone, without reading and writing.
     pub move_seconds: f64,
-    /// Whether the output was read back and compared.
+    /// That the output was read back and compared, if it was asked for.
     pub verified: Option<Verified>,
     /// One entry for each tensor of the output, as `--json` has it.
     pub outputs: Vec<serde_json::Value>,
@@ -40,7 +40,7 @@ pub(crate) struct Outcome {
 /// Moves a file's tensors to another file, and says so.
 ///
 /// # Errors
-/// Everything that can be known before is checked before anything is read; nothing is left of an
+/// Everything that can be known before is checked before the data is read; nothing is left of an
 /// output that failed.
 pub(crate) fn run(operation: &Operation, moving: &MoveArgs) -> Result<(), Failure> {
     let start = Instant::now();

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use trundle::{IndexMap, Layout, Machine, Shape};
+use trundle::{IndexMap, Layout, Machine, PlanError};
 use trundle_formats::{Header, TensorFile};
 
 use crate::failure::Failure;
@@ -47,7 +47,7 @@ pub(crate) fn verify(
         .get(number)
         .cloned()
         .ok_or_else(|| differs(format!("tensor {number} is missing")))?;
-    let maps = maps(operation, &header.shape)?;
+    let maps = operation.chain.steps(&header.shape).map_err(PlanError::from)?;
     let out_shape = maps.last().map_or(&header.shape, IndexMap::out_shape);
     if written.shape != *out_shape || written.element != header.element {
         return Err(differs(format!(
@@ -74,16 +74,6 @@ pub(crate) fn verify(
             Err(differs(format!("the element at {index:?} is not the one it should be")))
         }
     }
-}
-
-/// The index map of each operator by itself.
-fn maps(operation: &Operation, shape: &Shape) -> Result<Vec<IndexMap>, Failure> {
-    let mut maps: Vec<IndexMap> = Vec::new();
-    for op in operation.chain.ops() {
-        let input = maps.last().map_or(shape, IndexMap::out_shape);
-        maps.push(op.index_map(input)?);
-    }
-    Ok(maps)
 }
 
 struct Compared<'a> {
@@ -145,7 +135,7 @@ impl Compared<'_> {
                 let so_far = done.fetch_add(reported, Ordering::Relaxed) + reported;
                 progress.inspect(|progress| progress.at(so_far));
             }
-            advance(&mut index, sizes);
+            sizes.advance(&mut index);
         }
         None
     }
@@ -161,17 +151,6 @@ impl Compared<'_> {
     }
 }
 
-/// The next index in row-major order; the first again after the last.
-fn advance(index: &mut [usize], sizes: &Shape) {
-    for (i, size) in index.iter_mut().zip(sizes.iter()).rev() {
-        *i += 1;
-        if *i < *size {
-            return;
-        }
-        *i = 0;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -179,7 +158,7 @@ mod tests {
 
     use tempfile::TempDir;
     use trundle::ops::{Flip, Transpose};
-    use trundle::{Chain, DType};
+    use trundle::{Chain, DType, Shape};
     use trundle_formats::{Element, NamedTensor, write};
 
     use super::*;

@@ -72,6 +72,15 @@ impl Shape {
         index
     }
 
+    /// Goes on to the next index in row-major order; from the last to the first again, and false.
+    ///
+    /// # Panics
+    /// If `index` has not one entry for each axis.
+    pub fn advance(&self, index: &mut [usize]) -> bool {
+        assert_eq!(index.len(), self.rank(), "one index for each axis");
+        advance(&self.0, index)
+    }
+
     /// Calls `visit` with every index of the shape, the last axis fastest.
     pub fn for_each_index(&self, visit: impl FnMut(&[usize])) {
         for_each_index(&self.0, visit);
@@ -86,12 +95,35 @@ pub(crate) fn for_each_index(sizes: &[usize], mut visit: impl FnMut(&[usize])) {
     let mut index = vec![0; sizes.len()];
     loop {
         visit(&index);
-        let Some(axis) = (0..sizes.len()).rev().find(|axis| index[*axis] + 1 < sizes[*axis]) else {
+        if !advance(sizes, &mut index) {
             return;
-        };
-        index[axis] += 1;
-        index[axis + 1..].fill(0);
+        }
     }
+}
+
+/// Goes on to the next index of `sizes`; from the last to the first again, and false.
+fn advance(sizes: &[usize], index: &mut [usize]) -> bool {
+    for (i, size) in index.iter_mut().zip(sizes).rev() {
+        *i += 1;
+        if *i < *size {
+            return true;
+        }
+        *i = 0;
+    }
+    false
+}
+
+/// Strides of a packed, row-major table in entries; 0 along axes of one entry.
+pub(crate) fn row_major_strides(sizes: &[usize]) -> Vec<isize> {
+    let mut strides = vec![0; sizes.len()];
+    let mut entries = 1;
+    if !sizes.contains(&0) {
+        for axis in (0..sizes.len()).rev().filter(|axis| sizes[*axis] > 1) {
+            strides[axis] = entries;
+            entries *= sizes[axis].cast_signed();
+        }
+    }
+    strides
 }
 
 impl Deref for Shape {
@@ -207,6 +239,9 @@ mod tests {
         let shape = Shape::new([2, 3, 4]).unwrap();
         for (number, index) in collect(&shape).iter().enumerate() {
             assert_eq!(shape.unravel(number), *index);
+            let mut next = index.clone();
+            assert_eq!(shape.advance(&mut next), number + 1 < 24);
+            assert_eq!(next, shape.unravel((number + 1) % 24));
         }
     }
 

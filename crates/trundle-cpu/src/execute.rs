@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use trundle_core::{Loop, RaggedLoop};
 
-use crate::kernels::{Kernel, LaneTile, Run, Side, Tile};
+use crate::kernels::{Call, Kernel, LaneTile, Side, Tile};
 use crate::plan::{Place, Plan, RaggedStep, Step, Unit};
 use crate::threads::for_each_task;
 
@@ -101,7 +101,7 @@ unsafe fn run_tile(
     buffers: &Buffers,
 ) {
     let tile = tile_of(step, unit, rows, cols, buffers);
-    let Run::Tile(run) = kernel.run else { unreachable!("lanes have a place of their own") };
+    let Call::Tile(run) = kernel.call else { unreachable!("lanes have a place of their own") };
     // SAFETY: the contract is the same.
     unsafe { run(&tile) };
 }
@@ -121,7 +121,7 @@ unsafe fn run_lanes(step: &Step, row: &RaggedLoop, unit: &Unit, entry: usize, bu
         lane: entry.wrapping_add_signed(first_lane),
         lane_stride: step.cols.lane_stride,
     };
-    let Run::Lanes(run) = step.kernel.run else { unreachable!("a tile is no lanes") };
+    let Call::Lanes(run) = step.kernel.call else { unreachable!("a tile is no lanes") };
     // SAFETY: the contract is the same.
     unsafe { run(&lanes) };
 }

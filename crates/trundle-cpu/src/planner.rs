@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use trundle_core::{Block, Loop, Move, RaggedLoop};
 
-use crate::kernels::{CATALOGUE, Kernel, Pattern, Run, Store};
+use crate::kernels::{CATALOGUE, Call, Kernel, Pattern, Store};
 use crate::plan::{Part, Place, Plan, RaggedStep, Step};
 use crate::{Machine, Simd};
 
@@ -36,7 +36,7 @@ const LANE_COLS: usize = 256;
 /// What a thread must have to do before one more is woken (a guess from the cost of waking it).
 const LEAST_THREAD_BYTES: usize = 256 << 10;
 
-/// More threads than this are taken for a mistake: tasks are listed for each of them.
+/// More threads than this are taken for a mistake: each would be started.
 const MOST_THREADS: usize = 1024;
 
 /// How many shares each thread's part of the work is cut into, so that a slower thread can leave
@@ -152,7 +152,7 @@ fn pick_kernel(pattern: &Pattern, lanes: bool, simd: Simd) -> &'static Kernel {
     CATALOGUE
         .iter()
         .find(|kernel| {
-            matches!(kernel.run, Run::Lanes(_)) == lanes
+            matches!(kernel.call, Call::Lanes(_)) == lanes
                 && kernel.simd <= simd
                 && (kernel.applies)(pattern)
         })

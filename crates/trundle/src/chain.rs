@@ -107,8 +107,11 @@ impl Chain {
             .unwrap_or_else(|error| unreachable!("each step reads what the last gave: {error}")))
     }
 
-    /// The index map of each operator by itself.
-    fn steps(&self, shape: &Shape) -> Result<Vec<IndexMap>, ChainError> {
+    /// The index map of each operator by itself: nothing composed.
+    ///
+    /// # Errors
+    /// As [`Chain::passes`].
+    pub fn steps(&self, shape: &Shape) -> Result<Vec<IndexMap>, ChainError> {
         let mut steps: Vec<IndexMap> = Vec::with_capacity(self.ops.len());
         for (stage, op) in self.ops.iter().enumerate() {
             let input = steps.last().map_or(shape, IndexMap::out_shape);

@@ -15,7 +15,6 @@ use crate::failure::Failure;
 use crate::job::{self, Outcome};
 use crate::numbers::readable;
 use crate::operation::Operation;
-use crate::picture::draw::MOST_SIDE;
 use crate::progress::Progress;
 use crate::say::{print, print_json};
 use crate::slice::Slice;
@@ -159,7 +158,7 @@ fn draw_middle(volume: &Path, picture: &Path) -> Result<(), Failure> {
     let slice = Slice::middle(&header.shape, dtype);
     let plane = slice.plane(&header.layout()?, dtype).map_err(Failure::refused)?;
     let bytes = file.load(0, &mut |_| ())?;
-    let drawing = drawn(&plane, &header.element, &bytes, MOST_SIDE)?;
+    let drawing = drawn(&plane, &header.element, &bytes)?;
     write_png(&drawing.picture.enlarged(), picture, true)
 }
 

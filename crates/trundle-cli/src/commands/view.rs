@@ -43,28 +43,23 @@ pub(crate) fn run(args: &ViewArgs) -> Result<(), Failure> {
     progress.stage("reading", header.data_bytes);
     let bytes = file.load(index, &mut |done| progress.at(done))?;
     progress.finish();
+    let drawing = drawn(&plane, &header.element, &bytes)?;
     match &args.output {
-        Some(path) => {
-            let drawing = drawn(&plane, &header.element, &bytes, MOST_SIDE)?;
-            write_png(&drawing.picture.clone().enlarged(), path, args.force)?;
-            if !args.quiet {
-                say(&described(&header, &slice, &drawing));
-            }
-        }
-        None => {
-            let (rows, columns) = Term::stdout().size();
-            let (rows, columns) = (usize::from(rows).max(4), usize::from(columns).max(2));
-            let drawing = drawn(&plane, &header.element, &bytes, MOST_SIDE)?;
-            let terminal = std::io::stdout().is_terminal();
-            let palette = Palette::detect(terminal, |name| std::env::var(name).ok());
-            // Two lines are left for the note and the prompt.
-            print(&terminal::render(&drawing.picture, columns, rows - 2, palette))?;
-            if !args.quiet {
-                say(&described(&header, &slice, &drawing));
-            }
-        }
+        Some(path) => write_png(&drawing.picture.clone().enlarged(), path, args.force)?,
+        None => print(&in_terminal(&drawing.picture))?,
+    }
+    if !args.quiet {
+        say(&described(&header, &slice, &drawing));
     }
     Ok(())
+}
+
+/// The picture as text that fits the terminal, with two lines left for the note and the prompt.
+fn in_terminal(picture: &Picture) -> String {
+    let (rows, columns) = Term::stdout().size();
+    let (rows, columns) = (usize::from(rows).max(4), usize::from(columns).max(2));
+    let palette = Palette::detect(std::io::stdout().is_terminal(), |name| std::env::var(name).ok());
+    terminal::render(picture, columns, rows - 2, palette)
 }
 
 fn described(header: &Header, slice: &Slice, drawing: &Drawing) -> String {
@@ -103,16 +98,11 @@ pub(crate) fn write_png(picture: &Picture, path: &Path, force: bool) -> Result<(
     Ok(output.finish()?)
 }
 
-/// The picture of a plane of a tensor's data, at most so many pixels a side.
+/// The picture of a plane of a tensor's data.
 ///
 /// # Errors
 /// If its elements are no numbers.
-pub(crate) fn drawn(
-    plane: &Plane,
-    element: &Element,
-    bytes: &[u8],
-    most_side: usize,
-) -> Result<Drawing, Failure> {
+pub(crate) fn drawn(plane: &Plane, element: &Element, bytes: &[u8]) -> Result<Drawing, Failure> {
     let width = element.dtype().width();
     match plane {
         Plane::Colour(layout) => {
@@ -122,7 +112,7 @@ pub(crate) fn drawn(
                 let opacity = if channels == 4 { channel(3) } else { u8::MAX };
                 [channel(0), channel(1), channel(2), opacity]
             };
-            Ok(draw::colours((layout.shape()[0], layout.shape()[1]), most_side, colour))
+            Ok(draw::colours((layout.shape()[0], layout.shape()[1]), MOST_SIDE, colour))
         }
         Plane::Values(layout) => {
             let number = |at: usize| element.value(&bytes[at..][..width]);
@@ -137,7 +127,7 @@ pub(crate) fn drawn(
                 _ => Contrast::Percentiles,
             };
             let value = |row, column| number(layout.offset_of(&[row, column])).unwrap_or(f64::NAN);
-            Ok(draw::values((layout.shape()[0], layout.shape()[1]), contrast, most_side, value))
+            Ok(draw::values((layout.shape()[0], layout.shape()[1]), contrast, MOST_SIDE, value))
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{AxisMap, Line, Piece};
-use crate::shape::for_each_index;
+use crate::shape::{for_each_index, row_major_strides};
 
 /// One length for each position outside the reversed axis.
 ///
@@ -107,17 +107,9 @@ impl Lengths {
 
     /// A row-major table of what `length_at` says at each index of `sizes`.
     fn tabulated(sizes: &[usize], mut length_at: impl FnMut(&[usize]) -> usize) -> Lengths {
-        let mut strides = vec![0; sizes.len()];
-        let mut entries = 1;
-        for axis in (0..sizes.len()).rev() {
-            if sizes[axis] > 1 {
-                strides[axis] = entries;
-                entries *= sizes[axis].cast_signed();
-            }
-        }
-        let mut values = Vec::with_capacity(entries.unsigned_abs());
+        let mut values = Vec::with_capacity(sizes.iter().product());
         for_each_index(sizes, |index| values.push(length_at(index)));
-        Lengths { values: values.into(), offset: 0, strides }
+        Lengths { values: values.into(), offset: 0, strides: row_major_strides(sizes) }
     }
 
     /// The same lengths asked through `axes`: entry `b` of an index into `self` is

@@ -102,9 +102,7 @@ impl Block {
         let rows: usize = self.loops.iter().map(|each| each.len).product();
         rows * self.ragged.as_ref().map_or(1, |ragged| ragged.len)
     }
-}
 
-impl Block {
     /// Every distance that the offset of an element is made of, in the source or the destination.
     fn distances(&self) -> Vec<isize> {
         let mut distances = vec![self.src_offset, self.dst_offset];

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::shape::normalize_axis;
+use crate::shape::{normalize_axis, row_major_strides};
 use crate::{AxisMap, DType, Error, IndexMap, Lengths, Line, Result, Shape, TensorView};
 
 /// For each position outside the axis, the first `length` elements along it reversed and the rest
@@ -125,19 +125,6 @@ pub(super) fn reversed_rows(
     let mut axes: Vec<AxisMap> = (0..shape.rank()).map(AxisMap::identity).collect();
     axes[axis] = AxisMap::Ragged { axis, before: Line::IDENTITY, lengths, after: Line::IDENTITY };
     IndexMap::new(shape.clone(), shape.clone(), axes)
-}
-
-/// Strides in entries of a row-major table; 0 along axes of one entry.
-fn row_major_strides(shape: &Shape) -> Vec<isize> {
-    let mut strides = vec![0; shape.rank()];
-    let mut entries = 1;
-    if shape.elements() > 0 {
-        for axis in (0..shape.rank()).rev().filter(|axis| shape[*axis] > 1) {
-            strides[axis] = entries;
-            entries *= shape[axis].cast_signed();
-        }
-    }
-    strides
 }
 
 impl fmt::Display for ReverseSubsequences {

@@ -10,7 +10,7 @@ const LANES: usize = 64;
 /// Copies rows of the ragged axis across lanes that each have a length of their own.
 ///
 /// # Safety
-/// As [`Run::Lanes`](super::Run::Lanes).
+/// As [`Call::Lanes`](super::Call::Lanes).
 pub(super) unsafe fn lanes(tile: &LaneTile<'_>) {
     let width = tile.tile.width;
     by_width!(

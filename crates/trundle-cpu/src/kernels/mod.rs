@@ -85,7 +85,7 @@ pub(crate) struct LaneTile<'a> {
 
 /// How a kernel is called.
 #[derive(Clone, Copy)]
-pub(crate) enum Run {
+pub(crate) enum Call {
     /// # Safety
     /// The machine has the kernel's instruction set, its `applies` holds for the tile, every
     /// source element is valid for reads and every destination element for writes, and no source
@@ -106,7 +106,7 @@ pub struct Kernel {
     pub applies: fn(&Pattern) -> bool,
     /// Why it is picked for those.
     pub reason: &'static str,
-    pub(crate) run: Run,
+    pub(crate) call: Call,
 }
 
 impl PartialEq for Kernel {
@@ -162,7 +162,7 @@ const fn row(
     reason: &'static str,
     run: unsafe fn(&Tile),
 ) -> Kernel {
-    Kernel { name, simd, applies, reason, run: Run::Tile(run) }
+    Kernel { name, simd, applies, reason, call: Call::Tile(run) }
 }
 
 /// A row of the catalogue that moves lanes of any strides.
@@ -172,7 +172,7 @@ const fn lane_row(
     reason: &'static str,
     run: unsafe fn(&LaneTile<'_>),
 ) -> Kernel {
-    Kernel { name, simd, applies: is_any, reason, run: Run::Lanes(run) }
+    Kernel { name, simd, applies: is_any, reason, call: Call::Lanes(run) }
 }
 
 /// Every kernel. Of those that the machine can run and that apply, the first is taken.
@@ -203,7 +203,7 @@ macro_rules! instances {
     ($($name:ident = $kernel:path, $features:literal;)*) => {
         $(
             /// # Safety
-            /// As [`Run::Tile`].
+            /// As [`Call::Tile`].
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = $features)]
             unsafe fn $name(tile: &Tile) {
@@ -270,7 +270,7 @@ impl Tile {
     /// Where a row begins.
     ///
     /// # Safety
-    /// `row` is below `rows.len`, and the tile is valid as [`Run::Tile`] asks.
+    /// `row` is below `rows.len`, and the tile is valid as [`Call::Tile`] asks.
     #[inline(always)]
     unsafe fn row(&self, row: usize) -> (*const u8, *mut u8) {
         let row = row.cast_signed();

@@ -6,7 +6,7 @@ use crate::simd::{LINE, Vector};
 /// Copies each row with its elements in the opposite order.
 ///
 /// # Safety
-/// As [`Run::Tile`](super::Run::Tile); the columns are neighbours, falling in the source and
+/// As [`Call::Tile`](super::Call::Tile); the columns are neighbours, falling in the source and
 /// rising in the destination.
 #[inline(always)]
 pub(super) unsafe fn reversed<V: Vector>(tile: &Tile) {

@@ -14,7 +14,7 @@ const MOST_PREFETCHED_BYTES: usize = 4096;
 /// Copies each row as a run of `cols.len · width` bytes.
 ///
 /// # Safety
-/// As [`Run::Tile`](super::Run::Tile); the columns are neighbours on both sides.
+/// As [`Call::Tile`](super::Call::Tile); the columns are neighbours on both sides.
 #[inline(always)]
 pub(super) unsafe fn runs<V: Vector>(tile: &Tile) {
     let bytes = tile.cols.len * tile.width;

@@ -5,7 +5,7 @@ use super::{Opaque, Tile, by_width};
 /// Copies element by element.
 ///
 /// # Safety
-/// As [`Run::Tile`](super::Run::Tile).
+/// As [`Call::Tile`](super::Call::Tile).
 pub(super) unsafe fn strided(tile: &Tile) {
     by_width!(
         tile.width,

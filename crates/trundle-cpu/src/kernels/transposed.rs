@@ -41,7 +41,7 @@ fn bytes_ahead<const W: usize>(col_stride: isize) -> isize {
 /// destination.
 ///
 /// # Safety
-/// As [`Run::Tile`](super::Run::Tile); the width is 1, 2, 4, 8 or 16.
+/// As [`Call::Tile`](super::Call::Tile); the width is 1, 2, 4, 8 or 16.
 #[inline(always)]
 pub(super) unsafe fn transposed<V: Vector>(tile: &Tile) {
     let tile = &rising(tile);
