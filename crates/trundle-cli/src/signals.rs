@@ -3,13 +3,17 @@
 /// Lets SIGINT, SIGTERM and SIGHUP remove what is not finished before they end the program as ever.
 #[cfg(unix)]
 pub(crate) fn clean_up_when_stopped() {
+    use std::sync::mpsc;
+
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     use signal_hook::iterator::Signals;
     use signal_hook::low_level::emulate_default_handler;
 
-    let wait = || {
+    let (ready, is_ready) = mpsc::channel();
+    let wait = move || {
         let wanted = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !is_ignored(*signal));
         let Ok(mut signals) = Signals::new(wanted) else { return };
+        let _ = ready.send(());
         for signal in signals.forever() {
             trundle_formats::remove_unfinished();
             let _ = emulate_default_handler(signal);
@@ -17,6 +21,8 @@ pub(crate) fn clean_up_when_stopped() {
     };
     // Without the thread, the signals end the program at once: all that is lost is the cleaning.
     let _ = std::thread::Builder::new().name("signals".to_owned()).spawn(wait);
+    // There is nothing to clean up before this; it ends at once where nobody will listen.
+    let _ = is_ready.recv();
 }
 
 /// Whether whoever started the program wants it to live through a signal, as `nohup` does; where

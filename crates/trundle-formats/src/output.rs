@@ -30,39 +30,42 @@ pub struct Output {
 #[derive(Debug)]
 enum Target {
     /// A temporary file, and the place it is for.
-    Replace(NamedTempFile, PathBuf, Unfinished),
+    Replace(NamedTempFile, PathBuf, Entry),
     Special(File),
     Stdout(Stdout),
 }
 
 /// The temporary files there are.
-static UNFINISHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+static UNFINISHED: Mutex<Unfinished> =
+    Mutex::new(Unfinished { files: BTreeSet::new(), removed: false });
 
-/// A temporary file that [`remove_unfinished`] removes, until this is dropped.
+struct Unfinished {
+    files: BTreeSet<PathBuf>,
+    /// Set for good by [`remove_unfinished`]: no file may follow those that it removed.
+    removed: bool,
+}
+
+/// The entry of a temporary file among [`UNFINISHED`], until this is dropped.
 #[derive(Debug)]
-struct Unfinished(PathBuf);
+struct Entry(PathBuf);
 
-impl Unfinished {
-    fn new(file: &NamedTempFile) -> Unfinished {
-        unfinished().insert(file.path().to_owned());
-        Unfinished(file.path().to_owned())
-    }
-}
-
-impl Drop for Unfinished {
+impl Drop for Entry {
     fn drop(&mut self) {
-        unfinished().remove(&self.0);
+        unfinished().files.remove(&self.0);
     }
 }
 
-fn unfinished() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+fn unfinished() -> MutexGuard<'static, Unfinished> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Removes the temporary files of all outputs that are not finished: for a program that is about
-/// to end by a signal, which drops nothing. Those outputs can no longer be finished.
+/// to end by a signal, which drops nothing. Those outputs can no longer be finished, and none can
+/// be begun any more.
 pub fn remove_unfinished() {
-    for file in unfinished().iter() {
+    let mut unfinished = unfinished();
+    unfinished.removed = true;
+    for file in &unfinished.files {
         // If it cannot be removed there is nothing left to do.
         let _ = fs::remove_file(file);
     }
@@ -140,14 +143,13 @@ impl Target {
             let file = File::options().write(true).open(&place).map_err(Problem::writing)?;
             return Ok(Target::Special(file));
         }
-        let file = temporary(&place, &found)?;
-        let unfinished = Unfinished::new(&file);
-        Ok(Target::Replace(file, place, unfinished))
+        let (file, entry) = temporary(&place, &found)?;
+        Ok(Target::Replace(file, place, entry))
     }
 
     fn finish(self, overwrite: bool) -> Result<(), Problem> {
-        let (file, place, _unfinished) = match self {
-            Target::Replace(file, place, unfinished) => (file, place, unfinished),
+        let (file, place, _entry) = match self {
+            Target::Replace(file, place, entry) => (file, place, entry),
             Target::Special(mut file) => return file.flush().map_err(Problem::writing),
             Target::Stdout(mut stdout) => return stdout.flush().map_err(Problem::writing),
         };
@@ -192,7 +194,7 @@ impl Write for Output {
 }
 
 /// A temporary file beside `place`, for nobody's eyes who may not see what it replaces.
-fn temporary(place: &Path, found: &Found) -> Result<NamedTempFile, Problem> {
+fn temporary(place: &Path, found: &Found) -> Result<(NamedTempFile, Entry), Problem> {
     let mut builder = tempfile::Builder::new();
     // Short, so that it fits wherever the name of the output does.
     builder.prefix(".trundle-").suffix(".part");
@@ -206,7 +208,15 @@ fn temporary(place: &Path, found: &Found) -> Result<NamedTempFile, Problem> {
             Found::Nothing | Found::Special => new,
         });
     }
-    builder.tempfile_in(folder_of(place)).map_err(creating)
+    // No moment lies between its creation and its entry, nor one for a removal.
+    let mut unfinished = unfinished();
+    if unfinished.removed {
+        return Err(creating(io::ErrorKind::Interrupted.into()));
+    }
+    let file = builder.tempfile_in(folder_of(place)).map_err(creating)?;
+    unfinished.files.insert(file.path().to_owned());
+    let entry = Entry(file.path().to_owned());
+    Ok((file, entry))
 }
 
 fn creating(source: io::Error) -> Problem {

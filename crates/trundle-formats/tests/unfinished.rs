@@ -22,4 +22,8 @@ fn what_is_unfinished_can_be_removed_before_the_process_ends() {
     remove_unfinished();
     assert_eq!(names(), ["finished.npy"]);
     assert!(output.finish().is_err());
+    // Nothing may be left by what goes on until the process has ended.
+    assert!(Output::create(&folder.path().join("late.npy"), false).is_err());
+    assert!(Output::check(&folder.path().join("late.npy"), false).is_err());
+    assert_eq!(names(), ["finished.npy"]);
 }
