@@ -124,6 +124,7 @@ impl Planner {
                 width,
                 row_strides: (rows.src_stride, rows.dst_stride),
                 col_strides: (cols.src_stride, cols.dst_stride),
+                lens: (rows.len, cols.len),
             };
             pick_kernel(&pattern, place == Place::Lanes, self.machine.simd)
         };

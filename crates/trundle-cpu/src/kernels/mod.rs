@@ -6,6 +6,7 @@
 mod lanes;
 mod reversed;
 mod runs;
+mod square;
 mod strided;
 mod transposed;
 
@@ -39,6 +40,8 @@ pub struct Pattern {
     pub row_strides: (isize, isize),
     /// The distances between the elements of a row, in the source and in the destination.
     pub col_strides: (isize, isize),
+    /// The number of rows and the number of columns, of all tiles together.
+    pub lens: (usize, usize),
 }
 
 /// Whether the result is written past the caches.
