@@ -4,8 +4,9 @@ use std::ops::Range;
 
 use trundle_core::{Loop, RaggedLoop};
 
-use crate::kernels::{Call, Kernel, LaneTile, Side, Tile};
-use crate::plan::{Place, Plan, RaggedStep, Step, Unit};
+use crate::kernels::{Call, Fold, Kernel, LaneTile, Side, Tile};
+use crate::plan::{Place, Plan, RaggedStep, Step, Unit, offset_of};
+use crate::simd;
 use crate::threads::for_each_task;
 
 /// The two buffers of a run, shared by its threads.
@@ -35,6 +36,7 @@ pub(crate) unsafe fn run(plan: &Plan, src: *const u8, dst: *mut u8) {
                 unsafe { run_unit(step, unit, buffers) };
             }
         }
+        simd::fence();
     });
 }
 
@@ -128,20 +130,28 @@ unsafe fn run_lanes(step: &Step, row: &RaggedLoop, unit: &Unit, entry: usize, bu
 
 /// The tile of a unit's rows and columns.
 fn tile_of(step: &Step, unit: &Unit, rows: Loop, cols: Loop, buffers: &Buffers) -> Tile {
-    let (row, col) = (unit.rows.start.cast_signed(), unit.cols.start.cast_signed());
+    let row = offset_of(rows, step.row_fold, unit.rows.start);
+    let col = offset_of(cols, step.col_fold, unit.cols.start);
     let side = |each: Loop, range: &Range<usize>| Side {
         len: range.len(),
         src_stride: each.src_stride,
         dst_stride: each.dst_stride,
     };
+    let fold = |each: Loop, fold: Option<Loop>, start: usize, stride: fn(&Loop) -> isize| {
+        fold.map_or(Fold::NONE, |fold| Fold {
+            first: each.len - start % each.len,
+            every: each.len,
+            jump: stride(&fold) - each.len.cast_signed() * stride(&each),
+        })
+    };
     Tile {
-        src: buffers
-            .src
-            .wrapping_offset(unit.src.wrapping_add(row * rows.src_stride + col * cols.src_stride)),
-        dst: buffers.dst.wrapping_offset(unit.dst + row * rows.dst_stride + col * cols.dst_stride),
+        src: buffers.src.wrapping_offset(unit.src.wrapping_add(row.0).wrapping_add(col.0)),
+        dst: buffers.dst.wrapping_offset(unit.dst + row.1 + col.1),
         width: step.width,
         rows: side(rows, &unit.rows),
         cols: side(cols, &unit.cols),
+        row_fold: fold(rows, step.row_fold, unit.rows.start, |each| each.dst_stride),
+        col_fold: fold(cols, step.col_fold, unit.cols.start, |each| each.src_stride),
         store: step.store,
     }
 }

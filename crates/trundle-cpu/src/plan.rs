@@ -44,8 +44,12 @@ pub struct Step {
     pub outer: Vec<Loop>,
     /// The loop over a tile's rows.
     pub rows: Loop,
+    /// A loop that continues the rows in the source: they are counted on through it.
+    pub row_fold: Option<Loop>,
     /// The loop over the elements of a row.
     pub cols: Loop,
+    /// A loop that continues the columns in the destination: they are counted on through it.
+    pub col_fold: Option<Loop>,
     /// How many rows a tile has at most.
     pub row_block: usize,
     /// How many elements a row of a tile has at most.
@@ -136,9 +140,16 @@ impl Plan {
 }
 
 impl Step {
+    /// The number of rows and of columns, counted through their folds.
+    pub fn counts(&self) -> (usize, usize) {
+        let folded = |fold: &Option<Loop>| fold.as_ref().map_or(1, |fold| fold.len);
+        (self.rows.len * folded(&self.row_fold), self.cols.len * folded(&self.col_fold))
+    }
+
     /// How many blocks the rows and the columns are cut into.
     pub(crate) fn blocks(&self) -> (usize, usize) {
-        (self.rows.len.div_ceil(self.row_block), self.cols.len.div_ceil(self.col_block))
+        let (rows, cols) = self.counts();
+        (rows.div_ceil(self.row_block), cols.div_ceil(self.col_block))
     }
 
     /// The number of units of work.
@@ -156,6 +167,7 @@ impl Step {
     /// outer loops from the innermost out.
     pub(crate) fn unit(&self, number: usize) -> Unit {
         let (row_blocks, col_blocks) = self.blocks();
+        let (row_count, col_count) = self.counts();
         let mut rest = number;
         let mut next = |count: usize| {
             let index = rest % count;
@@ -164,8 +176,8 @@ impl Step {
         };
         let block =
             |index: usize, block: usize, len: usize| index * block..((index + 1) * block).min(len);
-        let rows = block(next(row_blocks), self.row_block, self.rows.len);
-        let cols = block(next(col_blocks), self.col_block, self.cols.len);
+        let rows = block(next(row_blocks), self.row_block, row_count);
+        let cols = block(next(col_blocks), self.col_block, col_count);
         let ragged_index = match &self.ragged {
             Some(RaggedStep { row, place: Place::Outer, .. }) => next(row.len),
             _ => 0,
@@ -190,14 +202,27 @@ impl Step {
         };
         unit.dst
             + unit.ragged_index.cast_signed() * ragged
-            + unit.rows.start.cast_signed() * self.rows.dst_stride
-            + unit.cols.start.cast_signed() * self.cols.dst_stride
+            + offset_of(self.rows, self.row_fold, unit.rows.start).1
+            + offset_of(self.cols, self.col_fold, unit.cols.start).1
     }
 
     /// The number of bytes of a unit, not counting that blocks at an edge are smaller.
     pub(crate) fn unit_bytes(&self) -> usize {
         self.row_block * self.col_block * self.width
     }
+}
+
+/// How far step `index` of a loop and its fold is from step 0, in the source and in the destination.
+pub(crate) fn offset_of(each: Loop, fold: Option<Loop>, index: usize) -> (isize, isize) {
+    let Some(fold) = fold else {
+        let index = index.cast_signed();
+        return (index * each.src_stride, index * each.dst_stride);
+    };
+    let (outer, inner) = ((index / each.len).cast_signed(), (index % each.len).cast_signed());
+    (
+        outer * fold.src_stride + inner * each.src_stride,
+        outer * fold.dst_stride + inner * each.dst_stride,
+    )
 }
 
 impl fmt::Display for Plan {
@@ -245,7 +270,13 @@ impl fmt::Display for Step {
         for each in &self.outer {
             write!(f, "\n    outer {each}")?;
         }
-        write!(f, "\n    rows  {}\n    cols  {}", self.rows, self.cols)?;
+        let lines = [("rows", self.rows, self.row_fold), ("cols", self.cols, self.col_fold)];
+        for (name, each, fold) in lines {
+            write!(f, "\n    {name}  {each}")?;
+            if let Some(fold) = fold {
+                write!(f, ", on through {fold}")?;
+            }
+        }
         if let Some(RaggedStep { row, place, .. }) = &self.ragged {
             write!(
                 f,

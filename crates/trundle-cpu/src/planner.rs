@@ -130,8 +130,16 @@ impl Planner {
         };
         let kernel = pick(|ragged| ragged.first.src_stride);
         let second = pick(|ragged| ragged.second.src_stride);
+        let plain = place == Place::Outer;
         let (rows, cols) = (rows.each(), cols.each());
-        let (row_block, col_block) = tile(place, width, rows, cols);
+        let (mut row_fold, mut col_fold) = (None, None);
+        if plain && kernel.folds {
+            col_fold = loops.take_next_in_destination(cols);
+            row_fold = loops.take_next_in_source(rows);
+        }
+        let folded = |each: Loop, fold: Option<Loop>| each.len * fold.map_or(1, |fold| fold.len);
+        let counts = (folded(rows, row_fold), folded(cols, col_fold));
+        let (row_block, col_block) = tile(place, width, rows, cols, counts);
         Step {
             kernel,
             store,
@@ -140,7 +148,9 @@ impl Planner {
             dst_offset: block.dst_offset,
             outer: loops.plain,
             rows,
+            row_fold,
             cols,
+            col_fold,
             row_block,
             col_block,
             ragged: block.ragged.clone().map(|row| RaggedStep { row, place, second }),
@@ -160,8 +170,8 @@ fn pick_kernel(pattern: &Pattern, lanes: bool, simd: Simd) -> &'static Kernel {
         .unwrap_or_else(|| unreachable!("the catalogue ends with kernels for any strides"))
 }
 
-/// How many rows and how many columns a tile has.
-fn tile(place: Place, width: usize, rows: Loop, cols: Loop) -> (usize, usize) {
+/// How many rows and how many columns a tile has, of as many as there are.
+fn tile(place: Place, width: usize, rows: Loop, cols: Loop, counts: (usize, usize)) -> (usize, usize) {
     let runs = cols.src_stride.unsigned_abs() == width || place == Place::Cols;
     let transposed = rows.src_stride.unsigned_abs() == width;
     let (row_block, col_block) = if place == Place::Lanes {
@@ -175,7 +185,7 @@ fn tile(place: Place, width: usize, rows: Loop, cols: Loop) -> (usize, usize) {
     } else {
         (STRIDED_SIDE, STRIDED_SIDE)
     };
-    (row_block.clamp(1, rows.len), col_block.clamp(1, cols.len))
+    (row_block.clamp(1, counts.0), col_block.clamp(1, counts.1))
 }
 
 /// The units of all steps in the order in which they are done: from the front of the destination to
@@ -299,6 +309,24 @@ impl Loops {
             (None, Some((at, _))) => Picked::Plain(self.plain.remove(at)),
             (None, None) => Loops::none(width),
         }
+    }
+
+    /// The loop that continues `cols` in the destination.
+    fn take_next_in_destination(&mut self, cols: Loop) -> Option<Loop> {
+        self.take(|each| each.dst_stride == cols.len.cast_signed() * cols.dst_stride)
+    }
+
+    /// The loop that continues `rows` upwards in the source.
+    fn take_next_in_source(&mut self, rows: Loop) -> Option<Loop> {
+        self.take(|each| {
+            rows.src_stride > 0 && each.src_stride == rows.len.cast_signed() * rows.src_stride
+        })
+    }
+
+    /// The first loop that `wanted` holds for, if it has no lanes.
+    fn take(&mut self, wanted: impl Fn(&Loop) -> bool) -> Option<Loop> {
+        let at = self.plain.iter().position(|each| each.lane_stride == 0 && wanted(each))?;
+        Some(self.plain.remove(at))
     }
 
     /// The ragged loop.

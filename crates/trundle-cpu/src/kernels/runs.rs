@@ -31,9 +31,6 @@ pub(super) unsafe fn runs<V: Vector>(tile: &Tile) {
             }
         }
     }
-    if streamed {
-        V::fence();
-    }
 }
 
 /// Copies a run through the caches. Short ones, common when axes are small, take two moves that
