@@ -1,17 +1,13 @@
 //! A plan carried out: units of tasks become tiles, and tiles go to kernels.
 
-use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use trundle_core::{Loop, RaggedLoop};
 
-use crate::kernels::{Call, Fold, Kernel, LaneTile, Side, Store, Tile};
-use crate::plan::{Place, Plan, RaggedStep, Stage, StagedRun, Step, Unit, offset_of};
-use crate::simd::{self, LINE};
+use crate::kernels::{Call, Fold, JoinedTile, Kernel, LaneTile, Side, Tile};
+use crate::plan::{Joined, Place, Plan, RaggedStep, Step, Unit, offset_of};
+use crate::simd;
 use crate::threads::for_each_task;
-
-/// What is staged at a time, at most: a part of a first-level cache.
-pub(crate) const MOST_STAGED_BYTES: usize = 16 << 10;
 
 /// The two buffers of a run, shared by its threads.
 #[derive(Clone, Copy)]
@@ -50,9 +46,9 @@ pub(crate) unsafe fn run(plan: &Plan, src: *const u8, dst: *mut u8) {
 /// `unit` is one of the step's, and `buffers` are valid for the plan: see [`run`].
 unsafe fn run_unit(step: &Step, unit: usize, buffers: &Buffers) {
     let mut unit = step.unit(unit);
-    if let Some(stage) = &step.stage {
-        // SAFETY: the contract is the same; the planner stages steps without a ragged loop.
-        return unsafe { run_staged(step, stage, &unit, buffers) };
+    if let Some(joined) = &step.joined {
+        // SAFETY: the contract is the same; such steps have no ragged loop.
+        return unsafe { run_joined(step, joined, &unit, buffers) };
     }
     let Some(RaggedStep { row, place, second }) = &step.ragged else {
         // SAFETY: the tile is a part of the step's loops.
@@ -98,73 +94,30 @@ unsafe fn run_unit(step: &Step, unit: usize, buffers: &Buffers) {
     }
 }
 
-/// The bytes of a unit that is staged, and room to begin anywhere in a line.
-#[repr(align(64))]
-struct Buffer([MaybeUninit<u8>; MOST_STAGED_BYTES + LINE]);
-
-/// Moves a unit through a buffer.
+/// Moves the rows of a unit that follow each other without a gap.
 ///
 /// # Safety
-/// As [`run_unit`]; the step is staged, so the unit's rows follow each other without a gap, and
-/// are [`MOST_STAGED_BYTES`] at most.
-#[inline(never)]
-unsafe fn run_staged(step: &Step, stage: &Stage, unit: &Unit, buffers: &Buffers) {
-    let mut buffer = Buffer([MaybeUninit::uninit(); MOST_STAGED_BYTES + LINE]);
-    let whole = tile_of(step, unit, step.rows, step.cols, buffers);
-    let (over_src, over_dst) = stage.over_offset(unit.over.start);
-    let src = whole.src.wrapping_offset(over_src);
-    let dst = whole.dst.wrapping_offset(over_dst);
-    // Lines of the buffer are lines of the destination.
-    let staged = buffer.0.as_mut_ptr().cast::<u8>().wrapping_add(dst.addr() % LINE);
-    for number in 0..unit.over.len() {
-        let (src_step, dst_step) = stage.over_offset(number);
-        let tile = Tile {
-            src: src.wrapping_offset(src_step),
-            dst: staged.wrapping_offset(dst_step),
-            store: Store::Cached,
-            ..whole
-        };
-        // SAFETY: the tile is a part of the step's loops, in the buffer's place.
-        unsafe { run_rows(step.kernel, &stage.runs, &tile) };
-    }
-    let bytes = whole.rows.len * whole.cols.len * whole.width * unit.over.len();
-    let run = |bytes: usize| Side {
-        len: bytes,
-        src_stride: bytes.min(1).cast_signed(),
-        dst_stride: bytes.min(1).cast_signed(),
+/// As [`run_unit`].
+unsafe fn run_joined(step: &Step, joined: &Joined, unit: &Unit, buffers: &Buffers) {
+    let tile = tile_of(step, unit, step.rows, step.cols, buffers);
+    let (src, dst) = joined.over_offset(unit.over.start);
+    let rows = JoinedTile {
+        src: tile.src.wrapping_offset(src),
+        dst: tile.dst.wrapping_offset(dst),
+        row_bytes: tile.cols.len,
+        runs: &joined.runs,
+        rows: tile.rows,
+        over: Side {
+            len: unit.over.len(),
+            src_stride: joined.over.map_or(0, |over| over.src_stride),
+            dst_stride: joined.over.map_or(0, |over| over.dst_stride),
+        },
     };
-    let out = Tile { src: staged, dst, width: 1, rows: run(1), cols: run(bytes), ..whole };
-    // SAFETY: the unit's destination is `bytes` bytes without a gap, all of which are in the buffer.
-    unsafe { run_kernel(stage.kernel, &out) };
-}
-
-/// Moves the rows of a tile: runs of bytes, or elements.
-///
-/// # Safety
-/// As [`Call::Tile`].
-unsafe fn run_rows(kernel: &Kernel, runs: &[StagedRun], tile: &Tile) {
-    if runs.is_empty() {
-        // SAFETY: the contract is the same.
-        return unsafe { run_kernel(kernel, tile) };
-    }
-    for run in runs {
-        let part = Tile {
-            src: tile.src.wrapping_offset(run.src_offset),
-            dst: tile.dst.wrapping_offset(run.dst_offset),
-            cols: Side { len: run.bytes, ..tile.cols },
-            ..*tile
-        };
-        // SAFETY: the runs make up the rows.
-        unsafe { run_kernel(kernel, &part) };
-    }
-}
-
-/// # Safety
-/// As [`Call::Tile`].
-unsafe fn run_kernel(kernel: &Kernel, tile: &Tile) {
-    let Call::Tile(run) = kernel.call else { unreachable!("lanes have a place of their own") };
+    let Call::Joined(run) = step.kernel.call else {
+        unreachable!("rows are joined by a kernel for it")
+    };
     // SAFETY: the contract is the same.
-    unsafe { run(tile) };
+    unsafe { run(&rows) };
 }
 
 /// Moves the rows and columns of a unit, along loops whose index 0 is at the unit's offsets.
@@ -179,8 +132,9 @@ unsafe fn run_tile(
     cols: Loop,
     buffers: &Buffers,
 ) {
+    let Call::Tile(run) = kernel.call else { unreachable!("others have a place of their own") };
     // SAFETY: the contract is the same.
-    unsafe { run_kernel(kernel, &tile_of(step, unit, rows, cols, buffers)) };
+    unsafe { run(&tile_of(step, unit, rows, cols, buffers)) };
 }
 
 /// Moves lanes of a unit, each cut at its own place.
@@ -189,8 +143,7 @@ unsafe fn run_tile(
 /// As [`run_tile`], for the elements that the lengths select.
 unsafe fn run_lanes(step: &Step, row: &RaggedLoop, unit: &Unit, entry: usize, buffers: &Buffers) {
     // Rows count from the start of the ragged axis, where each lane's runs are measured from.
-    let at_row_0 =
-        Unit { rows: 0..unit.rows.len(), cols: unit.cols.clone(), over: 0..1, ..*unit };
+    let at_row_0 = Unit { rows: 0..unit.rows.len(), cols: unit.cols.clone(), over: 0..1, ..*unit };
     let first_lane = unit.cols.start.cast_signed() * step.cols.lane_stride;
     let lanes = LaneTile {
         tile: tile_of(step, &at_row_0, step.rows, step.cols, buffers),

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use trundle_core::{Loop, RaggedLoop};
 
-use crate::kernels::{Kernel, Store};
+use crate::kernels::{JoinedRun, Kernel, Store};
 
 /// A movement decided down to kernels, tiles and tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,35 +56,21 @@ pub struct Step {
     pub col_block: usize,
     /// The ragged loop, if the block has one.
     pub ragged: Option<RaggedStep>,
-    /// How the step is staged, if it is.
-    pub stage: Option<Stage>,
+    /// What more there is of a step whose rows are joined.
+    pub joined: Option<Joined>,
 }
 
-/// Short rows whose destinations follow each other without a gap. They are put together in a buffer
-/// that stays in the first-level cache, from which whole lines of the destination are streamed.
+/// Rows that follow each other in the destination without a gap.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stage {
-    /// What streams the buffer.
-    pub kernel: &'static Kernel,
-    /// The runs of bytes that make up a row; none, if the step's columns do.
-    pub runs: Vec<StagedRun>,
+pub struct Joined {
+    /// The runs of bytes that make up a row, in the order of the destination; none, if it is one.
+    pub runs: Vec<JoinedRun>,
     /// A loop that continues the rows in the destination, within a unit.
     pub over: Option<Loop>,
     /// How many steps of `over` a unit has at most.
     pub over_block: usize,
     /// A loop whose steps are near in the source: one after another, before the next rows.
     pub near: Option<Loop>,
-}
-
-/// A run of bytes within a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StagedRun {
-    /// Where it is read, in bytes from the row's start.
-    pub src_offset: isize,
-    /// Where it is written, in bytes from the row's start.
-    pub dst_offset: isize,
-    /// Its size in bytes.
-    pub bytes: usize,
 }
 
 /// The ragged loop of a step.
@@ -191,8 +177,9 @@ impl Step {
             Some(RaggedStep { row, place: Place::Outer, .. }) => row.len,
             _ => 1,
         };
-        let staged = self.stage.as_ref().map_or(1, |stage| stage.near_len() * stage.over_blocks());
-        outer * ragged * row_blocks * col_blocks * staged
+        let steps =
+            self.joined.as_ref().map_or(1, |joined| joined.near_len() * joined.over_blocks());
+        outer * ragged * row_blocks * col_blocks * steps
     }
 
     /// Unit `number`: steps that are near in the source change fastest, then the blocks of the
@@ -208,19 +195,19 @@ impl Step {
         };
         let block =
             |index: usize, block: usize, len: usize| index * block..((index + 1) * block).min(len);
-        let stage = self.stage.as_ref();
-        let near_index = stage.map_or(0, |stage| next(stage.near_len()).cast_signed());
+        let joined = self.joined.as_ref();
+        let near_index = joined.map_or(0, |joined| next(joined.near_len()).cast_signed());
         let rows = block(next(row_blocks), self.row_block, row_count);
         let cols = block(next(col_blocks), self.col_block, col_count);
         let ragged_index = match &self.ragged {
             Some(RaggedStep { row, place: Place::Outer, .. }) => next(row.len),
             _ => 0,
         };
-        let over = stage.map_or(0..1, |stage| {
-            block(next(stage.over_blocks()), stage.over_block, stage.over_len())
+        let over = joined.map_or(0..1, |joined| {
+            block(next(joined.over_blocks()), joined.over_block, joined.over_len())
         });
         let (mut src, mut dst, mut lane_steps) = (self.src_offset, self.dst_offset, 0);
-        if let Some(near) = stage.and_then(|stage| stage.near) {
+        if let Some(near) = joined.and_then(|joined| joined.near) {
             src = src.wrapping_add(near_index * near.src_stride);
             dst += near_index * near.dst_stride;
         }
@@ -245,17 +232,17 @@ impl Step {
             + unit.ragged_index.cast_signed() * ragged
             + offset_of(self.rows, self.row_fold, unit.rows.start).1
             + offset_of(self.cols, self.col_fold, unit.cols.start).1
-            + self.stage.as_ref().map_or(0, |stage| stage.over_offset(unit.over.start).1)
+            + self.joined.as_ref().map_or(0, |joined| joined.over_offset(unit.over.start).1)
     }
 
     /// The number of bytes of a unit, not counting that blocks at an edge are smaller.
     pub(crate) fn unit_bytes(&self) -> usize {
-        let over = self.stage.as_ref().map_or(1, |stage| stage.over_block);
+        let over = self.joined.as_ref().map_or(1, |joined| joined.over_block);
         self.row_block * self.col_block * self.width * over
     }
 }
 
-impl Stage {
+impl Joined {
     fn near_len(&self) -> usize {
         self.near.as_ref().map_or(1, |near| near.len)
     }
@@ -339,8 +326,8 @@ impl fmt::Display for Step {
                 write!(f, ", on through {fold}")?;
             }
         }
-        if let Some(stage) = &self.stage {
-            write!(f, "{stage}")?;
+        if let Some(joined) = &self.joined {
+            write!(f, "{joined}")?;
         }
         if let Some(RaggedStep { row, place, .. }) = &self.ragged {
             write!(
@@ -358,17 +345,16 @@ impl fmt::Display for Step {
     }
 }
 
-impl fmt::Display for Stage {
+impl fmt::Display for Joined {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "\n    staged: rows are put together, and their lines streamed by {}", self.kernel.name)?;
         for run in &self.runs {
-            write!(f, "\n    run of {} bytes from {} to {}", run.bytes, run.src_offset, run.dst_offset)?;
+            write!(f, "\n    run of {} bytes, src {:+}", run.bytes, run.src_offset)?;
         }
         if let Some(over) = self.over {
             write!(f, "\n    rows go on through {over}, {} at a time", self.over_block)?;
         }
         if let Some(near) = self.near {
-            write!(f, "\n    one after another, since they are near in the source: {near}")?;
+            write!(f, "\n    near in the source, so one after another: {near}")?;
         }
         Ok(())
     }

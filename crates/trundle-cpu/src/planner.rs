@@ -4,9 +4,8 @@ use std::ops::Range;
 
 use trundle_core::{Block, Loop, Move, RaggedLoop};
 
-use crate::kernels::{CATALOGUE, Call, Kernel, Pattern, Store};
-use crate::execute::MOST_STAGED_BYTES;
-use crate::plan::{Part, Place, Plan, RaggedStep, Stage, StagedRun, Step};
+use crate::kernels::{CATALOGUE, Call, JoinedRun, Kernel, Pattern, Store};
+use crate::plan::{Joined, Part, Place, Plan, RaggedStep, Step};
 use crate::{Machine, Simd};
 
 /// Elements of this many bytes or more are copied as runs of bytes: a cache line.
@@ -23,6 +22,9 @@ const RUNS_UNIT_BYTES: usize = 32 << 10;
 /// that memory serves well (measured; docs/kernels.md).
 const TRANSPOSED_ROW_BYTES: usize = 8 * 64;
 
+/// How many rows a transposed tile has at most: what they carry stays in a first-level cache.
+const TRANSPOSED_ROWS: usize = 128;
+
 /// How many columns a transposed tile has: rows of the source between which its pages stay known
 /// (measured; docs/kernels.md).
 const TRANSPOSED_COLS: usize = 1024;
@@ -31,9 +33,12 @@ const TRANSPOSED_COLS: usize = 1024;
 /// on both sides.
 const STRIDED_SIDE: usize = 64;
 
-/// Rows of more bytes than this are not staged: their partial lines are few (measured;
+/// Rows of more bytes than this are not joined: their partial lines are few (measured;
 /// docs/kernels.md).
-const MOST_STAGED_ROW_BYTES: usize = 4 << 10;
+const MOST_JOINED_BYTES: usize = 8 << 10;
+
+/// Shorter runs are not worth a load each.
+const LEAST_JOINED_BYTES: usize = 12;
 
 /// Steps of at most this many bytes through the source stay within pages that are known.
 const NEAR_BYTES: usize = 4 << 10;
@@ -87,11 +92,11 @@ impl Planner {
         let mut steps = Vec::new();
         let mut blocks = work.blocks();
         while let [block, rest @ ..] = blocks {
-            let staged = match store {
-                Store::Streamed => self.rows_of_runs(blocks, work.width()),
+            let joined = match store {
+                Store::Streamed => self.joined(blocks, work.width()),
                 Store::Cached => None,
             };
-            match staged {
+            match joined {
                 Some((step, count)) => {
                     steps.push(step);
                     blocks = &blocks[count..];
@@ -121,14 +126,13 @@ impl Planner {
     /// How one block is done: which loop the columns are, which the rows, and in what tiles.
     fn step(&self, block: &Block, width: usize, store: Store) -> Step {
         let mut loops = Loops::of(block);
-        if store == Store::Streamed
-            && let Some(step) = self.staged_runs(block, width)
-        {
-            return step;
-        }
         let (width, cols) = if width >= LEAST_RUN_BYTES {
             // A run of bytes, which can be cut anywhere.
-            (1, Picked::Plain(Loop { len: width, src_stride: 1, dst_stride: 1, lane_stride: 0 }))
+            let (bytes, _) = run_of(block, width);
+            if bytes > width {
+                loops.plain.pop();
+            }
+            (1, Picked::Plain(Loop { len: bytes, src_stride: 1, dst_stride: 1, lane_stride: 0 }))
         } else {
             (width, loops.take_innermost(width))
         };
@@ -162,19 +166,13 @@ impl Planner {
         let plain = place == Place::Outer;
         let (rows, cols) = (rows.each(), cols.each());
         let (mut row_fold, mut col_fold) = (None, None);
-        let stage = (plain && block.ragged.is_none() && store == Store::Streamed)
-            .then(|| self.stage(width, rows, cols, &mut loops))
-            .flatten();
-        if plain && kernel.folds && stage.is_none() {
+        if plain && kernel.folds {
             col_fold = loops.take_next_in_destination(cols);
             row_fold = loops.take_next_in_source(rows);
         }
         let folded = |each: Loop, fold: Option<Loop>| each.len * fold.map_or(1, |fold| fold.len);
         let counts = (folded(rows, row_fold), folded(cols, col_fold));
-        let (row_block, col_block) = match &stage {
-            Some(_) => (staged_rows(rows, cols.len * width), cols.len),
-            None => tile(place, width, rows, cols, counts),
-        };
+        let (row_block, col_block) = tile(place, width, rows, cols, counts);
         Step {
             kernel,
             store,
@@ -189,127 +187,88 @@ impl Planner {
             row_block,
             col_block,
             ragged: block.ragged.clone().map(|row| RaggedStep { row, place, second }),
-            stage,
+            joined: None,
         }
     }
 
-    /// How rows that follow each other without a gap are staged, if they are short.
-    fn stage(&self, width: usize, rows: Loop, cols: Loop, loops: &mut Loops) -> Option<Stage> {
-        let row_bytes = cols.len * width;
-        let dense = cols.dst_stride == width.cast_signed()
-            && rows.dst_stride == row_bytes.cast_signed()
-            && rows.len > 1;
-        if !dense || row_bytes > MOST_STAGED_ROW_BYTES {
+    /// A step for the first blocks, and how many they are, if their runs make up short rows that
+    /// follow each other without a gap.
+    fn joined(&self, blocks: &[Block], width: usize) -> Option<(Step, usize)> {
+        let (_, loops) = run_of(&blocks[0], width);
+        let (&rows, outer) = loops.split_last()?;
+        let (runs, row_bytes) = runs_of_rows(blocks, width);
+        let dense = row_bytes.cast_signed() == rows.dst_stride;
+        let joinable = |run: &JoinedRun| run.bytes >= LEAST_JOINED_BYTES;
+        if !dense || row_bytes > MOST_JOINED_BYTES || !runs.iter().any(joinable) {
             return None;
         }
+        let mut loops = Loops { plain: outer.to_vec(), ragged: None };
         let all = rows.len * row_bytes;
-        let over = if all <= MOST_STAGED_BYTES / 2 {
-            loops.take(|each| each.dst_stride == all.cast_signed())
-        } else {
-            None
-        };
-        let over_block = over.map_or(1, |over| (MOST_STAGED_BYTES / all).min(over.len));
-        let all_rows = staged_rows(rows, row_bytes) == rows.len;
+        let over = (all <= RUNS_UNIT_BYTES / 2)
+            .then(|| loops.take(|each| each.dst_stride == all.cast_signed()))
+            .flatten();
+        let row_block = (RUNS_UNIT_BYTES / row_bytes).clamp(1, rows.len);
         let near = loops.take(|each| {
             let distance = each.src_stride.unsigned_abs();
-            distance <= NEAR_BYTES && (all_rows || distance < rows.src_stride.unsigned_abs())
+            let nearer = row_block == rows.len || distance < rows.src_stride.unsigned_abs();
+            distance <= NEAR_BYTES && nearer
         });
-        let kernel = pick_kernel(&RUN, false, self.machine.simd);
-        Some(Stage { kernel, runs: Vec::new(), over, over_block, near })
-    }
-
-    /// A step for elements that are short runs, which follow each other in the destination.
-    fn staged_runs(&self, block: &Block, width: usize) -> Option<Step> {
-        if block.ragged.is_some() || block.loops.iter().any(|each| each.lane_stride != 0) {
-            return None;
-        }
-        let mut loops = Loops::of(block);
-        let (bytes, _) = run_of(block, width);
-        if bytes > width {
-            loops.plain.pop();
-        }
-        let rows = loops.plain.pop()?;
-        let cols = Loop { len: bytes, src_stride: 1, dst_stride: 1, lane_stride: 0 };
-        if width < LEAST_RUN_BYTES && bytes == width {
-            return None;
-        }
-        let stage = self.stage(1, rows, cols, &mut loops)?;
-        Some(Step {
-            kernel: stage.kernel,
+        let simd = self.machine.simd;
+        let kernel = CATALOGUE
+            .iter()
+            .find(|kernel| matches!(kernel.call, Call::Joined(_)) && kernel.simd <= simd)?;
+        let count = runs.len();
+        let step = Step {
+            kernel,
             store: Store::Streamed,
             width: 1,
-            src_offset: block.src_offset,
-            dst_offset: block.dst_offset,
+            src_offset: blocks[0].src_offset,
+            dst_offset: blocks[0].dst_offset,
             outer: loops.plain,
             rows,
             row_fold: None,
-            cols,
+            cols: Loop { len: row_bytes, src_stride: 1, dst_stride: 1, lane_stride: 0 },
             col_fold: None,
-            row_block: staged_rows(rows, bytes),
-            col_block: bytes,
+            row_block,
+            col_block: row_bytes,
             ragged: None,
-            stage: Some(stage),
-        })
-    }
-
-    /// A step for the first blocks, if their runs make up rows without a gap, and how many they are.
-    fn rows_of_runs(&self, blocks: &[Block], width: usize) -> Option<(Step, usize)> {
-        let first = &blocks[0];
-        let (_, outer) = run_of(first, width);
-        let row = *outer.last()?;
-        let mut runs = Vec::new();
-        let mut end = 0isize;
-        for block in blocks {
-            let (bytes, loops) = run_of(block, width);
-            let dst_offset = block.dst_offset - first.dst_offset;
-            if block.ragged.is_some() || loops != outer || dst_offset != end {
-                break;
-            }
-            end += bytes.cast_signed();
-            let src_offset = block.src_offset.wrapping_sub(first.src_offset);
-            runs.push(StagedRun { src_offset, dst_offset, bytes });
-        }
-        if runs.len() < 2 || end != row.dst_stride {
-            return None;
-        }
-        let cols = Loop { len: end.unsigned_abs(), src_stride: 1, dst_stride: 1, lane_stride: 0 };
-        let mut loops = Loops { plain: outer.to_vec(), ragged: None };
-        loops.plain.pop();
-        let stage = self.stage(1, row, cols, &mut loops)?;
-        let count = runs.len();
-        let step = Step {
-            kernel: stage.kernel,
-            store: Store::Streamed,
-            width: 1,
-            src_offset: first.src_offset,
-            dst_offset: first.dst_offset,
-            outer: loops.plain,
-            rows: row,
-            row_fold: None,
-            cols,
-            col_fold: None,
-            row_block: staged_rows(row, cols.len),
-            col_block: cols.len,
-            ragged: None,
-            stage: Some(Stage { runs, ..stage }),
+            joined: Some(Joined {
+                runs: if count > 1 { runs } else { Vec::new() },
+                over,
+                over_block: over.map_or(1, |over| (RUNS_UNIT_BYTES / all).min(over.len)),
+                near,
+            }),
         };
         Some((step, count))
     }
 }
 
-/// The pattern of one run of bytes.
-const RUN: Pattern = Pattern { width: 1, row_strides: (1, 1), col_strides: (1, 1), lens: (1, 1) };
-
-/// How many rows of `row_bytes` bytes are staged together.
-fn staged_rows(rows: Loop, row_bytes: usize) -> usize {
-    (MOST_STAGED_BYTES / row_bytes).clamp(1, rows.len)
+/// The runs of the first blocks that make up rows together, and the bytes of a row.
+fn runs_of_rows(blocks: &[Block], width: usize) -> (Vec<JoinedRun>, usize) {
+    let (first, (_, rows)) = (&blocks[0], run_of(&blocks[0], width));
+    let mut runs = Vec::new();
+    let mut row_bytes = 0usize;
+    for block in blocks {
+        let (bytes, loops) = run_of(block, width);
+        let follows = block.dst_offset - first.dst_offset == row_bytes.cast_signed();
+        let lanes = loops.iter().any(|each| each.lane_stride != 0);
+        if block.ragged.is_some() || lanes || loops != rows || !follows {
+            break;
+        }
+        let src_offset = block.src_offset.wrapping_sub(first.src_offset);
+        runs.push(JoinedRun { src_offset, bytes });
+        row_bytes += bytes;
+    }
+    (runs, row_bytes)
 }
 
 /// The bytes that stay together in a block, and the loops around them.
 fn run_of(block: &Block, width: usize) -> (usize, &[Loop]) {
     let step = width.cast_signed();
     match block.loops.split_last() {
-        Some((run, outer)) if (run.src_stride, run.dst_stride) == (step, step) => (run.len * width, outer),
+        Some((run, outer)) if (run.src_stride, run.dst_stride) == (step, step) => {
+            (run.len * width, outer)
+        }
         _ => (width, &block.loops),
     }
 }
@@ -320,6 +279,7 @@ fn pick_kernel(pattern: &Pattern, lanes: bool, simd: Simd) -> &'static Kernel {
         .iter()
         .find(|kernel| {
             matches!(kernel.call, Call::Lanes(_)) == lanes
+                && !matches!(kernel.call, Call::Joined(_))
                 && kernel.simd <= simd
                 && (kernel.applies)(pattern)
         })
@@ -327,7 +287,13 @@ fn pick_kernel(pattern: &Pattern, lanes: bool, simd: Simd) -> &'static Kernel {
 }
 
 /// How many rows and how many columns a tile has, of as many as there are.
-fn tile(place: Place, width: usize, rows: Loop, cols: Loop, counts: (usize, usize)) -> (usize, usize) {
+fn tile(
+    place: Place,
+    width: usize,
+    rows: Loop,
+    cols: Loop,
+    counts: (usize, usize),
+) -> (usize, usize) {
     let runs = cols.src_stride.unsigned_abs() == width || place == Place::Cols;
     let transposed = rows.src_stride.unsigned_abs() == width;
     let (row_block, col_block) = if place == Place::Lanes {
@@ -337,7 +303,7 @@ fn tile(place: Place, width: usize, rows: Loop, cols: Loop, counts: (usize, usiz
     } else if runs {
         (RUNS_UNIT_BYTES / (cols.len * width), cols.len)
     } else if transposed {
-        (TRANSPOSED_ROW_BYTES / width, TRANSPOSED_COLS)
+        ((TRANSPOSED_ROW_BYTES / width).min(TRANSPOSED_ROWS), TRANSPOSED_COLS)
     } else {
         (STRIDED_SIDE, STRIDED_SIDE)
     };

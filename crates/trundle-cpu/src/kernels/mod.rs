@@ -3,12 +3,15 @@
 //! A kernel knows widths and strides, and nothing of operators, types and tensors. Each is a row
 //! of [`CATALOGUE`]; the planner takes the first that fits. docs/kernels.md tells of them.
 
+mod joined;
 mod lanes;
+mod line;
 mod reversed;
 mod runs;
 mod square;
 mod strided;
 mod transposed;
+mod writer;
 
 use std::fmt;
 use std::mem::MaybeUninit;
@@ -107,6 +110,28 @@ pub(crate) struct LaneTile<'a> {
     pub(crate) lane_stride: isize,
 }
 
+/// Rows that follow each other in the destination without a gap, made of runs of bytes.
+pub(crate) struct JoinedTile<'a> {
+    pub(crate) src: *const u8,
+    pub(crate) dst: *mut u8,
+    /// The bytes of a row.
+    pub(crate) row_bytes: usize,
+    /// The runs that make up a row; none, if it is one run.
+    pub(crate) runs: &'a [JoinedRun],
+    pub(crate) rows: Side,
+    /// The rows are gone through as often as this, from other places of the source.
+    pub(crate) over: Side,
+}
+
+/// A run of bytes within a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JoinedRun {
+    /// Where it is read, in bytes from the row's start.
+    pub src_offset: isize,
+    /// Its size in bytes.
+    pub bytes: usize,
+}
+
 /// How a kernel is called.
 #[derive(Clone, Copy)]
 pub(crate) enum Call {
@@ -115,6 +140,9 @@ pub(crate) enum Call {
     /// source element is valid for reads and every destination element for writes, and no source
     /// byte is a destination byte.
     Tile(unsafe fn(&Tile)),
+    /// # Safety
+    /// As `Tile`, for the runs of the rows.
+    Joined(unsafe fn(&JoinedTile<'_>)),
     /// # Safety
     /// As `Tile`, for the elements that the lengths select.
     Lanes(unsafe fn(&LaneTile<'_>)),
@@ -177,6 +205,8 @@ const RUNS: &str = "neighbours stay neighbours: rows are copied as runs of bytes
 const REVERSED: &str = "neighbours in the opposite order: rows are read backwards";
 const TRANSPOSED: &str =
     "neighbours of the source become rows: squares are transposed, whole lines written";
+const JOINED: &str =
+    "short runs follow each other without a gap: their lines are put together in registers";
 const STRIDED: &str = "no two neighbours stay together: element by element";
 const LANES: &str = "every lane has a length of its own: element by element across the lanes";
 
@@ -212,6 +242,11 @@ const fn lane_row(
     Kernel { name, simd, applies: is_any, reason, folds: false, call: Call::Lanes(run) }
 }
 
+/// A row of the catalogue that joins runs.
+const fn joined_row(name: &'static str, simd: Simd, run: unsafe fn(&JoinedTile<'_>)) -> Kernel {
+    Kernel { name, simd, applies: is_any, reason: JOINED, folds: false, call: Call::Joined(run) }
+}
+
 /// Every kernel. Of those that the machine can run and that apply, the first is taken.
 #[rustfmt::skip]
 pub static CATALOGUE: &[Kernel] = &[
@@ -220,6 +255,11 @@ pub static CATALOGUE: &[Kernel] = &[
     #[cfg(target_arch = "x86_64")]
     row("runs-avx2", Simd::Avx2, is_runs, RUNS, runs_avx2),
     row("runs-portable", Simd::Portable, is_runs, RUNS, runs::runs::<Portable>),
+    #[cfg(target_arch = "x86_64")]
+    joined_row("joined-avx512", Simd::Avx512, joined_avx512),
+    #[cfg(target_arch = "x86_64")]
+    joined_row("joined-avx2", Simd::Avx2, joined_avx2),
+    joined_row("joined-portable", Simd::Portable, joined::joined::<Portable>),
     #[cfg(target_arch = "x86_64")]
     row("reversed-avx512", Simd::Avx512, is_reversed, REVERSED, reversed_avx512),
     #[cfg(target_arch = "x86_64")]
@@ -237,13 +277,13 @@ pub static CATALOGUE: &[Kernel] = &[
 /// Instances of the kernels over [`Vector`](crate::simd::Vector), compiled with the instructions of
 /// a set.
 macro_rules! instances {
-    ($($name:ident = $kernel:path, $features:literal;)*) => {
+    ($($name:ident($tile:ty) = $kernel:path, $features:literal;)*) => {
         $(
             /// # Safety
-            /// As [`Call::Tile`].
+            /// As the call that takes the tile: see [`Call`].
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = $features)]
-            unsafe fn $name(tile: &Tile) {
+            unsafe fn $name(tile: &$tile) {
                 // SAFETY: the contract is the same.
                 unsafe { $kernel(tile) }
             }
@@ -252,12 +292,14 @@ macro_rules! instances {
 }
 
 instances! {
-    runs_avx2 = runs::runs::<Avx2>, "avx2";
-    runs_avx512 = runs::runs::<Avx512>, "avx512f,avx512bw,avx512vl";
-    reversed_avx2 = reversed::reversed::<Avx2>, "avx2";
-    reversed_avx512 = reversed::reversed::<Avx512>, "avx512f,avx512bw,avx512vl";
-    transposed_avx2 = transposed::transposed::<Avx2>, "avx2";
-    transposed_avx512 = transposed::transposed::<Avx512>, "avx512f,avx512bw,avx512vl";
+    runs_avx2(Tile) = runs::runs::<Avx2>, "avx2";
+    runs_avx512(Tile) = runs::runs::<Avx512>, "avx512f,avx512bw,avx512vl";
+    joined_avx2(JoinedTile<'_>) = joined::joined::<Avx2>, "avx2";
+    joined_avx512(JoinedTile<'_>) = joined::joined::<Avx512>, "avx512f,avx512bw,avx512vl";
+    reversed_avx2(Tile) = reversed::reversed::<Avx2>, "avx2";
+    reversed_avx512(Tile) = reversed::reversed::<Avx512>, "avx512f,avx512bw,avx512vl";
+    transposed_avx2(Tile) = transposed::transposed::<Avx2>, "avx2";
+    transposed_avx512(Tile) = transposed::transposed::<Avx512>, "avx512f,avx512bw,avx512vl";
 }
 
 /// Calls `$body` with the constant `W` equal to `$width` where a constant width is worth code of

@@ -3,77 +3,73 @@
 use std::array;
 use std::mem::MaybeUninit;
 
-use crate::simd::{LINE, Vector};
+use crate::simd::{LINE, Lanes, Vector};
 
 /// The most vectors that a square has: 64 of 64 bytes for elements of one byte.
 pub(super) const MOST_VECTORS: usize = LINE;
 
-/// Transposes a square of as many vectors as each has elements: seen as one sequence of elements,
-/// a zip of its halves turns the bits of every element's number by one, and as many zips as a
-/// vector's number has bits exchange the vector's number with the place in it.
+/// The bytes of a lane: what the instructions of all sets work on by itself.
+const LANE: usize = 16;
+
+/// Transposes a square of as many vectors as each has elements of W bytes.
 ///
-/// More vectors than there are registers are zipped in two passes, each over groups that fit.
+/// Within lanes first: neighbouring vectors, as many as a lane has elements, seen as one sequence in
+/// each lane. A zip of the sequence's halves turns the bits of every element's number by one, and as
+/// many zips as a place in the lane has bits exchange that place with the vector's number. Then
+/// whole lanes change places with the groups.
 ///
 /// # Safety
 /// The machine has the set of V, and every vector is initialised.
 #[inline(always)]
 pub(super) unsafe fn transpose_square<V: Vector, const W: usize>(vectors: &mut [MaybeUninit<V>]) {
-    let mut between = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
-    let between = &mut between[..vectors.len()];
-    // SAFETY: the contract is the same; the first pass initialises all that is between.
+    // SAFETY: the contract is the same.
     unsafe {
-        match vectors.len() {
-            64 => {
-                zip_groups::<V, W, 8>(vectors, between);
-                zip_groups::<V, W, 8>(between, vectors);
-            }
-            32 => {
-                zip_groups::<V, W, 8>(vectors, between);
-                zip_groups::<V, W, 4>(between, vectors);
-            }
-            16 => {
-                zip_groups::<V, W, 4>(vectors, between);
-                zip_groups::<V, W, 4>(between, vectors);
-            }
-            8 => {
-                zip_groups::<V, W, 8>(vectors, between);
-                vectors.copy_from_slice(between);
-            }
-            4 => {
-                zip_groups::<V, W, 4>(vectors, between);
-                vectors.copy_from_slice(between);
-            }
-            2 => {
-                zip_groups::<V, W, 2>(vectors, between);
-                vectors.copy_from_slice(between);
-            }
-            _ => {}
+        match W {
+            1 => groups_and_lanes::<V, W, 16>(vectors),
+            2 => groups_and_lanes::<V, W, 8>(vectors),
+            4 => groups_and_lanes::<V, W, 4>(vectors),
+            8 => groups_and_lanes::<V, W, 2>(vectors),
+            _ => groups_and_lanes::<V, W, 1>(vectors),
         }
     }
 }
 
-/// Does log2(G) of the zips of a square, for G of its vectors at a time: those whose numbers are the
-/// same but for the upper bits, which become the lower bits.
+/// [`transpose_square`], where a lane has G elements.
 ///
 /// # Safety
-/// The machine has the set of V, and every vector of `from` is initialised.
+/// As [`transpose_square`].
 #[inline(always)]
-unsafe fn zip_groups<V: Vector, const W: usize, const G: usize>(
-    from: &[MaybeUninit<V>],
-    to: &mut [MaybeUninit<V>],
+unsafe fn groups_and_lanes<V: Vector, const W: usize, const G: usize>(
+    vectors: &mut [MaybeUninit<V>],
 ) {
-    let groups = from.len() / G;
-    for (number, zipped) in to.chunks_exact_mut(G).enumerate() {
-        let mut group: [MaybeUninit<V>; G] = array::from_fn(|i| from[number + i * groups]);
+    let lanes = V::BYTES / LANE;
+    for group in vectors.chunks_exact_mut(G).take(lanes) {
+        // SAFETY: the caller vouches for the set and for the vectors.
+        let mut zipped: [V; G] = array::from_fn(|i| unsafe { group[i].assume_init() });
         for _ in 0..G.ilog2() {
+            let halves = zipped;
             for i in 0..G / 2 {
-                // SAFETY: the caller vouches for the set and for the vectors.
-                let (low, high) =
-                    unsafe { group[i].assume_init().zip::<W>(group[i + G / 2].assume_init()) };
-                zipped[2 * i].write(low);
-                zipped[2 * i + 1].write(high);
+                // SAFETY: the caller vouches for the set.
+                (zipped[2 * i], zipped[2 * i + 1]) =
+                    unsafe { halves[i].zip::<W>(halves[i + G / 2]) };
             }
-            group.copy_from_slice(zipped);
+        }
+        for (vector, zipped) in group.iter_mut().zip(zipped) {
+            vector.write(zipped);
+        }
+    }
+    for place in 0..G {
+        // SAFETY: the caller vouches for the set and for the vectors.
+        unsafe {
+            let first = vectors[place].assume_init();
+            let mut exchanged: Lanes<V> = [first; 4];
+            for lane in 1..lanes {
+                exchanged[lane] = vectors[lane * G + place].assume_init();
+            }
+            V::exchange_lanes(&mut exchanged);
+            for lane in 0..lanes {
+                vectors[lane * G + place].write(exchanged[lane]);
+            }
         }
     }
 }

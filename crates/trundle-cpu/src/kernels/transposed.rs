@@ -13,8 +13,11 @@
 //! a row has beyond its last whole line is *carried*: kept until the next group completes the line.
 
 use std::mem::MaybeUninit;
+use std::ops::Range;
 
+use super::line::{Kept, Line};
 use super::square::{MOST_VECTORS, transpose_square};
+use super::writer::Writer;
 use super::{Fold, Side, Store, Tile, strided};
 use crate::simd::{LINE, Vector};
 
@@ -22,8 +25,20 @@ use crate::simd::{LINE, Vector};
 /// are a row apart.
 const COLS_AHEAD: usize = 32;
 
-/// The most rows of a streamed tile: what they carry stays in a first-level cache.
-pub(crate) const MOST_ROWS: usize = 256;
+/// How many lines ahead in the same column instead, where all columns fall into the same sets.
+const LINES_AHEAD: usize = 4;
+
+/// Columns that are a multiple of this apart fall into the same sets of a first-level cache.
+const ALIASING_BYTES: isize = 4096;
+
+/// Rows of at most this many bytes that follow each other are put together in registers.
+const MOST_JOINED_BYTES: usize = 4 * LINE;
+
+/// How many bytes ahead in the same column the source is asked for, for such rows.
+const JOINED_AHEAD: usize = 8 * LINE;
+
+/// The rows that are moved together: what they carry stays in a first-level cache.
+const MOST_ROWS: usize = 128;
 
 /// Copies a tile whose rows are neighbours in the source and whose columns are neighbours in the
 /// destination. Rows may jump in the destination, columns in the source.
@@ -72,12 +87,21 @@ unsafe fn lines<V: Vector, const W: usize>(tile: &Tile) {
     let aligned = tile.dst.addr().is_multiple_of(W)
         && tile.rows.dst_stride.unsigned_abs().is_multiple_of(W)
         && tile.row_fold.jump.unsigned_abs().is_multiple_of(W);
-    let streamed = tile.store == Store::Streamed && aligned && tile.cols.len * W >= LINE;
+    let streamed = tile.store == Store::Streamed && aligned;
+    let row_bytes = tile.cols.len * W;
+    if streamed
+        && row_bytes <= MOST_JOINED_BYTES
+        && tile.rows.dst_stride == row_bytes.cast_signed()
+        && tile.rows.len > 1
+    {
+        // SAFETY: the contract is the same.
+        return unsafe { join_rows::<V, W>(tile) };
+    }
+    let streamed = streamed && row_bytes >= LINE;
     let mut next = Cursor::of_rows(tile);
     for first in (0..tile.rows.len).step_by(MOST_ROWS) {
         let count = MOST_ROWS.min(tile.rows.len - first);
-        let mut rows =
-            Rows { count, src: first * W, dsts: [MaybeUninit::uninit(); MOST_ROWS] };
+        let mut rows = Rows { count, src: first * W, dsts: [MaybeUninit::uninit(); MOST_ROWS] };
         for dst in &mut rows.dsts[..count] {
             dst.write(tile.dst.wrapping_offset(next.next()));
         }
@@ -89,6 +113,62 @@ unsafe fn lines<V: Vector, const W: usize>(tile: &Tile) {
                 store_rows::<V, W>(tile, &rows);
             }
         }
+    }
+}
+
+/// Whether the columns fall into the same sets of the caches: what is asked for in later columns is
+/// gone again before it is read.
+fn aliasing(tile: &Tile) -> bool {
+    tile.cols.src_stride % ALIASING_BYTES == 0
+}
+
+/// Streams short rows that follow each other without a gap: their lines are put together from the
+/// ends of rows.
+///
+/// # Safety
+/// As [`transposed`], for elements of W bytes and rising rows of at most [`MOST_JOINED_BYTES`] at
+/// multiples of W, none of which jump.
+#[inline(always)]
+unsafe fn join_rows<V: Vector, const W: usize>(tile: &Tile) {
+    let (each, side) = (LINE / W, V::BYTES / W);
+    let groups = tile.cols.len.div_ceil(each);
+    let mut srcs = [tile.src; MOST_JOINED_BYTES];
+    let mut next = Cursor::of_cols(tile);
+    for src in &mut srcs[..tile.cols.len] {
+        *src = tile.src.wrapping_offset(next.next());
+    }
+    let last = srcs[tile.cols.len - 1];
+    srcs[tile.cols.len..].fill(last);
+    let mut lines = [[MaybeUninit::<V>::uninit(); MOST_VECTORS]; MOST_JOINED_BYTES / LINE];
+    // SAFETY: only rows and columns that there are are read, and rows written one after another.
+    unsafe {
+        let mut writer = Writer::<V>::at(tile.dst);
+        for row in (0..tile.rows.len).step_by(side) {
+            let count = side.min(tile.rows.len - row);
+            for (group, lines) in lines[..groups].iter_mut().enumerate() {
+                for square in 0..LINE / V::BYTES {
+                    let vectors = &mut lines[square * side..(square + 1) * side];
+                    for (col, vector) in vectors.iter_mut().enumerate() {
+                        let src = srcs[group * each + square * side + col].add(row * W);
+                        if count == side {
+                            V::prefetch(src.wrapping_add(JOINED_AHEAD));
+                            vector.write(V::load(src));
+                        } else {
+                            vector.write(V::load_first(src, count * W));
+                        }
+                    }
+                    transpose_square::<V, W>(vectors);
+                }
+            }
+            for i in 0..count {
+                let mut rest = tile.cols.len * W;
+                for lines in &lines[..groups] {
+                    writer.put_line_of::<W>(&Line::of_row(lines, i, side), rest.min(LINE));
+                    rest = rest.saturating_sub(LINE);
+                }
+            }
+        }
+        writer.end();
     }
 }
 
@@ -115,7 +195,7 @@ unsafe fn store_rows<V: Vector, const W: usize>(tile: &Tile, rows: &Rows) {
 /// of W.
 #[inline(always)]
 unsafe fn stream_rows<V: Vector, const W: usize>(tile: &Tile, rows: &Rows) {
-    let mut carried = [Carried([MaybeUninit::uninit(); LINE]); MOST_ROWS];
+    let mut carried = [Kept::NONE; MOST_ROWS];
     let mut group = Group::of(tile, rows, W);
     // SAFETY: the columns are columns of the tile. The first group is a whole one, and from it on
     // every row carries a line.
@@ -135,7 +215,7 @@ unsafe fn stream_rows<V: Vector, const W: usize>(tile: &Tile, rows: &Rows) {
             for (row, carried) in carried[..rows.count].iter().enumerate() {
                 let dst = rows.dst(row).add(group.done * W);
                 let over = dst.addr() % LINE;
-                let line = Line::<V>::carried(carried);
+                let line = Line::<V>::load(carried.0.as_ptr().cast());
                 line.join::<W>(&line, LINE - over).store_first(dst.sub(over), over);
             }
         }
@@ -158,14 +238,17 @@ const ENDED: u8 = 3;
 unsafe fn put_lines<V: Vector, const W: usize, const PUT: u8>(
     group: &Group,
     rows: &Rows,
-    carried: &mut [Carried],
+    carried: &mut [Kept],
 ) {
     let side = V::BYTES / W;
     let mut lines = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
     let mut row = 0;
     // SAFETY: only rows that there are are read and written.
     unsafe {
-        while row + side <= rows.count {
+        while row < rows.count {
+            if rows.count - row < side {
+                return put_some_lines::<V, W, PUT>(group, rows, row..rows.count, carried);
+            }
             for square in 0..LINE / V::BYTES {
                 let vectors = &mut lines[square * side..(square + 1) * side];
                 for (col, vector) in vectors.iter_mut().enumerate() {
@@ -176,25 +259,40 @@ unsafe fn put_lines<V: Vector, const W: usize, const PUT: u8>(
                 transpose_square::<V, W>(vectors);
             }
             for i in 0..side {
-                let line = Line::of(&lines, i, side);
+                let line = Line::of_row(&lines, i, side);
                 put_line::<V, W, PUT>(&line, group, rows, row + i, carried);
             }
             row += side;
         }
-        let rest = rows.count - row;
-        if rest > 0 {
-            for square in 0..LINE / V::BYTES {
-                let vectors = &mut lines[square * side..(square + 1) * side];
-                for (col, vector) in vectors.iter_mut().enumerate() {
-                    let src = group.srcs[square * side + col].add(row * W);
-                    vector.write(V::load_first(src, rest * W));
-                }
-                transpose_square::<V, W>(vectors);
+    }
+}
+
+/// [`put_lines`] for less rows than a square has.
+///
+/// # Safety
+/// As [`put_lines`], for the rows `some`.
+#[inline(always)]
+unsafe fn put_some_lines<V: Vector, const W: usize, const PUT: u8>(
+    group: &Group,
+    rows: &Rows,
+    some: Range<usize>,
+    carried: &mut [Kept],
+) {
+    let side = V::BYTES / W;
+    let mut lines = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
+    // SAFETY: only rows that there are are read and written.
+    unsafe {
+        for square in 0..LINE / V::BYTES {
+            let vectors = &mut lines[square * side..(square + 1) * side];
+            for (col, vector) in vectors.iter_mut().enumerate() {
+                let src = group.srcs[square * side + col].add(some.start * W);
+                vector.write(V::load_first(src, some.len() * W));
             }
-            for i in 0..rest {
-                let line = Line::of(&lines, i, side);
-                put_line::<V, W, PUT>(&line, group, rows, row + i, carried);
-            }
+            transpose_square::<V, W>(vectors);
+        }
+        for (i, row) in some.enumerate() {
+            let line = Line::of_row(&lines, i, side);
+            put_line::<V, W, PUT>(&line, group, rows, row, carried);
         }
     }
 }
@@ -209,7 +307,7 @@ unsafe fn put_line<V: Vector, const W: usize, const PUT: u8>(
     group: &Group,
     rows: &Rows,
     row: usize,
-    carried: &mut [Carried],
+    carried: &mut [Kept],
 ) {
     // SAFETY: the caller vouches for the row.
     unsafe {
@@ -219,15 +317,16 @@ unsafe fn put_line<V: Vector, const W: usize, const PUT: u8>(
             STORED => line.store_first(dst, bytes),
             BEGUN => {
                 line.store_first(dst, LINE - over);
-                line.carry(&mut carried[row]);
+                line.store(carried[row].0.as_mut_ptr().cast());
             }
             STREAMED => {
-                let carried = &mut carried[row];
-                Line::carried(carried).join::<W>(line, LINE - over).stream(dst.sub(over));
-                line.carry(carried);
+                let carried = carried[row].0.as_mut_ptr().cast::<u8>();
+                Line::load(carried).join::<W>(line, LINE - over).stream(dst.sub(over));
+                line.store(carried);
             }
             _ => {
-                let joined = Line::carried(&carried[row]).join::<W>(line, LINE - over);
+                let joined =
+                    Line::load(carried[row].0.as_ptr().cast()).join::<W>(line, LINE - over);
                 joined.store_first(dst.sub(over), (over + bytes).min(LINE));
                 let rest = (over + bytes).saturating_sub(LINE);
                 line.join::<W>(line, LINE - over).store_first(dst.sub(over).add(LINE), rest);
@@ -303,6 +402,8 @@ struct Group {
     /// The columns of later groups.
     next: Cursor,
     ahead: Cursor,
+    /// Whether all columns fall into the same sets of the caches.
+    aliasing: bool,
     /// How many columns are left until those ahead are the first of the rows that come next.
     until_wrap: usize,
     wrapped: Cursor,
@@ -328,10 +429,21 @@ impl Group {
             aheads: [src; LINE],
             next: Cursor::of_cols(tile),
             ahead,
+            aliasing: aliasing(tile),
             until_wrap: tile.cols.len - steps,
             wrapped,
             src,
         }
+    }
+
+    /// The next column that is asked for.
+    #[inline(always)]
+    fn next_ahead(&mut self) -> isize {
+        if self.until_wrap == 0 {
+            return self.wrapped.next();
+        }
+        self.until_wrap -= 1;
+        self.ahead.next()
     }
 
     /// Goes to the next columns, of `cols` in all.
@@ -344,119 +456,11 @@ impl Group {
             } else {
                 self.srcs[col - 1]
             };
-            let ahead = if self.until_wrap > 0 {
-                self.until_wrap -= 1;
-                self.ahead.next()
+            self.aheads[col] = if self.aliasing {
+                self.srcs[col].wrapping_add(LINES_AHEAD * LINE)
             } else {
-                self.wrapped.next()
+                self.src.wrapping_offset(self.next_ahead())
             };
-            self.aheads[col] = self.src.wrapping_offset(ahead);
-        }
-    }
-}
-
-/// The most vectors of a line: those of the smallest registers.
-const MOST_PARTS: usize = LINE / 16;
-
-/// A line of elements in registers.
-struct Line<V>([MaybeUninit<V>; MOST_PARTS]);
-
-/// A line of elements in memory.
-#[derive(Clone, Copy)]
-#[repr(align(64))]
-struct Carried([MaybeUninit<u8>; LINE]);
-
-impl<V: Vector> Line<V> {
-    const PARTS: usize = LINE / V::BYTES;
-
-    /// The line of row `i`: a vector of each square.
-    ///
-    /// # Safety
-    /// The vectors are initialised.
-    #[inline(always)]
-    unsafe fn of(squares: &[MaybeUninit<V>; MOST_VECTORS], i: usize, side: usize) -> Line<V> {
-        let mut line = Line([MaybeUninit::uninit(); MOST_PARTS]);
-        for part in 0..Self::PARTS {
-            line.0[part] = squares[part * side + i];
-        }
-        line
-    }
-
-    /// # Safety
-    /// The machine has the set of V, and the line was carried.
-    #[inline(always)]
-    unsafe fn carried(from: &Carried) -> Line<V> {
-        let mut line = Line([MaybeUninit::uninit(); MOST_PARTS]);
-        for part in 0..Self::PARTS {
-            // SAFETY: the parts make up the line.
-            line.0[part].write(unsafe { V::load(from.0.as_ptr().add(part * V::BYTES).cast()) });
-        }
-        line
-    }
-
-    /// # Safety
-    /// The machine has the set of V.
-    #[inline(always)]
-    unsafe fn carry(&self, to: &mut Carried) {
-        for part in 0..Self::PARTS {
-            // SAFETY: the parts make up the line.
-            unsafe {
-                self.0[part].assume_init().store(to.0.as_mut_ptr().add(part * V::BYTES).cast());
-            }
-        }
-    }
-
-    /// The line from byte `at` on of this line and `next` in a row: 1 to [`LINE`], a multiple of W.
-    ///
-    /// # Safety
-    /// The machine has the set of V.
-    #[inline(always)]
-    unsafe fn join<const W: usize>(&self, next: &Line<V>, at: usize) -> Line<V> {
-        let part = |number: usize| match number.checked_sub(Self::PARTS) {
-            // SAFETY: the parts of a line are initialised.
-            None => unsafe { self.0[number].assume_init() },
-            // SAFETY: the same.
-            Some(number) => unsafe { next.0[number].assume_init() },
-        };
-        let (first, at) = ((at - 1) / V::BYTES, (at - 1) % V::BYTES + 1);
-        let mut line = Line([MaybeUninit::uninit(); MOST_PARTS]);
-        for number in 0..Self::PARTS {
-            // SAFETY: the caller vouches for the set.
-            line.0[number]
-                .write(unsafe { part(first + number).join::<W>(part(first + number + 1), at) });
-        }
-        line
-    }
-
-    /// Streams the line.
-    ///
-    /// # Safety
-    /// The machine has the set of V, and `dst` is valid for writes and aligned to a line.
-    #[inline(always)]
-    unsafe fn stream(&self, dst: *mut u8) {
-        for part in 0..Self::PARTS {
-            // SAFETY: the caller vouches for the line.
-            unsafe { self.0[part].assume_init().stream(dst.add(part * V::BYTES)) };
-        }
-    }
-
-    /// Stores the first `bytes` bytes, at most [`LINE`], through the caches.
-    ///
-    /// # Safety
-    /// The machine has the set of V, and `dst` is valid for writes of them.
-    #[inline(always)]
-    unsafe fn store_first(&self, dst: *mut u8, bytes: usize) {
-        for part in 0..Self::PARTS {
-            let at = part * V::BYTES;
-            // SAFETY: the caller vouches for the bytes.
-            unsafe {
-                let vector = self.0[part].assume_init();
-                if at + V::BYTES <= bytes {
-                    vector.store(dst.add(at));
-                } else if at < bytes {
-                    vector.store_first(dst.add(at), bytes - at);
-                }
-            }
         }
     }
 }

@@ -8,7 +8,7 @@ use std::arch::x86_64::{
     _mm256_unpacklo_epi32, _mm256_unpacklo_epi64,
 };
 
-use super::Vector;
+use super::{Lanes, Vector};
 
 #[derive(Clone, Copy)]
 pub(crate) struct Avx2(__m256i);
@@ -38,19 +38,24 @@ impl Vector for Avx2 {
     unsafe fn zip<const W: usize>(self, other: Self) -> (Self, Self) {
         let (a, b) = (self.0, other.0);
         // SAFETY: the caller vouches for AVX2.
-        unsafe {
-            // Each half is zipped by itself; then the halves are put in order.
-            let (low, high) = match W {
+        let (low, high) = unsafe {
+            match W {
                 1 => (_mm256_unpacklo_epi8(a, b), _mm256_unpackhi_epi8(a, b)),
                 2 => (_mm256_unpacklo_epi16(a, b), _mm256_unpackhi_epi16(a, b)),
                 4 => (_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b)),
-                8 => (_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b)),
-                _ => (a, b),
-            };
-            (
-                Avx2(_mm256_permute2x128_si256::<0x20>(low, high)),
-                Avx2(_mm256_permute2x128_si256::<0x31>(low, high)),
-            )
+                _ => (_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b)),
+            }
+        };
+        (Avx2(low), Avx2(high))
+    }
+
+    #[inline(always)]
+    unsafe fn exchange_lanes(vectors: &mut Lanes<Self>) {
+        let (a, b) = (vectors[0].0, vectors[1].0);
+        // SAFETY: the caller vouches for AVX2.
+        unsafe {
+            vectors[0] = Avx2(_mm256_permute2x128_si256::<0x20>(a, b));
+            vectors[1] = Avx2(_mm256_permute2x128_si256::<0x31>(a, b));
         }
     }
 

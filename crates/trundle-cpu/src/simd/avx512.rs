@@ -1,13 +1,17 @@
 //! AVX-512, the F and BW parts: a whole line in a register.
 
 use std::arch::x86_64::{
-    __m512i, _mm_cvtsi32_si128, _mm512_add_epi16, _mm512_add_epi32, _mm512_mask_storeu_epi8, _mm512_maskz_loadu_epi8, _mm512_or_si512, _mm512_set1_epi16, _mm512_set1_epi32, _mm512_sll_epi32, _mm512_srl_epi32, _mm512_loadu_si512, _mm512_permutex2var_epi16, _mm512_permutex2var_epi32,
-    _mm512_permutex2var_epi64, _mm512_permutexvar_epi16, _mm512_permutexvar_epi32,
-    _mm512_permutexvar_epi64, _mm512_shuffle_epi8, _mm512_storeu_si512, _mm512_stream_si512,
-    _mm512_unpackhi_epi8, _mm512_unpacklo_epi8,
+    __m512i, _mm_cvtsi32_si128, _mm512_add_epi16, _mm512_add_epi32, _mm512_loadu_si512,
+    _mm512_mask_blend_epi8, _mm512_mask_loadu_epi8, _mm512_mask_storeu_epi8,
+    _mm512_maskz_loadu_epi8, _mm512_or_si512, _mm512_permutex2var_epi16, _mm512_permutex2var_epi32,
+    _mm512_permutexvar_epi16, _mm512_permutexvar_epi32, _mm512_permutexvar_epi64,
+    _mm512_set1_epi16, _mm512_set1_epi32, _mm512_shuffle_epi8, _mm512_shuffle_i32x4,
+    _mm512_sll_epi32, _mm512_srl_epi32, _mm512_storeu_si512, _mm512_stream_si512,
+    _mm512_unpackhi_epi8, _mm512_unpackhi_epi16, _mm512_unpackhi_epi32, _mm512_unpackhi_epi64,
+    _mm512_unpacklo_epi8, _mm512_unpacklo_epi16, _mm512_unpacklo_epi32, _mm512_unpacklo_epi64,
 };
 
-use super::{Avx2, Vector};
+use super::{Avx2, Lanes, Vector};
 
 #[derive(Clone, Copy)]
 pub(crate) struct Avx512(__m512i);
@@ -50,39 +54,6 @@ unsafe fn joined(a: __m512i, b: __m512i, at: usize) -> __m512i {
     }
 }
 
-/// The places that a zip of elements of W bytes takes elements of `unit` bytes from, counted
-/// through both registers.
-const fn zipped(place: usize, unit: usize, width: usize) -> usize {
-    let (byte, count) = (place * unit, Avx512::BYTES / unit);
-    let from = (byte / (2 * width) * width + byte % width) / unit;
-    if (byte / width).is_multiple_of(2) { from } else { count + from }
-}
-
-/// The low and the high places of a zip, as arrays of one element type.
-macro_rules! zip_places {
-    ($unit:ty, $count:literal, $width:expr) => {{
-        const LOW: [$unit; $count] = {
-            let mut places = [0; $count];
-            let mut place = 0;
-            while place < $count {
-                places[place] = zipped(place, size_of::<$unit>(), $width) as $unit;
-                place += 1;
-            }
-            places
-        };
-        const HIGH: [$unit; $count] = {
-            let mut places = [0; $count];
-            let mut place = 0;
-            while place < $count {
-                places[place] = zipped(place + $count, size_of::<$unit>(), $width) as $unit;
-                place += 1;
-            }
-            places
-        };
-        (order(&LOW), order(&HIGH))
-    }};
-}
-
 impl Vector for Avx512 {
     const BYTES: usize = 64;
 
@@ -108,6 +79,19 @@ impl Vector for Avx512 {
     unsafe fn store_first(self, dst: *mut u8, bytes: usize) {
         // SAFETY: the caller vouches for AVX-512F and BW, and for the bytes: no other is written.
         unsafe { _mm512_mask_storeu_epi8(dst.cast(), first(bytes), self.0) };
+    }
+
+    #[inline(always)]
+    unsafe fn filled(self, src: *const u8, from: usize, to: usize) -> Self {
+        let mask = first(to) & !first(from);
+        // SAFETY: the caller vouches for AVX-512F and BW, and for the bytes: no other is read.
+        Avx512(unsafe { _mm512_mask_loadu_epi8(self.0, mask, src.cast()) })
+    }
+
+    #[inline(always)]
+    unsafe fn then(self, other: Self, from: usize) -> Self {
+        // SAFETY: the caller vouches for AVX-512F and BW.
+        Avx512(unsafe { _mm512_mask_blend_epi8(first(from), other.0, self.0) })
     }
 
     #[inline(always)]
@@ -145,46 +129,37 @@ impl Vector for Avx512 {
     unsafe fn zip<const W: usize>(self, other: Self) -> (Self, Self) {
         let (a, b) = (self.0, other.0);
         // SAFETY: the caller vouches for AVX-512F and BW.
-        unsafe {
+        let (low, high) = unsafe {
             match W {
-                1 => {
-                    // Quarters are zipped by themselves, then put in order.
-                    let (low, high) = (_mm512_unpacklo_epi8(a, b), _mm512_unpackhi_epi8(a, b));
-                    let (first, second) = zip_places!(u64, 8, 16);
-                    (
-                        Avx512(_mm512_permutex2var_epi64(low, first, high)),
-                        Avx512(_mm512_permutex2var_epi64(low, second, high)),
-                    )
-                }
-                2 => {
-                    let (first, second) = zip_places!(u16, 32, 2);
-                    (
-                        Avx512(_mm512_permutex2var_epi16(a, first, b)),
-                        Avx512(_mm512_permutex2var_epi16(a, second, b)),
-                    )
-                }
-                4 => {
-                    let (first, second) = zip_places!(u32, 16, 4);
-                    (
-                        Avx512(_mm512_permutex2var_epi32(a, first, b)),
-                        Avx512(_mm512_permutex2var_epi32(a, second, b)),
-                    )
-                }
-                8 => {
-                    let (first, second) = zip_places!(u64, 8, 8);
-                    (
-                        Avx512(_mm512_permutex2var_epi64(a, first, b)),
-                        Avx512(_mm512_permutex2var_epi64(a, second, b)),
-                    )
-                }
-                _ => {
-                    let (first, second) = zip_places!(u64, 8, 16);
-                    (
-                        Avx512(_mm512_permutex2var_epi64(a, first, b)),
-                        Avx512(_mm512_permutex2var_epi64(a, second, b)),
-                    )
-                }
+                1 => (_mm512_unpacklo_epi8(a, b), _mm512_unpackhi_epi8(a, b)),
+                2 => (_mm512_unpacklo_epi16(a, b), _mm512_unpackhi_epi16(a, b)),
+                4 => (_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b)),
+                _ => (_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b)),
             }
+        };
+        (Avx512(low), Avx512(high))
+    }
+
+    #[inline(always)]
+    unsafe fn exchange_lanes(vectors: &mut Lanes<Self>) {
+        /// The even, and the odd 16 bytes of both.
+        #[inline(always)]
+        unsafe fn split(a: __m512i, b: __m512i) -> (__m512i, __m512i) {
+            // SAFETY: the caller vouches for AVX-512F.
+            unsafe {
+                (
+                    _mm512_shuffle_i32x4::<0b10_00_10_00>(a, b),
+                    _mm512_shuffle_i32x4::<0b11_01_11_01>(a, b),
+                )
+            }
+        }
+        let [a, b, c, d] = vectors.map(|vector| vector.0);
+        // SAFETY: the caller vouches for AVX-512F.
+        unsafe {
+            let ((even, odd), (more_even, more_odd)) = (split(a, b), split(c, d));
+            let (first, third) = split(even, more_even);
+            let (second, fourth) = split(odd, more_odd);
+            *vectors = [Avx512(first), Avx512(second), Avx512(third), Avx512(fourth)];
         }
     }
 

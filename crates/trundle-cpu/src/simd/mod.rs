@@ -59,6 +59,9 @@ impl fmt::Display for Simd {
 /// The bytes of a cache line.
 pub(crate) const LINE: usize = 64;
 
+/// As many vectors as the widest has 16 bytes.
+pub(crate) type Lanes<V> = [V; LINE / 16];
+
 /// A register of an instruction set, and the few things that kernels do with it.
 ///
 /// Elements may hold padding, and pointers. Registers of the machine carry both as any copy of
@@ -111,6 +114,40 @@ pub(crate) trait Vector: Copy {
         }
     }
 
+    /// This register, but bytes `from..to` of those at `src`; no other is read.
+    ///
+    /// # Safety
+    /// They are valid for reads.
+    #[inline(always)]
+    unsafe fn filled(self, src: *const u8, from: usize, to: usize) -> Self {
+        let mut buffer = MaybeUninit::<[u8; LINE]>::uninit();
+        let start: *mut u8 = buffer.as_mut_ptr().cast();
+        // SAFETY: a vector is a line at most; the caller vouches for the source.
+        unsafe {
+            self.store(start);
+            if from < to {
+                std::ptr::copy_nonoverlapping(src.add(from), start.add(from), to - from);
+            }
+            Self::load(start)
+        }
+    }
+
+    /// This register, but from byte `from` on `other`.
+    ///
+    /// # Safety
+    /// As the trait.
+    #[inline(always)]
+    unsafe fn then(self, other: Self, from: usize) -> Self {
+        let mut buffer = MaybeUninit::<[u8; LINE]>::uninit();
+        let start: *mut u8 = buffer.as_mut_ptr().cast();
+        // SAFETY: a vector is a line at most.
+        unsafe {
+            other.store(start);
+            self.store_first(start, from);
+            Self::load(start)
+        }
+    }
+
     /// [`Vector::BYTES`] bytes from byte `at` of `self` and `other` in a row; `at` is a multiple of
     /// `W`, and [`Vector::BYTES`] at most.
     ///
@@ -135,14 +172,22 @@ pub(crate) trait Vector: Copy {
     /// They are valid for writes, and `dst` is aligned to them.
     unsafe fn stream(self, dst: *mut u8);
 
-    /// Elements of `W` bytes of both in turn: the first half of that, and the second half. `W` is
-    /// a power of two below [`Vector::BYTES`], and 16 at most.
+    /// Within each 16 bytes, elements of `W` bytes of both in turn: the first half of that, and the
+    /// second half. `W` is a power of two below 16.
     ///
     /// # Safety
     /// As the trait.
     unsafe fn zip<const W: usize>(self, other: Self) -> (Self, Self);
 
-    /// Elements of `W` bytes in the opposite order; `W` as in [`Vector::zip`].
+    /// Exchanges the number of a vector with that of its 16 bytes: a transpose of as many vectors as
+    /// each has 16 bytes; the others are left as they are.
+    ///
+    /// # Safety
+    /// As the trait.
+    unsafe fn exchange_lanes(vectors: &mut Lanes<Self>);
+
+    /// Elements of `W` bytes in the opposite order; `W` is a power of two
+    /// below [`Vector::BYTES`], and 16 at most.
     ///
     /// # Safety
     /// As the trait.

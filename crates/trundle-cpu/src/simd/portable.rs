@@ -3,7 +3,7 @@
 use std::array;
 use std::mem::MaybeUninit;
 
-use super::Vector;
+use super::{Lanes, Vector};
 
 /// 16 bytes, what most machines hold in a register. Each may be padding of an element.
 #[derive(Clone, Copy)]
@@ -40,6 +40,9 @@ impl Vector for Portable {
         };
         (Portable(array::from_fn(zipped)), Portable(array::from_fn(|place| zipped(place + 16))))
     }
+
+    #[inline(always)]
+    unsafe fn exchange_lanes(_vectors: &mut Lanes<Self>) {}
 
     #[inline(always)]
     unsafe fn reverse<const W: usize>(self) -> Self {
