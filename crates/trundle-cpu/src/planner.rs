@@ -20,10 +20,10 @@ const RUNS_UNIT_BYTES: usize = 32 << 10;
 
 /// How far a transposed tile reaches along the source's neighbours: as many lines as make a burst
 /// that memory serves well (measured; docs/kernels.md).
-const TRANSPOSED_ROW_BYTES: usize = 8 * 64;
+const TRANSPOSED_ROW_BYTES: usize = 16 * 64;
 
 /// How many rows a transposed tile has at most: what they carry stays in a first-level cache.
-const TRANSPOSED_ROWS: usize = 128;
+const TRANSPOSED_ROWS: usize = 256;
 
 /// How many columns a transposed tile has: rows of the source between which its pages stay known
 /// (measured; docs/kernels.md).
@@ -266,7 +266,9 @@ fn runs_of_rows(blocks: &[Block], width: usize) -> (Vec<JoinedRun>, usize) {
 fn run_of(block: &Block, width: usize) -> (usize, &[Loop]) {
     let step = width.cast_signed();
     match block.loops.split_last() {
-        Some((run, outer)) if (run.src_stride, run.dst_stride) == (step, step) => {
+        Some((run, outer))
+            if (run.src_stride, run.dst_stride, run.lane_stride) == (step, step, 0) =>
+        {
             (run.len * width, outer)
         }
         _ => (width, &block.loops),

@@ -45,17 +45,24 @@ unsafe fn groups_and_lanes<V: Vector, const W: usize, const G: usize>(
     let lanes = V::BYTES / LANE;
     for group in vectors.chunks_exact_mut(G).take(lanes) {
         // SAFETY: the caller vouches for the set and for the vectors.
-        let mut zipped: [V; G] = array::from_fn(|i| unsafe { group[i].assume_init() });
-        for _ in 0..G.ilog2() {
-            let halves = zipped;
-            for i in 0..G / 2 {
-                // SAFETY: the caller vouches for the set.
-                (zipped[2 * i], zipped[2 * i + 1]) =
-                    unsafe { halves[i].zip::<W>(halves[i + G / 2]) };
+        unsafe {
+            let mut zipped: [V; G] = array::from_fn(|i| group[i].assume_init());
+            // Written out, since the vectors stay in registers then.
+            if G >= 2 {
+                zip_halves::<V, W, G>(&mut zipped);
             }
-        }
-        for (vector, zipped) in group.iter_mut().zip(zipped) {
-            vector.write(zipped);
+            if G >= 4 {
+                zip_halves::<V, W, G>(&mut zipped);
+            }
+            if G >= 8 {
+                zip_halves::<V, W, G>(&mut zipped);
+            }
+            if G >= 16 {
+                zip_halves::<V, W, G>(&mut zipped);
+            }
+            for (vector, zipped) in group.iter_mut().zip(zipped) {
+                vector.write(zipped);
+            }
         }
     }
     for place in 0..G {
@@ -72,4 +79,23 @@ unsafe fn groups_and_lanes<V: Vector, const W: usize, const G: usize>(
             }
         }
     }
+}
+
+/// Zips the first half of the vectors with the second half.
+///
+/// # Safety
+/// The machine has the set of V.
+#[inline(always)]
+unsafe fn zip_halves<V: Vector, const W: usize, const G: usize>(vectors: &mut [V; G]) {
+    let from = *vectors;
+    macro_rules! zip {
+        ($($i:literal)*) => {
+            $(if $i < G / 2 {
+                // SAFETY: the caller vouches for the set.
+                let (low, high) = unsafe { from[$i].zip::<W>(from[$i + G / 2]) };
+                (vectors[2 * $i], vectors[2 * $i + 1]) = (low, high);
+            })*
+        };
+    }
+    zip!(0 1 2 3 4 5 6 7);
 }

@@ -25,6 +25,10 @@ use crate::simd::{LINE, Vector};
 /// are a row apart.
 const COLS_AHEAD: usize = 32;
 
+/// The columns that are gone through together, row by row: of bytes, so many that a row gets two
+/// lines at once; of wider elements, one.
+const STRIP_COLS: usize = 2 * LINE;
+
 /// How many lines ahead in the same column instead, where all columns fall into the same sets.
 const LINES_AHEAD: usize = 4;
 
@@ -38,7 +42,7 @@ const MOST_JOINED_BYTES: usize = 4 * LINE;
 const JOINED_AHEAD: usize = 8 * LINE;
 
 /// The rows that are moved together: what they carry stays in a first-level cache.
-const MOST_ROWS: usize = 128;
+const MOST_ROWS: usize = 256;
 
 /// Copies a tile whose rows are neighbours in the source and whose columns are neighbours in the
 /// destination. Rows may jump in the destination, columns in the source.
@@ -94,26 +98,55 @@ unsafe fn lines<V: Vector, const W: usize>(tile: &Tile) {
         && tile.rows.dst_stride == row_bytes.cast_signed()
         && tile.rows.len > 1
     {
-        // SAFETY: the contract is the same.
-        return unsafe { join_rows::<V, W>(tile) };
+        let mut next = Cursor::of_rows(tile);
+        let mut row = 0;
+        while row < tile.rows.len {
+            let len = next.until_jump.min(tile.rows.len - row);
+            let rows = Tile {
+                src: tile.src.wrapping_add(row * W),
+                dst: tile.dst.wrapping_offset(next.offset),
+                rows: Side { len, ..tile.rows },
+                row_fold: Fold::NONE,
+                ..*tile
+            };
+            // SAFETY: the rows are rows of the tile, between two jumps.
+            unsafe { join_rows::<V, W>(&rows) };
+            for _ in 0..len {
+                next.next();
+            }
+            row += len;
+        }
+        return;
     }
     let streamed = streamed && row_bytes >= LINE;
+    // Whether lines begin at the same columns in every row.
+    let together = tile.rows.dst_stride.unsigned_abs().is_multiple_of(LINE)
+        && tile.row_fold.jump.unsigned_abs().is_multiple_of(LINE);
     let mut next = Cursor::of_rows(tile);
     for first in (0..tile.rows.len).step_by(MOST_ROWS) {
         let count = MOST_ROWS.min(tile.rows.len - first);
         let mut rows = Rows { count, src: first * W, dsts: [MaybeUninit::uninit(); MOST_ROWS] };
         for dst in &mut rows.dsts[..count] {
-            dst.write(tile.dst.wrapping_offset(next.next()));
+            let row = tile.dst.wrapping_offset(next.next());
+            let over = row.addr() % LINE;
+            dst.write((row.wrapping_sub(over), over));
         }
         // SAFETY: the rows are rows of the tile.
         unsafe {
-            if streamed {
+            if streamed && together {
+                stream_aligned_rows::<V, W>(tile, &rows);
+            } else if streamed {
                 stream_rows::<V, W>(tile, &rows);
             } else {
                 store_rows::<V, W>(tile, &rows);
             }
         }
     }
+}
+
+/// How many columns of elements of this width are gone through together.
+const fn strip_cols(width: usize) -> usize {
+    if width == 1 { STRIP_COLS } else { LINE / width }
 }
 
 /// Whether the columns fall into the same sets of the caches: what is asked for in later columns is
@@ -180,10 +213,39 @@ unsafe fn join_rows<V: Vector, const W: usize>(tile: &Tile) {
 unsafe fn store_rows<V: Vector, const W: usize>(tile: &Tile, rows: &Rows) {
     let mut group = Group::of(tile, rows, W);
     while group.done < tile.cols.len {
-        group.step::<W>(tile.cols.len);
+        group.step::<W>(LINE / W, tile.cols.len);
         // SAFETY: the columns are columns of the tile.
         unsafe { put_lines::<V, W, STORED>(&group, rows, &mut []) };
         group.done += group.count;
+    }
+}
+
+/// Streams whole lines of rows whose lines begin at the same columns.
+///
+/// # Safety
+/// As [`transposed`], for elements of W bytes and rising rows, all aligned as the first.
+#[inline(always)]
+unsafe fn stream_aligned_rows<V: Vector, const W: usize>(tile: &Tile, rows: &Rows) {
+    let each = LINE / W;
+    let mut group = Group::of(tile, rows, W);
+    // SAFETY: the columns are columns of the tile; there is a row.
+    unsafe {
+        let over = rows.dst(0).1;
+        if over > 0 {
+            group.step::<W>((LINE - over) / W, tile.cols.len);
+            put_lines::<V, W, STORED>(&group, rows, &mut []);
+            group.done += group.count;
+        }
+        while group.done + each <= tile.cols.len {
+            let whole = (tile.cols.len - group.done) / each * each;
+            group.step::<W>(whole.min(strip_cols(W)), tile.cols.len);
+            put_lines::<V, W, ALIGNED>(&group, rows, &mut []);
+            group.done += group.count;
+        }
+        if group.done < tile.cols.len {
+            group.step::<W>(each, tile.cols.len);
+            put_lines::<V, W, STORED>(&group, rows, &mut []);
+        }
     }
 }
 
@@ -200,34 +262,36 @@ unsafe fn stream_rows<V: Vector, const W: usize>(tile: &Tile, rows: &Rows) {
     // SAFETY: the columns are columns of the tile. The first group is a whole one, and from it on
     // every row carries a line.
     unsafe {
-        group.step::<W>(tile.cols.len);
+        group.step::<W>(LINE / W, tile.cols.len);
         put_lines::<V, W, BEGUN>(&group, rows, &mut carried);
         group.done += group.count;
         while group.done + LINE / W <= tile.cols.len {
-            group.step::<W>(tile.cols.len);
+            let whole = (tile.cols.len - group.done) / (LINE / W) * (LINE / W);
+            group.step::<W>(whole.min(strip_cols(W)), tile.cols.len);
             put_lines::<V, W, STREAMED>(&group, rows, &mut carried);
             group.done += group.count;
         }
         if group.done < tile.cols.len {
-            group.step::<W>(tile.cols.len);
+            group.step::<W>(LINE / W, tile.cols.len);
             put_lines::<V, W, ENDED>(&group, rows, &mut carried);
         } else {
             for (row, carried) in carried[..rows.count].iter().enumerate() {
-                let dst = rows.dst(row).add(group.done * W);
-                let over = dst.addr() % LINE;
+                let (base, over) = rows.dst(row);
                 let line = Line::<V>::load(carried.0.as_ptr().cast());
-                line.join::<W>(&line, LINE - over).store_first(dst.sub(over), over);
+                line.join::<W>(&line, LINE - over).store_first(base.add(group.done * W), over);
             }
         }
     }
 }
 
-/// What becomes of the lines of a group: they are stored through the caches, or streamed, joined
-/// with what the rows carry; the first are begun, and the last ended, through the caches.
+/// What becomes of the lines of a group: they are stored through the caches, or streamed as they
+/// are, where they are lines of the destination, or joined with what the rows carry; the first of
+/// these are begun, and the last ended, through the caches.
 const STORED: u8 = 0;
-const BEGUN: u8 = 1;
-const STREAMED: u8 = 2;
-const ENDED: u8 = 3;
+const ALIGNED: u8 = 1;
+const BEGUN: u8 = 2;
+const STREAMED: u8 = 3;
+const ENDED: u8 = 4;
 
 /// Transposes the squares of a group of columns and puts their lines into the rows.
 ///
@@ -249,18 +313,25 @@ unsafe fn put_lines<V: Vector, const W: usize, const PUT: u8>(
             if rows.count - row < side {
                 return put_some_lines::<V, W, PUT>(group, rows, row..rows.count, carried);
             }
-            for square in 0..LINE / V::BYTES {
-                let vectors = &mut lines[square * side..(square + 1) * side];
-                for (col, vector) in vectors.iter_mut().enumerate() {
-                    let col = square * side + col;
-                    V::prefetch(group.aheads[col].wrapping_add(row * W));
-                    vector.write(V::load(group.srcs[col].add(row * W)));
+            for first in (0..group.count).step_by(LINE / W) {
+                for square in 0..LINE / V::BYTES {
+                    let vectors = &mut lines[square * side..(square + 1) * side];
+                    let cols = first + square * side..first + (square + 1) * side;
+                    let (srcs, aheads) = (&group.srcs[cols.clone()], &group.aheads[cols]);
+                    for (vector, (src, ahead)) in vectors.iter_mut().zip(srcs.iter().zip(aheads)) {
+                        // A column begins anywhere in a line, so it ends in one line more.
+                        if row == 0 {
+                            V::prefetch(*ahead);
+                        }
+                        V::prefetch(ahead.wrapping_add(row * W + V::BYTES - 1));
+                        vector.write(V::load(src.add(row * W)));
+                    }
+                    transpose_square::<V, W>(vectors);
                 }
-                transpose_square::<V, W>(vectors);
-            }
-            for i in 0..side {
-                let line = Line::of_row(&lines, i, side);
-                put_line::<V, W, PUT>(&line, group, rows, row + i, carried);
+                for i in 0..side {
+                    let line = Line::of_row(&lines, i, side);
+                    put_line::<V, W, PUT>(&line, group, first, rows, row + i, carried);
+                }
             }
             row += side;
         }
@@ -282,17 +353,19 @@ unsafe fn put_some_lines<V: Vector, const W: usize, const PUT: u8>(
     let mut lines = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
     // SAFETY: only rows that there are are read and written.
     unsafe {
-        for square in 0..LINE / V::BYTES {
-            let vectors = &mut lines[square * side..(square + 1) * side];
-            for (col, vector) in vectors.iter_mut().enumerate() {
-                let src = group.srcs[square * side + col].add(some.start * W);
-                vector.write(V::load_first(src, some.len() * W));
+        for first in (0..group.count).step_by(LINE / W) {
+            for square in 0..LINE / V::BYTES {
+                let vectors = &mut lines[square * side..(square + 1) * side];
+                let srcs = &group.srcs[first + square * side..first + (square + 1) * side];
+                for (vector, src) in vectors.iter_mut().zip(srcs) {
+                    vector.write(V::load_first(src.add(some.start * W), some.len() * W));
+                }
+                transpose_square::<V, W>(vectors);
             }
-            transpose_square::<V, W>(vectors);
-        }
-        for (i, row) in some.enumerate() {
-            let line = Line::of_row(&lines, i, side);
-            put_line::<V, W, PUT>(&line, group, rows, row, carried);
+            for (i, row) in some.clone().enumerate() {
+                let line = Line::of_row(&lines, i, side);
+                put_line::<V, W, PUT>(&line, group, first, rows, row, carried);
+            }
         }
     }
 }
@@ -305,31 +378,34 @@ unsafe fn put_some_lines<V: Vector, const W: usize, const PUT: u8>(
 unsafe fn put_line<V: Vector, const W: usize, const PUT: u8>(
     line: &Line<V>,
     group: &Group,
+    first: usize,
     rows: &Rows,
     row: usize,
     carried: &mut [Kept],
 ) {
     // SAFETY: the caller vouches for the row.
     unsafe {
-        let dst = rows.dst(row).add(group.done * W);
-        let (over, bytes) = (dst.addr() % LINE, group.count * W);
+        let (base, over) = rows.dst(row);
+        let dst = base.add((group.done + first) * W);
+        let bytes = (group.count - first).min(LINE / W) * W;
         match PUT {
-            STORED => line.store_first(dst, bytes),
+            STORED => line.store_first(dst.add(over), bytes),
+            ALIGNED => line.stream(dst.add(over)),
             BEGUN => {
-                line.store_first(dst, LINE - over);
-                line.store(carried[row].0.as_mut_ptr().cast());
+                line.store_first(dst.add(over), LINE - over);
+                line.store(carried.get_unchecked_mut(row).0.as_mut_ptr().cast());
             }
             STREAMED => {
-                let carried = carried[row].0.as_mut_ptr().cast::<u8>();
-                Line::load(carried).join::<W>(line, LINE - over).stream(dst.sub(over));
+                let carried = carried.get_unchecked_mut(row).0.as_mut_ptr().cast::<u8>();
+                Line::load(carried).join::<W>(line, LINE - over).stream(dst);
                 line.store(carried);
             }
             _ => {
-                let joined =
-                    Line::load(carried[row].0.as_ptr().cast()).join::<W>(line, LINE - over);
-                joined.store_first(dst.sub(over), (over + bytes).min(LINE));
+                let carried = carried.get_unchecked(row).0.as_ptr().cast();
+                let joined = Line::load(carried).join::<W>(line, LINE - over);
+                joined.store_first(dst, (over + bytes).min(LINE));
                 let rest = (over + bytes).saturating_sub(LINE);
-                line.join::<W>(line, LINE - over).store_first(dst.sub(over).add(LINE), rest);
+                line.join::<W>(line, LINE - over).store_first(dst.add(LINE), rest);
             }
         }
     }
@@ -340,19 +416,19 @@ struct Rows {
     count: usize,
     /// Where the first is read, in bytes from the tile's first row.
     src: usize,
-    /// Where each is written.
-    dsts: [MaybeUninit<*mut u8>; MOST_ROWS],
+    /// Where the line begins that each begins in, and how many bytes of it are before the row.
+    dsts: [MaybeUninit<(*mut u8, usize)>; MOST_ROWS],
 }
 
 impl Rows {
-    /// Where a row is written.
+    /// Where the line begins that a row begins in, and how many bytes of it are before the row.
     ///
     /// # Safety
     /// There is such a row.
     #[inline(always)]
-    unsafe fn dst(&self, row: usize) -> *mut u8 {
+    unsafe fn dst(&self, row: usize) -> (*mut u8, usize) {
         // SAFETY: the destinations of all rows are known.
-        unsafe { self.dsts[row].assume_init() }
+        unsafe { self.dsts.get_unchecked(row).assume_init() }
     }
 }
 
@@ -395,10 +471,10 @@ struct Group {
     count: usize,
     /// The number of columns of the tile before them.
     done: usize,
-    /// Where the first row of each column is read. The last stands for those that lack.
-    srcs: [*const u8; LINE],
+    /// Where the first row of each column is read.
+    srcs: [*const u8; STRIP_COLS],
     /// Where the source is asked for meanwhile.
-    aheads: [*const u8; LINE],
+    aheads: [*const u8; STRIP_COLS],
     /// The columns of later groups.
     next: Cursor,
     ahead: Cursor,
@@ -418,15 +494,15 @@ impl Group {
         let mut wrapped = Cursor::of_cols(tile);
         wrapped.offset = (rows.count * width).cast_signed();
         let mut ahead = Cursor::of_cols(tile);
-        let steps = COLS_AHEAD.max(LINE / width).min(tile.cols.len);
+        let steps = COLS_AHEAD.max(strip_cols(width)).min(tile.cols.len);
         for _ in 0..steps {
             ahead.next();
         }
         Group {
             count: 0,
             done: 0,
-            srcs: [src; LINE],
-            aheads: [src; LINE],
+            srcs: [src; STRIP_COLS],
+            aheads: [src; STRIP_COLS],
             next: Cursor::of_cols(tile),
             ahead,
             aliasing: aliasing(tile),
@@ -448,9 +524,10 @@ impl Group {
 
     /// Goes to the next columns, of `cols` in all.
     #[inline(always)]
-    fn step<const W: usize>(&mut self, cols: usize) {
-        self.count = (cols - self.done).min(LINE / W);
-        for col in 0..LINE / W {
+    fn step<const W: usize>(&mut self, most: usize, cols: usize) {
+        self.count = (cols - self.done).min(most);
+        // Lines that lack columns have the last in their place.
+        for col in 0..most.next_multiple_of(LINE / W) {
             self.srcs[col] = if col < self.count {
                 self.src.wrapping_offset(self.next.next())
             } else {
