@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use trundle_core::{Loop, RaggedLoop};
 
-use crate::kernels::{Call, Fold, JoinedTile, Kernel, LaneTile, Side, Tile};
-use crate::plan::{Joined, Place, Plan, RaggedStep, Step, Unit, offset_of};
+use crate::kernels::{Call, Fold, Kernel, LaneTile, Side, Tile};
+use crate::plan::{Place, Plan, RaggedStep, Step, Unit, offset_of};
 use crate::simd;
 use crate::threads::for_each_task;
 
@@ -46,10 +46,6 @@ pub(crate) unsafe fn run(plan: &Plan, src: *const u8, dst: *mut u8) {
 /// `unit` is one of the step's, and `buffers` are valid for the plan: see [`run`].
 unsafe fn run_unit(step: &Step, unit: usize, buffers: &Buffers) {
     let mut unit = step.unit(unit);
-    if let Some(joined) = &step.joined {
-        // SAFETY: the contract is the same; such steps have no ragged loop.
-        return unsafe { run_joined(step, joined, &unit, buffers) };
-    }
     let Some(RaggedStep { row, place, second }) = &step.ragged else {
         // SAFETY: the tile is a part of the step's loops.
         return unsafe { run_tile(step, step.kernel, &unit, step.rows, step.cols, buffers) };
@@ -94,32 +90,6 @@ unsafe fn run_unit(step: &Step, unit: usize, buffers: &Buffers) {
     }
 }
 
-/// Moves the rows of a unit that follow each other without a gap.
-///
-/// # Safety
-/// As [`run_unit`].
-unsafe fn run_joined(step: &Step, joined: &Joined, unit: &Unit, buffers: &Buffers) {
-    let tile = tile_of(step, unit, step.rows, step.cols, buffers);
-    let (src, dst) = joined.over_offset(unit.over.start);
-    let rows = JoinedTile {
-        src: tile.src.wrapping_offset(src),
-        dst: tile.dst.wrapping_offset(dst),
-        row_bytes: tile.cols.len,
-        runs: &joined.runs,
-        rows: tile.rows,
-        over: Side {
-            len: unit.over.len(),
-            src_stride: joined.over.map_or(0, |over| over.src_stride),
-            dst_stride: joined.over.map_or(0, |over| over.dst_stride),
-        },
-    };
-    let Call::Joined(run) = step.kernel.call else {
-        unreachable!("rows are joined by a kernel for it")
-    };
-    // SAFETY: the contract is the same.
-    unsafe { run(&rows) };
-}
-
 /// Moves the rows and columns of a unit, along loops whose index 0 is at the unit's offsets.
 ///
 /// # Safety
@@ -132,9 +102,10 @@ unsafe fn run_tile(
     cols: Loop,
     buffers: &Buffers,
 ) {
-    let Call::Tile(run) = kernel.call else { unreachable!("others have a place of their own") };
+    let tile = tile_of(step, unit, rows, cols, buffers);
+    let Call::Tile(run) = kernel.call else { unreachable!("lanes have a place of their own") };
     // SAFETY: the contract is the same.
-    unsafe { run(&tile_of(step, unit, rows, cols, buffers)) };
+    unsafe { run(&tile) };
 }
 
 /// Moves lanes of a unit, each cut at its own place.
@@ -143,7 +114,7 @@ unsafe fn run_tile(
 /// As [`run_tile`], for the elements that the lengths select.
 unsafe fn run_lanes(step: &Step, row: &RaggedLoop, unit: &Unit, entry: usize, buffers: &Buffers) {
     // Rows count from the start of the ragged axis, where each lane's runs are measured from.
-    let at_row_0 = Unit { rows: 0..unit.rows.len(), cols: unit.cols.clone(), over: 0..1, ..*unit };
+    let at_row_0 = Unit { rows: 0..unit.rows.len(), cols: unit.cols.clone(), ..*unit };
     let first_lane = unit.cols.start.cast_signed() * step.cols.lane_stride;
     let lanes = LaneTile {
         tile: tile_of(step, &at_row_0, step.rows, step.cols, buffers),

@@ -15,9 +15,9 @@ mod simd;
 mod threads;
 
 pub use backend::Cpu;
-pub use kernels::{CATALOGUE, JoinedRun, Kernel, Pattern, Store};
+pub use kernels::{CATALOGUE, Kernel, Pattern, Store};
 pub use machine::Machine;
 pub use pipeline::Pipeline;
-pub use plan::{Joined, Part, Place, Plan, RaggedStep, Step};
+pub use plan::{Part, Place, Plan, RaggedStep, Step};
 pub use planner::Planner;
 pub use simd::Simd;

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use trundle_core::{Loop, RaggedLoop};
 
-use crate::kernels::{JoinedRun, Kernel, Store};
+use crate::kernels::{Kernel, Store};
 
 /// A movement decided down to kernels, tiles and tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,21 +56,6 @@ pub struct Step {
     pub col_block: usize,
     /// The ragged loop, if the block has one.
     pub ragged: Option<RaggedStep>,
-    /// What more there is of a step whose rows are joined.
-    pub joined: Option<Joined>,
-}
-
-/// Rows that follow each other in the destination without a gap.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Joined {
-    /// The runs of bytes that make up a row, in the order of the destination; none, if it is one.
-    pub runs: Vec<JoinedRun>,
-    /// A loop that continues the rows in the destination, within a unit.
-    pub over: Option<Loop>,
-    /// How many steps of `over` a unit has at most.
-    pub over_block: usize,
-    /// A loop whose steps are near in the source: one after another, before the next rows.
-    pub near: Option<Loop>,
 }
 
 /// The ragged loop of a step.
@@ -113,8 +98,6 @@ pub(crate) struct Unit {
     pub(crate) rows: Range<usize>,
     /// The columns of the unit.
     pub(crate) cols: Range<usize>,
-    /// The steps of the unit through the loop that continues its rows.
-    pub(crate) over: Range<usize>,
 }
 
 /// Units `first..end` of a step.
@@ -177,13 +160,11 @@ impl Step {
             Some(RaggedStep { row, place: Place::Outer, .. }) => row.len,
             _ => 1,
         };
-        let steps =
-            self.joined.as_ref().map_or(1, |joined| joined.near_len() * joined.over_blocks());
-        outer * ragged * row_blocks * col_blocks * steps
+        outer * ragged * row_blocks * col_blocks
     }
 
-    /// Unit `number`: steps that are near in the source change fastest, then the blocks of the
-    /// rows, then those of the columns, then the outer loops from the innermost out.
+    /// Unit `number`: the blocks of the rows change fastest, then those of the columns, then the
+    /// outer loops from the innermost out.
     pub(crate) fn unit(&self, number: usize) -> Unit {
         let (row_blocks, col_blocks) = self.blocks();
         let (row_count, col_count) = self.counts();
@@ -195,29 +176,20 @@ impl Step {
         };
         let block =
             |index: usize, block: usize, len: usize| index * block..((index + 1) * block).min(len);
-        let joined = self.joined.as_ref();
-        let near_index = joined.map_or(0, |joined| next(joined.near_len()).cast_signed());
         let rows = block(next(row_blocks), self.row_block, row_count);
         let cols = block(next(col_blocks), self.col_block, col_count);
         let ragged_index = match &self.ragged {
             Some(RaggedStep { row, place: Place::Outer, .. }) => next(row.len),
             _ => 0,
         };
-        let over = joined.map_or(0..1, |joined| {
-            block(next(joined.over_blocks()), joined.over_block, joined.over_len())
-        });
         let (mut src, mut dst, mut lane_steps) = (self.src_offset, self.dst_offset, 0);
-        if let Some(near) = joined.and_then(|joined| joined.near) {
-            src = src.wrapping_add(near_index * near.src_stride);
-            dst += near_index * near.dst_stride;
-        }
         for each in self.outer.iter().rev() {
             let index = next(each.len).cast_signed();
             src = src.wrapping_add(index * each.src_stride);
             dst += index * each.dst_stride;
             lane_steps += index * each.lane_stride;
         }
-        Unit { src, dst, lane_steps, ragged_index, rows, cols, over }
+        Unit { src, dst, lane_steps, ragged_index, rows, cols }
     }
 
     /// Where the first byte of unit `number` is written, in bytes from the start of the
@@ -232,32 +204,11 @@ impl Step {
             + unit.ragged_index.cast_signed() * ragged
             + offset_of(self.rows, self.row_fold, unit.rows.start).1
             + offset_of(self.cols, self.col_fold, unit.cols.start).1
-            + self.joined.as_ref().map_or(0, |joined| joined.over_offset(unit.over.start).1)
     }
 
     /// The number of bytes of a unit, not counting that blocks at an edge are smaller.
     pub(crate) fn unit_bytes(&self) -> usize {
-        let over = self.joined.as_ref().map_or(1, |joined| joined.over_block);
-        self.row_block * self.col_block * self.width * over
-    }
-}
-
-impl Joined {
-    fn near_len(&self) -> usize {
-        self.near.as_ref().map_or(1, |near| near.len)
-    }
-
-    fn over_len(&self) -> usize {
-        self.over.as_ref().map_or(1, |over| over.len)
-    }
-
-    fn over_blocks(&self) -> usize {
-        self.over_len().div_ceil(self.over_block)
-    }
-
-    /// How far a step of `over` is from its first, in the source and in the destination.
-    pub(crate) fn over_offset(&self, index: usize) -> (isize, isize) {
-        self.over.map_or((0, 0), |over| offset_of(over, None, index))
+        self.row_block * self.col_block * self.width
     }
 }
 
@@ -326,9 +277,6 @@ impl fmt::Display for Step {
                 write!(f, ", on through {fold}")?;
             }
         }
-        if let Some(joined) = &self.joined {
-            write!(f, "{joined}")?;
-        }
         if let Some(RaggedStep { row, place, .. }) = &self.ragged {
             write!(
                 f,
@@ -340,21 +288,6 @@ impl fmt::Display for Step {
                     Place::Lanes => "the rows, cut lane by lane",
                 }
             )?;
-        }
-        Ok(())
-    }
-}
-
-impl fmt::Display for Joined {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for run in &self.runs {
-            write!(f, "\n    run of {} bytes, src {:+}", run.bytes, run.src_offset)?;
-        }
-        if let Some(over) = self.over {
-            write!(f, "\n    rows go on through {over}, {} at a time", self.over_block)?;
-        }
-        if let Some(near) = self.near {
-            write!(f, "\n    near in the source, so one after another: {near}")?;
         }
         Ok(())
     }

@@ -4,8 +4,9 @@ use std::ops::Range;
 
 use trundle_core::{Block, Loop, Move, RaggedLoop};
 
-use crate::kernels::{CATALOGUE, Call, JoinedRun, Kernel, Pattern, Store};
-use crate::plan::{Joined, Part, Place, Plan, RaggedStep, Step};
+use crate::kernels::{CATALOGUE, Call, Kernel, Pattern, Store};
+use crate::plan::{Part, Place, Plan, RaggedStep, Step};
+use crate::simd::LINE;
 use crate::{Machine, Simd};
 
 /// Elements of this many bytes or more are copied as runs of bytes: a cache line.
@@ -33,15 +34,8 @@ const TRANSPOSED_COLS: usize = 1024;
 /// on both sides.
 const STRIDED_SIDE: usize = 64;
 
-/// Rows of more bytes than this are not joined: their partial lines are few (measured;
-/// docs/kernels.md).
-const MOST_JOINED_BYTES: usize = 8 << 10;
-
-/// Shorter runs are not worth a load each.
-const LEAST_JOINED_BYTES: usize = 12;
-
-/// Steps of at most this many bytes through the source stay within pages that are known.
-const NEAR_BYTES: usize = 4 << 10;
+/// Larger elements are copied as runs: their partial lines are few (measured; docs/kernels.md).
+const MOST_TRANSPOSED_BYTES: usize = 512;
 
 /// How many lanes a tile of lanes has.
 const LANE_COLS: usize = 256;
@@ -89,24 +83,8 @@ impl Planner {
         let moved_bytes = work.moved_bytes();
         let store =
             if moved_bytes > self.machine.l3_bytes / 2 { Store::Streamed } else { Store::Cached };
-        let mut steps = Vec::new();
-        let mut blocks = work.blocks();
-        while let [block, rest @ ..] = blocks {
-            let joined = match store {
-                Store::Streamed => self.joined(blocks, work.width()),
-                Store::Cached => None,
-            };
-            match joined {
-                Some((step, count)) => {
-                    steps.push(step);
-                    blocks = &blocks[count..];
-                }
-                None => {
-                    steps.push(self.step(block, work.width(), store));
-                    blocks = rest;
-                }
-            }
-        }
+        let steps: Vec<Step> =
+            work.blocks().iter().map(|block| self.step(block, work.width(), store)).collect();
         let most_threads = self.machine.threads.clamp(1, MOST_THREADS);
         let threads = (moved_bytes / LEAST_THREAD_BYTES).clamp(1, most_threads);
         let parts = parts(&steps, moved_bytes);
@@ -126,7 +104,8 @@ impl Planner {
     /// How one block is done: which loop the columns are, which the rows, and in what tiles.
     fn step(&self, block: &Block, width: usize, store: Store) -> Step {
         let mut loops = Loops::of(block);
-        let (width, cols) = if width >= LEAST_RUN_BYTES {
+        let lines = store == Store::Streamed && is_transpose_of_lines(block, width);
+        let (width, cols) = if width >= LEAST_RUN_BYTES && !lines {
             // A run of bytes, which can be cut anywhere.
             let (bytes, _) = run_of(block, width);
             if bytes > width {
@@ -187,79 +166,24 @@ impl Planner {
             row_block,
             col_block,
             ragged: block.ragged.clone().map(|row| RaggedStep { row, place, second }),
-            joined: None,
         }
-    }
-
-    /// A step for the first blocks, and how many they are, if their runs make up short rows that
-    /// follow each other without a gap.
-    fn joined(&self, blocks: &[Block], width: usize) -> Option<(Step, usize)> {
-        let (_, loops) = run_of(&blocks[0], width);
-        let (&rows, outer) = loops.split_last()?;
-        let (runs, row_bytes) = runs_of_rows(blocks, width);
-        let dense = row_bytes.cast_signed() == rows.dst_stride;
-        let joinable = |run: &JoinedRun| run.bytes >= LEAST_JOINED_BYTES;
-        if !dense || row_bytes > MOST_JOINED_BYTES || !runs.iter().any(joinable) {
-            return None;
-        }
-        let mut loops = Loops { plain: outer.to_vec(), ragged: None };
-        let all = rows.len * row_bytes;
-        let over = (all <= RUNS_UNIT_BYTES / 2)
-            .then(|| loops.take(|each| each.dst_stride == all.cast_signed()))
-            .flatten();
-        let row_block = (RUNS_UNIT_BYTES / row_bytes).clamp(1, rows.len);
-        let near = loops.take(|each| {
-            let distance = each.src_stride.unsigned_abs();
-            let nearer = row_block == rows.len || distance < rows.src_stride.unsigned_abs();
-            distance <= NEAR_BYTES && nearer
-        });
-        let simd = self.machine.simd;
-        let kernel = CATALOGUE
-            .iter()
-            .find(|kernel| matches!(kernel.call, Call::Joined(_)) && kernel.simd <= simd)?;
-        let count = runs.len();
-        let step = Step {
-            kernel,
-            store: Store::Streamed,
-            width: 1,
-            src_offset: blocks[0].src_offset,
-            dst_offset: blocks[0].dst_offset,
-            outer: loops.plain,
-            rows,
-            row_fold: None,
-            cols: Loop { len: row_bytes, src_stride: 1, dst_stride: 1, lane_stride: 0 },
-            col_fold: None,
-            row_block,
-            col_block: row_bytes,
-            ragged: None,
-            joined: Some(Joined {
-                runs: if count > 1 { runs } else { Vec::new() },
-                over,
-                over_block: over.map_or(1, |over| (RUNS_UNIT_BYTES / all).min(over.len)),
-                near,
-            }),
-        };
-        Some((step, count))
     }
 }
 
-/// The runs of the first blocks that make up rows together, and the bytes of a row.
-fn runs_of_rows(blocks: &[Block], width: usize) -> (Vec<JoinedRun>, usize) {
-    let (first, (_, rows)) = (&blocks[0], run_of(&blocks[0], width));
-    let mut runs = Vec::new();
-    let mut row_bytes = 0usize;
-    for block in blocks {
-        let (bytes, loops) = run_of(block, width);
-        let follows = block.dst_offset - first.dst_offset == row_bytes.cast_signed();
-        let lanes = loops.iter().any(|each| each.lane_stride != 0);
-        if block.ragged.is_some() || lanes || loops != rows || !follows {
-            break;
-        }
-        let src_offset = block.src_offset.wrapping_sub(first.src_offset);
-        runs.push(JoinedRun { src_offset, bytes });
-        row_bytes += bytes;
-    }
-    (runs, row_bytes)
+/// Whether the block transposes elements of a few whole lines.
+fn is_transpose_of_lines(block: &Block, width: usize) -> bool {
+    let step = width.cast_signed();
+    let neighbours = |stride: fn(&Loop) -> isize| {
+        block.loops.iter().position(|each| stride(each) == step && each.lane_stride == 0)
+    };
+    let in_source = neighbours(|each| each.src_stride);
+    let in_destination = neighbours(|each| each.dst_stride);
+    block.ragged.is_none()
+        && width.is_multiple_of(LINE)
+        && width <= MOST_TRANSPOSED_BYTES
+        && in_source.is_some()
+        && in_destination.is_some()
+        && in_source != in_destination
 }
 
 /// The bytes that stay together in a block, and the loops around them.
@@ -281,7 +205,6 @@ fn pick_kernel(pattern: &Pattern, lanes: bool, simd: Simd) -> &'static Kernel {
         .iter()
         .find(|kernel| {
             matches!(kernel.call, Call::Lanes(_)) == lanes
-                && !matches!(kernel.call, Call::Joined(_))
                 && kernel.simd <= simd
                 && (kernel.applies)(pattern)
         })

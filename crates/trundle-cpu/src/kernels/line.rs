@@ -55,24 +55,6 @@ impl<V: Vector> Line<V> {
         }
     }
 
-    /// This line, but bytes `from..to` of the line at `src`, of which only those are read.
-    ///
-    /// # Safety
-    /// The machine has the set of V, and those bytes are valid for reads.
-    #[inline(always)]
-    pub(super) unsafe fn filled(&self, src: *const u8, from: usize, to: usize) -> Self {
-        let mut line = Line([MaybeUninit::uninit(); MOST_PARTS]);
-        for part in 0..Self::PARTS {
-            let at = part * V::BYTES;
-            let (from, to) = (from.clamp(at, at + V::BYTES) - at, to.clamp(at, at + V::BYTES) - at);
-            // SAFETY: the caller vouches for the bytes.
-            line.0[part].write(unsafe {
-                self.0[part].assume_init().filled(src.wrapping_add(at), from, to)
-            });
-        }
-        line
-    }
-
     /// This line, but from byte `from` on `other`.
     ///
     /// # Safety

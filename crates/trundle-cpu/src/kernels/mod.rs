@@ -3,7 +3,6 @@
 //! A kernel knows widths and strides, and nothing of operators, types and tensors. Each is a row
 //! of [`CATALOGUE`]; the planner takes the first that fits. docs/kernels.md tells of them.
 
-mod joined;
 mod lanes;
 mod line;
 mod reversed;
@@ -11,6 +10,7 @@ mod runs;
 mod square;
 mod strided;
 mod transposed;
+mod wide;
 mod writer;
 
 use std::fmt;
@@ -19,6 +19,7 @@ use std::mem::MaybeUninit;
 use trundle_core::RaggedLoop;
 
 use crate::Simd;
+use crate::simd::LINE;
 use crate::simd::Portable;
 #[cfg(target_arch = "x86_64")]
 use crate::simd::{Avx2, Avx512};
@@ -110,28 +111,6 @@ pub(crate) struct LaneTile<'a> {
     pub(crate) lane_stride: isize,
 }
 
-/// Rows that follow each other in the destination without a gap, made of runs of bytes.
-pub(crate) struct JoinedTile<'a> {
-    pub(crate) src: *const u8,
-    pub(crate) dst: *mut u8,
-    /// The bytes of a row.
-    pub(crate) row_bytes: usize,
-    /// The runs that make up a row; none, if it is one run.
-    pub(crate) runs: &'a [JoinedRun],
-    pub(crate) rows: Side,
-    /// The rows are gone through as often as this, from other places of the source.
-    pub(crate) over: Side,
-}
-
-/// A run of bytes within a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct JoinedRun {
-    /// Where it is read, in bytes from the row's start.
-    pub src_offset: isize,
-    /// Its size in bytes.
-    pub bytes: usize,
-}
-
 /// How a kernel is called.
 #[derive(Clone, Copy)]
 pub(crate) enum Call {
@@ -140,9 +119,6 @@ pub(crate) enum Call {
     /// source element is valid for reads and every destination element for writes, and no source
     /// byte is a destination byte.
     Tile(unsafe fn(&Tile)),
-    /// # Safety
-    /// As `Tile`, for the runs of the rows.
-    Joined(unsafe fn(&JoinedTile<'_>)),
     /// # Safety
     /// As `Tile`, for the elements that the lengths select.
     Lanes(unsafe fn(&LaneTile<'_>)),
@@ -194,7 +170,7 @@ fn is_transposed(pattern: &Pattern) -> bool {
     let width = pattern.width;
     pattern.col_strides.1 == width.cast_signed()
         && pattern.row_strides.0.unsigned_abs() == width
-        && matches!(width, 1 | 2 | 4 | 8 | 16)
+        && (matches!(width, 1 | 2 | 4 | 8 | 16) || width.is_multiple_of(LINE))
 }
 
 fn is_any(_: &Pattern) -> bool {
@@ -205,8 +181,6 @@ const RUNS: &str = "neighbours stay neighbours: rows are copied as runs of bytes
 const REVERSED: &str = "neighbours in the opposite order: rows are read backwards";
 const TRANSPOSED: &str =
     "neighbours of the source become rows: squares are transposed, whole lines written";
-const JOINED: &str =
-    "short runs follow each other without a gap: their lines are put together in registers";
 const STRIDED: &str = "no two neighbours stay together: element by element";
 const LANES: &str = "every lane has a length of its own: element by element across the lanes";
 
@@ -242,11 +216,6 @@ const fn lane_row(
     Kernel { name, simd, applies: is_any, reason, folds: false, call: Call::Lanes(run) }
 }
 
-/// A row of the catalogue that joins runs.
-const fn joined_row(name: &'static str, simd: Simd, run: unsafe fn(&JoinedTile<'_>)) -> Kernel {
-    Kernel { name, simd, applies: is_any, reason: JOINED, folds: false, call: Call::Joined(run) }
-}
-
 /// Every kernel. Of those that the machine can run and that apply, the first is taken.
 #[rustfmt::skip]
 pub static CATALOGUE: &[Kernel] = &[
@@ -255,11 +224,6 @@ pub static CATALOGUE: &[Kernel] = &[
     #[cfg(target_arch = "x86_64")]
     row("runs-avx2", Simd::Avx2, is_runs, RUNS, runs_avx2),
     row("runs-portable", Simd::Portable, is_runs, RUNS, runs::runs::<Portable>),
-    #[cfg(target_arch = "x86_64")]
-    joined_row("joined-avx512", Simd::Avx512, joined_avx512),
-    #[cfg(target_arch = "x86_64")]
-    joined_row("joined-avx2", Simd::Avx2, joined_avx2),
-    joined_row("joined-portable", Simd::Portable, joined::joined::<Portable>),
     #[cfg(target_arch = "x86_64")]
     row("reversed-avx512", Simd::Avx512, is_reversed, REVERSED, reversed_avx512),
     #[cfg(target_arch = "x86_64")]
@@ -294,8 +258,6 @@ macro_rules! instances {
 instances! {
     runs_avx2(Tile) = runs::runs::<Avx2>, "avx2";
     runs_avx512(Tile) = runs::runs::<Avx512>, "avx512f,avx512bw,avx512vl";
-    joined_avx2(JoinedTile<'_>) = joined::joined::<Avx2>, "avx2";
-    joined_avx512(JoinedTile<'_>) = joined::joined::<Avx512>, "avx512f,avx512bw,avx512vl";
     reversed_avx2(Tile) = reversed::reversed::<Avx2>, "avx2";
     reversed_avx512(Tile) = reversed::reversed::<Avx512>, "avx512f,avx512bw,avx512vl";
     transposed_avx2(Tile) = transposed::transposed::<Avx2>, "avx2";

@@ -18,7 +18,7 @@ use std::ops::Range;
 use super::line::{Kept, Line};
 use super::square::{MOST_VECTORS, transpose_square};
 use super::writer::Writer;
-use super::{Fold, Side, Store, Tile, strided};
+use super::{Fold, Side, Store, Tile, wide};
 use crate::simd::{LINE, Vector};
 
 /// How many columns ahead the source is asked for: the hardware does not foresee short runs that
@@ -61,7 +61,7 @@ pub(super) unsafe fn transposed<V: Vector>(tile: &Tile) {
             4 => lines::<V, 4>(tile),
             8 => lines::<V, 8>(tile),
             16 => lines::<V, 16>(tile),
-            _ => strided::strided(tile),
+            _ => wide::wide::<V>(tile),
         }
     }
 }
@@ -433,7 +433,7 @@ impl Rows {
 }
 
 /// The offsets of rows or columns, one after another, on the side where they may jump.
-struct Cursor {
+pub(super) struct Cursor {
     offset: isize,
     stride: isize,
     fold: Fold,
@@ -442,18 +442,18 @@ struct Cursor {
 }
 
 impl Cursor {
-    fn of_rows(tile: &Tile) -> Cursor {
+    pub(super) fn of_rows(tile: &Tile) -> Cursor {
         let fold = tile.row_fold;
         Cursor { offset: 0, stride: tile.rows.dst_stride, fold, until_jump: fold.first }
     }
 
-    fn of_cols(tile: &Tile) -> Cursor {
+    pub(super) fn of_cols(tile: &Tile) -> Cursor {
         let fold = tile.col_fold;
         Cursor { offset: 0, stride: tile.cols.src_stride, fold, until_jump: fold.first }
     }
 
     #[inline(always)]
-    fn next(&mut self) -> isize {
+    pub(super) fn next(&mut self) -> isize {
         let offset = self.offset;
         self.offset = offset.wrapping_add(self.stride);
         self.until_jump -= 1;

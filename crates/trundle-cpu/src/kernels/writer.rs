@@ -29,37 +29,6 @@ impl<V: Vector> Writer<V> {
         Writer { line, dst: dst.wrapping_sub(skip), skip, full: skip }
     }
 
-    /// Writes `bytes` bytes from `src`.
-    ///
-    /// # Safety
-    /// They are valid for reads, and what comes next in the destination for writes.
-    #[inline(always)]
-    pub(super) unsafe fn put(&mut self, src: *const u8, bytes: usize) {
-        let mut at = 0;
-        // SAFETY: the caller vouches for the bytes on both sides.
-        unsafe {
-            if self.full > 0 {
-                at = bytes.min(LINE - self.full);
-                let to = self.full + at;
-                self.line = self.line.filled(src.wrapping_sub(self.full), self.full, to);
-                self.full = to;
-                if to < LINE {
-                    return;
-                }
-                self.put_line();
-            }
-            while at + LINE <= bytes {
-                Line::<V>::load(src.add(at)).stream(self.dst);
-                self.dst = self.dst.wrapping_add(LINE);
-                at += LINE;
-            }
-            if at < bytes {
-                self.line = self.line.filled(src.add(at), 0, bytes - at);
-                self.full = bytes - at;
-            }
-        }
-    }
-
     /// Writes the first `bytes` bytes of `line`, which are whole elements of W bytes, as are all that
     /// have been written.
     ///

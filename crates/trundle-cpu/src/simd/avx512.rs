@@ -2,13 +2,13 @@
 
 use std::arch::x86_64::{
     __m512i, _mm_cvtsi32_si128, _mm512_add_epi16, _mm512_add_epi32, _mm512_loadu_si512,
-    _mm512_mask_blend_epi8, _mm512_mask_loadu_epi8, _mm512_mask_storeu_epi8,
-    _mm512_maskz_loadu_epi8, _mm512_or_si512, _mm512_permutex2var_epi16, _mm512_permutex2var_epi32,
-    _mm512_permutexvar_epi16, _mm512_permutexvar_epi32, _mm512_permutexvar_epi64,
-    _mm512_set1_epi16, _mm512_set1_epi32, _mm512_shuffle_epi8, _mm512_shuffle_i32x4,
-    _mm512_sll_epi32, _mm512_srl_epi32, _mm512_storeu_si512, _mm512_stream_si512,
-    _mm512_unpackhi_epi8, _mm512_unpackhi_epi16, _mm512_unpackhi_epi32, _mm512_unpackhi_epi64,
-    _mm512_unpacklo_epi8, _mm512_unpacklo_epi16, _mm512_unpacklo_epi32, _mm512_unpacklo_epi64,
+    _mm512_mask_blend_epi8, _mm512_mask_storeu_epi8, _mm512_maskz_loadu_epi8, _mm512_or_si512,
+    _mm512_permutex2var_epi16, _mm512_permutex2var_epi32, _mm512_permutexvar_epi16,
+    _mm512_permutexvar_epi32, _mm512_permutexvar_epi64, _mm512_set1_epi16, _mm512_set1_epi32,
+    _mm512_shuffle_epi8, _mm512_shuffle_i32x4, _mm512_sll_epi32, _mm512_srl_epi32,
+    _mm512_storeu_si512, _mm512_stream_si512, _mm512_unpackhi_epi8, _mm512_unpackhi_epi16,
+    _mm512_unpackhi_epi32, _mm512_unpackhi_epi64, _mm512_unpacklo_epi8, _mm512_unpacklo_epi16,
+    _mm512_unpacklo_epi32, _mm512_unpacklo_epi64,
 };
 
 use super::{Avx2, Lanes, Vector};
@@ -79,13 +79,6 @@ impl Vector for Avx512 {
     unsafe fn store_first(self, dst: *mut u8, bytes: usize) {
         // SAFETY: the caller vouches for AVX-512F and BW, and for the bytes: no other is written.
         unsafe { _mm512_mask_storeu_epi8(dst.cast(), first(bytes), self.0) };
-    }
-
-    #[inline(always)]
-    unsafe fn filled(self, src: *const u8, from: usize, to: usize) -> Self {
-        let mask = first(to) & !first(from);
-        // SAFETY: the caller vouches for AVX-512F and BW, and for the bytes: no other is read.
-        Avx512(unsafe { _mm512_mask_loadu_epi8(self.0, mask, src.cast()) })
     }
 
     #[inline(always)]

@@ -114,24 +114,6 @@ pub(crate) trait Vector: Copy {
         }
     }
 
-    /// This register, but bytes `from..to` of those at `src`; no other is read.
-    ///
-    /// # Safety
-    /// They are valid for reads.
-    #[inline(always)]
-    unsafe fn filled(self, src: *const u8, from: usize, to: usize) -> Self {
-        let mut buffer = MaybeUninit::<[u8; LINE]>::uninit();
-        let start: *mut u8 = buffer.as_mut_ptr().cast();
-        // SAFETY: a vector is a line at most; the caller vouches for the source.
-        unsafe {
-            self.store(start);
-            if from < to {
-                std::ptr::copy_nonoverlapping(src.add(from), start.add(from), to - from);
-            }
-            Self::load(start)
-        }
-    }
-
     /// This register, but from byte `from` on `other`.
     ///
     /// # Safety

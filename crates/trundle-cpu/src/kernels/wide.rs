@@ -1,0 +1,132 @@
+//! The transpose of elements that are one line or more: they stay whole, and change places.
+
+
+use super::line::{Kept, Line};
+use super::transposed::Cursor;
+use super::{Store, Tile};
+use crate::simd::{LINE, Vector};
+
+/// The rows that are moved together: what they keep stays in a first-level cache.
+const MOST_ROWS: usize = 64;
+
+/// How many bytes the source is asked for ahead.
+const BYTES_AHEAD: usize = 8 << 10;
+
+/// Copies a tile of elements of whole lines that are neighbours along the rows in the source, and
+/// along the columns in the destination. Rows may jump in the destination, columns in the source.
+///
+/// Lines of the destination begin anywhere in an element: what one element leaves of a line is
+/// kept until the next completes it.
+///
+/// # Safety
+/// As [`Call::Tile`](super::Call::Tile); the width is a multiple of a line, and rows rise through
+/// the source.
+#[inline(always)]
+pub(super) unsafe fn wide<V: Vector>(tile: &Tile) {
+    let mut next = Cursor::of_rows(tile);
+    for first in (0..tile.rows.len).step_by(MOST_ROWS) {
+        let count = MOST_ROWS.min(tile.rows.len - first);
+        let mut dsts = [(tile.dst, 0); MOST_ROWS];
+        for dst in &mut dsts[..count] {
+            let row = tile.dst.wrapping_offset(next.next());
+            *dst = (row, row.addr() % LINE);
+        }
+        let src = tile.src.wrapping_add(first * tile.width);
+        let rows = Rows { src, dsts: &dsts[..count] };
+        // SAFETY: the rows are rows of the tile.
+        unsafe {
+            match tile.store {
+                Store::Streamed => stream_rows::<V>(tile, &rows),
+                Store::Cached => store_rows::<V>(tile, &rows),
+            }
+        }
+    }
+}
+
+/// Rows that are moved together: neighbours in the source.
+struct Rows<'a> {
+    src: *const u8,
+    /// Where each is written, and how many bytes of its first line are before it.
+    dsts: &'a [(*mut u8, usize)],
+}
+
+/// # Safety
+/// As [`wide`], for rows of the tile.
+#[inline(always)]
+unsafe fn store_rows<V: Vector>(tile: &Tile, rows: &Rows<'_>) {
+    let mut cols = Cursor::of_cols(tile);
+    for col in 0..tile.cols.len {
+        let src = rows.src.wrapping_offset(cols.next());
+        for (row, (dst, _)) in rows.dsts.iter().enumerate() {
+            for at in (0..tile.width).step_by(LINE) {
+                // SAFETY: the element is one of the tile's.
+                unsafe {
+                    let line = Line::<V>::load(src.add(row * tile.width + at));
+                    line.store(dst.add(col * tile.width + at));
+                }
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As [`wide`], for rows of the tile.
+#[inline(always)]
+unsafe fn stream_rows<V: Vector>(tile: &Tile, rows: &Rows<'_>) {
+    let width = tile.width;
+    let mut kept = [Kept::NONE; MOST_ROWS];
+    let (mut cols, mut aheads) = (Cursor::of_cols(tile), Cursor::of_cols(tile));
+    let ahead = BYTES_AHEAD.div_ceil(rows.dsts.len() * width).min(tile.cols.len - 1);
+    for _ in 0..ahead {
+        aheads.next();
+    }
+    for col in 0..tile.cols.len {
+        let src = rows.src.wrapping_offset(cols.next());
+        if col + ahead < tile.cols.len {
+            let ahead = rows.src.wrapping_offset(aheads.next());
+            for at in (0..=rows.dsts.len() * width).step_by(LINE) {
+                V::prefetch(ahead.wrapping_add(at));
+            }
+        }
+        for (row, (&(dst, over), kept)) in rows.dsts.iter().zip(&mut kept).enumerate() {
+            // SAFETY: the element is one of the tile's; from the second column on, the row has kept
+            // the line before.
+            unsafe {
+                let (src, dst) = (src.add(row * width), dst.add(col * width));
+                let kept = kept.0.as_mut_ptr().cast::<u8>();
+                let first = Line::<V>::load(src);
+                if over == 0 {
+                    first.stream(dst);
+                } else if col == 0 {
+                    first.store_first(dst, LINE - over);
+                } else {
+                    join::<V>(&Line::load(kept), &first, LINE - over).stream(dst.sub(over));
+                }
+                for at in (LINE..width).step_by(LINE) {
+                    Line::<V>::load(src.add(at - over)).stream(dst.add(at - over));
+                }
+                Line::<V>::load(src.add(width - LINE)).store(kept);
+            }
+        }
+    }
+    for (&(dst, over), kept) in rows.dsts.iter().zip(&kept) {
+        // SAFETY: each row has kept its last line, of which the last bytes are still to be written.
+        unsafe {
+            let line = Line::<V>::load(kept.0.as_ptr().cast());
+            let end = dst.add(tile.cols.len * width);
+            join::<V>(&line, &line, LINE - over).store_first(end.sub(over), over);
+        }
+    }
+}
+
+/// [`Line::join`] at any byte, the quick way where it can.
+///
+/// # Safety
+/// The machine has the set of V.
+#[inline(always)]
+unsafe fn join<V: Vector>(first: &Line<V>, next: &Line<V>, at: usize) -> Line<V> {
+    // SAFETY: the caller vouches for the set.
+    unsafe {
+        if at.is_multiple_of(4) { first.join::<4>(next, at) } else { first.join::<1>(next, at) }
+    }
+}
