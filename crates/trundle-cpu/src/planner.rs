@@ -23,6 +23,11 @@ const RUNS_UNIT_BYTES: usize = 32 << 10;
 /// that memory serves well (measured; docs/kernels.md).
 const TRANSPOSED_ROW_BYTES: usize = 16 * 64;
 
+/// The same where all columns fall into the same sets of a first-level cache: those whose distance is
+/// a multiple of `ALIASING_BYTES`.
+const ALIASING_ROW_BYTES: usize = 8 * 64;
+const ALIASING_BYTES: isize = 4096;
+
 /// How many rows a transposed tile has at most: what they carry stays in a first-level cache.
 const TRANSPOSED_ROWS: usize = 256;
 
@@ -228,7 +233,9 @@ fn tile(
     } else if runs {
         (RUNS_UNIT_BYTES / (cols.len * width), cols.len)
     } else if transposed {
-        ((TRANSPOSED_ROW_BYTES / width).min(TRANSPOSED_ROWS), TRANSPOSED_COLS)
+        let aliasing = cols.src_stride % ALIASING_BYTES == 0;
+        let row_bytes = if aliasing { ALIASING_ROW_BYTES } else { TRANSPOSED_ROW_BYTES };
+        ((row_bytes / width).min(TRANSPOSED_ROWS), TRANSPOSED_COLS)
     } else {
         (STRIDED_SIDE, STRIDED_SIDE)
     };

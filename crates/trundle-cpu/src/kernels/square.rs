@@ -9,7 +9,7 @@ use crate::simd::{LINE, Lanes, Vector};
 pub(super) const MOST_VECTORS: usize = LINE;
 
 /// The bytes of a lane: what the instructions of all sets work on by itself.
-const LANE: usize = 16;
+pub(super) const LANE: usize = 16;
 
 /// Transposes a square of as many vectors as each has elements of W bytes.
 ///
@@ -45,25 +45,7 @@ unsafe fn groups_and_lanes<V: Vector, const W: usize, const G: usize>(
     let lanes = V::BYTES / LANE;
     for group in vectors.chunks_exact_mut(G).take(lanes) {
         // SAFETY: the caller vouches for the set and for the vectors.
-        unsafe {
-            let mut zipped: [V; G] = array::from_fn(|i| group[i].assume_init());
-            // Written out, since the vectors stay in registers then.
-            if G >= 2 {
-                zip_halves::<V, W, G>(&mut zipped);
-            }
-            if G >= 4 {
-                zip_halves::<V, W, G>(&mut zipped);
-            }
-            if G >= 8 {
-                zip_halves::<V, W, G>(&mut zipped);
-            }
-            if G >= 16 {
-                zip_halves::<V, W, G>(&mut zipped);
-            }
-            for (vector, zipped) in group.iter_mut().zip(zipped) {
-                vector.write(zipped);
-            }
-        }
+        unsafe { zip_group::<V, W, G>(group) };
     }
     for place in 0..G {
         // SAFETY: the caller vouches for the set and for the vectors.
@@ -77,6 +59,53 @@ unsafe fn groups_and_lanes<V: Vector, const W: usize, const G: usize>(
             for lane in 0..lanes {
                 vectors[lane * G + place].write(exchanged[lane]);
             }
+        }
+    }
+}
+
+/// Transposes, in each lane by itself, the square that the lanes of a group make: as many vectors as
+/// a lane has elements of W bytes.
+///
+/// # Safety
+/// The machine has the set of V, and every vector is initialised.
+#[inline(always)]
+pub(super) unsafe fn transpose_lanes<V: Vector, const W: usize>(group: &mut [MaybeUninit<V>]) {
+    // SAFETY: the contract is the same.
+    unsafe {
+        match W {
+            1 => zip_group::<V, W, 16>(group),
+            2 => zip_group::<V, W, 8>(group),
+            4 => zip_group::<V, W, 4>(group),
+            8 => zip_group::<V, W, 2>(group),
+            _ => {}
+        }
+    }
+}
+
+/// [`transpose_lanes`], where a lane has G elements.
+///
+/// # Safety
+/// As [`transpose_lanes`].
+#[inline(always)]
+unsafe fn zip_group<V: Vector, const W: usize, const G: usize>(group: &mut [MaybeUninit<V>]) {
+    // SAFETY: the caller vouches for the set and for the vectors.
+    unsafe {
+        let mut zipped: [V; G] = array::from_fn(|i| group[i].assume_init());
+        // Written out, since the vectors stay in registers then.
+        if G >= 2 {
+            zip_halves::<V, W, G>(&mut zipped);
+        }
+        if G >= 4 {
+            zip_halves::<V, W, G>(&mut zipped);
+        }
+        if G >= 8 {
+            zip_halves::<V, W, G>(&mut zipped);
+        }
+        if G >= 16 {
+            zip_halves::<V, W, G>(&mut zipped);
+        }
+        for (vector, zipped) in group.iter_mut().zip(zipped) {
+            vector.write(zipped);
         }
     }
 }

@@ -16,7 +16,7 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use super::line::{Kept, Line};
-use super::square::{MOST_VECTORS, transpose_square};
+use super::square::{LANE, MOST_VECTORS, transpose_lanes, transpose_square};
 use super::writer::Writer;
 use super::{Fold, Side, Store, Tile, wide};
 use crate::simd::{LINE, Vector};
@@ -310,8 +310,14 @@ unsafe fn put_lines<V: Vector, const W: usize, const PUT: u8>(
     // SAFETY: only rows that there are are read and written.
     unsafe {
         while row < rows.count {
-            if rows.count - row < side {
+            let left = rows.count - row;
+            if left < LANE / W {
                 return put_some_lines::<V, W, PUT>(group, rows, row..rows.count, carried);
+            }
+            if left < side {
+                put_lane_lines::<V, W, PUT>(group, rows, row, carried);
+                row += LANE / W;
+                continue;
             }
             for first in (0..group.count).step_by(LINE / W) {
                 for square in 0..LINE / V::BYTES {
@@ -334,6 +340,45 @@ unsafe fn put_lines<V: Vector, const W: usize, const PUT: u8>(
                 }
             }
             row += side;
+        }
+    }
+}
+
+/// [`put_lines`] for as many rows as a lane has elements, from `row` on. Each lane of a vector reads
+/// a column of its own, so that a line needs no more than the transposes within lanes.
+///
+/// # Safety
+/// As [`put_lines`], for those rows.
+#[inline(always)]
+unsafe fn put_lane_lines<V: Vector, const W: usize, const PUT: u8>(
+    group: &Group,
+    rows: &Rows,
+    row: usize,
+    carried: &mut [Kept],
+) {
+    let (each, lanes) = (LANE / W, V::BYTES / LANE);
+    let mut lines = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
+    // SAFETY: only rows that there are are read and written.
+    unsafe {
+        for first in (0..group.count).step_by(LINE / W) {
+            for part in 0..LINE / V::BYTES {
+                let vectors = &mut lines[part * each..(part + 1) * each];
+                let col = first + part * lanes * each;
+                for (i, vector) in vectors.iter_mut().enumerate() {
+                    let mut srcs = [group.srcs[col + i]; LINE / LANE];
+                    for (lane, src) in srcs[..lanes].iter_mut().enumerate() {
+                        let col = col + lane * each + i;
+                        V::prefetch(group.aheads[col].wrapping_add(row * W));
+                        *src = group.srcs[col].add(row * W);
+                    }
+                    vector.write(V::load_lanes(&srcs));
+                }
+                transpose_lanes::<V, W>(vectors);
+            }
+            for i in 0..each {
+                let line = Line::of_row(&lines, i, each);
+                put_line::<V, W, PUT>(&line, group, first, rows, row + i, carried);
+            }
         }
     }
 }
@@ -534,7 +579,7 @@ impl Group {
                 self.srcs[col - 1]
             };
             self.aheads[col] = if self.aliasing {
-                self.srcs[col].wrapping_add(LINES_AHEAD * LINE)
+                self.srcs[col].wrapping_add((LINES_AHEAD - 1) * LINE)
             } else {
                 self.src.wrapping_offset(self.next_ahead())
             };

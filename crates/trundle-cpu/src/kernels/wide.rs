@@ -1,6 +1,5 @@
 //! The transpose of elements that are one line or more: they stay whole, and change places.
 
-
 use super::line::{Kept, Line};
 use super::transposed::Cursor;
 use super::{Store, Tile};

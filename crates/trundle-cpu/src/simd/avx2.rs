@@ -1,11 +1,11 @@
 //! AVX2: half a line in a register.
 
 use std::arch::x86_64::{
-    __m256i, _MM_HINT_T0, _mm_prefetch, _mm256_loadu_si256, _mm256_permute2x128_si256,
-    _mm256_permute4x64_epi64, _mm256_setr_epi8, _mm256_shuffle_epi8, _mm256_shuffle_epi32,
-    _mm256_storeu_si256, _mm256_stream_si256, _mm256_unpackhi_epi8, _mm256_unpackhi_epi16,
-    _mm256_unpackhi_epi32, _mm256_unpackhi_epi64, _mm256_unpacklo_epi8, _mm256_unpacklo_epi16,
-    _mm256_unpacklo_epi32, _mm256_unpacklo_epi64,
+    __m256i, _MM_HINT_T0, _mm_prefetch, _mm256_loadu_si256, _mm256_loadu2_m128i,
+    _mm256_permute2x128_si256, _mm256_permute4x64_epi64, _mm256_setr_epi8, _mm256_shuffle_epi8,
+    _mm256_shuffle_epi32, _mm256_storeu_si256, _mm256_stream_si256, _mm256_unpackhi_epi8,
+    _mm256_unpackhi_epi16, _mm256_unpackhi_epi32, _mm256_unpackhi_epi64, _mm256_unpacklo_epi8,
+    _mm256_unpacklo_epi16, _mm256_unpacklo_epi32, _mm256_unpacklo_epi64,
 };
 
 use super::{Lanes, Vector};
@@ -20,6 +20,12 @@ impl Vector for Avx2 {
     unsafe fn load(src: *const u8) -> Self {
         // SAFETY: the caller vouches for AVX2 and for the bytes.
         Avx2(unsafe { _mm256_loadu_si256(src.cast()) })
+    }
+
+    #[inline(always)]
+    unsafe fn load_lanes(srcs: &Lanes<*const u8>) -> Self {
+        // SAFETY: the caller vouches for AVX2 and for the bytes.
+        Avx2(unsafe { _mm256_loadu2_m128i(srcs[1].cast(), srcs[0].cast()) })
     }
 
     #[inline(always)]

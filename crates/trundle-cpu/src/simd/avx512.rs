@@ -1,14 +1,15 @@
 //! AVX-512, the F and BW parts: a whole line in a register.
 
 use std::arch::x86_64::{
-    __m512i, _mm_cvtsi32_si128, _mm512_add_epi16, _mm512_add_epi32, _mm512_loadu_si512,
-    _mm512_mask_blend_epi8, _mm512_mask_storeu_epi8, _mm512_maskz_loadu_epi8, _mm512_or_si512,
-    _mm512_permutex2var_epi16, _mm512_permutex2var_epi32, _mm512_permutexvar_epi16,
-    _mm512_permutexvar_epi32, _mm512_permutexvar_epi64, _mm512_set1_epi16, _mm512_set1_epi32,
-    _mm512_shuffle_epi8, _mm512_shuffle_i32x4, _mm512_sll_epi32, _mm512_srl_epi32,
-    _mm512_storeu_si512, _mm512_stream_si512, _mm512_unpackhi_epi8, _mm512_unpackhi_epi16,
-    _mm512_unpackhi_epi32, _mm512_unpackhi_epi64, _mm512_unpacklo_epi8, _mm512_unpacklo_epi16,
-    _mm512_unpacklo_epi32, _mm512_unpacklo_epi64,
+    __m512i, _mm_cvtsi32_si128, _mm_loadu_si128, _mm512_add_epi16, _mm512_add_epi32,
+    _mm512_castsi128_si512, _mm512_inserti32x4, _mm512_loadu_si512, _mm512_mask_blend_epi8,
+    _mm512_mask_storeu_epi8, _mm512_maskz_loadu_epi8, _mm512_or_si512, _mm512_permutex2var_epi16,
+    _mm512_permutex2var_epi32, _mm512_permutexvar_epi16, _mm512_permutexvar_epi32,
+    _mm512_permutexvar_epi64, _mm512_set1_epi16, _mm512_set1_epi32, _mm512_shuffle_epi8,
+    _mm512_shuffle_i32x4, _mm512_sll_epi32, _mm512_srl_epi32, _mm512_storeu_si512,
+    _mm512_stream_si512, _mm512_unpackhi_epi8, _mm512_unpackhi_epi16, _mm512_unpackhi_epi32,
+    _mm512_unpackhi_epi64, _mm512_unpacklo_epi8, _mm512_unpacklo_epi16, _mm512_unpacklo_epi32,
+    _mm512_unpacklo_epi64,
 };
 
 use super::{Avx2, Lanes, Vector};
@@ -61,6 +62,18 @@ impl Vector for Avx512 {
     unsafe fn load(src: *const u8) -> Self {
         // SAFETY: the caller vouches for AVX-512F and for the bytes.
         Avx512(unsafe { _mm512_loadu_si512(src.cast()) })
+    }
+
+    #[inline(always)]
+    unsafe fn load_lanes(srcs: &Lanes<*const u8>) -> Self {
+        let [a, b, c, d] = *srcs;
+        // SAFETY: the caller vouches for AVX-512F and for the bytes.
+        Avx512(unsafe {
+            let first = _mm512_castsi128_si512(_mm_loadu_si128(a.cast()));
+            let second = _mm512_inserti32x4::<1>(first, _mm_loadu_si128(b.cast()));
+            let third = _mm512_inserti32x4::<2>(second, _mm_loadu_si128(c.cast()));
+            _mm512_inserti32x4::<3>(third, _mm_loadu_si128(d.cast()))
+        })
     }
 
     #[inline(always)]

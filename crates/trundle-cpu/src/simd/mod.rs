@@ -80,6 +80,12 @@ pub(crate) trait Vector: Copy {
     /// They are valid for reads.
     unsafe fn load(src: *const u8) -> Self;
 
+    /// Reads 16 bytes from as many places as a register has 16 bytes, the first of `srcs`.
+    ///
+    /// # Safety
+    /// They are valid for reads.
+    unsafe fn load_lanes(srcs: &Lanes<*const u8>) -> Self;
+
     /// Writes [`Vector::BYTES`] bytes.
     ///
     /// # Safety

@@ -19,6 +19,12 @@ impl Vector for Portable {
     }
 
     #[inline(always)]
+    unsafe fn load_lanes(srcs: &Lanes<*const u8>) -> Self {
+        // SAFETY: the caller vouches for the bytes.
+        unsafe { Self::load(srcs[0]) }
+    }
+
+    #[inline(always)]
     unsafe fn store(self, dst: *mut u8) {
         // SAFETY: the caller vouches for the bytes.
         unsafe { dst.cast::<[MaybeUninit<u8>; 16]>().write_unaligned(self.0) };
