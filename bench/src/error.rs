@@ -42,4 +42,7 @@ pub enum Error {
         /// What was asked for.
         words: String,
     },
+    /// A text is no record of a run.
+    #[error("no record of a run: {0}")]
+    Record(#[from] serde_json::Error),
 }

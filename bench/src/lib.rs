@@ -8,6 +8,7 @@ mod copy;
 mod error;
 mod machine;
 mod measure;
+mod plot;
 mod record;
 mod selection;
 mod suites;
@@ -16,8 +17,8 @@ mod table;
 pub use case::{Against, Bars, Call, Case, Suite};
 pub use error::Error;
 pub use machine::MachineRecord;
-pub use record::{CaseRecord, Record, SuiteRecord};
-pub use selection::Selection;
+pub use record::{CaseRecord, Record, RivalRecord, SuiteRecord};
+pub use selection::{Selection, list};
 pub use suites::all as suites;
 pub use table::{head, suite_head};
 
@@ -30,6 +31,14 @@ pub struct Settings {
     pub threads: usize,
     /// How many times each case is timed in turn with a copy.
     pub rounds: usize,
+}
+
+impl Settings {
+    /// So many rounds, on `threads` threads or else on as many as the library would use.
+    pub fn new(threads: Option<usize>, rounds: usize) -> Settings {
+        let threads = threads.unwrap_or_else(|| trundle::Machine::detect().threads);
+        Settings { threads, rounds }
+    }
 }
 
 /// The bytes of memory that [`run`] takes for the tensors of `suites`: two buffers, which all cases

@@ -8,7 +8,7 @@ use trundle::{Chain, IndexMap, Plan, PlanError, Result, Shape, TensorView, Tenso
 use crate::case::{Against, Call, Case};
 use crate::copy::Copy;
 use crate::error::Error;
-use crate::record::{CaseRecord, rounded};
+use crate::record::{CaseRecord, rounded, rounded_time};
 
 /// What is short is repeated until it takes this long: much more than it takes to look at a clock.
 const LEAST_TIME: Duration = Duration::from_millis(1);
@@ -26,8 +26,8 @@ impl Buffers {
     pub(crate) fn new(bytes: usize) -> Result<Buffers, Error> {
         let buffer = || {
             let mut buffer = Vec::new();
-            buffer.try_reserve_exact(bytes).map_err(|_| Error::Memory { bytes })?;
-            Ok(buffer)
+            let reserved = buffer.try_reserve_exact(bytes);
+            reserved.map(|()| buffer).map_err(|_| Error::Memory { bytes })
         };
         let (mut src, mut dst) = (buffer()?, buffer()?);
         scatter(&mut src, bytes);
@@ -152,10 +152,11 @@ pub(crate) fn measure(
         bytes,
         of_copy: fraction_of(&times[1]).min(fraction_of(&times[2])),
         of_single: rival.map(|_| fraction_of(&times[3])),
-        seconds: movement,
-        copy_seconds: streamed.min(system),
+        seconds: rounded_time(movement),
+        copy_seconds: rounded_time(streamed.min(system)),
         most_ns: case.most_ns,
         kernels: kernels(&subject.plan),
+        rivals: Vec::new(),
     })
 }
 
