@@ -10,6 +10,8 @@ mod machine;
 mod measure;
 mod plot;
 mod record;
+#[cfg(feature = "rivals")]
+mod rivals;
 mod selection;
 mod suites;
 mod table;
@@ -68,6 +70,8 @@ pub fn run(
         let mut cases = Vec::with_capacity(suite.cases.len());
         for case in &suite.cases {
             let record = measure::measure(case, &mut buffers, threads, rounds)?;
+            #[cfg(feature = "rivals")]
+            let record = CaseRecord { rivals: rivals::measure(case, threads, rounds)?, ..record };
             watch(suite, &record);
             cases.push(record);
         }

@@ -94,6 +94,6 @@ fn measure(args: &Args, suites: &[trundle_bench::Suite]) -> Result<Record, trund
         if suite.name != std::mem::replace(&mut last, suite.name) {
             print!("{}", suite_head(suite.name, suite.about));
         }
-        println!("{}  {}", case.row(), case.kernels);
+        println!("{}", case.row(true));
     })
 }

@@ -88,7 +88,7 @@ fn strip(svg: &mut String, top: f64, suite: &SuiteRecord) {
     let middle = top + STRIP / 2.0;
     text(svg, (16.0, middle - 3.0), "suite", &suite.name);
     let count = format!("{} cases", suite.cases.len());
-    let against = if suite.is_of_single() { ", of the single operator" } else { "" };
+    let against = if suite.is_of_single() { ", of one operator" } else { "" };
     text(svg, (16.0, middle + 12.0), "soft", &format!("{count}{against}"));
     for (bar, class) in [(suite.bars.mean, "bar"), (suite.bars.least, "bar least")] {
         if let Some(bar) = bar {
@@ -165,4 +165,45 @@ fn diamond(svg: &mut String, (x, y): (f64, f64)) {
 
 fn escaped(content: impl Display) -> String {
     content.to_string().replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::case::Bars;
+    use crate::machine::MachineRecord;
+    use crate::record::tests::case;
+
+    fn record(fractions: &[f64]) -> Record {
+        let cases = fractions.iter().map(|fraction| case(*fraction, None, None)).collect();
+        let bars = Bars { mean: Some(0.9), least: None };
+        let suites = vec![
+            SuiteRecord::new("some", "about", bars, cases),
+            SuiteRecord::new("timed", "about", bars, vec![case(0.1, None, Some(100.0))]),
+        ];
+        let machine = MachineRecord { cpu: Some("A&B <C>".to_owned()), ..MachineRecord::detect() };
+        Record { machine, threads: 1, rounds: 1, suites }
+    }
+
+    #[test]
+    fn every_case_that_is_held_against_a_copy_has_a_dot() {
+        let svg = record(&[0.2, 0.5, 1.5]).svg();
+        let dots = svg.matches("class=\"dot\"").count();
+        assert_eq!(dots, 3 + 1, "those of the cases and of the legend");
+        assert!(svg.contains(">some<") && !svg.contains(">timed<"));
+        assert!(svg.contains("A&amp;B &lt;C&gt;, "));
+        assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
+    }
+
+    #[test]
+    fn dots_stand_beside_each_other_while_there_is_room() {
+        let record = record(&[0.5, 0.501, 0.502, 0.503, 0.504, 0.9]);
+        let dots = dots(&record.suites[0].cases);
+        for (number, (_, (x, y))) in dots.iter().enumerate() {
+            for (_, (left, right)) in &dots[..number] {
+                let apart = (x - left).hypot(y - right);
+                assert!(apart >= 2.0 * RADIUS - 1e-9, "{apart}");
+            }
+        }
+    }
 }

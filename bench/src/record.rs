@@ -179,7 +179,7 @@ pub(crate) fn rounded_time(seconds: f64) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     pub(crate) fn case(of_copy: f64, of_single: Option<f64>, most_ns: Option<f64>) -> CaseRecord {

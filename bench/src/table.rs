@@ -11,7 +11,7 @@ impl Record {
         for suite in &self.suites {
             text.push_str(&suite_head(&suite.name, &suite.about));
             for case in &suite.cases {
-                let _ = writeln!(text, "{}", case.row());
+                let _ = writeln!(text, "{}", case.row(false));
             }
         }
         text + &self.summary()
@@ -48,7 +48,7 @@ impl Record {
             );
         }
         for suite in timed {
-            let _ = write!(text, "\n| {} | size | time |\n|---|---|---|\n", suite.name);
+            let _ = write!(text, "\n| {} | tensor | time |\n|---|---|---|\n", suite.name);
             for case in &suite.cases {
                 let _ = writeln!(
                     text,
@@ -96,8 +96,8 @@ impl SuiteRecord {
 }
 
 impl CaseRecord {
-    /// The case as a line of a table, under [`suite_head`].
-    pub fn row(&self) -> String {
+    /// The case as a line of a table under [`suite_head`], and one for each rival.
+    pub fn row(&self, with_kernels: bool) -> String {
         let mut row = format!(
             "  {:<34} {:>9} {:<17} {:>8.2} {:>6.1} {:>6.1} {:>8}",
             self.name,
@@ -113,6 +113,9 @@ impl CaseRecord {
         }
         if let Some(most) = self.most_ns {
             let _ = write!(row, "  at most {most:.0} ns");
+        }
+        if with_kernels {
+            let _ = write!(row, "  {}", self.kernels);
         }
         for rival in &self.rivals {
             let _ = write!(row, "\n    {:<60} {:>8.2}", rival.name, rival.of_copy);

@@ -31,7 +31,7 @@ pub(super) fn suite() -> Suite {
     }
     Suite {
         name: "reverse sequences",
-        about: "a length for each batch, on the inner, middle and outer axis",
+        about: "reverse sequences on the inner, middle and outer axis",
         bars: Bars { mean: Some(0.95), least: Some(0.85) },
         cases,
     }
