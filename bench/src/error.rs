@@ -42,4 +42,18 @@ pub enum Error {
         /// What was asked for.
         words: String,
     },
+<<<<<<< HEAD
+=======
+    /// Another library fails.
+    #[error("{name}: {message}")]
+    Rival {
+        /// The library.
+        name: &'static str,
+        /// What it says.
+        message: String,
+    },
+    /// A text is no record of a run.
+    #[error("no record of a run: {0}")]
+    Record(#[from] serde_json::Error),
+>>>>>>> bench
 }

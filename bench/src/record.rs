@@ -3,6 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::case::{Bars, shape_text};
+<<<<<<< HEAD
+=======
+use crate::error::Error;
+>>>>>>> bench
 use crate::machine::MachineRecord;
 
 /// A run of the bench.
@@ -63,6 +67,7 @@ pub struct CaseRecord {
     pub most_ns: Option<f64>,
     /// The kernels of the plan.
     pub kernels: String,
+<<<<<<< HEAD
 }
 
 impl Record {
@@ -73,6 +78,45 @@ impl Record {
         text.push_str(&pretty);
         text.push('\n');
         text
+=======
+    /// What else was timed in turn on the same case.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rivals: Vec<RivalRecord>,
+}
+
+/// Another library on a case.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RivalRecord {
+    /// The library.
+    pub name: String,
+    /// Its speed as a fraction of the copy's, as that of the case.
+    pub of_copy: f64,
+}
+
+impl Record {
+    /// The record as a file holds it: one line for each case, so that changes to it read well.
+    ///
+    /// # Errors
+    /// [`Error::Record`] never, for what [`run`](crate::run) gave.
+    pub fn to_json(&self) -> Result<String, Error> {
+        let mut suites = Vec::with_capacity(self.suites.len());
+        for suite in &self.suites {
+            let cases = suite.cases.iter().map(serde_json::to_string);
+            let cases = cases.collect::<Result<Vec<_>, _>>()?.join(",\n");
+            let head = serde_json::to_string(&SuiteRecord { cases: Vec::new(), ..suite.clone() })?;
+            suites.push(in_place_of_none(&head, &cases));
+        }
+        let head = serde_json::to_string(&Record { suites: Vec::new(), ..self.clone() })?;
+        Ok(in_place_of_none(&head, &suites.join(",\n")) + "\n")
+    }
+
+    /// The record that [`Record::to_json`] wrote.
+    ///
+    /// # Errors
+    /// [`Error::Record`] if `text` is none.
+    pub fn from_json(text: &str) -> Result<Record, Error> {
+        Ok(serde_json::from_str(text)?)
+>>>>>>> bench
     }
 
     /// Whether nothing is below its bar.
@@ -132,7 +176,94 @@ impl CaseRecord {
     }
 }
 
+<<<<<<< HEAD
+=======
+/// An object whose last field is an empty list, with these lines in the list.
+fn in_place_of_none(object: &str, lines: &str) -> String {
+    let open = object.strip_suffix("]}").unwrap_or(object);
+    format!("{open}\n{lines}\n]}}")
+}
+
+>>>>>>> bench
 /// A fraction to three places: more are noise.
 pub(crate) fn rounded(fraction: f64) -> f64 {
     (fraction * 1e3).round() / 1e3
 }
+<<<<<<< HEAD
+=======
+
+/// A time to four digits, in seconds.
+pub(crate) fn rounded_time(seconds: f64) -> f64 {
+    let unit = 10f64.powi(seconds.max(1e-12).log10().floor() as i32 - 3);
+    // Divided, since powers of ten below 1 are inexact and would show.
+    (seconds / unit).round() / (1.0 / unit).round()
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn case(of_copy: f64, of_single: Option<f64>, most_ns: Option<f64>) -> CaseRecord {
+        CaseRecord {
+            name: "transpose".to_owned(),
+            dtype: "f32".to_owned(),
+            sizes: vec![16, 16],
+            chain: "transpose(1, 0)".to_owned(),
+            bytes: 1024,
+            of_copy,
+            of_single,
+            seconds: 120e-9,
+            copy_seconds: 30e-9,
+            most_ns,
+            kernels: "transposed-portable".to_owned(),
+            rivals: Vec::new(),
+        }
+    }
+
+    fn suite(bars: Bars, cases: Vec<CaseRecord>) -> SuiteRecord {
+        SuiteRecord::new("name", "about", bars, cases)
+    }
+
+    #[test]
+    fn a_record_reads_back() {
+        let cases = vec![case(0.25, None, None), case(0.5, Some(1.01), Some(150.0))];
+        let bars = Bars { mean: Some(0.9), least: None };
+        let machine = MachineRecord::detect();
+        let suites = vec![suite(bars, cases.clone()), suite(Bars::default(), cases)];
+        let record = Record { machine, threads: 2, rounds: 5, suites };
+        let text = record.to_json().unwrap();
+        assert_eq!(Record::from_json(&text).unwrap(), record);
+        assert_eq!(text.lines().filter(|line| line.starts_with("{\"name\":\"tr")).count(), 4);
+        assert!(Record::from_json("{}").is_err());
+    }
+
+    #[test]
+    fn a_suite_is_summed_up_by_what_its_cases_are_held_against() {
+        let of_copy = suite(Bars::default(), vec![case(0.25, None, None), case(1.0, None, None)]);
+        assert_eq!((of_copy.mean, of_copy.least), (0.5, 0.25));
+        let of_single = suite(Bars::default(), vec![case(0.25, Some(0.9), None)]);
+        assert_eq!((of_single.mean, of_single.least), (0.9, 0.9));
+    }
+
+    #[test]
+    fn a_promise_is_a_mean_a_least_or_a_time() {
+        let kept = |mean, least, most_ns| {
+            let cases = vec![case(0.5, None, most_ns), case(0.5, None, None)];
+            suite(Bars { mean, least }, cases).keeps_promises()
+        };
+        assert!(kept(None, None, None) && kept(Some(0.5), Some(0.5), Some(120.0)));
+        assert!(!kept(Some(0.51), None, None));
+        assert!(!kept(None, Some(0.51), None));
+        assert!(!kept(None, None, Some(119.0)));
+    }
+
+    #[test]
+    fn times_have_four_digits() {
+        for (seconds, expected) in
+            [(0.012_345_678, 0.012_35), (51.234e-9, 51.23e-9), (1.0, 1.0), (123.456, 123.5)]
+        {
+            assert_eq!(rounded_time(seconds).to_string(), expected.to_string());
+        }
+    }
+}
+>>>>>>> bench

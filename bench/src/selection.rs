@@ -15,6 +15,18 @@ pub enum Selection {
 }
 
 impl Selection {
+<<<<<<< HEAD
+=======
+    /// Of words that may be none; then all, or those of a short run.
+    pub fn new(words: &[String], is_short: bool) -> Selection {
+        match (words.is_empty(), is_short) {
+            (false, _) => Selection::Words(words.to_vec()),
+            (true, true) => Selection::Short,
+            (true, false) => Selection::All,
+        }
+    }
+
+>>>>>>> bench
     /// The suites with the cases that are wanted, without those that have none.
     ///
     /// # Errors
@@ -39,10 +51,61 @@ impl Selection {
             Selection::All => true,
             Selection::Short => case.is_short,
             Selection::Words(words) => {
+<<<<<<< HEAD
                 let label = format!("{suite}/{} {} {}", case.name, case.dtype, case.shape());
                 let label = label.to_lowercase();
+=======
+                let label = label(suite, case).to_lowercase();
+>>>>>>> bench
                 words.iter().any(|word| label.contains(&word.to_lowercase()))
             }
         }
     }
 }
+<<<<<<< HEAD
+=======
+
+/// What words are looked for in.
+fn label(suite: &str, case: &Case) -> String {
+    format!("{suite}/{} {} {}", case.name, case.dtype, case.shape())
+}
+
+/// The cases by what words are looked for in, one a line.
+pub fn list(suites: &[Suite]) -> String {
+    let mut text = String::new();
+    for suite in suites {
+        for case in &suite.cases {
+            text.push_str(&label(suite.name, case));
+            text.push('\n');
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn selected(words: &[&str]) -> Result<String, Error> {
+        let words: Vec<String> = words.iter().map(ToString::to_string).collect();
+        Selection::new(&words, false).of(crate::suites()).map(|suites| list(&suites))
+    }
+
+    #[test]
+    fn words_are_looked_for_in_suites_names_types_and_sizes() {
+        let swin = "rolls/Swin by (-3,-3) f32 64x56x56x288\n";
+        for word in ["swin by", "x56x288", "rolls/swin"] {
+            assert!(selected(&[word]).unwrap().contains(swin), "{word}");
+        }
+        assert_eq!(selected(&["ttc/"]).unwrap().lines().count(), 57);
+        let two = selected(&["ttc/", "swin by"]).unwrap();
+        assert_eq!(two.lines().count(), 58);
+    }
+
+    #[test]
+    fn words_that_select_nothing_are_refused() {
+        let refused = selected(&["nothing", "such"]).unwrap_err();
+        assert_eq!(refused.to_string(), "no case matches nothing such: --list shows them");
+    }
+}
+>>>>>>> bench

@@ -5,28 +5,22 @@ use std::fmt::Write as _;
 use crate::record::{CaseRecord, Record, SuiteRecord};
 
 impl Record {
-    /// What the numbers below mean.
-    pub fn head(&self) -> String {
-        head(&self.machine.to_string(), self.threads, self.rounds)
-    }
-
     /// Every suite with its cases, then the suites together.
     pub fn table(&self) -> String {
-        let mut text = self.head();
+        let mut text = head(&self.machine, self.threads, self.rounds);
         for suite in &self.suites {
             text.push_str(&suite_head(&suite.name, &suite.about));
             for case in &suite.cases {
-                text.push_str(&case.row());
+                let _ = writeln!(text, "{}", case.row(false));
             }
         }
-        text.push_str(&self.summary());
-        text
+        text + &self.summary()
     }
 
     /// The means of the suites, beside what is promised.
     pub fn summary(&self) -> String {
         let mut text = format!(
-            "\n{:<18} {:>5} {:>9} {:>6} {:>9} {:>6}\n",
+            "\n{:<18} {:>5} {:>9} {:>5} {:>9} {:>5}\n",
             "suite", "cases", "geo. mean", "bar", "least", "bar"
         );
         for suite in &self.suites {
@@ -34,19 +28,63 @@ impl Record {
         }
         text
     }
+
+    /// The suites, and what small calls take, as tables for the README.
+    pub fn markdown(&self) -> String {
+        let (timed, compared): (Vec<_>, Vec<_>) =
+            self.suites.iter().partition(|suite| suite.is_timed());
+        let mut text = String::from(
+            "| suite | cases | geometric mean | least |\n\
+             |---|---|---|---|\n",
+        );
+        for suite in compared {
+            let _ = writeln!(
+                text,
+                "| {} | {} | {:.2} | {:.2} |",
+                suite.about,
+                suite.cases.len(),
+                suite.mean,
+                suite.least
+            );
+        }
+        for suite in timed {
+            let _ = write!(text, "\n| {} | tensor | time |\n|---|---|---|\n", suite.name);
+            for case in &suite.cases {
+                let _ = writeln!(
+                    text,
+                    "| {} | {} {} | {} |",
+                    case.name,
+                    case.dtype,
+                    case.shape(),
+                    readable_time(case.seconds)
+                );
+            }
+        }
+        text
+    }
 }
 
 impl SuiteRecord {
+    /// Whether its cases are held against single operators.
+    pub(crate) fn is_of_single(&self) -> bool {
+        self.cases.iter().any(|case| case.of_single.is_some())
+    }
+
+    /// Whether times are promised for its cases.
+    pub(crate) fn is_timed(&self) -> bool {
+        self.cases.iter().any(|case| case.most_ns.is_some())
+    }
+
     fn summary_row(&self) -> String {
         let bar = |bar: Option<f64>| bar.map_or("-".to_owned(), |bar| format!("{bar:.2}"));
         let late = self.cases.iter().filter(|case| !case.is_in_time()).count();
         let note = match (self.keeps_promises(), late) {
-            (true, _) => "".to_owned(),
+            (true, _) => String::new(),
             (false, 0) => "  below".to_owned(),
             (false, late) => format!("  {late} too slow"),
         };
         format!(
-            "{:<18} {:>5} {:>9.2} {:>6} {:>9.2} {:>6}{note}",
+            "{:<18} {:>5} {:>9.2} {:>5} {:>9.2} {:>5}{note}",
             self.name,
             self.cases.len(),
             self.mean,
@@ -58,31 +96,40 @@ impl SuiteRecord {
 }
 
 impl CaseRecord {
-    /// The case as a row of a table, under [`suite_head`].
-    pub fn row(&self) -> String {
-        let single = self.of_single.map_or(String::new(), |single| format!("{single:.2}"));
-        let bar = self.most_ns.map_or(String::new(), |most| format!(" of {most:.0} ns"));
-        format!(
-            "  {:<34} {:>8} {:<18} {:>7.2} {:>9} {:>8.1} {:>8.1} {:>8}{bar}  {}\n",
+    /// The case as a line of a table under [`suite_head`], and one for each rival.
+    pub fn row(&self, with_kernels: bool) -> String {
+        let mut row = format!(
+            "  {:<34} {:>9} {:<17} {:>8.2} {:>6.1} {:>6.1} {:>8}",
             self.name,
             self.dtype,
             self.shape(),
-            self.of_copy,
-            single,
+            self.fraction(),
             self.gigabytes_per_second(),
             self.copy_gigabytes_per_second(),
             readable_time(self.seconds),
-            self.kernels,
-        )
+        );
+        if self.of_single.is_some() {
+            row.push_str("  of single");
+        }
+        if let Some(most) = self.most_ns {
+            let _ = write!(row, "  at most {most:.0} ns");
+        }
+        if with_kernels {
+            let _ = write!(row, "  {}", self.kernels);
+        }
+        for rival in &self.rivals {
+            let _ = write!(row, "\n    {:<60} {:>8.2}", rival.name, rival.of_copy);
+        }
+        row
     }
 }
 
-/// What a run says first.
-pub fn head(machine: &str, threads: usize, rounds: usize) -> String {
+/// What a run says first: where it runs, and what its numbers mean.
+pub fn head(machine: &impl std::fmt::Display, threads: usize, rounds: usize) -> String {
     format!(
         "{machine}\n\
-         {threads} thread{}, medians of {rounds} round{}; of copy: the speed as a fraction of the \
-         fastest parallel copy's, timed in turn\n",
+         {threads} thread{}, medians of {rounds} round{}. Fractions are of the speed of the fastest\n\
+         parallel copy of the same bytes, timed in turn; GB/s are read and written.\n",
         if threads == 1 { "" } else { "s" },
         if rounds == 1 { "" } else { "s" },
     )
@@ -91,8 +138,8 @@ pub fn head(machine: &str, threads: usize, rounds: usize) -> String {
 /// A suite's title and the heads of its columns.
 pub fn suite_head(name: &str, about: &str) -> String {
     format!(
-        "\n{name}: {about}\n  {:<34} {:>8} {:<18} {:>7} {:>9} {:>8} {:>8} {:>8}  kernels\n",
-        "case", "type", "sizes", "of copy", "of single", "GB/s", "copy", "time"
+        "\n{name}: {about}\n  {:<34} {:>9} {:<17} {:>8} {:>6} {:>6} {:>8}\n",
+        "case", "type", "sizes", "fraction", "GB/s", "copy", "time"
     )
 }
 

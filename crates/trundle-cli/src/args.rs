@@ -24,6 +24,7 @@ Examples:
   trundle apply im.npy \"flip(axes=[2]) | h w c -> c h w\" -o chw.npy
   trundle plan apply im.npy \"flip(axes=[2]) | h w c -> c h w\"
   trundle view volume.npy --slice 12,:,:
+  trundle bench --svg speed.svg                         as fast as a copy?
 
 Exit codes: 0 done, 1 failed while running, 2 wrong usage, 3 input refused.
 TRUNDLE_NUM_THREADS says how many threads to use where --threads does not.";
@@ -76,6 +77,8 @@ pub(crate) enum Command {
     View(ViewArgs),
     /// Move a 3-D volume that it makes, verify it, time it beside a copy, and draw it
     Demo(DemoArgs),
+    /// Time the operators beside a copy on this machine
+    Bench(BenchArgs),
     /// Print completions for a shell
     Completions {
         /// The shell
@@ -213,7 +216,7 @@ pub(crate) struct MoveArgs {
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
     /// How many threads to use
-    #[arg(long, value_name = "N", value_parser = crate::numbers::threads)]
+    #[arg(long, value_name = "N", value_parser = crate::numbers::count)]
     pub threads: Option<usize>,
     /// The tensor of a file that holds several
     #[arg(long, value_name = "NAME")]
@@ -265,9 +268,38 @@ pub(crate) struct DemoArgs {
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(8..=2048))]
     pub size: u32,
     /// How many threads to use
-    #[arg(long, value_name = "N", value_parser = crate::numbers::threads)]
+    #[arg(long, value_name = "N", value_parser = crate::numbers::count)]
     pub threads: Option<usize>,
     /// Print one JSON object on stdout
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchArgs {
+    /// Only cases whose `suite/name type sizes` holds one of these words; without words, a few of
+    /// each suite
+    #[arg(value_name = "WORDS")]
+    pub words: Vec<String>,
+    /// Every case of every suite: some minutes
+    #[arg(long, conflicts_with = "words")]
+    pub all: bool,
+    /// Only print which cases there are
+    #[arg(long)]
+    pub list: bool,
+    /// Draw the results as a picture; - is stdout
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// Write the record as JSON; - is stdout
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Overwrite these files if they exist
+    #[arg(long)]
+    pub force: bool,
+    /// How many threads to use
+    #[arg(long, value_name = "N", value_parser = crate::numbers::count)]
+    pub threads: Option<usize>,
+    /// How many times each case is timed in turn with a copy
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = crate::numbers::count)]
+    pub rounds: usize,
 }

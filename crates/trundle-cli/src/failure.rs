@@ -66,6 +66,15 @@ impl From<PlanError> for Failure {
     }
 }
 
+impl From<trundle_bench::Error> for Failure {
+    fn from(error: trundle_bench::Error) -> Failure {
+        match error {
+            trundle_bench::Error::NoCase { .. } => Failure::usage(error),
+            _ => Failure::running(error),
+        }
+    }
+}
+
 impl From<trundle::Error> for Failure {
     fn from(error: trundle::Error) -> Failure {
         Failure::refused(error)

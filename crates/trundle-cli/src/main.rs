@@ -47,6 +47,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Info(info) => commands::info::run(&info),
         Command::View(view) => commands::view::run(&view),
         Command::Demo(demo) => commands::demo::run(&demo),
+        Command::Bench(bench) => commands::bench::run(&bench),
         Command::Completions { shell } => commands::shell::completions(shell),
         Command::Man => commands::shell::man(),
     }

@@ -46,13 +46,13 @@ impl FromStr for Bytes {
     }
 }
 
-/// A number of threads, at least 1.
+/// A number of threads or rounds, at least 1.
 ///
 /// # Errors
 /// If `text` is no such number.
-pub(crate) fn threads(text: &str) -> Result<usize, String> {
+pub(crate) fn count(text: &str) -> Result<usize, String> {
     match text.parse() {
-        Ok(threads) if threads > 0 => Ok(threads),
+        Ok(count) if count > 0 => Ok(count),
         _ => Err("expected a number of at least 1".to_owned()),
     }
 }
@@ -64,7 +64,7 @@ pub(crate) fn threads(text: &str) -> Result<usize, String> {
 pub(crate) fn check_environment() -> Result<(), Failure> {
     const VARIABLE: &str = "TRUNDLE_NUM_THREADS";
     match std::env::var(VARIABLE) {
-        Ok(text) if !text.is_empty() => threads(text.trim())
+        Ok(text) if !text.is_empty() => count(text.trim())
             .map(drop)
             .map_err(|error| Failure::usage(format!("{VARIABLE} is \"{text}\": {error}"))),
         _ => Ok(()),

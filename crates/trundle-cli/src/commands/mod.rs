@@ -1,5 +1,6 @@
 //! The commands that do more than move a file.
 
+pub(crate) mod bench;
 pub(crate) mod demo;
 pub(crate) mod info;
 pub(crate) mod plan;

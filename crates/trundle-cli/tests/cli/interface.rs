@@ -230,7 +230,7 @@ fn help_and_version_end_well() {
     let place = Place::new();
     let version = concat!("trundle ", env!("CARGO_PKG_VERSION"), "\n");
     assert_eq!(place.run(&["--version"]).done().text(), version);
-    let commands = "transpose roll reverse flip apply plan info view demo completions man";
+    let commands = "transpose roll reverse flip apply plan info view demo bench completions man";
     let help = place.run(&["--help"]).done().text();
     let manual = place.run(&["man"]).done().text();
     for command in commands.split(' ') {
@@ -272,6 +272,31 @@ fn the_demo_does_the_main_job_and_again() {
     assert!(Tensor::read(&place.read("demo/phantom-xyz.npy"), 4) == inverted);
     let text = place.run(&["demo", "demo", "--size", "16"]).done().text();
     assert!(text.contains("of the copy") && text.contains("trundle transpose demo/phantom.npy"));
+}
+
+#[test]
+fn the_bench_keeps_and_draws_what_it_measured() {
+    let place = Place::new();
+    let args = ["bench", "rolls/rows of 13", "--rounds", "1", "--svg", "s.svg", "--json", "r.json"];
+    let run = place.run(&args).done();
+    assert!(run.text().contains("rows of 13 by 5") && run.stderr.is_empty(), "{run:?}");
+    let record: Value = serde_json::from_slice(&place.read("r.json")).unwrap();
+    assert_eq!(record["threads"], 2);
+    let case = &record["suites"][0]["cases"][0];
+    assert_eq!(case["sizes"], json!([4_194_304, 13]));
+    assert!(case["of_copy"].as_f64().unwrap() > 0.0);
+    let picture = String::from_utf8(place.read("s.svg")).unwrap();
+    assert!(picture.starts_with("<svg ") && picture.contains("rows of 13 by 5"));
+
+    // Files are kept, and stdout takes one of them alone.
+    let run = place.run(&args);
+    assert_eq!(run.code, Some(2), "{run:?}");
+    assert!(run.stderr.contains("s.svg: exists already; --force overwrites it"), "{run:?}");
+    let flip = ["bench", "planned flip", "--rounds", "1", "--json", "-"];
+    let record: Value = serde_json::from_str(&place.run(&flip).done().text()).unwrap();
+    assert_eq!(record["suites"][0]["name"], "small moves");
+    let both = place.run(&[&flip[..], &["--svg", "-"]].concat());
+    assert_eq!(both.code, Some(2), "{both:?}");
 }
 
 #[test]

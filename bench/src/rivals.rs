@@ -1,0 +1,178 @@
+//! Other crates that transpose, on the same cases.
+//!
+//! They take typed slices, so each case is made once more as such; both crates get what they ask for
+//! in the way that their documentation shows, and strided-perm a pool of as many threads.
+
+use std::fmt::Display;
+use std::hint::black_box;
+
+use strided_view::{StridedView, StridedViewMut};
+use threadteam::{Exec, Pool};
+use trundle::{DType, Op, Plan, Shape};
+
+use crate::case::{Call, Case};
+use crate::copy::Copy;
+use crate::error::Error;
+use crate::measure::{fraction, timed};
+use crate::record::RivalRecord;
+
+/// Elements that rivals have a type for.
+trait Typed: crate::copy::Element + PartialEq + 'static {
+    fn numbered(number: usize) -> Self;
+}
+
+macro_rules! typed {
+    ($($element:ty)*) => {
+        $(impl Typed for $element {
+            fn numbered(number: usize) -> Self {
+                number as $element
+            }
+        })*
+    };
+}
+
+typed!(u8 u16 f32 f64);
+
+/// A crate that can transpose a case.
+trait Rival<T> {
+    fn name(&self) -> &'static str;
+
+    fn transpose(&self, src: &[T], dst: &mut [T]) -> Result<(), Error>;
+}
+
+/// Every rival on a case, if it is a planned transpose of a type that they have.
+pub(crate) fn measure(
+    case: &Case,
+    threads: usize,
+    rounds: usize,
+) -> Result<Vec<RivalRecord>, Error> {
+    let ([Op::Transpose(_)], Call::Planned) = (case.chain.ops(), case.call) else {
+        return Ok(Vec::new());
+    };
+    match case.dtype {
+        DType::U8 => measure_typed::<u8>(case, threads, rounds),
+        DType::U16 => measure_typed::<u16>(case, threads, rounds),
+        DType::F32 => measure_typed::<f32>(case, threads, rounds),
+        DType::F64 => measure_typed::<f64>(case, threads, rounds),
+        _ => Ok(Vec::new()),
+    }
+}
+
+fn measure_typed<T: Typed>(
+    case: &Case,
+    threads: usize,
+    rounds: usize,
+) -> Result<Vec<RivalRecord>, Error> {
+    let plan_error = |source| Error::Plan { case: case.name.clone(), source };
+    let run_error = |source| Error::Run { case: case.name.clone(), source };
+    let shape = Shape::new(case.sizes.as_slice()).map_err(run_error)?;
+    let plan =
+        Plan::packed(&case.chain, size_of::<T>(), &shape, Some(threads)).map_err(plan_error)?;
+    let copy = Copy::of(case.bytes(), threads).map_err(plan_error)?;
+    let src: Vec<T> = (0..shape.elements()).map(T::numbered).collect();
+    let right = plan.run_slice(&src).map_err(run_error)?;
+
+    let pool = Pool::builder().threads(threads).build();
+    let pool = pool.map_err(failed("strided-perm"))?;
+    let strided = Strided { sizes: &case.sizes, order: order(&plan), pool };
+    let square = Square { sizes: &case.sizes };
+    let mut rivals: Vec<&dyn Rival<T>> = vec![&strided];
+    if case.sizes.len() == 2 {
+        rivals.push(&square);
+    }
+    let mut dst = src.clone();
+    let mut records = Vec::with_capacity(rivals.len());
+    for rival in rivals {
+        dst.copy_from_slice(&src);
+        rival.transpose(&src, &mut dst)?;
+        if dst != right {
+            let message = format!("{} {}: another result", case.name, case.shape());
+            return Err(Error::Rival { name: rival.name(), message });
+        }
+        let mut times: [Vec<f64>; 3] = Default::default();
+        for _ in 0..rounds {
+            let streamed = timed(1, || copy.streamed(&src, black_box(&mut dst)));
+            times[0].push(streamed.map_err(run_error)?.as_secs_f64());
+            let mut failure = Ok(());
+            let rivalled = timed(1, || {
+                failure = rival.transpose(&src, black_box(&mut dst));
+                Ok(())
+            });
+            failure?;
+            times[1].push(rivalled.map_err(run_error)?.as_secs_f64());
+            let system = timed(1, || {
+                copy.system(&src, black_box(&mut dst));
+                Ok(())
+            });
+            times[2].push(system.map_err(run_error)?.as_secs_f64());
+        }
+        let of_copy = fraction(&times[1], &times[0]).min(fraction(&times[1], &times[2]));
+        records.push(RivalRecord { name: rival.name().to_owned(), of_copy });
+    }
+    Ok(records)
+}
+
+/// The order of a transpose: the source axis that each axis of the output reads.
+fn order(plan: &Plan) -> Vec<usize> {
+    let map = &plan.passes()[0].map;
+    let out_shape = map.out_shape();
+    let source_axis = |axis: usize| {
+        let mut index = vec![0; out_shape.rank()];
+        index[axis] = 1;
+        map.source_of(&index).iter().position(|at| *at == 1).unwrap_or(axis)
+    };
+    (0..out_shape.rank()).map(source_axis).collect()
+}
+
+fn failed<E: Display>(name: &'static str) -> impl Fn(E) -> Error {
+    move |error| Error::Rival { name, message: error.to_string() }
+}
+
+/// The crate strided-perm.
+struct Strided<'a> {
+    sizes: &'a [usize],
+    order: Vec<usize>,
+    pool: Pool,
+}
+
+impl<T: Typed> Rival<T> for Strided<'_> {
+    fn name(&self) -> &'static str {
+        "strided-perm"
+    }
+
+    fn transpose(&self, src: &[T], dst: &mut [T]) -> Result<(), Error> {
+        let failed = failed("strided-perm");
+        let out_sizes: Vec<usize> = self.order.iter().map(|axis| self.sizes[*axis]).collect();
+        let src = StridedView::<T>::new(src, self.sizes, &row_major(self.sizes), 0);
+        let src = src.and_then(|src| src.permute(&self.order)).map_err(&failed)?;
+        let dst = StridedViewMut::new(dst, &out_sizes, &row_major(&out_sizes), 0);
+        let exec = Exec::new(&self.pool, self.pool.width().get());
+        let exec = exec.map_err(crate::rivals::failed("strided-perm"))?;
+        let copied = strided_perm::copy_into(&mut dst.map_err(&failed)?, &src, exec);
+        copied.map_err(failed)
+    }
+}
+
+fn row_major(sizes: &[usize]) -> Vec<isize> {
+    let mut strides = vec![1; sizes.len()];
+    for axis in (1..sizes.len()).rev() {
+        strides[axis - 1] = strides[axis] * sizes[axis].cast_signed();
+    }
+    strides
+}
+
+/// The crate transpose: two axes, one thread.
+struct Square<'a> {
+    sizes: &'a [usize],
+}
+
+impl<T: Typed> Rival<T> for Square<'_> {
+    fn name(&self) -> &'static str {
+        "transpose (one thread)"
+    }
+
+    fn transpose(&self, src: &[T], dst: &mut [T]) -> Result<(), Error> {
+        transpose::transpose(src, dst, self.sizes[1], self.sizes[0]);
+        Ok(())
+    }
+}

@@ -1,0 +1,66 @@
+//! `trundle bench`: the operators beside a copy on this machine.
+
+use std::io::Write;
+use std::path::Path;
+
+use trundle_bench::{Record, Selection, Settings, Suite, list};
+use trundle_formats::Output;
+
+use crate::args::BenchArgs;
+use crate::failure::Failure;
+use crate::memory;
+use crate::progress::Progress;
+use crate::say::print;
+
+/// Times cases in turn with a copy, and shows the results.
+///
+/// # Errors
+/// If there is no such case, no memory, a file cannot be written, or a result is wrong.
+pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
+    let suites = Selection::new(&args.words, !args.all && !args.list).of(trundle_bench::suites())?;
+    if args.list {
+        return print(&list(&suites));
+    }
+    let files = [&args.svg, &args.json].map(Option::as_deref);
+    let streamed = files.iter().flatten().filter(|path| **path == Path::new("-")).count();
+    if streamed > 1 {
+        return Err(Failure::usage("--svg and --json cannot both be stdout"));
+    }
+    for path in files.into_iter().flatten() {
+        Output::check(path, args.force)?;
+    }
+    memory::check(trundle_bench::needed_bytes(&suites) as u64, None)?;
+    let record = measure(&suites, Settings::new(args.threads, args.rounds))?;
+    if streamed == 0 {
+        print(&record.table())?;
+    }
+    if let Some(path) = &args.svg {
+        write(path, args.force, &record.svg())?;
+    }
+    if let Some(path) = &args.json {
+        write(path, args.force, &record.to_json()?)?;
+    }
+    Ok(())
+}
+
+fn measure(suites: &[Suite], settings: Settings) -> Result<Record, Failure> {
+    let progress = Progress::counting(false);
+    progress.stage("timing", suites.iter().map(|suite| suite.cases.len()).sum());
+    let mut done = 0;
+    let record = trundle_bench::run(suites, settings, &mut |_, _| {
+        done += 1;
+        progress.at(done);
+    })?;
+    progress.finish();
+    Ok(record)
+}
+
+/// Writes a text, whole or not at all.
+fn write(path: &Path, force: bool, text: &str) -> Result<(), Failure> {
+    let mut output = Output::create(path, force)?;
+    output.write_all(text.as_bytes()).map_err(|error| {
+        let name = if path == Path::new("-") { "stdout".into() } else { path.to_string_lossy() };
+        Failure::running(format!("{name}: cannot write: {error}"))
+    })?;
+    Ok(output.finish()?)
+}
