@@ -138,7 +138,9 @@ impl Plan {
 impl Step {
     /// How many blocks the rows and the columns are cut into.
     pub(crate) fn blocks(&self) -> (usize, usize) {
-        (self.rows.len.div_ceil(self.row_block), self.cols.len.div_ceil(self.col_block))
+        // Most loops of small moves are one block, which takes no division.
+        let count = |len: usize, block: usize| if len <= block { 1 } else { len.div_ceil(block) };
+        (count(self.rows.len, self.row_block), count(self.cols.len, self.col_block))
     }
 
     /// The number of units of work.
@@ -158,6 +160,10 @@ impl Step {
         let (row_blocks, col_blocks) = self.blocks();
         let mut rest = number;
         let mut next = |count: usize| {
+            // The rest is below the count where no further loop has moved: it takes no division.
+            if rest < count {
+                return std::mem::take(&mut rest);
+            }
             let index = rest % count;
             rest /= count;
             index
