@@ -12,7 +12,7 @@ use trundle_cpu::Pipeline;
 
 /// How many plans a thread keeps: more than a program's hot loop has different calls (a guess), and
 /// few enough to look through one by one.
-const MOST_PLANS: usize = 32;
+const MOST_PLANS: usize = 64;
 
 /// Plans that fill more bytes are not kept: those of large moves, which take long beside their
 /// planning, and of rolls of many axes.
