@@ -1,36 +1,35 @@
 //! What everything is measured against: the fastest parallel copy of the same bytes.
 
-use trundle_core::{Backend, IndexMap, Layout, Move, Shape};
-use trundle_cpu::{Cpu, Plan};
+use trundle::{Chain, Plan, PlanError, Result, Shape};
 
-/// A copy of `bytes` bytes: the better of the library's own streamed copy and of the system's
-/// `memcpy` on every thread.
+/// What a thread of the system's copy has to do at least: starting it costs as much as copying
+/// about a tenth of this.
+const LEAST_SHARE_BYTES: usize = 4 << 20;
+
+/// A copy of `bytes` bytes, in two ways.
+#[derive(Debug)]
 pub(crate) struct Copy {
     plan: Plan,
     threads: usize,
 }
 
 impl Copy {
-    pub(crate) fn of(cpu: &Cpu, bytes: usize, threads: usize) -> trundle_core::Result<Copy> {
-        let shape = Shape::new([bytes])?;
-        let layout = Layout::row_major(&shape, 1)?;
-        let work = Move::new(&IndexMap::identity(&shape), 1, &layout, &layout)?;
-        Ok(Copy { plan: cpu.plan(&work), threads })
+    pub(crate) fn of(bytes: usize, threads: usize) -> Result<Copy, PlanError> {
+        let plan = Plan::packed(&Chain::new(), 1, &Shape::new([bytes])?, Some(threads))?;
+        Ok(Copy { plan, threads: threads.min(bytes / LEAST_SHARE_BYTES).max(1) })
     }
 
-    /// The library's copy: streamed stores.
-    pub(crate) fn streamed(
-        &self,
-        cpu: &Cpu,
-        src: &[u8],
-        dst: &mut [u8],
-    ) -> trundle_core::Result<()> {
-        cpu.run(&self.plan, src, dst)
+    /// The library's own: what does not fit in the caches is written past them.
+    pub(crate) fn streamed(&self, src: &[u8], dst: &mut [u8]) -> Result<()> {
+        self.plan.run(src, dst)
     }
 
-    /// The system's copy, an equal share on each thread.
+    /// The system's `memcpy`, an equal share on each thread.
     pub(crate) fn system(&self, src: &[u8], dst: &mut [u8]) {
-        let share = src.len().div_ceil(self.threads);
+        if self.threads == 1 {
+            return dst.copy_from_slice(src);
+        }
+        let share = src.len().div_ceil(self.threads).next_multiple_of(64);
         std::thread::scope(|scope| {
             for (src, dst) in src.chunks(share).zip(dst.chunks_mut(share)) {
                 scope.spawn(|| dst.copy_from_slice(src));

@@ -1,102 +1,207 @@
 //! One case: prepared, verified, and timed in turn with a copy.
 
+use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use trundle_core::{Backend, IndexMap, Layout, Move, Result, Shape};
-use trundle_cpu::Cpu;
+use trundle::{Chain, IndexMap, Plan, PlanError, Result, Shape, TensorView, TensorViewMut};
 
-use crate::cases::Case;
+use crate::case::{Against, Call, Case};
 use crate::copy::Copy;
-use crate::options::Options;
+use crate::error::Error;
+use crate::record::{CaseRecord, rounded};
 
-/// What one case took.
-pub(crate) struct Measured {
-    /// The number of bytes that are written (and as many are read).
-    pub(crate) bytes: usize,
-    /// The kernels of the plan.
-    pub(crate) kernels: String,
-    /// The best time of the movement.
-    pub(crate) time: Duration,
-    /// The best time of the copy.
-    pub(crate) copy: Duration,
-    /// The median over rounds of copy time by movement time, both of the same round.
-    pub(crate) median_of_copy: f64,
+/// What is short is repeated until it takes this long: much more than it takes to look at a clock.
+const LEAST_TIME: Duration = Duration::from_millis(1);
+
+/// The tensors that all cases share, so that no case pays for pages that it is the first to touch.
+#[derive(Debug)]
+pub(crate) struct Buffers {
+    src: Vec<u8>,
+    dst: Vec<u8>,
 }
 
-impl Measured {
-    /// The speed as a fraction of the copy's.
-    pub(crate) fn of_copy(&self) -> f64 {
-        self.median_of_copy
+impl Buffers {
+    /// Two buffers of `bytes` bytes. They begin where a large allocation does, which is 16 bytes
+    /// after a line on Linux, as the arrays of most people do.
+    pub(crate) fn new(bytes: usize) -> Result<Buffers, Error> {
+        let buffer = || {
+            let mut buffer = Vec::new();
+            buffer.try_reserve_exact(bytes).map_err(|_| Error::Memory { bytes })?;
+            Ok(buffer)
+        };
+        let (mut src, mut dst) = (buffer()?, buffer()?);
+        scatter(&mut src, bytes);
+        dst.resize(bytes, 1);
+        Ok(Buffers { src, dst })
+    }
+}
+
+/// Appends bytes, up to `bytes` of them, that a misplaced element would not match.
+fn scatter(buffer: &mut Vec<u8>, bytes: usize) {
+    let mut state = 0x2545_F491_4F6C_DD1Du64;
+    while buffer.len() < bytes {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        let rest = (bytes - buffer.len()).min(8);
+        buffer.extend_from_slice(&state.to_ne_bytes()[..rest]);
+    }
+}
+
+/// How a case is run.
+struct Subject<'a> {
+    case: &'a Case,
+    shape: Shape,
+    plan: Plan,
+}
+
+impl<'a> Subject<'a> {
+    fn of(case: &'a Case, chain: &Chain, threads: usize) -> Result<Subject<'a>, PlanError> {
+        let shape = Shape::new(case.sizes.as_slice())?;
+        let plan = Plan::packed(chain, case.dtype.width(), &shape, Some(threads))?;
+        Ok(Subject { case, shape, plan })
     }
 
-    /// Bytes read and written, in 10^9 a second.
-    pub(crate) fn gigabytes_per_second(&self) -> f64 {
-        2.0 * self.bytes as f64 / self.time.as_secs_f64() / 1e9
+    /// Moves once, so that the result is in `dst`.
+    fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<()> {
+        match self.case.call {
+            Call::New(call) => {
+                let moved = call(&TensorView::row_major(src, self.case.dtype, &self.shape)?)?;
+                dst.copy_from_slice(moved.view().bytes());
+                Ok(())
+            }
+            _ => self.time(1, src, dst).map(drop),
+        }
+    }
+
+    /// The time of `times` runs.
+    fn time(&self, times: usize, src: &[u8], dst: &mut [u8]) -> Result<Duration> {
+        let dtype = self.case.dtype;
+        match self.case.call {
+            Call::Planned => timed(times, || self.plan.run(black_box(src), black_box(&mut *dst))),
+            Call::Into(call) => {
+                let data = TensorView::row_major(src, dtype, &self.shape)?;
+                let mut out = TensorViewMut::row_major(dst, dtype, self.plan.out_shape())?;
+                timed(times, || call(black_box(&data), black_box(&mut out)))
+            }
+            Call::New(call) => {
+                let data = TensorView::row_major(src, dtype, &self.shape)?;
+                timed(times, || call(black_box(&data)).map(|moved| drop(black_box(moved))))
+            }
+        }
+    }
+}
+
+/// The time of `times` calls.
+fn timed(times: usize, mut work: impl FnMut() -> Result<()>) -> Result<Duration> {
+    let start = Instant::now();
+    for _ in 0..times {
+        work()?;
+    }
+    Ok(start.elapsed())
+}
+
+/// How often to repeat what `time` times to make a time that is worth reading.
+fn repetitions(mut time: impl FnMut(usize) -> Result<Duration>) -> Result<usize> {
+    let mut times = 1;
+    loop {
+        let took = time(times)?;
+        if took >= LEAST_TIME {
+            return Ok(times);
+        }
+        let missing = LEAST_TIME.as_secs_f64() / took.as_secs_f64().max(1e-9);
+        times *= (missing * 1.2).ceil().clamp(2.0, 1000.0) as usize;
     }
 }
 
 /// Prepares, verifies and times a case.
-pub(crate) fn measure(case: &Case, options: &Options) -> Result<Measured> {
-    let width = case.dtype.width();
-    let shape = Shape::new(case.sizes)?;
-    let mut maps = vec![IndexMap::identity(&shape)];
-    for op in &case.ops {
-        let last = maps.last().map_or(&shape, IndexMap::out_shape).clone();
-        maps.push(op.index_map(&last)?);
-    }
-    let passes = IndexMap::fuse(maps.clone())?;
-    assert_eq!(passes.len(), 1, "{} takes one pass", case.name);
-    let map = &passes[0].map;
-    let src_layout = Layout::row_major(map.in_shape(), width)?;
-    let dst_layout = Layout::row_major(map.out_shape(), width)?;
-    let work = Move::new(map, width, &src_layout, &dst_layout)?;
-    let cpu = Cpu::new(Some(options.threads));
-    let plan = cpu.plan(&work);
-    let bytes = work.moved_bytes();
-    let copy = Copy::of(&cpu, bytes, options.threads)?;
-    let src = scattered_bytes(bytes);
-    let mut dst = vec![0u8; bytes];
+pub(crate) fn measure(
+    case: &Case,
+    buffers: &mut Buffers,
+    threads: usize,
+    rounds: usize,
+) -> Result<CaseRecord, Error> {
+    let plan_error = |source| Error::Plan { case: case.name.clone(), source };
+    let run_error = |source| Error::Run { case: case.name.clone(), source };
+    let subject = Subject::of(case, &case.chain, threads).map_err(plan_error)?;
+    let rival = match &case.against {
+        Against::Copy => None,
+        Against::Chain(chain) => Some(Subject::of(case, chain, threads).map_err(plan_error)?),
+    };
+    let bytes = case.bytes();
+    let copy = Copy::of(bytes, threads).map_err(plan_error)?;
+    let (src, dst) = (&buffers.src[..bytes], &mut buffers.dst[..bytes]);
 
-    cpu.run(&plan, &src, &mut dst)?;
-    verify(case, &maps, &src, &dst, width);
+    // What the last case left might be right by chance.
+    dst.fill(0);
+    subject.run(src, dst).map_err(run_error)?;
+    verify(case, &subject.shape, src, dst)?;
 
-    let mut best = [Duration::MAX; 2];
-    let mut fractions = Vec::new();
-    for _ in 0..options.rounds {
-        let streamed = timed(|| copy.streamed(&cpu, &src, &mut dst))?;
-        let move_time = timed(|| cpu.run(&plan, &src, &mut dst))?;
-        let system = timed(|| {
-            copy.system(&src, &mut dst);
-            Ok(())
-        })?;
-        let copy_time = streamed.min(system);
-        best = [best[0].min(move_time), best[1].min(copy_time)];
-        fractions.push(copy_time.as_secs_f64() / move_time.as_secs_f64());
-    }
-    fractions.sort_by(f64::total_cmp);
-    Ok(Measured {
+    let times = time_in_turn(&subject, rival.as_ref(), &copy, src, dst, rounds);
+    let times = times.map_err(run_error)?;
+    let [movement, streamed, system, _] = times.each_ref().map(|times| median(times.clone()));
+    let fraction_of = |rival: &[f64]| {
+        let fractions = rival.iter().zip(&times[0]).map(|(rival, movement)| rival / movement);
+        rounded(median(fractions.collect()))
+    };
+    Ok(CaseRecord {
+        name: case.name.clone(),
+        dtype: case.dtype.to_string(),
+        sizes: case.sizes.clone(),
+        chain: case.chain.ops().iter().map(ToString::to_string).collect::<Vec<_>>().join(" | "),
         bytes,
-        kernels: kernels(&plan),
-        time: best[0],
-        copy: best[1],
-        median_of_copy: fractions[fractions.len() / 2],
+        of_copy: fraction_of(&times[1]).min(fraction_of(&times[2])),
+        of_single: rival.map(|_| fraction_of(&times[3])),
+        seconds: movement,
+        copy_seconds: streamed.min(system),
+        most_ns: case.most_ns,
+        kernels: kernels(&subject.plan),
     })
 }
 
-fn timed(work: impl FnOnce() -> Result<()>) -> Result<Duration> {
-    let start = Instant::now();
-    work()?;
-    Ok(start.elapsed())
+/// Seconds of the movement, the streamed copy, the system's copy and the rival, if there is one,
+/// in each round.
+fn time_in_turn(
+    subject: &Subject<'_>,
+    rival: Option<&Subject<'_>>,
+    copy: &Copy,
+    src: &[u8],
+    dst: &mut [u8],
+    rounds: usize,
+) -> Result<[Vec<f64>; 4]> {
+    let repeats = repetitions(|times| subject.time(times, src, dst))?;
+    let copies = repetitions(|times| timed(times, || copy.streamed(src, dst)))?;
+    let mut all: [Vec<f64>; 4] = Default::default();
+    for _ in 0..rounds {
+        let streamed = timed(copies, || copy.streamed(black_box(src), black_box(&mut *dst)))?;
+        let movement = subject.time(repeats, src, dst)?;
+        let system = timed(copies, || {
+            copy.system(black_box(src), black_box(&mut *dst));
+            Ok(())
+        })?;
+        all[0].push(movement.as_secs_f64() / repeats as f64);
+        all[1].push(streamed.as_secs_f64() / copies as f64);
+        all[2].push(system.as_secs_f64() / copies as f64);
+        if let Some(rival) = rival {
+            all[3].push(rival.time(repeats, src, dst)?.as_secs_f64() / repeats as f64);
+        }
+    }
+    Ok(all)
+}
+
+/// The median; 0 of nothing.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
 /// The names of a plan's kernels, each once.
-fn kernels(plan: &trundle_cpu::Plan) -> String {
-    let mut names: Vec<&str> = plan
-        .steps()
-        .iter()
+fn kernels(plan: &Plan) -> String {
+    let steps = plan.cpu_plans().iter().flat_map(trundle::CpuPlan::steps);
+    let mut names: Vec<&str> = steps
         .flat_map(|step| {
-            std::iter::once(step.kernel.name)
-                .chain(step.ragged.iter().map(|ragged| ragged.second.name))
+            let second = step.ragged.iter().map(|ragged| ragged.second.name);
+            std::iter::once(step.kernel.name).chain(second)
         })
         .collect();
     names.sort_unstable();
@@ -104,43 +209,24 @@ fn kernels(plan: &trundle_cpu::Plan) -> String {
     names.join(" ")
 }
 
-/// Bytes that a misplaced element would not match.
-fn scattered_bytes(bytes: usize) -> Vec<u8> {
-    let mut state = 0x2545_F491_4F6C_DD1Du64;
-    let mut all = Vec::with_capacity(bytes.next_multiple_of(8));
-    while all.len() < bytes {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        all.extend_from_slice(&state.to_ne_bytes());
-    }
-    all.truncate(bytes);
-    all
-}
-
 /// Compares elements with what the operators' maps say, one after another, not composed: every
 /// element of the first and the last rows, and a scatter of the others.
-///
-/// # Panics
-/// If an element is not where it belongs.
-fn verify(case: &Case, maps: &[IndexMap], src: &[u8], dst: &[u8], width: usize) {
+fn verify(case: &Case, shape: &Shape, src: &[u8], dst: &[u8]) -> Result<(), Error> {
     const NEAR_ENDS: usize = 20_000;
     const SCATTER: usize = 997;
-    let out_shape = maps.last().map(IndexMap::out_shape).cloned().unwrap_or_default();
-    let elements = out_shape.elements();
+    let maps = case.chain.steps(shape);
+    let maps =
+        maps.map_err(|error| Error::Plan { case: case.name.clone(), source: error.into() })?;
+    let out_shape = maps.last().map_or(shape, IndexMap::out_shape);
+    let (elements, width) = (out_shape.elements(), case.dtype.width());
     let ends = (0..elements.min(NEAR_ENDS)).chain(elements.saturating_sub(NEAR_ENDS)..elements);
-    for number in ends.chain((0..elements).step_by(SCATTER)) {
-        let mut index = out_shape.unravel(number);
-        for map in maps.iter().rev() {
-            index = map.source_of(&index);
+    for element in ends.chain((0..elements).step_by(SCATTER)) {
+        let index =
+            maps.iter().rev().fold(out_shape.unravel(element), |index, map| map.source_of(&index));
+        let source = index.iter().zip(shape.iter()).fold(0, |at, (i, size)| at * size + i);
+        if dst[element * width..][..width] != src[source * width..][..width] {
+            return Err(Error::Wrong { case: case.name.clone(), element });
         }
-        let in_shape = maps[0].in_shape();
-        let source = index.iter().zip(in_shape.iter()).fold(0, |at, (i, size)| at * size + i);
-        assert_eq!(
-            dst[number * width..][..width],
-            src[source * width..][..width],
-            "{}: element {number} of the output",
-            case.name
-        );
     }
+    Ok(())
 }

@@ -1,12 +1,17 @@
 //! A plan carried out: units of tasks become tiles, and tiles go to kernels.
 
+use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use trundle_core::{Loop, RaggedLoop};
 
-use crate::kernels::{Call, Kernel, LaneTile, Side, Tile};
-use crate::plan::{Place, Plan, RaggedStep, Step, Unit};
+use crate::kernels::{Call, Fold, Kernel, LaneTile, Side, Store, Tile};
+use crate::plan::{Place, Plan, RaggedStep, Stage, StagedRun, Step, Unit, offset_of};
+use crate::simd::{self, LINE};
 use crate::threads::for_each_task;
+
+/// What is staged at a time, at most: a part of a first-level cache.
+pub(crate) const MOST_STAGED_BYTES: usize = 16 << 10;
 
 /// The two buffers of a run, shared by its threads.
 #[derive(Clone, Copy)]
@@ -35,6 +40,7 @@ pub(crate) unsafe fn run(plan: &Plan, src: *const u8, dst: *mut u8) {
                 unsafe { run_unit(step, unit, buffers) };
             }
         }
+        simd::fence();
     });
 }
 
@@ -44,6 +50,10 @@ pub(crate) unsafe fn run(plan: &Plan, src: *const u8, dst: *mut u8) {
 /// `unit` is one of the step's, and `buffers` are valid for the plan: see [`run`].
 unsafe fn run_unit(step: &Step, unit: usize, buffers: &Buffers) {
     let mut unit = step.unit(unit);
+    if let Some(stage) = &step.stage {
+        // SAFETY: the contract is the same; the planner stages steps without a ragged loop.
+        return unsafe { run_staged(step, stage, &unit, buffers) };
+    }
     let Some(RaggedStep { row, place, second }) = &step.ragged else {
         // SAFETY: the tile is a part of the step's loops.
         return unsafe { run_tile(step, step.kernel, &unit, step.rows, step.cols, buffers) };
@@ -88,6 +98,75 @@ unsafe fn run_unit(step: &Step, unit: usize, buffers: &Buffers) {
     }
 }
 
+/// The bytes of a unit that is staged, and room to begin anywhere in a line.
+#[repr(align(64))]
+struct Buffer([MaybeUninit<u8>; MOST_STAGED_BYTES + LINE]);
+
+/// Moves a unit through a buffer.
+///
+/// # Safety
+/// As [`run_unit`]; the step is staged, so the unit's rows follow each other without a gap, and
+/// are [`MOST_STAGED_BYTES`] at most.
+#[inline(never)]
+unsafe fn run_staged(step: &Step, stage: &Stage, unit: &Unit, buffers: &Buffers) {
+    let mut buffer = Buffer([MaybeUninit::uninit(); MOST_STAGED_BYTES + LINE]);
+    let whole = tile_of(step, unit, step.rows, step.cols, buffers);
+    let (over_src, over_dst) = stage.over_offset(unit.over.start);
+    let src = whole.src.wrapping_offset(over_src);
+    let dst = whole.dst.wrapping_offset(over_dst);
+    // Lines of the buffer are lines of the destination.
+    let staged = buffer.0.as_mut_ptr().cast::<u8>().wrapping_add(dst.addr() % LINE);
+    for number in 0..unit.over.len() {
+        let (src_step, dst_step) = stage.over_offset(number);
+        let tile = Tile {
+            src: src.wrapping_offset(src_step),
+            dst: staged.wrapping_offset(dst_step),
+            store: Store::Cached,
+            ..whole
+        };
+        // SAFETY: the tile is a part of the step's loops, in the buffer's place.
+        unsafe { run_rows(step.kernel, &stage.runs, &tile) };
+    }
+    let bytes = whole.rows.len * whole.cols.len * whole.width * unit.over.len();
+    let run = |bytes: usize| Side {
+        len: bytes,
+        src_stride: bytes.min(1).cast_signed(),
+        dst_stride: bytes.min(1).cast_signed(),
+    };
+    let out = Tile { src: staged, dst, width: 1, rows: run(1), cols: run(bytes), ..whole };
+    // SAFETY: the unit's destination is `bytes` bytes without a gap, all of which are in the buffer.
+    unsafe { run_kernel(stage.kernel, &out) };
+}
+
+/// Moves the rows of a tile: runs of bytes, or elements.
+///
+/// # Safety
+/// As [`Call::Tile`].
+unsafe fn run_rows(kernel: &Kernel, runs: &[StagedRun], tile: &Tile) {
+    if runs.is_empty() {
+        // SAFETY: the contract is the same.
+        return unsafe { run_kernel(kernel, tile) };
+    }
+    for run in runs {
+        let part = Tile {
+            src: tile.src.wrapping_offset(run.src_offset),
+            dst: tile.dst.wrapping_offset(run.dst_offset),
+            cols: Side { len: run.bytes, ..tile.cols },
+            ..*tile
+        };
+        // SAFETY: the runs make up the rows.
+        unsafe { run_kernel(kernel, &part) };
+    }
+}
+
+/// # Safety
+/// As [`Call::Tile`].
+unsafe fn run_kernel(kernel: &Kernel, tile: &Tile) {
+    let Call::Tile(run) = kernel.call else { unreachable!("lanes have a place of their own") };
+    // SAFETY: the contract is the same.
+    unsafe { run(tile) };
+}
+
 /// Moves the rows and columns of a unit, along loops whose index 0 is at the unit's offsets.
 ///
 /// # Safety
@@ -100,10 +179,8 @@ unsafe fn run_tile(
     cols: Loop,
     buffers: &Buffers,
 ) {
-    let tile = tile_of(step, unit, rows, cols, buffers);
-    let Call::Tile(run) = kernel.call else { unreachable!("lanes have a place of their own") };
     // SAFETY: the contract is the same.
-    unsafe { run(&tile) };
+    unsafe { run_kernel(kernel, &tile_of(step, unit, rows, cols, buffers)) };
 }
 
 /// Moves lanes of a unit, each cut at its own place.
@@ -112,7 +189,7 @@ unsafe fn run_tile(
 /// As [`run_tile`], for the elements that the lengths select.
 unsafe fn run_lanes(step: &Step, row: &RaggedLoop, unit: &Unit, entry: usize, buffers: &Buffers) {
     // Rows count from the start of the ragged axis, where each lane's runs are measured from.
-    let at_row_0 = Unit { rows: 0..unit.rows.len(), cols: unit.cols.clone(), ..*unit };
+    let at_row_0 = Unit { rows: 0..unit.rows.len(), cols: unit.cols.clone(), over: 0..1, ..*unit };
     let first_lane = unit.cols.start.cast_signed() * step.cols.lane_stride;
     let lanes = LaneTile {
         tile: tile_of(step, &at_row_0, step.rows, step.cols, buffers),
@@ -128,20 +205,28 @@ unsafe fn run_lanes(step: &Step, row: &RaggedLoop, unit: &Unit, entry: usize, bu
 
 /// The tile of a unit's rows and columns.
 fn tile_of(step: &Step, unit: &Unit, rows: Loop, cols: Loop, buffers: &Buffers) -> Tile {
-    let (row, col) = (unit.rows.start.cast_signed(), unit.cols.start.cast_signed());
+    let row = offset_of(rows, step.row_fold, unit.rows.start);
+    let col = offset_of(cols, step.col_fold, unit.cols.start);
     let side = |each: Loop, range: &Range<usize>| Side {
         len: range.len(),
         src_stride: each.src_stride,
         dst_stride: each.dst_stride,
     };
+    let fold = |each: Loop, fold: Option<Loop>, start: usize, stride: fn(&Loop) -> isize| {
+        fold.map_or(Fold::NONE, |fold| Fold {
+            first: each.len - start % each.len,
+            every: each.len,
+            jump: stride(&fold) - each.len.cast_signed() * stride(&each),
+        })
+    };
     Tile {
-        src: buffers
-            .src
-            .wrapping_offset(unit.src.wrapping_add(row * rows.src_stride + col * cols.src_stride)),
-        dst: buffers.dst.wrapping_offset(unit.dst + row * rows.dst_stride + col * cols.dst_stride),
+        src: buffers.src.wrapping_offset(unit.src.wrapping_add(row.0).wrapping_add(col.0)),
+        dst: buffers.dst.wrapping_offset(unit.dst + row.1 + col.1),
         width: step.width,
         rows: side(rows, &unit.rows),
         cols: side(cols, &unit.cols),
+        row_fold: fold(rows, step.row_fold, unit.rows.start, |each| each.dst_stride),
+        col_fold: fold(cols, step.col_fold, unit.cols.start, |each| each.src_stride),
         store: step.store,
     }
 }

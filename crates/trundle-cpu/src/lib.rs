@@ -18,6 +18,6 @@ pub use backend::Cpu;
 pub use kernels::{CATALOGUE, Kernel, Pattern, Store};
 pub use machine::Machine;
 pub use pipeline::Pipeline;
-pub use plan::{Part, Place, Plan, RaggedStep, Step};
+pub use plan::{Part, Place, Plan, RaggedStep, Stage, StagedRun, Step};
 pub use planner::Planner;
 pub use simd::Simd;

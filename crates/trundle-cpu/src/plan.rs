@@ -44,14 +44,47 @@ pub struct Step {
     pub outer: Vec<Loop>,
     /// The loop over a tile's rows.
     pub rows: Loop,
+    /// A loop that continues the rows in the source: they are counted on through it.
+    pub row_fold: Option<Loop>,
     /// The loop over the elements of a row.
     pub cols: Loop,
+    /// A loop that continues the columns in the destination: they are counted on through it.
+    pub col_fold: Option<Loop>,
     /// How many rows a tile has at most.
     pub row_block: usize,
     /// How many elements a row of a tile has at most.
     pub col_block: usize,
     /// The ragged loop, if the block has one.
     pub ragged: Option<RaggedStep>,
+    /// How the step is staged, if it is.
+    pub stage: Option<Stage>,
+}
+
+/// Short rows whose destinations follow each other without a gap. They are put together in a buffer
+/// that stays in the first-level cache, from which whole lines of the destination are streamed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stage {
+    /// What streams the buffer.
+    pub kernel: &'static Kernel,
+    /// The runs of bytes that make up a row; none, if the step's columns do.
+    pub runs: Vec<StagedRun>,
+    /// A loop that continues the rows in the destination, within a unit.
+    pub over: Option<Loop>,
+    /// How many steps of `over` a unit has at most.
+    pub over_block: usize,
+    /// A loop whose steps are near in the source: one after another, before the next rows.
+    pub near: Option<Loop>,
+}
+
+/// A run of bytes within a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StagedRun {
+    /// Where it is read, in bytes from the row's start.
+    pub src_offset: isize,
+    /// Where it is written, in bytes from the row's start.
+    pub dst_offset: isize,
+    /// Its size in bytes.
+    pub bytes: usize,
 }
 
 /// The ragged loop of a step.
@@ -94,6 +127,8 @@ pub(crate) struct Unit {
     pub(crate) rows: Range<usize>,
     /// The columns of the unit.
     pub(crate) cols: Range<usize>,
+    /// The steps of the unit through the loop that continues its rows.
+    pub(crate) over: Range<usize>,
 }
 
 /// Units `first..end` of a step.
@@ -136,11 +171,18 @@ impl Plan {
 }
 
 impl Step {
+    /// The number of rows and of columns, counted through their folds.
+    pub fn counts(&self) -> (usize, usize) {
+        let folded = |fold: &Option<Loop>| fold.as_ref().map_or(1, |fold| fold.len);
+        (self.rows.len * folded(&self.row_fold), self.cols.len * folded(&self.col_fold))
+    }
+
     /// How many blocks the rows and the columns are cut into.
     pub(crate) fn blocks(&self) -> (usize, usize) {
+        let (rows, cols) = self.counts();
         // Most loops of small moves are one block, which takes no division.
-        let count = |len: usize, block: usize| if len <= block { 1 } else { len.div_ceil(block) };
-        (count(self.rows.len, self.row_block), count(self.cols.len, self.col_block))
+        let blocks = |len: usize, block: usize| if len <= block { 1 } else { len.div_ceil(block) };
+        (blocks(rows, self.row_block), blocks(cols, self.col_block))
     }
 
     /// The number of units of work.
@@ -151,13 +193,15 @@ impl Step {
             Some(RaggedStep { row, place: Place::Outer, .. }) => row.len,
             _ => 1,
         };
-        outer * ragged * row_blocks * col_blocks
+        let staged = self.stage.as_ref().map_or(1, |stage| stage.near_len() * stage.over_blocks());
+        outer * ragged * row_blocks * col_blocks * staged
     }
 
-    /// Unit `number`: the blocks of the rows change fastest, then those of the columns, then the
-    /// outer loops from the innermost out.
+    /// Unit `number`: steps that are near in the source change fastest, then the blocks of the
+    /// rows, then those of the columns, then the outer loops from the innermost out.
     pub(crate) fn unit(&self, number: usize) -> Unit {
         let (row_blocks, col_blocks) = self.blocks();
+        let (row_count, col_count) = self.counts();
         let mut rest = number;
         let mut next = |count: usize| {
             // The rest is below the count where no further loop has moved: it takes no division.
@@ -170,20 +214,29 @@ impl Step {
         };
         let block =
             |index: usize, block: usize, len: usize| index * block..((index + 1) * block).min(len);
-        let rows = block(next(row_blocks), self.row_block, self.rows.len);
-        let cols = block(next(col_blocks), self.col_block, self.cols.len);
+        let stage = self.stage.as_ref();
+        let near_index = stage.map_or(0, |stage| next(stage.near_len()).cast_signed());
+        let rows = block(next(row_blocks), self.row_block, row_count);
+        let cols = block(next(col_blocks), self.col_block, col_count);
         let ragged_index = match &self.ragged {
             Some(RaggedStep { row, place: Place::Outer, .. }) => next(row.len),
             _ => 0,
         };
+        let over = stage.map_or(0..1, |stage| {
+            block(next(stage.over_blocks()), stage.over_block, stage.over_len())
+        });
         let (mut src, mut dst, mut lane_steps) = (self.src_offset, self.dst_offset, 0);
+        if let Some(near) = stage.and_then(|stage| stage.near) {
+            src = src.wrapping_add(near_index * near.src_stride);
+            dst += near_index * near.dst_stride;
+        }
         for each in self.outer.iter().rev() {
             let index = next(each.len).cast_signed();
             src = src.wrapping_add(index * each.src_stride);
             dst += index * each.dst_stride;
             lane_steps += index * each.lane_stride;
         }
-        Unit { src, dst, lane_steps, ragged_index, rows, cols }
+        Unit { src, dst, lane_steps, ragged_index, rows, cols, over }
     }
 
     /// Where the first byte of unit `number` is written, in bytes from the start of the
@@ -196,14 +249,48 @@ impl Step {
         };
         unit.dst
             + unit.ragged_index.cast_signed() * ragged
-            + unit.rows.start.cast_signed() * self.rows.dst_stride
-            + unit.cols.start.cast_signed() * self.cols.dst_stride
+            + offset_of(self.rows, self.row_fold, unit.rows.start).1
+            + offset_of(self.cols, self.col_fold, unit.cols.start).1
+            + self.stage.as_ref().map_or(0, |stage| stage.over_offset(unit.over.start).1)
     }
 
     /// The number of bytes of a unit, not counting that blocks at an edge are smaller.
     pub(crate) fn unit_bytes(&self) -> usize {
-        self.row_block * self.col_block * self.width
+        let over = self.stage.as_ref().map_or(1, |stage| stage.over_block);
+        self.row_block * self.col_block * self.width * over
     }
+}
+
+impl Stage {
+    fn near_len(&self) -> usize {
+        self.near.as_ref().map_or(1, |near| near.len)
+    }
+
+    fn over_len(&self) -> usize {
+        self.over.as_ref().map_or(1, |over| over.len)
+    }
+
+    fn over_blocks(&self) -> usize {
+        self.over_len().div_ceil(self.over_block)
+    }
+
+    /// How far a step of `over` is from its first, in the source and in the destination.
+    pub(crate) fn over_offset(&self, index: usize) -> (isize, isize) {
+        self.over.map_or((0, 0), |over| offset_of(over, None, index))
+    }
+}
+
+/// How far step `index` of a loop and its fold is from step 0, in the source and in the destination.
+pub(crate) fn offset_of(each: Loop, fold: Option<Loop>, index: usize) -> (isize, isize) {
+    let Some(fold) = fold else {
+        let index = index.cast_signed();
+        return (index * each.src_stride, index * each.dst_stride);
+    };
+    let (outer, inner) = ((index / each.len).cast_signed(), (index % each.len).cast_signed());
+    (
+        outer * fold.src_stride + inner * each.src_stride,
+        outer * fold.dst_stride + inner * each.dst_stride,
+    )
 }
 
 impl fmt::Display for Plan {
@@ -251,7 +338,16 @@ impl fmt::Display for Step {
         for each in &self.outer {
             write!(f, "\n    outer {each}")?;
         }
-        write!(f, "\n    rows  {}\n    cols  {}", self.rows, self.cols)?;
+        let lines = [("rows", self.rows, self.row_fold), ("cols", self.cols, self.col_fold)];
+        for (name, each, fold) in lines {
+            write!(f, "\n    {name}  {each}")?;
+            if let Some(fold) = fold {
+                write!(f, ", on through {fold}")?;
+            }
+        }
+        if let Some(stage) = &self.stage {
+            write!(f, "{stage}")?;
+        }
         if let Some(RaggedStep { row, place, .. }) = &self.ragged {
             write!(
                 f,
@@ -263,6 +359,30 @@ impl fmt::Display for Step {
                     Place::Lanes => "the rows, cut lane by lane",
                 }
             )?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "\n    staged: rows are put together, and their lines streamed by {}",
+            self.kernel.name
+        )?;
+        for run in &self.runs {
+            write!(
+                f,
+                "\n    run of {} bytes from {} to {}",
+                run.bytes, run.src_offset, run.dst_offset
+            )?;
+        }
+        if let Some(over) = self.over {
+            write!(f, "\n    rows go on through {over}, {} at a time", self.over_block)?;
+        }
+        if let Some(near) = self.near {
+            write!(f, "\n    one after another, since they are near in the source: {near}")?;
         }
         Ok(())
     }

@@ -4,8 +4,9 @@ use std::ops::Range;
 
 use trundle_core::{Block, Loop, Move, RaggedLoop};
 
+use crate::execute::MOST_STAGED_BYTES;
 use crate::kernels::{CATALOGUE, Call, Kernel, Pattern, Store};
-use crate::plan::{Part, Place, Plan, RaggedStep, Step};
+use crate::plan::{Part, Place, Plan, RaggedStep, Stage, StagedRun, Step};
 use crate::{Machine, Simd};
 
 /// Elements of this many bytes or more are copied as runs of bytes: a cache line.
@@ -29,6 +30,13 @@ const TRANSPOSED_COLS: usize = 1024;
 /// The sides of a tile that is moved element by element: its lines stay in the first-level cache
 /// on both sides.
 const STRIDED_SIDE: usize = 64;
+
+/// Rows of more bytes than this are not staged: their partial lines are few (measured;
+/// docs/kernels.md).
+const MOST_STAGED_ROW_BYTES: usize = 4 << 10;
+
+/// Steps of at most this many bytes through the source stay within pages that are known.
+const NEAR_BYTES: usize = 4 << 10;
 
 /// How many lanes a tile of lanes has.
 const LANE_COLS: usize = 256;
@@ -79,8 +87,24 @@ impl Planner {
         let moved_bytes = work.moved_bytes();
         let store =
             if moved_bytes > self.machine.l3_bytes / 2 { Store::Streamed } else { Store::Cached };
-        let steps: Vec<Step> =
-            work.blocks().iter().map(|block| self.step(block, work.width(), store)).collect();
+        let mut steps = Vec::new();
+        let mut blocks = work.blocks();
+        while let [block, rest @ ..] = blocks {
+            let staged = match store {
+                Store::Streamed => self.rows_of_runs(blocks, work.width()),
+                Store::Cached => None,
+            };
+            match staged {
+                Some((step, count)) => {
+                    steps.push(step);
+                    blocks = &blocks[count..];
+                }
+                None => {
+                    steps.push(self.step(block, work.width(), store));
+                    blocks = rest;
+                }
+            }
+        }
         let most_threads = self.machine.threads.clamp(1, MOST_THREADS);
         let threads = (moved_bytes / LEAST_THREAD_BYTES).clamp(1, most_threads);
         let parts = parts(&steps, moved_bytes);
@@ -100,6 +124,11 @@ impl Planner {
     /// How one block is done: which loop the columns are, which the rows, and in what tiles.
     fn step(&self, block: &Block, width: usize, store: Store) -> Step {
         let mut loops = Loops::of(block);
+        if store == Store::Streamed
+            && let Some(step) = self.staged_runs(block, width)
+        {
+            return step;
+        }
         let (width, cols) = if width >= LEAST_RUN_BYTES {
             // A run of bytes, which can be cut anywhere.
             (1, Picked::Plain(Loop { len: width, src_stride: 1, dst_stride: 1, lane_stride: 0 }))
@@ -133,8 +162,22 @@ impl Planner {
         };
         let kernel = pick(|ragged| ragged.first.src_stride);
         let second = pick(|ragged| ragged.second.src_stride);
+        let plain = place == Place::Outer;
         let (rows, cols) = (rows.each(), cols.each());
-        let (row_block, col_block) = tile(place, width, rows, cols);
+        let (mut row_fold, mut col_fold) = (None, None);
+        let stage = (plain && block.ragged.is_none() && store == Store::Streamed)
+            .then(|| self.stage(width, rows, cols, &mut loops))
+            .flatten();
+        if plain && kernel.folds && stage.is_none() {
+            col_fold = loops.take_next_in_destination(cols);
+            row_fold = loops.take_next_in_source(rows);
+        }
+        let folded = |each: Loop, fold: Option<Loop>| each.len * fold.map_or(1, |fold| fold.len);
+        let counts = (folded(rows, row_fold), folded(cols, col_fold));
+        let (row_block, col_block) = match &stage {
+            Some(_) => (staged_rows(rows, cols.len * width), cols.len),
+            None => tile(place, width, rows, cols, counts),
+        };
         Step {
             kernel,
             store,
@@ -143,11 +186,136 @@ impl Planner {
             dst_offset: block.dst_offset,
             outer: loops.plain,
             rows,
+            row_fold,
             cols,
+            col_fold,
             row_block,
             col_block,
             ragged: block.ragged.clone().map(|row| RaggedStep { row, place, second }),
+            stage,
         }
+    }
+
+    /// How rows that follow each other without a gap are staged, if they are short.
+    fn stage(&self, width: usize, rows: Loop, cols: Loop, loops: &mut Loops) -> Option<Stage> {
+        let row_bytes = cols.len * width;
+        let dense = cols.dst_stride == width.cast_signed()
+            && rows.dst_stride == row_bytes.cast_signed()
+            && rows.len > 1;
+        if !dense || row_bytes > MOST_STAGED_ROW_BYTES {
+            return None;
+        }
+        let all = rows.len * row_bytes;
+        let over = if all <= MOST_STAGED_BYTES / 2 {
+            loops.take(|each| each.dst_stride == all.cast_signed())
+        } else {
+            None
+        };
+        let over_block = over.map_or(1, |over| (MOST_STAGED_BYTES / all).min(over.len));
+        let all_rows = staged_rows(rows, row_bytes) == rows.len;
+        let near = loops.take(|each| {
+            let distance = each.src_stride.unsigned_abs();
+            distance <= NEAR_BYTES && (all_rows || distance < rows.src_stride.unsigned_abs())
+        });
+        let kernel = pick_kernel(&RUN, false, self.machine.simd);
+        Some(Stage { kernel, runs: Vec::new(), over, over_block, near })
+    }
+
+    /// A step for elements that are short runs, which follow each other in the destination.
+    fn staged_runs(&self, block: &Block, width: usize) -> Option<Step> {
+        if block.ragged.is_some() || block.loops.iter().any(|each| each.lane_stride != 0) {
+            return None;
+        }
+        let mut loops = Loops::of(block);
+        let (bytes, _) = run_of(block, width);
+        if bytes > width {
+            loops.plain.pop();
+        }
+        let rows = loops.plain.pop()?;
+        let cols = Loop { len: bytes, src_stride: 1, dst_stride: 1, lane_stride: 0 };
+        if width < LEAST_RUN_BYTES && bytes == width {
+            return None;
+        }
+        let stage = self.stage(1, rows, cols, &mut loops)?;
+        Some(Step {
+            kernel: stage.kernel,
+            store: Store::Streamed,
+            width: 1,
+            src_offset: block.src_offset,
+            dst_offset: block.dst_offset,
+            outer: loops.plain,
+            rows,
+            row_fold: None,
+            cols,
+            col_fold: None,
+            row_block: staged_rows(rows, bytes),
+            col_block: bytes,
+            ragged: None,
+            stage: Some(stage),
+        })
+    }
+
+    /// A step for the first blocks, if their runs make up rows without a gap, and how many they are.
+    fn rows_of_runs(&self, blocks: &[Block], width: usize) -> Option<(Step, usize)> {
+        let first = &blocks[0];
+        let (_, outer) = run_of(first, width);
+        let row = *outer.last()?;
+        let mut runs = Vec::new();
+        let mut end = 0isize;
+        for block in blocks {
+            let (bytes, loops) = run_of(block, width);
+            let dst_offset = block.dst_offset - first.dst_offset;
+            if block.ragged.is_some() || loops != outer || dst_offset != end {
+                break;
+            }
+            end += bytes.cast_signed();
+            let src_offset = block.src_offset.wrapping_sub(first.src_offset);
+            runs.push(StagedRun { src_offset, dst_offset, bytes });
+        }
+        if runs.len() < 2 || end != row.dst_stride {
+            return None;
+        }
+        let cols = Loop { len: end.unsigned_abs(), src_stride: 1, dst_stride: 1, lane_stride: 0 };
+        let mut loops = Loops { plain: outer.to_vec(), ragged: None };
+        loops.plain.pop();
+        let stage = self.stage(1, row, cols, &mut loops)?;
+        let count = runs.len();
+        let step = Step {
+            kernel: stage.kernel,
+            store: Store::Streamed,
+            width: 1,
+            src_offset: first.src_offset,
+            dst_offset: first.dst_offset,
+            outer: loops.plain,
+            rows: row,
+            row_fold: None,
+            cols,
+            col_fold: None,
+            row_block: staged_rows(row, cols.len),
+            col_block: cols.len,
+            ragged: None,
+            stage: Some(Stage { runs, ..stage }),
+        };
+        Some((step, count))
+    }
+}
+
+/// The pattern of one run of bytes.
+const RUN: Pattern = Pattern { width: 1, row_strides: (1, 1), col_strides: (1, 1), lens: (1, 1) };
+
+/// How many rows of `row_bytes` bytes are staged together.
+fn staged_rows(rows: Loop, row_bytes: usize) -> usize {
+    (MOST_STAGED_BYTES / row_bytes).clamp(1, rows.len)
+}
+
+/// The bytes that stay together in a block, and the loops around them.
+fn run_of(block: &Block, width: usize) -> (usize, &[Loop]) {
+    let step = width.cast_signed();
+    match block.loops.split_last() {
+        Some((run, outer)) if (run.src_stride, run.dst_stride) == (step, step) => {
+            (run.len * width, outer)
+        }
+        _ => (width, &block.loops),
     }
 }
 
@@ -163,8 +331,14 @@ fn pick_kernel(pattern: &Pattern, lanes: bool, simd: Simd) -> &'static Kernel {
         .unwrap_or_else(|| unreachable!("the catalogue ends with kernels for any strides"))
 }
 
-/// How many rows and how many columns a tile has.
-fn tile(place: Place, width: usize, rows: Loop, cols: Loop) -> (usize, usize) {
+/// How many rows and how many columns a tile has, of as many as there are.
+fn tile(
+    place: Place,
+    width: usize,
+    rows: Loop,
+    cols: Loop,
+    counts: (usize, usize),
+) -> (usize, usize) {
     let runs = cols.src_stride.unsigned_abs() == width || place == Place::Cols;
     let transposed = rows.src_stride.unsigned_abs() == width;
     let (row_block, col_block) = if place == Place::Lanes {
@@ -178,7 +352,7 @@ fn tile(place: Place, width: usize, rows: Loop, cols: Loop) -> (usize, usize) {
     } else {
         (STRIDED_SIDE, STRIDED_SIDE)
     };
-    (row_block.clamp(1, rows.len), col_block.clamp(1, cols.len))
+    (row_block.clamp(1, counts.0), col_block.clamp(1, counts.1))
 }
 
 /// The units of all steps in the order in which they are done: from the front of the destination to
@@ -302,6 +476,24 @@ impl Loops {
             (None, Some((at, _))) => Picked::Plain(self.plain.remove(at)),
             (None, None) => Loops::none(width),
         }
+    }
+
+    /// The loop that continues `cols` in the destination.
+    fn take_next_in_destination(&mut self, cols: Loop) -> Option<Loop> {
+        self.take(|each| each.dst_stride == cols.len.cast_signed() * cols.dst_stride)
+    }
+
+    /// The loop that continues `rows` upwards in the source.
+    fn take_next_in_source(&mut self, rows: Loop) -> Option<Loop> {
+        self.take(|each| {
+            rows.src_stride > 0 && each.src_stride == rows.len.cast_signed() * rows.src_stride
+        })
+    }
+
+    /// The first loop that `wanted` holds for, if it has no lanes.
+    fn take(&mut self, wanted: impl Fn(&Loop) -> bool) -> Option<Loop> {
+        let at = self.plain.iter().position(|each| each.lane_stride == 0 && wanted(each))?;
+        Some(self.plain.remove(at))
     }
 
     /// The ragged loop.

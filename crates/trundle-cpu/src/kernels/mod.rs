@@ -44,6 +44,23 @@ pub struct Pattern {
     pub lens: (usize, usize),
 }
 
+/// Jumps of a tile's rows in the destination, or of its columns in the source. Two loops that are
+/// one on the other side, where their elements are neighbours, are one loop with jumps.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fold {
+    /// The steps to the first jump.
+    pub(crate) first: usize,
+    /// The steps from one jump to the next.
+    pub(crate) every: usize,
+    /// The bytes of a jump, beside those of the step.
+    pub(crate) jump: isize,
+}
+
+impl Fold {
+    /// No jump.
+    pub(crate) const NONE: Fold = Fold { first: usize::MAX, every: usize::MAX, jump: 0 };
+}
+
 /// Whether the result is written past the caches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Store {
@@ -71,6 +88,10 @@ pub(crate) struct Tile {
     pub(crate) width: usize,
     pub(crate) rows: Side,
     pub(crate) cols: Side,
+    /// Where rows jump in the destination: for kernels that are picked for it, else nowhere.
+    pub(crate) row_fold: Fold,
+    /// Where columns jump in the source.
+    pub(crate) col_fold: Fold,
     pub(crate) store: Store,
 }
 
@@ -109,6 +130,8 @@ pub struct Kernel {
     pub applies: fn(&Pattern) -> bool,
     /// Why it is picked for those.
     pub reason: &'static str,
+    /// Whether its rows and columns may jump.
+    pub(crate) folds: bool,
     pub(crate) call: Call,
 }
 
@@ -165,7 +188,18 @@ const fn row(
     reason: &'static str,
     run: unsafe fn(&Tile),
 ) -> Kernel {
-    Kernel { name, simd, applies, reason, call: Call::Tile(run) }
+    Kernel { name, simd, applies, reason, folds: false, call: Call::Tile(run) }
+}
+
+/// A row of the catalogue that moves tiles whose rows and columns may jump.
+const fn folding_row(
+    name: &'static str,
+    simd: Simd,
+    applies: fn(&Pattern) -> bool,
+    reason: &'static str,
+    run: unsafe fn(&Tile),
+) -> Kernel {
+    Kernel { folds: true, ..row(name, simd, applies, reason, run) }
 }
 
 /// A row of the catalogue that moves lanes of any strides.
@@ -175,7 +209,7 @@ const fn lane_row(
     reason: &'static str,
     run: unsafe fn(&LaneTile<'_>),
 ) -> Kernel {
-    Kernel { name, simd, applies: is_any, reason, call: Call::Lanes(run) }
+    Kernel { name, simd, applies: is_any, reason, folds: false, call: Call::Lanes(run) }
 }
 
 /// Every kernel. Of those that the machine can run and that apply, the first is taken.
@@ -192,10 +226,10 @@ pub static CATALOGUE: &[Kernel] = &[
     row("reversed-avx2", Simd::Avx2, is_reversed, REVERSED, reversed_avx2),
     row("reversed-portable", Simd::Portable, is_reversed, REVERSED, reversed::reversed::<Portable>),
     #[cfg(target_arch = "x86_64")]
-    row("transposed-avx512", Simd::Avx512, is_transposed, TRANSPOSED, transposed_avx512),
+    folding_row("transposed-avx512", Simd::Avx512, is_transposed, TRANSPOSED, transposed_avx512),
     #[cfg(target_arch = "x86_64")]
-    row("transposed-avx2", Simd::Avx2, is_transposed, TRANSPOSED, transposed_avx2),
-    row("transposed-portable", Simd::Portable, is_transposed, TRANSPOSED, transposed::transposed::<Portable>),
+    folding_row("transposed-avx2", Simd::Avx2, is_transposed, TRANSPOSED, transposed_avx2),
+    folding_row("transposed-portable", Simd::Portable, is_transposed, TRANSPOSED, transposed::transposed::<Portable>),
     row("strided-portable", Simd::Portable, is_any, STRIDED, strided::strided),
     lane_row("lanes-portable", Simd::Portable, LANES, lanes::lanes),
 ];

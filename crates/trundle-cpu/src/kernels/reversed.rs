@@ -50,9 +50,6 @@ unsafe fn vectors<V: Vector, const W: usize>(tile: &Tile) {
             elements::<W>(before::<W>(src, done), dst.add(done * W), tile.cols.len - done);
         }
     }
-    if streamed {
-        V::fence();
-    }
 }
 
 /// # Safety

@@ -11,6 +11,9 @@ const LEAST_STREAMED_BYTES: usize = 4 * LINE;
 /// the lines of a run, but not where the next one begins.
 const MOST_PREFETCHED_BYTES: usize = 4096;
 
+/// Longer runs are left to the system's copy.
+const MOST_INLINE_BYTES: usize = 4096;
+
 /// Copies each row as a run of `cols.len · width` bytes.
 ///
 /// # Safety
@@ -26,13 +29,12 @@ pub(super) unsafe fn runs<V: Vector>(tile: &Tile) {
             let next = src.wrapping_offset(tile.rows.src_stride);
             if streamed {
                 stream_run::<V>(src, dst, bytes, next);
+            } else if bytes <= V::BYTES && V::BYTES == LINE {
+                V::load_first(src, bytes).store_first(dst, bytes);
             } else {
-                copy_run(src, dst, bytes);
+                copy_run::<V>(src, dst, bytes);
             }
         }
-    }
-    if streamed {
-        V::fence();
     }
 }
 
@@ -42,7 +44,7 @@ pub(super) unsafe fn runs<V: Vector>(tile: &Tile) {
 /// # Safety
 /// `src` is valid for reads and `dst` for writes of `bytes` bytes, and they do not overlap.
 #[inline(always)]
-unsafe fn copy_run(src: *const u8, dst: *mut u8, bytes: usize) {
+unsafe fn copy_run<V: Vector>(src: *const u8, dst: *mut u8, bytes: usize) {
     /// The first and the last N of `bytes`, which are N to 2·N.
     #[inline(always)]
     unsafe fn ends<const N: usize>(src: *const u8, dst: *mut u8, bytes: usize) {
@@ -63,6 +65,13 @@ unsafe fn copy_run(src: *const u8, dst: *mut u8, bytes: usize) {
             16..32 => ends::<16>(src, dst, bytes),
             32..64 => ends::<32>(src, dst, bytes),
             64..128 => ends::<64>(src, dst, bytes),
+            128..=MOST_INLINE_BYTES => {
+                for at in (0..bytes - V::BYTES).step_by(V::BYTES) {
+                    V::load(src.add(at)).store(dst.add(at));
+                }
+                let last = bytes - V::BYTES;
+                V::load(src.add(last)).store(dst.add(last));
+            }
             _ => std::ptr::copy_nonoverlapping(src, dst, bytes),
         }
     }
@@ -79,7 +88,7 @@ unsafe fn stream_run<V: Vector>(src: *const u8, dst: *mut u8, bytes: usize, next
     let head = dst.align_offset(LINE).min(bytes);
     // SAFETY: `at` stays within the run; `dst + at` is aligned from the head on.
     unsafe {
-        copy_run(src, dst, head);
+        copy_run::<V>(src, dst, head);
         let mut at = head;
         while at + LINE <= bytes {
             if short {
@@ -88,6 +97,6 @@ unsafe fn stream_run<V: Vector>(src: *const u8, dst: *mut u8, bytes: usize, next
             stream_line::<V>(src.add(at), dst.add(at));
             at += LINE;
         }
-        copy_run(src.add(at), dst.add(at), bytes - at);
+        copy_run::<V>(src.add(at), dst.add(at), bytes - at);
     }
 }

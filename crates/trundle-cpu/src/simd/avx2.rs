@@ -1,7 +1,7 @@
 //! AVX2: half a line in a register.
 
 use std::arch::x86_64::{
-    __m256i, _MM_HINT_T0, _mm_prefetch, _mm_sfence, _mm256_loadu_si256, _mm256_permute2x128_si256,
+    __m256i, _MM_HINT_T0, _mm_prefetch, _mm256_loadu_si256, _mm256_permute2x128_si256,
     _mm256_permute4x64_epi64, _mm256_setr_epi8, _mm256_shuffle_epi8, _mm256_shuffle_epi32,
     _mm256_storeu_si256, _mm256_stream_si256, _mm256_unpackhi_epi8, _mm256_unpackhi_epi16,
     _mm256_unpackhi_epi32, _mm256_unpackhi_epi64, _mm256_unpacklo_epi8, _mm256_unpacklo_epi16,
@@ -80,12 +80,6 @@ impl Vector for Avx2 {
             };
             Avx2(_mm256_permute4x64_epi64::<0b01_00_11_10>(halves))
         }
-    }
-
-    #[inline(always)]
-    fn fence() {
-        // SAFETY: SSE is part of x86-64.
-        unsafe { _mm_sfence() };
     }
 
     #[inline(always)]

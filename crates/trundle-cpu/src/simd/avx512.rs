@@ -1,10 +1,12 @@
 //! AVX-512, the F and BW parts: a whole line in a register.
 
 use std::arch::x86_64::{
-    __m512i, _mm512_loadu_si512, _mm512_permutex2var_epi16, _mm512_permutex2var_epi32,
-    _mm512_permutex2var_epi64, _mm512_permutexvar_epi16, _mm512_permutexvar_epi32,
-    _mm512_permutexvar_epi64, _mm512_shuffle_epi8, _mm512_storeu_si512, _mm512_stream_si512,
-    _mm512_unpackhi_epi8, _mm512_unpacklo_epi8,
+    __m512i, _mm_cvtsi32_si128, _mm512_add_epi16, _mm512_add_epi32, _mm512_loadu_si512,
+    _mm512_mask_storeu_epi8, _mm512_maskz_loadu_epi8, _mm512_or_si512, _mm512_permutex2var_epi16,
+    _mm512_permutex2var_epi32, _mm512_permutex2var_epi64, _mm512_permutexvar_epi16,
+    _mm512_permutexvar_epi32, _mm512_permutexvar_epi64, _mm512_set1_epi16, _mm512_set1_epi32,
+    _mm512_shuffle_epi8, _mm512_sll_epi32, _mm512_srl_epi32, _mm512_storeu_si512,
+    _mm512_stream_si512, _mm512_unpackhi_epi8, _mm512_unpacklo_epi8,
 };
 
 use super::{Avx2, Vector};
@@ -28,6 +30,26 @@ unsafe fn order<T: Order, const N: usize>(places: &[T; N]) -> __m512i {
     const { assert!(size_of::<[T; N]>() == Avx512::BYTES) };
     // SAFETY: the array is a register's bytes.
     unsafe { _mm512_loadu_si512(places.as_ptr().cast()) }
+}
+
+/// The mask of the first `bytes` bytes, at most 64.
+#[inline(always)]
+fn first(bytes: usize) -> u64 {
+    1u64.checked_shl(bytes as u32).unwrap_or(0).wrapping_sub(1)
+}
+
+/// 16 words from word `at` of both in a row.
+///
+/// # Safety
+/// The machine has AVX-512F.
+#[inline(always)]
+unsafe fn joined(a: __m512i, b: __m512i, at: usize) -> __m512i {
+    let places: [u32; 16] = std::array::from_fn(|place| place as u32);
+    // SAFETY: the caller vouches for the set.
+    unsafe {
+        let from = _mm512_add_epi32(order(&places), _mm512_set1_epi32(at as i32));
+        _mm512_permutex2var_epi32(a, from, b)
+    }
 }
 
 /// The places that a zip of elements of W bytes takes elements of `unit` bytes from, counted
@@ -76,6 +98,43 @@ impl Vector for Avx512 {
     unsafe fn store(self, dst: *mut u8) {
         // SAFETY: the caller vouches for AVX-512F and for the bytes.
         unsafe { _mm512_storeu_si512(dst.cast(), self.0) };
+    }
+
+    #[inline(always)]
+    unsafe fn load_first(src: *const u8, bytes: usize) -> Self {
+        // SAFETY: the caller vouches for AVX-512F and BW, and for the bytes: the others are not read.
+        Avx512(unsafe { _mm512_maskz_loadu_epi8(first(bytes), src.cast()) })
+    }
+
+    #[inline(always)]
+    unsafe fn store_first(self, dst: *mut u8, bytes: usize) {
+        // SAFETY: the caller vouches for AVX-512F and BW, and for the bytes: no other is written.
+        unsafe { _mm512_mask_storeu_epi8(dst.cast(), first(bytes), self.0) };
+    }
+
+    #[inline(always)]
+    unsafe fn join<const W: usize>(self, other: Self, at: usize) -> Self {
+        // SAFETY: the caller vouches for AVX-512F and BW.
+        unsafe {
+            match W {
+                1 => {
+                    // By whole words first, then by the bytes that are left.
+                    let (words, bits) = (at / 4, (at % 4 * 8) as u32);
+                    let low = joined(self.0, other.0, words);
+                    let high = joined(self.0, other.0, words + 1);
+                    Avx512(_mm512_or_si512(
+                        _mm512_srl_epi32(low, _mm_cvtsi32_si128(bits.cast_signed())),
+                        _mm512_sll_epi32(high, _mm_cvtsi32_si128((32 - bits).cast_signed())),
+                    ))
+                }
+                2 => {
+                    let places: [u16; 32] = std::array::from_fn(|place| place as u16);
+                    let from = _mm512_add_epi16(order(&places), _mm512_set1_epi16((at / 2) as i16));
+                    Avx512(_mm512_permutex2var_epi16(self.0, from, other.0))
+                }
+                _ => Avx512(joined(self.0, other.0, at / 4)),
+            }
+        }
     }
 
     #[inline(always)]
@@ -158,11 +217,6 @@ impl Vector for Avx512 {
                 _ => _mm512_permutexvar_epi64(order(&QUARTERS), self.0),
             }
         })
-    }
-
-    #[inline(always)]
-    fn fence() {
-        Avx2::fence();
     }
 
     #[inline(always)]

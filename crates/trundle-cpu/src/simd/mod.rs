@@ -7,6 +7,7 @@ mod avx512;
 mod portable;
 
 use std::fmt;
+use std::mem::MaybeUninit;
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) use avx2::Avx2;
@@ -82,8 +83,53 @@ pub(crate) trait Vector: Copy {
     /// They are valid for writes.
     unsafe fn store(self, dst: *mut u8);
 
+    /// Reads the first `bytes` bytes, at most [`Vector::BYTES`]; what the others are is not said.
+    ///
+    /// # Safety
+    /// They are valid for reads.
+    #[inline(always)]
+    unsafe fn load_first(src: *const u8, bytes: usize) -> Self {
+        let mut buffer = MaybeUninit::<[u8; LINE]>::zeroed();
+        // SAFETY: a vector is a line at most; the caller vouches for the source.
+        unsafe {
+            std::ptr::copy_nonoverlapping(src, buffer.as_mut_ptr().cast(), bytes);
+            Self::load(buffer.as_ptr().cast())
+        }
+    }
+
+    /// Writes the first `bytes` bytes, at most [`Vector::BYTES`].
+    ///
+    /// # Safety
+    /// They are valid for writes.
+    #[inline(always)]
+    unsafe fn store_first(self, dst: *mut u8, bytes: usize) {
+        let mut buffer = MaybeUninit::<[u8; LINE]>::uninit();
+        // SAFETY: a vector is a line at most; the caller vouches for the destination.
+        unsafe {
+            self.store(buffer.as_mut_ptr().cast());
+            std::ptr::copy_nonoverlapping(buffer.as_ptr().cast(), dst, bytes);
+        }
+    }
+
+    /// [`Vector::BYTES`] bytes from byte `at` of `self` and `other` in a row; `at` is a multiple of
+    /// `W`, and [`Vector::BYTES`] at most.
+    ///
+    /// # Safety
+    /// As the trait.
+    #[inline(always)]
+    unsafe fn join<const W: usize>(self, other: Self, at: usize) -> Self {
+        let mut buffer = MaybeUninit::<[u8; 2 * LINE]>::uninit();
+        let start: *mut u8 = buffer.as_mut_ptr().cast();
+        // SAFETY: two vectors are two lines at most, and `at` is within the first.
+        unsafe {
+            self.store(start);
+            other.store(start.add(Self::BYTES));
+            Self::load(start.add(at))
+        }
+    }
+
     /// Writes [`Vector::BYTES`] bytes past the caches where the set can. The rest of the line
-    /// should follow at once, and [`Vector::fence`] after the last.
+    /// should follow at once, and [`fence`] after the last.
     ///
     /// # Safety
     /// They are valid for writes, and `dst` is aligned to them.
@@ -102,11 +148,17 @@ pub(crate) trait Vector: Copy {
     /// As the trait.
     unsafe fn reverse<const W: usize>(self) -> Self;
 
-    /// Orders streamed writes before later writes of this thread.
-    fn fence();
-
     /// Asks for the line at `address`, which need not be valid, to be near soon.
     fn prefetch(address: *const u8);
+}
+
+/// Orders the streamed writes of this thread before its later writes.
+pub(crate) fn fence() {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: SSE is part of x86-64.
+    unsafe {
+        std::arch::x86_64::_mm_sfence();
+    };
 }
 
 /// Writes a whole line past the caches, as the set can.

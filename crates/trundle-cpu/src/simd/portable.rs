@@ -47,8 +47,5 @@ impl Vector for Portable {
     }
 
     #[inline(always)]
-    fn fence() {}
-
-    #[inline(always)]
     fn prefetch(_address: *const u8) {}
 }

@@ -1,0 +1,68 @@
+//! Times movements in turn with a copy of the same bytes, after verifying each against the plain
+//! reading of its index maps. Fractions of copy are what counts: bytes per second say more about
+//! the machine and its neighbours.
+#![forbid(unsafe_code)]
+
+mod case;
+mod copy;
+mod error;
+mod machine;
+mod measure;
+mod record;
+mod selection;
+mod suites;
+mod table;
+
+pub use case::{Against, Bars, Call, Case, Suite};
+pub use error::Error;
+pub use machine::MachineRecord;
+pub use record::{CaseRecord, Record, SuiteRecord};
+pub use selection::Selection;
+pub use suites::all as suites;
+pub use table::{head, suite_head};
+
+use measure::Buffers;
+
+/// How to measure.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// How many threads may take part, in copies too.
+    pub threads: usize,
+    /// How many times each case is timed in turn with a copy.
+    pub rounds: usize,
+}
+
+/// The bytes of memory that [`run`] takes for the tensors of `suites`: two buffers, which all cases
+/// share.
+pub fn needed_bytes(suites: &[Suite]) -> usize {
+    2 * most_bytes(suites)
+}
+
+fn most_bytes(suites: &[Suite]) -> usize {
+    suites.iter().flat_map(|suite| &suite.cases).map(Case::bytes).max().unwrap_or(0)
+}
+
+/// Verifies and times every case of `suites`, and tells `watch` of each that is done.
+///
+/// # Errors
+/// [`Error::Wrong`] if an element is not where it belongs, [`Error::Memory`] if there is no room
+/// for [`needed_bytes`]; else for a case that is none.
+pub fn run(
+    suites: &[Suite],
+    settings: Settings,
+    watch: &mut dyn FnMut(&Suite, &CaseRecord),
+) -> Result<Record, Error> {
+    let Settings { threads, rounds } = settings;
+    let mut buffers = Buffers::new(most_bytes(suites))?;
+    let mut records = Vec::with_capacity(suites.len());
+    for suite in suites {
+        let mut cases = Vec::with_capacity(suite.cases.len());
+        for case in &suite.cases {
+            let record = measure::measure(case, &mut buffers, threads, rounds)?;
+            watch(suite, &record);
+            cases.push(record);
+        }
+        records.push(SuiteRecord::new(suite.name, suite.about, suite.bars, cases));
+    }
+    Ok(Record { machine: MachineRecord::detect(), threads, rounds, suites: records })
+}

@@ -1,0 +1,59 @@
+//! The machine that a record was made on.
+
+use serde::{Deserialize, Serialize};
+use trundle::Machine;
+
+/// What somebody needs to know to compare numbers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MachineRecord {
+    /// The processor's name for itself, where Linux tells it.
+    pub cpu: Option<String>,
+    /// How many cores the process may use.
+    pub cores: usize,
+    /// The widest instruction set that kernels use.
+    pub instructions: String,
+    /// The sizes of a core's first- and second-level cache and of the last-level cache, in KiB.
+    pub caches_kib: [usize; 3],
+}
+
+impl MachineRecord {
+    /// This machine.
+    pub fn detect() -> MachineRecord {
+        let machine = Machine::detect();
+        MachineRecord {
+            cpu: cpu_name(),
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
+            instructions: machine.simd.to_string(),
+            caches_kib: [machine.l1_bytes, machine.l2_bytes, machine.l3_bytes]
+                .map(|bytes| bytes >> 10),
+        }
+    }
+}
+
+impl std::fmt::Display for MachineRecord {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [l1, l2, l3] = self.caches_kib;
+        write!(
+            f,
+            "{}, {} core{}, {}, caches of {l1} KiB, {l2} KiB and {l3} KiB",
+            self.cpu.as_deref().unwrap_or("unknown processor"),
+            self.cores,
+            if self.cores == 1 { "" } else { "s" },
+            self.instructions,
+        )
+    }
+}
+
+fn cpu_name() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    let value = |key: &str| {
+        let line = text.lines().find(|line| line.starts_with(key))?;
+        line.split_once(':').map(|(_, value)| value.trim().to_owned())
+    };
+    let name = value("model name")?;
+    // Virtual machines often hide the model; its family and number still tell the generation.
+    match (value("cpu family"), value("model\t")) {
+        (Some(family), Some(model)) => Some(format!("{name} (family {family}, model {model})")),
+        _ => Some(name),
+    }
+}

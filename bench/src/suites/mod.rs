@@ -1,0 +1,105 @@
+//! Every suite: one file each.
+//!
+//! Tensors are of 100 to 256 MiB, which no cache holds, but for those of small moves.
+
+mod chains;
+mod elements;
+mod lanes;
+mod pictures;
+mod rolls;
+mod sequences;
+mod small_moves;
+mod ttc;
+
+use trundle::Op;
+use trundle::ops::{Flip, ReverseSequence, Roll, Transpose};
+
+use crate::case::Suite;
+
+/// Every suite there is.
+pub fn all() -> Vec<Suite> {
+    vec![
+        ttc::suite(),
+        elements::small(),
+        elements::other(),
+        pictures::suite(),
+        rolls::suite(),
+        sequences::suite(),
+        lanes::suite(),
+        chains::suite(),
+        small_moves::suite(),
+    ]
+}
+
+fn transpose(order: &[i64]) -> Op {
+    Transpose::new(order).into()
+}
+
+fn roll(shift: &[i64], axes: &[i64]) -> Op {
+    Roll::new(shift, axes).into()
+}
+
+fn flip(axes: &[i64]) -> Op {
+    Flip::new(axes).into()
+}
+
+/// A reverse sequence along an axis, with `batches` lengths of at most `size` across
+/// another.
+fn reverse_sequence(along: usize, across: usize, batches: usize, size: usize) -> Op {
+    let lengths: Vec<i128> = lengths(batches, size).into_iter().map(i128::from).collect();
+    let axis = |axis: usize| axis.cast_signed() as i64;
+    ReverseSequence::new(axis(along), axis(across), lengths).into()
+}
+
+/// Lengths that differ from row to row: a fixed scatter over `0..=size`.
+fn lengths(count: usize, size: usize) -> Vec<u64> {
+    (0..count as u64).map(|i| i.wrapping_mul(0x9E37_79B9_7F4A_7C15) % (size as u64 + 1)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use trundle::Shape;
+
+    use super::*;
+    use crate::case::Against;
+
+    #[test]
+    fn every_case_is_told_from_the_others() {
+        let mut labels = BTreeSet::new();
+        for suite in all() {
+            for case in suite.cases {
+                let label = format!("{}/{} {} {:?}", suite.name, case.name, case.dtype, case.sizes);
+                assert!(labels.insert(label.clone()), "{label}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_case_is_one_pass_over_more_than_caches_hold() {
+        for suite in all() {
+            for case in suite.cases {
+                let shape = Shape::new(case.sizes.as_slice()).unwrap();
+                assert_eq!(case.chain.passes(&shape).unwrap().len(), 1, "{}", case.name);
+                if let Against::Chain(chain) = &case.against {
+                    assert_eq!(chain.passes(&shape).unwrap().len(), 1, "{}", case.name);
+                }
+                let bytes = case.bytes();
+                let is_small = suite.name == "small moves" && bytes <= 2 << 20;
+                assert!(
+                    is_small || (90 << 20..=260 << 20).contains(&bytes),
+                    "{} {bytes}",
+                    case.name
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_short_run_has_cases_of_every_suite() {
+        for suite in all() {
+            assert!(suite.cases.iter().any(|case| case.is_short), "{}", suite.name);
+        }
+    }
+}
