@@ -135,20 +135,22 @@ impl Layout {
     pub fn check_writable(&self, width: usize) -> Result<()> {
         // Bounds every sum of strides below.
         self.span(width)?;
-        let mut axes: Vec<Reach> = self
-            .shape
-            .iter()
-            .zip(&self.strides_bytes)
-            .filter(|(size, _)| **size > 1)
-            .map(|(size, stride)| Reach {
+        let element = width as u128;
+        let axes = self.shape.iter().zip(&self.strides_bytes).filter(|(size, _)| **size > 1).map(
+            |(size, stride)| Reach {
                 stride: stride.unsigned_abs() as u128,
                 most: (size - 1) as u128,
-            })
-            .collect();
+            },
+        );
+        // Row-major layouts are told without a list of their own.
+        if self.shape.elements() == 0 || width == 0 || nested(axes.clone(), element) {
+            return Ok(());
+        }
+        let mut axes: Vec<Reach> = axes.collect();
         axes.sort_by_key(|axis| std::cmp::Reverse(axis.stride));
         let mut steps = MOST_SEARCH_STEPS;
-        let empty = self.shape.elements() == 0 || width == 0;
-        if empty || nested(&axes, width as u128) || !overlaps(&axes, width as u128, &mut steps) {
+        let sorted = axes.iter().copied();
+        if nested(sorted, element) || !overlaps(&axes, element, &mut steps) {
             Ok(())
         } else {
             Err(Error::OverlappingLayout {
@@ -170,11 +172,11 @@ struct Reach {
     most: u128,
 }
 
-/// Whether each axis steps over all that the faster ones reach, as in every layout made by
-/// slicing and permuting a packed one. `axes` runs from the largest stride to the smallest.
-fn nested(axes: &[Reach], width: u128) -> bool {
+/// Whether each axis steps over all that the axes after it reach, as in every layout made by
+/// slicing and permuting a packed one, once `axes` run from the largest stride to the smallest.
+fn nested(axes: impl DoubleEndedIterator<Item = Reach>, width: u128) -> bool {
     let mut inner = width;
-    axes.iter().rev().all(|axis| {
+    axes.rev().all(|axis| {
         let steps_over = axis.stride >= inner;
         inner += axis.stride * axis.most;
         steps_over

@@ -149,7 +149,9 @@ impl Step {
     /// How many blocks the rows and the columns are cut into.
     pub(crate) fn blocks(&self) -> (usize, usize) {
         let (rows, cols) = self.counts();
-        (rows.div_ceil(self.row_block), cols.div_ceil(self.col_block))
+        // Most loops of small moves are one block, which takes no division.
+        let blocks = |len: usize, block: usize| if len <= block { 1 } else { len.div_ceil(block) };
+        (blocks(rows, self.row_block), blocks(cols, self.col_block))
     }
 
     /// The number of units of work.
@@ -170,6 +172,10 @@ impl Step {
         let (row_count, col_count) = self.counts();
         let mut rest = number;
         let mut next = |count: usize| {
+            // The rest is below the count where no further loop has moved: it takes no division.
+            if rest < count {
+                return std::mem::take(&mut rest);
+            }
             let index = rest % count;
             rest /= count;
             index

@@ -45,8 +45,11 @@ const MOST_TRANSPOSED_BYTES: usize = 512;
 /// How many lanes a tile of lanes has.
 const LANE_COLS: usize = 256;
 
-/// What a thread must have to do before one more is woken (a guess from the cost of waking it).
-const LEAST_THREAD_BYTES: usize = 256 << 10;
+/// What a thread must have to do before one more is woken. Waking one costs the caller 5 to 10 us, in
+/// which it could copy half a megabyte, and its lines have to come over from the caller's caches. Two
+/// threads are slower than one up to 1 MiB, about even at 2 MiB, and faster from 4 MiB on (measured;
+/// docs/kernels.md).
+const LEAST_THREAD_BYTES: usize = 1 << 20;
 
 /// More threads than this are taken for a mistake: each would be started.
 const MOST_THREADS: usize = 1024;

@@ -376,7 +376,7 @@ fn corners() -> impl Iterator<Item = Case> {
     })
 }
 
-/// Cases of some megabytes: more than the caches of one core, and worth several threads.
+/// Cases of two megabytes and more: more than the caches of one core, and worth several threads.
 pub fn large() -> impl Iterator<Item = Case> {
     let transpose = |order: &[i64]| PlainOp::Transpose { order: order.to_vec() };
     let roll =
@@ -387,14 +387,14 @@ pub fn large() -> impl Iterator<Item = Case> {
         lengths: lengths.to_vec(),
     };
     let cases: [(&[usize], PlainOp, usize); 8] = [
-        (&[500_009], PlainOp::Flip { axes: vec![0] }, 4),
+        (&[600_011], PlainOp::Flip { axes: vec![0] }, 4),
         (&[500_009], roll(&[123_456], &[0]), 8),
-        (&[601, 703], transpose(&[1, 0]), 4),
+        (&[801, 703], transpose(&[1, 0]), 4),
         (&[1024, 512], transpose(&[1, 0]), 8),
-        (&[1021, 1031], transpose(&[1, 0]), 1),
-        (&[8, 3, 150, 151], transpose(&[0, 2, 3, 1]), 2),
-        (&[60, 80, 100], roll(&[-3, 7, 11], &[0, 1, 2]), 4),
-        (&[4, 999, 65], reverse(&[999, 0, 500, 1]), 4),
+        (&[1451, 1511], transpose(&[1, 0]), 1),
+        (&[8, 3, 210, 211], transpose(&[0, 2, 3, 1]), 2),
+        (&[60, 90, 100], roll(&[-3, 7, 11], &[0, 1, 2]), 4),
+        (&[4, 999, 131], reverse(&[999, 0, 500, 1]), 4),
     ];
     cases.into_iter().map(|(shape, op, width)| Case::packed(shape, &[op], width, [0, 0]))
 }

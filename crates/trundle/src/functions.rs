@@ -1,8 +1,12 @@
 //! One-shot functions: one operator, one tensor.
 
 use trundle_core::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Transpose};
-use trundle_core::{Backend, Error, IndexMap, Move, Op, Result, Tensor, TensorView, TensorViewMut};
-use trundle_cpu::Cpu;
+use trundle_core::{
+    Backend, Error, IndexMap, Layout, Move, Op, Result, Shape, Tensor, TensorView, TensorViewMut,
+};
+use trundle_cpu::{Cpu, Pipeline};
+
+use crate::plan_cache::{Key, Planned, planned};
 
 /// Elements shifted along axes, in at one end what goes out at the other:
 /// `out[(i + shift) mod size] = data[i]`. `shift` has one entry for each axis, or one for all;
@@ -14,7 +18,7 @@ use trundle_cpu::Cpu;
 /// # Errors
 /// [`Error::SizesDiffer`] or [`Error::AxisOutOfRange`].
 pub fn roll(data: &TensorView<'_>, shift: &[i64], axes: &[i64]) -> Result<Tensor> {
-    apply(Roll::new(shift, axes), data)
+    moved(OpRef::Roll { shift, axes }, data)
 }
 
 /// [`roll`] into `out`, of the shape and type of `data`.
@@ -27,7 +31,7 @@ pub fn roll_into(
     axes: &[i64],
     out: &mut TensorViewMut<'_>,
 ) -> Result<()> {
-    apply_into(Roll::new(shift, axes), data, out)
+    moved_into(OpRef::Roll { shift, axes }, data, out)
 }
 
 /// The axes in another order: `out.shape[i] == data.shape[order[i]]`; an empty order inverts them.
@@ -37,7 +41,7 @@ pub fn roll_into(
 /// # Errors
 /// [`Error::SizesDiffer`], [`Error::AxisOutOfRange`] or [`Error::RepeatedAxis`].
 pub fn transpose(data: &TensorView<'_>, order: &[i64]) -> Result<Tensor> {
-    apply(Transpose::new(order), data)
+    moved(OpRef::Transpose { order }, data)
 }
 
 /// [`transpose`] into `out`, of the transposed shape and the type of `data`.
@@ -49,7 +53,7 @@ pub fn transpose_into(
     order: &[i64],
     out: &mut TensorViewMut<'_>,
 ) -> Result<()> {
-    apply_into(Transpose::new(order), data, out)
+    moved_into(OpRef::Transpose { order }, data, out)
 }
 
 /// Elements in the opposite order along `axes`; negative ones count from the end. The result has
@@ -58,7 +62,7 @@ pub fn transpose_into(
 /// # Errors
 /// [`Error::AxisOutOfRange`] or [`Error::RepeatedAxis`].
 pub fn flip(data: &TensorView<'_>, axes: &[i64]) -> Result<Tensor> {
-    apply(Flip::new(axes), data)
+    moved(OpRef::Flip { axes }, data)
 }
 
 /// [`flip`] into `out`, of the shape and type of `data`.
@@ -66,7 +70,7 @@ pub fn flip(data: &TensorView<'_>, axes: &[i64]) -> Result<Tensor> {
 /// # Errors
 /// As [`flip`], and [`Error::ShapeMismatch`] or [`Error::DTypeMismatch`] for `out`.
 pub fn flip_into(data: &TensorView<'_>, axes: &[i64], out: &mut TensorViewMut<'_>) -> Result<()> {
-    apply_into(Flip::new(axes), data, out)
+    moved_into(OpRef::Flip { axes }, data, out)
 }
 
 /// For each position outside `axis`, the first `length` elements along it reversed and the rest
@@ -82,7 +86,7 @@ pub fn reverse_subsequences(
     lengths: &TensorView<'_>,
     axis: i64,
 ) -> Result<Tensor> {
-    apply(ReverseSubsequences::from_view(axis, lengths)?, data)
+    reversed(ReverseSubsequences::from_view(axis, lengths)?, data)
 }
 
 /// [`reverse_subsequences`] into `out`, of the shape and type of `data`.
@@ -95,7 +99,7 @@ pub fn reverse_subsequences_into(
     axis: i64,
     out: &mut TensorViewMut<'_>,
 ) -> Result<()> {
-    apply_into(ReverseSubsequences::from_view(axis, lengths)?, data, out)
+    reversed_into(ReverseSubsequences::from_view(axis, lengths)?, data, out)
 }
 
 /// The first `lengths[b]` elements along `axis` reversed at each index b of `batch_axis`, and the
@@ -112,7 +116,7 @@ pub fn reverse_sequence(
     axis: i64,
     batch_axis: i64,
 ) -> Result<Tensor> {
-    apply(sequence(lengths, axis, batch_axis), data)
+    reversed(sequence(lengths, axis, batch_axis), data)
 }
 
 /// [`reverse_sequence`] into `out`, of the shape and type of `data`.
@@ -126,7 +130,7 @@ pub fn reverse_sequence_into(
     batch_axis: i64,
     out: &mut TensorViewMut<'_>,
 ) -> Result<()> {
-    apply_into(sequence(lengths, axis, batch_axis), data, out)
+    reversed_into(sequence(lengths, axis, batch_axis), data, out)
 }
 
 fn sequence(lengths: &[i64], axis: i64, batch_axis: i64) -> ReverseSequence {
@@ -139,7 +143,7 @@ fn sequence(lengths: &[i64], axis: i64, batch_axis: i64) -> ReverseSequence {
 /// # Errors
 /// [`Error::TooLarge`] if they fill more bytes than can be addressed, which takes strides of 0.
 pub fn contiguous(data: &TensorView<'_>) -> Result<Tensor> {
-    moved(&IndexMap::identity(data.shape()), data)
+    moved(OpRef::Copy, data)
 }
 
 /// The elements of `data` copied to `out`, of the same shape and type, whatever their strides.
@@ -147,32 +151,100 @@ pub fn contiguous(data: &TensorView<'_>) -> Result<Tensor> {
 /// # Errors
 /// [`Error::ShapeMismatch`] or [`Error::DTypeMismatch`] for `out`.
 pub fn copy_into(data: &TensorView<'_>, out: &mut TensorViewMut<'_>) -> Result<()> {
-    moved_into(&IndexMap::identity(data.shape()), data, out)
+    moved_into(OpRef::Copy, data, out)
 }
 
-fn apply(op: impl Into<Op>, data: &TensorView<'_>) -> Result<Tensor> {
-    moved(&op.into().index_map(data.shape())?, data)
+/// An operator as a call lends it: its parameters are copied only where a plan is made.
+#[derive(Clone, Copy)]
+enum OpRef<'a> {
+    Copy,
+    Roll { shift: &'a [i64], axes: &'a [i64] },
+    Transpose { order: &'a [i64] },
+    Flip { axes: &'a [i64] },
 }
 
-fn apply_into(op: impl Into<Op>, data: &TensorView<'_>, out: &mut TensorViewMut<'_>) -> Result<()> {
-    moved_into(&op.into().index_map(data.shape())?, data, out)
-}
-
-fn moved(map: &IndexMap, data: &TensorView<'_>) -> Result<Tensor> {
-    let mut out = Tensor::zeros(data.dtype(), map.out_shape())?;
-    moved_into(map, data, &mut out.view_mut())?;
-    Ok(out)
-}
-
-fn moved_into(map: &IndexMap, data: &TensorView<'_>, out: &mut TensorViewMut<'_>) -> Result<()> {
-    if out.dtype() != data.dtype() {
-        return Err(Error::DTypeMismatch {
-            argument: "out",
-            expected: vec![data.dtype()],
-            got: out.dtype(),
-        });
+impl OpRef<'_> {
+    fn index_map(self, shape: &Shape) -> Result<IndexMap> {
+        match self {
+            OpRef::Copy => Ok(IndexMap::identity(shape)),
+            OpRef::Roll { shift, axes } => Roll::new(shift, axes).index_map(shape),
+            OpRef::Transpose { order } => Transpose::new(order).index_map(shape),
+            OpRef::Flip { axes } => Flip::new(axes).index_map(shape),
+        }
     }
-    let work = Move::new(map, data.dtype().width(), data.layout(), out.layout())?;
-    let cpu = Cpu::default();
-    cpu.run(&cpu.plan(&work), data.bytes(), out.bytes_mut())
+
+    /// The key of this operator on `data`, with what the result is written to yet to come.
+    #[inline]
+    fn key(self, data: &TensorView<'_>) -> Key {
+        let mut key = Key::new();
+        let (number, lists): (u64, [&[i64]; 2]) = match self {
+            OpRef::Copy => (0, [&[], &[]]),
+            OpRef::Roll { shift, axes } => (1, [shift, axes]),
+            OpRef::Transpose { order } => (2, [order, &[]]),
+            OpRef::Flip { axes } => (3, [axes, &[]]),
+        };
+        key.push(number);
+        lists.into_iter().for_each(|list| key.push_list(list));
+        key.push(data.dtype().width() as u64);
+        key.push_layout(data.layout());
+        key
+    }
+}
+
+/// What `op` makes of `data`, planned or planned before.
+fn moved(op: OpRef<'_>, data: &TensorView<'_>) -> Result<Tensor> {
+    let planned = planned(&op.key(data), || plan(&op.index_map(data.shape())?, data))?;
+    run(&planned, data)
+}
+
+/// [`moved`] into `out`.
+fn moved_into(op: OpRef<'_>, data: &TensorView<'_>, out: &mut TensorViewMut<'_>) -> Result<()> {
+    check_dtype(data, out)?;
+    let mut key = op.key(data);
+    key.push_layout(out.layout());
+    let planned = planned(&key, || plan_into(&op.index_map(data.shape())?, data, out.layout()))?;
+    planned.pipeline.run(data.bytes(), out.bytes_mut())
+}
+
+/// What `op` makes of `data`. Lengths are as much data as the elements are: they are others in the
+/// next call, for which a plan would be kept in vain.
+fn reversed(op: impl Into<Op>, data: &TensorView<'_>) -> Result<Tensor> {
+    run(&plan(&op.into().index_map(data.shape())?, data)?, data)
+}
+
+/// [`reversed`] into `out`.
+fn reversed_into(
+    op: impl Into<Op>,
+    data: &TensorView<'_>,
+    out: &mut TensorViewMut<'_>,
+) -> Result<()> {
+    check_dtype(data, out)?;
+    let planned = plan_into(&op.into().index_map(data.shape())?, data, out.layout())?;
+    planned.pipeline.run(data.bytes(), out.bytes_mut())
+}
+
+fn check_dtype(data: &TensorView<'_>, out: &TensorViewMut<'_>) -> Result<()> {
+    if out.dtype() == data.dtype() {
+        return Ok(());
+    }
+    Err(Error::DTypeMismatch { argument: "out", expected: vec![data.dtype()], got: out.dtype() })
+}
+
+/// The plan of `map` from `data` to a new tensor.
+fn plan(map: &IndexMap, data: &TensorView<'_>) -> Result<Planned> {
+    let out = Layout::row_major(map.out_shape(), data.dtype().width())?;
+    plan_into(map, data, &out)
+}
+
+/// The plan of `map` from `data` to `out`.
+fn plan_into(map: &IndexMap, data: &TensorView<'_>, out: &Layout) -> Result<Planned> {
+    let work = Move::new(map, data.dtype().width(), data.layout(), out)?;
+    let pipeline = Pipeline::new(vec![Cpu::default().plan(&work)])?;
+    Ok(Planned { pipeline, out_shape: out.shape().clone() })
+}
+
+/// Runs a plan that was made for a new tensor.
+fn run(planned: &Planned, data: &TensorView<'_>) -> Result<Tensor> {
+    let bytes = planned.pipeline.run_slice(data.bytes())?;
+    Tensor::from_bytes(bytes, data.dtype(), &planned.out_shape)
 }

@@ -6,6 +6,7 @@ mod chain;
 mod functions;
 pub mod notation;
 mod plan;
+mod plan_cache;
 
 pub use chain::{Chain, ChainError, ParseError};
 pub use functions::{
