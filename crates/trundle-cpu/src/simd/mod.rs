@@ -45,7 +45,7 @@ impl Simd {
     pub(crate) fn is_available(self) -> bool {
         match self {
             Simd::Portable => true,
-            // Elements of several bytes are taken for numbers of the machine's byte order.
+            // In the other byte order the elements of a register are numbered otherwise.
             #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
             Simd::Neon => std::arch::is_aarch64_feature_detected!("neon"),
             #[cfg(target_arch = "x86_64")]

@@ -13,14 +13,6 @@ use super::Vector;
 #[derive(Clone, Copy)]
 pub(crate) struct Neon(uint8x16_t);
 
-/// Both halves of a zip, as elements of another type.
-macro_rules! zip_as {
-    ($to:ident, $from:ident, $low:ident, $high:ident, $a:expr, $b:expr) => {{
-        let (a, b) = ($to($a), $to($b));
-        ($from($low(a, b)), $from($high(a, b)))
-    }};
-}
-
 impl Vector for Neon {
     const BYTES: usize = 16;
 
@@ -36,7 +28,7 @@ impl Vector for Neon {
         unsafe { vst1q_u8(dst, self.0) };
     }
 
-    /// A plain store: the stores that ask not to be cached are of two registers, and a hint only.
+    /// A plain store: those that go past the caches write two registers at once.
     #[inline(always)]
     unsafe fn stream(self, dst: *mut u8) {
         // SAFETY: the contract is the same.
@@ -50,30 +42,21 @@ impl Vector for Neon {
         let (low, high) = unsafe {
             match W {
                 1 => (vzip1q_u8(a, b), vzip2q_u8(a, b)),
-                2 => zip_as!(
-                    vreinterpretq_u16_u8,
-                    vreinterpretq_u8_u16,
-                    vzip1q_u16,
-                    vzip2q_u16,
-                    a,
-                    b
-                ),
-                4 => zip_as!(
-                    vreinterpretq_u32_u8,
-                    vreinterpretq_u8_u32,
-                    vzip1q_u32,
-                    vzip2q_u32,
-                    a,
-                    b
-                ),
-                8 => zip_as!(
-                    vreinterpretq_u64_u8,
-                    vreinterpretq_u8_u64,
-                    vzip1q_u64,
-                    vzip2q_u64,
-                    a,
-                    b
-                ),
+                2 => {
+                    let (a, b) = (vreinterpretq_u16_u8(a), vreinterpretq_u16_u8(b));
+                    let (low, high) = (vzip1q_u16(a, b), vzip2q_u16(a, b));
+                    (vreinterpretq_u8_u16(low), vreinterpretq_u8_u16(high))
+                }
+                4 => {
+                    let (a, b) = (vreinterpretq_u32_u8(a), vreinterpretq_u32_u8(b));
+                    let (low, high) = (vzip1q_u32(a, b), vzip2q_u32(a, b));
+                    (vreinterpretq_u8_u32(low), vreinterpretq_u8_u32(high))
+                }
+                8 => {
+                    let (a, b) = (vreinterpretq_u64_u8(a), vreinterpretq_u64_u8(b));
+                    let (low, high) = (vzip1q_u64(a, b), vzip2q_u64(a, b));
+                    (vreinterpretq_u8_u64(low), vreinterpretq_u8_u64(high))
+                }
                 _ => (a, b),
             }
         };
