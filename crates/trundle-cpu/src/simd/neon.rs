@@ -1,10 +1,10 @@
 //! NEON: a quarter of a line in a register.
 
 use std::arch::aarch64::{
-    uint8x16_t, vextq_u8, vld1q_u8, vreinterpretq_u8_u16, vreinterpretq_u8_u32,
-    vreinterpretq_u8_u64, vreinterpretq_u16_u8, vreinterpretq_u32_u8, vreinterpretq_u64_u8,
-    vrev64q_u8, vrev64q_u16, vrev64q_u32, vst1q_u8, vzip1q_u8, vzip1q_u16, vzip1q_u32, vzip1q_u64,
-    vzip2q_u8, vzip2q_u16, vzip2q_u32, vzip2q_u64,
+    uint8x16_t, uint8x16x2_t, vaddq_u8, vdupq_n_u8, vextq_u8, vld1q_u8, vqtbl2q_u8,
+    vreinterpretq_u8_u16, vreinterpretq_u8_u32, vreinterpretq_u8_u64, vreinterpretq_u16_u8,
+    vreinterpretq_u32_u8, vreinterpretq_u64_u8, vrev64q_u8, vrev64q_u16, vrev64q_u32, vst1q_u8,
+    vzip1q_u8, vzip1q_u16, vzip1q_u32, vzip1q_u64, vzip2q_u8, vzip2q_u16, vzip2q_u32, vzip2q_u64,
 };
 use std::arch::asm;
 
@@ -26,6 +26,16 @@ impl Vector for Neon {
     unsafe fn store(self, dst: *mut u8) {
         // SAFETY: the caller vouches for NEON and for the bytes.
         unsafe { vst1q_u8(dst, self.0) };
+    }
+
+    #[inline(always)]
+    unsafe fn join<const W: usize>(self, other: Self, at: usize) -> Self {
+        let places: [u8; 16] = std::array::from_fn(|place| place as u8);
+        // SAFETY: the caller vouches for NEON; the places are a register's bytes.
+        Neon(unsafe {
+            let from = vaddq_u8(vld1q_u8(places.as_ptr()), vdupq_n_u8(at as u8));
+            vqtbl2q_u8(uint8x16x2_t(self.0, other.0), from)
+        })
     }
 
     /// A plain store: those that go past the caches write two registers at once.
