@@ -6,14 +6,11 @@ use trundle::{Chain, Plan, PlanError, Result, Shape};
 /// about a tenth of this.
 const LEAST_SHARE_BYTES: usize = 4 << 20;
 
-<<<<<<< HEAD
-=======
 /// What can be copied on several threads.
 pub(crate) trait Element: std::marker::Copy + Send + Sync {}
 
 impl<T: std::marker::Copy + Send + Sync> Element for T {}
 
->>>>>>> bench
 /// A copy of `bytes` bytes, in two ways.
 #[derive(Debug)]
 pub(crate) struct Copy {
@@ -28,21 +25,12 @@ impl Copy {
     }
 
     /// The library's own: what does not fit in the caches is written past them.
-<<<<<<< HEAD
-    pub(crate) fn streamed(&self, src: &[u8], dst: &mut [u8]) -> Result<()> {
-        self.plan.run(src, dst)
-    }
-
-    /// The system's `memcpy`, an equal share on each thread.
-    pub(crate) fn system(&self, src: &[u8], dst: &mut [u8]) {
-=======
     pub(crate) fn streamed<T: Element>(&self, src: &[T], dst: &mut [T]) -> Result<()> {
         self.plan.run_slice_into(src, dst)
     }
 
     /// The system's `memcpy`, an equal share on each thread.
     pub(crate) fn system<T: Element>(&self, src: &[T], dst: &mut [T]) {
->>>>>>> bench
         if self.threads == 1 {
             return dst.copy_from_slice(src);
         }

@@ -42,8 +42,6 @@ pub enum Error {
         /// What was asked for.
         words: String,
     },
-<<<<<<< HEAD
-=======
     /// Another library fails.
     #[error("{name}: {message}")]
     Rival {
@@ -55,5 +53,4 @@ pub enum Error {
     /// A text is no record of a run.
     #[error("no record of a run: {0}")]
     Record(#[from] serde_json::Error),
->>>>>>> bench
 }

@@ -8,14 +8,10 @@ mod copy;
 mod error;
 mod machine;
 mod measure;
-<<<<<<< HEAD
-mod record;
-=======
 mod plot;
 mod record;
 #[cfg(feature = "rivals")]
 mod rivals;
->>>>>>> bench
 mod selection;
 mod suites;
 mod table;
@@ -23,13 +19,8 @@ mod table;
 pub use case::{Against, Bars, Call, Case, Suite};
 pub use error::Error;
 pub use machine::MachineRecord;
-<<<<<<< HEAD
-pub use record::{CaseRecord, Record, SuiteRecord};
-pub use selection::Selection;
-=======
 pub use record::{CaseRecord, Record, RivalRecord, SuiteRecord};
 pub use selection::{Selection, list};
->>>>>>> bench
 pub use suites::all as suites;
 pub use table::{head, suite_head};
 
@@ -44,8 +35,6 @@ pub struct Settings {
     pub rounds: usize,
 }
 
-<<<<<<< HEAD
-=======
 impl Settings {
     /// So many rounds, on `threads` threads or else on as many as the library would use.
     pub fn new(threads: Option<usize>, rounds: usize) -> Settings {
@@ -54,7 +43,6 @@ impl Settings {
     }
 }
 
->>>>>>> bench
 /// The bytes of memory that [`run`] takes for the tensors of `suites`: two buffers, which all cases
 /// share.
 pub fn needed_bytes(suites: &[Suite]) -> usize {
@@ -82,11 +70,8 @@ pub fn run(
         let mut cases = Vec::with_capacity(suite.cases.len());
         for case in &suite.cases {
             let record = measure::measure(case, &mut buffers, threads, rounds)?;
-<<<<<<< HEAD
-=======
             #[cfg(feature = "rivals")]
             let record = CaseRecord { rivals: rivals::measure(case, threads, rounds)?, ..record };
->>>>>>> bench
             watch(suite, &record);
             cases.push(record);
         }

@@ -1,51 +1,25 @@
-<<<<<<< HEAD
-//! The bench as a program; `trundle bench` runs the same cases.
-#![allow(clippy::print_stdout, clippy::print_stderr)]
-
-use std::error::Error;
-=======
 //! The bench as a program of its own; `trundle bench` runs the same cases.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it is a program")]
 
 use std::error::Error;
 use std::num::NonZeroUsize;
->>>>>>> bench
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-<<<<<<< HEAD
-use trundle_bench::{MachineRecord, Selection, Settings, head, suite_head};
-=======
 use trundle_bench::{MachineRecord, Record, Selection, Settings, head, list, suite_head};
->>>>>>> bench
 
 /// Times movements in turn with the fastest parallel copy of the same bytes, after verifying each.
 #[derive(Debug, Parser)]
 #[command(name = "trundle-bench", max_term_width = 100)]
 struct Args {
-<<<<<<< HEAD
-    /// Only the cases whose `suite/name type sizes` holds one of these words
-=======
     /// Only cases whose `suite/name type sizes` holds one of these words
->>>>>>> bench
     #[arg(value_name = "WORDS")]
     words: Vec<String>,
     /// Only a few cases of each suite
     #[arg(long, conflicts_with = "words")]
     short: bool,
-<<<<<<< HEAD
-    /// How many threads to use; without it, as many as cores
-    #[arg(long, value_name = "N")]
-    threads: Option<usize>,
-    /// How many times each case is timed
-    #[arg(long, value_name = "N", default_value_t = 7)]
-    rounds: usize,
-    /// Where the record goes
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-=======
     /// Only print which cases there are
     #[arg(long)]
     list: bool,
@@ -67,7 +41,6 @@ struct Args {
     /// Print tables for the README
     #[arg(long)]
     markdown: bool,
->>>>>>> bench
     /// Exit with 1 if something is below its bar
     #[arg(long)]
     check: bool,
@@ -86,30 +59,6 @@ fn main() -> ExitCode {
 
 /// True unless something that was to be checked is below its bar.
 fn run(args: &Args) -> Result<bool, Box<dyn Error>> {
-<<<<<<< HEAD
-    let selection = match args {
-        Args { short: true, .. } => Selection::Short,
-        Args { words, .. } if words.is_empty() => Selection::All,
-        Args { words, .. } => Selection::Words(words.clone()),
-    };
-    let suites = selection.of(trundle_bench::suites())?;
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let settings =
-        Settings { threads: args.threads.unwrap_or(cores).max(1), rounds: args.rounds.max(1) };
-    print!("{}", head(&MachineRecord::detect().to_string(), settings.threads, settings.rounds));
-    let mut last = "";
-    let record = trundle_bench::run(&suites, settings, &mut |suite, case| {
-        if suite.name != std::mem::replace(&mut last, suite.name) {
-            print!("{}", suite_head(suite.name, suite.about));
-        }
-        print!("{}", case.row());
-    })?;
-    print!("{}", record.summary());
-    if let Some(file) = &args.json {
-        std::fs::write(file, record.to_json())?;
-    }
-    Ok(!args.check || record.keeps_promises())
-=======
     let record = match &args.from {
         Some(file) => Record::from_json(&std::fs::read_to_string(file)?)?,
         None => {
@@ -147,5 +96,4 @@ fn measure(args: &Args, suites: &[trundle_bench::Suite]) -> Result<Record, trund
         }
         println!("{}", case.row(true));
     })
->>>>>>> bench
 }

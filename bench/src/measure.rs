@@ -8,11 +8,7 @@ use trundle::{Chain, IndexMap, Plan, PlanError, Result, Shape, TensorView, Tenso
 use crate::case::{Against, Call, Case};
 use crate::copy::Copy;
 use crate::error::Error;
-<<<<<<< HEAD
-use crate::record::{CaseRecord, rounded};
-=======
 use crate::record::{CaseRecord, rounded, rounded_time};
->>>>>>> bench
 
 /// What is short is repeated until it takes this long: much more than it takes to look at a clock.
 const LEAST_TIME: Duration = Duration::from_millis(1);
@@ -30,13 +26,8 @@ impl Buffers {
     pub(crate) fn new(bytes: usize) -> Result<Buffers, Error> {
         let buffer = || {
             let mut buffer = Vec::new();
-<<<<<<< HEAD
-            buffer.try_reserve_exact(bytes).map_err(|_| Error::Memory { bytes })?;
-            Ok(buffer)
-=======
             let reserved = buffer.try_reserve_exact(bytes);
             reserved.map(|()| buffer).map_err(|_| Error::Memory { bytes })
->>>>>>> bench
         };
         let (mut src, mut dst) = (buffer()?, buffer()?);
         scatter(&mut src, bytes);
@@ -102,11 +93,7 @@ impl<'a> Subject<'a> {
 }
 
 /// The time of `times` calls.
-<<<<<<< HEAD
-fn timed(times: usize, mut work: impl FnMut() -> Result<()>) -> Result<Duration> {
-=======
 pub(crate) fn timed(times: usize, mut work: impl FnMut() -> Result<()>) -> Result<Duration> {
->>>>>>> bench
     let start = Instant::now();
     for _ in 0..times {
         work()?;
@@ -123,11 +110,7 @@ fn repetitions(mut time: impl FnMut(usize) -> Result<Duration>) -> Result<usize>
             return Ok(times);
         }
         let missing = LEAST_TIME.as_secs_f64() / took.as_secs_f64().max(1e-9);
-<<<<<<< HEAD
-        times *= (missing * 1.2).ceil().clamp(2.0, 1000.0) as usize;
-=======
         times = times.saturating_mul((missing * 1.2).ceil().clamp(2.0, 1000.0) as usize);
->>>>>>> bench
     }
 }
 
@@ -157,27 +140,12 @@ pub(crate) fn measure(
     let times = time_in_turn(&subject, rival.as_ref(), &copy, src, dst, rounds);
     let times = times.map_err(run_error)?;
     let [movement, streamed, system, _] = times.each_ref().map(|times| median(times.clone()));
-<<<<<<< HEAD
-    let fraction_of = |rival: &[f64]| {
-        let fractions = rival.iter().zip(&times[0]).map(|(rival, movement)| rival / movement);
-        rounded(median(fractions.collect()))
-    };
-=======
->>>>>>> bench
     Ok(CaseRecord {
         name: case.name.clone(),
         dtype: case.dtype.to_string(),
         sizes: case.sizes.clone(),
         chain: case.chain.ops().iter().map(ToString::to_string).collect::<Vec<_>>().join(" | "),
         bytes,
-<<<<<<< HEAD
-        of_copy: fraction_of(&times[1]).min(fraction_of(&times[2])),
-        of_single: rival.map(|_| fraction_of(&times[3])),
-        seconds: movement,
-        copy_seconds: streamed.min(system),
-        most_ns: case.most_ns,
-        kernels: kernels(&subject.plan),
-=======
         of_copy: fraction(&times[0], &times[1]).min(fraction(&times[0], &times[2])),
         of_single: rival.map(|_| fraction(&times[0], &times[3])),
         seconds: rounded_time(movement),
@@ -185,7 +153,6 @@ pub(crate) fn measure(
         most_ns: case.most_ns,
         kernels: kernels(&subject.plan),
         rivals: Vec::new(),
->>>>>>> bench
     })
 }
 
@@ -219,14 +186,11 @@ fn time_in_turn(
     Ok(all)
 }
 
-<<<<<<< HEAD
-=======
 /// The speed that `times` tell as a fraction of that of `others`, taken in the same rounds.
 pub(crate) fn fraction(times: &[f64], others: &[f64]) -> f64 {
     rounded(median(times.iter().zip(others).map(|(time, other)| other / time).collect()))
 }
 
->>>>>>> bench
 /// The median; 0 of nothing.
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
@@ -265,8 +229,6 @@ fn verify(case: &Case, shape: &Shape, src: &[u8], dst: &[u8]) -> Result<(), Erro
         if dst[element * width..][..width] != src[source * width..][..width] {
             return Err(Error::Wrong { case: case.name.clone(), element });
         }
-<<<<<<< HEAD
-=======
     }
     Ok(())
 }
@@ -322,7 +284,5 @@ mod tests {
     fn a_fraction_is_the_median_of_the_rounds() {
         assert_eq!(fraction(&[2.0, 1.0, 4.0], &[1.0, 1.0, 1.0]), 0.5);
         assert_eq!(fraction(&[1.0, 3.0, 9.0], &[1.0, 1.0, 1.0]), 0.333);
->>>>>>> bench
     }
-    Ok(())
 }

@@ -3,10 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::case::{Bars, shape_text};
-<<<<<<< HEAD
-=======
 use crate::error::Error;
->>>>>>> bench
 use crate::machine::MachineRecord;
 
 /// A run of the bench.
@@ -67,18 +64,6 @@ pub struct CaseRecord {
     pub most_ns: Option<f64>,
     /// The kernels of the plan.
     pub kernels: String,
-<<<<<<< HEAD
-}
-
-impl Record {
-    /// The record as a file holds it: one case a line.
-    pub fn to_json(&self) -> String {
-        let mut text = String::new();
-        let pretty = serde_json::to_string_pretty(self).unwrap_or_default();
-        text.push_str(&pretty);
-        text.push('\n');
-        text
-=======
     /// What else was timed in turn on the same case.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rivals: Vec<RivalRecord>,
@@ -116,7 +101,6 @@ impl Record {
     /// [`Error::Record`] if `text` is none.
     pub fn from_json(text: &str) -> Result<Record, Error> {
         Ok(serde_json::from_str(text)?)
->>>>>>> bench
     }
 
     /// Whether nothing is below its bar.
@@ -176,21 +160,16 @@ impl CaseRecord {
     }
 }
 
-<<<<<<< HEAD
-=======
 /// An object whose last field is an empty list, with these lines in the list.
 fn in_place_of_none(object: &str, lines: &str) -> String {
     let open = object.strip_suffix("]}").unwrap_or(object);
     format!("{open}\n{lines}\n]}}")
 }
 
->>>>>>> bench
 /// A fraction to three places: more are noise.
 pub(crate) fn rounded(fraction: f64) -> f64 {
     (fraction * 1e3).round() / 1e3
 }
-<<<<<<< HEAD
-=======
 
 /// A time to four digits, in seconds.
 pub(crate) fn rounded_time(seconds: f64) -> f64 {
@@ -266,4 +245,3 @@ pub(crate) mod tests {
         }
     }
 }
->>>>>>> bench

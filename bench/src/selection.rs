@@ -15,8 +15,6 @@ pub enum Selection {
 }
 
 impl Selection {
-<<<<<<< HEAD
-=======
     /// Of words that may be none; then all, or those of a short run.
     pub fn new(words: &[String], is_short: bool) -> Selection {
         match (words.is_empty(), is_short) {
@@ -26,7 +24,6 @@ impl Selection {
         }
     }
 
->>>>>>> bench
     /// The suites with the cases that are wanted, without those that have none.
     ///
     /// # Errors
@@ -51,19 +48,12 @@ impl Selection {
             Selection::All => true,
             Selection::Short => case.is_short,
             Selection::Words(words) => {
-<<<<<<< HEAD
-                let label = format!("{suite}/{} {} {}", case.name, case.dtype, case.shape());
-                let label = label.to_lowercase();
-=======
                 let label = label(suite, case).to_lowercase();
->>>>>>> bench
                 words.iter().any(|word| label.contains(&word.to_lowercase()))
             }
         }
     }
 }
-<<<<<<< HEAD
-=======
 
 /// What words are looked for in.
 fn label(suite: &str, case: &Case) -> String {
@@ -108,4 +98,3 @@ mod tests {
         assert_eq!(refused.to_string(), "no case matches nothing such: --list shows them");
     }
 }
->>>>>>> bench

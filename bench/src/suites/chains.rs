@@ -84,11 +84,7 @@ pub(super) fn suite() -> Suite {
     ];
     Suite {
         name: "chains",
-<<<<<<< HEAD
-        about: "chains in one pass, beside one operator with the same access pattern",
-=======
         about: "chains in one pass, each beside one operator with the same access pattern",
->>>>>>> bench
         bars: Bars { mean: None, least: Some(0.90) },
         cases,
     }

@@ -19,11 +19,7 @@ pub(super) fn suite() -> Suite {
     }
     Suite {
         name: "pictures",
-<<<<<<< HEAD
-        about: "HWC to CHW and back, of 2 to 7 channels of 1-, 2- and 4-byte elements",
-=======
         about: "pictures, HWC to CHW and back: 2 to 7 channels of 1, 2 and 4 bytes",
->>>>>>> bench
         bars: Bars { mean: Some(0.75), least: Some(0.50) },
         cases,
     }

@@ -23,11 +23,6 @@ pub(super) fn suite() -> Suite {
             case("outer axis, odd", [513, 129, (1999 / width) | 1], 0, 1),
         ]);
     }
-<<<<<<< HEAD
-    Suite {
-        name: "reverse sequences",
-        about: "a length for each batch, on the inner, middle and outer axis",
-=======
     for (name, sizes, along) in
         [("256 batches", &[256, 512, 512][..], 1), ("4096 rows", &[4096, 16384], 1)]
     {
@@ -37,7 +32,6 @@ pub(super) fn suite() -> Suite {
     Suite {
         name: "reverse sequences",
         about: "reverse sequences on the inner, middle and outer axis",
->>>>>>> bench
         bars: Bars { mean: Some(0.95), least: Some(0.85) },
         cases,
     }

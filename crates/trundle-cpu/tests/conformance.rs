@@ -6,12 +6,6 @@ use trundle_core::Backend;
 use trundle_cpu::{CATALOGUE, Cpu, Machine, Planner, Simd};
 use trundle_testing::suite;
 
-/// Instruction sets that this machine has, the narrowest first.
-fn instruction_sets() -> impl Iterator<Item = Simd> {
-    let sets = [Simd::Portable, Simd::Avx2, Simd::Avx512];
-    sets.into_iter().filter(|simd| *simd <= Machine::detect().simd)
-}
-
 /// A CPU of one instruction set. With caches of no size, every result is streamed.
 fn cpu(simd: Simd, threads: usize, l3_bytes: usize) -> Cpu {
     let machine = Machine { simd, threads, l3_bytes, ..Machine::detect().clone() };
@@ -20,14 +14,14 @@ fn cpu(simd: Simd, threads: usize, l3_bytes: usize) -> Cpu {
 
 #[test]
 fn results_through_the_caches_are_those_of_the_oracle() {
-    for simd in instruction_sets() {
+    for simd in Simd::available() {
         suite::conformance(&cpu(simd, 1, 1 << 30));
     }
 }
 
 #[test]
 fn results_past_the_caches_are_those_of_the_oracle() {
-    for simd in instruction_sets() {
+    for simd in Simd::available() {
         suite::conformance(&cpu(simd, 3, 0));
     }
 }
@@ -35,7 +29,7 @@ fn results_past_the_caches_are_those_of_the_oracle() {
 #[test]
 fn the_suite_reaches_every_kernel() {
     let mut reached = Vec::new();
-    for simd in instruction_sets() {
+    for simd in Simd::available() {
         let cpu = cpu(simd, 1, 0);
         for case in suite::sweeps() {
             for map in case.passes().unwrap().iter().rev().take(1) {

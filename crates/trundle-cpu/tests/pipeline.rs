@@ -95,10 +95,7 @@ fn moved<T: Copy + PartialEq + std::fmt::Debug>(values: &[T]) -> Vec<T> {
     let transpose = Op::from(Transpose::new(&[])).index_map(&shape).unwrap();
     let flip = Op::from(Flip::new(&[0, 1])).index_map(transpose.out_shape()).unwrap();
     let mut results = Vec::new();
-    for simd in [Simd::Portable, Simd::Avx2, Simd::Avx512] {
-        if simd > Machine::detect().simd {
-            continue;
-        }
+    for simd in Simd::available() {
         for l3_bytes in [0, 1 << 30] {
             let machine = Machine { simd, l3_bytes, ..Machine::detect().clone() };
             let cpu = Cpu::with_planner(Planner::new(machine));

@@ -161,17 +161,14 @@ impl Naive {
 
 /// Every index of a shape, the last axis fastest.
 pub fn indices(shape: &[usize]) -> Vec<Vec<usize>> {
-    let mut all = vec![Vec::new()];
-    for &size in shape {
-        let mut longer = Vec::new();
-        for index in all {
-            for i in 0..size {
-                let mut index = index.clone();
-                index.push(i);
-                longer.push(index);
-            }
+    let mut all = Vec::new();
+    for number in 0..shape.iter().product() {
+        let (mut index, mut rest) = (vec![0; shape.len()], number);
+        for axis in (0..shape.len()).rev() {
+            index[axis] = rest % shape[axis];
+            rest /= shape[axis];
         }
-        all = longer;
+        all.push(index);
     }
     all
 }

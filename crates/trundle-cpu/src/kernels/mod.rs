@@ -19,10 +19,11 @@ use std::mem::MaybeUninit;
 use trundle_core::RaggedLoop;
 
 use crate::Simd;
-use crate::simd::LINE;
-use crate::simd::Portable;
+#[cfg(target_arch = "aarch64")]
+use crate::simd::Neon;
 #[cfg(target_arch = "x86_64")]
 use crate::simd::{Avx2, Avx512};
+use crate::simd::{LINE, Portable};
 
 /// N bytes of elements on their way. Elements may hold padding, which is no value of any integer.
 type Opaque<const N: usize> = MaybeUninit<[u8; N]>;
@@ -223,16 +224,22 @@ pub static CATALOGUE: &[Kernel] = &[
     row("runs-avx512", Simd::Avx512, is_runs, RUNS, runs_avx512),
     #[cfg(target_arch = "x86_64")]
     row("runs-avx2", Simd::Avx2, is_runs, RUNS, runs_avx2),
+    #[cfg(target_arch = "aarch64")]
+    row("runs-neon", Simd::Neon, is_runs, RUNS, runs_neon),
     row("runs-portable", Simd::Portable, is_runs, RUNS, runs::runs::<Portable>),
     #[cfg(target_arch = "x86_64")]
     row("reversed-avx512", Simd::Avx512, is_reversed, REVERSED, reversed_avx512),
     #[cfg(target_arch = "x86_64")]
     row("reversed-avx2", Simd::Avx2, is_reversed, REVERSED, reversed_avx2),
+    #[cfg(target_arch = "aarch64")]
+    row("reversed-neon", Simd::Neon, is_reversed, REVERSED, reversed_neon),
     row("reversed-portable", Simd::Portable, is_reversed, REVERSED, reversed::reversed::<Portable>),
     #[cfg(target_arch = "x86_64")]
     folding_row("transposed-avx512", Simd::Avx512, is_transposed, TRANSPOSED, transposed_avx512),
     #[cfg(target_arch = "x86_64")]
     folding_row("transposed-avx2", Simd::Avx2, is_transposed, TRANSPOSED, transposed_avx2),
+    #[cfg(target_arch = "aarch64")]
+    folding_row("transposed-neon", Simd::Neon, is_transposed, TRANSPOSED, transposed_neon),
     folding_row("transposed-portable", Simd::Portable, is_transposed, TRANSPOSED, transposed::transposed::<Portable>),
     row("strided-portable", Simd::Portable, is_any, STRIDED, strided::strided),
     lane_row("lanes-portable", Simd::Portable, LANES, lanes::lanes),
@@ -241,11 +248,11 @@ pub static CATALOGUE: &[Kernel] = &[
 /// Instances of the kernels over [`Vector`](crate::simd::Vector), compiled with the instructions of
 /// a set.
 macro_rules! instances {
-    ($($name:ident($tile:ty) = $kernel:path, $features:literal;)*) => {
+    ($($arch:literal: $name:ident($tile:ty) = $kernel:path, $features:literal;)*) => {
         $(
             /// # Safety
             /// As the call that takes the tile: see [`Call`].
-            #[cfg(target_arch = "x86_64")]
+            #[cfg(target_arch = $arch)]
             #[target_feature(enable = $features)]
             unsafe fn $name(tile: &$tile) {
                 // SAFETY: the contract is the same.
@@ -256,12 +263,15 @@ macro_rules! instances {
 }
 
 instances! {
-    runs_avx2(Tile) = runs::runs::<Avx2>, "avx2";
-    runs_avx512(Tile) = runs::runs::<Avx512>, "avx512f,avx512bw,avx512vl";
-    reversed_avx2(Tile) = reversed::reversed::<Avx2>, "avx2";
-    reversed_avx512(Tile) = reversed::reversed::<Avx512>, "avx512f,avx512bw,avx512vl";
-    transposed_avx2(Tile) = transposed::transposed::<Avx2>, "avx2";
-    transposed_avx512(Tile) = transposed::transposed::<Avx512>, "avx512f,avx512bw,avx512vl";
+    "aarch64": runs_neon(Tile) = runs::runs::<Neon>, "neon";
+    "x86_64": runs_avx2(Tile) = runs::runs::<Avx2>, "avx2";
+    "x86_64": runs_avx512(Tile) = runs::runs::<Avx512>, "avx512f,avx512bw,avx512vl";
+    "aarch64": reversed_neon(Tile) = reversed::reversed::<Neon>, "neon";
+    "x86_64": reversed_avx2(Tile) = reversed::reversed::<Avx2>, "avx2";
+    "x86_64": reversed_avx512(Tile) = reversed::reversed::<Avx512>, "avx512f,avx512bw,avx512vl";
+    "aarch64": transposed_neon(Tile) = transposed::transposed::<Neon>, "neon";
+    "x86_64": transposed_avx2(Tile) = transposed::transposed::<Avx2>, "avx2";
+    "x86_64": transposed_avx512(Tile) = transposed::transposed::<Avx512>, "avx512f,avx512bw,avx512vl";
 }
 
 /// Calls `$body` with the constant `W` equal to `$width` where a constant width is worth code of

@@ -4,6 +4,8 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 mod portable;
 
 use std::fmt;
@@ -13,14 +15,19 @@ use std::mem::MaybeUninit;
 pub(crate) use avx2::Avx2;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use avx512::Avx512;
+#[cfg(target_arch = "aarch64")]
+pub(crate) use neon::Neon;
 pub(crate) use portable::Portable;
 
-/// Instruction sets that kernels are built for, each holding those before it.
+/// Instruction sets that kernels are built for. Of those of one architecture, each holds those
+/// before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Simd {
     /// What every machine has.
     Portable,
+    /// NEON of aarch64.
+    Neon,
     /// AVX2 of x86-64.
     Avx2,
     /// AVX-512 of x86-64: the F, BW and VL parts.
@@ -28,21 +35,34 @@ pub enum Simd {
 }
 
 impl Simd {
+    /// The sets that this machine has, the narrowest first.
+    pub fn available() -> impl Iterator<Item = Simd> {
+        let sets = [Simd::Portable, Simd::Neon, Simd::Avx2, Simd::Avx512];
+        sets.into_iter().filter(|simd| simd.is_available())
+    }
+
+    /// Whether this machine has the set.
+    pub(crate) fn is_available(self) -> bool {
+        match self {
+            Simd::Portable => true,
+            // In the other byte order the elements of a register are numbered otherwise.
+            #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+            Simd::Neon => std::arch::is_aarch64_feature_detected!("neon"),
+            #[cfg(target_arch = "x86_64")]
+            Simd::Avx2 => is_x86_feature_detected!("avx2"),
+            #[cfg(target_arch = "x86_64")]
+            Simd::Avx512 => {
+                is_x86_feature_detected!("avx512f")
+                    && is_x86_feature_detected!("avx512bw")
+                    && is_x86_feature_detected!("avx512vl")
+            }
+            _ => false,
+        }
+    }
+
     /// The widest set that this machine has.
     pub(crate) fn detect() -> Simd {
-        #[cfg(target_arch = "x86_64")]
-        {
-            if is_x86_feature_detected!("avx512f")
-                && is_x86_feature_detected!("avx512bw")
-                && is_x86_feature_detected!("avx512vl")
-            {
-                return Simd::Avx512;
-            }
-            if is_x86_feature_detected!("avx2") {
-                return Simd::Avx2;
-            }
-        }
-        Simd::Portable
+        Simd::available().last().unwrap_or(Simd::Portable)
     }
 }
 
@@ -50,6 +70,7 @@ impl fmt::Display for Simd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Simd::Portable => "portable",
+            Simd::Neon => "neon",
             Simd::Avx2 => "avx2",
             Simd::Avx512 => "avx512",
         })

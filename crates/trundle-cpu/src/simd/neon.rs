@@ -1,0 +1,113 @@
+//! NEON: a quarter of a line in a register.
+
+use std::arch::aarch64::{
+    uint8x16_t, uint8x16x2_t, vaddq_u8, vdupq_n_u8, vextq_u8, vld1q_u8, vqtbl2q_u8,
+    vreinterpretq_u8_u16, vreinterpretq_u8_u32, vreinterpretq_u8_u64, vreinterpretq_u16_u8,
+    vreinterpretq_u32_u8, vreinterpretq_u64_u8, vrev64q_u8, vrev64q_u16, vrev64q_u32, vst1q_u8,
+    vzip1q_u8, vzip1q_u16, vzip1q_u32, vzip1q_u64, vzip2q_u8, vzip2q_u16, vzip2q_u32, vzip2q_u64,
+};
+use std::arch::asm;
+
+use super::{Lanes, Vector};
+
+#[derive(Clone, Copy)]
+pub(crate) struct Neon(uint8x16_t);
+
+impl Vector for Neon {
+    const BYTES: usize = 16;
+
+    #[inline(always)]
+    unsafe fn load(src: *const u8) -> Self {
+        // SAFETY: the caller vouches for NEON and for the bytes.
+        Neon(unsafe { vld1q_u8(src) })
+    }
+
+    #[inline(always)]
+    unsafe fn load_lanes(srcs: &Lanes<*const u8>) -> Self {
+        // SAFETY: the contract is the same.
+        unsafe { Self::load(srcs[0]) }
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, dst: *mut u8) {
+        // SAFETY: the caller vouches for NEON and for the bytes.
+        unsafe { vst1q_u8(dst, self.0) };
+    }
+
+    #[inline(always)]
+    unsafe fn join<const W: usize>(self, other: Self, at: usize) -> Self {
+        let places: [u8; 16] = std::array::from_fn(|place| place as u8);
+        // SAFETY: the caller vouches for NEON; the places are a register's bytes.
+        Neon(unsafe {
+            let from = vaddq_u8(vld1q_u8(places.as_ptr()), vdupq_n_u8(at as u8));
+            vqtbl2q_u8(uint8x16x2_t(self.0, other.0), from)
+        })
+    }
+
+    /// A plain store: those that go past the caches write two registers at once.
+    #[inline(always)]
+    unsafe fn stream(self, dst: *mut u8) {
+        // SAFETY: the contract is the same.
+        unsafe { self.store(dst) };
+    }
+
+    #[inline(always)]
+    unsafe fn zip<const W: usize>(self, other: Self) -> (Self, Self) {
+        let (a, b) = (self.0, other.0);
+        // SAFETY: the caller vouches for NEON.
+        let (low, high) = unsafe {
+            match W {
+                1 => (vzip1q_u8(a, b), vzip2q_u8(a, b)),
+                2 => {
+                    let (a, b) = (vreinterpretq_u16_u8(a), vreinterpretq_u16_u8(b));
+                    let (low, high) = (vzip1q_u16(a, b), vzip2q_u16(a, b));
+                    (vreinterpretq_u8_u16(low), vreinterpretq_u8_u16(high))
+                }
+                4 => {
+                    let (a, b) = (vreinterpretq_u32_u8(a), vreinterpretq_u32_u8(b));
+                    let (low, high) = (vzip1q_u32(a, b), vzip2q_u32(a, b));
+                    (vreinterpretq_u8_u32(low), vreinterpretq_u8_u32(high))
+                }
+                8 => {
+                    let (a, b) = (vreinterpretq_u64_u8(a), vreinterpretq_u64_u8(b));
+                    let (low, high) = (vzip1q_u64(a, b), vzip2q_u64(a, b));
+                    (vreinterpretq_u8_u64(low), vreinterpretq_u8_u64(high))
+                }
+                _ => (a, b),
+            }
+        };
+        (Neon(low), Neon(high))
+    }
+
+    #[inline(always)]
+    unsafe fn exchange_lanes(_vectors: &mut Lanes<Self>) {}
+
+    #[inline(always)]
+    unsafe fn reverse<const W: usize>(self) -> Self {
+        let whole = self.0;
+        // SAFETY: the caller vouches for NEON.
+        Neon(unsafe {
+            // Each half is reversed by itself; then the halves change places.
+            let halves = match W {
+                1 => vrev64q_u8(whole),
+                2 => vreinterpretq_u8_u16(vrev64q_u16(vreinterpretq_u16_u8(whole))),
+                4 => vreinterpretq_u8_u32(vrev64q_u32(vreinterpretq_u32_u8(whole))),
+                8 => whole,
+                _ => return self,
+            };
+            vextq_u8::<8>(halves, halves)
+        })
+    }
+
+    #[inline(always)]
+    fn prefetch(address: *const u8) {
+        // SAFETY: a prefetch of any address has no effect but on caches.
+        unsafe {
+            asm!(
+                "prfm pldl1keep, [{}]",
+                in(reg) address.addr(),
+                options(nomem, nostack, preserves_flags)
+            );
+        }
+    }
+}
