@@ -326,11 +326,12 @@ unsafe fn put_lines<V: Vector, const W: usize, const PUT: u8>(
                     let (srcs, aheads) = (&group.srcs[cols.clone()], &group.aheads[cols]);
                     for (vector, (src, ahead)) in vectors.iter_mut().zip(srcs.iter().zip(aheads)) {
                         // A column begins anywhere in a line, so it ends in one line more.
+                        let ahead = ahead.assume_init();
                         if row == 0 {
-                            V::prefetch(*ahead);
+                            V::prefetch(ahead);
                         }
                         V::prefetch(ahead.wrapping_add(row * W + V::BYTES - 1));
-                        vector.write(V::load(src.add(row * W)));
+                        vector.write(V::load(src.assume_init().add(row * W)));
                     }
                     transpose_square::<V, W>(vectors);
                 }
@@ -365,11 +366,11 @@ unsafe fn put_lane_lines<V: Vector, const W: usize, const PUT: u8>(
                 let vectors = &mut lines[part * each..(part + 1) * each];
                 let col = first + part * lanes * each;
                 for (i, vector) in vectors.iter_mut().enumerate() {
-                    let mut srcs = [group.srcs[col + i]; LINE / LANE];
+                    let mut srcs = [group.srcs[col + i].assume_init(); LINE / LANE];
                     for (lane, src) in srcs[..lanes].iter_mut().enumerate() {
                         let col = col + lane * each + i;
-                        V::prefetch(group.aheads[col].wrapping_add(row * W));
-                        *src = group.srcs[col].add(row * W);
+                        V::prefetch(group.aheads[col].assume_init().wrapping_add(row * W));
+                        *src = group.srcs[col].assume_init().add(row * W);
                     }
                     vector.write(V::load_lanes(&srcs));
                 }
@@ -403,7 +404,8 @@ unsafe fn put_some_lines<V: Vector, const W: usize, const PUT: u8>(
                 let vectors = &mut lines[square * side..(square + 1) * side];
                 let srcs = &group.srcs[first + square * side..first + (square + 1) * side];
                 for (vector, src) in vectors.iter_mut().zip(srcs) {
-                    vector.write(V::load_first(src.add(some.start * W), some.len() * W));
+                    let src = src.assume_init().add(some.start * W);
+                    vector.write(V::load_first(src, some.len() * W));
                 }
                 transpose_square::<V, W>(vectors);
             }
@@ -497,6 +499,19 @@ impl Cursor {
         Cursor { offset: 0, stride: tile.cols.src_stride, fold, until_jump: fold.first }
     }
 
+    /// Goes on by `steps` steps.
+    #[inline(always)]
+    pub(super) fn skip(&mut self, steps: usize) {
+        if steps < self.until_jump {
+            self.offset = self.offset.wrapping_add(steps.cast_signed() * self.stride);
+            self.until_jump -= steps;
+        } else {
+            for _ in 0..steps {
+                self.next();
+            }
+        }
+    }
+
     #[inline(always)]
     pub(super) fn next(&mut self) -> isize {
         let offset = self.offset;
@@ -517,9 +532,9 @@ struct Group {
     /// The number of columns of the tile before them.
     done: usize,
     /// Where the first row of each column is read.
-    srcs: [*const u8; STRIP_COLS],
+    srcs: [MaybeUninit<*const u8>; STRIP_COLS],
     /// Where the source is asked for meanwhile.
-    aheads: [*const u8; STRIP_COLS],
+    aheads: [MaybeUninit<*const u8>; STRIP_COLS],
     /// The columns of later groups.
     next: Cursor,
     ahead: Cursor,
@@ -540,14 +555,12 @@ impl Group {
         wrapped.offset = (rows.count * width).cast_signed();
         let mut ahead = Cursor::of_cols(tile);
         let steps = COLS_AHEAD.max(strip_cols(width)).min(tile.cols.len);
-        for _ in 0..steps {
-            ahead.next();
-        }
+        ahead.skip(steps);
         Group {
             count: 0,
             done: 0,
-            srcs: [src; STRIP_COLS],
-            aheads: [src; STRIP_COLS],
+            srcs: [MaybeUninit::uninit(); STRIP_COLS],
+            aheads: [MaybeUninit::uninit(); STRIP_COLS],
             next: Cursor::of_cols(tile),
             ahead,
             aliasing: aliasing(tile),
@@ -572,17 +585,18 @@ impl Group {
     fn step<const W: usize>(&mut self, most: usize, cols: usize) {
         self.count = (cols - self.done).min(most);
         // Lines that lack columns have the last in their place.
+        let mut src = self.src;
         for col in 0..most.next_multiple_of(LINE / W) {
-            self.srcs[col] = if col < self.count {
-                self.src.wrapping_offset(self.next.next())
-            } else {
-                self.srcs[col - 1]
-            };
-            self.aheads[col] = if self.aliasing {
-                self.srcs[col].wrapping_add((LINES_AHEAD - 1) * LINE)
+            if col < self.count {
+                src = self.src.wrapping_offset(self.next.next());
+            }
+            self.srcs[col].write(src);
+            let ahead = if self.aliasing {
+                src.wrapping_add((LINES_AHEAD - 1) * LINE)
             } else {
                 self.src.wrapping_offset(self.next_ahead())
             };
+            self.aheads[col].write(ahead);
         }
     }
 }

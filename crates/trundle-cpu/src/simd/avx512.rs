@@ -50,7 +50,7 @@ unsafe fn joined(a: __m512i, b: __m512i, at: usize) -> __m512i {
     let places: [u32; 16] = std::array::from_fn(|place| place as u32);
     // SAFETY: the caller vouches for the set.
     unsafe {
-        let from = _mm512_add_epi32(order(&places), _mm512_set1_epi32(at as i32));
+        let from = _mm512_add_epi32(order(&places), _mm512_set1_epi32((at as u32).cast_signed()));
         _mm512_permutex2var_epi32(a, from, b)
     }
 }
@@ -117,7 +117,10 @@ impl Vector for Avx512 {
                 }
                 2 => {
                     let places: [u16; 32] = std::array::from_fn(|place| place as u16);
-                    let from = _mm512_add_epi16(order(&places), _mm512_set1_epi16((at / 2) as i16));
+                    let from = _mm512_add_epi16(
+                        order(&places),
+                        _mm512_set1_epi16(((at / 2) as u16).cast_signed()),
+                    );
                     Avx512(_mm512_permutex2var_epi16(self.0, from, other.0))
                 }
                 _ => Avx512(joined(self.0, other.0, at / 4)),
