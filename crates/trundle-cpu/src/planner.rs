@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use trundle_core::{Block, Loop, Move, RaggedLoop};
 
-use crate::kernels::{CATALOGUE, Call, Kernel, Pattern, Store};
+use crate::kernels::{CATALOGUE, Call, Kernel, Pattern, Store, best_lanes};
 use crate::plan::{Part, Place, Plan, RaggedStep, Step};
 use crate::simd::LINE;
 use crate::{Machine, Simd};
@@ -41,9 +41,6 @@ const STRIDED_SIDE: usize = 64;
 
 /// Larger elements are copied as runs: their partial lines are few (measured; docs/kernels.md).
 const MOST_TRANSPOSED_BYTES: usize = 512;
-
-/// How many lanes a tile of lanes has.
-const LANE_COLS: usize = 256;
 
 /// What a thread must have to do before one more is woken. Waking one costs the caller 5 to 10 us, in
 /// which it could copy half a megabyte, and its lines have to come over from the caller's caches. Two
@@ -230,7 +227,8 @@ fn tile(
     let runs = cols.src_stride.unsigned_abs() == width || place == Place::Cols;
     let transposed = rows.src_stride.unsigned_abs() == width;
     let (row_block, col_block) = if place == Place::Lanes {
-        (RUN_UNIT_BYTES / (LANE_COLS * width), LANE_COLS)
+        let (rows, bytes) = best_lanes(rows.len);
+        (rows, bytes / width)
     } else if runs && cols.len * width > RUN_UNIT_BYTES {
         (1, RUN_UNIT_BYTES / width)
     } else if runs {

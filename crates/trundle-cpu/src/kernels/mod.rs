@@ -7,6 +7,7 @@ mod lanes;
 mod line;
 mod reversed;
 mod runs;
+mod shifted;
 mod square;
 mod strided;
 mod transposed;
@@ -17,6 +18,8 @@ use std::fmt;
 use std::mem::MaybeUninit;
 
 use trundle_core::RaggedLoop;
+
+pub(crate) use shifted::best_tile as best_lanes;
 
 use crate::Simd;
 #[cfg(target_arch = "aarch64")]
@@ -121,7 +124,8 @@ pub(crate) enum Call {
     /// byte is a destination byte.
     Tile(unsafe fn(&Tile)),
     /// # Safety
-    /// As `Tile`, for the elements that the lengths select.
+    /// As `Tile`, for the elements that the lengths select. Source rows that a lane reads, and rows
+    /// between them, are valid for reads in every lane of the tile: they are rows of one tensor.
     Lanes(unsafe fn(&LaneTile<'_>)),
 }
 
@@ -185,6 +189,8 @@ const TRANSPOSED: &str =
 const STRIDED: &str = "no two neighbours stay together: element by element";
 const LANES: &str = "every lane has a length of its own: element by element across the lanes";
 
+const SHIFTED: &str = "every lane has a length of its own: whole lines of lanes are shifted";
+
 /// A row of the catalogue that moves tiles.
 const fn row(
     name: &'static str,
@@ -211,10 +217,11 @@ const fn folding_row(
 const fn lane_row(
     name: &'static str,
     simd: Simd,
+    applies: fn(&Pattern) -> bool,
     reason: &'static str,
     run: unsafe fn(&LaneTile<'_>),
 ) -> Kernel {
-    Kernel { name, simd, applies: is_any, reason, folds: false, call: Call::Lanes(run) }
+    Kernel { name, simd, applies, reason, folds: false, call: Call::Lanes(run) }
 }
 
 /// Every kernel. Of those that the machine can run and that apply, the first is taken.
@@ -242,7 +249,14 @@ pub static CATALOGUE: &[Kernel] = &[
     folding_row("transposed-neon", Simd::Neon, is_transposed, TRANSPOSED, transposed_neon),
     folding_row("transposed-portable", Simd::Portable, is_transposed, TRANSPOSED, transposed::transposed::<Portable>),
     row("strided-portable", Simd::Portable, is_any, STRIDED, strided::strided),
-    lane_row("lanes-portable", Simd::Portable, LANES, lanes::lanes),
+    #[cfg(target_arch = "x86_64")]
+    lane_row("shifted-avx512", Simd::Avx512, is_runs, SHIFTED, shifted_avx512),
+    #[cfg(target_arch = "x86_64")]
+    lane_row("shifted-avx2", Simd::Avx2, is_runs, SHIFTED, shifted_avx2),
+    #[cfg(target_arch = "aarch64")]
+    lane_row("shifted-neon", Simd::Neon, is_runs, SHIFTED, shifted_neon),
+    lane_row("shifted-portable", Simd::Portable, is_runs, SHIFTED, shifted::shifted::<Portable>),
+    lane_row("lanes-portable", Simd::Portable, is_any, LANES, lanes::lanes),
 ];
 
 /// Instances of the kernels over [`Vector`](crate::simd::Vector), compiled with the instructions of
@@ -269,6 +283,9 @@ instances! {
     "aarch64": reversed_neon(Tile) = reversed::reversed::<Neon>, "neon";
     "x86_64": reversed_avx2(Tile) = reversed::reversed::<Avx2>, "avx2";
     "x86_64": reversed_avx512(Tile) = reversed::reversed::<Avx512>, "avx512f,avx512bw,avx512vl";
+    "aarch64": shifted_neon(LaneTile<'_>) = shifted::shifted::<Neon>, "neon";
+    "x86_64": shifted_avx2(LaneTile<'_>) = shifted::shifted::<Avx2>, "avx2";
+    "x86_64": shifted_avx512(LaneTile<'_>) = shifted::shifted::<Avx512>, "avx512f,avx512bw,avx512vl";
     "aarch64": transposed_neon(Tile) = transposed::transposed::<Neon>, "neon";
     "x86_64": transposed_avx2(Tile) = transposed::transposed::<Avx2>, "avx2";
     "x86_64": transposed_avx512(Tile) = transposed::transposed::<Avx512>, "avx512f,avx512bw,avx512vl";

@@ -1,8 +1,9 @@
 //! AVX2: half a line in a register.
 
 use std::arch::x86_64::{
-    __m256i, _MM_HINT_T0, _mm_prefetch, _mm256_loadu_si256, _mm256_loadu2_m128i,
-    _mm256_permute2x128_si256, _mm256_permute4x64_epi64, _mm256_setr_epi8, _mm256_shuffle_epi8,
+    __m256i, _MM_HINT_T0, _mm_prefetch, _mm256_and_si256, _mm256_blendv_epi8, _mm256_cmpeq_epi8,
+    _mm256_loadu_si256, _mm256_loadu2_m128i, _mm256_permute2x128_si256, _mm256_permute4x64_epi64,
+    _mm256_set1_epi64x, _mm256_setr_epi8, _mm256_setr_epi64x, _mm256_shuffle_epi8,
     _mm256_shuffle_epi32, _mm256_storeu_si256, _mm256_stream_si256, _mm256_unpackhi_epi8,
     _mm256_unpackhi_epi16, _mm256_unpackhi_epi32, _mm256_unpackhi_epi64, _mm256_unpacklo_epi8,
     _mm256_unpacklo_epi16, _mm256_unpacklo_epi32, _mm256_unpacklo_epi64,
@@ -15,6 +16,8 @@ pub(crate) struct Avx2(__m256i);
 
 impl Vector for Avx2 {
     const BYTES: usize = 32;
+
+    type Mask = __m256i;
 
     #[inline(always)]
     unsafe fn load(src: *const u8) -> Self {
@@ -91,6 +94,29 @@ impl Vector for Avx2 {
             };
             Avx2(_mm256_permute4x64_epi64::<0b01_00_11_10>(halves))
         }
+    }
+
+    #[inline(always)]
+    unsafe fn mask(bits: u64) -> __m256i {
+        // SAFETY: the caller vouches for AVX2.
+        unsafe {
+            // Each byte gets the byte of `bits` that has its bit, and keeps that bit.
+            let each = _mm256_set1_epi64x(bits.cast_signed());
+            let of = _mm256_setr_epi64x(
+                0,
+                0x0101_0101_0101_0101,
+                0x0202_0202_0202_0202,
+                0x0303_0303_0303_0303,
+            );
+            let bit = _mm256_set1_epi64x(0x8040_2010_0804_0201u64.cast_signed());
+            _mm256_cmpeq_epi8(_mm256_and_si256(_mm256_shuffle_epi8(each, of), bit), bit)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn select(mask: __m256i, named: Self, others: Self) -> Self {
+        // SAFETY: the caller vouches for AVX2.
+        Avx2(unsafe { _mm256_blendv_epi8(others.0, named.0, mask) })
     }
 
     #[inline(always)]

@@ -58,6 +58,8 @@ unsafe fn joined(a: __m512i, b: __m512i, at: usize) -> __m512i {
 impl Vector for Avx512 {
     const BYTES: usize = 64;
 
+    type Mask = u64;
+
     #[inline(always)]
     unsafe fn load(src: *const u8) -> Self {
         // SAFETY: the caller vouches for AVX-512F and for the bytes.
@@ -199,6 +201,17 @@ impl Vector for Avx512 {
                 _ => _mm512_permutexvar_epi64(order(&QUARTERS), self.0),
             }
         })
+    }
+
+    #[inline(always)]
+    unsafe fn mask(bits: u64) -> u64 {
+        bits
+    }
+
+    #[inline(always)]
+    unsafe fn select(mask: u64, named: Self, others: Self) -> Self {
+        // SAFETY: the caller vouches for AVX-512BW.
+        Avx512(unsafe { _mm512_mask_blend_epi8(mask, others.0, named.0) })
     }
 
     #[inline(always)]

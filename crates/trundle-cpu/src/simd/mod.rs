@@ -95,6 +95,9 @@ pub(crate) trait Vector: Copy {
     /// The bytes of a register: a divisor of [`LINE`].
     const BYTES: usize;
 
+    /// Some of the bytes of a register.
+    type Mask: Copy;
+
     /// Reads [`Vector::BYTES`] bytes.
     ///
     /// # Safety
@@ -201,6 +204,18 @@ pub(crate) trait Vector: Copy {
     /// # Safety
     /// As the trait.
     unsafe fn reverse<const W: usize>(self) -> Self;
+
+    /// The bytes whose bits are set in the lowest [`Vector::BYTES`] of `bits`.
+    ///
+    /// # Safety
+    /// As the trait.
+    unsafe fn mask(bits: u64) -> Self::Mask;
+
+    /// The bytes of `named` that `mask` names, and the others of `others`.
+    ///
+    /// # Safety
+    /// As the trait.
+    unsafe fn select(mask: Self::Mask, named: Self, others: Self) -> Self;
 
     /// Asks for the line at `address`, which need not be valid, to be near soon.
     fn prefetch(address: *const u8);

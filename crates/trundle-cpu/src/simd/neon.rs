@@ -1,10 +1,11 @@
 //! NEON: a quarter of a line in a register.
 
 use std::arch::aarch64::{
-    uint8x16_t, uint8x16x2_t, vaddq_u8, vdupq_n_u8, vextq_u8, vld1q_u8, vqtbl2q_u8,
-    vreinterpretq_u8_u16, vreinterpretq_u8_u32, vreinterpretq_u8_u64, vreinterpretq_u16_u8,
-    vreinterpretq_u32_u8, vreinterpretq_u64_u8, vrev64q_u8, vrev64q_u16, vrev64q_u32, vst1q_u8,
-    vzip1q_u8, vzip1q_u16, vzip1q_u32, vzip1q_u64, vzip2q_u8, vzip2q_u16, vzip2q_u32, vzip2q_u64,
+    uint8x16_t, uint8x16x2_t, vaddq_u8, vbslq_u8, vcombine_u8, vdup_n_u8, vdupq_n_u8, vextq_u8,
+    vld1q_u8, vqtbl2q_u8, vreinterpretq_u8_u16, vreinterpretq_u8_u32, vreinterpretq_u8_u64,
+    vreinterpretq_u16_u8, vreinterpretq_u32_u8, vreinterpretq_u64_u8, vrev64q_u8, vrev64q_u16,
+    vrev64q_u32, vst1q_u8, vtstq_u8, vzip1q_u8, vzip1q_u16, vzip1q_u32, vzip1q_u64, vzip2q_u8,
+    vzip2q_u16, vzip2q_u32, vzip2q_u64,
 };
 use std::arch::asm;
 
@@ -15,6 +16,8 @@ pub(crate) struct Neon(uint8x16_t);
 
 impl Vector for Neon {
     const BYTES: usize = 16;
+
+    type Mask = uint8x16_t;
 
     #[inline(always)]
     unsafe fn load(src: *const u8) -> Self {
@@ -97,6 +100,23 @@ impl Vector for Neon {
             };
             vextq_u8::<8>(halves, halves)
         })
+    }
+
+    #[inline(always)]
+    unsafe fn mask(bits: u64) -> uint8x16_t {
+        const BIT_OF_BYTE: [u8; 16] = [1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128];
+        let [first, second, ..] = bits.to_le_bytes();
+        // SAFETY: the caller vouches for NEON; the bits are a register's bytes.
+        unsafe {
+            let each = vcombine_u8(vdup_n_u8(first), vdup_n_u8(second));
+            vtstq_u8(each, vld1q_u8(BIT_OF_BYTE.as_ptr()))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn select(mask: uint8x16_t, named: Self, others: Self) -> Self {
+        // SAFETY: the caller vouches for NEON.
+        Neon(unsafe { vbslq_u8(mask, named.0, others.0) })
     }
 
     #[inline(always)]

@@ -12,6 +12,8 @@ pub(crate) struct Portable([MaybeUninit<u8>; 16]);
 impl Vector for Portable {
     const BYTES: usize = 16;
 
+    type Mask = [bool; 16];
+
     #[inline(always)]
     unsafe fn load(src: *const u8) -> Self {
         // SAFETY: the caller vouches for the bytes.
@@ -53,6 +55,17 @@ impl Vector for Portable {
     #[inline(always)]
     unsafe fn reverse<const W: usize>(self) -> Self {
         Portable(array::from_fn(|place| self.0[16 - W - place / W * W + place % W]))
+    }
+
+    #[inline(always)]
+    unsafe fn mask(bits: u64) -> [bool; 16] {
+        array::from_fn(|place| bits >> place & 1 == 1)
+    }
+
+    #[inline(always)]
+    unsafe fn select(mask: [bool; 16], named: Self, others: Self) -> Self {
+        let of = |place: usize| if mask[place] { named.0[place] } else { others.0[place] };
+        Portable(array::from_fn(of))
     }
 
     #[inline(always)]

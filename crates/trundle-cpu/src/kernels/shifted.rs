@@ -1,0 +1,753 @@
+//! Lanes that are neighbours, each cut at a place of its own: whole lines of lanes are moved.
+//!
+//! In one of the two runs, the *kept* one, all lanes read the same row of the source. In the other,
+//! the *turned* one, they read rows in the opposite order, each lane from a row of its own: beside
+//! the lane that begins the furthest back, every lane is *shifted* by some number of rows. A shift
+//! is done bit by bit, for all lanes of a line at once, as a barrel shifter does it:
+//!
+//! ```text
+//! for each few lines of lanes
+//!     pack the rows that turned lanes read, in the opposite order
+//!     for each bit of the shifts, the highest first
+//!         row r takes row r + 2^bit in the bytes of the lanes whose shift has the bit
+//!     row r takes the kept row in the bytes of the lanes that are not turned there
+//! ```
+//!
+//! A pass over the rows does three bits in registers; the last one writes. So a line costs a dozen
+//! instructions for every three bits, however wide its elements are, where moving it element by
+//! element takes a load and a store for each.
+
+use std::cell::UnsafeCell;
+use std::mem::MaybeUninit;
+use std::ops::Range;
+
+use trundle_core::{RaggedLoop, Run};
+
+use super::{Fold, LaneTile, Side, Tile, lanes, runs};
+use crate::simd::{LINE, Vector};
+
+/// The bits of a shift that one pass does.
+const PASS_BITS: usize = 3;
+
+/// How many rows a pass makes at once, and how many rows it reads for them.
+const MADE: usize = 1 << PASS_BITS;
+const READ: usize = 2 * MADE - 1;
+
+/// The most bits of a shift that passes do.
+const MOST_BITS: usize = 14;
+
+/// How many rows of an axis are moved at a time where its lanes need more bits.
+const ROWS_OF_MANY: usize = 1 << (MOST_BITS - 1);
+
+/// The most lines of a row that are moved at a time: what follows in memory is read and written
+/// together, and the lines of 512 rows stay in a second-level cache (measured; docs/kernels.md).
+const MOST_LINES: usize = 12;
+
+/// The lines of the scratch: a line of the most rows that are packed. Pages that are not needed are
+/// never touched.
+const PACKED_LINES: usize = pitch(2 << MOST_BITS);
+
+/// What is written at a time, in bytes: it stays in the first-level cache.
+const OUT_BYTES: usize = 16 << 10;
+
+/// How many rows ahead of the one that is read the source is asked for (measured;
+/// docs/kernels.md).
+const PACKED_AHEAD: isize = 8;
+const KEPT_AHEAD: isize = 4;
+
+/// How many rows of the ragged axis, and how many bytes of neighbouring lanes, a tile should have,
+/// of as many rows as there are.
+pub(crate) fn best_tile(rows: usize) -> (usize, usize) {
+    let rows = if rows <= 1 << MOST_BITS { rows } else { ROWS_OF_MANY };
+    (rows, 4 * most_bytes(rows))
+}
+
+/// How many bytes of a row are moved at a time, of so many rows.
+fn most_bytes(rows: usize) -> usize {
+    LINE * (PACKED_LINES / pitch(rows)).min(MOST_LINES)
+}
+
+/// The distance between packed lines that have so many rows, in rows: such that the same rows of
+/// neighbouring lines are in different sets of a first-level cache.
+const fn pitch(rows: usize) -> usize {
+    const SETS: usize = 64;
+    const APART: usize = 7;
+    (rows.next_multiple_of(MADE) + SETS - APART - 1) / SETS * SETS + APART
+}
+
+/// Copies lanes that are neighbours on both sides.
+///
+/// # Safety
+/// As [`Call::Lanes`](super::Call::Lanes); the lanes are neighbours in the source and in the
+/// destination.
+#[inline(always)]
+pub(super) unsafe fn shifted<V: Vector>(tile: &LaneTile<'_>) {
+    let (Some(runs), Some(scratch)) = (Runs::of(tile.ragged), scratch()) else {
+        // SAFETY: the contract is the same.
+        return unsafe { lanes::lanes(tile) };
+    };
+    let Tile { dst, rows, cols, width, .. } = tile.tile;
+    let (row_end, bytes) = (tile.row_begin + rows.len, cols.len * width);
+    let row_block = best_tile(rows.len).0;
+    // Groups of about the same size meet where lines of the destination do.
+    let most = most_bytes(row_block).saturating_sub(LINE).max(LINE);
+    let byte_block = bytes.div_ceil(bytes.div_ceil(most)).next_multiple_of(LINE);
+    let first_end = bytes.min(byte_block + dst.align_offset(LINE));
+    for row in (tile.row_begin..row_end).step_by(row_block) {
+        let (mut begin, mut end) = (0, first_end);
+        while begin < end {
+            let rows = row..row_end.min(row + row_block);
+            let group = Group { tile, runs, rows, bytes: begin..end };
+            // SAFETY: the group is a part of the tile; this thread does one group at a time, and
+            // nobody else has its scratch.
+            begin = unsafe { group.copy::<V>(&mut *scratch) };
+            end = bytes.min(begin + byte_block);
+        }
+    }
+}
+
+/// The runs of a ragged loop, by what they do.
+#[derive(Clone, Copy)]
+struct Runs<'a> {
+    /// Where it reads does not depend on the length.
+    kept: &'a Run,
+    /// It reads in the opposite order, from where the length says.
+    turned: &'a Run,
+    /// Whether the turned run is the first.
+    turned_first: bool,
+    /// The number of the source row that row 0 of the turned run reads in a lane of length 0, and
+    /// how it moves with the length: 1 or -1. Numbers count in the direction of that run.
+    start: isize,
+    start_per_length: isize,
+}
+
+impl<'a> Runs<'a> {
+    /// The runs, if they walk the same rows of the source in opposite orders.
+    fn of(ragged: &'a RaggedLoop) -> Option<Runs<'a>> {
+        let (first, second) = (&ragged.first, &ragged.second);
+        let turned_first = second.src_per_length == 0;
+        let (kept, turned) = if turned_first { (second, first) } else { (first, second) };
+        let fits = turned.src_stride != 0
+            && kept.src_stride == turned.src_stride.wrapping_neg()
+            && kept.src_per_length == 0
+            && turned.src_per_length.unsigned_abs() == turned.src_stride.unsigned_abs()
+            && turned.src_offset % turned.src_stride == 0;
+        fits.then(|| Runs {
+            kept,
+            turned,
+            turned_first,
+            start: turned.src_offset / turned.src_stride,
+            start_per_length: if turned.src_per_length == turned.src_stride { 1 } else { -1 },
+        })
+    }
+}
+
+/// Rows and bytes that are moved at a time.
+struct Group<'a> {
+    tile: &'a LaneTile<'a>,
+    runs: Runs<'a>,
+    /// The rows of the ragged axis.
+    rows: Range<usize>,
+    /// The bytes of neighbouring lanes, from the first lane of the tile.
+    bytes: Range<usize>,
+}
+
+/// What is turned of one lane.
+#[derive(Clone, Copy, Default)]
+struct Lane {
+    /// The rows that are turned; empty if none is.
+    begin: usize,
+    end: usize,
+    /// The number of the source row that row 0 reads.
+    start: isize,
+}
+
+/// What is turned of all lanes of a group.
+struct Turned {
+    /// Rows outside these are kept in every lane.
+    rows: Range<usize>,
+    /// The least and the greatest start of a lane.
+    least: isize,
+    most: isize,
+    /// The first and the last source row that a lane reads.
+    first: isize,
+    last: isize,
+}
+
+/// The lanes of one line.
+#[derive(Clone, Copy)]
+struct Strip {
+    /// For each bit, the bytes of the lanes whose shift has it.
+    bits: [u64; MOST_BITS + 1],
+    /// What is left of shifts beyond the bits of the passes, and the bytes of the lanes that are
+    /// to be read so many rows ahead.
+    far: [(isize, u64); LINE],
+    fars: usize,
+}
+
+/// What a thread needs besides the registers.
+#[repr(C)]
+struct Scratch {
+    /// Room to begin with a line, and for rows that are read beyond the last and not used.
+    packed: [MaybeUninit<[u8; LINE]>; PACKED_LINES + MADE + 1],
+    out: [MaybeUninit<u8>; OUT_BYTES],
+    strips: [Strip; MOST_LINES],
+    /// For each row of each line, the bytes of the lanes that begin or cease to be turned there.
+    changes: [u64; PACKED_LINES],
+    lanes: [Lane; MOST_LINES * LINE + 1],
+}
+
+/// This thread's scratch, allocated when it is asked for first; `None` while the thread ends.
+fn scratch() -> Option<*mut Scratch> {
+    thread_local! {
+        static SCRATCH: UnsafeCell<Option<Box<Scratch>>> = const { UnsafeCell::new(None) };
+    }
+    let of_cell = |cell: &UnsafeCell<Option<Box<Scratch>>>| {
+        // SAFETY: the cell is this thread's own, and nothing refers into it but within this
+        // closure, which calls nothing that comes back here.
+        let scratch = unsafe { &mut *cell.get() };
+        // SAFETY: zeroes are values of every field.
+        let scratch = scratch.get_or_insert_with(|| unsafe { Box::new_zeroed().assume_init() });
+        std::ptr::from_mut::<Scratch>(scratch)
+    };
+    SCRATCH.try_with(of_cell).ok()
+}
+
+impl Group<'_> {
+    /// Copies the group, or as many of its lines as fit the scratch; gives the byte up to which.
+    ///
+    /// # Safety
+    /// As [`shifted`], for a group of its tile, of [`best_tile`] at most.
+    #[inline(always)]
+    unsafe fn copy<V: Vector>(mut self, scratch: &mut Scratch) -> usize {
+        let turned = loop {
+            let Some(turned) = self.find_turned(&mut scratch.lanes) else {
+                // SAFETY: every lane keeps all rows.
+                unsafe { self.copy_kept::<V>(self.rows.clone()) };
+                return self.bytes.end;
+            };
+            let fitting = PACKED_LINES / pitch(turned.packed_rows(self.rows.len()));
+            if self.lines() <= fitting {
+                break turned;
+            }
+            // Lanes of few rows that lie far apart in the source.
+            self.bytes.end = self.bytes.start + fitting * LINE;
+        };
+        let bits = turned.bits(self.rows.len());
+        self.find_shifts(&turned, bits, scratch);
+        let packed_rows = turned.packed_rows(self.rows.len());
+        let shift = Shift { group: &self, turned: &turned, packed_rows, bits };
+        // SAFETY: no lane is turned outside the rows of `turned`.
+        unsafe {
+            self.copy_kept::<V>(self.rows.start..turned.rows.start);
+            if turned.most - turned.least >= 1 << bits || self.bytes.len() < LINE {
+                shift.copy::<V, false>(scratch);
+            } else {
+                shift.copy::<V, true>(scratch);
+            }
+            self.copy_kept::<V>(turned.rows.end..self.rows.end);
+        }
+        self.bytes.end
+    }
+
+    /// How many lines the bytes make up. The last begins within the one before it if it would not
+    /// be whole otherwise.
+    fn lines(&self) -> usize {
+        self.bytes.len().div_ceil(LINE)
+    }
+
+    /// The first byte of a line, counted from the group's first.
+    #[inline(always)]
+    fn byte_of(&self, line: usize) -> usize {
+        (line * LINE).min(self.bytes.len().saturating_sub(LINE))
+    }
+
+    /// The lane that holds byte `byte` of the tile's rows.
+    fn lane_at(&self, byte: usize) -> usize {
+        byte / self.tile.tile.width
+    }
+
+    /// Finds what is turned of each lane; `None` if nothing is.
+    fn find_turned(&self, lanes: &mut [Lane]) -> Option<Turned> {
+        let first_lane = self.lane_at(self.bytes.start);
+        let end_lane = self.lane_at(self.bytes.end - 1) + 1;
+        let mut all = Turned {
+            rows: self.rows.end..self.rows.start,
+            least: isize::MAX,
+            most: isize::MIN,
+            first: isize::MAX,
+            last: isize::MIN,
+        };
+        for (number, lane) in (first_lane..end_lane).zip(lanes) {
+            let entry = number.cast_signed() * self.tile.lane_stride;
+            let length = self.tile.ragged.lengths[self.tile.lane.wrapping_add_signed(entry)];
+            let cut = self.tile.ragged.cut(length).clamp(self.rows.start, self.rows.end);
+            let Range { start: begin, end } =
+                if self.runs.turned_first { self.rows.start..cut } else { cut..self.rows.end };
+            *lane = Lane {
+                begin,
+                end,
+                start: self.runs.start + self.runs.start_per_length * length.cast_signed(),
+            };
+            if begin < end {
+                all.rows = all.rows.start.min(begin)..all.rows.end.max(end);
+                all.least = all.least.min(lane.start);
+                all.most = all.most.max(lane.start);
+                all.first = all.first.min(begin.cast_signed() + lane.start);
+                all.last = all.last.max(end.cast_signed() - 1 + lane.start);
+            }
+        }
+        (!all.rows.is_empty()).then_some(all)
+    }
+
+    /// Finds the strips of each line, and the changes in each of its rows.
+    #[inline(always)]
+    fn find_shifts(&self, turned: &Turned, bits: usize, scratch: &mut Scratch) {
+        let (width, first_lane) = (self.tile.tile.width, self.lane_at(self.bytes.start));
+        let Turned { rows, least, .. } = turned;
+        let Scratch { strips, changes, lanes, .. } = scratch;
+        let changes = changes.chunks_exact_mut(turned.made_rows()).take(self.lines());
+        for (line, changes) in changes.enumerate() {
+            let begin = self.bytes.start + self.byte_of(line);
+            let end = self.bytes.end.min(begin + LINE);
+            let strip = &mut strips[line];
+            (strip.far[0], strip.fars) = ((0, 0), 0);
+            let mut shifts = [0u16; LINE];
+            changes.fill(0);
+            for number in self.lane_at(begin)..=self.lane_at(end - 1) {
+                let lane = lanes[number - first_lane];
+                if lane.begin == lane.end {
+                    continue;
+                }
+                let place =
+                    (number * width).max(begin) - begin..((number + 1) * width).min(end) - begin;
+                let bytes = u64::MAX >> (LINE - place.len()) << place.start;
+                let shift = (lane.start - least).unsigned_abs();
+                shifts[place].fill((shift % (1 << bits)) as u16);
+                strip.add_far((shift >> bits << bits).cast_signed(), bytes);
+                changes[lane.begin - rows.start] ^= bytes;
+                if lane.end < rows.end {
+                    changes[lane.end - rows.start] ^= bytes;
+                }
+            }
+            strip.fars = strip.fars.max(1);
+            for (bit, bytes) in strip.bits.iter_mut().enumerate() {
+                *bytes = (0..LINE).fold(0, |all, at| all | u64::from(shifts[at] >> bit & 1) << at);
+            }
+        }
+    }
+
+    /// Where row 0 of the ragged axis is written, from the group's first byte on.
+    fn dst(&self) -> *mut u8 {
+        self.tile.tile.dst.wrapping_add(self.bytes.start)
+    }
+
+    /// Where a row is read that is kept.
+    #[inline(always)]
+    fn kept_src(&self, row: usize) -> *const u8 {
+        let Run { src_offset, src_stride, .. } = *self.runs.kept;
+        let row = src_offset.wrapping_add(row.cast_signed().wrapping_mul(src_stride));
+        self.tile.tile.src.wrapping_add(self.bytes.start).wrapping_offset(row)
+    }
+
+    /// Reads a vector that begins with byte `at` of the group, of which the group may have less.
+    ///
+    /// # Safety
+    /// The group's bytes are valid at `src`, and the machine has the set of V.
+    #[inline(always)]
+    unsafe fn load_part<V: Vector>(&self, src: *const u8, at: usize) -> V {
+        let bytes = self.bytes.len().saturating_sub(at);
+        // SAFETY: no more is read than the group has.
+        unsafe {
+            if bytes >= V::BYTES {
+                V::load(src.add(at))
+            } else {
+                V::load_first(src.wrapping_add(at), bytes)
+            }
+        }
+    }
+
+    /// Writes a vector that begins with byte `at` of a line, of which the group may have less.
+    ///
+    /// # Safety
+    /// A line of the group is valid for writes at `dst`, and the machine has the set of V.
+    #[inline(always)]
+    unsafe fn store_part<V: Vector>(&self, vector: V, dst: *mut u8, at: usize) {
+        let bytes = self.bytes.len().saturating_sub(at);
+        // SAFETY: no more is written than the group has.
+        unsafe {
+            if bytes >= V::BYTES {
+                vector.store(dst.add(at));
+            } else {
+                vector.store_first(dst.wrapping_add(at), bytes);
+            }
+        }
+    }
+
+    /// Writes these bytes of each row.
+    ///
+    /// # Safety
+    /// Each of `rows` has the group's bytes at `src` and `src_stride` from row to row, and they are
+    /// rows of the group.
+    #[inline(always)]
+    unsafe fn write<V: Vector>(&self, rows: Range<usize>, src: *const u8, src_stride: isize) {
+        let Tile { rows: Side { dst_stride, .. }, store, .. } = self.tile.tile;
+        let dst = self.dst().wrapping_offset(rows.start.cast_signed() * dst_stride);
+        let (mut count, mut bytes) = (rows.len(), self.bytes.len());
+        let step = bytes.cast_signed();
+        if (src_stride, dst_stride) == (step, step) {
+            // Rows without a gap are one run.
+            (count, bytes) = (1, bytes * count);
+        }
+        let rows = Side { len: count, src_stride, dst_stride };
+        let cols = Side { len: bytes, src_stride: 1, dst_stride: 1 };
+        // SAFETY: the caller vouches for the rows; bytes are neighbours on both sides.
+        unsafe {
+            runs::runs::<V>(&Tile {
+                src,
+                dst,
+                width: 1,
+                rows,
+                cols,
+                store,
+                row_fold: Fold::NONE,
+                col_fold: Fold::NONE,
+            });
+        }
+    }
+
+    /// Copies rows that every lane keeps.
+    ///
+    /// # Safety
+    /// They are rows of the group that no lane turns.
+    #[inline(always)]
+    unsafe fn copy_kept<V: Vector>(&self, rows: Range<usize>) {
+        if !rows.is_empty() {
+            let src = self.kept_src(rows.start);
+            // SAFETY: every lane reads its row.
+            unsafe { self.write::<V>(rows, src, self.runs.kept.src_stride) };
+        }
+    }
+}
+
+impl Strip {
+    /// Notes that the lanes of `bytes` are to be read `rows` rows ahead.
+    fn add_far(&mut self, rows: isize, bytes: u64) {
+        match self.far[..self.fars].iter_mut().find(|far| far.0 == rows) {
+            Some(far) => far.1 |= bytes,
+            None => {
+                self.far[self.fars] = (rows, bytes);
+                self.fars += 1;
+            }
+        }
+    }
+}
+
+impl Turned {
+    /// How many bits of the shifts are done by passes, in a group of so many rows: no more than
+    /// bring rows of the group together.
+    fn bits(&self, rows: usize) -> usize {
+        bits_of((self.most - self.least).unsigned_abs()).min(bits_of(rows - 1))
+    }
+
+    /// How many rows are packed of each line, in a group of so many rows: all that are shifted to
+    /// turned rows.
+    fn packed_rows(&self, rows: usize) -> usize {
+        (self.rows.len() - 1 + (1 << self.bits(rows))).min(self.read_rows())
+    }
+
+    /// How many rows are made of each line: all that are turned, and those that are made with them.
+    fn made_rows(&self) -> usize {
+        self.rows.len().next_multiple_of(MADE)
+    }
+
+    /// How many rows are read from the first on that a lane without a shift reads.
+    fn read_rows(&self) -> usize {
+        (self.last - self.least - self.rows.start.cast_signed() + 1).unsigned_abs()
+    }
+}
+
+/// How many bits a number has.
+fn bits_of(number: usize) -> usize {
+    (usize::BITS - number.leading_zeros()) as usize
+}
+
+/// The passes over the turned rows of a group: from the highest bits of the shifts to the lowest,
+/// which the last one does.
+struct Shift<'a> {
+    group: &'a Group<'a>,
+    turned: &'a Turned,
+    /// How many rows are packed of each line.
+    packed_rows: usize,
+    /// How many bits of the shifts are done by passes.
+    bits: usize,
+}
+
+impl Shift<'_> {
+    /// Moves the turned rows. `PLAIN` if every line is whole and every shift is done by passes.
+    ///
+    /// # Safety
+    /// As [`Group::copy`]; the scratch has what [`Group::find_shifts`] finds.
+    #[inline(always)]
+    unsafe fn copy<V: Vector, const PLAIN: bool>(&self, scratch: &mut Scratch) {
+        // SAFETY: the contract is the same; each pass reads what the one before it has made.
+        unsafe {
+            self.pack::<V, PLAIN>(scratch);
+            for line in 0..self.group.lines() {
+                for bit in (PASS_BITS..self.bits).step_by(PASS_BITS).rev() {
+                    self.shift_packed::<V>(line, bit, scratch);
+                }
+            }
+            self.write_out::<V, PLAIN>(scratch);
+        }
+    }
+
+    /// Where row 0 of a line is packed.
+    #[inline(always)]
+    fn packed(&self, line: usize, scratch: &mut Scratch) -> *mut u8 {
+        let packed = (&raw mut scratch.packed).cast::<u8>();
+        let first = packed.wrapping_add(packed.align_offset(LINE));
+        first.wrapping_add(line * pitch(self.packed_rows) * LINE)
+    }
+
+    /// Where the turned row `row` of a lane that is not shifted is read, from the group's first
+    /// byte on; if no lane reads there, some other row.
+    #[inline(always)]
+    fn src(&self, row: isize) -> *const u8 {
+        let Turned { rows, least, first, last, .. } = self.turned;
+        let number = (rows.start.cast_signed() + least + row).clamp(*first, *last);
+        let Group { tile, runs, bytes, .. } = self.group;
+        tile.tile.src.wrapping_add(bytes.start).wrapping_offset(number * runs.turned.src_stride)
+    }
+
+    /// Packs the lines, row after row.
+    ///
+    /// # Safety
+    /// As [`Shift::copy`].
+    #[inline(always)]
+    unsafe fn pack<V: Vector, const PLAIN: bool>(&self, scratch: &mut Scratch) {
+        let lines = self.group.lines();
+        for row in (0..self.packed_rows).step_by(MADE) {
+            let mut from = [std::ptr::null(); MADE];
+            for (number, from) in from.iter_mut().enumerate() {
+                *from = self.src((row + number).cast_signed());
+                // All of a row together: what is near in memory is best read at once.
+                let ahead = from.wrapping_offset(PACKED_AHEAD * self.group.runs.turned.src_stride);
+                for line in 0..lines {
+                    V::prefetch(ahead.wrapping_add(line * LINE));
+                }
+            }
+            for line in 0..lines {
+                let to = self.packed(line, scratch).wrapping_add(row * LINE);
+                let strip = &scratch.strips[line];
+                let byte = self.group.byte_of(line);
+                for (number, from) in from.iter().enumerate() {
+                    for at in (0..LINE).step_by(V::BYTES) {
+                        // SAFETY: `from` are rows that lanes read, or rows between them; a packed
+                        // line has room for a multiple of MADE rows.
+                        unsafe {
+                            let vector = if PLAIN {
+                                V::load(from.add(byte + at))
+                            } else {
+                                self.load_far::<V>(row + number, strip, byte, at)
+                            };
+                            vector.store(to.add(number * LINE + at));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Row `row` of a vector of lanes, each lane from as far ahead as it is to be read.
+    ///
+    /// # Safety
+    /// As [`Shift::copy`].
+    #[inline(always)]
+    unsafe fn load_far<V: Vector>(&self, row: usize, strip: &Strip, byte: usize, at: usize) -> V {
+        let row = row.cast_signed();
+        // SAFETY: the contract is the same; a strip has one distance at least.
+        unsafe {
+            let mut all = self.group.load_part::<V>(self.src(row + strip.far[0].0), byte + at);
+            for (rows, bytes) in &strip.far[1..strip.fars] {
+                let some = self.group.load_part::<V>(self.src(row + rows), byte + at);
+                all = V::select(V::mask(bytes >> at), some, all);
+            }
+            all
+        }
+    }
+
+    /// A pass within the scratch, over one line.
+    ///
+    /// # Safety
+    /// As [`Shift::copy`].
+    #[inline(always)]
+    unsafe fn shift_packed<V: Vector>(&self, line: usize, bit: usize, scratch: &mut Scratch) {
+        let step = 1 << bit;
+        let packed = self.packed(line, scratch);
+        let strip = &scratch.strips[line];
+        for begin in (0..self.packed_rows).step_by(MADE * step) {
+            for row in begin..self.packed_rows.min(begin + step) {
+                // SAFETY: the contract is the same.
+                unsafe {
+                    if row + MADE * step < self.packed_rows {
+                        self.shift_packed_rows::<V, READ>(packed, row, bit, strip);
+                    } else {
+                        self.shift_packed_rows::<V, MADE>(packed, row, bit, strip);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Shifts [`MADE`] packed rows of a line from `row` on, `1 << bit` rows apart, out of the first
+    /// `COUNT` of those that are read for them.
+    ///
+    /// # Safety
+    /// As [`Shift::copy`]; the rows after those are none that are packed.
+    #[inline(always)]
+    unsafe fn shift_packed_rows<V: Vector, const COUNT: usize>(
+        &self,
+        packed: *mut u8,
+        row: usize,
+        bit: usize,
+        strip: &Strip,
+    ) {
+        let last = self.packed_rows - 1;
+        let place = |number: usize| packed.wrapping_add((row + (number << bit)).min(last) * LINE);
+        for at in (0..LINE).step_by(V::BYTES) {
+            // SAFETY: rows are within the packed line; each is read before it is written.
+            unsafe {
+                let mut rows = [V::load(place(COUNT - 1).add(at)); READ];
+                for (number, vector) in rows.iter_mut().enumerate().take(COUNT - 1) {
+                    *vector = V::load(place(number).add(at));
+                }
+                shift_rows(&mut rows, masks::<V>(strip, bit, at));
+                for (number, vector) in rows.iter().enumerate().take(MADE) {
+                    if row + (number << bit) <= last {
+                        vector.store(place(number).add(at));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The last pass: from the scratch to the destination, with the rows that are kept.
+    ///
+    /// # Safety
+    /// As [`Shift::copy`].
+    #[inline(always)]
+    unsafe fn write_out<V: Vector, const PLAIN: bool>(&self, scratch: &mut Scratch) {
+        let (count, bytes) = (self.turned.rows.len(), self.group.bytes.len());
+        let out = (&raw mut scratch.out).cast::<u8>();
+        let at_once = OUT_BYTES / bytes / MADE * MADE;
+        let mut turned = [0; MOST_LINES];
+        for begin in (0..count).step_by(at_once) {
+            let end = count.min(begin + at_once);
+            for row in (begin..end).step_by(MADE) {
+                let to = out.wrapping_add((row - begin) * bytes);
+                // SAFETY: there is room for as many rows.
+                unsafe { self.make_rows::<V, PLAIN>(row, &mut turned, to, scratch) };
+            }
+            let rows = self.turned.rows.start + begin..self.turned.rows.start + end;
+            // SAFETY: the rows are complete.
+            unsafe { self.group.write::<V>(rows, out, bytes.cast_signed()) };
+        }
+    }
+
+    /// Makes [`MADE`] rows of each line from `row` on, at `to` and a group's row apart. `turned` are
+    /// the bytes of each line that were turned in the row before, and then those of the last row.
+    ///
+    /// # Safety
+    /// As [`Shift::copy`]; there is room for the rows.
+    #[inline(always)]
+    unsafe fn make_rows<V: Vector, const PLAIN: bool>(
+        &self,
+        row: usize,
+        turned: &mut [u64; MOST_LINES],
+        to: *mut u8,
+        scratch: &mut Scratch,
+    ) {
+        let (group, turned_rows) = (self.group, &self.turned.rows);
+        let (bytes, lines) = (group.bytes.len(), group.lines());
+        // Rows beyond the last are made as it is, and written by nobody.
+        let mut kept_rows = [std::ptr::null(); MADE];
+        for (number, kept) in kept_rows.iter_mut().enumerate() {
+            *kept = group.kept_src((turned_rows.start + row + number).min(turned_rows.end - 1));
+            let ahead = kept.wrapping_offset(KEPT_AHEAD * group.runs.kept.src_stride);
+            for line in 0..lines {
+                V::prefetch(ahead.wrapping_add(line * LINE));
+            }
+        }
+        let all = u64::MAX >> (LINE - bytes.min(LINE));
+        for (line, turned) in turned.iter_mut().enumerate().take(lines) {
+            let byte = group.byte_of(line);
+            let packed = self.packed(line, scratch).wrapping_add(row * LINE);
+            let strip = &scratch.strips[line];
+            let changes = &scratch.changes[line * self.turned.made_rows() + row..][..MADE];
+            let before = *turned;
+            for at in (0..LINE).step_by(V::BYTES) {
+                // SAFETY: what is read beyond the packed rows is part of the scratch, and not used;
+                // a row that one lane keeps is valid in all.
+                unsafe {
+                    let mut rows = [V::load(packed.add(at)); READ];
+                    for (number, vector) in rows.iter_mut().enumerate() {
+                        *vector = V::load(packed.add(number * LINE + at));
+                    }
+                    shift_rows(&mut rows, masks::<V>(strip, 0, at));
+                    *turned = before;
+                    for (number, vector) in rows.iter().enumerate().take(MADE) {
+                        *turned ^= changes[number];
+                        let mut vector = *vector;
+                        if *turned != all {
+                            let kept = if PLAIN {
+                                V::load(kept_rows[number].add(byte + at))
+                            } else {
+                                group.load_part::<V>(kept_rows[number], byte + at)
+                            };
+                            vector = V::select(V::mask(*turned >> at), vector, kept);
+                        }
+                        let to = to.add(number * bytes + byte);
+                        if PLAIN {
+                            vector.store(to.add(at));
+                        } else {
+                            group.store_part(vector, to, at);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The masks of three bits, for the vector at byte `at` of a line.
+///
+/// # Safety
+/// The machine has the set of V.
+#[inline(always)]
+unsafe fn masks<V: Vector>(strip: &Strip, bit: usize, at: usize) -> [V::Mask; PASS_BITS] {
+    let [one, two, four] = [strip.bits[bit], strip.bits[bit + 1], strip.bits[bit + 2]];
+    // SAFETY: the caller vouches for the set.
+    unsafe { [V::mask(one >> at), V::mask(two >> at), V::mask(four >> at)] }
+}
+
+/// Shifts the first [`MADE`] of some rows by three bits; the others are used up.
+///
+/// # Safety
+/// The machine has the set of V.
+#[inline(always)]
+#[allow(clippy::needless_range_loop, reason = "each row looks at another")]
+unsafe fn shift_rows<V: Vector>(rows: &mut [V; READ], masks: [V::Mask; PASS_BITS]) {
+    // SAFETY: the caller vouches for the set.
+    unsafe {
+        for row in 0..READ - 1 {
+            rows[row] = V::select(masks[0], rows[row + 1], rows[row]);
+        }
+        for row in 0..READ - 3 {
+            rows[row] = V::select(masks[1], rows[row + 2], rows[row]);
+        }
+        for row in 0..MADE {
+            rows[row] = V::select(masks[2], rows[row + 4], rows[row]);
+        }
+    }
+}
