@@ -141,7 +141,10 @@ impl Planner {
                 width,
                 row_strides: (rows.src_stride, rows.dst_stride),
                 col_strides: (cols.src_stride, cols.dst_stride),
-                lens: (rows.len, cols.len),
+                lens: (
+                    rows.len * loops.next_in_source(rows).map_or(1, |at| loops.plain[at].len),
+                    cols.len * loops.next_in_destination(cols).map_or(1, |at| loops.plain[at].len),
+                ),
             };
             pick_kernel(&pattern, place == Place::Lanes, self.machine.simd)
         };
@@ -151,8 +154,8 @@ impl Planner {
         let (rows, cols) = (rows.each(), cols.each());
         let (mut row_fold, mut col_fold) = (None, None);
         if plain && kernel.folds {
-            col_fold = loops.take_next_in_destination(cols);
-            row_fold = loops.take_next_in_source(rows);
+            col_fold = loops.next_in_destination(cols).map(|at| loops.plain.remove(at));
+            row_fold = loops.next_in_source(rows).map(|at| loops.plain.remove(at));
         }
         let folded = |each: Loop, fold: Option<Loop>| each.len * fold.map_or(1, |fold| fold.len);
         let counts = (folded(rows, row_fold), folded(cols, col_fold));
@@ -366,22 +369,20 @@ impl Loops {
         }
     }
 
-    /// The loop that continues `cols` in the destination.
-    fn take_next_in_destination(&mut self, cols: Loop) -> Option<Loop> {
-        self.take(|each| each.dst_stride == cols.len.cast_signed() * cols.dst_stride)
+    /// The number of the loop that continues `cols` in the destination.
+    fn next_in_destination(&self, cols: Loop) -> Option<usize> {
+        self.position(|each| each.dst_stride == cols.len.cast_signed() * cols.dst_stride)
     }
 
-    /// The loop that continues `rows` upwards in the source.
-    fn take_next_in_source(&mut self, rows: Loop) -> Option<Loop> {
-        self.take(|each| {
-            rows.src_stride > 0 && each.src_stride == rows.len.cast_signed() * rows.src_stride
-        })
+    /// The number of the loop that continues `rows` upwards in the source.
+    fn next_in_source(&self, rows: Loop) -> Option<usize> {
+        let step = rows.len.cast_signed().wrapping_mul(rows.src_stride);
+        self.position(|each| rows.src_stride > 0 && each.src_stride == step)
     }
 
-    /// The first loop that `wanted` holds for, if it has no lanes.
-    fn take(&mut self, wanted: impl Fn(&Loop) -> bool) -> Option<Loop> {
-        let at = self.plain.iter().position(|each| each.lane_stride == 0 && wanted(each))?;
-        Some(self.plain.remove(at))
+    /// The number of the first loop that `wanted` holds for, if it has no lanes.
+    fn position(&self, wanted: impl Fn(&Loop) -> bool) -> Option<usize> {
+        self.plain.iter().position(|each| each.lane_stride == 0 && wanted(each))
     }
 
     /// The ragged loop.

@@ -48,7 +48,8 @@ pub struct Pattern {
     pub row_strides: (isize, isize),
     /// The distances between the elements of a row, in the source and in the destination.
     pub col_strides: (isize, isize),
-    /// The number of rows and the number of columns, of all tiles together.
+    /// The number of rows and the number of columns, of all tiles together, counted on through the
+    /// loops that continue them.
     pub lens: (usize, usize),
 }
 
@@ -170,10 +171,19 @@ fn is_reversed(pattern: &Pattern) -> bool {
     pattern.col_strides == (-width, width)
 }
 
+/// What the rows and the columns of a transpose come to at least, in bytes (measured on pictures of 2
+/// to 16 channels; docs/kernels.md).
+const LEAST_SQUARE_BYTES: (usize, usize) = (24, 32);
+
 /// Neighbours in the source, in either order, are a row apart in the destination.
 fn is_transposed(pattern: &Pattern) -> bool {
     let width = pattern.width;
-    pattern.col_strides.1 == width.cast_signed()
+    // Squares of fewer rows or columns are mostly empty.
+    let least = if width == 1 { (16, 16) } else { LEAST_SQUARE_BYTES };
+    let (rows, cols) = pattern.lens;
+    let enough = rows.saturating_mul(width) >= least.0 && cols.saturating_mul(width) >= least.1;
+    enough
+        && pattern.col_strides.1 == width.cast_signed()
         && pattern.row_strides.0.unsigned_abs() == width
         && (matches!(width, 1 | 2 | 4 | 8 | 16) || width.is_multiple_of(LINE))
 }
