@@ -3,10 +3,11 @@
 use std::arch::x86_64::{
     __m256i, _MM_HINT_T0, _mm_prefetch, _mm256_and_si256, _mm256_blendv_epi8, _mm256_cmpeq_epi8,
     _mm256_loadu_si256, _mm256_loadu2_m128i, _mm256_permute2x128_si256, _mm256_permute4x64_epi64,
-    _mm256_set1_epi64x, _mm256_setr_epi8, _mm256_setr_epi64x, _mm256_shuffle_epi8,
-    _mm256_shuffle_epi32, _mm256_storeu_si256, _mm256_stream_si256, _mm256_unpackhi_epi8,
-    _mm256_unpackhi_epi16, _mm256_unpackhi_epi32, _mm256_unpackhi_epi64, _mm256_unpacklo_epi8,
-    _mm256_unpacklo_epi16, _mm256_unpacklo_epi32, _mm256_unpacklo_epi64,
+    _mm256_permutevar8x32_epi32, _mm256_set1_epi64x, _mm256_setr_epi8, _mm256_setr_epi64x,
+    _mm256_shuffle_epi8, _mm256_shuffle_epi32, _mm256_slli_epi16, _mm256_slli_epi32,
+    _mm256_srai_epi32, _mm256_srli_epi32, _mm256_storeu_si256, _mm256_stream_si256,
+    _mm256_unpackhi_epi8, _mm256_unpackhi_epi16, _mm256_unpackhi_epi32, _mm256_unpackhi_epi64,
+    _mm256_unpacklo_epi8, _mm256_unpacklo_epi16, _mm256_unpacklo_epi32, _mm256_unpacklo_epi64,
 };
 
 use super::{Lanes, Vector};
@@ -16,6 +17,7 @@ pub(crate) struct Avx2(__m256i);
 
 impl Vector for Avx2 {
     const BYTES: usize = 32;
+    const PICKS: bool = true;
 
     type Mask = __m256i;
 
@@ -117,6 +119,42 @@ impl Vector for Avx2 {
     unsafe fn select(mask: __m256i, named: Self, others: Self) -> Self {
         // SAFETY: the caller vouches for AVX2.
         Avx2(unsafe { _mm256_blendv_epi8(others.0, named.0, mask) })
+    }
+
+    #[inline(always)]
+    unsafe fn pick<const W: usize>(self, other: Self, places: Self) -> Self {
+        let (a, b, places) = (self.0, other.0, places.0);
+        // SAFETY: the caller vouches for AVX2.
+        Avx2(unsafe {
+            if W.is_multiple_of(4) {
+                // The numbers of elements are read from the lowest bits that they need.
+                let numbers = _mm256_srli_epi32(places, 2);
+                let from_a = _mm256_permutevar8x32_epi32(a, numbers);
+                let from_b = _mm256_permutevar8x32_epi32(b, numbers);
+                let is_b = _mm256_srai_epi32(_mm256_slli_epi32(places, 26), 31);
+                _mm256_blendv_epi8(from_a, from_b, is_b)
+            } else {
+                // Each of the four halves is asked for all places in it. Then the bits of a place
+                // that say which half it is in choose; a choice is made by a byte's upper bit.
+                let in_a_low = _mm256_permute2x128_si256::<0x00>(a, a);
+                let in_a_high = _mm256_permute2x128_si256::<0x11>(a, a);
+                let in_b_low = _mm256_permute2x128_si256::<0x00>(b, b);
+                let in_b_high = _mm256_permute2x128_si256::<0x11>(b, b);
+                let is_high = _mm256_slli_epi16(places, 3);
+                let is_b = _mm256_slli_epi16(places, 2);
+                let from_a = _mm256_blendv_epi8(
+                    _mm256_shuffle_epi8(in_a_low, places),
+                    _mm256_shuffle_epi8(in_a_high, places),
+                    is_high,
+                );
+                let from_b = _mm256_blendv_epi8(
+                    _mm256_shuffle_epi8(in_b_low, places),
+                    _mm256_shuffle_epi8(in_b_high, places),
+                    is_high,
+                );
+                _mm256_blendv_epi8(from_a, from_b, is_b)
+            }
+        })
     }
 
     #[inline(always)]

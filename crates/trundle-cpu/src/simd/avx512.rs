@@ -2,23 +2,24 @@
 
 use std::arch::x86_64::{
     __m512i, _mm_cvtsi32_si128, _mm_loadu_si128, _mm512_add_epi16, _mm512_add_epi32,
-    _mm512_castsi128_si512, _mm512_inserti32x4, _mm512_loadu_si512, _mm512_mask_blend_epi8,
-    _mm512_mask_storeu_epi8, _mm512_maskz_loadu_epi8, _mm512_or_si512, _mm512_permutex2var_epi16,
-    _mm512_permutex2var_epi32, _mm512_permutexvar_epi16, _mm512_permutexvar_epi32,
-    _mm512_permutexvar_epi64, _mm512_set1_epi16, _mm512_set1_epi32, _mm512_shuffle_epi8,
-    _mm512_shuffle_i32x4, _mm512_sll_epi32, _mm512_srl_epi32, _mm512_storeu_si512,
-    _mm512_stream_si512, _mm512_unpackhi_epi8, _mm512_unpackhi_epi16, _mm512_unpackhi_epi32,
-    _mm512_unpackhi_epi64, _mm512_unpacklo_epi8, _mm512_unpacklo_epi16, _mm512_unpacklo_epi32,
-    _mm512_unpacklo_epi64,
+    _mm512_and_si512, _mm512_andnot_si512, _mm512_castsi128_si512, _mm512_inserti32x4,
+    _mm512_loadu_si512, _mm512_mask_blend_epi8, _mm512_mask_storeu_epi8, _mm512_maskz_loadu_epi8,
+    _mm512_or_si512, _mm512_permutex2var_epi16, _mm512_permutex2var_epi32,
+    _mm512_permutexvar_epi16, _mm512_permutexvar_epi32, _mm512_permutexvar_epi64,
+    _mm512_set1_epi16, _mm512_set1_epi32, _mm512_shuffle_epi8, _mm512_shuffle_i32x4,
+    _mm512_sll_epi32, _mm512_slli_epi16, _mm512_sllv_epi16, _mm512_srl_epi32, _mm512_srli_epi16,
+    _mm512_srli_epi32, _mm512_srlv_epi16, _mm512_storeu_si512, _mm512_stream_si512,
+    _mm512_unpackhi_epi8, _mm512_unpackhi_epi16, _mm512_unpackhi_epi32, _mm512_unpackhi_epi64,
+    _mm512_unpacklo_epi8, _mm512_unpacklo_epi16, _mm512_unpacklo_epi32, _mm512_unpacklo_epi64,
 };
 
 use super::{Avx2, Lanes, Vector};
 
 #[derive(Clone, Copy)]
-pub(crate) struct Avx512(__m512i);
+pub(crate) struct Avx512(pub(super) __m512i);
 
 /// The order of `BYTES / size_of::<T>()` elements in a register.
-trait Order: Copy {}
+pub(super) trait Order: Copy {}
 impl Order for u8 {}
 impl Order for u16 {}
 impl Order for u32 {}
@@ -29,7 +30,7 @@ impl Order for u64 {}
 /// # Safety
 /// The machine has AVX-512F.
 #[inline(always)]
-unsafe fn order<T: Order, const N: usize>(places: &[T; N]) -> __m512i {
+pub(super) unsafe fn order<T: Order, const N: usize>(places: &[T; N]) -> __m512i {
     const { assert!(size_of::<[T; N]>() == Avx512::BYTES) };
     // SAFETY: the array is a register's bytes.
     unsafe { _mm512_loadu_si512(places.as_ptr().cast()) }
@@ -57,6 +58,7 @@ unsafe fn joined(a: __m512i, b: __m512i, at: usize) -> __m512i {
 
 impl Vector for Avx512 {
     const BYTES: usize = 64;
+    const PICKS: bool = true;
 
     type Mask = u64;
 
@@ -212,6 +214,36 @@ impl Vector for Avx512 {
     unsafe fn select(mask: u64, named: Self, others: Self) -> Self {
         // SAFETY: the caller vouches for AVX-512BW.
         Avx512(unsafe { _mm512_mask_blend_epi8(mask, others.0, named.0) })
+    }
+
+    #[inline(always)]
+    unsafe fn pick<const W: usize>(self, other: Self, places: Self) -> Self {
+        /// The bytes that are the second of their two.
+        const SECOND: u64 = 0xaaaa_aaaa_aaaa_aaaa;
+        let (a, b, places) = (self.0, other.0, places.0);
+        // SAFETY: the caller vouches for AVX-512F and BW.
+        Avx512(unsafe {
+            match W {
+                1 => {
+                    // The two bytes that hold the first of two places, then those that hold the
+                    // second; each byte that is wanted is moved to its place in them. The numbers
+                    // of elements are read from the lowest bits that they need.
+                    let one = _mm512_set1_epi16(1);
+                    let first = _mm512_permutex2var_epi16(a, _mm512_srli_epi16(places, 1), b);
+                    let down = _mm512_slli_epi16(_mm512_and_si512(places, one), 3);
+                    let second = _mm512_permutex2var_epi16(a, _mm512_srli_epi16(places, 9), b);
+                    let is_first = _mm512_andnot_si512(_mm512_srli_epi16(places, 8), one);
+                    let up = _mm512_slli_epi16(is_first, 3);
+                    _mm512_mask_blend_epi8(
+                        SECOND,
+                        _mm512_srlv_epi16(first, down),
+                        _mm512_sllv_epi16(second, up),
+                    )
+                }
+                2 => _mm512_permutex2var_epi16(a, _mm512_srli_epi16(places, 1), b),
+                _ => _mm512_permutex2var_epi32(a, _mm512_srli_epi32(places, 2), b),
+            }
+        })
     }
 
     #[inline(always)]

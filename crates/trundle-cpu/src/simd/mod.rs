@@ -4,17 +4,22 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod avx512vbmi;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod portable;
 
 use std::fmt;
 use std::mem::MaybeUninit;
+use std::ops::Range;
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) use avx2::Avx2;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use avx512::Avx512;
+#[cfg(target_arch = "x86_64")]
+pub(crate) use avx512vbmi::Avx512Vbmi;
 #[cfg(target_arch = "aarch64")]
 pub(crate) use neon::Neon;
 pub(crate) use portable::Portable;
@@ -32,12 +37,14 @@ pub enum Simd {
     Avx2,
     /// AVX-512 of x86-64: the F, BW and VL parts.
     Avx512,
+    /// AVX-512 of x86-64 with its VBMI part, the permutations of bytes.
+    Avx512Vbmi,
 }
 
 impl Simd {
     /// The sets that this machine has, the narrowest first.
     pub fn available() -> impl Iterator<Item = Simd> {
-        let sets = [Simd::Portable, Simd::Neon, Simd::Avx2, Simd::Avx512];
+        let sets = [Simd::Portable, Simd::Neon, Simd::Avx2, Simd::Avx512, Simd::Avx512Vbmi];
         sets.into_iter().filter(|simd| simd.is_available())
     }
 
@@ -56,6 +63,10 @@ impl Simd {
                     && is_x86_feature_detected!("avx512bw")
                     && is_x86_feature_detected!("avx512vl")
             }
+            #[cfg(target_arch = "x86_64")]
+            Simd::Avx512Vbmi => {
+                Simd::Avx512.is_available() && is_x86_feature_detected!("avx512vbmi")
+            }
             _ => false,
         }
     }
@@ -73,6 +84,7 @@ impl fmt::Display for Simd {
             Simd::Neon => "neon",
             Simd::Avx2 => "avx2",
             Simd::Avx512 => "avx512",
+            Simd::Avx512Vbmi => "avx512vbmi",
         })
     }
 }
@@ -97,6 +109,9 @@ pub(crate) trait Vector: Copy {
 
     /// Some of the bytes of a register.
     type Mask: Copy;
+
+    /// Whether [`Vector::pick`] is faster than moving elements one by one.
+    const PICKS: bool;
 
     /// Reads [`Vector::BYTES`] bytes.
     ///
@@ -217,6 +232,14 @@ pub(crate) trait Vector: Copy {
     /// As the trait.
     unsafe fn select(mask: Self::Mask, named: Self, others: Self) -> Self;
 
+    /// The bytes at `places` of both registers: numbers below 2 · [`Vector::BYTES`], counted through
+    /// this register and on through the other. Elements of `W` bytes stay together: each W places
+    /// are neighbours that begin at a multiple of W. `W` as in [`Vector::zip`].
+    ///
+    /// # Safety
+    /// As the trait, and `places` are such numbers.
+    unsafe fn pick<const W: usize>(self, other: Self, places: Self) -> Self;
+
     /// Asks for the line at `address`, which need not be valid, to be near soon.
     fn prefetch(address: *const u8);
 }
@@ -240,5 +263,122 @@ pub(crate) unsafe fn stream_line<V: Vector>(src: *const u8, dst: *mut u8) {
     for at in (0..LINE).step_by(V::BYTES) {
         // SAFETY: vectors divide the line.
         unsafe { V::load(src.add(at)).stream(dst.add(at)) };
+    }
+}
+
+/// Writes a part of a vector.
+///
+/// # Safety
+/// The machine has the set of V, `bytes` lie within a vector, and as many are valid for writes.
+#[inline(always)]
+pub(crate) unsafe fn store_part<V: Vector>(vector: V, bytes: Range<usize>, dst: *mut u8) {
+    let mut line = MaybeUninit::<[u8; LINE]>::uninit();
+    let line: *mut u8 = line.as_mut_ptr().cast();
+    // SAFETY: by the caller; a vector is a line at most.
+    unsafe {
+        vector.store(line);
+        line.add(bytes.start).copy_to_nonoverlapping(dst, bytes.len());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a zip, a reversal and a pick of elements of W bytes give: as many registers.
+    #[derive(Debug, PartialEq)]
+    struct Moved {
+        zipped: Vec<u8>,
+        reversed: Vec<u8>,
+        picked: Vec<u8>,
+    }
+
+    /// # Safety
+    /// The machine has the set of V.
+    unsafe fn moved<V: Vector, const W: usize>(both: &[u8], places: &[u8]) -> Moved {
+        let store = |vectors: &[V]| {
+            let mut bytes = vec![0; vectors.len() * V::BYTES];
+            for (vector, to) in vectors.iter().zip(bytes.chunks_exact_mut(V::BYTES)) {
+                // SAFETY: the caller vouches for the set; the part has a vector's bytes.
+                unsafe { vector.store(to.as_mut_ptr()) };
+            }
+            bytes
+        };
+        let (a, b) = both.split_at(V::BYTES);
+        // SAFETY: the caller vouches for the set; all are of a vector's bytes.
+        unsafe {
+            let (a, b, places) =
+                (V::load(a.as_ptr()), V::load(b.as_ptr()), V::load(places.as_ptr()));
+            let (low, high) = a.zip::<W>(b);
+            Moved {
+                zipped: store(&[low, high]),
+                reversed: store(&[a.reverse::<W>()]),
+                picked: store(&[a.pick::<W>(b, places)]),
+            }
+        }
+    }
+
+    /// The same, from the bytes.
+    fn expected<const W: usize>(both: &[u8], places: &[u8]) -> Moved {
+        let (a, b) = both.split_at(both.len() / 2);
+        let lanes = |half: usize| {
+            let lanes = a.chunks_exact(16).zip(b.chunks_exact(16));
+            lanes.flat_map(move |(a, b)| {
+                let pairs = a.chunks_exact(W).zip(b.chunks_exact(W));
+                let zipped: Vec<u8> = pairs.flat_map(|(a, b)| [a, b].concat()).collect();
+                zipped[half * 16..][..16].to_vec()
+            })
+        };
+        Moved {
+            zipped: lanes(0).chain(lanes(1)).collect(),
+            reversed: a.rchunks_exact(W).flatten().copied().collect(),
+            picked: places.iter().map(|place| both[usize::from(*place)]).collect(),
+        }
+    }
+
+    /// # Safety
+    /// The machine has the set of V.
+    unsafe fn moves_elements_of<V: Vector, const W: usize>() {
+        let both: Vec<u8> = (0..2 * V::BYTES).map(|byte| (byte * 167 + 13) as u8).collect();
+        for salt in 0..50 {
+            let place = |byte: usize| (byte / W * 29 + salt * 31 + byte / W * salt) * W + byte % W;
+            let places: Vec<u8> =
+                (0..V::BYTES).map(|byte| (place(byte) % (2 * V::BYTES)) as u8).collect();
+            // SAFETY: the caller vouches for the set.
+            let moved = unsafe { moved::<V, W>(&both, &places) };
+            assert_eq!(moved, expected::<W>(&both, &places), "elements of {W} bytes");
+        }
+    }
+
+    /// # Safety
+    /// The machine has the set of V.
+    unsafe fn moves_elements<V: Vector>() {
+        // SAFETY: the caller vouches for the set.
+        unsafe {
+            moves_elements_of::<V, 1>();
+            moves_elements_of::<V, 2>();
+            moves_elements_of::<V, 4>();
+            moves_elements_of::<V, 8>();
+        }
+    }
+
+    #[test]
+    fn registers_move_their_elements() {
+        for simd in Simd::available() {
+            // SAFETY: the machine has the set.
+            unsafe {
+                match simd {
+                    #[cfg(target_arch = "aarch64")]
+                    Simd::Neon => moves_elements::<Neon>(),
+                    #[cfg(target_arch = "x86_64")]
+                    Simd::Avx2 => moves_elements::<Avx2>(),
+                    #[cfg(target_arch = "x86_64")]
+                    Simd::Avx512 => moves_elements::<Avx512>(),
+                    #[cfg(target_arch = "x86_64")]
+                    Simd::Avx512Vbmi => moves_elements::<Avx512Vbmi>(),
+                    _ => moves_elements::<Portable>(),
+                }
+            }
+        }
     }
 }

@@ -17,6 +17,8 @@ pub(crate) struct Neon(uint8x16_t);
 impl Vector for Neon {
     const BYTES: usize = 16;
 
+    const PICKS: bool = true;
+
     type Mask = uint8x16_t;
 
     #[inline(always)]
@@ -117,6 +119,12 @@ impl Vector for Neon {
     unsafe fn select(mask: uint8x16_t, named: Self, others: Self) -> Self {
         // SAFETY: the caller vouches for NEON.
         Neon(unsafe { vbslq_u8(mask, named.0, others.0) })
+    }
+
+    #[inline(always)]
+    unsafe fn pick<const W: usize>(self, other: Self, places: Self) -> Self {
+        // SAFETY: the caller vouches for NEON.
+        Neon(unsafe { vqtbl2q_u8(uint8x16x2_t(self.0, other.0), places.0) })
     }
 
     #[inline(always)]

@@ -11,6 +11,7 @@ pub(crate) struct Portable([MaybeUninit<u8>; 16]);
 
 impl Vector for Portable {
     const BYTES: usize = 16;
+    const PICKS: bool = false;
 
     type Mask = [bool; 16];
 
@@ -66,6 +67,15 @@ impl Vector for Portable {
     unsafe fn select(mask: [bool; 16], named: Self, others: Self) -> Self {
         let of = |place: usize| if mask[place] { named.0[place] } else { others.0[place] };
         Portable(array::from_fn(of))
+    }
+
+    #[inline(always)]
+    unsafe fn pick<const W: usize>(self, other: Self, places: Self) -> Self {
+        Portable(array::from_fn(|byte| {
+            // SAFETY: the caller gives numbers as places.
+            let place = usize::from(unsafe { places.0[byte].assume_init() });
+            if place < 16 { self.0[place] } else { other.0[place % 16] }
+        }))
     }
 
     #[inline(always)]
