@@ -4,7 +4,9 @@ use std::ops::Range;
 
 use trundle_core::{Block, Loop, Move, RaggedLoop};
 
-use crate::kernels::{CATALOGUE, Call, Kernel, Pattern, Store, best_lanes};
+use crate::kernels::{
+    CATALOGUE, Call, Kernel, Pattern, Store, best_lanes, is_deinterleaved, is_interleaved,
+};
 use crate::plan::{Part, Place, Plan, RaggedStep, Step};
 use crate::simd::LINE;
 use crate::{Machine, Simd};
@@ -18,6 +20,9 @@ const RUN_UNIT_BYTES: usize = 256 << 10;
 
 /// Shorter runs are put together into units of this many bytes: enough to make their set-up cheap.
 const RUNS_UNIT_BYTES: usize = 32 << 10;
+
+/// Pixels are put together into units of about this many bytes: whole lines in every plane.
+const PIXELS_UNIT_BYTES: usize = 64 << 10;
 
 /// How far a transposed tile reaches along the source's neighbours: as many lines as make a burst
 /// that memory serves well (measured; docs/kernels.md).
@@ -137,15 +142,11 @@ impl Planner {
                 (Picked::Ragged(each) | Picked::Plain(each), _) => each,
             };
             let (rows, cols) = (ragged(rows), ragged(cols));
-            let pattern = Pattern {
-                width,
-                row_strides: (rows.src_stride, rows.dst_stride),
-                col_strides: (cols.src_stride, cols.dst_stride),
-                lens: (
-                    rows.len * loops.next_in_source(rows).map_or(1, |at| loops.plain[at].len),
-                    cols.len * loops.next_in_destination(cols).map_or(1, |at| loops.plain[at].len),
-                ),
-            };
+            let folded = (
+                rows.len * loops.next_in_source(rows).map_or(1, |at| loops.plain[at].len),
+                cols.len * loops.next_in_destination(cols).map_or(1, |at| loops.plain[at].len),
+            );
+            let pattern = pattern(width, rows, cols, folded);
             pick_kernel(&pattern, place == Place::Lanes, self.machine.simd)
         };
         let kernel = pick(|ragged| ragged.first.src_stride);
@@ -207,6 +208,17 @@ fn run_of(block: &Block, width: usize) -> (usize, &[Loop]) {
     }
 }
 
+/// The pattern of a step's tiles.
+fn pattern(width: usize, rows: Loop, cols: Loop, folded: (usize, usize)) -> Pattern {
+    Pattern {
+        width,
+        row_strides: (rows.src_stride, rows.dst_stride),
+        col_strides: (cols.src_stride, cols.dst_stride),
+        lens: (rows.len, cols.len),
+        folded,
+    }
+}
+
 /// The first kernel of the catalogue that is right for the pattern.
 fn pick_kernel(pattern: &Pattern, lanes: bool, simd: Simd) -> &'static Kernel {
     CATALOGUE
@@ -229,6 +241,8 @@ fn tile(
 ) -> (usize, usize) {
     let runs = cols.src_stride.unsigned_abs() == width || place == Place::Cols;
     let transposed = rows.src_stride.unsigned_abs() == width;
+    let pattern = pattern(width, rows, cols, counts);
+    let pixels = |width: usize, channels: usize| PIXELS_UNIT_BYTES / (channels * width * 64) * 64;
     let (row_block, col_block) = if place == Place::Lanes {
         let (rows, bytes) = best_lanes(rows.len);
         (rows, bytes / width)
@@ -236,6 +250,10 @@ fn tile(
         (1, RUN_UNIT_BYTES / width)
     } else if runs {
         (RUNS_UNIT_BYTES / (cols.len * width), cols.len)
+    } else if is_deinterleaved(&pattern) {
+        (rows.len, pixels(width, rows.len))
+    } else if is_interleaved(&pattern) {
+        (pixels(width, cols.len), cols.len)
     } else if transposed {
         let aliasing = cols.src_stride % ALIASING_BYTES == 0;
         let row_bytes = if aliasing { ALIASING_ROW_BYTES } else { TRANSPOSED_ROW_BYTES };

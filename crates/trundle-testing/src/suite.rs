@@ -246,7 +246,14 @@ const SWEPT_OFFSETS: [[usize; 2]; 5] = [[0, 0], [1, 0], [0, 1], [5, 3], [16, 60]
 
 /// Small cases in which every size, shift, length and order of axes has its turn.
 pub fn sweeps() -> impl Iterator<Item = Case> {
-    runs().chain(matrices()).chain(rolls()).chain(orders()).chain(rows_reversed()).chain(corners())
+    runs()
+        .chain(matrices())
+        .chain(pictures())
+        .chain(groups())
+        .chain(rolls())
+        .chain(orders())
+        .chain(rows_reversed())
+        .chain(corners())
 }
 
 /// One axis, copied and reversed.
@@ -276,6 +283,72 @@ fn matrices() -> impl Iterator<Item = Case> {
                 let offsets = SWEPT_OFFSETS[(rows * columns + number) % SWEPT_OFFSETS.len()];
                 Case::packed(&[rows, columns], &ops, width, offsets)
             })
+        })
+    })
+}
+
+/// A few channels of many pixels: between pixels and planes, with either reversed, and cut.
+fn pictures() -> impl Iterator<Item = Case> {
+    let transpose = PlainOp::Transpose { order: vec![0, 2, 1] };
+    let flip = |axis| PlainOp::Flip { axes: vec![axis] };
+    let reverse =
+        |axis, length| PlainOp::ReverseSequence { axis, batch_axis: 0, lengths: vec![length, 1] };
+    let chains = [
+        vec![transpose.clone()],
+        vec![flip(1), transpose.clone()],
+        vec![flip(2), transpose.clone()],
+        vec![flip(1), flip(2), transpose.clone()],
+        vec![reverse(1, 2), transpose.clone()],
+        vec![reverse(2, 2), transpose.clone()],
+        vec![flip(1)],
+        vec![flip(2)],
+    ];
+    let counts = [16, 33, 64, 65, 129, 321];
+    [2, 3, 4, 5, 6, 7, 8, 9].into_iter().flat_map(move |channels| {
+        let chains = chains.clone();
+        counts.into_iter().enumerate().flat_map(move |(number, pixels)| {
+            let chains = chains.clone();
+            [1usize, 2, 4, 8].into_iter().flat_map(move |width| {
+                chains.clone().into_iter().enumerate().map(move |(turn, ops)| {
+                    let turn = turn + number + channels + width.ilog2() as usize;
+                    let offsets = SWEPT_OFFSETS[turn / 2 % SWEPT_OFFSETS.len()];
+                    let shape = if turn.is_multiple_of(2) {
+                        [2, pixels, channels]
+                    } else {
+                        [2, channels, pixels]
+                    };
+                    Case::packed(&shape, &ops, width, offsets)
+                })
+            })
+        })
+    })
+}
+
+/// Elements of odd widths: read backwards, as pixels of three channels that are less or more than
+/// three apart, and as matrices.
+fn groups() -> impl Iterator<Item = Case> {
+    let counts = [3, 7, 11, 22, 23, 40, 65, 100, 300];
+    (2..36).flat_map(move |width| {
+        counts.into_iter().enumerate().flat_map(move |(number, count)| {
+            let offsets = SWEPT_OFFSETS[(number + width) % SWEPT_OFFSETS.len()];
+            let flip = PlainOp::Flip { axes: vec![1] };
+            let backwards = Case::packed(&[3, count], std::slice::from_ref(&flip), width, offsets);
+            let apart = [0, 2, 4, 5].into_iter().flat_map(move |step| {
+                [vec![], vec![flip.clone()]].into_iter().map(move |ops| {
+                    let packed = Case::packed(&[count, 3], &ops, width, offsets);
+                    let strides = [step * width, width].map(usize::cast_signed);
+                    let shape = Shape::new([count, 3]).expect("a small shape");
+                    let src = Layout::strided(&shape, offsets[0], &strides);
+                    Case { src: src.expect("as many strides"), ..packed }
+                })
+            });
+            let turn = PlainOp::Transpose { order: vec![1, 0] };
+            let upwards = [vec![turn.clone()], vec![PlainOp::Flip { axes: vec![1] }, turn]];
+            let turned = upwards.into_iter().flat_map(move |ops| {
+                [[count, 29], [29, count], [count, 67]]
+                    .map(|shape| Case::packed(&shape, &ops, width, offsets))
+            });
+            std::iter::once(backwards).chain(apart).chain(turned)
         })
     })
 }

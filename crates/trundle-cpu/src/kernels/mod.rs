@@ -3,8 +3,10 @@
 //! A kernel knows widths and strides, and nothing of operators, types and tensors. Each is a row
 //! of [`CATALOGUE`]; the planner takes the first that fits. docs/kernels.md tells of them.
 
+mod channels;
 mod lanes;
 mod line;
+mod padded;
 mod reversed;
 mod runs;
 mod shifted;
@@ -12,6 +14,7 @@ mod square;
 mod strided;
 mod transposed;
 mod wide;
+mod windows;
 mod writer;
 
 use std::fmt;
@@ -19,13 +22,14 @@ use std::mem::MaybeUninit;
 
 use trundle_core::RaggedLoop;
 
+use channels::MOST_CHANNELS;
 pub(crate) use shifted::best_tile as best_lanes;
 
 use crate::Simd;
 #[cfg(target_arch = "aarch64")]
 use crate::simd::Neon;
 #[cfg(target_arch = "x86_64")]
-use crate::simd::{Avx2, Avx512};
+use crate::simd::{Avx2, Avx512, Avx512Vbmi};
 use crate::simd::{LINE, Portable};
 
 /// N bytes of elements on their way. Elements may hold padding, which is no value of any integer.
@@ -48,9 +52,10 @@ pub struct Pattern {
     pub row_strides: (isize, isize),
     /// The distances between the elements of a row, in the source and in the destination.
     pub col_strides: (isize, isize),
-    /// The number of rows and the number of columns, of all tiles together, counted on through the
-    /// loops that continue them.
+    /// The number of rows and the number of columns, of all tiles together.
     pub lens: (usize, usize),
+    /// The same, counted on through the loops that continue them, as folding kernels do.
+    pub folded: (usize, usize),
 }
 
 /// Jumps of a tile's rows in the destination, or of its columns in the source. Two loops that are
@@ -175,17 +180,68 @@ fn is_reversed(pattern: &Pattern) -> bool {
 /// to 16 channels; docs/kernels.md).
 const LEAST_SQUARE_BYTES: (usize, usize) = (24, 32);
 
+/// Short rows that follow each other in the destination are read from windows of at most two vectors
+/// of `BYTES`, their neighbours in either order.
+fn is_regrouped<const BYTES: usize>(pattern: &Pattern) -> bool {
+    let (width, (rows, cols)) = (pattern.width, pattern.lens);
+    let group = cols * width;
+    cols > 1
+        && pattern.col_strides.0.unsigned_abs() == width
+        && pattern.col_strides.1 == width.cast_signed()
+        && pattern.row_strides.1 == group.cast_signed()
+        && rows * group >= BYTES
+        && windows::fits(BYTES, group, pattern.row_strides.0)
+}
+
 /// Neighbours in the source, in either order, are a row apart in the destination.
 fn is_transposed(pattern: &Pattern) -> bool {
     let width = pattern.width;
     // Squares of fewer rows or columns are mostly empty.
     let least = if width == 1 { (16, 16) } else { LEAST_SQUARE_BYTES };
-    let (rows, cols) = pattern.lens;
+    let (rows, cols) = pattern.folded;
     let enough = rows.saturating_mul(width) >= least.0 && cols.saturating_mul(width) >= least.1;
     enough
         && pattern.col_strides.1 == width.cast_signed()
         && pattern.row_strides.0.unsigned_abs() == width
         && (matches!(width, 1 | 2 | 4 | 8 | 16) || width.is_multiple_of(LINE))
+}
+
+/// Whether elements of a pixel are worth to be picked from registers: a few, of less than a line.
+fn is_pixel(width: usize, channels: usize) -> bool {
+    matches!(width, 1 | 2 | 4 | 8)
+        && (2..=MOST_CHANNELS).contains(&channels)
+        && channels * width < LINE
+}
+
+/// The neighbours of a pixel, in either order, become planes.
+pub(crate) fn is_deinterleaved(pattern: &Pattern) -> bool {
+    let (width, (channels, pixels)) = (pattern.width, pattern.lens);
+    is_pixel(width, channels)
+        && pixels * width >= LINE
+        && pattern.row_strides.0.unsigned_abs() == width
+        && pattern.col_strides.0.unsigned_abs() == channels * width
+        && pattern.col_strides.1 == width.cast_signed()
+}
+
+/// Planes become the neighbours of a pixel.
+pub(crate) fn is_interleaved(pattern: &Pattern) -> bool {
+    let (width, (pixels, channels)) = (pattern.width, pattern.lens);
+    is_pixel(width, channels)
+        && pixels * width >= LINE
+        && pattern.row_strides.0.unsigned_abs() == width
+        && pattern.row_strides.1 == (channels * width).cast_signed()
+        && pattern.col_strides.1 == width.cast_signed()
+}
+
+/// Elements of an odd width that are transposed, and enough of them to fill squares.
+fn is_padded(pattern: &Pattern) -> bool {
+    let (width, (rows, cols)) = (pattern.width, pattern.lens);
+    (3..16).contains(&width)
+        && !width.is_power_of_two()
+        && pattern.col_strides.1 == width.cast_signed()
+        && pattern.row_strides.0.unsigned_abs() == width
+        && rows * width >= LINE
+        && cols * width >= LINE
 }
 
 fn is_any(_: &Pattern) -> bool {
@@ -196,6 +252,14 @@ const RUNS: &str = "neighbours stay neighbours: rows are copied as runs of bytes
 const REVERSED: &str = "neighbours in the opposite order: rows are read backwards";
 const TRANSPOSED: &str =
     "neighbours of the source become rows: squares are transposed, whole lines written";
+const REGROUPED: &str =
+    "short rows that follow each other: vectors are picked from windows of the source";
+const DEINTERLEAVED: &str =
+    "the few neighbours of a pixel become planes: vectors are picked from the bytes of pixels";
+const INTERLEAVED: &str =
+    "planes become the few neighbours of a pixel: vectors are picked from the bytes of planes";
+const PADDED: &str =
+    "neighbours of an odd width become rows: squares are transposed, with padding in registers";
 const STRIDED: &str = "no two neighbours stay together: element by element";
 const LANES: &str = "every lane has a length of its own: element by element across the lanes";
 
@@ -238,12 +302,22 @@ const fn lane_row(
 #[rustfmt::skip]
 pub static CATALOGUE: &[Kernel] = &[
     #[cfg(target_arch = "x86_64")]
+    row("regrouped-avx512vbmi", Simd::Avx512Vbmi, is_regrouped::<64>, REGROUPED, regrouped_avx512vbmi),
+    #[cfg(target_arch = "x86_64")]
+    row("regrouped-avx512", Simd::Avx512, is_regrouped::<64>, REGROUPED, regrouped_avx512),
+    #[cfg(target_arch = "x86_64")]
+    row("regrouped-avx2", Simd::Avx2, is_regrouped::<32>, REGROUPED, regrouped_avx2),
+    #[cfg(target_arch = "aarch64")]
+    row("regrouped-neon", Simd::Neon, is_regrouped::<16>, REGROUPED, regrouped_neon),
+    #[cfg(target_arch = "x86_64")]
     row("runs-avx512", Simd::Avx512, is_runs, RUNS, runs_avx512),
     #[cfg(target_arch = "x86_64")]
     row("runs-avx2", Simd::Avx2, is_runs, RUNS, runs_avx2),
     #[cfg(target_arch = "aarch64")]
     row("runs-neon", Simd::Neon, is_runs, RUNS, runs_neon),
     row("runs-portable", Simd::Portable, is_runs, RUNS, runs::runs::<Portable>),
+    #[cfg(target_arch = "x86_64")]
+    row("reversed-avx512vbmi", Simd::Avx512Vbmi, is_reversed, REVERSED, reversed_avx512vbmi),
     #[cfg(target_arch = "x86_64")]
     row("reversed-avx512", Simd::Avx512, is_reversed, REVERSED, reversed_avx512),
     #[cfg(target_arch = "x86_64")]
@@ -252,12 +326,36 @@ pub static CATALOGUE: &[Kernel] = &[
     row("reversed-neon", Simd::Neon, is_reversed, REVERSED, reversed_neon),
     row("reversed-portable", Simd::Portable, is_reversed, REVERSED, reversed::reversed::<Portable>),
     #[cfg(target_arch = "x86_64")]
+    row("deinterleaved-avx512vbmi", Simd::Avx512Vbmi, is_deinterleaved, DEINTERLEAVED, deinterleaved_avx512vbmi),
+    #[cfg(target_arch = "x86_64")]
+    row("deinterleaved-avx512", Simd::Avx512, is_deinterleaved, DEINTERLEAVED, deinterleaved_avx512),
+    #[cfg(target_arch = "x86_64")]
+    row("deinterleaved-avx2", Simd::Avx2, is_deinterleaved, DEINTERLEAVED, deinterleaved_avx2),
+    #[cfg(target_arch = "aarch64")]
+    row("deinterleaved-neon", Simd::Neon, is_deinterleaved, DEINTERLEAVED, deinterleaved_neon),
+    #[cfg(target_arch = "x86_64")]
+    row("interleaved-avx512vbmi", Simd::Avx512Vbmi, is_interleaved, INTERLEAVED, interleaved_avx512vbmi),
+    #[cfg(target_arch = "x86_64")]
+    row("interleaved-avx512", Simd::Avx512, is_interleaved, INTERLEAVED, interleaved_avx512),
+    #[cfg(target_arch = "x86_64")]
+    row("interleaved-avx2", Simd::Avx2, is_interleaved, INTERLEAVED, interleaved_avx2),
+    #[cfg(target_arch = "aarch64")]
+    row("interleaved-neon", Simd::Neon, is_interleaved, INTERLEAVED, interleaved_neon),
+    #[cfg(target_arch = "x86_64")]
     folding_row("transposed-avx512", Simd::Avx512, is_transposed, TRANSPOSED, transposed_avx512),
     #[cfg(target_arch = "x86_64")]
     folding_row("transposed-avx2", Simd::Avx2, is_transposed, TRANSPOSED, transposed_avx2),
     #[cfg(target_arch = "aarch64")]
     folding_row("transposed-neon", Simd::Neon, is_transposed, TRANSPOSED, transposed_neon),
     folding_row("transposed-portable", Simd::Portable, is_transposed, TRANSPOSED, transposed::transposed::<Portable>),
+    #[cfg(target_arch = "x86_64")]
+    row("padded-avx512vbmi", Simd::Avx512Vbmi, is_padded, PADDED, padded_avx512vbmi),
+    #[cfg(target_arch = "x86_64")]
+    row("padded-avx512", Simd::Avx512, is_padded, PADDED, padded_avx512),
+    #[cfg(target_arch = "x86_64")]
+    row("padded-avx2", Simd::Avx2, is_padded, PADDED, padded_avx2),
+    #[cfg(target_arch = "aarch64")]
+    row("padded-neon", Simd::Neon, is_padded, PADDED, padded_neon),
     row("strided-portable", Simd::Portable, is_any, STRIDED, strided::strided),
     #[cfg(target_arch = "x86_64")]
     lane_row("shifted-avx512", Simd::Avx512, is_runs, SHIFTED, shifted_avx512),
@@ -293,6 +391,23 @@ instances! {
     "aarch64": reversed_neon(Tile) = reversed::reversed::<Neon>, "neon";
     "x86_64": reversed_avx2(Tile) = reversed::reversed::<Avx2>, "avx2";
     "x86_64": reversed_avx512(Tile) = reversed::reversed::<Avx512>, "avx512f,avx512bw,avx512vl";
+    "x86_64": reversed_avx512vbmi(Tile) = reversed::reversed::<Avx512Vbmi>, "avx512f,avx512bw,avx512vl,avx512vbmi";
+    "x86_64": regrouped_avx512vbmi(Tile) = windows::regrouped::<Avx512Vbmi>, "avx512f,avx512bw,avx512vl,avx512vbmi";
+    "x86_64": regrouped_avx512(Tile) = windows::regrouped::<Avx512>, "avx512f,avx512bw,avx512vl";
+    "x86_64": regrouped_avx2(Tile) = windows::regrouped::<Avx2>, "avx2";
+    "aarch64": regrouped_neon(Tile) = windows::regrouped::<Neon>, "neon";
+    "x86_64": deinterleaved_avx512vbmi(Tile) = channels::deinterleaved::<Avx512Vbmi>, "avx512f,avx512bw,avx512vl,avx512vbmi";
+    "x86_64": deinterleaved_avx512(Tile) = channels::deinterleaved::<Avx512>, "avx512f,avx512bw,avx512vl";
+    "x86_64": deinterleaved_avx2(Tile) = channels::deinterleaved::<Avx2>, "avx2";
+    "aarch64": deinterleaved_neon(Tile) = channels::deinterleaved::<Neon>, "neon";
+    "x86_64": interleaved_avx512vbmi(Tile) = channels::interleaved::<Avx512Vbmi>, "avx512f,avx512bw,avx512vl,avx512vbmi";
+    "x86_64": interleaved_avx512(Tile) = channels::interleaved::<Avx512>, "avx512f,avx512bw,avx512vl";
+    "x86_64": interleaved_avx2(Tile) = channels::interleaved::<Avx2>, "avx2";
+    "aarch64": interleaved_neon(Tile) = channels::interleaved::<Neon>, "neon";
+    "x86_64": padded_avx512vbmi(Tile) = padded::padded::<Avx512Vbmi>, "avx512f,avx512bw,avx512vl,avx512vbmi";
+    "x86_64": padded_avx512(Tile) = padded::padded::<Avx512>, "avx512f,avx512bw,avx512vl";
+    "x86_64": padded_avx2(Tile) = padded::padded::<Avx2>, "avx2";
+    "aarch64": padded_neon(Tile) = padded::padded::<Neon>, "neon";
     "aarch64": shifted_neon(LaneTile<'_>) = shifted::shifted::<Neon>, "neon";
     "x86_64": shifted_avx2(LaneTile<'_>) = shifted::shifted::<Avx2>, "avx2";
     "x86_64": shifted_avx512(LaneTile<'_>) = shifted::shifted::<Avx512>, "avx512f,avx512bw,avx512vl";

@@ -1,6 +1,6 @@
 //! Rows that are read backwards.
 
-use super::{Store, Tile, by_width, strided};
+use super::{Store, Tile, by_width, strided, windows};
 use crate::simd::{LINE, Vector};
 
 /// Copies each row with its elements in the opposite order.
@@ -18,6 +18,7 @@ pub(super) unsafe fn reversed<V: Vector>(tile: &Tile) {
             2 => vectors::<V, 2>(tile),
             4 => vectors::<V, 4>(tile),
             8 => vectors::<V, 8>(tile),
+            _ if V::PICKS => windows::backwards::<V>(tile),
             width => by_width!(width, W => elements_of_rows::<W>(tile), strided::strided(tile)),
         }
     }

@@ -1,6 +1,7 @@
 //! Rows that are runs of bytes: the copy.
 
-use super::{Opaque, Store, Tile};
+use super::strided::ends;
+use super::{Store, Tile};
 use crate::simd::{LINE, Vector, stream_line};
 
 /// Runs shorter than this are not worth aligning for streamed stores (a guess from the cost of
@@ -45,17 +46,6 @@ pub(super) unsafe fn runs<V: Vector>(tile: &Tile) {
 /// `src` is valid for reads and `dst` for writes of `bytes` bytes, and they do not overlap.
 #[inline(always)]
 unsafe fn copy_run<V: Vector>(src: *const u8, dst: *mut u8, bytes: usize) {
-    /// The first and the last N of `bytes`, which are N to 2·N.
-    #[inline(always)]
-    unsafe fn ends<const N: usize>(src: *const u8, dst: *mut u8, bytes: usize) {
-        // SAFETY: both moves stay within `bytes`, by the caller.
-        unsafe {
-            let first: Opaque<N> = src.cast::<Opaque<N>>().read_unaligned();
-            let last: Opaque<N> = src.add(bytes - N).cast::<Opaque<N>>().read_unaligned();
-            dst.cast::<Opaque<N>>().write_unaligned(first);
-            dst.add(bytes - N).cast::<Opaque<N>>().write_unaligned(last);
-        }
-    }
     // SAFETY: each arm moves at most `bytes`, which the caller vouches for.
     unsafe {
         match bytes {

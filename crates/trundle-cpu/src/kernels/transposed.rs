@@ -67,7 +67,7 @@ pub(super) unsafe fn transposed<V: Vector>(tile: &Tile) {
 }
 
 /// The same tile with rows that rise through the source.
-fn rising(tile: &Tile) -> Tile {
+pub(super) fn rising(tile: &Tile) -> Tile {
     if tile.rows.src_stride >= 0 {
         return *tile;
     }
