@@ -5,7 +5,7 @@
 use std::alloc::{GlobalAlloc, Layout as Memory, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use trundle_core::ops::{ReverseSequence, Roll, Transpose};
+use trundle_core::ops::{ReverseSequence, ReverseSubsequences, Roll, Transpose};
 use trundle_core::{Backend, IndexMap, Layout, Move, Op, Shape};
 use trundle_cpu::{Cpu, Pipeline};
 
@@ -40,9 +40,18 @@ fn a_planned_run_allocates_nothing() {
     let roll = Op::from(Roll::new(&[-3, 7], &[0, 2]));
     let rolled_rows = Op::from(Roll::new(&[1], &[1]));
     let transpose = Op::from(Transpose::new(&[]));
-    let chains: [&[&Op]; 4] =
-        [&[&roll], &[&transpose], &[&reverse, &transpose], &[&reverse, &rolled_rows, &reverse]];
-    for (chain, passes) in chains.into_iter().zip([1, 1, 1, 3]) {
+    let lengths: Vec<u64> = (0..64 * 50).map(|lane| lane * 7 % 300).collect();
+    let reverse_lanes = Op::from(ReverseSubsequences::new(1, lengths));
+    // Lanes need a scratch, which a thread allocates once, whenever it has its first lanes to move:
+    // one thread has it in the first run.
+    let chains: [(&[&Op], usize, usize); 5] = [
+        (&[&roll], 1, 2),
+        (&[&transpose], 1, 2),
+        (&[&reverse, &transpose], 1, 2),
+        (&[&reverse, &rolled_rows, &reverse], 3, 2),
+        (&[&reverse_lanes], 1, 1),
+    ];
+    for (chain, passes, threads) in chains {
         let mut shape = shape.clone();
         let maps = chain.iter().map(|op| {
             let map = op.index_map(&shape).unwrap();
@@ -51,7 +60,7 @@ fn a_planned_run_allocates_nothing() {
         });
         let maps = IndexMap::fuse(maps.collect::<Vec<_>>()).unwrap();
         assert_eq!(maps.len(), passes);
-        let cpu = Cpu::new(Some(2));
+        let cpu = Cpu::new(Some(threads));
         let plans = maps.iter().map(|pass| {
             let map = &pass.map;
             let src = Layout::row_major(map.in_shape(), width).unwrap();

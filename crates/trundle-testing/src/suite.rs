@@ -253,6 +253,7 @@ pub fn sweeps() -> impl Iterator<Item = Case> {
         .chain(rolls())
         .chain(orders())
         .chain(rows_reversed())
+        .chain(lanes_reversed())
         .chain(corners())
 }
 
@@ -434,6 +435,53 @@ fn rows_reversed() -> impl Iterator<Item = Case> {
     })
 }
 
+/// Neighbours with a length each, reversed along the axis outside them: alone, with either axis
+/// reversed before or after, and the rows of a window, whose sources lie anywhere.
+fn lanes_reversed() -> impl Iterator<Item = Case> {
+    let counts = [1, 3, 8, 13, 16, 32, 33, 64, 65, 131];
+    let rows = [1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 130, 515];
+    rows.into_iter().flat_map(move |rows| {
+        counts.into_iter().enumerate().flat_map(move |(number, lanes)| {
+            let shape = [2, rows, lanes];
+            let op = PlainOp::ReverseSubsequences {
+                axis: 1,
+                lengths: lane_lengths(2 * lanes, rows, (rows + number) % 3),
+            };
+            let flip = |axis| PlainOp::Flip { axes: vec![axis] };
+            let chains = [
+                vec![op.clone()],
+                vec![flip(1), op.clone()],
+                vec![op.clone(), flip(1)],
+                vec![op.clone(), flip(2)],
+                vec![op],
+            ];
+            chains.into_iter().enumerate().map(move |(chain, ops)| {
+                let width = SWEPT_WIDTHS[(rows + number + chain) % (SWEPT_WIDTHS.len() - 1)];
+                let offsets = SWEPT_OFFSETS[(number + chain) % SWEPT_OFFSETS.len()];
+                let mut case = Case::packed(&shape, &ops, width, offsets);
+                if chain == 4 {
+                    case.window[1] = rows / 3..rows - rows / 2;
+                    let shape = case.window.iter().map(ExactSizeIterator::len);
+                    let shape = Shape::new(shape.collect::<Vec<_>>()).expect("a small shape");
+                    case.dst = row_major(&shape, width);
+                }
+                case
+            })
+        })
+    })
+}
+
+/// A length for each of `lanes`: scattered, about half of `rows`, or few of them long.
+fn lane_lengths(lanes: usize, rows: usize, kind: usize) -> Vec<u64> {
+    let length = |lane: usize| match kind {
+        0 => lane * 7919 % (rows + 2),
+        1 => rows / 2 + lane % 3,
+        _ if lane % 11 == 5 => rows - lane % 2,
+        _ => lane % 2,
+    };
+    (0..lanes).map(|lane| length(lane) as u64).collect()
+}
+
 /// Shapes that are easily forgotten: none, empty, of single elements, of many axes.
 fn corners() -> impl Iterator<Item = Case> {
     let invert = PlainOp::Transpose { order: vec![] };
@@ -459,7 +507,11 @@ pub fn large() -> impl Iterator<Item = Case> {
         batch_axis: 0,
         lengths: lengths.to_vec(),
     };
-    let cases: [(&[usize], PlainOp, usize); 8] = [
+    let lanes = |axis: i64, lanes: usize, rows: usize| PlainOp::ReverseSubsequences {
+        axis,
+        lengths: lane_lengths(lanes, rows, 0),
+    };
+    let cases: [(&[usize], PlainOp, usize); 10] = [
         (&[600_011], PlainOp::Flip { axes: vec![0] }, 4),
         (&[500_009], roll(&[123_456], &[0]), 8),
         (&[801, 703], transpose(&[1, 0]), 4),
@@ -468,6 +520,8 @@ pub fn large() -> impl Iterator<Item = Case> {
         (&[8, 3, 210, 211], transpose(&[0, 2, 3, 1]), 2),
         (&[60, 90, 100], roll(&[-3, 7, 11], &[0, 1, 2]), 4),
         (&[4, 999, 131], reverse(&[999, 0, 500, 1]), 4),
+        (&[3, 515, 1100], lanes(1, 3300, 515), 2),
+        (&[20_011, 67], lanes(0, 67, 20_011), 2),
     ];
     cases.into_iter().map(|(shape, op, width)| Case::packed(shape, &[op], width, [0, 0]))
 }
