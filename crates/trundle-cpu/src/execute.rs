@@ -103,7 +103,9 @@ unsafe fn run_tile(
     buffers: &Buffers,
 ) {
     let tile = tile_of(step, unit, rows, cols, buffers);
-    let Call::Tile(run) = kernel.call else { unreachable!("lanes have a place of their own") };
+    let (Call::Tile(run) | Call::Rolled(run)) = kernel.call else {
+        unreachable!("lanes have a place of their own")
+    };
     // SAFETY: the contract is the same.
     unsafe { run(&tile) };
 }
@@ -151,7 +153,10 @@ fn tile_of(step: &Step, unit: &Unit, rows: Loop, cols: Loop, buffers: &Buffers) 
         rows: side(rows, &unit.rows),
         cols: side(cols, &unit.cols),
         row_fold: fold(rows, step.row_fold, unit.rows.start, |each| each.dst_stride),
-        col_fold: fold(cols, step.col_fold, unit.cols.start, |each| each.src_stride),
+        col_fold: match step.rolled {
+            Some(cut) => Fold::at(cut, -cols.len.cast_signed() * cols.src_stride),
+            None => fold(cols, step.col_fold, unit.cols.start, |each| each.src_stride),
+        },
         store: step.store,
     }
 }

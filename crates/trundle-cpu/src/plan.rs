@@ -50,6 +50,9 @@ pub struct Step {
     pub cols: Loop,
     /// A loop that continues the columns in the destination: they are counted on through it.
     pub col_fold: Option<Loop>,
+    /// Where the rows are rolled: how many elements come first that are the last of the source's row.
+    /// Tiles then have whole rows.
+    pub rolled: Option<usize>,
     /// How many rows a tile has at most.
     pub row_block: usize,
     /// How many elements a row of a tile has at most.
@@ -282,6 +285,9 @@ impl fmt::Display for Step {
             if let Some(fold) = fold {
                 write!(f, ", on through {fold}")?;
             }
+        }
+        if let Some(cut) = self.rolled {
+            write!(f, "\n    rolled: {cut} elements, then the first of the row")?;
         }
         if let Some(RaggedStep { row, place, .. }) = &self.ragged {
             write!(

@@ -93,8 +93,7 @@ impl Planner {
         let moved_bytes = work.moved_bytes();
         let store =
             if moved_bytes > self.machine.l3_bytes / 2 { Store::Streamed } else { Store::Cached };
-        let steps: Vec<Step> =
-            work.blocks().iter().map(|block| self.step(block, work.width(), store)).collect();
+        let steps = self.steps(work, store);
         let most_threads = self.machine.threads.clamp(1, MOST_THREADS);
         let threads = (moved_bytes / LEAST_THREAD_BYTES).clamp(1, most_threads);
         let parts = parts(&steps, moved_bytes);
@@ -111,11 +110,29 @@ impl Planner {
         }
     }
 
-    /// How one block is done: which loop the columns are, which the rows, and in what tiles.
-    fn step(&self, block: &Block, width: usize, store: Store) -> Step {
+    /// How the blocks are done, those of rolled rows in pairs.
+    fn steps(&self, work: &Move, store: Store) -> Vec<Step> {
+        let (mut blocks, width) = (work.blocks(), work.width());
+        let mut steps = Vec::with_capacity(blocks.len());
+        while let [block, rest @ ..] = blocks {
+            let rolled = rest.first().and_then(|next| rolled_rows(block, next, width));
+            blocks = if let Some((rows, cut)) = rolled {
+                steps.push(self.step(&rows, width, store, Some(cut)));
+                &rest[1..]
+            } else {
+                steps.push(self.step(block, width, store, None));
+                rest
+            };
+        }
+        steps
+    }
+
+    /// How one block is done: which loop the columns are, which the rows, and in what tiles. Where
+    /// its rows are `rolled`, it says how many bytes come first that are the last of the source's.
+    fn step(&self, block: &Block, width: usize, store: Store, rolled: Option<usize>) -> Step {
         let mut loops = Loops::of(block);
         let lines = store == Store::Streamed && is_transpose_of_lines(block, width);
-        let (width, cols) = if width >= LEAST_RUN_BYTES && !lines {
+        let (width, cols) = if rolled.is_some() || (width >= LEAST_RUN_BYTES && !lines) {
             // A run of bytes, which can be cut anywhere.
             let (bytes, _) = run_of(block, width);
             if bytes > width {
@@ -146,7 +163,7 @@ impl Planner {
                 rows.len * loops.next_in_source(rows).map_or(1, |at| loops.plain[at].len),
                 cols.len * loops.next_in_destination(cols).map_or(1, |at| loops.plain[at].len),
             );
-            let pattern = pattern(width, rows, cols, folded);
+            let pattern = Pattern { rolled, ..pattern(width, rows, cols, folded) };
             pick_kernel(&pattern, place == Place::Lanes, self.machine.simd)
         };
         let kernel = pick(|ragged| ragged.first.src_stride);
@@ -172,6 +189,7 @@ impl Planner {
             row_fold,
             cols,
             col_fold,
+            rolled,
             row_block,
             col_block,
             ragged: block.ragged.clone().map(|row| RaggedStep { row, place, second }),
@@ -208,6 +226,22 @@ fn run_of(block: &Block, width: usize) -> (usize, &[Loop]) {
     }
 }
 
+/// The block of whole rows that two blocks are the ends and the starts of, if rows are of a size
+/// that a unit may have, and the bytes of the ends, which come first in the destination.
+fn rolled_rows(ends: &Block, starts: &Block, width: usize) -> Option<(Block, usize)> {
+    let ((cut, outer), (rest, others)) = (run_of(ends, width), run_of(starts, width));
+    let bytes = cut.checked_add(rest).filter(|bytes| *bytes <= RUN_UNIT_BYTES)?;
+    let offsets = (
+        ends.src_offset + cut.cast_signed() - bytes.cast_signed(),
+        ends.dst_offset + cut.cast_signed(),
+    );
+    let plain = ends.ragged.is_none() && starts.ragged.is_none();
+    let pair = plain && outer == others && offsets == (starts.src_offset, starts.dst_offset);
+    let step = width.cast_signed();
+    let row = Loop { len: bytes / width, src_stride: step, dst_stride: step, lane_stride: 0 };
+    pair.then(|| (Block { loops: [outer, &[row]].concat(), ..ends.clone() }, cut))
+}
+
 /// The pattern of a step's tiles.
 fn pattern(width: usize, rows: Loop, cols: Loop, folded: (usize, usize)) -> Pattern {
     Pattern {
@@ -216,6 +250,7 @@ fn pattern(width: usize, rows: Loop, cols: Loop, folded: (usize, usize)) -> Patt
         col_strides: (cols.src_stride, cols.dst_stride),
         lens: (rows.len, cols.len),
         folded,
+        rolled: None,
     }
 }
 
@@ -225,6 +260,7 @@ fn pick_kernel(pattern: &Pattern, lanes: bool, simd: Simd) -> &'static Kernel {
         .iter()
         .find(|kernel| {
             matches!(kernel.call, Call::Lanes(_)) == lanes
+                && matches!(kernel.call, Call::Rolled(_)) == pattern.rolled.is_some()
                 && kernel.simd <= simd
                 && (kernel.applies)(pattern)
         })

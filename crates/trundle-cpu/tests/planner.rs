@@ -43,11 +43,13 @@ fn each_pattern_gets_its_kernel_rows_and_columns() {
     assert_eq!(transpose(&[1, 0, 2], &[20, 30, 3]), ("strided-portable", vec![], 30, 20));
     let flipped = shape_of(&steps(Flip::new(&[1]), &[20, 30]));
     assert_eq!(flipped, ("reversed-portable", vec![], 20, 30));
-    let rolled = steps(Roll::new(&[1], &[0]), &[20, 30]);
-    assert_eq!(
-        rolled.iter().map(|step| step.kernel.name).collect::<Vec<_>>(),
-        ["runs-portable"; 2]
-    );
+    // The two runs of a rolled row are one row.
+    let rolled = steps(Roll::new(&[1], &[1]), &[20, 30]);
+    assert_eq!(shape_of(&rolled), ("rolled-portable", vec![], 20, 120));
+    assert_eq!(rolled[0].rolled, Some(4));
+    // Rows that are cut into units are not.
+    let rolled = steps(Roll::new(&[1], &[1]), &[20, 300_000]);
+    assert_eq!(rolled.len(), 2);
 }
 
 #[test]

@@ -251,6 +251,7 @@ pub fn sweeps() -> impl Iterator<Item = Case> {
         .chain(pictures())
         .chain(groups())
         .chain(rolls())
+        .chain(rows_rolled())
         .chain(orders())
         .chain(rows_reversed())
         .chain(lanes_reversed())
@@ -368,6 +369,21 @@ fn rolls() -> impl Iterator<Item = Case> {
                     let width = SWEPT_WIDTHS[(size + number) % SWEPT_WIDTHS.len()];
                     Case::packed(&shape, &ops, width, SWEPT_OFFSETS[number])
                 })
+        })
+    })
+}
+
+/// Many rows of every length to two lines, rolled to all sides of their vectors, and some longer.
+fn rows_rolled() -> impl Iterator<Item = Case> {
+    (2..=130usize).chain([255, 300, 1284]).flat_map(|size| {
+        (1..size).step_by(1 + size / 9).enumerate().flat_map(move |(number, shift)| {
+            let shift = i64::try_from(shift).expect("a small shift");
+            [(vec![67, size], 1), (vec![1 + number, 64, size], 1), (vec![65, size], 4)].map(
+                |(shape, width)| {
+                    let ops = [PlainOp::Roll { shift: vec![shift, 2], axes: vec![-1, 0] }];
+                    Case::packed(&shape, &ops, width, SWEPT_OFFSETS[number % SWEPT_OFFSETS.len()])
+                },
+            )
         })
     })
 }

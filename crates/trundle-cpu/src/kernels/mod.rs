@@ -8,6 +8,7 @@ mod lanes;
 mod line;
 mod padded;
 mod reversed;
+mod rolled;
 mod runs;
 mod shifted;
 mod square;
@@ -56,6 +57,8 @@ pub struct Pattern {
     pub lens: (usize, usize),
     /// The same, counted on through the loops that continue them, as folding kernels do.
     pub folded: (usize, usize),
+    /// Where the rows are rolled: how many columns come before those that are read first.
+    pub rolled: Option<usize>,
 }
 
 /// Jumps of a tile's rows in the destination, or of its columns in the source. Two loops that are
@@ -73,6 +76,11 @@ pub(crate) struct Fold {
 impl Fold {
     /// No jump.
     pub(crate) const NONE: Fold = Fold { first: usize::MAX, every: usize::MAX, jump: 0 };
+
+    /// One jump, after `first` steps.
+    pub(crate) fn at(first: usize, jump: isize) -> Fold {
+        Fold { first, every: usize::MAX, jump }
+    }
 }
 
 /// Whether the result is written past the caches.
@@ -130,6 +138,10 @@ pub(crate) enum Call {
     /// byte is a destination byte.
     Tile(unsafe fn(&Tile)),
     /// # Safety
+    /// As `Tile`, for tiles of rolled rows: their columns, neighbours on both sides, jump once, to
+    /// the start of the source's row.
+    Rolled(unsafe fn(&Tile)),
+    /// # Safety
     /// As `Tile`, for the elements that the lengths select. Source rows that a lane reads, and rows
     /// between them, are valid for reads in every lane of the tile: they are rows of one tensor.
     Lanes(unsafe fn(&LaneTile<'_>)),
@@ -180,6 +192,9 @@ fn is_reversed(pattern: &Pattern) -> bool {
 /// to 16 channels; docs/kernels.md).
 const LEAST_SQUARE_BYTES: (usize, usize) = (24, 32);
 
+/// Fewer rolled rows are not worth the places that are worked out for them (a guess).
+const LEAST_ROLLED_ROWS: usize = 64;
+
 /// Short rows that follow each other in the destination are read from windows of at most two vectors
 /// of `BYTES`, their neighbours in either order.
 fn is_regrouped<const BYTES: usize>(pattern: &Pattern) -> bool {
@@ -191,6 +206,15 @@ fn is_regrouped<const BYTES: usize>(pattern: &Pattern) -> bool {
         && pattern.row_strides.1 == group.cast_signed()
         && rows * group >= BYTES
         && windows::fits(BYTES, group, pattern.row_strides.0)
+}
+
+/// Short rolled rows that follow each other on both sides, and enough of them to be worth the places
+/// that their vectors are picked from.
+fn is_rolled_short<const BYTES: usize>(pattern: &Pattern) -> bool {
+    let (rows, cols) = pattern.lens;
+    let group = cols * pattern.width;
+    let follow = pattern.row_strides == (group.cast_signed(), group.cast_signed());
+    follow && windows::fits_rolled(BYTES, group) && rows >= LEAST_ROLLED_ROWS
 }
 
 /// Neighbours in the source, in either order, are a row apart in the destination.
@@ -260,6 +284,8 @@ const INTERLEAVED: &str =
     "planes become the few neighbours of a pixel: vectors are picked from the bytes of planes";
 const PADDED: &str =
     "neighbours of an odd width become rows: squares are transposed, with padding in registers";
+const ROLLED: &str = "rows are rolled: each is two runs, written as one";
+const ROLLED_SHORT: &str = "short rows are rolled: vectors are picked from windows of the source";
 const STRIDED: &str = "no two neighbours stay together: element by element";
 const LANES: &str = "every lane has a length of its own: element by element across the lanes";
 
@@ -285,6 +311,17 @@ const fn folding_row(
     run: unsafe fn(&Tile),
 ) -> Kernel {
     Kernel { folds: true, ..row(name, simd, applies, reason, run) }
+}
+
+/// A row of the catalogue that moves tiles of rolled rows.
+const fn rolled_row(
+    name: &'static str,
+    simd: Simd,
+    applies: fn(&Pattern) -> bool,
+    reason: &'static str,
+    run: unsafe fn(&Tile),
+) -> Kernel {
+    Kernel { name, simd, applies, reason, folds: false, call: Call::Rolled(run) }
 }
 
 /// A row of the catalogue that moves lanes of any strides.
@@ -356,6 +393,21 @@ pub static CATALOGUE: &[Kernel] = &[
     row("padded-avx2", Simd::Avx2, is_padded, PADDED, padded_avx2),
     #[cfg(target_arch = "aarch64")]
     row("padded-neon", Simd::Neon, is_padded, PADDED, padded_neon),
+    #[cfg(target_arch = "x86_64")]
+    rolled_row("rolled-short-avx512vbmi", Simd::Avx512Vbmi, is_rolled_short::<64>, ROLLED_SHORT, rolled_short_avx512vbmi),
+    #[cfg(target_arch = "x86_64")]
+    rolled_row("rolled-short-avx512", Simd::Avx512, is_rolled_short::<64>, ROLLED_SHORT, rolled_short_avx512),
+    #[cfg(target_arch = "x86_64")]
+    rolled_row("rolled-short-avx2", Simd::Avx2, is_rolled_short::<32>, ROLLED_SHORT, rolled_short_avx2),
+    #[cfg(target_arch = "aarch64")]
+    rolled_row("rolled-short-neon", Simd::Neon, is_rolled_short::<16>, ROLLED_SHORT, rolled_short_neon),
+    #[cfg(target_arch = "x86_64")]
+    rolled_row("rolled-avx512", Simd::Avx512, is_any, ROLLED, rolled_avx512),
+    #[cfg(target_arch = "x86_64")]
+    rolled_row("rolled-avx2", Simd::Avx2, is_any, ROLLED, rolled_avx2),
+    #[cfg(target_arch = "aarch64")]
+    rolled_row("rolled-neon", Simd::Neon, is_any, ROLLED, rolled_neon),
+    rolled_row("rolled-portable", Simd::Portable, is_any, ROLLED, rolled::rolled::<Portable>),
     row("strided-portable", Simd::Portable, is_any, STRIDED, strided::strided),
     #[cfg(target_arch = "x86_64")]
     lane_row("shifted-avx512", Simd::Avx512, is_runs, SHIFTED, shifted_avx512),
@@ -388,6 +440,13 @@ instances! {
     "aarch64": runs_neon(Tile) = runs::runs::<Neon>, "neon";
     "x86_64": runs_avx2(Tile) = runs::runs::<Avx2>, "avx2";
     "x86_64": runs_avx512(Tile) = runs::runs::<Avx512>, "avx512f,avx512bw,avx512vl";
+    "x86_64": rolled_short_avx512vbmi(Tile) = rolled::rolled_short::<Avx512Vbmi>, "avx512f,avx512bw,avx512vl,avx512vbmi";
+    "x86_64": rolled_short_avx512(Tile) = rolled::rolled_short::<Avx512>, "avx512f,avx512bw,avx512vl";
+    "x86_64": rolled_short_avx2(Tile) = rolled::rolled_short::<Avx2>, "avx2";
+    "aarch64": rolled_short_neon(Tile) = rolled::rolled_short::<Neon>, "neon";
+    "x86_64": rolled_avx512(Tile) = rolled::rolled::<Avx512>, "avx512f,avx512bw,avx512vl";
+    "x86_64": rolled_avx2(Tile) = rolled::rolled::<Avx2>, "avx2";
+    "aarch64": rolled_neon(Tile) = rolled::rolled::<Neon>, "neon";
     "aarch64": reversed_neon(Tile) = reversed::reversed::<Neon>, "neon";
     "x86_64": reversed_avx2(Tile) = reversed::reversed::<Avx2>, "avx2";
     "x86_64": reversed_avx512(Tile) = reversed::reversed::<Avx512>, "avx512f,avx512bw,avx512vl";

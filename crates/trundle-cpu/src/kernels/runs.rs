@@ -45,7 +45,7 @@ pub(super) unsafe fn runs<V: Vector>(tile: &Tile) {
 /// # Safety
 /// `src` is valid for reads and `dst` for writes of `bytes` bytes, and they do not overlap.
 #[inline(always)]
-unsafe fn copy_run<V: Vector>(src: *const u8, dst: *mut u8, bytes: usize) {
+pub(super) unsafe fn copy_run<V: Vector>(src: *const u8, dst: *mut u8, bytes: usize) {
     // SAFETY: each arm moves at most `bytes`, which the caller vouches for.
     unsafe {
         match bytes {

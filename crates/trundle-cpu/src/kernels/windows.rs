@@ -9,7 +9,11 @@ use super::{Store, Tile, reversed, runs, strided};
 use crate::simd::{LINE, Vector, store_part};
 
 /// The most places within a group where a vector can begin: the bytes of the longest group.
-const MOST_PHASES: usize = 33;
+const MOST_PHASES: usize = LINE;
+
+/// The most bytes of a group whose vectors are picked, where groups are not rolled: above that,
+/// two moves a group are as fast (measured).
+const MOST_GROUP_BYTES: usize = 33;
 
 /// Of results that stay in the caches, runs of less are not worth the work of beginning with a whole
 /// line (a guess).
@@ -21,7 +25,13 @@ pub(super) fn fits(bytes: usize, group: usize, step: isize) -> bool {
     let groups = (bytes + group.saturating_sub(2)) / group.max(1) + 1;
     let window = step.unsigned_abs().saturating_mul(groups - 1).saturating_add(group);
     // Groups that overlap would have windows of less than a vector.
-    (2..=MOST_PHASES).contains(&group) && step.unsigned_abs() >= group && window <= 2 * bytes
+    (2..=MOST_GROUP_BYTES).contains(&group) && step.unsigned_abs() >= group && window <= 2 * bytes
+}
+
+/// Whether vectors of `bytes` bytes have their bytes from windows of at most two vectors, for rolled
+/// groups of `group` bytes that follow each other.
+pub(super) fn fits_rolled(bytes: usize, group: usize) -> bool {
+    (2..=bytes).contains(&group)
 }
 
 /// Copies rows as groups of one element.
@@ -79,7 +89,7 @@ struct Phase {
 }
 
 /// The windows of all phases.
-struct Windows {
+pub(super) struct Windows {
     group: usize,
     step: isize,
     /// In the order in which they follow each other, the first at the start of a group.
@@ -94,6 +104,31 @@ impl Windows {
     /// that rise in the source or fall.
     #[inline(always)]
     fn new<V: Vector>(group: usize, step: isize, width: usize, rises: bool) -> Windows {
+        let width = small(width);
+        Windows::of::<V>(group, step, |byte| {
+            let element = divided(byte, width) * width;
+            if rises { byte } else { byte - 2 * element }
+        })
+    }
+
+    /// For groups of `group` bytes that follow each other on both sides, each rolled: from byte `cut`
+    /// on it goes on with the start of the source's, whose byte that comes first is counted from.
+    #[inline(always)]
+    pub(super) fn rolled<V: Vector>(group: usize, cut: usize) -> Windows {
+        let (bytes, cut) = (small(group), small(cut));
+        Windows::of::<V>(
+            group,
+            group.cast_signed(),
+            |byte| {
+                if byte < cut { byte } else { byte - bytes }
+            },
+        )
+    }
+
+    /// For groups of `group` bytes, `step` bytes apart in the source, whose bytes are at `place_of`
+    /// in the source's group.
+    #[inline(always)]
+    fn of<V: Vector>(group: usize, step: isize, place_of: impl Fn(i32) -> i32) -> Windows {
         let mut windows = Windows {
             group,
             step,
@@ -101,21 +136,15 @@ impl Windows {
             count: group >> group.trailing_zeros().min(V::BYTES.trailing_zeros()),
             of_byte: [u8::MAX; MOST_PHASES],
         };
-        let (group, width, step) = (small(group), small(width), step as i32);
-        // Exact for numbers this small, and done for many at a time.
-        let divided = |number: i32, by: i32| (number * ((1 << 16) / by + 1)) >> 16;
+        let (group, step) = (small(group), step as i32);
         for number in 0..windows.count {
             let begin = number * V::BYTES % windows.group;
             windows.of_byte[begin] = number as u8;
-            let before = divided(small(number * V::BYTES), group);
+            let before = small(number * V::BYTES / windows.group);
             let mut from = [0; LINE];
             for (byte, from) in (small(begin)..).zip(&mut from) {
                 let groups = divided(byte, group);
-                let in_group = byte - groups * group;
-                let element = divided(in_group, width) * width;
-                let in_element = in_group - element;
-                let element = if rises { element } else { -element };
-                *from = (before + groups) * step + element + in_element;
+                *from = (before + groups) * step + place_of(byte - groups * group);
             }
             windows.phases[number] = Phase::new::<V>(&from);
         }
@@ -128,7 +157,13 @@ impl Windows {
     /// The machine has the set of V, which the windows are for. `bytes` are a vector at least; every
     /// group is valid for reads, from `src` on, and `bytes` for writes.
     #[inline(always)]
-    unsafe fn copy<V: Vector>(&self, src: *const u8, dst: *mut u8, bytes: usize, store: Store) {
+    pub(super) unsafe fn copy<V: Vector>(
+        &self,
+        src: *const u8,
+        dst: *mut u8,
+        bytes: usize,
+        store: Store,
+    ) {
         let head = self.head(dst, bytes, store);
         let streamed = store == Store::Streamed && head.is_some();
         let (head, first) = head.unwrap_or((0, 0));
@@ -206,6 +241,11 @@ impl Windows {
             first.pick::<1>(last, V::load(places.as_ptr()))
         }
     }
+}
+
+/// A quotient of numbers of at most two lines: exact for those, and worked out for many at a time.
+fn divided(number: i32, by: i32) -> i32 {
+    (number * ((1 << 16) / by + 1)) >> 16
 }
 
 /// A number of at most a few hundred bytes.

@@ -49,6 +49,40 @@ impl<V: Vector> Writer<V> {
         }
     }
 
+    /// Writes `bytes` bytes from `src` on: whole elements of W bytes, as are all that have been
+    /// written. Meanwhile asks for what is `ahead` bytes further, if that is not 0.
+    ///
+    /// # Safety
+    /// They are valid for reads, and what comes next in the destination for writes.
+    #[inline(always)]
+    pub(super) unsafe fn put_run<const W: usize>(
+        &mut self,
+        src: *const u8,
+        bytes: usize,
+        ahead: isize,
+    ) {
+        // SAFETY: the caller vouches for the bytes.
+        unsafe {
+            let mut at = (LINE - self.full).min(bytes);
+            if ahead != 0 {
+                V::prefetch(src.wrapping_offset(ahead));
+            }
+            self.put_line_of::<W>(&Line::load_first(src, at), at);
+            while at + LINE <= bytes {
+                if ahead != 0 {
+                    V::prefetch(src.wrapping_add(at).wrapping_offset(ahead));
+                }
+                Line::<V>::load(src.add(at)).stream(self.dst);
+                self.dst = self.dst.wrapping_add(LINE);
+                at += LINE;
+            }
+            if at < bytes {
+                self.line = Line::load_first(src.add(at), bytes - at);
+                self.full = bytes - at;
+            }
+        }
+    }
+
     /// Writes the line that is known whole, and begins the next.
     ///
     /// # Safety

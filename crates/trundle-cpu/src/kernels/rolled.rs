@@ -1,0 +1,91 @@
+//! Rows that are rolled: each is the end of a row of the source, then its start.
+//!
+//! A line of the destination that holds the end of one run and the start of the next is put together
+//! in registers, so that every line is written once and whole.
+
+use super::windows::Windows;
+use super::writer::Writer;
+use super::{Store, Tile, runs};
+use crate::simd::Vector;
+
+/// The next row is asked for while one of at most this many bytes is copied: the hardware foresees
+/// the lines of a run, but not where the next one begins.
+const MOST_PREFETCHED_BYTES: usize = 4096;
+
+/// Copies rolled rows as two runs each.
+///
+/// # Safety
+/// As [`Call::Rolled`](super::Call::Rolled).
+#[inline(always)]
+pub(super) unsafe fn rolled<V: Vector>(tile: &Tile) {
+    let bytes = tile.cols.len * tile.width;
+    let cut = tile.col_fold.first * tile.width;
+    let strides = tile.rows.dst_stride.unsigned_abs();
+    let unaligned = bytes | cut | tile.dst.addr() | strides;
+    // SAFETY: the contract is the same; all places in the destination are multiples of W.
+    unsafe {
+        if tile.store == Store::Cached {
+            for row in 0..tile.rows.len {
+                let (src, dst) = tile.row(row);
+                runs::copy_run::<V>(src, dst, cut);
+                runs::copy_run::<V>(
+                    src.offset(cut.cast_signed() + tile.col_fold.jump),
+                    dst.add(cut),
+                    bytes - cut,
+                );
+            }
+        } else {
+            match unaligned.trailing_zeros() {
+                0 => stream_rows::<V, 1>(tile),
+                1 => stream_rows::<V, 2>(tile),
+                _ => stream_rows::<V, 4>(tile),
+            }
+        }
+    }
+}
+
+/// Streams rolled rows; those that follow each other in the destination as one run.
+///
+/// # Safety
+/// As [`rolled`]; the rows and the runs begin and end at multiples of W in the destination.
+#[inline(always)]
+unsafe fn stream_rows<V: Vector, const W: usize>(tile: &Tile) {
+    let bytes = tile.cols.len * tile.width;
+    let cut = tile.col_fold.first * tile.width;
+    let follow = tile.rows.dst_stride == bytes.cast_signed();
+    let ahead = if bytes <= MOST_PREFETCHED_BYTES { tile.rows.src_stride } else { 0 };
+    // SAFETY: a row's runs are `cut` bytes from `src` on, and the others before them; the writer
+    // writes rows of the tile.
+    unsafe {
+        let mut writer = Writer::<V>::at(tile.dst);
+        for row in 0..tile.rows.len {
+            let (src, dst) = tile.row(row);
+            if row > 0 && !follow {
+                writer.end();
+                writer = Writer::at(dst);
+            }
+            writer.put_run::<W>(src, cut, ahead);
+            let first = src.offset(cut.cast_signed() + tile.col_fold.jump);
+            writer.put_run::<W>(first, bytes - cut, ahead);
+        }
+        writer.end();
+    }
+}
+
+/// Copies short rolled rows, which follow each other on both sides, in whole vectors.
+///
+/// # Safety
+/// As [`rolled`].
+#[inline(always)]
+pub(super) unsafe fn rolled_short<V: Vector>(tile: &Tile) {
+    let Tile { rows, cols, width, .. } = *tile;
+    let group = cols.len * width;
+    let follow = rows.dst_stride == group.cast_signed();
+    if rows.len * group < V::BYTES || !follow {
+        // SAFETY: the contract is the same.
+        return unsafe { rolled::<V>(tile) };
+    }
+    let windows = Windows::rolled::<V>(group, tile.col_fold.first * width);
+    // SAFETY: the rows fill so many bytes without gaps, which are no less than a vector.
+    unsafe { windows.copy::<V>(tile.src, tile.dst, rows.len * group, tile.store) };
+}
