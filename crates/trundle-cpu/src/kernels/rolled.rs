@@ -53,7 +53,7 @@ unsafe fn stream_rows<V: Vector, const W: usize>(tile: &Tile) {
     let bytes = tile.cols.len * tile.width;
     let cut = tile.col_fold.first * tile.width;
     let follow = tile.rows.dst_stride == bytes.cast_signed();
-    let ahead = if bytes <= MOST_PREFETCHED_BYTES { tile.rows.src_stride } else { 0 };
+    let ahead = if bytes <= MOST_PREFETCHED_BYTES { tile.rows.src_stride } else { 2048 };
     // SAFETY: a row's runs are `cut` bytes from `src` on, and the others before them; the writer
     // writes rows of the tile.
     unsafe {

@@ -81,9 +81,7 @@ unsafe fn stream_run<V: Vector>(src: *const u8, dst: *mut u8, bytes: usize, next
         copy_run::<V>(src, dst, head);
         let mut at = head;
         while at + LINE <= bytes {
-            if short {
-                V::prefetch(next.wrapping_add(at));
-            }
+            V::prefetch(if short { next.wrapping_add(at) } else { src.wrapping_add(at + 2048) });
             stream_line::<V>(src.add(at), dst.add(at));
             at += LINE;
         }

@@ -237,6 +237,7 @@ impl Windows {
         let Phase { window: [first, last], places } = &self.phases[number];
         // SAFETY: by the caller; places are counted through both vectors.
         unsafe {
+            V::prefetch(src.wrapping_offset(*first + 2048));
             let (first, last) = (V::load(src.offset(*first)), V::load(src.offset(*last)));
             first.pick::<1>(last, V::load(places.as_ptr()))
         }
