@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use trundle_core::{Loop, RaggedLoop};
 
-use crate::kernels::{Call, Fold, Kernel, LaneTile, Side, Tile};
+use crate::kernels::{Call, Fold, Kernel, LaneTile, Next, Side, Tile};
 use crate::plan::{Place, Plan, RaggedStep, Step, Unit, offset_of};
 use crate::simd;
 use crate::threads::for_each_task;
@@ -28,27 +28,67 @@ unsafe impl Sync for Buffers {}
 pub(crate) unsafe fn run(plan: &Plan, src: *const u8, dst: *mut u8) {
     let buffers = Buffers { src, dst };
     for_each_task(plan.threads, plan.tasks.len(), &|task| {
-        let buffers = &buffers;
+        let (buffers, mut tiles) = (&buffers, Tiles::default());
         for part in &plan.parts[plan.tasks[task].clone()] {
             let step = &plan.steps[part.step];
             for unit in part.first..part.end {
                 // SAFETY: the move that the plan was made from stays within the buffers.
-                unsafe { run_unit(step, unit, buffers) };
+                unsafe { run_unit(step, unit, buffers, &mut tiles) };
             }
         }
+        // SAFETY: the same.
+        unsafe { tiles.finish() };
         simd::fence();
     });
 }
 
-/// Moves one unit.
+/// What moves a tile.
+type Run = unsafe fn(&Tile);
+
+/// Tiles on their way to their kernels: each waits for the next, to know where reading goes on.
+#[derive(Default)]
+struct Tiles {
+    waiting: Option<(Tile, Run)>,
+}
+
+impl Tiles {
+    /// Moves the tile that waits; this one waits in its place.
+    ///
+    /// # Safety
+    /// As [`Call::Tile`], for this tile and its kernel.
+    #[inline]
+    unsafe fn put(&mut self, tile: Tile, run: Run) {
+        if let Some((before, _)) = &mut self.waiting {
+            before.next = Some(Next::at(tile.src, tile.cols.src_stride));
+        }
+        // SAFETY: the caller vouched for the tile that waits.
+        unsafe { self.finish() };
+        self.waiting = Some((tile, run));
+    }
+
+    /// Moves the tile that waits, after which none does.
+    ///
+    /// # Safety
+    /// What was promised of it holds still.
+    #[inline]
+    unsafe fn finish(&mut self) {
+        if let Some((tile, run)) = &self.waiting {
+            // SAFETY: the caller of `put` vouched for it.
+            unsafe { run(tile) };
+        }
+        self.waiting = None;
+    }
+}
+
+/// Moves one unit; its last tile may wait in `tiles` until the next comes, or they are finished.
 ///
 /// # Safety
 /// `unit` is one of the step's, and `buffers` are valid for the plan: see [`run`].
-unsafe fn run_unit(step: &Step, unit: usize, buffers: &Buffers) {
+unsafe fn run_unit(step: &Step, unit: usize, buffers: &Buffers, tiles: &mut Tiles) {
     let mut unit = step.unit(unit);
     let Some(RaggedStep { row, place, second }) = &step.ragged else {
         // SAFETY: the tile is a part of the step's loops.
-        return unsafe { run_tile(step, step.kernel, &unit, step.rows, step.cols, buffers) };
+        return unsafe { put_tile(step, step.kernel, &unit, step.rows, step.cols, buffers, tiles) };
     };
     let entry = row.lane_offset.wrapping_add_signed(unit.lane_steps);
     if *place == Place::Lanes {
@@ -86,7 +126,7 @@ unsafe fn run_unit(step: &Step, unit: usize, buffers: &Buffers) {
             }
         }
         // SAFETY: the tile is the part of the step's loops that lies in this run.
-        unsafe { run_tile(step, kernel, &unit, rows, cols, buffers) };
+        unsafe { put_tile(step, kernel, &unit, rows, cols, buffers, tiles) };
     }
 }
 
@@ -94,26 +134,27 @@ unsafe fn run_unit(step: &Step, unit: usize, buffers: &Buffers) {
 ///
 /// # Safety
 /// Every element is valid, and the kernel was picked for these strides on this machine.
-unsafe fn run_tile(
+unsafe fn put_tile(
     step: &Step,
     kernel: &Kernel,
     unit: &Unit,
     rows: Loop,
     cols: Loop,
     buffers: &Buffers,
+    tiles: &mut Tiles,
 ) {
     let tile = tile_of(step, unit, rows, cols, buffers);
     let (Call::Tile(run) | Call::Rolled(run)) = kernel.call else {
         unreachable!("lanes have a place of their own")
     };
     // SAFETY: the contract is the same.
-    unsafe { run(&tile) };
+    unsafe { tiles.put(tile, run) };
 }
 
 /// Moves lanes of a unit, each cut at its own place.
 ///
 /// # Safety
-/// As [`run_tile`], for the elements that the lengths select.
+/// As [`put_tile`], for the elements that the lengths select.
 unsafe fn run_lanes(step: &Step, row: &RaggedLoop, unit: &Unit, entry: usize, buffers: &Buffers) {
     // Rows count from the start of the ragged axis, where each lane's runs are measured from.
     let at_row_0 = Unit { rows: 0..unit.rows.len(), cols: unit.cols.clone(), ..*unit };
@@ -158,6 +199,7 @@ fn tile_of(step: &Step, unit: &Unit, rows: Loop, cols: Loop, buffers: &Buffers) 
             None => fold(cols, step.col_fold, unit.cols.start, |each| each.src_stride),
         },
         store: step.store,
+        next: None,
     }
 }
 
@@ -191,7 +233,11 @@ mod tests {
                 let written = written(work.dst_bytes(), |dst| {
                     let buffers = Buffers { src: src.as_ptr(), dst: dst.as_mut_ptr() };
                     // SAFETY: both buffers have the sizes that the plan asks for.
-                    unsafe { run_unit(step, unit, &buffers) };
+                    unsafe {
+                        let mut tiles = Tiles::default();
+                        run_unit(step, unit, &buffers, &mut tiles);
+                        tiles.finish();
+                    }
                 });
                 writers.iter_mut().zip(written).for_each(|(count, one)| *count += u8::from(one));
             }

@@ -102,6 +102,36 @@ impl fmt::Display for Store {
     }
 }
 
+/// Rows shorter than this are not worth aligning for streamed stores: the two partial lines at the
+/// ends cost more (a guess).
+const LEAST_STREAMED_BYTES: usize = 4 * LINE;
+
+/// How far ahead the source is asked for where its lines follow each other. The hardware foresees
+/// those too, but not as soon (docs/kernels.md).
+const AHEAD_BYTES: usize = 2048;
+
+/// Where reading goes on after a row: it is asked for while the row's end is moved, since the
+/// hardware does not foresee where a row begins.
+#[derive(Clone, Copy)]
+pub(crate) struct Next {
+    src: *const u8,
+    /// From line to line.
+    step: isize,
+}
+
+impl Next {
+    /// From the element at `src` on, whose neighbours are `stride` bytes apart.
+    pub(crate) fn at(src: *const u8, stride: isize) -> Next {
+        Next { src, step: if stride < 0 { -LINE.cast_signed() } else { LINE.cast_signed() } }
+    }
+
+    /// Line `number` of the row, which need not be valid.
+    #[inline(always)]
+    fn line(&self, number: usize) -> *const u8 {
+        self.src.wrapping_offset(number.cast_signed() * self.step)
+    }
+}
+
 /// A tile to move: `rows.len` rows of `cols.len` elements of `width` bytes.
 #[derive(Clone, Copy)]
 pub(crate) struct Tile {
@@ -115,6 +145,8 @@ pub(crate) struct Tile {
     /// Where columns jump in the source.
     pub(crate) col_fold: Fold,
     pub(crate) store: Store,
+    /// Where reading goes on after the last row, if that is known.
+    pub(crate) next: Option<Next>,
 }
 
 /// Lanes of a ragged axis: like a [`Tile`] whose columns each have a length of their own.
@@ -519,6 +551,14 @@ macro_rules! by_width {
 pub(crate) use by_width;
 
 impl Tile {
+    /// Where reading goes on after a row.
+    #[inline(always)]
+    fn next(&self, row: usize) -> Next {
+        let after = (row + 1).cast_signed() * self.rows.src_stride;
+        let next = Next::at(self.src.wrapping_offset(after), self.cols.src_stride);
+        if row + 1 < self.rows.len { next } else { self.next.unwrap_or(next) }
+    }
+
     /// Where a row begins.
     ///
     /// # Safety

@@ -1,6 +1,6 @@
 //! Rows that are read backwards.
 
-use super::{Store, Tile, by_width, strided, windows};
+use super::{AHEAD_BYTES, LEAST_STREAMED_BYTES, Next, Store, Tile, by_width, strided, windows};
 use crate::simd::{LINE, Vector};
 
 /// Copies each row with its elements in the opposite order.
@@ -18,8 +18,63 @@ pub(super) unsafe fn reversed<V: Vector>(tile: &Tile) {
             2 => vectors::<V, 2>(tile),
             4 => vectors::<V, 4>(tile),
             8 => vectors::<V, 8>(tile),
+            16 => vectors::<V, 16>(tile),
             _ if V::PICKS => windows::backwards::<V>(tile),
             width => by_width!(width, W => elements_of_rows::<W>(tile), strided::strided(tile)),
+        }
+    }
+}
+
+/// A row: its elements fall from before `end` in the source, and rise from `dst`.
+#[derive(Clone, Copy)]
+struct Row {
+    /// Behind the element that comes first, which is the last in memory.
+    end: *const u8,
+    dst: *mut u8,
+    bytes: usize,
+}
+
+impl Row {
+    /// The vector that goes to byte `at` of the row.
+    ///
+    /// # Safety
+    /// The machine has the set of V, and the row has the vector's bytes from `at` on.
+    #[inline(always)]
+    unsafe fn vector<V: Vector, const W: usize>(&self, at: usize) -> V {
+        // SAFETY: the caller vouches for the bytes.
+        unsafe { V::load(self.end.sub(at + V::BYTES)).reverse::<W>() }
+    }
+
+    /// Stores the `bytes` bytes from byte `at` on, and nothing around them.
+    ///
+    /// # Safety
+    /// The machine has the set of V, and the bytes are whole elements of the row.
+    #[inline(always)]
+    unsafe fn store_part<V: Vector, const W: usize>(&self, at: usize, bytes: usize) {
+        let whole = bytes / V::BYTES * V::BYTES;
+        // SAFETY: the caller vouches for the bytes.
+        unsafe {
+            for at in (at..at + whole).step_by(V::BYTES) {
+                self.vector::<V, W>(at).store(self.dst.add(at));
+            }
+            let (at, rest) = (at + whole, bytes - whole);
+            if rest > 0 {
+                let turned = V::load_first(self.end.sub(at + rest), rest).reverse::<W>();
+                let first = turned.join::<W>(turned, V::BYTES - rest);
+                first.store_first(self.dst.add(at), rest);
+            }
+        }
+    }
+
+    /// Streams the line at byte `at`.
+    ///
+    /// # Safety
+    /// The machine has the set of V, the row has the line, and it is aligned.
+    #[inline(always)]
+    unsafe fn stream_line<V: Vector, const W: usize>(&self, at: usize) {
+        for at in (at..at + LINE).step_by(V::BYTES) {
+            // SAFETY: the caller vouches for the line.
+            unsafe { self.vector::<V, W>(at).stream(self.dst.add(at)) };
         }
     }
 }
@@ -28,28 +83,69 @@ pub(super) unsafe fn reversed<V: Vector>(tile: &Tile) {
 /// As [`reversed`], for elements of W bytes, which divide a vector.
 #[inline(always)]
 unsafe fn vectors<V: Vector, const W: usize>(tile: &Tile) {
-    let each = V::BYTES / W;
-    let streamed = tile.store == Store::Streamed;
-    for row in 0..tile.rows.len {
-        // SAFETY: a row has `cols.len` elements at and before `src`, at and after `dst`.
+    let bytes = tile.cols.len * W;
+    let streamed = tile.store == Store::Streamed && bytes >= LEAST_STREAMED_BYTES;
+    for number in 0..tile.rows.len {
+        // SAFETY: a row has `bytes` bytes up to the end of the element at `src`, and from `dst` on.
         unsafe {
-            let (src, dst) = tile.row(row);
-            let head = elements_to_line::<W>(dst).filter(|head| streamed && *head < tile.cols.len);
-            let mut done = head.unwrap_or(0);
-            elements::<W>(src, dst, done);
-            while done + each <= tile.cols.len {
-                // The vector that ends with the element that comes next.
-                let vector = V::load(before::<W>(src, done + each - 1)).reverse::<W>();
-                let to = dst.add(done * W);
-                if head.is_some() {
-                    vector.stream(to);
-                } else {
-                    vector.store(to);
-                }
-                done += each;
+            let (src, dst) = tile.row(number);
+            let row = Row { end: src.add(W), dst, bytes };
+            let head = dst.align_offset(LINE);
+            if streamed && head.is_multiple_of(W) {
+                stream_row::<V, W>(&row, head, tile.next(number));
+            } else {
+                store_row::<V, W>(&row);
             }
-            elements::<W>(before::<W>(src, done), dst.add(done * W), tile.cols.len - done);
         }
+    }
+}
+
+/// Moves a row with streamed stores of whole lines; what lies before the first and after the last
+/// whole line goes through the caches.
+///
+/// # Safety
+/// As [`Row::store_part`] for the whole row, of two lines at least; it is aligned to a line at
+/// `head`, where an element begins.
+#[inline(always)]
+unsafe fn stream_row<V: Vector, const W: usize>(row: &Row, head: usize, next: Next) {
+    let end = head + (row.bytes - head) / LINE * LINE;
+    let ahead = AHEAD_BYTES.min(end - head);
+    // SAFETY: all lines are lines of the row.
+    unsafe {
+        row.store_part::<V, W>(0, head);
+        for at in (head..end - ahead).step_by(LINE) {
+            V::prefetch(row.end.wrapping_sub(at + AHEAD_BYTES));
+            row.stream_line::<V, W>(at);
+        }
+        for (number, at) in (end - ahead..end).step_by(LINE).enumerate() {
+            V::prefetch(next.line(number));
+            row.stream_line::<V, W>(at);
+        }
+        row.store_part::<V, W>(end, row.bytes - end);
+    }
+}
+
+/// Moves a row through the caches: in vectors of which the last two may overlap.
+///
+/// # Safety
+/// As [`vectors`], for one row.
+#[inline(always)]
+unsafe fn store_row<V: Vector, const W: usize>(row: &Row) {
+    // SAFETY: each arm stays within the row.
+    unsafe {
+        if row.bytes < V::BYTES {
+            if V::BYTES == LINE {
+                row.store_part::<V, W>(0, row.bytes);
+            } else {
+                elements::<W>(row.end.sub(W), row.dst, row.bytes / W);
+            }
+            return;
+        }
+        let last = row.bytes - V::BYTES;
+        for at in (0..last).step_by(V::BYTES) {
+            row.vector::<V, W>(at).store(row.dst.add(at));
+        }
+        row.vector::<V, W>(last).store(row.dst.add(last));
     }
 }
 
@@ -66,18 +162,6 @@ unsafe fn elements_of_rows<const W: usize>(tile: &Tile) {
     }
 }
 
-/// How many elements lie before the first line boundary, if elements do not straddle it.
-fn elements_to_line<const W: usize>(dst: *const u8) -> Option<usize> {
-    let bytes = dst.align_offset(LINE);
-    bytes.is_multiple_of(W).then_some(bytes / W)
-}
-
-/// The element `count` elements before `src`. It may lie before the buffer if it is not read.
-#[inline(always)]
-fn before<const W: usize>(src: *const u8, count: usize) -> *const u8 {
-    src.wrapping_sub(count * W)
-}
-
 /// Copies `count` elements, falling from `src`, rising from `dst`.
 ///
 /// # Safety
@@ -86,6 +170,6 @@ fn before<const W: usize>(src: *const u8, count: usize) -> *const u8 {
 unsafe fn elements<const W: usize>(src: *const u8, dst: *mut u8, count: usize) {
     for i in 0..count {
         // SAFETY: i is below `count`.
-        unsafe { strided::copy::<W>(before::<W>(src, i), dst.add(i * W)) };
+        unsafe { strided::copy::<W>(src.sub(i * W), dst.add(i * W)) };
     }
 }

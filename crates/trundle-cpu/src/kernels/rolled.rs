@@ -5,12 +5,8 @@
 
 use super::windows::Windows;
 use super::writer::Writer;
-use super::{Store, Tile, runs};
+use super::{AHEAD_BYTES, Store, Tile, runs};
 use crate::simd::Vector;
-
-/// The next row is asked for while one of at most this many bytes is copied: the hardware foresees
-/// the lines of a run, but not where the next one begins.
-const MOST_PREFETCHED_BYTES: usize = 4096;
 
 /// Copies rolled rows as two runs each.
 ///
@@ -53,7 +49,8 @@ unsafe fn stream_rows<V: Vector, const W: usize>(tile: &Tile) {
     let bytes = tile.cols.len * tile.width;
     let cut = tile.col_fold.first * tile.width;
     let follow = tile.rows.dst_stride == bytes.cast_signed();
-    let ahead = if bytes <= MOST_PREFETCHED_BYTES { tile.rows.src_stride } else { 2048 };
+    let near = tile.rows.src_stride.unsigned_abs() <= 2 * AHEAD_BYTES;
+    let ahead = if near { tile.rows.src_stride } else { AHEAD_BYTES.cast_signed() };
     // SAFETY: a row's runs are `cut` bytes from `src` on, and the others before them; the writer
     // writes rows of the tile.
     unsafe {

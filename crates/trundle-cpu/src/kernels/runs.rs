@@ -1,16 +1,8 @@
 //! Rows that are runs of bytes: the copy.
 
 use super::strided::ends;
-use super::{Store, Tile};
+use super::{AHEAD_BYTES, LEAST_STREAMED_BYTES, Next, Store, Tile};
 use crate::simd::{LINE, Vector, stream_line};
-
-/// Runs shorter than this are not worth aligning for streamed stores (a guess from the cost of
-/// the two partial lines at the ends).
-const LEAST_STREAMED_BYTES: usize = 4 * LINE;
-
-/// The next run is asked for while one of at most this many bytes is copied: the hardware foresees
-/// the lines of a run, but not where the next one begins.
-const MOST_PREFETCHED_BYTES: usize = 4096;
 
 /// Longer runs are left to the system's copy.
 const MOST_INLINE_BYTES: usize = 4096;
@@ -27,9 +19,8 @@ pub(super) unsafe fn runs<V: Vector>(tile: &Tile) {
         // SAFETY: a row of the tile is `bytes` bytes in both buffers, which do not overlap.
         unsafe {
             let (src, dst) = tile.row(row);
-            let next = src.wrapping_offset(tile.rows.src_stride);
             if streamed {
-                stream_run::<V>(src, dst, bytes, next);
+                stream_run::<V>(src, dst, bytes, tile.next(row));
             } else if bytes <= V::BYTES && V::BYTES == LINE {
                 V::load_first(src, bytes).store_first(dst, bytes);
             } else {
@@ -73,18 +64,21 @@ pub(super) unsafe fn copy_run<V: Vector>(src: *const u8, dst: *mut u8, bytes: us
 /// # Safety
 /// As [`copy_run`], with `bytes` of a line at least.
 #[inline(always)]
-unsafe fn stream_run<V: Vector>(src: *const u8, dst: *mut u8, bytes: usize, next: *const u8) {
-    let short = bytes <= MOST_PREFETCHED_BYTES;
-    let head = dst.align_offset(LINE).min(bytes);
+unsafe fn stream_run<V: Vector>(src: *const u8, dst: *mut u8, bytes: usize, next: Next) {
+    let head = dst.align_offset(LINE);
+    let end = head + (bytes - head) / LINE * LINE;
+    let ahead = AHEAD_BYTES.min(end - head);
     // SAFETY: `at` stays within the run; `dst + at` is aligned from the head on.
     unsafe {
         copy_run::<V>(src, dst, head);
-        let mut at = head;
-        while at + LINE <= bytes {
-            V::prefetch(if short { next.wrapping_add(at) } else { src.wrapping_add(at + 2048) });
+        for at in (head..end - ahead).step_by(LINE) {
+            V::prefetch(src.wrapping_add(at + AHEAD_BYTES));
             stream_line::<V>(src.add(at), dst.add(at));
-            at += LINE;
         }
-        copy_run::<V>(src.add(at), dst.add(at), bytes - at);
+        for (number, at) in (end - ahead..end).step_by(LINE).enumerate() {
+            V::prefetch(next.line(number));
+            stream_line::<V>(src.add(at), dst.add(at));
+        }
+        copy_run::<V>(src.add(end), dst.add(end), bytes - end);
     }
 }

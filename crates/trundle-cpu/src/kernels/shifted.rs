@@ -412,6 +412,7 @@ impl Group<'_> {
                 store,
                 row_fold: Fold::NONE,
                 col_fold: Fold::NONE,
+                next: None,
             });
         }
     }

@@ -5,7 +5,7 @@
 //! it is picked from the first and the last vector of that window. Where a vector begins within a
 //! group decides the places; after as many vectors as a group has odd bytes, they repeat.
 
-use super::{Store, Tile, reversed, runs, strided};
+use super::{AHEAD_BYTES, Store, Tile, reversed, runs, strided};
 use crate::simd::{LINE, Vector, store_part};
 
 /// The most places within a group where a vector can begin: the bytes of the longest group.
@@ -237,7 +237,7 @@ impl Windows {
         let Phase { window: [first, last], places } = &self.phases[number];
         // SAFETY: by the caller; places are counted through both vectors.
         unsafe {
-            V::prefetch(src.wrapping_offset(*first + 2048));
+            V::prefetch(src.wrapping_offset(*first + AHEAD_BYTES.cast_signed()));
             let (first, last) = (V::load(src.offset(*first)), V::load(src.offset(*last)));
             first.pick::<1>(last, V::load(places.as_ptr()))
         }

@@ -50,7 +50,7 @@ impl<V: Vector> Writer<V> {
     }
 
     /// Writes `bytes` bytes from `src` on: whole elements of W bytes, as are all that have been
-    /// written. Meanwhile asks for what is `ahead` bytes further, if that is not 0.
+    /// written. Meanwhile asks for what is `ahead` bytes further.
     ///
     /// # Safety
     /// They are valid for reads, and what comes next in the destination for writes.
@@ -64,14 +64,10 @@ impl<V: Vector> Writer<V> {
         // SAFETY: the caller vouches for the bytes.
         unsafe {
             let mut at = (LINE - self.full).min(bytes);
-            if ahead != 0 {
-                V::prefetch(src.wrapping_offset(ahead));
-            }
+            V::prefetch(src.wrapping_offset(ahead));
             self.put_line_of::<W>(&Line::load_first(src, at), at);
             while at + LINE <= bytes {
-                if ahead != 0 {
-                    V::prefetch(src.wrapping_add(at).wrapping_offset(ahead));
-                }
+                V::prefetch(src.wrapping_add(at).wrapping_offset(ahead));
                 Line::<V>::load(src.add(at)).stream(self.dst);
                 self.dst = self.dst.wrapping_add(LINE);
                 at += LINE;
