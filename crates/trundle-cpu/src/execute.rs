@@ -5,7 +5,7 @@ use std::ops::Range;
 use trundle_core::{Loop, RaggedLoop};
 
 use crate::kernels::{Call, Fold, Kernel, LaneTile, Next, Side, Tile};
-use crate::plan::{Place, Plan, RaggedStep, Step, Unit, offset_of};
+use crate::plan::{Place, Plan, RaggedStep, Rolled, Step, Unit, offset_of};
 use crate::simd;
 use crate::threads::for_each_task;
 
@@ -187,20 +187,35 @@ fn tile_of(step: &Step, unit: &Unit, rows: Loop, cols: Loop, buffers: &Buffers) 
             jump: stride(&fold) - each.len.cast_signed() * stride(&each),
         })
     };
-    Tile {
+    let mut tile = Tile {
         src: buffers.src.wrapping_offset(unit.src.wrapping_add(row.0).wrapping_add(col.0)),
         dst: buffers.dst.wrapping_offset(unit.dst + row.1 + col.1),
         width: step.width,
         rows: side(rows, &unit.rows),
         cols: side(cols, &unit.cols),
         row_fold: fold(rows, step.row_fold, unit.rows.start, |each| each.dst_stride),
-        col_fold: match step.rolled {
-            Some(cut) => Fold::at(cut, -cols.len.cast_signed() * cols.src_stride),
-            None => fold(cols, step.col_fold, unit.cols.start, |each| each.src_stride),
-        },
+        col_fold: fold(cols, step.col_fold, unit.cols.start, |each| each.src_stride),
         store: step.store,
         next: None,
+    };
+    match step.rolled {
+        Some(Rolled::Cols(first)) => {
+            let jump = -cols.len.cast_signed() * cols.src_stride;
+            match first.checked_sub(unit.cols.start).filter(|left| *left > 0) {
+                Some(left) => tile.col_fold = Fold::at(left, jump),
+                None => tile.src = tile.src.wrapping_offset(jump),
+            }
+        }
+        Some(Rolled::Rows(first)) => {
+            let jump = -rows.len.cast_signed() * rows.dst_stride;
+            match first.checked_sub(unit.rows.start).filter(|left| *left > 0) {
+                Some(left) => tile.row_fold = Fold::at(left, jump),
+                None => tile.dst = tile.dst.wrapping_offset(jump),
+            }
+        }
+        None => {}
     }
+    tile
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ mod machine;
 mod pipeline;
 mod plan;
 mod planner;
+mod rolled;
 mod simd;
 mod threads;
 
@@ -18,6 +19,6 @@ pub use backend::Cpu;
 pub use kernels::{CATALOGUE, Kernel, Pattern, Store};
 pub use machine::Machine;
 pub use pipeline::Pipeline;
-pub use plan::{Part, Place, Plan, RaggedStep, Step};
+pub use plan::{Part, Place, Plan, RaggedStep, Rolled, Step};
 pub use planner::Planner;
 pub use simd::Simd;

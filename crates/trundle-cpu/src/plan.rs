@@ -50,15 +50,24 @@ pub struct Step {
     pub cols: Loop,
     /// A loop that continues the columns in the destination: they are counted on through it.
     pub col_fold: Option<Loop>,
-    /// Where the rows are rolled: how many elements come first that are the last of the source's row.
-    /// Tiles then have whole rows.
-    pub rolled: Option<usize>,
+    /// Where the rows or the columns are rolled.
+    pub rolled: Option<Rolled>,
     /// How many rows a tile has at most.
     pub row_block: usize,
     /// How many elements a row of a tile has at most.
     pub col_block: usize,
     /// The ragged loop, if the block has one.
     pub ragged: Option<RaggedStep>,
+}
+
+/// Where the rows or the columns of a step are rolled: they jump once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rolled {
+    /// After so many columns, those that begin the source's axis come.
+    Cols(usize),
+    /// After so many rows, counted upwards in the source, those come that begin the destination's
+    /// axis.
+    Rows(usize),
 }
 
 /// The ragged loop of a step.
@@ -286,8 +295,14 @@ impl fmt::Display for Step {
                 write!(f, ", on through {fold}")?;
             }
         }
-        if let Some(cut) = self.rolled {
-            write!(f, "\n    rolled: {cut} elements, then the first of the row")?;
+        match self.rolled {
+            Some(Rolled::Cols(first)) => {
+                write!(f, "\n    rolled: after {first} columns come the first of the source")?;
+            }
+            Some(Rolled::Rows(first)) => {
+                write!(f, "\n    rolled: after {first} rows come the first of the destination")?;
+            }
+            None => {}
         }
         if let Some(RaggedStep { row, place, .. }) = &self.ragged {
             write!(

@@ -7,7 +7,8 @@ use trundle_core::{Block, Loop, Move, RaggedLoop};
 use crate::kernels::{
     CATALOGUE, Call, Kernel, Pattern, Store, best_lanes, is_deinterleaved, is_interleaved,
 };
-use crate::plan::{Part, Place, Plan, RaggedStep, Step};
+use crate::plan::{Part, Place, Plan, RaggedStep, Rolled, Step};
+use crate::rolled::RolledBlock;
 use crate::simd::LINE;
 use crate::{Machine, Simd};
 
@@ -110,29 +111,36 @@ impl Planner {
         }
     }
 
-    /// How the blocks are done, those of rolled rows in pairs.
+    /// How the blocks are done, those of rolled axes in pairs where a kernel can.
     fn steps(&self, work: &Move, store: Store) -> Vec<Step> {
         let (mut blocks, width) = (work.blocks(), work.width());
         let mut steps = Vec::with_capacity(blocks.len());
         while let [block, rest @ ..] = blocks {
-            let rolled = rest.first().and_then(|next| rolled_rows(block, next, width));
-            blocks = if let Some((rows, cut)) = rolled {
-                steps.push(self.step(&rows, width, store, Some(cut)));
-                &rest[1..]
-            } else {
-                steps.push(self.step(block, width, store, None));
-                rest
-            };
+            let rolled = rest
+                .first()
+                .and_then(|next| RolledBlock::of(block, next, width))
+                .map(|rolled| self.step(&rolled.block, width, store, Some(&rolled)))
+                .filter(|step| step.rolled.is_some());
+            blocks = if rolled.is_some() { &rest[1..] } else { rest };
+            steps.push(rolled.unwrap_or_else(|| self.step(block, width, store, None)));
         }
         steps
     }
 
-    /// How one block is done: which loop the columns are, which the rows, and in what tiles. Where
-    /// its rows are `rolled`, it says how many bytes come first that are the last of the source's.
-    fn step(&self, block: &Block, width: usize, store: Store, rolled: Option<usize>) -> Step {
+    /// How one block is done: which loop the columns are, which the rows, and in what tiles. If one
+    /// of its loops is `rolled` but no kernel is there for it, the step says that none is.
+    fn step(
+        &self,
+        block: &Block,
+        width: usize,
+        store: Store,
+        rolled: Option<&RolledBlock>,
+    ) -> Step {
         let mut loops = Loops::of(block);
         let lines = store == Store::Streamed && is_transpose_of_lines(block, width);
-        let (width, cols) = if rolled.is_some() || (width >= LEAST_RUN_BYTES && !lines) {
+        let rolled_run =
+            rolled.filter(|rolled| rolled.is_run(width)).map(|rolled| rolled.first * width);
+        let (width, cols) = if rolled_run.is_some() || (width >= LEAST_RUN_BYTES && !lines) {
             // A run of bytes, which can be cut anywhere.
             let (bytes, _) = run_of(block, width);
             if bytes > width {
@@ -163,17 +171,34 @@ impl Planner {
                 rows.len * loops.next_in_source(rows).map_or(1, |at| loops.plain[at].len),
                 cols.len * loops.next_in_destination(cols).map_or(1, |at| loops.plain[at].len),
             );
-            let pattern = Pattern { rolled, ..pattern(width, rows, cols, folded) };
+            let pattern = Pattern { rolled: rolled_run, ..pattern(width, rows, cols, folded) };
             pick_kernel(&pattern, place == Place::Lanes, self.machine.simd)
         };
         let kernel = pick(|ragged| ragged.first.src_stride);
         let second = pick(|ragged| ragged.second.src_stride);
         let plain = place == Place::Outer;
-        let (rows, cols) = (rows.each(), cols.each());
+        let (mut rows, cols) = (rows.each(), cols.each());
+        let mut begin = (0, 0);
+        let rolled = match (rolled, rolled_run) {
+            (_, Some(first)) => (cols.len <= RUN_UNIT_BYTES).then_some(Rolled::Cols(first)),
+            (Some(rolled), _) if kernel.folds && rolled.along == cols => {
+                Some(Rolled::Cols(rolled.first))
+            }
+            (Some(rolled), _) if kernel.folds && rolled.along == rows => {
+                let at;
+                (rows, begin, at) = rolled.rising_rows();
+                Some(at)
+            }
+            _ => None,
+        };
         let (mut row_fold, mut col_fold) = (None, None);
         if plain && kernel.folds {
-            col_fold = loops.next_in_destination(cols).map(|at| loops.plain.remove(at));
-            row_fold = loops.next_in_source(rows).map(|at| loops.plain.remove(at));
+            if !matches!(rolled, Some(Rolled::Cols(_))) {
+                col_fold = loops.next_in_destination(cols).map(|at| loops.plain.remove(at));
+            }
+            if !matches!(rolled, Some(Rolled::Rows(_))) {
+                row_fold = loops.next_in_source(rows).map(|at| loops.plain.remove(at));
+            }
         }
         let folded = |each: Loop, fold: Option<Loop>| each.len * fold.map_or(1, |fold| fold.len);
         let counts = (folded(rows, row_fold), folded(cols, col_fold));
@@ -182,8 +207,8 @@ impl Planner {
             kernel,
             store,
             width,
-            src_offset: block.src_offset,
-            dst_offset: block.dst_offset,
+            src_offset: block.src_offset + begin.0,
+            dst_offset: block.dst_offset + begin.1,
             outer: loops.plain,
             rows,
             row_fold,
@@ -224,22 +249,6 @@ fn run_of(block: &Block, width: usize) -> (usize, &[Loop]) {
         }
         _ => (width, &block.loops),
     }
-}
-
-/// The block of whole rows that two blocks are the ends and the starts of, if rows are of a size
-/// that a unit may have, and the bytes of the ends, which come first in the destination.
-fn rolled_rows(ends: &Block, starts: &Block, width: usize) -> Option<(Block, usize)> {
-    let ((cut, outer), (rest, others)) = (run_of(ends, width), run_of(starts, width));
-    let bytes = cut.checked_add(rest).filter(|bytes| *bytes <= RUN_UNIT_BYTES)?;
-    let offsets = (
-        ends.src_offset + cut.cast_signed() - bytes.cast_signed(),
-        ends.dst_offset + cut.cast_signed(),
-    );
-    let plain = ends.ragged.is_none() && starts.ragged.is_none();
-    let pair = plain && outer == others && offsets == (starts.src_offset, starts.dst_offset);
-    let step = width.cast_signed();
-    let row = Loop { len: bytes / width, src_stride: step, dst_stride: step, lane_stride: 0 };
-    pair.then(|| (Block { loops: [outer, &[row]].concat(), ..ends.clone() }, cut))
 }
 
 /// The pattern of a step's tiles.

@@ -3,7 +3,7 @@
 
 use trundle_core::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Transpose};
 use trundle_core::{IndexMap, Layout, Move, Op, Shape};
-use trundle_cpu::{Machine, Place, Planner, Simd, Step, Store};
+use trundle_cpu::{Machine, Place, Planner, Rolled, Simd, Step, Store};
 
 #[test]
 fn results_beyond_half_of_the_last_cache_are_streamed() {
@@ -46,7 +46,7 @@ fn each_pattern_gets_its_kernel_rows_and_columns() {
     // The two runs of a rolled row are one row.
     let rolled = steps(Roll::new(&[1], &[1]), &[20, 30]);
     assert_eq!(shape_of(&rolled), ("rolled-portable", vec![], 20, 120));
-    assert_eq!(rolled[0].rolled, Some(4));
+    assert_eq!(rolled[0].rolled, Some(Rolled::Cols(4)));
     // Rows that are cut into units are not.
     let rolled = steps(Roll::new(&[1], &[1]), &[20, 300_000]);
     assert_eq!(rolled.len(), 2);

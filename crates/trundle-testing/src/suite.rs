@@ -253,6 +253,7 @@ pub fn sweeps() -> impl Iterator<Item = Case> {
         .chain(rolls())
         .chain(rows_rolled())
         .chain(orders())
+        .chain(orders_of_rolled())
         .chain(rows_reversed())
         .chain(lanes_reversed())
         .chain(corners())
@@ -373,10 +374,34 @@ fn rolls() -> impl Iterator<Item = Case> {
     })
 }
 
+/// Every order of three axes, one or two of which are rolled, and perhaps one reversed.
+fn orders_of_rolled() -> impl Iterator<Item = Case> {
+    let rolls = [(0, 1), (1, 40), (2, 7), (2, 33)];
+    let shapes = [vec![70, 41, 66], vec![3, 300, 24], vec![5, 48, 260]];
+    shapes.into_iter().flat_map(move |shape| {
+        permutations(3).into_iter().enumerate().flat_map(move |(number, order)| {
+            let shape = shape.clone();
+            rolls.into_iter().flat_map(move |(axis, shift)| {
+                let (shape, order) = (shape.clone(), order.clone());
+                [vec![], vec![axis], vec![2]].into_iter().map(move |flipped| {
+                    let ops = [
+                        PlainOp::Roll { shift: vec![shift], axes: vec![axis] },
+                        PlainOp::Flip { axes: flipped },
+                        PlainOp::Transpose { order: order.clone() },
+                        PlainOp::Roll { shift: vec![shift % 3], axes: vec![0] },
+                    ];
+                    let width = [1, 2, 4, 8, 3][(number + shift as usize) % 5];
+                    Case::packed(&shape, &ops, width, SWEPT_OFFSETS[number % SWEPT_OFFSETS.len()])
+                })
+            })
+        })
+    })
+}
+
 /// Many rows of every length to two lines, rolled to all sides of their vectors, and some longer.
 fn rows_rolled() -> impl Iterator<Item = Case> {
-    (2..=130usize).chain([255, 300, 1284]).flat_map(|size| {
-        (1..size).step_by(1 + size / 9).enumerate().flat_map(move |(number, shift)| {
+    (2..=66usize).chain([127, 128, 300, 1284]).flat_map(|size| {
+        (1..size).step_by(1 + size / 4).enumerate().flat_map(move |(number, shift)| {
             let shift = i64::try_from(shift).expect("a small shift");
             [(vec![67, size], 1), (vec![1 + number, 64, size], 1), (vec![65, size], 4)].map(
                 |(shape, width)| {
