@@ -355,19 +355,14 @@ impl Part<'_> {
             let kept = after ^ flip;
             for at in (0..LINE).step_by(V::BYTES) {
                 let byte = line + at;
-                let left = (readable.end - byte.cast_signed()).max(0).unsigned_abs();
                 // SAFETY: the packed rows reach as far as the shifts of the part's rows and a line
                 // more; there is room for a line more than the part; what is readable is.
                 unsafe {
                     let turned = shift_twice::<V>(packed.add(byte), self.row_bytes, masks, at);
                     let own = if whole.contains(&byte.cast_signed()) {
                         V::load(src.add(byte))
-                    } else if whole.start <= byte.cast_signed() {
-                        V::load_first(src.wrapping_add(byte), left)
                     } else {
-                        let mut line = [MaybeUninit::zeroed(); LINE];
-                        load_within(src, byte, readable, &mut line[..V::BYTES]);
-                        V::load(line.as_ptr().cast())
+                        V::load(load_within(src, byte, readable).as_ptr().cast())
                     };
                     V::select(V::mask(kept >> at), own, turned).store(to.add(byte));
                 }
@@ -444,23 +439,29 @@ unsafe fn shift_twice<V: Vector>(from: *const u8, step: usize, masks: [u64; 2], 
     }
 }
 
-/// Reads bytes from byte `at` of `src` on, as far as they are `readable`.
+/// A line from byte `at` of `src` on, as far as it is `readable`.
 ///
 /// # Safety
 /// The bytes of `readable` are valid for reads.
-#[cold]
+#[inline(never)]
 unsafe fn load_within(
     src: *const u8,
     at: usize,
     readable: &Range<isize>,
-    to: &mut [MaybeUninit<u8>],
-) {
-    for (byte, to) in (at..).zip(to) {
-        if readable.contains(&byte.cast_signed()) {
-            // SAFETY: by the caller.
-            *to = unsafe { *src.wrapping_add(byte).cast() };
+) -> [MaybeUninit<u8>; LINE] {
+    let mut line = [MaybeUninit::zeroed(); LINE];
+    let begin = at.cast_signed();
+    let [first, end] = [readable.start, readable.end]
+        .map(|byte| byte.saturating_sub(begin).clamp(0, LINE.cast_signed()).unsigned_abs());
+    if first < end {
+        let to = &mut line[first..end];
+        // SAFETY: these bytes are readable, and padding may be among them.
+        unsafe {
+            let from = src.wrapping_add(at + first).cast();
+            std::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), to.len());
         }
     }
+    line
 }
 
 /// Packs rows of less than N bytes, each of which is read from before the one before it.
