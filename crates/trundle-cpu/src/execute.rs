@@ -156,15 +156,27 @@ unsafe fn put_tile(
 /// # Safety
 /// As [`put_tile`], for the elements that the lengths select.
 unsafe fn run_lanes(step: &Step, row: &RaggedLoop, unit: &Unit, entry: usize, buffers: &Buffers) {
+    let Unit { rows, cols, .. } = unit;
+    let axis = step.rows.len;
     // Rows count from the start of the ragged axis, where each lane's runs are measured from.
-    let at_row_0 = Unit { rows: 0..unit.rows.len(), cols: unit.cols.clone(), ..*unit };
-    let first_lane = unit.cols.start.cast_signed() * step.cols.lane_stride;
+    let (slab, row_begin) = (rows.start / axis, rows.start % axis);
+    let slabs = rows.len().div_ceil(axis);
+    let at_row_0 = Unit { rows: 0..rows.len().min(axis), cols: cols.clone(), ..*unit };
+    let mut tile = tile_of(step, &at_row_0, step.rows, step.cols, buffers);
+    let (src, dst) = offset_of(step.rows, step.row_fold, slab * axis);
+    (tile.src, tile.dst) = (tile.src.wrapping_offset(src), tile.dst.wrapping_offset(dst));
+    let fold =
+        step.row_fold.unwrap_or(Loop { len: 1, src_stride: 0, dst_stride: 0, lane_stride: 0 });
+    let lane =
+        slab.cast_signed() * fold.lane_stride + cols.start.cast_signed() * step.cols.lane_stride;
     let lanes = LaneTile {
-        tile: tile_of(step, &at_row_0, step.rows, step.cols, buffers),
-        row_begin: unit.rows.start,
+        tile,
+        row_begin,
         ragged: row,
-        lane: entry.wrapping_add_signed(first_lane),
+        lane: entry.wrapping_add_signed(lane),
         lane_stride: step.cols.lane_stride,
+        slabs: Side { len: slabs, src_stride: fold.src_stride, dst_stride: fold.dst_stride },
+        slab_lane_stride: fold.lane_stride,
     };
     let Call::Lanes(run) = step.kernel.call else { unreachable!("a tile is no lanes") };
     // SAFETY: the contract is the same.

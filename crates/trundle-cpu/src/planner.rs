@@ -6,6 +6,7 @@ use trundle_core::{Block, Loop, Move, RaggedLoop};
 
 use crate::kernels::{
     CATALOGUE, Call, Kernel, Pattern, Store, best_lanes, is_deinterleaved, is_interleaved,
+    is_narrow,
 };
 use crate::plan::{Part, Place, Plan, RaggedStep, Rolled, Step};
 use crate::rolled::RolledBlock;
@@ -24,6 +25,10 @@ const RUNS_UNIT_BYTES: usize = 32 << 10;
 
 /// Pixels are put together into units of about this many bytes: whole lines in every plane.
 const PIXELS_UNIT_BYTES: usize = 64 << 10;
+
+/// Narrow rows of lanes are put together into units of about this many bytes, with all slabs that are
+/// within: lines at their ends are few.
+const LANES_UNIT_BYTES: usize = 64 << 10;
 
 /// How far a transposed tile reaches along the source's neighbours: as many lines as make a burst
 /// that memory serves well (measured; docs/kernels.md).
@@ -192,7 +197,9 @@ impl Planner {
             _ => None,
         };
         let (mut row_fold, mut col_fold) = (None, None);
-        if plain && kernel.folds {
+        if place == Place::Lanes && kernel.folds {
+            row_fold = loops.take_slabs(rows, cols.len * width);
+        } else if plain && kernel.folds {
             if !matches!(rolled, Some(Rolled::Cols(_))) {
                 col_fold = loops.next_in_destination(cols).map(|at| loops.plain.remove(at));
             }
@@ -289,8 +296,7 @@ fn tile(
     let pattern = pattern(width, rows, cols, counts);
     let pixels = |width: usize, channels: usize| PIXELS_UNIT_BYTES / (channels * width * 64) * 64;
     let (row_block, col_block) = if place == Place::Lanes {
-        let (rows, bytes) = best_lanes(rows.len);
-        (rows, bytes / width)
+        lane_tile(&pattern, counts.0)
     } else if runs && cols.len * width > RUN_UNIT_BYTES {
         (1, RUN_UNIT_BYTES / width)
     } else if runs {
@@ -307,6 +313,18 @@ fn tile(
         (STRIDED_SIDE, STRIDED_SIDE)
     };
     (row_block.clamp(1, counts.0), col_block.clamp(1, counts.1))
+}
+
+/// How many rows and how many columns a tile of lanes has, of `count` rows, which may go on through
+/// slabs.
+fn lane_tile(pattern: &Pattern, count: usize) -> (usize, usize) {
+    let (width, (rows, cols)) = (pattern.width, pattern.lens);
+    if is_narrow(pattern) {
+        let most = LANES_UNIT_BYTES / (cols * width);
+        return (if count > rows { most / rows * rows } else { most }, cols);
+    }
+    let (rows, bytes) = best_lanes(rows);
+    (rows, bytes / width)
 }
 
 /// The units of all steps in the order in which they are done: from the front of the destination to
@@ -446,6 +464,14 @@ impl Loops {
     /// The number of the first loop that `wanted` holds for, if it has no lanes.
     fn position(&self, wanted: impl Fn(&Loop) -> bool) -> Option<usize> {
         self.plain.iter().position(|each| each.lane_stride == 0 && wanted(each))
+    }
+
+    /// The loop that repeats narrow rows of lanes without a gap, if a unit holds a slab of them.
+    fn take_slabs(&mut self, rows: Loop, row_bytes: usize) -> Option<Loop> {
+        let slab = rows.len.cast_signed() * rows.dst_stride;
+        let fits = rows.len * row_bytes <= LANES_UNIT_BYTES;
+        let at = self.plain.iter().position(|each| fits && each.dst_stride == slab)?;
+        Some(self.plain.remove(at))
     }
 
     /// The ragged loop.

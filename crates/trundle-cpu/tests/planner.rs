@@ -63,7 +63,14 @@ fn ragged_loops_are_the_rows_the_columns_or_lanes() {
         |sizes: &[usize]| placed(&steps(ReverseSequence::new(1, 0, &lengths[..]), sizes));
     assert_eq!(sequence(&[4, 10, 16]), (Place::Rows, "runs-portable", "runs-portable"));
     assert_eq!(sequence(&[4, 10]), (Place::Cols, "reversed-portable", "runs-portable"));
-    let lanes = ReverseSubsequences::new(1, (0..12).collect::<Vec<u64>>());
-    let lanes = placed(&steps(lanes, &[2, 10, 6]));
-    assert_eq!(lanes, (Place::Lanes, "shifted-portable", "shifted-portable"));
+    let lanes = |sizes: &[usize; 3]| {
+        let lengths: Vec<u64> = (0..(sizes[0] * sizes[2]) as u64).map(|lane| lane % 11).collect();
+        steps(ReverseSubsequences::new(1, lengths), sizes)
+    };
+    let wide = placed(&lanes(&[2, 10, 20]));
+    assert_eq!(wide, (Place::Lanes, "shifted-portable", "shifted-portable"));
+    // Rows of less than a line: a unit goes on through slabs.
+    let narrow = lanes(&[2, 10, 6]);
+    assert_eq!(placed(&narrow), (Place::Lanes, "narrow-portable", "narrow-portable"));
+    assert_eq!(narrow[0].units(), 1);
 }

@@ -256,6 +256,7 @@ pub fn sweeps() -> impl Iterator<Item = Case> {
         .chain(orders_of_rolled())
         .chain(rows_reversed())
         .chain(lanes_reversed())
+        .chain(narrow_lanes())
         .chain(corners())
 }
 
@@ -472,6 +473,27 @@ fn rows_reversed() -> impl Iterator<Item = Case> {
                 let width = SWEPT_WIDTHS[(size + number) % SWEPT_WIDTHS.len()];
                 Case::packed(&shape, &ops, width, SWEPT_OFFSETS[number])
             })
+        })
+    })
+}
+
+/// Rows of a few lanes, each with a length of its own: of less than a line, on through slabs, and
+/// slabs that are made in several parts.
+fn narrow_lanes() -> impl Iterator<Item = Case> {
+    let sizes = [(2, 5), (3, 64), (5, 7), (13, 33), (13, 130), (31, 9), (60, 40), (2, 9000)];
+    sizes.into_iter().enumerate().flat_map(|(number, (lanes, size))| {
+        let lengths: Vec<u64> =
+            (0..3 * lanes).map(|lane| (lane * 37 % (size + 1)) as u64).collect();
+        let reverse = PlainOp::ReverseSubsequences { axis: 1, lengths };
+        let flip = PlainOp::Flip { axes: vec![1] };
+        let chains = [vec![reverse.clone()], vec![flip.clone(), reverse, flip]];
+        chains.into_iter().enumerate().flat_map(move |(chain, ops)| {
+            [1, 2, 3, 4, 7, 8].into_iter().filter(move |width| lanes * width < 64).map(
+                move |width| {
+                    let offsets = SWEPT_OFFSETS[(number + chain + width) % SWEPT_OFFSETS.len()];
+                    Case::packed(&[3, size, lanes], &ops, width, offsets)
+                },
+            )
         })
     })
 }

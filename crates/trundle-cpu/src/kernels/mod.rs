@@ -4,16 +4,20 @@
 //! of [`CATALOGUE`]; the planner takes the first that fits. docs/kernels.md tells of them.
 
 mod channels;
+mod group;
 mod lanes;
 mod line;
+mod narrow;
 mod padded;
 mod reversed;
 mod rolled;
 mod runs;
+mod scratch;
 mod shifted;
 mod square;
 mod strided;
 mod transposed;
+mod turned;
 mod wide;
 mod windows;
 mod writer;
@@ -150,6 +154,7 @@ pub(crate) struct Tile {
 }
 
 /// Lanes of a ragged axis: like a [`Tile`] whose columns each have a length of their own.
+#[derive(Clone, Copy)]
 pub(crate) struct LaneTile<'a> {
     /// The rows, `row_begin..row_begin + tile.rows.len` of the ragged axis; `tile.src` and
     /// `tile.dst` are at row 0 of the axis and at the first lane.
@@ -159,6 +164,24 @@ pub(crate) struct LaneTile<'a> {
     /// The entry of the first lane in the table of lengths, and the distance to the next.
     pub(crate) lane: usize,
     pub(crate) lane_stride: isize,
+    /// The same lanes again: more than once for kernels that are picked for it.
+    pub(crate) slabs: Side,
+    pub(crate) slab_lane_stride: isize,
+}
+
+impl LaneTile<'_> {
+    /// One slab.
+    #[inline(always)]
+    fn slab(&self, slab: usize) -> Self {
+        let slab = slab.cast_signed();
+        let tile = Tile {
+            src: self.tile.src.wrapping_offset(slab.wrapping_mul(self.slabs.src_stride)),
+            dst: self.tile.dst.wrapping_offset(slab.wrapping_mul(self.slabs.dst_stride)),
+            ..self.tile
+        };
+        let lane = self.lane.wrapping_add_signed(slab.wrapping_mul(self.slab_lane_stride));
+        LaneTile { tile, lane, slabs: Side { len: 1, ..self.slabs }, ..*self }
+    }
 }
 
 /// How a kernel is called.
@@ -289,6 +312,15 @@ pub(crate) fn is_interleaved(pattern: &Pattern) -> bool {
         && pattern.col_strides.1 == width.cast_signed()
 }
 
+/// Rows of less than a line that follow each other on both sides, in either order.
+pub(crate) fn is_narrow(pattern: &Pattern) -> bool {
+    let row_bytes = pattern.lens.1 * pattern.width;
+    is_runs(pattern)
+        && row_bytes < LINE
+        && pattern.row_strides.0.unsigned_abs() == row_bytes
+        && pattern.row_strides.1 == row_bytes.cast_signed()
+}
+
 /// Elements of an odd width that are transposed, and enough of them to fill squares.
 fn is_padded(pattern: &Pattern) -> bool {
     let (width, (rows, cols)) = (pattern.width, pattern.lens);
@@ -321,6 +353,7 @@ const ROLLED_SHORT: &str = "short rows are rolled: vectors are picked from windo
 const STRIDED: &str = "no two neighbours stay together: element by element";
 const LANES: &str = "every lane has a length of its own: element by element across the lanes";
 
+const NARROW: &str = "rows of a few lanes follow each other: they are put together in the cache, and written as lines";
 const SHIFTED: &str = "every lane has a length of its own: whole lines of lanes are shifted";
 
 /// A row of the catalogue that moves tiles.
@@ -365,6 +398,17 @@ const fn lane_row(
     run: unsafe fn(&LaneTile<'_>),
 ) -> Kernel {
     Kernel { name, simd, applies, reason, folds: false, call: Call::Lanes(run) }
+}
+
+/// A row of the catalogue that moves lanes, whose rows may go on through slabs.
+const fn folding_lane_row(
+    name: &'static str,
+    simd: Simd,
+    applies: fn(&Pattern) -> bool,
+    reason: &'static str,
+    run: unsafe fn(&LaneTile<'_>),
+) -> Kernel {
+    Kernel { folds: true, ..lane_row(name, simd, applies, reason, run) }
 }
 
 /// Every kernel. Of those that the machine can run and that apply, the first is taken.
@@ -442,6 +486,13 @@ pub static CATALOGUE: &[Kernel] = &[
     rolled_row("rolled-portable", Simd::Portable, is_any, ROLLED, rolled::rolled::<Portable>),
     row("strided-portable", Simd::Portable, is_any, STRIDED, strided::strided),
     #[cfg(target_arch = "x86_64")]
+    folding_lane_row("narrow-avx512", Simd::Avx512, is_narrow, NARROW, narrow_avx512),
+    #[cfg(target_arch = "x86_64")]
+    folding_lane_row("narrow-avx2", Simd::Avx2, is_narrow, NARROW, narrow_avx2),
+    #[cfg(target_arch = "aarch64")]
+    folding_lane_row("narrow-neon", Simd::Neon, is_narrow, NARROW, narrow_neon),
+    folding_lane_row("narrow-portable", Simd::Portable, is_narrow, NARROW, narrow::narrow::<Portable>),
+    #[cfg(target_arch = "x86_64")]
     lane_row("shifted-avx512", Simd::Avx512, is_runs, SHIFTED, shifted_avx512),
     #[cfg(target_arch = "x86_64")]
     lane_row("shifted-avx2", Simd::Avx2, is_runs, SHIFTED, shifted_avx2),
@@ -499,6 +550,9 @@ instances! {
     "x86_64": padded_avx512(Tile) = padded::padded::<Avx512>, "avx512f,avx512bw,avx512vl";
     "x86_64": padded_avx2(Tile) = padded::padded::<Avx2>, "avx2";
     "aarch64": padded_neon(Tile) = padded::padded::<Neon>, "neon";
+    "aarch64": narrow_neon(LaneTile<'_>) = narrow::narrow::<Neon>, "neon";
+    "x86_64": narrow_avx2(LaneTile<'_>) = narrow::narrow::<Avx2>, "avx2";
+    "x86_64": narrow_avx512(LaneTile<'_>) = narrow::narrow::<Avx512>, "avx512f,avx512bw,avx512vl";
     "aarch64": shifted_neon(LaneTile<'_>) = shifted::shifted::<Neon>, "neon";
     "x86_64": shifted_avx2(LaneTile<'_>) = shifted::shifted::<Avx2>, "avx2";
     "x86_64": shifted_avx512(LaneTile<'_>) = shifted::shifted::<Avx512>, "avx512f,avx512bw,avx512vl";

@@ -17,38 +17,17 @@
 //! instructions for every three bits, however wide its elements are, where moving it element by
 //! element takes a load and a store for each.
 
-use std::cell::UnsafeCell;
-use std::mem::MaybeUninit;
-use std::ops::Range;
-
-use trundle_core::{RaggedLoop, Run};
-
-use super::{Fold, LaneTile, Side, Tile, lanes, runs};
+use super::group::Group;
+use super::scratch::{
+    MADE, MOST_BITS, MOST_LINES, OUT_BYTES, PACKED_LINES, PASS_BITS, READ, Scratch, Strip, pitch,
+    scratch,
+};
+use super::turned::{Runs, Turned};
+use super::{LaneTile, Tile, lanes};
 use crate::simd::{LINE, Vector};
-
-/// The bits of a shift that one pass does.
-const PASS_BITS: usize = 3;
-
-/// How many rows a pass makes at once, and how many rows it reads for them.
-const MADE: usize = 1 << PASS_BITS;
-const READ: usize = 2 * MADE - 1;
-
-/// The most bits of a shift that passes do.
-const MOST_BITS: usize = 14;
 
 /// How many rows of an axis are moved at a time where its lanes need more bits.
 const ROWS_OF_MANY: usize = 1 << (MOST_BITS - 1);
-
-/// The most lines of a row that are moved at a time: what follows in memory is read and written
-/// together, and the lines of 512 rows stay in a second-level cache (measured; docs/kernels.md).
-const MOST_LINES: usize = 12;
-
-/// The lines of the scratch: a line of the most rows that are packed. Pages that are not needed are
-/// never touched.
-const PACKED_LINES: usize = pitch(2 << MOST_BITS);
-
-/// What is written at a time, in bytes: it stays in the first-level cache.
-const OUT_BYTES: usize = 16 << 10;
 
 /// How many rows ahead of the one that is read the source is asked for (measured;
 /// docs/kernels.md).
@@ -65,14 +44,6 @@ pub(crate) fn best_tile(rows: usize) -> (usize, usize) {
 /// How many bytes of a row are moved at a time, of so many rows.
 fn most_bytes(rows: usize) -> usize {
     LINE * (PACKED_LINES / pitch(rows)).min(MOST_LINES)
-}
-
-/// The distance between packed lines that have so many rows, in rows: such that the same rows of
-/// neighbouring lines are in different sets of a first-level cache.
-const fn pitch(rows: usize) -> usize {
-    const SETS: usize = 64;
-    const APART: usize = 7;
-    (rows.next_multiple_of(MADE) + SETS - APART - 1) / SETS * SETS + APART
 }
 
 /// Copies lanes that are neighbours on both sides.
@@ -106,113 +77,6 @@ pub(super) unsafe fn shifted<V: Vector>(tile: &LaneTile<'_>) {
     }
 }
 
-/// The runs of a ragged loop, by what they do.
-#[derive(Clone, Copy)]
-struct Runs<'a> {
-    /// Where it reads does not depend on the length.
-    kept: &'a Run,
-    /// It reads in the opposite order, from where the length says.
-    turned: &'a Run,
-    /// Whether the turned run is the first.
-    turned_first: bool,
-    /// The number of the source row that row 0 of the turned run reads in a lane of length 0, and
-    /// how it moves with the length: 1 or -1. Numbers count in the direction of that run.
-    start: isize,
-    start_per_length: isize,
-}
-
-impl<'a> Runs<'a> {
-    /// The runs, if they walk the same rows of the source in opposite orders.
-    fn of(ragged: &'a RaggedLoop) -> Option<Runs<'a>> {
-        let (first, second) = (&ragged.first, &ragged.second);
-        let turned_first = second.src_per_length == 0;
-        let (kept, turned) = if turned_first { (second, first) } else { (first, second) };
-        let fits = turned.src_stride != 0
-            && kept.src_stride == turned.src_stride.wrapping_neg()
-            && kept.src_per_length == 0
-            && turned.src_per_length.unsigned_abs() == turned.src_stride.unsigned_abs()
-            && turned.src_offset % turned.src_stride == 0;
-        fits.then(|| Runs {
-            kept,
-            turned,
-            turned_first,
-            start: turned.src_offset / turned.src_stride,
-            start_per_length: if turned.src_per_length == turned.src_stride { 1 } else { -1 },
-        })
-    }
-}
-
-/// Rows and bytes that are moved at a time.
-struct Group<'a> {
-    tile: &'a LaneTile<'a>,
-    runs: Runs<'a>,
-    /// The rows of the ragged axis.
-    rows: Range<usize>,
-    /// The bytes of neighbouring lanes, from the first lane of the tile.
-    bytes: Range<usize>,
-}
-
-/// What is turned of one lane.
-#[derive(Clone, Copy, Default)]
-struct Lane {
-    /// The rows that are turned; empty if none is.
-    begin: usize,
-    end: usize,
-    /// The number of the source row that row 0 reads.
-    start: isize,
-}
-
-/// What is turned of all lanes of a group.
-struct Turned {
-    /// Rows outside these are kept in every lane.
-    rows: Range<usize>,
-    /// The least and the greatest start of a lane.
-    least: isize,
-    most: isize,
-    /// The first and the last source row that a lane reads.
-    first: isize,
-    last: isize,
-}
-
-/// The lanes of one line.
-#[derive(Clone, Copy)]
-struct Strip {
-    /// For each bit, the bytes of the lanes whose shift has it.
-    bits: [u64; MOST_BITS + 1],
-    /// What is left of shifts beyond the bits of the passes, and the bytes of the lanes that are
-    /// to be read so many rows ahead.
-    far: [(isize, u64); LINE],
-    fars: usize,
-}
-
-/// What a thread needs besides the registers.
-#[repr(C)]
-struct Scratch {
-    /// Room to begin with a line, and for rows that are read beyond the last and not used.
-    packed: [MaybeUninit<[u8; LINE]>; PACKED_LINES + MADE + 1],
-    out: [MaybeUninit<u8>; OUT_BYTES],
-    strips: [Strip; MOST_LINES],
-    /// For each row of each line, the bytes of the lanes that begin or cease to be turned there.
-    changes: [u64; PACKED_LINES],
-    lanes: [Lane; MOST_LINES * LINE + 1],
-}
-
-/// This thread's scratch, allocated when it is asked for first; `None` while the thread ends.
-fn scratch() -> Option<*mut Scratch> {
-    thread_local! {
-        static SCRATCH: UnsafeCell<Option<Box<Scratch>>> = const { UnsafeCell::new(None) };
-    }
-    let of_cell = |cell: &UnsafeCell<Option<Box<Scratch>>>| {
-        // SAFETY: the cell is this thread's own, and nothing refers into it but within this
-        // closure, which calls nothing that comes back here.
-        let scratch = unsafe { &mut *cell.get() };
-        // SAFETY: zeroes are values of every field.
-        let scratch = scratch.get_or_insert_with(|| unsafe { Box::new_zeroed().assume_init() });
-        std::ptr::from_mut::<Scratch>(scratch)
-    };
-    SCRATCH.try_with(of_cell).ok()
-}
-
 impl Group<'_> {
     /// Copies the group, or as many of its lines as fit the scratch; gives the byte up to which.
     ///
@@ -240,7 +104,7 @@ impl Group<'_> {
         // SAFETY: no lane is turned outside the rows of `turned`.
         unsafe {
             self.copy_kept::<V>(self.rows.start..turned.rows.start);
-            if turned.most - turned.least >= 1 << bits || self.bytes.len() < LINE {
+            if turned.spread() >= 1 << bits || self.bytes.len() < LINE {
                 shift.copy::<V, false>(scratch);
             } else {
                 shift.copy::<V, true>(scratch);
@@ -249,228 +113,6 @@ impl Group<'_> {
         }
         self.bytes.end
     }
-
-    /// How many lines the bytes make up. The last begins within the one before it if it would not
-    /// be whole otherwise.
-    fn lines(&self) -> usize {
-        self.bytes.len().div_ceil(LINE)
-    }
-
-    /// The first byte of a line, counted from the group's first.
-    #[inline(always)]
-    fn byte_of(&self, line: usize) -> usize {
-        (line * LINE).min(self.bytes.len().saturating_sub(LINE))
-    }
-
-    /// The lane that holds byte `byte` of the tile's rows.
-    fn lane_at(&self, byte: usize) -> usize {
-        byte / self.tile.tile.width
-    }
-
-    /// Finds what is turned of each lane; `None` if nothing is.
-    fn find_turned(&self, lanes: &mut [Lane]) -> Option<Turned> {
-        let first_lane = self.lane_at(self.bytes.start);
-        let end_lane = self.lane_at(self.bytes.end - 1) + 1;
-        let mut all = Turned {
-            rows: self.rows.end..self.rows.start,
-            least: isize::MAX,
-            most: isize::MIN,
-            first: isize::MAX,
-            last: isize::MIN,
-        };
-        for (number, lane) in (first_lane..end_lane).zip(lanes) {
-            let entry = number.cast_signed() * self.tile.lane_stride;
-            let length = self.tile.ragged.lengths[self.tile.lane.wrapping_add_signed(entry)];
-            let cut = self.tile.ragged.cut(length).clamp(self.rows.start, self.rows.end);
-            let Range { start: begin, end } =
-                if self.runs.turned_first { self.rows.start..cut } else { cut..self.rows.end };
-            *lane = Lane {
-                begin,
-                end,
-                start: self.runs.start + self.runs.start_per_length * length.cast_signed(),
-            };
-            if begin < end {
-                all.rows = all.rows.start.min(begin)..all.rows.end.max(end);
-                all.least = all.least.min(lane.start);
-                all.most = all.most.max(lane.start);
-                all.first = all.first.min(begin.cast_signed() + lane.start);
-                all.last = all.last.max(end.cast_signed() - 1 + lane.start);
-            }
-        }
-        (!all.rows.is_empty()).then_some(all)
-    }
-
-    /// Finds the strips of each line, and the changes in each of its rows.
-    #[inline(always)]
-    fn find_shifts(&self, turned: &Turned, bits: usize, scratch: &mut Scratch) {
-        let (width, first_lane) = (self.tile.tile.width, self.lane_at(self.bytes.start));
-        let Turned { rows, least, .. } = turned;
-        let Scratch { strips, changes, lanes, .. } = scratch;
-        let changes = changes.chunks_exact_mut(turned.made_rows()).take(self.lines());
-        for (line, changes) in changes.enumerate() {
-            let begin = self.bytes.start + self.byte_of(line);
-            let end = self.bytes.end.min(begin + LINE);
-            let strip = &mut strips[line];
-            (strip.far[0], strip.fars) = ((0, 0), 0);
-            let mut shifts = [0u16; LINE];
-            changes.fill(0);
-            for number in self.lane_at(begin)..=self.lane_at(end - 1) {
-                let lane = lanes[number - first_lane];
-                if lane.begin == lane.end {
-                    continue;
-                }
-                let place =
-                    (number * width).max(begin) - begin..((number + 1) * width).min(end) - begin;
-                let bytes = u64::MAX >> (LINE - place.len()) << place.start;
-                let shift = (lane.start - least).unsigned_abs();
-                shifts[place].fill((shift % (1 << bits)) as u16);
-                strip.add_far((shift >> bits << bits).cast_signed(), bytes);
-                changes[lane.begin - rows.start] ^= bytes;
-                if lane.end < rows.end {
-                    changes[lane.end - rows.start] ^= bytes;
-                }
-            }
-            strip.fars = strip.fars.max(1);
-            for (bit, bytes) in strip.bits.iter_mut().enumerate() {
-                *bytes = (0..LINE).fold(0, |all, at| all | u64::from(shifts[at] >> bit & 1) << at);
-            }
-        }
-    }
-
-    /// Where row 0 of the ragged axis is written, from the group's first byte on.
-    fn dst(&self) -> *mut u8 {
-        self.tile.tile.dst.wrapping_add(self.bytes.start)
-    }
-
-    /// Where a row is read that is kept.
-    #[inline(always)]
-    fn kept_src(&self, row: usize) -> *const u8 {
-        let Run { src_offset, src_stride, .. } = *self.runs.kept;
-        let row = src_offset.wrapping_add(row.cast_signed().wrapping_mul(src_stride));
-        self.tile.tile.src.wrapping_add(self.bytes.start).wrapping_offset(row)
-    }
-
-    /// Reads a vector that begins with byte `at` of the group, of which the group may have less.
-    ///
-    /// # Safety
-    /// The group's bytes are valid at `src`, and the machine has the set of V.
-    #[inline(always)]
-    unsafe fn load_part<V: Vector>(&self, src: *const u8, at: usize) -> V {
-        let bytes = self.bytes.len().saturating_sub(at);
-        // SAFETY: no more is read than the group has.
-        unsafe {
-            if bytes >= V::BYTES {
-                V::load(src.add(at))
-            } else {
-                V::load_first(src.wrapping_add(at), bytes)
-            }
-        }
-    }
-
-    /// Writes a vector that begins with byte `at` of a line, of which the group may have less.
-    ///
-    /// # Safety
-    /// A line of the group is valid for writes at `dst`, and the machine has the set of V.
-    #[inline(always)]
-    unsafe fn store_part<V: Vector>(&self, vector: V, dst: *mut u8, at: usize) {
-        let bytes = self.bytes.len().saturating_sub(at);
-        // SAFETY: no more is written than the group has.
-        unsafe {
-            if bytes >= V::BYTES {
-                vector.store(dst.add(at));
-            } else {
-                vector.store_first(dst.wrapping_add(at), bytes);
-            }
-        }
-    }
-
-    /// Writes these bytes of each row.
-    ///
-    /// # Safety
-    /// Each of `rows` has the group's bytes at `src` and `src_stride` from row to row, and they are
-    /// rows of the group.
-    #[inline(always)]
-    unsafe fn write<V: Vector>(&self, rows: Range<usize>, src: *const u8, src_stride: isize) {
-        let Tile { rows: Side { dst_stride, .. }, store, .. } = self.tile.tile;
-        let dst = self.dst().wrapping_offset(rows.start.cast_signed() * dst_stride);
-        let (mut count, mut bytes) = (rows.len(), self.bytes.len());
-        let step = bytes.cast_signed();
-        if (src_stride, dst_stride) == (step, step) {
-            // Rows without a gap are one run.
-            (count, bytes) = (1, bytes * count);
-        }
-        let rows = Side { len: count, src_stride, dst_stride };
-        let cols = Side { len: bytes, src_stride: 1, dst_stride: 1 };
-        // SAFETY: the caller vouches for the rows; bytes are neighbours on both sides.
-        unsafe {
-            runs::runs::<V>(&Tile {
-                src,
-                dst,
-                width: 1,
-                rows,
-                cols,
-                store,
-                row_fold: Fold::NONE,
-                col_fold: Fold::NONE,
-                next: None,
-            });
-        }
-    }
-
-    /// Copies rows that every lane keeps.
-    ///
-    /// # Safety
-    /// They are rows of the group that no lane turns.
-    #[inline(always)]
-    unsafe fn copy_kept<V: Vector>(&self, rows: Range<usize>) {
-        if !rows.is_empty() {
-            let src = self.kept_src(rows.start);
-            // SAFETY: every lane reads its row.
-            unsafe { self.write::<V>(rows, src, self.runs.kept.src_stride) };
-        }
-    }
-}
-
-impl Strip {
-    /// Notes that the lanes of `bytes` are to be read `rows` rows ahead.
-    fn add_far(&mut self, rows: isize, bytes: u64) {
-        match self.far[..self.fars].iter_mut().find(|far| far.0 == rows) {
-            Some(far) => far.1 |= bytes,
-            None => {
-                self.far[self.fars] = (rows, bytes);
-                self.fars += 1;
-            }
-        }
-    }
-}
-
-impl Turned {
-    /// How many bits of the shifts are done by passes, in a group of so many rows: no more than
-    /// bring rows of the group together.
-    fn bits(&self, rows: usize) -> usize {
-        bits_of((self.most - self.least).unsigned_abs()).min(bits_of(rows - 1))
-    }
-
-    /// How many rows are packed of each line, in a group of so many rows: all that are shifted to
-    /// turned rows.
-    fn packed_rows(&self, rows: usize) -> usize {
-        (self.rows.len() - 1 + (1 << self.bits(rows))).min(self.read_rows())
-    }
-
-    /// How many rows are made of each line: all that are turned, and those that are made with them.
-    fn made_rows(&self) -> usize {
-        self.rows.len().next_multiple_of(MADE)
-    }
-
-    /// How many rows are read from the first on that a lane without a shift reads.
-    fn read_rows(&self) -> usize {
-        (self.last - self.least - self.rows.start.cast_signed() + 1).unsigned_abs()
-    }
-}
-
-/// How many bits a number has.
-fn bits_of(number: usize) -> usize {
-    (usize::BITS - number.leading_zeros()) as usize
 }
 
 /// The passes over the turned rows of a group: from the highest bits of the shifts to the lowest,
