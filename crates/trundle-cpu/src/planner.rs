@@ -5,7 +5,8 @@ use std::ops::Range;
 use trundle_core::{Block, Loop, Move, RaggedLoop};
 
 use crate::kernels::{
-    CATALOGUE, Call, Kernel, Pattern, Store, best_lanes, is_deinterleaved, is_interleaved,
+    CATALOGUE, Call, Kernel, MOST_JOINED_BYTES, Pattern, Store, best_lanes, is_deinterleaved,
+    is_interleaved,
 };
 use crate::plan::{Part, Place, Plan, RaggedStep, Step};
 use crate::simd::LINE;
@@ -28,17 +29,17 @@ const PIXELS_UNIT_BYTES: usize = 64 << 10;
 /// that memory serves well (measured; docs/kernels.md).
 const TRANSPOSED_ROW_BYTES: usize = 16 * 64;
 
-/// The same where all columns fall into the same sets of a first-level cache: those whose distance is
-/// a multiple of `ALIASING_BYTES`.
-const ALIASING_ROW_BYTES: usize = 8 * 64;
-const ALIASING_BYTES: isize = 4096;
+/// The same where rows are short and follow each other in the destination.
+const JOINED_ROW_BYTES: usize = 64 * 64;
 
-/// How many rows a transposed tile has at most: what they carry stays in a first-level cache.
+/// How many rows a transposed tile has at most: what they carry stays near. Bytes have more, since
+/// memory serves runs of 256 bytes slowly.
 const TRANSPOSED_ROWS: usize = 256;
+const TRANSPOSED_ROWS_OF_BYTES: usize = 512;
 
 /// How many columns a transposed tile has: rows of the source between which its pages stay known
 /// (measured; docs/kernels.md).
-const TRANSPOSED_COLS: usize = 1024;
+const TRANSPOSED_COLS: usize = 4096;
 
 /// The sides of a tile that is moved element by element: its lines stay in the first-level cache
 /// on both sides.
@@ -255,9 +256,13 @@ fn tile(
     } else if is_interleaved(&pattern) {
         (pixels(width, cols.len), cols.len)
     } else if transposed {
-        let aliasing = cols.src_stride % ALIASING_BYTES == 0;
-        let row_bytes = if aliasing { ALIASING_ROW_BYTES } else { TRANSPOSED_ROW_BYTES };
-        ((row_bytes / width).min(TRANSPOSED_ROWS), TRANSPOSED_COLS)
+        let col_bytes = cols.len * width;
+        if col_bytes <= MOST_JOINED_BYTES && rows.dst_stride == col_bytes.cast_signed() {
+            (JOINED_ROW_BYTES / width, cols.len)
+        } else {
+            let most = if width == 1 { TRANSPOSED_ROWS_OF_BYTES } else { TRANSPOSED_ROWS };
+            ((TRANSPOSED_ROW_BYTES / width).min(most), TRANSPOSED_COLS)
+        }
     } else {
         (STRIDED_SIDE, STRIDED_SIDE)
     };

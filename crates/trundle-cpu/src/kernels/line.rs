@@ -45,6 +45,22 @@ impl<V: Vector> Line<V> {
         line
     }
 
+    /// Reads the first `bytes` bytes, at most [`LINE`]; what the others are is not said.
+    ///
+    /// # Safety
+    /// The machine has the set of V, and `src` is valid for reads of them.
+    #[inline(always)]
+    pub(super) unsafe fn load_first(src: *const u8, bytes: usize) -> Self {
+        let mut line = Line([MaybeUninit::uninit(); MOST_PARTS]);
+        for part in 0..Self::PARTS {
+            let at = (part * V::BYTES).min(bytes);
+            // SAFETY: by the caller.
+            let vector = unsafe { V::load_first(src.add(at), (bytes - at).min(V::BYTES)) };
+            line.0[part].write(vector);
+        }
+        line
+    }
+
     /// # Safety
     /// The machine has the set of V, and `dst` is valid for writes of a line.
     #[inline(always)]
