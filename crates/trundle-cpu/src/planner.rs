@@ -30,16 +30,17 @@ const PIXELS_UNIT_BYTES: usize = 64 << 10;
 const TRANSPOSED_ROW_BYTES: usize = 16 * 64;
 
 /// The same where rows are short and follow each other in the destination.
-const JOINED_ROW_BYTES: usize = 64 * 64;
+const JOINED_ROW_BYTES: usize = 32 * 64;
 
-/// How many rows a transposed tile has at most: what they carry stays near. Bytes have more, since
-/// memory serves runs of 256 bytes slowly.
+/// How many rows a transposed tile has at most: what they carry stays near. Bytes that are streamed
+/// have more, since memory serves runs of 256 bytes slowly.
 const TRANSPOSED_ROWS: usize = 256;
 const TRANSPOSED_ROWS_OF_BYTES: usize = 512;
 
-/// How many columns a transposed tile has: rows of the source between which its pages stay known
-/// (measured; docs/kernels.md).
-const TRANSPOSED_COLS: usize = 4096;
+/// How many columns a transposed tile has at least and, where tasks are large enough, at most: the
+/// first strip of a tile is not packed while another is transposed (measured; docs/kernels.md).
+const TRANSPOSED_COLS: usize = 1024;
+const MOST_TRANSPOSED_COLS: usize = 4096;
 
 /// The sides of a tile that is moved element by element: its lines stay in the first-level cache
 /// on both sides.
@@ -94,10 +95,11 @@ impl Planner {
         let moved_bytes = work.moved_bytes();
         let store =
             if moved_bytes > self.machine.l3_bytes / 2 { Store::Streamed } else { Store::Cached };
-        let steps: Vec<Step> =
-            work.blocks().iter().map(|block| self.step(block, work.width(), store)).collect();
         let most_threads = self.machine.threads.clamp(1, MOST_THREADS);
         let threads = (moved_bytes / LEAST_THREAD_BYTES).clamp(1, most_threads);
+        let share = moved_bytes / (threads * TASKS_PER_THREAD);
+        let step = |block| self.step(block, work.width(), store, share);
+        let steps: Vec<Step> = work.blocks().iter().map(step).collect();
         let parts = parts(&steps, moved_bytes);
         let tasks = tasks(&parts, &steps, threads, moved_bytes);
         Plan {
@@ -112,8 +114,9 @@ impl Planner {
         }
     }
 
-    /// How one block is done: which loop the columns are, which the rows, and in what tiles.
-    fn step(&self, block: &Block, width: usize, store: Store) -> Step {
+    /// How one block is done: which loop the columns are, which the rows, and in what tiles. A task
+    /// has about `share` bytes.
+    fn step(&self, block: &Block, width: usize, store: Store, share: usize) -> Step {
         let mut loops = Loops::of(block);
         let lines = store == Store::Streamed && is_transpose_of_lines(block, width);
         let (width, cols) = if width >= LEAST_RUN_BYTES && !lines {
@@ -161,7 +164,11 @@ impl Planner {
         }
         let folded = |each: Loop, fold: Option<Loop>| each.len * fold.map_or(1, |fold| fold.len);
         let counts = (folded(rows, row_fold), folded(cols, col_fold));
-        let (row_block, col_block) = tile(place, width, rows, cols, counts);
+        let (row_block, col_block) = if place == Place::Outer && kernel.folds {
+            transposed_tile(width, rows, cols, counts, store, share)
+        } else {
+            tile(place, width, rows, cols, counts)
+        };
         Step {
             kernel,
             store,
@@ -256,15 +263,32 @@ fn tile(
     } else if is_interleaved(&pattern) {
         (pixels(width, cols.len), cols.len)
     } else if transposed {
-        let col_bytes = cols.len * width;
-        if col_bytes <= MOST_JOINED_BYTES && rows.dst_stride == col_bytes.cast_signed() {
-            (JOINED_ROW_BYTES / width, cols.len)
-        } else {
-            let most = if width == 1 { TRANSPOSED_ROWS_OF_BYTES } else { TRANSPOSED_ROWS };
-            ((TRANSPOSED_ROW_BYTES / width).min(most), TRANSPOSED_COLS)
-        }
+        ((TRANSPOSED_ROW_BYTES / width).min(TRANSPOSED_ROWS), TRANSPOSED_COLS)
     } else {
         (STRIDED_SIDE, STRIDED_SIDE)
+    };
+    (row_block.clamp(1, counts.0), col_block.clamp(1, counts.1))
+}
+
+/// [`tile`] for a kernel that transposes squares, of tasks of about `share` bytes.
+fn transposed_tile(
+    width: usize,
+    rows: Loop,
+    cols: Loop,
+    counts: (usize, usize),
+    store: Store,
+    share: usize,
+) -> (usize, usize) {
+    let col_bytes = cols.len * width;
+    let joined = col_bytes <= MOST_JOINED_BYTES && rows.dst_stride == col_bytes.cast_signed();
+    let (row_block, col_block) = if joined && store == Store::Streamed {
+        (JOINED_ROW_BYTES / width, cols.len)
+    } else {
+        let bytes = width == 1 && store == Store::Streamed;
+        let most = if bytes { TRANSPOSED_ROWS_OF_BYTES } else { TRANSPOSED_ROWS };
+        let row_block = (TRANSPOSED_ROW_BYTES / width).min(most);
+        let cols = share / (row_block * width);
+        (row_block, cols.clamp(TRANSPOSED_COLS, MOST_TRANSPOSED_COLS))
     };
     (row_block.clamp(1, counts.0), col_block.clamp(1, counts.1))
 }

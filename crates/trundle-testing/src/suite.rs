@@ -383,7 +383,8 @@ fn strips() -> impl Iterator<Item = Case> {
     let invert = PlainOp::Transpose { order: vec![] };
     let jumping = jumping.into_iter().flat_map(move |(sizes, width)| {
         let invert = invert.clone();
-        [[0, 0], [16, 48]].map(move |at| Case::packed(sizes, &[invert.clone()], width, at))
+        [[0, 0], [16, 48]]
+            .map(move |at| Case::packed(sizes, std::slice::from_ref(&invert), width, at))
     });
     matrices.chain(jumping)
 }

@@ -30,13 +30,19 @@ pub(super) fn is_joined(tile: &Tile) -> bool {
 /// multiples of W.
 #[inline(always)]
 pub(super) unsafe fn joined<V: Vector, const W: usize>(tile: &Tile) {
-    let mut srcs = [MaybeUninit::uninit(); MOST_JOINED_BYTES];
+    let mut srcs = [MaybeUninit::<*const u8>::uninit(); MOST_JOINED_BYTES];
+    // Lines that lack columns have the last in their place.
+    let padded = tile.cols.len.next_multiple_of(LINE / W);
     let mut next = Cursor::of_cols(tile);
-    for src in &mut srcs[..tile.cols.len] {
-        src.write(tile.src.wrapping_offset(next.next()));
+    let mut last = tile.src;
+    for (col, src) in srcs[..padded].iter_mut().enumerate() {
+        if col < tile.cols.len {
+            last = tile.src.wrapping_offset(next.next());
+        }
+        src.write(last);
     }
-    // SAFETY: the sources of all columns are known.
-    let srcs = unsafe { std::slice::from_raw_parts(srcs.as_ptr().cast(), tile.cols.len) };
+    // SAFETY: as many are known.
+    let srcs: &[*const u8] = unsafe { std::slice::from_raw_parts(srcs.as_ptr().cast(), padded) };
     let mut next = Cursor::of_rows(tile);
     let mut row = 0;
     while row < tile.rows.len {
@@ -50,13 +56,13 @@ pub(super) unsafe fn joined<V: Vector, const W: usize>(tile: &Tile) {
             ..*tile
         };
         // What is written in part is read before: the last line, and the first after the jump.
-        V::prefetch(dst.wrapping_add(len * srcs.len() * W));
+        V::prefetch(dst.wrapping_add(len * tile.cols.len * W));
         next.skip(len);
         V::prefetch(tile.dst.wrapping_offset(next.offset));
         // SAFETY: the rows are rows of the tile, between two jumps.
         unsafe {
             if are_lanes::<W>(tile.cols.len) {
-                join_lanes::<V, W>(&rows, srcs, row * W);
+                join_lanes::<V, W>(&rows, &srcs[..tile.cols.len], row * W);
             } else {
                 join_rows::<V, W>(&rows, srcs, row * W);
             }
@@ -127,12 +133,11 @@ unsafe fn join_lanes<V: Vector, const W: usize>(tile: &Tile, srcs: &[*const u8],
 /// Joins rows of any length: each line is put together from the ends of rows.
 ///
 /// # Safety
-/// As [`joined`], for columns at `at` bytes from `srcs`.
+/// As [`joined`], for columns at `at` bytes from `srcs`, of which there are enough to fill lines.
 #[inline(always)]
 unsafe fn join_rows<V: Vector, const W: usize>(tile: &Tile, srcs: &[*const u8], at: usize) {
     let (each, side) = (LINE / W, V::BYTES / W);
-    let groups = srcs.len().div_ceil(each);
-    let last = srcs.len() - 1;
+    let groups = srcs.len() / each;
     let mut lines = [[MaybeUninit::<V>::uninit(); MOST_VECTORS]; MOST_JOINED_BYTES / LINE];
     // SAFETY: only rows and columns that there are are read, and rows written one after another.
     unsafe {
@@ -142,10 +147,9 @@ unsafe fn join_rows<V: Vector, const W: usize>(tile: &Tile, srcs: &[*const u8], 
             for (group, lines) in lines[..groups].iter_mut().enumerate() {
                 for square in 0..LINE / V::BYTES {
                     let vectors = &mut lines[square * side..(square + 1) * side];
-                    for (col, vector) in vectors.iter_mut().enumerate() {
-                        // Lines that lack columns have the last in their place.
-                        let col = (group * each + square * side + col).min(last);
-                        let src = srcs[col].add(at + row * W);
+                    let srcs = &srcs[group * each + square * side..][..side];
+                    for (vector, src) in vectors.iter_mut().zip(srcs) {
+                        let src = src.add(at + row * W);
                         if count == side {
                             V::prefetch(src.wrapping_add(JOINED_AHEAD));
                             vector.write(V::load(src));
@@ -157,7 +161,7 @@ unsafe fn join_rows<V: Vector, const W: usize>(tile: &Tile, srcs: &[*const u8], 
                 }
             }
             for i in 0..count {
-                let mut rest = srcs.len() * W;
+                let mut rest = tile.cols.len * W;
                 for lines in &lines[..groups] {
                     writer.put_line_of::<W>(&Line::of_row(lines, i, side), rest.min(LINE));
                     rest = rest.saturating_sub(LINE);

@@ -30,7 +30,7 @@ const COLS_AHEAD: usize = 8;
 const LEAST_COL_BYTES: usize = 256;
 const LEAST_ROW_BYTES: usize = 1024;
 
-/// Longer rows that do not jump are not packed, unless the columns alias.
+/// Longer rows are packed only where the columns alias, as are those whose columns jump.
 const LONG_ROW_BYTES: usize = 4096;
 
 /// Columns that are a multiple of this apart fall into few sets of a first-level cache.
@@ -39,10 +39,9 @@ const ALIASING_BYTES: isize = 512;
 /// Whether rows of a tile are packed.
 fn is_packed(tile: &Tile, rows: &Rows) -> bool {
     let col_bytes = tile.cols.len * tile.width;
-    let far = tile.cols.src_stride % ALIASING_BYTES == 0
-        || tile.col_fold != Fold::NONE
-        || col_bytes < LONG_ROW_BYTES;
-    far && (LEAST_ROW_BYTES..).contains(&col_bytes) && rows.count * tile.width >= LEAST_COL_BYTES
+    let aliasing = tile.cols.src_stride % ALIASING_BYTES == 0;
+    let helped = aliasing || (tile.col_fold == Fold::NONE && col_bytes < LONG_ROW_BYTES);
+    helped && (LEAST_ROW_BYTES..).contains(&col_bytes) && rows.count * tile.width >= LEAST_COL_BYTES
 }
 
 /// Two strips: one that is transposed, and one that is packed.

@@ -132,8 +132,10 @@ impl Strip {
         if let Some(packing) = &mut self.packing {
             // SAFETY: the contract is the same.
             unsafe { packing.turn::<V>(coming, squares) };
-            for (col, src) in self.srcs[..padded].iter_mut().enumerate() {
-                src.write(packing.col(col));
+            for col in 0..padded {
+                // What is packed is near, and its next line may be nearer.
+                self.srcs[col].write(packing.col(col));
+                self.aheads[col].write(packing.col(col).wrapping_add(LINE));
             }
             return;
         }

@@ -248,32 +248,21 @@ unsafe fn put_lines<V: Vector, const W: usize, const PUT: u8>(
                 let count = (cols.end - first).min(LINE / W);
                 if let Some(packing) = &mut strip.packing {
                     packing.pack_some::<V>();
-                    for square in 0..LINE / V::BYTES {
-                        let vectors = &mut lines[square * side..(square + 1) * side];
-                        let srcs = &strip.srcs[first + square * side..first + (square + 1) * side];
-                        for (vector, src) in vectors.iter_mut().zip(srcs) {
-                            vector.write(V::load(src.assume_init().add(row * W)));
+                }
+                for square in 0..LINE / V::BYTES {
+                    let vectors = &mut lines[square * side..(square + 1) * side];
+                    let cols = first + square * side..first + (square + 1) * side;
+                    let (srcs, aheads) = (&strip.srcs[cols.clone()], &strip.aheads[cols]);
+                    for (vector, (src, ahead)) in vectors.iter_mut().zip(srcs.iter().zip(aheads)) {
+                        // A column begins anywhere in a line, so it ends in one line more.
+                        let ahead = ahead.assume_init();
+                        if row == 0 {
+                            V::prefetch(ahead);
                         }
-                        transpose_square::<V, W>(vectors);
+                        V::prefetch(ahead.wrapping_add(row * W + V::BYTES - 1));
+                        vector.write(V::load(src.assume_init().add(row * W)));
                     }
-                } else {
-                    for square in 0..LINE / V::BYTES {
-                        let vectors = &mut lines[square * side..(square + 1) * side];
-                        let cols = first + square * side..first + (square + 1) * side;
-                        let (srcs, aheads) = (&strip.srcs[cols.clone()], &strip.aheads[cols]);
-                        for (vector, (src, ahead)) in
-                            vectors.iter_mut().zip(srcs.iter().zip(aheads))
-                        {
-                            // A column begins anywhere in a line, so it ends in one line more.
-                            let ahead = ahead.assume_init();
-                            if row == 0 {
-                                V::prefetch(ahead);
-                            }
-                            V::prefetch(ahead.wrapping_add(row * W + V::BYTES - 1));
-                            vector.write(V::load(src.assume_init().add(row * W)));
-                        }
-                        transpose_square::<V, W>(vectors);
-                    }
+                    transpose_square::<V, W>(vectors);
                 }
                 for i in 0..side {
                     let line = Line::of_row(&lines, i, side);
@@ -310,9 +299,7 @@ unsafe fn put_lane_lines<V: Vector, const W: usize, const PUT: u8>(
                     let mut srcs = [strip.srcs[col + i].assume_init(); LINE / LANE];
                     for (lane, src) in srcs[..lanes].iter_mut().enumerate() {
                         let col = col + lane * each + i;
-                        if strip.packing.is_none() {
-                            V::prefetch(strip.aheads[col].assume_init().wrapping_add(row * W));
-                        }
+                        V::prefetch(strip.aheads[col].assume_init().wrapping_add(row * W));
                         *src = strip.srcs[col].assume_init().add(row * W);
                     }
                     vector.write(V::load_lanes(&srcs));
