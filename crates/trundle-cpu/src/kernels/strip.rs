@@ -24,7 +24,7 @@ const LINES_AHEAD: usize = 4;
 /// Columns that are a multiple of this apart fall into the same sets of a first-level cache.
 const ALIASING_BYTES: isize = 4096;
 
-/// The rows that are moved together: what they carry stays in a first-level cache.
+/// The rows that are moved together: what they carry stays near.
 pub(super) const MOST_ROWS: usize = 512;
 
 /// How many columns of elements of this width are gone through together.

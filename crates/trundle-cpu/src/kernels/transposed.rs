@@ -11,6 +11,7 @@
 //!
 //! Streamed stores want whole lines of the destination, and each row has lines of its own. So what
 //! a row has beyond its last whole line is *carried*: kept until the next group completes the line.
+//! Groups are gone through in strips, whose columns may be packed before.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -28,8 +29,8 @@ use crate::simd::{LINE, Vector};
 /// destination. Rows may jump in the destination, columns in the source.
 ///
 /// # Safety
-/// As [`Call::Tile`](super::Call::Tile); the width is 1, 2, 4, 8 or 16. A streamed tile has at most
-/// [`MOST_ROWS`] rows. Rows that jump rise through the source.
+/// As [`Call::Tile`](super::Call::Tile); the width is 1, 2, 4, 8, 16 or whole lines. Rows that jump
+/// rise through the source.
 #[inline(always)]
 pub(super) unsafe fn transposed<V: Vector>(tile: &Tile) {
     let tile = &rising(tile);
@@ -208,7 +209,7 @@ unsafe fn stream<V: Vector, const W: usize, const HEAD: u8, const BODY: u8, cons
     }
 }
 
-/// What becomes of the lines of a group: they are stored through the caches, or streamed as they
+/// What becomes of the lines of columns: they are stored through the caches, or streamed as they
 /// are, where they are lines of the destination, or joined with what the rows carry; the first of
 /// these are begun, and the last ended, through the caches.
 const STORED: u8 = 0;
