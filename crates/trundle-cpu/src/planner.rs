@@ -5,8 +5,8 @@ use std::ops::Range;
 use trundle_core::{Block, Loop, Move, RaggedLoop};
 
 use crate::kernels::{
-    CATALOGUE, Call, Kernel, Pattern, Store, best_lanes, is_deinterleaved, is_interleaved,
-    is_narrow,
+    CATALOGUE, Call, Kernel, MOST_JOINED_BYTES, Pattern, Store, best_lanes, is_deinterleaved,
+    is_interleaved, is_narrow,
 };
 use crate::plan::{Part, Place, Plan, RaggedStep, Rolled, Step};
 use crate::rolled::RolledBlock;
@@ -34,17 +34,18 @@ const LANES_UNIT_BYTES: usize = 64 << 10;
 /// that memory serves well (measured; docs/kernels.md).
 const TRANSPOSED_ROW_BYTES: usize = 16 * 64;
 
-/// The same where all columns fall into the same sets of a first-level cache: those whose distance is
-/// a multiple of `ALIASING_BYTES`.
-const ALIASING_ROW_BYTES: usize = 8 * 64;
-const ALIASING_BYTES: isize = 4096;
+/// The same where rows are short and follow each other in the destination.
+const JOINED_ROW_BYTES: usize = 32 * 64;
 
-/// How many rows a transposed tile has at most: what they carry stays in a first-level cache.
+/// How many rows a transposed tile has at most: what they carry stays near. Bytes that are streamed
+/// have more, since memory serves runs of 256 bytes slowly.
 const TRANSPOSED_ROWS: usize = 256;
+const TRANSPOSED_ROWS_OF_BYTES: usize = 512;
 
-/// How many columns a transposed tile has: rows of the source between which its pages stay known
-/// (measured; docs/kernels.md).
+/// How many columns a transposed tile has at least and, where tasks are large enough, at most: the
+/// first strip of a tile is not packed while another is transposed (measured; docs/kernels.md).
 const TRANSPOSED_COLS: usize = 1024;
+const MOST_TRANSPOSED_COLS: usize = 4096;
 
 /// The sides of a tile that is moved element by element: its lines stay in the first-level cache
 /// on both sides.
@@ -99,9 +100,10 @@ impl Planner {
         let moved_bytes = work.moved_bytes();
         let store =
             if moved_bytes > self.machine.l3_bytes / 2 { Store::Streamed } else { Store::Cached };
-        let steps = self.steps(work, store);
         let most_threads = self.machine.threads.clamp(1, MOST_THREADS);
         let threads = (moved_bytes / LEAST_THREAD_BYTES).clamp(1, most_threads);
+        let share = moved_bytes / (threads * TASKS_PER_THREAD);
+        let steps = self.steps(work, store, share);
         let parts = parts(&steps, moved_bytes);
         let tasks = tasks(&parts, &steps, threads, moved_bytes);
         Plan {
@@ -117,28 +119,30 @@ impl Planner {
     }
 
     /// How the blocks are done, those of rolled axes in pairs where a kernel can.
-    fn steps(&self, work: &Move, store: Store) -> Vec<Step> {
+    fn steps(&self, work: &Move, store: Store, share: usize) -> Vec<Step> {
         let (mut blocks, width) = (work.blocks(), work.width());
         let mut steps = Vec::with_capacity(blocks.len());
         while let [block, rest @ ..] = blocks {
             let rolled = rest
                 .first()
                 .and_then(|next| RolledBlock::of(block, next, width))
-                .map(|rolled| self.step(&rolled.block, width, store, Some(&rolled)))
+                .map(|rolled| self.step(&rolled.block, width, store, share, Some(&rolled)))
                 .filter(|step| step.rolled.is_some());
             blocks = if rolled.is_some() { &rest[1..] } else { rest };
-            steps.push(rolled.unwrap_or_else(|| self.step(block, width, store, None)));
+            steps.push(rolled.unwrap_or_else(|| self.step(block, width, store, share, None)));
         }
         steps
     }
 
-    /// How one block is done: which loop the columns are, which the rows, and in what tiles. If one
-    /// of its loops is `rolled` but no kernel is there for it, the step says that none is.
+    /// How one block is done: which loop the columns are, which the rows, and in what tiles. A task
+    /// has about `share` bytes. If one of the loops is `rolled` but no kernel is there for it, the step
+    /// says that none is.
     fn step(
         &self,
         block: &Block,
         width: usize,
         store: Store,
+        share: usize,
         rolled: Option<&RolledBlock>,
     ) -> Step {
         let mut loops = Loops::of(block);
@@ -209,7 +213,11 @@ impl Planner {
         }
         let folded = |each: Loop, fold: Option<Loop>| each.len * fold.map_or(1, |fold| fold.len);
         let counts = (folded(rows, row_fold), folded(cols, col_fold));
-        let (row_block, col_block) = tile(place, width, rows, cols, counts);
+        let (row_block, col_block) = if place == Place::Outer && kernel.folds {
+            transposed_tile(width, rows, cols, counts, store, share)
+        } else {
+            tile(place, width, rows, cols, counts)
+        };
         Step {
             kernel,
             store,
@@ -306,9 +314,7 @@ fn tile(
     } else if is_interleaved(&pattern) {
         (pixels(width, cols.len), cols.len)
     } else if transposed {
-        let aliasing = cols.src_stride % ALIASING_BYTES == 0;
-        let row_bytes = if aliasing { ALIASING_ROW_BYTES } else { TRANSPOSED_ROW_BYTES };
-        ((row_bytes / width).min(TRANSPOSED_ROWS), TRANSPOSED_COLS)
+        ((TRANSPOSED_ROW_BYTES / width).min(TRANSPOSED_ROWS), TRANSPOSED_COLS)
     } else {
         (STRIDED_SIDE, STRIDED_SIDE)
     };
@@ -325,6 +331,29 @@ fn lane_tile(pattern: &Pattern, count: usize) -> (usize, usize) {
     }
     let (rows, bytes) = best_lanes(rows);
     (rows, bytes / width)
+}
+
+/// [`tile`] for a kernel that transposes squares, of tasks of about `share` bytes.
+fn transposed_tile(
+    width: usize,
+    rows: Loop,
+    cols: Loop,
+    counts: (usize, usize),
+    store: Store,
+    share: usize,
+) -> (usize, usize) {
+    let col_bytes = cols.len * width;
+    let joined = col_bytes <= MOST_JOINED_BYTES && rows.dst_stride == col_bytes.cast_signed();
+    let (row_block, col_block) = if joined && store == Store::Streamed {
+        (JOINED_ROW_BYTES / width, cols.len)
+    } else {
+        let bytes = width == 1 && store == Store::Streamed;
+        let most = if bytes { TRANSPOSED_ROWS_OF_BYTES } else { TRANSPOSED_ROWS };
+        let row_block = (TRANSPOSED_ROW_BYTES / width).min(most);
+        let cols = share / (row_block * width);
+        (row_block, cols.clamp(TRANSPOSED_COLS, MOST_TRANSPOSED_COLS))
+    };
+    (row_block.clamp(1, counts.0), col_block.clamp(1, counts.1))
 }
 
 /// The units of all steps in the order in which they are done: from the front of the destination to

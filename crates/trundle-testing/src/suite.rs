@@ -250,6 +250,8 @@ pub fn sweeps() -> impl Iterator<Item = Case> {
         .chain(matrices())
         .chain(pictures())
         .chain(groups())
+        .chain(channels())
+        .chain(strips())
         .chain(rolls())
         .chain(rows_rolled())
         .chain(orders())
@@ -326,6 +328,69 @@ fn pictures() -> impl Iterator<Item = Case> {
             })
         })
     })
+}
+
+/// Planes that become pixels of 16 bytes and multiples of them, also where the pixels jump.
+fn channels() -> impl Iterator<Item = Case> {
+    [1usize, 2, 4, 8, 16].into_iter().flat_map(|width| {
+        [16, 32, 48, 64].into_iter().flat_map(move |bytes| {
+            [5, 64, 65, 321].into_iter().enumerate().flat_map(move |(number, pixels)| {
+                let channels = bytes / width;
+                let turn = number + channels;
+                let offsets = |turn: usize| SWEPT_OFFSETS[turn % SWEPT_OFFSETS.len()];
+                let order = |order: &[i64]| [PlainOp::Transpose { order: order.to_vec() }];
+                [
+                    Case::packed(&[2, channels, pixels], &order(&[0, 2, 1]), width, offsets(turn)),
+                    Case::packed(
+                        &[channels, 3, pixels],
+                        &order(&[1, 2, 0]),
+                        width,
+                        [offsets(turn + 1)[0], 16],
+                    ),
+                    Case::packed(&[channels, 2, 3, 20], &order(&[2, 1, 3, 0]), width, [0, 48]),
+                ]
+            })
+        })
+    })
+}
+
+/// Matrices with rows and columns long enough to be packed before they are transposed: in one strip
+/// and in several, ending in whole lines and within them, with rows and columns that jump.
+fn strips() -> impl Iterator<Item = Case> {
+    let matrices = [1usize, 2, 4, 8, 16].into_iter().flat_map(|width| {
+        let row_lengths = [1024, 1040, 1616, 3056, 4608].into_iter().enumerate();
+        // Of small elements, shorter rows have as many strips.
+        row_lengths.take(if width < 4 { 3 } else { 5 }).flat_map(move |(number, bytes)| {
+            [(256, 0), (512, 0), (336, 1)].into_iter().map(move |(row_bytes, more)| {
+                let (rows, columns) = (row_bytes / width + more, bytes / width + 3 * more);
+                let turn = number + width.ilog2() as usize + more;
+                let offsets = match SWEPT_OFFSETS[turn % SWEPT_OFFSETS.len()] {
+                    // Elements that are not aligned are not packed.
+                    [src, dst] if number % 4 != 0 => [src, dst.next_multiple_of(width)],
+                    offsets => offsets,
+                };
+                let mut ops = vec![PlainOp::Transpose { order: vec![1, 0] }];
+                if turn.is_multiple_of(3) {
+                    ops.push(PlainOp::Flip { axes: vec![0] });
+                }
+                Case::packed(&[columns, rows], &ops, width, offsets)
+            })
+        })
+    });
+    let jumping: [(&[usize], usize); 5] = [
+        (&[40, 30, 20, 14], 1),
+        (&[25, 23, 13, 14], 2),
+        (&[18, 17, 9, 8], 4),
+        (&[13, 11, 6, 7], 8),
+        (&[9, 8, 4, 5], 16),
+    ];
+    let invert = PlainOp::Transpose { order: vec![] };
+    let jumping = jumping.into_iter().flat_map(move |(sizes, width)| {
+        let invert = invert.clone();
+        [[0, 0], [16, 48]]
+            .map(move |at| Case::packed(sizes, std::slice::from_ref(&invert), width, at))
+    });
+    matrices.chain(jumping)
 }
 
 /// Elements of odd widths: read backwards, as pixels of three channels that are less or more than

@@ -45,7 +45,7 @@ impl<V: Vector> Line<V> {
         line
     }
 
-    /// The line that begins with the first `bytes` bytes, at most [`LINE`].
+    /// Reads the first `bytes` bytes, at most [`LINE`]; what the others are is not said.
     ///
     /// # Safety
     /// The machine has the set of V, and `src` is valid for reads of them.
@@ -54,8 +54,9 @@ impl<V: Vector> Line<V> {
         let mut line = Line([MaybeUninit::uninit(); MOST_PARTS]);
         for part in 0..Self::PARTS {
             let at = (part * V::BYTES).min(bytes);
-            // SAFETY: the part is of the bytes, or empty.
-            line.0[part].write(unsafe { V::load_first(src.add(at), (bytes - at).min(V::BYTES)) });
+            // SAFETY: by the caller.
+            let vector = unsafe { V::load_first(src.add(at), (bytes - at).min(V::BYTES)) };
+            line.0[part].write(vector);
         }
         line
     }

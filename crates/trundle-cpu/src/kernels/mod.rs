@@ -4,10 +4,13 @@
 //! of [`CATALOGUE`]; the planner takes the first that fits. docs/kernels.md tells of them.
 
 mod channels;
+mod cursor;
 mod group;
+mod joined;
 mod lanes;
 mod line;
 mod narrow;
+mod packed;
 mod padded;
 mod reversed;
 mod rolled;
@@ -16,6 +19,7 @@ mod scratch;
 mod shifted;
 mod square;
 mod strided;
+mod strip;
 mod transposed;
 mod turned;
 mod wide;
@@ -28,6 +32,7 @@ use std::mem::MaybeUninit;
 use trundle_core::RaggedLoop;
 
 use channels::MOST_CHANNELS;
+pub(crate) use joined::MOST_JOINED_BYTES;
 pub(crate) use shifted::best_tile as best_lanes;
 
 use crate::Simd;
@@ -67,7 +72,7 @@ pub struct Pattern {
 
 /// Jumps of a tile's rows in the destination, or of its columns in the source. Two loops that are
 /// one on the other side, where their elements are neighbours, are one loop with jumps.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fold {
     /// The steps to the first jump.
     pub(crate) first: usize,

@@ -11,45 +11,26 @@
 //!
 //! Streamed stores want whole lines of the destination, and each row has lines of its own. So what
 //! a row has beyond its last whole line is *carried*: kept until the next group completes the line.
+//! Groups are gone through in strips, whose columns may be packed before.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
+use super::cursor::Cursor;
+use super::joined::{is_joined, joined};
 use super::line::{Kept, Line};
+use super::packed::Packing;
 use super::square::{LANE, MOST_VECTORS, transpose_lanes, transpose_square};
-use super::writer::Writer;
-use super::{Fold, Side, Store, Tile, wide};
+use super::strip::{MOST_ROWS, Rows, Strip};
+use super::{Side, Store, Tile, wide};
 use crate::simd::{LINE, Vector};
-
-/// How many columns ahead the source is asked for: the hardware does not foresee short runs that
-/// are a row apart.
-const COLS_AHEAD: usize = 32;
-
-/// The columns that are gone through together, row by row: of bytes, so many that a row gets two
-/// lines at once; of wider elements, one.
-const STRIP_COLS: usize = 2 * LINE;
-
-/// How many lines ahead in the same column instead, where all columns fall into the same sets.
-const LINES_AHEAD: usize = 4;
-
-/// Columns that are a multiple of this apart fall into the same sets of a first-level cache.
-const ALIASING_BYTES: isize = 4096;
-
-/// Rows of at most this many bytes that follow each other are put together in registers.
-const MOST_JOINED_BYTES: usize = 4 * LINE;
-
-/// How many bytes ahead in the same column the source is asked for, for such rows.
-const JOINED_AHEAD: usize = 8 * LINE;
-
-/// The rows that are moved together: what they carry stays in a first-level cache.
-const MOST_ROWS: usize = 256;
 
 /// Copies a tile whose rows are neighbours in the source and whose columns are neighbours in the
 /// destination. Rows may jump in the destination, columns in the source.
 ///
 /// # Safety
-/// As [`Call::Tile`](super::Call::Tile); the width is 1, 2, 4, 8 or 16. A streamed tile has at most
-/// [`MOST_ROWS`] rows. Rows that jump rise through the source.
+/// As [`Call::Tile`](super::Call::Tile); the width is 1, 2, 4, 8, 16 or whole lines. Rows that jump
+/// rise through the source.
 #[inline(always)]
 pub(super) unsafe fn transposed<V: Vector>(tile: &Tile) {
     let tile = &rising(tile);
@@ -92,33 +73,11 @@ unsafe fn lines<V: Vector, const W: usize>(tile: &Tile) {
         && tile.rows.dst_stride.unsigned_abs().is_multiple_of(W)
         && tile.row_fold.jump.unsigned_abs().is_multiple_of(W);
     let streamed = tile.store == Store::Streamed && aligned;
-    let row_bytes = tile.cols.len * W;
-    if streamed
-        && row_bytes <= MOST_JOINED_BYTES
-        && tile.rows.dst_stride == row_bytes.cast_signed()
-        && tile.rows.len > 1
-    {
-        let mut next = Cursor::of_rows(tile);
-        let mut row = 0;
-        while row < tile.rows.len {
-            let len = next.until_jump.min(tile.rows.len - row);
-            let rows = Tile {
-                src: tile.src.wrapping_add(row * W),
-                dst: tile.dst.wrapping_offset(next.offset),
-                rows: Side { len, ..tile.rows },
-                row_fold: Fold::NONE,
-                ..*tile
-            };
-            // SAFETY: the rows are rows of the tile, between two jumps.
-            unsafe { join_rows::<V, W>(&rows) };
-            for _ in 0..len {
-                next.next();
-            }
-            row += len;
-        }
-        return;
+    if streamed && is_joined(tile) {
+        // SAFETY: the contract is the same; rows are aligned to elements.
+        return unsafe { joined::<V, W>(tile) };
     }
-    let streamed = streamed && row_bytes >= LINE;
+    let streamed = streamed && tile.cols.len * W >= LINE;
     // Whether lines begin at the same columns in every row.
     let together = tile.rows.dst_stride.unsigned_abs().is_multiple_of(LINE)
         && tile.row_fold.jump.unsigned_abs().is_multiple_of(LINE);
@@ -144,108 +103,35 @@ unsafe fn lines<V: Vector, const W: usize>(tile: &Tile) {
     }
 }
 
-/// How many columns of elements of this width are gone through together.
-const fn strip_cols(width: usize) -> usize {
-    if width == 1 { STRIP_COLS } else { LINE / width }
-}
-
-/// Whether the columns fall into the same sets of the caches: what is asked for in later columns is
-/// gone again before it is read.
-fn aliasing(tile: &Tile) -> bool {
-    tile.cols.src_stride % ALIASING_BYTES == 0
-}
-
-/// Streams short rows that follow each other without a gap: their lines are put together from the
-/// ends of rows.
-///
-/// # Safety
-/// As [`transposed`], for elements of W bytes and rising rows of at most [`MOST_JOINED_BYTES`] at
-/// multiples of W, none of which jump.
-#[inline(always)]
-unsafe fn join_rows<V: Vector, const W: usize>(tile: &Tile) {
-    let (each, side) = (LINE / W, V::BYTES / W);
-    let groups = tile.cols.len.div_ceil(each);
-    let mut srcs = [tile.src; MOST_JOINED_BYTES];
-    let mut next = Cursor::of_cols(tile);
-    for src in &mut srcs[..tile.cols.len] {
-        *src = tile.src.wrapping_offset(next.next());
-    }
-    let last = srcs[tile.cols.len - 1];
-    srcs[tile.cols.len..].fill(last);
-    let mut lines = [[MaybeUninit::<V>::uninit(); MOST_VECTORS]; MOST_JOINED_BYTES / LINE];
-    // SAFETY: only rows and columns that there are are read, and rows written one after another.
-    unsafe {
-        let mut writer = Writer::<V>::at(tile.dst);
-        for row in (0..tile.rows.len).step_by(side) {
-            let count = side.min(tile.rows.len - row);
-            for (group, lines) in lines[..groups].iter_mut().enumerate() {
-                for square in 0..LINE / V::BYTES {
-                    let vectors = &mut lines[square * side..(square + 1) * side];
-                    for (col, vector) in vectors.iter_mut().enumerate() {
-                        let src = srcs[group * each + square * side + col].add(row * W);
-                        if count == side {
-                            V::prefetch(src.wrapping_add(JOINED_AHEAD));
-                            vector.write(V::load(src));
-                        } else {
-                            vector.write(V::load_first(src, count * W));
-                        }
-                    }
-                    transpose_square::<V, W>(vectors);
-                }
-            }
-            for i in 0..count {
-                let mut rest = tile.cols.len * W;
-                for lines in &lines[..groups] {
-                    writer.put_line_of::<W>(&Line::of_row(lines, i, side), rest.min(LINE));
-                    rest = rest.saturating_sub(LINE);
-                }
-            }
-        }
-        writer.end();
-    }
-}
-
 /// Stores rows through the caches.
 ///
 /// # Safety
 /// As [`transposed`], for elements of W bytes and rising rows.
 #[inline(always)]
 unsafe fn store_rows<V: Vector, const W: usize>(tile: &Tile, rows: &Rows) {
-    let mut group = Group::of(tile, rows, W);
-    while group.done < tile.cols.len {
-        group.step::<W>(LINE / W, tile.cols.len);
+    let mut strip = Strip::of(tile, rows, W, None);
+    for done in (0..tile.cols.len).step_by(LINE / W) {
+        let count = (tile.cols.len - done).min(LINE / W);
         // SAFETY: the columns are columns of the tile.
-        unsafe { put_lines::<V, W, STORED>(&group, rows, &mut []) };
-        group.done += group.count;
+        unsafe {
+            strip.turn::<V, W>(done, count, 0, 0);
+            put_lines::<V, W, STORED>(&mut strip, rows, 0..count, &mut []);
+        }
     }
 }
 
-/// Streams whole lines of rows whose lines begin at the same columns.
+/// Streams whole lines of rows whose lines begin at the same columns: the columns before the first
+/// of them and after the last are stored through the caches.
 ///
 /// # Safety
 /// As [`transposed`], for elements of W bytes and rising rows, all aligned as the first.
 #[inline(always)]
 unsafe fn stream_aligned_rows<V: Vector, const W: usize>(tile: &Tile, rows: &Rows) {
-    let each = LINE / W;
-    let mut group = Group::of(tile, rows, W);
-    // SAFETY: the columns are columns of the tile; there is a row.
+    // SAFETY: there is a row, and it has a line or more.
     unsafe {
         let over = rows.dst(0).1;
-        if over > 0 {
-            group.step::<W>((LINE - over) / W, tile.cols.len);
-            put_lines::<V, W, STORED>(&group, rows, &mut []);
-            group.done += group.count;
-        }
-        while group.done + each <= tile.cols.len {
-            let whole = (tile.cols.len - group.done) / each * each;
-            group.step::<W>(whole.min(strip_cols(W)), tile.cols.len);
-            put_lines::<V, W, ALIGNED>(&group, rows, &mut []);
-            group.done += group.count;
-        }
-        if group.done < tile.cols.len {
-            group.step::<W>(each, tile.cols.len);
-            put_lines::<V, W, STORED>(&group, rows, &mut []);
-        }
+        let head = if over > 0 { (LINE - over) / W } else { 0 };
+        stream::<V, W, STORED, ALIGNED, STORED>(tile, rows, head, &mut []);
     }
 }
 
@@ -258,33 +144,72 @@ unsafe fn stream_aligned_rows<V: Vector, const W: usize>(tile: &Tile, rows: &Row
 #[inline(always)]
 unsafe fn stream_rows<V: Vector, const W: usize>(tile: &Tile, rows: &Rows) {
     let mut carried = [Kept::NONE; MOST_ROWS];
-    let mut group = Group::of(tile, rows, W);
-    // SAFETY: the columns are columns of the tile. The first group is a whole one, and from it on
-    // every row carries a line.
+    // SAFETY: the first group is a whole one, and from it on every row carries a line.
     unsafe {
-        group.step::<W>(LINE / W, tile.cols.len);
-        put_lines::<V, W, BEGUN>(&group, rows, &mut carried);
-        group.done += group.count;
-        while group.done + LINE / W <= tile.cols.len {
-            let whole = (tile.cols.len - group.done) / (LINE / W) * (LINE / W);
-            group.step::<W>(whole.min(strip_cols(W)), tile.cols.len);
-            put_lines::<V, W, STREAMED>(&group, rows, &mut carried);
-            group.done += group.count;
-        }
-        if group.done < tile.cols.len {
-            group.step::<W>(LINE / W, tile.cols.len);
-            put_lines::<V, W, ENDED>(&group, rows, &mut carried);
-        } else {
+        stream::<V, W, BEGUN, STREAMED, ENDED>(tile, rows, LINE / W, &mut carried);
+        if tile.cols.len.is_multiple_of(LINE / W) {
             for (row, carried) in carried[..rows.count].iter().enumerate() {
                 let (base, over) = rows.dst(row);
                 let line = Line::<V>::load(carried.0.as_ptr().cast());
-                line.join::<W>(&line, LINE - over).store_first(base.add(group.done * W), over);
+                let rest = line.join::<W>(&line, LINE - over);
+                rest.store_first(base.add(tile.cols.len * W), over);
             }
         }
     }
 }
 
-/// What becomes of the lines of a group: they are stored through the caches, or streamed as they
+/// Streams rows: the first `head` columns as HEAD says, as many whole lines as there are then as
+/// BODY, and what is left as TAIL.
+///
+/// # Safety
+/// As [`put_lines`], for rows of the tile; it has `head` columns.
+#[inline(always)]
+unsafe fn stream<V: Vector, const W: usize, const HEAD: u8, const BODY: u8, const TAIL: u8>(
+    tile: &Tile,
+    rows: &Rows,
+    head: usize,
+    carried: &mut [Kept],
+) {
+    let (each, cols) = (LINE / W, tile.cols.len);
+    let end = head + (cols - head) / each * each;
+    let mut strip = Strip::of(tile, rows, W, Packing::of(tile, rows, W));
+    let most = strip.cols(W);
+    // Where a strip ends: the first has the head's columns too, and the last those of the tail.
+    let until = |from: usize| {
+        let until = from.max(head) + most;
+        if until < end { until } else { cols }
+    };
+    let blocks = (rows.count * W).div_ceil(V::BYTES);
+    // SAFETY: the columns are columns of the tile.
+    unsafe {
+        if head > 0 {
+            rows.prefetch::<V>(0);
+        }
+        if let Some(packing) = &mut strip.packing {
+            packing.turn::<V>(until(0), 1);
+        }
+        let mut from = 0;
+        while from < cols {
+            let to = until(from);
+            let coming = if to < cols { until(to) - to } else { 0 };
+            strip.turn::<V, W>(from, to - from, coming, blocks * (to - from).div_ceil(each));
+            if to == cols {
+                rows.prefetch::<V>(cols * W);
+            }
+            let (head, tail) = (head.saturating_sub(from), to.min(end) - from);
+            if head > 0 {
+                put_lines::<V, W, HEAD>(&mut strip, rows, 0..head, carried);
+            }
+            put_lines::<V, W, BODY>(&mut strip, rows, head..tail, carried);
+            if tail < to - from {
+                put_lines::<V, W, TAIL>(&mut strip, rows, tail..to - from, carried);
+            }
+            from = to;
+        }
+    }
+}
+
+/// What becomes of the lines of columns: they are stored through the caches, or streamed as they
 /// are, where they are lines of the destination, or joined with what the rows carry; the first of
 /// these are begun, and the last ended, through the caches.
 const STORED: u8 = 0;
@@ -300,8 +225,9 @@ const ENDED: u8 = 4;
 /// ended, rows carry lines.
 #[inline(always)]
 unsafe fn put_lines<V: Vector, const W: usize, const PUT: u8>(
-    group: &Group,
+    strip: &mut Strip,
     rows: &Rows,
+    cols: Range<usize>,
     carried: &mut [Kept],
 ) {
     let side = V::BYTES / W;
@@ -312,18 +238,22 @@ unsafe fn put_lines<V: Vector, const W: usize, const PUT: u8>(
         while row < rows.count {
             let left = rows.count - row;
             if left < LANE / W {
-                return put_some_lines::<V, W, PUT>(group, rows, row..rows.count, carried);
+                return put_some_lines::<V, W, PUT>(strip, rows, row..rows.count, cols, carried);
             }
             if left < side {
-                put_lane_lines::<V, W, PUT>(group, rows, row, carried);
+                put_lane_lines::<V, W, PUT>(strip, rows, row, cols.clone(), carried);
                 row += LANE / W;
                 continue;
             }
-            for first in (0..group.count).step_by(LINE / W) {
+            for first in cols.clone().step_by(LINE / W) {
+                let count = (cols.end - first).min(LINE / W);
+                if let Some(packing) = &mut strip.packing {
+                    packing.pack_some::<V>();
+                }
                 for square in 0..LINE / V::BYTES {
                     let vectors = &mut lines[square * side..(square + 1) * side];
                     let cols = first + square * side..first + (square + 1) * side;
-                    let (srcs, aheads) = (&group.srcs[cols.clone()], &group.aheads[cols]);
+                    let (srcs, aheads) = (&strip.srcs[cols.clone()], &strip.aheads[cols]);
                     for (vector, (src, ahead)) in vectors.iter_mut().zip(srcs.iter().zip(aheads)) {
                         // A column begins anywhere in a line, so it ends in one line more.
                         let ahead = ahead.assume_init();
@@ -337,7 +267,7 @@ unsafe fn put_lines<V: Vector, const W: usize, const PUT: u8>(
                 }
                 for i in 0..side {
                     let line = Line::of_row(&lines, i, side);
-                    put_line::<V, W, PUT>(&line, group, first, rows, row + i, carried);
+                    put_line::<V, W, PUT>(&line, strip, first, count, rows, row + i, carried);
                 }
             }
             row += side;
@@ -352,25 +282,26 @@ unsafe fn put_lines<V: Vector, const W: usize, const PUT: u8>(
 /// As [`put_lines`], for those rows.
 #[inline(always)]
 unsafe fn put_lane_lines<V: Vector, const W: usize, const PUT: u8>(
-    group: &Group,
+    strip: &Strip,
     rows: &Rows,
     row: usize,
+    cols: Range<usize>,
     carried: &mut [Kept],
 ) {
     let (each, lanes) = (LANE / W, V::BYTES / LANE);
     let mut lines = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
     // SAFETY: only rows that there are are read and written.
     unsafe {
-        for first in (0..group.count).step_by(LINE / W) {
+        for first in cols.clone().step_by(LINE / W) {
             for part in 0..LINE / V::BYTES {
                 let vectors = &mut lines[part * each..(part + 1) * each];
                 let col = first + part * lanes * each;
                 for (i, vector) in vectors.iter_mut().enumerate() {
-                    let mut srcs = [group.srcs[col + i].assume_init(); LINE / LANE];
+                    let mut srcs = [strip.srcs[col + i].assume_init(); LINE / LANE];
                     for (lane, src) in srcs[..lanes].iter_mut().enumerate() {
                         let col = col + lane * each + i;
-                        V::prefetch(group.aheads[col].assume_init().wrapping_add(row * W));
-                        *src = group.srcs[col].assume_init().add(row * W);
+                        V::prefetch(strip.aheads[col].assume_init().wrapping_add(row * W));
+                        *src = strip.srcs[col].assume_init().add(row * W);
                     }
                     vector.write(V::load_lanes(&srcs));
                 }
@@ -378,7 +309,8 @@ unsafe fn put_lane_lines<V: Vector, const W: usize, const PUT: u8>(
             }
             for i in 0..each {
                 let line = Line::of_row(&lines, i, each);
-                put_line::<V, W, PUT>(&line, group, first, rows, row + i, carried);
+                let count = (cols.end - first).min(LINE / W);
+                put_line::<V, W, PUT>(&line, strip, first, count, rows, row + i, carried);
             }
         }
     }
@@ -390,19 +322,20 @@ unsafe fn put_lane_lines<V: Vector, const W: usize, const PUT: u8>(
 /// As [`put_lines`], for the rows `some`.
 #[inline(always)]
 unsafe fn put_some_lines<V: Vector, const W: usize, const PUT: u8>(
-    group: &Group,
+    strip: &Strip,
     rows: &Rows,
     some: Range<usize>,
+    cols: Range<usize>,
     carried: &mut [Kept],
 ) {
     let side = V::BYTES / W;
     let mut lines = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
     // SAFETY: only rows that there are are read and written.
     unsafe {
-        for first in (0..group.count).step_by(LINE / W) {
+        for first in cols.clone().step_by(LINE / W) {
             for square in 0..LINE / V::BYTES {
                 let vectors = &mut lines[square * side..(square + 1) * side];
-                let srcs = &group.srcs[first + square * side..first + (square + 1) * side];
+                let srcs = &strip.srcs[first + square * side..first + (square + 1) * side];
                 for (vector, src) in vectors.iter_mut().zip(srcs) {
                     let src = src.assume_init().add(some.start * W);
                     vector.write(V::load_first(src, some.len() * W));
@@ -411,7 +344,8 @@ unsafe fn put_some_lines<V: Vector, const W: usize, const PUT: u8>(
             }
             for (i, row) in some.clone().enumerate() {
                 let line = Line::of_row(&lines, i, side);
-                put_line::<V, W, PUT>(&line, group, first, rows, row, carried);
+                let count = (cols.end - first).min(LINE / W);
+                put_line::<V, W, PUT>(&line, strip, first, count, rows, row, carried);
             }
         }
     }
@@ -424,8 +358,9 @@ unsafe fn put_some_lines<V: Vector, const W: usize, const PUT: u8>(
 #[inline(always)]
 unsafe fn put_line<V: Vector, const W: usize, const PUT: u8>(
     line: &Line<V>,
-    group: &Group,
+    strip: &Strip,
     first: usize,
+    count: usize,
     rows: &Rows,
     row: usize,
     carried: &mut [Kept],
@@ -433,8 +368,8 @@ unsafe fn put_line<V: Vector, const W: usize, const PUT: u8>(
     // SAFETY: the caller vouches for the row.
     unsafe {
         let (base, over) = rows.dst(row);
-        let dst = base.add((group.done + first) * W);
-        let bytes = (group.count - first).min(LINE / W) * W;
+        let dst = base.add((strip.done + first) * W);
+        let bytes = count * W;
         match PUT {
             STORED => line.store_first(dst.add(over), bytes),
             ALIGNED => line.stream(dst.add(over)),
@@ -454,149 +389,6 @@ unsafe fn put_line<V: Vector, const W: usize, const PUT: u8>(
                 let rest = (over + bytes).saturating_sub(LINE);
                 line.join::<W>(line, LINE - over).store_first(dst.add(LINE), rest);
             }
-        }
-    }
-}
-
-/// Rows that are moved together.
-struct Rows {
-    count: usize,
-    /// Where the first is read, in bytes from the tile's first row.
-    src: usize,
-    /// Where the line begins that each begins in, and how many bytes of it are before the row.
-    dsts: [MaybeUninit<(*mut u8, usize)>; MOST_ROWS],
-}
-
-impl Rows {
-    /// Where the line begins that a row begins in, and how many bytes of it are before the row.
-    ///
-    /// # Safety
-    /// There is such a row.
-    #[inline(always)]
-    unsafe fn dst(&self, row: usize) -> (*mut u8, usize) {
-        // SAFETY: the destinations of all rows are known.
-        unsafe { self.dsts.get_unchecked(row).assume_init() }
-    }
-}
-
-/// The offsets of rows or columns, one after another, on the side where they may jump.
-pub(super) struct Cursor {
-    offset: isize,
-    stride: isize,
-    fold: Fold,
-    /// How many steps are left until the next jump.
-    until_jump: usize,
-}
-
-impl Cursor {
-    pub(super) fn of_rows(tile: &Tile) -> Cursor {
-        let fold = tile.row_fold;
-        Cursor { offset: 0, stride: tile.rows.dst_stride, fold, until_jump: fold.first }
-    }
-
-    pub(super) fn of_cols(tile: &Tile) -> Cursor {
-        let fold = tile.col_fold;
-        Cursor { offset: 0, stride: tile.cols.src_stride, fold, until_jump: fold.first }
-    }
-
-    /// Goes on by `steps` steps.
-    #[inline(always)]
-    pub(super) fn skip(&mut self, steps: usize) {
-        if steps < self.until_jump {
-            self.offset = self.offset.wrapping_add(steps.cast_signed() * self.stride);
-            self.until_jump -= steps;
-        } else {
-            for _ in 0..steps {
-                self.next();
-            }
-        }
-    }
-
-    #[inline(always)]
-    pub(super) fn next(&mut self) -> isize {
-        let offset = self.offset;
-        self.offset = offset.wrapping_add(self.stride);
-        self.until_jump -= 1;
-        if self.until_jump == 0 {
-            self.offset = self.offset.wrapping_add(self.fold.jump);
-            self.until_jump = self.fold.every;
-        }
-        offset
-    }
-}
-
-/// Columns that make a line of each row.
-struct Group {
-    /// The number of columns.
-    count: usize,
-    /// The number of columns of the tile before them.
-    done: usize,
-    /// Where the first row of each column is read.
-    srcs: [MaybeUninit<*const u8>; STRIP_COLS],
-    /// Where the source is asked for meanwhile.
-    aheads: [MaybeUninit<*const u8>; STRIP_COLS],
-    /// The columns of later groups.
-    next: Cursor,
-    ahead: Cursor,
-    /// Whether all columns fall into the same sets of the caches.
-    aliasing: bool,
-    /// How many columns are left until those ahead are the first of the rows that come next.
-    until_wrap: usize,
-    wrapped: Cursor,
-    src: *const u8,
-}
-
-impl Group {
-    /// Before the first group of a tile.
-    #[inline(always)]
-    fn of(tile: &Tile, rows: &Rows, width: usize) -> Group {
-        let src = tile.src.wrapping_add(rows.src);
-        let mut wrapped = Cursor::of_cols(tile);
-        wrapped.offset = (rows.count * width).cast_signed();
-        let mut ahead = Cursor::of_cols(tile);
-        let steps = COLS_AHEAD.max(strip_cols(width)).min(tile.cols.len);
-        ahead.skip(steps);
-        Group {
-            count: 0,
-            done: 0,
-            srcs: [MaybeUninit::uninit(); STRIP_COLS],
-            aheads: [MaybeUninit::uninit(); STRIP_COLS],
-            next: Cursor::of_cols(tile),
-            ahead,
-            aliasing: aliasing(tile),
-            until_wrap: tile.cols.len - steps,
-            wrapped,
-            src,
-        }
-    }
-
-    /// The next column that is asked for.
-    #[inline(always)]
-    fn next_ahead(&mut self) -> isize {
-        if self.until_wrap == 0 {
-            return self.wrapped.next();
-        }
-        self.until_wrap -= 1;
-        self.ahead.next()
-    }
-
-    /// Goes to the next columns, of `cols` in all.
-    #[inline(always)]
-    fn step<const W: usize>(&mut self, most: usize, cols: usize) {
-        self.count = (cols - self.done).min(most);
-        // Lines that lack columns have the last in their place.
-        let mut src = self.src;
-        for col in 0..most.next_multiple_of(LINE / W) {
-            if col < self.count {
-                src = self.src.wrapping_offset(self.next.next());
-            }
-            self.srcs[col].write(src);
-            let ahead = if self.aliasing {
-                src.wrapping_add((LINES_AHEAD - 1) * LINE)
-            } else {
-                self.src.wrapping_offset(self.next_ahead())
-            };
-            self.aheads[col].write(ahead);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The transpose of elements that are one line or more: they stay whole, and change places.
 
+use super::cursor::Cursor;
 use super::line::{Kept, Line};
-use super::transposed::Cursor;
 use super::{Store, Tile};
 use crate::simd::{LINE, Vector};
 

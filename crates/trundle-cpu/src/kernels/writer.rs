@@ -79,6 +79,18 @@ impl<V: Vector> Writer<V> {
         }
     }
 
+    /// Writes `bytes` bytes, which are whole elements of W bytes, as are all that have been written.
+    ///
+    /// # Safety
+    /// They are valid for reads, as whole lines, and what comes next in the destination for writes.
+    #[inline(always)]
+    pub(super) unsafe fn put_bytes<const W: usize>(&mut self, src: *const u8, bytes: usize) {
+        for at in (0..bytes).step_by(LINE) {
+            // SAFETY: the caller vouches for the bytes.
+            unsafe { self.put_line_of::<W>(&Line::load(src.add(at)), LINE.min(bytes - at)) };
+        }
+    }
+
     /// Writes the line that is known whole, and begins the next.
     ///
     /// # Safety

@@ -1,0 +1,173 @@
+//! Short rows that follow each other in the destination: their lines are put together in registers.
+
+use std::mem::MaybeUninit;
+
+use super::cursor::Cursor;
+use super::line::Line;
+use super::square::{LANE, MOST_VECTORS, transpose_lanes, transpose_square};
+use super::writer::Writer;
+use super::{Fold, Side, Tile};
+use crate::simd::{LINE, Lanes, Vector};
+
+/// Rows of at most this many bytes that follow each other are put together in registers.
+pub(crate) const MOST_JOINED_BYTES: usize = 4 * LINE;
+
+/// How many bytes ahead in the same column the source is asked for, for such rows.
+const JOINED_AHEAD: usize = 8 * LINE;
+
+/// Whether the rows of a tile follow each other without a gap, and are short.
+pub(super) fn is_joined(tile: &Tile) -> bool {
+    let row_bytes = tile.cols.len * tile.width;
+    row_bytes <= MOST_JOINED_BYTES
+        && tile.rows.dst_stride == row_bytes.cast_signed()
+        && tile.rows.len > 1
+}
+
+/// Streams the rows of a tile of which [`is_joined`] holds.
+///
+/// # Safety
+/// As [`transposed`](super::transposed::transposed), for elements of W bytes and rising rows at
+/// multiples of W.
+#[inline(always)]
+pub(super) unsafe fn joined<V: Vector, const W: usize>(tile: &Tile) {
+    let mut srcs = [MaybeUninit::<*const u8>::uninit(); MOST_JOINED_BYTES];
+    // Lines that lack columns have the last in their place.
+    let padded = tile.cols.len.next_multiple_of(LINE / W);
+    let mut next = Cursor::of_cols(tile);
+    let mut last = tile.src;
+    for (col, src) in srcs[..padded].iter_mut().enumerate() {
+        if col < tile.cols.len {
+            last = tile.src.wrapping_offset(next.next());
+        }
+        src.write(last);
+    }
+    // SAFETY: as many are known.
+    let srcs: &[*const u8] = unsafe { std::slice::from_raw_parts(srcs.as_ptr().cast(), padded) };
+    let mut next = Cursor::of_rows(tile);
+    let mut row = 0;
+    while row < tile.rows.len {
+        let len = next.until_jump.min(tile.rows.len - row);
+        let dst = tile.dst.wrapping_offset(next.offset);
+        let rows = Tile {
+            src: tile.src.wrapping_add(row * W),
+            dst,
+            rows: Side { len, ..tile.rows },
+            row_fold: Fold::NONE,
+            ..*tile
+        };
+        // What is written in part is read before: the last line, and the first after the jump.
+        V::prefetch(dst.wrapping_add(len * tile.cols.len * W));
+        next.skip(len);
+        V::prefetch(tile.dst.wrapping_offset(next.offset));
+        // SAFETY: the rows are rows of the tile, between two jumps.
+        unsafe {
+            if are_lanes::<W>(tile.cols.len) {
+                join_lanes::<V, W>(&rows, &srcs[..tile.cols.len], row * W);
+            } else {
+                join_rows::<V, W>(&rows, srcs, row * W);
+            }
+        }
+        row += len;
+    }
+}
+
+/// Whether rows of so many columns are whole lanes, but less than a line: more squares than those of
+/// their lanes would be mostly empty.
+const fn are_lanes<const W: usize>(cols: usize) -> bool {
+    cols * W < LINE && cols.is_multiple_of(LANE / W) && cols.is_multiple_of(LINE / LANE)
+}
+
+/// Joins rows of whole lanes. The lanes of each square are transposed by themselves and then put in
+/// the order of the destination, which makes whole lines.
+///
+/// # Safety
+/// As [`joined`], for columns at `at` bytes from `srcs`, which fill lanes and of which there is a
+/// multiple of a line's lanes.
+#[inline(always)]
+unsafe fn join_lanes<V: Vector, const W: usize>(tile: &Tile, srcs: &[*const u8], at: usize) {
+    let (each, side, lanes) = (LANE / W, V::BYTES / W, V::BYTES / LANE);
+    // How many lanes a row has, and how many bytes the same lane of all vectors.
+    let (pieces, block) = (srcs.len() / each, srcs.len() * LANE);
+    let mut vectors = [MaybeUninit::<V>::uninit(); MOST_JOINED_BYTES];
+    let mut made = [MaybeUninit::<V>::uninit(); MOST_JOINED_BYTES];
+    let made: *mut u8 = made.as_mut_ptr().cast();
+    // SAFETY: only rows and columns that there are are read. Each lane of the vectors becomes as many
+    // bytes as the vectors have lanes; what is made is written one after another.
+    unsafe {
+        let mut writer = Writer::<V>::at(tile.dst);
+        for row in (0..tile.rows.len).step_by(side) {
+            let count = side.min(tile.rows.len - row);
+            for (vectors, srcs) in vectors.chunks_exact_mut(each).zip(srcs.chunks_exact(each)) {
+                for (vector, src) in vectors.iter_mut().zip(srcs) {
+                    let src = src.add(at + row * W);
+                    if count == side {
+                        V::prefetch(src.wrapping_add(JOINED_AHEAD));
+                        vector.write(V::load(src));
+                    } else {
+                        vector.write(V::load_first(src, count * W));
+                    }
+                }
+                transpose_lanes::<V, W>(vectors);
+            }
+            let (mut place, mut piece) = (0, 0);
+            for first in (0..srcs.len()).step_by(lanes) {
+                let mut lines: Lanes<V> = [vectors[0].assume_init(); LINE / LANE];
+                for line in &mut lines[..lanes] {
+                    *line = vectors.get_unchecked(piece * each + place).assume_init();
+                    piece += 1;
+                    if piece == pieces {
+                        (place, piece) = (place + 1, 0);
+                    }
+                }
+                V::exchange_lanes(&mut lines);
+                for (lane, line) in lines[..lanes].iter().enumerate() {
+                    line.store(made.add(lane * block + first * LANE));
+                }
+            }
+            writer.put_bytes::<W>(made, count * srcs.len() * W);
+        }
+        writer.end();
+    }
+}
+
+/// Joins rows of any length: each line is put together from the ends of rows.
+///
+/// # Safety
+/// As [`joined`], for columns at `at` bytes from `srcs`, of which there are enough to fill lines.
+#[inline(always)]
+unsafe fn join_rows<V: Vector, const W: usize>(tile: &Tile, srcs: &[*const u8], at: usize) {
+    let (each, side) = (LINE / W, V::BYTES / W);
+    let groups = srcs.len() / each;
+    let mut lines = [[MaybeUninit::<V>::uninit(); MOST_VECTORS]; MOST_JOINED_BYTES / LINE];
+    // SAFETY: only rows and columns that there are are read, and rows written one after another.
+    unsafe {
+        let mut writer = Writer::<V>::at(tile.dst);
+        for row in (0..tile.rows.len).step_by(side) {
+            let count = side.min(tile.rows.len - row);
+            for (group, lines) in lines[..groups].iter_mut().enumerate() {
+                for square in 0..LINE / V::BYTES {
+                    let vectors = &mut lines[square * side..(square + 1) * side];
+                    let srcs = &srcs[group * each + square * side..][..side];
+                    for (vector, src) in vectors.iter_mut().zip(srcs) {
+                        let src = src.add(at + row * W);
+                        if count == side {
+                            V::prefetch(src.wrapping_add(JOINED_AHEAD));
+                            vector.write(V::load(src));
+                        } else {
+                            vector.write(V::load_first(src, count * W));
+                        }
+                    }
+                    transpose_square::<V, W>(vectors);
+                }
+            }
+            for i in 0..count {
+                let mut rest = tile.cols.len * W;
+                for lines in &lines[..groups] {
+                    writer.put_line_of::<W>(&Line::of_row(lines, i, side), rest.min(LINE));
+                    rest = rest.saturating_sub(LINE);
+                }
+            }
+        }
+        writer.end();
+    }
+}
