@@ -10,6 +10,7 @@ mod joined;
 mod lanes;
 mod line;
 mod narrow;
+mod near;
 mod packed;
 mod padded;
 mod reversed;

@@ -19,6 +19,7 @@ use std::ops::Range;
 use super::cursor::Cursor;
 use super::joined::{is_joined, joined};
 use super::line::{Kept, Line};
+use super::near::{is_near, near};
 use super::packed::Packing;
 use super::square::{LANE, MOST_VECTORS, transpose_lanes, transpose_square};
 use super::strip::{MOST_ROWS, Rows, Strip};
@@ -69,6 +70,20 @@ pub(super) fn rising(tile: &Tile) -> Tile {
 /// As [`transposed`], for elements of W bytes and rising rows.
 #[inline(always)]
 unsafe fn lines<V: Vector, const W: usize>(tile: &Tile) {
+    if is_near(tile) {
+        // SAFETY: the contract is the same.
+        return unsafe { near::<V, W>(tile) };
+    }
+    // SAFETY: the contract is the same.
+    unsafe { far::<V, W>(tile) };
+}
+
+/// [`lines`] of a tile that may be large.
+///
+/// # Safety
+/// As [`lines`].
+#[inline(always)]
+unsafe fn far<V: Vector, const W: usize>(tile: &Tile) {
     let aligned = tile.dst.addr().is_multiple_of(W)
         && tile.rows.dst_stride.unsigned_abs().is_multiple_of(W)
         && tile.row_fold.jump.unsigned_abs().is_multiple_of(W);
