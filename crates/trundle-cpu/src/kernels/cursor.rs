@@ -1,5 +1,6 @@
 //! The offsets of rows and columns, one after another.
 
+use super::strip::Rows;
 use super::{Fold, Tile};
 
 /// The offsets of rows or columns, one after another, on the side where they may jump.
@@ -55,7 +56,7 @@ impl Cursor {
 }
 
 /// The columns that the source is asked for: some columns ahead of those that are read, and after
-/// the last the first of the rows that come next.
+/// the last the first of the rows that come next, of this tile or of the next.
 pub(super) struct Ahead {
     cursor: Cursor,
     /// How many columns are left until the first of the next rows.
@@ -64,13 +65,13 @@ pub(super) struct Ahead {
 }
 
 impl Ahead {
-    /// `cols` columns ahead, for columns of `bytes` bytes.
+    /// `cols` columns ahead, for some rows of a tile.
     #[inline(always)]
-    pub(super) fn of(tile: &Tile, cols: usize, bytes: usize) -> Ahead {
+    pub(super) fn of(tile: &Tile, cols: usize, rows: &Rows) -> Ahead {
         let cols = cols.min(tile.cols.len);
         let (mut cursor, mut wrapped) = (Cursor::of_cols(tile), Cursor::of_cols(tile));
         cursor.skip(cols);
-        wrapped.offset = bytes.cast_signed();
+        wrapped.offset = rows.next(tile);
         Ahead { cursor, until_wrap: tile.cols.len - cols, wrapped }
     }
 

@@ -106,7 +106,7 @@ impl Packing {
             to: scratch,
             from: scratch.wrapping_add(PACKED_BYTES),
             next: Cursor::of_cols(tile),
-            ahead: Ahead::of(tile, COLS_AHEAD, bytes),
+            ahead: Ahead::of(tile, COLS_AHEAD, rows),
             cols: 0,
             packed: 0,
             squares: 1,

@@ -58,6 +58,18 @@ impl Rows {
         unsafe { self.dsts.get_unchecked(row).assume_init() }
     }
 
+    /// Where the rows are read that come next, in bytes from the first of these: of the tile, or of
+    /// the next one.
+    #[inline(always)]
+    pub(super) fn next(&self, tile: &Tile) -> isize {
+        let bytes = self.count * tile.width;
+        let after = match tile.next {
+            Some(next) if self.src + bytes == tile.rows.len * tile.width => next.src,
+            _ => return bytes.cast_signed(),
+        };
+        (after.addr().wrapping_sub(tile.src.addr()).wrapping_sub(self.src)).cast_signed()
+    }
+
     /// Asks for the lines that rows have `bytes` bytes after their first: a line that is written in
     /// part is read before.
     #[inline(always)]
@@ -100,7 +112,7 @@ impl Strip {
             packing,
             src: tile.src.wrapping_add(rows.src),
             next: Cursor::of_cols(tile),
-            ahead: Ahead::of(tile, cols_ahead, rows.count * width),
+            ahead: Ahead::of(tile, cols_ahead, rows),
             aliasing: aliasing(tile),
         }
     }
