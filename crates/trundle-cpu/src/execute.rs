@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use trundle_core::{Loop, RaggedLoop};
 
-use crate::kernels::{Call, Fold, Kernel, LaneTile, Next, Side, Tile};
+use crate::kernels::{Call, Fold, Kernel, LaneTile, Next, Side, Store, Tile};
 use crate::plan::{Place, Plan, RaggedStep, Rolled, Step, Unit, offset_of};
 use crate::simd;
 use crate::threads::for_each_task;
@@ -57,13 +57,18 @@ impl Tiles {
     /// # Safety
     /// As [`Call::Tile`], for this tile and its kernel.
     #[inline]
-    unsafe fn put(&mut self, tile: Tile, run: Run) {
+    unsafe fn put(&mut self, tile: &Tile, run: Run) {
+        if tile.store == Store::Cached {
+            // Small moves are of one tile, and what is near need not be asked for.
+            // SAFETY: by the caller.
+            return unsafe { run(tile) };
+        }
         if let Some((before, _)) = &mut self.waiting {
             before.next = Some(Next::at(tile.src, tile.cols.src_stride));
         }
         // SAFETY: the caller vouched for the tile that waits.
         unsafe { self.finish() };
-        self.waiting = Some((tile, run));
+        self.waiting = Some((*tile, run));
     }
 
     /// Moves the tile that waits, after which none does.
@@ -148,7 +153,7 @@ unsafe fn put_tile(
         unreachable!("lanes have a place of their own")
     };
     // SAFETY: the contract is the same.
-    unsafe { tiles.put(tile, run) };
+    unsafe { tiles.put(&tile, run) };
 }
 
 /// Moves lanes of a unit, each cut at its own place.
@@ -192,42 +197,34 @@ fn tile_of(step: &Step, unit: &Unit, rows: Loop, cols: Loop, buffers: &Buffers) 
         src_stride: each.src_stride,
         dst_stride: each.dst_stride,
     };
-    let fold = |each: Loop, fold: Option<Loop>, start: usize, stride: fn(&Loop) -> isize| {
-        fold.map_or(Fold::NONE, |fold| Fold {
-            first: each.len - start % each.len,
-            every: each.len,
-            jump: stride(&fold) - each.len.cast_signed() * stride(&each),
-        })
+    let (rolled_rows, rolled_cols) = match step.rolled {
+        Some(Rolled::Rows(before)) => (Some(before), None),
+        Some(Rolled::Cols(before)) => (None, Some(before)),
+        None => (None, None),
     };
-    let mut tile = Tile {
-        src: buffers.src.wrapping_offset(unit.src.wrapping_add(row.0).wrapping_add(col.0)),
-        dst: buffers.dst.wrapping_offset(unit.dst + row.1 + col.1),
+    // What comes after the jump of a rolled loop is at the start of its axis.
+    let back = |each: Loop, rolled: Option<usize>, start: usize, stride: isize| match rolled {
+        Some(before) if start % each.len >= before => -each.len.cast_signed() * stride,
+        _ => 0,
+    };
+    let src = unit.src.wrapping_add(row.0).wrapping_add(col.0);
+    let dst = unit.dst + row.1 + col.1;
+    let (first_row, first_col) = (unit.rows.start, unit.cols.start);
+    let src = src.wrapping_add(back(cols, rolled_cols, first_col, cols.src_stride));
+    let dst = dst.wrapping_add(back(rows, rolled_rows, first_row, rows.dst_stride));
+    let outer_rows = step.row_fold.map(|fold| fold.dst_stride);
+    let outer_cols = step.col_fold.map(|fold| fold.src_stride);
+    Tile {
+        src: buffers.src.wrapping_offset(src),
+        dst: buffers.dst.wrapping_offset(dst),
         width: step.width,
         rows: side(rows, &unit.rows),
         cols: side(cols, &unit.cols),
-        row_fold: fold(rows, step.row_fold, unit.rows.start, |each| each.dst_stride),
-        col_fold: fold(cols, step.col_fold, unit.cols.start, |each| each.src_stride),
+        row_fold: Fold::of(rows.len, rows.dst_stride, rolled_rows, outer_rows, first_row),
+        col_fold: Fold::of(cols.len, cols.src_stride, rolled_cols, outer_cols, first_col),
         store: step.store,
         next: None,
-    };
-    match step.rolled {
-        Some(Rolled::Cols(first)) => {
-            let jump = -cols.len.cast_signed() * cols.src_stride;
-            match first.checked_sub(unit.cols.start).filter(|left| *left > 0) {
-                Some(left) => tile.col_fold = Fold::at(left, jump),
-                None => tile.src = tile.src.wrapping_offset(jump),
-            }
-        }
-        Some(Rolled::Rows(first)) => {
-            let jump = -rows.len.cast_signed() * rows.dst_stride;
-            match first.checked_sub(unit.rows.start).filter(|left| *left > 0) {
-                Some(left) => tile.row_fold = Fold::at(left, jump),
-                None => tile.dst = tile.dst.wrapping_offset(jump),
-            }
-        }
-        None => {}
     }
-    tile
 }
 
 #[cfg(test)]

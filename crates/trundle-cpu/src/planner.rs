@@ -204,12 +204,8 @@ impl Planner {
         if place == Place::Lanes && kernel.folds {
             row_fold = loops.take_slabs(rows, cols.len * width);
         } else if plain && kernel.folds {
-            if !matches!(rolled, Some(Rolled::Cols(_))) {
-                col_fold = loops.next_in_destination(cols).map(|at| loops.plain.remove(at));
-            }
-            if !matches!(rolled, Some(Rolled::Rows(_))) {
-                row_fold = loops.next_in_source(rows).map(|at| loops.plain.remove(at));
-            }
+            col_fold = loops.next_in_destination(cols).map(|at| loops.plain.remove(at));
+            row_fold = loops.next_in_source(rows).map(|at| loops.plain.remove(at));
         }
         let folded = |each: Loop, fold: Option<Loop>| each.len * fold.map_or(1, |fold| fold.len);
         let counts = (folded(rows, row_fold), folded(cols, col_fold));

@@ -440,16 +440,22 @@ fn rolls() -> impl Iterator<Item = Case> {
     })
 }
 
-/// Every order of three axes, one or two of which are rolled, and perhaps one reversed.
+/// Every order of three or four axes, one or two of which are rolled, and perhaps one reversed.
 fn orders_of_rolled() -> impl Iterator<Item = Case> {
-    let rolls = [(0, 1), (1, 7), (2, 5), (2, 33)];
-    let shapes = [vec![35, 11, 66], vec![3, 130, 24], vec![2, 40, 130]];
+    let rolls = [(0, 1), (1, 3), (2, 5), (2, 33)];
+    let shapes = [
+        vec![35, 5, 66],
+        vec![3, 70, 24],
+        vec![2, 12, 130],
+        vec![2, 7, 20, 18],
+        vec![3, 10, 6, 16],
+    ];
     shapes.into_iter().flat_map(move |shape| {
-        permutations(3).into_iter().enumerate().flat_map(move |(number, order)| {
+        permutations(shape.len()).into_iter().enumerate().flat_map(move |(number, order)| {
             let shape = shape.clone();
             rolls.into_iter().flat_map(move |(axis, shift)| {
                 let (shape, order) = (shape.clone(), order.clone());
-                [vec![], vec![axis], vec![2]].into_iter().map(move |flipped| {
+                [vec![], vec![axis], vec![-1]].into_iter().map(move |flipped| {
                     let ops = [
                         PlainOp::Roll { shift: vec![shift], axes: vec![axis] },
                         PlainOp::Flip { axes: flipped },

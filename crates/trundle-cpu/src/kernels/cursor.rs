@@ -28,9 +28,8 @@ impl Cursor {
     pub(super) fn skip(&mut self, mut steps: usize) {
         while steps >= self.until_jump {
             self.go(self.until_jump);
-            self.offset = self.offset.wrapping_add(self.fold.jump);
             steps -= self.until_jump;
-            self.until_jump = self.fold.every;
+            self.jump();
         }
         self.go(steps);
         self.until_jump -= steps;
@@ -43,13 +42,20 @@ impl Cursor {
     }
 
     #[inline(always)]
+    fn jump(&mut self) {
+        let [jump, next] = self.fold.jumps;
+        self.offset = self.offset.wrapping_add(jump.bytes);
+        self.until_jump = jump.steps;
+        self.fold.jumps = [next, jump];
+    }
+
+    #[inline(always)]
     pub(super) fn next(&mut self) -> isize {
         let offset = self.offset;
         self.offset = offset.wrapping_add(self.stride);
         self.until_jump -= 1;
         if self.until_jump == 0 {
-            self.offset = self.offset.wrapping_add(self.fold.jump);
-            self.until_jump = self.fold.every;
+            self.jump();
         }
         offset
     }

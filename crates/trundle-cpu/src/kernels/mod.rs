@@ -5,6 +5,7 @@
 
 mod channels;
 mod cursor;
+mod fold;
 mod group;
 mod joined;
 mod lanes;
@@ -33,6 +34,7 @@ use std::mem::MaybeUninit;
 use trundle_core::RaggedLoop;
 
 use channels::MOST_CHANNELS;
+pub(crate) use fold::Fold;
 pub(crate) use joined::MOST_JOINED_BYTES;
 pub(crate) use shifted::best_tile as best_lanes;
 
@@ -69,28 +71,6 @@ pub struct Pattern {
     pub folded: (usize, usize),
     /// Where the rows are rolled: how many columns come before those that are read first.
     pub rolled: Option<usize>,
-}
-
-/// Jumps of a tile's rows in the destination, or of its columns in the source. Two loops that are
-/// one on the other side, where their elements are neighbours, are one loop with jumps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Fold {
-    /// The steps to the first jump.
-    pub(crate) first: usize,
-    /// The steps from one jump to the next.
-    pub(crate) every: usize,
-    /// The bytes of a jump, beside those of the step.
-    pub(crate) jump: isize,
-}
-
-impl Fold {
-    /// No jump.
-    pub(crate) const NONE: Fold = Fold { first: usize::MAX, every: usize::MAX, jump: 0 };
-
-    /// One jump, after `first` steps.
-    pub(crate) fn at(first: usize, jump: isize) -> Fold {
-        Fold { first, every: usize::MAX, jump }
-    }
 }
 
 /// Whether the result is written past the caches.

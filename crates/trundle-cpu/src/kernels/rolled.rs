@@ -25,7 +25,7 @@ pub(super) unsafe fn rolled<V: Vector>(tile: &Tile) {
                 let (src, dst) = tile.row(row);
                 runs::copy_run::<V>(src, dst, cut);
                 runs::copy_run::<V>(
-                    src.offset(cut.cast_signed() + tile.col_fold.jump),
+                    src.offset(cut.cast_signed() + tile.col_fold.jumps[0].bytes),
                     dst.add(cut),
                     bytes - cut,
                 );
@@ -62,7 +62,7 @@ unsafe fn stream_rows<V: Vector, const W: usize>(tile: &Tile) {
                 writer = Writer::at(dst);
             }
             writer.put_run::<W>(src, cut, ahead);
-            let first = src.offset(cut.cast_signed() + tile.col_fold.jump);
+            let first = src.offset(cut.cast_signed() + tile.col_fold.jumps[0].bytes);
             writer.put_run::<W>(first, bytes - cut, ahead);
         }
         writer.end();

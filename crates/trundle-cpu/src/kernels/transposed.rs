@@ -86,7 +86,7 @@ unsafe fn lines<V: Vector, const W: usize>(tile: &Tile) {
 unsafe fn far<V: Vector, const W: usize>(tile: &Tile) {
     let aligned = tile.dst.addr().is_multiple_of(W)
         && tile.rows.dst_stride.unsigned_abs().is_multiple_of(W)
-        && tile.row_fold.jump.unsigned_abs().is_multiple_of(W);
+        && tile.row_fold.is_multiple_of(W);
     let streamed = tile.store == Store::Streamed && aligned;
     if streamed && is_joined(tile) {
         // SAFETY: the contract is the same; rows are aligned to elements.
@@ -95,7 +95,7 @@ unsafe fn far<V: Vector, const W: usize>(tile: &Tile) {
     let streamed = streamed && tile.cols.len * W >= LINE;
     // Whether lines begin at the same columns in every row.
     let together = tile.rows.dst_stride.unsigned_abs().is_multiple_of(LINE)
-        && tile.row_fold.jump.unsigned_abs().is_multiple_of(LINE);
+        && tile.row_fold.is_multiple_of(LINE);
     let mut next = Cursor::of_rows(tile);
     for first in (0..tile.rows.len).step_by(MOST_ROWS) {
         let count = MOST_ROWS.min(tile.rows.len - first);
