@@ -60,7 +60,7 @@ pub struct Step {
     pub ragged: Option<RaggedStep>,
 }
 
-/// Where the rows or the columns of a step are rolled: they jump once.
+/// Where the rows or the columns of a step are rolled: they jump back once in every round of their axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rolled {
     /// After so many columns, those that begin the source's axis come.
