@@ -60,7 +60,8 @@ impl Compiler {
     fn is_there(&self) -> bool {
         let there = Command::new(self.program).arg("--version").output().is_ok();
         if !there {
-            writeln!(std::io::stderr(), "SKIPPED: no {} on this machine", self.program).unwrap();
+            let said = format!("SKIPPED: no {} on this machine\n", self.program);
+            std::io::stderr().write_all(said.as_bytes()).unwrap();
         }
         there
     }

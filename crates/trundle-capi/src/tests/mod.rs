@@ -1,5 +1,6 @@
 //! The C functions, called as C calls them.
 
+mod allocation;
 mod directml;
 mod operators;
 mod plans;
