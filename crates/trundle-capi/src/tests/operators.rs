@@ -126,7 +126,7 @@ fn strides_of_axes_of_one_may_be_anything() {
 }
 
 #[test]
-fn data_may_lie_in_the_gaps_of_nothing_but_beside_the_output() {
+fn data_may_lie_beside_the_output_in_one_buffer() {
     // One buffer, its first half read and its second half written.
     let mut both = Guarded::of(b"abcd....");
     let desc = packed(TRUNDLE_DTYPE_U8, &[4]);
