@@ -2,12 +2,13 @@
 
 use std::ops::Range;
 
-use trundle_core::{Block, Loop, Move, RaggedLoop};
+use trundle_core::{Block, Loop, Move, Packing, RaggedLoop};
 
 use crate::kernels::{
     CATALOGUE, Call, Kernel, MOST_JOINED_BYTES, Pattern, Store, best_lanes, is_deinterleaved,
     is_interleaved, is_narrow,
 };
+use crate::packed::PackedPlan;
 use crate::plan::{Part, Place, Plan, RaggedStep, Rolled, Step};
 use crate::rolled::RolledBlock;
 use crate::simd::LINE;
@@ -97,6 +98,9 @@ impl Planner {
 
     /// The plan of a move.
     pub fn plan(&self, work: &Move) -> Plan {
+        if let Some(packing) = work.packing() {
+            return self.packed(work, packing);
+        }
         let moved_bytes = work.moved_bytes();
         let store =
             if moved_bytes > self.machine.l3_bytes / 2 { Store::Streamed } else { Store::Cached };
@@ -115,6 +119,23 @@ impl Planner {
             steps,
             parts,
             tasks,
+            packed: None,
+        }
+    }
+
+    /// The plan of a move of elements that share bytes.
+    fn packed(&self, work: &Move, packing: Packing) -> Plan {
+        let threads = PackedPlan::threads(work, self.machine.threads.clamp(1, MOST_THREADS));
+        Plan {
+            src_bytes: work.src_bytes(),
+            dst_bytes: work.dst_bytes(),
+            moved_bytes: work.moved_bytes(),
+            grain_bytes: work.grain_bytes(),
+            threads,
+            steps: Vec::new(),
+            parts: Vec::new(),
+            tasks: Vec::new(),
+            packed: Some(PackedPlan::of(work, packing, &self.machine, threads)),
         }
     }
 

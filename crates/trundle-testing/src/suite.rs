@@ -190,7 +190,7 @@ fn row_major(shape: &Shape, width: usize) -> Layout {
 }
 
 /// Bytes without a pattern that a wrong movement could hide in, the same each time.
-fn noise(bytes: usize, salt: u64) -> Vec<u8> {
+pub(crate) fn noise(bytes: usize, salt: u64) -> Vec<u8> {
     (0..bytes as u64)
         .map(|number| {
             // The finishing steps of splitmix64.

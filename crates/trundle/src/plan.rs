@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use trundle_core::{Backend, Layout, Move, Pass, Result, Shape};
+use trundle_core::{Backend, Layout, Move, Pass, Result, Shape, Width};
 use trundle_cpu::{Cpu, Pipeline};
 
 use crate::chain::{Chain, ChainError};
@@ -65,8 +65,8 @@ impl From<trundle_core::Error> for PlanError {
 }
 
 impl Plan {
-    /// The plan of `chain` for elements of `width` bytes from `src`, whose shape the chain is
-    /// given, to `dst`, of the shape that it makes. `threads` is how many may take part; `None`
+    /// The plan of `chain` for elements of `width` (bytes, or a packing: a [`DType`](crate::DType)
+    /// will do) from `src`, whose shape the chain is given, to `dst`, of the shape that it makes. `threads` is how many may take part; `None`
     /// for as many as the machine has.
     ///
     /// # Errors
@@ -75,11 +75,12 @@ impl Plan {
     /// for what lies between two passes.
     pub fn new(
         chain: &Chain,
-        width: usize,
+        width: impl Into<Width>,
         src: &Layout,
         dst: &Layout,
         threads: Option<usize>,
     ) -> Result<Plan, PlanError> {
+        let width = width.into();
         let passes = chain.passes(src.shape())?;
         let cpu = Cpu::new(threads);
         let mut moves = Vec::with_capacity(passes.len());
@@ -89,7 +90,7 @@ impl Plan {
             let to = if number + 1 == passes.len() {
                 dst.clone()
             } else {
-                Layout::row_major(pass.map.out_shape(), width)?
+                Layout::row_major(pass.map.out_shape(), width.units())?
             };
             let work = Move::new(&pass.map, width, &from, &to)?;
             plans.push(cpu.plan(&work));
@@ -106,12 +107,13 @@ impl Plan {
     /// As [`Plan::new`].
     pub fn packed(
         chain: &Chain,
-        width: usize,
+        width: impl Into<Width>,
         shape: &Shape,
         threads: Option<usize>,
     ) -> Result<Plan, PlanError> {
-        let src = Layout::row_major(shape, width)?;
-        let dst = Layout::row_major(&chain.out_shape(shape)?, width)?;
+        let width = width.into();
+        let src = Layout::row_major(shape, width.units())?;
+        let dst = Layout::row_major(&chain.out_shape(shape)?, width.units())?;
         Plan::new(chain, width, &src, &dst, threads)
     }
 
