@@ -207,7 +207,7 @@ mod tests {
             (4, HighFirst, &[0x21], &[2, 1]),
             (3, Split, &[0xb1, 0x1b, 0x0f], &[2, 3, 0, 1, 4, 5, 6, 7]),
             (6, Split, &[0x21, 0x03, 0x00], &[2, 1, 0, 3]),
-            (3, LowFirst, &[0b10_001_000, 0b1_100_011_0, 0b111_110_10], &[0, 1, 2, 3, 4, 5, 6, 7]),
+            (3, LowFirst, &[0x88, 0xc6, 0xfa], &[0, 1, 2, 3, 4, 5, 6, 7]),
         ];
         for (bits, order, bytes, elements) in cases {
             let packing = packing(bits, order);

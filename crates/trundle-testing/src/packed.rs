@@ -248,10 +248,12 @@ fn sweep() -> Vec<Case> {
     let roll =
         |shift: &[i64], axes: &[i64]| PlainOp::Roll { shift: shift.to_vec(), axes: axes.to_vec() };
     let flip = |axes: &[i64]| PlainOp::Flip { axes: axes.to_vec() };
-    let lengths = (0..24).map(|lane| lane * 7 % 40).collect();
-    let reverse = PlainOp::ReverseSubsequences { axis: 1, lengths };
+    let reverse = |axis, lanes: u64| PlainOp::ReverseSubsequences {
+        axis,
+        lengths: (0..lanes).map(|lane| lane * 7 % 40).collect(),
+    };
     let mut cases = Vec::new();
-    let shapes: [(&[usize], Vec<PlainOp>); 16] = [
+    let shapes: [(&[usize], Vec<PlainOp>); 20] = [
         (&[300, 517], vec![transpose(&[])]),
         (&[264, 512], vec![transpose(&[])]),
         (&[7, 1003], vec![transpose(&[])]),
@@ -266,13 +268,27 @@ fn sweep() -> Vec<Case> {
         (&[40, 77], vec![flip(&[1])]),
         (&[40, 77], vec![flip(&[0]), transpose(&[])]),
         (&[70_000], vec![]),
-        (&[6, 33, 4], vec![reverse.clone()]),
-        (&[6, 33, 4], vec![reverse, transpose(&[2, 0, 1])]),
+        (&[6, 33, 4], vec![reverse(1, 24)]),
+        (&[6, 33, 4], vec![reverse(1, 24), transpose(&[2, 0, 1])]),
+        (&[3, 37, 50], vec![reverse(1, 150)]),
+        (&[3, 37, 50], vec![flip(&[1]), reverse(1, 150), flip(&[1])]),
+        (&[40, 45], vec![reverse(1, 40)]),
+        (
+            &[2, 40_000],
+            vec![PlainOp::ReverseSubsequences { axis: 1, lengths: vec![39_999, 36_000] }],
+        ),
     ];
     for (shape, ops) in shapes {
         for (from, to) in [(0, 0), (0, 1), (1, 0), (5, 5), (6, 3), (7, 2)] {
             cases.push(Case::packed(shape, &ops, 1, [from, to]));
         }
+    }
+    // Some rows of each lane, which come from anywhere.
+    let mut part = Case::packed(&[3, 37, 50], &[reverse(1, 150)], 1, [0, 0]);
+    for rows in [0..3, 11..15, 2..30] {
+        part.window[1] = rows;
+        part.dst = row_major(&Shape::new(part.naive().shape()).expect("a small shape"));
+        cases.push(part.clone());
     }
     cases
 }

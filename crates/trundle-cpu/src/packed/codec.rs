@@ -10,37 +10,31 @@ pub(super) const MOST_GROUP_BYTES: usize = 3;
 pub(super) fn unpack(packing: Packing, packed: &[u8], elements: &mut [u8]) {
     use BitOrder::{LowFirst, Split};
     match (packing.bits(), packing.order()) {
-        (1, LowFirst) => each_unpacked(packed, elements, |[b]| {
-            [b & 1, b >> 1 & 1, b >> 2 & 1, b >> 3 & 1, b >> 4 & 1, b >> 5 & 1, b >> 6 & 1, b >> 7]
-        }),
-        (1, _) => each_unpacked(packed, elements, |[b]| {
-            [b >> 7, b >> 6 & 1, b >> 5 & 1, b >> 4 & 1, b >> 3 & 1, b >> 2 & 1, b >> 1 & 1, b & 1]
-        }),
-        (2, LowFirst) => {
-            each_unpacked(packed, elements, |[b]| [b & 3, b >> 2 & 3, b >> 4 & 3, b >> 6]);
-        }
-        (2, _) => each_unpacked(packed, elements, |[b]| [b >> 6, b >> 4 & 3, b >> 2 & 3, b & 3]),
+        (1, LowFirst) => each_unpacked(packed, elements, |[b]| spread_bits(b).to_le_bytes()),
+        (1, _) => each_unpacked(packed, elements, |[b]| spread_bits(b).to_be_bytes()),
+        (2, LowFirst) => each_unpacked(packed, elements, |[b]| spread_pairs(b).to_le_bytes()),
+        (2, _) => each_unpacked(packed, elements, |[b]| spread_pairs(b).to_be_bytes()),
         (4, LowFirst) => each_unpacked(packed, elements, |[b]| [b & 15, b >> 4]),
         (4, _) => each_unpacked(packed, elements, |[b]| [b >> 4, b & 15]),
         (3, Split) => each_unpacked(packed, elements, |[a, b, c]| {
-            let low = u16::from_be_bytes([a, b]);
-            std::array::from_fn::<u8, 8, _>(|i| {
-                (low >> (14 - 2 * i) & 3) as u8 | (c >> (7 - i) & 1) << 2
-            })
+            let low = u64::from(spread_pairs(a)) << 32 | u64::from(spread_pairs(b));
+            (low | spread_bits(c) << 2).to_be_bytes()
         }),
         (3, _) => each_unpacked(packed, elements, |[a, b, c]| {
-            let stream = u32::from_le_bytes([a, b, c, 0]);
-            std::array::from_fn::<u8, 8, _>(|i| (stream >> (3 * i) & 7) as u8)
+            let stream = u64::from(u32::from_le_bytes([a, b, c, 0]));
+            let halves = (stream | stream << 20) & 0x0000_0fff_0000_0fff;
+            let pairs = (halves | halves << 10) & 0x003f_003f_003f_003f;
+            ((pairs | pairs << 5) & 0x0707_0707_0707_0707).to_le_bytes()
         }),
         (_, Split) => each_unpacked(packed, elements, |[a, b, c]| {
-            let low = u16::from_be_bytes([a, b]);
-            std::array::from_fn::<u8, 4, _>(|i| {
-                (low >> (12 - 4 * i) & 15) as u8 | (c >> (6 - 2 * i) & 3) << 4
-            })
+            let bytes = u32::from(a) << 16 | u32::from(b);
+            let low = (bytes | bytes << 4) & 0x0f0f_0f0f;
+            (low | spread_pairs(c) << 4).to_be_bytes()
         }),
         _ => each_unpacked(packed, elements, |[a, b, c]| {
             let stream = u32::from_le_bytes([a, b, c, 0]);
-            std::array::from_fn::<u8, 4, _>(|i| (stream >> (6 * i) & 63) as u8)
+            let halves = stream & 0x0fff | (stream & 0x00ff_f000) << 4;
+            (halves & 0x003f_003f | (halves & 0x0fc0_0fc0) << 2).to_le_bytes()
         }),
     }
 }
@@ -49,46 +43,82 @@ pub(super) fn unpack(packing: Packing, packed: &[u8], elements: &mut [u8]) {
 pub(super) fn pack(packing: Packing, elements: &[u8], packed: &mut [u8]) {
     use BitOrder::{LowFirst, Split};
     match (packing.bits(), packing.order()) {
-        (1, LowFirst) => each_packed(elements, packed, |[a, b, c, d, e, f, g, h]| {
-            [a | b << 1 | c << 2 | d << 3 | e << 4 | f << 5 | g << 6 | h << 7]
-        }),
-        (1, _) => each_packed(elements, packed, |[a, b, c, d, e, f, g, h]| {
-            [h | g << 1 | f << 2 | e << 3 | d << 4 | c << 5 | b << 6 | a << 7]
-        }),
-        (2, LowFirst) => {
-            each_packed(elements, packed, |[a, b, c, d]| [a | b << 2 | c << 4 | d << 6]);
+        (1, LowFirst) => {
+            each_packed(elements, packed, |group| [gather_bits(u64::from_le_bytes(group))]);
         }
-        (2, _) => each_packed(elements, packed, |[a, b, c, d]| [d | c << 2 | b << 4 | a << 6]),
+        (1, _) => each_packed(elements, packed, |group| [gather_bits(u64::from_be_bytes(group))]),
+        (2, LowFirst) => {
+            each_packed(elements, packed, |group| [gather_pairs(u32::from_le_bytes(group))]);
+        }
+        (2, _) => each_packed(elements, packed, |group| [gather_pairs(u32::from_be_bytes(group))]),
         (4, LowFirst) => each_packed(elements, packed, |[a, b]| [a | b << 4]),
         (4, _) => each_packed(elements, packed, |[a, b]| [b | a << 4]),
-        (3, Split) => each_packed(elements, packed, |group: [u8; 8]| {
-            let (mut low, mut high) = (0u16, 0);
-            for each in group {
-                low = low << 2 | u16::from(each & 3);
-                high = high << 1 | each >> 2;
-            }
-            let [a, b] = low.to_be_bytes();
-            [a, b, high]
+        (3, Split) => each_packed(elements, packed, |group| {
+            let group = u64::from_be_bytes(group);
+            let low = group & 0x0303_0303_0303_0303;
+            let high = group >> 2 & 0x0101_0101_0101_0101;
+            [gather_pairs((low >> 32) as u32), gather_pairs(low as u32), gather_bits(high)]
         }),
-        (_, Split) => each_packed(elements, packed, |group: [u8; 4]| {
-            let (mut low, mut high) = (0u16, 0);
-            for each in group {
-                low = low << 4 | u16::from(each & 15);
-                high = high << 2 | each >> 4;
-            }
-            let [a, b] = low.to_be_bytes();
-            [a, b, high]
+        (3, _) => each_packed(elements, packed, |group| {
+            let group = u64::from_le_bytes(group);
+            let pairs = (group | group >> 5) & 0x003f_003f_003f_003f;
+            let halves = (pairs | pairs >> 10) & 0x0000_0fff_0000_0fff;
+            let [a, b, c, ..] = (halves | halves >> 20).to_le_bytes();
+            [a, b, c]
         }),
-        (bits, _) if bits == 3 => each_packed(elements, packed, |group: [u8; 8]| stream(group, 3)),
-        _ => each_packed(elements, packed, |group: [u8; 4]| stream(group, 6)),
+        (_, Split) => each_packed(elements, packed, |group| {
+            let group = u32::from_be_bytes(group);
+            let low = group & 0x0f0f_0f0f;
+            let [_, a, _, b] = (low | low >> 4).to_be_bytes();
+            [a, b, gather_pairs(group >> 4 & 0x0303_0303)]
+        }),
+        _ => each_packed(elements, packed, |group| {
+            let group = u32::from_le_bytes(group);
+            let halves = group & 0x003f_003f | (group & 0x3f00_3f00) >> 2;
+            let stream = halves & 0x0fff | (halves & 0x0fff_0000) >> 4;
+            let [a, b, c, _] = stream.to_le_bytes();
+            [a, b, c]
+        }),
     }
 }
 
-/// One stream of bits, the least significant first.
-fn stream<const GROUP: usize>(group: [u8; GROUP], bits: usize) -> [u8; 3] {
-    let shifted = group.iter().enumerate().map(|(i, each)| u32::from(*each) << (bits * i));
-    let [a, b, c, _] = shifted.fold(0, |stream, each| stream | each).to_le_bytes();
-    [a, b, c]
+/// Bit i as byte i, counted from the least significant.
+#[inline(always)]
+fn spread_bits(bits: u8) -> u64 {
+    // Faster than products, of which the compiler makes vectors that are slow to multiply.
+    static SPREAD: [u64; 256] = {
+        let mut spread = [0; 256];
+        let mut number = 0;
+        while number < 256 * 8 {
+            let (bits, bit) = (number / 8, number % 8);
+            spread[bits] |= (bits as u64 >> bit & 1) << (8 * bit);
+            number += 1;
+        }
+        spread
+    };
+    SPREAD[usize::from(bits)]
+}
+
+/// The inverse of [`spread_bits`].
+#[inline(always)]
+fn gather_bits(bytes: u64) -> u8 {
+    // Byte i goes to bit 56 + i by the product with bit 56 - 7 i; no other sum reaches that far.
+    (bytes.wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8
+}
+
+/// Bits 2 i and 2 i + 1 as byte i, counted from the least significant.
+#[inline(always)]
+fn spread_pairs(pairs: u8) -> u32 {
+    let pairs = u32::from(pairs);
+    let halves = (pairs | pairs << 12) & 0x000f_000f;
+    (halves | halves << 6) & 0x0303_0303
+}
+
+/// The inverse of [`spread_pairs`].
+#[inline(always)]
+fn gather_pairs(bytes: u32) -> u8 {
+    let halves = (bytes | bytes >> 6) & 0x000f_000f;
+    (halves | halves >> 12) as u8
 }
 
 #[inline(always)]

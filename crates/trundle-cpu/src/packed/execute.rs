@@ -4,27 +4,29 @@ use std::cell::RefCell;
 
 use trundle_core::Packing;
 
-use super::plan::{At, PackedPlan, PackedStep, Rows};
+use super::plan::{At, PackedPlan, PackedStep};
 use super::run as runs;
+use super::side::Run;
 use crate::execute;
+use crate::simd::{self, LINE};
 use crate::threads::for_each_task;
 
 /// The two buffers of a run, shared by its threads.
 #[derive(Clone, Copy)]
-struct Buffers<'a> {
-    src: &'a [u8],
-    dst: *mut u8,
+pub(super) struct Buffers<'a> {
+    pub(super) src: &'a [u8],
+    pub(super) dst: *mut u8,
 }
 
 // SAFETY: threads write disjoint elements, and bytes that elements of several threads share by
 // atomic operations: see `runs::pack`.
 unsafe impl Sync for Buffers<'_> {}
 
-/// The unpacked copies of a box, as it is read and as it is written.
+/// The unpacked copies of a box, or of lanes, as they are read and as they are written.
 #[derive(Default)]
-struct Scratch {
-    read: Vec<u8>,
-    written: Vec<u8>,
+pub(super) struct Scratch {
+    pub(super) read: Vec<u8>,
+    pub(super) written: Vec<u8>,
 }
 
 impl Scratch {
@@ -50,7 +52,6 @@ pub(crate) unsafe fn run(plan: &PackedPlan, threads: usize, src: &[u8], dst: *mu
     }
     let buffers = Buffers { src, dst };
     for_each_task(threads, plan.tasks.len(), &|task| {
-        let buffers = buffers;
         let (step, units) = &plan.tasks[task];
         let work = |scratch: &mut Scratch| {
             scratch.reserve(plan.scratch_bytes);
@@ -61,7 +62,7 @@ pub(crate) unsafe fn run(plan: &PackedPlan, threads: usize, src: &[u8], dst: *mu
                         PackedStep::Boxes(boxes) => {
                             move_box(packing, &boxes.unit(unit), buffers, scratch);
                         }
-                        PackedStep::Rows(rows) => move_row(packing, rows, unit, buffers, scratch),
+                        PackedStep::Rows(rows) => rows.run(packing, unit, buffers, scratch),
                     }
                 }
             }
@@ -84,6 +85,14 @@ fn with_scratch(work: impl Fn(&mut Scratch)) {
     }
 }
 
+/// Asks for the lines of a run.
+pub(super) fn ask_for(packing: Packing, packed: *const u8, first: usize, len: usize) {
+    let (start, bytes) = (packing.bytes(first), packing.bytes(len));
+    for line in (0..bytes).step_by(LINE) {
+        simd::prefetch(packed.wrapping_add(start + line));
+    }
+}
+
 /// Moves a box.
 ///
 /// # Safety
@@ -96,7 +105,7 @@ unsafe fn move_box(packing: Packing, at: &At<'_>, buffers: Buffers<'_>, scratch:
         // Runs of the one side are runs of the other.
         let (read, run) = (&mut read[..form.read.run], form.read.run);
         let apart = at.dst - at.src;
-        form.read.for_each_run(at.src, |from, _| {
+        form.read.for_each_run(at.src, |Run { first: from, .. }| {
             let to = from.wrapping_add_signed(apart);
             // SAFETY: by the caller.
             unsafe {
@@ -110,7 +119,8 @@ unsafe fn move_box(packing: Packing, at: &At<'_>, buffers: Buffers<'_>, scratch:
         });
         return;
     }
-    form.read.for_each_run(at.src, |first, copied| {
+    form.read.for_each_run(at.src, |Run { first, copied, ahead }| {
+        ask_for(packing, buffers.src.as_ptr(), ahead, form.read.run);
         let copy = &mut read[copied..copied + form.read.run];
         runs::unpack(packing, buffers.src, first, copy);
     });
@@ -123,49 +133,10 @@ unsafe fn move_box(packing: Packing, at: &At<'_>, buffers: Buffers<'_>, scratch:
         }
         None => read,
     };
-    form.written.for_each_run(at.dst, |first, copied| {
+    form.written.for_each_run(at.dst, |Run { first, copied, ahead }| {
+        ask_for(packing, buffers.dst, ahead, form.written.run);
         let copy = &moved[copied..copied + form.written.run];
         // SAFETY: by the caller.
         unsafe { runs::pack(packing, copy, buffers.dst, first) };
     });
-}
-
-/// Moves a row of a ragged block.
-///
-/// # Safety
-/// As [`run`], for the elements of the row.
-unsafe fn move_row(
-    packing: Packing,
-    rows: &Rows,
-    number: usize,
-    buffers: Buffers<'_>,
-    scratch: &mut Scratch,
-) {
-    let Rows { outer, row, width, .. } = rows;
-    let (mut src, mut dst, mut lane) = (rows.src_offset, rows.dst_offset, row.lane_offset);
-    let mut rest = number;
-    for each in outer.iter().rev() {
-        let index = (rest % each.len).cast_signed();
-        rest /= each.len;
-        src = src.wrapping_add(index * each.src_stride);
-        dst += index * each.dst_stride;
-        lane = lane.wrapping_add_signed(index * each.lane_stride);
-    }
-    let length = row.lengths[lane];
-    let cut = row.cut(length);
-    let one = &mut scratch.read;
-    if one.len() < *width {
-        one.resize(*width, 0);
-    }
-    for (run, part) in [(&row.first, 0..cut), (&row.second, cut..row.len)] {
-        let start = src.wrapping_add(run.start(length));
-        for i in part.map(usize::cast_signed) {
-            let from = start.wrapping_add(i * run.src_stride).unsigned_abs();
-            let to = (dst + i * row.dst_stride).unsigned_abs();
-            let one = &mut one[..*width];
-            runs::unpack(packing, buffers.src, from, one);
-            // SAFETY: by the caller.
-            unsafe { runs::pack(packing, one, buffers.dst, to) };
-        }
-    }
 }

@@ -7,6 +7,7 @@
 mod codec;
 mod execute;
 mod plan;
+mod rows;
 mod run;
 mod side;
 

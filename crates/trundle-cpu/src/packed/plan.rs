@@ -3,17 +3,18 @@
 use std::fmt;
 use std::ops::Range;
 
-use trundle_core::{Block, IndexMap, Loop, Move, Packing, RaggedLoop, Result, Shape};
+use trundle_core::{Block, IndexMap, Loop, Move, Packing, Result, Shape};
 
+use super::rows::Rows;
 use super::side::{Side, unpacked_layout};
 use crate::{Machine, Plan, Planner};
 
 /// How many elements that are neighbours in a tensor a box has at least, if there are so many: some
 /// lines, so that what lies around them costs little.
-const LEAST_RUN: usize = 256;
+const LEAST_RUN: usize = 512;
 
 /// About how many elements a box has: its two unpacked copies stay in a second-level cache.
-const BOX: usize = 64 << 10;
+const BOX: usize = 256 << 10;
 
 /// What a thread must have to do before one more is woken, in elements: half of what it is for
 /// bytes, since each is touched several times (a guess).
@@ -29,7 +30,7 @@ pub(crate) struct PackedPlan {
     pub(super) steps: Vec<PackedStep>,
     /// Units of a step, as (step, units).
     pub(super) tasks: Vec<(usize, Range<usize>)>,
-    /// The bytes of the largest box's copy, on either side.
+    /// The bytes of the largest unit's copy, on either side.
     pub(super) scratch_bytes: usize,
     /// The element after the last that is written.
     pub(super) dst_end: usize,
@@ -76,18 +77,6 @@ pub(super) struct At<'a> {
     pub(super) form: &'a Form,
 }
 
-/// The rows of a ragged block.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Rows {
-    pub(super) src_offset: isize,
-    pub(super) dst_offset: isize,
-    /// The loops around the rows, the outermost first.
-    pub(super) outer: Vec<Loop>,
-    pub(super) row: RaggedLoop,
-    /// The elements that stay together.
-    pub(super) width: usize,
-}
-
 impl PackedPlan {
     /// How many threads `work` is worth.
     pub(crate) fn threads(work: &Move, most: usize) -> usize {
@@ -111,11 +100,7 @@ impl PackedPlan {
         let width = work.width();
         let steps: Vec<PackedStep> =
             work.blocks().iter().map(|block| PackedStep::of(block, width, &planner)).collect();
-        let boxes = steps.iter().filter_map(|step| match step {
-            PackedStep::Boxes(boxes) => Some(boxes),
-            PackedStep::Rows(_) => None,
-        });
-        let scratch_bytes = boxes.map(Boxes::most_elements).max().unwrap_or(0);
+        let scratch_bytes = steps.iter().map(PackedStep::scratch_bytes).max().unwrap_or(0);
         let share = elements(work) / (threads * TASKS_PER_THREAD);
         let mut tasks = Vec::new();
         for (number, step) in steps.iter().enumerate() {
@@ -147,15 +132,8 @@ fn dst_end(block: &Block, width: usize) -> usize {
 
 impl PackedStep {
     fn of(block: &Block, width: usize, planner: &Planner) -> PackedStep {
-        let Block { src_offset, dst_offset, loops, ragged } = block;
-        match ragged {
-            Some(row) => PackedStep::Rows(Rows {
-                src_offset: *src_offset,
-                dst_offset: *dst_offset,
-                outer: loops.clone(),
-                row: row.clone(),
-                width,
-            }),
+        match &block.ragged {
+            Some(row) => PackedStep::Rows(Rows::of(block, row, width)),
             None => PackedStep::Boxes(Boxes::of(block, width, planner)),
         }
     }
@@ -163,7 +141,15 @@ impl PackedStep {
     pub(super) fn units(&self) -> usize {
         match self {
             PackedStep::Boxes(boxes) => boxes.counts().product(),
-            PackedStep::Rows(rows) => rows.outer.iter().map(|each| each.len).product(),
+            PackedStep::Rows(rows) => rows.units(),
+        }
+    }
+
+    /// The bytes of a unit's copy, on either side.
+    fn scratch_bytes(&self) -> usize {
+        match self {
+            PackedStep::Boxes(boxes) => boxes.pieces.iter().product(),
+            PackedStep::Rows(rows) => rows.scratch_bytes(),
         }
     }
 
@@ -171,7 +157,7 @@ impl PackedStep {
     fn unit_elements(&self) -> usize {
         match self {
             PackedStep::Boxes(boxes) => boxes.pieces.iter().product(),
-            PackedStep::Rows(rows) => rows.row.len * rows.width,
+            PackedStep::Rows(rows) => rows.unit_elements(),
         }
     }
 }
@@ -202,11 +188,6 @@ impl Boxes {
     /// How many pieces each loop is cut into.
     fn counts(&self) -> impl DoubleEndedIterator<Item = usize> + ExactSizeIterator {
         self.loops.iter().zip(&self.pieces).map(|(each, piece)| each.len.div_ceil(*piece))
-    }
-
-    /// The elements of the largest box.
-    fn most_elements(&self) -> usize {
-        self.pieces.iter().product()
     }
 
     /// Unit `number`: the innermost loop goes on fastest.
@@ -318,13 +299,5 @@ impl fmt::Display for Boxes {
             write!(f, "{}{piece}", if number > 0 { " x " } else { "" })?;
         }
         write!(f, "{} elements", if self.pieces.is_empty() { "1" } else { "" })
-    }
-}
-
-impl fmt::Display for Rows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rows: usize = self.outer.iter().map(|each| each.len).product();
-        let plural = if rows == 1 { "" } else { "s" };
-        write!(f, "{rows} row{plural} of {} x {} elements", self.row.len, self.width)
     }
 }

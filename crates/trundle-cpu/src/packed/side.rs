@@ -44,16 +44,32 @@ impl Side {
         Side { lowest, loops, run, elements }
     }
 
-    /// Calls `visit` for each run with the number of its first element in the tensor and in the
-    /// unpacked copy, for a box whose index 0 is element `origin` of the tensor.
-    pub(super) fn for_each_run(&self, origin: isize, mut visit: impl FnMut(usize, usize)) {
+    /// Calls `visit` for each run of a box whose index 0 is element `origin` of the tensor.
+    pub(super) fn for_each_run(&self, origin: isize, mut visit: impl FnMut(Run)) {
         let mut copied = 0;
+        let apart = self.loops.last().map_or(0, |innermost| innermost.stride);
         visit_runs(&self.loops, origin + self.lowest, &mut |first| {
-            visit(first.unsigned_abs(), copied);
+            let ahead = (first + AHEAD * apart).unsigned_abs();
+            visit(Run { first: first.unsigned_abs(), copied, ahead });
             copied += self.run;
         });
     }
 }
+
+/// A run of a side.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run {
+    /// The number of its first element in the tensor.
+    pub(super) first: usize,
+    /// The same in the unpacked copy.
+    pub(super) copied: usize,
+    /// The same in the tensor for a run that comes later, unless another loop begins before: there
+    /// may be no such element.
+    pub(super) ahead: usize,
+}
+
+/// How many runs ahead is asked for: they lie far apart, which the hardware does not foresee.
+const AHEAD: isize = 8;
 
 fn visit_runs(loops: &[Steps], first: isize, visit: &mut impl FnMut(isize)) {
     let Some((outer, inner)) = loops.split_first() else { return visit(first) };
@@ -108,8 +124,8 @@ mod tests {
             let (side, layout) =
                 (Side::of(strides, extents), unpacked_layout(strides, extents).unwrap());
             let mut copied = vec![None; side.elements];
-            side.for_each_run(1000, |first, at| {
-                (0..side.run).for_each(|i| copied[at + i] = Some(first + i));
+            side.for_each_run(1000, |run| {
+                (0..side.run).for_each(|i| copied[run.copied + i] = Some(run.first + i));
             });
             layout.shape().for_each_index(|index| {
                 let steps: isize =
