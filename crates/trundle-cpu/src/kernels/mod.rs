@@ -3,6 +3,7 @@
 //! A kernel knows widths and strides, and nothing of operators, types and tensors. Each is a row
 //! of [`CATALOGUE`]; the planner takes the first that fits. docs/kernels.md tells of them.
 
+mod bundle;
 mod channels;
 mod cursor;
 mod fold;
@@ -12,7 +13,6 @@ mod lanes;
 mod line;
 mod narrow;
 mod near;
-mod packed;
 mod padded;
 mod reversed;
 mod rolled;
