@@ -7,9 +7,11 @@ use super::bundle::{Bundles, MOST_BUNDLED_COLS};
 use super::cursor::{Ahead, Cursor};
 use crate::simd::{LINE, Vector};
 
-/// How many columns ahead the source is asked for: the hardware does not foresee short runs that
-/// are a row apart.
+/// How far ahead the source is asked for, in columns and, where those are short, in bytes: the
+/// hardware does not foresee short runs that are a row apart, nor where columns jump (measured;
+/// docs/kernels.md).
 const COLS_AHEAD: usize = 32;
+const BYTES_AHEAD: usize = 8 << 10;
 
 /// The columns that are gone through together, row by row: of bytes, so many that a row gets two
 /// lines at once; of wider elements, one.
@@ -104,7 +106,8 @@ impl Strip {
     /// Before the first strip of some rows of a tile.
     #[inline(always)]
     pub(super) fn of(tile: &Tile, rows: &Rows, width: usize, bundles: Option<Bundles>) -> Strip {
-        let cols_ahead = COLS_AHEAD.max(strip_cols(width));
+        let short = BYTES_AHEAD / (rows.count * width);
+        let cols_ahead = COLS_AHEAD.max(strip_cols(width)).max(short);
         Strip {
             done: 0,
             srcs: [MaybeUninit::uninit(); MOST_STRIP_COLS],
