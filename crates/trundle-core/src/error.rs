@@ -132,6 +132,8 @@ pub enum Error {
         /// The order.
         order: BitOrder,
     },
+    /// A movement of values that own something would lose some, or give some twice.
+    NotABijection,
     /// Elements are packed in another order than is needed.
     PackingMismatch {
         /// Whose elements they are.
@@ -222,6 +224,7 @@ impl fmt::Display for Error {
             Error::NoSuchPacking { dtype, order } => {
                 write!(f, "elements of type {dtype} are not packed {order}")
             }
+            Error::NotABijection => f.write_str("the movement does not give every element once"),
             Error::PackingMismatch { argument, dtype, expected, got } => write!(
                 f,
                 "{argument} must hold elements of type {dtype} that are packed {expected}, got \

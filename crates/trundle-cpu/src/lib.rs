@@ -8,6 +8,7 @@ mod backend;
 mod execute;
 mod kernels;
 mod machine;
+mod owned;
 mod packed;
 mod pipeline;
 mod plan;

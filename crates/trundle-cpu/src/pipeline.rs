@@ -1,6 +1,7 @@
 //! Plans that run one after another, each on what the one before it gave.
 
 use std::mem::MaybeUninit;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 
 use trundle_core::{Error, Result};
@@ -17,6 +18,8 @@ pub struct Pipeline {
     plans: Vec<Plan>,
     /// The scratch buffers, unless a run has them.
     scratch: Mutex<Option<Scratch>>,
+    /// Whether it has been seen that every element is given once.
+    pub(crate) is_bijection: AtomicBool,
 }
 
 /// Two buffers, for passes that read the one and write the other. Only their capacity is used.
@@ -49,7 +52,8 @@ impl Pipeline {
                 gives.dst_bytes
             );
         }
-        let pipeline = Pipeline { plans, scratch: Mutex::new(None) };
+        let pipeline =
+            Pipeline { plans, scratch: Mutex::new(None), is_bijection: AtomicBool::new(false) };
         let scratch = pipeline.new_scratch()?;
         pipeline.put_back(scratch);
         Ok(pipeline)
@@ -164,7 +168,7 @@ impl Pipeline {
     }
 
     /// Checks that elements of a slice stay whole in every pass. Those that share bytes do not.
-    fn check_whole<T>(&self) -> Result<()> {
+    pub(crate) fn check_whole<T>(&self) -> Result<()> {
         let got = size_of::<T>();
         let torn = |plan: &&Plan| {
             let rest = plan.grain_bytes.checked_rem(got).unwrap_or(plan.grain_bytes);
@@ -180,7 +184,7 @@ impl Pipeline {
     ///
     /// # Safety
     /// Where elements of a plan share bytes, all bytes are initialised.
-    unsafe fn run_bytes(&self, src: &Bytes, dst: &mut Bytes) -> Result<()> {
+    pub(crate) unsafe fn run_bytes(&self, src: &Bytes, dst: &mut Bytes) -> Result<()> {
         let last = self.plans.len() - 1;
         check_buffer("data", self.plans[0].src_bytes, src.len())?;
         check_buffer("out", self.plans[last].dst_bytes, dst.len())?;

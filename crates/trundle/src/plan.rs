@@ -144,6 +144,32 @@ impl Plan {
         self.pipeline.run_slice(src)
     }
 
+    /// [`Plan::run`] on values that own something, for plans of their size from and to packed
+    /// layouts: each value is moved to its place, none is cloned and none is dropped.
+    ///
+    /// ```
+    /// use trundle::{Chain, Plan, Shape};
+    ///
+    /// let chain: Chain = "a b -> b a".parse()?;
+    /// let plan = Plan::packed(&chain, size_of::<String>(), &Shape::new([2, 3])?, None)?;
+    /// let mut words: Vec<String> = ["a", "b", "c", "d", "e", "f"].map(String::from).into();
+    /// plan.run_owned(&mut words)?;
+    /// assert_eq!(words, ["a", "d", "b", "e", "c", "f"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// The first call of a plan tries out on numbers that every element is given once, which takes
+    /// about as long again.
+    ///
+    /// # Errors
+    /// [`Error::SizesDiffer`](crate::Error::SizesDiffer) for a vector of another length,
+    /// [`Error::WidthMismatch`](crate::Error::WidthMismatch) for values of another size,
+    /// [`Error::NotABijection`](crate::Error::NotABijection) if some would be lost or given twice.
+    /// `values` are as they were then.
+    pub fn run_owned<T>(&self, values: &mut Vec<T>) -> Result<()> {
+        self.pipeline.run_owned(values)
+    }
+
     /// The shape of the result.
     pub fn out_shape(&self) -> &Shape {
         // A chain has one pass at least.
