@@ -20,13 +20,17 @@ impl<'a> TensorView<'a> {
         TensorView { bytes, dtype, width: dtype.into(), layout }.checked()
     }
 
-    /// The same, with packed elements in another order.
+    /// The same for packed elements in any order, not that of their type.
     ///
     /// # Errors
-    /// [`Error::NoSuchPacking`], or [`Error::PackedOutOfBounds`]: in another order, a last group
-    /// that is not whole may take more bytes.
-    pub fn with_bit_order(self, order: BitOrder) -> Result<TensorView<'a>> {
-        TensorView { width: packed(self.dtype, order)?, ..self }.checked()
+    /// [`Error::NoSuchPacking`], or [`Error::PackedOutOfBounds`] naming `data`.
+    pub fn packed(
+        bytes: &'a [u8],
+        dtype: DType,
+        order: BitOrder,
+        layout: Layout,
+    ) -> Result<TensorView<'a>> {
+        TensorView { bytes, dtype, width: packed(dtype, order)?, layout }.checked()
     }
 
     fn checked(self) -> Result<TensorView<'a>> {
@@ -84,20 +88,26 @@ impl<'a> TensorViewMut<'a> {
     /// [`Error::OutOfBounds`] naming `out`, or
     /// [`Error::OverlappingLayout`].
     pub fn new(bytes: &'a mut [u8], dtype: DType, layout: Layout) -> Result<TensorViewMut<'a>> {
-        layout.check_writable(dtype.width())?;
         TensorViewMut { bytes, dtype, width: dtype.into(), layout }.checked()
     }
 
-    /// The same, with packed elements in another order.
+    /// The same for packed elements in any order, not that of their type.
     ///
     /// # Errors
-    /// As [`TensorView::with_bit_order`].
-    pub fn with_bit_order(self, order: BitOrder) -> Result<TensorViewMut<'a>> {
-        TensorViewMut { width: packed(self.dtype, order)?, ..self }.checked()
+    /// [`Error::NoSuchPacking`], [`Error::PackedOutOfBounds`] naming `out`, or
+    /// [`Error::OverlappingLayout`].
+    pub fn packed(
+        bytes: &'a mut [u8],
+        dtype: DType,
+        order: BitOrder,
+        layout: Layout,
+    ) -> Result<TensorViewMut<'a>> {
+        TensorViewMut { bytes, dtype, width: packed(dtype, order)?, layout }.checked()
     }
 
     fn checked(self) -> Result<TensorViewMut<'a>> {
         self.layout.check_within("out", self.width, self.bytes.len())?;
+        self.layout.check_writable(self.width.units())?;
         Ok(self)
     }
 
