@@ -1,6 +1,6 @@
 //! What is timed: movements of tensors, in suites.
 
-use trundle::{Chain, DType, Op, Result, Tensor, TensorView, TensorViewMut};
+use trundle::{Chain, DType, Op, Result, Tensor, TensorView, TensorViewMut, Width};
 
 /// Cases of one kind, and what this project promises for them.
 #[derive(Debug)]
@@ -100,7 +100,8 @@ impl Case {
 
     /// The bytes of the tensor.
     pub fn bytes(&self) -> usize {
-        self.sizes.iter().product::<usize>() * self.dtype.width()
+        let elements = self.sizes.iter().product::<usize>();
+        Width::from(self.dtype).bytes(elements * self.dtype.width())
     }
 
     /// The sizes as people write them: `64x56x56x288`.

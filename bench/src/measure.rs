@@ -58,7 +58,7 @@ struct Subject<'a> {
 impl<'a> Subject<'a> {
     fn of(case: &'a Case, chain: &Chain, threads: usize) -> Result<Subject<'a>, PlanError> {
         let shape = Shape::new(case.sizes.as_slice())?;
-        let plan = Plan::packed(chain, case.dtype.width(), &shape, Some(threads))?;
+        let plan = Plan::packed(chain, case.dtype, &shape, Some(threads))?;
         Ok(Subject { case, shape, plan })
     }
 
@@ -221,12 +221,16 @@ fn verify(case: &Case, shape: &Shape, src: &[u8], dst: &[u8]) -> Result<(), Erro
         maps.map_err(|error| Error::Plan { case: case.name.clone(), source: error.into() })?;
     let out_shape = maps.last().map_or(shape, IndexMap::out_shape);
     let (elements, width) = (out_shape.elements(), case.dtype.width());
+    let is_moved = |from: usize, to: usize| match case.dtype.packing() {
+        None => dst[to * width..][..width] == src[from * width..][..width],
+        Some(packing) => packing.get(dst, to) == packing.get(src, from),
+    };
     let ends = (0..elements.min(NEAR_ENDS)).chain(elements.saturating_sub(NEAR_ENDS)..elements);
     for element in ends.chain((0..elements).step_by(SCATTER)) {
         let index =
             maps.iter().rev().fold(out_shape.unravel(element), |index, map| map.source_of(&index));
         let source = index.iter().zip(shape.iter()).fold(0, |at, (i, size)| at * size + i);
-        if dst[element * width..][..width] != src[source * width..][..width] {
+        if !is_moved(source, element) {
             return Err(Error::Wrong { case: case.name.clone(), element });
         }
     }

@@ -5,6 +5,7 @@
 mod chains;
 mod elements;
 mod lanes;
+mod packed;
 mod pictures;
 mod rolls;
 mod sequences;
@@ -26,6 +27,7 @@ pub fn all() -> Vec<Suite> {
         rolls::suite(),
         sequences::suite(),
         lanes::suite(),
+        packed::suite(),
         chains::suite(),
         small_moves::suite(),
     ]

@@ -2,11 +2,15 @@
 
 use std::fmt;
 
-use crate::{Error, Result};
+use crate::{BitOrder, Error, Packing, Result, Width};
 
-/// Declares the named element types: one row a type, `Variant "name" bytes`.
+/// Declares the named element types: one row a type, `Variant "name" bytes`, then those of less
+/// than a byte, `Variant "name" bits order`.
 macro_rules! dtypes {
-    ($($variant:ident $name:literal $bytes:literal, $doc:literal;)*) => {
+    (
+        bytes { $($variant:ident $name:literal $bytes:literal, $doc:literal;)* }
+        packed { $($packed:ident $packed_name:literal $bits:literal $order:ident, $packed_doc:literal;)* }
+    ) => {
         /// The type of a tensor's elements.
         ///
         /// Every bit pattern of every type is moved as it is, NaN payloads and negative zeros too.
@@ -14,19 +18,32 @@ macro_rules! dtypes {
         #[non_exhaustive]
         pub enum DType {
             $(#[doc = $doc] $variant,)*
+            $(#[doc = $packed_doc] $packed,)*
             /// Opaque elements of this many bytes: fixed-width strings, structured types, dates.
             Bytes(usize),
         }
 
         impl DType {
             /// Every named type, in the order of the table.
-            pub const NAMED: &'static [DType] = &[$(DType::$variant),*];
+            pub const NAMED: &'static [DType] = &[$(DType::$variant,)* $(DType::$packed),*];
 
-            /// The size of one element in bytes. Only `Bytes(0)` gives 0.
+            /// By how many bytes a [`Layout`](crate::Layout) counts one element: its size, and 1
+            /// for packed types, which are counted as if they were unpacked. Only `Bytes(0)`
+            /// gives 0.
             pub const fn width(self) -> usize {
                 match self {
                     $(DType::$variant => $bytes,)*
+                    $(DType::$packed => 1,)*
                     DType::Bytes(bytes) => bytes,
+                }
+            }
+
+            /// How elements of less than a byte are packed, unless a tensor says otherwise: as
+            /// OpenVINO 2026.4 does. `None` for types of whole bytes.
+            pub const fn packing(self) -> Option<Packing> {
+                match self {
+                    $(DType::$packed => Packing::new($bits, BitOrder::$order),)*
+                    _ => None,
                 }
             }
 
@@ -38,6 +55,7 @@ macro_rules! dtypes {
             pub fn from_name(name: &str) -> Result<DType> {
                 match name {
                     $($name => Ok(DType::$variant),)*
+                    $($packed_name => Ok(DType::$packed),)*
                     _ => name
                         .strip_prefix("bytes")
                         .filter(|digits| digits.bytes().all(|digit| digit.is_ascii_digit()))
@@ -52,6 +70,7 @@ macro_rules! dtypes {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 match self {
                     $(DType::$variant => f.pad($name),)*
+                    $(DType::$packed => f.pad($packed_name),)*
                     DType::Bytes(bytes) => f.pad(&format!("bytes{bytes}")),
                 }
             }
@@ -60,24 +79,43 @@ macro_rules! dtypes {
 }
 
 dtypes! {
-    Boolean    "boolean"    1, "One byte, 0 or 1.";
-    I8         "i8"         1, "Signed 8-bit integer.";
-    I16        "i16"        2, "Signed 16-bit integer.";
-    I32        "i32"        4, "Signed 32-bit integer.";
-    I64        "i64"        8, "Signed 64-bit integer.";
-    U8         "u8"         1, "Unsigned 8-bit integer.";
-    U16        "u16"        2, "Unsigned 16-bit integer.";
-    U32        "u32"        4, "Unsigned 32-bit integer.";
-    U64        "u64"        8, "Unsigned 64-bit integer.";
-    F8E4M3     "f8e4m3"     1, "8-bit float, 4 exponent and 3 mantissa bits.";
-    F8E5M2     "f8e5m2"     1, "8-bit float, 5 exponent and 2 mantissa bits.";
-    F8E8M0     "f8e8m0"     1, "8-bit scale, 8 exponent bits.";
-    BF16       "bf16"       2, "The upper half of an IEEE 754 binary32.";
-    F16        "f16"        2, "IEEE 754 binary16.";
-    F32        "f32"        4, "IEEE 754 binary32.";
-    F64        "f64"        8, "IEEE 754 binary64.";
-    Complex64  "complex64"  8, "Two binary32: real, imaginary.";
-    Complex128 "complex128" 16, "Two binary64: real, imaginary.";
+    bytes {
+        Boolean    "boolean"    1, "One byte, 0 or 1.";
+        I8         "i8"         1, "Signed 8-bit integer.";
+        I16        "i16"        2, "Signed 16-bit integer.";
+        I32        "i32"        4, "Signed 32-bit integer.";
+        I64        "i64"        8, "Signed 64-bit integer.";
+        U8         "u8"         1, "Unsigned 8-bit integer.";
+        U16        "u16"        2, "Unsigned 16-bit integer.";
+        U32        "u32"        4, "Unsigned 32-bit integer.";
+        U64        "u64"        8, "Unsigned 64-bit integer.";
+        F8E4M3     "f8e4m3"     1, "8-bit float, 4 exponent and 3 mantissa bits.";
+        F8E5M2     "f8e5m2"     1, "8-bit float, 5 exponent and 2 mantissa bits.";
+        F8E8M0     "f8e8m0"     1, "8-bit scale, 8 exponent bits.";
+        BF16       "bf16"       2, "The upper half of an IEEE 754 binary32.";
+        F16        "f16"        2, "IEEE 754 binary16.";
+        F32        "f32"        4, "IEEE 754 binary32.";
+        F64        "f64"        8, "IEEE 754 binary64.";
+        Complex64  "complex64"  8, "Two binary32: real, imaginary.";
+        Complex128 "complex128" 16, "Two binary64: real, imaginary.";
+    }
+    packed {
+        U1     "u1"     1 HighFirst, "Unsigned 1-bit integer.";
+        U2     "u2"     2 LowFirst,  "Unsigned 2-bit integer.";
+        I2     "i2"     2 LowFirst,  "Signed 2-bit integer.";
+        U3     "u3"     3 Split,     "Unsigned 3-bit integer.";
+        U4     "u4"     4 LowFirst,  "Unsigned 4-bit integer.";
+        I4     "i4"     4 LowFirst,  "Signed 4-bit integer.";
+        U6     "u6"     6 Split,     "Unsigned 6-bit integer.";
+        NF4    "nf4"    4 LowFirst,  "4-bit index into the quantiles of a normal distribution.";
+        F4E2M1 "f4e2m1" 4 LowFirst,  "4-bit float, 2 exponent bits and 1 mantissa bit.";
+    }
+}
+
+impl From<DType> for Width {
+    fn from(dtype: DType) -> Width {
+        dtype.packing().map_or(Width::Bytes(dtype.width()), Width::Packed)
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use crate::{DType, Shape};
+use crate::{BitOrder, DType, Shape};
 
 /// The result of anything that can refuse its arguments.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -112,6 +112,39 @@ pub enum Error {
         /// The size of the buffer in bytes.
         buffer: usize,
     },
+    /// The layout of a packed tensor reaches outside its buffer.
+    PackedOutOfBounds {
+        /// Whose buffer it is.
+        argument: &'static str,
+        /// The bits of an element.
+        bits: usize,
+        /// The first element the layout reaches, counted from the start of the buffer.
+        first: isize,
+        /// The element after the last it reaches.
+        end: isize,
+        /// The size of the buffer in bytes.
+        buffer: usize,
+    },
+    /// Elements of a type cannot be packed in an order.
+    NoSuchPacking {
+        /// The type.
+        dtype: DType,
+        /// The order.
+        order: BitOrder,
+    },
+    /// A movement of values that own something would lose some, or give some twice.
+    NotABijection,
+    /// Elements are packed in another order than is needed.
+    PackingMismatch {
+        /// Whose elements they are.
+        argument: &'static str,
+        /// Their type.
+        dtype: DType,
+        /// The order that they must have.
+        expected: BitOrder,
+        /// The order that they have.
+        got: BitOrder,
+    },
     /// An output layout addresses one byte as part of two elements.
     OverlappingLayout {
         /// The layout's shape.
@@ -182,6 +215,20 @@ impl fmt::Display for Error {
             Error::OutOfBounds { argument, first, end, buffer } => write!(
                 f,
                 "{argument} reaches bytes {first}..{end}, but its buffer has {buffer} bytes"
+            ),
+            Error::PackedOutOfBounds { argument, bits, first, end, buffer } => write!(
+                f,
+                "{argument} reaches elements {first}..{end} of {bits} bits, but its buffer has \
+                 {buffer} bytes"
+            ),
+            Error::NoSuchPacking { dtype, order } => {
+                write!(f, "elements of type {dtype} are not packed {order}")
+            }
+            Error::NotABijection => f.write_str("the movement does not give every element once"),
+            Error::PackingMismatch { argument, dtype, expected, got } => write!(
+                f,
+                "{argument} must hold elements of type {dtype} that are packed {expected}, got \
+                 {got}"
             ),
             Error::OverlappingLayout { shape, strides_bytes, width } => write!(
                 f,

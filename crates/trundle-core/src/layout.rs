@@ -2,12 +2,15 @@
 
 use std::ops::Range;
 
-use crate::{Error, Result, Shape};
+use crate::{Error, Result, Shape, Width};
 
 /// The place of every element: `offset_bytes + Σ index[axis] · strides_bytes[axis]`.
 ///
 /// Strides may be 0 (a broadcast), negative (a reversed view) and no multiple of an element
 /// (a field of a structured array). [`Layout::check_within`] says whether a buffer holds it all.
+///
+/// The layout of a packed tensor is that of the same elements unpacked, one byte each: its offset
+/// and its strides count elements.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Layout {
     shape: Shape,
@@ -113,20 +116,29 @@ impl Layout {
         })
     }
 
-    /// Checks that every element of `width` bytes lies within a buffer of `buffer` bytes.
+    /// Checks that every element of `width` lies within a buffer of `buffer` bytes.
     ///
     /// # Errors
     /// [`Error::OutOfBounds`] naming `argument`, or [`Error::TooLarge`].
-    pub fn check_within(&self, argument: &'static str, width: usize, buffer: usize) -> Result<()> {
-        let Range { start, end } = self.span(width)?;
-        if start >= 0 && end.unsigned_abs() <= buffer {
-            Ok(())
-        } else {
-            Err(Error::OutOfBounds { argument, first: start, end, buffer })
+    pub fn check_within(
+        &self,
+        argument: &'static str,
+        width: impl Into<Width>,
+        buffer: usize,
+    ) -> Result<()> {
+        let width = width.into();
+        let Range { start: first, end } = self.span(width.units())?;
+        if first >= 0 && width.bytes(end.unsigned_abs()) <= buffer {
+            return Ok(());
         }
+        let Some(packing) = width.packing() else {
+            return Err(Error::OutOfBounds { argument, first, end, buffer });
+        };
+        Err(Error::PackedOutOfBounds { argument, bits: packing.bits(), first, end, buffer })
     }
 
-    /// Checks that no byte belongs to two elements, so that the layout can be written through.
+    /// Checks that no byte belongs to two elements (unpacked ones, where they are packed), so that
+    /// the layout can be written through.
     ///
     /// # Errors
     /// [`Error::OverlappingLayout`]; also for the rare interleaved layouts of three and more axes

@@ -23,6 +23,7 @@ mod index_map;
 mod layout;
 mod moves;
 pub mod ops;
+mod packing;
 mod shape;
 mod tensor;
 
@@ -33,5 +34,6 @@ pub use index_map::{AxisMap, IndexMap, Lengths, Line, Pass, Piece};
 pub use layout::Layout;
 pub use moves::{Block, Loop, Move, RaggedLoop, Run};
 pub use ops::Op;
+pub use packing::{BitOrder, Packing, Width};
 pub use shape::{Permutation, Shape, normalize_axis};
 pub use tensor::{Tensor, TensorView, TensorViewMut};

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Deref;
 
-use crate::{Error, Result};
+use crate::{Error, Result, Width};
 
 /// The sizes of a tensor's axes, the outermost first. The number of elements fits an `isize`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
@@ -41,11 +41,15 @@ impl Shape {
         if self.0.contains(&0) { 0 } else { self.0.iter().product() }
     }
 
-    /// The number of bytes that this many elements of `width` bytes fill.
+    /// The number of bytes that this many elements of `width` fill.
     ///
     /// # Errors
     /// [`Error::TooLarge`] if that is over `isize::MAX`.
-    pub fn bytes(&self, width: usize) -> Result<usize> {
+    pub fn bytes(&self, width: impl Into<Width>) -> Result<usize> {
+        let width = match width.into() {
+            Width::Bytes(width) => width,
+            Width::Packed(packing) => return Ok(packing.bytes(self.elements())),
+        };
         self.elements()
             .checked_mul(width)
             .filter(|bytes| *bytes <= isize::MAX.unsigned_abs())

@@ -1,12 +1,13 @@
 //! Bytes with a layout and an element type: borrowed, borrowed for writing, owned.
 
-use crate::{DType, Layout, Result, Shape};
+use crate::{BitOrder, DType, Error, Layout, Result, Shape, Width};
 
 /// A tensor to read: a buffer, and where in it each element lies.
 #[derive(Clone, Debug)]
 pub struct TensorView<'a> {
     bytes: &'a [u8],
     dtype: DType,
+    width: Width,
     layout: Layout,
 }
 
@@ -14,16 +15,33 @@ impl<'a> TensorView<'a> {
     /// A view through any layout that stays within `bytes`.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`](crate::Error::OutOfBounds) naming `data`.
+    /// [`Error::OutOfBounds`] naming `data`.
     pub fn new(bytes: &'a [u8], dtype: DType, layout: Layout) -> Result<TensorView<'a>> {
-        layout.check_within("data", dtype.width(), bytes.len())?;
-        Ok(TensorView { bytes, dtype, layout })
+        TensorView { bytes, dtype, width: dtype.into(), layout }.checked()
+    }
+
+    /// The same for packed elements in any order, not that of their type.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchPacking`], or [`Error::PackedOutOfBounds`] naming `data`.
+    pub fn packed(
+        bytes: &'a [u8],
+        dtype: DType,
+        order: BitOrder,
+        layout: Layout,
+    ) -> Result<TensorView<'a>> {
+        TensorView { bytes, dtype, width: packed(dtype, order)?, layout }.checked()
+    }
+
+    fn checked(self) -> Result<TensorView<'a>> {
+        self.layout.check_within("data", self.width, self.bytes.len())?;
+        Ok(self)
     }
 
     /// A packed, row-major view.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`](crate::Error::OutOfBounds) if `bytes` is too short for `shape`.
+    /// [`Error::OutOfBounds`] if `bytes` is too short for `shape`.
     pub fn row_major(bytes: &'a [u8], dtype: DType, shape: &Shape) -> Result<TensorView<'a>> {
         Self::new(bytes, dtype, Layout::row_major(shape, dtype.width())?)
     }
@@ -36,6 +54,11 @@ impl<'a> TensorView<'a> {
     /// The element type.
     pub fn dtype(&self) -> DType {
         self.dtype
+    }
+
+    /// What a move must know of the elements: their bytes, or how they are packed.
+    pub fn width(&self) -> Width {
+        self.width
     }
 
     /// Where the elements lie.
@@ -54,6 +77,7 @@ impl<'a> TensorView<'a> {
 pub struct TensorViewMut<'a> {
     bytes: &'a mut [u8],
     dtype: DType,
+    width: Width,
     layout: Layout,
 }
 
@@ -61,18 +85,36 @@ impl<'a> TensorViewMut<'a> {
     /// A view through any layout that stays within `bytes` and addresses no byte twice.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`](crate::Error::OutOfBounds) naming `out`, or
-    /// [`Error::OverlappingLayout`](crate::Error::OverlappingLayout).
+    /// [`Error::OutOfBounds`] naming `out`, or
+    /// [`Error::OverlappingLayout`].
     pub fn new(bytes: &'a mut [u8], dtype: DType, layout: Layout) -> Result<TensorViewMut<'a>> {
-        layout.check_within("out", dtype.width(), bytes.len())?;
-        layout.check_writable(dtype.width())?;
-        Ok(TensorViewMut { bytes, dtype, layout })
+        TensorViewMut { bytes, dtype, width: dtype.into(), layout }.checked()
+    }
+
+    /// The same for packed elements in any order, not that of their type.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchPacking`], [`Error::PackedOutOfBounds`] naming `out`, or
+    /// [`Error::OverlappingLayout`].
+    pub fn packed(
+        bytes: &'a mut [u8],
+        dtype: DType,
+        order: BitOrder,
+        layout: Layout,
+    ) -> Result<TensorViewMut<'a>> {
+        TensorViewMut { bytes, dtype, width: packed(dtype, order)?, layout }.checked()
+    }
+
+    fn checked(self) -> Result<TensorViewMut<'a>> {
+        self.layout.check_within("out", self.width, self.bytes.len())?;
+        self.layout.check_writable(self.width.units())?;
+        Ok(self)
     }
 
     /// A packed, row-major view.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`](crate::Error::OutOfBounds) if `bytes` is too short for `shape`.
+    /// [`Error::OutOfBounds`] if `bytes` is too short for `shape`.
     pub fn row_major(
         bytes: &'a mut [u8],
         dtype: DType,
@@ -91,6 +133,11 @@ impl<'a> TensorViewMut<'a> {
         self.dtype
     }
 
+    /// What a move must know of the elements: their bytes, or how they are packed.
+    pub fn width(&self) -> Width {
+        self.width
+    }
+
     /// Where the elements lie.
     pub fn layout(&self) -> &Layout {
         &self.layout
@@ -107,6 +154,7 @@ impl<'a> TensorViewMut<'a> {
 pub struct Tensor {
     bytes: Vec<u8>,
     dtype: DType,
+    width: Width,
     layout: Layout,
 }
 
@@ -114,22 +162,39 @@ impl Tensor {
     /// A tensor whose bytes are all zero.
     ///
     /// # Errors
-    /// [`Error::TooLarge`](crate::Error::TooLarge) if it fills more than `isize::MAX` bytes.
+    /// [`Error::TooLarge`] if it fills more than `isize::MAX` bytes.
     pub fn zeros(dtype: DType, shape: &Shape) -> Result<Tensor> {
         let layout = Layout::row_major(shape, dtype.width())?;
-        Ok(Tensor { bytes: vec![0; shape.bytes(dtype.width())?], dtype, layout })
+        Ok(Tensor { bytes: vec![0; shape.bytes(dtype)?], dtype, width: dtype.into(), layout })
     }
 
     /// A tensor of these bytes: the elements packed, row-major, in the machine's byte order.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`](crate::Error::OutOfBounds) if `bytes` is too short for `shape`;
+    /// [`Error::OutOfBounds`] if `bytes` is too short for `shape`;
     /// what is longer is cut off.
-    pub fn from_bytes(mut bytes: Vec<u8>, dtype: DType, shape: &Shape) -> Result<Tensor> {
-        let layout = Layout::row_major(shape, dtype.width())?;
-        layout.check_within("data", dtype.width(), bytes.len())?;
-        bytes.truncate(shape.bytes(dtype.width())?);
-        Ok(Tensor { bytes, dtype, layout })
+    pub fn from_bytes(bytes: Vec<u8>, dtype: DType, shape: &Shape) -> Result<Tensor> {
+        Self::of(bytes, dtype, dtype.into(), shape)
+    }
+
+    /// The same, with packed elements in another order than the type's own.
+    ///
+    /// # Errors
+    /// As [`Tensor::from_bytes`], and [`Error::NoSuchPacking`].
+    pub fn from_packed(
+        bytes: Vec<u8>,
+        dtype: DType,
+        order: BitOrder,
+        shape: &Shape,
+    ) -> Result<Tensor> {
+        Self::of(bytes, dtype, packed(dtype, order)?, shape)
+    }
+
+    fn of(mut bytes: Vec<u8>, dtype: DType, width: Width, shape: &Shape) -> Result<Tensor> {
+        let layout = Layout::row_major(shape, width.units())?;
+        layout.check_within("data", width, bytes.len())?;
+        bytes.truncate(shape.bytes(width)?);
+        Ok(Tensor { bytes, dtype, width, layout })
     }
 
     /// The elements, packed and row-major.
@@ -147,6 +212,11 @@ impl Tensor {
         self.dtype
     }
 
+    /// What a move must know of the elements: their bytes, or how they are packed.
+    pub fn width(&self) -> Width {
+        self.width
+    }
+
     /// The sizes of the axes.
     pub fn shape(&self) -> &Shape {
         self.layout.shape()
@@ -154,11 +224,19 @@ impl Tensor {
 
     /// A view to read.
     pub fn view(&self) -> TensorView<'_> {
-        TensorView { bytes: &self.bytes, dtype: self.dtype, layout: self.layout.clone() }
+        let Tensor { bytes, dtype, width, layout } = self;
+        TensorView { bytes, dtype: *dtype, width: *width, layout: layout.clone() }
     }
 
     /// A view to write.
     pub fn view_mut(&mut self) -> TensorViewMut<'_> {
-        TensorViewMut { bytes: &mut self.bytes, dtype: self.dtype, layout: self.layout.clone() }
+        let Tensor { bytes, dtype, width, layout } = self;
+        TensorViewMut { bytes, dtype: *dtype, width: *width, layout: layout.clone() }
     }
+}
+
+/// Elements of a type, packed in an order.
+fn packed(dtype: DType, order: BitOrder) -> Result<Width> {
+    let packing = dtype.packing().and_then(|own| own.with_order(order));
+    packing.map(Width::Packed).ok_or(Error::NoSuchPacking { dtype, order })
 }

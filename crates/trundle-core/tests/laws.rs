@@ -1,14 +1,16 @@
 //! The laws of the algebra, on random cases and against the oracle.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any};
 use proptest::{prop_assert, prop_assert_eq};
 use trundle_core::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Transpose};
-use trundle_core::{AxisMap, DType, IndexMap, Layout, Move, Op, Shape, TensorView};
+use trundle_core::{
+    AxisMap, BitOrder, DType, IndexMap, Layout, Move, Op, Packing, Shape, TensorView,
+};
 use trundle_testing::cases::{Chain, buffer_bytes, chains, layouts, shapes, widths, windows};
 use trundle_testing::suite::Case;
 use trundle_testing::{Naive, Outcome, PlainOp, holds, indices};
@@ -435,6 +437,49 @@ fn a_move_pairs_the_bytes_that_the_map_pairs() {
         prop_assert_eq!(work.dst_bytes(), buffer_bytes(&case.dst, width));
         Ok(())
     });
+}
+
+/// The same for elements that share bytes: as if each was unpacked to a byte of its own, or, where
+/// groups stay together, by their bytes.
+#[test]
+fn a_move_of_packed_elements_pairs_the_elements_that_the_map_pairs() {
+    let packings: Vec<Packing> = (1..8u8)
+        .flat_map(|bits| BitOrder::ALL.into_iter().filter_map(move |o| Packing::new(bits, o)))
+        .collect();
+    let became_bytes = Cell::new(0);
+    let cases = single_moves().prop_filter("one byte an element", |(case, _)| case.width == 1);
+    holds(600, &cases, |(case, map)| {
+        let mut expected = HashMap::new();
+        for index in indices(map.out_shape()) {
+            let from = offset(&case.src, &map.source_of(&index));
+            expected.insert(offset(&case.dst, &index), from);
+        }
+        for packing in &packings {
+            let work = Move::new(&map, *packing, &case.src, &case.dst).unwrap();
+            let (group, bytes) = match work.packing() {
+                Some(same) => {
+                    prop_assert_eq!(same, *packing);
+                    (1, 1)
+                }
+                None => (packing.group(), packing.group_bytes()),
+            };
+            became_bytes.set(became_bytes.get() + usize::from(work.packing().is_none()));
+            let mut pairs = HashMap::new();
+            work.for_each_pair(|from, to| {
+                assert!(from % bytes == 0 && to % bytes == 0, "{work}");
+                for i in 0..work.width() / bytes * group {
+                    pairs.insert(to / bytes * group + i, from / bytes * group + i);
+                }
+            });
+            prop_assert_eq!(&pairs, &expected, "{}\n{}", case, work);
+            prop_assert_eq!(work.moved_bytes(), packing.bytes(expected.len()), "{}", work);
+            let reached = |layout| packing.bytes(buffer_bytes(layout, 1));
+            prop_assert_eq!(work.src_bytes(), reached(&case.src));
+            prop_assert_eq!(work.dst_bytes(), reached(&case.dst));
+        }
+        Ok(())
+    });
+    assert!(became_bytes.get() > 100, "too few moves of whole groups to say something");
 }
 
 /// What the documentation of `Block` promises to planners.

@@ -24,8 +24,16 @@ unsafe impl Sync for Buffers {}
 ///
 /// # Safety
 /// `src` is valid for reads of `plan.src_bytes` bytes and `dst` for writes of `plan.dst_bytes`,
-/// nobody else writes to either meanwhile, and they do not overlap.
+/// nobody else writes to either meanwhile, and they do not overlap. If elements share bytes
+/// (`plan.packed`), all of these bytes are initialised.
 pub(crate) unsafe fn run(plan: &Plan, src: *const u8, dst: *mut u8) {
+    if let Some(packed) = &plan.packed {
+        // SAFETY: by the caller; such plans run on bytes that are initialised only.
+        return unsafe {
+            let src = std::slice::from_raw_parts(src, plan.src_bytes);
+            crate::packed::run(packed, plan.threads, src, dst);
+        };
+    }
     let buffers = Buffers { src, dst };
     for_each_task(plan.threads, plan.tasks.len(), &|task| {
         let (buffers, mut tiles) = (&buffers, Tiles::default());

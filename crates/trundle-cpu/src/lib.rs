@@ -8,6 +8,8 @@ mod backend;
 mod execute;
 mod kernels;
 mod machine;
+mod owned;
+mod packed;
 mod pipeline;
 mod plan;
 mod planner;

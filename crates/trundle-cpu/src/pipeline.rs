@@ -1,6 +1,7 @@
 //! Plans that run one after another, each on what the one before it gave.
 
 use std::mem::MaybeUninit;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 
 use trundle_core::{Error, Result};
@@ -17,6 +18,8 @@ pub struct Pipeline {
     plans: Vec<Plan>,
     /// The scratch buffers, unless a run has them.
     scratch: Mutex<Option<Scratch>>,
+    /// Whether it has been seen that every element is given once.
+    pub(crate) is_bijection: AtomicBool,
 }
 
 /// Two buffers, for passes that read the one and write the other. Only their capacity is used.
@@ -49,7 +52,8 @@ impl Pipeline {
                 gives.dst_bytes
             );
         }
-        let pipeline = Pipeline { plans, scratch: Mutex::new(None) };
+        let pipeline =
+            Pipeline { plans, scratch: Mutex::new(None), is_bijection: AtomicBool::new(false) };
         let scratch = pipeline.new_scratch()?;
         pipeline.put_back(scratch);
         Ok(pipeline)
@@ -81,7 +85,8 @@ impl Pipeline {
     /// written then. [`Error::TooLarge`] if several threads run it at once, it has several passes,
     /// and the memory has no room for what lies between them once more.
     pub fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<()> {
-        self.run_slice_into(src, dst)
+        // SAFETY: all bytes are initialised.
+        unsafe { self.run_whole(src, dst) }
     }
 
     /// [`Pipeline::run`] on slices of any type, for plans that move whole elements of it.
@@ -90,25 +95,51 @@ impl Pipeline {
     /// As [`Pipeline::run`], and [`Error::WidthMismatch`] if the plan would tear elements apart.
     pub fn run_slice_into<T: Copy>(&self, src: &[T], dst: &mut [T]) -> Result<()> {
         self.check_whole::<T>()?;
-        // SAFETY: both are valid for their sizes in bytes. Whole elements of `src`, which are
-        // Copy, are written over whole elements of `dst`, so both hold values of T throughout.
-        let (src, dst) = unsafe {
-            let (src_bytes, dst_bytes) = (size_of_val(src), size_of_val(dst));
-            (
-                std::slice::from_raw_parts(src.as_ptr().cast(), src_bytes),
-                std::slice::from_raw_parts_mut(dst.as_mut_ptr().cast(), dst_bytes),
-            )
-        };
-        self.run_bytes(src, dst)
+        // SAFETY: no elements share bytes.
+        unsafe { self.run_whole(src, dst) }
     }
 
-    /// [`Pipeline::run`] into a new vector, for a destination that is packed.
+    /// [`Pipeline::run`] on slices whose elements stay whole.
+    ///
+    /// # Safety
+    /// They do, and where the elements of a plan share bytes, T is u8.
+    unsafe fn run_whole<T: Copy>(&self, src: &[T], dst: &mut [T]) -> Result<()> {
+        // SAFETY: both are valid for their sizes in bytes. Whole elements of `src`, which are
+        // Copy, are written over whole elements of `dst`, so both hold values of T throughout.
+        unsafe {
+            let (src_bytes, dst_bytes) = (size_of_val(src), size_of_val(dst));
+            let src = std::slice::from_raw_parts(src.as_ptr().cast(), src_bytes);
+            let dst = std::slice::from_raw_parts_mut(dst.as_mut_ptr().cast(), dst_bytes);
+            self.run_bytes(src, dst)
+        }
+    }
+
+    /// [`Pipeline::run`] into a new vector, for a destination without gaps.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] if `src` is too short, [`Error::SizesDiffer`] if the destination is
-    /// not packed, [`Error::WidthMismatch`] if the plan would tear elements apart.
+    /// [`Error::OutOfBounds`] if `src` is too short, [`Error::SizesDiffer`] if the destination has
+    /// gaps.
+    pub fn run_to_vec(&self, src: &[u8]) -> Result<Vec<u8>> {
+        // SAFETY: all bytes are initialised.
+        unsafe { self.run_whole_to_vec(src) }
+    }
+
+    /// [`Pipeline::run_to_vec`] for elements of any type.
+    ///
+    /// # Errors
+    /// As [`Pipeline::run_to_vec`], and [`Error::WidthMismatch`] if the plan would tear elements
+    /// apart.
     pub fn run_slice<T: Copy>(&self, src: &[T]) -> Result<Vec<T>> {
         self.check_whole::<T>()?;
+        // SAFETY: no elements share bytes.
+        unsafe { self.run_whole_to_vec(src) }
+    }
+
+    /// [`Pipeline::run_to_vec`] for elements that stay whole.
+    ///
+    /// # Safety
+    /// They do, and where the elements of a plan share bytes, T is u8.
+    unsafe fn run_whole_to_vec<T: Copy>(&self, src: &[T]) -> Result<Vec<T>> {
         let last = &self.plans[self.plans.len() - 1];
         let elements = last.moved_bytes.checked_div(size_of::<T>()).unwrap_or(0);
         // Every byte of the destination is written: as many are as there are, each once.
@@ -125,17 +156,24 @@ impl Pipeline {
         // elements. After the run, all of them have been written from elements of `src`.
         unsafe {
             let src = std::slice::from_raw_parts(src.as_ptr().cast(), size_of_val(src));
-            let dst = std::slice::from_raw_parts_mut(moved.as_mut_ptr().cast(), last.dst_bytes);
+            let dst: &mut Bytes =
+                std::slice::from_raw_parts_mut(moved.as_mut_ptr().cast(), last.dst_bytes);
+            if last.packed.is_some() {
+                dst.fill(MaybeUninit::new(0));
+            }
             self.run_bytes(src, dst)?;
             moved.set_len(elements);
         }
         Ok(moved)
     }
 
-    /// Checks that elements of a slice stay whole in every pass.
-    fn check_whole<T>(&self) -> Result<()> {
+    /// Checks that elements of a slice stay whole in every pass. Those that share bytes do not.
+    pub(crate) fn check_whole<T>(&self) -> Result<()> {
         let got = size_of::<T>();
-        let torn = |plan: &&Plan| plan.grain_bytes.checked_rem(got).unwrap_or(plan.grain_bytes) > 0;
+        let torn = |plan: &&Plan| {
+            let rest = plan.grain_bytes.checked_rem(got).unwrap_or(plan.grain_bytes);
+            rest > 0 || plan.packed.is_some()
+        };
         match self.plans.iter().find(torn) {
             Some(plan) => Err(Error::WidthMismatch { moved: plan.grain_bytes, got }),
             None => Ok(()),
@@ -143,25 +181,32 @@ impl Pipeline {
     }
 
     /// Checks every buffer, and runs the plans in turn.
-    fn run_bytes(&self, src: &Bytes, dst: &mut Bytes) -> Result<()> {
+    ///
+    /// # Safety
+    /// Where elements of a plan share bytes, all bytes are initialised.
+    pub(crate) unsafe fn run_bytes(&self, src: &Bytes, dst: &mut Bytes) -> Result<()> {
         let last = self.plans.len() - 1;
         check_buffer("data", self.plans[0].src_bytes, src.len())?;
         check_buffer("out", self.plans[last].dst_bytes, dst.len())?;
         if last == 0 {
-            run_plan(&self.plans[0], src, dst);
+            // SAFETY: by the caller.
+            unsafe { run_plan(&self.plans[0], src, dst) };
             return Ok(());
         }
         let mut scratch = match self.take_scratch() {
             Some(scratch) => scratch,
             None => self.new_scratch()?,
         };
-        run_plan(&self.plans[0], src, scratch.written.spare_capacity_mut());
-        for plan in &self.plans[1..last] {
-            std::mem::swap(&mut scratch.read, &mut scratch.written);
-            let (read, written) = (&mut scratch.read, &mut scratch.written);
-            run_plan(plan, read.spare_capacity_mut(), written.spare_capacity_mut());
+        // SAFETY: by the caller; scratch buffers are filled where elements share bytes.
+        unsafe {
+            run_plan(&self.plans[0], src, scratch.written.spare_capacity_mut());
+            for plan in &self.plans[1..last] {
+                std::mem::swap(&mut scratch.read, &mut scratch.written);
+                let (read, written) = (&mut scratch.read, &mut scratch.written);
+                run_plan(plan, read.spare_capacity_mut(), written.spare_capacity_mut());
+            }
+            run_plan(&self.plans[last], scratch.written.spare_capacity_mut(), dst);
         }
-        run_plan(&self.plans[last], scratch.written.spare_capacity_mut(), dst);
         self.put_back(scratch);
         Ok(())
     }
@@ -178,12 +223,19 @@ impl Pipeline {
     fn new_scratch(&self) -> Result<Scratch> {
         let between = self.plans.len() - 1;
         let most = self.most_between();
+        let packed = self.plans.iter().any(|plan| plan.packed.is_some());
         let buffer = |needed: bool| {
             let mut buffer = Vec::new();
             let bytes = if needed { most } else { 0 };
-            buffer.try_reserve_exact(bytes).map(|()| buffer).map_err(|_| Error::TooLarge {
+            buffer.try_reserve_exact(bytes).map_err(|_| Error::TooLarge {
                 what: format!("a buffer of {bytes} bytes between two passes"),
-            })
+            })?;
+            if packed {
+                // Elements that share bytes are written beside what is there.
+                buffer.resize(bytes, 0);
+                buffer.clear();
+            }
+            Ok(buffer)
         };
         Ok(Scratch { read: buffer(between > 1)?, written: buffer(between > 0)? })
     }
@@ -191,9 +243,12 @@ impl Pipeline {
 
 /// Runs one plan.
 ///
+/// # Safety
+/// Where elements share bytes, all bytes are initialised.
+///
 /// # Panics
 /// If a buffer is shorter than the planned layouts.
-fn run_plan(plan: &Plan, src: &Bytes, dst: &mut Bytes) {
+unsafe fn run_plan(plan: &Plan, src: &Bytes, dst: &mut Bytes) {
     assert!(src.len() >= plan.src_bytes && dst.len() >= plan.dst_bytes, "buffers fit the plan");
     // SAFETY: both buffers are long enough, and a shared and a unique reference cannot overlap.
     unsafe { execute::run(plan, src.as_ptr().cast(), dst.as_mut_ptr().cast()) };

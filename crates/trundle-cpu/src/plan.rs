@@ -6,6 +6,7 @@ use std::ops::Range;
 use trundle_core::{Loop, RaggedLoop};
 
 use crate::kernels::{Kernel, Store};
+use crate::packed::PackedPlan;
 
 /// A movement decided down to kernels, tiles and tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub struct Plan {
     pub(crate) parts: Vec<Part>,
     /// What a thread takes at a time, in the order in which threads take it: ranges of `parts`.
     pub(crate) tasks: Vec<Range<usize>>,
+    /// All of the work, if elements share bytes: then there are no steps.
+    pub(crate) packed: Option<PackedPlan>,
 }
 
 /// One block of a move: outer loops around tiles that one kernel moves.
@@ -245,15 +248,18 @@ pub(crate) fn offset_of(each: Loop, fold: Option<Loop>, index: usize) -> (isize,
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tasks = self.packed.as_ref().map_or(self.tasks.len(), PackedPlan::tasks);
         write!(
             f,
-            "{} bytes in {} task{} on {} thread{}",
+            "{} bytes in {tasks} task{} on {} thread{}",
             self.moved_bytes,
-            self.tasks.len(),
-            plural(self.tasks.len()),
+            plural(tasks),
             self.threads,
             plural(self.threads)
         )?;
+        if let Some(packed) = &self.packed {
+            write!(f, "{packed}")?;
+        }
         for (number, step) in self.steps.iter().enumerate() {
             write!(f, "\n  step {number}: {step}")?;
         }

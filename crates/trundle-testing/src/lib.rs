@@ -7,6 +7,7 @@
 pub mod cases;
 mod operator;
 mod oracle;
+pub mod packed;
 mod property;
 pub mod suite;
 

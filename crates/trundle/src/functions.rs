@@ -2,7 +2,8 @@
 
 use trundle_core::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Transpose};
 use trundle_core::{
-    Backend, Error, IndexMap, Layout, Move, Op, Result, Shape, Tensor, TensorView, TensorViewMut,
+    Backend, Error, IndexMap, Layout, Move, Op, Packing, Result, Shape, Tensor, TensorView,
+    TensorViewMut, Width,
 };
 use trundle_cpu::{Cpu, Pipeline};
 
@@ -185,7 +186,7 @@ impl OpRef<'_> {
         };
         key.push(number);
         lists.into_iter().for_each(|list| key.push_list(list));
-        key.push(data.dtype().width() as u64);
+        key.push_width(data.width());
         key.push_layout(data.layout());
         key
     }
@@ -224,27 +225,39 @@ fn reversed_into(
 }
 
 fn check_dtype(data: &TensorView<'_>, out: &TensorViewMut<'_>) -> Result<()> {
-    if out.dtype() == data.dtype() {
-        return Ok(());
+    let (argument, dtype) = ("out", out.dtype());
+    if dtype != data.dtype() {
+        return Err(Error::DTypeMismatch { argument, expected: vec![data.dtype()], got: dtype });
     }
-    Err(Error::DTypeMismatch { argument: "out", expected: vec![data.dtype()], got: out.dtype() })
+    let order = |width: Width| width.packing().map(Packing::order);
+    match (order(data.width()), order(out.width())) {
+        (Some(expected), Some(got)) if expected != got => {
+            Err(Error::PackingMismatch { argument, dtype, expected, got })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The plan of `map` from `data` to a new tensor.
 fn plan(map: &IndexMap, data: &TensorView<'_>) -> Result<Planned> {
-    let out = Layout::row_major(map.out_shape(), data.dtype().width())?;
+    let out = Layout::row_major(map.out_shape(), data.width().units())?;
     plan_into(map, data, &out)
 }
 
 /// The plan of `map` from `data` to `out`.
 fn plan_into(map: &IndexMap, data: &TensorView<'_>, out: &Layout) -> Result<Planned> {
-    let work = Move::new(map, data.dtype().width(), data.layout(), out)?;
+    let work = Move::new(map, data.width(), data.layout(), out)?;
     let pipeline = Pipeline::new(vec![Cpu::default().plan(&work)])?;
     Ok(Planned { pipeline, out_shape: out.shape().clone() })
 }
 
 /// Runs a plan that was made for a new tensor.
 fn run(planned: &Planned, data: &TensorView<'_>) -> Result<Tensor> {
-    let bytes = planned.pipeline.run_slice(data.bytes())?;
-    Tensor::from_bytes(bytes, data.dtype(), &planned.out_shape)
+    let bytes = planned.pipeline.run_to_vec(data.bytes())?;
+    match data.width().packing() {
+        None => Tensor::from_bytes(bytes, data.dtype(), &planned.out_shape),
+        Some(packing) => {
+            Tensor::from_packed(bytes, data.dtype(), packing.order(), &planned.out_shape)
+        }
+    }
 }

@@ -16,8 +16,9 @@ pub use functions::{
 };
 pub use plan::{Plan, PlanError};
 pub use trundle_core::{
-    AxisMap, Block, DType, Error, IndexMap, Layout, Loop, Move, Op, Pass, Permutation, RaggedLoop,
-    Result, Run, Shape, Tensor, TensorView, TensorViewMut, normalize_axis, ops,
+    AxisMap, BitOrder, Block, DType, Error, IndexMap, Layout, Loop, Move, Op, Packing, Pass,
+    Permutation, RaggedLoop, Result, Run, Shape, Tensor, TensorView, TensorViewMut, Width,
+    normalize_axis, ops,
 };
 pub use trundle_cpu::{Machine, Plan as CpuPlan};
 

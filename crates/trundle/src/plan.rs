@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use trundle_core::{Backend, Layout, Move, Pass, Result, Shape};
+use trundle_core::{Backend, Layout, Move, Pass, Result, Shape, Width};
 use trundle_cpu::{Cpu, Pipeline};
 
 use crate::chain::{Chain, ChainError};
@@ -65,8 +65,8 @@ impl From<trundle_core::Error> for PlanError {
 }
 
 impl Plan {
-    /// The plan of `chain` for elements of `width` bytes from `src`, whose shape the chain is
-    /// given, to `dst`, of the shape that it makes. `threads` is how many may take part; `None`
+    /// The plan of `chain` for elements of `width` (bytes, or a packing: a [`DType`](crate::DType)
+    /// will do) from `src`, whose shape the chain is given, to `dst`, of the shape that it makes. `threads` is how many may take part; `None`
     /// for as many as the machine has.
     ///
     /// # Errors
@@ -75,11 +75,12 @@ impl Plan {
     /// for what lies between two passes.
     pub fn new(
         chain: &Chain,
-        width: usize,
+        width: impl Into<Width>,
         src: &Layout,
         dst: &Layout,
         threads: Option<usize>,
     ) -> Result<Plan, PlanError> {
+        let width = width.into();
         let passes = chain.passes(src.shape())?;
         let cpu = Cpu::new(threads);
         let mut moves = Vec::with_capacity(passes.len());
@@ -89,7 +90,7 @@ impl Plan {
             let to = if number + 1 == passes.len() {
                 dst.clone()
             } else {
-                Layout::row_major(pass.map.out_shape(), width)?
+                Layout::row_major(pass.map.out_shape(), width.units())?
             };
             let work = Move::new(&pass.map, width, &from, &to)?;
             plans.push(cpu.plan(&work));
@@ -106,12 +107,13 @@ impl Plan {
     /// As [`Plan::new`].
     pub fn packed(
         chain: &Chain,
-        width: usize,
+        width: impl Into<Width>,
         shape: &Shape,
         threads: Option<usize>,
     ) -> Result<Plan, PlanError> {
-        let src = Layout::row_major(shape, width)?;
-        let dst = Layout::row_major(&chain.out_shape(shape)?, width)?;
+        let width = width.into();
+        let src = Layout::row_major(shape, width.units())?;
+        let dst = Layout::row_major(&chain.out_shape(shape)?, width.units())?;
         Plan::new(chain, width, &src, &dst, threads)
     }
 
@@ -140,6 +142,32 @@ impl Plan {
     /// is not packed.
     pub fn run_slice<T: Copy>(&self, src: &[T]) -> Result<Vec<T>> {
         self.pipeline.run_slice(src)
+    }
+
+    /// [`Plan::run`] on values that own something, for plans of their size from and to packed
+    /// layouts: each value is moved to its place, none is cloned and none is dropped.
+    ///
+    /// ```
+    /// use trundle::{Chain, Plan, Shape};
+    ///
+    /// let chain: Chain = "a b -> b a".parse()?;
+    /// let plan = Plan::packed(&chain, size_of::<String>(), &Shape::new([2, 3])?, None)?;
+    /// let mut words: Vec<String> = ["a", "b", "c", "d", "e", "f"].map(String::from).into();
+    /// plan.run_owned(&mut words)?;
+    /// assert_eq!(words, ["a", "d", "b", "e", "c", "f"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// The first call of a plan tries out on numbers that every element is given once, which takes
+    /// about as long again.
+    ///
+    /// # Errors
+    /// [`Error::SizesDiffer`](crate::Error::SizesDiffer) for a vector of another length,
+    /// [`Error::WidthMismatch`](crate::Error::WidthMismatch) for values of another size,
+    /// [`Error::NotABijection`](crate::Error::NotABijection) if some would be lost or given twice.
+    /// `values` are as they were then.
+    pub fn run_owned<T>(&self, values: &mut Vec<T>) -> Result<()> {
+        self.pipeline.run_owned(values)
     }
 
     /// The shape of the result.

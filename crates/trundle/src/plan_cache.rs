@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use trundle_core::{Layout, Shape};
+use trundle_core::{BitOrder, Layout, Shape, Width};
 use trundle_cpu::Pipeline;
 
 /// How many plans a thread keeps: more than a program's hot loop has different calls (a guess), and
@@ -109,6 +109,17 @@ impl Key {
     pub(crate) fn push_list(&mut self, list: &[i64]) {
         self.push(list.len() as u64);
         self.extend(list.iter().map(|number| number.cast_unsigned()));
+    }
+
+    /// Adds the width of the elements: their bytes, or a number beyond all bytes for a packing.
+    #[inline]
+    pub(crate) fn push_width(&mut self, width: Width) {
+        self.push(match width {
+            Width::Bytes(bytes) => bytes as u64,
+            Width::Packed(packing) => {
+                u64::MAX - (packing.bits() * BitOrder::ALL.len()) as u64 - packing.order() as u64
+            }
+        });
     }
 
     /// Adds a layout.

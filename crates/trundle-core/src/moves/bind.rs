@@ -1,19 +1,19 @@
 //! An index map bound to two layouts: coordinates become byte offsets.
 
 use super::{Block, Loop, Move, RaggedLoop, Run};
-use crate::{AxisMap, Error, IndexMap, Layout, Lengths, Line, Result};
+use crate::{AxisMap, Error, IndexMap, Layout, Lengths, Line, Result, Width};
 
 /// The blocks of `map` between two layouts, not yet canonical.
 ///
 /// Law: the pairs of offsets are those of the map's indices through the layouts.
-pub(super) fn bind(map: &IndexMap, width: usize, src: &Layout, dst: &Layout) -> Result<Move> {
+pub(super) fn bind(map: &IndexMap, width: Width, src: &Layout, dst: &Layout) -> Result<Move> {
     check_shape("data", map.in_shape(), src)?;
     check_shape("out", map.out_shape(), dst)?;
     let src_bytes = reached("data", src, width)?;
     let dst_bytes = reached("out", dst, width)?;
-    dst.check_writable(width)?;
+    dst.check_writable(width.units())?;
     let mut blocks = Vec::new();
-    if width > 0 && map.out_shape().elements() > 0 {
+    if width.units() > 0 && map.out_shape().elements() > 0 {
         let cells: Vec<Vec<(usize, usize)>> =
             (0..map.out_shape().rank()).map(|axis| cells_of(map, axis)).collect();
         let counts: Vec<usize> = cells.iter().map(Vec::len).collect();
@@ -22,7 +22,8 @@ pub(super) fn bind(map: &IndexMap, width: usize, src: &Layout, dst: &Layout) -> 
             blocks.push(block_of(map, src, dst, &cell));
         });
     }
-    Ok(Move { width, blocks, src_bytes, dst_bytes })
+    let packing = width.packing();
+    Ok(Move { width: width.units(), packing, blocks, src_bytes, dst_bytes })
 }
 
 fn check_shape(argument: &'static str, expected: &crate::Shape, layout: &Layout) -> Result<()> {
@@ -33,10 +34,10 @@ fn check_shape(argument: &'static str, expected: &crate::Shape, layout: &Layout)
 }
 
 /// The least size of a buffer that holds `layout`.
-fn reached(argument: &'static str, layout: &Layout, width: usize) -> Result<usize> {
-    let end = layout.span(width)?.end.unsigned_abs();
-    layout.check_within(argument, width, end)?;
-    Ok(end)
+fn reached(argument: &'static str, layout: &Layout, width: Width) -> Result<usize> {
+    let bytes = width.bytes(layout.span(width.units())?.end.unsigned_abs());
+    layout.check_within(argument, width, bytes)?;
+    Ok(bytes)
 }
 
 /// An output axis cut wherever a source coordinate jumps: the stretches as (begin, end).

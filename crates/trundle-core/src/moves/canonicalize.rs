@@ -1,4 +1,4 @@
-//! One form for equal work: drop, orient, order, coalesce, widen.
+//! One form for equal work: drop, orient, order, coalesce, widen, and whole bytes.
 //!
 //! The law of every pass: the bytes that are copied, each with its source and its destination,
 //! are unchanged.
@@ -16,6 +16,7 @@ pub(super) fn canonicalize(mut work: Move) -> Move {
         coalesce(block);
     }
     widen(&mut work);
+    unpack_groups(&mut work);
     work.blocks.sort_unstable_by_key(|block| block.dst_offset);
     work
 }
@@ -110,4 +111,19 @@ fn widen(work: &mut Move) {
     }
     work.blocks.iter_mut().for_each(drop_single_steps);
     work.width *= factor;
+}
+
+/// Packed elements that stay together in whole groups are the bytes of these groups.
+fn unpack_groups(work: &mut Move) {
+    let Some(packing) = work.packing else { return };
+    let (group, bytes) = (packing.group(), packing.group_bytes());
+    if !work.grain().is_multiple_of(group) {
+        return;
+    }
+    work.packing = None;
+    work.width = work.width / group * bytes;
+    let (group, bytes) = (group.cast_signed(), bytes.cast_signed());
+    for block in &mut work.blocks {
+        block.change_distances(|distance| *distance = *distance / group * bytes);
+    }
 }

@@ -6,16 +6,20 @@ mod canonicalize;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::{IndexMap, Layout, Result};
+use crate::{IndexMap, Layout, Packing, Result, Width};
 
 /// What to copy where, in bytes: disjoint blocks of strided loops over elements of one width.
 ///
 /// Moves are canonical: those that copy the same bytes to the same places, found by the same
 /// cuts, are equal, whatever operators and layouts they came from. An empty tensor is a move
 /// without blocks.
+///
+/// Packed elements that do not stay together in whole groups keep their [packing](Move::packing):
+/// their offsets and strides count elements. All others are bytes like any other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Move {
     width: usize,
+    packing: Option<Packing>,
     blocks: Vec<Block>,
     src_bytes: usize,
     dst_bytes: usize,
@@ -115,6 +119,24 @@ impl Block {
         }
         distances
     }
+
+    /// Changes each of the [distances](Block::distances).
+    fn change_distances(&mut self, change: impl Fn(&mut isize)) {
+        change(&mut self.src_offset);
+        change(&mut self.dst_offset);
+        for each in &mut self.loops {
+            change(&mut each.src_stride);
+            change(&mut each.dst_stride);
+        }
+        if let Some(ragged) = &mut self.ragged {
+            change(&mut ragged.dst_stride);
+            for run in [&mut ragged.first, &mut ragged.second] {
+                change(&mut run.src_offset);
+                change(&mut run.src_per_length);
+                change(&mut run.src_stride);
+            }
+        }
+    }
 }
 
 fn greatest_common_divisor(a: usize, b: usize) -> usize {
@@ -122,7 +144,7 @@ fn greatest_common_divisor(a: usize, b: usize) -> usize {
 }
 
 impl Move {
-    /// The movement that `map` describes, from elements of `width` bytes at `src` to `dst`.
+    /// The movement that `map` describes, from elements of `width` at `src` to `dst`.
     ///
     /// # Errors
     /// [`Error::ShapeMismatch`](crate::Error::ShapeMismatch) if a layout has not the shape of its
@@ -130,15 +152,31 @@ impl Move {
     /// the start of its buffer,
     /// [`Error::OverlappingLayout`](crate::Error::OverlappingLayout) if `dst` would be written
     /// twice at one place.
-    pub fn new(map: &IndexMap, width: usize, src: &Layout, dst: &Layout) -> Result<Move> {
-        let bound = bind::bind(map, width, src, dst)?;
+    pub fn new(
+        map: &IndexMap,
+        width: impl Into<Width>,
+        src: &Layout,
+        dst: &Layout,
+    ) -> Result<Move> {
+        let bound = bind::bind(map, width.into(), src, dst)?;
         Ok(canonicalize::canonicalize(bound))
     }
 
     /// The size of an element in bytes. It may span several of the tensor's elements, where they
-    /// stay together.
+    /// stay together. With a [packing](Move::packing), the number of packed elements that do.
     pub fn width(&self) -> usize {
         self.width
+    }
+
+    /// How the elements are packed, if bytes are not enough to say what is moved. Then every
+    /// width, offset and stride counts packed elements.
+    pub fn packing(&self) -> Option<Packing> {
+        self.packing
+    }
+
+    /// The sum of a width and of distances in bytes, whichever they count.
+    fn in_bytes(&self, units: usize) -> usize {
+        self.packing.map_or(units, |packing| packing.bytes(units))
     }
 
     /// The blocks, by rising destination offset. No byte of the destination is in two of them.
@@ -158,19 +196,32 @@ impl Move {
 
     /// The number of bytes that are written (and as many are read).
     pub fn moved_bytes(&self) -> usize {
+        self.in_bytes(self.moved_units())
+    }
+
+    /// What all blocks move, in bytes or in packed elements.
+    fn moved_units(&self) -> usize {
         self.width * self.blocks.iter().map(Block::elements).sum::<usize>()
     }
 
     /// The bytes that stay together and begin at multiples of their number, in the source and in
     /// the destination; 0 if nothing is moved.
     pub fn grain_bytes(&self) -> usize {
+        match self.packing {
+            None => self.grain(),
+            Some(_) => 1,
+        }
+    }
+
+    /// The same in units: bytes or packed elements.
+    fn grain(&self) -> usize {
         self.blocks.iter().flat_map(Block::distances).fold(self.width, |grain, distance| {
             greatest_common_divisor(grain, distance.unsigned_abs())
         }) * usize::from(!self.blocks.is_empty())
     }
 
     /// Calls `visit` with the offset in the source and in the destination of every element, in
-    /// bytes. The plain reading of a move, against which backends are tested.
+    /// bytes or in packed elements. The plain reading of a move, against which backends are tested.
     pub fn for_each_pair(&self, mut visit: impl FnMut(usize, usize)) {
         for block in &self.blocks {
             let sizes: Vec<usize> = block.loops.iter().map(|each| each.len).collect();
@@ -204,14 +255,18 @@ impl Move {
 
 impl fmt::Display for Move {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} block{} of {}-byte elements, {} bytes",
-            self.blocks.len(),
-            if self.blocks.len() == 1 { "" } else { "s" },
-            self.width,
-            self.moved_bytes()
-        )?;
+        let (blocks, width, bytes) = (self.blocks.len(), self.width, self.moved_bytes());
+        let plural = if blocks == 1 { "" } else { "s" };
+        match self.packing {
+            None => write!(f, "{blocks} block{plural} of {width}-byte elements, {bytes} bytes")?,
+            Some(packing) => {
+                let bits = packing.bits();
+                write!(
+                    f,
+                    "{blocks} block{plural} of {width} x {bits}-bit elements, {bytes} bytes"
+                )?;
+            }
+        }
         for (number, block) in self.blocks.iter().enumerate() {
             write!(f, "\n  block {number}: {block}")?;
         }

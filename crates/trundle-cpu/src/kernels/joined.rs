@@ -99,13 +99,7 @@ unsafe fn join_lanes<V: Vector, const W: usize>(tile: &Tile, srcs: &[*const u8],
             let count = side.min(tile.rows.len - row);
             for (vectors, srcs) in vectors.chunks_exact_mut(each).zip(srcs.chunks_exact(each)) {
                 for (vector, src) in vectors.iter_mut().zip(srcs) {
-                    let src = src.add(at + row * W);
-                    if count == side {
-                        V::prefetch(src.wrapping_add(JOINED_AHEAD));
-                        vector.write(V::load(src));
-                    } else {
-                        vector.write(V::load_first(src, count * W));
-                    }
+                    vector.write(load_rows::<V, W>(src.add(at + row * W), count));
                 }
                 transpose_lanes::<V, W>(vectors);
             }
@@ -130,6 +124,23 @@ unsafe fn join_lanes<V: Vector, const W: usize>(tile: &Tile, srcs: &[*const u8],
     }
 }
 
+/// `count` rows of a column, at most as many as a vector has elements.
+///
+/// # Safety
+/// The machine has the set of V, and the rows are valid.
+#[inline(always)]
+unsafe fn load_rows<V: Vector, const W: usize>(src: *const u8, count: usize) -> V {
+    // SAFETY: by the caller.
+    unsafe {
+        if count == V::BYTES / W {
+            V::prefetch(src.wrapping_add(JOINED_AHEAD));
+            V::load(src)
+        } else {
+            V::load_first(src, count * W)
+        }
+    }
+}
+
 /// Joins rows of any length: each line is put together from the ends of rows.
 ///
 /// # Safety
@@ -149,13 +160,7 @@ unsafe fn join_rows<V: Vector, const W: usize>(tile: &Tile, srcs: &[*const u8], 
                     let vectors = &mut lines[square * side..(square + 1) * side];
                     let srcs = &srcs[group * each + square * side..][..side];
                     for (vector, src) in vectors.iter_mut().zip(srcs) {
-                        let src = src.add(at + row * W);
-                        if count == side {
-                            V::prefetch(src.wrapping_add(JOINED_AHEAD));
-                            vector.write(V::load(src));
-                        } else {
-                            vector.write(V::load_first(src, count * W));
-                        }
+                        vector.write(load_rows::<V, W>(src.add(at + row * W), count));
                     }
                     transpose_square::<V, W>(vectors);
                 }

@@ -254,8 +254,7 @@ impl Part<'_> {
         let pairs = bits_of(turned.spread()).div_ceil(2).max(1);
         let bits = self.find_masks(turned, scratch);
         let readable = self.readable(turned);
-        let packed = (&raw mut scratch.packed).cast::<u8>();
-        let packed = packed.wrapping_add(packed.align_offset(LINE));
+        let packed = scratch.copies();
         let every = Every::row_of(self.row_bytes);
         // SAFETY: the packed rows reach as far as the shifts, which is less than 4 times as far as
         // the part, and the scratch further.

@@ -1,4 +1,4 @@
-//! What a thread needs besides its registers to shift lanes.
+//! What a thread needs besides its registers: room for what is copied nearer, and to shift lanes.
 
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
@@ -20,9 +20,10 @@ pub(super) const MOST_BITS: usize = 14;
 /// together, and the lines of 512 rows stay in a second-level cache (measured; docs/kernels.md).
 pub(super) const MOST_LINES: usize = 12;
 
-/// The lines of the scratch: a line of the most rows that are packed. Pages that are not needed are
-/// never touched.
+/// The lines that are copied nearer: a line of the most rows that are packed. Pages that are not
+/// needed are never touched.
 pub(super) const PACKED_LINES: usize = pitch(2 << MOST_BITS);
+pub(super) const COPIED_BYTES: usize = PACKED_LINES * LINE;
 
 /// What is written at a time, in bytes: it stays in the first-level cache.
 pub(super) const OUT_BYTES: usize = 16 << 10;
@@ -59,11 +60,11 @@ impl Strip {
     }
 }
 
-/// What a thread needs besides the registers.
+/// What a thread needs besides its registers.
 #[repr(C)]
 pub(super) struct Scratch {
     /// Room to begin with a line, and for rows that are read beyond the last and not used.
-    pub(super) packed: [MaybeUninit<[u8; LINE]>; PACKED_LINES + MADE + 1],
+    copies: [MaybeUninit<[u8; LINE]>; PACKED_LINES + MADE + 1],
     /// Room to begin with a line, for the line before it, and for what is made beyond the last byte.
     pub(super) out: [MaybeUninit<u8>; OUT_BYTES + 3 * LINE],
     pub(super) strips: [Strip; MOST_LINES],
@@ -72,6 +73,16 @@ pub(super) struct Scratch {
     /// The same for lines of many rows: zeroes between uses.
     pub(super) narrow_changes: [u64; OUT_BYTES / LINE + 2],
     pub(super) lanes: [Lane; MOST_LINES * LINE + 1],
+}
+
+impl Scratch {
+    /// Room for [`COPIED_BYTES`] from the start of a line on: packed lines of lanes, or bundles of
+    /// columns.
+    #[inline(always)]
+    pub(super) fn copies(&mut self) -> *mut u8 {
+        let copies = (&raw mut self.copies).cast::<u8>();
+        copies.wrapping_add(copies.align_offset(LINE))
+    }
 }
 
 /// This thread's scratch, allocated when it is asked for first; `None` while the thread ends.

@@ -148,9 +148,7 @@ impl Shift<'_> {
     /// Where row 0 of a line is packed.
     #[inline(always)]
     fn packed(&self, line: usize, scratch: &mut Scratch) -> *mut u8 {
-        let packed = (&raw mut scratch.packed).cast::<u8>();
-        let first = packed.wrapping_add(packed.align_offset(LINE));
-        first.wrapping_add(line * pitch(self.packed_rows) * LINE)
+        scratch.copies().wrapping_add(line * pitch(self.packed_rows) * LINE)
     }
 
     /// Where the turned row `row` of a lane that is not shifted is read, from the group's first

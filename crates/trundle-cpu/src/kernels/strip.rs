@@ -3,20 +3,22 @@
 use std::mem::MaybeUninit;
 
 use super::Tile;
+use super::bundle::{Bundles, MOST_BUNDLED_COLS};
 use super::cursor::{Ahead, Cursor};
-use super::packed::{MOST_PACKED_COLS, Packing};
 use crate::simd::{LINE, Vector};
 
-/// How many columns ahead the source is asked for: the hardware does not foresee short runs that
-/// are a row apart.
+/// How far ahead the source is asked for, in columns and, where those are short, in bytes: the
+/// hardware does not foresee short runs that are a row apart, nor where columns jump (measured;
+/// docs/kernels.md).
 const COLS_AHEAD: usize = 32;
+const BYTES_AHEAD: usize = 8 << 10;
 
 /// The columns that are gone through together, row by row: of bytes, so many that a row gets two
 /// lines at once; of wider elements, one.
 const STRIP_COLS: usize = 2 * LINE;
 
 /// The most columns of a strip, with those of a first and of a last line.
-const MOST_STRIP_COLS: usize = MOST_PACKED_COLS + 2 * LINE;
+const MOST_STRIP_COLS: usize = MOST_BUNDLED_COLS + 2 * LINE;
 
 /// How many lines ahead in the same column instead, where all columns fall into the same sets.
 const LINES_AHEAD: usize = 4;
@@ -90,8 +92,8 @@ pub(super) struct Strip {
     pub(super) srcs: [MaybeUninit<*const u8>; MOST_STRIP_COLS],
     /// Where the source is asked for meanwhile.
     pub(super) aheads: [MaybeUninit<*const u8>; MOST_STRIP_COLS],
-    /// Where columns are packed before, if they are.
-    pub(super) packing: Option<Packing>,
+    /// Where columns are copied before, if they are.
+    pub(super) bundles: Option<Bundles>,
     src: *const u8,
     /// The columns of later strips.
     next: Cursor,
@@ -103,13 +105,14 @@ pub(super) struct Strip {
 impl Strip {
     /// Before the first strip of some rows of a tile.
     #[inline(always)]
-    pub(super) fn of(tile: &Tile, rows: &Rows, width: usize, packing: Option<Packing>) -> Strip {
-        let cols_ahead = COLS_AHEAD.max(strip_cols(width));
+    pub(super) fn of(tile: &Tile, rows: &Rows, width: usize, bundles: Option<Bundles>) -> Strip {
+        let short = BYTES_AHEAD / (rows.count * width);
+        let cols_ahead = COLS_AHEAD.max(strip_cols(width)).max(short);
         Strip {
             done: 0,
             srcs: [MaybeUninit::uninit(); MOST_STRIP_COLS],
             aheads: [MaybeUninit::uninit(); MOST_STRIP_COLS],
-            packing,
+            bundles,
             src: tile.src.wrapping_add(rows.src),
             next: Cursor::of_cols(tile),
             ahead: Ahead::of(tile, cols_ahead, rows),
@@ -120,17 +123,17 @@ impl Strip {
     /// How many columns of whole lines strips have.
     #[inline(always)]
     pub(super) fn cols(&self, width: usize) -> usize {
-        match &self.packing {
-            Some(packing) => packing.strip_cols(width),
+        match &self.bundles {
+            Some(bundles) => bundles.strip_cols(width),
             None => strip_cols(width),
         }
     }
 
-    /// Goes to the columns from `done` on, `count` of them. If they are packed, the strip after them
-    /// has `coming` columns and is packed while `squares` squares of this one are transposed.
+    /// Goes to the columns from `done` on, `count` of them. If they are bundled, the bundle after them
+    /// has `coming` columns and is made while `squares` squares of this one are transposed.
     ///
     /// # Safety
-    /// As [`Packing::turn`].
+    /// As [`Bundles::turn`].
     #[inline(always)]
     pub(super) unsafe fn turn<V: Vector, const W: usize>(
         &mut self,
@@ -141,13 +144,13 @@ impl Strip {
     ) {
         self.done = done;
         let padded = (count + LINE / W).min(MOST_STRIP_COLS);
-        if let Some(packing) = &mut self.packing {
+        if let Some(bundles) = &mut self.bundles {
             // SAFETY: the contract is the same.
-            unsafe { packing.turn::<V>(coming, squares) };
+            unsafe { bundles.turn::<V>(coming, squares) };
             for col in 0..padded {
-                // What is packed is near, and its next line may be nearer.
-                self.srcs[col].write(packing.col(col));
-                self.aheads[col].write(packing.col(col).wrapping_add(LINE));
+                // What is bundled is near, and its next line may be nearer.
+                self.srcs[col].write(bundles.col(col));
+                self.aheads[col].write(bundles.col(col).wrapping_add(LINE));
             }
             return;
         }

@@ -11,16 +11,16 @@
 //!
 //! Streamed stores want whole lines of the destination, and each row has lines of its own. So what
 //! a row has beyond its last whole line is *carried*: kept until the next group completes the line.
-//! Groups are gone through in strips, whose columns may be packed before.
+//! Groups are gone through in strips, whose columns may be bundled before.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
+use super::bundle::Bundles;
 use super::cursor::Cursor;
 use super::joined::{is_joined, joined};
 use super::line::{Kept, Line};
 use super::near::{is_near, near};
-use super::packed::Packing;
 use super::square::{LANE, MOST_VECTORS, transpose_lanes, transpose_square};
 use super::strip::{MOST_ROWS, Rows, Strip};
 use super::{Side, Store, Tile, wide};
@@ -187,7 +187,7 @@ unsafe fn stream<V: Vector, const W: usize, const HEAD: u8, const BODY: u8, cons
 ) {
     let (each, cols) = (LINE / W, tile.cols.len);
     let end = head + (cols - head) / each * each;
-    let mut strip = Strip::of(tile, rows, W, Packing::of(tile, rows, W));
+    let mut strip = Strip::of(tile, rows, W, Bundles::of(tile, rows, W));
     let most = strip.cols(W);
     // Where a strip ends: the first has the head's columns too, and the last those of the tail.
     let until = |from: usize| {
@@ -200,8 +200,8 @@ unsafe fn stream<V: Vector, const W: usize, const HEAD: u8, const BODY: u8, cons
         if head > 0 {
             rows.prefetch::<V>(0);
         }
-        if let Some(packing) = &mut strip.packing {
-            packing.turn::<V>(until(0), 1);
+        if let Some(bundles) = &mut strip.bundles {
+            bundles.turn::<V>(until(0), 1);
         }
         let mut from = 0;
         while from < cols {
@@ -262,8 +262,8 @@ unsafe fn put_lines<V: Vector, const W: usize, const PUT: u8>(
             }
             for first in cols.clone().step_by(LINE / W) {
                 let count = (cols.end - first).min(LINE / W);
-                if let Some(packing) = &mut strip.packing {
-                    packing.pack_some::<V>();
+                if let Some(bundles) = &mut strip.bundles {
+                    bundles.copy_some::<V>();
                 }
                 for square in 0..LINE / V::BYTES {
                     let vectors = &mut lines[square * side..(square + 1) * side];

@@ -244,6 +244,17 @@ pub(crate) trait Vector: Copy {
     fn prefetch(address: *const u8);
 }
 
+/// Asks for a line without waiting, where no set of instructions has been picked.
+#[inline(always)]
+pub(crate) fn prefetch(address: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    <avx2::Avx2 as Vector>::prefetch(address);
+    #[cfg(target_arch = "aarch64")]
+    <neon::Neon as Vector>::prefetch(address);
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    let _ = address;
+}
+
 /// Orders the streamed writes of this thread before its later writes.
 pub(crate) fn fence() {
     #[cfg(target_arch = "x86_64")]

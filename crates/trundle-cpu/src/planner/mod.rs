@@ -1,13 +1,17 @@
 //! Which kernel, which tiles, which thread: every choice in one place.
 
+mod loops;
+mod tiles;
+
 use std::ops::Range;
 
-use trundle_core::{Block, Loop, Move, RaggedLoop};
+use trundle_core::{Block, Loop, Move, Packing, RaggedLoop};
 
-use crate::kernels::{
-    CATALOGUE, Call, Kernel, MOST_JOINED_BYTES, Pattern, Store, best_lanes, is_deinterleaved,
-    is_interleaved, is_narrow,
-};
+use loops::{Loops, Picked};
+use tiles::{RUN_UNIT_BYTES, tile, transposed_tile};
+
+use crate::kernels::{CATALOGUE, Call, Kernel, Pattern, Store};
+use crate::packed::PackedPlan;
 use crate::plan::{Part, Place, Plan, RaggedStep, Rolled, Step};
 use crate::rolled::RolledBlock;
 use crate::simd::LINE;
@@ -15,41 +19,6 @@ use crate::{Machine, Simd};
 
 /// Elements of this many bytes or more are copied as runs of bytes: a cache line.
 const LEAST_RUN_BYTES: usize = 64;
-
-/// Longer runs are cut into units of this many bytes: enough to make the partial lines at their ends
-/// cheap, and little enough to be shared evenly (a guess: a fraction of a second-level cache).
-const RUN_UNIT_BYTES: usize = 256 << 10;
-
-/// Shorter runs are put together into units of this many bytes: enough to make their set-up cheap.
-const RUNS_UNIT_BYTES: usize = 32 << 10;
-
-/// Pixels are put together into units of about this many bytes: whole lines in every plane.
-const PIXELS_UNIT_BYTES: usize = 64 << 10;
-
-/// Narrow rows of lanes are put together into units of about this many bytes, with all slabs that are
-/// within: lines at their ends are few.
-const LANES_UNIT_BYTES: usize = 64 << 10;
-
-/// How far a transposed tile reaches along the source's neighbours: as many lines as make a burst
-/// that memory serves well (measured; docs/kernels.md).
-const TRANSPOSED_ROW_BYTES: usize = 16 * 64;
-
-/// The same where rows are short and follow each other in the destination.
-const JOINED_ROW_BYTES: usize = 32 * 64;
-
-/// How many rows a transposed tile has at most: what they carry stays near. Bytes that are streamed
-/// have more, since memory serves runs of 256 bytes slowly.
-const TRANSPOSED_ROWS: usize = 256;
-const TRANSPOSED_ROWS_OF_BYTES: usize = 512;
-
-/// How many columns a transposed tile has at least and, where tasks are large enough, at most: the
-/// first strip of a tile is not packed while another is transposed (measured; docs/kernels.md).
-const TRANSPOSED_COLS: usize = 1024;
-const MOST_TRANSPOSED_COLS: usize = 4096;
-
-/// The sides of a tile that is moved element by element: its lines stay in the first-level cache
-/// on both sides.
-const STRIDED_SIDE: usize = 64;
 
 /// Larger elements are copied as runs: their partial lines are few (measured; docs/kernels.md).
 const MOST_TRANSPOSED_BYTES: usize = 512;
@@ -97,6 +66,9 @@ impl Planner {
 
     /// The plan of a move.
     pub fn plan(&self, work: &Move) -> Plan {
+        if let Some(packing) = work.packing() {
+            return self.packed(work, packing);
+        }
         let moved_bytes = work.moved_bytes();
         let store =
             if moved_bytes > self.machine.l3_bytes / 2 { Store::Streamed } else { Store::Cached };
@@ -115,6 +87,23 @@ impl Planner {
             steps,
             parts,
             tasks,
+            packed: None,
+        }
+    }
+
+    /// The plan of a move of elements that share bytes.
+    fn packed(&self, work: &Move, packing: Packing) -> Plan {
+        let threads = PackedPlan::threads(work, self.machine.threads.clamp(1, MOST_THREADS));
+        Plan {
+            src_bytes: work.src_bytes(),
+            dst_bytes: work.dst_bytes(),
+            moved_bytes: work.moved_bytes(),
+            grain_bytes: work.grain_bytes(),
+            threads,
+            steps: Vec::new(),
+            parts: Vec::new(),
+            tasks: Vec::new(),
+            packed: Some(PackedPlan::of(work, packing, &self.machine, threads)),
         }
     }
 
@@ -287,71 +276,6 @@ fn pick_kernel(pattern: &Pattern, lanes: bool, simd: Simd) -> &'static Kernel {
         .unwrap_or_else(|| unreachable!("the catalogue ends with kernels for any strides"))
 }
 
-/// How many rows and how many columns a tile has, of as many as there are.
-fn tile(
-    place: Place,
-    width: usize,
-    rows: Loop,
-    cols: Loop,
-    counts: (usize, usize),
-) -> (usize, usize) {
-    let runs = cols.src_stride.unsigned_abs() == width || place == Place::Cols;
-    let transposed = rows.src_stride.unsigned_abs() == width;
-    let pattern = pattern(width, rows, cols, counts);
-    let pixels = |width: usize, channels: usize| PIXELS_UNIT_BYTES / (channels * width * 64) * 64;
-    let (row_block, col_block) = if place == Place::Lanes {
-        lane_tile(&pattern, counts.0)
-    } else if runs && cols.len * width > RUN_UNIT_BYTES {
-        (1, RUN_UNIT_BYTES / width)
-    } else if runs {
-        (RUNS_UNIT_BYTES / (cols.len * width), cols.len)
-    } else if is_deinterleaved(&pattern) {
-        (rows.len, pixels(width, rows.len))
-    } else if is_interleaved(&pattern) {
-        (pixels(width, cols.len), cols.len)
-    } else if transposed {
-        ((TRANSPOSED_ROW_BYTES / width).min(TRANSPOSED_ROWS), TRANSPOSED_COLS)
-    } else {
-        (STRIDED_SIDE, STRIDED_SIDE)
-    };
-    (row_block.clamp(1, counts.0), col_block.clamp(1, counts.1))
-}
-
-/// How many rows and how many columns a tile of lanes has, of `count` rows, which may go on through
-/// slabs.
-fn lane_tile(pattern: &Pattern, count: usize) -> (usize, usize) {
-    let (width, (rows, cols)) = (pattern.width, pattern.lens);
-    if is_narrow(pattern) {
-        let most = LANES_UNIT_BYTES / (cols * width);
-        return (if count > rows { most / rows * rows } else { most }, cols);
-    }
-    let (rows, bytes) = best_lanes(rows);
-    (rows, bytes / width)
-}
-
-/// [`tile`] for a kernel that transposes squares, of tasks of about `share` bytes.
-fn transposed_tile(
-    width: usize,
-    rows: Loop,
-    cols: Loop,
-    counts: (usize, usize),
-    store: Store,
-    share: usize,
-) -> (usize, usize) {
-    let col_bytes = cols.len * width;
-    let joined = col_bytes <= MOST_JOINED_BYTES && rows.dst_stride == col_bytes.cast_signed();
-    let (row_block, col_block) = if joined && store == Store::Streamed {
-        (JOINED_ROW_BYTES / width, cols.len)
-    } else {
-        let bytes = width == 1 && store == Store::Streamed;
-        let most = if bytes { TRANSPOSED_ROWS_OF_BYTES } else { TRANSPOSED_ROWS };
-        let row_block = (TRANSPOSED_ROW_BYTES / width).min(most);
-        let cols = share / (row_block * width);
-        (row_block, cols.clamp(TRANSPOSED_COLS, MOST_TRANSPOSED_COLS))
-    };
-    (row_block.clamp(1, counts.0), col_block.clamp(1, counts.1))
-}
-
 /// The units of all steps in the order in which they are done: from the front of the destination to
 /// its end, whichever step they belong to.
 fn parts(steps: &[Step], moved_bytes: usize) -> Vec<Part> {
@@ -389,118 +313,4 @@ fn tasks(parts: &[Part], steps: &[Step], threads: usize, moved_bytes: usize) -> 
         }
     }
     tasks
-}
-
-/// The loop that was picked for the rows or the columns.
-#[derive(Clone, Copy)]
-enum Picked {
-    Plain(Loop),
-    /// The ragged loop; its source stride is that of its first run.
-    Ragged(Loop),
-}
-
-impl Picked {
-    fn each(self) -> Loop {
-        match self {
-            Picked::Plain(each) | Picked::Ragged(each) => each,
-        }
-    }
-}
-
-/// The loops of a block that have not been picked yet.
-struct Loops {
-    /// By falling destination stride.
-    plain: Vec<Loop>,
-    /// Of one step, it is taken only where lanes need it: it is no loop to make tiles of.
-    ragged: Option<Loop>,
-}
-
-impl Loops {
-    fn of(block: &Block) -> Loops {
-        let ragged = block.ragged.as_ref().map(|ragged| Loop {
-            len: ragged.len,
-            // Both runs have steps of this length.
-            src_stride: ragged.first.src_stride,
-            dst_stride: ragged.dst_stride,
-            lane_stride: 0,
-        });
-        Loops { plain: block.loops.clone(), ragged }
-    }
-
-    /// A loop of one step, where no loop is left.
-    fn none(width: usize) -> Picked {
-        let width = width.cast_signed();
-        Picked::Plain(Loop { len: 1, src_stride: width, dst_stride: width, lane_stride: 0 })
-    }
-
-    /// The loop whose steps are the nearest in the destination.
-    fn take_innermost(&mut self, width: usize) -> Picked {
-        let nearest = self.plain.last().map_or(isize::MAX, |each| each.dst_stride);
-        match self.ragged.take_if(|ragged| ragged.len > 1 && ragged.dst_stride < nearest) {
-            Some(ragged) => Picked::Ragged(ragged),
-            None => self.plain.pop().map_or_else(|| Loops::none(width), Picked::Plain),
-        }
-    }
-
-    /// The loop whose steps are the nearest in the destination, of those that can be a tile's rows.
-    fn take_next(&mut self, width: usize) -> Picked {
-        let plain = self.plain.iter().rposition(|each| each.lane_stride == 0);
-        let nearest = plain.map_or(isize::MAX, |at| self.plain[at].dst_stride);
-        match self.ragged.take_if(|ragged| ragged.len > 1 && ragged.dst_stride < nearest) {
-            Some(ragged) => Picked::Ragged(ragged),
-            None => {
-                plain.map_or_else(|| Loops::none(width), |at| Picked::Plain(self.plain.remove(at)))
-            }
-        }
-    }
-
-    /// The loop whose steps are the nearest in the source, of those that can be a tile's rows.
-    fn take_nearest_in_source(&mut self, width: usize) -> Picked {
-        // A stride of 0 repeats one element: nothing is gained by having it in the tile.
-        let distance = |each: &Loop| each.src_stride.unsigned_abs().wrapping_sub(1);
-        let nearest = self
-            .plain
-            .iter()
-            .enumerate()
-            .filter(|(_, each)| each.lane_stride == 0)
-            .min_by_key(|(_, each)| distance(each))
-            .map(|(at, each)| (at, distance(each)));
-        let nearer = |ragged: &mut Loop| {
-            ragged.len > 1 && nearest.is_none_or(|(_, plain)| distance(ragged) < plain)
-        };
-        match (self.ragged.take_if(nearer), nearest) {
-            (Some(ragged), _) => Picked::Ragged(ragged),
-            (None, Some((at, _))) => Picked::Plain(self.plain.remove(at)),
-            (None, None) => Loops::none(width),
-        }
-    }
-
-    /// The number of the loop that continues `cols` in the destination.
-    fn next_in_destination(&self, cols: Loop) -> Option<usize> {
-        self.position(|each| each.dst_stride == cols.len.cast_signed() * cols.dst_stride)
-    }
-
-    /// The number of the loop that continues `rows` upwards in the source.
-    fn next_in_source(&self, rows: Loop) -> Option<usize> {
-        let step = rows.len.cast_signed().wrapping_mul(rows.src_stride);
-        self.position(|each| rows.src_stride > 0 && each.src_stride == step)
-    }
-
-    /// The number of the first loop that `wanted` holds for, if it has no lanes.
-    fn position(&self, wanted: impl Fn(&Loop) -> bool) -> Option<usize> {
-        self.plain.iter().position(|each| each.lane_stride == 0 && wanted(each))
-    }
-
-    /// The loop that repeats narrow rows of lanes without a gap, if a unit holds a slab of them.
-    fn take_slabs(&mut self, rows: Loop, row_bytes: usize) -> Option<Loop> {
-        let slab = rows.len.cast_signed() * rows.dst_stride;
-        let fits = rows.len * row_bytes <= LANES_UNIT_BYTES;
-        let at = self.plain.iter().position(|each| fits && each.dst_stride == slab)?;
-        Some(self.plain.remove(at))
-    }
-
-    /// The ragged loop.
-    fn take_ragged(&mut self) -> Picked {
-        self.ragged.take().map_or_else(|| Loops::none(1), Picked::Ragged)
-    }
 }

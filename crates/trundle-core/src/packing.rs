@@ -1,0 +1,252 @@
+//! How elements of less than a byte fill bytes.
+
+use std::fmt;
+
+/// How elements of 1, 2, 3, 4 or 6 bits lie in bytes: in *groups*, the least number of elements
+/// that fill whole bytes, one group after another over the whole tensor, without padding at the
+/// ends of rows.
+///
+/// | bits | elements of a group | its bytes |
+/// |---|---|---|
+/// | 1, 2, 4 | 8, 4, 2 | 1 |
+/// | 3, 6 | 8, 4 | 3 |
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Packing {
+    bits: u8,
+    order: BitOrder,
+}
+
+/// Which bits of a group are whose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BitOrder {
+    /// One stream of bits, filled from the least significant bit of each byte.
+    LowFirst,
+    /// Filled from the most significant bits of each byte; for 1, 2 and 4 bits.
+    HighFirst,
+    /// For 3 and 6 bits. The low 2 (of 3) or 4 (of 6) bits of the elements fill the first two
+    /// bytes of a group from the most significant bits down, their upper 1 or 2 bits the third.
+    Split,
+}
+
+impl BitOrder {
+    /// Every order.
+    pub const ALL: [BitOrder; 3] = [BitOrder::LowFirst, BitOrder::HighFirst, BitOrder::Split];
+}
+
+impl fmt::Display for BitOrder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            BitOrder::LowFirst => "low first",
+            BitOrder::HighFirst => "high first",
+            BitOrder::Split => "split",
+        })
+    }
+}
+
+impl Packing {
+    /// Elements of this many bits in this order; `None` where there is no such packing.
+    pub const fn new(bits: u8, order: BitOrder) -> Option<Packing> {
+        match (bits, order) {
+            (1 | 2 | 4, BitOrder::LowFirst | BitOrder::HighFirst)
+            | (3 | 6, BitOrder::LowFirst | BitOrder::Split) => Some(Packing { bits, order }),
+            _ => None,
+        }
+    }
+
+    /// The same bits in another order; `None` where there is no such packing.
+    pub const fn with_order(self, order: BitOrder) -> Option<Packing> {
+        Packing::new(self.bits, order)
+    }
+
+    /// The bits of an element.
+    pub const fn bits(self) -> usize {
+        self.bits as usize
+    }
+
+    /// Which bits of a group are whose.
+    pub const fn order(self) -> BitOrder {
+        self.order
+    }
+
+    /// The elements of a group.
+    pub const fn group(self) -> usize {
+        self.group_bytes() * 8 / self.bits()
+    }
+
+    /// The bytes of a group.
+    pub const fn group_bytes(self) -> usize {
+        if self.bits.is_multiple_of(3) { 3 } else { 1 }
+    }
+
+    /// The bytes that so many elements fill. A last group that is not whole takes the bytes that
+    /// it has elements for; all three where it is [split](BitOrder::Split).
+    pub const fn bytes(self, elements: usize) -> usize {
+        let (groups, rest) = (elements / self.group(), elements % self.group());
+        let tail = match self.order {
+            BitOrder::Split if rest > 0 => self.group_bytes(),
+            _ => (rest * self.bits()).div_ceil(8),
+        };
+        groups * self.group_bytes() + tail
+    }
+
+    /// Where a bit of an element lies, counted from the least significant one: the byte from the
+    /// start of the buffer, and the bit of that byte.
+    const fn place(self, element: usize, bit: usize) -> (usize, usize) {
+        let (bits, start) = (self.bits(), element / self.group() * self.group_bytes());
+        let within = element % self.group();
+        let (byte, bit) = match self.order {
+            BitOrder::LowFirst => {
+                let at = within * bits + bit;
+                (at / 8, at % 8)
+            }
+            BitOrder::HighFirst => (0, 8 - bits * (within + 1) + bit),
+            BitOrder::Split => {
+                // Two thirds of an element's bits lie in one of the first bytes.
+                let low = bits / 3 * 2;
+                let in_byte = self.group() / 2;
+                if bit < low {
+                    (within / in_byte, low * (in_byte - 1 - within % in_byte) + bit)
+                } else {
+                    let high = bits - low;
+                    (2, high * (self.group() - 1 - within) + bit - low)
+                }
+            }
+        };
+        (start + byte, bit)
+    }
+
+    /// The bits of one element, the rest of the byte 0.
+    ///
+    /// # Panics
+    /// If the buffer ends before the element.
+    pub fn get(self, bytes: &[u8], element: usize) -> u8 {
+        (0..self.bits()).fold(0, |value, bit| {
+            let (byte, place) = self.place(element, bit);
+            value | (bytes[byte] >> place & 1) << bit
+        })
+    }
+
+    /// Writes the bits of one element; those of others stay.
+    ///
+    /// # Panics
+    /// If the buffer ends before the element.
+    pub fn set(self, bytes: &mut [u8], element: usize, value: u8) {
+        for bit in 0..self.bits() {
+            let (byte, place) = self.place(element, bit);
+            bytes[byte] = bytes[byte] & !(1 << place) | (value >> bit & 1) << place;
+        }
+    }
+}
+
+/// What a move must know of a tensor's elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Width {
+    /// They are so many whole bytes.
+    Bytes(usize),
+    /// They share bytes.
+    Packed(Packing),
+}
+
+impl Width {
+    /// By how much a [`Layout`](crate::Layout) counts an element: its bytes. Packed elements are
+    /// counted as if they were unpacked, one byte each.
+    pub const fn units(self) -> usize {
+        match self {
+            Width::Bytes(bytes) => bytes,
+            Width::Packed(_) => 1,
+        }
+    }
+
+    /// The bytes of a buffer whose layout reaches so many units.
+    pub const fn bytes(self, units: usize) -> usize {
+        match self {
+            Width::Bytes(_) => units,
+            Width::Packed(packing) => packing.bytes(units),
+        }
+    }
+
+    /// The packing, if elements share bytes.
+    pub const fn packing(self) -> Option<Packing> {
+        match self {
+            Width::Bytes(_) => None,
+            Width::Packed(packing) => Some(packing),
+        }
+    }
+}
+
+impl From<usize> for Width {
+    fn from(bytes: usize) -> Width {
+        Width::Bytes(bytes)
+    }
+}
+
+impl From<Packing> for Width {
+    fn from(packing: Packing) -> Width {
+        Width::Packed(packing)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packing(bits: u8, order: BitOrder) -> Packing {
+        Packing::new(bits, order).unwrap()
+    }
+
+    /// Each with bytes, and the elements that the formats' own texts say they hold.
+    #[test]
+    fn elements_lie_where_the_formats_say() {
+        use BitOrder::{HighFirst, LowFirst, Split};
+        let cases: [(u8, BitOrder, &[u8], &[u8]); 9] = [
+            (1, HighFirst, &[0b1011_0010], &[1, 0, 1, 1, 0, 0, 1, 0]),
+            (1, LowFirst, &[0b1011_0010], &[0, 1, 0, 0, 1, 1, 0, 1]),
+            (2, LowFirst, &[0x87], &[3, 1, 0, 2]),
+            (2, HighFirst, &[0x87], &[2, 0, 1, 3]),
+            (4, LowFirst, &[0x21, 0x03], &[1, 2, 3]),
+            (4, HighFirst, &[0x21], &[2, 1]),
+            (3, Split, &[0xb1, 0x1b, 0x0f], &[2, 3, 0, 1, 4, 5, 6, 7]),
+            (6, Split, &[0x21, 0x03, 0x00], &[2, 1, 0, 3]),
+            (3, LowFirst, &[0x88, 0xc6, 0xfa], &[0, 1, 2, 3, 4, 5, 6, 7]),
+        ];
+        for (bits, order, bytes, elements) in cases {
+            let packing = packing(bits, order);
+            let read: Vec<u8> = (0..elements.len()).map(|i| packing.get(bytes, i)).collect();
+            assert_eq!(read, elements, "{packing:?}");
+            let mut written = vec![0; packing.bytes(elements.len())];
+            for (i, element) in elements.iter().enumerate() {
+                packing.set(&mut written, i, *element);
+            }
+            assert_eq!(written, bytes, "{packing:?}");
+        }
+    }
+
+    #[test]
+    fn each_bit_of_a_group_belongs_to_one_element() {
+        for bits in 0..=8 {
+            for packing in BitOrder::ALL.into_iter().filter_map(|order| Packing::new(bits, order)) {
+                let mut taken = vec![0u8; packing.group_bytes()];
+                for element in 0..packing.group() {
+                    for bit in 0..packing.bits() {
+                        let (byte, place) = packing.place(element, bit);
+                        assert_eq!(taken[byte] >> place & 1, 0, "{packing:?} {element} {bit}");
+                        taken[byte] |= 1 << place;
+                    }
+                }
+                assert!(taken.iter().all(|byte| *byte == 255), "{packing:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_bytes_of_a_tensor_end_with_its_last_group() {
+        let bytes = |bits, order, n| packing(bits, order).bytes(n);
+        assert_eq!(bytes(1, BitOrder::HighFirst, 9), 2);
+        assert_eq!(bytes(4, BitOrder::LowFirst, 3), 2);
+        assert_eq!([0, 1, 8, 9].map(|n| bytes(3, BitOrder::Split, n)), [0, 3, 3, 6]);
+        assert_eq!([0, 1, 3, 8, 9].map(|n| bytes(3, BitOrder::LowFirst, n)), [0, 1, 2, 3, 4]);
+        assert_eq!([1, 4, 5].map(|n| bytes(6, BitOrder::Split, n)), [3, 3, 6]);
+        assert_eq!([1, 2, 5].map(|n| bytes(6, BitOrder::LowFirst, n)), [1, 2, 4]);
+        assert_eq!(bytes(6, BitOrder::LowFirst, isize::MAX.unsigned_abs()), 3 << (usize::BITS - 3));
+    }
+}

@@ -1,0 +1,142 @@
+//! A plan for packed elements carried out.
+
+use std::cell::RefCell;
+
+use trundle_core::Packing;
+
+use super::plan::{At, PackedPlan, PackedStep};
+use super::run as runs;
+use super::side::Run;
+use crate::execute;
+use crate::simd::{self, LINE};
+use crate::threads::for_each_task;
+
+/// The two buffers of a run, shared by its threads.
+#[derive(Clone, Copy)]
+pub(super) struct Buffers<'a> {
+    pub(super) src: &'a [u8],
+    pub(super) dst: *mut u8,
+}
+
+// SAFETY: threads write disjoint elements, and bytes that elements of several threads share by
+// atomic operations: see `runs::pack`.
+unsafe impl Sync for Buffers<'_> {}
+
+/// The unpacked copies of a box, or of lanes, as they are read and as they are written.
+#[derive(Default)]
+pub(super) struct Scratch {
+    pub(super) read: Vec<u8>,
+    pub(super) written: Vec<u8>,
+}
+
+impl Scratch {
+    fn reserve(&mut self, bytes: usize) {
+        for copy in [&mut self.read, &mut self.written] {
+            if copy.len() < bytes {
+                copy.resize(bytes, 0);
+            }
+        }
+    }
+}
+
+/// Runs a plan on `threads` threads.
+///
+/// # Safety
+/// `src` holds all that the plan's move reads. `dst` is valid for writes of all that it writes, it
+/// is initialised, nobody else writes to it meanwhile, and it does not overlap `src`.
+pub(crate) unsafe fn run(plan: &PackedPlan, threads: usize, src: &[u8], dst: *mut u8) {
+    let packing = plan.packing;
+    if plan.dst_end > 0 {
+        // SAFETY: by the caller.
+        unsafe { runs::clear_rest(packing, dst, plan.dst_end) };
+    }
+    let buffers = Buffers { src, dst };
+    for_each_task(threads, plan.tasks.len(), &|task| {
+        let (step, units) = &plan.tasks[task];
+        let work = |scratch: &mut Scratch| {
+            scratch.reserve(plan.scratch_bytes);
+            for unit in units.clone() {
+                // SAFETY: by the caller; units of a plan write disjoint elements.
+                unsafe {
+                    match &plan.steps[*step] {
+                        PackedStep::Boxes(boxes) => {
+                            move_box(packing, &boxes.unit(unit), buffers, scratch);
+                        }
+                        PackedStep::Rows(rows) => rows.run(packing, unit, buffers, scratch),
+                    }
+                }
+            }
+        };
+        with_scratch(work);
+    });
+}
+
+/// Calls `work` with this thread's scratch; while the thread ends, with one of its own.
+fn with_scratch(work: impl Fn(&mut Scratch)) {
+    thread_local! {
+        static SCRATCH: RefCell<Scratch> = RefCell::default();
+    }
+    let done = SCRATCH.try_with(|scratch| match scratch.try_borrow_mut() {
+        Ok(mut scratch) => work(&mut scratch),
+        Err(_) => work(&mut Scratch::default()),
+    });
+    if done.is_err() {
+        work(&mut Scratch::default());
+    }
+}
+
+/// Asks for the lines of a run.
+pub(super) fn ask_for(packing: Packing, packed: *const u8, first: usize, len: usize) {
+    let (start, bytes) = (packing.bytes(first), packing.bytes(len));
+    for line in (0..bytes).step_by(LINE) {
+        simd::prefetch(packed.wrapping_add(start + line));
+    }
+}
+
+/// Moves a box.
+///
+/// # Safety
+/// As [`run`], for the elements of the box.
+unsafe fn move_box(packing: Packing, at: &At<'_>, buffers: Buffers<'_>, scratch: &mut Scratch) {
+    let (form, group) = (at.form, packing.group());
+    let Scratch { read, written } = scratch;
+    let in_step = |from: usize, to: usize| from % group == to % group;
+    if form.between.is_none() && form.read == form.written && form.read.run >= group {
+        // Runs of the one side are runs of the other.
+        let (read, run) = (&mut read[..form.read.run], form.read.run);
+        let apart = at.dst - at.src;
+        form.read.for_each_run(at.src, |Run { first: from, .. }| {
+            let to = from.wrapping_add_signed(apart);
+            // SAFETY: by the caller.
+            unsafe {
+                if in_step(from, to) {
+                    runs::copy(packing, buffers.src, from, buffers.dst, to, run);
+                } else {
+                    runs::unpack(packing, buffers.src, from, read);
+                    runs::pack(packing, read, buffers.dst, to);
+                }
+            }
+        });
+        return;
+    }
+    form.read.for_each_run(at.src, |Run { first, copied, ahead }| {
+        ask_for(packing, buffers.src.as_ptr(), ahead, form.read.run);
+        let copy = &mut read[copied..copied + form.read.run];
+        runs::unpack(packing, buffers.src, first, copy);
+    });
+    let moved = match &form.between {
+        Some(plan) => {
+            assert!(plan.src_bytes <= read.len() && plan.dst_bytes <= written.len());
+            // SAFETY: the copies are as large as the plan asks, and two vectors do not overlap.
+            unsafe { execute::run(plan, read.as_ptr(), written.as_mut_ptr()) };
+            written
+        }
+        None => read,
+    };
+    form.written.for_each_run(at.dst, |Run { first, copied, ahead }| {
+        ask_for(packing, buffers.dst, ahead, form.written.run);
+        let copy = &moved[copied..copied + form.written.run];
+        // SAFETY: by the caller.
+        unsafe { runs::pack(packing, copy, buffers.dst, first) };
+    });
+}

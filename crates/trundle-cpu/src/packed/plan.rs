@@ -1,0 +1,303 @@
+//! How packed elements will be moved, as data.
+
+use std::fmt;
+use std::ops::Range;
+
+use trundle_core::{Block, IndexMap, Loop, Move, Packing, Result, Shape};
+
+use super::rows::Rows;
+use super::side::{Side, unpacked_layout};
+use crate::{Machine, Plan, Planner};
+
+/// How many elements that are neighbours in a tensor a box has at least, if there are so many: some
+/// lines, so that what lies around them costs little.
+const LEAST_RUN: usize = 512;
+
+/// About how many elements a box has: its two unpacked copies stay in a second-level cache.
+const BOX: usize = 256 << 10;
+
+/// What a thread must have to do before one more is woken, in elements: half of what it is for
+/// bytes, since each is touched several times (a guess).
+const LEAST_THREAD_ELEMENTS: usize = 512 << 10;
+
+/// How many shares each thread's part of the work is cut into.
+const TASKS_PER_THREAD: usize = 8;
+
+/// A movement of packed elements, decided down to boxes and tasks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PackedPlan {
+    pub(super) packing: Packing,
+    pub(super) steps: Vec<PackedStep>,
+    /// Units of a step, as (step, units).
+    pub(super) tasks: Vec<(usize, Range<usize>)>,
+    /// The bytes of the largest unit's copy, on either side.
+    pub(super) scratch_bytes: usize,
+    /// The element after the last that is written.
+    pub(super) dst_end: usize,
+}
+
+/// One block of a move.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum PackedStep {
+    /// Boxes that are unpacked, moved and packed.
+    Boxes(Boxes),
+    /// Rows of a ragged axis, one after another.
+    Rows(Rows),
+}
+
+/// The boxes of a block. The loops are cut into pieces; a unit is a piece of each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Boxes {
+    src_offset: isize,
+    dst_offset: isize,
+    /// The outermost first; the elements that stay together are the innermost.
+    loops: Vec<Loop>,
+    /// The pieces of each loop, but for the last: this many steps.
+    pieces: Vec<usize>,
+    /// The loops whose last piece is shorter than the others.
+    cut: Vec<usize>,
+    /// The forms that boxes come in: bit i of a form's number says that a box is the last along loop
+    /// `cut[i]`.
+    forms: Vec<Form>,
+}
+
+/// Boxes of some sizes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Form {
+    pub(super) read: Side,
+    pub(super) written: Side,
+    /// How the unpacked elements are moved; `None` where they are in order already.
+    pub(super) between: Option<Plan>,
+}
+
+/// Where a box is read and written, and which form it has.
+pub(super) struct At<'a> {
+    pub(super) src: isize,
+    pub(super) dst: isize,
+    pub(super) form: &'a Form,
+}
+
+impl PackedPlan {
+    /// How many threads `work` is worth.
+    pub(crate) fn threads(work: &Move, most: usize) -> usize {
+        (elements(work) / LEAST_THREAD_ELEMENTS).clamp(1, most)
+    }
+
+    /// How many tasks there are.
+    pub(crate) fn tasks(&self) -> usize {
+        self.tasks.len()
+    }
+
+    /// How `work` is done on `machine`, with so many threads.
+    pub(crate) fn of(
+        work: &Move,
+        packing: Packing,
+        machine: &Machine,
+        threads: usize,
+    ) -> PackedPlan {
+        // A box is moved by the thread that has unpacked it.
+        let planner = Planner::new(Machine { threads: 1, ..machine.clone() });
+        let width = work.width();
+        let steps: Vec<PackedStep> =
+            work.blocks().iter().map(|block| PackedStep::of(block, width, &planner)).collect();
+        let scratch_bytes = steps.iter().map(PackedStep::scratch_bytes).max().unwrap_or(0);
+        let share = elements(work) / (threads * TASKS_PER_THREAD);
+        let mut tasks = Vec::new();
+        for (number, step) in steps.iter().enumerate() {
+            let units = step.units();
+            let each = (share / step.unit_elements().max(1)).clamp(1, units.max(1));
+            let starts = (0..units).step_by(each);
+            tasks.extend(starts.map(|start| (number, start..(start + each).min(units))));
+        }
+        let dst_end = work.blocks().iter().map(|block| dst_end(block, width)).max();
+        PackedPlan { packing, steps, tasks, scratch_bytes, dst_end: dst_end.unwrap_or(0) }
+    }
+}
+
+fn elements(work: &Move) -> usize {
+    work.width() * work.blocks().iter().map(Block::elements).sum::<usize>()
+}
+
+/// The element after the last that a block writes.
+fn dst_end(block: &Block, width: usize) -> usize {
+    let mut last = block.dst_offset;
+    for each in &block.loops {
+        last += (each.len - 1).cast_signed() * each.dst_stride;
+    }
+    if let Some(row) = &block.ragged {
+        last += (row.len - 1).cast_signed() * row.dst_stride;
+    }
+    last.unsigned_abs() + width
+}
+
+impl PackedStep {
+    fn of(block: &Block, width: usize, planner: &Planner) -> PackedStep {
+        match &block.ragged {
+            Some(row) => PackedStep::Rows(Rows::of(block, row, width)),
+            None => PackedStep::Boxes(Boxes::of(block, width, planner)),
+        }
+    }
+
+    pub(super) fn units(&self) -> usize {
+        match self {
+            PackedStep::Boxes(boxes) => boxes.counts().product(),
+            PackedStep::Rows(rows) => rows.units(),
+        }
+    }
+
+    /// The bytes of a unit's copy, on either side.
+    fn scratch_bytes(&self) -> usize {
+        match self {
+            PackedStep::Boxes(boxes) => boxes.pieces.iter().product(),
+            PackedStep::Rows(rows) => rows.scratch_bytes(),
+        }
+    }
+
+    /// About how many elements a unit has.
+    fn unit_elements(&self) -> usize {
+        match self {
+            PackedStep::Boxes(boxes) => boxes.pieces.iter().product(),
+            PackedStep::Rows(rows) => rows.unit_elements(),
+        }
+    }
+}
+
+impl Boxes {
+    fn of(block: &Block, width: usize, planner: &Planner) -> Boxes {
+        let mut loops = block.loops.clone();
+        if width > 1 {
+            loops.push(Loop { len: width, src_stride: 1, dst_stride: 1, lane_stride: 0 });
+        }
+        let pieces = pieces(&loops);
+        let is_cut = |at: &usize| !loops[*at].len.is_multiple_of(pieces[*at]);
+        let cut: Vec<usize> = (0..loops.len()).filter(is_cut).collect();
+        let forms = (0..1 << cut.len()).map(|number: usize| {
+            let mut extents = pieces.clone();
+            for (bit, at) in cut.iter().enumerate().filter(|(bit, _)| number >> bit & 1 == 1) {
+                debug_assert!(bit < usize::BITS as usize);
+                extents[*at] = loops[*at].len % pieces[*at];
+            }
+            Form::of(&loops, &extents, planner)
+                .unwrap_or_else(|error| unreachable!("a box fits the memory: {error}"))
+        });
+        let forms = forms.collect();
+        let (src_offset, dst_offset) = (block.src_offset, block.dst_offset);
+        Boxes { src_offset, dst_offset, loops, pieces, cut, forms }
+    }
+
+    /// How many pieces each loop is cut into.
+    fn counts(&self) -> impl DoubleEndedIterator<Item = usize> + ExactSizeIterator {
+        self.loops.iter().zip(&self.pieces).map(|(each, piece)| each.len.div_ceil(*piece))
+    }
+
+    /// Unit `number`: the innermost loop goes on fastest.
+    pub(super) fn unit(&self, number: usize) -> At<'_> {
+        let (mut rest, mut form) = (number, 0);
+        let (mut src, mut dst) = (self.src_offset, self.dst_offset);
+        for (at, count) in self.counts().enumerate().rev() {
+            let piece = rest % count;
+            rest /= count;
+            let first = (piece * self.pieces[at]).cast_signed();
+            src += first * self.loops[at].src_stride;
+            dst += first * self.loops[at].dst_stride;
+            if piece + 1 == count
+                && let Some(bit) = self.cut.iter().position(|cut| *cut == at)
+            {
+                form |= 1 << bit;
+            }
+        }
+        At { src, dst, form: &self.forms[form] }
+    }
+}
+
+/// The boxes of some loops: enough neighbours on both sides, then as many elements as a box has.
+fn pieces(loops: &[Loop]) -> Vec<usize> {
+    let by_nearness = |stride: fn(&Loop) -> isize| {
+        let mut order: Vec<usize> = (0..loops.len()).collect();
+        order.sort_by_key(|at| stride(&loops[*at]).abs());
+        order
+    };
+    let orders = [by_nearness(|each| each.src_stride), by_nearness(|each| each.dst_stride)];
+    let mut best = vec![1; loops.len()];
+    let mut run = LEAST_RUN;
+    loop {
+        let mut pieces = vec![1; loops.len()];
+        for order in &orders {
+            reach(order, run, loops, &mut pieces);
+        }
+        let elements: usize = pieces.iter().product();
+        if run > LEAST_RUN && elements > 2 * BOX {
+            return best;
+        }
+        if elements >= BOX / 2 || run >= BOX {
+            return pieces;
+        }
+        (best, run) = (pieces, 2 * run);
+    }
+}
+
+/// Makes boxes reach over `run` neighbours: loops from the nearest out, the last of them in even
+/// pieces.
+fn reach(order: &[usize], run: usize, loops: &[Loop], pieces: &mut [usize]) {
+    let mut reached = 1;
+    for &at in order {
+        let len = loops[at].len;
+        if reached * len > run {
+            let most = (run / reached).max(1);
+            // Whole groups of every packing, if it can be.
+            let even = len.div_ceil(len.div_ceil(most)).next_multiple_of(8).min(len);
+            let piece = if most < 8 { most } else { even };
+            pieces[at] = pieces[at].max(piece);
+            return;
+        }
+        pieces[at] = len;
+        reached *= len;
+    }
+}
+
+impl Form {
+    fn of(loops: &[Loop], extents: &[usize], planner: &Planner) -> Result<Form> {
+        let strides = |stride: fn(&Loop) -> isize| loops.iter().map(stride).collect::<Vec<_>>();
+        let (read, written) = (strides(|each| each.src_stride), strides(|each| each.dst_stride));
+        let (src, dst) = (unpacked_layout(&read, extents)?, unpacked_layout(&written, extents)?);
+        let between = if src == dst {
+            None
+        } else {
+            let map = IndexMap::identity(&Shape::new(extents)?);
+            Some(planner.plan(&Move::new(&map, 1, &src, &dst)?))
+        };
+        Ok(Form { read: Side::of(&read, extents), written: Side::of(&written, extents), between })
+    }
+}
+
+impl fmt::Display for PackedPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bits = self.packing.bits();
+        for (number, step) in self.steps.iter().enumerate() {
+            write!(f, "\n  step {number}: ")?;
+            match step {
+                PackedStep::Boxes(boxes) => write!(f, "{boxes} of {bits} bits")?,
+                PackedStep::Rows(rows) => write!(f, "{rows} of {bits} bits")?,
+            }
+            write!(f, "\n    because they share bytes, and do not stay together in whole ones")?;
+            if let PackedStep::Boxes(Boxes { forms, .. }) = step
+                && let Some(plan) = &forms[0].between
+            {
+                write!(f, "\n    unpacked, a box is moved as {plan}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Boxes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let boxes: usize = self.counts().product();
+        let plural = if boxes == 1 { "" } else { "es" };
+        write!(f, "{boxes} box{plural} of at most ")?;
+        for (number, piece) in self.pieces.iter().enumerate() {
+            write!(f, "{}{piece}", if number > 0 { " x " } else { "" })?;
+        }
+        write!(f, "{} elements", if self.pieces.is_empty() { "1" } else { "" })
+    }
+}

@@ -1,0 +1,270 @@
+//! Ragged rows of packed elements: each is read as two runs that meet where its length says.
+
+use std::fmt;
+
+use trundle_core::{Block, Loop, Packing, RaggedLoop, Run};
+
+use super::execute::{Buffers, Scratch, ask_for};
+use super::run as runs;
+
+/// How many rows whose elements are neighbours are moved together at most: some lines.
+const MOST_LANES: usize = 512;
+
+/// The most elements of rows that are moved together: both copies stay in a second-level cache, or
+/// in the one after it where rows are long.
+const MOST_TOGETHER: usize = 256 << 10;
+
+/// Less lanes are not worth to be moved together.
+const LEAST_LANES: usize = 16;
+
+/// The most elements of a row that is turned as a whole.
+const MOST_TURNED: usize = 32 << 10;
+
+/// The rows of a ragged block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Rows {
+    src_offset: isize,
+    dst_offset: isize,
+    /// The loops around the rows, the outermost first.
+    outer: Vec<Loop>,
+    row: RaggedLoop,
+    /// The elements that stay together.
+    width: usize,
+    /// How many rows of the innermost loop are moved together: those are lanes, neighbours in both
+    /// tensors. 1 for rows that are moved by themselves.
+    lanes: usize,
+}
+
+/// A unit: some neighbouring rows.
+struct Unit {
+    src: isize,
+    dst: isize,
+    /// The entry of the first row's length.
+    entry: usize,
+    rows: usize,
+}
+
+/// How a lane is read: from which row of the source on, before the cut and after it.
+#[derive(Clone, Copy)]
+struct Lane {
+    cut: usize,
+    first: isize,
+    second: isize,
+}
+
+impl Rows {
+    pub(super) fn of(block: &Block, row: &RaggedLoop, width: usize) -> Rows {
+        let Block { src_offset, dst_offset, loops, .. } = block;
+        let lanes = loops.last().map_or(1, |lanes| together(lanes, row, width));
+        Rows {
+            src_offset: *src_offset,
+            dst_offset: *dst_offset,
+            outer: loops.clone(),
+            row: row.clone(),
+            width,
+            lanes,
+        }
+    }
+
+    pub(super) fn units(&self) -> usize {
+        let Some((lanes, outer)) = self.outer.split_last() else { return 1 };
+        lanes.len.div_ceil(self.lanes) * outer.iter().map(|each| each.len).product::<usize>()
+    }
+
+    /// About how many elements a unit has.
+    pub(super) fn unit_elements(&self) -> usize {
+        self.row.len * self.width * self.lanes
+    }
+
+    /// The bytes of a unit's copy, on either side.
+    pub(super) fn scratch_bytes(&self) -> usize {
+        if self.lanes > 1 {
+            self.lanes * self.row.len
+        } else {
+            self.width.max(self.row.len.min(MOST_TURNED))
+        }
+    }
+
+    fn unit(&self, number: usize) -> Unit {
+        let (mut src, mut dst, mut entry) =
+            (self.src_offset, self.dst_offset, self.row.lane_offset);
+        let mut go = |each: &Loop, index: usize| {
+            let index = index.cast_signed();
+            src = src.wrapping_add(index * each.src_stride);
+            dst += index * each.dst_stride;
+            entry = entry.wrapping_add_signed(index * each.lane_stride);
+        };
+        let mut rows = 1;
+        let mut rest = number;
+        if let Some((lanes, outer)) = self.outer.split_last() {
+            let pieces = lanes.len.div_ceil(self.lanes);
+            let first = rest % pieces * self.lanes;
+            rows = self.lanes.min(lanes.len - first);
+            rest /= pieces;
+            go(lanes, first);
+            for each in outer.iter().rev() {
+                go(each, rest % each.len);
+                rest /= each.len;
+            }
+        }
+        Unit { src, dst, entry, rows }
+    }
+
+    /// Moves a unit.
+    ///
+    /// # Safety
+    /// The buffers hold what the block reads and writes, and nobody else writes these elements
+    /// meanwhile, nor others of the same bytes but by [`runs::pack`].
+    pub(super) unsafe fn run(
+        &self,
+        packing: Packing,
+        unit: usize,
+        buffers: Buffers<'_>,
+        scratch: &mut Scratch,
+    ) {
+        let unit = self.unit(unit);
+        // SAFETY: by the caller.
+        unsafe {
+            if self.lanes > 1 {
+                self.move_lanes(packing, &unit, buffers, scratch);
+            } else {
+                self.move_row(packing, &unit, buffers, scratch);
+            }
+        }
+    }
+
+    /// Moves one row, its two runs one after the other.
+    ///
+    /// # Safety
+    /// As [`Rows::run`].
+    unsafe fn move_row(
+        &self,
+        packing: Packing,
+        unit: &Unit,
+        buffers: Buffers<'_>,
+        scratch: &mut Scratch,
+    ) {
+        let (row, width) = (&self.row, self.width);
+        let length = row.lengths[unit.entry];
+        let cut = row.cut(length);
+        for (run, part) in [(&row.first, 0..cut), (&row.second, cut..row.len)] {
+            let start = unit.src.wrapping_add(run.start(length));
+            let neighbours = width == 1 && row.dst_stride == 1 && run.src_stride.abs() == 1;
+            let step = if neighbours { MOST_TURNED } else { 1 };
+            for i in part.clone().step_by(step) {
+                let len = step.min(part.end - i);
+                let copy = &mut scratch.read[..len * width];
+                let i = i.cast_signed();
+                let from = start.wrapping_add(i * run.src_stride);
+                let lowest = from + (run.src_stride * (len - 1).cast_signed()).min(0);
+                runs::unpack(packing, buffers.src, lowest.unsigned_abs(), copy);
+                if len > 1 && run.src_stride < 0 {
+                    copy.reverse();
+                }
+                let to = (unit.dst + i * row.dst_stride).unsigned_abs();
+                // SAFETY: by the caller.
+                unsafe { runs::pack(packing, copy, buffers.dst, to) };
+            }
+        }
+    }
+
+    /// Moves rows that are lanes: all that they read is unpacked, row by row of the source, each row
+    /// of the destination put together from it, and packed.
+    ///
+    /// # Safety
+    /// As [`Rows::run`].
+    unsafe fn move_lanes(
+        &self,
+        packing: Packing,
+        unit: &Unit,
+        buffers: Buffers<'_>,
+        scratch: &mut Scratch,
+    ) {
+        let (row, count) = (&self.row, unit.rows);
+        let pitch = row.first.src_stride.abs();
+        let step = |run: &Run| run.src_stride / pitch;
+        let lane_stride = self.outer.last().map_or(0, |lanes| lanes.lane_stride);
+        let mut lanes = [Lane { cut: 0, first: 0, second: 0 }; MOST_LANES];
+        let lanes = &mut lanes[..count];
+        // The rows of the source that are read, as multiples of the pitch.
+        let (mut lowest, mut highest) = (isize::MAX, isize::MIN);
+        let mut entry = unit.entry;
+        for lane in &mut *lanes {
+            let length = row.lengths[entry];
+            entry = entry.wrapping_add_signed(lane_stride);
+            let start = |run: &Run| run.start(length) / pitch;
+            *lane =
+                Lane { cut: row.cut(length), first: start(&row.first), second: start(&row.second) };
+            let parts = [
+                (lane.first, step(&row.first), 0..lane.cut),
+                (lane.second, step(&row.second), lane.cut..row.len),
+            ];
+            for (start, step, part) in parts.into_iter().filter(|(_, _, part)| !part.is_empty()) {
+                for i in [part.start, part.end - 1] {
+                    let at = start + step * i.cast_signed();
+                    (lowest, highest) = (lowest.min(at), highest.max(at));
+                }
+            }
+        }
+        // Where only a part of the destination is made, a few rows may be read from afar.
+        let read_rows = (highest - lowest).unsigned_abs() + 1;
+        if read_rows * count > scratch.read.len() {
+            for number in 0..count.cast_signed() {
+                let entry = unit.entry.wrapping_add_signed(number * lane_stride);
+                let one = Unit { src: unit.src + number, dst: unit.dst + number, entry, rows: 1 };
+                // SAFETY: by the caller.
+                unsafe { self.move_row(packing, &one, buffers, scratch) };
+            }
+            return;
+        }
+        let Scratch { read, written } = scratch;
+        for (number, copy) in (lowest..=highest).zip(read.chunks_exact_mut(count)) {
+            let first = (unit.src + number * pitch).unsigned_abs();
+            ask_for(packing, buffers.src.as_ptr(), first + 8 * pitch.unsigned_abs(), count);
+            runs::unpack(packing, buffers.src, first, copy);
+        }
+        let made = &mut written[..count];
+        for i in 0..row.len {
+            let along = i.cast_signed();
+            let (first, second) = (step(&row.first) * along, step(&row.second) * along);
+            for (number, (lane, made)) in lanes.iter().zip(&mut *made).enumerate() {
+                let at = if i < lane.cut { lane.first + first } else { lane.second + second };
+                *made = read[(at - lowest).unsigned_abs() * count + number];
+            }
+            let to = (unit.dst + along * row.dst_stride).unsigned_abs();
+            // SAFETY: by the caller.
+            unsafe { runs::pack(packing, made, buffers.dst, to) };
+        }
+    }
+}
+
+/// How many rows of a loop are moved together: where it leads to neighbours in both tensors, and all
+/// rows are read by steps of the same size.
+fn together(lanes: &Loop, row: &RaggedLoop, width: usize) -> usize {
+    let pitch = row.first.src_stride.unsigned_abs();
+    let in_steps = |run: &Run| {
+        let distances = [run.src_offset, run.src_per_length];
+        run.src_stride.unsigned_abs() == pitch
+            && pitch > 0
+            && distances.iter().all(|each| each.unsigned_abs().is_multiple_of(pitch))
+    };
+    let neighbours = width == 1 && lanes.src_stride == 1 && lanes.dst_stride == 1;
+    let most = lanes.len.min(MOST_LANES).min(MOST_TOGETHER / row.len);
+    if neighbours && in_steps(&row.first) && in_steps(&row.second) && most >= LEAST_LANES {
+        most
+    } else {
+        1
+    }
+}
+
+impl fmt::Display for Rows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rows: usize = self.outer.iter().map(|each| each.len).product();
+        let plural = if rows == 1 { "" } else { "s" };
+        write!(f, "{rows} row{plural} of {} x {} elements", self.row.len, self.width)?;
+        if self.lanes > 1 {
+            write!(f, ", at most {} of them together", self.lanes)?;
+        }
+        write!(f, ", each cut where its length says,")
+    }
+}

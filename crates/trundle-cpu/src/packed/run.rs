@@ -1,0 +1,230 @@
+//! Runs of neighbouring packed elements, which may begin and end within a group.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use trundle_core::Packing;
+
+use super::codec::{self, MOST_GROUP, MOST_GROUP_BYTES};
+
+/// A run cut at the borders of groups: the end of a group, whole groups, the start of a group. Each
+/// is a number of elements.
+struct Cut {
+    head: usize,
+    whole: usize,
+    tail: usize,
+}
+
+impl Cut {
+    fn of(packing: Packing, first: usize, len: usize) -> Cut {
+        let group = packing.group();
+        let head = (first.next_multiple_of(group) - first).min(len);
+        let whole = (len - head) / group * group;
+        Cut { head, whole, tail: len - head - whole }
+    }
+}
+
+/// Writes the elements from number `first` on, one byte each.
+///
+/// # Panics
+/// If the buffer ends before them.
+pub(super) fn unpack(packing: Packing, packed: &[u8], first: usize, elements: &mut [u8]) {
+    let cut = Cut::of(packing, first, elements.len());
+    let (head, rest) = elements.split_at_mut(cut.head);
+    let (whole, tail) = rest.split_at_mut(cut.whole);
+    unpack_part(packing, packed, first, head);
+    let at = packing.bytes(first + cut.head);
+    codec::unpack(packing, &packed[at..at + packing.bytes(cut.whole)], whole);
+    unpack_part(packing, packed, first + cut.head + cut.whole, tail);
+}
+
+/// The elements of a part of one group.
+fn unpack_part(packing: Packing, packed: &[u8], first: usize, elements: &mut [u8]) {
+    if elements.is_empty() {
+        return;
+    }
+    let (number, within) = (first / packing.group(), first % packing.group());
+    let packed = &packed[number * packing.group_bytes()..];
+    // The last group of a buffer may lack bytes that it has no elements for.
+    let (mut bytes, there) = ([0; MOST_GROUP_BYTES], packed.len().min(packing.group_bytes()));
+    bytes[..there].copy_from_slice(&packed[..there]);
+    let mut group = [0; MOST_GROUP];
+    codec::unpack(packing, &bytes[..packing.group_bytes()], &mut group[..packing.group()]);
+    elements.copy_from_slice(&group[within..within + elements.len()]);
+}
+
+/// Packs elements, one byte each, from number `first` on. Elements of the same bytes that are not
+/// among them stay, also while other threads write them.
+///
+/// # Safety
+/// `packed` is valid for writes of the bytes of these elements. Nobody else writes the same elements
+/// meanwhile, nor others of the same bytes but by this function.
+pub(super) unsafe fn pack(packing: Packing, elements: &[u8], packed: *mut u8, first: usize) {
+    let cut = Cut::of(packing, first, elements.len());
+    let (head, rest) = elements.split_at(cut.head);
+    let (whole, tail) = rest.split_at(cut.whole);
+    // SAFETY: the bytes of whole groups hold no other elements, those of parts are written as is
+    // said there.
+    unsafe {
+        pack_part(packing, head, packed, first);
+        if !whole.is_empty() {
+            let at = packed.add(packing.bytes(first + cut.head));
+            let bytes = std::slice::from_raw_parts_mut(at, packing.bytes(cut.whole));
+            codec::pack(packing, whole, bytes);
+        }
+        pack_part(packing, tail, packed, first + cut.head + cut.whole);
+    }
+}
+
+/// Packs a part of one group.
+///
+/// # Safety
+/// As [`pack`].
+unsafe fn pack_part(packing: Packing, elements: &[u8], packed: *mut u8, first: usize) {
+    let within = first % packing.group();
+    let group_of = |elements: &mut dyn Iterator<Item = u8>| {
+        let (mut group, mut bytes) = ([0; MOST_GROUP], [0; MOST_GROUP_BYTES]);
+        for (place, element) in group[within..].iter_mut().zip(elements) {
+            *place = element;
+        }
+        codec::pack(packing, &group[..packing.group()], &mut bytes[..packing.group_bytes()]);
+        bytes
+    };
+    let ones = ((1u16 << packing.bits()) - 1) as u8;
+    let masks = group_of(&mut elements.iter().map(|_| ones));
+    let values = group_of(&mut elements.iter().copied());
+    let start = first / packing.group() * packing.group_bytes();
+    for (i, (mask, value)) in
+        masks.into_iter().zip(values).enumerate().filter(|(_, (mask, _))| *mask > 0)
+    {
+        // SAFETY: bits of this byte are those of an element, so it is in the buffer; what others do
+        // with it meanwhile, they do here, one bit at most by one of them.
+        let byte = unsafe { AtomicU8::from_ptr(packed.add(start + i)) };
+        byte.fetch_and(!mask, Ordering::Relaxed);
+        byte.fetch_or(value, Ordering::Relaxed);
+    }
+}
+
+/// Copies `len` elements from number `from` to number `to`, which have the same place in their
+/// groups.
+///
+/// # Safety
+/// As [`pack`], for the elements from `to` on.
+pub(super) unsafe fn copy(
+    packing: Packing,
+    src: &[u8],
+    from: usize,
+    dst: *mut u8,
+    to: usize,
+    len: usize,
+) {
+    let cut = Cut::of(packing, from, len);
+    let part = |skipped: usize, len: usize| {
+        let mut group = [0; MOST_GROUP];
+        unpack_part(packing, src, from + skipped, &mut group[..len]);
+        // SAFETY: by the caller.
+        unsafe { pack_part(packing, &group[..len], dst, to + skipped) };
+    };
+    part(0, cut.head);
+    let (from, to) = (packing.bytes(from + cut.head), packing.bytes(to + cut.head));
+    let bytes = &src[from..from + packing.bytes(cut.whole)];
+    // SAFETY: the bytes of whole groups hold no other elements; a shared slice is not written.
+    unsafe { dst.add(to).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+    part(cut.head + cut.whole, cut.tail);
+}
+
+/// Writes zeroes to the bits of the last byte or group that hold no elements, where a tensor ends
+/// with element `end`.
+///
+/// # Safety
+/// `packed` is valid for writes of the bytes of `end` elements, and nobody else writes to those
+/// that follow.
+pub(super) unsafe fn clear_rest(packing: Packing, packed: *mut u8, end: usize) {
+    let rest = end.next_multiple_of(packing.group()) - end;
+    let (mut group, mut keep) = ([0; MOST_GROUP], [0; MOST_GROUP_BYTES]);
+    group[..packing.group() - rest].fill(((1u16 << packing.bits()) - 1) as u8);
+    codec::pack(packing, &group[..packing.group()], &mut keep[..packing.group_bytes()]);
+    let start = end / packing.group() * packing.group_bytes();
+    for (at, keep) in (start..packing.bytes(end)).zip(keep) {
+        // SAFETY: within the bytes of the tensor.
+        unsafe { AtomicU8::from_ptr(packed.add(at)) }.fetch_and(keep, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packed::codec::tests::packings;
+
+    fn random(bytes: usize) -> Vec<u8> {
+        let mut state = 0x2545_f491_4f6c_dd1d_u64;
+        let next = |_| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 32) as u8
+        };
+        (0..bytes).map(next).collect()
+    }
+
+    #[test]
+    fn runs_of_every_start_and_length() {
+        const MOST: usize = 29;
+        for packing in packings() {
+            let bytes = random(packing.bytes(MOST));
+            for first in 0..=MOST {
+                for len in 0..=MOST - first {
+                    let bytes = &bytes[..packing.bytes(first + len)];
+                    let mut elements = vec![0xee; len];
+                    unpack(packing, bytes, first, &mut elements);
+                    let expected: Vec<u8> =
+                        (first..first + len).map(|i| packing.get(bytes, i)).collect();
+                    assert_eq!(elements, expected, "{packing:?} {first} {len}");
+                }
+            }
+        }
+    }
+
+    /// Runs from all places to all places, over what other elements there are.
+    #[test]
+    fn what_is_packed_leaves_its_neighbours() {
+        const MOST: usize = 26;
+        for packing in packings() {
+            let (src, before) = (random(packing.bytes(MOST)), vec![0xb6; packing.bytes(MOST)]);
+            for to in 0..9 {
+                for from in 0..9 {
+                    for len in 0..=MOST - 9 {
+                        let mut expected = before.clone();
+                        for i in 0..len {
+                            packing.set(&mut expected, to + i, packing.get(&src, from + i));
+                        }
+                        let (mut elements, mut dst) = (vec![0; len], before.clone());
+                        unpack(packing, &src, from, &mut elements);
+                        // SAFETY: the buffer holds so many elements.
+                        unsafe { pack(packing, &elements, dst.as_mut_ptr(), to) };
+                        assert_eq!(dst, expected, "{packing:?} {from} {to} {len}");
+                        if from % packing.group() == to % packing.group() {
+                            let mut dst = before.clone();
+                            // SAFETY: the same.
+                            unsafe { copy(packing, &src, from, dst.as_mut_ptr(), to, len) };
+                            assert_eq!(dst, expected, "{packing:?} {from} {to} {len}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_follows_the_last_element_is_zero() {
+        for packing in packings() {
+            for end in 1..20 {
+                let mut bytes = vec![0xff; packing.bytes(end)];
+                // SAFETY: the buffer holds so many elements.
+                unsafe { clear_rest(packing, bytes.as_mut_ptr(), end) };
+                let mut expected = vec![0; packing.bytes(end)];
+                (0..end).for_each(|i| packing.set(&mut expected, i, 0xff));
+                assert_eq!(bytes, expected, "{packing:?} {end}");
+            }
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! How a box of elements lies in one of the tensors, and how its unpacked copy does.
+
+use std::cmp::Reverse;
+
+use trundle_core::{Layout, Result, Shape};
+
+/// The elements of a box in one of the tensors, in the order of their places there: runs of
+/// neighbours, and loops around them. In this order their unpacked copies lie side by side.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Side {
+    /// How far the element at the lowest place is from the one at index 0 of every loop.
+    lowest: isize,
+    /// The loops around the runs, the outermost first.
+    loops: Vec<Steps>,
+    /// The elements of a run.
+    pub(super) run: usize,
+    /// The elements of the box; those that are read more than once count once.
+    pub(super) elements: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Steps {
+    len: usize,
+    stride: isize,
+}
+
+impl Side {
+    /// The box whose loops have these strides and lengths.
+    pub(super) fn of(strides: &[isize], extents: &[usize]) -> Side {
+        let backwards = strides.iter().zip(extents).filter(|(stride, _)| **stride < 0);
+        let lowest = backwards.map(|(stride, len)| stride * (len - 1).cast_signed()).sum();
+        let mut loops: Vec<Steps> = in_order(strides, extents)
+            .map(|at| Steps { len: extents[at], stride: strides[at].abs() })
+            .collect();
+        loops.dedup_by(|inner, outer| {
+            let continues = outer.stride == inner.stride * inner.len.cast_signed();
+            if continues {
+                *outer = Steps { len: outer.len * inner.len, ..*inner };
+            }
+            continues
+        });
+        let elements = loops.iter().map(|each| each.len).product();
+        let run = loops.pop_if(|innermost| innermost.stride == 1).map_or(1, |run| run.len);
+        Side { lowest, loops, run, elements }
+    }
+
+    /// Calls `visit` for each run of a box whose index 0 is element `origin` of the tensor.
+    pub(super) fn for_each_run(&self, origin: isize, mut visit: impl FnMut(Run)) {
+        let mut copied = 0;
+        let apart = self.loops.last().map_or(0, |innermost| innermost.stride);
+        visit_runs(&self.loops, origin + self.lowest, &mut |first| {
+            let ahead = (first + AHEAD * apart).unsigned_abs();
+            visit(Run { first: first.unsigned_abs(), copied, ahead });
+            copied += self.run;
+        });
+    }
+}
+
+/// A run of a side.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run {
+    /// The number of its first element in the tensor.
+    pub(super) first: usize,
+    /// The same in the unpacked copy.
+    pub(super) copied: usize,
+    /// The same in the tensor for a run that comes later, unless another loop begins before: there
+    /// may be no such element.
+    pub(super) ahead: usize,
+}
+
+/// How many runs ahead is asked for: they lie far apart, which the hardware does not foresee.
+const AHEAD: isize = 8;
+
+fn visit_runs(loops: &[Steps], first: isize, visit: &mut impl FnMut(isize)) {
+    let Some((outer, inner)) = loops.split_first() else { return visit(first) };
+    for i in 0..outer.len.cast_signed() {
+        visit_runs(inner, first + i * outer.stride, visit);
+    }
+}
+
+/// Where the unpacked copy of each element of a box lies, with one byte for an element.
+///
+/// # Errors
+/// None for boxes that fit the memory.
+pub(super) fn unpacked_layout(strides: &[isize], extents: &[usize]) -> Result<Layout> {
+    let (mut offset, mut step) = (0, 1);
+    let mut copied = vec![0; strides.len()];
+    let loops: Vec<usize> = in_order(strides, extents).collect();
+    for at in loops.into_iter().rev() {
+        copied[at] = step * strides[at].signum();
+        if strides[at] < 0 {
+            offset += step * (extents[at] - 1).cast_signed();
+        }
+        step *= extents[at].cast_signed();
+    }
+    Layout::strided(&Shape::new(extents)?, offset.unsigned_abs(), &copied)
+}
+
+/// The loops that lead to other places, those with the longest strides first.
+fn in_order(strides: &[isize], extents: &[usize]) -> impl Iterator<Item = usize> {
+    let leads = |at: &usize| strides[*at] != 0 && extents[*at] > 1;
+    let mut order: Vec<usize> = (0..strides.len()).filter(leads).collect();
+    order.sort_by_key(|at| Reverse(strides[*at].abs()));
+    order.into_iter()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The law of the two: the copies lie in the order of the runs.
+    #[test]
+    fn copies_lie_in_the_order_of_the_runs() {
+        let boxes: [(&[isize], &[usize]); 7] = [
+            (&[], &[]),
+            (&[1], &[5]),
+            (&[-1], &[5]),
+            (&[12, 1, -4], &[3, 4, 2]),
+            (&[1, 0, 7], &[7, 3, 2]),
+            (&[100, 2, 1], &[2, 1, 2]),
+            (&[-3, 30], &[4, 1]),
+        ];
+        for (strides, extents) in boxes {
+            let (side, layout) =
+                (Side::of(strides, extents), unpacked_layout(strides, extents).unwrap());
+            let mut copied = vec![None; side.elements];
+            side.for_each_run(1000, |run| {
+                (0..side.run).for_each(|i| copied[run.copied + i] = Some(run.first + i));
+            });
+            layout.shape().for_each_index(|index| {
+                let steps: isize =
+                    index.iter().zip(strides).map(|(i, stride)| i.cast_signed() * stride).sum();
+                let expected = Some((1000 + steps).unsigned_abs());
+                assert_eq!(copied[layout.offset_of(index)], expected, "{strides:?} {extents:?}");
+            });
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! The suite for elements of less than a byte: as [`suite`](crate::suite), with buffers that are
+//! held against a table of whose each bit is.
+
+use proptest::strategy::Strategy;
+use proptest::test_runner::TestCaseError;
+use trundle_core::{Backend, BitOrder, Error, Layout, Move, Packing, Shape};
+
+use crate::cases::{chains, layouts, windows};
+use crate::suite::{Case, noise};
+use crate::{PlainOp, holds, indices};
+
+/// Of each byte of a group, from its most significant bit down: which element it is of, and which
+/// bit of that, counted from the least significant.
+type Bits = &'static [[(usize, usize); 8]];
+
+/// Every packing, as the formats' own texts have it.
+const PACKINGS: [(u8, BitOrder, Bits); 10] = [
+    (1, BitOrder::LowFirst, &[[(7, 0), (6, 0), (5, 0), (4, 0), (3, 0), (2, 0), (1, 0), (0, 0)]]),
+    (1, BitOrder::HighFirst, &[[(0, 0), (1, 0), (2, 0), (3, 0), (4, 0), (5, 0), (6, 0), (7, 0)]]),
+    (2, BitOrder::LowFirst, &[[(3, 1), (3, 0), (2, 1), (2, 0), (1, 1), (1, 0), (0, 1), (0, 0)]]),
+    (2, BitOrder::HighFirst, &[[(0, 1), (0, 0), (1, 1), (1, 0), (2, 1), (2, 0), (3, 1), (3, 0)]]),
+    (4, BitOrder::LowFirst, &[[(1, 3), (1, 2), (1, 1), (1, 0), (0, 3), (0, 2), (0, 1), (0, 0)]]),
+    (4, BitOrder::HighFirst, &[[(0, 3), (0, 2), (0, 1), (0, 0), (1, 3), (1, 2), (1, 1), (1, 0)]]),
+    (
+        3,
+        BitOrder::LowFirst,
+        &[
+            [(2, 1), (2, 0), (1, 2), (1, 1), (1, 0), (0, 2), (0, 1), (0, 0)],
+            [(5, 0), (4, 2), (4, 1), (4, 0), (3, 2), (3, 1), (3, 0), (2, 2)],
+            [(7, 2), (7, 1), (7, 0), (6, 2), (6, 1), (6, 0), (5, 2), (5, 1)],
+        ],
+    ),
+    (
+        3,
+        BitOrder::Split,
+        &[
+            [(0, 1), (0, 0), (1, 1), (1, 0), (2, 1), (2, 0), (3, 1), (3, 0)],
+            [(4, 1), (4, 0), (5, 1), (5, 0), (6, 1), (6, 0), (7, 1), (7, 0)],
+            [(0, 2), (1, 2), (2, 2), (3, 2), (4, 2), (5, 2), (6, 2), (7, 2)],
+        ],
+    ),
+    (
+        6,
+        BitOrder::LowFirst,
+        &[
+            [(1, 1), (1, 0), (0, 5), (0, 4), (0, 3), (0, 2), (0, 1), (0, 0)],
+            [(2, 3), (2, 2), (2, 1), (2, 0), (1, 5), (1, 4), (1, 3), (1, 2)],
+            [(3, 5), (3, 4), (3, 3), (3, 2), (3, 1), (3, 0), (2, 5), (2, 4)],
+        ],
+    ),
+    (
+        6,
+        BitOrder::Split,
+        &[
+            [(0, 3), (0, 2), (0, 1), (0, 0), (1, 3), (1, 2), (1, 1), (1, 0)],
+            [(2, 3), (2, 2), (2, 1), (2, 0), (3, 3), (3, 2), (3, 1), (3, 0)],
+            [(0, 5), (0, 4), (1, 5), (1, 4), (2, 5), (2, 4), (3, 5), (3, 4)],
+        ],
+    ),
+];
+
+/// A packing, and whose its bits are.
+#[derive(Clone, Copy, Debug)]
+struct Table {
+    packing: Packing,
+    bits: Bits,
+}
+
+fn tables() -> impl Iterator<Item = Table> {
+    PACKINGS.into_iter().map(|(bits, order, table)| Table {
+        packing: Packing::new(bits, order).expect("a packing that there is"),
+        bits: table,
+    })
+}
+
+impl Table {
+    fn group(self) -> usize {
+        8 * self.bits.len() / self.packing.bits()
+    }
+
+    /// Calls `visit` with the byte and the mask of each bit of an element, the least significant
+    /// first.
+    fn for_each_bit(self, element: usize, mut visit: impl FnMut(usize, u8)) {
+        let (group, within) = (element / self.group(), element % self.group());
+        for bit in 0..self.packing.bits() {
+            for (byte, owners) in self.bits.iter().enumerate() {
+                for (from_top, owner) in owners.iter().enumerate() {
+                    if *owner == (within, bit) {
+                        visit(group * self.bits.len() + byte, 0x80 >> from_top);
+                    }
+                }
+            }
+        }
+    }
+
+    fn read(self, bytes: &[u8], element: usize) -> Vec<bool> {
+        let mut bits = Vec::new();
+        self.for_each_bit(element, |byte, mask| bits.push(bytes[byte] & mask != 0));
+        bits
+    }
+
+    fn write(self, bytes: &mut [u8], element: usize, bits: &[bool]) {
+        let mut bits = bits.iter();
+        self.for_each_bit(element, |byte, mask| match bits.next() {
+            Some(true) => bytes[byte] |= mask,
+            _ => bytes[byte] &= !mask,
+        });
+    }
+
+    /// The bytes of so many elements: those that have a bit of them, and a whole group where the
+    /// order says so.
+    fn bytes(self, elements: usize) -> usize {
+        let mut end = 0;
+        for element in elements.saturating_sub(self.group())..elements {
+            self.for_each_bit(element, |byte, _| end = end.max(byte + 1));
+        }
+        if self.packing.order() == BitOrder::Split { end.next_multiple_of(3) } else { end }
+    }
+}
+
+/// The numbers of a layout's elements in its buffer, row-major.
+fn places(layout: &Layout) -> Vec<usize> {
+    indices(layout.shape().sizes()).iter().map(|index| layout.offset_of(index)).collect()
+}
+
+fn end_of(places: &[usize]) -> usize {
+    places.iter().max().map_or(0, |last| last + 1)
+}
+
+/// Bytes of the destination buffer behind the last element.
+const GUARD_BYTES: usize = 35;
+
+/// Runs one case on elements of one packing.
+fn check<B: Backend>(backend: &B, case: &Case, table: Table) -> Result<(), String> {
+    let (read, written) = (places(&case.src), places(&case.dst));
+    let (src_bytes, dst_bytes) = (table.bytes(end_of(&read)), table.bytes(end_of(&written)));
+    let (src, mut dst) = (noise(src_bytes, 1), noise(dst_bytes + GUARD_BYTES, 2));
+    let mut expected = dst.clone();
+    for (to, label) in written.iter().zip(case.naive().labels()) {
+        table.write(&mut expected, *to, &table.read(&src, read[*label]));
+    }
+    // What follows the last element in its group is 0.
+    for element in end_of(&written)..end_of(&written).next_multiple_of(table.group()) {
+        table.for_each_bit(element, |byte, mask| {
+            if byte < dst_bytes {
+                expected[byte] &= !mask;
+            }
+        });
+    }
+    run(backend, case, table, &src, &mut dst)
+        .map_err(|wrong| format!("{case}, {table:?}: {wrong}"))?;
+    match dst.iter().zip(&expected).position(|(got, want)| got != want) {
+        None => Ok(()),
+        Some(at) => Err(format!(
+            "{case}, {table:?}: byte {at} of the destination is {:#010b} instead of {:#010b}",
+            dst[at], expected[at]
+        )),
+    }
+}
+
+/// Carries out the passes of a case; buffers that are too short are to be refused.
+fn run<B: Backend>(
+    backend: &B,
+    case: &Case,
+    table: Table,
+    src: &[u8],
+    dst: &mut [u8],
+) -> Result<(), String> {
+    let refused = |refusal: Error| format!("refused: {refusal}");
+    let passes = case.passes().map_err(refused)?;
+    let mut from = (case.src.clone(), src.to_vec());
+    for (number, map) in passes.iter().enumerate() {
+        let last = number + 1 == passes.len();
+        let to = if last { case.dst.clone() } else { row_major(map.out_shape()) };
+        let work = Move::new(map, table.packing, &from.0, &to).map_err(refused)?;
+        let plan = backend.plan(&work);
+        let mut between = vec![0; if last { 0 } else { table.bytes(end_of(&places(&to))) }];
+        let into = if last { &mut *dst } else { &mut between[..] };
+        let (src_bytes, dst_bytes) = (work.src_bytes(), work.dst_bytes());
+        let before = into.to_vec();
+        let accepts_short = dst_bytes > 0
+            && backend.run(&plan, &from.1, &mut into[..dst_bytes - 1]).is_ok()
+            || src_bytes > 0 && backend.run(&plan, &from.1[..src_bytes - 1], into).is_ok();
+        if accepts_short || *into != *before {
+            return Err(format!("a short buffer is accepted, or written to\n{plan}"));
+        }
+        backend
+            .run(&plan, &from.1, into)
+            .map_err(|refusal| format!("refused: {refusal}\n{plan}"))?;
+        from = (to, between);
+    }
+    Ok(())
+}
+
+fn row_major(shape: &Shape) -> Layout {
+    Layout::row_major(shape, 1).expect("the sizes of a case are small")
+}
+
+/// Every packing on fixed cases that reach each way of the code, then on random ones.
+///
+/// # Panics
+/// If the backend moves something otherwise than the oracle has it, or refuses.
+pub fn conformance<B: Backend>(backend: &B) {
+    for case in sweep() {
+        for table in tables() {
+            if let Err(wrong) = check(backend, &case, table) {
+                panic!("{wrong}");
+            }
+        }
+    }
+    holds(600, &any(), |case| {
+        for table in tables() {
+            check(backend, &case, table).map_err(TestCaseError::fail)?;
+        }
+        Ok(())
+    });
+}
+
+/// One case large enough that several threads take part.
+///
+/// # Panics
+/// As [`conformance`].
+pub fn large_conformance<B: Backend>(backend: &B) {
+    let transposed = PlainOp::Transpose { order: vec![] };
+    let case = Case::packed(&[1511, 1031], &[transposed], 1, [3, 5]);
+    for table in tables() {
+        if let Err(wrong) = check(backend, &case, table) {
+            panic!("{wrong}");
+        }
+    }
+}
+
+/// Random operators between random layouts.
+fn any() -> impl Strategy<Value = Case> {
+    let numbers = (chains(1 << 10, 3), windows(), layouts(), layouts());
+    numbers.prop_map(|(chain, window, src, dst)| {
+        let out = chain.naive();
+        let window = window.fit(out.shape());
+        let src = src.source(&chain.shape, 1);
+        let dst = dst.destination(out.within(&window).shape(), 1);
+        Case { chain, window, width: 1, src, dst }
+    })
+}
+
+/// Boxes of every form, their edges within groups and between them, at all places of a group.
+fn sweep() -> Vec<Case> {
+    let transpose = |order: &[i64]| PlainOp::Transpose { order: order.to_vec() };
+    let roll =
+        |shift: &[i64], axes: &[i64]| PlainOp::Roll { shift: shift.to_vec(), axes: axes.to_vec() };
+    let flip = |axes: &[i64]| PlainOp::Flip { axes: axes.to_vec() };
+    let reverse = |axis, lanes: u64| PlainOp::ReverseSubsequences {
+        axis,
+        lengths: (0..lanes).map(|lane| lane * 7 % 40).collect(),
+    };
+    let mut cases = Vec::new();
+    let shapes: [(&[usize], Vec<PlainOp>); 20] = [
+        (&[300, 517], vec![transpose(&[])]),
+        (&[264, 512], vec![transpose(&[])]),
+        (&[7, 1003], vec![transpose(&[])]),
+        (&[1003, 3], vec![transpose(&[])]),
+        (&[2, 19, 23, 3], vec![transpose(&[0, 3, 1, 2])]),
+        (&[2, 3, 19, 23], vec![transpose(&[0, 2, 3, 1])]),
+        (&[5, 4, 3, 4, 5, 6], vec![transpose(&[])]),
+        (&[31, 9, 24], vec![transpose(&[1, 0, 2])]),
+        (&[31, 9, 25], vec![transpose(&[1, 0, 2])]),
+        (&[3000], vec![roll(&[1234], &[0])]),
+        (&[40, 77], vec![roll(&[3, -5], &[0, 1])]),
+        (&[40, 77], vec![flip(&[1])]),
+        (&[40, 77], vec![flip(&[0]), transpose(&[])]),
+        (&[70_000], vec![]),
+        (&[6, 33, 4], vec![reverse(1, 24)]),
+        (&[6, 33, 4], vec![reverse(1, 24), transpose(&[2, 0, 1])]),
+        (&[3, 37, 50], vec![reverse(1, 150)]),
+        (&[3, 37, 50], vec![flip(&[1]), reverse(1, 150), flip(&[1])]),
+        (&[40, 45], vec![reverse(1, 40)]),
+        (
+            &[2, 40_000],
+            vec![PlainOp::ReverseSubsequences { axis: 1, lengths: vec![39_999, 36_000] }],
+        ),
+    ];
+    for (shape, ops) in shapes {
+        for (from, to) in [(0, 0), (0, 1), (1, 0), (5, 5), (6, 3), (7, 2)] {
+            cases.push(Case::packed(shape, &ops, 1, [from, to]));
+        }
+    }
+    // Some rows of each lane, which come from anywhere.
+    let mut part = Case::packed(&[3, 37, 50], &[reverse(1, 150)], 1, [0, 0]);
+    for rows in [0..3, 11..15, 2..30] {
+        part.window[1] = rows;
+        part.dst = row_major(&Shape::new(part.naive().shape()).expect("a small shape"));
+        cases.push(part.clone());
+    }
+    cases
+}

@@ -1,0 +1,103 @@
+//! One case of the suite: operators between two layouts.
+
+use std::fmt;
+use std::ops::Range;
+
+use proptest::strategy::Strategy;
+use trundle_core::{IndexMap, Layout, Shape};
+
+use crate::cases::{Chain, chains, layouts, widths, windows};
+use crate::{Naive, PlainOp};
+
+/// Operators between two layouts.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// The shape of the source and the operators.
+    pub chain: Chain,
+    /// The part of the output that is made: one range for each axis.
+    pub window: Vec<Range<usize>>,
+    /// The size of an element in bytes.
+    pub width: usize,
+    /// Where the elements of the source lie.
+    pub src: Layout,
+    /// Where the elements of the window go.
+    pub dst: Layout,
+}
+
+impl Case {
+    /// The whole output, packed row-major at these offsets in both buffers.
+    ///
+    /// # Panics
+    /// If the sizes are beyond what fits in memory.
+    pub fn packed(shape: &[usize], ops: &[PlainOp], width: usize, offsets: [usize; 2]) -> Case {
+        let chain = Chain { shape: shape.to_vec(), ops: ops.to_vec() };
+        let out_shape = chain.naive().shape().to_vec();
+        let layout = |shape: &[usize], offset| {
+            let shape = Shape::new(shape).expect("a shape that fits in memory");
+            let packed = Layout::row_major(&shape, width).expect("a tensor that fits in memory");
+            Layout::strided(&shape, offset, packed.strides_bytes()).expect("as many strides")
+        };
+        Case {
+            window: out_shape.iter().map(|size| 0..*size).collect(),
+            width,
+            src: layout(shape, offsets[0]),
+            dst: layout(&out_shape, offsets[1]),
+            chain,
+        }
+    }
+
+    /// Random cases of up to `most_elements`.
+    pub fn any(most_elements: usize) -> impl Strategy<Value = Case> {
+        let numbers = (chains(most_elements, 4), windows(), widths(), layouts(), layouts());
+        numbers.prop_map(|(chain, window, width, src, dst)| {
+            let out = chain.naive();
+            let window = window.fit(out.shape());
+            let src = src.source(&chain.shape, width);
+            let dst = dst.destination(out.within(&window).shape(), width);
+            Case { chain, window, width, src, dst }
+        })
+    }
+
+    /// The maps of the operators, as few as they compose to; the last gives the window.
+    ///
+    /// # Errors
+    /// What the operators refuse.
+    pub fn passes(&self) -> trundle_core::Result<Vec<IndexMap>> {
+        let mut shape = Shape::new(&self.chain.shape[..])?;
+        let mut maps = vec![IndexMap::identity(&shape)];
+        for op in &self.chain.ops {
+            maps.push(op.op().index_map(&shape)?);
+            shape = maps[maps.len() - 1].out_shape().clone();
+        }
+        let mut passes: Vec<IndexMap> =
+            IndexMap::fuse(maps)?.into_iter().map(|pass| pass.map).collect();
+        if let Some(last) = passes.last_mut() {
+            *last = last.restrict(&self.window)?;
+        }
+        Ok(passes)
+    }
+
+    /// What the oracle says: which element of the source lies at each place of the window.
+    pub fn naive(&self) -> Naive {
+        self.chain.naive().within(&self.window)
+    }
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "shape {:?} of {}-byte elements", self.chain.shape, self.width)?;
+        for op in &self.chain.ops {
+            write!(f, " | {}", op.op())?;
+        }
+        write!(f, ", window {:?}", self.window)?;
+        for (name, layout) in [("source", &self.src), ("destination", &self.dst)] {
+            let (offset, strides) = (layout.offset_bytes(), layout.strides_bytes());
+            write!(f, ", {name} at byte {offset} with strides {strides:?}")?;
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn row_major(shape: &Shape, width: usize) -> Layout {
+    Layout::row_major(shape, width).expect("the sizes of a case are small")
+}

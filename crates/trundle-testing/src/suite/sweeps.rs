@@ -1,0 +1,113 @@
+//! The cases that the suite sweeps through, in which every size has its turn.
+
+use super::case::Case;
+use super::reversals::{lane_lengths, lanes_reversed, narrow_lanes, rows_reversed};
+use super::rolls::{orders_of_rolled, rolls, rows_rolled};
+use super::transposes::{channels, groups, matrices, orders, pictures, strips};
+use crate::PlainOp;
+
+/// Sizes below, at and above those of vectors, cache lines and tiles.
+pub(super) const EDGE_SIZES: [usize; 18] =
+    [1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65];
+
+/// Widths that kernels are written for, and some that they are not.
+pub(super) const SWEPT_WIDTHS: [usize; 8] = [1, 2, 3, 4, 8, 12, 16, 40];
+
+/// Offsets in bytes of source and destination, which move both off their alignment.
+pub(super) const SWEPT_OFFSETS: [[usize; 2]; 5] = [[0, 0], [1, 0], [0, 1], [5, 3], [16, 60]];
+
+/// Small cases in which every size, shift, length and order of axes has its turn.
+pub fn sweeps() -> impl Iterator<Item = Case> {
+    runs()
+        .chain(matrices())
+        .chain(pictures())
+        .chain(groups())
+        .chain(channels())
+        .chain(strips())
+        .chain(rolls())
+        .chain(rows_rolled())
+        .chain(orders())
+        .chain(orders_of_rolled())
+        .chain(rows_reversed())
+        .chain(lanes_reversed())
+        .chain(narrow_lanes())
+        .chain(corners())
+}
+
+/// One axis, copied and reversed.
+fn runs() -> impl Iterator<Item = Case> {
+    let sizes = (0..=70).chain([127, 128, 129, 255, 256, 257]);
+    let ops = [vec![], vec![PlainOp::Flip { axes: vec![0] }]];
+    sizes.flat_map(move |size| {
+        let ops = ops.clone();
+        SWEPT_WIDTHS.into_iter().flat_map(move |width| {
+            let ops = ops.clone();
+            SWEPT_OFFSETS.into_iter().flat_map(move |offsets| {
+                ops.clone().into_iter().map(move |ops| Case::packed(&[size], &ops, width, offsets))
+            })
+        })
+    })
+}
+
+/// Every order of `rank` axes.
+pub(super) fn permutations(rank: usize) -> Vec<Vec<i64>> {
+    let mut all = vec![Vec::new()];
+    for axis in 0..rank {
+        let axis = i64::try_from(axis).expect("the number of an axis is small");
+        all = all
+            .into_iter()
+            .flat_map(|shorter: Vec<i64>| {
+                (0..=shorter.len()).map(move |place| {
+                    let mut order = shorter.clone();
+                    order.insert(place, axis);
+                    order
+                })
+            })
+            .collect();
+    }
+    all
+}
+
+/// Shapes that are easily forgotten: none, empty, of single elements, of many axes.
+fn corners() -> impl Iterator<Item = Case> {
+    let invert = PlainOp::Transpose { order: vec![] };
+    let shapes =
+        [vec![], vec![0], vec![3, 0, 2], vec![1; 9], vec![2; 12], vec![1, 6, 1, 1, 7, 1, 1]];
+    shapes.into_iter().flat_map(move |shape| {
+        let invert = invert.clone();
+        [0, 1, 4, 1000].into_iter().flat_map(move |width| {
+            let ops = [vec![], vec![invert.clone()]];
+            let shape = shape.clone();
+            ops.into_iter().map(move |ops| Case::packed(&shape, &ops, width, [0, 3]))
+        })
+    })
+}
+
+/// Cases of two megabytes and more: more than the caches of one core, and worth several threads.
+pub fn large() -> impl Iterator<Item = Case> {
+    let transpose = |order: &[i64]| PlainOp::Transpose { order: order.to_vec() };
+    let roll =
+        |shift: &[i64], axes: &[i64]| PlainOp::Roll { shift: shift.to_vec(), axes: axes.to_vec() };
+    let reverse = |lengths: &[i128]| PlainOp::ReverseSequence {
+        axis: 1,
+        batch_axis: 0,
+        lengths: lengths.to_vec(),
+    };
+    let lanes = |axis: i64, lanes: usize, rows: usize| PlainOp::ReverseSubsequences {
+        axis,
+        lengths: lane_lengths(lanes, rows, 0),
+    };
+    let cases: [(&[usize], PlainOp, usize); 10] = [
+        (&[600_011], PlainOp::Flip { axes: vec![0] }, 4),
+        (&[500_009], roll(&[123_456], &[0]), 8),
+        (&[801, 703], transpose(&[1, 0]), 4),
+        (&[1024, 512], transpose(&[1, 0]), 8),
+        (&[1451, 1511], transpose(&[1, 0]), 1),
+        (&[8, 3, 210, 211], transpose(&[0, 2, 3, 1]), 2),
+        (&[60, 90, 100], roll(&[-3, 7, 11], &[0, 1, 2]), 4),
+        (&[4, 999, 131], reverse(&[999, 0, 500, 1]), 4),
+        (&[3, 515, 1100], lanes(1, 3300, 515), 2),
+        (&[20_011, 67], lanes(0, 67, 20_011), 2),
+    ];
+    cases.into_iter().map(|(shape, op, width)| Case::packed(shape, &[op], width, [0, 0]))
+}

@@ -1,0 +1,166 @@
+//! Swept cases of axes that change places.
+
+use trundle_core::{Layout, Shape};
+
+use super::case::Case;
+use super::sweeps::{EDGE_SIZES, SWEPT_OFFSETS, SWEPT_WIDTHS, permutations};
+use crate::PlainOp;
+
+/// Two axes exchanged, alone and with one of them reversed.
+pub(super) fn matrices() -> impl Iterator<Item = Case> {
+    EDGE_SIZES.into_iter().flat_map(|rows| {
+        EDGE_SIZES.into_iter().flat_map(move |columns| {
+            SWEPT_WIDTHS.into_iter().enumerate().map(move |(number, width)| {
+                let mut ops = vec![PlainOp::Transpose { order: vec![1, 0] }];
+                if (rows + columns + number) % 4 == 0 {
+                    ops.push(PlainOp::Flip { axes: vec![i64::from(rows > columns)] });
+                }
+                let offsets = SWEPT_OFFSETS[(rows * columns + number) % SWEPT_OFFSETS.len()];
+                Case::packed(&[rows, columns], &ops, width, offsets)
+            })
+        })
+    })
+}
+
+/// A few channels of many pixels: between pixels and planes, with either reversed, and cut.
+pub(super) fn pictures() -> impl Iterator<Item = Case> {
+    let transpose = PlainOp::Transpose { order: vec![0, 2, 1] };
+    let flip = |axis| PlainOp::Flip { axes: vec![axis] };
+    let reverse =
+        |axis, length| PlainOp::ReverseSequence { axis, batch_axis: 0, lengths: vec![length, 1] };
+    let chains = [
+        vec![transpose.clone()],
+        vec![flip(1), transpose.clone()],
+        vec![flip(2), transpose.clone()],
+        vec![flip(1), flip(2), transpose.clone()],
+        vec![reverse(1, 2), transpose.clone()],
+        vec![reverse(2, 2), transpose.clone()],
+        vec![flip(1)],
+        vec![flip(2)],
+    ];
+    let counts = [16, 33, 64, 65, 129, 321];
+    [2, 3, 4, 5, 6, 7, 8, 9].into_iter().flat_map(move |channels| {
+        let chains = chains.clone();
+        counts.into_iter().enumerate().flat_map(move |(number, pixels)| {
+            let chains = chains.clone();
+            [1usize, 2, 4, 8].into_iter().flat_map(move |width| {
+                chains.clone().into_iter().enumerate().map(move |(turn, ops)| {
+                    let turn = turn + number + channels + width.ilog2() as usize;
+                    let offsets = SWEPT_OFFSETS[turn / 2 % SWEPT_OFFSETS.len()];
+                    let shape = if turn.is_multiple_of(2) {
+                        [2, pixels, channels]
+                    } else {
+                        [2, channels, pixels]
+                    };
+                    Case::packed(&shape, &ops, width, offsets)
+                })
+            })
+        })
+    })
+}
+
+/// Planes that become pixels of 16 bytes and multiples of them, also where the pixels jump.
+pub(super) fn channels() -> impl Iterator<Item = Case> {
+    [1usize, 2, 4, 8, 16].into_iter().flat_map(|width| {
+        [16, 32, 48, 64].into_iter().flat_map(move |bytes| {
+            [5, 64, 65, 321].into_iter().enumerate().flat_map(move |(number, pixels)| {
+                let channels = bytes / width;
+                let turn = number + channels;
+                let offsets = |turn: usize| SWEPT_OFFSETS[turn % SWEPT_OFFSETS.len()];
+                let order = |order: &[i64]| [PlainOp::Transpose { order: order.to_vec() }];
+                [
+                    Case::packed(&[2, channels, pixels], &order(&[0, 2, 1]), width, offsets(turn)),
+                    Case::packed(
+                        &[channels, 3, pixels],
+                        &order(&[1, 2, 0]),
+                        width,
+                        [offsets(turn + 1)[0], 16],
+                    ),
+                    Case::packed(&[channels, 2, 3, 20], &order(&[2, 1, 3, 0]), width, [0, 48]),
+                ]
+            })
+        })
+    })
+}
+
+/// Matrices with rows and columns long enough to be packed before they are transposed: in one strip
+/// and in several, ending in whole lines and within them, with rows and columns that jump.
+pub(super) fn strips() -> impl Iterator<Item = Case> {
+    let matrices = [1usize, 2, 4, 8, 16].into_iter().flat_map(|width| {
+        let row_lengths = [1024, 1040, 1616, 3056, 4608].into_iter().enumerate();
+        // Of small elements, shorter rows have as many strips.
+        row_lengths.take(if width < 4 { 3 } else { 5 }).flat_map(move |(number, bytes)| {
+            [(256, 0), (512, 0), (336, 1)].into_iter().map(move |(row_bytes, more)| {
+                let (rows, columns) = (row_bytes / width + more, bytes / width + 3 * more);
+                let turn = number + width.ilog2() as usize + more;
+                let offsets = match SWEPT_OFFSETS[turn % SWEPT_OFFSETS.len()] {
+                    // Elements that are not aligned are not packed.
+                    [src, dst] if number % 4 != 0 => [src, dst.next_multiple_of(width)],
+                    offsets => offsets,
+                };
+                let mut ops = vec![PlainOp::Transpose { order: vec![1, 0] }];
+                if turn.is_multiple_of(3) {
+                    ops.push(PlainOp::Flip { axes: vec![0] });
+                }
+                Case::packed(&[columns, rows], &ops, width, offsets)
+            })
+        })
+    });
+    let jumping: [(&[usize], usize); 5] = [
+        (&[40, 30, 20, 14], 1),
+        (&[25, 23, 13, 14], 2),
+        (&[18, 17, 9, 8], 4),
+        (&[13, 11, 6, 7], 8),
+        (&[9, 8, 4, 5], 16),
+    ];
+    let invert = PlainOp::Transpose { order: vec![] };
+    let jumping = jumping.into_iter().flat_map(move |(sizes, width)| {
+        let invert = invert.clone();
+        [[0, 0], [16, 48]]
+            .map(move |at| Case::packed(sizes, std::slice::from_ref(&invert), width, at))
+    });
+    matrices.chain(jumping)
+}
+
+/// Elements of odd widths: read backwards, as pixels of three channels that are less or more than
+/// three apart, and as matrices.
+pub(super) fn groups() -> impl Iterator<Item = Case> {
+    let counts = [3, 7, 11, 22, 23, 40, 65, 100, 300];
+    (2..36).flat_map(move |width| {
+        counts.into_iter().enumerate().flat_map(move |(number, count)| {
+            let offsets = SWEPT_OFFSETS[(number + width) % SWEPT_OFFSETS.len()];
+            let flip = PlainOp::Flip { axes: vec![1] };
+            let backwards = Case::packed(&[3, count], std::slice::from_ref(&flip), width, offsets);
+            let apart = [0, 2, 4, 5].into_iter().flat_map(move |step| {
+                [vec![], vec![flip.clone()]].into_iter().map(move |ops| {
+                    let packed = Case::packed(&[count, 3], &ops, width, offsets);
+                    let strides = [step * width, width].map(usize::cast_signed);
+                    let shape = Shape::new([count, 3]).expect("a small shape");
+                    let src = Layout::strided(&shape, offsets[0], &strides);
+                    Case { src: src.expect("as many strides"), ..packed }
+                })
+            });
+            let turn = PlainOp::Transpose { order: vec![1, 0] };
+            let upwards = [vec![turn.clone()], vec![PlainOp::Flip { axes: vec![1] }, turn]];
+            let turned = upwards.into_iter().flat_map(move |ops| {
+                [[count, 29], [29, count], [count, 67]]
+                    .map(|shape| Case::packed(&shape, &ops, width, offsets))
+            });
+            std::iter::once(backwards).chain(apart).chain(turned)
+        })
+    })
+}
+
+/// Every order of three to five axes.
+pub(super) fn orders() -> impl Iterator<Item = Case> {
+    let shapes = [vec![17, 9, 33], vec![3, 64, 16], vec![2, 3, 4, 5], vec![4, 2, 3, 2, 5]];
+    shapes.into_iter().flat_map(|shape| {
+        permutations(shape.len()).into_iter().flat_map(move |order| {
+            let shape = shape.clone();
+            [1, 4, 6].into_iter().map(move |width| {
+                let ops = [PlainOp::Transpose { order: order.clone() }];
+                Case::packed(&shape, &ops, width, [0, 0])
+            })
+        })
+    })
+}
