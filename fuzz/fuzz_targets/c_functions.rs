@@ -24,7 +24,8 @@ use trundle_testing::{Naive, PlainOp, indices};
 const MOST_BYTES: i128 = 1 << 14;
 /// No process has more; the library refuses what reaches further.
 const ALL_MEMORY: i128 = 1 << 57;
-/// The oracle is not asked about more elements; without bytes, or read again, there may be any.
+/// The oracle is not asked about more elements; without bytes, or read again, there may be any
+/// number. Nor is it about none, beside which sizes may multiply beyond all numbers.
 const MOST_ELEMENTS: i128 = 1 << 14;
 const ARENA_BYTES: usize = 1 << 12;
 
@@ -471,13 +472,15 @@ fn try_case(bytes: &mut Unstructured<'_>) -> Result<()> {
     let pointers = [places[0].pointer, places[1].pointer, places[2].pointer];
     let before: Vec<Vec<u64>> = places.iter().map(|place| place.own.clone()).collect();
     let arena_before = arena.clone();
-    // SAFETY: where memory is honest, the pointers lead to it.
-    let few = data.elements().is_some_and(|count| count <= MOST_ELEMENTS);
-    let data_before = match data.reach() {
-        Some(reach) if few && reach.end - reach.start <= MOST_BYTES && !pointers[0].is_null() => unsafe {
-            elements(&data, pointers[0])
-        },
-        _ => vec![],
+    let few = data.elements().is_some_and(|count| (1..=MOST_ELEMENTS).contains(&count));
+    let there = |reach: Range<i128>| {
+        reach.is_empty() || (reach.end - reach.start <= MOST_BYTES && !pointers[0].is_null())
+    };
+    let data_before = if few && data.reach().is_some_and(there) {
+        // SAFETY: memory is honest where it is not nowhere.
+        unsafe { elements(&data, pointers[0]) }
+    } else {
+        vec![]
     };
     let planned = bytes.arbitrary()?;
     let call = [(&data, pointers[0]), (&lengths, pointers[1]), (&out, pointers[2])];
