@@ -1,0 +1,185 @@
+//! The C functions with any descriptions over memory that holds what they describe: refused with a
+//! message and not one byte written, or moved as the oracle says and nothing else touched.
+//!
+//! Memory is honest. Each tensor lies in a buffer of exactly its size, or somewhere in an arena that
+//! all of them share, so that they overlap; where a description reaches beyond all memory, the
+//! pointer leads nowhere and the call must be refused.
+#![no_main]
+
+#[allow(dead_code, unused_imports, reason = "the whole library, of which this calls a part")]
+#[path = "../../../crates/trundle-capi/src/lib.rs"]
+mod capi;
+mod operator;
+mod place;
+mod tensor;
+
+use std::ffi::{CStr, c_void};
+use std::ops::Range;
+
+use libfuzzer_sys::arbitrary::{Result, Unstructured};
+use libfuzzer_sys::fuzz_target;
+use trundle::Width;
+use trundle_testing::Naive;
+
+use crate::capi::*;
+use crate::operator::Operator;
+use crate::place::{ARENA_BYTES, MOST_BYTES, Place, TooMuch};
+use crate::tensor::{Tensor, any_sizes, elements};
+
+/// The oracle is not asked about more elements; without bytes, or read again, there may be any
+/// number. Nor is it about none, beside which sizes may multiply beyond all numbers.
+const MOST_ELEMENTS: i128 = 1 << 14;
+
+/// What memory is filled with before a call.
+fn pattern(position: usize) -> u8 {
+    (position.wrapping_mul(0x9E37_79B9) >> 13) as u8
+}
+
+const DTYPES: [trundle_dtype; 14] = [
+    TRUNDLE_DTYPE_U1,
+    TRUNDLE_DTYPE_I2,
+    TRUNDLE_DTYPE_U3,
+    TRUNDLE_DTYPE_NF4,
+    TRUNDLE_DTYPE_U8,
+    TRUNDLE_DTYPE_F16,
+    TRUNDLE_DTYPE_F32,
+    TRUNDLE_DTYPE_F64,
+    TRUNDLE_DTYPE_COMPLEX128,
+    TRUNDLE_DTYPE_BYTES,
+    TRUNDLE_DTYPE_BYTES + 1,
+    TRUNDLE_DTYPE_BYTES + 3,
+    TRUNDLE_DTYPE_BYTES + 4,
+    TRUNDLE_DTYPE_BYTES + 33,
+];
+
+fn try_case(bytes: &mut Unstructured<'_>) -> Result<()> {
+    let dtype = *bytes.choose(&DTYPES)?;
+    let sizes = any_sizes(bytes)?;
+    let operator = Operator::any(bytes, &sizes)?;
+    let data = Tensor::any(bytes, dtype, &sizes)?;
+    let out = Tensor::any(bytes, dtype, &operator.out_sizes(&sizes))?;
+    let mut rows = sizes.clone();
+    if let Operator::ReverseSubsequences { axis } = operator
+        && let Some(size) = rows.get_mut(axis as usize)
+    {
+        *size = 1;
+    }
+    let lengths_dtype = if bytes.arbitrary()? { TRUNDLE_DTYPE_U32 } else { TRUNDLE_DTYPE_U64 };
+    let lengths = Tensor::any(bytes, lengths_dtype, &rows)?;
+
+    let mut arena = vec![0u64; ARENA_BYTES / 8];
+    let tensors = [&data, &lengths, &out];
+    let mut places = Vec::new();
+    for tensor in tensors {
+        match Place::any(bytes, tensor, &mut arena)? {
+            Ok(place) => places.push(place),
+            Err(TooMuch) => return Ok(()),
+        }
+    }
+    let fill = |memory: &mut [u64], seed: usize| {
+        for (position, word) in memory.iter_mut().enumerate() {
+            *word = u64::from_ne_bytes(std::array::from_fn(|i| pattern(position * 8 + i + seed)));
+            // Lengths that are mostly within the axes.
+            if seed == 1 {
+                *word &= 0x0000_0007_0000_0007;
+            }
+        }
+    };
+    places.iter_mut().enumerate().for_each(|(seed, place)| fill(&mut place.own, seed));
+    fill(&mut arena, 3);
+
+    let pointers = [places[0].pointer, places[1].pointer, places[2].pointer];
+    let before: Vec<Vec<u64>> = places.iter().map(|place| place.own.clone()).collect();
+    let arena_before = arena.clone();
+    let few = data.elements().is_some_and(|count| (1..=MOST_ELEMENTS).contains(&count));
+    let there = |reach: Range<i128>| {
+        reach.is_empty() || (reach.end - reach.start <= MOST_BYTES && !pointers[0].is_null())
+    };
+    let data_before = if few && data.reach().is_some_and(there) {
+        // SAFETY: memory is honest where it is not nowhere.
+        unsafe { elements(&data, pointers[0]) }
+    } else {
+        vec![]
+    };
+    let planned = bytes.arbitrary()?;
+    let call = [(&data, pointers[0]), (&lengths, pointers[1]), (&out, pointers[2])];
+    // SAFETY: memory is honest, see above.
+    let status = unsafe { operator.call(planned, call) };
+
+    if status != TRUNDLE_OK {
+        assert!((1..TRUNDLE_ERROR_INTERNAL).contains(&status), "{status}");
+        // SAFETY: the message is a C string.
+        let message = unsafe { CStr::from_ptr(trundle_last_error()) };
+        assert!(!message.is_empty());
+        let after: Vec<&Vec<u64>> = places.iter().map(|place| &place.own).collect();
+        assert!(after.iter().zip(&before).all(|(after, before)| *after == before));
+        assert!(arena == arena_before);
+        return Ok(());
+    }
+
+    if !few {
+        return Ok(());
+    }
+    // What is read has not changed, and the output is what the oracle says.
+    assert!(places[0].own == before[0] && places[1].own == before[1]);
+    let shape: Vec<usize> = data.sizes.iter().map(|size| *size as usize).collect();
+    let table: Vec<u64> = match operator {
+        // SAFETY: the call was accepted, so its memory is honest.
+        Operator::ReverseSubsequences { .. } => unsafe { elements(&lengths, pointers[1]) }
+            .iter()
+            .map(|length| match length[..] {
+                [a, b, c, d] => u32::from_ne_bytes([a, b, c, d]).into(),
+                [a, b, c, d, e, f, g, h] => u64::from_ne_bytes([a, b, c, d, e, f, g, h]),
+                _ => 0,
+            })
+            .collect(),
+        _ => vec![],
+    };
+    let expected = operator.plain(&table).apply(&Naive::numbered(&shape));
+    assert_eq!(expected.shape().iter().map(|size| *size as u64).collect::<Vec<_>>(), out.sizes[..]);
+    // SAFETY: the same.
+    let moved = unsafe { elements(&out, pointers[2]) };
+    for (got, label) in moved.iter().zip(expected.labels()) {
+        assert_eq!(*got, data_before[*label]);
+    }
+    check_rest(&out, pointers[2], &mut places[2].own, &before[2], &mut arena, &arena_before);
+    Ok(())
+}
+
+/// Checks that nothing but the elements of the output was written: with those put back, all memory
+/// is what it was.
+fn check_rest(
+    out: &Tensor,
+    pointer: *mut c_void,
+    own: &mut [u64],
+    own_before: &[u64],
+    arena: &mut [u64],
+    arena_before: &[u64],
+) {
+    let (Some(width), Some(reach)) = (out.width(), out.reach()) else { return };
+    let (now, before) =
+        if own.is_empty() { (&mut *arena, arena_before) } else { (own, own_before) };
+    let base = now.as_ptr().addr() as i128;
+    let parts: Vec<Range<i128>> = match width {
+        // Bits between packed elements are the business of the tests of packed moves.
+        Width::Packed(_) => vec![reach],
+        Width::Bytes(units) => out.offsets().into_iter().map(|at| at..at + units as i128).collect(),
+    };
+    for part in parts {
+        for at in part {
+            let at = (pointer.addr() as i128 + at - base) as usize;
+            // SAFETY: the output was accepted, so its elements lie in this memory.
+            unsafe {
+                let byte = before.as_ptr().cast::<u8>().add(at).read();
+                now.as_mut_ptr().cast::<u8>().add(at).write(byte);
+            }
+        }
+    }
+    assert!(now == before);
+    assert!(arena == arena_before);
+}
+
+fuzz_target!(|input: &[u8]| {
+    // Where the input ends, what follows is as if it went on with zeros, or the case is given up.
+    let _ = try_case(&mut Unstructured::new(input));
+});

@@ -1,0 +1,187 @@
+//! Operators with any parameters, in C and for the oracle.
+
+use std::ffi::c_void;
+use std::ptr::null_mut;
+
+use libfuzzer_sys::arbitrary::{Result, Unstructured};
+use trundle_testing::PlainOp;
+
+use crate::capi::*;
+use crate::tensor::Tensor;
+
+/// An operator with its lists, which lie in allocations of their own.
+pub(crate) enum Operator {
+    Roll { shift: Vec<i64>, axes: Vec<i64> },
+    Transpose { order: Vec<i64> },
+    Flip { axes: Vec<i64> },
+    ReverseSubsequences { axis: u32 },
+    ReverseSequence { lengths: Vec<i64>, axis: i64, batch_axis: i64 },
+}
+
+pub(crate) fn any_axis(bytes: &mut Unstructured<'_>, rank: i64) -> Result<i64> {
+    if bytes.ratio(1, 32)? {
+        bytes.arbitrary()
+    } else {
+        bytes.int_in_range(-rank..=rank - (rank > 0) as i64)
+    }
+}
+
+pub(crate) fn any_order(bytes: &mut Unstructured<'_>, rank: i64) -> Result<Vec<i64>> {
+    let mut axes: Vec<i64> = (0..rank).collect();
+    let mut order = Vec::new();
+    while !axes.is_empty() {
+        order.push(axes.swap_remove(bytes.choose_index(axes.len())?));
+    }
+    if bytes.ratio(1, 16)? {
+        order.push(any_axis(bytes, rank)?);
+    }
+    if bytes.ratio(1, 8)? {
+        order.clear();
+    }
+    Ok(order)
+}
+
+impl Operator {
+    pub(crate) fn any(bytes: &mut Unstructured<'_>, sizes: &[u64]) -> Result<Operator> {
+        let rank = sizes.len() as i64;
+        let list = |bytes: &mut Unstructured<'_>| {
+            let count = bytes.int_in_range(0..=3)?;
+            (0..count).map(|_| any_axis(bytes, rank)).collect::<Result<Vec<i64>>>()
+        };
+        Ok(match bytes.int_in_range(0..=4)? {
+            0 => {
+                let axes = list(bytes)?;
+                let count =
+                    if bytes.ratio(1, 4)? { bytes.int_in_range(0..=2)? } else { axes.len() };
+                let shift = (0..count).map(|_| bytes.arbitrary()).collect::<Result<_>>()?;
+                Operator::Roll { shift, axes }
+            }
+            1 => Operator::Transpose { order: any_order(bytes, rank)? },
+            2 => Operator::Flip { axes: list(bytes)? },
+            3 => Operator::ReverseSubsequences { axis: any_axis(bytes, rank)? as u32 },
+            _ => {
+                let (axis, batch_axis) = (any_axis(bytes, rank)?, any_axis(bytes, rank)?);
+                let batches = trundle::normalize_axis("axis", batch_axis, sizes.len())
+                    .map_or(2, |axis| sizes[axis].min(64));
+                let count = if bytes.ratio(1, 16)? { 3 } else { batches };
+                let lengths =
+                    (0..count).map(|_| bytes.int_in_range(-1..=8)).collect::<Result<_>>()?;
+                Operator::ReverseSequence { lengths, axis, batch_axis }
+            }
+        })
+    }
+
+    /// The sizes that the output should have.
+    pub(crate) fn out_sizes(&self, sizes: &[u64]) -> Vec<u64> {
+        match self {
+            Operator::Transpose { order } if order.is_empty() => {
+                sizes.iter().rev().copied().collect()
+            }
+            Operator::Transpose { order } => {
+                let size = |axis: &i64| sizes.get(usize::try_from(*axis).ok()?).copied();
+                order.iter().map(|axis| size(axis).unwrap_or(1)).collect()
+            }
+            _ => sizes.to_vec(),
+        }
+    }
+
+    /// The operator for the oracle, once it was accepted.
+    pub(crate) fn plain(&self, lengths: &[u64]) -> PlainOp {
+        match self {
+            Operator::Roll { shift, axes } => {
+                PlainOp::Roll { shift: shift.clone(), axes: axes.clone() }
+            }
+            Operator::Transpose { order } => PlainOp::Transpose { order: order.clone() },
+            Operator::Flip { axes } => PlainOp::Flip { axes: axes.clone() },
+            Operator::ReverseSubsequences { axis } => {
+                PlainOp::ReverseSubsequences { axis: (*axis).into(), lengths: lengths.to_vec() }
+            }
+            Operator::ReverseSequence { lengths, axis, batch_axis } => PlainOp::ReverseSequence {
+                axis: *axis,
+                batch_axis: *batch_axis,
+                lengths: lengths.iter().copied().map(i128::from).collect(),
+            },
+        }
+    }
+
+    /// The C function, or the plan and its run.
+    ///
+    /// # Safety
+    /// All pointers lead to what is described, or the descriptions are to be refused.
+    pub(crate) unsafe fn call(
+        &self,
+        planned: bool,
+        all: [(&Tensor, *mut c_void); 3],
+    ) -> trundle_status {
+        let [(from, data), (lengths_tensor, lengths_data), (to, out)] = all;
+        let (from, to, table) = (&from.desc, &to.desc, &lengths_tensor.desc);
+        let mut plan = null_mut();
+        // SAFETY: by the caller.
+        unsafe {
+            let made = match self {
+                Operator::Roll { shift: s, axes: a } if planned => {
+                    trundle_roll_plan(from, s.as_ptr(), s.len(), a.as_ptr(), a.len(), to, &mut plan)
+                }
+                Operator::Transpose { order } if planned => {
+                    trundle_transpose_plan(from, order.as_ptr(), order.len(), to, &mut plan)
+                }
+                Operator::ReverseSubsequences { axis } if planned => {
+                    trundle_reverse_subsequences_plan(
+                        from,
+                        table,
+                        lengths_data,
+                        *axis,
+                        to,
+                        &mut plan,
+                    )
+                }
+                Operator::Roll { shift: s, axes: a } => {
+                    return trundle_roll(
+                        from,
+                        data,
+                        s.as_ptr(),
+                        s.len(),
+                        a.as_ptr(),
+                        a.len(),
+                        to,
+                        out,
+                    );
+                }
+                Operator::Transpose { order } => {
+                    return trundle_transpose(from, data, order.as_ptr(), order.len(), to, out);
+                }
+                Operator::Flip { axes } => {
+                    return trundle_flip(from, data, axes.as_ptr(), axes.len(), to, out);
+                }
+                Operator::ReverseSubsequences { axis } => {
+                    return trundle_reverse_subsequences(
+                        from,
+                        data,
+                        table,
+                        lengths_data,
+                        *axis,
+                        to,
+                        out,
+                    );
+                }
+                Operator::ReverseSequence { lengths, axis, batch_axis } => {
+                    let (first, count) = (lengths.as_ptr(), lengths.len());
+                    return trundle_reverse_sequence(
+                        from,
+                        data,
+                        first,
+                        count,
+                        *axis,
+                        *batch_axis,
+                        to,
+                        out,
+                    );
+                }
+            };
+            assert_eq!(made == TRUNDLE_OK, !plan.is_null());
+            let status = if made == TRUNDLE_OK { trundle_plan_run(plan, data, out) } else { made };
+            trundle_plan_free(plan);
+            status
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Memory that holds what is described, or that no process has.
+
+use std::ffi::c_void;
+use std::ptr::{null_mut, without_provenance_mut};
+
+use libfuzzer_sys::arbitrary::{Result, Unstructured};
+
+use crate::tensor::Tensor;
+
+/// More is not allocated for one tensor.
+pub(crate) const MOST_BYTES: i128 = 1 << 14;
+/// No process has more; the library refuses what reaches further.
+const ALL_MEMORY: i128 = 1 << 57;
+/// What all tensors may share.
+pub(crate) const ARENA_BYTES: usize = 1 << 12;
+
+/// The memory of one tensor.
+pub(crate) struct Place {
+    pub(crate) pointer: *mut c_void,
+    /// What is owned, if it does not lie in the arena.
+    pub(crate) own: Vec<u64>,
+}
+
+/// What cannot be tried: memory that exists, but is more than a case may have.
+pub(crate) struct TooMuch;
+
+impl Place {
+    pub(crate) fn any(
+        bytes: &mut Unstructured<'_>,
+        tensor: &Tensor,
+        arena: &mut [u64],
+    ) -> Result<std::result::Result<Place, TooMuch>> {
+        let nowhere = |address| Place { pointer: without_provenance_mut(address), own: vec![] };
+        let known = tensor.width().is_some();
+        let reach = match tensor.reach() {
+            Some(reach) if known && (reach.end - reach.start) <= MOST_BYTES => reach,
+            // Beyond all memory, or of no type: to be refused before it is touched.
+            Some(reach) if known && reach.end - reach.start <= ALL_MEMORY => {
+                return Ok(Err(TooMuch));
+            }
+            _ => return Ok(Ok(nowhere(4096))),
+        };
+        if bytes.ratio(1, 64)? {
+            return Ok(Ok(Place { pointer: null_mut(), own: vec![] }));
+        }
+        let (before, length) = (-reach.start as usize, (reach.end - reach.start) as usize);
+        let off = if bytes.ratio(1, 16)? { bytes.int_in_range(1..=7)? } else { 0 };
+        if length + off <= ARENA_BYTES && bytes.ratio(1, 3)? {
+            let at = bytes.int_in_range(0..=(ARENA_BYTES - length - off) / 8)? * 8 + off;
+            let pointer = arena.as_mut_ptr().cast::<u8>().wrapping_add(at + before).cast();
+            return Ok(Ok(Place { pointer, own: vec![] }));
+        }
+        let mut own = vec![0u64; (length + off).div_ceil(8)];
+        // The end is that of the allocation, where the sanitizer sees what goes beyond.
+        let slack = own.len() * 8 - length;
+        let at = if off > 0 { off } else { slack / 8 * 8 };
+        let pointer = own.as_mut_ptr().cast::<u8>().wrapping_add(at + before).cast();
+        Ok(Ok(Place { pointer, own }))
+    }
+}
