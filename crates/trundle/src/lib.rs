@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod chain;
+pub mod directml;
 mod functions;
 pub mod notation;
 mod plan;

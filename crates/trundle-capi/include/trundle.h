@@ -1,0 +1,502 @@
+/* trundle.h: rolls, transposes and reverses tensors exactly, at the speed of memory.
+ *
+ * Made by cbindgen from the sources of trundle-capi; changes belong there.
+ *
+ * What holds of every function:
+ *
+ * - It returns TRUNDLE_OK, or a TRUNDLE_ERROR_* and leaves a message for trundle_last_error().
+ *   Everything is checked first: where a call fails, not one byte has been written.
+ * - Every pointer must be aligned as C wants its type, the data of a tensor as its element type;
+ *   elements of TRUNDLE_DTYPE_BYTES may lie anywhere. A pointer may be NULL where there is
+ *   nothing to read: a list without entries, a tensor without elements.
+ * - A tensor's memory is all from the first byte of its first element in memory to the last byte
+ *   of its last one, what lies between elements too. It must belong to the caller. While the call
+ *   runs nobody else may write to it, nor read what is written. Bytes between the elements of an
+ *   output stay as they are.
+ * - The memory of an output must be apart from all that the call reads, and no two of its
+ *   elements may share a byte.
+ * - It may be called from any thread, and by several at once. Large tensors are moved on several
+ *   threads: as many as the environment variable TRUNDLE_NUM_THREADS says, else as there are
+ *   cores.
+ */
+
+#ifndef TRUNDLE_H
+#define TRUNDLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/**
+ * An operator decided for two tensors, down to its loops: see trundle_plan_run().
+ */
+typedef struct trundle_plan trundle_plan;
+
+/**
+ * TRUNDLE_OK, or one of TRUNDLE_ERROR_*. Other numbers may be added.
+ */
+typedef int32_t trundle_status;
+
+/**
+ * An element type: one of TRUNDLE_DTYPE_*, or TRUNDLE_DTYPE_BYTES + n. The numbers stay the same
+ * in later versions. Those from 1 to 11 are those of DirectML's DML_TENSOR_DATA_TYPE; 0 is none.
+ */
+typedef int32_t trundle_dtype;
+
+/**
+ * What a tensor is: its element type, its sizes, and where its elements lie.
+ *
+ * The data that goes with it points at the element at index 0 of every axis; negative strides
+ * reach before it.
+ */
+typedef struct trundle_tensor_desc {
+    /**
+     * One of TRUNDLE_DTYPE_*.
+     */
+    trundle_dtype dtype;
+    /**
+     * The number of axes; 0 for a single element.
+     */
+    uint32_t rank;
+    /**
+     * The size of each axis, the outermost first: `rank` entries. A size may be 0.
+     */
+    const uint64_t *sizes;
+    /**
+     * The distance between neighbours along each axis, in elements: `rank` entries, which may be
+     * negative, and 0 to read the same elements again. NULL: packed, row-major.
+     */
+    const int64_t *strides_elems;
+} trundle_tensor_desc;
+
+/**
+ * A tensor in a buffer, from its first byte on: DirectML's DML_BUFFER_TENSOR_DESC.
+ */
+typedef struct TRUNDLE_BUFFER_TENSOR_DESC {
+    /**
+     * One of TRUNDLE_DTYPE_*; a value of DML_TENSOR_DATA_TYPE is the same number.
+     */
+    trundle_dtype DataType;
+    /**
+     * The number of axes.
+     */
+    uint32_t DimensionCount;
+    /**
+     * The size of each axis, the outermost first: `DimensionCount` entries.
+     */
+    const uint32_t *Sizes;
+    /**
+     * The distance between neighbours along each axis, in elements: `DimensionCount` entries; 0
+     * gives the same elements all along it. NULL: packed, row-major.
+     */
+    const uint32_t *Strides;
+    /**
+     * The size of the buffer in bytes.
+     */
+    uint64_t TotalTensorSizeInBytes;
+} TRUNDLE_BUFFER_TENSOR_DESC;
+
+/**
+ * DirectML's DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC.
+ */
+typedef struct TRUNDLE_REVERSE_SUBSEQUENCES_OPERATOR_DESC {
+    /**
+     * The elements to move.
+     */
+    const struct TRUNDLE_BUFFER_TENSOR_DESC *InputTensor;
+    /**
+     * The lengths: u32 or u64, with the sizes of the input, but 1 on `Axis`.
+     */
+    const struct TRUNDLE_BUFFER_TENSOR_DESC *SequenceLengthsTensor;
+    /**
+     * The result: of the sizes and the type of the input.
+     */
+    const struct TRUNDLE_BUFFER_TENSOR_DESC *OutputTensor;
+    /**
+     * The axis to reverse along, below the rank of the input.
+     */
+    uint32_t Axis;
+} TRUNDLE_REVERSE_SUBSEQUENCES_OPERATOR_DESC;
+
+/**
+ * One of TRUNDLE_FEATURE_LEVEL_*, or any other value of DirectML's DML_FEATURE_LEVEL: each has what
+ * the nearest one below it has.
+ */
+typedef uint32_t trundle_feature_level;
+
+/**
+ * The call did what it was asked to.
+ */
+#define TRUNDLE_OK 0
+
+/**
+ * A pointer is NULL where something must be read or written.
+ */
+#define TRUNDLE_ERROR_NULL_POINTER 1
+
+/**
+ * A pointer is not aligned as C wants its type.
+ */
+#define TRUNDLE_ERROR_MISALIGNED 2
+
+/**
+ * A rank is higher, or a list longer, than any that is meant.
+ */
+#define TRUNDLE_ERROR_RANK 3
+
+/**
+ * Sizes multiply, or strides reach, beyond what can be addressed.
+ */
+#define TRUNDLE_ERROR_TOO_LARGE 4
+
+/**
+ * No element type has this number or name.
+ */
+#define TRUNDLE_ERROR_UNKNOWN_DTYPE 5
+
+/**
+ * A tensor has not the element type that is needed.
+ */
+#define TRUNDLE_ERROR_DTYPE 6
+
+/**
+ * Shapes, or the lengths of lists, do not fit each other.
+ */
+#define TRUNDLE_ERROR_SHAPE 7
+
+/**
+ * An axis is out of range, or named twice.
+ */
+#define TRUNDLE_ERROR_AXIS 8
+
+/**
+ * A length of a sequence is out of range, in an operator that does not clamp it.
+ */
+#define TRUNDLE_ERROR_LENGTH 9
+
+/**
+ * The memory of the output overlaps something that is read.
+ */
+#define TRUNDLE_ERROR_OVERLAP 10
+
+/**
+ * Elements of the output overlap each other.
+ */
+#define TRUNDLE_ERROR_SELF_OVERLAP 11
+
+/**
+ * A buffer is smaller than its tensor.
+ */
+#define TRUNDLE_ERROR_BUFFER_SIZE 12
+
+/**
+ * A DirectML feature level does not have what is asked for.
+ */
+#define TRUNDLE_ERROR_FEATURE_LEVEL 13
+
+/**
+ * The library has a fault. What it was writing may be incomplete.
+ */
+#define TRUNDLE_ERROR_INTERNAL 14
+
+/**
+ * IEEE 754 binary32.
+ */
+#define TRUNDLE_DTYPE_F32 1
+
+/**
+ * IEEE 754 binary16.
+ */
+#define TRUNDLE_DTYPE_F16 2
+
+/**
+ * Unsigned 32-bit integer.
+ */
+#define TRUNDLE_DTYPE_U32 3
+
+/**
+ * Unsigned 16-bit integer.
+ */
+#define TRUNDLE_DTYPE_U16 4
+
+/**
+ * Unsigned 8-bit integer.
+ */
+#define TRUNDLE_DTYPE_U8 5
+
+/**
+ * Signed 32-bit integer.
+ */
+#define TRUNDLE_DTYPE_I32 6
+
+/**
+ * Signed 16-bit integer.
+ */
+#define TRUNDLE_DTYPE_I16 7
+
+/**
+ * Signed 8-bit integer.
+ */
+#define TRUNDLE_DTYPE_I8 8
+
+/**
+ * IEEE 754 binary64.
+ */
+#define TRUNDLE_DTYPE_F64 9
+
+/**
+ * Unsigned 64-bit integer.
+ */
+#define TRUNDLE_DTYPE_U64 10
+
+/**
+ * Signed 64-bit integer.
+ */
+#define TRUNDLE_DTYPE_I64 11
+
+/**
+ * One byte, 0 or 1.
+ */
+#define TRUNDLE_DTYPE_BOOLEAN 16
+
+/**
+ * The upper half of an IEEE 754 binary32.
+ */
+#define TRUNDLE_DTYPE_BF16 17
+
+/**
+ * 8-bit float, 4 exponent and 3 mantissa bits.
+ */
+#define TRUNDLE_DTYPE_F8E4M3 18
+
+/**
+ * 8-bit float, 5 exponent and 2 mantissa bits.
+ */
+#define TRUNDLE_DTYPE_F8E5M2 19
+
+/**
+ * 8-bit scale, 8 exponent bits.
+ */
+#define TRUNDLE_DTYPE_F8E8M0 20
+
+/**
+ * Two binary32: real, imaginary.
+ */
+#define TRUNDLE_DTYPE_COMPLEX64 21
+
+/**
+ * Two binary64: real, imaginary.
+ */
+#define TRUNDLE_DTYPE_COMPLEX128 22
+
+/**
+ * Opaque elements, such as structs: TRUNDLE_DTYPE_BYTES + n is the type of elements of n bytes,
+ * which may lie at any address.
+ */
+#define TRUNDLE_DTYPE_BYTES 16777216
+
+/**
+ * No feature level: whatever the operator itself allows, for every type and rank.
+ */
+#define TRUNDLE_FEATURE_LEVEL_NONE 0
+
+/**
+ * DML_FEATURE_LEVEL_2_1: rank 4; f32 f16 i32 i16 i8 u32 u16 u8; lengths of u32.
+ */
+#define TRUNDLE_FEATURE_LEVEL_2_1 8448
+
+/**
+ * DML_FEATURE_LEVEL_3_0: rank 5 too.
+ */
+#define TRUNDLE_FEATURE_LEVEL_3_0 12288
+
+/**
+ * DML_FEATURE_LEVEL_4_0: ranks 1 to 8.
+ */
+#define TRUNDLE_FEATURE_LEVEL_4_0 16384
+
+/**
+ * DML_FEATURE_LEVEL_5_0: f64 i64 u64 too, and lengths of u64.
+ */
+#define TRUNDLE_FEATURE_LEVEL_5_0 20480
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * The element type of a name: "f32", "boolean", "bf16", "complex64", "bytes12". It is written to
+ * `out`.
+ */
+trundle_status trundle_dtype_from_name(const char *name,
+                                       trundle_dtype *out);
+
+/**
+ * The name of an element type; "bytes" for all of TRUNDLE_DTYPE_BYTES + n, and NULL for a number
+ * that is no type. It is valid for ever.
+ */
+const char *trundle_dtype_name(trundle_dtype dtype);
+
+/**
+ * The version of the library that is running, such as "0.1.0".
+ */
+const char *trundle_version(void);
+
+/**
+ * The message of this thread's latest call that failed; "" if none did. It names the argument and
+ * gives the numbers. It is valid until another call fails in this thread, or the thread ends.
+ */
+const char *trundle_last_error(void);
+
+/**
+ * Shifts elements along axes, in at one end what goes out at the other:
+ * out[(i + shift) mod size] = data[i]. OpenVINO's Roll-7.
+ *
+ * `shift` has one entry for each entry of `axes`, or one for all of them (`shift_len` 1). Axes may
+ * be negative, counting from the end, and may repeat: their shifts add. `out` has the sizes and the
+ * type of `data`.
+ */
+trundle_status trundle_roll(const struct trundle_tensor_desc *data_desc,
+                            const void *data,
+                            const int64_t *shift,
+                            size_t shift_len,
+                            const int64_t *axes,
+                            size_t axes_len,
+                            const struct trundle_tensor_desc *out_desc,
+                            void *out);
+
+/**
+ * Puts the axes in another order: out.sizes[i] = data.sizes[order[i]]. OpenVINO's Transpose-1.
+ *
+ * `order` holds each axis once, and none of them negative; an empty one (`order_len` 0) inverts
+ * the axes. `out` has the transposed sizes and the type of `data`.
+ */
+trundle_status trundle_transpose(const struct trundle_tensor_desc *data_desc,
+                                 const void *data,
+                                 const int64_t *order,
+                                 size_t order_len,
+                                 const struct trundle_tensor_desc *out_desc,
+                                 void *out);
+
+/**
+ * Puts the elements in the opposite order along `axes`. Negative axes count from the end. `out` has
+ * the sizes and the type of `data`.
+ */
+trundle_status trundle_flip(const struct trundle_tensor_desc *data_desc,
+                            const void *data,
+                            const int64_t *axes,
+                            size_t axes_len,
+                            const struct trundle_tensor_desc *out_desc,
+                            void *out);
+
+/**
+ * Reverses, for each position outside `axis`, the first `length` elements along it, and copies the
+ * rest. DirectML's DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC; for its form see
+ * trundle_directml_reverse_subsequences().
+ *
+ * `lengths` is a tensor of u32 or u64 with the sizes of `data`, but 1 on `axis`. A length over the
+ * size of the axis counts as the size. `out` has the sizes and the type of `data`.
+ */
+trundle_status trundle_reverse_subsequences(const struct trundle_tensor_desc *data_desc,
+                                            const void *data,
+                                            const struct trundle_tensor_desc *lengths_desc,
+                                            const void *lengths,
+                                            uint32_t axis,
+                                            const struct trundle_tensor_desc *out_desc,
+                                            void *out);
+
+/**
+ * Reverses the first `lengths[b]` elements along `axis` at each index b of `batch_axis`, and copies
+ * the rest. ReverseSequence of ONNX, TensorFlow and OpenVINO.
+ *
+ * There is one length for each index of `batch_axis`; one below 0 or over the size of `axis` is
+ * refused. Negative axes count from the end. `out` has the sizes and the type of `data`.
+ */
+trundle_status trundle_reverse_sequence(const struct trundle_tensor_desc *data_desc,
+                                        const void *data,
+                                        const int64_t *lengths,
+                                        size_t lengths_len,
+                                        int64_t axis,
+                                        int64_t batch_axis,
+                                        const struct trundle_tensor_desc *out_desc,
+                                        void *out);
+
+/**
+ * Plans trundle_roll(). The plan is written to `plan`, and is the caller's to free.
+ */
+trundle_status trundle_roll_plan(const struct trundle_tensor_desc *data_desc,
+                                 const int64_t *shift,
+                                 size_t shift_len,
+                                 const int64_t *axes,
+                                 size_t axes_len,
+                                 const struct trundle_tensor_desc *out_desc,
+                                 struct trundle_plan **plan);
+
+/**
+ * Plans trundle_transpose(). The plan is written to `plan`, and is the caller's to free.
+ */
+trundle_status trundle_transpose_plan(const struct trundle_tensor_desc *data_desc,
+                                      const int64_t *order,
+                                      size_t order_len,
+                                      const struct trundle_tensor_desc *out_desc,
+                                      struct trundle_plan **plan);
+
+/**
+ * Plans trundle_reverse_subsequences() for these lengths, which are read now and not again. The
+ * plan is written to `plan`, and is the caller's to free.
+ */
+trundle_status trundle_reverse_subsequences_plan(const struct trundle_tensor_desc *data_desc,
+                                                 const struct trundle_tensor_desc *lengths_desc,
+                                                 const void *lengths,
+                                                 uint32_t axis,
+                                                 const struct trundle_tensor_desc *out_desc,
+                                                 struct trundle_plan **plan);
+
+/**
+ * Does what was planned, from `data` to `out`, which lie in memory as was described. It allocates
+ * no memory, and several threads may run one plan at once.
+ */
+trundle_status trundle_plan_run(const struct trundle_plan *plan,
+                                const void *data,
+                                void *out);
+
+/**
+ * Frees a plan, which no thread may be running. NULL is no plan, and nothing is done.
+ */
+void trundle_plan_free(struct trundle_plan *plan);
+
+/**
+ * Reverses, for each position outside `Axis`, the first `length` elements along it, and copies the
+ * rest. A length over the size of the axis counts as the size.
+ *
+ * With a feature level, it is refused unless DirectML has it there: see
+ * trundle_directml_check_reverse_subsequences(). The pointers are those to the first bytes of the
+ * buffers. Only what the tensors cover of them is touched.
+ */
+trundle_status trundle_directml_reverse_subsequences(const struct TRUNDLE_REVERSE_SUBSEQUENCES_OPERATOR_DESC *desc,
+                                                     trundle_feature_level feature_level,
+                                                     const void *input,
+                                                     const void *lengths,
+                                                     void *output);
+
+/**
+ * Checks a description without moving anything: what the operator itself asks, and with a feature
+ * level also the ranks and the types of DirectML's tables for it, that no size is 0, that there
+ * are at most 2^32 - 1 elements, and that every TotalTensorSizeInBytes is as large as
+ * trundle_directml_minimum_buffer_bytes() says.
+ */
+trundle_status trundle_directml_check_reverse_subsequences(const struct TRUNDLE_REVERSE_SUBSEQUENCES_OPERATOR_DESC *desc,
+                                                           trundle_feature_level feature_level);
+
+/**
+ * The least size of a buffer for a tensor, whatever its TotalTensorSizeInBytes: DirectML's
+ * DMLCalcBufferTensorSize, (dot(Sizes - 1, Strides) + 1) elements in bytes, rounded up to a multiple
+ * of 4, but computed in 64 bits throughout. It is written to `bytes`.
+ */
+trundle_status trundle_directml_minimum_buffer_bytes(const struct TRUNDLE_BUFFER_TENSOR_DESC *desc,
+                                                     uint64_t *bytes);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* TRUNDLE_H */

@@ -1,0 +1,181 @@
+//! Tensors as callers describe them.
+
+use std::ops::Range;
+
+use trundle::{DType, Error, Layout, Shape, TensorView, TensorViewMut};
+
+use super::dtype::{element_type, trundle_dtype};
+use super::error::{Failure, Result};
+use super::memory::{Memory, entries, value};
+use super::status::TRUNDLE_ERROR_RANK;
+
+/// What a tensor is: its element type, its sizes, and where its elements lie.
+///
+/// The data that goes with it points at the element at index 0 of every axis; negative strides
+/// reach before it.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct trundle_tensor_desc {
+    /// One of TRUNDLE_DTYPE_*.
+    pub dtype: trundle_dtype,
+    /// The number of axes; 0 for a single element.
+    pub rank: u32,
+    /// The size of each axis, the outermost first: `rank` entries. A size may be 0.
+    pub sizes: *const u64,
+    /// The distance between neighbours along each axis, in elements: `rank` entries, which may be
+    /// negative, and 0 to read the same elements again. NULL: packed, row-major.
+    pub strides_elems: *const i64,
+}
+
+/// A higher rank is refused: no tensor that has elements has more than 62 axes of more than one,
+/// so this leaves room for four times as many. Higher ones come from memory that was never set,
+/// and the sizes that they promise are not there.
+const MOST_AXES: u32 = 256;
+
+/// A tensor's description, checked.
+#[derive(Clone, Debug)]
+pub(crate) struct Descriptor {
+    argument: &'static str,
+    dtype: DType,
+    /// In a buffer that begins where `reach` does.
+    layout: Layout,
+    /// The bytes that it covers, counted from the element at index 0 of every axis.
+    reach: Range<isize>,
+}
+
+impl Descriptor {
+    /// What `desc` says of `argument`.
+    ///
+    /// # Safety
+    /// A pointer that is not null and aligned leads to a description, and those in there lead to
+    /// `rank` entries.
+    pub(crate) unsafe fn read(
+        argument: &'static str,
+        desc: *const trundle_tensor_desc,
+    ) -> Result<Descriptor> {
+        let name = |member: &str| format!("{argument}_desc{member}");
+        // SAFETY: the contract is the same.
+        let desc = unsafe { value(&name(""), desc)? };
+        let dtype = element_type(&name(""), desc.dtype)?;
+        let rank = checked_rank(&name(""), desc.rank)?;
+        // SAFETY: the rank is the caller's word.
+        let sizes = unsafe { entries(&name("->sizes"), desc.sizes, rank)? };
+        let shape = shape_of(sizes)?;
+        if desc.strides_elems.is_null() {
+            return Descriptor::new(argument, dtype, &shape, None);
+        }
+        // SAFETY: the same.
+        let strides = unsafe { entries(&name("->strides_elems"), desc.strides_elems, rank)? };
+        Descriptor::new(argument, dtype, &shape, Some(strides))
+    }
+
+    /// A tensor of `shape` with these strides, in elements, or packed and row-major.
+    pub(crate) fn new(
+        argument: &'static str,
+        dtype: DType,
+        shape: &Shape,
+        strides_elems: Option<&[i64]>,
+    ) -> Result<Descriptor> {
+        let from_zero = match strides_elems {
+            Some(strides) => strided(shape, dtype.width(), strides)?,
+            None => Layout::row_major(shape, dtype.width())?,
+        };
+        let reach = reach_bytes(dtype, &from_zero)?;
+        let first = reach.start.unsigned_abs();
+        let layout = Layout::strided(shape, first, from_zero.strides_bytes())?;
+        Ok(Descriptor { argument, dtype, layout, reach })
+    }
+
+    pub(crate) fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Where the elements lie in [`Descriptor::memory`].
+    pub(crate) fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// All the memory of the tensor whose element at index 0 of every axis is at `data`.
+    pub(crate) fn memory(&self, data: *const u8) -> Result<Memory> {
+        Memory::new(self.argument, data.cast_mut(), self.reach.clone(), alignment(self.dtype))
+    }
+
+    /// The tensor in its memory, to read.
+    ///
+    /// # Safety
+    /// As [`Memory::read`].
+    pub(crate) unsafe fn view<'a>(&self, memory: &Memory) -> Result<TensorView<'a>> {
+        // SAFETY: the contract is the same.
+        let bytes = unsafe { memory.read() };
+        Ok(TensorView::new(bytes, self.dtype, self.layout.clone())?)
+    }
+
+    /// The tensor in its memory, to write.
+    ///
+    /// # Safety
+    /// As [`Memory::write`].
+    pub(crate) unsafe fn view_mut<'a>(&self, memory: &Memory) -> Result<TensorViewMut<'a>> {
+        // SAFETY: the contract is the same.
+        let bytes = unsafe { memory.write() };
+        Ok(TensorViewMut::new(bytes, self.dtype, self.layout.clone())?)
+    }
+}
+
+/// A rank that sizes can be read for.
+pub(crate) fn checked_rank(argument: &str, rank: u32) -> Result<usize> {
+    if rank > MOST_AXES {
+        let message = format!("{argument} has rank {rank}, of {MOST_AXES} at most");
+        return Err(Failure::new(TRUNDLE_ERROR_RANK, message));
+    }
+    Ok(rank as usize)
+}
+
+/// The shape of these sizes.
+pub(crate) fn shape_of<T: Copy + TryInto<usize>>(sizes: &[T]) -> Result<Shape> {
+    // No shape has a size that large, and its message says so.
+    let sizes: Vec<usize> =
+        sizes.iter().map(|size| (*size).try_into().unwrap_or(usize::MAX)).collect();
+    Ok(Shape::new(sizes)?)
+}
+
+/// A layout with the first element at 0. Strides of axes that nobody goes along may be anything.
+fn strided(shape: &Shape, width: usize, strides_elems: &[i64]) -> Result<Layout> {
+    let too_large = || Error::TooLarge {
+        what: format!("shape {shape} with strides {strides_elems:?} of {width}-byte elements"),
+    };
+    let in_bytes = |(stride, size): (&i64, &usize)| {
+        if *size < 2 || shape.elements() == 0 {
+            return Some(0);
+        }
+        isize::try_from(*stride).ok()?.checked_mul(isize::try_from(width).ok()?)
+    };
+    let strides: Option<Vec<isize>> =
+        strides_elems.iter().zip(shape.iter()).map(in_bytes).collect();
+    Ok(Layout::strided(shape, 0, &strides.ok_or_else(too_large)?)?)
+}
+
+/// The bytes of a buffer that a tensor covers, counted from the element at index 0 of every axis;
+/// `layout` has that at offset 0.
+fn reach_bytes(dtype: DType, layout: &Layout) -> Result<Range<isize>> {
+    let reach = layout.span(dtype.width())?;
+    if reach.end.checked_sub(reach.start).is_none() {
+        let what = format!("{} with strides {:?}", layout.shape(), layout.strides_bytes());
+        return Err(Error::TooLarge { what: format!("shape {what} in bytes") }.into());
+    }
+    Ok(reach)
+}
+
+/// What addresses of these elements are multiples of, as C has its types.
+fn alignment(dtype: DType) -> usize {
+    match dtype {
+        DType::Bytes(_) => 1,
+        DType::Complex64 => align_of::<f32>(),
+        DType::Complex128 => align_of::<f64>(),
+        _ => match dtype.width() {
+            2 => align_of::<u16>(),
+            4 => align_of::<u32>(),
+            8 => align_of::<u64>(),
+            _ => 1,
+        },
+    }
+}

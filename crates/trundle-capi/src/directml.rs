@@ -1,0 +1,225 @@
+//! The form that DirectML gives to reverse subsequences.
+#![allow(non_snake_case, reason = "these are DirectML's names")]
+
+use std::ffi::c_void;
+
+use trundle::directml::{BufferTensorDesc, Error, FeatureLevel, ReverseSubsequencesOperatorDesc};
+
+use super::descriptor::{Descriptor, checked_rank, shape_of};
+use super::dtype::{element_type, trundle_dtype};
+use super::error::{Failure, Result, guarded};
+use super::memory::{Memory, check_pointer, entries, value};
+use super::status::{
+    TRUNDLE_ERROR_BUFFER_SIZE, TRUNDLE_ERROR_FEATURE_LEVEL, status_of, trundle_status,
+};
+
+/// One of TRUNDLE_FEATURE_LEVEL_*, or any other value of DirectML's DML_FEATURE_LEVEL: each has what
+/// the nearest one below it has.
+pub type trundle_feature_level = u32;
+
+/// No feature level: whatever the operator itself allows, for every type and rank.
+pub const TRUNDLE_FEATURE_LEVEL_NONE: trundle_feature_level = 0;
+/// DML_FEATURE_LEVEL_2_1: rank 4; f32 f16 i32 i16 i8 u32 u16 u8; lengths of u32.
+pub const TRUNDLE_FEATURE_LEVEL_2_1: trundle_feature_level = 0x2100;
+/// DML_FEATURE_LEVEL_3_0: rank 5 too.
+pub const TRUNDLE_FEATURE_LEVEL_3_0: trundle_feature_level = 0x3000;
+/// DML_FEATURE_LEVEL_4_0: ranks 1 to 8.
+pub const TRUNDLE_FEATURE_LEVEL_4_0: trundle_feature_level = 0x4000;
+/// DML_FEATURE_LEVEL_5_0: f64 i64 u64 too, and lengths of u64.
+pub const TRUNDLE_FEATURE_LEVEL_5_0: trundle_feature_level = 0x5000;
+
+/// A tensor in a buffer, from its first byte on: DirectML's DML_BUFFER_TENSOR_DESC.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct TRUNDLE_BUFFER_TENSOR_DESC {
+    /// One of TRUNDLE_DTYPE_*; a value of DML_TENSOR_DATA_TYPE is the same number.
+    pub DataType: trundle_dtype,
+    /// The number of axes.
+    pub DimensionCount: u32,
+    /// The size of each axis, the outermost first: `DimensionCount` entries.
+    pub Sizes: *const u32,
+    /// The distance between neighbours along each axis, in elements: `DimensionCount` entries; 0
+    /// gives the same elements all along it. NULL: packed, row-major.
+    pub Strides: *const u32,
+    /// The size of the buffer in bytes.
+    pub TotalTensorSizeInBytes: u64,
+}
+
+/// DirectML's DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct TRUNDLE_REVERSE_SUBSEQUENCES_OPERATOR_DESC {
+    /// The elements to move.
+    pub InputTensor: *const TRUNDLE_BUFFER_TENSOR_DESC,
+    /// The lengths: u32 or u64, with the sizes of the input, but 1 on `Axis`.
+    pub SequenceLengthsTensor: *const TRUNDLE_BUFFER_TENSOR_DESC,
+    /// The result: of the sizes and the type of the input.
+    pub OutputTensor: *const TRUNDLE_BUFFER_TENSOR_DESC,
+    /// The axis to reverse along, below the rank of the input.
+    pub Axis: u32,
+}
+
+/// Reverses, for each position outside `Axis`, the first `length` elements along it, and copies the
+/// rest. A length over the size of the axis counts as the size.
+///
+/// With a feature level, it is refused unless DirectML has it there: see
+/// trundle_directml_check_reverse_subsequences(). The pointers are those to the first bytes of the
+/// buffers. Only what the tensors cover of them is touched.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn trundle_directml_reverse_subsequences(
+    desc: *const TRUNDLE_REVERSE_SUBSEQUENCES_OPERATOR_DESC,
+    feature_level: trundle_feature_level,
+    input: *const c_void,
+    lengths: *const c_void,
+    output: *mut c_void,
+) -> trundle_status {
+    guarded(|| {
+        // SAFETY: pointers lead to what the header says; the output is apart from the rest.
+        unsafe {
+            let operator = read_operator(desc)?;
+            check(&operator, feature_level)?;
+            let input = memory("InputTensor", &operator.input_tensor, input)?;
+            let lengths =
+                memory("SequenceLengthsTensor", &operator.sequence_lengths_tensor, lengths)?;
+            let output = memory("OutputTensor", &operator.output_tensor, output)?;
+            output.check_apart(&input)?;
+            output.check_apart(&lengths)?;
+            check_lists_apart(&operator, &output)?;
+            Ok(operator.run(input.read(), lengths.read(), output.write())?)
+        }
+    })
+}
+
+/// Checks a description without moving anything: what the operator itself asks, and with a feature
+/// level also the ranks and the types of DirectML's tables for it, that no size is 0, that there
+/// are at most 2^32 - 1 elements, and that every TotalTensorSizeInBytes is as large as
+/// trundle_directml_minimum_buffer_bytes() says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn trundle_directml_check_reverse_subsequences(
+    desc: *const TRUNDLE_REVERSE_SUBSEQUENCES_OPERATOR_DESC,
+    feature_level: trundle_feature_level,
+) -> trundle_status {
+    guarded(|| {
+        // SAFETY: pointers lead to what the header says.
+        let operator = unsafe { read_operator(desc)? };
+        check(&operator, feature_level)
+    })
+}
+
+/// The least size of a buffer for a tensor, whatever its TotalTensorSizeInBytes: DirectML's
+/// DMLCalcBufferTensorSize, (dot(Sizes - 1, Strides) + 1) elements in bytes, rounded up to a multiple
+/// of 4, but computed in 64 bits throughout. It is written to `bytes`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn trundle_directml_minimum_buffer_bytes(
+    desc: *const TRUNDLE_BUFFER_TENSOR_DESC,
+    bytes: *mut u64,
+) -> trundle_status {
+    guarded(|| {
+        check_pointer("bytes", bytes)?;
+        // SAFETY: pointers lead to what the header says.
+        unsafe {
+            bytes.write(read_tensor("desc", desc)?.minimum_buffer_bytes()?);
+        }
+        Ok(())
+    })
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        let status = match &error {
+            Error::Operator(error) => status_of(error),
+            Error::BufferTooSmall { .. } => TRUNDLE_ERROR_BUFFER_SIZE,
+            _ => TRUNDLE_ERROR_FEATURE_LEVEL,
+        };
+        Failure::new(status, error.to_string())
+    }
+}
+
+/// What `desc` says.
+///
+/// # Safety
+/// As [`read_tensor`], for the description and those of its tensors.
+unsafe fn read_operator<'a>(
+    desc: *const TRUNDLE_REVERSE_SUBSEQUENCES_OPERATOR_DESC,
+) -> Result<ReverseSubsequencesOperatorDesc<'a>> {
+    // SAFETY: the contract is the same.
+    unsafe {
+        let desc = value("desc", desc)?;
+        Ok(ReverseSubsequencesOperatorDesc {
+            input_tensor: read_tensor("InputTensor", desc.InputTensor)?,
+            sequence_lengths_tensor: read_tensor(
+                "SequenceLengthsTensor",
+                desc.SequenceLengthsTensor,
+            )?,
+            output_tensor: read_tensor("OutputTensor", desc.OutputTensor)?,
+            axis: desc.Axis,
+        })
+    }
+}
+
+/// What `desc` says of `argument`.
+///
+/// # Safety
+/// A pointer that is not null and aligned leads to a description, and those in there lead to
+/// `DimensionCount` entries, which nobody writes to during `'a`.
+unsafe fn read_tensor<'a>(
+    argument: &str,
+    desc: *const TRUNDLE_BUFFER_TENSOR_DESC,
+) -> Result<BufferTensorDesc<'a>> {
+    // SAFETY: the contract is the same.
+    let desc = unsafe { value(argument, desc)? };
+    let data_type = element_type(argument, desc.DataType)?;
+    let rank = checked_rank(argument, desc.DimensionCount)?;
+    // SAFETY: the rank is the caller's word.
+    let list = |member, first| unsafe { entries(&format!("{argument}->{member}"), first, rank) };
+    let sizes = list("Sizes", desc.Sizes)?;
+    let strides = if desc.Strides.is_null() { None } else { Some(list("Strides", desc.Strides)?) };
+    let total_tensor_size_in_bytes = desc.TotalTensorSizeInBytes;
+    Ok(BufferTensorDesc { data_type, sizes, strides, total_tensor_size_in_bytes })
+}
+
+/// Checks an operator, against the table of a feature level if there is one.
+fn check(
+    operator: &ReverseSubsequencesOperatorDesc<'_>,
+    feature_level: trundle_feature_level,
+) -> Result<()> {
+    if feature_level == TRUNDLE_FEATURE_LEVEL_NONE {
+        return Ok(operator.check(None)?);
+    }
+    let Some(level) = FeatureLevel::from_number(feature_level) else {
+        let least = FeatureLevel::Level2_1;
+        let message = format!(
+            "feature level {feature_level:#x} has no reverse subsequences: {least} ({:#x}) is the \
+             first",
+            least.number()
+        );
+        return Err(Failure::new(TRUNDLE_ERROR_FEATURE_LEVEL, message));
+    };
+    Ok(operator.check(Some(level))?)
+}
+
+/// All that a tensor covers of the buffer at `buffer`.
+fn memory(
+    argument: &'static str,
+    tensor: &BufferTensorDesc<'_>,
+    buffer: *const c_void,
+) -> Result<Memory> {
+    let strides: Option<Vec<i64>> =
+        tensor.strides.map(|strides| strides.iter().copied().map(i64::from).collect());
+    let shape = shape_of(tensor.sizes)?;
+    Descriptor::new(argument, tensor.data_type, &shape, strides.as_deref())?.memory(buffer.cast())
+}
+
+/// Checks that no list of a description lies in the output.
+fn check_lists_apart(
+    operator: &ReverseSubsequencesOperatorDesc<'_>,
+    output: &Memory,
+) -> Result<()> {
+    for tensor in
+        [&operator.input_tensor, &operator.sequence_lengths_tensor, &operator.output_tensor]
+    {
+        output.check_apart(&Memory::of("Sizes", tensor.sizes))?;
+        output.check_apart(&Memory::of("Strides", tensor.strides.unwrap_or_default()))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,172 @@
+//! Element types as numbers.
+
+use std::ffi::{CStr, c_char};
+use std::ptr::null;
+
+use trundle::DType;
+
+use super::error::{Failure, Result, guarded};
+use super::memory;
+use super::status::{TRUNDLE_ERROR_UNKNOWN_DTYPE, trundle_status};
+
+/// An element type: one of TRUNDLE_DTYPE_*, or TRUNDLE_DTYPE_BYTES + n. The numbers stay the same
+/// in later versions. Those from 1 to 11 are those of DirectML's DML_TENSOR_DATA_TYPE; 0 is none.
+pub type trundle_dtype = i32;
+
+// 12 and 13 (DirectML's UINT4 and INT4) and 24 to 30 are kept for the packed types: u4 i4, then
+// u1 u2 i2 u3 u6 nf4 f4e2m1.
+
+/// IEEE 754 binary32.
+pub const TRUNDLE_DTYPE_F32: trundle_dtype = 1;
+/// IEEE 754 binary16.
+pub const TRUNDLE_DTYPE_F16: trundle_dtype = 2;
+/// Unsigned 32-bit integer.
+pub const TRUNDLE_DTYPE_U32: trundle_dtype = 3;
+/// Unsigned 16-bit integer.
+pub const TRUNDLE_DTYPE_U16: trundle_dtype = 4;
+/// Unsigned 8-bit integer.
+pub const TRUNDLE_DTYPE_U8: trundle_dtype = 5;
+/// Signed 32-bit integer.
+pub const TRUNDLE_DTYPE_I32: trundle_dtype = 6;
+/// Signed 16-bit integer.
+pub const TRUNDLE_DTYPE_I16: trundle_dtype = 7;
+/// Signed 8-bit integer.
+pub const TRUNDLE_DTYPE_I8: trundle_dtype = 8;
+/// IEEE 754 binary64.
+pub const TRUNDLE_DTYPE_F64: trundle_dtype = 9;
+/// Unsigned 64-bit integer.
+pub const TRUNDLE_DTYPE_U64: trundle_dtype = 10;
+/// Signed 64-bit integer.
+pub const TRUNDLE_DTYPE_I64: trundle_dtype = 11;
+/// One byte, 0 or 1.
+pub const TRUNDLE_DTYPE_BOOLEAN: trundle_dtype = 16;
+/// The upper half of an IEEE 754 binary32.
+pub const TRUNDLE_DTYPE_BF16: trundle_dtype = 17;
+/// 8-bit float, 4 exponent and 3 mantissa bits.
+pub const TRUNDLE_DTYPE_F8E4M3: trundle_dtype = 18;
+/// 8-bit float, 5 exponent and 2 mantissa bits.
+pub const TRUNDLE_DTYPE_F8E5M2: trundle_dtype = 19;
+/// 8-bit scale, 8 exponent bits.
+pub const TRUNDLE_DTYPE_F8E8M0: trundle_dtype = 20;
+/// Two binary32: real, imaginary.
+pub const TRUNDLE_DTYPE_COMPLEX64: trundle_dtype = 21;
+/// Two binary64: real, imaginary.
+pub const TRUNDLE_DTYPE_COMPLEX128: trundle_dtype = 22;
+/// Opaque elements, such as structs: TRUNDLE_DTYPE_BYTES + n is the type of elements of n bytes,
+/// which may lie at any address.
+pub const TRUNDLE_DTYPE_BYTES: trundle_dtype = 0x0100_0000;
+
+/// The number and the name of each named type: one row a type.
+const NUMBERED: &[(trundle_dtype, &CStr, DType)] = &[
+    (TRUNDLE_DTYPE_F32, c"f32", DType::F32),
+    (TRUNDLE_DTYPE_F16, c"f16", DType::F16),
+    (TRUNDLE_DTYPE_U32, c"u32", DType::U32),
+    (TRUNDLE_DTYPE_U16, c"u16", DType::U16),
+    (TRUNDLE_DTYPE_U8, c"u8", DType::U8),
+    (TRUNDLE_DTYPE_I32, c"i32", DType::I32),
+    (TRUNDLE_DTYPE_I16, c"i16", DType::I16),
+    (TRUNDLE_DTYPE_I8, c"i8", DType::I8),
+    (TRUNDLE_DTYPE_F64, c"f64", DType::F64),
+    (TRUNDLE_DTYPE_U64, c"u64", DType::U64),
+    (TRUNDLE_DTYPE_I64, c"i64", DType::I64),
+    (TRUNDLE_DTYPE_BOOLEAN, c"boolean", DType::Boolean),
+    (TRUNDLE_DTYPE_BF16, c"bf16", DType::BF16),
+    (TRUNDLE_DTYPE_F8E4M3, c"f8e4m3", DType::F8E4M3),
+    (TRUNDLE_DTYPE_F8E5M2, c"f8e5m2", DType::F8E5M2),
+    (TRUNDLE_DTYPE_F8E8M0, c"f8e8m0", DType::F8E8M0),
+    (TRUNDLE_DTYPE_COMPLEX64, c"complex64", DType::Complex64),
+    (TRUNDLE_DTYPE_COMPLEX128, c"complex128", DType::Complex128),
+];
+
+/// The element type that a caller's number says.
+pub(crate) fn element_type(argument: &str, number: trundle_dtype) -> Result<DType> {
+    if number >= TRUNDLE_DTYPE_BYTES {
+        return Ok(DType::Bytes((number - TRUNDLE_DTYPE_BYTES).unsigned_abs() as usize));
+    }
+    let row = NUMBERED.iter().find(|(known, ..)| *known == number);
+    row.map(|(.., dtype)| *dtype).ok_or_else(|| {
+        let message = format!("{argument} has element type {number}, which is no TRUNDLE_DTYPE_*");
+        Failure::new(TRUNDLE_ERROR_UNKNOWN_DTYPE, message)
+    })
+}
+
+/// The number of an element type; `None` if C has none for it.
+fn number_of(dtype: DType) -> Option<trundle_dtype> {
+    if let DType::Bytes(bytes) = dtype {
+        return TRUNDLE_DTYPE_BYTES.checked_add(bytes.try_into().ok()?);
+    }
+    NUMBERED.iter().find(|(.., known)| *known == dtype).map(|(number, ..)| *number)
+}
+
+/// The element type of a name: "f32", "boolean", "bf16", "complex64", "bytes12". It is written to
+/// `out`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn trundle_dtype_from_name(
+    name: *const c_char,
+    out: *mut trundle_dtype,
+) -> trundle_status {
+    guarded(|| {
+        memory::check_pointer("name", name)?;
+        memory::check_pointer("out", out)?;
+        // SAFETY: it is no null pointer, so the caller has a C string there.
+        let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
+        let number = number_of(DType::from_name(&name)?).ok_or_else(|| {
+            let message = format!("element type {name} has no number in C");
+            Failure::new(TRUNDLE_ERROR_UNKNOWN_DTYPE, message)
+        })?;
+        // SAFETY: it is aligned and no null pointer, so the caller has a number there.
+        unsafe { out.write(number) };
+        Ok(())
+    })
+}
+
+/// The name of an element type; "bytes" for all of TRUNDLE_DTYPE_BYTES + n, and NULL for a number
+/// that is no type. It is valid for ever.
+#[unsafe(no_mangle)]
+pub extern "C" fn trundle_dtype_name(dtype: trundle_dtype) -> *const c_char {
+    if dtype >= TRUNDLE_DTYPE_BYTES {
+        return c"bytes".as_ptr();
+    }
+    let row = NUMBERED.iter().find(|(known, ..)| *known == dtype);
+    row.map_or(null(), |(_, name, _)| name.as_ptr())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_named_type_has_a_number_and_its_name() {
+        for dtype in DType::NAMED {
+            let number = number_of(*dtype).unwrap_or_else(|| panic!("{dtype} has no number"));
+            assert_eq!(element_type("data", number).unwrap(), *dtype);
+            let rows = NUMBERED.iter().filter(|(known, ..)| *known == number);
+            let names: Vec<_> = rows.map(|(_, name, _)| name.to_str().unwrap()).collect();
+            assert_eq!(names, [dtype.to_string()]);
+        }
+        assert_eq!(NUMBERED.len(), DType::NAMED.len());
+    }
+
+    #[test]
+    fn opaque_elements_are_numbered_by_their_size() {
+        for bytes in [0, 1, 12, (i32::MAX - TRUNDLE_DTYPE_BYTES) as usize] {
+            let number = number_of(DType::Bytes(bytes)).unwrap();
+            assert_eq!(element_type("data", number).unwrap(), DType::Bytes(bytes));
+        }
+        assert_eq!(number_of(DType::Bytes((i32::MAX - TRUNDLE_DTYPE_BYTES) as usize + 1)), None);
+        assert_eq!(number_of(DType::Bytes(usize::MAX)), None);
+    }
+
+    #[test]
+    fn other_numbers_are_refused_and_have_no_name() {
+        for number in [i32::MIN, -1, 0, 14, 23, 255, TRUNDLE_DTYPE_BYTES - 1] {
+            let refused = element_type("data_desc", number).unwrap_err();
+            assert_eq!(refused.status, TRUNDLE_ERROR_UNKNOWN_DTYPE);
+            assert_eq!(
+                refused.message,
+                format!("data_desc has element type {number}, which is no TRUNDLE_DTYPE_*")
+            );
+            assert!(trundle_dtype_name(number).is_null());
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Why a call was refused, kept as the thread's last message.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::ffi::{CStr, CString, c_char};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use trundle::{Error, PlanError};
+
+use super::status::{TRUNDLE_ERROR_INTERNAL, TRUNDLE_OK, status_of, trundle_status};
+
+thread_local! {
+    static LAST_MESSAGE: RefCell<CString> = RefCell::default();
+}
+
+/// The message of this thread's latest call that failed; "" if none did. It names the argument and
+/// gives the numbers. It is valid until another call fails in this thread, or the thread ends.
+#[unsafe(no_mangle)]
+pub extern "C" fn trundle_last_error() -> *const c_char {
+    // There is none any more while the thread ends.
+    LAST_MESSAGE.try_with(|last| last.borrow().as_ptr()).unwrap_or(c"".as_ptr())
+}
+
+/// A refusal.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) status: trundle_status,
+    pub(crate) message: String,
+}
+
+/// The result of all that can be refused.
+pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
+
+impl Failure {
+    pub(crate) fn new(status: trundle_status, message: impl Into<String>) -> Failure {
+        Failure { status, message: message.into() }
+    }
+
+    fn of_panic(panic: &(dyn Any + Send)) -> Failure {
+        let said = panic
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| panic.downcast_ref::<&str>().copied())
+            .unwrap_or("no message");
+        Failure::new(TRUNDLE_ERROR_INTERNAL, format!("a fault of the library: {said}"))
+    }
+
+    /// Makes this the thread's last message.
+    fn keep(self) {
+        let mut bytes = self.message.into_bytes();
+        bytes.retain(|byte| *byte != 0);
+        bytes.push(0);
+        let message = CStr::from_bytes_until_nul(&bytes).unwrap_or(c"").to_owned();
+        // While the thread ends, nobody can ask for it any more.
+        let _ = LAST_MESSAGE.try_with(|last| last.replace(message));
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure::new(status_of(&error), error.to_string())
+    }
+}
+
+impl From<PlanError> for Failure {
+    fn from(error: PlanError) -> Failure {
+        match error {
+            // A plan is of one operator: which one is no question.
+            PlanError::Chain(error) => Failure::from(*error.source),
+            PlanError::Layout(error) => Failure::from(error),
+            error => Failure::new(TRUNDLE_ERROR_INTERNAL, error.to_string()),
+        }
+    }
+}
+
+/// Runs a call: its refusal, or its panic, becomes the status and the thread's last message.
+pub(crate) fn guarded(call: impl FnOnce() -> Result<()>) -> trundle_status {
+    // Nothing outlives the call that a panic could leave half done, but for what it writes.
+    let outcome = catch_unwind(AssertUnwindSafe(call))
+        .unwrap_or_else(|panic| Err(Failure::of_panic(&*panic)));
+    match outcome {
+        Ok(()) => TRUNDLE_OK,
+        Err(failure) => {
+            let status = failure.status;
+            failure.keep();
+            status
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn last_message() -> String {
+        // SAFETY: the pointer is that of a C string, and valid until the next failure.
+        unsafe { CStr::from_ptr(trundle_last_error()) }.to_str().unwrap().to_owned()
+    }
+
+    #[test]
+    fn a_panic_becomes_a_status_and_its_words_the_message() {
+        assert_eq!(guarded(|| panic!("odd {}", 1)), TRUNDLE_ERROR_INTERNAL);
+        assert_eq!(last_message(), "a fault of the library: odd 1");
+        assert_eq!(guarded(|| panic!("even")), TRUNDLE_ERROR_INTERNAL);
+        assert_eq!(last_message(), "a fault of the library: even");
+        assert_eq!(guarded(|| std::panic::panic_any(1)), TRUNDLE_ERROR_INTERNAL);
+        assert_eq!(last_message(), "a fault of the library: no message");
+    }
+
+    #[test]
+    fn a_message_is_whole_whatever_is_in_it() {
+        let status = guarded(|| Err(Failure::new(7, "one\0two")));
+        assert_eq!((status, last_message()), (7, "onetwo".to_owned()));
+        assert_eq!(guarded(|| Ok(())), TRUNDLE_OK);
+        assert_eq!(last_message(), "onetwo");
+    }
+
+    #[test]
+    fn messages_of_threads_are_apart() {
+        guarded(|| Err(Failure::new(1, "here")));
+        let there = std::thread::spawn(|| {
+            let before = last_message();
+            guarded(|| Err(Failure::new(1, "there")));
+            (before, last_message())
+        });
+        assert_eq!(there.join().unwrap(), (String::new(), "there".to_owned()));
+        assert_eq!(last_message(), "here");
+    }
+}

@@ -1,0 +1,35 @@
+//! libtrundle: the operators of trundle as C functions. `include/trundle.h` is its documentation.
+//!
+//! A call goes through three stages. What it is given is read and checked ([`descriptor`],
+//! [`memory`]); the checked parts become views; the crate `trundle` moves them. Whatever is refused
+//! on the way, panics too, becomes a status and a message ([`error`]).
+//!
+//! The modules name each other by `super::`, so that the fuzz target can take this file as one of
+//! its own modules: a C library cannot be linked to as a crate.
+#![allow(unsafe_code)]
+#![allow(non_camel_case_types, reason = "these are C's names")]
+#![allow(clippy::doc_markdown, reason = "comments become those of the header")]
+#![allow(clippy::missing_safety_doc, reason = "the header says what a caller of C functions owes")]
+
+mod descriptor;
+mod directml;
+mod dtype;
+mod error;
+mod memory;
+mod operators;
+mod pair;
+mod plan;
+mod status;
+mod version;
+
+pub use descriptor::*;
+pub use directml::*;
+pub use dtype::*;
+pub use error::*;
+pub use operators::*;
+pub use plan::*;
+pub use status::*;
+pub use version::*;
+
+#[cfg(test)]
+mod tests;

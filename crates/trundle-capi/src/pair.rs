@@ -1,0 +1,101 @@
+//! The two tensors that every operator has: what it reads, and what it writes.
+
+use std::ffi::c_void;
+
+use trundle::{DType, Error, Shape, TensorView, TensorViewMut, normalize_axis};
+
+use super::descriptor::{Descriptor, trundle_tensor_desc};
+use super::error::{Failure, Result};
+use super::memory::Memory;
+use super::status::TRUNDLE_ERROR_SHAPE;
+
+/// Both descriptions.
+pub(crate) struct Pair {
+    pub(crate) data: Descriptor,
+    pub(crate) out: Descriptor,
+}
+
+impl Pair {
+    /// # Safety
+    /// As [`Descriptor::read`], for both.
+    pub(crate) unsafe fn read(
+        data: *const trundle_tensor_desc,
+        out: *const trundle_tensor_desc,
+    ) -> Result<Pair> {
+        // SAFETY: the contract is the same.
+        let (data, out) =
+            unsafe { (Descriptor::read("data", data)?, Descriptor::read("out", out)?) };
+        if out.dtype() != data.dtype() {
+            let expected = vec![data.dtype()];
+            return Err(Error::DTypeMismatch { argument: "out", expected, got: out.dtype() }.into());
+        }
+        Ok(Pair { data, out })
+    }
+
+    /// Checks the descriptions of reverse subsequences, before a length is read.
+    pub(crate) fn check_lengths(&self, lengths: &Descriptor, axis: u32) -> Result<()> {
+        let shape = self.data.layout().shape();
+        let rank = shape.rank();
+        let mut sizes = shape.sizes().to_vec();
+        *sizes.get_mut(axis as usize).ok_or(Error::AxisOutOfRange {
+            argument: "axis",
+            axis: axis.into(),
+            rank,
+            negative_allowed: false,
+        })? = 1;
+        let types = [DType::U32, DType::U64];
+        if !types.contains(&lengths.dtype()) {
+            let (expected, got) = (types.to_vec(), lengths.dtype());
+            return Err(Error::DTypeMismatch { argument: "lengths", expected, got }.into());
+        }
+        check_shape("lengths", &Shape::new(sizes)?, lengths)?;
+        check_shape("out", shape, &self.out)
+    }
+
+    /// Checks the description of a reverse sequence, before a length is read.
+    pub(crate) fn check_batches(&self, lengths: usize, batch_axis: i64) -> Result<()> {
+        let shape = self.data.layout().shape();
+        let batches = shape[normalize_axis("batch axis", batch_axis, shape.rank())?];
+        if lengths != batches {
+            let message = format!("lengths has {lengths} entries, the batch axis {batches}");
+            return Err(Failure::new(TRUNDLE_ERROR_SHAPE, message));
+        }
+        check_shape("out", shape, &self.out)
+    }
+
+    /// Where both lie, once it is known that the output is apart from all that is read.
+    pub(crate) fn memory(
+        &self,
+        data: *const c_void,
+        out: *mut c_void,
+        others: &[Memory],
+    ) -> Result<(Memory, Memory)> {
+        let (data, out) = (self.data.memory(data.cast())?, self.out.memory(out.cast())?);
+        out.check_apart(&data)?;
+        others.iter().try_for_each(|other| out.check_apart(other))?;
+        Ok((data, out))
+    }
+
+    /// Both in their memory.
+    ///
+    /// # Safety
+    /// The memory is the caller's, and during `'a` nobody else writes to it or reads the output's.
+    pub(crate) unsafe fn views<'a>(
+        &self,
+        data: *const c_void,
+        out: *mut c_void,
+        others: &[Memory],
+    ) -> Result<(TensorView<'a>, TensorViewMut<'a>)> {
+        let (data, out) = self.memory(data, out, others)?;
+        // SAFETY: the output's bytes are in no other slice of this call.
+        unsafe { Ok((self.data.view(&data)?, self.out.view_mut(&out)?)) }
+    }
+}
+
+fn check_shape(argument: &'static str, expected: &Shape, got: &Descriptor) -> Result<()> {
+    let got = got.layout().shape();
+    if got == expected {
+        return Ok(());
+    }
+    Err(Error::ShapeMismatch { argument, expected: expected.clone(), got: got.clone() }.into())
+}

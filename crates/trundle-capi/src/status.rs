@@ -1,0 +1,55 @@
+//! What a call returns: a number for each kind of refusal.
+
+use trundle::Error;
+
+/// TRUNDLE_OK, or one of TRUNDLE_ERROR_*. Other numbers may be added.
+pub type trundle_status = i32;
+
+/// The call did what it was asked to.
+pub const TRUNDLE_OK: trundle_status = 0;
+/// A pointer is NULL where something must be read or written.
+pub const TRUNDLE_ERROR_NULL_POINTER: trundle_status = 1;
+/// A pointer is not aligned as C wants its type.
+pub const TRUNDLE_ERROR_MISALIGNED: trundle_status = 2;
+/// A rank is higher, or a list longer, than any that is meant.
+pub const TRUNDLE_ERROR_RANK: trundle_status = 3;
+/// Sizes multiply, or strides reach, beyond what can be addressed.
+pub const TRUNDLE_ERROR_TOO_LARGE: trundle_status = 4;
+/// No element type has this number or name.
+pub const TRUNDLE_ERROR_UNKNOWN_DTYPE: trundle_status = 5;
+/// A tensor has not the element type that is needed.
+pub const TRUNDLE_ERROR_DTYPE: trundle_status = 6;
+/// Shapes, or the lengths of lists, do not fit each other.
+pub const TRUNDLE_ERROR_SHAPE: trundle_status = 7;
+/// An axis is out of range, or named twice.
+pub const TRUNDLE_ERROR_AXIS: trundle_status = 8;
+/// A length of a sequence is out of range, in an operator that does not clamp it.
+pub const TRUNDLE_ERROR_LENGTH: trundle_status = 9;
+/// The memory of the output overlaps something that is read.
+pub const TRUNDLE_ERROR_OVERLAP: trundle_status = 10;
+/// Elements of the output overlap each other.
+pub const TRUNDLE_ERROR_SELF_OVERLAP: trundle_status = 11;
+/// A buffer is smaller than its tensor.
+pub const TRUNDLE_ERROR_BUFFER_SIZE: trundle_status = 12;
+/// A DirectML feature level does not have what is asked for.
+pub const TRUNDLE_ERROR_FEATURE_LEVEL: trundle_status = 13;
+/// The library has a fault. What it was writing may be incomplete.
+pub const TRUNDLE_ERROR_INTERNAL: trundle_status = 14;
+
+/// The number for what a refusal of the crate `trundle` is about.
+pub(crate) fn status_of(error: &Error) -> trundle_status {
+    match error {
+        Error::AxisOutOfRange { .. } | Error::RepeatedAxis { .. } | Error::SameAxis { .. } => {
+            TRUNDLE_ERROR_AXIS
+        }
+        Error::SizesDiffer { .. } | Error::ShapeMismatch { .. } => TRUNDLE_ERROR_SHAPE,
+        Error::DTypeMismatch { .. } => TRUNDLE_ERROR_DTYPE,
+        Error::UnknownDType { .. } => TRUNDLE_ERROR_UNKNOWN_DTYPE,
+        Error::LengthOutOfRange { .. } => TRUNDLE_ERROR_LENGTH,
+        Error::TooLarge { .. } => TRUNDLE_ERROR_TOO_LARGE,
+        Error::OutOfBounds { .. } => TRUNDLE_ERROR_BUFFER_SIZE,
+        Error::OverlappingLayout { .. } => TRUNDLE_ERROR_SELF_OVERLAP,
+        // What is left is about slices of Rust and ranges of indices, which no C function has.
+        _ => TRUNDLE_ERROR_INTERNAL,
+    }
+}

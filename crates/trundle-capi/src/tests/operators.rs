@@ -1,0 +1,167 @@
+//! What the operators do, one small case each; `random.rs` has the rest.
+
+use std::ffi::c_void;
+use std::ptr::{null, null_mut};
+
+use super::*;
+
+#[test]
+fn elements_are_rolled() {
+    let desc = packed(TRUNDLE_DTYPE_U16, &[2, 3]);
+    let mut data = Guarded::of(&bytes!(u16: 1, 2, 3, 4, 5, 6));
+    let mut out = Guarded::new(12);
+    let mut roll = |shift: &[i64], axes: &[i64]| {
+        // SAFETY: all pointers lead to what is described.
+        assert_ok(unsafe {
+            let (shift, shift_len) = (shift.as_ptr(), shift.len());
+            let (axes, axes_len) = (axes.as_ptr(), axes.len());
+            trundle_roll(&desc, data.start(), shift, shift_len, axes, axes_len, &desc, out.start())
+        });
+        out.content().to_vec()
+    };
+    assert_eq!(roll(&[1], &[-1]), bytes!(u16: 3, 1, 2, 6, 4, 5));
+    assert_eq!(roll(&[1], &[0, 1]), bytes!(u16: 6, 4, 5, 3, 1, 2));
+    assert_eq!(roll(&[i64::MIN, i64::MIN], &[1, 1]), bytes!(u16: 2, 3, 1, 5, 6, 4));
+    assert_eq!(roll(&[], &[]), bytes!(u16: 1, 2, 3, 4, 5, 6));
+}
+
+#[test]
+fn elements_are_flipped() {
+    let desc = packed(TRUNDLE_DTYPE_BYTES + 3, &[3]);
+    let mut data = Guarded::of(b"abcdefghi");
+    let mut out = Guarded::new(9);
+    // SAFETY: all pointers lead to what is described.
+    assert_ok(unsafe { trundle_flip(&desc, data.start(), [-1].as_ptr(), 1, &desc, out.start()) });
+    out.assert_is(b"ghidefabc");
+}
+
+#[test]
+fn negative_strides_reach_before_the_data_and_the_output() {
+    let (sizes, turned) = ([2, 3], [3, 2]);
+    // Both axes backward, with a gap of one element between rows of the output.
+    let from = strided(TRUNDLE_DTYPE_F32, &sizes, &[-3, -1]);
+    let to = strided(TRUNDLE_DTYPE_F32, &turned, &[-3, 1]);
+    let mut data = Guarded::of(&bytes!(u32: 1, 2, 3, 4, 5, 6));
+    let mut out = Guarded::of(&bytes!(u32: 9, 9, 9, 9, 9, 9, 9, 9));
+    // SAFETY: all pointers lead to what is described: the first elements are the sixth and the
+    // seventh in memory.
+    assert_ok(unsafe { trundle_transpose(&from, data.at(20), null(), 0, &to, out.at(24)) });
+    out.assert_is(&bytes!(u32: 4, 1, 9, 5, 2, 9, 6, 3));
+}
+
+#[test]
+fn lengths_of_stride_zero_are_read_again() {
+    let (sizes, rows) = ([2, 4], [2, 1]);
+    let desc = packed(TRUNDLE_DTYPE_U8, &sizes);
+    let lengths_desc = strided(TRUNDLE_DTYPE_U64, &rows, &[0, 99]);
+    let mut data = Guarded::of(b"abcdefgh");
+    let mut lengths = Guarded::of(&bytes!(u64: 3));
+    let mut out = Guarded::new(8);
+    let mut reverse = |lengths: *const c_void| {
+        // SAFETY: all pointers lead to what is described.
+        assert_ok(unsafe {
+            let (data, out) = (data.start(), out.start());
+            trundle_reverse_subsequences(&desc, data, &lengths_desc, lengths, 1, &desc, out)
+        });
+        out.content().to_vec()
+    };
+    assert_eq!(reverse(lengths.start()), b"cbadgfeh");
+    // Over the size of the axis, also where 32 bits would cut it to 1.
+    for length in [4, 5, (1 << 32) + 1, u64::MAX] {
+        assert_eq!(reverse((&raw const length).cast()), b"dcbahgfe");
+    }
+}
+
+#[test]
+fn sequences_are_reversed_by_batches() {
+    let desc = packed(TRUNDLE_DTYPE_I8, &[3, 2]);
+    let mut data = Guarded::of(b"abcdef");
+    let mut out = Guarded::new(6);
+    // SAFETY: all pointers lead to what is described.
+    assert_ok(unsafe {
+        let (data, lengths, out) = (data.start(), [3, 2], out.start());
+        trundle_reverse_sequence(&desc, data, lengths.as_ptr(), 2, 0, 1, &desc, out)
+    });
+    out.assert_is(b"edcbaf");
+}
+
+#[test]
+fn a_single_element_needs_no_sizes() {
+    let scalar = trundle_tensor_desc {
+        dtype: TRUNDLE_DTYPE_F64,
+        rank: 0,
+        sizes: null(),
+        strides_elems: null(),
+    };
+    let mut data = Guarded::of(&bytes!(f64: -0.0));
+    let mut out = Guarded::new(8);
+    // SAFETY: all pointers lead to what is described.
+    assert_ok(unsafe {
+        trundle_roll(&scalar, data.start(), null(), 0, null(), 0, &scalar, out.start())
+    });
+    out.assert_is(&bytes!(f64: -0.0));
+}
+
+#[test]
+fn a_tensor_without_elements_needs_no_memory_and_its_strides_may_be_anything() {
+    let (sizes, turned) = ([0, u64::MAX >> 1], [u64::MAX >> 1, 0]);
+    let desc = strided(TRUNDLE_DTYPE_F32, &sizes, &[i64::MIN, i64::MAX]);
+    let turned = packed(TRUNDLE_DTYPE_F32, &turned);
+    // SAFETY: there is nothing to lead to.
+    assert_ok(unsafe { trundle_transpose(&desc, null(), null(), 0, &turned, null_mut()) });
+    let misaligned = std::ptr::without_provenance_mut(1);
+    // SAFETY: the same.
+    assert_ok(unsafe { trundle_transpose(&desc, misaligned, null(), 0, &turned, misaligned) });
+}
+
+#[test]
+fn strides_of_axes_of_one_may_be_anything() {
+    let sizes = [1, 2, 1];
+    let desc = strided(TRUNDLE_DTYPE_U32, &sizes, &[i64::MIN, 1, i64::MAX]);
+    let mut data = Guarded::of(&bytes!(u32: 1, 2));
+    let mut out = Guarded::new(8);
+    // SAFETY: all pointers lead to what is described.
+    assert_ok(unsafe { trundle_flip(&desc, data.start(), [1].as_ptr(), 1, &desc, out.start()) });
+    out.assert_is(&bytes!(u32: 2, 1));
+}
+
+#[test]
+fn data_may_lie_beside_the_output_in_one_buffer() {
+    // One buffer, its first half read and its second half written.
+    let mut both = Guarded::of(b"abcd....");
+    let desc = packed(TRUNDLE_DTYPE_U8, &[4]);
+    let (data, out) = (both.at(0), both.at(4));
+    // SAFETY: all pointers lead to what is described, and the halves are apart.
+    assert_ok(unsafe { trundle_flip(&desc, data, [0].as_ptr(), 1, &desc, out) });
+    both.assert_is(b"abcddcba");
+}
+
+#[test]
+fn names_and_numbers_of_types_belong_together() {
+    let mut number = -1;
+    for (name, expected, known) in [
+        (c"f32", TRUNDLE_DTYPE_F32, c"f32"),
+        (c"boolean", TRUNDLE_DTYPE_BOOLEAN, c"boolean"),
+        (c"complex128", TRUNDLE_DTYPE_COMPLEX128, c"complex128"),
+        (c"bytes12", TRUNDLE_DTYPE_BYTES + 12, c"bytes"),
+    ] {
+        // SAFETY: both pointers lead to what is asked.
+        assert_ok(unsafe { trundle_dtype_from_name(name.as_ptr(), &mut number) });
+        assert_eq!(number, expected);
+        // SAFETY: the name of a type is a C string.
+        assert_eq!(unsafe { CStr::from_ptr(trundle_dtype_name(number)) }, known);
+    }
+    for name in [c"f31", c"", c"string", c"bytes99999999999", c"\xff"] {
+        // SAFETY: the same.
+        let status = unsafe { trundle_dtype_from_name(name.as_ptr(), &mut number) };
+        assert_eq!(status, TRUNDLE_ERROR_UNKNOWN_DTYPE, "{name:?}");
+        assert_eq!(number, TRUNDLE_DTYPE_BYTES + 12);
+    }
+}
+
+#[test]
+fn the_version_is_that_of_the_package() {
+    // SAFETY: the version is a C string.
+    let version = unsafe { CStr::from_ptr(trundle_version()) };
+    assert_eq!(version.to_str().unwrap(), env!("CARGO_PKG_VERSION"));
+}

@@ -1,0 +1,142 @@
+//! Plans: made once, run often, by several threads.
+
+use std::ffi::c_void;
+use std::ptr::{null, null_mut};
+
+use super::*;
+
+/// A plan that is freed in the end.
+struct Owned(*mut trundle_plan);
+
+// SAFETY: several threads may run one plan.
+unsafe impl Sync for Owned {}
+
+impl Owned {
+    fn new(make: impl FnOnce(*mut *mut trundle_plan) -> trundle_status) -> Owned {
+        let mut plan = null_mut();
+        assert_ok(make(&mut plan));
+        assert!(!plan.is_null());
+        Owned(plan)
+    }
+
+    fn run(&self, data: *const c_void, out: *mut c_void) -> trundle_status {
+        // SAFETY: the callers' pointers lead to what was described, or are refused.
+        unsafe { trundle_plan_run(self.0, data, out) }
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        // SAFETY: nobody runs it any more.
+        unsafe { trundle_plan_free(self.0) };
+    }
+}
+
+fn transposing(desc: trundle_tensor_desc, out: trundle_tensor_desc) -> Owned {
+    // SAFETY: all pointers lead to what is described.
+    Owned::new(|plan| unsafe { trundle_transpose_plan(&desc, null(), 0, &out, plan) })
+}
+
+#[test]
+fn a_plan_does_what_the_call_does() {
+    let desc = packed(TRUNDLE_DTYPE_U16, &[2, 3]);
+    let mut data = Guarded::of(&bytes!(u16: 1, 2, 3, 4, 5, 6));
+    let mut out = Guarded::new(12);
+
+    let plan = transposing(desc, packed(TRUNDLE_DTYPE_U16, &[3, 2]));
+    assert_ok(plan.run(data.start(), out.start()));
+    out.assert_is(&bytes!(u16: 1, 4, 2, 5, 3, 6));
+
+    // SAFETY: all pointers lead to what is described.
+    let plan = Owned::new(|plan| unsafe {
+        trundle_roll_plan(&desc, [1].as_ptr(), 1, [-1].as_ptr(), 1, &desc, plan)
+    });
+    assert_ok(plan.run(data.start(), out.start()));
+    out.assert_is(&bytes!(u16: 3, 1, 2, 6, 4, 5));
+
+    let lengths_desc = packed(TRUNDLE_DTYPE_U32, &[2, 1]);
+    let mut lengths = [2u32, 9];
+    // SAFETY: the same.
+    let plan = Owned::new(|plan| unsafe {
+        let lengths = lengths.as_ptr().cast();
+        trundle_reverse_subsequences_plan(&desc, &lengths_desc, lengths, 1, &desc, plan)
+    });
+    // They have been read.
+    lengths.fill(0);
+    assert_ok(plan.run(data.start(), out.start()));
+    out.assert_is(&bytes!(u16: 2, 1, 3, 6, 5, 4));
+}
+
+#[test]
+fn several_threads_run_one_plan() {
+    let (sizes, turned) = ([300, 400], [400, 300]);
+    let plan = transposing(packed(TRUNDLE_DTYPE_U32, &sizes), packed(TRUNDLE_DTYPE_U32, &turned));
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let plan = &plan;
+            scope.spawn(move || {
+                let data: Vec<u32> = (0..120_000).map(|number| number + thread).collect();
+                let expected: Vec<u32> =
+                    (0..120_000).map(|number| number % 300 * 400 + number / 300 + thread).collect();
+                for _ in 0..20 {
+                    let mut out = vec![0u32; 120_000];
+                    assert_ok(plan.run(data.as_ptr().cast(), out.as_mut_ptr().cast()));
+                    assert!(out == expected);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn what_a_plan_is_run_on_is_checked_each_time() {
+    let desc = packed(TRUNDLE_DTYPE_U32, &[2, 2]);
+    let plan = transposing(desc, desc);
+    let (mut data, mut out) = (Guarded::new(16), Guarded::new(32));
+    for (status, refused) in [
+        (TRUNDLE_ERROR_NULL_POINTER, plan.run(null(), out.start())),
+        (TRUNDLE_ERROR_NULL_POINTER, plan.run(data.start(), null_mut())),
+        (TRUNDLE_ERROR_MISALIGNED, plan.run(data.at(1), out.start())),
+        (TRUNDLE_ERROR_MISALIGNED, plan.run(data.start(), out.at(2))),
+        (TRUNDLE_ERROR_OVERLAP, plan.run(out.at(12), out.start())),
+    ] {
+        assert_eq!(refused, status, "{}", last_message());
+    }
+    // SAFETY: there is no plan, which is refused.
+    let refused = unsafe { trundle_plan_run(null(), data.start(), out.start()) };
+    assert_eq!(refused, TRUNDLE_ERROR_NULL_POINTER);
+    out.assert_untouched();
+}
+
+#[test]
+fn what_cannot_be_planned_leaves_the_pointer_as_it_was() {
+    let desc = packed(TRUNDLE_DTYPE_U32, &[2, 3]);
+    let other = packed(TRUNDLE_DTYPE_U32, &[2, 2]);
+    let folded = strided(TRUNDLE_DTYPE_U32, &[2, 3], &[0, 1]);
+    let mut kept = std::ptr::without_provenance_mut(8);
+    let plan = &raw mut kept;
+    let one = [1].as_ptr();
+    // SAFETY: what is wrong is refused before it is followed.
+    let refusals = unsafe {
+        [
+            (TRUNDLE_ERROR_AXIS, trundle_transpose_plan(&desc, [2, 0].as_ptr(), 2, &desc, plan)),
+            (TRUNDLE_ERROR_SHAPE, trundle_transpose_plan(&desc, null(), 0, &other, plan)),
+            (TRUNDLE_ERROR_SHAPE, trundle_roll_plan(&desc, one, 1, one, 1, &other, plan)),
+            (TRUNDLE_ERROR_SELF_OVERLAP, trundle_roll_plan(&desc, one, 1, one, 1, &folded, plan)),
+            (
+                TRUNDLE_ERROR_SHAPE,
+                trundle_reverse_subsequences_plan(&desc, &desc, null(), 0, &desc, plan),
+            ),
+            (
+                TRUNDLE_ERROR_NULL_POINTER,
+                trundle_roll_plan(&desc, one, 1, one, 1, &desc, null_mut()),
+            ),
+        ]
+    };
+    for (status, refused) in refusals {
+        assert_eq!(refused, status, "{}", last_message());
+    }
+    assert_eq!(kept.addr(), 8);
+    // SAFETY: there is nothing to free.
+    unsafe { trundle_plan_free(null_mut()) };
+}

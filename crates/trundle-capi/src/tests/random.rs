@@ -1,0 +1,208 @@
+//! Random operators on random tensors of every type, against the oracle: the calls and the plans.
+
+use std::ffi::c_void;
+use std::ptr::null_mut;
+
+use proptest::prelude::any;
+use trundle::{DType, Layout};
+use trundle_testing::cases::{LayoutNumbers, buffer_bytes, chains, layouts};
+use trundle_testing::{Naive, PlainOp, holds, read_elements, write_elements};
+
+use super::*;
+
+const CASES: u32 = 4_000;
+
+/// A tensor in a guarded buffer, and the lists that its description leads to.
+struct Tensor {
+    buffer: Guarded,
+    /// In bytes.
+    layout: Layout,
+    width: usize,
+    dtype: trundle_dtype,
+    sizes: Vec<u64>,
+    strides: Vec<i64>,
+}
+
+impl Tensor {
+    /// `elements` is a layout of elements of one byte each; these are as wide as their type.
+    fn new(number: trundle_dtype, dtype: DType, elements: &Layout) -> Tensor {
+        let width = dtype.width();
+        let strides = elements.strides_bytes();
+        let in_bytes: Vec<isize> =
+            strides.iter().map(|stride| stride * width.cast_signed()).collect();
+        let offset = elements.offset_bytes() * width;
+        Tensor {
+            buffer: Guarded::new(buffer_bytes(elements, 1) * width),
+            layout: Layout::strided(elements.shape(), offset, &in_bytes).unwrap(),
+            width,
+            dtype: number,
+            sizes: elements.shape().iter().map(|size| *size as u64).collect(),
+            strides: strides.iter().map(|stride| *stride as i64).collect(),
+        }
+    }
+
+    fn desc(&self) -> trundle_tensor_desc {
+        strided(self.dtype, &self.sizes, &self.strides)
+    }
+
+    /// Where the element at index 0 of every axis lies.
+    fn data(&mut self) -> *mut c_void {
+        if self.buffer.bytes == 0 { null_mut() } else { self.buffer.at(self.layout.offset_bytes()) }
+    }
+
+    fn elements(&self) -> Vec<Vec<u8>> {
+        read_elements(&self.layout, self.width, self.buffer.content())
+    }
+
+    fn write(&mut self, elements: &[impl AsRef<[u8]>]) {
+        write_elements(&self.layout, elements, self.buffer.content_mut());
+    }
+}
+
+/// The types: every named one, and opaque ones that no register holds.
+fn dtypes() -> Vec<(trundle_dtype, DType)> {
+    let mut all = Vec::new();
+    for dtype in DType::NAMED.iter().copied().chain([0, 1, 3, 12, 33].map(DType::Bytes)) {
+        let name = std::ffi::CString::new(dtype.to_string()).unwrap();
+        let mut number = 0;
+        // SAFETY: both pointers lead to what is asked.
+        assert_ok(unsafe { trundle_dtype_from_name(name.as_ptr(), &mut number) });
+        all.push((number, dtype));
+    }
+    all
+}
+
+/// Lengths as a tensor with its own layout.
+fn lengths_tensor(
+    lengths: &[u64],
+    shape: &[usize],
+    axis: usize,
+    wide: bool,
+    numbers: &LayoutNumbers,
+) -> Tensor {
+    let mut rows = shape.to_vec();
+    rows[axis] = 1;
+    let (number, dtype) =
+        if wide { (TRUNDLE_DTYPE_U64, DType::U64) } else { (TRUNDLE_DTYPE_U32, DType::U32) };
+    let mut tensor = Tensor::new(number, dtype, &numbers.destination(&rows, 1));
+    let narrow = |length: u64| u32::try_from(length).unwrap_or(u32::MAX).to_ne_bytes().to_vec();
+    let bytes = |length: &u64| if wide { length.to_ne_bytes().to_vec() } else { narrow(*length) };
+    tensor.write(&lengths.iter().map(bytes).collect::<Vec<_>>());
+    tensor
+}
+
+/// Runs a plan, if there is one.
+fn run_plan(made: trundle_status, plan: *mut trundle_plan, data: *mut c_void, out: *mut c_void) {
+    assert_ok(made);
+    // SAFETY: the plan was made, and the pointers are those that it was made for.
+    unsafe {
+        assert_ok(trundle_plan_run(plan, data, out));
+        trundle_plan_free(plan);
+    }
+}
+
+/// Calls the operator's function, or plans it and runs the plan if it has one.
+fn call(
+    op: &PlainOp,
+    data: &mut Tensor,
+    out: &mut Tensor,
+    planned: bool,
+    lengths: (&LayoutNumbers, bool),
+) {
+    let shape: Vec<usize> = data.layout.shape().sizes().to_vec();
+    let (from, to, src, dst) = (data.desc(), out.desc(), data.data(), out.data());
+    let mut plan = null_mut();
+    let list = |list: &[i64]| (list.as_ptr(), list.len());
+    // SAFETY: all pointers lead to what is described.
+    unsafe {
+        match op {
+            PlainOp::Roll { shift, axes } => {
+                let ((shift, shift_len), (axes, axes_len)) = (list(shift), list(axes));
+                if planned {
+                    let made =
+                        trundle_roll_plan(&from, shift, shift_len, axes, axes_len, &to, &mut plan);
+                    return run_plan(made, plan, src, dst);
+                }
+                assert_ok(trundle_roll(&from, src, shift, shift_len, axes, axes_len, &to, dst));
+            }
+            PlainOp::Transpose { order } => {
+                let (order, order_len) = list(order);
+                if planned {
+                    let made = trundle_transpose_plan(&from, order, order_len, &to, &mut plan);
+                    return run_plan(made, plan, src, dst);
+                }
+                assert_ok(trundle_transpose(&from, src, order, order_len, &to, dst));
+            }
+            PlainOp::Flip { axes } => {
+                let (axes, axes_len) = list(axes);
+                assert_ok(trundle_flip(&from, src, axes, axes_len, &to, dst));
+            }
+            PlainOp::ReverseSubsequences { axis, lengths: each } => {
+                let from_front = trundle::normalize_axis("axis", *axis, shape.len()).unwrap();
+                let (numbers, wide) = lengths;
+                let mut table = lengths_tensor(each, &shape, from_front, wide, numbers);
+                let (desc, lengths) = (table.desc(), table.data());
+                let axis = from_front.try_into().unwrap();
+                if planned {
+                    let made = trundle_reverse_subsequences_plan(
+                        &from, &desc, lengths, axis, &to, &mut plan,
+                    );
+                    return run_plan(made, plan, src, dst);
+                }
+                assert_ok(trundle_reverse_subsequences(&from, src, &desc, lengths, axis, &to, dst));
+            }
+            PlainOp::ReverseSequence { axis, batch_axis, lengths } => {
+                let each: Vec<i64> =
+                    lengths.iter().map(|length| (*length).try_into().unwrap()).collect();
+                let (lengths, count) = list(&each);
+                assert_ok(trundle_reverse_sequence(
+                    &from,
+                    src,
+                    lengths,
+                    count,
+                    *axis,
+                    *batch_axis,
+                    &to,
+                    dst,
+                ));
+            }
+        }
+    }
+}
+
+#[test]
+fn every_operator_moves_every_type_as_the_oracle_says() {
+    let dtypes = dtypes();
+    let cases = (
+        chains(200, 1),
+        (layouts(), layouts(), layouts()),
+        (any::<proptest::sample::Index>(), any::<u64>(), any::<bool>(), any::<bool>()),
+    );
+    holds(CASES, &cases, |(chain, (from, to, for_lengths), (pick, seed, planned, wide))| {
+        let Some(op) = chain.ops.first() else { return Ok(()) };
+        let (number, dtype) = dtypes[pick.index(dtypes.len())];
+        let expected: Naive = chain.naive();
+
+        let mut data = Tensor::new(number, dtype, &from.source(&chain.shape, 1));
+        fill(data.buffer.content_mut(), seed);
+        let mut out = Tensor::new(number, dtype, &to.destination(expected.shape(), 1));
+        call(op, &mut data, &mut out, planned, (&for_lengths, wide));
+
+        let elements = data.elements();
+        let moved: Vec<&Vec<u8>> =
+            expected.labels().iter().map(|label| &elements[*label]).collect();
+        let mut right = Tensor::new(number, dtype, &to.destination(expected.shape(), 1));
+        right.write(&moved);
+        out.buffer.assert_is(right.buffer.content());
+        Ok(())
+    });
+}
+
+/// Bytes without a pattern.
+fn fill(bytes: &mut [u8], seed: u64) {
+    let mut state = seed;
+    for byte in bytes {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        *byte = (state >> 56) as u8;
+    }
+}

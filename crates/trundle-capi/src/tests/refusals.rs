@@ -1,0 +1,318 @@
+//! Bad input: a status, a message with the argument and the numbers, and not one byte written.
+
+use std::ffi::c_void;
+use std::ptr::{null, null_mut, without_provenance};
+
+use super::*;
+
+/// Calls with an output buffer, and checks that it is refused and that nothing was written.
+#[track_caller]
+fn refused(status: trundle_status, words: &str, call: impl FnOnce(*mut c_void) -> trundle_status) {
+    let mut out = Guarded::new(256);
+    let got = call(out.start());
+    let message = last_message();
+    assert_eq!(got, status, "{message}");
+    assert!(message.contains(words), "{message}");
+    out.assert_untouched();
+}
+
+/// Transposes from `desc` to `desc`, with data that nothing reads.
+fn transpose(
+    from: *const trundle_tensor_desc,
+    data: *const c_void,
+    order: &[i64],
+    to: *const trundle_tensor_desc,
+    out: *mut c_void,
+) -> trundle_status {
+    // SAFETY: what is wrong is refused before any pointer is followed that leads nowhere.
+    unsafe { trundle_transpose(from, data, order.as_ptr(), order.len(), to, out) }
+}
+
+/// Data that is aligned and readable.
+fn data() -> *const c_void {
+    static DATA: [u64; 32] = [0; 32];
+    DATA.as_ptr().cast()
+}
+
+#[test]
+fn null_pointers() {
+    let desc = packed(TRUNDLE_DTYPE_F32, &[2, 2]);
+    let no_sizes = trundle_tensor_desc { sizes: null(), ..desc };
+    let null_pointer = TRUNDLE_ERROR_NULL_POINTER;
+    refused(null_pointer, "data_desc is a null", |out| transpose(null(), data(), &[], &desc, out));
+    refused(null_pointer, "out_desc is a null", |out| transpose(&desc, data(), &[], null(), out));
+    refused(null_pointer, "data_desc->sizes is a null", |out| {
+        transpose(&no_sizes, data(), &[], &desc, out)
+    });
+    refused(null_pointer, "data is a null", |out| transpose(&desc, null(), &[], &desc, out));
+    refused(null_pointer, "out is a null", |_| transpose(&desc, data(), &[], &desc, null_mut()));
+    // SAFETY: what is wrong is refused before it is followed.
+    unsafe {
+        refused(null_pointer, "order is a null", |out| {
+            trundle_transpose(&desc, data(), null(), 2, &desc, out)
+        });
+        refused(null_pointer, "shift is a null", |out| {
+            trundle_roll(&desc, data(), null(), 1, [0].as_ptr(), 1, &desc, out)
+        });
+        refused(null_pointer, "axes is a null", |out| {
+            trundle_roll(&desc, data(), [0].as_ptr(), 1, null(), 1, &desc, out)
+        });
+        refused(null_pointer, "axes is a null", |out| {
+            trundle_flip(&desc, data(), null(), 1, &desc, out)
+        });
+        refused(null_pointer, "lengths is a null", |out| {
+            trundle_reverse_sequence(&desc, data(), null(), 2, 0, 1, &desc, out)
+        });
+        let rows = packed(TRUNDLE_DTYPE_U32, &[2, 1]);
+        refused(null_pointer, "lengths_desc is a null", |out| {
+            trundle_reverse_subsequences(&desc, data(), null(), data(), 1, &desc, out)
+        });
+        refused(null_pointer, "lengths is a null", |out| {
+            trundle_reverse_subsequences(&desc, data(), &rows, null(), 1, &desc, out)
+        });
+        let mut number = 7;
+        refused(null_pointer, "name is a null", |_| trundle_dtype_from_name(null(), &mut number));
+        refused(null_pointer, "out is a null", |_| {
+            trundle_dtype_from_name(c"f32".as_ptr(), null_mut())
+        });
+        assert_eq!(number, 7);
+    }
+}
+
+#[test]
+fn misaligned_pointers() {
+    let sizes = [2, 2, 2];
+    let desc = packed(TRUNDLE_DTYPE_F32, &sizes[..2]);
+    let misaligned = TRUNDLE_ERROR_MISALIGNED;
+    refused(misaligned, "no multiple of 4", |out| {
+        transpose(&desc, data().wrapping_byte_add(2), &[], &desc, out)
+    });
+    refused(misaligned, "out is 0x", |out| {
+        transpose(&desc, data(), &[], &desc, out.wrapping_byte_add(1))
+    });
+    refused(misaligned, "data_desc is 0x", |out| {
+        transpose((&raw const desc).wrapping_byte_add(1), data(), &[], &desc, out)
+    });
+    let odd = trundle_tensor_desc { sizes: sizes.as_ptr().wrapping_byte_add(4), ..desc };
+    refused(misaligned, "out_desc->sizes is 0x", |out| transpose(&desc, data(), &[], &odd, out));
+    let odd = trundle_tensor_desc { strides_elems: without_provenance(9), ..desc };
+    refused(misaligned, "data_desc->strides_elems is 0x9", |out| {
+        transpose(&odd, data(), &[], &desc, out)
+    });
+    // SAFETY: what is wrong is refused before it is followed.
+    unsafe {
+        refused(misaligned, "order is 0x3, which is no multiple of 8", |out| {
+            trundle_transpose(&desc, data(), without_provenance(3), 2, &desc, out)
+        });
+        let rows = packed(TRUNDLE_DTYPE_U64, &[2, 1]);
+        let lengths = data().wrapping_byte_add(4);
+        refused(misaligned, "lengths is 0x", |out| {
+            trundle_reverse_subsequences(&desc, data(), &rows, lengths, 1, &desc, out)
+        });
+    }
+    // The same bytes as opaque elements may lie anywhere.
+    let opaque = packed(TRUNDLE_DTYPE_BYTES + 4, &[2, 2]);
+    let mut out = Guarded::new(17);
+    assert_ok(transpose(&opaque, data().wrapping_byte_add(1), &[], &opaque, out.at(1)));
+    out.assert_is(&[&[GUARD][..], &[0; 16]].concat());
+}
+
+#[test]
+fn ranks_and_lists_that_lie() {
+    let desc = packed(TRUNDLE_DTYPE_U8, &[1]);
+    for rank in [257, u32::MAX] {
+        let lying = trundle_tensor_desc { rank, ..desc };
+        let words = format!("data_desc has rank {rank}, of 256 at most");
+        refused(TRUNDLE_ERROR_RANK, &words, |out| transpose(&lying, data(), &[], &desc, out));
+    }
+    // SAFETY: what is wrong is refused before it is followed.
+    unsafe {
+        for len in [(1 << 16) + 1, usize::MAX] {
+            let words = format!("order has {len} entries, of 65536 at most");
+            refused(TRUNDLE_ERROR_RANK, &words, |out| {
+                trundle_transpose(&desc, data(), [0].as_ptr(), len, &desc, out)
+            });
+        }
+        refused(TRUNDLE_ERROR_SHAPE, "has 18446744073709551615 entries, the batch axis 1", |out| {
+            trundle_reverse_sequence(&desc, data(), [0].as_ptr(), usize::MAX, 0, 0, &desc, out)
+        });
+    }
+    let sizes = [1; 256];
+    let high = packed(TRUNDLE_DTYPE_U8, &sizes);
+    let mut out = Guarded::new(1);
+    assert_ok(transpose(&high, data(), &[], &high, out.start()));
+    out.assert_is(&[0]);
+}
+
+#[test]
+fn unknown_types() {
+    let desc = packed(TRUNDLE_DTYPE_U8, &[1]);
+    for dtype in [0, -1, 12, 99, i32::MIN] {
+        let unknown = trundle_tensor_desc { dtype, ..desc };
+        let words = format!("out_desc has element type {dtype}, which is no TRUNDLE_DTYPE_*");
+        refused(TRUNDLE_ERROR_UNKNOWN_DTYPE, &words, |out| {
+            transpose(&desc, data(), &[], &unknown, out)
+        });
+    }
+}
+
+#[test]
+fn sizes_and_strides_that_overflow() {
+    let too_large = TRUNDLE_ERROR_TOO_LARGE;
+    for (sizes, strides, words) in [
+        (vec![u64::MAX], None, "too large to be addressed"),
+        (vec![1 << 32, 1 << 32], None, "too large to be addressed"),
+        (vec![1 << 62], None, "shape [4611686018427387904] of 4-byte elements"),
+        (vec![2, 2], Some(vec![i64::MAX, 1]), "too large to be addressed"),
+        (vec![2, 2], Some(vec![i64::MIN, 1]), "too large to be addressed"),
+        (vec![2, 2], Some(vec![i64::MAX / 4, i64::MAX / 4]), "too large to be addressed"),
+        (vec![2, 2], Some(vec![1 << 60, -1 << 60]), "too large to be addressed"),
+        // Nothing overflows, but no memory is that large.
+        (vec![1 << 56], None, "goes beyond all memory"),
+        (vec![2], Some(vec![1 << 56]), "goes beyond all memory"),
+        (vec![2], Some(vec![-1 << 60]), "reaches before all memory"),
+    ] {
+        let desc = match &strides {
+            Some(strides) => strided(TRUNDLE_DTYPE_F32, &sizes, strides),
+            None => packed(TRUNDLE_DTYPE_F32, &sizes),
+        };
+        refused(too_large, words, |out| transpose(&desc, data(), &[], &desc, out));
+    }
+    let desc = packed(TRUNDLE_DTYPE_BYTES + (1 << 30), &[1 << 31, 1 << 3]);
+    refused(too_large, "of 1073741824-byte elements", |out| {
+        transpose(&desc, data(), &[], &desc, out)
+    });
+}
+
+#[test]
+fn an_output_that_overlaps_what_is_read() {
+    let desc = packed(TRUNDLE_DTYPE_F32, &[2, 2]);
+    for (data_at, out_at) in [(0, 0), (0, 12), (12, 0), (4, 0), (0, 4)] {
+        refused(TRUNDLE_ERROR_OVERLAP, "overlaps data at 0x", |out| {
+            transpose(
+                &desc,
+                out.wrapping_byte_add(data_at),
+                &[],
+                &desc,
+                out.wrapping_byte_add(out_at),
+            )
+        });
+    }
+    // Backward: the data ends where the output begins, but lies before it.
+    let backward = strided(TRUNDLE_DTYPE_F32, &[2, 2], &[-2, -1]);
+    refused(TRUNDLE_ERROR_OVERLAP, "overlaps data at 0x", |out| {
+        transpose(&backward, out.wrapping_byte_add(28), &[], &desc, out.wrapping_byte_add(16))
+    });
+    // One in the gaps of the other counts too.
+    let (rows, gaps) = ([2, 2], [4, 1]);
+    let spread = strided(TRUNDLE_DTYPE_F32, &rows, &gaps);
+    refused(TRUNDLE_ERROR_OVERLAP, "overlaps data at 0x", |out| {
+        transpose(&spread, out, &[], &spread, out.wrapping_byte_add(8))
+    });
+    // SAFETY: what is wrong is refused before it is followed.
+    unsafe {
+        let rows = packed(TRUNDLE_DTYPE_U32, &[2, 1]);
+        refused(TRUNDLE_ERROR_OVERLAP, "overlaps lengths at 0x", |out| {
+            let lengths = out.wrapping_byte_add(12);
+            trundle_reverse_subsequences(&desc, data(), &rows, lengths, 1, &desc, out)
+        });
+        refused(TRUNDLE_ERROR_OVERLAP, "overlaps lengths at 0x", |out| {
+            trundle_reverse_sequence(&desc, data(), out.cast(), 2, 0, 1, &desc, out)
+        });
+        refused(TRUNDLE_ERROR_OVERLAP, "overlaps order at 0x", |out| {
+            trundle_transpose(&desc, data(), out.cast(), 2, &desc, out)
+        });
+        refused(TRUNDLE_ERROR_OVERLAP, "overlaps shift at 0x", |out| {
+            trundle_roll(&desc, data(), out.cast(), 1, [0].as_ptr(), 1, &desc, out)
+        });
+        refused(TRUNDLE_ERROR_OVERLAP, "overlaps axes at 0x", |out| {
+            trundle_roll(&desc, data(), [0].as_ptr(), 1, out.cast(), 1, &desc, out)
+        });
+        refused(TRUNDLE_ERROR_OVERLAP, "overlaps axes at 0x", |out| {
+            trundle_flip(&desc, data(), out.cast(), 1, &desc, out)
+        });
+    }
+}
+
+#[test]
+fn an_output_that_overlaps_itself() {
+    let desc = packed(TRUNDLE_DTYPE_F32, &[2, 2]);
+    for strides in [[0, 1], [1, 1], [1, -1], [0, 0]] {
+        let folded = strided(TRUNDLE_DTYPE_F32, &[2, 2], &strides);
+        refused(TRUNDLE_ERROR_SELF_OVERLAP, "would write some byte twice", |out| {
+            transpose(&desc, data(), &[], &folded, out.wrapping_byte_add(16))
+        });
+        // To read, it may.
+        let mut out = Guarded::new(16);
+        let data = data().wrapping_byte_add(16);
+        assert_ok(transpose(&folded, data, &[], &desc, out.start()));
+        out.assert_is(&[0; 16]);
+    }
+}
+
+#[test]
+fn shapes_types_axes_and_lengths_that_do_not_fit() {
+    let desc = packed(TRUNDLE_DTYPE_F32, &[2, 3]);
+    let same_width = packed(TRUNDLE_DTYPE_I32, &[3, 2]);
+    let turned = packed(TRUNDLE_DTYPE_F32, &[3, 2]);
+    let to = |desc: &trundle_tensor_desc, order: &'static [i64]| {
+        let (from, to) = (packed(TRUNDLE_DTYPE_F32, &[2, 3]), *desc);
+        move |out| transpose(&from, data(), order, &to, out)
+    };
+    refused(TRUNDLE_ERROR_DTYPE, "out must have element type f32, got i32", to(&same_width, &[]));
+    refused(TRUNDLE_ERROR_SHAPE, "out must have shape [3, 2], got [2, 3]", to(&desc, &[]));
+    refused(TRUNDLE_ERROR_SHAPE, "order and the axes", to(&turned, &[1]));
+    refused(TRUNDLE_ERROR_AXIS, "order has axis 1 twice", to(&turned, &[1, 1]));
+    refused(TRUNDLE_ERROR_AXIS, "order entry -1 is out of range", to(&turned, &[0, -1]));
+    // SAFETY: what is wrong is refused before it is followed.
+    unsafe {
+        refused(TRUNDLE_ERROR_SHAPE, "shift and axes must have equal sizes, got 2 and 1", |out| {
+            trundle_roll(&desc, data(), [0, 0].as_ptr(), 2, [0].as_ptr(), 1, &desc, out)
+        });
+        refused(TRUNDLE_ERROR_AXIS, "axis 2 is out of range for rank 2: expected -2..=1", |out| {
+            trundle_roll(&desc, data(), [0].as_ptr(), 1, [2].as_ptr(), 1, &desc, out)
+        });
+        refused(TRUNDLE_ERROR_LENGTH, "length 3 at index 1 is out of range", |out| {
+            trundle_reverse_sequence(&desc, data(), [2, 3, 2].as_ptr(), 3, 0, 1, &desc, out)
+        });
+        // Nothing is read of lengths that do not fit: their pointer leads nowhere.
+        let nowhere = without_provenance(8);
+        let reverse = |lengths: trundle_tensor_desc, axis, status, words| {
+            refused(status, words, |out| {
+                trundle_reverse_subsequences(&desc, data(), &lengths, nowhere, axis, &desc, out)
+            });
+        };
+        let rows = packed(TRUNDLE_DTYPE_U32, &[2, 1]);
+        reverse(rows, 2, TRUNDLE_ERROR_AXIS, "axis 2 is out of range for rank 2: expected 0..=1");
+        reverse(rows, u32::MAX, TRUNDLE_ERROR_AXIS, "axis 4294967295 is out of range");
+        reverse(rows, 0, TRUNDLE_ERROR_SHAPE, "lengths must have shape [1, 3], got [2, 1]");
+        let signed = packed(TRUNDLE_DTYPE_I32, &[2, 1]);
+        let words = "lengths must have element type u32 or u64, got i32";
+        reverse(signed, 1, TRUNDLE_ERROR_DTYPE, words);
+        refused(TRUNDLE_ERROR_SHAPE, "out must have shape [2, 3], got [3, 2]", |out| {
+            trundle_reverse_subsequences(&desc, data(), &rows, nowhere, 1, &turned, out)
+        });
+        let scalar = packed(TRUNDLE_DTYPE_U32, &[]);
+        refused(TRUNDLE_ERROR_AXIS, "the tensor has rank 0", |out| {
+            trundle_reverse_subsequences(&scalar, data(), &scalar, nowhere, 0, &scalar, out)
+        });
+    }
+}
+
+#[test]
+fn messages_of_threads_are_apart_and_stay() {
+    let desc = packed(TRUNDLE_DTYPE_U8, &[1]);
+    refused(TRUNDLE_ERROR_AXIS, "order entry 7", |out| transpose(&desc, data(), &[7], &desc, out));
+    let there = std::thread::spawn(|| {
+        let before = last_message();
+        let desc = packed(TRUNDLE_DTYPE_U8, &[1]);
+        refused(TRUNDLE_ERROR_AXIS, "order entry 8", |out| {
+            transpose(&desc, data(), &[8], &desc, out)
+        });
+        before
+    });
+    assert_eq!(there.join().unwrap(), "");
+    let mut out = Guarded::new(1);
+    assert_ok(transpose(&desc, data(), &[], &desc, out.start()));
+    assert!(last_message().contains("order entry 7"));
+}

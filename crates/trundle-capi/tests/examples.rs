@@ -1,0 +1,133 @@
+//! The examples in C and C++, and that of the README, compiled with all warnings as errors, linked
+//! to the shared library and to the static one, and run.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::ffi::OsStr;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What a static library of Rust is linked with on Linux, and `install` writes to trundle.pc.
+const STATIC_LIBRARIES: [&str; 6] = ["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl"];
+
+const PLANES: &str = "  3  6  9 13 16 19\n  2  5  8 12 15 18\n  1  4  7 11 14 17\n\
+                      order entry 3 is out of range for rank 3: expected 0..=2\n";
+const SEQUENCES: &str = "2 1 3 4 8 7 6 5 11 10 9 12 \n2 1 3 4 8 7 6 5 11 10 9 12 \n";
+const README: &str = "1 4\n2 5\n3 6\n";
+
+/// A compiler and the standard that it is held to.
+struct Compiler {
+    program: &'static str,
+    standard: &'static str,
+}
+
+const C: Compiler = Compiler { program: "cc", standard: "-std=c99" };
+const CPP: Compiler = Compiler { program: "c++", standard: "-std=c++11" };
+
+fn package() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Runs to the end, and gives what was printed.
+fn output(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {}\n{errors}", output.status);
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The folder with both libraries, built as these tests were: cargo builds none for a test.
+fn libraries() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let folder = test.ancestors().nth(2).unwrap();
+    let profile = match folder.file_name().and_then(OsStr::to_str).unwrap() {
+        "debug" => "dev",
+        profile => profile,
+    };
+    output(
+        Command::new(env!("CARGO"))
+            .args(["build", "--locked", "-p", env!("CARGO_PKG_NAME"), "--profile", profile])
+            .arg("--target-dir")
+            .arg(folder.parent().unwrap())
+            .current_dir(package()),
+    );
+    folder.to_owned()
+}
+
+impl Compiler {
+    /// Whether the machine has it. Where it has not, that is said even while a test passes.
+    fn is_there(&self) -> bool {
+        let there = Command::new(self.program).arg("--version").output().is_ok();
+        if !there {
+            let said = format!("SKIPPED: no {} on this machine\n", self.program);
+            std::io::stderr().write_all(said.as_bytes()).unwrap();
+        }
+        there
+    }
+
+    fn command(&self, source: &Path, program: &Path) -> Command {
+        let mut command = Command::new(self.program);
+        command
+            .args([self.standard, "-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror"])
+            .arg("-I")
+            .arg(package().join("include"))
+            .arg(source)
+            .arg("-o")
+            .arg(program);
+        command
+    }
+
+    /// Compiles, links both ways and runs; both must print `expected`.
+    fn try_example(&self, source: &Path, expected: &str) {
+        let (libraries, folder) = (libraries(), tempfile::tempdir().unwrap());
+        let program = folder.path().join("example");
+        let mut shared = self.command(source, &program);
+        shared.arg("-L").arg(&libraries).arg("-ltrundle");
+        output(&mut shared);
+        let mut run = Command::new(&program);
+        assert_eq!(output(run.env("LD_LIBRARY_PATH", &libraries)), expected, "shared");
+
+        let mut linked = self.command(source, &program);
+        output(linked.arg(libraries.join("libtrundle.a")).args(STATIC_LIBRARIES));
+        let mut run = Command::new(&program);
+        assert_eq!(output(run.env_remove("LD_LIBRARY_PATH")), expected, "static");
+    }
+}
+
+#[test]
+fn the_c_example_works() {
+    let source = package().join("examples/planes.c");
+    C.try_example(&source, PLANES);
+}
+
+#[test]
+fn the_cpp_example_works() {
+    if CPP.is_there() {
+        CPP.try_example(&package().join("examples/sequences.cpp"), SEQUENCES);
+    }
+}
+
+#[test]
+fn the_example_of_the_readme_works() {
+    let readme = std::fs::read_to_string(package().join("../../README.md")).unwrap();
+    let (_, block) = readme.split_once("\n```c\n").unwrap();
+    let (code, _) = block.split_once("\n```\n").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let source = folder.path().join("readme.c");
+    std::fs::write(&source, format!("{code}\n")).unwrap();
+    C.try_example(&source, README);
+}
+
+#[test]
+fn the_header_alone_is_c_and_cpp() {
+    let folder = tempfile::tempdir().unwrap();
+    for (compiler, name) in [(C, "alone.c"), (CPP, "alone.cpp")] {
+        if compiler.is_there() {
+            let source = folder.path().join(name);
+            std::fs::write(&source, "#include <trundle.h>\n#include <trundle.h>\n").unwrap();
+            let object = folder.path().join("alone.o");
+            output(compiler.command(&source, &object).arg("-c"));
+        }
+    }
+}

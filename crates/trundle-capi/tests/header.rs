@@ -1,0 +1,31 @@
+//! trundle.h is what cbindgen makes of the sources.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::path::Path;
+
+/// The modules with items for C, in the order in which the header has them.
+const MODULES: [&str; 8] =
+    ["status", "dtype", "version", "error", "descriptor", "operators", "plan", "directml"];
+
+#[test]
+fn the_header_is_made_of_the_sources() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let config = cbindgen::Config::from_file(root.join("cbindgen.toml")).unwrap();
+    let builder = MODULES.iter().fold(cbindgen::Builder::new().with_config(config), |all, name| {
+        all.with_src(root.join("src").join(name).with_extension("rs"))
+    });
+    let mut made = Vec::new();
+    builder.generate().unwrap().write(&mut made);
+    let made = String::from_utf8(made).unwrap();
+
+    let header = root.join("include/trundle.h");
+    if std::env::var_os("TRUNDLE_WRITE_HEADER").is_some() {
+        std::fs::write(&header, &made).unwrap();
+    }
+    let committed = std::fs::read_to_string(&header).unwrap();
+    assert!(
+        committed == made,
+        "{} is not up to date: TRUNDLE_WRITE_HEADER=1 cargo test -p trundle-capi --test header",
+        header.display()
+    );
+}

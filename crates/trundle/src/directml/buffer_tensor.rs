@@ -1,0 +1,111 @@
+//! `DML_BUFFER_TENSOR_DESC`.
+
+use trundle_core::{DType, Layout, Shape};
+
+use super::{Error, Result};
+
+/// A tensor in a buffer, from its first byte on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BufferTensorDesc<'a> {
+    /// The type of the elements: any, unless a feature level is asked.
+    pub data_type: DType,
+    /// The size of each axis, the outermost first.
+    pub sizes: &'a [u32],
+    /// The distance between neighbours along each axis, in elements, one for each axis; 0 gives the
+    /// same elements all along it. `None`: packed, row-major.
+    pub strides: Option<&'a [u32]>,
+    /// The size of the buffer in bytes.
+    pub total_tensor_size_in_bytes: u64,
+}
+
+/// Buffers of DirectML have a multiple of this many bytes.
+const GRAIN_BYTES: u128 = 4;
+
+impl BufferTensorDesc<'_> {
+    /// The least size of a buffer for this tensor: `(dot(sizes - 1, strides) + 1)` elements, in
+    /// bytes, rounded up to a multiple of 4; 0 if it has no elements.
+    ///
+    /// Source: `DMLCalcBufferTensorSize` of DirectML's helper functions, but never wrapped: there
+    /// the index of the last element has 32 bits.
+    ///
+    /// # Errors
+    /// [`SizesDiffer`](trundle_core::Error::SizesDiffer) if there is not one stride for each axis,
+    /// [`TooLarge`](trundle_core::Error::TooLarge) if the result is over `u64::MAX`.
+    pub fn minimum_buffer_bytes(&self) -> Result<u64> {
+        self.check_strides("the tensor")?;
+        let bytes = self.reached_bytes().map(|bytes| bytes.next_multiple_of(GRAIN_BYTES));
+        Ok(bytes.and_then(|bytes| bytes.try_into().ok()).ok_or_else(|| self.too_large())?)
+    }
+
+    /// The bytes from the start of the buffer to the end of the last element; `None` if `u128` has
+    /// no room for a number on the way.
+    fn reached_bytes(&self) -> Option<u128> {
+        if self.sizes.contains(&0) {
+            return Some(0);
+        }
+        let elements = match self.strides {
+            None => self.sizes.iter().try_fold(1u128, |n, size| n.checked_mul((*size).into()))?,
+            Some(strides) => {
+                let along =
+                    |(size, stride): (&u32, &u32)| u128::from(size - 1) * u128::from(*stride);
+                self.sizes.iter().zip(strides).map(along).sum::<u128>() + 1
+            }
+        };
+        let bits = u128::try_from(self.data_type.width()).ok()?.checked_mul(8)?;
+        Some(elements.checked_mul(bits)?.div_ceil(8))
+    }
+
+    /// Checks that the description holds together and fits its buffer, and gives the layout.
+    pub(super) fn checked_layout(&self, argument: &'static str) -> Result<Layout> {
+        self.check_strides(argument)?;
+        let shape = self.shape()?;
+        let layout = self.layout(&shape)?;
+        let total = self.total_tensor_size_in_bytes;
+        let needed = layout.span(self.data_type.width())?.end.unsigned_abs() as u64;
+        if needed > total {
+            return Err(Error::BufferTooSmall { argument, needed, total });
+        }
+        Ok(layout)
+    }
+
+    fn check_strides(&self, argument: &'static str) -> Result<()> {
+        match self.strides {
+            Some(strides) if strides.len() != self.sizes.len() => {
+                Err(Error::Operator(trundle_core::Error::SizesDiffer {
+                    left: "strides",
+                    right: argument,
+                    left_size: strides.len(),
+                    right_size: self.sizes.len(),
+                }))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn shape(&self) -> Result<Shape> {
+        // Where a u32 does not fit, no shape has a size that large.
+        let size = |size: &u32| usize::try_from(*size).unwrap_or(usize::MAX);
+        Ok(Shape::new(self.sizes.iter().map(size).collect::<Vec<_>>())?)
+    }
+
+    fn layout(&self, shape: &Shape) -> Result<Layout> {
+        let width = self.data_type.width();
+        let Some(strides) = self.strides else { return Ok(Layout::row_major(shape, width)?) };
+        let in_bytes = |(stride, size): (&u32, &u32)| {
+            // Nobody goes along such an axis, so its stride may be anything.
+            let stride = if *size < 2 { 0 } else { isize::try_from(*stride).ok()? };
+            stride.checked_mul(isize::try_from(width).ok()?)
+        };
+        let strides: Option<Vec<isize>> = strides.iter().zip(self.sizes).map(in_bytes).collect();
+        Ok(Layout::strided(shape, 0, &strides.ok_or_else(|| self.too_large())?)?)
+    }
+
+    fn too_large(&self) -> trundle_core::Error {
+        let BufferTensorDesc { data_type, sizes, strides, .. } = self;
+        let what = match strides {
+            Some(strides) => format!("{data_type} of sizes {sizes:?} with strides {strides:?}"),
+            None => format!("{data_type} of sizes {sizes:?}"),
+        };
+        trundle_core::Error::TooLarge { what }
+    }
+}

@@ -1,0 +1,131 @@
+//! What each feature level of DirectML has: the tables of the operator's documentation.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+
+use trundle_core::DType;
+
+use super::{BufferTensorDesc, Error, Result, ReverseSubsequencesOperatorDesc};
+
+/// A feature level from which on the operator has more than before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum FeatureLevel {
+    /// `DML_FEATURE_LEVEL_2_1`, which introduced the operator.
+    Level2_1,
+    /// `DML_FEATURE_LEVEL_3_0`.
+    Level3_0,
+    /// `DML_FEATURE_LEVEL_4_0`.
+    Level4_0,
+    /// `DML_FEATURE_LEVEL_5_0`.
+    Level5_0,
+}
+
+const UP_TO_32_BITS: &[DType] =
+    &[DType::F32, DType::F16, DType::I32, DType::I16, DType::I8, DType::U32, DType::U16, DType::U8];
+
+const UP_TO_64_BITS: &[DType] = &[
+    DType::F64,
+    DType::F32,
+    DType::F16,
+    DType::I64,
+    DType::I32,
+    DType::I16,
+    DType::I8,
+    DType::U64,
+    DType::U32,
+    DType::U16,
+    DType::U8,
+];
+
+/// One table.
+struct Support {
+    ranks: RangeInclusive<usize>,
+    data_types: &'static [DType],
+    length_types: &'static [DType],
+}
+
+impl FeatureLevel {
+    /// Every level, from the lowest to the highest.
+    pub const ALL: [FeatureLevel; 4] = [
+        FeatureLevel::Level2_1,
+        FeatureLevel::Level3_0,
+        FeatureLevel::Level4_0,
+        FeatureLevel::Level5_0,
+    ];
+
+    /// The value of this level in DirectML's enumeration `DML_FEATURE_LEVEL`.
+    pub const fn number(self) -> u32 {
+        match self {
+            FeatureLevel::Level2_1 => 0x2100,
+            FeatureLevel::Level3_0 => 0x3000,
+            FeatureLevel::Level4_0 => 0x4000,
+            FeatureLevel::Level5_0 => 0x5000,
+        }
+    }
+
+    /// The level whose table holds at a value of `DML_FEATURE_LEVEL`: 0x3100, which is
+    /// `DML_FEATURE_LEVEL_3_1`, has what `DML_FEATURE_LEVEL_3_0` has. `None` below
+    /// `DML_FEATURE_LEVEL_2_1`, where there is no such operator.
+    pub fn from_number(number: u32) -> Option<FeatureLevel> {
+        FeatureLevel::ALL.into_iter().rev().find(|level| level.number() <= number)
+    }
+
+    fn support(self) -> Support {
+        let (ranks, data_types, length_types): (_, _, &[DType]) = match self {
+            FeatureLevel::Level2_1 => (4..=4, UP_TO_32_BITS, &[DType::U32]),
+            FeatureLevel::Level3_0 => (4..=5, UP_TO_32_BITS, &[DType::U32]),
+            FeatureLevel::Level4_0 => (1..=8, UP_TO_32_BITS, &[DType::U32]),
+            FeatureLevel::Level5_0 => (1..=8, UP_TO_64_BITS, &[DType::U64, DType::U32]),
+        };
+        Support { ranks, data_types, length_types }
+    }
+
+    /// Checks that this level has an operator that is whole in itself.
+    pub(super) fn check(self, operator: &ReverseSubsequencesOperatorDesc<'_>) -> Result<()> {
+        let Support { ranks, data_types, length_types } = self.support();
+        for (argument, tensor) in operator.tensors() {
+            let supported =
+                if argument == "SequenceLengthsTensor" { length_types } else { data_types };
+            self.check_tensor(argument, tensor, &ranks, supported)?;
+        }
+        Ok(())
+    }
+
+    fn check_tensor(
+        self,
+        argument: &'static str,
+        tensor: &BufferTensorDesc<'_>,
+        ranks: &RangeInclusive<usize>,
+        supported: &'static [DType],
+    ) -> Result<()> {
+        let BufferTensorDesc { data_type, sizes, total_tensor_size_in_bytes: total, .. } = *tensor;
+        let rank = sizes.len();
+        if !ranks.contains(&rank) {
+            return Err(Error::Rank { level: self, argument, supported: ranks.clone(), rank });
+        }
+        if !supported.contains(&data_type) {
+            return Err(Error::DataType { level: self, argument, supported, data_type });
+        }
+        if let Some(axis) = sizes.iter().position(|size| *size == 0) {
+            return Err(Error::ZeroSize { argument, axis });
+        }
+        let elements =
+            sizes.iter().fold(1u128, |count, size| count.saturating_mul(u128::from(*size)));
+        if elements > u128::from(u32::MAX) {
+            return Err(Error::TooManyElements { argument, elements });
+        }
+        let needed = tensor.minimum_buffer_bytes()?;
+        if total < needed {
+            return Err(Error::BufferTooSmall { argument, needed, total });
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for FeatureLevel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let number = self.number();
+        write!(f, "DML_FEATURE_LEVEL_{}_{}", number >> 12, number >> 8 & 0xf)
+    }
+}

@@ -1,0 +1,125 @@
+//! `DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC`.
+
+use trundle_core::{DType, Error as Refusal, Layout, Shape, TensorView, TensorViewMut};
+
+use super::{BufferTensorDesc, FeatureLevel, Result};
+
+/// For each position outside the axis, the first `length` elements along it reversed and the rest
+/// kept. A length over the size of the axis counts as the size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReverseSubsequencesOperatorDesc<'a> {
+    /// The elements to move.
+    pub input_tensor: BufferTensorDesc<'a>,
+    /// The lengths: u32 or u64, with the sizes of the input, but 1 on `axis`.
+    pub sequence_lengths_tensor: BufferTensorDesc<'a>,
+    /// The result: of the sizes and the type of the input. No two of its elements share a byte.
+    pub output_tensor: BufferTensorDesc<'a>,
+    /// The axis to reverse along, below the rank of the input.
+    pub axis: u32,
+}
+
+/// Where the elements of each tensor lie in its buffer.
+struct Layouts {
+    input: Layout,
+    lengths: Layout,
+    output: Layout,
+}
+
+impl<'a> ReverseSubsequencesOperatorDesc<'a> {
+    /// The tensors and their names.
+    pub(super) fn tensors(&self) -> [(&'static str, &BufferTensorDesc<'a>); 3] {
+        [
+            ("InputTensor", &self.input_tensor),
+            ("SequenceLengthsTensor", &self.sequence_lengths_tensor),
+            ("OutputTensor", &self.output_tensor),
+        ]
+    }
+
+    /// Checks what the operator itself asks, and with a feature level also that DirectML has it
+    /// there: the ranks and the types of that level's table, no size of 0, at most 2^32 - 1
+    /// elements, and total sizes of at least [`BufferTensorDesc::minimum_buffer_bytes`].
+    ///
+    /// # Errors
+    /// [`Error::Operator`](super::Error::Operator) and
+    /// [`Error::BufferTooSmall`](super::Error::BufferTooSmall); the others only for a level.
+    pub fn check(&self, level: Option<FeatureLevel>) -> Result<()> {
+        self.layouts()?;
+        level.map_or(Ok(()), |level| level.check(self))
+    }
+
+    /// Moves the elements from `input` to `output`, which each begin where their buffers do. Bytes
+    /// of `output` that no element covers are left as they are.
+    ///
+    /// # Errors
+    /// What [`check`](Self::check) refuses without a level, and
+    /// [`OutOfBounds`](trundle_core::Error::OutOfBounds) for a slice that is shorter than its
+    /// tensor. Nothing has been written then.
+    pub fn run(&self, input: &[u8], lengths: &[u8], output: &mut [u8]) -> Result<()> {
+        let layouts = self.layouts()?;
+        let slices = [
+            (&layouts.input, input.len()),
+            (&layouts.lengths, lengths.len()),
+            (&layouts.output, output.len()),
+        ];
+        for ((argument, tensor), (layout, bytes)) in self.tensors().into_iter().zip(slices) {
+            layout.check_within(argument, tensor.data_type.width(), bytes)?;
+        }
+        let data = TensorView::new(input, self.input_tensor.data_type, layouts.input)?;
+        let lengths =
+            TensorView::new(lengths, self.sequence_lengths_tensor.data_type, layouts.lengths)?;
+        let mut out = TensorViewMut::new(output, self.output_tensor.data_type, layouts.output)?;
+        let axis = self.axis.into();
+        Ok(crate::reverse_subsequences_into(&data, &lengths, axis, &mut out)?)
+    }
+
+    /// Checks what the operator itself asks.
+    fn layouts(&self) -> Result<Layouts> {
+        let [input, lengths, output] =
+            self.tensors().map(|(argument, tensor)| tensor.checked_layout(argument));
+        let layouts = Layouts { input: input?, lengths: lengths?, output: output? };
+        let sizes = layouts.input.shape();
+        check_type(
+            "SequenceLengthsTensor",
+            &self.sequence_lengths_tensor,
+            &[DType::U32, DType::U64],
+        )?;
+        check_type("OutputTensor", &self.output_tensor, &[self.input_tensor.data_type])?;
+        check_sizes("SequenceLengthsTensor", &self.one_on_axis(sizes)?, &layouts.lengths)?;
+        check_sizes("OutputTensor", sizes, &layouts.output)?;
+        layouts.output.check_writable(self.output_tensor.data_type.width())?;
+        Ok(layouts)
+    }
+
+    /// These sizes, but 1 on the axis.
+    fn one_on_axis(&self, shape: &Shape) -> Result<Shape> {
+        let mut sizes = shape.sizes().to_vec();
+        let size = usize::try_from(self.axis).ok().and_then(|axis| sizes.get_mut(axis));
+        *size.ok_or(Refusal::AxisOutOfRange {
+            argument: "Axis",
+            axis: self.axis.into(),
+            rank: shape.rank(),
+            negative_allowed: false,
+        })? = 1;
+        Ok(Shape::new(sizes)?)
+    }
+}
+
+fn check_type(
+    argument: &'static str,
+    tensor: &BufferTensorDesc<'_>,
+    expected: &[DType],
+) -> Result<()> {
+    let got = tensor.data_type;
+    if expected.contains(&got) {
+        return Ok(());
+    }
+    Err(Refusal::DTypeMismatch { argument, expected: expected.to_vec(), got }.into())
+}
+
+fn check_sizes(argument: &'static str, expected: &Shape, layout: &Layout) -> Result<()> {
+    let got = layout.shape();
+    if got == expected {
+        return Ok(());
+    }
+    Err(Refusal::ShapeMismatch { argument, expected: expected.clone(), got: got.clone() }.into())
+}

@@ -1,0 +1,305 @@
+use std::ops::RangeInclusive;
+
+use trundle_core::DType;
+
+use super::{BufferTensorDesc, Error, FeatureLevel, ReverseSubsequencesOperatorDesc};
+
+/// A packed tensor in a buffer that DirectML has room for.
+fn tensor(data_type: DType, sizes: &[u32]) -> BufferTensorDesc<'_> {
+    let any = BufferTensorDesc { data_type, sizes, strides: None, total_tensor_size_in_bytes: 0 };
+    BufferTensorDesc { total_tensor_size_in_bytes: any.minimum_buffer_bytes().unwrap(), ..any }
+}
+
+fn operator<'a>(
+    data: BufferTensorDesc<'a>,
+    lengths: BufferTensorDesc<'a>,
+    axis: u32,
+) -> ReverseSubsequencesOperatorDesc<'a> {
+    ReverseSubsequencesOperatorDesc {
+        input_tensor: data,
+        sequence_lengths_tensor: lengths,
+        output_tensor: data,
+        axis,
+    }
+}
+
+fn message(checked: Result<(), Error>) -> String {
+    checked.unwrap_err().to_string()
+}
+
+/// The tables of the documentation: level, dimension counts, data types, types of lengths.
+const TABLES: [(FeatureLevel, RangeInclusive<usize>, &str, &str); 4] = [
+    (FeatureLevel::Level2_1, 4..=4, "f32 f16 i32 i16 i8 u32 u16 u8", "u32"),
+    (FeatureLevel::Level3_0, 4..=5, "f32 f16 i32 i16 i8 u32 u16 u8", "u32"),
+    (FeatureLevel::Level4_0, 1..=8, "f32 f16 i32 i16 i8 u32 u16 u8", "u32"),
+    (FeatureLevel::Level5_0, 1..=8, "f64 f32 f16 i64 i32 i16 i8 u64 u32 u16 u8", "u64 u32"),
+];
+
+fn holds(names: &str, dtype: DType) -> bool {
+    names.split(' ').any(|name| name == dtype.to_string())
+}
+
+#[test]
+fn a_level_has_the_ranks_of_its_table() {
+    for (level, ranks, ..) in TABLES {
+        for rank in 1..=12 {
+            let sizes = vec![1; rank];
+            let ones = operator(tensor(DType::F32, &sizes), tensor(DType::U32, &sizes), 0);
+            assert_eq!(ones.check(None), Ok(()));
+            if ranks.contains(&rank) {
+                assert_eq!(ones.check(Some(level)), Ok(()), "rank {rank}");
+            } else {
+                let (least, most) = (ranks.start(), ranks.end());
+                assert_eq!(
+                    message(ones.check(Some(level))),
+                    format!("InputTensor has rank {rank}: {level} has {least}..={most}")
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_level_has_the_data_types_of_its_table() {
+    for (level, _, names, _) in TABLES {
+        for dtype in DType::NAMED.iter().copied().chain([DType::Bytes(12)]) {
+            let each = operator(tensor(dtype, &[1, 2, 3, 4]), tensor(DType::U32, &[1, 2, 1, 4]), 2);
+            assert_eq!(each.check(None), Ok(()));
+            if holds(names, dtype) {
+                assert_eq!(each.check(Some(level)), Ok(()), "{dtype}");
+            } else {
+                assert_eq!(
+                    message(each.check(Some(level))),
+                    format!("InputTensor has element type {dtype}: {level} has {names}")
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_level_has_the_types_of_lengths_of_its_table() {
+    for (level, _, _, names) in TABLES {
+        for dtype in [DType::U32, DType::U64] {
+            let each = operator(tensor(DType::I8, &[1, 2, 3, 4]), tensor(dtype, &[1, 2, 1, 4]), 2);
+            assert_eq!(each.check(None), Ok(()));
+            if holds(names, dtype) {
+                assert_eq!(each.check(Some(level)), Ok(()), "{dtype}");
+            } else {
+                assert_eq!(
+                    message(each.check(Some(level))),
+                    format!("SequenceLengthsTensor has element type {dtype}: {level} has {names}")
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn other_types_of_lengths_are_refused_without_a_level_too() {
+    for dtype in DType::NAMED.iter().filter(|dtype| !matches!(dtype, DType::U32 | DType::U64)) {
+        let each = operator(tensor(DType::F32, &[2, 3]), tensor(*dtype, &[2, 1]), 1);
+        assert_eq!(
+            message(each.check(None)),
+            format!("SequenceLengthsTensor must have element type u32 or u64, got {dtype}")
+        );
+    }
+}
+
+#[test]
+fn the_numbers_of_levels_are_those_of_directml_and_those_between_have_the_table_below() {
+    for (number, level) in [
+        (0x2100, FeatureLevel::Level2_1),
+        (0x3000, FeatureLevel::Level3_0),
+        (0x3100, FeatureLevel::Level3_0),
+        (0x4000, FeatureLevel::Level4_0),
+        (0x4100, FeatureLevel::Level4_0),
+        (0x5000, FeatureLevel::Level5_0),
+        (0x6400, FeatureLevel::Level5_0),
+    ] {
+        assert_eq!(FeatureLevel::from_number(number), Some(level));
+    }
+    for number in [0, 0x1000, 0x2000, 0x20ff] {
+        assert_eq!(FeatureLevel::from_number(number), None);
+    }
+    for level in FeatureLevel::ALL {
+        assert_eq!(FeatureLevel::from_number(level.number()), Some(level));
+    }
+    assert_eq!(FeatureLevel::Level2_1.to_string(), "DML_FEATURE_LEVEL_2_1");
+}
+
+#[test]
+fn sizes_of_zero_are_refused_by_levels_only() {
+    let empty = operator(tensor(DType::U8, &[1, 2, 0, 4]), tensor(DType::U32, &[1, 2, 1, 4]), 2);
+    assert_eq!(empty.check(None), Ok(()));
+    assert_eq!(empty.run(&[], &[0; 32], &mut []), Ok(()));
+    for level in FeatureLevel::ALL {
+        assert_eq!(
+            message(empty.check(Some(level))),
+            "InputTensor has size 0 on axis 2: DirectML has sizes from 1 on"
+        );
+    }
+}
+
+#[test]
+fn a_level_has_up_to_32_bits_of_elements() {
+    // Nothing is allocated: the tensors are only described.
+    let most: [u32; 4] = [1, 1, 65537, 65535];
+    let fits = operator(tensor(DType::U8, &most), tensor(DType::U32, &[1, 1, 65537, 1]), 3);
+    assert_eq!(fits.check(Some(FeatureLevel::Level2_1)), Ok(()));
+    let over = [1, 1, 65536, 65536];
+    let large = operator(tensor(DType::U8, &over), tensor(DType::U32, &[1, 1, 65536, 1]), 3);
+    assert_eq!(large.check(None), Ok(()));
+    assert_eq!(
+        message(large.check(Some(FeatureLevel::Level5_0))),
+        "InputTensor has 4294967296 elements: DirectML has 4294967295 at most"
+    );
+}
+
+#[test]
+fn the_total_size_holds_the_tensor_and_for_a_level_whole_words() {
+    let exactly = |bytes| BufferTensorDesc {
+        total_tensor_size_in_bytes: bytes,
+        ..tensor(DType::U8, &[1, 1, 1, 5])
+    };
+    let lengths = tensor(DType::U32, &[1, 1, 1, 1]);
+    let level = Some(FeatureLevel::Level2_1);
+    assert_eq!(operator(exactly(8), lengths, 3).check(level), Ok(()));
+    assert_eq!(operator(exactly(5), lengths, 3).check(None), Ok(()));
+    assert_eq!(
+        message(operator(exactly(7), lengths, 3).check(level)),
+        "InputTensor needs 8 bytes, but its total size is 7"
+    );
+    assert_eq!(
+        message(operator(exactly(4), lengths, 3).check(None)),
+        "InputTensor needs 5 bytes, but its total size is 4"
+    );
+}
+
+#[test]
+fn the_least_size_of_a_buffer_is_that_of_directml_without_wrapping() {
+    let least = |data_type, sizes: &[u32], strides: Option<&[u32]>| {
+        let total_tensor_size_in_bytes = 0;
+        BufferTensorDesc { data_type, sizes, strides, total_tensor_size_in_bytes }
+            .minimum_buffer_bytes()
+            .map_err(|error| error.to_string())
+    };
+    assert_eq!(least(DType::U8, &[1, 2, 3, 4], None), Ok(24));
+    assert_eq!(least(DType::U8, &[5], None), Ok(8));
+    assert_eq!(least(DType::F16, &[3], Some(&[1])), Ok(8));
+    assert_eq!(least(DType::F32, &[2, 3], Some(&[8, 1])), Ok(44));
+    assert_eq!(least(DType::F64, &[2, 3], Some(&[0, 0])), Ok(8));
+    assert_eq!(least(DType::F64, &[2, 0], Some(&[7, 7])), Ok(0));
+    assert_eq!(least(DType::F32, &[], None), Ok(4));
+    // The index of the last element is over 32 bits: DirectML's own helper gives 12.
+    assert_eq!(least(DType::F32, &[2, 3], Some(&[u32::MAX, 2])), Ok(17_179_869_200));
+    assert_eq!(least(DType::U8, &[65536, 65536], None), Ok(1 << 32));
+    assert_eq!(least(DType::U8, &[u32::MAX, u32::MAX], None), Ok(18_446_744_065_119_617_028));
+    assert_eq!(
+        least(DType::U32, &[u32::MAX, u32::MAX], None).unwrap_err(),
+        "u32 of sizes [4294967295, 4294967295] is too large to be addressed"
+    );
+    assert!(least(DType::U8, &[u32::MAX; 9], None).is_err());
+    assert!(least(DType::U8, &[u32::MAX; 9], Some(&[u32::MAX; 9])).is_err());
+    assert!(least(DType::Bytes(usize::MAX), &[u32::MAX; 2], Some(&[u32::MAX; 2])).is_err());
+    assert_eq!(
+        least(DType::U8, &[2, 3], Some(&[1])).unwrap_err(),
+        "strides and the tensor must have equal sizes, got 1 and 2"
+    );
+}
+
+#[test]
+fn what_the_operator_itself_asks_is_checked_without_a_level() {
+    let data = tensor(DType::F32, &[2, 3]);
+    let fits = operator(data, tensor(DType::U64, &[2, 1]), 1);
+    assert_eq!(fits.check(None), Ok(()));
+    for (wrong, expected) in [
+        (
+            ReverseSubsequencesOperatorDesc { axis: 2, ..fits },
+            "Axis 2 is out of range for rank 2: expected 0..=1",
+        ),
+        (
+            ReverseSubsequencesOperatorDesc { axis: 0, ..fits },
+            "SequenceLengthsTensor must have shape [1, 3], got [2, 1]",
+        ),
+        (
+            operator(data, tensor(DType::U32, &[2]), 1),
+            "SequenceLengthsTensor must have shape [2, 1], got [2]",
+        ),
+        (
+            ReverseSubsequencesOperatorDesc { output_tensor: tensor(DType::I32, &[2, 3]), ..fits },
+            "OutputTensor must have element type f32, got i32",
+        ),
+        (
+            ReverseSubsequencesOperatorDesc { output_tensor: tensor(DType::F32, &[3, 2]), ..fits },
+            "OutputTensor must have shape [2, 3], got [3, 2]",
+        ),
+        (
+            operator(BufferTensorDesc { strides: Some(&[1]), ..data }, fits.output_tensor, 1),
+            "strides and InputTensor must have equal sizes, got 1 and 2",
+        ),
+        (
+            ReverseSubsequencesOperatorDesc {
+                output_tensor: BufferTensorDesc { strides: Some(&[0, 1]), ..data },
+                ..fits
+            },
+            "output of shape [2, 3] with strides [0, 4] in bytes would write some byte twice: its \
+             elements of 4 bytes overlap",
+        ),
+        (
+            operator(
+                BufferTensorDesc { sizes: &[u32::MAX; 3], ..data },
+                tensor(DType::U32, &[1]),
+                0,
+            ),
+            "shape [4294967295, 4294967295, 4294967295] is too large to be addressed",
+        ),
+    ] {
+        assert_eq!(message(wrong.check(None)), expected);
+        assert_eq!(message(wrong.run(&[0; 24], &[0; 16], &mut [0; 24])), expected);
+    }
+    let scalar = tensor(DType::F32, &[]);
+    let refused = operator(scalar, tensor(DType::U32, &[]), 0).check(None);
+    assert_eq!(message(refused), "Axis 0 is out of range: the tensor has rank 0, and so no axes");
+}
+
+#[test]
+fn strides_are_in_elements_and_broadcast_where_they_are_zero() {
+    let sizes = [2, 3];
+    // One row, read twice, of every second element; one length for both.
+    let input = BufferTensorDesc { strides: Some(&[0, 2]), ..tensor(DType::U16, &sizes) };
+    let lengths = BufferTensorDesc { strides: Some(&[0, 7]), ..tensor(DType::U64, &[2, 1]) };
+    // Column by column, with a gap.
+    let output = BufferTensorDesc {
+        strides: Some(&[1, 3]),
+        total_tensor_size_in_bytes: 16,
+        ..tensor(DType::U16, &sizes)
+    };
+    let operator =
+        ReverseSubsequencesOperatorDesc { output_tensor: output, ..operator(input, lengths, 1) };
+    // 2^32 + 1 is clamped to 3, and is not 1.
+    let lengths = ((1u64 << 32) + 1).to_ne_bytes();
+    let bytes = |values: &[u16]| values.iter().flat_map(|value| value.to_ne_bytes()).collect();
+    let input: Vec<u8> = bytes(&[1, 9, 2, 9, 3]);
+    let mut output: Vec<u8> = bytes(&[7; 8]);
+    operator.run(&input, &lengths, &mut output).unwrap();
+    assert_eq!(output, bytes(&[3, 3, 7, 2, 2, 7, 1, 1]));
+}
+
+#[test]
+fn slices_shorter_than_their_tensors_are_refused() {
+    let fits = operator(tensor(DType::U16, &[2, 3]), tensor(DType::U32, &[2, 1]), 1);
+    let run =
+        |input, lengths, output| fits.run(&vec![0; input], &vec![0; lengths], &mut vec![0; output]);
+    assert_eq!(run(12, 8, 12), Ok(()));
+    for (refused, argument, end, bytes) in [
+        (run(11, 8, 12), "InputTensor", 12, 11),
+        (run(12, 7, 12), "SequenceLengthsTensor", 8, 7),
+        (run(12, 8, 0), "OutputTensor", 12, 0),
+    ] {
+        assert_eq!(
+            message(refused),
+            format!("{argument} reaches bytes 0..{end}, but its buffer has {bytes} bytes")
+        );
+    }
+}
