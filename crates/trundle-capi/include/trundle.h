@@ -38,7 +38,7 @@ typedef int32_t trundle_status;
 
 /**
  * An element type: one of TRUNDLE_DTYPE_*, or TRUNDLE_DTYPE_BYTES + n. The numbers stay the same
- * in later versions. Those from 1 to 11 are those of DirectML's DML_TENSOR_DATA_TYPE; 0 is none.
+ * in later versions. Those from 1 to 13 are those of DirectML's DML_TENSOR_DATA_TYPE; 0 is none.
  */
 typedef int32_t trundle_dtype;
 
@@ -254,6 +254,18 @@ typedef uint32_t trundle_feature_level;
 #define TRUNDLE_DTYPE_I64 11
 
 /**
+ * Unsigned 4-bit integer; of two in a byte the low bits are the first. Elements of this and the
+ * other types of less than a byte fill the tensor without padding at the ends of rows; in memory
+ * the data points at a byte, whose first element is that at index 0 of every axis.
+ */
+#define TRUNDLE_DTYPE_U4 12
+
+/**
+ * Signed 4-bit integer; of two in a byte the low bits are the first.
+ */
+#define TRUNDLE_DTYPE_I4 13
+
+/**
  * One byte, 0 or 1.
  */
 #define TRUNDLE_DTYPE_BOOLEAN 16
@@ -287,6 +299,43 @@ typedef uint32_t trundle_feature_level;
  * Two binary64: real, imaginary.
  */
 #define TRUNDLE_DTYPE_COMPLEX128 22
+
+/**
+ * Unsigned 1-bit integer; of eight in a byte the highest bit is the first.
+ */
+#define TRUNDLE_DTYPE_U1 24
+
+/**
+ * Unsigned 2-bit integer; of four in a byte the lowest bits are the first.
+ */
+#define TRUNDLE_DTYPE_U2 25
+
+/**
+ * Signed 2-bit integer; of four in a byte the lowest bits are the first.
+ */
+#define TRUNDLE_DTYPE_I2 26
+
+/**
+ * Unsigned 3-bit integer; eight in three bytes, the low 2 bits of all before the upper bits, as
+ * OpenVINO 2026.4 has it. The data points at the first of three bytes.
+ */
+#define TRUNDLE_DTYPE_U3 27
+
+/**
+ * Unsigned 6-bit integer; four in three bytes, the low 4 bits of all before the upper bits, as
+ * OpenVINO 2026.4 has it. The data points at the first of three bytes.
+ */
+#define TRUNDLE_DTYPE_U6 28
+
+/**
+ * 4-bit index into the quantiles of a normal distribution; packed as TRUNDLE_DTYPE_U4.
+ */
+#define TRUNDLE_DTYPE_NF4 29
+
+/**
+ * 4-bit float, 2 exponent bits and 1 mantissa bit; packed as TRUNDLE_DTYPE_U4.
+ */
+#define TRUNDLE_DTYPE_F4E2M1 30
 
 /**
  * Opaque elements, such as structs: TRUNDLE_DTYPE_BYTES + n is the type of elements of n bytes,

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use trundle::{DType, Error, Layout, Shape, TensorView, TensorViewMut};
+use trundle::{DType, Error, Layout, Shape, TensorView, TensorViewMut, Width};
 
 use super::dtype::{element_type, trundle_dtype};
 use super::error::{Failure, Result};
@@ -80,9 +80,8 @@ impl Descriptor {
             Some(strides) => strided(shape, dtype.width(), strides)?,
             None => Layout::row_major(shape, dtype.width())?,
         };
-        let reach = reach_bytes(dtype, &from_zero)?;
-        let first = reach.start.unsigned_abs();
-        let layout = Layout::strided(shape, first, from_zero.strides_bytes())?;
+        let Reach { bytes: reach, first_unit } = reach_of(dtype, &from_zero)?;
+        let layout = Layout::strided(shape, first_unit, from_zero.strides_bytes())?;
         Ok(Descriptor { argument, dtype, layout, reach })
     }
 
@@ -154,15 +153,30 @@ fn strided(shape: &Shape, width: usize, strides_elems: &[i64]) -> Result<Layout>
     Ok(Layout::strided(shape, 0, &strides.ok_or_else(too_large)?)?)
 }
 
-/// The bytes of a buffer that a tensor covers, counted from the element at index 0 of every axis;
-/// `layout` has that at offset 0.
-fn reach_bytes(dtype: DType, layout: &Layout) -> Result<Range<isize>> {
-    let reach = layout.span(dtype.width())?;
-    if reach.end.checked_sub(reach.start).is_none() {
+/// What a tensor covers of a buffer.
+struct Reach {
+    /// Counted from the element at index 0 of every axis.
+    bytes: Range<isize>,
+    /// Where that element is in these bytes, as a layout counts: in bytes, or in elements if they
+    /// are packed.
+    first_unit: usize,
+}
+
+/// What a tensor covers whose `layout` has the element at index 0 of every axis at offset 0.
+fn reach_of(dtype: DType, layout: &Layout) -> Result<Reach> {
+    let units = layout.span(dtype.width())?;
+    let width = Width::from(dtype);
+    // Packed elements before the first are in groups that are over where the first begins one.
+    let (group, group_bytes) =
+        width.packing().map_or((1, 1), |packing| (packing.group(), packing.group_bytes()));
+    let groups = units.start.unsigned_abs().div_ceil(group);
+    let (before, end) = (groups * group_bytes, width.bytes(units.end.unsigned_abs()));
+    if before.checked_add(end).is_none_or(|bytes| bytes > isize::MAX.unsigned_abs()) {
         let what = format!("{} with strides {:?}", layout.shape(), layout.strides_bytes());
         return Err(Error::TooLarge { what: format!("shape {what} in bytes") }.into());
     }
-    Ok(reach)
+    let bytes = -before.cast_signed()..end.cast_signed();
+    Ok(Reach { bytes, first_unit: groups * group })
 }
 
 /// What addresses of these elements are multiples of, as C has its types.

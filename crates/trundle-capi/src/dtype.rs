@@ -10,11 +10,8 @@ use super::memory;
 use super::status::{TRUNDLE_ERROR_UNKNOWN_DTYPE, trundle_status};
 
 /// An element type: one of TRUNDLE_DTYPE_*, or TRUNDLE_DTYPE_BYTES + n. The numbers stay the same
-/// in later versions. Those from 1 to 11 are those of DirectML's DML_TENSOR_DATA_TYPE; 0 is none.
+/// in later versions. Those from 1 to 13 are those of DirectML's DML_TENSOR_DATA_TYPE; 0 is none.
 pub type trundle_dtype = i32;
-
-// 12 and 13 (DirectML's UINT4 and INT4) and 24 to 30 are kept for the packed types: u4 i4, then
-// u1 u2 i2 u3 u6 nf4 f4e2m1.
 
 /// IEEE 754 binary32.
 pub const TRUNDLE_DTYPE_F32: trundle_dtype = 1;
@@ -38,6 +35,12 @@ pub const TRUNDLE_DTYPE_F64: trundle_dtype = 9;
 pub const TRUNDLE_DTYPE_U64: trundle_dtype = 10;
 /// Signed 64-bit integer.
 pub const TRUNDLE_DTYPE_I64: trundle_dtype = 11;
+/// Unsigned 4-bit integer; of two in a byte the low bits are the first. Elements of this and the
+/// other types of less than a byte fill the tensor without padding at the ends of rows; in memory
+/// the data points at a byte, whose first element is that at index 0 of every axis.
+pub const TRUNDLE_DTYPE_U4: trundle_dtype = 12;
+/// Signed 4-bit integer; of two in a byte the low bits are the first.
+pub const TRUNDLE_DTYPE_I4: trundle_dtype = 13;
 /// One byte, 0 or 1.
 pub const TRUNDLE_DTYPE_BOOLEAN: trundle_dtype = 16;
 /// The upper half of an IEEE 754 binary32.
@@ -52,6 +55,22 @@ pub const TRUNDLE_DTYPE_F8E8M0: trundle_dtype = 20;
 pub const TRUNDLE_DTYPE_COMPLEX64: trundle_dtype = 21;
 /// Two binary64: real, imaginary.
 pub const TRUNDLE_DTYPE_COMPLEX128: trundle_dtype = 22;
+/// Unsigned 1-bit integer; of eight in a byte the highest bit is the first.
+pub const TRUNDLE_DTYPE_U1: trundle_dtype = 24;
+/// Unsigned 2-bit integer; of four in a byte the lowest bits are the first.
+pub const TRUNDLE_DTYPE_U2: trundle_dtype = 25;
+/// Signed 2-bit integer; of four in a byte the lowest bits are the first.
+pub const TRUNDLE_DTYPE_I2: trundle_dtype = 26;
+/// Unsigned 3-bit integer; eight in three bytes, the low 2 bits of all before the upper bits, as
+/// OpenVINO 2026.4 has it. The data points at the first of three bytes.
+pub const TRUNDLE_DTYPE_U3: trundle_dtype = 27;
+/// Unsigned 6-bit integer; four in three bytes, the low 4 bits of all before the upper bits, as
+/// OpenVINO 2026.4 has it. The data points at the first of three bytes.
+pub const TRUNDLE_DTYPE_U6: trundle_dtype = 28;
+/// 4-bit index into the quantiles of a normal distribution; packed as TRUNDLE_DTYPE_U4.
+pub const TRUNDLE_DTYPE_NF4: trundle_dtype = 29;
+/// 4-bit float, 2 exponent bits and 1 mantissa bit; packed as TRUNDLE_DTYPE_U4.
+pub const TRUNDLE_DTYPE_F4E2M1: trundle_dtype = 30;
 /// Opaque elements, such as structs: TRUNDLE_DTYPE_BYTES + n is the type of elements of n bytes,
 /// which may lie at any address.
 pub const TRUNDLE_DTYPE_BYTES: trundle_dtype = 0x0100_0000;
@@ -69,6 +88,8 @@ const NUMBERED: &[(trundle_dtype, &CStr, DType)] = &[
     (TRUNDLE_DTYPE_F64, c"f64", DType::F64),
     (TRUNDLE_DTYPE_U64, c"u64", DType::U64),
     (TRUNDLE_DTYPE_I64, c"i64", DType::I64),
+    (TRUNDLE_DTYPE_U4, c"u4", DType::U4),
+    (TRUNDLE_DTYPE_I4, c"i4", DType::I4),
     (TRUNDLE_DTYPE_BOOLEAN, c"boolean", DType::Boolean),
     (TRUNDLE_DTYPE_BF16, c"bf16", DType::BF16),
     (TRUNDLE_DTYPE_F8E4M3, c"f8e4m3", DType::F8E4M3),
@@ -76,6 +97,13 @@ const NUMBERED: &[(trundle_dtype, &CStr, DType)] = &[
     (TRUNDLE_DTYPE_F8E8M0, c"f8e8m0", DType::F8E8M0),
     (TRUNDLE_DTYPE_COMPLEX64, c"complex64", DType::Complex64),
     (TRUNDLE_DTYPE_COMPLEX128, c"complex128", DType::Complex128),
+    (TRUNDLE_DTYPE_U1, c"u1", DType::U1),
+    (TRUNDLE_DTYPE_U2, c"u2", DType::U2),
+    (TRUNDLE_DTYPE_I2, c"i2", DType::I2),
+    (TRUNDLE_DTYPE_U3, c"u3", DType::U3),
+    (TRUNDLE_DTYPE_U6, c"u6", DType::U6),
+    (TRUNDLE_DTYPE_NF4, c"nf4", DType::NF4),
+    (TRUNDLE_DTYPE_F4E2M1, c"f4e2m1", DType::F4E2M1),
 ];
 
 /// The element type that a caller's number says.
@@ -159,7 +187,7 @@ mod tests {
 
     #[test]
     fn other_numbers_are_refused_and_have_no_name() {
-        for number in [i32::MIN, -1, 0, 14, 23, 255, TRUNDLE_DTYPE_BYTES - 1] {
+        for number in [i32::MIN, -1, 0, 14, 23, 31, 255, TRUNDLE_DTYPE_BYTES - 1] {
             let refused = element_type("data_desc", number).unwrap_err();
             assert_eq!(refused.status, TRUNDLE_ERROR_UNKNOWN_DTYPE);
             assert_eq!(

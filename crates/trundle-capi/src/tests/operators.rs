@@ -50,6 +50,28 @@ fn negative_strides_reach_before_the_data_and_the_output() {
 }
 
 #[test]
+fn packed_elements_before_the_data_lie_in_bytes_of_their_own() {
+    // Nine elements backward from the first of the fifth byte, in an order that splits no byte.
+    let (sizes, backward) = ([9], [-1]);
+    let from = strided(TRUNDLE_DTYPE_U4, &sizes, &backward);
+    let to = packed(TRUNDLE_DTYPE_U4, &sizes);
+    let mut data = Guarded::of(&[0x21, 0x43, 0x65, 0x87, 0x09]);
+    let mut out = Guarded::new(5);
+    // SAFETY: all pointers lead to what is described.
+    assert_ok(unsafe { trundle_roll(&from, data.at(4), null(), 0, null(), 0, &to, out.start()) });
+    out.assert_is(&[0x89, 0x67, 0x45, 0x23, 0x01]);
+    // Of 3 bits, eight fill three bytes.
+    let from = strided(TRUNDLE_DTYPE_U3, &sizes, &backward);
+    let to = packed(TRUNDLE_DTYPE_U3, &sizes);
+    let mut data = Guarded::of(&[0xb1, 0x1b, 0x0f, 0x40, 0, 0]);
+    let mut out = Guarded::new(6);
+    // SAFETY: the same.
+    assert_ok(unsafe { trundle_roll(&from, data.at(3), null(), 0, null(), 0, &to, out.start()) });
+    // 1, then 7 6 5 4 1 0 3, then 2.
+    out.assert_is(&[0x79, 0x13, 0x78, 0x80, 0, 0]);
+}
+
+#[test]
 fn lengths_of_stride_zero_are_read_again() {
     let (sizes, rows) = ([2, 4], [2, 1]);
     let desc = packed(TRUNDLE_DTYPE_U8, &sizes);

@@ -1,6 +1,6 @@
 //! `DML_BUFFER_TENSOR_DESC`.
 
-use trundle_core::{DType, Layout, Shape};
+use trundle_core::{DType, Layout, Shape, Width};
 
 use super::{Error, Result};
 
@@ -51,8 +51,13 @@ impl BufferTensorDesc<'_> {
                 self.sizes.iter().zip(strides).map(along).sum::<u128>() + 1
             }
         };
-        let bits = u128::try_from(self.data_type.width()).ok()?.checked_mul(8)?;
-        Some(elements.checked_mul(bits)?.div_ceil(8))
+        let width = Width::from(self.data_type);
+        let (group, group_bytes) = width
+            .packing()
+            .map_or((1, width.units()), |packing| (packing.group(), packing.group_bytes()));
+        let (groups, rest) = (elements / group as u128, elements % group as u128);
+        let tail = width.bytes(usize::try_from(rest).ok()?);
+        groups.checked_mul(group_bytes as u128)?.checked_add(tail as u128)
     }
 
     /// Checks that the description holds together and fits its buffer, and gives the layout.
@@ -61,7 +66,8 @@ impl BufferTensorDesc<'_> {
         let shape = self.shape()?;
         let layout = self.layout(&shape)?;
         let total = self.total_tensor_size_in_bytes;
-        let needed = layout.span(self.data_type.width())?.end.unsigned_abs() as u64;
+        let width = Width::from(self.data_type);
+        let needed = width.bytes(layout.span(width.units())?.end.unsigned_abs()) as u64;
         if needed > total {
             return Err(Error::BufferTooSmall { argument, needed, total });
         }

@@ -62,7 +62,7 @@ impl<'a> ReverseSubsequencesOperatorDesc<'a> {
             (&layouts.output, output.len()),
         ];
         for ((argument, tensor), (layout, bytes)) in self.tensors().into_iter().zip(slices) {
-            layout.check_within(argument, tensor.data_type.width(), bytes)?;
+            layout.check_within(argument, tensor.data_type, bytes)?;
         }
         let data = TensorView::new(input, self.input_tensor.data_type, layouts.input)?;
         let lengths =

@@ -191,6 +191,12 @@ fn the_least_size_of_a_buffer_is_that_of_directml_without_wrapping() {
     assert_eq!(least(DType::F64, &[2, 3], Some(&[0, 0])), Ok(8));
     assert_eq!(least(DType::F64, &[2, 0], Some(&[7, 7])), Ok(0));
     assert_eq!(least(DType::F32, &[], None), Ok(4));
+    // Packed elements fill whole bytes, and where they are split whole groups of three.
+    assert_eq!(least(DType::U4, &[3, 3], None), Ok(8));
+    assert_eq!(least(DType::I4, &[2, 3], Some(&[4, 1])), Ok(4));
+    assert_eq!(least(DType::U1, &[33], None), Ok(8));
+    assert_eq!(least(DType::U6, &[5], None), Ok(8));
+    assert_eq!(least(DType::U4, &[u32::MAX, u32::MAX], None), Ok(9_223_372_032_559_808_516));
     // The index of the last element is over 32 bits: DirectML's own helper gives 12.
     assert_eq!(least(DType::F32, &[2, 3], Some(&[u32::MAX, 2])), Ok(17_179_869_200));
     assert_eq!(least(DType::U8, &[65536, 65536], None), Ok(1 << 32));
@@ -284,6 +290,17 @@ fn strides_are_in_elements_and_broadcast_where_they_are_zero() {
     let mut output: Vec<u8> = bytes(&[7; 8]);
     operator.run(&input, &lengths, &mut output).unwrap();
     assert_eq!(output, bytes(&[3, 3, 7, 2, 2, 7, 1, 1]));
+}
+
+#[test]
+fn packed_elements_are_moved_too() {
+    let data = tensor(DType::I4, &[3, 3]);
+    let each = operator(data, tensor(DType::U32, &[3, 1]), 1);
+    assert_eq!(each.check(None), Ok(()));
+    let lengths = [2u32, 3, 1].map(u32::to_ne_bytes);
+    let mut output = [0; 5];
+    each.run(&[0x21, 0x43, 0x65, 0x87, 0x09], lengths.as_flattened(), &mut output).unwrap();
+    assert_eq!(output, [0x12, 0x63, 0x45, 0x87, 0x09]);
 }
 
 #[test]
