@@ -294,10 +294,7 @@ impl fmt::Display for Boxes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let boxes: usize = self.counts().product();
         let plural = if boxes == 1 { "" } else { "es" };
-        write!(f, "{boxes} box{plural} of at most ")?;
-        for (number, piece) in self.pieces.iter().enumerate() {
-            write!(f, "{}{piece}", if number > 0 { " x " } else { "" })?;
-        }
-        write!(f, "{} elements", if self.pieces.is_empty() { "1" } else { "" })
+        let pieces: Vec<String> = self.pieces.iter().map(usize::to_string).collect();
+        write!(f, "{boxes} box{plural} of at most {} elements", pieces.join(" x "))
     }
 }
