@@ -165,7 +165,7 @@ impl PackedStep {
 impl Boxes {
     fn of(block: &Block, width: usize, planner: &Planner) -> Boxes {
         let mut loops = block.loops.clone();
-        if width > 1 {
+        if width > 1 || loops.is_empty() {
             loops.push(Loop { len: width, src_stride: 1, dst_stride: 1, lane_stride: 0 });
         }
         let pieces = pieces(&loops);
