@@ -169,7 +169,7 @@ mod tests {
     use tempfile::TempDir;
     use trundle::ops::{Flip, Transpose};
     use trundle::{Chain, DType, Shape};
-    use trundle_formats::{Element, NamedTensor, write};
+    use trundle_formats::{Description, Element, NamedTensor, write};
 
     use super::*;
     use crate::input::Input;
@@ -248,5 +248,40 @@ mod tests {
         });
         fails("not an .npy file", &|path| fs::write(path, "something else").unwrap());
         fails("cannot open", &|path| fs::remove_file(path).unwrap());
+    }
+
+    #[test]
+    fn every_wrong_bit_of_packed_elements_is_found() {
+        let (folder, progress) = (tempfile::tempdir().unwrap(), Progress::new(true));
+        let path = folder.path().join("out.bin");
+        for dtype in [DType::U1, DType::U3, DType::I4] {
+            let (element, shape) = (Element::new(dtype), Shape::new([3, 3]).unwrap());
+            let packing = dtype.packing().unwrap();
+            let source: Vec<u8> = (0..packing.bytes(9)).map(|n| (n * 89) as u8).collect();
+            let mut moved = vec![0; packing.bytes(9)];
+            for number in 0..9 {
+                packing.set(&mut moved, number, packing.get(&source, number / 3 + number % 3 * 3));
+            }
+            let check = |bytes: &[u8]| {
+                let tensor = NamedTensor { name: "x", element: &element, shape: &shape, bytes };
+                write(&path, &[tensor], true, &mut |_| ()).unwrap();
+                let description = Description::of(&element, &shape);
+                let open = || TensorFile::open_as(&path, &description);
+                let chain = Chain::new().then(Transpose::new(&[]));
+                let input = Input::described_by_itself(&path);
+                let operation = Operation { input, chain, lengths_bytes: 0, written: false };
+                let read_back = ReadBack { name: &path, file: open(), number: 0 };
+                let header = open().unwrap().headers()[0].clone();
+                verify(read_back, &operation, &header, &source, Some(2), &progress).is_ok()
+            };
+            assert!(check(&moved), "{dtype}");
+            for number in 0..9 {
+                for bit in 0..packing.bits() {
+                    let mut wrong = moved.clone();
+                    packing.set(&mut wrong, number, packing.get(&moved, number) ^ 1 << bit);
+                    assert!(!check(&wrong), "{dtype} {number} {bit}");
+                }
+            }
+        }
     }
 }
