@@ -3,6 +3,7 @@
 use crate::Place;
 use crate::npy::{PLAIN, Tensor};
 use crate::packed::{OTHERS, Packed, USUAL};
+use crate::refusals::refused;
 use crate::results::{CASES, flipped, inverted, rolled};
 
 /// Sizes as `--shape` has them.
@@ -224,4 +225,80 @@ fn a_type_that_a_move_kept_is_kept_by_the_next() {
     let back =
         moved(&place, "y.npy", "z.bin", &["transpose"], &["--dtype", "u3", "--shape", "5,9"]);
     assert_eq!(back, bytes);
+}
+
+#[test]
+fn raw_bytes_that_are_not_what_they_are_said_to_be() {
+    let place = Place::new();
+    place.write("x.bin", &[7; 12]);
+    place.write("empty.raw", b"");
+    let out = ["-o", "y.bin"];
+    let run = |args: &[&str], code: i32, said: &[&str]| {
+        refused(&place, &[(&[&["transpose"], args, &out].concat(), code, said)]);
+        refused(&place, &[(&[&["plan", "transpose"], args].concat(), code, said)]);
+        refused(&place, &[(&[&["info"], args].concat(), code, said)]);
+        refused(&place, &[(&[&["view"], args].concat(), code, said)]);
+    };
+    let needed: &[&str] = &["x.bin: ", "--dtype and --shape are needed"];
+    run(&["x.bin"], 2, needed);
+    run(&["x.bin", "--dtype", "u8"], 2, needed);
+    run(&["x.bin", "--shape", "12"], 2, needed);
+    run(&["x.bin", "--offset", "0"], 2, needed);
+    run(&["x.bin", "--dtype", "u5", "--shape", "12"], 2, &["\"u5\"", "expected one of", "nf4"]);
+    run(&["x.bin", "--dtype", "u8", "--shape", "12,"], 2, &["--shape", "\"\" is not a size"]);
+    run(&["x.bin", "--dtype", "u8", "--shape", "-12"], 2, &["--shape", "\"-12\" is not a size"]);
+    run(&["x.bin", "--dtype", "u8", "--shape", "12", "--offset", "-1"], 2, &["-1"]);
+    run(&["x.bin", "--shape", "12", "--bit-order", "split"], 2, &["--dtype"]);
+    run(&["x.bin", "--dtype", "u8", "--shape", "12", "--bit-order", "up"], 2, &["low-first"]);
+    for (dtype, order) in [("u8", "split"), ("i4", "split"), ("u3", "high-first")] {
+        let said = format!("type {dtype} are not packed {}", order.replace('-', " "));
+        let args = ["x.bin", "--dtype", dtype, "--shape", "12", "--bit-order", order];
+        run(&args, 2, &[&said]);
+    }
+    let sized = |dtype: &str, shape: &str, said: &[&str]| {
+        run(&["x.bin", "--dtype", dtype, "--shape", shape], 3, said);
+    };
+    sized("u8", "13", &["x.bin: truncated", "13 bytes", "only 12"]);
+    sized("u8", "11", &["x.bin: ", "11 bytes", "12 are there", "--offset 0"]);
+    sized("u8", "0", &["0 bytes", "12 are there"]);
+    sized("f32", "2,2", &["16 bytes", "only 12"]);
+    sized("i4", "25", &["13 bytes", "only 12"]);
+    sized("i4", "22", &["11 bytes", "12 are there"]);
+    sized("u3", "33", &["15 bytes", "only 12"]);
+    sized("u8", "1099511627776", &["1099511627776 bytes", "only 12"]);
+    sized("u8", "4294967296,4294967296", &["[4294967296, 4294967296] is too large"]);
+    sized("f64", "4611686018427387904", &["of 8-byte elements is too large"]);
+    run(&["empty.raw", "--dtype", "u8", "--shape", ""], 3, &["1 bytes", "only 0"]);
+    let at = |offset: &str, said: &[&str]| {
+        run(&["x.bin", "--dtype", "u8", "--shape", "4", "--offset", offset], 3, said);
+    };
+    at("9", &["4 bytes", "only 3"]);
+    at("13", &["byte 13", "12 bytes"]);
+    at("18446744073709551615", &["byte 18446744073709551615", "12 bytes"]);
+}
+
+#[test]
+fn npy_files_that_are_not_what_they_are_said_to_be() {
+    let place = Place::with(&[("volume.npy", &Tensor::counting(&[4, 5, 6]))]);
+    place.write("bytes.npy", &Tensor::noise("'|u1'", 1, &[12]).file(PLAIN));
+    refused(
+        &place,
+        &[
+            (&["info", "volume.npy", "--dtype", "f32"], 3, &["u16 ('<u2')", "f32 ('<f4')"]),
+            (&["info", "volume.npy", "--dtype", "f16"], 3, &["u16 ('<u2')", "f16 ('<f2')"]),
+            (&["info", "volume.npy", "--shape", "4,5,7"], 3, &["[4, 5, 6]", "[4, 5, 7]"]),
+            (&["info", "volume.npy", "--offset", "0"], 2, &["volume.npy: ", "offset"]),
+            (&["info", "bytes.npy", "--dtype", "i4"], 2, &["--dtype and --shape are needed"]),
+            (&["info", "bytes.npy", "--dtype", "i4", "--shape", "5,5"], 3, &["[12]", "13"]),
+            (&["info", "volume.npy", "--dtype", "i4", "--shape", "480"], 3, &["u16", "i4"]),
+        ],
+    );
+}
+
+#[test]
+fn lengths_that_are_raw_bytes() {
+    let place = Place::with(&[("matrix.npy", &Tensor::counting(&[3, 4]))]);
+    place.write("lengths.bin", &[2, 3, 1]);
+    let args = ["reverse", "matrix.npy", "-o", "y.npy", "--axis", "1", "--lengths", "lengths.bin"];
+    refused(&place, &[(&args, 2, &["lengths.bin: ", "lengths are a list, or an .npy file"])]);
 }
