@@ -8,7 +8,7 @@ use crate::case::{Bars, Case, Suite};
 
 pub(super) fn suite() -> Suite {
     use DType::{I4, U1, U2, U3, U6};
-    let lanes = ReverseSubsequences::new(1, lengths(200 * 512, 512));
+    let lanes = ReverseSubsequences::new(1, lengths(800 * 512, 512));
     Suite {
         name: "packed elements",
         about: "elements of 1 to 6 bits, which share bytes",
@@ -26,7 +26,7 @@ pub(super) fn suite() -> Suite {
             Case::new("2-D by (1,-5)", I4, &[16384, 16384], [roll(&[1, -5], &[0, 1])]),
             Case::new("2-D by (1,-8)", I4, &[16384, 16384], [roll(&[1, -8], &[0, 1])]),
             Case::new("flip rows", I4, &[16384, 16384], [flip(&[1])]),
-            Case::new("a length in every lane", I4, &[200, 512, 512], [lanes.into()]),
+            Case::new("a length in every lane", I4, &[800, 512, 512], [lanes.into()]),
         ],
     }
 }

@@ -39,6 +39,9 @@ typedef int32_t trundle_status;
 /**
  * An element type: one of TRUNDLE_DTYPE_*, or TRUNDLE_DTYPE_BYTES + n. The numbers stay the same
  * in later versions. Those from 1 to 13 are those of DirectML's DML_TENSOR_DATA_TYPE; 0 is none.
+ *
+ * Elements of less than a byte are packed as OpenVINO 2026.4 does, unless one of
+ * TRUNDLE_BIT_ORDER_* is added to the number of their type.
  */
 typedef int32_t trundle_dtype;
 
@@ -336,6 +339,21 @@ typedef uint32_t trundle_feature_level;
  * 4-bit float, 2 exponent bits and 1 mantissa bit; packed as TRUNDLE_DTYPE_U4.
  */
 #define TRUNDLE_DTYPE_F4E2M1 30
+
+/**
+ * Added to a type of less than a byte: one stream of bits, from the lowest of each byte up.
+ */
+#define TRUNDLE_BIT_ORDER_LOW_FIRST 4096
+
+/**
+ * Added to a type of 1, 2 or 4 bits: from the highest bits of each byte down.
+ */
+#define TRUNDLE_BIT_ORDER_HIGH_FIRST 8192
+
+/**
+ * Added to a type of 3 or 6 bits: as u3 and u6 are without it.
+ */
+#define TRUNDLE_BIT_ORDER_SPLIT 12288
 
 /**
  * Opaque elements, such as structs: TRUNDLE_DTYPE_BYTES + n is the type of elements of n bytes,

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use trundle::{DType, Error, Layout, Shape, TensorView, TensorViewMut, Width};
 
-use super::dtype::{element_type, trundle_dtype};
+use super::dtype::{element, trundle_dtype};
 use super::error::{Failure, Result};
 use super::memory::{Memory, entries, value};
 use super::status::TRUNDLE_ERROR_RANK;
@@ -37,6 +37,7 @@ const MOST_AXES: u32 = 256;
 pub(crate) struct Descriptor {
     argument: &'static str,
     dtype: DType,
+    width: Width,
     /// In a buffer that begins where `reach` does.
     layout: Layout,
     /// The bytes that it covers, counted from the element at index 0 of every axis.
@@ -56,37 +57,42 @@ impl Descriptor {
         let name = |member: &str| format!("{argument}_desc{member}");
         // SAFETY: the contract is the same.
         let desc = unsafe { value(&name(""), desc)? };
-        let dtype = element_type(&name(""), desc.dtype)?;
+        let element = element(&name(""), desc.dtype)?;
         let rank = checked_rank(&name(""), desc.rank)?;
         // SAFETY: the rank is the caller's word.
         let sizes = unsafe { entries(&name("->sizes"), desc.sizes, rank)? };
         let shape = shape_of(sizes)?;
         if desc.strides_elems.is_null() {
-            return Descriptor::new(argument, dtype, &shape, None);
+            return Descriptor::new(argument, element, &shape, None);
         }
         // SAFETY: the same.
         let strides = unsafe { entries(&name("->strides_elems"), desc.strides_elems, rank)? };
-        Descriptor::new(argument, dtype, &shape, Some(strides))
+        Descriptor::new(argument, element, &shape, Some(strides))
     }
 
     /// A tensor of `shape` with these strides, in elements, or packed and row-major.
     pub(crate) fn new(
         argument: &'static str,
-        dtype: DType,
+        (dtype, width): (DType, Width),
         shape: &Shape,
         strides_elems: Option<&[i64]>,
     ) -> Result<Descriptor> {
         let from_zero = match strides_elems {
-            Some(strides) => strided(shape, dtype.width(), strides)?,
-            None => Layout::row_major(shape, dtype.width())?,
+            Some(strides) => strided(shape, width.units(), strides)?,
+            None => Layout::row_major(shape, width.units())?,
         };
-        let Reach { bytes: reach, first_unit } = reach_of(dtype, &from_zero)?;
+        let Reach { bytes: reach, first_unit } = reach_of(width, &from_zero)?;
         let layout = Layout::strided(shape, first_unit, from_zero.strides_bytes())?;
-        Ok(Descriptor { argument, dtype, layout, reach })
+        Ok(Descriptor { argument, dtype, width, layout, reach })
     }
 
     pub(crate) fn dtype(&self) -> DType {
         self.dtype
+    }
+
+    /// What a move must know of the elements.
+    pub(crate) fn width(&self) -> Width {
+        self.width
     }
 
     /// Where the elements lie in [`Descriptor::memory`].
@@ -106,7 +112,11 @@ impl Descriptor {
     pub(crate) unsafe fn view<'a>(&self, memory: &Memory) -> Result<TensorView<'a>> {
         // SAFETY: the contract is the same.
         let bytes = unsafe { memory.read() };
-        Ok(TensorView::new(bytes, self.dtype, self.layout.clone())?)
+        let layout = self.layout.clone();
+        Ok(match self.width.packing() {
+            None => TensorView::new(bytes, self.dtype, layout),
+            Some(packing) => TensorView::packed(bytes, self.dtype, packing.order(), layout),
+        }?)
     }
 
     /// The tensor in its memory, to write.
@@ -116,7 +126,11 @@ impl Descriptor {
     pub(crate) unsafe fn view_mut<'a>(&self, memory: &Memory) -> Result<TensorViewMut<'a>> {
         // SAFETY: the contract is the same.
         let bytes = unsafe { memory.write() };
-        Ok(TensorViewMut::new(bytes, self.dtype, self.layout.clone())?)
+        let layout = self.layout.clone();
+        Ok(match self.width.packing() {
+            None => TensorViewMut::new(bytes, self.dtype, layout),
+            Some(packing) => TensorViewMut::packed(bytes, self.dtype, packing.order(), layout),
+        }?)
     }
 }
 
@@ -163,9 +177,8 @@ struct Reach {
 }
 
 /// What a tensor covers whose `layout` has the element at index 0 of every axis at offset 0.
-fn reach_of(dtype: DType, layout: &Layout) -> Result<Reach> {
-    let units = layout.span(dtype.width())?;
-    let width = Width::from(dtype);
+fn reach_of(width: Width, layout: &Layout) -> Result<Reach> {
+    let units = layout.span(width.units())?;
     // Packed elements before the first are in groups that are over where the first begins one.
     let (group, group_bytes) =
         width.packing().map_or((1, 1), |packing| (packing.group(), packing.group_bytes()));

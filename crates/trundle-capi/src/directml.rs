@@ -207,7 +207,8 @@ fn memory(
     let strides: Option<Vec<i64>> =
         tensor.strides.map(|strides| strides.iter().copied().map(i64::from).collect());
     let shape = shape_of(tensor.sizes)?;
-    Descriptor::new(argument, tensor.data_type, &shape, strides.as_deref())?.memory(buffer.cast())
+    let element = (tensor.data_type, tensor.data_type.into());
+    Descriptor::new(argument, element, &shape, strides.as_deref())?.memory(buffer.cast())
 }
 
 /// Checks that no list of a description lies in the output.

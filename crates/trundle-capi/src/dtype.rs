@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_char};
 use std::ptr::null;
 
-use trundle::DType;
+use trundle::{BitOrder, DType, Error, Width};
 
 use super::error::{Failure, Result, guarded};
 use super::memory;
@@ -11,6 +11,9 @@ use super::status::{TRUNDLE_ERROR_UNKNOWN_DTYPE, trundle_status};
 
 /// An element type: one of TRUNDLE_DTYPE_*, or TRUNDLE_DTYPE_BYTES + n. The numbers stay the same
 /// in later versions. Those from 1 to 13 are those of DirectML's DML_TENSOR_DATA_TYPE; 0 is none.
+///
+/// Elements of less than a byte are packed as OpenVINO 2026.4 does, unless one of
+/// TRUNDLE_BIT_ORDER_* is added to the number of their type.
 pub type trundle_dtype = i32;
 
 /// IEEE 754 binary32.
@@ -71,6 +74,12 @@ pub const TRUNDLE_DTYPE_U6: trundle_dtype = 28;
 pub const TRUNDLE_DTYPE_NF4: trundle_dtype = 29;
 /// 4-bit float, 2 exponent bits and 1 mantissa bit; packed as TRUNDLE_DTYPE_U4.
 pub const TRUNDLE_DTYPE_F4E2M1: trundle_dtype = 30;
+/// Added to a type of less than a byte: one stream of bits, from the lowest of each byte up.
+pub const TRUNDLE_BIT_ORDER_LOW_FIRST: trundle_dtype = 0x1000;
+/// Added to a type of 1, 2 or 4 bits: from the highest bits of each byte down.
+pub const TRUNDLE_BIT_ORDER_HIGH_FIRST: trundle_dtype = 0x2000;
+/// Added to a type of 3 or 6 bits: as u3 and u6 are without it.
+pub const TRUNDLE_BIT_ORDER_SPLIT: trundle_dtype = 0x3000;
 /// Opaque elements, such as structs: TRUNDLE_DTYPE_BYTES + n is the type of elements of n bytes,
 /// which may lie at any address.
 pub const TRUNDLE_DTYPE_BYTES: trundle_dtype = 0x0100_0000;
@@ -106,7 +115,30 @@ const NUMBERED: &[(trundle_dtype, &CStr, DType)] = &[
     (TRUNDLE_DTYPE_F4E2M1, c"f4e2m1", DType::F4E2M1),
 ];
 
-/// The element type that a caller's number says.
+/// The orders that can be added to a packed type.
+const ORDERS: [(trundle_dtype, BitOrder); 3] = [
+    (TRUNDLE_BIT_ORDER_LOW_FIRST, BitOrder::LowFirst),
+    (TRUNDLE_BIT_ORDER_HIGH_FIRST, BitOrder::HighFirst),
+    (TRUNDLE_BIT_ORDER_SPLIT, BitOrder::Split),
+];
+
+/// The bits of a number that say an order.
+const ORDER_MASK: trundle_dtype = 0xf000;
+
+/// The element type that a caller's number says, and how its elements are packed if they are.
+pub(crate) fn element(argument: &str, number: trundle_dtype) -> Result<(DType, Width)> {
+    let order = ORDERS.iter().find(|(added, _)| *added == number & ORDER_MASK);
+    let Some((added, order)) = order.filter(|_| number < TRUNDLE_DTYPE_BYTES) else {
+        let dtype = element_type(argument, number)?;
+        return Ok((dtype, dtype.into()));
+    };
+    let dtype = element_type(argument, number - added)?;
+    let packing = dtype.packing().and_then(|own| own.with_order(*order));
+    let packing = packing.ok_or(Error::NoSuchPacking { dtype, order: *order })?;
+    Ok((dtype, packing.into()))
+}
+
+/// The element type that a caller's number says, without an order.
 pub(crate) fn element_type(argument: &str, number: trundle_dtype) -> Result<DType> {
     if number >= TRUNDLE_DTYPE_BYTES {
         return Ok(DType::Bytes((number - TRUNDLE_DTYPE_BYTES).unsigned_abs() as usize));
@@ -161,6 +193,8 @@ pub extern "C" fn trundle_dtype_name(dtype: trundle_dtype) -> *const c_char {
 
 #[cfg(test)]
 mod tests {
+    use trundle::Packing;
+
     use super::*;
 
     #[test]
@@ -186,8 +220,32 @@ mod tests {
     }
 
     #[test]
+    fn an_order_can_be_added_to_a_packed_type() {
+        let (dtype, width) = element("data", TRUNDLE_DTYPE_I4).unwrap();
+        assert_eq!((dtype, width), (DType::I4, DType::I4.into()));
+        let high = TRUNDLE_DTYPE_I4 + TRUNDLE_BIT_ORDER_HIGH_FIRST;
+        let packing = Packing::new(4, BitOrder::HighFirst).unwrap();
+        assert_eq!(element("data", high).unwrap(), (DType::I4, Width::Packed(packing)));
+        let stream = TRUNDLE_DTYPE_U3 + TRUNDLE_BIT_ORDER_LOW_FIRST;
+        let packing = Packing::new(3, BitOrder::LowFirst).unwrap();
+        assert_eq!(element("data", stream).unwrap(), (DType::U3, Width::Packed(packing)));
+        for number in [
+            TRUNDLE_DTYPE_I4 + TRUNDLE_BIT_ORDER_SPLIT,
+            TRUNDLE_DTYPE_U3 + TRUNDLE_BIT_ORDER_HIGH_FIRST,
+            TRUNDLE_DTYPE_F32 + TRUNDLE_BIT_ORDER_LOW_FIRST,
+            TRUNDLE_DTYPE_I4 + 0x4000,
+            TRUNDLE_DTYPE_BYTES + TRUNDLE_DTYPE_BYTES / 2 - TRUNDLE_DTYPE_BYTES,
+        ] {
+            assert!(element("data", number).is_err(), "{number:#x}");
+        }
+        // Sizes of opaque elements have these bits too.
+        let (dtype, _) = element("data", TRUNDLE_DTYPE_BYTES + 0x1000).unwrap();
+        assert_eq!(dtype, DType::Bytes(0x1000));
+    }
+
+    #[test]
     fn other_numbers_are_refused_and_have_no_name() {
-        for number in [i32::MIN, -1, 0, 14, 23, 31, 255, TRUNDLE_DTYPE_BYTES - 1] {
+        for number in [i32::MIN, -1, 0, 14, 23, 31, 255, 0x1000, TRUNDLE_DTYPE_BYTES - 1] {
             let refused = element_type("data_desc", number).unwrap_err();
             assert_eq!(refused.status, TRUNDLE_ERROR_UNKNOWN_DTYPE);
             assert_eq!(

@@ -29,6 +29,13 @@ impl Pair {
             let expected = vec![data.dtype()];
             return Err(Error::DTypeMismatch { argument: "out", expected, got: out.dtype() }.into());
         }
+        if let (Some(expected), Some(got)) = (data.width().packing(), out.width().packing())
+            && expected != got
+        {
+            let (dtype, expected, got) = (out.dtype(), expected.order(), got.order());
+            let argument = "out";
+            return Err(Error::PackingMismatch { argument, dtype, expected, got }.into());
+        }
         Ok(Pair { data, out })
     }
 

@@ -123,6 +123,6 @@ pub unsafe extern "C" fn trundle_plan_free(plan: *mut trundle_plan) {
 /// The plan of one operator, as C holds it.
 fn planned(op: impl Into<Op>, pair: Pair) -> Result<*mut trundle_plan> {
     let (data, out) = (pair.data.layout(), pair.out.layout());
-    let plan = Plan::new(&Chain::new().then(op), pair.data.dtype(), data, out, None)?;
+    let plan = Plan::new(&Chain::new().then(op), pair.data.width(), data, out, None)?;
     Ok(Box::into_raw(Box::new(trundle_plan { pair, plan })))
 }

@@ -43,14 +43,15 @@ pub(crate) fn status_of(error: &Error) -> trundle_status {
             TRUNDLE_ERROR_AXIS
         }
         Error::SizesDiffer { .. } | Error::ShapeMismatch { .. } => TRUNDLE_ERROR_SHAPE,
-        Error::DTypeMismatch { .. } => TRUNDLE_ERROR_DTYPE,
+        Error::DTypeMismatch { .. }
+        | Error::NoSuchPacking { .. }
+        | Error::PackingMismatch { .. } => TRUNDLE_ERROR_DTYPE,
         Error::UnknownDType { .. } => TRUNDLE_ERROR_UNKNOWN_DTYPE,
         Error::LengthOutOfRange { .. } => TRUNDLE_ERROR_LENGTH,
         Error::TooLarge { .. } => TRUNDLE_ERROR_TOO_LARGE,
         Error::OutOfBounds { .. } | Error::PackedOutOfBounds { .. } => TRUNDLE_ERROR_BUFFER_SIZE,
         Error::OverlappingLayout { .. } => TRUNDLE_ERROR_SELF_OVERLAP,
-        // What is left is about values of Rust, ranges of indices and orders of bits, which no C
-        // function has.
+        // What is left is about values of Rust and ranges of indices, which no C function has.
         _ => TRUNDLE_ERROR_INTERNAL,
     }
 }

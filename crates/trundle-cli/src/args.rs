@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
+use trundle::{BitOrder, DType};
 
-use crate::numbers::{Bytes, Numbers};
+use crate::numbers::{Bytes, Numbers, Sizes};
 use crate::slice::Slice;
 
 /// Moves the elements of tensors: rolls, transposes and reverses them exactly, at the speed of
@@ -24,6 +26,7 @@ Examples:
   trundle apply im.npy \"flip(axes=[2]) | h w c -> c h w\" -o chw.npy
   trundle plan apply im.npy \"flip(axes=[2]) | h w c -> c h w\"
   trundle view volume.npy --slice 12,:,:
+  trundle transpose weights.bin --dtype i4 --shape 4096,4096 -o turned.bin
   trundle bench --svg speed.svg                         as fast as a copy?
 
 Exit codes: 0 done, 1 failed while running, 2 wrong usage, 3 input refused.
@@ -127,6 +130,42 @@ pub(crate) enum PlanCommand {
     },
 }
 
+/// Under what the help lists the options of [`DescriptionArgs`].
+const DESCRIPTION: &str = "Raw bytes, and types that .npy lacks";
+
+/// What a file does not say itself.
+#[derive(Debug, Args)]
+pub(crate) struct DescriptionArgs {
+    /// The type of its elements: f32, bf16, i4, bytes12, ...
+    #[arg(long, help_heading = DESCRIPTION, value_name = "NAME", value_parser = DType::from_name)]
+    pub dtype: Option<DType>,
+    /// The sizes of its axes: 4,6; "" for a scalar
+    #[arg(long, help_heading = DESCRIPTION, value_name = "SIZES", allow_hyphen_values = true)]
+    pub shape: Option<Sizes>,
+    /// Where raw data begins in the file, in bytes. Without it the file is as long as the data;
+    /// with it, also with 0, what follows the data is ignored
+    #[arg(long, help_heading = DESCRIPTION, value_name = "BYTES")]
+    pub offset: Option<Bytes>,
+    /// How elements of less than a byte are packed, if not as OpenVINO does; the output's are
+    /// packed so too
+    #[arg(long, help_heading = DESCRIPTION, value_name = "ORDER", requires = "dtype", value_parser = bit_order())]
+    pub bit_order: Option<BitOrder>,
+}
+
+/// The bit orders by the names that they have on the command line.
+pub(crate) const BIT_ORDERS: [(&str, BitOrder); 3] = [
+    ("low-first", BitOrder::LowFirst),
+    ("high-first", BitOrder::HighFirst),
+    ("split", BitOrder::Split),
+];
+
+fn bit_order() -> impl TypedValueParser<Value = BitOrder> {
+    PossibleValuesParser::new(BIT_ORDERS.map(|(name, _)| name)).try_map(|text| {
+        let known = BIT_ORDERS.into_iter().find(|(name, _)| *name == text);
+        known.map(|(_, order)| order).ok_or("unknown order")
+    })
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct TransposeArgs {
     /// The tensor to move; - is stdin
@@ -136,6 +175,8 @@ pub(crate) struct TransposeArgs {
     /// Without it, the axes are inverted
     #[arg(long, value_name = "ORDER", allow_hyphen_values = true)]
     pub order: Option<Numbers>,
+    #[command(flatten)]
+    pub described: DescriptionArgs,
 }
 
 #[derive(Debug, Args)]
@@ -149,6 +190,8 @@ pub(crate) struct RollArgs {
     /// The axes; negative ones count from the end, repeated ones add
     #[arg(long, value_name = "AXES", allow_hyphen_values = true)]
     pub axes: Numbers,
+    #[command(flatten)]
+    pub described: DescriptionArgs,
 }
 
 #[derive(Debug, Args)]
@@ -167,6 +210,8 @@ pub(crate) struct ReverseArgs {
     /// The axis along which the lengths vary (reverse sequence)
     #[arg(long, value_name = "AXIS", allow_hyphen_values = true)]
     pub batch_axis: Option<i64>,
+    #[command(flatten)]
+    pub described: DescriptionArgs,
 }
 
 #[derive(Debug, Args)]
@@ -177,6 +222,8 @@ pub(crate) struct FlipArgs {
     /// The axes to reverse; negative ones count from the end
     #[arg(long, value_name = "AXES", allow_hyphen_values = true)]
     pub axes: Numbers,
+    #[command(flatten)]
+    pub described: DescriptionArgs,
 }
 
 #[derive(Debug, Args)]
@@ -188,6 +235,8 @@ pub(crate) struct ApplyArgs {
     /// `roll(shift=[-1,2], axes=[0,1])`, `flip(axes=[1])`, `reverse(axis=1, lengths=lens.npy)`
     #[arg(value_name = "CHAIN")]
     pub chain: String,
+    #[command(flatten)]
+    pub described: DescriptionArgs,
 }
 
 /// What every command that moves takes.
@@ -234,6 +283,8 @@ pub(crate) struct InfoArgs {
     /// Print one JSON object on stdout
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub described: DescriptionArgs,
 }
 
 #[derive(Debug, Args)]
@@ -257,6 +308,8 @@ pub(crate) struct ViewArgs {
     /// Say nothing but errors
     #[arg(short, long)]
     pub quiet: bool,
+    #[command(flatten)]
+    pub described: DescriptionArgs,
 }
 
 #[derive(Debug, Args)]

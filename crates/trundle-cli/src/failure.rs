@@ -54,7 +54,13 @@ impl From<trundle_formats::Error> for Failure {
             ExitClass::Usage if matches!(error.problem, Problem::Exists) => {
                 Failure::usage(format!("{}: exists already; --force overwrites it", error.file))
             }
+            ExitClass::Usage if matches!(error.problem, Problem::Undescribed(_)) => {
+                Failure::usage(format!("{error}: --dtype and --shape are needed"))
+            }
             ExitClass::Usage => Failure::usage(error),
+            ExitClass::Refused if matches!(error.problem, Problem::DataLeft { .. }) => {
+                Failure::refused(format!("{error}; with --offset 0, the rest is ignored"))
+            }
             ExitClass::Refused => Failure::refused(error),
         }
     }

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde_json::json;
 use trundle::{Layout, Plan, PlanError};
-use trundle_formats::{Header, NamedTensor, TensorFile, check_output, stage};
+use trundle_formats::{Description, Header, NamedTensor, check_output, stage};
 
 use crate::args::MoveArgs;
 use crate::failure::Failure;
@@ -108,8 +108,8 @@ fn check_streams(moving: &MoveArgs) -> Result<(), Failure> {
 /// As [`run`].
 pub(crate) fn carry_out(operation: &Operation, moving: &MoveArgs) -> Result<Outcome, Failure> {
     check_output(&moving.output, moving.force)?;
-    let mut file = TensorFile::open(&operation.input)?;
-    let chosen = select(&operation.input, file.headers(), moving.planning.tensor.as_deref())?;
+    let mut file = operation.input.open()?;
+    let chosen = select(operation.input.path(), file.headers(), moving.planning.tensor.as_deref())?;
     let mut tensors = Vec::with_capacity(chosen.len());
     for index in chosen {
         let header = file.headers()[index].clone();
@@ -140,7 +140,9 @@ pub(crate) fn carry_out(operation: &Operation, moving: &MoveArgs) -> Result<Outc
     if moving.verify {
         progress.stage("verifying", total);
         for (number, (tensor, source)) in moved.iter().enumerate() {
-            let read_back = ReadBack { name: &moving.output, file: output.read_back(), number };
+            let described = Description::of(&tensor.header.element, tensor.plan.out_shape());
+            let file = output.read_back(&described);
+            let read_back = ReadBack { name: &moving.output, file, number };
             let source = source.as_deref().unwrap_or_default();
             verified =
                 Some(verify(read_back, operation, &tensor.header, source, threads, &progress)?);
@@ -166,7 +168,7 @@ pub(crate) fn plan(
     header: &Header,
     threads: Option<usize>,
 ) -> Result<Plan, Failure> {
-    let width = header.element.dtype().width();
+    let width = header.element.width();
     let refused = |error: PlanError| match error {
         PlanError::Chain(error) if !operation.written => {
             let (name, shape) = (&header.name, &header.shape);
@@ -176,12 +178,12 @@ pub(crate) fn plan(
     };
     let out_shape =
         operation.chain.out_shape(&header.shape).map_err(|error| refused(error.into()))?;
-    let dst = Layout::row_major(&out_shape, width)?;
+    let dst = Layout::row_major(&out_shape, width.units())?;
     Plan::new(&operation.chain, width, &header.layout()?, &dst, threads).map_err(refused)
 }
 
 fn out_bytes(header: &Header, plan: &Plan) -> Result<usize, Failure> {
-    Ok(plan.out_shape().bytes(header.element.dtype().width())?)
+    Ok(plan.out_shape().bytes(header.element.width())?)
 }
 
 /// The bytes that loading, moving, holding and reading back a tensor takes.

@@ -4,6 +4,7 @@
 mod args;
 mod commands;
 mod failure;
+mod input;
 mod job;
 mod memory;
 mod numbers;
@@ -38,10 +39,10 @@ fn main() -> ExitCode {
 
 fn dispatch(command: Command) -> Result<(), Failure> {
     match command {
-        Command::Transpose { operation, moving } => job::run(&operation.operation(), &moving),
-        Command::Roll { operation, moving } => job::run(&operation.operation(), &moving),
+        Command::Transpose { operation, moving } => job::run(&operation.operation()?, &moving),
+        Command::Roll { operation, moving } => job::run(&operation.operation()?, &moving),
         Command::Reverse { operation, moving } => job::run(&operation.operation()?, &moving),
-        Command::Flip { operation, moving } => job::run(&operation.operation(), &moving),
+        Command::Flip { operation, moving } => job::run(&operation.operation()?, &moving),
         Command::Apply { operation, moving } => job::run(&operation.operation()?, &moving),
         Command::Plan { operation } => commands::plan::run(operation),
         Command::Info(info) => commands::info::run(&info),

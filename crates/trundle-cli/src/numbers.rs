@@ -23,6 +23,25 @@ impl FromStr for Numbers {
     }
 }
 
+/// Sizes of axes separated by commas; none, if there is no text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Sizes(pub Vec<usize>);
+
+impl FromStr for Sizes {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Sizes, String> {
+        if text.trim().is_empty() {
+            return Ok(Sizes(Vec::new()));
+        }
+        let size = |entry: &str| {
+            let entry = entry.trim();
+            entry.parse().map_err(|_| format!("\"{entry}\" is not a size of 0 to {}", usize::MAX))
+        };
+        text.split(',').map(size).collect::<Result<_, _>>().map(Sizes)
+    }
+}
+
 /// A number of bytes: digits, and perhaps K, M, G or T for powers of 1024.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bytes(pub u64);
@@ -104,7 +123,16 @@ mod tests {
     }
 
     #[test]
-    fn sizes_have_units_of_1024() {
+    fn sizes_are_lists_of_numbers_from_0_up() {
+        assert_eq!("4, 0,6".parse(), Ok(Sizes(vec![4, 0, 6])));
+        assert_eq!("".parse(), Ok(Sizes(vec![])));
+        for wrong in ["4,", "-1", "4x6", "1.5", "18446744073709551616", "(4,6)"] {
+            assert!(wrong.parse::<Sizes>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn numbers_of_bytes_have_units_of_1024() {
         assert_eq!("512M".parse(), Ok(Bytes(512 << 20)));
         assert_eq!("4gib".parse(), Ok(Bytes(4 << 30)));
         assert_eq!("17".parse(), Ok(Bytes(17)));

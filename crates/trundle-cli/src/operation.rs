@@ -1,20 +1,21 @@
 //! What a command asks for: a file, and a chain of operators.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use trundle::notation::LengthsFile;
 use trundle::ops::{Flip, Roll, Transpose};
 use trundle::{Chain, Op};
-use trundle_formats::{FORMATS, Format, TensorFile};
+use trundle_formats::{FORMATS, Format, Problem, TensorFile};
 
-use crate::args::{ApplyArgs, FlipArgs, ReverseArgs, RollArgs, TransposeArgs};
+use crate::args::{ApplyArgs, DescriptionArgs, FlipArgs, ReverseArgs, RollArgs, TransposeArgs};
 use crate::failure::Failure;
+use crate::input::Input;
 use crate::memory;
 use crate::numbers::Numbers;
 
 /// A chain, and the file whose tensors it is applied to.
 pub(crate) struct Operation {
-    pub input: PathBuf,
+    pub input: Input,
     pub chain: Chain,
     /// The bytes that the lengths of its reversals take at most, while they become a chain.
     pub lengths_bytes: u64,
@@ -23,35 +24,48 @@ pub(crate) struct Operation {
 }
 
 impl Operation {
-    fn one(input: &Path, op: impl Into<Op>) -> Operation {
-        Operation {
-            input: input.to_owned(),
+    fn one(
+        input: &Path,
+        described: &DescriptionArgs,
+        op: impl Into<Op>,
+    ) -> Result<Operation, Failure> {
+        Ok(Operation {
+            input: described.of(input)?,
             chain: Chain::new().then(op),
             lengths_bytes: 0,
             written: false,
-        }
+        })
     }
 }
 
 impl TransposeArgs {
     /// What these arguments ask for.
-    pub(crate) fn operation(&self) -> Operation {
+    ///
+    /// # Errors
+    /// If what they say of the file does not go together.
+    pub(crate) fn operation(&self) -> Result<Operation, Failure> {
         let order = self.order.as_ref().map_or(&[][..], |Numbers(order)| order);
-        Operation::one(&self.input, Transpose::new(order))
+        Operation::one(&self.input, &self.described, Transpose::new(order))
     }
 }
 
 impl RollArgs {
     /// What these arguments ask for.
-    pub(crate) fn operation(&self) -> Operation {
-        Operation::one(&self.input, Roll::new(&self.shift.0, &self.axes.0))
+    ///
+    /// # Errors
+    /// If what they say of the file does not go together.
+    pub(crate) fn operation(&self) -> Result<Operation, Failure> {
+        Operation::one(&self.input, &self.described, Roll::new(&self.shift.0, &self.axes.0))
     }
 }
 
 impl FlipArgs {
     /// What these arguments ask for.
-    pub(crate) fn operation(&self) -> Operation {
-        Operation::one(&self.input, Flip::new(&self.axes.0))
+    ///
+    /// # Errors
+    /// If what they say of the file does not go together.
+    pub(crate) fn operation(&self) -> Result<Operation, Failure> {
+        Operation::one(&self.input, &self.described, Flip::new(&self.axes.0))
     }
 }
 
@@ -65,7 +79,7 @@ impl ReverseArgs {
         let op = lengths(&self.lengths, &self.input, &mut lengths_bytes)?
             .reverse(self.axis, self.batch_axis)
             .map_err(Failure::refused)?;
-        Ok(Operation { lengths_bytes, ..Operation::one(&self.input, op) })
+        Ok(Operation { lengths_bytes, ..Operation::one(&self.input, &self.described, op)? })
     }
 }
 
@@ -78,7 +92,8 @@ impl ApplyArgs {
         let mut lengths_bytes = 0;
         let read = |file: &str| read_lengths(file, &self.input, &mut lengths_bytes);
         let chain = Chain::parse(&self.chain, read)?;
-        Ok(Operation { input: self.input.clone(), chain, lengths_bytes, written: true })
+        let input = self.described.of(&self.input)?;
+        Ok(Operation { input, chain, lengths_bytes, written: true })
     }
 }
 
@@ -116,7 +131,12 @@ fn read_lengths(file: &str, input: &Path, held: &mut u64) -> Result<LengthsFile,
     if file == "-" && input == Path::new("-") {
         return Err(Failure::usage("stdin holds either the tensor to move or the lengths"));
     }
-    let mut opened = TensorFile::open(Path::new(file))?;
+    let mut opened = match TensorFile::open(Path::new(file)) {
+        Err(error) if matches!(error.problem, Problem::Undescribed(_)) => {
+            return Err(Failure::usage(format!("{error}: lengths are a list, or an .npy file")));
+        }
+        opened => opened?,
+    };
     let [header] = opened.headers() else {
         let tensors = opened.headers().len();
         return Err(Failure::refused(format!("{file}: lengths are one tensor, got {tensors}")));

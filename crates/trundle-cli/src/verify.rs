@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use trundle::{IndexMap, Layout, Machine, PlanError};
+use trundle::{IndexMap, Layout, Machine, PlanError, Width};
 use trundle_formats::{Header, TensorFile};
 
 use crate::failure::Failure;
@@ -58,7 +58,7 @@ pub(crate) fn verify(
         )));
     }
     let bytes = file.load(number, &mut |_| ()).map_err(unreadable)?;
-    let width = header.element.dtype().width();
+    let width = header.element.width();
     let compared = Compared {
         maps,
         src: header.layout()?,
@@ -80,7 +80,7 @@ struct Compared<'a> {
     maps: Vec<IndexMap>,
     src: Layout,
     dst: Layout,
-    width: usize,
+    width: Width,
     source: &'a [u8],
     written: &'a [u8],
     threads: usize,
@@ -127,17 +127,27 @@ impl Compared<'_> {
         for number in range {
             let source = self.source_of(&index, &mut ranks);
             let (from, to) = (self.src.offset_of(source), self.dst.offset_of(&index));
-            if self.written[to..to + self.width] != self.source[from..from + self.width] {
+            if !self.is_same(from, to) {
                 return Some(index);
             }
             if number % REPORTED == REPORTED - 1 {
-                let reported = (REPORTED * self.width) as u64;
+                let reported = self.width.bytes(REPORTED * self.width.units()) as u64;
                 let so_far = done.fetch_add(reported, Ordering::Relaxed) + reported;
                 progress.inspect(|progress| progress.at(so_far));
             }
             sizes.advance(&mut index);
         }
         None
+    }
+
+    /// Whether the source has the element at one offset that the output has at the other.
+    fn is_same(&self, from: usize, to: usize) -> bool {
+        match self.width {
+            Width::Bytes(width) => self.source[from..from + width] == self.written[to..to + width],
+            Width::Packed(packing) => {
+                packing.get(self.source, from) == packing.get(self.written, to)
+            }
+        }
     }
 
     /// The source of an output index, through one operator after another.
@@ -159,9 +169,10 @@ mod tests {
     use tempfile::TempDir;
     use trundle::ops::{Flip, Transpose};
     use trundle::{Chain, DType, Shape};
-    use trundle_formats::{Element, NamedTensor, write};
+    use trundle_formats::{Description, Element, NamedTensor, write};
 
     use super::*;
+    use crate::input::Input;
 
     /// The elements of a tensor of shape [2, 3, 4].
     fn source() -> Vec<u8> {
@@ -185,9 +196,13 @@ mod tests {
         save(&place("in.npy"), DType::U8, &[2, 3, 4], &source());
         write_output(&place("out.npy"));
         let chain = Chain::new().then(Flip::new(&[2])).then(Transpose::new(&[2, 0, 1]));
-        let operation =
-            Operation { input: place("in.npy"), chain, lengths_bytes: 0, written: false };
-        let header = TensorFile::open(&operation.input).unwrap().headers()[0].clone();
+        let operation = Operation {
+            input: Input::described_by_itself(&place("in.npy")),
+            chain,
+            lengths_bytes: 0,
+            written: false,
+        };
+        let header = operation.input.open().unwrap().headers()[0].clone();
         let progress = Progress::new(true);
         let (name, file) = (place("out.npy"), TensorFile::open(&place("out.npy")));
         let read_back = ReadBack { name: &name, file, number: 0 };
@@ -233,5 +248,40 @@ mod tests {
         });
         fails("not an .npy file", &|path| fs::write(path, "something else").unwrap());
         fails("cannot open", &|path| fs::remove_file(path).unwrap());
+    }
+
+    #[test]
+    fn every_wrong_bit_of_packed_elements_is_found() {
+        let (folder, progress) = (tempfile::tempdir().unwrap(), Progress::new(true));
+        let path = folder.path().join("out.bin");
+        for dtype in [DType::U1, DType::U3, DType::I4] {
+            let (element, shape) = (Element::new(dtype), Shape::new([3, 3]).unwrap());
+            let packing = dtype.packing().unwrap();
+            let source: Vec<u8> = (0..packing.bytes(9)).map(|n| (n * 89) as u8).collect();
+            let mut moved = vec![0; packing.bytes(9)];
+            for number in 0..9 {
+                packing.set(&mut moved, number, packing.get(&source, number / 3 + number % 3 * 3));
+            }
+            let check = |bytes: &[u8]| {
+                let tensor = NamedTensor { name: "x", element: &element, shape: &shape, bytes };
+                write(&path, &[tensor], true, &mut |_| ()).unwrap();
+                let description = Description::of(&element, &shape);
+                let open = || TensorFile::open_as(&path, &description);
+                let chain = Chain::new().then(Transpose::new(&[]));
+                let input = Input::described_by_itself(&path);
+                let operation = Operation { input, chain, lengths_bytes: 0, written: false };
+                let read_back = ReadBack { name: &path, file: open(), number: 0 };
+                let header = open().unwrap().headers()[0].clone();
+                verify(read_back, &operation, &header, &source, Some(2), &progress).is_ok()
+            };
+            assert!(check(&moved), "{dtype}");
+            for number in 0..9 {
+                for bit in 0..packing.bits() {
+                    let mut wrong = moved.clone();
+                    packing.set(&mut wrong, number, packing.get(&moved, number) ^ 1 << bit);
+                    assert!(!check(&wrong), "{dtype} {number} {bit}");
+                }
+            }
+        }
     }
 }

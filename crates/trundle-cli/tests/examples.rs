@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use npy::{PLAIN, Style, Tensor};
 
 /// What the examples find in their folder.
-fn inputs() -> [(&'static str, Vec<u8>); 6] {
+fn inputs() -> [(&'static str, Vec<u8>); 7] {
     let image = Tensor::noise("'|u1'", 1, &[4, 6, 3]);
     let batch = Tensor::counting(&[3, 4]);
     [
@@ -28,6 +28,7 @@ fn inputs() -> [(&'static str, Vec<u8>); 6] {
         ("batch.npy", batch.file(PLAIN)),
         ("lengths.npy", Tensor::list(&[2, 4, 3]).file(PLAIN)),
         ("ramp.npy", Tensor::counting(&[8, 16]).file(PLAIN)),
+        ("weights.bin", (0..12).map(|byte| byte * 21).collect()),
     ]
 }
 

@@ -72,7 +72,8 @@ impl<'a> TensorView<'a> {
     }
 }
 
-/// A tensor to write: no two elements share a byte, and bytes between them are left alone.
+/// A tensor to write: no two elements share a byte, or a bit if they are packed, and what lies
+/// between them is left alone. What a last group of packed elements has beyond the last is set to 0.
 #[derive(Debug)]
 pub struct TensorViewMut<'a> {
     bytes: &'a mut [u8],

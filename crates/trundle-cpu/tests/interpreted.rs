@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
 
 use trundle_core::ops::{Flip, ReverseSubsequences, Roll, Transpose};
-use trundle_core::{Backend, IndexMap, Layout, Move, Op, Shape};
+use trundle_core::{Backend, BitOrder, IndexMap, Layout, Move, Op, Packing, Shape};
 use trundle_cpu::{Cpu, Machine, Planner, Simd};
 
 /// Runs `ops` between buffers that end where the last element does, the destination's elements
@@ -55,6 +55,48 @@ fn check_all(l3_bytes: usize, offset_bytes: usize) {
         check(&[reverse(0), transpose(), flip(1)], &[9, 4], width);
     }
     check(&[], &[300], 1);
+}
+
+/// Runs `ops` on elements that share bytes, the destination's from number `first` on.
+fn check_packed(ops: &[Op], sizes: &[usize], packing: Packing, first: usize) {
+    let map = ops.iter().fold(IndexMap::identity(&Shape::new(sizes).unwrap()), |map, op| {
+        map.then(&op.index_map(map.out_shape()).unwrap()).unwrap().unwrap()
+    });
+    let src = Layout::row_major(map.in_shape(), 1).unwrap();
+    let dst = Layout::row_major(map.out_shape(), 1).unwrap();
+    let dst = Layout::strided(map.out_shape(), first, dst.strides_bytes()).unwrap();
+    let work = Move::new(&map, packing, &src, &dst).unwrap();
+    let machine = Machine { simd: Simd::Portable, ..Machine::detect().clone() };
+    let cpu = Cpu::with_planner(Planner::new(machine));
+    let src: Vec<u8> = (0..work.src_bytes()).map(|byte| (byte * 7 + byte / 251) as u8).collect();
+    let (mut got, mut expected) = (vec![0; work.dst_bytes()], vec![0; work.dst_bytes()]);
+    let plan = cpu.plan(&work);
+    cpu.run(&plan, &src, &mut got).unwrap();
+    map.out_shape().for_each_index(|index| {
+        let from = index_in(map.in_shape(), &map.source_of(index));
+        packing.set(&mut expected, dst.offset_of(index), packing.get(&src, from));
+    });
+    assert_eq!(got, expected, "{plan}");
+}
+
+fn index_in(shape: &Shape, index: &[usize]) -> usize {
+    index.iter().zip(shape.iter()).fold(0, |at, (i, size)| at * size + i)
+}
+
+#[test]
+fn packed_elements() {
+    for (bits, order) in [(1, BitOrder::HighFirst), (3, BitOrder::Split), (4, BitOrder::LowFirst)] {
+        let packing = Packing::new(bits, order).unwrap();
+        for first in [0, 5] {
+            let check = |ops: &[Op], sizes: &[usize]| check_packed(ops, sizes, packing, first);
+            let lengths: Vec<u64> = (0..18).collect();
+            check(&[Transpose::new(&[]).into()], &[5, 19]);
+            check(&[Roll::new(&[3], &[0]).into()], &[37]);
+            check(&[Flip::new(&[1]).into()], &[3, 11]);
+            check(&[ReverseSubsequences::new(0, lengths.clone()).into()], &[7, 18]);
+            check(&[ReverseSubsequences::new(1, lengths).into()], &[18, 7]);
+        }
+    }
 }
 
 #[test]

@@ -18,11 +18,15 @@ fn results_beyond_half_of_the_last_cache_are_streamed() {
 
 /// The steps for an operator on packed f32 of this shape.
 fn steps(op: impl Into<Op>, sizes: &[usize]) -> Vec<Step> {
+    steps_of(&op.into().index_map(&Shape::new(sizes).unwrap()).unwrap())
+}
+
+/// The steps for a map between packed f32.
+fn steps_of(map: &IndexMap) -> Vec<Step> {
     let planner = Planner::new(Machine { simd: Simd::Portable, ..Machine::detect().clone() });
-    let map = op.into().index_map(&Shape::new(sizes).unwrap()).unwrap();
     let src = Layout::row_major(map.in_shape(), 4).unwrap();
     let dst = Layout::row_major(map.out_shape(), 4).unwrap();
-    planner.plan(&Move::new(&map, 4, &src, &dst).unwrap()).steps().to_vec()
+    planner.plan(&Move::new(map, 4, &src, &dst).unwrap()).steps().to_vec()
 }
 
 /// The kernel of a single step, and the lengths of its outer loops, rows and columns.
@@ -50,6 +54,18 @@ fn each_pattern_gets_its_kernel_rows_and_columns() {
     // Rows that are cut into units are not.
     let rolled = steps(Roll::new(&[1], &[1]), &[20, 300_000]);
     assert_eq!(rolled.len(), 2);
+}
+
+#[test]
+fn reversed_rows_of_a_transpose_rise_through_the_source() {
+    let flip = Flip::new(&[1]).index_map(&Shape::new([20, 30]).unwrap()).unwrap();
+    let transpose = Transpose::new(&[1, 0]).index_map(flip.out_shape()).unwrap();
+    let steps = steps_of(&flip.then(&transpose).unwrap().unwrap());
+    assert_eq!(shape_of(&steps), ("transposed-portable", vec![], 30, 20));
+    let Step { rows, src_offset, dst_offset, .. } = &steps[0];
+    assert_eq!((rows.src_stride, rows.dst_stride), (4, -80));
+    // The first element of the source is the first of the last row.
+    assert_eq!((*src_offset, *dst_offset), (0, 29 * 80));
 }
 
 #[test]

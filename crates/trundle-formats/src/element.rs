@@ -1,16 +1,16 @@
 //! Element types as files state them.
 
 use half::{bf16, f16};
-use trundle_core::DType;
+use trundle_core::{BitOrder, DType, Error, Width};
 
-use crate::Problem;
-use crate::literal::Literal;
+use crate::values::{f4e2m1, f8e4m3, f8e8m0, nf4, two_complement};
 
 /// An element type as a file states it: what a move needs, and all that is needed to write it as
 /// it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Element {
     dtype: DType,
+    width: Width,
     name: String,
     descr: String,
     byte_order: ByteOrder,
@@ -19,16 +19,16 @@ pub struct Element {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ByteOrder {
+pub(crate) enum ByteOrder {
     Little,
     Big,
 }
 
 impl ByteOrder {
-    const NATIVE: ByteOrder =
+    pub(crate) const NATIVE: ByteOrder =
         if cfg!(target_endian = "big") { ByteOrder::Big } else { ByteOrder::Little };
 
-    fn sign(self) -> char {
+    pub(crate) fn sign(self) -> char {
         match self {
             ByteOrder::Little => '<',
             ByteOrder::Big => '>',
@@ -37,41 +37,83 @@ impl ByteOrder {
 }
 
 impl Element {
-    /// The element type of a tensor that the program makes itself: in the machine's byte order. A
-    /// type that .npy lacks is described there as its bits: bf16 as `<u2`, the f8 types as `|u1`.
+    /// The element type of a tensor that the program makes itself, or of one whose file does not
+    /// state it: in the machine's byte order, packed types in their own bit order. A type that
+    /// .npy lacks is described there as its bits: bf16 as `<u2`, the f8 types and packed ones as
+    /// `|u1`.
     pub fn new(dtype: DType) -> Element {
-        let kind = match dtype {
+        let bits = bits_of(dtype);
+        let kind = match bits {
             DType::Boolean => 'b',
             DType::I8 | DType::I16 | DType::I32 | DType::I64 => 'i',
             DType::U8 | DType::U16 | DType::U32 | DType::U64 => 'u',
-            DType::F8E4M3 | DType::F8E5M2 | DType::F8E8M0 | DType::BF16 => 'u',
             DType::F16 | DType::F32 | DType::F64 => 'f',
             DType::Complex64 | DType::Complex128 => 'c',
             _ => 'V',
         };
-        let byte_order = ByteOrder::NATIVE;
-        let width = dtype.width();
+        let (byte_order, width) = (ByteOrder::NATIVE, bits.width());
         let sign = if kind == 'V' || width == 1 { '|' } else { byte_order.sign() };
         let name = if kind == 'V' { format!("V{width}") } else { dtype.to_string() };
-        Element { dtype, name, descr: format!("'{sign}{kind}{width}'"), byte_order, is_time: false }
+        Element::stated(dtype, name, format!("'{sign}{kind}{width}'"), byte_order)
     }
 
-    /// The type of an .npy header's `descr`.
-    pub(crate) fn from_descr(descr: &Literal) -> Result<Element, Problem> {
-        match descr {
-            Literal::Str(text) => from_type_string(text),
-            // Only a field can be an array: the axes of this one would belong to the tensor.
-            Literal::Tuple(_) => Err(expected("a type string or a list of fields", descr)),
-            _ => {
-                let (descr, width) = composite(descr)?;
-                Ok(opaque(width, format!("V{width}"), descr, ByteOrder::NATIVE))
-            }
+    /// A type of this name and description.
+    pub(crate) fn stated(
+        dtype: DType,
+        name: String,
+        descr: String,
+        byte_order: ByteOrder,
+    ) -> Element {
+        Element { dtype, width: dtype.into(), name, descr, byte_order, is_time: false }
+    }
+
+    /// A type of so many bytes that mean nothing to a move.
+    pub(crate) fn opaque(
+        width: usize,
+        name: String,
+        descr: String,
+        byte_order: ByteOrder,
+    ) -> Element {
+        Element::stated(DType::Bytes(width), name, descr, byte_order)
+    }
+
+    /// The same type, whose values are times.
+    pub(crate) fn counting_time(self) -> Element {
+        Element { is_time: true, ..self }
+    }
+
+    /// The same type, packed in another order.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchPacking`] if elements of the type are not packed so, or not at all.
+    pub fn with_bit_order(self, order: BitOrder) -> Result<Element, Error> {
+        let packing = self.dtype.packing().and_then(|own| own.with_order(order));
+        let packing = packing.ok_or(Error::NoSuchPacking { dtype: self.dtype, order })?;
+        Ok(Element { width: packing.into(), ..self })
+    }
+
+    /// This type in a file that states `stated`: in the file's byte order, with its description.
+    /// `None` if the file states neither this type nor the one that its bits are written as.
+    pub(crate) fn in_file_of(&self, stated: &Element) -> Option<Element> {
+        if stated.dtype == self.dtype {
+            return Some(stated.clone());
         }
+        (stated.dtype == bits_of(self.dtype)).then(|| Element {
+            dtype: self.dtype,
+            width: self.width,
+            name: self.name.clone(),
+            ..stated.clone()
+        })
     }
 
-    /// What a move needs to know.
+    /// The type, without its byte order or bit order.
     pub fn dtype(&self) -> DType {
         self.dtype
+    }
+
+    /// What a move needs to know: the bytes of an element, or how elements are packed.
+    pub fn width(&self) -> Width {
+        self.width
     }
 
     /// The name for people: that of the [`DType`] if it has one, else numpy's: `U3` (characters),
@@ -87,8 +129,10 @@ impl Element {
     }
 
     /// The number that the bytes of one element stand for: the magnitude of a complex one, NaN for
-    /// "not a time". None for strings, structured types, void and extended precision, and if
-    /// `bytes` is not one element.
+    /// "not a time". A packed element is one byte here, its bits and zeros above them.
+    ///
+    /// None for strings, structured types, void and extended precision, and if `bytes` is not one
+    /// element.
     pub fn value(&self, bytes: &[u8]) -> Option<f64> {
         Some(match self.dtype {
             DType::Boolean => f64::from(u8::from(self.bits::<1>(bytes)? != [0])),
@@ -100,10 +144,10 @@ impl Element {
             DType::U16 => f64::from(u16::from_le_bytes(self.bits(bytes)?)),
             DType::U32 => f64::from(u32::from_le_bytes(self.bits(bytes)?)),
             DType::U64 => u64::from_le_bytes(self.bits(bytes)?) as f64,
-            DType::F8E4M3 => f8e4m3_value(self.bits::<1>(bytes)?[0]),
+            DType::F8E4M3 => f8e4m3(self.bits::<1>(bytes)?[0]),
             // The upper half of a binary16.
             DType::F8E5M2 => f16::from_le_bytes([0, self.bits::<1>(bytes)?[0]]).to_f64(),
-            DType::F8E8M0 => f8e8m0_value(self.bits::<1>(bytes)?[0]),
+            DType::F8E8M0 => f8e8m0(self.bits::<1>(bytes)?[0]),
             DType::BF16 => bf16::from_le_bytes(self.bits(bytes)?).to_f64(),
             DType::F16 => f16::from_le_bytes(self.bits(bytes)?).to_f64(),
             DType::F32 => f64::from(f32::from_le_bytes(self.bits(bytes)?)),
@@ -118,6 +162,13 @@ impl Element {
                 let part = |bytes| Some(f64::from_le_bytes(self.bits(bytes)?));
                 part(real)?.hypot(part(imaginary)?)
             }
+            DType::U1 | DType::U2 | DType::U3 | DType::U4 | DType::U6 => {
+                f64::from(self.code(bytes)?)
+            }
+            DType::I2 => f64::from(two_complement(2, self.code(bytes)?)),
+            DType::I4 => f64::from(two_complement(4, self.code(bytes)?)),
+            DType::NF4 => nf4(self.code(bytes)?),
+            DType::F4E2M1 => f4e2m1(self.code(bytes)?),
             _ if self.is_time => match i64::from_le_bytes(self.bits(bytes)?) {
                 i64::MIN => f64::NAN,
                 time => time as f64,
@@ -126,8 +177,20 @@ impl Element {
         })
     }
 
-    /// The integer that the bytes of one element stand for. None for types that hold no integers,
-    /// and if `bytes` is not one element.
+    /// The number that the element at `offset` stands for, as a [`Layout`](trundle_core::Layout)
+    /// of `data` counts: see [`Element::value`]. None also if the element lies outside `data`.
+    pub fn value_at(&self, data: &[u8], offset: usize) -> Option<f64> {
+        match self.width {
+            Width::Bytes(bytes) => self.value(data.get(offset..)?.get(..bytes)?),
+            Width::Packed(packing) if packing.bytes(offset.checked_add(1)?) <= data.len() => {
+                self.value(&[packing.get(data, offset)])
+            }
+            Width::Packed(_) => None,
+        }
+    }
+
+    /// The integer that the bytes of one element stand for, as [`Element::value`]. None for types
+    /// that hold no integers, and if `bytes` is not one element.
     pub fn integer(&self, bytes: &[u8]) -> Option<i128> {
         Some(match self.dtype {
             DType::I8 => i8::from_le_bytes(self.bits(bytes)?).into(),
@@ -138,8 +201,17 @@ impl Element {
             DType::U16 => u16::from_le_bytes(self.bits(bytes)?).into(),
             DType::U32 => u32::from_le_bytes(self.bits(bytes)?).into(),
             DType::U64 => u64::from_le_bytes(self.bits(bytes)?).into(),
+            DType::U1 | DType::U2 | DType::U3 | DType::U4 | DType::U6 => self.code(bytes)?.into(),
+            DType::I2 => two_complement(2, self.code(bytes)?).into(),
+            DType::I4 => two_complement(4, self.code(bytes)?).into(),
             _ => return None,
         })
+    }
+
+    /// The bits of a packed element; None unless `bytes` is one byte with zeros above them.
+    fn code(&self, bytes: &[u8]) -> Option<u8> {
+        let [code] = self.bits(bytes)?;
+        self.width.packing().filter(|packing| code >> packing.bits() == 0).map(|_| code)
     }
 
     /// `bytes` with the least significant one first; None unless there are `N`.
@@ -152,395 +224,24 @@ impl Element {
     }
 }
 
-/// Sign, 4 exponent bits with bias 7, 3 mantissa bits; no infinities, all ones is NaN.
-fn f8e4m3_value(bits: u8) -> f64 {
-    let mantissa = f64::from(bits & 7);
-    let magnitude = match (bits >> 3) & 15 {
-        15 if bits & 7 == 7 => f64::NAN,
-        0 => mantissa * 2f64.powi(-9),
-        exponent => (8.0 + mantissa) * 2f64.powi(i32::from(exponent) - 10),
-    };
-    if bits >> 7 == 1 { -magnitude } else { magnitude }
-}
-
-/// A power of two with bias 127; all ones is NaN.
-fn f8e8m0_value(bits: u8) -> f64 {
-    if bits == 255 { f64::NAN } else { 2f64.powi(i32::from(bits) - 127) }
-}
-
-fn opaque(width: usize, name: String, descr: String, byte_order: ByteOrder) -> Element {
-    Element { dtype: DType::Bytes(width), name, descr, byte_order, is_time: false }
-}
-
-fn expected(wanted: &str, found: &Literal) -> Problem {
-    Problem::Malformed(format!("malformed header: expected {wanted} in 'descr', found {found}"))
-}
-
-fn too_large(descr: &Literal) -> Problem {
-    Problem::Malformed(format!("malformed header: an element of type {descr} is too large"))
-}
-
-/// A type string: a byte order, a kind, a size, and for times a unit, as in `<f4`, `|S3`,
-/// `<M8[ns]`. As numpy does, takes a missing byte order for the machine's, and ignores one where
-/// there is nothing to order.
-fn from_type_string(text: &str) -> Result<Element, Problem> {
-    let descr = Literal::Str(text.to_owned());
-    let unknown = || expected("a type string as '<f4', '|S3' or '<M8[ns]'", &descr);
-    let (byte_order, rest) = match text.chars().next() {
-        Some('<') => (ByteOrder::Little, &text[1..]),
-        Some('>') => (ByteOrder::Big, &text[1..]),
-        Some('=' | '|') => (ByteOrder::NATIVE, &text[1..]),
-        _ => (ByteOrder::NATIVE, text),
-    };
-    let kind = rest.chars().next().ok_or_else(unknown)?;
-    let rest = &rest[kind.len_utf8()..];
-    let digits_end = rest.find(|char: char| !char.is_ascii_digit()).unwrap_or(rest.len());
-    let (digits, unit) = rest.split_at(digits_end);
-    if kind == 'O' {
-        return Err(Problem::Unsupported(
-            "elements of type object are stored as a Python pickle, which only running it can read"
-                .to_owned(),
-        ));
+/// The type whose elements the bits of a type are written as in .npy: itself, if .npy has it.
+fn bits_of(dtype: DType) -> DType {
+    match dtype {
+        DType::BF16 => DType::U16,
+        DType::F8E4M3 | DType::F8E5M2 | DType::F8E8M0 => DType::U8,
+        packed if packed.packing().is_some() => DType::U8,
+        own => own,
     }
-    let unit = match (kind, unit) {
-        ('M' | 'm', unit) => canonical_unit(unit).ok_or_else(unknown)?,
-        (_, "") => String::new(),
-        _ => return Err(unknown()),
-    };
-    let size: usize =
-        digits.parse().map_err(|error: std::num::ParseIntError| match error.kind() {
-            std::num::IntErrorKind::PosOverflow => too_large(&descr),
-            _ => unknown(),
-        })?;
-
-    let sign = byte_order.sign();
-    let named = |dtype: DType| {
-        let name = dtype.to_string();
-        let (sign, byte_order) =
-            if size == 1 { ('|', ByteOrder::NATIVE) } else { (sign, byte_order) };
-        let descr = format!("'{sign}{kind}{size}'");
-        Ok(Element { dtype, name, descr, byte_order, is_time: false })
-    };
-    let extended = |name: &str| {
-        let name = format!("{name}{}", size * 8);
-        Ok(opaque(size, name, format!("'{sign}{kind}{size}'"), byte_order))
-    };
-    let bytes = |kind: char| {
-        let descr = format!("'|{kind}{size}'");
-        Ok(opaque(size, format!("{kind}{size}"), descr, ByteOrder::NATIVE))
-    };
-    let time = |name: &str| Element {
-        is_time: true,
-        ..opaque(8, format!("{name}{unit}"), format!("'{sign}{kind}8{unit}'"), byte_order)
-    };
-    match (kind, size) {
-        ('b', 1) => named(DType::Boolean),
-        ('i', 1) => named(DType::I8),
-        ('i', 2) => named(DType::I16),
-        ('i', 4) => named(DType::I32),
-        ('i', 8) => named(DType::I64),
-        ('u', 1) => named(DType::U8),
-        ('u', 2) => named(DType::U16),
-        ('u', 4) => named(DType::U32),
-        ('u', 8) => named(DType::U64),
-        ('f', 2) => named(DType::F16),
-        ('f', 4) => named(DType::F32),
-        ('f', 8) => named(DType::F64),
-        ('c', 8) => named(DType::Complex64),
-        ('c', 16) => named(DType::Complex128),
-        ('f', 12 | 16) => extended("float"),
-        ('c', 24 | 32) => extended("complex"),
-        ('M', 8) => Ok(time("datetime64")),
-        ('m', 8) => Ok(time("timedelta64")),
-        ('S' | 'a', _) => bytes('S'),
-        ('V', _) => bytes('V'),
-        ('U', _) => {
-            let width = size.checked_mul(4).ok_or_else(|| too_large(&descr))?;
-            Ok(opaque(width, format!("U{size}"), format!("'{sign}U{size}'"), byte_order))
-        }
-        _ => Err(unknown()),
-    }
-}
-
-/// The unit of a time as numpy writes it: `[ns]`, `[25s]`, or nothing.
-fn canonical_unit(text: &str) -> Option<String> {
-    const UNITS: [&str; 13] =
-        ["Y", "M", "W", "D", "h", "m", "s", "ms", "us", "ns", "ps", "fs", "as"];
-    if matches!(text, "" | "[generic]") {
-        return Some(String::new());
-    }
-    let inner = text.strip_prefix('[')?.strip_suffix(']')?;
-    let unit = inner.trim_start_matches(|char: char| char.is_ascii_digit());
-    let count = &inner[..inner.len() - unit.len()];
-    let count: i32 = if count.is_empty() { 1 } else { count.parse().ok()? };
-    UNITS.contains(&unit).then(|| match count {
-        1 => format!("[{unit}]"),
-        _ => format!("[{count}{unit}]"),
-    })
-}
-
-/// The type of a field as numpy describes it, and its bytes: a list of fields, a pair of a type
-/// and a shape, or a type string.
-fn composite(descr: &Literal) -> Result<(String, usize), Problem> {
-    match descr {
-        Literal::Str(text) => {
-            let element = from_type_string(text)?;
-            Ok((element.descr, element.dtype.width()))
-        }
-        Literal::List(fields) => {
-            let mut width = 0usize;
-            let mut texts = Vec::new();
-            for literal in fields {
-                let (text, field_width) = field(literal)?;
-                width = width.checked_add(field_width).ok_or_else(|| too_large(descr))?;
-                texts.push(text);
-            }
-            Ok((format!("[{}]", texts.join(", ")), width))
-        }
-        Literal::Tuple(items) => match items.as_slice() {
-            [inner, shape] => {
-                let (text, width) = composite(inner)?;
-                let (shape, elements) = field_shape(shape)?;
-                let width = width.checked_mul(elements).ok_or_else(|| too_large(descr))?;
-                Ok((format!("({text}, {shape})"), width))
-            }
-            _ => Err(expected("a pair of a type and a shape", descr)),
-        },
-        _ => Err(expected("a type string or a list of fields", descr)),
-    }
-}
-
-/// One field of a structured type: `(name, type)` or `(name, type, shape)`, where the name may be
-/// a pair of a title and a name. Padding is a field without a name.
-fn field(literal: &Literal) -> Result<(String, usize), Problem> {
-    let malformed = || expected("a field as ('name', type) or ('name', type, shape)", literal);
-    let (Literal::Tuple(items) | Literal::List(items)) = literal else {
-        return Err(malformed());
-    };
-    let (name, inner, shape) = match items.as_slice() {
-        [name, inner] => (name, inner, None),
-        [name, inner, shape] => (name, inner, Some(shape)),
-        _ => return Err(malformed()),
-    };
-    let is_name = match name {
-        Literal::Str(_) => true,
-        Literal::Tuple(title_and_name) => matches!(title_and_name.as_slice(), [_, Literal::Str(_)]),
-        _ => false,
-    };
-    if !is_name {
-        return Err(malformed());
-    }
-    let (inner, width) = composite(inner)?;
-    let Some(shape) = shape else {
-        return Ok((format!("({name}, {inner})"), width));
-    };
-    let (shape, elements) = field_shape(shape)?;
-    let width = width.checked_mul(elements).ok_or_else(|| too_large(literal))?;
-    let text = match &shape {
-        Literal::Tuple(sizes) if sizes.is_empty() => format!("({name}, {inner})"),
-        _ => format!("({name}, {inner}, {shape})"),
-    };
-    Ok((text, width))
-}
-
-/// The shape of a field as a tuple, and the number of its elements. A single size may stand for it.
-fn field_shape(shape: &Literal) -> Result<(Literal, usize), Problem> {
-    let malformed = || expected("a shape of sizes from 0 up", shape);
-    let sizes = match shape {
-        Literal::Int(_) => std::slice::from_ref(shape),
-        Literal::Tuple(sizes) | Literal::List(sizes) => sizes,
-        _ => return Err(malformed()),
-    };
-    let mut elements = 1usize;
-    for size in sizes {
-        let Literal::Int(size) = size else {
-            return Err(malformed());
-        };
-        let size = usize::try_from(*size).map_err(|_| malformed())?;
-        elements = elements.checked_mul(size).ok_or_else(|| too_large(shape))?;
-    }
-    Ok((Literal::Tuple(sizes.to_vec()), elements))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::descr;
+    use crate::literal::Literal;
 
     fn element(descr: &str) -> Element {
-        Element::from_descr(&Literal::parse(descr).unwrap()).unwrap()
-    }
-
-    fn refusal(descr: &str) -> String {
-        Element::from_descr(&Literal::parse(descr).unwrap()).unwrap_err().to_string()
-    }
-
-    #[test]
-    fn type_strings_give_a_type_a_name_and_numpys_spelling() {
-        for (descr, dtype, name, canonical) in [
-            ("'|b1'", DType::Boolean, "boolean", "'|b1'"),
-            ("'<b1'", DType::Boolean, "boolean", "'|b1'"),
-            ("'|i1'", DType::I8, "i8", "'|i1'"),
-            ("'<i2'", DType::I16, "i16", "'<i2'"),
-            ("'>i4'", DType::I32, "i32", "'>i4'"),
-            ("'i8'", DType::I64, "i64", "'<i8'"),
-            ("'=u2'", DType::U16, "u16", "'<u2'"),
-            ("'|u4'", DType::U32, "u32", "'<u4'"),
-            ("'>u1'", DType::U8, "u8", "'|u1'"),
-            ("'>u8'", DType::U64, "u64", "'>u8'"),
-            ("'<f2'", DType::F16, "f16", "'<f2'"),
-            ("'<f4'", DType::F32, "f32", "'<f4'"),
-            ("'>f8'", DType::F64, "f64", "'>f8'"),
-            ("'<c8'", DType::Complex64, "complex64", "'<c8'"),
-            ("'>c16'", DType::Complex128, "complex128", "'>c16'"),
-            ("'<f16'", DType::Bytes(16), "float128", "'<f16'"),
-            ("'<f12'", DType::Bytes(12), "float96", "'<f12'"),
-            ("'<c32'", DType::Bytes(32), "complex256", "'<c32'"),
-            ("'<M8'", DType::Bytes(8), "datetime64", "'<M8'"),
-            ("'<M8[generic]'", DType::Bytes(8), "datetime64", "'<M8'"),
-            ("'<M8[ns]'", DType::Bytes(8), "datetime64[ns]", "'<M8[ns]'"),
-            ("'>M8[25s]'", DType::Bytes(8), "datetime64[25s]", "'>M8[25s]'"),
-            ("'<m8[1s]'", DType::Bytes(8), "timedelta64[s]", "'<m8[s]'"),
-            ("'|S3'", DType::Bytes(3), "S3", "'|S3'"),
-            ("'<a3'", DType::Bytes(3), "S3", "'|S3'"),
-            ("'|S0'", DType::Bytes(0), "S0", "'|S0'"),
-            ("'<U3'", DType::Bytes(12), "U3", "'<U3'"),
-            ("'>U3'", DType::Bytes(12), "U3", "'>U3'"),
-            ("'<V2'", DType::Bytes(2), "V2", "'|V2'"),
-            ("'|V0'", DType::Bytes(0), "V0", "'|V0'"),
-        ] {
-            let element = element(descr);
-            assert_eq!(element.dtype(), dtype, "{descr}");
-            assert_eq!(element.name(), name, "{descr}");
-            if cfg!(target_endian = "little") {
-                assert_eq!(element.descr(), canonical, "{descr}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_byte_order_counts_only_where_there_are_bytes_to_order() {
-        for (little, big) in [("'<i1'", "'>i1'"), ("'<S3'", "'>S3'"), ("'<V3'", "'>V3'")] {
-            assert_eq!(element(little), element(big));
-        }
-        for (little, big) in [("'<i2'", "'>i2'"), ("'<U3'", "'>U3'"), ("'<M8[s]'", "'>M8[s]'")] {
-            assert_ne!(element(little), element(big));
-        }
-    }
-
-    #[test]
-    fn structured_types_are_opaque_and_keep_their_description() {
-        for (descr, width, canonical) in [
-            ("[('a', '<i4'), ('b', '>f4')]", 8, "[('a', '<i4'), ('b', '>f4')]"),
-            ("[('a', '|i1'), ('', '|V3'), ('b', '<i4')]", 8, ""),
-            ("[('a', [('b', '<f8'), ('c', '<U2', (2, 3))])]", 56, ""),
-            ("[(('title', 'a'), '<f4')]", 4, ""),
-            ("[((3, 'a'), '<f4', (0,))]", 0, ""),
-            ("[('a', ('<f4', (2,)), (3,))]", 24, ""),
-            (
-                "[[u'é', '<f4', [2L]], ('b', 'f4', 3), ('c', '|b1', ())]",
-                21,
-                "[('é', '<f4', (2,)), ('b', '<f4', (3,)), ('c', '|b1')]",
-            ),
-            ("[]", 0, ""),
-        ] {
-            let element = element(descr);
-            assert_eq!(element.dtype(), DType::Bytes(width), "{descr}");
-            assert_eq!(element.name(), format!("V{width}"), "{descr}");
-            assert_eq!(element.value(&vec![0; width]), None);
-            let canonical = if canonical.is_empty() { descr } else { canonical };
-            assert_eq!(element.descr(), canonical);
-        }
-    }
-
-    #[test]
-    fn other_descriptions_are_refused_with_what_was_found() {
-        for descr in [
-            "''",
-            "'<'",
-            "'<f'",
-            "'<f3'",
-            "'<i16'",
-            "'f04x'",
-            "'|b2'",
-            "'<f4 '",
-            "' <f4'",
-            "'?'",
-            "'float64'",
-            "'<i4,<f4'",
-            "'<U-1'",
-            "'<M4'",
-            "'<M8[xx]'",
-            "'<M8[s'",
-            "'<M8s'",
-            "'<M8[99999999999s]'",
-            "'<f4[s]'",
-            "'|T16'",
-            "'é4'",
-            "'<f+4'",
-        ] {
-            let message = refusal(descr);
-            assert!(
-                message.starts_with("malformed header: expected a type string as"),
-                "{message}"
-            );
-            assert!(message.ends_with(&format!("found {descr}")), "{message}");
-        }
-        for (descr, message) in [
-            ("3", "expected a type string or a list of fields in 'descr', found 3"),
-            (
-                "('<f4', (2,))",
-                "expected a type string or a list of fields in 'descr', found ('<f4', (2,))",
-            ),
-            ("[('a', None)]", "expected a type string or a list of fields in 'descr', found None"),
-            (
-                "['a']",
-                "expected a field as ('name', type) or ('name', type, shape) in 'descr', found 'a'",
-            ),
-            (
-                "[('a',)]",
-                "expected a field as ('name', type) or ('name', type, shape) in 'descr', found ('a',)",
-            ),
-            (
-                "[(1, '<f4')]",
-                "expected a field as ('name', type) or ('name', type, shape) in 'descr', found (1, '<f4')",
-            ),
-            (
-                "[('a', '<f4', (-1,))]",
-                "expected a shape of sizes from 0 up in 'descr', found (-1,)",
-            ),
-            ("[('a', '<f4', True)]", "expected a shape of sizes from 0 up in 'descr', found True"),
-            (
-                "[('a', ('<f4',))]",
-                "expected a pair of a type and a shape in 'descr', found ('<f4',)",
-            ),
-            (
-                "'|S99999999999999999999'",
-                "an element of type '|S99999999999999999999' is too large",
-            ),
-            ("'<U9223372036854775807'", "an element of type '<U9223372036854775807' is too large"),
-            (
-                "[('a', '|S9', (9223372036854775807,))]",
-                "an element of type ('a', '|S9', (9223372036854775807,)) is too large",
-            ),
-            (
-                "[('a', '|S18446744073709551615'), ('b', '|S1')]",
-                "an element of type [('a', '|S18446744073709551615'), ('b', '|S1')] is too large",
-            ),
-            (
-                "[('a', '|S9', (9223372036854775807, 9))]",
-                "an element of type (9223372036854775807, 9) is too large",
-            ),
-        ] {
-            assert_eq!(refusal(descr), format!("malformed header: {message}"));
-        }
-    }
-
-    #[test]
-    fn objects_are_refused_wherever_they_stand() {
-        for descr in ["'|O'", "'O'", "'|O8'", "[('a', '|O')]", "[('a', [('b', ('|O', (2,)))])]"] {
-            let message = refusal(descr);
-            assert!(message.starts_with("elements of type object are stored as a Python pickle"));
-        }
+        descr::element(&Literal::parse(descr).unwrap()).unwrap()
     }
 
     #[test]
@@ -597,6 +298,8 @@ mod tests {
             (DType::F8E4M3, "f8e4m3", "'|u1'"),
             (DType::F8E5M2, "f8e5m2", "'|u1'"),
             (DType::F8E8M0, "f8e8m0", "'|u1'"),
+            (DType::U3, "u3", "'|u1'"),
+            (DType::F4E2M1, "f4e2m1", "'|u1'"),
             (DType::Bytes(12), "V12", "'|V12'"),
         ] {
             let element = Element::new(dtype);
@@ -608,14 +311,88 @@ mod tests {
     }
 
     #[test]
-    fn a_new_element_describes_itself_as_it_is_read() {
+    fn a_new_element_is_read_again_from_its_description() {
         for &dtype in DType::NAMED {
             let made = Element::new(dtype);
             let read = element(made.descr());
-            assert_eq!(read.dtype().width(), dtype.width());
-            if !matches!(dtype, DType::BF16 | DType::F8E4M3 | DType::F8E5M2 | DType::F8E8M0) {
-                assert_eq!(made, read);
+            assert_eq!(made.in_file_of(&read).as_ref(), Some(&made));
+            assert_eq!(made == read, bits_of(dtype) == dtype, "{dtype}");
+        }
+    }
+
+    #[test]
+    fn a_type_in_a_file_has_the_files_byte_order_or_is_not_there() {
+        let swapped = Element::new(DType::BF16).in_file_of(&element("'>u2'")).unwrap();
+        assert_eq!((swapped.name(), swapped.descr()), ("bf16", "'>u2'"));
+        assert_eq!(swapped.value(&[0x40, 0x40]), Some(3.0));
+        assert_eq!(swapped.value(&[0x80, 0x3f]), Some(f64::from(-f32::from_bits(0x003f_0000))));
+        let date = element("'<M8[ns]'");
+        assert_eq!(Element::new(DType::Bytes(8)).in_file_of(&date), Some(date));
+        for (dtype, stated) in [
+            (DType::BF16, "'<i2'"),
+            (DType::F16, "'<u2'"),
+            (DType::I4, "'|i1'"),
+            (DType::U8, "'|i1'"),
+            (DType::Bytes(8), "'<u8'"),
+        ] {
+            assert_eq!(Element::new(dtype).in_file_of(&element(stated)), None, "{dtype} {stated}");
+        }
+    }
+
+    #[test]
+    fn a_bit_order_is_one_that_the_type_has() {
+        let high = Element::new(DType::I4).with_bit_order(BitOrder::HighFirst).unwrap();
+        assert_ne!(high, Element::new(DType::I4));
+        let values = |element: &Element| [0, 1].map(|at| element.value_at(&[0x2f], at).unwrap());
+        assert_eq!(values(&high), [2.0, -1.0]);
+        assert_eq!(values(&Element::new(DType::I4)), [-1.0, 2.0]);
+        for (dtype, order) in [(DType::U8, BitOrder::LowFirst), (DType::I4, BitOrder::Split)] {
+            let refused = Element::new(dtype).with_bit_order(order).unwrap_err();
+            assert_eq!(refused, Error::NoSuchPacking { dtype, order });
+        }
+    }
+
+    #[test]
+    fn packed_elements_have_the_values_of_their_codes() {
+        let u6: Vec<i8> = (0..64).collect();
+        for (dtype, values) in [
+            (DType::U1, &[0, 1][..]),
+            (DType::U2, &[0, 1, 2, 3]),
+            (DType::I2, &[0, 1, -2, -1]),
+            (DType::U3, &u6[..8]),
+            (DType::U4, &u6[..16]),
+            (DType::I4, &[0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1]),
+            (DType::U6, &u6[..]),
+        ] {
+            let element = Element::new(dtype);
+            for (code, &value) in (0..).zip(values) {
+                assert_eq!(element.value(&[code]), Some(value.into()), "{dtype} {code}");
+                assert_eq!(element.integer(&[code]), Some(value.into()), "{dtype} {code}");
             }
+            for none in [&[values.len() as u8][..], &[255], &[], &[0, 0]] {
+                assert_eq!(element.value(none), None, "{dtype} {none:?}");
+                assert_eq!(element.integer(none), None, "{dtype} {none:?}");
+            }
+        }
+        for dtype in [DType::NF4, DType::F4E2M1] {
+            assert_eq!(Element::new(dtype).integer(&[1]), None);
+            assert_eq!(Element::new(dtype).value(&[16]), None);
+        }
+    }
+
+    #[test]
+    fn an_element_is_found_at_its_offset() {
+        let u3 = Element::new(DType::U3);
+        let bytes = [0xb1, 0x1b, 0x0f];
+        let values: Vec<_> = (0..9).map(|at| u3.value_at(&bytes, at)).collect();
+        let expected = [2, 3, 0, 1, 4, 5, 6, 7].map(|value| Some(f64::from(value)));
+        assert_eq!(values[..8], expected);
+        assert_eq!(values[8], None);
+        let u16 = element("'<u2'");
+        assert_eq!(u16.value_at(&[9, 1, 2], 1), Some(513.0));
+        for outside in [2, 3, 4, usize::MAX] {
+            assert_eq!(u16.value_at(&[9, 1, 2], outside), None);
+            assert_eq!(Element::new(DType::U1).value_at(&[], outside), None);
         }
     }
 
@@ -630,6 +407,15 @@ mod tests {
         assert!(value(DType::F8E4M3, 0x7f).is_nan() && value(DType::F8E4M3, 0xff).is_nan());
         assert_eq!(value(DType::F8E5M2, 0x3c), 1.0);
         assert_eq!(value(DType::F8E5M2, 0xfc), f64::NEG_INFINITY);
+        let f4: Vec<f64> = (0..16).map(|code| value(DType::F4E2M1, code)).collect();
+        assert_eq!(f4[..8], [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]);
+        assert_eq!(f4[9..], [-0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0]);
+        assert!(f4[8] == 0.0 && f4[8].is_sign_negative());
+        let nf4: Vec<f64> = (0..16).map(|code| value(DType::NF4, code)).collect();
+        assert!(nf4.is_sorted());
+        assert_eq!((nf4[0], nf4[7], nf4[15]), (-1.0, 0.0, 1.0));
+        assert_eq!(nf4[1], -0.696_192_800_998_687_7);
+        assert_eq!(nf4[14], 0.722_956_836_223_602_3);
         assert_eq!(value(DType::F8E8M0, 127), 1.0);
         assert_eq!(value(DType::F8E8M0, 0), 2f64.powi(-127));
         assert!(value(DType::F8E8M0, 255).is_nan());

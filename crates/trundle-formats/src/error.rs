@@ -32,7 +32,7 @@ impl Error {
 pub enum ExitClass {
     /// Failed while running: reading, writing, no space, no memory. The program exits with 1.
     Failed,
-    /// Wrong usage: an unknown ending, an output that exists. The program exits with 2.
+    /// Wrong usage: an unknown ending, an output that exists, a type that is missing. The program exits with 2.
     Usage,
     /// An input that is malformed or not supported. The program exits with 3.
     Refused,
@@ -102,6 +102,32 @@ pub enum Problem {
         /// The bytes it has.
         got: u64,
     },
+    /// The data begins after the end.
+    #[error("the data begins at byte {offset}, but the file has {length} bytes")]
+    OffsetBeyond {
+        /// Where the data begins, in bytes from the start of the file.
+        offset: u64,
+        /// The bytes of the file.
+        length: u64,
+    },
+    /// The content goes on after the data, and nothing says that it may.
+    #[error("the tensor fills {expected} bytes, but {got} are there")]
+    DataLeft {
+        /// The bytes that the tensor fills.
+        expected: u64,
+        /// The bytes that were found; of a stream, no more than are enough to know.
+        got: u64,
+    },
+    /// Something is missing that only a [`Description`](crate::Description) can say.
+    #[error("{0}")]
+    Undescribed(&'static str),
+    /// A [`Description`](crate::Description) has an offset, but the file states where its data
+    /// begins.
+    #[error("states itself where its data begins: an offset is for raw bytes")]
+    Offset,
+    /// The content is not what its [`Description`](crate::Description) says.
+    #[error("{0}")]
+    NotAsDescribed(String),
     /// A shape too large to be addressed.
     #[error(transparent)]
     Shape(#[from] trundle_core::Error),
@@ -123,10 +149,15 @@ impl Problem {
             | Problem::Exists
             | Problem::Folder
             | Problem::OneTensor { .. }
-            | Problem::DataSize { .. } => ExitClass::Usage,
+            | Problem::DataSize { .. }
+            | Problem::Undescribed(_)
+            | Problem::Offset => ExitClass::Usage,
             Problem::Malformed(_)
             | Problem::Unsupported(_)
             | Problem::Truncated { .. }
+            | Problem::OffsetBeyond { .. }
+            | Problem::DataLeft { .. }
+            | Problem::NotAsDescribed(_)
             | Problem::Shape(_) => ExitClass::Refused,
         }
     }

@@ -7,16 +7,19 @@ use trundle_core::Shape;
 
 use crate::error::is_stream;
 use crate::source::Source;
-use crate::{Element, Error, Header, Output, Problem, npy};
+use crate::{Description, Element, Error, Header, Output, Problem, npy, raw};
 
 /// Every format: one row each. The first is that of stdin and stdout.
-pub static FORMATS: &[Format] = &[npy::FORMAT];
+pub static FORMATS: &[Format] = &[npy::FORMAT, raw::FORMAT];
 
 /// Bytes are written in pieces of this size, each reported to whoever watches the progress.
 const CHUNK_BYTES: usize = 8 << 20;
 
 /// Told how many bytes of data were read or written so far.
 pub type Progress<'a> = dyn FnMut(u64) + 'a;
+
+/// Reads what a file holds beside its data.
+type Open = fn(Source, &Description) -> Result<Box<dyn Contents>, Problem>;
 
 /// Writes all of a file.
 type WriteTensors =
@@ -27,7 +30,7 @@ type WriteTensors =
 pub struct Format {
     pub(crate) name: &'static str,
     pub(crate) endings: &'static [&'static str],
-    pub(crate) open: fn(Source) -> Result<Box<dyn Contents>, Problem>,
+    pub(crate) open: Open,
     pub(crate) write: WriteTensors,
 }
 
@@ -49,7 +52,7 @@ pub struct NamedTensor<'a> {
     pub element: &'a Element,
     /// The sizes of its axes.
     pub shape: &'a Shape,
-    /// Its elements: packed, row-major, in the byte order of `element`.
+    /// Its elements: packed, row-major, in the byte order and the bit order of `element`.
     pub bytes: &'a [u8],
 }
 
@@ -79,8 +82,12 @@ impl Format {
         self.endings
     }
 
-    pub(crate) fn open(&self, source: Source) -> Result<Box<dyn Contents>, Problem> {
-        (self.open)(source)
+    pub(crate) fn open(
+        &self,
+        source: Source,
+        description: &Description,
+    ) -> Result<Box<dyn Contents>, Problem> {
+        (self.open)(source, description)
     }
 
     /// Writes `tensors` to `out`. `progress` is told the bytes of data written so far.
@@ -95,7 +102,7 @@ impl Format {
         progress: &mut Progress<'_>,
     ) -> Result<(), Problem> {
         for tensor in tensors {
-            let expected = tensor.shape.bytes(tensor.element.dtype().width())?;
+            let expected = tensor.shape.bytes(tensor.element.width())?;
             let got = tensor.bytes.len();
             if got != expected {
                 return Err(Problem::DataSize { name: tensor.name.to_owned(), expected, got });
@@ -146,6 +153,17 @@ pub fn stage(
     let mut output = Output::create(path, overwrite)?;
     format.write_to(&mut output, tensors, progress).map_err(error)?;
     Ok(output)
+}
+
+/// The tensor to write to a file of a format that holds one.
+pub(crate) fn one<'a>(
+    format: &Format,
+    tensors: &'a [NamedTensor<'a>],
+) -> Result<&'a NamedTensor<'a>, Problem> {
+    match tensors {
+        [tensor] => Ok(tensor),
+        _ => Err(Problem::OneTensor { format: format.name, tensors: tensors.len() }),
+    }
 }
 
 /// Writes `bytes` in pieces; `progress` is told the bytes so far.

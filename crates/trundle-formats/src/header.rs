@@ -24,13 +24,14 @@ pub struct Header {
 }
 
 impl Header {
-    /// Where the elements lie, from the start of the tensor's data.
+    /// Where the elements lie, from the start of the tensor's data; packed ones as if they were
+    /// unpacked.
     ///
     /// # Errors
     /// [`TooLarge`](trundle_core::Error::TooLarge) if the shape and the element type fill more
     /// than `isize::MAX` bytes; never for a header of a [`TensorFile`](crate::TensorFile).
     pub fn layout(&self) -> trundle_core::Result<Layout> {
-        let width = self.element.dtype().width();
+        let width = self.element.width().units();
         match self.order {
             Order::RowMajor => Layout::row_major(&self.shape, width),
             Order::ColumnMajor => Layout::column_major(&self.shape, width),

@@ -7,6 +7,8 @@
 //!
 //! .npy is read in its versions 1.0, 2.0 and 3.0, with every type but Python objects; bytes after
 //! the data are ignored, as `numpy.load` ignores them. It is written as `numpy.save` writes it.
+//! Raw bytes (.bin, .raw) are read by a [`Description`], which can also name the type of a file
+//! that holds the bits of one that its format lacks.
 //!
 //! ```
 //! use trundle_formats::{NamedTensor, TensorFile, write};
@@ -25,16 +27,22 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod descr;
+mod description;
 mod element;
 mod error;
 mod format;
 mod header;
 mod literal;
 mod npy;
+mod one_tensor;
 mod output;
+mod raw;
 mod source;
 mod tensor_file;
+mod values;
 
+pub use description::Description;
 pub use element::Element;
 pub use error::{Error, ExitClass, Problem};
 pub use format::{FORMATS, Format, NamedTensor, Progress, check_output, stage, write};

@@ -5,17 +5,21 @@
 //! types. Bytes after the data are ignored, as `numpy.load` ignores them: `numpy.save` can put
 //! several arrays behind each other into one file, of which this is the first.
 //!
-//! Written is what `numpy.save` writes for a C-contiguous array, byte for byte.
+//! Written is what `numpy.save` writes for a C-contiguous array, byte for byte. Types that numpy
+//! lacks are written as their bits, packed ones as the 1-D array of their bytes; a [`Description`]
+//! makes them again what they were.
 
 use std::fmt::Write as _;
 use std::io::{Read, Write};
 
 use trundle_core::Shape;
 
-use crate::format::{Contents, write_data};
+use crate::description::Description;
+use crate::format::{Contents, one, write_data};
 use crate::literal::Literal;
+use crate::one_tensor::{OneTensor, Rest};
 use crate::source::Source;
-use crate::{Element, Format, Header, NamedTensor, Order, Problem, Progress};
+use crate::{Element, Format, Header, NamedTensor, Order, Problem, Progress, descr};
 
 pub(crate) const FORMAT: Format = Format { name: "npy", endings: &["npy"], open, write };
 
@@ -44,32 +48,7 @@ const VERSIONS: [Version; 3] = [
     Version { major: 3, length_bytes: 4, is_utf8: true },
 ];
 
-struct Npy {
-    header: [Header; 1],
-    source: Source,
-}
-
-impl Contents for Npy {
-    fn headers(&self) -> &[Header] {
-        &self.header
-    }
-
-    fn load(&mut self, index: usize, progress: &mut Progress<'_>) -> Result<Vec<u8>, Problem> {
-        let header = &self.header[index];
-        self.source.seek_to(header.data_offset)?;
-        let data = self.source.read_data(header.data_bytes, progress)?;
-        if data.len() < header.data_bytes {
-            return Err(truncated_data(header, data.len() as u64));
-        }
-        Ok(data)
-    }
-}
-
-fn truncated_data(header: &Header, got: u64) -> Problem {
-    Problem::Truncated { part: "the data", expected: header.data_bytes as u64, got }
-}
-
-fn open(mut source: Source) -> Result<Box<dyn Contents>, Problem> {
+fn open(mut source: Source, description: &Description) -> Result<Box<dyn Contents>, Problem> {
     let (text, data_offset) = read_header_text(&mut source)?;
     let literal = Literal::parse(&text)
         .map_err(|error| Problem::Malformed(format!("malformed header: {error}")))?;
@@ -77,16 +56,10 @@ fn open(mut source: Source) -> Result<Box<dyn Contents>, Problem> {
         return Err(malformed(format!("expected a dict, found {literal}")));
     };
     let (element, order, shape) = interpret(entries)?;
-    let data_bytes = shape.bytes(element.dtype().width())?;
+    let data_bytes = shape.bytes(element.width())?;
     let name = source.name().to_owned();
-    let header = Header { name, element, shape, order, data_offset, data_bytes };
-    if let Some(length) = source.length() {
-        let got = length.saturating_sub(data_offset);
-        if got < data_bytes as u64 {
-            return Err(truncated_data(&header, got));
-        }
-    }
-    Ok(Box::new(Npy { header: [header], source }))
+    let stated = Header { name, element, shape, order, data_offset, data_bytes };
+    Ok(OneTensor::new(description.apply(stated)?, source, Rest::Ignored)?)
 }
 
 fn malformed(what: impl std::fmt::Display) -> Problem {
@@ -156,7 +129,7 @@ fn interpret(entries: Vec<(Literal, Literal)>) -> Result<(Element, Order, Shape)
     let mut take = |index: usize| {
         values[index].take().ok_or_else(|| malformed(format!("'{}' is missing", keys[index])))
     };
-    let element = Element::from_descr(&take(0)?)?;
+    let element = descr::element(&take(0)?)?;
     let order = match take(1)? {
         Literal::Bool(true) => Order::ColumnMajor,
         Literal::Bool(false) => Order::RowMajor,
@@ -187,10 +160,10 @@ fn write(
     tensors: &[NamedTensor<'_>],
     progress: &mut Progress<'_>,
 ) -> Result<(), Problem> {
-    let [tensor] = tensors else {
-        return Err(Problem::OneTensor { format: FORMAT.name, tensors: tensors.len() });
-    };
-    let header = header_bytes(tensor.element, tensor.shape)?;
+    let tensor = one(&FORMAT, tensors)?;
+    let packed = tensor.element.width().packing().map(|_| Shape::new([tensor.bytes.len()]));
+    let shape = packed.transpose()?;
+    let header = header_bytes(tensor.element, shape.as_ref().unwrap_or(tensor.shape))?;
     out.write_all(&header).map_err(Problem::writing)?;
     write_data(out, tensor.bytes, progress)
 }

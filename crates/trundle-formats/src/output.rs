@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tempfile::NamedTempFile;
 
 use crate::error::is_stream;
-use crate::{Error, Format, Problem, TensorFile};
+use crate::{Description, Error, Format, Problem, TensorFile};
 
 /// How many symbolic links may lead from one to the next: what Linux allows.
 const MAX_LINKS: usize = 40;
@@ -107,15 +107,17 @@ impl Output {
     }
 
     /// Opens what was written so far, before it appears at the path, in the format of the path's
-    /// ending.
+    /// ending. `description` says what the format cannot state.
     ///
     /// # Errors
-    /// As [`TensorFile::open`], and if the output is no file but a stream, a pipe or a device.
-    pub fn read_back(&self) -> Result<TensorFile, Error> {
+    /// As [`TensorFile::open_as`], and if the output is no file but a stream, a pipe or a device.
+    pub fn read_back(&self, description: &Description) -> Result<TensorFile, Error> {
         let error = |problem| Error::at(&self.path, "stdout", problem);
         let format = Format::of(&self.path).map_err(error)?;
         match &self.target {
-            Target::Replace(file, ..) => TensorFile::open_as(format, file.path(), &self.path),
+            Target::Replace(file, ..) => {
+                TensorFile::open_in(format, description, file.path(), &self.path)
+            }
             Target::Special(_) | Target::Stdout(_) => {
                 Err(error(Problem::reading(io::ErrorKind::NotSeekable.into())))
             }

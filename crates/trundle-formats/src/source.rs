@@ -63,14 +63,22 @@ impl Source {
         }
     }
 
-    /// Goes to a place, in bytes from the start. A stream must be there already.
+    /// Goes to a place, in bytes from the start. A stream goes there by reading, and not back.
     pub(crate) fn seek_to(&mut self, offset: u64) -> Result<(), Problem> {
         match &mut self.input {
             Input::File { file, .. } => {
                 self.position = file.seek(SeekFrom::Start(offset)).map_err(Problem::reading)?;
                 Ok(())
             }
-            Input::Stream(_) if self.position == offset => Ok(()),
+            Input::Stream(reader) if self.position <= offset => {
+                let mut between = reader.take(offset - self.position);
+                self.position +=
+                    io::copy(&mut between, &mut io::sink()).map_err(Problem::reading)?;
+                if self.position < offset {
+                    return Err(Problem::OffsetBeyond { offset, length: self.position });
+                }
+                Ok(())
+            }
             Input::Stream(_) => Err(Problem::reading(io::Error::new(
                 io::ErrorKind::NotSeekable,
                 format!("a stream at byte {} cannot go to byte {offset}", self.position),
@@ -109,6 +117,13 @@ impl Source {
             progress(data.len() as u64);
         }
         Ok(data)
+    }
+
+    /// Whether the input ends here; if not, a byte of it is read.
+    pub(crate) fn ends(&mut self) -> Result<bool, Problem> {
+        let mut next = Vec::new();
+        self.take(1).read_to_end(&mut next).map_err(Problem::reading)?;
+        Ok(next.is_empty())
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::error::file_name;
 use crate::format::Contents;
 use crate::source::Source;
-use crate::{Error, Format, Header, Progress};
+use crate::{Description, Error, Format, Header, Progress};
 
 /// A file of tensors: what it holds is known, the data is read when it is asked for.
 pub struct TensorFile {
@@ -31,18 +31,29 @@ impl TensorFile {
     /// [`Error`] if the ending is unknown, the file cannot be read, or is malformed, not supported
     /// or too short for what it claims to hold.
     pub fn open(path: &Path) -> Result<TensorFile, Error> {
+        TensorFile::open_as(path, &Description::default())
+    }
+
+    /// The same, of a file whose tensor is known to be what `description` says.
+    ///
+    /// # Errors
+    /// As [`TensorFile::open`], and if the description lacks something that the file does not
+    /// state, or the file does not hold what it says.
+    pub fn open_as(path: &Path, description: &Description) -> Result<TensorFile, Error> {
         let format = Format::of(path).map_err(|problem| Error::at(path, "stdin", problem))?;
-        TensorFile::open_as(format, path, path)
+        TensorFile::open_in(format, description, path, path)
     }
 
     /// Reads what the file at `path` holds in `format`; messages name `shown`.
-    pub(crate) fn open_as(
+    pub(crate) fn open_in(
         format: &'static Format,
+        description: &Description,
         path: &Path,
         shown: &Path,
     ) -> Result<TensorFile, Error> {
         let error = |problem| Error::at(shown, "stdin", problem);
-        let contents = Source::open(path).and_then(|source| format.open(source)).map_err(error)?;
+        let source = Source::open(path).map_err(error)?;
+        let contents = format.open(source, description).map_err(error)?;
         Ok(TensorFile { file: file_name(shown, "stdin"), format, contents })
     }
 
@@ -50,15 +61,16 @@ impl TensorFile {
     /// and its tensor if it holds one without a name.
     ///
     /// # Errors
-    /// As [`TensorFile::open`]; that the data is too short is seen when it is loaded.
+    /// As [`TensorFile::open_as`]; that the data is too short is seen when it is loaded.
     pub fn from_reader(
         format: &'static Format,
+        description: &Description,
         name: &str,
         reader: impl Read + Send + 'static,
     ) -> Result<TensorFile, Error> {
         let source = Source::stream(name, Box::new(reader));
         let file = name.to_owned();
-        match format.open(source) {
+        match format.open(source, description) {
             Ok(contents) => Ok(TensorFile { file, format, contents }),
             Err(problem) => Err(Error { file, problem }),
         }

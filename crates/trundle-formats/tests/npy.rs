@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 use trundle_core::{DType, Shape};
 use trundle_formats::{
-    Element, Error, ExitClass, FORMATS, Format, Header, NamedTensor, Order, Problem, TensorFile,
+    Description, Element, Error, ExitClass, FORMATS, Format, Header, NamedTensor, Order, Problem,
+    TensorFile,
 };
 
 fn npy() -> &'static Format {
@@ -30,7 +31,12 @@ fn described(descr: &str, shape: &str) -> Vec<u8> {
 }
 
 fn read(bytes: &[u8]) -> Result<(Header, Vec<u8>), Error> {
-    let mut file = TensorFile::from_reader(npy(), "stdin", Cursor::new(bytes.to_vec()))?;
+    let mut file = TensorFile::from_reader(
+        npy(),
+        &Description::default(),
+        "stdin",
+        Cursor::new(bytes.to_vec()),
+    )?;
     let data = file.load(0, &mut |_| ())?;
     Ok((file.headers()[0].clone(), data))
 }
@@ -340,7 +346,7 @@ fn a_stream_that_fails_is_no_malformed_file() {
     let bytes = described("'<f4'", "(2,)");
     for length in [3, 20, bytes.len()] {
         let reader = Failing(Cursor::new(bytes[..length].to_vec()));
-        let error = TensorFile::from_reader(npy(), "pipe", reader)
+        let error = TensorFile::from_reader(npy(), &Description::default(), "pipe", reader)
             .and_then(|mut file| file.load(0, &mut |_| ()))
             .unwrap_err();
         assert_eq!(error.to_string(), "pipe: cannot read: the line is cut");
@@ -356,7 +362,8 @@ fn a_file_can_be_loaded_again_and_a_stream_cannot() {
     assert_eq!(file.load(0, &mut |_| ()).unwrap(), first);
 
     let reader = Cursor::new(fs::read(&path).unwrap());
-    let mut stream = TensorFile::from_reader(npy(), "stdin", reader).unwrap();
+    let mut stream =
+        TensorFile::from_reader(npy(), &Description::default(), "stdin", reader).unwrap();
     assert_eq!(stream.load(0, &mut |_| ()).unwrap(), first);
     let error = stream.load(0, &mut |_| ()).unwrap_err();
     assert_eq!(error.to_string(), "stdin: cannot read: a stream at byte 152 cannot go to byte 128");
@@ -372,8 +379,9 @@ fn files_that_are_not_there_or_are_folders_or_of_no_format_are_told_apart() {
     for (name, ending) in [("x.foo", ".foo"), ("x", ""), (".npy", "")] {
         let error = problem(name);
         assert_eq!(error.exit_class(), ExitClass::Usage);
-        let expected =
-            format!("unknown ending \"{ending}\": expected one of .npy, or - for a stream");
+        let expected = format!(
+            "unknown ending \"{ending}\": expected one of .npy .bin .raw, or - for a stream"
+        );
         assert_eq!(error.problem.to_string(), expected);
     }
     fs::write(
@@ -452,7 +460,8 @@ fn progress_counts_up_to_all_bytes() {
     assert!(told.len() > 1 && told.is_sorted(), "{told:?}");
     assert_eq!(told.last(), Some(&20_000_000));
 
-    let mut file = TensorFile::from_reader(npy(), "stdin", Cursor::new(out)).unwrap();
+    let mut file =
+        TensorFile::from_reader(npy(), &Description::default(), "stdin", Cursor::new(out)).unwrap();
     told.clear();
     assert_eq!(file.load(0, &mut |so_far| told.push(so_far)).unwrap(), bytes);
     assert!(told.len() > 1 && told.is_sorted(), "{told:?}");

@@ -8,7 +8,8 @@ use std::path::Path;
 use tempfile::TempDir;
 use trundle_core::{DType, Shape};
 use trundle_formats::{
-    Element, Error, ExitClass, NamedTensor, Output, Problem, TensorFile, check_output, stage, write,
+    Description, Element, Error, ExitClass, NamedTensor, Output, Problem, TensorFile, check_output,
+    stage, write,
 };
 
 fn write_bytes(path: &Path, bytes: &[u8], overwrite: bool) -> Result<(), Error> {
@@ -65,7 +66,10 @@ fn what_is_staged_can_be_read_back_before_it_appears() {
     let staged = |tensors: &[NamedTensor<'_>]| stage(&path, tensors, true, &mut |_| ()).unwrap();
 
     let output = staged(&[tensor]);
-    assert_eq!(output.read_back().unwrap().load(0, &mut |_| ()).unwrap(), [7, 8]);
+    assert_eq!(
+        output.read_back(&Description::default()).unwrap().load(0, &mut |_| ()).unwrap(),
+        [7, 8]
+    );
     assert_eq!(load(&path), [1]);
     drop(output);
     assert_eq!((load(&path), names(&folder)), (vec![1], vec!["out.npy".to_owned()]));

@@ -72,6 +72,30 @@ fn packed_elements_before_the_data_lie_in_bytes_of_their_own() {
 }
 
 #[test]
+fn packed_elements_of_another_order() {
+    let sizes = [3, 3];
+    let high = packed(TRUNDLE_DTYPE_I4 + TRUNDLE_BIT_ORDER_HIGH_FIRST, &sizes);
+    let mut data = Guarded::of(&[0x12, 0x34, 0x56, 0x78, 0x9f]);
+    let mut out = Guarded::new(5);
+    // SAFETY: all pointers lead to what is described.
+    unsafe {
+        assert_ok(trundle_transpose(&high, data.start(), null(), 0, &high, out.start()));
+        out.assert_is(&[0x14, 0x72, 0x58, 0x36, 0x90]);
+        let low = packed(TRUNDLE_DTYPE_I4, &sizes);
+        let status = trundle_transpose(&high, data.start(), null(), 0, &low, out.start());
+        assert_eq!(status, TRUNDLE_ERROR_DTYPE);
+    }
+    // Nine elements of 3 bits as a stream fill 4 bytes, not 6.
+    let stream = packed(TRUNDLE_DTYPE_U3 + TRUNDLE_BIT_ORDER_LOW_FIRST, &sizes);
+    let mut data = Guarded::of(&[0x88, 0xc6, 0xfa, 0x05]);
+    let mut out = Guarded::new(4);
+    // SAFETY: the same.
+    assert_ok(unsafe { trundle_transpose(&stream, data.start(), null(), 0, &stream, out.start()) });
+    // 0 1 2, 3 4 5, 6 7 5 become 0 3 6, 1 4 7, 2 5 5.
+    out.assert_is(&[0x98, 0xc3, 0xab, 0x05]);
+}
+
+#[test]
 fn lengths_of_stride_zero_are_read_again() {
     let (sizes, rows) = ([2, 4], [2, 1]);
     let desc = packed(TRUNDLE_DTYPE_U8, &sizes);

@@ -12,6 +12,7 @@ use trundle_formats::{Element, NamedTensor, TensorFile, write};
 use super::view::{drawn, write_png};
 use crate::args::{DemoArgs, MoveArgs, PlanArgs};
 use crate::failure::Failure;
+use crate::input::Input;
 use crate::job::{self, Outcome};
 use crate::numbers::readable;
 use crate::operation::Operation;
@@ -110,7 +111,7 @@ fn inversion() -> Chain {
 
 fn move_volume(volume: &Path, moved: &Path, args: &DemoArgs) -> Result<Outcome, Failure> {
     let operation = Operation {
-        input: volume.to_owned(),
+        input: Input::described_by_itself(volume),
         chain: inversion(),
         lengths_bytes: 0,
         written: false,

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::json;
 use trundle_formats::{Header, Order, TensorFile};
 
-use crate::args::InfoArgs;
+use crate::args::{BIT_ORDERS, InfoArgs};
 use crate::failure::Failure;
 use crate::numbers::readable;
 use crate::say::{print, print_json};
@@ -16,16 +16,17 @@ use crate::say::{print, print_json};
 /// # Errors
 /// If the file cannot be read, or is malformed.
 pub(crate) fn run(args: &InfoArgs) -> Result<(), Failure> {
-    let file = TensorFile::open(&args.input)?;
-    read_on(&args.input, &file)?;
+    let input = args.described.of(&args.input)?;
+    let file = input.open()?;
+    read_on(input.path(), &file)?;
     if args.json {
         return print_json(&json!({
-            "file": args.input.to_string_lossy(),
+            "file": input.path().to_string_lossy(),
             "format": file.format().name(),
             "tensors": file.headers().iter().map(described).collect::<Vec<_>>(),
         }));
     }
-    let mut text = format!("{}: {}\n", args.input.display(), file.format().name());
+    let mut text = format!("{}: {}\n", input.path().display(), file.format().name());
     for header in file.headers() {
         text.push_str(&line(header)?);
     }
@@ -54,14 +55,24 @@ pub(crate) fn read_on(input: &Path, file: &TensorFile) -> Result<(), Failure> {
 
 /// A tensor as `--json` has it.
 pub(crate) fn described(header: &Header) -> serde_json::Value {
-    json!({
+    let mut described = json!({
         "name": header.name,
         "dtype": header.element.name(),
         "shape": header.shape.sizes(),
         "order": order(header),
         "bytes": header.data_bytes,
         "descr": header.element.descr(),
-    })
+    });
+    if let Some(name) = bit_order(header) {
+        described["bit_order"] = name.into();
+    }
+    described
+}
+
+/// How the elements are packed, as `--bit-order` names it; `None` for elements of whole bytes.
+fn bit_order(header: &Header) -> Option<&'static str> {
+    let packing = header.element.width().packing()?;
+    BIT_ORDERS.into_iter().find(|(_, order)| *order == packing.order()).map(|(name, _)| name)
 }
 
 /// The order in the one letter that numpy uses.
@@ -73,8 +84,12 @@ fn order(header: &Header) -> &'static str {
 }
 
 fn line(header: &Header) -> Result<String, Failure> {
+    let (packed, unit) = match bit_order(header) {
+        Some(name) => (format!(" {name}"), "elements"),
+        None => (String::new(), "bytes"),
+    };
     Ok(format!(
-        "  {}  {}  {}  {} order, strides {:?} bytes  {}\n",
+        "  {}  {}{packed}  {}  {} order, strides {:?} {unit}  {}\n",
         header.name,
         header.element.name(),
         header.shape,

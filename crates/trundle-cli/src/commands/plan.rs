@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use trundle::{AxisMap, Block, Move, Plan, RaggedLoop, Run};
-use trundle_formats::{Header, TensorFile};
+use trundle_formats::Header;
 
 use super::info::{described, read_on};
 use crate::args::{PlanArgs, PlanCommand};
@@ -18,9 +18,9 @@ use crate::selection::select;
 /// What the movement itself would refuse.
 pub(crate) fn run(command: PlanCommand) -> Result<(), Failure> {
     let (operation, planning) = asked(command)?;
-    let file = TensorFile::open(&operation.input)?;
-    read_on(&operation.input, &file)?;
-    let chosen = select(&operation.input, file.headers(), planning.tensor.as_deref())?;
+    let file = operation.input.open()?;
+    read_on(operation.input.path(), &file)?;
+    let chosen = select(operation.input.path(), file.headers(), planning.tensor.as_deref())?;
     let mut plans = Vec::with_capacity(chosen.len());
     for header in chosen.into_iter().map(|index| &file.headers()[index]) {
         plans.push((header, job::plan(&operation, header, planning.threads)?));
@@ -37,10 +37,10 @@ pub(crate) fn run(command: PlanCommand) -> Result<(), Failure> {
 
 fn asked(command: PlanCommand) -> Result<(Operation, PlanArgs), Failure> {
     Ok(match command {
-        PlanCommand::Transpose { operation, planning } => (operation.operation(), planning),
-        PlanCommand::Roll { operation, planning } => (operation.operation(), planning),
+        PlanCommand::Transpose { operation, planning } => (operation.operation()?, planning),
+        PlanCommand::Roll { operation, planning } => (operation.operation()?, planning),
         PlanCommand::Reverse { operation, planning } => (operation.operation()?, planning),
-        PlanCommand::Flip { operation, planning } => (operation.operation(), planning),
+        PlanCommand::Flip { operation, planning } => (operation.operation()?, planning),
         PlanCommand::Apply { operation, planning } => (operation.operation()?, planning),
     })
 }
@@ -69,7 +69,7 @@ fn report(operation: &Operation, header: &Header, plan: &Plan) -> Value {
     );
     let bytes: usize = plan.moves().iter().map(Move::moved_bytes).sum();
     json!({
-        "file": operation.input.to_string_lossy(),
+        "file": operation.input.path().to_string_lossy(),
         "tensor": described(header),
         "out_shape": plan.out_shape().sizes(),
         "chain": operators,

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use console::Term;
 use trundle::DType;
-use trundle_formats::{Element, Header, Output, TensorFile};
+use trundle_formats::{Element, Header, Output};
 
 use crate::args::ViewArgs;
 use crate::failure::Failure;
@@ -27,8 +27,9 @@ pub(crate) fn run(args: &ViewArgs) -> Result<(), Failure> {
     if let Some(path) = &args.output {
         check_picture(path, args.force)?;
     }
-    let mut file = TensorFile::open(&args.input)?;
-    let chosen = select(&args.input, file.headers(), args.tensor.as_deref())?;
+    let input = args.described.of(&args.input)?;
+    let mut file = input.open()?;
+    let chosen = select(input.path(), file.headers(), args.tensor.as_deref())?;
     let [index] = chosen[..] else {
         let names: Vec<&str> = file.headers().iter().map(|header| &header.name[..]).collect();
         let names = names.join(", ");
@@ -103,7 +104,6 @@ pub(crate) fn write_png(picture: &Picture, path: &Path, force: bool) -> Result<(
 /// # Errors
 /// If its elements are no numbers.
 pub(crate) fn drawn(plane: &Plane, element: &Element, bytes: &[u8]) -> Result<Drawing, Failure> {
-    let width = element.dtype().width();
     match plane {
         Plane::Colour(layout) => {
             let channels = layout.shape()[2];
@@ -115,7 +115,7 @@ pub(crate) fn drawn(plane: &Plane, element: &Element, bytes: &[u8]) -> Result<Dr
             Ok(draw::colours((layout.shape()[0], layout.shape()[1]), MOST_SIDE, colour))
         }
         Plane::Values(layout) => {
-            let number = |at: usize| element.value(&bytes[at..][..width]);
+            let number = |offset: usize| element.value_at(bytes, offset);
             if number(layout.offset_bytes()).is_none() {
                 let name = element.name();
                 return Err(Failure::refused(format!(
@@ -123,7 +123,7 @@ pub(crate) fn drawn(plane: &Plane, element: &Element, bytes: &[u8]) -> Result<Dr
                 )));
             }
             let contrast = match element.dtype() {
-                DType::Boolean => Contrast::Fixed(0.0, 1.0),
+                DType::Boolean | DType::U1 => Contrast::Fixed(0.0, 1.0),
                 _ => Contrast::Percentiles,
             };
             let value = |row, column| number(layout.offset_of(&[row, column])).unwrap_or(f64::NAN);

@@ -3,6 +3,8 @@
 
 mod interface;
 mod npy;
+mod packed;
+mod raw;
 mod refusals;
 mod results;
 

@@ -24,7 +24,7 @@ fn check(run: &Run, code: i32, said: &[&str]) {
 }
 
 #[track_caller]
-fn refused(place: &Place, refusals: &[Refusal<'_>]) {
+pub(crate) fn refused(place: &Place, refusals: &[Refusal<'_>]) {
     let before = place.contents();
     for (args, code, said) in refusals {
         check(&place.run(args), *code, said);

@@ -4,9 +4,9 @@ use crate::npy::{PLAIN, Style, Tensor};
 use crate::{Place, npy};
 
 /// A movement: the arguments that ask for it, and what it does, element by element.
-struct Case {
-    args: &'static [&'static str],
-    moved: fn(&Tensor) -> Tensor,
+pub(crate) struct Case {
+    pub(crate) args: &'static [&'static str],
+    pub(crate) moved: fn(&Tensor) -> Tensor,
 }
 
 fn transposed(tensor: &Tensor, order: &[usize]) -> Tensor {
@@ -20,12 +20,12 @@ fn transposed(tensor: &Tensor, order: &[usize]) -> Tensor {
     })
 }
 
-fn inverted(tensor: &Tensor) -> Tensor {
+pub(crate) fn inverted(tensor: &Tensor) -> Tensor {
     let order: Vec<usize> = (0..tensor.shape.len()).rev().collect();
     transposed(tensor, &order)
 }
 
-fn rolled(tensor: &Tensor, shifts: &[(i128, usize)]) -> Tensor {
+pub(crate) fn rolled(tensor: &Tensor, shifts: &[(i128, usize)]) -> Tensor {
     tensor.gather(&tensor.shape, |out| {
         let mut source = out.to_vec();
         for (shift, axis) in shifts {
@@ -36,7 +36,7 @@ fn rolled(tensor: &Tensor, shifts: &[(i128, usize)]) -> Tensor {
     })
 }
 
-fn flipped(tensor: &Tensor, axes: &[usize]) -> Tensor {
+pub(crate) fn flipped(tensor: &Tensor, axes: &[usize]) -> Tensor {
     tensor.gather(&tensor.shape, |out| {
         let mut source = out.to_vec();
         for axis in axes {
@@ -59,7 +59,7 @@ fn reversed(tensor: &Tensor, axis: usize, length: impl Fn(&[usize]) -> usize) ->
 }
 
 /// The movements of a tensor of shape [3, 5, 4].
-const CASES: &[Case] = &[
+pub(crate) const CASES: &[Case] = &[
     Case { args: &["transpose"], moved: inverted },
     Case { args: &["transpose", "--order", "2,0,1"], moved: |x| transposed(x, &[2, 0, 1]) },
     Case { args: &["transpose", "--order", "0,2,1"], moved: |x| transposed(x, &[0, 2, 1]) },

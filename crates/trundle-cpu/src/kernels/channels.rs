@@ -15,7 +15,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use super::transposed::rising;
-use super::{Side, Store, Tile, strided};
+use super::{AHEAD_BYTES, Side, Store, Tile, strided};
 use crate::simd::{LINE, Vector, store_part};
 
 /// The most channels that are worth their picks: each vector takes one less.
@@ -24,6 +24,10 @@ pub(super) const MOST_CHANNELS: usize = 8;
 /// Of results that stay in the caches, those of less are not worth the work of beginning with a
 /// whole line (a guess).
 const LEAST_ALIGNED_BYTES: usize = 4096;
+
+/// How far ahead pixels are asked for that become planes past the caches, in bytes (measured;
+/// docs/kernels.md).
+const PIXELS_AHEAD: usize = 4 << 10;
 
 /// Calls a kernel for a number of elements of `$width` bytes with that width and that number as
 /// constants `W` and `N`, and the number of places that N vectors are picked from, `PICKS`.
@@ -246,6 +250,9 @@ impl<V: Vector, const W: usize, const N: usize, const PICKS: usize> Planes<V, W,
             // The source is read from its front, which is what the hardware foresees best.
             let turn = if self.falls() { count - 1 - turn } else { turn };
             let pixel = pixels.start + turn * each;
+            if streamed {
+                self.ask_ahead(pixel);
+            }
             // SAFETY: by the caller.
             unsafe {
                 let vectors = self.vectors(pixel);
@@ -265,6 +272,11 @@ impl<V: Vector, const W: usize, const N: usize, const PICKS: usize> Planes<V, W,
     unsafe fn apart(&self, heads: &[usize; N], lines: usize) {
         let line = LINE / W;
         for first in (0..lines * line).step_by(line) {
+            if !self.falls() {
+                for part in (0..line).step_by(V::BYTES / W) {
+                    self.ask_ahead(first + part);
+                }
+            }
             for (channel, head) in heads.iter().enumerate() {
                 for part in (0..line).step_by(V::BYTES / W) {
                     let pixel = head + first + part;
@@ -284,11 +296,25 @@ impl<V: Vector, const W: usize, const N: usize, const PICKS: usize> Planes<V, W,
     /// The machine has the set of V, and as many pixels as a vector has elements are the tile's.
     #[inline(always)]
     unsafe fn vectors(&self, pixel: usize) -> [V; N] {
-        // The pixel that lies first in the source.
-        let first = if self.falls() { pixel + V::BYTES / W - 1 } else { pixel };
-        let src = self.src.wrapping_offset(first.cast_signed() * self.pixels.src_stride);
+        let src = self.front(pixel);
         // SAFETY: the vectors are the bytes of these pixels.
         unsafe { loaded(&array::from_fn(|number| src.wrapping_add(number * V::BYTES))) }
+    }
+
+    /// Where the pixels from `pixel` on, as many as a vector has elements, begin in the source.
+    #[inline(always)]
+    fn front(&self, pixel: usize) -> *const u8 {
+        let first = if self.falls() { pixel + V::BYTES / W - 1 } else { pixel };
+        self.src.wrapping_offset(first.cast_signed() * self.pixels.src_stride)
+    }
+
+    /// Asks for what lies [`PIXELS_AHEAD`] behind these pixels in the source.
+    #[inline(always)]
+    fn ask_ahead(&self, pixel: usize) {
+        let src = self.front(pixel).wrapping_add(PIXELS_AHEAD);
+        for number in 0..N {
+            V::prefetch(src.wrapping_add(number * V::BYTES));
+        }
     }
 
     /// The vector of a plane.
@@ -359,7 +385,13 @@ unsafe fn to_pixels<V: Vector, const W: usize, const N: usize, const PICKS: usiz
             let falls = tile.rows.src_stride < 0;
             let period = if falls { periods - 1 - turn } else { turn };
             let ahead = (period * each).cast_signed() * tile.rows.src_stride;
-            let vectors = pixels.vectors(&planes.map(|plane| plane.wrapping_offset(ahead)));
+            let planes = planes.map(|plane| plane.wrapping_offset(ahead));
+            if streamed {
+                for plane in planes {
+                    V::prefetch(plane.wrapping_add(AHEAD_BYTES));
+                }
+            }
+            let vectors = pixels.vectors(&planes);
             for number in 0..N {
                 let vector = picked::<V, W, N, PICKS>(&vectors, places, number);
                 let dst = tile.dst.add(head * W + (period * N + number) * V::BYTES);

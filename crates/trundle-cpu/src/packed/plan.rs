@@ -165,7 +165,7 @@ impl PackedStep {
 impl Boxes {
     fn of(block: &Block, width: usize, planner: &Planner) -> Boxes {
         let mut loops = block.loops.clone();
-        if width > 1 {
+        if width > 1 || loops.is_empty() {
             loops.push(Loop { len: width, src_stride: 1, dst_stride: 1, lane_stride: 0 });
         }
         let pieces = pieces(&loops);
@@ -294,10 +294,7 @@ impl fmt::Display for Boxes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let boxes: usize = self.counts().product();
         let plural = if boxes == 1 { "" } else { "es" };
-        write!(f, "{boxes} box{plural} of at most ")?;
-        for (number, piece) in self.pieces.iter().enumerate() {
-            write!(f, "{}{piece}", if number > 0 { " x " } else { "" })?;
-        }
-        write!(f, "{} elements", if self.pieces.is_empty() { "1" } else { "" })
+        let pieces: Vec<String> = self.pieces.iter().map(usize::to_string).collect();
+        write!(f, "{boxes} box{plural} of at most {} elements", pieces.join(" x "))
     }
 }

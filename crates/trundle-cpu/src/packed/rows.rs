@@ -208,7 +208,7 @@ impl Rows {
         }
         // Where only a part of the destination is made, a few rows may be read from afar.
         let read_rows = (highest - lowest).unsigned_abs() + 1;
-        if read_rows * count > scratch.read.len() {
+        if read_rows * count > self.scratch_bytes() {
             for number in 0..count.cast_signed() {
                 let entry = unit.entry.wrapping_add_signed(number * lane_stride);
                 let one = Unit { src: unit.src + number, dst: unit.dst + number, entry, rows: 1 };

@@ -117,3 +117,11 @@ impl Loops {
         self.ragged.take().map_or_else(|| Loops::none(1), Picked::Ragged)
     }
 }
+
+/// Rows that fall through the source, counted from their other end, and where that is in bytes from
+/// where they began: the hardware foresees tiles that follow each other upwards.
+pub(super) fn rising(rows: Loop) -> (Loop, (isize, isize)) {
+    let last = rows.len.cast_signed() - 1;
+    let end = (last * rows.src_stride, last * rows.dst_stride);
+    (Loop { src_stride: -rows.src_stride, dst_stride: -rows.dst_stride, ..rows }, end)
+}

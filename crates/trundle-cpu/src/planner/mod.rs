@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use trundle_core::{Block, Loop, Move, Packing, RaggedLoop};
 
-use loops::{Loops, Picked};
+use loops::{Loops, Picked, rising};
 use tiles::{RUN_UNIT_BYTES, tile, transposed_tile};
 
 use crate::kernels::{CATALOGUE, Call, Kernel, Pattern, Store};
@@ -189,6 +189,9 @@ impl Planner {
             }
             _ => None,
         };
+        if plain && kernel.folds && rows.src_stride < 0 {
+            (rows, begin) = rising(rows);
+        }
         let (mut row_fold, mut col_fold) = (None, None);
         if place == Place::Lanes && kernel.folds {
             row_fold = loops.take_slabs(rows, cols.len * width);

@@ -1,0 +1,56 @@
+//! The file that a command reads, and what is said of it.
+
+use std::path::{Path, PathBuf};
+
+use trundle::Shape;
+use trundle_formats::{Description, Element, TensorFile};
+
+use crate::args::DescriptionArgs;
+use crate::failure::Failure;
+
+/// A file, and what the user says of it.
+#[derive(Debug)]
+pub(crate) struct Input {
+    path: PathBuf,
+    description: Description,
+}
+
+impl Input {
+    /// A file that says itself what it holds.
+    pub(crate) fn described_by_itself(path: &Path) -> Input {
+        Input { path: path.to_owned(), description: Description::default() }
+    }
+
+    /// Its path, `-` for stdin.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads what it holds.
+    ///
+    /// # Errors
+    /// If it cannot be read, is malformed, or is not what the user says of it.
+    pub(crate) fn open(&self) -> Result<TensorFile, Failure> {
+        Ok(TensorFile::open_as(&self.path, &self.description)?)
+    }
+}
+
+impl DescriptionArgs {
+    /// The file at `path`, which they describe.
+    ///
+    /// # Errors
+    /// If the shape is too large, or elements of the type are not packed in the order.
+    pub(crate) fn of(&self, path: &Path) -> Result<Input, Failure> {
+        let element = self.dtype.map(Element::new);
+        let element = match (element, self.bit_order) {
+            (Some(element), Some(order)) => {
+                Some(element.with_bit_order(order).map_err(Failure::usage)?)
+            }
+            (element, _) => element,
+        };
+        let shape = self.shape.as_ref().map(|sizes| Shape::new(&*sizes.0)).transpose()?;
+        let offset = self.offset.map(|bytes| bytes.0);
+        let description = Description { element, shape, offset };
+        Ok(Input { path: path.to_owned(), description })
+    }
+}

@@ -1,0 +1,304 @@
+//! Raw bytes in and out, and types that .npy lacks.
+
+use crate::Place;
+use crate::npy::{PLAIN, Tensor};
+use crate::packed::{OTHERS, Packed, USUAL};
+use crate::refusals::refused;
+use crate::results::{CASES, flipped, inverted, rolled};
+
+/// Sizes as `--shape` has them.
+fn sizes(shape: &[usize]) -> String {
+    shape.iter().map(usize::to_string).collect::<Vec<_>>().join(",")
+}
+
+/// Runs a command on `input` to `output`, verified; the input comes after the command's name.
+#[track_caller]
+fn moved(place: &Place, input: &str, output: &str, args: &[&str], described: &[&str]) -> Vec<u8> {
+    let (command, rest) = args.split_first().unwrap();
+    let files = [command, input, "-o", output, "--force", "--verify", "-q"];
+    place.run(&[&files[..], rest, described].concat()).done();
+    place.read(output)
+}
+
+/// A file of one row of bytes.
+fn row(bytes: &[u8]) -> Tensor {
+    Tensor {
+        descr: "'|u1'".to_owned(),
+        width: 1,
+        shape: vec![bytes.len()],
+        bytes: bytes.to_owned(),
+    }
+}
+
+#[test]
+fn every_operator_moves_every_element_of_every_packed_type() {
+    for (packed, named) in
+        USUAL.map(|packed| (packed, false)).into_iter().chain(OTHERS.map(|packed| (packed, true)))
+    {
+        let tensor = packed.noise(&[3, 5, 4]);
+        let place = Place::new();
+        place.write("x.bin", &packed.pack(&tensor));
+        let mut described = vec!["--dtype", packed.dtype, "--shape", "3,5,4"];
+        if named {
+            described.extend(["--bit-order", packed.order]);
+        }
+        for case in CASES {
+            let bytes = moved(&place, "x.bin", "y.bin", case.args, &described);
+            let expected = packed.pack(&(case.moved)(&tensor));
+            assert_eq!(bytes, expected, "{packed:?} {:?}", case.args);
+        }
+    }
+}
+
+#[test]
+fn counts_that_fill_no_byte_go_through_raw_and_npy() {
+    for packed in USUAL {
+        for shape in [&[3, 5, 7][..], &[], &[1], &[13], &[3, 0, 4], &[64, 65]] {
+            let tensor = packed.noise(shape);
+            let bytes = packed.pack(&tensor);
+            let place = Place::new();
+            place.write("x.bin", &bytes);
+            place.write("x.npy", &row(&bytes).file(PLAIN));
+            let sizes = sizes(shape);
+            let described = ["--dtype", packed.dtype, "--shape", &sizes];
+            let is = |args: &[&str], expected: &Tensor| {
+                let expected = packed.pack(expected);
+                for input in ["x.bin", "x.npy"] {
+                    let raw = moved(&place, input, "y.RAW", args, &described);
+                    assert_eq!(raw, expected, "{packed:?} {shape:?} {args:?}");
+                    let npy = moved(&place, input, "y.npy", args, &described);
+                    assert_eq!(Tensor::read(&npy, 1), row(&expected), "{packed:?} {args:?}");
+                }
+            };
+            is(&["transpose"], &inverted(&tensor));
+            if !shape.is_empty() {
+                is(&["flip", "--axes", "0"], &flipped(&tensor, &[0]));
+                is(&["roll", "--shift", "2", "--axes", "-1"], &{
+                    rolled(&tensor, &[(2, shape.len() - 1)])
+                });
+            }
+        }
+    }
+}
+
+#[test]
+fn types_of_whole_bytes_go_from_raw_to_npy_and_back() {
+    for (dtype, width, descr) in [
+        ("boolean", 1, "'|b1'"),
+        ("u16", 2, "'<u2'"),
+        ("bf16", 2, "'<u2'"),
+        ("f16", 2, "'<f2'"),
+        ("f8e4m3", 1, "'|u1'"),
+        ("f8e5m2", 1, "'|u1'"),
+        ("f8e8m0", 1, "'|u1'"),
+        ("f32", 4, "'<f4'"),
+        ("i64", 8, "'<i8'"),
+        ("complex128", 16, "'<c16'"),
+        ("bytes3", 3, "'|V3'"),
+    ] {
+        let tensor = Tensor::noise(descr, width, &[3, 5, 4]);
+        let place = Place::new();
+        place.write("x.bin", &tensor.bytes);
+        let raw = ["--dtype", dtype, "--shape", "3,5,4"];
+        for case in CASES {
+            let expected = (case.moved)(&tensor);
+            assert_eq!(moved(&place, "x.bin", "y.bin", case.args, &raw), expected.bytes);
+            let npy = moved(&place, "x.bin", "y.npy", case.args, &raw);
+            assert_eq!(Tensor::read(&npy, width), expected, "{dtype} {:?}", case.args);
+        }
+        place.write("x.npy", &tensor.file(PLAIN));
+        let args = ["transpose"];
+        for described in [&["--dtype", dtype][..], &[], &["--shape", "3,5,4"], &raw] {
+            let bytes = moved(&place, "x.npy", "y.raw", &args, described);
+            assert_eq!(bytes, inverted(&tensor).bytes, "{dtype} {described:?}");
+        }
+        let json = place.run(&["info", "x.npy", "--dtype", dtype, "--json"]).done().json();
+        let name = if dtype == "bytes3" { "V3" } else { dtype };
+        assert_eq!(json["tensors"][0]["dtype"], name);
+    }
+}
+
+#[test]
+fn an_offset_finds_the_data_in_a_file_that_holds_more() {
+    let tensor = Tensor::counting(&[3, 4]);
+    let place = Place::new();
+    place.write("x.bin", &[&[9; 5][..], &tensor.bytes, b"rest"].concat());
+    let described = ["--dtype", "u16", "--shape", "3,4", "--offset", "5"];
+    let bytes = moved(&place, "x.bin", "y.bin", &["transpose"], &described);
+    assert_eq!(bytes, inverted(&tensor).bytes);
+    // What is written is the tensor alone, also over the input.
+    let bytes = moved(&place, "x.bin", "x.bin", &["transpose"], &described);
+    assert_eq!(bytes, inverted(&tensor).bytes);
+}
+
+#[test]
+fn packed_elements_come_and_go_through_streams() {
+    let packed = USUAL[5];
+    let tensor = packed.noise(&[3, 5]);
+    let place = Place::new();
+    let input = row(&packed.pack(&tensor)).file(PLAIN);
+    let described = ["--dtype", "i4", "--shape", "3,5"];
+    let run = place.run_on(&input, &[&["transpose", "-", "-o", "-"][..], &described].concat());
+    let moved = Tensor::read(&run.done().stdout, 1);
+    assert_eq!(moved, row(&packed.pack(&inverted(&tensor))));
+    place.run_on(&input, &[&["info", "-"][..], &described].concat()).done();
+}
+
+#[test]
+fn reports_count_packed_bytes() {
+    let place = Place::new();
+    place.write("x.bin", &[0x21; 8]);
+    let described = ["--dtype", "i4", "--shape", "3,5"];
+    let run = |args: &[&str]| place.run(&[args, &described].concat()).done();
+    let info = run(&["info", "x.bin", "--json"]).json();
+    let described_tensor = serde_json::json!({
+        "name": "x", "dtype": "i4", "shape": [3, 5], "order": "C", "bytes": 8,
+        "descr": "'|u1'", "bit_order": "low-first",
+    });
+    assert_eq!(info["format"], "raw");
+    assert_eq!(info["tensors"][0], described_tensor);
+    let text = run(&["info", "x.bin"]).text();
+    assert!(text.contains("i4 low-first  [3, 5]  C order, strides [5, 1] elements  8 bytes"));
+    let moved = run(&["transpose", "x.bin", "-o", "y.npy", "--json", "--verify"]).json();
+    assert_eq!(moved["outputs"][0]["bytes"], 8);
+    assert_eq!(moved["outputs"][0]["shape"], serde_json::json!([5, 3]));
+    assert_eq!(moved["outputs"][0]["dtype"], "i4");
+    let plan = run(&["plan", "transpose", "x.bin", "--json"]).json();
+    assert_eq!(plan["tensor"], described_tensor);
+    assert_eq!((&plan["bytes_read"], &plan["bytes_written"]), (&8.into(), &8.into()));
+}
+
+#[test]
+fn memory_is_counted_in_packed_bytes() {
+    let place = Place::new();
+    place.write("x.bin", &[0; 2048]);
+    let run = |limit: &str, verify: &[&str]| {
+        let args = ["flip", "x.bin", "-o", "y.bin", "--axes", "0", "--max-mem", limit, "--force"];
+        let described = ["--dtype", "i4", "--shape", "64,64"];
+        place.run(&[&args[..], &described, verify].concat())
+    };
+    run("4096", &[]).done();
+    run("6144", &["--verify"]).done();
+    for (limit, verify, needed) in [("4095", &[][..], "4096"), ("6143", &["--verify"], "6144")] {
+        let refused = run(limit, verify);
+        assert_eq!(refused.code, Some(3));
+        assert!(refused.stderr.contains(&format!("{needed} bytes (")), "{refused:?}");
+    }
+}
+
+#[test]
+fn every_type_has_values_to_draw() {
+    let range = |dtype: &str, order: &[&str], bytes: &[u8], shape: &str| {
+        let place = Place::new();
+        place.write("x.bin", bytes);
+        let args = ["view", "x.bin", "--dtype", dtype, "--shape", shape];
+        let run = place.run(&[&args[..], order].concat()).done();
+        run.stderr.split_once(": ").unwrap().1.trim_end().to_owned()
+    };
+    for (dtype, bytes, shape, drawn) in [
+        ("u1", &[0x80][..], "2", "black is 0, white is 1"),
+        ("u2", &[0b11_01], "2", "black is 1, white is 3"),
+        ("i2", &[0b10_01], "2", "black is -2, white is 1"),
+        ("u3", &[0x1b, 0x1b, 0x0f], "2,4", "black is 0, white is 7"),
+        ("u4", &[0xf1], "2", "black is 1, white is 15"),
+        ("i4", &[0x78], "2", "black is -8, white is 7"),
+        ("u6", &[0x21, 0x03, 0xc0], "4", "black is 0, white is 50"),
+        ("nf4", &[0xf7], "2", "black is 0, white is 1"),
+        ("f4e2m1", &[0x7f], "2", "black is -6, white is 6"),
+        ("f8e8m0", &[126, 128], "2", "black is 0.5, white is 2"),
+        ("bf16", &[0, 0x40, 0x40, 0x40], "2", "black is 2, white is 3"),
+    ] {
+        assert_eq!(range(dtype, &[], bytes, shape), drawn, "{dtype}");
+    }
+    let high_first = range("i4", &["--bit-order", "high-first"], &[0x12, 0x30], "3");
+    assert_eq!(high_first, "black is 1, white is 3");
+}
+
+#[test]
+fn a_type_that_a_move_kept_is_kept_by_the_next() {
+    let packed: Packed = USUAL[3];
+    let tensor = packed.noise(&[9, 5]);
+    let bytes = packed.pack(&tensor);
+    let place = Place::new();
+    place.write("x.bin", &bytes);
+    moved(&place, "x.bin", "y.npy", &["transpose"], &["--dtype", "u3", "--shape", "9,5"]);
+    let back =
+        moved(&place, "y.npy", "z.bin", &["transpose"], &["--dtype", "u3", "--shape", "5,9"]);
+    assert_eq!(back, bytes);
+}
+
+#[test]
+fn raw_bytes_that_are_not_what_they_are_said_to_be() {
+    let place = Place::new();
+    place.write("x.bin", &[7; 12]);
+    place.write("empty.raw", b"");
+    let out = ["-o", "y.bin"];
+    let run = |args: &[&str], code: i32, said: &[&str]| {
+        refused(&place, &[(&[&["transpose"], args, &out].concat(), code, said)]);
+        refused(&place, &[(&[&["plan", "transpose"], args].concat(), code, said)]);
+        refused(&place, &[(&[&["info"], args].concat(), code, said)]);
+        refused(&place, &[(&[&["view"], args].concat(), code, said)]);
+    };
+    let needed: &[&str] = &["x.bin: ", "--dtype and --shape are needed"];
+    run(&["x.bin"], 2, needed);
+    run(&["x.bin", "--dtype", "u8"], 2, needed);
+    run(&["x.bin", "--shape", "12"], 2, needed);
+    run(&["x.bin", "--offset", "0"], 2, needed);
+    run(&["x.bin", "--dtype", "u5", "--shape", "12"], 2, &["\"u5\"", "expected one of", "nf4"]);
+    run(&["x.bin", "--dtype", "u8", "--shape", "12,"], 2, &["--shape", "\"\" is not a size"]);
+    run(&["x.bin", "--dtype", "u8", "--shape", "-12"], 2, &["--shape", "\"-12\" is not a size"]);
+    run(&["x.bin", "--dtype", "u8", "--shape", "12", "--offset", "-1"], 2, &["-1"]);
+    run(&["x.bin", "--shape", "12", "--bit-order", "split"], 2, &["--dtype"]);
+    run(&["x.bin", "--dtype", "u8", "--shape", "12", "--bit-order", "up"], 2, &["low-first"]);
+    for (dtype, order) in [("u8", "split"), ("i4", "split"), ("u3", "high-first")] {
+        let said = format!("type {dtype} are not packed {}", order.replace('-', " "));
+        let args = ["x.bin", "--dtype", dtype, "--shape", "12", "--bit-order", order];
+        run(&args, 2, &[&said]);
+    }
+    let sized = |dtype: &str, shape: &str, said: &[&str]| {
+        run(&["x.bin", "--dtype", dtype, "--shape", shape], 3, said);
+    };
+    sized("u8", "13", &["x.bin: truncated", "13 bytes", "only 12"]);
+    sized("u8", "11", &["x.bin: ", "11 bytes", "12 are there", "--offset 0"]);
+    sized("u8", "0", &["0 bytes", "12 are there"]);
+    sized("f32", "2,2", &["16 bytes", "only 12"]);
+    sized("i4", "25", &["13 bytes", "only 12"]);
+    sized("i4", "22", &["11 bytes", "12 are there"]);
+    sized("u3", "33", &["15 bytes", "only 12"]);
+    sized("u8", "1099511627776", &["1099511627776 bytes", "only 12"]);
+    sized("u8", "4294967296,4294967296", &["[4294967296, 4294967296] is too large"]);
+    sized("f64", "4611686018427387904", &["of 8-byte elements is too large"]);
+    run(&["empty.raw", "--dtype", "u8", "--shape", ""], 3, &["1 bytes", "only 0"]);
+    let at = |offset: &str, said: &[&str]| {
+        run(&["x.bin", "--dtype", "u8", "--shape", "4", "--offset", offset], 3, said);
+    };
+    at("9", &["4 bytes", "only 3"]);
+    at("13", &["byte 13", "12 bytes"]);
+    at("18446744073709551615", &["byte 18446744073709551615", "12 bytes"]);
+}
+
+#[test]
+fn npy_files_that_are_not_what_they_are_said_to_be() {
+    let place = Place::with(&[("volume.npy", &Tensor::counting(&[4, 5, 6]))]);
+    place.write("bytes.npy", &Tensor::noise("'|u1'", 1, &[12]).file(PLAIN));
+    refused(
+        &place,
+        &[
+            (&["info", "volume.npy", "--dtype", "f32"], 3, &["u16 ('<u2')", "f32 ('<f4')"]),
+            (&["info", "volume.npy", "--dtype", "f16"], 3, &["u16 ('<u2')", "f16 ('<f2')"]),
+            (&["info", "volume.npy", "--shape", "4,5,7"], 3, &["[4, 5, 6]", "[4, 5, 7]"]),
+            (&["info", "volume.npy", "--offset", "0"], 2, &["volume.npy: ", "offset"]),
+            (&["info", "bytes.npy", "--dtype", "i4"], 2, &["--dtype and --shape are needed"]),
+            (&["info", "bytes.npy", "--dtype", "i4", "--shape", "5,5"], 3, &["[12]", "13"]),
+            (&["info", "volume.npy", "--dtype", "i4", "--shape", "480"], 3, &["u16", "i4"]),
+        ],
+    );
+}
+
+#[test]
+fn lengths_that_are_raw_bytes() {
+    let place = Place::with(&[("matrix.npy", &Tensor::counting(&[3, 4]))]);
+    place.write("lengths.bin", &[2, 3, 1]);
+    let args = ["reverse", "matrix.npy", "-o", "y.npy", "--axis", "1", "--lengths", "lengths.bin"];
+    refused(&place, &[(&args, 2, &["lengths.bin: ", "lengths are a list, or an .npy file"])]);
+}

@@ -1,0 +1,226 @@
+//! Raw bytes, and types that .npy lacks: read by a description, written as bits.
+#![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
+
+use std::fs;
+use std::io::Cursor;
+use std::path::Path;
+
+use trundle_core::{BitOrder, DType, Shape};
+use trundle_formats::{
+    Description, Element, Error, ExitClass, FORMATS, Format, NamedTensor, Problem, TensorFile,
+    write,
+};
+
+fn raw() -> &'static Format {
+    FORMATS.iter().find(|format| format.name() == "raw").unwrap()
+}
+
+fn shape(sizes: &[usize]) -> Shape {
+    Shape::new(sizes).unwrap()
+}
+
+fn described(dtype: DType, sizes: &[usize]) -> Description {
+    Description::of(&Element::new(dtype), &shape(sizes))
+}
+
+/// Bytes that differ from their neighbours.
+fn counting(bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|n| n as u8).collect()
+}
+
+/// The data in a file, read by a description.
+fn read(path: &Path, description: &Description) -> Result<Vec<u8>, Error> {
+    TensorFile::open_as(path, description)?.load(0, &mut |_| ())
+}
+
+/// The data in what comes out of a stream.
+fn stream(bytes: &[u8], description: &Description) -> Result<Vec<u8>, Error> {
+    let reader = Cursor::new(bytes.to_vec());
+    TensorFile::from_reader(raw(), description, "pipe", reader)?.load(0, &mut |_| ())
+}
+
+/// Every type, every bit order of the packed ones.
+fn elements() -> Vec<Element> {
+    let mut elements = Vec::new();
+    for &dtype in DType::NAMED.iter().chain(&[DType::Bytes(0), DType::Bytes(12)]) {
+        elements.push(Element::new(dtype));
+        let orders = BitOrder::ALL.into_iter();
+        elements.extend(orders.filter_map(|o| Element::new(dtype).with_bit_order(o).ok()));
+    }
+    elements
+}
+
+/// What is written as a tensor of these bytes, without a file.
+fn written(format: &Format, element: &Element, shape: &Shape, bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let tensor = NamedTensor { name: "x", element, shape, bytes };
+    format.write_to(&mut out, &[tensor], &mut |_| ()).unwrap();
+    out
+}
+
+#[test]
+fn every_type_is_read_back_as_it_was_written() {
+    let elements = elements();
+    assert!(elements.len() > 40);
+    for element in &elements {
+        for sizes in [&[3, 5][..], &[2, 4, 3], &[1], &[], &[2, 0]] {
+            let shape = shape(sizes);
+            let bytes = counting(shape.bytes(element.width()).unwrap());
+            assert_eq!(written(raw(), element, &shape, &bytes), bytes, "nothing but the data");
+            for format in FORMATS {
+                let file = Cursor::new(written(format, element, &shape, &bytes));
+                let description = Description::of(element, &shape);
+                let mut file = TensorFile::from_reader(format, &description, "x", file).unwrap();
+                let header = &file.headers()[0];
+                assert_eq!((&header.element, &header.shape), (element, &shape));
+                assert_eq!(header.data_bytes, bytes.len());
+                header.layout().unwrap();
+                assert_eq!(file.load(0, &mut |_| ()).unwrap(), bytes, "{element:?} {sizes:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn in_npy_packed_elements_are_a_row_of_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.npy");
+    for (dtype, bytes) in [(DType::I4, 8), (DType::U3, 6), (DType::U1, 2)] {
+        let (element, shape) = (Element::new(dtype), shape(&[3, 5]));
+        let bytes = counting(bytes);
+        let tensor = NamedTensor { name: "x", element: &element, shape: &shape, bytes: &bytes };
+        write(&path, &[tensor], true, &mut |_| ()).unwrap();
+        let file = TensorFile::open(&path).unwrap();
+        let header = &file.headers()[0];
+        assert_eq!((header.element.name(), header.shape.sizes()), ("u8", &[bytes.len()][..]));
+    }
+}
+
+#[test]
+fn a_file_is_the_data_and_no_more_unless_an_offset_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.bin");
+    fs::write(&path, counting(10)).unwrap();
+    let at = |offset, sizes: &[usize]| {
+        let description = Description { offset, ..described(DType::U16, sizes) };
+        read(&path, &description)
+    };
+    assert_eq!(at(None, &[5]).unwrap(), counting(10));
+    assert_eq!(at(Some(0), &[2]).unwrap(), [0, 1, 2, 3]);
+    assert_eq!(at(Some(3), &[3]).unwrap(), [3, 4, 5, 6, 7, 8]);
+    assert_eq!(at(Some(10), &[0]).unwrap(), []);
+    let refusal = |offset, sizes: &[usize]| {
+        let error = at(offset, sizes).unwrap_err();
+        assert_eq!(error.exit_class(), ExitClass::Refused);
+        error.problem.to_string()
+    };
+    assert_eq!(refusal(None, &[4]), "the tensor fills 8 bytes, but 10 are there");
+    let truncated = "truncated: the data has 12 bytes, but only";
+    assert_eq!(refusal(None, &[2, 3]), format!("{truncated} 10 are there"));
+    assert_eq!(refusal(Some(0), &[2, 3]), format!("{truncated} 10 are there"));
+    assert_eq!(refusal(Some(3), &[2, 3]), format!("{truncated} 7 are there"));
+    for sizes in [&[1][..], &[0]] {
+        assert_eq!(
+            refusal(Some(11), sizes),
+            "the data begins at byte 11, but the file has 10 bytes"
+        );
+    }
+    assert!(refusal(Some(u64::MAX), &[1]).contains("18446744073709551615"));
+    assert!(refusal(Some(1), &[1 << 61]).starts_with("truncated"));
+    assert!(refusal(None, &[1 << 62]).ends_with("is too large to be addressed"));
+}
+
+#[test]
+fn a_stream_is_refused_for_the_same_reasons_when_it_is_loaded() {
+    let at = |offset, sizes: &[usize]| {
+        stream(&counting(10), &Description { offset, ..described(DType::U16, sizes) })
+    };
+    assert_eq!(at(None, &[5]).unwrap(), counting(10));
+    assert_eq!(at(Some(3), &[3]).unwrap(), [3, 4, 5, 6, 7, 8]);
+    let problem = |offset, sizes: &[usize]| at(offset, sizes).unwrap_err().problem;
+    assert!(matches!(problem(None, &[4]), Problem::DataLeft { expected: 8, got: 9 }));
+    assert!(matches!(problem(None, &[6]), Problem::Truncated { expected: 12, got: 10, .. }));
+    assert!(matches!(problem(Some(3), &[4]), Problem::Truncated { expected: 8, got: 7, .. }));
+    assert!(matches!(problem(Some(11), &[0]), Problem::OffsetBeyond { offset: 11, length: 10 }));
+    // Nothing is reserved for what a description claims.
+    assert!(matches!(problem(Some(0), &[1 << 61]), Problem::Truncated { got: 10, .. }));
+}
+
+#[test]
+fn raw_bytes_need_a_type_and_a_shape() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.raw");
+    fs::write(&path, counting(10)).unwrap();
+    let whole = described(DType::U8, &[10]);
+    for description in [
+        Description::default(),
+        Description { element: None, ..whole.clone() },
+        Description { shape: None, ..whole },
+    ] {
+        let error = read(&path, &description).unwrap_err();
+        assert_eq!(error.exit_class(), ExitClass::Usage);
+        assert!(matches!(error.problem, Problem::Undescribed(_)), "{error}");
+    }
+    assert!(matches!(TensorFile::open(&path).unwrap_err().problem, Problem::Undescribed(_)));
+}
+
+/// An .npy file of consecutive bytes.
+fn npy(path: &Path, dtype: DType, sizes: &[usize]) {
+    let (element, shape) = (Element::new(dtype), shape(sizes));
+    let bytes = counting(shape.bytes(dtype).unwrap());
+    let tensor = NamedTensor { name: "x", element: &element, shape: &shape, bytes: &bytes };
+    write(path, &[tensor], true, &mut |_| ()).unwrap();
+}
+
+#[test]
+fn a_description_must_not_contradict_an_npy_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.npy");
+    let refusal = |description: &Description| {
+        let error = TensorFile::open_as(&path, description).unwrap_err();
+        (error.exit_class(), error.problem.to_string())
+    };
+    let no_shape = |dtype| Description { shape: None, ..described(dtype, &[]) };
+    npy(&path, DType::U16, &[2, 3]);
+    TensorFile::open_as(&path, &no_shape(DType::BF16)).unwrap();
+    TensorFile::open_as(&path, &Description { element: None, ..described(DType::U8, &[2, 3]) })
+        .unwrap();
+    assert_eq!(
+        refusal(&no_shape(DType::F16)),
+        (ExitClass::Refused, "holds elements of type u16 ('<u2'), not f16 ('<f2')".into())
+    );
+    assert_eq!(
+        refusal(&described(DType::BF16, &[3, 2])),
+        (ExitClass::Refused, "holds a tensor of shape [2, 3], not [3, 2]".into())
+    );
+    let (class, said) = refusal(&Description { offset: Some(0), ..no_shape(DType::BF16) });
+    assert_eq!(class, ExitClass::Usage);
+    assert!(said.contains("offset"), "{said}");
+}
+
+#[test]
+fn packed_elements_in_npy_need_their_shape_and_all_their_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.npy");
+    let refusal = |description: &Description| {
+        let error = TensorFile::open_as(&path, description).unwrap_err();
+        (error.exit_class(), error.problem.to_string())
+    };
+    npy(&path, DType::U8, &[12]);
+    for sizes in [[4, 6], [23, 1]] {
+        assert_eq!(read(&path, &described(DType::I4, &sizes)).unwrap(), counting(12));
+    }
+    let (class, _) = refusal(&Description { shape: None, ..described(DType::I4, &[]) });
+    assert_eq!(class, ExitClass::Usage);
+    for sizes in [&[22][..], &[25], &[], &[0]] {
+        let (class, said) = refusal(&described(DType::I4, sizes));
+        assert_eq!(class, ExitClass::Refused);
+        assert!(said.starts_with("holds bytes of shape [12], not the"), "{said}");
+    }
+    npy(&path, DType::U8, &[3, 4]);
+    let (class, said) = refusal(&described(DType::I4, &[4, 6]));
+    assert_eq!(class, ExitClass::Refused);
+    assert_eq!(said, "holds bytes of shape [3, 4], not the 12 in a row that i4 [4, 6] fills");
+    npy(&path, DType::I8, &[12]);
+    assert!(refusal(&described(DType::I4, &[4, 6])).1.starts_with("holds elements of type i8"));
+}
