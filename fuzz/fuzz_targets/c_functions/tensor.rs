@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::ptr::null;
 
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
-use trundle::{DType, Width};
+use trundle::{BitOrder, DType, Width};
 use trundle_testing::indices;
 
 use crate::capi::*;
@@ -47,9 +47,17 @@ impl Tensor {
     }
 
     pub(crate) fn width(&self) -> Option<Width> {
+        let number = self.desc.dtype;
+        let orders = [
+            (TRUNDLE_BIT_ORDER_LOW_FIRST, BitOrder::LowFirst),
+            (TRUNDLE_BIT_ORDER_HIGH_FIRST, BitOrder::HighFirst),
+            (TRUNDLE_BIT_ORDER_SPLIT, BitOrder::Split),
+        ];
+        let added = orders.into_iter().find(|(bits, _)| number & 0xf000 == *bits);
+        let added = added.filter(|_| number < TRUNDLE_DTYPE_BYTES);
         // SAFETY: the name of a type is a C string, if there is one.
         let name = unsafe {
-            let name = trundle_dtype_name(self.desc.dtype);
+            let name = trundle_dtype_name(number - added.map_or(0, |(bits, _)| bits));
             if name.is_null() {
                 return None;
             }
@@ -58,7 +66,9 @@ impl Tensor {
         if name == "bytes" {
             return Some(Width::Bytes((self.desc.dtype - TRUNDLE_DTYPE_BYTES) as usize));
         }
-        DType::from_name(name).map(Width::from).ok()
+        let dtype = DType::from_name(name).ok()?;
+        let Some((_, order)) = added else { return Some(dtype.into()) };
+        dtype.packing()?.with_order(order).map(Width::Packed)
     }
 
     pub(crate) fn elements(&self) -> Option<i128> {
