@@ -3,6 +3,10 @@
 use super::{Block, Loop, Move, RaggedLoop, Run};
 use crate::{AxisMap, Error, IndexMap, Layout, Lengths, Line, Result, Width};
 
+/// The most blocks of a move: a roll has two for each axis that it rolls, multiplied, and lists all
+/// of them. Only a roll of more than 20 axes has more.
+const MOST_BLOCKS: usize = 1 << 20;
+
 /// The blocks of `map` between two layouts, not yet canonical.
 ///
 /// Law: the pairs of offsets are those of the map's indices through the layouts.
@@ -17,6 +21,11 @@ pub(super) fn bind(map: &IndexMap, width: Width, src: &Layout, dst: &Layout) -> 
         let cells: Vec<Vec<(usize, usize)>> =
             (0..map.out_shape().rank()).map(|axis| cells_of(map, axis)).collect();
         let counts: Vec<usize> = cells.iter().map(Vec::len).collect();
+        let number = counts.iter().fold(1usize, |number, count| number.saturating_mul(*count));
+        if number > MOST_BLOCKS {
+            let what = format!("a move of {number} blocks, of {MOST_BLOCKS} at most,");
+            return Err(Error::TooLarge { what });
+        }
         crate::shape::for_each_index(&counts, |number| {
             let cell = number.iter().zip(&cells).map(|(n, axis)| axis[*n]).collect::<Vec<_>>();
             blocks.push(block_of(map, src, dst, &cell));

@@ -151,7 +151,8 @@ impl Move {
     /// side of the map, [`Error::OutOfBounds`](crate::Error::OutOfBounds) if one reaches before
     /// the start of its buffer,
     /// [`Error::OverlappingLayout`](crate::Error::OverlappingLayout) if `dst` would be written
-    /// twice at one place.
+    /// twice at one place, [`Error::TooLarge`](crate::Error::TooLarge) for a roll of more than 20
+    /// axes, which is too many blocks.
     pub fn new(
         map: &IndexMap,
         width: impl Into<Width>,
