@@ -398,8 +398,8 @@ trundle_status trundle_dtype_from_name(const char *name,
                                        trundle_dtype *out);
 
 /**
- * The name of an element type; "bytes" for all of TRUNDLE_DTYPE_BYTES + n, and NULL for a number
- * that is no type. It is valid for ever.
+ * The name of an element type, without the order of its bits; "bytes" for all of
+ * TRUNDLE_DTYPE_BYTES + n, and NULL for a number that is no type. It is valid for ever.
  */
 const char *trundle_dtype_name(trundle_dtype dtype);
 

@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_char};
 use std::ptr::null;
 
-use trundle::{BitOrder, DType, Error, Width};
+use trundle::{BitOrder, DType, Width};
 
 use super::error::{Failure, Result, guarded};
 use super::memory;
@@ -133,9 +133,7 @@ pub(crate) fn element(argument: &str, number: trundle_dtype) -> Result<(DType, W
         return Ok((dtype, dtype.into()));
     };
     let dtype = element_type(argument, number - added)?;
-    let packing = dtype.packing().and_then(|own| own.with_order(*order));
-    let packing = packing.ok_or(Error::NoSuchPacking { dtype, order: *order })?;
-    Ok((dtype, packing.into()))
+    Ok((dtype, dtype.packed(*order)?))
 }
 
 /// The element type that a caller's number says, without an order.
@@ -180,14 +178,15 @@ pub unsafe extern "C" fn trundle_dtype_from_name(
     })
 }
 
-/// The name of an element type; "bytes" for all of TRUNDLE_DTYPE_BYTES + n, and NULL for a number
-/// that is no type. It is valid for ever.
+/// The name of an element type, without the order of its bits; "bytes" for all of
+/// TRUNDLE_DTYPE_BYTES + n, and NULL for a number that is no type. It is valid for ever.
 #[unsafe(no_mangle)]
 pub extern "C" fn trundle_dtype_name(dtype: trundle_dtype) -> *const c_char {
     if dtype >= TRUNDLE_DTYPE_BYTES {
         return c"bytes".as_ptr();
     }
-    let row = NUMBERED.iter().find(|(known, ..)| *known == dtype);
+    let Ok((of, _)) = element("", dtype) else { return null() };
+    let row = NUMBERED.iter().find(|(.., known)| *known == of);
     row.map_or(null(), |(_, name, _)| name.as_ptr())
 }
 
@@ -237,7 +236,9 @@ mod tests {
             TRUNDLE_DTYPE_BYTES + TRUNDLE_DTYPE_BYTES / 2 - TRUNDLE_DTYPE_BYTES,
         ] {
             assert!(element("data", number).is_err(), "{number:#x}");
+            assert!(trundle_dtype_name(number).is_null());
         }
+        assert_eq!(trundle_dtype_name(high), c"i4".as_ptr());
         // Sizes of opaque elements have these bits too.
         let (dtype, _) = element("data", TRUNDLE_DTYPE_BYTES + 0x1000).unwrap();
         assert_eq!(dtype, DType::Bytes(0x1000));

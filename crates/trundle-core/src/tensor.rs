@@ -1,6 +1,6 @@
 //! Bytes with a layout and an element type: borrowed, borrowed for writing, owned.
 
-use crate::{BitOrder, DType, Error, Layout, Result, Shape, Width};
+use crate::{BitOrder, DType, Layout, Result, Shape, Width};
 
 /// A tensor to read: a buffer, and where in it each element lies.
 #[derive(Clone, Debug)]
@@ -15,7 +15,7 @@ impl<'a> TensorView<'a> {
     /// A view through any layout that stays within `bytes`.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] naming `data`.
+    /// [`Error::OutOfBounds`](crate::Error::OutOfBounds) naming `data`.
     pub fn new(bytes: &'a [u8], dtype: DType, layout: Layout) -> Result<TensorView<'a>> {
         TensorView { bytes, dtype, width: dtype.into(), layout }.checked()
     }
@@ -23,14 +23,14 @@ impl<'a> TensorView<'a> {
     /// The same for packed elements in any order, not that of their type.
     ///
     /// # Errors
-    /// [`Error::NoSuchPacking`], or [`Error::PackedOutOfBounds`] naming `data`.
+    /// [`Error::NoSuchPacking`](crate::Error::NoSuchPacking), or [`Error::PackedOutOfBounds`](crate::Error::PackedOutOfBounds) naming `data`.
     pub fn packed(
         bytes: &'a [u8],
         dtype: DType,
         order: BitOrder,
         layout: Layout,
     ) -> Result<TensorView<'a>> {
-        TensorView { bytes, dtype, width: packed(dtype, order)?, layout }.checked()
+        TensorView { bytes, dtype, width: dtype.packed(order)?, layout }.checked()
     }
 
     fn checked(self) -> Result<TensorView<'a>> {
@@ -41,7 +41,7 @@ impl<'a> TensorView<'a> {
     /// A packed, row-major view.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] if `bytes` is too short for `shape`.
+    /// [`Error::OutOfBounds`](crate::Error::OutOfBounds) if `bytes` is too short for `shape`.
     pub fn row_major(bytes: &'a [u8], dtype: DType, shape: &Shape) -> Result<TensorView<'a>> {
         Self::new(bytes, dtype, Layout::row_major(shape, dtype.width())?)
     }
@@ -86,8 +86,8 @@ impl<'a> TensorViewMut<'a> {
     /// A view through any layout that stays within `bytes` and addresses no byte twice.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] naming `out`, or
-    /// [`Error::OverlappingLayout`].
+    /// [`Error::OutOfBounds`](crate::Error::OutOfBounds) naming `out`, or
+    /// [`Error::OverlappingLayout`](crate::Error::OverlappingLayout).
     pub fn new(bytes: &'a mut [u8], dtype: DType, layout: Layout) -> Result<TensorViewMut<'a>> {
         TensorViewMut { bytes, dtype, width: dtype.into(), layout }.checked()
     }
@@ -95,15 +95,15 @@ impl<'a> TensorViewMut<'a> {
     /// The same for packed elements in any order, not that of their type.
     ///
     /// # Errors
-    /// [`Error::NoSuchPacking`], [`Error::PackedOutOfBounds`] naming `out`, or
-    /// [`Error::OverlappingLayout`].
+    /// [`Error::NoSuchPacking`](crate::Error::NoSuchPacking), [`Error::PackedOutOfBounds`](crate::Error::PackedOutOfBounds) naming `out`, or
+    /// [`Error::OverlappingLayout`](crate::Error::OverlappingLayout).
     pub fn packed(
         bytes: &'a mut [u8],
         dtype: DType,
         order: BitOrder,
         layout: Layout,
     ) -> Result<TensorViewMut<'a>> {
-        TensorViewMut { bytes, dtype, width: packed(dtype, order)?, layout }.checked()
+        TensorViewMut { bytes, dtype, width: dtype.packed(order)?, layout }.checked()
     }
 
     fn checked(self) -> Result<TensorViewMut<'a>> {
@@ -115,7 +115,7 @@ impl<'a> TensorViewMut<'a> {
     /// A packed, row-major view.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] if `bytes` is too short for `shape`.
+    /// [`Error::OutOfBounds`](crate::Error::OutOfBounds) if `bytes` is too short for `shape`.
     pub fn row_major(
         bytes: &'a mut [u8],
         dtype: DType,
@@ -163,7 +163,7 @@ impl Tensor {
     /// A tensor whose bytes are all zero.
     ///
     /// # Errors
-    /// [`Error::TooLarge`] if it fills more than `isize::MAX` bytes.
+    /// [`Error::TooLarge`](crate::Error::TooLarge) if it fills more than `isize::MAX` bytes.
     pub fn zeros(dtype: DType, shape: &Shape) -> Result<Tensor> {
         let layout = Layout::row_major(shape, dtype.width())?;
         Ok(Tensor { bytes: vec![0; shape.bytes(dtype)?], dtype, width: dtype.into(), layout })
@@ -172,7 +172,7 @@ impl Tensor {
     /// A tensor of these bytes: the elements packed, row-major, in the machine's byte order.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] if `bytes` is too short for `shape`;
+    /// [`Error::OutOfBounds`](crate::Error::OutOfBounds) if `bytes` is too short for `shape`;
     /// what is longer is cut off.
     pub fn from_bytes(bytes: Vec<u8>, dtype: DType, shape: &Shape) -> Result<Tensor> {
         Self::of(bytes, dtype, dtype.into(), shape)
@@ -181,14 +181,14 @@ impl Tensor {
     /// The same, with packed elements in another order than the type's own.
     ///
     /// # Errors
-    /// As [`Tensor::from_bytes`], and [`Error::NoSuchPacking`].
+    /// As [`Tensor::from_bytes`], and [`Error::NoSuchPacking`](crate::Error::NoSuchPacking).
     pub fn from_packed(
         bytes: Vec<u8>,
         dtype: DType,
         order: BitOrder,
         shape: &Shape,
     ) -> Result<Tensor> {
-        Self::of(bytes, dtype, packed(dtype, order)?, shape)
+        Self::of(bytes, dtype, dtype.packed(order)?, shape)
     }
 
     fn of(mut bytes: Vec<u8>, dtype: DType, width: Width, shape: &Shape) -> Result<Tensor> {
@@ -234,10 +234,4 @@ impl Tensor {
         let Tensor { bytes, dtype, width, layout } = self;
         TensorViewMut { bytes, dtype: *dtype, width: *width, layout: layout.clone() }
     }
-}
-
-/// Elements of a type, packed in an order.
-fn packed(dtype: DType, order: BitOrder) -> Result<Width> {
-    let packing = dtype.packing().and_then(|own| own.with_order(order));
-    packing.map(Width::Packed).ok_or(Error::NoSuchPacking { dtype, order })
 }

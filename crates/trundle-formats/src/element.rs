@@ -87,9 +87,7 @@ impl Element {
     /// # Errors
     /// [`Error::NoSuchPacking`] if elements of the type are not packed so, or not at all.
     pub fn with_bit_order(self, order: BitOrder) -> Result<Element, Error> {
-        let packing = self.dtype.packing().and_then(|own| own.with_order(order));
-        let packing = packing.ok_or(Error::NoSuchPacking { dtype: self.dtype, order })?;
-        Ok(Element { width: packing.into(), ..self })
+        Ok(Element { width: self.dtype.packed(order)?, ..self })
     }
 
     /// This type in a file that states `stated`: in the file's byte order, with its description.
