@@ -80,8 +80,8 @@ impl fmt::Display for Store {
 const LEAST_STREAMED_BYTES: usize = 4 * LINE;
 
 /// How far ahead the source is asked for where its lines follow each other. The hardware foresees
-/// those too, but not as soon (docs/kernels.md).
-const AHEAD_BYTES: usize = 2048;
+/// those that rise too, but not as soon (docs/kernels.md).
+const AHEAD_BYTES: usize = 4096;
 
 /// Where moving goes on after a row: it is asked for while the row's end is moved, since the
 /// hardware does not foresee where a row begins.
