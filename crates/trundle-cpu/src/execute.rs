@@ -53,7 +53,7 @@ pub(crate) unsafe fn run(plan: &Plan, src: *const u8, dst: *mut u8) {
 /// What moves a tile.
 type Run = unsafe fn(&Tile);
 
-/// Tiles on their way to their kernels: each waits for the next, to know where reading goes on.
+/// Tiles on their way to their kernels: each waits for the next, to know where moving goes on.
 #[derive(Default)]
 struct Tiles {
     waiting: Option<(Tile, Run)>,
@@ -72,8 +72,9 @@ impl Tiles {
             return unsafe { run(tile) };
         }
         if let Some((before, _)) = &mut self.waiting {
-            before.next = Some(Next::at(tile.src, tile.cols.src_stride));
+            before.next = Some(Next::at(tile.src, tile.dst, tile.cols.src_stride));
         }
+        tile.ask_ends();
         // SAFETY: the caller vouched for the tile that waits.
         unsafe { self.finish() };
         self.waiting = Some((*tile, run));

@@ -15,7 +15,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use super::transposed::rising;
-use super::{AHEAD_BYTES, Side, Store, Tile, strided};
+use super::{Side, Store, Tile, strided};
 use crate::simd::{LINE, Vector, store_part};
 
 /// The most channels that are worth their picks: each vector takes one less.
@@ -28,6 +28,9 @@ const LEAST_ALIGNED_BYTES: usize = 4096;
 /// How far ahead pixels are asked for that become planes past the caches, in bytes (measured;
 /// docs/kernels.md).
 const PIXELS_AHEAD: usize = 4 << 10;
+
+/// How far ahead each plane is asked for where planes become pixels (measured; docs/kernels.md).
+const PLANES_AHEAD: usize = 2 << 10;
 
 /// Calls a kernel for a number of elements of `$width` bytes with that width and that number as
 /// constants `W` and `N`, and the number of places that N vectors are picked from, `PICKS`.
@@ -388,7 +391,7 @@ unsafe fn to_pixels<V: Vector, const W: usize, const N: usize, const PICKS: usiz
             let planes = planes.map(|plane| plane.wrapping_offset(ahead));
             if streamed {
                 for plane in planes {
-                    V::prefetch(plane.wrapping_add(AHEAD_BYTES));
+                    V::prefetch(plane.wrapping_add(PLANES_AHEAD));
                 }
             }
             let vectors = pixels.vectors(&planes);

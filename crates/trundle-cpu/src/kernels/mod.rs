@@ -43,7 +43,7 @@ pub use pattern::Pattern;
 pub(crate) use pattern::{is_deinterleaved, is_interleaved, is_narrow};
 pub(crate) use shifted::best_tile as best_lanes;
 
-use crate::simd::LINE;
+use crate::simd::{LINE, prefetch};
 
 /// N bytes of elements on their way. Elements may hold padding, which is no value of any integer.
 type Opaque<const N: usize> = MaybeUninit<[u8; N]>;
@@ -80,28 +80,54 @@ impl fmt::Display for Store {
 const LEAST_STREAMED_BYTES: usize = 4 * LINE;
 
 /// How far ahead the source is asked for where its lines follow each other. The hardware foresees
-/// those too, but not as soon (docs/kernels.md).
-const AHEAD_BYTES: usize = 2048;
+/// those that rise too, but not as soon (docs/kernels.md).
+const AHEAD_BYTES: usize = 4096;
 
-/// Where reading goes on after a row: it is asked for while the row's end is moved, since the
+/// Where moving goes on after a row: it is asked for while the row's end is moved, since the
 /// hardware does not foresee where a row begins.
 #[derive(Clone, Copy)]
 pub(crate) struct Next {
     src: *const u8,
-    /// From line to line.
+    dst: *mut u8,
+    /// From line to line of the source.
     step: isize,
 }
 
 impl Next {
-    /// From the element at `src` on, whose neighbours are `stride` bytes apart.
-    pub(crate) fn at(src: *const u8, stride: isize) -> Next {
-        Next { src, step: if stride < 0 { -LINE.cast_signed() } else { LINE.cast_signed() } }
+    /// From the element at `src` on, whose neighbours are `stride` bytes apart, to `dst`.
+    pub(crate) fn at(src: *const u8, dst: *mut u8, stride: isize) -> Next {
+        let line = LINE.cast_signed();
+        Next { src, dst, step: if stride < 0 { -line } else { line } }
     }
 
     /// Line `number` of the row, which need not be valid.
     #[inline(always)]
     fn line(&self, number: usize) -> *const u8 {
         self.src.wrapping_offset(number.cast_signed() * self.step)
+    }
+
+    /// Asks for the lines that this row and the one before, which ends at `end`, write in part.
+    #[inline(always)]
+    fn ask_partial(&self, end: *mut u8) {
+        ask_partial(end);
+        ask_partial(self.dst);
+    }
+
+    /// Asks for the lines that the row lies in beyond its first `lines`: it begins and ends within
+    /// lines of the source.
+    #[inline(always)]
+    fn ask_rest(&self, lines: usize) {
+        prefetch(self.line(lines));
+        prefetch(self.line(lines + 1));
+    }
+}
+
+/// Asks for the line that `at` lies in, if a run that begins or ends there writes it in part: it is
+/// read before, for which the streamed lines behind it wait.
+#[inline(always)]
+fn ask_partial(at: *mut u8) {
+    if !at.addr().is_multiple_of(LINE) {
+        prefetch(at);
     }
 }
 
@@ -118,7 +144,7 @@ pub(crate) struct Tile {
     /// Where columns jump in the source.
     pub(crate) col_fold: Fold,
     pub(crate) store: Store,
-    /// Where reading goes on after the last row, if that is known.
+    /// Where moving goes on after the last row, if that is known.
     pub(crate) next: Option<Next>,
 }
 
@@ -197,11 +223,22 @@ macro_rules! by_width {
 pub(crate) use by_width;
 
 impl Tile {
-    /// Where reading goes on after a row.
+    /// Asks for the first and the last line of the destination, which are written in part where
+    /// rows follow each other.
+    pub(crate) fn ask_ends(&self) {
+        let last = |side: Side| (side.len.cast_signed() - 1).wrapping_mul(side.dst_stride);
+        let last = self.dst.wrapping_offset(last(self.rows)).wrapping_offset(last(self.cols));
+        ask_partial(self.dst);
+        ask_partial(last.wrapping_add(self.width));
+    }
+
+    /// Where moving goes on after a row.
     #[inline(always)]
     fn next(&self, row: usize) -> Next {
-        let after = (row + 1).cast_signed() * self.rows.src_stride;
-        let next = Next::at(self.src.wrapping_offset(after), self.cols.src_stride);
+        let after = |stride: isize| (row + 1).cast_signed().wrapping_mul(stride);
+        let src = self.src.wrapping_offset(after(self.rows.src_stride));
+        let dst = self.dst.wrapping_offset(after(self.rows.dst_stride));
+        let next = Next::at(src, dst, self.cols.src_stride);
         if row + 1 < self.rows.len { next } else { self.next.unwrap_or(next) }
     }
 

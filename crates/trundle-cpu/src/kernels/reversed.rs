@@ -117,10 +117,12 @@ unsafe fn stream_row<V: Vector, const W: usize>(row: &Row, head: usize, next: Ne
             V::prefetch(row.end.wrapping_sub(at + AHEAD_BYTES));
             row.stream_line::<V, W>(at);
         }
+        next.ask_partial(row.dst.add(row.bytes));
         for (number, at) in (end - ahead..end).step_by(LINE).enumerate() {
             V::prefetch(next.line(number));
             row.stream_line::<V, W>(at);
         }
+        next.ask_rest(ahead / LINE);
         row.store_part::<V, W>(end, row.bytes - end);
     }
 }

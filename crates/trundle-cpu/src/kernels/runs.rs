@@ -75,10 +75,12 @@ unsafe fn stream_run<V: Vector>(src: *const u8, dst: *mut u8, bytes: usize, next
             V::prefetch(src.wrapping_add(at + AHEAD_BYTES));
             stream_line::<V>(src.add(at), dst.add(at));
         }
+        next.ask_partial(dst.add(bytes));
         for (number, at) in (end - ahead..end).step_by(LINE).enumerate() {
             V::prefetch(next.line(number));
             stream_line::<V>(src.add(at), dst.add(at));
         }
+        next.ask_rest(ahead / LINE);
         copy_run::<V>(src.add(end), dst.add(end), bytes - end);
     }
 }
