@@ -52,7 +52,7 @@ unsafe fn stream_rows<V: Vector, const W: usize>(tile: &Tile) {
     // The runs of near rows are read in turn: what is so many rows ahead is read as much later.
     let row = tile.rows.src_stride.unsigned_abs().max(1);
     let ahead = if row <= 2 * AHEAD_BYTES {
-        (AHEAD_BYTES / row).max(1).cast_signed() * tile.rows.src_stride
+        ((AHEAD_BYTES - 1) / row).max(1).cast_signed() * tile.rows.src_stride
     } else {
         AHEAD_BYTES.cast_signed()
     };
