@@ -51,9 +51,10 @@ unsafe fn stream_rows<V: Vector, const W: usize>(tile: &Tile) {
     let follow = tile.rows.dst_stride == bytes.cast_signed();
     // The runs of near rows are read in turn: what is so many rows ahead is read as much later.
     let row = tile.rows.src_stride.unsigned_abs().max(1);
-    let ahead = match (AHEAD_BYTES + row / 2) / row {
-        0 => AHEAD_BYTES.cast_signed(),
-        rows => rows.cast_signed() * tile.rows.src_stride,
+    let ahead = if row <= 2 * AHEAD_BYTES {
+        ((AHEAD_BYTES - 1) / row).max(1).cast_signed() * tile.rows.src_stride
+    } else {
+        AHEAD_BYTES.cast_signed()
     };
     // SAFETY: a row's runs are `cut` bytes from `src` on, and the others before them; the writer
     // writes rows of the tile.
