@@ -146,7 +146,7 @@ impl Memory {
             return &[];
         }
         // SAFETY: the pointer is not null and the bytes fit into addresses, see `new`; the rest is
-        // the caller's word. Bytes that C has not set are moved, and never looked at.
+        // the caller's word. Bytes that C has not set hold something too, and are only moved.
         unsafe { std::slice::from_raw_parts(self.first, self.bytes) }
     }
 

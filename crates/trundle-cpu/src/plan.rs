@@ -143,6 +143,14 @@ impl Plan {
         &self.tasks
     }
 
+    /// About how much memory the plan itself fills, in bytes.
+    pub fn own_bytes(&self) -> usize {
+        let loops: usize = self.steps.iter().map(|step| size_of_val(&step.outer[..])).sum();
+        let lists = size_of_val(&self.steps[..]) + size_of_val(&self.parts[..]);
+        let packed = self.packed.as_ref().map_or(0, PackedPlan::own_bytes);
+        loops + lists + size_of_val(&self.tasks[..]) + packed
+    }
+
     /// How many threads take part at most.
     pub fn threads(&self) -> usize {
         self.threads

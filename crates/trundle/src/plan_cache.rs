@@ -62,11 +62,7 @@ fn with_plans<T>(visit: impl FnOnce(&mut PlanCache) -> T) -> Option<T> {
 
 /// About the bytes that plans fill.
 fn plan_bytes(pipeline: &Pipeline) -> usize {
-    let bytes = |plan: &trundle_cpu::Plan| {
-        let loops: usize = plan.steps().iter().map(|step| size_of_val(&step.outer[..])).sum();
-        size_of_val(plan.steps()) + loops + size_of_val(plan.parts()) + size_of_val(plan.tasks())
-    };
-    pipeline.plans().iter().map(bytes).sum()
+    pipeline.plans().iter().map(trundle_cpu::Plan::own_bytes).sum()
 }
 
 /// What a call is given, but for the elements, as a list of numbers: equal lists are equal calls.

@@ -83,6 +83,20 @@ impl PackedPlan {
         (elements(work) / LEAST_THREAD_ELEMENTS).clamp(1, most)
     }
 
+    /// About how much memory the plan itself fills, in bytes.
+    pub(crate) fn own_bytes(&self) -> usize {
+        let step = |step: &PackedStep| match step {
+            PackedStep::Boxes(boxes) => {
+                let form = |form: &Form| form.between.as_ref().map_or(0, Plan::own_bytes);
+                let forms: usize = boxes.forms.iter().map(form).sum();
+                size_of_val(&boxes.loops[..]) + size_of_val(&boxes.forms[..]) + forms
+            }
+            PackedStep::Rows(_) => 0,
+        };
+        let steps: usize = self.steps.iter().map(step).sum();
+        size_of_val(&self.steps[..]) + steps + size_of_val(&self.tasks[..])
+    }
+
     /// How many tasks there are.
     pub(crate) fn tasks(&self) -> usize {
         self.tasks.len()
