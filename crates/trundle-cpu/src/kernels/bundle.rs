@@ -73,7 +73,7 @@ impl Bundles {
             return None;
         }
         // SAFETY: this thread moves one tile at a time, and nobody else has its scratch.
-        let copies = unsafe { &mut *scratch()? }.copies();
+        let copies = unsafe { scratch() }?.copies;
         let bytes = rows.count * width;
         Some(Bundles {
             src: tile.src.wrapping_add(rows.src),

@@ -45,7 +45,7 @@ impl Group<'_> {
 
     /// Finds the strips of each line, and the changes in each of its rows.
     #[inline(always)]
-    pub(super) fn find_shifts(&self, turned: &Turned, bits: usize, scratch: &mut Scratch) {
+    pub(super) fn find_shifts(&self, turned: &Turned, bits: usize, scratch: &mut Scratch<'_>) {
         let (width, first_lane) = (self.tile.tile.width, self.lane_at(self.bytes.start));
         let Turned { rows, least, .. } = turned;
         let Scratch { strips, changes, lanes, .. } = scratch;

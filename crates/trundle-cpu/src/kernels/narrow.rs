@@ -30,18 +30,17 @@ pub(super) unsafe fn narrow<V: Vector>(tile: &LaneTile<'_>) {
     let Tile { dst, rows, cols, width, store, .. } = tile.tile;
     let row_bytes = cols.len * width;
     let runs = Runs::of(tile.ragged).filter(|runs| runs.kept.src_stride == row_bytes.cast_signed());
-    let (Some(runs), Some(scratch)) = (runs, scratch()) else {
+    // SAFETY: this thread moves one tile at a time.
+    let (Some(runs), Some(mut scratch)) = (runs, unsafe { scratch() }) else {
         for slab in 0..tile.slabs.len {
             // SAFETY: the contract is the same.
             unsafe { lanes::lanes(&tile.slab(slab)) };
         }
         return;
     };
-    // SAFETY: nobody else has this thread's scratch.
-    let scratch = unsafe { &mut *scratch };
     let (rows_at_once, row_end) = (OUT_BYTES / row_bytes, tile.row_begin + rows.len);
     let dst = dst.wrapping_add(tile.row_begin * row_bytes);
-    let mut lines = Lines::new(dst, store, scratch);
+    let mut lines = Lines::new(dst, store, scratch.out);
     for slab in 0..tile.slabs.len {
         let slab = &tile.slab(slab);
         for row in (tile.row_begin..row_end).step_by(rows_at_once) {
@@ -50,7 +49,7 @@ pub(super) unsafe fn narrow<V: Vector>(tile: &LaneTile<'_>) {
             // SAFETY: the part is one of the tile; there is room for as many rows, and they come
             // next in the destination.
             unsafe {
-                part.make::<V>(lines.room(), scratch);
+                part.make::<V>(lines.room(), &mut scratch);
                 let ahead = part.kept_src(part.rows.end).wrapping_add(AHEAD);
                 lines.put::<V>(part.bytes(), ahead);
             }
@@ -74,8 +73,7 @@ struct Lines {
 }
 
 impl Lines {
-    fn new(dst: *mut u8, store: Store, scratch: &mut Scratch) -> Lines {
-        let out = (&raw mut scratch.out).cast::<u8>();
+    fn new(dst: *mut u8, store: Store, out: *mut u8) -> Lines {
         let skip = dst.addr() % LINE;
         let made = out.wrapping_add(out.align_offset(LINE));
         Lines { made, dst: dst.wrapping_sub(skip), skip, full: skip, store }
@@ -169,9 +167,9 @@ impl Part<'_> {
     /// # Safety
     /// As [`narrow`], for a part of its tile; there is room for the rows and a line more.
     #[inline(always)]
-    unsafe fn make<V: Vector>(&self, to: *mut u8, scratch: &mut Scratch) {
+    unsafe fn make<V: Vector>(&self, to: *mut u8, scratch: &mut Scratch<'_>) {
         let Side { len: count, .. } = self.slab.tile.cols;
-        let lanes = &mut scratch.lanes;
+        let lanes = &mut *scratch.lanes;
         let turned = Turned::find(self.slab, &self.runs, &self.rows, 0..count, lanes);
         let width = self.slab.tile.width;
         let shifted = width <= MOST_SHIFTED_BYTES && V::BYTES == LINE;
@@ -250,11 +248,11 @@ impl Part<'_> {
     /// As [`Part::make`]; `turned` is of the part, with its lanes in the scratch, and has shifts
     /// below the number of rows.
     #[inline(always)]
-    unsafe fn shift<V: Vector>(&self, turned: &Turned, to: *mut u8, scratch: &mut Scratch) {
+    unsafe fn shift<V: Vector>(&self, turned: &Turned, to: *mut u8, scratch: &mut Scratch<'_>) {
         let pairs = bits_of(turned.spread()).div_ceil(2).max(1);
         let bits = self.find_masks(turned, scratch);
         let readable = self.readable(turned);
-        let packed = scratch.copies();
+        let packed = scratch.copies;
         let every = Every::row_of(self.row_bytes);
         // SAFETY: the packed rows reach as far as the shifts, which is less than 4 times as far as
         // the part, and the scratch further.
@@ -279,7 +277,7 @@ impl Part<'_> {
     /// For each bit, the bytes of a row whose lane's shift has it. Notes where lanes begin or cease
     /// to be turned.
     #[inline(always)]
-    fn find_masks(&self, turned: &Turned, scratch: &mut Scratch) -> [u64; MOST_BITS + 2] {
+    fn find_masks(&self, turned: &Turned, scratch: &mut Scratch<'_>) -> [u64; MOST_BITS + 2] {
         let mut masks = [0u64; MOST_BITS + 2];
         let Scratch { lanes, narrow_changes: changes, .. } = scratch;
         let width = self.slab.tile.width;
@@ -337,7 +335,7 @@ impl Part<'_> {
         bits: [u64; 2],
         readable: &Range<isize>,
         to: *mut u8,
-        scratch: &mut Scratch,
+        scratch: &mut Scratch<'_>,
     ) {
         let src = self.kept_src(self.rows.start);
         let mut masks = bits.map(|bits| every.first(bits));

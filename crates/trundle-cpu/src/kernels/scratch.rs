@@ -60,43 +60,57 @@ impl Strip {
     }
 }
 
-/// What a thread needs besides its registers.
-#[repr(C)]
-pub(super) struct Scratch {
-    /// Room to begin with a line, and for rows that are read beyond the last and not used.
-    copies: [MaybeUninit<[u8; LINE]>; PACKED_LINES + MADE + 1],
-    /// Room to begin with a line, for the line before it, and for what is made beyond the last byte.
-    pub(super) out: [MaybeUninit<u8>; OUT_BYTES + 3 * LINE],
-    pub(super) strips: [Strip; MOST_LINES],
+/// What a thread needs besides its registers: room for bytes, to which kernels keep pointers, and
+/// tables. Each is borrowed by itself, so that no borrow of one ends a pointer into another.
+pub(super) struct Scratch<'a> {
+    /// Room for [`COPIED_BYTES`] from the start of a line on, and for rows that are read beyond the
+    /// last and not used: packed lines of lanes, or bundles of columns.
+    pub(super) copies: *mut u8,
+    /// Room for [`OUT_BYTES`], to begin with a line, for the line before it, and for what is made
+    /// beyond the last byte.
+    pub(super) out: *mut u8,
+    pub(super) strips: &'a mut [Strip; MOST_LINES],
     /// For each row of each line, the bytes of the lanes that begin or cease to be turned there.
-    pub(super) changes: [u64; PACKED_LINES],
+    pub(super) changes: &'a mut [u64; PACKED_LINES],
     /// The same for lines of many rows: zeroes between uses.
-    pub(super) narrow_changes: [u64; OUT_BYTES / LINE + 2],
-    pub(super) lanes: [Lane; MOST_LINES * LINE + 1],
+    pub(super) narrow_changes: &'a mut [u64; OUT_BYTES / LINE + 2],
+    pub(super) lanes: &'a mut [Lane; MOST_LINES * LINE + 1],
 }
 
-impl Scratch {
-    /// Room for [`COPIED_BYTES`] from the start of a line on: packed lines of lanes, or bundles of
-    /// columns.
-    #[inline(always)]
-    pub(super) fn copies(&mut self) -> *mut u8 {
-        let copies = (&raw mut self.copies).cast::<u8>();
-        copies.wrapping_add(copies.align_offset(LINE))
-    }
+/// Where a thread's scratch lies.
+#[repr(C)]
+struct Storage {
+    copies: [MaybeUninit<[u8; LINE]>; PACKED_LINES + MADE + 1],
+    out: [MaybeUninit<u8>; OUT_BYTES + 3 * LINE],
+    strips: [Strip; MOST_LINES],
+    changes: [u64; PACKED_LINES],
+    narrow_changes: [u64; OUT_BYTES / LINE + 2],
+    lanes: [Lane; MOST_LINES * LINE + 1],
 }
 
 /// This thread's scratch, allocated when it is asked for first; `None` while the thread ends.
-pub(super) fn scratch() -> Option<*mut Scratch> {
+///
+/// # Safety
+/// While it is used, this thread asks for no other.
+pub(super) unsafe fn scratch<'a>() -> Option<Scratch<'a>> {
     thread_local! {
-        static SCRATCH: UnsafeCell<Option<Box<Scratch>>> = const { UnsafeCell::new(None) };
+        static STORAGE: UnsafeCell<Option<Box<Storage>>> = const { UnsafeCell::new(None) };
     }
-    let of_cell = |cell: &UnsafeCell<Option<Box<Scratch>>>| {
-        // SAFETY: the cell is this thread's own, and nothing refers into it but within this
-        // closure, which calls nothing that comes back here.
-        let scratch = unsafe { &mut *cell.get() };
+    let of_cell = |cell: &UnsafeCell<Option<Box<Storage>>>| {
+        // SAFETY: the cell is this thread's own, and by the caller nothing refers into it.
+        let storage = unsafe { &mut *cell.get() };
         // SAFETY: zeroes are values of every field.
-        let scratch = scratch.get_or_insert_with(|| unsafe { Box::new_zeroed().assume_init() });
-        std::ptr::from_mut::<Scratch>(scratch)
+        let storage = storage.get_or_insert_with(|| unsafe { Box::new_zeroed().assume_init() });
+        let Storage { copies, out, strips, changes, narrow_changes, lanes } = &mut **storage;
+        let copies = copies.as_mut_ptr().cast::<u8>();
+        Scratch {
+            copies: copies.wrapping_add(copies.align_offset(LINE)),
+            out: out.as_mut_ptr().cast(),
+            strips,
+            changes,
+            narrow_changes,
+            lanes,
+        }
     };
-    SCRATCH.try_with(of_cell).ok()
+    STORAGE.try_with(|cell| of_cell(cell)).ok()
 }

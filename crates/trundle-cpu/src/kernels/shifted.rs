@@ -53,7 +53,8 @@ fn most_bytes(rows: usize) -> usize {
 /// destination.
 #[inline(always)]
 pub(super) unsafe fn shifted<V: Vector>(tile: &LaneTile<'_>) {
-    let (Some(runs), Some(scratch)) = (Runs::of(tile.ragged), scratch()) else {
+    // SAFETY: this thread moves one tile at a time.
+    let (Some(runs), Some(mut scratch)) = (Runs::of(tile.ragged), unsafe { scratch() }) else {
         // SAFETY: the contract is the same.
         return unsafe { lanes::lanes(tile) };
     };
@@ -71,7 +72,7 @@ pub(super) unsafe fn shifted<V: Vector>(tile: &LaneTile<'_>) {
             let group = Group { tile, runs, rows, bytes: begin..end };
             // SAFETY: the group is a part of the tile; this thread does one group at a time, and
             // nobody else has its scratch.
-            begin = unsafe { group.copy::<V>(&mut *scratch) };
+            begin = unsafe { group.copy::<V>(&mut scratch) };
             end = bytes.min(begin + byte_block);
         }
     }
@@ -83,9 +84,9 @@ impl Group<'_> {
     /// # Safety
     /// As [`shifted`], for a group of its tile, of [`best_tile`] at most.
     #[inline(always)]
-    unsafe fn copy<V: Vector>(mut self, scratch: &mut Scratch) -> usize {
+    unsafe fn copy<V: Vector>(mut self, scratch: &mut Scratch<'_>) -> usize {
         let turned = loop {
-            let Some(turned) = self.find_turned(&mut scratch.lanes) else {
+            let Some(turned) = self.find_turned(scratch.lanes) else {
                 // SAFETY: every lane keeps all rows.
                 unsafe { self.copy_kept::<V>(self.rows.clone()) };
                 return self.bytes.end;
@@ -132,7 +133,7 @@ impl Shift<'_> {
     /// # Safety
     /// As [`Group::copy`]; the scratch has what [`Group::find_shifts`] finds.
     #[inline(always)]
-    unsafe fn copy<V: Vector, const PLAIN: bool>(&self, scratch: &mut Scratch) {
+    unsafe fn copy<V: Vector, const PLAIN: bool>(&self, scratch: &mut Scratch<'_>) {
         // SAFETY: the contract is the same; each pass reads what the one before it has made.
         unsafe {
             self.pack::<V, PLAIN>(scratch);
@@ -147,8 +148,8 @@ impl Shift<'_> {
 
     /// Where row 0 of a line is packed.
     #[inline(always)]
-    fn packed(&self, line: usize, scratch: &mut Scratch) -> *mut u8 {
-        scratch.copies().wrapping_add(line * pitch(self.packed_rows) * LINE)
+    fn packed(&self, line: usize, scratch: &Scratch<'_>) -> *mut u8 {
+        scratch.copies.wrapping_add(line * pitch(self.packed_rows) * LINE)
     }
 
     /// Where the turned row `row` of a lane that is not shifted is read, from the group's first
@@ -166,7 +167,7 @@ impl Shift<'_> {
     /// # Safety
     /// As [`Shift::copy`].
     #[inline(always)]
-    unsafe fn pack<V: Vector, const PLAIN: bool>(&self, scratch: &mut Scratch) {
+    unsafe fn pack<V: Vector, const PLAIN: bool>(&self, scratch: &mut Scratch<'_>) {
         let lines = self.group.lines();
         for row in (0..self.packed_rows).step_by(MADE) {
             let mut from = [std::ptr::null(); MADE];
@@ -223,7 +224,7 @@ impl Shift<'_> {
     /// # Safety
     /// As [`Shift::copy`].
     #[inline(always)]
-    unsafe fn shift_packed<V: Vector>(&self, line: usize, bit: usize, scratch: &mut Scratch) {
+    unsafe fn shift_packed<V: Vector>(&self, line: usize, bit: usize, scratch: &mut Scratch<'_>) {
         let step = 1 << bit;
         let packed = self.packed(line, scratch);
         let strip = &scratch.strips[line];
@@ -278,9 +279,9 @@ impl Shift<'_> {
     /// # Safety
     /// As [`Shift::copy`].
     #[inline(always)]
-    unsafe fn write_out<V: Vector, const PLAIN: bool>(&self, scratch: &mut Scratch) {
+    unsafe fn write_out<V: Vector, const PLAIN: bool>(&self, scratch: &mut Scratch<'_>) {
         let (count, bytes) = (self.turned.rows.len(), self.group.bytes.len());
-        let out = (&raw mut scratch.out).cast::<u8>();
+        let out = scratch.out;
         let at_once = OUT_BYTES / bytes / MADE * MADE;
         let mut turned = [0; MOST_LINES];
         for begin in (0..count).step_by(at_once) {
@@ -307,7 +308,7 @@ impl Shift<'_> {
         row: usize,
         turned: &mut [u64; MOST_LINES],
         to: *mut u8,
-        scratch: &mut Scratch,
+        scratch: &mut Scratch<'_>,
     ) {
         let (group, turned_rows) = (self.group, &self.turned.rows);
         let (bytes, lines) = (group.bytes.len(), group.lines());
