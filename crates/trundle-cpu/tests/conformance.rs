@@ -4,7 +4,7 @@
 
 use trundle_core::Backend;
 use trundle_cpu::{CATALOGUE, Cpu, Machine, Planner, Simd};
-use trundle_testing::{packed, suite};
+use trundle_testing::suite;
 
 /// A CPU of one instruction set. With caches of no size, every result is streamed.
 fn cpu(simd: Simd, threads: usize, l3_bytes: usize) -> Cpu {
@@ -45,12 +45,4 @@ fn the_suite_reaches_every_kernel() {
     for kernel in CATALOGUE.iter().filter(|kernel| kernel.simd <= Machine::detect().simd) {
         assert!(reached.contains(&kernel.name), "no case reaches {}", kernel.name);
     }
-}
-
-#[test]
-fn packed_elements_are_moved_as_the_oracle_has_it() {
-    for simd in [Simd::available().last().unwrap(), Simd::Portable] {
-        packed::conformance(&cpu(simd, 1, 1 << 30));
-    }
-    packed::large_conformance(&cpu(Simd::Portable, 3, 1 << 30));
 }
