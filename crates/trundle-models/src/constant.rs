@@ -1,0 +1,44 @@
+//! Tensors that a model file holds.
+
+use std::fmt;
+use std::sync::Arc;
+
+use trundle_core::{DType, Shape};
+
+/// What the elements of a tensor of a model are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ElementType {
+    /// Elements of a fixed size, packed ones in their default order.
+    Fixed(DType),
+    /// Texts.
+    String,
+}
+
+impl fmt::Display for ElementType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ElementType::Fixed(dtype) => dtype.fmt(f),
+            ElementType::String => f.pad("string"),
+        }
+    }
+}
+
+/// A tensor, its elements in row-major order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Constant {
+    /// The type of its elements.
+    pub element: ElementType,
+    /// Its shape.
+    pub shape: Shape,
+    /// As many elements as the shape has: whoever makes a constant checks that.
+    pub data: Data,
+}
+
+/// The elements of a constant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Data {
+    /// Little-endian elements, packed ones as [`DType::packing`] says, unused bits 0.
+    Bytes(Arc<[u8]>),
+    /// One text an element.
+    Strings(Arc<[String]>),
+}

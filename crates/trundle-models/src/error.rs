@@ -1,0 +1,38 @@
+//! Why a model could not be read, or not be run.
+
+use std::io;
+use std::path::PathBuf;
+
+/// What is wrong with a model or with what it is given.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The system refused to read a file.
+    #[error("{}: cannot read: {source}", path.display())]
+    Io {
+        /// Which file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file is not what its format says.
+    #[error("{0}")]
+    Malformed(String),
+    /// An operator that computes, or a form of one that is not supported.
+    #[error("{0}")]
+    Unsupported(String),
+    /// Inputs that do not fit the model.
+    #[error("{0}")]
+    Input(String),
+    /// A node that does not fit what it is given.
+    #[error("{node}: {problem}")]
+    Node {
+        /// Which node: its operator and its name.
+        node: String,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+/// What may fail on a model.
+pub type Result<T> = std::result::Result<T, Error>;

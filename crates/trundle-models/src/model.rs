@@ -1,0 +1,133 @@
+//! What a model file says, in words that all dialects share.
+
+use std::fmt;
+
+use crate::{Constant, ElementType, Operator};
+
+/// A graph of operators. No node reads a value that a later one gives.
+#[derive(Clone, Debug)]
+pub struct Model {
+    /// What the file calls itself; may be empty.
+    pub name: String,
+    /// The dialect and its version, for people: `ONNX, opset 17`, `OpenVINO IR 11`.
+    pub dialect: String,
+    /// What must be given, in the file's order.
+    pub inputs: Vec<Input>,
+    /// What is given back, in the file's order.
+    pub outputs: Vec<Output>,
+    /// The operators and constants.
+    pub nodes: Vec<Node>,
+    /// How many values there are: each [`ValueId`] is below.
+    pub values: usize,
+}
+
+/// A tensor of the graph: an input, or an output of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ValueId(pub usize);
+
+/// A tensor that must be given.
+#[derive(Clone, Debug)]
+pub struct Input {
+    /// Unique among the inputs.
+    pub name: String,
+    /// The type of its elements.
+    pub element: ElementType,
+    /// What is said of its shape.
+    pub shape: PartialShape,
+    /// The value that it is.
+    pub value: ValueId,
+}
+
+/// A tensor that is given back.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// Unique among the outputs.
+    pub name: String,
+    /// The value that it is. Several outputs may be one value, or an input.
+    pub value: ValueId,
+}
+
+/// An operator at its place in the graph.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// What the file calls it, for messages; may be empty.
+    pub name: String,
+    /// The file's word for its operator: `Transpose`, `VariadicSplit`.
+    pub kind: String,
+    /// What it does.
+    pub operator: Operator,
+    /// What it reads; `None` for an input that is left out.
+    pub inputs: Vec<Option<ValueId>>,
+    /// What it gives. Each value is given once.
+    pub outputs: Vec<ValueId>,
+}
+
+/// The sizes that a file states: all, some or none of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PartialShape {
+    /// Nothing is known, not even the rank.
+    Unknown,
+    /// The rank is known, and something of each size.
+    Ranked(Vec<Dimension>),
+}
+
+/// What a file states of one size.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Dimension {
+    /// This size.
+    Fixed(usize),
+    /// From `least` to `most`, both included; any size from `least` on without `most`.
+    Between {
+        /// The least size.
+        least: usize,
+        /// The largest size, if there is one.
+        most: Option<usize>,
+    },
+    /// Any size, the same wherever the name stands.
+    Named(String),
+}
+
+impl Dimension {
+    /// Any size.
+    pub const ANY: Dimension = Dimension::Between { least: 0, most: None };
+}
+
+impl PartialShape {
+    /// A shape of these sizes.
+    pub fn fixed(sizes: &[usize]) -> PartialShape {
+        PartialShape::Ranked(sizes.iter().map(|size| Dimension::Fixed(*size)).collect())
+    }
+}
+
+impl fmt::Display for PartialShape {
+    /// `[2, ?, 1..=10, batch]`, or `[...]` where the rank is unknown.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PartialShape::Unknown => f.write_str("[...]"),
+            PartialShape::Ranked(dimensions) => {
+                let sizes: Vec<String> = dimensions.iter().map(Dimension::to_string).collect();
+                write!(f, "[{}]", sizes.join(", "))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Dimension {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Dimension::Fixed(size) => write!(f, "{size}"),
+            Dimension::Between { least: 0, most: None } => f.write_str("?"),
+            Dimension::Between { least, most: None } => write!(f, "{least}.."),
+            Dimension::Between { least, most: Some(most) } => write!(f, "{least}..={most}"),
+            Dimension::Named(name) => f.write_str(name),
+        }
+    }
+}
+
+impl Node {
+    /// A node that is a constant, which reads nothing.
+    pub fn constant(name: String, kind: String, constant: Constant, output: ValueId) -> Node {
+        let operator = Operator::Constant(constant);
+        Node { name, kind, operator, inputs: Vec::new(), outputs: vec![output] }
+    }
+}

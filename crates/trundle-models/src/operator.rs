@@ -1,0 +1,239 @@
+//! The operators of models, with parameters that are given or read from the graph.
+
+use trundle_core::DType;
+
+use crate::Constant;
+
+/// What a node does. Unless it says otherwise, input 0 is the data and output 0 what it becomes.
+///
+/// A dialect's defaults, old forms and limits end in its own table; what is left here means the
+/// same for all.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Operator {
+    /// A tensor that the file holds.
+    Constant(Constant),
+    /// The data as it is.
+    Identity,
+    /// A constant in another element type, one that holds every value of its own exactly, as f32
+    /// holds those of f16. Of anything but a constant this would be computing, and is refused.
+    Widen(DType),
+    /// [`Roll`](trundle_core::ops::Roll). A scalar shift, or one of one entry, is for all axes.
+    Roll {
+        /// By how much.
+        shift: Integers,
+        /// Which axes; negative ones count from the end.
+        axes: Integers,
+    },
+    /// [`Transpose`](trundle_core::ops::Transpose). An empty order inverts the axes.
+    Transpose {
+        /// Which input axis each output axis is.
+        order: Integers,
+    },
+    /// [`ReverseSequence`](trundle_core::ops::ReverseSequence).
+    ReverseSequence {
+        /// One length for each index of the batch axis.
+        lengths: Integers,
+        /// Negative ones count from the end.
+        batch_axis: i64,
+        /// Negative ones count from the end.
+        sequence_axis: i64,
+    },
+    /// [`Flip`](trundle_core::ops::Flip) of the listed axes; negative ones count from the end.
+    Flip {
+        /// Which axes.
+        axes: Integers,
+    },
+    /// [`Flip`](trundle_core::ops::Flip) of the axes whose entry is not 0.
+    FlipMask {
+        /// One entry for each axis.
+        mask: Integers,
+    },
+    /// The same elements in row-major order, in another shape. One size may be -1: what is left.
+    Reshape {
+        /// The sizes.
+        sizes: Integers,
+        /// What a size of 0 means.
+        zero: ZeroSize,
+    },
+    /// Axes of size 1 left out: all of them without `axes`.
+    Squeeze {
+        /// Which; negative ones count from the end.
+        axes: Option<Integers>,
+        /// Whether a listed axis of another size stays (OpenVINO's Squeeze-15 may say so), instead
+        /// of being refused.
+        keeps_others: bool,
+    },
+    /// Axes of size 1 put in: these axes of the output, negative ones counted from its end.
+    Unsqueeze {
+        /// Which.
+        axes: Integers,
+    },
+    /// The axes before this one merged, and the rest merged: always rank 2.
+    Flatten {
+        /// From 0 to the rank, both included; negative ones count from the end.
+        axis: i64,
+    },
+    /// Elements at every `steps`-th index from `starts` on, before `stops`, as ONNX's Slice says
+    /// it: negative bounds count from the end, bounds beyond the size are clamped, steps may be
+    /// negative.
+    Slice {
+        /// The first index along each axis of `axes`.
+        starts: Integers,
+        /// Where it ends, excluded.
+        stops: Integers,
+        /// All axes in order if left out.
+        axes: Option<Integers>,
+        /// All 1 if left out.
+        steps: Option<Integers>,
+    },
+    /// Slices as OpenVINO's StridedSlice-1 says it.
+    StridedSlice {
+        /// The first index along each axis.
+        begin: Integers,
+        /// Where it ends, excluded.
+        end: Integers,
+        /// All 1 if left out.
+        strides: Option<Integers>,
+        /// Which entries of the lists mean something else.
+        masks: StridedSliceMasks,
+    },
+    /// The data cut along an axis, one part for each output.
+    Split {
+        /// Which axis; one entry, negative ones count from the end.
+        axis: Integers,
+        /// How large the parts are.
+        parts: Parts,
+    },
+    /// All inputs one after another along an axis.
+    Concat {
+        /// Negative ones count from the end.
+        axis: i64,
+    },
+    /// The data repeated along each axis. Fewer or more entries than axes count from the last,
+    /// missing ones being 1 (of either), as OpenVINO's Tile-1 has it.
+    Tile {
+        /// How often.
+        repeats: Integers,
+    },
+    /// The data with a constant around it; negative numbers cut off instead.
+    Pad {
+        /// How much before and after.
+        pads: Pads,
+        /// All axes in order if left out; negative ones count from the end.
+        axes: Option<Integers>,
+        /// The input that holds the constant, one element of the data's type; zero if left out.
+        value: Option<usize>,
+    },
+    /// Blocks of channels (axis 1) spread over the axes after it.
+    DepthToSpace {
+        /// The length of a block's side.
+        block: usize,
+        /// Where in the channel axis the block's axes lie.
+        order: BlockOrder,
+    },
+    /// Blocks of the axes after the channels (axis 1) gathered into it.
+    SpaceToDepth {
+        /// The length of a block's side.
+        block: usize,
+        /// Where in the channel axis the block's axes lie.
+        order: BlockOrder,
+    },
+    /// Channels of each group interleaved with those of the others.
+    ShuffleChannels {
+        /// Negative ones count from the end.
+        axis: i64,
+        /// The number of groups.
+        groups: usize,
+    },
+}
+
+/// A list of integers that the file states, or that an input gives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Integers {
+    /// The list.
+    Given(Vec<i64>),
+    /// What the input of this number holds: a list, or a scalar, which is a list of one.
+    Input {
+        /// Which input of the node.
+        input: usize,
+        /// What its elements may be.
+        types: IntegerTypes,
+    },
+}
+
+/// The element types that a list of integers may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IntegerTypes {
+    /// i64.
+    I64,
+    /// i32 or i64.
+    I32OrI64,
+    /// Every integer type, packed ones too.
+    Integers,
+    /// Every integer type, and floats whose values are whole numbers.
+    Numbers,
+    /// Boolean, or every integer type: masks.
+    Mask,
+}
+
+/// What a size of 0 means in a reshape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ZeroSize {
+    /// The input's size at this place.
+    Copies,
+    /// Zero.
+    Zero,
+}
+
+/// Which entries of a strided slice mean something else; 1 where they do. Missing ones are 0.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StridedSliceMasks {
+    /// The begin is not read: from the first element on, in the direction of the stride.
+    pub begin: Vec<i64>,
+    /// The end is not read: up to the last element.
+    pub end: Vec<i64>,
+    /// A new axis of size 1 here.
+    pub new_axis: Vec<i64>,
+    /// One index of this axis, which is left out of the output.
+    pub shrink_axis: Vec<i64>,
+    /// As many axes as there are without an entry, whole.
+    pub ellipsis: Vec<i64>,
+}
+
+/// How large the parts of a split are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Parts {
+    /// As many as there are outputs, all alike.
+    Equal,
+    /// As many as there are outputs, all alike but the last, which may be smaller (ONNX from opset
+    /// 18 on).
+    LastSmaller,
+    /// These sizes; one may be -1: what is left (OpenVINO).
+    Sizes(Integers),
+}
+
+/// How much is put before and after.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pads {
+    /// All begins, then all ends, in one list.
+    Both(Integers),
+    /// One list each.
+    Each {
+        /// Before the first element of each axis.
+        begins: Integers,
+        /// After the last.
+        ends: Integers,
+    },
+}
+
+/// Where the axes of a block lie in the channel axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockOrder {
+    /// The block's axes are outside: channel = block position x depth + depth index
+    /// (ONNX `DCR`, OpenVINO `blocks_first`).
+    BlocksFirst,
+    /// The block's axes are inside: channel = depth index x blocks + block position
+    /// (ONNX `CRD`, OpenVINO `depth_first`).
+    DepthFirst,
+}
