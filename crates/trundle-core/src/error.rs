@@ -50,6 +50,20 @@ pub enum Error {
         /// The shape it has.
         got: Shape,
     },
+    /// A reshape between shapes that have not as many elements as each other.
+    ElementsDiffer {
+        /// The shape that there is.
+        from: Shape,
+        /// The shape that is wanted.
+        to: Shape,
+    },
+    /// A map of merged and split axes between layouts that it does not fit in one pass.
+    NotOnePass {
+        /// The shape of the source.
+        from: Shape,
+        /// The shape of the output.
+        to: Shape,
+    },
     /// A tensor has not the element type that is needed.
     DTypeMismatch {
         /// Whose element type it is.
@@ -183,6 +197,17 @@ impl fmt::Display for Error {
             Error::ShapeMismatch { argument, expected, got } => {
                 write!(f, "{argument} must have shape {expected}, got {got}")
             }
+            Error::ElementsDiffer { from, to } => write!(
+                f,
+                "shape {from} has {} elements, and shape {to} has {}",
+                from.elements(),
+                to.elements()
+            ),
+            Error::NotOnePass { from, to } => write!(
+                f,
+                "from these layouts of shape {from} to shape {to} takes more than one pass: pack \
+                 one of them first"
+            ),
             Error::DTypeMismatch { argument, expected, got } => {
                 let expected: Vec<String> = expected.iter().map(DType::to_string).collect();
                 let expected = expected.join(" or ");
