@@ -292,3 +292,52 @@ fn axes_that_are_split_at_other_places_take_another_pass() {
     let other = map.then(&reshape(&[7, 8], &[8, 7])).unwrap().unwrap();
     assert_eq!(then(&other, Transpose::new(&[1, 0])), None);
 }
+
+#[test]
+fn the_slices_of_a_roll_are_the_roll() {
+    for (size, shift) in [(8, 3), (8, 0), (5, 1), (2, 1)] {
+        let of = shape(&[2, size, 3]);
+        let whole = IndexMap::identity(&of);
+        let (last, first) = (
+            whole.restrict(&[0..2, size - shift..size, 0..3]).unwrap(),
+            whole.restrict(&[0..2, 0..size - shift, 0..3]).unwrap(),
+        );
+        let rolled = Roll::new(&[i64::try_from(shift).unwrap()], &[1]).index_map(&of).unwrap();
+        assert_eq!(IndexMap::joined(1, &[&last, &first]), Some(rolled));
+        assert_eq!(IndexMap::joined(0, &[&last, &first]), None);
+    }
+}
+
+#[test]
+fn joined_parts_keep_their_sources() {
+    holds(3000, &any::<u64>(), |seed| {
+        let mut choices = Choices(seed);
+        let elements = [12, 36, 60, 97][choices.below(4)];
+        let of = shape(&choices.sizes(elements));
+        let map = choices.map(&of);
+        let axis = choices.below(map.out_shape().rank());
+        let parts: Vec<IndexMap> = (0..=choices.below(4))
+            .map(|_| {
+                let mut bounds: Vec<_> = map.out_shape().iter().map(|size| 0..*size).collect();
+                let size = map.out_shape()[axis];
+                let begin = choices.below(size);
+                bounds[axis] = begin..begin + choices.below(size - begin + 1);
+                map.restrict(&bounds).unwrap()
+            })
+            .collect();
+        let Some(joined) = IndexMap::joined(axis, &parts.iter().collect::<Vec<_>>()) else {
+            return Ok(());
+        };
+        let mut begin = 0;
+        for part in &parts {
+            for index in indices(part.out_shape()) {
+                let mut at = index.clone();
+                at[axis] += begin;
+                prop_assert_eq!(joined.source_of(&at), part.source_of(&index), "\n{}", joined);
+            }
+            begin += part.out_shape()[axis];
+        }
+        prop_assert_eq!(joined.out_shape()[axis], begin);
+        Ok(())
+    });
+}

@@ -6,6 +6,7 @@ mod axis_map;
 mod compose;
 mod draw;
 mod invert;
+mod joined;
 mod layer;
 mod lengths;
 mod region;
@@ -96,6 +97,36 @@ impl IndexMap {
     /// The steps from the output to the source, the one at the source first.
     pub fn layers(&self) -> &[Layer] {
         &self.layers
+    }
+
+    /// What is left of the map without a reshape at the source, if there is one: then
+    /// a packed source can be read as one of the shape that is left.
+    pub fn without_source_reshape(&self) -> Option<IndexMap> {
+        match &self.layers[..] {
+            [first, rest @ ..] if first.axes.is_none() => {
+                Some(IndexMap::of_layers(rest, &first.out_shape))
+            }
+            _ => None,
+        }
+    }
+
+    /// What is left of the map without a reshape at the output, if there is one: then
+    /// a packed output can be written as one of the shape that is left.
+    pub fn without_output_reshape(&self) -> Option<IndexMap> {
+        match &self.layers[..] {
+            [rest @ .., last] if last.axes.is_none() => {
+                Some(IndexMap::of_layers(rest, &last.in_shape))
+            }
+            _ => None,
+        }
+    }
+
+    /// Some of the layers of a map; none of them leave a tensor of `shape` as it is.
+    fn of_layers(layers: &[Layer], shape: &Shape) -> IndexMap {
+        if layers.is_empty() {
+            return IndexMap::identity(shape);
+        }
+        IndexMap { layers: layers.to_vec() }
     }
 
     /// The source coordinates of the element that lands at `index`.
