@@ -2,10 +2,13 @@
 #![forbid(unsafe_code)]
 
 mod constant;
+mod draw;
 mod error;
 mod graph;
 mod model;
 mod operator;
+mod program;
+mod run;
 
 pub use constant::{Constant, Data, ElementType};
 pub use error::{Error, Result};
@@ -14,3 +17,4 @@ pub use model::{Dimension, Input, Model, Node, Output, PartialShape, ValueId};
 pub use operator::{
     BlockOrder, IntegerTypes, Integers, Operator, Pads, Parts, StridedSliceMasks, ZeroSize,
 };
+pub use program::{Part, Program, Stage};
