@@ -6,6 +6,7 @@ mod draw;
 mod error;
 mod graph;
 mod model;
+pub mod onnx;
 mod operator;
 mod program;
 mod run;
