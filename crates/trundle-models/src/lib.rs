@@ -5,6 +5,7 @@ mod constant;
 mod error;
 mod graph;
 mod model;
+pub mod openvino;
 mod operator;
 
 pub use constant::{Constant, Data, ElementType};
