@@ -7,6 +7,7 @@ mod error;
 mod graph;
 mod model;
 pub mod onnx;
+pub mod openvino;
 mod operator;
 mod program;
 mod run;
