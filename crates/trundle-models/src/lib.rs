@@ -4,13 +4,16 @@
 mod constant;
 mod draw;
 mod error;
+mod explain;
 mod graph;
 mod model;
 pub mod onnx;
+mod open;
 pub mod openvino;
 mod operator;
 mod program;
 mod run;
+mod simplify;
 
 pub use constant::{Constant, Data, ElementType};
 pub use error::{Error, Result};

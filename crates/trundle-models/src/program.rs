@@ -46,7 +46,7 @@ impl Program {
     /// # Errors
     /// [`Error::Node`] for a tensor that is too large to be addressed.
     pub fn new(graph: Graph, threads: Option<usize>) -> Result<Program> {
-        let cpu = Cpu::new(threads);
+        let (graph, cpu) = (graph.simplified(), Cpu::new(threads));
         let mut stored = BTreeSet::new();
         let mut left = graph.outputs.clone();
         let mut stages = BTreeMap::new();

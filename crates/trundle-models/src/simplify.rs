@@ -24,7 +24,11 @@ impl Graph {
 }
 
 /// Parts of one tensor as that tensor, moved.
-fn moved_whole(tensors: &[Tensor], axis: usize, parts: &[TensorId]) -> Option<(TensorId, IndexMap)> {
+fn moved_whole(
+    tensors: &[Tensor],
+    axis: usize,
+    parts: &[TensorId],
+) -> Option<(TensorId, IndexMap)> {
     let of_source = |part: TensorId| match &tensors[part.0].made {
         Made::Moved { from, map } => (*from, Some(map)),
         _ => (part, None),

@@ -177,6 +177,27 @@ fn random_graphs_give_what_each_element_followed_by_itself_is() {
 }
 
 #[test]
+fn a_roll_written_as_slices_is_the_roll() {
+    let of = shape(&[2, 56, 3]);
+    let slice = |range: std::ops::Range<usize>| {
+        let map = IndexMap::identity(&of).restrict(&[0..2, range, 0..3]).unwrap();
+        let (shape, made) = (map.out_shape().clone(), Made::Moved { from: TensorId(0), map });
+        Tensor { element: U16, shape, made, name: String::new() }
+    };
+    let whole = |made| Tensor { element: U16, shape: of.clone(), made, name: String::new() };
+    let parts = vec![TensorId(1), TensorId(2)];
+    let tensors = vec![
+        whole(Made::Given(0)),
+        slice(3..56),
+        slice(0..3),
+        whole(Made::Joined { axis: 1, parts }),
+    ];
+    let graph = Graph { tensors, outputs: vec![TensorId(3)] }.simplified();
+    let rolled = Roll::new(&[-3], &[1]).index_map(&of).unwrap();
+    assert!(matches!(&graph.tensors[3].made, Made::Moved { map, .. } if *map == rolled));
+}
+
+#[test]
 fn texts_are_moved_and_repeated() {
     let tensor =
         |shape, made| Tensor { element: ElementType::String, shape, made, name: "t".into() };

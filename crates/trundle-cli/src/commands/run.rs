@@ -133,7 +133,9 @@ impl Written {
                 (element, bytes.into())
             }
             (Data::Bytes(_), ElementType::String) => {
-                return Err(Failure::running(format!("output {name}: numbers where texts are due")));
+                return Err(Failure::running(format!(
+                    "output {name}: numbers where texts are due"
+                )));
             }
         };
         let dtype = tensor.element.to_string();

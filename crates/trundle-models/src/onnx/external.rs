@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
+
+use bytes::Bytes;
 
 use super::proto::Entry;
 use crate::{Error, Result};
@@ -17,7 +18,7 @@ const MOST_READ: u64 = 4;
 pub(super) struct ExternalData {
     folder: Option<PathBuf>,
     /// What was read already: tensors that are the same bytes are the same memory.
-    read: HashMap<Range, Arc<[u8]>>,
+    read: HashMap<Range, Bytes>,
     /// How many bytes were read of each file.
     totals: HashMap<PathBuf, u64>,
 }
@@ -49,12 +50,7 @@ impl ExternalData {
     /// # Errors
     /// If the entries do not say where, if that is outside the folder or the file, or if it holds
     /// another number of bytes.
-    pub(super) fn read(
-        &mut self,
-        entries: &[Entry],
-        bytes: usize,
-        what: &str,
-    ) -> Result<Arc<[u8]>> {
+    pub(super) fn read(&mut self, entries: &[Entry], bytes: usize, what: &str) -> Result<Bytes> {
         let malformed = |problem: String| Error::Malformed(format!("{what}: {problem}"));
         let place = Place::new(entries).map_err(malformed)?;
         if let Some(length) = place.length
@@ -75,14 +71,14 @@ impl ExternalData {
         })?;
         let range = Range { path, offset: place.offset, bytes };
         if let Some(data) = self.read.get(&range) {
-            return Ok(Arc::clone(data));
+            return Ok(data.clone());
         }
         let data = self.read_range(&range, what)?;
-        self.read.insert(range, Arc::clone(&data));
+        self.read.insert(range, data.clone());
         Ok(data)
     }
 
-    fn read_range(&mut self, range: &Range, what: &str) -> Result<Arc<[u8]>> {
+    fn read_range(&mut self, range: &Range, what: &str) -> Result<Bytes> {
         let io_error = |source| Error::Io { path: range.path.clone(), source };
         let malformed = |problem: String| {
             Error::Malformed(format!("{what}: {}: {problem}", range.path.display()))

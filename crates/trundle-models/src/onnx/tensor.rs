@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use trundle_core::{DType, Shape};
 
 use super::element::{Field, TensorType, element_type};
@@ -99,14 +100,14 @@ fn own_bytes(
     row: &TensorType,
     dtype: DType,
     shape: &Shape,
-) -> std::result::Result<Arc<[u8]>, String> {
+) -> std::result::Result<Bytes, String> {
     let bytes = shape.bytes(dtype).map_err(|error| error.to_string())?;
-    let data: Arc<[u8]> = if tensor.raw_data.is_empty() {
+    let data: Bytes = if tensor.raw_data.is_empty() {
         one_place(tensor, Some(row.field))?;
         typed(tensor, row, dtype)?.into()
     } else {
         one_place(tensor, None)?;
-        Arc::from(&tensor.raw_data[..])
+        tensor.raw_data.clone()
     };
     if data.len() != bytes {
         let place = if tensor.raw_data.is_empty() { row.field.name() } else { "raw_data" };
@@ -165,7 +166,7 @@ fn fits(value: i32, width: usize) -> bool {
 }
 
 /// The same with the bits after the last element as 0. ONNX packs from the lowest bit on.
-fn clear_unused(data: Arc<[u8]>, dtype: DType, elements: usize) -> Arc<[u8]> {
+fn clear_unused(data: Bytes, dtype: DType, elements: usize) -> Bytes {
     let Some(packing) = dtype.packing() else { return data };
     // As many as a byte holds are no more than the elements of the last byte have.
     let used = elements % (8 / packing.bits()) * packing.bits();

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use trundle_core::{DType, Shape};
 
 use super::attributes::Attributes;
@@ -120,7 +121,7 @@ pub(super) fn scalar(dtype: DType, bytes: &[u8]) -> Constant {
     Constant {
         element: ElementType::Fixed(dtype),
         shape: Shape::default(),
-        data: Data::Bytes(bytes.into()),
+        data: Data::Bytes(Bytes::copy_from_slice(bytes)),
     }
 }
 
