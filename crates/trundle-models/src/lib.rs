@@ -2,10 +2,18 @@
 #![forbid(unsafe_code)]
 
 mod constant;
+mod draw;
 mod error;
+mod explain;
 mod graph;
 mod model;
+pub mod onnx;
+mod open;
+pub mod openvino;
 mod operator;
+mod program;
+mod run;
+mod simplify;
 
 pub use constant::{Constant, Data, ElementType};
 pub use error::{Error, Result};
@@ -14,3 +22,4 @@ pub use model::{Dimension, Input, Model, Node, Output, PartialShape, ValueId};
 pub use operator::{
     BlockOrder, IntegerTypes, Integers, Operator, Pads, Parts, StridedSliceMasks, ZeroSize,
 };
+pub use program::{Part, Program, Stage};
