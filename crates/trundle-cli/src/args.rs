@@ -35,6 +35,14 @@ Examples:
 Exit codes: 0 done, 1 failed while running, 2 wrong usage, 3 input refused.
 TRUNDLE_NUM_THREADS says how many threads to use where --threads does not.";
 
+const CHAIN_EXAMPLES: &str = "\
+Examples:
+  trundle apply im.npy \"flip(axes=[2]) | h w c -> c h w\" -o chw.npy        BGR to RGB, in front
+  trundle apply im.npy \"(h p) (w q) c -> (h w) (p q c), p=16, q=16\" -o patches.npy
+  trundle apply ims.npy \"b ... c -> b (...) c\" -o pixels.npy              axes merged
+  trundle apply im.npy \"slice(starts=[8], stops=[-8], axes=[1])\" -o cropped.npy
+docs/chains.md says all of the language.";
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Put the axes in another order (Transpose-1)
@@ -66,6 +74,7 @@ pub(crate) enum Command {
         moving: MoveArgs,
     },
     /// Apply a chain of operators, in one pass where one is enough
+    #[command(after_help = CHAIN_EXAMPLES)]
     Apply {
         #[command(flatten)]
         operation: ApplyArgs,
@@ -277,8 +286,10 @@ pub(crate) struct ApplyArgs {
     /// The tensor to move; - is stdin
     #[arg(value_name = "IN")]
     pub input: PathBuf,
-    /// Stages separated by |: `z y x -> x y z`, `transpose(2,0,1)`, `transpose()`,
-    /// `roll(shift=[-1,2], axes=[0,1])`, `flip(axes=[1])`, `reverse(axis=1, lengths=lens.npy)`
+    /// Stages separated by |: patterns, `z y x -> x y z`, `(h p) w -> h w p, p=2`; and calls,
+    /// `transpose(2,0,1)`, `transpose()`, `roll(shift=[-1,2], axes=[0,1])`, `flip(axes=[1])`,
+    /// `reverse(axis=1, lengths=lens.npy)`, `reshape(2, -1)`, `slice(starts=[0], stops=[5])`,
+    /// `tile(2, 1)`
     #[arg(value_name = "CHAIN")]
     pub chain: String,
     #[command(flatten)]

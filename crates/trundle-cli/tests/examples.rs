@@ -1,6 +1,6 @@
-//! The examples of the README and of the commands, run as they are written.
+//! The examples of the README, of docs/chains.md and of the commands, run as they are written.
 //!
-//! In `README.md` and `tests/cmd/*.md`, each ```` ```console ```` block is run: lines that begin
+//! In these and `tests/cmd/*.md`, each ```` ```console ```` block is run: lines that begin
 //! with `$ trundle` are commands, and what follows is all that they print. One file is one story:
 //! its commands run in the order they are written, in one fresh folder that holds the files of
 //! [`inputs`]. Other blocks need a language (```` ```sh ````, ```` ```text ````) and are not run.
@@ -41,7 +41,7 @@ fn the_examples_print_what_they_say() {
         .filter(|path| path.extension().is_some_and(|ending| ending == "md"))
         .collect();
     documents.sort();
-    documents.push(package.join("../../README.md"));
+    documents.extend(["../../README.md", "../../docs/chains.md"].map(|path| package.join(path)));
     for document in documents {
         assert!(document.exists(), "{} is missing", document.display());
         let folder = tempfile::tempdir().unwrap();

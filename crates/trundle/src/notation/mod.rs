@@ -3,27 +3,48 @@
 //! ```text
 //! chain    = stage { "|" stage }
 //! stage    = pattern | call
-//! pattern  = name { name } ( "->" | "→" ) name { name }        the same names on both sides
+//! pattern  = side ( "->" | "→" ) side { "," name "=" size }
+//! side     = { name | "1" | "..." | "(" { name | "1" | "..." } ")" }
 //! call     = name "(" [ argument { "," argument } ] ")"
 //! argument = [ name "=" ] ( integer | list | file )
 //! list     = "[" [ integer { "," integer } ] "]"               or with "(" and ")"
 //! file     = a word without space , ) | or any text in " or '
 //! ```
 //!
-//! A pattern such as `h w c -> c h w` names the axes and puts them in another order. The calls are
+//! A pattern such as `b (h p1) (w p2) c -> b (h w) (p1 p2 c), p1=16, p2=16` names the axes of the
+//! tensor on the left and says on the right what becomes of them, as `einops.rearrange` does:
+//!
+//! | written | on the left | on the right |
+//! |---|---|---|
+//! | `h` | an axis | the same axis, perhaps elsewhere |
+//! | `(h p1)` | an axis that splits into h and p1, h the outer one | h and p1 merged |
+//! | `...` or `…` | any number of axes, perhaps none; not in parentheses | the same axes; merged in parentheses |
+//! | `1` or `()` | an axis of size 1, which goes | an axis of size 1 that is put in |
+//! | `, p1=16` after the pattern | the size of p1; of each axis that splits, all sizes but one are needed | |
+//!
+//! The same names stand on both sides, each once: nothing is repeated (`tile` does that), and
+//! nothing reduced. Names are letters, digits and `_`, with a letter first and no `_` last. A
+//! pattern that only puts axes in another order is a [`Transpose`](trundle_core::ops::Transpose),
+//! any other a [`Rearrange`](trundle_core::ops::Rearrange). The calls are
 //!
 //! | call | operator | arguments without a name |
 //! |---|---|---|
 //! | `flip(axes=[1])` | [`Flip`](trundle_core::ops::Flip) | axes, as many as one likes |
+//! | `reshape(2, -1, 4)` | [`Reshape`](trundle_core::ops::Reshape) | the sizes, one of which may be -1 for what is left |
 //! | `reverse(axis=1, lengths=lens.npy)` | [`ReverseSubsequences`](trundle_core::ops::ReverseSubsequences) | axis, lengths |
 //! | `reverse(axis=1, lengths=[2, 4], batch_axis=0)` | [`ReverseSequence`](trundle_core::ops::ReverseSequence) | axis, lengths |
 //! | `roll(shift=[-1, 2], axes=[0, 1])` | [`Roll`](trundle_core::ops::Roll) | shift, axes |
+//! | `slice(starts=[0], stops=[5], axes=[1], steps=[2])`, `slice(0, 5)` | [`Slice`](trundle_core::ops::Slice) | starts, stops, axes (else the first ones), steps (else 1) |
+//! | `tile(2, 1)` | [`Tile`](trundle_core::ops::Tile) | the repeats, one for each axis |
 //! | `transpose(2, 0, 1)`, `transpose()` | [`Transpose`](trundle_core::ops::Transpose) | the order |
 //!
-//! Where a list is wanted, one integer is a list of one. Axes and shifts are 64-bit integers.
+//! Where a list is wanted, one integer is a list of one. Integers are of 64 bits.
 //!
 //! Law: what an [`Op`] prints as is a stage that gives an equal operator, unless it has more
-//! lengths than it prints, or lengths with a shape of their own, which print as a list.
+//! lengths than it prints, or lengths with a shape of their own, which print as a list, or is a
+//! [`Rearrange`](trundle_core::ops::Rearrange) that a transpose would do for.
+//!
+//! `docs/chains.md` is about the same for those who use the program.
 
 mod arguments;
 mod call;
