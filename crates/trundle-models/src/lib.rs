@@ -2,13 +2,19 @@
 #![forbid(unsafe_code)]
 
 mod constant;
+mod draw;
 mod error;
+mod explain;
 mod graph;
 mod model;
+pub mod onnx;
+mod open;
+pub mod openvino;
 mod operator;
-// What runs a graph comes after it.
-#[cfg_attr(not(test), expect(dead_code, unused_imports, reason = "nothing runs a graph yet"))]
+mod program;
 mod resolve;
+mod run;
+mod simplify;
 
 pub use constant::{Constant, Data, ElementType};
 pub use error::{Error, Result};
@@ -17,3 +23,5 @@ pub use model::{Dimension, Input, Model, Node, Output, PartialShape, ValueId};
 pub use operator::{
     BlockOrder, IntegerTypes, Integers, Operator, Pads, Parts, StridedSliceMasks, ZeroSize,
 };
+pub use program::{Part, Program, Stage};
+pub use resolve::Given;

@@ -51,7 +51,7 @@ impl IndexMap {
         }
         let out_shape = &layers[layers.len() - 1].out_shape;
         let Ok(packed) = Layout::row_major(out_shape, 1) else { return false };
-        let most = most_regions(out_shape.elements());
+        let most = Region::most(out_shape.elements());
         Region::of(&packed).drawn(layers, most).is_some()
     }
 
@@ -109,12 +109,6 @@ pub struct Pass {
     pub stages: Range<usize>,
     /// From the pass's output to its input.
     pub map: IndexMap,
-}
-
-/// How many regions one pass may have: each costs about as much to set out as some hundred
-/// elements to move, so that many small ones take longer than a second pass.
-pub(crate) fn most_regions(elements: usize) -> usize {
-    (elements / 1024).clamp(64, 1 << 16)
 }
 
 /// Puts `layer` on the others, in as few as can be: those that undo each other go.

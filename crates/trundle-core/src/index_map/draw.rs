@@ -148,6 +148,13 @@ fn digits(in_sizes: &[usize], out_sizes: &[usize]) -> Vec<Digit> {
 }
 
 impl Region {
+    /// How many regions one pass over this many elements may have. Each costs about as much to set
+    /// out as some hundred elements to move, so that many small ones take longer than a second
+    /// pass.
+    pub fn most(elements: usize) -> usize {
+        (elements / 1024).clamp(64, 1 << 16)
+    }
+
     /// The regions in the source of `map` that this one is drawn back to; `None` if they would be
     /// more than `most`, or if a coordinate is no linear form over few boxes.
     ///

@@ -16,7 +16,6 @@ use std::fmt;
 
 pub use axis_map::{AxisMap, Line, Piece};
 pub use compose::Pass;
-pub(crate) use compose::most_regions;
 pub(crate) use draw::draw;
 pub use layer::Layer;
 pub use lengths::Lengths;

@@ -216,7 +216,7 @@ impl Region {
     }
 
     /// What a form reaches at most, if its steps are positive.
-    fn most(&self, form: &Form) -> isize {
+    fn highest(&self, form: &Form) -> isize {
         form.start + form.terms.iter().map(|term| self.span(term)).sum::<isize>()
     }
 
@@ -230,7 +230,7 @@ impl Region {
         if let Some(term) = form.terms.iter().find(|term| term.step < 0) {
             return Found::Cut(vec![self.clone().turned(term.number)]);
         }
-        let most = self.most(form);
+        let most = self.highest(form);
         if most < at || form.start >= at {
             return Found::One(most < at);
         }

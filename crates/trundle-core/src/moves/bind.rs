@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::{Block, Loop, Move, RaggedLoop, Run};
-use crate::index_map::{Coordinate, Row, draw, most_regions};
+use crate::index_map::{Coordinate, Row, draw};
 use crate::{AxisMap, Error, IndexMap, Layer, Layout, Line, Region, Result, Width};
 
 /// The most blocks of a move: a roll has two for each axis that it rolls, multiplied, and lists all
@@ -80,7 +80,7 @@ fn reshaped<'a>(
 
 /// How many blocks there may be.
 fn most_blocks(layers: &[Layer], elements: usize) -> Result<usize> {
-    let [layer] = layers else { return Ok(most_regions(elements)) };
+    let [layer] = layers else { return Ok(Region::most(elements)) };
     let pieces = |axis: &AxisMap| match axis {
         AxisMap::Segments { pieces, .. } => pieces.len(),
         AxisMap::Affine { .. } | AxisMap::Ragged { .. } => 1,

@@ -8,30 +8,27 @@ use super::Given;
 use super::builder::{entries, held};
 use crate::{Data, Dimension, ElementType, Error, Input, Model, PartialShape, Result};
 
-/// The shapes of a model's inputs, if the model alone says them.
+/// The shape of an input, if the model alone says it.
 ///
 /// # Errors
-/// [`Error::Input`] naming the first input whose shape is not fixed, or is too large.
-pub(crate) fn static_shapes(model: &Model) -> Result<Vec<Shape>> {
+/// [`Error::Input`] naming the input if its shape is not fixed, or is too large.
+pub(super) fn static_shape(input: &Input) -> Result<Shape> {
     let fixed = |dimension: &Dimension| match dimension {
         Dimension::Fixed(size) => Some(*size),
         Dimension::Between { least, most } if *most == Some(*least) => Some(*least),
         Dimension::Between { .. } | Dimension::Named(_) => None,
     };
-    let shape = |input: &Input| {
-        let sizes: Option<Vec<usize>> = match &input.shape {
-            PartialShape::Unknown => None,
-            PartialShape::Ranked(dimensions) => dimensions.iter().map(fixed).collect(),
-        };
-        let Some(sizes) = sizes else {
-            return Err(Error::Input(format!(
-                "input {:?} has no fixed shape: the model states {}",
-                input.name, input.shape
-            )));
-        };
-        Shape::new(sizes).map_err(|error| Error::Input(format!("input {:?}: {error}", input.name)))
+    let sizes: Option<Vec<usize>> = match &input.shape {
+        PartialShape::Unknown => None,
+        PartialShape::Ranked(dimensions) => dimensions.iter().map(fixed).collect(),
     };
-    model.inputs.iter().map(shape).collect()
+    let Some(sizes) = sizes else {
+        return Err(Error::Input(format!(
+            "input {:?} has no fixed shape: the model states {}",
+            input.name, input.shape
+        )));
+    };
+    Shape::new(sizes).map_err(|error| Error::Input(format!("input {:?}: {error}", input.name)))
 }
 
 /// Checks that there is one given input for each of the model's, of a shape that the model allows

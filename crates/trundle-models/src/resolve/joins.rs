@@ -14,10 +14,7 @@ pub(super) fn split(
     axis: &Integers,
     parts: &Parts,
 ) -> Answer<Vec<TensorId>> {
-    let axes = site.integers("axis", axis)?.entries;
-    let [axis] = axes[..] else {
-        return Err(format!("axis must have one entry, got {}", axes.len()).into());
-    };
+    let axis = site.single("axis", axis)?;
     let shape = site.data_shape()?;
     let axis = normalize_axis("axis", axis, shape.rank())?;
     let (size, outputs) = (shape[axis], site.node.outputs.len());

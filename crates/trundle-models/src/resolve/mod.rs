@@ -24,28 +24,42 @@ use std::collections::HashMap;
 
 use trundle_core::Shape;
 
-pub(crate) use inputs::static_shapes;
-
 use crate::{Data, Error, Graph, Model, Node, Operator, Result, TensorId, ValueId};
 use builder::Builder;
 use site::{Answer, Site};
 
 /// What is known of an input of a model.
 #[derive(Clone, Debug)]
-pub(crate) struct Given<'a> {
+pub struct Given<'a> {
     /// Its shape.
-    pub(crate) shape: Shape,
+    pub shape: Shape,
     /// Its elements, of the type that the model states; left out where nothing is run.
-    pub(crate) data: Option<&'a Data>,
+    pub data: Option<&'a Data>,
 }
 
-/// The tensors of a model for inputs like these, one for each of the model's.
-///
-/// # Errors
-/// [`Error::Input`] if the inputs do not fit what the model states of them, [`Error::Node`] for
-/// the first node that does not fit what it is given, [`Error::Malformed`] for an output that no
-/// node gives.
-pub(crate) fn resolve(model: &Model, inputs: &[Given<'_>]) -> Result<Graph> {
+impl Model {
+    /// The tensors of the model for `inputs`, one for each of its own, and how each is made of
+    /// others.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if the inputs do not fit what the model states of them, [`Error::Node`]
+    /// for the first node that does not fit what it is given, [`Error::Malformed`] for an output
+    /// that nothing gives.
+    pub fn graph(&self, inputs: &[Given<'_>]) -> Result<Graph> {
+        resolve(self, inputs)
+    }
+
+    /// The shapes of the inputs, if the model alone says them.
+    ///
+    /// # Errors
+    /// [`Error::Input`] naming the first input whose shape is not fixed, or is too large.
+    pub fn static_shapes(&self) -> Result<Vec<Shape>> {
+        self.inputs.iter().map(inputs::static_shape).collect()
+    }
+}
+
+/// The graph of a model, its nodes read one after another.
+fn resolve(model: &Model, inputs: &[Given<'_>]) -> Result<Graph> {
     inputs::check(model, inputs)?;
     let mut builder = Builder::new(model, inputs)?;
     let mut values = HashMap::new();
@@ -129,6 +143,7 @@ fn resolved(site: &mut Site<'_, '_>) -> Answer<Vec<TensorId>> {
         }
         Operator::Concat { axis } => joins::concat(site, *axis)?,
         Operator::Tile { repeats } => moves::tile(site, repeats)?,
+        Operator::TileAxis { repeats, axis } => moves::tile_axis(site, repeats, axis)?,
         Operator::Pad { pads, axes, value } => pad::pad(site, pads, axes.as_ref(), *value)?,
         Operator::DepthToSpace { block, order } => blocks::depth_to_space(site, *block, *order)?,
         Operator::SpaceToDepth { block, order } => blocks::space_to_depth(site, *block, *order)?,

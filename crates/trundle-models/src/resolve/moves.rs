@@ -1,7 +1,7 @@
 //! The operators that keep their axes: what is left is to read their parameters.
 
-use trundle_core::Shape;
 use trundle_core::ops::{Flip, ReverseSequence, Roll, Tile, Transpose};
+use trundle_core::{Shape, normalize_axis};
 
 use super::numbers::not_a_list;
 use super::site::{Answer, Site};
@@ -43,7 +43,7 @@ pub(super) fn flip(site: &mut Site<'_, '_>, axes: &Integers) -> Answer<TensorId>
     let rank = site.data_shape()?.rank();
     let mut flipped = vec![false; rank];
     for axis in axes {
-        flipped[trundle_core::normalize_axis("axis", axis, rank)?] = true;
+        flipped[normalize_axis("axis", axis, rank)?] = true;
     }
     flip_listed(site, &flipped)
 }
@@ -85,4 +85,20 @@ pub(super) fn tile(site: &mut Site<'_, '_>, repeats: &Integers) -> Answer<Tensor
     repeats.extend_from_slice(&listed);
     let data = site.builder.reshaped(data, &Shape::new(sizes)?)?;
     site.builder.moved_by(data, Tile::new(&repeats))
+}
+
+/// Tile of one axis.
+///
+/// Source: ONNX's Tile, opset 1.
+pub(super) fn tile_axis(
+    site: &mut Site<'_, '_>,
+    repeats: &Integers,
+    axis: &Integers,
+) -> Answer<TensorId> {
+    let repeat = site.single("repeats", repeats)?;
+    let axis = site.single("axis", axis)?;
+    let rank = site.data_shape()?.rank();
+    let mut repeats = vec![1; rank];
+    repeats[normalize_axis("axis", axis, rank)?] = repeat;
+    site.moved_by(Tile::new(&repeats))
 }

@@ -40,7 +40,16 @@ impl Site<'_, '_> {
         if scalar { Err(not_a_list(what)) } else { Ok(entries) }
     }
 
-    /// A parameter's entries, which may be any of any type.
+    /// A parameter's only entry.
+    pub(super) fn single(&mut self, what: &str, from: &Integers) -> Answer<i64> {
+        let entries = self.integers(what, from)?.entries;
+        let [entry] = entries[..] else {
+            return Err(format!("{what} must have one entry, got {}", entries.len()).into());
+        };
+        Ok(entry)
+    }
+
+    /// A parameter's entries, which may be beyond i64.
     pub(super) fn wide_integers(&mut self, what: &str, from: &Integers) -> Answer<List<i128>> {
         let (input, types) = match from {
             Integers::Given(entries) => {

@@ -3,8 +3,7 @@
 use trundle_core::{DType, Shape};
 
 use super::sketch::{Sketch, Tagged, constant, from_input, given, i64s};
-use crate::resolve::{Given, resolve};
-use crate::{IntegerTypes, Integers, Operator, Pads, Parts, ZeroSize};
+use crate::{Given, IntegerTypes, Integers, Operator, Pads, Parts, ZeroSize};
 
 fn reshape(sizes: Integers) -> Operator {
     Operator::Reshape { sizes, zero: ZeroSize::Zero }
@@ -66,11 +65,11 @@ fn a_list_that_is_not_given_is_named() {
     let shape = |sizes: [usize; 1]| Shape::new(sizes).unwrap();
     let given = [Given { shape: shape([24]), data: None }, Given { shape: shape([2]), data: None }];
     assert_eq!(
-        resolve(&sketch.model, &given).unwrap_err().to_string(),
+        sketch.model.graph(&given).unwrap_err().to_string(),
         "Kind \"n1\": its sizes depend on the elements of input \"x1\", which are not given"
     );
     let known = Given { shape: shape([2]), data: Some(&sketch.data[1].data) };
-    assert!(resolve(&sketch.model, &[given[0].clone(), known]).is_ok());
+    assert!(sketch.model.graph(&[given[0].clone(), known]).is_ok());
 }
 
 #[test]

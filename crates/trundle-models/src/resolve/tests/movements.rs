@@ -185,6 +185,20 @@ fn tiles_extend_the_rank_of_either() {
     refuse(tile(), &[2], &[i64s(&[], &[2])], "must be a list");
 }
 
+#[test]
+fn tiles_of_one_axis_leave_the_others() {
+    let tile = |repeats: &[i64], axis: &[i64]| Operator::TileAxis {
+        repeats: given(repeats),
+        axis: given(axis),
+    };
+    expect(tile(&[3], &[1]), &[2, 3], &[], &[2, 9], |i| vec![i[0], i[1] % 3]);
+    expect(tile(&[2], &[-2]), &[2, 3], &[], &[4, 3], |i| vec![i[0] % 2, i[1]]);
+    refuse(tile(&[2], &[2]), &[2, 3], &[], "axis 2 is out of range");
+    refuse(tile(&[-2], &[0]), &[2, 3], &[], "repeat -2 is out of range");
+    refuse(tile(&[2, 2], &[0]), &[2, 3], &[], "repeats must have one entry, got 2");
+    refuse(tile(&[2], &[]), &[2, 3], &[], "axis must have one entry, got 0");
+}
+
 /// For rank 5, blocks of 2: where in the channels a block position and a depth lie.
 fn channel(order: BlockOrder, depth: usize, depths: usize, sides: [usize; 3]) -> usize {
     let block = sides[0] * 4 + sides[1] * 2 + sides[2];

@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use trundle_core::{DType, Shape};
 
-use crate::resolve::{Given, resolve};
 use crate::{
-    Constant, Data, ElementType, Error, Graph, Input, IntegerTypes, Integers, Made, Model, Node,
-    Operator, Output, PartialShape, Result, TensorId, ValueId,
+    Constant, Data, ElementType, Error, Given, Graph, Input, IntegerTypes, Integers, Made, Model,
+    Node, Operator, Output, PartialShape, Result, TensorId, ValueId,
 };
 
 /// A tensor of u64, in row-major order.
@@ -153,7 +152,7 @@ impl Sketch {
             .iter()
             .map(|constant| Given { shape: constant.shape.clone(), data: Some(&constant.data) })
             .collect();
-        resolve(&self.model, &given)
+        self.model.graph(&given)
     }
 
     /// The elements of each output, all of which are u64.

@@ -3,8 +3,9 @@
 use trundle_core::{DType, Shape};
 
 use super::sketch::{Sketch, Tagged, constant, from_input, given, i64s, strings};
-use crate::resolve::{Given, resolve, static_shapes};
-use crate::{Dimension, Error, IntegerTypes, Operator, Output, PartialShape, ValueId, ZeroSize};
+use crate::{
+    Dimension, Error, Given, IntegerTypes, Operator, Output, PartialShape, ValueId, ZeroSize,
+};
 
 fn data() -> Sketch {
     Sketch::new(&[Tagged::counting(&[2, 3], 0).constant()])
@@ -174,7 +175,7 @@ fn given_shapes(sketch: &Sketch, shapes: &[&[usize]]) -> Result<(), String> {
         .iter()
         .map(|sizes| Given { shape: Shape::new(*sizes).unwrap(), data: None })
         .collect();
-    resolve(&sketch.model, &given).map(drop).map_err(|error| {
+    sketch.model.graph(&given).map(drop).map_err(|error| {
         assert!(matches!(error, Error::Input(_)));
         error.to_string()
     })
@@ -208,7 +209,7 @@ fn elements_fit_their_shape() {
     let sketch = data();
     let with = |data: &crate::Constant, sizes: [usize; 1]| {
         let given = [Given { shape: Shape::new(sizes).unwrap(), data: Some(&data.data) }];
-        resolve(&sketch.model, &given).unwrap_err().to_string()
+        sketch.model.graph(&given).unwrap_err().to_string()
     };
     assert_eq!(
         with(&constant(DType::U8, &[1], vec![0]), [2]),
@@ -221,11 +222,11 @@ fn elements_fit_their_shape() {
 fn shapes_that_the_model_fixes_need_not_be_given() {
     let exact = Dimension::Between { least: 4, most: Some(4) };
     let sketch = shaped(&[&[Dimension::Fixed(2), exact], &[]]);
-    let shapes = static_shapes(&sketch.model).unwrap();
+    let shapes = sketch.model.static_shapes().unwrap();
     assert_eq!(shapes, [Shape::new([2, 4]).unwrap(), Shape::default()]);
     let open = |dimension: Dimension| {
         let sketch = shaped(&[&[], &[Dimension::Fixed(2), dimension]]);
-        static_shapes(&sketch.model).unwrap_err().to_string()
+        sketch.model.static_shapes().unwrap_err().to_string()
     };
     let says = |shape: &str| format!("input \"x1\" has no fixed shape: the model states {shape}");
     assert_eq!(open(Dimension::ANY), says("[2, ?]"));
@@ -233,5 +234,5 @@ fn shapes_that_the_model_fixes_need_not_be_given() {
     assert_eq!(open(Dimension::Between { least: 1, most: Some(2) }), says("[2, 1..=2]"));
     assert!(open(Dimension::Fixed(usize::MAX)).contains("input \"x1\": shape"));
     let unknown = data();
-    assert!(static_shapes(&unknown.model).unwrap_err().to_string().contains("[...]"));
+    assert!(unknown.model.static_shapes().unwrap_err().to_string().contains("[...]"));
 }

@@ -1,0 +1,188 @@
+//! A layer as its XML says it, and its attributes as numbers and words.
+
+use std::collections::HashSet;
+use std::fmt::Display;
+use std::str::FromStr;
+
+use roxmltree::Node;
+
+use super::shape;
+use crate::{Error, PartialShape, Result};
+
+/// The newest set of operators that is known here. A layer of a newer one may mean something else.
+const NEWEST_OPSET: u32 = 17;
+
+/// A layer of a graph.
+pub(super) struct Layer<'a> {
+    /// The number that edges know it by; a layer of documentation may have none.
+    pub(super) id: Option<u64>,
+    /// What people call it; may be empty.
+    pub(super) name: &'a str,
+    /// Its operator.
+    pub(super) kind: &'a str,
+    /// What goes in, in the operator's order.
+    pub(super) inputs: Vec<Port<'a>>,
+    /// What comes out, in the operator's order.
+    pub(super) outputs: Vec<Port<'a>>,
+    element: Node<'a, 'a>,
+}
+
+/// Where edges begin and end.
+pub(super) struct Port<'a> {
+    /// The number that edges know it by, unique among the layer's inputs or among its outputs.
+    pub(super) id: u64,
+    /// The type of its elements in a word of its own, if that is stated.
+    pub(super) precision: Option<&'a str>,
+    /// The names of its tensor, with commas between them.
+    pub(super) names: Option<&'a str>,
+    /// Its shape. One without sizes may be a scalar, or of unknown rank.
+    pub(super) shape: PartialShape,
+}
+
+impl<'a> Layer<'a> {
+    /// The layer of a `<layer>` element.
+    pub(super) fn read(element: Node<'a, 'a>) -> Result<Layer<'a>> {
+        let name = element.attribute("name").unwrap_or_default();
+        let kind = element.attribute("type").unwrap_or_default();
+        let mut layer =
+            Layer { id: None, name, kind, inputs: Vec::new(), outputs: Vec::new(), element };
+        if kind.is_empty() {
+            return Err(layer.malformed("it has no type"));
+        }
+        if let Some(id) = element.attribute("id") {
+            let no_number = || layer.malformed(format!("its id {id:?} is not a number"));
+            layer.id = Some(id.parse().map_err(|_| no_number())?);
+        }
+        layer.inputs = layer.ports("input")?;
+        layer.outputs = layer.ports("output")?;
+        Ok(layer)
+    }
+
+    fn ports(&self, side: &str) -> Result<Vec<Port<'a>>> {
+        let Some(list) = child(self.element, side) else { return Ok(Vec::new()) };
+        let mut ports: Vec<Port> = Vec::new();
+        let mut numbers = HashSet::new();
+        for element in list.children().filter(|element| element.has_tag_name("port")) {
+            let port = self.port(side, element)?;
+            if !numbers.insert(port.id) {
+                return Err(self.malformed(format!("it has two {side} ports {}", port.id)));
+            }
+            ports.push(port);
+        }
+        Ok(ports)
+    }
+
+    fn port(&self, side: &str, element: Node<'a, 'a>) -> Result<Port<'a>> {
+        let id = element.attribute("id").unwrap_or_default();
+        let Ok(id) = id.parse() else {
+            return Err(self.malformed(format!("id {id:?} of an {side} port is not a number")));
+        };
+        let sizes = element.children().filter(|size| size.has_tag_name("dim"));
+        let sizes = sizes.map(|size| {
+            let text = size.text().unwrap_or_default().trim();
+            let no_size = || format!("size {text:?} of {side} port {id} is not a size");
+            shape::dimension(text).ok_or_else(|| self.malformed(no_size()))
+        });
+        Ok(Port {
+            id,
+            precision: element.attribute("precision"),
+            names: element.attribute("names"),
+            shape: PartialShape::Ranked(sizes.collect::<Result<_>>()?),
+        })
+    }
+
+    /// The number of the set of operators that the layer is of; none for a layer without one.
+    pub(super) fn opset(&self) -> Result<Option<u32>> {
+        let Some(version) = self.element.attribute("version") else { return Ok(None) };
+        (1..=NEWEST_OPSET)
+            .find(|number| version.strip_prefix("opset") == Some(&number.to_string()))
+            .map(Some)
+            .ok_or_else(|| {
+                let known = format!("known are opset1 to opset{NEWEST_OPSET}");
+                self.unsupported(format!("version {version:?} is unknown; {known}"))
+            })
+    }
+
+    /// An attribute of the layer itself, not of its operator.
+    pub(super) fn own_attribute(&self, name: &str) -> Option<&'a str> {
+        self.element.attribute(name)
+    }
+
+    /// An attribute of the operator, if it has it.
+    pub(super) fn attribute(&self, name: &str) -> Option<&'a str> {
+        child(self.element, "data").and_then(|data| data.attribute(name))
+    }
+
+    /// An attribute of the operator.
+    pub(super) fn required(&self, name: &str) -> Result<&'a str> {
+        self.attribute(name).ok_or_else(|| self.malformed(format!("it has no attribute {name:?}")))
+    }
+
+    /// A number, or `default` without the attribute.
+    pub(super) fn number<N: FromStr>(&self, name: &str, default: N) -> Result<N> {
+        self.attribute(name).map_or(Ok(default), |text| self.parse(name, text))
+    }
+
+    /// A number that must be there.
+    pub(super) fn required_number<N: FromStr>(&self, name: &str) -> Result<N> {
+        self.parse(name, self.required(name)?)
+    }
+
+    fn parse<N: FromStr>(&self, name: &str, text: &str) -> Result<N> {
+        let no_number = || format!("{name}={text:?} is not a number that it can have");
+        text.trim().parse().map_err(|_| self.malformed(no_number()))
+    }
+
+    /// Numbers with commas between them; none without the attribute.
+    pub(super) fn numbers(&self, name: &str) -> Result<Vec<i64>> {
+        match self.attribute(name).map(str::trim) {
+            None | Some("") => Ok(Vec::new()),
+            Some(list) => list.split(',').map(|text| self.parse(name, text)).collect(),
+        }
+    }
+
+    /// `true` or `false`, which may be written as numbers and with capitals.
+    pub(super) fn truth(&self, name: &str, text: &str) -> Result<bool> {
+        match text.trim().to_ascii_lowercase().as_str() {
+            "true" | "1" => Ok(true),
+            "false" | "0" => Ok(false),
+            _ => Err(self.malformed(format!("{name}={text:?} is neither true nor false"))),
+        }
+    }
+
+    /// Whether the layer carries this mark for the runtime.
+    pub(super) fn is_marked(&self, mark: &str) -> bool {
+        let Some(marks) = child(self.element, "rt_info") else { return false };
+        marks.children().any(|element| {
+            element.has_tag_name("attribute") && element.attribute("name") == Some(mark)
+        })
+    }
+
+    /// That the layer is not what its format says.
+    pub(super) fn malformed(&self, problem: impl Display) -> Error {
+        Error::Malformed(format!("{}: {problem}", self.place()))
+    }
+
+    /// That the layer is of a kind, or has a form, that is not supported.
+    pub(super) fn unsupported(&self, problem: impl Display) -> Error {
+        Error::Unsupported(format!("{}: {problem}", self.place()))
+    }
+
+    /// `layer 3 "roll" (Roll, line 12)`, with what of it is known.
+    fn place(&self) -> String {
+        let id = self.element.attribute("id").map(|id| format!(" {id}")).unwrap_or_default();
+        let name = if self.name.is_empty() { String::new() } else { format!(" {:?}", self.name) };
+        let kind = if self.kind.is_empty() { String::new() } else { format!("{}, ", self.kind) };
+        format!("layer{id}{name} ({kind}line {})", line(self.element))
+    }
+}
+
+/// The first child element of this name.
+fn child<'a>(element: Node<'a, 'a>, name: &str) -> Option<Node<'a, 'a>> {
+    element.children().find(|child| child.has_tag_name(name))
+}
+
+/// Where an element begins. This counts the lines before it, so it is for messages only.
+pub(super) fn line(element: Node) -> u32 {
+    element.document().text_pos_at(element.range().start).row
+}

@@ -1,0 +1,301 @@
+//! The table of layers: what each becomes.
+//!
+//! Meanings, defaults and inputs are those of the specification of OpenVINO's operation sets.
+
+use std::ops::RangeInclusive;
+
+use trundle_core::DType;
+
+use super::element;
+use super::layer::Layer;
+use crate::{
+    BlockOrder, ElementType, IntegerTypes, Integers, Operator, Pads, Parts, Result,
+    StridedSliceMasks, ZeroSize,
+};
+
+/// What is known of a layer's input before anything runs.
+#[derive(Clone, Copy)]
+pub(super) struct Operand {
+    /// Its type; unknown in documentation.
+    pub(super) element: Option<ElementType>,
+    /// Whether a Const layer gives it.
+    pub(super) constant: bool,
+}
+
+/// A type of layer.
+pub(super) struct Kind {
+    pub(super) name: &'static str,
+    /// The first set of operators that has it.
+    since: u32,
+    /// How many inputs it may have.
+    inputs: RangeInclusive<usize>,
+    /// How many outputs it may have.
+    outputs: RangeInclusive<usize>,
+    pub(super) role: Role,
+}
+
+/// What a layer is in a graph.
+#[derive(Clone, Copy)]
+pub(super) enum Role {
+    /// A tensor that is given.
+    Parameter,
+    /// A tensor that is given back.
+    Result,
+    /// A tensor that the file holds.
+    Constant,
+    /// An operator.
+    Operator(Make),
+}
+
+/// What makes an operator of a layer and what is known of its inputs.
+pub(super) type Make = fn(&Layer, &[Operand]) -> Result<Operator>;
+
+use Role::Operator as Op;
+
+const ANY: RangeInclusive<usize> = 1..=usize::MAX;
+
+#[rustfmt::skip]
+const KINDS: [Kind; 23] = [
+    Kind { name: "Concat",          since: 1,  inputs: ANY,   outputs: 1..=1, role: Op(concat) },
+    Kind { name: "Const",           since: 1,  inputs: 0..=0, outputs: 1..=1, role: Role::Constant },
+    Kind { name: "Constant",        since: 1,  inputs: 0..=0, outputs: 1..=1, role: Role::Constant },
+    Kind { name: "Convert",         since: 1,  inputs: 1..=1, outputs: 1..=1, role: Op(convert) },
+    Kind { name: "DepthToSpace",    since: 1,  inputs: 1..=1, outputs: 1..=1, role: Op(depth_to_space) },
+    Kind { name: "Identity",        since: 16, inputs: 1..=1, outputs: 1..=1, role: Op(identity) },
+    Kind { name: "Pad",             since: 1,  inputs: 3..=4, outputs: 1..=1, role: Op(pad) },
+    Kind { name: "Parameter",       since: 1,  inputs: 0..=0, outputs: 1..=1, role: Role::Parameter },
+    Kind { name: "Reshape",         since: 1,  inputs: 2..=2, outputs: 1..=1, role: Op(reshape) },
+    Kind { name: "Result",          since: 1,  inputs: 1..=1, outputs: 0..=1, role: Role::Result },
+    Kind { name: "Reverse",         since: 1,  inputs: 2..=2, outputs: 1..=1, role: Op(reverse) },
+    Kind { name: "ReverseSequence", since: 1,  inputs: 2..=2, outputs: 1..=1, role: Op(reverse_sequence) },
+    Kind { name: "Roll",            since: 7,  inputs: 3..=3, outputs: 1..=1, role: Op(roll) },
+    Kind { name: "ShuffleChannels", since: 1,  inputs: 1..=1, outputs: 1..=1, role: Op(shuffle_channels) },
+    Kind { name: "Slice",           since: 8,  inputs: 4..=5, outputs: 1..=1, role: Op(slice) },
+    Kind { name: "SpaceToDepth",    since: 1,  inputs: 1..=1, outputs: 1..=1, role: Op(space_to_depth) },
+    Kind { name: "Split",           since: 1,  inputs: 2..=2, outputs: ANY,   role: Op(split) },
+    Kind { name: "Squeeze",         since: 1,  inputs: 1..=2, outputs: 1..=1, role: Op(squeeze) },
+    Kind { name: "StridedSlice",    since: 1,  inputs: 3..=4, outputs: 1..=1, role: Op(strided_slice) },
+    Kind { name: "Tile",            since: 1,  inputs: 2..=2, outputs: 1..=1, role: Op(tile) },
+    Kind { name: "Transpose",       since: 1,  inputs: 2..=2, outputs: 1..=1, role: Op(transpose) },
+    Kind { name: "Unsqueeze",       since: 1,  inputs: 2..=2, outputs: 1..=1, role: Op(unsqueeze) },
+    Kind { name: "VariadicSplit",   since: 1,  inputs: 3..=3, outputs: ANY,   role: Op(variadic_split) },
+];
+
+impl Kind {
+    /// What a layer is; refused if that is not in the table, or not in this form.
+    pub(super) fn of(layer: &Layer) -> Result<&'static Kind> {
+        let kind = KINDS.iter().find(|kind| kind.name == layer.kind).ok_or_else(|| {
+            let known = KINDS.map(|kind| kind.name).join(", ");
+            layer.unsupported(format!("{} is not supported; what is: {known}", layer.kind))
+        })?;
+        if let Some(opset) = layer.opset()?.filter(|opset| *opset < kind.since) {
+            let since = format!("{} is there from opset{} on", kind.name, kind.since);
+            return Err(layer.unsupported(format!("opset{opset} does not have it; {since}")));
+        }
+        kind.check(layer, "inputs", layer.inputs.len(), &kind.inputs)?;
+        kind.check(layer, "outputs", layer.outputs.len(), &kind.outputs)?;
+        Ok(kind)
+    }
+
+    fn check(
+        &self,
+        layer: &Layer,
+        what: &str,
+        count: usize,
+        allowed: &RangeInclusive<usize>,
+    ) -> Result<()> {
+        if allowed.contains(&count) {
+            return Ok(());
+        }
+        let allowed = match (*allowed.start(), *allowed.end()) {
+            (least, usize::MAX) => format!("at least {least}"),
+            (least, most) if least == most => format!("{least}"),
+            (least, most) => format!("{least} to {most}"),
+        };
+        Err(layer.malformed(format!("it has {count} {what}; {} has {allowed}", self.name)))
+    }
+}
+
+/// A list that an input gives, of any integer type.
+fn integers(input: usize) -> Integers {
+    Integers::Input { input, types: IntegerTypes::Integers }
+}
+
+/// The same, if the layer has that input.
+fn optional_integers(layer: &Layer, input: usize) -> Option<Integers> {
+    (input < layer.inputs.len()).then(|| integers(input))
+}
+
+fn concat(layer: &Layer, _: &[Operand]) -> Result<Operator> {
+    Ok(Operator::Concat { axis: layer.required_number("axis")? })
+}
+
+/// A conversion moves elements only if it changes nothing, or is how a file keeps a constant small.
+fn convert(layer: &Layer, operands: &[Operand]) -> Result<Operator> {
+    let name = layer.required("destination_type")?;
+    let to = element::parse(name).map_err(|problem| layer.malformed(problem))?;
+    let &[Operand { element: Some(from), constant }] = operands else {
+        return Err(layer.unsupported("the type that it converts from is not stated"));
+    };
+    match (from, to) {
+        (from, to) if from == to => Ok(Operator::Identity),
+        (ElementType::Fixed(from), ElementType::Fixed(to))
+            if constant && layer.is_marked("decompression") && widens(from, to) =>
+        {
+            Ok(Operator::Widen(to))
+        }
+        _ => Err(layer.unsupported(format!(
+            "Convert from {from} to {to} computes; only constants that are marked as \
+             decompression become wider floats"
+        ))),
+    }
+}
+
+/// Whether a float type holds every value of another.
+fn widens(from: DType, to: DType) -> bool {
+    use DType::{BF16, F16, F32, F64};
+    matches!((from, to), (F16 | BF16, F32 | F64) | (F32, F64))
+}
+
+fn identity(_: &Layer, _: &[Operand]) -> Result<Operator> {
+    Ok(Operator::Identity)
+}
+
+fn depth_to_space(layer: &Layer, _: &[Operand]) -> Result<Operator> {
+    Ok(Operator::DepthToSpace { block: block(layer)?, order: block_order(layer)? })
+}
+
+fn space_to_depth(layer: &Layer, _: &[Operand]) -> Result<Operator> {
+    Ok(Operator::SpaceToDepth { block: block(layer)?, order: block_order(layer)? })
+}
+
+fn block(layer: &Layer) -> Result<usize> {
+    match layer.number("block_size", 1)? {
+        0 => Err(layer.malformed("block_size is 0; it must be at least 1")),
+        block => Ok(block),
+    }
+}
+
+fn block_order(layer: &Layer) -> Result<BlockOrder> {
+    match layer.required("mode")? {
+        "blocks_first" => Ok(BlockOrder::BlocksFirst),
+        "depth_first" => Ok(BlockOrder::DepthFirst),
+        mode => {
+            Err(layer.malformed(format!("mode {mode:?} is neither blocks_first nor depth_first")))
+        }
+    }
+}
+
+fn pad(layer: &Layer, _: &[Operand]) -> Result<Operator> {
+    match layer.required("pad_mode")? {
+        "constant" => Ok(Operator::Pad {
+            pads: Pads::Each { begins: integers(1), ends: integers(2) },
+            axes: None,
+            value: (layer.inputs.len() > 3).then_some(3),
+        }),
+        mode => {
+            Err(layer.unsupported(format!("pad_mode {mode:?} is not supported; what is: constant")))
+        }
+    }
+}
+
+fn reshape(layer: &Layer, _: &[Operand]) -> Result<Operator> {
+    let copies = layer.truth("special_zero", layer.required("special_zero")?)?;
+    let zero = if copies { ZeroSize::Copies } else { ZeroSize::Zero };
+    Ok(Operator::Reshape { sizes: integers(1), zero })
+}
+
+fn reverse(layer: &Layer, operands: &[Operand]) -> Result<Operator> {
+    match layer.required("mode")? {
+        "index" => Ok(Operator::Flip { axes: integers(1) }),
+        "mask" => {
+            let element = operands.get(1).and_then(|operand| operand.element);
+            let is_mask = |element| element == ElementType::Fixed(DType::Boolean);
+            if let Some(element) = element.filter(|element| !is_mask(*element)) {
+                return Err(layer.malformed(format!("its mask is {element}, not boolean")));
+            }
+            let mask = Integers::Input { input: 1, types: IntegerTypes::Mask };
+            Ok(Operator::FlipMask { mask })
+        }
+        mode => Err(layer.malformed(format!("mode {mode:?} is neither index nor mask"))),
+    }
+}
+
+fn reverse_sequence(layer: &Layer, _: &[Operand]) -> Result<Operator> {
+    Ok(Operator::ReverseSequence {
+        lengths: Integers::Input { input: 1, types: IntegerTypes::Numbers },
+        batch_axis: layer.number("batch_axis", 0)?,
+        sequence_axis: layer.number("seq_axis", 1)?,
+    })
+}
+
+fn roll(_: &Layer, _: &[Operand]) -> Result<Operator> {
+    let types = IntegerTypes::I32OrI64;
+    Ok(Operator::Roll {
+        shift: Integers::Input { input: 1, types },
+        axes: Integers::Input { input: 2, types },
+    })
+}
+
+fn shuffle_channels(layer: &Layer, _: &[Operand]) -> Result<Operator> {
+    match layer.number("group", 1)? {
+        0 => Err(layer.malformed("group is 0; it must be at least 1")),
+        groups => Ok(Operator::ShuffleChannels { axis: layer.number("axis", 1)?, groups }),
+    }
+}
+
+fn slice(layer: &Layer, _: &[Operand]) -> Result<Operator> {
+    Ok(Operator::Slice {
+        starts: integers(1),
+        stops: integers(2),
+        steps: Some(integers(3)),
+        axes: optional_integers(layer, 4),
+    })
+}
+
+fn split(layer: &Layer, _: &[Operand]) -> Result<Operator> {
+    let (parts, outputs) = (layer.required_number::<usize>("num_splits")?, layer.outputs.len());
+    if parts != outputs {
+        return Err(layer.malformed(format!("num_splits is {parts}, but it has {outputs} outputs")));
+    }
+    Ok(Operator::Split { axis: integers(1), parts: Parts::Equal })
+}
+
+fn squeeze(layer: &Layer, _: &[Operand]) -> Result<Operator> {
+    let skips = layer.attribute("allow_axis_skip");
+    // Before set 15, nobody would have read it.
+    let skips = skips.filter(|_| !matches!(layer.opset(), Ok(Some(..15))));
+    let keeps_others = skips.map_or(Ok(false), |text| layer.truth("allow_axis_skip", text))?;
+    Ok(Operator::Squeeze { axes: optional_integers(layer, 1), keeps_others })
+}
+
+fn strided_slice(layer: &Layer, _: &[Operand]) -> Result<Operator> {
+    Ok(Operator::StridedSlice {
+        begin: integers(1),
+        end: integers(2),
+        strides: optional_integers(layer, 3),
+        masks: StridedSliceMasks {
+            begin: layer.numbers("begin_mask")?,
+            end: layer.numbers("end_mask")?,
+            new_axis: layer.numbers("new_axis_mask")?,
+            shrink_axis: layer.numbers("shrink_axis_mask")?,
+            ellipsis: layer.numbers("ellipsis_mask")?,
+        },
+    })
+}
+
+fn tile(_: &Layer, _: &[Operand]) -> Result<Operator> {
+    Ok(Operator::Tile { repeats: integers(1) })
+}
+
+fn transpose(_: &Layer, _: &[Operand]) -> Result<Operator> {
+    Ok(Operator::Transpose { order: integers(1) })
+}
+
+fn unsqueeze(_: &Layer, _: &[Operand]) -> Result<Operator> {
+    Ok(Operator::Unsqueeze { axes: integers(1) })
+}
+
+fn variadic_split(_: &Layer, _: &[Operand]) -> Result<Operator> {
+    Ok(Operator::Split { axis: integers(1), parts: Parts::Sizes(integers(2)) })
+}

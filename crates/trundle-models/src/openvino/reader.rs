@@ -1,0 +1,244 @@
+//! The model that a file's layers and edges make.
+
+use std::collections::HashMap;
+use std::vec;
+
+use roxmltree::Node;
+use trundle_core::Shape;
+
+use super::layer::Layer;
+use super::names::{self, Names};
+use super::operators::{Kind, Make, Operand, Role};
+use super::weights::Weights;
+use super::wiring::{Tap, Wiring};
+use super::{document, element, order, shape};
+use crate::{
+    Constant, Dimension, ElementType, Error, Input, Model, Node as ModelNode, Operator, Output,
+    PartialShape, Result, ValueId,
+};
+
+/// The versions that are read.
+const VERSIONS: [&str; 2] = ["10", "11"];
+
+/// The model of an .xml file's text.
+pub(super) fn read(xml: &str, weights: Weights) -> Result<Model> {
+    let document = document::parse(xml)?;
+    let net = document.root_element();
+    if !net.has_tag_name("net") {
+        let name = net.tag_name().name();
+        return Err(Error::Malformed(format!("the outermost element is <{name}>, not <net>")));
+    }
+    let version = net.attribute("version").unwrap_or_default();
+    if !VERSIONS.contains(&version) {
+        let versions = VERSIONS.join(" and ");
+        let problem = format!("OpenVINO IR of version {version:?} is not supported; what is:");
+        return Err(Error::Unsupported(format!("{problem} {versions}")));
+    }
+    let layers: Vec<Layer> = all(net, "layers", "layer").map(Layer::read).collect::<Result<_>>()?;
+    let kinds: Vec<&Kind> = layers.iter().map(kind).collect::<Result<_>>()?;
+    let wiring = Wiring::read(&layers, all(net, "edges", "edge"))?;
+    let order = order::of(&layers, &wiring)?;
+    let mut reader = Reader {
+        names_of_layers: version == "10",
+        values: vec![Vec::new(); layers.len()],
+        operands: Vec::new(),
+        nodes: Vec::new(),
+        layers,
+        kinds,
+        wiring,
+        weights,
+    };
+    for layer in order {
+        reader.add(layer)?;
+    }
+    Ok(Model {
+        name: net.attribute("name").unwrap_or_default().to_owned(),
+        dialect: format!("OpenVINO IR {version}"),
+        inputs: reader.inputs()?,
+        outputs: reader.outputs(),
+        values: reader.operands.len(),
+        nodes: reader.nodes,
+    })
+}
+
+/// What a layer of a graph is: only in documentation may its version be left out.
+fn kind(layer: &Layer) -> Result<&'static Kind> {
+    let kind = Kind::of(layer)?;
+    match layer.opset()? {
+        Some(_) => Ok(kind),
+        None => Err(layer.malformed("it has no version")),
+    }
+}
+
+/// The elements of a list.
+fn all<'a>(net: Node<'a, 'a>, list: &str, item: &'a str) -> impl Iterator<Item = Node<'a, 'a>> {
+    let list = net.children().find(|element| element.has_tag_name(list));
+    let items = list.into_iter().flat_map(|list| list.children());
+    items.filter(move |element| element.has_tag_name(item))
+}
+
+/// A model in the making.
+struct Reader<'a> {
+    /// Whether outputs may be known by the layers that they come from.
+    names_of_layers: bool,
+    layers: Vec<Layer<'a>>,
+    kinds: Vec<&'static Kind>,
+    wiring: Wiring,
+    weights: Weights<'a>,
+    /// What the outputs of each layer are.
+    values: Vec<Vec<ValueId>>,
+    /// What is known of each value.
+    operands: Vec<Operand>,
+    nodes: Vec<ModelNode>,
+}
+
+impl Reader<'_> {
+    /// Adds a layer; those that it reads are there.
+    fn add(&mut self, at: usize) -> Result<()> {
+        match self.kinds[at].role {
+            Role::Parameter => {
+                let element = Some(element(&self.layers[at])?);
+                self.values[at] = vec![self.value(Operand { element, constant: false })];
+            }
+            // If anything reads a result, it reads what the result is.
+            Role::Result => self.values[at] = vec![self.tapped(self.wiring.of(at)[0])],
+            Role::Constant => {
+                let constant = self.constant(at)?;
+                let element = Some(constant.element);
+                let value = self.value(Operand { element, constant: true });
+                let layer = &self.layers[at];
+                let (name, kind) = (layer.name.to_owned(), layer.kind.to_owned());
+                self.nodes.push(ModelNode::constant(name, kind, constant, value));
+                self.values[at] = vec![value];
+            }
+            Role::Operator(make) => self.operator(at, make)?,
+        }
+        Ok(())
+    }
+
+    fn operator(&mut self, at: usize, make: Make) -> Result<()> {
+        let inputs: Vec<ValueId> = self.wiring.of(at).iter().map(|tap| self.tapped(*tap)).collect();
+        let operands: Vec<Operand> = inputs.iter().map(|value| self.operands[value.0]).collect();
+        let operator = make(&self.layers[at], &operands)?;
+        let element = match operator {
+            Operator::Widen(dtype) => Some(ElementType::Fixed(dtype)),
+            _ => operands[0].element,
+        };
+        let outputs: Vec<ValueId> = (0..self.layers[at].outputs.len())
+            .map(|_| self.value(Operand { element, constant: false }))
+            .collect();
+        self.values[at].clone_from(&outputs);
+        let layer = &self.layers[at];
+        self.nodes.push(ModelNode {
+            name: layer.name.to_owned(),
+            kind: layer.kind.to_owned(),
+            operator,
+            inputs: inputs.into_iter().map(Some).collect(),
+            outputs,
+        });
+        Ok(())
+    }
+
+    fn constant(&mut self, at: usize) -> Result<Constant> {
+        let layer = &self.layers[at];
+        let PartialShape::Ranked(sizes) = shape(layer)? else {
+            return Err(layer.malformed("the rank of a constant must be known"));
+        };
+        let sizes = sizes.iter().map(|size| match size {
+            Dimension::Fixed(size) => Ok(*size),
+            size => Err(layer.malformed(format!("a size of a constant is {size}"))),
+        });
+        let shape = Shape::new(sizes.collect::<Result<Vec<usize>>>()?)
+            .map_err(|error| layer.malformed(error))?;
+        let element = element(layer)?;
+        let data = self.weights.data(layer, element, &shape)?;
+        Ok(Constant { element, shape, data })
+    }
+
+    /// A new value.
+    fn value(&mut self, operand: Operand) -> ValueId {
+        self.operands.push(operand);
+        ValueId(self.operands.len() - 1)
+    }
+
+    fn tapped(&self, tap: Tap) -> ValueId {
+        self.values[tap.layer][tap.output]
+    }
+
+    /// The layers of a role, with their places, in the file's order.
+    fn layers_of(&self, role: fn(&Role) -> bool) -> impl Iterator<Item = (usize, &Layer<'_>)> {
+        let layers = self.layers.iter().enumerate();
+        layers.filter(move |(at, _)| role(&self.kinds[*at].role))
+    }
+
+    fn inputs(&self) -> Result<Vec<Input>> {
+        let mut names = Names::default();
+        self.layers_of(|role| matches!(role, Role::Parameter))
+            .map(|(at, layer)| {
+                let tensor = layer.outputs[0].names.map(names::split);
+                let candidates = [layer.name.to_owned()].into_iter();
+                let name = names.give(candidates.chain(tensor.into_iter().flatten()), "input");
+                let shape = shape(layer)?;
+                check_size(layer, &shape)?;
+                Ok(Input { name, element: element(layer)?, shape, value: self.values[at][0] })
+            })
+            .collect()
+    }
+
+    fn outputs(&self) -> Vec<Output> {
+        let mut names = Names::default();
+        // The names of a tensor that no Result has had.
+        let mut tensors: HashMap<Tap, vec::IntoIter<String>> = HashMap::new();
+        self.layers_of(|role| matches!(role, Role::Result))
+            .map(|(at, layer)| {
+                let tap = self.wiring.of(at)[0];
+                let said = layer.own_attribute("output_names").map(names::split);
+                let tensor = tensors.entry(tap).or_insert_with(|| self.names_of(tap).into_iter());
+                let own = [layer.name.to_owned()];
+                let candidates = said.into_iter().flatten().chain(tensor).chain(own);
+                Output { name: names.give(candidates, "output"), value: self.tapped(tap) }
+            })
+            .collect()
+    }
+
+    /// What people may know a tensor by, best first.
+    fn names_of(&self, tap: Tap) -> Vec<String> {
+        let giver = &self.layers[tap.layer];
+        let mut names: Vec<String> =
+            giver.outputs[tap.output].names.map(names::split).unwrap_or_default();
+        if self.names_of_layers {
+            names.push(match giver.outputs.len() {
+                1 => giver.name.to_owned(),
+                _ => format!("{}.{}", giver.name, tap.output),
+            });
+        }
+        names
+    }
+}
+
+/// The type of what a Parameter or Const layer gives. Early writers of version 10 left that of a
+/// constant to its port.
+fn element(layer: &Layer) -> Result<ElementType> {
+    let name = layer.attribute("element_type").or(layer.outputs[0].precision);
+    let name = name.ok_or_else(|| layer.malformed("it has no attribute \"element_type\""))?;
+    element::parse(name).map_err(|problem| layer.malformed(problem))
+}
+
+/// The shape of what a Parameter or Const layer gives.
+fn shape(layer: &Layer) -> Result<PartialShape> {
+    match layer.attribute("shape") {
+        Some(text) => shape::parse(text).map_err(|problem| layer.malformed(problem)),
+        None => Ok(layer.outputs[0].shape.clone()),
+    }
+}
+
+/// Refuses sizes that no tensor can have.
+fn check_size(layer: &Layer, shape: &PartialShape) -> Result<()> {
+    let PartialShape::Ranked(sizes) = shape else { return Ok(()) };
+    let fixed = sizes.iter().map(|size| match size {
+        Dimension::Fixed(size) => Some(*size),
+        _ => None,
+    });
+    let Some(fixed) = fixed.collect::<Option<Vec<usize>>>() else { return Ok(()) };
+    Shape::new(fixed).map(|_| ()).map_err(|error| layer.malformed(error))
+}

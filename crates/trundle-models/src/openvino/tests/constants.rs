@@ -1,0 +1,234 @@
+//! Constants: their bytes, their texts, and what is refused of them.
+
+use trundle_core::{DType, Shape};
+
+use super::super::read_parts;
+use super::{Ir, refusal};
+use crate::{Constant, Data, ElementType, Model, Operator, Result};
+
+fn constants(model: &Model) -> Vec<Constant> {
+    let constant = |operator: &Operator| match operator {
+        Operator::Constant(constant) => constant.clone(),
+        other => panic!("a constant, not {other:?}"),
+    };
+    model.nodes.iter().map(|node| constant(&node.operator)).collect()
+}
+
+/// A constant on its own; `at` says where its bytes lie.
+fn one(element: &str, shape: &str, at: &str, weights: &[u8]) -> Result<Constant> {
+    let mut ir = Ir::new();
+    let data = format!("element_type=\"{element}\" shape=\"{shape}\" {at}");
+    let out = ir.layer("k", "Const", "opset1", &data, &[], 1);
+    ir.result(out);
+    read_parts(&ir.xml(), weights).map(|model| constants(&model).remove(0))
+}
+
+fn bytes(element: DType, sizes: &[usize], bytes: &[u8]) -> Constant {
+    let shape = Shape::new(sizes).unwrap();
+    Constant {
+        element: ElementType::Fixed(element),
+        shape,
+        data: Data::Bytes(bytes.to_vec().into()),
+    }
+}
+
+fn texts(sizes: &[usize], texts: &[&str]) -> Constant {
+    let texts: Vec<String> = texts.iter().map(ToString::to_string).collect();
+    let shape = Shape::new(sizes).unwrap();
+    Constant { element: ElementType::String, shape, data: Data::Strings(texts.into()) }
+}
+
+/// Texts as a file holds them, with ends of our choice.
+fn stored(count: u32, ends: &[u32], letters: &str) -> Vec<u8> {
+    let numbers = [count].into_iter().chain(ends.iter().copied());
+    numbers.flat_map(u32::to_le_bytes).chain(letters.bytes()).collect()
+}
+
+#[test]
+fn elements_lie_anywhere_in_the_weights() {
+    let weights: Vec<u8> = (0..32).collect();
+    for (element, dtype, shape, sizes, at, expected) in [
+        ("u8", DType::U8, "3", &[3][..], 1, &[1, 2, 3][..]),
+        ("i32", DType::I32, "2, 1", &[2, 1], 3, &[3, 4, 5, 6, 7, 8, 9, 10]),
+        ("f64", DType::F64, "", &[], 24, &[24, 25, 26, 27, 28, 29, 30, 31]),
+        ("F16", DType::F16, "1,1", &[1, 1], 30, &[30, 31]),
+        ("boolean", DType::Boolean, "[1]", &[1], 1, &[1]),
+    ] {
+        let at = format!("offset=\"{at}\" size=\"{}\"", expected.len());
+        let read = one(element, shape, &at, &weights).unwrap();
+        assert_eq!(read, bytes(dtype, sizes, expected));
+    }
+}
+
+#[test]
+fn unused_bits_are_cleared() {
+    let at = |size: usize| format!("offset=\"0\" size=\"{size}\"");
+    let ones = [0xFF; 6];
+    for (element, dtype, count, expected) in [
+        ("u4", DType::U4, 3, &[0xFF, 0x0F][..]),
+        ("nf4", DType::NF4, 1, &[0x0F]),
+        ("u1", DType::U1, 10, &[0xFF, 0xC0]),
+        ("u2", DType::U2, 3, &[0x3F]),
+        ("u3", DType::U3, 9, &[0xFF, 0xFF, 0xFF, 0xC0, 0, 0x80]),
+        ("u6", DType::U6, 1, &[0xF0, 0, 0xC0]),
+    ] {
+        let read = one(element, &count.to_string(), &at(expected.len()), &ones).unwrap();
+        assert_eq!(read, bytes(dtype, &[count], expected), "{element}");
+    }
+}
+
+#[test]
+fn a_constant_without_elements_reads_nothing() {
+    for at in ["offset=\"0\" size=\"1\"", "offset=\"900\" size=\"0\"", ""] {
+        assert_eq!(one("i64", "0", at, &[]).unwrap(), bytes(DType::I64, &[0], &[]));
+        assert_eq!(one("string", "2,0", at, &[]).unwrap(), texts(&[2, 0], &[]));
+    }
+}
+
+#[test]
+fn constants_of_the_same_bytes_are_one() {
+    let mut ir = Ir::new();
+    ir.weights = vec![7; 8];
+    for (element, shape, size) in
+        [("u8", "8", 8), ("i8", "2,4", 8), ("i64", "1", 8), ("u4", "15", 8), ("u4", "16", 8)]
+    {
+        let data =
+            format!("element_type=\"{element}\" shape=\"{shape}\" offset=\"0\" size=\"{size}\"");
+        let out = ir.layer("", "Const", "opset1", &data, &[], 1);
+        ir.result(out);
+    }
+    let data: Vec<Data> = constants(&ir.read().unwrap()).into_iter().map(|one| one.data).collect();
+    let [Data::Bytes(first), Data::Bytes(second), Data::Bytes(third), fourth, fifth] = &data[..]
+    else {
+        panic!("bytes, not {data:?}");
+    };
+    assert!(first.as_ptr() == second.as_ptr() && first.as_ptr() == third.as_ptr());
+    assert_eq!(fourth, &Data::Bytes(vec![7; 8].into()));
+    assert_eq!(fifth, &Data::Bytes(vec![7; 8].into()));
+}
+
+#[test]
+fn much_is_not_made_of_little() {
+    let mut ir = Ir::new();
+    ir.weights = vec![0; 100_000];
+    for at in 0..40 {
+        let size = 100_000 - at;
+        let data = format!("element_type=\"u8\" shape=\"{size}\" offset=\"{at}\" size=\"{size}\"");
+        ir.layer("", "Const", "opset1", &data, &[], 1);
+    }
+    assert_eq!(
+        refusal(ir.read()),
+        "layer 12 (Const, line 15): up to here constants take 1299922 bytes of the weights, which \
+         are 100000 bytes: they lie over each other"
+    );
+}
+
+#[test]
+fn texts_are_read() {
+    let good = stored(4, &[0, 1, 1, 3, 6], "aé€");
+    let at = format!("offset=\"0\" size=\"{}\"", good.len());
+    assert_eq!(one("string", "2,2", &at, &good).unwrap(), texts(&[2, 2], &["a", "", "é", "€"]));
+    let one_empty = stored(1, &[0, 0], "");
+    assert_eq!(
+        one("string", "", "offset=\"0\" size=\"12\"", &one_empty).unwrap(),
+        texts(&[], &[""])
+    );
+}
+
+#[test]
+fn texts_are_checked_in_full() {
+    let refused = |shape: &str, weights: &[u8]| {
+        let at = format!("offset=\"0\" size=\"{}\"", weights.len());
+        refusal(one("string", shape, &at, weights))
+    };
+    for (shape, weights, problem) in [
+        ("2", stored(3, &[0, 1, 2], "ab"), "its shape has 2 texts, its bytes begin with 3"),
+        ("2", vec![2, 0, 0], "its shape has 2 texts, its bytes begin with none"),
+        ("2", stored(2, &[0], "ab"), "2 texts take at least 16 bytes; it has 10"),
+        (
+            "4294967295",
+            stored(u32::MAX, &[0], ""),
+            "4294967295 texts take at least 17179869188 bytes; it has 8",
+        ),
+        ("2", stored(2, &[1, 1, 2], "ab"), "its first text begins at byte 1, not 0"),
+        ("2", stored(2, &[0, 2, 1], "ab"), "text 1 is bytes 2..1 of 2 bytes"),
+        ("2", stored(2, &[0, 1, 3], "ab"), "text 1 is bytes 1..3 of 2 bytes"),
+        ("2", stored(2, &[0, 1, u32::MAX], "ab"), "text 1 is bytes 1..4294967295 of 2 bytes"),
+        ("2", stored(2, &[0, 1, 2], "abc"), "its texts end at byte 2 of 3"),
+        ("2", stored(2, &[0, 1, 2], "é"), "text 0: incomplete utf-8 byte sequence from index 0"),
+    ] {
+        let message = refused(shape, &weights);
+        assert_eq!(message, format!("layer 0 \"k\" (Const, line 3): {problem}"));
+    }
+}
+
+#[test]
+fn constants_that_cannot_be() {
+    const HUGE: &str = "9223372036854775807";
+    let place = "offset=\"0\" size=\"8\"";
+    for (element, shape, at, problem) in [
+        ("i64", "2", place, "2 elements of i64 take 16 bytes; it has 8"),
+        ("u4", "17", place, "17 elements of u4 take 9 bytes; it has 8"),
+        (
+            "i64",
+            "2",
+            "offset=\"0\" size=\"16\"",
+            "its 16 bytes from offset 0 on do not lie in the weights, which are 8 bytes",
+        ),
+        (
+            "u8",
+            "1",
+            "offset=\"8\" size=\"1\"",
+            "its 1 bytes from offset 8 on do not lie in the weights, which are 8 bytes",
+        ),
+        (
+            "u8",
+            "1",
+            "offset=\"18446744073709551615\" size=\"2\"",
+            "its 2 bytes from offset 18446744073709551615 on do not lie in the weights, which are 8 bytes",
+        ),
+        ("u8", "1", "offset=\"-1\" size=\"2\"", "offset=\"-1\" is not a number that it can have"),
+        ("u8", "1", "offset=\"0\"", "it has no attribute \"size\""),
+        ("u8", "1", "size=\"1\"", "it has no attribute \"offset\""),
+        ("u8", "?", place, "a size of a constant is ?"),
+        ("u8", "1..2", place, "a size of a constant is 1..=2"),
+        ("u8", "...", place, "the rank of a constant must be known"),
+        ("u8", "a", place, "shape \"a\" is not a list of sizes"),
+        (
+            "u8",
+            HUGE,
+            place,
+            "9223372036854775807 elements of u8 take 9223372036854775807 bytes; it has 8",
+        ),
+        (
+            "i64",
+            HUGE,
+            place,
+            "shape [9223372036854775807] of 8-byte elements is too large to be addressed",
+        ),
+        (
+            "u8",
+            "9223372036854775808",
+            place,
+            "shape \"9223372036854775808\" is not a list of sizes",
+        ),
+        (
+            "u8",
+            "4294967296,4294967296",
+            place,
+            "shape [4294967296, 4294967296] is too large to be addressed",
+        ),
+    ] {
+        let message = refusal(one(element, shape, at, &[0; 8]));
+        assert_eq!(message, format!("layer 0 \"k\" (Const, line 3): {problem}"));
+    }
+}
+
+#[test]
+fn early_files_state_types_and_shapes_at_ports() {
+    let xml = "<net version=\"10\"><layers><layer id=\"4\" type=\"Const\" version=\"opset1\">\
+               <data offset=\"2\" size=\"4\"/><output><port id=\"1\" precision=\"FP16\">\
+               <dim>2</dim><dim>1</dim></port></output></layer></layers></net>";
+    let model = read_parts(xml, &[0, 1, 2, 3, 4, 5]).unwrap();
+    assert_eq!(constants(&model), [bytes(DType::F16, &[2, 1], &[2, 3, 4, 5])]);
+}

@@ -1,0 +1,278 @@
+//! What is refused, with its message, and what must not panic.
+
+use super::{Ir, read_parts, refusal};
+
+/// A model that is in order. Layer 2 is on line 11, and the edges begin on line 19.
+const GOOD: &str = r#"<?xml version="1.0"?>
+<net name="good" version="11">
+ <layers>
+  <layer id="0" name="x" type="Parameter" version="opset1">
+   <data shape="2,3" element_type="f32"/>
+   <output><port id="0" precision="FP32" names="x"><dim>2</dim><dim>3</dim></port></output>
+  </layer>
+  <layer id="1" name="k" type="Const" version="opset1">
+   <data shape="1" element_type="i64" offset="0" size="8"/><output><port id="0"/></output>
+  </layer>
+  <layer id="2" name="r" type="Roll" version="opset7">
+   <input><port id="0"/><port id="1"/><port id="2"/></input>
+   <output><port id="3"><dim>2</dim><dim>3</dim></port></output>
+  </layer>
+  <layer id="3" name="y" type="Result" version="opset1">
+   <input><port id="0"/></input>
+  </layer>
+ </layers>
+ <edges>
+  <edge from-layer="0" from-port="0" to-layer="2" to-port="0"/>
+  <edge from-layer="1" from-port="0" to-layer="2" to-port="1"/>
+  <edge from-layer="1" from-port="0" to-layer="2" to-port="2"/>
+  <edge from-layer="2" from-port="3" to-layer="3" to-port="0"/>
+ </edges>
+</net>"#;
+
+const WEIGHTS: [u8; 8] = [1, 0, 0, 0, 0, 0, 0, 0];
+
+/// What is said of the good model with a text in it replaced once.
+#[track_caller]
+fn refused(old: &str, new: &str) -> String {
+    assert!(GOOD.contains(old), "{old:?} is in the good model");
+    refusal(read_parts(&GOOD.replacen(old, new, 1), &WEIGHTS))
+}
+
+#[test]
+fn the_good_model_is_read() {
+    let model = read_parts(GOOD, &WEIGHTS).unwrap();
+    assert_eq!((model.nodes.len(), model.values), (2, 3));
+    // A mark of the byte order before it does no harm.
+    assert!(read_parts(&format!("\u{FEFF}{GOOD}"), &WEIGHTS).is_ok());
+}
+
+#[test]
+fn what_computes_is_refused_with_what_does_not() {
+    let names = "Concat, Const, Constant, Convert, DepthToSpace, Identity, Pad, Parameter, \
+                 Reshape, Result, Reverse, ReverseSequence, Roll, ShuffleChannels, Slice, \
+                 SpaceToDepth, Split, Squeeze, StridedSlice, Tile, Transpose, Unsqueeze, \
+                 VariadicSplit";
+    for kind in ["MatMul", "TensorIterator", "roll"] {
+        let message = refused("type=\"Roll\"", &format!("type=\"{kind}\""));
+        assert_eq!(
+            message,
+            format!("layer 2 \"r\" ({kind}, line 11): {kind} is not supported; what is: {names}")
+        );
+    }
+}
+
+#[test]
+fn a_body_is_not_looked_into() {
+    // Deeper than any stack.
+    let body = format!("<body>{}{}</body>", "<net>".repeat(50_000), "</net>".repeat(50_000));
+    let message = refused("type=\"Roll\" version=\"opset7\">", &format!("type=\"If\">{body}"));
+    assert!(message.starts_with("layer 2 \"r\" (If, line 11): If is not supported"), "{message}");
+}
+
+#[test]
+fn versions() {
+    let net = |version: &str| {
+        format!("OpenVINO IR of version {version:?} is not supported; what is: 10 and 11")
+    };
+    for version in ["7", "12", "", "eleven"] {
+        let new = format!("\"good\" version=\"{version}\"");
+        assert_eq!(refused("\"good\" version=\"11\"", &new), net(version));
+    }
+    assert_eq!(refused(" version=\"11\"", ""), net(""));
+    let layer = "layer 2 \"r\" (Roll, line 11): ";
+    for version in ["opset0", "opset18", "opset07", "opset", "extension", "7", ""] {
+        assert_eq!(
+            refused("\"opset7\"", &format!("{version:?}")),
+            format!("{layer}version {version:?} is unknown; known are opset1 to opset17")
+        );
+    }
+    assert_eq!(refused(" version=\"opset7\"", ""), format!("{layer}it has no version"));
+    assert_eq!(
+        refused("opset7", "opset6"),
+        format!("{layer}opset6 does not have it; Roll is there from opset7 on")
+    );
+}
+
+#[test]
+fn layers_that_are_not_in_order() {
+    let roll = "layer 2 \"r\" (Roll, line 11): ";
+    for (old, new, problem) in [
+        (" type=\"Roll\"", "", "layer 2 \"r\" (line 11): it has no type".to_owned()),
+        (
+            "layer id=\"2\"",
+            "layer id=\"two\"",
+            "layer two \"r\" (Roll, line 11): its id \"two\" is not a number".to_owned(),
+        ),
+        ("layer id=\"2\"", "layer", "layer \"r\" (Roll, line 11): it has no id".to_owned()),
+        (
+            "layer id=\"2\"",
+            "layer id=\"0\"",
+            "layer 0 \"r\" (Roll, line 11): a layer before it has the same id".to_owned(),
+        ),
+        ("<port id=\"1\"/>", "<port id=\"0\"/>", format!("{roll}it has two input ports 0")),
+        ("<port id=\"1\"/>", "<port/>", format!("{roll}id \"\" of an input port is not a number")),
+        (
+            "<port id=\"3\">",
+            "<port id=\"c\">",
+            format!("{roll}id \"c\" of an output port is not a number"),
+        ),
+        (
+            "<port id=\"3\"><dim>2<",
+            "<port id=\"3\"><dim>two<",
+            format!("{roll}size \"two\" of output port 3 is not a size"),
+        ),
+        (
+            "<port id=\"3\"><dim>2<",
+            "<port id=\"3\"><dim>-2<",
+            format!("{roll}size \"-2\" of output port 3 is not a size"),
+        ),
+        ("<port id=\"2\"/></input>", "</input>", format!("{roll}it has 2 inputs; Roll has 3")),
+        (
+            "<port id=\"3\">",
+            "<port id=\"3\"/><port id=\"4\">",
+            format!("{roll}it has 2 outputs; Roll has 1"),
+        ),
+        (
+            " element_type=\"i64\"",
+            "",
+            "layer 1 \"k\" (Const, line 8): it has no attribute \"element_type\"".to_owned(),
+        ),
+    ] {
+        assert_eq!(refused(old, new), problem);
+    }
+    let mut ir = Ir::new();
+    let from = ir.parameter("", "f32", "1");
+    ir.layer("p", "Pad", "opset1", "", &[from; 2], 1);
+    assert_eq!(refusal(ir.read()), "layer 1 \"p\" (Pad, line 4): it has 2 inputs; Pad has 3 to 4");
+    let mut ir = Ir::new();
+    ir.layer("c", "Concat", "opset1", "", &[], 1);
+    let problem = "it has 0 inputs; Concat has at least 1";
+    assert_eq!(refusal(ir.read()), format!("layer 0 \"c\" (Concat, line 3): {problem}"));
+}
+
+#[test]
+fn edges_that_lead_nowhere() {
+    let roll = "layer 2 \"r\" (Roll, line 11): ";
+    let third = "<edge from-layer=\"1\" from-port=\"0\" to-layer=\"2\" to-port=\"2\"/>";
+    for (old, new, problem) in [
+        (third, "", format!("{roll}no edge leads to its input port 2")),
+        (
+            third,
+            &third.replace("to-port=\"2\"", "to-port=\"1\""),
+            format!("{roll}two edges lead to its input port 1"),
+        ),
+        (
+            third,
+            &third.replace("to-port=\"2\"", "to-port=\"3\""),
+            format!("{roll}an edge ends at input port 3, which it has not"),
+        ),
+        (
+            "from-port=\"3\"",
+            "from-port=\"2\"",
+            format!("{roll}an edge begins at output port 2, which it has not"),
+        ),
+        (
+            "from-layer=\"2\"",
+            "from-layer=\"9\"",
+            "edge (line 23): from-layer is 9, and there is no such layer".to_owned(),
+        ),
+        (
+            "to-layer=\"3\"",
+            "to-layer=\"4\"",
+            "edge (line 23): to-layer is 4, and there is no such layer".to_owned(),
+        ),
+        (
+            "to-layer=\"3\"",
+            "to-layer=\"-3\"",
+            "edge (line 23): to-layer=\"-3\" is not a number".to_owned(),
+        ),
+        (" from-port=\"3\"", "", "edge (line 23): from-port=\"\" is not a number".to_owned()),
+    ] {
+        assert_eq!(refused(old, new), problem);
+    }
+}
+
+#[test]
+fn cycles() {
+    assert_eq!(
+        refused("from-layer=\"0\" from-port=\"0\"", "from-layer=\"2\" from-port=\"3\""),
+        "layer 2 \"r\" (Roll, line 11): it reads what it gives: \"r\" reads \"r\""
+    );
+    let ring = |length: usize| {
+        let mut ir = Ir::new();
+        ir.result((1, 1));
+        for at in 0..length {
+            let from = 1 + (at + 1) % length;
+            ir.layer(&format!("s{at}"), "Squeeze", "opset1", "", &[(from, 1)], 1);
+        }
+        refusal(ir.read())
+    };
+    assert_eq!(
+        ring(3),
+        "layer 1 \"s0\" (Squeeze, line 4): it reads what it gives: \"s0\" reads \"s1\" reads \
+         \"s2\" reads \"s0\""
+    );
+    assert_eq!(
+        ring(1000),
+        "layer 1 \"s0\" (Squeeze, line 4): it reads what it gives: \"s0\" reads \"s1\" reads \
+         \"s2\" reads \"s3\" reads \"s4\" reads \"s5\" reads \"s6\" reads \"s7\" reads ..."
+    );
+}
+
+#[test]
+fn texts_that_are_no_models() {
+    for (xml, message) in [
+        ("", "not XML of a model: the document does not have a root node"),
+        ("<net>", "not XML of a model: the root node was opened but never closed"),
+        ("<network/>", "the outermost element is <network>, not <net>"),
+        (
+            "<!DOCTYPE net [<!ENTITY a \"b\">]><net version=\"11\" name=\"&a;\"/>",
+            "not XML of a model: it has a document type, which is not read",
+        ),
+        (
+            "<net version='11' xmlns:a='b'/>",
+            "not XML of a model: it has namespaces, which are not read",
+        ),
+        (
+            "<net version='11'\nxmlns ='b'/>",
+            "not XML of a model: it has namespaces, which are not read",
+        ),
+        (
+            "<net version=\"11\" name=\"&a;\"/>",
+            "not XML of a model: unknown entity reference 'a' at 1:25",
+        ),
+    ] {
+        assert_eq!(refusal(read_parts(xml, &[])), message);
+    }
+    let attributes =
+        |count: usize| -> String { (1..count).map(|number| format!(" a{number}='>'")).collect() };
+    assert!(read_parts(&format!("<net version='11'{}/>", attributes(256)), &[]).is_ok());
+    assert_eq!(
+        refusal(read_parts(&format!("<net version='11'{}/>", attributes(257)), &[])),
+        "not XML of a model: an element has over 256 attributes"
+    );
+    let harmless = "<!-- a 'quote --><net name=' xmlns:a=1' version='11'/>";
+    assert!(read_parts(harmless, &[]).is_ok());
+    let empty = read_parts("<net version='11'/>", &[]).unwrap();
+    assert_eq!((empty.inputs.len(), empty.outputs.len(), empty.nodes.len()), (0, 0, 0));
+}
+
+#[test]
+fn no_beginning_of_a_model_is_one() {
+    for length in 0..GOOD.len() {
+        assert!(read_parts(&GOOD[..length], &WEIGHTS).is_err(), "{length} bytes");
+    }
+    for length in 0..WEIGHTS.len() {
+        assert!(read_parts(GOOD, &WEIGHTS[..length]).is_err(), "{length} bytes");
+    }
+}
+
+#[test]
+fn nothing_panics_that_misses_a_letter_or_has_another() {
+    for at in 0..GOOD.len() {
+        let (before, after) = (&GOOD[..at], &GOOD[at + 1..]);
+        for between in ["", "0", "9", "-", "\"", "<", ">", "/", "é"] {
+            let _ = read_parts(&format!("{before}{between}{after}"), &WEIGHTS);
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! The bytes of a model's constants.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom};
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use trundle_core::{DType, Shape};
+
+use super::layer::Layer;
+use crate::{Data, ElementType, Error, Result};
+
+/// What constants may take in all beyond twice the bytes there are. Constants that lie over each
+/// other would make much of little.
+const SLACK_BYTES: u64 = 1 << 20;
+
+/// Where constants are read from.
+pub(super) struct Weights<'a> {
+    source: Source<'a>,
+    /// Constants that were read: models let equal ones be one.
+    read: HashMap<Stored, Data>,
+    bytes_read: u64,
+}
+
+enum Source<'a> {
+    Bytes(&'a [u8]),
+    /// Opened for each constant, so that a model without any needs no file.
+    File(PathBuf),
+}
+
+/// What makes two constants hold the same.
+#[derive(PartialEq, Eq, Hash)]
+struct Stored {
+    start: u64,
+    bytes: usize,
+    /// Texts, and packed elements, whose last byte may have bits to clear.
+    special: Option<(ElementType, usize)>,
+}
+
+impl<'a> Weights<'a> {
+    /// Weights in memory.
+    pub(super) fn bytes(bytes: &'a [u8]) -> Weights<'a> {
+        Weights::new(Source::Bytes(bytes))
+    }
+
+    /// Weights in a file, which need not exist before a constant is read.
+    pub(super) fn file(path: PathBuf) -> Weights<'a> {
+        Weights::new(Source::File(path))
+    }
+
+    fn new(source: Source<'a>) -> Weights<'a> {
+        Weights { source, read: HashMap::new(), bytes_read: 0 }
+    }
+
+    /// The elements of a Const layer, in `size` bytes from `offset` on. If there are none, nothing
+    /// is read: OpenVINO writes one byte for them that means nothing.
+    pub(super) fn data(
+        &mut self,
+        layer: &Layer,
+        element: ElementType,
+        shape: &Shape,
+    ) -> Result<Data> {
+        if shape.elements() == 0 {
+            return Ok(match element {
+                ElementType::Fixed(_) => Data::Bytes(Bytes::new()),
+                ElementType::String => Data::Strings(Arc::new([])),
+            });
+        }
+        let start: u64 = layer.required_number("offset")?;
+        let size: u64 = layer.required_number("size")?;
+        let bytes = self.check(layer, start, size)?;
+        match element {
+            ElementType::Fixed(dtype) => self.elements(layer, dtype, shape, start..start + bytes),
+            ElementType::String => self.texts(layer, shape.elements(), start..start + bytes),
+        }
+    }
+
+    /// The size, if the weights have so many bytes from `start` on.
+    fn check(&self, layer: &Layer, start: u64, size: u64) -> Result<u64> {
+        let length = self.source.length()?;
+        match start.checked_add(size) {
+            Some(end) if end <= length => Ok(size),
+            _ => Err(layer.malformed(format!(
+                "its {size} bytes from offset {start} on do not lie in the weights, which are \
+                 {length} bytes"
+            ))),
+        }
+    }
+
+    fn elements(
+        &mut self,
+        layer: &Layer,
+        dtype: DType,
+        shape: &Shape,
+        span: Range<u64>,
+    ) -> Result<Data> {
+        let needed = shape.bytes(dtype).map_err(|error| layer.malformed(error))?;
+        let (size, count) = (span.end - span.start, shape.elements());
+        if size < needed as u64 {
+            return Err(layer.malformed(format!(
+                "{count} elements of {dtype} take {needed} bytes; it has {size}"
+            )));
+        }
+        let special = dtype.packing().map(|_| (ElementType::Fixed(dtype), count));
+        self.once(layer, Stored { start: span.start, bytes: needed, special }, |mut bytes| {
+            if let Some(packing) = dtype.packing() {
+                let room = bytes.len() * 8 / packing.bits();
+                (count..room).for_each(|unused| packing.set(&mut bytes, unused, 0));
+            }
+            Ok(Data::Bytes(bytes.into()))
+        })
+    }
+
+    fn texts(&mut self, layer: &Layer, count: usize, span: Range<u64>) -> Result<Data> {
+        let bytes = usize::try_from(span.end - span.start).unwrap_or(usize::MAX);
+        let special = Some((ElementType::String, count));
+        self.once(layer, Stored { start: span.start, bytes, special }, |bytes| {
+            let texts = texts(&bytes, count).map_err(|problem| layer.malformed(problem))?;
+            Ok(Data::Strings(texts.into()))
+        })
+    }
+
+    /// What `make` makes of the bytes, or has made of them before.
+    fn once(
+        &mut self,
+        layer: &Layer,
+        stored: Stored,
+        make: impl FnOnce(Vec<u8>) -> Result<Data>,
+    ) -> Result<Data> {
+        if let Some(data) = self.read.get(&stored) {
+            return Ok(data.clone());
+        }
+        let length = self.source.length()?;
+        self.bytes_read += stored.bytes as u64;
+        if self.bytes_read > length.saturating_mul(2).saturating_add(SLACK_BYTES) {
+            return Err(layer.malformed(format!(
+                "up to here constants take {} bytes of the weights, which are {length} bytes: \
+                 they lie over each other",
+                self.bytes_read
+            )));
+        }
+        let data = make(self.source.read(stored.start, stored.bytes)?)?;
+        self.read.insert(stored, data.clone());
+        Ok(data)
+    }
+}
+
+impl Source<'_> {
+    /// How many bytes there are.
+    fn length(&self) -> Result<u64> {
+        match self {
+            Source::Bytes(bytes) => Ok(bytes.len() as u64),
+            Source::File(path) => {
+                let length = fs::metadata(path).map(|file| file.len());
+                length.map_err(|source| Error::Io { path: path.clone(), source })
+            }
+        }
+    }
+
+    /// Bytes that lie within the length.
+    fn read(&self, start: u64, bytes: usize) -> Result<Vec<u8>> {
+        match self {
+            Source::Bytes(all) => {
+                let start = usize::try_from(start).unwrap_or(usize::MAX);
+                let span = start.checked_add(bytes).and_then(|end| all.get(start..end));
+                Ok(span.unwrap_or_default().to_vec())
+            }
+            Source::File(path) => {
+                let read = || {
+                    let mut file = File::open(path)?;
+                    file.seek(SeekFrom::Start(start))?;
+                    let mut read = vec![0; bytes];
+                    file.read_exact(&mut read)?;
+                    Ok(read)
+                };
+                read().map_err(|source| Error::Io { path: path.clone(), source })
+            }
+        }
+    }
+}
+
+/// The texts of a constant: their number, where the first begins and where each ends, all u32, and
+/// then their bytes, from which those places count.
+fn texts(bytes: &[u8], count: usize) -> std::result::Result<Vec<String>, String> {
+    let (numbers, _) = bytes.as_chunks::<4>();
+    let mut numbers = numbers.iter().map(|number| u32::from_le_bytes(*number) as usize);
+    let stated = numbers.next();
+    if stated != Some(count) {
+        let stated = stated.map_or("none".to_owned(), |stated| stated.to_string());
+        return Err(format!("its shape has {count} texts, its bytes begin with {stated}"));
+    }
+    // The count is no larger than a u32.
+    let header = (count as u64 + 2) * 4;
+    let Some(letters) = usize::try_from(header).ok().and_then(|header| bytes.get(header..)) else {
+        return Err(format!("{count} texts take at least {header} bytes; it has {}", bytes.len()));
+    };
+    let mut start = numbers.next().unwrap_or_default();
+    if start != 0 {
+        return Err(format!("its first text begins at byte {start}, not 0"));
+    }
+    let mut texts = Vec::with_capacity(count);
+    for (number, end) in numbers.take(count).enumerate() {
+        let Some(text) = letters.get(start..end) else {
+            return Err(format!(
+                "text {number} is bytes {start}..{end} of {} bytes",
+                letters.len()
+            ));
+        };
+        let text = str::from_utf8(text).map_err(|error| format!("text {number}: {error}"))?;
+        texts.push(text.to_owned());
+        start = end;
+    }
+    if start != letters.len() {
+        return Err(format!("its texts end at byte {start} of {}", letters.len()));
+    }
+    Ok(texts)
+}

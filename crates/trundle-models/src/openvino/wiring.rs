@@ -1,0 +1,118 @@
+//! Which output each input of a layer reads.
+
+use std::collections::HashMap;
+
+use roxmltree::Node;
+
+use super::layer::{Layer, Port, line};
+use crate::{Error, Result};
+
+/// An output of a layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Tap {
+    /// The layer's place in the file.
+    pub(super) layer: usize,
+    /// The output's place in the layer.
+    pub(super) output: usize,
+}
+
+/// What each input of each layer reads.
+pub(super) struct Wiring(Vec<Vec<Tap>>);
+
+impl Wiring {
+    /// The wiring by the `<edge>` elements of a file.
+    pub(super) fn read<'a>(
+        layers: &[Layer],
+        edges: impl Iterator<Item = Node<'a, 'a>>,
+    ) -> Result<Wiring> {
+        let ends = Ends::of(layers)?;
+        let unread = |layer: &Layer| vec![None; layer.inputs.len()];
+        let mut inputs: Vec<Vec<Option<Tap>>> = layers.iter().map(unread).collect();
+        for edge in edges {
+            let tap = ends.output(layers, edge)?;
+            let (layer, input) = ends.input(layers, edge)?;
+            if inputs[layer][input].replace(tap).is_some() {
+                let port = layers[layer].inputs[input].id;
+                let problem = format!("two edges lead to its input port {port}");
+                return Err(layers[layer].malformed(problem));
+            }
+        }
+        let wired = |(layer, taps): (&Layer, Vec<Option<Tap>>)| {
+            let ports = layer.inputs.iter().zip(taps);
+            let wired = |(port, tap): (&Port, Option<Tap>)| {
+                let problem = || format!("no edge leads to its input port {}", port.id);
+                tap.ok_or_else(|| layer.malformed(problem()))
+            };
+            ports.map(wired).collect::<Result<Vec<Tap>>>()
+        };
+        layers.iter().zip(inputs).map(wired).collect::<Result<_>>().map(Wiring)
+    }
+
+    /// What the inputs of a layer read.
+    pub(super) fn of(&self, layer: usize) -> &[Tap] {
+        &self.0[layer]
+    }
+}
+
+/// Where an edge may begin and end.
+struct Ends {
+    layers: HashMap<u64, usize>,
+    /// By the layer's place and the port's number.
+    inputs: HashMap<(usize, u64), usize>,
+    outputs: HashMap<(usize, u64), usize>,
+}
+
+impl Ends {
+    fn of(layers: &[Layer]) -> Result<Ends> {
+        let mut ends =
+            Ends { layers: HashMap::new(), inputs: HashMap::new(), outputs: HashMap::new() };
+        for (place, layer) in layers.iter().enumerate() {
+            let id = layer.id.ok_or_else(|| layer.malformed("it has no id"))?;
+            if ends.layers.insert(id, place).is_some() {
+                return Err(layer.malformed("a layer before it has the same id"));
+            }
+            let numbered = |ports: &[Port]| -> Vec<((usize, u64), usize)> {
+                ports.iter().enumerate().map(|(number, port)| ((place, port.id), number)).collect()
+            };
+            ends.inputs.extend(numbered(&layer.inputs));
+            ends.outputs.extend(numbered(&layer.outputs));
+        }
+        Ok(ends)
+    }
+
+    fn output(&self, layers: &[Layer], edge: Node) -> Result<Tap> {
+        let layer = self.layer(edge, "from-layer")?;
+        let port = number(edge, "from-port")?;
+        let output = self.outputs.get(&(layer, port)).copied().ok_or_else(|| {
+            let problem = format!("an edge begins at output port {port}, which it has not");
+            layers[layer].malformed(problem)
+        })?;
+        Ok(Tap { layer, output })
+    }
+
+    fn input(&self, layers: &[Layer], edge: Node) -> Result<(usize, usize)> {
+        let layer = self.layer(edge, "to-layer")?;
+        let port = number(edge, "to-port")?;
+        let input = self.inputs.get(&(layer, port)).copied().ok_or_else(|| {
+            let problem = format!("an edge ends at input port {port}, which it has not");
+            layers[layer].malformed(problem)
+        })?;
+        Ok((layer, input))
+    }
+
+    fn layer(&self, edge: Node, end: &str) -> Result<usize> {
+        let id = number(edge, end)?;
+        self.layers.get(&id).copied().ok_or_else(|| {
+            let problem = format!("{end} is {id}, and there is no such layer");
+            Error::Malformed(format!("edge (line {}): {problem}", line(edge)))
+        })
+    }
+}
+
+fn number(edge: Node, name: &str) -> Result<u64> {
+    let text = edge.attribute(name).unwrap_or_default();
+    text.parse().map_err(|_| {
+        let problem = format!("{name}={text:?} is not a number");
+        Error::Malformed(format!("edge (line {}): {problem}", line(edge)))
+    })
+}
