@@ -53,9 +53,9 @@ fn a_call_is_written_out() {
     assert_eq!(
         written(&model),
         [
-            "one/ Transpose { order: Given([]) } 0 -> 3",
+            "one/t Transpose { order: Given([]) } 0 -> 3",
             "one/last Flatten { axis: 1 } 3 -> 1",
-            "z/ Transpose { order: Given([]) } 1 -> 4",
+            "z/t Transpose { order: Given([]) } 1 -> 4",
             "z/last Flatten { axis: 1 } 4 -> 2",
         ]
     );
@@ -98,12 +98,12 @@ fn attributes_are_those_of_the_call_or_the_default() {
     assert_eq!(
         written(&model),
         [
-            "p/b/ Transpose { order: Given([1, 0]) } 0 -> 4",
-            "p/b/ Flatten { axis: 2 } 4 -> 1",
-            "q/b/ Transpose { order: Given([]) } 1 -> 5",
-            "q/b/ Flatten { axis: 2 } 5 -> 2",
-            "y/ Transpose { order: Given([]) } 2 -> 6",
-            "y/ Flatten { axis: 0 } 6 -> 3",
+            "p/b/t Transpose { order: Given([1, 0]) } 0 -> 4",
+            "p/b/b Flatten { axis: 2 } 4 -> 1",
+            "q/b/t Transpose { order: Given([]) } 1 -> 5",
+            "q/b/b Flatten { axis: 2 } 5 -> 2",
+            "y/t Transpose { order: Given([]) } 2 -> 6",
+            "y/b Flatten { axis: 0 } 6 -> 3",
         ]
     );
 }
@@ -124,7 +124,7 @@ fn inputs_and_outputs_may_be_left_out() {
     };
     assert_eq!(
         written(&model),
-        ["y/ Squeeze { axes: None, keeps_others: false } 0 -> 2", "y/ Identity 0 -> 1"]
+        ["y/b Squeeze { axes: None, keeps_others: false } 0 -> 2", "y/c Identity 0 -> 1"]
     );
 }
 
@@ -137,7 +137,7 @@ fn an_output_may_be_an_input_or_another_output() {
     );
     assert_eq!(
         written(&model),
-        ["p/ Transpose { order: Given([]) } 0 -> 2", "p/a Identity 0 -> 1", "p/t Identity 2 -> 3"]
+        ["p/t Transpose { order: Given([]) } 0 -> 2", "p/a Identity 0 -> 1", "p/t Identity 2 -> 3"]
     );
 }
 
@@ -167,7 +167,7 @@ fn overloads_are_functions_of_their_own() {
         vec![function("F", &["a"], &["b"], body("Identity")), second],
         vec![Node { overload: "second".to_owned(), ..call("F", &["x"], &["y"], vec![]) }],
     );
-    assert_eq!(written(&model), ["y/ Flatten { axis: 1 } 0 -> 1"]);
+    assert_eq!(written(&model), ["y/b Flatten { axis: 1 } 0 -> 1"]);
 }
 
 #[test]

@@ -132,7 +132,7 @@ fn cycles_are_refused() {
     assert!(refused.ends_with(": it reads what it gives itself, directly or through others"));
 
     let itself = model(17, vec![concat(&["x", "y"], "y")], FLOAT);
-    let expected = r#"Concat "": it reads what it gives itself, directly or through others"#;
+    let expected = r#"Concat "y": it reads what it gives itself, directly or through others"#;
     assert_eq!(refusal(&itself), expected);
 }
 

@@ -377,7 +377,7 @@ fn the_value_of_an_old_pad_has_the_type_of_its_data() {
     assert_eq!(bytes(FLOAT), Ok("f32 Bytes([0, 0, 192, 191])".to_owned()));
     assert_eq!(bytes(10), Ok("f16 Bytes([0, 190])".to_owned()));
     assert_eq!(bytes(11), Ok("f64 Bytes([0, 0, 0, 0, 0, 0, 248, 191])".to_owned()));
-    let refused = r#"Pad "": its value is -1.5, a float, and its data i64"#;
+    let refused = r#"Pad "y": its value is -1.5, a float, and its data i64"#;
     assert_eq!(bytes(INT64), Err(refused.to_owned()));
 }
 
