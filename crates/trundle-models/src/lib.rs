@@ -12,6 +12,7 @@ mod open;
 pub mod openvino;
 mod operator;
 mod program;
+mod resolve;
 mod run;
 mod simplify;
 
@@ -23,3 +24,4 @@ pub use operator::{
     BlockOrder, IntegerTypes, Integers, Operator, Pads, Parts, StridedSliceMasks, ZeroSize,
 };
 pub use program::{Part, Program, Stage};
+pub use resolve::Given;

@@ -1,6 +1,7 @@
 //! Slice of ONNX.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use crate::shape::normalize_axis;
 use crate::{AxisMap, Error, IndexMap, Line, Result, Shape};
@@ -82,12 +83,17 @@ impl Slice {
 fn slice(start: i64, stop: i64, step: i64, size: usize) -> (Line, usize) {
     let size = size as i128;
     // Backwards, the element before the first is the furthest stop, and the last the first start.
-    let (least, most) = if step > 0 { (0, size) } else { (-1, size - 1) };
-    let within = |bound: i64| {
-        let from_front = i128::from(bound) + if bound < 0 { size } else { 0 };
-        from_front.clamp(least, most)
+    // A start before the first element is the first, unlike numpy's, which then keeps nothing.
+    let (starts, stops) = if step > 0 {
+        (0..=size, 0..=size)
+    } else {
+        (0.min(size - 1)..=size - 1, -1..=size - 1)
     };
-    let (start, stop, step) = (within(start), within(stop), i128::from(step));
+    let within = |bound: i64, bounds: RangeInclusive<i128>| {
+        let from_front = i128::from(bound) + if bound < 0 { size } else { 0 };
+        from_front.clamp(*bounds.start(), *bounds.end())
+    };
+    let (start, stop, step) = (within(start, starts), within(stop, stops), i128::from(step));
     let distance = (stop - start) * step.signum();
     let count = if distance > 0 { (distance - 1) / step.abs() + 1 } else { 0 };
     // A step of which there is not a second may be longer than can be counted.
@@ -140,6 +146,8 @@ mod tests {
         assert_eq!(sliced(5, 4, -1, -1), [0; 0]);
         assert_eq!(sliced(5, 1, -6, -1), [1, 0]);
         assert_eq!(sliced(5, -9, 0, -1), [0; 0]);
+        assert_eq!(sliced(5, -9, -99, -1), [0]);
+        assert_eq!(sliced(5, -9, i64::MIN, -2), [0]);
         assert_eq!(sliced(5, 3, i64::MIN, i64::MIN), [3]);
         assert_eq!(sliced(0, -1, i64::MIN, -1), [0; 0]);
     }
