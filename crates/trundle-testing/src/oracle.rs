@@ -125,19 +125,19 @@ impl Naive {
         Naive { shape: sizes.to_vec(), labels: self.labels.clone() }
     }
 
-    /// ONNX's Slice on one axis, which is 0 or over: "if a negative value is passed for any of the
-    /// start or end indices, it represents number of elements before the end of that dimension";
-    /// "if the value passed to start or end is larger than the n (the number of elements in this
-    /// dimension), it represents n"; "a negative value means slicing backward".
+    /// ONNX's Slice on one axis, which is 0 or over: "negative values represent counting back from
+    /// the end"; "for positive stepping [a start] is clamped to [0, dims[axes[i]]] while for
+    /// negative stepping it is clamped to [0, dims[axes[i]]-1]"; an end "is clamped to
+    /// [0, dims[axes[i]]]", and "for negative stepping it is clamped to [-1, dims[axes[i]]-1]".
     #[must_use]
     pub fn slice(&self, axis: usize, start: i64, stop: i64, step: i64) -> Naive {
         let size = self.shape[axis] as i128;
         let counted = |bound: i64| i128::from(bound) + if bound < 0 { size } else { 0 };
-        let (mut at, stop, step) = (counted(start), counted(stop), i128::from(step));
-        // From the nearest element, and on while there are elements before the stop.
-        at = if step > 0 { at.max(0) } else { at.min(size - 1) };
+        let (step, last) = (i128::from(step), if step > 0 { size } else { size - 1 });
+        let stop = counted(stop).max(if step > 0 { 0 } else { -1 }).min(last);
+        let mut at = counted(start).max(0).min(last);
         let mut picked = Vec::new();
-        while (0..size).contains(&at) && (stop - at) * step.signum() > 0 {
+        while at >= 0 && (if step > 0 { at < stop } else { at > stop }) {
             picked.push(narrow(at));
             at += step;
         }
