@@ -7,7 +7,7 @@ use std::convert::Infallible;
 use libfuzzer_sys::fuzz_target;
 use trundle::notation::LengthsFile;
 use trundle::{Chain, ParseError};
-use trundle_core::Shape;
+use trundle_core::{Op, Shape};
 
 fuzz_target!(|text: &str| {
     let shape = Shape::new([2, 3, 4]).expect("24 elements");
@@ -35,6 +35,11 @@ fuzz_target!(|text: &str| {
     match chain.passes(&shape) {
         Ok(passes) => {
             let out_shape = chain.out_shape(&shape).expect("it fits, as the passes say");
+            // A tile gives elements more than once, perhaps very often.
+            let tiled = chain.ops().iter().any(|op| matches!(op, Op::Tile(_)));
+            if out_shape.elements() > 10_000 {
+                return;
+            }
             let mut read = vec![false; shape.elements()];
             out_shape.for_each_index(|index| {
                 let source = passes
@@ -42,7 +47,8 @@ fuzz_target!(|text: &str| {
                     .rev()
                     .fold(index.to_vec(), |index, pass| pass.map.source_of(&index));
                 let number = source.iter().zip(shape.iter()).fold(0, |n, (i, size)| n * size + i);
-                assert!(!std::mem::replace(&mut read[number], true), "{source:?} is read twice");
+                let again = std::mem::replace(&mut read[number], true);
+                assert!(!again || tiled, "{source:?} is read twice");
             });
         }
         Err(error) => assert!(error.to_string().contains('^') && error.stage < chain.ops().len()),

@@ -178,6 +178,11 @@ fn deep_and_long_chains_take_neither_stack_nor_quadratic_time() {
         "flip(".repeat(MANY),
         "flip([".repeat(MANY),
         "a ".repeat(MANY) + "-> a",
+        "(a ".repeat(MANY) + "-> a",
+        "() ".repeat(MANY) + "-> a",
+        "... ".repeat(MANY) + "-> a",
+        "a -> a".to_owned() + &", a=1".repeat(MANY),
+        "flip (a) -> ".repeat(MANY),
         "x".repeat(MANY) + "(1)",
         "\"".repeat(MANY),
         "reverse(1, ".to_owned() + &"9".repeat(MANY) + ")",
@@ -190,6 +195,9 @@ fn deep_and_long_chains_take_neither_stack_nor_quadratic_time() {
     }
     let names: String = (0..MANY).map(|n| format!(" a{n}")).collect();
     assert_eq!(parse(&format!("{names} -> {names}")).unwrap().len(), 1);
+    assert!(parse(&format!("({names}) -> {names}")).unwrap_err().to_string().len() < 1000);
+    let sizes: String = (1..MANY).map(|n| format!(", a{n}=1")).collect();
+    assert_eq!(parse(&format!("({names}) -> {names}{sizes}")).unwrap().len(), 1);
     let list = "1, ".repeat(MANY);
     assert_eq!(parse(&format!("reverse(1, [{list}]) | flip([{list}])")).unwrap().len(), 2);
 }
