@@ -68,7 +68,7 @@ pub fn chains(most_elements: usize, most_ops: usize) -> impl Strategy<Value = Ch
 
 /// The numbers of an operator that is yet to meet its shape.
 #[derive(Clone, Debug)]
-enum OpNumbers {
+pub(crate) enum OpNumbers {
     Roll { picks: Vec<(i64, u8)>, one_shift: bool },
     Transpose { keys: [u8; MOST_RANK], inverted: bool },
     Flip { flipped: [bool; MOST_RANK], from_end: bool },
@@ -76,7 +76,7 @@ enum OpNumbers {
     ReverseSequence { axis: u8, batch_axis: u8, lengths: Vec<u64> },
 }
 
-fn op_numbers() -> impl Strategy<Value = OpNumbers> {
+pub(crate) fn op_numbers() -> impl Strategy<Value = OpNumbers> {
     let shift = prop_oneof![
         8 => -9..=9i64,
         1 => any::<i64>(),
@@ -108,7 +108,7 @@ fn op_numbers() -> impl Strategy<Value = OpNumbers> {
 }
 
 impl OpNumbers {
-    fn fit(&self, shape: &[usize]) -> PlainOp {
+    pub(crate) fn fit(&self, shape: &[usize]) -> PlainOp {
         let rank = shape.len();
         match self {
             OpNumbers::Roll { picks, one_shift } => {
@@ -175,7 +175,7 @@ fn order_of(keys: &[u8; MOST_RANK], rank: usize) -> Vec<usize> {
     order
 }
 
-fn signed(axis: usize) -> i64 {
+pub(crate) fn signed(axis: usize) -> i64 {
     i64::try_from(axis).expect("the number of an axis is small")
 }
 

@@ -10,6 +10,7 @@ mod oracle;
 pub mod packed;
 pub mod patterns;
 mod property;
+pub mod shapings;
 pub mod suite;
 
 pub use operator::PlainOp;

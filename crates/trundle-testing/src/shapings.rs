@@ -1,0 +1,163 @@
+//! Chains of every operator there is: those that keep the number of axes and those that do not.
+
+use proptest::array::uniform6;
+use proptest::collection::vec;
+use proptest::prelude::{Strategy, any};
+use proptest::prop_oneof;
+use trundle_core::Op;
+use trundle_core::ops::{Group, Part, Rearrange, Reshape, Slice, Tile};
+
+use crate::Naive;
+use crate::cases::{OpNumbers, op_numbers, shapes, signed};
+
+/// Operators that follow each other on a tensor of labels, and what the oracle makes of them.
+#[derive(Clone, Debug)]
+pub struct ShapingChain {
+    /// The shape before the first operator.
+    pub shape: Vec<usize>,
+    /// The operators; each fits the shape that the one before it gives.
+    pub ops: Vec<Op>,
+    /// The labels after the last, each operator in turn.
+    pub naive: Naive,
+}
+
+/// Chains of up to `most_ops` operators; no tensor between them has more than `most_elements`.
+pub fn shaping_chains(
+    most_elements: usize,
+    most_ops: usize,
+) -> impl Strategy<Value = ShapingChain> {
+    (shapes(most_elements), vec(numbers(), 0..=most_ops)).prop_map(move |(shape, numbers)| {
+        let (mut naive, mut ops) = (Naive::numbered(&shape), Vec::new());
+        for numbers in numbers {
+            let (op, next) = numbers.fit(&naive, most_elements);
+            ops.push(op);
+            naive = next;
+        }
+        ShapingChain { shape, ops, naive }
+    })
+}
+
+/// The numbers of an operator that is yet to meet its tensor.
+#[derive(Clone, Debug)]
+enum Numbers {
+    Plain(OpNumbers),
+    Reshape { picks: [u8; 6], inferred: Option<u8> },
+    Slice { axis: u8, start: i64, stop: i64, step: i64 },
+    Tile { axis: u8, repeat: usize },
+    Rearrange { picks: [u8; 6], keys: [u8; 12], joined: [bool; 12] },
+}
+
+fn numbers() -> impl Strategy<Value = Numbers> {
+    let bound = || prop_oneof![4 => -6..=6i64, 1 => any::<i64>()];
+    let keys = (uniform6(any::<u8>()), uniform6(any::<u8>()));
+    let joined = (uniform6(any::<bool>()), uniform6(any::<bool>()));
+    prop_oneof![
+        3 => op_numbers().prop_map(Numbers::Plain),
+        2 => (uniform6(any::<u8>()), proptest::option::of(any::<u8>()))
+            .prop_map(|(picks, inferred)| Numbers::Reshape { picks, inferred }),
+        1 => (any::<u8>(), bound(), bound(), prop_oneof![-3..=-1i64, 1..=3i64])
+            .prop_map(|(axis, start, stop, step)| Numbers::Slice { axis, start, stop, step }),
+        1 => (any::<u8>(), 0..=3usize).prop_map(|(axis, repeat)| Numbers::Tile { axis, repeat }),
+        2 => (uniform6(any::<u8>()), keys, joined).prop_map(|(picks, keys, joined)| {
+            let keys = std::array::from_fn(|i| if i < 6 { keys.0[i] } else { keys.1[i - 6] });
+            let joined = std::array::from_fn(|i| if i < 6 { joined.0[i] } else { joined.1[i - 6] });
+            Numbers::Rearrange { picks, keys, joined }
+        }),
+    ]
+}
+
+impl Numbers {
+    /// The operator on this tensor, and what the oracle makes of it.
+    fn fit(&self, tensor: &Naive, most_elements: usize) -> (Op, Naive) {
+        let (rank, elements) = (tensor.shape().len(), tensor.labels().len());
+        match self {
+            // What has a bound on the axes that it is written for.
+            Numbers::Plain(numbers) => {
+                let plain = numbers.fit(tensor.shape());
+                (plain.op(), plain.apply(tensor))
+            }
+            Numbers::Reshape { picks, inferred } => {
+                let sizes = split_off(elements, picks);
+                let mut given: Vec<i64> = sizes.iter().copied().map(signed).collect();
+                if let Some(pick) = inferred.filter(|_| elements > 0) {
+                    given[usize::from(pick) % sizes.len()] = -1;
+                }
+                (Reshape::new(&given).into(), tensor.reshape(&sizes))
+            }
+            _ if rank == 0 => (Reshape::new(&[1]).into(), tensor.reshape(&[1])),
+            Numbers::Slice { axis, start, stop, step } => {
+                let axis = usize::from(*axis) % rank;
+                let slice = Slice::new(&[*start], &[*stop], &[signed(axis)], &[*step]);
+                (slice.into(), tensor.slice(axis, *start, *stop, *step))
+            }
+            Numbers::Tile { axis, repeat } => {
+                let mut repeats = vec![1; rank];
+                if elements * repeat <= most_elements {
+                    repeats[usize::from(*axis) % rank] = *repeat;
+                }
+                let given: Vec<i64> = repeats.iter().copied().map(signed).collect();
+                (Tile::new(&given).into(), tensor.tile(&repeats))
+            }
+            Numbers::Rearrange { picks, keys, joined } => rearrange(tensor, picks, keys, joined),
+        }
+    }
+}
+
+/// Sizes that multiply to `elements`.
+fn split_off(elements: usize, picks: &[u8]) -> Vec<usize> {
+    let (mut left, mut sizes) = (elements, Vec::new());
+    for pick in picks {
+        let size = divisor(left, *pick);
+        sizes.push(size);
+        left /= size;
+    }
+    sizes.push(left);
+    sizes
+}
+
+/// A divisor of `size`, often 1 or one of the small ones.
+fn divisor(size: usize, pick: u8) -> usize {
+    let pick = usize::from(pick) % 8;
+    if pick > 0 && size > 0 && size.is_multiple_of(pick) { pick } else { 1 }
+}
+
+/// Some axes split in two, all in another order, and some merged.
+fn rearrange(tensor: &Naive, picks: &[u8; 6], keys: &[u8; 12], joined: &[bool; 12]) -> (Op, Naive) {
+    let (mut left, mut parts, mut sizes) = (Vec::new(), Vec::new(), Vec::new());
+    for (axis, size) in tensor.shape().iter().enumerate() {
+        let inner = divisor(*size, picks[axis % 6]);
+        let mut group = Vec::new();
+        for (name, size) in [("x", size / inner), ("y", inner)] {
+            let name = format!("{name}{axis}");
+            parts.push((keys[parts.len() % 12], parts.len(), name.clone(), size));
+            if group.is_empty() {
+                sizes.push((name.clone(), size));
+            }
+            group.push(Part::Axis(name));
+        }
+        left.push(Group::Merged(group));
+    }
+    let split: Vec<usize> = parts.iter().map(|(_, _, _, size)| *size).collect();
+    parts.sort();
+    // A size of 0 leaves open what the other is.
+    if tensor.shape().contains(&0) {
+        sizes = parts.iter().map(|(_, _, name, size)| (name.clone(), *size)).collect();
+    }
+    let (mut right, mut merged): (Vec<Vec<Part>>, Vec<usize>) = (Vec::new(), Vec::new());
+    for (number, (_, _, name, size)) in parts.iter().enumerate() {
+        match (right.last_mut(), merged.last_mut()) {
+            (Some(group), Some(product)) if joined[number % 12] => {
+                group.push(Part::Axis(name.clone()));
+                *product *= size;
+            }
+            _ => {
+                right.push(vec![Part::Axis(name.clone())]);
+                merged.push(*size);
+            }
+        }
+    }
+    let order: Vec<i64> = parts.iter().map(|(_, place, _, _)| signed(*place)).collect();
+    let right = right.into_iter().map(Group::Merged).collect();
+    let op = Rearrange::new(left, right, sizes).unwrap_or_else(|error| panic!("{error}"));
+    (op.into_op(), tensor.reshape(&split).transpose(&order).reshape(&merged))
+}
