@@ -128,3 +128,61 @@ fn a_reshape_keeps_the_row_major_order() {
         },
     );
 }
+
+/// The examples of ONNX's specification and of its tests of Slice.
+#[test]
+fn slices_of_onnx() {
+    let matrix = Naive::numbered(&[2, 4]);
+    let labels = |op: Slice| {
+        let map = map_of(op, &[2, 4]);
+        let out = indices(map.out_shape());
+        let labels = out.iter().map(|index| matrix.at(&map.source_of(index)) + 1);
+        (map.out_shape().to_vec(), labels.collect::<Vec<_>>())
+    };
+    assert_eq!(labels(Slice::new(&[1, 0], &[2, 3], &[0, 1], &[1, 2])), (vec![1, 2], vec![5, 7]));
+    assert_eq!(labels(Slice::new(&[0, 1], &[-1, 1000], &[], &[])), (vec![1, 3], vec![2, 3, 4]));
+
+    let sizes = |starts: &[i64], stops: &[i64], axes: &[i64], steps: &[i64]| {
+        let map = map_of(Slice::new(starts, stops, axes, steps), &[20, 10, 5]);
+        let first = vec![0; 3];
+        let some = map.out_shape().elements() > 0;
+        (map.out_shape().to_vec(), some.then(|| map.source_of(&first)))
+    };
+    assert_eq!(sizes(&[0, 0], &[3, 10], &[0, 1], &[1, 1]), (vec![3, 10, 5], Some(vec![0; 3])));
+    assert_eq!(sizes(&[0], &[-1], &[1], &[1]), (vec![20, 9, 5], Some(vec![0; 3])));
+    assert_eq!(sizes(&[1000], &[1000], &[1], &[1]), (vec![20, 0, 5], None));
+    assert_eq!(sizes(&[1], &[1000], &[1], &[1]), (vec![20, 9, 5], Some(vec![0, 1, 0])));
+    assert_eq!(sizes(&[0, 0, 3], &[20, 10, 4], &[], &[]), (vec![20, 10, 1], Some(vec![0, 0, 3])));
+    assert_eq!(sizes(&[0, 0, 3], &[20, 10, 4], &[0, -2, -1], &[]).0, [20, 10, 1]);
+    assert_eq!(
+        sizes(&[20, 10, 4], &[0, 0, 1], &[0, 1, 2], &[-1, -3, -2]),
+        (vec![19, 3, 2], Some(vec![19, 9, 4]))
+    );
+}
+
+/// The examples of ONNX's tests of Reshape, all with `allowzero`.
+#[test]
+fn reshapes_of_onnx() {
+    for (from, sizes, expected) in [
+        (&[2, 3, 4][..], &[4, 2, 3][..], &[4, 2, 3][..]),
+        (&[2, 3, 4], &[2, 4, 3], &[2, 4, 3]),
+        (&[2, 3, 4], &[2, 12], &[2, 12]),
+        (&[2, 3, 4], &[2, 3, 2, 2], &[2, 3, 2, 2]),
+        (&[2, 3, 4], &[24], &[24]),
+        (&[2, 3, 4], &[2, -1, 2], &[2, 6, 2]),
+        (&[2, 3, 4], &[-1, 2, 3, 4], &[1, 2, 3, 4]),
+        (&[0, 3, 4], &[3, 4, 0], &[3, 4, 0]),
+    ] {
+        assert_eq!(map_of(Reshape::new(sizes), from).out_shape().sizes(), expected);
+    }
+}
+
+/// The example of ONNX's tests of Tile that gives its values.
+#[test]
+fn a_tile_of_onnx() {
+    let map = map_of(Tile::new(&[2, 2]), &[2, 2]);
+    let matrix = Naive::numbered(&[2, 2]);
+    let labels: Vec<usize> =
+        indices(map.out_shape()).iter().map(|index| matrix.at(&map.source_of(index))).collect();
+    assert_eq!(labels, [0, 1, 0, 1, 2, 3, 2, 3, 0, 1, 0, 1, 2, 3, 2, 3]);
+}
