@@ -15,6 +15,7 @@ mod program;
 mod resolve;
 mod run;
 mod simplify;
+mod verify;
 
 pub use constant::{Constant, Data, ElementType};
 pub use error::{Error, Result};

@@ -84,8 +84,11 @@ pub(crate) fn plan(args: &ModelArgs) -> Result<(), Failure> {
 }
 
 fn known(inputs: &[ModelInput]) -> Vec<Given<'_>> {
-    let known = |input: &ModelInput| (input.shape.clone(), input.data.as_ref());
-    inputs.iter().map(known).map(|(shape, data)| Given { shape, data }).collect()
+    let mut known = Vec::with_capacity(inputs.len());
+    for input in inputs {
+        known.push(Given { shape: input.shape.clone(), data: input.data.as_ref() });
+    }
+    known
 }
 
 /// Where each output goes: a file of its name, which stays within the folder.
