@@ -1,0 +1,248 @@
+//! Models: `trundle run`, and `trundle plan` of one.
+
+use std::fmt::Write;
+
+use crate::npy::{PLAIN, Style, Tensor};
+use crate::{Place, Run};
+
+/// An OpenVINO IR of layers that follow each other, each on the one before, with i64 lists of the
+/// weights as their further inputs.
+struct Ir {
+    layers: String,
+    edges: String,
+    weights: Vec<u8>,
+    /// The layer and port that give the tensor, and the number of layers.
+    last: (usize, usize),
+    count: usize,
+}
+
+impl Ir {
+    fn of(name: &str, element: &str, shape: &str) -> Ir {
+        let layers = format!(
+            "<layer id=\"0\" name=\"{name}\" type=\"Parameter\" version=\"opset1\">\
+             <data shape=\"{shape}\" element_type=\"{element}\"/>\
+             <output><port id=\"0\"/></output></layer>"
+        );
+        Ir { layers, edges: String::new(), weights: Vec::new(), last: (0, 0), count: 1 }
+    }
+
+    fn edge(&mut self, from: (usize, usize), to: (usize, usize)) {
+        let ((from, from_port), (to, to_port)) = (from, to);
+        write!(
+            self.edges,
+            "<edge from-layer=\"{from}\" from-port=\"{from_port}\" to-layer=\"{to}\" \
+             to-port=\"{to_port}\"/>"
+        )
+        .unwrap();
+    }
+
+    fn then(mut self, kind: &str, opset: &str, data: &str, lists: &[&[i64]]) -> Ir {
+        let mut sources = vec![self.last];
+        for list in lists {
+            let (id, offset, entries) = (self.count, self.weights.len(), list.len());
+            self.weights.extend(list.iter().flat_map(|entry| entry.to_le_bytes()));
+            write!(
+                self.layers,
+                "<layer id=\"{id}\" name=\"list{id}\" type=\"Const\" version=\"opset1\">\
+                 <data element_type=\"i64\" shape=\"{entries}\" offset=\"{offset}\" size=\"{}\"/>\
+                 <output><port id=\"0\"/></output></layer>",
+                8 * entries
+            )
+            .unwrap();
+            sources.push((id, 0));
+            self.count += 1;
+        }
+        let id = self.count;
+        let ports: String =
+            (0..sources.len()).map(|port| format!("<port id=\"{port}\"/>")).collect();
+        let out = sources.len();
+        write!(
+            self.layers,
+            "<layer id=\"{id}\" name=\"{kind}{id}\" type=\"{kind}\" version=\"{opset}\">\
+             <data {data}/><input>{ports}</input><output><port id=\"{out}\"/></output></layer>"
+        )
+        .unwrap();
+        for (port, source) in sources.into_iter().enumerate() {
+            self.edge(source, (id, port));
+        }
+        (self.last, self.count) = ((id, out), id + 1);
+        self
+    }
+
+    /// Writes `model.xml` and `model.bin`, of which the tensor is the output `name`.
+    fn write(mut self, place: &Place, name: &str) {
+        let id = self.count;
+        write!(
+            self.layers,
+            "<layer id=\"{id}\" name=\"{name}\" type=\"Result\" version=\"opset1\" \
+             output_names=\"{name}\"><input><port id=\"0\"/></input></layer>"
+        )
+        .unwrap();
+        self.edge(self.last, (id, 0));
+        let Ir { layers, edges, weights, .. } = self;
+        let xml = format!(
+            "<?xml version=\"1.0\"?><net name=\"model\" version=\"11\"><layers>{layers}</layers>\
+             <edges>{edges}</edges></net>"
+        );
+        place.write("model.xml", xml.as_bytes());
+        place.write("model.bin", &weights);
+    }
+}
+
+/// A roll by 1 and a transpose of a 2 x 3 tensor of u16.
+fn rolled_and_turned(place: &Place, name: &str) {
+    Ir::of("x", "u16", "?,3")
+        .then("Roll", "opset7", "", &[&[1], &[1]])
+        .then("Transpose", "opset1", "", &[&[1, 0]])
+        .write(place, name);
+    place.write("x.npy", &input().file(PLAIN));
+}
+
+fn input() -> Tensor {
+    Tensor::counting(&[2, 3])
+}
+
+fn of_bytes(shape: &[usize], bytes: &[u8]) -> Tensor {
+    Tensor { descr: "'|u1'".into(), width: 1, shape: shape.to_vec(), bytes: bytes.to_vec() }
+}
+
+/// The numbers of an .npy file of u16.
+fn numbers(file: &[u8]) -> Vec<u16> {
+    let bytes = Tensor::read(file, 2).bytes;
+    bytes.chunks_exact(2).map(|bytes| u16::from_le_bytes(bytes.try_into().unwrap())).collect()
+}
+
+const RUN: [&str; 5] = ["run", "model.xml", "--input", "x=x.npy", "--out-dir=out"];
+
+fn run_with(place: &Place, more: &[&str]) -> Run {
+    place.run(&[&RUN[..], more].concat())
+}
+
+#[test]
+fn a_model_is_one_pass_and_its_output_a_file() {
+    let place = Place::new();
+    rolled_and_turned(&place, "y");
+    let report = run_with(&place, &["--json", "--verify"]).done().json();
+    assert_eq!(report["passes"], 1);
+    assert_eq!(report["verified"], true);
+    let output = &report["outputs"][0];
+    assert_eq!((&output["name"], &output["file"]), (&"y".into(), &"out/y.npy".into()));
+    assert_eq!((&output["dtype"], &output["shape"]), (&"u16".into(), &[3, 2][..].into()));
+    assert_eq!(numbers(&place.read("out/y.npy")), [2, 5, 0, 3, 1, 4]);
+}
+
+#[test]
+fn inputs_may_be_in_another_order_of_bytes_and_axes() {
+    let place = Place::new();
+    rolled_and_turned(&place, "y");
+    let mut bytes = input().bytes;
+    bytes.chunks_exact_mut(2).for_each(<[u8]>::reverse);
+    let tensor = Tensor { descr: "'>u2'".into(), bytes, ..input() };
+    place.write("x.npy", &tensor.file(Style { version: 1, fortran: true }));
+    run_with(&place, &["-q"]).done();
+    assert_eq!(numbers(&place.read("out/y.npy")), [2, 5, 0, 3, 1, 4]);
+}
+
+#[test]
+fn packed_elements_are_the_bytes_they_are_packed_in() {
+    let place = Place::new();
+    Ir::of("x", "u4", "2,3").then("Transpose", "opset1", "", &[&[1, 0]]).write(&place, "y");
+    let packed = of_bytes(&[3], &[0x10, 0x32, 0x54]);
+    place.write("x.npy", &packed.file(PLAIN));
+    let output = &run_with(&place, &["--json"]).done().json()["outputs"][0];
+    assert_eq!((&output["dtype"], &output["shape"]), (&"u4".into(), &[3, 2][..].into()));
+    let file = place.read("out/y.npy");
+    assert_eq!(file[file.len() - 3..], [0x30, 0x41, 0x52]);
+}
+
+#[test]
+fn outputs_stay_within_their_folder() {
+    for (name, file) in [("../y", ".._y.npy"), ("a/b:c", "a_b_c.npy"), ("..", "output...npy")] {
+        let place = Place::new();
+        rolled_and_turned(&place, name);
+        let report = run_with(&place, &["--json"]).done().json();
+        assert_eq!(report["outputs"][0]["name"], name);
+        assert_eq!(report["outputs"][0]["file"], format!("out/{file}"));
+        assert!(place.path("out").join(file).exists());
+    }
+}
+
+#[test]
+fn outputs_that_exist_stay_unless_forced() {
+    let place = Place::new();
+    rolled_and_turned(&place, "y");
+    run_with(&place, &[]).done();
+    let before = place.read("out/y.npy");
+    place.write("x.npy", &Tensor::noise("'<u2'", 2, &[2, 3]).file(PLAIN));
+    let refused = run_with(&place, &[]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.stderr.contains("exists already; --force"), "{refused:?}");
+    assert_eq!(place.read("out/y.npy"), before);
+    run_with(&place, &["--force"]).done();
+    assert_ne!(place.read("out/y.npy"), before);
+}
+
+#[test]
+fn what_does_not_fit_is_refused_and_leaves_nothing() {
+    let refusals: [(&[&str], i32, &str); 6] = [
+        (&["run", "model.xml"], 2, "input \"x\" is missing, u16 [?, 3]"),
+        (
+            &["run", "model.xml", "--input", "z=x.npy"],
+            2,
+            "no input is called \"z\": the model has x",
+        ),
+        (&["run", "model.xml", "--input", "x"], 2, "expected NAME=FILE"),
+        (&["run", "model.xml", "--input", "x=none.npy"], 1, "none.npy: cannot"),
+        (&["run", "model.xml", "--input", "x=wide.npy"], 3, "must have shape [?, 3], got [2, 4]"),
+        (&["run", "model.xml", "--input", "x=u8.npy"], 3, "holds elements of type u8"),
+    ];
+    let place = Place::new();
+    rolled_and_turned(&place, "y");
+    place.write("wide.npy", &Tensor::counting(&[2, 4]).file(PLAIN));
+    place.write("u8.npy", &of_bytes(&[2, 3], &[0; 6]).file(PLAIN));
+    let before = place.contents();
+    for (args, code, message) in refusals {
+        let run = place.run(&[args, &["--out-dir=out"]].concat());
+        assert_eq!(run.code, Some(code), "{args:?}: {run:?}");
+        assert!(run.stderr.contains(message), "{args:?}: {run:?}");
+        assert_eq!(place.contents(), before);
+    }
+}
+
+#[test]
+fn an_operator_that_computes_is_refused_by_name() {
+    let place = Place::new();
+    Ir::of("x", "u16", "2,3").then("Sigmoid", "opset1", "", &[]).write(&place, "y");
+    place.write("x.npy", &input().file(PLAIN));
+    let run = run_with(&place, &[]);
+    assert_eq!(run.code, Some(3), "{run:?}");
+    assert!(run.stderr.contains("Sigmoid") && run.stderr.contains("Transpose"), "{run:?}");
+    let other = place.run(&["run", "x.npy", "--out-dir=out"]);
+    assert_eq!(other.code, Some(3), "{other:?}");
+    assert!(other.stderr.contains("expected .xml or .onnx"), "{other:?}");
+}
+
+#[test]
+fn a_plan_shows_the_graph_and_what_became_of_it() {
+    let place = Place::new();
+    rolled_and_turned(&place, "y");
+    let text = place.run(&["plan", "model.xml", "--input", "x=x.npy"]).done().text();
+    for line in [
+        "model: OpenVINO IR 11",
+        "  input x: u16 [?, 3]",
+        "  Roll3 = Roll(x, [1], [1])",
+        "  Transpose5 = Transpose(Roll3, [1, 0])",
+        "  output y: Transpose5",
+        "1 pass over memory, 12 bytes",
+        "pass 0: writes Transpose5, u16 [3, 2]",
+        "  straight through Roll3",
+        "from x",
+    ] {
+        assert!(text.lines().any(|printed| printed == line), "{line:?} is not in\n{text}");
+    }
+    let report = place.run(&["plan", "model.xml", "--input=x=x.npy", "--json"]).done().json();
+    assert_eq!((&report["passes"], &report["bytes"]), (&1.into(), &12.into()));
+    let unknown = place.run(&["plan", "model.xml"]);
+    assert_eq!(unknown.code, Some(2), "{unknown:?}");
+    assert_eq!(place.run(&["plan"]).code, Some(2));
+}
