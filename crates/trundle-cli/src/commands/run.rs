@@ -84,8 +84,10 @@ pub(crate) fn plan(args: &ModelArgs) -> Result<(), Failure> {
 }
 
 fn known(inputs: &[ModelInput]) -> Vec<Given<'_>> {
-    let known = |input: &ModelInput| (input.shape.clone(), input.data.as_ref());
-    inputs.iter().map(known).map(|(shape, data)| Given { shape, data }).collect()
+    inputs
+        .iter()
+        .map(|input| Given { shape: input.shape.clone(), data: input.data.as_ref() })
+        .collect()
 }
 
 /// Where each output goes: a file of its name, which stays within the folder.

@@ -4,6 +4,7 @@ use trundle_core::DType;
 
 use super::element::{Number, number};
 use super::site::{Answer, Problem, Site};
+use crate::follow::followed;
 use crate::{Constant, Data, ElementType, IntegerTypes, Integers, Made, TensorId};
 
 /// The most entries of a list that is read from a tensor.
@@ -106,26 +107,9 @@ impl Site<'_, '_> {
                 )
                 .into());
             }
-            let tensor = self.builder.tensor(id);
-            match &tensor.made {
-                Made::Constant(_) | Made::Given(_) => break,
-                Made::Moved { from, map } => {
-                    let source = map.source_of(&tensor.shape.unravel(at));
-                    at = ravel(&source, map.in_shape());
-                    id = *from;
-                }
-                Made::Joined { axis, parts } => {
-                    let mut index = tensor.shape.unravel(at);
-                    for part in parts {
-                        let shape = &self.builder.tensor(*part).shape;
-                        id = *part;
-                        if index[*axis] < shape[*axis] {
-                            at = ravel(&index, shape);
-                            break;
-                        }
-                        index[*axis] -= shape[*axis];
-                    }
-                }
+            match followed(self.builder.tensors(), id, at) {
+                Some(next) => (id, at) = next,
+                None => break,
             }
         }
         match &self.builder.tensor(id).made {
@@ -140,11 +124,6 @@ impl Site<'_, '_> {
             }
         }
     }
-}
-
-/// The number of an index in row-major order.
-fn ravel(index: &[usize], sizes: &[usize]) -> usize {
-    index.iter().zip(sizes).fold(0, |number, (i, size)| number * size + i)
 }
 
 /// The refusal of a scalar.
