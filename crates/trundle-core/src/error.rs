@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use crate::ops::known_elements;
+use crate::ops::{PatternFault, known_elements};
 use crate::{BitOrder, DType, Shape};
 
 /// The result of anything that can refuse its arguments.
@@ -65,6 +65,8 @@ pub enum Error {
         /// The sizes that are wanted; -1 is what is left.
         sizes: Vec<i64>,
     },
+    /// An axis pattern is no pattern, or does not fit the shape.
+    Pattern(PatternFault),
     /// A number is outside what its argument may be.
     NumberOutOfRange {
         /// The argument.
@@ -238,6 +240,7 @@ impl fmt::Display for Error {
                 };
                 write!(f, "sizes {sizes:?} have {have}, and shape {shape} has {elements}")
             }
+            Error::Pattern(fault) => fault.fmt(f),
             Error::NumberOutOfRange { argument, number, expected } => {
                 write!(f, "{argument} {number} is out of range: expected {expected}")
             }

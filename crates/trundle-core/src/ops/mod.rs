@@ -1,6 +1,7 @@
 //! The operators: one file each, in the words of its specification.
 
 mod flip;
+mod rearrange;
 mod reshape;
 mod reverse_sequence;
 mod reverse_subsequences;
@@ -12,6 +13,7 @@ mod transpose;
 use std::fmt;
 
 pub use flip::Flip;
+pub use rearrange::{Group, Part, PatternFault, Rearrange, Side};
 pub use reshape::Reshape;
 pub(crate) use reshape::known_elements;
 pub use reverse_sequence::ReverseSequence;
@@ -64,6 +66,7 @@ macro_rules! operators {
 
 operators! {
     Flip, "Elements in the opposite order along some axes.";
+    Rearrange, "Axes split, put in another order and merged, as a pattern writes it.";
     Reshape, "The same elements in axes of other sizes.";
     ReverseSequence, "The first elements along one axis reversed, with a length for each batch.";
     ReverseSubsequences, "The first elements along one axis reversed, with a length for each row.";

@@ -152,7 +152,7 @@ impl<'a> Builder<'a> {
         let operator = (row.read)(&mut call)?;
         let appended = call.appended;
         call.attributes.finish(kind, opset)?;
-        let node_name = format!("{}{}", scope.path, node.name);
+        let node_name = format!("{}{}", scope.path, name(node));
         if let Some(bits) = appended {
             inputs.push(Some(self.pad_value(bits, inputs.first().copied().flatten(), &node_name)));
         }
