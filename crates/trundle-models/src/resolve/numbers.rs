@@ -1,5 +1,7 @@
 //! Lists of integers: given in the file, or read from a tensor by following its elements.
 
+use std::fmt;
+
 use trundle_core::DType;
 
 use super::element::{Number, number};
@@ -122,6 +124,21 @@ impl Site<'_, '_> {
                 );
                 Ok((data.ok_or(missing)?, at))
             }
+        }
+    }
+}
+
+/// A list in a message, cut off where nobody would read on.
+pub(super) struct Listed<'a>(pub(super) &'a [i64]);
+
+impl fmt::Display for Listed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const MOST: usize = 16;
+        match self.0.get(..MOST) {
+            Some(first) if self.0.len() > MOST => {
+                write!(f, "{first:?} and {} more", self.0.len() - MOST)
+            }
+            _ => write!(f, "{:?}", self.0),
         }
     }
 }
