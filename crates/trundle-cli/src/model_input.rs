@@ -25,10 +25,8 @@ impl FromStr for NamedFile {
     /// The name ends at the last `=` that leaves an existing file, else at the first.
     fn from_str(text: &str) -> Result<NamedFile, String> {
         let splits = || text.match_indices('=').map(|(at, _)| (&text[..at], &text[at + 1..]));
-        let split = splits()
-            .filter(|(_, file)| PathBuf::from(file).exists())
-            .last()
-            .or_else(|| splits().next());
+        let split =
+            splits().rfind(|(_, file)| PathBuf::from(file).exists()).or_else(|| splits().next());
         let (name, file) = split.ok_or("expected NAME=FILE")?;
         if name.is_empty() || file.is_empty() {
             return Err("expected NAME=FILE".to_owned());

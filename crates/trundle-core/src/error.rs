@@ -66,7 +66,7 @@ pub enum Error {
         sizes: Vec<i64>,
     },
     /// An axis pattern is no pattern, or does not fit the shape.
-    Pattern(PatternFault),
+    Pattern(Box<PatternFault>),
     /// A number is outside what its argument may be.
     NumberOutOfRange {
         /// The argument.

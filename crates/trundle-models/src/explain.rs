@@ -2,7 +2,11 @@
 
 use std::fmt;
 
-use crate::{Graph, Made, Model, Node, Program, Stage, TensorId};
+use trundle_core::DType;
+
+use crate::{
+    Constant, Data, ElementType, Graph, Made, Model, Node, Operator, Program, Stage, TensorId,
+};
 
 impl fmt::Display for Model {
     /// The graph as the file states it: inputs, operators, outputs.
@@ -13,7 +17,7 @@ impl fmt::Display for Model {
         for input in &self.inputs {
             write!(f, "\n  input {}: {} {}", input.name, input.element, input.shape)?;
         }
-        for node in &self.nodes {
+        for node in self.nodes.iter().filter(|node| literal(node).is_none()) {
             write!(f, "\n  {}", Line { node, names: &names })?;
         }
         for output in &self.outputs {
@@ -24,13 +28,18 @@ impl fmt::Display for Model {
 }
 
 impl Model {
-    /// What each value is called: an input by its name, any other by the node that gives it.
+    /// What each value is called: an input by its name, a short list of integers by what it is, any
+    /// other by the node that gives it.
     fn value_names(&self) -> Vec<String> {
         let mut names = vec![String::new(); self.values];
         for input in &self.inputs {
             names[input.value.0].clone_from(&input.name);
         }
         for (number, node) in self.nodes.iter().enumerate() {
+            if let (Some(text), [value]) = (literal(node), &node.outputs[..]) {
+                names[value.0] = text;
+                continue;
+            }
             let name = if node.name.is_empty() { format!("#{number}") } else { node.name.clone() };
             for (output, value) in node.outputs.iter().enumerate() {
                 names[value.0] =
@@ -57,8 +66,39 @@ impl fmt::Display for Line<'_> {
             .iter()
             .map(|value| value.map_or("-", |value| self.names[value.0].as_str()))
             .collect();
+        if let Operator::Constant(constant) = &self.node.operator {
+            let (element, shape) = (constant.element, &constant.shape);
+            return write!(f, "{} = constant, {element} {shape}", outputs.join(", "));
+        }
         write!(f, "{} = {}({})", outputs.join(", "), self.node.kind, inputs.join(", "))
     }
+}
+
+/// The most integers that are written out where they are read.
+const MOST_WRITTEN: usize = 8;
+
+/// A constant of a few integers as its text, `[3, -1]` or `2`: the parameters of operators.
+fn literal(node: &Node) -> Option<String> {
+    let Operator::Constant(Constant { element: ElementType::Fixed(dtype), shape, data }) =
+        &node.operator
+    else {
+        return None;
+    };
+    let (Data::Bytes(bytes), 0..=1) = (data, shape.rank()) else { return None };
+    let few = shape.elements() <= MOST_WRITTEN;
+    let entries: Vec<String> = match dtype {
+        DType::I64 if few => {
+            let entries = bytes.chunks_exact(8).map(|entry| entry.try_into().unwrap_or_default());
+            entries.map(|entry| i64::from_le_bytes(entry).to_string()).collect()
+        }
+        DType::I32 if few => {
+            let entries = bytes.chunks_exact(4).map(|entry| entry.try_into().unwrap_or_default());
+            entries.map(|entry| i32::from_le_bytes(entry).to_string()).collect()
+        }
+        _ => return None,
+    };
+    let list = entries.join(", ");
+    Some(if shape.rank() == 0 { list } else { format!("[{list}]") })
 }
 
 impl fmt::Display for Program {
@@ -75,8 +115,12 @@ impl fmt::Display for Program {
             if !graph.outputs.contains(&stage.tensor) {
                 f.write_str(", since what follows does not compose with it")?;
             }
-            let through: Vec<String> =
-                stage.fused.iter().rev().map(|tensor| graph.name(*tensor)).collect();
+            let called = |id: &TensorId| {
+                let is_roll = self.rolls().contains(id);
+                let roll = if is_roll { " (slices that are a roll)" } else { "" };
+                format!("{}{roll}", graph.name(*id))
+            };
+            let through: Vec<String> = stage.fused.iter().rev().map(called).collect();
             if !through.is_empty() {
                 write!(f, "\n  straight through {}", through.join(", "))?;
             }

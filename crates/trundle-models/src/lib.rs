@@ -5,7 +5,6 @@ mod constant;
 mod draw;
 mod error;
 mod explain;
-mod follow;
 mod graph;
 mod model;
 pub mod onnx;
@@ -16,6 +15,7 @@ mod program;
 mod resolve;
 mod run;
 mod simplify;
+mod verify;
 
 pub use constant::{Constant, Data, ElementType};
 pub use error::{Error, Result};

@@ -13,6 +13,8 @@ use crate::{ElementType, Error, Graph, Made, Result, Tensor, TensorId};
 #[derive(Debug)]
 pub struct Program {
     graph: Graph,
+    /// Which tensors the model puts together from slices, but are a roll of another.
+    rolls: BTreeSet<TensorId>,
     stages: Vec<Stage>,
     cpu: Cpu,
 }
@@ -46,7 +48,10 @@ impl Program {
     /// # Errors
     /// [`Error::Node`] for a tensor that is too large to be addressed.
     pub fn new(graph: Graph, threads: Option<usize>) -> Result<Program> {
+        let joined = |tensor: &Tensor| matches!(tensor.made, Made::Joined { .. });
+        let joined: Vec<bool> = graph.tensors.iter().map(joined).collect();
         let (graph, cpu) = (graph.simplified(), Cpu::new(threads));
+        let rolls = graph.rolls().filter(|id| joined[id.0]).collect();
         let mut stored = BTreeSet::new();
         let mut left = graph.outputs.clone();
         let mut stages = BTreeMap::new();
@@ -69,7 +74,13 @@ impl Program {
             }
         }
         // A tensor is made of earlier ones, so that this is an order in which they can be written.
-        Ok(Program { graph, stages: stages.into_values().collect(), cpu })
+        Ok(Program { graph, rolls, stages: stages.into_values().collect(), cpu })
+    }
+
+    /// The tensors that the model puts together from slices of another, and that are that one,
+    /// rolled.
+    pub fn rolls(&self) -> &BTreeSet<TensorId> {
+        &self.rolls
     }
 
     /// The graph.

@@ -1,6 +1,6 @@
 //! A graph in fewer words: what was cut up and put together again is one movement.
 
-use trundle_core::IndexMap;
+use trundle_core::{AxisMap, IndexMap, Line};
 
 use crate::{Graph, Made, Tensor, TensorId};
 
@@ -21,6 +21,32 @@ impl Graph {
         }
         self
     }
+
+    /// The tensors that are another one rolled along one axis or more.
+    pub(crate) fn rolls(&self) -> impl Iterator<Item = TensorId> + '_ {
+        let is_roll = |tensor: &Tensor| match &tensor.made {
+            Made::Moved { map, .. } => is_roll(map),
+            _ => false,
+        };
+        (0..self.tensors.len()).map(TensorId).filter(move |id| is_roll(&self.tensors[id.0]))
+    }
+}
+
+/// Whether a map moves no element but around the ends of axes.
+fn is_roll(map: &IndexMap) -> bool {
+    let [layer] = map.layers() else { return false };
+    let keeps_order = |(axis, map): (usize, &AxisMap)| match map {
+        AxisMap::Affine { axis: read, line } => *read == axis && *line == Line::IDENTITY,
+        AxisMap::Segments { axis: read, pieces } => {
+            *read == axis && pieces.len() == 2 && pieces.iter().all(|piece| piece.line.step == 1)
+        }
+        AxisMap::Ragged { .. } => false,
+    };
+    let axes = layer.axes().unwrap_or_default();
+    map.in_shape() == map.out_shape()
+        && !map.is_identity()
+        && axes.iter().enumerate().all(keeps_order)
+        && map.invert().is_some()
 }
 
 /// Parts of one tensor as that tensor, moved.

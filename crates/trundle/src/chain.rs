@@ -141,7 +141,7 @@ impl Chain {
         let written = &self.text[error.span.clone()];
         if let Some((fault, place, suggestion)) = notation::misfit(written, &error.source, input) {
             let start = error.span.start;
-            error.source = Box::new(Error::Pattern(fault));
+            error.source = Box::new(Error::Pattern(Box::new(fault)));
             error.span = start + place.start..start + place.end;
             error.suggestion = suggestion;
         }

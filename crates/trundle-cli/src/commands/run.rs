@@ -84,10 +84,11 @@ pub(crate) fn plan(args: &ModelArgs) -> Result<(), Failure> {
 }
 
 fn known(inputs: &[ModelInput]) -> Vec<Given<'_>> {
-    inputs
-        .iter()
-        .map(|input| Given { shape: input.shape.clone(), data: input.data.as_ref() })
-        .collect()
+    let mut known = Vec::with_capacity(inputs.len());
+    for input in inputs {
+        known.push(Given { shape: input.shape.clone(), data: input.data.as_ref() });
+    }
+    known
 }
 
 /// Where each output goes: a file of its name, which stays within the folder.
@@ -245,7 +246,10 @@ fn plan_report(model: &Model, program: &Program) -> Value {
             "writes": graph.name(stage.tensor),
             "dtype": tensor.element.to_string(),
             "shape": tensor.shape.sizes(),
-            "fused": stage.fused.iter().map(|id| graph.name(*id)).collect::<Vec<_>>(),
+            "fused": stage.fused.iter().map(|id| json!({
+                "name": graph.name(*id),
+                "is_roll_of_slices": program.rolls().contains(id),
+            })).collect::<Vec<_>>(),
             "parts": stage.parts.iter().map(|part| json!({
                 "from": graph.name(part.from),
                 "blocks": part.work.blocks().len(),

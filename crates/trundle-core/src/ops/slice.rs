@@ -84,11 +84,8 @@ fn slice(start: i64, stop: i64, step: i64, size: usize) -> (Line, usize) {
     let size = size as i128;
     // Backwards, the element before the first is the furthest stop, and the last the first start.
     // A start before the first element is the first, unlike numpy's, which then keeps nothing.
-    let (starts, stops) = if step > 0 {
-        (0..=size, 0..=size)
-    } else {
-        (0.min(size - 1)..=size - 1, -1..=size - 1)
-    };
+    let (starts, stops) =
+        if step > 0 { (0..=size, 0..=size) } else { (0.min(size - 1)..=size - 1, -1..=size - 1) };
     let within = |bound: i64, bounds: RangeInclusive<i128>| {
         let from_front = i128::from(bound) + if bound < 0 { size } else { 0 };
         from_front.clamp(*bounds.start(), *bounds.end())

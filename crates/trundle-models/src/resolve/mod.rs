@@ -7,6 +7,7 @@
 mod blocks;
 mod builder;
 mod element;
+mod follow;
 mod inputs;
 mod joins;
 mod moves;

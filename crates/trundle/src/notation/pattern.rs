@@ -47,7 +47,7 @@ pub(crate) fn misfit(
 ) -> Option<(PatternFault, Range<usize>, Option<String>)> {
     let pattern = Pattern::read(&mut Cursor::new(stage))?.ok()?;
     let fault = match error {
-        Error::Pattern(fault) => fault.clone(),
+        Error::Pattern(fault) => PatternFault::clone(fault),
         // One that only reorders is a transpose, which speaks of its order.
         Error::SizesDiffer { left: "order", .. } => PatternFault::Rank {
             axes: pattern.left.groups.len(),

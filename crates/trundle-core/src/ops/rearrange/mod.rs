@@ -41,7 +41,7 @@ impl Rearrange {
         sizes: Vec<(String, usize)>,
     ) -> Result<Rearrange> {
         let pattern = Rearrange { left, right, sizes };
-        pattern.check().map_err(Error::Pattern)?;
+        pattern.check().map_err(misfit)?;
         Ok(pattern)
     }
 
@@ -113,7 +113,7 @@ impl Rearrange {
     /// [`Error::Pattern`] with [`PatternFault::Rank`] or [`PatternFault::DoesNotSplit`],
     /// [`Error::TooLarge`] for the shape that would be made.
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
-        let split = self.split(shape).map_err(Error::Pattern)?;
+        let split = self.split(shape).map_err(misfit)?;
         let (mut order, mut merged) = (Vec::new(), Vec::new());
         for group in &self.right {
             let axes = || group.parts().iter().flat_map(|part| split.places[part].clone());
@@ -214,6 +214,10 @@ impl Part {
             Part::Ellipsis => None,
         }
     }
+}
+
+fn misfit(fault: PatternFault) -> Error {
+    Error::Pattern(Box::new(fault))
 }
 
 impl fmt::Display for Rearrange {
