@@ -43,6 +43,11 @@ impl<'m> Builder<'m> {
         self.tensors
     }
 
+    /// The tensors so far.
+    pub(super) fn tensors(&self) -> &[Tensor] {
+        &self.tensors
+    }
+
     /// How many tensors there are.
     pub(super) fn len(&self) -> usize {
         self.tensors.len()

@@ -7,6 +7,7 @@
 mod blocks;
 mod builder;
 mod element;
+mod follow;
 mod inputs;
 mod joins;
 mod moves;
@@ -27,6 +28,9 @@ use trundle_core::Shape;
 use crate::{Data, Error, Graph, Model, Node, Operator, Result, TensorId, ValueId};
 use builder::Builder;
 use site::{Answer, Site};
+
+/// The most bytes of a node's name that its tensors get: a split may give one to very many.
+const MOST_NAME: usize = 200;
 
 /// What is known of an input of a model.
 #[derive(Clone, Debug)]
@@ -110,7 +114,7 @@ fn outputs_of(
         return Err(format!("it gives {gives} tensors, but has {listed} outputs").into());
     }
     for output in outputs.iter().filter(|output| output.0 >= made_before) {
-        builder.name(*output, &node.name);
+        builder.name(*output, &node.name[..node.name.floor_char_boundary(MOST_NAME)]);
     }
     Ok(outputs)
 }

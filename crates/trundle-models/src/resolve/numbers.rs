@@ -1,8 +1,11 @@
 //! Lists of integers: given in the file, or read from a tensor by following its elements.
 
+use std::fmt;
+
 use trundle_core::DType;
 
 use super::element::{Number, number};
+use super::follow::followed;
 use super::site::{Answer, Problem, Site};
 use crate::{Constant, Data, ElementType, IntegerTypes, Integers, Made, TensorId};
 
@@ -106,26 +109,9 @@ impl Site<'_, '_> {
                 )
                 .into());
             }
-            let tensor = self.builder.tensor(id);
-            match &tensor.made {
-                Made::Constant(_) | Made::Given(_) => break,
-                Made::Moved { from, map } => {
-                    let source = map.source_of(&tensor.shape.unravel(at));
-                    at = ravel(&source, map.in_shape());
-                    id = *from;
-                }
-                Made::Joined { axis, parts } => {
-                    let mut index = tensor.shape.unravel(at);
-                    for part in parts {
-                        let shape = &self.builder.tensor(*part).shape;
-                        id = *part;
-                        if index[*axis] < shape[*axis] {
-                            at = ravel(&index, shape);
-                            break;
-                        }
-                        index[*axis] -= shape[*axis];
-                    }
-                }
+            match followed(self.builder.tensors(), id, at) {
+                Some(next) => (id, at) = next,
+                None => break,
             }
         }
         match &self.builder.tensor(id).made {
@@ -142,9 +128,19 @@ impl Site<'_, '_> {
     }
 }
 
-/// The number of an index in row-major order.
-fn ravel(index: &[usize], sizes: &[usize]) -> usize {
-    index.iter().zip(sizes).fold(0, |number, (i, size)| number * size + i)
+/// A list in a message, cut off where nobody would read on.
+pub(super) struct Listed<'a>(pub(super) &'a [i64]);
+
+impl fmt::Display for Listed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const MOST: usize = 16;
+        match self.0.get(..MOST) {
+            Some(first) if self.0.len() > MOST => {
+                write!(f, "{first:?} and {} more", self.0.len() - MOST)
+            }
+            _ => write!(f, "{:?}", self.0),
+        }
+    }
 }
 
 /// The refusal of a scalar.

@@ -2,7 +2,8 @@
 
 use trundle_core::{Shape, normalize_axis};
 
-use super::site::{Answer, Site};
+use super::numbers::Listed;
+use super::site::{Answer, Problem, Site};
 use crate::{Integers, TensorId, ZeroSize};
 
 /// Reshape.
@@ -17,10 +18,11 @@ pub(super) fn reshape(
     let data = site.data()?;
     let shape = site.data_shape()?;
     let to = Shape::new(stated_sizes(&entries, &shape, zero)?)?;
+    let listed = Listed(&entries);
     if to.elements() != shape.elements() {
         let (from, got) = (shape.elements(), to.elements());
         return Err(format!(
-            "sizes {entries:?} make shape {to} of {got} elements, but the data has shape {shape} \
+            "sizes {listed} make shape {to} of {got} elements, but the data has shape {shape} \
              of {from}"
         )
         .into());
@@ -30,6 +32,7 @@ pub(super) fn reshape(
 
 /// The sizes that a reshape states, of an input of `shape`: zeros copied, and what is left for -1.
 fn stated_sizes(entries: &[i64], shape: &Shape, zero: ZeroSize) -> Answer<Vec<usize>> {
+    let listed = Listed(entries);
     let mut sizes = Vec::with_capacity(entries.len());
     let mut left = None;
     // What must be shared out between the sizes that are not copied, and what they take.
@@ -39,20 +42,20 @@ fn stated_sizes(entries: &[i64], shape: &Shape, zero: ZeroSize) -> Answer<Vec<us
         let size = match (entry, zero) {
             (0, ZeroSize::Copies) => {
                 let size = *shape.get(place).ok_or_else(|| {
-                    format!("sizes {entries:?} copy axis {place} of shape {shape}, which has none")
+                    format!("sizes {listed} copy axis {place} of shape {shape}, which has none")
                 })?;
                 others[place] = 1;
                 size
             }
             (-1, _) => {
                 if left.replace(place).is_some() {
-                    return Err(format!("sizes {entries:?} have -1 twice").into());
+                    return Err(format!("sizes {listed} have -1 twice").into());
                 }
                 1
             }
             _ => {
                 let size = usize::try_from(entry)
-                    .map_err(|_| format!("sizes {entries:?} have {entry}, which is no size"))?;
+                    .map_err(|_| format!("sizes {listed} have {entry}, which is no size"))?;
                 taken = taken.and_then(|taken| taken.checked_mul(size));
                 size
             }
@@ -61,7 +64,7 @@ fn stated_sizes(entries: &[i64], shape: &Shape, zero: ZeroSize) -> Answer<Vec<us
     }
     if let Some(place) = left {
         sizes[place] = taken.and_then(|taken| what_is_left(&others, taken)).ok_or_else(|| {
-            format!("sizes {entries:?} leave no size for -1: the data has shape {shape}")
+            format!("sizes {listed} leave no size for -1: the data has shape {shape}")
         })?;
     }
     Ok(sizes)
@@ -139,7 +142,7 @@ pub(super) fn flatten(site: &mut Site<'_, '_>, axis: i64) -> Answer<TensorId> {
         normalize_axis("axis", axis, rank)
             .map_err(|_| format!("axis {axis} is out of range: expected -{rank}..={rank}"))?
     };
-    let product = |sizes: &[usize]| Ok::<_, super::site::Problem>(Shape::new(sizes)?.elements());
+    let product = |sizes: &[usize]| Ok::<_, Problem>(Shape::new(sizes)?.elements());
     let to = Shape::new([product(&shape[..front])?, product(&shape[front..])?])?;
     site.builder.reshaped(data, &to)
 }

@@ -4,7 +4,7 @@ use trundle_core::{DType, Shape};
 
 use super::sketch::{Sketch, Tagged, constant, from_input, given, i64s, strings};
 use crate::{
-    Dimension, Error, Given, IntegerTypes, Operator, Output, PartialShape, ValueId, ZeroSize,
+    Dimension, Error, Given, IntegerTypes, Operator, Output, PartialShape, Parts, ValueId, ZeroSize,
 };
 
 fn data() -> Sketch {
@@ -137,6 +137,21 @@ fn lists_that_are_claimed_are_bounded() {
         value = sketch.node(Operator::Concat { axis: 0 }, &[value, value], 1)[0];
     }
     assert!(message(&sketch).contains("too large"), "{}", message(&sketch));
+}
+
+#[test]
+fn what_is_long_is_cut_where_it_would_be_repeated() {
+    let mut sketch = data();
+    let parts = Parts::Sizes(given(&[1, 2]));
+    sketch.node(Operator::Split { axis: given(&[1]), parts }, &[0], 2);
+    sketch.model.nodes[0].name = "\u{e9}".repeat(1000);
+    let graph = sketch.resolve().unwrap();
+    assert!(graph.tensors[1..].iter().all(|tensor| tensor.name == "\u{e9}".repeat(100)));
+
+    let mut sketch = data();
+    let sizes = given(&[[-1; 2].as_slice(), &[7; 1000]].concat());
+    sketch.node(Operator::Reshape { sizes, zero: ZeroSize::Zero }, &[0], 1);
+    assert!(message(&sketch).contains("7, 7] and 986 more have -1 twice"), "{}", message(&sketch));
 }
 
 /// As deep as a file may make it: nothing here recurses.
