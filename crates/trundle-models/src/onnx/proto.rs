@@ -5,6 +5,9 @@
 //! a float register. What is refused wherever it stands is kept as bytes: a subgraph, a type that
 //! is not a tensor; so no message holds itself, however deep the file nests them. And what is
 //! never looked at, as documentation, is left out, and skipped.
+//!
+//! Decoding takes memory in proportion to the file, whatever it claims: at the worst some 150 times
+//! its size, for a file of empty tensors, which take 2 bytes there each.
 
 use prost::Message;
 use prost::bytes::Bytes;
