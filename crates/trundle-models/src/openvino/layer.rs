@@ -94,8 +94,10 @@ impl<'a> Layer<'a> {
     /// The number of the set of operators that the layer is of; none for a layer without one.
     pub(super) fn opset(&self) -> Result<Option<u32>> {
         let Some(version) = self.element.attribute("version") else { return Ok(None) };
-        (1..=NEWEST_OPSET)
-            .find(|number| version.strip_prefix("opset") == Some(&number.to_string()))
+        let digits = version.strip_prefix("opset").filter(|digits| !digits.starts_with(['0', '+']));
+        digits
+            .and_then(|digits| digits.parse().ok())
+            .filter(|number| *number <= NEWEST_OPSET)
             .map(Some)
             .ok_or_else(|| {
                 let known = format!("known are opset1 to opset{NEWEST_OPSET}");

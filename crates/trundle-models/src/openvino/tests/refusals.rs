@@ -80,7 +80,17 @@ fn versions() {
     }
     assert_eq!(refused(" version=\"11\"", ""), net(""));
     let layer = "layer 2 \"r\" (Roll, line 11): ";
-    for version in ["opset0", "opset18", "opset07", "opset", "extension", "7", ""] {
+    for version in [
+        "opset0",
+        "opset18",
+        "opset07",
+        "opset+7",
+        "opset99999999999",
+        "opset",
+        "extension",
+        "7",
+        "",
+    ] {
         assert_eq!(
             refused("\"opset7\"", &format!("{version:?}")),
             format!("{layer}version {version:?} is unknown; known are opset1 to opset17")
