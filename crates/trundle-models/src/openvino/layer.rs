@@ -170,12 +170,19 @@ impl<'a> Layer<'a> {
         Error::Unsupported(format!("{}: {problem}", self.place()))
     }
 
-    /// `layer 3 "roll" (Roll, line 12)`, with what of it is known.
+    /// `layer 3 "roll" (Roll, line 12)`, with what of it is known. What the file says stands there
+    /// escaped: a message is for terminals.
     fn place(&self) -> String {
-        let id = self.element.attribute("id").map(|id| format!(" {id}")).unwrap_or_default();
-        let name = if self.name.is_empty() { String::new() } else { format!(" {:?}", self.name) };
-        let kind = if self.kind.is_empty() { String::new() } else { format!("{}, ", self.kind) };
-        format!("layer{id}{name} ({kind}line {})", line(self.element))
+        let id = self.element.attribute("id").map(|id| format!(" {}", id.escape_debug()));
+        let name = Some(self.name).filter(|name| !name.is_empty());
+        let kind = Some(self.kind).filter(|kind| !kind.is_empty());
+        format!(
+            "layer{}{} ({}line {})",
+            id.unwrap_or_default(),
+            name.map(|name| format!(" {name:?}")).unwrap_or_default(),
+            kind.map(|kind| format!("{}, ", kind.escape_debug())).unwrap_or_default(),
+            line(self.element)
+        )
     }
 }
 

@@ -62,6 +62,14 @@ fn what_computes_is_refused_with_what_does_not() {
 }
 
 #[test]
+fn messages_hold_no_controls() {
+    let message =
+        refused("name=\"r\" type=\"Roll\"", "name=\"a&#10;\u{9B}b\" type=\"c&#10;\u{9B}d\"");
+    let place = "layer 2 \"a\\n\\u{9b}b\" (c\\n\\u{9b}d, line 11): c\\n\\u{9b}d is not supported";
+    assert!(message.starts_with(place), "{message}");
+}
+
+#[test]
 fn a_body_is_not_looked_into() {
     // Deeper than any stack.
     let body = format!("<body>{}{}</body>", "<net>".repeat(50_000), "</net>".repeat(50_000));
