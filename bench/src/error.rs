@@ -12,7 +12,7 @@ pub enum Error {
         /// The case.
         case: String,
         /// What is wrong with it.
-        source: PlanError,
+        source: Box<PlanError>,
     },
     /// A case cannot be run.
     #[error("{case}: {source}")]

@@ -121,7 +121,7 @@ pub(crate) fn measure(
     threads: usize,
     rounds: usize,
 ) -> Result<CaseRecord, Error> {
-    let plan_error = |source| Error::Plan { case: case.name.clone(), source };
+    let plan_error = |source| Error::Plan { case: case.name.clone(), source: Box::new(source) };
     let run_error = |source| Error::Run { case: case.name.clone(), source };
     let subject = Subject::of(case, &case.chain, threads).map_err(plan_error)?;
     let rival = match &case.against {
@@ -217,8 +217,8 @@ fn verify(case: &Case, shape: &Shape, src: &[u8], dst: &[u8]) -> Result<(), Erro
     const NEAR_ENDS: usize = 20_000;
     const SCATTER: usize = 997;
     let maps = case.chain.steps(shape);
-    let maps =
-        maps.map_err(|error| Error::Plan { case: case.name.clone(), source: error.into() })?;
+    let maps = maps
+        .map_err(|error| Error::Plan { case: case.name.clone(), source: Box::new(error.into()) })?;
     let out_shape = maps.last().map_or(shape, IndexMap::out_shape);
     let (elements, width) = (out_shape.elements(), case.dtype.width());
     let is_moved = |from: usize, to: usize| match case.dtype.packing() {

@@ -63,7 +63,7 @@ fn measure_typed<T: Typed>(
     threads: usize,
     rounds: usize,
 ) -> Result<Vec<RivalRecord>, Error> {
-    let plan_error = |source| Error::Plan { case: case.name.clone(), source };
+    let plan_error = |source| Error::Plan { case: case.name.clone(), source: Box::new(source) };
     let run_error = |source| Error::Run { case: case.name.clone(), source };
     let shape = Shape::new(case.sizes.as_slice()).map_err(run_error)?;
     let plan =

@@ -11,6 +11,7 @@ mod rolls;
 mod sequences;
 mod small_moves;
 mod ttc;
+mod windows;
 
 use trundle::Op;
 use trundle::ops::{Flip, ReverseSequence, Roll, Transpose};
@@ -29,6 +30,7 @@ pub fn all() -> Vec<Suite> {
         lanes::suite(),
         packed::suite(),
         chains::suite(),
+        windows::suite(),
         small_moves::suite(),
     ]
 }

@@ -6,6 +6,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use trundle::{BitOrder, DType};
 
+use crate::model_input::NamedFile;
 use crate::numbers::{Bytes, Numbers, Sizes};
 use crate::slice::Slice;
 
@@ -25,6 +26,8 @@ Examples:
   trundle roll image.npy -o out.npy --shift -3,-3 --axes 0,1
   trundle apply im.npy \"flip(axes=[2]) | h w c -> c h w\" -o chw.npy
   trundle plan apply im.npy \"flip(axes=[2]) | h w c -> c h w\"
+  trundle run model.onnx --input x=x.npy --out-dir outputs
+  trundle plan model.onnx
   trundle view volume.npy --slice 12,:,:
   trundle transpose weights.bin --dtype i4 --shape 4096,4096 -o turned.bin
   trundle bench --svg speed.svg                         as fast as a copy?
@@ -70,10 +73,15 @@ pub(crate) enum Command {
         moving: MoveArgs,
     },
     /// Print what would be done: stages, blocks, kernels, bytes, passes
+    #[command(args_conflicts_with_subcommands = true, subcommand_precedence_over_arg = true)]
     Plan {
         #[command(subcommand)]
-        operation: PlanCommand,
+        operation: Option<PlanCommand>,
+        #[command(flatten)]
+        model: Option<ModelArgs>,
     },
+    /// Run a model made of movement operators: OpenVINO IR (.xml) or ONNX (.onnx)
+    Run(RunArgs),
     /// Print shape, type, order, strides and size of each tensor in a file
     Info(InfoArgs),
     /// Draw a 2-D slice: in the terminal, or as a PNG with -o
@@ -128,6 +136,44 @@ pub(crate) enum PlanCommand {
         #[command(flatten)]
         planning: PlanArgs,
     },
+}
+
+/// A model, and what it is given.
+#[derive(Debug, Args)]
+pub(crate) struct ModelArgs {
+    /// The model: OpenVINO IR (.xml, with its .bin beside it) or ONNX (.onnx)
+    #[arg(value_name = "MODEL")]
+    pub model: PathBuf,
+    /// The file of an input, once for each
+    #[arg(long = "input", value_name = "NAME=FILE")]
+    pub inputs: Vec<NamedFile>,
+    /// How many threads to use
+    #[arg(long, value_name = "N", value_parser = crate::numbers::count)]
+    pub threads: Option<usize>,
+    /// Print one JSON object on stdout
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub model: ModelArgs,
+    /// The folder for the outputs, each as NAME.npy; it is made if it does not exist
+    #[arg(long, value_name = "DIR")]
+    pub out_dir: PathBuf,
+    /// Use at most this much memory (512M, 4G); what needs more is refused
+    #[arg(long, value_name = "SIZE")]
+    pub max_mem: Option<Bytes>,
+    /// Overwrite outputs that exist
+    #[arg(long)]
+    pub force: bool,
+    /// Compare each element with the one that the operators, followed one by one, lead to
+    #[arg(long)]
+    pub verify: bool,
+    /// Say nothing but errors
+    #[arg(short, long)]
+    pub quiet: bool,
 }
 
 /// Under what the help lists the options of [`DescriptionArgs`].

@@ -72,6 +72,15 @@ impl From<PlanError> for Failure {
     }
 }
 
+impl From<trundle_models::Error> for Failure {
+    fn from(error: trundle_models::Error) -> Failure {
+        match error {
+            trundle_models::Error::Io { .. } => Failure::running(error),
+            _ => Failure::refused(error),
+        }
+    }
+}
+
 impl From<trundle_bench::Error> for Failure {
     fn from(error: trundle_bench::Error) -> Failure {
         match error {

@@ -7,6 +7,7 @@ mod failure;
 mod input;
 mod job;
 mod memory;
+mod model_input;
 mod numbers;
 mod operation;
 mod phantom;
@@ -44,7 +45,12 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Reverse { operation, moving } => job::run(&operation.operation()?, &moving),
         Command::Flip { operation, moving } => job::run(&operation.operation()?, &moving),
         Command::Apply { operation, moving } => job::run(&operation.operation()?, &moving),
-        Command::Plan { operation } => commands::plan::run(operation),
+        Command::Plan { operation: Some(operation), .. } => commands::plan::run(operation),
+        Command::Plan { model: Some(model), .. } => commands::run::plan(&model),
+        Command::Plan { .. } => Err(Failure::usage(
+            "what is to be planned is missing: a model, or an operation such as transpose",
+        )),
+        Command::Run(run) => commands::run::run(&run),
         Command::Info(info) => commands::info::run(&info),
         Command::View(view) => commands::view::run(&view),
         Command::Demo(demo) => commands::demo::run(&demo),

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
+use crate::ops::{PatternFault, known_elements};
 use crate::{BitOrder, DType, Shape};
 
 /// The result of anything that can refuse its arguments.
@@ -49,6 +50,38 @@ pub enum Error {
         expected: Shape,
         /// The shape it has.
         got: Shape,
+    },
+    /// A reshape between shapes that have not as many elements as each other.
+    ElementsDiffer {
+        /// The shape that there is.
+        from: Shape,
+        /// The shape that is wanted.
+        to: Shape,
+    },
+    /// The sizes of a reshape cannot have as many elements as the shape, or leave open what -1 is.
+    SizesDoNotFit {
+        /// The shape that there is.
+        shape: Shape,
+        /// The sizes that are wanted; -1 is what is left.
+        sizes: Vec<i64>,
+    },
+    /// An axis pattern is no pattern, or does not fit the shape.
+    Pattern(Box<PatternFault>),
+    /// A number is outside what its argument may be.
+    NumberOutOfRange {
+        /// The argument.
+        argument: &'static str,
+        /// The number.
+        number: i64,
+        /// What it may be.
+        expected: &'static str,
+    },
+    /// A map of merged and split axes between layouts that it does not fit in one pass.
+    NotOnePass {
+        /// The shape of the source.
+        from: Shape,
+        /// The shape of the output.
+        to: Shape,
     },
     /// A tensor has not the element type that is needed.
     DTypeMismatch {
@@ -183,6 +216,39 @@ impl fmt::Display for Error {
             Error::ShapeMismatch { argument, expected, got } => {
                 write!(f, "{argument} must have shape {expected}, got {got}")
             }
+            Error::ElementsDiffer { from, to } => write!(
+                f,
+                "shape {from} has {} elements, and shape {to} has {}",
+                from.elements(),
+                to.elements()
+            ),
+            Error::SizesDoNotFit { shape, sizes } => {
+                let elements = shape.elements();
+                let inferred = sizes.iter().filter(|size| **size == -1).count();
+                let have = match (known_elements(sizes), inferred) {
+                    (_, 2..) => {
+                        return write!(
+                            f,
+                            "sizes {sizes:?} have -1 more than once: only one of them can be what \
+                             is left of the {elements} elements of shape {shape}"
+                        );
+                    }
+                    (None, _) => "more elements than can be counted".to_owned(),
+                    (Some(known), 0) => format!("{known} elements"),
+                    (Some(0), _) => "no elements, whatever -1 is".to_owned(),
+                    (Some(known), _) => format!("a multiple of {known} elements"),
+                };
+                write!(f, "sizes {sizes:?} have {have}, and shape {shape} has {elements}")
+            }
+            Error::Pattern(fault) => fault.fmt(f),
+            Error::NumberOutOfRange { argument, number, expected } => {
+                write!(f, "{argument} {number} is out of range: expected {expected}")
+            }
+            Error::NotOnePass { from, to } => write!(
+                f,
+                "from these layouts of shape {from} to shape {to} takes more than one pass: pack \
+                 one of them first"
+            ),
             Error::DTypeMismatch { argument, expected, got } => {
                 let expected: Vec<String> = expected.iter().map(DType::to_string).collect();
                 let expected = expected.join(" or ");

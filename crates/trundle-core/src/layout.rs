@@ -70,6 +70,50 @@ impl Layout {
         Ok(Layout { shape: shape.clone(), offset_bytes, strides_bytes: strides_bytes.to_vec() })
     }
 
+    /// The same places, in row-major order of their elements, for another shape of as many elements;
+    /// `None` if no strides say that, as where axes with a gap between them would be merged.
+    ///
+    /// Law: the element of each number, counted in row-major order, stays at its place.
+    pub fn reshaped(&self, shape: &Shape) -> Option<Layout> {
+        if self.shape.elements() != shape.elements() {
+            return None;
+        }
+        let mut strides_bytes = vec![0; shape.rank()];
+        if shape.elements() > 0 {
+            // Runs of axes that could be one, from the last on: what is left of the current one's
+            // elements, and the distance between them.
+            let mut runs = self.runs().into_iter().rev();
+            let (mut left, mut stride) = (1, 0);
+            for (axis, size) in shape.iter().enumerate().rev().filter(|(_, size)| **size > 1) {
+                if left == 1 {
+                    (left, stride) = runs.next()?;
+                }
+                if left % size > 0 {
+                    return None;
+                }
+                strides_bytes[axis] = stride;
+                left /= size;
+                stride = stride.checked_mul(size.cast_signed())?;
+            }
+        }
+        Some(Layout { shape: shape.clone(), offset_bytes: self.offset_bytes, strides_bytes })
+    }
+
+    /// Neighbouring axes merged where their elements follow each other at one distance: the size
+    /// and the stride of each run. Axes of size 1 are left out.
+    fn runs(&self) -> Vec<(usize, isize)> {
+        let mut runs: Vec<(usize, isize)> = Vec::with_capacity(self.strides_bytes.len());
+        for (size, stride) in self.shape.iter().zip(&self.strides_bytes).filter(|(n, _)| **n > 1) {
+            match runs.last_mut() {
+                Some((merged, outer)) if Some(*outer) == stride.checked_mul(size.cast_signed()) => {
+                    (*merged, *outer) = (*merged * size, *stride);
+                }
+                _ => runs.push((*size, *stride)),
+            }
+        }
+        runs
+    }
+
     /// The sizes of the axes.
     pub fn shape(&self) -> &Shape {
         &self.shape

@@ -117,6 +117,11 @@ fn advance(sizes: &[usize], index: &mut [usize]) -> bool {
     false
 }
 
+/// The number of the element at `index`, counted in row-major order.
+pub(crate) fn row_major_number(sizes: &[usize], index: &[usize]) -> usize {
+    index.iter().zip(sizes).fold(0, |number, (i, size)| number * size + i)
+}
+
 /// Strides of a packed, row-major table in entries; 0 along axes of one entry.
 pub(crate) fn row_major_strides(sizes: &[usize]) -> Vec<isize> {
     let mut strides = vec![0; sizes.len()];

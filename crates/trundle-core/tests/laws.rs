@@ -76,7 +76,8 @@ fn is_identity(map: &IndexMap, of: &Shape) -> Outcome {
 }
 
 fn is_ragged(map: &IndexMap) -> bool {
-    map.axes().iter().any(|axis| matches!(axis, AxisMap::Ragged { .. }))
+    let axes = map.layers().iter().flat_map(|layer| layer.axes().unwrap_or_default());
+    axes.into_iter().any(|axis| matches!(axis, AxisMap::Ragged { .. }))
 }
 
 // Operators.

@@ -114,6 +114,10 @@ impl Element {
         self.width
     }
 
+    pub(crate) fn byte_order(&self) -> ByteOrder {
+        self.byte_order
+    }
+
     /// The name for people: that of the [`DType`] if it has one, else numpy's: `U3` (characters),
     /// `S3` and `V8` (bytes; `V` for structured types too), `datetime64[ns]`, `float128`.
     pub fn name(&self) -> &str {

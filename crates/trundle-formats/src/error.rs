@@ -32,7 +32,8 @@ impl Error {
 pub enum ExitClass {
     /// Failed while running: reading, writing, no space, no memory. The program exits with 1.
     Failed,
-    /// Wrong usage: an unknown ending, an output that exists, a type that is missing. The program exits with 2.
+    /// Wrong usage: an unknown ending, an output that exists, a type that is missing. The program
+    /// exits with 2.
     Usage,
     /// An input that is malformed or not supported. The program exits with 3.
     Refused,

@@ -40,6 +40,7 @@ mod output;
 mod raw;
 mod source;
 mod tensor_file;
+mod texts;
 mod values;
 
 pub use description::Description;

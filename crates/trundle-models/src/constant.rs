@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use trundle_core::{DType, Shape};
 
 /// What the elements of a tensor of a model are.
@@ -38,7 +39,7 @@ pub struct Constant {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Data {
     /// Little-endian elements, packed ones as [`DType::packing`] says, unused bits 0.
-    Bytes(Arc<[u8]>),
+    Bytes(Bytes),
     /// One text an element.
     Strings(Arc<[String]>),
 }

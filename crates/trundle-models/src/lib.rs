@@ -2,11 +2,20 @@
 #![forbid(unsafe_code)]
 
 mod constant;
+mod draw;
 mod error;
+mod explain;
 mod graph;
 mod model;
+pub mod onnx;
+mod open;
 pub mod openvino;
 mod operator;
+mod program;
+mod resolve;
+mod run;
+mod simplify;
+mod verify;
 
 pub use constant::{Constant, Data, ElementType};
 pub use error::{Error, Result};
@@ -15,3 +24,5 @@ pub use model::{Dimension, Input, Model, Node, Output, PartialShape, ValueId};
 pub use operator::{
     BlockOrder, IntegerTypes, Integers, Operator, Pads, Parts, StridedSliceMasks, ZeroSize,
 };
+pub use program::{Part, Program, Stage};
+pub use resolve::Given;

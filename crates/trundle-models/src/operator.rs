@@ -116,6 +116,13 @@ pub enum Operator {
         /// How often.
         repeats: Integers,
     },
+    /// The data repeated along one axis, as ONNX's first Tile has it.
+    TileAxis {
+        /// How often; one entry.
+        repeats: Integers,
+        /// Which axis; one entry, negative ones count from the end.
+        axis: Integers,
+    },
     /// The data with a constant around it; negative numbers cut off instead.
     Pad {
         /// How much before and after.

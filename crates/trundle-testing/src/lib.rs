@@ -8,6 +8,7 @@ pub mod cases;
 mod operator;
 mod oracle;
 pub mod packed;
+pub mod patterns;
 mod property;
 pub mod suite;
 

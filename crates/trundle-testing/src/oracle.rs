@@ -115,19 +115,57 @@ impl Naive {
         })
     }
 
+    /// Reshape: the elements in row-major order, counted in other sizes.
+    ///
+    /// # Panics
+    /// If the sizes have another number of elements.
+    #[must_use]
+    pub fn reshape(&self, sizes: &[usize]) -> Naive {
+        assert_eq!(sizes.iter().product::<usize>(), self.labels.len(), "as many elements");
+        Naive { shape: sizes.to_vec(), labels: self.labels.clone() }
+    }
+
+    /// ONNX's Slice on one axis, which is 0 or over: "if a negative value is passed for any of the
+    /// start or end indices, it represents number of elements before the end of that dimension";
+    /// "if the value passed to start or end is larger than the n (the number of elements in this
+    /// dimension), it represents n"; "a negative value means slicing backward".
+    #[must_use]
+    pub fn slice(&self, axis: usize, start: i64, stop: i64, step: i64) -> Naive {
+        let size = self.shape[axis] as i128;
+        let counted = |bound: i64| i128::from(bound) + if bound < 0 { size } else { 0 };
+        let (mut at, stop, step) = (counted(start), counted(stop), i128::from(step));
+        // From the nearest element, and on while there are elements before the stop.
+        at = if step > 0 { at.max(0) } else { at.min(size - 1) };
+        let mut picked = Vec::new();
+        while (0..size).contains(&at) && (stop - at) * step.signum() > 0 {
+            picked.push(narrow(at));
+            at += step;
+        }
+        let mut shape = self.shape.clone();
+        shape[axis] = picked.len();
+        self.gathered(shape, |index| {
+            let mut from = index.to_vec();
+            from[axis] = picked[index[axis]];
+            from
+        })
+    }
+
+    /// ONNX's Tile: "the same as function tile in Numpy", with one repeat for each axis.
+    #[must_use]
+    pub fn tile(&self, repeats: &[usize]) -> Naive {
+        let shape = self.shape.iter().zip(repeats).map(|(size, repeat)| size * repeat).collect();
+        self.gathered(shape, |index| {
+            index.iter().zip(&self.shape).map(|(i, size)| i % size).collect()
+        })
+    }
+
     /// The elements within one range for each axis, as a tensor of their own.
     #[must_use]
     pub fn within(&self, bounds: &[Range<usize>]) -> Naive {
         let shape: Vec<usize> = bounds.iter().map(|range| range.end - range.start).collect();
-        let mut labels = Vec::new();
-        for index in indices(&shape) {
-            let mut from = index;
-            for axis in 0..from.len() {
-                from[axis] += bounds[axis].start;
-            }
-            labels.push(self.at(&from));
-        }
-        Naive { shape, labels }
+        self.gathered(shape, |index| {
+            index.iter().zip(bounds).map(|(i, range)| range.start + i).collect()
+        })
     }
 
     /// Where an element goes when the first `length` along the axis are reversed.
@@ -138,6 +176,12 @@ impl Naive {
             to[axis] = narrow(length - 1 - index[axis] as i128);
         }
         to
+    }
+
+    /// Each place filled from where `from` says.
+    fn gathered(&self, shape: Vec<usize>, from: impl Fn(&[usize]) -> Vec<usize>) -> Naive {
+        let labels = indices(&shape).iter().map(|index| self.at(&from(index))).collect();
+        Naive { shape, labels }
     }
 
     /// Each element put where `to` says, and every place filled exactly once.

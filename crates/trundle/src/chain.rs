@@ -130,13 +130,22 @@ impl Chain {
     }
 
     fn error(&self, stage: usize, input: &Shape, source: Error) -> ChainError {
-        ChainError {
+        let mut error = ChainError {
             stage,
             input: input.clone(),
             source: Box::new(source),
             text: self.text.clone(),
             span: self.spans[stage].clone(),
+            suggestion: None,
+        };
+        let written = &self.text[error.span.clone()];
+        if let Some((fault, place, suggestion)) = notation::misfit(written, &error.source, input) {
+            let start = error.span.start;
+            error.source = Box::new(Error::Pattern(Box::new(fault)));
+            error.span = start + place.start..start + place.end;
+            error.suggestion = suggestion;
         }
+        error
     }
 }
 
@@ -211,8 +220,8 @@ impl<E: fmt::Display> fmt::Display for ParseError<E> {
     }
 }
 
-/// Why an operator of a chain does not fit the shape it is given. It prints as several lines, with
-/// carets under the operator.
+/// Why an operator of a chain does not fit the shape it is given. It prints as several lines: the
+/// message, the chain with carets under the place, and a suggestion where there is one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ChainError {
@@ -224,17 +233,23 @@ pub struct ChainError {
     pub source: Box<Error>,
     /// The whole chain as it was written.
     pub text: String,
-    /// Where the operator stands in `text`, in bytes.
+    /// Where in `text`, in bytes: the operator, or the part of a pattern that does not fit.
     pub span: Range<usize>,
+    /// What to write instead, in one line.
+    pub suggestion: Option<String>,
 }
 
 impl std::error::Error for ChainError {}
 
 impl fmt::Display for ChainError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ChainError { stage, input, source, text, span } = self;
+        let ChainError { stage, input, source, text, span, suggestion } = self;
         let snippet = Snippet { text, span };
-        write!(f, "stage {} does not fit shape {input}: {source}{snippet}", stage + 1)
+        write!(f, "stage {} does not fit shape {input}: {source}{snippet}", stage + 1)?;
+        match suggestion {
+            Some(suggestion) => write!(f, "\n  {suggestion}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -323,7 +338,7 @@ mod tests {
         let text = format!("flip(1) | {reverse} | roll(shift=1, axes=1) | flip(0) | {reverse}");
         let passes = check_passes(&chain(&text), &shape(&[3, 5]));
         let stages: Vec<_> = passes.into_iter().map(|pass| pass.stages).collect();
-        assert_eq!(stages, [0..2, 2..4, 4..5]);
+        assert_eq!(stages, [0..4, 4..5]);
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub use functions::{
 };
 pub use plan::{Plan, PlanError};
 pub use trundle_core::{
-    AxisMap, BitOrder, Block, DType, Error, IndexMap, Layout, Loop, Move, Op, Packing, Pass,
+    AxisMap, BitOrder, Block, DType, Error, IndexMap, Layer, Layout, Loop, Move, Op, Packing, Pass,
     Permutation, RaggedLoop, Result, Run, Shape, Tensor, TensorView, TensorViewMut, Width,
     normalize_axis, ops,
 };

@@ -1,8 +1,9 @@
 //! Planned calls: everything is decided once, and run often.
 
+use std::collections::VecDeque;
 use std::fmt;
 
-use trundle_core::{Backend, Layout, Move, Pass, Result, Shape, Width};
+use trundle_core::{Backend, Error, IndexMap, Layout, Move, Pass, Result, Shape, Width};
 use trundle_cpu::{Cpu, Pipeline};
 
 use crate::chain::{Chain, ChainError};
@@ -81,22 +82,9 @@ impl Plan {
         threads: Option<usize>,
     ) -> Result<Plan, PlanError> {
         let width = width.into();
-        let passes = chain.passes(src.shape())?;
+        let (passes, moves) = bound(chain.passes(src.shape())?, width, src, dst)?;
         let cpu = Cpu::new(threads);
-        let mut moves = Vec::with_capacity(passes.len());
-        let mut plans = Vec::with_capacity(passes.len());
-        let mut from = src.clone();
-        for (number, pass) in passes.iter().enumerate() {
-            let to = if number + 1 == passes.len() {
-                dst.clone()
-            } else {
-                Layout::row_major(pass.map.out_shape(), width.units())?
-            };
-            let work = Move::new(&pass.map, width, &from, &to)?;
-            plans.push(cpu.plan(&work));
-            moves.push(work);
-            from = to;
-        }
+        let plans = moves.iter().map(|work| cpu.plan(work)).collect();
         let pipeline = Pipeline::new(plans)?;
         Ok(Plan { chain: chain.clone(), passes, moves, pipeline })
     }
@@ -197,6 +185,47 @@ impl Plan {
     }
 }
 
+/// The passes between two layouts, with their moves; packed tensors lie between two passes. Where
+/// axes are merged or split across gaps of a layout, one more pass packs the tensor first.
+fn bound(
+    passes: Vec<Pass>,
+    width: Width,
+    src: &Layout,
+    dst: &Layout,
+) -> Result<(Vec<Pass>, Vec<Move>), Error> {
+    let packed = |shape: &Shape| Layout::row_major(shape, width.units());
+    let copy =
+        |stage: usize, shape: &Shape| Pass { stages: stage..stage, map: IndexMap::identity(shape) };
+    let mut left = VecDeque::from(passes);
+    let (mut passes, mut moves) = (Vec::with_capacity(left.len()), Vec::with_capacity(left.len()));
+    let mut from = src.clone();
+    while let Some(pass) = left.pop_front() {
+        let (in_shape, out_shape) = (pass.map.in_shape(), pass.map.out_shape());
+        let is_last = left.is_empty();
+        let to = if is_last { dst.clone() } else { packed(out_shape)? };
+        match Move::new(&pass.map, width, &from, &to) {
+            Ok(work) => {
+                moves.push(work);
+                passes.push(pass);
+                from = to;
+            }
+            Err(Error::NotOnePass { .. }) => {
+                let from_packed = Move::new(&pass.map, width, &packed(in_shape)?, &to);
+                if matches!(from_packed, Err(Error::NotOnePass { .. })) {
+                    left.push_front(copy(pass.stages.end, out_shape));
+                    left.push_front(pass);
+                } else {
+                    let first = copy(pass.stages.start, in_shape);
+                    left.push_front(pass);
+                    left.push_front(first);
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok((passes, moves))
+}
+
 impl fmt::Display for Plan {
     /// Every stage: the operators, and of each pass the index map, the move and the plan.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -206,8 +235,10 @@ impl fmt::Display for Plan {
             self.passes.iter().zip(&self.moves).zip(self.pipeline.plans()).enumerate()
         {
             write!(f, "\n\npass {number}")?;
-            if number > 0 {
-                let stage = pass.stages.start + 1;
+            let stage = pass.stages.start + 1;
+            if pass.stages.is_empty() && passes > 1 {
+                f.write_str(": a copy, since axes are split or merged across gaps of a layout")?;
+            } else if number > 0 {
                 write!(f, ": stage {stage} does not compose with what comes before it")?;
             }
             for op in &self.chain.ops()[pass.stages.clone()] {
@@ -236,26 +267,49 @@ mod tests {
 
     #[test]
     fn several_passes_do_what_the_operators_do_in_turn() {
-        let chain = "reverse(axis=0, batch_axis=1, lengths=[2, 3]) | roll(shift=1, axes=0) | \
-                     reverse(axis=0, batch_axis=1, lengths=[1, 2])";
+        let chain = "reverse(axis=0, batch_axis=1, lengths=[2, 3]) | \
+                     reverse(axis=0, batch_axis=1, lengths=[3, 2]) | \
+                     reverse(axis=0, batch_axis=1, lengths=[2, 3])";
         let plan = plan(chain, &[3, 2]);
         assert_eq!(plan.passes().len(), 3);
         assert_eq!(plan.scratch_bytes(), 12);
         let rows = [[1u8, 10], [2, 20], [3, 30]].concat();
-        // Reversed: 2 30, 1 20, 3 10. Rolled: 3 10, 2 30, 1 20. Reversed: 3 30, 2 10, 1 20.
-        assert_eq!(plan.run_slice(&rows).unwrap(), [3, 30, 2, 10, 1, 20]);
+        // Once: 2 30, 1 20, 3 10. Twice: 3 20, 1 30, 2 10. Three times: 1 10, 3 30, 2 20.
+        assert_eq!(plan.run_slice(&rows).unwrap(), [1, 10, 3, 30, 2, 20]);
         assert!(plan.to_string().contains("pass 2: stage 3 does not compose"));
     }
 
     #[test]
+    fn axes_that_do_not_fit_a_layout_are_packed_first() {
+        let shape = |sizes: &[usize]| Shape::new(sizes).unwrap();
+        let (whole, parts) = (shape(&[3, 4]), shape(&[2, 6]));
+        let map = IndexMap::reshape(&whole, &parts).unwrap();
+        let stages = |src: &Layout, dst: &Layout| -> Vec<bool> {
+            let passes = vec![Pass { stages: 0..1, map: map.clone() }];
+            let (passes, moves) = bound(passes, Width::Bytes(1), src, dst).unwrap();
+            assert_eq!(passes.len(), moves.len());
+            passes.into_iter().map(|pass| pass.stages.is_empty()).collect()
+        };
+        let (from, to) =
+            (Layout::row_major(&whole, 1).unwrap(), Layout::row_major(&parts, 1).unwrap());
+        // Rows with a byte between them.
+        let gaps_from = Layout::strided(&whole, 0, &[5, 1]).unwrap();
+        let gaps_to = Layout::strided(&parts, 0, &[7, 1]).unwrap();
+        assert_eq!(stages(&from, &to), [false]);
+        assert_eq!(stages(&gaps_from, &to), [false]);
+        assert_eq!(stages(&gaps_from, &gaps_to), [true, false]);
+    }
+
+    #[test]
     fn several_threads_run_one_plan_at_once() {
-        let chain = "reverse(axis=0, batch_axis=1, lengths=[2, 3]) | roll(shift=1, axes=0)";
+        let chain = "reverse(axis=0, batch_axis=1, lengths=[2, 3]) | \
+                     reverse(axis=0, batch_axis=1, lengths=[3, 2])";
         let plan = plan(chain, &[3, 2]);
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for _ in 0..1000 {
-                        assert_eq!(plan.run_slice(b"abcdef").unwrap(), b"ebcfad");
+                        assert_eq!(plan.run_slice(b"abcdef").unwrap(), b"edafcb");
                     }
                 });
             }

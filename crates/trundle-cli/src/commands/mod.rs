@@ -4,5 +4,6 @@ pub(crate) mod bench;
 pub(crate) mod demo;
 pub(crate) mod info;
 pub(crate) mod plan;
+pub(crate) mod run;
 pub(crate) mod shell;
 pub(crate) mod view;

@@ -1,7 +1,7 @@
 //! `trundle plan`.
 
 use serde_json::{Value, json};
-use trundle::{AxisMap, Block, Move, Plan, RaggedLoop, Run};
+use trundle::{AxisMap, Block, Layer, Move, Plan, RaggedLoop, Run};
 use trundle_formats::Header;
 
 use super::info::{described, read_on};
@@ -60,7 +60,7 @@ fn report(operation: &Operation, header: &Header, plan: &Plan) -> Value {
                 "index_map": {
                     "out_shape": pass.map.out_shape().sizes(),
                     "in_shape": pass.map.in_shape().sizes(),
-                    "in_axes": pass.map.axes().iter().map(AxisMap::to_string).collect::<Vec<_>>(),
+                    "layers": pass.map.layers().iter().rev().map(layer_report).collect::<Vec<_>>(),
                 },
                 "move": move_report(work),
                 "plan": cpu_report(cpu_plan),
@@ -78,6 +78,16 @@ fn report(operation: &Operation, header: &Header, plan: &Plan) -> Value {
         "bytes_written": bytes,
         "scratch_bytes": plan.scratch_bytes(),
         "stages": stages.collect::<Vec<_>>(),
+    })
+}
+
+/// A layer of an index map; `in_axes` is null for a reshape.
+fn layer_report(layer: &Layer) -> Value {
+    let axes = layer.axes().map(|axes| axes.iter().map(AxisMap::to_string).collect::<Vec<_>>());
+    json!({
+        "out_shape": layer.out_shape().sizes(),
+        "in_shape": layer.in_shape().sizes(),
+        "in_axes": axes,
     })
 }
 

@@ -3,35 +3,72 @@
 use std::ops::Range;
 
 use super::axis_map::follow;
-use super::{AxisMap, IndexMap, Line, Piece};
-use crate::{Error, Result};
+use super::{AxisMap, IndexMap, Layer, Line, Piece, Region};
+use crate::{Error, Layout, Result};
 
 impl IndexMap {
-    /// The elements moved by `self`, and what that gives by `next`, as one map; `None` where the
-    /// forms of [`AxisMap`] cannot say it: a roll of a ragged axis, two different tables of
-    /// lengths on one axis, two ragged axes at once.
+    /// The elements moved by `self`, and what that gives by `next`, as one map; `None` where one
+    /// pass over memory cannot do it: two different tables of lengths on one axis, two ragged axes
+    /// at once, axes that were merged, moved and then split at other places.
     ///
     /// Law: `self.then(next).source_of(i) == self.source_of(next.source_of(i))`.
     ///
     /// # Errors
     /// [`Error::ShapeMismatch`] if `next` does not read the shape that `self` gives.
     pub fn then(&self, next: &IndexMap) -> Result<Option<IndexMap>> {
-        if self.out_shape != next.in_shape {
+        if self.out_shape() != next.in_shape() {
             return Err(Error::ShapeMismatch {
                 argument: "the input of the next map",
-                expected: self.out_shape.clone(),
-                got: next.in_shape.clone(),
+                expected: self.out_shape().clone(),
+                got: next.in_shape().clone(),
             });
         }
-        if next.out_shape.elements() == 0 {
-            return Ok(Some(IndexMap::empty(next.out_shape.clone(), self.in_shape.clone())));
+        let composed = self.composed(next);
+        Ok(composed.is_one_pass().then_some(composed))
+    }
+
+    /// The law of [`IndexMap::then`], however many passes it takes.
+    pub(super) fn composed(&self, next: &IndexMap) -> IndexMap {
+        if next.out_shape().elements() == 0 {
+            return IndexMap::empty(next.out_shape().clone(), self.in_shape().clone());
         }
-        let Some(axes) = self.axes.iter().map(|axis| axis_after(axis, next)).collect() else {
-            return Ok(None);
-        };
-        let composed = IndexMap::new(next.out_shape.clone(), self.in_shape.clone(), axes);
-        let ragged = |axis: &&AxisMap| matches!(axis, AxisMap::Ragged { .. });
-        Ok((composed.axes.iter().filter(ragged).count() <= 1).then_some(composed))
+        let mut layers = self.layers.clone();
+        for layer in &next.layers {
+            put_on(&mut layers, layer.clone());
+        }
+        if layers.is_empty() {
+            layers.push(Layer::identity(self.in_shape()));
+        }
+        IndexMap { layers }
+    }
+
+    /// Whether the output is a moderate number of regions over which every source coordinate is
+    /// linear, between packed tensors at least.
+    fn is_one_pass(&self) -> bool {
+        let layers = self.without_outer_reshapes();
+        if layers.len() <= 1 {
+            return true;
+        }
+        let out_shape = &layers[layers.len() - 1].out_shape;
+        let Ok(packed) = Layout::row_major(out_shape, 1) else { return false };
+        let most = Region::most(out_shape.elements());
+        Region::of(&packed).drawn(layers, most).is_some()
+    }
+
+    /// The layers but for a reshape at either end, which packed tensors need not do.
+    fn without_outer_reshapes(&self) -> &[Layer] {
+        let mut layers = &self.layers[..];
+        if let [first, rest @ ..] = layers
+            && first.axes.is_none()
+        {
+            layers = rest;
+        }
+        if let [rest @ .., last] = layers
+            && last.axes.is_none()
+        {
+            layers = rest;
+        }
+        layers
     }
 
     /// Passes that do what `maps` do one after another, each taking in as many of them, from the
@@ -74,10 +111,52 @@ pub struct Pass {
     pub map: IndexMap,
 }
 
+/// Puts `layer` on the others, in as few as can be: those that undo each other go.
+fn put_on(layers: &mut Vec<Layer>, mut layer: Layer) {
+    while let Some(below) = layers.pop() {
+        match below.then(&layer) {
+            Some(both) => layer = both,
+            None => {
+                layers.push(below);
+                break;
+            }
+        }
+    }
+    if !layer.is_identity() {
+        layers.push(layer);
+    }
+}
+
+impl Layer {
+    /// Both as one layer, if there is such a layer.
+    fn then(&self, next: &Layer) -> Option<Layer> {
+        let shapes = || (next.out_shape.clone(), self.in_shape.clone());
+        match (&self.axes, &next.axes) {
+            _ if next.is_identity() => Some(self.clone()),
+            _ if self.is_identity() => Some(next.clone()),
+            (None, None) => {
+                let (out_shape, in_shape) = shapes();
+                Some(Layer::reshape(out_shape, in_shape))
+            }
+            (Some(axes), Some(_)) => {
+                let axes: Option<Vec<AxisMap>> =
+                    axes.iter().map(|axis| axis_after(axis, next)).collect();
+                let (out_shape, in_shape) = shapes();
+                let composed = Layer::of_axes(out_shape, in_shape, axes?);
+                let ragged = |axis: &&AxisMap| matches!(axis, AxisMap::Ragged { .. });
+                let rows = composed.axes.iter().flatten().filter(ragged).count();
+                (rows <= 1).then_some(composed)
+            }
+            _ => None,
+        }
+    }
+}
+
 /// The map of one source axis of `first`, asked at the coordinates that `next` gives.
-fn axis_after(first: &AxisMap, next: &IndexMap) -> Option<AxisMap> {
+fn axis_after(first: &AxisMap, next: &Layer) -> Option<AxisMap> {
     let middle = first.axis();
-    let inner = &next.axes[middle];
+    let next_axes = next.axes.as_ref()?;
+    let inner = &next_axes[middle];
     let sizes = next.out_shape.sizes();
     match (first, inner) {
         (AxisMap::Affine { line, .. }, AxisMap::Ragged { axis, before, lengths, after }) => {
@@ -98,7 +177,7 @@ fn axis_after(first: &AxisMap, next: &IndexMap) -> Option<AxisMap> {
         }
         (AxisMap::Segments { .. }, AxisMap::Ragged { .. }) => None,
         (AxisMap::Ragged { before, lengths, after, .. }, AxisMap::Affine { axis, line }) => {
-            let lengths = lengths.pull_back(&next.axes, sizes)?;
+            let lengths = lengths.pull_back(next_axes, sizes)?;
             let before = line.then(*before);
             let varies = lengths.varying_axes().any(|varying| varying == *axis);
             (matches!(before.step, 1 | -1) && !varies).then_some(AxisMap::Ragged {
@@ -115,7 +194,7 @@ fn axis_after(first: &AxisMap, next: &IndexMap) -> Option<AxisMap> {
         ) => {
             // Reversed twice by the same lengths: every element is back in its place.
             let undone = between.then(*before) == Line::IDENTITY
-                && lengths.pull_back(&next.axes, sizes)?.agrees_with(inner_lengths, sizes);
+                && lengths.pull_back(next_axes, sizes)?.agrees_with(inner_lengths, sizes);
             undone.then(|| {
                 let row = Piece { end: sizes[*axis], line: first_before.then(*after) };
                 AxisMap::from_pieces(*axis, [row])

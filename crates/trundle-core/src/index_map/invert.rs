@@ -1,22 +1,33 @@
 //! The map that puts every element back.
 
-use super::{AxisMap, IndexMap, Line, Piece};
+use super::{AxisMap, IndexMap, Layer, Line, Piece};
 
 impl IndexMap {
     /// The map that undoes this one; `None` if it is not a bijection.
     ///
     /// Law: `f.then(f.invert())` and `f.invert().then(f)` are the identity.
     pub fn invert(&self) -> Option<IndexMap> {
-        if self.out_shape.elements() == 0 {
-            return (self.in_shape.elements() == 0)
-                .then(|| IndexMap::empty(self.in_shape.clone(), self.out_shape.clone()));
+        if self.out_shape().elements() == 0 {
+            return (self.in_shape().elements() == 0)
+                .then(|| IndexMap::empty(self.in_shape().clone(), self.out_shape().clone()));
         }
+        let layers = self.layers.iter().rev().map(Layer::inverse).collect::<Option<_>>()?;
+        Some(IndexMap { layers })
+    }
+}
+
+impl Layer {
+    /// The layer that undoes this one, of which the output has elements.
+    fn inverse(&self) -> Option<Layer> {
+        let Some(maps) = &self.axes else {
+            return Some(Layer::reshape(self.in_shape.clone(), self.out_shape.clone()));
+        };
         if self.out_shape.rank() != self.in_shape.rank() {
             return None;
         }
         // Which source axis reads each output axis: one each, in a bijection.
         let mut readers = vec![None; self.out_shape.rank()];
-        for (source, map) in self.axes.iter().enumerate() {
+        for (source, map) in maps.iter().enumerate() {
             if readers[map.axis()].replace(source).is_some()
                 || self.in_shape[source] != self.out_shape[map.axis()]
             {
@@ -29,12 +40,12 @@ impl IndexMap {
         let mut axes: Vec<AxisMap> =
             readers.iter().map(|source| AxisMap::identity(*source)).collect();
         for (out, source) in readers.iter().enumerate() {
-            if let Some(pieces) = self.axes[*source].pieces(self.out_shape[out]) {
+            if let Some(pieces) = maps[*source].pieces(self.out_shape[out]) {
                 axes[out] = AxisMap::from_pieces(*source, inverted(&pieces)?);
             }
         }
         for (out, source) in readers.iter().enumerate() {
-            if let AxisMap::Ragged { before, lengths, after, .. } = &self.axes[*source] {
+            if let AxisMap::Ragged { before, lengths, after, .. } = &maps[*source] {
                 let lengths = lengths.pull_back(&axes, self.in_shape.sizes())?;
                 axes[out] = AxisMap::Ragged {
                     axis: *source,
@@ -44,7 +55,7 @@ impl IndexMap {
                 };
             }
         }
-        Some(IndexMap::new(self.in_shape.clone(), self.out_shape.clone(), axes))
+        Some(Layer::of_axes(self.in_shape.clone(), self.out_shape.clone(), axes))
     }
 }
 

@@ -4,25 +4,37 @@
 
 mod axis_map;
 mod compose;
+mod draw;
 mod invert;
+mod joined;
+mod layer;
 mod lengths;
+mod region;
 mod restrict;
 
 use std::fmt;
 
 pub use axis_map::{AxisMap, Line, Piece};
 pub use compose::Pass;
+pub(crate) use draw::draw;
+pub use layer::Layer;
 pub use lengths::Lengths;
+pub use region::Region;
+pub(crate) use region::{Coordinate, Row};
 
-use crate::Shape;
+use crate::{Error, Result, Shape};
 
-/// A gather view of a movement: for each source axis, how its coordinate follows from the output
-/// coordinates. Every output element has one source, so each is written once by construction.
+/// A gather view of a movement: which source element lands at each output index. Every output
+/// element has one source, so each is written once by construction.
+///
+/// It is one layer or more. Most movements are one: for each source axis, how its coordinate
+/// follows from the output's. A reshape is a layer too, so a map of several is what is moved before
+/// and after axes are split or merged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexMap {
-    out_shape: Shape,
-    in_shape: Shape,
-    axes: Vec<AxisMap>,
+    /// One or more, the one at the source first. No two neighbours could be one, and none but an
+    /// only one is the identity.
+    layers: Vec<Layer>,
 }
 
 impl IndexMap {
@@ -33,15 +45,14 @@ impl IndexMap {
         if out_shape.elements() == 0 {
             return IndexMap::empty(out_shape, in_shape);
         }
-        let axes = axes.into_iter().map(|axis| simplified(axis, &out_shape)).collect();
-        IndexMap { out_shape, in_shape, axes }
+        IndexMap { layers: vec![Layer::of_axes(out_shape, in_shape, axes)] }
     }
 
     /// The one map to a shape without elements: no index is ever asked.
     fn empty(out_shape: Shape, in_shape: Shape) -> IndexMap {
         let last = out_shape.rank().saturating_sub(1);
         let axes = (0..in_shape.rank()).map(|axis| AxisMap::identity(axis.min(last))).collect();
-        IndexMap { out_shape, in_shape, axes }
+        IndexMap { layers: vec![Layer { out_shape, in_shape, axes: Some(axes) }] }
     }
 
     /// Every element stays where it is.
@@ -50,19 +61,71 @@ impl IndexMap {
         IndexMap::new(shape.clone(), shape.clone(), axes)
     }
 
+    /// The same elements in row-major order, in another shape: axes are split, merged, and put in
+    /// or left out where their size is 1.
+    ///
+    /// # Errors
+    /// [`Error::ElementsDiffer`] if the shapes have not as many elements as each other.
+    pub fn reshape(in_shape: &Shape, out_shape: &Shape) -> Result<IndexMap> {
+        if in_shape.elements() != out_shape.elements() {
+            let (from, to) = (in_shape.clone(), out_shape.clone());
+            return Err(Error::ElementsDiffer { from, to });
+        }
+        if out_shape.elements() == 0 {
+            return Ok(IndexMap::empty(out_shape.clone(), in_shape.clone()));
+        }
+        Ok(IndexMap { layers: vec![Layer::reshape(out_shape.clone(), in_shape.clone())] })
+    }
+
+    /// One element, of rank 0, everywhere in `out_shape`.
+    pub fn broadcast(out_shape: &Shape) -> IndexMap {
+        let one = Shape::default();
+        IndexMap::new(out_shape.clone(), one, Vec::new())
+    }
+
     /// The shape of the output.
     pub fn out_shape(&self) -> &Shape {
-        &self.out_shape
+        &self.layers[self.layers.len() - 1].out_shape
     }
 
     /// The shape of the source.
     pub fn in_shape(&self) -> &Shape {
-        &self.in_shape
+        &self.layers[0].in_shape
     }
 
-    /// For each source axis, how its coordinate follows from the output's.
-    pub fn axes(&self) -> &[AxisMap] {
-        &self.axes
+    /// The steps from the output to the source, the one at the source first.
+    pub fn layers(&self) -> &[Layer] {
+        &self.layers
+    }
+
+    /// What is left of the map without a reshape at the source, if there is one: then
+    /// a packed source can be read as one of the shape that is left.
+    pub fn without_source_reshape(&self) -> Option<IndexMap> {
+        match &self.layers[..] {
+            [first, rest @ ..] if first.axes.is_none() => {
+                Some(IndexMap::of_layers(rest, &first.out_shape))
+            }
+            _ => None,
+        }
+    }
+
+    /// What is left of the map without a reshape at the output, if there is one: then
+    /// a packed output can be written as one of the shape that is left.
+    pub fn without_output_reshape(&self) -> Option<IndexMap> {
+        match &self.layers[..] {
+            [rest @ .., last] if last.axes.is_none() => {
+                Some(IndexMap::of_layers(rest, &last.in_shape))
+            }
+            _ => None,
+        }
+    }
+
+    /// Some of the layers of a map; none of them leave a tensor of `shape` as it is.
+    fn of_layers(layers: &[Layer], shape: &Shape) -> IndexMap {
+        if layers.is_empty() {
+            return IndexMap::identity(shape);
+        }
+        IndexMap { layers: layers.to_vec() }
     }
 
     /// The source coordinates of the element that lands at `index`.
@@ -70,7 +133,7 @@ impl IndexMap {
     /// # Panics
     /// If `index` lies outside the output's shape.
     pub fn source_of(&self, index: &[usize]) -> Vec<usize> {
-        let mut source = vec![0; self.in_shape.rank()];
+        let mut source = vec![0; self.in_shape().rank()];
         self.source_into(index, &mut source);
         source
     }
@@ -80,47 +143,39 @@ impl IndexMap {
     /// # Panics
     /// If `index` lies outside the output's shape, or `source` has another length.
     pub fn source_into(&self, index: &[usize], source: &mut [usize]) {
+        let out_shape = self.out_shape();
         assert!(
-            index.len() == self.out_shape.rank()
-                && index.iter().zip(self.out_shape.iter()).all(|(i, size)| i < size),
-            "index {index:?} lies outside shape {}",
-            self.out_shape
+            index.len() == out_shape.rank()
+                && index.iter().zip(out_shape.iter()).all(|(i, size)| i < size),
+            "index {index:?} lies outside shape {out_shape}"
         );
-        assert_eq!(source.len(), self.axes.len(), "one coordinate for each source axis");
-        for (coordinate, axis) in source.iter_mut().zip(&self.axes) {
-            *coordinate = axis.source_of(index);
+        assert_eq!(source.len(), self.in_shape().rank(), "one coordinate for each source axis");
+        let (first, rest) = self.layers.split_first().unwrap_or_else(|| unreachable!("a layer"));
+        if rest.is_empty() {
+            return first.source_into(index, source);
         }
+        let mut between = index.to_vec();
+        for layer in rest.iter().rev() {
+            let mut found = vec![0; layer.in_shape.rank()];
+            layer.source_into(&between, &mut found);
+            between = found;
+        }
+        first.source_into(&between, source);
     }
 
     /// Whether every element stays where it is.
     pub fn is_identity(&self) -> bool {
-        self.out_shape == self.in_shape
-            && self.axes.iter().enumerate().all(|(axis, map)| {
-                matches!(map, AxisMap::Affine { axis: read, line }
-                    if *read == axis && *line == Line::IDENTITY)
-            })
-    }
-}
-
-/// The same coordinates in the simplest form, so that equal movements tend to have equal maps.
-///
-/// Law: the coordinate at every index of `out_shape` is unchanged.
-fn simplified(axis: AxisMap, out_shape: &Shape) -> AxisMap {
-    let size = out_shape[axis.axis()];
-    match axis {
-        AxisMap::Affine { axis, line } => AxisMap::from_pieces(axis, [Piece { end: size, line }]),
-        AxisMap::Segments { axis, pieces } => AxisMap::from_pieces(axis, pieces),
-        AxisMap::Ragged { axis, before, lengths, after } => {
-            AxisMap::ragged(axis, before, &lengths, after, out_shape)
-        }
+        matches!(&self.layers[..], [only] if only.is_identity())
     }
 }
 
 impl fmt::Display for IndexMap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "out {} from in {}", self.out_shape, self.in_shape)?;
-        for (number, axis) in self.axes.iter().enumerate() {
-            write!(f, "\n  in axis {number} at {axis}")?;
+        for (number, layer) in self.layers.iter().rev().enumerate() {
+            if number > 0 {
+                f.write_str("\n")?;
+            }
+            layer.fmt(f)?;
         }
         Ok(())
     }

@@ -1,7 +1,10 @@
 //! An index map bound to two layouts: coordinates become byte offsets.
 
+use std::borrow::Cow;
+
 use super::{Block, Loop, Move, RaggedLoop, Run};
-use crate::{AxisMap, Error, IndexMap, Layout, Lengths, Line, Result, Width};
+use crate::index_map::{Coordinate, Row, draw};
+use crate::{AxisMap, Error, IndexMap, Layer, Layout, Line, Region, Result, Width};
 
 /// The most blocks of a move: a roll has two for each axis that it rolls, multiplied, and lists all
 /// of them. Only a roll of more than 20 axes has more.
@@ -13,26 +16,82 @@ const MOST_BLOCKS: usize = 1 << 20;
 pub(super) fn bind(map: &IndexMap, width: Width, src: &Layout, dst: &Layout) -> Result<Move> {
     check_shape("data", map.in_shape(), src)?;
     check_shape("out", map.out_shape(), dst)?;
+    let mut work = unbound(width, src, dst)?;
+    if width.units() > 0 && map.out_shape().elements() > 0 {
+        let (layers, src, dst) = reshaped(map.layers(), src, dst);
+        let most = most_blocks(layers, dst.shape().elements())?;
+        let drawn = draw(layers, Region::of(&dst), |region| {
+            work.blocks.push(block_of(&region, &src));
+            (work.blocks.len() <= most).then_some(())
+        });
+        if drawn.is_none() {
+            let (from, to) = (map.in_shape().clone(), map.out_shape().clone());
+            return Err(Error::NotOnePass { from, to });
+        }
+    }
+    Ok(work)
+}
+
+/// The blocks of regions that were drawn back from `dst` to `src`, not yet canonical.
+pub(super) fn bind_regions(
+    regions: &[Region],
+    width: Width,
+    src: &Layout,
+    dst: &Layout,
+) -> Result<Move> {
+    let mut work = unbound(width, src, dst)?;
+    if width.units() > 0 {
+        work.blocks.extend(regions.iter().map(|region| block_of(region, src)));
+    }
+    Ok(work)
+}
+
+/// A move between two layouts without blocks.
+fn unbound(width: Width, src: &Layout, dst: &Layout) -> Result<Move> {
     let src_bytes = reached("data", src, width)?;
     let dst_bytes = reached("out", dst, width)?;
     dst.check_writable(width.units())?;
-    let mut blocks = Vec::new();
-    if width.units() > 0 && map.out_shape().elements() > 0 {
-        let cells: Vec<Vec<(usize, usize)>> =
-            (0..map.out_shape().rank()).map(|axis| cells_of(map, axis)).collect();
-        let counts: Vec<usize> = cells.iter().map(Vec::len).collect();
-        let number = counts.iter().fold(1usize, |number, count| number.saturating_mul(*count));
-        if number > MOST_BLOCKS {
-            let what = format!("a move of {number} blocks, of {MOST_BLOCKS} at most,");
-            return Err(Error::TooLarge { what });
-        }
-        crate::shape::for_each_index(&counts, |number| {
-            let cell = number.iter().zip(&cells).map(|(n, axis)| axis[*n]).collect::<Vec<_>>();
-            blocks.push(block_of(map, src, dst, &cell));
-        });
+    let (width, packing) = (width.units(), width.packing());
+    Ok(Move { width, packing, blocks: Vec::new(), src_bytes, dst_bytes })
+}
+
+/// The layers without a reshape at the source or at the destination, where the layout there can be
+/// one of the shape behind the reshape; and the layouts then.
+fn reshaped<'a>(
+    mut layers: &'a [Layer],
+    src: &'a Layout,
+    dst: &'a Layout,
+) -> (&'a [Layer], Cow<'a, Layout>, Cow<'a, Layout>) {
+    let (mut src, mut dst) = (Cow::Borrowed(src), Cow::Borrowed(dst));
+    if let [first, rest @ ..] = layers
+        && first.axes().is_none()
+        && let Some(layout) = src.reshaped(first.out_shape())
+    {
+        (layers, src) = (rest, Cow::Owned(layout));
     }
-    let packing = width.packing();
-    Ok(Move { width: width.units(), packing, blocks, src_bytes, dst_bytes })
+    if let [rest @ .., last] = layers
+        && last.axes().is_none()
+        && let Some(layout) = dst.reshaped(last.in_shape())
+    {
+        (layers, dst) = (rest, Cow::Owned(layout));
+    }
+    (layers, src, dst)
+}
+
+/// How many blocks there may be.
+fn most_blocks(layers: &[Layer], elements: usize) -> Result<usize> {
+    let [layer] = layers else { return Ok(Region::most(elements)) };
+    let pieces = |axis: &AxisMap| match axis {
+        AxisMap::Segments { pieces, .. } => pieces.len(),
+        AxisMap::Affine { .. } | AxisMap::Ragged { .. } => 1,
+    };
+    let axes = layer.axes().unwrap_or_default();
+    let number = axes.iter().fold(1usize, |number, axis| number.saturating_mul(pieces(axis)));
+    if number > MOST_BLOCKS {
+        let what = format!("a move of {number} blocks, of {MOST_BLOCKS} at most,");
+        return Err(Error::TooLarge { what });
+    }
+    Ok(MOST_BLOCKS)
 }
 
 fn check_shape(argument: &'static str, expected: &crate::Shape, layout: &Layout) -> Result<()> {
@@ -49,65 +108,50 @@ fn reached(argument: &'static str, layout: &Layout, width: Width) -> Result<usiz
     Ok(bytes)
 }
 
-/// An output axis cut wherever a source coordinate jumps: the stretches as (begin, end).
-fn cells_of(map: &IndexMap, axis: usize) -> Vec<(usize, usize)> {
-    let mut ends = vec![map.out_shape()[axis]];
-    for each in map.axes() {
-        if let AxisMap::Segments { axis: read, pieces } = each
-            && *read == axis
-        {
-            ends.extend(pieces.iter().map(|piece| piece.end));
-        }
-    }
-    ends.sort_unstable();
-    ends.dedup();
-    let begins = std::iter::once(0).chain(ends.iter().copied());
-    begins.zip(ends.iter().copied()).collect()
-}
-
-/// The block of one cell: a box of the output over which every source coordinate is one line.
-fn block_of(map: &IndexMap, src: &Layout, dst: &Layout, cell: &[(usize, usize)]) -> Block {
-    let offset = |layout: &Layout| layout.offset_bytes().cast_signed();
+/// The block of a region that has been drawn back to the source.
+fn block_of(region: &Region, src: &Layout) -> Block {
+    let loops = region.sizes.iter().map(|len| Loop {
+        len: *len,
+        src_stride: 0,
+        dst_stride: 0,
+        lane_stride: 0,
+    });
     let mut block = Block {
-        src_offset: offset(src),
-        dst_offset: offset(dst),
-        loops: Vec::with_capacity(cell.len()),
+        src_offset: src.offset_bytes().cast_signed(),
+        dst_offset: region.place.start,
+        loops: loops.collect(),
         ragged: None,
     };
-    for ((begin, end), dst_stride) in cell.iter().zip(dst.strides_bytes()) {
-        block.dst_offset =
-            block.dst_offset.wrapping_add(begin.cast_signed().wrapping_mul(*dst_stride));
-        block.loops.push(Loop {
-            len: end - begin,
-            src_stride: 0,
-            dst_stride: *dst_stride,
-            lane_stride: 0,
-        });
+    for term in &region.place.terms {
+        block.loops[term.number].dst_stride = term.step;
     }
-    let mut ragged_axis = None;
-    for (each, src_stride) in map.axes().iter().zip(src.strides_bytes()) {
-        let begin = cell[each.axis()].0;
-        match each {
-            AxisMap::Affine { axis, line } => step(&mut block, *axis, begin, *line, *src_stride),
-            AxisMap::Segments { axis, pieces } => {
-                let line = pieces[pieces.partition_point(|piece| piece.end <= begin)].line;
-                step(&mut block, *axis, begin, line, *src_stride);
-            }
-            AxisMap::Ragged { axis, before, lengths, after } => {
-                for (each, stride) in block.loops.iter_mut().zip(lengths.strides()) {
-                    each.lane_stride = *stride;
+    let mut row_loop = None;
+    assert_eq!(region.coordinates.len(), src.shape().rank(), "one coordinate for each source axis");
+    for (coordinate, stride) in region.coordinates.iter().zip(src.strides_bytes()) {
+        match coordinate {
+            Coordinate::Linear(form) => {
+                let start = form.start.wrapping_mul(*stride);
+                block.src_offset = block.src_offset.wrapping_add(start);
+                for term in &form.terms {
+                    let each = &mut block.loops[term.number];
+                    let step = term.step.wrapping_mul(*stride);
+                    each.src_stride = each.src_stride.wrapping_add(step);
                 }
-                block.ragged =
-                    Some(ragged_loop(*before, lengths, *after, begin, *src_stride, cell));
-                ragged_axis = Some(*axis);
+            }
+            Coordinate::Ragged(row) => {
+                for term in &row.entry.terms {
+                    block.loops[term.number].lane_stride = term.step;
+                }
+                block.ragged = Some(ragged_loop(row, *stride));
+                row_loop = Some(row.number);
             }
         }
     }
-    if let (Some(axis), Some(ragged)) = (ragged_axis, &mut block.ragged) {
-        let row = block.loops.remove(axis);
+    if let (Some(number), Some(ragged)) = (row_loop, &mut block.ragged) {
+        let row = block.loops.remove(number);
         ragged.len = row.len;
         ragged.dst_stride = row.dst_stride;
-        // What other source axes read of the same output axis comes on top, in both runs.
+        // What other source axes read of the same loop comes on top, in both runs.
         for run in [&mut ragged.first, &mut ragged.second] {
             run.src_stride = run.src_stride.wrapping_add(row.src_stride);
         }
@@ -115,28 +159,12 @@ fn block_of(map: &IndexMap, src: &Layout, dst: &Layout, cell: &[(usize, usize)])
     block
 }
 
-/// Adds one source axis to the loop of the output axis that it reads.
-fn step(block: &mut Block, axis: usize, begin: usize, line: Line, src_stride: isize) {
-    let start = line.at(begin.cast_signed()).wrapping_mul(src_stride);
-    block.src_offset = block.src_offset.wrapping_add(start);
-    let each = &mut block.loops[axis];
-    each.src_stride = each.src_stride.wrapping_add(line.step.wrapping_mul(src_stride));
-}
-
-/// The two runs of a ragged axis over the indices from `begin` on; size and destination are left
-/// to the caller.
+/// The two runs of a row; size and destination are left to the caller.
 ///
 /// With j = before(i), the source coordinate is after(length - 1 - j) where j < length and
 /// after(j) elsewhere; both are linear in i and in the length.
-fn ragged_loop(
-    before: Line,
-    lengths: &Lengths,
-    after: Line,
-    begin: usize,
-    src_stride: isize,
-    cell: &[(usize, usize)],
-) -> RaggedLoop {
-    let j = Line { start: before.at(begin.cast_signed()), step: before.step };
+fn ragged_loop(row: &Row, src_stride: isize) -> RaggedLoop {
+    let (j, after): (Line, Line) = (row.before, row.after);
     // Offsets of coordinates that no row reaches may lie far outside: they wrap, and are not read.
     let bytes = |coordinate: isize| coordinate.wrapping_mul(src_stride);
     let reversed = Run {
@@ -149,24 +177,18 @@ fn ragged_loop(
         src_per_length: 0,
         src_stride: bytes(after.step * j.step),
     };
-    let lane_steps: isize = lengths
-        .strides()
-        .iter()
-        .zip(cell)
-        .map(|(stride, (begin, _))| stride * begin.cast_signed())
-        .sum();
-    let row = RaggedLoop {
+    let rising = RaggedLoop {
         len: 0,
         dst_stride: 0,
-        lengths: lengths.values().clone(),
-        lane_offset: lengths.offset().wrapping_add_signed(lane_steps),
+        lengths: row.lengths.clone(),
+        lane_offset: row.entry.start.unsigned_abs(),
         cut_start: -j.start,
         cut_per_length: 1,
         first: reversed,
         second: kept,
     };
     if j.step > 0 {
-        row
+        rising
     } else {
         // Rising i is falling j: the kept run comes first.
         RaggedLoop {
@@ -174,7 +196,7 @@ fn ragged_loop(
             cut_per_length: -1,
             first: kept,
             second: reversed,
-            ..row
+            ..rising
         }
     }
 }

@@ -6,7 +6,7 @@ mod canonicalize;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::{IndexMap, Layout, Packing, Result, Width};
+use crate::{IndexMap, Layout, Packing, Region, Result, Width};
 
 /// What to copy where, in bytes: disjoint blocks of strided loops over elements of one width.
 ///
@@ -160,6 +160,24 @@ impl Move {
         dst: &Layout,
     ) -> Result<Move> {
         let bound = bind::bind(map, width.into(), src, dst)?;
+        Ok(canonicalize::canonicalize(bound))
+    }
+
+    /// The movement to the places of `regions`, which are parts of `dst` that were drawn back to
+    /// `src`, from the elements there. Places in no region are left as they are.
+    ///
+    /// # Errors
+    /// As [`Move::new`], but for shapes.
+    ///
+    /// # Panics
+    /// If a region is not at a tensor of the rank of `src`.
+    pub fn of_regions(
+        regions: &[Region],
+        width: impl Into<Width>,
+        src: &Layout,
+        dst: &Layout,
+    ) -> Result<Move> {
+        let bound = bind::bind_regions(regions, width.into(), src, dst)?;
         Ok(canonicalize::canonicalize(bound))
     }
 

@@ -1,17 +1,26 @@
 //! The operators: one file each, in the words of its specification.
 
 mod flip;
+mod rearrange;
+mod reshape;
 mod reverse_sequence;
 mod reverse_subsequences;
 mod roll;
+mod slice;
+mod tile;
 mod transpose;
 
 use std::fmt;
 
 pub use flip::Flip;
+pub use rearrange::{Group, Part, PatternFault, Rearrange, Side};
+pub use reshape::Reshape;
+pub(crate) use reshape::known_elements;
 pub use reverse_sequence::ReverseSequence;
 pub use reverse_subsequences::ReverseSubsequences;
 pub use roll::Roll;
+pub use slice::Slice;
+pub use tile::Tile;
 pub use transpose::Transpose;
 
 use crate::{IndexMap, Result, Shape};
@@ -57,8 +66,27 @@ macro_rules! operators {
 
 operators! {
     Flip, "Elements in the opposite order along some axes.";
+    Rearrange, "Axes split, put in another order and merged, as a pattern writes it.";
+    Reshape, "The same elements in axes of other sizes.";
     ReverseSequence, "The first elements along one axis reversed, with a length for each batch.";
     ReverseSubsequences, "The first elements along one axis reversed, with a length for each row.";
     Roll, "Elements shifted along some axes, in at one end what goes out at the other.";
+    Slice, "Elements from a start, before a stop, at a step, along some axes.";
+    Tile, "The tensor repeated along its axes.";
     Transpose, "The axes in another order.";
+}
+
+/// Integers as the arguments of a call.
+struct Integers<'a>(&'a [i64]);
+
+impl fmt::Display for Integers<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, integer) in self.0.iter().enumerate() {
+            if number > 0 {
+                f.write_str(", ")?;
+            }
+            write!(f, "{integer}")?;
+        }
+        Ok(())
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::Integers;
 use crate::{AxisMap, IndexMap, Line, Permutation, Result, Shape};
 
 /// The axes in another order, in gather form: `out.shape[i] == in.shape[order[i]]`.
@@ -41,13 +42,6 @@ impl Transpose {
 
 impl fmt::Display for Transpose {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("transpose(")?;
-        for (number, axis) in self.order.iter().enumerate() {
-            if number > 0 {
-                f.write_str(", ")?;
-            }
-            write!(f, "{axis}")?;
-        }
-        f.write_str(")")
+        write!(f, "transpose({})", Integers(&self.order))
     }
 }

@@ -7,6 +7,7 @@ use crate::kernels::{
     MOST_JOINED_BYTES, Pattern, Store, best_lanes, is_deinterleaved, is_interleaved, is_narrow,
 };
 use crate::plan::Place;
+use crate::simd::LINE;
 
 /// Longer runs are cut into units of this many bytes: enough to make the partial lines at their ends
 /// cheap, and little enough to be shared evenly (a guess: a fraction of a second-level cache).
@@ -25,6 +26,10 @@ pub(super) const LANES_UNIT_BYTES: usize = 64 << 10;
 /// How far a transposed tile reaches along the source's neighbours: as many lines as make a burst
 /// that memory serves well (measured; docs/kernels.md).
 const TRANSPOSED_ROW_BYTES: usize = 16 * 64;
+
+/// Up to how many bytes the source's neighbours are not cut, if they are whole lines each: what is
+/// read is then one stretch where the columns follow each other.
+const WHOLE_ROW_BYTES: usize = 8 << 10;
 
 /// The same where rows are short and follow each other in the destination.
 const JOINED_ROW_BYTES: usize = 32 * 64;
@@ -101,7 +106,8 @@ pub(super) fn transposed_tile(
     } else {
         let bytes = width == 1 && store == Store::Streamed;
         let most = if bytes { TRANSPOSED_ROWS_OF_BYTES } else { TRANSPOSED_ROWS };
-        let row_block = (TRANSPOSED_ROW_BYTES / width).min(most);
+        let whole = width >= LINE && counts.0 * width <= WHOLE_ROW_BYTES;
+        let row_block = if whole { counts.0 } else { (TRANSPOSED_ROW_BYTES / width).min(most) };
         let cols = share / (row_block * width);
         (row_block, cols.clamp(TRANSPOSED_COLS, MOST_TRANSPOSED_COLS))
     };

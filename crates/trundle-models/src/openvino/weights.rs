@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use trundle_core::{DType, Shape};
 
 use super::layer::Layer;
@@ -64,7 +65,7 @@ impl<'a> Weights<'a> {
     ) -> Result<Data> {
         if shape.elements() == 0 {
             return Ok(match element {
-                ElementType::Fixed(_) => Data::Bytes(Arc::new([])),
+                ElementType::Fixed(_) => Data::Bytes(Bytes::new()),
                 ElementType::String => Data::Strings(Arc::new([])),
             });
         }

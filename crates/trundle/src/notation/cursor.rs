@@ -73,6 +73,13 @@ impl<'a> Cursor<'a> {
         Word { text: &self.text[span.clone()], span }
     }
 
+    /// Reads that many bytes, and gives a cursor of them alone.
+    pub(super) fn take_apart(&mut self, bytes: usize) -> Cursor<'a> {
+        let at = self.at;
+        self.at += bytes;
+        Cursor { text: &self.text[..self.at], at }
+    }
+
     /// Reads a name: letters, digits and `_`; perhaps none.
     pub(super) fn name(&mut self) -> Word<'a> {
         self.take_while(is_name_char)

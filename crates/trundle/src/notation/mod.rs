@@ -25,11 +25,13 @@
 //! Law: what an [`Op`] prints as is a stage that gives an equal operator, unless it has more
 //! lengths than it prints, or lengths with a shape of their own, which print as a list.
 
+mod arguments;
 mod call;
 mod cursor;
 mod error;
 mod lengths;
 mod pattern;
+mod side;
 mod similar;
 
 use std::ops::Range;
@@ -41,6 +43,7 @@ use trundle_core::Op;
 use call::Signature;
 use cursor::Cursor;
 pub(crate) use error::{Fault, Snippet, quoted};
+pub(crate) use pattern::misfit;
 
 /// One stage of a chain, and where it stands in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -131,12 +134,18 @@ fn stage(cursor: &mut Cursor<'_>) -> Result<StageKind, Fault> {
     let called = !name.text.is_empty() && ahead.peek() == Some('(');
     let signature = Signature::of(name.text);
     if let Some(signature) = signature.filter(|_| called) {
-        let start = cursor.at();
-        *cursor = ahead;
-        return signature.read(cursor, start);
+        let read = signature.read(&mut ahead, cursor.at());
+        let end = ahead.clone();
+        ahead.skip_space();
+        let alone = read.is_ok() && matches!(ahead.peek(), None | Some('|'));
+        // An axis may have the name of a stage: `roll (h w) -> h roll w`.
+        if alone || !pattern::has_arrow_after_parentheses(cursor.rest()) {
+            *cursor = end;
+            return read;
+        }
     }
-    if let Some(pattern) = pattern::split(cursor) {
-        return Ok(pattern?.into());
+    if let Some(op) = pattern::read(cursor) {
+        return Ok(StageKind::Op(op?));
     }
 
     let rest = cursor.rest();

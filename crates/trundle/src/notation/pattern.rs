@@ -1,132 +1,221 @@
-//! Axis patterns: `h w c -> c h w`.
+//! Axis patterns: `b (h p1) w -> b h (p1 w), p1=16`.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
-use trundle_core::ops::Transpose;
+use trundle_core::ops::{PatternFault, Rearrange, Side};
+use trundle_core::{Error, Op, Shape};
 
-use super::cursor::{Cursor, Word, is_name_char};
+use super::cursor::{Cursor, Word};
 use super::error::{Fault, quoted};
+use super::side::WrittenSide;
 use super::similar::most_similar;
 
 const ARROWS: [&str; 2] = ["->", "→"];
 
-const ONLY_REORDERS: &str = "a pattern only reorders axes: each name stands once on both sides";
+pub(super) const ONLY_REARRANGES: &str = "a pattern splits, reorders and merges axes, each name \
+     once on both sides: it neither repeats nor reduces";
 
-/// Reads a stage that has an arrow, up to its `|` or the end; `None` if it has none.
-pub(super) fn split(cursor: &mut Cursor<'_>) -> Option<Result<Transpose, Fault>> {
-    let rest = cursor.rest();
-    let end = rest.find('|').unwrap_or(rest.len());
-    let (at, arrow) = first_arrow(&rest[..end])?;
-    let left = cursor.take(at);
-    let arrow = cursor.take(arrow.len());
-    let right = cursor.take(end - arrow.text.len() - at);
-    Some(transpose(&left, &arrow, &right))
+/// A pattern, and where everything stands in the text.
+struct Pattern<'a> {
+    left: WrittenSide<'a>,
+    arrow: Range<usize>,
+    right: WrittenSide<'a>,
+    sizes: Vec<(Word<'a>, usize)>,
 }
 
-fn first_arrow(text: &str) -> Option<(usize, &'static str)> {
+/// Reads a stage that has an arrow; `None` if it has none.
+pub(super) fn read(cursor: &mut Cursor<'_>) -> Option<Result<Op, Fault>> {
+    Some(Pattern::read(cursor)?.and_then(Pattern::into_op))
+}
+
+/// Whether an arrow stands in this stage after its first parentheses.
+pub(super) fn has_arrow_after_parentheses(rest: &str) -> bool {
+    let stage = rest.split('|').next().unwrap_or_default();
+    stage.split_once(')').is_some_and(|(_, after)| first_arrow(after).is_some())
+}
+
+pub(super) fn first_arrow(text: &str) -> Option<(usize, &'static str)> {
     ARROWS.into_iter().filter_map(|arrow| Some((text.find(arrow)?, arrow))).min()
 }
 
-/// The transpose from the names on the left to those on the right.
-fn transpose(left: &Word<'_>, arrow: &Word<'_>, right: &Word<'_>) -> Result<Transpose, Fault> {
-    let (from, to) = (names(left)?, names(right)?);
-    if from.is_empty() && to.is_empty() {
-        return Err(Fault::new(arrow.span.clone(), "pattern without axis names")
-            .suggest("name the axes, as in h w c -> c h w"));
-    }
-    let sources = positions(&from, "left")?;
-    let targets = positions(&to, "right")?;
-    if let Some(missing) = to.iter().find(|name| !sources.contains_key(name.text)) {
-        return Err(lone(missing, "right", "left", &from));
-    }
-    if let Some(missing) = from.iter().find(|name| !targets.contains_key(name.text)) {
-        return Err(lone(missing, "left", "right", &to));
-    }
-    let order: Vec<i64> = to.iter().filter_map(|name| sources.get(name.text).copied()).collect();
-    Ok(Transpose::new(&order))
-}
-
-/// Where each name stands in its list.
-fn positions<'a>(names: &[Word<'a>], side: &str) -> Result<HashMap<&'a str, i64>, Fault> {
-    let mut positions = HashMap::with_capacity(names.len());
-    for (position, name) in (0..).zip(names) {
-        if positions.insert(name.text, position).is_some() {
-            let message = format!("axis {} stands twice on the {side}", quoted(name.text));
-            return Err(Fault::new(name.span.clone(), message).suggest(ONLY_REORDERS));
-        }
-    }
-    Ok(positions)
-}
-
-/// The fault that a name stands on one side only.
-fn lone(name: &Word<'_>, side: &str, other: &str, others: &[Word<'_>]) -> Fault {
-    let message =
-        format!("axis {} stands on the {side}, but not on the {other}", quoted(name.text));
-    let suggestion = match most_similar(name.text, others.iter().map(|other| other.text)) {
-        Some(similar) => format!("did you mean {}?", quoted(similar)),
-        None => ONLY_REORDERS.to_owned(),
+/// Why a stage that is written as a pattern refuses a shape, where in the stage that shows, and
+/// what to write instead; `None` if it is no pattern, or has another reason.
+pub(crate) fn misfit(
+    stage: &str,
+    error: &Error,
+    shape: &Shape,
+) -> Option<(PatternFault, Range<usize>, Option<String>)> {
+    let pattern = Pattern::read(&mut Cursor::new(stage))?.ok()?;
+    let fault = match error {
+        Error::Pattern(fault) => PatternFault::clone(fault),
+        // One that only reorders is a transpose, which speaks of its order.
+        Error::SizesDiffer { left: "order", .. } => PatternFault::Rank {
+            axes: pattern.left.groups.len(),
+            more: false,
+            shape: shape.clone(),
+        },
+        _ => return None,
     };
-    Fault::new(name.span.clone(), message).suggest(suggestion)
+    let span = pattern.span_of(&fault);
+    let suggestion = pattern.suggestion(&fault);
+    Some((fault, span, suggestion))
 }
 
-/// The names of one side, between which there is space.
-fn names<'a>(side: &Word<'a>) -> Result<Vec<Word<'a>>, Fault> {
-    let mut cursor = Cursor::new(side.text);
-    let mut names = Vec::new();
-    loop {
-        cursor.skip_space();
-        let word = cursor.take_while(|c| !c.is_whitespace());
-        if word.text.is_empty() {
-            return Ok(names);
-        }
-        let begin = side.span.start + word.span.start;
-        let word = Word { text: word.text, span: begin..begin + word.text.len() };
-        match not_a_name(&word) {
-            Some(fault) => return Err(fault),
-            None => names.push(word),
-        }
+impl<'a> Pattern<'a> {
+    fn read(cursor: &mut Cursor<'a>) -> Option<Result<Pattern<'a>, Fault>> {
+        let rest = cursor.rest();
+        let stage = &rest[..rest.find('|').unwrap_or(rest.len())];
+        let (at, arrow) = first_arrow(stage)?;
+        Some(Pattern::read_around(cursor, at, arrow))
     }
-}
 
-/// What keeps a word from being the name of an axis.
-fn not_a_name(word: &Word<'_>) -> Option<Fault> {
-    let at = |begin: usize, part: &str| -> Range<usize> {
-        let begin = word.span.start + begin;
-        begin..begin + part.len()
-    };
-    for ellipsis in ["...", "…"] {
-        if let Some(begin) = word.text.find(ellipsis) {
-            return Some(
-                Fault::new(at(begin, ellipsis), format!("\"{ellipsis}\" is not possible here"))
-                    .suggest("name every axis"),
-            );
+    /// Reads the pattern whose arrow is `at` bytes ahead.
+    fn read_around(cursor: &mut Cursor<'a>, at: usize, arrow: &str) -> Result<Pattern<'a>, Fault> {
+        let left = WrittenSide::read(&mut cursor.take_apart(at))?;
+        let arrow = cursor.take(arrow.len()).span;
+        let rest = cursor.rest();
+        let end = rest.find(['|', ',']).unwrap_or(rest.len());
+        let right = WrittenSide::read(&mut cursor.take_apart(end))?;
+        let mut sizes = Vec::new();
+        while cursor.eat(',') {
+            sizes.push(size(cursor)?);
+            cursor.skip_space();
         }
+        Ok(Pattern { left, arrow, right, sizes })
     }
-    if let Some((begin, arrow)) = first_arrow(word.text) {
-        return Some(
-            Fault::new(at(begin, arrow), "second arrow in one pattern")
-                .suggest("put \"|\" between two patterns"),
-        );
-    }
-    if let Some((begin, c)) = word.text.char_indices().find(|(_, c)| !is_name_char(*c)) {
-        let span = at(begin, &word.text[begin..begin + c.len_utf8()]);
-        return Some(match c {
-            '(' | ')' => Fault::new(span, "parentheses are not possible here")
-                .suggest("a pattern only reorders axes, it neither splits nor merges them"),
-            _ => {
-                let c = quoted(c.encode_utf8(&mut [0; 4]));
-                Fault::new(span, format!("{c} is not possible in the name of an axis"))
-                    .suggest("names are letters, digits and \"_\", with space between them")
+
+    fn into_op(self) -> Result<Op, Fault> {
+        let sizes = self.sizes.iter().map(|(name, size)| (name.text.to_owned(), *size)).collect();
+        let groups = (self.left.groups.clone(), self.right.groups.clone());
+        match Rearrange::new(groups.0, groups.1, sizes) {
+            Ok(rearrange) => Ok(rearrange.into_op()),
+            Err(Error::Pattern(fault)) => {
+                let said = Fault::new(self.span_of(&fault), fault.to_string());
+                Err(match self.suggestion(&fault) {
+                    Some(suggestion) => said.suggest(suggestion),
+                    None => said,
+                })
             }
-        });
+            Err(error) => Err(Fault::new(self.arrow, error.to_string())),
+        }
     }
-    if word.text.starts_with(char::is_numeric) {
-        let message = format!("axis {} begins with a digit", quoted(word.text));
-        return Some(
-            Fault::new(word.span.clone(), message)
-                .suggest("a pattern only reorders axes and names every one, also those of size 1"),
-        );
+
+    fn side(&self, side: Side) -> &WrittenSide<'a> {
+        match side {
+            Side::Left => &self.left,
+            Side::Right => &self.right,
+        }
     }
-    None
+
+    /// Where a fault shows: at the arrow if nowhere else.
+    fn span_of(&self, fault: &PatternFault) -> Range<usize> {
+        let found = match fault {
+            PatternFault::BadName { name } => {
+                self.left.spans_of(name).chain(self.right.spans_of(name)).next()
+            }
+            PatternFault::RepeatedAxis { name, side } => self.side(*side).spans_of(name).nth(1),
+            PatternFault::LoneAxis { name, side } => self.side(*side).spans_of(name).next(),
+            PatternFault::RepeatedEllipsis { side } => self.side(*side).ellipses().nth(1),
+            PatternFault::LoneEllipsis { side } => self.side(*side).ellipses().next(),
+            PatternFault::MergedEllipsis => self.left.ellipses().next(),
+            PatternFault::RepeatedSize { name } => self.sizes_of(name).nth(1),
+            PatternFault::SizeWithoutAxis { name } => self.sizes_of(name).next(),
+            PatternFault::TwoUnknown { group, .. } | PatternFault::DoesNotSplit { group, .. } => {
+                self.left.spans.get(*group).cloned()
+            }
+            PatternFault::Rank { .. } => self.left.span(),
+            _ => None,
+        };
+        found.unwrap_or_else(|| self.arrow.clone())
+    }
+
+    /// Where the sizes of this axis stand.
+    fn sizes_of<'b>(&'b self, name: &'b str) -> impl Iterator<Item = Range<usize>> + 'b {
+        self.sizes
+            .iter()
+            .filter(move |(word, _)| word.text == name)
+            .map(|(word, _)| word.span.clone())
+    }
+
+    /// What to write instead.
+    fn suggestion(&self, fault: &PatternFault) -> Option<String> {
+        let did_you_mean = |name: &str, side: Side| {
+            let similar = most_similar(name, self.side(side).names())?;
+            Some(format!("did you mean {}?", quoted(similar)))
+        };
+        Some(match fault {
+            PatternFault::RepeatedAxis { .. } => ONLY_REARRANGES.to_owned(),
+            PatternFault::LoneAxis { name, side } => {
+                did_you_mean(name, side.other()).unwrap_or_else(|| ONLY_REARRANGES.to_owned())
+            }
+            PatternFault::RepeatedEllipsis { .. } => {
+                "one \"...\" is any number of axes: name the others".to_owned()
+            }
+            PatternFault::LoneEllipsis { .. } => "write \"...\" on both sides".to_owned(),
+            PatternFault::MergedEllipsis => {
+                "an axis splits into axes that have names, or sizes of their own".to_owned()
+            }
+            PatternFault::SizeWithoutAxis { name } => return did_you_mean(name, Side::Left),
+            PatternFault::TwoUnknown { names: [_, name], .. } => {
+                format!("give all sizes but one after the pattern, as in \", {name}=2\"")
+            }
+            PatternFault::Rank { axes, more: false, shape } if shape.rank() > *axes => {
+                "write \"...\" on both sides for the axes that have no name".to_owned()
+            }
+            PatternFault::DoesNotSplit { size, known, unknown, .. } => {
+                return resized(*size, known, unknown.as_deref());
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// How a size and the sizes that it should be split into would fit each other.
+fn resized(size: usize, known: &[(String, usize)], unknown: Option<&str>) -> Option<String> {
+    let product = known.iter().try_fold(1usize, |product, (_, size)| product.checked_mul(*size))?;
+    match (known, unknown) {
+        ([], _) => Some("write a name in place of 1 if the axis may have another size".to_owned()),
+        (_, Some(unknown)) if size == 0 => {
+            Some(format!("give the size of {} too", quoted(unknown)))
+        }
+        (_, Some(_)) if product == 0 => None,
+        (_, Some(_)) => {
+            // No overflow: a product over the size gives 0, and one within it is a size itself.
+            let (below, above) = (size / product * product, size / product * product + product);
+            Some(match below {
+                0 => format!("the least size that splits is {above}"),
+                _ => format!("the nearest sizes that split are {below} and {above}"),
+            })
+        }
+        ([(name, _)], None) => Some(format!("leave the size of {} to the shape", quoted(name))),
+        _ => Some(format!("they multiply to {product}: leave one of them to the shape")),
+    }
+}
+
+/// Reads `name = size`.
+fn size<'a>(cursor: &mut Cursor<'a>) -> Result<(Word<'a>, usize), Fault> {
+    const EXAMPLE: &str = "sizes stand after the pattern, as in (h p) w -> h p w, p=16";
+    cursor.skip_space();
+    if !cursor.peek().is_some_and(char::is_alphabetic) {
+        return Err(cursor.expected("the name of an axis").suggest(EXAMPLE));
+    }
+    let name = cursor.name();
+    cursor.skip_space();
+    if !cursor.eat('=') {
+        return Err(cursor.expected("\"=\" and a size").suggest(EXAMPLE));
+    }
+    cursor.skip_space();
+    let value = cursor.take_while(|c| !c.is_whitespace() && !matches!(c, ',' | '|'));
+    if value.text.is_empty() {
+        return Err(cursor.expected("a size").suggest(EXAMPLE));
+    }
+    let digits = value.text.bytes().all(|byte| byte.is_ascii_digit());
+    let message = || {
+        let (got, most) = (quoted(value.text), isize::MAX);
+        format!("the size of axis {} must be in 0..={most}, got {got}", quoted(name.text))
+    };
+    let number =
+        value.text.parse::<usize>().ok().filter(|size| digits && isize::try_from(*size).is_ok());
+    let number = number.ok_or_else(|| Fault::new(value.span.clone(), message()))?;
+    Ok((name, number))
 }

@@ -1,7 +1,6 @@
 //! Constants: their bytes, their texts, and what is refused of them.
 
-use std::sync::Arc;
-
+use bytes::Bytes;
 use trundle_core::{DType, Shape};
 
 use super::super::read_parts;
@@ -27,7 +26,11 @@ fn one(element: &str, shape: &str, at: &str, weights: &[u8]) -> Result<Constant>
 
 fn bytes(element: DType, sizes: &[usize], bytes: &[u8]) -> Constant {
     let shape = Shape::new(sizes).unwrap();
-    Constant { element: ElementType::Fixed(element), shape, data: Data::Bytes(bytes.into()) }
+    Constant {
+        element: ElementType::Fixed(element),
+        shape,
+        data: Data::Bytes(bytes.to_vec().into()),
+    }
 }
 
 fn texts(sizes: &[usize], texts: &[&str]) -> Constant {
@@ -95,8 +98,8 @@ fn constants_of_the_same_bytes_are_one() {
         Data::Bytes(bytes) => bytes,
         Data::Strings(texts) => panic!("bytes, not {texts:?}"),
     };
-    let data: Vec<Arc<[u8]>> = constants(&ir.read().unwrap()).into_iter().map(bytes).collect();
-    assert!(Arc::ptr_eq(&data[0], &data[1]) && Arc::ptr_eq(&data[0], &data[2]));
+    let data: Vec<Bytes> = constants(&ir.read().unwrap()).into_iter().map(bytes).collect();
+    assert!(data[0].as_ptr() == data[1].as_ptr() && data[0].as_ptr() == data[2].as_ptr());
     // The same bytes, but not the same elements.
     assert_eq!(data[3][..], [0x77, 0x77, 0x77, 0x77, 0x77, 0x77, 0x77, 0x07]);
     assert_eq!(data[4][..], [0x77; 8]);

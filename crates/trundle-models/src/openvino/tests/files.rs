@@ -17,7 +17,7 @@ fn constants_are_read_from_the_file_beside() {
     fs::write(folder.path().join("some.model.bin"), &ir.weights).unwrap();
     let model = read(&path).unwrap();
     let Operator::Constant(last) = &model.nodes[1].operator else { panic!("{:?}", model.nodes) };
-    assert_eq!(last.data, Data::Bytes([4, 5].into()));
+    assert_eq!(last.data, Data::Bytes(vec![4, 5].into()));
 
     fs::write(folder.path().join("some.model.bin"), &ir.weights[..4]).unwrap();
     let problem = "its 2 bytes from offset 3 on do not lie in the weights, which are 4 bytes";

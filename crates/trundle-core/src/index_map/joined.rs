@@ -1,0 +1,85 @@
+//! Parts that follow each other along an axis, taken from one source.
+
+use super::{AxisMap, IndexMap, Line, Piece};
+use crate::Shape;
+
+impl IndexMap {
+    /// The map of several outputs of one source, one after another along `axis`, if a single layer
+    /// says it. So the slices into which a roll is written are the roll again.
+    ///
+    /// Law: the index whose coordinate on `axis` is i has the source that `maps[k]` gives for
+    /// i less the sizes of those before it, where k is the part that holds i.
+    ///
+    /// # Panics
+    /// If `maps` is empty, or one has no such axis.
+    pub fn joined(axis: usize, maps: &[&IndexMap]) -> Option<IndexMap> {
+        let out_shape = joined_shape(axis, maps)?;
+        let in_shape = maps[0].in_shape().clone();
+        if out_shape.elements() == 0 || maps.iter().any(|map| *map.in_shape() != in_shape) {
+            return None;
+        }
+        let parts: Vec<&IndexMap> =
+            maps.iter().copied().filter(|map| map.out_shape()[axis] > 0).collect();
+        let parts: Vec<&[AxisMap]> =
+            parts.iter().map(|part| part.only_axes()).collect::<Option<_>>()?;
+        let sizes: Vec<usize> =
+            maps.iter().map(|map| map.out_shape()[axis]).filter(|size| *size > 0).collect();
+        let axes = (0..in_shape.rank())
+            .map(|source| {
+                let same = parts
+                    .iter()
+                    .all(|part| part[source] == parts[0][source] && part[source].axis() != axis);
+                if same {
+                    return Some(parts[0][source].clone());
+                }
+                let mut pieces = Vec::new();
+                let mut begin = 0;
+                for (part, size) in parts.iter().zip(&sizes) {
+                    pieces.extend(pieces_at(&part[source], axis, *size, begin)?);
+                    begin += size;
+                }
+                Some(AxisMap::from_pieces(axis, pieces))
+            })
+            .collect::<Option<Vec<AxisMap>>>()?;
+        // Lengths read by other axes' tables would have to be joined too.
+        let ragged = axes.iter().any(|map| matches!(map, AxisMap::Ragged { .. }));
+        (!ragged).then(|| IndexMap::new(out_shape, in_shape, axes))
+    }
+
+    /// The axes of a map of one layer.
+    fn only_axes(&self) -> Option<&[AxisMap]> {
+        match &self.layers[..] {
+            [only] => only.axes(),
+            _ => None,
+        }
+    }
+}
+
+/// The shape of parts that are alike but for their sizes along `axis`; `None` if they are not.
+fn joined_shape(axis: usize, maps: &[&IndexMap]) -> Option<Shape> {
+    let mut sizes = maps[0].out_shape().sizes().to_vec();
+    for map in &maps[1..] {
+        let (size, others) = (map.out_shape()[axis], map.out_shape().sizes());
+        let alike = others.len() == sizes.len()
+            && others.iter().zip(&sizes).enumerate().all(|(k, (a, b))| k == axis || a == b);
+        if !alike {
+            return None;
+        }
+        sizes[axis] = sizes[axis].checked_add(size)?;
+    }
+    Shape::new(sizes).ok()
+}
+
+/// The pieces of a part of `size` that begins at `begin`; `None` for a map that reads another axis,
+/// unless it reads none.
+fn pieces_at(map: &AxisMap, axis: usize, size: usize, begin: usize) -> Option<Vec<Piece>> {
+    let pieces = match map {
+        // One coordinate everywhere; a map of a single index has the step 1.
+        AxisMap::Affine { line, .. } if line.step == 0 => vec![Piece { end: size, line: *line }],
+        _ if map.axis() == axis => map.pieces(size)?,
+        _ => return None,
+    };
+    let back = Line { start: -begin.cast_signed(), step: 1 };
+    let at = |piece: Piece| Piece { end: piece.end + begin, line: back.then(piece.line) };
+    Some(pieces.into_iter().map(at).collect())
+}

@@ -1,0 +1,376 @@
+//! Boxes of an output over which every source coordinate is a linear form.
+//!
+//! A box is drawn back through the layers of a map, from the output to the source. Where a
+//! coordinate jumps (a roll), or carries from one axis into another (an axis that was merged and
+//! then rolled), the box is cut in two and both are drawn on. What is left at the source are the
+//! blocks of a move.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::{AxisMap, Line};
+use crate::Layout;
+
+/// `start + Σ step · i` over the loops of a region.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Form {
+    pub(crate) start: isize,
+    /// Loops of two steps or more, each once, with steps that are not 0.
+    pub(crate) terms: Vec<Term>,
+}
+
+/// What a loop adds to a form with each step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Term {
+    pub(crate) number: usize,
+    pub(crate) step: isize,
+}
+
+/// A coordinate of the tensor that has been reached, over a region.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Coordinate {
+    Linear(Form),
+    Ragged(Row),
+}
+
+/// A coordinate along a row of which the first elements are reversed: with j = `before` at the step
+/// of the loop `number`, `after` at `length - 1 - j` where j < length, and at j elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Row {
+    pub(crate) number: usize,
+    /// Its step is 1 or -1.
+    pub(crate) before: Line,
+    pub(crate) lengths: Arc<[usize]>,
+    /// Which of the lengths it is. It does not vary along the row.
+    pub(crate) entry: Form,
+    pub(crate) after: Line,
+}
+
+/// A box of the output, as loops, with the place in the output and the coordinates in the tensor
+/// that it has been drawn back to.
+///
+/// Law: the boxes that one is cut into hold its indices, each once, and each index keeps its place
+/// and its coordinates.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Region {
+    /// The steps of each loop.
+    pub(crate) sizes: Vec<usize>,
+    /// Where in the output an element is, in whatever its layout counts.
+    pub(crate) place: Form,
+    pub(crate) coordinates: Vec<Coordinate>,
+}
+
+/// What a coordinate, asked over a region, turns out to be.
+pub(super) enum Found<T> {
+    One(T),
+    /// It is not one over the whole region. It has to be asked again over each of these.
+    Cut(Vec<Region>),
+    /// There is no cutting it into few boxes.
+    Never,
+}
+
+impl Form {
+    fn constant(start: isize) -> Form {
+        Form { start, terms: Vec::new() }
+    }
+
+    /// `line` at this form.
+    pub(super) fn then(&self, line: Line) -> Form {
+        let step = |term: &Term| Term { step: term.step.wrapping_mul(line.step), ..*term };
+        let terms = if line.step == 0 { Vec::new() } else { self.terms.iter().map(step).collect() };
+        Form { start: line.at(self.start), terms }
+    }
+
+    /// This and `factor` times `other`.
+    pub(super) fn add(&mut self, other: &Form, factor: isize) {
+        self.start = self.start.wrapping_add(other.start.wrapping_mul(factor));
+        for term in &other.terms {
+            let step = term.step.wrapping_mul(factor);
+            match self.terms.iter_mut().find(|own| own.number == term.number) {
+                Some(own) => own.step = own.step.wrapping_add(step),
+                None => self.terms.push(Term { number: term.number, step }),
+            }
+        }
+        self.terms.retain(|term| term.step != 0);
+    }
+
+    fn term_of(&self, number: usize) -> Option<&Term> {
+        self.terms.iter().find(|term| term.number == number)
+    }
+
+    /// The step of a loop: 0 where it adds nothing.
+    pub(crate) fn step(&self, number: usize) -> isize {
+        self.term_of(number).map_or(0, |term| term.step)
+    }
+}
+
+impl Region {
+    /// Every element of a layout, its place in the units of the layout.
+    pub fn of(layout: &Layout) -> Region {
+        let sizes = layout.shape().sizes().to_vec();
+        let term =
+            |number: usize, step: isize| (sizes[number] > 1).then_some(Term { number, step });
+        let strides = layout.strides_bytes().iter().enumerate();
+        let place = Form {
+            start: layout.offset_bytes().cast_signed(),
+            terms: strides
+                .filter(|(_, stride)| **stride != 0)
+                .filter_map(|(number, stride)| term(number, *stride))
+                .collect(),
+        };
+        let coordinates = (0..sizes.len())
+            .map(|number| {
+                let terms = term(number, 1).into_iter().collect();
+                Coordinate::Linear(Form { start: 0, terms })
+            })
+            .collect();
+        Region { sizes, place, coordinates }
+    }
+
+    /// The number of elements.
+    pub fn elements(&self) -> usize {
+        self.sizes.iter().product()
+    }
+
+    /// Every form, those of rows apart.
+    fn forms_mut(&mut self) -> impl Iterator<Item = &mut Form> {
+        let coordinates = self.coordinates.iter_mut().map(|coordinate| match coordinate {
+            Coordinate::Linear(form) => form,
+            Coordinate::Ragged(row) => &mut row.entry,
+        });
+        std::iter::once(&mut self.place).chain(coordinates)
+    }
+
+    fn rows_mut(&mut self, number: usize) -> impl Iterator<Item = &mut Row> {
+        self.coordinates.iter_mut().filter_map(move |coordinate| match coordinate {
+            Coordinate::Ragged(row) if row.number == number => Some(row),
+            _ => None,
+        })
+    }
+
+    /// The steps of one loop within `range`, which is not empty.
+    fn narrowed(&self, number: usize, range: &Range<usize>) -> Region {
+        let mut part = self.clone();
+        let from = range.start.cast_signed();
+        part.sizes[number] = range.len();
+        for form in part.forms_mut() {
+            form.start = form.start.wrapping_add(form.step(number).wrapping_mul(from));
+            if range.len() == 1 {
+                form.terms.retain(|term| term.number != number);
+            }
+        }
+        for row in part.rows_mut(number) {
+            row.before.start = row.before.at(from);
+        }
+        part
+    }
+
+    /// Cut along one loop at each of `ends`, which rise.
+    fn cut_loop(&self, number: usize, ends: impl IntoIterator<Item = usize>) -> Vec<Region> {
+        let mut begin = 0;
+        let ends = ends.into_iter().chain([self.sizes[number]]);
+        let mut parts = Vec::new();
+        for end in ends {
+            if end > begin {
+                parts.push(self.narrowed(number, &(begin..end)));
+                begin = end;
+            }
+        }
+        parts
+    }
+
+    /// One loop run from its other end.
+    fn turned(mut self, number: usize) -> Region {
+        let last = self.sizes[number].cast_signed() - 1;
+        for form in self.forms_mut() {
+            form.start = form.start.wrapping_add(form.step(number).wrapping_mul(last));
+            for term in form.terms.iter_mut().filter(|term| term.number == number) {
+                term.step = term.step.wrapping_neg();
+            }
+        }
+        for row in self.rows_mut(number) {
+            row.before = Line { start: last, step: -1 }.then(row.before);
+        }
+        self
+    }
+
+    /// One loop as two, the inner one of `inner` steps, which divide its own. `None` for the loop
+    /// of a row, which has to stay one.
+    fn split(mut self, number: usize, inner: usize) -> Option<Region> {
+        if self.rows_mut(number).next().is_some() {
+            return None;
+        }
+        let outer = self.sizes.len();
+        self.sizes.push(self.sizes[number] / inner);
+        self.sizes[number] = inner;
+        let single = inner == 1;
+        let many = self.sizes[outer] > 1;
+        for form in self.forms_mut() {
+            let step = form.step(number).wrapping_mul(inner.cast_signed());
+            if many && step != 0 {
+                form.terms.push(Term { number: outer, step });
+            }
+            form.terms.retain(|term| !(single && term.number == number));
+        }
+        Some(self)
+    }
+
+    /// What a form reaches at most, if its steps are positive.
+    fn highest(&self, form: &Form) -> isize {
+        form.start + form.terms.iter().map(|term| self.span(term)).sum::<isize>()
+    }
+
+    /// What a loop adds to a form from its first step to its last.
+    fn span(&self, term: &Term) -> isize {
+        term.step.wrapping_mul(self.sizes[term.number].cast_signed() - 1)
+    }
+
+    /// Whether a form stays below `at` over the whole region.
+    pub(super) fn is_below(&self, form: &Form, at: isize) -> Found<bool> {
+        if let Some(term) = form.terms.iter().find(|term| term.step < 0) {
+            return Found::Cut(vec![self.clone().turned(term.number)]);
+        }
+        let most = self.highest(form);
+        if most < at || form.start >= at {
+            return Found::One(most < at);
+        }
+        let Some(widest) = form.terms.iter().max_by_key(|term| term.step) else {
+            return Found::Never;
+        };
+        // Along the widest loop: first steps that stay below whatever the others do, then those
+        // for which it depends on them, each by itself, then those that are beyond.
+        let others = most - form.start - self.span(widest);
+        let first_at = |least: isize| -> usize {
+            let steps = (at - least + widest.step - 1).div_euclid(widest.step);
+            steps.max(0).unsigned_abs().min(self.sizes[widest.number])
+        };
+        let (below, beyond) = (first_at(form.start + others), first_at(form.start));
+        if beyond - below > MOST_STRADDLING {
+            return Found::Never;
+        }
+        Found::Cut(self.cut_loop(widest.number, below..=beyond))
+    }
+
+    /// A form over the whole region as `unit · quotient + remainder`, the remainder within
+    /// `0..unit`.
+    pub(super) fn divided(&self, form: &Form, unit: isize) -> Found<(Form, Form)> {
+        if unit == 1 {
+            return Found::One((form.clone(), Form::constant(0)));
+        }
+        let (whole, mut digits): (Vec<Term>, Vec<Term>) =
+            form.terms.iter().partition(|term| term.step % unit == 0);
+        if let Some(term) = digits.iter().find(|term| term.step < 0) {
+            return Found::Cut(vec![self.clone().turned(term.number)]);
+        }
+        digits.sort_unstable_by_key(|term| term.step);
+        let units = digits.iter().skip(1).map(|term| term.step).chain([unit]);
+        let mut reached = 0;
+        for (digit, next) in digits.iter().zip(units) {
+            if next % digit.step != 0 || next == digit.step {
+                return Found::Never;
+            }
+            reached += self.span(digit);
+            let low = form.start.rem_euclid(next);
+            if low + reached >= next {
+                return self.uncarried(digit.number, low / digit.step, next / digit.step);
+            }
+        }
+        let step = |term: Term| Term { step: term.step / unit, ..term };
+        let quotient = Form {
+            start: form.start.div_euclid(unit),
+            terms: whole.into_iter().map(step).collect(),
+        };
+        Found::One((quotient, Form { start: form.start.rem_euclid(unit), terms: digits }))
+    }
+
+    /// Cut such that a digit of `base` values, which a loop counts up from `first`, does not carry
+    /// into the next one within a part: up to the first carry, then whole turns of the digit, then
+    /// the rest.
+    fn uncarried<T>(&self, number: usize, first: isize, base: isize) -> Found<T> {
+        let (first, base) = (first.unsigned_abs(), base.unsigned_abs());
+        let steps = self.sizes[number];
+        if first > 0 {
+            return Found::Cut(self.cut_loop(number, [base - first]));
+        }
+        let rest = steps % base;
+        if rest > 0 {
+            return Found::Cut(self.cut_loop(number, [steps - rest]));
+        }
+        match self.clone().split(number, base) {
+            Some(split) => Found::Cut(vec![split]),
+            None => Found::Never,
+        }
+    }
+
+    /// The coordinate that an axis map gives where the region is now.
+    pub(super) fn through_axis(&self, map: &AxisMap) -> Found<(Coordinate, Option<usize>)> {
+        let at = &self.coordinates[map.axis()];
+        match (map, at) {
+            (AxisMap::Affine { line, .. }, Coordinate::Linear(form)) => {
+                Found::One((Coordinate::Linear(form.then(*line)), None))
+            }
+            (AxisMap::Affine { line, .. }, Coordinate::Ragged(row)) => Found::One((
+                match line.step {
+                    0 => Coordinate::Linear(Form::constant(line.start)),
+                    _ => Coordinate::Ragged(Row { after: row.after.then(*line), ..row.clone() }),
+                },
+                None,
+            )),
+            (AxisMap::Segments { pieces, .. }, Coordinate::Linear(form)) => {
+                for piece in pieces {
+                    match self.is_below(form, piece.end.cast_signed()) {
+                        Found::One(true) => {
+                            return Found::One((Coordinate::Linear(form.then(piece.line)), None));
+                        }
+                        Found::One(false) => {}
+                        Found::Cut(parts) => return Found::Cut(parts),
+                        Found::Never => return Found::Never,
+                    }
+                }
+                Found::Never
+            }
+            (AxisMap::Ragged { before, lengths, after, .. }, Coordinate::Linear(form)) => {
+                let Some(entry) = self.entry(lengths) else { return Found::Never };
+                let (number, new_loop, line) = match form.terms[..] {
+                    // A row of one element: a loop of its own.
+                    [] => (self.sizes.len(), Some(1), Line { start: form.start, step: 1 }),
+                    [Term { number, step: step @ (1 | -1) }] => {
+                        (number, None, Line { start: form.start, step })
+                    }
+                    _ => return Found::Never,
+                };
+                if entry.term_of(number).is_some() {
+                    return Found::Never;
+                }
+                let row = Row {
+                    number,
+                    before: line.then(*before),
+                    lengths: lengths.values().clone(),
+                    entry,
+                    after: *after,
+                };
+                Found::One((Coordinate::Ragged(row), new_loop))
+            }
+            (AxisMap::Segments { .. } | AxisMap::Ragged { .. }, Coordinate::Ragged(_)) => {
+                Found::Never
+            }
+        }
+    }
+
+    /// Which entry of a table of lengths is read, if that is linear.
+    fn entry(&self, lengths: &super::Lengths) -> Option<Form> {
+        let mut entry = Form::constant(lengths.offset().cast_signed());
+        for (coordinate, stride) in self.coordinates.iter().zip(lengths.strides()) {
+            match coordinate {
+                _ if *stride == 0 => {}
+                Coordinate::Linear(form) => entry.add(form, *stride),
+                Coordinate::Ragged(_) => return None,
+            }
+        }
+        Some(entry)
+    }
+}
+
+/// The most single steps of a loop that a cut goes through: with more, the loops within do not fit
+/// into a step of the loop around them, and the boxes would be many and small.
+const MOST_STRADDLING: usize = 8;

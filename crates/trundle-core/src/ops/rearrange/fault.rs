@@ -1,0 +1,199 @@
+//! What is wrong with a pattern, or with a shape for it.
+
+use std::fmt;
+
+use crate::Shape;
+
+/// One side of a pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Before the arrow: the tensor that there is.
+    Left,
+    /// After the arrow: the tensor that is made.
+    Right,
+}
+
+impl Side {
+    /// The other one.
+    #[must_use]
+    pub fn other(self) -> Side {
+        match self {
+            Side::Left => Side::Right,
+            Side::Right => Side::Left,
+        }
+    }
+}
+
+/// Why a pattern is refused: by itself, or for a shape.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PatternFault {
+    /// The name of an axis is not letters, digits and `_` with a letter first and no `_` last.
+    BadName {
+        /// The name.
+        name: String,
+    },
+    /// An axis stands twice on one side.
+    RepeatedAxis {
+        /// Its name.
+        name: String,
+        /// The side.
+        side: Side,
+    },
+    /// An axis stands on one side only.
+    LoneAxis {
+        /// Its name.
+        name: String,
+        /// The side on which it stands.
+        side: Side,
+    },
+    /// `...` stands twice on one side.
+    RepeatedEllipsis {
+        /// The side.
+        side: Side,
+    },
+    /// `...` stands on one side only.
+    LoneEllipsis {
+        /// The side on which it stands.
+        side: Side,
+    },
+    /// `...` stands in parentheses on the left: how an axis splits into it would be open.
+    MergedEllipsis,
+    /// An axis is given a size twice.
+    RepeatedSize {
+        /// Its name.
+        name: String,
+    },
+    /// A size is given for an axis that the pattern does not have.
+    SizeWithoutAxis {
+        /// The name.
+        name: String,
+    },
+    /// An axis is to be split into two or more of which no size is given.
+    TwoUnknown {
+        /// Which entry of the left side, counted from 0.
+        group: usize,
+        /// As it is written.
+        written: String,
+        /// The names of the first two.
+        names: [String; 2],
+    },
+    /// The pattern has not the number of axes that the shape has.
+    Rank {
+        /// How many axes the left side writes, without `...`.
+        axes: usize,
+        /// Whether there may be more, by `...`.
+        more: bool,
+        /// The shape.
+        shape: Shape,
+    },
+    /// The size of an axis is not the product of the sizes it is to be split into.
+    DoesNotSplit {
+        /// Which entry of the left side, counted from 0.
+        group: usize,
+        /// As it is written.
+        written: String,
+        /// The size of the axis.
+        size: usize,
+        /// The sizes that are given.
+        known: Vec<(String, usize)>,
+        /// The axis whose size is what is left.
+        unknown: Option<String>,
+    },
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Side::Left => "left",
+            Side::Right => "right",
+        })
+    }
+}
+
+impl fmt::Display for PatternFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PatternFault::BadName { name } => write!(f, "{} is no name of an axis", Quoted(name)),
+            PatternFault::RepeatedAxis { name, side } => {
+                write!(f, "axis {} stands twice on the {side}", Quoted(name))
+            }
+            PatternFault::LoneAxis { name, side } => {
+                let other = side.other();
+                write!(f, "axis {} stands on the {side}, but not on the {other}", Quoted(name))
+            }
+            PatternFault::RepeatedEllipsis { side } => {
+                write!(f, "\"...\" stands twice on the {side}")
+            }
+            PatternFault::LoneEllipsis { side } => {
+                write!(f, "\"...\" stands on the {side}, but not on the {}", side.other())
+            }
+            PatternFault::MergedEllipsis => {
+                f.write_str("\"...\" stands in parentheses on the left")
+            }
+            PatternFault::RepeatedSize { name } => {
+                write!(f, "the size of axis {} is given twice", Quoted(name))
+            }
+            PatternFault::SizeWithoutAxis { name } => {
+                write!(f, "a size is given for axis {}, which the pattern lacks", Quoted(name))
+            }
+            PatternFault::TwoUnknown { written, names: [first, second], .. } => write!(
+                f,
+                "axis {} splits into {} and {}, neither of which has a size",
+                Quoted(written),
+                Quoted(first),
+                Quoted(second)
+            ),
+            PatternFault::Rank { axes, more, shape } => {
+                let or_more = if *more { " or more" } else { "" };
+                let entries = if *axes == 1 && !more { "axis" } else { "axes" };
+                write!(
+                    f,
+                    "the pattern is for {axes}{or_more} {entries}, and shape {shape} has {}",
+                    shape.rank()
+                )
+            }
+            PatternFault::DoesNotSplit { written, size, known, unknown, .. } => {
+                write!(f, "axis {} of size {size} ", Quoted(written))?;
+                let given = known.iter().map(|(name, size)| format!("{} = {size}", Short(name)));
+                let given = given.collect::<Vec<_>>().join(", ");
+                match (&known[..], unknown) {
+                    ([], _) => f.write_str("must have size 1"),
+                    ([_], None) => write!(f, "must have {given}"),
+                    (_, Some(unknown)) if *size == 0 => {
+                        write!(f, "leaves open what {} is beside {given}", Short(unknown))
+                    }
+                    _ => write!(f, "does not split into {given}"),
+                }
+            }
+        }
+    }
+}
+
+/// What someone wrote, quoted, escaped, and cut off where it is very long.
+struct Quoted<'a>(&'a str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (shown, rest) = cut(self.0);
+        write!(f, "{shown:?}{rest}")
+    }
+}
+
+/// A name, cut off where it is very long.
+struct Short<'a>(&'a str);
+
+impl fmt::Display for Short<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (shown, rest) = cut(self.0);
+        write!(f, "{shown}{rest}")
+    }
+}
+
+fn cut(text: &str) -> (&str, &str) {
+    const MOST_CHARS: usize = 40;
+    match text.char_indices().nth(MOST_CHARS) {
+        Some((end, _)) => (&text[..end], "..."),
+        None => (text, ""),
+    }
+}

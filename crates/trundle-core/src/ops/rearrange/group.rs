@@ -1,0 +1,113 @@
+//! The two sides of a pattern.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use super::{PatternFault, Side};
+
+/// One axis of the tensor on one side of a pattern, or several by `...`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Group {
+    /// `...`: as many axes as the pattern does not write.
+    Ellipsis,
+    /// `h`, `(h w)` or `1`: the axes that it is merged of, the outermost first; none has size 1.
+    Merged(Vec<Part>),
+}
+
+/// What an axis of the tensor is merged of.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Part {
+    /// An axis by its name.
+    Axis(String),
+    /// `(...)`: every axis of the ellipsis, on the right only.
+    Ellipsis,
+}
+
+impl Group {
+    /// One axis by its name.
+    pub fn axis(name: &str) -> Group {
+        Group::Merged(vec![Part::Axis(name.to_owned())])
+    }
+
+    /// What it is merged of.
+    pub(super) fn parts(&self) -> &[Part] {
+        match self {
+            Group::Ellipsis => &[Part::Ellipsis],
+            Group::Merged(parts) => parts,
+        }
+    }
+
+    /// The name, if it is one axis by its name.
+    pub(super) fn as_axis(&self) -> Option<&str> {
+        match self {
+            Group::Merged(parts) => match &parts[..] {
+                [Part::Axis(name)] => Some(name),
+                _ => None,
+            },
+            Group::Ellipsis => None,
+        }
+    }
+}
+
+/// Whether a word can name an axis: letters, digits and `_`, with a letter first, and no `_` last.
+pub(super) fn is_name(word: &str) -> bool {
+    word.chars().all(|c| c.is_alphanumeric() || c == '_')
+        && word.starts_with(char::is_alphabetic)
+        && !word.ends_with('_')
+}
+
+/// Where each part stands on its side, counted over all groups.
+pub(super) fn places(groups: &[Group], side: Side) -> Result<HashMap<&Part, usize>, PatternFault> {
+    let mut places = HashMap::new();
+    for (place, part) in groups.iter().flat_map(Group::parts).enumerate() {
+        let repeated = places.insert(part, place).is_some();
+        match part {
+            Part::Axis(name) if !is_name(name) => {
+                return Err(PatternFault::BadName { name: name.clone() });
+            }
+            Part::Axis(name) if repeated => {
+                return Err(PatternFault::RepeatedAxis { name: name.clone(), side });
+            }
+            Part::Ellipsis if repeated => return Err(PatternFault::RepeatedEllipsis { side }),
+            _ => {}
+        }
+    }
+    Ok(places)
+}
+
+impl fmt::Display for Group {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Group::Ellipsis => f.write_str("..."),
+            Group::Merged(parts) => match &parts[..] {
+                [] => f.write_str("1"),
+                [Part::Axis(name)] => f.write_str(name),
+                parts => write!(f, "({})", Spaced(parts)),
+            },
+        }
+    }
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Part::Axis(name) => f.write_str(name),
+            Part::Ellipsis => f.write_str("..."),
+        }
+    }
+}
+
+/// Entries with space between them.
+pub(super) struct Spaced<'a, T>(pub(super) &'a [T]);
+
+impl<T: fmt::Display> fmt::Display for Spaced<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, entry) in self.0.iter().enumerate() {
+            if number > 0 {
+                f.write_str(" ")?;
+            }
+            entry.fmt(f)?;
+        }
+        Ok(())
+    }
+}

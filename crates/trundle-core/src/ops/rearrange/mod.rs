@@ -1,0 +1,237 @@
+//! Rearrange of einops: axes are named, split, merged and put in another order.
+
+mod fault;
+mod group;
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::ops::Range;
+
+pub use fault::{PatternFault, Side};
+pub use group::{Group, Part};
+
+use super::Transpose;
+use crate::{Error, IndexMap, Op, Result, Shape};
+use group::{Spaced, places};
+
+/// Axes split, put in another order and merged, as a pattern writes it:
+/// `b (h p) (w q) c -> b (h w) (p q c), p=16, q=16`.
+///
+/// Each side has an entry for each axis of its tensor; names in parentheses are the axes that it
+/// is merged of, the outermost first. The same names stand on both sides. `...` is any number of
+/// axes, `1` an axis of size 1.
+///
+/// Source: the documentation of `einops.rearrange`, version 0.8.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rearrange {
+    left: Vec<Group>,
+    right: Vec<Group>,
+    sizes: Vec<(String, usize)>,
+}
+
+impl Rearrange {
+    /// From the axes on the `left` to those on the `right`. `sizes` are those of named axes; in a
+    /// group on the left, all but one must be given.
+    ///
+    /// # Errors
+    /// [`Error::Pattern`] with the first [`PatternFault`].
+    pub fn new(
+        left: Vec<Group>,
+        right: Vec<Group>,
+        sizes: Vec<(String, usize)>,
+    ) -> Result<Rearrange> {
+        let pattern = Rearrange { left, right, sizes };
+        pattern.check().map_err(misfit)?;
+        Ok(pattern)
+    }
+
+    /// The operator of this pattern: a [`Transpose`] if it does nothing but put all axes in
+    /// another order, without an ellipsis and without sizes.
+    pub fn into_op(self) -> Op {
+        let names = |groups: &[Group]| -> Option<Vec<String>> {
+            groups.iter().map(|group| group.as_axis().map(str::to_owned)).collect()
+        };
+        match (names(&self.left), names(&self.right)) {
+            (Some(left), Some(right)) if !left.is_empty() && self.sizes.is_empty() => {
+                let places: HashMap<&str, i64> = left.iter().map(String::as_str).zip(0..).collect();
+                let order: Vec<i64> = right.iter().map(|name| places[name.as_str()]).collect();
+                Transpose::new(&order).into()
+            }
+            _ => self.into(),
+        }
+    }
+
+    fn check(&self) -> Result<(), PatternFault> {
+        let left = places(&self.left, Side::Left)?;
+        let right = places(&self.right, Side::Right)?;
+        let merged = self.left.iter().filter(|group| **group != Group::Ellipsis);
+        if merged.flat_map(Group::parts).any(|part| *part == Part::Ellipsis) {
+            return Err(PatternFault::MergedEllipsis);
+        }
+        for (groups, side, others) in
+            [(&self.right, Side::Right, &left), (&self.left, Side::Left, &right)]
+        {
+            let lone = groups.iter().flat_map(Group::parts).find(|part| !others.contains_key(part));
+            match lone {
+                Some(Part::Axis(name)) => {
+                    return Err(PatternFault::LoneAxis { name: name.clone(), side });
+                }
+                Some(Part::Ellipsis) => return Err(PatternFault::LoneEllipsis { side }),
+                None => {}
+            }
+        }
+        self.check_sizes(&left)
+    }
+
+    fn check_sizes(&self, left: &HashMap<&Part, usize>) -> Result<(), PatternFault> {
+        let mut given = HashSet::new();
+        for (name, _) in &self.sizes {
+            if !left.contains_key(&Part::Axis(name.clone())) {
+                return Err(PatternFault::SizeWithoutAxis { name: name.clone() });
+            }
+            if !given.insert(name.as_str()) {
+                return Err(PatternFault::RepeatedSize { name: name.clone() });
+            }
+        }
+        for (group, axes) in self.left.iter().enumerate() {
+            let names = axes.parts().iter().filter_map(Part::name);
+            let mut unknown = names.filter(|name| !given.contains(name));
+            if let (Some(first), Some(second)) = (unknown.next(), unknown.next()) {
+                return Err(PatternFault::TwoUnknown {
+                    group,
+                    written: axes.to_string(),
+                    names: [first.to_owned(), second.to_owned()],
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The map for a tensor of this shape: its axes split, put in order and merged.
+    ///
+    /// # Errors
+    /// [`Error::Pattern`] with [`PatternFault::Rank`] or [`PatternFault::DoesNotSplit`],
+    /// [`Error::TooLarge`] for the shape that would be made.
+    pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
+        let split = self.split(shape).map_err(misfit)?;
+        let (mut order, mut merged) = (Vec::new(), Vec::new());
+        for group in &self.right {
+            let axes = || group.parts().iter().flat_map(|part| split.places[part].clone());
+            order.extend(axes());
+            match group {
+                Group::Ellipsis => merged.extend(axes().map(|axis| split.sizes[axis])),
+                Group::Merged(_) => {
+                    let sizes: Vec<usize> = axes().map(|axis| split.sizes[axis]).collect();
+                    merged.push(Shape::new(sizes)?.elements());
+                }
+            }
+        }
+        let order: Vec<i64> = order.into_iter().map(|axis| axis.cast_signed() as i64).collect();
+        let split = IndexMap::reshape(shape, &Shape::new(split.sizes)?)?;
+        let reordered = Transpose::new(&order).index_map(split.out_shape())?;
+        let merged = IndexMap::reshape(reordered.out_shape(), &Shape::new(merged)?)?;
+        let one_pass = |map: Option<IndexMap>| {
+            map.unwrap_or_else(|| unreachable!("one layer between two reshapes is one pass"))
+        };
+        Ok(one_pass(one_pass(split.then(&reordered)?).then(&merged)?))
+    }
+
+    /// The axes of the left side, split.
+    fn split(&self, shape: &Shape) -> Result<Split<'_>, PatternFault> {
+        let more = self.left.contains(&Group::Ellipsis);
+        let axes = self.left.len() - usize::from(more);
+        if shape.rank() < axes || (shape.rank() > axes && !more) {
+            return Err(PatternFault::Rank { axes, more, shape: shape.clone() });
+        }
+        let given: HashMap<&str, usize> =
+            self.sizes.iter().map(|(name, size)| (name.as_str(), *size)).collect();
+        let (mut split, mut rest) = (Split::default(), shape.sizes());
+        for (number, group) in self.left.iter().enumerate() {
+            let begin = split.sizes.len();
+            if *group == Group::Ellipsis {
+                let (left_over, after) = rest.split_at(shape.rank() - axes);
+                split.sizes.extend_from_slice(left_over);
+                split.places.insert(&Part::Ellipsis, begin..split.sizes.len());
+                rest = after;
+            } else if let [size, after @ ..] = rest {
+                split.sizes.extend(parts_of(group, number, *size, &given)?);
+                for (part, place) in group.parts().iter().zip(begin..) {
+                    split.places.insert(part, place..place + 1);
+                }
+                rest = after;
+            }
+        }
+        Ok(split)
+    }
+}
+
+/// The axes of the left side after all are split.
+#[derive(Default)]
+struct Split<'a> {
+    sizes: Vec<usize>,
+    /// Which of them each part is.
+    places: HashMap<&'a Part, Range<usize>>,
+}
+
+/// The sizes of what an axis of `size` is merged of, by those that are given.
+fn parts_of(
+    group: &Group,
+    number: usize,
+    size: usize,
+    given: &HashMap<&str, usize>,
+) -> Result<Vec<usize>, PatternFault> {
+    let names = || group.parts().iter().filter_map(Part::name);
+    let known: Vec<(&str, usize)> =
+        names().filter_map(|name| Some((name, *given.get(name)?))).collect();
+    let unknown = names().find(|name| !given.contains_key(name));
+    let left = match (product(known.iter().map(|(_, size)| *size)), unknown) {
+        (Some(product), None) => (product == size).then_some(1),
+        (Some(product @ 1..), Some(_)) => size.is_multiple_of(product).then(|| size / product),
+        _ => None,
+    };
+    let left = left.ok_or_else(|| PatternFault::DoesNotSplit {
+        group: number,
+        written: group.to_string(),
+        size,
+        known: known.iter().map(|(name, size)| ((*name).to_owned(), *size)).collect(),
+        unknown: unknown.map(str::to_owned),
+    })?;
+    Ok(names().map(|name| given.get(name).copied().unwrap_or(left)).collect())
+}
+
+/// The product of sizes, if it can be counted.
+fn product(sizes: impl Iterator<Item = usize> + Clone) -> Option<usize> {
+    if sizes.clone().any(|size| size == 0) {
+        return Some(0);
+    }
+    sizes.into_iter().try_fold(1, usize::checked_mul)
+}
+
+impl Part {
+    fn name(&self) -> Option<&str> {
+        match self {
+            Part::Axis(name) => Some(name),
+            Part::Ellipsis => None,
+        }
+    }
+}
+
+fn misfit(fault: PatternFault) -> Error {
+    Error::Pattern(Box::new(fault))
+}
+
+impl fmt::Display for Rearrange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.left.is_empty() {
+            write!(f, "{} ", Spaced(&self.left))?;
+        }
+        f.write_str("->")?;
+        if !self.right.is_empty() {
+            write!(f, " {}", Spaced(&self.right))?;
+        }
+        self.sizes.iter().try_for_each(|(name, size)| write!(f, ", {name}={size}"))
+    }
+}
+
+#[cfg(test)]
+mod tests;

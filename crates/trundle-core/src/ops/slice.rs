@@ -1,0 +1,197 @@
+//! Slice of ONNX.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+
+use crate::shape::normalize_axis;
+use crate::{AxisMap, Error, IndexMap, Line, Result, Shape};
+
+/// Elements from a start, before a stop, at a step, along some axes: `out[i] = in[start + step · i]`.
+///
+/// Source: the specification of ONNX's Slice, opset 13.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Slice {
+    starts: Vec<i64>,
+    stops: Vec<i64>,
+    axes: Vec<i64>,
+    steps: Vec<i64>,
+}
+
+impl Slice {
+    /// One entry of each list for each axis that is sliced. Negative axes, starts and stops count
+    /// from the end; what then lies outside the axis is taken back to its nearest end. A negative
+    /// step goes backwards, to a stop that is not reached: `i64::MIN` goes to the first element.
+    /// Without `axes` it is the first axes, without `steps` every step is 1.
+    pub fn new(starts: &[i64], stops: &[i64], axes: &[i64], steps: &[i64]) -> Slice {
+        Slice {
+            starts: starts.to_vec(),
+            stops: stops.to_vec(),
+            axes: axes.to_vec(),
+            steps: steps.to_vec(),
+        }
+    }
+
+    /// The map for a tensor of this shape.
+    ///
+    /// # Errors
+    /// [`Error::SizesDiffer`] for lists of different lengths, [`Error::AxisOutOfRange`] or
+    /// [`Error::RepeatedAxis`] for `axes`, [`Error::NumberOutOfRange`] for a step of 0.
+    pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
+        let sliced = self.starts.len();
+        self.check_lists()?;
+        let (mut sizes, mut lines) = (shape.sizes().to_vec(), vec![Line::IDENTITY; shape.rank()]);
+        let mut seen = vec![false; shape.rank()];
+        for number in 0..sliced {
+            let axis = self.axes.get(number).copied().unwrap_or(number.cast_signed() as i64);
+            let step = self.steps.get(number).copied().unwrap_or(1);
+            let front = normalize_axis("axis", axis, shape.rank())?;
+            if std::mem::replace(&mut seen[front], true) {
+                return Err(Error::RepeatedAxis { argument: "axes", axis });
+            }
+            if step == 0 {
+                let expected = "a number other than 0";
+                return Err(Error::NumberOutOfRange { argument: "step", number: 0, expected });
+            }
+            let (start, stop) = (self.starts[number], self.stops[number]);
+            (lines[front], sizes[front]) = slice(start, stop, step, shape[front]);
+        }
+        let axes = lines.into_iter().enumerate();
+        let axes = axes.map(|(axis, line)| AxisMap::Affine { axis, line }).collect();
+        Ok(IndexMap::new(Shape::new(sizes)?, shape.clone(), axes))
+    }
+
+    fn check_lists(&self) -> Result<()> {
+        for (left, list, optional) in [
+            ("stops", &self.stops, false),
+            ("axes", &self.axes, true),
+            ("steps", &self.steps, true),
+        ] {
+            if list.len() != self.starts.len() && !(optional && list.is_empty()) {
+                return Err(Error::SizesDiffer {
+                    left,
+                    right: "starts",
+                    left_size: list.len(),
+                    right_size: self.starts.len(),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The coordinates of a slice of an axis, and how many there are. The step is not 0.
+fn slice(start: i64, stop: i64, step: i64, size: usize) -> (Line, usize) {
+    let size = size as i128;
+    // Backwards, the element before the first is the furthest stop, and the last the first start.
+    // A start before the first element is the first, unlike numpy's, which then keeps nothing.
+    let (starts, stops) =
+        if step > 0 { (0..=size, 0..=size) } else { (0.min(size - 1)..=size - 1, -1..=size - 1) };
+    let within = |bound: i64, bounds: RangeInclusive<i128>| {
+        let from_front = i128::from(bound) + if bound < 0 { size } else { 0 };
+        from_front.clamp(*bounds.start(), *bounds.end())
+    };
+    let (start, stop, step) = (within(start, starts), within(stop, stops), i128::from(step));
+    let distance = (stop - start) * step.signum();
+    let count = if distance > 0 { (distance - 1) / step.abs() + 1 } else { 0 };
+    // A step of which there is not a second may be longer than can be counted.
+    let step = if count > 1 { step } else { 1 };
+    let narrow = |number: i128| isize::try_from(number).unwrap_or_default();
+    (Line { start: narrow(start), step: narrow(step) }, narrow(count).unsigned_abs())
+}
+
+impl fmt::Display for Slice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "slice(starts={:?}, stops={:?}", self.starts, self.stops)?;
+        for (name, list) in [("axes", &self.axes), ("steps", &self.steps)] {
+            if !list.is_empty() {
+                write!(f, ", {name}={list:?}")?;
+            }
+        }
+        f.write_str(")")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The source coordinates along one axis.
+    fn sliced(size: usize, start: i64, stop: i64, step: i64) -> Vec<usize> {
+        let shape = Shape::new([size]).unwrap();
+        let map = Slice::new(&[start], &[stop], &[0], &[step]).index_map(&shape).unwrap();
+        (0..map.out_shape()[0]).map(|i| map.source_of(&[i])[0]).collect()
+    }
+
+    #[test]
+    fn bounds_count_from_the_end_and_are_clamped() {
+        assert_eq!(sliced(5, 1, 4, 1), [1, 2, 3]);
+        assert_eq!(sliced(5, -3, -1, 1), [2, 3]);
+        assert_eq!(sliced(5, -9, 99, 2), [0, 2, 4]);
+        assert_eq!(sliced(5, i64::MIN, i64::MAX, 3), [0, 3]);
+        assert_eq!(sliced(5, 3, 3, 1), [0; 0]);
+        assert_eq!(sliced(5, 4, 1, 1), [0; 0]);
+        assert_eq!(sliced(5, 7, 9, 1), [0; 0]);
+        assert_eq!(sliced(5, 2, 5, i64::MAX), [2]);
+        assert_eq!(sliced(0, 0, 9, 1), [0; 0]);
+    }
+
+    #[test]
+    fn negative_steps_go_backwards() {
+        assert_eq!(sliced(5, -1, i64::MIN, -1), [4, 3, 2, 1, 0]);
+        assert_eq!(sliced(5, i64::MAX, i64::MIN, -2), [4, 2, 0]);
+        assert_eq!(sliced(5, 3, 0, -1), [3, 2, 1]);
+        assert_eq!(sliced(5, 4, -1, -1), [0; 0]);
+        assert_eq!(sliced(5, 1, -6, -1), [1, 0]);
+        assert_eq!(sliced(5, -9, 0, -1), [0; 0]);
+        assert_eq!(sliced(5, -9, -99, -1), [0]);
+        assert_eq!(sliced(5, -9, i64::MIN, -2), [0]);
+        assert_eq!(sliced(5, 3, i64::MIN, i64::MIN), [3]);
+        assert_eq!(sliced(0, -1, i64::MIN, -1), [0; 0]);
+    }
+
+    #[test]
+    fn axes_and_steps_may_be_left_out() {
+        let shape = Shape::new([4, 5, 6]).unwrap();
+        let map = Slice::new(&[1, 2], &[3, 9], &[], &[]).index_map(&shape).unwrap();
+        assert_eq!(map.out_shape().sizes(), [2, 3, 6]);
+        assert_eq!(map.source_of(&[1, 1, 5]), [2, 3, 5]);
+        let map = Slice::new(&[1, -1], &[3, 0], &[-1, 0], &[1, -3]).index_map(&shape).unwrap();
+        assert_eq!(map.out_shape().sizes(), [1, 5, 2]);
+        assert_eq!(map.source_of(&[0, 2, 1]), [3, 2, 2]);
+        let none = Slice::new(&[], &[], &[], &[]).index_map(&shape).unwrap();
+        assert!(none.is_identity());
+    }
+
+    #[test]
+    fn what_is_no_slice_is_refused() {
+        let shape = Shape::new([4, 5]).unwrap();
+        let refusal = |starts: &[i64], stops: &[i64], axes: &[i64], steps: &[i64]| {
+            Slice::new(starts, stops, axes, steps).index_map(&shape).unwrap_err().to_string()
+        };
+        assert_eq!(
+            refusal(&[0], &[1], &[0], &[0]),
+            "step 0 is out of range: expected a number other than 0"
+        );
+        assert_eq!(refusal(&[0, 0], &[1, 1], &[1, -1], &[]), "axes has axis -1 twice");
+        assert_eq!(
+            refusal(&[0], &[1], &[2], &[]),
+            "axis 2 is out of range for rank 2: expected -2..=1"
+        );
+        assert_eq!(
+            refusal(&[0, 0, 0], &[1, 1, 1], &[], &[]),
+            "axis 2 is out of range for rank 2: expected -2..=1"
+        );
+        assert_eq!(
+            refusal(&[0], &[1, 2], &[], &[]),
+            "stops and starts must have equal sizes, got 2 and 1"
+        );
+        assert_eq!(
+            refusal(&[0, 1], &[1, 2], &[0], &[]),
+            "axes and starts must have equal sizes, got 1 and 2"
+        );
+        assert_eq!(
+            refusal(&[0], &[1], &[], &[1, 1]),
+            "steps and starts must have equal sizes, got 2 and 1"
+        );
+    }
+}

@@ -1,0 +1,108 @@
+//! Tile of ONNX, as numpy's `tile` too says it.
+
+use std::fmt;
+
+use super::Integers;
+use crate::{AxisMap, Error, IndexMap, Result, Shape};
+
+/// The tensor repeated along its axes: `out[i] = in[i mod size]`.
+///
+/// Source: the specification of ONNX's Tile, opset 13.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tile {
+    repeats: Vec<i64>,
+}
+
+impl Tile {
+    /// How often the tensor stands along each of its axes; 0 leaves nothing of it.
+    pub fn new(repeats: &[i64]) -> Tile {
+        Tile { repeats: repeats.to_vec() }
+    }
+
+    /// The map for a tensor of this shape: each repeat an axis of its own, merged with the axis it
+    /// repeats.
+    ///
+    /// # Errors
+    /// [`Error::SizesDiffer`] if there is not one repeat for each axis,
+    /// [`Error::NumberOutOfRange`] for one below 0, [`Error::TooLarge`].
+    pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
+        let repeats = self.repeats_of(shape)?;
+        let too_large = || Error::TooLarge { what: format!("shape {shape} by {self}") };
+        let sizes = shape.iter().zip(&repeats).map(|(size, repeat)| size.checked_mul(*repeat));
+        let tiled = sizes.collect::<Option<Vec<_>>>().ok_or_else(too_large)?;
+        let tiled = Shape::new(tiled)?;
+        let (mut apart, mut axes) = (Vec::new(), Vec::new());
+        for (size, repeat) in shape.iter().zip(&repeats) {
+            if *repeat != 1 {
+                apart.push(*repeat);
+            }
+            axes.push(AxisMap::identity(apart.len()));
+            apart.push(*size);
+        }
+        let repeated = IndexMap::new(Shape::new(apart)?, shape.clone(), axes);
+        let merged = IndexMap::reshape(repeated.out_shape(), &tiled)?;
+        let map = repeated.then(&merged)?;
+        Ok(map.unwrap_or_else(|| unreachable!("one layer and a reshape are one pass")))
+    }
+
+    fn repeats_of(&self, shape: &Shape) -> Result<Vec<usize>> {
+        if self.repeats.len() != shape.rank() {
+            return Err(Error::SizesDiffer {
+                left: "repeats",
+                right: "the axes of the tensor",
+                left_size: self.repeats.len(),
+                right_size: shape.rank(),
+            });
+        }
+        let one = |number: &i64| {
+            let expected = "a number that is not negative";
+            let refusal =
+                || Error::NumberOutOfRange { argument: "repeat", number: *number, expected };
+            usize::try_from(*number).map_err(|_| refusal())
+        };
+        self.repeats.iter().map(one).collect()
+    }
+}
+
+impl fmt::Display for Tile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "tile({})", Integers(&self.repeats))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tile(sizes: &[usize], repeats: &[i64]) -> Result<IndexMap> {
+        Tile::new(repeats).index_map(&Shape::new(sizes).unwrap())
+    }
+
+    #[test]
+    fn coordinates_begin_anew_with_each_repeat() {
+        let map = tile(&[2, 3, 1], &[3, 1, 2]).unwrap();
+        assert_eq!(map.out_shape().sizes(), [6, 3, 2]);
+        map.out_shape().for_each_index(|i| assert_eq!(map.source_of(i), [i[0] % 2, i[1], 0]));
+        assert!(tile(&[2, 3], &[1, 1]).unwrap().is_identity());
+        assert!(tile(&[], &[]).unwrap().is_identity());
+        assert_eq!(tile(&[2, 3], &[0, 2]).unwrap().out_shape().sizes(), [0, 6]);
+        assert_eq!(tile(&[2, 0], &[3, 2]).unwrap().out_shape().sizes(), [6, 0]);
+    }
+
+    #[test]
+    fn what_is_no_repeat_is_refused() {
+        let refusal = |repeats: &[i64]| tile(&[2, 3], repeats).unwrap_err().to_string();
+        assert_eq!(
+            refusal(&[2]),
+            "repeats and the axes of the tensor must have equal sizes, got 1 and 2"
+        );
+        assert_eq!(
+            refusal(&[2, -1]),
+            "repeat -1 is out of range: expected a number that is not negative"
+        );
+        assert_eq!(
+            refusal(&[1, i64::MAX]),
+            "shape [2, 3] by tile(1, 9223372036854775807) is too large to be addressed"
+        );
+    }
+}

@@ -1,0 +1,199 @@
+//! The attributes of a node.
+
+use std::collections::{HashMap, HashSet};
+
+use prost::bytes::Bytes;
+
+use super::problem::{Checked, wrong};
+use super::proto::{Attribute, Tensor, attribute_type};
+
+/// What the attributes of a function stand for, in one call of it.
+#[derive(Default)]
+pub(super) struct Parameters<'a> {
+    /// What the call gives, and the defaults of the rest.
+    given: HashMap<&'a str, &'a Attribute>,
+    /// All that the function has.
+    declared: HashSet<&'a str>,
+}
+
+impl<'a> Parameters<'a> {
+    /// Those of a call with these attributes.
+    pub(super) fn new(
+        without_default: &'a [String],
+        with_default: &'a [Attribute],
+        call: Attributes<'a>,
+    ) -> Checked<Parameters<'a>> {
+        let mut declared: HashSet<&str> = without_default.iter().map(String::as_str).collect();
+        let mut given = HashMap::new();
+        for default in with_default {
+            declared.insert(&default.name);
+            given.insert(default.name.as_str(), default);
+        }
+        if let Some(name) = call.left.keys().filter(|name| !declared.contains(*name)).min() {
+            return wrong(format!("the function has no attribute {name:?}"));
+        }
+        given.extend(call.left);
+        Ok(Parameters { given, declared })
+    }
+}
+
+/// The attributes of a node that are not read yet.
+pub(super) struct Attributes<'a> {
+    left: HashMap<&'a str, &'a Attribute>,
+}
+
+impl<'a> Attributes<'a> {
+    /// Those of a node, references followed to what they stand for; `parameters` only in a
+    /// function. One that stands for nothing is as one left out.
+    pub(super) fn new(
+        attributes: &'a [Attribute],
+        parameters: Option<&Parameters<'a>>,
+    ) -> Checked<Attributes<'a>> {
+        let mut left = HashMap::new();
+        let mut names = HashSet::new();
+        for attribute in attributes {
+            let name = attribute.name.as_str();
+            if !names.insert(name) {
+                return wrong(format!("attribute {name:?} is given twice"));
+            }
+            let reference = attribute.ref_attr_name.as_str();
+            let target = match (reference, parameters) {
+                ("", _) => Some(attribute),
+                (_, Some(parameters)) if parameters.declared.contains(reference) => {
+                    parameters.given.get(reference).copied()
+                }
+                _ => {
+                    return wrong(format!(
+                        "attribute {name:?} refers to {reference:?}, which is none of a function's"
+                    ));
+                }
+            };
+            left.extend(target.map(|target| (name, target)));
+        }
+        Ok(Attributes { left })
+    }
+
+    /// About how much memory a node takes that keeps them.
+    pub(super) fn memory(&self) -> usize {
+        let of = |attribute: &&Attribute| {
+            let dims = attribute.t.as_ref().map_or(0, |tensor| tensor.dims.len());
+            64 + 8 * (attribute.ints.len() + dims)
+        };
+        self.left.values().map(of).sum()
+    }
+
+    /// The attribute of this name, of this type, if it is there.
+    fn take(&mut self, name: &str, due: i32) -> Checked<Option<&'a Attribute>> {
+        let Some(attribute) = self.left.remove(name) else { return Ok(None) };
+        match attribute.r#type {
+            // The first version of the format had no types.
+            attribute_type::UNDEFINED => Ok(Some(attribute)),
+            r#type if r#type == due => Ok(Some(attribute)),
+            r#type => wrong(format!(
+                "attribute {name:?} is of type {}, where {} is due",
+                type_name(r#type),
+                type_name(due)
+            )),
+        }
+    }
+
+    /// An integer.
+    pub(super) fn int(&mut self, name: &str) -> Checked<Option<i64>> {
+        let attribute = self.take(name, attribute_type::INT)?;
+        attribute.map(|attribute| one(attribute, attribute.i, name)).transpose()
+    }
+
+    /// The bits of a float.
+    pub(super) fn float(&mut self, name: &str) -> Checked<Option<u32>> {
+        let attribute = self.take(name, attribute_type::FLOAT)?;
+        attribute.map(|attribute| one(attribute, attribute.f, name)).transpose()
+    }
+
+    /// A text.
+    pub(super) fn text(&mut self, name: &str) -> Checked<Option<&'a str>> {
+        let Some(attribute) = self.take(name, attribute_type::STRING)? else { return Ok(None) };
+        match std::str::from_utf8(attribute.s.as_deref().unwrap_or_default()) {
+            Ok(text) => Ok(Some(text)),
+            Err(_) => wrong(format!("attribute {name:?} is not UTF-8")),
+        }
+    }
+
+    /// A list of integers.
+    pub(super) fn ints(&mut self, name: &str) -> Checked<Option<&'a [i64]>> {
+        Ok(self.take(name, attribute_type::INTS)?.map(|attribute| attribute.ints.as_slice()))
+    }
+
+    /// The bits of each of a list of floats.
+    pub(super) fn floats(&mut self, name: &str) -> Checked<Option<&'a [u32]>> {
+        Ok(self.take(name, attribute_type::FLOATS)?.map(|attribute| attribute.floats.as_slice()))
+    }
+
+    /// A list of texts, which may not be UTF-8.
+    pub(super) fn strings(&mut self, name: &str) -> Checked<Option<&'a [Bytes]>> {
+        Ok(self.take(name, attribute_type::STRINGS)?.map(|attribute| attribute.strings.as_slice()))
+    }
+
+    /// A tensor.
+    pub(super) fn tensor(&mut self, name: &str) -> Checked<Option<&'a Tensor>> {
+        let Some(attribute) = self.take(name, attribute_type::TENSOR)? else { return Ok(None) };
+        match &attribute.t {
+            Some(tensor) => Ok(Some(tensor)),
+            None => wrong(format!("attribute {name:?} holds no tensor")),
+        }
+    }
+
+    /// The only attribute, whatever it is.
+    pub(super) fn only(&self) -> Option<(&'a str, &'a Attribute)> {
+        let mut all = self.left.iter();
+        match (all.next(), all.next()) {
+            (Some((name, attribute)), None) => Some((name, attribute)),
+            _ => None,
+        }
+    }
+
+    /// One whatever it says, as an operator's old form had for the runtime's use.
+    pub(super) fn ignore(&mut self, name: &str) {
+        self.left.remove(name);
+    }
+
+    /// Refuses what was not read: who knows what it would change.
+    pub(super) fn finish(self, kind: &str, opset: i64) -> Checked<()> {
+        match self.left.keys().min() {
+            Some(name) => wrong(format!("{kind} of opset {opset} has no attribute {name:?}")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A scalar attribute's value. Writers may leave out one that is 0 if the type is there.
+fn one<T: Default>(attribute: &Attribute, value: Option<T>, name: &str) -> Checked<T> {
+    match value {
+        None if attribute.r#type == attribute_type::UNDEFINED => {
+            wrong(format!("attribute {name:?} has no value of its type"))
+        }
+        value => Ok(value.unwrap_or_default()),
+    }
+}
+
+/// The name in `AttributeProto.AttributeType`.
+fn type_name(r#type: i32) -> String {
+    const NAMES: [&str; 15] = [
+        "UNDEFINED",
+        "FLOAT",
+        "INT",
+        "STRING",
+        "TENSOR",
+        "GRAPH",
+        "FLOATS",
+        "INTS",
+        "STRINGS",
+        "TENSORS",
+        "GRAPHS",
+        "SPARSE_TENSOR",
+        "SPARSE_TENSORS",
+        "TYPE_PROTO",
+        "TYPE_PROTOS",
+    ];
+    let name = usize::try_from(r#type).ok().and_then(|index| NAMES.get(index));
+    name.map_or_else(|| r#type.to_string(), ToString::to_string)
+}

@@ -1,0 +1,266 @@
+//! The nodes of a model from those of its graph, calls of functions written out.
+
+use std::collections::{HashMap, HashSet};
+
+use trundle_core::DType;
+
+use super::attributes::{Attributes, Parameters};
+use super::call::Call;
+use super::functions::Functions;
+use super::growth::Growth;
+use super::operators::{find, names};
+use super::opsets::domain;
+use super::pad_value::PadValue;
+use super::problem::{Checked, Problem, wrong};
+use super::proto;
+use super::scope::Scope;
+use super::tensors::{Tensors, scalar};
+use crate::{Error, Node, Operator, Result, ValueId};
+
+/// How many calls of functions may be within each other.
+const DEEPEST: usize = 64;
+
+/// Gathers nodes, in the file's order.
+pub(super) struct Builder<'a> {
+    functions: Functions<'a>,
+    pub(super) tensors: Tensors<'a>,
+    pub(super) nodes: Vec<Node>,
+    pub(super) values: usize,
+    /// Values of Pads that must still become of the type of their data.
+    pub(super) pad_values: Vec<PadValue>,
+    growth: Growth,
+    /// The functions being written out, each called by the one before.
+    calls: Vec<&'a proto::Function>,
+}
+
+impl<'a> Builder<'a> {
+    /// Without nodes yet.
+    pub(super) fn new(functions: Functions<'a>, tensors: Tensors<'a>) -> Builder<'a> {
+        Builder {
+            functions,
+            tensors,
+            nodes: Vec::new(),
+            values: 0,
+            pad_values: Vec::new(),
+            growth: Growth::new(),
+            calls: Vec::new(),
+        }
+    }
+
+    /// A value that was not there before.
+    pub(super) fn value(&mut self) -> ValueId {
+        self.values += 1;
+        ValueId(self.values - 1)
+    }
+
+    /// Adds `nodes`, which may be in any order. Where `given` has a name, that is the value that
+    /// the name is.
+    ///
+    /// # Errors
+    /// If a node is not supported or not well formed, or a name is given twice or never.
+    pub(super) fn add(
+        &mut self,
+        nodes: &'a [proto::Node],
+        scope: &mut Scope<'a>,
+        given: &HashMap<&str, ValueId>,
+    ) -> Result<()> {
+        for node in nodes {
+            for name in node.output.iter().filter(|name| !name.is_empty()) {
+                let value = given.get(name.as_str()).copied().unwrap_or_else(|| self.value());
+                scope
+                    .define(name, Some(value))
+                    .map_err(|problem| problem.of(label(node, &scope.path)))?;
+            }
+        }
+        for node in nodes {
+            self.add_node(node, scope)?;
+        }
+        Ok(())
+    }
+
+    fn add_node(&mut self, node: &'a proto::Node, scope: &Scope<'a>) -> Result<()> {
+        let label = || label(node, &scope.path);
+        let of_node = |problem: Problem| problem.of(label());
+        let attributes = self.attributes(node, scope).map_err(of_node)?;
+        let inputs = inputs(node, scope).map_err(of_node)?;
+        let outputs: Vec<ValueId> = node
+            .output
+            .iter()
+            .map(|name| scope.get(name).flatten().unwrap_or_else(|| self.value()))
+            .collect();
+        if let Some(function) = self.functions.called_by(node) {
+            let (proto, opset) = (function.proto, function.opset.or(scope.opset));
+            let scope = self
+                .call(proto, opset, attributes, &inputs, outputs.len())
+                .map_err(of_node)?
+                .named(format!("{}{}/", scope.path, name(node)));
+            return self.add_body(proto, scope, &outputs);
+        }
+        self.add_operator(node, scope, attributes, inputs, outputs).map_err(of_node)
+    }
+
+    /// The attributes of a node; in a function, after room for the node is made.
+    fn attributes(&mut self, node: &'a proto::Node, scope: &Scope<'a>) -> Checked<Attributes<'a>> {
+        let in_function = scope.parameters.is_some();
+        if in_function {
+            let parts = node.input.len() + node.output.len() + node.attribute.len();
+            self.growth.node(parts, scope.path.len() + node.name.len())?;
+        }
+        let attributes = Attributes::new(&node.attribute, scope.parameters.as_ref())?;
+        if in_function {
+            self.growth.node(0, attributes.memory())?;
+        }
+        Ok(attributes)
+    }
+
+    fn add_operator(
+        &mut self,
+        node: &'a proto::Node,
+        scope: &Scope<'a>,
+        attributes: Attributes<'a>,
+        mut inputs: Vec<Option<ValueId>>,
+        outputs: Vec<ValueId>,
+    ) -> Checked<()> {
+        let kind = node.op_type.as_str();
+        let row = match (domain(&node.domain), find(kind)) {
+            ("", Some(row)) if node.overload.is_empty() => row,
+            (domain, _) => {
+                let of = if domain.is_empty() { "ai.onnx" } else { domain };
+                let problem = format!(
+                    "operator {kind} of domain {of} is not supported; those that are: {}",
+                    names()
+                );
+                return Err(Problem::Unsupported(problem));
+            }
+        };
+        let Some(opset) = scope.opset else {
+            return wrong("the model imports no opset of ai.onnx".to_owned());
+        };
+        if opset < row.since {
+            let since = row.since;
+            return wrong(format!("opset {opset} has no {kind}, it came with opset {since}"));
+        }
+        let tensors = &mut self.tensors;
+        let mut call = Call {
+            opset,
+            inputs: &inputs,
+            outputs: outputs.len(),
+            attributes,
+            tensors,
+            appended: None,
+        };
+        let operator = (row.read)(&mut call)?;
+        let appended = call.appended;
+        call.attributes.finish(kind, opset)?;
+        let node_name = format!("{}{}", scope.path, name(node));
+        if let Some(bits) = appended {
+            inputs.push(Some(self.pad_value(bits, inputs.first().copied().flatten(), &node_name)));
+        }
+        self.nodes.push(Node { name: node_name, kind: kind.to_owned(), operator, inputs, outputs });
+        Ok(())
+    }
+
+    /// The constant of a Pad of `data`.
+    fn pad_value(&mut self, bits: u32, data: Option<ValueId>, name: &str) -> ValueId {
+        let constant = self.value();
+        let value = scalar(DType::F32, &bits.to_le_bytes());
+        self.nodes.push(Node::constant(name.to_owned(), "Constant".to_owned(), value, constant));
+        self.pad_values.extend(data.map(|data| PadValue { constant, data, bits }));
+        constant
+    }
+
+    /// The scope of a call: the function's inputs and attributes.
+    fn call(
+        &mut self,
+        function: &'a proto::Function,
+        opset: Option<i64>,
+        attributes: Attributes<'a>,
+        inputs: &[Option<ValueId>],
+        outputs: usize,
+    ) -> Checked<Scope<'a>> {
+        if self.calls.iter().any(|caller| std::ptr::eq(*caller, function)) {
+            return wrong(format!("the function {:?} calls itself", function.name));
+        }
+        if self.calls.len() == DEEPEST {
+            let problem = format!("over {DEEPEST} functions call one another");
+            return Err(Problem::Unsupported(problem));
+        }
+        let (takes, gives) = (function.input.len(), function.output.len());
+        if inputs.len() > takes || outputs > gives {
+            return wrong(format!(
+                "it has {} inputs and {outputs} outputs, the function {takes} and {gives}",
+                inputs.len()
+            ));
+        }
+        let declared = function.attribute.len() + function.attribute_proto.len();
+        self.growth.node(takes + gives + declared, 0)?;
+        let parameters =
+            Parameters::new(&function.attribute, &function.attribute_proto, attributes)?;
+        let mut scope = Scope::new(opset, Some(parameters), String::new());
+        for (number, name) in function.input.iter().enumerate() {
+            scope.define(name, inputs.get(number).copied().flatten())?;
+        }
+        Ok(scope)
+    }
+
+    /// Writes out a function whose outputs are these values.
+    fn add_body(
+        &mut self,
+        function: &'a proto::Function,
+        mut scope: Scope<'a>,
+        outputs: &[ValueId],
+    ) -> Result<()> {
+        let made: HashSet<&str> =
+            function.node.iter().flat_map(|node| &node.output).map(String::as_str).collect();
+        let mut given = HashMap::new();
+        // An input that is an output as well, and a value that is two outputs, take a copy.
+        let mut copies = Vec::new();
+        for (name, output) in function.output.iter().zip(outputs) {
+            if made.contains(name.as_str()) && !given.contains_key(name.as_str()) {
+                given.insert(name.as_str(), *output);
+            } else {
+                copies.push((name, *output));
+            }
+        }
+        self.calls.push(function);
+        self.add(&function.node, &mut scope, &given)?;
+        self.calls.pop();
+        for (name, output) in copies {
+            let Some(value) = scope.get(name).flatten() else {
+                let problem = format!("nothing gives output {name:?} of the function");
+                return Err(Error::Node { node: format!("{:?}", function.name), problem });
+            };
+            self.nodes.push(Node {
+                name: format!("{}{name}", scope.path),
+                kind: "Identity".to_owned(),
+                operator: Operator::Identity,
+                inputs: vec![Some(value)],
+                outputs: vec![output],
+            });
+        }
+        Ok(())
+    }
+}
+
+/// What a node reads.
+fn inputs(node: &proto::Node, scope: &Scope<'_>) -> Checked<Vec<Option<ValueId>>> {
+    let value = |name: &String| match (name.as_str(), scope.get(name)) {
+        ("", _) => Ok(None),
+        (_, Some(value)) => Ok(value),
+        (name, None) => wrong(format!("it reads {name:?}, which nothing gives")),
+    };
+    node.input.iter().map(value).collect()
+}
+
+/// The name of a node, or of what it gives.
+fn name(node: &proto::Node) -> &str {
+    match node.name.as_str() {
+        "" => node.output.iter().find(|name| !name.is_empty()).map_or("", String::as_str),
+        name => name,
+    }
+}
+
+/// What messages call a node: `Transpose "a/b"`.
+fn label(node: &proto::Node, path: &str) -> String {
+    format!("{} {:?}", node.op_type, format!("{path}{}", name(node)))
+}

@@ -1,0 +1,159 @@
+//! Elements that lie in another file, beside the model.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Component, Path, PathBuf};
+
+use bytes::Bytes;
+
+use super::proto::Entry;
+use crate::{Error, Result};
+
+/// How many bytes a model may read of a file, as a multiple of its size. Tensors may share bytes,
+/// but a small model must not fill the memory with the same bytes over and over.
+const MOST_READ: u64 = 4;
+
+/// Reads external data, only from within the model's folder.
+pub(super) struct ExternalData {
+    folder: Option<PathBuf>,
+    /// What was read already: tensors that are the same bytes are the same memory.
+    read: HashMap<Range, Bytes>,
+    /// How many bytes were read of each file.
+    totals: HashMap<PathBuf, u64>,
+}
+
+/// Bytes of a file.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Range {
+    path: PathBuf,
+    offset: u64,
+    bytes: usize,
+}
+
+/// What the entries of a tensor say.
+struct Place<'a> {
+    location: &'a str,
+    offset: u64,
+    length: Option<u64>,
+}
+
+impl ExternalData {
+    /// Reads from within `folder`; refuses all external data without one.
+    pub(super) fn new(folder: Option<&Path>) -> ExternalData {
+        let folder = folder.map(Path::to_owned);
+        ExternalData { folder, read: HashMap::new(), totals: HashMap::new() }
+    }
+
+    /// The `bytes` bytes that `entries` point to. `what` is the tensor, for messages.
+    ///
+    /// # Errors
+    /// If the entries do not say where, if that is outside the folder or the file, or if it holds
+    /// another number of bytes.
+    pub(super) fn read(&mut self, entries: &[Entry], bytes: usize, what: &str) -> Result<Bytes> {
+        let malformed = |problem: String| Error::Malformed(format!("{what}: {problem}"));
+        let place = Place::new(entries).map_err(malformed)?;
+        if let Some(length) = place.length
+            && length != bytes as u64
+        {
+            let problem = format!("the external data has {length} bytes, its shape takes {bytes}");
+            return Err(malformed(problem));
+        }
+        let relative = within_folder(place.location).map_err(malformed)?;
+        let Some(folder) = &self.folder else {
+            let problem =
+                format!("{:?} is beside the model, which came without a folder", place.location);
+            return Err(malformed(problem));
+        };
+        let path = real_path(folder, relative).map_err(|source| match source {
+            Some(source) => Error::Io { path: folder.join(relative), source },
+            None => malformed(format!("{:?} leads out of the model's folder", place.location)),
+        })?;
+        let range = Range { path, offset: place.offset, bytes };
+        if let Some(data) = self.read.get(&range) {
+            return Ok(data.clone());
+        }
+        let data = self.read_range(&range, what)?;
+        self.read.insert(range, data.clone());
+        Ok(data)
+    }
+
+    fn read_range(&mut self, range: &Range, what: &str) -> Result<Bytes> {
+        let io_error = |source| Error::Io { path: range.path.clone(), source };
+        let malformed = |problem: String| {
+            Error::Malformed(format!("{what}: {}: {problem}", range.path.display()))
+        };
+        let size = fs::metadata(&range.path).map_err(io_error)?;
+        if !size.is_file() {
+            return Err(malformed("not a file".to_owned()));
+        }
+        let size = size.len();
+        let Range { offset, bytes, .. } = *range;
+        if offset.checked_add(bytes as u64).is_none_or(|end| end > size) {
+            let problem = format!("{bytes} bytes from {offset} on, but it has {size}");
+            return Err(malformed(problem));
+        }
+        let total = self.totals.entry(range.path.clone()).or_default();
+        *total = total.saturating_add(bytes as u64);
+        if *total > size.saturating_mul(MOST_READ) {
+            return Err(malformed(format!(
+                "the tensors take over {MOST_READ} times its {size} bytes"
+            )));
+        }
+        let mut data = Vec::new();
+        data.try_reserve_exact(bytes).map_err(|_| io_error(io::ErrorKind::OutOfMemory.into()))?;
+        let mut file = File::open(&range.path).map_err(io_error)?;
+        file.seek(SeekFrom::Start(offset)).map_err(io_error)?;
+        file.take(bytes as u64).read_to_end(&mut data).map_err(io_error)?;
+        if data.len() != bytes {
+            return Err(io_error(io::ErrorKind::UnexpectedEof.into()));
+        }
+        Ok(data.into())
+    }
+}
+
+impl<'a> Place<'a> {
+    fn new(entries: &'a [Entry]) -> std::result::Result<Place<'a>, String> {
+        let mut place = Place { location: "", offset: 0, length: None };
+        for Entry { key, value } in entries {
+            let number = || {
+                let refused =
+                    format!("the {key} of external data is {value:?}, which is no number");
+                value.parse().map_err(|_| refused)
+            };
+            match key.as_str() {
+                "location" => place.location = value,
+                "offset" => place.offset = number()?,
+                "length" => place.length = Some(number()?),
+                // onnx writes the second at times, and does not read it either.
+                "checksum" | "basepath" => (),
+                _ => return Err(format!("external data has {key:?}, which is not known")),
+            }
+        }
+        match place.location {
+            "" => Err("external data has no location".to_owned()),
+            _ => Ok(place),
+        }
+    }
+}
+
+/// The path that `location` is, refused if it names anything outside the folder.
+fn within_folder(location: &str) -> std::result::Result<&Path, String> {
+    let path = Path::new(location);
+    let inside =
+        path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    match inside {
+        true => Ok(path),
+        false => Err(format!("{location:?} is not within the model's folder")),
+    }
+}
+
+/// `relative` with links followed; an error without a source if that leads out of the folder.
+fn real_path(folder: &Path, relative: &Path) -> std::result::Result<PathBuf, Option<io::Error>> {
+    let folder = fs::canonicalize(folder).map_err(Some)?;
+    let path = fs::canonicalize(folder.join(relative)).map_err(Some)?;
+    match path.starts_with(&folder) {
+        true => Ok(path),
+        false => Err(None),
+    }
+}

@@ -1,0 +1,176 @@
+//! ONNX models.
+//!
+//! The format is that of <https://github.com/onnx/onnx/blob/main/docs/IR.md>. A file is not
+//! trusted: what it claims is checked against what it holds before anything is allocated for it,
+//! and what this reader does not know is refused, not passed over.
+
+mod attributes;
+mod builder;
+mod call;
+mod element;
+mod external;
+mod functions;
+mod growth;
+mod operators;
+mod opsets;
+mod order;
+mod pad_value;
+mod problem;
+mod proto;
+mod scope;
+mod tensor;
+mod tensors;
+#[cfg(test)]
+mod tests;
+mod value_info;
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::path::Path;
+
+use prost::Message;
+use prost::bytes::Bytes;
+
+use builder::Builder;
+use external::ExternalData;
+use functions::Functions;
+use opsets::Opsets;
+use scope::Scope;
+use tensors::Tensors;
+use value_info::{only_tensor, tensor_type};
+
+use crate::{Error, Input, Model, Node, Output, Result};
+
+/// The newest version of the format that this reader knows. A later one may have fields that
+/// change what the others say.
+const NEWEST_IR: i64 = 14;
+
+/// Reads the ONNX model `path`. External data is read from its folder only.
+///
+/// # Errors
+/// If it cannot be read, is malformed, or has anything that is not supported.
+pub fn read(path: &Path) -> Result<Model> {
+    let bytes = fs::read(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    read_bytes(bytes, Some(folder))
+}
+
+/// Reads an ONNX model from memory. External data is read from `folder` only, and refused without
+/// one.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_bytes(bytes: Vec<u8>, folder: Option<&Path>) -> Result<Model> {
+    let model = proto::Model::decode(Bytes::from(bytes))
+        .map_err(|error| malformed(format!("not an ONNX model: {error}")))?;
+    let opsets = opsets(&model)?;
+    let graph = model.graph.as_ref().ok_or_else(|| malformed("the model has no graph"))?;
+    if !graph.sparse_initializer.is_empty() {
+        return Err(Error::Unsupported("sparse initializers are not supported".to_owned()));
+    }
+
+    let functions = Functions::new(&model.functions)?;
+    let mut builder = Builder::new(functions, Tensors::new(ExternalData::new(folder)));
+    let mut scope = Scope::new(opsets.onnx(), None, String::new());
+    let initializers = initializers(graph, &mut builder, &mut scope)?;
+    let inputs = inputs(graph, &initializers, &mut builder, &mut scope)?;
+    builder.add(&graph.node, &mut scope, &HashMap::new())?;
+    let outputs = outputs(graph, &scope)?;
+
+    let Builder { nodes, values, pad_values, .. } = builder;
+    let mut nodes = order::sort(nodes, values).map_err(|node| Error::Node {
+        node: format!("{} {:?}", node.kind, node.name),
+        problem: "it reads what it gives itself, directly or through others".to_owned(),
+    })?;
+    pad_value::convert(&pad_values, &mut nodes, &inputs, values)?;
+    let dialect = match opsets.onnx() {
+        Some(opset) => format!("ONNX, opset {opset}"),
+        None => "ONNX".to_owned(),
+    };
+    Ok(Model { name: graph.name.clone(), dialect, inputs, outputs, nodes, values })
+}
+
+fn malformed(problem: impl Into<String>) -> Error {
+    Error::Malformed(problem.into())
+}
+
+/// The operator sets of a model whose version of the format is known.
+fn opsets(model: &proto::Model) -> Result<Opsets<'_>> {
+    match model.ir_version {
+        None => Err(malformed("not an ONNX model: it has no ir_version")),
+        Some(version) if version > NEWEST_IR => Err(Error::Unsupported(format!(
+            "the model is of IR version {version}, which is newer than {NEWEST_IR}, the newest known"
+        ))),
+        Some(version) if version < 3 && model.opset_import.is_empty() => Ok(Opsets::first()),
+        Some(_) if model.opset_import.is_empty() => Err(malformed("the model imports no opset")),
+        Some(_) => Opsets::new(&model.opset_import, "the model"),
+    }
+}
+
+/// Adds the tensors that the graph holds, and gives their names.
+fn initializers<'a>(
+    graph: &'a proto::Graph,
+    builder: &mut Builder<'a>,
+    scope: &mut Scope<'a>,
+) -> Result<HashSet<&'a str>> {
+    let mut names = HashSet::new();
+    for tensor in &graph.initializer {
+        let what = format!("initializer {:?}", tensor.name);
+        if tensor.name.is_empty() {
+            return Err(malformed("an initializer has no name"));
+        }
+        let constant = builder.tensors.tensor(tensor, &what)?;
+        let value = builder.value();
+        scope.define(&tensor.name, Some(value)).map_err(|problem| problem.of(what))?;
+        let node = Node::constant(tensor.name.clone(), "Initializer".to_owned(), constant, value);
+        builder.nodes.push(node);
+        names.insert(tensor.name.as_str());
+    }
+    Ok(names)
+}
+
+/// The graph's inputs, without those that an initializer gives.
+fn inputs<'a>(
+    graph: &'a proto::Graph,
+    initializers: &HashSet<&str>,
+    builder: &mut Builder<'a>,
+    scope: &mut Scope<'a>,
+) -> Result<Vec<Input>> {
+    let mut inputs = Vec::new();
+    for info in &graph.input {
+        let what = format!("input {:?}", info.name);
+        if initializers.contains(info.name.as_str()) {
+            continue;
+        }
+        if info.name.is_empty() {
+            return Err(malformed("an input has no name"));
+        }
+        let (element, shape) = tensor_type(info, &what)?;
+        let value = builder.value();
+        scope.define(&info.name, Some(value)).map_err(|problem| problem.of(what))?;
+        inputs.push(Input { name: info.name.clone(), element, shape, value });
+    }
+    Ok(inputs)
+}
+
+/// The graph's outputs.
+fn outputs(graph: &proto::Graph, scope: &Scope<'_>) -> Result<Vec<Output>> {
+    let mut names = HashSet::new();
+    let mut outputs = Vec::new();
+    for info in &graph.output {
+        let what = format!("output {:?}", info.name);
+        if let Some(r#type) = &info.r#type {
+            only_tensor(r#type, &what)?;
+        }
+        if !names.insert(info.name.as_str()) {
+            return Err(malformed(format!("{what} is there twice")));
+        }
+        let value = scope.get(&info.name).flatten();
+        let value = value.ok_or_else(|| malformed(format!("nothing gives {what}")))?;
+        outputs.push(Output { name: info.name.clone(), value });
+    }
+    Ok(outputs)
+}

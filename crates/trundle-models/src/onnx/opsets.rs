@@ -1,0 +1,62 @@
+//! Which version of each operator set a graph relies on.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use super::proto::OperatorSetId;
+use crate::{Error, Result};
+
+/// The newest version of ONNX's own operators that this reader knows (ONNX 1.23). A later one may
+/// mean another thing by the same name.
+pub(super) const NEWEST: i64 = 28;
+
+/// The version of each domain.
+pub(super) struct Opsets<'a>(HashMap<&'a str, i64>);
+
+/// The domain by one name: ONNX's own has two.
+pub(super) fn domain(name: &str) -> &str {
+    match name {
+        "ai.onnx" => "",
+        other => other,
+    }
+}
+
+impl<'a> Opsets<'a> {
+    /// What `imports` say. `whose` they are, for messages.
+    pub(super) fn new(imports: &'a [OperatorSetId], whose: &str) -> Result<Opsets<'a>> {
+        let mut versions = HashMap::new();
+        for import in imports {
+            let (domain, version) = (domain(&import.domain), import.version);
+            match versions.entry(domain) {
+                Entry::Occupied(other) if *other.get() != version => {
+                    return Err(Error::Malformed(format!(
+                        "{whose} imports the opsets {} and {version} of domain {domain:?}",
+                        other.get()
+                    )));
+                }
+                entry => entry.or_insert(version),
+            };
+            if domain.is_empty() && version > NEWEST {
+                return Err(Error::Unsupported(format!(
+                    "{whose} is of opset {version}, which is newer than {NEWEST}, the newest known"
+                )));
+            }
+            if domain.is_empty() && version < 1 {
+                return Err(Error::Malformed(format!(
+                    "{whose} is of opset {version}: there is none"
+                )));
+            }
+        }
+        Ok(Opsets(versions))
+    }
+
+    /// Opset 1 of ONNX's own operators, for files older than imports.
+    pub(super) fn first() -> Opsets<'a> {
+        Opsets(HashMap::from([("", 1)]))
+    }
+
+    /// The version of ONNX's own operators.
+    pub(super) fn onnx(&self) -> Option<i64> {
+        self.0.get("").copied()
+    }
+}

@@ -1,0 +1,48 @@
+//! The names of a graph, or of one call of a function.
+
+use std::collections::HashMap;
+
+use super::attributes::Parameters;
+use super::problem::{Checked, wrong};
+use crate::ValueId;
+
+/// What names mean in a list of nodes.
+pub(super) struct Scope<'a> {
+    /// What each value is; `None` for an input that a call leaves out.
+    values: HashMap<&'a str, Option<ValueId>>,
+    /// The version of ONNX's own operators.
+    pub(super) opset: Option<i64>,
+    /// What attributes may refer to, in a function.
+    pub(super) parameters: Option<Parameters<'a>>,
+    /// What stands before the names of the nodes: the calls that led here.
+    pub(super) path: String,
+}
+
+impl<'a> Scope<'a> {
+    /// Without names yet.
+    pub(super) fn new(
+        opset: Option<i64>,
+        parameters: Option<Parameters<'a>>,
+        path: String,
+    ) -> Scope<'a> {
+        Scope { values: HashMap::new(), opset, parameters, path }
+    }
+
+    /// The same with this before the names of its nodes.
+    pub(super) fn named(self, path: String) -> Scope<'a> {
+        Scope { path, ..self }
+    }
+
+    /// Says what `name` is.
+    pub(super) fn define(&mut self, name: &'a str, value: Option<ValueId>) -> Checked<()> {
+        match self.values.insert(name, value) {
+            None => Ok(()),
+            Some(_) => wrong(format!("{name:?} is given twice")),
+        }
+    }
+
+    /// What `name` is, if something is called so.
+    pub(super) fn get(&self, name: &str) -> Option<Option<ValueId>> {
+        self.values.get(name).copied()
+    }
+}

@@ -1,0 +1,138 @@
+//! The constants of a model, each held once.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use trundle_core::{DType, Shape};
+
+use super::attributes::Attributes;
+use super::call::missing;
+use super::external::ExternalData;
+use super::problem::{Checked, Problem, wrong};
+use super::proto::{Attribute, Tensor};
+use super::tensor::{constant, texts};
+use crate::{Constant, Data, ElementType, Result};
+
+/// Makes constants of tensors and attributes.
+pub(super) struct Tensors<'a> {
+    external: ExternalData,
+    /// The constants of attributes by where in the decoded file they are, and the name that they
+    /// are read by: those of a function's body are the same memory however often it is called.
+    kept: HashMap<(*const Attribute, &'a str), Constant>,
+}
+
+/// The forms of a Constant's value: the name, and the first opset that has it.
+const FORMS: &[(&str, i64)] = &[
+    ("value", 1),
+    ("sparse_value", 11),
+    ("value_float", 12),
+    ("value_floats", 12),
+    ("value_int", 12),
+    ("value_ints", 12),
+    ("value_string", 12),
+    ("value_strings", 12),
+];
+
+impl<'a> Tensors<'a> {
+    /// With external data from there.
+    pub(super) fn new(external: ExternalData) -> Tensors<'a> {
+        Tensors { external, kept: HashMap::new() }
+    }
+
+    /// The constant that a tensor is. `what` it is, for messages.
+    ///
+    /// # Errors
+    /// If the tensor is not well formed, or lies where it must not.
+    pub(super) fn tensor(&mut self, tensor: &Tensor, what: &str) -> Result<Constant> {
+        constant(tensor, what, &mut self.external)
+    }
+
+    /// The value of a Constant: exactly one of its attributes.
+    pub(super) fn value(
+        &mut self,
+        attributes: &mut Attributes<'a>,
+        opset: i64,
+    ) -> Checked<Constant> {
+        let Some((name, attribute)) = attributes.only() else {
+            let names: Vec<&str> = FORMS.iter().map(|(name, _)| *name).collect();
+            return wrong(format!("it takes exactly one of the attributes {}", names.join(", ")));
+        };
+        if !FORMS.iter().any(|(form, since)| *form == name && *since <= opset) {
+            return wrong(format!("Constant of opset {opset} has no attribute {name:?}"));
+        }
+        let place = (std::ptr::from_ref(attribute), name);
+        if let Some(constant) = self.kept.get(&place) {
+            attributes.ignore(name);
+            return Ok(constant.clone());
+        }
+        let constant = self.form(attributes, name)?;
+        self.kept.insert(place, constant.clone());
+        Ok(constant)
+    }
+
+    /// The value of the form `name`.
+    fn form(&mut self, attributes: &mut Attributes<'a>, name: &str) -> Checked<Constant> {
+        let none = || missing(name);
+        match name {
+            "value" => {
+                let tensor = attributes.tensor(name)?.ok_or_else(none)?;
+                Ok(self.tensor(tensor, &format!("the constant {:?}", tensor.name))?)
+            }
+            "value_float" => {
+                let bits = attributes.float(name)?.ok_or_else(none)?;
+                Ok(scalar(DType::F32, &bits.to_le_bytes()))
+            }
+            "value_floats" => {
+                let list = attributes.floats(name)?.ok_or_else(none)?;
+                list_of(DType::F32, list.len(), list.iter().flat_map(|bits| bits.to_le_bytes()))
+            }
+            "value_int" => {
+                let value = attributes.int(name)?.ok_or_else(none)?;
+                Ok(scalar(DType::I64, &value.to_le_bytes()))
+            }
+            "value_ints" => {
+                let list = attributes.ints(name)?.ok_or_else(none)?;
+                list_of(DType::I64, list.len(), list.iter().flat_map(|value| value.to_le_bytes()))
+            }
+            "value_string" => {
+                let text = attributes.text(name)?.ok_or_else(none)?;
+                Ok(Constant {
+                    element: ElementType::String,
+                    shape: Shape::default(),
+                    data: Data::Strings(Arc::new([text.to_owned()])),
+                })
+            }
+            "value_strings" => {
+                let list = attributes.strings(name)?.ok_or_else(none)?;
+                Ok(Constant {
+                    element: ElementType::String,
+                    shape: vector(list.len())?,
+                    data: Data::Strings(texts(list).map_err(Problem::Wrong)?),
+                })
+            }
+            _ => Err(Problem::Unsupported("sparse constants are not supported".to_owned())),
+        }
+    }
+}
+
+/// A tensor of rank 0.
+pub(super) fn scalar(dtype: DType, bytes: &[u8]) -> Constant {
+    Constant {
+        element: ElementType::Fixed(dtype),
+        shape: Shape::default(),
+        data: Data::Bytes(Bytes::copy_from_slice(bytes)),
+    }
+}
+
+fn list_of(dtype: DType, len: usize, bytes: impl Iterator<Item = u8>) -> Checked<Constant> {
+    Ok(Constant {
+        element: ElementType::Fixed(dtype),
+        shape: vector(len)?,
+        data: Data::Bytes(bytes.collect()),
+    })
+}
+
+fn vector(len: usize) -> Checked<Shape> {
+    Shape::new([len]).map_err(|error| Problem::Wrong(error.to_string()))
+}

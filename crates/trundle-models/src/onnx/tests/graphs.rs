@@ -1,0 +1,230 @@
+//! Inputs, outputs, names and order.
+
+use super::super::proto::Dimension as Dim;
+use super::*;
+use crate::ValueId;
+
+fn identity(input: &str, output: &str) -> Node {
+    node("Identity", &[input], &[output], vec![])
+}
+
+fn graph(model: &mut Proto) -> &mut Graph {
+    model.graph.as_mut().unwrap()
+}
+
+#[test]
+fn what_a_file_says_of_inputs() {
+    let dim = |dim_value, dim_param: Option<&str>| Dim {
+        dim_value,
+        dim_param: dim_param.map(str::to_owned),
+    };
+    let dims = vec![
+        dim(Some(2), None),
+        dim(Some(0), None),
+        dim(None, Some("batch")),
+        dim(None, None),
+        dim(None, Some("")),
+        dim(Some(-1), None),
+    ];
+    let mut proto =
+        model(17, vec![node("Concat", &["a", "b", "c"], &["y"], vec![int("axis", 0)])], 1);
+    graph(&mut proto).input = vec![
+        shaped("a", 22, Some(TensorShape { dim: dims })),
+        shaped("b", 8, Some(TensorShape::default())),
+        shaped("c", 1, None),
+    ];
+    let read = read(&proto).unwrap();
+    let inputs: Vec<String> = read
+        .inputs
+        .iter()
+        .map(|input| format!("{} {} {} {}", input.name, input.element, input.shape, input.value.0))
+        .collect();
+    assert_eq!(inputs, ["a i4 [2, 0, batch, ?, ?, ?] 0", "b string [] 1", "c f32 [...] 2"]);
+    assert_eq!((read.name.as_str(), read.dialect.as_str()), ("test", "ONNX, opset 17"));
+    assert_eq!(read.values, 4);
+
+    let below = TensorShape { dim: vec![dim(Some(-2), None)] };
+    graph(&mut proto).input[0] = shaped("a", 1, Some(below));
+    assert_eq!(refusal(&proto), r#"input "a" has an axis of size -2"#);
+}
+
+#[test]
+fn inputs_and_outputs_that_are_no_tensors_are_refused() {
+    let some = || Some(vec![1, 2, 3].into());
+    for (r#type, kind) in [
+        (Type { sequence: some(), ..Type::default() }, "sequence"),
+        (Type { map: some(), ..Type::default() }, "map"),
+        (Type { opaque: some(), ..Type::default() }, "opaque"),
+        (Type { sparse_tensor: some(), ..Type::default() }, "sparse tensor"),
+        (Type { optional: some(), ..Type::default() }, "optional"),
+    ] {
+        let info = |name: &str| ValueInfo { name: name.to_owned(), r#type: Some(r#type.clone()) };
+        let of = format!("is of {kind} type, only tensors are supported");
+        let mut proto = model(17, vec![identity("x", "y")], FLOAT);
+        graph(&mut proto).input = vec![info("x")];
+        assert_eq!(refusal(&proto), format!(r#"input "x" {of}"#));
+        let mut proto = model(17, vec![identity("x", "y")], FLOAT);
+        graph(&mut proto).output = vec![info("y")];
+        assert_eq!(refusal(&proto), format!(r#"output "y" {of}"#));
+    }
+    let mut proto = model(17, vec![identity("x", "y")], FLOAT);
+    graph(&mut proto).input = vec![ValueInfo { name: "x".to_owned(), r#type: None }];
+    assert_eq!(refusal(&proto), r#"input "x" has no type"#);
+    graph(&mut proto).input = vec![value("x", 0)];
+    assert_eq!(refusal(&proto), r#"input "x" has no element type"#);
+}
+
+/// Old files list all initializers as inputs too.
+#[test]
+fn an_initializer_makes_an_input_not_required() {
+    let data = Tensor { int64_data: vec![2, 3], ..tensor("shape", INT64, &[2]) };
+    let mut proto = model(17, vec![node("Reshape", &["x", "shape"], &["y"], vec![])], FLOAT);
+    assert_eq!(read(&proto).unwrap().inputs.len(), 2);
+    graph(&mut proto).initializer = vec![data];
+    let read = read(&proto).unwrap();
+    assert_eq!(read.inputs.len(), 1);
+    assert_eq!(read.inputs[0].name, "x");
+    assert_eq!(kinds(&read), ["Initializer", "Reshape"]);
+    assert_eq!(read.nodes[1].inputs, [Some(ValueId(1)), Some(ValueId(0))]);
+}
+
+#[test]
+fn nodes_are_put_in_order() {
+    let nodes = vec![
+        node("Flatten", &["c"], &["y"], vec![]),
+        node("Squeeze", &["b"], &["c"], vec![]),
+        identity("x", "a"),
+        node("Transpose", &["a"], &["b"], vec![]),
+    ];
+    let mut proto = model(17, nodes, FLOAT);
+    graph(&mut proto).output = vec![value("y", FLOAT)];
+    assert_eq!(kinds(&read(&proto).unwrap()), ["Identity", "Transpose", "Squeeze", "Flatten"]);
+}
+
+/// What is in order stays as it is.
+#[test]
+fn an_order_is_kept() {
+    let nodes = vec![
+        node("Flatten", &["x"], &["a"], vec![]),
+        node("Squeeze", &["x"], &["b"], vec![]),
+        identity("b", "c"),
+        node("Transpose", &["a"], &["d"], vec![]),
+    ];
+    let read = read(&model(17, nodes, FLOAT)).unwrap();
+    assert_eq!(kinds(&read), ["Flatten", "Squeeze", "Identity", "Transpose"]);
+}
+
+#[test]
+fn cycles_are_refused() {
+    let named = |name: &str, node: Node| Node { name: name.to_owned(), ..node };
+    let concat = |inputs: &[&str], output| node("Concat", inputs, &[output], vec![int("axis", 0)]);
+    let nodes = vec![
+        // After the cycle, not on it.
+        named("after", identity("b", "y")),
+        named("p", concat(&["x", "c"], "b")),
+        named("q", identity("b", "c")),
+    ];
+    let mut proto = model(17, nodes, FLOAT);
+    graph(&mut proto).output = vec![value("y", FLOAT)];
+    let refused = refusal(&proto);
+    let on_cycle = [r#"Concat "p""#, r#"Identity "q""#];
+    assert!(on_cycle.iter().any(|node| refused.starts_with(node)), "{refused}");
+    assert!(refused.ends_with(": it reads what it gives itself, directly or through others"));
+
+    let itself = model(17, vec![concat(&["x", "y"], "y")], FLOAT);
+    let expected = r#"Concat "y": it reads what it gives itself, directly or through others"#;
+    assert_eq!(refusal(&itself), expected);
+}
+
+#[test]
+fn a_long_chain_out_of_order_is_read() {
+    let nodes = (0..20_000).rev();
+    let nodes = nodes.map(|n| identity(&format!("t{n}"), &format!("t{}", n + 1))).collect();
+    let mut proto = model(17, nodes, FLOAT);
+    graph(&mut proto).input = vec![value("t0", FLOAT)];
+    graph(&mut proto).output = vec![value("t20000", FLOAT)];
+    assert_eq!(read(&proto).unwrap().nodes.len(), 20_000);
+}
+
+#[test]
+fn names_given_twice_or_never_are_refused() {
+    let with = |change: &dyn Fn(&mut Graph)| {
+        let mut proto = model(17, vec![identity("x", "y")], FLOAT);
+        change(graph(&mut proto));
+        refusal(&proto)
+    };
+    let byte = |name| Tensor { raw_data: vec![1].into(), ..tensor(name, 2, &[1]) };
+    assert_eq!(
+        with(&|graph| graph.node.push(identity("x", "y"))),
+        r#"Identity "y": "y" is given twice"#
+    );
+    assert_eq!(
+        with(&|graph| graph.node.push(identity("y", "x"))),
+        r#"Identity "x": "x" is given twice"#
+    );
+    assert_eq!(
+        with(&|graph| graph.input.push(value("x", FLOAT))),
+        r#"input "x": "x" is given twice"#
+    );
+    assert_eq!(
+        with(&|graph| graph.initializer = vec![byte("w"), byte("w")]),
+        r#"initializer "w": "w" is given twice"#
+    );
+    assert_eq!(
+        with(&|graph| graph.initializer = vec![byte("y")]),
+        r#"Identity "y": "y" is given twice"#
+    );
+    assert_eq!(
+        with(&|graph| graph.node[0].input = strings(&["z"])),
+        r#"Identity "y": it reads "z", which nothing gives"#
+    );
+    assert_eq!(with(&|graph| graph.output.push(value("z", FLOAT))), r#"nothing gives output "z""#);
+    assert_eq!(with(&|graph| graph.output.push(value("", FLOAT))), r#"nothing gives output """#);
+    assert_eq!(with(&|graph| graph.output.push(value("y", FLOAT))), r#"output "y" is there twice"#);
+    assert_eq!(with(&|graph| graph.input.push(value("", FLOAT))), "an input has no name");
+    assert_eq!(
+        with(&|graph| graph.sparse_initializer.push(vec![].into())),
+        "sparse initializers are not supported"
+    );
+}
+
+#[test]
+fn an_output_may_be_an_input() {
+    let mut proto = model(17, vec![identity("x", "y")], FLOAT);
+    graph(&mut proto).output.push(value("x", FLOAT));
+    let read = read(&proto).unwrap();
+    assert_eq!(read.outputs[1].value, read.inputs[0].value);
+}
+
+#[test]
+fn versions_that_are_not_known_are_refused() {
+    let of = |ir_version, opset_import| {
+        let proto =
+            Proto { ir_version, opset_import, ..model(17, vec![identity("x", "y")], FLOAT) };
+        read(&proto).map(|model| model.dialect).map_err(|error| error.to_string())
+    };
+    let newest = |what: &str| Err(format!("the model is of {what}, the newest known"));
+    assert_eq!(of(Some(14), vec![opset("", 28)]), Ok("ONNX, opset 28".to_owned()));
+    assert_eq!(of(Some(15), vec![opset("", 28)]), newest("IR version 15, which is newer than 14"));
+    assert_eq!(of(Some(14), vec![opset("", 29)]), newest("opset 29, which is newer than 28"));
+    assert_eq!(of(Some(2), vec![]), Ok("ONNX, opset 1".to_owned()));
+    assert_eq!(of(Some(3), vec![]), Err("the model imports no opset".to_owned()));
+    assert_eq!(
+        of(Some(8), vec![opset("", 0)]),
+        Err("the model is of opset 0: there is none".to_owned())
+    );
+    assert_eq!(
+        of(None, vec![opset("", 17)]),
+        Err("not an ONNX model: it has no ir_version".to_owned())
+    );
+    let both = vec![opset("ai.onnx", 13), opset("", 13), opset("com.microsoft", 1)];
+    assert_eq!(of(Some(8), both), Ok("ONNX, opset 13".to_owned()));
+    assert_eq!(
+        of(Some(8), vec![opset("ai.onnx", 13), opset("", 14)]),
+        Err(r#"the model imports the opsets 13 and 14 of domain """#.to_owned())
+    );
+    assert_eq!(
+        of(Some(8), vec![opset("com.microsoft", 1)]),
+        Err(r#"Identity "y": the model imports no opset of ai.onnx"#.to_owned())
+    );
+}

@@ -1,0 +1,125 @@
+//! Models are built from the messages themselves, encoded, and read.
+
+mod elements;
+mod external;
+mod functions;
+mod graphs;
+mod operators;
+mod truncated;
+
+use prost::Message;
+
+use super::proto::{
+    Attribute, Graph, Model as Proto, Node, OperatorSetId, Tensor, TensorShape, TensorType, Type,
+    ValueInfo, attribute_type,
+};
+use super::read_bytes;
+use crate::{Model, Result};
+
+const FLOAT: i32 = 1;
+const INT64: i32 = 7;
+
+fn strings(names: &[&str]) -> Vec<String> {
+    names.iter().map(ToString::to_string).collect()
+}
+
+fn node(op_type: &str, input: &[&str], output: &[&str], attribute: Vec<Attribute>) -> Node {
+    Node {
+        op_type: op_type.to_owned(),
+        input: strings(input),
+        output: strings(output),
+        attribute,
+        ..Node::default()
+    }
+}
+
+fn attribute(name: &str, r#type: i32) -> Attribute {
+    Attribute { name: name.to_owned(), r#type, ..Attribute::default() }
+}
+
+fn int(name: &str, value: i64) -> Attribute {
+    Attribute { i: Some(value), ..attribute(name, attribute_type::INT) }
+}
+
+fn ints(name: &str, values: &[i64]) -> Attribute {
+    Attribute { ints: values.to_vec(), ..attribute(name, attribute_type::INTS) }
+}
+
+fn float(name: &str, value: f32) -> Attribute {
+    Attribute { f: Some(value.to_bits()), ..attribute(name, attribute_type::FLOAT) }
+}
+
+fn text(name: &str, value: &str) -> Attribute {
+    let s = Some(value.as_bytes().to_vec().into());
+    Attribute { s, ..attribute(name, attribute_type::STRING) }
+}
+
+/// An attribute that is what the function's attribute `parameter` is.
+fn reference(name: &str, r#type: i32, parameter: &str) -> Attribute {
+    Attribute { ref_attr_name: parameter.to_owned(), ..attribute(name, r#type) }
+}
+
+fn tensor_attribute(name: &str, tensor: Tensor) -> Attribute {
+    Attribute { t: Some(Box::new(tensor)), ..attribute(name, attribute_type::TENSOR) }
+}
+
+fn tensor(name: &str, data_type: i32, dims: &[i64]) -> Tensor {
+    Tensor { name: name.to_owned(), data_type, dims: dims.to_vec(), ..Tensor::default() }
+}
+
+/// A value of this element type without a shape.
+fn value(name: &str, elem_type: i32) -> ValueInfo {
+    shaped(name, elem_type, None)
+}
+
+fn shaped(name: &str, elem_type: i32, shape: Option<TensorShape>) -> ValueInfo {
+    let tensor = Some(TensorType { elem_type, shape });
+    ValueInfo { name: name.to_owned(), r#type: Some(Type { tensor, ..Type::default() }) }
+}
+
+fn opset(domain: &str, version: i64) -> OperatorSetId {
+    OperatorSetId { domain: domain.to_owned(), version }
+}
+
+/// A model of these nodes. What none of them gives is an input of this element type; the last one's
+/// outputs are the model's.
+fn model(version: i64, nodes: Vec<Node>, elem_type: i32) -> Proto {
+    let given: Vec<&String> = nodes.iter().flat_map(|node| &node.output).collect();
+    let mut input: Vec<&str> = Vec::new();
+    for name in nodes.iter().flat_map(|node| &node.input) {
+        if !name.is_empty() && !given.contains(&name) && !input.contains(&name.as_str()) {
+            input.push(name);
+        }
+    }
+    let input = input.into_iter().map(|name| value(name, elem_type)).collect();
+    let output = nodes.last().map(|node| node.output.iter().map(|name| value(name, elem_type)));
+    let output = output.map(Iterator::collect).unwrap_or_default();
+    let graph = Graph { name: "test".to_owned(), node: nodes, input, output, ..Graph::default() };
+    Proto {
+        ir_version: Some(10),
+        graph: Some(graph),
+        opset_import: vec![opset("", version)],
+        functions: Vec::new(),
+    }
+}
+
+/// A model that gives back an initializer.
+fn with_initializer(tensor: Tensor) -> Proto {
+    let output = vec![value(&tensor.name, tensor.data_type)];
+    let graph = Graph { initializer: vec![tensor], output, ..Graph::default() };
+    Proto { graph: Some(graph), ..model(17, Vec::new(), FLOAT) }
+}
+
+fn read(model: &Proto) -> Result<Model> {
+    read_bytes(model.encode_to_vec(), None)
+}
+
+/// What the model is refused with.
+fn refusal(model: &Proto) -> String {
+    read(model).expect_err("this model is wrong").to_string()
+}
+
+/// The kinds of the nodes, in order.
+fn kinds(model: &Model) -> Vec<&str> {
+    model.nodes.iter().map(|node| node.kind.as_str()).collect()
+}

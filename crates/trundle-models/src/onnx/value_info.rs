@@ -1,0 +1,60 @@
+//! What the file says of an input: its element type, and what it knows of the shape.
+
+use super::element::element_type;
+use super::proto;
+use crate::{Dimension, ElementType, Error, PartialShape, Result};
+
+/// The element type and shape of a tensor. `what` it is, for messages.
+///
+/// # Errors
+/// If it is no tensor, or its type or shape is not there or makes no sense.
+pub(super) fn tensor_type(
+    info: &proto::ValueInfo,
+    what: &str,
+) -> Result<(ElementType, PartialShape)> {
+    let no_type = || Error::Malformed(format!("{what} has no type"));
+    let r#type = info.r#type.as_ref().ok_or_else(no_type)?;
+    only_tensor(r#type, what)?;
+    let tensor = r#type.tensor.as_ref().ok_or_else(no_type)?;
+    let (_, element) = element_type(tensor.elem_type, what)?;
+    let shape = match &tensor.shape {
+        None => PartialShape::Unknown,
+        Some(shape) => {
+            let sizes: Result<_> = shape.dim.iter().map(|dim| dimension(dim, what)).collect();
+            PartialShape::Ranked(sizes?)
+        }
+    };
+    Ok((element, shape))
+}
+
+/// Refuses what is anything but a tensor.
+///
+/// # Errors
+/// The kind of type that it is.
+pub(super) fn only_tensor(r#type: &proto::Type, what: &str) -> Result<()> {
+    let kinds = [
+        (&r#type.sequence, "sequence"),
+        (&r#type.map, "map"),
+        (&r#type.opaque, "opaque"),
+        (&r#type.sparse_tensor, "sparse tensor"),
+        (&r#type.optional, "optional"),
+    ];
+    match kinds.iter().find(|(value, _)| value.is_some()) {
+        Some((_, kind)) => {
+            let problem = format!("{what} is of {kind} type, only tensors are supported");
+            Err(Error::Unsupported(problem))
+        }
+        None => Ok(()),
+    }
+}
+
+fn dimension(dim: &proto::Dimension, what: &str) -> Result<Dimension> {
+    match (dim.dim_value, dim.dim_param.as_deref()) {
+        // Not what the format says, but what some exporters write for a size they do not know.
+        (Some(-1), _) | (None, None | Some("")) => Ok(Dimension::ANY),
+        (Some(size), _) => usize::try_from(size)
+            .map(Dimension::Fixed)
+            .map_err(|_| Error::Malformed(format!("{what} has an axis of size {size}"))),
+        (None, Some(name)) => Ok(Dimension::Named(name.to_owned())),
+    }
+}

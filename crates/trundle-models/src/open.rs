@@ -1,0 +1,30 @@
+//! A model file in the dialect of its ending.
+
+use std::path::Path;
+
+use crate::{Error, Model, Result, onnx, openvino};
+
+/// Reads a model of a dialect.
+type Read = fn(&Path) -> Result<Model>;
+
+/// The dialects, by the endings of their files.
+const DIALECTS: [(&str, Read); 2] = [("xml", openvino::read), ("onnx", onnx::read)];
+
+impl Model {
+    /// Reads the model at `path`: OpenVINO IR for `.xml`, with its weights in the `.bin` beside it,
+    /// ONNX for `.onnx`.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] for another ending, and what the dialect's reader refuses.
+    pub fn open(path: &Path) -> Result<Model> {
+        let ending = path.extension().unwrap_or_default();
+        let dialect = DIALECTS.iter().find(|(known, _)| ending.eq_ignore_ascii_case(known));
+        let Some((_, read)) = dialect else {
+            let path = path.display();
+            return Err(Error::Malformed(format!(
+                "{path}: not the ending of a model: expected .xml or .onnx"
+            )));
+        };
+        read(path)
+    }
+}

@@ -1,0 +1,101 @@
+//! The inputs that are given, held against what the model states of them.
+
+use std::collections::HashMap;
+
+use trundle_core::Shape;
+
+use super::Given;
+use super::builder::{entries, held};
+use crate::{Data, Dimension, ElementType, Error, Input, Model, PartialShape, Result};
+
+/// The shape of an input, if the model alone says it.
+///
+/// # Errors
+/// [`Error::Input`] naming the input if its shape is not fixed, or is too large.
+pub(super) fn static_shape(input: &Input) -> Result<Shape> {
+    let fixed = |dimension: &Dimension| match dimension {
+        Dimension::Fixed(size) => Some(*size),
+        Dimension::Between { least, most } if *most == Some(*least) => Some(*least),
+        Dimension::Between { .. } | Dimension::Named(_) => None,
+    };
+    let sizes: Option<Vec<usize>> = match &input.shape {
+        PartialShape::Unknown => None,
+        PartialShape::Ranked(dimensions) => dimensions.iter().map(fixed).collect(),
+    };
+    let Some(sizes) = sizes else {
+        return Err(Error::Input(format!(
+            "input {:?} has no fixed shape: the model states {}",
+            input.name, input.shape
+        )));
+    };
+    Shape::new(sizes).map_err(|error| Error::Input(format!("input {:?}: {error}", input.name)))
+}
+
+/// Checks that there is one given input for each of the model's, of a shape that the model allows
+/// and with as many elements as that shape has.
+pub(super) fn check(model: &Model, given: &[Given<'_>]) -> Result<()> {
+    if model.inputs.len() != given.len() {
+        let (takes, got) = (model.inputs.len(), given.len());
+        return Err(Error::Input(format!("the model takes {takes} inputs, got {got}")));
+    }
+    let mut named = HashMap::new();
+    for (input, given) in model.inputs.iter().zip(given) {
+        check_shape(input, &given.shape, &mut named)?;
+        if let Some(data) = given.data {
+            check_data(input, &given.shape, data)?;
+        }
+    }
+    Ok(())
+}
+
+/// The size that a name stands for, and the input that said so first.
+type Named<'a> = HashMap<&'a str, (usize, &'a str)>;
+
+/// Checks a shape against what the model states of it, and names that stand twice.
+fn check_shape<'a>(input: &'a Input, shape: &Shape, named: &mut Named<'a>) -> Result<()> {
+    let PartialShape::Ranked(dimensions) = &input.shape else { return Ok(()) };
+    let fits = |(dimension, size): (&Dimension, &usize)| match dimension {
+        Dimension::Fixed(fixed) => fixed == size,
+        Dimension::Between { least, most } => {
+            least <= size && most.is_none_or(|most| *size <= most)
+        }
+        Dimension::Named(_) => true,
+    };
+    if dimensions.len() != shape.rank() || !dimensions.iter().zip(shape.iter()).all(fits) {
+        return Err(Error::Input(format!(
+            "input {:?} must have shape {}, got {shape}",
+            input.name, input.shape
+        )));
+    }
+    for (dimension, &size) in dimensions.iter().zip(shape.iter()) {
+        let Dimension::Named(name) = dimension else { continue };
+        let (first, by) = *named.entry(name).or_insert((size, &input.name));
+        if first != size {
+            return Err(Error::Input(format!(
+                "input {:?} of shape {shape} has {size} for {name} in {}, but input {by:?} has \
+                 {first}",
+                input.name, input.shape
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Checks that the elements are of the input's kind, and as many as its shape has.
+fn check_data(input: &Input, shape: &Shape, data: &Data) -> Result<()> {
+    let wrong = |problem: String| Error::Input(format!("input {:?}: {problem}", input.name));
+    let texts = input.element == ElementType::String;
+    if matches!(data, Data::Strings(_)) != texts {
+        return Err(wrong(format!("the model takes {} here", input.element)));
+    }
+    let (expected, got) =
+        (entries(input.element, shape).map_err(|error| wrong(error.to_string()))?, held(data));
+    if expected != got {
+        let unit = if texts { "texts" } else { "bytes" };
+        return Err(wrong(format!(
+            "shape {shape} of {} is {expected} {unit}, got {got}",
+            input.element
+        )));
+    }
+    Ok(())
+}

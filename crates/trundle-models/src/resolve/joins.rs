@@ -1,0 +1,113 @@
+//! Tensors cut into parts, and parts put together.
+
+use trundle_core::{Shape, normalize_axis};
+
+use super::site::{Answer, Site};
+use super::slices::cut;
+use crate::{Integers, Parts, TensorId};
+
+/// Split.
+///
+/// Source: ONNX's Split, OpenVINO's Split-1 and VariadicSplit-1.
+pub(super) fn split(
+    site: &mut Site<'_, '_>,
+    axis: &Integers,
+    parts: &Parts,
+) -> Answer<Vec<TensorId>> {
+    let axis = site.single("axis", axis)?;
+    let shape = site.data_shape()?;
+    let axis = normalize_axis("axis", axis, shape.rank())?;
+    let (size, outputs) = (shape[axis], site.node.outputs.len());
+    if outputs == 0 {
+        return Err("it has no outputs".into());
+    }
+    let sizes = match parts {
+        Parts::Equal => equal_parts(size, outputs)?,
+        Parts::LastSmaller => parts_but_last(size, outputs)?,
+        Parts::Sizes(sizes) => {
+            let sizes = site.list("parts", sizes)?;
+            stated_parts(&sizes, size, outputs)?
+        }
+    };
+    let mut ranges: Vec<_> = shape.iter().map(|size| 0..*size).collect();
+    let mut start = 0;
+    let mut tensors = Vec::with_capacity(outputs);
+    for size in sizes {
+        ranges[axis] = start..start + size;
+        tensors.push(site.moved(cut(&shape, &ranges)?)?);
+        start += size;
+    }
+    Ok(tensors)
+}
+
+/// As many parts as there are outputs, all alike.
+fn equal_parts(size: usize, outputs: usize) -> Answer<Vec<usize>> {
+    if !size.is_multiple_of(outputs) {
+        return Err(format!("size {size} cannot be split into {outputs} equal parts").into());
+    }
+    Ok(vec![size / outputs; outputs])
+}
+
+/// As many parts as there are outputs, the last one smaller by what is missing.
+fn parts_but_last(size: usize, outputs: usize) -> Answer<Vec<usize>> {
+    let most = size.div_ceil(outputs);
+    let mut parts = vec![most; outputs];
+    let last = most.checked_mul(outputs - 1).and_then(|before| size.checked_sub(before));
+    parts[outputs - 1] = last.ok_or_else(|| {
+        format!("size {size} cannot be split into {outputs} parts of {most}, but for the last")
+    })?;
+    Ok(parts)
+}
+
+/// The sizes of a list, of which one may be -1.
+fn stated_parts(sizes: &[i64], size: usize, outputs: usize) -> Answer<Vec<usize>> {
+    if sizes.len() != outputs {
+        let listed = sizes.len();
+        return Err(format!("there are {outputs} outputs, but {listed} sizes of parts").into());
+    }
+    if let Some(negative) = sizes.iter().find(|part| **part < -1) {
+        return Err(format!("a part cannot have size {negative}").into());
+    }
+    let unknown = sizes.iter().filter(|part| **part == -1).count();
+    if unknown > 1 {
+        return Err(format!("one part may have size -1, got {unknown}").into());
+    }
+    let stated: i128 = sizes.iter().filter(|part| **part >= 0).map(|part| i128::from(*part)).sum();
+    let left = size as i128 - stated;
+    if left < 0 || unknown == 0 && left != 0 {
+        return Err(format!("the parts have {stated} in all, but the axis has size {size}").into());
+    }
+    let part = |part: &i64| usize::try_from(if *part == -1 { left } else { i128::from(*part) });
+    sizes.iter().map(|size| part(size).map_err(|error| error.to_string().into())).collect()
+}
+
+/// Concat.
+///
+/// Source: ONNX's Concat and OpenVINO's Concat-1.
+pub(super) fn concat(site: &mut Site<'_, '_>, axis: i64) -> Answer<TensorId> {
+    let parts = site.all_inputs()?;
+    let first = site.builder.tensor(site.data()?);
+    let axis = normalize_axis("axis", axis, first.shape.rank())?;
+    for (number, part) in parts.iter().enumerate() {
+        let part = site.builder.tensor(*part);
+        if part.element != first.element {
+            let (one, other) = (first.element, part.element);
+            return Err(format!("input 0 is of type {one}, but input {number} of {other}").into());
+        }
+        if !agree_beside(axis, &first.shape, &part.shape) {
+            let (one, other) = (&first.shape, &part.shape);
+            return Err(format!(
+                "input 0 of shape {one} and input {number} of shape {other} differ beside axis \
+                 {axis}"
+            )
+            .into());
+        }
+    }
+    site.builder.joined(axis, &parts)
+}
+
+/// Whether shapes are the same but for the size of one axis.
+fn agree_beside(axis: usize, one: &Shape, other: &Shape) -> bool {
+    one.rank() == other.rank()
+        && (0..one.rank()).all(|beside| beside == axis || one[beside] == other[beside])
+}

@@ -1,0 +1,155 @@
+//! A model and what is known of its inputs, resolved into tensors that are moved and joined.
+//!
+//! Each node is read once, in the model's order, and leaves the tensors it gives. What an operator
+//! reads as a list of integers is found by following the elements of that tensor down to where
+//! they stand, so no tensor of data is ever made here.
+
+mod blocks;
+mod builder;
+mod element;
+mod inputs;
+mod joins;
+mod moves;
+mod numbers;
+mod pad;
+mod shapes;
+mod site;
+mod slices;
+mod strided_slice;
+#[cfg(test)]
+mod tests;
+mod widen;
+
+use std::collections::HashMap;
+
+use trundle_core::Shape;
+
+use crate::{Data, Error, Graph, Model, Node, Operator, Result, TensorId, ValueId};
+use builder::Builder;
+use site::{Answer, Site};
+
+/// What is known of an input of a model.
+#[derive(Clone, Debug)]
+pub struct Given<'a> {
+    /// Its shape.
+    pub shape: Shape,
+    /// Its elements, of the type that the model states; left out where nothing is run.
+    pub data: Option<&'a Data>,
+}
+
+impl Model {
+    /// The tensors of the model for `inputs`, one for each of its own, and how each is made of
+    /// others.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if the inputs do not fit what the model states of them, [`Error::Node`]
+    /// for the first node that does not fit what it is given, [`Error::Malformed`] for an output
+    /// that nothing gives.
+    pub fn graph(&self, inputs: &[Given<'_>]) -> Result<Graph> {
+        resolve(self, inputs)
+    }
+
+    /// The shapes of the inputs, if the model alone says them.
+    ///
+    /// # Errors
+    /// [`Error::Input`] naming the first input whose shape is not fixed, or is too large.
+    pub fn static_shapes(&self) -> Result<Vec<Shape>> {
+        self.inputs.iter().map(inputs::static_shape).collect()
+    }
+}
+
+/// The graph of a model, its nodes read one after another.
+fn resolve(model: &Model, inputs: &[Given<'_>]) -> Result<Graph> {
+    inputs::check(model, inputs)?;
+    let mut builder = Builder::new(model, inputs)?;
+    let mut values = HashMap::new();
+    for (number, input) in model.inputs.iter().enumerate() {
+        if values.insert(input.value, TensorId(number)).is_some() {
+            return Err(Error::Malformed(format!("input {:?} is given twice", input.name)));
+        }
+    }
+    for (number, node) in model.nodes.iter().enumerate() {
+        let refused = |problem: site::Problem| Error::Node {
+            node: label(node, number),
+            problem: problem.to_string(),
+        };
+        let outputs = outputs_of(node, &values, &mut builder).map_err(refused)?;
+        for (value, tensor) in node.outputs.iter().zip(outputs) {
+            if values.insert(*value, tensor).is_some() {
+                return Err(refused("it gives what is given already".into()));
+            }
+        }
+    }
+    let output = |output: &crate::Output| {
+        let unknown = || Error::Malformed(format!("nothing gives output {:?}", output.name));
+        values.get(&output.value).copied().ok_or_else(unknown)
+    };
+    let outputs = model.outputs.iter().map(output).collect::<Result<_>>()?;
+    Ok(Graph { tensors: builder.into_tensors(), outputs })
+}
+
+/// What messages call a node: its operator, and its name or its place in the model.
+fn label(node: &Node, number: usize) -> String {
+    if node.name.is_empty() {
+        format!("{} (node {number})", node.kind)
+    } else {
+        format!("{} {:?}", node.kind, node.name)
+    }
+}
+
+/// The tensors that a node gives, named after it where it made them.
+fn outputs_of(
+    node: &Node,
+    values: &HashMap<ValueId, TensorId>,
+    builder: &mut Builder<'_>,
+) -> Answer<Vec<TensorId>> {
+    let made_before = builder.len();
+    let outputs = resolved(&mut Site::new(node, values, builder)?)?;
+    if outputs.len() != node.outputs.len() {
+        let (gives, listed) = (outputs.len(), node.outputs.len());
+        return Err(format!("it gives {gives} tensors, but has {listed} outputs").into());
+    }
+    for output in outputs.iter().filter(|output| output.0 >= made_before) {
+        builder.name(*output, &node.name);
+    }
+    Ok(outputs)
+}
+
+/// What each operator gives at its place.
+fn resolved(site: &mut Site<'_, '_>) -> Answer<Vec<TensorId>> {
+    let output = match &site.node.operator {
+        Operator::Split { axis, parts } => return joins::split(site, axis, parts),
+        Operator::Constant(constant) => site.builder.constant(constant)?,
+        Operator::Identity => site.data()?,
+        Operator::Widen(dtype) => widen::widen(site, *dtype)?,
+        Operator::Roll { shift, axes } => moves::roll(site, shift, axes)?,
+        Operator::Transpose { order } => moves::transpose(site, order)?,
+        Operator::ReverseSequence { lengths, batch_axis, sequence_axis } => {
+            moves::reverse_sequence(site, lengths, *batch_axis, *sequence_axis)?
+        }
+        Operator::Flip { axes } => moves::flip(site, axes)?,
+        Operator::FlipMask { mask } => moves::flip_mask(site, mask)?,
+        Operator::Reshape { sizes, zero } => shapes::reshape(site, sizes, *zero)?,
+        Operator::Squeeze { axes, keeps_others } => {
+            shapes::squeeze(site, axes.as_ref(), *keeps_others)?
+        }
+        Operator::Unsqueeze { axes } => shapes::unsqueeze(site, axes)?,
+        Operator::Flatten { axis } => shapes::flatten(site, *axis)?,
+        Operator::Slice { starts, stops, axes, steps } => {
+            slices::slice(site, starts, stops, axes.as_ref(), steps.as_ref())?
+        }
+        Operator::StridedSlice { begin, end, strides, masks } => {
+            strided_slice::strided_slice(site, begin, end, strides.as_ref(), masks)?
+        }
+        Operator::Concat { axis } => joins::concat(site, *axis)?,
+        Operator::Tile { repeats } => moves::tile(site, repeats)?,
+        Operator::TileAxis { repeats, axis } => moves::tile_axis(site, repeats, axis)?,
+        Operator::Pad { pads, axes, value } => pad::pad(site, pads, axes.as_ref(), *value)?,
+        Operator::DepthToSpace { block, order } => blocks::depth_to_space(site, *block, *order)?,
+        Operator::SpaceToDepth { block, order } => blocks::space_to_depth(site, *block, *order)?,
+        Operator::ShuffleChannels { axis, groups } => {
+            blocks::shuffle_channels(site, *axis, *groups)?
+        }
+    };
+    Ok(vec![output])
+}

@@ -1,0 +1,104 @@
+//! The operators that keep their axes: what is left is to read their parameters.
+
+use trundle_core::ops::{Flip, ReverseSequence, Roll, Tile, Transpose};
+use trundle_core::{Shape, normalize_axis};
+
+use super::numbers::not_a_list;
+use super::site::{Answer, Site};
+use crate::{Integers, TensorId};
+
+/// Roll-7. The limits of its text are in the lists: a list of shifts needs a list of axes.
+pub(super) fn roll(site: &mut Site<'_, '_>, shift: &Integers, axes: &Integers) -> Answer<TensorId> {
+    let shift = site.integers("shift", shift)?;
+    let axes = site.integers("axes", axes)?;
+    if axes.scalar && !shift.scalar {
+        return Err("shift is a list, so axes must be one, got a scalar".into());
+    }
+    site.moved_by(Roll::new(&shift.entries, &axes.entries))
+}
+
+/// Transpose-1, and ONNX's, whose order has a default of all axes inverted.
+pub(super) fn transpose(site: &mut Site<'_, '_>, order: &Integers) -> Answer<TensorId> {
+    let order = site.list("order", order)?;
+    site.moved_by(Transpose::new(&order))
+}
+
+/// ReverseSequence of all dialects.
+pub(super) fn reverse_sequence(
+    site: &mut Site<'_, '_>,
+    lengths: &Integers,
+    batch_axis: i64,
+    sequence_axis: i64,
+) -> Answer<TensorId> {
+    let lengths = site.wide_integers("lengths", lengths)?;
+    if lengths.scalar {
+        return Err(not_a_list("lengths"));
+    }
+    site.moved_by(ReverseSequence::new(sequence_axis, batch_axis, lengths.entries))
+}
+
+/// Reverse-1 by index. The same axis twice is reversed once: OpenVINO takes them for a set.
+pub(super) fn flip(site: &mut Site<'_, '_>, axes: &Integers) -> Answer<TensorId> {
+    let axes = site.list("axes", axes)?;
+    let rank = site.data_shape()?.rank();
+    let mut flipped = vec![false; rank];
+    for axis in axes {
+        flipped[normalize_axis("axis", axis, rank)?] = true;
+    }
+    flip_listed(site, &flipped)
+}
+
+/// Reverse-1 by mask.
+pub(super) fn flip_mask(site: &mut Site<'_, '_>, mask: &Integers) -> Answer<TensorId> {
+    let mask = site.list("mask", mask)?;
+    let rank = site.data_shape()?.rank();
+    if mask.len() != rank {
+        let entries = mask.len();
+        return Err(
+            format!("mask must have one entry for each of the {rank} axes, got {entries}").into()
+        );
+    }
+    let flipped: Vec<bool> = mask.into_iter().map(|entry| entry != 0).collect();
+    flip_listed(site, &flipped)
+}
+
+/// The data with the axes reversed of which `flipped` is true.
+fn flip_listed(site: &mut Site<'_, '_>, flipped: &[bool]) -> Answer<TensorId> {
+    let axes: Vec<i64> =
+        (0..).zip(flipped).filter(|(_, flip)| **flip).map(|(axis, _)| axis).collect();
+    site.moved_by(Flip::new(&axes))
+}
+
+/// Tile-1. With more repeats than axes the data gets axes of size 1 in front; with fewer, the
+/// front axes are not repeated.
+pub(super) fn tile(site: &mut Site<'_, '_>, repeats: &Integers) -> Answer<TensorId> {
+    let listed = site.list("repeats", repeats)?;
+    let data = site.data()?;
+    let shape = site.data_shape()?;
+    if let Some(negative) = listed.iter().find(|repeat| **repeat < 0) {
+        return Err(format!("repeats may not be negative, got {negative}").into());
+    }
+    let rank = shape.rank().max(listed.len());
+    let mut sizes = vec![1; rank - shape.rank()];
+    sizes.extend_from_slice(&shape);
+    let mut repeats = vec![1; rank - listed.len()];
+    repeats.extend_from_slice(&listed);
+    let data = site.builder.reshaped(data, &Shape::new(sizes)?)?;
+    site.builder.moved_by(data, Tile::new(&repeats))
+}
+
+/// Tile of one axis.
+///
+/// Source: ONNX's Tile, opset 1.
+pub(super) fn tile_axis(
+    site: &mut Site<'_, '_>,
+    repeats: &Integers,
+    axis: &Integers,
+) -> Answer<TensorId> {
+    let repeat = site.single("repeats", repeats)?;
+    let axis = site.single("axis", axis)?;
+    let rank = site.data_shape()?.rank();
+    let mut repeats = vec![1; rank];
+    repeats[normalize_axis("axis", axis, rank)?] = repeat;
+    site.moved_by(Tile::new(&repeats))
+}

@@ -1,0 +1,231 @@
+//! Lists of integers: given in the file, or read from a tensor by following its elements.
+
+use trundle_core::DType;
+
+use super::element::{Number, number};
+use super::site::{Answer, Problem, Site};
+use crate::{Constant, Data, ElementType, IntegerTypes, Integers, Made, TensorId};
+
+/// The most entries of a list that is read from a tensor.
+const MOST_ENTRIES: usize = 1 << 24;
+
+/// The most steps, from a tensor to the one it is made of, that reading all lists may take: a
+/// small file can state many lists at the end of a long chain.
+const MOST_STEPS: usize = 1 << 26;
+
+/// A list as it was stated.
+#[derive(Debug)]
+pub(super) struct List<T> {
+    /// The entries.
+    pub(super) entries: Vec<T>,
+    /// Whether it is a scalar, and not a list of one.
+    pub(super) scalar: bool,
+}
+
+impl Site<'_, '_> {
+    /// A parameter's entries. `what` it is, for messages: `order`, `axes`.
+    pub(super) fn integers(&mut self, what: &str, from: &Integers) -> Answer<List<i64>> {
+        let List { entries, scalar } = self.wide_integers(what, from)?;
+        let narrow = |entry: i128| {
+            i64::try_from(entry).map_err(|_| {
+                Problem::from(format!("{what} entry {entry} is out of range: it is over i64"))
+            })
+        };
+        Ok(List { entries: entries.into_iter().map(narrow).collect::<Answer<_>>()?, scalar })
+    }
+
+    /// A parameter's entries, which must be a list.
+    pub(super) fn list(&mut self, what: &str, from: &Integers) -> Answer<Vec<i64>> {
+        let List { entries, scalar } = self.integers(what, from)?;
+        if scalar { Err(not_a_list(what)) } else { Ok(entries) }
+    }
+
+    /// A parameter's only entry.
+    pub(super) fn single(&mut self, what: &str, from: &Integers) -> Answer<i64> {
+        let entries = self.integers(what, from)?.entries;
+        let [entry] = entries[..] else {
+            return Err(format!("{what} must have one entry, got {}", entries.len()).into());
+        };
+        Ok(entry)
+    }
+
+    /// A parameter's entries, which may be beyond i64.
+    pub(super) fn wide_integers(&mut self, what: &str, from: &Integers) -> Answer<List<i128>> {
+        let (input, types) = match from {
+            Integers::Given(entries) => {
+                let entries = entries.iter().copied().map(i128::from).collect();
+                return Ok(List { entries, scalar: false });
+            }
+            Integers::Input { input, types } => (*input, *types),
+        };
+        let tensor = self.input(input)?;
+        let (element, shape) = {
+            let tensor = self.builder.tensor(tensor);
+            (tensor.element, tensor.shape.clone())
+        };
+        let dtype = accepted(element, types)
+            .ok_or_else(|| format!("{what} may not be of type {element}, only {}", words(types)))?;
+        if shape.rank() > 1 {
+            return Err(format!("{what} must be a list or a scalar, got shape {shape}").into());
+        }
+        let count = shape.elements();
+        if count > MOST_ENTRIES {
+            return Err(
+                format!("{what} has {count} entries, over the limit of {MOST_ENTRIES}").into()
+            );
+        }
+        let entries = (0..count)
+            .map(|at| {
+                let (data, at) = self.source(what, tensor, at)?;
+                let number = match data {
+                    Data::Bytes(bytes) => number(dtype, bytes, at),
+                    Data::Strings(_) => None,
+                };
+                whole(what, number)
+            })
+            .collect::<Answer<_>>()?;
+        Ok(List { entries, scalar: shape.rank() == 0 })
+    }
+
+    /// Where an element of a tensor, counted in row-major order, comes from: what holds it, and
+    /// its number there.
+    fn source(&mut self, what: &str, tensor: TensorId, at: usize) -> Answer<(&Data, usize)> {
+        let (mut id, mut at) = (tensor, at);
+        loop {
+            let tensor = self.builder.tensor(id);
+            let cost = match &tensor.made {
+                Made::Given(_) | Made::Constant(_) => 1,
+                Made::Moved { map, .. } => 1 + map.in_shape().rank() + tensor.shape.rank(),
+                Made::Joined { parts, .. } => parts.len() + tensor.shape.rank(),
+            };
+            self.builder.steps = self.builder.steps.saturating_add(cost);
+            if self.builder.steps > MOST_STEPS {
+                return Err(format!(
+                    "the {what} and the lists before it take more than {MOST_STEPS} steps to \
+                     read, which is the limit"
+                )
+                .into());
+            }
+            let tensor = self.builder.tensor(id);
+            match &tensor.made {
+                Made::Constant(_) | Made::Given(_) => break,
+                Made::Moved { from, map } => {
+                    let source = map.source_of(&tensor.shape.unravel(at));
+                    at = ravel(&source, map.in_shape());
+                    id = *from;
+                }
+                Made::Joined { axis, parts } => {
+                    let mut index = tensor.shape.unravel(at);
+                    for part in parts {
+                        let shape = &self.builder.tensor(*part).shape;
+                        id = *part;
+                        if index[*axis] < shape[*axis] {
+                            at = ravel(&index, shape);
+                            break;
+                        }
+                        index[*axis] -= shape[*axis];
+                    }
+                }
+            }
+        }
+        match &self.builder.tensor(id).made {
+            Made::Constant(Constant { data, .. }) => Ok((data, at)),
+            _ => {
+                let data = self.builder.given.get(id.0).and_then(|given| given.data);
+                let name = &self.builder.tensor(id).name;
+                let missing = format!(
+                    "its {what} depend on the elements of input {name:?}, which are not given"
+                );
+                Ok((data.ok_or(missing)?, at))
+            }
+        }
+    }
+}
+
+/// The number of an index in row-major order.
+fn ravel(index: &[usize], sizes: &[usize]) -> usize {
+    index.iter().zip(sizes).fold(0, |number, (i, size)| number * size + i)
+}
+
+/// The refusal of a scalar.
+pub(super) fn not_a_list(what: &str) -> Problem {
+    format!("{what} must be a list, got a scalar").into()
+}
+
+/// An entry that is a whole number.
+fn whole(what: &str, number: Option<Number>) -> Answer<i128> {
+    match number {
+        Some(Number::Integer(entry)) => Ok(entry),
+        // Up to 2^126 an integral float is exact in i128; nothing counts so far.
+        Some(Number::Float(entry)) if entry.fract() == 0.0 && entry.abs() <= 2f64.powi(126) => {
+            #[expect(clippy::cast_possible_truncation, reason = "it is whole, and within i128")]
+            let entry = entry as i128;
+            Ok(entry)
+        }
+        Some(Number::Float(entry)) => {
+            Err(format!("{what} entry {entry} is no whole number that could count").into())
+        }
+        None => Err(format!("{what} entries are no numbers").into()),
+    }
+}
+
+/// The element type, if a list may be of it.
+fn accepted(element: ElementType, types: IntegerTypes) -> Option<DType> {
+    let ElementType::Fixed(dtype) = element else { return None };
+    let fits = match types {
+        IntegerTypes::I64 => dtype == DType::I64,
+        IntegerTypes::I32OrI64 => matches!(dtype, DType::I32 | DType::I64),
+        IntegerTypes::Integers => is_integer(dtype),
+        IntegerTypes::Numbers => is_integer(dtype) || is_float(dtype),
+        IntegerTypes::Mask => is_integer(dtype) || dtype == DType::Boolean,
+    };
+    fits.then_some(dtype)
+}
+
+/// Whether it is an integer type, packed or not.
+pub(super) fn is_integer(dtype: DType) -> bool {
+    matches!(
+        dtype,
+        DType::I8
+            | DType::I16
+            | DType::I32
+            | DType::I64
+            | DType::U8
+            | DType::U16
+            | DType::U32
+            | DType::U64
+            | DType::U1
+            | DType::U2
+            | DType::I2
+            | DType::U3
+            | DType::U4
+            | DType::I4
+            | DType::U6
+    )
+}
+
+/// Whether it is a type of real floats.
+fn is_float(dtype: DType) -> bool {
+    matches!(
+        dtype,
+        DType::F8E4M3
+            | DType::F8E5M2
+            | DType::F8E8M0
+            | DType::F4E2M1
+            | DType::BF16
+            | DType::F16
+            | DType::F32
+            | DType::F64
+    )
+}
+
+/// What a list may be of, for messages.
+fn words(types: IntegerTypes) -> &'static str {
+    match types {
+        IntegerTypes::I64 => "i64",
+        IntegerTypes::I32OrI64 => "i32 or i64",
+        IntegerTypes::Integers => "an integer type",
+        IntegerTypes::Numbers => "an integer or float type",
+        IntegerTypes::Mask => "boolean or an integer type",
+    }
+}

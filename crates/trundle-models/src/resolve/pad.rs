@@ -1,0 +1,144 @@
+//! Pad with a constant.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use trundle_core::{IndexMap, Shape, normalize_axis};
+
+use super::builder::entries;
+use super::site::{Answer, Site};
+use super::slices::cut;
+use crate::{Constant, Data, ElementType, Integers, Pads, TensorId};
+
+/// What one axis of the output consists of.
+struct Padding {
+    before: usize,
+    kept: Range<usize>,
+    after: usize,
+}
+
+/// Pad. Along each axis the output has `before + size + after` indices, and that of the data's
+/// index i is `before + i`; the data outside is cut off, the output outside the data is padded.
+///
+/// Source: ONNX's Pad and OpenVINO's Pad-12 in their constant mode.
+pub(super) fn pad(
+    site: &mut Site<'_, '_>,
+    pads: &Pads,
+    axes: Option<&Integers>,
+    value: Option<usize>,
+) -> Answer<TensorId> {
+    let (begins, ends) = both_ends(site, pads)?;
+    let axes = match axes {
+        Some(axes) => site.list("axes", axes)?,
+        None => (0..).take(site.data_shape()?.rank()).collect(),
+    };
+    if begins.len() != axes.len() || ends.len() != axes.len() {
+        let (axes, begins, ends) = (axes.len(), begins.len(), ends.len());
+        return Err(format!(
+            "pads must have a begin and an end for each of {axes} axes, got {begins} and {ends}"
+        )
+        .into());
+    }
+    let shape = site.data_shape()?;
+    let mut paddings: Vec<Option<Padding>> = shape.iter().map(|_| None).collect();
+    for ((&axis, &begin), &end) in axes.iter().zip(&begins).zip(&ends) {
+        let front = normalize_axis("axis", axis, shape.rank())?;
+        let padding = Padding::new(begin, end, shape[front]).ok_or_else(|| {
+            let size = shape[front];
+            format!("pads {begin} and {end} are no size for axis {axis} of size {size}")
+        })?;
+        if paddings[front].replace(padding).is_some() {
+            return Err(format!("axes have axis {axis} twice").into());
+        }
+    }
+    let kept = |(padding, size): (&Option<Padding>, &usize)| {
+        padding.as_ref().map_or(0..*size, |padding| padding.kept.clone())
+    };
+    let kept: Vec<_> = paddings.iter().zip(shape.iter()).map(kept).collect();
+    let value = scalar_value(site, value)?;
+    let mut padded = site.moved(cut(&shape, &kept)?)?;
+    for (axis, padding) in paddings.into_iter().enumerate() {
+        let Some(Padding { before, after, .. }) = padding else { continue };
+        let parts = [
+            block(site, value, padded, axis, before)?,
+            Some(padded),
+            block(site, value, padded, axis, after)?,
+        ];
+        let parts: Vec<TensorId> = parts.into_iter().flatten().collect();
+        padded = site.builder.joined(axis, &parts)?;
+    }
+    Ok(padded)
+}
+
+/// How much is put before and after each axis.
+fn both_ends(site: &mut Site<'_, '_>, pads: &Pads) -> Answer<(Vec<i64>, Vec<i64>)> {
+    match pads {
+        Pads::Each { begins, ends } => Ok((site.list("begins", begins)?, site.list("ends", ends)?)),
+        Pads::Both(both) => {
+            let mut begins = site.list("pads", both)?;
+            if begins.len() % 2 != 0 {
+                let length = begins.len();
+                return Err(format!("pads are begins and ends in one list, got {length}").into());
+            }
+            let ends = begins.split_off(begins.len() / 2);
+            Ok((begins, ends))
+        }
+    }
+}
+
+impl Padding {
+    /// The parts of an axis; `None` if there is no such size.
+    fn new(begin: i64, end: i64, size: usize) -> Option<Padding> {
+        let (begin, end, size) = (i128::from(begin), i128::from(end), size as i128);
+        let total = begin + size + end;
+        // The data's place in the output, and how much of it lies there.
+        let (from, to) = (begin.clamp(0, total.max(0)), (begin + size).clamp(0, total.max(0)));
+        let kept = if to > from { from - begin..to - begin } else { 0..0 };
+        Some(Padding {
+            before: usize::try_from(from).ok()?,
+            kept: usize::try_from(kept.start).ok()?..usize::try_from(kept.end).ok()?,
+            after: usize::try_from(total - to).ok()?,
+        })
+    }
+}
+
+/// What pads, as a tensor of rank 0.
+fn scalar_value(site: &mut Site<'_, '_>, value: Option<usize>) -> Answer<TensorId> {
+    let scalar = Shape::new([])?;
+    let data = site.data()?;
+    let element = site.builder.tensor(data).element;
+    let Some(value) = value else {
+        let data = match element {
+            ElementType::String => Data::Strings(Arc::new([String::new()])),
+            ElementType::Fixed(_) => Data::Bytes(vec![0; entries(element, &scalar)?].into()),
+        };
+        return site.builder.constant(&Constant { element, shape: scalar, data });
+    };
+    let value = site.input(value)?;
+    let tensor = site.builder.tensor(value);
+    if tensor.element != element {
+        let got = tensor.element;
+        return Err(format!("the data is of type {element}, but the value of {got}").into());
+    }
+    if tensor.shape.elements() != 1 {
+        return Err(format!("the value must be one element, got shape {}", tensor.shape).into());
+    }
+    site.builder.reshaped(value, &scalar)
+}
+
+/// What stands before or after `beside` along an axis; nothing if it has no size.
+fn block(
+    site: &mut Site<'_, '_>,
+    value: TensorId,
+    beside: TensorId,
+    axis: usize,
+    size: usize,
+) -> Answer<Option<TensorId>> {
+    if size == 0 {
+        return Ok(None);
+    }
+    let mut sizes = site.builder.tensor(beside).shape.to_vec();
+    sizes[axis] = size;
+    let map = IndexMap::broadcast(&Shape::new(sizes)?);
+    site.builder.moved(value, map).map(Some)
+}

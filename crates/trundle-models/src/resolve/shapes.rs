@@ -1,0 +1,145 @@
+//! The operators that only give the same elements another shape.
+
+use trundle_core::{Shape, normalize_axis};
+
+use super::site::{Answer, Site};
+use crate::{Integers, TensorId, ZeroSize};
+
+/// Reshape.
+///
+/// Source: ONNX's Reshape and OpenVINO's Reshape-1.
+pub(super) fn reshape(
+    site: &mut Site<'_, '_>,
+    sizes: &Integers,
+    zero: ZeroSize,
+) -> Answer<TensorId> {
+    let entries = site.list("sizes", sizes)?;
+    let data = site.data()?;
+    let shape = site.data_shape()?;
+    let to = Shape::new(stated_sizes(&entries, &shape, zero)?)?;
+    if to.elements() != shape.elements() {
+        let (from, got) = (shape.elements(), to.elements());
+        return Err(format!(
+            "sizes {entries:?} make shape {to} of {got} elements, but the data has shape {shape} \
+             of {from}"
+        )
+        .into());
+    }
+    site.builder.reshaped(data, &to)
+}
+
+/// The sizes that a reshape states, of an input of `shape`: zeros copied, and what is left for -1.
+fn stated_sizes(entries: &[i64], shape: &Shape, zero: ZeroSize) -> Answer<Vec<usize>> {
+    let mut sizes = Vec::with_capacity(entries.len());
+    let mut left = None;
+    // What must be shared out between the sizes that are not copied, and what they take.
+    let mut others: Vec<usize> = shape.to_vec();
+    let mut taken = Some(1usize);
+    for (place, &entry) in entries.iter().enumerate() {
+        let size = match (entry, zero) {
+            (0, ZeroSize::Copies) => {
+                let size = *shape.get(place).ok_or_else(|| {
+                    format!("sizes {entries:?} copy axis {place} of shape {shape}, which has none")
+                })?;
+                others[place] = 1;
+                size
+            }
+            (-1, _) => {
+                if left.replace(place).is_some() {
+                    return Err(format!("sizes {entries:?} have -1 twice").into());
+                }
+                1
+            }
+            _ => {
+                let size = usize::try_from(entry)
+                    .map_err(|_| format!("sizes {entries:?} have {entry}, which is no size"))?;
+                taken = taken.and_then(|taken| taken.checked_mul(size));
+                size
+            }
+        };
+        sizes.push(size);
+    }
+    if let Some(place) = left {
+        sizes[place] = taken.and_then(|taken| what_is_left(&others, taken)).ok_or_else(|| {
+            format!("sizes {entries:?} leave no size for -1: the data has shape {shape}")
+        })?;
+    }
+    Ok(sizes)
+}
+
+/// By what `taken` must be multiplied to give the product of `sizes`, if one number alone does it.
+fn what_is_left(sizes: &[usize], taken: usize) -> Option<usize> {
+    let elements = Shape::new(sizes).ok()?.elements();
+    (taken > 0 && elements.is_multiple_of(taken)).then(|| elements / taken)
+}
+
+/// Squeeze. An empty list of axes is as none: both runtimes have it so.
+///
+/// Source: ONNX's Squeeze, OpenVINO's Squeeze-1 and Squeeze-15.
+pub(super) fn squeeze(
+    site: &mut Site<'_, '_>,
+    axes: Option<&Integers>,
+    keeps_others: bool,
+) -> Answer<TensorId> {
+    let axes = match axes {
+        Some(axes) => site.integers("axes", axes)?.entries,
+        None => Vec::new(),
+    };
+    let data = site.data()?;
+    let shape = site.data_shape()?;
+    let mut leaves: Vec<bool> = shape.iter().map(|size| axes.is_empty() && *size == 1).collect();
+    for axis in axes {
+        let front = normalize_axis("axis", axis, shape.rank())?;
+        if shape[front] != 1 && !keeps_others {
+            let size = shape[front];
+            return Err(format!(
+                "axis {axis} of shape {shape} has size {size}: only axes of size 1 can be left out"
+            )
+            .into());
+        }
+        leaves[front] = shape[front] == 1;
+    }
+    let kept = shape.iter().zip(&leaves).filter(|(_, leaves)| !**leaves).map(|(size, _)| *size);
+    let to = Shape::new(kept.collect::<Vec<_>>())?;
+    site.builder.reshaped(data, &to)
+}
+
+/// Unsqueeze.
+///
+/// Source: ONNX's Unsqueeze and OpenVINO's Unsqueeze-1.
+pub(super) fn unsqueeze(site: &mut Site<'_, '_>, axes: &Integers) -> Answer<TensorId> {
+    let axes = site.integers("axes", axes)?.entries;
+    let data = site.data()?;
+    let shape = site.data_shape()?;
+    let rank = shape.rank() + axes.len();
+    let mut new = vec![false; rank];
+    for axis in axes {
+        if std::mem::replace(&mut new[normalize_axis("axis", axis, rank)?], true) {
+            return Err(format!("axes have axis {axis} twice").into());
+        }
+    }
+    let mut sizes = shape.iter().copied();
+    let to: Vec<usize> =
+        new.iter().map(|new| if *new { 1 } else { sizes.next().unwrap_or(1) }).collect();
+    site.builder.reshaped(data, &Shape::new(to)?)
+}
+
+/// Flatten, which counts up to the rank: `axis` 3 of rank 3 leaves nothing to the second size.
+///
+/// Source: ONNX's Flatten.
+pub(super) fn flatten(site: &mut Site<'_, '_>, axis: i64) -> Answer<TensorId> {
+    let data = site.data()?;
+    let shape = site.data_shape()?;
+    let rank = shape.rank();
+    let front = if axis == i64::try_from(rank).unwrap_or(i64::MAX) {
+        rank
+    } else if rank == 0 {
+        return Err(format!("axis {axis} is out of range for rank 0: expected 0").into());
+    } else {
+        normalize_axis("axis", axis, rank)
+            .map_err(|_| format!("axis {axis} is out of range: expected -{rank}..={rank}"))?
+    };
+    let product = |sizes: &[usize]| Ok::<_, super::site::Problem>(Shape::new(sizes)?.elements());
+    let to = Shape::new([product(&shape[..front])?, product(&shape[front..])?])?;
+    site.builder.reshaped(data, &to)
+}

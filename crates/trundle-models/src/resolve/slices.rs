@@ -1,0 +1,56 @@
+//! Slices, and what all that cuts along axes shares.
+
+use std::ops::Range;
+
+use trundle_core::ops::Slice;
+use trundle_core::{IndexMap, Shape};
+
+use super::site::{Answer, Site};
+use crate::{Integers, TensorId};
+
+/// The map that keeps these indices of each axis, which lie within it.
+pub(super) fn cut(shape: &Shape, ranges: &[Range<usize>]) -> Answer<IndexMap> {
+    Ok(IndexMap::identity(shape).restrict(ranges)?)
+}
+
+/// Slice.
+///
+/// Source: ONNX's Slice and OpenVINO's Slice-8.
+pub(super) fn slice(
+    site: &mut Site<'_, '_>,
+    starts: &Integers,
+    stops: &Integers,
+    axes: Option<&Integers>,
+    steps: Option<&Integers>,
+) -> Answer<TensorId> {
+    let starts = site.list("starts", starts)?;
+    let stops = site.list("stops", stops)?;
+    let axes = match axes {
+        Some(axes) => site.list("axes", axes)?,
+        None => (0..).take(starts.len()).collect(),
+    };
+    let steps = match steps {
+        Some(steps) => site.list("steps", steps)?,
+        None => vec![1; starts.len()],
+    };
+    for (what, length) in [("stops", stops.len()), ("axes", axes.len()), ("steps", steps.len())] {
+        equal_sizes("starts", starts.len(), what, length)?;
+    }
+    site.moved_by(Slice::new(&starts, &stops, &axes, &steps))
+}
+
+/// Refuses two lists of different lengths.
+pub(super) fn equal_sizes(
+    left: &str,
+    left_size: usize,
+    right: &str,
+    right_size: usize,
+) -> Answer<()> {
+    if left_size != right_size {
+        return Err(format!(
+            "{left} and {right} must have equal sizes, got {left_size} and {right_size}"
+        )
+        .into());
+    }
+    Ok(())
+}

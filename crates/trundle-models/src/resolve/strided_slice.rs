@@ -1,0 +1,142 @@
+//! OpenVINO's StridedSlice-1 and its masks.
+
+use trundle_core::Shape;
+use trundle_core::ops::Slice;
+
+use super::site::{Answer, Site};
+use super::slices::equal_sizes;
+use crate::{Integers, StridedSliceMasks, TensorId};
+
+/// What an entry of the lists means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Meaning {
+    /// As many whole axes as have no entry.
+    Ellipsis,
+    /// A new axis of size 1; the lists are not read.
+    NewAxis,
+    /// One index of an axis, which is left out.
+    Shrinks,
+    /// A slice of an axis.
+    Slice,
+}
+
+/// A slice of one axis, as [`Slice`] takes it.
+#[derive(Clone)]
+struct Bounds {
+    start: i64,
+    stop: i64,
+    step: i64,
+}
+
+impl Bounds {
+    const WHOLE: Bounds = Bounds { start: 0, stop: i64::MAX, step: 1 };
+}
+
+/// `StridedSlice`. Of several masks at one entry the ellipsis counts, then the new axis. An axis
+/// that shrinks is read at its begin, whatever the other masks, the end and the stride say.
+///
+/// Source: the specification of StridedSlice-1; the order of the masks is that of OpenVINO's own
+/// shape inference.
+pub(super) fn strided_slice(
+    site: &mut Site<'_, '_>,
+    begin: &Integers,
+    end: &Integers,
+    strides: Option<&Integers>,
+    masks: &StridedSliceMasks,
+) -> Answer<TensorId> {
+    let begin = site.list("begin", begin)?;
+    let end = site.list("end", end)?;
+    let strides = match strides {
+        Some(strides) => site.list("strides", strides)?,
+        None => vec![1; begin.len()],
+    };
+    equal_sizes("begin", begin.len(), "end", end.len())?;
+    equal_sizes("begin", begin.len(), "strides", strides.len())?;
+    let shape = site.data_shape()?;
+    let meanings = meanings(masks, begin.len(), shape.rank())?;
+    let read =
+        meanings.iter().filter(|meaning| matches!(meaning, Meaning::Shrinks | Meaning::Slice));
+    let hidden = shape.rank() - read.count();
+    let mut bounds: Vec<Bounds> = Vec::with_capacity(shape.rank());
+    // What becomes of the axes once they are cut: `None` for a new one, else whether it stays.
+    let mut axes = Vec::new();
+    for (entry, meaning) in meanings.into_iter().enumerate() {
+        match meaning {
+            Meaning::Ellipsis => {
+                bounds.extend(std::iter::repeat_n(Bounds::WHOLE, hidden));
+                axes.extend(std::iter::repeat_n(Some(true), hidden));
+            }
+            Meaning::NewAxis => axes.push(None),
+            Meaning::Shrinks => {
+                bounds.push(single(begin[entry], bounds.len(), &shape)?);
+                axes.push(Some(false));
+            }
+            Meaning::Slice => {
+                let step = strides[entry];
+                let (first, last) = if step < 0 { (i64::MAX, i64::MIN) } else { (0, i64::MAX) };
+                bounds.push(Bounds {
+                    start: if masked(&masks.begin, entry) { first } else { begin[entry] },
+                    stop: if masked(&masks.end, entry) { last } else { end[entry] },
+                    step,
+                });
+                axes.push(Some(true));
+            }
+        }
+    }
+    let list = |entry: fn(&Bounds) -> i64| bounds.iter().map(entry).collect::<Vec<i64>>();
+    let all: Vec<i64> = (0..).take(bounds.len()).collect();
+    let (starts, stops) = (list(|bounds| bounds.start), list(|bounds| bounds.stop));
+    let slice = Slice::new(&starts, &stops, &all, &list(|bounds| bounds.step));
+    let cut = site.moved_by(slice)?;
+    let mut cut_sizes = site.builder.tensor(cut).shape.iter();
+    let size = |axis: Option<bool>| match axis {
+        None => Some(1),
+        Some(stays) => cut_sizes.next().copied().filter(|_| stays),
+    };
+    let sizes: Vec<usize> = axes.into_iter().filter_map(size).collect();
+    site.builder.reshaped(cut, &Shape::new(sizes)?)
+}
+
+/// What each entry means; one for each, and an ellipsis at the end if there is no other.
+fn meanings(masks: &StridedSliceMasks, entries: usize, rank: usize) -> Answer<Vec<Meaning>> {
+    let meaning = |entry: usize| {
+        if masked(&masks.ellipsis, entry) {
+            Meaning::Ellipsis
+        } else if masked(&masks.new_axis, entry) {
+            Meaning::NewAxis
+        } else if masked(&masks.shrink_axis, entry) {
+            Meaning::Shrinks
+        } else {
+            Meaning::Slice
+        }
+    };
+    let mut meanings: Vec<Meaning> = (0..entries).map(meaning).collect();
+    let count = |kinds: &[Meaning]| meanings.iter().filter(|entry| kinds.contains(entry)).count();
+    let ellipses = count(&[Meaning::Ellipsis]);
+    if ellipses > 1 {
+        return Err(format!("there may be one ellipsis, got {ellipses}").into());
+    }
+    let axes = count(&[Meaning::Shrinks, Meaning::Slice]);
+    if axes > rank {
+        return Err(format!("begin and end are for {axes} axes, but the data has {rank}").into());
+    }
+    if ellipses == 0 {
+        meanings.push(Meaning::Ellipsis);
+    }
+    Ok(meanings)
+}
+
+/// Whether a mask is set at an entry.
+fn masked(mask: &[i64], entry: usize) -> bool {
+    mask.get(entry).is_some_and(|bit| *bit == 1)
+}
+
+/// One index of an axis; unlike a bound it is not clamped.
+fn single(index: i64, axis: usize, shape: &Shape) -> Answer<Bounds> {
+    let size = shape[axis];
+    let front = i128::from(index) + if index < 0 { size as i128 } else { 0 };
+    match i64::try_from(front).ok().filter(|_| (0..size as i128).contains(&front)) {
+        Some(start) => Ok(Bounds { start, stop: start + 1, step: 1 }),
+        None => Err(format!("index {index} is out of range for axis {axis} of size {size}").into()),
+    }
+}

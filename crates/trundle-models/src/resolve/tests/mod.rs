@@ -1,0 +1,13 @@
+//! Every operator against what its text says of each element, and against its refusals.
+#![expect(clippy::cast_possible_wrap, reason = "the sizes here are small")]
+
+mod lists;
+mod movements;
+mod naive;
+mod random;
+mod shapes;
+mod sketch;
+mod slices;
+mod strided_slices;
+mod untrusted;
+mod widenings;

@@ -1,0 +1,297 @@
+//! Small models, and their graphs asked element by element.
+
+use std::sync::Arc;
+
+use trundle_core::{DType, Shape};
+
+use crate::{
+    Constant, Data, ElementType, Error, Given, Graph, Input, IntegerTypes, Integers, Made, Model,
+    Node, Operator, Output, PartialShape, Result, TensorId, ValueId,
+};
+
+/// A tensor of u64, in row-major order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Tagged {
+    pub(super) sizes: Vec<usize>,
+    pub(super) tags: Vec<u64>,
+}
+
+impl Tagged {
+    /// Elements `first`, `first + 1`, and so on.
+    pub(super) fn counting(sizes: &[usize], first: u64) -> Tagged {
+        let tags = (first..).take(sizes.iter().product()).collect();
+        Tagged { sizes: sizes.to_vec(), tags }
+    }
+
+    /// The element that `at` says for each index.
+    pub(super) fn of(sizes: &[usize], mut at: impl FnMut(&[usize]) -> u64) -> Tagged {
+        let mut tags = Vec::new();
+        let count: usize = sizes.iter().product();
+        for number in 0..count {
+            let mut rest = number;
+            let mut index = vec![0; sizes.len()];
+            for axis in (0..sizes.len()).rev() {
+                index[axis] = rest % sizes[axis];
+                rest /= sizes[axis];
+            }
+            tags.push(at(&index));
+        }
+        Tagged { sizes: sizes.to_vec(), tags }
+    }
+
+    /// The element at an index.
+    pub(super) fn at(&self, index: &[usize]) -> u64 {
+        assert_eq!(index.len(), self.sizes.len());
+        let mut number = 0;
+        for (i, size) in index.iter().zip(&self.sizes) {
+            assert!(i < size, "{index:?} lies outside {:?}", self.sizes);
+            number = number * size + i;
+        }
+        self.tags[number]
+    }
+
+    pub(super) fn constant(&self) -> Constant {
+        let bytes: Vec<u8> = self.tags.iter().flat_map(|tag| tag.to_le_bytes()).collect();
+        constant(DType::U64, &self.sizes, bytes)
+    }
+}
+
+/// A constant of these bytes.
+pub(super) fn constant(dtype: DType, sizes: &[usize], bytes: Vec<u8>) -> Constant {
+    Constant {
+        element: ElementType::Fixed(dtype),
+        shape: Shape::new(sizes).unwrap(),
+        data: Data::Bytes(bytes.into()),
+    }
+}
+
+/// A list of i64; a scalar if `sizes` are none.
+pub(super) fn i64s(sizes: &[usize], entries: &[i64]) -> Constant {
+    let bytes = entries.iter().flat_map(|entry| entry.to_le_bytes()).collect();
+    constant(DType::I64, sizes, bytes)
+}
+
+/// Texts.
+pub(super) fn strings(sizes: &[usize], texts: &[&str]) -> Constant {
+    let texts: Arc<[String]> = texts.iter().copied().map(String::from).collect();
+    Constant {
+        element: ElementType::String,
+        shape: Shape::new(sizes).unwrap(),
+        data: Data::Strings(texts),
+    }
+}
+
+/// A list that the file states.
+pub(super) fn given(entries: &[i64]) -> Integers {
+    Integers::Given(entries.to_vec())
+}
+
+/// A list that an input gives.
+pub(super) fn from_input(input: usize, types: IntegerTypes) -> Integers {
+    Integers::Input { input, types }
+}
+
+/// A model as it is written down: its first values are its inputs.
+pub(super) struct Sketch {
+    pub(super) model: Model,
+    pub(super) data: Vec<Constant>,
+}
+
+impl Sketch {
+    /// A model of these inputs, each of which may be anything.
+    pub(super) fn new(data: &[Constant]) -> Sketch {
+        let inputs = data
+            .iter()
+            .enumerate()
+            .map(|(number, constant)| Input {
+                name: format!("x{number}"),
+                element: constant.element,
+                shape: PartialShape::Unknown,
+                value: ValueId(number),
+            })
+            .collect();
+        let model = Model {
+            name: "sketch".into(),
+            dialect: "none".into(),
+            inputs,
+            outputs: Vec::new(),
+            nodes: Vec::new(),
+            values: data.len(),
+        };
+        Sketch { model, data: data.to_vec() }
+    }
+
+    /// One more node of so many outputs, which are the model's outputs too.
+    pub(super) fn node(
+        &mut self,
+        operator: Operator,
+        inputs: &[usize],
+        outputs: usize,
+    ) -> Vec<usize> {
+        let first = self.model.values;
+        self.model.values += outputs;
+        let outputs: Vec<ValueId> = (first..first + outputs).map(ValueId).collect();
+        let named =
+            outputs.iter().map(|value| Output { name: format!("y{}", value.0), value: *value });
+        self.model.outputs.extend(named);
+        let number = self.model.nodes.len();
+        self.model.nodes.push(Node {
+            name: format!("n{number}"),
+            kind: "Kind".into(),
+            operator,
+            inputs: inputs.iter().map(|input| Some(ValueId(*input))).collect(),
+            outputs: outputs.clone(),
+        });
+        outputs.into_iter().map(|value| value.0).collect()
+    }
+
+    /// The graph for the inputs' own shapes and elements.
+    pub(super) fn resolve(&self) -> Result<Graph> {
+        let given: Vec<Given<'_>> = self
+            .data
+            .iter()
+            .map(|constant| Given { shape: constant.shape.clone(), data: Some(&constant.data) })
+            .collect();
+        self.model.graph(&given)
+    }
+
+    /// The elements of each output, all of which are u64.
+    pub(super) fn run(&self) -> Result<Vec<Tagged>> {
+        let graph = self.resolve()?;
+        check_graph(&graph);
+        let asked = |output: &TensorId| {
+            let sizes = graph.tensors[output.0].shape.to_vec();
+            Tagged::of(&sizes, |index| {
+                let (data, at) = self.followed(&graph, *output, index);
+                let Data::Bytes(bytes) = data else { panic!("texts") };
+                u64::from_le_bytes(bytes[at * 8..at * 8 + 8].try_into().unwrap())
+            })
+        };
+        Ok(graph.outputs.iter().map(asked).collect())
+    }
+
+    /// The texts of the first output.
+    pub(super) fn texts(&self) -> Vec<String> {
+        let graph = self.resolve().unwrap();
+        check_graph(&graph);
+        let shape = graph.tensors[graph.outputs[0].0].shape.clone();
+        let mut texts = Vec::new();
+        shape.for_each_index(|index| {
+            let (data, at) = self.followed(&graph, graph.outputs[0], index);
+            let Data::Strings(all) = data else { panic!("bytes") };
+            texts.push(all[at].clone());
+        });
+        texts
+    }
+
+    /// What holds an element, and its number there.
+    fn followed<'a>(
+        &'a self,
+        graph: &'a Graph,
+        id: TensorId,
+        index: &[usize],
+    ) -> (&'a Data, usize) {
+        let tensor = &graph.tensors[id.0];
+        let number =
+            || index.iter().zip(tensor.shape.iter()).fold(0, |number, (i, size)| number * size + i);
+        match &tensor.made {
+            Made::Given(input) => (&self.data[*input].data, number()),
+            Made::Constant(constant) => (&constant.data, number()),
+            Made::Moved { from, map } => self.followed(graph, *from, &map.source_of(index)),
+            Made::Joined { axis, parts } => {
+                let mut index = index.to_vec();
+                for part in parts {
+                    let size = graph.tensors[part.0].shape[*axis];
+                    if index[*axis] < size {
+                        return self.followed(graph, *part, &index);
+                    }
+                    index[*axis] -= size;
+                }
+                panic!("{index:?} lies behind all parts")
+            }
+        }
+    }
+}
+
+/// What is promised of every graph.
+fn check_graph(graph: &Graph) {
+    for (number, tensor) in graph.tensors.iter().enumerate() {
+        let earlier = |id: &TensorId| {
+            assert!(id.0 < number, "tensor {number} is made of tensor {}", id.0);
+            assert_eq!(graph.tensors[id.0].element, tensor.element);
+            &graph.tensors[id.0].shape
+        };
+        match &tensor.made {
+            Made::Given(_) => {}
+            Made::Constant(constant) => assert_eq!(constant.shape, tensor.shape),
+            Made::Moved { from, map } => {
+                assert_eq!(map.in_shape(), earlier(from));
+                assert_eq!(*map.out_shape(), tensor.shape);
+            }
+            Made::Joined { axis, parts } => {
+                let mut sizes = earlier(&parts[0]).to_vec();
+                sizes[*axis] = parts.iter().map(|part| earlier(part)[*axis]).sum();
+                assert_eq!(sizes, tensor.shape.to_vec());
+                for part in parts {
+                    let mut sizes = earlier(part).to_vec();
+                    sizes[*axis] = tensor.shape[*axis];
+                    assert_eq!(sizes, tensor.shape.to_vec());
+                }
+            }
+        }
+    }
+}
+
+/// A model of one node of one output over data of these sizes, with further inputs.
+fn single(operator: Operator, sizes: &[usize], others: &[Constant]) -> Sketch {
+    let mut data = vec![Tagged::counting(sizes, 100).constant()];
+    data.extend_from_slice(others);
+    let mut sketch = Sketch::new(&data);
+    let inputs: Vec<usize> = (0..data.len()).collect();
+    sketch.node(operator, &inputs, 1);
+    sketch
+}
+
+/// Expects an operator to give `to` of data of `sizes`, `source` saying where each element of the
+/// output comes from.
+#[track_caller]
+pub(super) fn expect(
+    operator: Operator,
+    sizes: &[usize],
+    others: &[Constant],
+    to: &[usize],
+    source: impl Fn(&[usize]) -> Vec<usize>,
+) {
+    let words = format!("{operator:?} of {sizes:?} with {others:?}");
+    let data = Tagged::counting(sizes, 100);
+    let outputs = single(operator, sizes, others).run();
+    let expected = Tagged::of(to, |index| data.at(&source(index)));
+    match outputs {
+        Ok(outputs) => assert_eq!(outputs, [expected], "{words}"),
+        Err(error) => panic!("{words}: {error}"),
+    }
+}
+
+/// Expects an operator to give the elements as they are in another shape.
+#[track_caller]
+pub(super) fn expect_shape(operator: Operator, sizes: &[usize], others: &[Constant], to: &[usize]) {
+    let words = format!("{operator:?} of {sizes:?} with {others:?}");
+    let outputs = single(operator, sizes, others).run().unwrap_or_else(|error| {
+        panic!("{words}: {error}");
+    });
+    assert_eq!(outputs, [Tagged::counting(to, 100)], "{words}");
+}
+
+/// Expects a refusal that says this.
+#[track_caller]
+pub(super) fn refuse(operator: Operator, sizes: &[usize], others: &[Constant], says: &str) {
+    let words = format!("{operator:?} of {sizes:?} with {others:?}");
+    match single(operator, sizes, others).run() {
+        Ok(outputs) => panic!("{words}: {outputs:?}"),
+        Err(Error::Node { node, problem }) => {
+            assert_eq!(node, "Kind \"n0\"");
+            assert!(problem.contains(says), "{words}: {problem}");
+        }
+        Err(error) => panic!("{words}: {error:?}"),
+    }
+}

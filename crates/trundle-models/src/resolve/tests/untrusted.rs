@@ -1,0 +1,238 @@
+//! Models that no reader should make, and files that are small but claim much.
+
+use trundle_core::{DType, Shape};
+
+use super::sketch::{Sketch, Tagged, constant, from_input, given, i64s, strings};
+use crate::{
+    Dimension, Error, Given, IntegerTypes, Operator, Output, PartialShape, ValueId, ZeroSize,
+};
+
+fn data() -> Sketch {
+    Sketch::new(&[Tagged::counting(&[2, 3], 0).constant()])
+}
+
+fn message(sketch: &Sketch) -> String {
+    sketch.resolve().unwrap_err().to_string()
+}
+
+#[test]
+fn nodes_that_are_not_wired_are_refused() {
+    let mut sketch = data();
+    sketch.node(Operator::Identity, &[7], 1);
+    assert_eq!(message(&sketch), "Kind \"n0\": no earlier node gives what it reads as input 0");
+
+    let mut sketch = data();
+    sketch.node(Operator::Identity, &[1], 1);
+    assert_eq!(message(&sketch), "Kind \"n0\": no earlier node gives what it reads as input 0");
+
+    let mut sketch = data();
+    sketch.node(Operator::Identity, &[], 1);
+    sketch.model.nodes[0].name.clear();
+    assert_eq!(message(&sketch), "Kind (node 0): input 0 is missing");
+
+    let mut sketch = data();
+    sketch.node(Operator::Concat { axis: 0 }, &[], 1);
+    assert_eq!(message(&sketch), "Kind \"n0\": input 0 is missing");
+
+    let mut sketch = data();
+    sketch.node(Operator::Concat { axis: 0 }, &[0, 0], 1);
+    sketch.model.nodes[0].inputs[1] = None;
+    assert_eq!(message(&sketch), "Kind \"n0\": input 1 is missing");
+
+    for outputs in [0, 2] {
+        let mut sketch = data();
+        sketch.node(Operator::Identity, &[0], outputs);
+        assert_eq!(
+            message(&sketch),
+            format!("Kind \"n0\": it gives 1 tensors, but has {outputs} outputs")
+        );
+    }
+
+    let mut sketch = data();
+    sketch.node(Operator::Identity, &[0], 1);
+    sketch.model.nodes[0].outputs = vec![ValueId(0)];
+    assert_eq!(message(&sketch), "Kind \"n0\": it gives what is given already");
+
+    let mut sketch = data();
+    sketch.model.outputs.push(Output { name: "y".into(), value: ValueId(usize::MAX) });
+    assert_eq!(message(&sketch), "nothing gives output \"y\"");
+
+    let mut sketch = Sketch::new(&[i64s(&[], &[0]), i64s(&[], &[0])]);
+    sketch.model.inputs[1].value = ValueId(0);
+    assert_eq!(message(&sketch), "input \"x1\" is given twice");
+
+    let mut sketch = data();
+    sketch.model.values = usize::MAX;
+    assert!(sketch.resolve().is_ok());
+}
+
+#[test]
+fn constants_hold_what_they_claim() {
+    let claims = |mut constant: crate::Constant, sizes: &[usize]| {
+        constant.shape = Shape::new(sizes).unwrap();
+        let mut sketch = Sketch::new(&[]);
+        sketch.node(Operator::Constant(constant), &[], 1);
+        message(&sketch)
+    };
+    assert_eq!(
+        claims(i64s(&[1], &[0]), &[2]),
+        "Kind \"n0\": its shape [2] of i64 is 16 bytes, but it holds 8"
+    );
+    assert_eq!(
+        claims(strings(&[1], &["a"]), &[3]),
+        "Kind \"n0\": its shape [3] of string is 3 texts, but it holds 1"
+    );
+    assert!(claims(i64s(&[1], &[0]), &[1 << 62]).contains("too large"));
+    let mut mixed = strings(&[2], &["a", "b"]);
+    mixed.element = crate::ElementType::Fixed(DType::U8);
+    assert!(claims(mixed, &[2]).contains("of u8 is 2 bytes"));
+}
+
+/// A reshape to a high rank, then transpose after transpose.
+#[test]
+fn ranks_that_multiply_are_bounded() {
+    let mut sketch = Sketch::new(&[Tagged::counting(&[1], 0).constant()]);
+    let sizes = vec![1; 5000];
+    let mut value =
+        sketch.node(Operator::Reshape { sizes: given(&sizes), zero: ZeroSize::Zero }, &[0], 1)[0];
+    for axis in 0..1000 {
+        let mut order: Vec<i64> = (0..5000).collect();
+        order.swap(axis, axis + 1);
+        value = sketch.node(Operator::Transpose { order: given(&order) }, &[value], 1)[0];
+    }
+    let message = message(&sketch);
+    assert!(message.contains("more than 2097152 axes in all"), "{message}");
+}
+
+/// A chain of rolls of a list, and many readers at its end.
+#[test]
+fn steps_to_lists_are_bounded() {
+    let mut sketch = Sketch::new(&[i64s(&[], &[0]), i64s(&[500], &[0; 500])]);
+    let mut list = 1;
+    for _ in 0..3000 {
+        let roll = Operator::Roll { shift: given(&[1]), axes: given(&[0]) };
+        list = sketch.node(roll, &[list], 1)[0];
+    }
+    for _ in 0..3000 {
+        let roll =
+            Operator::Roll { shift: from_input(1, IntegerTypes::I64), axes: given(&[0; 500]) };
+        sketch.node(roll, &[1, list], 1);
+    }
+    let message = message(&sketch);
+    assert!(message.contains("steps to read, which is the limit"), "{message}");
+}
+
+#[test]
+fn lists_that_are_claimed_are_bounded() {
+    let mut sketch = Sketch::new(&[i64s(&[], &[1])]);
+    let tile = |repeats: &[i64]| Operator::Tile { repeats: given(repeats) };
+    let list = sketch.node(tile(&[1 << 40]), &[0], 1)[0];
+    let order = from_input(1, IntegerTypes::I64);
+    sketch.node(Operator::Transpose { order }, &[0, list], 1);
+    assert!(message(&sketch).contains("order has 1099511627776 entries, over the limit"));
+
+    let mut sketch = Sketch::new(&[i64s(&[1], &[1])]);
+    let mut value = 0;
+    for _ in 0..70 {
+        value = sketch.node(Operator::Concat { axis: 0 }, &[value, value], 1)[0];
+    }
+    assert!(message(&sketch).contains("too large"), "{}", message(&sketch));
+}
+
+/// As deep as a file may make it: nothing here recurses.
+#[test]
+fn deep_graphs_need_no_stack() {
+    let mut sketch = Sketch::new(&[Tagged::counting(&[2], 0).constant(), i64s(&[1], &[1])]);
+    let (mut value, mut list) = (0, 1);
+    for _ in 0..100_000 {
+        value = sketch.node(Operator::Flip { axes: given(&[0]) }, &[value], 1)[0];
+        list = sketch.node(
+            Operator::Pad {
+                pads: crate::Pads::Each { begins: given(&[1]), ends: given(&[-1]) },
+                axes: None,
+                value: None,
+            },
+            &[list],
+            1,
+        )[0];
+    }
+    let roll = Operator::Roll { shift: from_input(1, IntegerTypes::I64), axes: given(&[0]) };
+    sketch.node(roll, &[value, list], 1);
+    assert!(sketch.resolve().is_ok());
+}
+
+fn shaped(shapes: &[&[Dimension]]) -> Sketch {
+    let data: Vec<_> = shapes.iter().map(|_| i64s(&[], &[0])).collect();
+    let mut sketch = Sketch::new(&data);
+    for (input, shape) in sketch.model.inputs.iter_mut().zip(shapes) {
+        input.shape = PartialShape::Ranked(shape.to_vec());
+    }
+    sketch
+}
+
+fn given_shapes(sketch: &Sketch, shapes: &[&[usize]]) -> Result<(), String> {
+    let given: Vec<Given<'_>> = shapes
+        .iter()
+        .map(|sizes| Given { shape: Shape::new(*sizes).unwrap(), data: None })
+        .collect();
+    sketch.model.graph(&given).map(drop).map_err(|error| {
+        assert!(matches!(error, Error::Input(_)));
+        error.to_string()
+    })
+}
+
+#[test]
+fn shapes_fit_what_the_model_states() {
+    let batch = || Dimension::Named("batch".into());
+    let between = Dimension::Between { least: 2, most: Some(4) };
+    let sketch = shaped(&[&[batch(), Dimension::Fixed(3)], &[between, batch(), Dimension::ANY]]);
+    assert_eq!(given_shapes(&sketch, &[&[5, 3], &[2, 5, 0]]), Ok(()));
+    assert_eq!(given_shapes(&sketch, &[&[5, 3], &[4, 5, 9]]), Ok(()));
+    for (shapes, says) in [
+        ([&[5, 4][..], &[2, 5, 0][..]], "input \"x0\" must have shape [batch, 3], got [5, 4]"),
+        ([&[5], &[2, 5, 0]], "input \"x0\" must have shape [batch, 3], got [5]"),
+        ([&[5, 3], &[1, 5, 0]], "input \"x1\" must have shape [2..=4, batch, ?], got [1, 5, 0]"),
+        ([&[5, 3], &[5, 5, 0]], "input \"x1\" must have shape [2..=4, batch, ?], got [5, 5, 0]"),
+        (
+            [&[5, 3], &[2, 6, 0]],
+            "input \"x1\" of shape [2, 6, 0] has 6 for batch in [2..=4, batch, ?], but input \
+             \"x0\" has 5",
+        ),
+    ] {
+        assert_eq!(given_shapes(&sketch, &shapes), Err(says.into()));
+    }
+    assert_eq!(given_shapes(&sketch, &[&[5, 3]]), Err("the model takes 2 inputs, got 1".into()));
+}
+
+#[test]
+fn elements_fit_their_shape() {
+    let sketch = data();
+    let with = |data: &crate::Constant, sizes: [usize; 1]| {
+        let given = [Given { shape: Shape::new(sizes).unwrap(), data: Some(&data.data) }];
+        sketch.model.graph(&given).unwrap_err().to_string()
+    };
+    assert_eq!(
+        with(&constant(DType::U8, &[1], vec![0]), [2]),
+        "input \"x0\": shape [2] of u64 is 16 bytes, got 1"
+    );
+    assert_eq!(with(&strings(&[1], &["a"]), [1]), "input \"x0\": the model takes u64 here");
+}
+
+#[test]
+fn shapes_that_the_model_fixes_need_not_be_given() {
+    let exact = Dimension::Between { least: 4, most: Some(4) };
+    let sketch = shaped(&[&[Dimension::Fixed(2), exact], &[]]);
+    let shapes = sketch.model.static_shapes().unwrap();
+    assert_eq!(shapes, [Shape::new([2, 4]).unwrap(), Shape::default()]);
+    let open = |dimension: Dimension| {
+        let sketch = shaped(&[&[], &[Dimension::Fixed(2), dimension]]);
+        sketch.model.static_shapes().unwrap_err().to_string()
+    };
+    let says = |shape: &str| format!("input \"x1\" has no fixed shape: the model states {shape}");
+    assert_eq!(open(Dimension::ANY), says("[2, ?]"));
+    assert_eq!(open(Dimension::Named("n".into())), says("[2, n]"));
+    assert_eq!(open(Dimension::Between { least: 1, most: Some(2) }), says("[2, 1..=2]"));
+    assert!(open(Dimension::Fixed(usize::MAX)).contains("input \"x1\": shape"));
+    let unknown = data();
+    assert!(unknown.model.static_shapes().unwrap_err().to_string().contains("[...]"));
+}

@@ -1,0 +1,128 @@
+//! Constants in a wider element type.
+
+use half::{bf16, f16};
+use trundle_core::{DType, Packing};
+
+use super::element::{Number, number};
+use super::numbers::is_integer;
+use super::site::{Answer, Site};
+use crate::{Constant, Data, ElementType, Made, TensorId};
+
+/// The constant that is input 0, in a type that holds all of its values. A model that widens it
+/// again and again gets one tensor.
+pub(super) fn widen(site: &mut Site<'_, '_>, to: DType) -> Answer<TensorId> {
+    let id = site.data()?;
+    let tensor = site.builder.tensor(id);
+    if tensor.element == ElementType::Fixed(to) {
+        return Ok(id);
+    }
+    let Made::Constant(constant) = &tensor.made else {
+        return Err(format!(
+            "to convert {} to {to} is computing, which is done for constants only",
+            tensor.element
+        )
+        .into());
+    };
+    if let Some(widened) = site.builder.widened.get(&(id, to)) {
+        return Ok(*widened);
+    }
+    let widened = widened(constant, to)?;
+    let widened = site.builder.constant(&widened)?;
+    site.builder.widened.insert((id, to), widened);
+    Ok(widened)
+}
+
+/// A constant in another type.
+fn widened(constant: &Constant, to: DType) -> Answer<Constant> {
+    let inexact = || format!("{to} does not hold every value of {} exactly", constant.element);
+    let (ElementType::Fixed(from), Data::Bytes(bytes)) = (constant.element, &constant.data) else {
+        return Err(inexact().into());
+    };
+    if !holds_every_value(from, to) {
+        return Err(inexact().into());
+    }
+    let elements = constant.shape.elements();
+    let mut data = Vec::with_capacity(constant.shape.bytes(to)?);
+    for at in 0..elements {
+        let element = number(from, bytes, at).ok_or_else(inexact)?;
+        push(element, to, &mut data).ok_or_else(inexact)?;
+    }
+    Ok(Constant {
+        element: ElementType::Fixed(to),
+        shape: constant.shape.clone(),
+        data: Data::Bytes(data.into()),
+    })
+}
+
+/// Whether each value of `from` is one of `to`, which is of whole bytes.
+fn holds_every_value(from: DType, to: DType) -> bool {
+    let Some(digits) = digits(from) else { return holds_every_float(from, to) };
+    match to {
+        DType::F16 => digits <= 11,
+        DType::BF16 => digits <= 8,
+        DType::F32 => digits <= 24,
+        DType::F64 => digits <= 53,
+        _ if to.packing().is_none() && is_integer(to) => {
+            let room = to.width() * 8 - usize::from(is_signed(to));
+            digits <= room && (is_signed(to) || !is_signed(from))
+        }
+        _ => false,
+    }
+}
+
+/// The binary digits of the largest integer of a type; `None` for other types. The least integer
+/// of a signed type is a power of two, so it needs no more.
+fn digits(dtype: DType) -> Option<usize> {
+    if dtype == DType::Boolean {
+        return Some(1);
+    }
+    let bits = dtype.packing().map_or(dtype.width() * 8, Packing::bits);
+    is_integer(dtype).then(|| bits - usize::from(is_signed(dtype)))
+}
+
+/// Whether an integer type has negative values.
+fn is_signed(dtype: DType) -> bool {
+    matches!(dtype, DType::I2 | DType::I4 | DType::I8 | DType::I16 | DType::I32 | DType::I64)
+}
+
+/// The same for floats, NaNs being one value.
+fn holds_every_float(from: DType, to: DType) -> bool {
+    let wide = |to: DType| matches!(to, DType::F32 | DType::F64);
+    match from {
+        DType::F4E2M1 | DType::F8E4M3 | DType::F8E5M2 => {
+            wide(to) || matches!(to, DType::F16 | DType::BF16)
+        }
+        // Its least value is below those of f16.
+        DType::F8E8M0 => wide(to) || to == DType::BF16,
+        DType::F16 | DType::BF16 => wide(to),
+        DType::F32 => to == DType::F64,
+        _ => false,
+    }
+}
+
+/// Appends a value that a type holds, in little-endian bytes; `None` if it does not.
+fn push(element: Number, to: DType, bytes: &mut Vec<u8>) -> Option<()> {
+    match (element, to) {
+        (Number::Integer(value), DType::F16 | DType::BF16 | DType::F32 | DType::F64) => {
+            #[expect(clippy::cast_precision_loss, reason = "it has at most 53 digits")]
+            return push(Number::Float(value as f64), to, bytes);
+        }
+        (Number::Integer(value), _) => {
+            // Two's complement: the upper bytes only repeat the sign.
+            bytes.extend_from_slice(value.to_le_bytes().get(..to.width())?);
+        }
+        (Number::Float(value), DType::F16) => {
+            bytes.extend_from_slice(&f16::from_f64(value).to_le_bytes());
+        }
+        (Number::Float(value), DType::BF16) => {
+            bytes.extend_from_slice(&bf16::from_f64(value).to_le_bytes());
+        }
+        (Number::Float(value), DType::F32) => {
+            #[expect(clippy::cast_possible_truncation, reason = "f32 holds it")]
+            bytes.extend_from_slice(&(value as f32).to_le_bytes());
+        }
+        (Number::Float(value), DType::F64) => bytes.extend_from_slice(&value.to_le_bytes()),
+        (Number::Float(_), _) => return None,
+    }
+    Some(())
+}

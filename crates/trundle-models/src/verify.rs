@@ -1,0 +1,133 @@
+//! An output held against what the operators say, element by element.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use trundle_core::DType;
+
+use crate::{Data, ElementType, Graph, Made, TensorId};
+
+impl Graph {
+    /// The first index at which `output` is not what tensor `id` holds there: each element is
+    /// followed back through the graph, one movement after another, to the input or constant that
+    /// it comes from. `None` if all are. Nothing of how a program runs is used.
+    ///
+    /// # Panics
+    /// If `inputs` or `output` have fewer elements than their tensors.
+    pub fn first_difference(
+        &self,
+        id: TensorId,
+        inputs: &[Data],
+        output: &Data,
+    ) -> Option<Vec<usize>> {
+        let tensor = &self.tensors[id.0];
+        let elements = tensor.shape.elements();
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let share = elements.div_ceil(threads).max(1);
+        let first = AtomicUsize::new(usize::MAX);
+        std::thread::scope(|scope| {
+            for begin in (0..elements).step_by(share) {
+                let first = &first;
+                scope.spawn(move || {
+                    let mut index = tensor.shape.unravel(begin);
+                    for number in begin..elements.min(begin + share) {
+                        let (source, at) = self.origin(id, &index);
+                        let data = match &self.tensors[source.0].made {
+                            Made::Given(input) => &inputs[*input],
+                            Made::Constant(constant) => &constant.data,
+                            Made::Moved { .. } | Made::Joined { .. } => output,
+                        };
+                        if !same(tensor.element, (data, at), (output, number)) {
+                            first.fetch_min(number, Ordering::Relaxed);
+                            return;
+                        }
+                        tensor.shape.advance(&mut index);
+                    }
+                });
+            }
+        });
+        let first = first.into_inner();
+        (first < elements).then(|| tensor.shape.unravel(first))
+    }
+
+    /// Where the element of a tensor at an index comes from: an input or a constant, and the number
+    /// of the element there.
+    fn origin(&self, mut id: TensorId, index: &[usize]) -> (TensorId, usize) {
+        let mut index = index.to_vec();
+        loop {
+            let tensor = &self.tensors[id.0];
+            match &tensor.made {
+                Made::Given(_) | Made::Constant(_) => {
+                    let sizes = tensor.shape.iter();
+                    return (id, index.iter().zip(sizes).fold(0, |at, (i, size)| at * size + i));
+                }
+                Made::Moved { from, map } => (id, index) = (*from, map.source_of(&index)),
+                Made::Joined { axis, parts } => {
+                    for part in parts {
+                        id = *part;
+                        let size = self.tensors[part.0].shape[*axis];
+                        if index[*axis] < size {
+                            break;
+                        }
+                        index[*axis] -= size;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Whether two elements are the same, bit for bit.
+fn same(element: ElementType, (left, i): (&Data, usize), (right, j): (&Data, usize)) -> bool {
+    match (left, right, element) {
+        (Data::Strings(left), Data::Strings(right), _) => left[i] == right[j],
+        (Data::Bytes(left), Data::Bytes(right), ElementType::Fixed(dtype)) => {
+            bits(dtype, left, i) == bits(dtype, right, j)
+        }
+        _ => false,
+    }
+}
+
+/// The bytes of an element, or the byte of one that is packed.
+fn bits(dtype: DType, bytes: &[u8], at: usize) -> (&[u8], u8) {
+    match dtype.packing() {
+        Some(packing) => (&[], packing.get(bytes, at)),
+        None => (&bytes[at * dtype.width()..][..dtype.width()], 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use trundle_core::ops::Roll;
+    use trundle_core::{DType, Shape};
+
+    use super::*;
+    use crate::Tensor;
+
+    #[test]
+    fn the_first_element_that_differs_is_found() {
+        for dtype in [DType::U16, DType::U4] {
+            let element = ElementType::Fixed(dtype);
+            let shape = Shape::new([2, 4]).unwrap();
+            let map = Roll::new(&[1], &[1]).index_map(&shape).unwrap();
+            let tensor = |made| Tensor { element, shape: shape.clone(), made, name: "t".into() };
+            let tensors =
+                vec![tensor(Made::Given(0)), tensor(Made::Moved { from: TensorId(0), map })];
+            let graph = Graph { tensors, outputs: vec![TensorId(1)] };
+            let bytes = |values: [u8; 8]| match dtype.packing() {
+                Some(packing) => {
+                    let mut bytes = vec![0; packing.bytes(8)];
+                    let mut each = values.into_iter().enumerate();
+                    each.for_each(|(at, value)| packing.set(&mut bytes, at, value));
+                    Data::Bytes(bytes.into())
+                }
+                None => Data::Bytes(Bytes::from_iter(values.into_iter().flat_map(|v| [v, 1]))),
+            };
+            let given = bytes([0, 1, 2, 3, 4, 5, 6, 7]);
+            let differs = |output| graph.first_difference(TensorId(1), &[given.clone()], &output);
+            assert_eq!(differs(bytes([3, 0, 1, 2, 7, 4, 5, 6])), None);
+            assert_eq!(differs(bytes([3, 0, 1, 2, 7, 4, 6, 5])), Some(vec![1, 2]));
+            assert_eq!(differs(bytes([2, 0, 1, 2, 7, 4, 6, 5])), Some(vec![0, 0]));
+        }
+    }
+}

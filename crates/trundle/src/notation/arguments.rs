@@ -1,0 +1,243 @@
+//! The arguments of a call: `(shift=[-1, 2], axes=[0, 1])`.
+
+use std::num::{IntErrorKind, ParseIntError};
+use std::ops::Range;
+use std::str::FromStr;
+
+use super::call::Signature;
+use super::cursor::{Cursor, Word};
+use super::error::{Fault, quoted};
+
+/// What an argument is given.
+pub(super) struct Value<'a> {
+    pub(super) span: Range<usize>,
+    form: Form<'a>,
+}
+
+enum Form<'a> {
+    /// An integer or a file, as the parameter wants it.
+    Bare(&'a str),
+    /// A file.
+    Quoted {
+        /// With the quotes.
+        written: &'a str,
+        name: &'a str,
+    },
+    List(Vec<Word<'a>>),
+}
+
+impl<'a> Value<'a> {
+    pub(super) fn read(cursor: &mut Cursor<'a>) -> Result<Value<'a>, Fault> {
+        let start = cursor.at();
+        let form = match cursor.peek() {
+            Some('[' | '(') => {
+                let mut words = Vec::new();
+                separated(cursor, |cursor| {
+                    words.push(list_entry(cursor)?);
+                    Ok(())
+                })?;
+                Form::List(words)
+            }
+            Some(quote @ ('"' | '\'')) => {
+                let rest = cursor.rest();
+                let Some(length) = rest[1..].find(quote) else {
+                    return Err(Fault::new(cursor.here(), "quote that is never closed"));
+                };
+                let written = cursor.take(length + 2).text;
+                Form::Quoted { written, name: &rest[1..=length] }
+            }
+            _ => {
+                let ends = |c: char| c.is_whitespace() || matches!(c, ',' | ')' | '|');
+                let word = cursor.take_while(|c| !ends(c));
+                if word.text.is_empty() {
+                    return Err(cursor.expected("a value"));
+                }
+                Form::Bare(word.text)
+            }
+        };
+        Ok(Value { span: start..cursor.at(), form })
+    }
+
+    /// The name of a file: in quotes, or a word that is no integer.
+    pub(super) fn as_file(&self) -> Option<&'a str> {
+        match self.form {
+            Form::Quoted { name, .. } => Some(name),
+            Form::Bare(text) => (!is_integer(text)).then_some(text),
+            Form::List(_) => None,
+        }
+    }
+
+    /// The words that should be the integers of a list; one word is a list of one.
+    pub(super) fn words(&self) -> Vec<Word<'a>> {
+        match &self.form {
+            Form::Bare(text) | Form::Quoted { written: text, .. } => {
+                vec![Word { text, span: self.span.clone() }]
+            }
+            Form::List(words) => words.clone(),
+        }
+    }
+
+    /// Several integers as one list.
+    fn gathered(parameter: &str, values: &[Value<'a>]) -> Result<Value<'a>, Fault> {
+        let mut words = Vec::with_capacity(values.len());
+        for value in values {
+            if let Form::List(_) = value.form {
+                let message = format!("{parameter} must be integers or one list, got both");
+                return Err(Fault::new(value.span.clone(), message));
+            }
+            words.extend(value.words());
+        }
+        let spans = values.iter().map(|value| value.span.clone());
+        let span = spans.reduce(|first, last| first.start..last.end).unwrap_or_default();
+        Ok(Value { span, form: Form::List(words) })
+    }
+}
+
+/// Reads a word that should be an integer of a list.
+fn list_entry<'a>(cursor: &mut Cursor<'a>) -> Result<Word<'a>, Fault> {
+    let ends = |c: char| c.is_whitespace() || matches!(c, ',' | ']' | ')' | '[' | '(' | '|');
+    let word = cursor.take_while(|c| !ends(c));
+    match cursor.peek() {
+        _ if !word.text.is_empty() => Ok(word),
+        Some('[' | '(') => {
+            Err(Fault::new(cursor.here(), "list in a list").suggest("write one list of integers"))
+        }
+        _ => Err(cursor.expected("an integer")),
+    }
+}
+
+/// Reads an opening bracket, what `item` reads as often as there is something, with commas
+/// between, and the closing bracket. A last comma may be left.
+pub(super) fn separated<'a>(
+    cursor: &mut Cursor<'a>,
+    mut item: impl FnMut(&mut Cursor<'a>) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    let opening = cursor.here();
+    let (open, close) = if cursor.peek() == Some('[') { ('[', ']') } else { ('(', ')') };
+    let never_closed = || Fault::new(opening.clone(), format!("\"{open}\" that is never closed"));
+    cursor.eat(open);
+    loop {
+        cursor.skip_space();
+        if cursor.eat(close) {
+            return Ok(());
+        }
+        if matches!(cursor.peek(), None | Some('|')) {
+            return Err(never_closed());
+        }
+        item(cursor)?;
+        cursor.skip_space();
+        match cursor.peek() {
+            None | Some('|') => return Err(never_closed()),
+            Some(c) if c == close => {}
+            _ if cursor.eat(',') => {}
+            _ => return Err(cursor.expected(&format!("\",\" or \"{close}\""))),
+        }
+    }
+}
+
+/// The arguments of one call, each with its parameter.
+pub(super) struct Arguments<'a> {
+    signature: &'static Signature,
+    /// Where the whole call stands.
+    call: Range<usize>,
+    /// For each parameter, what it is given.
+    values: Vec<Option<Value<'a>>>,
+}
+
+impl<'a> Arguments<'a> {
+    /// Gives each argument to its parameter.
+    pub(super) fn bind(
+        signature: &'static Signature,
+        call: Range<usize>,
+        mut unnamed: Vec<Value<'a>>,
+        named: Vec<(Word<'a>, Value<'a>)>,
+    ) -> Result<Arguments<'a>, Fault> {
+        let parameters = signature.parameters;
+        if let [parameter] = parameters
+            && unnamed.len() > 1
+        {
+            unnamed = vec![Value::gathered(parameter, &unnamed)?];
+        }
+        if let Some(extra) = unnamed.get(parameters.len()) {
+            let message = format!(
+                "{} takes {} arguments, got {}",
+                signature.name,
+                parameters.len(),
+                unnamed.len() + named.len()
+            );
+            return Err(Fault::new(extra.span.clone(), message)
+                .suggest(format!("they are {}", parameters.join(", "))));
+        }
+        let mut values: Vec<_> = unnamed.into_iter().map(Some).collect();
+        values.resize_with(parameters.len(), || None);
+        for (name, value) in named {
+            if values[signature.parameter(&name)?].replace(value).is_some() {
+                let message = format!("argument {} is given twice", quoted(name.text));
+                return Err(Fault::new(name.span, message));
+            }
+        }
+        Ok(Arguments { signature, call, values })
+    }
+
+    pub(super) fn get(&self, parameter: &str) -> Option<&Value<'a>> {
+        let at = self.signature.parameters.iter().position(|name| *name == parameter)?;
+        self.values[at].as_ref()
+    }
+
+    pub(super) fn required(&self, parameter: &str) -> Result<&Value<'a>, Fault> {
+        self.get(parameter).ok_or_else(|| {
+            let message = format!("{} lacks the argument \"{parameter}\"", self.signature.name);
+            Fault::new(self.call.clone(), message)
+                .suggest(format!("write {}", self.signature.example))
+        })
+    }
+
+    /// The one integer that `parameter` is given.
+    pub(super) fn integer(&self, parameter: &str) -> Result<i64, Fault> {
+        let value = self.required(parameter)?;
+        match value.form {
+            Form::List(_) => {
+                let message = format!("{parameter} must be one integer, got a list");
+                Err(Fault::new(value.span.clone(), message))
+            }
+            Form::Bare(text) | Form::Quoted { written: text, .. } => {
+                integer(parameter, &Word { text, span: value.span.clone() })
+            }
+        }
+    }
+
+    /// The list of integers that `parameter` is given.
+    pub(super) fn integers(&self, parameter: &str) -> Result<Vec<i64>, Fault> {
+        let words = self.required(parameter)?.words();
+        words.iter().map(|word| integer(parameter, word)).collect()
+    }
+
+    /// The list of integers that `parameter` is given; none if it is left out.
+    pub(super) fn integers_or_none(&self, parameter: &str) -> Result<Vec<i64>, Fault> {
+        if self.get(parameter).is_none() { Ok(Vec::new()) } else { self.integers(parameter) }
+    }
+}
+
+/// The integer that a word is.
+pub(super) fn integer<T: FromStr<Err = ParseIntError>>(
+    parameter: &str,
+    word: &Word<'_>,
+) -> Result<T, Fault> {
+    word.text.parse().map_err(|error: ParseIntError| {
+        let got = quoted(word.text);
+        let message = match error.kind() {
+            IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => {
+                let bits = 8 * size_of::<T>();
+                format!("{parameter} {got} is out of range for a signed {bits}-bit integer")
+            }
+            _ => format!("{parameter} must be an integer, got {got}"),
+        };
+        Fault::new(word.span.clone(), message)
+    })
+}
+
+/// Whether a word is an integer of any size.
+fn is_integer(text: &str) -> bool {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+}

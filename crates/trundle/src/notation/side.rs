@@ -1,0 +1,154 @@
+//! One side of a pattern: `b (h p1) ...`.
+
+use std::ops::Range;
+
+use trundle_core::ops::{Group, Part};
+
+use super::cursor::{Cursor, Word, is_name_char};
+use super::error::{Fault, quoted};
+use super::pattern::{ONLY_REARRANGES, first_arrow};
+
+const ELLIPSES: [&str; 2] = ["...", "…"];
+
+const NAMES: &str =
+    "names are letters, digits and inner \"_\", with a letter first, and space between them";
+
+/// One side of a pattern, and where everything stands in the text.
+#[derive(Default)]
+pub(super) struct WrittenSide<'a> {
+    pub(super) groups: Vec<Group>,
+    /// For each group, with its parentheses.
+    pub(super) spans: Vec<Range<usize>>,
+    /// The names and ellipses of all groups.
+    words: Vec<Word<'a>>,
+}
+
+impl<'a> WrittenSide<'a> {
+    /// Reads all that is left of `cursor`.
+    pub(super) fn read(cursor: &mut Cursor<'a>) -> Result<WrittenSide<'a>, Fault> {
+        let mut side = WrittenSide::default();
+        // What is in the parentheses that are open, and where they begin.
+        let mut open: Option<(Vec<Part>, Range<usize>)> = None;
+        loop {
+            cursor.skip_space();
+            let here = cursor.here();
+            if here.is_empty() {
+                return match open {
+                    Some((_, begin)) => Err(Fault::new(begin, "\"(\" that is never closed")),
+                    None => Ok(side),
+                };
+            }
+            if cursor.eat('(') {
+                if open.replace((Vec::new(), here.clone())).is_some() {
+                    return Err(Fault::new(here, "parentheses in parentheses")
+                        .suggest("an axis splits at once into all of its parts, as in (a b c)"));
+                }
+            } else if cursor.eat(')') {
+                let Some((parts, begin)) = open.take() else {
+                    return Err(Fault::new(here, "\")\" that was never opened"));
+                };
+                side.push(Group::Merged(parts), begin.start..here.end);
+            } else {
+                let word = cursor.take_while(|c| !c.is_whitespace() && !matches!(c, '(' | ')'));
+                let part = part(&word)?;
+                let span = word.span.clone();
+                if part.is_some() {
+                    side.words.push(word);
+                }
+                match (&mut open, part) {
+                    (Some((parts, _)), part) => parts.extend(part),
+                    (None, Some(Part::Ellipsis)) => side.push(Group::Ellipsis, span),
+                    (None, part) => side.push(Group::Merged(part.into_iter().collect()), span),
+                }
+            }
+        }
+    }
+
+    fn push(&mut self, group: Group, span: Range<usize>) {
+        self.groups.push(group);
+        self.spans.push(span);
+    }
+
+    /// From the first group to the last.
+    pub(super) fn span(&self) -> Option<Range<usize>> {
+        Some(self.spans.first()?.start..self.spans.last()?.end)
+    }
+
+    /// The names of the axes.
+    pub(super) fn names(&self) -> impl Iterator<Item = &'a str> + '_ {
+        self.words.iter().map(|word| word.text).filter(|text| !ELLIPSES.contains(text))
+    }
+
+    /// Where each axis of this name stands.
+    pub(super) fn spans_of<'b>(&'b self, name: &'b str) -> impl Iterator<Item = Range<usize>> + 'b {
+        self.words.iter().filter(move |word| word.text == name).map(|word| word.span.clone())
+    }
+
+    /// Where each ellipsis stands.
+    pub(super) fn ellipses(&self) -> impl Iterator<Item = Range<usize>> + '_ {
+        let is_ellipsis = |word: &&Word<'_>| ELLIPSES.contains(&word.text);
+        self.words.iter().filter(is_ellipsis).map(|word| word.span.clone())
+    }
+}
+
+/// What a word stands for: nothing for 1.
+fn part(word: &Word<'_>) -> Result<Option<Part>, Fault> {
+    if ELLIPSES.contains(&word.text) {
+        return Ok(Some(Part::Ellipsis));
+    }
+    if word.text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return one(word);
+    }
+    match not_a_name(word) {
+        Some(fault) => Err(fault),
+        None => Ok(Some(Part::Axis(word.text.to_owned()))),
+    }
+}
+
+/// Nothing for the number 1.
+fn one(word: &Word<'_>) -> Result<Option<Part>, Fault> {
+    if word.text.trim_start_matches('0') == "1" {
+        return Ok(None);
+    }
+    let message = format!("a pattern has no number but 1, got {}", quoted(word.text));
+    Err(Fault::new(word.span.clone(), message).suggest(ONLY_REARRANGES))
+}
+
+/// What keeps a word from being the name of an axis.
+fn not_a_name(word: &Word<'_>) -> Option<Fault> {
+    let at = |begin: usize, part: &str| -> Range<usize> {
+        let begin = word.span.start + begin;
+        begin..begin + part.len()
+    };
+    for ellipsis in ELLIPSES {
+        if let Some(begin) = word.text.find(ellipsis) {
+            let message = format!("\"{ellipsis}\" in the name of an axis");
+            return Some(
+                Fault::new(at(begin, ellipsis), message)
+                    .suggest(format!("write space around \"{ellipsis}\"")),
+            );
+        }
+    }
+    if let Some((begin, arrow)) = first_arrow(word.text) {
+        return Some(
+            Fault::new(at(begin, arrow), "second arrow in one pattern")
+                .suggest("put \"|\" between two patterns"),
+        );
+    }
+    if let Some((begin, c)) = word.text.char_indices().find(|(_, c)| !is_name_char(*c)) {
+        let c = &word.text[begin..begin + c.len_utf8()];
+        let message = format!("{} is not possible in the name of an axis", quoted(c));
+        return Some(Fault::new(at(begin, c), message).suggest(NAMES));
+    }
+    let what = if word.text.starts_with('_') {
+        "begins with \"_\""
+    } else if word.text.ends_with('_') {
+        "ends with \"_\""
+    } else if !word.text.starts_with(char::is_alphabetic) {
+        "begins with a digit"
+    } else {
+        return None;
+    };
+    let message = format!("axis {} {what}", quoted(word.text));
+    Some(Fault::new(word.span.clone(), message).suggest(NAMES))
+}
