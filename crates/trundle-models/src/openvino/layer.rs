@@ -94,8 +94,10 @@ impl<'a> Layer<'a> {
     /// The number of the set of operators that the layer is of; none for a layer without one.
     pub(super) fn opset(&self) -> Result<Option<u32>> {
         let Some(version) = self.element.attribute("version") else { return Ok(None) };
-        (1..=NEWEST_OPSET)
-            .find(|number| version.strip_prefix("opset") == Some(&number.to_string()))
+        let digits = version.strip_prefix("opset").filter(|digits| !digits.starts_with(['0', '+']));
+        digits
+            .and_then(|digits| digits.parse().ok())
+            .filter(|number| *number <= NEWEST_OPSET)
             .map(Some)
             .ok_or_else(|| {
                 let known = format!("known are opset1 to opset{NEWEST_OPSET}");
@@ -168,12 +170,19 @@ impl<'a> Layer<'a> {
         Error::Unsupported(format!("{}: {problem}", self.place()))
     }
 
-    /// `layer 3 "roll" (Roll, line 12)`, with what of it is known.
+    /// `layer 3 "roll" (Roll, line 12)`, with what of it is known. What the file says stands there
+    /// escaped: a message is for terminals.
     fn place(&self) -> String {
-        let id = self.element.attribute("id").map(|id| format!(" {id}")).unwrap_or_default();
-        let name = if self.name.is_empty() { String::new() } else { format!(" {:?}", self.name) };
-        let kind = if self.kind.is_empty() { String::new() } else { format!("{}, ", self.kind) };
-        format!("layer{id}{name} ({kind}line {})", line(self.element))
+        let id = self.element.attribute("id").map(|id| format!(" {}", id.escape_debug()));
+        let name = Some(self.name).filter(|name| !name.is_empty());
+        let kind = Some(self.kind).filter(|kind| !kind.is_empty());
+        format!(
+            "layer{}{} ({}line {})",
+            id.unwrap_or_default(),
+            name.map(|name| format!(" {name:?}")).unwrap_or_default(),
+            kind.map(|kind| format!("{}, ", kind.escape_debug())).unwrap_or_default(),
+            line(self.element)
+        )
     }
 }
 

@@ -86,7 +86,8 @@ impl Kind {
     pub(super) fn of(layer: &Layer) -> Result<&'static Kind> {
         let kind = KINDS.iter().find(|kind| kind.name == layer.kind).ok_or_else(|| {
             let known = KINDS.map(|kind| kind.name).join(", ");
-            layer.unsupported(format!("{} is not supported; what is: {known}", layer.kind))
+            let kind = layer.kind.escape_debug();
+            layer.unsupported(format!("{kind} is not supported; what is: {known}"))
         })?;
         if let Some(opset) = layer.opset()?.filter(|opset| *opset < kind.since) {
             let since = format!("{} is there from opset{} on", kind.name, kind.since);

@@ -62,6 +62,14 @@ fn what_computes_is_refused_with_what_does_not() {
 }
 
 #[test]
+fn messages_hold_no_controls() {
+    let message =
+        refused("name=\"r\" type=\"Roll\"", "name=\"a&#10;\u{9B}b\" type=\"c&#10;\u{9B}d\"");
+    let place = "layer 2 \"a\\n\\u{9b}b\" (c\\n\\u{9b}d, line 11): c\\n\\u{9b}d is not supported";
+    assert!(message.starts_with(place), "{message}");
+}
+
+#[test]
 fn a_body_is_not_looked_into() {
     // Deeper than any stack.
     let body = format!("<body>{}{}</body>", "<net>".repeat(50_000), "</net>".repeat(50_000));
@@ -80,7 +88,17 @@ fn versions() {
     }
     assert_eq!(refused(" version=\"11\"", ""), net(""));
     let layer = "layer 2 \"r\" (Roll, line 11): ";
-    for version in ["opset0", "opset18", "opset07", "opset", "extension", "7", ""] {
+    for version in [
+        "opset0",
+        "opset18",
+        "opset07",
+        "opset+7",
+        "opset99999999999",
+        "opset",
+        "extension",
+        "7",
+        "",
+    ] {
         assert_eq!(
             refused("\"opset7\"", &format!("{version:?}")),
             format!("{layer}version {version:?} is unknown; known are opset1 to opset17")
