@@ -36,10 +36,20 @@ pub struct Constant {
 }
 
 /// The elements of a constant.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum Data {
     /// Little-endian elements, packed ones as [`DType::packing`] says, unused bits 0.
     Bytes(Bytes),
     /// One text an element.
     Strings(Arc<[String]>),
+}
+
+impl fmt::Debug for Data {
+    /// Bytes as numbers, not as the text that they are not.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Data::Bytes(bytes) => f.debug_tuple("Bytes").field(&&bytes[..]).finish(),
+            Data::Strings(texts) => f.debug_tuple("Strings").field(texts).finish(),
+        }
+    }
 }

@@ -117,14 +117,15 @@ mod tests {
             let bytes = |values: [u8; 8]| match dtype.packing() {
                 Some(packing) => {
                     let mut bytes = vec![0; packing.bytes(8)];
-                    let mut each = values.into_iter().enumerate();
+                    let each = values.into_iter().enumerate();
                     each.for_each(|(at, value)| packing.set(&mut bytes, at, value));
                     Data::Bytes(bytes.into())
                 }
                 None => Data::Bytes(Bytes::from_iter(values.into_iter().flat_map(|v| [v, 1]))),
             };
             let given = bytes([0, 1, 2, 3, 4, 5, 6, 7]);
-            let differs = |output| graph.first_difference(TensorId(1), &[given.clone()], &output);
+            let differs =
+                |output| graph.first_difference(TensorId(1), std::slice::from_ref(&given), &output);
             assert_eq!(differs(bytes([3, 0, 1, 2, 7, 4, 5, 6])), None);
             assert_eq!(differs(bytes([3, 0, 1, 2, 7, 4, 6, 5])), Some(vec![1, 2]));
             assert_eq!(differs(bytes([2, 0, 1, 2, 7, 4, 6, 5])), Some(vec![0, 0]));

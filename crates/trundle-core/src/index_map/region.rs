@@ -374,3 +374,78 @@ impl Region {
 /// The most single steps of a loop that a cut goes through: with more, the loops within do not fit
 /// into a step of the loop around them, and the boxes would be many and small.
 const MOST_STRADDLING: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Lengths, Shape};
+
+    /// The place of every element of a region and its coordinates, in any order.
+    fn elements(region: &Region) -> Vec<(isize, Vec<isize>)> {
+        let mut elements = Vec::new();
+        crate::shape::for_each_index(&region.sizes, |index| {
+            let at = |form: &Form| {
+                let step = |term: &Term| term.step * index[term.number].cast_signed();
+                form.start + form.terms.iter().map(step).sum::<isize>()
+            };
+            let coordinate = |coordinate: &Coordinate| match coordinate {
+                Coordinate::Linear(form) => at(form),
+                Coordinate::Ragged(row) => {
+                    let length = row.lengths[at(&row.entry).unsigned_abs()].cast_signed();
+                    let j = row.before.at(index[row.number].cast_signed());
+                    row.after.at(if j < length { length - 1 - j } else { j })
+                }
+            };
+            let coordinates = region.coordinates.iter().map(coordinate).collect();
+            elements.push((at(&region.place), coordinates));
+        });
+        elements.sort_unstable();
+        elements
+    }
+
+    /// A 3 x 6 tensor and, behind its coordinates, the one along rows of which 2, 6 and 5 elements
+    /// are reversed.
+    fn with_row() -> Region {
+        let layout = Layout::row_major(&Shape::new([3, 6]).unwrap(), 1).unwrap();
+        let mut region = Region::of(&layout);
+        let row = AxisMap::Ragged {
+            axis: 1,
+            before: Line::reversal(6),
+            lengths: Lengths::new([2, 6, 5], 0, vec![1, 0]),
+            after: Line::IDENTITY,
+        };
+        let Found::One((coordinate, None)) = region.through_axis(&row) else { panic!("a row") };
+        region.coordinates.push(coordinate);
+        region
+    }
+
+    #[test]
+    fn cut_split_and_turned_loops_keep_every_place_and_its_coordinates() {
+        let region = with_row();
+        let expected = elements(&region);
+        for number in 0..2 {
+            assert_eq!(elements(&region.clone().turned(number)), expected);
+            for end in 1..region.sizes[number] {
+                let parts = region.cut_loop(number, [end]);
+                assert_eq!(parts.len(), 2);
+                let mut found = parts.iter().flat_map(elements).collect::<Vec<_>>();
+                found.sort_unstable();
+                assert_eq!(found, expected, "loop {number} cut at {end}");
+            }
+        }
+        assert_eq!(elements(&region.clone().split(0, 3).unwrap()), expected);
+        assert_eq!(region.split(1, 3), None);
+    }
+
+    #[test]
+    fn a_length_that_varies_along_its_row_is_refused() {
+        let region = with_row();
+        let along_row = AxisMap::Ragged {
+            axis: 1,
+            before: Line::IDENTITY,
+            lengths: Lengths::new([1, 2, 3, 4, 5, 6], 0, vec![0, 1]),
+            after: Line::IDENTITY,
+        };
+        assert!(matches!(region.through_axis(&along_row), Found::Never));
+    }
+}

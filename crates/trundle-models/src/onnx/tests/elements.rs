@@ -20,7 +20,7 @@ fn described(model: &Model) -> String {
         Operator::Constant(constant) => {
             let (element, shape) = (constant.element, &constant.shape);
             match &constant.data {
-                Data::Bytes(bytes) => format!("{element} {shape} {bytes:?}"),
+                Data::Bytes(bytes) => format!("{element} {shape} {:?}", &bytes[..]),
                 Data::Strings(texts) => format!("{element} {shape} {texts:?}"),
             }
         }
