@@ -6,6 +6,9 @@ use trundle_core::DType;
 
 use crate::{Data, ElementType, Graph, Made, TensorId};
 
+/// How many elements a thread follows at least.
+const LEAST_SHARE: usize = 4096;
+
 impl Graph {
     /// The first index at which `output` is not what tensor `id` holds there: each element is
     /// followed back through the graph, one movement after another, to the input or constant that
@@ -22,7 +25,7 @@ impl Graph {
         let tensor = &self.tensors[id.0];
         let elements = tensor.shape.elements();
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let share = elements.div_ceil(threads).max(1);
+        let share = elements.div_ceil(threads).max(LEAST_SHARE);
         let first = AtomicUsize::new(usize::MAX);
         std::thread::scope(|scope| {
             for begin in (0..elements).step_by(share) {

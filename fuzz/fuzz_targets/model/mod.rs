@@ -1,0 +1,120 @@
+//! What every model that was read keeps, whatever its dialect.
+
+use std::collections::HashSet;
+
+use trundle_core::{Shape, Width};
+use trundle_models::{
+    Constant, Data, Dimension, ElementType, Given, Input, Model, Operator, PartialShape, Program,
+    ValueId,
+};
+
+/// The most elements of an input, and of everything that is written: more only takes longer.
+const MOST_ELEMENTS: usize = 1 << 14;
+
+/// What the reader promises, and that the model, run on some inputs, gives what each of its
+/// elements is by itself.
+pub(crate) fn check(model: &Model) {
+    check_values(model);
+    check_names(model);
+    for node in &model.nodes {
+        if let Operator::Constant(constant) = &node.operator {
+            check_constant(constant);
+        }
+    }
+    run(model);
+}
+
+/// That each value is given once, and before it is read.
+fn check_values(model: &Model) {
+    let mut given: HashSet<ValueId> = model.inputs.iter().map(|input| input.value).collect();
+    assert_eq!(given.len(), model.inputs.len());
+    for node in &model.nodes {
+        assert!(node.inputs.iter().flatten().all(|value| given.contains(value)), "{node:?}");
+        assert!(node.outputs.iter().all(|value| given.insert(*value)), "{node:?}");
+    }
+    assert!(model.outputs.iter().all(|output| given.contains(&output.value)));
+    assert!(given.iter().all(|value| value.0 < model.values));
+}
+
+fn check_names(model: &Model) {
+    let inputs: HashSet<&str> = model.inputs.iter().map(|input| input.name.as_str()).collect();
+    assert_eq!(inputs.len(), model.inputs.len());
+    let outputs: HashSet<&str> = model.outputs.iter().map(|output| output.name.as_str()).collect();
+    assert_eq!(outputs.len(), model.outputs.len());
+}
+
+/// That a constant has as many elements as its shape.
+fn check_constant(constant: &Constant) {
+    match (constant.element, &constant.data) {
+        (ElementType::Fixed(dtype), Data::Bytes(bytes)) => {
+            assert_eq!(constant.shape.bytes(dtype), Ok(bytes.len()));
+        }
+        (ElementType::String, Data::Strings(texts)) => {
+            assert_eq!(constant.shape.elements(), texts.len());
+        }
+        (element, data) => panic!("{element} in {data:?}"),
+    }
+}
+
+/// A shape that the model allows for an input, if it is small.
+fn shape_of(input: &Input) -> Option<Shape> {
+    let PartialShape::Ranked(dimensions) = &input.shape else { return Shape::new([2, 3]).ok() };
+    let size = |dimension: &Dimension| match dimension {
+        Dimension::Fixed(size) => *size,
+        Dimension::Between { least, most } => most.map_or(3, |most| most.min(3)).max(*least),
+        Dimension::Named(name) => 1 + name.len() % 3,
+    };
+    let shape = Shape::new(dimensions.iter().map(size).collect::<Vec<_>>()).ok()?;
+    (shape.elements() <= MOST_ELEMENTS).then_some(shape)
+}
+
+/// Elements that differ, as far as their type can, small numbers among them.
+fn data_of(input: &Input, shape: &Shape) -> Option<Data> {
+    match input.element {
+        ElementType::Fixed(dtype) => {
+            let bytes = shape.bytes(dtype).ok()?;
+            let width = Width::from(dtype).units();
+            let byte = |at: usize| if at % width == 0 { at / width % 251 } else { 0 };
+            let mut bytes: Vec<u8> =
+                (0..bytes).map(|at| u8::try_from(byte(at)).unwrap_or(0)).collect();
+            // Bits after the last packed element are none of its own.
+            if let (Some(last), Some(_)) = (bytes.last_mut(), dtype.packing()) {
+                *last = 0;
+            }
+            Some(Data::Bytes(bytes.into()))
+        }
+        ElementType::String => {
+            let texts: Vec<String> = (0..shape.elements()).map(|text| text.to_string()).collect();
+            Some(Data::Strings(texts.into()))
+        }
+    }
+}
+
+fn run(model: &Model) {
+    let Some(shapes) = model.inputs.iter().map(shape_of).collect::<Option<Vec<_>>>() else {
+        return;
+    };
+    let inputs = model.inputs.iter().zip(&shapes);
+    let Some(data) = inputs.map(|(input, shape)| data_of(input, shape)).collect::<Option<Vec<_>>>()
+    else {
+        return;
+    };
+    let given: Vec<Given<'_>> = shapes
+        .iter()
+        .zip(&data)
+        .map(|(shape, data)| Given { shape: shape.clone(), data: Some(data) })
+        .collect();
+    let Ok(graph) = model.graph(&given) else { return };
+    let Ok(program) = Program::new(graph, Some(1)) else { return };
+    let _ = (model.to_string(), program.to_string());
+    let graph = program.graph();
+    let elements = |tensor: trundle_models::TensorId| graph.tensors[tensor.0].shape.elements();
+    let written = program.stages().iter().map(|stage| elements(stage.tensor));
+    if written.fold(0usize, usize::saturating_add) > MOST_ELEMENTS {
+        return;
+    }
+    let outputs = program.run(&data, &mut |_| ()).expect("the inputs fit");
+    for (id, output) in graph.outputs.iter().zip(&outputs) {
+        assert_eq!(graph.first_difference(*id, &data, output), None, "{model}\n{program}");
+    }
+}
