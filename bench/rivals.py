@@ -50,8 +50,11 @@ HANDFUL = [
     "small elements/2-d, powers of two u8",
     "small elements/2-d, powers of two u16",
     "pictures/chw to hwc u8 102x3x640x640",
-    "chains/bgr hwc to rgb chw",
+    "windows/",
 ]
+
+# Bounds of slices: before the first element, and after the last.
+FIRST, LAST = -(2**63), 2**63 - 1
 
 NUMPY_TYPES = {"u8": np.uint8, "u16": np.uint16, "f32": np.float32, "f64": np.float64}
 
@@ -113,6 +116,8 @@ class Numpy:
     def step(y, name, arguments, named):
         if name == "transpose":
             return y.transpose(arguments or None)
+        if name == "reshape":
+            return y.reshape(arguments)
         if name == "flip":
             return np.flip(y, named["axes"])
         if name == "roll":
@@ -136,6 +141,8 @@ def run_shape(operators, shape):
     for name, arguments, _ in operators:
         if name == "transpose":
             shape = tuple(shape[i] for i in arguments) if arguments else shape[::-1]
+        elif name == "reshape":
+            shape = tuple(arguments)
     return shape
 
 
@@ -160,6 +167,8 @@ class Torch:
             for name, arguments, named in operators:
                 if name == "transpose":
                     y = y.permute(arguments or tuple(range(y.ndim))[::-1])
+                elif name == "reshape":
+                    y = y.reshape(arguments)
                 elif name == "flip":
                     y = torch.flip(y, named["axes"])
                 elif name == "roll":
@@ -189,6 +198,11 @@ class OpenVINO:
         for name, arguments, named in operators:
             if name == "transpose":
                 y = ops.transpose(y, arguments or list(range(len(shape)))[::-1])
+            elif name == "reshape":
+                y = ops.reshape(y, np.array(arguments), special_zero=False)
+            elif name == "flip":
+                axes, all_of_them = np.array(named["axes"]), np.ones(len(named["axes"]), np.int64)
+                y = ops.slice(y, -all_of_them, all_of_them * FIRST, -all_of_them, axes)
             elif name == "roll":
                 shift = list(broadcast_shift(named["shift"], named["axes"]))
                 y = ops.roll(y, np.array(shift), np.array(named["axes"]))
@@ -221,6 +235,16 @@ class OnnxRuntime:
 
         self.onnx, self.runtime, self.threads = onnx, onnxruntime, threads
 
+    def list(self, name, entries):
+        """A constant that is a list of integers."""
+        return self.onnx.numpy_helper.from_array(np.array(entries, np.int64), name)
+
+    def slice(self, source, result, bounds, constants):
+        """A slice from starts to ends, along axes, at steps."""
+        names = [f"{result}{which}" for which in ("starts", "ends", "axes", "steps")]
+        constants.extend(map(self.list, names, bounds))
+        return self.onnx.helper.make_node("Slice", [source, *names], [result])
+
     def prepare(self, operators, x):
         helper = self.onnx.helper
         nodes, constants, shape = [], [], x.shape
@@ -229,6 +253,26 @@ class OnnxRuntime:
             if name == "transpose":
                 order = arguments or list(range(len(shape)))[::-1]
                 nodes.append(helper.make_node("Transpose", inputs, outputs, perm=order))
+            elif name == "reshape":
+                constants.append(self.list(f"sizes{number}", arguments))
+                inputs.append(f"sizes{number}")
+                nodes.append(helper.make_node("Reshape", inputs, outputs))
+            elif name == "flip":
+                axes = named["axes"]
+                bounds = ([-1] * len(axes), [FIRST] * len(axes), axes, [-1] * len(axes))
+                nodes.append(self.slice(inputs[0], outputs[0], bounds, constants))
+            elif name == "roll":
+                # As exporters write it: two slices and a concatenation an axis.
+                shift = broadcast_shift(named["shift"], named["axes"])
+                source = inputs[0]
+                for axis, by in zip(named["axes"], shift):
+                    at, parts = (-by) % shape[axis], [f"{source}r{axis}a", f"{source}r{axis}b"]
+                    for part, bounds in zip(parts, ([at, LAST], [0, at])):
+                        bounds = ([bounds[0]], [bounds[1]], [axis], [1])
+                        nodes.append(self.slice(source, part, bounds, constants))
+                    last = axis == named["axes"][-1]
+                    source = outputs[0] if last else f"{outputs[0]}r{axis}"
+                    nodes.append(helper.make_node("Concat", parts, [source], axis=axis))
             elif name == "reverse" and {named["axis"], named.get("batch_axis")} == {0, 1}:
                 axis, batch_axis = named["axis"], named["batch_axis"]
                 table = lengths(shape[batch_axis], shape[axis])
