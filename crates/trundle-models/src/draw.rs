@@ -158,6 +158,9 @@ impl<'a> Drawing<'a> {
         axis: usize,
         parts: &[TensorId],
     ) -> Result<Vec<(TensorId, Vec<Region>)>, Needs> {
+        if regions.len().saturating_mul(parts.len()) > MOST_CUTS {
+            return Err(self.needs(tensor));
+        }
         let mut of_parts = Vec::with_capacity(parts.len());
         for part in parts {
             let size = self.graph.tensors[part.0].shape[axis];
@@ -188,6 +191,9 @@ impl<'a> Drawing<'a> {
             || (tensor != self.target && self.stored.contains(&tensor))
     }
 }
+
+/// How often regions are held against parts, for one joined tensor.
+const MOST_CUTS: usize = 1 << 24;
 
 /// All regions drawn back through a map, if they are few.
 fn all_through(regions: &[Region], map: &IndexMap, most: usize) -> Option<Vec<Region>> {

@@ -5,6 +5,7 @@ mod constant;
 mod draw;
 mod error;
 mod explain;
+mod follow;
 mod graph;
 mod model;
 pub mod onnx;

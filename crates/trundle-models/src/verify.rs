@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use trundle_core::DType;
 
+use crate::follow::followed;
 use crate::{Data, ElementType, Graph, Made, TensorId};
 
 /// How many elements a thread follows at least.
@@ -31,9 +32,8 @@ impl Graph {
             for begin in (0..elements).step_by(share) {
                 let first = &first;
                 scope.spawn(move || {
-                    let mut index = tensor.shape.unravel(begin);
                     for number in begin..elements.min(begin + share) {
-                        let (source, at) = self.origin(id, &index);
+                        let (source, at) = self.origin(id, number);
                         let data = match &self.tensors[source.0].made {
                             Made::Given(input) => &inputs[*input],
                             Made::Constant(constant) => &constant.data,
@@ -43,7 +43,6 @@ impl Graph {
                             first.fetch_min(number, Ordering::Relaxed);
                             return;
                         }
-                        tensor.shape.advance(&mut index);
                     }
                 });
             }
@@ -52,30 +51,14 @@ impl Graph {
         (first < elements).then(|| tensor.shape.unravel(first))
     }
 
-    /// Where the element of a tensor at an index comes from: an input or a constant, and the number
-    /// of the element there.
-    fn origin(&self, mut id: TensorId, index: &[usize]) -> (TensorId, usize) {
-        let mut index = index.to_vec();
-        loop {
-            let tensor = &self.tensors[id.0];
-            match &tensor.made {
-                Made::Given(_) | Made::Constant(_) => {
-                    let sizes = tensor.shape.iter();
-                    return (id, index.iter().zip(sizes).fold(0, |at, (i, size)| at * size + i));
-                }
-                Made::Moved { from, map } => (id, index) = (*from, map.source_of(&index)),
-                Made::Joined { axis, parts } => {
-                    for part in parts {
-                        id = *part;
-                        let size = self.tensors[part.0].shape[*axis];
-                        if index[*axis] < size {
-                            break;
-                        }
-                        index[*axis] -= size;
-                    }
-                }
-            }
+    /// Where the element of this number of a tensor comes from: an input or a constant, and the
+    /// number of the element there.
+    fn origin(&self, id: TensorId, number: usize) -> (TensorId, usize) {
+        let mut at = (id, number);
+        while let Some(next) = followed(&self.tensors, at.0, at.1) {
+            at = next;
         }
+        at
     }
 }
 

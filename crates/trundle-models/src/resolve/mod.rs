@@ -7,7 +7,6 @@
 mod blocks;
 mod builder;
 mod element;
-mod follow;
 mod inputs;
 mod joins;
 mod moves;

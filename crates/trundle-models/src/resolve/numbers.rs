@@ -5,8 +5,8 @@ use std::fmt;
 use trundle_core::DType;
 
 use super::element::{Number, number};
-use super::follow::followed;
 use super::site::{Answer, Problem, Site};
+use crate::follow::followed;
 use crate::{Constant, Data, ElementType, IntegerTypes, Integers, Made, TensorId};
 
 /// The most entries of a list that is read from a tensor.

@@ -1,4 +1,4 @@
-//! Elements followed through the graph so far, to where they stand.
+//! Elements followed through a graph, one movement after another, to where they stand.
 
 use trundle_core::Shape;
 
@@ -6,7 +6,7 @@ use crate::{Made, Tensor, TensorId};
 
 /// One step from an element, counted in row-major order, towards where it stands: the tensor that
 /// its own is made of, and its number there. `None` for what is given, or held by the file.
-pub(super) fn followed(
+pub(crate) fn followed(
     tensors: &[Tensor],
     id: TensorId,
     number: usize,
