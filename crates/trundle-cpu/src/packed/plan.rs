@@ -187,8 +187,7 @@ impl Boxes {
         let cut: Vec<usize> = (0..loops.len()).filter(is_cut).collect();
         let forms = (0..1 << cut.len()).map(|number: usize| {
             let mut extents = pieces.clone();
-            for (bit, at) in cut.iter().enumerate().filter(|(bit, _)| number >> bit & 1 == 1) {
-                debug_assert!(bit < usize::BITS as usize);
+            for (_, at) in cut.iter().enumerate().filter(|(bit, _)| number >> bit & 1 == 1) {
                 extents[*at] = loops[*at].len % pieces[*at];
             }
             Form::of(&loops, &extents, planner)

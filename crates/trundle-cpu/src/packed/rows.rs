@@ -6,6 +6,7 @@ use trundle_core::{Block, Loop, Packing, RaggedLoop, Run};
 
 use super::execute::{Buffers, Scratch, ask_for};
 use super::run as runs;
+use super::side::AHEAD;
 
 /// How many rows whose elements are neighbours are moved together at most: some lines.
 const MOST_LANES: usize = 512;
@@ -14,7 +15,7 @@ const MOST_LANES: usize = 512;
 /// in the one after it where rows are long.
 const MOST_TOGETHER: usize = 256 << 10;
 
-/// Less lanes are not worth to be moved together.
+/// Fewer lanes are not worth being moved together.
 const LEAST_LANES: usize = 16;
 
 /// The most elements of a row that is turned as a whole.
@@ -220,7 +221,12 @@ impl Rows {
         let Scratch { read, written } = scratch;
         for (number, copy) in (lowest..=highest).zip(read.chunks_exact_mut(count)) {
             let first = (unit.src + number * pitch).unsigned_abs();
-            ask_for(packing, buffers.src.as_ptr(), first + 8 * pitch.unsigned_abs(), count);
+            ask_for(
+                packing,
+                buffers.src.as_ptr(),
+                first + AHEAD.unsigned_abs() * pitch.unsigned_abs(),
+                count,
+            );
             runs::unpack(packing, buffers.src, first, copy);
         }
         let made = &mut written[..count];

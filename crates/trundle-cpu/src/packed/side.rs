@@ -69,7 +69,7 @@ pub(super) struct Run {
 }
 
 /// How many runs ahead is asked for: they lie far apart, which the hardware does not foresee.
-const AHEAD: isize = 8;
+pub(super) const AHEAD: isize = 8;
 
 fn visit_runs(loops: &[Steps], first: isize, visit: &mut impl FnMut(isize)) {
     let Some((outer, inner)) = loops.split_first() else { return visit(first) };
