@@ -51,6 +51,7 @@ HANDFUL = [
     "small elements/2-d, powers of two u16",
     "pictures/chw to hwc u8 102x3x640x640",
     "windows/",
+    "time-major/transpose, reverse, transpose f32 256x512x512",
 ]
 
 # Bounds of slices: before the first element, and after the last.

@@ -1,6 +1,7 @@
 //! Every suite: one file each.
 //!
-//! Tensors are of 100 to 256 MiB, which no cache holds, but for those of small moves.
+//! Tensors are of 100 to 256 MiB, which no cache holds, but for those of small moves, and of
+//! windows, which have the sizes that models have.
 
 mod chains;
 mod elements;
@@ -30,7 +31,8 @@ pub fn all() -> Vec<Suite> {
         lanes::suite(),
         packed::suite(),
         chains::suite(),
-        windows::suite(),
+        windows::windows(),
+        windows::time_major(),
         small_moves::suite(),
     ]
 }
@@ -90,7 +92,11 @@ mod tests {
                     assert_eq!(chain.passes(&shape).unwrap().len(), 1, "{}", case.name);
                 }
                 let bytes = case.bytes();
-                let is_small = suite.name == "small moves" && bytes <= 2 << 20;
+                let is_small = match suite.name {
+                    "small moves" => bytes <= 2 << 20,
+                    "windows" => bytes >= 36 << 20,
+                    _ => false,
+                };
                 assert!(
                     is_small || (90 << 20..=260 << 20).contains(&bytes),
                     "{} {bytes}",
