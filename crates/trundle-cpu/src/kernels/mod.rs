@@ -106,6 +106,12 @@ impl Next {
         self.src.wrapping_offset(number.cast_signed() * self.step)
     }
 
+    /// Where column `number` begins, of columns `stride` bytes apart. It need not be valid.
+    #[inline(always)]
+    fn column(&self, number: usize, stride: isize) -> *const u8 {
+        self.src.wrapping_offset(number.cast_signed().wrapping_mul(stride))
+    }
+
     /// Asks for the lines that this row and the one before, which ends at `end`, write in part.
     #[inline(always)]
     fn ask_partial(&self, end: *mut u8) {

@@ -2,7 +2,7 @@
 
 use super::cursor::Cursor;
 use super::line::{Kept, Line};
-use super::{Store, Tile};
+use super::{Store, Tile, ask_partial};
 use crate::simd::{LINE, Vector};
 
 /// The rows that are moved together: what they keep stays in a first-level cache.
@@ -29,6 +29,10 @@ pub(super) unsafe fn wide<V: Vector>(tile: &Tile) {
         for dst in &mut dsts[..count] {
             let row = tile.dst.wrapping_offset(next.next());
             *dst = (row, row.addr() % LINE);
+            if tile.store == Store::Streamed {
+                ask_partial(row);
+                ask_partial(row.wrapping_add(tile.cols.len * tile.width));
+            }
         }
         let src = tile.src.wrapping_add(first * tile.width);
         let rows = Rows { src, dsts: &dsts[..count] };
@@ -81,10 +85,13 @@ unsafe fn stream_rows<V: Vector>(tile: &Tile, rows: &Rows<'_>) {
     }
     for col in 0..tile.cols.len {
         let src = rows.src.wrapping_offset(cols.next());
-        if col + ahead < tile.cols.len {
-            let ahead = rows.src.wrapping_offset(aheads.next());
+        let asked = match (col + ahead).checked_sub(tile.cols.len) {
+            None => Some(rows.src.wrapping_offset(aheads.next())),
+            Some(beyond) => tile.next.map(|next| next.column(beyond, tile.cols.src_stride)),
+        };
+        if let Some(asked) = asked {
             for at in (0..=rows.dsts.len() * width).step_by(LINE) {
-                V::prefetch(ahead.wrapping_add(at));
+                V::prefetch(asked.wrapping_add(at));
             }
         }
         for (row, (&(dst, over), kept)) in rows.dsts.iter().zip(&mut kept).enumerate() {
