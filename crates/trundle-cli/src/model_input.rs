@@ -9,6 +9,8 @@ use trundle_formats::{Description, Element, Header, Order, TensorFile};
 use trundle_models::{Data, Dimension, ElementType, Input, Model, PartialShape};
 
 use crate::failure::Failure;
+use crate::memory;
+use crate::numbers::Bytes;
 
 /// `NAME=FILE`.
 #[derive(Clone, Debug)]
@@ -53,11 +55,12 @@ const MOST_PLANNED: usize = 1 << 20;
 ///
 /// # Errors
 /// For a name that the model does not have, or that is given twice; for an input that is missing
-/// or whose file does not hold elements of its type.
+/// or whose file does not hold elements of its type, or more than `max_mem`.
 pub(crate) fn given(
     model: &Model,
     files: &[NamedFile],
     needed: bool,
+    max_mem: Option<Bytes>,
 ) -> Result<Vec<ModelInput>, Failure> {
     for (number, file) in files.iter().enumerate() {
         if !model.inputs.iter().any(|input| input.name == file.name) {
@@ -74,7 +77,7 @@ pub(crate) fn given(
         }
     }
     let input = |input: &Input| match files.iter().find(|file| file.name == input.name) {
-        Some(file) => from_file(input, file, needed),
+        Some(file) => from_file(input, file, needed, max_mem),
         None => left_out(input, needed),
     };
     model.inputs.iter().map(input).collect()
@@ -101,7 +104,12 @@ fn fixed(shape: &PartialShape) -> Option<Shape> {
     Shape::new(dimensions.iter().map(size).collect::<Option<Vec<_>>>()?).ok()
 }
 
-fn from_file(input: &Input, named: &NamedFile, needed: bool) -> Result<ModelInput, Failure> {
+fn from_file(
+    input: &Input,
+    named: &NamedFile,
+    needed: bool,
+    max_mem: Option<Bytes>,
+) -> Result<ModelInput, Failure> {
     let description = match input.element {
         ElementType::Fixed(dtype) => {
             let packed = dtype.packing().is_some();
@@ -127,7 +135,7 @@ fn from_file(input: &Input, named: &NamedFile, needed: bool) -> Result<ModelInpu
     if !needed && bytes > MOST_PLANNED {
         return Ok(ModelInput { shape, data: None, bytes });
     }
-    crate::memory::check(2 * bytes as u64, None)?;
+    memory::check(bytes as u64, max_mem)?;
     let loaded = row_major(&header, file.load(0, &mut |_| ())?)?;
     let data = match input.element {
         ElementType::Fixed(_) => {

@@ -8,6 +8,7 @@ use proptest::{prop_assert, prop_assert_eq};
 use trundle_core::ops::{Flip, ReverseSubsequences, Roll, Transpose};
 use trundle_core::{Error, IndexMap, Layout, Move, Op, Shape};
 use trundle_testing::cases::layouts;
+use trundle_testing::choices::Choices;
 use trundle_testing::{Outcome, holds, indices};
 
 fn shape(sizes: &[usize]) -> Shape {
@@ -22,37 +23,16 @@ fn then(map: &IndexMap, op: impl Into<Op>) -> Option<IndexMap> {
     map.then(&op.into().index_map(map.out_shape()).unwrap()).unwrap()
 }
 
-/// Numbers that a random choice is taken from.
-struct Choices(u64);
-
-impl Choices {
-    fn below(&mut self, end: usize) -> usize {
-        // The constants of Knuth's generator; its upper bits are the better ones.
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        usize::try_from(self.0 >> 33).unwrap() % end.max(1)
-    }
-
-    /// Sizes that multiply to `elements`, by splitting off its divisors.
-    fn sizes(&mut self, elements: usize) -> Vec<usize> {
-        let (mut left, mut sizes) = (elements, Vec::new());
-        while left > 1 && sizes.len() < 5 {
-            let divisors: Vec<usize> = (2..=left).filter(|d| left.is_multiple_of(*d)).collect();
-            let size = divisors[self.below(divisors.len())];
-            sizes.push(size);
-            left /= size;
-            if self.below(6) == 0 {
-                sizes.push(1);
-            }
-        }
-        sizes.push(left);
-        for last in (1..sizes.len()).rev() {
-            let other = self.below(last + 1);
-            sizes.swap(last, other);
-        }
-        sizes
-    }
-
+/// What is chosen here.
+trait Cases {
     /// A movement of a tensor of this shape, a reshape as often as not.
+    fn map(&mut self, of: &Shape) -> IndexMap;
+
+    /// Up to six movements, each of what the one before it gives.
+    fn chain(&mut self) -> Vec<IndexMap>;
+}
+
+impl Cases for Choices {
     fn map(&mut self, of: &Shape) -> IndexMap {
         let rank = of.rank();
         let axis = i64::try_from(self.below(rank)).unwrap();
@@ -77,7 +57,6 @@ impl Choices {
         op.index_map(of).unwrap()
     }
 
-    /// Up to six movements, each of what the one before it gives.
     fn chain(&mut self) -> Vec<IndexMap> {
         let elements = [1, 2, 12, 36, 60, 64, 96, 97, 120, 144, 180, 210][self.below(12)];
         let mut of = shape(&self.sizes(elements));
@@ -138,7 +117,7 @@ fn reshapes_that_undo_each_other_leave_nothing() {
 fn whatever_is_fused_means_what_its_maps_mean() {
     let (maps_in, passes_out) = (Cell::new(0), Cell::new(0));
     holds(6000, &any::<u64>(), |seed| {
-        let maps = Choices(seed).chain();
+        let maps = Choices::of(seed).chain();
         let passes = IndexMap::fuse(maps.clone()).unwrap();
         maps_in.set(maps_in.get() + maps.len());
         passes_out.set(passes_out.get() + passes.len());
@@ -155,7 +134,7 @@ fn whatever_is_fused_means_what_its_maps_mean() {
 #[test]
 fn what_is_one_map_is_one_move_between_packed_tensors() {
     holds(6000, &any::<u64>(), |seed| {
-        for pass in IndexMap::fuse(Choices(seed).chain()).unwrap() {
+        for pass in IndexMap::fuse(Choices::of(seed).chain()).unwrap() {
             let packed = |shape: &Shape| Layout::row_major(shape, 3).unwrap();
             let (src, dst) = (packed(pass.map.in_shape()), packed(pass.map.out_shape()));
             moves_the_pairs(&pass.map, &src, &dst, &Move::new(&pass.map, 3, &src, &dst).unwrap())?;
@@ -168,7 +147,7 @@ fn what_is_one_map_is_one_move_between_packed_tensors() {
 fn between_any_layouts_a_map_is_a_move_or_refused() {
     let (done, refused) = (Cell::new(0), Cell::new(0));
     holds(6000, &(any::<u64>(), layouts(), layouts()), |(seed, from, to)| {
-        let mut choices = Choices(seed);
+        let mut choices = Choices::of(seed);
         let maps = choices.chain();
         let Some(pass) = IndexMap::fuse(maps).unwrap().into_iter().next() else { return Ok(()) };
         let src = from.source(pass.map.in_shape(), 3);
@@ -208,7 +187,8 @@ fn moves_the_pairs(map: &IndexMap, src: &Layout, dst: &Layout, work: &Move) -> O
 #[test]
 fn inverses_undo_maps_of_several_layers() {
     holds(3000, &any::<u64>(), |seed| {
-        let Some(pass) = IndexMap::fuse(Choices(seed).chain()).unwrap().into_iter().next() else {
+        let Some(pass) = IndexMap::fuse(Choices::of(seed).chain()).unwrap().into_iter().next()
+        else {
             return Ok(());
         };
         let back = pass.map.invert();
@@ -224,7 +204,7 @@ fn inverses_undo_maps_of_several_layers() {
 #[test]
 fn restricted_maps_of_several_layers_agree_on_the_box() {
     holds(3000, &any::<u64>(), |seed| {
-        let mut choices = Choices(seed);
+        let mut choices = Choices::of(seed);
         let Some(pass) = IndexMap::fuse(choices.chain()).unwrap().into_iter().next() else {
             return Ok(());
         };
@@ -311,7 +291,7 @@ fn the_slices_of_a_roll_are_the_roll() {
 #[test]
 fn joined_parts_keep_their_sources() {
     holds(3000, &any::<u64>(), |seed| {
-        let mut choices = Choices(seed);
+        let mut choices = Choices::of(seed);
         let elements = [12, 36, 60, 97][choices.below(4)];
         let of = shape(&choices.sizes(elements));
         let map = choices.map(&of);

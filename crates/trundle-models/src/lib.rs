@@ -1,4 +1,36 @@
-//! Models of movement operators: OpenVINO IR and ONNX files, read into one graph.
+//! Models of movement operators: OpenVINO IR and ONNX files, read into one graph, and run in as few
+//! passes over memory as it can be.
+//!
+//! A [`Model`] is what a file says, in words that the dialects share. For inputs of known shapes it
+//! becomes a [`Graph`] of tensors that are moved and joined, and that a [`Program`]: for each output
+//! one pass, unless something on the way has to be written first.
+//!
+//! ```
+//! use trundle_core::Shape;
+//! use trundle_models::{Data, Given, Program, openvino};
+//!
+//! let xml = r#"<net name="turn" version="11"><layers>
+//!     <layer id="0" name="x" type="Parameter" version="opset1">
+//!         <data shape="?,3" element_type="u8"/><output><port id="0"/></output></layer>
+//!     <layer id="1" name="order" type="Const" version="opset1">
+//!         <data element_type="i8" shape="2" offset="0" size="2"/><output><port id="0"/></output></layer>
+//!     <layer id="2" name="turned" type="Transpose" version="opset1">
+//!         <input><port id="0"/><port id="1"/></input><output><port id="2"/></output></layer>
+//!     <layer id="3" name="y" type="Result" version="opset1"><input><port id="0"/></input></layer>
+//! </layers><edges>
+//!     <edge from-layer="0" from-port="0" to-layer="2" to-port="0"/>
+//!     <edge from-layer="1" from-port="0" to-layer="2" to-port="1"/>
+//!     <edge from-layer="2" from-port="2" to-layer="3" to-port="0"/>
+//! </edges></net>"#;
+//! let model = openvino::read_parts(xml, &[1, 0])?;
+//! let x = Data::Bytes(vec![1, 2, 3, 4, 5, 6].into());
+//! let graph = model.graph(&[Given { shape: Shape::new([2, 3])?, data: Some(&x) }])?;
+//! let program = Program::new(graph, None)?;
+//! assert_eq!(program.stages().len(), 1);
+//! let y = program.run(&[x], &mut |_bytes| ())?;
+//! assert_eq!(y, [Data::Bytes(vec![1, 4, 2, 5, 3, 6].into())]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![forbid(unsafe_code)]
 
 mod constant;

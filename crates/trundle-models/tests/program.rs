@@ -5,6 +5,7 @@ use bytes::Bytes;
 use trundle_core::ops::{Flip, ReverseSubsequences, Roll, Transpose};
 use trundle_core::{DType, IndexMap, Op, Shape};
 use trundle_models::{Constant, Data, ElementType, Graph, Made, Program, Tensor, TensorId};
+use trundle_testing::choices::Choices;
 
 const U16: ElementType = ElementType::Fixed(DType::U16);
 
@@ -12,29 +13,19 @@ fn shape(sizes: &[usize]) -> Shape {
     Shape::new(sizes).unwrap()
 }
 
-/// Numbers that a random choice is taken from.
-struct Choices(u64);
-
-impl Choices {
-    fn below(&mut self, end: usize) -> usize {
-        // The constants of Knuth's generator; its upper bits are the better ones.
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        usize::try_from(self.0 >> 33).unwrap() % end.max(1)
-    }
-
-    fn sizes(&mut self, elements: usize) -> Vec<usize> {
-        let (mut left, mut sizes) = (elements, Vec::new());
-        while left > 1 && sizes.len() < 4 {
-            let divisors: Vec<usize> = (2..=left).filter(|d| left.is_multiple_of(*d)).collect();
-            let size = divisors[self.below(divisors.len())];
-            sizes.insert(self.below(sizes.len() + 1), size);
-            left /= size;
-        }
-        sizes.push(left);
-        sizes
-    }
-
+/// What is chosen here.
+trait Cases {
     /// A movement of a tensor of this shape.
+    fn map(&mut self, of: &Shape) -> IndexMap;
+
+    /// Two inputs and a constant, and tensors made of them.
+    fn graph(&mut self) -> Graph;
+
+    /// This tensor and others that go with it along one axis.
+    fn joined(&mut self, tensors: &[Tensor], first: TensorId) -> (Shape, Made);
+}
+
+impl Cases for Choices {
     fn map(&mut self, of: &Shape) -> IndexMap {
         let axis = self.below(of.rank());
         let signed = i64::try_from(axis).unwrap();
@@ -66,7 +57,6 @@ impl Choices {
         op.index_map(of).unwrap()
     }
 
-    /// Two inputs and a constant, and tensors made of them.
     fn graph(&mut self) -> Graph {
         let mut graph = Graph { tensors: Vec::new(), outputs: Vec::new() };
         let add = |graph: &mut Graph, shape: Shape, made: Made| {
@@ -99,7 +89,6 @@ impl Choices {
         graph
     }
 
-    /// This tensor and others that go with it along one axis.
     fn joined(&mut self, tensors: &[Tensor], first: TensorId) -> (Shape, Made) {
         let mut sizes = tensors[first.0].shape.sizes().to_vec();
         let axis = self.below(sizes.len());
@@ -148,7 +137,7 @@ fn element(graph: &Graph, inputs: &[Vec<u16>], mut id: TensorId, index: &[usize]
 fn random_graphs_give_what_each_element_followed_by_itself_is() {
     let (mut stages, mut tensors) = (0, 0);
     for seed in 0..6000 {
-        let graph = Choices(seed).graph();
+        let graph = Choices::of(seed).graph();
         let inputs: Vec<Vec<u16>> = graph.tensors[..2]
             .iter()
             .zip([0, 1000])

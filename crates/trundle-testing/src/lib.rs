@@ -5,6 +5,7 @@
 //! arithmetic.
 
 pub mod cases;
+pub mod choices;
 mod operator;
 mod oracle;
 pub mod packed;

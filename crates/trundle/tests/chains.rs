@@ -1,9 +1,9 @@
 //! Chains of every operator against the oracle, which does one after the other.
 
-use proptest::prop_assert_eq;
+use proptest::{prop_assert, prop_assert_eq};
 use trundle::{Chain, Plan, Shape};
-use trundle_testing::holds;
 use trundle_testing::shapings::shaping_chains;
+use trundle_testing::{Outcome, holds};
 
 #[test]
 fn a_chain_of_any_operators_moves_as_the_oracle_does_in_turn() {
@@ -17,7 +17,7 @@ fn a_chain_of_any_operators_moves_as_the_oracle_does_in_turn() {
         let moved: Vec<usize> =
             plan.run_slice(&labels).unwrap().iter().map(|label| *label as usize).collect();
         prop_assert_eq!(moved, case.naive.labels(), "{}\n{}", chain, plan);
-        prop_assert_eq!(plan.passes().last().unwrap().stages.end, case.ops.len());
+        passes_are_as_the_plan_says(&chain, &shape, &plan)?;
         // Long lists of lengths are not printed whole.
         let text = chain.to_string();
         if !text.contains(" more]") && !case.ops.is_empty() {
@@ -25,4 +25,25 @@ fn a_chain_of_any_operators_moves_as_the_oracle_does_in_turn() {
         }
         Ok(())
     });
+}
+
+/// As many passes are run as are printed; they take in all stages, and each as many as compose.
+fn passes_are_as_the_plan_says(chain: &Chain, shape: &Shape, plan: &Plan) -> Outcome {
+    let passes = plan.passes();
+    let plural = if passes.len() == 1 { "" } else { "es" };
+    let printed = format!("{} pass{plural} over memory", passes.len());
+    prop_assert!(plan.to_string().starts_with(&printed), "{}", plan);
+    prop_assert_eq!(plan.moves().len(), passes.len());
+    prop_assert_eq!(plan.cpu_plans().len(), passes.len());
+    let steps = chain.steps(shape).unwrap();
+    let mut reached = 0;
+    for (number, pass) in passes.iter().enumerate() {
+        prop_assert_eq!(pass.stages.start, reached, "{}", plan);
+        reached = pass.stages.end;
+        if number + 1 < passes.len() {
+            prop_assert_eq!(pass.map.then(&steps[reached]).unwrap(), None, "{}", plan);
+        }
+    }
+    prop_assert_eq!(reached, steps.len());
+    Ok(())
 }

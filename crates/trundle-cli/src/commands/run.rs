@@ -39,7 +39,7 @@ pub(crate) fn run(run: &RunArgs) -> Result<(), Failure> {
     let model = Model::open(&run.model.model)?;
     let paths = out_paths(&model, &run.out_dir);
     check_outputs(&paths, &run.out_dir, run.force)?;
-    let inputs = given(&model, &run.model.inputs, true)?;
+    let inputs = given(&model, &run.model.inputs, true, run.max_mem)?;
     let program = Program::new(model.graph(&known(&inputs))?, run.model.threads)?;
     check_memory(&program, &inputs, run)?;
 
@@ -75,7 +75,7 @@ pub(crate) fn run(run: &RunArgs) -> Result<(), Failure> {
 /// What running it would refuse.
 pub(crate) fn plan(args: &ModelArgs) -> Result<(), Failure> {
     let model = Model::open(&args.model)?;
-    let inputs = given(&model, &args.inputs, false)?;
+    let inputs = given(&model, &args.inputs, false, None)?;
     let program = Program::new(model.graph(&known(&inputs))?, args.threads)?;
     if args.json {
         return print_json(&plan_report(&model, &program));

@@ -184,7 +184,12 @@ fn outputs_that_exist_stay_unless_forced() {
 
 #[test]
 fn what_does_not_fit_is_refused_and_leaves_nothing() {
-    let refusals: [(&[&str], i32, &str); 6] = [
+    let refusals: [(&[&str], i32, &str); 7] = [
+        (
+            &["run", "model.xml", "--input", "x=x.npy", "--max-mem", "10"],
+            3,
+            "are needed, --max-mem is",
+        ),
         (&["run", "model.xml"], 2, "input \"x\" is missing, u16 [?, 3]"),
         (
             &["run", "model.xml", "--input", "z=x.npy"],
