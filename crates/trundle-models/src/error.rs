@@ -1,7 +1,7 @@
 //! Why a model could not be read, or not be run.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What is wrong with a model or with what it is given.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +32,19 @@ pub enum Error {
         /// What is wrong.
         problem: String,
     },
+}
+
+impl Error {
+    /// The same, of the model at this path.
+    #[must_use]
+    pub(crate) fn within(self, path: &Path) -> Error {
+        let named = |problem: String| format!("{}: {problem}", path.display());
+        match self {
+            Error::Malformed(problem) => Error::Malformed(named(problem)),
+            Error::Unsupported(problem) => Error::Unsupported(named(problem)),
+            other => other,
+        }
+    }
 }
 
 /// What may fail on a model.

@@ -25,6 +25,6 @@ impl Model {
                 "{path}: not the ending of a model: expected .xml or .onnx"
             )));
         };
-        read(path)
+        read(path).map_err(|error| error.within(path))
     }
 }

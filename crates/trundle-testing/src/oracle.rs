@@ -125,10 +125,9 @@ impl Naive {
         Naive { shape: sizes.to_vec(), labels: self.labels.clone() }
     }
 
-    /// ONNX's Slice on one axis, which is 0 or over: "negative values represent counting back from
-    /// the end"; "for positive stepping [a start] is clamped to [0, dims[axes[i]]] while for
-    /// negative stepping it is clamped to [0, dims[axes[i]]-1]"; an end "is clamped to
-    /// [0, dims[axes[i]]]", and "for negative stepping it is clamped to [-1, dims[axes[i]]-1]".
+    /// ONNX's Slice on one axis, which is 0 or over. Bounds below 0 count from the end. Going
+    /// forwards, both are then taken back to `0..=size`; going backwards, the start to
+    /// `0..=size - 1` and the stop to `-1..=size - 1`.
     #[must_use]
     pub fn slice(&self, axis: usize, start: i64, stop: i64, step: i64) -> Naive {
         let size = self.shape[axis] as i128;

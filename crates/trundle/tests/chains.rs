@@ -1,4 +1,5 @@
 //! Chains of every operator against the oracle, which does one after the other.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use proptest::{prop_assert, prop_assert_eq};
 use trundle::{Chain, Plan, Shape};

@@ -114,6 +114,9 @@ fn check_outputs(paths: &[PathBuf], folder: &Path, force: bool) -> Result<(), Fa
     if !folder.exists() {
         return Ok(());
     }
+    if !folder.is_dir() {
+        return Err(Failure::usage(format!("{}: not a folder", folder.display())));
+    }
     paths.iter().try_for_each(|path| Ok(check_output(path, force)?))
 }
 
@@ -164,9 +167,24 @@ impl Written {
 
 /// Writes every output beside its place, then lets all of them appear.
 fn write_all(written: &[Written], run: &RunArgs, progress: &Progress) -> Result<(), Failure> {
-    std::fs::create_dir_all(&run.out_dir).map_err(|error| {
-        Failure::running(format!("{}: cannot create the folder: {error}", run.out_dir.display()))
+    let folder = &run.out_dir;
+    let existed = folder.exists();
+    std::fs::create_dir_all(folder).map_err(|error| {
+        Failure::running(format!("{}: cannot create the folder: {error}", folder.display()))
     })?;
+    write_into_folder(written, run, progress).inspect_err(|_| {
+        if !existed {
+            // It is empty, unless somebody else has put something there.
+            let _ = std::fs::remove_dir(folder);
+        }
+    })
+}
+
+fn write_into_folder(
+    written: &[Written],
+    run: &RunArgs,
+    progress: &Progress,
+) -> Result<(), Failure> {
     let total = written.iter().map(|output| output.bytes.len()).sum();
     progress.stage("writing", total);
     let mut staged: Vec<Output> = Vec::with_capacity(written.len());

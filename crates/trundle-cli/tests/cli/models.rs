@@ -178,6 +178,9 @@ fn outputs_that_exist_stay_unless_forced() {
     assert_eq!(refused.code, Some(2));
     assert!(refused.stderr.contains("exists already; --force"), "{refused:?}");
     assert_eq!(place.read("out/y.npy"), before);
+    let into_a_file = place.run(&["run", "model.xml", "--input=x=x.npy", "--out-dir=x.npy"]);
+    assert_eq!(into_a_file.code, Some(2));
+    assert!(into_a_file.stderr.contains("x.npy: not a folder"), "{into_a_file:?}");
     run_with(&place, &["--force"]).done();
     assert_ne!(place.read("out/y.npy"), before);
 }
@@ -222,6 +225,7 @@ fn an_operator_that_computes_is_refused_by_name() {
     let run = run_with(&place, &[]);
     assert_eq!(run.code, Some(3), "{run:?}");
     assert!(run.stderr.contains("Sigmoid") && run.stderr.contains("Transpose"), "{run:?}");
+    assert!(run.stderr.starts_with("error: model.xml: "), "{run:?}");
     let other = place.run(&["run", "x.npy", "--out-dir=out"]);
     assert_eq!(other.code, Some(3), "{other:?}");
     assert!(other.stderr.contains("expected .xml or .onnx"), "{other:?}");
