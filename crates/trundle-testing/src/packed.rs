@@ -238,7 +238,7 @@ fn any() -> impl Strategy<Value = Case> {
         let window = window.fit(out.shape());
         let src = src.source(&chain.shape, 1);
         let dst = dst.destination(out.within(&window).shape(), 1);
-        Case { chain, window, width: 1, src, dst }
+        Case { chain: chain.into(), window, width: 1, src, dst }
     })
 }
 

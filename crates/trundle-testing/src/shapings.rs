@@ -7,8 +7,8 @@ use proptest::prop_oneof;
 use trundle_core::Op;
 use trundle_core::ops::{Group, Part, Rearrange, Reshape, Slice, Tile};
 
-use crate::Naive;
-use crate::cases::{OpNumbers, op_numbers, shapes, signed};
+use crate::cases::{Chain, OpNumbers, op_numbers, shapes, signed};
+use crate::{Naive, PlainOp};
 
 /// Operators that follow each other on a tensor of labels, and what the oracle makes of them.
 #[derive(Clone, Debug)]
@@ -19,6 +19,14 @@ pub struct ShapingChain {
     pub ops: Vec<Op>,
     /// The labels after the last, each operator in turn.
     pub naive: Naive,
+}
+
+impl From<Chain> for ShapingChain {
+    fn from(chain: Chain) -> ShapingChain {
+        let naive = chain.naive();
+        let ops = chain.ops.iter().map(PlainOp::op).collect();
+        ShapingChain { shape: chain.shape, ops, naive }
+    }
 }
 
 /// Chains of up to `most_ops` operators; no tensor between them has more than `most_elements`.

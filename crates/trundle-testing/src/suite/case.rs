@@ -3,17 +3,19 @@
 use std::fmt;
 use std::ops::Range;
 
+use proptest::array::uniform2;
 use proptest::strategy::Strategy;
 use trundle_core::{IndexMap, Layout, Shape};
 
 use crate::cases::{Chain, chains, layouts, widths, windows};
+use crate::shapings::{ShapingChain, shaping_chains};
 use crate::{Naive, PlainOp};
 
 /// Operators between two layouts.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// The shape of the source and the operators.
-    pub chain: Chain,
+    /// The shape of the source, the operators, and what the oracle makes of them.
+    pub chain: ShapingChain,
     /// The part of the output that is made: one range for each axis.
     pub window: Vec<Range<usize>>,
     /// The size of an element in bytes.
@@ -31,19 +33,30 @@ impl Case {
     /// If the sizes are beyond what fits in memory.
     pub fn packed(shape: &[usize], ops: &[PlainOp], width: usize, offsets: [usize; 2]) -> Case {
         let chain = Chain { shape: shape.to_vec(), ops: ops.to_vec() };
-        let out_shape = chain.naive().shape().to_vec();
+        Case::packed_chain(chain.into(), width, offsets)
+    }
+
+    /// The same for any chain.
+    fn packed_chain(chain: ShapingChain, width: usize, offsets: [usize; 2]) -> Case {
         let layout = |shape: &[usize], offset| {
             let shape = Shape::new(shape).expect("a shape that fits in memory");
             let packed = Layout::row_major(&shape, width).expect("a tensor that fits in memory");
             Layout::strided(&shape, offset, packed.strides_bytes()).expect("as many strides")
         };
         Case {
-            window: out_shape.iter().map(|size| 0..*size).collect(),
+            window: chain.naive.shape().iter().map(|size| 0..*size).collect(),
             width,
-            src: layout(shape, offsets[0]),
-            dst: layout(&out_shape, offsets[1]),
+            src: layout(&chain.shape, offsets[0]),
+            dst: layout(chain.naive.shape(), offsets[1]),
             chain,
         }
+    }
+
+    /// Random cases of every operator there is, of up to `most_elements`, between packed tensors:
+    /// not every layout has the axes that are split and merged.
+    pub fn shaping(most_elements: usize) -> impl Strategy<Value = Case> {
+        let numbers = (shaping_chains(most_elements, 4), widths(), uniform2(0..70usize));
+        numbers.prop_map(|(chain, width, offsets)| Case::packed_chain(chain, width, offsets))
     }
 
     /// Random cases of up to `most_elements`.
@@ -54,7 +67,7 @@ impl Case {
             let window = window.fit(out.shape());
             let src = src.source(&chain.shape, width);
             let dst = dst.destination(out.within(&window).shape(), width);
-            Case { chain, window, width, src, dst }
+            Case { chain: chain.into(), window, width, src, dst }
         })
     }
 
@@ -66,7 +79,7 @@ impl Case {
         let mut shape = Shape::new(&self.chain.shape[..])?;
         let mut maps = vec![IndexMap::identity(&shape)];
         for op in &self.chain.ops {
-            maps.push(op.op().index_map(&shape)?);
+            maps.push(op.index_map(&shape)?);
             shape = maps[maps.len() - 1].out_shape().clone();
         }
         let mut passes: Vec<IndexMap> =
@@ -79,7 +92,7 @@ impl Case {
 
     /// What the oracle says: which element of the source lies at each place of the window.
     pub fn naive(&self) -> Naive {
-        self.chain.naive().within(&self.window)
+        self.chain.naive.within(&self.window)
     }
 }
 
@@ -87,7 +100,7 @@ impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "shape {:?} of {}-byte elements", self.chain.shape, self.width)?;
         for op in &self.chain.ops {
-            write!(f, " | {}", op.op())?;
+            write!(f, " | {op}")?;
         }
         write!(f, ", window {:?}", self.window)?;
         for (name, layout) in [("source", &self.src), ("destination", &self.dst)] {

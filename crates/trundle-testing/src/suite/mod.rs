@@ -26,6 +26,8 @@ pub fn conformance<B: Backend>(backend: &B) {
     sweep(backend, sweeps());
     random(backend, 2000, 300);
     random(backend, 100, 5000);
+    shaping(backend, 1000, 300);
+    shaping(backend, 100, 5000);
     sweep(backend, large());
 }
 
@@ -47,6 +49,16 @@ pub fn sweep<B: Backend>(backend: &B, cases: impl IntoIterator<Item = Case>) {
 /// If one does not come out as the oracle has it: with the smallest found, and the seed.
 pub fn random<B: Backend>(backend: &B, cases: u32, most_elements: usize) {
     holds(cases, &Case::any(most_elements), |case| {
+        check(backend, &case).map_err(TestCaseError::fail)
+    });
+}
+
+/// Runs random cases of up to `most_elements` each, whose axes are split and merged too.
+///
+/// # Panics
+/// As [`random`].
+pub fn shaping<B: Backend>(backend: &B, cases: u32, most_elements: usize) {
+    holds(cases, &Case::shaping(most_elements), |case| {
         check(backend, &case).map_err(TestCaseError::fail)
     });
 }
