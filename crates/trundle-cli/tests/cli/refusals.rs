@@ -530,19 +530,27 @@ mod unix {
     #[test]
     fn who_is_stopped_leaves_nothing() {
         let place = Place::new();
-        let bytes: Vec<u8> = (0..32 << 20).map(|n: u32| (n / 1000) as u8).collect();
-        let text =
-            format!("{{'descr': '|u1', 'fortran_order': False, 'shape': ({},), }}", bytes.len());
-        let input = [npy::header(1, &text), bytes].concat();
-        let mut output = input.clone();
-        output[128..].reverse();
+        let files = |elements: u32| {
+            let bytes: Vec<u8> = (0..elements).map(|n| (n / 1000) as u8).collect();
+            let text =
+                format!("{{'descr': '|u1', 'fortran_order': False, 'shape': ({elements},), }}");
+            let input = [npy::header(1, &text), bytes].concat();
+            let mut output = input.clone();
+            output[128..].reverse();
+            (input, output)
+        };
+        let (mut input, mut output) = files(32 << 20);
         let names = || {
             let entries = fs::read_dir(place.path("")).unwrap();
             entries.map(|entry| entry.unwrap().file_name().into_string().unwrap())
         };
         for (signal, number) in [("-INT", 2), ("-TERM", 15), ("-HUP", 1)] {
-            // It may be done before the signal is there, wholly or up to its exit.
-            let stopped = (0..50).any(|_| {
+            // It may be done before the signal is there, wholly or up to its exit: then it gets
+            // more to do.
+            let stopped = (0..50).any(|attempt| {
+                if attempt == 10 && input.len() < 100 << 20 {
+                    (input, output) = files(160 << 20);
+                }
                 place.write("x.npy", &input);
                 let args = ["flip", "x.npy", "--axes", "0", "-o", "x.npy", "--force", "-q"];
                 let mut child = place.command(&args).spawn().unwrap();
