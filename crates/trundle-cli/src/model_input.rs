@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use trundle::{Shape, TensorView};
 use trundle_formats::{Description, Element, Header, Order, TensorFile};
-use trundle_models::{Data, Dimension, ElementType, Input, Model, PartialShape};
+use trundle_models::{Data, ElementType, Input, Model};
 
 use crate::failure::Failure;
 use crate::memory;
@@ -86,22 +86,12 @@ pub(crate) fn given(
 /// An input of which no file is given.
 fn left_out(input: &Input, needed: bool) -> Result<ModelInput, Failure> {
     let Input { name, element, shape, .. } = input;
-    let Some(sizes) = fixed(shape).filter(|_| !needed) else {
+    let Some(sizes) = input.static_shape().ok().filter(|_| !needed) else {
         return Err(Failure::usage(format!(
             "input {name:?} is missing, {element} {shape}: give it as --input '{name}=FILE'"
         )));
     };
     Ok(ModelInput { shape: sizes, data: None, bytes: 0 })
-}
-
-/// The shape, if the model states it whole.
-fn fixed(shape: &PartialShape) -> Option<Shape> {
-    let PartialShape::Ranked(dimensions) = shape else { return None };
-    let size = |dimension: &Dimension| match dimension {
-        Dimension::Fixed(size) => Some(*size),
-        _ => None,
-    };
-    Shape::new(dimensions.iter().map(size).collect::<Option<Vec<_>>>()?).ok()
 }
 
 fn from_file(
@@ -113,7 +103,7 @@ fn from_file(
     let description = match input.element {
         ElementType::Fixed(dtype) => {
             let packed = dtype.packing().is_some();
-            let shape = if packed { fixed(&input.shape) } else { None };
+            let shape = if packed { input.static_shape().ok() } else { None };
             if packed && shape.is_none() {
                 return Err(Failure::refused(format!(
                     "input {:?}: packed elements need a shape, and the model states {}",

@@ -7,7 +7,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use trundle::Shape;
 use trundle_formats::{Element, NamedTensor, Output, check_output, stage};
-use trundle_models::{Data, ElementType, Given, Model, Program, Tensor};
+use trundle_models::{Data, ElementType, Given, Graph, Model, Program, Tensor, TensorId};
 
 use crate::args::{ModelArgs, RunArgs};
 use crate::failure::Failure;
@@ -40,7 +40,8 @@ pub(crate) fn run(run: &RunArgs) -> Result<(), Failure> {
     let paths = out_paths(&model, &run.out_dir);
     check_outputs(&paths, &run.out_dir, run.force)?;
     let inputs = given(&model, &run.model.inputs, true, run.max_mem)?;
-    let program = Program::new(model.graph(&known(&inputs))?, run.model.threads)?;
+    let graph = model.graph(&known(&inputs))?;
+    let program = Program::new(graph.clone(), run.model.threads)?;
     check_memory(&program, &inputs, run)?;
 
     let progress = Progress::new(run.quiet);
@@ -60,7 +61,7 @@ pub(crate) fn run(run: &RunArgs) -> Result<(), Failure> {
     {
         let tensor = &program.graph().tensors[id.0];
         if run.verify {
-            verify(&program, *id, &inputs, &data, &output.name)?;
+            verify(&graph, *id, &inputs, &data, &output.name)?;
         }
         written.push(Written::of(&output.name, path, tensor, data)?);
     }
@@ -199,17 +200,18 @@ fn write_into_folder(
     staged.into_iter().try_for_each(|output| Ok(output.finish()?))
 }
 
-/// Follows each element of an output back through the graph, one operator after another, and
-/// compares it with the one that is written.
+/// Follows each element of an output back through the graph as the model states it, not as the
+/// program has simplified it, one operator after another, and compares it with the one that is
+/// written.
 fn verify(
-    program: &Program,
-    id: trundle_models::TensorId,
+    graph: &Graph,
+    id: TensorId,
     inputs: &[ModelInput],
     data: &Data,
     name: &str,
 ) -> Result<(), Failure> {
     let data_of: Vec<Data> = inputs.iter().filter_map(|input| input.data.clone()).collect();
-    match program.graph().first_difference(id, &data_of, data) {
+    match graph.first_difference(id, &data_of, data) {
         None => Ok(()),
         Some(index) => Err(Failure::running(format!(
             "output {name}: verification failed: the element at {index:?} is not the one it should \

@@ -8,27 +8,29 @@ use super::Given;
 use super::builder::{entries, held};
 use crate::{Data, Dimension, ElementType, Error, Input, Model, PartialShape, Result};
 
-/// The shape of an input, if the model alone says it.
-///
-/// # Errors
-/// [`Error::Input`] naming the input if its shape is not fixed, or is too large.
-pub(super) fn static_shape(input: &Input) -> Result<Shape> {
-    let fixed = |dimension: &Dimension| match dimension {
-        Dimension::Fixed(size) => Some(*size),
-        Dimension::Between { least, most } if *most == Some(*least) => Some(*least),
-        Dimension::Between { .. } | Dimension::Named(_) => None,
-    };
-    let sizes: Option<Vec<usize>> = match &input.shape {
-        PartialShape::Unknown => None,
-        PartialShape::Ranked(dimensions) => dimensions.iter().map(fixed).collect(),
-    };
-    let Some(sizes) = sizes else {
-        return Err(Error::Input(format!(
-            "input {:?} has no fixed shape: the model states {}",
-            input.name, input.shape
-        )));
-    };
-    Shape::new(sizes).map_err(|error| Error::Input(format!("input {:?}: {error}", input.name)))
+impl Input {
+    /// The shape, if the model alone says it.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if it is not fixed, or is too large.
+    pub fn static_shape(&self) -> Result<Shape> {
+        let fixed = |dimension: &Dimension| match dimension {
+            Dimension::Fixed(size) => Some(*size),
+            Dimension::Between { least, most } if *most == Some(*least) => Some(*least),
+            Dimension::Between { .. } | Dimension::Named(_) => None,
+        };
+        let sizes: Option<Vec<usize>> = match &self.shape {
+            PartialShape::Unknown => None,
+            PartialShape::Ranked(dimensions) => dimensions.iter().map(fixed).collect(),
+        };
+        let Some(sizes) = sizes else {
+            return Err(Error::Input(format!(
+                "input {:?} has no fixed shape: the model states {}",
+                self.name, self.shape
+            )));
+        };
+        Shape::new(sizes).map_err(|error| Error::Input(format!("input {:?}: {error}", self.name)))
+    }
 }
 
 /// Checks that there is one given input for each of the model's, of a shape that the model allows

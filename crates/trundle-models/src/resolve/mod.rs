@@ -24,7 +24,7 @@ use std::collections::HashMap;
 
 use trundle_core::Shape;
 
-use crate::{Data, Error, Graph, Model, Node, Operator, Result, TensorId, ValueId};
+use crate::{Data, Error, Graph, Input, Model, Node, Operator, Result, TensorId, ValueId};
 use builder::Builder;
 use site::{Answer, Site};
 
@@ -57,7 +57,7 @@ impl Model {
     /// # Errors
     /// [`Error::Input`] naming the first input whose shape is not fixed, or is too large.
     pub fn static_shapes(&self) -> Result<Vec<Shape>> {
-        self.inputs.iter().map(inputs::static_shape).collect()
+        self.inputs.iter().map(Input::static_shape).collect()
     }
 }
 
