@@ -7,7 +7,8 @@ use trundle_core::{
 };
 use trundle_cpu::{Cpu, Pipeline};
 
-use crate::plan_cache::{Key, Planned, planned};
+use crate::plan_cache::Key;
+use crate::planned::{Planned, planned};
 
 /// Elements shifted along axes, in at one end what goes out at the other:
 /// `out[(i + shift) mod size] = data[i]`. `shift` has one entry for each axis, or one for all;

@@ -7,7 +7,8 @@ pub mod directml;
 mod functions;
 pub mod notation;
 mod plan;
-mod plan_cache;
+pub mod plan_cache;
+mod planned;
 
 pub use chain::{Chain, ChainError, ParseError};
 pub use functions::{

@@ -1,72 +1,59 @@
-//! The plans of the latest one-shot calls, for when the same call comes again.
+//! Plans of the latest calls, for when the same call comes again.
 //!
 //! Planning a small move takes longer than moving it. A call is known again by what it is given,
 //! before anything is made of that: building the move alone takes longer than the whole of a
-//! small run.
+//! small run. The one-shot functions of this crate keep their plans so, and a front end with calls
+//! of its own can keep what it makes of them.
+//!
+//! ```
+//! use std::rc::Rc;
+//!
+//! use trundle::ops::Transpose;
+//! use trundle::plan_cache::{Key, MOST_PLAN_BYTES, PlanCache};
+//! use trundle::{Chain, Plan, PlanError, Shape, Width};
+//!
+//! /// The plan of a transpose of two packed axes.
+//! fn turned(cache: &mut PlanCache<Rc<Plan>>, sizes: [usize; 2]) -> Result<Rc<Plan>, PlanError> {
+//!     let mut key = Key::new();
+//!     key.push_width(Width::Bytes(4));
+//!     sizes.iter().for_each(|size| key.push(*size as u64));
+//!     if let Some(plan) = cache.get(&key) {
+//!         return Ok(plan);
+//!     }
+//!     let chain = Chain::new().then(Transpose::new(&[1, 0]));
+//!     let plan = Rc::new(Plan::packed(&chain, 4, &Shape::new(sizes)?, None)?);
+//!     if plan.cpu_plans().iter().map(|plan| plan.own_bytes()).sum::<usize>() <= MOST_PLAN_BYTES {
+//!         cache.put(&key, plan.clone());
+//!     }
+//!     Ok(plan)
+//! }
+//!
+//! let mut cache = PlanCache::new();
+//! let first = turned(&mut cache, [2, 3])?;
+//! assert!(Rc::ptr_eq(&first, &turned(&mut cache, [2, 3])?));
+//! assert!(!Rc::ptr_eq(&first, &turned(&mut cache, [3, 2])?));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
-use std::cell::RefCell;
-use std::rc::Rc;
+use trundle_core::{BitOrder, Layout, Width};
 
-use trundle_core::{BitOrder, Layout, Shape, Width};
-use trundle_cpu::Pipeline;
-
-/// How many plans a thread keeps: more than a program's hot loop has different calls (a guess), and
+/// How many plans a cache keeps: more than a program's hot loop has different calls (a guess), and
 /// few enough to look through one by one.
-const MOST_PLANS: usize = 64;
+pub const MOST_PLANS: usize = 64;
 
-/// Plans that fill more bytes are not kept: those of large moves, which take long beside their
-/// planning, and of rolls of many axes.
-const MOST_PLAN_BYTES: usize = 16 << 10;
+/// The numbers of a key at most: calls with more are not kept. Enough for six axes of a source and of
+/// an output, and as many shifts.
+pub const MOST_WORDS: usize = 48;
 
-/// The words of a key; calls with more of them are not kept. Enough for seven axes.
-const MOST_WORDS: usize = 48;
-
-thread_local! {
-    /// Each thread keeps plans of its own, so that no call waits for another or shares a line with
-    /// it, and a plan that runs is kept alive by a count that is no atomic.
-    static PLANS: RefCell<PlanCache> = const { RefCell::new(PlanCache::new()) };
-}
-
-/// How a one-shot call is done.
-#[derive(Debug)]
-pub(crate) struct Planned {
-    pub(crate) pipeline: Pipeline,
-    pub(crate) out_shape: Shape,
-}
-
-/// The plan of the call that `key` stands for: one that this thread has kept, else what `plan`
-/// makes, which is kept. Errors are not kept.
-pub(crate) fn planned<E>(
-    key: &Key,
-    plan: impl FnOnce() -> Result<Planned, E>,
-) -> Result<Rc<Planned>, E> {
-    if !key.is_whole() {
-        return plan().map(Rc::new);
-    }
-    let hash = key.hash();
-    if let Some(planned) = with_plans(|plans| plans.get(key, hash)).flatten() {
-        return Ok(planned);
-    }
-    let planned = Rc::new(plan()?);
-    if plan_bytes(&planned.pipeline) <= MOST_PLAN_BYTES {
-        let kept = Kept { words: key.words().into(), hash, used: 0, planned: planned.clone() };
-        with_plans(|plans| plans.put(kept));
-    }
-    Ok(planned)
-}
-
-/// Calls `visit` with this thread's plans, unless they are gone, as they may be while it ends.
-fn with_plans<T>(visit: impl FnOnce(&mut PlanCache) -> T) -> Option<T> {
-    PLANS.try_with(|plans| Some(visit(&mut *plans.try_borrow_mut().ok()?))).ok().flatten()
-}
-
-/// About the bytes that plans fill.
-fn plan_bytes(pipeline: &Pipeline) -> usize {
-    pipeline.plans().iter().map(trundle_cpu::Plan::own_bytes).sum()
-}
+/// Plans that fill more bytes are not worth keeping: those of large moves, which take long beside
+/// their planning, and of rolls of many axes. A cache does not know what its plans fill: whoever
+/// puts them there does.
+pub const MOST_PLAN_BYTES: usize = 16 << 10;
 
 /// What a call is given, but for the elements, as a list of numbers: equal lists are equal calls.
-pub(crate) struct Key {
+/// Whatever is not always of one length says its length first, as all that is added here does.
+#[derive(Clone, Debug)]
+pub struct Key {
     words: [u64; MOST_WORDS],
     /// How many there are, also of those that found no room.
     len: usize,
@@ -89,27 +76,27 @@ const WEIGHTS: [u64; MOST_WORDS] = {
 };
 
 impl Key {
-    /// No words yet.
-    pub(crate) fn new() -> Key {
+    /// No numbers yet.
+    pub fn new() -> Key {
         Key { words: [0; MOST_WORDS], len: 0 }
     }
 
     /// Adds a number.
     #[inline]
-    pub(crate) fn push(&mut self, word: u64) {
+    pub fn push(&mut self, word: u64) {
         self.extend([word].into_iter());
     }
 
     /// Adds a list of parameters.
     #[inline]
-    pub(crate) fn push_list(&mut self, list: &[i64]) {
+    pub fn push_list(&mut self, list: &[i64]) {
         self.push(list.len() as u64);
         self.extend(list.iter().map(|number| number.cast_unsigned()));
     }
 
     /// Adds the width of the elements: their bytes, or a number beyond all bytes for a packing.
     #[inline]
-    pub(crate) fn push_width(&mut self, width: Width) {
+    pub fn push_width(&mut self, width: Width) {
         self.push(match width {
             Width::Bytes(bytes) => bytes as u64,
             Width::Packed(packing) => {
@@ -120,10 +107,25 @@ impl Key {
 
     /// Adds a layout.
     #[inline]
-    pub(crate) fn push_layout(&mut self, layout: &Layout) {
-        self.extend([layout.shape().rank() as u64, layout.offset_bytes() as u64].into_iter());
-        self.extend(layout.shape().iter().map(|size| *size as u64));
-        self.extend(layout.strides_bytes().iter().map(|stride| stride.cast_unsigned() as u64));
+    pub fn push_layout(&mut self, layout: &Layout) {
+        self.push(layout.offset_bytes() as u64);
+        self.push_strided(
+            layout.shape().iter().map(|size| size.cast_signed()),
+            layout.strides_bytes().iter().copied(),
+        );
+    }
+
+    /// Adds sizes and strides as a caller has them, in whatever unit, before anything is known to be
+    /// right about them. There may be another number of strides than of sizes.
+    #[inline]
+    pub fn push_strided(
+        &mut self,
+        sizes: impl ExactSizeIterator<Item = isize>,
+        strides: impl ExactSizeIterator<Item = isize>,
+    ) {
+        self.push((sizes.len() as u64) << 32 | strides.len() as u64);
+        self.extend(sizes.map(|size| size.cast_unsigned() as u64));
+        self.extend(strides.map(|stride| stride.cast_unsigned() as u64));
     }
 
     #[inline]
@@ -133,7 +135,9 @@ impl Key {
         self.words[begin..].iter_mut().zip(words).for_each(|(place, word)| *place = word);
     }
 
-    fn is_whole(&self) -> bool {
+    /// Whether the numbers are [`MOST_WORDS`] at most: no plan is kept for more.
+    #[inline]
+    pub fn is_whole(&self) -> bool {
         self.len <= MOST_WORDS
     }
 
@@ -150,64 +154,86 @@ impl Key {
     }
 }
 
+impl Default for Key {
+    fn default() -> Key {
+        Key::new()
+    }
+}
+
 /// A plan, and the call that it is for.
-struct Kept {
+#[derive(Debug)]
+struct Kept<P> {
     words: Box<[u64]>,
     hash: u64,
     /// When it was used last.
     used: u64,
-    planned: Rc<Planned>,
+    plan: P,
 }
 
-/// A bounded number of plans; the one that has not been used for longest makes way for a new one.
-struct PlanCache {
-    plans: Vec<Kept>,
+impl<P> Kept<P> {
+    fn is_of(&self, key: &Key, hash: u64) -> bool {
+        self.hash == hash && *self.words == *key.words()
+    }
+}
+
+/// A bounded number of plans, at most [`MOST_PLANS`]; the one that has not been used for longest
+/// makes way for a new one. `P` is a plan that costs little to clone: an [`Rc`](std::rc::Rc) or an
+/// [`Arc`](std::sync::Arc) of one.
+#[derive(Debug)]
+pub struct PlanCache<P> {
+    plans: Vec<Kept<P>>,
     /// Counts uses.
     clock: u64,
 }
 
-impl PlanCache {
-    const fn new() -> PlanCache {
+impl<P: Clone> PlanCache<P> {
+    /// No plans yet, and no memory for them.
+    pub const fn new() -> PlanCache<P> {
         PlanCache { plans: Vec::new(), clock: 0 }
     }
 
-    fn get(&mut self, key: &Key, hash: u64) -> Option<Rc<Planned>> {
-        let is_it = |kept: &&mut Kept| kept.hash == hash && *kept.words == *key.words();
-        let kept = self.plans.iter_mut().find(is_it)?;
+    /// The plan that was put here for a key of the same numbers. It has been used now. `None` for
+    /// a key that is not [whole](Key::is_whole).
+    pub fn get(&mut self, key: &Key) -> Option<P> {
+        if !key.is_whole() {
+            return None;
+        }
+        let hash = key.hash();
+        let kept = self.plans.iter_mut().find(|kept| kept.is_of(key, hash))?;
         self.clock += 1;
         kept.used = self.clock;
-        Some(kept.planned.clone())
+        Some(kept.plan.clone())
     }
 
-    fn put(&mut self, kept: Kept) {
-        self.clock += 1;
-        let kept = Kept { used: self.clock, ..kept };
-        if self.plans.len() < MOST_PLANS {
-            self.plans.push(kept);
-        } else if let Some(oldest) = self.plans.iter_mut().min_by_key(|kept| kept.used) {
-            *oldest = kept;
+    /// Keeps a plan, in the place of another of the same key. A plan whose key is not
+    /// [whole](Key::is_whole) is dropped.
+    pub fn put(&mut self, key: &Key, plan: P) {
+        if !key.is_whole() {
+            return;
         }
+        self.clock += 1;
+        let hash = key.hash();
+        let kept = Kept { words: key.words().into(), hash, used: self.clock, plan };
+        let same = self.plans.iter().position(|kept| kept.is_of(key, hash));
+        let oldest = || (0..self.plans.len()).min_by_key(|at| self.plans[*at].used);
+        match same.or_else(|| if self.plans.len() < MOST_PLANS { None } else { oldest() }) {
+            Some(at) => self.plans[at] = kept,
+            None => self.plans.push(kept),
+        }
+    }
+}
+
+impl<P: Clone> Default for PlanCache<P> {
+    fn default() -> PlanCache<P> {
+        PlanCache::new()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use trundle_core::{Backend, IndexMap, Move};
-    use trundle_cpu::Cpu;
+    use trundle_core::{Packing, Shape};
 
     use super::*;
-
-    /// A plan that copies this many bytes, with a stride between rows of `columns`.
-    fn copy(rows: usize, columns: usize) -> Planned {
-        let shape = Shape::new([rows, columns]).unwrap();
-        let src = Layout::strided(&shape, 0, &[columns.cast_signed() + 1, 1]).unwrap();
-        let dst = Layout::row_major(&shape, 1).unwrap();
-        let work = Move::new(&IndexMap::identity(&shape), 1, &src, &dst).unwrap();
-        Planned {
-            pipeline: Pipeline::new(vec![Cpu::default().plan(&work)]).unwrap(),
-            out_shape: shape,
-        }
-    }
 
     fn key(words: impl IntoIterator<Item = u64>) -> Key {
         let mut key = Key::new();
@@ -215,39 +241,93 @@ mod tests {
         key
     }
 
-    /// Asks for the plan of `key`, and says whether it was made anew.
-    fn is_new(key: &Key, plan: impl FnOnce() -> Planned) -> bool {
-        let mut made = false;
-        let plan = || {
-            made = true;
-            Ok::<_, ()>(plan())
-        };
-        planned(key, plan).unwrap();
-        made
+    fn key_of(push: impl FnOnce(&mut Key)) -> Key {
+        let mut key = Key::new();
+        push(&mut key);
+        key
     }
 
     #[test]
     fn the_plan_that_was_not_used_for_longest_makes_way() {
-        let most = MOST_PLANS as u64;
+        let (mut cache, most) = (PlanCache::new(), MOST_PLANS as u64);
         for number in 0..most {
-            assert!(is_new(&key([number]), || copy(2, 3)));
+            cache.put(&key([number]), number);
         }
-        assert!(!is_new(&key([0]), || copy(2, 3)));
-        assert!(is_new(&key([most]), || copy(2, 3)));
-        assert!(!is_new(&key([0]), || copy(2, 3)));
-        assert!(is_new(&key([1]), || copy(2, 3)));
-        assert!(!is_new(&key([3]), || copy(2, 3)));
-        assert_eq!(PLANS.with_borrow(|plans| plans.plans.len()), MOST_PLANS);
+        assert_eq!(cache.get(&key([0])), Some(0));
+        cache.put(&key([most]), most);
+        assert_eq!(cache.get(&key([0])), Some(0));
+        assert_eq!(cache.get(&key([1])), None);
+        assert_eq!(cache.get(&key([2])), Some(2));
+        assert_eq!(cache.get(&key([most])), Some(most));
+        assert_eq!(cache.plans.len(), MOST_PLANS);
+    }
+
+    #[test]
+    fn a_key_has_one_plan() {
+        let mut cache = PlanCache::new();
+        for plan in 0..3 {
+            cache.put(&key([7, 7]), plan);
+            assert_eq!(cache.get(&key([7, 7])), Some(plan));
+        }
+        assert_eq!(cache.plans.len(), 1);
     }
 
     #[test]
     fn keys_that_differ_find_plans_of_their_own() {
+        let shape = |sizes: &[usize]| Shape::new(sizes).unwrap();
+        let packed = |sizes: &[usize]| Layout::row_major(&shape(sizes), 1).unwrap();
+        let layout =
+            |offset, strides: &[isize]| Layout::strided(&shape(&[2, 2]), offset, strides).unwrap();
+        let packing = |order| Packing::new(4, order).unwrap();
+        let strided = |sizes: &[isize], strides: &[isize]| {
+            key_of(|key| key.push_strided(sizes.iter().copied(), strides.iter().copied()))
+        };
+        let mut keys: Vec<Key> = Vec::new();
         let lists: [&[u64]; 6] = [&[], &[0], &[1], &[0, 1], &[1, 0], &[0, 0]];
-        for list in lists {
-            assert!(is_new(&key(list.iter().copied()), || copy(2, 3)), "{list:?}");
+        keys.extend(lists.iter().map(|list| key(list.iter().copied())));
+        keys.extend([&[-1i64][..], &[-1, 2]].map(|list| key_of(|key| key.push_list(list))));
+        keys.push(key_of(|key| [&[][..], &[5]].iter().for_each(|list| key.push_list(list))));
+        keys.push(key_of(|key| [&[5][..], &[]].iter().for_each(|list| key.push_list(list))));
+        let widths = [
+            Width::Bytes(17),
+            Width::Packed(packing(BitOrder::ALL[0])),
+            Width::Packed(packing(BitOrder::ALL[1])),
+        ];
+        keys.extend(widths.map(|width| key_of(|key| key.push_width(width))));
+        let layouts = [
+            packed(&[2, 3]),
+            packed(&[3, 2]),
+            layout(0, &[2, 1]),
+            layout(0, &[1, 2]),
+            layout(4, &[2, 1]),
+        ];
+        keys.extend(layouts.iter().map(|layout| key_of(|key| key.push_layout(layout))));
+        keys.extend([
+            strided(&[9, 3], &[3, 1]),
+            strided(&[9, 3], &[1, 3]),
+            strided(&[9, 3], &[-3, 1]),
+            strided(&[9, 3, 3, 1], &[]),
+            strided(&[9, 3, 3], &[1]),
+        ]);
+        // The same numbers, divided into sizes, strides and what follows in all ways.
+        let followed = |sizes: &[isize], strides: &[isize], rest: &[u64]| {
+            let mut key = strided(sizes, strides);
+            rest.iter().for_each(|word| key.push(*word));
+            key
+        };
+        keys.extend([
+            followed(&[9, 3], &[1], &[]),
+            followed(&[9, 3], &[], &[1]),
+            followed(&[9], &[3], &[1]),
+            followed(&[9], &[3, 1], &[]),
+        ]);
+        let mut cache = PlanCache::new();
+        for (number, key) in keys.iter().enumerate() {
+            assert_eq!(cache.get(key), None, "{number}: {:?}", key.words());
+            cache.put(key, number);
         }
-        for list in lists {
-            assert!(!is_new(&key(list.iter().copied()), || copy(2, 3)), "{list:?}");
+        for (number, key) in keys.iter().enumerate() {
+            assert_eq!(cache.get(key), Some(number));
         }
     }
 
@@ -256,56 +336,21 @@ mod tests {
         let weights = [WEIGHTS[0], WEIGHTS[1]];
         let (zeros, others) = (key([0, 0]), key([weights[1], weights[0].wrapping_neg()]));
         assert_eq!(zeros.hash(), others.hash());
-        assert!(is_new(&zeros, || copy(2, 3)));
-        assert!(is_new(&others, || copy(2, 3)));
-    }
-
-    #[test]
-    fn errors_are_not_kept() {
-        let refused = planned(&key([0]), || Err("refused"));
-        assert_eq!(refused.map(|_| ()), Err("refused"));
-        assert!(is_new(&key([0]), || copy(2, 3)));
+        let mut cache = PlanCache::new();
+        cache.put(&zeros, "zeros");
+        assert_eq!(cache.get(&others), None);
+        cache.put(&others, "others");
+        assert_eq!((cache.get(&zeros), cache.get(&others)), (Some("zeros"), Some("others")));
     }
 
     #[test]
     fn long_keys_are_not_kept() {
-        let most = MOST_WORDS as u64;
-        for _ in 0..2 {
-            assert!(is_new(&key(0..most + 1), || copy(2, 3)));
-            assert!(is_new(&key(0..most + 2), || copy(2, 3)));
+        let (mut cache, most) = (PlanCache::new(), MOST_WORDS as u64);
+        for (words, is_whole) in [(most, true), (most + 1, false), (most + 2, false)] {
+            assert_eq!(key(0..words).is_whole(), is_whole);
+            cache.put(&key(0..words), words);
+            assert_eq!(cache.get(&key(0..words)), is_whole.then_some(words));
         }
-        assert!(is_new(&key(0..most), || copy(2, 3)));
-        assert!(!is_new(&key(0..most), || copy(2, 3)));
-    }
-
-    #[test]
-    fn large_plans_are_not_kept() {
-        for _ in 0..2 {
-            assert!(is_new(&key([0]), || copy(1 << 20, 1 << 10)));
-        }
-        assert!(is_new(&key([0]), || copy(1 << 10, 1 << 10)));
-        assert!(!is_new(&key([0]), || copy(1 << 10, 1 << 10)));
-    }
-
-    #[test]
-    fn a_thread_that_ends_can_still_call() {
-        struct CallsWhenDropped;
-
-        impl Drop for CallsWhenDropped {
-            fn drop(&mut self) {
-                planned(&key([0]), || Ok::<_, ()>(copy(2, 3))).unwrap();
-            }
-        }
-
-        thread_local! {
-            static EARLIER: CallsWhenDropped = const { CallsWhenDropped };
-            static LATER: CallsWhenDropped = const { CallsWhenDropped };
-        }
-        let thread = std::thread::spawn(|| {
-            EARLIER.with(|_| ());
-            is_new(&key([1]), || copy(2, 3));
-            LATER.with(|_| ());
-        });
-        assert!(thread.join().is_ok());
+        assert_eq!(cache.plans.len(), 1);
     }
 }

@@ -1,0 +1,130 @@
+//! How the one-shot calls of a thread are done, kept for when they come again.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use trundle_core::Shape;
+use trundle_cpu::Pipeline;
+
+use crate::plan_cache::{Key, MOST_PLAN_BYTES, PlanCache};
+
+thread_local! {
+    /// Each thread keeps plans of its own, so that no call waits for another or shares a line with
+    /// it, and a plan that runs is kept alive by a count that is no atomic.
+    static PLANS: RefCell<PlanCache<Rc<Planned>>> = const { RefCell::new(PlanCache::new()) };
+}
+
+/// How a one-shot call is done.
+#[derive(Debug)]
+pub(crate) struct Planned {
+    pub(crate) pipeline: Pipeline,
+    pub(crate) out_shape: Shape,
+}
+
+/// The plan of the call that `key` stands for: one that this thread has kept, else what `plan`
+/// makes, which is kept. Errors are not kept.
+pub(crate) fn planned<E>(
+    key: &Key,
+    plan: impl FnOnce() -> Result<Planned, E>,
+) -> Result<Rc<Planned>, E> {
+    if let Some(planned) = with_plans(|plans| plans.get(key)).flatten() {
+        return Ok(planned);
+    }
+    let planned = Rc::new(plan()?);
+    if plan_bytes(&planned.pipeline) <= MOST_PLAN_BYTES {
+        with_plans(|plans| plans.put(key, planned.clone()));
+    }
+    Ok(planned)
+}
+
+/// Calls `visit` with this thread's plans, unless they are gone, as they may be while it ends.
+fn with_plans<T>(visit: impl FnOnce(&mut PlanCache<Rc<Planned>>) -> T) -> Option<T> {
+    PLANS.try_with(|plans| Some(visit(&mut *plans.try_borrow_mut().ok()?))).ok().flatten()
+}
+
+/// About the bytes that plans fill.
+fn plan_bytes(pipeline: &Pipeline) -> usize {
+    pipeline.plans().iter().map(trundle_cpu::Plan::own_bytes).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use trundle_core::{Backend, IndexMap, Layout, Move};
+    use trundle_cpu::Cpu;
+
+    use super::*;
+
+    /// A plan that copies this many bytes, with a stride between rows of `columns`.
+    fn copy(rows: usize, columns: usize) -> Planned {
+        let shape = Shape::new([rows, columns]).unwrap();
+        let src = Layout::strided(&shape, 0, &[columns.cast_signed() + 1, 1]).unwrap();
+        let dst = Layout::row_major(&shape, 1).unwrap();
+        let work = Move::new(&IndexMap::identity(&shape), 1, &src, &dst).unwrap();
+        Planned {
+            pipeline: Pipeline::new(vec![Cpu::default().plan(&work)]).unwrap(),
+            out_shape: shape,
+        }
+    }
+
+    fn key(word: u64) -> Key {
+        let mut key = Key::new();
+        key.push(word);
+        key
+    }
+
+    /// Asks for the plan of `key`, and says whether it was made anew.
+    fn is_new(key: &Key, plan: impl FnOnce() -> Planned) -> bool {
+        let mut made = false;
+        let plan = || {
+            made = true;
+            Ok::<_, ()>(plan())
+        };
+        planned(key, plan).unwrap();
+        made
+    }
+
+    #[test]
+    fn a_call_that_comes_again_is_not_planned_again() {
+        assert!(is_new(&key(0), || copy(2, 3)));
+        assert!(is_new(&key(1), || copy(2, 3)));
+        assert!(!is_new(&key(0), || copy(2, 3)));
+    }
+
+    #[test]
+    fn errors_are_not_kept() {
+        let refused = planned(&key(0), || Err("refused"));
+        assert_eq!(refused.map(|_| ()), Err("refused"));
+        assert!(is_new(&key(0), || copy(2, 3)));
+    }
+
+    #[test]
+    fn large_plans_are_not_kept() {
+        for _ in 0..2 {
+            assert!(is_new(&key(0), || copy(1 << 20, 1 << 10)));
+        }
+        assert!(is_new(&key(0), || copy(1 << 10, 1 << 10)));
+        assert!(!is_new(&key(0), || copy(1 << 10, 1 << 10)));
+    }
+
+    #[test]
+    fn a_thread_that_ends_can_still_call() {
+        struct CallsWhenDropped;
+
+        impl Drop for CallsWhenDropped {
+            fn drop(&mut self) {
+                planned(&key(0), || Ok::<_, ()>(copy(2, 3))).unwrap();
+            }
+        }
+
+        thread_local! {
+            static EARLIER: CallsWhenDropped = const { CallsWhenDropped };
+            static LATER: CallsWhenDropped = const { CallsWhenDropped };
+        }
+        let thread = std::thread::spawn(|| {
+            EARLIER.with(|_| ());
+            is_new(&key(1), || copy(2, 3));
+            LATER.with(|_| ());
+        });
+        assert!(thread.join().is_ok());
+    }
+}
