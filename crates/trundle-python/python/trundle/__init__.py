@@ -1,0 +1,40 @@
+"""Rolls, transposes and reverses arrays: exactly, at the speed of memory, in one pass."""
+
+from ._trundle import (
+    Chain,
+    Plan,
+    __version__,
+    ascontiguousarray,
+    chain,
+    copyto,
+    fftshift,
+    flip,
+    ifftshift,
+    moveaxis,
+    permute_dims,
+    rearrange,
+    reverse_sequence,
+    reverse_subsequences,
+    roll,
+    swapaxes,
+    transpose,
+)
+
+__all__ = [
+    "Chain",
+    "Plan",
+    "ascontiguousarray",
+    "chain",
+    "copyto",
+    "fftshift",
+    "flip",
+    "ifftshift",
+    "moveaxis",
+    "permute_dims",
+    "rearrange",
+    "reverse_sequence",
+    "reverse_subsequences",
+    "roll",
+    "swapaxes",
+    "transpose",
+]

@@ -1,0 +1,231 @@
+//! Arrays of other libraries, which share their memory through DLPack.
+
+use std::sync::Arc;
+
+use dlpark::allocation::dynamic::Allocation;
+use dlpark::ffi::{DLDataType, DLDevice, DLDeviceType, DLManagedTensor, DLManagedTensorVersioned};
+use dlpark::python::consumer::exchange::ExchangeApi;
+use dlpark::python::{
+    DlpackExporter, ExportRequest, ImportedDlpack, dlpack_device, export_dlpack, from_dlpack,
+};
+use dlpark::{DlpackFlags, Managed, ManagedTensorBase};
+use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::intern;
+
+use crate::memory::{Memory, PerAxis};
+use crate::recycled::Block;
+
+/// Whether an object shares its elements so.
+pub(crate) fn is_foreign(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    object.hasattr(intern!(object.py(), "__dlpack__"))
+}
+
+/// An array of another library, held while its elements are used.
+pub(crate) struct Foreign<'py> {
+    object: Bound<'py, PyAny>,
+    imported: ImportedDlpack,
+    dtype: DLDataType,
+}
+
+impl std::fmt::Debug for Foreign<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Foreign").field("object", &self.object).finish_non_exhaustive()
+    }
+}
+
+impl<'py> Foreign<'py> {
+    /// # Errors
+    /// ValueError for an array that is not on the CPU, TypeError for elements that are no whole
+    /// bytes, and what the other library raises.
+    pub(crate) fn import(
+        argument: &str,
+        object: &Bound<'py, PyAny>,
+    ) -> PyResult<(Foreign<'py>, Memory)> {
+        let device = dlpack_device(object.as_borrowed())?;
+        if device.device_type != DLDeviceType::CPU {
+            let message = format!(
+                "{argument} is on a device of DLPack's type {}: trundle moves what is in the \
+                 memory of the CPU",
+                device.device_type.0
+            );
+            return Err(PyValueError::new_err(message));
+        }
+        let imported = from_dlpack(object.as_borrowed(), None, None)?;
+        let invalid = |error: dlpark::tensor::Error| PyBufferError::new_err(error.to_string());
+        let tensor = imported.validate().map_err(invalid)?;
+        let dtype = tensor.dtype();
+        let width = width(dtype)
+            .ok_or_else(|| PyTypeError::new_err(format!("{argument} has elements that are no whole bytes")))?;
+        let sizes: PerAxis<isize> = tensor.shape().iter().map(|size| *size as isize).collect();
+        let strides = tensor.strides_or_compact().map_err(invalid)?;
+        let strides: PerAxis<isize> = strides
+            .iter()
+            .map(|stride| (*stride as isize).wrapping_mul(width.cast_signed()))
+            .collect();
+        // SAFETY: the pointer is not followed here.
+        let first = unsafe { tensor.offset_bytes_ptr() }.map_err(invalid)?.cast_mut();
+        let memory = Memory { first, sizes, strides, width };
+        Ok((Foreign { object: object.clone(), imported, dtype }, memory))
+    }
+
+    pub(crate) fn object(&self) -> &Bound<'py, PyAny> {
+        &self.object
+    }
+
+    pub(crate) fn dtype(&self) -> DLDataType {
+        self.dtype
+    }
+
+    /// # Errors
+    /// TypeError if elements of `self` are not of the type of `other`'s.
+    pub(crate) fn check_dtype(&self, argument: &str, other: &Foreign<'_>) -> PyResult<()> {
+        if self.dtype == other.dtype {
+            return Ok(());
+        }
+        let name = |foreign: &Foreign<'_>| {
+            let dtype = foreign.object.getattr("dtype").and_then(|dtype| dtype.str());
+            dtype.map_or_else(|_| "another".to_owned(), |name| name.to_string())
+        };
+        Err(PyTypeError::new_err(format!(
+            "{argument} has elements of type {}, not {}: trundle moves elements and casts none",
+            name(self),
+            name(other)
+        )))
+    }
+
+    /// # Errors
+    /// ValueError for a read-only array, or if what is shared is a copy of it.
+    pub(crate) fn check_writable(&self, argument: &str) -> PyResult<()> {
+        if self.imported.flags().intersects(DlpackFlags::READ_ONLY | DlpackFlags::IS_COPIED) {
+            return Err(PyValueError::new_err(format!("{argument} array is read-only")));
+        }
+        Ok(())
+    }
+}
+
+/// The bytes of an element, if it has whole ones.
+fn width(dtype: DLDataType) -> Option<usize> {
+    let bits = usize::from(dtype.bits) * usize::from(dtype.lanes);
+    bits.is_multiple_of(8).then_some(bits / 8)
+}
+
+/// The array that the library of `like` makes of a result, without a copy if it can.
+///
+/// # Errors
+/// TypeError if it has no `from_dlpack`, and what that raises.
+pub(crate) fn export<'py>(
+    block: Block,
+    memory: &Memory,
+    dtype: DLDataType,
+    like: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = like.py();
+    let sizes: PerAxis<i64> = memory.sizes.iter().map(|size| *size as i64).collect();
+    let held = Held { block, sizes, dtype };
+    if let Some(api) = ExchangeApi::from_object(like.as_borrowed())? {
+        return api.managed_tensor_to_py_object_no_sync(managed(&Arc::new(held))?, py);
+    }
+    let export = Export { held: Arc::new(held) };
+    namespace(like)?.call_method1(intern!(py, "from_dlpack"), (export,))
+}
+
+/// What has the `from_dlpack` of an array's library: its namespace of the Array API, or the module
+/// that its class is from.
+fn namespace<'py>(like: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = like.py();
+    if let Some(of_array) = like.getattr_opt(intern!(py, "__array_namespace__"))? {
+        return of_array.call0();
+    }
+    let class = like.get_type();
+    let module = class.module()?;
+    let root = module.to_str()?.split('.').next().unwrap_or_default().to_owned();
+    let root = py.import(root.as_str())?;
+    match root.hasattr(intern!(py, "from_dlpack"))? {
+        true => Ok(root.into_any()),
+        false => Err(PyTypeError::new_err(format!(
+            "no array of class {} can be made: neither it nor {} has a from_dlpack",
+            class.name()?,
+            root.name()?
+        ))),
+    }
+}
+
+/// A result, and who reads it in what way is up to them.
+struct Held {
+    block: Block,
+    sizes: PerAxis<i64>,
+    dtype: DLDataType,
+}
+
+/// A result on its way into another library, which asks for it by the Array API's protocol.
+#[pyclass(frozen, module = "trundle._trundle")]
+pub(crate) struct Export {
+    held: Arc<Held>,
+}
+
+#[pymethods]
+impl Export {
+    #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
+    fn __dlpack__<'py>(
+        &self,
+        py: Python<'py>,
+        stream: Option<&Bound<'py, PyAny>>,
+        max_version: Option<(u32, u32)>,
+        dl_device: Option<(u32, i32)>,
+        copy: Option<bool>,
+    ) -> PyResult<Py<PyAny>> {
+        let request = ExportRequest::parse(stream, max_version, dl_device, copy)?;
+        export_dlpack(self, py, request)
+    }
+
+    fn __dlpack_device__(&self) -> (u32, i32) {
+        let DLDevice { device_type, device_id } = DLDevice::CPU;
+        (device_type.0, device_id)
+    }
+}
+
+impl DlpackExporter for Export {
+    fn device(&self) -> DLDevice {
+        DLDevice::CPU
+    }
+
+    fn flags(&self) -> DlpackFlags {
+        DlpackFlags::empty()
+    }
+
+    fn prepare_export(&self, _: Python<'_>, _: &ExportRequest<'_>) -> PyResult<()> {
+        Ok(())
+    }
+
+    fn export_legacy(&self, _: Python<'_>) -> PyResult<Managed<DLManagedTensor>> {
+        managed(&self.held)
+    }
+
+    fn export_versioned(&self, _: Python<'_>) -> PyResult<Managed<DLManagedTensorVersioned>> {
+        managed(&self.held)
+    }
+}
+
+/// A description of a result that keeps it alive.
+fn managed<M: ManagedTensorBase>(held: &Arc<Held>) -> PyResult<Managed<M>> {
+    let rank = held.sizes.len();
+    let failed = |error: dlpark::allocation::Error| PyBufferError::new_err(error.to_string());
+    let mut allocation = Allocation::<M>::allocate(2 * rank).map_err(failed)?;
+    let (sizes, strides) = allocation.extra_mut().split_at_mut(rank);
+    sizes.copy_from_slice(&held.sizes);
+    let mut stride = 1i64;
+    for (place, size) in strides.iter_mut().zip(&held.sizes).rev() {
+        *place = stride;
+        // Strides of a tensor without elements are never used.
+        stride = stride.wrapping_mul((*size).max(1));
+    }
+    let mut described = allocation.initialize(Arc::clone(held), rank).map_err(failed)?;
+    let sizes = described.extra_mut().as_mut_ptr();
+    described.tensor_mut().shape = sizes;
+    described.tensor_mut().strides = sizes.wrapping_add(rank);
+    described.set_data(held.block.start().cast());
+    described.set_device(DLDevice::CPU).set_dtype(held.dtype);
+    // SAFETY: the data is the block's, which the description keeps; sizes and strides are its own.
+    Ok(unsafe { described.finish() })
+}

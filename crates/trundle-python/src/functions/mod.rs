@@ -1,0 +1,6 @@
+//! The functions of the package: each reads its arguments as numpy does, and says what to move.
+
+pub(crate) mod axes;
+pub(crate) mod copies;
+pub(crate) mod reversals;
+pub(crate) mod rolls;

@@ -1,0 +1,98 @@
+//! Elements in memory that somebody else owns: where they lie, as an array says it.
+
+use std::ops::Range;
+
+use smallvec::SmallVec;
+use trundle::{Layout, Result, Shape};
+
+/// Numbers for each axis; few tensors have more axes than fit without an allocation.
+pub(crate) type PerAxis<T> = SmallVec<[T; 8]>;
+
+/// Where the elements of a tensor lie.
+#[derive(Clone, Debug)]
+pub(crate) struct Memory {
+    /// The element at index 0 of every axis; negative strides reach before it.
+    pub(crate) first: *mut u8,
+    pub(crate) sizes: PerAxis<isize>,
+    /// In bytes.
+    pub(crate) strides: PerAxis<isize>,
+    /// The bytes of an element.
+    pub(crate) width: usize,
+}
+
+impl Memory {
+    /// Elements one after another, the last axis fastest.
+    pub(crate) fn packed(first: *mut u8, sizes: &[isize], width: usize) -> Memory {
+        let mut strides: PerAxis<isize> = SmallVec::from_elem(0, sizes.len());
+        let mut stride = width.cast_signed();
+        for (axis, size) in sizes.iter().enumerate().rev() {
+            strides[axis] = stride;
+            // Strides of a tensor without elements are never used.
+            stride = stride.wrapping_mul(*size);
+        }
+        Memory { first, sizes: sizes.into(), strides, width }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.width == 0 || self.sizes.contains(&0)
+    }
+
+    /// The bytes that the elements fill, were they packed; saturating.
+    pub(crate) fn packed_bytes(&self) -> usize {
+        packed_bytes(&self.sizes, self.width)
+    }
+
+    /// The bytes of the first and the last that are reached, from `first` on.
+    fn reach(&self) -> Range<isize> {
+        if self.is_empty() {
+            return 0..0;
+        }
+        let (mut begin, mut end) = (0isize, self.width.cast_signed());
+        for (size, stride) in self.sizes.iter().zip(&self.strides) {
+            let last = stride.wrapping_mul(size - 1);
+            begin = begin.wrapping_add(last.min(0));
+            end = end.wrapping_add(last.max(0));
+        }
+        begin..end
+    }
+
+    /// All bytes from the first to the last that an element covers. What the elements leave out
+    /// between them belongs to others.
+    pub(crate) fn extent(&self) -> (*mut u8, usize) {
+        let reach = self.reach();
+        (self.first.wrapping_offset(reach.start), (reach.end - reach.start).cast_unsigned())
+    }
+
+    /// Whether some byte may be of both; tensors that interleave may, too.
+    pub(crate) fn may_overlap(&self, other: &Memory) -> bool {
+        let ((begin, bytes), (other_begin, other_bytes)) = (self.extent(), other.extent());
+        let (begin, other_begin) = (begin.addr(), other_begin.addr());
+        bytes > 0
+            && other_bytes > 0
+            && begin < other_begin.wrapping_add(other_bytes)
+            && other_begin < begin.wrapping_add(bytes)
+    }
+
+    pub(crate) fn shape(&self) -> Result<Shape> {
+        shape(&self.sizes)
+    }
+
+    /// The layout within the bytes of [`Memory::extent`].
+    pub(crate) fn layout(&self) -> Result<Layout> {
+        let before = self.reach().start.unsigned_abs();
+        Layout::strided(&self.shape()?, before, &self.strides)
+    }
+}
+
+/// The shape of these sizes, which come from arrays and are not negative.
+pub(crate) fn shape(sizes: &[isize]) -> Result<Shape> {
+    Shape::new(sizes.iter().map(|size| size.unsigned_abs()).collect::<Vec<usize>>())
+}
+
+/// The bytes of a packed tensor; saturating.
+pub(crate) fn packed_bytes(sizes: &[isize], width: usize) -> usize {
+    if sizes.contains(&0) {
+        return 0;
+    }
+    sizes.iter().fold(width, |bytes, size| bytes.saturating_mul(size.unsigned_abs()))
+}

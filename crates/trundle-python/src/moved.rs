@@ -1,0 +1,168 @@
+//! The way of one call: an input, what to do, and where the result goes.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+use trundle::plan_cache::{Key, PlanCache};
+use trundle::{Chain, CpuPlan, Layout, Plan};
+
+use crate::error::{not_parsed, not_planned, out_of_memory};
+use crate::memory::{Memory, PerAxis};
+use crate::operation::Operation;
+use crate::recycled::Block;
+use crate::run::run;
+use crate::tensor::{Output, Tensor};
+
+/// Plans that fill more bytes are not kept: those of large moves, which take long beside their
+/// planning.
+const MOST_PLAN_BYTES: usize = 16 << 10;
+
+thread_local! {
+    /// Each thread keeps plans of its own, so that no call waits for another.
+    static PLANS: RefCell<PlanCache<Arc<Planned>>> = const { RefCell::new(PlanCache::new()) };
+}
+
+/// How a call is done.
+#[derive(Debug)]
+pub(crate) struct Planned {
+    pub(crate) plan: Plan,
+    /// The sizes of the result.
+    pub(crate) sizes: PerAxis<isize>,
+}
+
+impl Planned {
+    /// The plan of `chain` from `src` to `dst`, or to a new, packed tensor. Errors show the place in
+    /// the chain if the caller has written it.
+    pub(crate) fn new(
+        py: Python<'_>,
+        chain: &Chain,
+        src: &Memory,
+        dst: Option<&Memory>,
+        threads: Option<usize>,
+        is_written: bool,
+    ) -> PyResult<Planned> {
+        let plan = || {
+            let from = src.layout()?;
+            let out_shape = chain.out_shape(from.shape())?;
+            let to = match dst {
+                Some(dst) => dst.layout()?,
+                None => Layout::row_major(&out_shape, src.width)?,
+            };
+            Plan::new(chain, src.width, &from, &to, threads)
+        };
+        let plan = plan().map_err(|error| not_planned(py, &error, is_written))?;
+        let sizes = plan.out_shape().iter().map(|size| size.cast_signed()).collect();
+        Ok(Planned { plan, sizes })
+    }
+
+    fn is_worth_keeping(&self) -> bool {
+        let plans: usize = self.plan.cpu_plans().iter().map(CpuPlan::own_bytes).sum();
+        plans + self.plan.scratch_bytes() <= MOST_PLAN_BYTES
+    }
+}
+
+/// Adds to a key how the elements lie and who moves them.
+pub(crate) fn push_memories(
+    key: &mut Key,
+    src: &Memory,
+    dst: Option<&Memory>,
+    threads: Option<usize>,
+) {
+    key.push(src.width as u64);
+    key.push(threads.unwrap_or(0) as u64);
+    push_memory(key, src);
+    if let Some(dst) = dst {
+        push_memory(key, dst);
+    }
+}
+
+fn push_memory(key: &mut Key, memory: &Memory) {
+    key.push_strided(memory.sizes.iter().copied(), memory.strides.iter().copied());
+}
+
+/// The plan of an operation: one that this thread has kept, or a new one.
+fn planned(
+    py: Python<'_>,
+    operation: &Operation,
+    src: &Memory,
+    dst: Option<&Memory>,
+    threads: Option<usize>,
+) -> PyResult<Arc<Planned>> {
+    let plan = || {
+        let chain = operation.chain(&src.sizes).map_err(|error| not_parsed(&error))?;
+        let is_written = matches!(operation, Operation::Rearrange(_));
+        Planned::new(py, &chain, src, dst, threads, is_written).map(Arc::new)
+    };
+    let key = operation.key().map(|mut key| {
+        push_memories(&mut key, src, dst, threads);
+        key
+    });
+    let Some(key) = key.filter(Key::is_whole) else { return plan() };
+    if let Some(kept) = PLANS.with_borrow_mut(|plans| plans.get(&key)) {
+        return Ok(kept);
+    }
+    let planned = plan()?;
+    if planned.is_worth_keeping() {
+        PLANS.with_borrow_mut(|plans| plans.put(&key, planned.clone()));
+    }
+    Ok(planned)
+}
+
+/// What `operation` makes of `x`: in `out`, or in a new array of the same kind.
+pub(crate) fn moved<'py>(
+    py: Python<'py>,
+    operation: &Operation,
+    x: &Tensor<'py>,
+    out: Option<&Bound<'py, PyAny>>,
+    threads: Option<usize>,
+) -> PyResult<Bound<'py, PyAny>> {
+    moved_by(py, x, out, |src, dst| planned(py, operation, src, dst, threads))
+}
+
+/// [`moved`], by whatever plan the caller has for two memories.
+pub(crate) fn moved_by<'py>(
+    py: Python<'py>,
+    x: &Tensor<'py>,
+    out: Option<&Bound<'py, PyAny>>,
+    plan: impl FnOnce(&Memory, Option<&Memory>) -> PyResult<Arc<Planned>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let Some(out) = out else {
+        let planned = plan(&x.memory, None)?;
+        let output = Output::like(x, &planned.sizes)?;
+        run(py, &planned.plan, &x.memory, output.memory())?;
+        return output.finish();
+    };
+    let target = Tensor::to_write("out", out, x)?;
+    moved_into(py, &x.memory, &target.memory, plan)?;
+    Ok(out.clone())
+}
+
+/// Moves from one memory to another, which may overlap: all is read before anything is written.
+pub(crate) fn moved_into(
+    py: Python<'_>,
+    src: &Memory,
+    dst: &Memory,
+    plan: impl FnOnce(&Memory, Option<&Memory>) -> PyResult<Arc<Planned>>,
+) -> PyResult<()> {
+    if !src.may_overlap(dst) {
+        return run(py, &plan(src, Some(dst))?.plan, src, dst);
+    }
+    let bytes = src.packed_bytes();
+    let block = Block::new(bytes).ok_or_else(|| out_of_memory(bytes))?;
+    let apart = Memory::packed(block.start(), &src.sizes, src.width);
+    let planned_move = plan(&apart, Some(dst))?;
+    let copy = planned(py, &Operation::Copy, src, None, None)?;
+    run(py, &copy.plan, src, &apart)?;
+    run(py, &planned_move.plan, &apart, dst)
+}
+
+/// Copies the elements of one memory to another of the same sizes, which may overlap.
+pub(crate) fn copied(
+    py: Python<'_>,
+    src: &Memory,
+    dst: &Memory,
+    threads: Option<usize>,
+) -> PyResult<()> {
+    moved_into(py, src, dst, |src, dst| planned(py, &Operation::Copy, src, dst, threads))
+}

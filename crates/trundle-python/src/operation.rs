@@ -1,0 +1,90 @@
+//! What a function does, once its arguments fit the array: compared as numbers, planned as a chain.
+
+use trundle::ops::{Flip, Reshape, Roll, Transpose};
+use trundle::plan_cache::Key;
+use trundle::{Chain, Op};
+
+use crate::memory::PerAxis;
+
+/// One movement of all elements; axes are counted from the front.
+#[derive(Clone, Debug)]
+pub(crate) enum Operation {
+    Copy,
+    Permute(PerAxis<i64>),
+    /// The axes inverted.
+    Invert,
+    Flip(PerAxis<i64>),
+    Roll { shifts: PerAxis<i64>, axes: PerAxis<i64> },
+    /// All elements as if they were one axis.
+    RollFlat { shift: i64 },
+    /// A pattern in the notation of chains, with its sizes.
+    Rearrange(String),
+    /// An operator with a table, which is as much data as the elements are: it is another one in
+    /// the next call.
+    Once(Op),
+}
+
+impl Operation {
+    /// The operation as numbers; `None` for one that does not come again.
+    pub(crate) fn key(&self) -> Option<Key> {
+        let mut key = Key::new();
+        match self {
+            Operation::Copy => key.push(0),
+            Operation::Permute(order) => {
+                key.push(1);
+                key.push_list(order);
+            }
+            Operation::Invert => key.push(2),
+            Operation::Flip(axes) => {
+                key.push(3);
+                key.push_list(axes);
+            }
+            Operation::Roll { shifts, axes } => {
+                key.push(4);
+                key.push_list(shifts);
+                key.push_list(axes);
+            }
+            Operation::RollFlat { shift } => {
+                key.push(5);
+                key.push(shift.cast_unsigned());
+            }
+            Operation::Rearrange(text) => {
+                key.push(6);
+                key.push(text.len() as u64);
+                for bytes in text.as_bytes().chunks(8) {
+                    let mut word = [0; 8];
+                    word[..bytes.len()].copy_from_slice(bytes);
+                    key.push(u64::from_le_bytes(word));
+                }
+            }
+            Operation::Once(_) => return None,
+        }
+        Some(key)
+    }
+
+    /// The operators that do it to a tensor of these sizes.
+    ///
+    /// # Errors
+    /// What is wrong with a pattern.
+    pub(crate) fn chain(
+        &self,
+        sizes: &[isize],
+    ) -> Result<Chain, trundle::notation::NotationError> {
+        let chain = Chain::new();
+        Ok(match self {
+            Operation::Copy => chain,
+            Operation::Permute(order) if order.is_empty() => chain,
+            Operation::Permute(order) => chain.then(Transpose::new(order)),
+            Operation::Invert => chain.then(Transpose::new(&[])),
+            Operation::Flip(axes) => chain.then(Flip::new(axes)),
+            Operation::Roll { shifts, axes } => chain.then(Roll::new(shifts, axes)),
+            Operation::RollFlat { shift } => {
+                let sizes: PerAxis<i64> = sizes.iter().map(|size| *size as i64).collect();
+                let flat = chain.then(Reshape::new(&[sizes.iter().product()]));
+                flat.then(Roll::new(&[*shift], &[0])).then(Reshape::new(&sizes))
+            }
+            Operation::Rearrange(text) => text.parse()?,
+            Operation::Once(op) => chain.then(op.clone()),
+        })
+    }
+}

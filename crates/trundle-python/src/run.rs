@@ -1,0 +1,111 @@
+//! Runs of plans: without the interpreter's lock if they are long, and until Ctrl-C.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use pyo3::prelude::*;
+use trundle::{Error, Plan};
+
+use crate::error::refused;
+use crate::memory::Memory;
+
+/// Up to so many bytes, a move takes less time than to give the lock up and get it back.
+const MOST_BYTES_WITH_LOCK: usize = 32 << 10;
+
+/// How often a long move asks whether it shall stop.
+const BETWEEN_ASKS: Duration = Duration::from_millis(50);
+
+/// The two ends of a move.
+struct Ends {
+    src: (*mut u8, usize),
+    dst: (*mut u8, usize),
+}
+
+// SAFETY: whoever runs the move holds the arrays, and these are only their addresses.
+unsafe impl Send for Ends {}
+
+/// Moves the elements of `src` to `dst`, for which `plan` is made. They do not overlap.
+///
+/// # Errors
+/// What a signal handler raises, as KeyboardInterrupt; the result is incomplete then.
+pub(crate) fn run(py: Python<'_>, plan: &Plan, src: &Memory, dst: &Memory) -> PyResult<()> {
+    if src.is_empty() || dst.is_empty() {
+        return Ok(());
+    }
+    let ends = Ends { src: src.extent(), dst: dst.extent() };
+    let moved = if ends.dst.1 <= MOST_BYTES_WITH_LOCK {
+        ends.run(plan, &|| true)
+    } else {
+        let caller = Caller::new();
+        let go_on = || caller.goes_on();
+        let moved = py.detach(move || ends.run(plan, &go_on));
+        if let Some(raised) = caller.raised() {
+            return Err(raised);
+        }
+        moved
+    };
+    moved.map_err(|error| refused(py, &error))
+}
+
+impl Ends {
+    fn run(self, plan: &Plan, go_on: &(dyn Fn() -> bool + Sync)) -> Result<(), Error> {
+        let Ends { src, dst } = self;
+        // SAFETY: both are the bytes that an array reaches, which the caller holds; they do not
+        // overlap. Who writes to an array while it is moved gets elements torn, as in numpy.
+        let (src, dst) = unsafe {
+            let src = std::slice::from_raw_parts(src.0, src.1);
+            (src, std::slice::from_raw_parts_mut(dst.0, dst.1))
+        };
+        {let _ = go_on; plan.run(src, dst)}
+    }
+}
+
+/// The thread that waits for a move, and handles signals now and then.
+struct Caller {
+    thread: thread::ThreadId,
+    asked: Mutex<Instant>,
+    stopped: AtomicBool,
+    raised: Mutex<Option<PyErr>>,
+}
+
+impl Caller {
+    fn new() -> Caller {
+        Caller {
+            thread: thread::current().id(),
+            asked: Mutex::new(Instant::now()),
+            stopped: AtomicBool::new(false),
+            raised: Mutex::new(None),
+        }
+    }
+
+    /// Whether the move goes on: asked on every thread that takes part, answered by the caller's.
+    fn goes_on(&self) -> bool {
+        if self.stopped.load(Ordering::Relaxed) {
+            return false;
+        }
+        if thread::current().id() != self.thread {
+            return true;
+        }
+        // Only this thread has either lock.
+        let (Ok(mut asked), Ok(mut raised)) = (self.asked.try_lock(), self.raised.try_lock()) else {
+            return true;
+        };
+        if asked.elapsed() < BETWEEN_ASKS {
+            return true;
+        }
+        let signals = Python::attach(|py| py.check_signals());
+        *asked = Instant::now();
+        if let Err(error) = signals {
+            *raised = Some(error);
+            self.stopped.store(true, Ordering::Relaxed);
+            return false;
+        }
+        true
+    }
+
+    fn raised(self) -> Option<PyErr> {
+        self.raised.into_inner().ok().flatten()
+    }
+}

@@ -1,0 +1,129 @@
+//! Arrays of whatever kind: what is read, and what a result is written to.
+
+use dlpark::ffi::DLDataType;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+
+use crate::array::{Array, Class};
+use crate::dlpack::{self, Foreign};
+use crate::error::out_of_memory;
+use crate::memory::{Memory, PerAxis};
+use crate::recycled::Block;
+
+/// An array to read or to write, and where its elements lie while this lives.
+#[derive(Debug)]
+pub(crate) struct Tensor<'py> {
+    pub(crate) memory: Memory,
+    kind: Kind<'py>,
+}
+
+#[derive(Debug)]
+enum Kind<'py> {
+    Array(Array<'py>, Class),
+    Foreign(Foreign<'py>),
+}
+
+impl<'py> Tensor<'py> {
+    /// An argument to read: an array of numpy's, one of any other library on the CPU that has
+    /// `__dlpack__`, or what `numpy.asarray` makes an array of. `class` is that of results.
+    ///
+    /// # Errors
+    /// TypeError or ValueError, as its kind has it.
+    pub(crate) fn to_read(
+        argument: &str,
+        object: &Bound<'py, PyAny>,
+        class: Class,
+    ) -> PyResult<Tensor<'py>> {
+        if let Some(array) = Array::of(object) {
+            return Tensor::of_array(argument, array, class);
+        }
+        if dlpack::is_foreign(object)? {
+            let (foreign, memory) = Foreign::import(argument, object)?;
+            return Ok(Tensor { memory, kind: Kind::Foreign(foreign) });
+        }
+        Tensor::of_array(argument, Array::made_of(object)?, class)
+    }
+
+    fn of_array(argument: &str, array: Array<'py>, class: Class) -> PyResult<Tensor<'py>> {
+        Ok(Tensor { memory: array.memory(argument)?, kind: Kind::Array(array, class) })
+    }
+
+    /// An argument to write what is made of `x`: of the same kind, with elements of the same type.
+    ///
+    /// # Errors
+    /// TypeError for another kind or type, ValueError if it is read-only.
+    pub(crate) fn to_write(
+        argument: &str,
+        object: &Bound<'py, PyAny>,
+        x: &Tensor<'py>,
+    ) -> PyResult<Tensor<'py>> {
+        match (&x.kind, Array::of(object)) {
+            (Kind::Array(read, _), Some(array)) => {
+                let memory = array.memory(argument)?;
+                array.check_dtype(argument, read)?;
+                array.check_writable(argument)?;
+                Ok(Tensor { memory, kind: Kind::Array(array, Class::Plain) })
+            }
+            (Kind::Foreign(read), None) if object.get_type().is(read.object().get_type()) => {
+                let (foreign, memory) = Foreign::import(argument, object)?;
+                foreign.check_dtype(argument, read)?;
+                foreign.check_writable(argument)?;
+                Ok(Tensor { memory, kind: Kind::Foreign(foreign) })
+            }
+            _ => Err(PyTypeError::new_err(format!(
+                "{argument} must be an array of the kind that is moved, not {}",
+                object.get_type().name()?
+            ))),
+        }
+    }
+}
+
+/// A new array for a result. Other libraries are given the memory once it is filled, since some
+/// of them copy it.
+#[derive(Debug)]
+pub(crate) enum Output<'py> {
+    Array(Array<'py>, Memory),
+    Block { block: Block, memory: Memory, dtype: DLDataType, like: Bound<'py, PyAny> },
+}
+
+impl<'py> Output<'py> {
+    /// One of the kind of `x`, of these sizes.
+    ///
+    /// # Errors
+    /// MemoryError.
+    pub(crate) fn like(x: &Tensor<'py>, sizes: &PerAxis<isize>) -> PyResult<Output<'py>> {
+        match &x.kind {
+            Kind::Array(array, class) => {
+                let array = array.new_like(sizes, *class)?;
+                let memory = array.memory("the result")?;
+                Ok(Output::Array(array, memory))
+            }
+            Kind::Foreign(foreign) => {
+                let bytes = crate::memory::packed_bytes(sizes, x.memory.width);
+                let block = Block::new(bytes).ok_or_else(|| out_of_memory(bytes))?;
+                let memory = Memory::packed(block.start(), sizes, x.memory.width);
+                let (dtype, like) = (foreign.dtype(), foreign.object().clone());
+                Ok(Output::Block { block, memory, dtype, like })
+            }
+        }
+    }
+
+    pub(crate) fn memory(&self) -> &Memory {
+        match self {
+            Output::Array(_, memory) | Output::Block { memory, .. } => memory,
+        }
+    }
+
+    /// The result as an object.
+    ///
+    /// # Errors
+    /// What the other library raises.
+    pub(crate) fn finish(self) -> PyResult<Bound<'py, PyAny>> {
+        match self {
+            Output::Array(array, _) => Ok(array.object().clone()),
+            Output::Block { block, memory, dtype, like } => {
+                dlpack::export(block, &memory, dtype, &like)
+            }
+        }
+    }
+}
