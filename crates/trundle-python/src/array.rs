@@ -11,9 +11,10 @@ use numpy::npyffi::{
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use smallvec::SmallVec;
 
 use crate::handler;
-use crate::memory::{Memory, packed_bytes};
+use crate::memory::{Extent, Memory, packed_bytes};
 use crate::recycled;
 
 /// What of an array's class a result has.
@@ -54,8 +55,8 @@ impl<'py> Array<'py> {
         Ok(Array { object: as_array.call1((object,))? })
     }
 
-    pub(crate) fn object(&self) -> &Bound<'py, PyAny> {
-        &self.object
+    pub(crate) fn into_object(self) -> Bound<'py, PyAny> {
+        self.object
     }
 
     fn fields(&self) -> &PyArrayObject_fields {
@@ -107,8 +108,8 @@ impl<'py> Array<'py> {
         };
         Ok(Memory {
             first: fields.data.cast(),
-            sizes: sizes.into(),
-            strides: strides.into(),
+            sizes: SmallVec::from_slice(sizes),
+            strides: SmallVec::from_slice(strides),
             width: width.unsigned_abs(),
         })
     }
@@ -153,20 +154,24 @@ impl<'py> Array<'py> {
         }
     }
 
-    /// A new array of these sizes, packed, with elements of the same type.
+    /// A new array of these sizes, packed, with elements of the same type, and its bytes.
     ///
     /// # Errors
     /// MemoryError, or what a derived class raises.
-    pub(crate) fn new_like(&self, sizes: &[isize], class: Class) -> PyResult<Array<'py>> {
-        let py = self.object.py();
-        // SAFETY: as in `memory`.
-        let width = unsafe { PyDataType_ELSIZE(py, self.descr()) }.unsigned_abs();
-        let make = || self.allocate(sizes, class);
-        if packed_bytes(sizes, width) >= recycled::LEAST_BYTES {
-            handler::with_recycled(py, make)
+    pub(crate) fn new_like(
+        &self,
+        sizes: &[isize],
+        width: usize,
+        class: Class,
+    ) -> PyResult<(Array<'py>, Extent)> {
+        let bytes = packed_bytes(sizes, width);
+        let array = if bytes >= recycled::LEAST_BYTES {
+            handler::with_recycled(self.object.py(), || self.allocate(sizes, class))?
         } else {
-            make()
-        }
+            self.allocate(sizes, class)?
+        };
+        let start = array.fields().data.cast();
+        Ok((array, Extent { start, bytes }))
     }
 
     fn allocate(&self, sizes: &[isize], class: Class) -> PyResult<Array<'py>> {

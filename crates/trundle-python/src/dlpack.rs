@@ -116,12 +116,12 @@ fn width(dtype: DLDataType) -> Option<usize> {
 /// TypeError if it has no `from_dlpack`, and what that raises.
 pub(crate) fn export<'py>(
     block: Block,
-    memory: &Memory,
+    sizes: &[isize],
     dtype: DLDataType,
     like: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = like.py();
-    let sizes: PerAxis<i64> = memory.sizes.iter().map(|size| *size as i64).collect();
+    let sizes: PerAxis<i64> = sizes.iter().map(|size| *size as i64).collect();
     let held = Held { block, sizes, dtype };
     if let Some(api) = ExchangeApi::from_object(like.as_borrowed())? {
         return api.managed_tensor_to_py_object_no_sync(managed(&Arc::new(held))?, py);

@@ -8,6 +8,14 @@ use trundle::{Layout, Result, Shape};
 /// Numbers for each axis; few tensors have more axes than fit without an allocation.
 pub(crate) type PerAxis<T> = SmallVec<[T; 8]>;
 
+/// Bytes from the first to the last that the elements of a tensor cover. What lies between elements
+/// belongs to others.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Extent {
+    pub(crate) start: *mut u8,
+    pub(crate) bytes: usize,
+}
+
 /// Where the elements of a tensor lie.
 #[derive(Clone, Debug)]
 pub(crate) struct Memory {
@@ -30,7 +38,7 @@ impl Memory {
             // Strides of a tensor without elements are never used.
             stride = stride.wrapping_mul(*size);
         }
-        Memory { first, sizes: sizes.into(), strides, width }
+        Memory { first, sizes: SmallVec::from_slice(sizes), strides, width }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -43,6 +51,7 @@ impl Memory {
     }
 
     /// The bytes of the first and the last that are reached, from `first` on.
+    #[inline]
     fn reach(&self) -> Range<isize> {
         if self.is_empty() {
             return 0..0;
@@ -56,21 +65,23 @@ impl Memory {
         begin..end
     }
 
-    /// All bytes from the first to the last that an element covers. What the elements leave out
-    /// between them belongs to others.
-    pub(crate) fn extent(&self) -> (*mut u8, usize) {
+    #[inline]
+    pub(crate) fn extent(&self) -> Extent {
         let reach = self.reach();
-        (self.first.wrapping_offset(reach.start), (reach.end - reach.start).cast_unsigned())
+        Extent {
+            start: self.first.wrapping_offset(reach.start),
+            bytes: (reach.end - reach.start).cast_unsigned(),
+        }
     }
 
     /// Whether some byte may be of both; tensors that interleave may, too.
     pub(crate) fn may_overlap(&self, other: &Memory) -> bool {
-        let ((begin, bytes), (other_begin, other_bytes)) = (self.extent(), other.extent());
-        let (begin, other_begin) = (begin.addr(), other_begin.addr());
-        bytes > 0
-            && other_bytes > 0
-            && begin < other_begin.wrapping_add(other_bytes)
-            && other_begin < begin.wrapping_add(bytes)
+        let (own, other) = (self.extent(), other.extent());
+        let (begin, other_begin) = (own.start.addr(), other.start.addr());
+        own.bytes > 0
+            && other.bytes > 0
+            && begin < other_begin.wrapping_add(other.bytes)
+            && other_begin < begin.wrapping_add(own.bytes)
     }
 
     pub(crate) fn shape(&self) -> Result<Shape> {

@@ -94,11 +94,12 @@ fn planned(
         let is_written = matches!(operation, Operation::Rearrange(_));
         Planned::new(py, &chain, src, dst, threads, is_written).map(Arc::new)
     };
-    let key = operation.key().map(|mut key| {
-        push_memories(&mut key, src, dst, threads);
-        key
-    });
-    let Some(key) = key.filter(Key::is_whole) else { return plan() };
+    let mut key = Key::new();
+    let comes_again = operation.push_to(&mut key);
+    push_memories(&mut key, src, dst, threads);
+    if !comes_again || !key.is_whole() {
+        return plan();
+    }
     if let Some(kept) = PLANS.with_borrow_mut(|plans| plans.get(&key)) {
         return Ok(kept);
     }
@@ -129,8 +130,8 @@ pub(crate) fn moved_by<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let Some(out) = out else {
         let planned = plan(&x.memory, None)?;
-        let output = Output::like(x, &planned.sizes)?;
-        run(py, &planned.plan, &x.memory, output.memory())?;
+        let (output, extent) = Output::like(x, &planned.sizes)?;
+        run(py, &planned.plan, x.memory.extent(), extent)?;
         return output.finish();
     };
     let target = Tensor::to_write("out", out, x)?;
@@ -146,15 +147,15 @@ pub(crate) fn moved_into(
     plan: impl FnOnce(&Memory, Option<&Memory>) -> PyResult<Arc<Planned>>,
 ) -> PyResult<()> {
     if !src.may_overlap(dst) {
-        return run(py, &plan(src, Some(dst))?.plan, src, dst);
+        return run(py, &plan(src, Some(dst))?.plan, src.extent(), dst.extent());
     }
     let bytes = src.packed_bytes();
     let block = Block::new(bytes).ok_or_else(|| out_of_memory(bytes))?;
     let apart = Memory::packed(block.start(), &src.sizes, src.width);
     let planned_move = plan(&apart, Some(dst))?;
     let copy = planned(py, &Operation::Copy, src, None, None)?;
-    run(py, &copy.plan, src, &apart)?;
-    run(py, &planned_move.plan, &apart, dst)
+    run(py, &copy.plan, src.extent(), apart.extent())?;
+    run(py, &planned_move.plan, apart.extent(), dst.extent())
 }
 
 /// Copies the elements of one memory to another of the same sizes, which may overlap.

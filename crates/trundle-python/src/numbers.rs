@@ -2,72 +2,51 @@
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyInt, PyList, PyTuple};
+use pyo3::types::{PyInt, PyList, PyString, PyTuple};
 
 use crate::error::{axis_error, axis_out_of_range};
 use crate::memory::PerAxis;
 
-/// An argument that is one number, or a sequence of them.
-pub(crate) enum OneOrMany<'py> {
-    One(Bound<'py, PyAny>),
-    Many(PerAxis<Bound<'py, PyAny>>),
-}
-
-impl<'py> OneOrMany<'py> {
-    /// Integers are whatever has `__index__`.
-    ///
-    /// # Errors
-    /// TypeError for what is neither, ValueError for a sequence of sequences.
-    pub(crate) fn of(argument: &str, value: &Bound<'py, PyAny>) -> PyResult<OneOrMany<'py>> {
-        if value.is_instance_of::<PyInt>() {
-            return Ok(OneOrMany::One(value.clone()));
+/// One integer, or a sequence of them. Integers are whatever has `__index__`. One beyond 64 bits is
+/// given to `too_large`, with its place.
+///
+/// # Errors
+/// TypeError for what is neither, ValueError for a sequence of sequences.
+fn integers<'py>(
+    argument: &str,
+    value: &Bound<'py, PyAny>,
+    too_large: impl Fn(usize, &Bound<'py, PyAny>) -> PyResult<i64>,
+) -> PyResult<PerAxis<i64>> {
+    let item = |(at, item): (usize, Bound<'py, PyAny>)| match item.extract::<i64>() {
+        Ok(number) => Ok(number),
+        Err(error) if error.is_instance_of::<PyOverflowError>(item.py()) => too_large(at, &item),
+        Err(_) if item.len().is_ok() && !item.is_instance_of::<PyString>() => {
+            let message = format!("{argument} must be an integer or a flat sequence of them");
+            Err(PyValueError::new_err(message))
         }
-        if let Ok(tuple) = value.cast::<PyTuple>() {
-            return Self::many(argument, tuple.iter());
-        }
-        if let Ok(list) = value.cast::<PyList>() {
-            return Self::many(argument, list.iter());
-        }
-        if is_index(value) {
-            return Ok(OneOrMany::One(value.clone()));
-        }
-        let items: Vec<_> = match value.try_iter() {
-            Ok(items) => items.collect::<PyResult<_>>()?,
-            Err(_) => return Err(not_an_integer(argument, value)),
-        };
-        Self::many(argument, items.into_iter())
+        Err(_) => Err(not_an_integer(argument, &item)),
+    };
+    if let Ok(tuple) = value.cast_exact::<PyTuple>() {
+        return tuple.iter().enumerate().map(item).collect();
     }
-
-    fn many(
-        argument: &str,
-        items: impl Iterator<Item = Bound<'py, PyAny>>,
-    ) -> PyResult<OneOrMany<'py>> {
-        let check = |item: Bound<'py, PyAny>| match is_index(&item) {
-            true => Ok(item),
-            false if item.len().is_ok() && !item.is_instance_of::<pyo3::types::PyString>() => {
-                let message = format!("{argument} must be an integer or a flat sequence of them");
-                Err(PyValueError::new_err(message))
-            }
-            false => Err(not_an_integer(argument, &item)),
-        };
-        items.map(check).collect::<PyResult<_>>().map(OneOrMany::Many)
+    if let Ok(list) = value.cast::<PyList>() {
+        return list.iter().enumerate().map(item).collect();
     }
-
-    pub(crate) fn as_slice(&self) -> &[Bound<'py, PyAny>] {
-        match self {
-            OneOrMany::One(item) => std::slice::from_ref(item),
-            OneOrMany::Many(items) => items,
+    match value.extract::<i64>() {
+        Ok(number) => return Ok(PerAxis::from_slice(&[number])),
+        Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => {
+            return Ok(PerAxis::from_slice(&[too_large(0, value)?]));
         }
+        Err(_) => {}
     }
-}
-
-/// Whether it stands for an integer. Arrays have `__index__` too, but only those of one number
-/// answer to it.
-fn is_index(value: &Bound<'_, PyAny>) -> bool {
-    value.is_instance_of::<PyInt>() || value.extract::<i64>().map_or_else(
-        |error| error.is_instance_of::<PyOverflowError>(value.py()),
-        |_| true,
-    )
+    let is_text = value.is_instance_of::<PyString>();
+    match value.try_iter() {
+        Ok(items) if !is_text => {
+            let items = items.collect::<PyResult<Vec<_>>>()?;
+            items.into_iter().enumerate().map(item).collect()
+        }
+        _ => Err(not_an_integer(argument, value)),
+    }
 }
 
 fn not_an_integer(argument: &str, value: &Bound<'_, PyAny>) -> PyErr {
@@ -75,89 +54,93 @@ fn not_an_integer(argument: &str, value: &Bound<'_, PyAny>) -> PyErr {
     PyTypeError::new_err(format!("{argument} must be an integer or a sequence of them, not {kind}"))
 }
 
-/// The axis that `value` names, counted from the front.
+/// The axes that `value` names, counted from the front; one may be there several times.
 ///
 /// # Errors
 /// AxisError outside of `-rank..rank`.
-pub(crate) fn axis(argument: &str, value: &Bound<'_, PyAny>, rank: usize) -> PyResult<i64> {
+pub(crate) fn any_axes(
+    argument: &str,
+    value: &Bound<'_, PyAny>,
+    rank: usize,
+) -> PyResult<PerAxis<i64>> {
     let py = value.py();
-    let axis = match value.extract::<i64>() {
-        Ok(axis) => axis,
-        Err(error) if error.is_instance_of::<PyOverflowError>(py) => {
-            return Err(axis_out_of_range(py, argument, value, rank));
-        }
-        Err(_) => return Err(not_an_integer(argument, value)),
-    };
+    let too_large =
+        |_, axis: &Bound<'_, PyAny>| Err(axis_out_of_range(py, argument, axis, rank));
+    let mut axes = integers(argument, value, too_large)?;
     let signed = rank.cast_signed() as i64;
-    match axis {
-        0.. if axis < signed => Ok(axis),
-        ..0 if axis >= -signed => Ok(axis + signed),
-        _ => Err(axis_out_of_range(py, argument, axis, rank)),
+    for axis in &mut axes {
+        *axis = match *axis {
+            0.. if *axis < signed => *axis,
+            ..0 if *axis >= -signed => *axis + signed,
+            _ => return Err(axis_out_of_range(py, argument, *axis, rank)),
+        };
     }
+    Ok(axes)
 }
 
-/// The axes that `value` names.
+/// The axes that `value` names, each of them once.
 ///
 /// # Errors
 /// AxisError, or ValueError for one that is named twice.
 pub(crate) fn axes(argument: &str, value: &Bound<'_, PyAny>, rank: usize) -> PyResult<PerAxis<i64>> {
-    let named = OneOrMany::of(argument, value)?;
-    let axes: PerAxis<i64> =
-        named.as_slice().iter().map(|each| axis(argument, each, rank)).collect::<PyResult<_>>()?;
-    refuse_repeated(argument, &axes)?;
-    Ok(axes)
-}
-
-/// # Errors
-/// ValueError for an axis that is there twice.
-pub(crate) fn refuse_repeated(argument: &str, axes: &[i64]) -> PyResult<()> {
-    let repeated = |(at, axis): (usize, &i64)| axes[..at].contains(axis);
-    match axes.iter().enumerate().any(repeated) {
+    let axes = any_axes(argument, value, rank)?;
+    let is_repeated = |(at, axis): (usize, &i64)| axes[..at].contains(axis);
+    match axes.iter().enumerate().any(is_repeated) {
         true => Err(PyValueError::new_err(format!("repeated axis in {argument}"))),
-        false => Ok(()),
+        false => Ok(axes),
     }
 }
 
-/// An order of all axes, as it is written; negative axes are refused.
+/// The axis that `value` names.
+///
+/// # Errors
+/// AxisError, or TypeError for anything but one integer.
+pub(crate) fn axis(argument: &str, value: &Bound<'_, PyAny>, rank: usize) -> PyResult<i64> {
+    let is_sequence = value.is_instance_of::<PyTuple>() || value.is_instance_of::<PyList>();
+    match any_axes(argument, value, rank)?.as_slice() {
+        [axis] if !is_sequence => Ok(*axis),
+        _ => Err(PyTypeError::new_err(format!("{argument} must be an integer"))),
+    }
+}
+
+/// An order of all axes as it is written, with none counted from the end.
 ///
 /// # Errors
 /// AxisError for a number that no axis can have.
 pub(crate) fn order(value: &Bound<'_, PyAny>) -> PyResult<PerAxis<i64>> {
-    let numbers = OneOrMany::of("order", value)?;
-    let number = |each: &Bound<'_, PyAny>| {
-        each.extract::<i64>().map_err(|_| {
-            axis_error(value.py(), format!("order: axis {each} is out of range"))
-        })
-    };
-    numbers.as_slice().iter().map(number).collect()
+    integers("order", value, |_, axis| {
+        Err(axis_error(value.py(), format!("order: axis {axis} is out of range")))
+    })
 }
 
-/// How far to roll along an axis of this size.
+/// Shifts, the one at each place along an axis of the size that `size_of` says.
 ///
 /// # Errors
 /// TypeError for what is no integer.
-pub(crate) fn shift(value: &Bound<'_, PyAny>, size: isize) -> PyResult<i64> {
-    match value.extract::<i64>() {
-        Ok(shift) => Ok(shift),
-        // Python's remainder has the sign of the size, so it is the shift that does the same.
-        Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => {
-            value.call_method1("__index__", ())?.rem(size.max(1))?.extract()
-        }
-        Err(_) => Err(not_an_integer("shift", value)),
-    }
+pub(crate) fn shifts(
+    value: &Bound<'_, PyAny>,
+    size_of: impl Fn(usize) -> isize,
+) -> PyResult<PerAxis<i64>> {
+    integers("shift", value, |at, shift| {
+        // Python's remainder has the sign of the size, so it is a shift that does the same.
+        let shift = shift.cast::<PyInt>().map(|shift| shift.as_any().clone());
+        let shift = shift.or_else(|_| value.call_method0("__index__"))?;
+        shift.rem(size_of(at).max(1))?.extract()
+    })
 }
 
 /// How many threads may take part; `None` for as many as the machine has.
 ///
 /// # Errors
 /// TypeError, or ValueError for less than one.
+#[inline]
 pub(crate) fn threads(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<usize>> {
     let Some(value) = value else { return Ok(None) };
-    if !is_index(value) {
-        return Err(not_an_integer("threads", value));
-    }
     match value.extract::<usize>() {
         Ok(threads @ 1..) => Ok(Some(threads)),
+        Err(error) if error.is_instance_of::<PyTypeError>(value.py()) => {
+            Err(not_an_integer("threads", value))
+        }
         _ => Err(PyValueError::new_err(format!("threads must be 1 or more, not {value}"))),
     }
 }

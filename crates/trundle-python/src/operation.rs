@@ -25,9 +25,8 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
-    /// The operation as numbers; `None` for one that does not come again.
-    pub(crate) fn key(&self) -> Option<Key> {
-        let mut key = Key::new();
+    /// Adds the operation to a key, as numbers; false for one that does not come again.
+    pub(crate) fn push_to(&self, key: &mut Key) -> bool {
         match self {
             Operation::Copy => key.push(0),
             Operation::Permute(order) => {
@@ -57,9 +56,9 @@ impl Operation {
                     key.push(u64::from_le_bytes(word));
                 }
             }
-            Operation::Once(_) => return None,
+            Operation::Once(_) => return false,
         }
-        Some(key)
+        true
     }
 
     /// The operators that do it to a tensor of these sizes.

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use trundle::{Error, Plan};
 
 use crate::error::refused;
-use crate::memory::Memory;
+use crate::memory::Extent;
 
 /// Up to so many bytes, a move takes less time than to give the lock up and get it back.
 const MOST_BYTES_WITH_LOCK: usize = 32 << 10;
@@ -19,8 +19,8 @@ const BETWEEN_ASKS: Duration = Duration::from_millis(50);
 
 /// The two ends of a move.
 struct Ends {
-    src: (*mut u8, usize),
-    dst: (*mut u8, usize),
+    src: Extent,
+    dst: Extent,
 }
 
 // SAFETY: whoever runs the move holds the arrays, and these are only their addresses.
@@ -30,12 +30,12 @@ unsafe impl Send for Ends {}
 ///
 /// # Errors
 /// What a signal handler raises, as KeyboardInterrupt; the result is incomplete then.
-pub(crate) fn run(py: Python<'_>, plan: &Plan, src: &Memory, dst: &Memory) -> PyResult<()> {
-    if src.is_empty() || dst.is_empty() {
+pub(crate) fn run(py: Python<'_>, plan: &Plan, src: Extent, dst: Extent) -> PyResult<()> {
+    if src.bytes == 0 || dst.bytes == 0 {
         return Ok(());
     }
-    let ends = Ends { src: src.extent(), dst: dst.extent() };
-    let moved = if ends.dst.1 <= MOST_BYTES_WITH_LOCK {
+    let ends = Ends { src, dst };
+    let moved = if dst.bytes <= MOST_BYTES_WITH_LOCK {
         ends.run(plan, &|| true)
     } else {
         let caller = Caller::new();
@@ -55,8 +55,8 @@ impl Ends {
         // SAFETY: both are the bytes that an array reaches, which the caller holds; they do not
         // overlap. Who writes to an array while it is moved gets elements torn, as in numpy.
         let (src, dst) = unsafe {
-            let src = std::slice::from_raw_parts(src.0, src.1);
-            (src, std::slice::from_raw_parts_mut(dst.0, dst.1))
+            let src = std::slice::from_raw_parts(src.start, src.bytes);
+            (src, std::slice::from_raw_parts_mut(dst.start, dst.bytes))
         };
         {let _ = go_on; plan.run(src, dst)}
     }

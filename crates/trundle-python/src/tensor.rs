@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use crate::array::{Array, Class};
 use crate::dlpack::{self, Foreign};
 use crate::error::out_of_memory;
-use crate::memory::{Memory, PerAxis};
+use crate::memory::{Extent, Memory, PerAxis, packed_bytes};
 use crate::recycled::Block;
 
 /// An array to read or to write, and where its elements lie while this lives.
@@ -82,35 +82,30 @@ impl<'py> Tensor<'py> {
 /// of them copy it.
 #[derive(Debug)]
 pub(crate) enum Output<'py> {
-    Array(Array<'py>, Memory),
-    Block { block: Block, memory: Memory, dtype: DLDataType, like: Bound<'py, PyAny> },
+    Array(Array<'py>),
+    Block { block: Block, sizes: PerAxis<isize>, dtype: DLDataType, like: Bound<'py, PyAny> },
 }
 
 impl<'py> Output<'py> {
-    /// One of the kind of `x`, of these sizes.
+    /// One of the kind of `x`, of these sizes, and the bytes to fill.
     ///
     /// # Errors
     /// MemoryError.
-    pub(crate) fn like(x: &Tensor<'py>, sizes: &PerAxis<isize>) -> PyResult<Output<'py>> {
+    #[inline]
+    pub(crate) fn like(x: &Tensor<'py>, sizes: &[isize]) -> PyResult<(Output<'py>, Extent)> {
+        let width = x.memory.width;
         match &x.kind {
             Kind::Array(array, class) => {
-                let array = array.new_like(sizes, *class)?;
-                let memory = array.memory("the result")?;
-                Ok(Output::Array(array, memory))
+                let (array, extent) = array.new_like(sizes, width, *class)?;
+                Ok((Output::Array(array), extent))
             }
             Kind::Foreign(foreign) => {
-                let bytes = crate::memory::packed_bytes(sizes, x.memory.width);
+                let bytes = packed_bytes(sizes, width);
                 let block = Block::new(bytes).ok_or_else(|| out_of_memory(bytes))?;
-                let memory = Memory::packed(block.start(), sizes, x.memory.width);
+                let extent = Extent { start: block.start(), bytes };
                 let (dtype, like) = (foreign.dtype(), foreign.object().clone());
-                Ok(Output::Block { block, memory, dtype, like })
+                Ok((Output::Block { block, sizes: sizes.into(), dtype, like }, extent))
             }
-        }
-    }
-
-    pub(crate) fn memory(&self) -> &Memory {
-        match self {
-            Output::Array(_, memory) | Output::Block { memory, .. } => memory,
         }
     }
 
@@ -118,11 +113,12 @@ impl<'py> Output<'py> {
     ///
     /// # Errors
     /// What the other library raises.
+    #[inline]
     pub(crate) fn finish(self) -> PyResult<Bound<'py, PyAny>> {
         match self {
-            Output::Array(array, _) => Ok(array.object().clone()),
-            Output::Block { block, memory, dtype, like } => {
-                dlpack::export(block, &memory, dtype, &like)
+            Output::Array(array) => Ok(array.into_object()),
+            Output::Block { block, sizes, dtype, like } => {
+                dlpack::export(block, &sizes, dtype, &like)
             }
         }
     }

@@ -8,7 +8,7 @@ use crate::array::Class;
 use crate::error::refused;
 use crate::memory::PerAxis;
 use crate::moved::moved;
-use crate::numbers::{self, OneOrMany};
+use crate::numbers;
 use crate::operation::Operation;
 use crate::tensor::Tensor;
 
@@ -25,10 +25,11 @@ pub(crate) fn permute_dims<'py>(
         Operation::Invert
     } else {
         let rank = x.memory.sizes.len();
-        if OneOrMany::of("axes", axes)?.as_slice().len() != rank {
+        let order = numbers::axes("axes", axes, rank)?;
+        if order.len() != rank {
             return Err(PyValueError::new_err("axes don't match array"));
         }
-        Operation::Permute(numbers::axes("axes", axes, rank)?)
+        Operation::Permute(order)
     };
     moved(axes.py(), &operation, &x, out, threads)
 }

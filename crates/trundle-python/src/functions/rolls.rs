@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use crate::array::Class;
 use crate::memory::PerAxis;
 use crate::moved::moved;
-use crate::numbers::{self, OneOrMany};
+use crate::numbers;
 use crate::operation::Operation;
 use crate::tensor::Tensor;
 
@@ -20,52 +20,46 @@ pub(crate) fn roll<'py>(
     threads: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (x, threads) = (Tensor::to_read("x", x, Class::Kept)?, numbers::threads(threads)?);
-    let shifts = OneOrMany::of("shift", shift)?;
     let operation = match axis {
-        None => flat(&shifts, &x.memory.sizes)?,
-        Some(axis) => along(&shifts, &OneOrMany::of("axis", axis)?, &x.memory.sizes)?,
+        None => flat(shift, &x.memory.sizes)?,
+        Some(axis) => along(shift, axis, &x.memory.sizes)?,
     };
     moved(shift.py(), &operation, &x, out, threads)
 }
 
 /// All elements as one axis, by the sum of the shifts.
-fn flat(shifts: &OneOrMany<'_>, sizes: &[isize]) -> PyResult<Operation> {
-    let elements = sizes.iter().fold(1isize, |elements, size| elements.saturating_mul(*size)).max(1);
-    let mut sum = 0i128;
-    for shift in shifts.as_slice() {
-        sum += i128::from(numbers::shift(shift, elements)?);
-    }
+fn flat(shift: &Bound<'_, PyAny>, sizes: &[isize]) -> PyResult<Operation> {
+    let elements = sizes.iter().fold(1isize, |all, size| all.saturating_mul(*size)).max(1);
+    let shifts = numbers::shifts(shift, |_| elements)?;
+    let sum: i128 = shifts.iter().copied().map(i128::from).sum();
     let shift = sum.rem_euclid(elements as i128) as i64;
     Ok(match sizes.len() {
         0 => Operation::Copy,
-        1 => Operation::Roll { shifts: [shift].into_iter().collect(), axes: [0].into_iter().collect() },
+        1 => Operation::Roll { shifts: PerAxis::from_slice(&[shift]), axes: PerAxis::from_slice(&[0]) },
         _ => Operation::RollFlat { shift },
     })
 }
 
 /// Shifts and axes beside each other; a single one is for all of the others.
-fn along(shifts: &OneOrMany<'_>, axes: &OneOrMany<'_>, sizes: &[isize]) -> PyResult<Operation> {
-    let (shifts, axes) = (shifts.as_slice(), axes.as_slice());
-    let pairs = match (shifts.len(), axes.len()) {
-        (1, axes) => axes,
-        (shifts, 1) => shifts,
-        (shifts, axes) if shifts == axes => axes,
+fn along(shift: &Bound<'_, PyAny>, axis: &Bound<'_, PyAny>, sizes: &[isize]) -> PyResult<Operation> {
+    let mut axes = numbers::any_axes("axis", axis, sizes.len())?;
+    let size = |axis: i64| usize::try_from(axis).map_or(1, |axis| sizes[axis]);
+    // A shift beyond 64 bits is taken along its axis, so one that is for several is read for each.
+    let mut shifts = numbers::shifts(shift, |at| axes.get(at).or(axes.last()).map_or(1, |axis| size(*axis)))?;
+    match (shifts.len(), axes.len()) {
+        (1, _) => {
+            let along = |axis: &i64| Ok(numbers::shifts(shift, |_| size(*axis))?[0]);
+            shifts = axes.iter().map(along).collect::<PyResult<_>>()?;
+        }
+        (all, 1) => axes = PerAxis::from_elem(axes[0], all),
+        (shifts, axes) if shifts == axes => {}
         (shifts, axes) => {
-            let message = format!("shift and axis do not fit each other: {shifts} shifts, {axes} axes");
+            let message =
+                format!("shift and axis do not fit each other: {shifts} shifts, {axes} axes");
             return Err(PyValueError::new_err(message));
         }
-    };
-    let rank = sizes.len();
-    let axes: PerAxis<i64> =
-        axes.iter().map(|axis| numbers::axis("axis", axis, rank)).collect::<PyResult<_>>()?;
-    let mut operation = (PerAxis::new(), PerAxis::new());
-    for pair in 0..pairs {
-        let axis = axes[pair.min(axes.len() - 1)];
-        let size = sizes[usize::try_from(axis).unwrap_or_default()];
-        operation.0.push(numbers::shift(&shifts[pair.min(shifts.len() - 1)], size)?);
-        operation.1.push(axis);
     }
-    Ok(Operation::Roll { shifts: operation.0, axes: operation.1 })
+    Ok(Operation::Roll { shifts, axes })
 }
 
 #[pyfunction]
@@ -102,11 +96,7 @@ fn by_half<'py>(
     let sizes = &x.memory.sizes;
     let axes: PerAxis<i64> = match axes {
         None => (0..).take(sizes.len()).collect(),
-        Some(axes) => OneOrMany::of("axes", axes)?
-            .as_slice()
-            .iter()
-            .map(|axis| numbers::axis("axes", axis, sizes.len()))
-            .collect::<PyResult<_>>()?,
+        Some(axes) => numbers::any_axes("axes", axes, sizes.len())?,
     };
     let size = |axis: &i64| sizes[usize::try_from(*axis).unwrap_or_default()];
     let shifts = axes.iter().map(|axis| half(size(axis)) as i64).collect();
