@@ -51,7 +51,8 @@ pub(crate) fn status_of(error: &Error) -> trundle_status {
         Error::TooLarge { .. } => TRUNDLE_ERROR_TOO_LARGE,
         Error::OutOfBounds { .. } | Error::PackedOutOfBounds { .. } => TRUNDLE_ERROR_BUFFER_SIZE,
         Error::OverlappingLayout { .. } => TRUNDLE_ERROR_SELF_OVERLAP,
-        // What is left is about values of Rust and ranges of indices, which no C function has.
+        // What is left is about values of Rust, ranges of indices and moves that are stopped, which no
+        // C function has.
         _ => TRUNDLE_ERROR_INTERNAL,
     }
 }

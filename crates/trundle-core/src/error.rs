@@ -9,7 +9,8 @@ use crate::{BitOrder, DType, Shape};
 /// The result of anything that can refuse its arguments.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why arguments were refused. Nothing has been written when one of these is returned.
+/// Why arguments were refused. Nothing has been written when one of these is returned, but for
+/// [`Error::Stopped`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
@@ -187,6 +188,8 @@ pub enum Error {
         /// The size of an element in bytes.
         width: usize,
     },
+    /// A movement was stopped by whoever asked for it, before all was moved.
+    Stopped,
 }
 
 impl std::error::Error for Error {}
@@ -301,6 +304,9 @@ impl fmt::Display for Error {
                 "output of shape {shape} with strides {strides_bytes:?} in bytes would write some \
                  byte twice: its elements of {width} bytes overlap"
             ),
+            Error::Stopped => {
+                f.write_str("the movement was stopped before its end: the output is incomplete")
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 use trundle_core::{Backend, Move, Result};
 
 use crate::pipeline::check_buffer;
+use crate::stop::Stop;
 use crate::{Machine, Plan, Planner, execute};
 
 /// Moves elements with this machine's CPU.
@@ -43,7 +44,7 @@ impl Backend for Cpu {
         check_buffer("out", plan.dst_bytes, dst.len())?;
         // SAFETY: both buffers are long enough, and a shared and a unique reference to bytes
         // cannot overlap.
-        unsafe { execute::run(plan, src.as_ptr(), dst.as_mut_ptr()) };
+        unsafe { execute::run(plan, src.as_ptr(), dst.as_mut_ptr(), &Stop::never()) };
         Ok(())
     }
 }

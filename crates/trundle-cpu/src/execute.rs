@@ -7,6 +7,7 @@ use trundle_core::{Loop, RaggedLoop};
 use crate::kernels::{Call, Fold, Kernel, LaneTile, Next, Side, Store, Tile};
 use crate::plan::{Place, Plan, RaggedStep, Rolled, Step, Unit, offset_of};
 use crate::simd;
+use crate::stop::Stop;
 use crate::threads::for_each_task;
 
 /// The two buffers of a run, shared by its threads.
@@ -20,24 +21,27 @@ struct Buffers {
 // destination: no two units of a plan share a destination byte.
 unsafe impl Sync for Buffers {}
 
-/// Runs a plan.
+/// Runs a plan, unless `stop` is now: it is asked before each part.
 ///
 /// # Safety
 /// `src` is valid for reads of `plan.src_bytes` bytes and `dst` for writes of `plan.dst_bytes`,
 /// nobody else writes to either meanwhile, and they do not overlap. If elements share bytes
 /// (`plan.packed`), all of these bytes are initialised.
-pub(crate) unsafe fn run(plan: &Plan, src: *const u8, dst: *mut u8) {
+pub(crate) unsafe fn run(plan: &Plan, src: *const u8, dst: *mut u8, stop: &Stop<'_>) {
     if let Some(packed) = &plan.packed {
         // SAFETY: by the caller; such plans run on bytes that are initialised only.
         return unsafe {
             let src = std::slice::from_raw_parts(src, plan.src_bytes);
-            crate::packed::run(packed, plan.threads, src, dst);
+            crate::packed::run(packed, plan.threads, src, dst, stop);
         };
     }
     let buffers = Buffers { src, dst };
     for_each_task(plan.threads, plan.tasks.len(), &|task| {
         let (buffers, mut tiles) = (&buffers, Tiles::default());
         for part in &plan.parts[plan.tasks[task].clone()] {
+            if stop.is_now() {
+                break;
+            }
             let step = &plan.steps[part.step];
             for unit in part.first..part.end {
                 // SAFETY: the move that the plan was made from stays within the buffers.

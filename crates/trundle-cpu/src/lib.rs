@@ -15,6 +15,7 @@ mod plan;
 mod planner;
 mod rolled;
 mod simd;
+mod stop;
 mod threads;
 
 pub use backend::Cpu;

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use trundle_core::{Error, Result};
 
 use crate::Pipeline;
+use crate::stop::Stop;
 
 impl Pipeline {
     /// Moves the values of a vector to their new places: none is cloned, none is dropped. Nothing
@@ -47,7 +48,7 @@ impl Pipeline {
         unsafe {
             let src = std::slice::from_raw_parts(values.as_ptr().cast(), src_bytes);
             let dst = std::slice::from_raw_parts_mut(moved.as_mut_ptr().cast(), src_bytes);
-            self.run_bytes(src, dst)?;
+            self.run_bytes(src, dst, &Stop::never())?;
             moved.set_len(values.len());
             values.set_len(0);
         }

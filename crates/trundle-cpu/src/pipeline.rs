@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use trundle_core::{Error, Result};
 
+use crate::stop::Stop;
 use crate::{Plan, execute};
 
 /// Bytes that may be the padding of an element, which is no value.
@@ -86,7 +87,25 @@ impl Pipeline {
     /// and the memory has no room for what lies between them once more.
     pub fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<()> {
         // SAFETY: all bytes are initialised.
-        unsafe { self.run_whole(src, dst) }
+        unsafe { self.run_whole(src, dst, &Stop::never()) }
+    }
+
+    /// [`Pipeline::run`] as long as `go_on` says so. It is asked before each part of the work, from
+    /// some microseconds to some milliseconds apart, by whichever thread takes that part, several at
+    /// once. A no counts for all threads: none begins another part, and what they have begun ends
+    /// before this returns.
+    ///
+    /// # Errors
+    /// As [`Pipeline::run`], and [`Error::Stopped`] if `go_on` said no: any bytes of `dst` may have
+    /// been written then, and others not.
+    pub fn run_while(
+        &self,
+        src: &[u8],
+        dst: &mut [u8],
+        go_on: &(dyn Fn() -> bool + Sync),
+    ) -> Result<()> {
+        // SAFETY: all bytes are initialised.
+        unsafe { self.run_whole(src, dst, &Stop::when_not(go_on)) }
     }
 
     /// [`Pipeline::run`] on slices of any type, for plans that move whole elements of it.
@@ -96,21 +115,21 @@ impl Pipeline {
     pub fn run_slice_into<T: Copy>(&self, src: &[T], dst: &mut [T]) -> Result<()> {
         self.check_whole::<T>()?;
         // SAFETY: no elements share bytes.
-        unsafe { self.run_whole(src, dst) }
+        unsafe { self.run_whole(src, dst, &Stop::never()) }
     }
 
     /// [`Pipeline::run`] on slices whose elements stay whole.
     ///
     /// # Safety
     /// They do, and where the elements of a plan share bytes, T is u8.
-    unsafe fn run_whole<T: Copy>(&self, src: &[T], dst: &mut [T]) -> Result<()> {
+    unsafe fn run_whole<T: Copy>(&self, src: &[T], dst: &mut [T], stop: &Stop<'_>) -> Result<()> {
         // SAFETY: both are valid for their sizes in bytes. Whole elements of `src`, which are
         // Copy, are written over whole elements of `dst`, so both hold values of T throughout.
         unsafe {
             let (src_bytes, dst_bytes) = (size_of_val(src), size_of_val(dst));
             let src = std::slice::from_raw_parts(src.as_ptr().cast(), src_bytes);
             let dst = std::slice::from_raw_parts_mut(dst.as_mut_ptr().cast(), dst_bytes);
-            self.run_bytes(src, dst)
+            self.run_bytes(src, dst, stop)
         }
     }
 
@@ -161,7 +180,7 @@ impl Pipeline {
             if last.packed.is_some() {
                 dst.fill(MaybeUninit::new(0));
             }
-            self.run_bytes(src, dst)?;
+            self.run_bytes(src, dst, &Stop::never())?;
             moved.set_len(elements);
         }
         Ok(moved)
@@ -184,31 +203,52 @@ impl Pipeline {
     ///
     /// # Safety
     /// Where elements of a plan share bytes, all bytes are initialised.
-    pub(crate) unsafe fn run_bytes(&self, src: &Bytes, dst: &mut Bytes) -> Result<()> {
+    pub(crate) unsafe fn run_bytes(
+        &self,
+        src: &Bytes,
+        dst: &mut Bytes,
+        stop: &Stop<'_>,
+    ) -> Result<()> {
         let last = self.plans.len() - 1;
         check_buffer("data", self.plans[0].src_bytes, src.len())?;
         check_buffer("out", self.plans[last].dst_bytes, dst.len())?;
         if last == 0 {
             // SAFETY: by the caller.
-            unsafe { run_plan(&self.plans[0], src, dst) };
-            return Ok(());
+            return unsafe { run_plan(&self.plans[0], src, dst, stop) };
         }
         let mut scratch = match self.take_scratch() {
             Some(scratch) => scratch,
             None => self.new_scratch()?,
         };
+        // SAFETY: by the caller.
+        let outcome = unsafe { self.run_through(&mut scratch, src, dst, stop) };
+        self.put_back(scratch);
+        outcome
+    }
+
+    /// Runs several plans in turn. A plan is begun only when the one before it has written all that
+    /// it reads.
+    ///
+    /// # Safety
+    /// As [`Pipeline::run_bytes`].
+    unsafe fn run_through(
+        &self,
+        scratch: &mut Scratch,
+        src: &Bytes,
+        dst: &mut Bytes,
+        stop: &Stop<'_>,
+    ) -> Result<()> {
+        let last = self.plans.len() - 1;
         // SAFETY: by the caller; scratch buffers are filled where elements share bytes.
         unsafe {
-            run_plan(&self.plans[0], src, scratch.written.spare_capacity_mut());
+            run_plan(&self.plans[0], src, scratch.written.spare_capacity_mut(), stop)?;
             for plan in &self.plans[1..last] {
                 std::mem::swap(&mut scratch.read, &mut scratch.written);
                 let (read, written) = (&mut scratch.read, &mut scratch.written);
-                run_plan(plan, read.spare_capacity_mut(), written.spare_capacity_mut());
+                run_plan(plan, read.spare_capacity_mut(), written.spare_capacity_mut(), stop)?;
             }
-            run_plan(&self.plans[last], scratch.written.spare_capacity_mut(), dst);
+            run_plan(&self.plans[last], scratch.written.spare_capacity_mut(), dst, stop)
         }
-        self.put_back(scratch);
-        Ok(())
     }
 
     fn take_scratch(&self) -> Option<Scratch> {
@@ -241,17 +281,21 @@ impl Pipeline {
     }
 }
 
-/// Runs one plan.
+/// Runs one plan, unless `stop` is now.
 ///
 /// # Safety
 /// Where elements share bytes, all bytes are initialised.
 ///
+/// # Errors
+/// [`Error::Stopped`].
+///
 /// # Panics
 /// If a buffer is shorter than the planned layouts.
-unsafe fn run_plan(plan: &Plan, src: &Bytes, dst: &mut Bytes) {
+unsafe fn run_plan(plan: &Plan, src: &Bytes, dst: &mut Bytes, stop: &Stop<'_>) -> Result<()> {
     assert!(src.len() >= plan.src_bytes && dst.len() >= plan.dst_bytes, "buffers fit the plan");
     // SAFETY: both buffers are long enough, and a shared and a unique reference cannot overlap.
-    unsafe { execute::run(plan, src.as_ptr().cast(), dst.as_mut_ptr().cast()) };
+    unsafe { execute::run(plan, src.as_ptr().cast(), dst.as_mut_ptr().cast(), stop) };
+    stop.outcome()
 }
 
 /// Checks that a buffer holds what a plan reaches.

@@ -115,6 +115,39 @@ impl Plan {
         self.pipeline.run(src, dst)
     }
 
+    /// [`Plan::run`] as long as `go_on` says so: for a move that a user may interrupt, or that has a
+    /// time to end.
+    ///
+    /// It is asked before each part of the work, from some microseconds to some milliseconds apart, by
+    /// whichever thread takes that part, several at once. A no counts for all threads: none begins
+    /// another part, and what they have begun ends before this returns.
+    ///
+    /// ```
+    /// use std::time::{Duration, Instant};
+    ///
+    /// use trundle::{Chain, Error, Plan, Shape};
+    ///
+    /// let chain: Chain = "a b -> b a".parse()?;
+    /// let plan = Plan::packed(&chain, 1, &Shape::new([2000, 3000])?, None)?;
+    /// let (src, mut dst) = (vec![0u8; 6_000_000], vec![0u8; 6_000_000]);
+    /// let end = Instant::now() + Duration::from_secs(60);
+    /// plan.run_while(&src, &mut dst, &|| Instant::now() < end)?;
+    /// assert_eq!(plan.run_while(&src, &mut dst, &|| false), Err(Error::Stopped));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Plan::run`], and [`Error::Stopped`](crate::Error::Stopped) if `go_on` said no: any bytes
+    /// of `dst` may have been written then, and others not.
+    pub fn run_while(
+        &self,
+        src: &[u8],
+        dst: &mut [u8],
+        go_on: &(dyn Fn() -> bool + Sync),
+    ) -> Result<()> {
+        self.pipeline.run_while(src, dst, go_on)
+    }
+
     /// [`Plan::run`] on slices of elements, for plans of their width.
     ///
     /// # Errors

@@ -9,6 +9,7 @@ use super::run as runs;
 use super::side::Run;
 use crate::execute;
 use crate::simd::{self, LINE};
+use crate::stop::Stop;
 use crate::threads::for_each_task;
 
 /// The two buffers of a run, shared by its threads.
@@ -39,12 +40,19 @@ impl Scratch {
     }
 }
 
-/// Runs a plan on `threads` threads.
+/// Runs a plan on `threads` threads, unless `stop` is now: it is asked before each unit, and within
+/// large ones.
 ///
 /// # Safety
 /// `src` holds all that the plan's move reads. `dst` is valid for writes of all that it writes, it
 /// is initialised, nobody else writes to it meanwhile, and it does not overlap `src`.
-pub(crate) unsafe fn run(plan: &PackedPlan, threads: usize, src: &[u8], dst: *mut u8) {
+pub(crate) unsafe fn run(
+    plan: &PackedPlan,
+    threads: usize,
+    src: &[u8],
+    dst: *mut u8,
+    stop: &Stop<'_>,
+) {
     let packing = plan.packing;
     if plan.dst_end > 0 {
         // SAFETY: by the caller.
@@ -56,13 +64,16 @@ pub(crate) unsafe fn run(plan: &PackedPlan, threads: usize, src: &[u8], dst: *mu
         let work = |scratch: &mut Scratch| {
             scratch.reserve(plan.scratch_bytes);
             for unit in units.clone() {
+                if stop.is_now() {
+                    return;
+                }
                 // SAFETY: by the caller; units of a plan write disjoint elements.
                 unsafe {
                     match &plan.steps[*step] {
                         PackedStep::Boxes(boxes) => {
                             move_box(packing, &boxes.unit(unit), buffers, scratch);
                         }
-                        PackedStep::Rows(rows) => rows.run(packing, unit, buffers, scratch),
+                        PackedStep::Rows(rows) => rows.run(packing, unit, buffers, scratch, stop),
                     }
                 }
             }
@@ -128,7 +139,7 @@ unsafe fn move_box(packing: Packing, at: &At<'_>, buffers: Buffers<'_>, scratch:
         Some(plan) => {
             assert!(plan.src_bytes <= read.len() && plan.dst_bytes <= written.len());
             // SAFETY: the copies are as large as the plan asks, and two vectors do not overlap.
-            unsafe { execute::run(plan, read.as_ptr(), written.as_mut_ptr()) };
+            unsafe { execute::run(plan, read.as_ptr(), written.as_mut_ptr(), &Stop::never()) };
             written
         }
         None => read,

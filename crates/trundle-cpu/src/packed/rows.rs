@@ -7,6 +7,7 @@ use trundle_core::{Block, Loop, Packing, RaggedLoop, Run};
 use super::execute::{Buffers, Scratch, ask_for};
 use super::run as runs;
 use super::side::AHEAD;
+use crate::stop::Stop;
 
 /// How many rows whose elements are neighbours are moved together at most: some lines.
 const MOST_LANES: usize = 512;
@@ -122,19 +123,20 @@ impl Rows {
         unit: usize,
         buffers: Buffers<'_>,
         scratch: &mut Scratch,
+        stop: &Stop<'_>,
     ) {
         let unit = self.unit(unit);
         // SAFETY: by the caller.
         unsafe {
             if self.lanes > 1 {
-                self.move_lanes(packing, &unit, buffers, scratch);
+                self.move_lanes(packing, &unit, buffers, scratch, stop);
             } else {
-                self.move_row(packing, &unit, buffers, scratch);
+                self.move_row(packing, &unit, buffers, scratch, stop);
             }
         }
     }
 
-    /// Moves one row, its two runs one after the other.
+    /// Moves one row, its two runs one after the other, unless `stop` is now.
     ///
     /// # Safety
     /// As [`Rows::run`].
@@ -144,6 +146,7 @@ impl Rows {
         unit: &Unit,
         buffers: Buffers<'_>,
         scratch: &mut Scratch,
+        stop: &Stop<'_>,
     ) {
         let (row, width) = (&self.row, self.width);
         let length = row.lengths[unit.entry];
@@ -152,19 +155,27 @@ impl Rows {
             let start = unit.src.wrapping_add(run.start(length));
             let neighbours = width == 1 && row.dst_stride == 1 && run.src_stride.abs() == 1;
             let step = if neighbours { MOST_TURNED } else { 1 };
-            for i in part.clone().step_by(step) {
-                let len = step.min(part.end - i);
-                let copy = &mut scratch.read[..len * width];
-                let i = i.cast_signed();
-                let from = start.wrapping_add(i * run.src_stride);
-                let lowest = from + (run.src_stride * (len - 1).cast_signed()).min(0);
-                runs::unpack(packing, buffers.src, lowest.unsigned_abs(), copy);
-                if len > 1 && run.src_stride < 0 {
-                    copy.reverse();
+            // A row may be all of a tensor.
+            let between_asks = (MOST_TURNED / width).max(1);
+            for begin in part.clone().step_by(between_asks) {
+                if begin > part.start && stop.is_now() {
+                    return;
                 }
-                let to = (unit.dst + i * row.dst_stride).unsigned_abs();
-                // SAFETY: by the caller.
-                unsafe { runs::pack(packing, copy, buffers.dst, to) };
+                let end = part.end.min(begin + between_asks);
+                for i in (begin..end).step_by(step) {
+                    let len = step.min(end - i);
+                    let copy = &mut scratch.read[..len * width];
+                    let i = i.cast_signed();
+                    let from = start.wrapping_add(i * run.src_stride);
+                    let lowest = from + (run.src_stride * (len - 1).cast_signed()).min(0);
+                    runs::unpack(packing, buffers.src, lowest.unsigned_abs(), copy);
+                    if len > 1 && run.src_stride < 0 {
+                        copy.reverse();
+                    }
+                    let to = (unit.dst + i * row.dst_stride).unsigned_abs();
+                    // SAFETY: by the caller.
+                    unsafe { runs::pack(packing, copy, buffers.dst, to) };
+                }
             }
         }
     }
@@ -180,6 +191,7 @@ impl Rows {
         unit: &Unit,
         buffers: Buffers<'_>,
         scratch: &mut Scratch,
+        stop: &Stop<'_>,
     ) {
         let (row, count) = (&self.row, unit.rows);
         let pitch = row.first.src_stride.abs();
@@ -214,7 +226,7 @@ impl Rows {
                 let entry = unit.entry.wrapping_add_signed(number * lane_stride);
                 let one = Unit { src: unit.src + number, dst: unit.dst + number, entry, rows: 1 };
                 // SAFETY: by the caller.
-                unsafe { self.move_row(packing, &one, buffers, scratch) };
+                unsafe { self.move_row(packing, &one, buffers, scratch, stop) };
             }
             return;
         }
