@@ -58,7 +58,7 @@ impl Ends {
             let src = std::slice::from_raw_parts(src.start, src.bytes);
             (src, std::slice::from_raw_parts_mut(dst.start, dst.bytes))
         };
-        {let _ = go_on; plan.run(src, dst)}
+        plan.run_while(src, dst, go_on)
     }
 }
 
