@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 __all__ = [
     "Chain",
     "Plan",
-    "__version__",
     "ascontiguousarray",
     "chain",
     "copyto",
