@@ -1,0 +1,285 @@
+"""The types of the package, kept by hand; `python -m mypy.stubtest trundle` holds them against it.
+
+An array of any kind comes back as its own type: numpy.ndarray with its dtype, torch.Tensor, the
+arrays of the Array API. What is no array, a list for one, comes back as a numpy.ndarray.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Protocol, SupportsIndex, TypeAlias, TypeVar, final, overload, type_check_only
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = [
+    "Chain",
+    "Plan",
+    "ascontiguousarray",
+    "chain",
+    "copyto",
+    "fftshift",
+    "flip",
+    "ifftshift",
+    "moveaxis",
+    "permute_dims",
+    "rearrange",
+    "reverse_sequence",
+    "reverse_subsequences",
+    "roll",
+    "swapaxes",
+    "transpose",
+]
+
+__version__: str
+
+@type_check_only
+class _DLPack(Protocol):
+    def __dlpack__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+_Array = TypeVar("_Array", bound=_DLPack)
+_Scalar = TypeVar("_Scalar", bound=np.generic)
+
+_Int: TypeAlias = SupportsIndex
+_List: TypeAlias = Sequence[SupportsIndex] | NDArray[np.integer[Any]]
+_Ints: TypeAlias = _Int | _List
+
+# Elements at other places. A subclass of numpy.ndarray stays what it is.
+
+@overload
+def roll(
+    x: _Array,
+    /,
+    shift: _Ints,
+    *,
+    axis: _Ints | None = None,
+    out: _Array | None = None,
+    threads: _Int | None = None,
+) -> _Array: ...
+@overload
+def roll(
+    x: ArrayLike,
+    /,
+    shift: _Ints,
+    *,
+    axis: _Ints | None = None,
+    out: NDArray[Any] | None = None,
+    threads: _Int | None = None,
+) -> NDArray[Any]: ...
+
+@overload
+def permute_dims(
+    x: _Array, /, axes: _List, *, out: _Array | None = None, threads: _Int | None = None
+) -> _Array: ...
+@overload
+def permute_dims(
+    x: ArrayLike, /, axes: _List, *, out: NDArray[Any] | None = None, threads: _Int | None = None
+) -> NDArray[Any]: ...
+
+@overload
+def transpose(
+    x: _Array, /, order: _List = (), *, out: _Array | None = None, threads: _Int | None = None
+) -> _Array: ...
+@overload
+def transpose(
+    x: ArrayLike,
+    /,
+    order: _List = (),
+    *,
+    out: NDArray[Any] | None = None,
+    threads: _Int | None = None,
+) -> NDArray[Any]: ...
+
+@overload
+def flip(
+    x: _Array,
+    /,
+    *,
+    axis: _Ints | None = None,
+    out: _Array | None = None,
+    threads: _Int | None = None,
+) -> _Array: ...
+@overload
+def flip(
+    x: ArrayLike,
+    /,
+    *,
+    axis: _Ints | None = None,
+    out: NDArray[Any] | None = None,
+    threads: _Int | None = None,
+) -> NDArray[Any]: ...
+
+@overload
+def reverse_subsequences(
+    x: _Array,
+    /,
+    lengths: ArrayLike | _DLPack,
+    *,
+    axis: _Int,
+    out: _Array | None = None,
+    threads: _Int | None = None,
+) -> _Array: ...
+@overload
+def reverse_subsequences(
+    x: ArrayLike,
+    /,
+    lengths: ArrayLike | _DLPack,
+    *,
+    axis: _Int,
+    out: NDArray[Any] | None = None,
+    threads: _Int | None = None,
+) -> NDArray[Any]: ...
+
+@overload
+def reverse_sequence(
+    x: _Array,
+    /,
+    lengths: ArrayLike | _DLPack,
+    *,
+    axis: _Int,
+    batch_axis: _Int,
+    out: _Array | None = None,
+    threads: _Int | None = None,
+) -> _Array: ...
+@overload
+def reverse_sequence(
+    x: ArrayLike,
+    /,
+    lengths: ArrayLike | _DLPack,
+    *,
+    axis: _Int,
+    batch_axis: _Int,
+    out: NDArray[Any] | None = None,
+    threads: _Int | None = None,
+) -> NDArray[Any]: ...
+
+@overload
+def moveaxis(
+    a: _Array,
+    source: _Ints,
+    destination: _Ints,
+    *,
+    out: _Array | None = None,
+    threads: _Int | None = None,
+) -> _Array: ...
+@overload
+def moveaxis(
+    a: ArrayLike,
+    source: _Ints,
+    destination: _Ints,
+    *,
+    out: NDArray[Any] | None = None,
+    threads: _Int | None = None,
+) -> NDArray[Any]: ...
+
+@overload
+def swapaxes(
+    a: _Array, axis1: _Int, axis2: _Int, *, out: _Array | None = None, threads: _Int | None = None
+) -> _Array: ...
+@overload
+def swapaxes(
+    a: ArrayLike,
+    axis1: _Int,
+    axis2: _Int,
+    *,
+    out: NDArray[Any] | None = None,
+    threads: _Int | None = None,
+) -> NDArray[Any]: ...
+
+def copyto(dst: _DLPack, src: ArrayLike | _DLPack, /, *, threads: _Int | None = None) -> None: ...
+
+# Of a subclass of numpy.ndarray, the base class.
+
+@overload
+def ascontiguousarray(
+    x: NDArray[_Scalar], /, *, out: NDArray[_Scalar] | None = None, threads: _Int | None = None
+) -> NDArray[_Scalar]: ...
+@overload
+def ascontiguousarray(
+    x: _Array, /, *, out: _Array | None = None, threads: _Int | None = None
+) -> _Array: ...
+@overload
+def ascontiguousarray(
+    x: ArrayLike, /, *, out: NDArray[Any] | None = None, threads: _Int | None = None
+) -> NDArray[Any]: ...
+
+@overload
+def fftshift(
+    x: NDArray[_Scalar],
+    axes: _Ints | None = None,
+    *,
+    out: NDArray[_Scalar] | None = None,
+    threads: _Int | None = None,
+) -> NDArray[_Scalar]: ...
+@overload
+def fftshift(
+    x: _Array, axes: _Ints | None = None, *, out: _Array | None = None, threads: _Int | None = None
+) -> _Array: ...
+@overload
+def fftshift(
+    x: ArrayLike,
+    axes: _Ints | None = None,
+    *,
+    out: NDArray[Any] | None = None,
+    threads: _Int | None = None,
+) -> NDArray[Any]: ...
+
+@overload
+def ifftshift(
+    x: NDArray[_Scalar],
+    axes: _Ints | None = None,
+    *,
+    out: NDArray[_Scalar] | None = None,
+    threads: _Int | None = None,
+) -> NDArray[_Scalar]: ...
+@overload
+def ifftshift(
+    x: _Array, axes: _Ints | None = None, *, out: _Array | None = None, threads: _Int | None = None
+) -> _Array: ...
+@overload
+def ifftshift(
+    x: ArrayLike,
+    axes: _Ints | None = None,
+    *,
+    out: NDArray[Any] | None = None,
+    threads: _Int | None = None,
+) -> NDArray[Any]: ...
+
+@overload
+def rearrange(x: NDArray[_Scalar], pattern: str, /, **sizes: _Int) -> NDArray[_Scalar]: ...
+@overload
+def rearrange(x: _Array, pattern: str, /, **sizes: _Int) -> _Array: ...
+@overload
+def rearrange(x: ArrayLike, pattern: str, /, **sizes: _Int) -> NDArray[Any]: ...
+
+def chain(*stages: str) -> Chain: ...
+
+@final
+class Chain:
+    @overload
+    def __call__(
+        self,
+        x: NDArray[_Scalar],
+        /,
+        *,
+        out: NDArray[_Scalar] | None = None,
+        threads: _Int | None = None,
+    ) -> NDArray[_Scalar]: ...
+    @overload
+    def __call__(
+        self, x: _Array, /, *, out: _Array | None = None, threads: _Int | None = None
+    ) -> _Array: ...
+    @overload
+    def __call__(
+        self, x: ArrayLike, /, *, out: NDArray[Any] | None = None, threads: _Int | None = None
+    ) -> NDArray[Any]: ...
+    def plan(self, x: ArrayLike | _DLPack, /, *, threads: _Int | None = None) -> Plan: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+
+@final
+class Plan:
+    @property
+    def passes(self) -> int: ...
+    @property
+    def out_shape(self) -> tuple[int, ...]: ...
+    @property
+    def scratch_bytes(self) -> int: ...
