@@ -5,8 +5,8 @@ use std::ptr::null_mut;
 
 use numpy::npyffi::flags::{NPY_ARRAY_WRITEABLE, NPY_ITEM_REFCOUNT};
 use numpy::npyffi::{
-    NpyTypes, PY_ARRAY_API, PyArray_Descr, PyArrayObject, PyArrayObject_fields, PyDataType_ELSIZE,
-    PyDataType_FLAGS, _PyArray_GET_ITEM_DATA, get_type_object,
+    _PyArray_GET_ITEM_DATA, NpyTypes, PY_ARRAY_API, PyArray_Descr, PyArrayObject,
+    PyArrayObject_fields, PyDataType_ELSIZE, PyDataType_FLAGS, get_type_object,
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;

@@ -1,6 +1,5 @@
 //! Chains: written once, compiled for each kind of array that they meet, run often.
 
-use std::fmt::Write;
 use std::sync::{Arc, Mutex};
 
 use pyo3::exceptions::PyTypeError;
@@ -15,6 +14,18 @@ use crate::moved::{Planned, moved_by, push_memories};
 use crate::numbers;
 use crate::tensor::Tensor;
 
+/// Steps to be done one after another, made by `chain`.
+///
+/// Call it with an array as often as you like: the plans for the arrays that it has met last are kept. A chain never
+/// changes. Chains that are written the same are equal. A chain has a hash, can be pickled, and may be used by several
+/// threads at once; ``str(chain)`` is its text.
+///
+/// Examples
+/// --------
+/// >>> import pickle, trundle
+/// >>> windows = trundle.chain("b (h p) (w q) c -> (b h w) (p q) c, p=7, q=7")
+/// >>> pickle.loads(pickle.dumps(windows)) == windows
+/// True
 #[pyclass(frozen, eq, hash, module = "trundle")]
 pub(crate) struct Chain {
     chain: trundle::Chain,
@@ -34,20 +45,52 @@ impl std::hash::Hash for Chain {
     }
 }
 
+/// Steps to be done one after another, in as few passes over memory as can be: read once, run often.
+///
+/// Parameters
+/// ----------
+/// *stages : str
+///     Stages, each a pattern (``"h w c -> c h w"``) or a call (``"flip(axes=[2])"``); in a string, ``|`` stands between
+///     stages. Without stages the elements stay where they are.
+///
+/// Returns
+/// -------
+/// Chain
+///
+/// Raises
+/// ------
+/// ValueError
+///     If a stage is none; the message shows where.
+/// TypeError
+///     If a stage is no str.
+///
+/// Notes
+/// -----
+/// The patterns are einops' ``rearrange``. The calls: flip, reshape, reverse, roll, slice, tile and transpose; their
+/// arguments stand in docs/chains.md.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np, trundle
+/// >>> to_tensor = trundle.chain("flip(axes=[2])", "h w c -> c h w")
+/// >>> to_tensor
+/// trundle.chain('flip(axes=[2]) | h w c -> c h w')
+/// >>> to_tensor(np.zeros((480, 640, 3), dtype=np.uint8)).shape
+/// (3, 480, 640)
 #[pyfunction]
 #[pyo3(signature = (*stages))]
 pub(crate) fn chain(stages: &Bound<'_, PyTuple>) -> PyResult<Chain> {
-    let mut text = String::new();
+    let mut texts = Vec::with_capacity(stages.len());
     for stage in stages {
         let Ok(stage) = stage.cast::<PyString>() else {
             let kind = stage.get_type().name()?.to_string();
             let message = format!("each stage must be a str, as 'flip(axes=[-1])', not {kind}");
             return Err(PyTypeError::new_err(message));
         };
-        let separator = if text.is_empty() { "" } else { " | " };
-        let _ = write!(text, "{separator}{}", stage.to_str()?.trim());
+        texts.push(stage.to_str()?.trim().to_owned());
     }
-    let chain = if text.is_empty() {
+    let text = texts.join(" | ");
+    let chain = if texts.is_empty() {
         trundle::Chain::new()
     } else {
         text.parse().map_err(|error| not_parsed(&error))?
@@ -57,6 +100,33 @@ pub(crate) fn chain(stages: &Bound<'_, PyTuple>) -> PyResult<Chain> {
 
 #[pymethods]
 impl Chain {
+    /// The result of the steps.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : array_like
+    ///     Of a shape that the first step takes. Any dtype, but no object dtype and no MaskedArray.
+    /// out, threads
+    ///     See `help(trundle)`.
+    ///
+    /// Returns
+    /// -------
+    /// array of the kind and dtype of `x`; of a subclass of numpy.ndarray, the base class
+    ///
+    /// Raises
+    /// ------
+    /// ValueError
+    ///     If a step does not fit the shape that it is given, or if `out` does not fit; the message shows which step.
+    /// TypeError
+    ///     For a dtype that holds objects.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np, trundle
+    /// >>> trundle.chain("h w -> w h", "flip(0)")(np.arange(6).reshape(2, 3))
+    /// array([[2, 5],
+    ///        [1, 4],
+    ///        [0, 3]])
     #[pyo3(signature = (x, /, *, out=None, threads=None))]
     fn __call__<'py>(
         &self,
@@ -66,9 +136,33 @@ impl Chain {
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = x.py();
         let (x, threads) = (Tensor::to_read("x", x, Class::Plain)?, numbers::threads(threads)?);
-        moved_by(py, &x, out, |src, dst| self.planned(py, src, dst, threads))
+        moved_by(py, &x, out, threads, |src, dst| self.planned(py, src, dst, threads))
     }
 
+    /// What would be done for `x`, at every stage; nothing is moved.
+    ///
+    /// Parameters
+    /// ----------
+    /// x : array_like
+    ///     Its shape, strides and dtype count, not its elements.
+    /// threads : int, optional
+    ///     See `help(trundle)`.
+    ///
+    /// Returns
+    /// -------
+    /// Plan
+    ///
+    /// Raises
+    /// ------
+    /// ValueError, TypeError
+    ///     As a call of the chain.
+    ///
+    /// Examples
+    /// --------
+    /// >>> import numpy as np, trundle
+    /// >>> plan = trundle.chain("flip(axes=[2]) | h w c -> c h w").plan(np.zeros((480, 640, 3), dtype=np.uint8))
+    /// >>> plan.passes, plan.out_shape
+    /// (1, (3, 480, 640))
     #[pyo3(signature = (x, /, *, threads=None))]
     fn plan(&self, x: &Bound<'_, PyAny>, threads: Option<&Bound<'_, PyAny>>) -> PyResult<Plan> {
         let py = x.py();
@@ -113,6 +207,14 @@ impl Chain {
     }
 }
 
+/// What a chain would do for an array, from the steps down to the kernels; ``print`` it. Made by `Chain.plan`.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np, trundle
+/// >>> plan = trundle.chain("h w -> w h").plan(np.zeros((2, 3)))
+/// >>> str(plan).splitlines()[:4]
+/// ['1 pass over memory', '', 'pass 0', '  transpose(1, 0)']
 #[pyclass(frozen, module = "trundle")]
 pub(crate) struct Plan {
     planned: Arc<Planned>,
@@ -120,16 +222,19 @@ pub(crate) struct Plan {
 
 #[pymethods]
 impl Plan {
+    /// How often the elements are read and written: 1, unless steps do not go together.
     #[getter]
     fn passes(&self) -> usize {
         self.planned.plan.passes().len()
     }
 
+    /// The shape of the result.
     #[getter]
     fn out_shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         PyTuple::new(py, self.planned.sizes.iter().copied().collect::<PerAxis<isize>>())
     }
 
+    /// The memory that is needed beside `x` and the result, in bytes: 0 for one pass.
     #[getter]
     fn scratch_bytes(&self) -> usize {
         self.planned.plan.scratch_bytes()

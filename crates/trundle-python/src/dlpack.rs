@@ -3,18 +3,20 @@
 use std::sync::Arc;
 
 use dlpark::allocation::dynamic::Allocation;
-use dlpark::ffi::{DLDataType, DLDevice, DLDeviceType, DLManagedTensor, DLManagedTensorVersioned};
+use dlpark::ffi::{DLDataType, DLDevice, DLManagedTensor, DLManagedTensorVersioned};
 use dlpark::python::consumer::exchange::ExchangeApi;
-use dlpark::python::{
-    DlpackExporter, ExportRequest, ImportedDlpack, dlpack_device, export_dlpack, from_dlpack,
-};
+use dlpark::python::{DlpackExporter, ExportRequest, ImportedDlpack, export_dlpack, from_dlpack};
 use dlpark::{DlpackFlags, Managed, ManagedTensorBase};
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
-use pyo3::prelude::*;
 use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::IntoPyDict;
 
 use crate::memory::{Memory, PerAxis};
 use crate::recycled::Block;
+
+/// How `__dlpack_device__` says it.
+const CPU: (i32, i32) = (1, 0);
 
 /// Whether an object shares its elements so.
 pub(crate) fn is_foreign(object: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -42,21 +44,24 @@ impl<'py> Foreign<'py> {
         argument: &str,
         object: &Bound<'py, PyAny>,
     ) -> PyResult<(Foreign<'py>, Memory)> {
-        let device = dlpack_device(object.as_borrowed())?;
-        if device.device_type != DLDeviceType::CPU {
+        let py = object.py();
+        let device: (i32, i32) =
+            object.call_method0(intern!(py, "__dlpack_device__"))?.extract()?;
+        if device != CPU {
             let message = format!(
                 "{argument} is on a device of DLPack's type {}: trundle moves what is in the \
                  memory of the CPU",
-                device.device_type.0
+                device.0
             );
             return Err(PyValueError::new_err(message));
         }
-        let imported = from_dlpack(object.as_borrowed(), None, None)?;
+        let imported = from_dlpack(capsule(object)?.as_borrowed(), None, None)?;
         let invalid = |error: dlpark::tensor::Error| PyBufferError::new_err(error.to_string());
         let tensor = imported.validate().map_err(invalid)?;
         let dtype = tensor.dtype();
-        let width = width(dtype)
-            .ok_or_else(|| PyTypeError::new_err(format!("{argument} has elements that are no whole bytes")))?;
+        let width = width(dtype).ok_or_else(|| {
+            PyTypeError::new_err(format!("{argument} has elements that are no whole bytes"))
+        })?;
         let sizes: PerAxis<isize> = tensor.shape().iter().map(|size| *size as isize).collect();
         let strides = tensor.strides_or_compact().map_err(invalid)?;
         let strides: PerAxis<isize> = strides
@@ -110,48 +115,83 @@ fn width(dtype: DLDataType) -> Option<usize> {
     bits.is_multiple_of(8).then_some(bits / 8)
 }
 
-/// The array that the library of `like` makes of a result, without a copy if it can.
+/// What an array's `__dlpack__` gives.
+///
+/// That of its class, `__dlpack_c_exchange_api__`, is several times as quick, but PyTorch's gives
+/// the elements as they lie in memory, also where they are to be read as conjugates, negatives or
+/// parts of a gradient, which `__dlpack__` refuses.
 ///
 /// # Errors
-/// TypeError if it has no `from_dlpack`, and what that raises.
-pub(crate) fn export<'py>(
-    block: Block,
-    sizes: &[isize],
-    dtype: DLDataType,
-    like: &Bound<'py, PyAny>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let py = like.py();
-    let sizes: PerAxis<i64> = sizes.iter().map(|size| *size as i64).collect();
-    let held = Held { block, sizes, dtype };
-    if let Some(api) = ExchangeApi::from_object(like.as_borrowed())? {
-        return api.managed_tensor_to_py_object_no_sync(managed(&Arc::new(held))?, py);
-    }
-    let export = Export { held: Arc::new(held) };
-    namespace(like)?.call_method1(intern!(py, "from_dlpack"), (export,))
-}
-
-/// What has the `from_dlpack` of an array's library: its namespace of the Array API, or the module
-/// that its class is from.
-fn namespace<'py>(like: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    let py = like.py();
-    if let Some(of_array) = like.getattr_opt(intern!(py, "__array_namespace__"))? {
-        return of_array.call0();
-    }
-    let class = like.get_type();
-    let module = class.module()?;
-    let root = module.to_str()?.split('.').next().unwrap_or_default().to_owned();
-    let root = py.import(root.as_str())?;
-    match root.hasattr(intern!(py, "from_dlpack"))? {
-        true => Ok(root.into_any()),
-        false => Err(PyTypeError::new_err(format!(
-            "no array of class {} can be made: neither it nor {} has a from_dlpack",
-            class.name()?,
-            root.name()?
-        ))),
+/// What the other library raises.
+fn capsule<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = object.py();
+    let named = [("max_version", (1, 1))].into_py_dict(py)?;
+    match object.call_method(intern!(py, "__dlpack__"), (), Some(&named)) {
+        // Older ones know no versions.
+        Err(error) if error.is_instance_of::<PyTypeError>(py) => {
+            object.call_method0(intern!(py, "__dlpack__"))
+        }
+        given => given,
     }
 }
 
-/// A result, and who reads it in what way is up to them.
+/// What makes an array of a result.
+pub(crate) enum Maker<'py> {
+    /// A function of C.
+    Exchange(ExchangeApi),
+    /// A `from_dlpack`.
+    Function(Bound<'py, PyAny>),
+}
+
+impl<'py> Maker<'py> {
+    /// That of the library that an array is from: of its class, of its namespace of the Array API,
+    /// or of the package that its class is in.
+    ///
+    /// # Errors
+    /// TypeError if there is none.
+    pub(crate) fn of(like: &Bound<'py, PyAny>) -> PyResult<Maker<'py>> {
+        let (py, class) = (like.py(), like.get_type());
+        if let Some(api) = ExchangeApi::from_object(like.as_borrowed())? {
+            return Ok(Maker::Exchange(api));
+        }
+        let home = match like.getattr_opt(intern!(py, "__array_namespace__"))? {
+            Some(namespace) => namespace.call0()?,
+            None => {
+                let module = class.module()?;
+                let package = module.to_str()?.split('.').next().unwrap_or_default();
+                py.import(package)?.into_any()
+            }
+        };
+        match home.getattr_opt(intern!(py, "from_dlpack"))? {
+            Some(function) => Ok(Maker::Function(function)),
+            None => Err(PyTypeError::new_err(format!(
+                "no array of class {} can be made, since {home} has no from_dlpack",
+                class.name()?
+            ))),
+        }
+    }
+
+    /// The array of a result, without a copy if the library can do without.
+    ///
+    /// # Errors
+    /// What the library raises.
+    pub(crate) fn make(
+        &self,
+        py: Python<'py>,
+        block: Block,
+        sizes: &[isize],
+        dtype: DLDataType,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let sizes = sizes.iter().map(|size| *size as i64).collect();
+        let held = Arc::new(Held { block, sizes, dtype });
+        match self {
+            Maker::Exchange(api) => api.managed_tensor_to_py_object_no_sync(managed(&held)?, py),
+            Maker::Function(function) => function.call1((Export { held },)),
+        }
+    }
+}
+
+/// A result, for as long as anybody has it.
 struct Held {
     block: Block,
     sizes: PerAxis<i64>,
@@ -179,9 +219,8 @@ impl Export {
         export_dlpack(self, py, request)
     }
 
-    fn __dlpack_device__(&self) -> (u32, i32) {
-        let DLDevice { device_type, device_id } = DLDevice::CPU;
-        (device_type.0, device_id)
+    fn __dlpack_device__(&self) -> (i32, i32) {
+        CPU
     }
 }
 

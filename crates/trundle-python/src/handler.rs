@@ -78,18 +78,16 @@ extern "C" fn calloc(ctx: *mut c_void, count: usize, bytes: usize) -> *mut c_voi
 /// `old` is null, or from `malloc`, `calloc` or this, and used by nobody else.
 unsafe extern "C" fn realloc(ctx: *mut c_void, old: *mut c_void, bytes: usize) -> *mut c_void {
     let new = malloc(ctx, bytes);
-    // SAFETY: by the caller; the head says how many bytes there are, and the blocks are two.
-    unsafe {
-        if let Some(block) = block_of(old)
-            && !new.is_null()
-        {
-            let kept = bytes.min(block.bytes() - HEAD);
-            new.cast::<u8>().copy_from_nonoverlapping(old.cast(), kept);
-        } else if let Some(block) = block_of(old) {
-            // There was no room for more: numpy goes on with what it has.
-            block.into_raw();
-        }
+    // SAFETY: by the caller.
+    let Some(block) = (unsafe { block_of(old) }) else { return new };
+    if new.is_null() {
+        // There is no room: numpy goes on with what it has.
+        block.into_raw();
+        return new;
     }
+    let kept = bytes.min(block.bytes() - HEAD);
+    // SAFETY: both have that many bytes, of two blocks.
+    unsafe { new.cast::<u8>().copy_from_nonoverlapping(old.cast(), kept) };
     new
 }
 
@@ -142,13 +140,13 @@ fn capsule(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
 
 /// Makes `handler` that of this thread's context, and returns the one before it.
 fn set_handler<'py>(py: Python<'py>, handler: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    type SetHandler =
-        unsafe extern "C" fn(*mut pyo3::ffi::PyObject) -> *mut pyo3::ffi::PyObject;
+    type SetHandler = unsafe extern "C" fn(*mut pyo3::ffi::PyObject) -> *mut pyo3::ffi::PyObject;
     /// The place of `PyDataMem_SetHandler` in numpy's table of functions.
     const SET_HANDLER: usize = 304;
     static FUNCTION: PyOnceLock<SetHandler> = PyOnceLock::new();
     let set = FUNCTION.get_or_try_init(py, || {
-        let core = py.import("numpy._core.multiarray").or_else(|_| py.import("numpy.core.multiarray"));
+        let core =
+            py.import("numpy._core.multiarray").or_else(|_| py.import("numpy.core.multiarray"));
         let table = core?.getattr("_ARRAY_API")?.cast_into::<PyCapsule>()?;
         let table: NonNull<*const c_void> = table.pointer_checked(None)?.cast();
         // SAFETY: the table is numpy's, lives as long as the process, and since version 1.22 has

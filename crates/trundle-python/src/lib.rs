@@ -4,6 +4,9 @@
 //! What calls numpy, libraries behind DLPack or the system, and what follows their pointers, is in
 //! the modules that allow `unsafe`; no other does.
 
+// Documentation of what Python sees is Python's, not Markdown.
+#![allow(clippy::doc_markdown)]
+
 #[allow(unsafe_code)]
 mod array;
 mod chain;
@@ -22,7 +25,6 @@ mod recycled;
 #[allow(unsafe_code)]
 mod run;
 mod tensor;
-
 
 use pyo3::pymodule;
 

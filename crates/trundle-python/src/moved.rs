@@ -118,7 +118,7 @@ pub(crate) fn moved<'py>(
     out: Option<&Bound<'py, PyAny>>,
     threads: Option<usize>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    moved_by(py, x, out, |src, dst| planned(py, operation, src, dst, threads))
+    moved_by(py, x, out, threads, |src, dst| planned(py, operation, src, dst, threads))
 }
 
 /// [`moved`], by whatever plan the caller has for two memories.
@@ -126,16 +126,17 @@ pub(crate) fn moved_by<'py>(
     py: Python<'py>,
     x: &Tensor<'py>,
     out: Option<&Bound<'py, PyAny>>,
+    threads: Option<usize>,
     plan: impl FnOnce(&Memory, Option<&Memory>) -> PyResult<Arc<Planned>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let Some(out) = out else {
         let planned = plan(&x.memory, None)?;
         let (output, extent) = Output::like(x, &planned.sizes)?;
         run(py, &planned.plan, x.memory.extent(), extent)?;
-        return output.finish();
+        return output.finish(py);
     };
     let target = Tensor::to_write("out", out, x)?;
-    moved_into(py, &x.memory, &target.memory, plan)?;
+    moved_into(py, &x.memory, &target.memory, threads, plan)?;
     Ok(out.clone())
 }
 
@@ -144,6 +145,7 @@ pub(crate) fn moved_into(
     py: Python<'_>,
     src: &Memory,
     dst: &Memory,
+    threads: Option<usize>,
     plan: impl FnOnce(&Memory, Option<&Memory>) -> PyResult<Arc<Planned>>,
 ) -> PyResult<()> {
     if !src.may_overlap(dst) {
@@ -153,7 +155,7 @@ pub(crate) fn moved_into(
     let block = Block::new(bytes).ok_or_else(|| out_of_memory(bytes))?;
     let apart = Memory::packed(block.start(), &src.sizes, src.width);
     let planned_move = plan(&apart, Some(dst))?;
-    let copy = planned(py, &Operation::Copy, src, None, None)?;
+    let copy = planned(py, &Operation::Copy, src, None, threads)?;
     run(py, &copy.plan, src.extent(), apart.extent())?;
     run(py, &planned_move.plan, apart.extent(), dst.extent())
 }
@@ -165,5 +167,5 @@ pub(crate) fn copied(
     dst: &Memory,
     threads: Option<usize>,
 ) -> PyResult<()> {
-    moved_into(py, src, dst, |src, dst| planned(py, &Operation::Copy, src, dst, threads))
+    moved_into(py, src, dst, threads, |src, dst| planned(py, &Operation::Copy, src, dst, threads))
 }

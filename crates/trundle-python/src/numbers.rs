@@ -50,8 +50,12 @@ fn integers<'py>(
 }
 
 fn not_an_integer(argument: &str, value: &Bound<'_, PyAny>) -> PyErr {
+    refused_for(argument, "an integer or a sequence of them", value)
+}
+
+fn refused_for(argument: &str, wanted: &str, value: &Bound<'_, PyAny>) -> PyErr {
     let kind = value.get_type().name().map_or_else(|_| "?".to_owned(), |name| name.to_string());
-    PyTypeError::new_err(format!("{argument} must be an integer or a sequence of them, not {kind}"))
+    PyTypeError::new_err(format!("{argument} must be {wanted}, not {kind}"))
 }
 
 /// The axes that `value` names, counted from the front; one may be there several times.
@@ -64,25 +68,32 @@ pub(crate) fn any_axes(
     rank: usize,
 ) -> PyResult<PerAxis<i64>> {
     let py = value.py();
-    let too_large =
-        |_, axis: &Bound<'_, PyAny>| Err(axis_out_of_range(py, argument, axis, rank));
+    let too_large = |_, axis: &Bound<'_, PyAny>| Err(axis_out_of_range(py, argument, axis, rank));
     let mut axes = integers(argument, value, too_large)?;
-    let signed = rank.cast_signed() as i64;
     for axis in &mut axes {
-        *axis = match *axis {
-            0.. if *axis < signed => *axis,
-            ..0 if *axis >= -signed => *axis + signed,
-            _ => return Err(axis_out_of_range(py, argument, *axis, rank)),
-        };
+        *axis = counted_from_front(py, argument, *axis, rank)?;
     }
     Ok(axes)
+}
+
+fn counted_from_front(py: Python<'_>, argument: &str, axis: i64, rank: usize) -> PyResult<i64> {
+    let signed = rank.cast_signed() as i64;
+    match axis {
+        0.. if axis < signed => Ok(axis),
+        ..0 if axis >= -signed => Ok(axis + signed),
+        _ => Err(axis_out_of_range(py, argument, axis, rank)),
+    }
 }
 
 /// The axes that `value` names, each of them once.
 ///
 /// # Errors
 /// AxisError, or ValueError for one that is named twice.
-pub(crate) fn axes(argument: &str, value: &Bound<'_, PyAny>, rank: usize) -> PyResult<PerAxis<i64>> {
+pub(crate) fn axes(
+    argument: &str,
+    value: &Bound<'_, PyAny>,
+    rank: usize,
+) -> PyResult<PerAxis<i64>> {
     let axes = any_axes(argument, value, rank)?;
     let is_repeated = |(at, axis): (usize, &i64)| axes[..at].contains(axis);
     match axes.iter().enumerate().any(is_repeated) {
@@ -96,10 +107,13 @@ pub(crate) fn axes(argument: &str, value: &Bound<'_, PyAny>, rank: usize) -> PyR
 /// # Errors
 /// AxisError, or TypeError for anything but one integer.
 pub(crate) fn axis(argument: &str, value: &Bound<'_, PyAny>, rank: usize) -> PyResult<i64> {
-    let is_sequence = value.is_instance_of::<PyTuple>() || value.is_instance_of::<PyList>();
-    match any_axes(argument, value, rank)?.as_slice() {
-        [axis] if !is_sequence => Ok(*axis),
-        _ => Err(PyTypeError::new_err(format!("{argument} must be an integer"))),
+    let py = value.py();
+    match value.extract::<i64>() {
+        Ok(axis) => counted_from_front(py, argument, axis, rank),
+        Err(error) if error.is_instance_of::<PyOverflowError>(py) => {
+            Err(axis_out_of_range(py, argument, value, rank))
+        }
+        Err(_) => Err(refused_for(argument, "an integer", value)),
     }
 }
 
@@ -139,7 +153,7 @@ pub(crate) fn threads(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<usize
     match value.extract::<usize>() {
         Ok(threads @ 1..) => Ok(Some(threads)),
         Err(error) if error.is_instance_of::<PyTypeError>(value.py()) => {
-            Err(not_an_integer("threads", value))
+            Err(refused_for("threads", "an integer", value))
         }
         _ => Err(PyValueError::new_err(format!("threads must be 1 or more, not {value}"))),
     }

@@ -14,9 +14,14 @@ pub(crate) enum Operation {
     /// The axes inverted.
     Invert,
     Flip(PerAxis<i64>),
-    Roll { shifts: PerAxis<i64>, axes: PerAxis<i64> },
+    Roll {
+        shifts: PerAxis<i64>,
+        axes: PerAxis<i64>,
+    },
     /// All elements as if they were one axis.
-    RollFlat { shift: i64 },
+    RollFlat {
+        shift: i64,
+    },
     /// A pattern in the notation of chains, with its sizes.
     Rearrange(String),
     /// An operator with a table, which is as much data as the elements are: it is another one in
@@ -65,10 +70,7 @@ impl Operation {
     ///
     /// # Errors
     /// What is wrong with a pattern.
-    pub(crate) fn chain(
-        &self,
-        sizes: &[isize],
-    ) -> Result<Chain, trundle::notation::NotationError> {
+    pub(crate) fn chain(&self, sizes: &[isize]) -> Result<Chain, trundle::notation::NotationError> {
         let chain = Chain::new();
         Ok(match self {
             Operation::Copy => chain,

@@ -120,7 +120,8 @@ impl Drop for Block {
                 // The oldest make way; they are freed once the lock is released.
                 let mut leave = 0;
                 let total = |blocks: &[Block]| blocks.iter().map(Block::bytes).sum::<usize>();
-                while kept.len() - leave >= MOST_BLOCKS || total(&kept[leave..]) + bytes > MOST_BYTES
+                while kept.len() - leave >= MOST_BLOCKS
+                    || total(&kept[leave..]) + bytes > MOST_BYTES
                 {
                     leave += 1;
                 }

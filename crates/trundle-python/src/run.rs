@@ -89,7 +89,8 @@ impl Caller {
             return true;
         }
         // Only this thread has either lock.
-        let (Ok(mut asked), Ok(mut raised)) = (self.asked.try_lock(), self.raised.try_lock()) else {
+        let (Ok(mut asked), Ok(mut raised)) = (self.asked.try_lock(), self.raised.try_lock())
+        else {
             return true;
         };
         if asked.elapsed() < BETWEEN_ASKS {

@@ -5,7 +5,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use crate::array::{Array, Class};
-use crate::dlpack::{self, Foreign};
+use crate::dlpack::{self, Foreign, Maker};
 use crate::error::out_of_memory;
 use crate::memory::{Extent, Memory, PerAxis, packed_bytes};
 use crate::recycled::Block;
@@ -80,10 +80,9 @@ impl<'py> Tensor<'py> {
 
 /// A new array for a result. Other libraries are given the memory once it is filled, since some
 /// of them copy it.
-#[derive(Debug)]
 pub(crate) enum Output<'py> {
     Array(Array<'py>),
-    Block { block: Block, sizes: PerAxis<isize>, dtype: DLDataType, like: Bound<'py, PyAny> },
+    Block { block: Block, sizes: PerAxis<isize>, dtype: DLDataType, maker: Maker<'py> },
 }
 
 impl<'py> Output<'py> {
@@ -100,11 +99,12 @@ impl<'py> Output<'py> {
                 Ok((Output::Array(array), extent))
             }
             Kind::Foreign(foreign) => {
+                let maker = Maker::of(foreign.object())?;
                 let bytes = packed_bytes(sizes, width);
                 let block = Block::new(bytes).ok_or_else(|| out_of_memory(bytes))?;
                 let extent = Extent { start: block.start(), bytes };
-                let (dtype, like) = (foreign.dtype(), foreign.object().clone());
-                Ok((Output::Block { block, sizes: sizes.into(), dtype, like }, extent))
+                let (sizes, dtype) = (sizes.into(), foreign.dtype());
+                Ok((Output::Block { block, sizes, dtype, maker }, extent))
             }
         }
     }
@@ -114,12 +114,10 @@ impl<'py> Output<'py> {
     /// # Errors
     /// What the other library raises.
     #[inline]
-    pub(crate) fn finish(self) -> PyResult<Bound<'py, PyAny>> {
+    pub(crate) fn finish(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match self {
             Output::Array(array) => Ok(array.into_object()),
-            Output::Block { block, sizes, dtype, like } => {
-                dlpack::export(block, &sizes, dtype, &like)
-            }
+            Output::Block { block, sizes, dtype, maker } => maker.make(py, block, &sizes, dtype),
         }
     }
 }

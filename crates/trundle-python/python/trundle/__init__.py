@@ -1,4 +1,32 @@
-"""Rolls, transposes and reverses arrays: exactly, at the speed of memory, in one pass."""
+"""Moves the elements of arrays: rolls, transposes and reverses them, exactly, at the speed of memory, and in one pass
+however many steps are chained.
+
+numpy arrays in, numpy arrays out. Tensors of torch on the CPU, and any array with ``__dlpack__``, in and the same kind
+out. Results are new and C-contiguous, unless ``out`` is given. Elements are moved and never looked at: every bit
+pattern of every dtype but object stays as it is.
+
+>>> import numpy as np, trundle
+>>> bgr = np.arange(12, dtype=np.uint8).reshape(2, 2, 3)
+>>> trundle.ascontiguousarray(bgr[..., ::-1].transpose(2, 0, 1))
+array([[[ 2,  5],
+        [ 8, 11]],
+<BLANKLINE>
+       [[ 1,  4],
+        [ 7, 10]],
+<BLANKLINE>
+       [[ 0,  3],
+        [ 6,  9]]], dtype=uint8)
+
+The keywords that most functions have:
+
+out
+    Where the result goes: an array of the same kind as ``x``, with the result's shape and dtype and any strides. It is
+    returned. It may overlap ``x``: the result is then as if ``x`` had been copied first.
+threads
+    How many threads may move at once, 1 or more. None: as many as the process has cores.
+
+The interpreter lock is released while more than a few KiB are moved, and Ctrl-C stops a long move.
+"""
 
 from ._trundle import (
     Chain,

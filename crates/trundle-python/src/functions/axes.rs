@@ -12,6 +12,49 @@ use crate::numbers;
 use crate::operation::Operation;
 use crate::tensor::Tensor;
 
+/// The axes of `x` in another order: axis i of the result is axis ``axes[i]`` of `x`.
+///
+/// Parameters
+/// ----------
+/// x : array_like
+///     Any shape and dtype, but no object dtype and no MaskedArray.
+/// axes : sequence of ints
+///     Each axis of `x` once; negative ones count from the end.
+/// out, threads
+///     See `help(trundle)`.
+///
+/// Returns
+/// -------
+/// array of the kind and dtype of `x`, with the shape ``[x.shape[a] for a in axes]``
+///
+/// Raises
+/// ------
+/// numpy.exceptions.AxisError
+///     If an axis is out of range.
+/// ValueError
+///     If `axes` is no permutation of the axes of `x`, or if `out` does not fit.
+/// TypeError
+///     If `axes` has anything but integers, or for a dtype that holds objects.
+///
+/// Notes
+/// -----
+/// The Array API's ``permute_dims``, and ``numpy.transpose`` with axes; the result is no view.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np, trundle
+/// >>> image = np.arange(12).reshape(2, 2, 3)
+/// >>> trundle.permute_dims(image, (2, 0, 1))
+/// array([[[ 0,  3],
+///         [ 6,  9]],
+/// <BLANKLINE>
+///        [[ 1,  4],
+///         [ 7, 10]],
+/// <BLANKLINE>
+///        [[ 2,  5],
+///         [ 8, 11]]])
+/// >>> trundle.permute_dims(image, (-1, 0, 1)).flags.c_contiguous
+/// True
 #[pyfunction]
 #[pyo3(signature = (x, /, axes, *, out=None, threads=None))]
 pub(crate) fn permute_dims<'py>(
@@ -21,19 +64,52 @@ pub(crate) fn permute_dims<'py>(
     threads: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (x, threads) = (Tensor::to_read("x", x, Class::Kept)?, numbers::threads(threads)?);
-    let operation = if axes.is_none() {
-        Operation::Invert
-    } else {
-        let rank = x.memory.sizes.len();
-        let order = numbers::axes("axes", axes, rank)?;
-        if order.len() != rank {
-            return Err(PyValueError::new_err("axes don't match array"));
-        }
-        Operation::Permute(order)
-    };
-    moved(axes.py(), &operation, &x, out, threads)
+    let rank = x.memory.sizes.len();
+    let order = numbers::axes("axes", axes, rank)?;
+    if order.len() != rank {
+        return Err(PyValueError::new_err("axes don't match array"));
+    }
+    moved(axes.py(), &Operation::Permute(order), &x, out, threads)
 }
 
+/// The axes of `x` in another order, as OpenVINO's Transpose-1 says: no order inverts them.
+///
+/// Parameters
+/// ----------
+/// x : array_like
+///     Any shape and dtype, but no object dtype and no MaskedArray.
+/// order : sequence of ints
+///     Axis i of the result is axis ``order[i]`` of `x`, each axis of `x` once, none of them negative. Empty, the default:
+///     the axes are inverted.
+/// out, threads
+///     See `help(trundle)`.
+///
+/// Returns
+/// -------
+/// array of the kind and dtype of `x`, with the shape ``[x.shape[a] for a in order]``
+///
+/// Raises
+/// ------
+/// ValueError
+///     If `order` is no permutation of 0 to x.ndim - 1, or if `out` does not fit.
+/// TypeError
+///     If `order` has anything but integers, or for a dtype that holds objects.
+///
+/// Notes
+/// -----
+/// `permute_dims` takes negative axes too.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np, trundle
+/// >>> x = np.arange(6).reshape(2, 3)
+/// >>> trundle.transpose(x)
+/// array([[0, 3],
+///        [1, 4],
+///        [2, 5]])
+/// >>> trundle.transpose(x, (0, 1))
+/// array([[0, 1, 2],
+///        [3, 4, 5]])
 #[pyfunction]
 #[pyo3(signature = (x, /, order=None, *, out=None, threads=None), text_signature = "(x, /, order=(), *, out=None, threads=None)")]
 pub(crate) fn transpose<'py>(
@@ -54,6 +130,45 @@ pub(crate) fn transpose<'py>(
     moved(py, &operation, &x, out, threads)
 }
 
+/// Axes of `a` at other positions; the others keep their order.
+///
+/// Parameters
+/// ----------
+/// a : array_like
+///     Any shape and dtype, but no object dtype and no MaskedArray.
+/// source : int or sequence of ints
+///     The axes to move, each once.
+/// destination : int or sequence of ints
+///     Where each of them goes, each position once.
+/// out, threads
+///     See `help(trundle)`.
+///
+/// Returns
+/// -------
+/// array of the kind and dtype of `a`
+///
+/// Raises
+/// ------
+/// numpy.exceptions.AxisError
+///     If an axis is out of range.
+/// ValueError
+///     If an axis is named twice, if `source` and `destination` have different numbers of entries, or if `out` does not
+///     fit.
+/// TypeError
+///     If an axis is no integer, or for a dtype that holds objects.
+///
+/// Notes
+/// -----
+/// As ``numpy.moveaxis``; the result is no view.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np, trundle
+/// >>> x = np.zeros((3, 4, 5))
+/// >>> trundle.moveaxis(x, 0, -1).shape
+/// (4, 5, 3)
+/// >>> trundle.moveaxis(x, [0, 1], [-1, -2]).shape
+/// (5, 4, 3)
 #[pyfunction]
 #[pyo3(signature = (a, source, destination, *, out=None, threads=None))]
 pub(crate) fn moveaxis<'py>(
@@ -81,6 +196,41 @@ pub(crate) fn moveaxis<'py>(
     moved(a.py(), &Operation::Permute(order.collect()), &x, out, threads)
 }
 
+/// Two axes of `a`, each in the place of the other.
+///
+/// Parameters
+/// ----------
+/// a : array_like
+///     Any shape and dtype, but no object dtype and no MaskedArray.
+/// axis1, axis2 : int
+///     The axes; negative ones count from the end.
+/// out, threads
+///     See `help(trundle)`.
+///
+/// Returns
+/// -------
+/// array of the kind and dtype of `a`
+///
+/// Raises
+/// ------
+/// numpy.exceptions.AxisError
+///     If an axis is out of range.
+/// ValueError
+///     If `out` does not fit.
+/// TypeError
+///     If an axis is no integer, or for a dtype that holds objects.
+///
+/// Notes
+/// -----
+/// As ``numpy.swapaxes``; the result is no view.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np, trundle
+/// >>> trundle.swapaxes(np.array([[1, 2, 3]]), 0, 1)
+/// array([[1],
+///        [2],
+///        [3]])
 #[pyfunction]
 #[pyo3(signature = (a, axis1, axis2, *, out=None, threads=None))]
 pub(crate) fn swapaxes<'py>(

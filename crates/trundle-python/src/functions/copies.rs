@@ -14,6 +14,39 @@ use crate::numbers;
 use crate::operation::Operation;
 use crate::tensor::Tensor;
 
+/// A new C-contiguous array with the elements of `x`, whatever the strides of `x` are.
+///
+/// Negative strides (``x[::-1]``), zero strides (``np.broadcast_to``) and every order of axes are read as they are.
+///
+/// Parameters
+/// ----------
+/// x : array_like
+///     Any dtype, but no object dtype and no MaskedArray. An array without axes gets one, as numpy's does.
+/// out, threads
+///     See `help(trundle)`.
+///
+/// Returns
+/// -------
+/// array of the kind, shape and dtype of `x`; of a subclass of numpy.ndarray, the base class
+///
+/// Raises
+/// ------
+/// ValueError
+///     If `out` does not fit.
+/// TypeError
+///     For a dtype that holds objects.
+///
+/// Notes
+/// -----
+/// As ``numpy.ascontiguousarray``, but always a new array: numpy returns `x` itself where it is contiguous already.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np, trundle
+/// >>> bgr = np.arange(12, dtype=np.uint8).reshape(1, 2, 2, 3)
+/// >>> rgb = trundle.ascontiguousarray(bgr[..., ::-1].transpose(0, 3, 1, 2))
+/// >>> rgb.shape, rgb[0, 0].tolist()
+/// ((1, 3, 2, 2), [[2, 5], [8, 11]])
 #[pyfunction]
 #[pyo3(signature = (x, /, *, out=None, threads=None))]
 pub(crate) fn ascontiguousarray<'py>(
@@ -31,6 +64,37 @@ pub(crate) fn ascontiguousarray<'py>(
     moved(py, &Operation::Copy, &x, out, threads)
 }
 
+/// Writes the elements of `src` into `dst`, each with any strides.
+///
+/// Parameters
+/// ----------
+/// dst : array
+///     What is written: writable, no two elements in one place.
+/// src : array_like
+///     Of the dtype of `dst`, with its shape or one that broadcasts to it. It may overlap `dst`: `dst` is then as if `src`
+///     had been copied first.
+/// threads : int, optional
+///     See `help(trundle)`.
+///
+/// Raises
+/// ------
+/// ValueError
+///     If `src` does not broadcast to the shape of `dst`, or if `dst` is read-only or has overlapping elements.
+/// TypeError
+///     If the dtypes differ, or if they hold objects.
+///
+/// Notes
+/// -----
+/// As ``numpy.copyto``, but nothing is cast, and there is no ``where``.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np, trundle
+/// >>> dst = np.zeros((2, 3), dtype=np.int64)
+/// >>> trundle.copyto(dst[:, ::-1], np.array([1, 2, 3]))
+/// >>> dst
+/// array([[3, 2, 1],
+///        [3, 2, 1]])
 #[pyfunction]
 #[pyo3(signature = (dst, src, /, *, threads=None))]
 pub(crate) fn copyto<'py>(
@@ -51,7 +115,8 @@ fn broadcast(src: &Memory, sizes: &[isize]) -> PyResult<Memory> {
     let fits = |(own, size): (&isize, &isize)| own == size || *own == 1;
     let kept = &src.sizes[extra..];
     let new = sizes.len() - kept.len();
-    if src.sizes[..extra].iter().any(|size| *size != 1) || !kept.iter().zip(&sizes[new..]).all(fits) {
+    if src.sizes[..extra].iter().any(|size| *size != 1) || !kept.iter().zip(&sizes[new..]).all(fits)
+    {
         let message = format!(
             "could not broadcast src of shape {:?} into dst of shape {sizes:?}",
             src.sizes.as_slice()
@@ -64,6 +129,43 @@ fn broadcast(src: &Memory, sizes: &[isize]) -> PyResult<Memory> {
     Ok(Memory { first: src.first, sizes: sizes.into(), strides, width: src.width })
 }
 
+/// Axes split, reordered and merged, as a pattern says in the notation of einops.
+///
+/// Parameters
+/// ----------
+/// x : array_like
+///     Any shape and dtype, but no object dtype and no MaskedArray.
+/// pattern : str
+///     The axes of `x`, an arrow, and what becomes of them. Names in parentheses are one axis: split before the arrow,
+///     merged behind it. ``...`` is any number of axes, ``1`` or ``()`` one of size 1. Each name stands on both sides.
+/// **sizes : int
+///     The sizes of axes by their names; of an axis that splits, all but one.
+///
+/// Returns
+/// -------
+/// array of the kind and dtype of `x`; of a subclass of numpy.ndarray, the base class
+///
+/// Raises
+/// ------
+/// ValueError
+///     If the pattern is none, does not fit the shape of `x`, or leaves a size open; the message shows where.
+/// TypeError
+///     If `pattern` is no str, if a size is no integer, or for a dtype that holds objects.
+///
+/// Notes
+/// -----
+/// As ``einops.rearrange``; the result is no view. Since every keyword is the size of an axis, there is no ``out`` and no
+/// ``threads``: a `chain` of the pattern has both.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np, trundle
+/// >>> image = np.arange(24).reshape(4, 6)
+/// >>> trundle.rearrange(image, "(h p) (w q) -> (h w) (p q)", p=2, q=3)
+/// array([[ 0,  1,  2,  6,  7,  8],
+///        [ 3,  4,  5,  9, 10, 11],
+///        [12, 13, 14, 18, 19, 20],
+///        [15, 16, 17, 21, 22, 23]])
 #[pyfunction]
 #[pyo3(signature = (x, pattern, /, **sizes))]
 pub(crate) fn rearrange<'py>(

@@ -6,7 +6,6 @@ use numpy::{Element, PyArray1, PyArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyList;
 use trundle::Shape;
 use trundle::ops::{ReverseSequence, ReverseSubsequences};
 
@@ -17,6 +16,44 @@ use crate::numbers;
 use crate::operation::Operation;
 use crate::tensor::Tensor;
 
+/// The elements of `x` in the opposite order along axes.
+///
+/// Parameters
+/// ----------
+/// x : array_like
+///     Any shape and dtype, but no object dtype and no MaskedArray.
+/// axis : int or sequence of ints, optional
+///     The axes, each once; negative ones count from the end. None: all of them.
+/// out, threads
+///     See `help(trundle)`.
+///
+/// Returns
+/// -------
+/// array of the kind, shape and dtype of `x`
+///
+/// Raises
+/// ------
+/// numpy.exceptions.AxisError
+///     If an axis is out of range.
+/// ValueError
+///     If an axis is named twice, or if `out` does not fit.
+/// TypeError
+///     If `axis` has anything but integers, or for a dtype that holds objects.
+///
+/// Notes
+/// -----
+/// As ``numpy.flip`` and the Array API's ``flip`` say; the result is no view.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np, trundle
+/// >>> x = np.arange(6).reshape(2, 3)
+/// >>> trundle.flip(x, axis=1)
+/// array([[2, 1, 0],
+///        [5, 4, 3]])
+/// >>> trundle.flip(x)
+/// array([[5, 4, 3],
+///        [2, 1, 0]])
 #[pyfunction]
 #[pyo3(signature = (x, /, *, axis=None, out=None, threads=None))]
 pub(crate) fn flip<'py>(
@@ -35,6 +72,51 @@ pub(crate) fn flip<'py>(
     moved(py, &Operation::Flip(axes), &x, out, threads)
 }
 
+/// The first elements along an axis in the opposite order, with a length for every position of the other axes.
+///
+/// Elements from the length on stay where they are.
+///
+/// Parameters
+/// ----------
+/// x : array_like
+///     One axis or more, any dtype, but no object dtype and no MaskedArray.
+/// lengths : array_like of integers
+///     The shape of `x`, but 1 along `axis`. A length over ``x.shape[axis]`` counts as that; 0 and 1 reverse nothing.
+/// axis : int
+///     The axis to reverse along; a negative one counts from the end.
+/// out, threads
+///     See `help(trundle)`.
+///
+/// Returns
+/// -------
+/// array of the kind, shape and dtype of `x`
+///
+/// Raises
+/// ------
+/// numpy.exceptions.AxisError
+///     If `axis` is out of range.
+/// ValueError
+///     If `lengths` has another shape or a negative length, or if `out` does not fit.
+/// TypeError
+///     If `lengths` has no integer dtype, or for a dtype that holds objects.
+///
+/// Notes
+/// -----
+/// As DirectML's ``DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC`` says. `reverse_sequence` has one length for each index of a
+/// batch axis, and refuses those that are too long.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np, trundle
+/// >>> x = np.arange(1, 13).reshape(3, 4)
+/// >>> trundle.reverse_subsequences(x, [[2], [4], [3]], axis=1)
+/// array([[ 2,  1,  3,  4],
+///        [ 8,  7,  6,  5],
+///        [11, 10,  9, 12]])
+/// >>> trundle.reverse_subsequences(x, [[2, 3, 1, 0]], axis=0)
+/// array([[ 5, 10,  3,  4],
+///        [ 1,  6,  7,  8],
+///        [ 9,  2, 11, 12]])
 #[pyfunction]
 #[pyo3(signature = (x, /, lengths, *, axis, out=None, threads=None))]
 pub(crate) fn reverse_subsequences<'py>(
@@ -62,6 +144,49 @@ pub(crate) fn reverse_subsequences<'py>(
     moved(py, &Operation::Once(op.into()), &x, out, threads)
 }
 
+/// The first elements along an axis in the opposite order, with a length for every index of a batch axis.
+///
+/// Elements from the length on, the padding of a batch of sequences, stay where they are.
+///
+/// Parameters
+/// ----------
+/// x : array_like
+///     Two axes or more, any dtype, but no object dtype and no MaskedArray.
+/// lengths : array_like of integers
+///     One axis, with ``x.shape[batch_axis]`` entries of 0 to ``x.shape[axis]``.
+/// axis : int
+///     The axis to reverse along; a negative one counts from the end.
+/// batch_axis : int
+///     The axis that the lengths are for; another one than `axis`.
+/// out, threads
+///     See `help(trundle)`.
+///
+/// Returns
+/// -------
+/// array of the kind, shape and dtype of `x`
+///
+/// Raises
+/// ------
+/// numpy.exceptions.AxisError
+///     If `axis` or `batch_axis` is out of range.
+/// ValueError
+///     If a length is negative or over the size of the axis, if there are more or fewer lengths than batches, if both axes
+///     are the same, or if `out` does not fit.
+/// TypeError
+///     If `lengths` has no integer dtype, or for a dtype that holds objects.
+///
+/// Notes
+/// -----
+/// As ReverseSequence of ONNX, OpenVINO and TensorFlow. `reverse_subsequences` has a length for every position.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np, trundle
+/// >>> batch = np.array([[1, 2, 3, 0, 0], [4, 5, 0, 0, 0], [6, 7, 8, 9, 10]])
+/// >>> trundle.reverse_sequence(batch, [3, 2, 5], axis=1, batch_axis=0)
+/// array([[ 3,  2,  1,  0,  0],
+///        [ 5,  4,  0,  0,  0],
+///        [10,  9,  8,  7,  6]])
 #[pyfunction]
 #[pyo3(signature = (x, /, lengths, *, axis, batch_axis, out=None, threads=None))]
 pub(crate) fn reverse_sequence<'py>(
@@ -97,12 +222,12 @@ fn integers(lengths: &Bound<'_, PyAny>) -> PyResult<(Vec<usize>, Vec<i128>)> {
     let dtype = array.getattr("dtype")?;
     let kind: String = dtype.getattr("kind")?.extract()?;
     let sizes: Vec<usize> = array.getattr("shape")?.extract()?;
-    // numpy makes floats of an empty list.
-    let is_empty_list = sizes.contains(&0) && lengths.is_instance_of::<PyList>();
+    // numpy makes floats of an empty sequence.
+    let is_empty_sequence = sizes.contains(&0) && !lengths.hasattr("dtype")?;
     let numbers = match kind.as_str() {
         "u" => values::<u64>(&array)?.into_iter().map(i128::from).collect(),
         "i" => values::<i64>(&array)?.into_iter().map(i128::from).collect(),
-        _ if is_empty_list => Vec::new(),
+        _ if is_empty_sequence => Vec::new(),
         _ => return Err(PyTypeError::new_err(format!("lengths must be integers, not {dtype}"))),
     };
     Ok((sizes, numbers))

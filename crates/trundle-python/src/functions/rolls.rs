@@ -10,6 +10,53 @@ use crate::numbers;
 use crate::operation::Operation;
 use crate::tensor::Tensor;
 
+/// The elements of `x` shifted along axes: what goes out at one end comes in at the other.
+///
+/// ``out[(i + shift) % size] == x[i]`` along each axis.
+///
+/// Parameters
+/// ----------
+/// x : array_like
+///     Any shape and dtype, but no object dtype and no MaskedArray.
+/// shift : int or sequence of ints
+///     Places towards larger indices; negative ones towards smaller indices. Of any size.
+/// axis : int or sequence of ints, optional
+///     The axes to shift along, -x.ndim to x.ndim - 1; shifts of an axis that is named twice add. One shift is for every
+///     axis, and one axis for every shift. None: `x` is shifted as if it were flat, and keeps its shape.
+/// out, threads
+///     See `help(trundle)`.
+///
+/// Returns
+/// -------
+/// array of the kind, shape and dtype of `x`
+///
+/// Raises
+/// ------
+/// numpy.exceptions.AxisError
+///     If an axis is out of range.
+/// ValueError
+///     If `shift` and `axis` have different numbers of entries, neither of them one, or if `out` does not fit.
+/// TypeError
+///     If `shift` or `axis` has anything but integers, or for a dtype that holds objects.
+///
+/// Notes
+/// -----
+/// As ``numpy.roll``, the Array API's ``roll`` and OpenVINO's Roll-7 say, but for float shifts, which are refused.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np, trundle
+/// >>> x = np.arange(1, 13).reshape(4, 3)
+/// >>> trundle.roll(x, 1, axis=0)
+/// array([[10, 11, 12],
+///        [ 1,  2,  3],
+///        [ 4,  5,  6],
+///        [ 7,  8,  9]])
+/// >>> trundle.roll(x, (-1, 2), axis=(0, 1))
+/// array([[ 5,  6,  4],
+///        [ 8,  9,  7],
+///        [11, 12, 10],
+///        [ 2,  3,  1]])
 #[pyfunction]
 #[pyo3(signature = (x, /, shift, *, axis=None, out=None, threads=None))]
 pub(crate) fn roll<'py>(
@@ -35,17 +82,25 @@ fn flat(shift: &Bound<'_, PyAny>, sizes: &[isize]) -> PyResult<Operation> {
     let shift = sum.rem_euclid(elements as i128) as i64;
     Ok(match sizes.len() {
         0 => Operation::Copy,
-        1 => Operation::Roll { shifts: PerAxis::from_slice(&[shift]), axes: PerAxis::from_slice(&[0]) },
+        1 => Operation::Roll {
+            shifts: PerAxis::from_slice(&[shift]),
+            axes: PerAxis::from_slice(&[0]),
+        },
         _ => Operation::RollFlat { shift },
     })
 }
 
 /// Shifts and axes beside each other; a single one is for all of the others.
-fn along(shift: &Bound<'_, PyAny>, axis: &Bound<'_, PyAny>, sizes: &[isize]) -> PyResult<Operation> {
+fn along(
+    shift: &Bound<'_, PyAny>,
+    axis: &Bound<'_, PyAny>,
+    sizes: &[isize],
+) -> PyResult<Operation> {
     let mut axes = numbers::any_axes("axis", axis, sizes.len())?;
     let size = |axis: i64| usize::try_from(axis).map_or(1, |axis| sizes[axis]);
     // A shift beyond 64 bits is taken along its axis, so one that is for several is read for each.
-    let mut shifts = numbers::shifts(shift, |at| axes.get(at).or(axes.last()).map_or(1, |axis| size(*axis)))?;
+    let mut shifts =
+        numbers::shifts(shift, |at| axes.get(at).or(axes.last()).map_or(1, |axis| size(*axis)))?;
     match (shifts.len(), axes.len()) {
         (1, _) => {
             let along = |axis: &i64| Ok(numbers::shifts(shift, |_| size(*axis))?[0]);
@@ -62,6 +117,39 @@ fn along(shift: &Bound<'_, PyAny>, axis: &Bound<'_, PyAny>, sizes: &[isize]) -> 
     Ok(Operation::Roll { shifts, axes })
 }
 
+/// The zero frequency of a spectrum in the middle: each axis rolled by half its size, rounded down.
+///
+/// Parameters
+/// ----------
+/// x : array_like
+///     Any shape and dtype, but no object dtype and no MaskedArray.
+/// axes : int or sequence of ints, optional
+///     The axes; negative ones count from the end. None: all of them.
+/// out, threads
+///     See `help(trundle)`.
+///
+/// Returns
+/// -------
+/// array of the kind, shape and dtype of `x`; of a subclass of numpy.ndarray, the base class
+///
+/// Raises
+/// ------
+/// numpy.exceptions.AxisError
+///     If an axis is out of range.
+/// ValueError
+///     If `out` does not fit.
+/// TypeError
+///     If an axis is no integer, or for a dtype that holds objects.
+///
+/// Notes
+/// -----
+/// As ``numpy.fft.fftshift`` and the Array API's ``fft.fftshift``. `ifftshift` undoes it, also where sizes are odd.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np, trundle
+/// >>> trundle.fftshift(np.array([0, 1, 2, -2, -1]))
+/// array([-2, -1,  0,  1,  2])
 #[pyfunction]
 #[pyo3(signature = (x, axes=None, *, out=None, threads=None))]
 pub(crate) fn fftshift<'py>(
@@ -73,6 +161,39 @@ pub(crate) fn fftshift<'py>(
     by_half(x, axes, out, threads, |size| size / 2)
 }
 
+/// What `fftshift` did undone: each axis rolled back by half its size, rounded down.
+///
+/// Parameters
+/// ----------
+/// x : array_like
+///     Any shape and dtype, but no object dtype and no MaskedArray.
+/// axes : int or sequence of ints, optional
+///     The axes; negative ones count from the end. None: all of them.
+/// out, threads
+///     See `help(trundle)`.
+///
+/// Returns
+/// -------
+/// array of the kind, shape and dtype of `x`; of a subclass of numpy.ndarray, the base class
+///
+/// Raises
+/// ------
+/// numpy.exceptions.AxisError
+///     If an axis is out of range.
+/// ValueError
+///     If `out` does not fit.
+/// TypeError
+///     If an axis is no integer, or for a dtype that holds objects.
+///
+/// Notes
+/// -----
+/// As ``numpy.fft.ifftshift`` and the Array API's ``fft.ifftshift``.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np, trundle
+/// >>> trundle.ifftshift(np.array([-2, -1, 0, 1, 2]))
+/// array([ 0,  1,  2, -2, -1])
 #[pyfunction]
 #[pyo3(signature = (x, axes=None, *, out=None, threads=None))]
 pub(crate) fn ifftshift<'py>(
