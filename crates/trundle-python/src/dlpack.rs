@@ -119,12 +119,18 @@ fn width(dtype: DLDataType) -> Option<usize> {
 ///
 /// That of its class, `__dlpack_c_exchange_api__`, is several times as quick, but PyTorch's gives
 /// the elements as they lie in memory, also where they are to be read as conjugates, negatives or
-/// parts of a gradient, which `__dlpack__` refuses.
+/// parts of a gradient, all of which is refused here.
 ///
 /// # Errors
-/// What the other library raises.
+/// BufferError for such elements, and what the other library raises.
 fn capsule<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = object.py();
+    // The one of these bits that PyTorch's `__dlpack__` does not ask for.
+    if let Some(is_negative) = object.getattr_opt(intern!(py, "is_neg"))?
+        && is_negative.call0()?.is_truthy()?
+    {
+        return Err(PyBufferError::new_err("the tensor's negative bit is set: use resolve_neg()"));
+    }
     let named = [("max_version", (1, 1))].into_py_dict(py)?;
     match object.call_method(intern!(py, "__dlpack__"), (), Some(&named)) {
         // Older ones know no versions.
