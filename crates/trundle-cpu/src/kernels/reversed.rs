@@ -19,7 +19,10 @@ pub(super) unsafe fn reversed<V: Vector>(tile: &Tile) {
             4 => vectors::<V, 4>(tile),
             8 => vectors::<V, 8>(tile),
             16 => vectors::<V, 16>(tile),
-            _ if V::PICKS => windows::backwards::<V>(tile),
+            // A window holds few elements that are half a line, and costs more than to move them.
+            _ if V::PICKS && (tile.width < LINE / 2 || tile.store == Store::Streamed) => {
+                windows::backwards::<V>(tile);
+            }
             width => by_width!(width, W => elements_of_rows::<W>(tile), strided::strided(tile)),
         }
     }
