@@ -7,6 +7,7 @@
 mod backend;
 mod execute;
 mod kernels;
+mod leaked;
 mod machine;
 mod owned;
 mod packed;

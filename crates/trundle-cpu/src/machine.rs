@@ -2,9 +2,9 @@
 
 use std::fmt;
 use std::num::NonZeroUsize;
-use std::sync::OnceLock;
 
 use crate::Simd;
+use crate::leaked::Leaked;
 
 /// Cores, caches and instruction sets.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,14 +25,18 @@ impl Machine {
     /// This machine, looked at once. The threads are those of `TRUNDLE_NUM_THREADS`, else as many
     /// as cores that the process may use.
     pub fn detect() -> &'static Machine {
-        static MACHINE: OnceLock<Machine> = OnceLock::new();
-        MACHINE.get_or_init(|| Machine {
+        static MACHINE: Leaked<Machine> = Leaked::empty();
+        MACHINE.get(|_| true, Machine::look)
+    }
+
+    fn look() -> Machine {
+        Machine {
             threads: threads_from_environment().unwrap_or_else(available_cores),
             l1_bytes: cache_bytes("1", "Data").unwrap_or(32 << 10),
             l2_bytes: cache_bytes("2", "Unified").unwrap_or(512 << 10),
             l3_bytes: cache_bytes("3", "Unified").unwrap_or(8 << 20),
             simd: Simd::detect(),
-        })
+        }
     }
 }
 

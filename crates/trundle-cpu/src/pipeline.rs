@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, TryLockError};
 
 use trundle_core::{Error, Result};
 
@@ -251,12 +251,24 @@ impl Pipeline {
         }
     }
 
+    /// The place of the scratch buffers, unless another run is just there. In a process that was
+    /// forked from one with such a run it is there for ever, so nobody waits.
+    fn scratch_place(&self) -> Option<MutexGuard<'_, Option<Scratch>>> {
+        match self.scratch.try_lock() {
+            Ok(place) => Some(place),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
     fn take_scratch(&self) -> Option<Scratch> {
-        self.scratch.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.scratch_place()?.take()
     }
 
     fn put_back(&self, scratch: Scratch) {
-        *self.scratch.lock().unwrap_or_else(PoisonError::into_inner) = Some(scratch);
+        if let Some(mut place) = self.scratch_place() {
+            *place = Some(scratch);
+        }
     }
 
     /// Buffers for the largest of what lies between two passes: none for one pass, one for two.
@@ -304,4 +316,37 @@ pub(crate) fn check_buffer(argument: &'static str, needed: usize, buffer: usize)
         return Ok(());
     }
     Err(Error::OutOfBounds { argument, first: 0, end: needed.cast_signed(), buffer })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use trundle_core::ops::Flip;
+    use trundle_core::{Backend, Layout, Move, Op, Shape};
+
+    use super::*;
+    use crate::Cpu;
+
+    #[test]
+    fn no_run_waits_for_the_scratch_buffers() {
+        let shape = Shape::new([5]).unwrap();
+        let layout = Layout::row_major(&shape, 1).unwrap();
+        let map = Op::from(Flip::new(&[0])).index_map(&shape).unwrap();
+        let plan = Cpu::default().plan(&Move::new(&map, 1, &layout, &layout).unwrap());
+        let pipeline = Pipeline::new(vec![plan.clone(), plan.clone(), plan]).unwrap();
+        let (sender, receiver) = mpsc::channel();
+        std::thread::scope(|scope| {
+            let place = pipeline.scratch.lock().unwrap();
+            scope.spawn(|| {
+                let moved = pipeline.run_to_vec(b"abcde");
+                sender.send(moved).unwrap();
+            });
+            let moved = receiver.recv_timeout(Duration::from_secs(60));
+            // A run that waits goes on, and the test fails.
+            drop(place);
+            assert_eq!(moved.unwrap().unwrap(), b"edcba");
+        });
+    }
 }

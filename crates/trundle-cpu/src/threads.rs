@@ -2,7 +2,9 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
+
+use crate::leaked::Leaked;
 
 /// Runs `work(0)`, ..., `work(tasks - 1)`, each once, on up to `threads` threads, the caller's
 /// among them. Tasks are handed out in order, to whichever thread is free.
@@ -29,13 +31,20 @@ pub(crate) fn for_each_task(threads: usize, tasks: usize, work: &(dyn Fn(usize) 
     (0..tasks).for_each(work);
 }
 
+/// The pool of this process. In a process that was forked from one with a pool, there are no threads
+/// but the one that forked, and a lock that another held is held for ever: of that pool, only the
+/// number of its process is looked at.
 fn pool() -> &'static Pool {
-    static POOL: OnceLock<Pool> = OnceLock::new();
-    POOL.get_or_init(Pool::default)
+    static POOL: Leaked<Pool> = Leaked::empty();
+    // Elsewhere nothing forks, and processes may have no numbers.
+    let process = if cfg!(unix) { std::process::id() } else { 0 };
+    POOL.get(|pool| pool.process == process, || Pool { process, ..Pool::default() })
 }
 
 #[derive(Default)]
 struct Pool {
+    /// The process that the threads are in.
+    process: u32,
     /// Held by the caller whose job runs.
     turn: Mutex<()>,
     state: Mutex<State>,

@@ -1,0 +1,83 @@
+//! Values that are made when they are first needed, and never freed.
+
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// A place for a value that all threads share. It takes no lock, as a `OnceLock` does: a process that is
+/// forked while a lock is held has nobody to give it back.
+pub(crate) struct Leaked<T>(AtomicPtr<T>);
+
+impl<T: Sync + 'static> Leaked<T> {
+    pub(crate) const fn empty() -> Leaked<T> {
+        Leaked(AtomicPtr::new(std::ptr::null_mut()))
+    }
+
+    /// The value, if `is_right`; else what `make` makes is put in its place. Several threads may make
+    /// one at once, of which one is kept.
+    ///
+    /// What `make` makes must be right.
+    pub(crate) fn get(
+        &self,
+        is_right: impl Fn(&T) -> bool,
+        make: impl FnOnce() -> T,
+    ) -> &'static T {
+        let there = |pointer: *mut T| {
+            // SAFETY: what has been put here came from a box, is never freed, and is Sync.
+            unsafe { pointer.as_ref() }.filter(|value| is_right(value))
+        };
+        let before = self.0.load(Ordering::Acquire);
+        if let Some(value) = there(before) {
+            return value;
+        }
+        let made: &'static T = Box::leak(Box::new(make()));
+        let pointer = std::ptr::from_ref(made).cast_mut();
+        let swapped = self.0.compare_exchange(before, pointer, Ordering::AcqRel, Ordering::Acquire);
+        // What was made too late is leaked: that is rare, and somebody else has made one since.
+        swapped.err().and_then(there).unwrap_or(made)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+
+    #[test]
+    fn a_value_is_made_once_unless_it_is_wrong() {
+        static PLACE: Leaked<usize> = Leaked::empty();
+        let made = AtomicUsize::new(0);
+        let get = |wanted: usize| {
+            *PLACE.get(
+                |value| *value == wanted,
+                || {
+                    made.fetch_add(1, Ordering::Relaxed);
+                    wanted
+                },
+            )
+        };
+        assert_eq!([get(3), get(3), get(4), get(4)], [3, 3, 4, 4]);
+        assert_eq!(made.load(Ordering::Relaxed), 2);
+    }
+
+    #[test]
+    fn threads_at_once_share_one_value() {
+        static PLACE: Leaked<usize> = Leaked::empty();
+        // Each makes one, before any is there.
+        let all_make = Barrier::new(8);
+        let get = &|number: usize| {
+            *PLACE.get(
+                |_| true,
+                || {
+                    all_make.wait();
+                    number
+                },
+            )
+        };
+        let values: Vec<usize> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8).map(|number| scope.spawn(move || get(number))).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert!(values.iter().all(|value| *value == values[0]), "{values:?}");
+    }
+}

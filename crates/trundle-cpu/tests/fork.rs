@@ -1,0 +1,138 @@
+//! Moves in a process that was forked from one that has moved, or was just moving.
+#![cfg(unix)]
+#![allow(unsafe_code)]
+#![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use trundle_core::ops::Transpose;
+use trundle_core::{Backend, Layout, Move, Op, Shape};
+use trundle_cpu::{Cpu, Pipeline};
+
+// The signatures are POSIX's; an id of a process is an int where these tests run.
+unsafe extern "C" {
+    fn fork() -> i32;
+    fn waitpid(process: i32, status: *mut i32, options: i32) -> i32;
+    fn kill(process: i32, signal: i32) -> i32;
+    fn _exit(status: i32) -> !;
+}
+
+const WNOHANG: i32 = 1;
+const SIGKILL: i32 = 9;
+
+/// How long a child may take: much longer than it does.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const SIDES: [usize; 2] = [1021, 1531];
+
+/// Calls `work` in a process that is forked from this one.
+///
+/// # Panics
+/// If it does, if it does not end, or if there can be no process.
+fn in_child(work: impl FnOnce()) {
+    // SAFETY: the child calls `work` and ends. The allocator is whole in it, as glibc and others
+    // take care; it holds no other lock that `work` needs, which is what is tested.
+    let child = unsafe { fork() };
+    if child == 0 {
+        let status = i32::from(catch_unwind(AssertUnwindSafe(work)).is_err());
+        // SAFETY: ends the child, and nothing of the test harness runs in it.
+        unsafe { _exit(status) };
+    }
+    assert!(child > 0, "a process is forked");
+    let begun = Instant::now();
+    let mut status = 0;
+    // SAFETY: the status is written to a place of its own; the child is this function's.
+    while unsafe { waitpid(child, &raw mut status, WNOHANG) } == 0 {
+        if begun.elapsed() > PATIENCE {
+            // SAFETY: the child has not been waited for, so the number is its own.
+            unsafe {
+                kill(child, SIGKILL);
+                waitpid(child, &raw mut status, 0);
+            }
+            panic!("the child hangs");
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(status, 0, "the child has failed");
+}
+
+/// Three passes that come to one transpose, each on up to three threads.
+fn pipeline() -> Pipeline {
+    let shape = Shape::new(SIDES).unwrap();
+    let map = Op::from(Transpose::new(&[])).index_map(&shape).unwrap();
+    let plans = [map.clone(), map.invert().unwrap(), map].map(|map| {
+        let src = Layout::row_major(map.in_shape(), 4).unwrap();
+        let dst = Layout::row_major(map.out_shape(), 4).unwrap();
+        Cpu::new(Some(3)).plan(&Move::new(&map, 4, &src, &dst).unwrap())
+    });
+    assert!(plans.iter().all(|plan| plan.threads() == 3));
+    Pipeline::new(plans.into()).unwrap()
+}
+
+fn source() -> Vec<u8> {
+    (0..SIDES[0] * SIDES[1]).flat_map(|number| (number as u32).to_le_bytes()).collect()
+}
+
+/// Moves, and checks the result.
+fn moves(pipeline: &Pipeline, src: &[u8], go_on: &(dyn Fn() -> bool + Sync)) {
+    let mut dst = vec![0; src.len()];
+    pipeline.run_while(src, &mut dst, go_on).unwrap();
+    let [rows, columns] = SIDES;
+    for (at, element) in dst.chunks_exact(4).enumerate() {
+        let number = at % rows * columns + at / rows;
+        assert_eq!(element, (number as u32).to_le_bytes());
+    }
+}
+
+/// Moves, and checks that another thread takes part: the caller waits for it.
+fn moves_with_help(pipeline: &Pipeline, src: &[u8]) {
+    let (caller, helped, begun) = (thread::current().id(), AtomicBool::new(false), Instant::now());
+    moves(pipeline, src, &|| {
+        if thread::current().id() != caller {
+            helped.store(true, Ordering::Relaxed);
+        }
+        while !helped.load(Ordering::Relaxed) && begun.elapsed() < PATIENCE / 4 {
+            thread::sleep(Duration::from_millis(1));
+        }
+        true
+    });
+    assert!(helped.into_inner(), "a thread helps");
+}
+
+#[test]
+fn a_child_has_threads_of_its_own() {
+    let (pipeline, src) = (pipeline(), source());
+    moves(&pipeline, &src, &|| true);
+    in_child(|| {
+        moves_with_help(&pipeline, &src);
+        in_child(|| moves_with_help(&pipeline, &src));
+        moves_with_help(&pipeline, &src);
+    });
+    moves(&pipeline, &src, &|| true);
+}
+
+#[test]
+fn a_child_of_a_process_that_moves_does_not_wait_for_what_it_does_not_have() {
+    let (pipeline, src) = (pipeline(), source());
+    let (pipeline, src, stop) = (&pipeline, &src, &AtomicBool::new(false));
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(move || {
+                let mut dst = vec![0; src.len()];
+                while !stop.load(Ordering::Relaxed) {
+                    pipeline.run(src, &mut dst).unwrap();
+                }
+            });
+        }
+        let children = catch_unwind(|| {
+            for _ in 0..40 {
+                in_child(|| moves_with_help(pipeline, src));
+            }
+        });
+        stop.store(true, Ordering::Relaxed);
+        assert!(children.is_ok(), "every child moves with help");
+    });
+}
