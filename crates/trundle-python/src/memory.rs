@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use trundle::{Layout, Result, Shape};
 
 /// Numbers for each axis; few tensors have more axes than fit without an allocation.
-pub(crate) type PerAxis<T> = SmallVec<[T; 8]>;
+pub(crate) type PerAxis<T> = SmallVec<[T; 5]>;
 
 /// Bytes from the first to the last that the elements of a tensor cover. What lies between elements
 /// belongs to others.

@@ -36,11 +36,11 @@ pub(crate) fn run(py: Python<'_>, plan: &Plan, src: Extent, dst: Extent) -> PyRe
     }
     let ends = Ends { src, dst };
     let moved = if dst.bytes <= MOST_BYTES_WITH_LOCK {
-        ends.run(plan, &|| true)
+        ends.run(plan, None)
     } else {
         let caller = Caller::new();
         let go_on = || caller.goes_on();
-        let moved = py.detach(move || ends.run(plan, &go_on));
+        let moved = py.detach(move || ends.run(plan, Some(&go_on)));
         if let Some(raised) = caller.raised() {
             return Err(raised);
         }
@@ -50,7 +50,7 @@ pub(crate) fn run(py: Python<'_>, plan: &Plan, src: Extent, dst: Extent) -> PyRe
 }
 
 impl Ends {
-    fn run(self, plan: &Plan, go_on: &(dyn Fn() -> bool + Sync)) -> Result<(), Error> {
+    fn run(self, plan: &Plan, go_on: Option<&(dyn Fn() -> bool + Sync)>) -> Result<(), Error> {
         let Ends { src, dst } = self;
         // SAFETY: both are the bytes that an array reaches, which the caller holds; they do not
         // overlap. Who writes to an array while it is moved gets elements torn, as in numpy.
@@ -58,7 +58,10 @@ impl Ends {
             let src = std::slice::from_raw_parts(src.start, src.bytes);
             (src, std::slice::from_raw_parts_mut(dst.start, dst.bytes))
         };
-        plan.run_while(src, dst, go_on)
+        match go_on {
+            Some(go_on) => plan.run_while(src, dst, go_on),
+            None => plan.run(src, dst),
+        }
     }
 }
 
