@@ -39,8 +39,8 @@ CALLS = {
         lambda p: np.roll(p.transpose(2, 0, 1).reshape(5, 12), 1, 0),
     ),
     "chain of several passes": (
-        trundle.chain("tile(1, 2, 1)", "a b c -> (c b) a", "flip(0)", "tile(2, 1)"),
-        lambda p: np.tile(np.flip(np.tile(p, (1, 2, 1)).transpose(2, 1, 0).reshape(40, 3), 0), (2, 1)),
+        trundle.chain("a b c -> (a b) c", "roll(1, 0)", "reshape(6, 10)", "roll(1, 0)", "tile(2, 1)"),
+        lambda p: np.tile(np.roll(np.roll(p.reshape(12, 5), 1, 0).reshape(6, 10), 1, 0), (2, 1)),
     ),
 }
 
@@ -167,7 +167,10 @@ SQUARE_CALLS = {
         lambda p: reversed_subsequences(p, np.arange(60).reshape(60, 1), 1),
     ),
     "ascontiguousarray": (trundle.ascontiguousarray, np.copy),
-    "chain": (trundle.chain("a b -> b a | tile(1, 2) | slice(starts=[0], stops=[60], axes=[1])"), lambda p: p.T),
+    "chain": (
+        trundle.chain("roll(1, 0) | reshape(40, 90) | roll(1, 0) | reshape(60, 60)"),
+        lambda p: np.roll(np.roll(p, 1, 0).reshape(40, 90), 1, 0).reshape(60, 60),
+    ),
 }
 
 
