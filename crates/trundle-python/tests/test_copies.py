@@ -112,7 +112,7 @@ def test_overlap_is_as_if_src_had_been_copied(rng):
 @pytest.mark.parametrize("dtype", ["f8", ">f4", "i4", "V4", "c8"])
 def test_nothing_is_cast(dtype):
     dst = np.zeros((2, 3), "f4")
-    with pytest.raises(TypeError, match="dtype"):
+    with pytest.raises(TypeError, match="dst|src"):
         trundle.copyto(dst, np.ones((2, 3), dtype))
     assert not dst.any()
 
@@ -123,7 +123,7 @@ def test_a_list_is_an_array_of_its_own_dtype():
     assert_same_bits(dst, np.array([[1.0, 2, 3], [1, 2, 3]]))
     trundle.copyto(dst, 5.0)
     assert (dst == 5).all()
-    with pytest.raises(TypeError, match="dtype"):
+    with pytest.raises(TypeError, match="dst|src"):
         trundle.copyto(dst, [1, 2, 3])
 
 
