@@ -1,0 +1,306 @@
+"""Chains: what docs/chains.md says, and what a Python object owes."""
+
+import copy
+import pickle
+import threading
+
+import numpy as np
+import pytest
+import trundle
+
+from arrays import assert_new, assert_same_bits, moved, random_array, reversed_subsequences
+
+IMAGE, VOLUME, BATCH = (4, 6, 3), (2, 3, 4), (3, 4)
+
+
+def patches(p):
+    return p.reshape(2, 2, 2, 3, 3).transpose(0, 2, 1, 3, 4).reshape(4, 18)
+
+
+def image_again(p):
+    return p.reshape(2, 2, 2, 3, 3).transpose(0, 2, 1, 3, 4).reshape(4, 6, 3)
+
+
+# Each example of the page, its shape, and numpy's words for it.
+EXAMPLES = {
+    "h w c -> c h w": (IMAGE, lambda p: p.transpose(2, 0, 1)),
+    "(h p) (w q) c -> (h w) (p q c), p=2, q=3": (IMAGE, patches),
+    "(h w) (p q c) -> (h p) (w q) c, h=2, p=2, q=3": ((4, 18), image_again),
+    "... c -> c (...)": (VOLUME, lambda p: p.transpose(2, 0, 1).reshape(4, 6)),
+    "b t -> b 1 t 1": (BATCH, lambda p: p.reshape(3, 1, 4, 1)),
+    "h w c → c h w": (IMAGE, lambda p: p.transpose(2, 0, 1)),
+    "… c -> c …": (VOLUME, lambda p: p.transpose(2, 0, 1)),
+    "() b t -> t b ()": ((1, 3, 4), lambda p: p.transpose(2, 1, 0)),
+    "flip(axes=[1])": (IMAGE, lambda p: np.flip(p, 1)),
+    "flip(0, 1)": (IMAGE, lambda p: np.flip(p, (0, 1))),
+    "flip(-1)": (IMAGE, lambda p: np.flip(p, -1)),
+    "reshape(2, -1, 4)": (IMAGE, lambda p: p.reshape(2, -1, 4)),
+    "reverse(axis=1, lengths=[2, 9, 0])": (
+        BATCH,
+        lambda p: reversed_subsequences(p, np.array([[2], [9], [0]]), 1),
+    ),
+    "reverse(axis=1, lengths=[2, 4, 3], batch_axis=0)": (
+        BATCH,
+        lambda p: reversed_subsequences(p, np.array([[2], [4], [3]]), 1),
+    ),
+    "roll(shift=[-1, 2], axes=[0, 1])": (IMAGE, lambda p: np.roll(p, (-1, 2), (0, 1))),
+    "roll(shift=100000000000, axes=-1)": (IMAGE, lambda p: np.roll(p, 10**11 % 3, -1)),
+    "slice(starts=[0], stops=[5], axes=[1], steps=[2])": (IMAGE, lambda p: p[:, 0:5:2]),
+    "slice(starts=[1, -2], stops=[3, 100])": (IMAGE, lambda p: p[1:3, -2:100]),
+    "tile(2, 1)": (BATCH, lambda p: np.tile(p, (2, 1))),
+    "transpose(2, 0, 1)": (IMAGE, lambda p: p.transpose(2, 0, 1)),
+    "transpose()": (IMAGE, lambda p: p.T),
+    "flip(axes=[2]) | h w c -> c h w": (IMAGE, lambda p: np.flip(p, 2).transpose(2, 0, 1)),
+    "slice(starts=[-1], stops=[-9], axes=[2], steps=[-2]) | reshape(2, -1) | tile(1, 2)": (
+        VOLUME,
+        lambda p: np.tile(p[:, :, ::-2].reshape(2, -1), (1, 2)),
+    ),
+}
+
+
+@pytest.mark.parametrize("text", EXAMPLES)
+def test_examples(text, rng):
+    shape, move = EXAMPLES[text]
+    for dtype in ("u1", "f4", "c16", "S3"):
+        x = random_array(dtype, shape, rng)
+        assert_new(trundle.chain(text)(x), x, moved(x, move))
+        x = random_array(dtype, shape[::-1], rng).T[::-1]
+        assert_new(trundle.chain(text)(x, threads=2), x, moved(x, move))
+
+
+def test_stages_may_be_given_one_by_one(rng):
+    x = random_array("u2", IMAGE, rng)
+    one_text = trundle.chain("flip(axes=[2]) | h w c -> c h w | roll(shift=1, axes=0)")
+    for chain in (
+        trundle.chain("flip(axes=[2])", "h w c -> c h w", "roll(shift=1, axes=0)"),
+        trundle.chain("flip(axes=[2]) | h w c -> c h w", "roll(shift=1, axes=0)"),
+    ):
+        assert chain == one_text
+        assert_new(chain(x), x, np.roll(np.flip(x, 2).transpose(2, 0, 1), 1, 0))
+
+
+def test_a_chain_of_no_stages_copies(rng):
+    chain = trundle.chain()
+    for shape in (IMAGE, (), (0,)):
+        x = random_array("f4", shape, rng)
+        assert_new(chain(x), x, x)
+    assert chain.plan(np.zeros(3)).passes == 1
+    assert eval(repr(chain)) == chain
+
+
+def test_random_chains_are_their_steps(rng):
+    stages = [
+        ("flip(axes=[0])", lambda p: np.flip(p, 0)),
+        ("flip(1)", lambda p: np.flip(p, 1)),
+        ("roll(shift=[3, -2], axes=[0, 2])", lambda p: np.roll(p, (3, -2), (0, 2))),
+        ("roll(shift=1, axes=1)", lambda p: np.roll(p, 1, 1)),
+        ("transpose()", lambda p: p.T),
+        ("transpose(1, 2, 0)", lambda p: p.transpose(1, 2, 0)),
+        ("a b c -> c a b", lambda p: p.transpose(2, 0, 1)),
+        ("a b c -> a (b c) 1", lambda p: p.reshape(p.shape[0], -1, 1)),
+        ("tile(1, 2, 1)", lambda p: np.tile(p, (1, 2, 1))),
+        ("slice(starts=[0], stops=[1000], axes=[1], steps=[2])", lambda p: p[:, ::2]),
+        ("slice(starts=[-1], stops=[-1000], axes=[0], steps=[-1])", lambda p: p[::-1]),
+    ]
+    for _ in range(300):
+        chosen = rng.integers(0, len(stages), rng.integers(1, 7))
+        x = random_array("u2", tuple(rng.integers(1, 7, 3)), rng)
+        expected = x
+        for stage in chosen:
+            expected = stages[stage][1](expected)
+        texts = [stages[stage][0] for stage in chosen]
+        assert_new(trundle.chain(*texts)(x), x, expected, texts)
+
+
+SAME = [
+    ("flip(0)", "flip(axes=[0])"),
+    ("flip(axes=0)", "flip( axes = [ 0 ] )"),
+    ("roll(1, 0)", "roll(shift=[1], axes=[0])"),
+    ("transpose(2,0,1)", "transpose(2, 0, 1)"),
+    ("flip(0)|flip(1)", "flip(0)  |  flip(1)"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), SAME)
+def test_equality_is_that_of_the_operators(one, other):
+    one, other = trundle.chain(one), trundle.chain(other)
+    assert one == other and not one != other
+    assert hash(one) == hash(other)
+    assert len({one, other}) == 1
+
+
+def test_other_chains_and_other_things_are_not_equal():
+    one = trundle.chain("flip(0)")
+    for other in (trundle.chain("flip(1)"), trundle.chain("flip(0) | flip(0)"), trundle.chain(), "flip(0)", None, 1):
+        assert one != other and not one == other
+    with pytest.raises(TypeError):
+        one < trundle.chain("flip(1)")  # noqa: B015
+
+
+@pytest.mark.parametrize("text", EXAMPLES)
+def test_repr_makes_it_again(text):
+    chain = trundle.chain(text)
+    assert repr(chain).startswith("trundle.chain('")
+    assert eval(repr(chain)) == chain
+    assert isinstance(chain, trundle.Chain)
+
+
+@pytest.mark.parametrize("text", EXAMPLES)
+def test_pickles_and_copies(text, rng):
+    chain = trundle.chain(text)
+    x = random_array("f4", EXAMPLES[text][0], rng)
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        again = pickle.loads(pickle.dumps(chain, protocol))
+        assert again == chain and hash(again) == hash(chain)
+        assert_new(again(x), x, chain(x))
+    assert copy.copy(chain) == copy.deepcopy(chain) == chain
+    assert pickle.loads(pickle.dumps(trundle.chain())) == trundle.chain()
+
+
+def test_a_plan_says_what_would_be_done():
+    x = np.zeros((480, 640, 3), "u1")
+    plan = trundle.chain("flip(axes=[2]) | h w c -> c h w").plan(x)
+    assert isinstance(plan, trundle.Plan)
+    assert (plan.passes, plan.out_shape, plan.scratch_bytes) == (1, (3, 480, 640), 0)
+    assert type(plan.passes) is int and type(plan.out_shape) is tuple and type(plan.scratch_bytes) is int
+    text = str(plan)
+    assert "480" in text and len(text.splitlines()) > 1
+    assert not x.any()
+
+
+# A roll of rows, then a roll across them: it is no roll of the first tensor.
+SEVERAL_PASSES = ("tile(1, 2) | roll(1, 0)", "reshape(5, -1) | roll(1, 0)", "reshape(-1, 6) | roll(1, 0)", "transpose()")
+
+
+def several_passes(p):
+    rolled = np.roll(np.tile(p, (1, 2)), 1, 0)
+    rolled = np.roll(rolled.reshape(5, -1), 1, 0)
+    return np.roll(rolled.reshape(-1, 6), 1, 0).T
+
+
+def test_a_plan_of_several_passes_has_scratch(rng):
+    chain = trundle.chain(*SEVERAL_PASSES)
+    x = random_array("f4", (6, 5), rng)
+    plan = chain.plan(x, threads=2)
+    assert plan.passes > 1 and plan.scratch_bytes > 0
+    assert plan.out_shape == (6, 10)
+    assert_new(chain(x), x, several_passes(x))
+
+
+def test_a_plan_is_for_a_shape_that_fits():
+    chain = trundle.chain("a b -> b a")
+    with pytest.raises(ValueError, match=r"\^"):
+        chain.plan(np.zeros(3))
+    with pytest.raises(ValueError, match="threads"):
+        chain.plan(np.zeros((2, 3)), threads=0)
+    with pytest.raises(TypeError):
+        chain.plan(np.array([[None]]))
+
+
+# What is wrong with the text, and with it for a shape, as the page shows it.
+REFUSED_TEXTS = {
+    "(h p) (w q) c -> h w (p q c), p=2": "splits into",
+    "(h p) w c -> h w (p d), p=2": '"d"',
+    "flip(0) | nothing(1)": "nothing",
+    "flip(0": "",
+    "flip(0) |": "",
+    "| flip(0)": "",
+    "h w": "",
+    "h h -> h": "",
+    "h w -> h": "",
+    "roll(shift=[1, 2], axes=[0]": "",
+    "reverse(axis=0, lengths=[-1])": "",
+}
+
+
+@pytest.mark.parametrize("text", REFUSED_TEXTS)
+def test_refused_texts(text):
+    with pytest.raises(ValueError) as caught:
+        trundle.chain(text)
+    message = str(caught.value)
+    assert REFUSED_TEXTS[text] in message
+    assert "^" in message and (text in message)
+
+
+def test_the_caret_stands_under_the_place():
+    with pytest.raises(ValueError) as caught:
+        trundle.chain("flip(0)", "(h p) w c -> h w (p d), p=2")
+    lines = str(caught.value).splitlines()
+    [at] = [number for number, line in enumerate(lines) if set(line.strip()) == {"^"}]
+    assert lines[at - 1][lines[at].index("^") :].startswith("d), p=2")
+    with pytest.raises(ValueError) as caught:
+        trundle.chain("flip(0) | h (w p) c -> h w (p c), p=4")(np.zeros(IMAGE))
+    lines = str(caught.value).splitlines()
+    [at] = [number for number, line in enumerate(lines) if set(line.strip()) == {"^"}]
+    start, end = lines[at].index("^"), lines[at].rindex("^") + 1
+    assert lines[at - 1][start:end] == "(w p)"
+    assert "stage 2" in lines[0] and "[4, 6, 3]" in lines[0]
+
+
+REFUSED_SHAPES = [
+    ("h w -> w h", IMAGE),
+    ("flip(3)", IMAGE),
+    ("flip(0, -3)", IMAGE),
+    ("transpose(1, 0)", IMAGE),
+    ("transpose(0, -1)", BATCH),
+    ("reshape(2, -1, 5)", IMAGE),
+    ("reshape(5, 5)", IMAGE),
+    ("roll(shift=1, axes=3)", IMAGE),
+    ("roll(shift=[1, 2, 3], axes=[0, 1])", IMAGE),
+    ("reverse(axis=1, lengths=[2, 5, 3], batch_axis=0)", BATCH),
+    ("reverse(axis=1, lengths=[2, 5])", BATCH),
+    ("flip(0) | reshape(7) | flip(0)", BATCH),
+]
+
+
+@pytest.mark.parametrize(("text", "shape"), REFUSED_SHAPES)
+def test_refused_shapes(text, shape):
+    chain = trundle.chain(text)
+    out = np.zeros(shape)
+    with pytest.raises(ValueError, match=r"\^"):
+        chain(np.ones(shape), out=out)
+    assert not out.any()
+
+
+@pytest.mark.parametrize("stage", [b"flip(0)", 1, None, ["flip(0)"], ("flip(0)",), np.flip])
+def test_stages_are_texts(stage):
+    with pytest.raises(TypeError):
+        trundle.chain(stage)
+    with pytest.raises(TypeError):
+        trundle.chain("flip(0)", stage)
+
+
+def test_one_chain_for_many_shapes_and_dtypes(rng):
+    chain = trundle.chain("a b -> b a", "flip(0)")
+    for _ in range(3):
+        for dtype in ("u1", "f8", "V5"):
+            for shape in ((2, 3), (70, 40), (0, 4), (1, 1)):
+                x = random_array(dtype, shape, rng)
+                assert_new(chain(x), x, x.T[::-1])
+
+
+def test_threads_may_share_a_chain(rng):
+    chain = trundle.chain(*SEVERAL_PASSES)
+    inputs = [random_array(dtype, (6 * n, 50 * n), rng) for n in (1, 2, 5) for dtype in ("u1", "f4", "c16")]
+    expected = [several_passes(x) for x in inputs]
+    wrong = []
+
+    def work(offset):
+        for turn in range(60):
+            i = (turn + offset) % len(inputs)
+            if chain(inputs[i]).tobytes() != expected[i].tobytes():
+                wrong.append(i)
+
+    workers = [threading.Thread(target=work, args=(offset,)) for offset in range(6)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert not wrong
+
+
+def test_subclasses_come_back_as_arrays():
+    x = np.arange(1, 7).reshape(2, 3).view(np.recarray)
+    result = trundle.chain("a b -> b a")(x)
+    assert type(result) is np.ndarray
+    assert_same_bits(result, np.array([[1, 4], [2, 5], [3, 6]]))

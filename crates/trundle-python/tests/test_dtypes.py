@@ -1,0 +1,144 @@
+"""Every function over every dtype and every view, bit by bit."""
+
+import numpy as np
+import pytest
+import trundle
+
+from arrays import (
+    DTYPES,
+    VIEWS,
+    assert_new,
+    assert_same_bits,
+    bytes_of,
+    moved,
+    random_array,
+    reversed_subsequences,
+)
+
+
+def lengths_for(p):
+    """Lengths for axis 1 of an array of rank 3: from 0 to beyond its size."""
+    rows = np.arange(p.shape[0] * p.shape[2], dtype="u4") * 7
+    return (rows % (p.shape[1] + 2)).reshape(p.shape[0], 1, p.shape[2])
+
+
+def batch_lengths_for(p):
+    return np.arange(p.shape[0]) * 5 % (p.shape[1] + 1)
+
+
+def spread(p):
+    batch = batch_lengths_for(p).reshape(-1, 1, 1)
+    return np.broadcast_to(batch, (p.shape[0], 1, p.shape[2]))
+
+
+# What trundle is asked, and the same in numpy's words.
+CALLS = {
+    "roll flat": (lambda x: trundle.roll(x, 7), lambda p: np.roll(p, 7)),
+    "roll one axis": (lambda x: trundle.roll(x, -2, axis=1), lambda p: np.roll(p, -2, 1)),
+    "roll last axis": (lambda x: trundle.roll(x, 3, axis=-1), lambda p: np.roll(p, 3, -1)),
+    "roll axes": (
+        lambda x: trundle.roll(x, (1, 2, -3), axis=(0, 1, 2)),
+        lambda p: np.roll(p, (1, 2, -3), (0, 1, 2)),
+    ),
+    "permute_dims": (lambda x: trundle.permute_dims(x, (0, 2, 1)), lambda p: p.transpose(0, 2, 1)),
+    "transpose": (lambda x: trundle.transpose(x, (1, 0, 2)), lambda p: p.transpose(1, 0, 2)),
+    "transpose inverted": (trundle.transpose, lambda p: p.T),
+    "flip": (trundle.flip, np.flip),
+    "flip one axis": (lambda x: trundle.flip(x, axis=1), lambda p: np.flip(p, 1)),
+    "flip last axis": (lambda x: trundle.flip(x, axis=-1), lambda p: np.flip(p, -1)),
+    "reverse_subsequences": (
+        lambda x: trundle.reverse_subsequences(x, lengths_for(x), axis=1),
+        lambda p: reversed_subsequences(p, lengths_for(p), 1),
+    ),
+    "reverse_sequence": (
+        lambda x: trundle.reverse_sequence(x, batch_lengths_for(x), axis=1, batch_axis=0),
+        lambda p: reversed_subsequences(p, spread(p), 1),
+    ),
+    "ascontiguousarray": (trundle.ascontiguousarray, np.copy),
+    "moveaxis": (lambda x: trundle.moveaxis(x, 0, -1), lambda p: np.moveaxis(p, 0, -1)),
+    "swapaxes": (lambda x: trundle.swapaxes(x, 0, 2), lambda p: np.swapaxes(p, 0, 2)),
+    "fftshift": (trundle.fftshift, np.fft.fftshift),
+    "ifftshift": (trundle.ifftshift, np.fft.ifftshift),
+    "rearrange": (
+        lambda x: trundle.rearrange(x, "a b c -> c (b a)"),
+        lambda p: p.transpose(2, 1, 0).reshape(p.shape[2], -1) if p.size else p.reshape(5, 0),
+    ),
+    "chain": (
+        trundle.chain("flip(axes=[1]) | a b c -> b c a"),
+        lambda p: np.flip(p, 1).transpose(1, 2, 0),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_every_view(name, dtype, rng):
+    call, move = CALLS[name]
+    for view, make in VIEWS.items():
+        x = make(dtype, rng)
+        before = bytes_of(x).tobytes()
+        assert_new(call(x), x, moved(x, move), view)
+        assert bytes_of(x).tobytes() == before, view
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_copyto_from_every_view(view, dtype, rng):
+    x = VIEWS[view](dtype, rng)
+    dst = random_array(dtype, x.shape, rng)
+    assert trundle.copyto(dst, x) is None
+    assert_same_bits(dst, moved(x, np.copy))
+
+
+RANKS = {
+    "roll flat": (lambda x: trundle.roll(x, 5), lambda p: np.roll(p, 5)),
+    "transpose": (trundle.transpose, lambda p: p.T),
+    "flip": (trundle.flip, np.flip),
+    "ascontiguousarray": (trundle.ascontiguousarray, np.atleast_1d),
+    "chain of none": (trundle.chain(), lambda p: p),
+    "rearrange": (lambda x: trundle.rearrange(x, "... -> ..."), lambda p: p),
+}
+
+
+@pytest.mark.parametrize("name", RANKS)
+@pytest.mark.parametrize("shape", [(), (0,), (1,), (9,), (2, 3), (2, 1, 3, 2, 1, 2, 2), (1,) * 20, (2,) * 12])
+def test_every_rank(name, shape, rng):
+    call, move = RANKS[name]
+    for dtype in ("u1", "f4", "c16", "S5"):
+        x = random_array(dtype, shape, rng)
+        assert_new(call(x), x, moved(x, move), dtype)
+
+
+def test_elements_without_bytes():
+    x = np.zeros((2, 3), np.dtype([]))
+    for result in (trundle.roll(x, 1, axis=0), trundle.flip(x), trundle.ascontiguousarray(x)):
+        assert (result.shape, result.dtype) == (x.shape, x.dtype)
+    assert trundle.transpose(x).shape == (3, 2)
+
+
+def test_metadata_and_titles_of_dtypes_stay(rng):
+    plain = np.dtype("f4", metadata={"unit": "m"})
+    titled = np.dtype([(("a title", "a"), "f4"), ("b", "u1")])
+    for dtype in (plain, titled):
+        x = random_array(dtype, (4, 5), rng)
+        for call in (lambda x: trundle.roll(x, 1), trundle.transpose, trundle.flip, trundle.fftshift):
+            result = call(x)
+            assert result.dtype == dtype
+            assert result.dtype.metadata == dtype.metadata
+            assert result.dtype.fields == dtype.fields
+
+
+def test_elements_of_any_size(rng):
+    for itemsize in [*range(1, 40), 63, 64, 65, 100, 128, 255, 1000]:
+        x = random_array(f"V{itemsize}", (9, 11), rng)
+        assert_new(trundle.transpose(x), x, moved(x, np.transpose), itemsize)
+        assert_new(trundle.flip(x), x, moved(x, np.flip), itemsize)
+        assert_new(trundle.roll(x, 3, axis=1), x, moved(x, lambda p: np.roll(p, 3, 1)), itemsize)
+
+
+def test_there_are_views_of_each_kind(rng):
+    """The views are what their names say, for a dtype that can be unaligned."""
+    made = {name: make(np.dtype("f8"), rng) for name, make in VIEWS.items()}
+    assert not made["unaligned"].flags.aligned and not made["packed field"].flags.aligned
+    assert made["packed field"].strides[2] % 8 == 3
+    assert min(made["negative"].strides) < 0 and 0 in made["broadcast"].strides
+    assert not made["read-only"].flags.writeable and made["fortran"].flags.f_contiguous
+    assert len(DTYPES) >= 30

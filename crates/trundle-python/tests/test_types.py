@@ -1,0 +1,108 @@
+"""Signatures, docstrings and stubs: what editors and type checkers see."""
+
+import importlib.util
+import inspect
+import subprocess
+import sys
+import textwrap
+
+import pytest
+import trundle
+
+SIGNATURES = {
+    "roll": "(x, /, shift, *, axis=None, out=None, threads=None)",
+    "permute_dims": "(x, /, axes, *, out=None, threads=None)",
+    "transpose": "(x, /, order=(), *, out=None, threads=None)",
+    "flip": "(x, /, *, axis=None, out=None, threads=None)",
+    "reverse_subsequences": "(x, /, lengths, *, axis, out=None, threads=None)",
+    "reverse_sequence": "(x, /, lengths, *, axis, batch_axis, out=None, threads=None)",
+    "ascontiguousarray": "(x, /, *, out=None, threads=None)",
+    "copyto": "(dst, src, /, *, threads=None)",
+    "moveaxis": "(a, source, destination, *, out=None, threads=None)",
+    "swapaxes": "(a, axis1, axis2, *, out=None, threads=None)",
+    "fftshift": "(x, axes=None, *, out=None, threads=None)",
+    "ifftshift": "(x, axes=None, *, out=None, threads=None)",
+    "rearrange": "(x, pattern, /, **sizes)",
+    "chain": "(*stages)",
+}
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_signatures(name):
+    assert str(inspect.signature(getattr(trundle, name))) == SIGNATURES[name]
+
+
+def test_names():
+    assert set(trundle.__all__) == {*SIGNATURES, "Chain", "Plan"}
+    assert isinstance(trundle.__version__, str)
+    assert str(inspect.signature(trundle.Chain.plan)) == "(self, x, /, *, threads=None)"
+
+
+@pytest.mark.parametrize("name", [*SIGNATURES, "Chain", "Plan"])
+def test_docstrings(name):
+    documented = getattr(trundle, name)
+    assert documented.__doc__ and len(documented.__doc__.split()) > 5
+    if name in SIGNATURES:
+        assert documented.__name__ == name
+        # The errors are named.
+        assert "Error" in documented.__doc__
+
+
+mypy = pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy is not installed")
+
+
+@mypy
+def test_stubs_are_of_the_package(tmp_path):
+    command = [sys.executable, "-m", "mypy.stubtest", "trundle"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=240)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+GOOD = """
+import numpy as np
+import trundle
+
+x = np.zeros((2, 3), dtype=np.float32)
+a = trundle.roll(x, 1)
+b = trundle.roll(x, (1, 2), axis=(0, 1), out=x, threads=2)
+c = trundle.permute_dims(x, (1, 0))
+d = trundle.transpose(x)
+e = trundle.flip(x, axis=None)
+f = trundle.reverse_subsequences(x, np.ones((2, 1), dtype=np.uint32), axis=1)
+g = trundle.reverse_sequence(x, [1, 2], axis=1, batch_axis=0)
+h = trundle.ascontiguousarray([[1, 2], [3, 4]])
+trundle.copyto(x, np.float32(1.5))
+i = trundle.moveaxis(x, 0, [1])
+j = trundle.swapaxes(x, np.int64(0), 1)
+k = trundle.fftshift(x, axes=(0,)), trundle.ifftshift(x)
+l = trundle.rearrange(x, "(a b) c -> a b c", a=2)
+chain: trundle.Chain = trundle.chain("flip(0)", "a b -> b a")
+m = chain(x, out=c)
+passes: int = chain.plan(x, threads=1).passes
+shape: tuple[int, ...] = chain.plan(x).out_shape
+"""
+
+WRONG = [
+    'trundle.roll(x, "1")',
+    "trundle.roll(x, 1, 0)",
+    "trundle.roll(x)",
+    "trundle.flip(x, axis=1.5)",
+    "trundle.flip(x, threads=1.5)",
+    "trundle.reverse_subsequences(x, [[1]])",
+    "trundle.rearrange(x, 1)",
+    "trundle.chain(1)",
+    'trundle.chain("flip(0)").plan(x).passes = 3',
+]
+
+
+@mypy
+def test_what_a_type_checker_says(tmp_path):
+    good, wrong = tmp_path / "good.py", tmp_path / "wrong.py"
+    good.write_text(GOOD)
+    wrong.write_text("import numpy as np\nimport trundle\nx = np.zeros((2, 3))\n" + "\n".join(WRONG) + "\n")
+    command = [sys.executable, "-m", "mypy", "--strict", "good.py", "wrong.py"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=240)
+    said = [line for line in done.stdout.splitlines() if ": error:" in line]
+    assert not [line for line in said if line.startswith("good.py")], done.stdout
+    found = {int(line.split(":")[1]) for line in said}
+    assert found == set(range(4, 4 + len(WRONG))), textwrap.indent(done.stdout, "  ")
