@@ -17,7 +17,7 @@ use crate::tensor::Tensor;
 /// Steps to be done one after another, made by `chain`.
 ///
 /// Call it with an array as often as you like: the plans for the arrays that it has met last are kept. A chain never
-/// changes. Chains that are written the same are equal. A chain has a hash, can be pickled, and may be used by several
+/// changes. Chains of the same operators are equal. A chain has a hash, can be pickled, and may be used by several
 /// threads at once; ``str(chain)`` is its text.
 ///
 /// Examples
@@ -35,13 +35,14 @@ pub(crate) struct Chain {
 
 impl PartialEq for Chain {
     fn eq(&self, other: &Chain) -> bool {
-        self.text == other.text
+        self.chain == other.chain
     }
 }
 
 impl std::hash::Hash for Chain {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.text.hash(state);
+        // Equal operators are written in the same way.
+        self.chain.to_string().hash(state);
     }
 }
 
@@ -171,15 +172,23 @@ impl Chain {
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(format!("trundle.chain({})", PyString::new(py, &self.text).repr()?))
+        let stages = match self.text.as_str() {
+            "" => String::new(),
+            text => PyString::new(py, text).repr()?.to_string(),
+        };
+        Ok(format!("trundle.chain({stages})"))
     }
 
     fn __str__(&self) -> &str {
         &self.text
     }
 
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
-        Ok((py.import("trundle")?.getattr("chain")?, (self.text.clone(),)))
+    fn __reduce__<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let stages = Some(&self.text).filter(|text| !text.is_empty());
+        Ok((py.import("trundle")?.getattr("chain")?, PyTuple::new(py, stages)?))
     }
 }
 

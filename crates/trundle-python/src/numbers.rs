@@ -17,9 +17,11 @@ fn integers<'py>(
     value: &Bound<'py, PyAny>,
     too_large: impl Fn(usize, &Bound<'py, PyAny>) -> PyResult<i64>,
 ) -> PyResult<PerAxis<i64>> {
+    let py = value.py();
     let item = |(at, item): (usize, Bound<'py, PyAny>)| match item.extract::<i64>() {
         Ok(number) => Ok(number),
-        Err(error) if error.is_instance_of::<PyOverflowError>(item.py()) => too_large(at, &item),
+        Err(error) if error.is_instance_of::<PyOverflowError>(py) => too_large(at, &item),
+        Err(error) if !error.is_instance_of::<PyTypeError>(py) => Err(error),
         Err(_) if item.len().is_ok() && !item.is_instance_of::<PyString>() => {
             let message = format!("{argument} must be an integer or a flat sequence of them");
             Err(PyValueError::new_err(message))
@@ -34,14 +36,14 @@ fn integers<'py>(
     }
     match value.extract::<i64>() {
         Ok(number) => return Ok(PerAxis::from_slice(&[number])),
-        Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => {
+        Err(error) if error.is_instance_of::<PyOverflowError>(py) => {
             return Ok(PerAxis::from_slice(&[too_large(0, value)?]));
         }
+        Err(error) if !error.is_instance_of::<PyTypeError>(py) => return Err(error),
         Err(_) => {}
     }
-    let is_text = value.is_instance_of::<PyString>();
     match value.try_iter() {
-        Ok(items) if !is_text => {
+        Ok(items) if !value.is_instance_of::<PyString>() => {
             let items = items.collect::<PyResult<Vec<_>>>()?;
             items.into_iter().enumerate().map(item).collect()
         }
@@ -102,6 +104,28 @@ pub(crate) fn axes(
     }
 }
 
+/// The axes that `value` names, which are all that there are.
+///
+/// # Errors
+/// As [`axes`], and ValueError for more or less of them.
+pub(crate) fn all_axes(
+    argument: &str,
+    value: &Bound<'_, PyAny>,
+    rank: usize,
+) -> PyResult<PerAxis<i64>> {
+    let refused = |named: usize| {
+        let message = format!("{argument} don't match array: {named} for {rank} axes");
+        Err(PyValueError::new_err(message))
+    };
+    match value.len() {
+        Ok(named) if named != rank => refused(named),
+        _ => match axes(argument, value, rank)? {
+            axes if axes.len() == rank => Ok(axes),
+            axes => refused(axes.len()),
+        },
+    }
+}
+
 /// The axis that `value` names.
 ///
 /// # Errors
@@ -113,6 +137,7 @@ pub(crate) fn axis(argument: &str, value: &Bound<'_, PyAny>, rank: usize) -> PyR
         Err(error) if error.is_instance_of::<PyOverflowError>(py) => {
             Err(axis_out_of_range(py, argument, value, rank))
         }
+        Err(error) if !error.is_instance_of::<PyTypeError>(py) => Err(error),
         Err(_) => Err(refused_for(argument, "an integer", value)),
     }
 }
@@ -155,6 +180,7 @@ pub(crate) fn threads(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<usize
         Err(error) if error.is_instance_of::<PyTypeError>(value.py()) => {
             Err(refused_for("threads", "an integer", value))
         }
+        Err(error) if !error.is_instance_of::<PyOverflowError>(value.py()) => Err(error),
         _ => Err(PyValueError::new_err(format!("threads must be 1 or more, not {value}"))),
     }
 }

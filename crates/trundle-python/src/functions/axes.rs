@@ -64,11 +64,7 @@ pub(crate) fn permute_dims<'py>(
     threads: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (x, threads) = (Tensor::to_read("x", x, Class::Kept)?, numbers::threads(threads)?);
-    let rank = x.memory.sizes.len();
-    let order = numbers::axes("axes", axes, rank)?;
-    if order.len() != rank {
-        return Err(PyValueError::new_err("axes don't match array"));
-    }
+    let order = numbers::all_axes("axes", axes, x.memory.sizes.len())?;
     moved(axes.py(), &Operation::Permute(order), &x, out, threads)
 }
 

@@ -175,7 +175,7 @@ pub(crate) fn rearrange<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
     let x = Tensor::to_read("x", x, Class::Plain)?;
-    if !pattern.contains("->") || pattern.contains(['|', ',']) {
+    if !(pattern.contains("->") || pattern.contains('→')) || pattern.contains(['|', ',']) {
         let message = format!("rearrange takes one pattern, as 'h w c -> c h w', not {pattern:?}");
         return Err(PyValueError::new_err(message));
     }

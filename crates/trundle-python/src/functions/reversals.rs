@@ -5,11 +5,11 @@ use std::sync::Arc;
 use numpy::{Element, PyArray1, PyArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use trundle::Shape;
 use trundle::ops::{ReverseSequence, ReverseSubsequences};
 
-use crate::array::Class;
+use crate::array::{Array, Class};
+use crate::dlpack;
 use crate::error::refused;
 use crate::moved::moved;
 use crate::numbers;
@@ -129,16 +129,8 @@ pub(crate) fn reverse_subsequences<'py>(
     let py = x.py();
     let (x, threads) = (Tensor::to_read("x", x, Class::Kept)?, numbers::threads(threads)?);
     let axis = numbers::axis("axis", axis, x.memory.sizes.len())?;
-    let (sizes, lengths) = integers(lengths)?;
-    let lengths: Arc<[u64]> = lengths
-        .into_iter()
-        .enumerate()
-        .map(|(at, length)| {
-            u64::try_from(length).map_err(|_| {
-                PyValueError::new_err(format!("lengths: length {length} at index {at} is negative"))
-            })
-        })
-        .collect::<PyResult<_>>()?;
+    let (sizes, lengths) = Integers::read(lengths)?;
+    let lengths = lengths.not_negative()?;
     let shape = Shape::new(sizes).map_err(|error| refused(py, &error))?;
     let op = ReverseSubsequences::dense(axis, shape, lengths);
     moved(py, &Operation::Once(op.into()), &x, out, threads)
@@ -202,39 +194,83 @@ pub(crate) fn reverse_sequence<'py>(
     let rank = x.memory.sizes.len();
     let axis = numbers::axis("axis", axis, rank)?;
     let batch_axis = numbers::axis("batch_axis", batch_axis, rank)?;
-    let (sizes, lengths) = integers(lengths)?;
+    let (sizes, lengths) = Integers::read(lengths)?;
     if sizes.len() != 1 {
         let message = format!("lengths must have 1 axis, not {}", sizes.len());
         return Err(PyValueError::new_err(message));
     }
-    let op = ReverseSequence::new(axis, batch_axis, lengths);
+    let op = ReverseSequence::new(axis, batch_axis, lengths.widened());
     moved(py, &Operation::Once(op.into()), &x, out, threads)
 }
 
-/// The sizes and the numbers of an array of integers of any type, row-major.
-///
-/// # Errors
-/// TypeError for elements that are no integers.
-fn integers(lengths: &Bound<'_, PyAny>) -> PyResult<(Vec<usize>, Vec<i128>)> {
-    static AS_ARRAY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let py = lengths.py();
-    let array = AS_ARRAY.import(py, "numpy", "asarray")?.call1((lengths,))?;
-    let dtype = array.getattr("dtype")?;
-    let kind: String = dtype.getattr("kind")?.extract()?;
-    let sizes: Vec<usize> = array.getattr("shape")?.extract()?;
-    // numpy makes floats of an empty sequence.
-    let is_empty_sequence = sizes.contains(&0) && !lengths.hasattr("dtype")?;
-    let numbers = match kind.as_str() {
-        "u" => values::<u64>(&array)?.into_iter().map(i128::from).collect(),
-        "i" => values::<i64>(&array)?.into_iter().map(i128::from).collect(),
-        _ if is_empty_sequence => Vec::new(),
-        _ => return Err(PyTypeError::new_err(format!("lengths must be integers, not {dtype}"))),
-    };
-    Ok((sizes, numbers))
+/// The elements of an array of integers, row-major.
+enum Integers {
+    Signed(Vec<i64>),
+    Unsigned(Vec<u64>),
+}
+
+impl Integers {
+    /// The sizes and the elements of whatever numpy makes an array of.
+    ///
+    /// # Errors
+    /// TypeError for elements that are no integers.
+    fn read(lengths: &Bound<'_, PyAny>) -> PyResult<(Vec<usize>, Integers)> {
+        let array = as_array(lengths)?;
+        let dtype = array.getattr("dtype")?;
+        let kind: String = dtype.getattr("kind")?.extract()?;
+        let sizes: Vec<usize> = array.getattr("shape")?.extract()?;
+        // numpy makes floats of an empty sequence.
+        let is_empty_sequence = sizes.contains(&0) && !lengths.hasattr("dtype")?;
+        let integers = match kind.as_str() {
+            "u" => Integers::Unsigned(values(&array)?),
+            "i" => Integers::Signed(values(&array)?),
+            _ if is_empty_sequence => Integers::Unsigned(Vec::new()),
+            _ => {
+                let message = format!("lengths must be integers, not {dtype}");
+                return Err(PyTypeError::new_err(message));
+            }
+        };
+        Ok((sizes, integers))
+    }
+
+    /// # Errors
+    /// ValueError for a negative one.
+    fn not_negative(self) -> PyResult<Arc<[u64]>> {
+        let signed = match self {
+            Integers::Unsigned(numbers) => return Ok(numbers.into()),
+            Integers::Signed(numbers) => numbers,
+        };
+        if let Some((at, length)) = signed.iter().enumerate().find(|(_, length)| **length < 0) {
+            let message = format!("lengths: length {length} at index {at} is negative");
+            return Err(PyValueError::new_err(message));
+        }
+        Ok(signed.into_iter().map(i64::cast_unsigned).collect())
+    }
+
+    fn widened(self) -> Vec<i128> {
+        match self {
+            Integers::Unsigned(numbers) => numbers.into_iter().map(i128::from).collect(),
+            Integers::Signed(numbers) => numbers.into_iter().map(i128::from).collect(),
+        }
+    }
+}
+
+/// Lengths as an array of numpy's.
+fn as_array<'py>(lengths: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    if let Some(array) = Array::of(lengths) {
+        // Masked ones are refused.
+        array.memory("lengths")?;
+        return Ok(array.into_object());
+    }
+    let numpy = lengths.py().import("numpy")?;
+    let only_shared = dlpack::is_foreign(lengths)? && !lengths.hasattr("__array__")?;
+    numpy.call_method1(if only_shared { "from_dlpack" } else { "asarray" }, (lengths,))
 }
 
 /// The elements of an array as numbers of one type, which is not narrower than theirs.
 fn values<T: Element>(array: &Bound<'_, PyAny>) -> PyResult<Vec<T>> {
-    let wide = array.call_method1("astype", (T::get_dtype(array.py()),))?;
-    Ok(wide.call_method0("ravel")?.cast::<PyArray1<T>>()?.to_vec()?)
+    let py = array.py();
+    let packed =
+        py.import("numpy")?.call_method1("ascontiguousarray", (array, T::get_dtype(py)))?;
+    Ok(packed.call_method0("ravel")?.cast::<PyArray1<T>>()?.to_vec()?)
 }
