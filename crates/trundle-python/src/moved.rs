@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use trundle::plan_cache::{Key, PlanCache};
+use trundle::plan_cache::{Key, MOST_PLAN_BYTES, PlanCache};
 use trundle::{Chain, CpuPlan, Layout, Plan};
 
 use crate::error::{not_parsed, not_planned, out_of_memory};
@@ -13,10 +13,6 @@ use crate::operation::Operation;
 use crate::recycled::Block;
 use crate::run::run;
 use crate::tensor::{Output, Tensor};
-
-/// Plans that fill more bytes are not kept: those of large moves, which take long beside their
-/// planning.
-const MOST_PLAN_BYTES: usize = 16 << 10;
 
 thread_local! {
     /// Each thread keeps plans of its own, so that no call waits for another.
