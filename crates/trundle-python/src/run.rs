@@ -99,6 +99,10 @@ impl Caller {
         if asked.elapsed() < BETWEEN_ASKS {
             return true;
         }
+        #[expect(
+            clippy::redundant_closure_for_method_calls,
+            reason = "the method is of one lifetime, and the call wants one for all"
+        )]
         let signals = Python::attach(|py| py.check_signals());
         *asked = Instant::now();
         if let Err(error) = signals {
