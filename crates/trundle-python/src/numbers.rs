@@ -1,6 +1,7 @@
 //! Arguments that are a number or several: axes, shifts, sizes, threads.
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyList, PyString, PyTuple};
 
@@ -8,19 +9,19 @@ use crate::error::{axis_error, axis_out_of_range};
 use crate::memory::PerAxis;
 
 /// One integer, or a sequence of them. Integers are whatever has `__index__`. One beyond 64 bits is
-/// given to `too_large`, with its place.
+/// given to `too_large`.
 ///
 /// # Errors
 /// TypeError for what is neither, ValueError for a sequence of sequences.
-fn integers<'py>(
+fn integers<'py, T: From<i64>>(
     argument: &str,
     value: &Bound<'py, PyAny>,
-    too_large: impl Fn(usize, &Bound<'py, PyAny>) -> PyResult<i64>,
-) -> PyResult<PerAxis<i64>> {
+    too_large: impl Fn(&Bound<'py, PyAny>) -> PyResult<T>,
+) -> PyResult<PerAxis<T>> {
     let py = value.py();
-    let item = |(at, item): (usize, Bound<'py, PyAny>)| match item.extract::<i64>() {
-        Ok(number) => Ok(number),
-        Err(error) if error.is_instance_of::<PyOverflowError>(py) => too_large(at, &item),
+    let item = |item: Bound<'py, PyAny>| match item.extract::<i64>() {
+        Ok(number) => Ok(number.into()),
+        Err(error) if error.is_instance_of::<PyOverflowError>(py) => too_large(&item),
         Err(error) if !error.is_instance_of::<PyTypeError>(py) => Err(error),
         Err(_) if item.len().is_ok() && !item.is_instance_of::<PyString>() => {
             let message = format!("{argument} must be an integer or a flat sequence of them");
@@ -29,15 +30,15 @@ fn integers<'py>(
         Err(_) => Err(not_an_integer(argument, &item)),
     };
     if let Ok(tuple) = value.cast_exact::<PyTuple>() {
-        return tuple.iter().enumerate().map(item).collect();
+        return tuple.iter().map(item).collect();
     }
     if let Ok(list) = value.cast::<PyList>() {
-        return list.iter().enumerate().map(item).collect();
+        return list.iter().map(item).collect();
     }
     match value.extract::<i64>() {
-        Ok(number) => return Ok(PerAxis::from_slice(&[number])),
+        Ok(number) => return Ok([number.into()].into_iter().collect()),
         Err(error) if error.is_instance_of::<PyOverflowError>(py) => {
-            return Ok(PerAxis::from_slice(&[too_large(0, value)?]));
+            return Ok([too_large(value)?].into_iter().collect());
         }
         Err(error) if !error.is_instance_of::<PyTypeError>(py) => return Err(error),
         Err(_) => {}
@@ -45,7 +46,7 @@ fn integers<'py>(
     match value.try_iter() {
         Ok(items) if !value.is_instance_of::<PyString>() => {
             let items = items.collect::<PyResult<Vec<_>>>()?;
-            items.into_iter().enumerate().map(item).collect()
+            items.into_iter().map(item).collect()
         }
         _ => Err(not_an_integer(argument, value)),
     }
@@ -70,7 +71,7 @@ pub(crate) fn any_axes(
     rank: usize,
 ) -> PyResult<PerAxis<i64>> {
     let py = value.py();
-    let too_large = |_, axis: &Bound<'_, PyAny>| Err(axis_out_of_range(py, argument, axis, rank));
+    let too_large = |axis: &Bound<'_, PyAny>| Err(axis_out_of_range(py, argument, axis, rank));
     let mut axes = integers(argument, value, too_large)?;
     for axis in &mut axes {
         *axis = counted_from_front(py, argument, *axis, rank)?;
@@ -147,24 +148,47 @@ pub(crate) fn axis(argument: &str, value: &Bound<'_, PyAny>, rank: usize) -> PyR
 /// # Errors
 /// AxisError for a number that no axis can have.
 pub(crate) fn order(value: &Bound<'_, PyAny>) -> PyResult<PerAxis<i64>> {
-    integers("order", value, |_, axis| {
+    integers("order", value, |axis| {
         Err(axis_error(value.py(), format!("order: axis {axis} is out of range")))
     })
 }
 
-/// Shifts, the one at each place along an axis of the size that `size_of` says.
+/// A shift as it is written, of any size.
+pub(crate) enum Shift<'py> {
+    Small(i64),
+    /// An `int` of more than 64 bits.
+    Large(Bound<'py, PyAny>),
+}
+
+impl From<i64> for Shift<'_> {
+    fn from(shift: i64) -> Self {
+        Shift::Small(shift)
+    }
+}
+
+impl Shift<'_> {
+    /// A shift of 64 bits that does the same along an axis of this size.
+    ///
+    /// # Errors
+    /// What Python raises.
+    pub(crate) fn along(&self, size: isize) -> PyResult<i64> {
+        match self {
+            Shift::Small(shift) => Ok(*shift),
+            // Python's remainder has the sign of the size, so it is a shift that does the same.
+            Shift::Large(shift) => shift.rem(size.max(1))?.extract(),
+        }
+    }
+}
+
+/// One shift or several.
 ///
 /// # Errors
 /// TypeError for what is no integer.
-pub(crate) fn shifts(
-    value: &Bound<'_, PyAny>,
-    size_of: impl Fn(usize) -> isize,
-) -> PyResult<PerAxis<i64>> {
-    integers("shift", value, |at, shift| {
-        // Python's remainder has the sign of the size, so it is a shift that does the same.
-        let shift = shift.cast::<PyInt>().map(|shift| shift.as_any().clone());
-        let shift = shift.or_else(|_| value.call_method0("__index__"))?;
-        shift.rem(size_of(at).max(1))?.extract()
+pub(crate) fn shifts<'py>(value: &Bound<'py, PyAny>) -> PyResult<PerAxis<Shift<'py>>> {
+    integers("shift", value, |shift| {
+        let index = || shift.call_method0(intern!(shift.py(), "__index__"));
+        let is_int = shift.is_instance_of::<PyInt>();
+        Ok(Shift::Large(if is_int { shift.clone() } else { index()? }))
     })
 }
 

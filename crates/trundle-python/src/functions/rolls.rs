@@ -77,8 +77,10 @@ pub(crate) fn roll<'py>(
 /// All elements as one axis, by the sum of the shifts.
 fn flat(shift: &Bound<'_, PyAny>, sizes: &[isize]) -> PyResult<Operation> {
     let elements = sizes.iter().fold(1isize, |all, size| all.saturating_mul(*size)).max(1);
-    let shifts = numbers::shifts(shift, |_| elements)?;
-    let sum: i128 = shifts.iter().copied().map(i128::from).sum();
+    let mut sum = 0;
+    for shift in numbers::shifts(shift)? {
+        sum += i128::from(shift.along(elements)?);
+    }
     let shift = sum.rem_euclid(elements as i128) as i64;
     Ok(match sizes.len() {
         0 => Operation::Copy,
@@ -97,23 +99,20 @@ fn along(
     sizes: &[isize],
 ) -> PyResult<Operation> {
     let mut axes = numbers::any_axes("axis", axis, sizes.len())?;
-    let size = |axis: i64| usize::try_from(axis).map_or(1, |axis| sizes[axis]);
-    // A shift beyond 64 bits is taken along its axis, so one that is for several is read for each.
-    let mut shifts =
-        numbers::shifts(shift, |at| axes.get(at).or(axes.last()).map_or(1, |axis| size(*axis)))?;
+    let shifts = numbers::shifts(shift)?;
     match (shifts.len(), axes.len()) {
-        (1, _) => {
-            let along = |axis: &i64| Ok(numbers::shifts(shift, |_| size(*axis))?[0]);
-            shifts = axes.iter().map(along).collect::<PyResult<_>>()?;
-        }
         (all, 1) => axes = PerAxis::from_elem(axes[0], all),
-        (shifts, axes) if shifts == axes => {}
+        (shifts, axes) if shifts == axes || shifts == 1 => {}
         (shifts, axes) => {
             let message =
                 format!("shift and axis do not fit each other: {shifts} shifts, {axes} axes");
             return Err(PyValueError::new_err(message));
         }
     }
+    let size = |axis: i64| usize::try_from(axis).map_or(1, |axis| sizes[axis]);
+    // The one shift again for every axis.
+    let beside = shifts.iter().cycle().zip(&axes);
+    let shifts = beside.map(|(shift, axis)| shift.along(size(*axis))).collect::<PyResult<_>>()?;
     Ok(Operation::Roll { shifts, axes })
 }
 
