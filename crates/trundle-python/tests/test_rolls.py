@@ -80,6 +80,18 @@ def test_shifts_of_any_size(x, shift):
     assert_new(both, x, np.roll(x, (2 * shift - 1) % 6, 2))
     assert_new(trundle.roll(x, (shift, -shift), axis=(0, 0)), x, x)
     assert_new(trundle.roll(x, (shift, 3)), x, np.roll(x, (shift + 3) % x.size))
+    assert_new(trundle.roll(x, [Index(shift), 3]), x, np.roll(x, (shift + 3) % x.size))
+    indices = trundle.roll(x, [Index(shift), Index(3)], axis=(1, 2))
+    assert_new(indices, x, np.roll(x, (shift % 5, 3), (1, 2)))
+    of_both = trundle.roll(x, shift, axis=(1, 2))
+    assert_new(of_both, x, np.roll(x, (shift % 5, shift % 6), (1, 2)))
+
+
+def test_shifts_and_axes_that_can_be_read_once(x):
+    assert_new(trundle.roll(x, iter([2])), x, np.roll(x, 2))
+    assert_new(trundle.roll(x, iter([2]), axis=iter([0, 1])), x, np.roll(x, 2, (0, 1)))
+    assert_new(trundle.roll(x, iter([1, 2]), axis=iter([0, 1])), x, np.roll(x, (1, 2), (0, 1)))
+    assert_new(trundle.roll(x, iter([2**100]), axis=[0]), x, x)
 
 
 @pytest.mark.parametrize("shift", range(-13, 14))
