@@ -170,8 +170,31 @@ impl<'py> Array<'py> {
         } else {
             self.allocate(sizes, class)?
         };
+        array.check_made(width, bytes)?;
         let start = array.fields().data.cast();
         Ok((array, Extent { start, bytes }))
+    }
+
+    /// Checks that a new array has the bytes that it was made for: `__array_finalize__` of a derived
+    /// class may have given it others.
+    ///
+    /// # Errors
+    /// ValueError if it has.
+    fn check_made(&self, width: usize, bytes: usize) -> PyResult<()> {
+        if width == 0 {
+            // numpy makes texts of 0 characters ones of 1: nothing is moved there.
+            let made = self.memory("the result")?.packed_bytes();
+            // SAFETY: the array is new, packed, and of so many bytes.
+            unsafe { self.fields().data.write_bytes(0, made) };
+            return Ok(());
+        }
+        let is_plain = self.object.get_type_ptr() == array_type(self.object.py());
+        if is_plain || self.memory("the result")?.packed_bytes() == bytes {
+            return Ok(());
+        }
+        let class = self.object.get_type().name()?;
+        let message = format!("__array_finalize__ of {class} changes the size of a new array");
+        Err(PyValueError::new_err(message))
     }
 
     fn allocate(&self, sizes: &[isize], class: Class) -> PyResult<Array<'py>> {

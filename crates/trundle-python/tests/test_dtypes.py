@@ -114,6 +114,19 @@ def test_elements_without_bytes():
     assert trundle.transpose(x).shape == (3, 2)
 
 
+@pytest.mark.parametrize("dtype", ["S0", "U0"])
+def test_texts_of_no_characters_become_empty_ones(dtype):
+    x = np.zeros((70, 90), [("text", dtype), ("number", "i4")])["text"]
+    assert x.itemsize == 0
+    for call in (trundle.transpose, trundle.flip, trundle.ascontiguousarray, lambda x: trundle.roll(x, 1)):
+        # The result is given what is freed here.
+        used = np.full(x.size * np.copy(x).itemsize, 255, "u1")
+        del used
+        result = call(x)
+        assert result.dtype == np.copy(x).dtype
+        assert not any(result.tobytes())
+
+
 def test_metadata_and_titles_of_dtypes_stay(rng):
     plain = np.dtype("f4", metadata={"unit": "m"})
     titled = np.dtype([(("a title", "a"), "f4"), ("b", "u1")])
