@@ -10,13 +10,16 @@ use dlpark::{DlpackFlags, Managed, ManagedTensorBase};
 use pyo3::exceptions::{PyBufferError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::IntoPyDict;
+use pyo3::types::{IntoPyDict, PyType};
 
 use crate::memory::{Memory, PerAxis};
 use crate::recycled::Block;
 
 /// How `__dlpack_device__` says it.
 const CPU: (i32, i32) = (1, 0);
+
+/// The packages whose arrays never change, although what they share is not marked as read-only.
+const IMMUTABLE: [&str; 2] = ["jax", "jaxlib"];
 
 /// Whether an object shares its elements so.
 pub(crate) fn is_foreign(object: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -100,13 +103,22 @@ impl<'py> Foreign<'py> {
     }
 
     /// # Errors
-    /// ValueError for a read-only array, or if what is shared is a copy of it.
+    /// ValueError for an array that is read-only or never changes, or if what is shared is a copy
+    /// of it.
     pub(crate) fn check_writable(&self, argument: &str) -> PyResult<()> {
-        if self.imported.flags().intersects(DlpackFlags::READ_ONLY | DlpackFlags::IS_COPIED) {
+        let is_shared_to_read =
+            self.imported.flags().intersects(DlpackFlags::READ_ONLY | DlpackFlags::IS_COPIED);
+        if is_shared_to_read || IMMUTABLE.contains(&&*package(&self.object.get_type())?) {
             return Err(PyValueError::new_err(format!("{argument} array is read-only")));
         }
         Ok(())
     }
+}
+
+/// The package that a class is in.
+fn package(class: &Bound<'_, PyType>) -> PyResult<String> {
+    let module = class.module()?;
+    Ok(module.to_str()?.split('.').next().unwrap_or_default().to_owned())
 }
 
 /// The bytes of an element, if it has whole ones.
@@ -162,11 +174,7 @@ impl<'py> Maker<'py> {
         }
         let home = match like.getattr_opt(intern!(py, "__array_namespace__"))? {
             Some(namespace) => namespace.call0()?,
-            None => {
-                let module = class.module()?;
-                let package = module.to_str()?.split('.').next().unwrap_or_default();
-                py.import(package)?.into_any()
-            }
+            None => py.import(package(&class)?)?.into_any(),
         };
         match home.getattr_opt(intern!(py, "from_dlpack"))? {
             Some(function) => Ok(Maker::Function(function)),

@@ -122,6 +122,18 @@ def test_errors_of_a_subclass_come_through():
         trundle.roll(x, 1)
 
 
+@pytest.mark.parametrize("shape", [(3, 4), (2000, 3000)])
+def test_a_subclass_that_resizes_new_arrays(shape):
+    class Shrinking(np.ndarray):
+        def __array_finalize__(self, source):
+            if isinstance(source, Shrinking):
+                self.resize((1,) * self.ndim, refcheck=False)
+
+    x = np.ndarray.__new__(Shrinking, shape)
+    with pytest.raises(ValueError, match="Shrinking"):
+        trundle.roll(x, 1)
+
+
 @pytest.mark.parametrize("name", ALL)
 def test_masked_arrays_are_refused(name):
     call, _ = ALL[name]
@@ -253,6 +265,12 @@ class OnGpu(Shared):
         return (2, 0)
 
 
+class OfJax(Shared):
+    """Says nothing of being immutable."""
+
+    __module__ = "jaxlib._jax"
+
+
 class WithoutNamespace(Shared):
     __array_namespace__ = None
 
@@ -303,6 +321,17 @@ def test_what_is_shared_read_only():
     with pytest.raises((ValueError, BufferError)):
         trundle.flip(Shared(np.ones((3, 4))), out=Shared(frozen))
     assert frozen[0, 1] == 1
+
+
+def test_what_never_changes():
+    result = trundle.flip(OfJax(np.arange(3)))
+    assert result._array.tolist() == [2, 1, 0]
+    out = OfJax(np.zeros(3, int))
+    with pytest.raises(ValueError, match="out.*read-only"):
+        trundle.flip(OfJax(np.arange(3)), out=out)
+    with pytest.raises(ValueError, match="dst.*read-only"):
+        trundle.copyto(out, OfJax(np.arange(3)))
+    assert not out._array.any()
 
 
 def test_what_is_on_another_device():
