@@ -192,6 +192,23 @@ pub(crate) fn shifts<'py>(value: &Bound<'py, PyAny>) -> PyResult<PerAxis<Shift<'
     })
 }
 
+/// The size of the axis `name`.
+///
+/// # Errors
+/// TypeError for anything but one integer, ValueError for one that is no size.
+pub(crate) fn size(name: &str, value: &Bound<'_, PyAny>) -> PyResult<i64> {
+    let py = value.py();
+    match value.extract::<i64>() {
+        Err(error) if error.is_instance_of::<PyOverflowError>(py) => {
+            Err(PyValueError::new_err(format!("{name}={value}: no axis is of that size")))
+        }
+        Err(error) if error.is_instance_of::<PyTypeError>(py) => {
+            Err(refused_for(name, "an integer", value))
+        }
+        size => size,
+    }
+}
+
 /// How many threads may take part; `None` for as many as the machine has.
 ///
 /// # Errors
@@ -205,6 +222,8 @@ pub(crate) fn threads(value: Option<&Bound<'_, PyAny>>) -> PyResult<Option<usize
             Err(refused_for("threads", "an integer", value))
         }
         Err(error) if !error.is_instance_of::<PyOverflowError>(value.py()) => Err(error),
+        // More than can be counted are more than there are.
+        Err(_) if value.gt(0)? => Ok(Some(usize::MAX)),
         _ => Err(PyValueError::new_err(format!("threads must be 1 or more, not {value}"))),
     }
 }

@@ -234,7 +234,7 @@ def test_out_for_what_is_no_array():
     assert out.tolist() == [3, 2, 1]
 
 
-@pytest.mark.parametrize("threads", [None, 1, 2, 3, 64, np.int8(2), True])
+@pytest.mark.parametrize("threads", [None, 1, 2, 3, 64, np.int8(2), True, 2**64 - 1, 2**70])
 def test_threads(call_and_move, threads, rng):
     call, move = call_and_move
     x = random_array("f4", (3, 4, 5), rng)

@@ -171,6 +171,18 @@ def test_sizes_are_integers(size):
         trundle.rearrange(np.zeros((4, 6)), "(h p) w -> h p w", p=size)
 
 
+@pytest.mark.parametrize("size", [2**63, 2**100, -(2**100)])
+def test_sizes_that_no_axis_has(size):
+    with pytest.raises(ValueError, match="p="):
+        trundle.rearrange(np.zeros((4, 6)), "(h p) w -> h p w", p=size)
+
+
+@pytest.mark.parametrize("name", ["a=4 | flip(0) | b c -> b c, b", "a=4, b", "a, b", "", " ", "->", "\0"])
+def test_names_of_sizes_are_names_of_axes(name):
+    with pytest.raises(ValueError):
+        trundle.rearrange(np.zeros((4, 6)), "a b -> b a", **{name: 6})
+
+
 @pytest.mark.parametrize("pattern", [None, 1, b"a b -> b a", ["a b -> b a"]])
 def test_patterns_are_texts(pattern):
     with pytest.raises(TypeError):

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyString};
 use smallvec::SmallVec;
 
 use crate::array::Class;
@@ -181,7 +181,11 @@ pub(crate) fn rearrange<'py>(
     }
     let mut text = pattern.to_owned();
     for (name, size) in sizes.into_iter().flatten() {
-        let size: i64 = size.extract()?;
+        let name = name.cast::<PyString>()?.to_str()?;
+        if !name.chars().all(|c| c.is_alphanumeric() || c == '_') {
+            return Err(PyValueError::new_err(format!("{name:?} is not the name of an axis")));
+        }
+        let size = numbers::size(name, &size)?;
         let _ = write!(text, ", {name}={size}");
     }
     moved(py, &Operation::Rearrange(text), &x, None, None)
