@@ -92,6 +92,13 @@ def test_lengths_in_any_layout(x, rng):
     assert_new(trundle.reverse_subsequences(x, same, axis=1), x, expected)
 
 
+def test_lengths_of_a_class_that_has_two_axes_always(x):
+    rows = np.ones((2, 3), "i4") * 5
+    lengths = np.matrix([[1, 2, 2]])
+    expected = trundle.reverse_subsequences(rows, np.asarray(lengths), axis=0)
+    assert_new(trundle.reverse_subsequences(rows, lengths, axis=0), rows, expected)
+
+
 def test_lengths_of_every_row_length(rng):
     for size in range(80):
         x = random_array("u2", (size + 1, size), rng)

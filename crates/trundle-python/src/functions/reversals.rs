@@ -269,7 +269,7 @@ fn as_array<'py>(lengths: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
 
 /// The elements of an array as numbers of one type, which is not narrower than theirs.
 fn values<T: Element>(array: &Bound<'_, PyAny>) -> PyResult<Vec<T>> {
-    // Row-major, and aligned as the array itself may not be.
-    let packed = array.call_method1("astype", (T::get_dtype(array.py()), "C"))?;
+    // Row-major, aligned as the array itself may not be, and of no class that keeps two axes.
+    let packed = array.call_method1("astype", (T::get_dtype(array.py()), "C", "unsafe", false))?;
     Ok(packed.call_method0("ravel")?.cast::<PyArray1<T>>()?.to_vec()?)
 }
