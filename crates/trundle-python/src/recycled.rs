@@ -54,7 +54,8 @@ impl Block {
     fn kept(bytes: usize) -> Option<Block> {
         // Not held while anybody waits: another thread may have been stopped here by a fork.
         let mut kept = KEPT.try_lock().ok()?;
-        let fits = |block: &Block| (bytes..=bytes + bytes / SPARE).contains(&block.bytes);
+        let fits =
+            |block: &Block| (bytes..=bytes.saturating_add(bytes / SPARE)).contains(&block.bytes);
         let at = kept.iter().rposition(fits)?;
         Some(kept.remove(at))
     }

@@ -11,7 +11,8 @@ use trundle::{Error, Plan};
 use crate::error::refused;
 use crate::memory::Extent;
 
-/// Up to so many bytes, a move takes less time than to give the lock up and get it back.
+/// Up to so many bytes in the result and between passes, a move takes less time than to give the
+/// lock up and get it back.
 const MOST_BYTES_WITH_LOCK: usize = 32 << 10;
 
 /// How often a long move asks whether it shall stop.
@@ -35,7 +36,7 @@ pub(crate) fn run(py: Python<'_>, plan: &Plan, src: Extent, dst: Extent) -> PyRe
         return Ok(());
     }
     let ends = Ends { src, dst };
-    let moved = if dst.bytes <= MOST_BYTES_WITH_LOCK {
+    let moved = if dst.bytes.max(plan.scratch_bytes()) <= MOST_BYTES_WITH_LOCK {
         ends.run(plan, None)
     } else {
         let caller = Caller::new();
