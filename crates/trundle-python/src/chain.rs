@@ -30,7 +30,29 @@ use crate::tensor::Tensor;
 pub(crate) struct Chain {
     chain: trundle::Chain,
     text: String,
-    plans: Mutex<PlanCache<Arc<Planned>>>,
+    plans: Mutex<Plans>,
+}
+
+/// How many bytes the plans of a chain hold between passes at most, unless one alone holds more.
+const MOST_SCRATCH_BYTES: usize = 256 << 20;
+
+/// The plans for the arrays that a chain has met last.
+#[derive(Default)]
+struct Plans {
+    cache: PlanCache<Arc<Planned>>,
+    /// What they hold between passes, those that have made way among them.
+    scratch_bytes: usize,
+}
+
+impl Plans {
+    fn put(&mut self, key: &Key, planned: Arc<Planned>) {
+        let bytes = planned.plan.scratch_bytes();
+        if self.scratch_bytes.saturating_add(bytes) > MOST_SCRATCH_BYTES {
+            *self = Plans::default();
+        }
+        self.scratch_bytes = self.scratch_bytes.saturating_add(bytes);
+        self.cache.put(key, planned);
+    }
 }
 
 impl PartialEq for Chain {
@@ -96,7 +118,7 @@ pub(crate) fn chain(stages: &Bound<'_, PyTuple>) -> PyResult<Chain> {
     } else {
         text.parse().map_err(|error| not_parsed(&error))?
     };
-    Ok(Chain { chain, text, plans: Mutex::new(PlanCache::new()) })
+    Ok(Chain { chain, text, plans: Mutex::default() })
 }
 
 #[pymethods]
@@ -204,7 +226,7 @@ impl Chain {
         let mut key = Key::new();
         push_memories(&mut key, src, dst, threads);
         if let Ok(mut plans) = self.plans.try_lock()
-            && let Some(kept) = plans.get(&key)
+            && let Some(kept) = plans.cache.get(&key)
         {
             return Ok(kept);
         }

@@ -52,6 +52,15 @@ LONG_CALLS = {
         def long_call():
             chain(x, threads=THREADS)
     """,
+    "many passes to a small result": """
+        x = np.zeros((64, 1 << 20), "u1")
+        lengths = [i * 37 % 200 + 3 for i in range(64)]
+        stages = [f"reverse(axis=1, lengths={lengths}, batch_axis=0)", "roll(1, 1)"] * 150
+        chain = trundle.chain(*stages, "slice(starts=[0], stops=[9], axes=[1])")
+        assert chain.plan(x).passes > 100
+        def long_call():
+            chain(x, threads=THREADS)
+    """,
     "lengths": """
         x = np.zeros((1 << 22, 32), "u1")
         lengths = np.arange(1 << 22)[:, None] * 7 % 32
@@ -297,6 +306,23 @@ print(resident() - before)
     grown = int(run(text))
     # A leak of 16 bytes a call, or of a tenth of the large results, is more.
     assert grown < 1_500_000 if times > 1000 else grown < 100_000_000
+
+
+@linux
+def test_a_chain_that_meets_many_shapes():
+    # Each plan holds a copy of x between its passes.
+    text = MEMORY + """
+lengths = [i * 37 % 200 + 3 for i in range(16)]
+stages = [f"reverse(axis=1, lengths={lengths}, batch_axis=0)", "roll(1, 1)"] * 2
+chain = trundle.chain(*stages)
+assert chain.plan(np.zeros((16, 1 << 20), "u1")).scratch_bytes == 16 << 20
+before = resident()
+for i in range(100):
+    chain(np.zeros((16, (1 << 20) + i), "u1"))
+print(resident() - before)
+"""
+    # All plans would hold 1600 MiB. Half of it is left to what the allocator keeps.
+    assert int(run(text)) < 800 << 20
 
 
 @linux
