@@ -225,9 +225,10 @@ def test_moves_that_are_longer_than_the_interpreter():
         libc = ctypes.CDLL(None)
         libc.on_exit(libc.sleep, None)
         x = np.zeros((3,) * 16, "u1")
-        for call in (lambda: trundle.transpose(x), lambda: trundle.transpose(x, out=x)):
-            threading.Thread(target=call, daemon=True).start()
-        time.sleep(0.05)
+        # Several, so that not all of them ask at the moment at which it goes.
+        for _ in range(5):
+            threading.Thread(target=lambda: trundle.transpose(x, threads=1), daemon=True).start()
+            time.sleep(0.013)
         sys.exit(1)
     """
     command = [sys.executable, "-c", program(text)]
