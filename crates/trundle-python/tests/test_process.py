@@ -52,12 +52,6 @@ LONG_CALLS = {
         def long_call():
             chain(x, threads=THREADS)
     """,
-    "lengths": """
-        x = np.zeros((1 << 22, 32), "u1")
-        lengths = np.arange(1 << 22)[:, None] * 7 % 32
-        def long_call():
-            trundle.reverse_subsequences(x, lengths, axis=1, threads=THREADS)
-    """,
     "copyto": """
         x = np.zeros((3,) * 16, "u1")
         y = np.zeros((3,) * 16, "u1")
@@ -231,9 +225,10 @@ def test_moves_that_are_longer_than_the_interpreter():
             time.sleep(0.013)
         sys.exit(1)
     """
-    command = [sys.executable, "-c", program(text)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stderr) == (1, "")
+    for _ in range(3):
+        command = [sys.executable, "-c", program(text)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stderr) == (1, "")
 
 
 def test_results_outlive_everything():
