@@ -11,7 +11,9 @@ pytest.importorskip("hypothesis")
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-many = settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
+many = settings(
+    max_examples=250, database=None, deadline=None, suppress_health_check=list(HealthCheck)
+)
 
 INTS = st.one_of(st.integers(-9, 9), st.integers(-(2**70), 2**70))
 
