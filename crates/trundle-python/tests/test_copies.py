@@ -59,7 +59,15 @@ def test_src_broadcasts(src_shape, dst_shape, rng):
 
 @pytest.mark.parametrize(
     ("src_shape", "dst_shape"),
-    [((3, 4), (3, 5)), ((3, 4), (4, 3)), ((2, 3, 4), (3, 4)), ((3, 4), (4,)), ((2,), ()), ((3,), (0,)), ((0,), (3,))],
+    [
+        ((3, 4), (3, 5)),
+        ((3, 4), (4, 3)),
+        ((2, 3, 4), (3, 4)),
+        ((3, 4), (4,)),
+        ((2,), ()),
+        ((3,), (0,)),
+        ((0,), (3,)),
+    ],
 )
 def test_src_that_does_not_broadcast(src_shape, dst_shape):
     dst = np.zeros(dst_shape)
@@ -70,7 +78,9 @@ def test_src_that_does_not_broadcast(src_shape, dst_shape):
     assert not dst.any()
 
 
-@pytest.mark.parametrize("view", ["fortran", "transposed", "negative", "stepped", "packed field", "unaligned"])
+@pytest.mark.parametrize(
+    "view", ["fortran", "transposed", "negative", "stepped", "packed field", "unaligned"]
+)
 def test_dst_of_any_strides(view, dtype, rng):
     dst = VIEWS[view](dtype, rng)
     src = random_array(dtype, dst.shape, rng)

@@ -99,7 +99,9 @@ RANKS = {
 
 
 @pytest.mark.parametrize("name", RANKS)
-@pytest.mark.parametrize("shape", [(), (0,), (1,), (9,), (2, 3), (2, 1, 3, 2, 1, 2, 2), (1,) * 20, (2,) * 12])
+@pytest.mark.parametrize(
+    "shape", [(), (0,), (1,), (9,), (2, 3), (2, 1, 3, 2, 1, 2, 2), (1,) * 20, (2,) * 12]
+)
 def test_every_rank(name, shape, rng):
     call, move = RANKS[name]
     for dtype in ("u1", "f4", "c16", "S5"):
@@ -119,7 +121,12 @@ def test_metadata_and_titles_of_dtypes_stay(rng):
     titled = np.dtype([(("a title", "a"), "f4"), ("b", "u1")])
     for dtype in (plain, titled):
         x = random_array(dtype, (4, 5), rng)
-        for call in (lambda x: trundle.roll(x, 1), trundle.transpose, trundle.flip, trundle.fftshift):
+        for call in (
+            lambda x: trundle.roll(x, 1),
+            trundle.transpose,
+            trundle.flip,
+            trundle.fftshift,
+        ):
             result = call(x)
             assert result.dtype == dtype
             assert result.dtype.metadata == dtype.metadata

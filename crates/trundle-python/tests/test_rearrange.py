@@ -92,7 +92,10 @@ def patterns(rng):
         return groups
 
     def text(groups, at):
-        words = [group[0] if len(group) == 1 and rng.random() < 0.8 else f"({' '.join(group)})" for group in groups]
+        words = [
+            group[0] if len(group) == 1 and rng.random() < 0.8 else f"({' '.join(group)})"
+            for group in groups
+        ]
         if ellipsis is not None:
             words.insert(at, "...")
         return " ".join(words)
