@@ -146,9 +146,9 @@ def test_dst_that_cannot_be_written():
     row = np.zeros(3)
     for strides in ((0, 8), (4, 8), (8, 8)):
         dst = np.lib.stride_tricks.as_strided(row, (2, 2), strides)
-        with pytest.raises(ValueError, match="dst"):
+        with pytest.raises(ValueError, match="dst|write some byte twice"):
             trundle.copyto(dst, np.ones((2, 2)))
     assert not row.any()
     for dst in ([0.0, 0.0], 1.0, None):
-        with pytest.raises(TypeError, match="dst"):
+        with pytest.raises(TypeError, match="dst|write some byte twice"):
             trundle.copyto(dst, np.ones(2))
