@@ -175,8 +175,8 @@ impl<'py> Array<'py> {
         Ok((array, Extent { start, bytes }))
     }
 
-    /// Checks that a new array has the bytes that it was made for: `__array_finalize__` of a derived
-    /// class may have given it others.
+    /// Checks that a new array has the bytes that it was made for: `__array_finalize__` of a
+    /// derived class may have given it others.
     ///
     /// # Errors
     /// ValueError if it has.

@@ -1,7 +1,7 @@
 //! Recycled memory for numpy's arrays: a handler that numpy asks for memory in place of its own, as
 //! NEP 49 has it. Arrays own what they get from it, and give it back when they go.
 
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, c_void};
 use std::ptr::{NonNull, null_mut};
 
 use pyo3::exceptions::PyImportError;
@@ -14,7 +14,7 @@ use crate::recycled::Block;
 /// `PyDataMem_Handler` of numpy 1.22 and later.
 #[repr(C)]
 struct Handler {
-    name: [c_char; 127],
+    name: [u8; 127],
     version: u8,
     allocator: Allocator,
 }
@@ -39,11 +39,11 @@ static HANDLER: Handler = Handler {
 };
 
 /// As `numpy.lib.introspect` and `get_handler_name` show it.
-const fn name() -> [c_char; 127] {
+const fn name() -> [u8; 127] {
     let (text, mut name) = (b"trundle", [0; 127]);
     let mut at = 0;
     while at < text.len() {
-        name[at] = text[at].cast_signed();
+        name[at] = text[at];
         at += 1;
     }
     name

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use trundle::{Error, Plan};
 
 use crate::error::refused;
@@ -14,6 +15,9 @@ use crate::memory::Extent;
 /// Up to so many bytes in the result and between passes, a move takes less time than to give the
 /// lock up and get it back.
 const MOST_BYTES_WITH_LOCK: usize = 32 << 10;
+
+/// Up to so many bytes, a move is over before anybody could want to stop it.
+const MOST_BYTES_UNSTOPPED: usize = 16 << 20;
 
 /// How often a long move asks whether it shall stop.
 const BETWEEN_ASKS: Duration = Duration::from_millis(50);
@@ -38,6 +42,8 @@ pub(crate) fn run(py: Python<'_>, plan: &Plan, src: Extent, dst: Extent) -> PyRe
     let ends = Ends { src, dst };
     let moved = if dst.bytes.max(plan.scratch_bytes()) <= MOST_BYTES_WITH_LOCK {
         ends.run(plan, None)
+    } else if dst.bytes <= MOST_BYTES_UNSTOPPED || !handles_signals(py)? {
+        py.detach(move || ends.run(plan, None))
     } else {
         let caller = Caller::new();
         let go_on = || caller.goes_on();
@@ -48,6 +54,15 @@ pub(crate) fn run(py: Python<'_>, plan: &Plan, src: Extent, dst: Extent) -> PyRe
         moved
     };
     moved.map_err(|error| refused(py, &error))
+}
+
+/// Whether this is Python's main thread, the only one that handles signals. Others must not look for
+/// them: the interpreter may end while they move.
+fn handles_signals(py: Python<'_>) -> PyResult<bool> {
+    static MAIN_THREAD: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    static CURRENT_THREAD: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let main = MAIN_THREAD.import(py, "threading", "main_thread")?.call0()?;
+    Ok(CURRENT_THREAD.import(py, "threading", "current_thread")?.call0()?.is(&main))
 }
 
 impl Ends {

@@ -1,4 +1,4 @@
-"""The element types and views that the tests draw from, and what a result must be, byte for byte."""
+"""The element types and views that the tests draw from, and what a result must be, bit by bit."""
 
 import numpy as np
 
@@ -16,7 +16,10 @@ NESTED = np.dtype([("id", "<u2"), ("at", [("x", "f4"), ("y", ">i8")]), ("tags", 
 
 NUMPY_DTYPES = [
     *(np.dtype(code) for code in "?bBhHiIqQefdgFDG"),
-    *(np.dtype(code) for code in ("M8[ns]", "m8[D]", "M8", "S5", "U3", "V7", "S1", "V16", "V33")),
+    *(
+        np.dtype(code)
+        for code in ("M8[ns]", "m8[D]", "M8[25us]", "S5", "U3", "V7", "S1", "V16", "V33")
+    ),
     *(np.dtype(code).newbyteorder() for code in ("i2", "f4", "c16", "M8[s]", "U2", "g")),
     PADDED,
     NESTED,
@@ -59,7 +62,9 @@ def packed_field(dtype, shape, rng):
 
 
 def unaligned(dtype, shape, rng):
-    whole = random_array("?" if dtype == np.bool_ else "u1", np.prod(shape, dtype=int) * dtype.itemsize + 1, rng)
+    whole = random_array(
+        "?" if dtype == np.bool_ else "u1", np.prod(shape, dtype=int) * dtype.itemsize + 1, rng
+    )
     return np.ndarray(shape, dtype, whole, offset=1)
 
 
@@ -134,7 +139,9 @@ def assert_same_bits(actual, expected, note=""):
     differ = (bytes_of(actual) != bytes_of(expected)).any(axis=-1)
     places = np.argwhere(differ)
     where = places[:5].tolist()
-    assert not differ.any(), f"{note} {actual.dtype}: {len(places)} elements differ, first at {where}"
+    assert not differ.any(), (
+        f"{note} {actual.dtype}: {len(places)} elements differ, first at {where}"
+    )
 
 
 def assert_new(result, x, expected, note=""):

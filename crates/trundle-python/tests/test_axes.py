@@ -25,7 +25,13 @@ def test_every_permutation(rank, rng):
         assert_new(trundle.transpose(x, axes or ()), x, expected)
 
 
-FORMS = [tuple, list, np.array, lambda axes: np.array(axes, "u1"), lambda axes: [np.int8(a) for a in axes]]
+FORMS = [
+    tuple,
+    list,
+    np.array,
+    lambda axes: np.array(axes, "u1"),
+    lambda axes: [np.int8(a) for a in axes],
+]
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -56,7 +62,11 @@ def test_order_is_in_gather_form(x):
 def test_large_permutations(rng):
     # With remainders beside whole tiles, narrow and wide elements.
     for dtype in ("u1", "u2", "u4", "u8", "c16", "V3", "V32"):
-        for shape, axes in [((130, 67), (1, 0)), ((5, 130, 67), (2, 0, 1)), ((67, 3, 35), (2, 1, 0))]:
+        for shape, axes in [
+            ((130, 67), (1, 0)),
+            ((5, 130, 67), (2, 0, 1)),
+            ((67, 3, 35), (2, 1, 0)),
+        ]:
             x = random_array(dtype, shape, rng)
             assert_new(trundle.permute_dims(x, axes), x, x.transpose(axes))
 

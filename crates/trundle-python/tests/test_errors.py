@@ -12,24 +12,60 @@ X = np.arange(24.0).reshape(2, 3, 4)
 AS_NUMPY = {
     # Axes out of range.
     "roll axis": (lambda: trundle.roll(X, 1, axis=3), lambda: np.roll(X, 1, axis=3), "axis 3 .*3"),
-    "roll axis below": (lambda: trundle.roll(X, 1, axis=-4), lambda: np.roll(X, 1, axis=-4), "axis -4 .*3"),
-    "roll one of axes": (lambda: trundle.roll(X, 1, axis=(0, 5)), lambda: np.roll(X, 1, axis=(0, 5)), "axis.* 5 .*3"),
-    "roll axis of rank 0": (lambda: trundle.roll(3.0, 1, axis=0), lambda: np.roll(3.0, 1, axis=0), "axis 0 .*0"),
-    "permute_dims": (lambda: trundle.permute_dims(X, (0, 1, 3)), lambda: np.transpose(X, (0, 1, 3)), "ax[ei]s.* 3 .*3"),
+    "roll axis below": (
+        lambda: trundle.roll(X, 1, axis=-4),
+        lambda: np.roll(X, 1, axis=-4),
+        "axis -4 .*3",
+    ),
+    "roll one of axes": (
+        lambda: trundle.roll(X, 1, axis=(0, 5)),
+        lambda: np.roll(X, 1, axis=(0, 5)),
+        "axis.* 5 .*3",
+    ),
+    "roll axis of rank 0": (
+        lambda: trundle.roll(3.0, 1, axis=0),
+        lambda: np.roll(3.0, 1, axis=0),
+        "axis 0 .*0",
+    ),
+    "permute_dims": (
+        lambda: trundle.permute_dims(X, (0, 1, 3)),
+        lambda: np.transpose(X, (0, 1, 3)),
+        "ax[ei]s.* 3 .*3",
+    ),
     "permute_dims below": (
         lambda: trundle.permute_dims(X, (0, 1, -4)),
         lambda: np.transpose(X, (0, 1, -4)),
         "ax[ei]s.* -4 .*3",
     ),
     "flip": (lambda: trundle.flip(X, axis=3), lambda: np.flip(X, axis=3), "axis 3 .*3"),
-    "flip one of axes": (lambda: trundle.flip(X, axis=(0, -4)), lambda: np.flip(X, axis=(0, -4)), "axis.* -4 .*3"),
-    "flip of rank 0": (lambda: trundle.flip(np.array(1), axis=0), lambda: np.flip(np.array(1), axis=0), "axis 0 .*0"),
-    "moveaxis source": (lambda: trundle.moveaxis(X, 3, 0), lambda: np.moveaxis(X, 3, 0), "source.*3"),
-    "moveaxis destination": (lambda: trundle.moveaxis(X, 0, -4), lambda: np.moveaxis(X, 0, -4), "destination.*-4"),
+    "flip one of axes": (
+        lambda: trundle.flip(X, axis=(0, -4)),
+        lambda: np.flip(X, axis=(0, -4)),
+        "axis.* -4 .*3",
+    ),
+    "flip of rank 0": (
+        lambda: trundle.flip(np.array(1), axis=0),
+        lambda: np.flip(np.array(1), axis=0),
+        "axis 0 .*0",
+    ),
+    "moveaxis source": (
+        lambda: trundle.moveaxis(X, 3, 0),
+        lambda: np.moveaxis(X, 3, 0),
+        "source.*3",
+    ),
+    "moveaxis destination": (
+        lambda: trundle.moveaxis(X, 0, -4),
+        lambda: np.moveaxis(X, 0, -4),
+        "destination.*-4",
+    ),
     "swapaxes 1": (lambda: trundle.swapaxes(X, 3, 0), lambda: np.swapaxes(X, 3, 0), "axis1.*3"),
     "swapaxes 2": (lambda: trundle.swapaxes(X, 0, -4), lambda: np.swapaxes(X, 0, -4), "axis2.*-4"),
     "fftshift": (lambda: trundle.fftshift(X, 3), lambda: np.fft.fftshift(X, 3), "ax[ei]s.* 3 .*3"),
-    "ifftshift": (lambda: trundle.ifftshift(X, (0, -4)), lambda: np.fft.ifftshift(X, (0, -4)), "ax[ei]s.* -4 .*3"),
+    "ifftshift": (
+        lambda: trundle.ifftshift(X, (0, -4)),
+        lambda: np.fft.ifftshift(X, (0, -4)),
+        "ax[ei]s.* -4 .*3",
+    ),
     # Axes that are there twice, too many, too few.
     "permute_dims repeated": (
         lambda: trundle.permute_dims(X, (0, 1, 1)),
@@ -41,11 +77,31 @@ AS_NUMPY = {
         lambda: np.transpose(X, (0, 2, -1)),
         "axes",
     ),
-    "permute_dims short": (lambda: trundle.permute_dims(X, (0, 1)), lambda: np.transpose(X, (0, 1)), "axes.*2.*3"),
-    "permute_dims long": (lambda: trundle.permute_dims(X, range(4)), lambda: np.transpose(X, range(4)), "axes.*4.*3"),
-    "permute_dims empty": (lambda: trundle.permute_dims(X, ()), lambda: np.transpose(X, ()), "axes.*0.*3"),
-    "flip repeated": (lambda: trundle.flip(X, axis=(0, 0)), lambda: np.flip(X, axis=(0, 0)), "axis"),
-    "flip also negative": (lambda: trundle.flip(X, axis=(0, -3)), lambda: np.flip(X, axis=(0, -3)), "axis"),
+    "permute_dims short": (
+        lambda: trundle.permute_dims(X, (0, 1)),
+        lambda: np.transpose(X, (0, 1)),
+        "axes.*2.*3",
+    ),
+    "permute_dims long": (
+        lambda: trundle.permute_dims(X, range(4)),
+        lambda: np.transpose(X, range(4)),
+        "axes.*4.*3",
+    ),
+    "permute_dims empty": (
+        lambda: trundle.permute_dims(X, ()),
+        lambda: np.transpose(X, ()),
+        "axes.*0.*3",
+    ),
+    "flip repeated": (
+        lambda: trundle.flip(X, axis=(0, 0)),
+        lambda: np.flip(X, axis=(0, 0)),
+        "axis",
+    ),
+    "flip also negative": (
+        lambda: trundle.flip(X, axis=(0, -3)),
+        lambda: np.flip(X, axis=(0, -3)),
+        "axis",
+    ),
     "moveaxis source repeated": (
         lambda: trundle.moveaxis(X, [0, 0], [0, 1]),
         lambda: np.moveaxis(X, [0, 0], [0, 1]),
@@ -84,10 +140,26 @@ AS_NUMPY = {
     ),
     # What is no integer.
     "roll shift None": (lambda: trundle.roll(X, None), lambda: np.roll(X, None), "shift"),
-    "roll axis 1.0": (lambda: trundle.roll(X, 1, axis=1.0), lambda: np.roll(X, 1, axis=1.0), "axis"),
-    "roll axis of text": (lambda: trundle.roll(X, 1, axis="0"), lambda: np.roll(X, 1, axis="0"), "axis"),
-    "permute_dims 2.0": (lambda: trundle.permute_dims(X, (0, 1, 2.0)), lambda: np.transpose(X, (0, 1, 2.0)), "axes"),
-    "permute_dims of text": (lambda: trundle.permute_dims(X, "012"), lambda: np.transpose(X, "012"), "axes"),
+    "roll axis 1.0": (
+        lambda: trundle.roll(X, 1, axis=1.0),
+        lambda: np.roll(X, 1, axis=1.0),
+        "axis",
+    ),
+    "roll axis of text": (
+        lambda: trundle.roll(X, 1, axis="0"),
+        lambda: np.roll(X, 1, axis="0"),
+        "axis",
+    ),
+    "permute_dims 2.0": (
+        lambda: trundle.permute_dims(X, (0, 1, 2.0)),
+        lambda: np.transpose(X, (0, 1, 2.0)),
+        "axes",
+    ),
+    "permute_dims of text": (
+        lambda: trundle.permute_dims(X, "012"),
+        lambda: np.transpose(X, "012"),
+        "axes",
+    ),
     "permute_dims array of floats": (
         lambda: trundle.permute_dims(X, np.arange(3.0)),
         lambda: np.transpose(X, np.arange(3.0)),
@@ -96,12 +168,24 @@ AS_NUMPY = {
     "flip 1.0": (lambda: trundle.flip(X, axis=1.0), lambda: np.flip(X, axis=1.0), "axis"),
     "flip of text": (lambda: trundle.flip(X, axis="a"), lambda: np.flip(X, axis="a"), "axis"),
     "moveaxis 0.5": (lambda: trundle.moveaxis(X, 0.5, 1), lambda: np.moveaxis(X, 0.5, 1), "source"),
-    "moveaxis None": (lambda: trundle.moveaxis(X, 0, None), lambda: np.moveaxis(X, 0, None), "destination"),
+    "moveaxis None": (
+        lambda: trundle.moveaxis(X, 0, None),
+        lambda: np.moveaxis(X, 0, None),
+        "destination",
+    ),
     "swapaxes 1.0": (lambda: trundle.swapaxes(X, 0, 1.0), lambda: np.swapaxes(X, 0, 1.0), "axis2"),
-    "swapaxes of a tuple": (lambda: trundle.swapaxes(X, (0,), 1), lambda: np.swapaxes(X, (0,), 1), "axis1"),
+    "swapaxes of a tuple": (
+        lambda: trundle.swapaxes(X, (0,), 1),
+        lambda: np.swapaxes(X, (0,), 1),
+        "axis1",
+    ),
     "fftshift 1.0": (lambda: trundle.fftshift(X, 1.0), lambda: np.fft.fftshift(X, 1.0), "axes"),
     # What is no array.
-    "ragged lists": (lambda: trundle.roll([[1], [2, 3]], 1), lambda: np.array([[1], [2, 3]], int), "inhomogeneous|sequence"),
+    "ragged lists": (
+        lambda: trundle.roll([[1], [2, 3]], 1),
+        lambda: np.array([[1], [2, 3]], int),
+        "inhomogeneous|sequence",
+    ),
 }
 
 
@@ -157,29 +241,57 @@ def sequence(lengths, axis=1, batch_axis=0):
 FITTING = np.ones((2, 1, 4), "u4")
 
 REVERSALS = {
-    "subsequences, a length below 0": (ValueError, lambda: subsequences(-FITTING.astype(int)), "length.*-1"),
+    "subsequences, a length below 0": (
+        ValueError,
+        lambda: subsequences(-FITTING.astype(int)),
+        "length.*-1",
+    ),
     "subsequences, one length below 0": (
         ValueError,
         lambda: subsequences(np.where(np.arange(8).reshape(2, 1, 4) == 6, -7, 2)),
         "length.*-7",
     ),
-    "subsequences, floats": (TypeError, lambda: subsequences(np.ones((2, 1, 4))), "lengths.*float64"),
+    "subsequences, floats": (
+        TypeError,
+        lambda: subsequences(np.ones((2, 1, 4))),
+        "lengths.*float64",
+    ),
     "subsequences, objects": (TypeError, lambda: subsequences(FITTING.astype(object)), "lengths"),
-    "subsequences, masked": (TypeError, lambda: subsequences(np.ma.masked_array(FITTING)), "lengths"),
+    "subsequences, masked": (
+        TypeError,
+        lambda: subsequences(np.ma.masked_array(FITTING)),
+        "lengths",
+    ),
     "subsequences, dates": (TypeError, lambda: subsequences(FITTING.astype("m8[s]")), "lengths"),
-    "subsequences, not 1 on the axis": (ValueError, lambda: subsequences(np.ones((2, 3, 4), int)), "lengths"),
+    "subsequences, not 1 on the axis": (
+        ValueError,
+        lambda: subsequences(np.ones((2, 3, 4), int)),
+        "lengths",
+    ),
     "subsequences, one": (ValueError, lambda: subsequences(np.ones((1, 1, 1), int)), "lengths"),
     "subsequences, of rank 2": (ValueError, lambda: subsequences(np.ones((2, 4), int)), "lengths"),
     "subsequences, a number": (ValueError, lambda: subsequences(2), "lengths"),
     "subsequences, of another axis": (ValueError, lambda: subsequences(FITTING, axis=0), "lengths"),
     "subsequences, axis beyond": (AxisError, lambda: subsequences(FITTING, axis=3), "axis.* 3 .*3"),
-    "subsequences, axis below": (AxisError, lambda: subsequences(FITTING, axis=-4), "axis.* -4 .*3"),
+    "subsequences, axis below": (
+        AxisError,
+        lambda: subsequences(FITTING, axis=-4),
+        "axis.* -4 .*3",
+    ),
     "subsequences, two axes": (TypeError, lambda: subsequences(FITTING, axis=(0, 1)), "axis"),
     "subsequences, no axis": (TypeError, lambda: subsequences(FITTING, axis=None), "axis"),
     "subsequences, axis 1.0": (TypeError, lambda: subsequences(FITTING, axis=1.0), "axis"),
-    "subsequences, of rank 0": (AxisError, lambda: trundle.reverse_subsequences(5, 1, axis=0), "axis"),
+    "subsequences, of rank 0": (
+        AxisError,
+        lambda: trundle.reverse_subsequences(5, 1, axis=0),
+        "axis",
+    ),
     "sequence, too long": (ValueError, lambda: sequence([2, 4]), "length.*4.*3"),
-    "sequence, far too long": (ValueError, lambda: sequence(np.array([2**64 - 1, 1], "u8")), "length.*3"),
+    "sequence, far too long": (
+        ValueError,
+        lambda: sequence(np.array([2**64 - 1, 1], "u8")),
+        "length.*3",
+    ),
     "sequence, below 0": (ValueError, lambda: sequence([-1, 1]), "length.*-1"),
     "sequence, floats": (TypeError, lambda: sequence([1.0, 2.0]), "lengths"),
     "sequence, short": (ValueError, lambda: sequence([1]), "length.*1.*2"),
@@ -187,9 +299,17 @@ REVERSALS = {
     "sequence, 2-D": (ValueError, lambda: sequence([[1, 2]]), "lengths"),
     "sequence, a number": (ValueError, lambda: sequence(2), "lengths"),
     "sequence, the same axis": (ValueError, lambda: sequence([1, 2, 3], 1, 1), "batch.axis"),
-    "sequence, the same axis from the end": (ValueError, lambda: sequence([1, 2, 3], 1, -2), "batch.axis"),
+    "sequence, the same axis from the end": (
+        ValueError,
+        lambda: sequence([1, 2, 3], 1, -2),
+        "batch.axis",
+    ),
     "sequence, axis beyond": (AxisError, lambda: sequence([1, 2], 3, 0), "axis.* 3 .*3"),
-    "sequence, batch axis beyond": (AxisError, lambda: sequence([1, 2], 1, -4), "batch.axis.* -4 .*3"),
+    "sequence, batch axis beyond": (
+        AxisError,
+        lambda: sequence([1, 2], 1, -4),
+        "batch.axis.* -4 .*3",
+    ),
     "sequence, no batch axis": (TypeError, lambda: sequence([1, 2], 1, None), "batch.axis"),
 }
 
@@ -268,7 +388,12 @@ def test_errors_of_arguments_come_through():
 def test_results_that_no_memory_holds():
     # More than can be addressed, so that no machine promises it.
     wide = np.broadcast_to(np.uint8(0), (2**40, 2**20))
-    for call in (trundle.ascontiguousarray, trundle.transpose, trundle.flip, trundle.chain("flip(0)")):
+    for call in (
+        trundle.ascontiguousarray,
+        trundle.transpose,
+        trundle.flip,
+        trundle.chain("flip(0)"),
+    ):
         with pytest.raises(MemoryError):
             call(wide)
     with pytest.raises((MemoryError, ValueError)):

@@ -14,7 +14,10 @@ LENGTHS = np.array([[2], [0], [4]])
 # For shape (3, 4): the functions that keep the class of an array, and those that do not.
 KEEPING = {
     "roll": (lambda x, **rest: trundle.roll(x, 5, **rest), lambda p: np.roll(p, 5)),
-    "roll axes": (lambda x, **rest: trundle.roll(x, (1, 2), axis=(0, 1), **rest), lambda p: np.roll(p, (1, 2), (0, 1))),
+    "roll axes": (
+        lambda x, **rest: trundle.roll(x, (1, 2), axis=(0, 1), **rest),
+        lambda p: np.roll(p, (1, 2), (0, 1)),
+    ),
     "permute_dims": (lambda x, **rest: trundle.permute_dims(x, (1, 0), **rest), np.transpose),
     "transpose": (trundle.transpose, np.transpose),
     "flip": (lambda x, **rest: trundle.flip(x, axis=1, **rest), lambda p: np.flip(p, 1)),
@@ -37,11 +40,12 @@ PLAIN = {
     "chain": (trundle.chain("a b -> b a"), np.transpose),
 }
 
-REARRANGE = {"rearrange": (lambda x: trundle.rearrange(x, "a b -> (b a)"), lambda p: p.T.reshape(-1))}
+REARRANGE = {
+    "rearrange": (lambda x: trundle.rearrange(x, "a b -> (b a)"), lambda p: p.T.reshape(-1))
+}
 
 ALL = {**KEEPING, **PLAIN, **REARRANGE}
 WITH_OUT = {**KEEPING, **PLAIN}
-
 
 
 # Subclasses of ndarray.
@@ -215,10 +219,18 @@ def test_what_numpy_makes_an_array_of(name, like):
     assert_new(call(LIKE_ARRAYS[like]), x, move(x))
 
 
-@pytest.mark.parametrize("number", [5, 2.5, True, 1j, "text", b"bytes", np.float32(2), np.datetime64("2020-01-01")])
+@pytest.mark.parametrize(
+    "number", [5, 2.5, True, 1j, "text", b"bytes", np.float32(2), np.datetime64("2020-01-01")]
+)
 def test_scalars(number):
     x = np.asarray(number)
-    for call in (lambda x: trundle.roll(x, 3), trundle.flip, trundle.transpose, trundle.fftshift, trundle.chain()):
+    for call in (
+        lambda x: trundle.roll(x, 3),
+        trundle.flip,
+        trundle.transpose,
+        trundle.fftshift,
+        trundle.chain(),
+    ):
         assert_new(call(number), x, x)
     assert_new(trundle.ascontiguousarray(number), x, x.reshape(1))
 
@@ -298,7 +310,12 @@ def test_dlpack(kind, name, rng):
 
 def test_out_must_be_of_the_same_kind():
     shared, plain = Shared(np.zeros((3, 4))), np.zeros((3, 4))
-    for x, out in [(shared, plain), (plain, shared), (shared, [0.0]), (shared, SharedAsOfOld(plain))]:
+    for x, out in [
+        (shared, plain),
+        (plain, shared),
+        (shared, [0.0]),
+        (shared, SharedAsOfOld(plain)),
+    ]:
         with pytest.raises(TypeError, match="out"):
             trundle.flip(x, out=out)
     for out, error in [
@@ -312,7 +329,9 @@ def test_out_must_be_of_the_same_kind():
     assert not plain.any()
 
 
-@pytest.mark.skipif(np.lib.NumpyVersion(np.__version__) < "2.1.0", reason="this numpy shares nothing read-only")
+@pytest.mark.skipif(
+    np.lib.NumpyVersion(np.__version__) < "2.1.0", reason="this numpy shares nothing read-only"
+)
 def test_what_is_shared_read_only():
     frozen = np.arange(12.0).reshape(3, 4)
     frozen.flags.writeable = False

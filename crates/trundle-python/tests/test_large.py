@@ -33,7 +33,12 @@ CALLS = {
 @pytest.mark.parametrize("name", CALLS)
 def test_results(name, threads, rng):
     call, move = CALLS[name]
-    for dtype, shape in [("u1", (2048, 3001)), ("f4", (1000, 1531)), ("V3", (1024, 700)), ("c16", (504, 515))]:
+    for dtype, shape in [
+        ("u1", (2048, 3001)),
+        ("f4", (1000, 1531)),
+        ("V3", (1024, 700)),
+        ("c16", (504, 515)),
+    ]:
         x = random_array(dtype, shape, rng)
         assert_new(call(x, threads=threads), x, move(x))
         view = x[:, ::-1].T[:480:2]
@@ -57,7 +62,11 @@ def test_large_reversals(rng):
     lengths = rng.integers(0, 401, (300, 1, 31))
     expected = np.take_along_axis(
         x,
-        np.where(np.arange(400)[:, None] < lengths, lengths - 1 - np.arange(400)[:, None], np.arange(400)[:, None]),
+        np.where(
+            np.arange(400)[:, None] < lengths,
+            lengths - 1 - np.arange(400)[:, None],
+            np.arange(400)[:, None],
+        ),
         axis=1,
     )
     assert_new(trundle.reverse_subsequences(x, lengths, axis=1), x, expected)
@@ -152,7 +161,9 @@ def test_several_threads_at_once(rng):
 def test_one_input_for_several_threads_and_outputs(rng):
     x = random_array("u2", (1200, 1500), rng)
     outs = [np.zeros((1500, 1200), "u2") for _ in range(6)]
-    workers = [threading.Thread(target=trundle.transpose, args=(x,), kwargs={"out": out}) for out in outs]
+    workers = [
+        threading.Thread(target=trundle.transpose, args=(x,), kwargs={"out": out}) for out in outs
+    ]
     for worker in workers:
         worker.start()
     for worker in workers:

@@ -242,7 +242,7 @@ def test_fftshift_is_a_choice_of_indices():
             same(trundle.ifftshift(x, axes), back)
 
 
-# numpy/_core/tests/test_api.py, test_copyto and test_copyto_permut, without what casts or has `where`
+# numpy/_core/tests/test_api.py, test_copyto and test_copyto_permut, without casts and `where`
 def test_copyto():
     x = np.zeros((2, 3), "i4")
     trundle.copyto(x, np.array([[3, 1, 5], [4, 2, 6]], "i4"))

@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 import trundle
 
-from arrays import VIEWS, assert_new, assert_same_bits, bytes_of, moved, random_array, reversed_subsequences
+from arrays import (
+    VIEWS,
+    assert_new,
+    assert_same_bits,
+    bytes_of,
+    moved,
+    random_array,
+    reversed_subsequences,
+)
 
 LENGTHS = np.arange(15, dtype="u4").reshape(3, 1, 5) % 6
 
@@ -30,8 +38,14 @@ CALLS = {
         lambda p: reversed_subsequences(p, np.array([4, 0, 3]).reshape(3, 1, 1).repeat(5, 2), 1),
     ),
     "ascontiguousarray": (trundle.ascontiguousarray, np.copy),
-    "moveaxis": (lambda x, **rest: trundle.moveaxis(x, 0, 2, **rest), lambda p: np.moveaxis(p, 0, 2)),
-    "swapaxes": (lambda x, **rest: trundle.swapaxes(x, 0, 1, **rest), lambda p: np.swapaxes(p, 0, 1)),
+    "moveaxis": (
+        lambda x, **rest: trundle.moveaxis(x, 0, 2, **rest),
+        lambda p: np.moveaxis(p, 0, 2),
+    ),
+    "swapaxes": (
+        lambda x, **rest: trundle.swapaxes(x, 0, 1, **rest),
+        lambda p: np.swapaxes(p, 0, 1),
+    ),
     "fftshift": (trundle.fftshift, np.fft.fftshift),
     "ifftshift": (trundle.ifftshift, np.fft.ifftshift),
     "chain": (
@@ -39,7 +53,9 @@ CALLS = {
         lambda p: np.roll(p.transpose(2, 0, 1).reshape(5, 12), 1, 0),
     ),
     "chain of several passes": (
-        trundle.chain("a b c -> (a b) c", "roll(1, 0)", "reshape(6, 10)", "roll(1, 0)", "tile(2, 1)"),
+        trundle.chain(
+            "a b c -> (a b) c", "roll(1, 0)", "reshape(6, 10)", "roll(1, 0)", "tile(2, 1)"
+        ),
         lambda p: np.tile(np.roll(np.roll(p.reshape(12, 5), 1, 0).reshape(6, 10), 1, 0), (2, 1)),
     ),
 }
@@ -158,7 +174,10 @@ SQUARE_VIEWS = {
 SQUARE_CALLS = {
     "roll flat": (lambda x, **rest: trundle.roll(x, 1, **rest), lambda p: np.roll(p, 1)),
     "roll flat back": (lambda x, **rest: trundle.roll(x, -61, **rest), lambda p: np.roll(p, -61)),
-    "roll": (lambda x, **rest: trundle.roll(x, (1, -7), axis=(0, 1), **rest), lambda p: np.roll(p, (1, -7), (0, 1))),
+    "roll": (
+        lambda x, **rest: trundle.roll(x, (1, -7), axis=(0, 1), **rest),
+        lambda p: np.roll(p, (1, -7), (0, 1)),
+    ),
     "flip": (trundle.flip, np.flip),
     "flip rows": (lambda x, **rest: trundle.flip(x, axis=0, **rest), lambda p: np.flip(p, 0)),
     "transpose": (trundle.transpose, lambda p: p.T),

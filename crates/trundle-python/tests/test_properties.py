@@ -11,7 +11,9 @@ pytest.importorskip("hypothesis")
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-many = settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+many = settings(
+    max_examples=250, database=None, deadline=None, suppress_health_check=list(HealthCheck)
+)
 
 INTS = st.one_of(st.integers(-9, 9), st.integers(-(2**70), 2**70))
 
@@ -22,12 +24,16 @@ def views(draw, max_rank=5):
     dtype = draw(st.sampled_from(DTYPES))
     rank = draw(st.integers(0, max_rank))
     # Now and then an axis that fills tiles, with fewer others.
-    sizes = st.one_of(st.integers(0, 6), st.sampled_from([1, 17, 33, 70]) if rank < 3 else st.integers(1, 3))
+    sizes = st.one_of(
+        st.integers(0, 6), st.sampled_from([1, 17, 33, 70]) if rank < 3 else st.integers(1, 3)
+    )
     shape = draw(st.lists(sizes, min_size=rank, max_size=rank))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     x = random_array(dtype, shape, rng)
     if draw(st.booleans()):
-        record = np.dtype([("before", f"V{draw(st.integers(0, 3))}"), ("x", dtype), ("after", "u1")])
+        record = np.dtype(
+            [("before", f"V{draw(st.integers(0, 3))}"), ("x", dtype), ("after", "u1")]
+        )
         whole = random_array(f"V{record.itemsize}", shape, rng)
         if dtype == np.bool_:
             whole = random_array("?", (*shape, record.itemsize), rng)
@@ -48,7 +54,11 @@ def axes_of(rank):
         lambda order: st.tuples(
             st.integers(0, rank),
             st.lists(st.booleans(), min_size=rank, max_size=rank),
-        ).map(lambda drawn: tuple(axis - rank * below for axis, below in zip(order[: drawn[0]], drawn[1])))
+        ).map(
+            lambda drawn: tuple(
+                axis - rank * below for axis, below in zip(order[: drawn[0]], drawn[1])
+            )
+        )
     )
 
 
@@ -67,7 +77,9 @@ def rolls(draw, x):
         )
     axes = draw(st.lists(st.integers(-x.ndim, x.ndim - 1), max_size=4))
     shifts = [draw(INTS) for _ in axes]
-    return lambda **rest: trundle.roll(x, shifts, axis=axes, **rest), lambda p: roll_by_python(p, shifts, axes)
+    return lambda **rest: trundle.roll(x, shifts, axis=axes, **rest), lambda p: roll_by_python(
+        p, shifts, axes
+    )
 
 
 def permutations(draw, x):
@@ -78,7 +90,9 @@ def permutations(draw, x):
 
 def transposes(draw, x):
     order = draw(st.one_of(st.just(()), st.permutations(range(x.ndim))))
-    return lambda **rest: trundle.transpose(x, order, **rest), lambda p: p.transpose(order) if order else p.T
+    return lambda **rest: trundle.transpose(
+        x, order, **rest
+    ), lambda p: p.transpose(order) if order else p.T
 
 
 def flips(draw, x):
@@ -100,7 +114,9 @@ def swaps(draw, x):
     if x.ndim == 0:
         return copies(draw, x)
     one, other = (draw(st.integers(-x.ndim, x.ndim - 1)) for _ in range(2))
-    return lambda **rest: trundle.swapaxes(x, one, other, **rest), lambda p: np.swapaxes(p, one, other)
+    return lambda **rest: trundle.swapaxes(x, one, other, **rest), lambda p: np.swapaxes(
+        p, one, other
+    )
 
 
 def shifts_of_spectra(draw, x):
@@ -108,7 +124,9 @@ def shifts_of_spectra(draw, x):
         return copies(draw, x)
     name = draw(st.sampled_from(["fftshift", "ifftshift"]))
     axes = draw(st.one_of(st.none(), axes_of(x.ndim)))
-    return lambda **rest: getattr(trundle, name)(x, axes, **rest), lambda p: getattr(np.fft, name)(p, axes)
+    return lambda **rest: getattr(trundle, name)(x, axes, **rest), lambda p: getattr(np.fft, name)(
+        p, axes
+    )
 
 
 def copies(_, x):
@@ -136,7 +154,9 @@ def chains(draw, x):
     axes = draw(st.permutations(range(x.ndim)))
     shift, along = draw(st.integers(-(2**63), 2**63 - 1)), draw(st.integers(0, x.ndim - 1))
     turned = draw(st.integers(-x.ndim, x.ndim - 1))
-    chain = trundle.chain(f"transpose({', '.join(map(str, axes))})", f"roll({shift}, {along})", f"flip({turned})")
+    chain = trundle.chain(
+        f"transpose({', '.join(map(str, axes))})", f"roll({shift}, {along})", f"flip({turned})"
+    )
     return (
         lambda **rest: chain(x, **rest),
         lambda p: np.flip(roll_by_python(p.transpose(axes), [shift], [along]), turned),
@@ -236,7 +256,11 @@ def test_lengths_of_a_batch(data):
 @given(
     text=st.one_of(
         st.text(max_size=30),
-        st.lists(st.sampled_from("flip roll reshape tile ( ) [ ] = , | -> a b 1 0 -1 ... axes shift".split())).map(" ".join),
+        st.lists(
+            st.sampled_from(
+                "flip roll reshape tile ( ) [ ] = , | -> a b 1 0 -1 ... axes shift".split()
+            )
+        ).map(" ".join),
     )
 )
 @many

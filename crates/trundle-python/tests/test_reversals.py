@@ -14,7 +14,21 @@ def x(rng):
     return random_array("i4", (4, 5, 6), rng)
 
 
-AXES = [None, 0, 1, -1, (), (0,), (0, 2), [-1, 0], (1, 2, 0), np.int32(2), (np.uint8(0), -2), np.array([0, 1]), range(3)]
+AXES = [
+    None,
+    0,
+    1,
+    -1,
+    (),
+    (0,),
+    (0, 2),
+    [-1, 0],
+    (1, 2, 0),
+    np.int32(2),
+    (np.uint8(0), -2),
+    np.array([0, 1]),
+    range(3),
+]
 
 
 @pytest.mark.parametrize("axis", AXES, ids=repr)
@@ -62,7 +76,9 @@ def test_subsequences_of_every_axis(x, axis, integer, rng):
     assert_new(result, x, expected)
 
 
-@pytest.mark.parametrize("length", [2**31, 2**32 - 1, 2**32, 2**32 + 1, 2**63 - 1, 2**63, 2**64 - 1])
+@pytest.mark.parametrize(
+    "length", [2**31, 2**32 - 1, 2**32, 2**32 + 1, 2**63 - 1, 2**63, 2**64 - 1]
+)
 def test_lengths_over_the_size_are_the_size(length):
     x = np.arange(10).reshape(2, 5)
     lengths = np.array([[length], [0]], "u8")
@@ -122,7 +138,9 @@ def test_sequences_of_a_batch():
 
 
 @pytest.mark.parametrize("integer", INTEGERS)
-@pytest.mark.parametrize(("axis", "batch_axis"), [(a, b) for a in range(-3, 3) for b in range(3) if a % 3 != b])
+@pytest.mark.parametrize(
+    ("axis", "batch_axis"), [(a, b) for a in range(-3, 3) for b in range(3) if a % 3 != b]
+)
 def test_sequences_of_every_pair_of_axes(x, axis, batch_axis, integer, rng):
     lengths = rng.integers(0, x.shape[axis] + 1, x.shape[batch_axis]).astype(integer)
     along = [1, 1, 1]
@@ -132,7 +150,9 @@ def test_sequences_of_every_pair_of_axes(x, axis, batch_axis, integer, rng):
     spread = np.broadcast_to(lengths.reshape(along), shape)
     expected = reversed_subsequences(x, spread, axis % 3)
     assert_new(trundle.reverse_sequence(x, lengths, axis=axis, batch_axis=batch_axis), x, expected)
-    result = trundle.reverse_sequence(x, lengths[::-1].copy()[::-1], axis=axis, batch_axis=batch_axis - 3)
+    result = trundle.reverse_sequence(
+        x, lengths[::-1].copy()[::-1], axis=axis, batch_axis=batch_axis - 3
+    )
     assert_new(result, x, expected)
 
 

@@ -137,7 +137,9 @@ def test_axis_is_by_name_only(x):
 
 @pytest.mark.parametrize("name", ["fftshift", "ifftshift"])
 @pytest.mark.parametrize(
-    "axes", [None, 0, 1, -1, (0,), (0, 1), [2, 0], (-1, 0, 1), (), (1, 1), np.int64(2), (np.uint8(1), 0)], ids=repr
+    "axes",
+    [None, 0, 1, -1, (0,), (0, 1), [2, 0], (-1, 0, 1), (), (1, 1), np.int64(2), (np.uint8(1), 0)],
+    ids=repr,
 )
 def test_shifts_of_spectra(name, axes, rng):
     trundles, numpys = getattr(trundle, name), getattr(np.fft, name)

@@ -48,7 +48,9 @@ def random_tensor(dtype, shape, rng):
     size = int(np.prod(shape, dtype=int)) * torch.empty(0, dtype=dtype).element_size()
     if size == 0:
         return torch.empty(shape, dtype=dtype)
-    return torch.frombuffer(bytearray(rng.integers(0, top, size, dtype="u1").tobytes()), dtype=dtype).reshape(shape)
+    return torch.frombuffer(
+        bytearray(rng.integers(0, top, size, dtype="u1").tobytes()), dtype=dtype
+    ).reshape(shape)
 
 
 def raw(tensor):

@@ -99,7 +99,9 @@ WRONG = [
 def test_what_a_type_checker_says(tmp_path):
     good, wrong = tmp_path / "good.py", tmp_path / "wrong.py"
     good.write_text(GOOD)
-    wrong.write_text("import numpy as np\nimport trundle\nx = np.zeros((2, 3))\n" + "\n".join(WRONG) + "\n")
+    wrong.write_text(
+        "import numpy as np\nimport trundle\nx = np.zeros((2, 3))\n" + "\n".join(WRONG) + "\n"
+    )
     command = [sys.executable, "-m", "mypy", "--strict", "good.py", "wrong.py"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=240)
     said = [line for line in done.stdout.splitlines() if ": error:" in line]
