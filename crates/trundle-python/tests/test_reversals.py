@@ -108,6 +108,7 @@ def test_lengths_in_any_layout(x, rng):
     assert_new(trundle.reverse_subsequences(x, same, axis=1), x, expected)
 
 
+@pytest.mark.filterwarnings("ignore:the matrix subclass")
 def test_lengths_of_a_class_that_has_two_axes_always(x):
     rows = np.ones((2, 3), "i4") * 5
     lengths = np.matrix([[1, 2, 2]])
