@@ -40,9 +40,10 @@ pub(crate) fn run(py: Python<'_>, plan: &Plan, src: Extent, dst: Extent) -> PyRe
         return Ok(());
     }
     let ends = Ends { src, dst };
-    let moved = if dst.bytes.max(plan.scratch_bytes()) <= MOST_BYTES_WITH_LOCK {
+    let bytes = dst.bytes.max(plan.scratch_bytes());
+    let moved = if bytes <= MOST_BYTES_WITH_LOCK {
         ends.run(plan, None)
-    } else if dst.bytes <= MOST_BYTES_UNSTOPPED || !handles_signals(py)? {
+    } else if bytes <= MOST_BYTES_UNSTOPPED || !handles_signals(py)? {
         py.detach(move || ends.run(plan, None))
     } else {
         let caller = Caller::new();
