@@ -77,6 +77,11 @@ fn push_memory(key: &mut Key, memory: &Memory) {
     key.push_strided(memory.sizes.iter().copied(), memory.strides.iter().copied());
 }
 
+/// Calls `visit` with this thread's plans, unless they are gone, as they may be while it ends.
+fn with_plans<T>(visit: impl FnOnce(&mut PlanCache<Arc<Planned>>) -> T) -> Option<T> {
+    PLANS.try_with(|plans| plans.try_borrow_mut().ok().map(|mut plans| visit(&mut plans))).ok()?
+}
+
 /// The plan of an operation: one that this thread has kept, or a new one.
 fn planned(
     py: Python<'_>,
@@ -96,12 +101,12 @@ fn planned(
     if !comes_again || !key.is_whole() {
         return plan();
     }
-    if let Some(kept) = PLANS.with_borrow_mut(|plans| plans.get(&key)) {
+    if let Some(kept) = with_plans(|plans| plans.get(&key)).flatten() {
         return Ok(kept);
     }
     let planned = plan()?;
     if planned.is_worth_keeping() {
-        PLANS.with_borrow_mut(|plans| plans.put(&key, planned.clone()));
+        with_plans(|plans| plans.put(&key, planned.clone()));
     }
     Ok(planned)
 }

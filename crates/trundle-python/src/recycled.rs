@@ -11,8 +11,12 @@ use std::sync::{Mutex, TryLockError};
 /// From how many bytes on: smaller blocks are kept by the allocator itself.
 pub(crate) const LEAST_BYTES: usize = 2 << 20;
 
-/// Blocks begin at huge pages, and are whole ones.
+/// Large blocks begin at huge pages.
 const PAGE: usize = 2 << 20;
+
+/// Large blocks are so many bytes or a multiple of it: whole pages of any system, and not whole huge
+/// ones, which would double a block that is a little more than one.
+const GRAIN: usize = 64 << 10;
 
 /// Where smaller ones begin: at lines of the cache, which is what others ask for at most.
 const LINE: usize = 64;
@@ -47,7 +51,7 @@ impl Block {
         if bytes < LEAST_BYTES {
             return Block::fresh(bytes.max(1));
         }
-        let bytes = bytes.checked_next_multiple_of(PAGE)?;
+        let bytes = bytes.checked_next_multiple_of(GRAIN)?;
         Block::kept(bytes).or_else(|| Block::fresh(bytes))
     }
 
