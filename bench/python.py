@@ -3,17 +3,20 @@
 
     python3 bench/python.py [--rounds N] [--threads N] [--json FILE] [WORDS...]
 
-Prints three tables in Markdown: large arrays, what new memory costs, and small arrays. WORDS select
-rows: those whose `table/name type sizes` holds one of them.
+Prints three tables in Markdown: large arrays, what new memory costs, and small arrays. It takes
+some minutes. WORDS select: "memory" and "small" those tables, and others the rows of the first
+whose `large/name type sizes` holds one of them.
 
-Every call gives a new array, made of `x` and compared with numpy's, bit for bit, before it is timed.
-It is timed in a loop of `y = f(x)`, with what it takes to free the result before. The libraries come
-in turn, round by round: a pause in which the threads of the one before go to sleep, two calls that do
-not count, and then some that do. What is printed is the median over the rounds, and for others the
-median of how many times as long as trundle they took in the same round.
+Every call gives a new array, made of `x` and compared with numpy's, bit for bit, before it is
+timed. It is timed in a loop of `y = f(x)`: a result is freed when the next one is there, and that
+counts. The libraries come in turn, round by round: a pause in which the threads of the one before
+go to sleep, two calls that do not count, and then some that do. What is printed is the median over
+the rounds, and for others the median of how many times as long as trundle they took in the same
+round.
 
 PyTorch, OpenVINO and ONNX Runtime are run if they can be imported. Where an operator has several
-spellings, each library has its fastest.
+spellings, each library has its fastest. OpenVINO's results are copies of what its model keeps, as
+it gives them unless asked not to.
 """
 
 import argparse
@@ -65,7 +68,7 @@ LENGTHS_OF_LANES = rivals.lengths(256 * 512, 512).reshape(256, 1, 512)
 
 @functools.cache
 def index_of_lanes():
-    """Where the elements of lanes come from, each reversed up to its length."""
+    """Where elements come from if each lane is reversed up to its length: made beforehand."""
     position = np.arange(512).reshape(1, 512, 1)
     is_reversed = position < LENGTHS_OF_LANES
     return np.where(is_reversed, LENGTHS_OF_LANES - 1 - position, position)
@@ -430,6 +433,9 @@ def small_row(rounds, pair, names):
     return {"pair": pair, "seconds": turns}
 
 
+OTHER_TABLES = {"memory": memory, "small": small}
+
+
 def as_text(sizes):
     return "x".join(map(str, sizes))
 
@@ -446,14 +452,15 @@ def main():
     parser.add_argument("--json", metavar="FILE", type=Path)
     parser.add_argument("words", nargs="*")
     args = parser.parse_args(namespace=Arguments())
-    print(f"{args.threads} threads (numpy one), medians of {args.rounds} rounds")
-    record = {"threads": args.threads, "rounds": args.rounds}
+    labels = [*(case.label() for case in LARGE), *OTHER_TABLES]
+    if not any(map(args.wants, labels)):
+        parser.error(f"no row matches; there are {', '.join(labels)}")
+    print(f"{args.threads} threads (numpy one), medians of {args.rounds} rounds;")
+    print("large arrays: the others in how many times as long as trundle's new array")
+    record = {"threads": args.threads}
     if any(args.wants(case.label()) for case in LARGE):
         record["large"] = large(args)
-    if args.wants("memory"):
-        record["memory"] = memory(args)
-    if args.wants("small"):
-        record["small"] = small(args)
+    record |= {name: table(args) for name, table in OTHER_TABLES.items() if args.wants(name)}
     record["versions"] = versions()
     if args.json:
         args.json.write_text(json.dumps(record, indent=1) + "\n")
