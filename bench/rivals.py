@@ -195,6 +195,19 @@ class OpenVINO:
         self.config = {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY"}
 
     def prepare(self, operators, x):
+        request = self.compiled(operators, x).create_infer_request()
+        request.set_input_tensor(self.openvino.Tensor(x, shared_memory=True))
+        out = np.empty(run_shape(operators, x.shape), x.dtype)
+        request.set_output_tensor(self.openvino.Tensor(out, shared_memory=True))
+
+        def run():
+            request.infer()
+            return out
+
+        return run
+
+    def compiled(self, operators, x):
+        """A model of the operators for arrays like `x`."""
         ops = self.ops
         data = ops.parameter(x.shape, dtype=x.dtype)
         y, shape = data, x.shape
@@ -209,6 +222,8 @@ class OpenVINO:
             elif name == "roll":
                 shift = list(broadcast_shift(named["shift"], named["axes"]))
                 y = ops.roll(y, np.array(shift), np.array(named["axes"]))
+            elif name == "take":
+                y = ops.gather(y, np.array(arguments), named["axis"])
             elif name == "reverse" and "batch_axis" in named:
                 axis, batch_axis = named["axis"], named["batch_axis"]
                 table = lengths(shape[batch_axis], shape[axis]).astype(np.int32)
@@ -217,16 +232,7 @@ class OpenVINO:
                 raise Unsupported
             shape = run_shape([(name, arguments, named)], shape)
         model = self.openvino.Model([y], [data], "case")
-        request = self.core.compile_model(model, "CPU", self.config).create_infer_request()
-        request.set_input_tensor(self.openvino.Tensor(x, shared_memory=True))
-        out = np.empty(shape, x.dtype)
-        request.set_output_tensor(self.openvino.Tensor(out, shared_memory=True))
-
-        def run():
-            request.infer()
-            return out
-
-        return run
+        return self.core.compile_model(model, "CPU", self.config)
 
 
 class OnnxRuntime:
@@ -249,6 +255,21 @@ class OnnxRuntime:
         return self.onnx.helper.make_node("Slice", [source, *names], [result])
 
     def prepare(self, operators, x):
+        session = self.session(operators, x)
+        binding = session.io_binding()
+        binding.bind_cpu_input("x0", x)
+        out = np.empty(run_shape(operators, x.shape), x.dtype)
+        value = self.runtime.OrtValue.ortvalue_from_numpy(out)
+        binding.bind_ortvalue_output(f"x{len(operators)}", value)
+
+        def run():
+            session.run_with_iobinding(binding)
+            return value
+
+        return run
+
+    def session(self, operators, x):
+        """A session for a model of the operators; its input is x0."""
         helper = self.onnx.helper
         nodes, constants, shape = [], [], x.shape
         for number, (name, arguments, named) in enumerate(operators):
@@ -276,6 +297,10 @@ class OnnxRuntime:
                     last = axis == named["axes"][-1]
                     source = outputs[0] if last else f"{outputs[0]}r{axis}"
                     nodes.append(helper.make_node("Concat", parts, [source], axis=axis))
+            elif name == "take":
+                constants.append(self.list(f"numbers{number}", arguments))
+                inputs.append(f"numbers{number}")
+                nodes.append(helper.make_node("Gather", inputs, outputs, axis=named["axis"]))
             elif name == "reverse" and {named["axis"], named.get("batch_axis")} == {0, 1}:
                 axis, batch_axis = named["axis"], named["batch_axis"]
                 table = lengths(shape[batch_axis], shape[axis])
@@ -295,20 +320,9 @@ class OnnxRuntime:
         )
         options = self.runtime.SessionOptions()
         options.intra_op_num_threads = self.threads
-        session = self.runtime.InferenceSession(
+        return self.runtime.InferenceSession(
             model.SerializeToString(), options, providers=["CPUExecutionProvider"]
         )
-        binding = session.io_binding()
-        binding.bind_cpu_input("x0", x)
-        out = np.empty(shape, x.dtype)
-        value = self.runtime.OrtValue.ortvalue_from_numpy(out)
-        binding.bind_ortvalue_output(f"x{len(operators)}", value)
-
-        def run():
-            session.run_with_iobinding(binding)
-            return value
-
-        return run
 
 
 def bench(arguments):

@@ -1,0 +1,479 @@
+#!/usr/bin/env python3
+"""The Python package beside numpy, PyTorch, OpenVINO and ONNX Runtime, as one writes it in Python.
+
+    python3 bench/python.py [--rounds N] [--threads N] [--json FILE] [WORDS...]
+
+Prints three tables in Markdown: large arrays, what new memory costs, and small arrays. It takes
+some minutes. WORDS select: "memory" and "small" those tables, and others the rows of the first
+whose `large/name type sizes` holds one of them.
+
+Every call gives a new array, made of `x` and compared with numpy's, bit for bit, before it is
+timed. It is timed in a loop of `y = f(x)`: a result is freed when the next one is there, and that
+counts. The libraries come in turn, round by round: a pause in which the threads of the one before
+go to sleep, two calls that do not count, and then some that do. What is printed is the median over
+the rounds, and for others the median of how many times as long as trundle they took in the same
+round.
+
+PyTorch, OpenVINO and ONNX Runtime are run if they can be imported. Where an operator has several
+spellings, each library has its fastest. OpenVINO's results are copies of what its model keeps, as
+it gives them unless asked not to.
+"""
+
+import argparse
+import collections
+import functools
+import json
+import os
+import platform
+import resource
+import statistics
+import sys
+import time
+import timeit
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import rivals
+import trundle
+
+try:
+    import einops
+except ImportError:
+    einops = None
+
+# After a call, threads of ONNX Runtime look for work for a third of it.
+PAUSE_SECONDS = 0.1
+
+# By then, memory that was freed is back at the host of a virtual machine, if it goes there at all.
+LONG_PAUSE_SECONDS = 4
+
+# Calls that do not count: in a loop of `y = f(x)` two results are there in turn, and the system may
+# be slow to hand out the memory of the first two.
+UNTIMED = 2
+
+# A turn of a library ends after so many calls, or after so many seconds if its calls are long.
+MOST_CALLS, MOST_SECONDS = 5, 0.3
+
+# So many blocks of memory the package keeps at most; who keeps all results soon has them all.
+MOST_KEPT = 4
+
+# Of a small array.
+SMALL_CALLS = 20000
+
+LENGTHS = rivals.lengths(256, 512)
+LENGTHS_OF_LANES = rivals.lengths(256 * 512, 512).reshape(256, 1, 512)
+
+
+@functools.cache
+def index_of_lanes():
+    """Where elements come from if each lane is reversed up to its length: made beforehand."""
+    position = np.arange(512).reshape(1, 512, 1)
+    is_reversed = position < LENGTHS_OF_LANES
+    return np.where(is_reversed, LENGTHS_OF_LANES - 1 - position, position)
+
+
+def reversed_by_slices(y, x, flip):
+    """What one writes where there is no such operator: a loop over the batch."""
+    for row, length in enumerate(LENGTHS):
+        y[row, :length] = flip(x[row, :length])
+        y[row, length:] = x[row, length:]
+    return y
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    sizes: tuple[int, ...]
+    dtype: str
+    # Each from `x` to the result; `how` is what every call of the package takes.
+    trundle: Callable
+    numpy: Callable
+    torch: Callable
+    # Operators of a model as `rivals` has them, or None.
+    model: list | None
+
+    def label(self):
+        return f"large/{self.name} {self.dtype} {as_text(self.sizes)}"
+
+
+LARGE = [
+    Case(
+        "a plain copy", (8192, 8192), "f32",
+        trundle=lambda x, **how: trundle.ascontiguousarray(x, **how),
+        numpy=lambda x: x.copy(),
+        torch=lambda torch, x: x.clone(),
+        model=None,
+    ),
+    Case(
+        "BGR HWC to RGB CHW", (32, 640, 640, 3), "u8",
+        trundle=lambda x, **how: trundle.ascontiguousarray(
+            x[..., ::-1].transpose(0, 3, 1, 2), **how
+        ),
+        numpy=lambda x: np.ascontiguousarray(x[..., ::-1].transpose(0, 3, 1, 2)),
+        torch=lambda torch, x: x.permute(0, 3, 1, 2)[:, [2, 1, 0]].contiguous(),
+        model=[("transpose", [0, 3, 1, 2], {}), ("take", [2, 1, 0], {"axis": 1})],
+    ),
+    Case(
+        "zyx to xyz", (512, 512, 512), "u16",
+        trundle=lambda x, **how: trundle.transpose(x, **how),
+        numpy=lambda x: np.ascontiguousarray(x.T),
+        torch=lambda torch, x: x.permute(2, 1, 0).contiguous(),
+        model=[("transpose", [2, 1, 0], {})],
+    ),
+    Case(
+        "2-D", (8192, 8192), "f32",
+        trundle=lambda x, **how: trundle.transpose(x, **how),
+        numpy=lambda x: np.ascontiguousarray(x.T),
+        torch=lambda torch, x: x.T.contiguous(),
+        model=[("transpose", [1, 0], {})],
+    ),
+    Case(
+        "NHWC to NCHW", (64, 256, 256, 16), "f32",
+        trundle=lambda x, **how: trundle.permute_dims(x, (0, 3, 1, 2), **how),
+        numpy=lambda x: np.ascontiguousarray(x.transpose(0, 3, 1, 2)),
+        torch=lambda torch, x: x.permute(0, 3, 1, 2).contiguous(),
+        model=[("transpose", [0, 3, 1, 2], {})],
+    ),
+    Case(
+        "NCHW to NHWC", (64, 16, 256, 256), "f32",
+        trundle=lambda x, **how: trundle.permute_dims(x, (0, 2, 3, 1), **how),
+        numpy=lambda x: np.ascontiguousarray(x.transpose(0, 2, 3, 1)),
+        torch=lambda torch, x: x.permute(0, 2, 3, 1).contiguous(),
+        model=[("transpose", [0, 2, 3, 1], {})],
+    ),
+    Case(
+        "Swin roll by (-3,-3)", (64, 56, 56, 288), "f32",
+        trundle=lambda x, **how: trundle.roll(x, (-3, -3), axis=(1, 2), **how),
+        numpy=lambda x: np.roll(x, (-3, -3), axis=(1, 2)),
+        torch=lambda torch, x: torch.roll(x, (-3, -3), (1, 2)),
+        model=[("roll", [], {"shift": [-3, -3], "axes": [1, 2]})],
+    ),
+    Case(
+        "2-D roll by (1,-5)", (8192, 8192), "f32",
+        trundle=lambda x, **how: trundle.roll(x, (1, -5), axis=(0, 1), **how),
+        numpy=lambda x: np.roll(x, (1, -5), axis=(0, 1)),
+        torch=lambda torch, x: torch.roll(x, (1, -5), (0, 1)),
+        model=[("roll", [], {"shift": [1, -5], "axes": [0, 1]})],
+    ),
+    Case(
+        "fftshift", (256, 256, 256), "f64",
+        trundle=lambda x, **how: trundle.fftshift(x, **how),
+        numpy=lambda x: np.fft.fftshift(x),
+        torch=lambda torch, x: torch.fft.fftshift(x),
+        model=[("roll", [], {"shift": [128], "axes": [0, 1, 2]})],
+    ),
+    Case(
+        "reverse sequences", (256, 512, 512), "f32",
+        trundle=lambda x, **how: trundle.reverse_sequence(
+            x, LENGTHS, axis=1, batch_axis=0, **how
+        ),
+        numpy=lambda x: reversed_by_slices(np.empty_like(x), x, np.flipud),
+        torch=lambda torch, x: reversed_by_slices(torch.empty_like(x), x, torch.flipud),
+        model=[("reverse", [], {"axis": 1, "batch_axis": 0})],
+    ),
+    Case(
+        "a length in every lane", (256, 512, 512), "f32",
+        trundle=lambda x, **how: trundle.reverse_subsequences(
+            x, LENGTHS_OF_LANES, axis=1, **how
+        ),
+        numpy=lambda x: np.take_along_axis(x, index_of_lanes(), 1),
+        torch=lambda torch, x: x.gather(1, torch.from_numpy(index_of_lanes())),
+        model=None,
+    ),
+]  # fmt: skip
+
+# On small arrays: what one writes without the package, and with it.
+SMALL = [
+    ("np.roll(x, 1, axis=0)", "trundle.roll(x, 1, axis=0)"),
+    ("np.roll(x, (1, -5), axis=(0, 1))", "trundle.roll(x, (1, -5), axis=(0, 1))"),
+    ("np.fft.fftshift(x)", "trundle.fftshift(x)"),
+    ("np.flip(x, axis=0).copy()", "trundle.flip(x, axis=0)"),
+    ("np.flip(x, axis=1).copy()", "trundle.flip(x, axis=1)"),
+    ("np.permute_dims(x, (1, 0)).copy()", "trundle.permute_dims(x, (1, 0))"),
+    ("np.moveaxis(x, 0, -1).copy()", "trundle.moveaxis(x, 0, -1)"),
+    ("np.swapaxes(x, 0, 1).copy()", "trundle.swapaxes(x, 0, 1)"),
+    ("np.transpose(x).copy()", "trundle.transpose(x)"),
+    ("np.ascontiguousarray(x.T)", "trundle.ascontiguousarray(x.T)"),
+    ("np.ascontiguousarray(x[::-1])", "trundle.ascontiguousarray(x[::-1])"),
+    ("np.ascontiguousarray(x[:, ::-1])", "trundle.ascontiguousarray(x[:, ::-1])"),
+    ("x.copy()", "trundle.ascontiguousarray(x)"),
+    ("np.copyto(y, x.T)", "trundle.copyto(y, x.T)"),
+    (
+        "np.ascontiguousarray(einops.rearrange(x, 'h (w p) -> p h w', p=2))",
+        "trundle.rearrange(x, 'h (w p) -> p h w', p=2)",
+    ),
+    ("np.ascontiguousarray(x[:, ::-1].T)", "chain(x)"),
+]
+
+
+def numpy_call(library, case, x):
+    return lambda: case.numpy(x)
+
+
+def torch_call(library, case, x):
+    data = library.torch.from_numpy(x)
+    return lambda: case.torch(library.torch, data)
+
+
+def openvino_call(library, case, x):
+    compiled = library.compiled(model_of(case), x)
+    return lambda: compiled(x)[0]
+
+
+def runtime_call(library, case, x):
+    session = library.session(model_of(case), x)
+    return lambda: session.run(None, {"x0": x})[0]
+
+
+def model_of(case):
+    if case.model is None:
+        raise rivals.Unsupported
+    return case.model
+
+
+CALLS = {
+    rivals.Numpy: numpy_call,
+    rivals.Torch: torch_call,
+    rivals.OpenVINO: openvino_call,
+    rivals.OnnxRuntime: runtime_call,
+}
+
+
+def numbers(sizes, dtype):
+    """Scattered numbers, none of them NaN."""
+    scattered = np.random.default_rng(0)
+    dtype = np.dtype(rivals.NUMPY_TYPES[dtype])
+    if dtype.kind == "f":
+        return scattered.random(sizes, dtype)
+    return scattered.integers(0, np.iinfo(dtype).max, sizes, dtype, endpoint=True)
+
+
+def is_same(result, right):
+    """Whether it is the same array, to the last bit."""
+    result = np.asarray(result)
+    bits = f"u{right.itemsize}"
+    return (
+        result.dtype == right.dtype
+        and result.flags.c_contiguous
+        and np.array_equal(result.view(bits), right.view(bits))
+    )
+
+
+def calls_of(found, case, x, threads):
+    """A function for each that has the operator, and the names of those that do it wrong."""
+    right = np.ascontiguousarray(case.numpy(x))
+    out = np.empty_like(right)
+    calls = {
+        "trundle": lambda: case.trundle(x, threads=threads),
+        "trundle, `out=y`": lambda: case.trundle(x, threads=threads, out=out),
+    }
+    for library in found:
+        try:
+            calls[library.name] = CALLS[type(library)](library, case, x)
+        except rivals.Unsupported:
+            continue
+        except Exception as error:  # each library has its own for what it cannot do
+            print(f"  {library.name}: {type(error).__name__}: {error}", file=sys.stderr)
+    wrong = {name for name, call in calls.items() if not is_same(call(), right)}
+    if "trundle" in wrong or "trundle, `out=y`" in wrong:
+        sys.exit(f"{case.name}: trundle gives another result than numpy")
+    return {name: call for name, call in calls.items() if name not in wrong}, wrong
+
+
+@dataclass(frozen=True)
+class Turn:
+    """The typical call of some in a row."""
+
+    seconds: float
+    page_faults: float
+
+
+def turn(call):
+    """Some calls in a loop of `y = f(x)`."""
+    time.sleep(PAUSE_SECONDS)
+    return timed(call, UNTIMED, collections.deque(maxlen=1))
+
+
+def turn_that_keeps(call):
+    """Some calls whose results stay, in memory that is new."""
+    time.sleep(LONG_PAUSE_SECONDS)
+    return timed(call, MOST_KEPT, [])
+
+
+def timed(call, untimed, results):
+    for _ in range(untimed):
+        results.append(call())
+    seconds, before = [], page_faults()
+    while len(seconds) < MOST_CALLS and sum(seconds) < MOST_SECONDS:
+        start = time.perf_counter()
+        results.append(call())
+        seconds.append(time.perf_counter() - start)
+    return Turn(statistics.median(seconds), (page_faults() - before) / len(seconds))
+
+
+def page_faults():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+
+def typical(turns):
+    return Turn(
+        statistics.median(each.seconds for each in turns),
+        statistics.median(each.page_faults for each in turns),
+    )
+
+
+def times_as_long(others, own):
+    return statistics.median(other.seconds / mine.seconds for other, mine in zip(others, own))
+
+
+def as_record(turns):
+    return {name: [asdict(each) for each in all] for name, all in turns.items()}
+
+
+def row(cells):
+    print(f"| {' | '.join(cells)} |", flush=True)
+
+
+def heading(cells):
+    print()
+    row(cells)
+    row(["---"] * len(cells))
+
+
+def large(args):
+    """The first table."""
+    found = rivals.libraries(args.threads)
+    others = ["trundle, `out=y`", *(library.name for library in found)]
+    heading(["`y = f(x)`", "type", "sizes", "trundle", "GB/s", *others])
+    return [large_row(args, case, found, others) for case in LARGE if args.wants(case.label())]
+
+
+def large_row(args, case, found, others):
+    x = numbers(case.sizes, case.dtype)
+    calls, wrong = calls_of(found, case, x, args.threads)
+    turns = {name: [] for name in calls}
+    for _ in range(args.rounds):
+        for name, call in calls.items():
+            turns[name].append(turn(call))
+    seconds = typical(turns["trundle"]).seconds
+    cells = {name: f"{times_as_long(turns[name], turns['trundle']):.2f}" for name in turns}
+    cells |= dict.fromkeys(wrong, "wrong")
+    row(
+        [
+            case.name,
+            case.dtype,
+            as_text(case.sizes),
+            f"{seconds * 1e3:.1f} ms",
+            f"{2 * x.nbytes / seconds / 1e9:.0f}",
+            *(cells.get(name, "") for name in others),
+        ]
+    )
+    return {"case": case.label(), "wrong": sorted(wrong), "turns": as_record(turns)}
+
+
+# Where results of the second table lie.
+PLACES = ("in an array that is there", "new, `y = f(x)`", "new, all results kept")
+
+
+def memory(args):
+    """The second table."""
+    x = numbers((8192, 8192), "f32")
+    y = np.ones_like(x)
+    transpose = functools.partial(trundle.transpose, x, threads=args.threads)
+    # For each: what writes to an array that is there, and what gives a new one.
+    ways = {
+        "`y.fill(1)`, `np.ones_like(x)`": (lambda: y.fill(1), lambda: np.ones_like(x)),
+        "`np.copyto(y, x)`, `x.copy()`": (lambda: np.copyto(y, x), x.copy),
+        "`trundle.transpose(x)`": (lambda: transpose(out=y), transpose),
+    }
+    turns = {what: ([], [], []) for what in ways}
+    for _ in range(args.rounds):
+        for what, (there, new) in ways.items():
+            seen = turn(there), turn(new), turn_that_keeps(new)
+            for place, each in zip(turns[what], seen):
+                place.append(each)
+    heading([f"f32 {as_text(x.shape)}", *PLACES])
+    for what, places in turns.items():
+        row([what, *(time_and_faults(typical(each)) for each in places)])
+    return {what: as_record(dict(zip(PLACES, each))) for what, each in turns.items()}
+
+
+def time_and_faults(turn):
+    return f"{turn.seconds * 1e3:.1f} ms, {turn.page_faults:.0f} page faults"
+
+
+def small(args):
+    """The third table."""
+    x = numbers((8, 8), "f32")
+    names = {
+        "np": np,
+        "trundle": trundle,
+        "einops": einops,
+        "x": x,
+        "y": np.empty_like(x),
+        "chain": trundle.chain("flip(axes=[1]) | h w -> w h"),
+    }
+    heading(["f32 8x8", "time", "trundle", "time", "times as long"])
+    pairs = [pair for pair in SMALL if einops or "einops" not in pair[0]]
+    return [small_row(args.rounds, pair, names) for pair in pairs]
+
+
+def small_row(rounds, pair, names):
+    theirs, ours = (eval(each, names) for each in pair)
+    if ours is not None and not is_same(ours, theirs):
+        sys.exit(f"{pair[1]} gives another result than {pair[0]}")
+    timers = [timeit.Timer(each, globals=names) for each in pair]
+    for timer in timers:
+        timer.timeit(SMALL_CALLS)
+    turns = [[each.timeit(SMALL_CALLS) / SMALL_CALLS for each in timers] for _ in range(rounds)]
+    theirs, ours = map(statistics.median, zip(*turns))
+    ratio = statistics.median(theirs / ours for theirs, ours in turns)
+    cells = [f"`{pair[0]}`", f"{theirs * 1e9:.0f} ns", f"`{pair[1]}`", f"{ours * 1e9:.0f} ns"]
+    row([*cells, f"{ratio:.2f}"])
+    return {"pair": pair, "seconds": turns}
+
+
+OTHER_TABLES = {"memory": memory, "small": small}
+
+
+def as_text(sizes):
+    return "x".join(map(str, sizes))
+
+
+class Arguments(argparse.Namespace):
+    def wants(self, label):
+        return not self.words or any(word in label for word in self.words)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--json", metavar="FILE", type=Path)
+    parser.add_argument("words", nargs="*")
+    args = parser.parse_args(namespace=Arguments())
+    labels = [*(case.label() for case in LARGE), *OTHER_TABLES]
+    if not any(map(args.wants, labels)):
+        parser.error(f"no row matches; there are {', '.join(labels)}")
+    print(f"{args.threads} threads (numpy one), medians of {args.rounds} rounds;")
+    print("large arrays: the others in how many times as long as trundle's new array")
+    record = {"threads": args.threads}
+    if any(args.wants(case.label()) for case in LARGE):
+        record["large"] = large(args)
+    record |= {name: table(args) for name, table in OTHER_TABLES.items() if args.wants(name)}
+    record["versions"] = versions()
+    if args.json:
+        args.json.write_text(json.dumps(record, indent=1) + "\n")
+
+
+def versions():
+    """Of Python and of the packages that took part."""
+    named = ("trundle", "numpy", "torch", "openvino", "onnxruntime", "einops")
+    used = {name: sys.modules[name].__version__ for name in named if sys.modules.get(name)}
+    return {"python": platform.python_version(), **used}
+
+
+if __name__ == "__main__":
+    main()
