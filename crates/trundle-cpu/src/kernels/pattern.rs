@@ -44,6 +44,11 @@ const LEAST_SQUARE_BYTES: (usize, usize) = (24, 32);
 /// Fewer rolled rows are not worth the places that are worked out for them (a guess).
 const LEAST_ROLLED_ROWS: usize = 64;
 
+/// How many rows there must be for each place of a group that a vector begins at: to work out what it
+/// picks takes about as long as to move so many rows one by one (measured, on rows of 15 and 32
+/// bytes).
+const LEAST_ROWS_A_PHASE: usize = 24;
+
 /// Short rows that follow each other in the destination are read from windows of at most two vectors
 /// of `BYTES`, their neighbours in either order.
 pub(super) fn is_regrouped<const BYTES: usize>(pattern: &Pattern) -> bool {
@@ -54,6 +59,7 @@ pub(super) fn is_regrouped<const BYTES: usize>(pattern: &Pattern) -> bool {
         && pattern.col_strides.1 == width.cast_signed()
         && pattern.row_strides.1 == group.cast_signed()
         && rows * group >= BYTES
+        && rows >= LEAST_ROWS_A_PHASE * windows::phases(BYTES, group)
         && windows::fits(BYTES, group, pattern.row_strides.0)
 }
 

@@ -34,6 +34,13 @@ pub(super) fn fits_rolled(bytes: usize, group: usize) -> bool {
     (2..=bytes).contains(&group)
 }
 
+/// At how many places of a group of `group` bytes vectors of `bytes` bytes, a power of two, begin
+/// before they begin at the same again.
+pub(super) fn phases(bytes: usize, group: usize) -> usize {
+    let shared = group.trailing_zeros().min(bytes.trailing_zeros());
+    group.checked_shr(shared).unwrap_or(0)
+}
+
 /// Copies rows as groups of one element.
 ///
 /// # Safety
