@@ -167,7 +167,7 @@ unsafe fn stream_rows<V: Vector, const W: usize>(tile: &Tile, rows: &Rows) {
                 let (base, over) = rows.dst(row);
                 let line = Line::<V>::load(carried.0.as_ptr().cast());
                 let rest = line.join::<W>(&line, LINE - over);
-                rest.store_first(base.add(tile.cols.len * W), over);
+                rest.store_first(base.wrapping_add(tile.cols.len * W), over);
             }
         }
     }
@@ -383,13 +383,14 @@ unsafe fn put_line<V: Vector, const W: usize, const PUT: u8>(
     // SAFETY: the caller vouches for the row.
     unsafe {
         let (base, over) = rows.dst(row);
-        let dst = base.add((strip.done + first) * W);
+        // A row's first line may begin before the buffer, by what the row is over.
+        let dst = base.wrapping_add((strip.done + first) * W);
         let bytes = count * W;
         match PUT {
-            STORED => line.store_first(dst.add(over), bytes),
-            ALIGNED => line.stream(dst.add(over)),
+            STORED => line.store_first(dst.wrapping_add(over), bytes),
+            ALIGNED => line.stream(dst.wrapping_add(over)),
             BEGUN => {
-                line.store_first(dst.add(over), LINE - over);
+                line.store_first(dst.wrapping_add(over), LINE - over);
                 line.store(carried.get_unchecked_mut(row).0.as_mut_ptr().cast());
             }
             STREAMED => {
