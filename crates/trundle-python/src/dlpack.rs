@@ -129,7 +129,7 @@ fn width(dtype: DLDataType) -> Option<usize> {
 
 /// What an array's `__dlpack__` gives.
 ///
-/// That of its class, `__dlpack_c_exchange_api__`, is several times as quick, but PyTorch's gives
+/// The functions of C of its class, `__dlpack_c_exchange_api__`, need no capsule, but PyTorch's give
 /// the elements as they lie in memory, also where they are to be read as conjugates, negatives or
 /// parts of a gradient, all of which is refused here.
 ///

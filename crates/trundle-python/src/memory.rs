@@ -84,8 +84,9 @@ impl Memory {
             && other_begin < begin.wrapping_add(own.bytes)
     }
 
-    pub(crate) fn shape(&self) -> Result<Shape> {
-        shape(&self.sizes)
+    fn shape(&self) -> Result<Shape> {
+        // Sizes come from arrays, and are not negative.
+        Shape::new(self.sizes.iter().map(|size| size.unsigned_abs()).collect::<Vec<usize>>())
     }
 
     /// The layout within the bytes of [`Memory::extent`].
@@ -93,11 +94,6 @@ impl Memory {
         let before = self.reach().start.unsigned_abs();
         Layout::strided(&self.shape()?, before, &self.strides)
     }
-}
-
-/// The shape of these sizes, which come from arrays and are not negative.
-pub(crate) fn shape(sizes: &[isize]) -> Result<Shape> {
-    Shape::new(sizes.iter().map(|size| size.unsigned_abs()).collect::<Vec<usize>>())
 }
 
 /// The bytes of a packed tensor; saturating.

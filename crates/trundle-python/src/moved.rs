@@ -98,7 +98,7 @@ fn planned(
     let mut key = Key::new();
     let comes_again = operation.push_to(&mut key);
     push_memories(&mut key, src, dst, threads);
-    if !comes_again || !key.is_whole() {
+    if !comes_again {
         return plan();
     }
     if let Some(kept) = with_plans(|plans| plans.get(&key)).flatten() {

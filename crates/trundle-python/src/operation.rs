@@ -10,9 +10,8 @@ use crate::memory::PerAxis;
 #[derive(Clone, Debug)]
 pub(crate) enum Operation {
     Copy,
+    /// The axes in this order; none inverts them.
     Permute(PerAxis<i64>),
-    /// The axes inverted.
-    Invert,
     Flip(PerAxis<i64>),
     Roll {
         shifts: PerAxis<i64>,
@@ -38,22 +37,21 @@ impl Operation {
                 key.push(1);
                 key.push_list(order);
             }
-            Operation::Invert => key.push(2),
             Operation::Flip(axes) => {
-                key.push(3);
+                key.push(2);
                 key.push_list(axes);
             }
             Operation::Roll { shifts, axes } => {
-                key.push(4);
+                key.push(3);
                 key.push_list(shifts);
                 key.push_list(axes);
             }
             Operation::RollFlat { shift } => {
-                key.push(5);
+                key.push(4);
                 key.push(shift.cast_unsigned());
             }
             Operation::Rearrange(text) => {
-                key.push(6);
+                key.push(5);
                 key.push(text.len() as u64);
                 for bytes in text.as_bytes().chunks(8) {
                     let mut word = [0; 8];
@@ -74,9 +72,7 @@ impl Operation {
         let chain = Chain::new();
         Ok(match self {
             Operation::Copy => chain,
-            Operation::Permute(order) if order.is_empty() => chain,
             Operation::Permute(order) => chain.then(Transpose::new(order)),
-            Operation::Invert => chain.then(Transpose::new(&[])),
             Operation::Flip(axes) => chain.then(Flip::new(axes)),
             Operation::Roll { shifts, axes } => chain.then(Roll::new(shifts, axes)),
             Operation::RollFlat { shift } => {

@@ -2,10 +2,8 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use trundle::Permutation;
 
 use crate::array::Class;
-use crate::error::refused;
 use crate::memory::PerAxis;
 use crate::moved::moved;
 use crate::numbers;
@@ -117,13 +115,7 @@ pub(crate) fn transpose<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let (x, threads) = (Tensor::to_read("x", x, Class::Kept)?, numbers::threads(threads)?);
     let order = order.map(numbers::order).transpose()?.unwrap_or_default();
-    let operation = if order.is_empty() {
-        Operation::Invert
-    } else {
-        Permutation::new(&order, x.memory.sizes.len()).map_err(|error| refused(py, &error))?;
-        Operation::Permute(order)
-    };
-    moved(py, &operation, &x, out, threads)
+    moved(py, &Operation::Permute(order), &x, out, threads)
 }
 
 /// Axes of `a` at other positions; the others keep their order.
