@@ -32,7 +32,7 @@ fuzz_target!(|bytes: &[u8]| {
     };
     let mut written = Vec::new();
     FORMATS[0]
-        .write_to(&mut written, &[tensor], &mut |_| ())
+        .write_to(&mut written, &[tensor], &[], &mut |_| ())
         .expect("headers this short are written");
     let (header_again, data_again) = read(&written).expect("what was written is read");
     // It is written in row-major order, from a place of its own.

@@ -135,7 +135,9 @@ pub(crate) fn carry_out(operation: &Operation, moving: &MoveArgs) -> Result<Outc
     }
     progress.stage("writing", total);
     let named: Vec<NamedTensor<'_>> = moved.iter().map(|(tensor, _)| tensor.named()).collect();
-    let output = stage(&moving.output, &named, moving.force, &mut |bytes| progress.at(bytes))?;
+    let output = stage(&moving.output, &named, file.metadata(), moving.force, &mut |bytes| {
+        progress.at(bytes)
+    })?;
     let (mut verified, threads) = (None, moving.planning.threads);
     if moving.verify {
         progress.stage("verifying", total);

@@ -9,7 +9,7 @@ use crate::{Element, Header, Order, Problem};
 /// Raw bytes state nothing: they need the element type and the shape. An .npy file may hold the
 /// bits of a type that it cannot state; it is then read as `element`, if its own type is the one
 /// that [`Element::new`] describes it as. Packed elements are a 1-D array of bytes there, and need
-/// their shape too.
+/// their shape too. In a file of several tensors it describes each that it fits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Description {
     /// The type of the elements.
@@ -37,7 +37,7 @@ impl Description {
             return Err(Problem::Offset);
         }
         let described = match &self.element {
-            Some(element) if element.width().packing().is_some() => {
+            Some(element) if is_packed(element) && !is_packed(&stated.element) => {
                 self.unpack(element, &stated)?
             }
             Some(element) => Header { element: in_file_of(element, &stated)?, ..stated },
@@ -48,6 +48,34 @@ impl Description {
                 "holds a tensor of shape {}, not {shape}",
                 described.shape
             ))),
+            _ => Ok(described),
+        }
+    }
+
+    /// The same for the tensors of a file that can hold several: each that this fits is as it says,
+    /// and the others are as they are stated.
+    ///
+    /// # Errors
+    /// As [`Description::apply`] says of the first, if this fits none.
+    pub(crate) fn apply_to_any(&self, stated: Vec<Header>) -> Result<Vec<Header>, Problem> {
+        if *self == Description::default() {
+            return Ok(stated);
+        }
+        let mut problem = None;
+        let mut fits = stated.is_empty() && self.offset.is_none();
+        let described = stated.into_iter().map(|stated| match self.apply(stated.clone()) {
+            Ok(described) => {
+                fits = true;
+                described
+            }
+            Err(found) => {
+                problem.get_or_insert(found);
+                stated
+            }
+        });
+        let described = described.collect();
+        match problem {
+            Some(problem) if !fits => Err(problem),
             _ => Ok(described),
         }
     }
@@ -67,6 +95,10 @@ impl Description {
         }
         Ok(Header { element, shape, order: Order::RowMajor, ..stated.clone() })
     }
+}
+
+fn is_packed(element: &Element) -> bool {
+    element.width().packing().is_some()
 }
 
 fn in_file_of(element: &Element, stated: &Header) -> Result<Element, Problem> {

@@ -14,8 +14,18 @@ pub struct Element {
     name: String,
     descr: String,
     byte_order: ByteOrder,
-    /// Counts units of time, as an i64 whose minimum is "not a time".
-    is_time: bool,
+    values: Values,
+}
+
+/// What the bits of elements stand for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Values {
+    /// What the [`DType`] says.
+    OfDType,
+    /// Units of time, as an i64 whose minimum is "not a time".
+    Times,
+    /// Something that no [`DType`] says; it is then the one of unsigned integers of their bits.
+    Unknown,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +52,11 @@ impl Element {
     /// .npy lacks is described there as its bits: bf16 as `<u2`, the f8 types and packed ones as
     /// `|u1`.
     pub fn new(dtype: DType) -> Element {
+        Element::ordered(dtype, ByteOrder::NATIVE)
+    }
+
+    /// The same in this byte order.
+    pub(crate) fn ordered(dtype: DType, byte_order: ByteOrder) -> Element {
         let bits = bits_of(dtype);
         let kind = match bits {
             DType::Boolean => 'b',
@@ -51,8 +66,12 @@ impl Element {
             DType::Complex64 | DType::Complex128 => 'c',
             _ => 'V',
         };
-        let (byte_order, width) = (ByteOrder::NATIVE, bits.width());
-        let sign = if kind == 'V' || width == 1 { '|' } else { byte_order.sign() };
+        let width = bits.width();
+        let (sign, byte_order) = match kind {
+            'V' => ('|', ByteOrder::NATIVE),
+            _ if width == 1 => ('|', ByteOrder::NATIVE),
+            _ => (byte_order.sign(), byte_order),
+        };
         let name = if kind == 'V' { format!("V{width}") } else { dtype.to_string() };
         Element::stated(dtype, name, format!("'{sign}{kind}{width}'"), byte_order)
     }
@@ -64,7 +83,12 @@ impl Element {
         descr: String,
         byte_order: ByteOrder,
     ) -> Element {
-        Element { dtype, width: dtype.into(), name, descr, byte_order, is_time: false }
+        Element { dtype, width: dtype.into(), name, descr, byte_order, values: Values::OfDType }
+    }
+
+    /// A type of this name whose bits are those of the unsigned integers `bits`.
+    pub(crate) fn of_bits(bits: Element, name: &str) -> Element {
+        Element { name: name.to_owned(), values: Values::Unknown, ..bits }
     }
 
     /// A type of so many bytes that mean nothing to a move.
@@ -79,7 +103,7 @@ impl Element {
 
     /// The same type, whose values are times.
     pub(crate) fn counting_time(self) -> Element {
-        Element { is_time: true, ..self }
+        Element { values: Values::Times, ..self }
     }
 
     /// The same type, packed in another order.
@@ -93,13 +117,16 @@ impl Element {
     /// This type in a file that states `stated`: in the file's byte order, with its description.
     /// `None` if the file states neither this type nor the one that its bits are written as.
     pub(crate) fn in_file_of(&self, stated: &Element) -> Option<Element> {
-        if stated.dtype == self.dtype {
+        let is_named = self.values == Values::Unknown;
+        if stated.dtype == self.dtype && (!is_named || self.name == stated.name) {
             return Some(stated.clone());
         }
-        (stated.dtype == bits_of(self.dtype)).then(|| Element {
+        let is_bits = stated.dtype == bits_of(self.dtype) && stated.values == Values::OfDType;
+        is_bits.then(|| Element {
             dtype: self.dtype,
             width: self.width,
             name: self.name.clone(),
+            values: self.values,
             ..stated.clone()
         })
     }
@@ -133,9 +160,12 @@ impl Element {
     /// The number that the bytes of one element stand for: the magnitude of a complex one, NaN for
     /// "not a time". A packed element is one byte here, its bits and zeros above them.
     ///
-    /// None for strings, structured types, void and extended precision, and if `bytes` is not one
-    /// element.
+    /// None for strings, structured types, void, extended precision and the 6-bit and FNUZ floats of
+    /// .safetensors, and if `bytes` is not one element.
     pub fn value(&self, bytes: &[u8]) -> Option<f64> {
+        if self.values == Values::Unknown {
+            return None;
+        }
         Some(match self.dtype {
             DType::Boolean => f64::from(u8::from(self.bits::<1>(bytes)? != [0])),
             DType::I8 => f64::from(i8::from_le_bytes(self.bits(bytes)?)),
@@ -171,7 +201,7 @@ impl Element {
             DType::I4 => f64::from(two_complement(4, self.code(bytes)?)),
             DType::NF4 => nf4(self.code(bytes)?),
             DType::F4E2M1 => f4e2m1(self.code(bytes)?),
-            _ if self.is_time => match i64::from_le_bytes(self.bits(bytes)?) {
+            _ if self.values == Values::Times => match i64::from_le_bytes(self.bits(bytes)?) {
                 i64::MIN => f64::NAN,
                 time => time as f64,
             },
@@ -194,6 +224,9 @@ impl Element {
     /// The integer that the bytes of one element stand for, as [`Element::value`]. None for types
     /// that hold no integers, and if `bytes` is not one element.
     pub fn integer(&self, bytes: &[u8]) -> Option<i128> {
+        if self.values == Values::Unknown {
+            return None;
+        }
         Some(match self.dtype {
             DType::I8 => i8::from_le_bytes(self.bits(bytes)?).into(),
             DType::I16 => i16::from_le_bytes(self.bits(bytes)?).into(),

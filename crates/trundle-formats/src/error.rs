@@ -70,12 +70,30 @@ pub enum Problem {
     #[error("is a folder")]
     Folder,
     /// More or fewer tensors than the format's files hold.
-    #[error("a file of format {format} holds one tensor, got {tensors}")]
+    #[error("a file of format {format} holds one tensor, got {}", listed(tensors))]
     OneTensor {
         /// The format's name.
         format: &'static str,
-        /// How many tensors were to be written.
-        tensors: usize,
+        /// The names of the tensors that were to be written.
+        tensors: Vec<String>,
+    },
+    /// The format has no way to state something of a tensor.
+    #[error("a file of format {format} cannot hold tensor \"{tensor}\": {why}")]
+    CannotHold {
+        /// The format's name.
+        format: &'static str,
+        /// The tensor's name.
+        tensor: String,
+        /// What cannot be stated.
+        why: String,
+    },
+    /// Checksums are missing, or too many.
+    #[error("a file of {expected} tensors needs {expected} checksums, got {got}")]
+    Checksums {
+        /// The tensors of the file.
+        expected: usize,
+        /// The checksums that were given.
+        got: usize,
     },
     /// The bytes to write are not those of the tensor.
     #[error("tensor \"{name}\" fills {expected} bytes, got {got}")]
@@ -129,6 +147,14 @@ pub enum Problem {
     /// The content is not what its [`Description`](crate::Description) says.
     #[error("{0}")]
     NotAsDescribed(String),
+    /// Something is wrong with one member of an archive.
+    #[error("member \"{member}\": {problem}")]
+    Member {
+        /// Its name.
+        member: String,
+        /// What is wrong with it.
+        problem: Box<Problem>,
+    },
     /// A shape too large to be addressed.
     #[error(transparent)]
     Shape(#[from] trundle_core::Error),
@@ -145,11 +171,14 @@ impl Problem {
 
     fn exit_class(&self) -> ExitClass {
         match self {
+            Problem::Member { problem, .. } => problem.exit_class(),
             Problem::Io { .. } | Problem::NoMemory { .. } => ExitClass::Failed,
             Problem::UnknownEnding { .. }
             | Problem::Exists
             | Problem::Folder
             | Problem::OneTensor { .. }
+            | Problem::CannotHold { .. }
+            | Problem::Checksums { .. }
             | Problem::DataSize { .. }
             | Problem::Undescribed(_)
             | Problem::Offset => ExitClass::Usage,
@@ -161,6 +190,16 @@ impl Problem {
             | Problem::NotAsDescribed(_)
             | Problem::Shape(_) => ExitClass::Refused,
         }
+    }
+}
+
+/// How many there are, and the first of them.
+fn listed(names: &[String]) -> String {
+    const MOST: usize = 20;
+    match names.len() {
+        0 => "none".to_owned(),
+        number if number > MOST => format!("{number}: {}, ...", names[..MOST].join(", ")),
+        number => format!("{number}: {}", names.join(", ")),
     }
 }
 

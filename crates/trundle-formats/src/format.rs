@@ -3,17 +3,12 @@
 use std::io::Write;
 use std::path::Path;
 
-use trundle_core::Shape;
-
 use crate::error::is_stream;
 use crate::source::Source;
-use crate::{Description, Element, Error, Header, Output, Problem, npy, raw};
+use crate::{Described, Description, Error, Frame, Header, Problem, npy, npz, raw, safetensors};
 
 /// Every format: one row each. The first is that of stdin and stdout.
-pub static FORMATS: &[Format] = &[npy::FORMAT, raw::FORMAT];
-
-/// Bytes are written in pieces of this size, each reported to whoever watches the progress.
-const CHUNK_BYTES: usize = 8 << 20;
+pub static FORMATS: &[Format] = &[npy::FORMAT, npz::FORMAT, safetensors::FORMAT, raw::FORMAT];
 
 /// Told how many bytes of data were read or written so far.
 pub type Progress<'a> = dyn FnMut(u64) + 'a;
@@ -21,17 +16,19 @@ pub type Progress<'a> = dyn FnMut(u64) + 'a;
 /// Reads what a file holds beside its data.
 type Open = fn(Source, &Description) -> Result<Box<dyn Contents>, Problem>;
 
-/// Writes all of a file.
-type WriteTensors =
-    fn(&mut dyn Write, &[NamedTensor<'_>], &mut Progress<'_>) -> Result<(), Problem>;
+/// All of a file but the data of its tensors.
+type MakeFrame = fn(&[Described<'_>], &[(String, String)]) -> Result<Frame, Problem>;
 
 /// A format of files of tensors.
 #[derive(Debug)]
 pub struct Format {
     pub(crate) name: &'static str,
     pub(crate) endings: &'static [&'static str],
+    pub(crate) holds_one: bool,
+    pub(crate) keeps_metadata: bool,
+    pub(crate) states_column_major: bool,
     pub(crate) open: Open,
-    pub(crate) write: WriteTensors,
+    pub(crate) frame: MakeFrame,
 }
 
 /// What a file of some format holds.
@@ -39,26 +36,32 @@ pub(crate) trait Contents: Send {
     /// Each tensor, without its data.
     fn headers(&self) -> &[Header];
 
+    /// Pairs that are kept beside the tensors, in order.
+    fn metadata(&self) -> &[(String, String)] {
+        &[]
+    }
+
+    /// Where all this is read from.
+    fn source(&self) -> &Source;
+
     /// The data of the tensor at `index`, exactly as long as its header says.
     fn load(&mut self, index: usize, progress: &mut Progress<'_>) -> Result<Vec<u8>, Problem>;
-}
 
-/// A tensor to write.
-#[derive(Clone, Copy, Debug)]
-pub struct NamedTensor<'a> {
-    /// Its name in the file, where the format has names.
-    pub name: &'a str,
-    /// The type of its elements.
-    pub element: &'a Element,
-    /// The sizes of its axes.
-    pub shape: &'a Shape,
-    /// Its elements: packed, row-major, in the byte order and the bit order of `element`.
-    pub bytes: &'a [u8],
+    /// The same data, in pieces.
+    fn copy_to(
+        &mut self,
+        index: usize,
+        out: &mut dyn Write,
+        progress: &mut Progress<'_>,
+    ) -> Result<(), Problem>;
 }
 
 impl Format {
     /// The format of the path's ending, in small or capital letters; .npy for `-`.
-    pub(crate) fn of(path: &Path) -> Result<&'static Format, Problem> {
+    ///
+    /// # Errors
+    /// [`Problem::UnknownEnding`] if no format has the ending.
+    pub fn of(path: &Path) -> Result<&'static Format, Error> {
         if is_stream(path) {
             return Ok(&FORMATS[0]);
         }
@@ -68,7 +71,8 @@ impl Format {
             .find(|format| format.endings.iter().any(|known| ending.eq_ignore_ascii_case(known)))
             .ok_or_else(|| {
                 let dot = if ending.is_empty() { "" } else { "." };
-                Problem::UnknownEnding { ending: format!("{dot}{}", ending.to_string_lossy()) }
+                let ending = format!("{dot}{}", ending.to_string_lossy());
+                Error::at(path, "-", Problem::UnknownEnding { ending })
             })
     }
 
@@ -82,6 +86,46 @@ impl Format {
         self.endings
     }
 
+    /// Whether its files hold exactly one tensor, which has the file's name.
+    pub fn holds_one(&self) -> bool {
+        self.holds_one
+    }
+
+    /// Whether its files keep pairs of texts beside the tensors.
+    pub fn keeps_metadata(&self) -> bool {
+        self.keeps_metadata
+    }
+
+    /// Whether its files can say that a tensor's data is column-major.
+    pub fn states_column_major(&self) -> bool {
+        self.states_column_major
+    }
+
+    /// All of a file but the data of its tensors, which will lie in the order in which they are
+    /// given here. A format that [keeps no metadata](Format::keeps_metadata) leaves it out.
+    ///
+    /// # Errors
+    /// [`Problem::OneTensor`] if the tensors are too many or too few; [`Problem::CannotHold`] if the
+    /// name, the order or the element type of one cannot be stated; [`Problem::Unsupported`] if the
+    /// file or its headers would be too long.
+    pub fn frame(
+        &self,
+        tensors: &[Described<'_>],
+        metadata: &[(String, String)],
+    ) -> Result<Frame, Problem> {
+        if self.holds_one && tensors.len() != 1 {
+            let tensors = tensors.iter().map(|tensor| tensor.name.to_owned()).collect();
+            return Err(Problem::OneTensor { format: self.name, tensors });
+        }
+        for tensor in tensors {
+            let stated = self.states_column_major && tensor.element.width().packing().is_none();
+            if tensor.is_column_major() && !stated {
+                return Err(tensor.refused(self.name, "its data is column-major"));
+            }
+        }
+        (self.frame)(tensors, metadata)
+    }
+
     pub(crate) fn open(
         &self,
         source: Source,
@@ -89,94 +133,4 @@ impl Format {
     ) -> Result<Box<dyn Contents>, Problem> {
         (self.open)(source, description)
     }
-
-    /// Writes `tensors` to `out`. `progress` is told the bytes of data written so far.
-    ///
-    /// # Errors
-    /// [`Problem`] if the tensors are too many or too few for the format, do not have the bytes
-    /// that their shapes need, or cannot be written.
-    pub fn write_to(
-        &self,
-        out: &mut dyn Write,
-        tensors: &[NamedTensor<'_>],
-        progress: &mut Progress<'_>,
-    ) -> Result<(), Problem> {
-        for tensor in tensors {
-            let expected = tensor.shape.bytes(tensor.element.width())?;
-            let got = tensor.bytes.len();
-            if got != expected {
-                return Err(Problem::DataSize { name: tensor.name.to_owned(), expected, got });
-            }
-        }
-        (self.write)(out, tensors, progress)
-    }
-}
-
-/// Checks that `path` can become an output, before any work is done for it: its ending is known,
-/// its folder is there, and it does not exist unless `overwrite` allows that. `-` is stdout.
-///
-/// # Errors
-/// [`Error`] saying which of these does not hold.
-pub fn check_output(path: &Path, overwrite: bool) -> Result<(), Error> {
-    Format::of(path).map_err(|problem| Error::at(path, "stdout", problem))?;
-    Output::check(path, overwrite)
-}
-
-/// Writes `tensors` to the file at `path`, in the format of its ending, or to stdout for `-`, as
-/// .npy. The file appears whole or not at all, see [`Output`]. `progress` is told the bytes of
-/// data written so far.
-///
-/// # Errors
-/// As [`check_output`] and [`Format::write_to`].
-pub fn write(
-    path: &Path,
-    tensors: &[NamedTensor<'_>],
-    overwrite: bool,
-    progress: &mut Progress<'_>,
-) -> Result<(), Error> {
-    stage(path, tensors, overwrite, progress)?.finish()
-}
-
-/// [`write()`] up to the point where the file appears: [`Output::read_back`] shows what was
-/// written, [`Output::finish`] makes it appear.
-///
-/// # Errors
-/// As [`write()`].
-pub fn stage(
-    path: &Path,
-    tensors: &[NamedTensor<'_>],
-    overwrite: bool,
-    progress: &mut Progress<'_>,
-) -> Result<Output, Error> {
-    let error = |problem| Error::at(path, "stdout", problem);
-    let format = Format::of(path).map_err(error)?;
-    let mut output = Output::create(path, overwrite)?;
-    format.write_to(&mut output, tensors, progress).map_err(error)?;
-    Ok(output)
-}
-
-/// The tensor to write to a file of a format that holds one.
-pub(crate) fn one<'a>(
-    format: &Format,
-    tensors: &'a [NamedTensor<'a>],
-) -> Result<&'a NamedTensor<'a>, Problem> {
-    match tensors {
-        [tensor] => Ok(tensor),
-        _ => Err(Problem::OneTensor { format: format.name, tensors: tensors.len() }),
-    }
-}
-
-/// Writes `bytes` in pieces; `progress` is told the bytes so far.
-pub(crate) fn write_data(
-    out: &mut dyn Write,
-    bytes: &[u8],
-    progress: &mut Progress<'_>,
-) -> Result<(), Problem> {
-    let mut written = 0;
-    for chunk in bytes.chunks(CHUNK_BYTES) {
-        out.write_all(chunk).map_err(Problem::writing)?;
-        written += chunk.len() as u64;
-        progress(written);
-    }
-    Ok(())
 }

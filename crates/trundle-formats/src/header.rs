@@ -9,7 +9,7 @@ use crate::Element;
 /// One tensor of a file: everything but its data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Its name: in a file of one tensor the file's name without ending, or `stdin`.
+    /// Its name: in a format of one tensor the file's name without ending, or `stdin`.
     pub name: String,
     /// The type of its elements.
     pub element: Element,
@@ -17,8 +17,9 @@ pub struct Header {
     pub shape: Shape,
     /// The order in which its packed elements stand.
     pub order: Order,
-    /// Where its data begins, in bytes from the start of the file.
-    pub data_offset: u64,
+    /// Where its data begins, in bytes from the start of the file; `None` where the data is
+    /// compressed, and can only be read from front to back.
+    pub data_offset: Option<u64>,
     /// The bytes that its data fills.
     pub data_bytes: usize,
 }

@@ -27,26 +27,35 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod checksum;
 mod descr;
 mod description;
 mod element;
 mod error;
 mod format;
+mod frame;
 mod header;
 mod literal;
+mod names;
 mod npy;
-mod one_tensor;
+mod npz;
 mod output;
+mod plain;
 mod raw;
+mod safetensors;
 mod source;
 mod tensor_file;
 mod texts;
 mod values;
+mod write;
 
+pub use checksum::{checksum, combined_checksum};
 pub use description::Description;
 pub use element::Element;
 pub use error::{Error, ExitClass, Problem};
-pub use format::{FORMATS, Format, NamedTensor, Progress, check_output, stage, write};
+pub use format::{FORMATS, Format, Progress};
+pub use frame::{Described, Frame, Piece};
 pub use header::{Header, Order};
 pub use output::{Output, remove_unfinished};
 pub use tensor_file::TensorFile;
+pub use write::{NamedTensor, check_output, stage, write};

@@ -5,23 +5,31 @@
 //! types. Bytes after the data are ignored, as `numpy.load` ignores them: `numpy.save` can put
 //! several arrays behind each other into one file, of which this is the first.
 //!
-//! Written is what `numpy.save` writes for a C-contiguous array, byte for byte. Types that numpy
+//! Written is what `numpy.save` writes for a contiguous array, byte for byte. Types that numpy
 //! lacks are written as their bits, packed ones as the 1-D array of their bytes; a [`Description`]
 //! makes them again what they were.
 
 use std::fmt::Write as _;
-use std::io::{Read, Write};
+use std::io::Read;
 
 use trundle_core::Shape;
 
 use crate::description::Description;
-use crate::format::{Contents, one, write_data};
+use crate::format::Contents;
 use crate::literal::Literal;
-use crate::one_tensor::{OneTensor, Rest};
+use crate::plain::{Plain, Rest};
 use crate::source::Source;
-use crate::{Element, Format, Header, NamedTensor, Order, Problem, Progress, descr};
+use crate::{Described, Element, Format, Frame, Header, Order, Problem, descr};
 
-pub(crate) const FORMAT: Format = Format { name: "npy", endings: &["npy"], open, write };
+pub(crate) const FORMAT: Format = Format {
+    name: "npy",
+    endings: &["npy"],
+    holds_one: true,
+    keeps_metadata: false,
+    states_column_major: true,
+    open,
+    frame,
+};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
@@ -49,7 +57,16 @@ const VERSIONS: [Version; 3] = [
 ];
 
 fn open(mut source: Source, description: &Description) -> Result<Box<dyn Contents>, Problem> {
-    let (text, data_offset) = read_header_text(&mut source)?;
+    let name = source.name().to_owned();
+    let (header, start) = read_header(&mut source, name)?;
+    let stated = Header { data_offset: Some(start), ..header };
+    Ok(Plain::one(description.apply(stated)?, start, source, Rest::Ignored)?)
+}
+
+/// The header that .npy begins with and the bytes it has, behind which `reader` is left. Where that
+/// is in a file is for the caller to add.
+pub(crate) fn read_header(reader: &mut dyn Read, name: String) -> Result<(Header, u64), Problem> {
+    let (text, bytes) = read_header_text(reader)?;
     let literal = Literal::parse(&text)
         .map_err(|error| Problem::Malformed(format!("malformed header: {error}")))?;
     let Literal::Dict(entries) = literal else {
@@ -57,18 +74,16 @@ fn open(mut source: Source, description: &Description) -> Result<Box<dyn Content
     };
     let (element, order, shape) = interpret(entries)?;
     let data_bytes = shape.bytes(element.width())?;
-    let name = source.name().to_owned();
-    let stated = Header { name, element, shape, order, data_offset, data_bytes };
-    Ok(OneTensor::new(description.apply(stated)?, source, Rest::Ignored)?)
+    Ok((Header { name, element, shape, order, data_offset: None, data_bytes }, bytes))
 }
 
 fn malformed(what: impl std::fmt::Display) -> Problem {
     Problem::Malformed(format!("malformed header: {what}"))
 }
 
-/// The text of the header, and where the data begins.
-fn read_header_text(source: &mut Source) -> Result<(String, u64), Problem> {
-    let start = read_exactly(source, "the beginning", MAGIC.len() + 2)?;
+/// The text of the header, and the bytes before the data.
+fn read_header_text(reader: &mut dyn Read) -> Result<(String, u64), Problem> {
+    let start = read_exactly(reader, "the beginning", MAGIC.len() + 2)?;
     let Some([major, minor]) = start.strip_prefix(MAGIC) else {
         return Err(Problem::Malformed(format!(
             "not an .npy file: it begins with \"{}\", expected \"{}\"",
@@ -85,14 +100,14 @@ fn read_header_text(source: &mut Source) -> Result<(String, u64), Problem> {
             ))
         })?;
     let mut length = [0; 4];
-    let length_bytes = read_exactly(source, "the header's length", version.length_bytes)?;
+    let length_bytes = read_exactly(reader, "the header's length", version.length_bytes)?;
     length[..version.length_bytes].copy_from_slice(&length_bytes);
     let length = u32::from_le_bytes(length);
     let bytes = usize::try_from(length).ok().filter(|bytes| *bytes <= MAX_HEADER_BYTES);
     let bytes = bytes.ok_or_else(|| {
         Problem::Unsupported(format!("the header has {length} bytes, over {MAX_HEADER_BYTES}"))
     })?;
-    let header = read_exactly(source, "the header", bytes)?;
+    let header = read_exactly(reader, "the header", bytes)?;
     let data_offset = (start.len() + version.length_bytes + bytes) as u64;
     let text = if version.is_utf8 {
         String::from_utf8(header)
@@ -103,9 +118,14 @@ fn read_header_text(source: &mut Source) -> Result<(String, u64), Problem> {
     Ok((text, data_offset))
 }
 
-fn read_exactly(source: &mut Source, part: &'static str, bytes: usize) -> Result<Vec<u8>, Problem> {
+/// The next `bytes` bytes, which are `part` of the file.
+pub(crate) fn read_exactly(
+    reader: &mut dyn Read,
+    part: &'static str,
+    bytes: usize,
+) -> Result<Vec<u8>, Problem> {
     let mut read = Vec::new();
-    source.take(bytes as u64).read_to_end(&mut read).map_err(Problem::reading)?;
+    reader.take(bytes as u64).read_to_end(&mut read).map_err(Problem::reading)?;
     if read.len() < bytes {
         let (expected, got) = (bytes as u64, read.len() as u64);
         return Err(Problem::Truncated { part, expected, got });
@@ -155,28 +175,31 @@ fn size(literal: &Literal) -> Result<usize, Problem> {
     }
 }
 
-fn write(
-    out: &mut dyn Write,
-    tensors: &[NamedTensor<'_>],
-    progress: &mut Progress<'_>,
-) -> Result<(), Problem> {
-    let tensor = one(&FORMAT, tensors)?;
-    let packed = tensor.element.width().packing().map(|_| Shape::new([tensor.bytes.len()]));
-    let shape = packed.transpose()?;
-    let header = header_bytes(tensor.element, shape.as_ref().unwrap_or(tensor.shape))?;
-    out.write_all(&header).map_err(Problem::writing)?;
-    write_data(out, tensor.bytes, progress)
+fn frame(tensors: &[Described<'_>], _: &[(String, String)]) -> Result<Frame, Problem> {
+    let mut frame = Frame::default();
+    for tensor in tensors {
+        frame.push(header_bytes(tensor)?)?;
+        frame.push_data(tensor.bytes()?)?;
+    }
+    Ok(frame)
 }
 
 /// All that stands before the data, in the first version that can hold it.
-fn header_bytes(element: &Element, shape: &Shape) -> Result<Vec<u8>, Problem> {
+pub(crate) fn header_bytes(tensor: &Described<'_>) -> Result<Vec<u8>, Problem> {
+    let packed = match tensor.element.width().packing() {
+        Some(_) => Some(Shape::new([tensor.bytes()?])?),
+        None => None,
+    };
+    let shape = packed.as_ref().unwrap_or(tensor.shape);
     let sizes = shape.iter().map(|size| Literal::Int(size.cast_signed() as i64)).collect();
+    let column_major = tensor.is_column_major();
     let mut text = format!(
-        "{{'descr': {}, 'fortran_order': False, 'shape': {}, }}",
-        element.descr(),
+        "{{'descr': {}, 'fortran_order': {}, 'shape': {}, }}",
+        tensor.element.descr(),
+        Literal::Bool(column_major),
         Literal::Tuple(sizes)
     );
-    if let Some(outermost) = shape.first() {
+    if let Some(outermost) = if column_major { shape.last() } else { shape.first() } {
         let digits = outermost.to_string().len();
         // Writing to a String cannot fail.
         let _ = write!(text, "{:1$}", "", GROWTH_DIGITS.saturating_sub(digits));

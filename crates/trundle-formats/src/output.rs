@@ -113,7 +113,7 @@ impl Output {
     /// As [`TensorFile::open_as`], and if the output is no file but a stream, a pipe or a device.
     pub fn read_back(&self, description: &Description) -> Result<TensorFile, Error> {
         let error = |problem| Error::at(&self.path, "stdout", problem);
-        let format = Format::of(&self.path).map_err(error)?;
+        let format = Format::of(&self.path)?;
         match &self.target {
             Target::Replace(file, ..) => {
                 TensorFile::open_in(format, description, file.path(), &self.path)

@@ -5,15 +5,21 @@
 //! long as the data; where an offset is given, the file is more than that, and what follows the
 //! data is ignored.
 
-use std::io::Write;
-
 use crate::description::Description;
-use crate::format::{Contents, one, write_data};
-use crate::one_tensor::{OneTensor, Rest};
+use crate::format::Contents;
+use crate::plain::{Plain, Rest};
 use crate::source::Source;
-use crate::{Format, Header, NamedTensor, Order, Problem, Progress};
+use crate::{Described, Format, Frame, Header, Order, Problem};
 
-pub(crate) const FORMAT: Format = Format { name: "raw", endings: &["bin", "raw"], open, write };
+pub(crate) const FORMAT: Format = Format {
+    name: "raw",
+    endings: &["bin", "raw"],
+    holds_one: true,
+    keeps_metadata: false,
+    states_column_major: false,
+    open,
+    frame,
+};
 
 fn open(source: Source, description: &Description) -> Result<Box<dyn Contents>, Problem> {
     let (Some(element), Some(shape)) = (&description.element, &description.shape) else {
@@ -21,22 +27,26 @@ fn open(source: Source, description: &Description) -> Result<Box<dyn Contents>, 
             "raw bytes say neither their element type nor their shape",
         ));
     };
+    let start = description.offset.unwrap_or(0);
     let header = Header {
         name: source.name().to_owned(),
         element: element.clone(),
         shape: shape.clone(),
         order: Order::RowMajor,
-        data_offset: description.offset.unwrap_or(0),
+        data_offset: Some(start),
         data_bytes: shape.bytes(element.width())?,
     };
-    let rest = if description.offset.is_some() { Rest::Ignored } else { Rest::Refused };
-    Ok(OneTensor::new(header, source, rest)?)
+    let rest = match description.offset {
+        Some(_) => Rest::Ignored,
+        None => Rest::Refused(|expected, got| Problem::DataLeft { expected, got }),
+    };
+    Ok(Plain::one(header, start, source, rest)?)
 }
 
-fn write(
-    out: &mut dyn Write,
-    tensors: &[NamedTensor<'_>],
-    progress: &mut Progress<'_>,
-) -> Result<(), Problem> {
-    write_data(out, one(&FORMAT, tensors)?.bytes, progress)
+fn frame(tensors: &[Described<'_>], _: &[(String, String)]) -> Result<Frame, Problem> {
+    let mut frame = Frame::default();
+    for tensor in tensors {
+        frame.push_data(tensor.bytes()?)?;
+    }
+    Ok(frame)
 }

@@ -1,7 +1,7 @@
 //! Where the bytes of a file come from.
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use crate::error::is_stream;
@@ -10,10 +10,14 @@ use crate::{Problem, Progress};
 /// Bytes are read in pieces of this size, each reported to whoever watches the progress.
 const CHUNK_BYTES: usize = 8 << 20;
 
+/// Data that is passed on is held in pieces of this size.
+const COPY_BYTES: usize = 256 << 10;
+
 /// The most that is reserved for a stream before a byte of it has arrived.
 const FIRST_STREAM_BYTES: usize = 1 << 20;
 
-/// An input: a regular file, which has a length, or a stream, which is read once from front to back.
+/// An input: a regular file or bytes in memory, which have a length, or a stream, which is read
+/// once from front to back.
 pub(crate) struct Source {
     name: String,
     input: Input,
@@ -23,6 +27,7 @@ pub(crate) struct Source {
 
 enum Input {
     File { file: File, length: u64 },
+    Memory(Cursor<Vec<u8>>),
     Stream(Box<dyn Read + Send>),
 }
 
@@ -50,6 +55,18 @@ impl Source {
         Source { name: name.to_owned(), input: Input::Stream(reader), position: 0 }
     }
 
+    pub(crate) fn memory(name: &str, bytes: Vec<u8>) -> Source {
+        Source { name: name.to_owned(), input: Input::Memory(Cursor::new(bytes)), position: 0 }
+    }
+
+    /// The regular file that it is.
+    pub(crate) fn file(&self) -> Option<&File> {
+        match &self.input {
+            Input::File { file, .. } => Some(file),
+            Input::Memory(_) | Input::Stream(_) => None,
+        }
+    }
+
     /// The name of the tensor in a file of one.
     pub(crate) fn name(&self) -> &str {
         &self.name
@@ -57,8 +74,9 @@ impl Source {
 
     /// The bytes of the whole input, if that is known.
     pub(crate) fn length(&self) -> Option<u64> {
-        match self.input {
-            Input::File { length, .. } => Some(length),
+        match &self.input {
+            Input::File { length, .. } => Some(*length),
+            Input::Memory(bytes) => Some(bytes.get_ref().len() as u64),
             Input::Stream(_) => None,
         }
     }
@@ -66,10 +84,6 @@ impl Source {
     /// Goes to a place, in bytes from the start. A stream goes there by reading, and not back.
     pub(crate) fn seek_to(&mut self, offset: u64) -> Result<(), Problem> {
         match &mut self.input {
-            Input::File { file, .. } => {
-                self.position = file.seek(SeekFrom::Start(offset)).map_err(Problem::reading)?;
-                Ok(())
-            }
             Input::Stream(reader) if self.position <= offset => {
                 let mut between = reader.take(offset - self.position);
                 self.position +=
@@ -83,6 +97,9 @@ impl Source {
                 io::ErrorKind::NotSeekable,
                 format!("a stream at byte {} cannot go to byte {offset}", self.position),
             ))),
+            Input::File { .. } | Input::Memory(_) => {
+                self.seek(SeekFrom::Start(offset)).map(drop).map_err(Problem::reading)
+            }
         }
     }
 
@@ -93,29 +110,14 @@ impl Source {
         bytes: usize,
         progress: &mut Progress<'_>,
     ) -> Result<Vec<u8>, Problem> {
-        let mut data = Vec::new();
-        let left = self.length().map(|length| length.saturating_sub(self.position));
-        if let Some(left) = left {
-            reserve(&mut data, bytes.min(usize::try_from(left).unwrap_or(usize::MAX)))?;
-        }
-        while data.len() < bytes {
-            if data.len() == data.capacity() {
-                let room = data.len().max(FIRST_STREAM_BYTES).min(bytes - data.len());
-                reserve(&mut data, room)?;
-            }
-            let room = (data.capacity() - data.len()).min(bytes - data.len()).min(CHUNK_BYTES);
-            // Straight into the reserved room, which is not filled with zeros first.
-            let read = match &mut self.input {
-                Input::File { file, .. } => file.take(room as u64).read_to_end(&mut data),
-                Input::Stream(reader) => reader.take(room as u64).read_to_end(&mut data),
-            };
-            let read = read.map_err(Problem::reading)?;
-            self.position += read as u64;
-            if read < room {
-                break;
-            }
-            progress(data.len() as u64);
-        }
+        let left = self.length().map_or(0, |length| length.saturating_sub(self.position));
+        let data = match &mut self.input {
+            Input::File { file, .. } => read_data(file, bytes, left, progress),
+            Input::Memory(memory) => read_data(memory, bytes, left, progress),
+            Input::Stream(reader) => read_data(reader, bytes, left, progress),
+        };
+        let data = data?;
+        self.position += data.len() as u64;
         Ok(data)
     }
 
@@ -127,6 +129,59 @@ impl Source {
     }
 }
 
+/// The next `bytes` bytes of `reader`, or fewer if it ends before. Reserves the `left` ones that
+/// are known to be there, and beyond them never more than twice what has arrived. `progress` is told
+/// the bytes so far.
+pub(crate) fn read_data(
+    reader: &mut impl Read,
+    bytes: usize,
+    left: u64,
+    progress: &mut Progress<'_>,
+) -> Result<Vec<u8>, Problem> {
+    let mut data = Vec::new();
+    reserve(&mut data, bytes.min(usize::try_from(left).unwrap_or(usize::MAX)))?;
+    while data.len() < bytes {
+        if data.len() == data.capacity() {
+            let room = data.len().max(FIRST_STREAM_BYTES).min(bytes - data.len());
+            reserve(&mut data, room)?;
+        }
+        let room = (data.capacity() - data.len()).min(bytes - data.len()).min(CHUNK_BYTES);
+        // Straight into the reserved room, which is not filled with zeros first.
+        let read = reader.take(room as u64).read_to_end(&mut data).map_err(Problem::reading)?;
+        if read < room {
+            break;
+        }
+        progress(data.len() as u64);
+    }
+    Ok(data)
+}
+
+/// Passes the next `bytes` bytes of `reader` on, or fewer if it ends before, and says how many.
+/// `progress` is told the bytes so far.
+pub(crate) fn copy(
+    reader: &mut impl Read,
+    bytes: u64,
+    out: &mut dyn Write,
+    progress: &mut Progress<'_>,
+) -> Result<u64, Problem> {
+    let room = usize::try_from(bytes).unwrap_or(usize::MAX).min(COPY_BYTES);
+    let mut piece = vec![0; room];
+    let mut copied = 0;
+    while copied < bytes {
+        let room = usize::try_from(bytes - copied).unwrap_or(usize::MAX).min(COPY_BYTES);
+        let read = match reader.read(&mut piece[..room]) {
+            Ok(0) => break,
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(Problem::reading(error)),
+        };
+        out.write_all(&piece[..read]).map_err(Problem::writing)?;
+        copied += read as u64;
+        progress(copied);
+    }
+    Ok(copied)
+}
+
 fn reserve(data: &mut Vec<u8>, bytes: usize) -> Result<(), Problem> {
     data.try_reserve_exact(bytes).map_err(|_| Problem::NoMemory { bytes: data.len() + bytes })
 }
@@ -135,9 +190,21 @@ impl Read for Source {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = match &mut self.input {
             Input::File { file, .. } => file.read(buffer)?,
+            Input::Memory(memory) => memory.read(buffer)?,
             Input::Stream(reader) => reader.read(buffer)?,
         };
         self.position += read as u64;
         Ok(read)
+    }
+}
+
+impl Seek for Source {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.position = match &mut self.input {
+            Input::File { file, .. } => file.seek(to)?,
+            Input::Memory(memory) => memory.seek(to)?,
+            Input::Stream(_) => return Err(io::ErrorKind::NotSeekable.into()),
+        };
+        Ok(self.position)
     }
 }

@@ -1,7 +1,8 @@
 //! A file opened for reading.
 
 use std::fmt;
-use std::io::Read;
+use std::fs::File;
+use std::io::{Read, Write};
 use std::path::Path;
 
 use crate::error::file_name;
@@ -40,8 +41,7 @@ impl TensorFile {
     /// As [`TensorFile::open`], and if the description lacks something that the file does not
     /// state, or the file does not hold what it says.
     pub fn open_as(path: &Path, description: &Description) -> Result<TensorFile, Error> {
-        let format = Format::of(path).map_err(|problem| Error::at(path, "stdin", problem))?;
-        TensorFile::open_in(format, description, path, path)
+        TensorFile::open_in(Format::of(path)?, description, path, path)
     }
 
     /// Reads what the file at `path` holds in `format`; messages name `shown`.
@@ -61,15 +61,37 @@ impl TensorFile {
     /// and its tensor if it holds one without a name.
     ///
     /// # Errors
-    /// As [`TensorFile::open_as`]; that the data is too short is seen when it is loaded.
+    /// As [`TensorFile::open_as`]; that the data is too short is seen when it is loaded. Formats
+    /// that are read from their end, .npz, are refused.
     pub fn from_reader(
         format: &'static Format,
         description: &Description,
         name: &str,
         reader: impl Read + Send + 'static,
     ) -> Result<TensorFile, Error> {
-        let source = Source::stream(name, Box::new(reader));
-        let file = name.to_owned();
+        TensorFile::from_source(format, description, Source::stream(name, Box::new(reader)))
+    }
+
+    /// Reads a file that is in memory already. `name` names it in messages, and its tensor if it
+    /// holds one without a name.
+    ///
+    /// # Errors
+    /// As [`TensorFile::open_as`].
+    pub fn from_bytes(
+        format: &'static Format,
+        description: &Description,
+        name: &str,
+        bytes: Vec<u8>,
+    ) -> Result<TensorFile, Error> {
+        TensorFile::from_source(format, description, Source::memory(name, bytes))
+    }
+
+    fn from_source(
+        format: &'static Format,
+        description: &Description,
+        source: Source,
+    ) -> Result<TensorFile, Error> {
+        let file = source.name().to_owned();
         match format.open(source, description) {
             Ok(contents) => Ok(TensorFile { file, format, contents }),
             Err(problem) => Err(Error { file, problem }),
@@ -81,22 +103,52 @@ impl TensorFile {
         self.format
     }
 
-    /// Each tensor it holds.
+    /// Each tensor it holds, in the order of the data.
     pub fn headers(&self) -> &[Header] {
         self.contents.headers()
+    }
+
+    /// Pairs of texts that it keeps beside its tensors, in order: `__metadata__` of .safetensors.
+    pub fn metadata(&self) -> &[(String, String)] {
+        self.contents.metadata()
+    }
+
+    /// The regular file that it is read from, `None` for a stream or memory: for reads at a
+    /// [`Header::data_offset`], which see no checksums.
+    pub fn file(&self) -> Option<&File> {
+        self.contents.source().file()
     }
 
     /// The data of the tensor at `index` of [`TensorFile::headers`], exactly as long as its header
     /// says. `progress` is told the bytes read so far.
     ///
     /// # Errors
-    /// [`Error`] if the data cannot be read, is too short or does not fit the memory, or is
-    /// behind what was read already of a stream.
+    /// [`Error`] if the data cannot be read, is too short or does not fit the memory, is not what
+    /// its checksum says, or is behind what was read already of a stream.
     ///
     /// # Panics
     /// If `index` is not below the number of headers.
     pub fn load(&mut self, index: usize, progress: &mut Progress<'_>) -> Result<Vec<u8>, Error> {
         let loaded = self.contents.load(index, progress);
         loaded.map_err(|problem| Error { file: self.file.clone(), problem })
+    }
+
+    /// The same data, passed on to `out` from front to back in pieces: it takes less than a
+    /// megabyte of memory, however long the data is.
+    ///
+    /// # Errors
+    /// As [`TensorFile::load`], and if `out` does not take it. What is wrong with a checksum or the
+    /// end of the data is known only after `out` has taken all of it.
+    ///
+    /// # Panics
+    /// If `index` is not below the number of headers.
+    pub fn copy_to(
+        &mut self,
+        index: usize,
+        out: &mut dyn Write,
+        progress: &mut Progress<'_>,
+    ) -> Result<(), Error> {
+        let copied = self.contents.copy_to(index, out, progress);
+        copied.map_err(|problem| Error { file: self.file.clone(), problem })
     }
 }

@@ -63,7 +63,8 @@ fn what_is_staged_can_be_read_back_before_it_appears() {
     let shape = Shape::new([2]).unwrap();
     let element = Element::new(DType::U8);
     let tensor = NamedTensor { name: "x", element: &element, shape: &shape, bytes: &[7, 8] };
-    let staged = |tensors: &[NamedTensor<'_>]| stage(&path, tensors, true, &mut |_| ()).unwrap();
+    let staged =
+        |tensors: &[NamedTensor<'_>]| stage(&path, tensors, &[], true, &mut |_| ()).unwrap();
 
     let output = staged(&[tensor]);
     assert_eq!(

@@ -54,7 +54,7 @@ fn elements() -> Vec<Element> {
 fn written(format: &Format, element: &Element, shape: &Shape, bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     let tensor = NamedTensor { name: "x", element, shape, bytes };
-    format.write_to(&mut out, &[tensor], &mut |_| ()).unwrap();
+    format.write_to(&mut out, &[tensor], &[], &mut |_| ()).unwrap();
     out
 }
 
@@ -67,10 +67,15 @@ fn every_type_is_read_back_as_it_was_written() {
             let shape = shape(sizes);
             let bytes = counting(shape.bytes(element.width()).unwrap());
             assert_eq!(written(raw(), element, &shape, &bytes), bytes, "nothing but the data");
-            for format in FORMATS {
-                let file = Cursor::new(written(format, element, &shape, &bytes));
+            // Not all types are among those of .safetensors.
+            for format in FORMATS.iter().filter(|format| format.name() != "safetensors") {
+                let file = written(format, element, &shape, &bytes);
                 let description = Description::of(element, &shape);
-                let mut file = TensorFile::from_reader(format, &description, "x", file).unwrap();
+                let mut file = match format.holds_one() {
+                    true => TensorFile::from_reader(format, &description, "x", Cursor::new(file)),
+                    false => TensorFile::from_bytes(format, &description, "x", file),
+                }
+                .unwrap();
                 let header = &file.headers()[0];
                 assert_eq!((&header.element, &header.shape), (element, &shape));
                 assert_eq!(header.data_bytes, bytes.len());
@@ -108,7 +113,7 @@ fn a_file_is_the_data_and_no_more_unless_an_offset_says_so() {
     assert_eq!(at(None, &[5]).unwrap(), counting(10));
     assert_eq!(at(Some(0), &[2]).unwrap(), [0, 1, 2, 3]);
     assert_eq!(at(Some(3), &[3]).unwrap(), [3, 4, 5, 6, 7, 8]);
-    assert_eq!(at(Some(10), &[0]).unwrap(), []);
+    assert_eq!(at(Some(10), &[0]).unwrap(), [0u8; 0]);
     let refusal = |offset, sizes: &[usize]| {
         let error = at(offset, sizes).unwrap_err();
         assert_eq!(error.exit_class(), ExitClass::Refused);

@@ -192,7 +192,7 @@ fn write_into_folder(
     let mut before = 0;
     for output in written {
         let path = &output.path;
-        staged.push(stage(path, &[output.named()], run.force, &mut |bytes| {
+        staged.push(stage(path, &[output.named()], &[], run.force, &mut |bytes| {
             progress.at(before + bytes);
         })?);
         before += output.bytes.len() as u64;

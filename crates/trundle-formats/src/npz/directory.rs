@@ -1,0 +1,218 @@
+//! The directory of an archive, and whether the archive is what it says.
+
+use rawzip::{
+    CompressionMethod, ErrorKind, ReaderAt, ZipArchive, ZipArchiveEntryWayfinder,
+    ZipFileHeaderRecord,
+};
+
+use super::ENDING;
+use super::member::{Member, Method};
+use crate::Problem;
+use crate::names::{check_relative, check_unique};
+use crate::source::Source;
+
+/// Holds the name, the extra fields and the comment of any member, of up to 64 KiB each.
+const RECORD_BYTES: usize = 4 << 16;
+
+/// The bytes of a local header before the name.
+const LOCAL_HEADER_BYTES: u64 = 30;
+
+/// Deflate makes no more than this many bytes of one: 258 of two bits.
+const MOST_INFLATED: u64 = 1032;
+
+/// A member as the directory has it.
+struct Entry {
+    name: Vec<u8>,
+    wayfinder: ZipArchiveEntryWayfinder,
+    method: CompressionMethod,
+    header_offset: u64,
+    member: Member,
+}
+
+/// The members of the archive in `source`, in the order of its directory.
+///
+/// # Errors
+/// [`Problem::Malformed`] or [`Problem::Unsupported`]: see the format's own documentation.
+pub(super) fn read(source: &mut Source) -> Result<Vec<Member>, Problem> {
+    let mut buffer = vec![0; RECORD_BYTES];
+    let archive = ZipArchive::from_seekable(source, &mut buffer).map_err(malformed)?;
+    let mut entries = entries(&archive, &mut buffer)?;
+    check_unique(entries.iter().map(|entry| &entry.member.name[..])).map_err(|name| {
+        Problem::Malformed(format!("two members of the archive are named \"{name}\""))
+    })?;
+    // Before anything is read of a member: each byte of the archive belongs to one at most, so what
+    // is read of all is bounded by the archive.
+    let mut by_place: Vec<&mut Entry> = entries.iter_mut().collect();
+    by_place.sort_by_key(|entry| entry.header_offset);
+    let ends: Vec<u64> = by_place.iter().skip(1).map(|entry| entry.header_offset).collect();
+    let ends = ends.into_iter().chain([archive.directory_offset()]);
+    for (entry, end) in by_place.into_iter().zip(ends) {
+        entry.check_room(end)?;
+        entry
+            .find_data(&archive, end, &mut buffer)
+            .map_err(|problem| entry.member.problem(problem))?;
+    }
+    Ok(entries.into_iter().map(|entry| entry.member).collect())
+}
+
+fn malformed(error: rawzip::Error) -> Problem {
+    let text = error.to_string();
+    match error.into_kind() {
+        ErrorKind::IO(error) if error.raw_os_error().is_some() => Problem::reading(error),
+        ErrorKind::MissingEndOfCentralDirectory => {
+            Problem::Malformed("not a zip archive: it has no directory at its end".to_owned())
+        }
+        _ => Problem::Malformed(format!("malformed archive: {text}")),
+    }
+}
+
+/// The entries of the directory, but those of folders.
+fn entries(archive: &ZipArchive<impl ReaderAt>, buffer: &mut [u8]) -> Result<Vec<Entry>, Problem> {
+    let mut found = 0;
+    let mut entries = Vec::new();
+    let mut records = archive.entries(buffer);
+    while let Some(record) = records.next_entry().map_err(malformed)? {
+        found += 1;
+        if !record.is_dir() || record.uncompressed_size_hint() > 0 {
+            entries.push(entry(&record)?);
+        }
+    }
+    let expected = archive.entries_hint();
+    if found != expected {
+        return Err(Problem::Malformed(format!(
+            "the archive's directory has {found} members, but says {expected}"
+        )));
+    }
+    Ok(entries)
+}
+
+fn entry(record: &ZipFileHeaderRecord<'_>) -> Result<Entry, Problem> {
+    let raw = record.file_path().as_bytes().to_vec();
+    let name = decoded(&raw, record.flags().is_utf8())?;
+    let method = record.compression_method();
+    let member = Member {
+        name,
+        method: if method == CompressionMethod::STORE { Method::Stored } else { Method::Deflated },
+        start: 0,
+        packed_bytes: record.compressed_size_hint(),
+        bytes: record.uncompressed_size_hint(),
+        checksum: record.crc32(),
+    };
+    check(&member, record).map_err(|problem| member.problem(problem))?;
+    let (wayfinder, header_offset) = (record.wayfinder(), record.local_header_offset());
+    Ok(Entry { name: raw, wayfinder, method, header_offset, member })
+}
+
+/// The text of a name: UTF-8 if it is marked as that, else code page 437, as Python reads it.
+fn decoded(name: &[u8], is_utf8: bool) -> Result<String, Problem> {
+    if is_utf8 {
+        return String::from_utf8(name.to_vec()).map_err(|_| {
+            Problem::Malformed(format!("the name \"{}\" is no UTF-8", name.escape_ascii()))
+        });
+    }
+    Ok(name.iter().map(|byte| code_page_437(*byte)).collect())
+}
+
+/// The character that a byte is in the first encoding of zip archives: that of the IBM PC.
+fn code_page_437(byte: u8) -> char {
+    const UPPER: &str = "\
+        ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐\
+        └┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u{a0}";
+    match byte.checked_sub(128) {
+        None => char::from(byte),
+        Some(at) => UPPER.chars().nth(at.into()).unwrap_or(char::REPLACEMENT_CHARACTER),
+    }
+}
+
+/// Checks what the directory alone says of a member.
+fn check(member: &Member, record: &ZipFileHeaderRecord<'_>) -> Result<(), Problem> {
+    if member.tensor_name() == member.name {
+        return Err(Problem::Unsupported(format!(
+            "is no .npy file: its name does not end with {ENDING}"
+        )));
+    }
+    check_relative(member.tensor_name())
+        .map_err(|why| Problem::Malformed(format!("its name {why}")))?;
+    if record.flags().is_encrypted() {
+        return Err(Problem::Unsupported("is encrypted".to_owned()));
+    }
+    let (packed, bytes) = (member.packed_bytes, member.bytes);
+    match record.compression_method() {
+        CompressionMethod::STORE if packed != bytes => {
+            Err(Problem::Malformed(format!("is stored, but takes {packed} bytes for its {bytes}")))
+        }
+        CompressionMethod::DEFLATE if packed.saturating_mul(MOST_INFLATED) < bytes => {
+            Err(Problem::Malformed(format!("{packed} bytes cannot be deflated from {bytes}")))
+        }
+        CompressionMethod::STORE | CompressionMethod::DEFLATE => Ok(()),
+        other => Err(Problem::Unsupported(match other.name() {
+            Some(name) => format!("is compressed by {name}: expected STORE or DEFLATE"),
+            None => format!("is compressed by the unknown method {}", other.as_u16()),
+        })),
+    }
+}
+
+impl Entry {
+    /// Checks that the member ends before `end`, where another thing begins, whatever else its
+    /// local header has.
+    fn check_room(&self, end: u64) -> Result<(), Problem> {
+        let header_bytes = LOCAL_HEADER_BYTES + self.name.len() as u64;
+        let least = header_bytes.saturating_add(self.member.packed_bytes);
+        self.check_end(self.header_offset.saturating_add(least), end)
+    }
+
+    fn check_end(&self, own: u64, end: u64) -> Result<(), Problem> {
+        if own <= end {
+            return Ok(());
+        }
+        let found = format!("takes the bytes to {own}, but another part begins at {end}");
+        Err(self.member.problem(Problem::Malformed(found)))
+    }
+
+    /// Reads the local header: where the data is, and whether it says what the directory says.
+    fn find_data(
+        &mut self,
+        archive: &ZipArchive<impl ReaderAt>,
+        end: u64,
+        buffer: &mut [u8],
+    ) -> Result<(), Problem> {
+        let entry = archive.get_entry(self.wayfinder).map_err(malformed)?;
+        let (start, data_end) = entry.compressed_data_range();
+        self.check_end(data_end, end)?;
+        let local = entry.local_header(buffer).map_err(malformed)?;
+        let sizes = (local.compressed_size_hint(), local.uncompressed_size_hint());
+        // With a descriptor behind the data, the header has neither sizes nor checksum.
+        let is_complete = !local.flags().has_data_descriptor();
+        let differs = if local.file_path().as_bytes() != self.name {
+            "name"
+        } else if local.compression_method() != self.method {
+            "method"
+        } else if local.flags().is_encrypted() {
+            "encryption"
+        } else if is_complete && sizes != (self.member.packed_bytes, self.member.bytes) {
+            "size"
+        } else if is_complete && local.crc32() != self.member.checksum {
+            "checksum"
+        } else {
+            self.member.start = start;
+            return Ok(());
+        };
+        Err(Problem::Malformed(format!(
+            "its {differs} in the archive's directory is not that before its data"
+        )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unmarked_names_are_in_code_page_437() {
+        let name: Vec<u8> = [b'a', 0x80, 0x8f, 0xb0, 0xe1, 0xff].to_vec();
+        assert_eq!(decoded(&name, false).unwrap(), "aÇÅ░ß\u{a0}");
+        assert!((0..=255).all(|byte| code_page_437(byte) != char::REPLACEMENT_CHARACTER));
+        assert_eq!(decoded("é".as_bytes(), true).unwrap(), "é");
+        assert!(decoded(&name, true).is_err());
+    }
+}

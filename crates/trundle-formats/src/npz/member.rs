@@ -1,0 +1,143 @@
+//! One file in an archive.
+
+use std::io::{self, Read, Take};
+
+use crc32fast::Hasher;
+use flate2::read::DeflateDecoder;
+
+use super::ENDING;
+use crate::Problem;
+use crate::source::{Source, copy};
+
+/// A file in an archive, as the directory has it.
+pub(super) struct Member {
+    /// With its ending.
+    pub name: String,
+    pub method: Method,
+    /// Where its bytes begin, in bytes from the start of the archive.
+    pub start: u64,
+    /// The bytes that it takes in the archive.
+    pub packed_bytes: u64,
+    /// The bytes that it has.
+    pub bytes: u64,
+    /// Their CRC-32.
+    pub checksum: u32,
+}
+
+/// How the bytes of a member stand in the archive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Method {
+    Stored,
+    Deflated,
+}
+
+impl Member {
+    /// The name of the tensor in it.
+    pub(super) fn tensor_name(&self) -> &str {
+        self.name.strip_suffix(ENDING).unwrap_or(&self.name)
+    }
+
+    /// Where its byte number `at` stands in the archive, if it stands there as it is.
+    pub(super) fn place_of(&self, at: u64) -> Option<u64> {
+        (self.method == Method::Stored).then_some(self.start + at)
+    }
+
+    /// Begins to read its bytes.
+    pub(super) fn read<'a>(&'a self, source: &'a mut Source) -> Result<Reader<'a>, Problem> {
+        source.seek_to(self.start)?;
+        let packed = source.take(self.packed_bytes);
+        let input = match self.method {
+            Method::Stored => Input::Stored(packed),
+            Method::Deflated => Input::Deflated(DeflateDecoder::new(packed)),
+        };
+        Ok(Reader { member: self, input, hasher: Hasher::new(), left: self.bytes })
+    }
+
+    /// `problem`, in this member.
+    pub(super) fn problem(&self, problem: Problem) -> Problem {
+        let problem = match problem {
+            // Not the system's: what the decoder says of the data.
+            Problem::Io { doing: _, source }
+                if source.raw_os_error().is_none()
+                    && matches!(
+                        source.kind(),
+                        io::ErrorKind::InvalidInput
+                            | io::ErrorKind::InvalidData
+                            | io::ErrorKind::UnexpectedEof
+                    ) =>
+            {
+                Problem::Malformed(source.to_string())
+            }
+            other => other,
+        };
+        Problem::Member { member: self.name.clone(), problem: Box::new(problem) }
+    }
+}
+
+/// The bytes of a member from front to back, as many as the directory says.
+pub(super) struct Reader<'a> {
+    member: &'a Member,
+    input: Input<'a>,
+    /// Of what was read.
+    hasher: Hasher,
+    /// The bytes that are to come.
+    left: u64,
+}
+
+enum Input<'a> {
+    Stored(Take<&'a mut Source>),
+    Deflated(DeflateDecoder<Take<&'a mut Source>>),
+}
+
+impl Read for Input<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Input::Stored(bytes) => bytes.read(buffer),
+            Input::Deflated(bytes) => bytes.read(buffer),
+        }
+    }
+}
+
+impl Read for Reader<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let room = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());
+        let read = self.input.read(&mut buffer[..room])?;
+        self.hasher.update(&buffer[..read]);
+        self.left -= read as u64;
+        Ok(read)
+    }
+}
+
+impl Reader<'_> {
+    /// The bytes that are known to come: those that stand in the archive as they are.
+    pub(super) fn stored(&self) -> u64 {
+        match self.input {
+            Input::Stored(_) => self.left,
+            Input::Deflated(_) => 0,
+        }
+    }
+
+    /// Reads on to the end, and checks that it is where the directory says, behind the bytes that
+    /// the checksum is of.
+    pub(super) fn finish(mut self) -> Result<(), Problem> {
+        let left = self.left;
+        copy(&mut self, left, &mut io::sink(), &mut |_| ())?;
+        let expected = self.member.bytes;
+        if self.left > 0 {
+            let got = expected - self.left;
+            return Err(Problem::Truncated { part: "the member", expected, got });
+        }
+        if self.input.read(&mut [0]).map_err(Problem::reading)? > 0 {
+            return Err(Problem::Malformed(format!(
+                "goes on after the {expected} bytes that the archive's directory states"
+            )));
+        }
+        let (expected, got) = (self.member.checksum, self.hasher.finalize());
+        if got != expected {
+            return Err(Problem::Malformed(format!(
+                "its bytes have the checksum {got:08x}, expected {expected:08x}"
+            )));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,164 @@
+//! The format of `numpy.savez`: a zip archive of .npy files, one for each tensor.
+//!
+//! Members that are stored or deflated are read, with Zip64 where that is used. The archive is not
+//! trusted: its members must lie apart from each other, so that no data is counted twice, their
+//! names must stay below the folder that they would be unpacked to, and what the directory says of
+//! a member must be what stands before its data, in its .npy header and in its checksum. Bytes
+//! behind the data of a member are ignored, as `numpy.load` ignores them. Members that are no .npy
+//! files are refused, since they would be lost.
+//!
+//! Members are written as `numpy.savez` writes them, stored, but with their data at multiples of 64
+//! bytes, so that it can be mapped into memory.
+
+mod directory;
+mod member;
+mod records;
+
+use std::io::{self, Write};
+
+use self::member::Member;
+use crate::description::Description;
+use crate::format::Contents;
+use crate::names::{check_relative, check_unique};
+use crate::source::{Source, copy, read_data};
+use crate::{Described, Format, Frame, Header, Problem, Progress, checksum, npy};
+
+pub(crate) const FORMAT: Format = Format {
+    name: "npz",
+    endings: &["npz"],
+    holds_one: false,
+    keeps_metadata: false,
+    states_column_major: true,
+    open,
+    frame,
+};
+
+/// What the names of members end with, behind the name of the tensor.
+const ENDING: &str = ".npy";
+
+/// What an archive holds.
+struct Archive {
+    headers: Vec<Header>,
+    /// Where the data of each is, and the bytes of .npy header before it.
+    members: Vec<(Member, u64)>,
+    source: Source,
+}
+
+fn open(mut source: Source, description: &Description) -> Result<Box<dyn Contents>, Problem> {
+    if source.length().is_none() {
+        return Err(Problem::Unsupported(
+            "an .npz archive is read from its end: it must be a file, not a stream".to_owned(),
+        ));
+    }
+    let mut headers = Vec::new();
+    let mut members = Vec::new();
+    for member in directory::read(&mut source)? {
+        let (header, header_bytes) =
+            read_header(&member, &mut source).map_err(|problem| member.problem(problem))?;
+        headers.push(header);
+        members.push((member, header_bytes));
+    }
+    let headers = description.apply_to_any(headers)?;
+    Ok(Box::new(Archive { headers, members, source }))
+}
+
+/// What a member says of its tensor, and the bytes that it takes to say so.
+fn read_header(member: &Member, source: &mut Source) -> Result<(Header, u64), Problem> {
+    let mut reader = member.read(source)?;
+    let (header, header_bytes) = npy::read_header(&mut reader, member.tensor_name().to_owned())?;
+    let (expected, got) = (header.data_bytes as u64, member.bytes.saturating_sub(header_bytes));
+    if got < expected {
+        return Err(Problem::Truncated { part: "the data", expected, got });
+    }
+    let data_offset = member.place_of(header_bytes);
+    Ok((Header { data_offset, ..header }, header_bytes))
+}
+
+impl Archive {
+    /// Hands the data of the tensor at `index` to `take`, and checks that it is all there and has
+    /// its checksum.
+    fn read<T>(
+        &mut self,
+        index: usize,
+        take: impl FnOnce(&mut member::Reader<'_>, usize) -> Result<(T, u64), Problem>,
+    ) -> Result<T, Problem> {
+        let Archive { headers, members, source } = self;
+        let (member, header_bytes) = &members[index];
+        let data_bytes = headers[index].data_bytes;
+        let read = || {
+            let mut reader = member.read(source)?;
+            copy(&mut reader, *header_bytes, &mut io::sink(), &mut |_| ())?;
+            let (taken, got) = take(&mut reader, data_bytes)?;
+            let expected = data_bytes as u64;
+            if got < expected {
+                return Err(Problem::Truncated { part: "the data", expected, got });
+            }
+            reader.finish()?;
+            Ok(taken)
+        };
+        read().map_err(|problem| member.problem(problem))
+    }
+}
+
+impl Contents for Archive {
+    fn headers(&self) -> &[Header] {
+        &self.headers
+    }
+
+    fn source(&self) -> &Source {
+        &self.source
+    }
+
+    fn load(&mut self, index: usize, progress: &mut Progress<'_>) -> Result<Vec<u8>, Problem> {
+        self.read(index, |reader, bytes| {
+            let data = read_data(reader, bytes, reader.stored(), progress)?;
+            let got = data.len() as u64;
+            Ok((data, got))
+        })
+    }
+
+    fn copy_to(
+        &mut self,
+        index: usize,
+        out: &mut dyn Write,
+        progress: &mut Progress<'_>,
+    ) -> Result<(), Problem> {
+        self.read(index, |reader, bytes| Ok(((), copy(reader, bytes as u64, out, progress)?)))
+    }
+}
+
+fn frame(tensors: &[Described<'_>], _: &[(String, String)]) -> Result<Frame, Problem> {
+    let refused = |name: &str, why: &str| Problem::CannotHold {
+        format: FORMAT.name,
+        tensor: name.to_owned(),
+        why: why.to_owned(),
+    };
+    check_unique(tensors.iter().map(|tensor| tensor.name))
+        .map_err(|name| refused(name, "another has its name"))?;
+    let mut frame = Frame::default();
+    let mut directory = records::Directory::default();
+    for (number, tensor) in tensors.iter().enumerate() {
+        check_relative(tensor.name).map_err(|why| refused(tensor.name, why))?;
+        let name = format!("{}{ENDING}", tensor.name);
+        let header = npy::header_bytes(tensor)?;
+        let data_bytes = tensor.bytes()?;
+        let member = records::Member {
+            name: &name,
+            bytes: (header.len() as u64).saturating_add(data_bytes as u64),
+            offset: frame.bytes(),
+        };
+        let before = checksum(&header);
+        let start =
+            member.local_header().ok_or_else(|| refused(tensor.name, "its name is too long"))?;
+        frame.expect_checksum(records::LOCAL_CHECKSUM, number, before);
+        frame.push([start, header].concat())?;
+        frame.push_data(data_bytes)?;
+        directory.push(&member, before);
+    }
+    for (number, (at, before)) in directory.checksums().iter().enumerate() {
+        frame.expect_checksum(*at, number, *before);
+    }
+    let end = directory.finish(frame.bytes());
+    frame.push(end)?;
+    Ok(frame)
+}

@@ -1,0 +1,97 @@
+//! What the header of .safetensors says, in its order.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
+
+use super::METADATA;
+use crate::names::check_unique;
+
+/// All that a header states.
+pub(crate) struct Stated {
+    pub metadata: Vec<(String, String)>,
+    pub tensors: Vec<(String, Entry)>,
+}
+
+/// What a header says of one tensor.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Entry {
+    pub dtype: String,
+    pub shape: Vec<u64>,
+    /// Where the data begins and ends, in bytes from the end of the header.
+    pub data_offsets: [u64; 2],
+}
+
+impl Stated {
+    /// The header that all of `text` is, white space behind it aside.
+    ///
+    /// # Errors
+    /// If it is no JSON of this form, or has a key twice.
+    pub(crate) fn parse(text: &[u8]) -> serde_json::Result<Stated> {
+        let stated: Stated = serde_json::from_slice(text)?;
+        let twice = |key| serde_json::Error::custom(format!("\"{key}\" is there twice"));
+        check_unique(stated.tensors.iter().map(|(name, _)| &name[..])).map_err(twice)?;
+        check_unique(stated.metadata.iter().map(|(key, _)| &key[..])).map_err(twice)?;
+        Ok(stated)
+    }
+}
+
+impl<'de> Deserialize<'de> for Stated {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Stated, D::Error> {
+        deserializer.deserialize_map(StatedVisitor)
+    }
+}
+
+struct StatedVisitor;
+
+impl<'de> Visitor<'de> for StatedVisitor {
+    type Value = Stated;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object of tensors")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Stated, A::Error> {
+        let mut metadata = None;
+        let mut tensors = Vec::new();
+        while let Some(key) = map.next_key::<String>()? {
+            if key != METADATA {
+                tensors.push((key, map.next_value()?));
+            } else if metadata.replace(map.next_value::<Pairs>()?).is_some() {
+                return Err(A::Error::custom(format!("\"{METADATA}\" is there twice")));
+            }
+        }
+        let Pairs(metadata) = metadata.unwrap_or_default();
+        Ok(Stated { metadata, tensors })
+    }
+}
+
+/// The pairs of an object of texts, in its order.
+#[derive(Default)]
+struct Pairs(Vec<(String, String)>);
+
+impl<'de> Deserialize<'de> for Pairs {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Pairs, D::Error> {
+        deserializer.deserialize_map(PairsVisitor)
+    }
+}
+
+struct PairsVisitor;
+
+impl<'de> Visitor<'de> for PairsVisitor {
+    type Value = Pairs;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object of texts")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pairs, A::Error> {
+        let mut pairs = Vec::new();
+        while let Some(pair) = map.next_entry()? {
+            pairs.push(pair);
+        }
+        Ok(Pairs(pairs))
+    }
+}

@@ -1,0 +1,199 @@
+//! The format of Hugging Face's safetensors: a header in JSON, then the data of many tensors,
+//! little-endian and row-major, one behind the other.
+//!
+//! As the format's own library does, a file is refused unless the data of its tensors covers all
+//! that follows the header, without holes or overlaps. Tensors are listed in the order of their
+//! data, which is the order of the header in the files that libraries write; here they are written
+//! in the order in which they are given, so that files keep theirs, and so is `__metadata__`. Keys
+//! that the format does not have are refused, since they would be lost.
+//!
+//! <https://huggingface.co/docs/safetensors>
+
+mod dtype;
+mod header;
+
+use std::fmt::Write as _;
+
+use trundle_core::Shape;
+
+use self::header::{Entry, Stated};
+use crate::description::Description;
+use crate::format::Contents;
+use crate::names::check_unique;
+use crate::npy::read_exactly;
+use crate::plain::{Plain, Rest};
+use crate::source::Source;
+use crate::{Described, Format, Frame, Header, Order, Problem};
+
+pub(crate) const FORMAT: Format = Format {
+    name: "safetensors",
+    endings: &["safetensors"],
+    holds_one: false,
+    keeps_metadata: true,
+    states_column_major: false,
+    open,
+    frame,
+};
+
+/// The header's length is stated in so many bytes, the least significant first.
+const LENGTH_BYTES: usize = 8;
+
+/// The longest header that is read or written, in bytes: the limit of the format's own library.
+const MAX_HEADER_BYTES: usize = 100_000_000;
+
+/// The header is padded with spaces to a multiple of this many bytes.
+const ALIGNMENT: usize = 8;
+
+/// The key of the pairs beside the tensors.
+const METADATA: &str = "__metadata__";
+
+fn open(mut source: Source, description: &Description) -> Result<Box<dyn Contents>, Problem> {
+    let text = read_header_text(&mut source)?;
+    let stated = Stated::parse(&text).map_err(malformed)?;
+    let start = (LENGTH_BYTES + text.len()) as u64;
+    let headers = headers(stated.tensors, start)?;
+    let headers = description.apply_to_any(headers)?;
+    let rest = Rest::Refused(|expected, got| {
+        Problem::Malformed(format!("the tensors fill {expected} bytes, but {got} are there"))
+    });
+    Ok(Plain::new(headers, stated.metadata, start, source, rest)?)
+}
+
+fn malformed(what: impl std::fmt::Display) -> Problem {
+    Problem::Malformed(format!("malformed header: {what}"))
+}
+
+fn read_header_text(source: &mut Source) -> Result<Vec<u8>, Problem> {
+    let mut length = [0; LENGTH_BYTES];
+    length.copy_from_slice(&read_exactly(source, "the header's length", LENGTH_BYTES)?);
+    let length = u64::from_le_bytes(length);
+    let bytes = usize::try_from(length).ok().filter(|bytes| *bytes <= MAX_HEADER_BYTES);
+    let bytes = bytes.ok_or_else(|| {
+        Problem::Unsupported(format!("the header has {length} bytes, over {MAX_HEADER_BYTES}"))
+    })?;
+    let text = read_exactly(source, "the header", bytes)?;
+    match text.first() {
+        Some(b'{') => Ok(text),
+        Some(first) => Err(malformed(format!(
+            "it begins with \"{}\", expected \"{{\"",
+            [*first].escape_ascii()
+        ))),
+        None => Err(malformed("it is empty")),
+    }
+}
+
+/// The tensors in the order of their data, which begins at `start`, once they are found to be
+/// different ones that leave no hole.
+fn headers(mut tensors: Vec<(String, Entry)>, start: u64) -> Result<Vec<Header>, Problem> {
+    // Those without data keep the order of the header.
+    tensors.sort_by_key(|(_, entry)| entry.data_offsets);
+    let mut end = 0;
+    let mut headers = Vec::with_capacity(tensors.len());
+    for (name, entry) in tensors {
+        let [first, beyond] = entry.data_offsets;
+        if first != end {
+            return Err(malformed(format!(
+                "the data of \"{name}\" begins at byte {first}, but that before it ends at {end}"
+            )));
+        }
+        let header = header(name, &entry, start)?;
+        if beyond.checked_sub(first) != Some(header.data_bytes as u64) {
+            let (name, bytes, shape) = (&header.name, header.data_bytes, &header.shape);
+            return Err(malformed(format!(
+                "\"{name}\", {} {shape}, fills {bytes} bytes, but has those from {first} to {beyond}",
+                entry.dtype
+            )));
+        }
+        end = beyond;
+        headers.push(header);
+    }
+    Ok(headers)
+}
+
+fn header(name: String, entry: &Entry, start: u64) -> Result<Header, Problem> {
+    let element = dtype::element(&entry.dtype).ok_or_else(|| {
+        Problem::Unsupported(format!("\"{name}\" is of the unknown type {:?}", entry.dtype))
+    })?;
+    let sizes: Result<Vec<usize>, _> =
+        entry.shape.iter().map(|size| usize::try_from(*size)).collect();
+    let sizes =
+        sizes.map_err(|_| malformed(format!("\"{name}\" has a size over {}", usize::MAX)))?;
+    let shape = Shape::new(sizes)?;
+    if let Some(bits) = dtype::open_bits(&element, &shape) {
+        return Err(malformed(format!("\"{name}\", {} {shape}, {bits}", entry.dtype)));
+    }
+    let data_bytes = shape.bytes(element.width())?;
+    let [first, _] = entry.data_offsets;
+    let data_offset = start.checked_add(first).ok_or_else(|| {
+        malformed(format!("the data of \"{name}\" begins at byte {first}, too far to be addressed"))
+    })?;
+    let (order, data_offset) = (Order::RowMajor, Some(data_offset));
+    Ok(Header { name, element, shape, order, data_offset, data_bytes })
+}
+
+fn frame(tensors: &[Described<'_>], metadata: &[(String, String)]) -> Result<Frame, Problem> {
+    let text = header_text(tensors, metadata)?;
+    let mut frame = Frame::default();
+    frame.push([&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat())?;
+    for tensor in tensors {
+        frame.push_data(tensor.bytes()?)?;
+    }
+    Ok(frame)
+}
+
+fn header_text(
+    tensors: &[Described<'_>],
+    metadata: &[(String, String)],
+) -> Result<String, Problem> {
+    let mut entries = Vec::with_capacity(tensors.len() + 1);
+    if !metadata.is_empty() {
+        check_unique(metadata.iter().map(|(key, _)| &key[..]))
+            .map_err(|key| Problem::Unsupported(format!("metadata \"{key}\" is there twice")))?;
+        let pair = |(key, value): &(String, String)| format!("{}:{}", json(key), json(value));
+        let pairs: Vec<String> = metadata.iter().map(pair).collect();
+        entries.push(format!("{}:{{{}}}", json(METADATA), pairs.join(",")));
+    }
+    let mut start = 0u64;
+    for tensor in tensors {
+        // The frame refuses what is too long.
+        let end = start.saturating_add(tensor.bytes()? as u64);
+        entries.push(entry(tensor, start, end)?);
+        start = end;
+    }
+    check_unique(tensors.iter().map(|tensor| tensor.name)).map_err(|name| Problem::CannotHold {
+        format: FORMAT.name,
+        tensor: name.to_owned(),
+        why: "another has its name".to_owned(),
+    })?;
+    let mut text = format!("{{{}}}", entries.join(","));
+    let padding = text.len().next_multiple_of(ALIGNMENT) - text.len();
+    // Writing to a String cannot fail.
+    let _ = write!(text, "{:padding$}", "");
+    if text.len() > MAX_HEADER_BYTES {
+        return Err(Problem::Unsupported(format!(
+            "the header would have {} bytes, over {MAX_HEADER_BYTES}",
+            text.len()
+        )));
+    }
+    Ok(text)
+}
+
+/// What the header says of a tensor whose data lies from `start` to `end`.
+fn entry(tensor: &Described<'_>, start: u64, end: u64) -> Result<String, Problem> {
+    let refused = |why| tensor.refused(FORMAT.name, why);
+    if tensor.name == METADATA {
+        return Err(refused("that name is the format's own".to_owned()));
+    }
+    let dtype = dtype::name(tensor.element).map_err(refused)?;
+    if let Some(bits) = dtype::open_bits(tensor.element, tensor.shape) {
+        return Err(refused(format!("its shape {} {bits}", tensor.shape)));
+    }
+    let sizes: Vec<String> = tensor.shape.iter().map(usize::to_string).collect();
+    let (name, sizes) = (json(tensor.name), sizes.join(","));
+    Ok(format!(r#"{name}:{{"dtype":"{dtype}","shape":[{sizes}],"data_offsets":[{start},{end}]}}"#))
+}
+
+/// A text as JSON has it.
+fn json(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}

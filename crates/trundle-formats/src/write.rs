@@ -1,0 +1,118 @@
+//! Writing files of tensors that are in memory, from front to back.
+
+use std::io::Write;
+use std::path::Path;
+
+use trundle_core::Shape;
+
+use crate::{Described, Element, Error, Format, Order, Output, Problem, Progress, checksum};
+
+/// Bytes are written in pieces of this size, each reported to whoever watches the progress.
+const CHUNK_BYTES: usize = 8 << 20;
+
+/// A tensor to write.
+#[derive(Clone, Copy, Debug)]
+pub struct NamedTensor<'a> {
+    /// Its name in the file, where the format has names.
+    pub name: &'a str,
+    /// The type of its elements.
+    pub element: &'a Element,
+    /// The sizes of its axes.
+    pub shape: &'a Shape,
+    /// Its elements: packed, row-major, in the byte order and the bit order of `element`.
+    pub bytes: &'a [u8],
+}
+
+impl NamedTensor<'_> {
+    /// What a file will say of it.
+    fn described(&self) -> Described<'_> {
+        let NamedTensor { name, element, shape, .. } = self;
+        Described { name, element, shape, order: Order::RowMajor }
+    }
+}
+
+impl Format {
+    /// Writes `tensors` to `out`, with `metadata` beside them as [`Format::frame`] has it.
+    /// `progress` is told the bytes of data written so far.
+    ///
+    /// # Errors
+    /// [`Problem`] if the tensors do not have the bytes that their shapes need, or cannot be
+    /// written; and as [`Format::frame`].
+    pub fn write_to(
+        &self,
+        out: &mut dyn Write,
+        tensors: &[NamedTensor<'_>],
+        metadata: &[(String, String)],
+        progress: &mut Progress<'_>,
+    ) -> Result<(), Problem> {
+        let described: Vec<Described<'_>> = tensors.iter().map(NamedTensor::described).collect();
+        for tensor in tensors {
+            let (expected, got) = (tensor.described().bytes()?, tensor.bytes.len());
+            if got != expected {
+                return Err(Problem::DataSize { name: tensor.name.to_owned(), expected, got });
+            }
+        }
+        let frame = self.frame(&described, metadata)?;
+        let checksums = match frame.needs_checksums() {
+            true => tensors.iter().map(|tensor| checksum(tensor.bytes)).collect(),
+            false => Vec::new(),
+        };
+        let mut pieces = frame.pieces(&checksums)?.into_iter().peekable();
+        let mut written = 0;
+        for (tensor, offset) in tensors.iter().zip(frame.data_offsets()) {
+            while let Some(piece) = pieces.next_if(|piece| piece.offset < *offset) {
+                out.write_all(&piece.bytes).map_err(Problem::writing)?;
+            }
+            for chunk in tensor.bytes.chunks(CHUNK_BYTES) {
+                out.write_all(chunk).map_err(Problem::writing)?;
+                written += chunk.len() as u64;
+                progress(written);
+            }
+        }
+        pieces.try_for_each(|piece| out.write_all(&piece.bytes).map_err(Problem::writing))
+    }
+}
+
+/// Checks that `path` can become an output, before any work is done for it: its ending is known,
+/// its folder is there, and it does not exist unless `overwrite` allows that. `-` is stdout.
+///
+/// # Errors
+/// [`Error`] saying which of these does not hold.
+pub fn check_output(path: &Path, overwrite: bool) -> Result<(), Error> {
+    Format::of(path)?;
+    Output::check(path, overwrite)
+}
+
+/// Writes `tensors` to the file at `path`, in the format of its ending, or to stdout for `-`, as
+/// .npy. The file appears whole or not at all, see [`Output`]. `progress` is told the bytes of
+/// data written so far.
+///
+/// # Errors
+/// As [`check_output`] and [`Format::write_to`].
+pub fn write(
+    path: &Path,
+    tensors: &[NamedTensor<'_>],
+    overwrite: bool,
+    progress: &mut Progress<'_>,
+) -> Result<(), Error> {
+    stage(path, tensors, &[], overwrite, progress)?.finish()
+}
+
+/// [`write()`] up to the point where the file appears, with `metadata` beside the tensors:
+/// [`Output::read_back`] shows what was written, [`Output::finish`] makes it appear.
+///
+/// # Errors
+/// As [`write()`].
+pub fn stage(
+    path: &Path,
+    tensors: &[NamedTensor<'_>],
+    metadata: &[(String, String)],
+    overwrite: bool,
+    progress: &mut Progress<'_>,
+) -> Result<Output, Error> {
+    let error = |problem| Error::at(path, "stdout", problem);
+    let format = Format::of(path)?;
+    let mut output = Output::create(path, overwrite)?;
+    format.write_to(&mut output, tensors, metadata, progress).map_err(error)?;
+    Ok(output)
+}
