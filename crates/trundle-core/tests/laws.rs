@@ -317,6 +317,49 @@ fn restrict_agrees_with_the_map_on_the_box() {
 }
 
 #[test]
+fn source_bounds_are_the_least_box_that_is_read() {
+    holds(3000, &(single_maps(3), windows()), |((_, map), window)| {
+        let map = map.restrict(&window.fit(map.out_shape())).unwrap();
+        let bounds = map.source_bounds();
+        let Some(bounds) = bounds else {
+            prop_assert!(map.layers().len() > 1, "{}", map);
+            return Ok(());
+        };
+        let sources: Vec<Vec<usize>> =
+            indices(map.out_shape()).iter().map(|index| map.source_of(index)).collect();
+        for (axis, range) in bounds.iter().enumerate() {
+            let along = || sources.iter().map(|source| source[axis]);
+            let least = along().min().map_or(0..0, |least| least..along().max().unwrap() + 1);
+            prop_assert_eq!(range, &least, "axis {} of\n{}", axis, map);
+        }
+        let part = map.within_source(&bounds).unwrap();
+        for (index, source) in indices(map.out_shape()).into_iter().zip(&sources) {
+            let within = part.source_of(&index);
+            for (i, range) in within.iter().zip(&bounds) {
+                prop_assert!(*i < range.len());
+            }
+            let whole: Vec<usize> =
+                within.iter().zip(&bounds).map(|(i, range)| range.start + i).collect();
+            prop_assert_eq!(&whole, source, "\n{}", map);
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn within_source_refuses_bounds_outside_the_source() {
+    let map = map_of(Transpose::new(&[]), &shape(&[2, 3]));
+    assert_eq!(
+        map.within_source(&[0..2, 0..4]).unwrap_err().to_string(),
+        "bounds 0..4 do not lie within an axis of size 3"
+    );
+    assert_eq!(
+        map.within_source(&[]).unwrap_err().to_string(),
+        "bounds and the axes of the source must have equal sizes, got 0 and 2"
+    );
+}
+
+#[test]
 fn a_part_of_a_map_has_no_inverse() {
     let rolled = map_of(Roll::new(&[1], &[0]), &shape(&[4, 3]));
     assert!(rolled.restrict(&[1..3, 0..3]).unwrap().invert().is_none());

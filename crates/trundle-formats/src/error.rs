@@ -66,6 +66,9 @@ pub enum Problem {
     /// The output exists.
     #[error("exists already, and overwriting was not asked for")]
     Exists,
+    /// Another process has the temporary file of the same output.
+    #[error("is being written by another process")]
+    Busy,
     /// A file is needed.
     #[error("is a folder")]
     Folder,
@@ -172,7 +175,7 @@ impl Problem {
     fn exit_class(&self) -> ExitClass {
         match self {
             Problem::Member { problem, .. } => problem.exit_class(),
-            Problem::Io { .. } | Problem::NoMemory { .. } => ExitClass::Failed,
+            Problem::Io { .. } | Problem::NoMemory { .. } | Problem::Busy => ExitClass::Failed,
             Problem::UnknownEnding { .. }
             | Problem::Exists
             | Problem::Folder

@@ -46,6 +46,7 @@ mod safetensors;
 mod source;
 mod tensor_file;
 mod texts;
+mod unfinished;
 mod values;
 mod write;
 
@@ -56,6 +57,7 @@ pub use error::{Error, ExitClass, Problem};
 pub use format::{FORMATS, Format, Progress};
 pub use frame::{Described, Frame, Piece};
 pub use header::{Header, Order};
-pub use output::{Output, remove_unfinished};
+pub use output::Output;
 pub use tensor_file::TensorFile;
+pub use unfinished::{Begin, Unfinished, remove_unfinished};
 pub use write::{NamedTensor, check_output, stage, write};

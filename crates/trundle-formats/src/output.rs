@@ -1,15 +1,11 @@
 //! Files that appear whole or not at all.
 
-use std::collections::BTreeSet;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Stdout, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-use tempfile::NamedTempFile;
 
 use crate::error::is_stream;
-use crate::{Description, Error, Format, Problem, TensorFile};
+use crate::{Begin, Description, Error, Format, Problem, TensorFile, Unfinished};
 
 /// How many symbolic links may lead from one to the next: what Linux allows.
 const MAX_LINKS: usize = 40;
@@ -30,45 +26,9 @@ pub struct Output {
 #[derive(Debug)]
 enum Target {
     /// A temporary file, and the place it is for.
-    Replace(NamedTempFile, PathBuf, Entry),
+    Replace(Unfinished, PathBuf),
     Special(File),
     Stdout(Stdout),
-}
-
-/// The temporary files there are.
-static UNFINISHED: Mutex<Unfinished> =
-    Mutex::new(Unfinished { files: BTreeSet::new(), removed: false });
-
-struct Unfinished {
-    files: BTreeSet<PathBuf>,
-    /// Set for good by [`remove_unfinished`]: no file may follow those that it removed.
-    removed: bool,
-}
-
-/// The entry of a temporary file among [`UNFINISHED`], until this is dropped.
-#[derive(Debug)]
-struct Entry(PathBuf);
-
-impl Drop for Entry {
-    fn drop(&mut self) {
-        unfinished().files.remove(&self.0);
-    }
-}
-
-fn unfinished() -> MutexGuard<'static, Unfinished> {
-    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Removes the temporary files of all outputs that are not finished: for a program that is about
-/// to end by a signal, which drops nothing. Those outputs can no longer be finished, and none can
-/// be begun any more.
-pub fn remove_unfinished() {
-    let mut unfinished = unfinished();
-    unfinished.removed = true;
-    for file in &unfinished.files {
-        // If it cannot be removed there is nothing left to do.
-        let _ = fs::remove_file(file);
-    }
 }
 
 /// What there is at a place for an output.
@@ -90,7 +50,7 @@ impl Output {
         }
         let check = || match find_place(path, overwrite)? {
             (_, Found::Special) => Ok(()),
-            (place, found) => temporary(&place, &found).map(drop),
+            (place, found) => temporary(&place, &found, None).map(drop),
         };
         check().map_err(|problem| Error::at(path, "stdout", problem))
     }
@@ -101,9 +61,47 @@ impl Output {
     /// [`Error`] if it exists and `overwrite` is not set, if it is a folder, or if no file can be
     /// created in its folder.
     pub fn create(path: &Path, overwrite: bool) -> Result<Output, Error> {
-        let target = Target::create(path, overwrite)
+        let target = Target::create(path, overwrite, None)
             .map_err(|problem| Error::at(path, "stdout", problem))?;
         Ok(Output { path: path.to_owned(), overwrite, target })
+    }
+
+    /// [`Output::create`] under a name that a later run with the same `tag` finds again, should this
+    /// one end early and the file be [kept](Output::keep).
+    ///
+    /// # Errors
+    /// As [`Output::create`], and [`Problem::Busy`] if another process writes to it.
+    pub fn create_tagged(
+        path: &Path,
+        overwrite: bool,
+        tag: &str,
+        begin: Begin,
+    ) -> Result<Output, Error> {
+        let target = Target::create(path, overwrite, Some((tag, begin)))
+            .map_err(|problem| Error::at(path, "stdout", problem))?;
+        Ok(Output { path: path.to_owned(), overwrite, target })
+    }
+
+    /// The folder that the output will be in; `None` for stdout, a pipe or a device.
+    pub fn folder(path: &Path) -> Option<PathBuf> {
+        let place = follow_links(path).ok().filter(|_| !is_stream(path))?;
+        let is_special = fs::metadata(&place).is_ok_and(|found| !found.is_file());
+        (!is_special).then(|| folder_of(&place).to_owned())
+    }
+
+    /// The file behind it, for writes at any place; `None` for stdout, a pipe or a device.
+    pub fn file(&self) -> Option<&File> {
+        match &self.target {
+            Target::Replace(file, _) => Some(file.file()),
+            Target::Special(_) | Target::Stdout(_) => None,
+        }
+    }
+
+    /// [`Unfinished::keep`] of the file behind it.
+    pub fn keep(&mut self, kept: bool) {
+        if let Target::Replace(file, _) = &mut self.target {
+            file.keep(kept);
+        }
     }
 
     /// Opens what was written so far, before it appears at the path, in the format of the path's
@@ -136,7 +134,7 @@ impl Output {
 }
 
 impl Target {
-    fn create(path: &Path, overwrite: bool) -> Result<Target, Problem> {
+    fn create(path: &Path, overwrite: bool, tag: Option<(&str, Begin)>) -> Result<Target, Problem> {
         if is_stream(path) {
             return Ok(Target::Stdout(io::stdout()));
         }
@@ -145,42 +143,40 @@ impl Target {
             let file = File::options().write(true).open(&place).map_err(Problem::writing)?;
             return Ok(Target::Special(file));
         }
-        let (file, entry) = temporary(&place, &found)?;
-        Ok(Target::Replace(file, place, entry))
+        let file = temporary(&place, &found, tag)?;
+        Ok(Target::Replace(file, place))
     }
 
     fn finish(self, overwrite: bool) -> Result<(), Problem> {
-        let (file, place, _entry) = match self {
-            Target::Replace(file, place, entry) => (file, place, entry),
+        let (file, place) = match self {
+            Target::Replace(file, place) => (file, place),
             Target::Special(mut file) => return file.flush().map_err(Problem::writing),
             Target::Stdout(mut stdout) => return stdout.flush().map_err(Problem::writing),
         };
-        file.as_file().sync_all().map_err(Problem::writing)?;
-        let persisted = if overwrite {
-            if let Found::Regular(metadata) = find(&place, overwrite)? {
-                let permissions = file.as_file().set_permissions(metadata.permissions());
-                permissions.map_err(Problem::writing)?;
-            }
-            file.persist(&place)
-        } else {
-            file.persist_noclobber(&place)
-        };
-        match persisted {
-            Ok(_) => Ok(()),
-            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
-                Err(Problem::Exists)
-            }
-            Err(error) => {
-                Err(Problem::Io { doing: "rename the finished file", source: error.error })
-            }
+        file.file().sync_all().map_err(Problem::writing)?;
+        if overwrite && let Found::Regular(metadata) = find(&place, overwrite)? {
+            let permissions = file.file().set_permissions(metadata.permissions());
+            permissions.map_err(Problem::writing)?;
         }
+        file.persist(&place, overwrite)?;
+        sync_folder(folder_of(&place));
+        Ok(())
     }
+}
+
+/// Writes the new name out to the disk. The file is whole already, so that a system which cannot do
+/// this is no failure.
+fn sync_folder(folder: &Path) {
+    #[cfg(unix)]
+    let _ = File::open(folder).and_then(|folder| folder.sync_all());
+    #[cfg(not(unix))]
+    let _ = folder;
 }
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.target {
-            Target::Replace(file, ..) => file.as_file_mut().write(bytes),
+            Target::Replace(file, _) => file.file().write(bytes),
             Target::Special(file) => file.write(bytes),
             Target::Stdout(stdout) => stdout.write(bytes),
         }
@@ -188,7 +184,7 @@ impl Write for Output {
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.target {
-            Target::Replace(file, ..) => file.as_file_mut().flush(),
+            Target::Replace(file, _) => file.file().flush(),
             Target::Special(file) => file.flush(),
             Target::Stdout(stdout) => stdout.flush(),
         }
@@ -196,38 +192,34 @@ impl Write for Output {
 }
 
 /// A temporary file beside `place`, for nobody's eyes who may not see what it replaces.
-fn temporary(place: &Path, found: &Found) -> Result<(NamedTempFile, Entry), Problem> {
-    let mut builder = tempfile::Builder::new();
-    // Short, so that it fits wherever the name of the output does.
-    builder.prefix(".trundle-").suffix(".part");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // The system takes from it what the process must not give.
-        let new = fs::Permissions::from_mode(0o666);
-        builder.permissions(match found {
-            Found::Regular(metadata) => metadata.permissions(),
-            Found::Nothing | Found::Special => new,
-        });
+fn temporary(
+    place: &Path,
+    found: &Found,
+    tag: Option<(&str, Begin)>,
+) -> Result<Unfinished, Problem> {
+    let folder = folder_of(place);
+    let permissions = permissions(found);
+    match tag {
+        None => Unfinished::new(folder, permissions),
+        Some((tag, begin)) => Unfinished::tagged(folder, tag, "part", begin, permissions),
     }
-    // No moment lies between its creation and its entry, nor one for a removal.
-    let mut unfinished = unfinished();
-    if unfinished.removed {
-        return Err(creating(io::ErrorKind::Interrupted.into()));
-    }
-    let file = builder.tempfile_in(folder_of(place)).map_err(creating)?;
-    unfinished.files.insert(file.path().to_owned());
-    let entry = Entry(file.path().to_owned());
-    Ok((file, entry))
 }
 
-fn creating(source: io::Error) -> Problem {
-    // What an error that is not the system's own tells is the name of the temporary file.
-    let source = match source.raw_os_error() {
-        Some(_) => source,
-        None => source.kind().into(),
-    };
-    Problem::Io { doing: "create a file in its folder", source }
+/// Those of what is replaced, or else of any new file.
+#[cfg(unix)]
+fn permissions(found: &Found) -> Option<fs::Permissions> {
+    use std::os::unix::fs::PermissionsExt;
+
+    Some(match found {
+        Found::Regular(metadata) => metadata.permissions(),
+        // The system takes from it what the process must not give.
+        Found::Nothing | Found::Special => fs::Permissions::from_mode(0o666),
+    })
+}
+
+#[cfg(not(unix))]
+fn permissions(_: &Found) -> Option<fs::Permissions> {
+    None
 }
 
 /// The folder that `path` is in.

@@ -218,3 +218,76 @@ mod unix {
         assert_eq!(full.write_all(b"x").unwrap_err().kind(), std::io::ErrorKind::StorageFull);
     }
 }
+
+/// What is left of runs that end early.
+mod tagged {
+    use trundle_formats::Begin;
+
+    use super::*;
+
+    #[test]
+    fn what_is_kept_is_found_and_gone_on_with() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.bin");
+        let create = |begin| Output::create_tagged(&path, false, "1-2", begin);
+        assert!(create(Begin::Resumed).is_err(), "there is nothing yet");
+        let mut output = create(Begin::Anew).unwrap();
+        output.write_all(b"first ").unwrap();
+        assert!(output.file().is_some());
+        output.keep(true);
+        drop(output);
+        assert_eq!(names(&folder), [".trundle-1-2.part"]);
+        let mut output = create(Begin::Resumed).unwrap();
+        assert_eq!(output.file().unwrap().metadata().unwrap().len(), 6);
+        assert!(!path.exists());
+        // Writing begins at the front: what has been written counts only with its places.
+        output.write_all(b"second").unwrap();
+        output.finish().unwrap();
+        assert_eq!(names(&folder), ["out.bin"]);
+        assert_eq!(fs::read(&path).unwrap(), b"second");
+    }
+
+    #[test]
+    fn what_is_not_kept_goes_and_what_is_begun_anew_is_empty() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.bin");
+        let create = || Output::create_tagged(&path, false, "1-2", Begin::Anew).unwrap();
+        let mut output = create();
+        output.write_all(b"much more than the next one").unwrap();
+        output.keep(true);
+        drop(output);
+        let mut output = create();
+        output.write_all(b"less").unwrap();
+        drop(output);
+        assert_eq!(names(&folder), [""; 0]);
+        let mut output = create();
+        output.keep(true);
+        output.keep(false);
+        drop(output);
+        assert_eq!(names(&folder), [""; 0]);
+    }
+
+    #[test]
+    fn one_process_has_it_at_a_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.bin");
+        let first = Output::create_tagged(&path, false, "1-2", Begin::Anew).unwrap();
+        let error = Output::create_tagged(&path, false, "1-2", Begin::Anew).unwrap_err();
+        assert!(error.to_string().ends_with("is being written by another process"), "{error}");
+        first.finish().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"");
+        Output::create_tagged(&path, true, "1-2", Begin::Anew).unwrap().finish().unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_of_its_name_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let victim = folder.path().join("victim");
+        fs::write(&victim, "whole").unwrap();
+        std::os::unix::fs::symlink(&victim, folder.path().join(".trundle-1-2.part")).unwrap();
+        let path = folder.path().join("out.bin");
+        assert!(Output::create_tagged(&path, false, "1-2", Begin::Anew).is_err());
+        assert_eq!(fs::read(&victim).unwrap(), b"whole");
+    }
+}

@@ -81,12 +81,29 @@ impl Plan {
         dst: &Layout,
         threads: Option<usize>,
     ) -> Result<Plan, PlanError> {
-        let width = width.into();
-        let (passes, moves) = bound(chain.passes(src.shape())?, width, src, dst)?;
+        let passes = chain.passes(src.shape())?;
+        let plan = Plan::of_passes(passes, width, src, dst, threads)?;
+        Ok(Plan { chain: chain.clone(), ..plan })
+    }
+
+    /// [`Plan::new`] for passes that follow from no chain, such as a part of what one does. The
+    /// operators that it prints are none.
+    ///
+    /// # Errors
+    /// [`Error`] for a layout that has not the shape of its end of the passes, or that cannot be
+    /// addressed or written, or if the memory has no room for what lies between two passes.
+    pub fn of_passes(
+        passes: Vec<Pass>,
+        width: impl Into<Width>,
+        src: &Layout,
+        dst: &Layout,
+        threads: Option<usize>,
+    ) -> Result<Plan> {
+        let (passes, moves) = bound(passes, width.into(), src, dst)?;
         let cpu = Cpu::new(threads);
         let plans = moves.iter().map(|work| cpu.plan(work)).collect();
         let pipeline = Pipeline::new(plans)?;
-        Ok(Plan { chain: chain.clone(), passes, moves, pipeline })
+        Ok(Plan { chain: Chain::new(), passes, moves, pipeline })
     }
 
     /// [`Plan::new`] from and to packed, row-major tensors.
@@ -274,7 +291,7 @@ impl fmt::Display for Plan {
             } else if number > 0 {
                 write!(f, ": stage {stage} does not compose with what comes before it")?;
             }
-            for op in &self.chain.ops()[pass.stages.clone()] {
+            for op in self.chain.ops().get(pass.stages.clone()).unwrap_or_default() {
                 write!(f, "\n  {op}")?;
             }
             for (title, text) in [

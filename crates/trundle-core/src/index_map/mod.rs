@@ -3,6 +3,7 @@
 //! docs/index-maps.md has the algebra: the definitions, the laws and the test of each.
 
 mod axis_map;
+mod bounds;
 mod compose;
 mod draw;
 mod invert;

@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
+use super::bounds::check_bounds;
 use super::{AxisMap, IndexMap, Line};
-use crate::{Error, Result, Shape};
+use crate::{Result, Shape};
 
 impl IndexMap {
     /// The map of the output indices within `bounds`, one range for each output axis.
@@ -14,21 +15,7 @@ impl IndexMap {
     /// [`Error::SizesDiffer`] if there is not one range for each output axis,
     /// [`Error::RangeOutOfBounds`] if one runs backwards or reaches outside the output.
     pub fn restrict(&self, bounds: &[Range<usize>]) -> Result<IndexMap> {
-        if bounds.len() != self.out_shape().rank() {
-            return Err(Error::SizesDiffer {
-                left: "bounds",
-                right: "the axes of the output",
-                left_size: bounds.len(),
-                right_size: self.out_shape().rank(),
-            });
-        }
-        let outside = bounds
-            .iter()
-            .zip(self.out_shape().iter())
-            .find(|(range, size)| range.start > range.end || range.end > **size);
-        if let Some((range, size)) = outside {
-            return Err(Error::RangeOutOfBounds { range: range.clone(), size: *size });
-        }
+        check_bounds(bounds, self.out_shape(), "the axes of the output")?;
         let out_shape = Shape::new(bounds.iter().map(Range::len).collect::<Vec<_>>())?;
         let axes = bounds
             .iter()

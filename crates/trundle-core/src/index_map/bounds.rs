@@ -1,0 +1,138 @@
+//! What a map reads of its source, as a box, and the map to that box alone.
+
+use std::ops::Range;
+
+use super::region::{Coordinate, Form, Row};
+use super::{AxisMap, IndexMap, Line, Region};
+use crate::{Error, Layout, Result, Shape};
+
+impl IndexMap {
+    /// The least box of source coordinates, one range for each source axis, that holds every
+    /// element the map reads. Ranges of an empty output are empty. `None` if a coordinate is no
+    /// linear form over few boxes of the output: where a map composes from packed tensors only.
+    ///
+    /// Law: each range holds the coordinate of every output index, and its first and its last one
+    /// are the coordinates of some.
+    pub fn source_bounds(&self) -> Option<Vec<Range<usize>>> {
+        if self.out_shape().elements() == 0 {
+            return Some(vec![0..0; self.in_shape().rank()]);
+        }
+        let packed = Layout::row_major(self.out_shape(), 1).ok()?;
+        let most = Region::most(self.out_shape().elements());
+        let regions = Region::of(&packed).through(self, most)?;
+        let mut bounds: Option<Vec<Range<isize>>> = None;
+        for region in regions {
+            let reached = region.coordinates.iter().map(|each| region.reached(each));
+            match &mut bounds {
+                None => bounds = Some(reached.collect()),
+                Some(bounds) => {
+                    for (range, more) in bounds.iter_mut().zip(reached) {
+                        *range = range.start.min(more.start)..range.end.max(more.end);
+                    }
+                }
+            }
+        }
+        let unsigned = |range: Range<isize>| range.start.unsigned_abs()..range.end.unsigned_abs();
+        Some(bounds?.into_iter().map(unsigned).collect())
+    }
+
+    /// The same map to a source of which only `bounds` are there, one range for each source axis.
+    ///
+    /// Law: `f.within_source(b).source_of(i) + b.start == f.source_of(i)`.
+    ///
+    /// # Errors
+    /// [`Error::SizesDiffer`] if there is not one range for each source axis,
+    /// [`Error::RangeOutOfBounds`] if one runs backwards or reaches outside the source.
+    ///
+    /// # Panics
+    /// The result, if it is asked for an index whose element lies outside `bounds`:
+    /// [`IndexMap::source_bounds`] are never too few.
+    pub fn within_source(&self, bounds: &[Range<usize>]) -> Result<IndexMap> {
+        check_bounds(bounds, self.in_shape(), "the axes of the source")?;
+        let part = Shape::new(bounds.iter().map(Range::len).collect::<Vec<_>>())?;
+        if self.out_shape().elements() == 0 {
+            return Ok(IndexMap::empty(self.out_shape().clone(), part));
+        }
+        let axes = bounds
+            .iter()
+            .enumerate()
+            .map(|(axis, range)| AxisMap::Affine {
+                axis,
+                line: Line { start: -range.start.cast_signed(), step: 1 },
+            })
+            .collect();
+        Ok(IndexMap::new(self.in_shape().clone(), part, axes).composed(self))
+    }
+}
+
+/// Checks that `bounds` are one range within `shape` for each of its axes, which `axes` names.
+pub(super) fn check_bounds(
+    bounds: &[Range<usize>],
+    shape: &Shape,
+    axes: &'static str,
+) -> Result<()> {
+    if bounds.len() != shape.rank() {
+        return Err(Error::SizesDiffer {
+            left: "bounds",
+            right: axes,
+            left_size: bounds.len(),
+            right_size: shape.rank(),
+        });
+    }
+    let outside = bounds
+        .iter()
+        .zip(shape.iter())
+        .find(|(range, size)| range.start > range.end || range.end > **size);
+    match outside {
+        Some((range, size)) => Err(Error::RangeOutOfBounds { range: range.clone(), size: *size }),
+        None => Ok(()),
+    }
+}
+
+impl Region {
+    /// From the least to behind the greatest value that a coordinate takes.
+    fn reached(&self, coordinate: &Coordinate) -> Range<isize> {
+        match coordinate {
+            Coordinate::Linear(form) => self.range_of(form),
+            Coordinate::Ragged(row) => self.range_of_row(row),
+        }
+    }
+
+    fn range_of(&self, form: &Form) -> Range<isize> {
+        let (mut least, mut greatest) = (form.start, form.start);
+        for term in &form.terms {
+            let far = term.step * (self.sizes[term.number].cast_signed() - 1);
+            if far < 0 { least += far } else { greatest += far }
+        }
+        least..greatest + 1
+    }
+
+    fn range_of_row(&self, row: &Row) -> Range<isize> {
+        let ends = [row.before.at(0), row.before.at(self.sizes[row.number].cast_signed() - 1)];
+        let (first, last) = (ends[0].min(ends[1]), ends[0].max(ends[1]));
+        let (mut least, mut greatest) = (isize::MAX, isize::MIN);
+        let mut meet = |j: isize| (least, greatest) = (least.min(j), greatest.max(j));
+        self.for_each_value(&row.entry, |entry| {
+            let length = row.lengths[entry.unsigned_abs()].cast_signed();
+            if first < length {
+                meet(length - 1 - first);
+                meet(length - 1 - last.min(length - 1));
+            }
+            if last >= length {
+                meet(first.max(length));
+                meet(last);
+            }
+        });
+        let ends = [row.after.at(least), row.after.at(greatest)];
+        ends[0].min(ends[1])..ends[0].max(ends[1]) + 1
+    }
+
+    /// Every value of a form, perhaps several times.
+    fn for_each_value(&self, form: &Form, mut visit: impl FnMut(isize)) {
+        let sizes: Vec<usize> = form.terms.iter().map(|term| self.sizes[term.number]).collect();
+        crate::shape::for_each_index(&sizes, |index| {
+            let steps = index.iter().zip(&form.terms).map(|(i, term)| i.cast_signed() * term.step);
+            visit(form.start + steps.sum::<isize>());
+        });
+    }
+}

@@ -1,0 +1,95 @@
+//! Why a movement between files did not come about.
+
+use std::io;
+
+use trundle_formats::ExitClass;
+
+/// A problem, and the file or tensor it lies in.
+#[derive(Debug, thiserror::Error)]
+#[error("{subject}{problem}")]
+pub struct Error {
+    /// What messages begin with, up to the colon and the space; empty where the problem says all.
+    pub subject: String,
+    /// What is wrong.
+    pub problem: Problem,
+}
+
+/// What is wrong.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Problem {
+    /// A file is malformed, or cannot be read or written.
+    #[error(transparent)]
+    File(#[from] trundle_formats::Error),
+    /// The movement does not fit the tensor.
+    #[error(transparent)]
+    Plan(#[from] trundle::PlanError),
+    /// The system refused to read or write.
+    #[error("cannot {doing}: {source}")]
+    Io {
+        /// What was tried, as it follows "cannot".
+        doing: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The least that is needed is more memory than may be used.
+    #[error("{needed} bytes of memory are needed, {limit} may be used")]
+    Memory {
+        /// The bytes that are needed at least.
+        needed: u64,
+        /// The bytes that may be used.
+        limit: u64,
+    },
+    /// The disk has no room for the output and what lies between two passes.
+    #[error("{needed} bytes are needed on the disk, {available} are free")]
+    Space {
+        /// The bytes that would be written and kept until the end.
+        needed: u64,
+        /// The bytes that are free.
+        available: u64,
+    },
+    /// The source is not what it was when the movement began.
+    #[error("changed while it was read: {0}")]
+    SourceChanged(&'static str),
+    /// What an earlier run left cannot be gone on with.
+    #[error("cannot resume: {0}")]
+    Resume(String),
+    /// Another process writes the same output.
+    #[error("is being written by another process")]
+    Busy,
+    /// What was read back is not what was read from the source.
+    #[error("verification failed: {0}")]
+    Different(String),
+}
+
+impl Error {
+    /// A problem of the file or the tensor of this name.
+    pub(crate) fn of(subject: impl std::fmt::Display, problem: impl Into<Problem>) -> Error {
+        Error { subject: format!("{subject}: "), problem: problem.into() }
+    }
+
+    /// What kind of failure it is, for the exit code of a program.
+    pub fn exit_class(&self) -> ExitClass {
+        match &self.problem {
+            Problem::File(error) => error.exit_class(),
+            Problem::Io { .. }
+            | Problem::Space { .. }
+            | Problem::SourceChanged(_)
+            | Problem::Busy
+            | Problem::Different(_) => ExitClass::Failed,
+            Problem::Plan(_) | Problem::Memory { .. } | Problem::Resume(_) => ExitClass::Refused,
+        }
+    }
+}
+
+impl<P: Into<Problem>> From<P> for Error {
+    fn from(problem: P) -> Error {
+        Error { subject: String::new(), problem: problem.into() }
+    }
+}
+
+impl From<trundle::Error> for Problem {
+    fn from(error: trundle::Error) -> Problem {
+        Problem::Plan(error.into())
+    }
+}

@@ -1,0 +1,81 @@
+//! Reads and writes at places of a file, from several threads at once.
+
+use std::fs::File;
+use std::io;
+
+/// Fills `buffer` from the bytes at `offset`.
+#[cfg(unix)]
+pub(crate) fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, buffer, offset)
+}
+
+/// Writes `bytes` at `offset`.
+#[cfg(unix)]
+pub(crate) fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::write_all_at(file, bytes, offset)
+}
+
+/// Fills `buffer` from the bytes at `offset`.
+#[cfg(windows)]
+pub(crate) fn read_exact_at(file: &File, mut buffer: &mut [u8], mut offset: u64) -> io::Result<()> {
+    while !buffer.is_empty() {
+        match std::os::windows::fs::FileExt::seek_read(file, buffer, offset) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(read) => (buffer, offset) = (&mut buffer[read..], offset + read as u64),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Writes `bytes` at `offset`.
+#[cfg(windows)]
+pub(crate) fn write_all_at(file: &File, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match std::os::windows::fs::FileExt::seek_write(file, bytes, offset) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => (bytes, offset) = (&bytes[written..], offset + written as u64),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Lets the system forget the bytes at `offset`, and write those to the disk that are not there
+/// yet. A file that passes through once would else push out of its cache what others need; and new
+/// pages for it cost more than those that it has just used.
+#[cfg(target_os = "linux")]
+pub(crate) fn forget(file: &File, offset: u64, bytes: u64) {
+    // It is advice: that it was not taken is no failure.
+    let _ = rustix::fs::fadvise(
+        file,
+        offset,
+        std::num::NonZeroU64::new(bytes),
+        rustix::fs::Advice::DontNeed,
+    );
+}
+
+/// Elsewhere the system decides.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn forget(_: &File, _: u64, _: u64) {}
+
+/// Reserves the file's bytes on the disk, so that none is lacking later, and makes it so long.
+///
+/// # Errors
+/// If the disk does not have them.
+pub(crate) fn reserve(file: &File, bytes: u64) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    if bytes > 0 {
+        use rustix::io::Errno;
+
+        match rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, bytes) {
+            // A file system that cannot reserve, or a call that a sandbox does not know.
+            Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::PERM | Errno::INVAL) => {}
+            Err(error) => return Err(error.into()),
+            Ok(()) => {}
+        }
+    }
+    file.set_len(bytes)
+}

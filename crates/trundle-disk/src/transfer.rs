@@ -1,0 +1,289 @@
+//! Elements between files and memory, by several requests at once.
+
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+use std::thread::Scope;
+
+use trundle::{Packing, Width};
+
+use crate::place::Runs;
+use crate::positioned::{forget, read_exact_at, write_all_at};
+use crate::way::unit;
+
+/// A request is of up to this many bytes.
+const REQUEST_BYTES: usize = 4 << 20;
+
+/// The same of packed elements, which take a byte each in memory and pass through one more buffer.
+const PACKED_REQUEST: usize = 128 << 10;
+
+/// Packed elements are cut at multiples of this many, which are whole bytes of every packing.
+const PACKED_MULTIPLE: usize = 8;
+
+/// Where a tensor's data stands in a file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Data<'a> {
+    pub(crate) file: &'a File,
+    /// Where it begins, in bytes.
+    pub(crate) offset: u64,
+    pub(crate) width: Width,
+    /// Whether the system may forget what passed through.
+    pub(crate) forget: bool,
+}
+
+/// Elements of a file, one request or some short ones, and the memory for them: one element behind
+/// another, packed ones a byte each.
+pub(crate) struct Part<'a, Memory> {
+    data: Data<'a>,
+    runs: Runs,
+    /// Which of the runs.
+    numbers: Range<usize>,
+    /// Which elements of each of them.
+    within: Range<usize>,
+    memory: Memory,
+}
+
+/// Memory that can be cut.
+pub(crate) trait Memory: Sized + Send {
+    fn cut(self, at: usize) -> (Self, Self);
+}
+
+impl Memory for &[u8] {
+    fn cut(self, at: usize) -> (Self, Self) {
+        self.split_at(at)
+    }
+}
+
+impl Memory for &mut [u8] {
+    fn cut(self, at: usize) -> (Self, Self) {
+        self.split_at_mut(at)
+    }
+}
+
+/// Cuts a tensor's `runs` into parts, and the `memory` that is as long with them.
+pub(crate) fn parts<'a, M: Memory>(
+    data: Data<'a>,
+    runs: &Runs,
+    mut memory: M,
+    parts: &mut Vec<Part<'a, M>>,
+) {
+    let unit = unit(data.width);
+    let most = match data.width {
+        Width::Bytes(_) => (REQUEST_BYTES / unit.max(1)).max(1),
+        Width::Packed(_) => PACKED_REQUEST,
+    };
+    if runs.len == 0 || unit == 0 {
+        return;
+    }
+    let mut add = |numbers: Range<usize>, within: Range<usize>, memory: M| {
+        parts.push(Part { data, runs: runs.clone(), numbers, within, memory });
+    };
+    let count = runs.count();
+    let together = most / runs.len;
+    let mut number = 0;
+    while number < count {
+        if together > 0 {
+            let end = count.min(number + together);
+            let (own, rest) = memory.cut((end - number) * runs.len * unit);
+            add(number..end, 0..runs.len, own);
+            (memory, number) = (rest, end);
+            continue;
+        }
+        let mut at = 0;
+        while at < runs.len {
+            let uneven = (runs.start(number) + at) % PACKED_MULTIPLE;
+            let end = runs.len.min(at + most - if most > uneven { uneven } else { 0 });
+            let (own, rest) = memory.cut((end - at) * unit);
+            add(number..number + 1, at..end, own);
+            (memory, at) = (rest, end);
+        }
+        number += 1;
+    }
+}
+
+impl<M> Part<'_, M> {
+    /// The first element of each run of the part, and the bytes of memory of one.
+    fn starts(&self) -> (impl Iterator<Item = usize> + use<'_, M>, usize) {
+        let starts = self.numbers.clone().map(|number| self.runs.start(number) + self.within.start);
+        (starts, self.within.len() * unit(self.data.width))
+    }
+
+    /// Where the elements from `first` on stand in the file: the place and the number of bytes.
+    fn bytes_of(&self, first: usize) -> (u64, usize) {
+        let width = self.data.width;
+        let bytes = |elements: usize| width.bytes(elements * width.units());
+        let begin = match width {
+            Width::Bytes(_) => bytes(first),
+            Width::Packed(packing) => bytes(first / packing.group() * packing.group()),
+        };
+        (self.data.offset + begin as u64, bytes(first + self.within.len()) - begin)
+    }
+
+    fn forget(&self) {
+        if !self.data.forget {
+            return;
+        }
+        for first in self.starts().0 {
+            let (at, bytes) = self.bytes_of(first);
+            forget(self.data.file, at, bytes as u64);
+        }
+    }
+}
+
+impl Part<'_, &mut [u8]> {
+    fn read(mut self) -> io::Result<u64> {
+        let memory = std::mem::take(&mut self.memory);
+        let (starts, length) = self.starts();
+        let mut scratch = Vec::new();
+        for (first, memory) in starts.zip(memory.chunks_exact_mut(length)) {
+            let (at, bytes) = self.bytes_of(first);
+            match self.data.width {
+                Width::Bytes(_) => read_exact_at(self.data.file, memory, at)?,
+                Width::Packed(packing) => {
+                    scratch.resize(bytes, 0);
+                    read_exact_at(self.data.file, &mut scratch, at)?;
+                    let begin = first % packing.group();
+                    for (number, code) in memory.iter_mut().enumerate() {
+                        *code = packing.get(&scratch, begin + number);
+                    }
+                }
+            }
+        }
+        self.forget();
+        Ok(memory.len() as u64)
+    }
+}
+
+impl Part<'_, &[u8]> {
+    /// Bytes that hold elements of two parts are read and written by one thread at a time: it holds
+    /// `shared`.
+    fn write(self, shared: &Mutex<()>) -> io::Result<u64> {
+        let (starts, length) = self.starts();
+        let mut scratch = Vec::new();
+        for (first, memory) in starts.zip(self.memory.chunks_exact(length)) {
+            let (at, bytes) = self.bytes_of(first);
+            match self.data.width {
+                Width::Bytes(_) => write_all_at(self.data.file, memory, at)?,
+                Width::Packed(packing) => {
+                    scratch.resize(bytes, 0);
+                    self.write_packed(packing, first, memory, &mut scratch, shared)?;
+                }
+            }
+        }
+        self.forget();
+        Ok(self.memory.len() as u64)
+    }
+
+    fn write_packed(
+        &self,
+        packing: Packing,
+        first: usize,
+        codes: &[u8],
+        scratch: &mut [u8],
+        shared: &Mutex<()>,
+    ) -> io::Result<()> {
+        let (at, _) = self.bytes_of(first);
+        let begin = first % packing.group();
+        let is_shared = begin > 0 || (first + codes.len()) % packing.group() > 0;
+        let _held = is_shared.then(|| shared.lock().unwrap_or_else(PoisonError::into_inner));
+        if is_shared {
+            read_exact_at(self.data.file, scratch, at)?;
+        }
+        for (number, code) in codes.iter().enumerate() {
+            packing.set(scratch, begin + number, *code);
+        }
+        write_all_at(self.data.file, scratch, at)
+    }
+}
+
+/// What is read while something else is written.
+pub(crate) struct Transfer<'a> {
+    pub(crate) reads: Vec<Part<'a, &'a mut [u8]>>,
+    pub(crate) writes: Vec<Part<'a, &'a [u8]>>,
+}
+
+/// Why a transfer ended early.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    Reading(io::Error),
+    Writing(io::Error),
+}
+
+/// One direction of a transfer: what is left, and the first error, after which nothing is begun.
+struct Direction<P> {
+    left: Mutex<Vec<P>>,
+    error: Mutex<Option<io::Error>>,
+}
+
+impl<P: Send> Direction<P> {
+    fn new(mut parts: Vec<P>) -> Direction<P> {
+        parts.reverse();
+        Direction { left: Mutex::new(parts), error: Mutex::new(None) }
+    }
+
+    fn next(&self) -> Option<P> {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    }
+
+    /// Takes one part after another.
+    fn work(&self, take: impl Fn(P) -> io::Result<u64>, watch: &(dyn Fn(u64) + Sync)) {
+        while let Some(part) = self.next() {
+            match take(part) {
+                Ok(bytes) => watch(bytes),
+                Err(error) => {
+                    self.left.lock().unwrap_or_else(PoisonError::into_inner).clear();
+                    self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                }
+            }
+        }
+    }
+
+    fn spawn<'scope>(
+        &'scope self,
+        scope: &'scope Scope<'scope, '_>,
+        threads: usize,
+        take: impl Fn(P) -> io::Result<u64> + Copy + Send + 'scope,
+        watch: &'scope (dyn Fn(u64) + Sync),
+    ) {
+        for _ in 0..threads {
+            scope.spawn(move || self.work(take, watch));
+        }
+    }
+
+    fn fault(self) -> Option<io::Error> {
+        self.error.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Transfer<'_> {
+    /// Does it, with up to `in_flight` requests of each kind at once. `read` and `written` are told
+    /// the bytes of memory of each part that is done.
+    pub(crate) fn run(
+        self,
+        in_flight: usize,
+        read: &(dyn Fn(u64) + Sync),
+        written: &(dyn Fn(u64) + Sync),
+    ) -> Result<(), Fault> {
+        let shared = Mutex::new(());
+        let threads = |parts: usize| parts.min(in_flight.max(1));
+        let (readers, writers) = (threads(self.reads.len()), threads(self.writes.len()));
+        let (reads, writes) = (Direction::new(self.reads), Direction::new(self.writes));
+        let (take, put) =
+            (|part: Part<'_, &mut [u8]>| part.read(), |part: Part<'_, &[u8]>| part.write(&shared));
+        if readers + writers <= 2 {
+            writes.work(put, written);
+            reads.work(take, read);
+        } else {
+            std::thread::scope(|scope| {
+                writes.spawn(scope, writers, put, written);
+                reads.spawn(scope, readers, take, read);
+            });
+        }
+        match (reads.fault(), writes.fault()) {
+            (_, Some(error)) => Err(Fault::Writing(error)),
+            (Some(error), None) => Err(Fault::Reading(error)),
+            (None, None) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! The way of one tensor from file to file: at once, or in passes of tiles.
+
+use std::ops::Range;
+
+use trundle::ops::Transpose;
+use trundle::{Chain, IndexMap, Op, Pass, Plan, Shape, Width};
+use trundle_formats::Order;
+
+use crate::Device;
+use crate::error::{Error, Problem};
+use crate::place::{Place, elements};
+use crate::tiling::{Room, Tile, bands, bands_in_place, cells, tiles};
+
+/// A tensor's movement between files, in which both are packed and row-major: a column-major file
+/// is one whose axes are inverted first, or last.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Movement {
+    /// The maps of one operator after another, from the shape in the source file to that in the
+    /// output.
+    pub(crate) steps: Vec<IndexMap>,
+    /// The steps, as few passes as they compose to.
+    passes: Vec<Pass>,
+    pub(crate) width: Width,
+}
+
+/// How it is moved.
+#[derive(Debug)]
+pub(crate) enum Way {
+    /// All of it is read, moved in memory and written.
+    Whole(Plan),
+    /// Tile by tile.
+    Tiled(Vec<FilePass>),
+}
+
+/// A pass over files.
+#[derive(Clone, Debug)]
+pub(crate) struct FilePass {
+    /// Which steps it takes in; none if it only puts elements where the next pass finds them.
+    pub(crate) stages: Range<usize>,
+    /// From the output of the pass to its source, without reshapes at either end.
+    pub(crate) map: IndexMap,
+    pub(crate) from: Place,
+    pub(crate) to: Place,
+    pub(crate) tiles: Vec<Tile>,
+}
+
+/// What a way asks of the disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Traffic {
+    pub(crate) bytes_read: u64,
+    pub(crate) bytes_written: u64,
+    pub(crate) reads: u64,
+    pub(crate) writes: u64,
+}
+
+/// What is at hand for a way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Means<'a> {
+    /// The bytes of all buffers together.
+    pub(crate) room: usize,
+    pub(crate) device: &'a Device,
+    pub(crate) threads: Option<usize>,
+}
+
+/// A tensor of fewer bytes is read whole.
+const SMALL_BYTES: usize = 32 << 20;
+
+impl Movement {
+    /// The movement of `chain`, from a tensor of `shape` in one order to one in the other.
+    pub(crate) fn new(
+        chain: &Chain,
+        width: Width,
+        shape: &Shape,
+        from: Order,
+        to: Order,
+    ) -> Result<Movement, trundle::PlanError> {
+        let mut steps = Vec::new();
+        let inverted = |shape: &Shape| Op::from(Transpose::new(&[])).index_map(shape);
+        if from == Order::ColumnMajor {
+            let sizes: Vec<usize> = shape.iter().rev().copied().collect();
+            steps.push(inverted(&Shape::new(sizes)?)?);
+        }
+        steps.extend(chain.steps(shape)?);
+        if to == Order::ColumnMajor {
+            let out = steps.last().map_or(shape, IndexMap::out_shape).clone();
+            steps.push(inverted(&out)?);
+        }
+        if steps.is_empty() {
+            steps.push(IndexMap::identity(shape));
+        }
+        let passes = IndexMap::fuse(steps.iter().cloned())?;
+        Ok(Movement { steps, passes, width })
+    }
+
+    fn in_shape(&self) -> &Shape {
+        self.steps[0].in_shape()
+    }
+
+    fn out_shape(&self) -> &Shape {
+        self.steps[self.steps.len() - 1].out_shape()
+    }
+
+    /// Whether every element stays where it is in the file.
+    pub(crate) fn is_copy(&self) -> bool {
+        matches!(&self.passes[..], [only] if stripped(&only.map).is_identity())
+    }
+
+    fn file_bytes(&self, shape: &Shape) -> u64 {
+        self.width.bytes(shape.elements().saturating_mul(self.width.units())) as u64
+    }
+
+    /// The best way that the means allow.
+    ///
+    /// # Errors
+    /// [`Problem::Memory`] if none does.
+    pub(crate) fn way(&self, means: Means<'_>) -> Result<Way, Error> {
+        let (read, written) = (self.file_bytes(self.in_shape()), self.file_bytes(self.out_shape()));
+        let both = read.saturating_add(written);
+        let is_small = both <= SMALL_BYTES as u64;
+        let fits = |bytes: u64| bytes <= means.room as u64;
+        if is_small && fits(both) {
+            let plan = self.plan(means.threads)?;
+            if fits(both + plan.scratch_bytes() as u64) {
+                return Ok(Way::Whole(plan));
+            }
+        }
+        let tiled = self.tiled(means);
+        if fits(both) && !is_small {
+            // What is moved in tiles is read while others are written.
+            let whole = 1.1 * means.device.seconds(both, 2);
+            let is_better = tiled.as_ref().is_none_or(|passes| {
+                passes.iter().map(|pass| pass.seconds(self.width, means.device)).sum::<f64>()
+                    > whole
+            });
+            if is_better {
+                let plan = self.plan(means.threads)?;
+                if fits(both + plan.scratch_bytes() as u64) {
+                    return Ok(Way::Whole(plan));
+                }
+            }
+        }
+        tiled.map(Way::Tiled).ok_or_else(|| {
+            let least = (self.unit() as u64).saturating_mul(2).min(both).max(1);
+            Error::from(Problem::Memory { needed: least, limit: means.room as u64 })
+        })
+    }
+
+    /// The bytes of an element in memory: packed ones are unpacked there.
+    fn unit(&self) -> usize {
+        unit(self.width)
+    }
+
+    fn plan(&self, threads: Option<usize>) -> Result<Plan, Error> {
+        let layout = |shape: &Shape| trundle::Layout::row_major(shape, self.width.units());
+        let (src, dst) = (layout(self.in_shape())?, layout(self.out_shape())?);
+        Ok(Plan::of_passes(self.passes.clone(), self.width, &src, &dst, threads)?)
+    }
+
+    fn tiled(&self, means: Means<'_>) -> Option<Vec<FilePass>> {
+        let room = Room { unit: self.unit(), bytes: means.room };
+        let mut passes = Vec::new();
+        for pass in &self.passes {
+            passes.extend(tiled_pass(pass, self.width, room, means.device)?);
+        }
+        Some(passes)
+    }
+}
+
+/// The bytes that an element takes in memory.
+pub(crate) fn unit(width: Width) -> usize {
+    match width {
+        Width::Bytes(bytes) => bytes,
+        Width::Packed(_) => 1,
+    }
+}
+
+/// A map between packed tensors without the reshapes at its ends, which move nothing.
+fn stripped(map: &IndexMap) -> IndexMap {
+    let map = map.without_source_reshape().unwrap_or_else(|| map.clone());
+    map.without_output_reshape().unwrap_or(map)
+}
+
+/// One pass over files for `pass`, or two with a file between them: whichever takes less time.
+fn tiled_pass(pass: &Pass, width: Width, room: Room, device: &Device) -> Option<Vec<FilePass>> {
+    let map = stripped(&pass.map);
+    let packed = |shape: &Shape| Place::RowMajor { sizes: shape.to_vec() };
+    let (from, to) = (packed(map.in_shape()), packed(map.out_shape()));
+    let one = tiles(&map, room, device).map(|tiles| {
+        let (map, stages) = (map.clone(), pass.stages.clone());
+        vec![FilePass { stages, map, from: from.clone(), to: to.clone(), tiles }]
+    });
+    let seconds = |passes: &Vec<FilePass>| -> f64 {
+        passes.iter().map(|pass| pass.seconds(width, device)).sum()
+    };
+    let two = two_passes(pass, &map, from, to, room);
+    [one, two].into_iter().flatten().min_by(|one, two| seconds(one).total_cmp(&seconds(two)))
+}
+
+/// The elements of each band of the output put next to each other first.
+fn two_passes(
+    pass: &Pass,
+    map: &IndexMap,
+    from: Place,
+    to: Place,
+    room: Room,
+) -> Option<Vec<FilePass>> {
+    let second = bands(map, room)?;
+    let (cells, around) = cells(&second)?;
+    let first = bands_in_place(&around, room)?;
+    let between = Place::Cells(cells);
+    let begin = pass.stages.start;
+    let identity = IndexMap::identity(map.in_shape());
+    Some(vec![
+        FilePass { stages: begin..begin, map: identity, from, to: between.clone(), tiles: first },
+        FilePass {
+            stages: pass.stages.clone(),
+            map: map.clone(),
+            from: between,
+            to,
+            tiles: second,
+        },
+    ])
+}
+
+impl FilePass {
+    /// What it asks of the disk.
+    pub(crate) fn traffic(&self, width: Width) -> Traffic {
+        let bytes = |elements: usize| width.bytes(elements.saturating_mul(width.units())) as u64;
+        self.tiles.iter().fold(Traffic::default(), |sum, tile| {
+            let (reads, writes) = tile.runs(&self.from, &self.to);
+            Traffic {
+                bytes_read: sum.bytes_read + bytes(elements(&tile.source)),
+                bytes_written: sum.bytes_written + bytes(elements(&tile.out)),
+                reads: sum.reads + reads as u64,
+                writes: sum.writes + writes as u64,
+            }
+        })
+    }
+
+    /// The seconds that it takes.
+    pub(crate) fn seconds(&self, width: Width, device: &Device) -> f64 {
+        let Traffic { bytes_read, bytes_written, reads, writes } = self.traffic(width);
+        device.seconds(bytes_read + bytes_written, reads + writes)
+    }
+}

@@ -1,0 +1,214 @@
+//! The temporary files that outputs are written to, and what becomes of them if the program ends
+//! early.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tempfile::{NamedTempFile, TempPath};
+
+use crate::Problem;
+
+/// What the names of temporary files begin with: short, so that they fit wherever the name of the
+/// output does.
+const PREFIX: &str = ".trundle-";
+
+/// The temporary files there are.
+static UNFINISHED: Mutex<Registry> =
+    Mutex::new(Registry { files: BTreeMap::new(), removed: false });
+
+struct Registry {
+    /// Each file, and whether a later run can go on with it.
+    files: BTreeMap<PathBuf, bool>,
+    /// Set for good by [`remove_unfinished`]: no file may follow those that it removed.
+    removed: bool,
+}
+
+fn registry() -> MutexGuard<'static, Registry> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes the temporary files of all outputs that are not finished: for a program that is about
+/// to end by a signal, which drops nothing. Those outputs can no longer be finished, and none can
+/// be begun any more. Files that are [kept](Unfinished::keep) stay; whether there are any is the
+/// answer.
+pub fn remove_unfinished() -> bool {
+    let mut registry = registry();
+    registry.removed = true;
+    for (file, _) in registry.files.iter().filter(|(_, kept)| !**kept) {
+        // If it cannot be removed there is nothing left to do.
+        let _ = fs::remove_file(file);
+    }
+    registry.files.values().any(|kept| *kept)
+}
+
+/// A temporary file, which is removed when it is dropped, unless it is kept.
+#[derive(Debug)]
+pub struct Unfinished {
+    file: NamedTempFile,
+    _entry: Entry,
+}
+
+/// The entry of a temporary file among all of them, until this is dropped.
+#[derive(Debug)]
+struct Entry(PathBuf);
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        registry().files.remove(&self.0);
+    }
+}
+
+/// What a file at a place that others know is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begin {
+    /// To be written anew: what was there is lost.
+    Anew,
+    /// To be gone on with: it is there and stays as it is.
+    Resumed,
+}
+
+impl Unfinished {
+    /// A new file in `folder`, of a name that nothing else has.
+    pub(crate) fn new(
+        folder: &Path,
+        permissions: Option<Permissions>,
+    ) -> Result<Unfinished, Problem> {
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(PREFIX).suffix(".part");
+        if let Some(permissions) = permissions {
+            builder.permissions(permissions);
+        }
+        Unfinished::entered(|| builder.tempfile_in(folder).map_err(creating))
+    }
+
+    /// The path of a file in `folder` that a run with the same `tag` finds again.
+    pub fn path_of(folder: &Path, tag: &str, ending: &str) -> PathBuf {
+        folder.join(format!("{PREFIX}{tag}.{ending}"))
+    }
+
+    /// The file of [`Unfinished::path_of`], for this process alone: it is locked.
+    ///
+    /// # Errors
+    /// [`Problem::Busy`] if another process has it, [`Problem::Io`] if it cannot be created or, to
+    /// be resumed, opened.
+    pub fn tagged(
+        folder: &Path,
+        tag: &str,
+        ending: &str,
+        begin: Begin,
+        permissions: Option<Permissions>,
+    ) -> Result<Unfinished, Problem> {
+        let path = Unfinished::path_of(folder, tag, ending);
+        Unfinished::entered(|| {
+            let file = open_locked(&path, begin)?;
+            if begin == Begin::Anew {
+                file.set_len(0).map_err(creating)?;
+                if let Some(permissions) = permissions {
+                    file.set_permissions(permissions).map_err(creating)?;
+                }
+            }
+            let path = TempPath::try_from_path(&path).map_err(creating)?;
+            Ok(NamedTempFile::from_parts(file, path))
+        })
+    }
+
+    /// No moment lies between the making of a file and its entry, nor one for a removal.
+    fn entered(
+        make: impl FnOnce() -> Result<NamedTempFile, Problem>,
+    ) -> Result<Unfinished, Problem> {
+        let mut registry = registry();
+        if registry.removed {
+            return Err(creating(io::ErrorKind::Interrupted.into()));
+        }
+        let file = make()?;
+        let path = file.path().to_owned();
+        registry.files.insert(path.clone(), false);
+        Ok(Unfinished { file, _entry: Entry(path) })
+    }
+
+    /// The file, open for reading and writing.
+    pub fn file(&self) -> &File {
+        self.file.as_file()
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// Lets it stay if the program ends before it is finished, since a later run can go on with it;
+    /// or no longer.
+    pub fn keep(&mut self, kept: bool) {
+        self.file.disable_cleanup(kept);
+        if let Some(entry) = registry().files.get_mut(self.file.path()) {
+            *entry = kept;
+        }
+    }
+
+    /// Gives it the name `place`, over what is there only if `overwrite` is set.
+    pub(crate) fn persist(self, place: &Path, overwrite: bool) -> Result<(), Problem> {
+        let Unfinished { mut file, _entry } = self;
+        file.disable_cleanup(false);
+        let persisted = if overwrite { file.persist(place) } else { file.persist_noclobber(place) };
+        match persisted {
+            Ok(_) => Ok(()),
+            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
+                Err(Problem::Exists)
+            }
+            Err(error) => {
+                Err(Problem::Io { doing: "rename the finished file", source: error.error })
+            }
+        }
+    }
+}
+
+/// The file at `path`, which no other process has. It is no link that somebody else has put there.
+fn open_locked(path: &Path, begin: Begin) -> Result<File, Problem> {
+    let mut options = File::options();
+    options.read(true).write(true).create(begin == Begin::Anew).truncate(false);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
+        // The system takes from it what the process must not give.
+        options.mode(0o666);
+    }
+    loop {
+        let file = options.open(path).map_err(creating)?;
+        match file.try_lock() {
+            Err(fs::TryLockError::WouldBlock) => return Err(Problem::Busy),
+            // Where files cannot be locked, two runs at once are the user's to avoid.
+            Ok(()) | Err(fs::TryLockError::Error(_)) => {}
+        }
+        // Whoever had it before may just have given it its final name.
+        if is_at(&file, path) {
+            return Ok(file);
+        }
+    }
+}
+
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+
+    let identity =
+        |found: io::Result<fs::Metadata>| found.ok().map(|file| (file.dev(), file.ino()));
+    identity(file.metadata()) == identity(fs::symlink_metadata(path))
+}
+
+#[cfg(not(unix))]
+fn is_at(_: &File, _: &Path) -> bool {
+    true
+}
+
+fn creating(source: io::Error) -> Problem {
+    // What an error that is not the system's own tells is the name of the temporary file.
+    let source = match source.raw_os_error() {
+        Some(_) => source,
+        None => source.kind().into(),
+    };
+    Problem::Io { doing: "create a file in its folder", source }
+}
