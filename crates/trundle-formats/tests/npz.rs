@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::slice::from_ref;
 
 use trundle_core::{DType, Shape};
 use trundle_formats::{
@@ -11,7 +12,7 @@ use trundle_formats::{
     TensorFile, checksum,
 };
 
-use self::archive::{DEFLATED, Member, archive, archive_saying, deflated, stored};
+use self::archive::{Change, DEFLATED, Member, archive, archive_saying, deflated, stored};
 
 mod archive;
 
@@ -76,7 +77,7 @@ fn archives_of_numpy_are_read() {
     let texts: Vec<u8> =
         ["a\0", "bc"].concat().chars().flat_map(|c| (c as u32).to_le_bytes()).collect();
     for name in ["stored", "deflated"] {
-        let mut file = TensorFile::open(&data(&format!("numpy/{name}.npz"))).unwrap();
+        let mut file = TensorFile::open(&data(&format!("savez/{name}.npz"))).unwrap();
         assert!(file.file().is_some() && file.metadata().is_empty());
         let is_stored = name == "stored";
         assert!(file.headers().iter().all(|header| header.data_offset.is_some() == is_stored));
@@ -92,9 +93,9 @@ fn archives_of_numpy_are_read() {
         let read: Vec<&[u8]> = read[skipped..].iter().map(|(_, data)| &data[..]).collect();
         assert_eq!(read, [&ramp[..], &turned, &texts]);
     }
-    let mut piped = TensorFile::open(&data("numpy/piped.npz")).unwrap();
+    let mut piped = TensorFile::open(&data("savez/piped.npz")).unwrap();
     assert_eq!(read(&mut piped).unwrap(), [("0".into(), ramp.clone()), ("8".into(), ramp)]);
-    assert!(TensorFile::open(&data("numpy/empty.npz")).unwrap().headers().is_empty());
+    assert!(TensorFile::open(&data("savez/empty.npz")).unwrap().headers().is_empty());
     let conformance = TensorFile::open(&data("conformance/deflated.npz")).unwrap();
     let found: Vec<_> = conformance.headers().iter().map(|h| (&*h.name, h.shape.sizes())).collect();
     assert_eq!(found, [("x", &[2, 3][..]), ("y", &[4]), ("dir/z", &[])]);
@@ -102,7 +103,7 @@ fn archives_of_numpy_are_read() {
 
 #[test]
 fn the_data_of_a_stored_member_is_where_its_header_says() {
-    let mut file = TensorFile::open(&data("numpy/stored.npz")).unwrap();
+    let mut file = TensorFile::open(&data("savez/stored.npz")).unwrap();
     let header = file.headers()[0].clone();
     let mut bytes = vec![0; header.data_bytes];
     let mut whole = file.file().unwrap();
@@ -194,7 +195,7 @@ fn other_methods_and_encryption_are_refused_by_name() {
 #[test]
 fn headers_that_disagree_are_refused() {
     let npy = npy(&[8, 8]);
-    let changes: [(&str, fn(&mut Member)); 6] = [
+    let changes: [(&str, Change); 6] = [
         ("name", |local| local.name[0] = b'y'),
         ("method", |local| local.method = DEFLATED),
         ("encryption", |local| local.flags = 1),
@@ -210,7 +211,7 @@ fn headers_that_disagree_are_refused() {
         assert_eq!(member_refusal(member), expected);
     }
     // Sizes and checksum come behind the data.
-    let change_local: fn(&mut Member) = |local| {
+    let change_local: Change = |local| {
         (local.flags, local.bytes, local.packed_bytes, local.checksum) = (1 << 3, 0, 0, 0);
     };
     let piped = Member { change_local, ..deflated("x.npy", &npy) };
@@ -269,9 +270,9 @@ fn members_that_overlap_are_refused() {
     assert!(member_refusal(long).contains("but another part begins at"));
     let far = Member { offset: Some(1 << 30), ..stored("x.npy", &npy) };
     assert!(member_refusal(far).contains("but another part begins at"));
-    let change_local: fn(&mut Member) = |local| local.extra = vec![0; 4];
+    let change_local: Change = |local| local.extra = vec![0; 4];
     let moved = Member { change_local, ..stored("x.npy", &npy) };
-    open(archive(&[moved.clone()])).unwrap();
+    open(archive(from_ref(&moved))).unwrap();
     assert!(refusal(archive_saying(&[moved], 2)).contains("has 1 members, but says 2"));
 }
 
@@ -295,7 +296,7 @@ fn a_bomb_takes_no_memory_and_cannot_claim_more_than_it_has() {
     let content = [npy(&[zeros])[..128].to_vec(), vec![0; zeros]].concat();
     let bomb = deflated("x.npy", &content);
     assert!(bomb.packed.len() < 1 << 20);
-    let mut file = open(archive(&[bomb.clone()])).unwrap();
+    let mut file = open(archive(from_ref(&bomb))).unwrap();
     let mut pieces = Pieces(0, 0);
     let mut told = Vec::new();
     file.copy_to(0, &mut pieces, &mut |so_far| told.push(so_far)).unwrap();
@@ -334,7 +335,7 @@ fn what_is_written_is_read_and_can_be_mapped() {
         let expected: Vec<_> = names.into_iter().zip(bytes).collect();
         assert_eq!(read(&mut file).unwrap(), expected);
     }
-    assert_eq!(written(&[]), std::fs::read(data("numpy/empty.npz")).unwrap());
+    assert_eq!(written(&[]), std::fs::read(data("savez/empty.npz")).unwrap());
 }
 
 #[test]

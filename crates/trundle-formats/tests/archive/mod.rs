@@ -6,12 +6,15 @@ use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use trundle_formats::checksum;
 
-pub const STORED: u16 = 0;
-pub const DEFLATED: u16 = 8;
+pub(crate) const STORED: u16 = 0;
+pub(crate) const DEFLATED: u16 = 8;
+
+/// A change to one of the headers of a member.
+pub(crate) type Change = fn(&mut Member);
 
 /// A member as both of its headers have it, unless a field of its own says otherwise.
 #[derive(Clone)]
-pub struct Member {
+pub(crate) struct Member {
     pub name: Vec<u8>,
     pub flags: u16,
     pub method: u16,
@@ -23,12 +26,12 @@ pub struct Member {
     /// Zip64 fields of the directory.
     pub extra: Vec<u8>,
     /// Changed in the local header only.
-    pub change_local: fn(&mut Member),
+    pub change_local: Change,
     /// In the directory instead of where it is.
     pub offset: Option<u32>,
 }
 
-pub fn stored(name: &str, content: &[u8]) -> Member {
+pub(crate) fn stored(name: &str, content: &[u8]) -> Member {
     let bytes = content.len() as u32;
     Member {
         name: name.as_bytes().to_vec(),
@@ -44,7 +47,7 @@ pub fn stored(name: &str, content: &[u8]) -> Member {
     }
 }
 
-pub fn deflated(name: &str, content: &[u8]) -> Member {
+pub(crate) fn deflated(name: &str, content: &[u8]) -> Member {
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(content).unwrap();
     let packed = encoder.finish().unwrap();
@@ -68,7 +71,7 @@ impl Member {
 }
 
 /// An archive of these members, which says that it has so many.
-pub fn archive_saying(members: &[Member], said: u16) -> Vec<u8> {
+pub(crate) fn archive_saying(members: &[Member], said: u16) -> Vec<u8> {
     let mut archive = Vec::new();
     let mut directory = Vec::new();
     for member in members {
@@ -98,6 +101,6 @@ pub fn archive_saying(members: &[Member], said: u16) -> Vec<u8> {
     archive
 }
 
-pub fn archive(members: &[Member]) -> Vec<u8> {
+pub(crate) fn archive(members: &[Member]) -> Vec<u8> {
     archive_saying(members, members.len() as u16)
 }

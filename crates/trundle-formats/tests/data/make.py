@@ -1,5 +1,5 @@
-"""Makes numpy/* with a real numpy (these are of 2.4), and safetensors/* with the package of that
-name (of 0.8). The tests only read them."""
+"""Makes numpy/* and savez/* with a real numpy (these are of 2.4), and safetensors/* with the package
+of that name (of 0.8). The tests only read them."""
 
 import io
 import pathlib
@@ -38,7 +38,9 @@ save("utf_8", np.zeros((1,), [("π\t\u2028", "<f4")]))
 save("no_fields", np.zeros((2,), []))
 
 ramp = np.arange(6, dtype="<f4").reshape(2, 3)
-several = {"ramp": ramp, "turned": np.asfortranarray(ramp.astype(">i2")), "folder/π": np.array(["a", "bc"])}
+folder = folder.parent / "savez"
+several = {"ramp": ramp, "turned": np.asfortranarray(ramp.astype(">i2"))}
+several["folder/π"] = np.array(["a", "bc"])
 np.savez(folder / "stored.npz", **several)
 np.savez_compressed(folder / "deflated.npz", zeros=np.zeros((100, 100)), **several)
 np.savez(folder / "empty.npz")
@@ -69,4 +71,5 @@ with zipfile.ZipFile(pipe, "w", zipfile.ZIP_DEFLATED) as archive:
 
 folder = folder.parent / "safetensors"
 metadata = {"made": "by \"safetensors\"", "é": "\n"}
-save_file({"ramp": ramp, "a": np.arange(3, dtype="<i8"), "b": np.array(True)}, folder / "package.safetensors", metadata)
+tensors = {"ramp": ramp, "a": np.arange(3, dtype="<i8"), "b": np.array(True)}
+save_file(tensors, folder / "package.safetensors", metadata)
