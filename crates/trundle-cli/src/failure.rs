@@ -57,6 +57,9 @@ impl From<trundle_formats::Error> for Failure {
             ExitClass::Usage if matches!(error.problem, Problem::Undescribed(_)) => {
                 Failure::usage(format!("{error}: --dtype and --shape are needed"))
             }
+            ExitClass::Usage if matches!(error.problem, Problem::OneTensor { .. }) => {
+                Failure::usage(format!("{error}; --tensor NAME picks one"))
+            }
             ExitClass::Usage => Failure::usage(error),
             ExitClass::Refused if matches!(error.problem, Problem::DataLeft { .. }) => {
                 Failure::refused(format!("{error}; with --offset 0, the rest is ignored"))

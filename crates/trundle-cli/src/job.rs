@@ -136,7 +136,7 @@ pub(crate) fn carry_out(operation: &Operation, moving: &MoveArgs) -> Result<Outc
     progress.stage("writing", total);
     let named: Vec<NamedTensor<'_>> = moved.iter().map(|(tensor, _)| tensor.named()).collect();
     let output = stage(&moving.output, &named, file.metadata(), moving.force, &mut |bytes| {
-        progress.at(bytes)
+        progress.at(bytes);
     })?;
     let (mut verified, threads) = (None, moving.planning.threads);
     if moving.verify {

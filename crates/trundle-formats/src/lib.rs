@@ -7,8 +7,16 @@
 //!
 //! .npy is read in its versions 1.0, 2.0 and 3.0, with every type but Python objects; bytes after
 //! the data are ignored, as `numpy.load` ignores them. It is written as `numpy.save` writes it.
+//! .npz holds several, stored or deflated; it is written as `numpy.savez` writes it, stored.
+//! .safetensors is read and written with all its types, the order of its tensors and its metadata.
 //! Raw bytes (.bin, .raw) are read by a [`Description`], which can also name the type of a file
 //! that holds the bits of one that its format lacks.
+//!
+//! Files are not trusted: nothing is reserved because a header claims it, and what contradicts
+//! itself is refused before any data is read.
+//!
+//! A file is written around its data: a [`Frame`] says where the data of each tensor lies, and what
+//! stands beside it, before any of the data is there. [`write()`] is for tensors in memory.
 //!
 //! ```
 //! use trundle_formats::{NamedTensor, TensorFile, write};

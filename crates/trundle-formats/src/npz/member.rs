@@ -57,7 +57,7 @@ impl Member {
     pub(super) fn problem(&self, problem: Problem) -> Problem {
         let problem = match problem {
             // Not the system's: what the decoder says of the data.
-            Problem::Io { doing: _, source }
+            Problem::Io { doing: "read", source }
                 if source.raw_os_error().is_none()
                     && matches!(
                         source.kind(),

@@ -1,9 +1,13 @@
-"""Makes numpy/*.npy with a real numpy (these are of 2.4). The tests only read them."""
+"""Makes numpy/* and savez/* with a real numpy (these are of 2.4), and safetensors/* with the package
+of that name (of 0.8). The tests only read them."""
 
+import io
 import pathlib
 import warnings
+import zipfile
 
 import numpy as np
+from safetensors.numpy import save_file
 
 warnings.simplefilter("ignore")
 folder = pathlib.Path(__file__).parent / "numpy"
@@ -32,3 +36,40 @@ save("titles", np.zeros((), [(("a \"title\"", "it's"), "<u4")]))
 save("latin_1", np.zeros((1,), [("é", "<f4")]))
 save("utf_8", np.zeros((1,), [("π\t\u2028", "<f4")]))
 save("no_fields", np.zeros((2,), []))
+
+ramp = np.arange(6, dtype="<f4").reshape(2, 3)
+folder = folder.parent / "savez"
+several = {"ramp": ramp, "turned": np.asfortranarray(ramp.astype(">i2"))}
+several["folder/π"] = np.array(["a", "bc"])
+np.savez(folder / "stored.npz", **several)
+np.savez_compressed(folder / "deflated.npz", zeros=np.zeros((100, 100)), **several)
+np.savez(folder / "empty.npz")
+
+
+class Pipe(io.RawIOBase):
+    """What cannot go back: sizes and checksums follow the data."""
+
+    def __init__(self):
+        self.written = bytearray()
+
+    def writable(self):
+        return True
+
+    def write(self, piece):
+        self.written += piece
+        return len(piece)
+
+
+pipe = Pipe()
+with zipfile.ZipFile(pipe, "w", zipfile.ZIP_DEFLATED) as archive:
+    for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        member = zipfile.ZipInfo(f"{method}.npy")
+        member.compress_type = method
+        with archive.open(member, "w", force_zip64=True) as file:
+            np.save(file, ramp)
+(folder / "piped.npz").write_bytes(pipe.written)
+
+folder = folder.parent / "safetensors"
+metadata = {"made": "by \"safetensors\"", "é": "\n"}
+tensors = {"ramp": ramp, "a": np.arange(3, dtype="<i8"), "b": np.array(True)}
+save_file(tensors, folder / "package.safetensors", metadata)

@@ -1,0 +1,106 @@
+//! Frames: the pieces and the data cover a file, in whatever order they are written.
+#![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use trundle_core::{DType, Shape};
+use trundle_formats::{Described, Element, FORMATS, Format, NamedTensor, Order, checksum};
+
+/// The file that comes of a frame and the data, written from the end to the start.
+fn backwards(
+    format: &Format,
+    tensors: &[NamedTensor<'_>],
+    metadata: &[(String, String)],
+) -> Vec<u8> {
+    let described: Vec<Described<'_>> = tensors
+        .iter()
+        .map(|&NamedTensor { name, element, shape, .. }| Described {
+            name,
+            element,
+            shape,
+            order: Order::RowMajor,
+        })
+        .collect();
+    let frame = format.frame(&described, metadata).unwrap();
+    let checksums: Vec<u32> = match frame.needs_checksums() {
+        true => tensors.iter().map(|tensor| checksum(tensor.bytes)).collect(),
+        false => Vec::new(),
+    };
+    let mut parts: Vec<(u64, Vec<u8>)> = Vec::new();
+    for piece in frame.pieces(&checksums).unwrap() {
+        parts.push((piece.offset, piece.bytes));
+    }
+    let pieces: Vec<u64> = parts.iter().map(|(offset, _)| *offset).collect();
+    assert!(pieces.is_sorted() && frame.data_offsets().is_sorted());
+    for ((tensor, offset), bytes) in
+        tensors.iter().zip(frame.data_offsets()).zip(frame.data_bytes())
+    {
+        assert_eq!(*bytes, tensor.bytes.len());
+        parts.push((*offset, tensor.bytes.to_vec()));
+    }
+    let total: usize = parts.iter().map(|(_, bytes)| bytes.len()).sum();
+    assert_eq!(total as u64, frame.bytes(), "nothing twice, nothing left out");
+    let mut file = vec![0; total];
+    parts.sort();
+    for (offset, bytes) in parts.iter().rev() {
+        file[*offset as usize..][..bytes.len()].copy_from_slice(bytes);
+    }
+    file
+}
+
+proptest! {
+    #[test]
+    fn a_file_is_its_frame_and_its_data(
+        tensors in vec((0usize..3, vec(0usize..4, 0..4), any::<u8>()), 0..5),
+        metadata in vec(any::<String>(), 0..3),
+    ) {
+        let elements = [DType::U8, DType::F4E2M1, DType::F32].map(Element::new);
+        let names: Vec<String> = (0..tensors.len()).map(|n| format!("tensor.{n}")).collect();
+        let mut filled = Vec::new();
+        for (element, sizes, byte) in &tensors {
+            let mut sizes = sizes.clone();
+            // An even number of elements fills whole bytes.
+            sizes.push(2);
+            let (element, shape) = (&elements[*element], Shape::new(sizes).unwrap());
+            let bytes = vec![*byte; shape.bytes(element.width()).unwrap()];
+            filled.push((element, shape, bytes));
+        }
+        let named: Vec<NamedTensor<'_>> = names
+            .iter()
+            .zip(&filled)
+            .map(|(name, (element, shape, bytes))| NamedTensor { name, element, shape, bytes })
+            .collect();
+        let metadata: Vec<(String, String)> =
+            metadata.into_iter().enumerate().map(|(n, text)| (n.to_string(), text)).collect();
+        for format in FORMATS {
+            let named = if format.holds_one() { named.get(..1) } else { Some(&named[..]) };
+            let Some(named) = named else { continue };
+            let mut forwards = Vec::new();
+            let mut told = 0;
+            format.write_to(&mut forwards, named, &metadata, &mut |bytes| told = bytes).unwrap();
+            prop_assert_eq!(told, named.iter().map(|tensor| tensor.bytes.len() as u64).sum::<u64>());
+            prop_assert_eq!(backwards(format, named, &metadata), forwards);
+        }
+    }
+}
+
+#[test]
+fn an_order_is_stated_where_it_matters_and_the_format_can() {
+    let element = Element::new(DType::U8);
+    for format in FORMATS {
+        for (sizes, matters) in
+            [(&[2, 3][..], true), (&[6], false), (&[1, 6, 1], false), (&[2, 0], false)]
+        {
+            let shape = Shape::new(sizes).unwrap();
+            let order = Order::ColumnMajor;
+            let tensor = Described { name: "x", element: &element, shape: &shape, order };
+            let framed = format.frame(&[tensor], &[]);
+            assert_eq!(framed.is_ok(), !matters || format.states_column_major());
+            let Ok(frame) = framed else { continue };
+            let pieces = frame.pieces(if frame.needs_checksums() { &[0] } else { &[] }).unwrap();
+            let all: Vec<u8> = pieces.into_iter().flat_map(|piece| piece.bytes).collect();
+            let says_so = String::from_utf8_lossy(&all).contains("'fortran_order': True");
+            assert_eq!(says_so, matters && format.states_column_major());
+        }
+    }
+}

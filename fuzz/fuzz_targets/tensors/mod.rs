@@ -1,0 +1,59 @@
+//! What holds for any file of several tensors: what is read is written and read back the same.
+
+use std::path::Path;
+
+use trundle_formats::{Description, Format, Header, NamedTensor, TensorFile};
+
+/// What a file holds.
+struct Held {
+    tensors: Vec<(Header, Vec<u8>)>,
+    metadata: Vec<(String, String)>,
+}
+
+/// Reads `bytes` as a file with this ending, and what was read once more after it was written.
+pub fn check(ending: &str, bytes: &[u8]) {
+    let format = Format::of(&Path::new("x").with_extension(ending)).expect("a known ending");
+    let Some(held) = read(format, bytes) else { return };
+    let tensors: Vec<NamedTensor<'_>> = held.tensors.iter().map(named).collect();
+    let mut written = Vec::new();
+    format
+        .write_to(&mut written, &tensors, &held.metadata, &mut |_| ())
+        .expect("what was read is written");
+    let again = read(format, &written).expect("what was written is read");
+    assert_eq!(held.metadata, again.metadata);
+    assert_eq!(held.tensors.len(), again.tensors.len());
+    for ((header, data), (header_again, data_again)) in held.tensors.iter().zip(&again.tensors) {
+        // It is written as if it were row-major, at a place of its own.
+        let (order, data_offset) = (header_again.order, header_again.data_offset);
+        assert_eq!(Header { order, data_offset, ..header.clone() }, *header_again);
+        assert_eq!(data, data_again);
+    }
+}
+
+fn named((header, bytes): &(Header, Vec<u8>)) -> NamedTensor<'_> {
+    let Header { name, element, shape, .. } = header;
+    NamedTensor { name, element, shape, bytes }
+}
+
+/// All of a file, or None if any of it is refused.
+fn read(format: &'static Format, bytes: &[u8]) -> Option<Held> {
+    let opened = TensorFile::from_bytes(format, &Description::default(), "fuzz", bytes.to_vec());
+    let mut file = opened.ok()?;
+    let mut tensors = Vec::new();
+    for (index, header) in file.headers().to_vec().into_iter().enumerate() {
+        header.layout().expect("an accepted header has a layout");
+        let loaded = file.load(index, &mut |_| ());
+        let mut copied = Vec::new();
+        let passed_on = file.copy_to(index, &mut copied, &mut |_| ());
+        assert_eq!(loaded.is_ok(), passed_on.is_ok());
+        let data = loaded.ok()?;
+        assert_eq!(data.len(), header.data_bytes);
+        assert_eq!(data, copied);
+        if let Some(offset) = header.data_offset {
+            assert_eq!(data, bytes[offset as usize..][..data.len()]);
+        }
+        let _ = header.element.value_at(&data, 0);
+        tensors.push((header, data));
+    }
+    Some(Held { tensors, metadata: file.metadata().to_vec() })
+}
