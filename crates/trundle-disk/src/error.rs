@@ -1,6 +1,7 @@
 //! Why a movement between files did not come about.
 
 use std::io;
+use std::path::Path;
 
 use trundle_formats::ExitClass;
 
@@ -66,6 +67,12 @@ impl Error {
     /// A problem of the file or the tensor of this name.
     pub(crate) fn of(subject: impl std::fmt::Display, problem: impl Into<Problem>) -> Error {
         Error { subject: format!("{subject}: "), problem: problem.into() }
+    }
+
+    /// A problem of the file at `path`.
+    pub(crate) fn file(path: &Path, problem: trundle_formats::Problem) -> Error {
+        let file = path.to_string_lossy().into_owned();
+        Error::from(trundle_formats::Error { file, problem })
     }
 
     /// What kind of failure it is, for the exit code of a program.

@@ -1,10 +1,21 @@
+//! Tensors moved from file to file, of any size, within a given amount of memory.
 #![forbid(unsafe_code)]
+
 mod device;
 mod error;
+mod job;
+mod journal;
 mod place;
 mod positioned;
+mod read_back;
+mod run;
+mod stage;
+mod sums;
 mod tiling;
 mod transfer;
 mod way;
+
 pub use device::Device;
 pub use error::{Error, Problem};
+pub use job::{Cost, Job, Options, TensorJob, Wanted};
+pub use run::{Conduct, Outcome, Watch};

@@ -68,6 +68,14 @@ impl Place {
         }
     }
 
+    /// How many elements stand there.
+    pub(crate) fn elements(&self) -> usize {
+        match self {
+            Place::RowMajor { sizes } => sizes.iter().product(),
+            Place::Cells(cells) => cells.cuts.iter().map(|cuts| extent(cuts)).product(),
+        }
+    }
+
     /// `bounds` cut where it is not one piece here.
     pub(crate) fn pieces(&self, bounds: &[Range<usize>]) -> Vec<Bounds> {
         match self {
@@ -127,6 +135,11 @@ fn extent(cuts: &[usize]) -> usize {
 }
 
 impl Runs {
+    /// One run of so many elements from the first on.
+    pub(crate) fn all(elements: usize) -> Runs {
+        Runs { first: 0, len: elements, loops: Vec::new() }
+    }
+
     /// The runs of `bounds` in a packed box of `sizes` whose first element has the number `first`.
     fn of(first: usize, sizes: &[usize], bounds: &[Range<usize>]) -> Runs {
         let (mut len, mut stride, mut first) = (1, 1, first);

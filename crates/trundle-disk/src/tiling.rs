@@ -39,8 +39,7 @@ impl Room {
     }
 
     fn holds(self, tile: &Tile) -> bool {
-        let both = elements(&tile.out).saturating_add(elements(&tile.source));
-        both.saturating_mul(self.unit) <= self.bytes
+        tile.elements().saturating_mul(self.unit) <= self.bytes
     }
 }
 
@@ -50,6 +49,11 @@ impl Tile {
     fn of(map: &IndexMap, out: Bounds) -> Option<Tile> {
         let source = map.restrict(&out).ok()?.source_bounds()?;
         Some(Tile { out, source })
+    }
+
+    /// The elements of both boxes.
+    pub(crate) fn elements(&self) -> usize {
+        elements(&self.out).saturating_add(elements(&self.source))
     }
 
     /// How many runs are read, and how many written.

@@ -92,17 +92,22 @@ impl Movement {
         Ok(Movement { steps, passes, width })
     }
 
-    fn in_shape(&self) -> &Shape {
+    pub(crate) fn in_shape(&self) -> &Shape {
         self.steps[0].in_shape()
     }
 
-    fn out_shape(&self) -> &Shape {
+    pub(crate) fn out_shape(&self) -> &Shape {
         self.steps[self.steps.len() - 1].out_shape()
     }
 
     /// Whether every element stays where it is in the file.
     pub(crate) fn is_copy(&self) -> bool {
         matches!(&self.passes[..], [only] if stripped(&only.map).is_identity())
+    }
+
+    /// The bytes that the tensor fills in the source file, and in the output.
+    pub(crate) fn file_bytes_of_ends(&self) -> (u64, u64) {
+        (self.file_bytes(self.in_shape()), self.file_bytes(self.out_shape()))
     }
 
     fn file_bytes(&self, shape: &Shape) -> u64 {
@@ -114,7 +119,10 @@ impl Movement {
     /// # Errors
     /// [`Problem::Memory`] if none does.
     pub(crate) fn way(&self, means: Means<'_>) -> Result<Way, Error> {
-        let (read, written) = (self.file_bytes(self.in_shape()), self.file_bytes(self.out_shape()));
+        let (read, written) = self.file_bytes_of_ends();
+        if written == 0 {
+            return Ok(Way::Tiled(Vec::new()));
+        }
         let both = read.saturating_add(written);
         let is_small = both <= SMALL_BYTES as u64;
         let fits = |bytes: u64| bytes <= means.room as u64;

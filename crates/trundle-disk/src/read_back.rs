@@ -1,0 +1,74 @@
+//! What stands in a file, read from front to back.
+
+use std::io;
+use std::sync::{Mutex, PoisonError};
+
+use trundle::Width;
+use trundle_formats::{checksum, combined_checksum};
+
+use crate::positioned::{forget, read_exact_at};
+use crate::sums::{Elements, Sum};
+use crate::transfer::Data;
+
+/// What is read at once, by each thread.
+const READ_BYTES: usize = 512 << 10;
+
+/// What was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// The sum of the elements at their places.
+    pub(crate) sum: Sum,
+    /// The CRC-32 of all bytes.
+    pub(crate) checksum: u32,
+}
+
+/// Reads so many elements, by several threads; `watch` is told the bytes of each part.
+pub(crate) fn read_back(
+    data: Data<'_>,
+    elements: usize,
+    threads: usize,
+    watch: &(dyn Fn(u64) + Sync),
+) -> io::Result<Found> {
+    let width = data.width;
+    let bytes_of = |elements: usize| width.bytes(elements * width.units());
+    // Of packed elements a multiple of every group.
+    let share = match width {
+        Width::Bytes(unit) => (READ_BYTES / unit.max(1)).max(1),
+        Width::Packed(_) => READ_BYTES,
+    };
+    let parts = elements.div_ceil(share);
+    let next = Mutex::new(0..parts);
+    let found = Mutex::new((Sum::default(), vec![(0u32, 0u64); parts]));
+    let work = || -> io::Result<()> {
+        let mut memory = vec![0; bytes_of(share.min(elements))];
+        loop {
+            let part = next.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some(part) = part else { return Ok(()) };
+            let first = part * share;
+            let count = share.min(elements - first);
+            let (at, bytes) = (data.offset + bytes_of(first) as u64, bytes_of(count));
+            let memory = &mut memory[..bytes];
+            read_exact_at(data.file, memory, at)?;
+            if data.forget {
+                forget(data.file, at, bytes as u64);
+            }
+            let sum = Elements::of_file(memory, width).sum(first, count);
+            let crc = checksum(memory);
+            let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+            found.0.add(sum);
+            found.1[part] = (crc, bytes as u64);
+            watch(bytes as u64);
+        }
+    };
+    std::thread::scope(|scope| {
+        let spawned: Vec<_> = (0..threads.clamp(1, parts.max(1))).map(|_| scope.spawn(work)).collect();
+        spawned
+            .into_iter()
+            .try_for_each(|each| each.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    })?;
+    let (sum, checksums) = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let checksum = checksums
+        .into_iter()
+        .fold(checksum(&[]), |all, (crc, bytes)| combined_checksum(all, crc, bytes));
+    Ok(Found { sum, checksum })
+}

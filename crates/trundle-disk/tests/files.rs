@@ -1,0 +1,144 @@
+//! Movements between files against the oracle, with little memory and with much.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::path::Path;
+
+use proptest::prelude::any;
+use proptest::{prop_assert, prop_assert_eq};
+use trundle::{BitOrder, Chain, DType, Op, Shape, Width};
+use trundle_disk::{Conduct, Device, Job, Options, Wanted, Watch};
+use trundle_formats::{
+    Described, Description, Element, Format, Order, TensorFile, checksum,
+};
+use trundle_testing::cases::chains;
+use trundle_testing::shapings::shaping_chains;
+use trundle_testing::choices::Choices;
+use trundle_testing::{Naive, Outcome, holds, indices};
+
+struct Nobody;
+
+impl Watch for Nobody {
+    fn stage(&self, _: &str, _: u64) {}
+    fn advance(&self, _: u64) {}
+}
+
+/// A tensor's elements, each as its bytes or its code.
+fn elements(bytes: &[u8], width: Width, count: usize) -> Vec<Vec<u8>> {
+    match width {
+        Width::Bytes(unit) => bytes.chunks(unit.max(1)).map(<[u8]>::to_vec).collect(),
+        Width::Packed(packing) => (0..count).map(|i| vec![packing.get(bytes, i)]).collect(),
+    }
+}
+
+/// The number in a file of the element at `index`.
+fn number(shape: &[usize], order: Order, index: &[usize]) -> usize {
+    let step = |number: usize, (i, size): (&usize, &usize)| number * size + i;
+    match order {
+        Order::RowMajor => index.iter().zip(shape).fold(0, step),
+        Order::ColumnMajor => index.iter().zip(shape).rev().fold(0, step),
+    }
+}
+
+fn write_file(path: &Path, element: &Element, shape: &[usize], order: Order, data: &[u8]) {
+    let shape = Shape::new(shape).unwrap();
+    let described = Described { name: "x", element, shape: &shape, order };
+    let frame = Format::of(path).unwrap().frame(&[described], &[]).unwrap();
+    let mut bytes = vec![0; frame.bytes() as usize];
+    let sums = if frame.needs_checksums() { vec![checksum(data)] } else { Vec::new() };
+    for piece in frame.pieces(&sums).unwrap() {
+        bytes[piece.offset as usize..][..piece.bytes.len()].copy_from_slice(&piece.bytes);
+    }
+    bytes[frame.data_offsets()[0] as usize..][..data.len()].copy_from_slice(data);
+    fs::write(path, bytes).unwrap();
+}
+
+/// Moves random elements of a random type by `ops`, and compares each with `naive`'s.
+fn check(shape: &[usize], ops: Vec<Op>, naive: &Naive, seed: u64) -> Outcome {
+    let mut choices = Choices::of(seed);
+    let packed = [DType::U1, DType::U3, DType::I4, DType::U6].map(Element::new);
+    let mut types: Vec<Element> = [DType::U8, DType::F16, DType::F32, DType::F64, DType::Complex128]
+        .into_iter()
+        .chain([3, 5, 12].map(DType::Bytes))
+        .map(Element::new)
+        .collect();
+    types.extend(packed);
+    types.push(Element::new(DType::U6).with_bit_order(BitOrder::LowFirst).unwrap());
+    let element = types.swap_remove(choices.below(types.len()));
+    let is_packed = element.width().packing().is_some();
+    let endings: &[&str] = if is_packed { &["bin"] } else { &["npy", "bin", "npz"] };
+    let folder = tempfile::tempdir().unwrap();
+    let from = folder.path().join(format!("in.{}", endings[choices.below(endings.len())]));
+    let to = folder.path().join(format!("out.{}", endings[choices.below(endings.len())]));
+    let order = match from.extension().unwrap() == "bin" || choices.below(2) == 0 {
+        true => Order::RowMajor,
+        false => Order::ColumnMajor,
+    };
+    let count: usize = shape.iter().product();
+    let data: Vec<u8> =
+        (0..element.width().bytes(count * element.width().units())).map(|_| choices.below(256) as u8).collect();
+    write_file(&from, &element, shape, order, &data);
+
+    let description = |shape: &[usize], path: &Path| match path.extension().unwrap() == "bin" {
+        true => Description::of(&element, &Shape::new(shape).unwrap()),
+        false => Description::default(),
+    };
+    let mut file = TensorFile::open_as(&from, &description(shape, &from)).unwrap();
+    let chain = ops.into_iter().fold(Chain::new(), Chain::then);
+    let options = Options {
+        max_bytes: [2, 6, 20, 70, 300, 2000, 20 << 20][choices.below(7)] * 2 * 16,
+        device: Some([Device::SSD, Device::HDD, Device::NETWORK][choices.below(3)]),
+        threads: Some(1 + choices.below(2)),
+        row_major: choices.below(2) == 0,
+    };
+    let wanted = [Wanted { index: 0, chain: &chain }];
+    let format = Format::of(&to).unwrap();
+    let job = match Job::new(&file, &wanted, format, &[], &options) {
+        Ok(job) => job,
+        Err(error) => {
+            // Rows whose lengths differ need room for a row.
+            let text = error.to_string();
+            prop_assert!(text.contains("of memory are needed") && options.max_bytes < 1 << 20, "{}", text);
+            return Ok(());
+        }
+    };
+    let plan = format!("{job:?}");
+    let conduct = Conduct { overwrite: false, verify: choices.below(2) == 0, resume: false };
+    let outcome = job.run(&mut file, &from, &to, conduct, &Nobody);
+    prop_assert!(outcome.is_ok(), "{}\n{}", outcome.unwrap_err(), plan);
+
+    let mut moved = TensorFile::open_as(&to, &description(naive.shape(), &to)).unwrap();
+    let header = moved.headers()[0].clone();
+    prop_assert_eq!(header.shape.sizes(), naive.shape());
+    let out = elements(&moved.load(0, &mut |_| ()).unwrap(), element.width(), header.shape.elements());
+    let source = elements(&data, element.width(), count);
+    for index in indices(naive.shape()) {
+        let label = naive.at(&index);
+        let from = Shape::new(shape).unwrap().unravel(label);
+        prop_assert_eq!(
+            &out[number(naive.shape(), header.order, &index)],
+            &source[number(shape, order, &from)],
+            "at {:?} of {}",
+            index,
+            plan
+        );
+    }
+    let names: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    prop_assert_eq!(names.len(), 2, "{:?}", names);
+    Ok(())
+}
+
+#[test]
+fn chains_move_every_element_of_a_file() {
+    holds(1500, &(chains(400, 4), any::<u64>()), |(chain, seed)| {
+        let ops = chain.ops.iter().map(|op| op.op()).collect();
+        check(&chain.shape, ops, &chain.naive(), seed)
+    });
+}
+
+#[test]
+fn chains_that_split_merge_and_cut_axes_move_every_element_of_a_file() {
+    holds(1500, &(shaping_chains(400, 5), any::<u64>()), |(chain, seed)| {
+        check(&chain.shape, chain.ops, &chain.naive, seed)
+    });
+}
