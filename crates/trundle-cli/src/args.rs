@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use trundle::{BitOrder, DType};
+use trundle_disk::Device;
 
 use crate::model_input::NamedFile;
 use crate::numbers::{Bytes, Numbers, Sizes};
@@ -304,15 +305,16 @@ pub(crate) struct MoveArgs {
     pub output: PathBuf,
     #[command(flatten)]
     pub planning: PlanArgs,
-    /// Use at most this much memory (512M, 4G); what needs more is refused
-    #[arg(long, value_name = "SIZE")]
-    pub max_mem: Option<Bytes>,
-    /// Overwrite the output if it exists
+    /// Overwrite the output if it exists; it may be the input
     #[arg(long)]
     pub force: bool,
-    /// Read the output back, and compare each element with the one it should be
+    /// Read the output back, and compare a sum over all elements at their places with that of
+    /// what was read, brought to its places by the operators one by one
     #[arg(long)]
     pub verify: bool,
+    /// Go on with what an interrupted run of the same command left, if it left anything
+    #[arg(long)]
+    pub resume: bool,
     /// Say nothing but errors
     #[arg(short, long)]
     pub quiet: bool,
@@ -324,12 +326,34 @@ pub(crate) struct PlanArgs {
     /// How many threads to use
     #[arg(long, value_name = "N", value_parser = crate::numbers::count)]
     pub threads: Option<usize>,
-    /// The tensor of a file that holds several
+    /// The tensor of a file that holds several; without it, all of them
     #[arg(long, value_name = "NAME")]
     pub tensor: Option<String>,
-    /// Print one JSON object on stdout
+    /// Use at most this much memory (512M, 4G); what is larger goes through it in parts. Without
+    /// it, a quarter of what the machine has free
+    #[arg(long, value_name = "SIZE")]
+    pub max_mem: Option<Bytes>,
+    /// Where the files are: ssd, hdd or network. Without it, found out by a short probe where it
+    /// matters
+    #[arg(long, value_name = "DEVICE", value_parser = device())]
+    pub device: Option<Device>,
+    /// Move the elements also where a header that says column-major would do
+    #[arg(long)]
+    pub row_major: bool,
+    /// Print one JSON object on stdout; of long work, progress as one on each line of stderr
     #[arg(long)]
     pub json: bool,
+}
+
+/// The devices by the names that they have on the command line.
+const DEVICES: [(&str, Device); 3] =
+    [("ssd", Device::SSD), ("hdd", Device::HDD), ("network", Device::NETWORK)];
+
+fn device() -> impl TypedValueParser<Value = Device> {
+    PossibleValuesParser::new(DEVICES.map(|(name, _)| name)).try_map(|text| {
+        let known = DEVICES.into_iter().find(|(name, _)| *name == text);
+        known.map(|(_, device)| device).ok_or("unknown device")
+    })
 }
 
 #[derive(Debug, Args)]

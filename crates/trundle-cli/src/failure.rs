@@ -35,6 +35,12 @@ impl Failure {
         Failure { message: format!("{name}: {}", self.message), ..self }
     }
 
+    /// The same, with what the user could do.
+    #[must_use]
+    pub(crate) fn with_hint(self, hint: &str) -> Failure {
+        Failure { message: format!("{}; {hint}", self.message), ..self }
+    }
+
     /// What programs read.
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(self.code)
@@ -65,6 +71,24 @@ impl From<trundle_formats::Error> for Failure {
                 Failure::refused(format!("{error}; with --offset 0, the rest is ignored"))
             }
             ExitClass::Refused => Failure::refused(error),
+        }
+    }
+}
+
+impl From<trundle_disk::Error> for Failure {
+    fn from(error: trundle_disk::Error) -> Failure {
+        let trundle_disk::Error { subject, problem } = error;
+        let class = problem.exit_class();
+        match problem {
+            trundle_disk::Problem::File(error) if subject.is_empty() => Failure::from(error),
+            problem => {
+                let message = format!("{subject}{problem}");
+                match class {
+                    ExitClass::Failed => Failure::running(message),
+                    ExitClass::Usage => Failure::usage(message),
+                    ExitClass::Refused => Failure::refused(message),
+                }
+            }
         }
     }
 }

@@ -1,38 +1,36 @@
-//! A movement from a file to a file: checked, planned, loaded, run, written, verified.
+//! A movement from a file to a file: asked for, decided, carried out, reported.
 
 use std::io::{IsTerminal, stdout};
 use std::path::Path;
 use std::time::Instant;
 
 use serde_json::json;
-use trundle::{Layout, Plan, PlanError};
-use trundle_formats::{Description, Header, NamedTensor, check_output, stage};
+use trundle_disk::{Conduct, Cost, Job, Options, TensorJob, Wanted};
+use trundle_formats::{Format, TensorFile, check_output};
 
-use crate::args::MoveArgs;
+use crate::args::{MoveArgs, PlanArgs};
 use crate::failure::Failure;
 use crate::memory;
 use crate::numbers::readable;
 use crate::operation::Operation;
 use crate::progress::Progress;
 use crate::say::{print_json, say};
-use crate::selection::select;
-use crate::verify::{ReadBack, Verified, verify};
+use crate::selection::fitting;
 
-/// One tensor on its way.
-struct Moved {
-    header: Header,
-    plan: Plan,
-    bytes: Vec<u8>,
-}
-
-/// What a movement took.
+/// What a movement came to.
 pub(crate) struct Outcome {
     /// The most passes that a tensor took.
     pub passes: usize,
     /// Seconds for moving alone, without reading and writing.
     pub move_seconds: f64,
-    /// That the output was read back and compared, if it was asked for.
-    pub verified: Option<Verified>,
+    /// Whether the output was read back and found to be what was read.
+    pub verified: bool,
+    /// Whether it went on with what an earlier run had left.
+    pub resumed: bool,
+    /// Whether the header alone says the new order of the axes.
+    pub by_header: bool,
+    /// What was asked of the disk.
+    pub cost: Cost,
     /// One entry for each tensor of the output, as `--json` has it.
     pub outputs: Vec<serde_json::Value>,
 }
@@ -41,42 +39,72 @@ pub(crate) struct Outcome {
 ///
 /// # Errors
 /// Everything that can be known before is checked before the data is read; nothing is left of an
-/// output that failed.
+/// output that failed but what `--resume` can go on with.
 pub(crate) fn run(operation: &Operation, moving: &MoveArgs) -> Result<(), Failure> {
     let start = Instant::now();
     check_streams(moving)?;
     let outcome = carry_out(operation, moving)?;
-    let seconds = start.elapsed().as_secs_f64();
+    report(&outcome, moving, start.elapsed().as_secs_f64())
+}
+
+/// Says what a movement came to.
+///
+/// # Errors
+/// If stdout does not take it.
+pub(crate) fn report(outcome: &Outcome, moving: &MoveArgs, seconds: f64) -> Result<(), Failure> {
     if moving.planning.json {
         let mut report = json!({
             "outputs": outcome.outputs,
             "passes": outcome.passes,
             "seconds": seconds,
             "move_seconds": outcome.move_seconds,
+            "bytes_read": outcome.cost.bytes_read,
+            "bytes_written": outcome.cost.bytes_written,
+            "resumed": outcome.resumed,
         });
-        if outcome.verified.is_some() {
+        if outcome.verified {
             report["verified"] = true.into();
         }
-        print_json(&report)?;
-    } else if !moving.quiet {
-        for output in &outcome.outputs {
-            say(&format!(
-                "{}: {} {}, {} in {} pass{}, {seconds:.2} s{}",
-                if moving.output == Path::new("-") {
-                    "stdout"
-                } else {
-                    output["file"].as_str().unwrap_or_default()
-                },
-                output["dtype"].as_str().unwrap_or_default(),
-                output["shape"],
-                readable(output["bytes"].as_u64().unwrap_or_default()),
-                outcome.passes,
-                if outcome.passes == 1 { "" } else { "es" },
-                if outcome.verified.is_some() { ", verified" } else { "" },
-            ));
-        }
+        return print_json(&report);
+    }
+    if moving.quiet {
+        return Ok(());
+    }
+    let streamed = moving.output == Path::new("-");
+    for output in &outcome.outputs {
+        let file = if streamed { "stdout" } else { output["file"].as_str().unwrap_or_default() };
+        let several = outcome.outputs.len() > 1;
+        let name = output["name"].as_str().filter(|_| several);
+        say(&format!(
+            "{file}: {}{} {}, {}{}",
+            name.map(|name| format!("{name} ")).unwrap_or_default(),
+            output["dtype"].as_str().unwrap_or_default(),
+            output["shape"],
+            readable(output["bytes"].as_u64().unwrap_or_default()),
+            if several { String::new() } else { how(outcome, seconds) },
+        ));
+    }
+    if outcome.outputs.len() != 1 {
+        let file = if streamed { "stdout".into() } else { moving.output.to_string_lossy() };
+        let tensors = outcome.outputs.len();
+        say(&format!("{file}: {tensors} tensors{}", how(outcome, seconds)));
     }
     Ok(())
+}
+
+fn how(outcome: &Outcome, seconds: f64) -> String {
+    format!(
+        " in {} pass{}, {seconds:.2} s{}{}{}",
+        outcome.passes,
+        if outcome.passes == 1 { "" } else { "es" },
+        if outcome.resumed { ", resumed" } else { "" },
+        if outcome.verified { ", verified" } else { "" },
+        if outcome.by_header {
+            "; the elements stay where they are and the header says column-major (--row-major moves them)"
+        } else {
+            ""
+        },
+    )
 }
 
 /// stdout holds either the tensor or the report, and cannot be read back.
@@ -109,108 +137,83 @@ fn check_streams(moving: &MoveArgs) -> Result<(), Failure> {
 pub(crate) fn carry_out(operation: &Operation, moving: &MoveArgs) -> Result<Outcome, Failure> {
     check_output(&moving.output, moving.force)?;
     let mut file = operation.input.open()?;
-    let chosen = select(operation.input.path(), file.headers(), moving.planning.tensor.as_deref())?;
-    let mut tensors = Vec::with_capacity(chosen.len());
-    for index in chosen {
-        let header = file.headers()[index].clone();
-        let plan = plan(operation, &header, moving.planning.threads)?;
-        tensors.push((index, header, plan));
-    }
-    let tensors_bytes: u64 =
-        tensors.iter().map(|(_, header, plan)| needed(header, plan, moving.verify)).sum();
-    memory::check(operation.lengths_bytes.saturating_add(tensors_bytes), moving.max_mem)?;
-
-    let total: usize = tensors.iter().map(|(_, header, _)| header.data_bytes).sum();
-    let progress = Progress::new(moving.quiet);
-    let mut move_seconds = 0.0;
-    let mut moved = Vec::with_capacity(tensors.len());
-    progress.stage("reading", total);
-    for (index, header, plan) in tensors {
-        let source = file.load(index, &mut |bytes| progress.at(bytes))?;
-        let start = Instant::now();
-        let mut bytes = memory::zeros(out_bytes(&header, &plan)?)?;
-        plan.run(&source, &mut bytes)?;
-        move_seconds += start.elapsed().as_secs_f64();
-        moved.push((Moved { header, plan, bytes }, moving.verify.then_some(source)));
-    }
-    progress.stage("writing", total);
-    let named: Vec<NamedTensor<'_>> = moved.iter().map(|(tensor, _)| tensor.named()).collect();
-    let output = stage(&moving.output, &named, file.metadata(), moving.force, &mut |bytes| {
-        progress.at(bytes);
+    let format = Format::of(&moving.output)?;
+    let chosen = fitting(operation, file.headers(), moving.planning.tensor.as_deref())?;
+    let wanted: Vec<Wanted<'_>> =
+        chosen.into_iter().map(|index| Wanted { index, chain: &operation.chain }).collect();
+    let metadata = file.metadata().to_vec();
+    let job = decide(operation.lengths_bytes, &moving.planning, |options| {
+        Job::new(&file, &wanted, format, &metadata, options)
     })?;
-    let (mut verified, threads) = (None, moving.planning.threads);
-    if moving.verify {
-        progress.stage("verifying", total);
-        for (number, (tensor, source)) in moved.iter().enumerate() {
-            let described = Description::of(&tensor.header.element, tensor.plan.out_shape());
-            let file = output.read_back(&described);
-            let read_back = ReadBack { name: &moving.output, file, number };
-            let source = source.as_deref().unwrap_or_default();
-            verified =
-                Some(verify(read_back, operation, &tensor.header, source, threads, &progress)?);
-        }
-    }
-    // Nothing appears at the output's place before it is found to be right.
-    output.finish()?;
+    run_job(job, &mut file, operation.input.path(), moving)
+}
+
+/// Decides a job within the memory that may be used, of which `held` bytes are taken already.
+///
+/// # Errors
+/// If the memory is not enough, and what `decided` refuses.
+pub(crate) fn decide(
+    held: u64,
+    planning: &PlanArgs,
+    decided: impl FnOnce(&Options) -> Result<Job, trundle_disk::Error>,
+) -> Result<Job, Failure> {
+    memory::check(held, planning.max_mem)?;
+    let options = Options {
+        max_bytes: memory::limit(planning.max_mem).saturating_sub(held),
+        device: planning.device,
+        threads: planning.threads,
+        row_major: planning.row_major,
+    };
+    Ok(decided(&options)?)
+}
+
+/// Carries a job out.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn run_job(
+    job: Job,
+    file: &mut TensorFile,
+    input: &Path,
+    moving: &MoveArgs,
+) -> Result<Outcome, Failure> {
+    let conduct = Conduct { overwrite: moving.force, verify: moving.verify, resume: moving.resume };
+    let outputs = job.tensors().iter().map(|tensor| described(tensor, &moving.output)).collect();
+    let passes = job.tensors().iter().map(TensorJob::passes).max().unwrap_or(0);
+    let by_header = matches!(job.tensors(), [only] if only.is_by_header());
+    let cost = job.cost();
+    let progress = match moving.planning.json {
+        true => Progress::events(moving.quiet),
+        false => Progress::new(moving.quiet),
+    };
+    let done = job.run(file, input, &moving.output, conduct, &progress);
     progress.finish();
+    let done = done.map_err(|error| {
+        let failure = Failure::from(error);
+        if progress.is_resumable() {
+            failure.with_hint("--resume goes on with it")
+        } else {
+            failure
+        }
+    })?;
     Ok(Outcome {
-        passes: moved.iter().map(|(tensor, _)| tensor.plan.passes().len()).max().unwrap_or(0),
-        move_seconds,
-        verified,
-        outputs: moved.iter().map(|(tensor, _)| tensor.report(&moving.output)).collect(),
+        passes,
+        move_seconds: done.move_seconds,
+        verified: done.verified,
+        resumed: done.resumed,
+        by_header,
+        cost,
+        outputs,
     })
 }
 
-/// The plan for one tensor of the file, to a packed, row-major output.
-///
-/// # Errors
-/// If the chain does not fit the tensor.
-pub(crate) fn plan(
-    operation: &Operation,
-    header: &Header,
-    threads: Option<usize>,
-) -> Result<Plan, Failure> {
-    let width = header.element.width();
-    let refused = |error: PlanError| match error {
-        PlanError::Chain(error) if !operation.written => {
-            let (name, shape) = (&header.name, &header.shape);
-            Failure::refused(format!("{name} of shape {shape}: {}", error.source))
-        }
-        error => Failure::from(error).within(&header.name),
-    };
-    let out_shape =
-        operation.chain.out_shape(&header.shape).map_err(|error| refused(error.into()))?;
-    let dst = Layout::row_major(&out_shape, width.units())?;
-    Plan::new(&operation.chain, width, &header.layout()?, &dst, threads).map_err(refused)
-}
-
-fn out_bytes(header: &Header, plan: &Plan) -> Result<usize, Failure> {
-    Ok(plan.out_shape().bytes(header.element.width())?)
-}
-
-/// The bytes that loading, moving, holding and reading back a tensor takes.
-fn needed(header: &Header, plan: &Plan, verify: bool) -> u64 {
-    let copies = if verify { 3 } else { 2 };
-    (header.data_bytes as u64).saturating_mul(copies).saturating_add(plan.scratch_bytes() as u64)
-}
-
-impl Moved {
-    fn named(&self) -> NamedTensor<'_> {
-        NamedTensor {
-            name: &self.header.name,
-            element: &self.header.element,
-            shape: self.plan.out_shape(),
-            bytes: &self.bytes,
-        }
-    }
-
-    fn report(&self, file: &Path) -> serde_json::Value {
-        json!({
-            "name": self.header.name,
-            "file": file.to_string_lossy(),
-            "dtype": self.header.element.name(),
-            "shape": self.plan.out_shape().sizes(),
-            "bytes": self.bytes.len(),
-        })
-    }
+fn described(tensor: &TensorJob, file: &Path) -> serde_json::Value {
+    let header = tensor.header();
+    json!({
+        "name": header.name,
+        "file": file.to_string_lossy(),
+        "dtype": header.element.name(),
+        "shape": tensor.out_shape().sizes(),
+        "bytes": tensor.out_bytes(),
+    })
 }

@@ -17,7 +17,6 @@ mod say;
 mod selection;
 mod signals;
 mod slice;
-mod verify;
 
 use std::process::ExitCode;
 

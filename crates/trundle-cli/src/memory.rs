@@ -27,6 +27,14 @@ pub(crate) fn check(needed: u64, limit: Option<Bytes>) -> Result<(), Failure> {
     )))
 }
 
+/// The bytes that a movement between files may have allocated: `--max-mem`, or else a quarter of
+/// what the machine has free.
+pub(crate) fn limit(max_mem: Option<Bytes>) -> u64 {
+    /// Where the system does not tell.
+    const UNKNOWN: u64 = 4 << 30;
+    max_mem.map_or_else(|| available().unwrap_or(UNKNOWN) / 4, |Bytes(limit)| limit)
+}
+
 /// So many zeros.
 ///
 /// # Errors

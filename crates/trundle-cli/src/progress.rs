@@ -1,57 +1,141 @@
-//! A bar on stderr, for work that takes long enough to wonder.
+//! A bar on stderr, for work that takes long enough to wonder; or lines for programs.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::json;
+use trundle_disk::Watch;
+
+use crate::say::say;
 
 /// Work shorter than this shows no bar: it would only flicker.
 const QUIET_TIME: Duration = Duration::from_millis(400);
+
+/// The time between two lines for programs.
+const LINE_TIME: Duration = Duration::from_millis(500);
 
 /// The stages of a command, each with a number of bytes, or of things to do, to go through.
 pub(crate) struct Progress {
     bar: ProgressBar,
     start: Instant,
-    quiet: bool,
+    shown: Shown,
+    /// Whether a later run could go on with what is there.
+    resumable: AtomicBool,
+}
+
+enum Shown {
+    Nothing,
+    Bar,
+    /// A JSON object on a line of stderr now and then; when the last one was, and when the stage
+    /// began.
+    Events(Mutex<(Instant, Instant)>),
 }
 
 impl Progress {
     /// A bar that is drawn on a terminal only, and not if `quiet`.
     pub(crate) fn new(quiet: bool) -> Progress {
-        Progress::with("{msg:>9} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}", quiet)
+        let template = "{msg:>11} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}";
+        Progress::with(template, if quiet { Shown::Nothing } else { Shown::Bar })
     }
 
     /// The same, for what is no bytes.
     pub(crate) fn counting(quiet: bool) -> Progress {
-        Progress::with("{msg:>9} {wide_bar} {pos}/{len} {eta}", quiet)
+        let shown = if quiet { Shown::Nothing } else { Shown::Bar };
+        Progress::with("{msg:>11} {wide_bar} {pos}/{len} {eta}", shown)
     }
 
-    fn with(template: &str, quiet: bool) -> Progress {
+    /// Lines for programs instead of a bar, unless `quiet`.
+    pub(crate) fn events(quiet: bool) -> Progress {
+        let now = Instant::now();
+        Progress::with(
+            "",
+            if quiet { Shown::Nothing } else { Shown::Events(Mutex::new((now, now))) },
+        )
+    }
+
+    fn with(template: &str, shown: Shown) -> Progress {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
-        Progress { bar, start: Instant::now(), quiet }
+        Progress { bar, start: Instant::now(), shown, resumable: AtomicBool::new(false) }
     }
 
     /// Begins a stage of so much.
-    pub(crate) fn stage(&self, name: &'static str, length: usize) {
+    pub(crate) fn stage(&self, name: &str, length: usize) {
         self.bar.reset();
         self.bar.set_length(length as u64);
-        self.bar.set_message(name);
+        self.bar.set_message(name.to_owned());
+        if let Shown::Events(times) = &self.shown {
+            times.lock().unwrap_or_else(PoisonError::into_inner).1 = Instant::now();
+        }
     }
 
     /// So much of the stage is done.
     pub(crate) fn at(&self, done: u64) {
-        if !self.quiet && self.bar.is_hidden() && self.start.elapsed() > QUIET_TIME {
-            // Indicatif itself draws nothing where stderr is no terminal.
-            self.bar.set_draw_target(ProgressDrawTarget::stderr());
-        }
         self.bar.set_position(done);
+        self.show();
+    }
+
+    fn show(&self) {
+        if self.start.elapsed() <= QUIET_TIME {
+            return;
+        }
+        match &self.shown {
+            Shown::Nothing => {}
+            // Indicatif itself draws nothing where stderr is no terminal.
+            Shown::Bar if self.bar.is_hidden() => {
+                self.bar.set_draw_target(ProgressDrawTarget::stderr());
+            }
+            Shown::Bar => {}
+            Shown::Events(times) => {
+                let mut times = times.lock().unwrap_or_else(PoisonError::into_inner);
+                if times.0.elapsed() >= LINE_TIME {
+                    times.0 = Instant::now();
+                    say(&self.event(times.1.elapsed().as_secs_f64()).to_string());
+                }
+            }
+        }
+    }
+
+    fn event(&self, seconds: f64) -> serde_json::Value {
+        let (done, all) = (self.bar.position(), self.bar.length().unwrap_or_default());
+        let rate = done as f64 / seconds;
+        json!({
+            "event": "progress",
+            "stage": self.bar.message(),
+            "bytes": done,
+            "total_bytes": all,
+            "bytes_per_second": rate,
+            "seconds_left": all.saturating_sub(done) as f64 / rate.max(1.0),
+        })
+    }
+
+    /// Whether a later run could go on with what is there.
+    pub(crate) fn is_resumable(&self) -> bool {
+        self.resumable.load(Ordering::Relaxed)
     }
 
     /// Takes the bar away.
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
+    }
+}
+
+impl Watch for Progress {
+    fn stage(&self, name: &str, bytes: u64) {
+        Progress::stage(self, name, usize::try_from(bytes).unwrap_or(usize::MAX));
+    }
+
+    fn advance(&self, bytes: u64) {
+        self.bar.inc(bytes);
+        self.show();
+    }
+
+    fn resumable(&self) {
+        self.resumable.store(true, Ordering::Relaxed);
     }
 }
 

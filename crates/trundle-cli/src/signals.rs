@@ -1,5 +1,8 @@
 //! What happens when the program is told to stop.
 
+#[cfg(unix)]
+use crate::say::say;
+
 /// Lets SIGINT, SIGTERM and SIGHUP remove what is not finished before they end the program as ever.
 #[cfg(unix)]
 pub(crate) fn clean_up_when_stopped() {
@@ -15,7 +18,9 @@ pub(crate) fn clean_up_when_stopped() {
         let Ok(mut signals) = Signals::new(wanted) else { return };
         let _ = ready.send(());
         for signal in signals.forever() {
-            trundle_formats::remove_unfinished();
+            if trundle_formats::remove_unfinished() {
+                say("stopped; the same command with --resume goes on with what is done");
+            }
             let _ = emulate_default_handler(signal);
         }
     };

@@ -77,7 +77,14 @@ impl Error {
 
     /// What kind of failure it is, for the exit code of a program.
     pub fn exit_class(&self) -> ExitClass {
-        match &self.problem {
+        self.problem.exit_class()
+    }
+}
+
+impl Problem {
+    /// What kind of failure it is, for the exit code of a program.
+    pub fn exit_class(&self) -> ExitClass {
+        match self {
             Problem::File(error) => error.exit_class(),
             Problem::Io { .. }
             | Problem::Space { .. }

@@ -5,9 +5,9 @@ use std::path::Path;
 use trundle::{Chain, PlanError, Shape};
 use trundle_formats::{Described, Format, Frame, Header, Order, TensorFile};
 
+use crate::Device;
 use crate::error::Error;
 use crate::way::{Means, Movement, Traffic, Way};
-use crate::Device;
 
 /// A tensor of a file, and what is to become of it.
 #[derive(Clone, Debug)]
@@ -108,7 +108,9 @@ impl Job {
             .collect::<Result<_, _>>()?;
         let frame = {
             let described: Vec<Described<'_>> = begun.iter().map(Begun::described).collect();
-            format.frame(&described, metadata).map_err(|problem| Error::file(Path::new(""), problem))?
+            format
+                .frame(&described, metadata)
+                .map_err(|problem| Error::file(Path::new(""), problem))?
         };
         let room = options.room();
         let tensors = |device: &Device| -> Result<Vec<TensorJob>, Error> {
@@ -177,7 +179,8 @@ impl Job {
         cost.temporary_bytes += held;
         cost.seconds += self.device.seconds(2 * held, 0);
         if self.frame.needs_checksums() {
-            cost.bytes_read += self.frame.data_bytes().iter().map(|bytes| *bytes as u64).sum::<u64>();
+            cost.bytes_read +=
+                self.frame.data_bytes().iter().map(|bytes| *bytes as u64).sum::<u64>();
         }
         cost
     }
@@ -199,9 +202,14 @@ impl TensorJob {
         self.out_order
     }
 
-    /// Whether its elements stay where they are.
-    pub fn is_copy(&self) -> bool {
-        self.movement.is_copy()
+    /// Whether its elements stay where they are and the header alone says another order of axes.
+    pub fn is_by_header(&self) -> bool {
+        self.movement.is_copy() && self.out_order != self.header.order
+    }
+
+    /// The bytes that it fills in the output.
+    pub fn out_bytes(&self) -> u64 {
+        self.movement.file_bytes_of_ends().1
     }
 
     /// How many times its elements go through memory.
@@ -233,7 +241,15 @@ impl TensorJob {
                 let (bytes_read, bytes_written) = (read, written);
                 let buffer_bytes = read + written + plan.scratch_bytes() as u64;
                 let seconds = device.seconds(read + written, 2);
-                Cost { bytes_read, bytes_written, reads: 1, writes: 1, temporary_bytes: 0, buffer_bytes, seconds }
+                Cost {
+                    bytes_read,
+                    bytes_written,
+                    reads: 1,
+                    writes: 1,
+                    temporary_bytes: 0,
+                    buffer_bytes,
+                    seconds,
+                }
             }
             Way::Tiled(passes) => {
                 let mut cost = Cost::default();
@@ -279,7 +295,8 @@ fn plan_text(begun: &[Begun], format: &Format, frame: &Frame) -> String {
     for each in begun {
         let (header, movement) = (&each.header, &each.movement);
         // Writing to a String cannot fail.
-        let _ = write!(text, "\n{} {} {:?}", header.name, header.element.descr(), header.data_offset);
+        let _ =
+            write!(text, "\n{} {} {:?}", header.name, header.element.descr(), header.data_offset);
         let _ = write!(text, " {:?} {:?}", movement.width, each.out_order);
         for step in &movement.steps {
             let _ = write!(text, "\n{step}");
@@ -308,9 +325,11 @@ impl Begun {
         let header = file.headers()[wanted.index].clone();
         let width = header.element.width();
         let named = |error: PlanError| Error::of(&header.name, error);
-        let out_shape = wanted.chain.out_shape(&header.shape).map_err(|error| named(error.into()))?;
-        let movement =
-            |to: Order| Movement::new(wanted.chain, width, &header.shape, header.order, to).map_err(named);
+        let out_shape =
+            wanted.chain.out_shape(&header.shape).map_err(|error| named(error.into()))?;
+        let movement = |to: Order| {
+            Movement::new(wanted.chain, width, &header.shape, header.order, to).map_err(named)
+        };
         let mut begun = Begun {
             movement: movement(Order::RowMajor)?,
             index: wanted.index,
@@ -338,7 +357,10 @@ impl Begun {
     }
 
     fn decided(self, means: Means<'_>) -> Result<TensorJob, Error> {
-        let way = self.movement.way(means).map_err(|error| Error { subject: format!("{}: ", self.header.name), ..error })?;
+        let way = self
+            .movement
+            .way(means)
+            .map_err(|error| Error { subject: format!("{}: ", self.header.name), ..error })?;
         let Begun { header, index, movement, out_shape, out_order } = self;
         Ok(TensorJob { header, index, movement, way, out_shape, out_order })
     }

@@ -127,7 +127,8 @@ pub(crate) struct Found {
 /// The journals in `folder` whose tags begin with `output`, with those that cannot be read.
 pub(crate) fn find(folder: &Path, output: &str) -> Vec<(PathBuf, Option<Found>)> {
     let begin = Unfinished::path_of(folder, output, "");
-    let begin = begin.file_name().unwrap_or_default().to_string_lossy().trim_end_matches('.').to_owned();
+    let begin =
+        begin.file_name().unwrap_or_default().to_string_lossy().trim_end_matches('.').to_owned();
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries
         .filter_map(|entry| {

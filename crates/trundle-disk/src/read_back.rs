@@ -61,10 +61,11 @@ pub(crate) fn read_back(
         }
     };
     std::thread::scope(|scope| {
-        let spawned: Vec<_> = (0..threads.clamp(1, parts.max(1))).map(|_| scope.spawn(work)).collect();
-        spawned
-            .into_iter()
-            .try_for_each(|each| each.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        let spawned: Vec<_> =
+            (0..threads.clamp(1, parts.max(1))).map(|_| scope.spawn(work)).collect();
+        spawned.into_iter().try_for_each(|each| {
+            each.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
     })?;
     let (sum, checksums) = found.into_inner().unwrap_or_else(PoisonError::into_inner);
     let checksum = checksums

@@ -90,7 +90,8 @@ impl Job {
             }
             None => (self, Progress::default(), Begin::Anew),
         };
-        let tag = format!("{output_tag}-{:016x}", hashed(&(&job.decided, job.room, conduct.verify)));
+        let tag =
+            format!("{output_tag}-{:016x}", hashed(&(&job.decided, job.room, conduct.verify)));
         if begin == Begin::Anew {
             check_space(&folder, &job)?;
             forget_earlier(&folder, &output_tag);
@@ -112,9 +113,8 @@ impl Job {
             device: job.device,
             verify: conduct.verify,
         });
-        let journal = journal
-            .map(|opening| Journal::begin(&folder, &tag, &opening, begin))
-            .transpose()?;
+        let journal =
+            journal.map(|opening| Journal::begin(&folder, &tag, &opening, begin)).transpose()?;
         let mut work = Work {
             job: &job,
             source,
@@ -251,7 +251,12 @@ fn forget_earlier(folder: &Path, output_tag: &str) {
         let begin = path.with_extension("");
         let begin = begin.file_name().unwrap_or_default().to_string_lossy().into_owned();
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-            if entry.file_name().to_string_lossy().strip_prefix(&begin).is_some_and(|end| end.starts_with('.')) {
+            if entry
+                .file_name()
+                .to_string_lossy()
+                .strip_prefix(&begin)
+                .is_some_and(|end| end.starts_with('.'))
+            {
                 // What cannot be removed is in nobody's way.
                 let _ = std::fs::remove_file(entry.path());
             }
@@ -495,7 +500,9 @@ impl Work<'_> {
                 (1.., _, _) => (self.temporary[pass - 1].file(), 0),
                 (0, Some(between), _) => (between.file(), 0),
                 (0, None, Some(file)) => (file, header.data_offset.unwrap_or(0)),
-                (0, None, None) => return Err(reading(self.source)(io::ErrorKind::NotSeekable.into())),
+                (0, None, None) => {
+                    return Err(reading(self.source)(io::ErrorKind::NotSeekable.into()));
+                }
             };
             let data = Data { file: from, offset, width: task.file_width(), forget };
             parts(data, &task.read, own, &mut reads);
@@ -569,7 +576,8 @@ impl Work<'_> {
                 _ => (tensor.movement.out_shape().elements(), width),
             }
         };
-        let bytes = |(elements, width): (usize, Width)| width.bytes(elements * width.units()) as u64;
+        let bytes =
+            |(elements, width): (usize, Width)| width.bytes(elements * width.units()) as u64;
         self.watch.stage("verifying", tensors.iter().map(|tensor| bytes(sizes(*tensor))).sum());
         for tensor in tensors {
             let (file, offset) = match is_last {
@@ -599,7 +607,12 @@ impl Work<'_> {
             let bytes: u64 = frame.data_bytes().iter().map(|bytes| *bytes as u64).sum();
             self.watch.stage("checksums", bytes);
             for (offset, bytes) in frame.data_offsets().iter().zip(frame.data_bytes()) {
-                let data = Data { file: self.target, offset: *offset, width: Width::Bytes(1), forget: false };
+                let data = Data {
+                    file: self.target,
+                    offset: *offset,
+                    width: Width::Bytes(1),
+                    forget: false,
+                };
                 let watch = |bytes: u64| self.watch.advance(bytes);
                 let found = read_back(data, *bytes, self.job.device.in_flight, &watch)
                     .map_err(reading(self.path))?;
@@ -632,7 +645,8 @@ fn sum_of(task: &Prepared<'_>, memory: &[u8], threads: usize) -> Sum {
     let unit = crate::way::unit(movement.width);
     match task.places() {
         None => {
-            let all = |shape: &trundle::Shape| shape.iter().map(|size| 0..*size).collect::<Vec<_>>();
+            let all =
+                |shape: &trundle::Shape| shape.iter().map(|size| 0..*size).collect::<Vec<_>>();
             let (in_shape, out_shape) = (movement.in_shape(), movement.out_shape());
             let origin = Origin {
                 steps: &movement.steps,

@@ -65,7 +65,8 @@ pub(crate) fn stages(job: &Job) -> Vec<Stage> {
     let mut stages = Vec::new();
     let mut together = Stage { tasks: Vec::new(), pass: (0, 1) };
     for (tensor, each) in job.tensors.iter().enumerate() {
-        let tasks = |pass: usize, tiles: usize| (0..tiles).map(move |tile| Task { tensor, pass, tile });
+        let tasks =
+            |pass: usize, tiles: usize| (0..tiles).map(move |tile| Task { tensor, pass, tile });
         match &each.way {
             Way::Whole(_) => together.tasks.extend(tasks(0, 1)),
             Way::Tiled(passes) if passes.len() == 1 => {
@@ -119,7 +120,9 @@ impl Task {
                 let (read, written) = tensor.movement.file_bytes_of_ends();
                 (read + written) as usize
             }
-            Way::Tiled(passes) => self.pass_and_tile(passes).1.elements() * unit(tensor.movement.width),
+            Way::Tiled(passes) => {
+                self.pass_and_tile(passes).1.elements() * unit(tensor.movement.width)
+            }
         }
     }
 
@@ -142,7 +145,8 @@ impl Task {
                 let (read, written) = tensor.movement.file_bytes_of_ends();
                 let (read, written) = (read as usize, written as usize);
                 let all = |bytes: usize| Runs::all(bytes);
-                let piece = Piece { plan: Planned::Whole(plan), write: all(written), bytes: written };
+                let piece =
+                    Piece { plan: Planned::Whole(plan), write: all(written), bytes: written };
                 return Ok(Prepared {
                     task: self,
                     tensor,
@@ -215,9 +219,11 @@ impl Prepared<'_> {
 
     /// Whether what is written is what was read, byte for byte.
     pub(crate) fn is_copy(&self) -> bool {
-        self.source_bytes == self.written_bytes() && self.pieces.iter().all(|piece| {
-            piece.bytes == self.source_bytes && is_copy(piece.plan.plan())
-        })
+        self.source_bytes == self.written_bytes()
+            && self
+                .pieces
+                .iter()
+                .all(|piece| piece.bytes == self.source_bytes && is_copy(piece.plan.plan()))
     }
 }
 

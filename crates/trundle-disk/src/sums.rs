@@ -98,9 +98,8 @@ impl Origin<'_> {
         for piece in self.to.pieces(out) {
             let share = elements(&piece).div_ceil(threads.max(1)).max(1);
             let begins = (0..elements(&piece)).step_by(share);
-            let of_share = |begin: usize| {
-                self.sum_of_part(&piece, begin..elements(&piece).min(begin + share))
-            };
+            let of_share =
+                |begin: usize| self.sum_of_part(&piece, begin..elements(&piece).min(begin + share));
             if share < 1 << 12 {
                 begins.map(of_share).for_each(|part| sum.add(part));
                 continue;
@@ -170,7 +169,10 @@ impl<'a> Walk<'a> {
             true => &in_shape.unravel(number_of(steps[0].in_shape(), found)),
             false => found,
         };
-        found.iter().zip(*source).fold(0, |number, (i, range)| number * range.len() + i - range.start)
+        found
+            .iter()
+            .zip(*source)
+            .fold(0, |number, (i, range)| number * range.len() + i - range.start)
     }
 }
 
@@ -186,7 +188,9 @@ mod tests {
 
     #[test]
     fn a_sum_tells_elements_and_places_apart_but_not_their_order() {
-        let sum = |bytes: &[u8], width, first| Elements::Bytes(bytes, width).sum(first, bytes.len() / width);
+        let sum = |bytes: &[u8], width, first| {
+            Elements::Bytes(bytes, width).sum(first, bytes.len() / width)
+        };
         let bytes: Vec<u8> = (0..96).collect();
         for width in [1, 2, 3, 4, 8, 12, 16] {
             let whole = sum(&bytes, width, 0);
@@ -209,13 +213,17 @@ mod tests {
 
     #[test]
     fn what_the_operators_move_has_the_sum_of_what_they_make() {
-        for text in ["a b c -> c a b", "roll(shift=[2,1], axes=[0,2]) | flip(axes=[1])",
-            "(a p) b c -> a (b p) c, p=2 | reverse(axis=1, batch_axis=0, lengths=[3, 1])"] {
+        for text in [
+            "a b c -> c a b",
+            "roll(shift=[2,1], axes=[0,2]) | flip(axes=[1])",
+            "(a p) b c -> a (b p) c, p=2 | reverse(axis=1, batch_axis=0, lengths=[3, 1])",
+        ] {
             let chain: Chain = text.parse().unwrap_or_else(|error| panic!("{error}"));
             let shape = Shape::new([4, 3, 5]).unwrap();
             let steps = chain.steps(&shape).unwrap();
             let bytes: Vec<u8> = (0..60).map(|n| n * 7 % 61).collect();
-            let moved = trundle::Plan::packed(&chain, 1, &shape, None).unwrap().run_slice(&bytes).unwrap();
+            let moved =
+                trundle::Plan::packed(&chain, 1, &shape, None).unwrap().run_slice(&bytes).unwrap();
             let out_shape = steps.last().unwrap().out_shape();
             let whole: Bounds = shape.iter().map(|size| 0..*size).collect();
             let origin = Origin {

@@ -8,12 +8,10 @@ use proptest::prelude::any;
 use proptest::{prop_assert, prop_assert_eq};
 use trundle::{BitOrder, Chain, DType, Op, Shape, Width};
 use trundle_disk::{Conduct, Device, Job, Options, Wanted, Watch};
-use trundle_formats::{
-    Described, Description, Element, Format, Order, TensorFile, checksum,
-};
+use trundle_formats::{Described, Description, Element, Format, Order, TensorFile, checksum};
 use trundle_testing::cases::chains;
-use trundle_testing::shapings::shaping_chains;
 use trundle_testing::choices::Choices;
+use trundle_testing::shapings::shaping_chains;
 use trundle_testing::{Naive, Outcome, holds, indices};
 
 struct Nobody;
@@ -57,11 +55,12 @@ fn write_file(path: &Path, element: &Element, shape: &[usize], order: Order, dat
 fn check(shape: &[usize], ops: Vec<Op>, naive: &Naive, seed: u64) -> Outcome {
     let mut choices = Choices::of(seed);
     let packed = [DType::U1, DType::U3, DType::I4, DType::U6].map(Element::new);
-    let mut types: Vec<Element> = [DType::U8, DType::F16, DType::F32, DType::F64, DType::Complex128]
-        .into_iter()
-        .chain([3, 5, 12].map(DType::Bytes))
-        .map(Element::new)
-        .collect();
+    let mut types: Vec<Element> =
+        [DType::U8, DType::F16, DType::F32, DType::F64, DType::Complex128]
+            .into_iter()
+            .chain([3, 5, 12].map(DType::Bytes))
+            .map(Element::new)
+            .collect();
     types.extend(packed);
     types.push(Element::new(DType::U6).with_bit_order(BitOrder::LowFirst).unwrap());
     let element = types.swap_remove(choices.below(types.len()));
@@ -75,8 +74,9 @@ fn check(shape: &[usize], ops: Vec<Op>, naive: &Naive, seed: u64) -> Outcome {
         false => Order::ColumnMajor,
     };
     let count: usize = shape.iter().product();
-    let data: Vec<u8> =
-        (0..element.width().bytes(count * element.width().units())).map(|_| choices.below(256) as u8).collect();
+    let data: Vec<u8> = (0..element.width().bytes(count * element.width().units()))
+        .map(|_| choices.below(256) as u8)
+        .collect();
     write_file(&from, &element, shape, order, &data);
 
     let description = |shape: &[usize], path: &Path| match path.extension().unwrap() == "bin" {
@@ -98,7 +98,11 @@ fn check(shape: &[usize], ops: Vec<Op>, naive: &Naive, seed: u64) -> Outcome {
         Err(error) => {
             // Rows whose lengths differ need room for a row.
             let text = error.to_string();
-            prop_assert!(text.contains("of memory are needed") && options.max_bytes < 1 << 20, "{}", text);
+            prop_assert!(
+                text.contains("of memory are needed") && options.max_bytes < 1 << 20,
+                "{}",
+                text
+            );
             return Ok(());
         }
     };
@@ -110,7 +114,8 @@ fn check(shape: &[usize], ops: Vec<Op>, naive: &Naive, seed: u64) -> Outcome {
     let mut moved = TensorFile::open_as(&to, &description(naive.shape(), &to)).unwrap();
     let header = moved.headers()[0].clone();
     prop_assert_eq!(header.shape.sizes(), naive.shape());
-    let out = elements(&moved.load(0, &mut |_| ()).unwrap(), element.width(), header.shape.elements());
+    let out =
+        elements(&moved.load(0, &mut |_| ()).unwrap(), element.width(), header.shape.elements());
     let source = elements(&data, element.width(), count);
     for index in indices(naive.shape()) {
         let label = naive.at(&index);
@@ -123,7 +128,8 @@ fn check(shape: &[usize], ops: Vec<Op>, naive: &Naive, seed: u64) -> Outcome {
             plan
         );
     }
-    let names: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let names: Vec<_> =
+        fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     prop_assert_eq!(names.len(), 2, "{:?}", names);
     Ok(())
 }

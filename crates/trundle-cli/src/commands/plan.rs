@@ -1,16 +1,18 @@
 //! `trundle plan`.
 
 use serde_json::{Value, json};
-use trundle::{AxisMap, Block, Layer, Move, Plan, RaggedLoop, Run};
+use trundle::{AxisMap, Block, Layer, Layout, Move, Plan, PlanError, RaggedLoop, Run};
+use trundle_disk::{Job, TensorJob, Wanted};
 use trundle_formats::Header;
 
 use super::info::{described, read_on};
 use crate::args::{PlanArgs, PlanCommand};
 use crate::failure::Failure;
 use crate::job;
+use crate::numbers::readable;
 use crate::operation::Operation;
 use crate::say::{print, print_json};
-use crate::selection::select;
+use crate::selection::fitting;
 
 /// Prints every stage of what would be done, without reading the data.
 ///
@@ -20,19 +22,93 @@ pub(crate) fn run(command: PlanCommand) -> Result<(), Failure> {
     let (operation, planning) = asked(command)?;
     let file = operation.input.open()?;
     read_on(operation.input.path(), &file)?;
-    let chosen = select(operation.input.path(), file.headers(), planning.tensor.as_deref())?;
-    let mut plans = Vec::with_capacity(chosen.len());
-    for header in chosen.into_iter().map(|index| &file.headers()[index]) {
-        plans.push((header, job::plan(&operation, header, planning.threads)?));
+    let chosen = fitting(&operation, file.headers(), planning.tensor.as_deref())?;
+    let wanted: Vec<Wanted<'_>> =
+        chosen.into_iter().map(|index| Wanted { index, chain: &operation.chain }).collect();
+    // An output beside the input, of the same format.
+    let job = job::decide(operation.lengths_bytes, &planning, |options| {
+        Job::new(&file, &wanted, file.format(), file.metadata(), options)
+    })?;
+    let mut plans = Vec::with_capacity(wanted.len());
+    for tensor in job.tensors() {
+        plans.push((tensor, plan(&operation, tensor.header(), planning.threads)?));
     }
-    for (header, plan) in plans {
+    for (tensor, plan) in plans {
         if planning.json {
-            print_json(&report(&operation, header, &plan))?;
+            print_json(&report(&operation, tensor, &plan, &job))?;
         } else {
-            print(&text(header, &plan))?;
+            print(&text(tensor, &plan))?;
         }
     }
-    Ok(())
+    if planning.json { Ok(()) } else { print(&files_text(&job)) }
+}
+
+/// The plan for one tensor of the file, to a packed, row-major output in memory.
+fn plan(operation: &Operation, header: &Header, threads: Option<usize>) -> Result<Plan, Failure> {
+    let width = header.element.width();
+    let named = |failure: Failure| failure.within(&header.name);
+    let out_shape = operation.chain.out_shape(&header.shape).map_err(PlanError::from)?;
+    let dst = Layout::row_major(&out_shape, width.units())?;
+    Plan::new(&operation.chain, width, &header.layout()?, &dst, threads)
+        .map_err(|error| named(Failure::from(error)))
+}
+
+/// What is done to the files.
+fn files_text(job: &Job) -> String {
+    let cost = job.cost();
+    let mut text = format!("files, with {} of buffers\n", readable(cost.buffer_bytes));
+    for tensor in job.tensors() {
+        let name = &tensor.header().name;
+        let tiles = tensor.tiles();
+        if tensor.is_by_header() {
+            text.push_str(&format!("  {name}: copied, since the header can say column-major\n"));
+        } else if tiles.is_empty() {
+            text.push_str(&format!("  {name}: read, moved and written whole\n"));
+        }
+        let passes = tiles.len();
+        for (number, (tiles, read, written)) in tiles.into_iter().enumerate() {
+            text.push_str(&format!(
+                "  {name}: pass {} of {passes}, {tiles} tile{}, read in runs of {}, written in runs of {}\n",
+                number + 1,
+                if tiles == 1 { "" } else { "s" },
+                readable(read),
+                readable(written),
+            ));
+        }
+    }
+    text.push_str(&format!(
+        "  {} read, {} written, {} of temporary files\n  about {:.2} s, on a disk of {}\n",
+        readable(cost.bytes_read),
+        readable(cost.bytes_written),
+        readable(cost.temporary_bytes),
+        cost.seconds,
+        job.device(),
+    ));
+    text
+}
+
+/// The same for programs.
+fn files_report(tensor: &TensorJob, job: &Job) -> Value {
+    let cost = job.cost();
+    let passes = tensor.tiles().into_iter().map(|(tiles, read, written)| {
+        json!({ "tiles": tiles, "bytes_of_a_read": read, "bytes_of_a_write": written })
+    });
+    json!({
+        "by_header": tensor.is_by_header(),
+        "passes": passes.collect::<Vec<_>>(),
+        "buffer_bytes": cost.buffer_bytes,
+        "bytes_read": cost.bytes_read,
+        "bytes_written": cost.bytes_written,
+        "reads": cost.reads,
+        "writes": cost.writes,
+        "temporary_bytes": cost.temporary_bytes,
+        "seconds": cost.seconds,
+        "device": {
+            "bytes_per_second": job.device().bytes_per_second,
+            "request_seconds": job.device().request_seconds,
+            "in_flight": job.device().in_flight,
+        },
+    })
 }
 
 fn asked(command: PlanCommand) -> Result<(Operation, PlanArgs), Failure> {
@@ -45,13 +121,15 @@ fn asked(command: PlanCommand) -> Result<(Operation, PlanArgs), Failure> {
     })
 }
 
-fn text(header: &Header, plan: &Plan) -> String {
+fn text(tensor: &TensorJob, plan: &Plan) -> String {
+    let header = tensor.header();
     let name = header.element.name();
     let (from, to) = (&header.shape, plan.out_shape());
     format!("{}: {name} {from} to {to}\n{plan}\n", header.name)
 }
 
-fn report(operation: &Operation, header: &Header, plan: &Plan) -> Value {
+fn report(operation: &Operation, tensor: &TensorJob, plan: &Plan, job: &Job) -> Value {
+    let header = tensor.header();
     let operators: Vec<String> = operation.chain.ops().iter().map(ToString::to_string).collect();
     let stages = plan.passes().iter().zip(plan.moves()).zip(plan.cpu_plans()).map(
         |((pass, work), cpu_plan)| {
@@ -78,6 +156,7 @@ fn report(operation: &Operation, header: &Header, plan: &Plan) -> Value {
         "bytes_written": bytes,
         "scratch_bytes": plan.scratch_bytes(),
         "stages": stages.collect::<Vec<_>>(),
+        "files": files_report(tensor, job),
     })
 }
 
