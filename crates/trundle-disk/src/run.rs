@@ -1,7 +1,7 @@
 //! Carrying out a job: stage by stage, batch by batch, while one batch is read the one before it
 //! is written.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{self, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -93,18 +93,19 @@ impl Job {
         let tag =
             format!("{output_tag}-{:016x}", hashed(&(&job.decided, job.room, conduct.verify)));
         if begin == Begin::Anew {
-            check_space(&folder, &job)?;
+            // What a stream says of itself need not be so: it is read first.
+            if file.file().is_some() {
+                check_space(&folder, &job)?;
+            }
             forget_earlier(&folder, &output_tag);
+        } else {
+            check_left(&job, &folder, &tag, &progress)?;
         }
         let mut output = Output::create_tagged(path, conduct.overwrite, &tag, begin)?;
-        let whole = job.frame.bytes();
         let file_of_output = output.file().and_then(|file| file.try_clone().ok());
         let Some(target) = file_of_output else {
             return Err(writing(path)(io::ErrorKind::Unsupported.into()));
         };
-        if begin == Begin::Anew {
-            crate::positioned::reserve(&target, whole).map_err(writing(path))?;
-        }
         let journal = identity.clone().filter(|_| job.is_resumable(file)).map(|source| Opening {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             plan: job.decided.clone(),
@@ -135,19 +136,27 @@ impl Job {
         };
         if begin == Begin::Resumed {
             work.keep(true);
+            watch.resumable();
         }
         let done = work.all(file).and_then(|()| {
             let after = file.file().map(Identity::of).transpose().map_err(reading(source))?;
             let changed = Problem::SourceChanged("its size or its time is another now");
             if after == identity { Ok(()) } else { Err(Error::of(source.display(), changed)) }
         });
-        let is_of_use = |error: &Error| matches!(error.problem, Problem::Io { .. });
+        let is_of_use = |error: &Error| {
+            !matches!(error.problem, Problem::SourceChanged(_) | Problem::Different(_))
+        };
         if !done.as_ref().is_err_and(is_of_use) {
             work.keep(false);
         }
         let (move_seconds, resumed) = (work.move_seconds, begin == Begin::Resumed);
+        let (folder, tag) = (work.folder.take(), std::mem::take(&mut work.tag));
         drop(work);
         done?;
+        // One that was stopped right behind its last pass had not removed what it was read from.
+        if let Some(folder) = folder.filter(|_| resumed) {
+            remove_left(&folder, |stem, ending| stem == tag && ending.starts_with("pass"));
+        }
         output.finish()?;
         Ok(Outcome { move_seconds, verified: conduct.verify, resumed })
     }
@@ -163,7 +172,6 @@ impl Job {
     ) -> Result<Outcome, Error> {
         let mut output = Output::create(path, conduct.overwrite)?;
         let target = tempfile::tempfile().map_err(temporary)?;
-        crate::positioned::reserve(&target, self.frame.bytes()).map_err(temporary)?;
         let mut work = Work {
             job: &self,
             source,
@@ -243,25 +251,64 @@ fn hashed(what: &impl std::hash::Hash) -> u64 {
 
 /// Removes what earlier runs to the same output left, unless they still go on.
 fn forget_earlier(folder: &Path, output_tag: &str) {
-    for (path, _) in journal::find(folder, output_tag) {
-        let Ok(file) = File::open(&path) else { continue };
-        if matches!(file.try_lock(), Err(std::fs::TryLockError::WouldBlock)) {
-            continue;
-        }
-        let begin = path.with_extension("");
-        let begin = begin.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-            if entry
-                .file_name()
-                .to_string_lossy()
-                .strip_prefix(&begin)
-                .is_some_and(|end| end.starts_with('.'))
-            {
-                // What cannot be removed is in nobody's way.
-                let _ = std::fs::remove_file(entry.path());
-            }
+    let is_of_output =
+        |stem: &str| stem.strip_prefix(output_tag).is_some_and(|plan| plan.starts_with('-'));
+    let goes_on = |stem: &str| {
+        [journal::ENDING, "part"].iter().any(|ending| {
+            let file = File::open(Unfinished::path_of(folder, stem, ending));
+            let locked = |file: File| matches!(file.try_lock(), Err(TryLockError::WouldBlock));
+            file.is_ok_and(locked)
+        })
+    };
+    remove_left(folder, |stem, _| is_of_output(stem) && !goes_on(stem));
+}
+
+/// Removes the files in `folder` of whose tags and endings `is_old` says so.
+fn remove_left(folder: &Path, is_old: impl Fn(&str, &str) -> bool) {
+    let begin = Unfinished::path_of(folder, "", "");
+    let begin = begin.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let begin = begin.trim_end_matches('.');
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name
+            .strip_prefix(begin)
+            .and_then(|tag| tag.split_once('.'))
+            .is_some_and(|(tag, end)| is_old(tag, end))
+        {
+            // What cannot be removed is in nobody's way.
+            let _ = std::fs::remove_file(entry.path());
         }
     }
+}
+
+/// Checks that what an earlier run noted is there.
+fn check_left(job: &Job, folder: &Path, tag: &str, progress: &Progress) -> Result<(), Error> {
+    let is_there = |ending: &str, bytes: u64| -> Result<(), Error> {
+        let path = Unfinished::path_of(folder, tag, ending);
+        let refused = |why: &str| Error::of(path.display(), Problem::Resume(why.to_owned()));
+        match std::fs::symlink_metadata(&path) {
+            Ok(found) if found.is_file() && found.len() == bytes => Ok(()),
+            Ok(_) => Err(refused("it is not as long as it was")),
+            Err(_) => Err(refused("the file is missing")),
+        }
+    };
+    is_there("part", job.frame.bytes())?;
+    let stages = stages(job);
+    let more = || {
+        let path = Unfinished::path_of(folder, tag, journal::ENDING);
+        let why = "the journal says more than there is to do".to_owned();
+        Error::of(path.display(), Problem::Resume(why))
+    };
+    let Some(stage) = stages.get(progress.stages) else {
+        return if progress.stages == stages.len() { Ok(()) } else { Err(more()) };
+    };
+    if progress.batches > stage.batches(job).len() {
+        return Err(more());
+    }
+    let (pass, passes) = stage.pass;
+    let begun = usize::from(progress.batches > 0 && pass + 1 < passes);
+    (0..pass + begun)
+        .try_for_each(|pass| is_there(&format!("pass{pass}"), between_bytes(job, stage, pass)))
 }
 
 fn check_space(folder: &Path, job: &Job) -> Result<(), Error> {
@@ -277,19 +324,24 @@ fn check_space(folder: &Path, job: &Job) -> Result<(), Error> {
 }
 
 fn reading(path: &Path) -> impl Fn(io::Error) -> Error {
-    let path = path.to_owned();
+    let name = name_of(path, "stdin");
     move |source| {
         let doing = "read";
         if source.kind() == io::ErrorKind::UnexpectedEof {
-            return Error::of(path.display(), Problem::SourceChanged("it is shorter now"));
+            return Error::of(&name, Problem::SourceChanged("it is shorter now"));
         }
-        Error::of(path.display(), Problem::Io { doing, source })
+        Error::of(&name, Problem::Io { doing, source })
     }
 }
 
 fn writing(path: &Path) -> impl Fn(io::Error) -> Error {
-    let path = path.to_owned();
-    move |source| Error::of(path.display(), Problem::Io { doing: "write", source })
+    let name = name_of(path, "stdout");
+    move |source| Error::of(&name, Problem::Io { doing: "write", source })
+}
+
+/// What messages call the file at `path`; `stream` is the name of `-`.
+fn name_of(path: &Path, stream: &str) -> String {
+    if path == Path::new("-") { stream.to_owned() } else { path.to_string_lossy().into_owned() }
 }
 
 fn temporary(source: io::Error) -> Error {
@@ -336,6 +388,10 @@ impl Work<'_> {
     /// Every stage, and what stands beside the data.
     fn all(&mut self, file: &mut TensorFile) -> Result<(), Error> {
         let unpacked = self.unpacked(file)?;
+        if self.begin == Begin::Anew {
+            let bytes = self.job.frame.bytes();
+            crate::positioned::reserve(self.target, bytes).map_err(writing(self.path))?;
+        }
         let stages = stages(self.job);
         for (number, stage) in stages.iter().enumerate() {
             let (pass, passes) = stage.pass;
@@ -355,7 +411,7 @@ impl Work<'_> {
             if pass + 1 < passes {
                 let between = self.between(&format!("pass{pass}"), begin)?;
                 if begin == Begin::Anew {
-                    let bytes = between_bytes(self.job, stage);
+                    let bytes = between_bytes(self.job, stage, pass);
                     crate::positioned::reserve(between.file(), bytes).map_err(temporary)?;
                 }
                 self.temporary.push(between);
@@ -451,11 +507,19 @@ impl Work<'_> {
         let mut buffers = Buffers::default();
         let mut written: Vec<Prepared<'_>> = Vec::new();
         for (at, batch) in batches.iter().enumerate().skip(done) {
-            let tasks = stage.tasks[batch.clone()].iter();
+            let tasks = &stage.tasks[batch.clone()];
+            let held: usize = tasks.iter().map(|task| task.held_bytes(self.job)).sum();
+            let room = self.job.room.saturating_sub(held);
+            let needed = tasks.iter().map(|task| task.source_bytes(self.job)).sum();
+            if !buffers.have_room(needed, room) {
+                self.transfer(&[], &written, &mut buffers, file, unpacked, pass, passes)?;
+                written.clear();
+                buffers.moved = Vec::new();
+            }
+            buffers.grow_source(needed, room).map_err(self.no_memory())?;
+            let tasks = tasks.iter();
             let prepared: Vec<Prepared<'_>> =
                 tasks.map(|task| task.prepared(self.job)).collect::<Result<_, _>>()?;
-            let needed = prepared.iter().map(|task| task.source_bytes).sum();
-            grow(&mut buffers.source, needed);
             self.transfer(&prepared, &written, &mut buffers, file, unpacked, pass, passes)?;
             if at > done {
                 self.progress.batches = at;
@@ -466,9 +530,10 @@ impl Work<'_> {
                 self.sum(&prepared, &buffers.source);
             }
             let sums = start.elapsed();
+            buffers.grow_moved(&prepared, room).map_err(self.no_memory())?;
             buffers.move_elements(&prepared)?;
             self.move_seconds += (start.elapsed() - sums).as_secs_f64();
-            written = prepared;
+            written = prepared.into_iter().map(Prepared::moved).collect();
         }
         self.transfer(&[], &written, &mut buffers, file, unpacked, pass, passes)?;
         drop(buffers);
@@ -527,6 +592,11 @@ impl Work<'_> {
             Fault::Reading(error) => reading(self.source)(error),
             Fault::Writing(error) => writing(self.path)(error),
         })
+    }
+
+    /// So many bytes cannot be had.
+    fn no_memory(&self) -> impl Fn(usize) -> Error {
+        |bytes| Error::file(self.source, trundle_formats::Problem::NoMemory { bytes })
     }
 
     /// Notes how far the work is, if it is time.
@@ -628,12 +698,12 @@ impl Work<'_> {
     }
 }
 
-/// The bytes of the file that a stage writes for the next one.
-fn between_bytes(job: &Job, stage: &Stage) -> u64 {
+/// The bytes of the file that a pass over the tensor of a stage writes for the next one.
+fn between_bytes(job: &Job, stage: &Stage, pass: usize) -> u64 {
     let tensors = stage.tasks.first().map(|task| &job.tensors[task.tensor]);
     match tensors.map(|tensor| (&tensor.way, tensor.movement.width)) {
         Some((Way::Tiled(passes), width)) => {
-            width.bytes(passes[stage.pass.0].to.elements() * width.units()) as u64
+            width.bytes(passes[pass].to.elements() * width.units()) as u64
         }
         _ => 0,
     }
@@ -682,13 +752,38 @@ struct Buffers {
 }
 
 impl Buffers {
+    /// Whether `bytes` can be read while what was moved is written.
+    fn have_room(&self, bytes: usize, room: usize) -> bool {
+        self.moved.is_empty() || bytes.saturating_add(self.moved.len()) <= room
+    }
+
+    /// Makes room for `bytes` of a source; what is to be written stays.
+    fn grow_source(&mut self, bytes: usize, room: usize) -> Result<(), usize> {
+        shrink(&mut self.source, room.saturating_sub(self.moved.len()).max(bytes));
+        grow(&mut self.source, bytes)
+    }
+
+    /// Makes room for what becomes of the source; nothing is left to be written.
+    fn grow_moved(&mut self, prepared: &[Prepared<'_>], room: usize) -> Result<(), usize> {
+        if prepared.iter().all(Prepared::is_copy) {
+            return Ok(());
+        }
+        let source: usize = prepared.iter().map(|task| task.source_bytes).sum();
+        let moved = bytes_written(prepared);
+        if self.source.len().saturating_add(moved) > room {
+            self.source.truncate(source);
+            self.source.shrink_to_fit();
+        }
+        shrink(&mut self.moved, room.saturating_sub(self.source.len()).max(moved));
+        grow(&mut self.moved, moved)
+    }
+
     /// Moves what was read to where it is written from; that has been written before.
     fn move_elements(&mut self, prepared: &[Prepared<'_>]) -> Result<(), Error> {
         if prepared.iter().all(Prepared::is_copy) {
             std::mem::swap(&mut self.source, &mut self.moved);
             return Ok(());
         }
-        grow(&mut self.moved, prepared.iter().map(Prepared::written_bytes).sum());
         let (mut from, mut to) = (&self.source[..], &mut self.moved[..]);
         for task in prepared {
             let (source, rest) = from.split_at(task.source_bytes);
@@ -696,17 +791,34 @@ impl Buffers {
             for piece in &task.pieces {
                 let (moved, rest) = std::mem::take(&mut to).split_at_mut(piece.bytes);
                 to = rest;
-                piece.plan.plan().run(source, moved)?;
+                if let Some(plan) = &piece.plan {
+                    plan.run(source, moved)?;
+                }
             }
         }
         Ok(())
     }
 }
 
-/// At least so long, without a copy of what was in it.
-fn grow(buffer: &mut Vec<u8>, bytes: usize) {
+fn bytes_written(prepared: &[Prepared<'_>]) -> usize {
+    prepared.iter().map(Prepared::written_bytes).sum()
+}
+
+/// Gives a buffer back that is longer than `most`.
+fn shrink(buffer: &mut Vec<u8>, most: usize) {
+    if buffer.len() > most {
+        *buffer = Vec::new();
+    }
+}
+
+/// At least so long, without a copy of what was in it; or how many bytes cannot be had.
+fn grow(buffer: &mut Vec<u8>, bytes: usize) -> Result<(), usize> {
     if buffer.len() < bytes {
         *buffer = Vec::new();
+        // Only memory that comes as zeros from the system costs no pass over it, and nothing stable
+        // reserves that without aborting where there is none: so it is tried first.
+        Vec::<u8>::new().try_reserve_exact(bytes).map_err(|_| bytes)?;
         *buffer = vec![0; bytes];
     }
+    Ok(())
 }
