@@ -114,7 +114,7 @@ impl Job {
         };
         let room = options.room();
         let tensors = |device: &Device| -> Result<Vec<TensorJob>, Error> {
-            let means = Means { room, device, threads: options.threads };
+            let means = Means { room, device };
             begun.iter().cloned().map(|each| each.decided(means)).collect()
         };
         let mut device = options.device.unwrap_or(Device::SSD);
@@ -132,7 +132,7 @@ impl Job {
 
     /// The same job as one that was begun with these means.
     pub(crate) fn with_means(self, room: usize, device: Device) -> Result<Job, Error> {
-        let means = Means { room, device: &device, threads: self.threads };
+        let means = Means { room, device: &device };
         let again = |tensor: TensorJob| {
             let TensorJob { header, index, movement, out_shape, out_order, .. } = tensor;
             Begun { header, index, movement, out_shape, out_order }.decided(means)
@@ -215,7 +215,7 @@ impl TensorJob {
     /// How many times its elements go through memory.
     pub fn passes(&self) -> usize {
         match &self.way {
-            Way::Whole(plan) => plan.passes().len(),
+            Way::Whole => self.movement.whole_passes(),
             Way::Tiled(passes) => passes.len(),
         }
     }
@@ -236,10 +236,10 @@ impl TensorJob {
     fn cost(&self, device: &Device) -> Cost {
         let unit = crate::way::unit(self.movement.width);
         match &self.way {
-            Way::Whole(plan) => {
+            Way::Whole => {
                 let (read, written) = self.movement.file_bytes_of_ends();
                 let (bytes_read, bytes_written) = (read, written);
-                let buffer_bytes = read + written + plan.scratch_bytes() as u64;
+                let buffer_bytes = self.movement.whole_bytes();
                 let seconds = device.seconds(read + written, 2);
                 Cost {
                     bytes_read,

@@ -77,6 +77,19 @@ impl Place {
         }
     }
 
+    /// How many [`Place::pieces`] `bounds` are.
+    pub(crate) fn count_pieces(&self, bounds: &[Range<usize>]) -> usize {
+        let along = |(range, cuts): (&Range<usize>, &Vec<usize>)| {
+            let first = cuts.partition_point(|cut| *cut <= range.start);
+            let end = cuts.partition_point(|cut| *cut < range.end);
+            (end + 1).saturating_sub(first)
+        };
+        match self {
+            Place::RowMajor { .. } => 1,
+            Place::Cells(cells) => bounds.iter().zip(&cells.cuts).map(along).product(),
+        }
+    }
+
     /// `bounds` cut where it is not one piece here.
     pub(crate) fn pieces(&self, bounds: &[Range<usize>]) -> Vec<Bounds> {
         match self {
@@ -90,6 +103,11 @@ impl Cells {
     /// The cells that begin at `cuts`, rising for each axis; the last cut of each is an end.
     pub(crate) fn new(cuts: Vec<Vec<usize>>) -> Cells {
         Cells { cuts }
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.cuts.iter().map(|cuts| cuts.len() - 1).fold(1, usize::saturating_mul)
     }
 
     /// The number of the first element of the cell around `bounds`, and its box.
@@ -246,6 +264,10 @@ mod tests {
         let whole = [0..4, 1..4, 0..5];
         let pieces = place.pieces(&whole);
         assert_eq!(pieces.len(), 4);
+        for bounds in boxes(&[4, 3, 5]) {
+            let bounds = [bounds[0].clone(), bounds[1].start + 1..bounds[1].end + 1, 0..5];
+            assert_eq!(place.count_pieces(&bounds), place.pieces(&bounds).len(), "{bounds:?}");
+        }
         let all: Vec<usize> = pieces.iter().flat_map(|piece| numbers(&place, piece)).collect();
         assert_eq!(all, (0..elements(&whole)).collect::<Vec<_>>());
         for bounds in boxes(&[4, 3, 5]) {

@@ -1,7 +1,9 @@
 //! What stands in a file, read from front to back.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Mutex, PoisonError};
+use std::thread::Builder;
 
 use trundle::Width;
 use trundle_formats::{checksum, combined_checksum};
@@ -38,7 +40,7 @@ pub(crate) fn read_back(
     };
     let parts = elements.div_ceil(share);
     let next = Mutex::new(0..parts);
-    let found = Mutex::new((Sum::default(), vec![(0u32, 0u64); parts]));
+    let found = Mutex::new((Sum::default(), Checksums::default()));
     let work = || -> io::Result<()> {
         let mut memory = vec![0; bytes_of(share.min(elements))];
         loop {
@@ -56,20 +58,39 @@ pub(crate) fn read_back(
             let crc = checksum(memory);
             let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
             found.0.add(sum);
-            found.1[part] = (crc, bytes as u64);
+            found.1.add(part, crc, bytes as u64);
             watch(bytes as u64);
         }
     };
     std::thread::scope(|scope| {
+        let more = threads.clamp(1, parts.max(1)) - 1;
+        // Where there are no more threads to be had, this one does it alone.
         let spawned: Vec<_> =
-            (0..threads.clamp(1, parts.max(1))).map(|_| scope.spawn(work)).collect();
-        spawned.into_iter().try_for_each(|each| {
-            each.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            (0..more).map_while(|_| Builder::new().spawn_scoped(scope, work).ok()).collect();
+        let own = work();
+        spawned.into_iter().fold(own, |all, each| {
+            all.and(each.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
         })
     })?;
     let (sum, checksums) = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let checksum = checksums
-        .into_iter()
-        .fold(checksum(&[]), |all, (crc, bytes)| combined_checksum(all, crc, bytes));
-    Ok(Found { sum, checksum })
+    Ok(Found { sum, checksum: checksums.all })
+}
+
+/// The checksum of parts that come in almost any order: those that came before their turn wait.
+#[derive(Default)]
+struct Checksums {
+    all: u32,
+    /// How many parts it covers.
+    parts: usize,
+    waiting: BTreeMap<usize, (u32, u64)>,
+}
+
+impl Checksums {
+    fn add(&mut self, part: usize, checksum: u32, bytes: u64) {
+        self.waiting.insert(part, (checksum, bytes));
+        while let Some((checksum, bytes)) = self.waiting.remove(&self.parts) {
+            self.all = combined_checksum(self.all, checksum, bytes);
+            self.parts += 1;
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! Carrying out a job: stage by stage, batch by batch, while one batch is read the one before it
 //! is written.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{self, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -13,6 +13,7 @@ use crate::error::{Error, Problem};
 use crate::job::Job;
 use crate::journal::{self, Identity, Journal, Opening, Progress};
 use crate::read_back::read_back;
+use crate::slot::{Batch, Slot};
 use crate::stage::{Prepared, Stage, Task, stages};
 use crate::sums::{Elements, Origin, Sum};
 use crate::transfer::{Data, Fault, Transfer, parts};
@@ -93,18 +94,19 @@ impl Job {
         let tag =
             format!("{output_tag}-{:016x}", hashed(&(&job.decided, job.room, conduct.verify)));
         if begin == Begin::Anew {
-            check_space(&folder, &job)?;
+            // What a stream says of itself need not be so: it is read first.
+            if file.file().is_some() {
+                check_space(&folder, &job)?;
+            }
             forget_earlier(&folder, &output_tag);
+        } else {
+            check_left(&job, &folder, &tag, &progress)?;
         }
         let mut output = Output::create_tagged(path, conduct.overwrite, &tag, begin)?;
-        let whole = job.frame.bytes();
         let file_of_output = output.file().and_then(|file| file.try_clone().ok());
         let Some(target) = file_of_output else {
             return Err(writing(path)(io::ErrorKind::Unsupported.into()));
         };
-        if begin == Begin::Anew {
-            crate::positioned::reserve(&target, whole).map_err(writing(path))?;
-        }
         let journal = identity.clone().filter(|_| job.is_resumable(file)).map(|source| Opening {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             plan: job.decided.clone(),
@@ -135,19 +137,27 @@ impl Job {
         };
         if begin == Begin::Resumed {
             work.keep(true);
+            watch.resumable();
         }
         let done = work.all(file).and_then(|()| {
             let after = file.file().map(Identity::of).transpose().map_err(reading(source))?;
             let changed = Problem::SourceChanged("its size or its time is another now");
             if after == identity { Ok(()) } else { Err(Error::of(source.display(), changed)) }
         });
-        let is_of_use = |error: &Error| matches!(*error.problem, Problem::Io { .. });
+        let is_of_use = |error: &Error| {
+            !matches!(*error.problem, Problem::SourceChanged(_) | Problem::Different(_))
+        };
         if !done.as_ref().is_err_and(is_of_use) {
             work.keep(false);
         }
         let (move_seconds, resumed) = (work.move_seconds, begin == Begin::Resumed);
+        let (folder, tag) = (work.folder.take(), std::mem::take(&mut work.tag));
         drop(work);
         done?;
+        // One that was stopped right behind its last pass had not removed what it was read from.
+        if let Some(folder) = folder.filter(|_| resumed) {
+            remove_left(&folder, |stem, ending| stem == tag && ending.starts_with("pass"));
+        }
         output.finish()?;
         Ok(Outcome { move_seconds, verified: conduct.verify, resumed })
     }
@@ -163,7 +173,6 @@ impl Job {
     ) -> Result<Outcome, Error> {
         let mut output = Output::create(path, conduct.overwrite)?;
         let target = tempfile::tempfile().map_err(temporary)?;
-        crate::positioned::reserve(&target, self.frame.bytes()).map_err(temporary)?;
         let mut work = Work {
             job: &self,
             source,
@@ -243,25 +252,64 @@ fn hashed(what: &impl std::hash::Hash) -> u64 {
 
 /// Removes what earlier runs to the same output left, unless they still go on.
 fn forget_earlier(folder: &Path, output_tag: &str) {
-    for (path, _) in journal::find(folder, output_tag) {
-        let Ok(file) = File::open(&path) else { continue };
-        if matches!(file.try_lock(), Err(std::fs::TryLockError::WouldBlock)) {
-            continue;
-        }
-        let begin = path.with_extension("");
-        let begin = begin.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-            if entry
-                .file_name()
-                .to_string_lossy()
-                .strip_prefix(&begin)
-                .is_some_and(|end| end.starts_with('.'))
-            {
-                // What cannot be removed is in nobody's way.
-                let _ = std::fs::remove_file(entry.path());
-            }
+    let is_of_output =
+        |stem: &str| stem.strip_prefix(output_tag).is_some_and(|plan| plan.starts_with('-'));
+    let goes_on = |stem: &str| {
+        [journal::ENDING, "part"].iter().any(|ending| {
+            let file = File::open(Unfinished::path_of(folder, stem, ending));
+            let locked = |file: File| matches!(file.try_lock(), Err(TryLockError::WouldBlock));
+            file.is_ok_and(locked)
+        })
+    };
+    remove_left(folder, |stem, _| is_of_output(stem) && !goes_on(stem));
+}
+
+/// Removes the files in `folder` of whose tags and endings `is_old` says so.
+fn remove_left(folder: &Path, is_old: impl Fn(&str, &str) -> bool) {
+    let begin = Unfinished::path_of(folder, "", "");
+    let begin = begin.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let begin = begin.trim_end_matches('.');
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name
+            .strip_prefix(begin)
+            .and_then(|tag| tag.split_once('.'))
+            .is_some_and(|(tag, end)| is_old(tag, end))
+        {
+            // What cannot be removed is in nobody's way.
+            let _ = std::fs::remove_file(entry.path());
         }
     }
+}
+
+/// Checks that what an earlier run noted is there.
+fn check_left(job: &Job, folder: &Path, tag: &str, progress: &Progress) -> Result<(), Error> {
+    let is_there = |ending: &str, bytes: u64| -> Result<(), Error> {
+        let path = Unfinished::path_of(folder, tag, ending);
+        let refused = |why: &str| Error::of(path.display(), Problem::Resume(why.to_owned()));
+        match std::fs::symlink_metadata(&path) {
+            Ok(found) if found.is_file() && found.len() == bytes => Ok(()),
+            Ok(_) => Err(refused("it is not as long as it was")),
+            Err(_) => Err(refused("the file is missing")),
+        }
+    };
+    is_there("part", job.frame.bytes())?;
+    let stages = stages(job);
+    let more = || {
+        let path = Unfinished::path_of(folder, tag, journal::ENDING);
+        let why = "the journal says more than there is to do".to_owned();
+        Error::of(path.display(), Problem::Resume(why))
+    };
+    let Some(stage) = stages.get(progress.stages) else {
+        return if progress.stages == stages.len() { Ok(()) } else { Err(more()) };
+    };
+    if progress.batches > stage.batches(job).len() {
+        return Err(more());
+    }
+    let (pass, passes) = stage.pass;
+    let begun = usize::from(progress.batches > 0 && pass + 1 < passes);
+    (0..pass + begun)
+        .try_for_each(|pass| is_there(&format!("pass{pass}"), between_bytes(job, stage, pass)))
 }
 
 fn check_space(folder: &Path, job: &Job) -> Result<(), Error> {
@@ -277,19 +325,24 @@ fn check_space(folder: &Path, job: &Job) -> Result<(), Error> {
 }
 
 fn reading(path: &Path) -> impl Fn(io::Error) -> Error {
-    let path = path.to_owned();
+    let name = name_of(path, "stdin");
     move |source| {
         let doing = "read";
         if source.kind() == io::ErrorKind::UnexpectedEof {
-            return Error::of(path.display(), Problem::SourceChanged("it is shorter now"));
+            return Error::of(&name, Problem::SourceChanged("it is shorter now"));
         }
-        Error::of(path.display(), Problem::Io { doing, source })
+        Error::of(&name, Problem::Io { doing, source })
     }
 }
 
 fn writing(path: &Path) -> impl Fn(io::Error) -> Error {
-    let path = path.to_owned();
-    move |source| Error::of(path.display(), Problem::Io { doing: "write", source })
+    let name = name_of(path, "stdout");
+    move |source| Error::of(&name, Problem::Io { doing: "write", source })
+}
+
+/// What messages call the file at `path`; `stream` is the name of `-`.
+fn name_of(path: &Path, stream: &str) -> String {
+    if path == Path::new("-") { stream.to_owned() } else { path.to_string_lossy().into_owned() }
 }
 
 fn temporary(source: io::Error) -> Error {
@@ -336,6 +389,10 @@ impl Work<'_> {
     /// Every stage, and what stands beside the data.
     fn all(&mut self, file: &mut TensorFile) -> Result<(), Error> {
         let unpacked = self.unpacked(file)?;
+        if self.begin == Begin::Anew {
+            let bytes = self.job.frame.bytes();
+            crate::positioned::reserve(self.target, bytes).map_err(writing(self.path))?;
+        }
         let stages = stages(self.job);
         for (number, stage) in stages.iter().enumerate() {
             let (pass, passes) = stage.pass;
@@ -355,7 +412,7 @@ impl Work<'_> {
             if pass + 1 < passes {
                 let between = self.between(&format!("pass{pass}"), begin)?;
                 if begin == Begin::Anew {
-                    let bytes = between_bytes(self.job, stage);
+                    let bytes = between_bytes(self.job, stage, pass);
                     crate::positioned::reserve(between.file(), bytes).map_err(temporary)?;
                 }
                 self.temporary.push(between);
@@ -452,36 +509,36 @@ impl Work<'_> {
         let most = left.iter().map(|batch| stage.bytes(batch, self.job)).max().unwrap_or(0);
         // With room for two batches, one is moved while others are read and written.
         let mut slots = vec![Slot::default()];
-        if 2 * most <= self.job.room {
+        if most <= self.job.room / 2 {
             slots.push(Slot::default());
         }
+        let room = self.job.room / slots.len();
         let mut numbers = done..batches.len();
         let (mut moving, mut leaving): (Option<Batch<'_>>, Option<Batch<'_>>) = (None, None);
         loop {
-            let arriving = numbers
-                .next()
-                .map(|number| Batch::new(number, &stage.tasks[batches[number].clone()], self.job));
+            let arriving = numbers.next().map(|number| {
+                Batch::new(number, &stage.tasks[batches[number].clone()], self.job, room)
+            });
             let mut arriving = arriving.transpose()?;
             if arriving.is_none() && moving.is_none() && leaving.is_none() {
                 break;
             }
             slots.rotate_left(1);
             let Some((first, others)) = slots.split_first_mut() else { break };
-            self.move_seconds += std::thread::scope(|scope| {
-                let work = &*self;
-                let transfer = scope
-                    .spawn(|| work.transfer(arriving.as_ref(), leaving.as_ref(), first, sides));
-                let moved = match (others.first_mut(), &mut moving) {
-                    (Some(slot), Some(batch)) => work.move_elements(slot, batch),
-                    _ => Ok(0.0),
-                };
-                transfer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-                moved
-            })?;
-            if let Some(batch) = leaving.take() {
-                self.count(&batch);
-                self.note(false)?;
+            if arriving.as_ref().is_some_and(|batch| !first.has_room(batch)) {
+                self.transfer(None, leaving.as_ref(), first, sides)?;
+                first.moved = Vec::new();
+                self.count(leaving.take())?;
             }
+            if let Some(batch) = &arriving {
+                first.grow_source(batch).map_err(self.no_memory())?;
+            }
+            self.move_seconds += self.step(
+                (arriving.as_ref(), leaving.as_ref(), first),
+                (moving.as_mut(), others.first_mut()),
+                sides,
+            )?;
+            self.count(leaving.take())?;
             if others.is_empty() {
                 if let Some(batch) = &mut arriving {
                     self.move_seconds += self.move_elements(first, batch)?;
@@ -499,6 +556,31 @@ impl Work<'_> {
         Ok(())
     }
 
+    /// Reads one batch and writes another in one slot, while a third is moved in the other, if
+    /// there is another; gives the seconds that moving took.
+    fn step(
+        &self,
+        (arriving, leaving, first): (Option<&Batch<'_>>, Option<&Batch<'_>>, &mut Slot),
+        (moving, second): (Option<&mut Batch<'_>>, Option<&mut Slot>),
+        sides: Sides<'_>,
+    ) -> Result<f64, Error> {
+        let (Some(moving), Some(second)) = (moving, second) else {
+            return self.transfer(arriving, leaving, first, sides).map(|()| 0.0);
+        };
+        let both = std::thread::scope(|scope| {
+            let transfer = || self.transfer(arriving, leaving, &mut *first, sides);
+            let transfer = std::thread::Builder::new().spawn_scoped(scope, transfer).ok()?;
+            let moved = self.move_elements(second, moving);
+            let done = transfer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            Some(done.and(moved))
+        });
+        // Where no thread can be had, one is done after the other.
+        both.unwrap_or_else(|| {
+            self.transfer(arriving, leaving, first, sides)?;
+            self.move_elements(second, moving)
+        })
+    }
+
     /// Reads one batch while another is written.
     fn transfer(
         &self,
@@ -510,9 +592,6 @@ impl Work<'_> {
         let Sides { file, unpacked, pass, passes } = sides;
         let (mut reads, mut writes) = (Vec::new(), Vec::new());
         let forget = self.job.frame.bytes() >= LARGE_BYTES;
-        if let Some(batch) = arriving {
-            grow(&mut slot.source, batch.tasks.iter().map(|task| task.source_bytes).sum());
-        }
         let mut memory = &mut slot.source[..];
         for task in arriving.iter().flat_map(|batch| &batch.tasks) {
             let (own, rest) = std::mem::take(&mut memory).split_at_mut(task.source_bytes);
@@ -563,18 +642,26 @@ impl Work<'_> {
             }
         }
         let start = Instant::now();
-        slot.move_elements(&batch.tasks)?;
+        slot.grow_moved(batch).map_err(self.no_memory())?;
+        slot.move_elements(batch)?;
         Ok(start.elapsed().as_secs_f64())
     }
 
     /// Counts a batch that has been written.
-    fn count(&mut self, batch: &Batch<'_>) {
+    fn count(&mut self, written: Option<Batch<'_>>) -> Result<(), Error> {
+        let Some(batch) = written else { return Ok(()) };
         self.progress.batches = batch.number + 1;
         for (task, own) in batch.tasks.iter().zip(&batch.sums) {
             let mut sum = Sum(self.progress.sums[task.task.tensor]);
             sum.add(*own);
             self.progress.sums[task.task.tensor] = sum.0;
         }
+        self.note(false)
+    }
+
+    /// So many bytes cannot be had.
+    fn no_memory(&self) -> impl Fn(usize) -> Error {
+        |bytes| Error::file(self.source, trundle_formats::Problem::NoMemory { bytes })
     }
 
     /// Notes how far the work is, if it is time.
@@ -663,12 +750,12 @@ impl Work<'_> {
     }
 }
 
-/// The bytes of the file that a stage writes for the next one.
-fn between_bytes(job: &Job, stage: &Stage) -> u64 {
+/// The bytes of the file that a pass over the tensor of a stage writes for the next one.
+fn between_bytes(job: &Job, stage: &Stage, pass: usize) -> u64 {
     let tensors = stage.tasks.first().map(|task| &job.tensors[task.tensor]);
     match tensors.map(|tensor| (&tensor.way, tensor.movement.width)) {
         Some((Way::Tiled(passes), width)) => {
-            width.bytes(passes[stage.pass.0].to.elements() * width.units()) as u64
+            width.bytes(passes[pass].to.elements() * width.units()) as u64
         }
         _ => 0,
     }
@@ -714,57 +801,4 @@ struct Sides<'a> {
     unpacked: &'a [Option<Between>],
     pass: usize,
     passes: usize,
-}
-
-/// Tasks that go through memory together.
-struct Batch<'a> {
-    number: usize,
-    tasks: Vec<Prepared<'a>>,
-    /// Those of what was read for each task.
-    sums: Vec<Sum>,
-}
-
-impl<'a> Batch<'a> {
-    fn new(number: usize, tasks: &[Task], job: &'a Job) -> Result<Batch<'a>, Error> {
-        let tasks = tasks.iter().map(|task| task.prepared(job)).collect::<Result<_, _>>()?;
-        Ok(Batch { number, tasks, sums: Vec::new() })
-    }
-}
-
-/// The memory of a batch.
-#[derive(Default)]
-struct Slot {
-    /// What was read.
-    source: Vec<u8>,
-    /// What is to be written.
-    moved: Vec<u8>,
-}
-
-impl Slot {
-    fn move_elements(&mut self, tasks: &[Prepared<'_>]) -> Result<(), Error> {
-        if tasks.iter().all(Prepared::is_copy) {
-            std::mem::swap(&mut self.source, &mut self.moved);
-            return Ok(());
-        }
-        grow(&mut self.moved, tasks.iter().map(Prepared::written_bytes).sum());
-        let (mut from, mut to) = (&self.source[..], &mut self.moved[..]);
-        for task in tasks {
-            let (source, rest) = from.split_at(task.source_bytes);
-            from = rest;
-            for piece in &task.pieces {
-                let (moved, rest) = std::mem::take(&mut to).split_at_mut(piece.bytes);
-                to = rest;
-                piece.plan.plan().run(source, moved)?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// At least so long, without a copy of what was in it.
-fn grow(buffer: &mut Vec<u8>, bytes: usize) {
-    if buffer.len() < bytes {
-        *buffer = Vec::new();
-        *buffer = vec![0; bytes];
-    }
 }

@@ -34,30 +34,19 @@ pub(crate) struct Prepared<'a> {
     pub(crate) read: Runs,
     pub(crate) source_bytes: usize,
     /// What is moved to where, one behind another, and how.
-    pub(crate) pieces: Vec<Piece<'a>>,
+    pub(crate) pieces: Vec<Piece>,
 }
 
 /// A piece of a tile's output, which is one piece where it is written, too.
-pub(crate) struct Piece<'a> {
-    pub(crate) plan: Planned<'a>,
+pub(crate) struct Piece {
+    /// None once it has run: what it holds is not needed for writing.
+    pub(crate) plan: Option<Plan>,
     pub(crate) write: Runs,
     pub(crate) bytes: usize,
 }
 
-/// A plan that is there already, or one for this piece alone.
-pub(crate) enum Planned<'a> {
-    Whole(&'a Plan),
-    Piece(Box<Plan>),
-}
-
-impl Planned<'_> {
-    pub(crate) fn plan(&self) -> &Plan {
-        match self {
-            Planned::Whole(plan) => plan,
-            Planned::Piece(plan) => plan,
-        }
-    }
-}
+/// What a plan of a piece takes at most, with the requests for it.
+pub(crate) const PIECE_BYTES: usize = 8 << 10;
 
 /// Batches of fewer bytes than this would not keep the disk busy.
 const BATCH_BYTES: usize = 32 << 20;
@@ -70,7 +59,7 @@ pub(crate) fn stages(job: &Job) -> Vec<Stage> {
         let tasks =
             |pass: usize, tiles: usize| (0..tiles).map(move |tile| Task { tensor, pass, tile });
         match &each.way {
-            Way::Whole(_) => together.tasks.extend(tasks(0, 1)),
+            Way::Whole => together.tasks.extend(tasks(0, 1)),
             Way::Tiled(passes) if passes.len() == 1 => {
                 together.tasks.extend(tasks(0, passes[0].tiles.len()));
             }
@@ -95,7 +84,8 @@ impl Stage {
         let (mut begin, mut bytes) = (0, 0);
         for (number, task) in self.tasks.iter().enumerate() {
             let own = task.bytes(job);
-            if number > begin && (bytes + own > job.room || bytes >= BATCH_BYTES) {
+            let is_full = bytes + own > job.room || bytes >= BATCH_BYTES;
+            if number > begin && is_full {
                 batches.push(begin..number);
                 (begin, bytes) = (number, 0);
             }
@@ -121,16 +111,40 @@ impl Task {
         (pass, &pass.tiles[self.tile])
     }
 
-    /// The bytes that it takes in both buffers.
+    /// The bytes that it takes in both buffers, and between its passes.
     fn bytes(self, job: &Job) -> usize {
         let tensor = &job.tensors[self.tensor];
-        match &tensor.way {
-            Way::Whole(_) => {
+        let ends = match &tensor.way {
+            Way::Whole => {
                 let (read, written) = tensor.movement.file_bytes_of_ends();
                 (read + written) as usize
             }
             Way::Tiled(passes) => {
                 self.pass_and_tile(passes).1.elements() * unit(tensor.movement.width)
+            }
+        };
+        ends + self.held_bytes(job)
+    }
+
+    /// What lies between its passes in memory, and the plans.
+    pub(crate) fn held_bytes(self, job: &Job) -> usize {
+        let tensor = &job.tensors[self.tensor];
+        let between = match &tensor.way {
+            Way::Whole => {
+                let (read, written) = tensor.movement.file_bytes_of_ends();
+                tensor.movement.whole_bytes() - read - written
+            }
+            Way::Tiled(_) => 0,
+        };
+        between as usize + self.pieces(job) * PIECE_BYTES
+    }
+
+    fn pieces(self, job: &Job) -> usize {
+        match &job.tensors[self.tensor].way {
+            Way::Whole => 1,
+            Way::Tiled(passes) => {
+                let (pass, tile) = self.pass_and_tile(passes);
+                pass.to.count_pieces(&tile.out)
             }
         }
     }
@@ -139,7 +153,7 @@ impl Task {
     pub(crate) fn written_bytes(self, job: &Job) -> u64 {
         let tensor = &job.tensors[self.tensor];
         match &tensor.way {
-            Way::Whole(_) => tensor.movement.file_bytes_of_ends().1,
+            Way::Whole => tensor.movement.file_bytes_of_ends().1,
             Way::Tiled(passes) => {
                 (elements(&self.pass_and_tile(passes).1.out) * unit(tensor.movement.width)) as u64
             }
@@ -150,12 +164,12 @@ impl Task {
     pub(crate) fn prepared(self, job: &Job) -> Result<Prepared<'_>, Error> {
         let tensor = &job.tensors[self.tensor];
         let passes = match &tensor.way {
-            Way::Whole(plan) => {
+            Way::Whole => {
                 let (read, written) = tensor.movement.file_bytes_of_ends();
                 let (read, written) = (read as usize, written as usize);
                 let all = |bytes: usize| Runs::all(bytes);
-                let piece =
-                    Piece { plan: Planned::Whole(plan), write: all(written), bytes: written };
+                let plan = tensor.movement.plan(job.threads)?;
+                let piece = Piece { plan: Some(plan), write: all(written), bytes: written };
                 return Ok(Prepared {
                     task: self,
                     tensor,
@@ -185,20 +199,20 @@ impl Task {
 }
 
 /// A piece of a tile: the part of the map between the boxes, in memory.
-fn piece<'a>(
+fn piece(
     pass: &FilePass,
     tile: &Tile,
     out: &[Range<usize>],
     unit: usize,
     threads: Option<usize>,
-) -> Result<Piece<'a>, Error> {
+) -> Result<Piece, Error> {
     let map = pass.map.restrict(out)?.within_source(&tile.source)?;
     let layout = |shape: &Shape| Layout::row_major(shape, unit);
     let (src, dst) = (layout(map.in_shape())?, layout(map.out_shape())?);
     let stages = pass.stages.clone();
     let plan = Plan::of_passes(vec![Pass { stages, map }], unit, &src, &dst, threads)?;
     let (write, bytes) = (pass.to.runs(out), elements(out) * unit);
-    Ok(Piece { plan: Planned::Piece(Box::new(plan)), write, bytes })
+    Ok(Piece { plan: Some(plan), write, bytes })
 }
 
 impl Prepared<'_> {
@@ -207,10 +221,15 @@ impl Prepared<'_> {
         self.pieces.iter().map(|piece| piece.bytes).sum()
     }
 
+    /// Drops what moves it.
+    pub(crate) fn forget_plans(&mut self) {
+        self.pieces.iter_mut().for_each(|piece| piece.plan = None);
+    }
+
     /// How its bytes in a file are counted: those of a tensor that is moved whole are bytes.
     pub(crate) fn file_width(&self) -> Width {
         match &self.tensor.way {
-            Way::Whole(_) => Width::Bytes(1),
+            Way::Whole => Width::Bytes(1),
             Way::Tiled(_) => self.tensor.movement.width,
         }
     }
@@ -218,7 +237,7 @@ impl Prepared<'_> {
     /// The places in the file that its pass reads from, and in the one that it writes to.
     pub(crate) fn places(&self) -> Option<(&Place, &Place, &FilePass, &Tile)> {
         match &self.tensor.way {
-            Way::Whole(_) => None,
+            Way::Whole => None,
             Way::Tiled(passes) => {
                 let (pass, tile) = self.task.pass_and_tile(passes);
                 Some((&pass.from, &pass.to, pass, tile))
@@ -229,10 +248,9 @@ impl Prepared<'_> {
     /// Whether what is written is what was read, byte for byte.
     pub(crate) fn is_copy(&self) -> bool {
         self.source_bytes == self.written_bytes()
-            && self
-                .pieces
-                .iter()
-                .all(|piece| piece.bytes == self.source_bytes && is_copy(piece.plan.plan()))
+            && self.pieces.iter().all(|piece| {
+                piece.bytes == self.source_bytes && piece.plan.as_ref().is_some_and(is_copy)
+            })
     }
 }
 

@@ -7,6 +7,7 @@
 //! summed at the places where it stands.
 
 use std::ops::Range;
+use std::thread::Builder;
 
 use trundle::{IndexMap, Packing, Shape, Width};
 
@@ -97,7 +98,7 @@ impl Origin<'_> {
         let mut sum = Sum::default();
         for piece in self.to.pieces(out) {
             let share = elements(&piece).div_ceil(threads.max(1)).max(1);
-            let begins = (0..elements(&piece)).step_by(share);
+            let mut begins = (0..elements(&piece)).step_by(share);
             let of_share =
                 |begin: usize| self.sum_of_part(&piece, begin..elements(&piece).min(begin + share));
             if share < 1 << 12 {
@@ -105,8 +106,16 @@ impl Origin<'_> {
                 continue;
             }
             std::thread::scope(|scope| {
-                let parts: Vec<_> =
-                    begins.map(|begin| scope.spawn(move || of_share(begin))).collect();
+                let first = begins.next();
+                let mut parts = Vec::new();
+                for begin in begins {
+                    match Builder::new().spawn_scoped(scope, move || of_share(begin)) {
+                        Ok(part) => parts.push(part),
+                        // There are no more threads to be had.
+                        Err(_) => sum.add(of_share(begin)),
+                    }
+                }
+                first.into_iter().for_each(|begin| sum.add(of_share(begin)));
                 for part in parts {
                     sum.add(part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
                 }
@@ -221,7 +230,7 @@ mod tests {
             let chain: Chain = text.parse().unwrap_or_else(|error| panic!("{error}"));
             let shape = Shape::new([4, 3, 5]).unwrap();
             let steps = chain.steps(&shape).unwrap();
-            let bytes: Vec<u8> = (0..60).map(|n| n * 7 % 61).collect();
+            let bytes: Vec<u8> = (0..60).map(|n: u8| n.wrapping_mul(7)).collect();
             let moved =
                 trundle::Plan::packed(&chain, 1, &shape, None).unwrap().run_slice(&bytes).unwrap();
             let out_shape = steps.last().unwrap().out_shape();

@@ -29,13 +29,21 @@ const LEAST_BYTES: usize = 16 << 20;
 /// Where requests take less than this share of the time, fewer of them are no gain.
 const FEW_REQUESTS: f64 = 0.01;
 
-/// More tiles than this would themselves be what fills the memory.
-const MOST_TILES: usize = 1 << 20;
+/// What a tile takes, with the task that it becomes.
+const TILE_BYTES: usize = 256;
+
+/// So many tiles there may be in little memory too.
+const LEAST_TILES: usize = 1 << 14;
 
 impl Room {
     /// The elements of a tile that is as large as its source.
     fn elements(self) -> usize {
         self.bytes / 2 / self.unit.max(1)
+    }
+
+    /// More tiles than this would themselves be what fills the memory.
+    fn most_tiles(self) -> usize {
+        (self.bytes / 32 / TILE_BYTES).max(LEAST_TILES)
     }
 
     fn holds(self, tile: &Tile) -> bool {
@@ -79,7 +87,7 @@ pub(crate) fn tiles(map: &IndexMap, room: Room, device: &Device) -> Option<Vec<T
     let steps = growth.grown()?;
     let cuts: Vec<Vec<usize>> =
         steps.iter().enumerate().map(|(axis, step)| cut(&seams(map, axis), *step)).collect();
-    fitting(map, boxes(&cuts)?, room)
+    fitting(map, boxes(&cuts, room)?, room)
 }
 
 /// Bands that are one run each of a packed tensor of the output's shape, cut where the source
@@ -89,7 +97,7 @@ pub(crate) fn bands(map: &IndexMap, room: Room) -> Option<Vec<Tile>> {
     let steps = band_steps(&whole, room.elements())?;
     let cuts: Vec<Vec<usize>> =
         steps.iter().enumerate().map(|(axis, step)| cut(&seams(map, axis), *step)).collect();
-    fitting(map, boxes(&cuts)?, room)
+    fitting(map, boxes(&cuts, room)?, room)
 }
 
 /// Bands of a box that stay in place.
@@ -100,7 +108,7 @@ pub(crate) fn bands_in_place(within: &[Range<usize>], room: Room) -> Option<Vec<
         .zip(within)
         .map(|(step, range)| cut(&[range.start, range.end], *step))
         .collect();
-    Some(boxes(&cuts)?.into_iter().map(|out| Tile { source: out.clone(), out }).collect())
+    Some(boxes(&cuts, room)?.into_iter().map(|out| Tile { source: out.clone(), out }).collect())
 }
 
 /// The cells that the sources of tiles are, if no two of them have a part in common; and the box
@@ -135,9 +143,40 @@ struct Growth<'a> {
 }
 
 impl Growth<'_> {
-    /// The steps along each axis of the output.
+    /// The steps along each axis of the output. Where one step more along any axis gains nothing,
+    /// many along one may: rows whose lengths differ are read with all their neighbours or whole.
+    /// So it is also begun with each axis as long as fits.
     fn grown(&self) -> Option<Vec<usize>> {
-        let mut steps = vec![1; self.stretches.len()];
+        let single = vec![1; self.stretches.len()];
+        let begins = (0..single.len()).filter_map(|axis| {
+            let mut long = single.clone();
+            long[axis] = self.size(axis);
+            while self.cost(&long).is_none() {
+                long[axis] = long[axis].min(self.stretches[axis].len() + 1) / 2;
+                if long[axis] <= 1 {
+                    return None;
+                }
+            }
+            Some(long)
+        });
+        let grown = std::iter::once(single.clone())
+            .chain(begins)
+            .filter_map(|begin| self.grown_from(begin));
+        let (_, steps) = grown.min_by(|(one, _), (other, _)| one.total_cmp(other))?;
+        let even = |(axis, step): (usize, &usize)| {
+            let stretch = if *step > self.stretches[axis].len() {
+                self.size(axis)
+            } else {
+                self.stretches[axis].len()
+            };
+            stretch.div_ceil(stretch.div_ceil(*step))
+        };
+        Some(steps.iter().enumerate().map(even).collect())
+    }
+
+    /// The seconds for each element of the longest tile that these steps grow to, and its steps.
+    fn grown_from(&self, begin: Vec<usize>) -> Option<(f64, Vec<usize>)> {
+        let mut steps = begin;
         let mut cost = self.cost(&steps)?;
         for (more, of) in [(1, 1), (1, 2), (1, 4), (1, 8), (1, 16)] {
             while !self.is_enough(&steps) {
@@ -154,15 +193,7 @@ impl Growth<'_> {
                 }
             }
         }
-        let even = |(axis, step): (usize, &usize)| {
-            let stretch = if *step > self.stretches[axis].len() {
-                self.size(axis)
-            } else {
-                self.stretches[axis].len()
-            };
-            stretch.div_ceil(stretch.div_ceil(*step))
-        };
-        Some(steps.iter().enumerate().map(even).collect())
+        Some((cost, steps))
     }
 
     fn size(&self, axis: usize) -> usize {
@@ -278,9 +309,9 @@ fn band_steps(within: &[Range<usize>], most: usize) -> Option<Vec<usize>> {
 }
 
 /// The boxes between cuts, in row-major order; `None` if they are too many.
-fn boxes(cuts: &[Vec<usize>]) -> Option<Vec<Bounds>> {
+fn boxes(cuts: &[Vec<usize>], room: Room) -> Option<Vec<Bounds>> {
     let number = cuts.iter().map(|cuts| cuts.len() - 1).try_fold(1usize, usize::checked_mul)?;
-    if number > MOST_TILES {
+    if number > room.most_tiles() {
         return None;
     }
     Some(cuts.iter().fold(vec![Vec::new()], |boxes, cuts| {
@@ -311,7 +342,7 @@ fn fitting(map: &IndexMap, boxes: Vec<Bounds>, room: Room) -> Option<Vec<Tile>> 
                 stack.extend([second, first]);
             }
         }
-        if tiles.len() + stack.len() > MOST_TILES {
+        if tiles.len() + stack.len() > room.most_tiles() {
             return None;
         }
     }

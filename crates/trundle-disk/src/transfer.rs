@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
-use std::thread::Scope;
+use std::thread::{Builder, Scope};
 
 use trundle::{Packing, Width};
 
@@ -246,8 +246,13 @@ impl<P: Send> Direction<P> {
         take: impl Fn(P) -> io::Result<u64> + Copy + Send + 'scope,
         watch: &'scope (dyn Fn(u64) + Sync),
     ) {
-        for _ in 0..threads {
-            scope.spawn(move || self.work(take, watch));
+        let spawn = |_| {
+            let spawned = Builder::new().spawn_scoped(scope, move || self.work(take, watch));
+            spawned.is_ok()
+        };
+        // Where there are no more threads to be had, this one does it alone.
+        if (0..threads).take_while(|number| spawn(*number)).count() == 0 {
+            self.work(take, watch);
         }
     }
 

@@ -9,6 +9,7 @@ use trundle_formats::Order;
 use crate::Device;
 use crate::error::{Error, Problem};
 use crate::place::{Place, elements};
+use crate::stage::PIECE_BYTES;
 use crate::tiling::{Room, Tile, bands, bands_in_place, cells, tiles};
 
 /// A tensor's movement between files, in which both are packed and row-major: a column-major file
@@ -27,7 +28,7 @@ pub(crate) struct Movement {
 #[derive(Debug)]
 pub(crate) enum Way {
     /// All of it is read, moved in memory and written.
-    Whole(Plan),
+    Whole,
     /// Tile by tile.
     Tiled(Vec<FilePass>),
 }
@@ -59,8 +60,13 @@ pub(crate) struct Means<'a> {
     /// The bytes of all buffers together.
     pub(crate) room: usize,
     pub(crate) device: &'a Device,
-    pub(crate) threads: Option<usize>,
 }
+
+/// The share of the memory, as its inverse, for the lists of tiles and for the plans of pieces.
+const LISTS_SHARE: usize = 16;
+
+/// Tiles may have so many pieces in little memory too.
+const LEAST_PIECES: usize = 64;
 
 /// A tensor of fewer bytes is read whole.
 const SMALL_BYTES: usize = 32 << 20;
@@ -126,14 +132,12 @@ impl Movement {
         let both = read.saturating_add(written);
         let is_small = both <= SMALL_BYTES as u64;
         let fits = |bytes: u64| bytes <= means.room as u64;
-        if is_small && fits(both) {
-            let plan = self.plan(means.threads)?;
-            if fits(both + plan.scratch_bytes() as u64) {
-                return Ok(Way::Whole(plan));
-            }
+        let fits_whole = fits(self.whole_bytes());
+        if is_small && fits_whole {
+            return Ok(Way::Whole);
         }
         let tiled = self.tiled(means);
-        if fits(both) && !is_small {
+        if fits_whole && !is_small {
             // What is moved in tiles is read while others are written.
             let whole = 1.1 * means.device.seconds(both, 2);
             let is_better = tiled.as_ref().is_none_or(|passes| {
@@ -141,16 +145,43 @@ impl Movement {
                     > whole
             });
             if is_better {
-                let plan = self.plan(means.threads)?;
-                if fits(both + plan.scratch_bytes() as u64) {
-                    return Ok(Way::Whole(plan));
-                }
+                return Ok(Way::Whole);
             }
         }
         tiled.map(Way::Tiled).ok_or_else(|| {
-            let least = (self.unit() as u64).saturating_mul(2).min(both).max(1);
-            Error::from(Problem::Memory { needed: least, limit: means.room as u64 })
+            let (needed, limit) = (self.least_bytes(means), means.room as u64);
+            Error::from(Problem::Memory { needed, limit })
         })
+    }
+
+    /// What would be enough where the means are not, up to a factor of two.
+    fn least_bytes(&self, means: Means<'_>) -> u64 {
+        let whole = self.whole_bytes();
+        let mut room = means.room;
+        while let Some(more) = room.checked_add(1).and_then(usize::checked_next_power_of_two)
+            && (more as u64) < whole
+        {
+            if self.tiled(Means { room: more, ..means }).is_some() {
+                return more as u64;
+            }
+            room = more;
+        }
+        whole
+    }
+
+    /// The bytes of memory for all of it at once: both ends, and what lies between passes, as
+    /// [`Plan::scratch_bytes`] counts it.
+    pub(crate) fn whole_bytes(&self) -> u64 {
+        let (read, written) = self.file_bytes_of_ends();
+        let between = &self.passes[..self.passes.len() - 1];
+        let largest = between.iter().map(|pass| self.file_bytes(pass.map.out_shape())).max();
+        let scratch = largest.unwrap_or(0).saturating_mul(between.len().min(2) as u64);
+        read.saturating_add(written).saturating_add(scratch)
+    }
+
+    /// How many times its elements go through memory if they are there at once.
+    pub(crate) fn whole_passes(&self) -> usize {
+        self.passes.len()
     }
 
     /// The bytes of an element in memory: packed ones are unpacked there.
@@ -158,14 +189,15 @@ impl Movement {
         unit(self.width)
     }
 
-    fn plan(&self, threads: Option<usize>) -> Result<Plan, Error> {
+    /// The plan for all of it at once; it holds what lies between passes.
+    pub(crate) fn plan(&self, threads: Option<usize>) -> Result<Plan, Error> {
         let layout = |shape: &Shape| trundle::Layout::row_major(shape, self.width.units());
         let (src, dst) = (layout(self.in_shape())?, layout(self.out_shape())?);
         Ok(Plan::of_passes(self.passes.clone(), self.width, &src, &dst, threads)?)
     }
 
     fn tiled(&self, means: Means<'_>) -> Option<Vec<FilePass>> {
-        let room = Room { unit: self.unit(), bytes: means.room };
+        let room = Room { unit: self.unit(), bytes: means.room - means.room / LISTS_SHARE };
         let mut passes = Vec::new();
         for pass in &self.passes {
             passes.extend(tiled_pass(pass, self.width, room, means.device)?);
@@ -216,6 +248,11 @@ fn two_passes(
     let room = Room { bytes: room.bytes / 2, ..room };
     let second = bands(map, room)?;
     let (cells, around) = cells(&second)?;
+    // Each tile of the first pass could have a piece of each cell.
+    let most = (room.bytes / 2 / LISTS_SHARE / PIECE_BYTES).max(LEAST_PIECES);
+    if cells.count() > most {
+        return None;
+    }
     let first = bands_in_place(&around, room)?;
     let between = Place::Cells(cells);
     let begin = pass.stages.start;

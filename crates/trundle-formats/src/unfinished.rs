@@ -81,7 +81,7 @@ impl Unfinished {
         if let Some(permissions) = permissions {
             builder.permissions(permissions);
         }
-        Unfinished::entered(|| builder.tempfile_in(folder).map_err(creating))
+        Unfinished::entered(false, || builder.tempfile_in(folder).map_err(creating))
     }
 
     /// The path of a file in `folder` that a run with the same `tag` finds again.
@@ -89,7 +89,8 @@ impl Unfinished {
         folder.join(format!("{PREFIX}{tag}.{ending}"))
     }
 
-    /// The file of [`Unfinished::path_of`], for this process alone: it is locked.
+    /// The file of [`Unfinished::path_of`], for this process alone: it is locked. One that is gone
+    /// on with is [kept](Unfinished::keep).
     ///
     /// # Errors
     /// [`Problem::Busy`] if another process has it, [`Problem::Io`] if it cannot be created or, to
@@ -102,7 +103,7 @@ impl Unfinished {
         permissions: Option<Permissions>,
     ) -> Result<Unfinished, Problem> {
         let path = Unfinished::path_of(folder, tag, ending);
-        Unfinished::entered(|| {
+        Unfinished::entered(begin == Begin::Resumed, || {
             let file = open_locked(&path, begin)?;
             if begin == Begin::Anew {
                 file.set_len(0).map_err(creating)?;
@@ -117,15 +118,17 @@ impl Unfinished {
 
     /// No moment lies between the making of a file and its entry, nor one for a removal.
     fn entered(
+        kept: bool,
         make: impl FnOnce() -> Result<NamedTempFile, Problem>,
     ) -> Result<Unfinished, Problem> {
         let mut registry = registry();
         if registry.removed {
             return Err(creating(io::ErrorKind::Interrupted.into()));
         }
-        let file = make()?;
+        let mut file = make()?;
+        file.disable_cleanup(kept);
         let path = file.path().to_owned();
-        registry.files.insert(path.clone(), false);
+        registry.files.insert(path.clone(), kept);
         Ok(Unfinished { file, _entry: Entry(path) })
     }
 

@@ -88,7 +88,7 @@ impl Tensor {
         file
     }
 
-    /// The tensor in a row-major file, whose elements have `width` bytes.
+    /// The tensor in a file, whose elements have `width` bytes.
     pub(crate) fn read(file: &[u8], width: usize) -> Tensor {
         assert_eq!(&file[..6], b"\x93NUMPY");
         let (start, length) = match file[6] {
@@ -101,7 +101,6 @@ impl Tensor {
             let rest = &header[header.find(from).unwrap() + from.len()..];
             rest[..rest.find(to).unwrap()].to_owned()
         };
-        assert_eq!(between("'fortran_order': ", ","), "False");
         let sizes = between("'shape': (", ")");
         let shape: Vec<usize> = sizes
             .split(',')
@@ -111,7 +110,19 @@ impl Tensor {
             .collect();
         let bytes = file[start + length..].to_vec();
         assert_eq!(bytes.len(), shape.iter().product::<usize>() * width);
-        Tensor { descr: between("'descr': ", ", 'fortran_order'"), width, shape, bytes }
+        let descr = between("'descr': ", ", 'fortran_order'");
+        let row_major = Tensor { descr, width, shape, bytes };
+        match &between("'fortran_order': ", ",")[..] {
+            "False" => row_major,
+            // The bytes are those of the inverted tensor.
+            "True" => {
+                let shape = row_major.shape.clone();
+                let inverted: Vec<usize> = shape.iter().rev().copied().collect();
+                Tensor { shape: inverted, ..row_major }
+                    .gather(&shape, |index| index.iter().rev().copied().collect())
+            }
+            other => panic!("'fortran_order': {other}"),
+        }
     }
 }
 

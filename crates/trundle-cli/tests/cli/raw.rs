@@ -169,24 +169,6 @@ fn reports_count_packed_bytes() {
 }
 
 #[test]
-fn memory_is_counted_in_packed_bytes() {
-    let place = Place::new();
-    place.write("x.bin", &[0; 2048]);
-    let run = |limit: &str, verify: &[&str]| {
-        let args = ["flip", "x.bin", "-o", "y.bin", "--axes", "0", "--max-mem", limit, "--force"];
-        let described = ["--dtype", "i4", "--shape", "64,64"];
-        place.run(&[&args[..], &described, verify].concat())
-    };
-    run("4096", &[]).done();
-    run("6144", &["--verify"]).done();
-    for (limit, verify, needed) in [("4095", &[][..], "4096"), ("6143", &["--verify"], "6144")] {
-        let refused = run(limit, verify);
-        assert_eq!(refused.code, Some(3));
-        assert!(refused.stderr.contains(&format!("{needed} bytes (")), "{refused:?}");
-    }
-}
-
-#[test]
 fn every_type_has_values_to_draw() {
     let range = |dtype: &str, order: &[&str], bytes: &[u8], shape: &str| {
         let place = Place::new();

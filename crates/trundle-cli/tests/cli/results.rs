@@ -275,6 +275,29 @@ fn the_input_can_be_the_output() {
 }
 
 #[test]
+fn inverting_all_axes_of_an_npy_is_a_header() {
+    let tensor = Tensor::noise("'<u4'", 4, &[3, 5, 4]);
+    let place = Place::with(&[("x.npy", &tensor)]);
+    let order = |args: &[&str], input: &str| {
+        let command = ["transpose", input, "-o", "y.npy", "--force", "--verify"];
+        let run = place.run(&[&command[..], args].concat()).done();
+        assert_eq!(run.stderr.contains("--row-major moves them"), args.is_empty(), "{run:?}");
+        let file = place.read("y.npy");
+        assert_eq!(Tensor::read(&file, 4), inverted(&tensor));
+        let stays = file.ends_with(&tensor.bytes);
+        (String::from_utf8_lossy(&file[..128]).contains("'fortran_order': True"), stays)
+    };
+    assert_eq!(order(&[], "x.npy"), (true, true));
+    assert_eq!(order(&["--row-major"], "x.npy"), (false, false));
+    // What is column-major already becomes row-major without a move.
+    place.write("x.npy", &tensor.file(Style { version: 1, fortran: true }));
+    let run = place.run(&["transpose", "x.npy", "-o", "y.npy", "--force"]).done();
+    let file = place.read("y.npy");
+    assert!(String::from_utf8_lossy(&file[..128]).contains("'fortran_order': False"), "{run:?}");
+    assert_eq!(Tensor::read(&file, 4), inverted(&tensor));
+}
+
+#[test]
 fn bytes_after_the_data_do_not_matter() {
     let tensor = Tensor::counting(&[4, 5]);
     let place = Place::new();

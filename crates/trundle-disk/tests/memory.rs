@@ -1,0 +1,221 @@
+//! What a movement allocates, counted: never more than it may.
+#![allow(unsafe_code)]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+mod support;
+
+use std::alloc::{GlobalAlloc, Layout as Memory, System};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use support::{Nobody, description, moved as in_memory, read_tensor, write_tensors};
+use trundle::{Chain, DType, Shape};
+use trundle_disk::{Conduct, Device, Job, Options, TensorJob, Wanted};
+use trundle_formats::{Element, Format, Order, TensorFile};
+
+/// The system's allocator, with a count of the bytes that are allocated and of the most that were.
+struct Counting;
+
+static NOW: AtomicUsize = AtomicUsize::new(0);
+static MOST: AtomicUsize = AtomicUsize::new(0);
+
+fn more(bytes: usize) {
+    let now = NOW.fetch_add(bytes, Ordering::Relaxed) + bytes;
+    MOST.fetch_max(now, Ordering::Relaxed);
+}
+
+// SAFETY: every call goes to the system's allocator as it is.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, memory: Memory) -> *mut u8 {
+        more(memory.size());
+        // SAFETY: the contract is the same.
+        unsafe { System.alloc(memory) }
+    }
+
+    unsafe fn alloc_zeroed(&self, memory: Memory) -> *mut u8 {
+        more(memory.size());
+        // SAFETY: the contract is the same.
+        unsafe { System.alloc_zeroed(memory) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, memory: Memory, size: usize) -> *mut u8 {
+        more(size.saturating_sub(memory.size()));
+        NOW.fetch_sub(memory.size().saturating_sub(size), Ordering::Relaxed);
+        // SAFETY: the contract is the same.
+        unsafe { System.realloc(pointer, memory, size) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, memory: Memory) {
+        NOW.fetch_sub(memory.size(), Ordering::Relaxed);
+        // SAFETY: the contract is the same.
+        unsafe { System.dealloc(pointer, memory) };
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// The most bytes that are allocated at once by `call`, beside what was there before.
+fn most<T>(call: impl FnOnce() -> T) -> (T, usize) {
+    let before = NOW.load(Ordering::Relaxed);
+    MOST.store(before, Ordering::Relaxed);
+    let result = call();
+    (result, MOST.load(Ordering::Relaxed) - before)
+}
+
+struct Case {
+    name: &'static str,
+    element: DType,
+    shape: &'static [usize],
+    order: Order,
+    chain: String,
+    from: &'static str,
+    to: &'static str,
+    /// How many tensors of this kind there are.
+    tensors: usize,
+    /// The memory that is too little for it, and refused.
+    too_little: usize,
+}
+
+fn case(name: &'static str, element: DType, shape: &'static [usize], chain: &str) -> Case {
+    let chain = chain.to_owned();
+    let (from, to, order) = ("in.npy", "out.npy", Order::RowMajor);
+    Case { name, element, shape, order, chain, from, to, tensors: 1, too_little: 0 }
+}
+
+fn lengths(count: usize, most: usize) -> String {
+    let lengths: Vec<String> =
+        (0..count).map(|number| (number * 7919 % (most + 1)).to_string()).collect();
+    lengths.join(",")
+}
+
+fn cases() -> Vec<Case> {
+    use DType::{Bytes, Complex128, F16, F32, F64, I4, U1, U3, U8};
+    let two = format!(
+        "reverse(axis=1, batch_axis=0, lengths=[{}]) | a b -> b a \
+         | reverse(axis=1, batch_axis=0, lengths=[{}])",
+        lengths(3000, 2500),
+        lengths(2500, 3000),
+    );
+    let ragged = format!("reverse(axis=1, batch_axis=0, lengths=[{}])", lengths(20_000, 700));
+    let of_columns = format!("reverse(axis=0, batch_axis=1, lengths=[{}])", lengths(3000, 2000));
+    vec![
+        case("square", F32, &[3000, 3000], "flip(0) | a b -> b a"),
+        case("long and narrow", F32, &[1 << 19, 16], "roll(shift=[1], axes=[0]) | a b -> b a"),
+        case("wide", F64, &[8, 400_000], "flip(1) | a b -> b a"),
+        case("stream", F32, &[40, 500, 500], "roll(shift=[3, -7], axes=[0, 1]) | flip(0)"),
+        case("rolled rows", U8, &[3, 9_000_001], "roll(shift=[12345], axes=[1])"),
+        case("channels last", F32, &[40, 3, 224, 256], "n c h w -> n h w c"),
+        case("channels first", F16, &[20, 224, 224, 16], "n h w c -> n c h w"),
+        case("primes", F32, &[211, 199, 197], "a b c -> c b a | flip(0)"),
+        case("bytes", U8, &[4001, 5003], "a b -> b a | flip(1)"),
+        case("two bytes", F16, &[3989, 4001], "a b -> b a | flip(1)"),
+        case("three bytes", Bytes(3), &[2003, 3001], "a b -> b a | flip(1)"),
+        case("eight bytes", F64, &[1009, 2003], "a b -> b a | flip(1)"),
+        case("sixteen bytes", Complex128, &[1009, 1013], "a b -> b a | flip(1)"),
+        Case {
+            from: "in.bin",
+            to: "out.bin",
+            ..case("packed to four bits", I4, &[5001, 4003], "a b -> b a | flip(1)")
+        },
+        Case {
+            from: "in.bin",
+            to: "out.bin",
+            ..case("packed to three", U3, &[3001, 4003], "a b -> b a | flip(1)")
+        },
+        Case {
+            from: "in.bin",
+            to: "out.bin",
+            ..case("packed to one bit", U1, &[9001, 8003], "roll(shift=[5], axes=[1])")
+        },
+        case("ragged rows", U8, &[20_000, 701], &ragged),
+        case("ragged columns", F32, &[2000, 3000], &of_columns),
+        case("two passes of operators", U8, &[3000, 2500], &two),
+        Case { order: Order::ColumnMajor, ..case("column-major", F32, &[3000, 2000], "flip(0)") },
+        Case { from: "in.npz", ..case("unpacked", F32, &[2000, 2100], "a b -> b a | flip(1)") },
+        Case { to: "out.npz", ..case("into an archive", F32, &[2000, 2100], "flip(1)") },
+        case("by header", F32, &[2000, 3000], "a b -> b a"),
+        case("cut", F32, &[3000, 3000], "slice(starts=[1], stops=[2999], axes=[0], steps=[3])"),
+        case("repeated", F32, &[500, 1000], "tile(3, 4) | a b -> b a"),
+        Case {
+            tensors: 300,
+            from: "in.safetensors",
+            to: "out.safetensors",
+            ..case("many small ones", F32, &[100, 300], "a b -> b a")
+        },
+        Case {
+            tensors: 3000,
+            from: "in.safetensors",
+            to: "out.safetensors",
+            too_little: 8 << 20,
+            ..case("very many", U8, &[3, 4], "a b -> b a")
+        },
+    ]
+}
+
+/// Moves the case's tensors with so much memory.
+fn moved(
+    case: &Case,
+    files: [&Path; 2],
+    source: &[u8],
+    max_bytes: usize,
+    device: Device,
+    verify: bool,
+) {
+    let [from, to] = files;
+    let chain: Chain = case.chain.parse().unwrap_or_else(|error| panic!("{error}"));
+    let (element, shape) = (Element::new(case.element), Shape::new(case.shape).unwrap());
+    let mut file = TensorFile::open_as(from, &description(from, &element, &shape)).unwrap();
+    let options = Options {
+        max_bytes: max_bytes as u64,
+        device: Some(device),
+        threads: Some(2),
+        row_major: false,
+    };
+    let wanted: Vec<Wanted<'_>> =
+        (0..case.tensors).map(|index| Wanted { index, chain: &chain }).collect();
+    let format = Format::of(to).unwrap();
+    let conduct = Conduct { overwrite: true, verify, resume: false };
+    let ((passes, tiles), bytes) = most(|| {
+        let job = Job::new(&file, &wanted, format, &[], &options).unwrap();
+        let passes = job.tensors().iter().map(TensorJob::passes).max();
+        let tiles: Vec<_> = job.tensors()[0].tiles().iter().map(|each| each.0).collect();
+        job.run(&mut file, from, to, conduct, &Nobody).unwrap();
+        (passes, tiles)
+    });
+    let label = format!(
+        "{} with {} MiB, verify {verify}, {} passes of {tiles:?} tiles",
+        case.name,
+        max_bytes >> 20,
+        passes.unwrap(),
+    );
+    println!("{label}: {:.1} MiB", bytes as f64 / f64::from(1 << 20));
+    assert!(bytes <= max_bytes, "{label}: {bytes} bytes");
+    let out_shape = chain.out_shape(&shape).unwrap();
+    let out = description(to, &element, &out_shape);
+    let found = read_tensor(to, &out, case.tensors - 1);
+    assert!(found == in_memory(&chain, &element, &shape, source), "{label}");
+}
+
+#[test]
+fn no_movement_takes_more_memory_than_it_may() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| -> PathBuf { folder.path().join(name) };
+    let only = std::env::var("CASE").unwrap_or_default();
+    for (number, case) in cases().iter().enumerate().filter(|(_, c)| c.name.contains(&only)) {
+        let (from, to) = (path(case.from), path(case.to));
+        write_tensors(&from, case.element, case.shape, case.order, case.tensors);
+        let (element, shape) = (Element::new(case.element), Shape::new(case.shape).unwrap());
+        let source = read_tensor(&from, &description(&from, &element, &shape), 0);
+        for (way, max_bytes) in [8, 20, 64].map(|mib| mib << 20).into_iter().enumerate() {
+            if max_bytes <= case.too_little {
+                continue;
+            }
+            let device = [Device::SSD, Device::HDD][(number + way) % 2];
+            moved(case, [&from, &to], &source, max_bytes, device, way % 2 == 0);
+        }
+        fs::remove_file(from).unwrap();
+        fs::remove_file(to).unwrap();
+    }
+}

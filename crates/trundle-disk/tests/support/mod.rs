@@ -1,0 +1,84 @@
+//! Files of tensors for tests, made and read.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use trundle::{Chain, DType, Op, Plan, Shape, ops::Transpose};
+use trundle_disk::Watch;
+use trundle_formats::{Described, Description, Element, Format, Order, TensorFile, checksum};
+
+pub struct Nobody;
+
+impl Watch for Nobody {
+    fn stage(&self, _: &str, _: u64) {}
+    fn advance(&self, _: u64) {}
+}
+
+/// Bytes that look like chance.
+pub fn noise(bytes: usize) -> Vec<u8> {
+    let number = |n: usize| ((n as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 41) as u8;
+    (0..bytes).map(number).collect()
+}
+
+/// The bytes of a tensor.
+pub fn bytes_of(element: &Element, shape: &Shape) -> usize {
+    element.width().bytes(shape.elements() * element.width().units())
+}
+
+/// Says what a raw file cannot.
+pub fn description(path: &Path, element: &Element, shape: &Shape) -> Description {
+    match path.extension().unwrap() == "bin" {
+        true => Description::of(element, shape),
+        false => Description::default(),
+    }
+}
+
+/// A file of so many tensors, all of the same elements, which are the answer.
+pub fn write_tensors(
+    path: &Path,
+    dtype: DType,
+    sizes: &[usize],
+    order: Order,
+    tensors: usize,
+) -> Vec<u8> {
+    let (element, shape) = (Element::new(dtype), Shape::new(sizes).unwrap());
+    let names: Vec<String> = (0..tensors).map(|number| format!("x{number:05}")).collect();
+    let described: Vec<Described<'_>> = names
+        .iter()
+        .map(|name| Described { name, element: &element, shape: &shape, order })
+        .collect();
+    let frame = Format::of(path).unwrap().frame(&described, &[]).unwrap();
+    let data = noise(bytes_of(&element, &shape));
+    let sums = if frame.needs_checksums() { vec![checksum(&data); tensors] } else { Vec::new() };
+    let file = File::create(path).unwrap();
+    file.set_len(frame.bytes()).unwrap();
+    for piece in frame.pieces(&sums).unwrap() {
+        file.write_all_at(&piece.bytes, piece.offset).unwrap();
+    }
+    for offset in frame.data_offsets() {
+        file.write_all_at(&data, *offset).unwrap();
+    }
+    data
+}
+
+/// The elements of a tensor of a file, row-major.
+pub fn read_tensor(path: &Path, description: &Description, index: usize) -> Vec<u8> {
+    let mut file = TensorFile::open_as(path, description).unwrap();
+    let header = file.headers()[index].clone();
+    let data = file.load(index, &mut |_| ()).unwrap();
+    if header.order == Order::RowMajor {
+        return data;
+    }
+    let sizes: Vec<usize> = header.shape.iter().rev().copied().collect();
+    let inverted = Chain::new().then(Op::from(Transpose::new(&[])));
+    moved(&inverted, &header.element, &Shape::new(sizes).unwrap(), &data)
+}
+
+/// What a chain makes of a row-major tensor in memory.
+pub fn moved(chain: &Chain, element: &Element, shape: &Shape, data: &[u8]) -> Vec<u8> {
+    let plan = Plan::packed(chain, element.width(), shape, None).unwrap();
+    let mut out = vec![0; bytes_of(element, plan.out_shape())];
+    plan.run(data, &mut out).unwrap();
+    out
+}
