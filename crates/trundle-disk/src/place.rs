@@ -41,6 +41,7 @@ pub(crate) fn elements(bounds: &[Range<usize>]) -> usize {
 }
 
 /// What two boxes have in common, if anything.
+#[cfg(test)]
 pub(crate) fn common(one: &[Range<usize>], other: &[Range<usize>]) -> Option<Bounds> {
     let along = |(one, other): (&Range<usize>, &Range<usize>)| {
         let range = one.start.max(other.start)..one.end.min(other.end);
@@ -123,7 +124,9 @@ impl Cells {
                 .collect();
             pieces = pieces
                 .iter()
-                .flat_map(|piece| along.iter().map(|part| [&piece[..], &[part.clone()]].concat()))
+                .flat_map(|piece| {
+                    along.iter().map(|part| [&piece[..], std::slice::from_ref(part)].concat())
+                })
                 .collect();
         }
         pieces
@@ -193,7 +196,9 @@ mod tests {
                 .collect();
             boxes
                 .iter()
-                .flat_map(|each| ranges.iter().map(|range| [&each[..], &[range.clone()]].concat()))
+                .flat_map(|each| {
+                    ranges.iter().map(|range| [&each[..], std::slice::from_ref(range)].concat())
+                })
                 .collect()
         })
     }

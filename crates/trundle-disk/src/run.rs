@@ -13,7 +13,7 @@ use crate::error::{Error, Problem};
 use crate::job::Job;
 use crate::journal::{self, Identity, Journal, Opening, Progress};
 use crate::read_back::read_back;
-use crate::stage::{Prepared, Stage, stages};
+use crate::stage::{Prepared, Stage, Task, stages};
 use crate::sums::{Elements, Origin, Sum};
 use crate::transfer::{Data, Fault, Transfer, parts};
 use crate::way::Way;
@@ -141,7 +141,7 @@ impl Job {
             let changed = Problem::SourceChanged("its size or its time is another now");
             if after == identity { Ok(()) } else { Err(Error::of(source.display(), changed)) }
         });
-        let is_of_use = |error: &Error| matches!(error.problem, Problem::Io { .. });
+        let is_of_use = |error: &Error| matches!(*error.problem, Problem::Io { .. });
         if !done.as_ref().is_err_and(is_of_use) {
             work.keep(false);
         }
@@ -441,62 +441,84 @@ impl Work<'_> {
         };
         let batches = stage.batches(self.job);
         let done = self.progress.batches;
-        let bytes = |tasks: &[crate::stage::Task]| -> u64 {
-            tasks.iter().map(|task| task.written_bytes(self.job)).sum()
-        };
+        let bytes =
+            |tasks: &[Task]| -> u64 { tasks.iter().map(|task| task.written_bytes(self.job)).sum() };
         self.watch.stage(&name, bytes(&stage.tasks));
         let begun = batches.get(done).map_or(stage.tasks.len(), |batch| batch.start);
         self.watch.advance(bytes(&stage.tasks[..begun]));
         self.progress.sums.resize(self.job.tensors.len(), 0);
-        let mut buffers = Buffers::default();
-        let mut written: Vec<Prepared<'_>> = Vec::new();
-        for (at, batch) in batches.iter().enumerate().skip(done) {
-            let tasks = stage.tasks[batch.clone()].iter();
-            let prepared: Vec<Prepared<'_>> =
-                tasks.map(|task| task.prepared(self.job)).collect::<Result<_, _>>()?;
-            let needed = prepared.iter().map(|task| task.source_bytes).sum();
-            grow(&mut buffers.source, needed);
-            self.transfer(&prepared, &written, &mut buffers, file, unpacked, pass, passes)?;
-            if at > done {
-                self.progress.batches = at;
+        let sides = Sides { file: file.file(), unpacked, pass, passes };
+        let left = &batches[done.min(batches.len())..];
+        let most = left.iter().map(|batch| stage.bytes(batch, self.job)).max().unwrap_or(0);
+        // With room for two batches, one is moved while others are read and written.
+        let mut slots = vec![Slot::default()];
+        if 2 * most <= self.job.room {
+            slots.push(Slot::default());
+        }
+        let mut numbers = done..batches.len();
+        let (mut moving, mut leaving): (Option<Batch<'_>>, Option<Batch<'_>>) = (None, None);
+        loop {
+            let arriving = numbers
+                .next()
+                .map(|number| Batch::new(number, &stage.tasks[batches[number].clone()], self.job));
+            let mut arriving = arriving.transpose()?;
+            if arriving.is_none() && moving.is_none() && leaving.is_none() {
+                break;
+            }
+            slots.rotate_left(1);
+            let Some((first, others)) = slots.split_first_mut() else { break };
+            self.move_seconds += std::thread::scope(|scope| {
+                let work = &*self;
+                let transfer = scope
+                    .spawn(|| work.transfer(arriving.as_ref(), leaving.as_ref(), first, sides));
+                let moved = match (others.first_mut(), &mut moving) {
+                    (Some(slot), Some(batch)) => work.move_elements(slot, batch),
+                    _ => Ok(0.0),
+                };
+                transfer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+                moved
+            })?;
+            if let Some(batch) = leaving.take() {
+                self.count(&batch);
                 self.note(false)?;
             }
-            let start = Instant::now();
-            if self.conduct.verify {
-                self.sum(&prepared, &buffers.source);
+            if others.is_empty() {
+                if let Some(batch) = &mut arriving {
+                    self.move_seconds += self.move_elements(first, batch)?;
+                }
+                leaving = arriving;
+            } else {
+                leaving = moving.take();
+                moving = arriving;
             }
-            let sums = start.elapsed();
-            buffers.move_elements(&prepared)?;
-            self.move_seconds += (start.elapsed() - sums).as_secs_f64();
-            written = prepared;
         }
-        self.transfer(&[], &written, &mut buffers, file, unpacked, pass, passes)?;
-        drop(buffers);
+        drop(slots);
         if self.conduct.verify {
             self.compare(stage, pass, passes)?;
         }
         Ok(())
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the two sides of one step")]
+    /// Reads one batch while another is written.
     fn transfer(
         &self,
-        read: &[Prepared<'_>],
-        written: &[Prepared<'_>],
-        buffers: &mut Buffers,
-        file: &TensorFile,
-        unpacked: &[Option<Between>],
-        pass: usize,
-        passes: usize,
+        arriving: Option<&Batch<'_>>,
+        leaving: Option<&Batch<'_>>,
+        slot: &mut Slot,
+        sides: Sides<'_>,
     ) -> Result<(), Error> {
+        let Sides { file, unpacked, pass, passes } = sides;
         let (mut reads, mut writes) = (Vec::new(), Vec::new());
         let forget = self.job.frame.bytes() >= LARGE_BYTES;
-        let mut memory = &mut buffers.source[..];
-        for task in read {
+        if let Some(batch) = arriving {
+            grow(&mut slot.source, batch.tasks.iter().map(|task| task.source_bytes).sum());
+        }
+        let mut memory = &mut slot.source[..];
+        for task in arriving.iter().flat_map(|batch| &batch.tasks) {
             let (own, rest) = std::mem::take(&mut memory).split_at_mut(task.source_bytes);
             memory = rest;
             let header = &task.tensor.header;
-            let (from, offset) = match (pass, &unpacked[task.task.tensor], file.file()) {
+            let (from, offset) = match (pass, &unpacked[task.task.tensor], file) {
                 (1.., _, _) => (self.temporary[pass - 1].file(), 0),
                 (0, Some(between), _) => (between.file(), 0),
                 (0, None, Some(file)) => (file, header.data_offset.unwrap_or(0)),
@@ -507,8 +529,8 @@ impl Work<'_> {
             let data = Data { file: from, offset, width: task.file_width(), forget };
             parts(data, &task.read, own, &mut reads);
         }
-        let mut memory = &buffers.moved[..];
-        for task in written {
+        let mut memory = &slot.moved[..];
+        for task in leaving.iter().flat_map(|batch| &batch.tasks) {
             let (to, offset) = match passes - pass {
                 1 => (self.target, self.job.frame.data_offsets()[task.task.tensor]),
                 _ => (self.temporary[pass].file(), 0),
@@ -529,6 +551,32 @@ impl Work<'_> {
         })
     }
 
+    /// Moves what was read to where it is written from; gives the seconds that it took.
+    fn move_elements(&self, slot: &mut Slot, batch: &mut Batch<'_>) -> Result<f64, Error> {
+        if self.conduct.verify {
+            let threads = self.job.threads.unwrap_or(Machine::detect().threads);
+            let mut memory = &slot.source[..];
+            for task in &batch.tasks {
+                let (own, rest) = memory.split_at(task.source_bytes);
+                memory = rest;
+                batch.sums.push(sum_of(task, own, threads));
+            }
+        }
+        let start = Instant::now();
+        slot.move_elements(&batch.tasks)?;
+        Ok(start.elapsed().as_secs_f64())
+    }
+
+    /// Counts a batch that has been written.
+    fn count(&mut self, batch: &Batch<'_>) {
+        self.progress.batches = batch.number + 1;
+        for (task, own) in batch.tasks.iter().zip(&batch.sums) {
+            let mut sum = Sum(self.progress.sums[task.task.tensor]);
+            sum.add(*own);
+            self.progress.sums[task.task.tensor] = sum.0;
+        }
+    }
+
     /// Notes how far the work is, if it is time.
     fn note(&mut self, now: bool) -> Result<(), Error> {
         if self.journal.is_none() || (!now && self.noted.elapsed() < NOTE_EVERY) {
@@ -547,19 +595,6 @@ impl Work<'_> {
             self.watch.resumable();
         }
         Ok(())
-    }
-
-    /// Adds what was read to the sums of its tensors, at the places where it belongs.
-    fn sum(&mut self, prepared: &[Prepared<'_>], source: &[u8]) {
-        let threads = self.job.threads.unwrap_or(Machine::detect().threads);
-        let mut memory = source;
-        for task in prepared {
-            let (own, rest) = memory.split_at(task.source_bytes);
-            memory = rest;
-            let mut sum = Sum(self.progress.sums[task.task.tensor]);
-            sum.add(sum_of(task, own, threads));
-            self.progress.sums[task.task.tensor] = sum.0;
-        }
     }
 
     /// Reads back what a stage has written, and compares the sums.
@@ -672,25 +707,48 @@ fn sum_of(task: &Prepared<'_>, memory: &[u8], threads: usize) -> Sum {
     }
 }
 
-/// The memory of a stage.
+/// Where a stage reads from.
+#[derive(Clone, Copy)]
+struct Sides<'a> {
+    file: Option<&'a File>,
+    unpacked: &'a [Option<Between>],
+    pass: usize,
+    passes: usize,
+}
+
+/// Tasks that go through memory together.
+struct Batch<'a> {
+    number: usize,
+    tasks: Vec<Prepared<'a>>,
+    /// Those of what was read for each task.
+    sums: Vec<Sum>,
+}
+
+impl<'a> Batch<'a> {
+    fn new(number: usize, tasks: &[Task], job: &'a Job) -> Result<Batch<'a>, Error> {
+        let tasks = tasks.iter().map(|task| task.prepared(job)).collect::<Result<_, _>>()?;
+        Ok(Batch { number, tasks, sums: Vec::new() })
+    }
+}
+
+/// The memory of a batch.
 #[derive(Default)]
-struct Buffers {
+struct Slot {
     /// What was read.
     source: Vec<u8>,
     /// What is to be written.
     moved: Vec<u8>,
 }
 
-impl Buffers {
-    /// Moves what was read to where it is written from; that has been written before.
-    fn move_elements(&mut self, prepared: &[Prepared<'_>]) -> Result<(), Error> {
-        if prepared.iter().all(Prepared::is_copy) {
+impl Slot {
+    fn move_elements(&mut self, tasks: &[Prepared<'_>]) -> Result<(), Error> {
+        if tasks.iter().all(Prepared::is_copy) {
             std::mem::swap(&mut self.source, &mut self.moved);
             return Ok(());
         }
-        grow(&mut self.moved, prepared.iter().map(Prepared::written_bytes).sum());
+        grow(&mut self.moved, tasks.iter().map(Prepared::written_bytes).sum());
         let (mut from, mut to) = (&self.source[..], &mut self.moved[..]);
-        for task in prepared {
+        for task in tasks {
             let (source, rest) = from.split_at(task.source_bytes);
             from = rest;
             for piece in &task.pieces {

@@ -1,10 +1,12 @@
 //! The work of a job in order: stages one after another, batches of tasks within a stage.
 
+use std::ops::Range;
+
 use trundle::{Layout, Pass, Plan, Shape, Width};
 
 use crate::error::Error;
 use crate::job::{Job, TensorJob};
-use crate::place::{Bounds, Place, Runs, elements};
+use crate::place::{Place, Runs, elements};
 use crate::tiling::Tile;
 use crate::way::{FilePass, Way, unit};
 
@@ -88,7 +90,7 @@ pub(crate) fn stages(job: &Job) -> Vec<Stage> {
 
 impl Stage {
     /// Its tasks in batches that fit the room, each as its first task and the one behind its last.
-    pub(crate) fn batches(&self, job: &Job) -> Vec<std::ops::Range<usize>> {
+    pub(crate) fn batches(&self, job: &Job) -> Vec<Range<usize>> {
         let mut batches = Vec::new();
         let (mut begin, mut bytes) = (0, 0);
         for (number, task) in self.tasks.iter().enumerate() {
@@ -103,6 +105,13 @@ impl Stage {
             batches.push(begin..self.tasks.len());
         }
         batches
+    }
+}
+
+impl Stage {
+    /// The bytes that a batch takes in memory.
+    pub(crate) fn bytes(&self, batch: &Range<usize>, job: &Job) -> usize {
+        self.tasks[batch.clone()].iter().map(|task| task.bytes(job)).sum()
     }
 }
 
@@ -162,7 +171,7 @@ impl Task {
         let pieces = pass
             .to
             .pieces(&tile.out)
-            .into_iter()
+            .iter()
             .map(|out| piece(pass, tile, out, unit, job.threads))
             .collect::<Result<_, _>>()?;
         Ok(Prepared {
@@ -179,16 +188,16 @@ impl Task {
 fn piece<'a>(
     pass: &FilePass,
     tile: &Tile,
-    out: Bounds,
+    out: &[Range<usize>],
     unit: usize,
     threads: Option<usize>,
 ) -> Result<Piece<'a>, Error> {
-    let map = pass.map.restrict(&out)?.within_source(&tile.source)?;
+    let map = pass.map.restrict(out)?.within_source(&tile.source)?;
     let layout = |shape: &Shape| Layout::row_major(shape, unit);
     let (src, dst) = (layout(map.in_shape())?, layout(map.out_shape())?);
     let stages = pass.stages.clone();
     let plan = Plan::of_passes(vec![Pass { stages, map }], unit, &src, &dst, threads)?;
-    let (write, bytes) = (pass.to.runs(&out), elements(&out) * unit);
+    let (write, bytes) = (pass.to.runs(out), elements(out) * unit);
     Ok(Piece { plan: Planned::Piece(Box::new(plan)), write, bytes })
 }
 

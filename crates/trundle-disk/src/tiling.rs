@@ -139,7 +139,7 @@ impl Growth<'_> {
     fn grown(&self) -> Option<Vec<usize>> {
         let mut steps = vec![1; self.stretches.len()];
         let mut cost = self.cost(&steps)?;
-        for (more, of) in [(1, 1), (1, 2), (1, 4)] {
+        for (more, of) in [(1, 1), (1, 2), (1, 4), (1, 8), (1, 16)] {
             while !self.is_enough(&steps) {
                 let best = (0..steps.len())
                     .filter_map(|axis| {
@@ -287,7 +287,9 @@ fn boxes(cuts: &[Vec<usize>]) -> Option<Vec<Bounds>> {
         let ranges: Vec<Range<usize>> = cuts.windows(2).map(|ends| ends[0]..ends[1]).collect();
         boxes
             .iter()
-            .flat_map(|each| ranges.iter().map(|range| [&each[..], &[range.clone()]].concat()))
+            .flat_map(|each| {
+                ranges.iter().map(|range| [&each[..], std::slice::from_ref(range)].concat())
+            })
             .collect()
     }))
 }

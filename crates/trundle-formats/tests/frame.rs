@@ -1,10 +1,14 @@
 //! Frames: the pieces and the data cover a file, in whatever order they are written.
 #![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
 
+use std::path::Path;
+
 use proptest::collection::vec;
 use proptest::prelude::*;
 use trundle_core::{DType, Shape};
-use trundle_formats::{Described, Element, FORMATS, Format, NamedTensor, Order, checksum};
+use trundle_formats::{
+    Described, Element, FORMATS, Format, Header, NamedTensor, Order, TensorFile, checksum,
+};
 
 /// The file that comes of a frame and the data, written from the end to the start.
 fn backwards(
@@ -89,7 +93,7 @@ fn an_order_is_stated_where_it_matters_and_the_format_can() {
     let element = Element::new(DType::U8);
     for format in FORMATS {
         for (sizes, matters) in
-            [(&[2, 3][..], true), (&[6], false), (&[1, 6, 1], false), (&[2, 0], false)]
+            [(&[2, 3][..], true), (&[6], false), (&[1, 6, 1], false), (&[2, 3, 0], false)]
         {
             let shape = Shape::new(sizes).unwrap();
             let order = Order::ColumnMajor;
@@ -103,4 +107,18 @@ fn an_order_is_stated_where_it_matters_and_the_format_can() {
             assert_eq!(says_so, matters && format.states_column_major());
         }
     }
+}
+
+#[test]
+fn a_column_major_header_is_that_of_numpy() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/column_major.npy");
+    let file = TensorFile::open(&path).unwrap();
+    let [Header { name, element, shape, order, .. }] = file.headers() else { panic!("one tensor") };
+    assert_eq!(*order, Order::ColumnMajor);
+    let described = Described { name, element, shape, order: *order };
+    let frame = file.format().frame(&[described], &[]).unwrap();
+    let [header] = &frame.pieces(&[]).unwrap()[..] else { panic!("one piece") };
+    let original = std::fs::read(&path).unwrap();
+    assert_eq!(header.bytes.escape_ascii().to_string(), original[..128].escape_ascii().to_string());
+    assert_eq!((frame.bytes(), frame.data_offsets()), (original.len() as u64, &[128][..]));
 }

@@ -124,6 +124,7 @@ fn what_is_not_a_tensor_or_an_archive_is_refused() {
     assert!(member_refusal(stored("x.npy", b"hello, this is text")).contains("not an .npy file"));
     let short = &npy[..npy.len() - 1];
     for short in [stored("x.npy", short), deflated("x.npy", short)] {
+        open(archive(from_ref(&short))).unwrap_err();
         assert_eq!(
             member_refusal(short),
             "member \"x.npy\": truncated: the data has 6 bytes, but only 5 are there"
@@ -268,6 +269,10 @@ fn members_that_overlap_are_refused() {
     let long = deflated("x.npy", &npy);
     let long = Member { packed_bytes: long.packed_bytes + 1, ..long };
     assert!(member_refusal(long).contains("but another part begins at"));
+    // A local header that says that it is longer.
+    let mut shifted = archive(&[stored("x.npy", &npy)]);
+    shifted[28] = 4;
+    assert!(refusal(shifted).contains("but another part begins at"));
     let far = Member { offset: Some(1 << 30), ..stored("x.npy", &npy) };
     assert!(member_refusal(far).contains("but another part begins at"));
     let change_local: Change = |local| local.extra = vec![0; 4];

@@ -380,6 +380,8 @@ fn what_the_format_cannot_hold_is_not_framed() {
     let bytes = new(DType::U8);
     let names = ["a", "b", "c"];
     let huge = names.map(|name| Described { name, element: &bytes, shape: &most, ..even });
-    let said = safetensors().frame(&huge, &[]).unwrap_err().to_string();
-    assert_eq!(said, "the file would have more than 9223372036854775807 bytes");
+    for huge in [&huge[..1], &huge] {
+        let said = safetensors().frame(huge, &[]).unwrap_err().to_string();
+        assert_eq!(said, "the file would have more than 9223372036854775807 bytes");
+    }
 }

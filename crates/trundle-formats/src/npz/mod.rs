@@ -80,7 +80,7 @@ impl Archive {
     fn read<T>(
         &mut self,
         index: usize,
-        take: impl FnOnce(&mut member::Reader<'_>, usize) -> Result<(T, u64), Problem>,
+        take: impl FnOnce(&mut member::Reader<'_>, usize) -> Result<T, Problem>,
     ) -> Result<T, Problem> {
         let Archive { headers, members, source } = self;
         let (member, header_bytes) = &members[index];
@@ -88,11 +88,8 @@ impl Archive {
         let read = || {
             let mut reader = member.read(source)?;
             copy(&mut reader, *header_bytes, &mut io::sink(), &mut |_| ())?;
-            let (taken, got) = take(&mut reader, data_bytes)?;
-            let expected = data_bytes as u64;
-            if got < expected {
-                return Err(Problem::Truncated { part: "the data", expected, got });
-            }
+            let taken = take(&mut reader, data_bytes)?;
+            // What was not there for the data is missing at the end.
             reader.finish()?;
             Ok(taken)
         };
@@ -111,9 +108,8 @@ impl Contents for Archive {
 
     fn load(&mut self, index: usize, progress: &mut Progress<'_>) -> Result<Vec<u8>, Problem> {
         self.read(index, |reader, bytes| {
-            let data = read_data(reader, bytes, reader.stored(), progress)?;
-            let got = data.len() as u64;
-            Ok((data, got))
+            let stored = reader.stored();
+            read_data(reader, bytes, stored, progress)
         })
     }
 
@@ -123,7 +119,7 @@ impl Contents for Archive {
         out: &mut dyn Write,
         progress: &mut Progress<'_>,
     ) -> Result<(), Problem> {
-        self.read(index, |reader, bytes| Ok(((), copy(reader, bytes as u64, out, progress)?)))
+        self.read(index, |reader, bytes| copy(reader, bytes as u64, out, progress).map(drop))
     }
 }
 

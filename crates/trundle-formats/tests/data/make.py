@@ -38,6 +38,11 @@ save("utf_8", np.zeros((1,), [("π\t\u2028", "<f4")]))
 save("no_fields", np.zeros((2,), []))
 
 ramp = np.arange(6, dtype="<f4").reshape(2, 3)
+# The axis that may grow is the last one here, and its size has other digits than that of the first:
+# the room that is left for them decides over the length of the header.
+turned = np.asfortranarray(np.zeros((2, 100), [("a" * 29, "|u1")]))
+np.save(folder.parent / "column_major.npy", turned)
+
 folder = folder.parent / "savez"
 several = {"ramp": ramp, "turned": np.asfortranarray(ramp.astype(">i2"))}
 several["folder/π"] = np.array(["a", "bc"])
