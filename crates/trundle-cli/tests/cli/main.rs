@@ -7,7 +7,9 @@ mod npy;
 mod packed;
 mod raw;
 mod refusals;
+mod relayout;
 mod results;
+mod safetensors;
 
 use std::ffi::OsStr;
 use std::fmt;
