@@ -1,13 +1,21 @@
 //! The program as its users meet it: a process, files and streams.
 #![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
 
+#[cfg(unix)]
+mod faults;
 mod interface;
+#[cfg(unix)]
+mod memory;
 mod models;
 mod npy;
 mod packed;
 mod raw;
 mod refusals;
 mod results;
+#[cfg(unix)]
+mod resume;
+#[cfg(unix)]
+mod work;
 
 use std::ffi::OsStr;
 use std::fmt;
