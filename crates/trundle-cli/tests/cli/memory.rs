@@ -63,7 +63,7 @@ fn streams_larger_than_the_memory_come_in_and_go_out() {
     streamed(&place, tensor.file(PLAIN), &["flip", "-", "--axes", "0", "-o", "y.npy", "--verify"]);
     assert!(place.read("y.npy").ends_with(&expected));
     let run = streamed(&place, Vec::new(), &["flip", "y.npy", "--axes", "0", "-o", "-"]);
-    assert!(run.stdout == tensor.file(PLAIN));
+    assert!(run.stdout.ends_with(&tensor.bytes));
     assert_eq!(place.contents().len(), 1);
 }
 
