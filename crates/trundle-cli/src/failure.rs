@@ -79,7 +79,7 @@ impl From<trundle_disk::Error> for Failure {
     fn from(error: trundle_disk::Error) -> Failure {
         let trundle_disk::Error { subject, problem } = error;
         let class = problem.exit_class();
-        match problem {
+        match *problem {
             trundle_disk::Problem::File(error) if subject.is_empty() => Failure::from(error),
             problem => {
                 let message = format!("{subject}{problem}");

@@ -12,7 +12,7 @@ pub struct Error {
     /// What messages begin with, up to the colon and the space; empty where the problem says all.
     pub subject: String,
     /// What is wrong.
-    pub problem: Problem,
+    pub problem: Box<Problem>,
 }
 
 /// What is wrong.
@@ -66,7 +66,7 @@ pub enum Problem {
 impl Error {
     /// A problem of the file or the tensor of this name.
     pub(crate) fn of(subject: impl std::fmt::Display, problem: impl Into<Problem>) -> Error {
-        Error { subject: format!("{subject}: "), problem: problem.into() }
+        Error { subject: format!("{subject}: "), problem: Box::new(problem.into()) }
     }
 
     /// A problem of the file at `path`.
@@ -98,7 +98,7 @@ impl Problem {
 
 impl<P: Into<Problem>> From<P> for Error {
     fn from(problem: P) -> Error {
-        Error { subject: String::new(), problem: problem.into() }
+        Error { subject: String::new(), problem: Box::new(problem.into()) }
     }
 }
 

@@ -9,6 +9,7 @@ mod place;
 mod positioned;
 mod read_back;
 mod run;
+mod slot;
 mod stage;
 mod sums;
 mod tiling;

@@ -142,7 +142,9 @@ impl Cells {
                 .collect();
             pieces = pieces
                 .iter()
-                .flat_map(|piece| along.iter().map(|part| [&piece[..], &[part.clone()]].concat()))
+                .flat_map(|piece| {
+                    along.iter().map(|part| [&piece[..], std::slice::from_ref(part)].concat())
+                })
                 .collect();
         }
         pieces
@@ -212,7 +214,9 @@ mod tests {
                 .collect();
             boxes
                 .iter()
-                .flat_map(|each| ranges.iter().map(|range| [&each[..], &[range.clone()]].concat()))
+                .flat_map(|each| {
+                    ranges.iter().map(|range| [&each[..], std::slice::from_ref(range)].concat())
+                })
                 .collect()
         })
     }

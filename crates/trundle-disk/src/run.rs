@@ -13,7 +13,8 @@ use crate::error::{Error, Problem};
 use crate::job::Job;
 use crate::journal::{self, Identity, Journal, Opening, Progress};
 use crate::read_back::read_back;
-use crate::stage::{Prepared, Stage, stages};
+use crate::slot::{Batch, Slot};
+use crate::stage::{Prepared, Stage, Task, stages};
 use crate::sums::{Elements, Origin, Sum};
 use crate::transfer::{Data, Fault, Transfer, parts};
 use crate::way::Way;
@@ -144,7 +145,7 @@ impl Job {
             if after == identity { Ok(()) } else { Err(Error::of(source.display(), changed)) }
         });
         let is_of_use = |error: &Error| {
-            !matches!(error.problem, Problem::SourceChanged(_) | Problem::Different(_))
+            !matches!(*error.problem, Problem::SourceChanged(_) | Problem::Different(_))
         };
         if !done.as_ref().is_err_and(is_of_use) {
             work.keep(false);
@@ -497,71 +498,106 @@ impl Work<'_> {
         };
         let batches = stage.batches(self.job);
         let done = self.progress.batches;
-        let bytes = |tasks: &[crate::stage::Task]| -> u64 {
-            tasks.iter().map(|task| task.written_bytes(self.job)).sum()
-        };
+        let bytes =
+            |tasks: &[Task]| -> u64 { tasks.iter().map(|task| task.written_bytes(self.job)).sum() };
         self.watch.stage(&name, bytes(&stage.tasks));
         let begun = batches.get(done).map_or(stage.tasks.len(), |batch| batch.start);
         self.watch.advance(bytes(&stage.tasks[..begun]));
         self.progress.sums.resize(self.job.tensors.len(), 0);
-        let mut buffers = Buffers::default();
-        let mut written: Vec<Prepared<'_>> = Vec::new();
-        for (at, batch) in batches.iter().enumerate().skip(done) {
-            let tasks = &stage.tasks[batch.clone()];
-            let held: usize = tasks.iter().map(|task| task.held_bytes(self.job)).sum();
-            let room = self.job.room.saturating_sub(held);
-            let needed = tasks.iter().map(|task| task.source_bytes(self.job)).sum();
-            if !buffers.have_room(needed, room) {
-                self.transfer(&[], &written, &mut buffers, file, unpacked, pass, passes)?;
-                written.clear();
-                buffers.moved = Vec::new();
-            }
-            buffers.grow_source(needed, room).map_err(self.no_memory())?;
-            let tasks = tasks.iter();
-            let prepared: Vec<Prepared<'_>> =
-                tasks.map(|task| task.prepared(self.job)).collect::<Result<_, _>>()?;
-            self.transfer(&prepared, &written, &mut buffers, file, unpacked, pass, passes)?;
-            if at > done {
-                self.progress.batches = at;
-                self.note(false)?;
-            }
-            let start = Instant::now();
-            if self.conduct.verify {
-                self.sum(&prepared, &buffers.source);
-            }
-            let sums = start.elapsed();
-            buffers.grow_moved(&prepared, room).map_err(self.no_memory())?;
-            buffers.move_elements(&prepared)?;
-            self.move_seconds += (start.elapsed() - sums).as_secs_f64();
-            written = prepared.into_iter().map(Prepared::moved).collect();
+        let sides = Sides { file: file.file(), unpacked, pass, passes };
+        let left = &batches[done.min(batches.len())..];
+        let most = left.iter().map(|batch| stage.bytes(batch, self.job)).max().unwrap_or(0);
+        // With room for two batches, one is moved while others are read and written.
+        let mut slots = vec![Slot::default()];
+        if most <= self.job.room / 2 {
+            slots.push(Slot::default());
         }
-        self.transfer(&[], &written, &mut buffers, file, unpacked, pass, passes)?;
-        drop(buffers);
+        let room = self.job.room / slots.len();
+        let mut numbers = done..batches.len();
+        let (mut moving, mut leaving): (Option<Batch<'_>>, Option<Batch<'_>>) = (None, None);
+        loop {
+            let arriving = numbers.next().map(|number| {
+                Batch::new(number, &stage.tasks[batches[number].clone()], self.job, room)
+            });
+            let mut arriving = arriving.transpose()?;
+            if arriving.is_none() && moving.is_none() && leaving.is_none() {
+                break;
+            }
+            slots.rotate_left(1);
+            let Some((first, others)) = slots.split_first_mut() else { break };
+            if arriving.as_ref().is_some_and(|batch| !first.has_room(batch)) {
+                self.transfer(None, leaving.as_ref(), first, sides)?;
+                first.moved = Vec::new();
+                self.count(leaving.take())?;
+            }
+            if let Some(batch) = &arriving {
+                first.grow_source(batch).map_err(self.no_memory())?;
+            }
+            self.move_seconds += self.step(
+                (arriving.as_ref(), leaving.as_ref(), first),
+                (moving.as_mut(), others.first_mut()),
+                sides,
+            )?;
+            self.count(leaving.take())?;
+            if others.is_empty() {
+                if let Some(batch) = &mut arriving {
+                    self.move_seconds += self.move_elements(first, batch)?;
+                }
+                leaving = arriving;
+            } else {
+                leaving = moving.take();
+                moving = arriving;
+            }
+        }
+        drop(slots);
         if self.conduct.verify {
             self.compare(stage, pass, passes)?;
         }
         Ok(())
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the two sides of one step")]
+    /// Reads one batch and writes another in one slot, while a third is moved in the other, if
+    /// there is another; gives the seconds that moving took.
+    fn step(
+        &self,
+        (arriving, leaving, first): (Option<&Batch<'_>>, Option<&Batch<'_>>, &mut Slot),
+        (moving, second): (Option<&mut Batch<'_>>, Option<&mut Slot>),
+        sides: Sides<'_>,
+    ) -> Result<f64, Error> {
+        let (Some(moving), Some(second)) = (moving, second) else {
+            return self.transfer(arriving, leaving, first, sides).map(|()| 0.0);
+        };
+        let both = std::thread::scope(|scope| {
+            let transfer = || self.transfer(arriving, leaving, &mut *first, sides);
+            let transfer = std::thread::Builder::new().spawn_scoped(scope, transfer).ok()?;
+            let moved = self.move_elements(second, moving);
+            let done = transfer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            Some(done.and(moved))
+        });
+        // Where no thread can be had, one is done after the other.
+        both.unwrap_or_else(|| {
+            self.transfer(arriving, leaving, first, sides)?;
+            self.move_elements(second, moving)
+        })
+    }
+
+    /// Reads one batch while another is written.
     fn transfer(
         &self,
-        read: &[Prepared<'_>],
-        written: &[Prepared<'_>],
-        buffers: &mut Buffers,
-        file: &TensorFile,
-        unpacked: &[Option<Between>],
-        pass: usize,
-        passes: usize,
+        arriving: Option<&Batch<'_>>,
+        leaving: Option<&Batch<'_>>,
+        slot: &mut Slot,
+        sides: Sides<'_>,
     ) -> Result<(), Error> {
+        let Sides { file, unpacked, pass, passes } = sides;
         let (mut reads, mut writes) = (Vec::new(), Vec::new());
         let forget = self.job.frame.bytes() >= LARGE_BYTES;
-        let mut memory = &mut buffers.source[..];
-        for task in read {
+        let mut memory = &mut slot.source[..];
+        for task in arriving.iter().flat_map(|batch| &batch.tasks) {
             let (own, rest) = std::mem::take(&mut memory).split_at_mut(task.source_bytes);
             memory = rest;
             let header = &task.tensor.header;
-            let (from, offset) = match (pass, &unpacked[task.task.tensor], file.file()) {
+            let (from, offset) = match (pass, &unpacked[task.task.tensor], file) {
                 (1.., _, _) => (self.temporary[pass - 1].file(), 0),
                 (0, Some(between), _) => (between.file(), 0),
                 (0, None, Some(file)) => (file, header.data_offset.unwrap_or(0)),
@@ -572,8 +608,8 @@ impl Work<'_> {
             let data = Data { file: from, offset, width: task.file_width(), forget };
             parts(data, &task.read, own, &mut reads);
         }
-        let mut memory = &buffers.moved[..];
-        for task in written {
+        let mut memory = &slot.moved[..];
+        for task in leaving.iter().flat_map(|batch| &batch.tasks) {
             let (to, offset) = match passes - pass {
                 1 => (self.target, self.job.frame.data_offsets()[task.task.tensor]),
                 _ => (self.temporary[pass].file(), 0),
@@ -595,6 +631,35 @@ impl Work<'_> {
             Fault::Reading(error) => reading(self.source)(error),
             Fault::Writing(error) => writing(self.path)(error),
         })
+    }
+
+    /// Moves what was read to where it is written from; gives the seconds that it took.
+    fn move_elements(&self, slot: &mut Slot, batch: &mut Batch<'_>) -> Result<f64, Error> {
+        if self.conduct.verify {
+            let threads = self.job.threads.unwrap_or(Machine::detect().threads);
+            let mut memory = &slot.source[..];
+            for task in &batch.tasks {
+                let (own, rest) = memory.split_at(task.source_bytes);
+                memory = rest;
+                batch.sums.push(sum_of(task, own, threads));
+            }
+        }
+        let start = Instant::now();
+        slot.grow_moved(batch).map_err(self.no_memory())?;
+        slot.move_elements(batch)?;
+        Ok(start.elapsed().as_secs_f64())
+    }
+
+    /// Counts a batch that has been written.
+    fn count(&mut self, written: Option<Batch<'_>>) -> Result<(), Error> {
+        let Some(batch) = written else { return Ok(()) };
+        self.progress.batches = batch.number + 1;
+        for (task, own) in batch.tasks.iter().zip(&batch.sums) {
+            let mut sum = Sum(self.progress.sums[task.task.tensor]);
+            sum.add(*own);
+            self.progress.sums[task.task.tensor] = sum.0;
+        }
+        self.note(false)
     }
 
     /// So many bytes cannot be had.
@@ -620,19 +685,6 @@ impl Work<'_> {
             self.watch.resumable();
         }
         Ok(())
-    }
-
-    /// Adds what was read to the sums of its tensors, at the places where it belongs.
-    fn sum(&mut self, prepared: &[Prepared<'_>], source: &[u8]) {
-        let threads = self.job.threads.unwrap_or(Machine::detect().threads);
-        let mut memory = source;
-        for task in prepared {
-            let (own, rest) = memory.split_at(task.source_bytes);
-            memory = rest;
-            let mut sum = Sum(self.progress.sums[task.task.tensor]);
-            sum.add(sum_of(task, own, threads));
-            self.progress.sums[task.task.tensor] = sum.0;
-        }
     }
 
     /// Reads back what a stage has written, and compares the sums.
@@ -745,83 +797,11 @@ fn sum_of(task: &Prepared<'_>, memory: &[u8], threads: usize) -> Sum {
     }
 }
 
-/// The memory of a stage.
-#[derive(Default)]
-struct Buffers {
-    /// What was read.
-    source: Vec<u8>,
-    /// What is to be written.
-    moved: Vec<u8>,
-}
-
-impl Buffers {
-    /// Whether `bytes` can be read while what was moved is written.
-    fn have_room(&self, bytes: usize, room: usize) -> bool {
-        self.moved.is_empty() || bytes.saturating_add(self.moved.len()) <= room
-    }
-
-    /// Makes room for `bytes` of a source; what is to be written stays.
-    fn grow_source(&mut self, bytes: usize, room: usize) -> Result<(), usize> {
-        shrink(&mut self.source, room.saturating_sub(self.moved.len()).max(bytes));
-        grow(&mut self.source, bytes)
-    }
-
-    /// Makes room for what becomes of the source; nothing is left to be written.
-    fn grow_moved(&mut self, prepared: &[Prepared<'_>], room: usize) -> Result<(), usize> {
-        if prepared.iter().all(Prepared::is_copy) {
-            return Ok(());
-        }
-        let source: usize = prepared.iter().map(|task| task.source_bytes).sum();
-        let moved = bytes_written(prepared);
-        if self.source.len().saturating_add(moved) > room {
-            self.source.truncate(source);
-            self.source.shrink_to_fit();
-        }
-        shrink(&mut self.moved, room.saturating_sub(self.source.len()).max(moved));
-        grow(&mut self.moved, moved)
-    }
-
-    /// Moves what was read to where it is written from; that has been written before.
-    fn move_elements(&mut self, prepared: &[Prepared<'_>]) -> Result<(), Error> {
-        if prepared.iter().all(Prepared::is_copy) {
-            std::mem::swap(&mut self.source, &mut self.moved);
-            return Ok(());
-        }
-        let (mut from, mut to) = (&self.source[..], &mut self.moved[..]);
-        for task in prepared {
-            let (source, rest) = from.split_at(task.source_bytes);
-            from = rest;
-            for piece in &task.pieces {
-                let (moved, rest) = std::mem::take(&mut to).split_at_mut(piece.bytes);
-                to = rest;
-                if let Some(plan) = &piece.plan {
-                    plan.run(source, moved)?;
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-fn bytes_written(prepared: &[Prepared<'_>]) -> usize {
-    prepared.iter().map(Prepared::written_bytes).sum()
-}
-
-/// Gives a buffer back that is longer than `most`.
-fn shrink(buffer: &mut Vec<u8>, most: usize) {
-    if buffer.len() > most {
-        *buffer = Vec::new();
-    }
-}
-
-/// At least so long, without a copy of what was in it; or how many bytes cannot be had.
-fn grow(buffer: &mut Vec<u8>, bytes: usize) -> Result<(), usize> {
-    if buffer.len() < bytes {
-        *buffer = Vec::new();
-        // Only memory that comes as zeros from the system costs no pass over it, and nothing stable
-        // reserves that without aborting where there is none: so it is tried first.
-        Vec::<u8>::new().try_reserve_exact(bytes).map_err(|_| bytes)?;
-        *buffer = vec![0; bytes];
-    }
-    Ok(())
+/// Where a stage reads from.
+#[derive(Clone, Copy)]
+struct Sides<'a> {
+    file: Option<&'a File>,
+    unpacked: &'a [Option<Between>],
+    pass: usize,
+    passes: usize,
 }

@@ -1,10 +1,12 @@
 //! The work of a job in order: stages one after another, batches of tasks within a stage.
 
+use std::ops::Range;
+
 use trundle::{Layout, Pass, Plan, Shape, Width};
 
 use crate::error::Error;
 use crate::job::{Job, TensorJob};
-use crate::place::{Bounds, Place, Runs, elements};
+use crate::place::{Place, Runs, elements};
 use crate::tiling::Tile;
 use crate::way::{FilePass, Way, unit};
 
@@ -77,7 +79,7 @@ pub(crate) fn stages(job: &Job) -> Vec<Stage> {
 
 impl Stage {
     /// Its tasks in batches that fit the room, each as its first task and the one behind its last.
-    pub(crate) fn batches(&self, job: &Job) -> Vec<std::ops::Range<usize>> {
+    pub(crate) fn batches(&self, job: &Job) -> Vec<Range<usize>> {
         let mut batches = Vec::new();
         let (mut begin, mut bytes) = (0, 0);
         for (number, task) in self.tasks.iter().enumerate() {
@@ -93,6 +95,13 @@ impl Stage {
             batches.push(begin..self.tasks.len());
         }
         batches
+    }
+}
+
+impl Stage {
+    /// The bytes that a batch takes in memory.
+    pub(crate) fn bytes(&self, batch: &Range<usize>, job: &Job) -> usize {
+        self.tasks[batch.clone()].iter().map(|task| task.bytes(job)).sum()
     }
 }
 
@@ -115,17 +124,6 @@ impl Task {
             }
         };
         ends + self.held_bytes(job)
-    }
-
-    /// The bytes that it reads into memory.
-    pub(crate) fn source_bytes(self, job: &Job) -> usize {
-        let tensor = &job.tensors[self.tensor];
-        match &tensor.way {
-            Way::Whole => tensor.movement.file_bytes_of_ends().0 as usize,
-            Way::Tiled(passes) => {
-                elements(&self.pass_and_tile(passes).1.source) * unit(tensor.movement.width)
-            }
-        }
     }
 
     /// What lies between its passes in memory, and the plans.
@@ -187,7 +185,7 @@ impl Task {
         let pieces = pass
             .to
             .pieces(&tile.out)
-            .into_iter()
+            .iter()
             .map(|out| piece(pass, tile, out, unit, job.threads))
             .collect::<Result<_, _>>()?;
         Ok(Prepared {
@@ -204,16 +202,16 @@ impl Task {
 fn piece(
     pass: &FilePass,
     tile: &Tile,
-    out: Bounds,
+    out: &[Range<usize>],
     unit: usize,
     threads: Option<usize>,
 ) -> Result<Piece, Error> {
-    let map = pass.map.restrict(&out)?.within_source(&tile.source)?;
+    let map = pass.map.restrict(out)?.within_source(&tile.source)?;
     let layout = |shape: &Shape| Layout::row_major(shape, unit);
     let (src, dst) = (layout(map.in_shape())?, layout(map.out_shape())?);
     let stages = pass.stages.clone();
     let plan = Plan::of_passes(vec![Pass { stages, map }], unit, &src, &dst, threads)?;
-    let (write, bytes) = (pass.to.runs(&out), elements(&out) * unit);
+    let (write, bytes) = (pass.to.runs(out), elements(out) * unit);
     Ok(Piece { plan: Some(plan), write, bytes })
 }
 
@@ -223,10 +221,9 @@ impl Prepared<'_> {
         self.pieces.iter().map(|piece| piece.bytes).sum()
     }
 
-    /// The same without what moved it.
-    pub(crate) fn moved(mut self) -> Self {
+    /// Drops what moves it.
+    pub(crate) fn forget_plans(&mut self) {
         self.pieces.iter_mut().for_each(|piece| piece.plan = None);
-        self
     }
 
     /// How its bytes in a file are counted: those of a tensor that is moved whole are bytes.

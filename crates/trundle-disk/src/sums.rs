@@ -230,7 +230,7 @@ mod tests {
             let chain: Chain = text.parse().unwrap_or_else(|error| panic!("{error}"));
             let shape = Shape::new([4, 3, 5]).unwrap();
             let steps = chain.steps(&shape).unwrap();
-            let bytes: Vec<u8> = (0..60).map(|n| n * 7 % 61).collect();
+            let bytes: Vec<u8> = (0..60).map(|n: u8| n.wrapping_mul(7)).collect();
             let moved =
                 trundle::Plan::packed(&chain, 1, &shape, None).unwrap().run_slice(&bytes).unwrap();
             let out_shape = steps.last().unwrap().out_shape();

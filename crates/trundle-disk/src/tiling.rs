@@ -143,11 +143,42 @@ struct Growth<'a> {
 }
 
 impl Growth<'_> {
-    /// The steps along each axis of the output.
+    /// The steps along each axis of the output. Where one step more along any axis gains nothing,
+    /// many along one may: rows whose lengths differ are read with all their neighbours or whole.
+    /// So it is also begun with each axis as long as fits.
     fn grown(&self) -> Option<Vec<usize>> {
-        let mut steps = vec![1; self.stretches.len()];
+        let single = vec![1; self.stretches.len()];
+        let begins = (0..single.len()).filter_map(|axis| {
+            let mut long = single.clone();
+            long[axis] = self.size(axis);
+            while self.cost(&long).is_none() {
+                long[axis] = long[axis].min(self.stretches[axis].len() + 1) / 2;
+                if long[axis] <= 1 {
+                    return None;
+                }
+            }
+            Some(long)
+        });
+        let grown = std::iter::once(single.clone())
+            .chain(begins)
+            .filter_map(|begin| self.grown_from(begin));
+        let (_, steps) = grown.min_by(|(one, _), (other, _)| one.total_cmp(other))?;
+        let even = |(axis, step): (usize, &usize)| {
+            let stretch = if *step > self.stretches[axis].len() {
+                self.size(axis)
+            } else {
+                self.stretches[axis].len()
+            };
+            stretch.div_ceil(stretch.div_ceil(*step))
+        };
+        Some(steps.iter().enumerate().map(even).collect())
+    }
+
+    /// The seconds for each element of the longest tile that these steps grow to, and its steps.
+    fn grown_from(&self, begin: Vec<usize>) -> Option<(f64, Vec<usize>)> {
+        let mut steps = begin;
         let mut cost = self.cost(&steps)?;
-        for (more, of) in [(1, 1), (1, 2), (1, 4)] {
+        for (more, of) in [(1, 1), (1, 2), (1, 4), (1, 8), (1, 16)] {
             while !self.is_enough(&steps) {
                 let best = (0..steps.len())
                     .filter_map(|axis| {
@@ -162,15 +193,7 @@ impl Growth<'_> {
                 }
             }
         }
-        let even = |(axis, step): (usize, &usize)| {
-            let stretch = if *step > self.stretches[axis].len() {
-                self.size(axis)
-            } else {
-                self.stretches[axis].len()
-            };
-            stretch.div_ceil(stretch.div_ceil(*step))
-        };
-        Some(steps.iter().enumerate().map(even).collect())
+        Some((cost, steps))
     }
 
     fn size(&self, axis: usize) -> usize {
@@ -297,7 +320,9 @@ fn boxes(cuts: &[Vec<usize>], room: Room) -> Option<Vec<Bounds>> {
         let ranges: Vec<Range<usize>> = cuts.windows(2).map(|ends| ends[0]..ends[1]).collect();
         boxes
             .iter()
-            .flat_map(|each| ranges.iter().map(|range| [&each[..], &[range.clone()]].concat()))
+            .flat_map(|each| {
+                ranges.iter().map(|range| [&each[..], std::slice::from_ref(range)].concat())
+            })
             .collect()
     }))
 }

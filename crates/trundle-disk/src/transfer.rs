@@ -185,7 +185,7 @@ impl Part<'_, &[u8]> {
     ) -> io::Result<()> {
         let (at, _) = self.bytes_of(first);
         let begin = first % packing.group();
-        let is_shared = begin > 0 || (first + codes.len()) % packing.group() > 0;
+        let is_shared = begin > 0 || !(first + codes.len()).is_multiple_of(packing.group());
         let _held = is_shared.then(|| shared.lock().unwrap_or_else(PoisonError::into_inner));
         if is_shared {
             read_exact_at(self.data.file, scratch, at)?;

@@ -245,6 +245,8 @@ fn two_passes(
     to: Place,
     room: Room,
 ) -> Option<Vec<FilePass>> {
+    // Half of it, so that a band is moved while others are read and written.
+    let room = Room { bytes: room.bytes / 2, ..room };
     let second = bands(map, room)?;
     let (cells, around) = cells(&second)?;
     // Each tile of the first pass could have a piece of each cell.

@@ -12,7 +12,7 @@ use trundle_formats::{Described, Description, Element, Format, Order, TensorFile
 use trundle_testing::cases::chains;
 use trundle_testing::choices::Choices;
 use trundle_testing::shapings::shaping_chains;
-use trundle_testing::{Naive, Outcome, holds, indices};
+use trundle_testing::{Naive, Outcome, PlainOp, holds, indices};
 
 struct Nobody;
 
@@ -137,7 +137,7 @@ fn check(shape: &[usize], ops: Vec<Op>, naive: &Naive, seed: u64) -> Outcome {
 #[test]
 fn chains_move_every_element_of_a_file() {
     holds(1500, &(chains(400, 4), any::<u64>()), |(chain, seed)| {
-        let ops = chain.ops.iter().map(|op| op.op()).collect();
+        let ops = chain.ops.iter().map(PlainOp::op).collect();
         check(&chain.shape, ops, &chain.naive(), seed)
     });
 }

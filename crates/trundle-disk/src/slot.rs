@@ -1,0 +1,120 @@
+//! The memory that batches of tasks go through.
+
+use crate::error::Error;
+use crate::job::Job;
+use crate::stage::{Prepared, Task};
+use crate::sums::Sum;
+
+/// Tasks that go through memory together.
+pub(crate) struct Batch<'a> {
+    /// Its number in its stage.
+    pub(crate) number: usize,
+    pub(crate) tasks: Vec<Prepared<'a>>,
+    /// The sum of what was read for each task, if sums are asked for.
+    pub(crate) sums: Vec<Sum>,
+    /// The bytes that it may have in its slot.
+    room: usize,
+}
+
+/// The memory of a batch that is read and of one that is written.
+#[derive(Default)]
+pub(crate) struct Slot {
+    /// What was read.
+    pub(crate) source: Vec<u8>,
+    /// What is to be written.
+    pub(crate) moved: Vec<u8>,
+}
+
+impl<'a> Batch<'a> {
+    /// These tasks, with their plans, in a slot of `room` bytes.
+    pub(crate) fn new(
+        number: usize,
+        tasks: &[Task],
+        job: &'a Job,
+        room: usize,
+    ) -> Result<Batch<'a>, Error> {
+        let held: usize = tasks.iter().map(|task| task.held_bytes(job)).sum();
+        let tasks = tasks.iter().map(|task| task.prepared(job)).collect::<Result<_, _>>()?;
+        Ok(Batch { number, tasks, sums: Vec::new(), room: room.saturating_sub(held) })
+    }
+
+    fn source_bytes(&self) -> usize {
+        self.tasks.iter().map(|task| task.source_bytes).sum()
+    }
+
+    fn is_copy(&self) -> bool {
+        self.tasks.iter().all(Prepared::is_copy)
+    }
+}
+
+impl Slot {
+    /// Whether `batch` can be read while what was moved is written.
+    pub(crate) fn has_room(&self, batch: &Batch<'_>) -> bool {
+        let both = batch.source_bytes().saturating_add(self.moved.len());
+        self.moved.is_empty() || both <= batch.room
+    }
+
+    /// Makes room for the source of `batch`, or says how many bytes cannot be had; what is to be
+    /// written stays.
+    pub(crate) fn grow_source(&mut self, batch: &Batch<'_>) -> Result<(), usize> {
+        let bytes = batch.source_bytes();
+        shrink(&mut self.source, batch.room.saturating_sub(self.moved.len()).max(bytes));
+        grow(&mut self.source, bytes)
+    }
+
+    /// Makes room for what becomes of the source of `batch`, or says how many bytes cannot be had;
+    /// nothing is left to be written.
+    pub(crate) fn grow_moved(&mut self, batch: &Batch<'_>) -> Result<(), usize> {
+        if batch.is_copy() {
+            return Ok(());
+        }
+        let moved = batch.tasks.iter().map(Prepared::written_bytes).sum();
+        if self.source.len().saturating_add(moved) > batch.room {
+            self.source.truncate(batch.source_bytes());
+            self.source.shrink_to_fit();
+        }
+        shrink(&mut self.moved, batch.room.saturating_sub(self.source.len()).max(moved));
+        grow(&mut self.moved, moved)
+    }
+
+    /// Moves what was read to where it is written from; what moved it is needed no more.
+    pub(crate) fn move_elements(&mut self, batch: &mut Batch<'_>) -> Result<(), Error> {
+        if batch.is_copy() {
+            std::mem::swap(&mut self.source, &mut self.moved);
+        } else {
+            let (mut from, mut to) = (&self.source[..], &mut self.moved[..]);
+            for task in &batch.tasks {
+                let (source, rest) = from.split_at(task.source_bytes);
+                from = rest;
+                for piece in &task.pieces {
+                    let (moved, rest) = std::mem::take(&mut to).split_at_mut(piece.bytes);
+                    to = rest;
+                    if let Some(plan) = &piece.plan {
+                        plan.run(source, moved)?;
+                    }
+                }
+            }
+        }
+        batch.tasks.iter_mut().for_each(Prepared::forget_plans);
+        Ok(())
+    }
+}
+
+/// Gives a buffer back that is longer than `most`.
+fn shrink(buffer: &mut Vec<u8>, most: usize) {
+    if buffer.len() > most {
+        *buffer = Vec::new();
+    }
+}
+
+/// At least so long, without a copy of what was in it; or how many bytes cannot be had.
+fn grow(buffer: &mut Vec<u8>, bytes: usize) -> Result<(), usize> {
+    if buffer.len() < bytes {
+        *buffer = Vec::new();
+        // Only memory that comes as zeros from the system costs no pass over it, and nothing stable
+        // reserves that without aborting where there is none: so it is tried first.
+        Vec::<u8>::new().try_reserve_exact(bytes).map_err(|_| bytes)?;
+        *buffer = vec![0; bytes];
+    }
+    Ok(())
+}
