@@ -165,7 +165,7 @@ fn what_is_written_wrongly_is_found() {
                 corrupt(&file(folder, "part"))
             });
             let error = done.expect_err(name);
-            assert!(matches!(error.problem, Problem::Different(_)), "{name}: {error}");
+            assert!(matches!(*error.problem, Problem::Different(_)), "{name}: {error}");
             assert_eq!(place.names(), ["in.npy"], "{name}");
         }
     }
@@ -174,7 +174,7 @@ fn what_is_written_wrongly_is_found() {
         let place = Place::two_passes();
         let meddle = |folder: &Path| corrupt(&file(folder, "pass0"));
         let error = place.meddled(TWO_PASSES, true, ("verifying", 1), &meddle).expect_err(name);
-        assert!(matches!(error.problem, Problem::Different(_)), "{name}: {error}");
+        assert!(matches!(*error.problem, Problem::Different(_)), "{name}: {error}");
         assert_eq!(place.names(), ["in.npy"], "{name}");
     }
     // And nothing that is right is taken for wrong.
@@ -196,7 +196,7 @@ fn a_packed_element_that_is_wrong_is_found() {
             part.write_all_at(&[byte[0] ^ (1 << bit)], 30_001).unwrap();
         };
         let error = place.meddled(ONE_PASS, true, ("verifying", 1), &meddle).unwrap_err();
-        assert!(matches!(error.problem, Problem::Different(_)), "{error}");
+        assert!(matches!(*error.problem, Problem::Different(_)), "{error}");
         assert_eq!(place.names(), [place.input()]);
     }
 }
