@@ -202,18 +202,18 @@ fn moved(
 fn no_movement_takes_more_memory_than_it_may() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| -> PathBuf { folder.path().join(name) };
-    let only = std::env::var("CASE").unwrap_or_default();
-    for (number, case) in cases().iter().enumerate().filter(|(_, c)| c.name.contains(&only)) {
+    for (number, case) in cases().iter().enumerate() {
         let (from, to) = (path(case.from), path(case.to));
         write_tensors(&from, case.element, case.shape, case.order, case.tensors);
         let (element, shape) = (Element::new(case.element), Shape::new(case.shape).unwrap());
         let source = read_tensor(&from, &description(&from, &element, &shape), 0);
-        for (way, max_bytes) in [8, 20, 64].map(|mib| mib << 20).into_iter().enumerate() {
+        let sizes = if number % 2 == 0 { [8, 64] } else { [8, 20] };
+        for (way, max_bytes) in sizes.map(|mib| mib << 20).into_iter().enumerate() {
             if max_bytes <= case.too_little {
                 continue;
             }
-            let device = [Device::SSD, Device::HDD][(number + way) % 2];
-            moved(case, [&from, &to], &source, max_bytes, device, way % 2 == 0);
+            let device = [Device::SSD, Device::HDD][(number / 2 + way) % 2];
+            moved(case, [&from, &to], &source, max_bytes, device, (number / 4 + way) % 2 == 0);
         }
         fs::remove_file(from).unwrap();
         fs::remove_file(to).unwrap();
