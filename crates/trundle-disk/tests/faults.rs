@@ -162,7 +162,7 @@ fn what_is_written_wrongly_is_found() {
             let place = Place::two_passes();
             let turn = if device == TWO_PASSES { 2 } else { 1 };
             let done = place.meddled(device, true, ("verifying", turn), &|folder| {
-                corrupt(&file(folder, "part"))
+                corrupt(&file(folder, "part"));
             });
             let error = done.expect_err(name);
             assert!(matches!(*error.problem, Problem::Different(_)), "{name}: {error}");
