@@ -26,6 +26,7 @@ Examples:
   trundle transpose volume.npy -o xyz.npy               the axes inverted
   trundle roll image.npy -o out.npy --shift -3,-3 --axes 0,1
   trundle apply im.npy \"flip(axes=[2]) | h w c -> c h w\" -o chw.npy
+  trundle relayout model.safetensors --rule 'conv*.weight: o i h w -> o h w i' -o out.safetensors
   trundle plan apply im.npy \"flip(axes=[2]) | h w c -> c h w\"
   trundle run model.onnx --input x=x.npy --out-dir outputs
   trundle plan model.onnx
@@ -43,6 +44,15 @@ Examples:
   trundle apply ims.npy \"b ... c -> b (...) c\" -o pixels.npy              axes merged
   trundle apply im.npy \"slice(starts=[8], stops=[-8], axes=[1])\" -o cropped.npy
 docs/chains.md says all of the language.";
+
+const RULE_EXAMPLES: &str = "\
+Examples:
+  trundle relayout model.safetensors --rule 'conv*.weight: o i h w -> o h w i' -o out.safetensors
+  trundle relayout model.safetensors --rule '*.attn.q: (h d) i -> h d i, h=8' -o out.safetensors
+  trundle relayout model.safetensors --rules rules.txt -o model.safetensors --force
+A rule is a pattern of names (*, ?, [a-z], [!a-z]), a colon, and an axis pattern as in
+docs/chains.md. What the axes are now is recorded in the output's metadata, so that a second run
+moves nothing; docs/files.md says more.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -81,6 +91,16 @@ pub(crate) enum Command {
         operation: ApplyArgs,
         #[command(flatten)]
         moving: MoveArgs,
+    },
+    /// Give tensors of a file another order of axes, by rules for their names
+    #[command(after_help = RULE_EXAMPLES)]
+    Relayout {
+        #[command(flatten)]
+        asked: RelayoutArgs,
+        #[command(flatten)]
+        writing: WriteArgs,
+        #[command(flatten)]
+        means: MeansArgs,
     },
     /// Print what would be done: stages, blocks, kernels, bytes, passes
     #[command(args_conflicts_with_subcommands = true, subcommand_precedence_over_arg = true)]
@@ -145,6 +165,13 @@ pub(crate) enum PlanCommand {
         operation: ApplyArgs,
         #[command(flatten)]
         planning: PlanArgs,
+    },
+    /// Give tensors another order of axes, by rules for their names
+    Relayout {
+        #[command(flatten)]
+        asked: RelayoutArgs,
+        #[command(flatten)]
+        means: MeansArgs,
     },
 }
 
@@ -297,14 +324,37 @@ pub(crate) struct ApplyArgs {
     pub described: DescriptionArgs,
 }
 
-/// What every command that moves takes.
+#[derive(Debug, Args)]
+pub(crate) struct RelayoutArgs {
+    /// The file of tensors; - is stdin
+    #[arg(value_name = "IN")]
+    pub input: PathBuf,
+    /// Which tensors, and their axes before and behind: 'conv*.weight: o i h w -> o h w i'; once
+    /// for each rule
+    #[arg(long = "rule", value_name = "RULE", required_unless_present = "rules")]
+    pub given: Vec<String>,
+    /// A file with a rule on each line; what begins with # is left out
+    #[arg(long = "rules", id = "rules", value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub described: DescriptionArgs,
+}
+
+/// What every command that applies operators takes.
 #[derive(Debug, Args)]
 pub(crate) struct MoveArgs {
+    #[command(flatten)]
+    pub writing: WriteArgs,
+    #[command(flatten)]
+    pub planning: PlanArgs,
+}
+
+/// Where a result goes, and how it gets there.
+#[derive(Debug, Args)]
+pub(crate) struct WriteArgs {
     /// Where the result goes; - is stdout
     #[arg(short, long, value_name = "OUT")]
     pub output: PathBuf,
-    #[command(flatten)]
-    pub planning: PlanArgs,
     /// Overwrite the output if it exists; it may be the input
     #[arg(long)]
     pub force: bool,
@@ -320,15 +370,25 @@ pub(crate) struct MoveArgs {
     pub quiet: bool,
 }
 
-/// What moving and planning have in common.
+/// What applying operators and planning it have in common.
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
-    /// How many threads to use
-    #[arg(long, value_name = "N", value_parser = crate::numbers::count)]
-    pub threads: Option<usize>,
     /// The tensor of a file that holds several; without it, all of them
     #[arg(long, value_name = "NAME")]
     pub tensor: Option<String>,
+    /// Move the elements also where a header that says column-major would do
+    #[arg(long)]
+    pub row_major: bool,
+    #[command(flatten)]
+    pub means: MeansArgs,
+}
+
+/// What moving and planning may use, and to whom they report.
+#[derive(Debug, Args)]
+pub(crate) struct MeansArgs {
+    /// How many threads to use
+    #[arg(long, value_name = "N", value_parser = crate::numbers::count)]
+    pub threads: Option<usize>,
     /// Use at most this much memory (512M, 4G); what is larger goes through it in parts. Without
     /// it, a quarter of what the machine has free
     #[arg(long, value_name = "SIZE")]
@@ -337,9 +397,6 @@ pub(crate) struct PlanArgs {
     /// matters
     #[arg(long, value_name = "DEVICE", value_parser = device())]
     pub device: Option<Device>,
-    /// Move the elements also where a header that says column-major would do
-    #[arg(long)]
-    pub row_major: bool,
     /// Print one JSON object on stdout; of long work, progress as one on each line of stderr
     #[arg(long)]
     pub json: bool,

@@ -8,7 +8,8 @@ use serde_json::json;
 use trundle_disk::{Conduct, Cost, Job, Options, TensorJob, Wanted};
 use trundle_formats::{Format, TensorFile, check_output};
 
-use crate::args::{MoveArgs, PlanArgs};
+use crate::args::{MeansArgs, MoveArgs, WriteArgs};
+use crate::axes;
 use crate::failure::Failure;
 use crate::memory;
 use crate::numbers::readable;
@@ -42,7 +43,7 @@ pub(crate) struct Outcome {
 /// output that failed but what `--resume` can go on with.
 pub(crate) fn run(operation: &Operation, moving: &MoveArgs) -> Result<(), Failure> {
     let start = Instant::now();
-    check_streams(moving)?;
+    check_streams(&moving.writing, moving.planning.means.json)?;
     let outcome = carry_out(operation, moving)?;
     report(&outcome, moving, start.elapsed().as_secs_f64())
 }
@@ -52,25 +53,14 @@ pub(crate) fn run(operation: &Operation, moving: &MoveArgs) -> Result<(), Failur
 /// # Errors
 /// If stdout does not take it.
 pub(crate) fn report(outcome: &Outcome, moving: &MoveArgs, seconds: f64) -> Result<(), Failure> {
-    if moving.planning.json {
-        let mut report = json!({
-            "outputs": outcome.outputs,
-            "passes": outcome.passes,
-            "seconds": seconds,
-            "move_seconds": outcome.move_seconds,
-            "bytes_read": outcome.cost.bytes_read,
-            "bytes_written": outcome.cost.bytes_written,
-            "resumed": outcome.resumed,
-        });
-        if outcome.verified {
-            report["verified"] = true.into();
-        }
-        return print_json(&report);
+    if moving.planning.means.json {
+        return print_json(&report_of(outcome, seconds));
     }
-    if moving.quiet {
+    let writing = &moving.writing;
+    if writing.quiet {
         return Ok(());
     }
-    let streamed = moving.output == Path::new("-");
+    let streamed = writing.output == Path::new("-");
     for output in &outcome.outputs {
         let file = if streamed { "stdout" } else { output["file"].as_str().unwrap_or_default() };
         let several = outcome.outputs.len() > 1;
@@ -85,14 +75,32 @@ pub(crate) fn report(outcome: &Outcome, moving: &MoveArgs, seconds: f64) -> Resu
         ));
     }
     if outcome.outputs.len() != 1 {
-        let file = if streamed { "stdout".into() } else { moving.output.to_string_lossy() };
+        let file = if streamed { "stdout".into() } else { writing.output.to_string_lossy() };
         let tensors = outcome.outputs.len();
         say(&format!("{file}: {tensors} tensors{}", how(outcome, seconds)));
     }
     Ok(())
 }
 
-fn how(outcome: &Outcome, seconds: f64) -> String {
+/// What a movement came to, as `--json` has it.
+pub(crate) fn report_of(outcome: &Outcome, seconds: f64) -> serde_json::Value {
+    let mut report = json!({
+        "outputs": outcome.outputs,
+        "passes": outcome.passes,
+        "seconds": seconds,
+        "move_seconds": outcome.move_seconds,
+        "bytes_read": outcome.cost.bytes_read,
+        "bytes_written": outcome.cost.bytes_written,
+        "resumed": outcome.resumed,
+    });
+    if outcome.verified {
+        report["verified"] = true.into();
+    }
+    report
+}
+
+/// In how many passes and seconds it was done, and what else there is to say of it.
+pub(crate) fn how(outcome: &Outcome, seconds: f64) -> String {
     format!(
         " in {} pass{}, {seconds:.2} s{}{}{}",
         outcome.passes,
@@ -108,21 +116,24 @@ fn how(outcome: &Outcome, seconds: f64) -> String {
 }
 
 /// stdout holds either the tensor or the report, and cannot be read back.
-fn check_streams(moving: &MoveArgs) -> Result<(), Failure> {
-    let streamed = moving.output == Path::new("-");
-    if streamed && moving.planning.json {
+///
+/// # Errors
+/// If it should do both, or be read back.
+pub(crate) fn check_streams(writing: &WriteArgs, json: bool) -> Result<(), Failure> {
+    let streamed = writing.output == Path::new("-");
+    if streamed && json {
         return Err(Failure::usage("--json prints on stdout, where -o - puts the tensor"));
     }
     if streamed && stdout().is_terminal() {
         return Err(Failure::usage("-o - puts the tensor's bytes on stdout, which is a terminal"));
     }
-    if streamed && moving.verify {
+    if streamed && writing.verify {
         return Err(Failure::usage("--verify reads the output back, which stdout cannot do"));
     }
     let is_special =
         |path: &Path| path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir());
-    if moving.verify && is_special(&moving.output) {
-        let output = moving.output.display();
+    if writing.verify && is_special(&writing.output) {
+        let output = writing.output.display();
         return Err(Failure::usage(format!(
             "{output}: --verify reads the output back, which only a file can do"
         )));
@@ -135,17 +146,18 @@ fn check_streams(moving: &MoveArgs) -> Result<(), Failure> {
 /// # Errors
 /// As [`run`].
 pub(crate) fn carry_out(operation: &Operation, moving: &MoveArgs) -> Result<Outcome, Failure> {
-    check_output(&moving.output, moving.force)?;
+    let (writing, planning) = (&moving.writing, &moving.planning);
+    check_output(&writing.output, writing.force)?;
     let mut file = operation.input.open()?;
-    let format = Format::of(&moving.output)?;
-    let chosen = fitting(operation, file.headers(), moving.planning.tensor.as_deref())?;
+    let format = Format::of(&writing.output)?;
+    let chosen = fitting(operation, file.headers(), planning.tensor.as_deref())?;
+    let metadata = axes::still_true(&file, &chosen, &operation.chain);
     let wanted: Vec<Wanted<'_>> =
         chosen.into_iter().map(|index| Wanted { index, chain: &operation.chain }).collect();
-    let metadata = file.metadata().to_vec();
-    let job = decide(operation.lengths_bytes, &moving.planning, |options| {
+    let job = decide(operation.lengths_bytes, &planning.means, planning.row_major, |options| {
         Job::new(&file, &wanted, format, &metadata, options)
     })?;
-    run_job(job, &mut file, operation.input.path(), moving)
+    run_job(job, &mut file, operation.input.path(), writing, planning.means.json)
 }
 
 /// Decides a job within the memory that may be used, of which `held` bytes are taken already.
@@ -154,15 +166,16 @@ pub(crate) fn carry_out(operation: &Operation, moving: &MoveArgs) -> Result<Outc
 /// If the memory is not enough, and what `decided` refuses.
 pub(crate) fn decide(
     held: u64,
-    planning: &PlanArgs,
+    means: &MeansArgs,
+    row_major: bool,
     decided: impl FnOnce(&Options) -> Result<Job, trundle_disk::Error>,
 ) -> Result<Job, Failure> {
-    memory::check(held, planning.max_mem)?;
+    memory::check(held, means.max_mem)?;
     let options = Options {
-        max_bytes: memory::limit(planning.max_mem).saturating_sub(held),
-        device: planning.device,
-        threads: planning.threads,
-        row_major: planning.row_major,
+        max_bytes: memory::limit(means.max_mem).saturating_sub(held),
+        device: means.device,
+        threads: means.threads,
+        row_major,
     };
     Ok(decided(&options)?)
 }
@@ -175,18 +188,20 @@ pub(crate) fn run_job(
     job: Job,
     file: &mut TensorFile,
     input: &Path,
-    moving: &MoveArgs,
+    writing: &WriteArgs,
+    json: bool,
 ) -> Result<Outcome, Failure> {
-    let conduct = Conduct { overwrite: moving.force, verify: moving.verify, resume: moving.resume };
-    let outputs = job.tensors().iter().map(|tensor| described(tensor, &moving.output)).collect();
+    let WriteArgs { output, force, verify, resume, quiet } = writing;
+    let conduct = Conduct { overwrite: *force, verify: *verify, resume: *resume };
+    let outputs = job.tensors().iter().map(|tensor| described(tensor, output)).collect();
     let passes = job.tensors().iter().map(TensorJob::passes).max().unwrap_or(0);
     let by_header = matches!(job.tensors(), [only] if only.is_by_header());
     let cost = job.cost();
-    let progress = match moving.planning.json {
-        true => Progress::events(moving.quiet),
-        false => Progress::new(moving.quiet),
+    let progress = match json {
+        true => Progress::events(*quiet),
+        false => Progress::new(*quiet),
     };
-    let done = job.run(file, input, &moving.output, conduct, &progress);
+    let done = job.run(file, input, output, conduct, &progress);
     progress.finish();
     let done = done.map_err(|error| {
         let failure = Failure::from(error);

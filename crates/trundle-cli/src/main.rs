@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod axes;
 mod commands;
 mod failure;
 mod input;
@@ -13,6 +14,7 @@ mod operation;
 mod phantom;
 mod picture;
 mod progress;
+mod rule;
 mod say;
 mod selection;
 mod signals;
@@ -44,6 +46,9 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Reverse { operation, moving } => job::run(&operation.operation()?, &moving),
         Command::Flip { operation, moving } => job::run(&operation.operation()?, &moving),
         Command::Apply { operation, moving } => job::run(&operation.operation()?, &moving),
+        Command::Relayout { asked, writing, means } => {
+            commands::relayout::run(&asked, &writing, &means)
+        }
         Command::Plan { operation: Some(operation), .. } => commands::plan::run(operation),
         Command::Plan { model: Some(model), .. } => commands::run::plan(&model),
         Command::Plan { .. } => Err(Failure::usage(

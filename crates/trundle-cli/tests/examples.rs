@@ -1,4 +1,4 @@
-//! The examples of the README, of docs/chains.md and of the commands, run as they are written.
+//! The examples of the README, of some documents and of the commands, run as they are written.
 //!
 //! In these and `tests/cmd/*.md`, each ```` ```console ```` block is run: lines that begin
 //! with `$ trundle` are commands, and what follows is all that they print. One file is one story:
@@ -12,13 +12,17 @@
 #[allow(dead_code, reason = "examples need not all of it")]
 mod npy;
 
+#[path = "cli/safetensors.rs"]
+mod safetensors;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use npy::{PLAIN, Style, Tensor};
+use safetensors::Named;
 
 /// What the examples find in their folder.
-fn inputs() -> [(&'static str, Vec<u8>); 7] {
+fn inputs() -> [(&'static str, Vec<u8>); 8] {
     let image = Tensor::noise("'|u1'", 1, &[4, 6, 3]);
     let batch = Tensor::counting(&[3, 4]);
     [
@@ -29,7 +33,20 @@ fn inputs() -> [(&'static str, Vec<u8>); 7] {
         ("lengths.npy", Tensor::list(&[2, 4, 3]).file(PLAIN)),
         ("ramp.npy", Tensor::counting(&[8, 16]).file(PLAIN)),
         ("weights.bin", (0..12).map(|byte| byte * 21).collect()),
+        ("model.safetensors", model()),
     ]
+}
+
+/// Two convolutions with the axes as PyTorch has them, and the bias of one.
+fn model() -> Vec<u8> {
+    let (conv1, conv2) = (Tensor::noise("", 4, &[4, 3, 5, 5]), Tensor::noise("", 4, &[8, 4, 3, 3]));
+    let bias = Tensor::noise("", 4, &[4]);
+    let tensors = [
+        Named::new("conv1.bias", "F32", &bias),
+        Named::new("conv1.weight", "F32", &conv1),
+        Named::new("conv2.weight", "F32", &conv2),
+    ];
+    safetensors::file(&[("format", "pt")], &tensors)
 }
 
 #[test]
@@ -41,7 +58,8 @@ fn the_examples_print_what_they_say() {
         .filter(|path| path.extension().is_some_and(|ending| ending == "md"))
         .collect();
     documents.sort();
-    documents.extend(["../../README.md", "../../docs/chains.md"].map(|path| package.join(path)));
+    let others = ["../../README.md", "../../docs/chains.md", "../../docs/files.md"];
+    documents.extend(others.map(|path| package.join(path)));
     for document in documents {
         assert!(document.exists(), "{} is missing", document.display());
         let folder = tempfile::tempdir().unwrap();

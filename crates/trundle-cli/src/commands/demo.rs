@@ -10,7 +10,7 @@ use trundle::{Chain, DType, Plan, Shape};
 use trundle_formats::{Element, NamedTensor, TensorFile, write};
 
 use super::view::{drawn, write_png};
-use crate::args::{DemoArgs, MoveArgs, PlanArgs};
+use crate::args::{DemoArgs, MeansArgs, MoveArgs, PlanArgs, WriteArgs};
 use crate::failure::Failure;
 use crate::input::Input;
 use crate::job::{self, Outcome};
@@ -117,19 +117,18 @@ fn move_volume(volume: &Path, moved: &Path, args: &DemoArgs) -> Result<Outcome, 
         written: false,
     };
     let moving = MoveArgs {
-        output: moved.to_owned(),
-        planning: PlanArgs {
-            threads: args.threads,
-            tensor: None,
-            max_mem: None,
-            device: None,
-            row_major: true,
-            json: false,
+        writing: WriteArgs {
+            output: moved.to_owned(),
+            force: true,
+            verify: true,
+            resume: false,
+            quiet: args.json,
         },
-        force: true,
-        verify: true,
-        resume: false,
-        quiet: args.json,
+        planning: PlanArgs {
+            tensor: None,
+            row_major: true,
+            means: MeansArgs { threads: args.threads, max_mem: None, device: None, json: false },
+        },
     };
     job::carry_out(&operation, &moving)
 }

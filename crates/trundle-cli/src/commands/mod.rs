@@ -4,6 +4,7 @@ pub(crate) mod bench;
 pub(crate) mod demo;
 pub(crate) mod info;
 pub(crate) mod plan;
+pub(crate) mod relayout;
 pub(crate) mod run;
 pub(crate) mod shell;
 pub(crate) mod view;

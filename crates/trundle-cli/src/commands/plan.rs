@@ -6,7 +6,9 @@ use trundle_disk::{Job, TensorJob, Wanted};
 use trundle_formats::Header;
 
 use super::info::{described, read_on};
+use super::relayout;
 use crate::args::{PlanArgs, PlanCommand};
+use crate::axes;
 use crate::failure::Failure;
 use crate::job;
 use crate::numbers::readable;
@@ -19,28 +21,42 @@ use crate::selection::fitting;
 /// # Errors
 /// What the movement itself would refuse.
 pub(crate) fn run(command: PlanCommand) -> Result<(), Failure> {
-    let (operation, planning) = asked(command)?;
+    let (operation, planning) = match command {
+        PlanCommand::Transpose { operation, planning } => (operation.operation()?, planning),
+        PlanCommand::Roll { operation, planning } => (operation.operation()?, planning),
+        PlanCommand::Reverse { operation, planning } => (operation.operation()?, planning),
+        PlanCommand::Flip { operation, planning } => (operation.operation()?, planning),
+        PlanCommand::Apply { operation, planning } => (operation.operation()?, planning),
+        PlanCommand::Relayout { asked, means } => return relayout::plan(&asked, &means),
+    };
+    plan_chain(&operation, &planning)
+}
+
+/// One chain, on each tensor that it is meant for.
+fn plan_chain(operation: &Operation, planning: &PlanArgs) -> Result<(), Failure> {
+    let means = &planning.means;
     let file = operation.input.open()?;
     read_on(operation.input.path(), &file)?;
-    let chosen = fitting(&operation, file.headers(), planning.tensor.as_deref())?;
+    let chosen = fitting(operation, file.headers(), planning.tensor.as_deref())?;
+    let metadata = axes::still_true(&file, &chosen, &operation.chain);
     let wanted: Vec<Wanted<'_>> =
         chosen.into_iter().map(|index| Wanted { index, chain: &operation.chain }).collect();
     // An output beside the input, of the same format.
-    let job = job::decide(operation.lengths_bytes, &planning, |options| {
-        Job::new(&file, &wanted, file.format(), file.metadata(), options)
+    let job = job::decide(operation.lengths_bytes, means, planning.row_major, |options| {
+        Job::new(&file, &wanted, file.format(), &metadata, options)
     })?;
     let mut plans = Vec::with_capacity(wanted.len());
     for tensor in job.tensors() {
-        plans.push((tensor, plan(&operation, tensor.header(), planning.threads)?));
+        plans.push((tensor, plan(operation, tensor.header(), means.threads)?));
     }
     for (tensor, plan) in plans {
-        if planning.json {
-            print_json(&report(&operation, tensor, &plan, &job))?;
+        if means.json {
+            print_json(&report(operation, tensor, &plan, &job))?;
         } else {
             print(&text(tensor, &plan))?;
         }
     }
-    if planning.json { Ok(()) } else { print(&files_text(&job)) }
+    if means.json { Ok(()) } else { print(&files_text(&job, |_| true)) }
 }
 
 /// The plan for one tensor of the file, to a packed, row-major output in memory.
@@ -53,11 +69,11 @@ fn plan(operation: &Operation, header: &Header, threads: Option<usize>) -> Resul
         .map_err(|error| named(Failure::from(error)))
 }
 
-/// What is done to the files.
-fn files_text(job: &Job) -> String {
+/// What is done to the files for the tensors whose number says so.
+pub(super) fn files_text(job: &Job, is_told: impl Fn(usize) -> bool) -> String {
     let cost = job.cost();
     let mut text = format!("files, with {} of buffers\n", readable(cost.buffer_bytes));
-    for tensor in job.tensors() {
+    for (_, tensor) in job.tensors().iter().enumerate().filter(|(number, _)| is_told(*number)) {
         let name = &tensor.header().name;
         let tiles = tensor.tiles();
         if tensor.is_by_header() {
@@ -87,15 +103,26 @@ fn files_text(job: &Job) -> String {
     text
 }
 
-/// The same for programs.
+/// The same for programs, of one tensor.
 fn files_report(tensor: &TensorJob, job: &Job) -> Value {
-    let cost = job.cost();
+    let mut report = cost_report(job);
+    report["by_header"] = tensor.is_by_header().into();
+    report["passes"] = passes_report(tensor);
+    report
+}
+
+/// The passes of a tensor over files.
+pub(super) fn passes_report(tensor: &TensorJob) -> Value {
     let passes = tensor.tiles().into_iter().map(|(tiles, read, written)| {
         json!({ "tiles": tiles, "bytes_of_a_read": read, "bytes_of_a_write": written })
     });
+    passes.collect()
+}
+
+/// What a whole job asks for.
+pub(super) fn cost_report(job: &Job) -> Value {
+    let cost = job.cost();
     json!({
-        "by_header": tensor.is_by_header(),
-        "passes": passes.collect::<Vec<_>>(),
         "buffer_bytes": cost.buffer_bytes,
         "bytes_read": cost.bytes_read,
         "bytes_written": cost.bytes_written,
@@ -108,16 +135,6 @@ fn files_report(tensor: &TensorJob, job: &Job) -> Value {
             "request_seconds": job.device().request_seconds,
             "in_flight": job.device().in_flight,
         },
-    })
-}
-
-fn asked(command: PlanCommand) -> Result<(Operation, PlanArgs), Failure> {
-    Ok(match command {
-        PlanCommand::Transpose { operation, planning } => (operation.operation()?, planning),
-        PlanCommand::Roll { operation, planning } => (operation.operation()?, planning),
-        PlanCommand::Reverse { operation, planning } => (operation.operation()?, planning),
-        PlanCommand::Flip { operation, planning } => (operation.operation()?, planning),
-        PlanCommand::Apply { operation, planning } => (operation.operation()?, planning),
     })
 }
 

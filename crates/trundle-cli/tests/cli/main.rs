@@ -11,9 +11,11 @@ mod npy;
 mod packed;
 mod raw;
 mod refusals;
+mod relayout;
 mod results;
 #[cfg(unix)]
 mod resume;
+mod safetensors;
 #[cfg(unix)]
 mod work;
 

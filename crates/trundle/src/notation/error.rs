@@ -18,6 +18,13 @@ pub struct NotationError {
     pub suggestion: Option<String>,
 }
 
+impl NotationError {
+    /// An error about `text`, of which a chain may be a part.
+    pub fn new(message: impl Into<String>, text: &str, span: Range<usize>) -> NotationError {
+        Fault::new(span, message).within(text)
+    }
+}
+
 impl std::error::Error for NotationError {}
 
 impl fmt::Display for NotationError {

@@ -59,6 +59,7 @@ use std::ops::Range;
 
 pub use error::NotationError;
 pub use lengths::{LengthsError, LengthsFile};
+pub use pattern::AxisPattern;
 use trundle_core::Op;
 
 use call::Signature;

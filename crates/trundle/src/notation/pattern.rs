@@ -6,7 +6,7 @@ use trundle_core::ops::{PatternFault, Rearrange, Side};
 use trundle_core::{Error, Op, Shape};
 
 use super::cursor::{Cursor, Word};
-use super::error::{Fault, quoted};
+use super::error::{Fault, NotationError, quoted};
 use super::side::WrittenSide;
 use super::similar::most_similar;
 
@@ -14,6 +14,44 @@ const ARROWS: [&str; 2] = ["->", "→"];
 
 pub(super) const ONLY_REARRANGES: &str = "a pattern splits, reorders and merges axes, each name \
      once on both sides: it neither repeats nor reduces";
+
+/// What the two sides of an axis pattern say, for those who keep it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AxisPattern {
+    /// The axes before the arrow, in one form however they were written: `b (h p) ...`.
+    pub left: String,
+    /// Those behind it.
+    pub right: String,
+    /// The sizes that are given, in the order in which they are.
+    pub sizes: Vec<(String, usize)>,
+}
+
+impl AxisPattern {
+    /// The pattern that is all of `text`.
+    ///
+    /// # Errors
+    /// [`NotationError`] as [`parse`](super::parse), and if `text` has another stage than one
+    /// pattern.
+    pub fn parse(text: &str) -> Result<AxisPattern, NotationError> {
+        AxisPattern::read(text).map_err(|fault| fault.within(text))
+    }
+
+    fn read(text: &str) -> Result<AxisPattern, Fault> {
+        let stages = super::stages(text)?;
+        let span = stages.first().map_or(0..0, |stage| stage.span.clone());
+        if let [_, second, ..] = &stages[..] {
+            let fault = Fault::new(second.span.clone(), "a second stage beside an axis pattern");
+            return Err(fault.suggest("only one pattern is possible here"));
+        }
+        // A call is none, be it one with an arrow in the name of a file.
+        match Pattern::read(&mut Cursor::new(&text[span.clone()])) {
+            Some(Ok(pattern)) => Ok(pattern.sides()),
+            _ => Err(Fault::new(span, "a call in place of an axis pattern")
+                .suggest("write the names of the axes, as in h w c -> c h w")),
+        }
+    }
+}
 
 /// A pattern, and where everything stands in the text.
 struct Pattern<'a> {
@@ -85,9 +123,8 @@ impl<'a> Pattern<'a> {
     }
 
     fn into_op(self) -> Result<Op, Fault> {
-        let sizes = self.sizes.iter().map(|(name, size)| (name.text.to_owned(), *size)).collect();
         let groups = (self.left.groups.clone(), self.right.groups.clone());
-        match Rearrange::new(groups.0, groups.1, sizes) {
+        match Rearrange::new(groups.0, groups.1, self.given_sizes()) {
             Ok(rearrange) => Ok(rearrange.into_op()),
             Err(Error::Pattern(fault)) => {
                 let said = Fault::new(self.span_of(&fault), fault.to_string());
@@ -98,6 +135,21 @@ impl<'a> Pattern<'a> {
             }
             Err(error) => Err(Fault::new(self.arrow, error.to_string())),
         }
+    }
+
+    fn sides(&self) -> AxisPattern {
+        let names = |side: &WrittenSide<'_>| {
+            side.groups.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+        };
+        AxisPattern {
+            left: names(&self.left),
+            right: names(&self.right),
+            sizes: self.given_sizes(),
+        }
+    }
+
+    fn given_sizes(&self) -> Vec<(String, usize)> {
+        self.sizes.iter().map(|(name, size)| (name.text.to_owned(), *size)).collect()
     }
 
     fn side(&self, side: Side) -> &WrittenSide<'a> {

@@ -5,6 +5,7 @@ use trundle_core::Op;
 use trundle_core::ops::{Group, Part, Rearrange, Transpose};
 use trundle_testing::patterns::patterns;
 
+use super::super::AxisPattern;
 use super::ops;
 
 /// A pattern without its sizes; a one-letter name is an axis.
@@ -81,5 +82,40 @@ proptest! {
     #[test]
     fn a_random_pattern_is_read_as_it_is_written(pattern in patterns()) {
         prop_assert_eq!(ops(&pattern.text()), [pattern.rearrange().into_op()]);
+    }
+}
+
+#[test]
+fn a_pattern_by_itself_tells_its_sides_in_one_form() {
+    let sides = |text: &str| {
+        let AxisPattern { left, right, sizes } =
+            AxisPattern::parse(text).unwrap_or_else(|error| panic!("{error}"));
+        (left, right, sizes)
+    };
+    let table = [
+        (" o  i h w->o\th w i ", "o i h w", "o h w i", None),
+        ("( h p )  c … → h (p c) ...,p = 2", "(h p) c ...", "h (p c) ...", Some(("p", 2))),
+        ("() a (b) -> (a 1) 1 b", "1 a b", "a 1 b", None),
+        ("roll (h w) -> h roll w, w=3", "roll (h w)", "h roll w", Some(("w", 3))),
+    ];
+    for (text, left, right, size) in table {
+        let sizes = size.map(|(name, size)| (name.to_owned(), size)).into_iter().collect();
+        assert_eq!(sides(text), (left.to_owned(), right.to_owned(), sizes), "{text}");
+    }
+}
+
+#[test]
+fn a_call_or_a_second_stage_is_no_pattern_by_itself() {
+    let table = [
+        ("flip(0)", "a call in place of an axis pattern", 0..7),
+        (" reverse(1, \"a -> b\")", "a call in place of an axis pattern", 1..21),
+        ("a b -> b a | flip(0)", "a second stage beside an axis pattern", 13..20),
+        ("flip(0) | a b -> b a", "a second stage beside an axis pattern", 10..20),
+        ("a b -> b", "axis \"a\" stands on the left, but not on the right", 0..1),
+        ("", "empty chain", 0..0),
+    ];
+    for (text, message, span) in table {
+        let error = AxisPattern::parse(text).unwrap_err();
+        assert_eq!((&error.message[..], error.span), (message, span), "{text}");
     }
 }

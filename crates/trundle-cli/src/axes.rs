@@ -1,0 +1,178 @@
+//! What the axes of a tensor are, and the record of it in a file's metadata.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use trundle::{Chain, Op};
+use trundle_formats::TensorFile;
+
+/// The key of the record among the metadata. Its value is an object in JSON: what the axes are, by
+/// the names of tensors.
+pub(crate) const KEY: &str = "trundle.axes";
+
+/// The axes of a tensor as one side of an axis pattern names them, and the sizes that were given
+/// for some: `h w (p q c), p=2, q=2`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Axes {
+    names: String,
+    sizes: BTreeMap<String, String>,
+}
+
+impl Axes {
+    /// Those of one side of a pattern.
+    pub(crate) fn new(side: &str, sizes: &[(String, usize)]) -> Axes {
+        let sizes = sizes.iter().map(|(name, size)| (name.clone(), size.to_string())).collect();
+        Axes { names: side.to_owned(), sizes }
+    }
+
+    /// Those of a text, however its space is. Any text is some axes.
+    fn of_text(text: &str) -> Axes {
+        let mut parts = text.split(',');
+        let words: Vec<&str> = parts.next().unwrap_or_default().split_whitespace().collect();
+        let names = words.join(" ").replace("( ", "(").replace(" )", ")");
+        let size = |part: &str| {
+            let (name, size) = part.split_once('=').unwrap_or((part, ""));
+            (name.trim().to_owned(), size.trim().to_owned())
+        };
+        Axes { names, sizes: parts.map(size).collect() }
+    }
+
+    /// Whether both name the same axes in the same order, and no size differs that both give.
+    pub(crate) fn agree_with(&self, other: &Axes) -> bool {
+        let differs = |(name, size)| other.sizes.get(name).is_some_and(|given| given != size);
+        self.names == other.names && !self.sizes.iter().any(differs)
+    }
+}
+
+impl fmt::Display for Axes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.names)?;
+        self.sizes.iter().try_for_each(|(name, size)| write!(f, ", {name}={size}"))
+    }
+}
+
+/// What the axes of tensors are, by their names.
+#[derive(Debug, Default)]
+pub(crate) struct Record(BTreeMap<String, String>);
+
+impl Record {
+    /// The record among the metadata, empty if there is none.
+    ///
+    /// # Errors
+    /// Why what stands there is no record.
+    pub(crate) fn of(metadata: &[(String, String)]) -> Result<Record, String> {
+        let Some((_, text)) = metadata.iter().find(|(key, _)| key == KEY) else {
+            return Ok(Record::default());
+        };
+        serde_json::from_str(text).map(Record).map_err(|error| {
+            format!("metadata \"{KEY}\" is not an object of names and axes in JSON: {error}")
+        })
+    }
+
+    /// What the axes of the tensor of this name are, if that is known.
+    pub(crate) fn axes(&self, tensor: &str) -> Option<Axes> {
+        self.0.get(tensor).map(|text| Axes::of_text(text))
+    }
+
+    /// Notes what they are.
+    pub(crate) fn note(&mut self, tensor: &str, axes: &Axes) {
+        self.0.insert(tensor.to_owned(), axes.to_string());
+    }
+
+    /// The metadata with this record in place of the one that is there, else at the end. An empty
+    /// record is none.
+    pub(crate) fn within(&self, metadata: &[(String, String)]) -> Vec<(String, String)> {
+        let mut metadata = metadata.to_vec();
+        if self.0.is_empty() {
+            metadata.retain(|(key, _)| key != KEY);
+            return metadata;
+        }
+        let text = serde_json::json!(self.0).to_string();
+        match metadata.iter_mut().find(|(key, _)| key == KEY) {
+            Some((_, there)) => *there = text,
+            None => metadata.push((KEY.to_owned(), text)),
+        }
+        metadata
+    }
+}
+
+/// The metadata of a file once `chain` is applied to the tensors at `chosen`: without what it
+/// records of their axes, unless every operator leaves the axes as they are. What is no record
+/// stays.
+pub(crate) fn still_true(
+    file: &TensorFile,
+    chosen: &[usize],
+    chain: &Chain,
+) -> Vec<(String, String)> {
+    let metadata = file.metadata();
+    match Record::of(metadata) {
+        Ok(mut record) if !chain.ops().iter().all(leaves_axes) => {
+            for index in chosen {
+                record.0.remove(&file.headers()[*index].name);
+            }
+            record.within(metadata)
+        }
+        _ => metadata.to_vec(),
+    }
+}
+
+/// Whether the axes are in the order in which they were, each as long as it was.
+fn leaves_axes(op: &Op) -> bool {
+    matches!(op, Op::Flip(_) | Op::Roll(_) | Op::ReverseSequence(_) | Op::ReverseSubsequences(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair(key: &str, value: &str) -> (String, String) {
+        (key.to_owned(), value.to_owned())
+    }
+
+    #[test]
+    fn space_makes_no_difference_and_sizes_only_where_both_give_them() {
+        let agree = |one: &str, other: &str| {
+            let (one, other) = (Axes::of_text(one), Axes::of_text(other));
+            assert_eq!(one.agree_with(&other), other.agree_with(&one));
+            one.agree_with(&other)
+        };
+        assert!(agree("o i h w", " o  i\th w "));
+        assert!(agree("( h  p ) c,p = 2", "(h p) c, p=2"));
+        assert!(agree("(h p) c, p=2", "(h p) c, h=4"));
+        assert!(agree("(h p) c, p=2", "(h p) c"));
+        assert!(!agree("(h p) c, p=2", "(h p) c, p=4"));
+        assert!(!agree("o i h w", "o h w i"));
+        assert!(!agree("h p c", "(h p) c"));
+        assert!(!agree("", "o"));
+    }
+
+    #[test]
+    fn axes_print_as_they_are_read() {
+        let axes = Axes::new("h (p q c)", &[("q".to_owned(), 3), ("p".to_owned(), 2)]);
+        assert_eq!(axes.to_string(), "h (p q c), p=2, q=3");
+        assert_eq!(Axes::of_text(&axes.to_string()), axes);
+    }
+
+    #[test]
+    fn a_record_keeps_its_place_among_the_metadata() {
+        let metadata = [pair("a", "1"), pair(KEY, r#"{"x":"o i"}"#), pair("b", "2")];
+        let mut record = Record::of(&metadata).unwrap();
+        assert_eq!(record.axes("x"), Some(Axes::of_text("o i")));
+        assert_eq!(record.axes("y"), None);
+        assert_eq!(record.within(&metadata), metadata);
+        record.note("a \"quoted\" name", &Axes::of_text("i o"));
+        let within = record.within(&metadata);
+        assert_eq!(within[1], pair(KEY, r#"{"a \"quoted\" name":"i o","x":"o i"}"#));
+        assert_eq!(within[2], metadata[2]);
+        assert_eq!(record.within(&metadata[..1]), [metadata[0].clone(), within[1].clone()]);
+        assert_eq!(Record::default().within(&metadata), [&metadata[..1], &metadata[2..]].concat());
+    }
+
+    #[test]
+    fn what_is_no_record_is_refused() {
+        for text in ["", "o i", "[]", r#"{"x":1}"#, r#"{"x":"o i"} y"#] {
+            let error = Record::of(&[pair(KEY, text)]).unwrap_err();
+            assert!(error.starts_with("metadata \"trundle.axes\" is not an object"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! Rules: which tensors of a file get another order of axes, by their names, and which order.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::ops::Range;
+use std::path::Path;
+
+use glob::Pattern;
+use trundle::Chain;
+use trundle::notation::{AxisPattern, NotationError};
+use trundle_formats::Header;
+
+use crate::args::RelayoutArgs;
+use crate::axes::Axes;
+use crate::failure::Failure;
+
+/// A rule: `conv*.weight: o i h w -> o h w i`.
+#[derive(Debug)]
+pub(crate) struct Rule {
+    text: String,
+    /// What messages begin with: where the rule was given.
+    place: String,
+    /// What names tensors, as it is written: the first so many bytes of the text.
+    names: String,
+    pattern: Pattern,
+    /// Where in the text the axes begin, in bytes.
+    axes_begin: usize,
+    /// What the rule does.
+    pub chain: Chain,
+    /// The axes before.
+    pub from: Axes,
+    /// The axes behind.
+    pub to: Axes,
+}
+
+const FORM: &str = "a rule names tensors and their axes, as in conv*.weight: o i h w -> o h w i";
+
+/// The rules that are asked for, one at least.
+///
+/// # Errors
+/// If one is not of the form, or a file of them cannot be read.
+pub(crate) fn rules(asked: &RelayoutArgs) -> Result<Vec<Rule>, Failure> {
+    let mut rules = Vec::with_capacity(asked.given.len());
+    for text in &asked.given {
+        rules.push(Rule::parse(text, "--rule".to_owned())?);
+    }
+    for file in &asked.files {
+        let begin = rules.len();
+        for (line, number) in read(file)?.lines().zip(1..) {
+            if !line.trim().is_empty() && !line.trim_start().starts_with('#') {
+                rules.push(Rule::parse(line, format!("{}, line {number}", file.display()))?);
+            }
+        }
+        if begin == rules.len() {
+            return Err(Failure::usage(format!("{}: there is no rule in it", file.display())));
+        }
+    }
+    Ok(rules)
+}
+
+fn read(file: &Path) -> Result<String, Failure> {
+    fs::read_to_string(file).map_err(|error| {
+        let file = file.display();
+        match error.kind() {
+            ErrorKind::InvalidData => Failure::refused(format!("{file}: not a text in UTF-8")),
+            _ => Failure::running(format!("{file}: cannot read: {error}")),
+        }
+    })
+}
+
+impl Rule {
+    fn parse(text: &str, place: String) -> Result<Rule, Failure> {
+        let text = text.trim();
+        let fault = |fault: NotationError| Failure::usage(format!("{place}: {fault}"));
+        let formed = |message: &str, span: Range<usize>, suggestion: &str| {
+            let mut error = NotationError::new(message, text, span);
+            error.suggestion = Some(suggestion.to_owned());
+            fault(error)
+        };
+        // An axis pattern has no colon, and a name may have some.
+        let Some(colon) = text.rfind(':') else {
+            return Err(formed("a rule without a colon", 0..text.len(), FORM));
+        };
+        let (names, axes_begin) = (text[..colon].trim_end(), colon + 1);
+        if names.is_empty() {
+            return Err(formed("a rule without a name before its colon", 0..1, FORM));
+        }
+        let pattern = Pattern::new(names).map_err(|error| {
+            let at = names.char_indices().nth(error.pos).map_or(names.len(), |(at, _)| at);
+            let how = "*, ?, [a-z] and [!a-z] stand for other characters; [*], [?] and [[] for themselves";
+            formed(&format!("not a pattern of names: {}", error.msg), at..names.len(), how)
+        })?;
+        let axes = &text[axes_begin..];
+        let shifted = |mut error: NotationError| {
+            error.span = axes_begin + error.span.start..axes_begin + error.span.end;
+            error.text = text.to_owned();
+            fault(error)
+        };
+        let AxisPattern { left, right, sizes, .. } = AxisPattern::parse(axes).map_err(shifted)?;
+        let chain = axes.parse().map_err(shifted)?;
+        let (from, to) = (Axes::new(&left, &sizes), Axes::new(&right, &sizes));
+        let (text, names) = (text.to_owned(), names.to_owned());
+        Ok(Rule { text, place, names, pattern, axes_begin, chain, from, to })
+    }
+
+    /// Whether it names a tensor: by its pattern, or letter for letter.
+    fn is_for(&self, tensor: &str) -> bool {
+        self.names == tensor || self.pattern.matches(tensor)
+    }
+
+    /// Checks that it fits a tensor.
+    ///
+    /// # Errors
+    /// Why not, with the place in the rule.
+    pub(crate) fn check(&self, header: &Header) -> Result<(), Failure> {
+        let Err(error) = self.chain.out_shape(&header.shape) else { return Ok(()) };
+        let span = self.axes_begin + error.span.start..self.axes_begin + error.span.end;
+        let mut shown = NotationError::new(error.source.to_string(), &self.text, span);
+        shown.suggestion = error.suggestion;
+        Err(Failure::refused(format!("{}: {shown}", header.name)))
+    }
+}
+
+/// For each tensor the rule that names it, if one does.
+///
+/// # Errors
+/// If two rules name one tensor, or a rule names none.
+pub(crate) fn assigned<'a>(
+    rules: &'a [Rule],
+    headers: &[Header],
+) -> Result<Vec<Option<&'a Rule>>, Failure> {
+    let mut assigned = Vec::with_capacity(headers.len());
+    for header in headers {
+        let mut naming = rules.iter().filter(|rule| rule.is_for(&header.name));
+        let first = naming.next();
+        if let (Some(first), Some(second)) = (first, naming.next()) {
+            return Err(Failure::usage(format!(
+                "{} is named by two rules\n  {}\n  {}",
+                header.name, first.text, second.text
+            )));
+        }
+        assigned.push(first);
+    }
+    let is_in_use = |rule: &Rule| assigned.iter().flatten().any(|used| std::ptr::eq(*used, rule));
+    match rules.iter().find(|rule| !is_in_use(rule)) {
+        Some(idle) => Err(names_none(idle, headers)),
+        None => Ok(assigned),
+    }
+}
+
+fn names_none(rule: &Rule, headers: &[Header]) -> Failure {
+    let message = format!("no tensor has a name like \"{}\"", rule.names);
+    let mut error = NotationError::new(message, &rule.text, 0..rule.names.len());
+    error.suggestion = Some(match &near(&rule.names, headers)[..] {
+        [] => format!("there are {}", listed(headers)),
+        near => format!("near to it are {}", near.join(", ")),
+    });
+    Failure::usage(format!("{}: {error}", rule.place))
+}
+
+/// The names most like a pattern, if any is like it.
+fn near<'a>(pattern: &str, headers: &'a [Header]) -> Vec<&'a str> {
+    const MOST: usize = 3;
+    /// What clap takes for a misspelt word.
+    const LIKE: f64 = 0.7;
+    /// The comparison takes the product of the lengths.
+    const MOST_BYTES: usize = 256;
+    let name = |header: &'a Header| (strsim::jaro(pattern, &header.name), &header.name[..]);
+    let short = headers.iter().filter(|header| header.name.len() <= MOST_BYTES);
+    let mut near: Vec<(f64, &str)> = short.map(name).filter(|(like, _)| *like > LIKE).collect();
+    near.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    near.into_iter().take(MOST).map(|(_, name)| name).collect()
+}
+
+/// The names of the first tensors, and how many there are beside.
+fn listed(headers: &[Header]) -> String {
+    const MOST: usize = 10;
+    let names: Vec<&str> = headers.iter().take(MOST).map(|header| &header.name[..]).collect();
+    let names = if names.is_empty() { "no tensors".to_owned() } else { names.join(", ") };
+    match headers.len().saturating_sub(MOST) {
+        0 => names,
+        more => format!("{names} and {more} more"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(text: &str) -> Rule {
+        Rule::parse(text, "--rule".to_owned()).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    #[test]
+    fn the_last_colon_ends_the_names() {
+        let rule = rule(" a:b *:  o  i->i o , o=2 ");
+        assert_eq!(rule.names, "a:b *");
+        assert_eq!(
+            (rule.from.to_string(), rule.to.to_string()),
+            ("o i, o=2".to_owned(), "i o, o=2".to_owned())
+        );
+        assert!(rule.is_for("a:b c: d"));
+        assert!(!rule.is_for("b c"));
+    }
+
+    #[test]
+    fn patterns_name_whole_names_dots_and_slashes_too() {
+        let table = [
+            ("conv*.weight", "conv1.weight", true),
+            ("conv*.weight", "conv.weight", true),
+            ("conv*.weight", "conv/a.b/c.weight", true),
+            ("conv*.weight", "conv1.weights", false),
+            ("conv*.weight", "my.conv1.weight", false),
+            ("*", ".hidden", true),
+            ("?", "ü", true),
+            ("?", "ab", false),
+            ("l.[0-3].w", "l.2.w", true),
+            ("l.[0-3].w", "l.4.w", false),
+            ("l.[!0-3].w", "l.4.w", true),
+            ("W", "w", false),
+            // As libraries name what is in dictionaries.
+            ("['a']['b']", "['a']['b']", true),
+            ("[[]'a'[]]*", "['a']['b']", true),
+        ];
+        for (names, tensor, is_for) in table {
+            let rule = rule(&format!("{names}: a b -> b a"));
+            assert_eq!(rule.is_for(tensor), is_for, "{names} {tensor}");
+        }
+    }
+}

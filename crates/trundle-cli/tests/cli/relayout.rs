@@ -1,0 +1,446 @@
+//! Rules for the axes of tensors: what they move, what they record, and what they refuse.
+
+use crate::npy::{PLAIN, Tensor};
+use crate::packed::USUAL;
+use crate::refusals::refused;
+use crate::safetensors::{Named, file};
+use crate::{Place, Run};
+
+/// The tensor whose axis `i` is this one's axis `order[i]`.
+fn transposed(tensor: &Tensor, order: &[usize]) -> Tensor {
+    let shape: Vec<usize> = order.iter().map(|axis| tensor.shape[*axis]).collect();
+    tensor.gather(&shape, |index| {
+        let mut source = vec![0; index.len()];
+        order.iter().zip(index).for_each(|(axis, i)| source[*axis] = *i);
+        source
+    })
+}
+
+/// Two convolutions, each a weight [o, i, h, w], and what belongs to them.
+struct Model {
+    conv1: Tensor,
+    conv2: Tensor,
+    bias: Tensor,
+}
+
+impl Model {
+    fn new() -> Model {
+        Model {
+            conv1: Tensor::noise("", 4, &[4, 3, 2, 5]),
+            conv2: Tensor::noise("", 2, &[3, 4, 1, 2]),
+            bias: Tensor::noise("", 4, &[4]),
+        }
+    }
+
+    /// With the axes of the weights in this order.
+    fn with_order(&self, order: &[usize]) -> Model {
+        let (conv1, conv2) = (transposed(&self.conv1, order), transposed(&self.conv2, order));
+        Model { conv1, conv2, bias: self.bias.clone() }
+    }
+
+    /// The order of the tensors is neither that of their names nor that of their types.
+    fn file(&self, metadata: &[(&str, &str)]) -> Vec<u8> {
+        file(
+            metadata,
+            &[
+                Named::new("conv2.weight", "BF16", &self.conv2),
+                Named::new("bias", "F32", &self.bias),
+                Named::new("conv1.weight", "F32", &self.conv1),
+            ],
+        )
+    }
+}
+
+const RULE: &str = "conv*.weight: o i h w -> o h w i";
+const INVERSE: &str = "conv*.weight: o h w i -> o i h w";
+const RECORD: &str = r#"{"conv1.weight":"o h w i","conv2.weight":"o h w i"}"#;
+
+/// `relayout` from one file to another.
+fn relayout(place: &Place, from: &str, rules: &[&str], to: &str) -> Run {
+    let mut args = vec!["relayout", from, "-o", to, "--force"];
+    rules.iter().for_each(|rule| args.extend(["--rule", rule]));
+    place.run(&args)
+}
+
+#[test]
+fn a_rule_moves_the_tensors_it_names_and_the_output_records_their_axes() {
+    let (place, model) = (Place::new(), Model::new());
+    place.write("in.safetensors", &model.file(&[("z", "1"), ("format", "pt")]));
+    let run = relayout(&place, "in.safetensors", &[RULE], "out.safetensors").done();
+    let moved = model.with_order(&[0, 2, 3, 1]);
+    let metadata = [("z", "1"), ("format", "pt"), ("trundle.axes", RECORD)];
+    assert!(place.read("out.safetensors") == moved.file(&metadata));
+    assert_eq!(run.text(), "");
+    let lines: Vec<&str> = run.stderr.lines().collect();
+    assert_eq!(lines[0], "  conv2.weight  bf16  o i h w [3, 4, 1, 2] -> o h w i [3, 1, 2, 4]");
+    assert_eq!(lines[1], "  conv1.weight  f32  o i h w [4, 3, 2, 5] -> o h w i [4, 2, 5, 3]");
+    assert!(lines[2].starts_with("out.safetensors: 2 tensors moved, 1 copied in 1 pass, "));
+    assert_eq!(lines.len(), 3);
+}
+
+#[test]
+fn a_second_run_changes_nothing_and_the_inverse_brings_all_back() {
+    let (place, model) = (Place::new(), Model::new());
+    place.write("in.safetensors", &model.file(&[]));
+    relayout(&place, "in.safetensors", &[RULE], "out.safetensors").done();
+    let once = place.read("out.safetensors");
+    let spaced = "conv*.weight :  o i  h w→o h w  i ";
+    let run = relayout(&place, "out.safetensors", &[spaced], "out.safetensors").done();
+    assert!(place.read("out.safetensors") == once);
+    assert!(run.stderr.contains("conv1.weight  f32  is o h w i already\n"), "{run:?}");
+    assert!(run.stderr.contains(": 0 tensors moved, 2 as asked already, 1 copied"), "{run:?}");
+
+    relayout(&place, "out.safetensors", &[INVERSE], "back.safetensors").done();
+    let record = r#"{"conv1.weight":"o i h w","conv2.weight":"o i h w"}"#;
+    assert!(place.read("back.safetensors") == model.file(&[("trundle.axes", record)]));
+}
+
+#[test]
+fn what_is_recorded_counts_and_no_shape() {
+    let place = Place::new();
+    // Every order of the axes fits these shapes.
+    let square = Tensor::noise("", 1, &[3, 3, 3]);
+    let with = |recorded: &str, tensor: &Tensor| {
+        file(&[("trundle.axes", recorded)], &[Named::new("t", "U8", tensor)])
+    };
+    let (abc, bca) = (r#"{"t":"a b c"}"#, r#"{"t":"b c a"}"#);
+    place.write("in.safetensors", &with(r#"{"t":" a  b c"}"#, &square));
+    relayout(&place, "in.safetensors", &["t: a b c -> b c a"], "out.safetensors").done();
+    let moved = transposed(&square, &[1, 2, 0]);
+    assert!(place.read("out.safetensors") == with(bca, &moved));
+    for (rule, recorded, tensor) in
+        [("t: a b c -> b c a", bca, &moved), ("t: b c a -> a b c", abc, &square)]
+    {
+        relayout(&place, "out.safetensors", &[rule], "again.safetensors").done();
+        assert!(place.read("again.safetensors") == with(recorded, tensor), "{rule}");
+    }
+    place.run(&["info", "out.safetensors"]).done();
+    refused(
+        &place,
+        &[(
+            &["relayout", "out.safetensors", "-o", "no.safetensors", "--rule", "t: c b a -> a b c"],
+            3,
+            &["out.safetensors: t: ", "recorded as \"b c a\"", "makes \"a b c\" of \"c b a\""],
+        )],
+    );
+}
+
+#[test]
+fn a_rule_whose_sides_are_the_same_does_nothing() {
+    let (place, model) = (Place::new(), Model::new());
+    place.write("in.safetensors", &model.file(&[("a", "b")]));
+    relayout(&place, "in.safetensors", &["conv?.weight: o i h w -> o i h w"], "out.safetensors")
+        .done();
+    assert!(place.read("out.safetensors") == place.read("in.safetensors"));
+}
+
+#[test]
+fn axes_split_and_merge_by_the_sizes_that_a_rule_gives() {
+    let place = Place::new();
+    let heads = Tensor::noise("", 2, &[6, 5]);
+    let with = |recorded: &str, shape: &[usize]| {
+        let tensor = Named { name: "q", dtype: "F16", shape, data: &heads.bytes };
+        file(&[("trundle.axes", recorded)], &[tensor])
+    };
+    place.write("in.safetensors", &file(&[], &[Named::new("q", "F16", &heads)]));
+    let rule = "q: (h d) i -> h d i, h=2";
+    relayout(&place, "in.safetensors", &[rule], "out.safetensors").done();
+    let split = with(r#"{"q":"h d i, h=2"}"#, &[2, 3, 5]);
+    assert!(place.read("out.safetensors") == split);
+    relayout(&place, "out.safetensors", &[rule], "out.safetensors").done();
+    assert!(place.read("out.safetensors") == split);
+    refused(
+        &place,
+        &[(
+            &[
+                "relayout",
+                "out.safetensors",
+                "-o",
+                "no.safetensors",
+                "--rule",
+                "q: (h d) i -> h d i, h=3",
+            ],
+            3,
+            &["recorded as \"h d i, h=2\"", "\"h d i, h=3\" of \"(h d) i, h=3\""],
+        )],
+    );
+    relayout(&place, "out.safetensors", &["q: h d i -> (h d) i"], "back.safetensors").done();
+    assert!(place.read("back.safetensors") == with(r#"{"q":"(h d) i"}"#, &[6, 5]));
+}
+
+#[test]
+fn packed_and_eight_bit_types_are_moved() {
+    let place = Place::new();
+    let f4 = USUAL.into_iter().find(|packed| packed.dtype == "f4e2m1").unwrap();
+    let (codes, bytes) = (f4.noise(&[2, 3, 4]), Tensor::noise("", 1, &[2, 3, 5]));
+    let model = |codes: &Tensor, bytes: &Tensor, metadata: &[(&str, &str)]| {
+        let data = f4.pack(codes);
+        let packed = Named { name: "w.f4", dtype: "F4", shape: &codes.shape, data: &data };
+        file(metadata, &[packed, Named::new("w.f8", "F8_E4M3", bytes)])
+    };
+    place.write("in.safetensors", &model(&codes, &bytes, &[]));
+    relayout(&place, "in.safetensors", &["w.*: a b c -> c a b"], "out.safetensors").done();
+    let order = [2, 0, 1];
+    let moved = model(
+        &transposed(&codes, &order),
+        &transposed(&bytes, &order),
+        &[("trundle.axes", r#"{"w.f4":"c a b","w.f8":"c a b"}"#)],
+    );
+    assert!(place.read("out.safetensors") == moved);
+}
+
+#[test]
+fn names_may_hold_anything() {
+    let place = Place::new();
+    let matrix = Tensor::noise("", 1, &[2, 3]);
+    let names = ["a.b/c: d", "ключ.ü", "params['q']['k']", "plain \"quoted\"\n", ""];
+    let model = |tensor: &Tensor, metadata: &[(&str, &str)]| {
+        file(metadata, &names.map(|name| Named::new(name, "U8", tensor)))
+    };
+    place.write("in.safetensors", &model(&matrix, &[]));
+    let rules = [
+        "a.b/c: d: o i -> i o",
+        "ключ.?: o i -> i o",
+        "params['q']['k']: o i -> i o",
+        "plain*: o i -> i o",
+    ];
+    relayout(&place, "in.safetensors", &rules, "out.safetensors").done();
+    let record =
+        r#"{"a.b/c: d":"i o","params['q']['k']":"i o","plain \"quoted\"\n":"i o","ключ.ü":"i o"}"#;
+    let moved = transposed(&matrix, &[1, 0]);
+    let mut tensors = names.map(|name| Named::new(name, "U8", &moved));
+    tensors[4] = Named::new("", "U8", &matrix);
+    assert!(place.read("out.safetensors") == file(&[("trundle.axes", record)], &tensors));
+}
+
+#[test]
+fn rules_come_from_files_too() {
+    let (place, model) = (Place::new(), Model::new());
+    place.write("in.safetensors", &model.file(&[]));
+    place.write("rules.txt", b"# weights\n\n  conv1.*: o i h w -> o h w i\n  # more\n");
+    let args = ["relayout", "in.safetensors", "-o", "out.safetensors", "--rules", "rules.txt"];
+    let other = ["--rule", "conv2.*: o i h w -> o h w i", "--quiet", "--verify"];
+    let run = place.run(&[&args[..], &other].concat()).done();
+    assert_eq!(run.stderr, "");
+    let moved = model.with_order(&[0, 2, 3, 1]);
+    assert!(place.read("out.safetensors") == moved.file(&[("trundle.axes", RECORD)]));
+}
+
+#[test]
+fn any_file_of_tensors_is_a_source() {
+    let (place, model) = (Place::new(), Model::new());
+    let fortran = Tensor::counting(&[2, 3, 4]);
+    place.write("t.npy", &fortran.file(crate::npy::Style { version: 1, fortran: true }));
+    relayout(&place, "t.npy", &["t: a b c -> c a b"], "t.safetensors").done();
+    let moved = transposed(&fortran, &[2, 0, 1]);
+    let record = [("trundle.axes", r#"{"t":"c a b"}"#)];
+    assert!(place.read("t.safetensors") == file(&record, &[Named::new("t", "U16", &moved)]));
+
+    // f32 and f16, which an .npz has.
+    let tensors =
+        [Named::new("bias", "F32", &model.bias), Named::new("conv1.weight", "F32", &model.conv1)];
+    place.write("in.safetensors", &file(&[], &tensors));
+    place.run(&["apply", "in.safetensors", "... -> ...", "-o", "in.npz"]).done();
+    relayout(&place, "in.npz", &[RULE], "out.safetensors").done();
+    let conv1 = model.with_order(&[0, 2, 3, 1]).conv1;
+    let tensors =
+        [Named::new("bias", "F32", &model.bias), Named::new("conv1.weight", "F32", &conv1)];
+    let record = [("trundle.axes", r#"{"conv1.weight":"o h w i"}"#)];
+    assert!(place.read("out.safetensors") == file(&record, &tensors));
+}
+
+#[test]
+fn what_is_larger_than_the_memory_goes_through_it_in_parts() {
+    let place = Place::new();
+    let (large, small) =
+        (Tensor::noise("", 4, &[300, 70, 101]), Tensor::noise("", 1, &[3_000_000]));
+    let model = |large: &Tensor, metadata: &[(&str, &str)]| {
+        file(metadata, &[Named::new("s", "I8", &small), Named::new("l", "F32", large)])
+    };
+    place.write("m.safetensors", &model(&large, &[]));
+    let args = ["relayout", "m.safetensors", "-o", "m.safetensors", "--force", "--verify"];
+    let limits = ["--rule", "l: a b c -> c a b", "--max-mem", "8M", "--device", "hdd", "--json"];
+    let report = place.run(&[&args[..], &limits].concat()).done().json();
+    let moved = transposed(&large, &[2, 0, 1]);
+    assert!(place.read("m.safetensors") == model(&moved, &[("trundle.axes", r#"{"l":"c a b"}"#)]));
+    assert_eq!(place.contents().len(), 1);
+    for (key, value) in [("moved", 1), ("already", 0), ("copied", 1)] {
+        assert_eq!(report[key], value, "{report}");
+    }
+    assert_eq!(report["verified"], true, "{report}");
+    let outputs = serde_json::json!([
+        {
+            "name": "s", "file": "m.safetensors", "dtype": "i8", "shape": [3_000_000],
+            "bytes": 3_000_000, "relayout": "copied",
+        },
+        {
+            "name": "l", "file": "m.safetensors", "dtype": "f32", "shape": [101, 300, 70],
+            "bytes": 8_484_000, "relayout": "moved", "axes": "c a b",
+        },
+    ]);
+    assert_eq!(report["outputs"], outputs);
+}
+
+#[test]
+fn of_thousands_of_tensors_some_are_listed_and_all_are_moved() {
+    let place = Place::new();
+    let matrix = Tensor::noise("", 4, &[16, 16]);
+    let names: Vec<String> = (0..3000).map(|n| format!("layers.{n}.weight")).collect();
+    let model = |tensor: &Tensor, metadata: &[(&str, &str)]| {
+        let tensors: Vec<Named<'_>> =
+            names.iter().map(|name| Named::new(name, "F32", tensor)).collect();
+        file(metadata, &tensors)
+    };
+    place.write("in.safetensors", &model(&matrix, &[]));
+    let run = relayout(&place, "in.safetensors", &["*.weight: o i -> i o"], "out.safetensors");
+    let run = run.done();
+    assert_eq!(run.stderr.lines().count(), 22, "{run:?}");
+    assert!(
+        run.stderr.contains("\n  and 2980 more\nout.safetensors: 3000 tensors moved, 0 copied")
+    );
+    let mut record: Vec<String> = names.iter().map(|name| format!("\"{name}\":\"i o\"")).collect();
+    record.sort();
+    let record = format!("{{{}}}", record.join(","));
+    let moved = model(&transposed(&matrix, &[1, 0]), &[("trundle.axes", &record)]);
+    assert!(place.read("out.safetensors") == moved);
+}
+
+#[test]
+fn other_commands_keep_the_record_only_of_what_they_leave_true() {
+    let (place, model) = (Place::new(), Model::new());
+    place.write("in.safetensors", &model.file(&[("a", "b"), ("trundle.axes", RECORD), ("c", "d")]));
+    let kept = |args: &[&str]| {
+        place.run(&[args, &["-o", "out.safetensors", "--force"]].concat()).done();
+        let output = place.read("out.safetensors");
+        let header = String::from_utf8_lossy(&output).into_owned();
+        assert!(header.contains(r#"{"__metadata__":{"a":"b","#), "{header}");
+        assert!(header.contains(r#""c":"d"}"#), "{header}");
+        header.contains("trundle.axes")
+    };
+    assert!(kept(&["flip", "in.safetensors", "--axes", "0"]));
+    assert!(kept(&["roll", "in.safetensors", "--shift", "1", "--axes", "0"]));
+    assert!(!kept(&["transpose", "in.safetensors"]));
+    assert!(!kept(&["apply", "in.safetensors", "flip(0) | a ... -> ... a"]));
+}
+
+#[test]
+fn plan_says_what_would_become_of_each() {
+    let (place, model) = (Place::new(), Model::new());
+    let record = r#"{"conv2.weight":"o h w i"}"#;
+    place.write("in.safetensors", &model.file(&[("trundle.axes", record)]));
+    let args = ["plan", "relayout", "in.safetensors", "--rule", RULE];
+    let text = place.run(&args).done().text();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[0], "  conv2.weight  bf16  is o h w i already");
+    assert_eq!(lines[1], "  conv1.weight  f32  o i h w [4, 3, 2, 5] -> o h w i [4, 2, 5, 3]");
+    assert_eq!(lines[2], "1 tensor moved, 1 as asked already, 1 copied");
+    assert!(text.contains("\n  conv1.weight: read, moved and written whole\n"), "{text}");
+    assert!(!text.contains("\n  bias: "), "{text}");
+    let report = place.run(&[&args[..], &["--json"]].concat()).done().json();
+    let fates: Vec<&str> = report["tensors"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tensor| tensor["relayout"].as_str().unwrap())
+        .collect();
+    assert_eq!(fates, ["already", "copied", "moved"]);
+    assert_eq!(place.contents().len(), 1);
+}
+
+#[test]
+fn what_a_rule_may_not_be() {
+    let (place, model) = (Place::new(), Model::new());
+    place.write("in.safetensors", &model.file(&[]));
+    place.write("bad.safetensors", &model.file(&[("trundle.axes", "o i h w")]));
+    place.write("there.safetensors", b"precious");
+    place.write("t.npy", &Tensor::counting(&[2, 3]).file(PLAIN));
+    place.write("none.txt", b"# nothing\n\n");
+    place.write("rules.txt", b"# weights\nconv*: o i h w -> o h w i\nbias: o i -> o\n");
+    place.write("latin.txt", b"\xfc: o i -> i o\n");
+    let to = |output| ["relayout", "in.safetensors", "-o", output, "--rule"];
+    let rule = |rule| [&to("out.safetensors")[..], &[rule]].concat();
+    let file = |file| ["relayout", "in.safetensors", "-o", "out.safetensors", "--rules", file];
+    refused(
+        &place,
+        &[
+            (&rule("conv1.weight o i -> i o"), 2, &["--rule: a rule without a colon\n  conv1"]),
+            (&rule(": o i -> i o"), 2, &["without a name"]),
+            (&rule("conv[1.weight: o i -> i o"), 2, &["not a pattern of names: ", "\n      ^^"]),
+            (&rule("c: flip(0)"), 2, &["a call in place of", "\n     ^^^^^^^\n"]),
+            (
+                &rule("c: o i -> i o | flip(0)"),
+                2,
+                &["a second stage", "\n                  ^^^^^^^\n"],
+            ),
+            (
+                &rule("c: o i -> i o p"),
+                2,
+                &["axis \"p\" stands on the right", "c: o i -> i o p\n                ^\n"],
+            ),
+            (&rule("c:"), 2, &["empty chain"]),
+            (
+                &rule("conv*.weigth: o i h w -> o h w i"),
+                2,
+                &[
+                    "no tensor has a name like \"conv*.weigth\"\n",
+                    "\n  ^^^^^^^^^^^^\n",
+                    "near to it are conv",
+                ],
+            ),
+            (
+                &rule("zzz: o i h w -> o h w i"),
+                2,
+                &["there are conv2.weight, bias, conv1.weight\n"],
+            ),
+            (
+                &[&rule(RULE)[..], &["--rule", "*1.*: o i h w -> i o h w"]].concat(),
+                2,
+                &[
+                    "conv1.weight is named by two rules\n  conv*.weight: o i h w -> o h w i\n  *1.*: o",
+                ],
+            ),
+            (
+                &rule("*: o i h w -> o h w i"),
+                3,
+                &[
+                    "bias: the pattern is for 4 axes, and shape [4] has 1\n  *: o i h w -> o h w i\n     ^^^^^^^\n",
+                ],
+            ),
+            (
+                &[&to("out.npz")[..], &[RULE]].concat(),
+                2,
+                &["out.npz: .npz keeps no metadata", "write a .safetensors file"],
+            ),
+            (&[&to("-")[..], &[RULE]].concat(), 2, &["keeps no metadata"]),
+            (&[&to("there.safetensors")[..], &[RULE]].concat(), 2, &["exists already; --force"]),
+            (&["relayout", "in.safetensors", "-o", "out.safetensors"], 2, &["--rule <RULE>"]),
+            (&file("none.txt"), 2, &["none.txt: there is no rule in it"]),
+            (
+                &file("rules.txt"),
+                2,
+                &["rules.txt, line 3: axis \"i\" stands on the left", "\n  bias: o i -> o\n"],
+            ),
+            (&file("latin.txt"), 3, &["latin.txt: not a text in UTF-8"]),
+            (&file("missing.txt"), 1, &["missing.txt: cannot read: "]),
+            (
+                &["relayout", "bad.safetensors", "-o", "out.safetensors", "--rule", RULE],
+                3,
+                &["bad.safetensors: metadata \"trundle.axes\" is not an object"],
+            ),
+            (
+                &[
+                    "relayout",
+                    "in.safetensors",
+                    "-o",
+                    "out.safetensors",
+                    "--rule",
+                    RULE,
+                    "--tensor",
+                    "bias",
+                ],
+                2,
+                &["--tensor"],
+            ),
+        ],
+    );
+}
