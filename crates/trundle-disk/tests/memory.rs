@@ -207,7 +207,6 @@ fn moved(
         max_bytes >> 20,
         passes.unwrap(),
     );
-    println!("{label}: {:.1} MiB", bytes as f64 / f64::from(1 << 20));
     assert!(bytes <= max_bytes, "{label}: {bytes} bytes");
     for index in case.tensors.saturating_sub(case.chains.len())..case.tensors {
         let out_shape = chain(index).out_shape(&shape).unwrap();
