@@ -94,3 +94,47 @@ impl Checksums {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use trundle::DType;
+
+    use super::*;
+
+    #[test]
+    fn parts_have_the_sum_and_the_checksum_of_the_whole() {
+        let bytes: Vec<u8> =
+            (0..3 << 20).map(|n: u32| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(b"before").unwrap();
+        file.write_all(&bytes).unwrap();
+        for dtype in [DType::U8, DType::Bytes(3), DType::F64, DType::U3] {
+            let width = trundle_formats::Element::new(dtype).width();
+            let elements = match width {
+                Width::Bytes(unit) => bytes.len() / unit,
+                Width::Packed(_) => bytes.len() * 2 - 8,
+            };
+            let length = width.bytes(elements * width.units());
+            for threads in [1, 4] {
+                let data = Data { file: &file, offset: 6, width, forget: true };
+                let found = read_back(data, elements, threads, &|_| ()).unwrap();
+                let sum = Elements::of_file(&bytes[..length], width).sum(0, elements);
+                assert_eq!(found, Found { sum, checksum: checksum(&bytes[..length]) }, "{dtype:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_too_short_is_an_error() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(99).unwrap();
+        let data = Data { file: &file, offset: 0, width: Width::Bytes(1), forget: false };
+        assert!(read_back(data, 99, 3, &|_| ()).is_ok());
+        assert_eq!(
+            read_back(data, 100, 3, &|_| ()).unwrap_err().kind(),
+            io::ErrorKind::UnexpectedEof
+        );
+    }
+}

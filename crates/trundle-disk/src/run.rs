@@ -625,6 +625,9 @@ impl Work<'_> {
         let watch = |bytes: u64| self.watch.advance(bytes);
         let in_flight = self.job.device.in_flight;
         transfer.run(in_flight, &|_| (), &watch).map_err(|fault| match fault {
+            Fault::Reading(error) if pass > 0 => {
+                Error::from(Problem::Io { doing: "read a temporary file", source: error })
+            }
             Fault::Reading(error) => reading(self.source)(error),
             Fault::Writing(error) => writing(self.path)(error),
         })

@@ -240,12 +240,14 @@ impl Growth<'_> {
         (moved as u64, (read + written) as u64)
     }
 
-    /// Whether longer tiles would gain nothing.
+    /// Whether longer tiles would gain nothing, and are not too many.
     fn is_enough(&self, steps: &[usize]) -> bool {
         let Some(tile) = self.tile(steps) else { return false };
         let (bytes, requests) = self.traffic(&tile);
         let share = self.device.seconds(0, requests) / self.device.seconds(bytes, requests);
-        bytes >= 2 * LEAST_BYTES as u64 && share < FEW_REQUESTS
+        let tiles = self.map.out_shape().elements() / elements(&tile.out).max(1);
+        let are_few = tiles <= self.room.most_tiles() / 2;
+        bytes >= 2 * LEAST_BYTES as u64 && share < FEW_REQUESTS && are_few
     }
 }
 
@@ -367,7 +369,20 @@ fn halves(map: &IndexMap, out: &[Range<usize>]) -> Option<[Bounds; 2]> {
         };
         each(&halves[0]).saturating_add(each(&halves[1]))
     };
-    (0..out.len()).filter(|axis| out[*axis].len() > 1).map(halved).min_by_key(read)
+    // Where no half reads a box, the axis of which a single index does is cut.
+    let is_ragged = |axis: usize| {
+        let mut slab = out.to_vec();
+        slab[axis] = slab[axis].start..slab[axis].start + 1;
+        Tile::of(map, slab).is_none()
+    };
+    let best = (0..out.len())
+        .filter(|axis| out[*axis].len() > 1)
+        .map(|axis| (axis, halved(axis)))
+        .min_by_key(|(axis, halves)| match read(halves) {
+            usize::MAX => (usize::MAX, is_ragged(*axis)),
+            elements => (elements, false),
+        });
+    best.map(|(_, halves)| halves)
 }
 
 #[cfg(test)]

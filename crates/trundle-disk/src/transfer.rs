@@ -292,3 +292,75 @@ impl Transfer<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use trundle::{BitOrder, DType};
+
+    use super::*;
+    use crate::place::Place;
+
+    /// The runs of single elements at every eighth place, from `first` on.
+    fn every_eighth(first: usize, count: usize) -> Runs {
+        Place::RowMajor { sizes: vec![count, 8] }.runs(&[0..count, first..first + 1])
+    }
+
+    #[test]
+    fn threads_that_write_to_the_same_bytes_lose_nothing() {
+        const COUNT: usize = 2000;
+        let width = trundle_formats::Element::new(DType::U1)
+            .with_bit_order(BitOrder::LowFirst)
+            .unwrap()
+            .width();
+        let ones = vec![1; COUNT];
+        for _ in 0..10 {
+            let mut file = tempfile::tempfile().unwrap();
+            file.write_all(&[0; COUNT]).unwrap();
+            let data = Data { file: &file, offset: 0, width, forget: false };
+            let part = |first: usize| Part {
+                data,
+                runs: every_eighth(first, COUNT),
+                numbers: 0..COUNT,
+                within: 0..1,
+                memory: &ones[..],
+            };
+            let transfer = Transfer { reads: Vec::new(), writes: (0..8).map(part).collect() };
+            transfer.run(8, &|_| (), &|_| ()).unwrap();
+            let mut written = vec![0; COUNT];
+            read_exact_at(&file, &mut written, 0).unwrap();
+            assert!(written.iter().all(|byte| *byte == 0xff));
+        }
+    }
+
+    #[test]
+    fn the_first_error_of_each_direction_ends_the_transfer() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        std::fs::write(&path, [7; 100]).unwrap();
+        let only_read = File::open(&path).unwrap();
+        let only_write = File::options().write(true).open(&path).unwrap();
+        fn data(file: &File) -> Data<'_> {
+            Data { file, offset: 0, width: Width::Bytes(1), forget: false }
+        }
+        for several in [1, 5] {
+            let mut memory = vec![0; 20 * several];
+            let run = |from: &File, to: &File, memory: &mut Vec<u8>| {
+                let (mut reads, mut writes) = (Vec::new(), Vec::new());
+                let bytes = vec![1; 20 * several];
+                for (own, out) in memory.chunks_mut(20).zip(bytes.chunks(20)) {
+                    parts(data(from), &Runs::all(20), own, &mut reads);
+                    parts(data(to), &Runs::all(20), out, &mut writes);
+                }
+                Transfer { reads, writes }.run(4, &|_| (), &|_| ())
+            };
+            let refused = run(&only_read, &only_read, &mut memory);
+            assert!(matches!(refused, Err(Fault::Writing(_))), "{refused:?}");
+            let refused = run(&only_write, &only_write, &mut memory);
+            assert!(matches!(refused, Err(Fault::Reading(_))), "{refused:?}");
+            let done = run(&only_read, &only_write, &mut memory);
+            assert!(done.is_ok(), "{done:?}");
+        }
+    }
+}

@@ -225,7 +225,8 @@ fn tiled_pass(pass: &Pass, width: Width, room: Room, device: &Device) -> Option<
     let map = stripped(&pass.map);
     let packed = |shape: &Shape| Place::RowMajor { sizes: shape.to_vec() };
     let (from, to) = (packed(map.in_shape()), packed(map.out_shape()));
-    let one = tiles(&map, room, device).map(|tiles| {
+    // Where tiles do not grow, bands are at least few enough.
+    let one = tiles(&map, room, device).or_else(|| bands(&map, room)).map(|tiles| {
         let (map, stages) = (map.clone(), pass.stages.clone());
         vec![FilePass { stages, map, from: from.clone(), to: to.clone(), tiles }]
     });

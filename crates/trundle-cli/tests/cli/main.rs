@@ -1,7 +1,11 @@
 //! The program as its users meet it: a process, files and streams.
 #![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
 
+#[cfg(unix)]
+mod faults;
 mod interface;
+#[cfg(unix)]
+mod memory;
 mod models;
 mod npy;
 mod packed;
@@ -9,7 +13,11 @@ mod raw;
 mod refusals;
 mod relayout;
 mod results;
+#[cfg(unix)]
+mod resume;
 mod safetensors;
+#[cfg(unix)]
+mod work;
 
 use std::ffi::OsStr;
 use std::fmt;

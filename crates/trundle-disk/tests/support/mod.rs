@@ -8,7 +8,7 @@ use trundle::{Chain, DType, Op, Plan, Shape, ops::Transpose};
 use trundle_disk::Watch;
 use trundle_formats::{Described, Description, Element, Format, Order, TensorFile, checksum};
 
-pub struct Nobody;
+pub(crate) struct Nobody;
 
 impl Watch for Nobody {
     fn stage(&self, _: &str, _: u64) {}
@@ -16,18 +16,18 @@ impl Watch for Nobody {
 }
 
 /// Bytes that look like chance.
-pub fn noise(bytes: usize) -> Vec<u8> {
+pub(crate) fn noise(bytes: usize) -> Vec<u8> {
     let number = |n: usize| ((n as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 41) as u8;
     (0..bytes).map(number).collect()
 }
 
 /// The bytes of a tensor.
-pub fn bytes_of(element: &Element, shape: &Shape) -> usize {
+pub(crate) fn bytes_of(element: &Element, shape: &Shape) -> usize {
     element.width().bytes(shape.elements() * element.width().units())
 }
 
 /// Says what a raw file cannot.
-pub fn description(path: &Path, element: &Element, shape: &Shape) -> Description {
+pub(crate) fn description(path: &Path, element: &Element, shape: &Shape) -> Description {
     match path.extension().unwrap() == "bin" {
         true => Description::of(element, shape),
         false => Description::default(),
@@ -35,7 +35,7 @@ pub fn description(path: &Path, element: &Element, shape: &Shape) -> Description
 }
 
 /// A file of so many tensors, all of the same elements, which are the answer.
-pub fn write_tensors(
+pub(crate) fn write_tensors(
     path: &Path,
     dtype: DType,
     sizes: &[usize],
@@ -63,7 +63,7 @@ pub fn write_tensors(
 }
 
 /// The elements of a tensor of a file, row-major.
-pub fn read_tensor(path: &Path, description: &Description, index: usize) -> Vec<u8> {
+pub(crate) fn read_tensor(path: &Path, description: &Description, index: usize) -> Vec<u8> {
     let mut file = TensorFile::open_as(path, description).unwrap();
     let header = file.headers()[index].clone();
     let data = file.load(index, &mut |_| ()).unwrap();
@@ -76,7 +76,7 @@ pub fn read_tensor(path: &Path, description: &Description, index: usize) -> Vec<
 }
 
 /// What a chain makes of a row-major tensor in memory.
-pub fn moved(chain: &Chain, element: &Element, shape: &Shape, data: &[u8]) -> Vec<u8> {
+pub(crate) fn moved(chain: &Chain, element: &Element, shape: &Shape, data: &[u8]) -> Vec<u8> {
     let plan = Plan::packed(chain, element.width(), shape, None).unwrap();
     let mut out = vec![0; bytes_of(element, plan.out_shape())];
     plan.run(data, &mut out).unwrap();

@@ -1,0 +1,235 @@
+//! Work that is interrupted and gone on with.
+
+use std::fs::{self, File};
+use std::os::unix::process::ExitStatusExt;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use crate::Run;
+use crate::work::{ONE_PASS, TWO_PASSES, Work, signal};
+
+/// Kills at moments all over the time that the work takes, and goes on, until it has been killed so
+/// many times and is done.
+fn killed_again_and_again(args: &[&'static str], kills: u32, verify: bool) {
+    let work = Work::new(args);
+    let more =
+        if verify { &["--resume", "--json", "--verify"][..] } else { &["--resume", "--json"] };
+    let begin = Instant::now();
+    Run::of(&mut work.command(more)).done();
+    let all = begin.elapsed();
+    work.is_done();
+    let (mut killed, mut resumed, mut seed) = (0, 0, 1u32);
+    while killed < kills {
+        if work.place.path("y.npy").exists() {
+            work.is_done();
+            fs::remove_file(work.place.path("y.npy")).unwrap();
+        }
+        let mut child = work.begin(more);
+        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        // Every second time it has noted something by then, however fast it is.
+        if killed % 2 == 1 {
+            work.hold(&mut child);
+        }
+        sleep(all.mul_f64(f64::from(seed >> 16) / 65536.0));
+        let is_over = child.try_wait().unwrap().is_some();
+        child.kill().unwrap();
+        let run = Run::from(child.wait_with_output().unwrap());
+        match run.code {
+            Some(_) => resumed += u32::from(run.done().json()["resumed"] == true),
+            None => killed += 1,
+        }
+        assert!(!is_over || work.place.path("y.npy").exists());
+    }
+    if !work.place.path("y.npy").exists() {
+        let report = Run::of(&mut work.command(more)).done().json();
+        resumed += u32::from(report["resumed"] == true);
+    }
+    work.is_done();
+    assert!(resumed > 0, "{killed} kills within {all:?}");
+}
+
+#[test]
+fn killed_at_any_moment_one_pass_ends_the_same() {
+    killed_again_and_again(ONE_PASS, 10, true);
+    killed_again_and_again(ONE_PASS, 10, false);
+}
+
+#[test]
+fn killed_at_any_moment_two_passes_end_the_same() {
+    killed_again_and_again(TWO_PASSES, 6, true);
+    killed_again_and_again(TWO_PASSES, 14, false);
+}
+
+#[test]
+fn what_was_noted_is_not_done_again() {
+    for args in [ONE_PASS, TWO_PASSES] {
+        for verify in [&[][..], &["--verify"]] {
+            let work = Work::new(args);
+            work.begun_and_killed(verify);
+            let report = Run::of(&mut work.command(&[verify, &["--resume", "--json"]].concat()))
+                .done()
+                .json();
+            assert_eq!(report["resumed"], true, "{args:?}");
+            work.is_done();
+        }
+    }
+}
+
+#[test]
+fn with_nothing_to_go_on_with_work_begins_anew() {
+    let work = Work::new(ONE_PASS);
+    let report = Run::of(&mut work.command(&["--resume", "--json"])).done().json();
+    assert_eq!(report["resumed"], false);
+    work.is_done();
+}
+
+#[test]
+fn without_resume_what_was_left_is_removed() {
+    let work = Work::new(TWO_PASSES);
+    work.begun_and_killed(&[]);
+    // Another plan, with files of other names.
+    let args = [&work.args[..], &["--row-major", "--json"]].concat();
+    let report = work.place.run(&args).done().json();
+    assert_eq!(report["resumed"], false);
+    work.is_done();
+}
+
+#[test]
+fn what_is_not_as_it_was_noted_is_refused_and_stays() {
+    let work = Work::new(TWO_PASSES);
+    work.begun_and_killed(&[]);
+    let (source, part) = (work.place.path("x.npy"), work.file(".part").unwrap());
+    let (journal, between) = (work.file(".journal").unwrap(), work.file(".pass0").unwrap());
+    let modified = fs::metadata(&source).unwrap().modified().unwrap();
+    let length = fs::metadata(&source).unwrap().len();
+    #[track_caller]
+    fn refused(work: &Work, more: &[&str], said: &str) {
+        let before = work.state();
+        let run = Run::of(&mut work.command(&[&["--resume"], more].concat()));
+        assert_eq!(run.code, Some(3), "{run:?}");
+        assert!(run.stderr.contains("cannot resume: ") && run.stderr.contains(said), "{run:?}");
+        assert_eq!(work.state(), before, "{said}");
+    }
+    let writable = || File::options().write(true).open(&source).unwrap();
+
+    writable().set_modified(modified + Duration::from_nanos(1000)).unwrap();
+    refused(&work, &[], "the source has changed");
+    writable().set_len(length + 1).unwrap();
+    writable().set_modified(modified).unwrap();
+    refused(&work, &[], "the source has changed");
+    writable().set_len(length).unwrap();
+    writable().set_modified(modified).unwrap();
+
+    refused(&work, &["--verify"], "another --verify");
+    let before = work.state();
+    let other = ["flip", "x.npy", "--axes", "1", "-o", "y.npy", "--resume"];
+    let run = work.place.run(&other);
+    assert_eq!(run.code, Some(3), "{run:?}");
+    assert!(run.stderr.contains("cannot resume: what it began is something else"), "{run:?}");
+    assert_eq!(work.state(), before);
+
+    let noted = fs::read(&journal).unwrap();
+    let lines: Vec<&[u8]> = noted.split_inclusive(|byte| *byte == b'\n').collect();
+    for garbage in
+        [&b""[..], b"\n", b"{}\n", b"garbage", &[0xff; 100], &noted[..lines[0].len() / 2]]
+    {
+        fs::write(&journal, garbage).unwrap();
+        refused(&work, &[], "the journal cannot be read");
+    }
+    let more = [lines[0], &b"{\"stages\":3,\"batches\":0,\"sums\":[]}\n"[..]].concat();
+    fs::write(&journal, more).unwrap();
+    refused(&work, &[], "more than there is to do");
+    let more = [lines[0], &b"{\"stages\":0,\"batches\":100000,\"sums\":[]}\n"[..]].concat();
+    fs::write(&journal, more).unwrap();
+    refused(&work, &[], "more than there is to do");
+    fs::write(&journal, &noted).unwrap();
+
+    for file in [&part, &between] {
+        let aside = work.place.path("aside");
+        fs::rename(file, &aside).unwrap();
+        refused(&work, &[], "missing");
+        fs::rename(&aside, file).unwrap();
+        let length = fs::metadata(file).unwrap().len();
+        let opened = File::options().write(true).open(file).unwrap();
+        opened.set_len(length - 1).unwrap();
+        refused(&work, &[], "not as long as it was");
+        opened.set_len(length).unwrap();
+    }
+
+    // What lay between the passes lost a byte above, and is made again.
+    fs::write(&journal, lines[0]).unwrap();
+    let report = Run::of(&mut work.command(&["--resume", "--json"])).done().json();
+    assert_eq!(report["resumed"], false);
+    work.is_done();
+}
+
+#[test]
+fn a_line_that_is_not_whole_does_not_count() {
+    for args in [ONE_PASS, TWO_PASSES] {
+        let work = Work::new(args);
+        work.begun_and_killed(&["--verify"]);
+        let journal = work.file(".journal").unwrap();
+        let noted = fs::read(&journal).unwrap();
+        fs::write(&journal, [&noted[..], b"{\"stages\":0,\"batches\":99"].concat()).unwrap();
+        // What goes on is stopped once more, behind what was not whole.
+        let mut child = work.begin(&["--resume", "--verify"]);
+        let grown = |work: &Work| {
+            work.file(".journal")
+                .is_some_and(|path| fs::read(path).is_ok_and(|text| text.len() > noted.len() + 40))
+        };
+        work.wait(&mut child, grown);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        if !work.place.path("y.npy").exists() {
+            Run::of(&mut work.command(&["--resume", "--verify"])).done();
+        }
+        work.is_done();
+    }
+}
+
+#[test]
+fn who_is_stopped_is_told_how_to_go_on() {
+    for (name, number) in [("-INT", 2), ("-TERM", 15)] {
+        let work = Work::new(TWO_PASSES);
+        let mut child = work.begin(&[]);
+        work.hold(&mut child);
+        assert!(work.wait(&mut child, Work::has_noted));
+        // It tells nobody before it knows itself.
+        sleep(Duration::from_millis(5));
+        signal(name, &child);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.signal(), Some(number));
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(stderr.contains("--resume goes on"), "{stderr}");
+        assert!(work.has_noted());
+        let report = Run::of(&mut work.command(&["--resume", "--json"])).done().json();
+        assert_eq!(report["resumed"], true);
+        work.is_done();
+    }
+}
+
+#[test]
+fn who_is_stopped_early_leaves_nothing() {
+    let work = Work::new(TWO_PASSES);
+    let mut child = work.begin(&[]);
+    assert!(work.wait(&mut child, |work| work.file(".part").is_some()));
+    signal("-INT", &child);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.signal(), Some(2));
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+    assert_eq!(work.names(), ["x.npy"]);
+}
+
+#[test]
+fn work_in_place_goes_on_too() {
+    let mut work = Work::new(TWO_PASSES);
+    let source = work.place.read("x.npy");
+    work.args[4] = "x.npy";
+    work.args.push("--force");
+    work.begun_and_killed(&[]);
+    assert!(work.place.read("x.npy") == source, "the source is untouched");
+    let report = Run::of(&mut work.command(&["--resume", "--json"])).done().json();
+    assert_eq!(report["resumed"], true);
+    assert_eq!(work.names(), ["x.npy"]);
+    assert!(work.place.read("x.npy") == work.expected);
+}

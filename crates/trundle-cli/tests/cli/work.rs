@@ -1,0 +1,128 @@
+//! Work that takes long enough to be interrupted.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant, SystemTime};
+
+use crate::Place;
+use crate::npy::{PLAIN, Tensor};
+
+/// A movement of a file of more than 64 MiB, which is the least that can be gone on with.
+pub(crate) struct Work {
+    pub(crate) place: Place,
+    pub(crate) args: Vec<&'static str>,
+    /// What the output is.
+    pub(crate) expected: Vec<u8>,
+}
+
+/// The arguments that make the program take its time.
+const SLOWLY: &[&str] = &["--max-mem", "8M", "--device", "hdd", "--threads", "1"];
+
+pub(crate) const ONE_PASS: &[&str] = &["flip", "x.npy", "--axes", "0", "-o", "y.npy"];
+
+pub(crate) const TWO_PASSES: &[&str] =
+    &["apply", "x.npy", "flip(axes=[1]) | a b -> b a", "-o", "y.npy"];
+
+impl Work {
+    pub(crate) fn new(args: &[&'static str]) -> Work {
+        let tensor = Tensor::noise("'<f4'", 4, &[4001, 4500]);
+        let place = Place::with(&[("x.npy", &tensor)]);
+        place.run(&[args, &["-q", "--threads", "2"]].concat()).done();
+        let expected = place.read("y.npy");
+        fs::remove_file(place.path("y.npy")).unwrap();
+        assert!(expected.len() > tensor.file(PLAIN).len() / 2);
+        Work { place, args: [args, SLOWLY].concat(), expected }
+    }
+
+    pub(crate) fn command(&self, more: &[&str]) -> Command {
+        self.place.command(&[&self.args[..], more].concat())
+    }
+
+    pub(crate) fn begin(&self, more: &[&str]) -> Child {
+        self.command(more).spawn().unwrap()
+    }
+
+    /// Waits until `is_there`, which looks at the folder, or the end of the program.
+    pub(crate) fn wait(&self, child: &mut Child, is_there: impl Fn(&Work) -> bool) -> bool {
+        let begin = Instant::now();
+        while begin.elapsed() < Duration::from_secs(60) {
+            if is_there(self) {
+                return true;
+            }
+            if child.try_wait().unwrap().is_some() {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        panic!("waited for too long");
+    }
+
+    /// Lets the program stand still for so long that it notes how far it is when it goes on.
+    pub(crate) fn hold(&self, child: &mut Child) {
+        if self.wait(child, |work| work.file(".journal").is_some()) {
+            signal("-STOP", child);
+            std::thread::sleep(Duration::from_millis(550));
+            signal("-CONT", child);
+        }
+    }
+
+    /// The program, killed as soon as it has noted something.
+    pub(crate) fn begun_and_killed(&self, more: &[&str]) {
+        let mut child = self.begin(more);
+        self.hold(&mut child);
+        assert!(self.wait(&mut child, Work::has_noted), "it ended before it noted anything");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(self.has_noted(), "it ended before it was killed");
+    }
+
+    /// Whether there is a journal of more than its opening.
+    pub(crate) fn has_noted(&self) -> bool {
+        let lines = |path: PathBuf| fs::read(path).map_or(0, |text| count_lines(&text));
+        self.file(".journal").map_or(0, lines) >= 2
+    }
+
+    /// The file of the program's own whose name ends so.
+    pub(crate) fn file(&self, ending: &str) -> Option<PathBuf> {
+        let name = self
+            .names()
+            .into_iter()
+            .find(|name| name.starts_with(".trundle-") && name.ends_with(ending))?;
+        Some(self.place.path(&name))
+    }
+
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.state().into_iter().map(|(name, ..)| name).collect()
+    }
+
+    /// What is in the folder: names, bytes and times.
+    pub(crate) fn state(&self) -> Vec<(String, u64, SystemTime)> {
+        let of = |entry: io::Result<fs::DirEntry>| {
+            let entry = entry.ok()?;
+            let found = entry.metadata().ok()?;
+            let name = entry.file_name().into_string().unwrap();
+            Some((name, found.len(), found.modified().unwrap()))
+        };
+        let mut state: Vec<_> = fs::read_dir(self.place.path("")).unwrap().filter_map(of).collect();
+        state.sort();
+        state
+    }
+
+    /// Checks that the output is right and that nothing else is left.
+    #[track_caller]
+    pub(crate) fn is_done(&self) {
+        assert_eq!(self.names(), ["x.npy", "y.npy"]);
+        assert!(self.place.read("y.npy") == self.expected, "the output is another");
+    }
+}
+
+pub(crate) fn signal(name: &str, child: &Child) {
+    // It may be over.
+    let _ = Command::new("kill").args([name, &child.id().to_string()]).status();
+}
+
+fn count_lines(text: &[u8]) -> usize {
+    text.iter().filter(|byte| **byte == b'\n').count()
+}

@@ -1,0 +1,283 @@
+//! What goes wrong while elements are moved: it is found, said, and nothing is left.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use support::{description, moved, read_tensor, write_tensors};
+use tempfile::TempDir;
+use trundle::{Chain, DType, Shape};
+use trundle_disk::{Conduct, Device, Error, Job, Options, Outcome, Problem, Wanted, Watch};
+use trundle_formats::{Element, Format, Order, TensorFile};
+
+/// A disk for which short runs are no loss, and one pass is the best.
+const ONE_PASS: Device = Device { request_seconds: 1e-12, ..Device::SSD };
+
+/// One where they are.
+const TWO_PASSES: Device = Device::HDD;
+
+/// Does something to the folder when a stage begins for the `turn`th time.
+struct Meddler<'a> {
+    folder: &'a Path,
+    stage: &'a str,
+    turn: AtomicUsize,
+    meddle: &'a (dyn Fn(&Path) + Sync),
+}
+
+impl Watch for Meddler<'_> {
+    fn stage(&self, name: &str, _: u64) {
+        if name == self.stage && self.turn.fetch_sub(1, Ordering::Relaxed) == 1 {
+            (self.meddle)(self.folder);
+        }
+    }
+
+    fn advance(&self, _: u64) {}
+}
+
+/// A folder with a file of a tensor, and what is done to it.
+struct Place {
+    folder: TempDir,
+    element: Element,
+    shape: Shape,
+    chain: Chain,
+    from: PathBuf,
+    to: PathBuf,
+    data: Vec<u8>,
+}
+
+impl Place {
+    fn new(dtype: DType, sizes: &[usize], chain: &str, ending: &str) -> Place {
+        let folder = tempfile::tempdir().unwrap();
+        let (from, to) = (
+            folder.path().join(format!("in.{ending}")),
+            folder.path().join(format!("out.{ending}")),
+        );
+        let data = write_tensors(&from, dtype, sizes, Order::RowMajor, 1);
+        let chain = chain.parse().unwrap_or_else(|error| panic!("{error}"));
+        let (element, shape) = (Element::new(dtype), Shape::new(sizes).unwrap());
+        Place { folder, element, shape, chain, from, to, data }
+    }
+
+    /// Two passes over f32 of 300 x 500, in some tiles.
+    fn two_passes() -> Place {
+        Place::new(DType::F32, &[300, 500], "flip(1) | a b -> b a", "npy")
+    }
+
+    fn run(&self, device: Device, conduct: Conduct, watch: &dyn Watch) -> Result<Outcome, Error> {
+        let description = description(&self.from, &self.element, &self.shape);
+        let mut file = TensorFile::open_as(&self.from, &description).unwrap();
+        let options = Options {
+            max_bytes: 200_000,
+            device: Some(device),
+            threads: Some(2),
+            row_major: false,
+        };
+        let wanted = [Wanted { index: 0, chain: &self.chain }];
+        let job = Job::new(&file, &wanted, Format::of(&self.to).unwrap(), &[], &options).unwrap();
+        let passes = if device == TWO_PASSES { 2 } else { 1 };
+        assert_eq!(job.tensors()[0].tiles().len(), passes, "{:?}", job.tensors()[0].tiles());
+        job.run(&mut file, &self.from, &self.to, conduct, watch)
+    }
+
+    /// The movement, with `meddle` when a stage begins.
+    fn meddled(
+        &self,
+        device: Device,
+        verify: bool,
+        (stage, turn): (&str, usize),
+        meddle: &(dyn Fn(&Path) + Sync),
+    ) -> Result<Outcome, Error> {
+        let watch =
+            Meddler { folder: self.folder.path(), stage, turn: AtomicUsize::new(turn), meddle };
+        let done = self.run(device, Conduct { verify, ..Conduct::default() }, &watch);
+        let left = watch.turn.load(Ordering::Relaxed);
+        assert!(left == 0 || left > turn, "{stage} never began: {done:?}");
+        done
+    }
+
+    fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.folder.path()).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    fn input(&self) -> String {
+        self.from.file_name().unwrap().to_str().unwrap().to_owned()
+    }
+
+    fn check(&self) {
+        let out_shape = self.chain.out_shape(&self.shape).unwrap();
+        let found = read_tensor(&self.to, &description(&self.to, &self.element, &out_shape), 0);
+        assert!(found == moved(&self.chain, &self.element, &self.shape, &self.data));
+    }
+}
+
+fn file(folder: &Path, ending: &str) -> File {
+    let mut entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let path = entries.find(|path| path.to_str().unwrap().ends_with(ending)).unwrap();
+    File::options().read(true).write(true).open(path).unwrap()
+}
+
+fn exchanged(file: &File, one: u64, other: u64, width: usize) {
+    let (mut first, mut second) = (vec![0; width], vec![0; width]);
+    file.read_exact_at(&mut first, one).unwrap();
+    file.read_exact_at(&mut second, other).unwrap();
+    assert_ne!(first, second);
+    file.write_all_at(&second, one).unwrap();
+    file.write_all_at(&first, other).unwrap();
+}
+
+#[test]
+fn what_is_written_wrongly_is_found() {
+    type Corruption = (&'static str, fn(&File));
+    let corruptions: [Corruption; 6] = [
+        ("a flipped bit", |file| {
+            let mut byte = [0];
+            file.read_exact_at(&mut byte, 77_777).unwrap();
+            file.write_all_at(&[byte[0] ^ 16], 77_777).unwrap();
+        }),
+        ("the first byte", |file| {
+            let mut byte = [0];
+            file.read_exact_at(&mut byte, 128).unwrap();
+            file.write_all_at(&[!byte[0]], 128).unwrap();
+        }),
+        ("the last byte", |file| {
+            let end = file.metadata().unwrap().len() - 1;
+            let mut byte = [0];
+            file.read_exact_at(&mut byte, end).unwrap();
+            file.write_all_at(&[!byte[0]], end).unwrap();
+        }),
+        ("two neighbours exchanged", |file| exchanged(file, 128, 132, 4)),
+        ("two far ones exchanged", |file| exchanged(file, 4_128, 500_000, 4)),
+        ("a run that is missing", |file| file.write_all_at(&[0; 2000], 100_000).unwrap()),
+    ];
+    for device in [ONE_PASS, TWO_PASSES] {
+        for (name, corrupt) in corruptions {
+            let place = Place::two_passes();
+            let turn = if device == TWO_PASSES { 2 } else { 1 };
+            let done = place.meddled(device, true, ("verifying", turn), &|folder| {
+                corrupt(&file(folder, "part"));
+            });
+            let error = done.expect_err(name);
+            assert!(matches!(*error.problem, Problem::Different(_)), "{name}: {error}");
+            assert_eq!(place.names(), ["in.npy"], "{name}");
+        }
+    }
+    // What lies between two passes, too.
+    for (name, corrupt) in corruptions {
+        let place = Place::two_passes();
+        let meddle = |folder: &Path| corrupt(&file(folder, "pass0"));
+        let error = place.meddled(TWO_PASSES, true, ("verifying", 1), &meddle).expect_err(name);
+        assert!(matches!(*error.problem, Problem::Different(_)), "{name}: {error}");
+        assert_eq!(place.names(), ["in.npy"], "{name}");
+    }
+    // And nothing that is right is taken for wrong.
+    for device in [ONE_PASS, TWO_PASSES] {
+        let place = Place::two_passes();
+        assert!(place.meddled(device, true, ("verifying", 1), &|_| ()).unwrap().verified);
+        place.check();
+        assert_eq!(place.names(), ["in.npy", "out.npy"]);
+    }
+}
+
+#[test]
+fn a_packed_element_that_is_wrong_is_found() {
+    let place = Place::new(DType::U3, &[300, 501], "flip(1)", "bin");
+    for bit in 0..8 {
+        let meddle = |folder: &Path| {
+            let (part, mut byte) = (file(folder, "part"), [0]);
+            part.read_exact_at(&mut byte, 30_001).unwrap();
+            part.write_all_at(&[byte[0] ^ (1 << bit)], 30_001).unwrap();
+        };
+        let error = place.meddled(ONE_PASS, true, ("verifying", 1), &meddle).unwrap_err();
+        assert!(matches!(*error.problem, Problem::Different(_)), "{error}");
+        assert_eq!(place.names(), [place.input()]);
+    }
+}
+
+#[test]
+fn a_source_that_changes_meanwhile_is_found() {
+    type Change = (&'static str, &'static str, fn(&Path));
+    let changes: [Change; 4] = [
+        ("shorter", "it is shorter now", |folder| file(folder, "in.npy").set_len(5000).unwrap()),
+        ("a byte shorter", "", |folder| {
+            let file = file(folder, "in.npy");
+            file.set_len(file.metadata().unwrap().len() - 1).unwrap();
+        }),
+        ("longer", "its size or its time is another now", |folder| {
+            let file = file(folder, "in.npy");
+            file.set_len(file.metadata().unwrap().len() + 1).unwrap();
+        }),
+        ("rewritten", "its size or its time is another now", |folder| {
+            let file = file(folder, "in.npy");
+            // A clock that counts in milliseconds would not see a change so soon.
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            file.write_all_at(b"other", 5000).unwrap();
+        }),
+    ];
+    for (device, stage) in
+        [(ONE_PASS, "moving"), (TWO_PASSES, "pass 1 of 2"), (TWO_PASSES, "pass 2 of 2")]
+    {
+        for (name, said, change) in changes {
+            let place = Place::two_passes();
+            let error = place.meddled(device, false, (stage, 1), &change).expect_err(name);
+            let text = error.to_string();
+            assert!(text.contains("in.npy: changed while it was read: "), "{name}: {text}");
+            assert!(text.contains(said) || stage == "pass 2 of 2", "{name}: {text}");
+            assert_eq!(place.names(), ["in.npy"], "{name}");
+        }
+    }
+}
+
+#[test]
+fn what_lies_between_passes_is_no_source() {
+    let place = Place::two_passes();
+    let meddle = |folder: &Path| file(folder, "pass0").set_len(100).unwrap();
+    let error = place.meddled(TWO_PASSES, false, ("pass 2 of 2", 1), &meddle).unwrap_err();
+    assert!(error.to_string().starts_with("cannot read a temporary file: "), "{error}");
+    assert_eq!(place.names(), ["in.npy"]);
+}
+
+#[test]
+fn an_output_that_appears_meanwhile_stays() {
+    for (device, stage) in [(ONE_PASS, "moving"), (TWO_PASSES, "pass 2 of 2")] {
+        let place = Place::two_passes();
+        let meddle = |folder: &Path| fs::write(folder.join("out.npy"), "mine").unwrap();
+        let error = place.meddled(device, false, (stage, 1), &meddle).unwrap_err();
+        assert!(error.to_string().contains("out.npy: exists already"), "{error}");
+        assert_eq!(fs::read(&place.to).unwrap(), b"mine");
+        assert_eq!(place.names(), ["in.npy", "out.npy"]);
+    }
+}
+
+#[test]
+fn two_at_once_do_not_write_the_same_output() {
+    let place = Place::two_passes();
+    let meddle = |_: &Path| {
+        let error = place.run(ONE_PASS, Conduct::default(), &support::Nobody).unwrap_err();
+        assert!(error.to_string().contains("another process"), "{error}");
+    };
+    place.meddled(ONE_PASS, false, ("moving", 1), &meddle).unwrap();
+    place.check();
+    assert_eq!(place.names(), ["in.npy", "out.npy"]);
+}
+
+#[test]
+fn another_plan_for_the_same_output_does_not_take_its_files_away() {
+    let place = Place::two_passes();
+    let other = Place { chain: "flip(0)".parse().unwrap(), ..Place::two_passes() };
+    let other = Place { from: place.from.clone(), to: place.to.clone(), ..other };
+    let meddle = |_: &Path| {
+        other.run(ONE_PASS, Conduct::default(), &support::Nobody).unwrap();
+        fs::remove_file(&other.to).unwrap();
+    };
+    place.meddled(TWO_PASSES, true, ("pass 2 of 2", 1), &meddle).unwrap();
+    place.check();
+    assert_eq!(place.names(), ["in.npy", "out.npy"]);
+}
