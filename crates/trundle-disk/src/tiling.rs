@@ -32,8 +32,16 @@ const FEW_REQUESTS: f64 = 0.01;
 /// What a tile takes, with the task that it becomes.
 const TILE_BYTES: usize = 256;
 
+/// The share of the room, as its inverse, that the list of tiles may take.
+const LISTS_SHARE: usize = 32;
+
 /// So many tiles there may be in little memory too.
 const LEAST_TILES: usize = 1 << 14;
+
+/// The room in which so many bytes are no more tiles than fit it.
+pub(crate) fn least_bytes(bytes: u64) -> u64 {
+    ((bytes as f64) * (LISTS_SHARE * TILE_BYTES) as f64).sqrt() as u64
+}
 
 impl Room {
     /// The elements of a tile that is as large as its source.
@@ -43,7 +51,7 @@ impl Room {
 
     /// More tiles than this would themselves be what fills the memory.
     fn most_tiles(self) -> usize {
-        (self.bytes / 32 / TILE_BYTES).max(LEAST_TILES)
+        (self.bytes / LISTS_SHARE / TILE_BYTES).max(LEAST_TILES)
     }
 
     fn holds(self, tile: &Tile) -> bool {

@@ -10,7 +10,7 @@ use crate::Device;
 use crate::error::{Error, Problem};
 use crate::place::{Place, elements};
 use crate::stage::PIECE_BYTES;
-use crate::tiling::{Room, Tile, bands, bands_in_place, cells, tiles};
+use crate::tiling::{self, Room, Tile, bands, bands_in_place, cells, tiles};
 
 /// A tensor's movement between files, in which both are packed and row-major: a column-major file
 /// is one whose axes are inverted first, or last.
@@ -154,11 +154,14 @@ impl Movement {
         })
     }
 
-    /// What would be enough where the means are not, up to a factor of two.
+    /// About what would be enough where the means are not.
     fn least_bytes(&self, means: Means<'_>) -> u64 {
         let whole = self.whole_bytes();
+        // What is planned to find out has to fit the means itself.
+        let most = means.room.saturating_mul(4).max(64);
         let mut room = means.room;
         while let Some(more) = room.checked_add(1).and_then(usize::checked_next_power_of_two)
+            && more <= most
             && (more as u64) < whole
         {
             if self.tiled(Means { room: more, ..means }).is_some() {
@@ -166,7 +169,7 @@ impl Movement {
             }
             room = more;
         }
-        whole
+        whole.min(tiling::least_bytes(whole).max(room as u64))
     }
 
     /// The bytes of memory for all of it at once: both ends, and what lies between passes, as

@@ -289,6 +289,10 @@ fn inverting_all_axes_of_an_npy_is_a_header() {
     };
     assert_eq!(order(&[], "x.npy"), (true, true));
     assert_eq!(order(&["--row-major"], "x.npy"), (false, false));
+    // Of one axis both are the same.
+    place.write("list.npy", &Tensor::list(&[3, 1, 2]).file(PLAIN));
+    place.run(&["transpose", "list.npy", "-o", "y.npy", "--force"]).done();
+    assert!(place.read("y.npy") == place.read("list.npy"));
     // What is column-major already becomes row-major without a move.
     place.write("x.npy", &tensor.file(Style { version: 1, fortran: true }));
     let run = place.run(&["transpose", "x.npy", "-o", "y.npy", "--force"]).done();

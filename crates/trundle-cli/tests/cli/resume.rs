@@ -26,11 +26,15 @@ fn killed_again_and_again(args: &[&'static str], kills: u32, verify: bool) {
         }
         let mut child = work.begin(more);
         seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let moment = f64::from(seed >> 16) / 65536.0;
         // Every second time it has noted something by then, however fast it is.
         if killed % 2 == 1 {
             work.hold(&mut child);
+            work.wait(&mut child, Work::has_noted);
+            sleep(all.mul_f64(moment / 8.0));
+        } else {
+            sleep(all.mul_f64(moment));
         }
-        sleep(all.mul_f64(f64::from(seed >> 16) / 65536.0));
         let is_over = child.try_wait().unwrap().is_some();
         child.kill().unwrap();
         let run = Run::from(child.wait_with_output().unwrap());

@@ -13,6 +13,7 @@ use crate::npy::{PLAIN, Tensor};
 pub(crate) struct Work {
     pub(crate) place: Place,
     pub(crate) args: Vec<&'static str>,
+    source: Vec<u8>,
     /// What the output is.
     pub(crate) expected: Vec<u8>,
 }
@@ -32,8 +33,8 @@ impl Work {
         place.run(&[args, &["-q", "--threads", "2"]].concat()).done();
         let expected = place.read("y.npy");
         fs::remove_file(place.path("y.npy")).unwrap();
-        assert!(expected.len() > tensor.file(PLAIN).len() / 2);
-        Work { place, args: [args, SLOWLY].concat(), expected }
+        let source = tensor.file(PLAIN);
+        Work { place, source, args: [args, SLOWLY].concat(), expected }
     }
 
     pub(crate) fn command(&self, more: &[&str]) -> Command {
@@ -70,12 +71,20 @@ impl Work {
 
     /// The program, killed as soon as it has noted something.
     pub(crate) fn begun_and_killed(&self, more: &[&str]) {
-        let mut child = self.begin(more);
-        self.hold(&mut child);
-        assert!(self.wait(&mut child, Work::has_noted), "it ended before it noted anything");
-        child.kill().unwrap();
-        child.wait().unwrap();
-        assert!(self.has_noted(), "it ended before it was killed");
+        for _ in 0..20 {
+            let mut child = self.begin(more);
+            self.hold(&mut child);
+            let has_noted = self.wait(&mut child, Work::has_noted);
+            child.kill().unwrap();
+            child.wait().unwrap();
+            if has_noted && self.has_noted() {
+                return;
+            }
+            // It was over before it could be held: once more.
+            let _ = fs::remove_file(self.place.path("y.npy"));
+            self.place.write("x.npy", &self.source);
+        }
+        panic!("it ends before it notes anything");
     }
 
     /// Whether there is a journal of more than its opening.
