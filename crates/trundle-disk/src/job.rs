@@ -226,7 +226,7 @@ impl TensorJob {
         let Way::Tiled(passes) = &self.way else { return Vec::new() };
         let mean = |bytes: u64, runs: u64| bytes / runs.max(1);
         let pass = |pass: &crate::way::FilePass| {
-            let traffic = pass.traffic(self.movement.width);
+            let traffic = pass.traffic;
             let Traffic { bytes_read, bytes_written, reads, writes } = traffic;
             (pass.tiles.len(), mean(bytes_read, reads), mean(bytes_written, writes))
         };
@@ -254,12 +254,12 @@ impl TensorJob {
             Way::Tiled(passes) => {
                 let mut cost = Cost::default();
                 for (number, pass) in passes.iter().enumerate() {
-                    let traffic = pass.traffic(self.movement.width);
+                    let traffic = pass.traffic;
                     cost.bytes_read += traffic.bytes_read;
                     cost.bytes_written += traffic.bytes_written;
                     cost.reads += traffic.reads;
                     cost.writes += traffic.writes;
-                    cost.seconds += pass.seconds(self.movement.width, device);
+                    cost.seconds += pass.seconds(device);
                     if number + 1 < passes.len() {
                         cost.temporary_bytes += traffic.bytes_written;
                     }

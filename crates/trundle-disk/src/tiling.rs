@@ -72,9 +72,10 @@ impl Tile {
         elements(&self.out).saturating_add(elements(&self.source))
     }
 
-    /// How many runs are read, and how many written.
+    /// How many runs are read, and how many written, if all pieces have as many as the first.
     pub(crate) fn runs(&self, from: &Place, to: &Place) -> (usize, usize) {
-        let written = to.pieces(&self.out).iter().map(|piece| to.runs(piece).count()).sum();
+        let of_one = |piece: &Bounds| to.count_pieces(&self.out) * to.runs(piece).count();
+        let written = to.pieces(&self.out).first().map_or(0, of_one);
         (from.runs(&self.source).count(), written)
     }
 }

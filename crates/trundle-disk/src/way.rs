@@ -43,6 +43,8 @@ pub(crate) struct FilePass {
     pub(crate) from: Place,
     pub(crate) to: Place,
     pub(crate) tiles: Vec<Tile>,
+    /// What it asks of the disk.
+    pub(crate) traffic: Traffic,
 }
 
 /// What a way asks of the disk.
@@ -141,8 +143,7 @@ impl Movement {
             // What is moved in tiles is read while others are written.
             let whole = 1.1 * means.device.seconds(both, 2);
             let is_better = tiled.as_ref().is_none_or(|passes| {
-                passes.iter().map(|pass| pass.seconds(self.width, means.device)).sum::<f64>()
-                    > whole
+                passes.iter().map(|pass| pass.seconds(means.device)).sum::<f64>() > whole
             });
             if is_better {
                 return Ok(Way::Whole);
@@ -231,12 +232,11 @@ fn tiled_pass(pass: &Pass, width: Width, room: Room, device: &Device) -> Option<
     // Where tiles do not grow, bands are at least few enough.
     let one = tiles(&map, room, device).or_else(|| bands(&map, room)).map(|tiles| {
         let (map, stages) = (map.clone(), pass.stages.clone());
-        vec![FilePass { stages, map, from: from.clone(), to: to.clone(), tiles }]
+        vec![FilePass::new(stages, map, (from.clone(), to.clone()), tiles, width)]
     });
-    let seconds = |passes: &Vec<FilePass>| -> f64 {
-        passes.iter().map(|pass| pass.seconds(width, device)).sum()
-    };
-    let two = two_passes(pass, &map, from, to, room);
+    let seconds =
+        |passes: &Vec<FilePass>| -> f64 { passes.iter().map(|pass| pass.seconds(device)).sum() };
+    let two = two_passes(pass, &map, (from, to), room, width);
     [one, two].into_iter().flatten().min_by(|one, two| seconds(one).total_cmp(&seconds(two)))
 }
 
@@ -244,9 +244,9 @@ fn tiled_pass(pass: &Pass, width: Width, room: Room, device: &Device) -> Option<
 fn two_passes(
     pass: &Pass,
     map: &IndexMap,
-    from: Place,
-    to: Place,
+    (from, to): (Place, Place),
     room: Room,
+    width: Width,
 ) -> Option<Vec<FilePass>> {
     // Half of it, so that a band is moved while others are read and written.
     let room = Room { bytes: room.bytes / 2, ..room };
@@ -261,36 +261,37 @@ fn two_passes(
     let between = Place::Cells(cells);
     let begin = pass.stages.start;
     let identity = IndexMap::identity(map.in_shape());
+    let ends = ((from, between.clone()), (between, to));
     Some(vec![
-        FilePass { stages: begin..begin, map: identity, from, to: between.clone(), tiles: first },
-        FilePass {
-            stages: pass.stages.clone(),
-            map: map.clone(),
-            from: between,
-            to,
-            tiles: second,
-        },
+        FilePass::new(begin..begin, identity, ends.0, first, width),
+        FilePass::new(pass.stages.clone(), map.clone(), ends.1, second, width),
     ])
 }
 
 impl FilePass {
-    /// What it asks of the disk.
-    pub(crate) fn traffic(&self, width: Width) -> Traffic {
+    fn new(
+        stages: Range<usize>,
+        map: IndexMap,
+        (from, to): (Place, Place),
+        tiles: Vec<Tile>,
+        width: Width,
+    ) -> FilePass {
         let bytes = |elements: usize| width.bytes(elements.saturating_mul(width.units())) as u64;
-        self.tiles.iter().fold(Traffic::default(), |sum, tile| {
-            let (reads, writes) = tile.runs(&self.from, &self.to);
+        let traffic = tiles.iter().fold(Traffic::default(), |sum, tile| {
+            let (reads, writes) = tile.runs(&from, &to);
             Traffic {
                 bytes_read: sum.bytes_read + bytes(elements(&tile.source)),
                 bytes_written: sum.bytes_written + bytes(elements(&tile.out)),
                 reads: sum.reads + reads as u64,
                 writes: sum.writes + writes as u64,
             }
-        })
+        });
+        FilePass { stages, map, from, to, tiles, traffic }
     }
 
     /// The seconds that it takes.
-    pub(crate) fn seconds(&self, width: Width, device: &Device) -> f64 {
-        let Traffic { bytes_read, bytes_written, reads, writes } = self.traffic(width);
+    pub(crate) fn seconds(&self, device: &Device) -> f64 {
+        let Traffic { bytes_read, bytes_written, reads, writes } = self.traffic;
         device.seconds(bytes_read + bytes_written, reads + writes)
     }
 }
