@@ -347,6 +347,40 @@ fn source_bounds_are_the_least_box_that_is_read() {
 }
 
 #[test]
+fn a_stretch_has_evenly_spaced_sources() {
+    let longest = Cell::new(0);
+    holds(2000, &(single_maps(3), windows()), |((_, map), window)| {
+        let map = map.restrict(&window.fit(map.out_shape())).unwrap();
+        let mut steps = vec![0; map.in_shape().rank()];
+        for index in indices(map.out_shape()) {
+            let elements = map.stretch(&index, &mut steps);
+            prop_assert!(elements >= 1);
+            longest.set(longest.get().max(elements));
+            let first = map.source_of(&index);
+            for k in 1..elements {
+                let mut index = index.clone();
+                *index.last_mut().unwrap() += k;
+                let far = |(start, step): (&usize, &isize)| {
+                    start.wrapping_add_signed(step * k.cast_signed())
+                };
+                let expected: Vec<usize> = first.iter().zip(&steps).map(far).collect();
+                prop_assert_eq!(map.source_of(&index), expected, "{} of {}\n{}", k, elements, map);
+            }
+        }
+        Ok(())
+    });
+    assert!(longest.get() > 10);
+    // Two pieces, and a row that is reversed in part: as long as can be.
+    let roll = map_of(Roll::new(&[3], &[0]), &shape(&[10]));
+    let stretches = |map: &IndexMap, at: usize| map.stretch(&[at], &mut [0]);
+    assert_eq!((stretches(&roll, 0), stretches(&roll, 1), stretches(&roll, 3)), (3, 2, 7));
+    let reversal = map_of(ReverseSequence::new(1, 0, [4]), &shape(&[1, 10]));
+    let mut steps = [0; 2];
+    assert_eq!((reversal.stretch(&[0, 1], &mut steps), steps), (3, [0, -1]));
+    assert_eq!((reversal.stretch(&[0, 4], &mut steps), steps), (6, [0, 1]));
+}
+
+#[test]
 fn within_source_refuses_bounds_outside_the_source() {
     let map = map_of(Transpose::new(&[]), &shape(&[2, 3]));
     assert_eq!(

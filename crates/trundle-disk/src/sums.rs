@@ -66,14 +66,49 @@ impl<'a> Elements<'a> {
         }
     }
 
+    /// Adds `count` elements at places from `place` on, the first of them at `from` and each so far
+    /// from the one before it.
+    fn meet_all(self, sum: &mut Sum, place: usize, from: usize, distance: isize, count: usize) {
+        match self {
+            Elements::Bytes(bytes, 1) => meet_words::<1>(bytes, sum, place, from, distance, count),
+            Elements::Bytes(bytes, 2) => meet_words::<2>(bytes, sum, place, from, distance, count),
+            Elements::Bytes(bytes, 4) => meet_words::<4>(bytes, sum, place, from, distance, count),
+            Elements::Bytes(bytes, 8) => meet_words::<8>(bytes, sum, place, from, distance, count),
+            _ => {
+                for number in 0..count {
+                    let from = from.wrapping_add_signed(distance * number.cast_signed());
+                    self.meet(sum, place + number, from);
+                }
+            }
+        }
+    }
+
     /// The sum of `count` elements that stand one behind another from `first` on.
     pub(crate) fn sum(self, first: usize, count: usize) -> Sum {
         let mut sum = Sum::default();
-        for number in 0..count {
-            self.meet(&mut sum, first + number, number);
-        }
+        self.meet_all(&mut sum, first, 0, 1, count);
         sum
     }
+}
+
+/// [`Elements::meet_all`] of elements of one word or less.
+fn meet_words<const WIDTH: usize>(
+    bytes: &[u8],
+    sum: &mut Sum,
+    place: usize,
+    from: usize,
+    distance: isize,
+    count: usize,
+) {
+    let (elements, _) = bytes.as_chunks::<WIDTH>();
+    let (mut total, mut from) = (0u64, from);
+    for place in place..place + count {
+        let mut word = [0; 8];
+        word[..WIDTH].copy_from_slice(&elements[from]);
+        total = total.wrapping_add(mix(place as u64, u64::from_le_bytes(word)));
+        from = from.wrapping_add_signed(distance);
+    }
+    sum.0 = sum.0.wrapping_add(total);
 }
 
 /// What a box of a pass's output is made from.
@@ -97,11 +132,14 @@ impl Origin<'_> {
     pub(crate) fn sum(&self, out: &[Range<usize>], threads: usize) -> Sum {
         let mut sum = Sum::default();
         for piece in self.to.pieces(out) {
-            let share = elements(&piece).div_ceil(threads.max(1)).max(1);
-            let mut begins = (0..elements(&piece)).step_by(share);
-            let of_share =
-                |begin: usize| self.sum_of_part(&piece, begin..elements(&piece).min(begin + share));
-            if share < 1 << 12 {
+            let blocks = Blocks::of(&piece);
+            let share = blocks.count().div_ceil(threads.max(1)).max(1);
+            let mut begins = (0..blocks.count()).step_by(share);
+            let blocks = &blocks;
+            let of_share = move |begin: usize| {
+                self.sum_of_blocks(blocks, begin..blocks.count().min(begin + share))
+            };
+            if elements(&piece) < FEW_ELEMENTS {
                 begins.map(of_share).for_each(|part| sum.add(part));
                 continue;
             }
@@ -124,42 +162,145 @@ impl Origin<'_> {
         sum
     }
 
-    /// The same of the elements of `piece` with these numbers in row-major order.
-    fn sum_of_part(&self, piece: &Bounds, numbers: Range<usize>) -> Sum {
-        let runs = self.to.runs(piece);
-        let sizes: Vec<usize> = piece.iter().map(Range::len).collect();
-        let within = Shape::new(sizes).unwrap_or_default();
-        let mut index = within.unravel(numbers.start);
-        let mut walk = Walk::new(self);
-        let mut sum = Sum::default();
+    /// The same of the elements of the blocks with these numbers.
+    fn sum_of_blocks(&self, blocks: &Blocks<'_>, numbers: Range<usize>) -> Sum {
+        let (mut walk, mut sum) = (Walk::new(self), Sum::default());
         for number in numbers {
-            let place = runs.start(number / runs.len) + number % runs.len;
-            let from = walk.source_of(&index, piece);
-            self.elements.meet(&mut sum, place, from);
-            within.advance(&mut index);
+            let block = blocks.block(number);
+            let mut index: Vec<usize> = block.iter().map(|range| range.start).collect();
+            loop {
+                let (place, mut left) = self.row(&block, &index);
+                let mut at = place;
+                while left > 0 {
+                    let from = walk.source_of(&index);
+                    let (evenly, distance) = walk.stretch();
+                    let count = evenly.min(left);
+                    self.elements.meet_all(&mut sum, at, from, distance, count);
+                    (at, left) = (at + count, left - count);
+                    index.last_mut().into_iter().for_each(|last| *last += count);
+                }
+                if !next_row(&block, &mut index) {
+                    break;
+                }
+            }
         }
         sum
     }
+
+    /// The place of the element at `index` where the pass writes to, and how many follow it along
+    /// the last axis of the block.
+    fn row(&self, block: &[Range<usize>], index: &[usize]) -> (usize, usize) {
+        let row: Bounds = index.iter().map(|i| *i..i + 1).collect();
+        let left = block.last().zip(index.last()).map_or(1, |(range, i)| range.end - i);
+        (self.to.runs(&row).start(0), left)
+    }
 }
+
+/// Goes from the end of a row of a block to the start of the next one, if there is one.
+fn next_row(block: &[Range<usize>], index: &mut [usize]) -> bool {
+    for axis in (0..block.len()).rev() {
+        if axis + 1 < block.len() {
+            index[axis] += 1;
+        }
+        if index[axis] < block[axis].end {
+            return true;
+        }
+        index[axis] = block[axis].start;
+    }
+    false
+}
+
+/// A box cut into blocks, so small that the source of one is at hand in whichever order it is met.
+struct Blocks<'a> {
+    whole: &'a [Range<usize>],
+    /// The most indices of a block along each axis.
+    sides: Vec<usize>,
+}
+
+impl<'a> Blocks<'a> {
+    fn of(whole: &'a [Range<usize>]) -> Blocks<'a> {
+        let last = whole.len().saturating_sub(1);
+        let outer = match last {
+            0 | 1 => BLOCK_ROWS,
+            2 => BLOCK_ROWS / 4,
+            _ => BLOCK_ROWS / 8,
+        };
+        let sides = (0..whole.len()).map(|axis| if axis == last { ROW_ELEMENTS } else { outer });
+        Blocks { whole, sides: sides.collect() }
+    }
+
+    fn along(&self, axis: usize) -> usize {
+        self.whole[axis].len().div_ceil(self.sides[axis])
+    }
+
+    fn count(&self) -> usize {
+        (0..self.whole.len()).map(|axis| self.along(axis)).product()
+    }
+
+    fn block(&self, mut number: usize) -> Bounds {
+        let mut block = self.whole.to_vec();
+        for axis in (0..block.len()).rev() {
+            let start = block[axis].start + number % self.along(axis) * self.sides[axis];
+            block[axis] = start..block[axis].end.min(start + self.sides[axis]);
+            number /= self.along(axis);
+        }
+        block
+    }
+}
+
+/// Sums of fewer elements are not worth a thread.
+const FEW_ELEMENTS: usize = 1 << 13;
+
+/// The rows of a block, of a box of two axes.
+const BLOCK_ROWS: usize = 64;
+
+/// The elements of a row of a block.
+const ROW_ELEMENTS: usize = 256;
 
 /// Coordinates on the way from the output to the source.
 struct Walk<'a> {
     origin: &'a Origin<'a>,
     out: Vec<usize>,
     between: Vec<Vec<usize>>,
+    /// How far apart neighbours along the last axis are along each source axis.
+    steps: Vec<isize>,
 }
 
 impl<'a> Walk<'a> {
     fn new(origin: &'a Origin<'a>) -> Walk<'a> {
         let between = origin.steps.iter().map(|step| vec![0; step.in_shape().rank()]).collect();
-        Walk { origin, out: vec![0; origin.out_shape.rank()], between }
+        let steps = vec![0; origin.source.len()];
+        Walk { origin, out: vec![0; origin.out_shape.rank()], between, steps }
     }
 
-    /// The number of the element, among those in memory, that lands at an index of `piece`.
-    fn source_of(&mut self, index: &[usize], piece: &Bounds) -> usize {
-        for ((out, i), range) in self.out.iter_mut().zip(index).zip(piece) {
-            *out = range.start + i;
-        }
+    /// For how many indices along the last axis, from the one on that was asked for last, the
+    /// elements in memory are evenly spaced, and how far apart. Of several operators one after
+    /// another, each element is followed by itself.
+    fn stretch(&mut self) -> (usize, isize) {
+        let Origin { steps, out_shape, in_shape, source, .. } = self.origin;
+        let elements = match steps {
+            [] if self.steps.is_empty() => return (1, 0),
+            [] => {
+                self.steps.fill(0);
+                self.steps.last_mut().into_iter().for_each(|step| *step = 1);
+                usize::MAX
+            }
+            [step] if step.out_shape() == *out_shape && step.in_shape() == *in_shape => {
+                step.stretch(&self.out, &mut self.steps)
+            }
+            _ => return (1, 0),
+        };
+        let distance = self
+            .steps
+            .iter()
+            .zip(*source)
+            .fold(0, |distance, (step, range)| distance * range.len().cast_signed() + step);
+        (elements, distance)
+    }
+
+    /// The number of the element, among those in memory, that lands at `index`.
+    fn source_of(&mut self, index: &[usize]) -> usize {
+        self.out.copy_from_slice(index);
         let Origin { steps, out_shape, in_shape, source, .. } = self.origin;
         let mut seen = None;
         if let Some(last) = steps.last()

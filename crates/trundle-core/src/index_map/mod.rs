@@ -12,6 +12,7 @@ mod layer;
 mod lengths;
 mod region;
 mod restrict;
+mod stretch;
 
 use std::fmt;
 
