@@ -94,9 +94,8 @@ pub(crate) fn tiles(map: &IndexMap, room: Room, device: &Device) -> Option<Vec<T
         device,
     };
     let steps = growth.grown()?;
-    let cuts: Vec<Vec<usize>> =
-        steps.iter().enumerate().map(|(axis, step)| cut(&seams(map, axis), *step)).collect();
-    fitting(map, boxes(&cuts, room)?, room)
+    let seams = (0..steps.len()).map(|axis| seams(map, axis));
+    fitting(map, boxes(&cuts(seams.zip(steps), room)?), room)
 }
 
 /// Bands that are one run each of a packed tensor of the output's shape, cut where the source
@@ -104,20 +103,16 @@ pub(crate) fn tiles(map: &IndexMap, room: Room, device: &Device) -> Option<Vec<T
 pub(crate) fn bands(map: &IndexMap, room: Room) -> Option<Vec<Tile>> {
     let whole: Bounds = map.out_shape().iter().map(|size| 0..*size).collect();
     let steps = band_steps(&whole, room.elements())?;
-    let cuts: Vec<Vec<usize>> =
-        steps.iter().enumerate().map(|(axis, step)| cut(&seams(map, axis), *step)).collect();
-    fitting(map, boxes(&cuts, room)?, room)
+    let seams = (0..steps.len()).map(|axis| seams(map, axis));
+    fitting(map, boxes(&cuts(seams.zip(steps), room)?), room)
 }
 
 /// Bands of a box that stay in place.
 pub(crate) fn bands_in_place(within: &[Range<usize>], room: Room) -> Option<Vec<Tile>> {
     let steps = band_steps(within, room.elements())?;
-    let cuts: Vec<Vec<usize>> = steps
-        .iter()
-        .zip(within)
-        .map(|(step, range)| cut(&[range.start, range.end], *step))
-        .collect();
-    Some(boxes(&cuts, room)?.into_iter().map(|out| Tile { source: out.clone(), out }).collect())
+    let seams = within.iter().map(|range| vec![range.start, range.end]);
+    let boxes = boxes(&cuts(seams.zip(steps), room)?);
+    Some(boxes.into_iter().map(|out| Tile { source: out.clone(), out }).collect())
 }
 
 /// The cells that the sources of tiles are, if no two of them have a part in common; and the box
@@ -319,13 +314,24 @@ fn band_steps(within: &[Range<usize>], most: usize) -> Option<Vec<usize>> {
     Some(steps)
 }
 
-/// The boxes between cuts, in row-major order; `None` if they are too many.
-fn boxes(cuts: &[Vec<usize>], room: Room) -> Option<Vec<Bounds>> {
-    let number = cuts.iter().map(|cuts| cuts.len() - 1).try_fold(1usize, usize::checked_mul)?;
-    if number > room.most_tiles() {
-        return None;
-    }
-    Some(cuts.iter().fold(vec![Vec::new()], |boxes, cuts| {
+/// The cuts of axes, each with its seams and the step; `None` if there were too many boxes between
+/// them.
+fn cuts(axes: impl Iterator<Item = (Vec<usize>, usize)>, room: Room) -> Option<Vec<Vec<usize>>> {
+    let mut boxes = 1usize;
+    axes.map(|(seams, step)| {
+        let along = match step < seams[seams.len() - 1] - seams[0] {
+            true => seams.windows(2).map(|ends| (ends[1] - ends[0]).div_ceil(step.max(1))).sum(),
+            false => 1,
+        };
+        boxes = boxes.checked_mul(along).filter(|number| *number <= room.most_tiles())?;
+        Some(cut(&seams, step))
+    })
+    .collect()
+}
+
+/// The boxes between cuts, in row-major order.
+fn boxes(cuts: &[Vec<usize>]) -> Vec<Bounds> {
+    cuts.iter().fold(vec![Vec::new()], |boxes, cuts| {
         let ranges: Vec<Range<usize>> = cuts.windows(2).map(|ends| ends[0]..ends[1]).collect();
         boxes
             .iter()
@@ -333,7 +339,7 @@ fn boxes(cuts: &[Vec<usize>], room: Room) -> Option<Vec<Bounds>> {
                 ranges.iter().map(|range| [&each[..], std::slice::from_ref(range)].concat())
             })
             .collect()
-    }))
+    })
 }
 
 /// Tiles for the boxes; those that do not fit the room are halved until they do.

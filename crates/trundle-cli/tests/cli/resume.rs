@@ -195,10 +195,9 @@ fn a_line_that_is_not_whole_does_not_count() {
 fn who_is_stopped_is_told_how_to_go_on() {
     for (name, number) in [("-INT", 2), ("-TERM", 15)] {
         let work = Work::new(TWO_PASSES);
-        let mut child = work.begin(&[]);
-        work.hold(&mut child);
-        assert!(work.wait(&mut child, Work::has_noted));
-        // It tells nobody before it knows itself.
+        let child = work.begun_and_stopped(&[]);
+        signal("-CONT", &child);
+        // It has noted it, and is about to let it stay.
         sleep(Duration::from_millis(5));
         signal(name, &child);
         let output = child.wait_with_output().unwrap();

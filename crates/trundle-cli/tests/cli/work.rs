@@ -69,22 +69,32 @@ impl Work {
         }
     }
 
-    /// The program, killed as soon as it has noted something.
-    pub(crate) fn begun_and_killed(&self, more: &[&str]) {
+    /// The program, stopped for a while as soon as it has noted something.
+    pub(crate) fn begun_and_stopped(&self, more: &[&str]) -> Child {
         for _ in 0..20 {
             let mut child = self.begin(more);
             self.hold(&mut child);
-            let has_noted = self.wait(&mut child, Work::has_noted);
+            self.wait(&mut child, Work::has_noted);
+            signal("-STOP", &child);
+            let is_amid = |ending: &str| self.file(ending).is_some();
+            let two_passes = self.args[0] == TWO_PASSES[0];
+            if self.has_noted() && is_amid(".part") && (!two_passes || is_amid(".pass0")) {
+                return child;
+            }
+            // It was over before it could be stopped: once more.
             child.kill().unwrap();
             child.wait().unwrap();
-            if has_noted && self.has_noted() {
-                return;
-            }
-            // It was over before it could be held: once more.
             let _ = fs::remove_file(self.place.path("y.npy"));
             self.place.write("x.npy", &self.source);
         }
         panic!("it ends before it notes anything");
+    }
+
+    /// The program, killed as soon as it has noted something.
+    pub(crate) fn begun_and_killed(&self, more: &[&str]) {
+        let mut child = self.begun_and_stopped(more);
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 
     /// Whether there is a journal of more than its opening.
