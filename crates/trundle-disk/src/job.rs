@@ -40,6 +40,8 @@ pub struct Job {
     pub(crate) room: usize,
     pub(crate) device: Device,
     pub(crate) threads: Option<usize>,
+    /// Whether the source has checksums of its data.
+    is_checked: bool,
     /// All that the decisions follow from, as a text.
     pub(crate) decided: String,
 }
@@ -127,7 +129,8 @@ impl Job {
             decided = tensors(&device)?;
         }
         let text = plan_text(&begun, format, &frame);
-        Ok(Job { tensors: decided, frame, room, device, threads: options.threads, decided: text })
+        let (threads, is_checked) = (options.threads, file.has_checksums());
+        Ok(Job { tensors: decided, frame, room, device, threads, is_checked, decided: text })
     }
 
     /// The same job as one that was begun with these means.
@@ -169,8 +172,12 @@ impl Job {
             cost.seconds += each.seconds;
             cost.temporary_bytes = cost.temporary_bytes.max(each.temporary_bytes);
             cost.buffer_bytes = cost.buffer_bytes.max(each.buffer_bytes);
+            let bytes = tensor.header.data_bytes as u64;
             if tensor.header.data_offset.is_none() {
-                held += tensor.header.data_bytes as u64;
+                held += bytes;
+            } else if self.is_checked {
+                cost.bytes_read += bytes;
+                cost.seconds += self.device.seconds(bytes, 0);
             }
         }
         // What is compressed is unpacked first, to a file of its own.

@@ -431,25 +431,33 @@ impl Work<'_> {
         self.close()
     }
 
-    /// The data of tensors that can only be read from front to back, each in a file of its own.
+    /// The data of tensors that can only be read from front to back, each in a file of its own. That
+    /// of others is read once through where the file has checksums, which reads at places do not
+    /// see.
     fn unpacked(&self, file: &mut TensorFile) -> Result<Vec<Option<Between>>, Error> {
         let mut unpacked = Vec::with_capacity(self.job.tensors.len());
         for tensor in &self.job.tensors {
+            let mut so_far = 0;
+            let watch = self.watch;
+            let mut advance = |bytes: u64| {
+                watch.advance(bytes - so_far);
+                so_far = bytes;
+            };
             if tensor.header.data_offset.is_some() && file.file().is_some() {
+                if file.has_checksums() {
+                    watch.stage("checking", tensor.header.data_bytes as u64);
+                    file.copy_to(tensor.index, &mut io::sink(), &mut advance)?;
+                }
                 unpacked.push(None);
                 continue;
             }
-            self.watch.stage("unpacking", tensor.header.data_bytes as u64);
+            watch.stage("unpacking", tensor.header.data_bytes as u64);
             let between = match &self.folder {
                 Some(folder) => Between::Unnamed(tempfile::tempfile_in(folder).map_err(temporary)?),
                 None => Between::Unnamed(tempfile::tempfile().map_err(temporary)?),
             };
             let mut out = between.file();
-            let mut so_far = 0;
-            file.copy_to(tensor.index, &mut out, &mut |bytes| {
-                self.watch.advance(bytes - so_far);
-                so_far = bytes;
-            })?;
+            file.copy_to(tensor.index, &mut out, &mut advance)?;
             unpacked.push(Some(between));
         }
         Ok(unpacked)

@@ -44,6 +44,11 @@ pub(crate) trait Contents: Send {
     /// Where all this is read from.
     fn source(&self) -> &Source;
 
+    /// Whether the file has checksums of the data.
+    fn has_checksums(&self) -> bool {
+        false
+    }
+
     /// The data of the tensor at `index`, exactly as long as its header says.
     fn load(&mut self, index: usize, progress: &mut Progress<'_>) -> Result<Vec<u8>, Problem>;
 

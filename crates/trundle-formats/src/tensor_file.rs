@@ -119,6 +119,12 @@ impl TensorFile {
         self.contents.source().file()
     }
 
+    /// Whether the file has checksums of the data, which [`TensorFile::load`] and
+    /// [`TensorFile::copy_to`] compare.
+    pub fn has_checksums(&self) -> bool {
+        self.contents.has_checksums()
+    }
+
     /// The data of the tensor at `index` of [`TensorFile::headers`], exactly as long as its header
     /// says. `progress` is told the bytes read so far.
     ///

@@ -147,3 +147,21 @@ fn a_stream_that_claims_more_than_it_has_is_truncated() {
     }
     assert_eq!(place.contents(), []);
 }
+
+#[test]
+fn a_stored_member_whose_checksum_differs_is_refused() {
+    let tensor = Tensor::counting(&[3, 4]);
+    let place = Place::with(&[("x.npy", &tensor)]);
+    place.run(&["roll", "x.npy", "--shift", "0", "--axes", "0", "-o", "x.npz", "-q"]).done();
+    let mut archive = place.read("x.npz");
+    let file = tensor.file(npy::PLAIN);
+    let row = &file[file.len() - 16..];
+    let at = archive.windows(row.len()).position(|bytes| bytes == row).unwrap();
+    archive[at] ^= 1;
+    place.write("x.npz", &archive);
+    let before = place.contents();
+    let run = place.run(&["flip", "x.npz", "--axes", "0", "-o", "y.npy"]);
+    assert_eq!(run.code, Some(3), "{run:?}");
+    assert!(run.stderr.contains("checksum"), "{run:?}");
+    assert_eq!(place.contents(), before);
+}

@@ -106,6 +106,10 @@ impl Contents for Archive {
         &self.source
     }
 
+    fn has_checksums(&self) -> bool {
+        true
+    }
+
     fn load(&mut self, index: usize, progress: &mut Progress<'_>) -> Result<Vec<u8>, Problem> {
         self.read(index, |reader, bytes| {
             let stored = reader.stored();
