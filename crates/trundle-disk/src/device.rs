@@ -2,9 +2,13 @@
 
 use std::fmt;
 use std::fs::File;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
+
+use crate::positioned::{forget, read_exact_at};
 
 /// The model of a disk by which passes and tiles are chosen: so many bytes take
 /// `bytes / bytes_per_second`, and so many requests `requests · request_seconds / in_flight` on top.
@@ -19,19 +23,16 @@ pub struct Device {
 }
 
 /// Bytes of a request of the probe that measures long runs.
-const LONG_BYTES: usize = 4 << 20;
+const LONG_BYTES: usize = 512 << 10;
 
 /// How many of those.
-const LONG_REQUESTS: u64 = 12;
+const LONG_REQUESTS: u64 = 96;
 
 /// Bytes of a request of the probe that measures what a request costs.
-const SHORT_BYTES: usize = 4 << 10;
+const SHORT_BYTES: usize = 16 << 10;
 
 /// How many of those.
-const SHORT_REQUESTS: u64 = 64;
-
-/// Places of direct requests, in the file and in memory, are multiples of this many bytes.
-const DIRECT_ALIGNMENT: usize = 4 << 10;
+const SHORT_REQUESTS: u64 = 512;
 
 impl Device {
     /// A disk without moving parts, in this machine.
@@ -51,54 +52,63 @@ impl Device {
         bytes as f64 / self.bytes_per_second + requests as f64 * self.request_seconds / in_flight
     }
 
-    /// What the disk of `file` takes, from some requests past the system's cache: about 50 MB, a
-    /// fraction of a second. `None` where the system reads nothing past its cache, or the file is
-    /// too short.
+    /// What the disk of `file` takes, from some requests of the kind that a movement makes: about
+    /// 60 MB, a fraction of a second. `None` if the file is too short for that or cannot be read.
     pub fn probe(file: &File) -> Option<Device> {
-        let direct = past_the_cache(file)?;
-        let bytes = direct.metadata().ok()?.len();
+        let bytes = file.metadata().ok()?.len();
         if bytes < LONG_REQUESTS * LONG_BYTES as u64 * 2 {
             return None;
         }
-        let mut memory = vec![0; LONG_BYTES + DIRECT_ALIGNMENT];
-        let start =
-            memory.as_ptr().addr().next_multiple_of(DIRECT_ALIGNMENT) - memory.as_ptr().addr();
-        let mut timed = |length: usize, requests: u64| -> Option<f64> {
-            let begin = Instant::now();
-            for number in 0..requests {
-                // Spread over the file, which no readahead foresees.
-                let at = (bytes - LONG_BYTES as u64) / requests * (number * 37 % requests);
-                let at = at / DIRECT_ALIGNMENT as u64 * DIRECT_ALIGNMENT as u64;
-                crate::positioned::read_exact_at(&direct, &mut memory[start..][..length], at)
-                    .ok()?;
-            }
-            Some(begin.elapsed().as_secs_f64() / requests as f64)
-        };
-        // The first request of all pays for what is not the disk's.
-        timed(SHORT_BYTES, 4)?;
-        let request_seconds = timed(SHORT_BYTES, SHORT_REQUESTS)?;
-        let long = timed(LONG_BYTES, LONG_REQUESTS)?;
-        let bytes_per_second = LONG_BYTES as f64 / (long - request_seconds).max(long / 8.0);
-        Some(Device { bytes_per_second, request_seconds, in_flight: Device::SSD.in_flight })
+        let in_flight = Device::SSD.in_flight;
+        let probe =
+            |length: usize, requests: u64| seconds_each(file, bytes, length, requests, in_flight);
+        // The first requests of all pay for what is not the disk's.
+        probe(SHORT_BYTES, 16)?;
+        let (short, long) =
+            (probe(SHORT_BYTES, SHORT_REQUESTS)?, probe(LONG_BYTES, LONG_REQUESTS)?);
+        let seconds_a_byte = (long - short).max(long / 8.0) / (LONG_BYTES - SHORT_BYTES) as f64;
+        let request = (short - SHORT_BYTES as f64 * seconds_a_byte).max(short / 8.0);
+        Some(Device {
+            bytes_per_second: 1.0 / seconds_a_byte,
+            request_seconds: request * in_flight as f64,
+            in_flight,
+        })
     }
 }
 
-/// The same file, read from the disk and not from the system's cache.
-#[cfg(target_os = "linux")]
-fn past_the_cache(file: &File) -> Option<File> {
-    use std::os::fd::AsRawFd;
-
-    use rustix::fs::{Mode, OFlags, open};
-
-    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-    open(path, OFlags::RDONLY | OFlags::DIRECT | OFlags::CLOEXEC, Mode::empty())
-        .ok()
-        .map(File::from)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn past_the_cache(_: &File) -> Option<File> {
-    None
+/// The seconds for each of so many reads, spread over a file of `bytes`, by several threads.
+fn seconds_each(
+    file: &File,
+    bytes: u64,
+    length: usize,
+    requests: u64,
+    threads: usize,
+) -> Option<f64> {
+    // An order in which no readahead finds the next one.
+    let place = |number: u64| (bytes - length as u64) / requests * (number * 37 % requests);
+    for number in 0..requests {
+        forget(file, place(number), length as u64);
+    }
+    let next = AtomicU64::new(0);
+    let work = || -> io::Result<()> {
+        let mut memory = vec![0; length];
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= requests {
+                return Ok(());
+            }
+            read_exact_at(file, &mut memory, place(number))?;
+        }
+    };
+    let begin = Instant::now();
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            // With fewer threads it is what fewer threads take.
+            let _ = std::thread::Builder::new().spawn_scoped(scope, work);
+        }
+        work().ok()
+    })?;
+    Some(begin.elapsed().as_secs_f64() / requests as f64)
 }
 
 impl fmt::Display for Device {
