@@ -386,7 +386,7 @@ fn numbers_beyond_every_axis_are_moved_exactly_or_refused() {
 }
 
 #[cfg(unix)]
-mod unix {
+pub(crate) mod unix {
     use std::fs::File;
     use std::io::Write;
     use std::os::unix::ffi::OsStrExt;
@@ -398,7 +398,7 @@ mod unix {
     use super::*;
 
     /// Says why a check could not be made here, also where the test's own output is captured.
-    fn skip(why: &str) {
+    pub(crate) fn skip(why: &str) {
         let _ = writeln!(std::io::stderr(), "skipped: {why}");
     }
 
@@ -536,7 +536,7 @@ mod unix {
     }
 
     /// Whether this process was started with a signal ignored, as in the background of a script.
-    fn is_ignored(signal: i32) -> bool {
+    pub(crate) fn is_ignored(signal: i32) -> bool {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
         let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
         let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());

@@ -6,6 +6,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use crate::Run;
+use crate::refusals::unix::{is_ignored, skip};
 use crate::work::{ONE_PASS, TWO_PASSES, Work, signal};
 
 /// Kills at moments all over the time that the work takes, and goes on, until it has been killed so
@@ -195,6 +196,10 @@ fn a_line_that_is_not_whole_does_not_count() {
 fn who_is_stopped_is_told_how_to_go_on() {
     for (name, number) in [("-INT", 2), ("-TERM", 15)] {
         let work = Work::new(TWO_PASSES);
+        if is_ignored(number) {
+            skip("the tests were started with a signal ignored, and so is the program");
+            continue;
+        }
         let child = work.begun_and_stopped(&[]);
         signal("-CONT", &child);
         // It has noted it, and is about to let it stay.
@@ -213,6 +218,9 @@ fn who_is_stopped_is_told_how_to_go_on() {
 
 #[test]
 fn who_is_stopped_early_leaves_nothing() {
+    if is_ignored(2) {
+        return skip("the tests were started with a signal ignored, and so is the program");
+    }
     let work = Work::new(TWO_PASSES);
     let mut child = work.begin(&[]);
     assert!(work.wait(&mut child, |work| work.file(".part").is_some()));
