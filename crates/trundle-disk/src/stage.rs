@@ -47,7 +47,7 @@ pub(crate) struct Piece {
 }
 
 /// What a plan of a piece takes at most, with the requests for it.
-pub(crate) const PIECE_BYTES: usize = 8 << 10;
+pub(crate) const PIECE_BYTES: usize = 4 << 10;
 
 /// Batches of fewer bytes than this would not keep the disk busy.
 const BATCH_BYTES: usize = 32 << 20;

@@ -68,7 +68,7 @@ pub(crate) struct Means<'a> {
 const LISTS_SHARE: usize = 16;
 
 /// Tiles may have so many pieces in little memory too.
-const LEAST_PIECES: usize = 64;
+const LEAST_PIECES: usize = 256;
 
 /// A tensor of fewer bytes is read whole.
 const SMALL_BYTES: usize = 32 << 20;
@@ -253,7 +253,7 @@ fn two_passes(
     let second = bands(map, room)?;
     let (cells, around) = cells(&second)?;
     // Each tile of the first pass could have a piece of each cell.
-    let most = (room.bytes / 2 / LISTS_SHARE / PIECE_BYTES).max(LEAST_PIECES);
+    let most = (room.bytes / LISTS_SHARE / PIECE_BYTES).max(LEAST_PIECES);
     if cells.count() > most {
         return None;
     }
