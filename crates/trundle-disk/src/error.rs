@@ -107,3 +107,31 @@ impl From<trundle::Error> for Problem {
         Problem::Plan(error.into())
     }
 }
+
+/// That the file at `path` cannot be read, or no longer has what it had.
+pub(crate) fn reading(path: &Path) -> impl Fn(io::Error) -> Error {
+    let name = name_of(path, "stdin");
+    move |source| {
+        let doing = "read";
+        if source.kind() == io::ErrorKind::UnexpectedEof {
+            return Error::of(&name, Problem::SourceChanged("it is shorter now"));
+        }
+        Error::of(&name, Problem::Io { doing, source })
+    }
+}
+
+/// That the file at `path` cannot be written.
+pub(crate) fn writing(path: &Path) -> impl Fn(io::Error) -> Error {
+    let name = name_of(path, "stdout");
+    move |source| Error::of(&name, Problem::Io { doing: "write", source })
+}
+
+/// What messages call the file at `path`; `stream` is the name of `-`.
+fn name_of(path: &Path, stream: &str) -> String {
+    if path == Path::new("-") { stream.to_owned() } else { path.to_string_lossy().into_owned() }
+}
+
+/// That a temporary file cannot be written.
+pub(crate) fn temporary(source: io::Error) -> Error {
+    Error::from(Problem::Io { doing: "write a temporary file", source })
+}

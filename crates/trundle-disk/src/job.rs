@@ -112,7 +112,7 @@ impl Job {
             let described: Vec<Described<'_>> = begun.iter().map(Begun::described).collect();
             format
                 .frame(&described, metadata)
-                .map_err(|problem| Error::file(Path::new(""), problem))?
+                .map_err(|problem| Error::file(Path::new("the output"), problem))?
         };
         let room = options.room();
         let tensors = |device: &Device| -> Result<Vec<TensorJob>, Error> {

@@ -5,6 +5,7 @@ mod device;
 mod error;
 mod job;
 mod journal;
+mod left;
 mod place;
 mod positioned;
 mod read_back;
@@ -15,6 +16,7 @@ mod sums;
 mod tiling;
 mod transfer;
 mod way;
+mod work;
 
 pub use device::Device;
 pub use error::{Error, Problem};

@@ -7,6 +7,7 @@ use trundle::{Layout, Pass, Plan, Shape, Width};
 use crate::error::Error;
 use crate::job::{Job, TensorJob};
 use crate::place::{Place, Runs, elements};
+use crate::sums::{Elements, Origin, Sum};
 use crate::tiling::Tile;
 use crate::way::{FilePass, Way, unit};
 
@@ -95,6 +96,17 @@ impl Stage {
             batches.push(begin..self.tasks.len());
         }
         batches
+    }
+
+    /// The bytes of the file that a pass over the tensor of a stage writes for the next one.
+    pub(crate) fn between_bytes(&self, job: &Job, pass: usize) -> u64 {
+        let tensors = self.tasks.first().map(|task| &job.tensors[task.tensor]);
+        match tensors.map(|tensor| (&tensor.way, tensor.movement.width)) {
+            Some((Way::Tiled(passes), width)) => {
+                width.bytes(passes[pass].to.elements() * width.units()) as u64
+            }
+            _ => 0,
+        }
     }
 }
 
@@ -251,6 +263,39 @@ impl Prepared<'_> {
             && self.pieces.iter().all(|piece| {
                 piece.bytes == self.source_bytes && piece.plan.as_ref().is_some_and(is_copy)
             })
+    }
+
+    /// The sum of what a task read, at the places where the operators bring it.
+    pub(crate) fn sum(&self, memory: &[u8], threads: usize) -> Sum {
+        let movement = &self.tensor.movement;
+        let unit = crate::way::unit(movement.width);
+        match self.places() {
+            None => {
+                let all =
+                    |shape: &trundle::Shape| shape.iter().map(|size| 0..*size).collect::<Vec<_>>();
+                let (in_shape, out_shape) = (movement.in_shape(), movement.out_shape());
+                let origin = Origin {
+                    steps: &movement.steps,
+                    out_shape,
+                    in_shape,
+                    source: &all(in_shape),
+                    elements: Elements::of_file(memory, movement.width),
+                    to: &crate::place::Place::RowMajor { sizes: out_shape.to_vec() },
+                };
+                origin.sum(&all(out_shape), threads)
+            }
+            Some((_, to, pass, tile)) => {
+                let origin = Origin {
+                    steps: &movement.steps[pass.stages.clone()],
+                    out_shape: pass.map.out_shape(),
+                    in_shape: pass.map.in_shape(),
+                    source: &tile.source,
+                    elements: Elements::Bytes(memory, unit),
+                    to,
+                };
+                origin.sum(&tile.out, threads)
+            }
+        }
     }
 }
 

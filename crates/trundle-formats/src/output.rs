@@ -201,7 +201,7 @@ fn temporary(
     let permissions = permissions(found);
     match tag {
         None => Unfinished::new(folder, permissions),
-        Some((tag, begin)) => Unfinished::tagged(folder, tag, "part", begin, permissions),
+        Some((tag, begin)) => Unfinished::tagged(folder, tag, "part", begin, permissions.as_ref()),
     }
 }
 

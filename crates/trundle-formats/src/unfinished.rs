@@ -90,7 +90,8 @@ impl Unfinished {
     }
 
     /// The file of [`Unfinished::path_of`], for this process alone: it is locked. One that is gone
-    /// on with is [kept](Unfinished::keep).
+    /// on with is [kept](Unfinished::keep). A new one has `permissions`, less what the process must
+    /// not give, or else those of a private file.
     ///
     /// # Errors
     /// [`Problem::Busy`] if another process has it, [`Problem::Io`] if it cannot be created or, to
@@ -100,16 +101,13 @@ impl Unfinished {
         tag: &str,
         ending: &str,
         begin: Begin,
-        permissions: Option<Permissions>,
+        permissions: Option<&Permissions>,
     ) -> Result<Unfinished, Problem> {
         let path = Unfinished::path_of(folder, tag, ending);
         Unfinished::entered(begin == Begin::Resumed, || {
-            let file = open_locked(&path, begin)?;
+            let file = open_locked(&path, begin, permissions)?;
             if begin == Begin::Anew {
                 file.set_len(0).map_err(creating)?;
-                if let Some(permissions) = permissions {
-                    file.set_permissions(permissions).map_err(creating)?;
-                }
             }
             let path = TempPath::try_from_path(&path).map_err(creating)?;
             Ok(NamedTempFile::from_parts(file, path))
@@ -169,16 +167,25 @@ impl Unfinished {
 }
 
 /// The file at `path`, which no other process has. It is no link that somebody else has put there.
-fn open_locked(path: &Path, begin: Begin) -> Result<File, Problem> {
+fn open_locked(
+    path: &Path,
+    begin: Begin,
+    permissions: Option<&Permissions>,
+) -> Result<File, Problem> {
     let mut options = File::options();
     options.read(true).write(true).create(begin == Begin::Anew).truncate(false);
     #[cfg(unix)]
     {
-        use std::os::unix::fs::OpenOptionsExt;
+        use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+
+        /// For the eyes of nobody else; and to be opened again by whoever goes on with it.
+        const PRIVATE: u32 = 0o600;
         options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
         // The system takes from it what the process must not give.
-        options.mode(0o666);
+        options.mode(permissions.map_or(0, PermissionsExt::mode) | PRIVATE);
     }
+    #[cfg(not(unix))]
+    let _ = permissions;
     loop {
         let file = options.open(path).map_err(creating)?;
         match file.try_lock() {

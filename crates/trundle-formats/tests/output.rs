@@ -179,7 +179,24 @@ mod unix {
             fs::set_permissions(&path, fs::Permissions::from_mode(kept)).unwrap();
             write_bytes(&path, &[2], true).unwrap();
             assert_eq!(mode(&path), kept);
+            tagged(&path, true).finish().unwrap();
+            assert_eq!(mode(&path), kept);
         }
+        fs::remove_file(&path).unwrap();
+        tagged(&path, false).finish().unwrap();
+        assert_eq!(mode(&path), mode(&usual));
+    }
+
+    fn tagged(path: &Path, overwrite: bool) -> Output {
+        Output::create_tagged(path, overwrite, "1-2", trundle_formats::Begin::Anew).unwrap()
+    }
+
+    #[test]
+    fn what_lies_between_is_private() {
+        let folder = tempfile::tempdir().unwrap();
+        let begin = trundle_formats::Begin::Anew;
+        let file = trundle_formats::Unfinished::tagged(folder.path(), "1-2", "pass0", begin, None);
+        assert_eq!(mode(file.unwrap().path()), 0o600);
     }
 
     #[test]

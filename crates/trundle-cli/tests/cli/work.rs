@@ -74,8 +74,13 @@ impl Work {
         for _ in 0..20 {
             let mut child = self.begin(more);
             self.hold(&mut child);
-            self.wait(&mut child, Work::has_noted);
             signal("-STOP", &child);
+            // A little at a time, so that it does not come far behind its note.
+            while !self.has_noted() && child.try_wait().unwrap().is_none() {
+                signal("-CONT", &child);
+                std::thread::sleep(Duration::from_millis(2));
+                signal("-STOP", &child);
+            }
             let is_amid = |ending: &str| self.file(ending).is_some();
             let two_passes = self.args[0] == TWO_PASSES[0];
             if self.has_noted() && is_amid(".part") && (!two_passes || is_amid(".pass0")) {

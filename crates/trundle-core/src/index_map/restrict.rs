@@ -12,8 +12,8 @@ impl IndexMap {
     /// Law: `f.restrict(b).source_of(i) == f.source_of(b.start + i)`.
     ///
     /// # Errors
-    /// [`Error::SizesDiffer`] if there is not one range for each output axis,
-    /// [`Error::RangeOutOfBounds`] if one runs backwards or reaches outside the output.
+    /// [`SizesDiffer`](crate::Error::SizesDiffer) if there is not one range for each output axis,
+    /// [`RangeOutOfBounds`](crate::Error::RangeOutOfBounds) if one runs backwards or reaches outside the output.
     pub fn restrict(&self, bounds: &[Range<usize>]) -> Result<IndexMap> {
         check_bounds(bounds, self.out_shape(), "the axes of the output")?;
         let out_shape = Shape::new(bounds.iter().map(Range::len).collect::<Vec<_>>())?;
