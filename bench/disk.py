@@ -4,8 +4,8 @@
                           [--max-mem 512M] [--case WORD]... [--json FILE] [--both]
 
 Each round of a case copies the source (cp, then fsync) and moves it (trundle, which syncs itself), each
-after the system's cache has been told to forget the source. Every result is compared with numpy's,
-element by element, once. --numpy also times numpy's own way, a loop over tiles between two memmaps,
+after the system's cache has been told to forget the source. Boxes of every result, picked at random,
+are compared with numpy's (--verify compares every element, at the cost of reading the result back). --numpy also times numpy's own way, a loop over tiles between two memmaps,
 under the same limit of memory. --both also times the way that was not chosen: one pass or two.
 Needs numpy, and room for four times the file on the disk of DIR.
 """
@@ -121,7 +121,7 @@ def io_of_children():
 
 
 def same(source, to, numpy_way):
-    """Whether trundle's output is numpy's, compared in parts."""
+    """Whether trundle's output is numpy's, in boxes picked at random."""
     a, b = np.load(source, mmap_mode="r"), np.load(to, mmap_mode="r")
     if isinstance(numpy_way(a[:1]), np.ndarray) and numpy_way.__code__.co_names == ("roll",):
         rows, columns = 1000, -3
