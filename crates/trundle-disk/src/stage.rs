@@ -246,17 +246,6 @@ impl Prepared<'_> {
         }
     }
 
-    /// The places in the file that its pass reads from, and in the one that it writes to.
-    pub(crate) fn places(&self) -> Option<(&Place, &Place, &FilePass, &Tile)> {
-        match &self.tensor.way {
-            Way::Whole => None,
-            Way::Tiled(passes) => {
-                let (pass, tile) = self.task.pass_and_tile(passes);
-                Some((&pass.from, &pass.to, pass, tile))
-            }
-        }
-    }
-
     /// Whether what is written is what was read, byte for byte.
     pub(crate) fn is_copy(&self) -> bool {
         self.source_bytes == self.written_bytes()
@@ -269,8 +258,8 @@ impl Prepared<'_> {
     pub(crate) fn sum(&self, memory: &[u8], threads: usize) -> Sum {
         let movement = &self.tensor.movement;
         let unit = crate::way::unit(movement.width);
-        match self.places() {
-            None => {
+        match &self.tensor.way {
+            Way::Whole => {
                 let all =
                     |shape: &trundle::Shape| shape.iter().map(|size| 0..*size).collect::<Vec<_>>();
                 let (in_shape, out_shape) = (movement.in_shape(), movement.out_shape());
@@ -280,18 +269,19 @@ impl Prepared<'_> {
                     in_shape,
                     source: &all(in_shape),
                     elements: Elements::of_file(memory, movement.width),
-                    to: &crate::place::Place::RowMajor { sizes: out_shape.to_vec() },
+                    to: &Place::RowMajor { sizes: out_shape.to_vec() },
                 };
                 origin.sum(&all(out_shape), threads)
             }
-            Some((_, to, pass, tile)) => {
+            Way::Tiled(passes) => {
+                let (pass, tile) = self.task.pass_and_tile(passes);
                 let origin = Origin {
                     steps: &movement.steps[pass.stages.clone()],
                     out_shape: pass.map.out_shape(),
                     in_shape: pass.map.in_shape(),
                     source: &tile.source,
                     elements: Elements::Bytes(memory, unit),
-                    to,
+                    to: &pass.to,
                 };
                 origin.sum(&tile.out, threads)
             }

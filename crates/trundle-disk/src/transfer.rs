@@ -262,14 +262,9 @@ impl<P: Send> Direction<P> {
 }
 
 impl Transfer<'_> {
-    /// Does it, with up to `in_flight` requests of each kind at once. `read` and `written` are told
-    /// the bytes of memory of each part that is done.
-    pub(crate) fn run(
-        self,
-        in_flight: usize,
-        read: &(dyn Fn(u64) + Sync),
-        written: &(dyn Fn(u64) + Sync),
-    ) -> Result<(), Fault> {
+    /// Does it, with up to `in_flight` requests of each kind at once. `written` is told the bytes
+    /// of memory of each part that has been written.
+    pub(crate) fn run(self, in_flight: usize, written: &(dyn Fn(u64) + Sync)) -> Result<(), Fault> {
         let shared = Mutex::new(());
         let threads = |parts: usize| parts.min(in_flight.max(1));
         let (readers, writers) = (threads(self.reads.len()), threads(self.writes.len()));
@@ -278,11 +273,11 @@ impl Transfer<'_> {
             (|part: Part<'_, &mut [u8]>| part.read(), |part: Part<'_, &[u8]>| part.write(&shared));
         if readers + writers <= 2 {
             writes.work(put, written);
-            reads.work(take, read);
+            reads.work(take, &|_| ());
         } else {
             std::thread::scope(|scope| {
                 writes.spawn(scope, writers, put, written);
-                reads.spawn(scope, readers, take, read);
+                reads.spawn(scope, readers, take, &|_| ());
             });
         }
         match (reads.fault(), writes.fault()) {
@@ -327,7 +322,7 @@ mod tests {
                 memory: &ones[..],
             };
             let transfer = Transfer { reads: Vec::new(), writes: (0..8).map(part).collect() };
-            transfer.run(8, &|_| (), &|_| ()).unwrap();
+            transfer.run(8, &|_| ()).unwrap();
             let mut written = vec![0; COUNT];
             read_exact_at(&file, &mut written, 0).unwrap();
             assert!(written.iter().all(|byte| *byte == 0xff));
@@ -353,7 +348,7 @@ mod tests {
                     parts(data(from), &Runs::all(20), own, &mut reads);
                     parts(data(to), &Runs::all(20), out, &mut writes);
                 }
-                Transfer { reads, writes }.run(4, &|_| (), &|_| ())
+                Transfer { reads, writes }.run(4, &|_| ())
             };
             let refused = run(&only_read, &only_read, &mut memory);
             assert!(matches!(refused, Err(Fault::Writing(_))), "{refused:?}");

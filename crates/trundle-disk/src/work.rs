@@ -305,7 +305,7 @@ impl Work<'_> {
         let transfer = Transfer { reads, writes };
         let watch = |bytes: u64| self.watch.advance(bytes);
         let in_flight = self.job.device.in_flight;
-        transfer.run(in_flight, &|_| (), &watch).map_err(|fault| match fault {
+        transfer.run(in_flight, &watch).map_err(|fault| match fault {
             Fault::Reading(error) if pass > 0 => {
                 Error::from(Problem::Io { doing: "read a temporary file", source: error })
             }
