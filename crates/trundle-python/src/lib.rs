@@ -9,6 +9,7 @@
 
 #[allow(unsafe_code)]
 mod array;
+mod array_like;
 mod chain;
 #[allow(unsafe_code)]
 mod dlpack;
@@ -25,6 +26,7 @@ mod recycled;
 #[allow(unsafe_code)]
 mod run;
 mod tensor;
+mod traced;
 
 use pyo3::pymodule;
 
