@@ -17,6 +17,8 @@ mod error;
 mod functions;
 #[allow(unsafe_code)]
 mod handler;
+mod keywords;
+mod lengths;
 mod memory;
 mod moved;
 mod numbers;

@@ -36,7 +36,7 @@ pub struct OpenChain {
 }
 
 /// A reversal that lacks its lengths.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Slot {
     /// Which operator of the chain it is, counted from 0.
     pub stage: usize,
