@@ -69,6 +69,13 @@ impl<'py> Array<'py> {
         self.fields().descr
     }
 
+    /// Whether this is what numpy makes of an object that it knows nothing of: an array of itself.
+    pub(crate) fn is_one_object(&self) -> bool {
+        // SAFETY: the array's own type, of whichever version of numpy runs.
+        let flags = unsafe { PyDataType_FLAGS(self.object.py(), self.descr()) };
+        self.fields().nd == 0 && flags & NPY_ITEM_REFCOUNT != 0
+    }
+
     /// The type of the elements, as Python has it.
     pub(crate) fn dtype(&self) -> Bound<'py, PyAny> {
         // SAFETY: an array holds a reference to its type.
@@ -150,6 +157,21 @@ impl<'py> Array<'py> {
                 "{argument} has elements of type {}, not {}: trundle moves elements and casts none",
                 self.dtype(),
                 other.dtype()
+            ))),
+        }
+    }
+
+    /// # Errors
+    /// TypeError if elements are not of a type that is given as numpy takes it; what numpy raises
+    /// for what is no type.
+    pub(crate) fn check_dtype_is(&self, argument: &str, dtype: &Bound<'_, PyAny>) -> PyResult<()> {
+        let own = self.dtype();
+        let wanted = own.py().import("numpy")?.call_method1("dtype", (dtype,))?;
+        match wanted.eq(&own)? {
+            true => Ok(()),
+            false => Err(PyTypeError::new_err(format!(
+                "{argument} has elements of type {own}, not {wanted}: trundle moves elements and \
+                 casts none, as {argument}.astype({wanted}) does"
             ))),
         }
     }

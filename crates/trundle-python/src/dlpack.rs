@@ -19,7 +19,7 @@ use crate::recycled::Block;
 const CPU: (i32, i32) = (1, 0);
 
 /// The packages whose arrays never change, although what they share is not marked as read-only.
-const IMMUTABLE: [&str; 2] = ["jax", "jaxlib"];
+const IMMUTABLE: [&str; 3] = ["jax", "jaxlib", "tensorflow"];
 
 /// Whether an object shares its elements so.
 pub(crate) fn is_foreign(object: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -48,6 +48,7 @@ impl<'py> Foreign<'py> {
         object: &Bound<'py, PyAny>,
     ) -> PyResult<(Foreign<'py>, Memory)> {
         let py = object.py();
+        refuse_references(argument, object)?;
         let device: (i32, i32) =
             object.call_method0(intern!(py, "__dlpack_device__"))?.extract()?;
         if device != CPU {
@@ -103,22 +104,53 @@ impl<'py> Foreign<'py> {
     }
 
     /// # Errors
+    /// TypeError if elements are not of a type, which its own library compares.
+    pub(crate) fn check_dtype_is(&self, argument: &str, dtype: &Bound<'_, PyAny>) -> PyResult<()> {
+        let own = self.object.getattr("dtype")?;
+        match own.eq(dtype)? {
+            true => Ok(()),
+            false => Err(PyTypeError::new_err(format!(
+                "{argument} has elements of type {own}, not {dtype}: trundle moves elements and \
+                 casts none"
+            ))),
+        }
+    }
+
+    /// # Errors
     /// ValueError for an array that is read-only or never changes, or if what is shared is a copy
     /// of it.
     pub(crate) fn check_writable(&self, argument: &str) -> PyResult<()> {
         let is_shared_to_read =
             self.imported.flags().intersects(DlpackFlags::READ_ONLY | DlpackFlags::IS_COPIED);
-        if is_shared_to_read || IMMUTABLE.contains(&&*package(&self.object.get_type())?) {
+        if is_shared_to_read || IMMUTABLE.contains(&&*package(&self.object.get_type())) {
             return Err(PyValueError::new_err(format!("{argument} array is read-only")));
         }
         Ok(())
     }
 }
 
-/// The package that a class is in.
-fn package(class: &Bound<'_, PyType>) -> PyResult<String> {
-    let module = class.module()?;
-    Ok(module.to_str()?.split('.').next().unwrap_or_default().to_owned())
+/// # Errors
+/// TypeError for tensors of TensorFlow with strings or resources: its `__dlpack__` ends the process.
+fn refuse_references(argument: &str, object: &Bound<'_, PyAny>) -> PyResult<()> {
+    if package(&object.get_type()) != "tensorflow" {
+        return Ok(());
+    }
+    let py = object.py();
+    let dtype = object.getattr(intern!(py, "dtype"))?;
+    // Of resources there is none.
+    match dtype.getattr(intern!(py, "as_numpy_dtype")) {
+        Ok(of_numpy) if !of_numpy.is(py.get_type::<PyAny>()) => Ok(()),
+        _ => Err(PyTypeError::new_err(format!(
+            "{argument} has elements of type {}, which are references: trundle moves bytes",
+            dtype.getattr(intern!(py, "name"))?
+        ))),
+    }
+}
+
+/// The package that a class is in; empty if it says none.
+pub(crate) fn package(class: &Bound<'_, PyType>) -> String {
+    let module = class.module().and_then(|module| module.to_str().map(str::to_owned));
+    module.unwrap_or_default().split('.').next().unwrap_or_default().to_owned()
 }
 
 /// The bytes of an element, if it has whole ones.
@@ -159,6 +191,21 @@ pub(crate) enum Maker<'py> {
     Exchange(ExchangeApi),
     /// A `from_dlpack`.
     Function(Bound<'py, PyAny>),
+    /// One that takes the capsule itself, as TensorFlow's does.
+    OfCapsule(Bound<'py, PyAny>),
+}
+
+/// What has the functions for an array: its namespace of the Array API, or the package that its
+/// class is in.
+///
+/// # Errors
+/// What Python raises if there is none.
+pub(crate) fn home<'py>(like: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = like.py();
+    match like.getattr_opt(intern!(py, "__array_namespace__"))? {
+        Some(namespace) => namespace.call0(),
+        None => Ok(py.import(package(&like.get_type()))?.into_any()),
+    }
 }
 
 impl<'py> Maker<'py> {
@@ -168,19 +215,23 @@ impl<'py> Maker<'py> {
     /// # Errors
     /// TypeError if there is none.
     pub(crate) fn of(like: &Bound<'py, PyAny>) -> PyResult<Maker<'py>> {
-        let (py, class) = (like.py(), like.get_type());
+        let py = like.py();
         if let Some(api) = ExchangeApi::from_object(like.as_borrowed())? {
             return Ok(Maker::Exchange(api));
         }
-        let home = match like.getattr_opt(intern!(py, "__array_namespace__"))? {
-            Some(namespace) => namespace.call0()?,
-            None => py.import(package(&class)?)?.into_any(),
-        };
-        match home.getattr_opt(intern!(py, "from_dlpack"))? {
-            Some(function) => Ok(Maker::Function(function)),
+        let home = home(like)?;
+        if let Some(function) = home.getattr_opt(intern!(py, "from_dlpack"))? {
+            return Ok(Maker::Function(function));
+        }
+        // Where TensorFlow has it.
+        let dlpack = home
+            .getattr_opt(intern!(py, "experimental"))?
+            .and_then(|experimental| experimental.getattr("dlpack").ok());
+        match dlpack.and_then(|dlpack| dlpack.getattr("from_dlpack").ok()) {
+            Some(function) => Ok(Maker::OfCapsule(function)),
             None => Err(PyTypeError::new_err(format!(
                 "no array of class {} can be made, since {home} has no from_dlpack",
-                class.name()?
+                like.get_type().name()?
             ))),
         }
     }
@@ -201,6 +252,10 @@ impl<'py> Maker<'py> {
         match self {
             Maker::Exchange(api) => api.managed_tensor_to_py_object_no_sync(managed(&held)?, py),
             Maker::Function(function) => function.call1((Export { held },)),
+            Maker::OfCapsule(function) => {
+                let capsule = Export { held }.__dlpack__(py, None, None, None, None)?;
+                function.call1((capsule,))
+            }
         }
     }
 }

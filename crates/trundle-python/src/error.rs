@@ -57,8 +57,34 @@ pub(crate) fn not_planned(py: Python<'_>, error: &PlanError, is_written: bool) -
     }
 }
 
+/// Why a text is no chain. Its stages are often put together from what Python prints, and there is no
+/// file for lengths: the hint says what there is.
 pub(crate) fn not_parsed(error: &NotationError) -> PyErr {
+    let mut error = error.clone();
+    if is_of_printed_lengths(&error) {
+        let hint = "give the lengths at the call, as chain(\"reverse(axis=1, lengths=n)\")(x, n=lengths), \
+                    or write lengths.tolist()";
+        error.suggestion = Some(hint.to_owned());
+    }
+    if let Some(suggestion) = &mut error.suggestion {
+        *suggestion = suggestion.replace("lengths=lens.npy", "lengths=n");
+    }
     PyValueError::new_err(error.to_string())
+}
+
+/// Whether a stage has lengths as Python prints an array, or a list of numpy's integers.
+fn is_of_printed_lengths(error: &NotationError) -> bool {
+    const PRINTED: [&str; 4] = ["np.", "array(", "tensor(", "..."];
+    let (before, from) = error.text.split_at_checked(error.span.start).unwrap_or_default();
+    let stage_start = before.rfind('|').map_or(0, |bar| bar + 1);
+    let stage_end = from.find('|').map_or(error.text.len(), |bar| before.len() + bar);
+    let stage = &error.text[stage_start..stage_end];
+    let Some((_, lengths)) = stage.split_once("lengths=") else { return false };
+    let lengths_start = stage_end - lengths.len();
+    // `[1 2]` has no commas.
+    let has_no_comma = lengths.starts_with('[') && error.message.starts_with("expected \",\"");
+    error.span.start >= lengths_start
+        && (has_no_comma || PRINTED.iter().any(|printed| lengths.contains(printed)))
 }
 
 pub(crate) fn out_of_memory(bytes: usize) -> PyErr {

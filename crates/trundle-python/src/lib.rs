@@ -9,6 +9,7 @@
 
 #[allow(unsafe_code)]
 mod array;
+mod array_like;
 mod chain;
 #[allow(unsafe_code)]
 mod dlpack;
@@ -16,6 +17,8 @@ mod error;
 mod functions;
 #[allow(unsafe_code)]
 mod handler;
+mod keywords;
+mod lengths;
 mod memory;
 mod moved;
 mod numbers;
@@ -25,6 +28,7 @@ mod recycled;
 #[allow(unsafe_code)]
 mod run;
 mod tensor;
+mod traced;
 
 use pyo3::pymodule;
 

@@ -3,7 +3,9 @@
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{
+    PyByteArray, PyBytes, PyDict, PyFrozenSet, PyInt, PyList, PySet, PyString, PyTuple,
+};
 
 use crate::error::{axis_error, axis_out_of_range};
 use crate::memory::PerAxis;
@@ -23,7 +25,7 @@ fn integers<'py, T: From<i64>>(
         Ok(number) => Ok(number.into()),
         Err(error) if error.is_instance_of::<PyOverflowError>(py) => too_large(&item),
         Err(error) if !error.is_instance_of::<PyTypeError>(py) => Err(error),
-        Err(_) if item.len().is_ok() && !item.is_instance_of::<PyString>() => {
+        Err(_) if item.len().is_ok() && !is_no_sequence(&item) => {
             let message = format!("{argument} must be an integer or a flat sequence of them");
             Err(PyValueError::new_err(message))
         }
@@ -44,12 +46,22 @@ fn integers<'py, T: From<i64>>(
         Err(_) => {}
     }
     match value.try_iter() {
-        Ok(items) if !value.is_instance_of::<PyString>() => {
+        Ok(items) if !is_no_sequence(value) => {
             let items = items.collect::<PyResult<Vec<_>>>()?;
             items.into_iter().map(item).collect()
         }
         _ => Err(not_an_integer(argument, value)),
     }
+}
+
+/// What can be iterated, but is no sequence of numbers: texts, and what has no order or has keys.
+fn is_no_sequence(value: &Bound<'_, PyAny>) -> bool {
+    value.is_instance_of::<PyString>()
+        || value.is_instance_of::<PyBytes>()
+        || value.is_instance_of::<PyByteArray>()
+        || value.is_instance_of::<PyDict>()
+        || value.is_instance_of::<PySet>()
+        || value.is_instance_of::<PyFrozenSet>()
 }
 
 fn not_an_integer(argument: &str, value: &Bound<'_, PyAny>) -> PyErr {
@@ -100,7 +112,7 @@ pub(crate) fn axes(
     let axes = any_axes(argument, value, rank)?;
     let is_repeated = |(at, axis): (usize, &i64)| axes[..at].contains(axis);
     match axes.iter().enumerate().any(is_repeated) {
-        true => Err(PyValueError::new_err(format!("repeated axis in {argument}"))),
+        true => Err(PyValueError::new_err(format!("repeated axis in `{argument}` argument"))),
         false => Ok(axes),
     }
 }

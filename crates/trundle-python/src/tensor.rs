@@ -5,10 +5,12 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use crate::array::{Array, Class};
+use crate::array_like::array_of;
 use crate::dlpack::{self, Foreign, Maker};
 use crate::error::out_of_memory;
 use crate::memory::{Extent, Memory, PerAxis, packed_bytes};
 use crate::recycled::Block;
+use crate::traced;
 
 /// An array to read or to write, and where its elements lie while this lives.
 #[derive(Debug)]
@@ -25,7 +27,7 @@ enum Kind<'py> {
 
 impl<'py> Tensor<'py> {
     /// An argument to read: an array of numpy's, one of any other library on the CPU that has
-    /// `__dlpack__`, or what `numpy.asarray` makes an array of. `class` is that of results.
+    /// `__dlpack__`, or what an array can be made of. `class` is that of results.
     ///
     /// # Errors
     /// TypeError or ValueError, as its kind has it.
@@ -37,15 +39,42 @@ impl<'py> Tensor<'py> {
         if let Some(array) = Array::of(object) {
             return Tensor::of_array(argument, array, class);
         }
-        if dlpack::is_foreign(object)? {
-            let (foreign, memory) = Foreign::import(argument, object)?;
-            return Ok(Tensor { memory, kind: Kind::Foreign(foreign) });
+        let read = if dlpack::is_foreign(object)? {
+            Tensor::of_foreign(argument, object)
+        } else {
+            Tensor::of_array_like(argument, object, class)
+        };
+        read.map_err(|error| traced::refusal(argument, object).unwrap_or(error))
+    }
+
+    fn of_foreign(argument: &str, object: &Bound<'py, PyAny>) -> PyResult<Tensor<'py>> {
+        let (foreign, memory) = Foreign::import(argument, object)?;
+        Ok(Tensor { memory, kind: Kind::Foreign(foreign) })
+    }
+
+    fn of_array_like(
+        argument: &str,
+        object: &Bound<'py, PyAny>,
+        class: Class,
+    ) -> PyResult<Tensor<'py>> {
+        let made = array_of(argument, object)?;
+        match Array::of(&made) {
+            Some(array) => Tensor::of_array(argument, array, class),
+            None => Tensor::of_foreign(argument, &made),
         }
-        Tensor::of_array(argument, Array::made_of(object)?, class)
     }
 
     fn of_array(argument: &str, array: Array<'py>, class: Class) -> PyResult<Tensor<'py>> {
         Ok(Tensor { memory: array.memory(argument)?, kind: Kind::Array(array, class) })
+    }
+
+    /// # Errors
+    /// TypeError if elements are not of a type that is given as the library takes it.
+    pub(crate) fn check_dtype_is(&self, argument: &str, dtype: &Bound<'py, PyAny>) -> PyResult<()> {
+        match &self.kind {
+            Kind::Array(array, _) => array.check_dtype_is(argument, dtype),
+            Kind::Foreign(foreign) => foreign.check_dtype_is(argument, dtype),
+        }
     }
 
     /// An argument to write what is made of `x`: of the same kind, with elements of the same type.
@@ -65,7 +94,8 @@ impl<'py> Tensor<'py> {
                 Ok(Tensor { memory, kind: Kind::Array(array, Class::Plain) })
             }
             (Kind::Foreign(read), None) if object.get_type().is(read.object().get_type()) => {
-                let (foreign, memory) = Foreign::import(argument, object)?;
+                let (foreign, memory) = Foreign::import(argument, object)
+                    .map_err(|error| traced::refusal(argument, object).unwrap_or(error))?;
                 foreign.check_dtype(argument, read)?;
                 foreign.check_writable(argument)?;
                 Ok(Tensor { memory, kind: Kind::Foreign(foreign) })

@@ -1,8 +1,10 @@
 """Chains: what docs/chains.md says, and what a Python object owes."""
 
 import copy
+import gc
 import pickle
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -324,3 +326,232 @@ def test_subclasses_come_back_as_arrays():
     result = trundle.chain("a b -> b a")(x)
     assert type(result) is np.ndarray
     assert_same_bits(result, np.array([[1, 4], [2, 5], [3, 6]]))
+
+
+# Lengths that are given at the call.
+
+TIME_MAJOR = ("b t -> t b", "reverse(axis=0, batch_axis=1, lengths=lengths)")
+
+
+def time_major(x, lengths):
+    return reversed_subsequences(x, np.asarray(lengths).reshape(-1, 1), 1).T
+
+
+def test_lengths_at_the_call(rng):
+    chain = trundle.chain(*TIME_MAJOR)
+    for turn in range(20):
+        x = random_array(("u1", "f4", "c16")[turn % 3], (5, 7), rng)
+        n = rng.integers(0, 8, 5)
+        expected = time_major(x, n)
+        for lengths in (n, n.astype("u1"), n.tolist(), tuple(n), list(n), n[::-1].copy()[::-1]):
+            assert_new(chain(x, lengths=lengths), x, expected)
+        out = np.zeros((7, 5), x.dtype)
+        assert chain(x, lengths=n, out=out, threads=2) is out
+        assert_same_bits(out, expected)
+
+
+def test_lengths_are_read_at_every_call(rng):
+    chain = trundle.chain(*TIME_MAJOR)
+    x, n = random_array("u2", (2, 3), rng), np.array([3, 1])
+    assert_new(chain(x, lengths=n), x, time_major(x, [3, 1]))
+    n[:] = [1, 2]
+    assert_new(chain(x, lengths=n), x, time_major(x, [1, 2]))
+    assert_new(chain(x[::-1], lengths=n), x, time_major(x[::-1], [1, 2]))
+    # The same numbers in another shape are other lengths.
+    open_lanes = trundle.chain("reverse(axis=1, lengths=n)")
+    y = random_array("u2", (2, 3, 2), rng)
+    lanes = np.array([[[1, 2]], [[3, 0]]])
+    expected = reversed_subsequences(y, lanes, 1)
+    assert_new(open_lanes(y, n=lanes), y, expected)
+    assert_new(open_lanes(y, n=lanes.ravel()), y, expected)
+    with pytest.raises(ValueError):
+        open_lanes(y, n=lanes.reshape(4, 1, 1))
+
+
+def test_several_lengths_and_one_for_several_stages(rng):
+    x = random_array("u2", (3, 4), rng)
+    chain = trundle.chain("reverse(1, n, 0)", "flip(0)", "reverse(1, m, 0)", "reverse(1, n, 0)")
+
+    def step(p, lengths):
+        return reversed_subsequences(p, np.reshape(lengths, (3, 1)), 1)
+
+    n, m = [4, 2, 0], [1, 3, 3]
+    assert_new(chain(x, m=m, n=n), x, step(step(step(x, n)[::-1], m), n))
+    assert chain.plan(x, n=n, m=m).out_shape == (3, 4)
+
+
+def test_threads_may_share_an_open_chain(rng):
+    chain = trundle.chain(*TIME_MAJOR)
+    x = random_array("u2", (40, 50), rng)
+    wrong = []
+
+    def work(seed):
+        own = np.random.default_rng(seed)
+        for _ in range(40):
+            n = own.integers(0, 51, 40)
+            if chain(x, lengths=n).tobytes() != time_major(x, n).tobytes():
+                wrong.append(n)
+
+    workers = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert not wrong
+
+
+BATCHES = np.zeros((3, 4))
+
+REFUSED_LENGTHS = {
+    "none": (TypeError, {}, "'lengths' of stage 2 are missing"),
+    "another name": (TypeError, {"lenghts": [1, 2, 3]}, "did you mean 'lengths'"),
+    "one more": (TypeError, {"lengths": [1, 2, 3], "zzz": [1]}, "'zzz'; its lengths are lengths"),
+    "floats": (TypeError, {"lengths": [1.0, 2, 3]}, "lengths must be integers"),
+    "too long": (ValueError, {"lengths": [1, 2, 5]}, r"length 5 at index 2 [\s\S]*\^"),
+    "below 0": (ValueError, {"lengths": [1, -2, 3]}, "length -2 at index 1"),
+    "too few": (ValueError, {"lengths": [1, 2]}, r"got 2 and 3[\s\S]*\^"),
+    "two axes": (ValueError, {"lengths": [[1, 2, 3]]}, "lengths must have 1 axis"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED_LENGTHS)
+def test_refused_lengths_at_the_call(name):
+    error, lengths, words = REFUSED_LENGTHS[name]
+    chain = trundle.chain(*TIME_MAJOR)
+    for call in (chain, chain.plan):
+        with pytest.raises(error, match=words):
+            call(BATCHES, **lengths)
+
+
+def test_a_chain_without_open_lengths_takes_none():
+    with pytest.raises(TypeError, match="'lengths'; it leaves no lengths open"):
+        trundle.chain("flip(0)")(BATCHES, lengths=[1, 2, 3])
+    with pytest.raises(TypeError, match="did you mean 'threads'"):
+        trundle.chain("flip(0)")(BATCHES, thread=1)
+
+
+@pytest.mark.parametrize("name", ["out", "threads"])
+def test_names_of_lengths_that_a_call_has_already(name):
+    with pytest.raises(ValueError, match=f"lengths={name}: "):
+        trundle.chain(f"reverse(1, lengths={name})")
+
+
+@pytest.mark.parametrize("file", ["lens.npy", "'lens'", '"n"', "a/b", "n-1"])
+def test_lengths_are_in_no_file(file):
+    with pytest.raises(ValueError, match=r"no file is read here[\s\S]*\^[\s\S]*lengths=n"):
+        trundle.chain(f"reverse(1, lengths={file})")
+
+
+@pytest.mark.parametrize(
+    "printed",
+    [
+        str(np.array([1, 2])),
+        str(np.arange(2000)),
+        str(list(np.array([1, 2]))),
+        repr(np.array([1, 2])),
+        "tensor([1, 2])",
+    ],
+)
+def test_lengths_as_numpy_prints_them(printed):
+    with pytest.raises(ValueError, match=r"at the call, as chain\(.*or write lengths.tolist\(\)"):
+        trundle.chain("flip(0)", f"reverse(axis=1, batch_axis=0, lengths={printed})", "flip(1)")
+
+
+def test_the_hint_on_printed_lengths_is_for_them_alone():
+    for text in (
+        "reverse(1, lengths=[1, -2])",
+        "reverse(1, lengths=[1, 2]",
+        "flip([0 1]) | reverse(1, lengths=[1, 2])",
+        "reverse(1, lengths=[1, 2]) | flip([0 1])",
+    ):
+        with pytest.raises(ValueError) as caught:
+            trundle.chain(text)
+        assert "tolist" not in str(caught.value)
+
+
+def test_equality_of_open_chains():
+    one = trundle.chain(*TIME_MAJOR)
+    assert one == trundle.chain("b t -> t b | reverse(0, lengths, 1)")
+    assert hash(one) == hash(trundle.chain("b t -> t b | reverse(0, lengths, 1)"))
+    for other in (
+        "b t -> t b | reverse(0, n, 1)",
+        "b t -> t b | reverse(0, lengths)",
+        "b t -> t b | reverse(0, [], 1)",
+        "reverse(0, lengths, 1)",
+        "reverse(0, lengths, 1) | b t -> t b",
+    ):
+        assert one != trundle.chain(other)
+    again = pickle.loads(pickle.dumps(one))
+    assert again == one == copy.deepcopy(one) == eval(repr(one))
+    x = np.arange(6).reshape(2, 3)
+    assert_new(again(x, lengths=[2, 3]), x, time_major(x, [2, 3]))
+
+
+# Chains put together, and what else an object owes.
+
+
+def test_chains_are_joined(rng):
+    x = random_array("u2", (3, 4), rng)
+    one, other = trundle.chain("flip(0)"), trundle.chain("a b -> b a", "roll(1, 0)")
+    both = trundle.chain("flip(0) | a b -> b a | roll(1, 0)")
+    for joined in (one | other, one | str(other), "flip(0)" | other, trundle.chain() | one | other):
+        assert joined == both and hash(joined) == hash(both)
+        assert_new(joined(x), x, both(x))
+    assert one | trundle.chain() == one == trundle.chain() | one == one | ""
+    assert str(one | other) == "flip(0) | a b -> b a | roll(1, 0)"
+    lengths = trundle.chain("reverse(1, n, 0)")
+    assert_new((lengths | one)(x, n=[1, 2, 3]), x, lengths(x, n=[1, 2, 3])[::-1])
+
+
+def test_what_is_not_joined():
+    one = trundle.chain("flip(0)")
+    for other in (1, None, ["flip(0)"], b"flip(0)"):
+        with pytest.raises(TypeError, match=r"unsupported operand type\(s\) for \|"):
+            one | other
+        with pytest.raises(TypeError, match=r"unsupported operand type\(s\) for \|"):
+            other | one
+    with pytest.raises(ValueError, match="flop"):
+        one | "flop(1)"
+    for other in (one, "flip(0)"):
+        with pytest.raises(TypeError, match=r"joined by \|, as in a \| b, not by \+"):
+            one + other
+    with pytest.raises(TypeError, match="unsupported operand"):
+        one + 1
+
+
+def test_the_class_makes_chains():
+    assert trundle.Chain("flip(0)", "flip(1)") == trundle.chain("flip(0) | flip(1)")
+    assert trundle.Chain() == trundle.chain()
+    with pytest.raises(ValueError, match=r"flop[\s\S]*\^"):
+        trundle.Chain("flop(1)")
+    with pytest.raises(TypeError, match="each stage must be a str"):
+        trundle.Chain(1)
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\n"])
+def test_an_empty_text_is_no_stage(blank):
+    assert trundle.chain(blank) == trundle.chain()
+    assert trundle.chain(str(trundle.chain())) == trundle.chain()
+    with pytest.raises(ValueError, match="empty stage"):
+        trundle.chain("flip(0)", blank)
+
+
+def test_weak_references():
+    chain = trundle.chain("flip(0)")
+    seen = weakref.ref(chain)
+    assert seen() is chain and weakref.WeakSet([chain])
+    del chain
+    gc.collect()
+    assert seen() is None
+
+
+def test_plans_are_not_pickled():
+    plan = trundle.chain("flip(0)").plan(BATCHES)
+    for copied in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError, match="pickle the chain"):
+            copied(plan)
+
+
+def test_the_call_is_documented_at_the_class():
+    words = trundle.Chain.__doc__
+    assert "chain(x, /, *, out=None, threads=None, **lengths)" in words and "TypeError" in words

@@ -211,7 +211,19 @@ OTHERWISE = {
     "flip huge axis": (AxisError, lambda: trundle.flip(X, axis=-(2**63) - 1), "axis"),
     "swapaxes huge axis": (AxisError, lambda: trundle.swapaxes(X, 2**70, 0), "axis1"),
     "fftshift beyond": (AxisError, lambda: trundle.fftshift(X, 3), "ax[ei]s"),
-    "transpose negative": (ValueError, lambda: trundle.transpose(X, (0, 1, -1)), "order.* -1 "),
+    "transpose negative": (
+        AxisError,
+        lambda: trundle.transpose(X, (0, 1, -1)),
+        "order.* -1 .*permute_dims",
+    ),
+    "roll by bytes": (TypeError, lambda: trundle.roll(X, b"1"), "shift .*not bytes"),
+    "roll by a bytearray": (TypeError, lambda: trundle.roll(X, bytearray(b"1")), "shift .*not byte"),
+    "roll by a dict": (TypeError, lambda: trundle.roll(X, {1: 2}), "shift .*not dict"),
+    "roll by a set": (TypeError, lambda: trundle.roll(X, {1, 2}, (0, 1)), "shift .*not set"),
+    "roll along a set": (TypeError, lambda: trundle.roll(X, 1, frozenset([0])), "axis .*frozenset"),
+    "roll by bytes in a list": (TypeError, lambda: trundle.roll(X, [b"1"]), "shift .*not bytes"),
+    "flip along a dict": (TypeError, lambda: trundle.flip(X, {0: 1}), "axis .*not dict"),
+    "transpose by bytes": (TypeError, lambda: trundle.transpose(X, b"\0\1\2"), "order .*bytes"),
     "transpose repeated": (ValueError, lambda: trundle.transpose(X, (0, 1, 1)), "order.* 1 "),
     "transpose beyond": (ValueError, lambda: trundle.transpose(X, (0, 1, 3)), "order.* 3 .*3"),
     "transpose huge": (ValueError, lambda: trundle.transpose(X, (0, 1, 2**64)), "order"),
@@ -321,20 +333,22 @@ def test_refused_reversals(name):
         call()
 
 
-# Arguments by position that are by name only, or the other way round, or missing.
+# Arguments by position that are by name only, or the other way round, twice, or missing.
 CALLED_WRONGLY = {
     "roll without shift": lambda: trundle.roll(X),
     "roll x by name": lambda: trundle.roll(x=X, shift=1),
-    "roll with axes": lambda: trundle.roll(X, 1, axes=0),
+    "roll with axis and axes": lambda: trundle.roll(X, 1, axis=0, axes=0),
+    "roll with axis twice": lambda: trundle.roll(X, 1, 0, axis=0),
+    "roll out by position": lambda: trundle.roll(X, 1, 0, X.copy()),
     "permute_dims without axes": lambda: trundle.permute_dims(X),
     "permute_dims x by name": lambda: trundle.permute_dims(x=X, axes=(0, 1, 2)),
     "transpose by positions": lambda: trundle.transpose(X, 0, 1, 2),
     "transpose out by position": lambda: trundle.transpose(X, (), X.copy()),
-    "flip axis by position": lambda: trundle.flip(X, 0),
-    "reverse_subsequences axis by position": lambda: trundle.reverse_subsequences(X, FITTING, 1),
+    "flip out by position": lambda: trundle.flip(X, 0, X.copy()),
+    "reverse_subsequences without lengths": lambda: trundle.reverse_subsequences(X, axis=1),
     "reverse_subsequences without axis": lambda: trundle.reverse_subsequences(X, FITTING),
     "reverse_sequence without batch_axis": lambda: trundle.reverse_sequence(X, [1, 2], axis=1),
-    "ascontiguousarray with a dtype": lambda: trundle.ascontiguousarray(X, "f4"),
+    "ascontiguousarray with another dtype": lambda: trundle.ascontiguousarray(X, "f4"),
     "copyto without src": lambda: trundle.copyto(X.copy()),
     "copyto by name": lambda: trundle.copyto(dst=X.copy(), src=X),
     "moveaxis without destination": lambda: trundle.moveaxis(X, 0),

@@ -51,9 +51,17 @@ def test_flip_of_rank_0():
     assert_new(trundle.flip(x, axis=()), x, x)
 
 
-def test_flip_takes_the_axis_by_name_only(x):
-    with pytest.raises(TypeError):
-        trundle.flip(x, 0)
+def test_flip_takes_the_axis_by_position(x):
+    for axis in (0, -1, (0, 2), None):
+        assert_new(trundle.flip(x, axis), x, np.flip(x, axis))
+
+def test_reversals_take_their_axes_by_position(rng):
+    x = random_array("i4", (3, 4), rng)
+    lengths = np.array([[2], [0], [3]])
+    expected = reversed_subsequences(x, lengths, 1)
+    assert_new(trundle.reverse_subsequences(x, lengths, 1), x, expected)
+    assert_new(trundle.reverse_sequence(x, lengths[:, 0], 1, 0), x, expected)
+    assert_new(trundle.reverse_sequence(x, lengths[:, 0], -1, batch_axis=-2), x, expected)
 
 
 # DirectML's documentation: each row of the innermost axis with its own length.

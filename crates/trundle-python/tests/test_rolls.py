@@ -129,9 +129,9 @@ def test_no_elements(shape):
     assert_new(trundle.fftshift(x), x, x)
 
 
-def test_axis_is_by_name_only(x):
-    with pytest.raises(TypeError):
-        trundle.roll(x, 1, 0)
+def test_axis_by_position(x):
+    for shift, axis in ((1, 0), ((1, 2), (0, -1)), (-3, None)):
+        assert_new(trundle.roll(x, shift, axis), x, np.roll(x, shift, axis))
     assert_new(trundle.roll(x, shift=1, axis=0), x, np.roll(x, 1, 0))
 
 

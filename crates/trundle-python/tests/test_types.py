@@ -10,14 +10,14 @@ import pytest
 import trundle
 
 SIGNATURES = {
-    "roll": "(x, /, shift, *, axis=None, out=None, threads=None)",
+    "roll": "(x, /, shift, axis=None, *, out=None, threads=None)",
     "permute_dims": "(x, /, axes, *, out=None, threads=None)",
     "transpose": "(x, /, order=(), *, out=None, threads=None)",
-    "flip": "(x, /, *, axis=None, out=None, threads=None)",
-    "reverse_subsequences": "(x, /, lengths, *, axis, out=None, threads=None)",
-    "reverse_sequence": "(x, /, lengths, *, axis, batch_axis, out=None, threads=None)",
-    "ascontiguousarray": "(x, /, *, out=None, threads=None)",
-    "copyto": "(dst, src, /, *, threads=None)",
+    "flip": "(x, /, axis=None, *, out=None, threads=None)",
+    "reverse_subsequences": "(x, /, lengths, axis, *, out=None, threads=None)",
+    "reverse_sequence": "(x, /, lengths, axis, batch_axis, *, out=None, threads=None)",
+    "ascontiguousarray": "(x, /, dtype=None, *, out=None, threads=None)",
+    "copyto": "(dst, src, /, casting='same_kind', where=True, *, threads=None)",
     "moveaxis": "(a, source, destination, *, out=None, threads=None)",
     "swapaxes": "(a, axis1, axis2, *, out=None, threads=None)",
     "fftshift": "(x, axes=None, *, out=None, threads=None)",
@@ -35,7 +35,10 @@ def test_signatures(name):
 def test_names():
     assert set(trundle.__all__) == {*SIGNATURES, "Chain", "Plan"}
     assert isinstance(trundle.__version__, str)
-    assert str(inspect.signature(trundle.Chain.plan)) == "(self, x, /, *, threads=None)"
+    assert str(inspect.signature(trundle.Chain.plan)) == (
+        "(self, x, /, *, threads=None, **lengths)"
+    )
+    assert str(inspect.signature(trundle.Chain)) == "(*stages)"
 
 
 @pytest.mark.parametrize("name", [*SIGNATURES, "Chain", "Plan"])
@@ -78,13 +81,16 @@ k = trundle.fftshift(x, axes=(0,)), trundle.ifftshift(x)
 l = trundle.rearrange(x, "(a b) c -> a b c", a=2)
 chain: trundle.Chain = trundle.chain("flip(0)", "a b -> b a")
 m = chain(x, out=c)
+n = trundle.chain("reverse(1, n)")(x, n=[1, 2])
+o: trundle.Chain = trundle.Chain("flip(0)") | chain | "flip(1)"
+p = trundle.flip(x, 0), trundle.roll(x, 1, (0, 1))
 passes: int = chain.plan(x, threads=1).passes
 shape: tuple[int, ...] = chain.plan(x).out_shape
 """
 
 WRONG = [
     'trundle.roll(x, "1")',
-    "trundle.roll(x, 1, 0)",
+    "trundle.roll(x, 1, 0, x)",
     "trundle.roll(x)",
     "trundle.flip(x, axis=1.5)",
     "trundle.flip(x, threads=1.5)",

@@ -32,6 +32,7 @@ def numpy_keeps_its_dtype(floats: NDArray[np.float32], bytes_: NDArray[np.uint8]
     assert_type(trundle.permute_dims(floats, np.array([1, 0])), NDArray[np.float32])
     assert_type(trundle.transpose(floats), NDArray[np.float32])
     assert_type(trundle.flip(bytes_, axis=0), NDArray[np.uint8])
+    assert_type(trundle.flip(bytes_, 0), NDArray[np.uint8])
     assert_type(trundle.reverse_subsequences(floats, [[2], [1]], axis=1), NDArray[np.float32])
     assert_type(
         trundle.reverse_sequence(floats, np.array([1, 2]), axis=1, batch_axis=0),
@@ -73,6 +74,9 @@ def chains(floats: NDArray[np.float32]) -> None:
     chain = trundle.chain("flip(axes=[1])", "h w -> w h")
     assert_type(chain, trundle.Chain)
     assert_type(chain == chain, bool)
+    assert_type(chain | "flip(0)", trundle.Chain)
+    open_chain = trundle.chain("reverse(axis=1, lengths=n)")
+    assert_type(open_chain(floats, n=[1, 2]), NDArray[np.float32])
     plan = chain.plan(floats, threads=1)
     assert_type(plan, trundle.Plan)
     assert_type((plan.passes, plan.out_shape, plan.scratch_bytes), tuple[int, tuple[int, ...], int])
@@ -81,7 +85,7 @@ def chains(floats: NDArray[np.float32]) -> None:
 
 def refused(floats: NDArray[np.float32]) -> None:
     trundle.roll(floats, 1.5)  # type: ignore[call-overload]
-    trundle.flip(floats, 0)  # type: ignore[call-overload]
+    trundle.flip(floats, 0, floats)  # type: ignore[call-overload]
     trundle.rearrange(floats, "a b -> b a", a="2")  # type: ignore[call-overload]
     trundle.chain(1)  # type: ignore[arg-type]
 

@@ -1,5 +1,7 @@
 //! Any sequence of operators, in one pass where one is enough.
 
+mod open;
+
 use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
@@ -7,6 +9,7 @@ use std::str::FromStr;
 use trundle_core::{Error, IndexMap, Op, Pass, Shape};
 
 use crate::notation::{self, LengthsFile, NotationError, Snippet, StageKind, quoted};
+pub use open::{OpenChain, Slot};
 
 /// Operators to be applied one after another; none of them leave a tensor as it is.
 ///

@@ -10,7 +10,7 @@ mod plan;
 pub mod plan_cache;
 mod planned;
 
-pub use chain::{Chain, ChainError, ParseError};
+pub use chain::{Chain, ChainError, OpenChain, ParseError, Slot};
 pub use functions::{
     contiguous, copy_into, flip, flip_into, reverse_sequence, reverse_sequence_into,
     reverse_subsequences, reverse_subsequences_into, roll, roll_into, transpose, transpose_into,

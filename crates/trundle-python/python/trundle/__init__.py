@@ -25,6 +25,8 @@ out
 threads
     How many threads may move at once, 1 or more. None: as many as the process has cores.
 
+``axis`` and ``axes`` are the same argument, whichever of them a function has.
+
 The interpreter lock is released while more than a few KiB are moved, and Ctrl-C stops a long move.
 """
 

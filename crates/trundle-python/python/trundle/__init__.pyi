@@ -5,10 +5,20 @@ arrays of the Array API. What is no array, a list for one, comes back as a numpy
 """
 
 from collections.abc import Sequence
-from typing import Any, Protocol, SupportsIndex, TypeAlias, TypeVar, final, overload, type_check_only
+from typing import (
+    Any,
+    Literal,
+    Protocol,
+    SupportsIndex,
+    TypeAlias,
+    TypeVar,
+    final,
+    overload,
+    type_check_only,
+)
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 __all__ = [
     "Chain",
@@ -49,8 +59,8 @@ def roll(
     x: _Array,
     /,
     shift: _Ints,
-    *,
     axis: _Ints | None = None,
+    *,
     out: _Array | None = None,
     threads: _Int | None = None,
 ) -> _Array: ...
@@ -59,8 +69,8 @@ def roll(
     x: ArrayLike,
     /,
     shift: _Ints,
-    *,
     axis: _Ints | None = None,
+    *,
     out: NDArray[Any] | None = None,
     threads: _Int | None = None,
 ) -> NDArray[Any]: ...
@@ -92,8 +102,8 @@ def transpose(
 def flip(
     x: _Array,
     /,
-    *,
     axis: _Ints | None = None,
+    *,
     out: _Array | None = None,
     threads: _Int | None = None,
 ) -> _Array: ...
@@ -101,8 +111,8 @@ def flip(
 def flip(
     x: ArrayLike,
     /,
-    *,
     axis: _Ints | None = None,
+    *,
     out: NDArray[Any] | None = None,
     threads: _Int | None = None,
 ) -> NDArray[Any]: ...
@@ -112,8 +122,8 @@ def reverse_subsequences(
     x: _Array,
     /,
     lengths: ArrayLike | _DLPack,
-    *,
     axis: _Int,
+    *,
     out: _Array | None = None,
     threads: _Int | None = None,
 ) -> _Array: ...
@@ -122,8 +132,8 @@ def reverse_subsequences(
     x: ArrayLike,
     /,
     lengths: ArrayLike | _DLPack,
-    *,
     axis: _Int,
+    *,
     out: NDArray[Any] | None = None,
     threads: _Int | None = None,
 ) -> NDArray[Any]: ...
@@ -133,9 +143,9 @@ def reverse_sequence(
     x: _Array,
     /,
     lengths: ArrayLike | _DLPack,
-    *,
     axis: _Int,
     batch_axis: _Int,
+    *,
     out: _Array | None = None,
     threads: _Int | None = None,
 ) -> _Array: ...
@@ -144,9 +154,9 @@ def reverse_sequence(
     x: ArrayLike,
     /,
     lengths: ArrayLike | _DLPack,
-    *,
     axis: _Int,
     batch_axis: _Int,
+    *,
     out: NDArray[Any] | None = None,
     threads: _Int | None = None,
 ) -> NDArray[Any]: ...
@@ -184,21 +194,44 @@ def swapaxes(
     threads: _Int | None = None,
 ) -> NDArray[Any]: ...
 
-def copyto(dst: _DLPack, src: ArrayLike | _DLPack, /, *, threads: _Int | None = None) -> None: ...
+def copyto(
+    dst: _DLPack,
+    src: ArrayLike | _DLPack,
+    /,
+    casting: str = "same_kind",
+    where: Literal[True] = True,
+    *,
+    threads: _Int | None = None,
+) -> None: ...
 
 # Of a subclass of numpy.ndarray, the base class.
 
 @overload
 def ascontiguousarray(
-    x: NDArray[_Scalar], /, *, out: NDArray[_Scalar] | None = None, threads: _Int | None = None
+    x: NDArray[_Scalar],
+    /,
+    dtype: DTypeLike | None = None,
+    *,
+    out: NDArray[_Scalar] | None = None,
+    threads: _Int | None = None,
 ) -> NDArray[_Scalar]: ...
 @overload
 def ascontiguousarray(
-    x: _Array, /, *, out: _Array | None = None, threads: _Int | None = None
+    x: _Array,
+    /,
+    dtype: Any = None,
+    *,
+    out: _Array | None = None,
+    threads: _Int | None = None,
 ) -> _Array: ...
 @overload
 def ascontiguousarray(
-    x: ArrayLike, /, *, out: NDArray[Any] | None = None, threads: _Int | None = None
+    x: ArrayLike,
+    /,
+    dtype: DTypeLike | None = None,
+    *,
+    out: NDArray[Any] | None = None,
+    threads: _Int | None = None,
 ) -> NDArray[Any]: ...
 
 @overload
@@ -254,6 +287,7 @@ def chain(*stages: str) -> Chain: ...
 
 @final
 class Chain:
+    def __new__(cls, *stages: str) -> Chain: ...
     @overload
     def __call__(
         self,
@@ -262,16 +296,38 @@ class Chain:
         *,
         out: NDArray[_Scalar] | None = None,
         threads: _Int | None = None,
+        **lengths: ArrayLike | _DLPack,
     ) -> NDArray[_Scalar]: ...
     @overload
     def __call__(
-        self, x: _Array, /, *, out: _Array | None = None, threads: _Int | None = None
+        self,
+        x: _Array,
+        /,
+        *,
+        out: _Array | None = None,
+        threads: _Int | None = None,
+        **lengths: ArrayLike | _DLPack,
     ) -> _Array: ...
     @overload
     def __call__(
-        self, x: ArrayLike, /, *, out: NDArray[Any] | None = None, threads: _Int | None = None
+        self,
+        x: ArrayLike,
+        /,
+        *,
+        out: NDArray[Any] | None = None,
+        threads: _Int | None = None,
+        **lengths: ArrayLike | _DLPack,
     ) -> NDArray[Any]: ...
-    def plan(self, x: ArrayLike | _DLPack, /, *, threads: _Int | None = None) -> Plan: ...
+    def plan(
+        self,
+        x: ArrayLike | _DLPack,
+        /,
+        *,
+        threads: _Int | None = None,
+        **lengths: ArrayLike | _DLPack,
+    ) -> Plan: ...
+    def __or__(self, other: Chain | str, /) -> Chain: ...
+    def __ror__(self, other: str, /) -> Chain: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 

@@ -2,13 +2,25 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use crate::array::Class;
+use crate::error::axis_error;
+use crate::keywords::Signature;
 use crate::memory::PerAxis;
 use crate::moved::moved;
 use crate::numbers;
 use crate::operation::Operation;
 use crate::tensor::Tensor;
+
+const PERMUTE_DIMS: Signature =
+    Signature { function: "permute_dims", names: &["axes", "out", "threads"] };
+const TRANSPOSE: Signature =
+    Signature { function: "transpose", names: &["order", "out", "threads"] };
+const MOVEAXIS: Signature =
+    Signature { function: "moveaxis", names: &["a", "source", "destination", "out", "threads"] };
+const SWAPAXES: Signature =
+    Signature { function: "swapaxes", names: &["a", "axis1", "axis2", "out", "threads"] };
 
 /// The axes of `x` in another order: axis i of the result is axis ``axes[i]`` of `x`.
 ///
@@ -54,13 +66,19 @@ use crate::tensor::Tensor;
 /// >>> trundle.permute_dims(image, (-1, 0, 1)).flags.c_contiguous
 /// True
 #[pyfunction]
-#[pyo3(signature = (x, /, axes, *, out=None, threads=None))]
+#[pyo3(
+    signature = (x, /, axes=None, *, out=None, threads=None, **others),
+    text_signature = "(x, /, axes, *, out=None, threads=None)"
+)]
 pub(crate) fn permute_dims<'py>(
     x: &Bound<'py, PyAny>,
-    axes: &Bound<'py, PyAny>,
+    axes: Option<&Bound<'py, PyAny>>,
     out: Option<&Bound<'py, PyAny>>,
     threads: Option<&Bound<'py, PyAny>>,
+    others: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let axes = PERMUTE_DIMS.axis_or_axes(axes, others)?;
+    let axes = PERMUTE_DIMS.required("axes", axes.as_ref())?;
     let (x, threads) = (Tensor::to_read("x", x, Class::Kept)?, numbers::threads(threads)?);
     let order = numbers::all_axes("axes", axes, x.memory.sizes.len())?;
     moved(axes.py(), &Operation::Permute(order), &x, out, threads)
@@ -105,16 +123,28 @@ pub(crate) fn permute_dims<'py>(
 /// array([[0, 1, 2],
 ///        [3, 4, 5]])
 #[pyfunction]
-#[pyo3(signature = (x, /, order=None, *, out=None, threads=None), text_signature = "(x, /, order=(), *, out=None, threads=None)")]
+#[pyo3(
+    signature = (x, /, order=None, *, out=None, threads=None, **others),
+    text_signature = "(x, /, order=(), *, out=None, threads=None)"
+)]
 pub(crate) fn transpose<'py>(
     py: Python<'py>,
     x: &Bound<'py, PyAny>,
     order: Option<&Bound<'py, PyAny>>,
     out: Option<&Bound<'py, PyAny>>,
     threads: Option<&Bound<'py, PyAny>>,
+    others: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    TRANSPOSE.refuse(others)?;
     let (x, threads) = (Tensor::to_read("x", x, Class::Kept)?, numbers::threads(threads)?);
     let order = order.map(numbers::order).transpose()?.unwrap_or_default();
+    if let Some(axis) = order.iter().find(|axis| **axis < 0) {
+        let message = format!(
+            "order entry {axis} is out of range: Transpose-1 counts no axis from the end, and \
+             permute_dims does"
+        );
+        return Err(axis_error(py, message));
+    }
     moved(py, &Operation::Permute(order), &x, out, threads)
 }
 
@@ -158,14 +188,22 @@ pub(crate) fn transpose<'py>(
 /// >>> trundle.moveaxis(x, [0, 1], [-1, -2]).shape
 /// (5, 4, 3)
 #[pyfunction]
-#[pyo3(signature = (a, source, destination, *, out=None, threads=None))]
+#[pyo3(
+    signature = (a=None, source=None, destination=None, *, out=None, threads=None, **others),
+    text_signature = "(a, source, destination, *, out=None, threads=None)"
+)]
 pub(crate) fn moveaxis<'py>(
-    a: &Bound<'py, PyAny>,
-    source: &Bound<'py, PyAny>,
-    destination: &Bound<'py, PyAny>,
+    a: Option<&Bound<'py, PyAny>>,
+    source: Option<&Bound<'py, PyAny>>,
+    destination: Option<&Bound<'py, PyAny>>,
     out: Option<&Bound<'py, PyAny>>,
     threads: Option<&Bound<'py, PyAny>>,
+    others: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    MOVEAXIS.refuse(others)?;
+    let a = MOVEAXIS.required("a", a)?;
+    let source = MOVEAXIS.required("source", source)?;
+    let destination = MOVEAXIS.required("destination", destination)?;
     let (x, threads) = (Tensor::to_read("a", a, Class::Kept)?, numbers::threads(threads)?);
     let rank = x.memory.sizes.len();
     let source = numbers::axes("source", source, rank)?;
@@ -220,14 +258,22 @@ pub(crate) fn moveaxis<'py>(
 ///        [2],
 ///        [3]])
 #[pyfunction]
-#[pyo3(signature = (a, axis1, axis2, *, out=None, threads=None))]
+#[pyo3(
+    signature = (a=None, axis1=None, axis2=None, *, out=None, threads=None, **others),
+    text_signature = "(a, axis1, axis2, *, out=None, threads=None)"
+)]
 pub(crate) fn swapaxes<'py>(
-    a: &Bound<'py, PyAny>,
-    axis1: &Bound<'py, PyAny>,
-    axis2: &Bound<'py, PyAny>,
+    a: Option<&Bound<'py, PyAny>>,
+    axis1: Option<&Bound<'py, PyAny>>,
+    axis2: Option<&Bound<'py, PyAny>>,
     out: Option<&Bound<'py, PyAny>>,
     threads: Option<&Bound<'py, PyAny>>,
+    others: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    SWAPAXES.refuse(others)?;
+    let a = SWAPAXES.required("a", a)?;
+    let axis1 = SWAPAXES.required("axis1", axis1)?;
+    let axis2 = SWAPAXES.required("axis2", axis2)?;
     let (x, threads) = (Tensor::to_read("a", a, Class::Kept)?, numbers::threads(threads)?);
     let rank = x.memory.sizes.len();
     let one = numbers::axis("axis1", axis1, rank)?;

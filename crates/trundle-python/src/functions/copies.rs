@@ -2,17 +2,22 @@
 
 use std::fmt::Write;
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyBool, PyDict, PyString};
 use smallvec::SmallVec;
 
 use crate::array::Class;
+use crate::keywords::Signature;
 use crate::memory::{Memory, PerAxis};
 use crate::moved::{copied, moved};
 use crate::numbers;
 use crate::operation::Operation;
 use crate::tensor::Tensor;
+
+const ASCONTIGUOUSARRAY: Signature =
+    Signature { function: "ascontiguousarray", names: &["dtype", "out", "threads"] };
+const COPYTO: Signature = Signature { function: "copyto", names: &["casting", "where", "threads"] };
 
 /// A new C-contiguous array with the elements of `x`, whatever the strides of `x` are.
 ///
@@ -22,6 +27,8 @@ use crate::tensor::Tensor;
 /// ----------
 /// x : array_like
 ///     Any dtype, but no object dtype and no MaskedArray. An array without axes gets one, as numpy's does.
+/// dtype : dtype_like, optional
+///     That of `x`, for calls that are written for numpy: nothing is cast.
 /// out, threads
 ///     See `help(trundle)`.
 ///
@@ -34,7 +41,7 @@ use crate::tensor::Tensor;
 /// ValueError
 ///     If `out` does not fit.
 /// TypeError
-///     For a dtype that holds objects.
+///     If `dtype` is another than that of `x`, or for one that holds objects.
 ///
 /// Notes
 /// -----
@@ -48,14 +55,23 @@ use crate::tensor::Tensor;
 /// >>> rgb.shape, rgb[0, 0].tolist()
 /// ((1, 3, 2, 2), [[2, 5], [8, 11]])
 #[pyfunction]
-#[pyo3(signature = (x, /, *, out=None, threads=None))]
+#[pyo3(
+    signature = (x, /, dtype=None, *, out=None, threads=None, **others),
+    text_signature = "(x, /, dtype=None, *, out=None, threads=None)"
+)]
 pub(crate) fn ascontiguousarray<'py>(
     x: &Bound<'py, PyAny>,
+    dtype: Option<&Bound<'py, PyAny>>,
     out: Option<&Bound<'py, PyAny>>,
     threads: Option<&Bound<'py, PyAny>>,
+    others: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    ASCONTIGUOUSARRAY.refuse(others)?;
     let py = x.py();
     let (mut x, threads) = (Tensor::to_read("x", x, Class::Plain)?, numbers::threads(threads)?);
+    if let Some(dtype) = dtype {
+        x.check_dtype_is("x", dtype)?;
+    }
     if x.memory.sizes.is_empty() {
         // numpy's function of this name has arrays of one axis and more only.
         x.memory.sizes.push(1);
@@ -73,6 +89,10 @@ pub(crate) fn ascontiguousarray<'py>(
 /// src : array_like
 ///     Of the dtype of `dst`, with its shape or one that broadcasts to it. It may overlap `dst`: `dst` is then as if `src`
 ///     had been copied first.
+/// casting : str, optional
+///     One of numpy's words, for calls that are written for it: nothing is cast, whatever it says.
+/// where : bool, optional
+///     True.
 /// threads : int, optional
 ///     See `help(trundle)`.
 ///
@@ -81,11 +101,11 @@ pub(crate) fn ascontiguousarray<'py>(
 /// ValueError
 ///     If `src` does not broadcast to the shape of `dst`, or if `dst` is read-only or has overlapping elements.
 /// TypeError
-///     If the dtypes differ, or if they hold objects.
+///     If the dtypes differ, if they hold objects, or if `where` is a mask.
 ///
 /// Notes
 /// -----
-/// As ``numpy.copyto``, but nothing is cast, and there is no ``where``.
+/// As ``numpy.copyto``, but nothing is cast, and all elements are written.
 ///
 /// Examples
 /// --------
@@ -96,17 +116,54 @@ pub(crate) fn ascontiguousarray<'py>(
 /// array([[3, 2, 1],
 ///        [3, 2, 1]])
 #[pyfunction]
-#[pyo3(signature = (dst, src, /, *, threads=None))]
+#[pyo3(
+    signature = (dst, src, /, casting=None, r#where=None, *, threads=None, **others),
+    text_signature = "(dst, src, /, casting='same_kind', where=True, *, threads=None)"
+)]
 pub(crate) fn copyto<'py>(
     dst: &Bound<'py, PyAny>,
     src: &Bound<'py, PyAny>,
+    casting: Option<&Bound<'py, PyAny>>,
+    r#where: Option<&Bound<'py, PyAny>>,
     threads: Option<&Bound<'py, PyAny>>,
+    others: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<()> {
+    COPYTO.refuse(others)?;
     let py = dst.py();
+    check_casting(casting)?;
+    check_where(r#where)?;
     let (src, threads) = (Tensor::to_read("src", src, Class::Plain)?, numbers::threads(threads)?);
     let dst = Tensor::to_write("dst", dst, &src)?;
     let broadcast = broadcast(&src.memory, &dst.memory.sizes)?;
     copied(py, &broadcast, &dst.memory, threads)
+}
+
+/// Words of numpy's that allow more or less of what is not done.
+///
+/// # Errors
+/// ValueError for any other.
+fn check_casting(casting: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    const CASTINGS: [&str; 6] = ["no", "equiv", "safe", "same_kind", "same_value", "unsafe"];
+    let Some(casting) = casting else { return Ok(()) };
+    match casting.extract::<String>() {
+        Ok(word) if CASTINGS.contains(&&*word) => Ok(()),
+        _ => {
+            let message =
+                format!("casting must be one of {}, not {}", CASTINGS.join(", "), casting.repr()?);
+            Err(PyValueError::new_err(message))
+        }
+    }
+}
+
+/// # Errors
+/// TypeError for anything but True.
+fn check_where(r#where: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    match r#where {
+        Some(mask) if !mask.is(PyBool::new(mask.py(), true)) => Err(PyTypeError::new_err(
+            "where must be True: all elements are copied, and numpy.copyto takes a mask",
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// The same elements for every index of new axes in front, and of axes of size 1.
@@ -170,10 +227,11 @@ fn broadcast(src: &Memory, sizes: &[isize]) -> PyResult<Memory> {
 #[pyo3(signature = (x, pattern, /, **sizes))]
 pub(crate) fn rearrange<'py>(
     x: &Bound<'py, PyAny>,
-    pattern: &str,
+    pattern: &Bound<'py, PyAny>,
     sizes: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
+    let pattern = pattern_text(pattern, x)?;
     let x = Tensor::to_read("x", x, Class::Plain)?;
     if !(pattern.contains("->") || pattern.contains('→')) || pattern.contains(['|', ',']) {
         let message = format!("rearrange takes one pattern, as 'h w c -> c h w', not {pattern:?}");
@@ -182,6 +240,13 @@ pub(crate) fn rearrange<'py>(
     let mut text = pattern.to_owned();
     for (name, size) in sizes.into_iter().flatten() {
         let name = name.cast::<PyString>()?.to_str()?;
+        if matches!(name, "out" | "threads") && !has_axis(pattern, name) {
+            let message = format!(
+                "rearrange() takes the sizes of axes as keywords, and \"{name}\" is no axis of \
+                 {pattern:?}: write trundle.chain(pattern)(x, {name}=...)"
+            );
+            return Err(PyTypeError::new_err(message));
+        }
         if !name.chars().all(|c| c.is_alphanumeric() || c == '_') {
             return Err(PyValueError::new_err(format!("{name:?} is not the name of an axis")));
         }
@@ -189,4 +254,23 @@ pub(crate) fn rearrange<'py>(
         let _ = write!(text, ", {name}={size}");
     }
     moved(py, &Operation::Rearrange(text), &x, None, None)
+}
+
+/// # Errors
+/// TypeError for anything but a str.
+fn pattern_text<'a>(pattern: &'a Bound<'_, PyAny>, x: &Bound<'_, PyAny>) -> PyResult<&'a str> {
+    if let Ok(text) = pattern.cast::<PyString>() {
+        return text.to_str();
+    }
+    let hint = match x.is_instance_of::<PyString>() {
+        true => ": the array comes first, as in rearrange(x, pattern)",
+        false => "",
+    };
+    let kind = pattern.get_type().name()?;
+    Err(PyTypeError::new_err(format!("pattern must be a str, not {kind}{hint}")))
+}
+
+/// Whether an axis of a pattern has this name.
+fn has_axis(pattern: &str, name: &str) -> bool {
+    pattern.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name)
 }

@@ -1,20 +1,23 @@
 //! Elements in the opposite order.
 
-use std::sync::Arc;
-
-use numpy::{Element, PyArray1, PyArrayMethods};
-use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use trundle::Shape;
-use trundle::ops::{ReverseSequence, ReverseSubsequences};
+use pyo3::types::PyDict;
 
-use crate::array::{Array, Class};
-use crate::dlpack;
-use crate::error::refused;
+use crate::array::Class;
+use crate::keywords::Signature;
+use crate::lengths::Lengths;
 use crate::moved::moved;
 use crate::numbers;
 use crate::operation::Operation;
 use crate::tensor::Tensor;
+
+const FLIP: Signature = Signature { function: "flip", names: &["axis", "out", "threads"] };
+const REVERSE_SUBSEQUENCES: Signature =
+    Signature { function: "reverse_subsequences", names: &["lengths", "axis", "out", "threads"] };
+const REVERSE_SEQUENCE: Signature = Signature {
+    function: "reverse_sequence",
+    names: &["lengths", "axis", "batch_axis", "out", "threads"],
+};
 
 /// The elements of `x` in the opposite order along axes.
 ///
@@ -55,17 +58,22 @@ use crate::tensor::Tensor;
 /// array([[5, 4, 3],
 ///        [2, 1, 0]])
 #[pyfunction]
-#[pyo3(signature = (x, /, *, axis=None, out=None, threads=None))]
+#[pyo3(
+    signature = (x, /, axis=None, *, out=None, threads=None, **others),
+    text_signature = "(x, /, axis=None, *, out=None, threads=None)"
+)]
 pub(crate) fn flip<'py>(
     x: &Bound<'py, PyAny>,
     axis: Option<&Bound<'py, PyAny>>,
     out: Option<&Bound<'py, PyAny>>,
     threads: Option<&Bound<'py, PyAny>>,
+    others: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let axis = FLIP.axis_or_axes(axis, others)?;
     let py = x.py();
     let (x, threads) = (Tensor::to_read("x", x, Class::Kept)?, numbers::threads(threads)?);
     let rank = x.memory.sizes.len();
-    let axes = match axis {
+    let axes = match &axis {
         None => (0..).take(rank).collect(),
         Some(axis) => numbers::axes("axis", axis, rank)?,
     };
@@ -118,22 +126,26 @@ pub(crate) fn flip<'py>(
 ///        [ 1,  6,  7,  8],
 ///        [ 9,  2, 11, 12]])
 #[pyfunction]
-#[pyo3(signature = (x, /, lengths, *, axis, out=None, threads=None))]
+#[pyo3(
+    signature = (x, /, lengths=None, axis=None, *, out=None, threads=None, **others),
+    text_signature = "(x, /, lengths, axis, *, out=None, threads=None)"
+)]
 pub(crate) fn reverse_subsequences<'py>(
     x: &Bound<'py, PyAny>,
-    lengths: &Bound<'py, PyAny>,
-    axis: &Bound<'py, PyAny>,
+    lengths: Option<&Bound<'py, PyAny>>,
+    axis: Option<&Bound<'py, PyAny>>,
     out: Option<&Bound<'py, PyAny>>,
     threads: Option<&Bound<'py, PyAny>>,
+    others: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
+    let axis = REVERSE_SUBSEQUENCES.axis_or_axes(axis, others)?;
+    let lengths = REVERSE_SUBSEQUENCES.required("lengths", lengths)?;
+    let axis = REVERSE_SUBSEQUENCES.required("axis", axis.as_ref())?;
     let (x, threads) = (Tensor::to_read("x", x, Class::Kept)?, numbers::threads(threads)?);
     let axis = numbers::axis("axis", axis, x.memory.sizes.len())?;
-    let (sizes, lengths) = Integers::read(lengths)?;
-    let lengths = lengths.not_negative()?;
-    let shape = Shape::new(sizes).map_err(|error| refused(py, &error))?;
-    let op = ReverseSubsequences::dense(axis, shape, lengths);
-    moved(py, &Operation::Once(op.into()), &x, out, threads)
+    let op = Lengths::read("lengths", lengths)?.subsequences(py, "lengths", axis)?;
+    moved(py, &Operation::Once(op), &x, out, threads)
 }
 
 /// The first elements along an axis in the opposite order, with a length for every index of a batch axis.
@@ -180,96 +192,28 @@ pub(crate) fn reverse_subsequences<'py>(
 ///        [ 5,  4,  0,  0,  0],
 ///        [10,  9,  8,  7,  6]])
 #[pyfunction]
-#[pyo3(signature = (x, /, lengths, *, axis, batch_axis, out=None, threads=None))]
+#[pyo3(
+    signature = (x, /, lengths=None, axis=None, batch_axis=None, *, out=None, threads=None, **others),
+    text_signature = "(x, /, lengths, axis, batch_axis, *, out=None, threads=None)"
+)]
 pub(crate) fn reverse_sequence<'py>(
     x: &Bound<'py, PyAny>,
-    lengths: &Bound<'py, PyAny>,
-    axis: &Bound<'py, PyAny>,
-    batch_axis: &Bound<'py, PyAny>,
+    lengths: Option<&Bound<'py, PyAny>>,
+    axis: Option<&Bound<'py, PyAny>>,
+    batch_axis: Option<&Bound<'py, PyAny>>,
     out: Option<&Bound<'py, PyAny>>,
     threads: Option<&Bound<'py, PyAny>>,
+    others: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
+    let axis = REVERSE_SEQUENCE.axis_or_axes(axis, others)?;
+    let lengths = REVERSE_SEQUENCE.required("lengths", lengths)?;
+    let axis = REVERSE_SEQUENCE.required("axis", axis.as_ref())?;
+    let batch_axis = REVERSE_SEQUENCE.required("batch_axis", batch_axis)?;
     let (x, threads) = (Tensor::to_read("x", x, Class::Kept)?, numbers::threads(threads)?);
     let rank = x.memory.sizes.len();
     let axis = numbers::axis("axis", axis, rank)?;
     let batch_axis = numbers::axis("batch_axis", batch_axis, rank)?;
-    let (sizes, lengths) = Integers::read(lengths)?;
-    if sizes.len() != 1 {
-        let message = format!("lengths must have 1 axis, not {}", sizes.len());
-        return Err(PyValueError::new_err(message));
-    }
-    let op = ReverseSequence::new(axis, batch_axis, lengths.widened());
-    moved(py, &Operation::Once(op.into()), &x, out, threads)
-}
-
-/// The elements of an array of integers, row-major.
-enum Integers {
-    Signed(Vec<i64>),
-    Unsigned(Vec<u64>),
-}
-
-impl Integers {
-    /// The sizes and the elements of whatever numpy makes an array of.
-    ///
-    /// # Errors
-    /// TypeError for elements that are no integers.
-    fn read(lengths: &Bound<'_, PyAny>) -> PyResult<(Vec<usize>, Integers)> {
-        let array = as_array(lengths)?;
-        let dtype = array.getattr("dtype")?;
-        let kind: String = dtype.getattr("kind")?.extract()?;
-        let sizes: Vec<usize> = array.getattr("shape")?.extract()?;
-        // numpy makes floats of an empty sequence.
-        let is_empty_sequence = sizes.contains(&0) && !lengths.hasattr("dtype")?;
-        let integers = match kind.as_str() {
-            "u" => Integers::Unsigned(values(&array)?),
-            "i" => Integers::Signed(values(&array)?),
-            _ if is_empty_sequence => Integers::Unsigned(Vec::new()),
-            _ => {
-                let message = format!("lengths must be integers, not {dtype}");
-                return Err(PyTypeError::new_err(message));
-            }
-        };
-        Ok((sizes, integers))
-    }
-
-    /// # Errors
-    /// ValueError for a negative one.
-    fn not_negative(self) -> PyResult<Arc<[u64]>> {
-        let signed = match self {
-            Integers::Unsigned(numbers) => return Ok(numbers.into()),
-            Integers::Signed(numbers) => numbers,
-        };
-        if let Some((at, length)) = signed.iter().enumerate().find(|(_, length)| **length < 0) {
-            let message = format!("lengths: length {length} at index {at} is negative");
-            return Err(PyValueError::new_err(message));
-        }
-        Ok(signed.into_iter().map(i64::cast_unsigned).collect())
-    }
-
-    fn widened(self) -> Vec<i128> {
-        match self {
-            Integers::Unsigned(numbers) => numbers.into_iter().map(i128::from).collect(),
-            Integers::Signed(numbers) => numbers.into_iter().map(i128::from).collect(),
-        }
-    }
-}
-
-/// Lengths as an array of numpy's.
-fn as_array<'py>(lengths: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    if let Some(array) = Array::of(lengths) {
-        // Masked ones are refused.
-        array.memory("lengths")?;
-        return Ok(array.into_object());
-    }
-    let numpy = lengths.py().import("numpy")?;
-    let only_shared = dlpack::is_foreign(lengths)? && !lengths.hasattr("__array__")?;
-    numpy.call_method1(if only_shared { "from_dlpack" } else { "asarray" }, (lengths,))
-}
-
-/// The elements of an array as numbers of one type, which is not narrower than theirs.
-fn values<T: Element>(array: &Bound<'_, PyAny>) -> PyResult<Vec<T>> {
-    // Row-major, aligned as the array itself may not be, and of no class that keeps two axes.
-    let packed = array.call_method1("astype", (T::get_dtype(array.py()), "C", "unsafe", false))?;
-    Ok(packed.call_method0("ravel")?.cast::<PyArray1<T>>()?.to_vec()?)
+    let op = Lengths::read("lengths", lengths)?.sequence("lengths", axis, batch_axis)?;
+    moved(py, &Operation::Once(op), &x, out, threads)
 }

@@ -2,13 +2,20 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use crate::array::Class;
+use crate::keywords::Signature;
 use crate::memory::PerAxis;
 use crate::moved::moved;
 use crate::numbers;
 use crate::operation::Operation;
 use crate::tensor::Tensor;
+
+const ROLL: Signature = Signature { function: "roll", names: &["shift", "axis", "out", "threads"] };
+const FFTSHIFT: Signature =
+    Signature { function: "fftshift", names: &["x", "axes", "out", "threads"] };
+const IFFTSHIFT: Signature = Signature { function: "ifftshift", ..FFTSHIFT };
 
 /// The elements of `x` shifted along axes: what goes out at one end comes in at the other.
 ///
@@ -58,16 +65,22 @@ use crate::tensor::Tensor;
 ///        [11, 12, 10],
 ///        [ 2,  3,  1]])
 #[pyfunction]
-#[pyo3(signature = (x, /, shift, *, axis=None, out=None, threads=None))]
+#[pyo3(
+    signature = (x, /, shift=None, axis=None, *, out=None, threads=None, **others),
+    text_signature = "(x, /, shift, axis=None, *, out=None, threads=None)"
+)]
 pub(crate) fn roll<'py>(
     x: &Bound<'py, PyAny>,
-    shift: &Bound<'py, PyAny>,
+    shift: Option<&Bound<'py, PyAny>>,
     axis: Option<&Bound<'py, PyAny>>,
     out: Option<&Bound<'py, PyAny>>,
     threads: Option<&Bound<'py, PyAny>>,
+    others: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let axis = ROLL.axis_or_axes(axis, others)?;
+    let shift = ROLL.required("shift", shift)?;
     let (x, threads) = (Tensor::to_read("x", x, Class::Kept)?, numbers::threads(threads)?);
-    let operation = match axis {
+    let operation = match &axis {
         None => flat(shift, &x.memory.sizes)?,
         Some(axis) => along(shift, axis, &x.memory.sizes)?,
     };
@@ -150,14 +163,19 @@ fn along(
 /// >>> trundle.fftshift(np.array([0, 1, 2, -2, -1]))
 /// array([-2, -1,  0,  1,  2])
 #[pyfunction]
-#[pyo3(signature = (x, axes=None, *, out=None, threads=None))]
+#[pyo3(
+    signature = (x, axes=None, *, out=None, threads=None, **others),
+    text_signature = "(x, axes=None, *, out=None, threads=None)"
+)]
 pub(crate) fn fftshift<'py>(
     x: &Bound<'py, PyAny>,
     axes: Option<&Bound<'py, PyAny>>,
     out: Option<&Bound<'py, PyAny>>,
     threads: Option<&Bound<'py, PyAny>>,
+    others: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    by_half(x, axes, out, threads, |size| size / 2)
+    let axes = FFTSHIFT.axis_or_axes(axes, others)?;
+    by_half(x, axes.as_ref(), out, threads, |size| size / 2)
 }
 
 /// What `fftshift` did undone: each axis rolled back by half its size, rounded down.
@@ -194,14 +212,19 @@ pub(crate) fn fftshift<'py>(
 /// >>> trundle.ifftshift(np.array([-2, -1, 0, 1, 2]))
 /// array([ 0,  1,  2, -2, -1])
 #[pyfunction]
-#[pyo3(signature = (x, axes=None, *, out=None, threads=None))]
+#[pyo3(
+    signature = (x, axes=None, *, out=None, threads=None, **others),
+    text_signature = "(x, axes=None, *, out=None, threads=None)"
+)]
 pub(crate) fn ifftshift<'py>(
     x: &Bound<'py, PyAny>,
     axes: Option<&Bound<'py, PyAny>>,
     out: Option<&Bound<'py, PyAny>>,
     threads: Option<&Bound<'py, PyAny>>,
+    others: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    by_half(x, axes, out, threads, |size| -(size / 2))
+    let axes = IFFTSHIFT.axis_or_axes(axes, others)?;
+    by_half(x, axes.as_ref(), out, threads, |size| -(size / 2))
 }
 
 fn by_half<'py>(

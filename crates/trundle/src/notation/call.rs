@@ -135,15 +135,31 @@ impl Signature {
         (self.build)(&Arguments::bind(self, call, unnamed, named)?)
     }
 
-    /// Which parameter a name is.
+    /// Which parameter a name is. `axis` and `axes` are one, whichever of them the stage has.
     pub(super) fn parameter(&self, name: &Word<'_>) -> Result<usize, Fault> {
-        self.parameters.iter().position(|parameter| *parameter == name.text).ok_or_else(|| {
-            let suggestion = match most_similar(name.text, self.parameters.iter().copied()) {
+        let position = |name| self.parameters.iter().position(|parameter| *parameter == name);
+        let other = match name.text {
+            "axis" => position("axes"),
+            "axes" => position("axis"),
+            _ => None,
+        };
+        position(name.text).or(other).ok_or_else(|| {
+            let suggestion = match self.similar_parameter(name.text) {
                 Some(similar) => format!("did you mean \"{similar}\"?"),
                 None => format!("write {}", self.example),
             };
             let message = format!("{} has no argument {}", self.name, quoted(name.text));
             Fault::new(name.span.clone(), message).suggest(suggestion)
+        })
+    }
+
+    /// The parameter that was perhaps meant: one that looks alike, or that others call so.
+    fn similar_parameter(&self, name: &str) -> Option<&'static str> {
+        let parameters = || self.parameters.iter().copied();
+        let is_axis = |parameter: &str| matches!(parameter, "axis" | "axes");
+        most_similar(name, parameters()).or_else(|| match name {
+            "dim" | "dims" => parameters().find(|parameter| is_axis(parameter)),
+            _ => None,
         })
     }
 }

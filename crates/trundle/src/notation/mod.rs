@@ -38,7 +38,8 @@
 //! | `tile(2, 1)` | [`Tile`](trundle_core::ops::Tile) | the repeats, one for each axis |
 //! | `transpose(2, 0, 1)`, `transpose()` | [`Transpose`](trundle_core::ops::Transpose) | the order |
 //!
-//! Where a list is wanted, one integer is a list of one. Integers are of 64 bits.
+//! Where a list is wanted, one integer is a list of one. Integers are of 64 bits. `axis` and `axes`
+//! are the same argument, whichever of them a call has.
 //!
 //! Law: what an [`Op`] prints as is a stage that gives an equal operator, unless it has more
 //! lengths than it prints, or lengths with a shape of their own, which print as a list, or is a
@@ -60,6 +61,7 @@ use std::ops::Range;
 pub use error::NotationError;
 pub use lengths::{LengthsError, LengthsFile};
 pub use pattern::AxisPattern;
+pub use similar::most_similar;
 use trundle_core::Op;
 
 use call::Signature;

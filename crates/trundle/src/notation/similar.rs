@@ -2,10 +2,14 @@
 
 /// The name most like `word`, if one is like it: it differs in few letters, or only in letters at
 /// its end.
-pub(super) fn most_similar<'a>(
-    word: &str,
-    names: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+///
+/// ```
+/// use trundle::notation::most_similar;
+///
+/// assert_eq!(most_similar("tanspose", ["flip", "transpose"]), Some("transpose"));
+/// assert_eq!(most_similar("permute", ["flip", "transpose"]), None);
+/// ```
+pub fn most_similar<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // Longer words are no slips of the pen, and the comparison takes the product of the lengths.
     const MOST_CHARS: usize = 32;
     if word.chars().nth(MOST_CHARS).is_some() {

@@ -1,0 +1,130 @@
+//! The lengths of reversals, from any array of integers.
+
+use std::sync::Arc;
+
+use numpy::{Element, PyArray1, PyArrayMethods};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use trundle::ops::{ReverseSequence, ReverseSubsequences};
+use trundle::{Op, Shape};
+
+use crate::array::Array;
+use crate::dlpack;
+use crate::error::refused;
+use crate::traced;
+
+/// An array of integers, row-major.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Lengths {
+    sizes: Vec<usize>,
+    values: Integers,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Integers {
+    Signed(Vec<i64>),
+    Unsigned(Vec<u64>),
+}
+
+impl Lengths {
+    /// Whatever numpy makes an array of, as the argument `name`.
+    ///
+    /// # Errors
+    /// TypeError for elements that are no integers.
+    pub(crate) fn read(name: &str, lengths: &Bound<'_, PyAny>) -> PyResult<Lengths> {
+        let array = as_array(name, lengths)
+            .map_err(|error| traced::refusal(name, lengths).unwrap_or(error))?;
+        let dtype = array.getattr("dtype")?;
+        let kind: String = dtype.getattr("kind")?.extract()?;
+        let sizes: Vec<usize> = array.getattr("shape")?.extract()?;
+        // numpy makes floats of an empty sequence.
+        let is_empty_sequence = sizes.contains(&0) && !lengths.hasattr("dtype")?;
+        let values = match kind.as_str() {
+            "u" => Integers::Unsigned(values(&array)?),
+            "i" => Integers::Signed(values(&array)?),
+            _ if is_empty_sequence => Integers::Unsigned(Vec::new()),
+            _ => {
+                let message = format!("{name} must be integers, not {dtype}");
+                return Err(PyTypeError::new_err(message));
+            }
+        };
+        Ok(Lengths { sizes, values })
+    }
+
+    /// A reversal along `axis` with a length for each index of `batch_axis`.
+    ///
+    /// # Errors
+    /// ValueError for lengths with more or fewer axes than one.
+    pub(crate) fn sequence(self, name: &str, axis: i64, batch_axis: i64) -> PyResult<Op> {
+        if self.sizes.len() != 1 {
+            let message = format!("{name} must have 1 axis, not {}", self.sizes.len());
+            return Err(PyValueError::new_err(message));
+        }
+        let lengths: Vec<i128> = match self.values {
+            Integers::Unsigned(numbers) => numbers.into_iter().map(i128::from).collect(),
+            Integers::Signed(numbers) => numbers.into_iter().map(i128::from).collect(),
+        };
+        Ok(ReverseSequence::new(axis, batch_axis, lengths).into())
+    }
+
+    /// A reversal along `axis` with a length for each position outside of it, in the shape of what is
+    /// reversed, but 1 along `axis`.
+    ///
+    /// # Errors
+    /// ValueError for a negative length.
+    pub(crate) fn subsequences(self, py: Python<'_>, name: &str, axis: i64) -> PyResult<Op> {
+        let shape = Shape::new(self.sizes).map_err(|error| refused(py, &error))?;
+        Ok(ReverseSubsequences::dense(axis, shape, self.values.not_negative(name)?).into())
+    }
+
+    /// As [`Lengths::subsequences`], and a list of one axis is all positions in row-major order.
+    ///
+    /// # Errors
+    /// As [`Lengths::subsequences`].
+    pub(crate) fn subsequences_or_list(
+        self,
+        py: Python<'_>,
+        name: &str,
+        axis: i64,
+    ) -> PyResult<Op> {
+        match self.sizes.len() {
+            1 => Ok(ReverseSubsequences::new(axis, self.values.not_negative(name)?).into()),
+            _ => self.subsequences(py, name, axis),
+        }
+    }
+}
+
+impl Integers {
+    /// # Errors
+    /// ValueError for a negative one.
+    fn not_negative(self, name: &str) -> PyResult<Arc<[u64]>> {
+        let signed = match self {
+            Integers::Unsigned(numbers) => return Ok(numbers.into()),
+            Integers::Signed(numbers) => numbers,
+        };
+        if let Some((at, length)) = signed.iter().enumerate().find(|(_, length)| **length < 0) {
+            let message = format!("{name}: length {length} at index {at} is negative");
+            return Err(PyValueError::new_err(message));
+        }
+        Ok(signed.into_iter().map(i64::cast_unsigned).collect())
+    }
+}
+
+/// Lengths as an array of numpy's.
+fn as_array<'py>(name: &str, lengths: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    if let Some(array) = Array::of(lengths) {
+        // Masked ones are refused.
+        array.memory(name)?;
+        return Ok(array.into_object());
+    }
+    let numpy = lengths.py().import("numpy")?;
+    let only_shared = dlpack::is_foreign(lengths)? && !lengths.hasattr("__array__")?;
+    numpy.call_method1(if only_shared { "from_dlpack" } else { "asarray" }, (lengths,))
+}
+
+/// The elements of an array as numbers of one type, which is not narrower than theirs.
+fn values<T: Element>(array: &Bound<'_, PyAny>) -> PyResult<Vec<T>> {
+    // Row-major, aligned as the array itself may not be, and of no class that keeps two axes.
+    let packed = array.call_method1("astype", (T::get_dtype(array.py()), "C", "unsafe", false))?;
+    Ok(packed.call_method0("ravel")?.cast::<PyArray1<T>>()?.to_vec()?)
+}

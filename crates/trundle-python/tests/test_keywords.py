@@ -1,0 +1,220 @@
+"""Keywords: `axis` and `axes` are one; a name that no argument has is answered with what was meant."""
+
+import numpy as np
+import pytest
+import trundle
+
+from arrays import assert_new, random_array
+
+X = np.arange(12).reshape(3, 4)
+L = [2, 0, 4]
+COLUMN = [[2], [0], [4]]
+
+# The same call with the name of the signature, and with the other.
+EITHER = {
+    "roll": (lambda x, **k: trundle.roll(x, 1, **k), {"axis": 0}, {"axes": 0}),
+    "roll two": (lambda x, **k: trundle.roll(x, 1, **k), {"axis": (0, 1)}, {"axes": (0, 1)}),
+    "flip": (trundle.flip, {"axis": 1}, {"axes": 1}),
+    "flip all": (trundle.flip, {"axis": None}, {"axes": None}),
+    "permute_dims": (trundle.permute_dims, {"axes": (1, 0)}, {"axis": (1, 0)}),
+    "fftshift": (trundle.fftshift, {"axes": 0}, {"axis": 0}),
+    "ifftshift": (trundle.ifftshift, {"axes": (0, 1)}, {"axis": (0, 1)}),
+    "reverse_subsequences": (
+        lambda x, **k: trundle.reverse_subsequences(x, COLUMN, **k),
+        {"axis": 1},
+        {"axes": 1},
+    ),
+    "reverse_sequence": (
+        lambda x, **k: trundle.reverse_sequence(x, L, batch_axis=0, **k),
+        {"axis": 1},
+        {"axes": 1},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EITHER)
+def test_axis_and_axes_are_one(name, rng):
+    call, own, other = EITHER[name]
+    x = random_array("i4", (3, 4), rng)
+    assert_new(call(x, **other), x, call(x, **own))
+    out = np.zeros_like(call(x, **own))
+    assert call(x, **other, out=out, threads=1) is out
+    np.testing.assert_array_equal(out, call(x, **own))
+
+
+@pytest.mark.parametrize("name", [name for name in EITHER if name != "flip all"])
+def test_not_both_of_them(name):
+    call, own, other = EITHER[name]
+    with pytest.raises(TypeError, match="both axis and axes"):
+        call(X, **own, **other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("flip(axes=[1])", "flip(axis=1)"),
+        ("roll(shift=1, axes=0)", "roll(shift=1, axis=0)"),
+        ("slice([0], [2], axes=[1])", "slice([0], [2], axis=[1])"),
+        ("reverse(axis=1, lengths=[1, 2, 3])", "reverse(axes=1, lengths=[1, 2, 3])"),
+    ],
+)
+def test_in_chains_too(one, other):
+    assert trundle.chain(one) == trundle.chain(other)
+
+
+# What is written, what is meant.
+MEANT = {
+    "roll dims": (lambda: trundle.roll(X, 1, dims=0), "roll", "dims", "axis"),
+    "roll dim": (lambda: trundle.roll(X, 1, dim=0), "roll", "dim", "axis"),
+    "roll shifts": (lambda: trundle.roll(X, shifts=1, axis=0), "roll", "shifts", "shift"),
+    "flip dims": (lambda: trundle.flip(X, dims=(0,)), "flip", "dims", "axis"),
+    "flip thread": (lambda: trundle.flip(X, thread=1), "flip", "thread", "threads"),
+    "flip num_threads": (lambda: trundle.flip(X, num_threads=1), "flip", "num_threads", "threads"),
+    "flip Out": (lambda: trundle.flip(X, Out=X), "flip", "Out", "out"),
+    "permute_dims dims": (
+        lambda: trundle.permute_dims(X, dims=(1, 0)),
+        "permute_dims",
+        "dims",
+        "axes",
+    ),
+    "transpose axes": (lambda: trundle.transpose(X, axes=(1, 0)), "transpose", "axes", "order"),
+    "transpose perm": (lambda: trundle.transpose(X, perm=(1, 0)), "transpose", "perm", "order"),
+    "moveaxis src": (
+        lambda: trundle.moveaxis(X, sources=0, destination=1),
+        "moveaxis",
+        "sources",
+        "source",
+    ),
+    "moveaxis x": (lambda: trundle.moveaxis(x=X, source=0, destination=1), "moveaxis", "x", "a"),
+    "swapaxes axis_1": (lambda: trundle.swapaxes(X, axis_1=0, axis2=1), "swapaxes", "axis_1", "axis1"),
+    "fftshift dim": (lambda: trundle.fftshift(X, dim=0), "fftshift", "dim", "axes"),
+    "ifftshift dim": (lambda: trundle.ifftshift(X, dim=0), "ifftshift", "dim", "axes"),
+    "reverse_sequence seq_axis": (
+        lambda: trundle.reverse_sequence(X, L, seq_axis=1, batch_axis=0),
+        "reverse_sequence",
+        "seq_axis",
+        "axis",
+    ),
+    "reverse_sequence seq_lengths": (
+        lambda: trundle.reverse_sequence(X, seq_lengths=L, axis=1, batch_axis=0),
+        "reverse_sequence",
+        "seq_lengths",
+        "lengths",
+    ),
+    "reverse_sequence batch_dim": (
+        lambda: trundle.reverse_sequence(X, L, axis=1, batch_dim=0),
+        "reverse_sequence",
+        "batch_dim",
+        "batch_axis",
+    ),
+    "reverse_subsequences length": (
+        lambda: trundle.reverse_subsequences(X, length=COLUMN, axis=1),
+        "reverse_subsequences",
+        "length",
+        "lengths",
+    ),
+    "ascontiguousarray output": (
+        lambda: trundle.ascontiguousarray(X, output=X),
+        "ascontiguousarray",
+        "output",
+        "out",
+    ),
+    "copyto wher": (lambda: trundle.copyto(X.copy(), X, wher=True), "copyto", "wher", "where"),
+}
+
+
+@pytest.mark.parametrize("name", MEANT)
+def test_what_was_meant(name):
+    call, function, written, meant = MEANT[name]
+    with pytest.raises(TypeError) as caught:
+        call()
+    words = f"{function}() got an unexpected keyword argument '{written}'; did you mean '{meant}'?"
+    assert str(caught.value) == words
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: trundle.roll(X, 1, zzz=0),
+        lambda: trundle.flip(X, like=None),
+        lambda: trundle.transpose(X, zzz=0),
+        lambda: trundle.swapaxes(X, 0, 1, zzz=0),
+    ],
+)
+def test_nothing_is_guessed(call):
+    with pytest.raises(TypeError, match="unexpected keyword argument '(zzz|like)'$"):
+        call()
+
+
+def test_dtype_is_answered():
+    with pytest.raises(TypeError, match="'dtype'; trundle moves elements and casts none"):
+        trundle.roll(X, 1, dtype="f4")
+
+
+# What is missing is named.
+MISSING = {
+    "shift": lambda: trundle.roll(X),
+    "axes": lambda: trundle.permute_dims(X),
+    "lengths": lambda: trundle.reverse_sequence(X, axis=1, batch_axis=0),
+    "axis": lambda: trundle.reverse_sequence(X, L, batch_axis=0),
+    "batch_axis": lambda: trundle.reverse_sequence(X, L, axis=1),
+    "destination": lambda: trundle.moveaxis(X, 0),
+    "axis2": lambda: trundle.swapaxes(X, 0),
+    "a": lambda: trundle.swapaxes(axis1=0, axis2=1),
+}
+
+
+@pytest.mark.parametrize("name", MISSING)
+def test_what_is_missing(name):
+    with pytest.raises(TypeError, match=f"missing required argument '{name}'"):
+        MISSING[name]()
+
+
+# What numpy's signatures have beside, and changes nothing here.
+
+
+def test_ascontiguousarray_with_the_dtype_of_x(rng):
+    x = random_array("f4", (3, 4), rng).T
+    for dtype in ("f4", np.float32, np.dtype("f4"), None):
+        assert_new(trundle.ascontiguousarray(x, dtype), x, x)
+        assert_new(trundle.ascontiguousarray(x, dtype=dtype), x, x)
+    for dtype in ("f8", np.int32, ">f4"):
+        with pytest.raises(TypeError, match="x has elements of type float32, not .*casts none"):
+            trundle.ascontiguousarray(x, dtype)
+    with pytest.raises(TypeError):
+        trundle.ascontiguousarray(x, "no such type")
+
+
+def test_copyto_with_words_for_numpy():
+    dst = np.zeros(3, int)
+    for casting in ("no", "equiv", "safe", "same_kind", "unsafe"):
+        trundle.copyto(dst, dst + 1, casting=casting)
+    trundle.copyto(dst, dst + 1, "unsafe", True)
+    trundle.copyto(dst, dst + 1, where=True)
+    assert dst.tolist() == [7] * 3
+    with pytest.raises(ValueError, match="casting must be one of no, .*not 'safely'"):
+        trundle.copyto(dst, dst, casting="safely")
+    for mask in (False, dst > 0, 1):
+        with pytest.raises(TypeError, match="where must be True"):
+            trundle.copyto(dst, dst + 1, where=mask)
+    with pytest.raises(TypeError, match="casts none"):
+        trundle.copyto(dst, np.zeros(3), casting="unsafe")
+    assert dst.tolist() == [7] * 3
+
+
+def test_rearrange_has_sizes_alone():
+    for name in ("out", "threads"):
+        words = rf"no axis of .*trundle.chain\(pattern\)\(x, {name}="
+        with pytest.raises(TypeError, match=words):
+            trundle.rearrange(X, "a b -> b a", **{name: X})
+    # Unless they are axes.
+    assert trundle.rearrange(X, "(out b) threads -> threads b out", out=3, threads=4).shape == (4, 1, 3)
+    with pytest.raises(TypeError, match="out must be an integer"):
+        trundle.rearrange(X, "(out b) c -> out b c", out=X)
+
+
+def test_rearrange_with_its_arguments_in_the_other_order():
+    with pytest.raises(TypeError, match="pattern must be a str, not ndarray: the array comes first"):
+        trundle.rearrange("a b -> b a", X)
+    with pytest.raises(TypeError, match="pattern must be a str, not int$"):
+        trundle.rearrange(X, 1)

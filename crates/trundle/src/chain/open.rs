@@ -1,0 +1,178 @@
+//! Chains that are read once, and given lengths with every tensor.
+
+use std::ops::Range;
+
+use trundle_core::Op;
+use trundle_core::ops::ReverseSubsequences;
+
+use super::Chain;
+use crate::notation::{self, Fault, NotationError, StageKind, quoted};
+
+/// A chain whose reversals may leave their lengths open: where the language has the name of a file, a
+/// name stands for lengths that are given later, `reverse(axis=1, lengths=n)`.
+///
+/// ```
+/// use std::convert::Infallible;
+///
+/// use trundle::OpenChain;
+/// use trundle::ops::ReverseSequence;
+///
+/// let open = OpenChain::parse("b t -> t b | reverse(axis=0, lengths=n, batch_axis=1)")?;
+/// assert_eq!(open.slots()[0].name, "n");
+/// for lengths in [[3, 1], [2, 2]] {
+///     let chain = open.fill(|slot| {
+///         let batch_axis = slot.batch_axis.unwrap_or_default();
+///         Ok::<_, Infallible>(ReverseSequence::new(slot.axis, batch_axis, lengths).into())
+///     })?;
+///     assert_eq!(chain.ops().len(), 2);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenChain {
+    /// In the place of a slot, an operator that no caller sees.
+    chain: Chain,
+    slots: Vec<Slot>,
+}
+
+/// A reversal that lacks its lengths.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Slot {
+    /// Which operator of the chain it is, counted from 0.
+    pub stage: usize,
+    /// The axis that is reversed.
+    pub axis: i64,
+    /// The axis that has one length for each index; without one there is a length for each position
+    /// outside `axis`.
+    pub batch_axis: Option<i64>,
+    /// What the lengths are called. Several slots may have one name.
+    pub name: String,
+}
+
+impl OpenChain {
+    /// The chain that `text` says in the language of [`notation`].
+    ///
+    /// # Errors
+    /// [`NotationError`] if `text` is not of the language, or has a file where a name belongs: a
+    /// name is letters, digits and `_`, not in quotes, with no digit first.
+    pub fn parse(text: &str) -> Result<OpenChain, NotationError> {
+        let mut open = OpenChain {
+            chain: Chain { text: text.to_owned(), ..Chain::default() },
+            slots: Vec::new(),
+        };
+        for (at, stage) in notation::parse(text)?.into_iter().enumerate() {
+            let op = match stage.kind {
+                StageKind::Op(op) => op,
+                StageKind::ReverseByFile { axis, batch_axis, file, file_span } => {
+                    check_name(text, file_span)?;
+                    open.slots.push(Slot { stage: at, axis, batch_axis, name: file });
+                    unfilled(axis)
+                }
+            };
+            open.chain.ops.push(op);
+            open.chain.spans.push(stage.span);
+        }
+        Ok(open)
+    }
+
+    /// What is to be given, in the order of the stages.
+    pub fn slots(&self) -> &[Slot] {
+        &self.slots
+    }
+
+    /// The chain with an operator in each slot.
+    ///
+    /// # Errors
+    /// What `reversal` gives as one.
+    pub fn fill<E>(&self, mut reversal: impl FnMut(&Slot) -> Result<Op, E>) -> Result<Chain, E> {
+        let mut chain = self.chain.clone();
+        for slot in &self.slots {
+            chain.ops[slot.stage] = reversal(slot)?;
+        }
+        Ok(chain)
+    }
+}
+
+impl From<Chain> for OpenChain {
+    /// A chain that leaves nothing open.
+    fn from(chain: Chain) -> OpenChain {
+        OpenChain { chain, slots: Vec::new() }
+    }
+}
+
+fn unfilled(axis: i64) -> Op {
+    ReverseSubsequences::new(axis, Vec::new()).into()
+}
+
+fn check_name(text: &str, span: Range<usize>) -> Result<(), NotationError> {
+    let written = &text[span.clone()];
+    let starts = written.chars().next().is_some_and(|c| c.is_alphabetic() || c == '_');
+    if starts && written.chars().all(|c| c.is_alphanumeric() || c == '_') {
+        return Ok(());
+    }
+    let file = written.trim_matches(['"', '\'']);
+    let message = format!("lengths in {}: no file is read here", quoted(file));
+    Err(Fault::new(span, message)
+        .suggest("write a list, as lengths=[2, 4, 3], or a name, as lengths=n, and give n later")
+        .within(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use trundle_core::Shape;
+    use trundle_core::ops::{Flip, ReverseSequence};
+
+    use super::*;
+
+    fn sequence(slot: &Slot, lengths: &[i128]) -> Result<Op, ()> {
+        Ok(ReverseSequence::new(slot.axis, slot.batch_axis.ok_or(())?, lengths).into())
+    }
+
+    #[test]
+    fn slots_are_filled_as_often_as_one_likes() {
+        let text = "flip(0) | reverse(1, n, 0) | reverse(axis=1, lengths=[1, 2]) | \
+                    reverse(-1, lengths=m_2, batch_axis=0)";
+        let open = OpenChain::parse(text).unwrap();
+        let named: Vec<_> =
+            open.slots().iter().map(|slot| (slot.stage, slot.name.as_str())).collect();
+        assert_eq!(named, [(1, "n"), (3, "m_2")]);
+        for lengths in [[0, 3], [2, 1]] {
+            let filled = open.fill(|slot| sequence(slot, &lengths)).unwrap();
+            let expected = Chain::new()
+                .then(Flip::new(&[0]))
+                .then(ReverseSequence::new(1, 0, lengths))
+                .then(ReverseSubsequences::new(1, [1, 2]))
+                .then(ReverseSequence::new(-1, 0, lengths));
+            assert_eq!(filled, expected);
+        }
+        assert_eq!(open.fill(|_| Err("none")), Err("none"));
+    }
+
+    #[test]
+    fn lengths_that_do_not_fit_are_shown_in_the_chain() {
+        let open = OpenChain::parse("flip(0) | reverse(1, n, batch_axis=0)").unwrap();
+        let chain = open.fill(|slot| sequence(slot, &[1, 2, 3])).unwrap();
+        let error = chain.out_shape(&Shape::new([2, 3]).unwrap()).unwrap_err().to_string();
+        let caret = "\n  flip(0) | reverse(1, n, batch_axis=0)\n            ^^^^^^";
+        assert!(error.starts_with("stage 2 ") && error.contains(caret), "{error}");
+    }
+
+    #[test]
+    fn open_chains_are_equal_with_their_slots() {
+        let open = |text| OpenChain::parse(text).unwrap();
+        assert_eq!(open("reverse(1, n)"), open(" reverse( axis=1 , lengths=n )"));
+        assert_ne!(open("reverse(1, n)"), open("reverse(1, m)"));
+        assert_ne!(open("reverse(1, n)"), open("reverse(1, n, 0)"));
+        assert_ne!(open("reverse(1, n)"), open("reverse(1, [])"));
+        assert_eq!(open("flip(1)"), "flip(axes=1)".parse::<Chain>().unwrap().into());
+    }
+
+    #[test]
+    fn files_are_refused() {
+        for file in ["lens.npy", "\"n\"", "'n'", "a/b", "n-1", "np.int64"] {
+            let error = OpenChain::parse(&format!("flip(0) | reverse(1, {file})")).unwrap_err();
+            assert!(error.to_string().contains("no file is read here"), "{error}");
+            assert_eq!(&error.text[error.span.clone()], file);
+        }
+    }
+}
