@@ -77,7 +77,7 @@ pub(crate) fn quoted(word: &str) -> String {
 
 /// Two lines below a message: the line of `text` in which `span` begins, and carets under `span`.
 /// One character takes one column, a tab takes a tab; of long lines the part around `span` is
-/// shown. Nothing, where the line is blank.
+/// shown. Nothing, where all of `text` is blank.
 pub(crate) struct Snippet<'a> {
     pub(crate) text: &'a str,
     /// In bytes.
@@ -94,7 +94,7 @@ impl fmt::Display for Snippet<'_> {
         let line_before = upto.rsplit('\n').next().unwrap_or_default();
         let line_from = from.split('\n').next().unwrap_or_default();
         // Carets under nothing only puzzle.
-        if line_before.trim().is_empty() && line_from.trim().is_empty() {
+        if self.text.trim().is_empty() {
             return Ok(());
         }
         let (marked, after) =
@@ -150,7 +150,8 @@ mod tests {
         assert_eq!(shown("a\tb", 2..3), "\n  a\tb\n   \t^");
         assert_eq!(shown("ab", 2..2), "\n  ab\n    ^");
         assert_eq!(shown("", 0..0), "");
-        assert_eq!(shown("a\n \nb", 3..3), "");
+        assert_eq!(shown(" \n", 2..2), "");
+        assert_eq!(shown("a\n \nb", 3..3), "\n   \n   ^");
         assert_eq!(shown("a ... b", 2..5), "\n  a ... b\n    ^^^");
     }
 
@@ -177,6 +178,6 @@ mod tests {
 
     #[test]
     fn a_span_outside_the_text_is_shown_without_a_panic() {
-        assert_eq!(shown("aä", 2..9), "");
+        assert_eq!(shown("aä", 2..9), "\n  \n  ^");
     }
 }

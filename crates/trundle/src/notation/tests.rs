@@ -266,7 +266,7 @@ fn survives(text: &str) {
     if let Err(error) = parse(text) {
         assert_eq!(error.text, text);
         assert!(text.get(error.span.clone()).is_some(), "{:?} of {text:?}", error.span);
-        assert!(error.to_string().contains('^'));
+        assert!(error.to_string().contains('^') || text.trim().is_empty());
     }
 }
 
