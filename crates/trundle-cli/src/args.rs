@@ -389,6 +389,12 @@ pub(crate) struct DryRunArgs {
     /// The output would be read back and compared
     #[arg(long)]
     pub verify: bool,
+    /// Understood, so that `plan` can be put in front of any command; nothing is resumed
+    #[arg(long, hide = true)]
+    pub resume: bool,
+    /// Say nothing but why it would be refused
+    #[arg(short, long, conflicts_with_all = ["verbose", "json"])]
+    pub quiet: bool,
     /// Print every stage too: index maps, blocks, kernels, tiles, runs
     #[arg(short, long)]
     pub verbose: bool,

@@ -100,7 +100,7 @@ pub(crate) fn destination(output: &Path, format: &Format) -> String {
         return format!("to stdout, as .{format}");
     }
     let state = if output.exists() { "which would be overwritten" } else { "which is new" };
-    format!("to {}, {state}", output.display())
+    format!("to {}, {state}", shown(&output.to_string_lossy()))
 }
 
 /// What running a model would do: a sentence, its outputs, and what is written on the way.

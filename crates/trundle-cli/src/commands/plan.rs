@@ -54,6 +54,9 @@ fn plan_chain(operation: &Operation, planning: &PlanArgs, dry: &DryRunArgs) -> R
     let job = job::decide(operation.lengths_bytes, means, planning.row_major, |options| {
         Job::new(&file, &wanted, format, &metadata, options)
     })?;
+    if dry.quiet {
+        return Ok(());
+    }
     if !means.json && !dry.verbose {
         return print(&brief(&job, format, dry));
     }

@@ -87,6 +87,9 @@ pub(crate) fn plan(
     let keeping = || FORMATS.iter().find(|format| format.keeps_metadata());
     let format = format.or_else(keeping).unwrap_or(file.format());
     let job = relayout.job(&file, format, means)?;
+    if dry.quiet {
+        return Ok(());
+    }
     let out_shapes = shapes(&job);
     let told: Vec<Told<'_>> = relayout.told(file.headers(), &out_shapes).collect();
     if means.json {

@@ -76,7 +76,7 @@ fn the_one(path: &Path, headers: &[Header], name: Option<&str>) -> Result<usize,
     if headers.len() > MOST_NAMES {
         names.push(format!("and {} more, which `trundle info` lists", headers.len() - MOST_NAMES));
     }
-    let path = path.display();
+    let path = shown(&path.to_string_lossy());
     Err(Failure::usage(match headers.len() {
         0 => format!("{path}: holds no tensor"),
         _ => format!("{path}: name one tensor with --tensor, there are: {}", names.join(", ")),

@@ -196,6 +196,21 @@ fn a_plan_writes_nothing() {
 }
 
 #[test]
+fn plan_takes_what_the_command_takes() {
+    let place = Place::with(&[("x.npy", &Tensor::counting(&[4, 6]))]);
+    let rest = ["--axes", "0", "-o", "x.npy", "--force", "--verify", "--resume"];
+    let text = place.run(&[&["plan", "flip", "x.npy"], &rest[..]].concat()).done().text();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[2], "  to x.npy, which would be overwritten");
+    assert_eq!(lines[3], "  then 48 bytes are read back and compared");
+    let run = place.run(&[&["plan", "flip", "x.npy", "-q"], &rest[..]].concat()).done();
+    assert_eq!((run.text().as_str(), run.stderr.as_str()), ("", ""));
+    let refused = place.run(&["plan", "flip", "x.npy", "-q", "--axes", "0", "-o", "x.npy"]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("x.npy: exists already; --force"), "{refused:?}");
+}
+
+#[test]
 fn quiet_is_silent() {
     let place = Place::with(&[("x.npy", &Tensor::counting(&[4, 6]))]);
     for quiet in ["-q", "--quiet"] {
