@@ -37,7 +37,7 @@ pub enum Error {
         bytes: usize,
     },
     /// No case was asked for that there is.
-    #[error("no case matches {words}: --list shows them")]
+    #[error("no case matches \"{words}\": --list shows them")]
     NoCase {
         /// What was asked for.
         words: String,

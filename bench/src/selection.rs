@@ -95,6 +95,6 @@ mod tests {
     #[test]
     fn words_that_select_nothing_are_refused() {
         let refused = selected(&["nothing", "such"]).unwrap_err();
-        assert_eq!(refused.to_string(), "no case matches nothing such: --list shows them");
+        assert_eq!(refused.to_string(), "no case matches \"nothing such\": --list shows them");
     }
 }

@@ -4,6 +4,11 @@ use std::fmt::Write as _;
 
 use crate::record::{CaseRecord, Record, SuiteRecord};
 
+/// What to think of numbers that are below their aims.
+const IF_BELOW: &str = "\n\
+    The aims are for a machine that does nothing else: other programs, and neighbours of a virtual\n\
+    machine, make every number worse. Run it again when the machine is idle, with more --rounds.\n";
+
 impl Record {
     /// Every suite with its cases, then the suites together.
     pub fn table(&self) -> String {
@@ -17,14 +22,18 @@ impl Record {
         text + &self.summary()
     }
 
-    /// The means of the suites, beside what is promised.
+    /// The means of the suites, beside what is aimed at; and what it may come from, where that is
+    /// not reached.
     pub fn summary(&self) -> String {
         let mut text = format!(
             "\n{:<18} {:>5} {:>9} {:>5} {:>9} {:>5}\n",
-            "suite", "cases", "geo. mean", "bar", "least", "bar"
+            "suite", "cases", "geo. mean", "aim", "least", "aim"
         );
         for suite in &self.suites {
             let _ = writeln!(text, "{}", suite.summary_row());
+        }
+        if !self.keeps_promises() {
+            text.push_str(IF_BELOW);
         }
         text
     }
@@ -80,8 +89,8 @@ impl SuiteRecord {
         let late = self.cases.iter().filter(|case| !case.is_in_time()).count();
         let note = match (self.keeps_promises(), late) {
             (true, _) => String::new(),
-            (false, 0) => "  below".to_owned(),
-            (false, late) => format!("  {late} too slow"),
+            (false, 0) => "  below its aim".to_owned(),
+            (false, late) => format!("  {late} took longer than aimed at"),
         };
         format!(
             "{:<18} {:>5} {:>9.2} {:>5} {:>9.2} {:>5}{note}",
@@ -112,7 +121,7 @@ impl CaseRecord {
             row.push_str("  of single");
         }
         if let Some(most) = self.most_ns {
-            let _ = write!(row, "  at most {most:.0} ns");
+            let _ = write!(row, "  aim: {most:.0} ns");
         }
         if with_kernels {
             let _ = write!(row, "  {}", self.kernels);

@@ -7,56 +7,24 @@ use clap::{Args, Parser, Subcommand};
 use trundle::{BitOrder, DType};
 use trundle_disk::Device;
 
+use crate::help;
 use crate::model_input::NamedFile;
-use crate::numbers::{Bytes, Numbers, Sizes};
+use crate::numbers::{Bytes, Numbers, Range, Sizes};
 use crate::slice::Slice;
 
 /// Moves the elements of tensors: rolls, transposes and reverses them exactly, at the speed of
 /// memory, in one pass however many operators are chained.
 #[derive(Debug, Parser)]
-#[command(name = "trundle", version, max_term_width = 100, after_help = EXAMPLES)]
+#[command(name = "trundle", version, max_term_width = 100, after_help = help::EXAMPLES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub command: Command,
 }
 
-const EXAMPLES: &str = "\
-Examples:
-  trundle demo                                          see it work
-  trundle transpose volume.npy -o xyz.npy               the axes inverted
-  trundle roll image.npy -o out.npy --shift -3,-3 --axes 0,1
-  trundle apply im.npy \"flip(axes=[2]) | h w c -> c h w\" -o chw.npy
-  trundle relayout model.safetensors --rule 'conv*.weight: o i h w -> o h w i' -o out.safetensors
-  trundle plan apply im.npy \"flip(axes=[2]) | h w c -> c h w\"
-  trundle run model.onnx --input x=x.npy --out-dir outputs
-  trundle plan model.onnx
-  trundle view volume.npy --slice 12,:,:
-  trundle transpose weights.bin --dtype i4 --shape 4096,4096 -o turned.bin
-  trundle bench --svg speed.svg                         as fast as a copy?
-
-Exit codes: 0 done, 1 failed while running, 2 wrong usage, 3 input refused.
-TRUNDLE_NUM_THREADS says how many threads to use where --threads does not.";
-
-const CHAIN_EXAMPLES: &str = "\
-Examples:
-  trundle apply im.npy \"flip(axes=[2]) | h w c -> c h w\" -o chw.npy        BGR to RGB, in front
-  trundle apply im.npy \"(h p) (w q) c -> (h w) (p q c), p=16, q=16\" -o patches.npy
-  trundle apply ims.npy \"b ... c -> b (...) c\" -o pixels.npy              axes merged
-  trundle apply im.npy \"slice(starts=[8], stops=[-8], axes=[1])\" -o cropped.npy
-docs/chains.md says all of the language.";
-
-const RULE_EXAMPLES: &str = "\
-Examples:
-  trundle relayout model.safetensors --rule 'conv*.weight: o i h w -> o h w i' -o out.safetensors
-  trundle relayout model.safetensors --rule '*.attn.q: (h d) i -> h d i, h=8' -o out.safetensors
-  trundle relayout model.safetensors --rules rules.txt -o model.safetensors --force
-A rule is a pattern of names (*, ?, [a-z], [!a-z]), a colon, and an axis pattern as in
-docs/chains.md. What the axes are now is recorded in the output's metadata, so that a second run
-moves nothing; docs/files.md says more.";
-
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Put the axes in another order (Transpose-1)
+    #[command(after_help = help::TRANSPOSE)]
     Transpose {
         #[command(flatten)]
         operation: TransposeArgs,
@@ -64,6 +32,7 @@ pub(crate) enum Command {
         moving: MoveArgs,
     },
     /// Shift elements along axes, in at one end what goes out at the other (Roll-7)
+    #[command(after_help = help::ROLL)]
     Roll {
         #[command(flatten)]
         operation: RollArgs,
@@ -71,6 +40,7 @@ pub(crate) enum Command {
         moving: MoveArgs,
     },
     /// Reverse the first elements along an axis, row by row (reverse subsequences)
+    #[command(after_help = help::REVERSE)]
     Reverse {
         #[command(flatten)]
         operation: ReverseArgs,
@@ -78,6 +48,7 @@ pub(crate) enum Command {
         moving: MoveArgs,
     },
     /// Reverse whole axes
+    #[command(after_help = help::FLIP)]
     Flip {
         #[command(flatten)]
         operation: FlipArgs,
@@ -85,7 +56,7 @@ pub(crate) enum Command {
         moving: MoveArgs,
     },
     /// Apply a chain of operators, in one pass where one is enough
-    #[command(after_help = CHAIN_EXAMPLES)]
+    #[command(after_help = help::APPLY)]
     Apply {
         #[command(flatten)]
         operation: ApplyArgs,
@@ -93,7 +64,7 @@ pub(crate) enum Command {
         moving: MoveArgs,
     },
     /// Give tensors of a file another order of axes, by rules for their names
-    #[command(after_help = RULE_EXAMPLES)]
+    #[command(after_help = help::RELAYOUT)]
     Relayout {
         #[command(flatten)]
         asked: RelayoutArgs,
@@ -102,76 +73,112 @@ pub(crate) enum Command {
         #[command(flatten)]
         means: MeansArgs,
     },
-    /// Print what would be done: stages, blocks, kernels, bytes, passes
-    #[command(args_conflicts_with_subcommands = true, subcommand_precedence_over_arg = true)]
+    /// Say what a command or a model would do: bytes, passes, time; nothing is moved
+    #[command(
+        args_conflicts_with_subcommands = true,
+        subcommand_precedence_over_arg = true,
+        after_help = help::PLAN
+    )]
     Plan {
         #[command(subcommand)]
         operation: Option<PlanCommand>,
         #[command(flatten)]
         model: Option<ModelArgs>,
+        /// Print the graph and every pass too, down to blocks and kernels
+        #[arg(short, long)]
+        verbose: bool,
     },
     /// Run a model made of movement operators: OpenVINO IR (.xml) or ONNX (.onnx)
+    #[command(after_help = help::RUN)]
     Run(RunArgs),
     /// Print shape, type, order, strides and size of each tensor in a file
+    #[command(after_help = help::INFO)]
     Info(InfoArgs),
     /// Draw a 2-D slice: in the terminal, or as a PNG with -o
+    #[command(after_help = help::VIEW)]
     View(ViewArgs),
     /// Move a 3-D volume that it makes, verify it, time it beside a copy, and draw it
+    #[command(after_help = help::DEMO)]
     Demo(DemoArgs),
     /// Time the operators beside a copy on this machine
+    #[command(after_help = help::BENCH)]
     Bench(BenchArgs),
     /// Print completions for a shell
+    #[command(after_help = help::COMPLETIONS)]
     Completions {
         /// The shell
         shell: clap_complete::Shell,
     },
-    /// Print the manual page
-    Man,
+    /// Print the manual: all its pages, or the one of a command
+    #[command(after_help = help::MAN)]
+    Man {
+        /// The command: `transpose`, `plan roll`
+        #[arg(value_name = "COMMAND")]
+        command: Vec<String>,
+    },
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PlanCommand {
     /// Put the axes in another order
+    #[command(after_help = help::PLAN)]
     Transpose {
         #[command(flatten)]
         operation: TransposeArgs,
         #[command(flatten)]
         planning: PlanArgs,
+        #[command(flatten)]
+        dry: DryRunArgs,
     },
     /// Shift elements along axes
+    #[command(after_help = help::PLAN)]
     Roll {
         #[command(flatten)]
         operation: RollArgs,
         #[command(flatten)]
         planning: PlanArgs,
+        #[command(flatten)]
+        dry: DryRunArgs,
     },
     /// Reverse the first elements along an axis
+    #[command(after_help = help::PLAN)]
     Reverse {
         #[command(flatten)]
         operation: ReverseArgs,
         #[command(flatten)]
         planning: PlanArgs,
+        #[command(flatten)]
+        dry: DryRunArgs,
     },
     /// Reverse whole axes
+    #[command(after_help = help::PLAN)]
     Flip {
         #[command(flatten)]
         operation: FlipArgs,
         #[command(flatten)]
         planning: PlanArgs,
+        #[command(flatten)]
+        dry: DryRunArgs,
     },
     /// Apply a chain of operators
+    #[command(after_help = help::PLAN)]
     Apply {
         #[command(flatten)]
         operation: ApplyArgs,
         #[command(flatten)]
         planning: PlanArgs,
+        #[command(flatten)]
+        dry: DryRunArgs,
     },
     /// Give tensors another order of axes, by rules for their names
+    #[command(after_help = help::PLAN)]
     Relayout {
         #[command(flatten)]
         asked: RelayoutArgs,
         #[command(flatten)]
         means: MeansArgs,
+        #[command(flatten)]
+        dry: DryRunArgs,
     },
 }
 
@@ -370,6 +377,29 @@ pub(crate) struct WriteArgs {
     pub quiet: bool,
 }
 
+/// What a plan is told beside what the command itself is told.
+#[derive(Debug, Args)]
+pub(crate) struct DryRunArgs {
+    /// Where the result would go. Without it, a file of the input's format is meant
+    #[arg(short, long, value_name = "OUT")]
+    pub output: Option<PathBuf>,
+    /// The output may exist, and would be overwritten
+    #[arg(long)]
+    pub force: bool,
+    /// The output would be read back and compared
+    #[arg(long)]
+    pub verify: bool,
+    /// Understood, so that `plan` can be put in front of any command; nothing is resumed
+    #[arg(long, hide = true)]
+    pub resume: bool,
+    /// Say nothing but why it would be refused
+    #[arg(short, long, conflicts_with_all = ["verbose", "json"])]
+    pub quiet: bool,
+    /// Print every stage too: index maps, blocks, kernels, tiles, runs
+    #[arg(short, long)]
+    pub verbose: bool,
+}
+
 /// What applying operators and planning it have in common.
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
@@ -433,10 +463,20 @@ pub(crate) struct ViewArgs {
     /// The tensor of a file that holds several
     #[arg(long, value_name = "NAME")]
     pub tensor: Option<String>,
-    /// An index or : for each axis, with : for the two axes to draw (three, if one holds colours).
-    /// Without it, the last two axes in the middle of the others
+    /// An index or : for each axis: : for the two axes to draw, for one that is drawn as a row, or
+    /// for three if one of them holds 3 or 4 channels of colours. Without it, the last two axes (and
+    /// channels behind them) in the middle of the others
     #[arg(long, value_name = "SLICE", allow_hyphen_values = true)]
     pub slice: Option<Slice>,
+    /// Which values are black and white. Without it, what the numbers suggest: 0 and 1 for colours
+    /// that lie between, else such that 99 % of the values do
+    #[arg(long, value_name = "BLACK,WHITE", allow_hyphen_values = true)]
+    pub range: Option<Range>,
+    /// Use at most this much memory (512M, 4G); of a slice that needs more, rows and columns that
+    /// are spread evenly are drawn, and no others read. Without it, a quarter of what the machine
+    /// has free
+    #[arg(long, value_name = "SIZE")]
+    pub max_mem: Option<Bytes>,
     /// Write a PNG; without it, draw in the terminal
     #[arg(short, long, value_name = "PNG")]
     pub output: Option<PathBuf>,

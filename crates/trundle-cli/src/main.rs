@@ -5,6 +5,8 @@ mod args;
 mod axes;
 mod commands;
 mod failure;
+mod forecast;
+mod help;
 mod input;
 mod job;
 mod memory;
@@ -13,10 +15,12 @@ mod numbers;
 mod operation;
 mod phantom;
 mod picture;
+mod pixels;
 mod progress;
 mod rule;
 mod say;
 mod selection;
+mod shown;
 mod signals;
 mod slice;
 
@@ -50,7 +54,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
             commands::relayout::run(&asked, &writing, &means)
         }
         Command::Plan { operation: Some(operation), .. } => commands::plan::run(operation),
-        Command::Plan { model: Some(model), .. } => commands::run::plan(&model),
+        Command::Plan { model: Some(model), verbose, .. } => commands::run::plan(&model, verbose),
         Command::Plan { .. } => Err(Failure::usage(
             "what is to be planned is missing: a model, or an operation such as transpose",
         )),
@@ -60,6 +64,6 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Demo(demo) => commands::demo::run(&demo),
         Command::Bench(bench) => commands::bench::run(&bench),
         Command::Completions { shell } => commands::shell::completions(shell),
-        Command::Man => commands::shell::man(),
+        Command::Man { command } => commands::shell::man(&command),
     }
 }

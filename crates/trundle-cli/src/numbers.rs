@@ -42,6 +42,24 @@ impl FromStr for Sizes {
     }
 }
 
+/// Two different numbers, finite ones, separated by a comma.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Range(pub f64, pub f64);
+
+impl FromStr for Range {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Range, String> {
+        let number =
+            |entry: &str| entry.trim().parse().ok().filter(|value: &f64| value.is_finite());
+        match text.split(',').map(number).collect::<Vec<_>>()[..] {
+            [Some(from), Some(to)] if from == to => Err(format!("both numbers are {from}")),
+            [Some(from), Some(to)] => Ok(Range(from, to)),
+            _ => Err("expected two numbers, as in 0,1".to_owned()),
+        }
+    }
+}
+
 /// A number of bytes: digits, and perhaps K, M, G or T for powers of 1024.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Bytes(pub u64);
@@ -128,6 +146,15 @@ mod tests {
         assert_eq!("".parse(), Ok(Sizes(vec![])));
         for wrong in ["4,", "-1", "4x6", "1.5", "18446744073709551616", "(4,6)"] {
             assert!(wrong.parse::<Sizes>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn ranges_are_two_numbers_that_differ() {
+        assert_eq!("0,1".parse(), Ok(Range(0.0, 1.0)));
+        assert_eq!(" 2.5 , -1e3".parse(), Ok(Range(2.5, -1000.0)));
+        for wrong in ["", "1", "1,1", "0,nan", "0,inf", "0,1,2", "0;1", "a,b"] {
+            assert!(wrong.parse::<Range>().is_err(), "{wrong}");
         }
     }
 

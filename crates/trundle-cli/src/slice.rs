@@ -7,9 +7,8 @@ use trundle::{DType, Error, Layout, Shape};
 
 /// A slice to draw: for each axis of a tensor an index, or all of the axis.
 ///
-/// Two axes are drawn, the first of them downwards and the second to the right; of a tensor of rank
-/// 1 the one axis, as a picture of one row. Three axes make a colour picture: see
-/// [`Plane::Colour`].
+/// Two axes are drawn, the first of them downwards and the second to the right; one axis as a picture
+/// of one row. Three axes make a colour picture: see [`Plane::Colour`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Slice(Vec<Entry>);
 
@@ -27,8 +26,8 @@ enum Entry {
 pub(crate) enum Plane {
     /// One value a pixel: the layout's axes are (row, column).
     Values(Layout),
-    /// Red, green, blue and, where there are four, opacity, one byte each: the layout's axes are
-    /// (row, column, channel), its last size is 3 or 4.
+    /// Red, green, blue and, where there are four, opacity: the layout's axes are (row, column,
+    /// channel), its last size is 3 or 4.
     Colour(Layout),
 }
 
@@ -70,7 +69,7 @@ pub(crate) enum SliceError {
         /// The sizes of the three.
         sizes: Vec<usize>,
     },
-    /// Three axes are to be drawn, but the elements are not bytes.
+    /// Three axes are to be drawn, but the elements are not of a type that colours come in.
     ColourType {
         /// The element type.
         dtype: DType,
@@ -104,14 +103,18 @@ impl FromStr for Slice {
 
 impl Slice {
     /// What is drawn unless something else is asked for: the last two axes, in the middle of all
-    /// others. If the elements are bytes and the last of three or more axes has size 3 or 4, the
-    /// last three, in colour.
+    /// others. If the elements are of a type that colours come in and the last of three or more axes
+    /// has size 3 or 4, the last three, in colour. Axes of size 1 behind at least two others are
+    /// passed over: a grey picture is often (h, w, 1).
     pub(crate) fn middle(shape: &Shape, dtype: DType) -> Slice {
-        let colour =
-            dtype == DType::U8 && shape.rank() >= 3 && is_channels(shape[shape.rank() - 1]);
-        let first_drawn = shape.rank().saturating_sub(if colour { 3 } else { 2 });
+        let mut end = shape.rank();
+        while end > 2 && shape[end - 1] == 1 {
+            end -= 1;
+        }
+        let colour = is_of_colours(dtype) && end >= 3 && is_channels(shape[end - 1]);
+        let start = end.saturating_sub(if colour { 3 } else { 2 });
         let entry = |(axis, size): (usize, &usize)| match i64::try_from(size / 2) {
-            Ok(middle) if axis < first_drawn => Entry::Index(middle),
+            Ok(middle) if !(start..end).contains(&axis) => Entry::Index(middle),
             _ => Entry::All,
         };
         Slice(shape.iter().enumerate().map(entry).collect())
@@ -124,7 +127,7 @@ impl Slice {
     /// [`SliceError`], any but [`SliceError::Entry`].
     pub(crate) fn plane(&self, layout: &Layout, dtype: DType) -> Result<Plane, SliceError> {
         let drawn = self.drawn_axes(layout.shape())?;
-        if drawn.len() == 3 && dtype != DType::U8 {
+        if drawn.len() == 3 && !is_of_colours(dtype) {
             return Err(SliceError::ColourType { dtype });
         }
         let at_offset = |axes: &[DrawnAxis]| {
@@ -165,7 +168,7 @@ impl Slice {
                 }
             }
         }
-        if drawn.len() != shape.rank().min(2) && drawn.len() != 3 {
+        if drawn.len() > 3 || (drawn.is_empty() && shape.rank() > 0) {
             return Err(SliceError::DrawnAxes { drawn: drawn.len(), rank: shape.rank() });
         }
         match drawn.iter().find(|axis| shape[**axis] == 0) {
@@ -208,6 +211,12 @@ fn channels_last(mut axes: Vec<DrawnAxis>) -> Result<Vec<DrawnAxis>, SliceError>
     };
     axes[channels..].rotate_left(1);
     Ok(axes)
+}
+
+/// Whether the elements of pictures in colour are of this type.
+fn is_of_colours(dtype: DType) -> bool {
+    use DType::{BF16, F16, F32, F64, U8, U16};
+    matches!(dtype, U8 | U16 | F16 | BF16 | F32 | F64)
 }
 
 /// Whether an axis of this size can hold the channels of a colour.
@@ -258,8 +267,9 @@ impl fmt::Display for SliceError {
             ),
             SliceError::DrawnAxes { drawn, rank } => {
                 let expected = match rank {
-                    0..=2 => rank.to_string(),
-                    _ => "2, or 3 for colour".to_owned(),
+                    1 => "1",
+                    2 => "1 or 2",
+                    _ => "1, 2, or 3 for colour",
                 };
                 write!(f, "slice has {drawn} of `:`, expected {expected}, for rank {rank}")
             }
@@ -270,8 +280,8 @@ impl fmt::Display for SliceError {
             ),
             SliceError::ColourType { dtype } => write!(
                 f,
-                "a slice of three axes is drawn in colour, and must have element type u8, got \
-                 {dtype}"
+                "a slice of three axes is drawn in colour, and must have element type u8, u16, f16, \
+                 bf16, f32 or f64, got {dtype}"
             ),
             SliceError::Empty { axis, shape } => {
                 write!(f, "nothing to draw: axis {axis} of shape {shape} has size 0")
@@ -324,6 +334,23 @@ mod tests {
     }
 
     #[test]
+    fn one_axis_is_a_row_whatever_the_rank() {
+        use DType::U16;
+        assert_eq!(plane("1,2,:", &[2, 3, 4], U16), (false, 40, vec![1, 4], vec![0, 2]));
+        assert_eq!(plane(":,2,-1", &[2, 3, 4], U16), (false, 22, vec![1, 2], vec![0, 24]));
+        assert_eq!(plane("5,:", &[6, 3], U16), (false, 30, vec![1, 3], vec![0, 2]));
+    }
+
+    #[test]
+    fn axes_of_size_1_at_the_end_are_passed_over() {
+        use DType::{F32, U8};
+        assert_eq!(plane("", &[5, 6, 1], F32), (false, 0, vec![5, 6], vec![24, 4]));
+        assert_eq!(plane("", &[9, 5, 6, 3, 1], U8), (true, 360, vec![5, 6, 3], vec![18, 3, 1]));
+        assert_eq!(plane("", &[7, 1, 1], U8), (false, 0, vec![7, 1], vec![1, 1]));
+        assert_eq!(plane("", &[7, 1], U8), (false, 0, vec![7, 1], vec![1, 1]));
+    }
+
+    #[test]
     fn a_reversed_layout_is_sliced_from_its_own_offset() {
         let reversed = Layout::strided(&shape(&[2, 3, 4]), 23, &[-12, -4, -1]).unwrap();
         let slice: Slice = "1,:,:".parse().unwrap();
@@ -346,11 +373,12 @@ mod tests {
     }
 
     #[test]
-    fn bytes_in_threes_or_fours_are_colour() {
+    fn threes_or_fours_are_colour() {
         use DType::{F32, U8};
         assert_eq!(plane("", &[5, 6, 3], U8), (true, 0, vec![5, 6, 3], vec![18, 3, 1]));
         assert_eq!(plane("", &[9, 5, 6, 4], U8), (true, 480, vec![5, 6, 4], vec![24, 4, 1]));
-        assert_eq!(plane("", &[5, 6, 3], F32), (false, 144, vec![6, 3], vec![12, 4]));
+        assert_eq!(plane("", &[5, 6, 3], F32), (true, 0, vec![5, 6, 3], vec![72, 12, 4]));
+        assert_eq!(plane("", &[5, 6, 3], DType::I32), (false, 144, vec![6, 3], vec![12, 4]));
         assert_eq!(plane("", &[6, 3], U8), (false, 0, vec![6, 3], vec![3, 1]));
         assert_eq!(plane(":,:,:", &[3, 5, 6], U8), (true, 0, vec![5, 6, 3], vec![6, 1, 30]));
         assert_eq!(plane(":,:,:", &[5, 4, 6], U8), (true, 0, vec![5, 6, 4], vec![24, 1, 6]));
@@ -383,13 +411,18 @@ mod tests {
             "slice entry \"99999999999999999999\" for axis 0 is neither an index nor `:`"
         );
         assert_eq!(
-            f32("0,0,:", &[2, 2, 2]),
-            "slice has 1 of `:`, expected 2, or 3 for colour, for rank 3"
+            f32("0,0,1", &[2, 2, 2]),
+            "slice has 0 of `:`, expected 1, 2, or 3 for colour, for rank 3"
+        );
+        assert_eq!(
+            f32(":,:,:,:", &[2, 2, 2, 3]),
+            "slice has 4 of `:`, expected 1, 2, or 3 for colour, for rank 4"
         );
         assert_eq!(f32("0", &[2]), "slice has 0 of `:`, expected 1, for rank 1");
         assert_eq!(
-            f32(":,:,:", &[2, 2, 3]),
-            "a slice of three axes is drawn in colour, and must have element type u8, got f32"
+            refusal(":,:,:", &[2, 2, 3], DType::I32),
+            "a slice of three axes is drawn in colour, and must have element type u8, u16, f16, \
+             bf16, f32 or f64, got i32"
         );
         assert_eq!(
             refusal(":,:,:", &[2, 2, 2], DType::U8),

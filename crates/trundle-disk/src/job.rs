@@ -214,6 +214,11 @@ impl TensorJob {
         self.movement.is_copy() && self.out_order != self.header.order
     }
 
+    /// Whether its bytes are the same in the output, in the same order.
+    pub fn is_copy(&self) -> bool {
+        self.movement.is_copy()
+    }
+
     /// The bytes that it fills in the output.
     pub fn out_bytes(&self) -> u64 {
         self.movement.file_bytes_of_ends().1

@@ -242,7 +242,11 @@ pub struct ChainError {
     pub suggestion: Option<String>,
 }
 
-impl std::error::Error for ChainError {}
+impl std::error::Error for ChainError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&*self.source)
+    }
+}
 
 impl fmt::Display for ChainError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

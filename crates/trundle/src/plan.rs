@@ -42,7 +42,14 @@ pub enum PlanError {
     Layout(trundle_core::Error),
 }
 
-impl std::error::Error for PlanError {}
+impl std::error::Error for PlanError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            PlanError::Chain(error) => Some(error),
+            PlanError::Layout(error) => Some(error),
+        }
+    }
+}
 
 impl fmt::Display for PlanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -313,6 +320,18 @@ mod tests {
     fn plan(text: &str, sizes: &[usize]) -> Plan {
         let chain: Chain = text.parse().unwrap_or_else(|error| panic!("{error}"));
         Plan::packed(&chain, 1, &Shape::new(sizes).unwrap(), Some(1)).unwrap()
+    }
+
+    #[test]
+    fn an_error_names_its_source() {
+        use std::error::Error as _;
+
+        let chain: Chain = "flip(axes=[7])".parse().unwrap();
+        let error = Plan::packed(&chain, 1, &Shape::new([2, 3]).unwrap(), None).unwrap_err();
+        let of_chain = error.source().unwrap();
+        assert!(of_chain.is::<ChainError>());
+        let of_operator = of_chain.source().unwrap().downcast_ref();
+        assert!(matches!(of_operator, Some(Error::AxisOutOfRange { axis: 7, rank: 2, .. })));
     }
 
     #[test]

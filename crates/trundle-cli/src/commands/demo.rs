@@ -16,6 +16,7 @@ use crate::input::Input;
 use crate::job::{self, Outcome};
 use crate::numbers::readable;
 use crate::operation::Operation;
+use crate::pixels::Pixels;
 use crate::progress::Progress;
 use crate::say::{print, print_json};
 use crate::slice::Slice;
@@ -165,7 +166,8 @@ fn draw_middle(volume: &Path, picture: &Path) -> Result<(), Failure> {
     let slice = Slice::middle(&header.shape, dtype);
     let plane = slice.plane(&header.layout()?, dtype).map_err(Failure::refused)?;
     let bytes = file.load(0, &mut |_| ())?;
-    let drawing = drawn(&plane, &header.element, &bytes)?;
+    let pixels = Pixels::of(&plane, &header.element, bytes)?;
+    let drawing = drawn(&pixels, &header.element, None);
     write_png(&drawing.picture.enlarged(), picture, true)
 }
 

@@ -1,70 +1,151 @@
 //! `trundle plan`.
 
 use serde_json::{Value, json};
-use trundle::{AxisMap, Block, Layer, Layout, Move, Plan, PlanError, RaggedLoop, Run};
+use trundle::{AxisMap, Block, Layer, Layout, Move, Plan, RaggedLoop, Run};
 use trundle_disk::{Job, TensorJob, Wanted};
-use trundle_formats::Header;
+use trundle_formats::{Format, Order, TensorFile, check_output};
 
 use super::info::{described, read_on};
 use super::relayout;
-use crate::args::{PlanArgs, PlanCommand};
+use crate::args::{DryRunArgs, PlanArgs, PlanCommand};
 use crate::axes;
 use crate::failure::Failure;
+use crate::forecast::{MOST_LINES, destination, sentence, tensors};
 use crate::job;
 use crate::numbers::readable;
 use crate::operation::Operation;
 use crate::say::{print, print_json};
 use crate::selection::fitting;
+use crate::shown::shown;
 
-/// Prints every stage of what would be done, without reading the data.
+/// Says what would be done, without reading the data: a sentence, or every stage.
 ///
 /// # Errors
 /// What the movement itself would refuse.
 pub(crate) fn run(command: PlanCommand) -> Result<(), Failure> {
-    let (operation, planning) = match command {
-        PlanCommand::Transpose { operation, planning } => (operation.operation()?, planning),
-        PlanCommand::Roll { operation, planning } => (operation.operation()?, planning),
-        PlanCommand::Reverse { operation, planning } => (operation.operation()?, planning),
-        PlanCommand::Flip { operation, planning } => (operation.operation()?, planning),
-        PlanCommand::Apply { operation, planning } => (operation.operation()?, planning),
-        PlanCommand::Relayout { asked, means } => return relayout::plan(&asked, &means),
+    let (operation, planning, dry) = match command {
+        PlanCommand::Transpose { operation, planning, dry } => {
+            (operation.operation()?, planning, dry)
+        }
+        PlanCommand::Roll { operation, planning, dry } => (operation.operation()?, planning, dry),
+        PlanCommand::Reverse { operation, planning, dry } => {
+            (operation.operation()?, planning, dry)
+        }
+        PlanCommand::Flip { operation, planning, dry } => (operation.operation()?, planning, dry),
+        PlanCommand::Apply { operation, planning, dry } => (operation.operation()?, planning, dry),
+        PlanCommand::Relayout { asked, means, dry } => {
+            return relayout::plan(&asked, &means, &dry);
+        }
     };
-    plan_chain(&operation, &planning)
+    plan_chain(&operation, &planning, &dry)
 }
 
 /// One chain, on each tensor that it is meant for.
-fn plan_chain(operation: &Operation, planning: &PlanArgs) -> Result<(), Failure> {
+fn plan_chain(operation: &Operation, planning: &PlanArgs, dry: &DryRunArgs) -> Result<(), Failure> {
     let means = &planning.means;
+    dry.check_output()?;
     let file = operation.input.open()?;
     read_on(operation.input.path(), &file)?;
     let chosen = fitting(operation, file.headers(), planning.tensor.as_deref())?;
     let metadata = axes::still_true(&file, &chosen, &operation.chain);
     let wanted: Vec<Wanted<'_>> =
         chosen.into_iter().map(|index| Wanted { index, chain: &operation.chain }).collect();
-    // An output beside the input, of the same format.
+    let format = dry.format(&file)?;
     let job = job::decide(operation.lengths_bytes, means, planning.row_major, |options| {
-        Job::new(&file, &wanted, file.format(), &metadata, options)
+        Job::new(&file, &wanted, format, &metadata, options)
     })?;
+    if dry.quiet {
+        return Ok(());
+    }
+    if !means.json && !dry.verbose {
+        return print(&brief(&job, format, dry));
+    }
     let mut plans = Vec::with_capacity(wanted.len());
     for tensor in job.tensors() {
-        plans.push((tensor, plan(operation, tensor.header(), means.threads)?));
+        plans.push((tensor, plan(operation, tensor, means.threads)?));
     }
+    if means.json {
+        let mut reports = plans.iter().map(|(tensor, plan)| report(operation, tensor, plan, &job));
+        return reports.try_for_each(|report| print_json(&report));
+    }
+    print(&format!("{}\n", brief(&job, format, dry)))?;
     for (tensor, plan) in plans {
-        if means.json {
-            print_json(&report(operation, tensor, &plan, &job))?;
-        } else {
-            print(&text(tensor, &plan))?;
-        }
+        print(&text(tensor, &plan))?;
     }
-    if means.json { Ok(()) } else { print(&files_text(&job, |_| true)) }
+    print(&files_text(&job, |_| true))
 }
 
-/// The plan for one tensor of the file, to a packed, row-major output in memory.
-fn plan(operation: &Operation, header: &Header, threads: Option<usize>) -> Result<Plan, Failure> {
+impl DryRunArgs {
+    /// Checks that the output could be written, as the movement itself would.
+    ///
+    /// # Errors
+    /// If it exists and may not be overwritten, or has no folder.
+    pub(crate) fn check_output(&self) -> Result<(), Failure> {
+        match &self.output {
+            Some(output) => Ok(check_output(output, self.force)?),
+            None => Ok(()),
+        }
+    }
+
+    /// The format of the output: the input's, if nothing is said of an output.
+    ///
+    /// # Errors
+    /// If its ending is that of no format.
+    fn format(&self, file: &TensorFile) -> Result<&'static Format, Failure> {
+        match &self.output {
+            Some(output) => Ok(Format::of(output)?),
+            None => Ok(file.format()),
+        }
+    }
+
+    /// Where the output would go and what would follow, as lines; none if nothing is said of it.
+    pub(crate) fn lines(&self, job: &Job, format: &Format) -> String {
+        let mut lines = String::new();
+        if let Some(output) = &self.output {
+            lines.push_str(&format!("  {}\n", destination(output, format)));
+        }
+        if self.verify {
+            let bytes = readable(job.tensors().iter().map(TensorJob::out_bytes).sum());
+            lines.push_str(&format!("  then {bytes} are read back and compared\n"));
+        }
+        lines
+    }
+}
+
+/// What would be done, for those who want no more than that.
+fn brief(job: &Job, format: &Format, dry: &DryRunArgs) -> String {
+    let mut text = format!("{}\n", sentence(&tensors(job), job));
+    for tensor in job.tensors().iter().take(MOST_LINES) {
+        let header = tensor.header();
+        text.push_str(&format!(
+            "  {}: {} {} -> {}\n",
+            shown(&header.name),
+            header.element.name(),
+            header.shape,
+            tensor.out_shape(),
+        ));
+    }
+    let more = job.tensors().len().saturating_sub(MOST_LINES);
+    if more > 0 {
+        text.push_str(&format!("  and {more} more\n"));
+    }
+    text + &dry.lines(job, format)
+}
+
+/// The plan for one tensor of the file, in memory as in the files: to a packed output in the order
+/// that its header will say.
+fn plan(
+    operation: &Operation,
+    tensor: &TensorJob,
+    threads: Option<usize>,
+) -> Result<Plan, Failure> {
+    let header = tensor.header();
     let width = header.element.width();
     let named = |failure: Failure| failure.within(&header.name);
-    let out_shape = operation.chain.out_shape(&header.shape).map_err(PlanError::from)?;
-    let dst = Layout::row_major(&out_shape, width.units())?;
+    let dst = match tensor.out_order() {
+        Order::RowMajor => Layout::row_major(tensor.out_shape(), width.units())?,
+        Order::ColumnMajor => Layout::column_major(tensor.out_shape(), width.units())?,
+    };
     Plan::new(&operation.chain, width, &header.layout()?, &dst, threads)
         .map_err(|error| named(Failure::from(error)))
 }
@@ -74,10 +155,10 @@ pub(super) fn files_text(job: &Job, is_told: impl Fn(usize) -> bool) -> String {
     let cost = job.cost();
     let mut text = format!("files, with {} of buffers\n", readable(cost.buffer_bytes));
     for (_, tensor) in job.tensors().iter().enumerate().filter(|(number, _)| is_told(*number)) {
-        let name = &tensor.header().name;
+        let name = shown(&tensor.header().name);
         let tiles = tensor.tiles();
         if tensor.is_by_header() {
-            text.push_str(&format!("  {name}: copied, since the header can say column-major\n"));
+            text.push_str(&format!("  {name}: copied as it is, the header says column-major\n"));
         } else if tiles.is_empty() {
             text.push_str(&format!("  {name}: read, moved and written whole\n"));
         }
@@ -142,7 +223,7 @@ fn text(tensor: &TensorJob, plan: &Plan) -> String {
     let header = tensor.header();
     let name = header.element.name();
     let (from, to) = (&header.shape, plan.out_shape());
-    format!("{}: {name} {from} to {to}\n{plan}\n", header.name)
+    format!("{}: {name} {from} to {to}\n{plan}\n", shown(&header.name))
 }
 
 fn report(operation: &Operation, tensor: &TensorJob, plan: &Plan, job: &Job) -> Value {

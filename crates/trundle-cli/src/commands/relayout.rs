@@ -10,9 +10,10 @@ use trundle_formats::{FORMATS, Format, Header, TensorFile, check_output};
 
 use super::info::read_on;
 use super::plan::{cost_report, files_text, passes_report};
-use crate::args::{MeansArgs, RelayoutArgs, WriteArgs};
+use crate::args::{DryRunArgs, MeansArgs, RelayoutArgs, WriteArgs};
 use crate::axes::{Axes, Record};
 use crate::failure::Failure;
+use crate::forecast::{MOST_LINES, sentence};
 use crate::job::{self, Outcome};
 use crate::rule::{Rule, assigned, rules};
 use crate::say::{print, print_json, say};
@@ -71,14 +72,24 @@ pub(crate) fn run(
 ///
 /// # Errors
 /// What the movement itself would refuse.
-pub(crate) fn plan(asked: &RelayoutArgs, means: &MeansArgs) -> Result<(), Failure> {
+pub(crate) fn plan(
+    asked: &RelayoutArgs,
+    means: &MeansArgs,
+    dry: &DryRunArgs,
+) -> Result<(), Failure> {
     let rules = rules(asked)?;
+    let format = dry.output.as_deref().map(format_with_record).transpose()?;
+    dry.check_output()?;
     let input = asked.described.of(&asked.input)?;
     let file = input.open()?;
     read_on(input.path(), &file)?;
     let relayout = Relayout::of(&file, &rules).map_err(|failure| within(input.path(), failure))?;
-    let format = FORMATS.iter().find(|format| format.keeps_metadata()).unwrap_or(file.format());
+    let keeping = || FORMATS.iter().find(|format| format.keeps_metadata());
+    let format = format.or_else(keeping).unwrap_or(file.format());
     let job = relayout.job(&file, format, means)?;
+    if dry.quiet {
+        return Ok(());
+    }
     let out_shapes = shapes(&job);
     let told: Vec<Told<'_>> = relayout.told(file.headers(), &out_shapes).collect();
     if means.json {
@@ -93,9 +104,13 @@ pub(crate) fn plan(asked: &RelayoutArgs, means: &MeansArgs) -> Result<(), Failur
             "files": cost_report(&job),
         }));
     }
-    let mut text: String =
-        told.iter().filter_map(Told::line).map(|line| format!("{line}\n")).collect();
-    text.push_str(&format!("{}\n\n", counted(&told)));
+    let mut text = format!("{}\n", sentence(&counted(&told), &job));
+    lines(&told).for_each(|line| text.push_str(&format!("{line}\n")));
+    text.push_str(&dry.lines(&job, format));
+    if !dry.verbose {
+        return print(&text);
+    }
+    text.push('\n');
     let is_moved = |number: usize| matches!(relayout.fates[number], Fate::Moved(_));
     text.push_str(&files_text(&job, is_moved));
     print(&text)
@@ -257,15 +272,16 @@ fn counted(told: &[Told<'_>]) -> String {
     format!("{moved} {tensors} moved{already}, {copied} copied")
 }
 
-/// What was done, for people: the tensors that rules name, but not thousands.
-fn say_outcome(told: &[Told<'_>], outcome: &Outcome, output: &Path, seconds: f64) {
-    const MOST_LINES: usize = 20;
+/// A line for each tensor that a rule names, but not thousands.
+fn lines<'a>(told: &'a [Told<'a>]) -> impl Iterator<Item = String> + 'a {
     let named = || told.iter().filter_map(Told::line);
-    named().take(MOST_LINES).for_each(|line| say(&line));
     let more = named().count().saturating_sub(MOST_LINES);
-    if more > 0 {
-        say(&format!("  and {more} more"));
-    }
+    named().take(MOST_LINES).chain((more > 0).then(|| format!("  and {more} more")))
+}
+
+/// What was done, for people.
+fn say_outcome(told: &[Told<'_>], outcome: &Outcome, output: &Path, seconds: f64) {
+    lines(told).for_each(|line| say(&line));
     say(&format!("{}: {}{}", output.display(), counted(told), job::how(outcome, seconds)));
 }
 

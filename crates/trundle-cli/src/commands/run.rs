@@ -11,11 +11,11 @@ use trundle_models::{Data, ElementType, Given, Graph, Model, Program, Tensor, Te
 
 use crate::args::{ModelArgs, RunArgs};
 use crate::failure::Failure;
-use crate::memory;
 use crate::model_input::{ModelInput, given};
 use crate::numbers::readable;
 use crate::progress::Progress;
 use crate::say::{print, print_json, say};
+use crate::{forecast, memory};
 
 /// An output of a model, in the form in which it is written.
 struct Written {
@@ -70,18 +70,19 @@ pub(crate) fn run(run: &RunArgs) -> Result<(), Failure> {
     report(&written, &program, run, start.elapsed().as_secs_f64(), move_seconds)
 }
 
-/// Prints the graph of a model, the passes it takes, and what each does.
+/// Says in how many passes a model runs; if `verbose`, also its graph, and what each pass does.
 ///
 /// # Errors
 /// What running it would refuse.
-pub(crate) fn plan(args: &ModelArgs) -> Result<(), Failure> {
+pub(crate) fn plan(args: &ModelArgs, verbose: bool) -> Result<(), Failure> {
     let model = Model::open(&args.model)?;
     let inputs = given(&model, &args.inputs, false, None)?;
     let program = Program::new(model.graph(&known(&inputs))?, args.threads)?;
     if args.json {
         return print_json(&plan_report(&model, &program));
     }
-    print(&format!("{model}\n\n{program}\n"))
+    let brief = forecast::of_model(&model, &program);
+    print(&if verbose { format!("{brief}\n{model}\n\n{program}\n") } else { brief })
 }
 
 fn known(inputs: &[ModelInput]) -> Vec<Given<'_>> {

@@ -1,6 +1,6 @@
 //! `trundle completions` and `trundle man`.
 
-use clap::CommandFactory;
+use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 
 use crate::args::Cli;
@@ -17,17 +17,41 @@ pub(crate) fn completions(shell: Shell) -> Result<(), Failure> {
     print(&String::from_utf8_lossy(&script))
 }
 
-/// Prints the manual: the page of the program, then one for each command.
+/// Prints the manual: the page of the program, then one for each command; or the one page of a
+/// command, `words`, such as `plan roll`.
 ///
 /// # Errors
-/// If the pages cannot be rendered, or stdout cannot take them.
-pub(crate) fn man() -> Result<(), Failure> {
-    let mut pages = Vec::new();
+/// If there is no such command, the pages cannot be rendered, or stdout cannot take them.
+pub(crate) fn man(words: &[String]) -> Result<(), Failure> {
     let mut command = Cli::command();
     command.build();
-    let commands = command.get_subcommands().filter(|each| each.get_name() != "help").cloned();
-    for page in std::iter::once(command.clone()).chain(commands) {
-        clap_mangen::Man::new(page).render(&mut pages).map_err(Failure::running)?;
+    if words.is_empty() {
+        return print(&page(&command)?).and_then(|()| {
+            let pages = subcommands(&command).map(page);
+            print(&pages.collect::<Result<String, _>>()?)
+        });
     }
-    print(&String::from_utf8_lossy(&pages))
+    let mut wanted = &command;
+    for word in words {
+        wanted = subcommands(wanted).find(|each| each.get_name() == word).ok_or_else(|| {
+            let names: Vec<&str> = subcommands(wanted).map(Command::get_name).collect();
+            let there_are = match names.is_empty() {
+                true => format!("{} has no commands of its own", wanted.get_name()),
+                false => format!("the commands are {}", names.join(", ")),
+            };
+            Failure::usage(format!("no command is named {word:?}: {there_are}"))
+        })?;
+    }
+    print(&page(wanted)?)
+}
+
+/// The commands of a command, but for `help`.
+fn subcommands(command: &Command) -> impl Iterator<Item = &Command> {
+    command.get_subcommands().filter(|each| each.get_name() != "help")
+}
+
+fn page(command: &Command) -> Result<String, Failure> {
+    let mut page = Vec::new();
+    clap_mangen::Man::new(command.clone()).render(&mut page).map_err(Failure::running)?;
+    Ok(String::from_utf8_lossy(&page).into_owned())
 }

@@ -9,14 +9,22 @@ use trundle_formats::{Element, Header, Output};
 
 use crate::args::ViewArgs;
 use crate::failure::Failure;
-use crate::memory;
-use crate::picture::draw::{self, Contrast, Drawing, MOST_SIDE};
+use crate::numbers::Range;
+use crate::picture::draw::{self, Contrast, Drawing, MOST_SIDE, Tones};
 use crate::picture::terminal::{self, Palette};
 use crate::picture::{Picture, png};
+use crate::pixels::{Pixels, Room};
 use crate::progress::Progress;
 use crate::say::{print, say};
 use crate::selection::select;
-use crate::slice::{Plane, Slice};
+use crate::shown::shown;
+use crate::slice::Slice;
+
+/// The most rows and columns of a PNG of a slice that is too large to be read.
+const SIDE_OF_A_PNG: usize = 2048;
+
+/// The same in a terminal, which has fewer lines and columns than these.
+const SIDE_IN_A_TERMINAL: usize = 512;
 
 /// Draws a slice of a tensor, in the terminal or as a PNG.
 ///
@@ -29,30 +37,62 @@ pub(crate) fn run(args: &ViewArgs) -> Result<(), Failure> {
     }
     let input = args.described.of(&args.input)?;
     let mut file = input.open()?;
-    let chosen = select(input.path(), file.headers(), args.tensor.as_deref())?;
-    let [index] = chosen[..] else {
-        let names: Vec<&str> = file.headers().iter().map(|header| &header.name[..]).collect();
-        let names = names.join(", ");
-        return Err(Failure::usage(format!("name one tensor with --tensor, there are: {names}")));
-    };
+    let index = the_one(input.path(), file.headers(), args.tensor.as_deref())?;
     let header = file.headers()[index].clone();
+    check_numbers(&header.element)?;
     let dtype = header.element.dtype();
     let slice = args.slice.clone().unwrap_or_else(|| Slice::middle(&header.shape, dtype));
     let plane = slice.plane(&header.layout()?, dtype).map_err(Failure::refused)?;
-    memory::check(header.data_bytes as u64, None)?;
     let progress = Progress::new(args.quiet);
-    progress.stage("reading", header.data_bytes);
-    let bytes = file.load(index, &mut |done| progress.at(done))?;
+    let side = if args.output.is_some() { SIDE_OF_A_PNG } else { SIDE_IN_A_TERMINAL };
+    let room = Room { max_mem: args.max_mem, side };
+    let pixels = Pixels::read(&mut file, (input.path(), index), &plane, room, &progress)?;
     progress.finish();
-    let drawing = drawn(&plane, &header.element, &bytes)?;
+    let drawing = drawn(&pixels, &header.element, args.range.map(|Range(from, to)| (from, to)));
+    let note = (!args.quiet).then(|| described(&header, &slice, &pixels, &drawing));
     match &args.output {
-        Some(path) => write_png(&drawing.picture.clone().enlarged(), path, args.force)?,
+        Some(path) => write_png(&drawing.picture.enlarged(), path, args.force)?,
         None => print(&in_terminal(&drawing.picture))?,
     }
-    if !args.quiet {
-        say(&described(&header, &slice, &drawing));
+    if let Some(note) = note {
+        say(&note);
     }
     Ok(())
+}
+
+/// The number of the tensor that is meant: the one of this name, or the only one.
+///
+/// # Errors
+/// If there are several and none is named, with the names of some; or if none has the name.
+fn the_one(path: &Path, headers: &[Header], name: Option<&str>) -> Result<usize, Failure> {
+    /// More names than these are counted, not listed.
+    const MOST_NAMES: usize = 8;
+    let chosen = select(path, headers, name)?;
+    if let [index] = chosen[..] {
+        return Ok(index);
+    }
+    let mut names: Vec<String> =
+        headers.iter().take(MOST_NAMES).map(|header| shown(&header.name)).collect();
+    if headers.len() > MOST_NAMES {
+        names.push(format!("and {} more, which `trundle info` lists", headers.len() - MOST_NAMES));
+    }
+    let path = shown(&path.to_string_lossy());
+    Err(Failure::usage(match headers.len() {
+        0 => format!("{path}: holds no tensor"),
+        _ => format!("{path}: name one tensor with --tensor, there are: {}", names.join(", ")),
+    }))
+}
+
+/// Checks that there are numbers to draw, before any is read.
+///
+/// # Errors
+/// If the elements are none.
+fn check_numbers(element: &Element) -> Result<(), Failure> {
+    if element.value(&vec![0; element.width().units()]).is_some() {
+        return Ok(());
+    }
+    let name = element.name();
+    Err(Failure::refused(format!("elements of type {name} are no numbers to draw")))
 }
 
 /// The picture as text that fits the terminal, with two lines left for the note and the prompt.
@@ -63,13 +103,17 @@ fn in_terminal(picture: &Picture) -> String {
     terminal::render(picture, columns, rows - 2, palette)
 }
 
-fn described(header: &Header, slice: &Slice, drawing: &Drawing) -> String {
+/// What is drawn, and what is to be known to read it, in one line.
+fn described(header: &Header, slice: &Slice, pixels: &Pixels, drawing: &Drawing) -> String {
     let (name, shape) = (header.element.name(), &header.shape);
-    let drawn = format!("{}[{slice}] of {name} {shape}", header.name);
-    match drawing.to_string() {
-        note if note.is_empty() => drawn,
-        note => format!("{drawn}: {note}"),
-    }
+    let what = match header.element.dtype() {
+        DType::Complex64 | DType::Complex128 => ", magnitudes",
+        _ => "",
+    };
+    let drawn = format!("{}[{slice}] of {name} {shape}{what}", shown(&header.name));
+    let notes = [pixels.note().unwrap_or_default(), drawing.to_string()];
+    let notes: Vec<String> = notes.into_iter().filter(|note| !note.is_empty()).collect();
+    if notes.is_empty() { drawn } else { format!("{drawn}: {}", notes.join("; ")) }
 }
 
 /// Checks that a picture can be written at `path`, before any work is done for it.
@@ -99,35 +143,23 @@ pub(crate) fn write_png(picture: &Picture, path: &Path, force: bool) -> Result<(
     Ok(output.finish()?)
 }
 
-/// The picture of a plane of a tensor's data.
-///
-/// # Errors
-/// If its elements are no numbers.
-pub(crate) fn drawn(plane: &Plane, element: &Element, bytes: &[u8]) -> Result<Drawing, Failure> {
-    match plane {
-        Plane::Colour(layout) => {
-            let channels = layout.shape()[2];
-            let colour = |row, column| {
-                let channel = |number| bytes[layout.offset_of(&[row, column, number])];
-                let opacity = if channels == 4 { channel(3) } else { u8::MAX };
-                [channel(0), channel(1), channel(2), opacity]
-            };
-            Ok(draw::colours((layout.shape()[0], layout.shape()[1]), MOST_SIDE, colour))
-        }
-        Plane::Values(layout) => {
-            let number = |offset: usize| element.value_at(bytes, offset);
-            if number(layout.offset_bytes()).is_none() {
-                let name = element.name();
-                return Err(Failure::refused(format!(
-                    "elements of type {name} are no numbers to draw"
-                )));
-            }
-            let contrast = match element.dtype() {
-                DType::Boolean | DType::U1 => Contrast::Fixed(0.0, 1.0),
-                _ => Contrast::Percentiles,
-            };
-            let value = |row, column| number(layout.offset_of(&[row, column])).unwrap_or(f64::NAN);
-            Ok(draw::values((layout.shape()[0], layout.shape()[1]), contrast, MOST_SIDE, value))
-        }
+/// The picture of elements that are numbers; `range` says what is black and white, if not they
+/// themselves.
+pub(crate) fn drawn(pixels: &Pixels, element: &Element, range: Option<(f64, f64)>) -> Drawing {
+    let channels = pixels.channels();
+    if channels > 1 {
+        let tones = match element.dtype() {
+            DType::U8 => Tones::Bytes,
+            DType::U16 => Tones::Words,
+            _ => Tones::Floats,
+        };
+        let value = |row, column, channel| pixels.value(row, column, channel);
+        return draw::colours(pixels.size(), channels, (tones, range), MOST_SIDE, value);
     }
+    let contrast = match (range, element.dtype()) {
+        (Some((black, white)), _) => Contrast::Fixed(black, white),
+        (None, DType::Boolean | DType::U1) => Contrast::Fixed(0.0, 1.0),
+        _ => Contrast::Percentiles,
+    };
+    draw::values(pixels.size(), contrast, MOST_SIDE, |row, column| pixels.value(row, column, 0))
 }

@@ -20,14 +20,30 @@ pub(crate) enum Contrast {
     Fixed(f64, f64),
 }
 
+/// Which values of a colour are none of it and all of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Tones {
+    /// 0 and 255.
+    Bytes,
+    /// 0 and the greatest number of 8 to 16 bits, as few as the values need: cameras often give 10,
+    /// 12 or 14.
+    Words,
+    /// 0 and 1 where all values lie between, else as [`Contrast::Percentiles`].
+    Floats,
+}
+
 /// A picture, and what is to be known to read it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Drawing {
     /// The picture.
     pub picture: Picture,
-    /// The values that are black and white; `None` if there is no finite value, and for colours.
-    /// If both are the same, all is mid grey.
+    /// The values that are black and white; `None` if there is no finite value, and for colours
+    /// that are bytes. If both are the same, all is mid grey.
     pub range: Option<(f64, f64)>,
+    /// Whether one percent of the values lies beyond black and white.
+    pub is_clipped: bool,
+    /// Whether there is a fourth channel that cannot be the opacity of the others.
+    pub is_opacity_left_out: bool,
     /// How many pixels are drawn in the colour [`NOT_FINITE`].
     pub not_finite: usize,
     /// The rows and columns of values that each pixel is the mean of, at most.
@@ -58,10 +74,13 @@ pub(crate) fn values(
     value: impl Fn(usize, usize) -> f64,
 ) -> Drawing {
     let value = &value;
-    let range = match contrast {
-        Contrast::Percentiles => percentiles((rows, columns), value),
-        Contrast::Fixed(black, white) => Some((black, white)),
+    let scale = match contrast {
+        Contrast::Percentiles => {
+            percentiles(rows * columns, &|at| value(at / columns, at % columns))
+        }
+        Contrast::Fixed(black, white) => Some(Scale { range: (black, white), is_clipped: false }),
     };
+    let range = scale.map(|scale| scale.range);
     let (width, height) = size_within(most_side, (rows, columns));
     let mut canvas = Canvas { bytes: Vec::with_capacity(height * width), not_finite: None };
     for row in 0..height {
@@ -76,6 +95,8 @@ pub(crate) fn values(
     }
     Drawing {
         range,
+        is_clipped: scale.is_some_and(|scale| scale.is_clipped),
+        is_opacity_left_out: false,
         not_finite: canvas.not_finite.unwrap_or(0),
         block: (rows.div_ceil(height), columns.div_ceil(width)),
         picture: Picture {
@@ -87,41 +108,121 @@ pub(crate) fn values(
     }
 }
 
-/// Draws `rows` by `columns` colours, the first row on top, with at most `most_side` pixels along a
-/// side. `colour` is asked for a row and a column, and says red, green, blue and opacity (255 is
-/// opaque); what shows through is white.
+/// Draws `rows` by `columns` colours of three or four channels, the first row on top, with at most
+/// `most_side` pixels along a side. `value` is asked for a row, a column and a channel: red, green,
+/// blue, and opacity; what shows through is white. `fixed` says what is black and white in place of
+/// `tones`.
+///
+/// A pixel that stands for several colours is the mean of the finite ones, or [`NOT_FINITE`] if more
+/// than half of them are not.
 ///
 /// # Panics
 /// If there are no rows or no columns.
 pub(crate) fn colours(
     (rows, columns): (usize, usize),
+    channels: usize,
+    (tones, fixed): (Tones, Option<(f64, f64)>),
     most_side: usize,
-    colour: impl Fn(usize, usize) -> [u8; 4],
+    value: impl Fn(usize, usize, usize) -> f64,
 ) -> Drawing {
+    let of_colours = |at: usize| value(at / 3 / columns, at / 3 % columns, at % 3);
+    let scale = match fixed {
+        Some(range) => Some(Scale { range, is_clipped: false }),
+        None => tones.scale(rows * columns * 3, &of_colours),
+    };
+    let range = scale.map(|scale| scale.range);
+    let opaque = match tones {
+        Tones::Bytes => 255.0,
+        Tones::Words => range.map_or(65535.0, |(_, white)| white),
+        Tones::Floats => 1.0,
+    };
+    let opacity = |at: usize| value(at / columns, at % columns, 3);
+    let has_opacity =
+        channels == 4 && sample(rows * columns).all(|at| (0.0..=opaque).contains(&opacity(at)));
+    let colour = |row, column| -> Option<[u8; 3]> {
+        let mut pixel = [0, 0, 0, u8::MAX];
+        for (channel, part) in pixel.iter_mut().enumerate().take(3) {
+            *part = level(finite(value(row, column, channel))?, range?);
+        }
+        if has_opacity {
+            pixel[3] = level(finite(value(row, column, 3))?, (0.0, opaque));
+        }
+        Some(over_white(pixel))
+    };
     let (width, height) = size_within(most_side, (rows, columns));
     let mut bytes = Vec::with_capacity(height * width * 3);
+    let mut not_finite = 0;
     for row in 0..height {
         for column in 0..width {
-            let mut sums = [0u64; 3];
-            let mut count = 0;
-            for row in share(row, height, rows) {
-                for column in share(column, width, columns) {
-                    let pixel = over_white(colour(row, column));
-                    for (sum, level) in sums.iter_mut().zip(pixel) {
-                        *sum += u64::from(level);
-                    }
-                    count += 1;
+            let (rows, columns) = (share(row, height, rows), share(column, width, columns));
+            let count = rows.len() * columns.len();
+            let block = rows.flat_map(|row| columns.clone().map(move |column| (row, column)));
+            match mean_colour(count, block.filter_map(|(row, column)| colour(row, column))) {
+                Some(mean) => bytes.extend(mean),
+                None => {
+                    not_finite += 1;
+                    bytes.extend(NOT_FINITE);
                 }
             }
-            bytes.extend(sums.map(|sum| ((sum + count / 2) / count) as u8));
         }
     }
     Drawing {
         picture: Picture { width, height, channels: 3, bytes },
-        range: None,
-        not_finite: 0,
+        range: range.filter(|_| tones != Tones::Bytes || fixed.is_some()),
+        is_clipped: scale.is_some_and(|scale| scale.is_clipped),
+        is_opacity_left_out: channels == 4 && !has_opacity,
+        not_finite,
         block: (rows.div_ceil(height), columns.div_ceil(width)),
     }
+}
+
+impl Tones {
+    /// What is black and white among `elements` values; `None` if no value is finite.
+    fn scale(self, elements: usize, value: &impl Fn(usize) -> f64) -> Option<Scale> {
+        let white = match self {
+            Tones::Bytes => 255.0,
+            Tones::Words => {
+                let most = sample(elements).map(value).fold(0.0, f64::max) as u32;
+                let bits = (u32::BITS - most.leading_zeros()).clamp(8, 16);
+                f64::from((1u32 << bits) - 1)
+            }
+            Tones::Floats => {
+                let is_within = |value: f64| !value.is_finite() || (0.0..=1.0).contains(&value);
+                if !sample(elements).map(value).all(is_within) {
+                    return percentiles(elements, value);
+                }
+                1.0
+            }
+        };
+        Some(Scale { range: (0.0, white), is_clipped: false })
+    }
+}
+
+/// The value, if it is a finite number.
+fn finite(value: f64) -> Option<f64> {
+    Some(value).filter(|value| value.is_finite())
+}
+
+/// The mean of those of `count` colours that are finite; `None` if they are less than half.
+fn mean_colour(count: usize, finite: impl Iterator<Item = [u8; 3]>) -> Option<[u8; 3]> {
+    let mut sums = [0u64; 3];
+    let mut found = 0;
+    for pixel in finite {
+        for (sum, level) in sums.iter_mut().zip(pixel) {
+            *sum += u64::from(level);
+        }
+        found += 1;
+    }
+    let is_enough = found > 0 && found * 2 >= count as u64;
+    is_enough.then(|| sums.map(|sum| ((sum + found / 2) / found) as u8))
+}
+
+/// Which values are black and white.
+#[derive(Clone, Copy)]
+struct Scale {
+    range: (f64, f64),
+    /// Whether one percent of the values lies beyond.
+    is_clipped: bool,
 }
 
 /// Pixels as they come: grey until the first that is not finite, colour from then on.
@@ -193,31 +294,26 @@ fn over_white([red, green, blue, opacity]: [u8; 4]) -> [u8; 3] {
     })
 }
 
-/// The values of [`Contrast::Percentiles`]; `None` if no value is finite.
-fn percentiles(
-    (rows, columns): (usize, usize),
-    value: &impl Fn(usize, usize) -> f64,
-) -> Option<(f64, f64)> {
-    let elements = rows * columns;
-    let mut samples: Vec<f64> = sample(elements)
-        .map(|at| value(at / columns, at % columns))
-        .filter(|value| value.is_finite())
-        .collect();
+/// What [`Contrast::Percentiles`] says of so many values; `None` if no value is finite.
+fn percentiles(elements: usize, value: &impl Fn(usize) -> f64) -> Option<Scale> {
+    let mut samples: Vec<f64> =
+        sample(elements).map(value).filter(|value| value.is_finite()).collect();
     if samples.len() >= LEAST_SAMPLES {
         let outside = (samples.len() - 1) * 5 / 1000;
         let last = samples.len() - 1;
         let (_, &mut black, _) = samples.select_nth_unstable_by(outside, f64::total_cmp);
         let (_, &mut white, _) = samples.select_nth_unstable_by(last - outside, f64::total_cmp);
         if black < white {
-            return Some((black, white));
+            return Some(Scale { range: (black, white), is_clipped: true });
         }
     }
     // Few values, or nearly all the same: every single one counts.
-    let all = (0..elements).map(|at| value(at / columns, at % columns));
-    all.filter(|value| value.is_finite()).fold(None, |range, value| match range {
+    let all = (0..elements).map(value).filter(|value| value.is_finite());
+    let range = all.fold(None, |range, value| match range {
         None => Some((value, value)),
         Some((least, greatest)) => Some((value.min(least), value.max(greatest))),
-    })
+    });
+    range.map(|range| Scale { range, is_clipped: false })
 }
 
 /// At most [`MOST_SAMPLES`] of `0..elements`, spread evenly: one out of each part, at a place that
@@ -240,8 +336,12 @@ impl fmt::Display for Drawing {
             parts.push(if black == white {
                 format!("mid grey is {}", short(black))
             } else {
-                format!("black is {}, white is {}", short(black), short(white))
+                let clipped = if self.is_clipped { ", 99 % of the values between" } else { "" };
+                format!("black is {}, white is {}{clipped}", short(black), short(white))
             });
+        }
+        if self.is_opacity_left_out {
+            parts.push("the fourth channel is no opacity, and not drawn".to_owned());
         }
         if self.not_finite > 0 {
             let pixels = self.picture.width * self.picture.height;
@@ -335,6 +435,7 @@ mod tests {
         };
         let drawing = values((100, 100), Contrast::Percentiles, MOST_SIDE, spiked);
         assert_eq!(drawing.range, Some((49.0, 9951.0)));
+        assert_eq!(drawing.to_string(), "black is 49, white is 9951, 99 % of the values between");
         assert_eq!(drawing.picture.rgb(0, 1), [255; 3]);
         assert_eq!(drawing.picture.rgb(99, 5), [0; 3]);
         assert_eq!(drawing.picture.rgb(50, 0), [128; 3]);
@@ -386,10 +487,75 @@ mod tests {
     #[test]
     fn colours_are_drawn_as_they_are_on_white() {
         let pixels = [[10, 20, 30, 255], [10, 20, 30, 0], [0, 100, 255, 51]];
-        let drawing = colours((1, 3), MOST_SIDE, |_, column| pixels[column]);
+        let bytes = (Tones::Bytes, None);
+        let drawing = colours((1, 3), 4, bytes, MOST_SIDE, |_, column, channel| {
+            f64::from(pixels[column][channel])
+        });
         assert_eq!(drawing.picture, rgb([[[10, 20, 30], [255, 255, 255], [204, 224, 255]]]));
         assert_eq!(drawing.to_string(), "");
-        let halved = colours((2, 2), 1, |row, column| [0, 40 * row as u8, column as u8, 255]);
+        let halved = colours((2, 2), 3, bytes, 1, |row, column, channel| {
+            [0.0, 40.0 * row as f64, column as f64][channel]
+        });
         assert_eq!(halved.picture, rgb([[[0, 20, 1]]]));
+    }
+
+    /// A row of colours.
+    fn row_of<const N: usize, const C: usize>(tones: Tones, pixels: [[f64; C]; N]) -> Drawing {
+        colours((1, N), C, (tones, None), MOST_SIDE, |_, column, channel| pixels[column][channel])
+    }
+
+    #[test]
+    fn floats_from_0_to_1_are_colours_as_they_are() {
+        let drawing = row_of(Tones::Floats, [[0.0, 0.5, 1.0], [0.2, 0.2, 0.2]]);
+        assert_eq!(drawing.picture, rgb([[[0, 128, 255], [51, 51, 51]]]));
+        assert_eq!(drawing.to_string(), "black is 0, white is 1");
+        let see_through = row_of(Tones::Floats, [[1.0, 0.0, 0.0, 0.2], [0.0, 0.0, 0.0, 0.0]]);
+        assert_eq!(see_through.picture, rgb([[[255, 204, 204], [255, 255, 255]]]));
+    }
+
+    #[test]
+    fn other_floats_are_scaled_together() {
+        let drawing = row_of(Tones::Floats, [[-1.0, 0.0, 1.0], [3.0, 1.0, 1.0]]);
+        assert_eq!(drawing.picture, rgb([[[0, 64, 128], [255, 128, 128]]]));
+        assert_eq!(drawing.to_string(), "black is -1, white is 3");
+        let features = row_of(Tones::Floats, [[0.0, 2.0, 4.0, -7.0], [4.0, 4.0, 4.0, 9.0]]);
+        assert_eq!(features.picture, rgb([[[0, 128, 255], [255, 255, 255]]]));
+        assert_eq!(
+            features.to_string(),
+            "black is 0, white is 4; the fourth channel is no opacity, and not drawn"
+        );
+    }
+
+    #[test]
+    fn a_colour_with_a_part_that_is_not_finite_is_none() {
+        let drawing = row_of(Tones::Floats, [[0.0, f64::NAN, 1.0], [1.0, 1.0, 0.0]]);
+        assert_eq!(drawing.picture, rgb([[NOT_FINITE, [255, 255, 0]]]));
+        assert_eq!(
+            drawing.to_string(),
+            "black is 0, white is 1; 1 of 2 pixels are not finite: magenta"
+        );
+        let nothing = row_of(Tones::Floats, [[f64::NAN; 3]; 2]);
+        assert_eq!(nothing.picture, rgb([[NOT_FINITE; 2]]));
+    }
+
+    #[test]
+    fn words_are_of_as_many_bits_as_they_need() {
+        for (most, white) in
+            [(7.0, 255.0), (255.0, 255.0), (256.0, 511.0), (4000.0, 4095.0), (65535.0, 65535.0)]
+        {
+            let drawing = row_of(Tones::Words, [[0.0, most, 0.0, white]]);
+            assert_eq!(drawing.range, Some((0.0, white)), "{most}");
+            assert_eq!(drawing.picture, rgb([[[0, (most / white * 255.0).round() as u8, 0]]]));
+        }
+    }
+
+    #[test]
+    fn black_and_white_can_be_chosen() {
+        let chosen =
+            colours((1, 1), 3, (Tones::Bytes, Some((100.0, 200.0))), 1, |_, _, channel| {
+                [50.0, 150.0, 250.0][channel]
+            });
+        assert_eq!(chosen.picture, rgb([[[0, 128, 255]]]));
+        assert_eq!(chosen.to_string(), "black is 100, white is 200");
     }
 }

@@ -8,6 +8,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use crate::npy::{PLAIN, Style, Tensor};
+use crate::safetensors::Named;
 use crate::{Place, Run};
 
 fn keys(object: &Value) -> BTreeSet<&str> {
@@ -87,6 +88,92 @@ fn a_plan_as_json() {
     // A roll along one axis is two blocks.
     assert_eq!(stage["move"]["blocks"].as_array().unwrap().len(), 2);
     assert!(stage["plan"]["steps"][0]["kernels"][0].is_string());
+
+    // Where the header says all, nothing is said to move.
+    let report = place.run(&["plan", "transpose", "x.npy", "--json"]).done().json();
+    assert_eq!(report["files"]["by_header"], true);
+    let blocks = &report["stages"][0]["move"]["blocks"];
+    assert_eq!((blocks.as_array().unwrap().len(), &blocks[0]["loops"]), (1, &json!([])));
+    let report = place.run(&["plan", "transpose", "x.npy", "--row-major", "--json"]).done().json();
+    assert_eq!(report["stages"][0]["move"]["blocks"][0]["loops"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_plan_lists_some_tensors_and_counts_the_rest() {
+    let place = Place::new();
+    let tensor = Tensor::noise("", 4, &[2, 3]);
+    let names: Vec<String> = (10..40).map(|number| format!("w{number}")).collect();
+    let named: Vec<_> = names.iter().map(|name| Named::new(name, "F32", &tensor)).collect();
+    place.write("x.safetensors", &crate::safetensors::file(&[], &named));
+    let text = place.run(&["plan", "flip", "x.safetensors", "--axes", "0"]).done().text();
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].starts_with("30 tensors, 720 bytes, 1 pass: "), "{text}");
+    assert_eq!(
+        (lines[1], lines[20]),
+        ("  w10: f32 [2, 3] -> [2, 3]", "  w29: f32 [2, 3] -> [2, 3]")
+    );
+    assert_eq!(lines[21..], ["  and 10 more"]);
+    // And so does a view that must know which.
+    let refused = place.run(&["view", "x.safetensors"]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.stderr.contains(": w10, w11,"), "{refused:?}");
+    assert!(refused.stderr.contains("w17, and 22 more"), "{refused:?}");
+    assert!(!refused.stderr.contains("w18"), "{refused:?}");
+}
+
+#[test]
+fn names_from_files_do_not_reach_the_terminal_as_they_are() {
+    let place = Place::new();
+    let tensor = Tensor::noise("", 4, &[2, 3]);
+    let named = [Named::new("w\u{1b}]0;owned\u{7}\nok: verified\u{202e}", "F32", &tensor)];
+    place.write("x.safetensors", &crate::safetensors::file(&[], &named));
+    for args in [
+        &["plan", "flip", "x.safetensors", "--axes", "0", "--verbose"][..],
+        &["plan", "flip", "x.safetensors", "--axes", "0"],
+        &["view", "x.safetensors"],
+    ] {
+        let run = place.run(args).done();
+        let text = run.text() + &run.stderr;
+        assert!(text.contains("owned"), "{text:?}");
+        assert!(!text.contains(['\x1b', '\x07', '\u{202e}']), "{text:?}");
+        assert!(!text.contains("\nok: verified"), "{text:?}");
+    }
+}
+
+#[test]
+fn pictures_of_floats_are_drawn_in_colour() {
+    let values: Vec<u8> =
+        (0..4 * 5 * 3u8).flat_map(|number| (f32::from(number) / 59.0).to_le_bytes()).collect();
+    let picture =
+        Tensor { descr: "'<f4'".to_owned(), width: 4, shape: vec![4, 5, 3], bytes: values };
+    let place = Place::with(&[("x.npy", &picture)]);
+    let run = place.run(&["view", "x.npy", "-o", "x.png"]).done();
+    assert_eq!(run.stderr, "x[:,:,:] of f32 [4, 5, 3]: black is 0, white is 1\n");
+    let mut reader =
+        png::Decoder::new(std::io::Cursor::new(place.read("x.png"))).read_info().unwrap();
+    let mut bytes = vec![0; reader.output_buffer_size().unwrap()];
+    let frame = reader.next_frame(&mut bytes).unwrap();
+    assert_eq!(frame.color_type, png::ColorType::Rgb);
+    // Enlarged by a whole factor: the first and the last pixel are those of the tensor.
+    assert_eq!(bytes[..3], [0, 4, 9]);
+    assert_eq!(bytes[bytes.len() - 3..], [246, 251, 255]);
+}
+
+#[test]
+fn a_slice_larger_than_memory_is_drawn_from_some_of_it() {
+    let place = Place::new();
+    let none = Tensor::counting(&[0]).file(PLAIN);
+    let head = String::from_utf8_lossy(&none[10..]).replace("(0,)", "(131072, 262144)");
+    place.write("x.npy", &crate::npy::header(1, head.trim_end()));
+    let file = std::fs::File::options().write(true).open(place.path("x.npy")).unwrap();
+    let header = file.metadata().unwrap().len();
+    file.set_len(header + 131_072 * 262_144 * 2).unwrap();
+    let run = place.run(&["view", "x.npy", "--max-mem", "64M"]).done();
+    assert_eq!(
+        run.stderr,
+        "x[:,:] of u16 [131072, 262144]: 512 x 512 of 131072 x 262144 elements are drawn, about \
+         every 256th row and every 512th column; mid grey is 0\n"
+    );
 }
 
 #[test]
@@ -101,10 +188,26 @@ fn a_plan_writes_nothing() {
         &["plan", "apply", "x.npy", "transpose()"],
     ] {
         let run = place.run(args).done();
-        assert!(run.text().starts_with("x: u16 [4, 6] to ["), "{run:?}");
+        assert!(run.text().starts_with("48 bytes, 1 pass"), "{run:?}");
+        assert!(run.text().contains("\n  x: u16 [4, 6] -> ["), "{run:?}");
         assert_eq!(run.stderr, "");
     }
     assert_eq!(place.contents(), before);
+}
+
+#[test]
+fn plan_takes_what_the_command_takes() {
+    let place = Place::with(&[("x.npy", &Tensor::counting(&[4, 6]))]);
+    let rest = ["--axes", "0", "-o", "x.npy", "--force", "--verify", "--resume"];
+    let text = place.run(&[&["plan", "flip", "x.npy"], &rest[..]].concat()).done().text();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[2], "  to x.npy, which would be overwritten");
+    assert_eq!(lines[3], "  then 48 bytes are read back and compared");
+    let run = place.run(&[&["plan", "flip", "x.npy", "-q"], &rest[..]].concat()).done();
+    assert_eq!((run.text().as_str(), run.stderr.as_str()), ("", ""));
+    let refused = place.run(&["plan", "flip", "x.npy", "-q", "--axes", "0", "-o", "x.npy"]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("x.npy: exists already; --force"), "{refused:?}");
 }
 
 #[test]
@@ -185,7 +288,7 @@ fn a_tensor_that_cannot_go_out_is_a_failure() {
 fn threads_come_from_the_argument_or_the_environment() {
     let place = Place::with(&[("x.npy", &Tensor::noise("'<f4'", 4, &[400, 30, 50]))]);
     let threads = |variable: &str, args: &[&str]| {
-        let plan = [&["plan", "transpose", "x.npy", "--json"][..], args].concat();
+        let plan = [&["plan", "transpose", "x.npy", "--row-major", "--json"][..], args].concat();
         let run = Run::of(place.command(&plan).env("TRUNDLE_NUM_THREADS", variable)).done();
         run.json()["stages"][0]["plan"]["threads"].as_u64().unwrap()
     };

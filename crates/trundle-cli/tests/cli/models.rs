@@ -235,7 +235,11 @@ fn an_operator_that_computes_is_refused_by_name() {
 fn a_plan_shows_the_graph_and_what_became_of_it() {
     let place = Place::new();
     rolled_and_turned(&place, "y");
-    let text = place.run(&["plan", "model.xml", "--input", "x=x.npy"]).done().text();
+    let brief = place.run(&["plan", "model.xml", "--input", "x=x.npy"]).done().text();
+    assert_eq!(brief, "12 bytes, 1 pass for 1 output\n  y: u16 [3, 2]\n");
+    let verbose = ["plan", "model.xml", "--input", "x=x.npy", "--verbose"];
+    let text = place.run(&verbose).done().text();
+    assert!(text.starts_with(&brief), "{text}");
     for line in [
         "model: OpenVINO IR 11",
         "  input x: u16 [?, 3]",

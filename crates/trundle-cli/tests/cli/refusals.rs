@@ -239,7 +239,6 @@ fn chains_with_a_mistake_show_the_place() {
     let place = place();
     // With where the carets begin and end.
     let chains: &[(&str, i32, &[&str], [usize; 2])] = &[
-        ("", 2, &["empty chain", "a stage is"], [0, 1]),
         ("|", 2, &["empty stage"], [0, 1]),
         ("flip(0) |", 2, &["empty stage"], [8, 9]),
         ("flip(0) || flip(1)", 2, &["empty stage"], [9, 10]),
@@ -270,6 +269,9 @@ fn chains_with_a_mistake_show_the_place() {
         assert_eq!(lines[1], format!("  {chain}"), "{stderr}");
         assert_eq!(lines[2], carets, "{stderr}");
     }
+    // Nothing stands there that carets could be put under.
+    let stderr = place.run(&["apply", "volume.npy", " ", "-o", "out.npy"]).stderr;
+    assert!(stderr.starts_with("error: the chain is empty\n  a stage is a call"), "{stderr}");
 }
 
 #[test]
@@ -354,11 +356,21 @@ fn arguments_that_make_no_sense() {
                 3,
                 &["volume: 4 bytes of memory are needed, 2 may be"],
             ),
-            (&["plan", "transpose", "volume.npy", "-o", "out.npy"], 2, &["-o"]),
+            (&["plan", "transpose", "volume.npy", "-o", "volume.npy"], 2, &["volume.npy: exists"]),
+            (&["plan", "transpose", "volume.npy", "-o", "out.tiff"], 2, &["out.tiff", ".npy"]),
+            (&["plan", "transpose", "volume.npy", "-o", "no/out.npy"], 1, &["no/out.npy: cannot"]),
             (&["view", "volume.npy", "--slice", "a,:,:"], 2, &["\"a\"", "axis 0"]),
             (&["view", "volume.npy", "--slice", "1,:"], 3, &["2 for rank 3"]),
             (&["view", "volume.npy", "--slice", "4,:,:"], 3, &["index 4 on axis 0", "size 4"]),
-            (&["view", "volume.npy", "--slice", "1,2,3"], 3, &["0 of `:`", "expected 2"]),
+            (&["view", "volume.npy", "--slice", "1,2,3"], 3, &["0 of `:`", "expected 1, 2"]),
+            (&["view", "volume.npy", "--range", "1,1"], 2, &["--range", "both numbers are 1"]),
+            (
+                &["view", "volume.npy", "--max-mem", "1"],
+                3,
+                &["bytes of memory are needed", "1 byte"],
+            ),
+            (&["man", "transpos"], 2, &["\"transpos\"", "transpose, roll"]),
+            (&["man", "roll", "x"], 2, &["\"x\"", "no commands of its own"]),
             (&["view", "empty.npy"], 3, &["axis 1", "[3, 0, 4]", "size 0"]),
             (&["demo", "new", "--size", "7"], 2, &["7", "8..=2048"]),
             (&["completions", "cmd.exe"], 2, &["cmd.exe", "bash"]),

@@ -77,7 +77,7 @@ pub(crate) fn quoted(word: &str) -> String {
 
 /// Two lines below a message: the line of `text` in which `span` begins, and carets under `span`.
 /// One character takes one column, a tab takes a tab; of long lines the part around `span` is
-/// shown.
+/// shown. Nothing, where all of `text` is blank.
 pub(crate) struct Snippet<'a> {
     pub(crate) text: &'a str,
     /// In bytes.
@@ -93,6 +93,10 @@ impl fmt::Display for Snippet<'_> {
         let from = self.text.get(self.span.start..).unwrap_or_default();
         let line_before = upto.rsplit('\n').next().unwrap_or_default();
         let line_from = from.split('\n').next().unwrap_or_default();
+        // Carets under nothing only puzzle.
+        if self.text.trim().is_empty() {
+            return Ok(());
+        }
         let (marked, after) =
             line_from.split_at_checked(self.span.len()).unwrap_or((line_from, ""));
 
@@ -145,7 +149,9 @@ mod tests {
         assert_eq!(shown("äö→ ü x", 8..10), "\n  äö→ ü x\n      ^");
         assert_eq!(shown("a\tb", 2..3), "\n  a\tb\n   \t^");
         assert_eq!(shown("ab", 2..2), "\n  ab\n    ^");
-        assert_eq!(shown("", 0..0), "\n  \n  ^");
+        assert_eq!(shown("", 0..0), "");
+        assert_eq!(shown(" \n", 2..2), "");
+        assert_eq!(shown("a\n \nb", 3..3), "\n   \n   ^");
         assert_eq!(shown("a ... b", 2..5), "\n  a ... b\n    ^^^");
     }
 

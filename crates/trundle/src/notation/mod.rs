@@ -117,7 +117,7 @@ fn stages(text: &str) -> Result<Vec<Stage>, Fault> {
     let mut stages = Vec::new();
     cursor.skip_space();
     if cursor.peek().is_none() {
-        return Err(Fault::new(cursor.here(), "empty chain").suggest(HOW_TO_WRITE_A_STAGE));
+        return Err(Fault::new(cursor.here(), "the chain is empty").suggest(HOW_TO_WRITE_A_STAGE));
     }
     loop {
         if cursor.peek() == Some('|') {

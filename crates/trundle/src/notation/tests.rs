@@ -169,7 +169,7 @@ fn what_is_wrong_is_said_with_its_place() {
 
 #[test]
 fn a_blank_chain_is_refused() {
-    let blank = "empty chain\n  \n  ^\n  a stage is a call such as transpose(2, 0, 1), \
+    let blank = "the chain is empty\n  a stage is a call such as transpose(2, 0, 1), \
                  or a pattern such as h w c -> c h w";
     assert_eq!(parse("").unwrap_err().to_string(), blank);
     assert_eq!(parse(" \n").unwrap_err().to_string(), blank);
@@ -271,7 +271,7 @@ fn survives(text: &str) {
     if let Err(error) = parse(text) {
         assert_eq!(error.text, text);
         assert!(text.get(error.span.clone()).is_some(), "{:?} of {text:?}", error.span);
-        assert!(error.to_string().contains('^'));
+        assert!(error.to_string().contains('^') || text.trim().is_empty());
     }
 }
 

@@ -112,7 +112,7 @@ fn a_call_or_a_second_stage_is_no_pattern_by_itself() {
         ("a b -> b a | flip(0)", "a second stage beside an axis pattern", 13..20),
         ("flip(0) | a b -> b a", "a second stage beside an axis pattern", 10..20),
         ("a b -> b", "axis \"a\" stands on the left, but not on the right", 0..1),
-        ("", "empty chain", 0..0),
+        ("", "the chain is empty", 0..0),
     ];
     for (text, message, span) in table {
         let error = AxisPattern::parse(text).unwrap_err();

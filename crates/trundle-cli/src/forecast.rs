@@ -1,0 +1,158 @@
+//! What a job would do, in words for people.
+
+use std::path::Path;
+
+use trundle_disk::{Job, TensorJob};
+use trundle_formats::Format;
+use trundle_models::{Model, Program, Tensor, TensorId};
+
+use crate::numbers::readable;
+use crate::shown::shown;
+
+/// More tensors than these are counted, not listed.
+pub(crate) const MOST_LINES: usize = 20;
+
+/// One sentence on a job for so many tensors: how much, in how many passes, how long, and what is
+/// done.
+pub(crate) fn sentence(tensors: &str, job: &Job) -> String {
+    let bytes = job.tensors().iter().map(TensorJob::out_bytes).sum();
+    let time = duration(job.cost().seconds);
+    let passes = passes(job.tensors());
+    let parts = [tensors, &readable(bytes), &passes, &time];
+    let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    format!("{}{}{}", parts.join(", "), doing(job.tensors()), traffic(job))
+}
+
+/// How many tensors there are, where it is not one.
+pub(crate) fn tensors(job: &Job) -> String {
+    match job.tensors().len() {
+        1 => String::new(),
+        several => counted(several, "tensor"),
+    }
+}
+
+/// A number of things.
+fn counted(number: usize, thing: &str) -> String {
+    let plural = match thing {
+        _ if number == 1 => "",
+        "pass" => "es",
+        _ => "s",
+    };
+    format!("{number} {thing}{plural}")
+}
+
+fn passes(tensors: &[TensorJob]) -> String {
+    match tensors.iter().map(TensorJob::passes).max() {
+        None | Some(0) => String::new(),
+        Some(passes) if passes > 1 && tensors.iter().all(|tensor| tensor.tiles().is_empty()) => {
+            format!("{}, as the stages do not compose into one", counted(passes, "pass"))
+        }
+        Some(passes) => counted(passes, "pass"),
+    }
+}
+
+/// What becomes of the elements.
+fn doing(tensors: &[TensorJob]) -> &'static str {
+    let all = |is: fn(&TensorJob) -> bool| tensors.iter().all(is);
+    if all(TensorJob::is_by_header) {
+        ", nothing moves: the header says column-major (--row-major moves the elements)"
+    } else if all(TensorJob::is_copy) {
+        ", nothing moves: the data is copied as it is"
+    } else if all(|tensor| tensor.tiles().is_empty()) {
+        ": read, moved in memory and written whole"
+    } else {
+        ": read, moved and written in parts"
+    }
+}
+
+/// What is asked of the disk, where more than once through memory is.
+fn traffic(job: &Job) -> String {
+    if job.tensors().iter().all(|tensor| tensor.tiles().is_empty()) {
+        return String::new();
+    }
+    let cost = job.cost();
+    let temporary = match cost.temporary_bytes {
+        0 => String::new(),
+        bytes => format!(", {} of temporary files", readable(bytes)),
+    };
+    format!(
+        "; {} read and {} written{temporary}, within {} of buffers",
+        readable(cost.bytes_read),
+        readable(cost.bytes_written),
+        readable(cost.buffer_bytes),
+    )
+}
+
+/// A time as people say it; empty for less than a second, which nobody waits for.
+fn duration(seconds: f64) -> String {
+    match seconds {
+        ..1.0 => String::new(),
+        ..90.0 => format!("about {seconds:.0} s"),
+        ..5400.0 => format!("about {:.0} minutes", seconds / 60.0),
+        _ => format!("about {:.1} hours", seconds / 3600.0),
+    }
+}
+
+/// Where the output would go, and what is there.
+pub(crate) fn destination(output: &Path, format: &Format) -> String {
+    let format = format.name();
+    if output == Path::new("-") {
+        return format!("to stdout, as .{format}");
+    }
+    let state = if output.exists() { "which would be overwritten" } else { "which is new" };
+    format!("to {}, {state}", shown(&output.to_string_lossy()))
+}
+
+/// What running a model would do: a sentence, its outputs, and what is written on the way.
+pub(crate) fn of_model(model: &Model, program: &Program) -> String {
+    let graph = program.graph();
+    let on_the_way: Vec<TensorId> = program
+        .stages()
+        .iter()
+        .map(|stage| stage.tensor)
+        .filter(|tensor| !graph.outputs.contains(tensor))
+        .collect();
+    let mut text = format!(
+        "{}, {} for {}{}\n",
+        readable(program.bytes() as u64),
+        counted(program.stages().len(), "pass"),
+        counted(model.outputs.len(), "output"),
+        match on_the_way.len() {
+            0 => String::new(),
+            several => format!(", {} written on the way", counted(several, "tensor")),
+        },
+    );
+    let line = |name: &str, id: TensorId, note: &str| {
+        let Tensor { element, shape, .. } = &graph.tensors[id.0];
+        format!("  {}: {element} {shape}{note}\n", shown(name))
+    };
+    let named = model.outputs.iter().zip(&graph.outputs);
+    let outputs = named.map(|(output, id)| line(&output.name, *id, ""));
+    let others = on_the_way.iter().map(|id| line(&graph.name(*id), *id, ", on the way"));
+    let lines: Vec<String> = outputs.chain(others).collect();
+    text.extend(lines.iter().take(MOST_LINES).map(String::as_str));
+    if lines.len() > MOST_LINES {
+        text.push_str(&format!("  and {} more\n", lines.len() - MOST_LINES));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_said_as_exactly_as_they_are_known() {
+        let said = [0.2, 1.0, 12.8, 89.4, 238.9, 5000.0, 9000.0].map(duration);
+        let expected = [
+            "",
+            "about 1 s",
+            "about 13 s",
+            "about 89 s",
+            "about 4 minutes",
+            "about 83 minutes",
+            "about 2.5 hours",
+        ];
+        assert_eq!(said, expected);
+    }
+}

@@ -1,0 +1,114 @@
+//! The examples at the end of each command's help.
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  trundle demo                                          see it work
+  trundle transpose volume.npy -o xyz.npy               the axes inverted
+  trundle roll image.npy -o out.npy --shift -3,-3 --axes 0,1
+  trundle apply im.npy \"flip(axes=[2]) | h w c -> c h w\" -o chw.npy
+  trundle relayout model.safetensors --rule 'conv*.weight: o i h w -> o h w i' -o out.safetensors
+  trundle plan apply im.npy \"flip(axes=[2]) | h w c -> c h w\"
+  trundle run model.onnx --input x=x.npy --out-dir outputs
+  trundle plan model.onnx
+  trundle view volume.npy --slice 12,:,:
+  trundle transpose weights.bin --dtype i4 --shape 4096,4096 -o turned.bin
+  trundle bench --svg speed.svg                         as fast as a copy?
+
+Exit codes: 0 done, 1 failed while running, 2 wrong usage, 3 input refused.
+TRUNDLE_NUM_THREADS says how many threads to use where --threads does not.";
+
+pub(crate) const TRANSPOSE: &str = "\
+Examples:
+  trundle transpose volume.npy -o xyz.npy               z y x to x y z; free, the header says so
+  trundle transpose volume.npy -o xyz.npy --row-major   the same, and the elements are moved
+  trundle transpose image.npy -o chw.npy --order 2,0,1  h w c to c h w
+  trundle transpose huge.npy -o turned.npy --max-mem 512M --verify";
+
+pub(crate) const ROLL: &str = "\
+Examples:
+  trundle roll spectrum.npy -o out.npy --shift 128 --axes 0,1       fftshift of 256 x 256
+  trundle roll windows.npy -o out.npy --shift -3,-3 --axes 1,2      towards smaller indices";
+
+pub(crate) const REVERSE: &str = "\
+Examples:
+  trundle reverse x.npy -o out.npy --axis 1 --lengths 312,87,204    of 3 rows, so many elements each
+  trundle reverse x.npy -o out.npy --axis 1 --lengths lengths.npy
+  trundle reverse speech.npy -o out.npy --axis 1 --batch-axis 0 --lengths 312,87,204
+`flip` reverses whole axes.";
+
+pub(crate) const FLIP: &str = "\
+Examples:
+  trundle flip image.npy -o upside-down.npy --axes 0
+  trundle flip bgr.npy -o rgb.npy --axes -1             the last axis: the channels
+`reverse` reverses only the first elements of each row.";
+
+pub(crate) const APPLY: &str = "\
+Examples:
+  trundle apply im.npy \"flip(axes=[2]) | h w c -> c h w\" -o chw.npy        BGR to RGB, in front
+  trundle apply im.npy \"(h p) (w q) c -> (h w) (p q c), p=16, q=16\" -o patches.npy
+  trundle apply ims.npy \"b ... c -> b (...) c\" -o pixels.npy              axes merged
+  trundle apply im.npy \"slice(starts=[8], stops=[-8], axes=[1])\" -o cropped.npy
+docs/chains.md says all of the language.";
+
+pub(crate) const RELAYOUT: &str = "\
+Examples:
+  trundle relayout model.safetensors --rule 'conv*.weight: o i h w -> o h w i' -o out.safetensors
+  trundle relayout model.safetensors --rule '*.attn.q: (h d) i -> h d i, h=8' -o out.safetensors
+  trundle relayout model.safetensors --rules rules.txt -o model.safetensors --force
+A rule is a pattern of names (*, ?, [a-z], [!a-z]), a colon, and an axis pattern as in
+docs/chains.md. What the axes are now is recorded in the output's metadata, so that a second run
+moves nothing; docs/files.md says more.";
+
+pub(crate) const PLAN: &str = "\
+Examples:
+  trundle plan transpose huge.npy --max-mem 512M        how much, how often, how long?
+  trundle plan flip image.npy --axes 0 -o out.npy       could it be written there?
+  trundle plan apply im.npy \"h w c -> c h w\" --verbose  every stage, down to blocks and kernels
+  trundle plan model.onnx --input x=x.npy --verbose     a model's graph, and what becomes of it
+Put `plan` in front of a command to see what it would do; nothing is moved or written.";
+
+pub(crate) const RUN: &str = "\
+Examples:
+  trundle run model.onnx --input x=x.npy --out-dir outputs
+  trundle run model.xml --input a=a.npy --input b=b.npy --out-dir outputs --verify
+docs/models.md says which operators are moved.";
+
+pub(crate) const INFO: &str = "\
+Examples:
+  trundle info volume.npy
+  trundle info model.safetensors --json
+  trundle info weights.bin --dtype i4 --shape 4096,4096";
+
+pub(crate) const VIEW: &str = "\
+Examples:
+  trundle view volume.npy                               the middle of it, in the terminal
+  trundle view volume.npy --slice 12,:,: -o slice.png   one slice, as a picture file
+  trundle view volume.npy --slice 12,5,:                one row
+  trundle view chw.npy --slice :,:,:                    three axes: a colour picture
+  trundle view hdr.npy --range 0,4                      these values are black and white
+The line below a picture says what black and white are, and which elements were drawn.";
+
+pub(crate) const DEMO: &str = "\
+Examples:
+  trundle demo                                          into the folder trundle-demo
+  trundle demo /tmp/demo --size 512                     512 MiB";
+
+pub(crate) const BENCH: &str = "\
+Examples:
+  trundle bench                                         a few cases of each suite
+  trundle bench transpose --rounds 15                   cases of this word, timed 15 times
+  trundle bench --all --svg speed.svg --json speed.json
+A fraction of 1 is as fast as a copy of the same bytes. Other programs that run meanwhile make
+every number worse.";
+
+pub(crate) const COMPLETIONS: &str = "\
+Examples:
+  trundle completions bash > ~/.local/share/bash-completion/completions/trundle
+  trundle completions zsh > ~/.zfunc/_trundle           with ~/.zfunc in fpath
+  trundle completions fish > ~/.config/fish/completions/trundle.fish";
+
+pub(crate) const MAN: &str = "\
+Examples:
+  trundle man transpose | man -l -                      read one page
+  trundle man plan roll > trundle-plan-roll.1
+  trundle man > trundle.1                               all pages in one";
