@@ -173,7 +173,7 @@ impl Target {
             Found::Nothing | Found::Special => Ok(()),
         };
         if overwrite && let Err(why) = as_before() {
-            return Err(file.kept(why));
+            return Err(file.kept(&place, why));
         }
         file.persist(&place, overwrite)?;
         sync_folder(folder_of(&place));

@@ -169,33 +169,30 @@ impl Unfinished {
             io::ErrorKind::AlreadyExists if !overwrite => Problem::Exists,
             _ => Problem::Io { doing: "rename the finished file", source: error.error },
         };
-        Err(Unfinished { file: error.file, _entry }.kept(why))
+        Err(Unfinished { file: error.file, _entry }.kept(place, why))
     }
 
-    /// Lets it stay for good, as a whole result that cannot have its name because of `why`, under
-    /// a name that says so.
-    pub(crate) fn kept(self, why: Problem) -> Problem {
+    /// Lets it stay for good, as a whole result that cannot have the name `place` because of `why`,
+    /// under one that says so.
+    pub(crate) fn kept(self, place: &Path, why: Problem) -> Problem {
         let Unfinished { mut file, _entry } = self;
         file.disable_cleanup(true);
         drop(_entry);
         let path = file.path().to_owned();
         let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        // As the path of the output is given, so is this one.
+        let shown = |path: &Path| place.with_file_name(path.file_name().unwrap_or_default());
         for number in 1..=FINISHED_NAMES {
             let number = if number == 1 { String::new() } else { number.to_string() };
-            let place = path.with_file_name(format!("{stem}.finished{number}"));
-            match file.persist_noclobber(&place) {
-                Ok(_) => return Problem::Kept { why: Box::new(why), place: shown(&place) },
+            let finished = path.with_file_name(format!("{stem}.finished{number}"));
+            match file.persist_noclobber(&finished) {
+                Ok(_) => return Problem::Kept { why: Box::new(why), place: shown(&finished) },
                 Err(error) => file = error.file,
             }
             file.disable_cleanup(true);
         }
         Problem::Kept { why: Box::new(why), place: shown(&path) }
     }
-}
-
-/// The path as messages have it: a folder is named only if there is need.
-fn shown(path: &Path) -> PathBuf {
-    path.strip_prefix(".").unwrap_or(path).to_owned()
 }
 
 /// The file at `path`, which no other process has. It is no link that somebody else has put there.
