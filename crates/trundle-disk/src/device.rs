@@ -41,8 +41,8 @@ const ROUNDS: usize = 3;
 /// What requests past the system's cache are aligned to, in memory and in the file.
 const ALIGNMENT: usize = 4096;
 
-/// No disk delivers more in a second than four lanes of PCIe 5, nor answers a request sooner. What
-/// does was read from memory: the system's, or that of a host below.
+/// No disk delivers more in a second than four lanes of the fifth generation's bus, nor answers a
+/// request sooner. What does was read from memory: the system's, or that of a host below.
 const MOST_BYTES_PER_SECOND: f64 = 16e9;
 const LEAST_REQUEST_SECONDS: f64 = 10e-6;
 
