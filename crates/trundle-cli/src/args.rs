@@ -97,6 +97,8 @@ pub(crate) enum Command {
     /// Draw a 2-D slice: in the terminal, or as a PNG with -o
     #[command(after_help = help::VIEW)]
     View(ViewArgs),
+    /// List what interrupted runs left in a folder, and remove it with --force
+    Clean(CleanArgs),
     /// Move a 3-D volume that it makes, verify it, time it beside a copy, and draw it
     #[command(after_help = help::DEMO)]
     Demo(DemoArgs),
@@ -192,7 +194,7 @@ pub(crate) struct ModelArgs {
     #[arg(long = "input", value_name = "NAME=FILE")]
     pub inputs: Vec<NamedFile>,
     /// How many threads to use
-    #[arg(long, value_name = "N", value_parser = crate::numbers::count)]
+    #[arg(long, value_name = "N", value_parser = crate::numbers::threads)]
     pub threads: Option<usize>,
     /// Print one JSON object on stdout
     #[arg(long)]
@@ -207,7 +209,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "DIR")]
     pub out_dir: PathBuf,
     /// Use at most this much memory (512M, 4G); what needs more is refused
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", value_parser = crate::numbers::memory)]
     pub max_mem: Option<Bytes>,
     /// Overwrite outputs that exist
     #[arg(long)]
@@ -417,26 +419,39 @@ pub(crate) struct PlanArgs {
 #[derive(Debug, Args)]
 pub(crate) struct MeansArgs {
     /// How many threads to use
-    #[arg(long, value_name = "N", value_parser = crate::numbers::count)]
+    #[arg(long, value_name = "N", value_parser = crate::numbers::threads)]
     pub threads: Option<usize>,
     /// Use at most this much memory (512M, 4G); what is larger goes through it in parts. Without
     /// it, a quarter of what the machine has free
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", value_parser = crate::numbers::memory)]
     pub max_mem: Option<Bytes>,
     /// Where the files are: ssd, hdd or network. Without it, found out by a short probe where it
-    /// matters
+    /// matters, and remembered; measure forgets that, and probes again
     #[arg(long, value_name = "DEVICE", value_parser = device())]
-    pub device: Option<Device>,
+    pub device: Option<DeviceArg>,
     /// Print one JSON object on stdout; of long work, progress as one on each line of stderr
     #[arg(long)]
     pub json: bool,
 }
 
-/// The devices by the names that they have on the command line.
-const DEVICES: [(&str, Device); 3] =
-    [("ssd", Device::SSD), ("hdd", Device::HDD), ("network", Device::NETWORK)];
+/// What is said of the disk.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum DeviceArg {
+    /// It is of this kind.
+    Kind(Device),
+    /// What is remembered of disks is no longer so.
+    Measure,
+}
 
-fn device() -> impl TypedValueParser<Value = Device> {
+/// What is said of disks, by the names on the command line.
+const DEVICES: [(&str, DeviceArg); 4] = [
+    ("ssd", DeviceArg::Kind(Device::SSD)),
+    ("hdd", DeviceArg::Kind(Device::HDD)),
+    ("network", DeviceArg::Kind(Device::NETWORK)),
+    ("measure", DeviceArg::Measure),
+];
+
+fn device() -> impl TypedValueParser<Value = DeviceArg> {
     PossibleValuesParser::new(DEVICES.map(|(name, _)| name)).try_map(|text| {
         let known = DEVICES.into_iter().find(|(name, _)| *name == text);
         known.map(|(_, device)| device).ok_or("unknown device")
@@ -491,6 +506,19 @@ pub(crate) struct ViewArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct CleanArgs {
+    /// The folder to look in; folders in it are not looked into
+    #[arg(value_name = "DIR", default_value = ".")]
+    pub folder: PathBuf,
+    /// Remove what is listed; what a running process uses stays
+    #[arg(long)]
+    pub force: bool,
+    /// Print one JSON object on stdout
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
     /// Where its files go: a new or empty folder, or one that an earlier demo made
     #[arg(value_name = "DIR", default_value = "trundle-demo")]
@@ -499,7 +527,7 @@ pub(crate) struct DemoArgs {
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(8..=2048))]
     pub size: u32,
     /// How many threads to use
-    #[arg(long, value_name = "N", value_parser = crate::numbers::count)]
+    #[arg(long, value_name = "N", value_parser = crate::numbers::threads)]
     pub threads: Option<usize>,
     /// Print one JSON object on stdout
     #[arg(long)]
@@ -528,7 +556,7 @@ pub(crate) struct BenchArgs {
     #[arg(long)]
     pub force: bool,
     /// How many threads to use
-    #[arg(long, value_name = "N", value_parser = crate::numbers::count)]
+    #[arg(long, value_name = "N", value_parser = crate::numbers::threads)]
     pub threads: Option<usize>,
     /// How many times each case is timed in turn with a copy
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = crate::numbers::count)]

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::time::Instant;
 
 use serde_json::json;
-use trundle_disk::{Conduct, Cost, Job, Options, TensorJob, Wanted};
+use trundle_disk::{Conduct, Cost, Device, Job, Options, TensorJob, Wanted};
 use trundle_formats::{Format, TensorFile, check_output};
 
-use crate::args::{MeansArgs, MoveArgs, WriteArgs};
+use crate::args::{DeviceArg, MeansArgs, MoveArgs, WriteArgs};
 use crate::axes;
 use crate::failure::Failure;
 use crate::memory;
@@ -171,9 +171,19 @@ pub(crate) fn decide(
     decided: impl FnOnce(&Options) -> Result<Job, trundle_disk::Error>,
 ) -> Result<Job, Failure> {
     memory::check(held, means.max_mem)?;
+    let device = match means.device {
+        Some(DeviceArg::Kind(device)) => Some(device),
+        Some(DeviceArg::Measure) => {
+            Device::forget_measured().map_err(|error| {
+                Failure::running(format!("cannot forget what was measured of disks: {error}"))
+            })?;
+            None
+        }
+        None => None,
+    };
     let options = Options {
         max_bytes: memory::limit(means.max_mem).saturating_sub(held),
-        device: means.device,
+        device,
         threads: means.threads,
         row_major,
     };

@@ -61,6 +61,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Run(run) => commands::run::run(&run),
         Command::Info(info) => commands::info::run(&info),
         Command::View(view) => commands::view::run(&view),
+        Command::Clean(clean) => commands::clean::run(&clean),
         Command::Demo(demo) => commands::demo::run(&demo),
         Command::Bench(bench) => commands::bench::run(&bench),
         Command::Completions { shell } => commands::shell::completions(shell),

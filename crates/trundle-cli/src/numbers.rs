@@ -83,7 +83,39 @@ impl FromStr for Bytes {
     }
 }
 
-/// A number of threads or rounds, at least 1.
+/// The least that `--max-mem` takes: a page. With less than some elements of memory nothing moves.
+const LEAST_MEMORY: u64 = 4 << 10;
+
+/// The most threads that may be asked for: several times the cores of the largest machines.
+const MOST_THREADS: usize = 4096;
+
+/// The memory that may be used.
+///
+/// # Errors
+/// If `text` is no number of bytes, or one that is too small for anything.
+pub(crate) fn memory(text: &str) -> Result<Bytes, String> {
+    let bytes: Bytes = text.parse()?;
+    if bytes.0 < LEAST_MEMORY {
+        let got = readable(bytes.0);
+        return Err(format!("at least {} (4K) are needed, got {got}", readable(LEAST_MEMORY)));
+    }
+    Ok(bytes)
+}
+
+/// A number of threads, at least 1.
+///
+/// # Errors
+/// If `text` is no such number, or one that no machine has cores for.
+pub(crate) fn threads(text: &str) -> Result<usize, String> {
+    match count(text)? {
+        threads if threads > MOST_THREADS => {
+            Err(format!("at most {MOST_THREADS} threads can be used, got {threads}"))
+        }
+        threads => Ok(threads),
+    }
+}
+
+/// A number of rounds or threads, at least 1.
 ///
 /// # Errors
 /// If `text` is no such number.
@@ -97,11 +129,11 @@ pub(crate) fn count(text: &str) -> Result<usize, String> {
 /// Checks the number of threads that the environment asks for; none is as good as no variable.
 ///
 /// # Errors
-/// If it is no number of at least 1.
+/// If it is no number of at least 1, or too large.
 pub(crate) fn check_environment() -> Result<(), Failure> {
     const VARIABLE: &str = "TRUNDLE_NUM_THREADS";
     match std::env::var(VARIABLE) {
-        Ok(text) if !text.is_empty() => count(text.trim())
+        Ok(text) if !text.is_empty() => threads(text.trim())
             .map(drop)
             .map_err(|error| Failure::usage(format!("{VARIABLE} is \"{text}\": {error}"))),
         _ => Ok(()),
@@ -138,6 +170,20 @@ mod tests {
         for wrong in ["1,", "1 2", "1.5", "9223372036854775808", "--axes"] {
             assert!(wrong.parse::<Numbers>().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn memory_and_threads_have_bounds() {
+        assert_eq!(memory("4K"), Ok(Bytes(4096)));
+        for wrong in ["0", "10", "4095", "3K"] {
+            assert!(memory(wrong).is_err_and(|error| error.contains("4.0 KiB (4K)")), "{wrong}");
+        }
+        assert_eq!(threads("4096"), Ok(4096));
+        for wrong in ["4097", "100000", "18446744073709551615"] {
+            let said = format!("at most 4096 threads can be used, got {wrong}");
+            assert_eq!(threads(wrong), Err(said));
+        }
+        assert!(threads("0").is_err() && memory("").is_err());
     }
 
     #[test]

@@ -134,8 +134,8 @@ impl Watch for Progress {
         self.show();
     }
 
-    fn resumable(&self) {
-        self.resumable.store(true, Ordering::Relaxed);
+    fn resumable(&self, is: bool) {
+        self.resumable.store(is, Ordering::Relaxed);
     }
 }
 

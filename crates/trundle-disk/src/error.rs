@@ -131,7 +131,23 @@ fn name_of(path: &Path, stream: &str) -> String {
     if path == Path::new("-") { stream.to_owned() } else { path.to_string_lossy().into_owned() }
 }
 
-/// That a temporary file cannot be written.
-pub(crate) fn temporary(source: io::Error) -> Error {
-    Error::from(Problem::Io { doing: "write a temporary file", source })
+/// That a temporary file cannot be written: one in `folder`, or else in the system's folder for such
+/// files.
+pub(crate) fn temporary(folder: Option<&Path>) -> impl Fn(io::Error) -> Error + use<> {
+    let (name, doing) = match folder {
+        Some(folder) => (folder.to_string_lossy().into_owned(), "write a temporary file"),
+        None => (
+            std::env::temp_dir().to_string_lossy().into_owned(),
+            "write a temporary file, for which TMPDIR can name another folder",
+        ),
+    };
+    move |source| {
+        let source = match (source.kind(), source.raw_os_error()) {
+            (io::ErrorKind::NotFound, _) => io::Error::other("the folder does not exist"),
+            // What an error that is not the system's own tells is the name of the file.
+            (kind, None) => kind.into(),
+            (_, Some(_)) => source,
+        };
+        Error::of(&name, Problem::Io { doing, source })
+    }
 }

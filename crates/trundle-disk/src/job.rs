@@ -7,6 +7,7 @@ use trundle_formats::{Described, Format, Frame, Header, Order, TensorFile};
 
 use crate::Device;
 use crate::error::Error;
+use crate::known::Known;
 use crate::way::{Means, Movement, Traffic, Way};
 
 /// A tensor of a file, and what is to become of it.
@@ -23,7 +24,8 @@ pub struct Wanted<'a> {
 pub struct Options {
     /// The bytes of memory that the process may have allocated.
     pub max_bytes: u64,
-    /// What the disk takes; found out by a short probe if it matters and is not given.
+    /// What the disk takes; if it matters and is not given, what was found out before, or else by a
+    /// short probe.
     pub device: Option<Device>,
     /// How many threads move elements in memory; `None` for as many as the machine has.
     pub threads: Option<usize>,
@@ -123,7 +125,8 @@ impl Job {
         let mut decided = tensors(&device)?;
         if options.device.is_none()
             && !requests_are_few(&decided, &device)
-            && let Some(found) = file.file().and_then(Device::probe)
+            && let Some(source) = file.file()
+            && let Some(found) = Known::of_user().device(source, || Device::probe(source))
         {
             device = found;
             decided = tensors(&device)?;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
-use trundle_formats::{Begin, Unfinished};
+use trundle_formats::{Begin, TemporaryName, Unfinished};
 
 use crate::Device;
 use crate::error::{Error, Problem};
@@ -124,18 +124,15 @@ pub(crate) struct Found {
     pub(crate) progress: Progress,
 }
 
-/// The journals in `folder` whose tags begin with `output`, with those that cannot be read.
-pub(crate) fn find(folder: &Path, output: &str) -> Vec<(PathBuf, Option<Found>)> {
-    let begin = Unfinished::path_of(folder, output, "");
-    let begin =
-        begin.file_name().unwrap_or_default().to_string_lossy().trim_end_matches('.').to_owned();
+/// The journals in `folder` of runs to the output that `output_tag` stands for, with those that
+/// cannot be read.
+pub(crate) fn find(folder: &Path, output_tag: &str) -> Vec<(PathBuf, Option<Found>)> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries
         .filter_map(|entry| {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            let rest = name.strip_prefix(&begin)?.strip_prefix('-')?;
-            let plan = rest.strip_suffix(ENDING)?.strip_suffix('.')?;
-            Some((entry.path(), read(&entry.path(), format!("{output}-{plan}"))))
+            let name = TemporaryName::parse(&entry.file_name())?;
+            let is_of_output = name.output == output_tag && name.ending == ENDING;
+            is_of_output.then(|| (entry.path(), read(&entry.path(), name.tag())))
         })
         .collect()
 }

@@ -1,9 +1,8 @@
 //! What earlier runs to the same output have left.
 
-use std::fs::{File, TryLockError};
 use std::path::Path;
 
-use trundle_formats::Unfinished;
+use trundle_formats::{LeftoverState, Output, TemporaryName, Unfinished, leftovers};
 
 use crate::error::{Error, Problem};
 use crate::job::Job;
@@ -54,7 +53,7 @@ impl Job {
 
 /// What stands for an output in the names of the files of its runs.
 pub(crate) fn output_tag(path: &Path) -> String {
-    format!("{:08x}", hashed(&path.file_name()) as u32)
+    Output::tag(path)
 }
 
 /// A number by which a run finds again what another one left.
@@ -66,32 +65,42 @@ fn hashed(what: &impl std::hash::Hash) -> u64 {
     hasher.finish()
 }
 
-/// Removes what earlier runs to the same output left, unless they still go on.
-pub(crate) fn forget_earlier(folder: &Path, output_tag: &str) {
-    let is_of_output =
-        |stem: &str| stem.strip_prefix(output_tag).is_some_and(|plan| plan.starts_with('-'));
-    let goes_on = |stem: &str| {
-        [journal::ENDING, "part"].iter().any(|ending| {
-            let file = File::open(Unfinished::path_of(folder, stem, ending));
-            let locked = |file: File| matches!(file.try_lock(), Err(TryLockError::WouldBlock));
-            file.is_ok_and(locked)
-        })
+/// Checks that no other run writes the output, whatever it makes: none but the one of the tag `own`.
+/// Of two that each make their files first and look then, at most one goes on.
+pub(crate) fn check_alone(
+    folder: &Path,
+    output_tag: &str,
+    path: &Path,
+    own: Option<&str>,
+) -> Result<(), Error> {
+    let is_run = |left: &trundle_formats::Leftover| {
+        let is_check = left.files.iter().all(|file| file.ending == "check");
+        left.state == LeftoverState::InUse && !is_check && own != Some(&left.tag)
     };
-    remove_left(folder, |stem, _| is_of_output(stem) && !goes_on(stem));
+    // A folder that cannot be listed has no file that could be found again.
+    let left = leftovers(folder, Some(output_tag)).unwrap_or_default();
+    if left.iter().any(is_run) {
+        return Err(Error::file(path, trundle_formats::Problem::Busy));
+    }
+    Ok(())
 }
 
-/// Removes the files in `folder` of whose tags and endings `is_old` says so.
-pub(crate) fn remove_left(folder: &Path, is_old: impl Fn(&str, &str) -> bool) {
-    let begin = Unfinished::path_of(folder, "", "");
-    let begin = begin.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let begin = begin.trim_end_matches('.');
+/// Removes what earlier runs to the same output left, unless they still go on. What they finished
+/// stays.
+pub(crate) fn forget_earlier(folder: &Path, output_tag: &str) {
+    for left in leftovers(folder, Some(output_tag)).unwrap_or_default() {
+        if left.state != LeftoverState::Finished {
+            // What cannot be removed is in nobody's way.
+            let _ = left.remove();
+        }
+    }
+}
+
+/// Removes what lies between the passes of the run of a tag.
+pub(crate) fn remove_between(folder: &Path, tag: &str) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if name
-            .strip_prefix(begin)
-            .and_then(|tag| tag.split_once('.'))
-            .is_some_and(|(tag, end)| is_old(tag, end))
-        {
+        let name = TemporaryName::parse(&entry.file_name());
+        if name.is_some_and(|name| name.tag() == tag && name.ending.starts_with("pass")) {
             // What cannot be removed is in nobody's way.
             let _ = std::fs::remove_file(entry.path());
         }

@@ -5,6 +5,7 @@ mod device;
 mod error;
 mod job;
 mod journal;
+mod known;
 mod left;
 mod place;
 mod positioned;

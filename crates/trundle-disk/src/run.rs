@@ -9,7 +9,7 @@ use trundle_formats::{Begin, Output, TensorFile};
 use crate::error::{Error, Problem, reading, temporary, writing};
 use crate::job::Job;
 use crate::journal::{Identity, Journal, Opening, Progress};
-use crate::left::{check_left, forget_earlier, output_tag, remove_left};
+use crate::left::{check_alone, check_left, forget_earlier, output_tag, remove_between};
 use crate::work::Work;
 
 /// How an output comes about.
@@ -31,8 +31,8 @@ pub trait Watch: Sync {
     /// So many more bytes of it are done.
     fn advance(&self, bytes: u64);
 
-    /// From here on an early end loses no more than the work since the last call.
-    fn resumable(&self) {}
+    /// Whether from here on an early end loses no more than the work since the last call, or all.
+    fn resumable(&self, _is: bool) {}
 }
 
 /// What a job came to.
@@ -58,6 +58,7 @@ impl Job {
     /// [`Error`] if something cannot be read or written, the disk has no room, the source changes
     /// meanwhile, the result is not what was read, or another process writes the same output.
     /// What a later run could go on with is left only if the problem is one of reading or writing.
+    /// A whole result that cannot have its name is left under another, which the error tells.
     pub fn run(
         self,
         file: &mut TensorFile,
@@ -71,6 +72,7 @@ impl Job {
         };
         let identity = file.file().map(Identity::of).transpose().map_err(reading(source))?;
         let output_tag = output_tag(path);
+        check_alone(&folder, &output_tag, path, None)?;
         let found = match conduct.resume {
             true => self.found(&folder, &output_tag, identity.as_ref(), conduct)?,
             false => None,
@@ -92,6 +94,7 @@ impl Job {
             check_left(&job, &folder, &tag, &progress)?;
         }
         let mut output = Output::create_tagged(path, conduct.overwrite, &tag, begin)?;
+        check_alone(&folder, &output_tag, path, Some(&tag))?;
         let file_of_output = output.file().and_then(|file| file.try_clone().ok());
         let Some(target) = file_of_output else {
             return Err(writing(path)(io::ErrorKind::Unsupported.into()));
@@ -126,9 +129,11 @@ impl Job {
         };
         if begin == Begin::Resumed {
             work.keep(true);
-            watch.resumable();
+            watch.resumable(true);
         }
         let done = work.all(file).and_then(|()| {
+            // As long as all can be gone on with.
+            target.sync_all().map_err(writing(path))?;
             let after = file.file().map(Identity::of).transpose().map_err(reading(source))?;
             let changed = Problem::SourceChanged("its size or its time is another now");
             if after == identity { Ok(()) } else { Err(Error::of(source.display(), changed)) }
@@ -138,6 +143,7 @@ impl Job {
         };
         if !done.as_ref().is_err_and(is_of_use) {
             work.keep(false);
+            watch.resumable(false);
         }
         let (move_seconds, resumed) = (work.move_seconds, begin == Begin::Resumed);
         let (folder, tag) = (work.folder.take(), std::mem::take(&mut work.tag));
@@ -145,7 +151,7 @@ impl Job {
         done?;
         // One that was stopped right behind its last pass had not removed what it was read from.
         if let Some(folder) = folder.filter(|_| resumed) {
-            remove_left(&folder, |stem, ending| stem == tag && ending.starts_with("pass"));
+            remove_between(&folder, &tag);
         }
         output.finish()?;
         Ok(Outcome { move_seconds, verified: conduct.verify, resumed })
@@ -161,7 +167,10 @@ impl Job {
         watch: &dyn Watch,
     ) -> Result<Outcome, Error> {
         let mut output = Output::create(path, conduct.overwrite)?;
-        let target = tempfile::tempfile().map_err(temporary)?;
+        if file.file().is_some() {
+            check_space(&std::env::temp_dir(), &self)?;
+        }
+        let target = tempfile::tempfile().map_err(temporary(None))?;
         let mut work = Work {
             job: &self,
             source,
@@ -183,7 +192,7 @@ impl Job {
         work.all(file)?;
         let move_seconds = work.move_seconds;
         let mut target = &target;
-        target.seek(SeekFrom::Start(0)).map_err(temporary)?;
+        target.seek(SeekFrom::Start(0)).map_err(temporary(None))?;
         io::copy(&mut target, &mut output).map_err(writing(path))?;
         output.finish()?;
         Ok(Outcome { move_seconds, verified: conduct.verify, resumed: false })

@@ -70,6 +70,10 @@ const LISTS_SHARE: usize = 16;
 /// Tiles may have so many pieces in little memory too.
 const LEAST_PIECES: usize = 256;
 
+/// Two passes have to be so many times as quick as one, since they take twice the bytes and the room
+/// for a temporary file, which is certain, while how quick they are is not.
+const MARGIN: f64 = 1.25;
+
 /// A tensor of fewer bytes is read whole.
 const SMALL_BYTES: usize = 32 << 20;
 
@@ -224,7 +228,7 @@ fn stripped(map: &IndexMap) -> IndexMap {
     map.without_output_reshape().unwrap_or(map)
 }
 
-/// One pass over files for `pass`, or two with a file between them: whichever takes less time.
+/// One pass over files for `pass`, or two with a file between them if those take clearly less time.
 fn tiled_pass(pass: &Pass, width: Width, room: Room, device: &Device) -> Option<Vec<FilePass>> {
     let map = stripped(&pass.map);
     let packed = |shape: &Shape| Place::RowMajor { sizes: shape.to_vec() };
@@ -234,10 +238,23 @@ fn tiled_pass(pass: &Pass, width: Width, room: Room, device: &Device) -> Option<
         let (map, stages) = (map.clone(), pass.stages.clone());
         vec![FilePass::new(stages, map, (from.clone(), to.clone()), tiles, width)]
     });
-    let seconds =
-        |passes: &Vec<FilePass>| -> f64 { passes.iter().map(|pass| pass.seconds(device)).sum() };
     let two = two_passes(pass, &map, (from, to), room, width);
-    [one, two].into_iter().flatten().min_by(|one, two| seconds(one).total_cmp(&seconds(two)))
+    quicker(one, two, device)
+}
+
+/// One pass, or two if they are quicker by a [`MARGIN`].
+fn quicker(
+    one: Option<Vec<FilePass>>,
+    two: Option<Vec<FilePass>>,
+    device: &Device,
+) -> Option<Vec<FilePass>> {
+    let seconds =
+        |passes: &[FilePass]| -> f64 { passes.iter().map(|pass| pass.seconds(device)).sum() };
+    match (one, two) {
+        (Some(one), Some(two)) if seconds(&one) > MARGIN * seconds(&two) => Some(two),
+        (Some(one), _) => Some(one),
+        (None, two) => two,
+    }
 }
 
 /// The elements of each band of the output put next to each other first.
@@ -293,5 +310,44 @@ impl FilePass {
     pub(crate) fn seconds(&self, device: &Device) -> f64 {
         let Traffic { bytes_read, bytes_written, reads, writes } = self.traffic;
         device.seconds(bytes_read + bytes_written, reads + writes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How many passes a transposition of 64 MiB of bytes in 2 MiB takes, and how many seconds.
+    #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+    fn taken(request_seconds: f64) -> (usize, f64) {
+        let device = Device { bytes_per_second: 1e9, request_seconds, in_flight: 8 };
+        let chain: Chain = "a b -> b a".parse().unwrap_or_else(|error| panic!("{error}"));
+        let shape = Shape::new([8192, 8192]).unwrap();
+        let (from, to) = (Order::RowMajor, Order::RowMajor);
+        let movement = Movement::new(&chain, Width::Bytes(1), &shape, from, to).unwrap();
+        let way = movement.way(Means { room: 2 << 20, device: &device }).unwrap();
+        let Way::Tiled(passes) = way else { panic!("it does not fit") };
+        (passes.len(), passes.iter().map(|pass| pass.seconds(&device)).sum())
+    }
+
+    #[test]
+    fn two_passes_are_taken_only_by_a_margin() {
+        let (mut one, mut two) = (1e-9, 1e-2);
+        assert_eq!((taken(one).0, taken(two).0), (1, 2));
+        // Where the choice changes, by halving.
+        for _ in 0..20 {
+            let between = f64::sqrt(one * two);
+            match taken(between).0 {
+                1 => one = between,
+                _ => two = between,
+            }
+        }
+        let ((before, slow), (behind, quick)) = (taken(one), taken(two));
+        assert_eq!((before, behind), (1, 2));
+        assert!((slow / quick - MARGIN).abs() < 0.01, "{slow} s against {quick} s");
+        // Clear of that, it does not change any more.
+        for times in [2.0, 4.0, 16.0] {
+            assert_eq!((taken(one / times).0, taken(two * times).0), (1, 2), "{times}");
+        }
     }
 }

@@ -64,7 +64,7 @@ impl Work<'_> {
         let unpacked = self.unpacked(file)?;
         if self.begin == Begin::Anew {
             let bytes = self.job.frame.bytes();
-            crate::positioned::reserve(self.target, bytes).map_err(writing(self.path))?;
+            crate::positioned::reserve(self.target, bytes).map_err(self.writing())?;
         }
         let stages = stages(self.job);
         for (number, stage) in stages.iter().enumerate() {
@@ -86,7 +86,8 @@ impl Work<'_> {
                 let between = self.between(&format!("pass{pass}"), begin)?;
                 if begin == Begin::Anew {
                     let bytes = stage.between_bytes(self.job, pass);
-                    crate::positioned::reserve(between.file(), bytes).map_err(temporary)?;
+                    let reserved = crate::positioned::reserve(between.file(), bytes);
+                    reserved.map_err(temporary(self.folder.as_deref()))?;
                 }
                 self.temporary.push(between);
             }
@@ -126,9 +127,10 @@ impl Work<'_> {
             }
             watch.stage("unpacking", tensor.header.data_bytes as u64);
             let between = match &self.folder {
-                Some(folder) => Between::Unnamed(tempfile::tempfile_in(folder).map_err(temporary)?),
-                None => Between::Unnamed(tempfile::tempfile().map_err(temporary)?),
+                Some(folder) => tempfile::tempfile_in(folder),
+                None => tempfile::tempfile(),
             };
+            let between = Between::Unnamed(between.map_err(temporary(self.folder.as_deref()))?);
             let mut out = between.file();
             file.copy_to(tensor.index, &mut out, &mut advance)?;
             unpacked.push(Some(between));
@@ -142,7 +144,7 @@ impl Work<'_> {
                 let file = Unfinished::tagged(folder, &self.tag, ending, begin, None);
                 Ok(Between::Named(file.map_err(|problem| Error::file(folder, problem))?))
             }
-            None => Ok(Between::Unnamed(tempfile::tempfile().map_err(temporary)?)),
+            None => Ok(Between::Unnamed(tempfile::tempfile().map_err(temporary(None))?)),
         }
     }
 
@@ -310,7 +312,8 @@ impl Work<'_> {
                 Error::from(Problem::Io { doing: "read a temporary file", source: error })
             }
             Fault::Reading(error) => reading(self.source)(error),
-            Fault::Writing(error) => writing(self.path)(error),
+            Fault::Writing(error) if pass + 1 < passes => temporary(self.folder.as_deref())(error),
+            Fault::Writing(error) => self.writing()(error),
         })
     }
 
@@ -343,6 +346,14 @@ impl Work<'_> {
         self.note(false)
     }
 
+    /// That what becomes the output cannot be written: of a stream it is a temporary file.
+    fn writing(&self) -> Box<dyn Fn(io::Error) -> Error + '_> {
+        match &self.folder {
+            Some(_) => Box::new(writing(self.path)),
+            None => Box::new(temporary(None)),
+        }
+    }
+
     /// So many bytes cannot be had.
     fn no_memory(&self) -> impl Fn(usize) -> Error {
         |bytes| Error::file(self.source, trundle_formats::Problem::NoMemory { bytes })
@@ -353,9 +364,9 @@ impl Work<'_> {
         if self.journal.is_none() || (!now && self.noted.elapsed() < NOTE_EVERY) {
             return Ok(());
         }
-        self.target.sync_data().map_err(writing(self.path))?;
+        self.target.sync_data().map_err(self.writing())?;
         for between in &self.temporary {
-            between.file().sync_data().map_err(temporary)?;
+            between.file().sync_data().map_err(temporary(self.folder.as_deref()))?;
         }
         if let Some(journal) = &mut self.journal {
             journal.note(&self.progress)?;
@@ -363,14 +374,14 @@ impl Work<'_> {
         self.noted = Instant::now();
         if !self.is_kept {
             self.keep(true);
-            self.watch.resumable();
+            self.watch.resumable(true);
         }
         Ok(())
     }
 
     /// Reads back what a stage has written, and compares the sums.
     fn compare(&mut self, stage: &Stage, pass: usize, passes: usize) -> Result<(), Error> {
-        self.target.sync_data().map_err(writing(self.path))?;
+        self.target.sync_data().map_err(self.writing())?;
         let mut tensors: Vec<usize> = stage.tasks.iter().map(|task| task.tensor).collect();
         tensors.dedup();
         let is_last = pass + 1 == passes;
@@ -428,7 +439,7 @@ impl Work<'_> {
         let pieces = frame.pieces(&checksums).map_err(|problem| Error::file(self.path, problem))?;
         for piece in pieces {
             crate::positioned::write_all_at(self.target, &piece.bytes, piece.offset)
-                .map_err(writing(self.path))?;
+                .map_err(self.writing())?;
         }
         Ok(())
     }

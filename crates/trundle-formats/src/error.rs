@@ -1,7 +1,7 @@
 //! Why a file could not be read or written: which file, what was found, and both numbers.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::FORMATS;
 
@@ -72,6 +72,17 @@ pub enum Problem {
     /// A file is needed.
     #[error("is a folder")]
     Folder,
+    /// The output's folder is missing.
+    #[error("the folder {} does not exist", .0.display())]
+    NoFolder(PathBuf),
+    /// A finished output could not get its name, and is there under another.
+    #[error("{why}; the finished result is kept as {}", place.display())]
+    Kept {
+        /// Why it could not.
+        why: Box<Problem>,
+        /// Where it is.
+        place: PathBuf,
+    },
     /// More or fewer tensors than the format's files hold.
     #[error("a file of format {format} holds one tensor, got {}", listed(tensors))]
     OneTensor {
@@ -174,8 +185,13 @@ impl Problem {
 
     fn exit_class(&self) -> ExitClass {
         match self {
-            Problem::Member { problem, .. } => problem.exit_class(),
-            Problem::Io { .. } | Problem::NoMemory { .. } | Problem::Busy => ExitClass::Failed,
+            Problem::Member { problem, .. } | Problem::Kept { why: problem, .. } => {
+                problem.exit_class()
+            }
+            Problem::Io { .. }
+            | Problem::NoMemory { .. }
+            | Problem::Busy
+            | Problem::NoFolder(_) => ExitClass::Failed,
             Problem::UnknownEnding { .. }
             | Problem::Exists
             | Problem::Folder

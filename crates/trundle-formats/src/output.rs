@@ -5,6 +5,7 @@ use std::io::{self, Stdout, Write};
 use std::path::{Path, PathBuf};
 
 use crate::error::is_stream;
+use crate::temporary::output_tag;
 use crate::{Begin, Description, Error, Format, Problem, TensorFile, Unfinished};
 
 /// How many symbolic links may lead from one to the next: what Linux allows.
@@ -50,7 +51,11 @@ impl Output {
         }
         let check = || match find_place(path, overwrite)? {
             (_, Found::Special) => Ok(()),
-            (place, found) => temporary(&place, &found, None).map(drop),
+            (place, found) => {
+                let (folder, tag) = (folder_of(&place), tag_of(&place));
+                // No run: nobody who looks for others has to mind it.
+                Unfinished::new(folder, &tag, "check", permissions(&found).as_ref()).map(drop)
+            }
         };
         check().map_err(|problem| Error::at(path, "stdout", problem))
     }
@@ -87,6 +92,12 @@ impl Output {
         let place = follow_links(path).ok().filter(|_| !is_stream(path))?;
         let is_special = fs::metadata(&place).is_ok_and(|found| !found.is_file());
         (!is_special).then(|| folder_of(&place).to_owned())
+    }
+
+    /// What stands for the output in the names of its temporary files, see
+    /// [`TemporaryName`](crate::TemporaryName).
+    pub fn tag(path: &Path) -> String {
+        tag_of(&follow_links(path).unwrap_or_else(|_| path.to_owned()))
     }
 
     /// The file behind it, for writes at any place; `None` for stdout, a pipe or a device.
@@ -126,7 +137,8 @@ impl Output {
     ///
     /// # Errors
     /// [`Error`] if not all can be written out to the disk, or if a file has appeared at the path
-    /// since and `overwrite` is not set. Nothing has changed there then.
+    /// since and `overwrite` is not set. Nothing has changed there then. What was written out and
+    /// cannot have its name stays under another, which the error tells: [`Problem::Kept`].
     pub fn finish(self) -> Result<(), Error> {
         let Output { path, overwrite, target } = self;
         target.finish(overwrite).map_err(|problem| Error::at(&path, "stdout", problem))
@@ -154,9 +166,14 @@ impl Target {
             Target::Stdout(mut stdout) => return stdout.flush().map_err(Problem::writing),
         };
         file.file().sync_all().map_err(Problem::writing)?;
-        if overwrite && let Found::Regular(metadata) = find(&place, overwrite)? {
-            let permissions = file.file().set_permissions(metadata.permissions());
-            permissions.map_err(Problem::writing)?;
+        let as_before = || match find(&place, overwrite)? {
+            Found::Regular(metadata) => {
+                file.file().set_permissions(metadata.permissions()).map_err(Problem::writing)
+            }
+            Found::Nothing | Found::Special => Ok(()),
+        };
+        if overwrite && let Err(why) = as_before() {
+            return Err(file.kept(&place, why));
         }
         file.persist(&place, overwrite)?;
         sync_folder(folder_of(&place));
@@ -199,10 +216,16 @@ fn temporary(
 ) -> Result<Unfinished, Problem> {
     let folder = folder_of(place);
     let permissions = permissions(found);
+    let permissions = permissions.as_ref();
     match tag {
-        None => Unfinished::new(folder, permissions),
-        Some((tag, begin)) => Unfinished::tagged(folder, tag, "part", begin, permissions.as_ref()),
+        None => Unfinished::new(folder, &tag_of(place), "part", permissions),
+        Some((tag, begin)) => Unfinished::tagged(folder, tag, "part", begin, permissions),
     }
+}
+
+/// What stands for the file at `place` in the names of its temporary files.
+fn tag_of(place: &Path) -> String {
+    output_tag(place.file_name().unwrap_or_default())
 }
 
 /// Those of what is replaced, or else of any new file.
@@ -234,6 +257,13 @@ fn folder_of(path: &Path) -> &Path {
 fn find_place(path: &Path, overwrite: bool) -> Result<(PathBuf, Found), Problem> {
     let place = follow_links(path).map_err(Problem::writing)?;
     let found = find(&place, overwrite)?;
+    if let Found::Nothing = found {
+        let folder = folder_of(&place);
+        let is_missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+        if fs::metadata(folder).is_err_and(|error| is_missing(&error)) {
+            return Err(Problem::NoFolder(folder.to_owned()));
+        }
+    }
     Ok((place, found))
 }
 

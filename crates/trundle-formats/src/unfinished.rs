@@ -6,14 +6,20 @@ use std::fs::{self, File, Permissions};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tempfile::{NamedTempFile, TempPath};
 
 use crate::Problem;
+use crate::temporary::TemporaryName;
 
-/// What the names of temporary files begin with: short, so that they fit wherever the name of the
-/// output does.
-const PREFIX: &str = ".trundle-";
+/// How often a file that somebody has is tried, and how long to wait between: who only looks whether
+/// it is in use has it for a moment.
+const LOCK_TRIES: u32 = 10;
+const LOCK_WAIT: Duration = Duration::from_millis(5);
+
+/// A finished result that cannot get its name is kept under one of so many.
+const FINISHED_NAMES: u32 = 100;
 
 /// The temporary files there are.
 static UNFINISHED: Mutex<Registry> =
@@ -71,22 +77,25 @@ pub enum Begin {
 }
 
 impl Unfinished {
-    /// A new file in `folder`, of a name that nothing else has.
+    /// A new file in `folder` for the output that `output_tag` stands for, of a name that nothing
+    /// else has.
     pub(crate) fn new(
         folder: &Path,
-        permissions: Option<Permissions>,
+        output_tag: &str,
+        ending: &str,
+        permissions: Option<&Permissions>,
     ) -> Result<Unfinished, Problem> {
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(PREFIX).suffix(".part");
-        if let Some(permissions) = permissions {
-            builder.permissions(permissions);
-        }
-        Unfinished::entered(false, || builder.tempfile_in(folder).map_err(creating))
+        use std::hash::{BuildHasher, Hasher};
+
+        // Each of these has keys of its own, which are random.
+        let random = std::collections::hash_map::RandomState::new().build_hasher().finish();
+        let tag = format!("{output_tag}-{random:016x}");
+        Unfinished::tagged(folder, &tag, ending, Begin::Anew, permissions)
     }
 
     /// The path of a file in `folder` that a run with the same `tag` finds again.
     pub fn path_of(folder: &Path, tag: &str, ending: &str) -> PathBuf {
-        folder.join(format!("{PREFIX}{tag}.{ending}"))
+        folder.join(TemporaryName::of(tag, ending))
     }
 
     /// The file of [`Unfinished::path_of`], for this process alone: it is locked. One that is gone
@@ -149,20 +158,40 @@ impl Unfinished {
         }
     }
 
-    /// Gives it the name `place`, over what is there only if `overwrite` is set.
+    /// Gives it the name `place`, over what is there only if `overwrite` is set. If it cannot have
+    /// that, it is [kept](Unfinished::kept).
     pub(crate) fn persist(self, place: &Path, overwrite: bool) -> Result<(), Problem> {
         let Unfinished { mut file, _entry } = self;
         file.disable_cleanup(false);
         let persisted = if overwrite { file.persist(place) } else { file.persist_noclobber(place) };
-        match persisted {
-            Ok(_) => Ok(()),
-            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
-                Err(Problem::Exists)
+        let Err(error) = persisted else { return Ok(()) };
+        let why = match error.error.kind() {
+            io::ErrorKind::AlreadyExists if !overwrite => Problem::Exists,
+            _ => Problem::Io { doing: "rename the finished file", source: error.error },
+        };
+        Err(Unfinished { file: error.file, _entry }.kept(place, why))
+    }
+
+    /// Lets it stay for good, as a whole result that cannot have the name `place` because of `why`,
+    /// under one that says so.
+    pub(crate) fn kept(self, place: &Path, why: Problem) -> Problem {
+        let Unfinished { mut file, _entry } = self;
+        file.disable_cleanup(true);
+        drop(_entry);
+        let path = file.path().to_owned();
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        // As the path of the output is given, so is this one.
+        let shown = |path: &Path| place.with_file_name(path.file_name().unwrap_or_default());
+        for number in 1..=FINISHED_NAMES {
+            let number = if number == 1 { String::new() } else { number.to_string() };
+            let finished = path.with_file_name(format!("{stem}.finished{number}"));
+            match file.persist_noclobber(&finished) {
+                Ok(_) => return Problem::Kept { why: Box::new(why), place: shown(&finished) },
+                Err(error) => file = error.file,
             }
-            Err(error) => {
-                Err(Problem::Io { doing: "rename the finished file", source: error.error })
-            }
+            file.disable_cleanup(true);
         }
+        Problem::Kept { why: Box::new(why), place: shown(&path) }
     }
 }
 
@@ -186,9 +215,15 @@ fn open_locked(
     }
     #[cfg(not(unix))]
     let _ = permissions;
+    let mut tries = 0;
     loop {
         let file = options.open(path).map_err(creating)?;
         match file.try_lock() {
+            Err(fs::TryLockError::WouldBlock) if tries < LOCK_TRIES => {
+                tries += 1;
+                std::thread::sleep(LOCK_WAIT);
+                continue;
+            }
             Err(fs::TryLockError::WouldBlock) => return Err(Problem::Busy),
             // Where files cannot be locked, two runs at once are the user's to avoid.
             Ok(()) | Err(fs::TryLockError::Error(_)) => {}
@@ -200,8 +235,9 @@ fn open_locked(
     }
 }
 
+/// Whether `path` still leads to this file.
 #[cfg(unix)]
-fn is_at(file: &File, path: &Path) -> bool {
+pub(crate) fn is_at(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
 
     let identity =
@@ -210,15 +246,10 @@ fn is_at(file: &File, path: &Path) -> bool {
 }
 
 #[cfg(not(unix))]
-fn is_at(_: &File, _: &Path) -> bool {
+pub(crate) fn is_at(_: &File, _: &Path) -> bool {
     true
 }
 
 fn creating(source: io::Error) -> Problem {
-    // What an error that is not the system's own tells is the name of the temporary file.
-    let source = match source.raw_os_error() {
-        Some(_) => source,
-        None => source.kind().into(),
-    };
     Problem::Io { doing: "create a file in its folder", source }
 }

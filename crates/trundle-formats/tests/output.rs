@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use trundle_core::{DType, Shape};
@@ -86,9 +86,45 @@ fn a_file_that_appears_during_the_work_is_left_alone() {
     let mut output = Output::create(&path, false).unwrap();
     output.write_all(b"ours").unwrap();
     fs::write(&path, "theirs").unwrap();
-    assert!(matches!(output.finish().unwrap_err().problem, Problem::Exists));
+    let error = output.finish().unwrap_err();
+    assert_eq!(error.exit_class(), ExitClass::Usage);
+    assert_eq!(fs::read(kept(&error, "exists already")).unwrap(), b"ours");
     assert_eq!(fs::read(&path).unwrap(), b"theirs");
-    assert_eq!(names(&folder), ["out.npy"]);
+    assert_eq!(names(&folder).len(), 2);
+}
+
+/// Where a finished output is that could not have its name, for this reason.
+fn kept(error: &Error, reason: &str) -> PathBuf {
+    let Problem::Kept { why, place } = &error.problem else { panic!("{error}") };
+    assert!(why.to_string().starts_with(reason), "{error}");
+    let name = place.file_name().unwrap().to_str().unwrap();
+    assert!(name.starts_with(".trundle-out.npy-") && name.contains(".finished"), "{name}");
+    assert!(error.to_string().ends_with(&format!("kept as {}", place.display())), "{error}");
+    place.clone()
+}
+
+#[test]
+fn what_cannot_be_renamed_is_kept_each_under_a_name_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("out.npy");
+    let tag = "out.npy-0123456789abcdef";
+    let mut places = Vec::new();
+    for (overwrite, text) in [(true, "first"), (false, "second"), (true, "third")] {
+        let begin = trundle_formats::Begin::Anew;
+        let mut output = Output::create_tagged(&path, overwrite, tag, begin).unwrap();
+        output.write_all(text.as_bytes()).unwrap();
+        // Nothing can be renamed to where a folder is.
+        fs::create_dir(&path).unwrap();
+        fs::write(path.join("file"), "").unwrap();
+        let error = output.finish().unwrap_err();
+        let place = kept(&error, if overwrite { "is a folder" } else { "exists already" });
+        assert_eq!(fs::read(&place).unwrap(), text.as_bytes());
+        places.push(place);
+        fs::remove_dir_all(&path).unwrap();
+    }
+    places.dedup();
+    assert_eq!((places.len(), names(&folder).len()), (3, 3));
+    assert!(places.iter().all(|place| place.exists()));
 }
 
 #[test]
@@ -127,7 +163,7 @@ fn places_that_cannot_be_outputs_are_refused_early() {
     fs::write(place("file"), "").unwrap();
     for (name, class, message) in [
         ("folder.npy", ExitClass::Usage, "is a folder"),
-        ("none/out.npy", ExitClass::Failed, "cannot create a file in its folder: "),
+        ("none/out.npy", ExitClass::Failed, "the folder "),
         ("file/out.npy", ExitClass::Failed, "cannot write: "),
         ("out.txt", ExitClass::Usage, "unknown ending \".txt\": expected one of .npy"),
     ] {

@@ -1,6 +1,7 @@
 //! The commands that do more than move a file.
 
 pub(crate) mod bench;
+pub(crate) mod clean;
 pub(crate) mod demo;
 pub(crate) mod info;
 pub(crate) mod plan;

@@ -2,10 +2,11 @@
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::process::Command;
 
 use crate::npy::{self, Tensor};
-use crate::work::{ONE_PASS, TWO_PASSES, Work};
+use crate::work::{ONE_PASS, TWO_PASSES, Work, signal};
 use crate::{Place, Run};
 
 #[test]
@@ -48,16 +49,53 @@ fn a_source_that_changes_meanwhile_is_a_failure() {
 }
 
 #[test]
-fn an_output_that_appears_meanwhile_stays() {
-    let work = Work::new(TWO_PASSES);
-    let mut child = work.begin(&[]);
-    assert!(work.wait(&mut child, |work| work.file(".part").is_some()));
-    work.place.write("y.npy", b"mine");
+fn who_cannot_go_on_is_not_told_to() {
+    let work = Work::new(ONE_PASS);
+    let child = work.begun_and_stopped(&[]);
+    let source = File::options().write(true).open(work.place.path("x.npy")).unwrap();
+    source.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
+    signal("-CONT", &child);
     let run = Run::awaited(child);
-    assert_eq!(run.code, Some(2), "{run:?}");
-    assert!(run.stderr.contains("y.npy: exists already"), "{run:?}");
-    assert_eq!(work.names(), ["x.npy", "y.npy"]);
-    assert_eq!(work.place.read("y.npy"), b"mine");
+    assert_eq!(run.code, Some(1), "{run:?}");
+    assert!(run.stderr.contains("x.npy: changed while it was read: "), "{run:?}");
+    assert!(!run.stderr.contains("--resume"), "{run:?}");
+    assert_eq!(work.names(), ["x.npy"]);
+}
+
+#[test]
+fn a_result_whose_name_was_taken_is_kept_and_told() {
+    type Taken = (&'static [&'static str], &'static str, fn(&Path));
+    let takes: [Taken; 2] = [
+        (&[], "y.npy: exists already", |place| fs::write(place, "mine").unwrap()),
+        (&["--force"], "y.npy: is a folder", |place| fs::create_dir(place).unwrap()),
+    ];
+    for (more, said, take) in takes {
+        let work = Work::new(TWO_PASSES);
+        let child = work.begun_and_stopped(more);
+        let place = work.place.path("y.npy");
+        take(&place);
+        signal("-CONT", &child);
+        let run = Run::awaited(child);
+        assert_eq!(run.code, Some(2), "{run:?}");
+        assert!(run.stderr.contains(said) && !run.stderr.contains("--resume"), "{run:?}");
+        let names = work.names();
+        assert_eq!((names.len(), &names[1][..], &names[2][..]), (3, "x.npy", "y.npy"));
+        assert!(names[0].starts_with(".trundle-y.npy-"), "{names:?}");
+        let told = run.stderr.trim_end().rsplit_once(" is kept as ").unwrap().1;
+        assert_eq!(told, names[0]);
+        assert!(place.is_dir() || fs::read(&place).unwrap() == b"mine");
+        // The next run does not take it away, but whoever cleans can.
+        if place.is_dir() {
+            fs::remove_dir(&place).unwrap();
+        }
+        Run::of(&mut work.command(&["--force"])).done();
+        assert!(work.place.read(told) == work.expected);
+        let left = work.place.run(&["clean", "--json"]).done().json()["left"].clone();
+        assert_eq!((&left[0]["state"], &left[0]["output"]), (&"finished".into(), &"y.npy".into()));
+        assert_eq!(left.as_array().unwrap().len(), 1);
+        work.place.run(&["clean", "--force"]).done();
+        work.is_done();
+    }
 }
 
 #[test]
@@ -65,13 +103,41 @@ fn only_one_process_writes_an_output() {
     let work = Work::new(TWO_PASSES);
     let mut child = work.begin(&[]);
     assert!(work.wait(&mut child, |work| work.file(".journal").is_some()));
-    for more in [&[][..], &["--resume"]] {
-        let run = Run::of(&mut work.command(more));
+    let others = [
+        work.args.clone(),
+        [&work.args[..], &["--resume"]].concat(),
+        // Another movement, in other files.
+        vec!["flip", "x.npy", "--axes", "0", "-o", "y.npy", "--max-mem", "8M"],
+        vec!["flip", "x.npy", "--axes", "0", "-o", "./y.npy", "--resume", "--force"],
+    ];
+    for other in others {
+        let run = work.place.run(&other);
         assert_eq!(run.code, Some(1), "{run:?}");
-        assert!(run.stderr.contains("is being written by another process"), "{run:?}");
+        assert!(run.stderr.contains("y.npy: is being written by another process"), "{run:?}");
     }
     Run::awaited(child).done();
     work.is_done();
+}
+
+#[test]
+fn what_is_wrong_with_the_temporary_folder_is_said_of_it() {
+    let place = Place::with(&[("x.npy", &Tensor::noise("'|u1'", 1, &[100_000]))]);
+    let run =
+        Run::of(place.command(&["flip", "x.npy", "--axes", "0", "-o", "-"]).env("TMPDIR", "none"));
+    assert_eq!(run.code, Some(1), "{run:?}");
+    let said = "error: none: cannot write a temporary file, for which TMPDIR can name another \
+                folder: the folder does not exist\n";
+    assert_eq!(run.stderr, said);
+    // The file may not grow, as on a full disk.
+    let script = "trap '' XFSZ; ulimit -f 20; exec \"$0\" flip x.npy --axes 0 -o - | cat";
+    let mut command = Command::new("bash");
+    command.args(["-c", &format!("set -o pipefail; {script}"), env!("CARGO_BIN_EXE_trundle")]);
+    let output = command.current_dir(place.path("")).env("TMPDIR", place.path("")).output();
+    let run = Run::from(output.unwrap());
+    assert_eq!(run.code, Some(1), "{run:?}");
+    assert!(run.stderr.contains(": cannot write a temporary file, for which TMPDIR"), "{run:?}");
+    assert!(run.stderr.contains("File too large") && !run.stderr.contains("stdout"), "{run:?}");
+    assert_eq!(place.contents().len(), 1);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::npy::{PLAIN, Style, Tensor};
+use crate::npy::{self, PLAIN, Style, Tensor};
 use crate::safetensors::Named;
 use crate::{Place, Run};
 
@@ -296,46 +296,86 @@ fn threads_come_from_the_argument_or_the_environment() {
     assert_eq!(threads("2", &[]), 2);
     assert_eq!(threads("2", &["--threads", "1"]), 1);
     assert_eq!(threads("1", &["--threads", "2"]), 2);
-    for wrong in ["0", "many"] {
+    for (wrong, said) in [("0", "at least 1"), ("many", "at least 1"), ("9999", "at most 4096")] {
         let args = ["plan", "transpose", "x.npy"];
         let run = Run::of(place.command(&args).env("TRUNDLE_NUM_THREADS", wrong));
         assert_eq!(run.code, Some(2), "{run:?}");
-        assert!(run.stderr.contains("at least 1"), "{run:?}");
+        assert!(run.stderr.contains(said), "{run:?}");
     }
 }
 
 #[test]
 fn too_little_memory_for_an_element_is_refused() {
-    let tensor = Tensor::counting(&[4, 6]);
+    let tensor = Tensor::counting(&[60, 101]);
     let place = Place::with(&[("x.npy", &tensor)]);
-    let run = |size: &str, args: &[&str]| {
-        let limited = ["roll", "x.npy", "--shift", "1", "--axes", "1", "-o", "out.npy"];
+    let run = |input: &str, size: &str, args: &[&str]| {
+        let limited = ["roll", input, "--shift", "1", "--axes", "1", "-o", "out.npy"];
         place.run(&[&limited[..], &["--force", "--max-mem", size], args].concat())
     };
     // What is larger than the memory goes through it in parts.
-    for size in ["10", "95", "1K", "8M"] {
-        run(size, &[]).done();
-        run(size, &["--verify"]).done();
+    for size in ["4K", "4099", "8M"] {
+        run("x.npy", size, &[]).done();
+        run("x.npy", size, &["--verify"]).done();
         let expected = crate::results::rolled(&tensor, &[(1, 1)]);
         assert_eq!(Tensor::read(&place.read("out.npy"), 2), expected, "{size}");
     }
+    place.write("wide.npy", &Tensor::noise("'|V3000'", 3000, &[2, 3]).file(PLAIN));
     let before = place.contents();
-    for size in ["0", "1", "5"] {
-        let refused = run(size, &[]);
-        assert_eq!(refused.code, Some(3), "{refused:?}");
-        assert!(refused.stderr.contains("4 bytes of memory are needed"), "{refused:?}");
+    let refused = run("wide.npy", "4K", &[]);
+    assert_eq!(refused.code, Some(3), "{refused:?}");
+    let said = "bytes of memory are needed, 2048 may be used";
+    assert!(refused.stderr.contains(said), "{refused:?}");
+    for size in ["0", "1", "10", "4095"] {
+        let refused = run("x.npy", size, &[]);
+        assert_eq!(refused.code, Some(2), "{refused:?}");
+        assert!(refused.stderr.contains("at least 4.0 KiB (4K) are needed"), "{refused:?}");
     }
     assert!(place.contents() == before);
     // Lengths from a file: 2 bytes each there, and 40 on their way into the chain.
-    place.write("lengths.npy", &Tensor::counting(&[4]).file(PLAIN));
-    let reverse = |size: &str| {
-        let args = ["reverse", "x.npy", "--axis", "1", "--lengths", "lengths.npy"];
-        place.run(&[&args[..], &["-o", "out.npy", "--force", "--max-mem", size]].concat())
+    place.write("rows.npy", &Tensor::counting(&[1000, 6]).file(PLAIN));
+    place.write("lengths.npy", &Tensor::counting(&[1000]).file(PLAIN));
+    let reverse = |size: usize| {
+        let args = ["reverse", "rows.npy", "--axis", "1", "--lengths", "lengths.npy"];
+        let size = size.to_string();
+        place.run(&[&args[..], &["-o", "out.npy", "--force", "--max-mem", &size]].concat())
     };
-    let lengths = 4 * (2 + 40);
-    reverse(&(96 + lengths).to_string()).done();
-    assert_eq!(reverse(&lengths.to_string()).code, Some(3));
-    assert_eq!(reverse(&(lengths - 1).to_string()).code, Some(3));
+    let lengths = 1000 * (2 + 40);
+    reverse(lengths + 96).done();
+    assert_eq!(reverse(lengths).code, Some(3));
+    assert_eq!(reverse(lengths - 1).code, Some(3));
+}
+
+#[cfg(unix)]
+#[test]
+fn plans_in_a_row_are_of_one_disk() {
+    let place = Place::new();
+    let header =
+        npy::header(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (8192,8192,), }");
+    place.write("x.npy", &header);
+    // Nothing but a hole.
+    let file = std::fs::File::options().write(true).open(place.path("x.npy")).unwrap();
+    file.set_len(header.len() as u64 + (1 << 28)).unwrap();
+    let device = |more: &[&str]| {
+        let plan = ["plan", "transpose", "x.npy", "--row-major", "--max-mem", "16M", "--json"];
+        let mut command = place.command(&[&plan[..], more].concat());
+        let run = Run::of(command.env("XDG_CACHE_HOME", place.path("cache"))).done();
+        run.json()["files"]["device"].clone()
+    };
+    let first = device(&[]);
+    let remembered = place.path("cache/trundle/disks.json");
+    for _ in 0..3 {
+        assert_eq!(device(&[]), first);
+    }
+    // It is what is remembered that counts, unless something is said.
+    let text = std::fs::read_to_string(&remembered).unwrap();
+    let mut disks: serde_json::Value = serde_json::from_str(&text).unwrap();
+    disks[0]["kilobytes_per_second"] = 123_456.into();
+    std::fs::write(&remembered, disks.to_string()).unwrap();
+    assert_eq!(device(&[])["bytes_per_second"], 123_456_000.0);
+    assert_eq!(device(&["--device", "hdd"])["bytes_per_second"], 150e6);
+    assert_eq!(device(&[])["bytes_per_second"], 123_456_000.0);
+    assert_ne!(device(&["--device", "measure"])["bytes_per_second"], 123_456_000.0);
+    assert_ne!(device(&[])["bytes_per_second"], 123_456_000.0);
 }
 
 #[test]
@@ -343,7 +383,8 @@ fn help_and_version_end_well() {
     let place = Place::new();
     let version = concat!("trundle ", env!("CARGO_PKG_VERSION"), "\n");
     assert_eq!(place.run(&["--version"]).done().text(), version);
-    let commands = "transpose roll reverse flip apply plan info view demo bench completions man";
+    let commands =
+        "transpose roll reverse flip apply plan info view clean demo bench completions man";
     let help = place.run(&["--help"]).done().text();
     let manual = place.run(&["man"]).done().text();
     for command in commands.split(' ') {

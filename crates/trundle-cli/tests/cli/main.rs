@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
 
 #[cfg(unix)]
+mod clean;
+#[cfg(unix)]
 mod faults;
 mod interface;
 #[cfg(unix)]
@@ -88,6 +90,8 @@ impl Place {
         for variable in ["COLUMNS", "LINES", "NO_COLOR", "COLORTERM", "CLICOLOR_FORCE"] {
             command.env_remove(variable);
         }
+        // Nothing that is remembered of this machine's disks is read or written.
+        command.env("XDG_CACHE_HOME", "/dev/null");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }

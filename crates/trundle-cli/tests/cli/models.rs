@@ -187,11 +187,16 @@ fn outputs_that_exist_stay_unless_forced() {
 
 #[test]
 fn what_does_not_fit_is_refused_and_leaves_nothing() {
-    let refusals: [(&[&str], i32, &str); 7] = [
+    let refusals: [(&[&str], i32, &str); 8] = [
+        (
+            &["run", "model.xml", "--input", "x=long.npy", "--max-mem", "5K"],
+            3,
+            "6000 bytes (5.9 KiB) of memory are needed, --max-mem is 5120 bytes (5.0 KiB)",
+        ),
         (
             &["run", "model.xml", "--input", "x=x.npy", "--max-mem", "10"],
-            3,
-            "are needed, --max-mem is",
+            2,
+            "at least 4.0 KiB (4K) are needed, got 10 bytes",
         ),
         (&["run", "model.xml"], 2, "input \"x\" is missing, u16 [?, 3]"),
         (
@@ -207,6 +212,7 @@ fn what_does_not_fit_is_refused_and_leaves_nothing() {
     let place = Place::new();
     rolled_and_turned(&place, "y");
     place.write("wide.npy", &Tensor::counting(&[2, 4]).file(PLAIN));
+    place.write("long.npy", &Tensor::counting(&[1000, 3]).file(PLAIN));
     place.write("u8.npy", &of_bytes(&[2, 3], &[0; 6]).file(PLAIN));
     let before = place.contents();
     for (args, code, message) in refusals {

@@ -1,0 +1,220 @@
+//! `trundle clean`.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::time::SystemTime;
+
+use serde_json::{Value, json};
+use trundle_formats::{Leftover, LeftoverState, Removal, leftovers};
+
+use crate::args::CleanArgs;
+use crate::failure::Failure;
+use crate::numbers::readable;
+use crate::say::{print, print_json};
+
+/// What runs left for one output, and what became of it.
+struct Told<'a> {
+    left: &'a Leftover,
+    /// Whether `--resume` would find work that was done.
+    is_resumable: bool,
+    age: Option<u64>,
+    is_removed: bool,
+}
+
+/// Lists what interrupted runs left in a folder, and removes it if it may.
+///
+/// # Errors
+/// If the folder cannot be read, or something cannot be removed.
+pub(crate) fn run(args: &CleanArgs) -> Result<(), Failure> {
+    let folder = &args.folder;
+    let failed = |error| Failure::running(format!("{}: cannot list: {error}", shown_path(folder)));
+    if folder.metadata().map_err(failed)?.is_file() {
+        let name = shown_path(folder);
+        return Err(Failure::usage(format!("{name}: is a file, expected a folder")));
+    }
+    let left = leftovers(folder, None).map_err(failed)?;
+    let (mut told, mut failure) = (Vec::with_capacity(left.len()), None);
+    for each in &left {
+        let mut one = Told::of(each);
+        if args.force && is_removable(each.state) {
+            match each.remove() {
+                Removal::Removed => one.is_removed = true,
+                // A run has begun to go on with it.
+                Removal::InUse => {}
+                Removal::Failed(path, error) => {
+                    let text = format!("{}: cannot remove: {error}", shown_path(&path));
+                    failure.get_or_insert(Failure::running(text));
+                }
+            }
+        }
+        told.push(one);
+    }
+    match args.json {
+        true => print_json(&report(folder, &told))?,
+        false => print(&text(folder, &told, args.force))?,
+    }
+    failure.map_or(Ok(()), Err)
+}
+
+fn is_removable(state: LeftoverState) -> bool {
+    matches!(state, LeftoverState::Interrupted | LeftoverState::Finished)
+}
+
+impl Told<'_> {
+    fn of(left: &Leftover) -> Told<'_> {
+        let age = left.modified().and_then(|time| SystemTime::now().duration_since(time).ok());
+        Told {
+            left,
+            is_resumable: left.state == LeftoverState::Interrupted && is_resumable(left),
+            age: age.map(|age| age.as_secs()),
+            is_removed: false,
+        }
+    }
+
+    fn state(&self) -> &'static str {
+        match self.left.state {
+            LeftoverState::InUse => "in use",
+            LeftoverState::Interrupted => "interrupted",
+            LeftoverState::Finished => "finished",
+            LeftoverState::Unknown => "unknown",
+        }
+    }
+
+    /// A line, and one for each file.
+    fn lines(&self) -> String {
+        let Told { left, is_resumable, age, is_removed } = self;
+        let what = match (left.state, is_removed) {
+            (_, true) => "removed",
+            (LeftoverState::InUse, _) => "in use by a process that runs",
+            (LeftoverState::Unknown, _) => "perhaps in use, which the system does not tell",
+            (LeftoverState::Finished, _) => "finished, but its name was taken",
+            (LeftoverState::Interrupted, _) if *is_resumable => {
+                "interrupted, to go on with by --resume"
+            }
+            (LeftoverState::Interrupted, _) => "interrupted",
+        };
+        let age = age.map(|seconds| format!(", {} old", duration(seconds))).unwrap_or_default();
+        let bytes = readable(left.bytes());
+        let mut text = format!("{}: {what}, {bytes}{age}\n", shown(&left.output));
+        for file in &left.files {
+            text.push_str(&format!("  {}  {}\n", shown_path(&file.path), readable(file.bytes)));
+        }
+        text
+    }
+
+    fn report(&self) -> Value {
+        let Told { left, is_resumable, age, is_removed } = self;
+        let files = left
+            .files
+            .iter()
+            .map(|file| json!({ "file": file.path.to_string_lossy(), "bytes": file.bytes }));
+        json!({
+            "output": left.output,
+            "state": self.state(),
+            "resumable": is_resumable,
+            "bytes": left.bytes(),
+            "age_seconds": age,
+            "files": files.collect::<Vec<_>>(),
+            "removed": is_removed,
+        })
+    }
+}
+
+fn text(folder: &Path, told: &[Told<'_>], force: bool) -> String {
+    if told.is_empty() {
+        return format!("{}: nothing is left here\n", shown_path(folder));
+    }
+    let mut text: String = told.iter().map(Told::lines).collect();
+    let removable: Vec<&Told<'_>> =
+        told.iter().filter(|each| is_removable(each.left.state)).collect();
+    let bytes = |told: &[&Told<'_>]| readable(told.iter().map(|each| each.left.bytes()).sum());
+    if force {
+        let removed: Vec<&Told<'_>> = told.iter().filter(|each| each.is_removed).collect();
+        text.push_str(&format!("{} removed\n", bytes(&removed)));
+    } else if !removable.is_empty() {
+        text.push_str(&format!("--force removes {}\n", bytes(&removable)));
+    }
+    text
+}
+
+fn report(folder: &Path, told: &[Told<'_>]) -> Value {
+    let bytes = |is_counted: fn(&Told<'_>) -> bool| -> u64 {
+        told.iter().filter(|each| is_counted(each)).map(|each| each.left.bytes()).sum()
+    };
+    json!({
+        "folder": folder.to_string_lossy(),
+        "left": told.iter().map(Told::report).collect::<Vec<_>>(),
+        "bytes": bytes(|_| true),
+        "removed_bytes": bytes(|each| each.is_removed),
+    })
+}
+
+/// Whether a journal notes more than what is being done: it has a second line.
+fn is_resumable(left: &Leftover) -> bool {
+    let has = |ending: &str| left.files.iter().find(|file| file.ending == ending);
+    let has_noted = |path: &Path| {
+        let file = File::open(path).ok()?;
+        let mut lines = BufReader::new(file);
+        let line_end =
+            |lines: &mut BufReader<File>| lines.skip_until(b'\n').ok().filter(|bytes| *bytes > 0);
+        line_end(&mut lines)?;
+        line_end(&mut lines)
+    };
+    has("part").is_some() && has("journal").is_some_and(|file| has_noted(&file.path).is_some())
+}
+
+/// Seconds as people say them.
+fn duration(seconds: u64) -> String {
+    let (count, unit) = match seconds {
+        0..120 => (seconds, "second"),
+        120..7200 => (seconds / 60, "minute"),
+        7200..172_800 => (seconds / 3600, "hour"),
+        _ => (seconds / 86_400, "day"),
+    };
+    format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
+}
+
+fn shown_path(path: &Path) -> String {
+    shown(&path.to_string_lossy())
+}
+
+/// A name as it may be printed: what would move the cursor, or turn the text around, is escaped.
+fn shown(name: &str) -> String {
+    let is_bidi = |letter| matches!(letter, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let mut text = String::with_capacity(name.len());
+    for letter in name.chars() {
+        match letter.is_control() || is_bidi(letter) {
+            true => text.extend(letter.escape_default()),
+            false => text.push(letter),
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_said_in_one_unit() {
+        let said = [0, 1, 119, 120, 7199, 7200, 172_799, 172_800].map(duration);
+        let expected = [
+            "0 seconds",
+            "1 second",
+            "119 seconds",
+            "2 minutes",
+            "119 minutes",
+            "2 hours",
+            "47 hours",
+            "2 days",
+        ];
+        assert_eq!(said, expected);
+    }
+
+    #[test]
+    fn names_do_not_write_to_the_terminal() {
+        assert_eq!(shown("größe.npy"), "größe.npy");
+        assert_eq!(shown("a\nb\u{1b}[2J\u{202e}c"), "a\\nb\\u{1b}[2J\\u{202e}c");
+    }
+}

@@ -1,0 +1,143 @@
+//! What interrupted runs leave, listed and removed.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+
+use serde_json::Value;
+
+use crate::work::{ONE_PASS, TWO_PASSES, Work, signal};
+use crate::{Place, Run};
+
+fn left(place: &Place, args: &[&str]) -> Vec<Value> {
+    let report = place.run(&[&["clean", "--json"], args].concat()).done().json();
+    report["left"].as_array().unwrap().clone()
+}
+
+#[test]
+fn what_a_kill_left_is_listed_with_its_output_and_removed() {
+    let work = Work::new(TWO_PASSES);
+    work.begun_and_killed(&[]);
+    let before = work.state();
+    let text = work.place.run(&["clean"]).done().text();
+    assert!(text.starts_with("y.npy: interrupted, to go on with by --resume, "), "{text}");
+    for ending in [".part", ".journal", ".pass0"] {
+        let file = work.file(ending).unwrap();
+        let name = file.file_name().unwrap().to_str().unwrap();
+        assert!(name.starts_with(".trundle-y.npy-"), "{name}");
+        assert!(text.contains(&format!("\n  {name}  ")), "{text}");
+    }
+    assert!(text.contains(" old\n") && text.contains("--force removes "), "{text}");
+    let listed = left(&work.place, &[]);
+    assert_eq!(listed.len(), 1);
+    assert_eq!(
+        (&listed[0]["output"], &listed[0]["state"]),
+        (&"y.npy".into(), &"interrupted".into())
+    );
+    assert_eq!((&listed[0]["resumable"], &listed[0]["removed"]), (&true.into(), &false.into()));
+    let bytes: u64 = before.iter().filter(|file| file.0 != "x.npy").map(|file| file.1).sum();
+    assert_eq!(listed[0]["bytes"], bytes);
+    assert!(listed[0]["age_seconds"].as_u64().is_some_and(|age| age < 600), "{listed:?}");
+    assert_eq!(listed[0]["files"].as_array().unwrap().len(), 3);
+    assert_eq!(work.state(), before, "nothing is removed unless it is asked for");
+
+    let report = work.place.run(&["clean", "--json", "--force"]).done().json();
+    assert_eq!(
+        (&report["removed_bytes"], &report["left"][0]["removed"]),
+        (&bytes.into(), &true.into())
+    );
+    assert_eq!(work.names(), ["x.npy"]);
+    assert_eq!(work.place.run(&["clean"]).done().text(), ".: nothing is left here\n");
+}
+
+#[test]
+fn what_a_process_uses_stays_and_comes_to_its_end() {
+    let work = Work::new(TWO_PASSES);
+    let child = work.begun_and_stopped(&[]);
+    let before = work.names();
+    let text = work.place.run(&["clean", "--force"]).done().text();
+    assert!(text.starts_with("y.npy: in use by a process that runs, "), "{text}");
+    assert!(text.ends_with("\n0 bytes removed\n"), "{text}");
+    assert_eq!(left(&work.place, &["--force"])[0]["state"], "in use");
+    assert_eq!(work.names(), before);
+    signal("-CONT", &child);
+    Run::awaited(child).done();
+    work.is_done();
+}
+
+#[test]
+fn outputs_of_odd_names_are_found_again() {
+    let work = Work::new(ONE_PASS);
+    let long = format!("{}.npy", "a".repeat(251));
+    let names: [&OsStr; 4] = [
+        OsStr::new("two\nlines\u{1b}[2J.npy"),
+        OsStr::from_bytes(b"\xff\xfe.npy"),
+        OsStr::new("50%-a-b.npy"),
+        OsStr::new(&long),
+    ];
+    let shown = ["two\\nlines\\u{1b}[2J.npy", "\u{fffd}\u{fffd}.npy", "50%-a-b.npy", "aaaa"];
+    for (name, shown) in names.into_iter().zip(shown) {
+        let mut args: Vec<OsString> = work.args.iter().map(OsString::from).collect();
+        args[5] = name.to_owned();
+        let mut child = work.place.command(&args).spawn().unwrap();
+        work.hold(&mut child);
+        work.wait(&mut child, Work::has_noted);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        if !work.place.folder.path().join(name).exists() {
+            let text = work.place.run(&["clean"]).done().text();
+            assert!(text.starts_with(shown), "{text:?}");
+            assert!(!text.contains('\u{1b}'), "{text:?}");
+            assert_eq!(left(&work.place, &[]).len(), 1);
+        }
+        args.push("--resume".into());
+        args.push("--force".into());
+        work.place.run(&args).done();
+        let output = work.place.folder.path().join(name);
+        assert!(fs::read(&output).unwrap() == work.expected);
+        fs::remove_file(output).unwrap();
+        assert_eq!(work.names(), ["x.npy"]);
+    }
+}
+
+#[test]
+fn what_is_not_the_programs_stays() {
+    let place = Place::new();
+    let others = [
+        ".trundle-notes.part",
+        ".trundle-0123456789abcdef.part",
+        ".trundle-y.npy-0123456789abcdef.txt",
+        "trundle-y.npy-0123456789abcdef.part",
+        "y.npy",
+    ];
+    for name in others {
+        place.write(name, b"mine");
+    }
+    let linked = ".trundle-y.npy-0123456789abcdef.part";
+    std::os::unix::fs::symlink("y.npy", place.path(linked)).unwrap();
+    fs::create_dir(place.path(".trundle-y.npy-0123456789abcdef.pass0")).unwrap();
+    let before = place.contents();
+    assert_eq!(left(&place, &["--force"]), [Value::Null; 0]);
+    assert_eq!(place.contents(), before);
+    // What has such a name and is a file, is.
+    place.write(".trundle-z.npy-0123456789abcdef.part", b"ours");
+    let text = place.run(&["clean", "--force", "."]).done().text();
+    assert!(text.starts_with("z.npy: removed, 4 bytes"), "{text}");
+    assert_eq!(place.contents(), before);
+}
+
+#[test]
+fn folders_are_named_and_refused() {
+    let place = Place::new();
+    fs::create_dir(place.path("sub")).unwrap();
+    let name = "sub/.trundle-z.npy-0123456789abcdef.part";
+    place.write(name, b"ours");
+    assert_eq!(left(&place, &[]), [Value::Null; 0], "folders are not looked into");
+    assert_eq!(left(&place, &["sub"])[0]["files"][0]["file"], name);
+    let none = place.run(&["clean", "none"]);
+    assert_eq!(none.code, Some(1), "{none:?}");
+    assert!(none.stderr.starts_with("error: none: cannot list: "), "{none:?}");
+    let file = place.run(&["clean", name]);
+    assert_eq!(file.code, Some(2), "{file:?}");
+    assert!(file.stderr.contains("is a file, expected a folder"), "{file:?}");
+}

@@ -1,0 +1,183 @@
+//! What runs left in a folder that came to no end, or to one whose place was taken.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use crate::temporary::TemporaryName;
+use crate::unfinished::is_at;
+
+/// The temporary files of one run.
+#[derive(Clone, Debug)]
+pub struct Leftover {
+    /// What stands for the output in their names.
+    pub output_tag: String,
+    /// The name of the output, for people.
+    pub output: String,
+    /// What their names have in common.
+    pub tag: String,
+    /// What they are.
+    pub state: LeftoverState,
+    /// The files.
+    pub files: Vec<LeftFile>,
+}
+
+/// One of them.
+#[derive(Clone, Debug)]
+pub struct LeftFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What it is: the ending of its name.
+    pub ending: String,
+    /// How long it is.
+    pub bytes: u64,
+    /// When it was last written to, where the system tells.
+    pub modified: Option<SystemTime>,
+}
+
+/// What temporary files are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeftoverState {
+    /// A process has them, and works.
+    InUse,
+    /// The work ended early.
+    Interrupted,
+    /// A whole result, which could not get its name.
+    Finished,
+    /// The system does not say whether a process has them: they are somebody else's, or in a folder
+    /// without locks.
+    Unknown,
+}
+
+/// What happened to files that were to be removed.
+#[derive(Debug)]
+pub enum Removal {
+    /// They are gone.
+    Removed,
+    /// They stay, since a process has them, or may have them.
+    InUse,
+    /// The system refused, for this file.
+    Failed(PathBuf, io::Error),
+}
+
+/// The temporary files in `folder`, by run; those of one output, or all.
+///
+/// # Errors
+/// If the folder cannot be read.
+pub fn leftovers(folder: &Path, output_tag: Option<&str>) -> io::Result<Vec<Leftover>> {
+    let mut runs: BTreeMap<(String, bool), Leftover> = BTreeMap::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let Some(name) = TemporaryName::parse(&entry.file_name()) else { continue };
+        // What vanishes meanwhile was not left; a link or a folder is not this program's.
+        let Ok(found) = entry.metadata() else { continue };
+        if !found.is_file() || output_tag.is_some_and(|wanted| wanted != name.output) {
+            continue;
+        }
+        let path =
+            if folder == Path::new(".") { PathBuf::from(entry.file_name()) } else { entry.path() };
+        let is_finished = name.ending.starts_with("finished");
+        let tag = name.tag();
+        // Each finished result is one for itself.
+        let key = if is_finished { name.to_string() } else { tag.clone() };
+        let left = runs.entry((key, is_finished)).or_insert_with(|| Leftover {
+            output: name.output_name(),
+            output_tag: name.output.clone(),
+            tag,
+            state: match is_finished {
+                true => LeftoverState::Finished,
+                false => LeftoverState::Interrupted,
+            },
+            files: Vec::new(),
+        });
+        if left.state != LeftoverState::InUse {
+            match use_of(&path) {
+                Use::By => left.state = LeftoverState::InUse,
+                Use::Unknown => left.state = LeftoverState::Unknown,
+                Use::None => {}
+            }
+        }
+        let (ending, bytes, modified) = (name.ending, found.len(), found.modified().ok());
+        left.files.push(LeftFile { path, ending, bytes, modified });
+    }
+    let mut left: Vec<Leftover> = runs.into_values().collect();
+    for each in &mut left {
+        // The journal first: what it speaks of is there as long as it is.
+        each.files.sort_by(|one, two| one.ending.cmp(&two.ending));
+    }
+    Ok(left)
+}
+
+impl Leftover {
+    /// The bytes of all files.
+    pub fn bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.bytes).sum()
+    }
+
+    /// When the last of them was written to, where the system tells.
+    pub fn modified(&self) -> Option<SystemTime> {
+        self.files.iter().filter_map(|file| file.modified).max()
+    }
+
+    /// Removes the files, unless a process has one of them or the system does not say.
+    pub fn remove(&self) -> Removal {
+        let mut locked = Vec::new();
+        for left in &self.files {
+            let path = &left.path;
+            let file = match open_as_is(path, true) {
+                Ok(file) => file,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Removal::Failed(path.clone(), error),
+            };
+            match file.try_lock() {
+                // Another file may have got the name since.
+                Ok(()) if is_at(&file, path) => locked.push((file, path)),
+                Ok(()) | Err(TryLockError::WouldBlock | TryLockError::Error(_)) => {
+                    return Removal::InUse;
+                }
+            }
+        }
+        for (_, path) in &locked {
+            match fs::remove_file(path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Removal::Failed((*path).clone(), error);
+                }
+                _ => {}
+            }
+        }
+        Removal::Removed
+    }
+}
+
+/// Whether a process has a file.
+enum Use {
+    By,
+    None,
+    Unknown,
+}
+
+fn use_of(path: &Path) -> Use {
+    // For a moment: who wants the file tries more than once.
+    match open_as_is(path, false).map(|file| file.try_lock_shared()) {
+        Ok(Ok(())) => Use::None,
+        Ok(Err(TryLockError::WouldBlock)) => Use::By,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Use::None,
+        Ok(Err(TryLockError::Error(_))) | Err(_) => Use::Unknown,
+    }
+}
+
+/// The file at `path`, if it is no link.
+fn open_as_is(path: &Path, writable: bool) -> io::Result<File> {
+    let mut options = File::options();
+    options.read(true).write(writable);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+
+        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+        options.custom_flags(flags.bits().cast_signed());
+    }
+    options.open(path)
+}
