@@ -5,7 +5,7 @@ use std::fmt;
 use trundle_core::DType;
 
 use crate::{
-    Constant, Data, ElementType, Graph, Made, Model, Node, Operator, Program, Stage, TensorId,
+    Constant, Data, ElementType, Graph, How, Made, Model, Node, Operator, Program, TensorId,
 };
 
 impl fmt::Display for Model {
@@ -101,11 +101,14 @@ fn literal(node: &Node) -> Option<String> {
     Some(if shape.rank() == 0 { list } else { format!("[{list}]") })
 }
 
+/// The most lines that are written of a move, and of its plan.
+const MOST_LINES: usize = 33;
+
 impl fmt::Display for Program {
     /// Every pass: what it writes and from where, what it goes straight through, moves and plans.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let passes = self.stages().len();
-        let bytes: usize = self.stages().iter().map(Stage::moved_bytes).sum();
+        let bytes = self.moved_bytes();
         let plural = if passes == 1 { "" } else { "es" };
         write!(f, "{passes} pass{plural} over memory, {bytes} bytes")?;
         for (number, stage) in self.stages().iter().enumerate() {
@@ -113,7 +116,7 @@ impl fmt::Display for Program {
             let (element, shape) = (written.element, &written.shape);
             write!(f, "\n\npass {number}: writes {}, {element} {shape}", graph.name(stage.tensor))?;
             if !graph.outputs.contains(&stage.tensor) {
-                f.write_str(", since what follows does not compose with it")?;
+                f.write_str(", since what reads it cannot go straight through it")?;
             }
             let called = |id: &TensorId| {
                 let is_roll = self.rolls().contains(id);
@@ -126,9 +129,19 @@ impl fmt::Display for Program {
             }
             for part in &stage.parts {
                 write!(f, "\nfrom {}", graph.name(part.from))?;
-                let texts = [("move", part.work.to_string()), ("plan", part.plan.to_string())];
-                for (title, text) in texts {
-                    write!(f, "\n{title}\n  {}", text.replace('\n', "\n  "))?;
+                let How::Planned { work, plan } = &part.how else {
+                    f.write_str("\neach element by itself, since it would be too many boxes")?;
+                    continue;
+                };
+                for (title, text) in [("move", work.to_string()), ("plan", plan.to_string())] {
+                    write!(f, "\n{title}")?;
+                    for line in text.lines().take(MOST_LINES) {
+                        write!(f, "\n  {line}")?;
+                    }
+                    let more = text.lines().count().saturating_sub(MOST_LINES);
+                    if more > 0 {
+                        write!(f, "\n  and {more} more")?;
+                    }
                 }
             }
         }

@@ -33,6 +33,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod budget;
 mod constant;
 mod draw;
 mod error;
@@ -48,6 +49,8 @@ mod program;
 mod resolve;
 mod run;
 mod simplify;
+#[cfg(test)]
+mod tests;
 mod verify;
 
 pub use constant::{Constant, Data, ElementType};
@@ -57,5 +60,6 @@ pub use model::{Dimension, Input, Model, Node, Output, PartialShape, ValueId};
 pub use operator::{
     BlockOrder, IntegerTypes, Integers, Operator, Pads, Parts, StridedSliceMasks, ZeroSize,
 };
-pub use program::{Part, Program, Stage};
+pub use program::{How, Part, Program, Stage};
 pub use resolve::Given;
+pub use verify::Verifier;
