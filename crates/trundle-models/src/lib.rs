@@ -40,6 +40,7 @@ mod error;
 mod explain;
 mod follow;
 mod graph;
+mod links;
 mod model;
 pub mod onnx;
 mod open;
@@ -49,6 +50,7 @@ mod program;
 mod resolve;
 mod run;
 mod simplify;
+mod survey;
 #[cfg(test)]
 mod tests;
 mod verify;
@@ -56,6 +58,7 @@ mod verify;
 pub use constant::{Constant, Data, ElementType};
 pub use error::{Error, Result};
 pub use graph::{Graph, Made, Tensor, TensorId};
+pub use links::Links;
 pub use model::{Dimension, Input, Model, Node, Output, PartialShape, ValueId};
 pub use operator::{
     BlockOrder, IntegerTypes, Integers, Operator, Pads, Parts, StridedSliceMasks, ZeroSize,
