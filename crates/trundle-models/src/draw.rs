@@ -139,10 +139,7 @@ impl<'a> Drawing<'a> {
     }
 
     /// What a moved tensor is made of, through as many others as compose into one map of few boxes.
-    fn composed(
-        &mut self,
-        tensor: TensorId,
-    ) -> std::result::Result<(TensorId, IndexMap), TooMany> {
+    fn composed(&mut self, tensor: TensorId) -> std::result::Result<(TensorId, IndexMap), TooMany> {
         let tensors = &self.graph.tensors;
         let Made::Moved { from, map } = &tensors[tensor.0].made else {
             return Ok((tensor, IndexMap::identity(&tensors[tensor.0].shape)));

@@ -20,6 +20,12 @@ impl Model {
         Model::open_with(path, Links::Within)
     }
 
+    /// Whether this is the name of a model's file, by its ending.
+    pub fn is_known(path: &Path) -> bool {
+        let ending = path.extension().unwrap_or_default();
+        DIALECTS.iter().any(|(known, _)| ending.eq_ignore_ascii_case(known))
+    }
+
     /// The same, with files beside the model that may be links to these places.
     ///
     /// # Errors

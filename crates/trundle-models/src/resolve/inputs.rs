@@ -76,7 +76,9 @@ fn check_shape<'a>(input: &'a Input, shape: &Shape, named: &mut Named<'a>) -> Re
             return Err(Error::Input(format!(
                 "input {:?} of shape {shape} has {size} for {} in {}, but input {by:?} has \
                  {first}",
-                input.name, name.escape_debug(), input.shape
+                input.name,
+                name.escape_debug(),
+                input.shape
             )));
         }
     }

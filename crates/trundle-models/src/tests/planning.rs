@@ -163,8 +163,7 @@ fn one_row_of_very_many_is_read_by_itself() {
 fn permuted(sizes: &[usize], elementwise: bool) -> Planned {
     let parts = sizes[1];
     let mut sketch = Sketch::u16(sizes);
-    let cut: Vec<TensorId> =
-        (0..parts).map(|at| sketch.cut(TensorId(0), 1, at..at + 1)).collect();
+    let cut: Vec<TensorId> = (0..parts).map(|at| sketch.cut(TensorId(0), 1, at..at + 1)).collect();
     let order = (0..parts).map(|at| cut[at * 37 % parts]).collect();
     let last = sketch.joined(1, order);
     let directly = if elementwise { 16 } else { 1 << 16 };
@@ -187,7 +186,9 @@ fn too_many_boxes_are_moved_element_by_element() {
     assert!(planned.program.to_string().contains("each element by itself"));
     planned.is_right();
     // Whatever the elements are.
-    for element in [ElementType::Fixed(DType::U4), ElementType::Fixed(DType::F64), ElementType::String] {
+    for element in
+        [ElementType::Fixed(DType::U4), ElementType::Fixed(DType::F64), ElementType::String]
+    {
         let mut sketch = Sketch::of(element, &[3, 5, 3]);
         let turned = sketch.moved(TensorId(0), Transpose::new(&[2, 0, 1]));
         let rolled = sketch.moved(turned, Roll::new(&[1, 2, 1], &[0, 1, 2]));

@@ -388,9 +388,7 @@ fn what_computes_is_refused_with_the_list_of_what_does_not() {
     let named = Node { name: "conv1".to_owned(), ..node("Conv", &["x"], &["y"], vec![]) };
     assert_eq!(
         read_as(17, named.clone()),
-        format!(
-            r#"Conv "conv1": not supported: Conv (1 node), which computes; what is: {all}"#
-        )
+        format!(r#"Conv "conv1": not supported: Conv (1 node), which computes; what is: {all}"#)
     );
     let foreign =
         Node { domain: "com.microsoft".to_owned(), ..node("Transpose", &["x"], &["y"], vec![]) };

@@ -82,7 +82,10 @@ fn a_body_is_not_looked_into() {
     // Deeper than any stack.
     let body = format!("<body>{}{}</body>", "<net>".repeat(50_000), "</net>".repeat(50_000));
     let message = refused("type=\"Roll\" version=\"opset7\">", &format!("type=\"If\">{body}"));
-    assert!(message.starts_with("layer 2 \"r\" (If, line 11): not supported: If (1 node)"), "{message}");
+    assert!(
+        message.starts_with("layer 2 \"r\" (If, line 11): not supported: If (1 node)"),
+        "{message}"
+    );
 }
 
 #[test]
