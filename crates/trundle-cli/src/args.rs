@@ -193,6 +193,10 @@ pub(crate) struct ModelArgs {
     /// The file of an input, once for each
     #[arg(long = "input", value_name = "NAME=FILE")]
     pub inputs: Vec<NamedFile>,
+    /// Read the files beside the model also where they are links that lead out of its folder, as
+    /// in the caches of Hugging Face
+    #[arg(long)]
+    pub follow_links: bool,
     /// How many threads to use
     #[arg(long, value_name = "N", value_parser = crate::numbers::threads)]
     pub threads: Option<usize>,
@@ -214,7 +218,8 @@ pub(crate) struct RunArgs {
     /// Overwrite outputs that exist
     #[arg(long)]
     pub force: bool,
-    /// Compare each element with the one that the operators, followed one by one, lead to
+    /// Read the outputs back before they appear, and compare each element with the one that the
+    /// operators, followed one by one, lead to
     #[arg(long)]
     pub verify: bool,
     /// Say nothing but errors

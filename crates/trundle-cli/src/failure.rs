@@ -103,6 +103,9 @@ impl From<trundle_models::Error> for Failure {
     fn from(error: trundle_models::Error) -> Failure {
         match error {
             trundle_models::Error::Io { .. } => Failure::running(error),
+            trundle_models::Error::Link(_) => {
+                Failure::refused(format!("{error}; --follow-links reads it"))
+            }
             _ => Failure::refused(error),
         }
     }

@@ -64,7 +64,8 @@ pub(crate) fn given(
 ) -> Result<Vec<ModelInput>, Failure> {
     for (number, file) in files.iter().enumerate() {
         if !model.inputs.iter().any(|input| input.name == file.name) {
-            let names: Vec<&str> = model.inputs.iter().map(|input| input.name.as_str()).collect();
+            let names = model.inputs.iter().map(|input| input.name.escape_debug().to_string());
+            let names: Vec<String> = names.collect();
             let known = if names.is_empty() {
                 "the model has none".to_owned()
             } else {

@@ -18,6 +18,9 @@ pub enum Error {
     /// The file is not what its format says.
     #[error("{0}")]
     Malformed(String),
+    /// A file beside the model is a link that leads out of its folder.
+    #[error("{0}")]
+    Link(String),
     /// An operator that computes, or a form of one that is not supported.
     #[error("{0}")]
     Unsupported(String),
@@ -42,6 +45,8 @@ impl Error {
         match self {
             Error::Malformed(problem) => Error::Malformed(named(problem)),
             Error::Unsupported(problem) => Error::Unsupported(named(problem)),
+            Error::Link(problem) => Error::Link(named(problem)),
+            Error::Node { node, problem } => Error::Node { node: named(node), problem },
             other => other,
         }
     }

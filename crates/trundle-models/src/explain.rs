@@ -5,23 +5,25 @@ use std::fmt;
 use trundle_core::DType;
 
 use crate::{
-    Constant, Data, ElementType, Graph, Made, Model, Node, Operator, Program, Stage, TensorId,
+    Constant, Data, ElementType, Graph, How, Made, Model, Node, Operator, Program, TensorId,
 };
 
 impl fmt::Display for Model {
-    /// The graph as the file states it: inputs, operators, outputs.
+    /// The graph as the file states it: inputs, operators, outputs. Names stand there escaped, so
+    /// that none makes a line of its own, nor a command to the terminal.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = if self.name.is_empty() { "model" } else { &self.name };
+        let name = if self.name.is_empty() { "model" } else { &self.name }.escape_debug();
         let names = self.value_names();
         write!(f, "{name}: {}", self.dialect)?;
         for input in &self.inputs {
-            write!(f, "\n  input {}: {} {}", input.name, input.element, input.shape)?;
+            let (name, element) = (input.name.escape_debug(), input.element);
+            write!(f, "\n  input {name}: {element} {}", input.shape)?;
         }
         for node in self.nodes.iter().filter(|node| literal(node).is_none()) {
             write!(f, "\n  {}", Line { node, names: &names })?;
         }
         for output in &self.outputs {
-            write!(f, "\n  output {}: {}", output.name, names[output.value.0])?;
+            write!(f, "\n  output {}: {}", output.name.escape_debug(), names[output.value.0])?;
         }
         Ok(())
     }
@@ -33,14 +35,17 @@ impl Model {
     fn value_names(&self) -> Vec<String> {
         let mut names = vec![String::new(); self.values];
         for input in &self.inputs {
-            names[input.value.0].clone_from(&input.name);
+            names[input.value.0] = input.name.escape_debug().to_string();
         }
         for (number, node) in self.nodes.iter().enumerate() {
             if let (Some(text), [value]) = (literal(node), &node.outputs[..]) {
                 names[value.0] = text;
                 continue;
             }
-            let name = if node.name.is_empty() { format!("#{number}") } else { node.name.clone() };
+            let name = match node.name.as_str() {
+                "" => format!("#{number}"),
+                name => name.escape_debug().to_string(),
+            };
             for (output, value) in node.outputs.iter().enumerate() {
                 names[value.0] =
                     if node.outputs.len() == 1 { name.clone() } else { format!("{name}.{output}") };
@@ -70,7 +75,8 @@ impl fmt::Display for Line<'_> {
             let (element, shape) = (constant.element, &constant.shape);
             return write!(f, "{} = constant, {element} {shape}", outputs.join(", "));
         }
-        write!(f, "{} = {}({})", outputs.join(", "), self.node.kind, inputs.join(", "))
+        let kind = self.node.kind.escape_debug();
+        write!(f, "{} = {kind}({})", outputs.join(", "), inputs.join(", "))
     }
 }
 
@@ -101,34 +107,49 @@ fn literal(node: &Node) -> Option<String> {
     Some(if shape.rank() == 0 { list } else { format!("[{list}]") })
 }
 
+/// The most lines that are written of a move, and of its plan.
+const MOST_LINES: usize = 33;
+
 impl fmt::Display for Program {
     /// Every pass: what it writes and from where, what it goes straight through, moves and plans.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let passes = self.stages().len();
-        let bytes: usize = self.stages().iter().map(Stage::moved_bytes).sum();
+        let bytes = self.moved_bytes();
         let plural = if passes == 1 { "" } else { "es" };
         write!(f, "{passes} pass{plural} over memory, {bytes} bytes")?;
         for (number, stage) in self.stages().iter().enumerate() {
             let (graph, written) = (self.graph(), &self.graph().tensors[stage.tensor.0]);
             let (element, shape) = (written.element, &written.shape);
-            write!(f, "\n\npass {number}: writes {}, {element} {shape}", graph.name(stage.tensor))?;
+            let name = graph.name(stage.tensor);
+            let name = name.escape_debug();
+            write!(f, "\n\npass {number}: writes {name}, {element} {shape}")?;
             if !graph.outputs.contains(&stage.tensor) {
-                f.write_str(", since what follows does not compose with it")?;
+                f.write_str(", since what reads it cannot go straight through it")?;
             }
             let called = |id: &TensorId| {
                 let is_roll = self.rolls().contains(id);
                 let roll = if is_roll { " (slices that are a roll)" } else { "" };
-                format!("{}{roll}", graph.name(*id))
+                format!("{}{roll}", graph.name(*id).escape_debug())
             };
             let through: Vec<String> = stage.fused.iter().rev().map(called).collect();
             if !through.is_empty() {
                 write!(f, "\n  straight through {}", through.join(", "))?;
             }
             for part in &stage.parts {
-                write!(f, "\nfrom {}", graph.name(part.from))?;
-                let texts = [("move", part.work.to_string()), ("plan", part.plan.to_string())];
-                for (title, text) in texts {
-                    write!(f, "\n{title}\n  {}", text.replace('\n', "\n  "))?;
+                write!(f, "\nfrom {}", graph.name(part.from).escape_debug())?;
+                let How::Planned { work, plan } = &part.how else {
+                    f.write_str("\neach element by itself, since it would be too many boxes")?;
+                    continue;
+                };
+                for (title, text) in [("move", work.to_string()), ("plan", plan.to_string())] {
+                    write!(f, "\n{title}")?;
+                    for line in text.lines().take(MOST_LINES) {
+                        write!(f, "\n  {line}")?;
+                    }
+                    let more = text.lines().count().saturating_sub(MOST_LINES);
+                    if more > 0 {
+                        write!(f, "\n  and {more} more")?;
+                    }
                 }
             }
         }

@@ -33,12 +33,14 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod budget;
 mod constant;
 mod draw;
 mod error;
 mod explain;
 mod follow;
 mod graph;
+mod links;
 mod model;
 pub mod onnx;
 mod open;
@@ -48,14 +50,19 @@ mod program;
 mod resolve;
 mod run;
 mod simplify;
+mod survey;
+#[cfg(test)]
+mod tests;
 mod verify;
 
 pub use constant::{Constant, Data, ElementType};
 pub use error::{Error, Result};
 pub use graph::{Graph, Made, Tensor, TensorId};
+pub use links::Links;
 pub use model::{Dimension, Input, Model, Node, Output, PartialShape, ValueId};
 pub use operator::{
     BlockOrder, IntegerTypes, Integers, Operator, Pads, Parts, StridedSliceMasks, ZeroSize,
 };
-pub use program::{Part, Program, Stage};
+pub use program::{How, Part, Program, Stage};
 pub use resolve::Given;
+pub use verify::Verifier;

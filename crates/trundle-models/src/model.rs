@@ -119,7 +119,7 @@ impl fmt::Display for Dimension {
             Dimension::Between { least: 0, most: None } => f.write_str("?"),
             Dimension::Between { least, most: None } => write!(f, "{least}.."),
             Dimension::Between { least, most: Some(most) } => write!(f, "{least}..={most}"),
-            Dimension::Named(name) => f.write_str(name),
+            Dimension::Named(name) => name.escape_debug().fmt(f),
         }
     }
 }

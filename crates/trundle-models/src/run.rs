@@ -1,12 +1,13 @@
 //! A program run on its inputs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use trundle_core::Backend;
 
+use crate::follow::ravel;
 use crate::program::{bytes_of, width_of};
-use crate::{Data, ElementType, Error, Made, Program, Result, Stage, TensorId};
+use crate::{Data, ElementType, Error, How, Made, Program, Result, Stage, Tensor, TensorId};
 
 impl Program {
     /// Moves the elements of `inputs`, one for each input of the model, and gives the outputs, in
@@ -21,8 +22,10 @@ impl Program {
         for (number, stage) in self.stages().iter().enumerate() {
             let moved = self.stage(stage, inputs, &written)?;
             written.insert(stage.tensor, moved);
-            self.drop_unread(number, &mut written);
-            done(stage.moved_bytes());
+            for id in self.unread_after(number) {
+                written.remove(id);
+            }
+            done(self.moved_by(stage));
         }
         Ok(self.graph().outputs.iter().map(|output| written[output].clone()).collect())
     }
@@ -53,13 +56,6 @@ impl Program {
             }
         }
         Ok(())
-    }
-
-    /// Lets go of what no later pass reads and no output is.
-    fn drop_unread(&self, number: usize, written: &mut BTreeMap<TensorId, Data>) {
-        let later = self.stages()[number + 1..].iter().flat_map(|stage| &stage.parts);
-        let read: BTreeSet<TensorId> = later.map(|part| part.from).collect();
-        written.retain(|id, _| read.contains(id) || self.graph().outputs.contains(id));
     }
 
     /// The elements of one tensor.
@@ -105,9 +101,13 @@ impl Program {
         // Memory that the system gives zeroed, so that nothing is written twice.
         let mut moved = vec![0; bytes];
         for (part, source) in stage.parts.iter().zip(sources) {
-            self.cpu()
-                .run(&part.plan, source, &mut moved)
-                .map_err(|error| failed(error.to_string()))?;
+            match &part.how {
+                How::Planned { plan, .. } => self
+                    .cpu()
+                    .run(plan, source, &mut moved)
+                    .map_err(|error| failed(error.to_string()))?,
+                How::ByElement => by_element(tensor, source, &mut moved),
+            }
         }
         Ok(moved)
     }
@@ -133,6 +133,26 @@ impl Program {
         let moved: Vec<String> = moved.chunks_exact(units).filter_map(text).collect();
         Ok(Data::Strings(Arc::from(moved)))
     }
+}
+
+/// Moves each element of a tensor by itself.
+fn by_element(tensor: &Tensor, source: &[u8], out: &mut [u8]) {
+    let Made::Moved { map, .. } = &tensor.made else { return };
+    let width = width_of(tensor.element);
+    let mut from = vec![0; map.in_shape().rank()];
+    let mut number = 0;
+    tensor.shape.for_each_index(|index| {
+        map.source_into(index, &mut from);
+        let at = ravel(&from, map.in_shape());
+        match width.packing() {
+            Some(packing) => packing.set(out, number, packing.get(source, at)),
+            None => {
+                let units = width.units();
+                out[number * units..][..units].copy_from_slice(&source[at * units..][..units]);
+            }
+        }
+        number += 1;
+    });
 }
 
 /// The bytes of a tensor that is no text.

@@ -69,5 +69,23 @@ fn moved_whole(
             _ => return None,
         }
     }
+    // Parts that are joined themselves, again and again, would come to any number of pieces.
+    let pieces = maps.iter().map(|map| most_pieces(map)).fold(0, usize::saturating_add);
+    if pieces > parts.len() + MOST_PIECES {
+        return None;
+    }
     Some((from, IndexMap::joined(axis, &maps)?))
+}
+
+/// How many more pieces than parts a map may be made of. Rolls have two.
+const MOST_PIECES: usize = 64;
+
+/// The most pieces of an axis of a map.
+fn most_pieces(map: &IndexMap) -> usize {
+    let axes = map.layers().iter().filter_map(|layer| layer.axes()).flatten();
+    let pieces = axes.map(|axis| match axis {
+        AxisMap::Segments { pieces, .. } => pieces.len(),
+        AxisMap::Affine { .. } | AxisMap::Ragged { .. } => 1,
+    });
+    pieces.max().unwrap_or(1)
 }

@@ -1,19 +1,26 @@
 //! An output held against what the operators say, element by element.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use trundle_core::DType;
 
-use crate::follow::followed;
+use crate::follow::{Ends, followed};
 use crate::{Data, ElementType, Graph, Made, TensorId};
 
 /// How many elements a thread follows at least.
 const LEAST_SHARE: usize = 4096;
 
+/// A graph, asked where elements come from: each is followed back through it, one movement after
+/// another, to the input or constant that it comes from. Nothing of how a program runs is used.
+pub struct Verifier<'a> {
+    graph: &'a Graph,
+    inputs: &'a [Data],
+    ends: Ends,
+}
+
 impl Graph {
-    /// The first index at which `output` is not what tensor `id` holds there: each element is
-    /// followed back through the graph, one movement after another, to the input or constant that
-    /// it comes from. `None` if all are. Nothing of how a program runs is used.
+    /// The first index at which `output` is not what tensor `id` holds there. `None` if all are.
     ///
     /// # Panics
     /// If `inputs` or `output` have fewer elements than their tensors.
@@ -23,23 +30,45 @@ impl Graph {
         inputs: &[Data],
         output: &Data,
     ) -> Option<Vec<usize>> {
-        let tensor = &self.tensors[id.0];
-        let elements = tensor.shape.elements();
+        let elements = self.tensors[id.0].shape.elements();
+        Verifier::new(self, inputs).first_difference(id, 0..elements, output)
+    }
+}
+
+impl<'a> Verifier<'a> {
+    /// A verifier of what a graph makes of these inputs.
+    pub fn new(graph: &'a Graph, inputs: &'a [Data]) -> Verifier<'a> {
+        Verifier { graph, inputs, ends: Ends::of(&graph.tensors) }
+    }
+
+    /// The first index at which an output is not what tensor `id` holds there, among those of its
+    /// elements, counted in row-major order, that are in `range`; they are all that `part` holds,
+    /// packed ones from the first bit on. `None` if all are.
+    ///
+    /// # Panics
+    /// If the inputs have fewer elements than their tensors, or `part` has fewer than `range`.
+    pub fn first_difference(
+        &self,
+        id: TensorId,
+        range: Range<usize>,
+        part: &Data,
+    ) -> Option<Vec<usize>> {
+        let tensor = &self.graph.tensors[id.0];
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let share = elements.div_ceil(threads).max(LEAST_SHARE);
+        let share = range.len().div_ceil(threads).max(LEAST_SHARE);
         let first = AtomicUsize::new(usize::MAX);
         std::thread::scope(|scope| {
-            for begin in (0..elements).step_by(share) {
-                let first = &first;
+            for begin in range.clone().step_by(share) {
+                let (first, range) = (&first, range.clone());
                 scope.spawn(move || {
-                    for number in begin..elements.min(begin + share) {
+                    for number in begin..range.end.min(begin + share) {
                         let (source, at) = self.origin(id, number);
-                        let data = match &self.tensors[source.0].made {
-                            Made::Given(input) => &inputs[*input],
+                        let data = match &self.graph.tensors[source.0].made {
+                            Made::Given(input) => &self.inputs[*input],
                             Made::Constant(constant) => &constant.data,
-                            Made::Moved { .. } | Made::Joined { .. } => output,
+                            Made::Moved { .. } | Made::Joined { .. } => part,
                         };
-                        if !same(tensor.element, (data, at), (output, number)) {
+                        if !same(tensor.element, (data, at), (part, number - range.start)) {
                             first.fetch_min(number, Ordering::Relaxed);
                             return;
                         }
@@ -48,14 +77,14 @@ impl Graph {
             }
         });
         let first = first.into_inner();
-        (first < elements).then(|| tensor.shape.unravel(first))
+        range.contains(&first).then(|| tensor.shape.unravel(first))
     }
 
     /// Where the element of this number of a tensor comes from: an input or a constant, and the
     /// number of the element there.
     fn origin(&self, id: TensorId, number: usize) -> (TensorId, usize) {
         let mut at = (id, number);
-        while let Some(next) = followed(&self.tensors, at.0, at.1) {
+        while let Some(next) = followed(&self.graph.tensors, &self.ends, at.0, at.1) {
             at = next;
         }
         at

@@ -1,13 +1,16 @@
 //! `trundle run`, and `trundle plan` of a model.
 
 use std::collections::HashSet;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde_json::{Value, json};
 use trundle::Shape;
-use trundle_formats::{Element, NamedTensor, Output, check_output, stage};
-use trundle_models::{Data, ElementType, Given, Graph, Model, Program, Tensor, TensorId};
+use trundle_formats::{Description, Element, NamedTensor, Output, check_output, stage};
+use trundle_models::{
+    Data, ElementType, Given, Graph, How, Links, Model, Program, Tensor, TensorId, Verifier,
+};
 
 use crate::args::{ModelArgs, RunArgs};
 use crate::failure::Failure;
@@ -20,6 +23,7 @@ use crate::{forecast, memory};
 /// An output of a model, in the form in which it is written.
 struct Written {
     name: String,
+    tensor: TensorId,
     path: PathBuf,
     element: Element,
     /// The model's name of the type.
@@ -36,17 +40,15 @@ struct Written {
 /// outputs that failed.
 pub(crate) fn run(run: &RunArgs) -> Result<(), Failure> {
     let start = Instant::now();
-    let model = Model::open(&run.model.model)?;
+    let model = open(&run.model)?;
     let paths = out_paths(&model, &run.out_dir);
     check_outputs(&paths, &run.out_dir, run.force)?;
     let inputs = given(&model, &run.model.inputs, true, run.max_mem)?;
-    let graph = model.graph(&known(&inputs))?;
-    let program = Program::new(graph.clone(), run.model.threads)?;
+    let (graph, program) = planned(&model, &inputs, &run.model)?;
     check_memory(&program, &inputs, run)?;
 
     let progress = Progress::new(run.quiet);
-    let total: usize = program.stages().iter().map(trundle_models::Stage::moved_bytes).sum();
-    progress.stage("moving", total);
+    progress.stage("moving", program.moved_bytes());
     let data: Vec<Data> = inputs.iter().filter_map(|input| input.data.clone()).collect();
     let moving = Instant::now();
     let mut done = 0;
@@ -60,12 +62,10 @@ pub(crate) fn run(run: &RunArgs) -> Result<(), Failure> {
         model.outputs.iter().zip(paths).zip(&program.graph().outputs).zip(outputs)
     {
         let tensor = &program.graph().tensors[id.0];
-        if run.verify {
-            verify(&graph, *id, &inputs, &data, &output.name)?;
-        }
-        written.push(Written::of(&output.name, path, tensor, data)?);
+        written.push(Written::of(&output.name, *id, path, tensor, data)?);
     }
-    write_all(&written, run, &progress)?;
+    let verifier = run.verify.then(|| Verifier::new(&graph, &data));
+    write_all(&written, run, verifier.as_ref(), &progress)?;
     progress.finish();
     report(&written, &program, run, start.elapsed().as_secs_f64(), move_seconds)
 }
@@ -75,14 +75,38 @@ pub(crate) fn run(run: &RunArgs) -> Result<(), Failure> {
 /// # Errors
 /// What running it would refuse.
 pub(crate) fn plan(args: &ModelArgs, verbose: bool) -> Result<(), Failure> {
-    let model = Model::open(&args.model)?;
+    if !Model::is_known(&args.model) {
+        let file = args.model.display();
+        return Err(Failure::usage(format!(
+            "{file}: not a model, whose name ends in .xml or .onnx; to plan a movement of a file, \
+             name the operation first: trundle plan transpose {file} ..."
+        )));
+    }
+    let model = open(args)?;
     let inputs = given(&model, &args.inputs, false, None)?;
-    let program = Program::new(model.graph(&known(&inputs))?, args.threads)?;
+    let (_, program) = planned(&model, &inputs, args)?;
     if args.json {
         return print_json(&plan_report(&model, &program));
     }
     let brief = forecast::of_model(&model, &program);
     print(&if verbose { format!("{brief}\n{model}\n\n{program}\n") } else { brief })
+}
+
+fn open(args: &ModelArgs) -> Result<Model, Failure> {
+    let links = if args.follow_links { Links::Anywhere } else { Links::Within };
+    Ok(Model::open_with(&args.model, links)?)
+}
+
+/// The graph as the model states it, and the program that it becomes.
+fn planned(
+    model: &Model,
+    inputs: &[ModelInput],
+    args: &ModelArgs,
+) -> Result<(Graph, Program), Failure> {
+    let of_model = |error| Failure::from(error).within(&args.model.display().to_string());
+    let graph = model.graph(&known(inputs)).map_err(of_model)?;
+    let program = Program::new(graph.clone(), args.threads).map_err(of_model)?;
+    Ok((graph, program))
 }
 
 fn known(inputs: &[ModelInput]) -> Vec<Given<'_>> {
@@ -124,36 +148,83 @@ fn check_outputs(paths: &[PathBuf], folder: &Path, force: bool) -> Result<(), Fa
 
 fn check_memory(program: &Program, inputs: &[ModelInput], run: &RunArgs) -> Result<(), Failure> {
     let given: usize = inputs.iter().map(|input| input.bytes).sum();
-    memory::check((given as u64).saturating_add(program.bytes() as u64), run.max_mem)
+    memory::check((given as u64).saturating_add(program.peak_bytes() as u64), run.max_mem)
 }
 
 impl Written {
-    fn of(name: &str, path: PathBuf, tensor: &Tensor, data: Data) -> Result<Written, Failure> {
+    fn of(
+        name: &str,
+        id: TensorId,
+        path: PathBuf,
+        tensor: &Tensor,
+        data: Data,
+    ) -> Result<Written, Failure> {
         let (element, bytes) = match (data, tensor.element) {
             (Data::Bytes(bytes), ElementType::Fixed(dtype)) => (Element::new(dtype), bytes),
             (Data::Strings(texts), _) => {
                 let of_texts = Element::of_texts(texts.iter().map(String::as_str));
                 let (element, bytes) = of_texts.ok_or_else(|| {
                     Failure::refused(format!(
-                        "output {name}: a text ends with NUL, which .npy does not keep"
+                        "output {name:?}: a text ends with NUL, which .npy does not keep"
                     ))
                 })?;
                 (element, bytes.into())
             }
             (Data::Bytes(_), ElementType::String) => {
                 return Err(Failure::running(format!(
-                    "output {name}: numbers where texts are due"
+                    "output {name:?}: numbers where texts are due"
                 )));
             }
         };
         let dtype = tensor.element.to_string();
         let (name, shape) = (name.to_owned(), tensor.shape.clone());
-        Ok(Written { name, path, element, dtype, shape, bytes })
+        Ok(Written { name, tensor: id, path, element, dtype, shape, bytes })
     }
 
     fn named(&self) -> NamedTensor<'_> {
         let Written { name, element, shape, bytes, .. } = self;
         NamedTensor { name, element, shape, bytes }
+    }
+
+    /// Reads the file back, which has not appeared yet, and follows each element back through the
+    /// graph as the model states it, not as the program has simplified it, one operator after
+    /// another.
+    fn verify(
+        &self,
+        file: &Output,
+        verifier: &Verifier<'_>,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<(), Failure> {
+        let description = match self.element.holds_texts() {
+            true => Description::default(),
+            false => Description {
+                element: Some(self.element.clone()),
+                shape: Some(self.shape.clone()),
+                offset: None,
+            },
+        };
+        let mut file = file.read_back(&description)?;
+        let differs = |what: &str| {
+            Failure::running(format!(
+                "output {:?}: verification failed: {what}; the output was not kept",
+                self.name
+            ))
+        };
+        match file.headers() {
+            [header] if header.shape == self.shape && header.element == self.element => {}
+            _ => return Err(differs("the file does not state what was written")),
+        }
+        let mut compared =
+            Compared { output: self, verifier, elements: 0, waiting: Vec::new(), difference: None };
+        file.copy_to(0, &mut compared, progress)?;
+        compared.compare(true);
+        match compared.difference {
+            Some(index) => Err(differs(&format!(
+                "the element of the file at {index:?} is not the one it should be"
+            ))),
+            None if compared.elements == self.shape.elements() => Ok(()),
+            None => Err(differs("the file does not have all elements")),
+        }
     }
 
     fn report(&self) -> Value {
@@ -167,14 +238,81 @@ impl Written {
     }
 }
 
-/// Writes every output beside its place, then lets all of them appear.
-fn write_all(written: &[Written], run: &RunArgs, progress: &Progress) -> Result<(), Failure> {
+/// How much of a file is compared at once.
+const COMPARED_BYTES: usize = 4 << 20;
+
+/// What comes out of a file, compared with what it should be.
+struct Compared<'a> {
+    output: &'a Written,
+    verifier: &'a Verifier<'a>,
+    /// How many elements were compared.
+    elements: usize,
+    /// Bytes that were not.
+    waiting: Vec<u8>,
+    difference: Option<Vec<usize>>,
+}
+
+impl Compared<'_> {
+    /// Compares what waits, if it is much, or all there is; whole elements only.
+    fn compare(&mut self, is_end: bool) {
+        let element = &self.output.element;
+        let (group, group_bytes) = match element.width().packing() {
+            Some(packing) => (packing.group(), packing.group_bytes()),
+            None => (1, element.width().units()),
+        };
+        let whole = match is_end {
+            true => self.waiting.len(),
+            false if self.waiting.len() < COMPARED_BYTES.max(group_bytes) => return,
+            false => self.waiting.len() / group_bytes * group_bytes,
+        };
+        let rest = self.waiting.split_off(whole);
+        let mut bytes = std::mem::replace(&mut self.waiting, rest);
+        let left = self.output.shape.elements() - self.elements;
+        let count = left.min(whole.div_ceil(group_bytes.max(1)) * group);
+        if self.difference.is_some() || count == 0 {
+            return;
+        }
+        let data = if element.holds_texts() {
+            let texts = element.texts(&bytes);
+            texts.map(|texts| Data::Strings(texts.into()))
+        } else {
+            element.make_little_endian(&mut bytes);
+            Some(Data::Bytes(bytes.into()))
+        };
+        let range = self.elements..self.elements + count;
+        self.difference = match data {
+            Some(data) => self.verifier.first_difference(self.output.tensor, range, &data),
+            None => Some(self.output.shape.unravel(self.elements)),
+        };
+        self.elements += count;
+    }
+}
+
+impl Write for Compared<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.waiting.extend_from_slice(bytes);
+        self.compare(false);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Writes every output beside its place, verifies all of them there, then lets them appear.
+fn write_all(
+    written: &[Written],
+    run: &RunArgs,
+    verifier: Option<&Verifier<'_>>,
+    progress: &Progress,
+) -> Result<(), Failure> {
     let folder = &run.out_dir;
     let existed = folder.exists();
     std::fs::create_dir_all(folder).map_err(|error| {
         Failure::running(format!("{}: cannot create the folder: {error}", folder.display()))
     })?;
-    write_into_folder(written, run, progress).inspect_err(|_| {
+    write_into_folder(written, run, verifier, progress).inspect_err(|_| {
         if !existed {
             // It is empty, unless somebody else has put something there.
             let _ = std::fs::remove_dir(folder);
@@ -185,6 +323,7 @@ fn write_all(written: &[Written], run: &RunArgs, progress: &Progress) -> Result<
 fn write_into_folder(
     written: &[Written],
     run: &RunArgs,
+    verifier: Option<&Verifier<'_>>,
     progress: &Progress,
 ) -> Result<(), Failure> {
     let total = written.iter().map(|output| output.bytes.len()).sum();
@@ -198,27 +337,15 @@ fn write_into_folder(
         })?);
         before += output.bytes.len() as u64;
     }
-    staged.into_iter().try_for_each(|output| Ok(output.finish()?))
-}
-
-/// Follows each element of an output back through the graph as the model states it, not as the
-/// program has simplified it, one operator after another, and compares it with the one that is
-/// written.
-fn verify(
-    graph: &Graph,
-    id: TensorId,
-    inputs: &[ModelInput],
-    data: &Data,
-    name: &str,
-) -> Result<(), Failure> {
-    let data_of: Vec<Data> = inputs.iter().filter_map(|input| input.data.clone()).collect();
-    match graph.first_difference(id, &data_of, data) {
-        None => Ok(()),
-        Some(index) => Err(Failure::running(format!(
-            "output {name}: verification failed: the element at {index:?} is not the one it should \
-             be; nothing was written"
-        ))),
+    if let Some(verifier) = verifier {
+        progress.stage("verifying", total);
+        let mut before = 0;
+        for (output, file) in written.iter().zip(&staged) {
+            output.verify(file, verifier, &mut |bytes| progress.at(before + bytes))?;
+            before += output.bytes.len() as u64;
+        }
     }
+    staged.into_iter().try_for_each(|output| Ok(output.finish()?))
 }
 
 fn report(
@@ -273,10 +400,16 @@ fn plan_report(model: &Model, program: &Program) -> Value {
             })).collect::<Vec<_>>(),
             "parts": stage.parts.iter().map(|part| json!({
                 "from": graph.name(part.from),
-                "blocks": part.work.blocks().len(),
-                "bytes": part.work.moved_bytes(),
+                "blocks": match &part.how {
+                    How::Planned { work, .. } => Some(work.blocks().len()),
+                    How::ByElement => None,
+                },
+                "bytes": match &part.how {
+                    How::Planned { work, .. } => work.moved_bytes(),
+                    How::ByElement => program.moved_by(stage),
+                },
             })).collect::<Vec<_>>(),
-            "bytes": stage.moved_bytes(),
+            "bytes": program.moved_by(stage),
         })
     });
     json!({
@@ -288,6 +421,6 @@ fn plan_report(model: &Model, program: &Program) -> Value {
         })).collect::<Vec<_>>(),
         "stages": stages.collect::<Vec<_>>(),
         "passes": program.stages().len(),
-        "bytes": program.stages().iter().map(trundle_models::Stage::moved_bytes).sum::<usize>(),
+        "bytes": program.moved_bytes(),
     })
 }

@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use bytes::Bytes;
 
 use super::proto::Entry;
-use crate::{Error, Result};
+use crate::{Error, Links, Result};
 
 /// How many bytes a model may read of a file, as a multiple of its size. Tensors may share bytes,
 /// but a small model must not fill the memory with the same bytes over and over.
@@ -17,6 +17,7 @@ const MOST_READ: u64 = 4;
 /// Reads external data, only from within the model's folder.
 pub(super) struct ExternalData {
     folder: Option<PathBuf>,
+    links: Links,
     /// What was read already: tensors that are the same bytes are the same memory.
     read: HashMap<Range, Bytes>,
     /// How many bytes were read of each file.
@@ -39,10 +40,11 @@ struct Place<'a> {
 }
 
 impl ExternalData {
-    /// Reads from within `folder`; refuses all external data without one.
-    pub(super) fn new(folder: Option<&Path>) -> ExternalData {
+    /// Reads from within `folder`, or where links in it lead; refuses all external data without
+    /// one.
+    pub(super) fn new(folder: Option<&Path>, links: Links) -> ExternalData {
         let folder = folder.map(Path::to_owned);
-        ExternalData { folder, read: HashMap::new(), totals: HashMap::new() }
+        ExternalData { folder, links, read: HashMap::new(), totals: HashMap::new() }
     }
 
     /// The `bytes` bytes that `entries` point to. `what` is the tensor, for messages.
@@ -65,10 +67,7 @@ impl ExternalData {
                 format!("{:?} is beside the model, which came without a folder", place.location);
             return Err(malformed(problem));
         };
-        let path = real_path(folder, relative).map_err(|source| match source {
-            Some(source) => Error::Io { path: folder.join(relative), source },
-            None => malformed(format!("{:?} leads out of the model's folder", place.location)),
-        })?;
+        let path = self.links.follow(folder, relative, &format!("{what}: "))?;
         let range = Range { path, offset: place.offset, bytes };
         if let Some(data) = self.read.get(&range) {
             return Ok(data.clone());
@@ -145,15 +144,5 @@ fn within_folder(location: &str) -> std::result::Result<&Path, String> {
     match inside {
         true => Ok(path),
         false => Err(format!("{location:?} is not within the model's folder")),
-    }
-}
-
-/// `relative` with links followed; an error without a source if that leads out of the folder.
-fn real_path(folder: &Path, relative: &Path) -> std::result::Result<PathBuf, Option<io::Error>> {
-    let folder = fs::canonicalize(folder).map_err(Some)?;
-    let path = fs::canonicalize(folder.join(relative)).map_err(Some)?;
-    match path.starts_with(&folder) {
-        true => Ok(path),
-        false => Err(None),
     }
 }

@@ -22,6 +22,7 @@ mod tensor;
 mod tensors;
 #[cfg(test)]
 mod tests;
+mod unsupported;
 mod value_info;
 
 use std::collections::{HashMap, HashSet};
@@ -39,7 +40,8 @@ use scope::Scope;
 use tensors::Tensors;
 use value_info::{only_tensor, tensor_type};
 
-use crate::{Error, Input, Model, Node, Output, Result};
+use crate::links::folder_of;
+use crate::{Error, Input, Links, Model, Node, Output, Result};
 
 /// The newest version of the format that this reader knows. A later one may have fields that
 /// change what the others say.
@@ -50,12 +52,16 @@ const NEWEST_IR: i64 = 14;
 /// # Errors
 /// If it cannot be read, is malformed, or has anything that is not supported.
 pub fn read(path: &Path) -> Result<Model> {
+    read_with(path, Links::Within)
+}
+
+/// [`read`], with external data that may be links to these places.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_with(path: &Path, links: Links) -> Result<Model> {
     let bytes = fs::read(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    read_bytes(bytes, Some(folder))
+    read_within(bytes, ExternalData::new(Some(folder_of(path)), links))
 }
 
 /// Reads an ONNX model from memory. External data is read from `folder` only, and refused without
@@ -64,6 +70,10 @@ pub fn read(path: &Path) -> Result<Model> {
 /// # Errors
 /// As [`read`].
 pub fn read_bytes(bytes: Vec<u8>, folder: Option<&Path>) -> Result<Model> {
+    read_within(bytes, ExternalData::new(folder, Links::Within))
+}
+
+fn read_within(bytes: Vec<u8>, external: ExternalData) -> Result<Model> {
     let model = proto::Model::decode(Bytes::from(bytes))
         .map_err(|error| malformed(format!("not an ONNX model: {error}")))?;
     let opsets = opsets(&model)?;
@@ -73,7 +83,8 @@ pub fn read_bytes(bytes: Vec<u8>, folder: Option<&Path>) -> Result<Model> {
     }
 
     let functions = Functions::new(&model.functions)?;
-    let mut builder = Builder::new(functions, Tensors::new(ExternalData::new(folder)));
+    unsupported::refuse(&graph.node, &functions)?;
+    let mut builder = Builder::new(functions, Tensors::new(external));
     let mut scope = Scope::new(opsets.onnx(), None, String::new());
     let initializers = initializers(graph, &mut builder, &mut scope)?;
     let inputs = inputs(graph, &initializers, &mut builder, &mut scope)?;

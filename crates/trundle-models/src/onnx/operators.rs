@@ -21,6 +21,7 @@ pub(super) const OPERATORS: &[Row] = &[
     Row { name: "Concat", since: 1, read: concat },
     Row { name: "Constant", since: 1, read: constant },
     Row { name: "DepthToSpace", since: 1, read: depth_to_space },
+    Row { name: "Dropout", since: 1, read: dropout },
     Row { name: "Flatten", since: 1, read: flatten },
     Row { name: "Identity", since: 1, read: identity },
     Row { name: "Pad", since: 1, read: pad },
@@ -101,6 +102,33 @@ fn blocks(call: &mut Call<'_, '_>, mode_since: i64) -> Checked<(usize, BlockOrde
         Ok(block) if block > 0 => Ok((block, order)),
         _ => wrong(format!("blocksize is {side}, expected 1 or more")),
     }
+}
+
+/// Dropout as it is at inference: the data as it is. In training it computes.
+fn dropout(call: &mut Call<'_, '_>) -> Checked<Operator> {
+    let inputs: &[&str] = if call.opset < 12 { &[] } else { &["ratio", "training_mode"] };
+    call.takes(&["data"], inputs)?;
+    call.attributes.float("ratio")?;
+    let trains = match call.opset {
+        ..7 => {
+            call.attributes.ignore("consumed_inputs");
+            call.attributes.int("is_test")?.unwrap_or(0) == 0
+        }
+        7..12 => false,
+        _ => {
+            call.attributes.int("seed")?;
+            call.has(2)
+        }
+    };
+    if trains {
+        let problem = "only Dropout at inference is supported: it may be training".to_owned();
+        return Err(Problem::Unsupported(problem));
+    }
+    if call.outputs != 1 {
+        let problem = "the mask of Dropout is not supported".to_owned();
+        return Err(Problem::Unsupported(problem));
+    }
+    Ok(Operator::Identity)
 }
 
 fn flatten(call: &mut Call<'_, '_>) -> Checked<Operator> {

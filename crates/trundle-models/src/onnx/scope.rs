@@ -37,7 +37,7 @@ impl<'a> Scope<'a> {
     pub(super) fn define(&mut self, name: &'a str, value: Option<ValueId>) -> Checked<()> {
         match self.values.insert(name, value) {
             None => Ok(()),
-            Some(_) => wrong(format!("{name:?} is given twice")),
+            Some(_) => wrong(format!("{name:?} is produced twice")),
         }
     }
 

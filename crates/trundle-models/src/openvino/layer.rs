@@ -172,7 +172,7 @@ impl<'a> Layer<'a> {
 
     /// `layer 3 "roll" (Roll, line 12)`, with what of it is known. What the file says stands there
     /// escaped: a message is for terminals.
-    fn place(&self) -> String {
+    pub(super) fn place(&self) -> String {
         let id = self.element.attribute("id").map(|id| format!(" {}", id.escape_debug()));
         let name = Some(self.name).filter(|name| !name.is_empty());
         let kind = Some(self.kind).filter(|kind| !kind.is_empty());

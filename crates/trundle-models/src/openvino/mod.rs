@@ -31,7 +31,7 @@ use std::fs;
 use std::path::Path;
 
 use self::weights::Weights;
-use crate::{Error, Model, Result};
+use crate::{Error, Links, Model, Result};
 
 pub use self::fragment::{Fragment, read_layer};
 
@@ -41,11 +41,19 @@ pub use self::fragment::{Fragment, read_layer};
 /// # Errors
 /// [`Error::Io`] if a file cannot be read, and as [`read_parts`].
 pub fn read(path: &Path) -> Result<Model> {
+    read_with(path, Links::Within)
+}
+
+/// [`read`], with constants in a file that may be a link to these places.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_with(path: &Path, links: Links) -> Result<Model> {
     let failed = |source| Error::Io { path: path.to_owned(), source };
     let bytes = fs::read(path).map_err(failed)?;
     let xml =
         str::from_utf8(&bytes).map_err(|error| Error::Malformed(format!("not a text: {error}")))?;
-    reader::read(xml, Weights::file(path.with_extension("bin")))
+    reader::read(xml, Weights::file(path.with_extension("bin"), links))
 }
 
 /// The model whose graph is `xml` and whose constants are in `weights`.

@@ -8,6 +8,7 @@ use trundle_core::DType;
 
 use super::element;
 use super::layer::Layer;
+use crate::survey::{Survey, Why};
 use crate::{
     BlockOrder, ElementType, IntegerTypes, Integers, Operator, Pads, Parts, Result,
     StridedSliceMasks, ZeroSize,
@@ -80,6 +81,49 @@ const KINDS: [Kind; 23] = [
     Kind { name: "Unsqueeze",       since: 1,  inputs: 2..=2, outputs: 1..=1, role: Op(unsqueeze) },
     Kind { name: "VariadicSplit",   since: 1,  inputs: 3..=3, outputs: ANY,   role: Op(variadic_split) },
 ];
+
+/// Layers that move elements and are not supported, or not in every form.
+const MOVES: [&str; 13] = [
+    "BatchToSpace",
+    "Broadcast",
+    "ExtractImagePatches",
+    "Gather",
+    "GatherElements",
+    "GatherND",
+    "GatherTree",
+    "ScatterElementsUpdate",
+    "ScatterNDUpdate",
+    "ScatterUpdate",
+    "SliceScatter",
+    "SpaceToBatch",
+    "Unique",
+];
+
+/// Layers that give numbers of shapes.
+const SHAPES: [&str; 3] = ["NonZero", "Range", "ShapeOf"];
+
+/// Layers of graphs.
+const HOLDS: [&str; 3] = ["If", "Loop", "TensorIterator"];
+
+/// Refuses a file if it has layers of types that are not in the table, and names all of them.
+pub(super) fn refuse(layers: &[Layer]) -> Result<()> {
+    let mut survey = Survey::default();
+    for layer in layers {
+        let name = layer.kind;
+        if KINDS.iter().any(|kind| kind.name == name) {
+            continue;
+        }
+        let why = match name {
+            _ if MOVES.contains(&name) => Why::Moves,
+            _ if SHAPES.contains(&name) => Why::Shapes,
+            _ if HOLDS.contains(&name) => Why::Holds,
+            _ if name.starts_with(|c: char| c.is_ascii_uppercase()) => Why::Computes,
+            _ => Why::Unknown,
+        };
+        survey.add(why, name.escape_debug().to_string(), || layer.place());
+    }
+    survey.finish(&KINDS.map(|kind| kind.name).join(", "))
+}
 
 impl Kind {
     /// What a layer is; refused if that is not in the table, or not in this form.

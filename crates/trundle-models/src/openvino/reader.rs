@@ -8,7 +8,7 @@ use trundle_core::Shape;
 
 use super::layer::Layer;
 use super::names::{self, Names};
-use super::operators::{Kind, Make, Operand, Role};
+use super::operators::{self, Kind, Make, Operand, Role};
 use super::weights::Weights;
 use super::wiring::{Tap, Wiring};
 use super::{document, element, order, shape};
@@ -35,6 +35,7 @@ pub(super) fn read(xml: &str, weights: Weights) -> Result<Model> {
         return Err(Error::Unsupported(format!("{problem} {versions}")));
     }
     let layers: Vec<Layer> = all(net, "layers", "layer").map(Layer::read).collect::<Result<_>>()?;
+    operators::refuse(&layers)?;
     let kinds: Vec<&Kind> = layers.iter().map(kind).collect::<Result<_>>()?;
     let wiring = Wiring::read(&layers, all(net, "edges", "edge"))?;
     let order = order::of(&layers, &wiring)?;

@@ -1,17 +1,19 @@
 //! The bytes of a model's constants.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
 use trundle_core::{DType, Shape};
 
 use super::layer::Layer;
-use crate::{Data, ElementType, Error, Result};
+use crate::links::folder_of;
+use crate::{Data, ElementType, Error, Links, Result};
 
 /// What constants may take in all beyond twice the bytes there are. Constants that lie over each
 /// other would make much of little.
@@ -20,6 +22,8 @@ const SLACK_BYTES: u64 = 1 << 20;
 /// Where constants are read from.
 pub(super) struct Weights<'a> {
     source: Source<'a>,
+    /// How many bytes there are, once it was asked.
+    length: OnceCell<u64>,
     /// Constants that were read: models let equal ones be one.
     read: HashMap<Stored, Data>,
     bytes_read: u64,
@@ -28,7 +32,7 @@ pub(super) struct Weights<'a> {
 enum Source<'a> {
     Bytes(&'a [u8]),
     /// Opened for each constant, so that a model without any needs no file.
-    File(PathBuf),
+    File(PathBuf, Links),
 }
 
 /// What makes two constants hold the same.
@@ -47,12 +51,12 @@ impl<'a> Weights<'a> {
     }
 
     /// Weights in a file, which need not exist before a constant is read.
-    pub(super) fn file(path: PathBuf) -> Weights<'a> {
-        Weights::new(Source::File(path))
+    pub(super) fn file(path: PathBuf, links: Links) -> Weights<'a> {
+        Weights::new(Source::File(path, links))
     }
 
     fn new(source: Source<'a>) -> Weights<'a> {
-        Weights { source, read: HashMap::new(), bytes_read: 0 }
+        Weights { source, length: OnceCell::new(), read: HashMap::new(), bytes_read: 0 }
     }
 
     /// The elements of a Const layer, in `size` bytes from `offset` on. If there are none, nothing
@@ -78,9 +82,17 @@ impl<'a> Weights<'a> {
         }
     }
 
+    fn length(&self) -> Result<u64> {
+        if let Some(length) = self.length.get() {
+            return Ok(*length);
+        }
+        let length = self.source.length()?;
+        Ok(*self.length.get_or_init(|| length))
+    }
+
     /// The size, if the weights have so many bytes from `start` on.
     fn check(&self, layer: &Layer, start: u64, size: u64) -> Result<u64> {
-        let length = self.source.length()?;
+        let length = self.length()?;
         match start.checked_add(size) {
             Some(end) if end <= length => Ok(size),
             _ => Err(layer.malformed(format!(
@@ -133,7 +145,7 @@ impl<'a> Weights<'a> {
         if let Some(data) = self.read.get(&stored) {
             return Ok(data.clone());
         }
-        let length = self.source.length()?;
+        let length = self.length()?;
         self.bytes_read += stored.bytes as u64;
         if self.bytes_read > length.saturating_mul(2).saturating_add(SLACK_BYTES) {
             return Err(layer.malformed(format!(
@@ -153,7 +165,9 @@ impl Source<'_> {
     fn length(&self) -> Result<u64> {
         match self {
             Source::Bytes(bytes) => Ok(bytes.len() as u64),
-            Source::File(path) => {
+            Source::File(path, links) => {
+                let name = path.file_name().map(Path::new).unwrap_or(path);
+                let path = &links.follow(folder_of(path), name, "")?;
                 let length = fs::metadata(path).map(|file| file.len());
                 length.map_err(|source| Error::Io { path: path.clone(), source })
             }
@@ -168,7 +182,7 @@ impl Source<'_> {
                 let span = start.checked_add(bytes).and_then(|end| all.get(start..end));
                 Ok(span.unwrap_or_default().to_vec())
             }
-            Source::File(path) => {
+            Source::File(path, _) => {
                 let read = || {
                     let mut file = File::open(path)?;
                     file.seek(SeekFrom::Start(start))?;

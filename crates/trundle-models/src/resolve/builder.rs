@@ -6,6 +6,7 @@ use trundle_core::{DType, IndexMap, Op, Shape};
 
 use super::Given;
 use super::site::Answer;
+use crate::follow::Ends;
 use crate::{Constant, Data, ElementType, Error, Made, Model, Result, Tensor, TensorId};
 
 /// The most axes that all tensors together may have: a file of some kilobytes can state a rank of
@@ -21,14 +22,21 @@ pub(super) struct Builder<'m> {
     /// Which constants are there in another type.
     pub(super) widened: HashMap<(TensorId, DType), TensorId>,
     tensors: Vec<Tensor>,
+    ends: Ends,
     axes: usize,
 }
 
 impl<'m> Builder<'m> {
     /// The inputs of a model as the first tensors, in order.
     pub(super) fn new(model: &Model, given: &'m [Given<'m>]) -> Result<Builder<'m>> {
-        let mut builder =
-            Builder { given, steps: 0, widened: HashMap::new(), tensors: Vec::new(), axes: 0 };
+        let mut builder = Builder {
+            given,
+            steps: 0,
+            widened: HashMap::new(),
+            tensors: Vec::new(),
+            ends: Ends::default(),
+            axes: 0,
+        };
         for (number, (input, given)) in model.inputs.iter().zip(given).enumerate() {
             let tensor = builder
                 .push(input.element, given.shape.clone(), Made::Given(number))
@@ -46,6 +54,11 @@ impl<'m> Builder<'m> {
     /// The tensors so far.
     pub(super) fn tensors(&self) -> &[Tensor] {
         &self.tensors
+    }
+
+    /// Where the parts of joined tensors end.
+    pub(super) fn ends(&self) -> &Ends {
+        &self.ends
     }
 
     /// How many tensors there are.
@@ -135,6 +148,7 @@ impl<'m> Builder<'m> {
         entries(element, &shape)?;
         let id = TensorId(self.tensors.len());
         self.tensors.push(Tensor { element, shape, made, name: String::new() });
+        self.ends.add(&self.tensors, id);
         Ok(id)
     }
 }

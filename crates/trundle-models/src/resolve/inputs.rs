@@ -74,9 +74,11 @@ fn check_shape<'a>(input: &'a Input, shape: &Shape, named: &mut Named<'a>) -> Re
         let (first, by) = *named.entry(name).or_insert((size, &input.name));
         if first != size {
             return Err(Error::Input(format!(
-                "input {:?} of shape {shape} has {size} for {name} in {}, but input {by:?} has \
+                "input {:?} of shape {shape} has {size} for {} in {}, but input {by:?} has \
                  {first}",
-                input.name, input.shape
+                input.name,
+                name.escape_debug(),
+                input.shape
             )));
         }
     }

@@ -77,9 +77,9 @@ fn resolve(model: &Model, inputs: &[Given<'_>]) -> Result<Graph> {
             problem: problem.to_string(),
         };
         let outputs = outputs_of(node, &values, &mut builder).map_err(refused)?;
-        for (value, tensor) in node.outputs.iter().zip(outputs) {
+        for (output, (value, tensor)) in node.outputs.iter().zip(outputs).enumerate() {
             if values.insert(*value, tensor).is_some() {
-                return Err(refused("it gives what is given already".into()));
+                return Err(refused(format!("its output {output} is produced twice").into()));
             }
         }
     }
@@ -93,10 +93,11 @@ fn resolve(model: &Model, inputs: &[Given<'_>]) -> Result<Graph> {
 
 /// What messages call a node: its operator, and its name or its place in the model.
 fn label(node: &Node, number: usize) -> String {
+    let kind = node.kind.escape_debug();
     if node.name.is_empty() {
-        format!("{} (node {number})", node.kind)
+        format!("{kind} (node {number})")
     } else {
-        format!("{} {:?}", node.kind, node.name)
+        format!("{kind} {:?}", node.name)
     }
 }
 

@@ -99,7 +99,7 @@ impl Site<'_, '_> {
             let cost = match &tensor.made {
                 Made::Given(_) | Made::Constant(_) => 1,
                 Made::Moved { map, .. } => 1 + map.in_shape().rank() + tensor.shape.rank(),
-                Made::Joined { parts, .. } => parts.len() + tensor.shape.rank(),
+                Made::Joined { .. } => 1 + tensor.shape.rank(),
             };
             self.builder.steps = self.builder.steps.saturating_add(cost);
             if self.builder.steps > MOST_STEPS {
@@ -109,7 +109,7 @@ impl Site<'_, '_> {
                 )
                 .into());
             }
-            match followed(self.builder.tensors(), id, at) {
+            match followed(self.builder.tensors(), self.builder.ends(), id, at) {
                 Some(next) => (id, at) = next,
                 None => break,
             }

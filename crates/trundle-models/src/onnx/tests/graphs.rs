@@ -156,23 +156,23 @@ fn names_given_twice_or_never_are_refused() {
     let byte = |name| Tensor { raw_data: vec![1].into(), ..tensor(name, 2, &[1]) };
     assert_eq!(
         with(&|graph| graph.node.push(identity("x", "y"))),
-        r#"Identity "y": "y" is given twice"#
+        r#"Identity "y": "y" is produced twice"#
     );
     assert_eq!(
         with(&|graph| graph.node.push(identity("y", "x"))),
-        r#"Identity "x": "x" is given twice"#
+        r#"Identity "x": "x" is produced twice"#
     );
     assert_eq!(
         with(&|graph| graph.input.push(value("x", FLOAT))),
-        r#"input "x": "x" is given twice"#
+        r#"input "x": "x" is produced twice"#
     );
     assert_eq!(
         with(&|graph| graph.initializer = vec![byte("w"), byte("w")]),
-        r#"initializer "w": "w" is given twice"#
+        r#"initializer "w": "w" is produced twice"#
     );
     assert_eq!(
         with(&|graph| graph.initializer = vec![byte("y")]),
-        r#"Identity "y": "y" is given twice"#
+        r#"Identity "y": "y" is produced twice"#
     );
     assert_eq!(
         with(&|graph| graph.node[0].input = strings(&["z"])),

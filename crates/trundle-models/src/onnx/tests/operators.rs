@@ -383,25 +383,65 @@ fn the_value_of_an_old_pad_has_the_type_of_its_data() {
 
 #[test]
 fn what_computes_is_refused_with_the_list_of_what_does_not() {
-    let all = "Concat, Constant, DepthToSpace, Flatten, Identity, Pad, Reshape, ReverseSequence, \
+    let all = "Concat, Constant, DepthToSpace, Dropout, Flatten, Identity, Pad, Reshape, ReverseSequence, \
                Slice, SpaceToDepth, Split, Squeeze, Tile, Transpose, Unsqueeze";
     let named = Node { name: "conv1".to_owned(), ..node("Conv", &["x"], &["y"], vec![]) };
     assert_eq!(
         read_as(17, named.clone()),
-        format!(
-            r#"Conv "conv1": operator Conv of domain ai.onnx is not supported; those that are: {all}"#
-        )
+        format!(r#"Conv "conv1": not supported: Conv (1 node), which computes; what is: {all}"#)
     );
     let foreign =
         Node { domain: "com.microsoft".to_owned(), ..node("Transpose", &["x"], &["y"], vec![]) };
     assert_eq!(
         read_as(17, foreign),
         format!(
-            r#"Transpose "y": operator Transpose of domain com.microsoft is not supported; those that are: {all}"#
+            r#"Transpose "y": not supported: Transpose of domain com.microsoft (1 node), which is not known; what is: {all}"#
         )
     );
     let own = Node { domain: "ai.onnx".to_owned(), ..node("Identity", &["x"], &["y"], vec![]) };
     assert_eq!(read_as(17, own), "Identity");
+}
+
+#[test]
+fn all_that_is_not_supported_is_named_with_its_count() {
+    let nodes = vec![
+        node("Transpose", &["x"], &["t"], vec![]),
+        node("Shape", &["t"], &["s"], vec![]),
+        node("Conv", &["t"], &["c\n"], vec![]),
+        node("Relu", &["c\n"], &["r"], vec![]),
+        node("Conv", &["r"], &["d"], vec![]),
+        node("Gather", &["d", "s"], &["g"], vec![]),
+        node("Resize", &["g"], &["z"], vec![text("mode", "nearest")]),
+        node("If", &["z"], &["i"], vec![]),
+        node("a\u{1b}[31mb", &["i"], &["y"], vec![]),
+    ];
+    let refused = refusal(&model(17, nodes, FLOAT));
+    let expected = "Shape \"s\": not supported: Conv (2 nodes), Relu (1 node), which compute; \
+                    Gather (1 node), Resize (1 node), which move elements, but not yet here; \
+                    Shape (1 node), which makes numbers of shapes; \
+                    If (1 node), which holds graphs or lists of tensors; \
+                    a\\u{1b}[31mb (1 node), which is not known; what is: Concat, ";
+    assert!(refused.starts_with(expected), "{refused}");
+}
+
+#[test]
+fn a_node_without_an_operator_says_so() {
+    assert_eq!(read_as(17, node("", &["x"], &["y"], vec![])), "node \"y\": it names no operator");
+}
+
+#[test]
+fn dropout_is_what_it_is_at_inference() {
+    let dropout = |opset, inputs: &[&str], attributes| {
+        read_as(opset, node("Dropout", inputs, &["y"], attributes))
+    };
+    assert_eq!(dropout(6, &["x"], vec![int("is_test", 1), float("ratio", 0.5)]), "Identity");
+    assert_eq!(dropout(7, &["x"], vec![float("ratio", 0.5)]), "Identity");
+    assert_eq!(dropout(13, &["x"], vec![int("seed", 3)]), "Identity");
+    let training = "Dropout \"y\": only Dropout at inference is supported: it may be training";
+    assert_eq!(dropout(6, &["x"], vec![]), training);
+    assert_eq!(dropout(13, &["x", "", "x"], vec![]), training);
+    let mask = node("Dropout", &["x"], &["y", "mask"], vec![]);
+    assert_eq!(read_as(13, mask), "Dropout \"y\": the mask of Dropout is not supported");
 }
 
 #[test]

@@ -52,11 +52,19 @@ fn what_computes_is_refused_with_what_does_not() {
                  Reshape, Result, Reverse, ReverseSequence, Roll, ShuffleChannels, Slice, \
                  SpaceToDepth, Split, Squeeze, StridedSlice, Tile, Transpose, Unsqueeze, \
                  VariadicSplit";
-    for kind in ["MatMul", "TensorIterator", "roll"] {
+    for (kind, why) in [
+        ("MatMul", "which computes"),
+        ("TensorIterator", "which holds graphs or lists of tensors"),
+        ("Gather", "which moves elements, but not yet here"),
+        ("roll", "which is not known"),
+    ] {
         let message = refused("type=\"Roll\"", &format!("type=\"{kind}\""));
         assert_eq!(
             message,
-            format!("layer 2 \"r\" ({kind}, line 11): {kind} is not supported; what is: {names}")
+            format!(
+                "layer 2 \"r\" ({kind}, line 11): not supported: {kind} (1 node), {why}; what is: \
+                 {names}"
+            )
         );
     }
 }
@@ -65,7 +73,7 @@ fn what_computes_is_refused_with_what_does_not() {
 fn messages_hold_no_controls() {
     let message =
         refused("name=\"r\" type=\"Roll\"", "name=\"a&#10;\u{9B}b\" type=\"c&#10;\u{9B}d\"");
-    let place = "layer 2 \"a\\n\\u{9b}b\" (c\\n\\u{9b}d, line 11): c\\n\\u{9b}d is not supported";
+    let place = "layer 2 \"a\\n\\u{9b}b\" (c\\n\\u{9b}d, line 11): not supported: c\\n\\u{9b}d (1";
     assert!(message.starts_with(place), "{message}");
 }
 
@@ -74,7 +82,10 @@ fn a_body_is_not_looked_into() {
     // Deeper than any stack.
     let body = format!("<body>{}{}</body>", "<net>".repeat(50_000), "</net>".repeat(50_000));
     let message = refused("type=\"Roll\" version=\"opset7\">", &format!("type=\"If\">{body}"));
-    assert!(message.starts_with("layer 2 \"r\" (If, line 11): If is not supported"), "{message}");
+    assert!(
+        message.starts_with("layer 2 \"r\" (If, line 11): not supported: If (1 node)"),
+        "{message}"
+    );
 }
 
 #[test]

@@ -2,7 +2,10 @@
 
 use super::naive::visited;
 use super::sketch::{Sketch, Tagged, from_input, given, i64s};
-use crate::{BlockOrder, IntegerTypes, Integers, Operator, Pads, Parts, ZeroSize};
+use crate::budget::Budget;
+use crate::{
+    BlockOrder, Data, How, IntegerTypes, Integers, Operator, Pads, Parts, Program, ZeroSize,
+};
 
 /// Random numbers: splitmix64.
 struct Random(u64);
@@ -233,6 +236,55 @@ impl Growing {
         };
         Some((operator, vec![output]))
     }
+}
+
+/// What a program may cost: much, and little, in each way by itself.
+fn budgets() -> [Budget; 5] {
+    let all = Budget::default;
+    [
+        all(),
+        Budget { few: 1, ..all() },
+        Budget { few: 2, directly: 2, ..all() },
+        Budget { steps: 40, steps_each: 10, ..all() },
+        Budget { few: 1, directly: 1, steps: 0, kept: 0, steps_each: 0, ..all() },
+    ]
+}
+
+#[test]
+fn random_programs_give_what_their_nodes_say_whatever_they_may_cost() {
+    let (mut passes, mut by_element) = ([0; 5], [0; 5]);
+    for seed in 0..3000 {
+        let mut growing = Growing::new(seed);
+        for _ in 0..12 {
+            growing.grow();
+        }
+        let Growing { sketch, values, .. } = growing;
+        let mut graph = sketch.resolve().unwrap();
+        // The latest, so that much stands between them and the inputs, and one of the others.
+        let nodes = &values[sketch.data.len()..];
+        let (count, others) = (nodes.len(), graph.outputs.len() - nodes.len());
+        assert_eq!(others, 0);
+        if count == 0 {
+            continue;
+        }
+        let asked = [count - 1, usize::try_from(seed).unwrap() % count];
+        graph.outputs = asked.map(|node| graph.outputs[node]).to_vec();
+        let inputs: Vec<Data> = sketch.data.iter().map(|input| input.data.clone()).collect();
+        for (number, budget) in budgets().into_iter().enumerate() {
+            let program = Program::within(graph.clone(), Some(1), budget).unwrap();
+            let outputs = program.run(&inputs, &mut |_| ()).unwrap();
+            for (node, output) in asked.into_iter().zip(outputs) {
+                let expected = nodes[node].1.constant().data;
+                assert!(output == expected, "seed {seed}, budget {number}: {program}");
+            }
+            passes[number] += program.stages().len();
+            let parts = program.stages().iter().flat_map(|stage| &stage.parts);
+            by_element[number] += parts.filter(|part| matches!(part.how, How::ByElement)).count();
+        }
+    }
+    // Each budget leads elsewhere.
+    assert!(passes[0] < passes[1] && passes[1] < passes[4], "{passes:?}");
+    assert!(by_element[0] == 0 && by_element[2] > 0 && by_element[4] > 0, "{by_element:?}");
 }
 
 #[test]

@@ -51,7 +51,7 @@ fn nodes_that_are_not_wired_are_refused() {
     let mut sketch = data();
     sketch.node(Operator::Identity, &[0], 1);
     sketch.model.nodes[0].outputs = vec![ValueId(0)];
-    assert_eq!(message(&sketch), "Kind \"n0\": it gives what is given already");
+    assert_eq!(message(&sketch), "Kind \"n0\": its output 0 is produced twice");
 
     let mut sketch = data();
     sketch.model.outputs.push(Output { name: "y".into(), value: ValueId(usize::MAX) });

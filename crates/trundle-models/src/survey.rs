@@ -1,0 +1,116 @@
+//! What of a model is not supported: all of it, not only what is met first.
+
+use std::collections::BTreeMap;
+
+use crate::{Error, Result};
+
+/// Why an operator is not supported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Why {
+    /// It makes new elements.
+    Computes,
+    /// It moves elements, but in a way that is not there yet.
+    Moves,
+    /// It gives shapes, or what is made of shapes.
+    Shapes,
+    /// It holds graphs, or lists of tensors.
+    Holds,
+    /// Nobody here knows it.
+    Unknown,
+}
+
+impl Why {
+    /// What is said of one operator, and of several.
+    fn said(self) -> [&'static str; 2] {
+        match self {
+            Why::Computes => ["which computes", "which compute"],
+            Why::Moves => {
+                ["which moves elements, but not yet here", "which move elements, but not yet here"]
+            }
+            Why::Shapes => ["which makes numbers of shapes", "which make numbers of shapes"],
+            Why::Holds => {
+                ["which holds graphs or lists of tensors", "which hold graphs or lists of tensors"]
+            }
+            Why::Unknown => ["which is not known", "which are not known"],
+        }
+    }
+}
+
+/// The most operators that a message names.
+const MOST_NAMED: usize = 40;
+
+/// The operators that are not supported, with how many nodes there are of each.
+#[derive(Default)]
+pub(crate) struct Survey {
+    nodes: BTreeMap<(Why, String), usize>,
+    first: Option<String>,
+}
+
+impl Survey {
+    /// Counts a node of an operator that is not supported. `name` is what messages call the
+    /// operator, `node` the node.
+    pub(crate) fn add(&mut self, why: Why, name: String, node: impl FnOnce() -> String) {
+        self.first.get_or_insert_with(node);
+        *self.nodes.entry((why, name)).or_default() += 1;
+    }
+
+    /// Refuses the model if there is any, and says what is supported, beginning with the first.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`].
+    pub(crate) fn finish(self, supported: &str) -> Result<()> {
+        let Some(first) = &self.first else { return Ok(()) };
+        let mut groups: Vec<(Why, Vec<String>)> = Vec::new();
+        for ((why, name), count) in self.nodes.iter().take(MOST_NAMED) {
+            let named = format!("{name} ({count} node{})", if *count == 1 { "" } else { "s" });
+            match groups.last_mut() {
+                Some((last, names)) if last == why => names.push(named),
+                _ => groups.push((*why, vec![named])),
+            }
+        }
+        let said = |(why, names): &(Why, Vec<String>)| {
+            let [one, several] = why.said();
+            let verb = if names.len() == 1 { one } else { several };
+            format!("{}, {verb}", names.join(", "))
+        };
+        let mut list = groups.iter().map(said).collect::<Vec<_>>().join("; ");
+        if let Some(more @ 1..) = self.nodes.len().checked_sub(MOST_NAMED) {
+            list.push_str(&format!("; and {more} more operators"));
+        }
+        Err(Error::Unsupported(format!("{first}: not supported: {list}; what is: {supported}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_are_named_with_their_counts() {
+        let mut survey = Survey::default();
+        for (why, name) in [
+            (Why::Moves, "Gather"),
+            (Why::Computes, "Relu"),
+            (Why::Computes, "Conv"),
+            (Why::Computes, "Relu"),
+            (Why::Unknown, "Foo of domain a"),
+        ] {
+            survey.add(why, name.to_owned(), || format!("{name} \"n\""));
+        }
+        assert_eq!(
+            survey.finish("Concat, Transpose").unwrap_err().to_string(),
+            "Gather \"n\": not supported: Conv (1 node), Relu (2 nodes), which compute; \
+             Gather (1 node), which moves elements, but not yet here; \
+             Foo of domain a (1 node), which is not known; what is: Concat, Transpose"
+        );
+        assert!(Survey::default().finish("").is_ok());
+    }
+
+    #[test]
+    fn a_model_of_nothing_but_names_gives_no_message_of_all_of_them() {
+        let mut survey = Survey::default();
+        (0..1000).for_each(|n| survey.add(Why::Unknown, format!("op{n:04}"), String::new));
+        let message = survey.finish("Concat").unwrap_err().to_string();
+        assert!(message.contains("; and 960 more operators; what is"), "{message}");
+    }
+}

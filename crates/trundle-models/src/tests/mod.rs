@@ -1,0 +1,3 @@
+//! Programs planned at little cost, whatever their graphs ask for.
+
+mod planning;

@@ -1,0 +1,281 @@
+use bytes::Bytes;
+use trundle_core::ops::{Flip, Roll, Tile, Transpose};
+use trundle_core::{DType, IndexMap, Op, Shape};
+
+use crate::budget::Budget;
+use crate::{Data, ElementType, Graph, How, Made, Program, Tensor, TensorId};
+
+/// A graph as it is written down, of one input.
+struct Sketch(Graph);
+
+impl Sketch {
+    fn of(element: ElementType, sizes: &[usize]) -> Sketch {
+        let shape = Shape::new(sizes).unwrap();
+        let input = Tensor { element, shape, made: Made::Given(0), name: "x".into() };
+        Sketch(Graph { tensors: vec![input], outputs: Vec::new() })
+    }
+
+    fn u16(sizes: &[usize]) -> Sketch {
+        Sketch::of(ElementType::Fixed(DType::U16), sizes)
+    }
+
+    fn add(&mut self, shape: Shape, made: Made) -> TensorId {
+        let element = self.0.tensors[0].element;
+        let name = format!("t{}", self.0.tensors.len());
+        self.0.tensors.push(Tensor { element, shape, made, name });
+        TensorId(self.0.tensors.len() - 1)
+    }
+
+    fn shape(&self, id: TensorId) -> &Shape {
+        &self.0.tensors[id.0].shape
+    }
+
+    fn mapped(&mut self, from: TensorId, map: IndexMap) -> TensorId {
+        self.add(map.out_shape().clone(), Made::Moved { from, map })
+    }
+
+    fn moved(&mut self, from: TensorId, op: impl Into<Op>) -> TensorId {
+        let map = op.into().index_map(self.shape(from)).unwrap();
+        self.mapped(from, map)
+    }
+
+    fn reshaped(&mut self, from: TensorId, sizes: &[usize]) -> TensorId {
+        let map = IndexMap::reshape(self.shape(from), &Shape::new(sizes).unwrap()).unwrap();
+        self.mapped(from, map)
+    }
+
+    /// These indices of one axis.
+    fn cut(&mut self, from: TensorId, axis: usize, range: std::ops::Range<usize>) -> TensorId {
+        let shape = self.shape(from).clone();
+        let mut ranges: Vec<_> = shape.iter().map(|size| 0..*size).collect();
+        ranges[axis] = range;
+        self.mapped(from, IndexMap::identity(&shape).restrict(&ranges).unwrap())
+    }
+
+    fn joined(&mut self, axis: usize, parts: Vec<TensorId>) -> TensorId {
+        let mut sizes = self.shape(parts[0]).to_vec();
+        sizes[axis] = parts.iter().map(|part| self.shape(*part)[axis]).sum();
+        self.add(Shape::new(sizes).unwrap(), Made::Joined { axis, parts })
+    }
+
+    /// Joined to itself again and again.
+    fn doubled(&mut self, times: usize) -> TensorId {
+        (0..times).fold(TensorId(0), |id, _| self.joined(0, vec![id, id]))
+    }
+
+    fn planned(mut self, outputs: &[TensorId], budget: Budget) -> Planned {
+        self.0.outputs = outputs.to_vec();
+        let program = Program::within(self.0.clone(), Some(1), budget).unwrap();
+        Planned { graph: self.0, program }
+    }
+
+    fn plan(self, outputs: &[TensorId]) -> Planned {
+        self.planned(outputs, Budget::default())
+    }
+}
+
+struct Planned {
+    graph: Graph,
+    program: Program,
+}
+
+impl Planned {
+    fn passes(&self) -> usize {
+        self.program.stages().len()
+    }
+
+    /// The boxes of all passes.
+    fn boxes(&self) -> usize {
+        let parts = self.program.stages().iter().flat_map(|stage| &stage.parts);
+        let boxes = parts.map(|part| match &part.how {
+            How::Planned { work, .. } => work.blocks().len(),
+            How::ByElement => 0,
+        });
+        boxes.sum()
+    }
+
+    fn by_element(&self) -> usize {
+        let parts = self.program.stages().iter().flat_map(|stage| &stage.parts);
+        parts.filter(|part| matches!(part.how, How::ByElement)).count()
+    }
+
+    /// Runs it, and holds all outputs against the graph.
+    fn is_right(&self) {
+        let tensor = &self.graph.tensors[0];
+        let elements = tensor.shape.elements();
+        let input = match tensor.element {
+            ElementType::String => Data::Strings((0..elements).map(|n| n.to_string()).collect()),
+            ElementType::Fixed(dtype) => {
+                let mut bytes = vec![0; tensor.shape.bytes(dtype).unwrap()];
+                match dtype.packing() {
+                    Some(packing) => (0..elements).for_each(|at| {
+                        let value = u8::try_from(at * 7 % 16).unwrap();
+                        packing.set(&mut bytes, at, value & ((1 << packing.bits()) - 1));
+                    }),
+                    None => bytes
+                        .chunks_exact_mut(dtype.width())
+                        .zip(0u32..)
+                        .for_each(|(to, n)| to[..2].copy_from_slice(&n.to_le_bytes()[..2])),
+                }
+                Data::Bytes(Bytes::from(bytes))
+            }
+        };
+        let inputs = [input];
+        let outputs = self.program.run(&inputs, &mut |_| ()).unwrap();
+        for (id, output) in self.graph.outputs.iter().zip(&outputs) {
+            assert_eq!(self.graph.first_difference(*id, &inputs, output), None, "{}", self.program);
+        }
+    }
+}
+
+#[test]
+fn what_is_joined_to_itself_thirty_times_is_a_few_passes() {
+    let mut sketch = Sketch::u16(&[2, 2]);
+    let last = sketch.doubled(30);
+    let planned = sketch.plan(&[last]);
+    assert!(planned.passes() <= 4, "{} passes", planned.passes());
+    assert!(planned.boxes() <= 1 << 17, "{} boxes", planned.boxes());
+    assert!(planned.program.peak_bytes() >= 8 << 30);
+}
+
+#[test]
+fn what_is_joined_to_itself_some_times_is_right() {
+    for times in [5, 7, 12, 16] {
+        let mut sketch = Sketch::u16(&[2, 2]);
+        let last = sketch.doubled(times);
+        let planned = sketch.plan(&[last]);
+        assert!(planned.passes() <= 2 && planned.by_element() == 0, "{}", planned.program);
+        planned.is_right();
+    }
+}
+
+#[test]
+fn one_row_of_very_many_is_read_by_itself() {
+    let mut sketch = Sketch::u16(&[2, 2]);
+    let last = sketch.doubled(40);
+    let row = sketch.cut(last, 0, (1 << 33) + 1..(1 << 33) + 2);
+    let planned = sketch.plan(&[row]);
+    assert_eq!((planned.passes(), planned.boxes()), (1, 1));
+    planned.is_right();
+}
+
+/// A split into parts and a join of them in an order of its own.
+fn permuted(sizes: &[usize], elementwise: bool) -> Planned {
+    let parts = sizes[1];
+    let mut sketch = Sketch::u16(sizes);
+    let cut: Vec<TensorId> = (0..parts).map(|at| sketch.cut(TensorId(0), 1, at..at + 1)).collect();
+    let order = (0..parts).map(|at| cut[at * 37 % parts]).collect();
+    let last = sketch.joined(1, order);
+    let directly = if elementwise { 16 } else { 1 << 16 };
+    sketch.planned(&[last], Budget { few: 16, directly, ..Budget::default() })
+}
+
+#[test]
+fn many_small_parts_are_one_pass() {
+    for sizes in [[4, 128, 16], [64, 128, 64], [1, 65, 3], [2, 1000, 1]] {
+        let planned = permuted(&sizes, false);
+        assert_eq!((planned.passes(), planned.by_element()), (1, 0), "{}", planned.program);
+        planned.is_right();
+    }
+}
+
+#[test]
+fn too_many_boxes_are_moved_element_by_element() {
+    let planned = permuted(&[4, 128, 16], true);
+    assert_eq!((planned.passes(), planned.by_element()), (1, 1));
+    assert!(planned.program.to_string().contains("each element by itself"));
+    planned.is_right();
+    // Whatever the elements are.
+    for element in
+        [ElementType::Fixed(DType::U4), ElementType::Fixed(DType::F64), ElementType::String]
+    {
+        let mut sketch = Sketch::of(element, &[3, 5, 3]);
+        let turned = sketch.moved(TensorId(0), Transpose::new(&[2, 0, 1]));
+        let rolled = sketch.moved(turned, Roll::new(&[1, 2, 1], &[0, 1, 2]));
+        let budget = Budget { few: 1, directly: 1, ..Budget::default() };
+        let planned = sketch.planned(&[rolled], budget);
+        assert_eq!(planned.by_element(), 1, "{}", planned.program);
+        planned.is_right();
+    }
+}
+
+#[test]
+fn a_hundred_thousand_parts_are_planned_as_quickly_as_they_are_read() {
+    const PARTS: usize = 100_000;
+    // Of as many tensors, so that they are no movement of one.
+    let mut sketch = Sketch::u16(&[2 * PARTS, 1]);
+    let turned = sketch.moved(TensorId(0), Flip::new(&[0]));
+    let parts = (0..PARTS).map(|at| {
+        let from = if at % 3 == 0 { turned } else { TensorId(0) };
+        sketch.cut(from, 0, at..at + 1)
+    });
+    let parts: Vec<TensorId> = parts.collect();
+    let last = sketch.joined(0, parts.clone());
+    let turned = sketch.moved(last, Transpose::new(&[1, 0]));
+    let planned = sketch.plan(&[last, turned, parts[7]]);
+    assert!(planned.passes() <= 4, "{}", planned.passes());
+    planned.is_right();
+}
+
+#[test]
+fn outputs_at_every_step_of_a_long_chain_take_what_the_chain_takes() {
+    const STEPS: usize = 3000;
+    let mut sketch = Sketch::u16(&[24, 25]);
+    let mut ids = vec![TensorId(0)];
+    for step in 0..STEPS {
+        let last = ids[ids.len() - 1];
+        ids.push(match step % 3 {
+            0 => sketch.moved(last, Roll::new(&[1, 2], &[0, 1])),
+            1 => sketch.reshaped(last, &[25, 24]),
+            _ => sketch.reshaped(last, &[24, 25]),
+        });
+    }
+    let mut planned = sketch.plan(&ids);
+    assert_eq!(planned.passes(), STEPS + 1);
+    // Each of them followed to the input would take longer than to plan and to run them all.
+    planned.graph.outputs.truncate(40);
+    planned.is_right();
+}
+
+#[test]
+fn a_small_graph_of_large_tensors_is_planned_within_bounds() {
+    // Each output is as many boxes as there may be, and would be drawn back through all others.
+    let mut sketch = Sketch::u16(&[2, 2]);
+    let mut outputs = vec![sketch.doubled(16)];
+    for number in 0..200 {
+        let last = outputs[outputs.len() - 1];
+        let next = match number % 4 {
+            0 => sketch.moved(last, Tile::new(&[3, 1])),
+            1 => sketch.moved(last, Roll::new(&[1, 1], &[0, 1])),
+            2 => sketch.moved(last, Flip::new(&[0])),
+            _ => sketch.cut(last, 0, 1..(1 << 17) + 1),
+        };
+        outputs.push(next);
+    }
+    let planned = sketch.plan(&outputs);
+    assert!(planned.boxes() <= 1 << 20, "{} boxes", planned.boxes());
+}
+
+#[test]
+fn only_what_is_read_is_written_and_it_is_let_go() {
+    let mut sketch = Sketch::u16(&[64, 4]);
+    let mut last = TensorId(0);
+    for _ in 0..6 {
+        last = sketch.moved(last, Roll::new(&[1, 1], &[0, 1]));
+        last = sketch.reshaped(last, &[4, 64]);
+        last = sketch.reshaped(last, &[64, 4]);
+    }
+    let budget = Budget { few: 1, directly: 4, ..Budget::default() };
+    let planned = sketch.planned(&[last], budget);
+    assert!(planned.passes() > 2, "{}", planned.program);
+    let read: Vec<TensorId> = planned
+        .program
+        .stages()
+        .iter()
+        .flat_map(|stage| stage.parts.iter().map(|part| part.from))
+        .collect();
+    assert!(planned.program.stages().iter().all(|s| s.tensor == last || read.contains(&s.tensor)));
+    // Two at once: the one that is read and the one that is written.
+    assert_eq!(planned.program.peak_bytes(), 2 * 64 * 4 * 2);
+    planned.is_right();
+}
