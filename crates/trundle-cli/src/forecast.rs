@@ -114,7 +114,7 @@ pub(crate) fn of_model(model: &Model, program: &Program) -> String {
         .collect();
     let mut text = format!(
         "{}, {} for {}{}\n",
-        readable(program.bytes() as u64),
+        readable(program.moved_bytes() as u64),
         counted(program.stages().len(), "pass"),
         counted(model.outputs.len(), "output"),
         match on_the_way.len() {
