@@ -511,12 +511,16 @@ mod tests {
         }
 
         fn read(&mut self, slice: &str, max_mem: u64, side: usize) -> Pixels {
+            self.try_read(slice, max_mem, side).unwrap()
+        }
+
+        fn try_read(&mut self, slice: &str, max_mem: u64, side: usize) -> Result<Pixels, Failure> {
             let header = &self.file.headers()[0];
             let slice: Slice = slice.parse().unwrap();
             let plane = slice.plane(&header.layout().unwrap(), header.element.dtype()).unwrap();
             let room = Room { max_mem: Some(Bytes(max_mem)), side };
             let progress = Progress::new(true);
-            Pixels::read(&mut self.file, (Path::new("x"), 0), &plane, room, &progress).unwrap()
+            Pixels::read(&mut self.file, (Path::new("x"), 0), &plane, room, &progress)
         }
     }
 
@@ -649,6 +653,14 @@ mod tests {
         // One axis is drawn as a row, also where it runs downwards.
         assert_eq!(place.read(":,3", 16 << 20, 64).size(), (1, size as usize));
         assert_eq!(place.read(":,:", 16 << 20, 64).size(), (64, 64));
+    }
+
+    #[test]
+    fn memory_for_less_than_a_pixel_is_refused() {
+        let mut place = Place::with("x.npy", DType::U16, &[4, 3], &counting(&[4, 3]));
+        assert_eq!(place.read(":,:", 16, 512).size(), (1, 1));
+        let refused = place.try_read(":,:", 10, 512).err().unwrap().to_string();
+        assert_eq!(refused, "13 bytes of memory are needed, --max-mem is 10 bytes");
     }
 
     #[test]

@@ -99,6 +99,16 @@ fn a_plan_as_json() {
 }
 
 #[test]
+fn a_plan_for_little_memory_says_what_the_disk_is_asked_for() {
+    let place = Place::with(&[("x.npy", &Tensor::noise("'<f4'", 4, &[64, 96]))]);
+    let args = ["plan", "transpose", "x.npy", "--row-major", "--max-mem", "8K", "--device", "ssd"];
+    let text = place.run(&args).done().text();
+    let line = text.lines().next().unwrap();
+    assert!(line.starts_with("24.0 KiB, 1 pass: read, moved and written in parts; "), "{line}");
+    assert!(line.contains("; 24.0 KiB read and 24.0 KiB written, within "), "{line}");
+}
+
+#[test]
 fn a_plan_lists_some_tensors_and_counts_the_rest() {
     let place = Place::new();
     let tensor = Tensor::noise("", 4, &[2, 3]);

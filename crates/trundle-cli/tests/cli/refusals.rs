@@ -365,11 +365,6 @@ fn arguments_that_make_no_sense() {
             (&["view", "volume.npy", "--slice", "4,:,:"], 3, &["index 4 on axis 0", "size 4"]),
             (&["view", "volume.npy", "--slice", "1,2,3"], 3, &["0 of `:`", "expected 1, 2"]),
             (&["view", "volume.npy", "--range", "1,1"], 2, &["--range", "both numbers are 1"]),
-            (
-                &["view", "volume.npy", "--max-mem", "1"],
-                3,
-                &["bytes of memory are needed", "1 byte"],
-            ),
             (&["man", "transpos"], 2, &["\"transpos\"", "transpose, roll"]),
             (&["man", "roll", "x"], 2, &["\"x\"", "no commands of its own"]),
             (&["view", "empty.npy"], 3, &["axis 1", "[3, 0, 4]", "size 0"]),
