@@ -87,7 +87,7 @@ impl Job {
         if begin == Begin::Anew {
             // What a stream says of itself need not be so: it is read first.
             if file.file().is_some() {
-                check_space(&folder, &job)?;
+                check_space(&folder, "", &job)?;
             }
             forget_earlier(&folder, &output_tag);
         } else {
@@ -168,7 +168,11 @@ impl Job {
     ) -> Result<Outcome, Error> {
         let mut output = Output::create(path, conduct.overwrite)?;
         if file.file().is_some() {
-            check_space(&std::env::temp_dir(), &self)?;
+            check_space(
+                &std::env::temp_dir(),
+                ", for which TMPDIR can name another folder",
+                &self,
+            )?;
         }
         let target = tempfile::tempfile().map_err(temporary(None))?;
         let mut work = Work {
@@ -205,13 +209,15 @@ impl Job {
     }
 }
 
-fn check_space(folder: &Path, job: &Job) -> Result<(), Error> {
+/// Checks that the disk of `folder`, to which messages add `what`, has room for all that is written.
+fn check_space(folder: &Path, what: &str, job: &Job) -> Result<(), Error> {
     #[cfg(unix)]
     if let Ok(found) = rustix::fs::statvfs(folder) {
         let needed = job.frame.bytes() + job.cost().temporary_bytes;
         let available = found.f_bavail.saturating_mul(found.f_frsize);
         if needed > available {
-            return Err(Error::of(folder.display(), Problem::Space { needed, available }));
+            let folder = format!("{}{what}", folder.display());
+            return Err(Error::of(folder, Problem::Space { needed, available }));
         }
     }
     Ok(())

@@ -84,15 +84,16 @@ fn outputs_of_odd_names_are_found_again() {
         work.wait(&mut child, Work::has_noted);
         child.kill().unwrap();
         child.wait().unwrap();
-        if !work.place.folder.path().join(name).exists() {
-            let text = work.place.run(&["clean"]).done().text();
-            assert!(text.starts_with(shown), "{text:?}");
-            assert!(!text.contains('\u{1b}'), "{text:?}");
-            assert_eq!(left(&work.place, &[]).len(), 1);
-        }
-        args.push("--resume".into());
-        args.push("--force".into());
-        work.place.run(&args).done();
+        let text = work.place.run(&["clean"]).done().text();
+        assert!(!text.contains('\u{1b}'), "{text:?}");
+        let listed = left(&work.place, &[]);
+        let is_over = work.place.folder.path().join(name).exists();
+        assert_eq!(listed.len(), usize::from(!is_over), "{text:?}");
+        assert!(is_over || text.starts_with(shown), "{text:?}");
+        let is_resumable = listed.first().is_some_and(|left| left["resumable"] == true);
+        args.extend(["--resume", "--force", "--json"].map(OsString::from));
+        let report = work.place.run(&args).done().json();
+        assert_eq!(report["resumed"], is_resumable, "{text:?}");
         let output = work.place.folder.path().join(name);
         assert!(fs::read(&output).unwrap() == work.expected);
         fs::remove_file(output).unwrap();

@@ -126,7 +126,7 @@ impl Work {
         let of = |entry: io::Result<fs::DirEntry>| {
             let entry = entry.ok()?;
             let found = entry.metadata().ok()?;
-            let name = entry.file_name().into_string().unwrap();
+            let name = entry.file_name().to_string_lossy().into_owned();
             Some((name, found.len(), found.modified().unwrap()))
         };
         let mut state: Vec<_> = fs::read_dir(self.place.path("")).unwrap().filter_map(of).collect();
