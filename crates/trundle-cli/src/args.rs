@@ -193,8 +193,7 @@ pub(crate) struct ModelArgs {
     /// The file of an input, once for each
     #[arg(long = "input", value_name = "NAME=FILE")]
     pub inputs: Vec<NamedFile>,
-    /// Read the files beside the model also where they are links that lead out of its folder, as
-    /// in the caches of Hugging Face
+    /// Read files beside the model through links that lead out of its folder
     #[arg(long)]
     pub follow_links: bool,
     /// How many threads to use

@@ -13,10 +13,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use trundle_core::{AxisMap, IndexMap, Layout, Region, Result, Shape};
+use trundle_core::{AxisMap, IndexMap, Layout, Result, Shape};
 
 use crate::budget::Budget;
 use crate::program::width_of;
+use crate::regions::Regions;
 use crate::{Graph, Made, TensorId};
 
 /// Where the elements of a tensor are read, if it is written in one pass.
@@ -31,10 +32,10 @@ pub(crate) struct Drawing<'a> {
     /// How many there are, on the way and at their sources.
     count: usize,
     /// The regions of the target that stand at tensors on the way.
-    left: BTreeMap<TensorId, Vec<Region>>,
+    left: BTreeMap<TensorId, Regions>,
     /// The regions of the target by the tensor that they are read from, and by the shape as which
     /// it is read: the elements of a packed tensor can be counted in any shape.
-    pub(crate) sources: BTreeMap<(TensorId, Vec<usize>), Vec<Region>>,
+    pub(crate) sources: BTreeMap<(TensorId, Vec<usize>), Regions>,
     /// The tensors on the way.
     pub(crate) through: BTreeSet<TensorId>,
 }
@@ -82,7 +83,7 @@ impl<'a> Drawing<'a> {
             return Ok(Drawn::FromSources(drawing));
         }
         let whole = drawing.whole(&tensor.shape)?;
-        match drawing.draw(whole.clone()) {
+        match drawing.draw(whole) {
             Ok(()) => {
                 drawing.budget.keep(&tensor.shape, drawing.count);
                 Ok(Drawn::FromSources(drawing))
@@ -90,22 +91,21 @@ impl<'a> Drawing<'a> {
             Err(TooMany(other)) if other != target && !drawing.is_source(other) => {
                 Ok(Drawn::Needs(other))
             }
-            Err(_) => drawing.directly(whole),
+            Err(_) => drawing.directly(),
         }
     }
 
     /// A whole tensor of this shape, as it is written.
-    fn whole(&self, shape: &Shape) -> Result<Region> {
+    fn whole(&self, shape: &Shape) -> Result<Regions> {
         let units = width_of(self.graph.tensors[self.target.0].element).units();
-        Ok(Region::of(&Layout::row_major(shape, units)?))
+        Ok(Regions::of(&Layout::row_major(shape, units)?))
     }
 
-    fn draw(&mut self, whole: Region) -> std::result::Result<(), TooMany> {
+    fn draw(&mut self, whole: Regions) -> std::result::Result<(), TooMany> {
         self.begin(whole)?;
         while let Some((tensor, regions)) = self.left.pop_last() {
             if self.is_source(tensor) {
-                let shape = self.graph.tensors[tensor.0].shape.sizes().to_vec();
-                self.sources.entry((tensor, shape)).or_default().extend(regions);
+                self.read(tensor, regions);
                 continue;
             }
             if tensor != self.target {
@@ -124,17 +124,17 @@ impl<'a> Drawing<'a> {
     }
 
     /// All of the target. A reshape that it ends with is only another count of what is written.
-    fn begin(&mut self, whole: Region) -> std::result::Result<(), TooMany> {
+    fn begin(&mut self, whole: Regions) -> std::result::Result<(), TooMany> {
         self.count = 1;
         if let Made::Moved { .. } = self.graph.tensors[self.target.0].made {
             let (from, map) = self.composed(self.target)?;
             if let Some(rest) = map.without_output_reshape()
                 && let Ok(whole) = self.whole(rest.out_shape())
             {
-                return self.moved(self.target, vec![whole], from, &rest);
+                return self.moved(self.target, whole, from, &rest);
             }
         }
-        self.left.insert(self.target, vec![whole]);
+        self.left.insert(self.target, whole);
         Ok(())
     }
 
@@ -162,37 +162,58 @@ impl<'a> Drawing<'a> {
     fn moved(
         &mut self,
         tensor: TensorId,
-        regions: Vec<Region>,
+        regions: Regions,
         from: TensorId,
         map: &IndexMap,
     ) -> std::result::Result<(), TooMany> {
-        let room = self.room(regions.len());
-        if let Some(drawn) = all_through(&regions, map, room) {
-            self.spend(map.in_shape(), drawn.len())?;
-            self.come(regions.len(), drawn.len());
-            self.left.entry(from).or_default().extend(drawn);
-            return Ok(());
-        }
+        let (before, room) = (regions.len(), self.room(regions.len()));
+        let regions = match regions.through(map, room) {
+            Ok(drawn) => {
+                self.spend(map.in_shape(), drawn.len())?;
+                self.come(before, drawn.len());
+                self.leave(from, drawn);
+                return Ok(());
+            }
+            Err(regions) => regions,
+        };
         self.spend(map.in_shape(), room)?;
         if let Some(rest) = map.without_source_reshape()
-            && let Some(drawn) = all_through(&regions, &rest, room)
+            && let Ok(drawn) = regions.through(&rest, room)
         {
             if !self.is_source(from) {
                 return Err(TooMany(from));
             }
-            self.come(regions.len(), drawn.len());
-            let shape = rest.in_shape().sizes().to_vec();
-            self.sources.entry((from, shape)).or_default().extend(drawn);
+            self.come(before, drawn.len());
+            self.read(from, drawn);
             return Ok(());
         }
         Err(self.needs(tensor))
+    }
+
+    /// More regions that stand at a tensor on the way.
+    fn leave(&mut self, at: TensorId, regions: Regions) {
+        let regions = match self.left.remove(&at) {
+            Some(others) => others.and(regions),
+            None => regions,
+        };
+        self.left.insert(at, regions);
+    }
+
+    /// More regions that are read from a tensor.
+    fn read(&mut self, from: TensorId, regions: Regions) {
+        let key = (from, regions.shape().sizes().to_vec());
+        let regions = match self.sources.remove(&key) {
+            Some(others) => others.and(regions),
+            None => regions,
+        };
+        self.sources.insert(key, regions);
     }
 
     /// Regions of a tensor as regions of its parts.
     fn joined(
         &mut self,
         tensor: TensorId,
-        regions: Vec<Region>,
+        regions: Regions,
         axis: usize,
         parts: &[TensorId],
     ) -> std::result::Result<(), TooMany> {
@@ -208,7 +229,7 @@ impl<'a> Drawing<'a> {
         }
         self.come(before, count);
         for (part, regions) in parted.of_parts {
-            self.left.entry(part).or_default().extend(regions);
+            self.leave(part, regions);
         }
         Ok(())
     }
@@ -223,46 +244,44 @@ impl<'a> Drawing<'a> {
     }
 
     /// The target read from what it is made of, whatever that is made of.
-    fn directly(mut self, whole: Region) -> Result<Drawn<'a>> {
+    fn directly(mut self) -> Result<Drawn<'a>> {
         let tensor = &self.graph.tensors[self.target.0];
+        let whole = self.whole(&tensor.shape)?;
         self.left.clear();
         self.sources.clear();
         self.through.clear();
         match &tensor.made {
             Made::Moved { from, map } => {
                 let most = self.budget.most_directly(&tensor.shape);
-                let Some((shape, regions)) = self.through_one(whole, map, most)? else {
+                let Some(regions) = self.through_one(whole, map, most)? else {
                     return Ok(Drawn::ByElement(*from));
                 };
                 self.count = regions.len();
-                self.sources.insert((*from, shape), regions);
+                self.read(*from, regions);
             }
             Made::Joined { axis, parts } => {
                 let mut parted = Parted::new(self.graph, *axis, parts, usize::MAX);
                 // A whole tensor is cut between any two parts.
-                let _ = parted.part(vec![whole], 0..parts.len(), 0);
+                let _ = parted.part(whole, 0..parts.len(), 0);
                 self.count = parted.count;
                 for (part, regions) in parted.of_parts {
-                    let shape = self.graph.tensors[part.0].shape.sizes().to_vec();
-                    self.sources.entry((part, shape)).or_default().extend(regions);
+                    self.read(part, regions);
                 }
             }
-            Made::Given(_) | Made::Constant(_) => {
-                self.sources.insert((self.target, tensor.shape.sizes().to_vec()), vec![whole]);
-            }
+            Made::Given(_) | Made::Constant(_) => self.read(self.target, whole),
         }
         self.budget.keep(&tensor.shape, self.count);
         Ok(Drawn::Directly(self))
     }
 
-    /// The whole target through its own map, and the shape as which its source is read then.
+    /// The whole target through its own map, if that is few boxes.
     fn through_one(
         &mut self,
-        whole: Region,
+        whole: Regions,
         map: &IndexMap,
         most: usize,
-    ) -> Result<Option<(Vec<usize>, Vec<Region>)>> {
-        let (whole, map) = match map.without_output_reshape() {
+    ) -> Result<Option<Regions>> {
+        let (mut whole, map) = match map.without_output_reshape() {
             Some(rest) => (self.whole(rest.out_shape())?, rest),
             None => (whole, map.clone()),
         };
@@ -272,9 +291,10 @@ impl<'a> Drawing<'a> {
             }
             // What it costs is known before: whether it was left does not matter here.
             self.budget.spend(map.in_shape(), most);
-            if let Some(regions) = whole.clone().through(&map, most) {
-                return Ok(Some((map.in_shape().sizes().to_vec(), regions)));
-            }
+            whole = match whole.through(&map, most) {
+                Ok(regions) => return Ok(Some(regions)),
+                Err(whole) => whole,
+            };
         }
         Ok(None)
     }
@@ -317,15 +337,6 @@ fn pieces(map: &IndexMap) -> usize {
     })
 }
 
-/// All regions drawn back through a map, if they are few.
-fn all_through(regions: &[Region], map: &IndexMap, most: usize) -> Option<Vec<Region>> {
-    let mut drawn = Vec::new();
-    for region in regions {
-        drawn.extend(region.clone().through(map, most - drawn.len())?);
-    }
-    Some(drawn)
-}
-
 /// The regions of a joined tensor, put to its parts.
 struct Parted<'a> {
     axis: usize,
@@ -335,7 +346,7 @@ struct Parted<'a> {
     room: usize,
     /// How many regions have come to parts.
     count: usize,
-    of_parts: Vec<(TensorId, Vec<Region>)>,
+    of_parts: Vec<(TensorId, Regions)>,
 }
 
 impl<'a> Parted<'a> {
@@ -352,7 +363,7 @@ impl<'a> Parted<'a> {
     /// how many wait for later parts. `None` if there are too many, or if one cannot be cut.
     fn part(
         &mut self,
-        regions: Vec<Region>,
+        regions: Regions,
         parts: std::ops::Range<usize>,
         waiting: usize,
     ) -> Option<()> {
@@ -366,14 +377,8 @@ impl<'a> Parted<'a> {
         }
         let middle = usize::midpoint(parts.start, parts.end);
         let at = self.begins[middle] - self.begins[parts.start];
-        let (mut below, mut beyond) = (Vec::new(), Vec::new());
-        for region in regions {
-            let known = self.count + waiting + below.len() + beyond.len();
-            let most = self.room.saturating_sub(known);
-            let (before, after) = region.cut(self.axis, at, most)?;
-            below.extend(before);
-            beyond.extend(after);
-        }
+        let most = self.room.saturating_sub(self.count + waiting);
+        let (below, beyond) = regions.cut(self.axis, at, most).ok()?;
         self.part(below, parts.start..middle, waiting + beyond.len())?;
         self.part(beyond, middle..parts.end, waiting)
     }

@@ -47,6 +47,7 @@ mod open;
 pub mod openvino;
 mod operator;
 mod program;
+mod regions;
 mod resolve;
 mod run;
 mod simplify;

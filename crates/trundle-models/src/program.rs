@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use trundle_core::{Backend, DType, Layout, Move, Region, Shape, Width};
+use trundle_core::{Backend, DType, Layout, Move, Shape, Width};
 use trundle_cpu::{Cpu, Plan};
 
 use crate::budget::Budget;
@@ -50,7 +50,7 @@ pub enum How {
         /// What is moved, in bytes. Texts are moved as numbers of 8 bytes.
         work: Move,
         /// How.
-        plan: Plan,
+        plan: Box<Plan>,
     },
     /// Each element by itself, as the map of the tensor says: it would be too many boxes.
     ByElement,
@@ -192,11 +192,10 @@ fn stage(graph: &Graph, cpu: &Cpu, id: TensorId, drawing: &Drawing<'_>) -> Resul
     let packed = |shape: &Shape| Layout::row_major(shape, width.units()).map_err(too_large);
     let dst = packed(&tensor.shape)?;
     let mut parts = Vec::with_capacity(drawing.sources.len());
-    for ((from, shape), regions) in &drawing.sources {
-        let shape = Shape::new(shape.clone()).map_err(too_large)?;
-        let regions: &[Region] = regions;
-        let work = Move::of_regions(regions, width, &packed(&shape)?, &dst).map_err(too_large)?;
-        let plan = cpu.plan(&work);
+    for ((from, _), regions) in &drawing.sources {
+        let src = packed(regions.shape())?;
+        let work = Move::of_regions(regions.boxes(), width, &src, &dst).map_err(too_large)?;
+        let plan = Box::new(cpu.plan(&work));
         parts.push(Part { from: *from, how: How::Planned { work, plan } });
     }
     Ok(Stage { tensor: id, parts, fused: drawing.through.iter().copied().collect() })

@@ -1,6 +1,6 @@
 //! `trundle run`, and `trundle plan` of a model.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -120,15 +120,17 @@ fn known(inputs: &[ModelInput]) -> Vec<Given<'_>> {
 /// Where each output goes: a file of its name, which stays within the folder.
 fn out_paths(model: &Model, folder: &Path) -> Vec<PathBuf> {
     let mut taken = HashSet::new();
+    // The last number behind each name, so that very many alike are not tried from the first on.
+    let mut numbers: HashMap<String, usize> = HashMap::new();
     let mut paths = Vec::with_capacity(model.outputs.len());
     for output in &model.outputs {
         let safe = |c: char| if c.is_control() || "/\\:".contains(c) { '_' } else { c };
         let name: String = output.name.chars().map(safe).take(200).collect();
         let name = if name.trim_matches('.').is_empty() { format!("output{name}") } else { name };
         let mut file = format!("{name}.npy");
-        let mut number = 1;
+        let number = numbers.entry(name.clone()).or_insert(1);
         while !taken.insert(file.clone()) {
-            number += 1;
+            *number += 1;
             file = format!("{name}_{number}.npy");
         }
         paths.push(folder.join(file));
@@ -266,16 +268,21 @@ impl Compared<'_> {
             false => self.waiting.len() / group_bytes * group_bytes,
         };
         let rest = self.waiting.split_off(whole);
-        let mut bytes = std::mem::replace(&mut self.waiting, rest);
+        let bytes = std::mem::replace(&mut self.waiting, rest);
         let left = self.output.shape.elements() - self.elements;
         let count = left.min(whole.div_ceil(group_bytes.max(1)) * group);
         if self.difference.is_some() || count == 0 {
+            return;
+        }
+        if is_end && !self.ends_in_zeros(&bytes, count) {
+            self.difference = Some(self.output.shape.unravel(self.elements + count - 1));
             return;
         }
         let data = if element.holds_texts() {
             let texts = element.texts(&bytes);
             texts.map(|texts| Data::Strings(texts.into()))
         } else {
+            let mut bytes = bytes;
             element.make_little_endian(&mut bytes);
             Some(Data::Bytes(bytes.into()))
         };
@@ -285,6 +292,13 @@ impl Compared<'_> {
             None => Some(self.output.shape.unravel(self.elements)),
         };
         self.elements += count;
+    }
+
+    /// Whether what is behind the last packed element is 0.
+    fn ends_in_zeros(&self, bytes: &[u8], count: usize) -> bool {
+        let Some(packing) = self.output.element.width().packing() else { return true };
+        let room = bytes.len() * 8 / packing.bits();
+        (count..room).all(|unused| packing.get(bytes, unused) == 0)
     }
 }
 
@@ -423,4 +437,74 @@ fn plan_report(model: &Model, program: &Program) -> Value {
         "passes": program.stages().len(),
         "bytes": program.moved_bytes(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Seek, SeekFrom};
+
+    use trundle::{DType, IndexMap};
+    use trundle_models::Made;
+
+    use super::*;
+
+    /// A graph that reverses 5 x 3 elements, and its input.
+    fn reversed(element: ElementType) -> (Graph, Data) {
+        let shape = Shape::new([5, 3]).unwrap();
+        let map = trundle::ops::Flip::new(&[0, 1]);
+        let map: IndexMap = trundle::Op::from(map).index_map(&shape).unwrap();
+        let tensor = |made| Tensor { element, shape: shape.clone(), made, name: "t".into() };
+        let moved = Made::Moved { from: TensorId(0), map };
+        let tensors = vec![tensor(Made::Given(0)), tensor(moved)];
+        let data = match element {
+            ElementType::String => Data::Strings((0..15).map(|n| format!("{n}")).collect()),
+            ElementType::Fixed(dtype) => {
+                let bytes = shape.bytes(dtype).unwrap();
+                let mut bytes: Vec<u8> = (1..).take(bytes).collect();
+                if let Some(packing) = dtype.packing() {
+                    // The bits behind the last element are 0.
+                    (15..bytes.len() * 8 / packing.bits())
+                        .for_each(|unused| packing.set(&mut bytes, unused, 0));
+                }
+                Data::Bytes(bytes.into())
+            }
+        };
+        (Graph { tensors, outputs: vec![TensorId(1)] }, data)
+    }
+
+    #[test]
+    fn what_is_verified_is_what_the_file_holds() {
+        let fixed = [DType::U8, DType::U16, DType::F64, DType::BF16, DType::U4, DType::U1];
+        let elements = fixed.map(ElementType::Fixed).into_iter().chain([ElementType::String]);
+        for element in elements {
+            let (graph, data) = reversed(element);
+            let program = Program::new(graph.clone(), Some(1)).unwrap();
+            let inputs = [data];
+            let output = program.run(&inputs, &mut |_| ()).unwrap().remove(0);
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("y.npy");
+            let id = TensorId(1);
+            let written = Written::of("y", id, path, &graph.tensors[1], output).unwrap();
+            let verifier = Verifier::new(&graph, &inputs);
+            let staged = || stage(&written.path, &[written.named()], &[], false, &mut |_| ());
+            let verified = |file: &Output| written.verify(file, &verifier, &mut |_| ());
+            let good = staged().unwrap();
+            verified(&good).unwrap();
+
+            let length = good.file().unwrap().metadata().unwrap().len();
+            let data = length - written.bytes.len() as u64;
+            for (at, byte) in (data..).zip(&written.bytes) {
+                let damaged = staged().unwrap();
+                let mut file = damaged.file().unwrap();
+                file.seek(SeekFrom::Start(at)).unwrap();
+                file.write_all(&[byte ^ 1]).unwrap();
+                let error = verified(&damaged).unwrap_err().to_string();
+                assert!(error.contains("verification failed"), "{element}, byte {at}: {error}");
+            }
+            let short = staged().unwrap();
+            short.file().unwrap().set_len(length - 1).unwrap();
+            assert!(verified(&short).is_err());
+            assert!(!written.path.exists());
+        }
+    }
 }

@@ -69,6 +69,22 @@ impl Ir {
         self
     }
 
+    /// What was last joined to itself along axis 0.
+    fn doubled(mut self) -> Ir {
+        let id = self.count;
+        write!(
+            self.layers,
+            "<layer id=\"{id}\" name=\"double{id}\" type=\"Concat\" version=\"opset1\">\
+             <data axis=\"0\"/><input><port id=\"0\"/><port id=\"1\"/></input>\
+             <output><port id=\"2\"/></output></layer>"
+        )
+        .unwrap();
+        let last = self.last;
+        (0..2).for_each(|port| self.edge(last, (id, port)));
+        (self.last, self.count) = ((id, 2), id + 1);
+        self
+    }
+
     /// Writes `model.xml` and `model.bin`, of which the tensor is the output `name`.
     fn write(mut self, place: &Place, name: &str) {
         let id = self.count;
@@ -235,6 +251,105 @@ fn an_operator_that_computes_is_refused_by_name() {
     let other = place.run(&["run", "x.npy", "--out-dir=out"]);
     assert_eq!(other.code, Some(3), "{other:?}");
     assert!(other.stderr.contains("expected .xml or .onnx"), "{other:?}");
+}
+
+#[test]
+fn all_that_is_not_supported_is_named() {
+    let place = Place::new();
+    Ir::of("x", "u16", "2,3")
+        .then("Sigmoid", "opset1", "", &[])
+        .then("Gather", "opset8", "", &[])
+        .then("Sigmoid", "opset1", "", &[])
+        .write(&place, "y");
+    let run = place.run(&["plan", "model.xml"]);
+    assert_eq!(run.code, Some(3), "{run:?}");
+    let named = "Sigmoid (2 nodes), which computes; Gather (1 node), which moves elements";
+    assert!(run.stderr.contains(named), "{run:?}");
+}
+
+#[test]
+fn a_small_model_of_a_large_output_is_planned_at_once() {
+    let place = Place::new();
+    let mut ir = Ir::of("x", "f32", "2,2");
+    for _ in 0..30 {
+        ir = ir.doubled();
+    }
+    ir.write(&place, "y");
+    place.write("x.npy", &of_floats(&[1., 2., 3., 4.]));
+    let report = place.run(&["plan", "model.xml", "--json"]).done().json();
+    assert!(report["passes"].as_u64().unwrap() <= 4, "{report}");
+    assert_eq!(report["stages"].as_array().unwrap().last().unwrap()["bytes"], 16u64 << 30);
+    let before = place.contents();
+    let run = run_with(&place, &["--max-mem=1G"]);
+    assert_eq!(run.code, Some(3), "{run:?}");
+    assert!(run.stderr.contains("of memory are needed"), "{run:?}");
+    assert_eq!(place.contents(), before);
+}
+
+#[test]
+fn of_a_large_tensor_only_what_is_read_is_made() {
+    let place = Place::new();
+    let mut ir = Ir::of("x", "f32", "2,2");
+    for _ in 0..40 {
+        ir = ir.doubled();
+    }
+    let row = (1 << 33) + 1;
+    ir.then("Slice", "opset8", "", &[&[row], &[row + 1], &[1], &[0]]).write(&place, "y");
+    place.write("x.npy", &of_floats(&[1., 2., 3., 4.]));
+    let report = run_with(&place, &["--verify", "--json", "--max-mem=1M"]).done().json();
+    assert_eq!((&report["passes"], &report["verified"]), (&1.into(), &true.into()));
+    assert_eq!(Tensor::read(&place.read("out/y.npy"), 4).bytes, of_floats_bytes(&[3., 4.]));
+}
+
+#[test]
+fn names_print_no_lines_and_no_commands() {
+    let place = Place::new();
+    Ir::of("x&#10;ok", "u16", "2,3")
+        .then("Transpose", "opset1", "", &[&[1, 0]])
+        .write(&place, "y&#10;done\u{9b}31m\u{202e}");
+    let plan = place.run(&["plan", "model.xml"]).done().text();
+    assert!(plan.lines().any(|line| line == "  input x\\nok: u16 [2, 3]"), "{plan}");
+    let quiet = |text: &str| !text.contains(['\u{9b}', '\u{202e}']);
+    assert!(quiet(&plan) && !plan.lines().any(|line| line.starts_with("ok")), "{plan}");
+    let run = place.run(&["run", "model.xml", "--input", "z=x.npy", "--out-dir=out"]);
+    assert!(run.stderr.contains("the model has x\\nok"), "{run:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn weights_elsewhere_are_read_where_that_is_asked_for() {
+    let place = Place::new();
+    rolled_and_turned(&place, "y");
+    std::fs::create_dir(place.path("cache")).unwrap();
+    std::fs::rename(place.path("model.xml"), place.path("cache/model.xml")).unwrap();
+    std::os::unix::fs::symlink("../model.bin", place.path("cache/model.bin")).unwrap();
+    let args = ["run", "cache/model.xml", "--input=x=x.npy", "--out-dir=out"];
+    let refused = place.run(&args);
+    assert_eq!(refused.code, Some(3), "{refused:?}");
+    let message = "error: cache/model.xml: \"model.bin\" is a link that leads out of the model's \
+                   folder; --follow-links reads it";
+    assert!(refused.stderr.contains(message), "{refused:?}");
+    place.run(&[&args[..], &["--follow-links", "-q"]].concat()).done();
+    assert_eq!(numbers(&place.read("out/y.npy")), [2, 5, 0, 3, 1, 4]);
+}
+
+#[test]
+fn a_plan_of_no_model_says_what_to_write() {
+    let place = Place::new();
+    place.write("x.npy", &input().file(PLAIN));
+    let run = place.run(&["plan", "x.npy"]);
+    assert_eq!(run.code, Some(2), "{run:?}");
+    assert!(run.stderr.contains("trundle plan transpose x.npy"), "{run:?}");
+}
+
+fn of_floats_bytes(values: &[f32]) -> Vec<u8> {
+    values.iter().flat_map(|value| value.to_le_bytes()).collect()
+}
+
+/// An .npy file of two rows of f32.
+fn of_floats(values: &[f32; 4]) -> Vec<u8> {
+    let bytes = of_floats_bytes(values);
+    Tensor { descr: "'<f4'".into(), width: 4, shape: vec![2, 2], bytes }.file(PLAIN)
 }
 
 #[test]

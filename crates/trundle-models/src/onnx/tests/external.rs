@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::super::proto::{Entry, data_location};
 use super::*;
-use crate::{Data, Operator};
+use crate::{Data, Links, Operator};
 
 fn external(name: &str, dims: &[i64], entries: &[(&str, &str)]) -> Tensor {
     let entry =
@@ -125,6 +125,12 @@ fn links_are_followed_within_the_folder_only() {
         let refused = read_as(&inside, 3, &[("location", location)]);
         assert!(refused.ends_with("leads out of the model's folder"), "{refused}");
     }
+    // But where that is asked for.
+    let path = inside.join("model.onnx");
+    let model = with_initializer(external("w", &[3], &[("location", "file_out")]));
+    fs::write(&path, model.encode_to_vec()).unwrap();
+    assert!(super::super::read(&path).is_err());
+    assert_eq!(super::super::read_with(&path, Links::Anywhere).unwrap().nodes.len(), 1);
     // The folder may be reached by a link itself.
     symlink(&inside, folder.path().join("link")).unwrap();
     let linked = folder.path().join("link");

@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use super::super::read;
+use super::super::{read, read_with};
 use super::Ir;
-use crate::{Data, Error, Operator};
+use crate::{Data, Error, Links, Operator};
 
 #[test]
 fn constants_are_read_from_the_file_beside() {
@@ -40,6 +40,30 @@ fn the_file_beside_is_needed_by_constants_only() {
         panic!("a missing file")
     };
     assert_eq!(missing, folder.path().join("model.bin"));
+}
+
+#[cfg(unix)]
+#[test]
+fn weights_may_be_a_link_within_the_folder_only() {
+    use std::os::unix::fs::symlink;
+
+    let folder = tempfile::tempdir().unwrap();
+    let inside = folder.path().join("in");
+    fs::create_dir(&inside).unwrap();
+    let path = inside.join("model.xml");
+    let mut ir = Ir::new();
+    ir.constant("u8", "1", &[1]);
+    fs::write(&path, ir.xml()).unwrap();
+    fs::write(folder.path().join("out.bin"), &ir.weights).unwrap();
+    symlink("../out.bin", inside.join("model.bin")).unwrap();
+    let refused = read(&path).unwrap_err();
+    assert!(matches!(refused, Error::Link(_)), "{refused}");
+    assert!(refused.to_string().ends_with("leads out of the model's folder"), "{refused}");
+    assert_eq!(read_with(&path, Links::Anywhere).unwrap().nodes.len(), 1);
+    fs::remove_file(inside.join("model.bin")).unwrap();
+    fs::write(inside.join("here.bin"), &ir.weights).unwrap();
+    symlink("here.bin", inside.join("model.bin")).unwrap();
+    assert_eq!(read(&path).unwrap().nodes.len(), 1);
 }
 
 #[test]
