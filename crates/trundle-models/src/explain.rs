@@ -3,6 +3,7 @@
 use std::fmt;
 
 use trundle_core::DType;
+use trundle_formats::Shown;
 
 use crate::{
     Constant, Data, ElementType, Graph, Made, Model, Node, Operator, Program, Stage, TensorId,
@@ -13,15 +14,17 @@ impl fmt::Display for Model {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = if self.name.is_empty() { "model" } else { &self.name };
         let names = self.value_names();
-        write!(f, "{name}: {}", self.dialect)?;
+        write!(f, "{}: {}", Shown(name), Shown(&self.dialect))?;
         for input in &self.inputs {
-            write!(f, "\n  input {}: {} {}", input.name, input.element, input.shape)?;
+            let (name, element, shape) = (Shown(&input.name), &input.element, Shown(&input.shape));
+            write!(f, "\n  input {name}: {element} {shape}")?;
         }
         for node in self.nodes.iter().filter(|node| literal(node).is_none()) {
             write!(f, "\n  {}", Line { node, names: &names })?;
         }
         for output in &self.outputs {
-            write!(f, "\n  output {}: {}", output.name, names[output.value.0])?;
+            let (name, value) = (Shown(&output.name), Shown(&names[output.value.0]));
+            write!(f, "\n  output {name}: {value}")?;
         }
         Ok(())
     }
@@ -66,11 +69,12 @@ impl fmt::Display for Line<'_> {
             .iter()
             .map(|value| value.map_or("-", |value| self.names[value.0].as_str()))
             .collect();
+        let (outputs, kind) = (Shown(outputs.join(", ")), Shown(&self.node.kind));
         if let Operator::Constant(constant) = &self.node.operator {
             let (element, shape) = (constant.element, &constant.shape);
-            return write!(f, "{} = constant, {element} {shape}", outputs.join(", "));
+            return write!(f, "{outputs} = constant, {element} {shape}");
         }
-        write!(f, "{} = {}({})", outputs.join(", "), self.node.kind, inputs.join(", "))
+        write!(f, "{outputs} = {kind}({})", Shown(inputs.join(", ")))
     }
 }
 
@@ -111,7 +115,8 @@ impl fmt::Display for Program {
         for (number, stage) in self.stages().iter().enumerate() {
             let (graph, written) = (self.graph(), &self.graph().tensors[stage.tensor.0]);
             let (element, shape) = (written.element, &written.shape);
-            write!(f, "\n\npass {number}: writes {}, {element} {shape}", graph.name(stage.tensor))?;
+            let name = graph.name(stage.tensor);
+            write!(f, "\n\npass {number}: writes {}, {element} {shape}", Shown(name))?;
             if !graph.outputs.contains(&stage.tensor) {
                 f.write_str(", since what follows does not compose with it")?;
             }
@@ -122,10 +127,10 @@ impl fmt::Display for Program {
             };
             let through: Vec<String> = stage.fused.iter().rev().map(called).collect();
             if !through.is_empty() {
-                write!(f, "\n  straight through {}", through.join(", "))?;
+                write!(f, "\n  straight through {}", Shown(through.join(", ")))?;
             }
             for part in &stage.parts {
-                write!(f, "\nfrom {}", graph.name(part.from))?;
+                write!(f, "\nfrom {}", Shown(graph.name(part.from)))?;
                 let texts = [("move", part.work.to_string()), ("plan", part.plan.to_string())];
                 for (title, text) in texts {
                     write!(f, "\n{title}\n  {}", text.replace('\n', "\n  "))?;

@@ -1,11 +1,11 @@
 //! `trundle plan`.
 
 use serde_json::{Value, json};
-use trundle::{AxisMap, Block, Layer, Layout, Move, Plan, PlanError, RaggedLoop, Run};
-use trundle_disk::{Job, TensorJob, Wanted};
-use trundle_formats::Header;
+use trundle::{AxisMap, Block, Chain, Layer, Layout, Move, Plan, PlanError, RaggedLoop, Run};
+use trundle_disk::{Job, TensorJob};
+use trundle_formats::{Header, Shown};
 
-use super::info::{described, read_on};
+use super::info::described;
 use super::relayout;
 use crate::args::{PlanArgs, PlanCommand};
 use crate::axes;
@@ -14,7 +14,7 @@ use crate::job;
 use crate::numbers::readable;
 use crate::operation::Operation;
 use crate::say::{print, print_json};
-use crate::selection::fitting;
+use crate::selection::Choice;
 
 /// Prints every stage of what would be done, without reading the data.
 ///
@@ -35,37 +35,40 @@ pub(crate) fn run(command: PlanCommand) -> Result<(), Failure> {
 /// One chain, on each tensor that it is meant for.
 fn plan_chain(operation: &Operation, planning: &PlanArgs) -> Result<(), Failure> {
     let means = &planning.means;
-    let file = operation.input.open()?;
-    read_on(operation.input.path(), &file)?;
-    let chosen = fitting(operation, file.headers(), planning.tensor.as_deref())?;
-    let metadata = axes::still_true(&file, &chosen, &operation.chain);
-    let wanted: Vec<Wanted<'_>> =
-        chosen.into_iter().map(|index| Wanted { index, chain: &operation.chain }).collect();
+    let mut file = operation.input.open()?;
+    file.read_on()?;
+    let choice = Choice::of(operation, &file, planning, file.format())?;
+    let metadata = axes::still_true(&file, &choice, &operation.chain);
+    let wanted = choice.wanted();
     // An output beside the input, of the same format.
     let job = job::decide(operation.lengths_bytes, means, planning.row_major, |options| {
         Job::new(&file, &wanted, file.format(), &metadata, options)
     })?;
     let mut plans = Vec::with_capacity(wanted.len());
-    for tensor in job.tensors() {
-        plans.push((tensor, plan(operation, tensor.header(), means.threads)?));
+    let is_moved = |number: usize| choice.is_moved(wanted[number].index);
+    for (number, tensor) in job.tensors().iter().enumerate() {
+        if is_moved(number) {
+            let chain = wanted[number].chain;
+            plans.push((tensor, chain, plan(chain, tensor.header(), means.threads)?));
+        }
     }
-    for (tensor, plan) in plans {
+    for (tensor, chain, plan) in plans {
         if means.json {
-            print_json(&report(operation, tensor, &plan, &job))?;
+            print_json(&report(operation, chain, tensor, &plan, &job))?;
         } else {
             print(&text(tensor, &plan))?;
         }
     }
-    if means.json { Ok(()) } else { print(&files_text(&job, |_| true)) }
+    if means.json { Ok(()) } else { print(&files_text(&job, is_moved)) }
 }
 
 /// The plan for one tensor of the file, to a packed, row-major output in memory.
-fn plan(operation: &Operation, header: &Header, threads: Option<usize>) -> Result<Plan, Failure> {
+fn plan(chain: &Chain, header: &Header, threads: Option<usize>) -> Result<Plan, Failure> {
     let width = header.element.width();
     let named = |failure: Failure| failure.within(&header.name);
-    let out_shape = operation.chain.out_shape(&header.shape).map_err(PlanError::from)?;
+    let out_shape = chain.out_shape(&header.shape).map_err(PlanError::from)?;
     let dst = Layout::row_major(&out_shape, width.units())?;
-    Plan::new(&operation.chain, width, &header.layout()?, &dst, threads)
+    Plan::new(chain, width, &header.layout()?, &dst, threads)
         .map_err(|error| named(Failure::from(error)))
 }
 
@@ -74,7 +77,7 @@ pub(super) fn files_text(job: &Job, is_told: impl Fn(usize) -> bool) -> String {
     let cost = job.cost();
     let mut text = format!("files, with {} of buffers\n", readable(cost.buffer_bytes));
     for (_, tensor) in job.tensors().iter().enumerate().filter(|(number, _)| is_told(*number)) {
-        let name = &tensor.header().name;
+        let name = Shown(&tensor.header().name);
         let tiles = tensor.tiles();
         if tensor.is_by_header() {
             text.push_str(&format!("  {name}: copied, since the header can say column-major\n"));
@@ -142,12 +145,18 @@ fn text(tensor: &TensorJob, plan: &Plan) -> String {
     let header = tensor.header();
     let name = header.element.name();
     let (from, to) = (&header.shape, plan.out_shape());
-    format!("{}: {name} {from} to {to}\n{plan}\n", header.name)
+    format!("{}: {name} {from} to {to}\n{plan}\n", Shown(&header.name))
 }
 
-fn report(operation: &Operation, tensor: &TensorJob, plan: &Plan, job: &Job) -> Value {
+fn report(
+    operation: &Operation,
+    chain: &Chain,
+    tensor: &TensorJob,
+    plan: &Plan,
+    job: &Job,
+) -> Value {
     let header = tensor.header();
-    let operators: Vec<String> = operation.chain.ops().iter().map(ToString::to_string).collect();
+    let operators: Vec<String> = chain.ops().iter().map(ToString::to_string).collect();
     let stages = plan.passes().iter().zip(plan.moves()).zip(plan.cpu_plans()).map(
         |((pass, work), cpu_plan)| {
             json!({

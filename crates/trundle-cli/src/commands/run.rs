@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 use trundle::Shape;
-use trundle_formats::{Element, NamedTensor, Output, check_output, stage};
+use trundle_formats::{Element, NamedTensor, Output, Shown, check_output, is_steering, stage};
 use trundle_models::{Data, ElementType, Given, Graph, Model, Program, Tensor, TensorId};
 
 use crate::args::{ModelArgs, RunArgs};
@@ -16,6 +16,7 @@ use crate::model_input::{ModelInput, given};
 use crate::numbers::readable;
 use crate::progress::Progress;
 use crate::say::{print, print_json, say};
+use crate::selection::shown_path;
 
 /// An output of a model, in the form in which it is written.
 struct Written {
@@ -97,7 +98,7 @@ fn out_paths(model: &Model, folder: &Path) -> Vec<PathBuf> {
     let mut taken = HashSet::new();
     let mut paths = Vec::with_capacity(model.outputs.len());
     for output in &model.outputs {
-        let safe = |c: char| if c.is_control() || "/\\:".contains(c) { '_' } else { c };
+        let safe = |c: char| if is_steering(c) || "/\\:".contains(c) { '_' } else { c };
         let name: String = output.name.chars().map(safe).take(200).collect();
         let name = if name.trim_matches('.').is_empty() { format!("output{name}") } else { name };
         let mut file = format!("{name}.npy");
@@ -116,7 +117,7 @@ fn check_outputs(paths: &[PathBuf], folder: &Path, force: bool) -> Result<(), Fa
         return Ok(());
     }
     if !folder.is_dir() {
-        return Err(Failure::usage(format!("{}: not a folder", folder.display())));
+        return Err(Failure::usage(format!("{}: not a folder", shown_path(folder))));
     }
     paths.iter().try_for_each(|path| Ok(check_output(path, force)?))
 }
@@ -134,14 +135,16 @@ impl Written {
                 let of_texts = Element::of_texts(texts.iter().map(String::as_str));
                 let (element, bytes) = of_texts.ok_or_else(|| {
                     Failure::refused(format!(
-                        "output {name}: a text ends with NUL, which .npy does not keep"
+                        "output {}: a text ends with NUL, which .npy does not keep",
+                        Shown(name)
                     ))
                 })?;
                 (element, bytes.into())
             }
             (Data::Bytes(_), ElementType::String) => {
                 return Err(Failure::running(format!(
-                    "output {name}: numbers where texts are due"
+                    "output {}: numbers where texts are due",
+                    Shown(name)
                 )));
             }
         };
@@ -171,7 +174,7 @@ fn write_all(written: &[Written], run: &RunArgs, progress: &Progress) -> Result<
     let folder = &run.out_dir;
     let existed = folder.exists();
     std::fs::create_dir_all(folder).map_err(|error| {
-        Failure::running(format!("{}: cannot create the folder: {error}", folder.display()))
+        Failure::running(format!("{}: cannot create the folder: {error}", shown_path(folder)))
     })?;
     write_into_folder(written, run, progress).inspect_err(|_| {
         if !existed {
@@ -214,8 +217,9 @@ fn verify(
     match graph.first_difference(id, &data_of, data) {
         None => Ok(()),
         Some(index) => Err(Failure::running(format!(
-            "output {name}: verification failed: the element at {index:?} is not the one it should \
-             be; nothing was written"
+            "output {}: verification failed: the element at {index:?} is not the one it should \
+             be; nothing was written",
+            Shown(name)
         ))),
     }
 }
@@ -246,7 +250,7 @@ fn report(
     for output in written {
         say(&format!(
             "{}: {} {}, {}{}",
-            output.path.display(),
+            shown_path(&output.path),
             output.dtype,
             output.shape,
             readable(output.bytes.len() as u64),

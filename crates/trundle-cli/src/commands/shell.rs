@@ -5,7 +5,7 @@ use clap_complete::Shell;
 
 use crate::args::Cli;
 use crate::failure::Failure;
-use crate::say::print;
+use crate::say::print_raw;
 
 /// Prints the completions for a shell.
 ///
@@ -14,7 +14,7 @@ use crate::say::print;
 pub(crate) fn completions(shell: Shell) -> Result<(), Failure> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "trundle", &mut script);
-    print(&String::from_utf8_lossy(&script))
+    print_raw(&String::from_utf8_lossy(&script))
 }
 
 /// Prints the manual: the page of the program, then one for each command.
@@ -29,5 +29,5 @@ pub(crate) fn man() -> Result<(), Failure> {
     for page in std::iter::once(command.clone()).chain(commands) {
         clap_mangen::Man::new(page).render(&mut pages).map_err(Failure::running)?;
     }
-    print(&String::from_utf8_lossy(&pages))
+    print_raw(&String::from_utf8_lossy(&pages))
 }

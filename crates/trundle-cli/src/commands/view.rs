@@ -5,7 +5,7 @@ use std::path::Path;
 
 use console::Term;
 use trundle::DType;
-use trundle_formats::{Element, Header, Output};
+use trundle_formats::{Element, Header, Output, Shown};
 
 use crate::args::ViewArgs;
 use crate::failure::Failure;
@@ -14,8 +14,8 @@ use crate::picture::draw::{self, Contrast, Drawing, MOST_SIDE};
 use crate::picture::terminal::{self, Palette};
 use crate::picture::{Picture, png};
 use crate::progress::Progress;
-use crate::say::{print, say};
-use crate::selection::select;
+use crate::say::{print_raw, say};
+use crate::selection::{listed, select, shown_path};
 use crate::slice::{Plane, Slice};
 
 /// Draws a slice of a tensor, in the terminal or as a PNG.
@@ -31,8 +31,7 @@ pub(crate) fn run(args: &ViewArgs) -> Result<(), Failure> {
     let mut file = input.open()?;
     let chosen = select(input.path(), file.headers(), args.tensor.as_deref())?;
     let [index] = chosen[..] else {
-        let names: Vec<&str> = file.headers().iter().map(|header| &header.name[..]).collect();
-        let names = names.join(", ");
+        let names = listed(chosen.iter().map(|index| &file.headers()[*index].name));
         return Err(Failure::usage(format!("name one tensor with --tensor, there are: {names}")));
     };
     let header = file.headers()[index].clone();
@@ -47,7 +46,7 @@ pub(crate) fn run(args: &ViewArgs) -> Result<(), Failure> {
     let drawing = drawn(&plane, &header.element, &bytes)?;
     match &args.output {
         Some(path) => write_png(&drawing.picture.clone().enlarged(), path, args.force)?,
-        None => print(&in_terminal(&drawing.picture))?,
+        None => print_raw(&in_terminal(&drawing.picture))?,
     }
     if !args.quiet {
         say(&described(&header, &slice, &drawing));
@@ -65,7 +64,7 @@ fn in_terminal(picture: &Picture) -> String {
 
 fn described(header: &Header, slice: &Slice, drawing: &Drawing) -> String {
     let (name, shape) = (header.element.name(), &header.shape);
-    let drawn = format!("{}[{slice}] of {name} {shape}", header.name);
+    let drawn = format!("{}[{slice}] of {name} {shape}", Shown(&header.name));
     match drawing.to_string() {
         note if note.is_empty() => drawn,
         note => format!("{drawn}: {note}"),
@@ -80,7 +79,7 @@ pub(crate) fn check_picture(path: &Path, force: bool) -> Result<(), Failure> {
     if path != Path::new("-")
         && !path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("png"))
     {
-        let path = path.display();
+        let path = shown_path(path);
         return Err(Failure::usage(format!("{path}: a picture is written as .png")));
     }
     Ok(Output::check(path, force)?)
@@ -94,6 +93,7 @@ pub(crate) fn write_png(picture: &Picture, path: &Path, force: bool) -> Result<(
     let mut output = Output::create(path, force)?;
     png::write(picture, &mut output).map_err(|error| {
         let name = if path == Path::new("-") { "stdout".into() } else { path.to_string_lossy() };
+        let name = Shown(name);
         Failure::running(format!("{name}: cannot write: {error}"))
     })?;
     Ok(output.finish()?)
