@@ -198,7 +198,7 @@ fn said_of(error: &Error, shape: &Shape) -> String {
         Error::AxisOutOfRange { argument: "order entry", axis, rank, .. }
             if *axis < 0 && axis.unsigned_abs() as usize <= *rank =>
         {
-            let same = *rank as i64 + axis;
+            let same = *rank - axis.unsigned_abs() as usize;
             format!("{error}; the axis that {axis} counts from the end is {same}")
         }
         _ => error.to_string(),

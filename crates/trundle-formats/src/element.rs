@@ -115,12 +115,12 @@ impl Element {
     }
 
     /// Whether this is numpy's type of so many bytes that mean nothing to it, which is also what it
-    /// makes of the types of ml_dtypes.
+    /// makes of the types of `ml_dtypes`.
     pub(crate) fn is_void(&self) -> bool {
         self.descr == format!("'|{}'", self.name) && self.name.starts_with('V')
     }
 
-    /// Whether elements that numpy calls so are of this type where ml_dtypes wrote them: it calls
+    /// Whether elements that numpy calls so are of this type where `ml_dtypes` wrote them: it calls
     /// types of its own void, but for one that is a float of one byte.
     fn is_in_void(&self, stated: &Element) -> bool {
         let is_own = bits_of(self.dtype) != self.dtype && self.width == stated.width;

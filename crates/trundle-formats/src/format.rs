@@ -94,7 +94,7 @@ impl Format {
     pub fn of_ending(path: &Path) -> Option<&'static Format> {
         let ending = path.extension().unwrap_or_default();
         let is_known = |known: &&str| ending.eq_ignore_ascii_case(known);
-        FORMATS.iter().find(|format| format.endings.iter().any(|known| is_known(&known)))
+        FORMATS.iter().find(|format| format.endings.iter().any(is_known))
     }
 
     /// The format of this [name](Format::name).
