@@ -56,6 +56,7 @@ fn open(mut source: Source, description: &Description) -> Result<Box<dyn Content
     let mut headers = Vec::new();
     let mut members = Vec::new();
     let mut unreadable = Vec::new();
+    let mut first_unreadable = None;
     for (member, fault) in directory::read(&mut source)? {
         let read = match fault {
             Some(fault) => Err(fault),
@@ -67,14 +68,15 @@ fn open(mut source: Source, description: &Description) -> Result<Box<dyn Content
                 members.push((member, header_bytes));
             }
             Err(problem @ Problem::Unsupported(_)) => {
+                first_unreadable.get_or_insert_with(|| member.name.clone());
                 unreadable.push(Unreadable { name: member.tensor_name().to_owned(), problem });
             }
             Err(problem) => return Err(member.problem(problem)),
         }
     }
     if headers.is_empty() && !unreadable.is_empty() {
-        let Unreadable { name, problem } = unreadable.swap_remove(0);
-        return Err(Problem::Member { member: name, problem: Box::new(problem) });
+        let problem = Box::new(unreadable.swap_remove(0).problem);
+        return Err(Problem::Member { member: first_unreadable.unwrap_or_default(), problem });
     }
     let headers = description.apply_to_any(headers)?;
     Ok(Box::new(Archive { headers, members, unreadable, source }))
