@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
-use trundle::{BitOrder, DType};
+use trundle::BitOrder;
 use trundle_disk::Device;
+use trundle_formats::{Element, FORMATS, Format};
 
 use crate::help;
 use crate::model_input::NamedFile;
@@ -227,15 +228,21 @@ pub(crate) struct RunArgs {
 }
 
 /// Under what the help lists the options of [`DescriptionArgs`].
-const DESCRIPTION: &str = "Raw bytes, and types that .npy lacks";
+const DESCRIPTION: &str = "Raw bytes, other endings, and types that .npy lacks";
 
 /// What a file does not say itself.
 #[derive(Debug, Args)]
 pub(crate) struct DescriptionArgs {
-    /// The type of its elements: f32, bf16, i4, bytes12, ...
-    #[arg(long, help_heading = DESCRIPTION, value_name = "NAME", value_parser = DType::from_name)]
-    pub dtype: Option<DType>,
-    /// The sizes of its axes: 4,6; "" for a scalar
+    /// Its format, whatever its name ends with. Without it the ending says the format, or else the
+    /// first bytes do, or else --dtype and --shape say that it is raw
+    #[arg(long, help_heading = DESCRIPTION, value_name = "FORMAT", value_parser = format())]
+    pub from: Option<&'static Format>,
+    /// The type of its elements: f32, bf16, i4, bytes12, ...; as others call it: float32, half; as
+    /// numpy writes it: >f4
+    #[arg(long, help_heading = DESCRIPTION, value_name = "NAME", value_parser = Element::named)]
+    pub dtype: Option<Element>,
+    /// The sizes of its axes: 4,6; "" for a scalar; one of raw bytes may be -1, what their number
+    /// makes it
     #[arg(long, help_heading = DESCRIPTION, value_name = "SIZES", allow_hyphen_values = true)]
     pub shape: Option<Sizes>,
     /// Where raw data begins in the file, in bytes. Without it the file is as long as the data;
@@ -255,6 +262,12 @@ pub(crate) const BIT_ORDERS: [(&str, BitOrder); 3] = [
     ("split", BitOrder::Split),
 ];
 
+/// A format by its name.
+fn format() -> impl TypedValueParser<Value = &'static Format> {
+    let names: Vec<&str> = FORMATS.iter().map(Format::name).collect();
+    PossibleValuesParser::new(names).try_map(|name| Format::named(&name).ok_or("unknown format"))
+}
+
 fn bit_order() -> impl TypedValueParser<Value = BitOrder> {
     PossibleValuesParser::new(BIT_ORDERS.map(|(name, _)| name)).try_map(|text| {
         let known = BIT_ORDERS.into_iter().find(|(name, _)| *name == text);
@@ -269,7 +282,7 @@ pub(crate) struct TransposeArgs {
     pub input: PathBuf,
     /// The order of the axes: axis i of the output is the input's axis that ORDER names in place i.
     /// Without it, the axes are inverted
-    #[arg(long, value_name = "ORDER", allow_hyphen_values = true)]
+    #[arg(long, alias = "axes", value_name = "ORDER", allow_hyphen_values = true)]
     pub order: Option<Numbers>,
     #[command(flatten)]
     pub described: DescriptionArgs,
@@ -299,8 +312,8 @@ pub(crate) struct ReverseArgs {
     #[arg(long, allow_hyphen_values = true)]
     pub axis: i64,
     /// How many elements are reversed: a file, or a list with one number for each position outside
-    /// the axis in row-major order, or for each index of the batch axis. Lengths over the size of
-    /// the axis count as the size, but with a batch axis they are refused
+    /// the axis in row-major order, or for each index of the batch axis; one number stands for all.
+    /// Lengths over the size of the axis count as the size, but with a batch axis they are refused
     #[arg(long, value_name = "LENGTHS", allow_hyphen_values = true)]
     pub lengths: String,
     /// The axis along which the lengths vary (reverse sequence)
@@ -368,6 +381,9 @@ pub(crate) struct WriteArgs {
     /// Where the result goes; - is stdout
     #[arg(short, long, value_name = "OUT")]
     pub output: PathBuf,
+    /// Its format, whatever its name ends with
+    #[arg(long, value_name = "FORMAT", value_parser = format())]
+    pub to: Option<&'static Format>,
     /// Overwrite the output if it exists; it may be the input
     #[arg(long)]
     pub force: bool,
@@ -378,7 +394,7 @@ pub(crate) struct WriteArgs {
     /// Go on with what an interrupted run of the same command left, if it left anything
     #[arg(long)]
     pub resume: bool,
-    /// Say nothing but errors
+    /// Say nothing but errors and warnings
     #[arg(short, long)]
     pub quiet: bool,
 }
@@ -389,6 +405,9 @@ pub(crate) struct DryRunArgs {
     /// Where the result would go. Without it, a file of the input's format is meant
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,
+    /// Its format, whatever its name ends with
+    #[arg(long, value_name = "FORMAT", value_parser = format())]
+    pub to: Option<&'static Format>,
     /// The output may exist, and would be overwritten
     #[arg(long)]
     pub force: bool,
@@ -409,9 +428,13 @@ pub(crate) struct DryRunArgs {
 /// What applying operators and planning it have in common.
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
-    /// The tensor of a file that holds several; without it, all of them
+    /// Which tensor of a file that holds several, or which of them, by a pattern such as 'conv*';
+    /// the others are kept as they are. Without it, all of them
     #[arg(long, value_name = "NAME")]
     pub tensor: Option<String>,
+    /// Leave out the tensors that --tensor does not name, in place of keeping them
+    #[arg(long, requires = "tensor")]
+    pub only: bool,
     /// Move the elements also where a header that says column-major would do
     #[arg(long)]
     pub row_major: bool,
@@ -494,7 +517,7 @@ pub(crate) struct ViewArgs {
     /// Use at most this much memory (512M, 4G); of a slice that needs more, rows and columns that
     /// are spread evenly are drawn, and no others read. Without it, a quarter of what the machine
     /// has free
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", value_parser = crate::numbers::memory)]
     pub max_mem: Option<Bytes>,
     /// Write a PNG; without it, draw in the terminal
     #[arg(short, long, value_name = "PNG")]

@@ -6,6 +6,8 @@ use std::fmt;
 use trundle::{Chain, Op};
 use trundle_formats::TensorFile;
 
+use crate::selection::Choice;
+
 /// The key of the record among the metadata. Its value is an object in JSON: what the axes are, by
 /// the names of tensors.
 pub(crate) const KEY: &str = "trundle.axes";
@@ -96,24 +98,25 @@ impl Record {
     }
 }
 
-/// The metadata of a file once `chain` is applied to the tensors at `chosen`: without what it
-/// records of their axes, unless every operator leaves the axes as they are. What is no record
-/// stays.
+/// The metadata of a file once `chain` is applied to some of its tensors: without what it records of
+/// their axes, unless every operator leaves the axes as they are, and of tensors that are left out.
+/// What is no record stays, and so does one that is still true, letter for letter.
 pub(crate) fn still_true(
     file: &TensorFile,
-    chosen: &[usize],
+    choice: &Choice<'_>,
     chain: &Chain,
 ) -> Vec<(String, String)> {
     let metadata = file.metadata();
-    match Record::of(metadata) {
-        Ok(mut record) if !chain.ops().iter().all(leaves_axes) => {
-            for index in chosen {
-                record.0.remove(&file.headers()[*index].name);
-            }
-            record.within(metadata)
+    let Ok(mut record) = Record::of(metadata) else { return metadata.to_vec() };
+    let is_kept = chain.ops().iter().all(leaves_axes);
+    let is_untrue = |index| choice.is_left_out(index) || !is_kept && choice.is_moved(index);
+    let noted = record.0.len();
+    for (index, header) in file.headers().iter().enumerate() {
+        if is_untrue(index) {
+            record.0.remove(&header.name);
         }
-        _ => metadata.to_vec(),
     }
+    if record.0.len() == noted { metadata.to_vec() } else { record.within(metadata) }
 }
 
 /// Whether the axes are in the order in which they were, each as long as it was.

@@ -1,44 +1,52 @@
 //! Why a command ends otherwise than well, and the exit code that says so.
 
 use std::fmt::{self, Display};
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use trundle::{ParseError, PlanError};
-use trundle_formats::{ExitClass, Problem};
+use trundle_formats::{ExitClass, Problem, Shown};
 
 /// A message and an exit code.
 #[derive(Debug)]
 pub(crate) struct Failure {
     code: u8,
     message: String,
+    /// Whether all that is wrong is that nobody reads stdout any longer.
+    is_unread: bool,
 }
 
 impl Failure {
     /// Failed while running: I/O, no space, a verification that differs.
     pub(crate) fn running(message: impl Display) -> Failure {
-        Failure { code: 1, message: message.to_string() }
+        Failure { code: 1, message: message.to_string(), is_unread: false }
     }
 
     /// The command was used wrongly.
     pub(crate) fn usage(message: impl Display) -> Failure {
-        Failure { code: 2, message: message.to_string() }
+        Failure { code: 2, message: message.to_string(), is_unread: false }
     }
 
     /// The input is malformed, unsupported, or against an operator's rules.
     pub(crate) fn refused(message: impl Display) -> Failure {
-        Failure { code: 3, message: message.to_string() }
+        Failure { code: 3, message: message.to_string(), is_unread: false }
     }
 
     /// The same, of the tensor or file of this name.
     #[must_use]
     pub(crate) fn within(self, name: &str) -> Failure {
-        Failure { message: format!("{name}: {}", self.message), ..self }
+        Failure { message: format!("{}: {}", Shown(name), self.message), ..self }
     }
 
     /// The same, with what the user could do.
     #[must_use]
     pub(crate) fn with_hint(self, hint: &str) -> Failure {
         Failure { message: format!("{}; {hint}", self.message), ..self }
+    }
+
+    /// Whether all that is wrong is that whoever was to read the output has stopped (`| head`).
+    pub(crate) fn is_unread(&self) -> bool {
+        self.is_unread
     }
 
     /// What programs read.
@@ -55,10 +63,16 @@ impl Display for Failure {
 
 impl From<trundle_formats::Error> for Failure {
     fn from(error: trundle_formats::Error) -> Failure {
+        if let Problem::Io { source, .. } = &error.problem
+            && source.kind() == ErrorKind::BrokenPipe
+        {
+            return Failure { is_unread: true, ..Failure::running(error) };
+        }
         match error.exit_class() {
             ExitClass::Failed => Failure::running(error),
             ExitClass::Usage if matches!(error.problem, Problem::Exists) => {
-                Failure::usage(format!("{}: exists already; --force overwrites it", error.file))
+                let file = Shown(&error.file);
+                Failure::usage(format!("{file}: exists already; --force overwrites it"))
             }
             ExitClass::Usage if matches!(error.problem, Problem::Undescribed(_)) => {
                 Failure::usage(format!("{error}: --dtype and --shape are needed"))
@@ -81,6 +95,11 @@ impl From<trundle_disk::Error> for Failure {
         let class = problem.exit_class();
         match *problem {
             trundle_disk::Problem::File(error) if subject.is_empty() => Failure::from(error),
+            trundle_disk::Problem::Io { ref source, .. }
+                if source.kind() == ErrorKind::BrokenPipe =>
+            {
+                Failure { is_unread: true, ..Failure::running(format!("{subject}{problem}")) }
+            }
             problem => {
                 let message = format!("{subject}{problem}");
                 match class {
@@ -114,7 +133,7 @@ impl From<trundle_models::Error> for Failure {
 impl From<trundle_bench::Error> for Failure {
     fn from(error: trundle_bench::Error) -> Failure {
         match error {
-            trundle_bench::Error::NoCase { .. } => Failure::usage(error),
+            trundle_bench::Error::NoCase { .. } => Failure::usage(Shown(error)),
             _ => Failure::running(error),
         }
     }
@@ -132,6 +151,6 @@ impl From<ParseError<Failure>> for Failure {
             ParseError::Read { error, .. } => error.code,
             _ => 2,
         };
-        Failure { code, message: error.to_string() }
+        Failure { code, message: error.to_string(), is_unread: false }
     }
 }

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use trundle_disk::{Job, TensorJob};
-use trundle_formats::Format;
+use trundle_formats::{Format, Shown};
 use trundle_models::{Model, Program, Tensor, TensorId};
 
 use crate::numbers::readable;
-use crate::shown::shown;
+use crate::selection::shown_path;
 
 /// More tensors than these are counted, not listed.
 pub(crate) const MOST_LINES: usize = 20;
@@ -100,7 +100,7 @@ pub(crate) fn destination(output: &Path, format: &Format) -> String {
         return format!("to stdout, as .{format}");
     }
     let state = if output.exists() { "which would be overwritten" } else { "which is new" };
-    format!("to {}, {state}", shown(&output.to_string_lossy()))
+    format!("to {}, {state}", shown_path(output))
 }
 
 /// What running a model would do: a sentence, its outputs, and what is written on the way.
@@ -124,7 +124,7 @@ pub(crate) fn of_model(model: &Model, program: &Program) -> String {
     );
     let line = |name: &str, id: TensorId, note: &str| {
         let Tensor { element, shape, .. } = &graph.tensors[id.0];
-        format!("  {}: {element} {shape}{note}\n", shown(name))
+        format!("  {}: {element} {shape}{note}\n", Shown(name))
     };
     let named = model.outputs.iter().zip(&graph.outputs);
     let outputs = named.map(|(output, id)| line(&output.name, *id, ""));

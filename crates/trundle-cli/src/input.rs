@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use trundle::Shape;
-use trundle_formats::{Description, Element, TensorFile};
+use trundle_formats::{Description, Format, Problem, TensorFile};
 
 use crate::args::DescriptionArgs;
 use crate::failure::Failure;
@@ -12,13 +12,15 @@ use crate::failure::Failure;
 #[derive(Debug)]
 pub(crate) struct Input {
     path: PathBuf,
+    /// Its format, if the user says that.
+    format: Option<&'static Format>,
     description: Description,
 }
 
 impl Input {
     /// A file that says itself what it holds.
     pub(crate) fn described_by_itself(path: &Path) -> Input {
-        Input { path: path.to_owned(), description: Description::default() }
+        Input { path: path.to_owned(), format: None, description: Description::default() }
     }
 
     /// Its path, `-` for stdin.
@@ -31,7 +33,16 @@ impl Input {
     /// # Errors
     /// If it cannot be read, is malformed, or is not what the user says of it.
     pub(crate) fn open(&self) -> Result<TensorFile, Failure> {
-        Ok(TensorFile::open_as(&self.path, &self.description)?)
+        let format = self.format.or_else(|| Format::of_ending(&self.path));
+        TensorFile::open_from(format, &self.description, &self.path).map_err(|error| {
+            let is_unknown = matches!(error.problem, Problem::UnknownEnding { .. });
+            let failure = Failure::from(error);
+            if is_unknown {
+                failure.with_hint("--from FORMAT, or --dtype and --shape, say what it holds")
+            } else {
+                failure
+            }
+        })
     }
 }
 
@@ -41,16 +52,16 @@ impl DescriptionArgs {
     /// # Errors
     /// If the shape is too large, or elements of the type are not packed in the order.
     pub(crate) fn of(&self, path: &Path) -> Result<Input, Failure> {
-        let element = self.dtype.map(Element::new);
-        let element = match (element, self.bit_order) {
+        let element = match (self.dtype.clone(), self.bit_order) {
             (Some(element), Some(order)) => {
                 Some(element.with_bit_order(order).map_err(Failure::usage)?)
             }
             (element, _) => element,
         };
-        let shape = self.shape.as_ref().map(|sizes| Shape::new(&*sizes.0)).transpose()?;
+        let shape = self.shape.as_ref().map(|sizes| Shape::new(&*sizes.sizes)).transpose()?;
+        let free_axis = self.shape.as_ref().and_then(|sizes| sizes.free);
         let offset = self.offset.map(|bytes| bytes.0);
-        let description = Description { element, shape, offset };
-        Ok(Input { path: path.to_owned(), description })
+        let description = Description { element, shape, free_axis, offset };
+        Ok(Input { path: path.to_owned(), format: self.from, description })
     }
 }

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use serde_json::json;
-use trundle_disk::{Conduct, Cost, Device, Job, Options, TensorJob, Wanted};
-use trundle_formats::{Format, TensorFile, check_output};
+use trundle_disk::{Conduct, Cost, Device, Job, Options, TensorJob};
+use trundle_formats::{Format, Output, Shown, TensorFile};
 
 use crate::args::{DeviceArg, MeansArgs, MoveArgs, WriteArgs};
 use crate::axes;
@@ -16,7 +16,7 @@ use crate::numbers::readable;
 use crate::operation::Operation;
 use crate::progress::Progress;
 use crate::say::{print_json, say};
-use crate::selection::fitting;
+use crate::selection::{Choice, listed, shown_path};
 
 /// What a movement came to.
 pub(crate) struct Outcome {
@@ -34,6 +34,10 @@ pub(crate) struct Outcome {
     pub cost: Cost,
     /// One entry for each tensor of the output, as `--json` has it.
     pub outputs: Vec<serde_json::Value>,
+    /// How many tensors of the input are not in the output.
+    pub left_out: usize,
+    /// The keys of the metadata that the output cannot hold.
+    pub metadata_left_out: Vec<String>,
 }
 
 /// Moves a file's tensors to another file, and says so.
@@ -57,29 +61,59 @@ pub(crate) fn report(outcome: &Outcome, moving: &MoveArgs, seconds: f64) -> Resu
         return print_json(&report_of(outcome, seconds));
     }
     let writing = &moving.writing;
+    warn_of_metadata(outcome, writing);
     if writing.quiet {
         return Ok(());
     }
-    let streamed = writing.output == Path::new("-");
-    for output in &outcome.outputs {
-        let file = if streamed { "stdout" } else { output["file"].as_str().unwrap_or_default() };
-        let several = outcome.outputs.len() > 1;
+    const MOST_LINES: usize = 20;
+    let file = shown_output(&writing.output);
+    let several = outcome.outputs.len() > 1;
+    let moved = || outcome.outputs.iter().filter(|output| output["kept"].is_null());
+    for output in moved().take(MOST_LINES) {
         let name = output["name"].as_str().filter(|_| several);
         say(&format!(
             "{file}: {}{} {}, {}{}",
-            name.map(|name| format!("{name} ")).unwrap_or_default(),
+            name.map(|name| format!("{} ", Shown(name))).unwrap_or_default(),
             output["dtype"].as_str().unwrap_or_default(),
             output["shape"],
             readable(output["bytes"].as_u64().unwrap_or_default()),
             if several { String::new() } else { how(outcome, seconds) },
         ));
     }
-    if outcome.outputs.len() != 1 {
-        let file = if streamed { "stdout".into() } else { writing.output.to_string_lossy() };
-        let tensors = outcome.outputs.len();
-        say(&format!("{file}: {tensors} tensors{}", how(outcome, seconds)));
+    let (moved, tensors) = (moved().count(), outcome.outputs.len());
+    if moved > MOST_LINES {
+        say(&format!("  and {} more", moved - MOST_LINES));
+    }
+    if tensors != 1 {
+        let kept = match tensors - moved {
+            0 => String::new(),
+            kept => format!(", {kept} of them kept as they are,"),
+        };
+        say(&format!("{file}: {tensors} tensors{kept}{}", how(outcome, seconds)));
     }
     Ok(())
+}
+
+/// Names the metadata that the output cannot hold, also to those who want to hear of nothing else.
+fn warn_of_metadata(outcome: &Outcome, writing: &WriteArgs) {
+    let keys = &outcome.metadata_left_out;
+    if keys.is_empty() {
+        return;
+    }
+    let axes = match keys.iter().any(|key| key == axes::KEY) {
+        true => "; without its record of axes, relayout does not know what it has moved already",
+        false => "",
+    };
+    let (file, keys) = (shown_output(&writing.output), listed(keys.iter()));
+    say(&format!("warning: {file}: its format keeps no metadata, left out: {keys}{axes}"));
+}
+
+/// What messages call an output.
+fn shown_output(path: &Path) -> String {
+    match path == Path::new("-") {
+        true => "stdout".to_owned(),
+        false => shown_path(path).to_string(),
+    }
 }
 
 /// What a movement came to, as `--json` has it.
@@ -96,17 +130,28 @@ pub(crate) fn report_of(outcome: &Outcome, seconds: f64) -> serde_json::Value {
     if outcome.verified {
         report["verified"] = true.into();
     }
+    if outcome.left_out > 0 {
+        report["left_out"] = outcome.left_out.into();
+    }
+    if !outcome.metadata_left_out.is_empty() {
+        report["metadata_left_out"] = json!(outcome.metadata_left_out);
+    }
     report
 }
 
 /// In how many passes and seconds it was done, and what else there is to say of it.
 pub(crate) fn how(outcome: &Outcome, seconds: f64) -> String {
     format!(
-        " in {} pass{}, {seconds:.2} s{}{}{}",
+        " in {} pass{}, {seconds:.2} s{}{}{}{}",
         outcome.passes,
         if outcome.passes == 1 { "" } else { "es" },
         if outcome.resumed { ", resumed" } else { "" },
         if outcome.verified { ", verified" } else { "" },
+        match outcome.left_out {
+            0 => String::new(),
+            1 => "; 1 tensor left out".to_owned(),
+            count => format!("; {count} tensors left out"),
+        },
         if outcome.by_header {
             "; the elements stay where they are and the header says column-major (--row-major moves them)"
         } else {
@@ -133,7 +178,7 @@ pub(crate) fn check_streams(writing: &WriteArgs, json: bool) -> Result<(), Failu
     let is_special =
         |path: &Path| path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir());
     if writing.verify && is_special(&writing.output) {
-        let output = writing.output.display();
+        let output = shown_path(&writing.output);
         return Err(Failure::usage(format!(
             "{output}: --verify reads the output back, which only a file can do"
         )));
@@ -147,17 +192,62 @@ pub(crate) fn check_streams(writing: &WriteArgs, json: bool) -> Result<(), Failu
 /// As [`run`].
 pub(crate) fn carry_out(operation: &Operation, moving: &MoveArgs) -> Result<Outcome, Failure> {
     let (writing, planning) = (&moving.writing, &moving.planning);
-    check_output(&writing.output, writing.force)?;
+    let format = output_format(&writing.output, writing.to, operation.input.path())?;
+    Output::check(&writing.output, writing.force)?;
     let mut file = operation.input.open()?;
-    let format = Format::of(&writing.output)?;
-    let chosen = fitting(operation, file.headers(), planning.tensor.as_deref())?;
-    let metadata = axes::still_true(&file, &chosen, &operation.chain);
-    let wanted: Vec<Wanted<'_>> =
-        chosen.into_iter().map(|index| Wanted { index, chain: &operation.chain }).collect();
+    let format = format.unwrap_or(file.format());
+    let choice = Choice::of(operation, &file, planning, format)?;
+    let metadata = axes::still_true(&file, &choice, &operation.chain);
+    let wanted = choice.wanted();
     let job = decide(operation.lengths_bytes, &planning.means, planning.row_major, |options| {
         Job::new(&file, &wanted, format, &metadata, options)
-    })?;
-    run_job(job, &mut file, operation.input.path(), writing, planning.means.json)
+    });
+    let job =
+        job.map_err(|failure| match wanted.iter().all(|each| choice.is_moved(each.index)) {
+            true => failure,
+            false => failure.with_hint("--only leaves out what --tensor does not name"),
+        })?;
+    let kept: Vec<bool> = wanted.iter().map(|each| !choice.is_moved(each.index)).collect();
+    let mut outcome =
+        run_job(job, &mut file, operation.input.path(), writing, planning.means.json)?;
+    for (output, kept) in outcome.outputs.iter_mut().zip(kept) {
+        if kept {
+            output["kept"] = true.into();
+        }
+    }
+    outcome.left_out = choice.left_out;
+    if !format.keeps_metadata() {
+        outcome.metadata_left_out = metadata.into_iter().map(|(key, _)| key).collect();
+    }
+    Ok(outcome)
+}
+
+/// The format of an output: as it is asked for, else by its ending, .npy for what is no file. An
+/// ending that no format has, and that is also the input's, is `None`: of the input's format.
+///
+/// # Errors
+/// If the ending is unknown.
+pub(crate) fn output_format(
+    path: &Path,
+    to: Option<&'static Format>,
+    input: &Path,
+) -> Result<Option<&'static Format>, Failure> {
+    if let Some(format) = to.or_else(|| Format::of_ending(path)) {
+        return Ok(Some(format));
+    }
+    let is_special = path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir());
+    if is_special {
+        return Ok(Some(Format::of(Path::new("-"))?));
+    }
+    if path.is_dir() {
+        // Which is what is wrong with it, whatever its name.
+        Output::check(path, true)?;
+    }
+    if path.extension().is_some() && path.extension() == input.extension() {
+        return Ok(None);
+    }
+    let hint = "--to FORMAT says what is to be written";
+    Format::of(path).map(Some).map_err(|error| Failure::from(error).with_hint(hint))
 }
 
 /// Decides a job within the memory that may be used, of which `held` bytes are taken already.
@@ -201,7 +291,7 @@ pub(crate) fn run_job(
     writing: &WriteArgs,
     json: bool,
 ) -> Result<Outcome, Failure> {
-    let WriteArgs { output, force, verify, resume, quiet } = writing;
+    let WriteArgs { output, force, verify, resume, quiet, .. } = writing;
     let conduct = Conduct { overwrite: *force, verify: *verify, resume: *resume };
     let outputs = job.tensors().iter().map(|tensor| described(tensor, output)).collect();
     let passes = job.tensors().iter().map(TensorJob::passes).max().unwrap_or(0);
@@ -229,6 +319,8 @@ pub(crate) fn run_job(
         by_header,
         cost,
         outputs,
+        left_out: 0,
+        metadata_left_out: Vec::new(),
     })
 }
 

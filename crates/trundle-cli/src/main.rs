@@ -20,27 +20,68 @@ mod progress;
 mod rule;
 mod say;
 mod selection;
-mod shown;
 mod signals;
 mod slice;
 
 use std::process::ExitCode;
 
 use clap::Parser;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use trundle_formats::{Shown, is_steering};
 
 use crate::args::{Cli, Command};
 use crate::failure::Failure;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return refuse(error),
+    };
     signals::clean_up_when_stopped();
     match numbers::check_environment().and_then(|()| dispatch(cli.command)) {
         Ok(()) => ExitCode::SUCCESS,
+        Err(failure) if failure.is_unread() => {
+            signals::end_unread();
+            failure.exit_code()
+        }
         Err(failure) => {
             say::say(&format!("error: {failure}"));
             failure.exit_code()
         }
     }
+}
+
+/// Says what is wrong with the arguments, or what help is asked for.
+fn refuse(mut error: clap::Error) -> ExitCode {
+    let unexpected = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(argument)) if error.kind() == ErrorKind::UnknownArgument => {
+            (!argument.starts_with('-')).then(|| argument.clone())
+        }
+        _ => None,
+    };
+    let moves = ["transpose", "roll", "reverse", "flip", "apply", "relayout"];
+    if let Some(argument) = unexpected
+        && std::env::args().nth(1).is_some_and(|command| moves.contains(&&command[..]))
+    {
+        let tip = format!("the result goes to -o: '-o {}'", Shown(argument));
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    // Arguments may be names of files, and clap shows them as they are.
+    for kind in [ContextKind::InvalidArg, ContextKind::InvalidValue, ContextKind::InvalidSubcommand]
+    {
+        if let Some(ContextValue::String(given)) = error.get(kind) {
+            let shown = ContextValue::String(Shown(given).to_string());
+            error.insert(kind, shown);
+        }
+    }
+    let is_hostile = |text: std::ffi::OsString| text.to_string_lossy().contains(is_steering);
+    if error.use_stderr() && std::env::args_os().any(is_hostile) {
+        say::say(error.render().to_string().trim_end());
+    } else {
+        // As clap does: that nobody reads it is no failure.
+        let _ = error.print();
+    }
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
 
 fn dispatch(command: Command) -> Result<(), Failure> {

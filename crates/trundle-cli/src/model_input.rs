@@ -5,12 +5,13 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use trundle::{Shape, TensorView};
-use trundle_formats::{Description, Element, Header, Order, TensorFile};
+use trundle_formats::{Description, Element, Header, Order, Shown, TensorFile};
 use trundle_models::{Data, ElementType, Input, Model};
 
 use crate::failure::Failure;
 use crate::memory;
 use crate::numbers::Bytes;
+use crate::selection::{listed, shown_path};
 
 /// `NAME=FILE`.
 #[derive(Clone, Debug)]
@@ -69,7 +70,7 @@ pub(crate) fn given(
             let known = if names.is_empty() {
                 "the model has none".to_owned()
             } else {
-                format!("the model has {}", names.join(", "))
+                format!("the model has {}", listed(names.iter()))
             };
             return Err(Failure::usage(format!("no input is called {:?}: {known}", file.name)));
         }
@@ -89,7 +90,9 @@ fn left_out(input: &Input, needed: bool) -> Result<ModelInput, Failure> {
     let Input { name, element, shape, .. } = input;
     let Some(sizes) = input.static_shape().ok().filter(|_| !needed) else {
         return Err(Failure::usage(format!(
-            "input {name:?} is missing, {element} {shape}: give it as --input '{name}=FILE'"
+            "input {name:?} is missing, {element} {}: give it as --input '{}=FILE'",
+            Shown(shape),
+            Shown(name)
         )));
     };
     Ok(ModelInput { shape: sizes, data: None, bytes: 0 })
@@ -108,17 +111,18 @@ fn from_file(
             if packed && shape.is_none() {
                 return Err(Failure::refused(format!(
                     "input {:?}: packed elements need a shape, and the model states {}",
-                    input.name, input.shape
+                    input.name,
+                    Shown(&input.shape)
                 )));
             }
-            Description { element: Some(Element::new(dtype)), shape, offset: None }
+            Description { element: Some(Element::new(dtype)), shape, ..Description::default() }
         }
         ElementType::String => Description::default(),
     };
     let mut file = TensorFile::open_as(&named.file, &description)
         .map_err(|error| Failure::from(error).within(&format!("input {:?}", input.name)))?;
     let [header] = file.headers() else {
-        let (path, number) = (named.file.display(), file.headers().len());
+        let (path, number) = (shown_path(&named.file), file.headers().len());
         return Err(Failure::refused(format!("{path}: holds {number} tensors, not one")));
     };
     let header = header.clone();
@@ -152,7 +156,7 @@ fn row_major(header: &Header, loaded: Vec<u8>) -> Result<Vec<u8>, Failure> {
 
 fn texts(header: &Header, loaded: &[u8], named: &NamedFile) -> Result<Vec<String>, Failure> {
     header.element.texts(loaded).ok_or_else(|| {
-        let (path, holds) = (named.file.display(), header.element.name());
+        let (path, holds) = (shown_path(&named.file), header.element.name());
         Failure::refused(format!("{path}: holds elements of type {holds}, not texts (U)"))
     })
 }

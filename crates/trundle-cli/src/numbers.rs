@@ -2,9 +2,11 @@
 
 use std::str::FromStr;
 
+use trundle_formats::Shown;
+
 use crate::failure::Failure;
 
-/// Integers separated by commas; none, if there is no text.
+/// Integers separated by commas, in brackets or not; none, if there is no text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Numbers(pub Vec<i64>);
 
@@ -12,33 +14,67 @@ impl FromStr for Numbers {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Numbers, String> {
-        if text.trim().is_empty() {
+        let text = without_brackets(text);
+        if text.is_empty() {
             return Ok(Numbers(Vec::new()));
         }
         let number = |entry: &str| {
             let entry = entry.trim();
-            entry.parse().map_err(|_| format!("\"{entry}\" is not a 64-bit integer"))
+            entry.parse().map_err(|_| {
+                let is_word = entry.chars().any(char::is_alphabetic);
+                let names =
+                    if is_word { "; axes with names are moved by `trundle apply`" } else { "" };
+                format!("\"{}\" is not a 64-bit integer{names}", Shown(entry))
+            })
         };
         text.split(',').map(number).collect::<Result<_, _>>().map(Numbers)
     }
 }
 
-/// Sizes of axes separated by commas; none, if there is no text.
+/// Sizes of axes, as in `4,6`, `4x6` or `(4, 6)`; none, if there is no text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Sizes(pub Vec<usize>);
+pub(crate) struct Sizes {
+    /// The sizes; 1 where one is free.
+    pub sizes: Vec<usize>,
+    /// The axis whose size is given as -1: what the length of the file makes it.
+    pub free: Option<usize>,
+}
+
+/// A list without the brackets around it, `[2, 0]` or `(2, 0)`.
+fn without_brackets(text: &str) -> &str {
+    let text = text.trim();
+    let inner = [('[', ']'), ('(', ')')]
+        .into_iter()
+        .find_map(|(open, close)| text.strip_prefix(open)?.strip_suffix(close));
+    // A tuple of one entry has a comma behind it.
+    inner.map_or(text, |inner| inner.trim().trim_end_matches(',').trim_end())
+}
 
 impl FromStr for Sizes {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Sizes, String> {
-        if text.trim().is_empty() {
-            return Ok(Sizes(Vec::new()));
+        let text = without_brackets(text);
+        let (mut sizes, mut free) = (Vec::new(), None);
+        if text.is_empty() {
+            return Ok(Sizes { sizes, free });
         }
-        let size = |entry: &str| {
-            let entry = entry.trim();
-            entry.parse().map_err(|_| format!("\"{entry}\" is not a size of 0 to {}", usize::MAX))
-        };
-        text.split(',').map(size).collect::<Result<_, _>>().map(Sizes)
+        for (axis, entry) in text.split([',', 'x']).map(str::trim).enumerate() {
+            let size = match entry.parse() {
+                Ok(size) => size,
+                Err(_) if entry == "-1" && free.is_none() => {
+                    free = Some(axis);
+                    1
+                }
+                Err(_) if entry == "-1" => return Err("only one size can be -1".to_owned()),
+                Err(_) => {
+                    let entry = Shown(entry);
+                    return Err(format!("\"{entry}\" is not a size of 0 to {}, or -1", usize::MAX));
+                }
+            };
+            sizes.push(size);
+        }
+        Ok(Sizes { sizes, free })
     }
 }
 
@@ -167,7 +203,12 @@ mod tests {
         assert_eq!("2,0,1".parse(), Ok(Numbers(vec![2, 0, 1])));
         assert_eq!(" -1 , 2".parse(), Ok(Numbers(vec![-1, 2])));
         assert_eq!("".parse(), Ok(Numbers(vec![])));
-        for wrong in ["1,", "1 2", "1.5", "9223372036854775808", "--axes"] {
+        for bracketed in ["[2,0,1]", "(2, 0, 1)", " [ 2,0,1, ] "] {
+            assert_eq!(bracketed.parse(), Ok(Numbers(vec![2, 0, 1])), "{bracketed}");
+        }
+        assert_eq!("[]".parse(), Ok(Numbers(vec![])));
+        for wrong in ["1,", "[1", "1)", "[1)", "zyx", "1 2", "1.5", "9223372036854775808", "--axes"]
+        {
             assert!(wrong.parse::<Numbers>().is_err(), "{wrong}");
         }
     }
@@ -188,9 +229,15 @@ mod tests {
 
     #[test]
     fn sizes_are_lists_of_numbers_from_0_up() {
-        assert_eq!("4, 0,6".parse(), Ok(Sizes(vec![4, 0, 6])));
-        assert_eq!("".parse(), Ok(Sizes(vec![])));
-        for wrong in ["4,", "-1", "4x6", "1.5", "18446744073709551616", "(4,6)"] {
+        let sizes = |sizes: &[usize], free| Ok(Sizes { sizes: sizes.to_vec(), free });
+        for text in ["4, 0,6", "4x0x6", "[4,0,6]", "(4, 0, 6)"] {
+            assert_eq!(text.parse(), sizes(&[4, 0, 6], None), "{text}");
+        }
+        assert_eq!("(7,)".parse(), sizes(&[7], None));
+        assert_eq!("".parse(), sizes(&[], None));
+        assert_eq!("3,-1".parse(), sizes(&[3, 1], Some(1)));
+        assert_eq!("-1x3".parse(), sizes(&[1, 3], Some(0)));
+        for wrong in ["4,", "-2", "-1,-1", "4xx6", "1.5", "18446744073709551616", "(4,6"] {
             assert!(wrong.parse::<Sizes>().is_err(), "{wrong}");
         }
     }

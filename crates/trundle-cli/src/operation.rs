@@ -1,11 +1,12 @@
 //! What a command asks for: a file, and a chain of operators.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use trundle::notation::LengthsFile;
 use trundle::ops::{Flip, Roll, Transpose};
-use trundle::{Chain, Op};
-use trundle_formats::{FORMATS, Format, Problem, TensorFile};
+use trundle::{Chain, Op, Shape};
+use trundle_formats::{FORMATS, Format, Problem, Shown, TensorFile};
 
 use crate::args::{ApplyArgs, DescriptionArgs, FlipArgs, ReverseArgs, RollArgs, TransposeArgs};
 use crate::failure::Failure;
@@ -21,20 +22,66 @@ pub(crate) struct Operation {
     pub lengths_bytes: u64,
     /// Whether the user wrote the chain, so that errors show the place in it.
     pub written: bool,
+    /// The one length that stands for as many as a tensor needs, where the chain is a reversal by
+    /// it.
+    one_length: Option<OneLength>,
+}
+
+/// A reversal by the same length everywhere.
+#[derive(Clone, Copy, Debug)]
+struct OneLength {
+    length: i128,
+    axis: i64,
+    batch_axis: Option<i64>,
+}
+
+impl OneLength {
+    /// How many lengths a tensor of this shape needs; `None` if it has no such axis.
+    fn count(self, shape: &Shape) -> Option<usize> {
+        let rank = shape.rank();
+        let place = |axis: i64| {
+            let axis = if axis < 0 { axis.checked_add(i64::try_from(rank).ok()?)? } else { axis };
+            usize::try_from(axis).ok().filter(|axis| *axis < rank)
+        };
+        let axis = place(self.axis)?;
+        match self.batch_axis {
+            Some(batch_axis) => Some(shape[place(batch_axis)?]),
+            None => {
+                let others = shape.iter().enumerate().filter(|(other, _)| *other != axis);
+                Some(others.fold(1, |count, (_, size)| count.saturating_mul(*size)))
+            }
+        }
+    }
 }
 
 impl Operation {
+    /// A chain that the program made, applied to a file.
+    pub(crate) fn new(input: Input, chain: Chain) -> Operation {
+        Operation { input, chain, lengths_bytes: 0, written: false, one_length: None }
+    }
+
+    /// The chain for a tensor of this shape.
+    ///
+    /// # Errors
+    /// If it takes more memory than there is.
+    pub(crate) fn chain_for(&self, shape: &Shape) -> Result<Cow<'_, Chain>, Failure> {
+        let Some(one) = self.one_length else { return Ok(Cow::Borrowed(&self.chain)) };
+        let Some(count) = one.count(shape).filter(|count| *count != 1) else {
+            return Ok(Cow::Borrowed(&self.chain));
+        };
+        memory::check(BYTES_A_LENGTH.saturating_mul(count as u64), None)?;
+        let op = LengthsFile::list(vec![one.length; count])
+            .reverse(one.axis, one.batch_axis)
+            .map_err(Failure::refused)?;
+        Ok(Cow::Owned(Chain::new().then(op)))
+    }
+
     fn one(
         input: &Path,
         described: &DescriptionArgs,
         op: impl Into<Op>,
     ) -> Result<Operation, Failure> {
-        Ok(Operation {
-            input: described.of(input)?,
-            chain: Chain::new().then(op),
-            lengths_bytes: 0,
-            written: false,
-        })
+        Ok(Operation::new(described.of(input)?, Chain::new().then(op)))
     }
 }
 
@@ -79,7 +126,11 @@ impl ReverseArgs {
         let op = lengths(&self.lengths, &self.input, &mut lengths_bytes)?
             .reverse(self.axis, self.batch_axis)
             .map_err(Failure::refused)?;
-        Ok(Operation { lengths_bytes, ..Operation::one(&self.input, &self.described, op)? })
+        let (axis, batch_axis) = (self.axis, self.batch_axis);
+        let one_length = self.lengths.trim().parse().ok();
+        let one_length = one_length.map(|length| OneLength { length, axis, batch_axis });
+        let operation = Operation::one(&self.input, &self.described, op)?;
+        Ok(Operation { lengths_bytes, one_length, ..operation })
     }
 }
 
@@ -93,7 +144,7 @@ impl ApplyArgs {
         let read = |file: &str| read_lengths(file, &self.input, &mut lengths_bytes);
         let chain = Chain::parse(&self.chain, read)?;
         let input = self.described.of(&self.input)?;
-        Ok(Operation { input, chain, lengths_bytes, written: true })
+        Ok(Operation { lengths_bytes, written: true, ..Operation::new(input, chain) })
     }
 }
 
@@ -106,7 +157,9 @@ fn lengths(text: &str, input: &Path, held: &mut u64) -> Result<LengthsFile, Fail
     match text.split(',').map(number).collect::<Result<_, _>>() {
         Ok(values) => Ok(LengthsFile::list(values)),
         Err(entry) if !names_a_file(text) => Err(Failure::usage(format!(
-            "lengths entry \"{entry}\" is not an integer, and there is no file \"{text}\""
+            "lengths entry \"{}\" is not an integer, and there is no file \"{}\"",
+            Shown(entry),
+            Shown(text)
         ))),
         Err(_) => read_lengths(text, input, held),
     }
@@ -139,12 +192,16 @@ fn read_lengths(file: &str, input: &Path, held: &mut u64) -> Result<LengthsFile,
     };
     let [header] = opened.headers() else {
         let tensors = opened.headers().len();
-        return Err(Failure::refused(format!("{file}: lengths are one tensor, got {tensors}")));
+        return Err(Failure::refused(format!(
+            "{}: lengths are one tensor, got {tensors}",
+            Shown(file)
+        )));
     };
     let header = header.clone();
     let elements = header.shape.elements();
     let name = header.element.name();
-    let no_integers = || Failure::refused(format!("{file}: lengths are integers, got {name}"));
+    let no_integers =
+        || Failure::refused(format!("{}: lengths are integers, got {name}", Shown(file)));
     let width = header.element.dtype().width();
     // Of an empty type there may be 2^62.
     if width == 0 && elements > 0 {
@@ -156,6 +213,7 @@ fn read_lengths(file: &str, input: &Path, held: &mut u64) -> Result<LengthsFile,
     let layout = header.layout()?;
     let mut values = Vec::new();
     values.try_reserve_exact(elements).map_err(|_| {
+        let file = Shown(file);
         Failure::running(format!("{file}: cannot hold {elements} lengths: not enough memory"))
     })?;
     for number in 0..elements {

@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
 use trundle_disk::Watch;
 
-use crate::say::say;
+use crate::say::{json_line, say};
 
 /// Work shorter than this shows no bar: it would only flicker.
 const QUIET_TIME: Duration = Duration::from_millis(400);
@@ -94,7 +94,7 @@ impl Progress {
                 let mut times = times.lock().unwrap_or_else(PoisonError::into_inner);
                 if times.0.elapsed() >= LINE_TIME {
                     times.0 = Instant::now();
-                    say(&self.event(times.1.elapsed().as_secs_f64()).to_string());
+                    say(&json_line(&self.event(times.1.elapsed().as_secs_f64())));
                 }
             }
         }

@@ -8,11 +8,12 @@ use std::path::Path;
 use glob::Pattern;
 use trundle::Chain;
 use trundle::notation::{AxisPattern, NotationError};
-use trundle_formats::Header;
+use trundle_formats::{Header, Shown};
 
 use crate::args::RelayoutArgs;
 use crate::axes::Axes;
 use crate::failure::Failure;
+use crate::selection::{listed, shown_path};
 
 /// A rule: `conv*.weight: o i h w -> o h w i`.
 #[derive(Debug)]
@@ -48,11 +49,11 @@ pub(crate) fn rules(asked: &RelayoutArgs) -> Result<Vec<Rule>, Failure> {
         let begin = rules.len();
         for (line, number) in read(file)?.lines().zip(1..) {
             if !line.trim().is_empty() && !line.trim_start().starts_with('#') {
-                rules.push(Rule::parse(line, format!("{}, line {number}", file.display()))?);
+                rules.push(Rule::parse(line, format!("{}, line {number}", shown_path(file)))?);
             }
         }
         if begin == rules.len() {
-            return Err(Failure::usage(format!("{}: there is no rule in it", file.display())));
+            return Err(Failure::usage(format!("{}: there is no rule in it", shown_path(file))));
         }
     }
     Ok(rules)
@@ -60,7 +61,7 @@ pub(crate) fn rules(asked: &RelayoutArgs) -> Result<Vec<Rule>, Failure> {
 
 fn read(file: &Path) -> Result<String, Failure> {
     fs::read_to_string(file).map_err(|error| {
-        let file = file.display();
+        let file = shown_path(file);
         match error.kind() {
             ErrorKind::InvalidData => Failure::refused(format!("{file}: not a text in UTF-8")),
             _ => Failure::running(format!("{file}: cannot read: {error}")),
@@ -117,7 +118,7 @@ impl Rule {
         let span = self.axes_begin + error.span.start..self.axes_begin + error.span.end;
         let mut shown = NotationError::new(error.source.to_string(), &self.text, span);
         shown.suggestion = error.suggestion;
-        Err(Failure::refused(format!("{}: {shown}", header.name)))
+        Err(Failure::refused(format!("{}: {shown}", Shown(&header.name))))
     }
 }
 
@@ -136,7 +137,9 @@ pub(crate) fn assigned<'a>(
         if let (Some(first), Some(second)) = (first, naming.next()) {
             return Err(Failure::usage(format!(
                 "{} is named by two rules\n  {}\n  {}",
-                header.name, first.text, second.text
+                Shown(&header.name),
+                first.text,
+                second.text
             )));
         }
         assigned.push(first);
@@ -152,8 +155,8 @@ fn names_none(rule: &Rule, headers: &[Header]) -> Failure {
     let message = format!("no tensor has a name like \"{}\"", rule.names);
     let mut error = NotationError::new(message, &rule.text, 0..rule.names.len());
     error.suggestion = Some(match &near(&rule.names, headers)[..] {
-        [] => format!("there are {}", listed(headers)),
-        near => format!("near to it are {}", near.join(", ")),
+        [] => format!("there are {}", listed(headers.iter().map(|header| &header.name))),
+        near => format!("near to it are {}", Shown(near.join(", "))),
     });
     Failure::usage(format!("{}: {error}", rule.place))
 }
@@ -170,17 +173,6 @@ fn near<'a>(pattern: &str, headers: &'a [Header]) -> Vec<&'a str> {
     let mut near: Vec<(f64, &str)> = short.map(name).filter(|(like, _)| *like > LIKE).collect();
     near.sort_by(|(one, _), (other, _)| other.total_cmp(one));
     near.into_iter().take(MOST).map(|(_, name)| name).collect()
-}
-
-/// The names of the first tensors, and how many there are beside.
-fn listed(headers: &[Header]) -> String {
-    const MOST: usize = 10;
-    let names: Vec<&str> = headers.iter().take(MOST).map(|header| &header.name[..]).collect();
-    let names = if names.is_empty() { "no tensors".to_owned() } else { names.join(", ") };
-    match headers.len().saturating_sub(MOST) {
-        0 => names,
-        more => format!("{names} and {more} more"),
-    }
 }
 
 #[cfg(test)]

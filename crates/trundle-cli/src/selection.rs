@@ -1,14 +1,105 @@
-//! Which tensors of a file are meant.
+//! Which tensors of a file are meant, and what becomes of the others.
 
+use std::borrow::Cow;
 use std::path::Path;
 
-use trundle::PlanError;
-use trundle_formats::Header;
+use glob::Pattern;
+use trundle::{Chain, Error, PlanError, Shape};
+use trundle_disk::Wanted;
+use trundle_formats::{Format, Header, Shown, TensorFile};
 
+use crate::args::PlanArgs;
 use crate::failure::Failure;
 use crate::operation::Operation;
 
-/// The numbers of the tensors that are meant: the one of this name, or all.
+/// What becomes of each tensor of a file.
+pub(crate) struct Choice<'a> {
+    fates: Vec<Fate<'a>>,
+    /// How many there are that are left out, with what cannot be read.
+    pub left_out: usize,
+    /// What is done to tensors that are kept: nothing.
+    copy: Chain,
+}
+
+/// What becomes of one.
+#[derive(Debug)]
+enum Fate<'a> {
+    /// This is applied to it.
+    Moved(Cow<'a, Chain>),
+    /// It is copied as it stands.
+    Kept,
+    /// It is not in the output.
+    LeftOut,
+}
+
+impl<'a> Choice<'a> {
+    /// Applies the operation to the tensors that are asked for. The others are kept, unless they are
+    /// not wanted or a file of `format` holds one tensor.
+    ///
+    /// # Errors
+    /// As [`select`]. If the operation does not fit a tensor that is meant: with a list of those
+    /// that it fits, if the file has several. If what is to be kept cannot be read.
+    pub(crate) fn of(
+        operation: &'a Operation,
+        file: &TensorFile,
+        planning: &PlanArgs,
+        format: &Format,
+    ) -> Result<Choice<'a>, Failure> {
+        let others_stay = !planning.only && !format.holds_one();
+        if let Some(tensor) = file.unreadable().first().filter(|_| others_stay) {
+            let failure = cannot_keep(operation.input.path(), tensor);
+            return Err(
+                failure.with_hint("--tensor NAME --only leaves it out, where NAME may be '*'")
+            );
+        }
+        let (headers, name) = (file.headers(), planning.tensor.as_deref());
+        if let Some(tensor) = file.unreadable().iter().find(|each| Some(&each.name[..]) == name) {
+            let (file, name) = (shown_path(operation.input.path()), Shown(&tensor.name));
+            let why = Shown(&tensor.problem);
+            return Err(Failure::refused(format!("{file}: \"{name}\" cannot be read: {why}")));
+        }
+        let mut fates = Vec::with_capacity(headers.len());
+        fates.resize_with(headers.len(), || if others_stay { Fate::Kept } else { Fate::LeftOut });
+        for (index, chain) in fitting(operation, headers, name)? {
+            fates[index] = Fate::Moved(chain);
+        }
+        let is_out = |fate: &&Fate<'_>| matches!(fate, Fate::LeftOut);
+        let left_out = fates.iter().filter(is_out).count() + file.unreadable().len();
+        Ok(Choice { fates, left_out, copy: Chain::new() })
+    }
+
+    /// What is wanted of the file, in its order.
+    pub(crate) fn wanted(&self) -> Vec<Wanted<'_>> {
+        let mut wanted = Vec::with_capacity(self.fates.len());
+        for (index, fate) in self.fates.iter().enumerate() {
+            match fate {
+                Fate::Moved(chain) => wanted.push(Wanted { index, chain }),
+                Fate::Kept => wanted.push(Wanted { index, chain: &self.copy }),
+                Fate::LeftOut => {}
+            }
+        }
+        wanted
+    }
+
+    /// Whether the operation is applied to the tensor of this number.
+    pub(crate) fn is_moved(&self, index: usize) -> bool {
+        matches!(self.fates[index], Fate::Moved(_))
+    }
+
+    /// Whether the tensor of this number is not in the output.
+    pub(crate) fn is_left_out(&self, index: usize) -> bool {
+        matches!(self.fates[index], Fate::LeftOut)
+    }
+}
+
+/// That something in a file would be lost, since nothing but its name can be told.
+pub(crate) fn cannot_keep(file: &Path, tensor: &trundle_formats::Unreadable) -> Failure {
+    let (file, name, why) = (shown_path(file), Shown(&tensor.name), Shown(&tensor.problem));
+    Failure::refused(format!("{file}: \"{name}\" cannot be kept, since it cannot be read: {why}"))
+}
+
+/// The numbers of the tensors that are meant: the one of this name, those of names like this, or
+/// all.
 ///
 /// # Errors
 /// If no tensor has the name: with a list of those there are.
@@ -18,54 +109,102 @@ pub(crate) fn select(
     name: Option<&str>,
 ) -> Result<Vec<usize>, Failure> {
     let Some(name) = name else { return Ok((0..headers.len()).collect()) };
-    match headers.iter().position(|header| header.name == name) {
-        Some(index) => Ok(vec![index]),
-        None => {
-            let names: Vec<&str> = headers.iter().map(|header| &header.name[..]).collect();
-            let file = file.display();
+    // A name may hold the characters of patterns, as params['w'] does.
+    if let Some(index) = headers.iter().position(|header| header.name == name) {
+        return Ok(vec![index]);
+    }
+    let like = |pattern: Pattern| -> Vec<usize> {
+        let is_like = |index: &usize| pattern.matches(&headers[*index].name);
+        (0..headers.len()).filter(is_like).collect()
+    };
+    match Pattern::new(name).map(like) {
+        Ok(like) if !like.is_empty() => Ok(like),
+        _ => {
+            let names = listed(headers.iter().map(|header| &header.name));
+            let (file, name) = (shown_path(file), Shown(name));
             Err(Failure::refused(format!(
-                "{file}: no tensor is named \"{name}\", there are: {}",
-                names.join(", ")
+                "{file}: no tensor is named \"{name}\", there are: {names}"
             )))
         }
     }
 }
 
-/// [`select`], of tensors that the operation fits.
-///
-/// # Errors
-/// As [`select`], and if the operation does not fit one: with a list of those that it fits, if the
-/// file has several.
-pub(crate) fn fitting(
-    operation: &Operation,
-    headers: &[Header],
-    name: Option<&str>,
-) -> Result<Vec<usize>, Failure> {
-    let path = operation.input.path();
-    let chosen = select(path, headers, name)?;
-    let fault = |index: &usize| fault(operation, &headers[*index]);
-    let Some(first) = chosen.iter().find_map(fault) else { return Ok(chosen) };
-    if headers.len() == 1 || name.is_some() {
-        return Err(first);
+/// The first of many names, and how many there are beside.
+pub(crate) fn listed(names: impl ExactSizeIterator<Item = impl std::fmt::Display>) -> String {
+    const MOST: usize = 20;
+    let more = names.len().saturating_sub(MOST);
+    let first: Vec<String> = names.take(MOST).map(|name| Shown(name).to_string()).collect();
+    match (first.is_empty(), more) {
+        (true, _) => "no tensors".to_owned(),
+        (_, 0) => first.join(", "),
+        _ => format!("{} and {more} more", first.join(", ")),
     }
-    let listed: Vec<String> = chosen
-        .iter()
-        .filter(|index| fault(index).is_none())
-        .map(|index| format!("{} {}", headers[*index].name, headers[*index].shape))
-        .collect();
-    let listed = match listed.is_empty() {
-        true => "none of the tensors".to_owned(),
-        false => listed.join(", "),
-    };
-    Err(first.with_hint(&format!("the operation fits {listed}; --tensor NAME picks one")))
 }
 
-/// Why the operation does not fit a tensor.
-fn fault(operation: &Operation, header: &Header) -> Option<Failure> {
-    let error = operation.chain.out_shape(&header.shape).err()?;
-    if operation.written {
-        return Some(Failure::from(PlanError::from(error)).within(&header.name));
+/// A path as messages show it.
+pub(crate) fn shown_path(path: &Path) -> Shown<std::path::Display<'_>> {
+    Shown(path.display())
+}
+
+/// [`select`], of tensors that the operation fits, and what it does to each.
+fn fitting<'a>(
+    operation: &'a Operation,
+    headers: &[Header],
+    name: Option<&str>,
+) -> Result<Vec<(usize, Cow<'a, Chain>)>, Failure> {
+    let chosen = select(operation.input.path(), headers, name)?;
+    let mut fit = Vec::with_capacity(chosen.len());
+    let mut first_fault = None;
+    for index in &chosen {
+        match fitted(operation, &headers[*index]) {
+            Ok(chain) => fit.push((*index, chain)),
+            Err(fault) => drop(first_fault.get_or_insert(fault)),
+        }
     }
-    let (name, shape) = (&header.name, &header.shape);
-    Some(Failure::refused(format!("{name} of shape {shape}: {}", error.source)))
+    let Some(fault) = first_fault else { return Ok(fit) };
+    if headers.len() == 1 || chosen.len() == 1 {
+        return Err(fault);
+    }
+    let header = |(index, _): &(usize, Cow<'_, Chain>)| {
+        format!("{} {}", headers[*index].name, headers[*index].shape)
+    };
+    let listed = match fit.is_empty() {
+        true => "none of the tensors".to_owned(),
+        false => listed(fit.iter().map(header)),
+    };
+    Err(fault.with_hint(&format!("the operation fits {listed}; --tensor NAME picks one")))
+}
+
+/// What the operation does to a tensor.
+fn fitted<'a>(operation: &'a Operation, header: &Header) -> Result<Cow<'a, Chain>, Failure> {
+    let chain =
+        operation.chain_for(&header.shape).map_err(|failure| failure.within(&header.name))?;
+    let Err(error) = chain.out_shape(&header.shape) else { return Ok(chain) };
+    if operation.written {
+        return Err(Failure::from(PlanError::from(error)).within(&header.name));
+    }
+    let (name, shape) = (Shown(&header.name), &header.shape);
+    let why = said_of(&error.source, shape);
+    Err(Failure::refused(format!("{name} of shape {shape}: {why}")))
+}
+
+/// What is wrong with an operator, as someone who has given its options would say it.
+fn said_of(error: &Error, shape: &Shape) -> String {
+    match error {
+        Error::SizesDiffer { left: "order", left_size, .. } => {
+            let (entries, axes) = (counted(*left_size, "entry", "entries"), shape.rank());
+            format!("order has {entries}, the tensor {}", counted(axes, "axis", "axes"))
+        }
+        Error::AxisOutOfRange { argument: "order entry", axis, rank, .. }
+            if *axis < 0 && axis.unsigned_abs() as usize <= *rank =>
+        {
+            let same = *rank - axis.unsigned_abs() as usize;
+            format!("{error}; the axis that {axis} counts from the end is {same}")
+        }
+        _ => error.to_string(),
+    }
+}
+
+fn counted(count: usize, one: &str, several: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { several })
 }

@@ -40,6 +40,16 @@ fn is_ignored(signal: i32) -> bool {
     mask >> (signal - 1) & 1 == 1
 }
 
+/// Ends the program as one ends that writes to a pipe which nobody reads.
+#[cfg(unix)]
+pub(crate) fn end_unread() {
+    let _ = signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGPIPE);
+}
+
+/// Elsewhere it ends with an exit code.
+#[cfg(not(unix))]
+pub(crate) fn end_unread() {}
+
 /// Elsewhere the system ends the program at once.
 #[cfg(not(unix))]
 pub(crate) fn clean_up_when_stopped() {}

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use trundle_formats::ExitClass;
+use trundle_formats::{ExitClass, Shown};
 
 /// A problem, and the file or tensor it lies in.
 #[derive(Debug, thiserror::Error)]
@@ -66,7 +66,12 @@ pub enum Problem {
 impl Error {
     /// A problem of the file or the tensor of this name.
     pub(crate) fn of(subject: impl std::fmt::Display, problem: impl Into<Problem>) -> Error {
-        Error { subject: format!("{subject}: "), problem: Box::new(problem.into()) }
+        Error::from(problem).within(subject)
+    }
+
+    /// The same, of the file or the tensor of this name.
+    pub(crate) fn within(self, subject: impl std::fmt::Display) -> Error {
+        Error { subject: format!("{}: ", Shown(subject)), ..self }
     }
 
     /// A problem of the file at `path`.

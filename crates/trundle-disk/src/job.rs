@@ -15,7 +15,8 @@ use crate::way::{Means, Movement, Traffic, Way};
 pub struct Wanted<'a> {
     /// Its number among the headers of the file.
     pub index: usize,
-    /// What is done to it; a chain without operators copies it.
+    /// What is done to it. A chain without operators copies it as it stands, column-major too where
+    /// the output's format can state that, whatever the [options](Options::row_major) say.
     pub chain: &'a Chain,
 }
 
@@ -352,6 +353,7 @@ impl Begun {
             out_shape,
             header: header.clone(),
         };
+        let row_major = row_major && !wanted.chain.ops().is_empty();
         let can_state = format.states_column_major() && width.packing().is_none() && !row_major;
         if can_state && !begun.movement.is_copy() {
             let stated = movement(Order::ColumnMajor)?;
@@ -372,10 +374,7 @@ impl Begun {
     }
 
     fn decided(self, means: Means<'_>) -> Result<TensorJob, Error> {
-        let way = self
-            .movement
-            .way(means)
-            .map_err(|error| Error { subject: format!("{}: ", self.header.name), ..error })?;
+        let way = self.movement.way(means).map_err(|error| error.within(&self.header.name))?;
         let Begun { header, index, movement, out_shape, out_order } = self;
         Ok(TensorJob { header, index, movement, way, out_shape, out_order })
     }

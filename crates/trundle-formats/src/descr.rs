@@ -95,7 +95,8 @@ fn from_type_string(text: &str) -> Result<Element, Problem> {
         ('f', 8) => named(DType::F64),
         ('c', 8) => named(DType::Complex64),
         ('c', 16) => named(DType::Complex128),
-        ('f', 12 | 16) => extended("float"),
+        // As ml_dtypes calls f8e5m2.
+        ('f', 1 | 12 | 16) => extended("float"),
         ('c', 24 | 32) => extended("complex"),
         ('M', 8) => Ok(time("datetime64")),
         ('m', 8) => Ok(time("timedelta64")),

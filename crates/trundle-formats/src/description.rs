@@ -1,6 +1,6 @@
 //! What a caller says of a file that does not say it itself.
 
-use trundle_core::Shape;
+use trundle_core::{Shape, Width};
 
 use crate::{Element, Header, Order, Problem};
 
@@ -16,6 +16,8 @@ pub struct Description {
     pub element: Option<Element>,
     /// The sizes of the axes.
     pub shape: Option<Shape>,
+    /// The axis whose size is the one that fills the file, whatever size it has in `shape`.
+    pub free_axis: Option<usize>,
     /// Where raw data begins, in bytes from the start of the file. Without it the file is the data
     /// and no more; with it, also with 0, what follows the data is ignored.
     pub offset: Option<u64>,
@@ -24,7 +26,55 @@ pub struct Description {
 impl Description {
     /// All that there is to say of a tensor that begins its file.
     pub fn of(element: &Element, shape: &Shape) -> Description {
-        Description { element: Some(element.clone()), shape: Some(shape.clone()), offset: None }
+        let (element, shape) = (Some(element.clone()), Some(shape.clone()));
+        Description { element, shape, ..Description::default() }
+    }
+
+    /// The sizes of the axes of raw elements that fill so many bytes; `None` if nothing is said of
+    /// them. What is left of the bytes is less than an element along the free axis.
+    ///
+    /// # Errors
+    /// [`Problem::Undescribed`] if one is free and the bytes are unknown or the others make none.
+    pub(crate) fn shape_in(
+        &self,
+        element: &Element,
+        bytes: Option<u64>,
+    ) -> Result<Option<Shape>, Problem> {
+        let (Some(shape), Some(free)) = (&self.shape, self.free_axis) else {
+            return Ok(self.shape.clone());
+        };
+        let bytes = bytes.ok_or_else(|| {
+            let why = "is a stream: a size of -1 follows from the length, which is not known";
+            Problem::NotAsDescribed(why.to_owned())
+        })?;
+        let bits = match element.width() {
+            Width::Bytes(bytes) => 8 * bytes as u128,
+            Width::Packed(packing) => packing.bits() as u128,
+        };
+        let others = shape.iter().enumerate().filter(|(axis, _)| *axis != free);
+        let bits = others.fold(bits, |bits, (_, size)| bits.saturating_mul(*size as u128));
+        let size = (8 * u128::from(bytes)).checked_div(bits).ok_or_else(|| {
+            let why = "elements fill no bytes whatever size -1 is".to_owned();
+            Problem::NotAsDescribed(why)
+        })?;
+        let mut sizes = shape.to_vec();
+        sizes[free] = usize::try_from(size).unwrap_or(usize::MAX);
+        Ok(Some(Shape::new(sizes)?))
+    }
+
+    /// Whether a tensor of this shape is as described.
+    fn agrees_with(&self, shape: &Shape, stated: &Shape) -> bool {
+        let agrees = |(axis, (size, stated))| Some(axis) == self.free_axis || size == stated;
+        shape.rank() == stated.rank() && shape.iter().zip(stated.iter()).enumerate().all(agrees)
+    }
+
+    /// The shape as it was given, with -1 for the size that is free.
+    fn shown(&self, shape: &Shape) -> String {
+        let size = |(axis, size): (usize, &usize)| match self.free_axis {
+            Some(free) if free == axis => "-1".to_owned(),
+            _ => size.to_string(),
+        };
+        format!("[{}]", shape.iter().enumerate().map(size).collect::<Vec<_>>().join(", "))
     }
 
     /// What `stated`, as a file that states type and shape has it, is by this description.
@@ -44,10 +94,13 @@ impl Description {
             None => stated,
         };
         match &self.shape {
-            Some(shape) if *shape != described.shape => Err(Problem::NotAsDescribed(format!(
-                "holds a tensor of shape {}, not {shape}",
-                described.shape
-            ))),
+            Some(shape) if !self.agrees_with(shape, &described.shape) => {
+                Err(Problem::NotAsDescribed(format!(
+                    "holds a tensor of shape {}, not {}",
+                    described.shape,
+                    self.shown(shape)
+                )))
+            }
             _ => Ok(described),
         }
     }
@@ -82,11 +135,12 @@ impl Description {
 
     /// The tensor whose packed elements are the bytes of `stated`.
     fn unpack(&self, element: &Element, stated: &Header) -> Result<Header, Problem> {
-        let shape = self.shape.clone().ok_or(Problem::Undescribed(
+        let (element, name) = (in_file_of(element, stated)?, element.name());
+        let bytes = stated.data_bytes as u64;
+        let shape = self.shape_in(&element, Some(bytes))?.ok_or(Problem::Undescribed(
             "the bytes of packed elements do not say the shape of their tensor",
         ))?;
         let bytes = shape.bytes(element.width())?;
-        let (element, name) = (in_file_of(element, stated)?, element.name());
         if *stated.shape != [bytes] {
             return Err(Problem::NotAsDescribed(format!(
                 "holds bytes of shape {}, not the {bytes} in a row that {name} {shape} fills",
@@ -102,6 +156,14 @@ fn is_packed(element: &Element) -> bool {
 }
 
 fn in_file_of(element: &Element, stated: &Header) -> Result<Element, Problem> {
+    if is_packed(element) && stated.element.is_void() {
+        return Err(Problem::NotAsDescribed(format!(
+            "holds elements of whole bytes ({}), as ml_dtypes keeps those of type {}: without a type, \
+             they are moved as they are; to pack them is a conversion",
+            stated.element.descr(),
+            element.name(),
+        )));
+    }
     element.in_file_of(&stated.element).ok_or_else(|| {
         Problem::NotAsDescribed(format!(
             "holds elements of type {} ({}), not {} ({})",

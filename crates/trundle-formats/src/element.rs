@@ -114,15 +114,32 @@ impl Element {
         Ok(Element { width: self.dtype.packed(order)?, ..self })
     }
 
+    /// Whether this is numpy's type of so many bytes that mean nothing to it, which is also what it
+    /// makes of the types of `ml_dtypes`.
+    pub(crate) fn is_void(&self) -> bool {
+        self.descr == format!("'|{}'", self.name) && self.name.starts_with('V')
+    }
+
+    /// Whether elements that numpy calls so are of this type where `ml_dtypes` wrote them: it calls
+    /// types of its own void, but for one that is a float of one byte.
+    fn is_in_void(&self, stated: &Element) -> bool {
+        let is_own = bits_of(self.dtype) != self.dtype && self.width == stated.width;
+        is_own && (stated.is_void() || self.dtype == DType::F8E5M2 && stated.name == "float8")
+    }
+
     /// This type in a file that states `stated`: in the file's byte order, with its description.
-    /// `None` if the file states neither this type nor the one that its bits are written as.
+    /// `None` if the file states neither this type nor the one that its bits are written as, nor is
+    /// one of void elements as long, and not where the byte order is said to be another.
     pub(crate) fn in_file_of(&self, stated: &Element) -> Option<Element> {
+        if self.byte_order != ByteOrder::NATIVE && self.byte_order != stated.byte_order {
+            return None;
+        }
         let is_named = self.values == Values::Unknown;
         if stated.dtype == self.dtype && (!is_named || self.name == stated.name) {
             return Some(stated.clone());
         }
         let is_bits = stated.dtype == bits_of(self.dtype) && stated.values == Values::OfDType;
-        is_bits.then(|| Element {
+        (is_bits || self.is_in_void(stated)).then(|| Element {
             dtype: self.dtype,
             width: self.width,
             name: self.name.clone(),

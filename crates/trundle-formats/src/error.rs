@@ -3,11 +3,11 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::FORMATS;
+use crate::{FORMATS, Shown};
 
-/// A problem, and the file it lies in.
+/// A problem, and the file it lies in. What it says is on one line, whatever names it holds.
 #[derive(Debug, thiserror::Error)]
-#[error("{file}: {problem}")]
+#[error("{}: {}", Shown(.file), Shown(.problem))]
 pub struct Error {
     /// The path, or `stdin` or `stdout`.
     pub file: String,

@@ -5,7 +5,9 @@ use std::path::Path;
 
 use crate::error::is_stream;
 use crate::source::Source;
-use crate::{Described, Description, Error, Frame, Header, Problem, npy, npz, raw, safetensors};
+use crate::{
+    Described, Description, Error, Frame, Header, Problem, Unreadable, npy, npz, raw, safetensors,
+};
 
 /// Every format: one row each. The first is that of stdin and stdout.
 pub static FORMATS: &[Format] = &[npy::FORMAT, npz::FORMAT, safetensors::FORMAT, raw::FORMAT];
@@ -27,9 +29,14 @@ pub struct Format {
     pub(crate) holds_one: bool,
     pub(crate) keeps_metadata: bool,
     pub(crate) states_column_major: bool,
+    /// Whether the first [`FIRST_BYTES`] of a file, or all of a shorter one, are those of its files.
+    pub(crate) begins: fn(&[u8]) -> bool,
     pub(crate) open: Open,
     pub(crate) frame: MakeFrame,
 }
+
+/// How many bytes tell the format of a file.
+pub(crate) const FIRST_BYTES: usize = 9;
 
 /// What a file of some format holds.
 pub(crate) trait Contents: Send {
@@ -39,6 +46,16 @@ pub(crate) trait Contents: Send {
     /// Pairs that are kept beside the tensors, in order.
     fn metadata(&self) -> &[(String, String)] {
         &[]
+    }
+
+    /// What else there is, of which nothing but the name can be told.
+    fn unreadable(&self) -> &[Unreadable] {
+        &[]
+    }
+
+    /// Reads a stream on to its end, and checks that it is whole.
+    fn read_on(&mut self) -> Result<(), Problem> {
+        Ok(())
     }
 
     /// Where all this is read from.
@@ -70,15 +87,42 @@ impl Format {
         if is_stream(path) {
             return Ok(&FORMATS[0]);
         }
+        Format::of_ending(path).ok_or_else(|| Error::at(path, "-", Format::unknown_ending(path)))
+    }
+
+    /// The format of the path's ending, in small or capital letters, if one has it.
+    pub fn of_ending(path: &Path) -> Option<&'static Format> {
         let ending = path.extension().unwrap_or_default();
-        FORMATS
-            .iter()
-            .find(|format| format.endings.iter().any(|known| ending.eq_ignore_ascii_case(known)))
-            .ok_or_else(|| {
-                let dot = if ending.is_empty() { "" } else { "." };
-                let ending = format!("{dot}{}", ending.to_string_lossy());
-                Error::at(path, "-", Problem::UnknownEnding { ending })
-            })
+        let is_known = |known: &&str| ending.eq_ignore_ascii_case(known);
+        FORMATS.iter().find(|format| format.endings.iter().any(is_known))
+    }
+
+    /// The format of this [name](Format::name).
+    pub fn named(name: &str) -> Option<&'static Format> {
+        FORMATS.iter().find(|format| format.name == name)
+    }
+
+    pub(crate) fn unknown_ending(path: &Path) -> Problem {
+        let ending = path.extension().unwrap_or_default();
+        let dot = if ending.is_empty() { "" } else { "." };
+        Problem::UnknownEnding { ending: format!("{dot}{}", ending.to_string_lossy()) }
+    }
+
+    /// The format of a file whose ending tells none, by its first bytes, [`FIRST_BYTES`] if it has
+    /// as many, and by what is said of it. Raw bytes are what has an offset, and what has a type and
+    /// a shape and does not begin as numpy's files do: by accident, they never begin so.
+    pub(crate) fn of_start(first: &[u8], description: &Description) -> Option<&'static Format> {
+        let Description { element, shape, offset, .. } = description;
+        if offset.is_some() {
+            return Some(&raw::FORMAT);
+        }
+        let begun = FORMATS.iter().find(|format| (format.begins)(first));
+        let is_described = element.is_some() && shape.is_some();
+        match begun {
+            Some(format) if !is_described || format.name != safetensors::FORMAT.name => begun,
+            None if element.is_none() && shape.is_none() => None,
+            _ => Some(&raw::FORMAT),
+        }
     }
 
     /// Its name: the usual ending.

@@ -1,4 +1,51 @@
-//! The names of the tensors of a file that holds several.
+//! The names of the tensors of a file that holds several, and how messages show them.
+
+use std::fmt::{self, Write};
+
+/// A text that comes from a file, or the path of one, as messages show it: on one line, and without
+/// the characters that [steer](is_steering) whoever shows it, which are escaped as in `\n` and
+/// `\u{1b}`. What is shown already is shown the same.
+///
+/// ```
+/// use trundle_formats::Shown;
+///
+/// assert_eq!(Shown("w\u{1b}[31m\nok").to_string(), r"w\u{1b}[31m\nok");
+/// assert_eq!(Shown("größe 4").to_string(), "größe 4");
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Shown<T>(pub T);
+
+impl<T: fmt::Display> fmt::Display for Shown<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(Escaping(f), "{}", self.0)
+    }
+}
+
+/// Passes texts on with what steers escaped.
+struct Escaping<'a, 'b>(&'a mut fmt::Formatter<'b>);
+
+impl fmt::Write for Escaping<'_, '_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let mut shown = 0;
+        for (at, found) in text.char_indices().filter(|(_, found)| is_steering(*found)) {
+            self.0.write_str(&text[shown..at])?;
+            write!(self.0, "{}", found.escape_default())?;
+            shown = at + found.len_utf8();
+        }
+        self.0.write_str(&text[shown..])
+    }
+}
+
+/// Whether a character does something to the text around it where it is shown, or cannot be seen:
+/// controls, ends of lines and paragraphs, directions of writing, joiners and spaces of no width,
+/// tags.
+pub fn is_steering(character: char) -> bool {
+    character.is_control()
+        || matches!(character,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e0fff}')
+}
 
 /// Checks that no name is there twice.
 ///
@@ -25,5 +72,25 @@ pub(crate) fn check_relative(name: &str) -> Result<(), &'static str> {
         Err("holds a backslash or a NUL")
     } else {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_steers_is_escaped_and_nothing_else() {
+        let steering = "\0\t\n\r\x1b\x7f\u{85}\u{9b}\u{ad}\u{61c}\u{200b}\u{200d}\u{200e}\u{200f}\u{2028}\
+                        \u{2029}\u{202a}\u{202e}\u{2060}\u{2066}\u{2069}\u{feff}\u{e0041}";
+        for character in steering.chars() {
+            let shown = Shown(format!("a{character}b")).to_string();
+            assert!(shown.starts_with("a\\") && shown.ends_with('b'), "{character:?}: {shown}");
+            assert!(!shown.contains(is_steering), "{character:?}: {shown}");
+            assert_eq!(Shown(&shown).to_string(), shown);
+        }
+        for plain in ["", "conv1.weight", "größe/層 \"x\" 'y' \\ é", "C:\\x\\y", "🦀"] {
+            assert_eq!(Shown(plain).to_string(), plain);
+        }
     }
 }

@@ -27,6 +27,7 @@ pub(crate) const FORMAT: Format = Format {
     holds_one: true,
     keeps_metadata: false,
     states_column_major: true,
+    begins: |first| first.starts_with(MAGIC),
     open,
     frame,
 };

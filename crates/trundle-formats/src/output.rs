@@ -90,8 +90,8 @@ impl Output {
     /// The folder that the output will be in; `None` for stdout, a pipe or a device.
     pub fn folder(path: &Path) -> Option<PathBuf> {
         let place = follow_links(path).ok().filter(|_| !is_stream(path))?;
-        let is_special = fs::metadata(&place).is_ok_and(|found| !found.is_file());
-        (!is_special).then(|| folder_of(&place).to_owned())
+        (!is_special(path) && !fs::metadata(&place).is_ok_and(|found| !found.is_file()))
+            .then(|| folder_of(&place).to_owned())
     }
 
     /// What stands for the output in the names of its temporary files, see
@@ -255,6 +255,9 @@ fn folder_of(path: &Path) -> &Path {
 
 /// The place that `path` means, and what is there now.
 fn find_place(path: &Path, overwrite: bool) -> Result<(PathBuf, Found), Problem> {
+    if is_special(path) {
+        return Ok((path.to_owned(), Found::Special));
+    }
     let place = follow_links(path).map_err(Problem::writing)?;
     let found = find(&place, overwrite)?;
     if let Found::Nothing = found {
@@ -277,6 +280,12 @@ fn find(place: &Path, overwrite: bool) -> Result<Found, Problem> {
         Ok(_) if !overwrite => Err(Problem::Exists),
         Ok(metadata) => Ok(Found::Regular(metadata)),
     }
+}
+
+/// Whether there is a pipe or a device. The links of `/dev/stdout` and `/dev/fd` lead to one, but are
+/// no paths to it.
+fn is_special(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
 
 /// Where the symbolic links at `path` lead, also if nothing is there.

@@ -98,6 +98,19 @@ impl Contents for Plain {
         &self.metadata
     }
 
+    fn read_on(&mut self) -> Result<(), Problem> {
+        if self.source.length().is_some() {
+            return Ok(());
+        }
+        self.source.read_on()?;
+        let got = self.source.position().saturating_sub(self.start);
+        check_length(self.bytes, got)?;
+        match self.rest {
+            Rest::Refused(problem) if got > self.bytes => Err(problem(self.bytes, got)),
+            _ => Ok(()),
+        }
+    }
+
     fn source(&self) -> &Source {
         &self.source
     }

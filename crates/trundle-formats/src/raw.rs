@@ -17,24 +17,25 @@ pub(crate) const FORMAT: Format = Format {
     holds_one: true,
     keeps_metadata: false,
     states_column_major: false,
+    begins: |_| false,
     open,
     frame,
 };
 
 fn open(source: Source, description: &Description) -> Result<Box<dyn Contents>, Problem> {
-    let (Some(element), Some(shape)) = (&description.element, &description.shape) else {
-        return Err(Problem::Undescribed(
-            "raw bytes say neither their element type nor their shape",
-        ));
-    };
+    let undescribed =
+        Problem::Undescribed("raw bytes say neither their element type nor their shape");
     let start = description.offset.unwrap_or(0);
+    let bytes = source.length().map(|length| length.saturating_sub(start));
+    let Some(element) = &description.element else { return Err(undescribed) };
+    let Some(shape) = description.shape_in(element, bytes)? else { return Err(undescribed) };
     let header = Header {
         name: source.name().to_owned(),
         element: element.clone(),
-        shape: shape.clone(),
+        data_bytes: shape.bytes(element.width())?,
+        shape,
         order: Order::RowMajor,
         data_offset: Some(start),
-        data_bytes: shape.bytes(element.width())?,
     };
     let rest = match description.offset {
         Some(_) => Rest::Ignored,

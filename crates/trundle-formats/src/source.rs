@@ -103,6 +103,30 @@ impl Source {
         }
     }
 
+    /// Bytes from the start of the input to what is read next.
+    pub(crate) fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// The first bytes, as many as are there of so many. Whoever reads next begins with them.
+    pub(crate) fn peek(&mut self, most: usize) -> Result<Vec<u8>, Problem> {
+        let mut first = Vec::new();
+        Read::take(&mut *self, most as u64).read_to_end(&mut first).map_err(Problem::reading)?;
+        if let Input::Stream(reader) = &mut self.input {
+            let rest = std::mem::replace(reader, Box::new(io::empty()));
+            *reader = Box::new(Cursor::new(first.clone()).chain(rest));
+            self.position = 0;
+        } else {
+            self.seek_to(0)?;
+        }
+        Ok(first)
+    }
+
+    /// Reads on to the end.
+    pub(crate) fn read_on(&mut self) -> Result<(), Problem> {
+        io::copy(self, &mut io::sink()).map(drop).map_err(Problem::reading)
+    }
+
     /// The next `bytes` bytes, or fewer if the input ends before. Never reserves more than twice
     /// what has arrived where the length is not known. `progress` is told the bytes so far.
     pub(crate) fn read_data(

@@ -7,8 +7,9 @@ use std::path::Path;
 
 use crate::error::file_name;
 use crate::format::Contents;
+use crate::format::FIRST_BYTES;
 use crate::source::Source;
-use crate::{Description, Error, Format, Header, Progress};
+use crate::{Description, Error, FORMATS, Format, Header, Problem, Progress};
 
 /// A file of tensors: what it holds is known, the data is read when it is asked for.
 pub struct TensorFile {
@@ -16,6 +17,25 @@ pub struct TensorFile {
     file: String,
     format: &'static Format,
     contents: Box<dyn Contents>,
+}
+
+/// Something in a file of several tensors that is none, or none that can be moved.
+#[derive(Debug)]
+pub struct Unreadable {
+    /// The name that a tensor would have in its place.
+    pub name: String,
+    /// Why it cannot be read.
+    pub problem: Problem,
+}
+
+/// The format of a file by its first bytes; .npy for a stream of which they tell nothing.
+fn guessed(
+    source: &mut Source,
+    description: &Description,
+) -> Result<Option<&'static Format>, Problem> {
+    let first = source.peek(FIRST_BYTES)?;
+    let format = Format::of_start(&first, description);
+    Ok(format.or_else(|| source.length().is_none().then_some(&FORMATS[0])))
 }
 
 impl fmt::Debug for TensorFile {
@@ -26,11 +46,12 @@ impl fmt::Debug for TensorFile {
 }
 
 impl TensorFile {
-    /// Reads what the file at `path` holds, in the format of its ending. `-` is stdin, as .npy.
+    /// Reads what the file at `path` holds, in the format of its ending. Where no format has the
+    /// ending, as none has that of `-`, which is stdin, the first bytes tell the format.
     ///
     /// # Errors
-    /// [`Error`] if the ending is unknown, the file cannot be read, or is malformed, not supported
-    /// or too short for what it claims to hold.
+    /// [`Error`] if the file cannot be read, neither ending nor bytes tell a format, or it is
+    /// malformed, not supported or too short for what it claims to hold.
     pub fn open(path: &Path) -> Result<TensorFile, Error> {
         TensorFile::open_as(path, &Description::default())
     }
@@ -41,7 +62,34 @@ impl TensorFile {
     /// As [`TensorFile::open`], and if the description lacks something that the file does not
     /// state, or the file does not hold what it says.
     pub fn open_as(path: &Path, description: &Description) -> Result<TensorFile, Error> {
-        TensorFile::open_in(Format::of(path)?, description, path, path)
+        TensorFile::open_from(Format::of_ending(path), description, path)
+    }
+
+    /// The same in this format, whatever the ending; by its first bytes if there is none. A file
+    /// whose tensor is described, or that has an offset, and that does not begin as one of numpy's
+    /// is then raw bytes. A stream of which nothing is known is taken for .npy.
+    ///
+    /// # Errors
+    /// As [`TensorFile::open_as`].
+    pub fn open_from(
+        format: Option<&'static Format>,
+        description: &Description,
+        path: &Path,
+    ) -> Result<TensorFile, Error> {
+        let open = || {
+            if path.as_os_str().is_empty() {
+                return Err(Format::unknown_ending(path));
+            }
+            let mut source = Source::open(path)?;
+            let format = match format {
+                Some(format) => format,
+                None => guessed(&mut source, description)?
+                    .ok_or_else(|| Format::unknown_ending(path))?,
+            };
+            Ok((format, format.open(source, description)?))
+        };
+        let (format, contents) = open().map_err(|problem| Error::at(path, "stdin", problem))?;
+        Ok(TensorFile { file: file_name(path, "stdin"), format, contents })
     }
 
     /// Reads what the file at `path` holds in `format`; messages name `shown`.
@@ -106,6 +154,22 @@ impl TensorFile {
     /// Each tensor it holds, in the order of the data.
     pub fn headers(&self) -> &[Header] {
         self.contents.headers()
+    }
+
+    /// What else it has, of which nothing but the name can be told: members of an .npz that hold
+    /// Python objects, or are no .npy files. A file in which there is nothing else is refused.
+    pub fn unreadable(&self) -> &[Unreadable] {
+        self.contents.unreadable()
+    }
+
+    /// Reads a stream, of which nothing but the headers is wanted, on to its end: whoever writes to
+    /// it is not cut off, and it is known to be whole. Of a file, that is known.
+    ///
+    /// # Errors
+    /// [`Error`] if it cannot be read, or its data is too short.
+    pub fn read_on(&mut self) -> Result<(), Error> {
+        let read = self.contents.read_on();
+        read.map_err(|problem| Error { file: self.file.clone(), problem })
     }
 
     /// Pairs of texts that it keeps beside its tensors, in order: `__metadata__` of .safetensors.

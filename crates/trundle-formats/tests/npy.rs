@@ -377,6 +377,8 @@ fn files_that_are_not_there_or_are_folders_or_of_no_format_are_told_apart() {
     fs::create_dir(folder.path().join("folder.npy")).unwrap();
     assert!(matches!(problem("folder.npy").problem, Problem::Folder));
     for (name, ending) in [("x.foo", ".foo"), ("x", ""), (".npy", "")] {
+        assert_eq!(problem(name).exit_class(), ExitClass::Failed, "it is missing");
+        fs::write(folder.path().join(name), b"some text").unwrap();
         let error = problem(name);
         assert_eq!(error.exit_class(), ExitClass::Usage);
         let expected = format!(

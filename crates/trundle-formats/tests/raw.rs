@@ -229,3 +229,31 @@ fn packed_elements_in_npy_need_their_shape_and_all_their_bytes() {
     npy(&path, DType::I8, &[12]);
     assert!(refusal(&described(DType::I4, &[4, 6])).1.starts_with("holds elements of type i8"));
 }
+
+#[test]
+fn bytes_with_a_description_are_raw_unless_they_begin_as_numpys() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.dat");
+    let format = |description: &Description| {
+        TensorFile::open_as(&path, description).map(|file| file.format().name())
+    };
+    // Which begin as a .safetensors may: with a length and a brace.
+    fs::write(&path, [42u64, 123].map(u64::to_le_bytes).concat()).unwrap();
+    assert_eq!(format(&described(DType::U64, &[2])).unwrap(), "raw");
+    let offset = Description { offset: Some(8), ..described(DType::U64, &[1]) };
+    assert_eq!(format(&offset).unwrap(), "raw");
+    let error = format(&Description::default()).unwrap_err();
+    assert_eq!(
+        error.problem.to_string(),
+        "truncated: the header has 42 bytes, but only 8 are there"
+    );
+    fs::write(&path, [42u64, 124].map(u64::to_le_bytes).concat()).unwrap();
+    let error = format(&Description::default()).unwrap_err();
+    assert!(matches!(error.problem, Problem::UnknownEnding { .. }), "{error}");
+    npy(&folder.path().join("x.npy"), DType::U16, &[2]);
+    fs::rename(folder.path().join("x.npy"), &path).unwrap();
+    assert_eq!(format(&described(DType::BF16, &[2])).unwrap(), "npy");
+    // Of fewer bytes than tell a format there is nothing to tell.
+    fs::write(&path, [7]).unwrap();
+    assert_eq!(format(&described(DType::U8, &[1])).unwrap(), "raw");
+}

@@ -3,12 +3,15 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What is wrong with a model or with what it is given.
+use trundle_formats::Shown;
+
+/// What is wrong with a model or with what it is given. What it says is on one line, whatever names
+/// it holds.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The system refused to read a file.
-    #[error("{}: cannot read: {source}", path.display())]
+    #[error("{}: cannot read: {source}", Shown(.path.display()))]
     Io {
         /// Which file.
         path: PathBuf,
@@ -16,19 +19,19 @@ pub enum Error {
         source: io::Error,
     },
     /// The file is not what its format says.
-    #[error("{0}")]
+    #[error("{}", Shown(.0))]
     Malformed(String),
     /// A file beside the model is a link that leads out of its folder.
     #[error("{0}")]
     Link(String),
     /// An operator that computes, or a form of one that is not supported.
-    #[error("{0}")]
+    #[error("{}", Shown(.0))]
     Unsupported(String),
     /// Inputs that do not fit the model.
-    #[error("{0}")]
+    #[error("{}", Shown(.0))]
     Input(String),
     /// A node that does not fit what it is given.
-    #[error("{node}: {problem}")]
+    #[error("{}: {}", Shown(.node), Shown(.problem))]
     Node {
         /// Which node: its operator and its name.
         node: String,

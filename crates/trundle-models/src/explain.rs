@@ -3,6 +3,7 @@
 use std::fmt;
 
 use trundle_core::DType;
+use trundle_formats::Shown;
 
 use crate::{
     Constant, Data, ElementType, Graph, How, Made, Model, Node, Operator, Program, TensorId,
@@ -12,18 +13,18 @@ impl fmt::Display for Model {
     /// The graph as the file states it: inputs, operators, outputs. Names stand there escaped, so
     /// that none makes a line of its own, nor a command to the terminal.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = if self.name.is_empty() { "model" } else { &self.name }.escape_debug();
+        let name = Shown(if self.name.is_empty() { "model" } else { &self.name });
         let names = self.value_names();
-        write!(f, "{name}: {}", self.dialect)?;
+        write!(f, "{name}: {}", Shown(&self.dialect))?;
         for input in &self.inputs {
-            let (name, element) = (input.name.escape_debug(), input.element);
-            write!(f, "\n  input {name}: {element} {}", input.shape)?;
+            let (name, element) = (Shown(&input.name), input.element);
+            write!(f, "\n  input {name}: {element} {}", Shown(&input.shape))?;
         }
         for node in self.nodes.iter().filter(|node| literal(node).is_none()) {
             write!(f, "\n  {}", Line { node, names: &names })?;
         }
         for output in &self.outputs {
-            write!(f, "\n  output {}: {}", output.name.escape_debug(), names[output.value.0])?;
+            write!(f, "\n  output {}: {}", Shown(&output.name), names[output.value.0])?;
         }
         Ok(())
     }
@@ -35,7 +36,7 @@ impl Model {
     fn value_names(&self) -> Vec<String> {
         let mut names = vec![String::new(); self.values];
         for input in &self.inputs {
-            names[input.value.0] = input.name.escape_debug().to_string();
+            names[input.value.0] = Shown(&input.name).to_string();
         }
         for (number, node) in self.nodes.iter().enumerate() {
             if let (Some(text), [value]) = (literal(node), &node.outputs[..]) {
@@ -44,7 +45,7 @@ impl Model {
             }
             let name = match node.name.as_str() {
                 "" => format!("#{number}"),
-                name => name.escape_debug().to_string(),
+                name => Shown(name).to_string(),
             };
             for (output, value) in node.outputs.iter().enumerate() {
                 names[value.0] =
@@ -75,7 +76,7 @@ impl fmt::Display for Line<'_> {
             let (element, shape) = (constant.element, &constant.shape);
             return write!(f, "{} = constant, {element} {shape}", outputs.join(", "));
         }
-        let kind = self.node.kind.escape_debug();
+        let kind = Shown(&self.node.kind);
         write!(f, "{} = {kind}({})", outputs.join(", "), inputs.join(", "))
     }
 }
@@ -120,8 +121,7 @@ impl fmt::Display for Program {
         for (number, stage) in self.stages().iter().enumerate() {
             let (graph, written) = (self.graph(), &self.graph().tensors[stage.tensor.0]);
             let (element, shape) = (written.element, &written.shape);
-            let name = graph.name(stage.tensor);
-            let name = name.escape_debug();
+            let name = Shown(graph.name(stage.tensor));
             write!(f, "\n\npass {number}: writes {name}, {element} {shape}")?;
             if !graph.outputs.contains(&stage.tensor) {
                 f.write_str(", since what reads it cannot go straight through it")?;
@@ -129,14 +129,14 @@ impl fmt::Display for Program {
             let called = |id: &TensorId| {
                 let is_roll = self.rolls().contains(id);
                 let roll = if is_roll { " (slices that are a roll)" } else { "" };
-                format!("{}{roll}", graph.name(*id).escape_debug())
+                format!("{}{roll}", Shown(graph.name(*id)))
             };
             let through: Vec<String> = stage.fused.iter().rev().map(called).collect();
             if !through.is_empty() {
                 write!(f, "\n  straight through {}", through.join(", "))?;
             }
             for part in &stage.parts {
-                write!(f, "\nfrom {}", graph.name(part.from).escape_debug())?;
+                write!(f, "\nfrom {}", Shown(graph.name(part.from)))?;
                 let How::Planned { work, plan } = &part.how else {
                     f.write_str("\neach element by itself, since it would be too many boxes")?;
                     continue;

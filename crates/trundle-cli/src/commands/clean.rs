@@ -6,12 +6,13 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use serde_json::{Value, json};
-use trundle_formats::{Leftover, LeftoverState, Removal, leftovers};
+use trundle_formats::{Leftover, LeftoverState, Removal, Shown, leftovers};
 
 use crate::args::CleanArgs;
 use crate::failure::Failure;
 use crate::numbers::readable;
 use crate::say::{print, print_json};
+use crate::selection::shown_path;
 
 /// What runs left for one output, and what became of it.
 struct Told<'a> {
@@ -96,7 +97,7 @@ impl Told<'_> {
         };
         let age = age.map(|seconds| format!(", {} old", duration(seconds))).unwrap_or_default();
         let bytes = readable(left.bytes());
-        let mut text = format!("{}: {what}, {bytes}{age}\n", shown(&left.output));
+        let mut text = format!("{}: {what}, {bytes}{age}\n", Shown(&left.output));
         for file in &left.files {
             text.push_str(&format!("  {}  {}\n", shown_path(&file.path), readable(file.bytes)));
         }
@@ -175,23 +176,6 @@ fn duration(seconds: u64) -> String {
     format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
 }
 
-fn shown_path(path: &Path) -> String {
-    shown(&path.to_string_lossy())
-}
-
-/// A name as it may be printed: what would move the cursor, or turn the text around, is escaped.
-fn shown(name: &str) -> String {
-    let is_bidi = |letter| matches!(letter, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let mut text = String::with_capacity(name.len());
-    for letter in name.chars() {
-        match letter.is_control() || is_bidi(letter) {
-            true => text.extend(letter.escape_default()),
-            false => text.push(letter),
-        }
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -210,11 +194,5 @@ mod tests {
             "2 days",
         ];
         assert_eq!(said, expected);
-    }
-
-    #[test]
-    fn names_do_not_write_to_the_terminal() {
-        assert_eq!(shown("größe.npy"), "größe.npy");
-        assert_eq!(shown("a\nb\u{1b}[2J\u{202e}c"), "a\\nb\\u{1b}[2J\\u{202e}c");
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use trundle::ops::Transpose;
 use trundle::{Chain, DType, Plan, Shape};
-use trundle_formats::{Element, NamedTensor, TensorFile, write};
+use trundle_formats::{Element, NamedTensor, Shown, TensorFile, write};
 
 use super::view::{drawn, write_png};
 use crate::args::{DemoArgs, MeansArgs, MoveArgs, PlanArgs, WriteArgs};
@@ -19,6 +19,7 @@ use crate::operation::Operation;
 use crate::pixels::Pixels;
 use crate::progress::Progress;
 use crate::say::{print, print_json};
+use crate::selection::shown_path;
 use crate::slice::Slice;
 use crate::{memory, phantom};
 
@@ -39,9 +40,9 @@ impl Files {
     /// If it cannot be made, or holds anything but what an earlier demo left: nothing of the
     /// user's is overwritten.
     fn prepare(folder: &Path) -> Result<Files, Failure> {
-        let failed = |error| Failure::running(format!("{}: {error}", folder.display()));
+        let failed = |error| Failure::running(format!("{}: {error}", shown_path(folder)));
         if folder.exists() && !folder.is_dir() {
-            return Err(Failure::usage(format!("{}: is no folder", folder.display())));
+            return Err(Failure::usage(format!("{}: is no folder", shown_path(folder))));
         }
         fs::create_dir_all(folder).map_err(failed)?;
         for entry in fs::read_dir(folder).map_err(failed)? {
@@ -49,8 +50,8 @@ impl Files {
             if !Files::NAMES.iter().any(|known| name == *known) {
                 return Err(Failure::usage(format!(
                     "{}: holds {}, which is not the demo's: name a new or empty folder",
-                    folder.display(),
-                    name.display()
+                    shown_path(folder),
+                    Shown(name.display())
                 )));
             }
         }
@@ -111,15 +112,11 @@ fn inversion() -> Chain {
 }
 
 fn move_volume(volume: &Path, moved: &Path, args: &DemoArgs) -> Result<Outcome, Failure> {
-    let operation = Operation {
-        input: Input::described_by_itself(volume),
-        chain: inversion(),
-        lengths_bytes: 0,
-        written: false,
-    };
+    let operation = Operation::new(Input::described_by_itself(volume), inversion());
     let moving = MoveArgs {
         writing: WriteArgs {
             output: moved.to_owned(),
+            to: None,
             force: true,
             verify: true,
             resume: false,
@@ -127,6 +124,7 @@ fn move_volume(volume: &Path, moved: &Path, args: &DemoArgs) -> Result<Outcome, 
         },
         planning: PlanArgs {
             tensor: None,
+            only: false,
             row_major: true,
             means: MeansArgs { threads: args.threads, max_mem: None, device: None, json: false },
         },
@@ -173,7 +171,7 @@ fn draw_middle(volume: &Path, picture: &Path) -> Result<(), Failure> {
 
 /// What a person would type to do the same.
 fn commands(volume: &Path, moved: &Path, before: &Path, after: &Path) -> [String; 3] {
-    let [volume, moved, before, after] = [volume, moved, before, after].map(Path::display);
+    let [volume, moved, before, after] = [volume, moved, before, after].map(shown_path);
     [
         format!("trundle transpose {volume} --order 2,1,0 -o {moved} --row-major --verify"),
         format!("trundle view {volume} -o {before}"),
@@ -220,8 +218,8 @@ impl Report {
             copied = milliseconds(copy),
             copied_speed = speed(copy),
             of_copy = self.of_copy(),
-            before = before.display(),
-            after = after.display(),
+            before = shown_path(before),
+            after = shown_path(after),
             seconds = self.seconds,
             commands = self.commands.join("\n  "),
         )

@@ -1,15 +1,13 @@
 //! `trundle info`.
 
-use std::io;
-use std::path::Path;
-
 use serde_json::json;
-use trundle_formats::{Header, Order, TensorFile};
+use trundle_formats::{Header, Order, Shown, Unreadable};
 
 use crate::args::{BIT_ORDERS, InfoArgs};
 use crate::failure::Failure;
 use crate::numbers::readable;
 use crate::say::{print, print_json};
+use crate::selection::shown_path;
 
 /// Prints what a file holds, without reading its data; of a stream, it reads on to the end.
 ///
@@ -17,40 +15,31 @@ use crate::say::{print, print_json};
 /// If the file cannot be read, or is malformed.
 pub(crate) fn run(args: &InfoArgs) -> Result<(), Failure> {
     let input = args.described.of(&args.input)?;
-    let file = input.open()?;
-    read_on(input.path(), &file)?;
+    let mut file = input.open()?;
+    file.read_on()?;
     if args.json {
-        return print_json(&json!({
+        let mut report = json!({
             "file": input.path().to_string_lossy(),
             "format": file.format().name(),
             "tensors": file.headers().iter().map(described).collect::<Vec<_>>(),
-        }));
+        });
+        if !file.unreadable().is_empty() {
+            report["unreadable"] = file.unreadable().iter().map(report_of).collect();
+        }
+        return print_json(&report);
     }
-    let mut text = format!("{}: {}\n", input.path().display(), file.format().name());
+    let mut text = format!("{}: {}\n", shown_path(input.path()), file.format().name());
     for header in file.headers() {
         text.push_str(&line(header)?);
+    }
+    for Unreadable { name, problem } in file.unreadable() {
+        text.push_str(&format!("  {}  cannot be read: {}\n", Shown(name), Shown(problem)));
     }
     print(&text)
 }
 
-/// Reads a stream of which only the header is wanted to its end: whoever writes to it is not cut
-/// off, and it is known to be whole.
-///
-/// # Errors
-/// If it cannot be read, or ends too early.
-pub(crate) fn read_on(input: &Path, file: &TensorFile) -> Result<(), Failure> {
-    if input != Path::new("-") {
-        return Ok(());
-    }
-    let expected = file.headers().iter().map(|header| header.data_bytes as u64).sum();
-    let got = io::copy(&mut io::stdin().lock(), &mut io::sink())
-        .map_err(|error| Failure::running(format!("stdin: cannot read: {error}")))?;
-    if got < expected {
-        return Err(Failure::refused(format!(
-            "stdin: truncated: the data has {expected} bytes, but only {got} are there"
-        )));
-    }
-    Ok(())
+fn report_of(unreadable: &Unreadable) -> serde_json::Value {
+    json!({ "name": unreadable.name, "why": unreadable.problem.to_string() })
 }
 
 /// A tensor as `--json` has it.
@@ -90,7 +79,7 @@ fn line(header: &Header) -> Result<String, Failure> {
     };
     Ok(format!(
         "  {}  {}{packed}  {}  {} order, strides {:?} {unit}  {}\n",
-        header.name,
+        Shown(&header.name),
         header.element.name(),
         header.shape,
         order(header),

@@ -1,11 +1,13 @@
 //! `trundle plan`.
 
-use serde_json::{Value, json};
-use trundle::{AxisMap, Block, Layer, Layout, Move, Plan, RaggedLoop, Run};
-use trundle_disk::{Job, TensorJob, Wanted};
-use trundle_formats::{Format, Order, TensorFile, check_output};
+use std::path::Path;
 
-use super::info::{described, read_on};
+use serde_json::{Value, json};
+use trundle::{AxisMap, Block, Chain, Layer, Layout, Move, Plan, RaggedLoop, Run};
+use trundle_disk::{Job, TensorJob};
+use trundle_formats::{Format, Order, Output, Shown};
+
+use super::info::described;
 use super::relayout;
 use crate::args::{DryRunArgs, PlanArgs, PlanCommand};
 use crate::axes;
@@ -15,8 +17,7 @@ use crate::job;
 use crate::numbers::readable;
 use crate::operation::Operation;
 use crate::say::{print, print_json};
-use crate::selection::fitting;
-use crate::shown::shown;
+use crate::selection::Choice;
 
 /// Says what would be done, without reading the data: a sentence, or every stage.
 ///
@@ -44,13 +45,12 @@ pub(crate) fn run(command: PlanCommand) -> Result<(), Failure> {
 fn plan_chain(operation: &Operation, planning: &PlanArgs, dry: &DryRunArgs) -> Result<(), Failure> {
     let means = &planning.means;
     dry.check_output()?;
-    let file = operation.input.open()?;
-    read_on(operation.input.path(), &file)?;
-    let chosen = fitting(operation, file.headers(), planning.tensor.as_deref())?;
-    let metadata = axes::still_true(&file, &chosen, &operation.chain);
-    let wanted: Vec<Wanted<'_>> =
-        chosen.into_iter().map(|index| Wanted { index, chain: &operation.chain }).collect();
-    let format = dry.format(&file)?;
+    let mut file = operation.input.open()?;
+    file.read_on()?;
+    let format = dry.format(operation.input.path())?.unwrap_or(file.format());
+    let choice = Choice::of(operation, &file, planning, format)?;
+    let metadata = axes::still_true(&file, &choice, &operation.chain);
+    let wanted = choice.wanted();
     let job = job::decide(operation.lengths_bytes, means, planning.row_major, |options| {
         Job::new(&file, &wanted, format, &metadata, options)
     })?;
@@ -61,18 +61,22 @@ fn plan_chain(operation: &Operation, planning: &PlanArgs, dry: &DryRunArgs) -> R
         return print(&brief(&job, format, dry));
     }
     let mut plans = Vec::with_capacity(wanted.len());
-    for tensor in job.tensors() {
-        plans.push((tensor, plan(operation, tensor, means.threads)?));
+    let is_moved = |number: usize| choice.is_moved(wanted[number].index);
+    for (number, tensor) in job.tensors().iter().enumerate().filter(|(number, _)| is_moved(*number))
+    {
+        let chain = wanted[number].chain;
+        plans.push((tensor, chain, plan(chain, tensor, means.threads)?));
     }
     if means.json {
-        let mut reports = plans.iter().map(|(tensor, plan)| report(operation, tensor, plan, &job));
+        let mut reports =
+            plans.iter().map(|(tensor, chain, plan)| report(operation, chain, tensor, plan, &job));
         return reports.try_for_each(|report| print_json(&report));
     }
     print(&format!("{}\n", brief(&job, format, dry)))?;
-    for (tensor, plan) in plans {
+    for (tensor, _, plan) in plans {
         print(&text(tensor, &plan))?;
     }
-    print(&files_text(&job, |_| true))
+    print(&files_text(&job, is_moved))
 }
 
 impl DryRunArgs {
@@ -82,19 +86,19 @@ impl DryRunArgs {
     /// If it exists and may not be overwritten, or has no folder.
     pub(crate) fn check_output(&self) -> Result<(), Failure> {
         match &self.output {
-            Some(output) => Ok(check_output(output, self.force)?),
+            Some(output) => Ok(Output::check(output, self.force)?),
             None => Ok(()),
         }
     }
 
-    /// The format of the output: the input's, if nothing is said of an output.
+    /// The format of the output; none if nothing is said of it, which is then the input's.
     ///
     /// # Errors
     /// If its ending is that of no format.
-    fn format(&self, file: &TensorFile) -> Result<&'static Format, Failure> {
+    pub(crate) fn format(&self, input: &Path) -> Result<Option<&'static Format>, Failure> {
         match &self.output {
-            Some(output) => Ok(Format::of(output)?),
-            None => Ok(file.format()),
+            Some(output) => job::output_format(output, self.to, input),
+            None => Ok(self.to),
         }
     }
 
@@ -119,7 +123,7 @@ fn brief(job: &Job, format: &Format, dry: &DryRunArgs) -> String {
         let header = tensor.header();
         text.push_str(&format!(
             "  {}: {} {} -> {}\n",
-            shown(&header.name),
+            Shown(&header.name),
             header.element.name(),
             header.shape,
             tensor.out_shape(),
@@ -134,11 +138,7 @@ fn brief(job: &Job, format: &Format, dry: &DryRunArgs) -> String {
 
 /// The plan for one tensor of the file, in memory as in the files: to a packed output in the order
 /// that its header will say.
-fn plan(
-    operation: &Operation,
-    tensor: &TensorJob,
-    threads: Option<usize>,
-) -> Result<Plan, Failure> {
+fn plan(chain: &Chain, tensor: &TensorJob, threads: Option<usize>) -> Result<Plan, Failure> {
     let header = tensor.header();
     let width = header.element.width();
     let named = |failure: Failure| failure.within(&header.name);
@@ -146,7 +146,7 @@ fn plan(
         Order::RowMajor => Layout::row_major(tensor.out_shape(), width.units())?,
         Order::ColumnMajor => Layout::column_major(tensor.out_shape(), width.units())?,
     };
-    Plan::new(&operation.chain, width, &header.layout()?, &dst, threads)
+    Plan::new(chain, width, &header.layout()?, &dst, threads)
         .map_err(|error| named(Failure::from(error)))
 }
 
@@ -155,7 +155,7 @@ pub(super) fn files_text(job: &Job, is_told: impl Fn(usize) -> bool) -> String {
     let cost = job.cost();
     let mut text = format!("files, with {} of buffers\n", readable(cost.buffer_bytes));
     for (_, tensor) in job.tensors().iter().enumerate().filter(|(number, _)| is_told(*number)) {
-        let name = shown(&tensor.header().name);
+        let name = Shown(&tensor.header().name);
         let tiles = tensor.tiles();
         if tensor.is_by_header() {
             text.push_str(&format!("  {name}: copied as it is, the header says column-major\n"));
@@ -223,12 +223,18 @@ fn text(tensor: &TensorJob, plan: &Plan) -> String {
     let header = tensor.header();
     let name = header.element.name();
     let (from, to) = (&header.shape, plan.out_shape());
-    format!("{}: {name} {from} to {to}\n{plan}\n", shown(&header.name))
+    format!("{}: {name} {from} to {to}\n{plan}\n", Shown(&header.name))
 }
 
-fn report(operation: &Operation, tensor: &TensorJob, plan: &Plan, job: &Job) -> Value {
+fn report(
+    operation: &Operation,
+    chain: &Chain,
+    tensor: &TensorJob,
+    plan: &Plan,
+    job: &Job,
+) -> Value {
     let header = tensor.header();
-    let operators: Vec<String> = operation.chain.ops().iter().map(ToString::to_string).collect();
+    let operators: Vec<String> = chain.ops().iter().map(ToString::to_string).collect();
     let stages = plan.passes().iter().zip(plan.moves()).zip(plan.cpu_plans()).map(
         |((pass, work), cpu_plan)| {
             json!({

@@ -6,9 +6,8 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use trundle::{Chain, Shape};
 use trundle_disk::{Job, Wanted};
-use trundle_formats::{FORMATS, Format, Header, TensorFile, check_output};
+use trundle_formats::{FORMATS, Format, Header, Output, Shown, TensorFile};
 
-use super::info::read_on;
 use super::plan::{cost_report, files_text, passes_report};
 use crate::args::{DryRunArgs, MeansArgs, RelayoutArgs, WriteArgs};
 use crate::axes::{Axes, Record};
@@ -17,6 +16,7 @@ use crate::forecast::{MOST_LINES, sentence};
 use crate::job::{self, Outcome};
 use crate::rule::{Rule, assigned, rules};
 use crate::say::{print, print_json, say};
+use crate::selection::{cannot_keep, shown_path};
 
 /// What becomes of a tensor.
 #[derive(Clone, Copy, Debug)]
@@ -48,11 +48,15 @@ pub(crate) fn run(
 ) -> Result<(), Failure> {
     let start = Instant::now();
     let rules = rules(asked)?;
-    let format = format_with_record(&writing.output)?;
-    job::check_streams(writing, means.json)?;
-    check_output(&writing.output, writing.force)?;
     let input = asked.described.of(&asked.input)?;
+    let format = job::output_format(&writing.output, writing.to, input.path())?;
+    format.map_or(Ok(()), |format| keeps_record(format, &writing.output))?;
+    job::check_streams(writing, means.json)?;
+    Output::check(&writing.output, writing.force)?;
     let mut file = input.open()?;
+    let format = format.unwrap_or(file.format());
+    keeps_record(format, &writing.output)?;
+    check_all_is_kept(&file, input.path())?;
     let relayout = Relayout::of(&file, &rules).map_err(|failure| within(input.path(), failure))?;
     let job = relayout.job(&file, format, means)?;
     let out_shapes = shapes(&job);
@@ -78,11 +82,15 @@ pub(crate) fn plan(
     dry: &DryRunArgs,
 ) -> Result<(), Failure> {
     let rules = rules(asked)?;
-    let format = dry.output.as_deref().map(format_with_record).transpose()?;
     dry.check_output()?;
     let input = asked.described.of(&asked.input)?;
-    let file = input.open()?;
-    read_on(input.path(), &file)?;
+    let format = dry.format(input.path())?;
+    if let (Some(format), Some(output)) = (format, &dry.output) {
+        keeps_record(format, output)?;
+    }
+    let mut file = input.open()?;
+    file.read_on()?;
+    check_all_is_kept(&file, input.path())?;
     let relayout = Relayout::of(&file, &rules).map_err(|failure| within(input.path(), failure))?;
     let keeping = || FORMATS.iter().find(|format| format.keeps_metadata());
     let format = format.or_else(keeping).unwrap_or(file.format());
@@ -120,17 +128,21 @@ fn within(file: &Path, failure: Failure) -> Failure {
     failure.within(&file.to_string_lossy())
 }
 
-/// The format of the output, in which the record of the axes has a place.
-fn format_with_record(output: &Path) -> Result<&'static Format, Failure> {
-    let format = Format::of(output)?;
+/// Checks that nothing is lost of which nothing but the name can be told.
+fn check_all_is_kept(file: &TensorFile, input: &Path) -> Result<(), Failure> {
+    file.unreadable().first().map_or(Ok(()), |tensor| Err(cannot_keep(input, tensor)))
+}
+
+/// Checks that the record of the axes has a place in the output.
+fn keeps_record(format: &Format, output: &Path) -> Result<(), Failure> {
     if format.keeps_metadata() {
-        return Ok(format);
+        return Ok(());
     }
     let keeping: Vec<&str> =
         FORMATS.iter().filter(|format| format.keeps_metadata()).map(Format::name).collect();
     Err(Failure::usage(format!(
         "{}: .{} keeps no metadata, in which relayout records what the axes are: write a .{} file",
-        output.display(),
+        shown_path(output),
         format.name(),
         keeping.join(" or .")
     )))
@@ -197,8 +209,11 @@ fn fate<'a>(header: &Header, rule: &'a Rule, known: Option<&Axes>) -> Result<Fat
         Some(axes) if axes.agree_with(&rule.to) => return Ok(Fate::Already(rule)),
         Some(axes) if !axes.agree_with(&rule.from) => {
             return Err(Failure::refused(format!(
-                "{}: its axes are recorded as \"{axes}\", and the rule makes \"{}\" of \"{}\"",
-                header.name, rule.to, rule.from
+                "{}: its axes are recorded as \"{}\", and the rule makes \"{}\" of \"{}\"",
+                Shown(&header.name),
+                Shown(axes),
+                rule.to,
+                rule.from
             )));
         }
         _ => {}
@@ -219,7 +234,7 @@ impl Told<'_> {
     /// A line, unless the tensor is copied.
     fn line(&self) -> Option<String> {
         let Header { name, element, shape, .. } = self.header;
-        let dtype = element.name();
+        let (name, dtype) = (Shown(name), element.name());
         match self.fate {
             Fate::Copied => None,
             Fate::Already(rule) => Some(format!("  {name}  {dtype}  is {} already", rule.to)),
@@ -282,7 +297,7 @@ fn lines<'a>(told: &'a [Told<'a>]) -> impl Iterator<Item = String> + 'a {
 /// What was done, for people.
 fn say_outcome(told: &[Told<'_>], outcome: &Outcome, output: &Path, seconds: f64) {
     lines(told).for_each(|line| say(&line));
-    say(&format!("{}: {}{}", output.display(), counted(told), job::how(outcome, seconds)));
+    say(&format!("{}: {}{}", shown_path(output), counted(told), job::how(outcome, seconds)));
 }
 
 /// The same for programs, of all tensors.

@@ -7,7 +7,9 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 use trundle::Shape;
-use trundle_formats::{Description, Element, NamedTensor, Output, check_output, stage};
+use trundle_formats::{
+    Description, Element, NamedTensor, Output, Shown, check_output, is_steering, stage,
+};
 use trundle_models::{
     Data, ElementType, Given, Graph, How, Links, Model, Program, Tensor, TensorId, Verifier,
 };
@@ -18,6 +20,7 @@ use crate::model_input::{ModelInput, given};
 use crate::numbers::readable;
 use crate::progress::Progress;
 use crate::say::{print, print_json, say};
+use crate::selection::shown_path;
 use crate::{forecast, memory};
 
 /// An output of a model, in the form in which it is written.
@@ -124,7 +127,7 @@ fn out_paths(model: &Model, folder: &Path) -> Vec<PathBuf> {
     let mut numbers: HashMap<String, usize> = HashMap::new();
     let mut paths = Vec::with_capacity(model.outputs.len());
     for output in &model.outputs {
-        let safe = |c: char| if c.is_control() || "/\\:".contains(c) { '_' } else { c };
+        let safe = |c: char| if is_steering(c) || "/\\:".contains(c) { '_' } else { c };
         let name: String = output.name.chars().map(safe).take(200).collect();
         let name = if name.trim_matches('.').is_empty() { format!("output{name}") } else { name };
         let mut file = format!("{name}.npy");
@@ -143,7 +146,7 @@ fn check_outputs(paths: &[PathBuf], folder: &Path, force: bool) -> Result<(), Fa
         return Ok(());
     }
     if !folder.is_dir() {
-        return Err(Failure::usage(format!("{}: not a folder", folder.display())));
+        return Err(Failure::usage(format!("{}: not a folder", shown_path(folder))));
     }
     paths.iter().try_for_each(|path| Ok(check_output(path, force)?))
 }
@@ -167,14 +170,16 @@ impl Written {
                 let of_texts = Element::of_texts(texts.iter().map(String::as_str));
                 let (element, bytes) = of_texts.ok_or_else(|| {
                     Failure::refused(format!(
-                        "output {name:?}: a text ends with NUL, which .npy does not keep"
+                        "output {}: a text ends with NUL, which .npy does not keep",
+                        Shown(name)
                     ))
                 })?;
                 (element, bytes.into())
             }
             (Data::Bytes(_), ElementType::String) => {
                 return Err(Failure::running(format!(
-                    "output {name:?}: numbers where texts are due"
+                    "output {}: numbers where texts are due",
+                    Shown(name)
                 )));
             }
         };
@@ -199,11 +204,7 @@ impl Written {
     ) -> Result<(), Failure> {
         let description = match self.element.holds_texts() {
             true => Description::default(),
-            false => Description {
-                element: Some(self.element.clone()),
-                shape: Some(self.shape.clone()),
-                offset: None,
-            },
+            false => Description::of(&self.element, &self.shape),
         };
         let mut file = file.read_back(&description)?;
         let differs = |what: &str| {
@@ -324,7 +325,7 @@ fn write_all(
     let folder = &run.out_dir;
     let existed = folder.exists();
     std::fs::create_dir_all(folder).map_err(|error| {
-        Failure::running(format!("{}: cannot create the folder: {error}", folder.display()))
+        Failure::running(format!("{}: cannot create the folder: {error}", shown_path(folder)))
     })?;
     write_into_folder(written, run, verifier, progress).inspect_err(|_| {
         if !existed {
@@ -388,7 +389,7 @@ fn report(
     for output in written {
         say(&format!(
             "{}: {} {}, {}{}",
-            output.path.display(),
+            shown_path(&output.path),
             output.dtype,
             output.shape,
             readable(output.bytes.len() as u64),

@@ -5,7 +5,7 @@ use clap_complete::Shell;
 
 use crate::args::Cli;
 use crate::failure::Failure;
-use crate::say::print;
+use crate::say::print_raw;
 
 /// Prints the completions for a shell.
 ///
@@ -14,7 +14,7 @@ use crate::say::print;
 pub(crate) fn completions(shell: Shell) -> Result<(), Failure> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "trundle", &mut script);
-    print(&String::from_utf8_lossy(&script))
+    print_raw(&String::from_utf8_lossy(&script))
 }
 
 /// Prints the manual: the page of the program, then one for each command; or the one page of a
@@ -26,9 +26,9 @@ pub(crate) fn man(words: &[String]) -> Result<(), Failure> {
     let mut command = Cli::command();
     command.build();
     if words.is_empty() {
-        return print(&page(&command)?).and_then(|()| {
+        return print_raw(&page(&command)?).and_then(|()| {
             let pages = subcommands(&command).map(page);
-            print(&pages.collect::<Result<String, _>>()?)
+            print_raw(&pages.collect::<Result<String, _>>()?)
         });
     }
     let mut wanted = &command;
@@ -42,7 +42,7 @@ pub(crate) fn man(words: &[String]) -> Result<(), Failure> {
             Failure::usage(format!("no command is named {word:?}: {there_are}"))
         })?;
     }
-    print(&page(wanted)?)
+    print_raw(&page(wanted)?)
 }
 
 /// The commands of a command, but for `help`.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use console::Term;
 use trundle::DType;
-use trundle_formats::{Element, Header, Output};
+use trundle_formats::{Element, Header, Output, Shown};
 
 use crate::args::ViewArgs;
 use crate::failure::Failure;
@@ -15,9 +15,8 @@ use crate::picture::terminal::{self, Palette};
 use crate::picture::{Picture, png};
 use crate::pixels::{Pixels, Room};
 use crate::progress::Progress;
-use crate::say::{print, say};
-use crate::selection::select;
-use crate::shown::shown;
+use crate::say::{print_raw, say};
+use crate::selection::{listed, select, shown_path};
 use crate::slice::Slice;
 
 /// The most rows and columns of a PNG of a slice that is too large to be read.
@@ -52,7 +51,7 @@ pub(crate) fn run(args: &ViewArgs) -> Result<(), Failure> {
     let note = (!args.quiet).then(|| described(&header, &slice, &pixels, &drawing));
     match &args.output {
         Some(path) => write_png(&drawing.picture.enlarged(), path, args.force)?,
-        None => print(&in_terminal(&drawing.picture))?,
+        None => print_raw(&in_terminal(&drawing.picture))?,
     }
     if let Some(note) = note {
         say(&note);
@@ -65,21 +64,15 @@ pub(crate) fn run(args: &ViewArgs) -> Result<(), Failure> {
 /// # Errors
 /// If there are several and none is named, with the names of some; or if none has the name.
 fn the_one(path: &Path, headers: &[Header], name: Option<&str>) -> Result<usize, Failure> {
-    /// More names than these are counted, not listed.
-    const MOST_NAMES: usize = 8;
     let chosen = select(path, headers, name)?;
     if let [index] = chosen[..] {
         return Ok(index);
     }
-    let mut names: Vec<String> =
-        headers.iter().take(MOST_NAMES).map(|header| shown(&header.name)).collect();
-    if headers.len() > MOST_NAMES {
-        names.push(format!("and {} more, which `trundle info` lists", headers.len() - MOST_NAMES));
-    }
-    let path = shown(&path.to_string_lossy());
+    let (path, names) =
+        (shown_path(path), listed(chosen.iter().map(|index| &headers[*index].name)));
     Err(Failure::usage(match headers.len() {
         0 => format!("{path}: holds no tensor"),
-        _ => format!("{path}: name one tensor with --tensor, there are: {}", names.join(", ")),
+        _ => format!("{path}: name one tensor with --tensor, there are: {names}"),
     }))
 }
 
@@ -110,7 +103,7 @@ fn described(header: &Header, slice: &Slice, pixels: &Pixels, drawing: &Drawing)
         DType::Complex64 | DType::Complex128 => ", magnitudes",
         _ => "",
     };
-    let drawn = format!("{}[{slice}] of {name} {shape}{what}", shown(&header.name));
+    let drawn = format!("{}[{slice}] of {name} {shape}{what}", Shown(&header.name));
     let notes = [pixels.note().unwrap_or_default(), drawing.to_string()];
     let notes: Vec<String> = notes.into_iter().filter(|note| !note.is_empty()).collect();
     if notes.is_empty() { drawn } else { format!("{drawn}: {}", notes.join("; ")) }
@@ -124,7 +117,7 @@ pub(crate) fn check_picture(path: &Path, force: bool) -> Result<(), Failure> {
     if path != Path::new("-")
         && !path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("png"))
     {
-        let path = path.display();
+        let path = shown_path(path);
         return Err(Failure::usage(format!("{path}: a picture is written as .png")));
     }
     Ok(Output::check(path, force)?)
@@ -138,6 +131,7 @@ pub(crate) fn write_png(picture: &Picture, path: &Path, force: bool) -> Result<(
     let mut output = Output::create(path, force)?;
     png::write(picture, &mut output).map_err(|error| {
         let name = if path == Path::new("-") { "stdout".into() } else { path.to_string_lossy() };
+        let name = Shown(name);
         Failure::running(format!("{name}: cannot write: {error}"))
     })?;
     Ok(output.finish()?)

@@ -285,16 +285,6 @@ fn whoever_stops_reading_is_no_failure_of_a_report() {
 }
 
 #[test]
-fn a_tensor_that_cannot_go_out_is_a_failure() {
-    let place = Place::with(&[("x.npy", &Tensor::noise("'|u1'", 1, &[100_000]))]);
-    let mut child = place.command(&["flip", "x.npy", "--axes", "0", "-o", "-"]).spawn().unwrap();
-    drop(child.stdout.take());
-    let run = Run::from(child.wait_with_output().unwrap());
-    assert_eq!(run.code, Some(1), "{run:?}");
-    assert!(run.stderr.starts_with("error: stdout: cannot write: "), "{run:?}");
-}
-
-#[test]
 fn threads_come_from_the_argument_or_the_environment() {
     let place = Place::with(&[("x.npy", &Tensor::noise("'<f4'", 4, &[400, 30, 50]))]);
     let threads = |variable: &str, args: &[&str]| {

@@ -5,13 +5,17 @@
 mod clean;
 #[cfg(unix)]
 mod faults;
+mod hostile;
 mod interface;
+mod kept;
 #[cfg(unix)]
 mod memory;
 mod models;
 mod npy;
+mod npz;
 mod packed;
 mod raw;
+mod reach;
 mod refusals;
 mod relayout;
 mod results;

@@ -131,7 +131,7 @@ fn arguments_against_the_rules_of_an_operator() {
             (
                 &["transpose", "volume.npy", "-o", "out.npy", "--order", "0,1"],
                 3,
-                &["volume of shape [4, 5, 6]: order", "got 2 and 3"],
+                &["volume of shape [4, 5, 6]: order has 2 entries, the tensor 3 axes"],
             ),
             (
                 &["transpose", "volume.npy", "-o", "out.npy", "--order", "0,1,3"],
@@ -308,7 +308,7 @@ fn files_that_cannot_be_read_or_written() {
             (&["transpose", "none.npy", "-o", "out.npy"], 1, &["none.npy: cannot open"]),
             (&["transpose", "folder.npy", "-o", "out.npy"], 2, &["folder.npy: is a folder"]),
             (&["transpose", "file.txt", "-o", "out.npy"], 2, &["file.txt", "\".txt\"", ".npy"]),
-            (&["transpose", "none", "-o", "out.npy"], 2, &["none: unknown ending \"\"", ".npy"]),
+            (&["transpose", "none", "-o", "out.npy"], 1, &["none: cannot open"]),
             (&to("matrix.npy"), 2, &["matrix.npy: exists"]),
             (&to("volume.npy"), 2, &["volume.npy: exists"]),
             (&to("folder.npy"), 2, &["folder.npy: is a folder"]),

@@ -26,14 +26,18 @@ struct Entry {
     wayfinder: ZipArchiveEntryWayfinder,
     method: CompressionMethod,
     header_offset: u64,
+    is_encrypted: bool,
     member: Member,
+    /// Why it is no tensor, or none that can be read.
+    fault: Option<Problem>,
 }
 
-/// The members of the archive in `source`, in the order of its directory.
+/// The members of the archive in `source`, in the order of its directory, and of those that cannot
+/// be read why not.
 ///
 /// # Errors
 /// [`Problem::Malformed`] or [`Problem::Unsupported`]: see the format's own documentation.
-pub(super) fn read(source: &mut Source) -> Result<Vec<Member>, Problem> {
+pub(super) fn read(source: &mut Source) -> Result<Vec<(Member, Option<Problem>)>, Problem> {
     let mut buffer = vec![0; RECORD_BYTES];
     let archive = ZipArchive::from_seekable(source, &mut buffer).map_err(malformed)?;
     let mut entries = entries(&archive, &mut buffer)?;
@@ -52,7 +56,7 @@ pub(super) fn read(source: &mut Source) -> Result<Vec<Member>, Problem> {
             .find_data(&archive, end, &mut buffer)
             .map_err(|problem| entry.member.problem(problem))?;
     }
-    Ok(entries.into_iter().map(|entry| entry.member).collect())
+    Ok(entries.into_iter().map(|entry| (entry.member, entry.fault)).collect())
 }
 
 fn malformed(error: rawzip::Error) -> Problem {
@@ -98,9 +102,14 @@ fn entry(record: &ZipFileHeaderRecord<'_>) -> Result<Entry, Problem> {
         bytes: record.uncompressed_size_hint(),
         checksum: record.crc32(),
     };
-    check(&member, record).map_err(|problem| member.problem(problem))?;
+    let fault = match check(&member, record) {
+        Ok(()) => None,
+        Err(fault @ Problem::Unsupported(_)) => Some(fault),
+        Err(problem) => return Err(member.problem(problem)),
+    };
     let (wayfinder, header_offset) = (record.wayfinder(), record.local_header_offset());
-    Ok(Entry { name: raw, wayfinder, method, header_offset, member })
+    let is_encrypted = record.flags().is_encrypted();
+    Ok(Entry { name: raw, wayfinder, method, header_offset, is_encrypted, member, fault })
 }
 
 /// The text of a name: UTF-8 if it is marked as that, else code page 437, as Python reads it.
@@ -126,13 +135,13 @@ fn code_page_437(byte: u8) -> char {
 
 /// Checks what the directory alone says of a member.
 fn check(member: &Member, record: &ZipFileHeaderRecord<'_>) -> Result<(), Problem> {
+    check_relative(member.tensor_name())
+        .map_err(|why| Problem::Malformed(format!("its name {why}")))?;
     if member.tensor_name() == member.name {
         return Err(Problem::Unsupported(format!(
             "is no .npy file: its name does not end with {ENDING}"
         )));
     }
-    check_relative(member.tensor_name())
-        .map_err(|why| Problem::Malformed(format!("its name {why}")))?;
     if record.flags().is_encrypted() {
         return Err(Problem::Unsupported("is encrypted".to_owned()));
     }
@@ -187,7 +196,7 @@ impl Entry {
             "name"
         } else if local.compression_method() != self.method {
             "method"
-        } else if local.flags().is_encrypted() {
+        } else if local.flags().is_encrypted() != self.is_encrypted {
             "encryption"
         } else if is_complete && sizes != (self.member.packed_bytes, self.member.bytes) {
             "size"

@@ -5,7 +5,8 @@
 //! names must stay below the folder that they would be unpacked to, and what the directory says of
 //! a member must be what stands before its data, in its .npy header and in its checksum. Bytes
 //! behind the data of a member are ignored, as `numpy.load` ignores them. Members that are no .npy
-//! files are refused, since they would be lost.
+//! files, or that nobody but Python can read, are told apart from the others, so that no one loses
+//! them without a word.
 //!
 //! Members are written as `numpy.savez` writes them, stored, but with their data at multiples of 64
 //! bytes, so that it can be mapped into memory.
@@ -21,7 +22,7 @@ use crate::description::Description;
 use crate::format::Contents;
 use crate::names::{check_relative, check_unique};
 use crate::source::{Source, copy, read_data};
-use crate::{Described, Format, Frame, Header, Problem, Progress, checksum, npy};
+use crate::{Described, Format, Frame, Header, Problem, Progress, Unreadable, checksum, npy};
 
 pub(crate) const FORMAT: Format = Format {
     name: "npz",
@@ -29,6 +30,7 @@ pub(crate) const FORMAT: Format = Format {
     holds_one: false,
     keeps_metadata: false,
     states_column_major: true,
+    begins: |first| first.starts_with(b"PK\x03\x04") || first.starts_with(b"PK\x05\x06"),
     open,
     frame,
 };
@@ -41,6 +43,7 @@ struct Archive {
     headers: Vec<Header>,
     /// Where the data of each is, and the bytes of .npy header before it.
     members: Vec<(Member, u64)>,
+    unreadable: Vec<Unreadable>,
     source: Source,
 }
 
@@ -52,14 +55,31 @@ fn open(mut source: Source, description: &Description) -> Result<Box<dyn Content
     }
     let mut headers = Vec::new();
     let mut members = Vec::new();
-    for member in directory::read(&mut source)? {
-        let (header, header_bytes) =
-            read_header(&member, &mut source).map_err(|problem| member.problem(problem))?;
-        headers.push(header);
-        members.push((member, header_bytes));
+    let mut unreadable = Vec::new();
+    let mut first_unreadable = None;
+    for (member, fault) in directory::read(&mut source)? {
+        let read = match fault {
+            Some(fault) => Err(fault),
+            None => read_header(&member, &mut source),
+        };
+        match read {
+            Ok((header, header_bytes)) => {
+                headers.push(header);
+                members.push((member, header_bytes));
+            }
+            Err(problem @ Problem::Unsupported(_)) => {
+                first_unreadable.get_or_insert_with(|| member.name.clone());
+                unreadable.push(Unreadable { name: member.tensor_name().to_owned(), problem });
+            }
+            Err(problem) => return Err(member.problem(problem)),
+        }
+    }
+    if headers.is_empty() && !unreadable.is_empty() {
+        let problem = Box::new(unreadable.swap_remove(0).problem);
+        return Err(Problem::Member { member: first_unreadable.unwrap_or_default(), problem });
     }
     let headers = description.apply_to_any(headers)?;
-    Ok(Box::new(Archive { headers, members, source }))
+    Ok(Box::new(Archive { headers, members, unreadable, source }))
 }
 
 /// What a member says of its tensor, and the bytes that it takes to say so.
@@ -82,7 +102,7 @@ impl Archive {
         index: usize,
         take: impl FnOnce(&mut member::Reader<'_>, usize) -> Result<T, Problem>,
     ) -> Result<T, Problem> {
-        let Archive { headers, members, source } = self;
+        let Archive { headers, members, source, .. } = self;
         let (member, header_bytes) = &members[index];
         let data_bytes = headers[index].data_bytes;
         let read = || {
@@ -100,6 +120,10 @@ impl Archive {
 impl Contents for Archive {
     fn headers(&self) -> &[Header] {
         &self.headers
+    }
+
+    fn unreadable(&self) -> &[Unreadable] {
+        &self.unreadable
     }
 
     fn source(&self) -> &Source {

@@ -31,6 +31,7 @@ pub(crate) const FORMAT: Format = Format {
     holds_one: false,
     keeps_metadata: true,
     states_column_major: false,
+    begins,
     open,
     frame,
 };
@@ -57,6 +58,14 @@ fn open(mut source: Source, description: &Description) -> Result<Box<dyn Content
         Problem::Malformed(format!("the tensors fill {expected} bytes, but {got} are there"))
     });
     Ok(Plain::new(headers, stated.metadata, start, source, rest)?)
+}
+
+/// The length of a header that may be one, and its first character.
+fn begins(first: &[u8]) -> bool {
+    let Some((length, [b'{', ..])) = first.split_first_chunk::<LENGTH_BYTES>() else {
+        return false;
+    };
+    u64::from_le_bytes(*length) <= MAX_HEADER_BYTES as u64
 }
 
 fn malformed(what: impl std::fmt::Display) -> Problem {

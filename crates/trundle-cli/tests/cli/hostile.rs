@@ -1,0 +1,255 @@
+//! Names and texts of files that would steer a terminal: nothing that the program says holds them as
+//! they are.
+
+use std::ffi::OsString;
+
+use crate::npy::{self, PLAIN, Tensor};
+use crate::safetensors::{Named, file};
+use crate::{Place, Run, npz};
+
+/// What sets a terminal's title and colours, ends lines, turns writing round, or cannot be seen.
+const HOSTILE: &str = "w\x1b]0;owned\x07\nerror: forged\r\t\x7f\u{9b}31m\u{85}\u{2028}\u{2029}\u{202a}\u{202e}\
+                       \u{2066}\u{2069}\u{200b}\u{200e}\u{200f}\u{61c}\u{feff}z";
+
+/// The same as a name of a file.
+const PATH: &str = "p\x1b[31m\nerror: forged\u{202e}\u{200b}";
+
+fn path(ending: &str) -> String {
+    format!("{PATH}{ending}")
+}
+
+fn is_steering(character: char) -> bool {
+    let code = u32::from(character);
+    code < 0x20 && character != '\n'
+        || (0x7f..0xa0).contains(&code)
+        || code == 0x61c
+        || (0x200b..=0x200f).contains(&code)
+        || (0x2028..=0x202e).contains(&code)
+        || (0x2066..=0x2069).contains(&code)
+        || code == 0xfeff
+}
+
+/// What is wrong with what a run says: that it is not all the program's own, or that it does not tell
+/// of a hostile name though it should.
+fn fault(run: &Run, tells: bool) -> Option<String> {
+    let said = String::from_utf8_lossy(&run.stdout).into_owned() + &run.stderr;
+    let fault = if said.contains(is_steering) {
+        "steers the terminal"
+    } else if said.lines().any(|line| line.starts_with("error: forged")) {
+        "has a line of the file's own"
+    } else if said.contains("panicked") || !matches!(run.code, Some(0..=3)) {
+        "has crashed"
+    } else if tells && !said.contains("forged") {
+        "names nothing"
+    } else {
+        return None;
+    };
+    Some(format!("{fault}: code {:?}, {said:?}", run.code))
+}
+
+/// A member of an archive that is a pickle.
+fn objects() -> Vec<u8> {
+    npy::header(1, "{'descr': '|O', 'fortran_order': False, 'shape': (1,), }")
+}
+
+fn place() -> Place {
+    let place = Place::new();
+    let (w, v) = (Tensor::noise("", 4, &[2, 3]), Tensor::noise("", 4, &[3]));
+    let record = serde_json::json!({ HOSTILE: format!("o {HOSTILE}") }).to_string();
+    let tensors = [Named::new(HOSTILE, "F32", &w), Named::new("v", "F32", &v)];
+    place.write(
+        &path(".safetensors"),
+        &file(&[(HOSTILE, "1"), ("trundle.axes", &record)], &tensors),
+    );
+    place.write("plain.safetensors", &file(&[(HOSTILE, HOSTILE)], &tensors));
+    let many: Vec<String> = (0..50).map(|number| format!("{HOSTILE}{number}")).collect();
+    let many: Vec<Named<'_>> = many.iter().map(|name| Named::new(name, "F32", &v)).collect();
+    place.write("many.safetensors", &file(&[], &many));
+    place.write(&path(".npy"), &Tensor::counting(&[2, 3]).file(PLAIN));
+    place.write(&path(""), b"some text");
+    let member = format!("{HOSTILE}.npy");
+    let content = Tensor::counting(&[2, 3]).file(PLAIN);
+    place.write("m.npz", &npz::archive(&[(&member, content.clone()), ("n.npy", content.clone())]));
+    let both = [(&member[..], objects()), ("n.npy", content.clone())];
+    place.write("objects.npz", &npz::archive(&both));
+    place.write(
+        "twice.npz",
+        &npz::archive(&[(&member, content.clone()), (&member, content.clone())]),
+    );
+    let notes = [(HOSTILE, content.clone()), ("n.npy", content)];
+    place.write("notes.npz", &npz::archive(&notes));
+    place.write("rules.txt", format!("{}: a b -> b a\n", HOSTILE.replace('\n', "")).as_bytes());
+    let model_xml = format!(
+        "<net name=\"{name}\" version=\"11\"><layers><layer id=\"0\" name=\"{name}\" \
+         type=\"{name}\" version=\"opset1\"/></layers><edges/></net>",
+        name = "n&#10;error: forged\u{202e}\u{200b}"
+    );
+    place.write("model.xml", model_xml.as_bytes());
+    place.write("model.onnx", &onnx("Identity"));
+    place.write("unknown.onnx", &onnx(HOSTILE));
+    let bad = |name: &str, header: String| {
+        let bytes = [&(header.len() as u64).to_le_bytes()[..], header.as_bytes()].concat();
+        place.write(name, &bytes);
+    };
+    let quoted = serde_json::json!(HOSTILE).to_string();
+    bad("key.safetensors", format!("{{\"a\":{{{quoted}:1}}}}"));
+    bad(
+        "type.safetensors",
+        format!("{{\"a\":{{\"dtype\":{quoted},\"shape\":[],\"data_offsets\":[0,1]}}}}"),
+    );
+    bad(
+        "hole.safetensors",
+        format!("{{{quoted}:{{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,2]}}}}"),
+    );
+    bad("json.safetensors", format!("{{{quoted}{quoted}"));
+    let descr = format!("{{'descr': '{HOSTILE}', 'fortran_order': False, 'shape': (1,), }}");
+    place.write("descr.npy", &npy::header(3, &descr));
+    let key = format!("{{'{HOSTILE}': 1, }}");
+    place.write("key.npy", &npy::header(3, &key));
+    place
+}
+
+/// A message of protobuf: fields of lengths.
+fn field(number: u8, content: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![number << 3 | 2];
+    let mut length = content.len();
+    while length >= 128 {
+        bytes.push(length as u8 | 128);
+        length >>= 7;
+    }
+    bytes.push(length as u8);
+    [bytes, content.to_vec()].concat()
+}
+
+/// An ONNX model of one operator, all of whose names are hostile.
+fn onnx(operator: &str) -> Vec<u8> {
+    let name = HOSTILE.as_bytes();
+    let (x, y) = ([name, b"x"].concat(), [name, b"y"].concat());
+    // f32 [2, NAME]
+    let shape = [field(1, &[8, 2]), field(1, &field(2, name))].concat();
+    let tensor = [vec![8, 1], field(2, &shape)].concat();
+    let value = |name: &[u8]| [field(1, name), field(2, &field(1, &tensor))].concat();
+    let node = [field(1, &x), field(2, &y), field(3, name), field(4, operator.as_bytes())].concat();
+    let graph = [field(1, &node), field(2, name), field(11, &value(&x)), field(12, &value(&y))];
+    [vec![8, 8], field(7, &graph.concat()), field(8, &[16, 17])].concat()
+}
+
+#[test]
+fn nothing_of_a_file_steers_the_terminal() {
+    let place = place();
+    let (safetensors, npy_path, bare) = (path(".safetensors"), path(".npy"), path(""));
+    let (out, npy_out, png) = (path("-out.safetensors"), path("-out.npy"), path("-out.png"));
+    let (x, nowhere) = (format!("{HOSTILE}x={npy_path}"), path(".nowhere"));
+    let s = &safetensors[..];
+    let named: &[&[&str]] = &[
+        &["info", s],
+        &["info", s, "--json"],
+        &["info", "many.safetensors"],
+        &["info", "m.npz"],
+        &["info", "objects.npz"],
+        &["info", "objects.npz", "--json"],
+        &["info", "notes.npz"],
+        &["info", "twice.npz"],
+        &["info", "key.safetensors"],
+        &["info", "type.safetensors"],
+        &["info", "hole.safetensors"],
+        &["info", &bare],
+        &["info", &nowhere],
+        &["view", s],
+        &["view", "many.safetensors"],
+        &["view", s, "--tensor", HOSTILE],
+        &["view", s, "--tensor", HOSTILE, "-o", &png],
+        &["view", s, "--tensor", HOSTILE, "-o", &png],
+        &["view", s, "--tensor", "none"],
+        &["view", s, "--tensor", HOSTILE, "-o", &bare],
+        &["flip", s, "--axes", "0", "-o", &out],
+        &["flip", s, "--axes", "0", "-o", &out],
+        &["flip", s, "--axes", "0", "-o", &out, "--force", "--json"],
+        &["flip", s, "--axes", "0", "-o", &out, "--force", "--tensor", HOSTILE],
+        &["flip", s, "--axes", "0", "-o", &nowhere],
+        &["flip", s, "--axes", "0", "-o", &path("/x.npy")],
+        &["flip", s, "--axes", "0", "-o", "x.npy"],
+        &["flip", s, "--axes", "1", "-o", "x.safetensors"],
+        &["flip", s, "--axes", "7", "-o", "x.safetensors"],
+        &["flip", s, "--axes", "0", "-o", "x.safetensors", "--tensor", "none"],
+        &["flip", s, "--axes", "0", "-o", "x.npz"],
+        &["flip", "plain.safetensors", "--axes", "0", "-o", "y.npz"],
+        &["flip", "plain.safetensors", "--axes", "0", "-o", "z.npz", "--json"],
+        &["flip", "objects.npz", "--axes", "0", "-o", "v.npz"],
+        &["flip", "objects.npz", "--axes", "0", "-o", "v.npy", "--tensor", HOSTILE],
+        &["flip", "m.npz", "--axes", "0", "-o", "w.npz", "--verify"],
+        &["flip", "many.safetensors", "--axes", "0", "-o", "many-out.safetensors"],
+        &["flip", "many.safetensors", "--axes", "0", "-o", "many.npy"],
+        &["transpose", &npy_path, "-o", &npy_out],
+        &["transpose", &npy_path, "-o", "t.npy", "--order", "0"],
+        &["roll", &npy_path, "-o", "r.npy", "--shift", "1", "--axes", "5"],
+        &["reverse", &npy_path, "-o", "r.npy", "--axis", "1", "--lengths", HOSTILE],
+        &["reverse", &npy_path, "-o", "r.npy", "--axis", "1", "--lengths", s],
+        &["apply", s, "a b -> b a", "-o", "x.safetensors"],
+        &["apply", &npy_path, &format!("reverse(axis=0, lengths={npy_path})"), "-o", "x.npy"],
+        &["relayout", s, "--rule", "w*: o i -> i o", "-o", "x.safetensors"],
+        &["relayout", s, "--rule", "none: o i -> i o", "-o", "x.safetensors"],
+        &["relayout", s, "--rule", "*: o i -> i o", "-o", "x.safetensors"],
+        &[
+            "relayout",
+            s,
+            "--rule",
+            "w*: o i -> i o",
+            "--rule",
+            "*z: o i -> i o",
+            "-o",
+            "x.safetensors",
+        ],
+        &["relayout", "plain.safetensors", "--rule", "w*: o i -> i o", "-o", "l.safetensors"],
+        &["relayout", "plain.safetensors", "--rule", "w*: o i -> i o", "-o", &npy_out],
+        &["relayout", "plain.safetensors", "--rules", "rules.txt", "-o", "q.safetensors"],
+        &["relayout", "plain.safetensors", "--rules", &bare, "-o", "q.safetensors"],
+        &["relayout", "objects.npz", "--rule", "n: o i -> i o", "-o", "q.safetensors"],
+        &["plan", "flip", s, "--axes", "0"],
+        &["plan", "flip", s, "--axes", "0", "--json"],
+        &["plan", "flip", s, "--axes", "0", "--tensor", "none"],
+        &["plan", "relayout", "plain.safetensors", "--rule", "w*: o i -> i o"],
+        &["plan", "relayout", "plain.safetensors", "--rule", "w*: o i -> i o", "--json"],
+        &["plan", "model.xml"],
+        &["plan", "model.onnx"],
+        &["plan", "model.onnx", "--input", &x],
+        &["plan", "unknown.onnx"],
+        &["plan", &bare],
+        &["run", "model.onnx", "--out-dir", "outputs"],
+        &["run", "model.onnx", "--out-dir", "outputs", "--input", "none=x.npy"],
+        &["run", "model.onnx", "--out-dir", "outputs", "--input", &x],
+        &["run", "model.onnx", "--out-dir", &bare, "--input", &x],
+        &["run", "unknown.onnx", "--out-dir", "outputs"],
+        &["demo", &bare, "--size", "8"],
+        &["flip", "a.npy", HOSTILE],
+        &["flip", "a.npy", "-o", "b.npy", "--axes", HOSTILE],
+        &["bench", HOSTILE],
+        &[HOSTILE],
+    ];
+    let others: &[&[&str]] = &[
+        &["info", "json.safetensors"],
+        &["info", "descr.npy"],
+        &["info", "key.npy"],
+        &["view", "m.npz"],
+        &["apply", &npy_path, HOSTILE, "-o", "x.npy"],
+        &["man"],
+        &["--help"],
+    ];
+    let all = named.iter().map(|args| (args, true)).chain(others.iter().map(|args| (args, false)));
+    let faults: Vec<String> = all
+        .filter_map(|(args, tells)| Some(format!("{args:?}: {}", fault(&place.run(args), tells)?)))
+        .collect();
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// Names of files need not be texts.
+#[cfg(unix)]
+#[test]
+fn paths_that_are_no_texts_steer_nothing_either() {
+    use std::os::unix::ffi::OsStringExt;
+
+    let place = Place::new();
+    let name = OsString::from_vec(b"\xff\x1b[31m\nerror: forged.npy".to_vec());
+    let args = [OsString::from("info"), name];
+    assert_eq!(fault(&place.run(&args), true), None);
+}

@@ -1,0 +1,326 @@
+//! What becomes of the tensors that `--tensor` does not name, and of what stands beside them.
+
+use crate::npy::{self, PLAIN, Style, Tensor};
+use crate::refusals::refused;
+use crate::results::{flipped, inverted};
+use crate::safetensors::{Named, file};
+use crate::{Place, npz};
+
+const FORTRAN: Style = Style { version: 1, fortran: true };
+
+/// Three tensors of three types, and metadata whose record of axes names two.
+struct Model {
+    a: Tensor,
+    b: Tensor,
+    c: Tensor,
+}
+
+const RECORD: &str = r#"{"a":"h w","b":"o i"}"#;
+
+impl Model {
+    fn new() -> Model {
+        let (a, b) = (Tensor::noise("", 4, &[3, 5]), Tensor::noise("", 2, &[4, 3]));
+        Model { a, b, c: Tensor::noise("", 1, &[7]) }
+    }
+
+    /// The order is not that of the names.
+    fn file(&self, b: &Tensor, metadata: &[(&str, &str)]) -> Vec<u8> {
+        let tensors = [
+            Named::new("c", "U8", &self.c),
+            Named::new("b", "BF16", b),
+            Named::new("a", "F32", &self.a),
+        ];
+        file(metadata, &tensors)
+    }
+}
+
+#[test]
+fn every_command_keeps_in_place_what_it_is_not_told_to_move() {
+    let model = Model::new();
+    let record = [("format", "pt"), ("trundle.axes", RECORD), ("z", " ")];
+    let without = [("format", "pt"), ("trundle.axes", r#"{"a":"h w"}"#), ("z", " ")];
+    let flipped_b = flipped(&model.b, &[0]);
+    let turned = inverted(&model.b);
+    let (flip, turn) = (model.file(&flipped_b, &record), model.file(&turned, &without));
+    let commands: [(&[&str], &Vec<u8>); 6] = [
+        (&["flip", "m.safetensors", "--axes", "0"], &flip),
+        (&["apply", "m.safetensors", "flip(axes=[0])"], &flip),
+        (&["reverse", "m.safetensors", "--axis", "0", "--lengths", "4,4,4"], &flip),
+        (&["transpose", "m.safetensors"], &turn),
+        (&["apply", "m.safetensors", "o i -> i o"], &turn),
+        (&["flip", "m.safetensors", "--axes", "0", "--resume", "--json"], &flip),
+    ];
+    for (args, expected) in commands {
+        let place = Place::new();
+        place.write("m.safetensors", &model.file(&model.b, &record));
+        let rest = ["--tensor", "b", "-o", "m.safetensors", "--force", "--verify"];
+        place.run(&[args, &rest[..]].concat()).done();
+        assert!(place.read("m.safetensors") == **expected, "{args:?}");
+        assert_eq!(place.contents().len(), 1, "{args:?}");
+    }
+    let place = Place::new();
+    place.write("m.safetensors", &model.file(&model.b, &record));
+    let roll = ["roll", "m.safetensors", "--shift", "0,3", "--axes", "0,1", "--tensor", "b"];
+    let run = place.run(&[&roll[..], &["-o", "n.safetensors"]].concat()).done();
+    assert!(place.read("n.safetensors") == model.file(&model.b, &record));
+    assert!(
+        run.stderr.contains("n.safetensors: 3 tensors, 2 of them kept as they are,"),
+        "{run:?}"
+    );
+    assert!(run.stderr.contains("n.safetensors: b bf16 [4,3], 24 bytes\n"), "{run:?}");
+}
+
+#[test]
+fn members_of_an_archive_are_kept_with_their_order_and_their_types() {
+    let place = Place::new();
+    let (a, b) = (Tensor::noise("'>i2'", 2, &[3, 5]), Tensor::noise("'<U3'", 12, &[2, 2]));
+    let c = Tensor::noise("'<f8'", 8, &[4, 3]);
+    let kept = [("a.npy", a.file(FORTRAN)), ("sub/b.npy", b.file(PLAIN)), ("c.npy", c.file(PLAIN))];
+    place.write("m.npz", &npz::archive(&kept));
+    let args = ["flip", "m.npz", "--axes", "0", "--tensor", "c", "-o", "m.npz", "--force"];
+    // What stays as it stands is not made row-major either.
+    let run = place.run(&[&args[..], &["--row-major", "--verify", "--json"]].concat()).done();
+    let written = npz::members(&place.read("m.npz"));
+    assert_eq!(written.len(), 3);
+    let names: Vec<&str> = written.iter().map(|(name, _)| &name[..]).collect();
+    assert_eq!(names, ["a.npy", "sub/b.npy", "c.npy"]);
+    assert_eq!(Tensor::read(&written[0].1, 2), a);
+    assert!(String::from_utf8_lossy(&written[0].1).contains("'fortran_order': True"));
+    assert_eq!(Tensor::read(&written[1].1, 12), b);
+    assert_eq!(Tensor::read(&written[2].1, 8), flipped(&c, &[0]));
+    let outputs = run.json()["outputs"].clone();
+    let told = |index: usize| (outputs[index]["name"].clone(), outputs[index]["kept"] == true);
+    assert_eq!(
+        [0, 1, 2].map(told),
+        [("a".into(), true), ("sub/b".into(), true), ("c".into(), false)]
+    );
+}
+
+#[test]
+fn only_leaves_the_others_out_and_what_was_recorded_of_them() {
+    let model = Model::new();
+    let place = Place::new();
+    place.write("m.safetensors", &model.file(&model.b, &[("x", "1"), ("trundle.axes", RECORD)]));
+    let args = ["flip", "m.safetensors", "--axes", "0", "--only", "-o", "out.safetensors"];
+    let run = place.run(&[&args[..], &["--tensor", "[bc]"]].concat()).done();
+    let (b, c) = (flipped(&model.b, &[0]), flipped(&model.c, &[0]));
+    let tensors = [Named::new("c", "U8", &c), Named::new("b", "BF16", &b)];
+    let record = [("x", "1"), ("trundle.axes", r#"{"b":"o i"}"#)];
+    assert!(place.read("out.safetensors") == file(&record, &tensors));
+    assert!(run.stderr.contains("; 1 tensor left out"), "{run:?}");
+    refused(
+        &place,
+        &[(
+            &["flip", "m.safetensors", "--axes", "0", "--only", "-o", "x.safetensors"],
+            2,
+            &["--tensor"],
+        )],
+    );
+}
+
+#[test]
+fn a_file_of_one_tensor_takes_the_one_that_is_named() {
+    let model = Model::new();
+    let place = Place::new();
+    place.write("m.safetensors", &model.file(&model.b, &[]));
+    let to = |name: &'static str, output: &'static str| {
+        ["flip", "m.safetensors", "--axes", "0", "--tensor", name, "-o", output]
+    };
+    let run = place.run(&to("a", "a.npy")).done();
+    assert!(place.read("a.npy").ends_with(&flipped(&model.a, &[0]).bytes));
+    assert!(run.stderr.contains("; 2 tensors left out"), "{run:?}");
+    place.run(&to("[b]", "one.bin")).done();
+    assert!(place.read("one.bin") == flipped(&model.b, &[0]).bytes);
+    let report = place.run(&[&to("c", "c.npy")[..], &["--json"]].concat()).done().json();
+    assert_eq!(report["left_out"], 2);
+    refused(
+        &place,
+        &[
+            (&to("[ab]", "x.npy"), 2, &["npy holds one tensor, got 2: b, a; --tensor NAME"]),
+            (&to("none", "x.npy"), 3, &["no tensor is named \"none\", there are: c, b, a"]),
+            (&to("x*", "x.safetensors"), 3, &["no tensor is named \"x*\", there are: c, b, a"]),
+        ],
+    );
+}
+
+#[test]
+fn a_name_with_the_characters_of_patterns_is_itself_first() {
+    let (one, two) = (Tensor::noise("", 1, &[3]), Tensor::noise("", 1, &[3]));
+    let (w, star) = (Named::new("p['w']", "U8", &one), Named::new("pw", "U8", &two));
+    let (place, moved) = (Place::new(), flipped(&one, &[0]));
+    place.write("m.safetensors", &file(&[], &[w, star.clone()]));
+    let args =
+        ["flip", "m.safetensors", "--axes", "0", "--tensor", "p['w']", "-o", "x.safetensors"];
+    place.run(&args).done();
+    let expected = file(&[], &[Named::new("p['w']", "U8", &moved), star]);
+    assert!(place.read("x.safetensors") == expected);
+}
+
+#[test]
+fn what_is_kept_and_cannot_be_held_is_refused_with_the_way_out() {
+    let place = Place::new();
+    let (a, b) = (Tensor::noise("'<U3'", 12, &[2]), Tensor::noise("'<f4'", 4, &[2]));
+    let members = [("a.npy", a.file(PLAIN)), ("b.npy", b.file(PLAIN))];
+    place.write("m.npz", &npz::archive(&members));
+    let to = ["flip", "m.npz", "--axes", "0", "--tensor", "b", "-o", "x.safetensors"];
+    refused(&place, &[(&to, 2, &["cannot hold tensor \"a\"", "--only leaves out what --tensor"])]);
+    place.run(&[&to[..], &["--only"]].concat()).done();
+    let moved = flipped(&b, &[0]);
+    assert!(place.read("x.safetensors") == file(&[], &[Named::new("b", "F32", &moved)]));
+}
+
+/// An array of Python objects, as `numpy.save` writes it: a pickle.
+fn objects() -> Vec<u8> {
+    let text = "{'descr': '|O', 'fortran_order': False, 'shape': (1,), }";
+    [npy::header(1, text), b"\x80\x04N.".to_vec()].concat()
+}
+
+#[test]
+fn a_member_that_cannot_be_read_hides_no_other_and_is_not_lost() {
+    let place = Place::new();
+    let a = Tensor::noise("'<f4'", 4, &[2, 3]);
+    let members =
+        [("o.npy", objects()), ("a.npy", a.file(PLAIN)), ("notes.txt", b"hello".to_vec())];
+    place.write("m.npz", &npz::archive(&members));
+    let text = place.run(&["info", "m.npz"]).done().text();
+    assert!(text.contains("\n  a  f32  [2, 3]  C order"), "{text}");
+    assert!(text.contains("\n  o  cannot be read: elements of type object"), "{text}");
+    assert!(text.contains("\n  notes.txt  cannot be read: is no .npy file"), "{text}");
+    let report = place.run(&["info", "m.npz", "--json"]).done().json();
+    assert_eq!(report["tensors"].as_array().unwrap().len(), 1);
+    assert_eq!(report["unreadable"][0]["name"], "o");
+    assert_eq!(report["unreadable"][1]["name"], "notes.txt");
+    place.run(&["flip", "m.npz", "--axes", "0", "--tensor", "a", "-o", "a.npy"]).done();
+    assert!(place.read("a.npy").ends_with(&flipped(&a, &[0]).bytes));
+    refused(
+        &place,
+        &[
+            (
+                &["flip", "m.npz", "--axes", "0", "-o", "m.npz", "--force"],
+                3,
+                &["m.npz: \"o\" cannot be kept", "object", "--only leaves it out"],
+            ),
+            (
+                &["flip", "m.npz", "--axes", "0", "--tensor", "a", "-o", "x.npz"],
+                3,
+                &["\"o\" cannot be kept"],
+            ),
+            (
+                &["flip", "m.npz", "--axes", "0", "--tensor", "o", "-o", "x.npy"],
+                3,
+                &["m.npz: \"o\" cannot be read: ", "object"],
+            ),
+            (
+                &["relayout", "m.npz", "--rule", "a: h w -> w h", "-o", "x.safetensors"],
+                3,
+                &["m.npz: \"o\" cannot be kept"],
+            ),
+        ],
+    );
+    let only = ["flip", "m.npz", "--axes", "0", "--tensor", "*", "--only", "-o", "x.npz"];
+    let run = place.run(&only).done();
+    assert!(run.stderr.contains("; 2 tensors left out"), "{run:?}");
+    let written = npz::members(&place.read("x.npz"));
+    assert_eq!(written.len(), 1);
+    assert!(written[0].1.ends_with(&flipped(&a, &[0]).bytes));
+}
+
+#[test]
+fn metadata_that_the_output_cannot_hold_is_named() {
+    let model = Model::new();
+    let place = Place::new();
+    place.write(
+        "m.safetensors",
+        &file(
+            &[("format", "pt"), ("trundle.axes", r#"{"a":"h w"}"#)],
+            &[Named::new("a", "F32", &model.a)],
+        ),
+    );
+    let to =
+        |output: &'static str| ["flip", "m.safetensors", "--axes", "0", "-o", output, "--force"];
+    for output in ["x.npz", "x.npy", "x.bin"] {
+        // Also to those who want to hear of nothing else.
+        for more in [&[][..], &["--quiet"]] {
+            let run = place.run(&[&to(output)[..], more].concat()).done();
+            let expected = format!(
+                "warning: {output}: its format keeps no metadata, left out: format, trundle.axes; "
+            );
+            assert!(run.stderr.starts_with(&expected), "{run:?}");
+        }
+    }
+    let report = place.run(&[&to("x.npz")[..], &["--json"]].concat()).done().json();
+    assert_eq!(report["metadata_left_out"], serde_json::json!(["format", "trundle.axes"]));
+    // Of a tensor that is given other axes there is no record to lose.
+    let run = place.run(&["transpose", "m.safetensors", "-o", "y.npz"]).done();
+    assert!(run.stderr.contains("left out: format\n"), "{run:?}");
+    let run = place.run(&to("x.safetensors")).done();
+    assert!(!run.stderr.contains("warning"), "{run:?}");
+}
+
+#[test]
+fn a_plan_tells_of_what_is_moved_and_counts_what_is_copied() {
+    let model = Model::new();
+    let place = Place::new();
+    place.write("m.safetensors", &model.file(&model.b, &[]));
+    let plan = |more: &[&str]| {
+        let args = ["plan", "flip", "m.safetensors", "--axes", "0", "--tensor", "b", "--json"];
+        place.run(&[&args[..], more].concat()).done().json()
+    };
+    let all = (model.a.bytes.len() + model.b.bytes.len() + model.c.bytes.len()) as u64;
+    assert_eq!(plan(&[])["tensor"]["name"], "b");
+    assert_eq!(plan(&[])["files"]["bytes_read"], all);
+    assert_eq!(plan(&["--only"])["files"]["bytes_read"], model.b.bytes.len() as u64);
+}
+
+#[test]
+fn what_is_kept_goes_through_little_memory_too() {
+    let place = Place::new();
+    let (a, b) = (Tensor::noise("", 4, &[512, 1500]), Tensor::noise("", 2, &[1024, 1500]));
+    let of =
+        |b: &Tensor| file(&[("x", "y")], &[Named::new("a", "F32", &a), Named::new("b", "F16", b)]);
+    place.write("m.safetensors", &of(&b));
+    let args = ["flip", "m.safetensors", "--axes", "0", "--tensor", "b", "-o", "m.safetensors"];
+    place.run(&[&args[..], &["--force", "--verify", "--max-mem", "2M"]].concat()).done();
+    let row = 2 * 1500;
+    let bytes = b.bytes.chunks(row).rev().flatten().copied().collect();
+    assert!(place.read("m.safetensors") == of(&Tensor { bytes, ..b }));
+}
+
+/// Kills the program when it has noted something, and goes on.
+#[cfg(unix)]
+#[test]
+fn what_is_kept_is_gone_on_with() {
+    let place = Place::new();
+    let (a, b) = (Tensor::noise("", 4, &[2200, 4096]), Tensor::noise("", 4, &[2300, 4096]));
+    let of = |b: &Tensor| file(&[], &[Named::new("b", "F32", b), Named::new("a", "F32", &a)]);
+    place.write("m.safetensors", &of(&b));
+    let args = ["flip", "m.safetensors", "--axes", "0", "--tensor", "b", "-o", "x.safetensors"];
+    let slowly = ["--max-mem", "8M", "--device", "hdd", "--threads", "1", "--resume", "--json"];
+    let args = [&args[..], &slowly].concat();
+    let journal = || {
+        let entries = std::fs::read_dir(place.path("")).unwrap().filter_map(Result::ok);
+        entries.map(|entry| entry.path()).find(|path| path.to_string_lossy().ends_with(".journal"))
+    };
+    let has_noted = || {
+        let noted = journal().and_then(|path| std::fs::read(path).ok()).unwrap_or_default();
+        noted.iter().filter(|byte| **byte == b'\n').count() >= 2
+    };
+    let mut is_resumed = false;
+    for _ in 0..20 {
+        let mut child = place.command(&args).spawn().unwrap();
+        while child.try_wait().unwrap().is_none() && !has_noted() {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        if place.path("x.safetensors").exists() {
+            std::fs::remove_file(place.path("x.safetensors")).unwrap();
+            continue;
+        }
+        is_resumed = place.run(&args).done().json()["resumed"] == true;
+        break;
+    }
+    assert!(is_resumed, "it was over before it noted anything");
+    let bytes = b.bytes.chunks(4 * 4096).rev().flatten().copied().collect();
+    assert!(place.read("x.safetensors") == of(&Tensor { bytes, ..b }));
+}

@@ -1,0 +1,390 @@
+//! What the program reads and writes whatever its name ends with, and what it takes a type, a shape
+//! and an order from.
+
+use crate::npy::{PLAIN, Style, Tensor};
+use crate::refusals::refused;
+use crate::results::{flipped, inverted};
+use crate::safetensors::{Named, file};
+use crate::{Place, npz};
+
+fn model(tensor: &Tensor) -> Vec<u8> {
+    file(&[], &[Named::new("t", "U8", tensor)])
+}
+
+#[test]
+fn what_is_missing_or_a_folder_is_called_so() {
+    let place = Place::new();
+    place.write("text.dat", b"some text, and no tensor");
+    let missing = "No such file or directory";
+    refused(
+        &place,
+        &[
+            (&["info", "none"], 1, &["none: cannot open: ", missing]),
+            (&["info", "none.dat"], 1, &["none.dat: cannot open: ", missing]),
+            (&["transpose", "none", "-o", "x.npy"], 1, &["none: cannot open: ", missing]),
+            (&["info", "."], 2, &[".: is a folder"]),
+            (&["info", "/"], 2, &["/: is a folder"]),
+            (
+                &["info", "text.dat"],
+                2,
+                &["text.dat: unknown ending \".dat\"", "--from FORMAT, or --dtype and --shape"],
+            ),
+            (&["info", "text.dat", "--from", "nrrd"], 2, &["nrrd", "npy, npz, safetensors, raw"]),
+            (&["info", "text.dat", "--from", "npy"], 3, &["text.dat: not an .npy file"]),
+            (&["info", "text.dat", "--dtype", "u8"], 2, &["text.dat: raw bytes", "--shape are"]),
+            (
+                &["flip", "text.dat", "--dtype", "u8", "--shape", "-1", "--axes", "0", "-o", "y"],
+                2,
+                &["y: unknown ending \"\"", "--to FORMAT"],
+            ),
+        ],
+    );
+}
+
+#[test]
+fn the_first_bytes_tell_the_format_where_the_ending_does_not() {
+    let place = Place::new();
+    let tensor = Tensor::noise("'|u1'", 1, &[3, 4]);
+    let npy = tensor.file(PLAIN);
+    place.write("a.img", &npy);
+    place.write("b", &npz::archive(&[("t.npy", npy.clone())]));
+    place.write("c.st", &model(&tensor));
+    place.write("d.dat", &tensor.bytes);
+    place.write("e.npy", &tensor.bytes);
+    place.write("f.hdr", &[&[7; 20][..], &tensor.bytes, &[9; 5]].concat());
+    let raw: &[&str] = &["--dtype", "uint8", "--shape", "3x4"];
+    let offset = [raw, &["--offset", "20"]].concat();
+    let cases: [(&str, &[&str], &str); 7] = [
+        ("a.img", &[], "npy"),
+        ("a.img", raw, "npy"),
+        ("b", &[], "npz"),
+        ("c.st", &[], "safetensors"),
+        ("d.dat", raw, "raw"),
+        ("e.npy", &["--from", "raw", "--dtype", "u8", "--shape", "3,4"], "raw"),
+        ("f.hdr", &offset, "raw"),
+    ];
+    for (input, described, format) in cases {
+        let report = place.run(&[&["info", input, "--json"], described].concat()).done().json();
+        assert_eq!(report["format"], format, "{input}");
+        let to = ["flip", input, "--axes", "1", "--verify", "-o", "x.raw", "--force"];
+        place.run(&[&to[..], described].concat()).done();
+        assert!(place.read("x.raw") == flipped(&tensor, &[1]).bytes, "{input}");
+        // From a pipe it is the same, but for archives, which are read from their ends.
+        let bytes = place.read(input);
+        let from =
+            |stdin: &'static str| ["flip", stdin, "--axes", "1", "-o", "x.raw", "--force"].to_vec();
+        let run = place.run_on(&bytes, &[&from("-")[..], described].concat());
+        if format == "npz" {
+            assert!(run.stderr.contains("it must be a file, not a stream"), "{run:?}");
+            continue;
+        }
+        run.done();
+        assert!(place.read("x.raw") == flipped(&tensor, &[1]).bytes, "{input}");
+        if cfg!(target_os = "linux") {
+            place.run_on(&bytes, &[&from("/dev/stdin")[..], described].concat()).done();
+            assert!(place.read("x.raw") == flipped(&tensor, &[1]).bytes, "{input}");
+        }
+        let info = place.run_on(&bytes, &[&["info", "-", "--json"], described].concat()).done();
+        assert_eq!(info.json()["format"], format, "{input}");
+    }
+    let run = place.run_on(b"short", &[&["info", "-"][..], raw].concat());
+    assert_eq!(run.code, Some(3));
+    assert!(run.stderr.contains("stdin: truncated: the data has 12 bytes, but only 5"), "{run:?}");
+}
+
+#[test]
+fn an_output_has_the_format_that_is_asked_for() {
+    let place = Place::new();
+    let tensor = Tensor::noise("'|u1'", 1, &[3, 4]);
+    let moved = flipped(&tensor, &[0]);
+    place.write("t.dat", &tensor.bytes);
+    let flip = |rest: &[&'static str]| {
+        let args = ["flip", "t.dat", "--dtype", "u8", "--shape", "3,4", "--axes", "0"];
+        [&args[..], rest].concat()
+    };
+    place.run(&flip(&["-o", "x", "--to", "safetensors"])).done();
+    assert_eq!(place.run(&["info", "x", "--json"]).done().json()["format"], "safetensors");
+    place.run(&flip(&["-o", "x.npz", "--to", "npy", "--verify"])).done();
+    assert_eq!(Tensor::read(&place.read("x.npz"), 1), moved);
+    let run = place.run(&flip(&["-o", "-", "--to", "raw"])).done();
+    assert!(run.stdout == moved.bytes);
+    // The same ending on both sides is the same format, also in place.
+    place.run(&flip(&["-o", "t.dat", "--force", "--verify"])).done();
+    assert!(place.read("t.dat") == moved.bytes);
+    let rule = ["relayout", "x", "--rule", "*: a b -> b a", "--to", "safetensors", "-o", "y"];
+    place.run(&rule).done();
+    assert_eq!(place.run(&["info", "y", "--json"]).done().json()["tensors"][0]["shape"][0], 4);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn devices_and_pipes_are_inputs_and_outputs() {
+    let place = Place::new();
+    let tensor = Tensor::noise("'<f4'", 4, &[3, 4]);
+    let bytes = tensor.file(PLAIN);
+    place.write("t.npy", &bytes);
+    place.run(&["flip", "t.npy", "--axes", "0", "-o", "/dev/null"]).done();
+    let run = place.run(&["flip", "t.npy", "--axes", "0", "-o", "/dev/stdout"]).done();
+    assert_eq!(Tensor::read(&run.stdout, 4), flipped(&tensor, &[0]));
+    let info = place.run_on(&bytes, &["info", "/dev/fd/0", "--json"]).done().json();
+    assert_eq!(info["tensors"][0]["shape"], serde_json::json!([3, 4]));
+    refused(&place, &[(&["info", "/dev/null"], 3, &["/dev/null: truncated"])]);
+}
+
+#[cfg(unix)]
+#[test]
+fn an_output_that_nobody_reads_on_ends_the_program_without_a_word() {
+    use std::io::Read;
+    use std::os::unix::process::ExitStatusExt;
+
+    const SIGPIPE: i32 = 13;
+    let place = Place::with(&[("t.npy", &Tensor::noise("'<u2'", 2, &[1000, 1000]))]);
+    for to in [&["-o", "-"][..], &["-o", "-", "--to", "raw"]] {
+        let args = ["flip", "t.npy", "--axes", "0"];
+        let mut child = place.command(&[&args[..], to].concat()).spawn().unwrap();
+        // As `head -c 1` does.
+        child.stdout.take().unwrap().read_exact(&mut [0]).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.stderr, b"", "{:?}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(output.status.signal(), Some(SIGPIPE));
+    }
+}
+
+#[test]
+fn types_go_by_the_names_that_others_have_for_them() {
+    let place = Place::new();
+    let bytes: Vec<u8> = (0..48).collect();
+    place.write("x.bin", &bytes);
+    for (name, dtype, descr, count) in [
+        ("float32", "f32", "'<f4'", "12"),
+        ("F32", "f32", "'<f4'", "12"),
+        ("<f4", "f32", "'<f4'", "12"),
+        (">f4", "f32", "'>f4'", "12"),
+        ("half", "f16", "'<f2'", "24"),
+        ("fp16", "f16", "'<f2'", "24"),
+        ("bfloat16", "bf16", "'<u2'", "24"),
+        ("int8", "i8", "'|i1'", "48"),
+        ("uint16", "u16", "'<u2'", "24"),
+        ("|u1", "u8", "'|u1'", "48"),
+        ("int4", "i4", "'|u1'", "96"),
+        ("double", "f64", "'<f8'", "6"),
+        ("float8_e4m3fn", "f8e4m3", "'|u1'", "48"),
+        ("<U3", "U3", "'<U3'", "4"),
+    ] {
+        let described = ["--dtype", name, "--shape", count];
+        let report = place.run(&[&["info", "x.bin", "--json"][..], &described].concat()).done();
+        let tensor = report.json()["tensors"][0].clone();
+        assert_eq!((&tensor["dtype"], &tensor["descr"]), (&dtype.into(), &descr.into()), "{name}");
+        let roll = ["roll", "x.bin", "--shift", "0", "--axes", "0", "-o", "y.npy", "--force"];
+        place.run(&[&roll[..], &described].concat()).done();
+        let text = place.read("y.npy");
+        assert!(String::from_utf8_lossy(&text).contains(&format!("'descr': {descr}")), "{name}");
+        assert!(text.ends_with(&bytes), "{name}");
+    }
+    let of = |name: &'static str| ["info", "x.bin", "--shape", "12", "--dtype", name];
+    place.write("little.npy", &Tensor::noise("'<f4'", 4, &[3]).file(PLAIN));
+    refused(
+        &place,
+        &[
+            (&of("float"), 2, &["\"float\" may be f32 or f64: say which"]),
+            (&of("f4"), 2, &["\"f4\" may be '<f4', f32 or f4e2m1"]),
+            (&of("f31"), 2, &["unknown element type \"f31\": expected one of boolean"]),
+            (&of("<q4"), 2, &["\"<q4\"", "<f4"]),
+            (
+                &[
+                    "roll",
+                    "x.bin",
+                    "--dtype",
+                    ">f4",
+                    "--shape",
+                    "12",
+                    "--shift",
+                    "0",
+                    "--axes",
+                    "0",
+                    "-o",
+                    "x.safetensors",
+                ],
+                2,
+                &["its numbers are little-endian, not as '>f4'"],
+            ),
+            (
+                &["info", "little.npy", "--dtype", ">f4"],
+                3,
+                &["holds elements of type f32 ('<f4'), not f32 ('>f4')"],
+            ),
+        ],
+    );
+}
+
+#[test]
+fn one_size_of_raw_bytes_follows_from_their_number() {
+    let place = Place::new();
+    place.write("x.bin", &[7; 48]);
+    place.write("volume.npy", &Tensor::counting(&[2, 3, 4]).file(PLAIN));
+    place.write("bytes.npy", &Tensor::noise("'|u1'", 1, &[12]).file(PLAIN));
+    for (file, described, shape) in [
+        ("x.bin", &["--dtype", "f32", "--shape", "3,-1"][..], &[3, 4][..]),
+        ("x.bin", &["--dtype", "f32", "--shape", "-1x2x2"], &[3, 2, 2]),
+        ("x.bin", &["--dtype", "i4", "--shape", "-1"], &[96]),
+        ("x.bin", &["--dtype", "f32", "--shape", "[3, -1]", "--offset", "5"], &[3, 3]),
+        ("x.bin", &["--dtype", "u8", "--shape", "(48,)"], &[48]),
+        ("volume.npy", &["--shape", "2,-1,4"], &[2, 3, 4]),
+        ("bytes.npy", &["--dtype", "i4", "--shape", "6,-1"], &[6, 4]),
+    ] {
+        let report = place.run(&[&["info", file, "--json"], described].concat()).done().json();
+        assert_eq!(report["tensors"][0]["shape"], serde_json::json!(shape), "{described:?}");
+    }
+    let of = |shape: &'static str| ["info", "x.bin", "--dtype", "f32", "--shape", shape];
+    refused(
+        &place,
+        &[
+            (&of("5,-1"), 3, &["the tensor fills 40 bytes, but 48 are there"]),
+            (&of("-1,-1"), 2, &["only one size can be -1"]),
+            (&of("0,-1"), 3, &["elements fill no bytes whatever size -1 is"]),
+            (&of("-2"), 2, &["\"-2\" is not a size"]),
+            (
+                &["info", "volume.npy", "--shape", "2,-1,5"],
+                3,
+                &["holds a tensor of shape [2, 3, 4], not [2, -1, 5]"],
+            ),
+        ],
+    );
+    let run = place.run_on(&[0; 48], &["info", "-", "--dtype", "f32", "--shape", "3,-1"]);
+    assert!(run.stderr.contains("stdin: is a stream"), "{run:?}");
+}
+
+#[test]
+fn types_of_ml_dtypes_are_what_they_are_said_to_be() {
+    let place = Place::new();
+    let npy = |descr: &str, bytes: &[u8]| {
+        let width = if descr == "'<V2'" { 2 } else { 1 };
+        let shape = vec![2, bytes.len() / width / 2];
+        Tensor { descr: descr.to_owned(), width, shape, bytes: bytes.to_vec() }.file(PLAIN)
+    };
+    let bytes: Vec<u8> = (1..13).collect();
+    place.write("bf.npy", &npy("'<V2'", &bytes));
+    place.write("e4.npy", &npy("'<V1'", &bytes));
+    place.write("e5.npy", &npy("'<f1'", &bytes));
+    for (input, dtype, name) in [
+        ("bf.npy", "bf16", "BF16"),
+        ("e4.npy", "f8e4m3", "F8_E4M3"),
+        ("e4.npy", "float8_e8m0fnu", "F8_E8M0"),
+        ("e5.npy", "f8e5m2", "F8_E5M2"),
+    ] {
+        let to = ["flip", input, "--axes", "0", "--force", "--verify", "--dtype", dtype, "-o"];
+        place.run(&[&to[..], &["x.safetensors"]].concat()).done();
+        let written = place.read("x.safetensors");
+        let header = String::from_utf8_lossy(&written).into_owned();
+        assert!(header.contains(&format!("\"dtype\":\"{name}\"")), "{header}");
+        let half = bytes.len() / 2;
+        assert!(written.ends_with(&[&bytes[half..], &bytes[..half]].concat()), "{input}");
+        // In .npy it is what it was.
+        place.run(&[&to[..], &["x.npy"]].concat()).done();
+        let stated = if input == "e5.npy" {
+            "<f1"
+        } else if input == "bf.npy" {
+            "|V2"
+        } else {
+            "|V1"
+        };
+        let header = String::from_utf8_lossy(&place.read("x.npy")).into_owned();
+        assert!(header.contains(&format!("'descr': '{stated}'")), "{header}");
+    }
+    refused(
+        &place,
+        &[
+            (
+                &["info", "e4.npy", "--dtype", "i4", "--shape", "2,12"],
+                3,
+                &["holds elements of whole bytes ('|V1')", "without a type"],
+            ),
+            (&["info", "bf.npy", "--dtype", "f8e4m3"], 3, &["type V2 ('|V2'), not f8e4m3"]),
+            (&["info", "bf.npy", "--dtype", "f16"], 3, &["type V2 ('|V2'), not f16"]),
+            (&["info", "e4.npy", "--dtype", "u8"], 3, &["type V1 ('|V1'), not u8"]),
+        ],
+    );
+}
+
+#[test]
+fn orders_are_read_and_refused_as_they_are_meant() {
+    let place = Place::new();
+    let tensor = Tensor::counting(&[2, 3, 4]);
+    place.write("v.npy", &tensor.file(Style { version: 1, fortran: true }));
+    for order in ["2,1,0", "[2,1,0]", "(2, 1, 0)", "[]"] {
+        for option in ["--order", "--axes"] {
+            let args = ["transpose", "v.npy", option, order, "-o", "x.npy", "--force"];
+            place.run(&args).done();
+            assert_eq!(Tensor::read(&place.read("x.npy"), 2), inverted(&tensor));
+        }
+    }
+    let to = |order: &'static str| ["transpose", "v.npy", "-o", "y.npy", "--order", order];
+    refused(
+        &place,
+        &[
+            (&to("0,1"), 3, &["v of shape [2, 3, 4]: order has 2 entries, the tensor 3 axes"]),
+            (&to("0"), 3, &["order has 1 entry, the tensor 3 axes"]),
+            (&to("-1,0,1"), 3, &["order entry -1", "the axis that -1 counts from the end is 2"]),
+            (&to("zyx"), 2, &["\"zyx\" is not a 64-bit integer", "`trundle apply`"]),
+            (
+                &["transpose", "v.npy", "y.npy"],
+                2,
+                &["'y.npy'", "the result goes to -o: '-o y.npy'"],
+            ),
+            (&["apply", "v.npy", "a -> a", "y.npy"], 2, &["the result goes to -o: '-o y.npy'"]),
+        ],
+    );
+}
+
+#[test]
+fn one_length_stands_for_all() {
+    let tensor = Tensor::counting(&[2, 3, 4]);
+    let place = Place::with(&[("v.npy", &tensor), ("m.npy", &Tensor::counting(&[3, 0]))]);
+    for (one, all) in [
+        (&["--axis", "2", "--lengths", "3"][..], &["--axis", "2", "--lengths", "3,3,3,3,3,3"][..]),
+        (
+            &["--axis", "-3", "--lengths", "9"],
+            &["--axis", "0", "--lengths", "9,9,9,9,9,9,9,9,9,9,9,9"],
+        ),
+        (
+            &["--axis", "1", "--batch-axis", "-1", "--lengths", "2"],
+            &["--axis", "1", "--batch-axis", "2", "--lengths", "2,2,2,2"],
+        ),
+    ] {
+        for (lengths, output) in [(one, "one.npy"), (all, "all.npy")] {
+            let args = ["reverse", "v.npy", "-o", output, "--force", "--verify"];
+            place.run(&[&args[..], lengths].concat()).done();
+        }
+        assert!(place.read("one.npy") == place.read("all.npy"), "{one:?}");
+        assert!(place.read("one.npy") != place.read("v.npy"), "{one:?}");
+    }
+    place.run(&["reverse", "m.npy", "--axis", "0", "--lengths", "2", "-o", "n.npy"]).done();
+    place.run(&["plan", "reverse", "v.npy", "--axis", "2", "--lengths", "3"]).done();
+    refused(
+        &place,
+        &[
+            (
+                &["reverse", "v.npy", "--axis", "2", "--lengths", "2,2", "-o", "x.npy"],
+                3,
+                &["lengths", "got 2 and 6"],
+            ),
+            (&["reverse", "v.npy", "--axis", "3", "--lengths", "2", "-o", "x.npy"], 3, &["axis 3"]),
+            (
+                &[
+                    "reverse",
+                    "v.npy",
+                    "--axis",
+                    "1",
+                    "--batch-axis",
+                    "0",
+                    "--lengths",
+                    "4",
+                    "-o",
+                    "x.npy",
+                ],
+                3,
+                &["4", "size 3"],
+            ),
+        ],
+    );
+}

@@ -1,0 +1,141 @@
+//! Element types by the names that they have elsewhere.
+
+use trundle_core::DType;
+
+use crate::literal::Literal;
+use crate::{Element, Problem, Shown, descr};
+
+/// What libraries call our types, in small letters.
+const SYNONYMS: [(&str, DType); 38] = [
+    ("bool", DType::Boolean),
+    ("bool8", DType::Boolean),
+    ("int8", DType::I8),
+    ("int16", DType::I16),
+    ("int32", DType::I32),
+    ("int64", DType::I64),
+    ("uint8", DType::U8),
+    ("uint16", DType::U16),
+    ("uint32", DType::U32),
+    ("uint64", DType::U64),
+    ("float16", DType::F16),
+    ("half", DType::F16),
+    ("fp16", DType::F16),
+    ("bfloat16", DType::BF16),
+    ("float32", DType::F32),
+    ("fp32", DType::F32),
+    ("single", DType::F32),
+    ("float64", DType::F64),
+    ("fp64", DType::F64),
+    ("double", DType::F64),
+    ("c64", DType::Complex64),
+    ("c128", DType::Complex128),
+    ("float8_e4m3", DType::F8E4M3),
+    ("float8_e4m3fn", DType::F8E4M3),
+    ("float8e4m3fn", DType::F8E4M3),
+    ("f8_e4m3", DType::F8E4M3),
+    ("float8_e5m2", DType::F8E5M2),
+    ("float8e5m2", DType::F8E5M2),
+    ("f8_e5m2", DType::F8E5M2),
+    ("float8_e8m0fnu", DType::F8E8M0),
+    ("float8e8m0", DType::F8E8M0),
+    ("f8_e8m0", DType::F8E8M0),
+    ("int2", DType::I2),
+    ("uint2", DType::U2),
+    ("int4", DType::I4),
+    ("uint4", DType::U4),
+    ("float4_e2m1fn", DType::F4E2M1),
+    ("float4e2m1", DType::F4E2M1),
+];
+
+/// What numpy calls a type and what is another one here, or what others do not agree on.
+const UNSURE: [(&str, &str); 6] = [
+    ("f2", "'<f2' or f16"),
+    ("f4", "'<f4', f32 or f4e2m1"),
+    ("f8", "'<f8', f64, f8e4m3 or f8e5m2"),
+    ("float", "f32 or f64"),
+    ("int", "i32 or i64"),
+    ("complex", "complex64 or complex128"),
+];
+
+impl Element {
+    /// The type of this name: ours (`f32`, `i4`, `bytes12`), that of a library in letters of any
+    /// size (`float32`, `bfloat16`, `F8_E4M3`), or numpy's description with a byte order (`<f4`,
+    /// `>i2`, `|u1`, `<U3`).
+    ///
+    /// # Errors
+    /// What is wrong with the name, as a message.
+    pub fn named(name: &str) -> Result<Element, String> {
+        let name = name.trim().trim_matches(['\'', '"']);
+        let shown = Shown(name);
+        if name.starts_with(['<', '>', '|', '=']) {
+            return descr::element(&Literal::Str(name.to_owned())).map_err(
+                |problem| match problem {
+                    Problem::Unsupported(why) => why,
+                    _ => {
+                        format!(
+                            "unknown type \"{shown}\": numpy writes one as <f4, >i2, |u1 or <U3"
+                        )
+                    }
+                },
+            );
+        }
+        let small = name.to_ascii_lowercase();
+        let same = SYNONYMS.iter().find(|(known, _)| *known == small).map(|(_, dtype)| *dtype);
+        let dtype = same.map_or_else(|| DType::from_name(&small), Ok);
+        dtype.map(Element::new).map_err(|error| {
+            match UNSURE.iter().find(|(known, _)| *known == small) {
+                Some((_, meant)) => format!("\"{shown}\" may be {meant}: say which"),
+                None => Shown(error).to_string(),
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(name: &str) -> (DType, String) {
+        let element = Element::named(name).unwrap_or_else(|error| panic!("{error}"));
+        (element.dtype(), element.descr().to_owned())
+    }
+
+    #[test]
+    fn every_name_of_ours_and_of_others_is_its_type() {
+        for dtype in DType::NAMED {
+            assert_eq!(named(&dtype.to_string()).0, *dtype);
+        }
+        for (name, dtype) in SYNONYMS {
+            assert_eq!(named(name).0, dtype, "{name}");
+            assert_eq!(named(&name.to_uppercase()).0, dtype, "{name}");
+            assert!(DType::from_name(name).is_err(), "{name} is ours already");
+        }
+        assert_eq!(named("F32").0, DType::F32);
+        assert_eq!(named("bytes12").0, DType::Bytes(12));
+    }
+
+    #[test]
+    fn numpys_descriptions_have_their_byte_order() {
+        assert_eq!(named("<f4"), (DType::F32, "'<f4'".to_owned()));
+        assert_eq!(named(">f4"), (DType::F32, "'>f4'".to_owned()));
+        assert_eq!(named("'>i2'"), (DType::I16, "'>i2'".to_owned()));
+        assert_eq!(named("|u1"), (DType::U8, "'|u1'".to_owned()));
+        assert_eq!(named("<U3"), (DType::Bytes(12), "'<U3'".to_owned()));
+    }
+
+    #[test]
+    fn what_may_be_two_types_and_what_is_none_is_refused_with_a_word() {
+        for (name, word) in [
+            ("f4", "may be '<f4', f32 or f4e2m1"),
+            ("float", "f32 or f64"),
+            ("|O", "pickle"),
+            ("<q7", "<f4"),
+            ("f31", "expected one of boolean"),
+            ("", "expected one of boolean"),
+            ("<", "<f4"),
+        ] {
+            let error = Element::named(name).unwrap_err();
+            assert!(error.contains(word), "{name}: {error}");
+        }
+    }
+}
