@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use trundle_core::{IndexMap, Layout, Region, Shape};
+use trundle_core::{IndexMap, Layout, Regions, Shape};
 
 use crate::program::width_of;
 use crate::{Graph, Made, TensorId};
@@ -17,7 +17,7 @@ pub(crate) struct Drawing<'a> {
     most: usize,
     /// The regions of the target by the tensor that they are read from, and by the shape as which
     /// it is read: the elements of a packed tensor can be counted in any shape.
-    pub(crate) sources: BTreeMap<(TensorId, Vec<usize>), Vec<Region>>,
+    pub(crate) sources: BTreeMap<(TensorId, Vec<usize>), Regions>,
     /// The tensors on the way.
     pub(crate) through: BTreeSet<TensorId>,
 }
@@ -43,7 +43,7 @@ impl<'a> Drawing<'a> {
             graph,
             stored,
             target,
-            most: Region::most(graph.tensors[target.0].shape.elements()),
+            most: Regions::most(graph.tensors[target.0].shape.elements()),
             sources: BTreeMap::new(),
             through: BTreeSet::new(),
         };
@@ -67,8 +67,7 @@ impl<'a> Drawing<'a> {
                 return Err(self.needs(tensor));
             }
             if self.is_source(tensor) {
-                let shape = self.graph.tensors[tensor.0].shape.sizes().to_vec();
-                self.sources.entry((tensor, shape)).or_default().extend(regions);
+                self.add(tensor, regions);
                 continue;
             }
             if tensor != self.target {
@@ -77,7 +76,7 @@ impl<'a> Drawing<'a> {
             match &self.graph.tensors[tensor.0].made {
                 Made::Moved { .. } => {
                     let (from, map) = self.composed(tensor);
-                    left.extend(self.moved(tensor, &regions, from, &map)?);
+                    left.extend(self.moved(tensor, regions, from, &map)?);
                 }
                 Made::Joined { axis, parts } => {
                     self.most += parts.len();
@@ -90,11 +89,11 @@ impl<'a> Drawing<'a> {
     }
 
     /// All of the target. A reshape that it ends with is only another count of what is written.
-    fn first(&mut self) -> Result<Vec<(TensorId, Vec<Region>)>, Needs> {
+    fn first(&mut self) -> Result<Vec<(TensorId, Regions)>, Needs> {
         let target = &self.graph.tensors[self.target.0];
         let units = width_of(target.element).units();
         let whole =
-            |shape: &Shape| Layout::row_major(shape, units).map(|layout| vec![Region::of(&layout)]);
+            |shape: &Shape| Layout::row_major(shape, units).map(|layout| Regions::of(&layout));
         let too_large = {
             let target = self.target;
             move |_| Needs(target)
@@ -103,7 +102,7 @@ impl<'a> Drawing<'a> {
             let (from, map) = self.composed(self.target);
             if let Some(rest) = map.without_output_reshape() {
                 let regions = whole(rest.out_shape()).map_err(too_large)?;
-                return self.moved(self.target, &regions, from, &rest);
+                return self.moved(self.target, regions, from, &rest);
             }
         }
         Ok(vec![(self.target, whole(&target.shape).map_err(too_large)?)])
@@ -130,47 +129,52 @@ impl<'a> Drawing<'a> {
     fn moved(
         &mut self,
         tensor: TensorId,
-        regions: &[Region],
+        regions: Regions,
         from: TensorId,
         map: &IndexMap,
-    ) -> Result<Vec<(TensorId, Vec<Region>)>, Needs> {
-        if let Some(regions) = all_through(regions, map, self.most) {
-            return Ok(vec![(from, regions)]);
-        }
+    ) -> Result<Vec<(TensorId, Regions)>, Needs> {
+        let regions = match regions.through(map, self.most) {
+            Ok(regions) => return Ok(vec![(from, regions)]),
+            Err(regions) => regions,
+        };
         if let Some(rest) = map.without_source_reshape()
-            && let Some(regions) = all_through(regions, &rest, self.most)
+            && let Ok(regions) = regions.through(&rest, self.most)
         {
             if !self.is_source(from) {
                 return Err(Needs(from));
             }
-            let shape = rest.in_shape().sizes().to_vec();
-            self.sources.entry((from, shape)).or_default().extend(regions);
+            self.add(from, regions);
             return Ok(Vec::new());
         }
         Err(self.needs(tensor))
+    }
+
+    /// More regions that are read from a tensor.
+    fn add(&mut self, from: TensorId, regions: Regions) {
+        let key = (from, regions.shape().sizes().to_vec());
+        let regions = match self.sources.remove(&key) {
+            Some(others) => others.and(regions),
+            None => regions,
+        };
+        self.sources.insert(key, regions);
     }
 
     /// Regions of a tensor as regions of its parts.
     fn joined(
         &mut self,
         tensor: TensorId,
-        mut regions: Vec<Region>,
+        mut regions: Regions,
         axis: usize,
         parts: &[TensorId],
-    ) -> Result<Vec<(TensorId, Vec<Region>)>, Needs> {
+    ) -> Result<Vec<(TensorId, Regions)>, Needs> {
         if regions.len().saturating_mul(parts.len()) > MOST_CUTS {
             return Err(self.needs(tensor));
         }
         let mut of_parts = Vec::with_capacity(parts.len());
         for part in parts {
             let size = self.graph.tensors[part.0].shape[axis];
-            let (mut within, mut beyond) = (Vec::new(), Vec::new());
-            for region in regions {
-                let (below, others) =
-                    region.cut(axis, size, self.most).ok_or_else(|| self.needs(tensor))?;
-                within.extend(below);
-                beyond.extend(others);
-            }
+            let most = self.most.saturating_add(regions.len());
+            let (within, beyond) = regions.cut(axis, size, most).map_err(|_| self.needs(tensor))?;
             of_parts.push((*part, within));
             regions = beyond;
         }
@@ -194,12 +198,3 @@ impl<'a> Drawing<'a> {
 
 /// How often regions are held against parts, for one joined tensor.
 const MOST_CUTS: usize = 1 << 24;
-
-/// All regions drawn back through a map, if they are few.
-fn all_through(regions: &[Region], map: &IndexMap, most: usize) -> Option<Vec<Region>> {
-    let mut drawn = Vec::with_capacity(regions.len());
-    for region in regions {
-        drawn.extend(region.clone().through(map, most - drawn.len())?);
-    }
-    Some(drawn)
-}

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use trundle_core::{Backend, DType, Layout, Move, Region, Shape, Width};
+use trundle_core::{Backend, DType, Layout, Move, Shape, Width};
 use trundle_cpu::{Cpu, Plan};
 
 use crate::draw::{Drawing, Drawn};
@@ -138,12 +138,10 @@ fn stage(graph: &Graph, cpu: &Cpu, id: TensorId, drawing: Drawing<'_>) -> Result
         problem: source.to_string(),
     };
     let packed = |shape: &Shape| Layout::row_major(shape, width.units()).map_err(too_large);
-    let dst = packed(&tensor.shape)?;
     let mut parts = Vec::with_capacity(drawing.sources.len());
-    for ((from, shape), regions) in &drawing.sources {
-        let shape = Shape::new(shape.clone()).map_err(too_large)?;
-        let regions: &[Region] = regions;
-        let work = Move::of_regions(regions, width, &packed(&shape)?, &dst).map_err(too_large)?;
+    for ((from, _), regions) in &drawing.sources {
+        let src = packed(regions.shape())?;
+        let work = Move::of_regions(regions, width, &src).map_err(too_large)?;
         parts.push(Part { from: *from, plan: cpu.plan(&work), work });
     }
     Ok(Stage { tensor: id, parts, fused: drawing.through.into_iter().collect() })
