@@ -372,7 +372,8 @@ mod tests {
         assert_eq!(Plan::packed(&chain, 4, &shape, None).unwrap().passes().len(), 1);
         let chain = Chain::new().then(Roll::new(&[1], &axes)).then(Flip::new(&[4]));
         let plan = Plan::packed(&chain, 4, &shape, None).unwrap();
-        assert_eq!(plan.passes().len(), 2);
+        // Two for the roll, with which nothing composes that does not undo it.
+        assert_eq!(plan.passes().len(), 3);
         assert!(plan.moves().iter().all(|work| work.blocks().len() <= 128), "{plan}");
         assert!(plan.to_string().contains("pass 1: more axes, of which one pass"), "{plan}");
         let numbers: Vec<u32> = (0..shape.elements() as u32).collect();
