@@ -12,9 +12,11 @@
  * - A tensor's memory is all from the first byte of its first element in memory to the last byte
  *   of its last one, what lies between elements too. It must belong to the caller. While the call
  *   runs nobody else may write to it, nor read what is written. Bytes between the elements of an
- *   output stay as they are.
+ *   output stay as they are. Where elements of less than a byte share one, so do the bits that
+ *   are of none of the output's, also beside its first and its last: it may be a part of a larger
+ *   tensor. Calls that write to one byte, each other bits, must come one after another.
  * - The memory of an output must be apart from all that the call reads, and no two of its
- *   elements may share a byte.
+ *   elements may share a byte, or a bit where they are less than a byte.
  * - It may be called from any thread, and by several at once. Large tensors are moved on several
  *   threads: as many as the environment variable TRUNDLE_NUM_THREADS says, else as there are
  *   cores.

@@ -15,7 +15,7 @@ pub trait Backend {
     fn plan(&self, work: &Move) -> Self::Plan;
 
     /// Moves the elements from `src` to `dst`. Bytes of `dst` that no element covers are left as
-    /// they are.
+    /// they are, and so are bits beside packed elements.
     ///
     /// # Errors
     /// [`Error::OutOfBounds`](crate::Error::OutOfBounds) if a buffer is shorter than the planned

@@ -135,6 +135,13 @@ pub enum Error {
         /// The size of the axis.
         size: usize,
     },
+    /// A map reads outside of its source, which [`IndexMap::within_source`](crate::IndexMap::within_source) has made too small for it.
+    CoordinateOutOfBounds {
+        /// From the least to behind the greatest coordinate that is read.
+        range: Range<isize>,
+        /// The size of the axis.
+        size: usize,
+    },
     /// A layout reaches outside its buffer.
     OutOfBounds {
         /// Whose buffer it is.
@@ -249,8 +256,8 @@ impl fmt::Display for Error {
             }
             Error::NotOnePass { from, to } => write!(
                 f,
-                "from these layouts of shape {from} to shape {to} takes more than one pass: pack \
-                 one of them first"
+                "from these layouts of shape {from} to shape {to} takes more than one pass over \
+                 memory"
             ),
             Error::DTypeMismatch { argument, expected, got } => {
                 let expected: Vec<String> = expected.iter().map(DType::to_string).collect();
@@ -280,6 +287,9 @@ impl fmt::Display for Error {
             Error::TooLarge { what } => write!(f, "{what} is too large to be addressed"),
             Error::RangeOutOfBounds { range, size } => {
                 write!(f, "bounds {range:?} do not lie within an axis of size {size}")
+            }
+            Error::CoordinateOutOfBounds { range, size } => {
+                write!(f, "the map reads {range:?} of a source axis of size {size}")
             }
             Error::OutOfBounds { argument, first, end, buffer } => write!(
                 f,

@@ -30,7 +30,7 @@ mod tensor;
 pub use backend::Backend;
 pub use dtype::DType;
 pub use error::{Error, Result};
-pub use index_map::{AxisMap, IndexMap, Layer, Lengths, Line, Pass, Piece, Region};
+pub use index_map::{AxisMap, IndexMap, Layer, Lengths, Line, Pass, Piece, Regions};
 pub use layout::Layout;
 pub use moves::{Block, Loop, Move, RaggedLoop, Run};
 pub use ops::Op;

@@ -72,8 +72,9 @@ impl<'a> TensorView<'a> {
     }
 }
 
-/// A tensor to write: no two elements share a byte, or a bit if they are packed, and what lies
-/// between them is left alone. What a last group of packed elements has beyond the last is set to 0.
+/// A tensor to write: no two elements share a byte, or a bit if they are packed. What is of no element
+/// is left alone: bytes between elements, and bits beside packed ones, before the first and behind the
+/// last too. So a part of a larger tensor is written and its neighbours stay.
 #[derive(Debug)]
 pub struct TensorViewMut<'a> {
     bytes: &'a mut [u8],
@@ -150,7 +151,8 @@ impl<'a> TensorViewMut<'a> {
     }
 }
 
-/// An owned tensor, packed and row-major.
+/// An owned tensor, packed and row-major. Where packed elements leave bits of the last byte or group,
+/// a tensor that is the result of an operator has 0 there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tensor {
     bytes: Vec<u8>,

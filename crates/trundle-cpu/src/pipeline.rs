@@ -43,8 +43,8 @@ impl Pipeline {
         assert!(!plans.is_empty(), "a pipeline has one plan or more");
         for pair in plans.windows(2) {
             let (gives, takes) = (&pair[0], &pair[1]);
-            // Every byte is written: as many are as there are, each once. Nothing else keeps a
-            // pass from reading what is left in the scratch buffers, or is not initialised.
+            // Every byte is written: as many are as there are, each once, as a move promises. Nothing
+            // else keeps a pass from reading what is left in the scratch buffers, or is not initialised.
             assert!(
                 gives.moved_bytes == gives.dst_bytes && takes.src_bytes <= gives.dst_bytes,
                 "a pass reads {} bytes, the one before it writes {} of {}",
@@ -78,7 +78,7 @@ impl Pipeline {
     }
 
     /// Moves the elements from `src` to `dst`. Bytes of `dst` that no element covers are left as
-    /// they are. It does not allocate, unless it runs on several threads at once and has several
+    /// they are, and so are bits beside packed elements. It does not allocate, unless it runs on several threads at once and has several
     /// passes.
     ///
     /// # Errors
@@ -133,7 +133,8 @@ impl Pipeline {
         }
     }
 
-    /// [`Pipeline::run`] into a new vector, for a destination without gaps.
+    /// [`Pipeline::run`] into a new vector, for a destination without gaps. Bits behind the last of packed
+    /// elements are 0.
     ///
     /// # Errors
     /// [`Error::OutOfBounds`] if `src` is too short, [`Error::SizesDiffer`] if the destination has

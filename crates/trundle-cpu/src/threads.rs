@@ -36,9 +36,14 @@ pub(crate) fn for_each_task(threads: usize, tasks: usize, work: &(dyn Fn(usize) 
 /// number of its process is looked at.
 fn pool() -> &'static Pool {
     static POOL: Leaked<Pool> = Leaked::empty();
-    // Elsewhere nothing forks, and processes may have no numbers.
-    let process = if cfg!(unix) { std::process::id() } else { 0 };
+    let process = process_number();
     POOL.get(|pool| pool.process == process, || Pool { process, ..Pool::default() })
+}
+
+/// What tells a process from the one that it was forked from.
+fn process_number() -> u32 {
+    // Elsewhere nothing forks, and processes may have no numbers.
+    if cfg!(unix) { std::process::id() } else { 0 }
 }
 
 #[derive(Default)]
@@ -101,14 +106,20 @@ impl Pool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Runs the tasks with so many helpers.
+    ///
+    /// A task may come back as another process: it asks whether it shall go on, and who is asked may
+    /// fork, as a signal handler in Python does. In the child there are no helpers, and what they had
+    /// begun is half done. So there the caller does all of it again, alone.
     fn run(&'static self, helpers: usize, tasks: usize, work: &(dyn Fn(usize) + Sync)) {
         let next = AtomicUsize::new(0);
+        let process = process_number();
         // SAFETY: only the lifetime is erased. `Leave` below waits for every helper before this
         // frame ends, also when a task panics.
-        let work: *const (dyn Fn(usize) + Sync) = unsafe {
+        let erased: *const (dyn Fn(usize) + Sync) = unsafe {
             std::mem::transmute::<&(dyn Fn(usize) + Sync), &'static (dyn Fn(usize) + Sync)>(work)
         };
-        let job = Job { work, next: &raw const next, tasks };
+        let job = Job { work: erased, next: &raw const next, tasks };
         {
             let mut state = self.state();
             while state.workers < helpers && self.start_worker() {
@@ -122,10 +133,13 @@ impl Pool {
         for _ in 0..helpers {
             self.wake.notify_one();
         }
-        let leave = Leave { pool: self };
+        let leave = Leave { pool: self, process };
         // SAFETY: `job` is made from this frame, which `leave` keeps until all have left.
         unsafe { job.run() };
         drop(leave);
+        if process_number() != process {
+            return (0..tasks).for_each(work);
+        }
         assert!(!std::mem::take(&mut self.state().panicked), "a task of a move panicked");
     }
 
@@ -169,10 +183,16 @@ impl Pool {
 /// Ends a job: nobody joins any more, and everybody has left.
 struct Leave {
     pool: &'static Pool,
+    /// The process that the helpers are in.
+    process: u32,
 }
 
 impl Drop for Leave {
     fn drop(&mut self) {
+        // In a child no helper is there to be waited for, nor to give the lock back if it had it.
+        if process_number() != self.process {
+            return;
+        }
         let mut state = self.pool.state();
         state.job = None;
         state.seats = 0;

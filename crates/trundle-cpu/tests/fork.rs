@@ -4,12 +4,12 @@
 #![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use trundle_core::ops::Transpose;
-use trundle_core::{Backend, Layout, Move, Op, Shape};
+use trundle_core::{Backend, Error, Layout, Move, Op, Shape};
 use trundle_cpu::{Cpu, Pipeline};
 
 // The signatures are POSIX's; an id of a process is an int where these tests run.
@@ -37,10 +37,23 @@ fn in_child(work: impl FnOnce()) {
     // take care; it holds no other lock that `work` needs, which is what is tested.
     let child = unsafe { fork() };
     if child == 0 {
-        let status = i32::from(catch_unwind(AssertUnwindSafe(work)).is_err());
-        // SAFETY: ends the child, and nothing of the test harness runs in it.
-        unsafe { _exit(status) };
+        end_child(work);
     }
+    wait_for(child);
+}
+
+/// Ends this process, which is a child: well if `work` does not panic.
+fn end_child(work: impl FnOnce()) -> ! {
+    let status = i32::from(catch_unwind(AssertUnwindSafe(work)).is_err());
+    // SAFETY: ends the child, and nothing of the test harness runs in it.
+    unsafe { _exit(status) };
+}
+
+/// Waits until a child has ended.
+///
+/// # Panics
+/// If it does not end, or not well.
+fn wait_for(child: i32) {
     assert!(child > 0, "a process is forked");
     let begun = Instant::now();
     let mut status = 0;
@@ -112,6 +125,61 @@ fn a_child_has_threads_of_its_own() {
         moves_with_help(&pipeline, &src);
     });
     moves(&pipeline, &src, &|| true);
+}
+
+/// As a signal handler in Python may fork: the child comes back in the middle of a move, without the
+/// threads that took part, and with what they had begun.
+#[test]
+fn a_child_that_is_forked_in_the_middle_of_a_move_ends_it() {
+    let (pipeline, src) = (pipeline(), source());
+    for answer in [true, false] {
+        let caller = thread::current().id();
+        let (helped, child) = (AtomicBool::new(false), AtomicI32::new(-1));
+        let begun = Instant::now();
+        let wait_until = |there: &dyn Fn() -> bool| {
+            while !there() && begun.elapsed() < PATIENCE / 4 {
+                thread::sleep(Duration::from_millis(1));
+            }
+        };
+        let forked = || child.load(Ordering::Relaxed) >= 0;
+        let go_on = || {
+            if thread::current().id() != caller {
+                // Its part is not done before the child is there.
+                helped.store(true, Ordering::Relaxed);
+                wait_until(&forked);
+            } else if !forked() {
+                wait_until(&|| helped.load(Ordering::Relaxed));
+                // SAFETY: as in `in_child`.
+                child.store(unsafe { fork() }, Ordering::Relaxed);
+            }
+            answer || child.load(Ordering::Relaxed) > 0
+        };
+        let mut dst = vec![0xee; src.len()];
+        let moved = pipeline.run_while(&src, &mut dst, &go_on);
+        let check = || {
+            assert!(helped.load(Ordering::Relaxed), "a thread helps");
+            let [rows, columns] = SIDES;
+            for (at, element) in dst.chunks_exact(4).enumerate() {
+                let number = at % rows * columns + at / rows;
+                assert_eq!(element, (number as u32).to_le_bytes());
+            }
+        };
+        match child.load(Ordering::Relaxed) {
+            0 => end_child(|| match answer {
+                true => {
+                    assert_eq!(moved, Ok(()));
+                    check();
+                    moves_with_help(&pipeline, &src);
+                }
+                false => assert_eq!(moved, Err(Error::Stopped)),
+            }),
+            child => {
+                wait_for(child);
+                assert_eq!(moved, Ok(()));
+                check();
+            }
+        }
+    }
 }
 
 #[test]

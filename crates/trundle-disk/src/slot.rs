@@ -90,6 +90,10 @@ impl Slot {
                     let (moved, rest) = std::mem::take(&mut to).split_at_mut(piece.bytes);
                     to = rest;
                     if let Some(plan) = &piece.plan {
+                        // Packed elements leave bits of the last group, which are 0 in a file. No
+                        // group is larger.
+                        let last = moved.len().saturating_sub(3);
+                        moved[last..].fill(0);
                         plan.run(source, moved)?;
                     }
                 }

@@ -13,11 +13,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use trundle_core::{AxisMap, IndexMap, Layout, Result, Shape};
+use trundle_core::{AxisMap, IndexMap, Layout, Regions, Result, Shape};
 
 use crate::budget::Budget;
 use crate::program::width_of;
-use crate::regions::Regions;
 use crate::{Graph, Made, TensorId};
 
 /// Where the elements of a tensor are read, if it is written in one pass.

@@ -47,7 +47,6 @@ mod open;
 pub mod openvino;
 mod operator;
 mod program;
-mod regions;
 mod resolve;
 mod run;
 mod simplify;

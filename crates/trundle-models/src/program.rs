@@ -190,11 +190,10 @@ fn stage(graph: &Graph, cpu: &Cpu, id: TensorId, drawing: &Drawing<'_>) -> Resul
     let width = width_of(tensor.element);
     let too_large = |error: trundle_core::Error| too_large(graph, id, &error);
     let packed = |shape: &Shape| Layout::row_major(shape, width.units()).map_err(too_large);
-    let dst = packed(&tensor.shape)?;
     let mut parts = Vec::with_capacity(drawing.sources.len());
     for ((from, _), regions) in &drawing.sources {
         let src = packed(regions.shape())?;
-        let work = Move::of_regions(regions.boxes(), width, &src, &dst).map_err(too_large)?;
+        let work = Move::of_regions(regions, width, &src).map_err(too_large)?;
         let plan = Box::new(cpu.plan(&work));
         parts.push(Part { from: *from, how: How::Planned { work, plan } });
     }

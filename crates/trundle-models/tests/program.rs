@@ -209,6 +209,33 @@ fn texts_are_moved_and_repeated() {
     assert_eq!(program.stages().len(), 1);
 }
 
+/// The parts of a joined tensor share a byte, and either may be written first.
+#[test]
+fn packed_parts_that_meet_within_a_byte_are_whole() {
+    let tensor = |sizes: &[usize], made| Tensor {
+        element: ElementType::Fixed(DType::U4),
+        shape: shape(sizes),
+        made,
+        name: "t".into(),
+    };
+    for parts in [[0, 1], [1, 0]] {
+        let of = parts.map(TensorId).to_vec();
+        let graph = Graph {
+            tensors: vec![
+                tensor(&[3], Made::Given(0)),
+                tensor(&[3], Made::Given(1)),
+                tensor(&[6], Made::Joined { axis: 0, parts: of }),
+            ],
+            outputs: vec![TensorId(2)],
+        };
+        let given = [[0x21, 0xf3], [0x54, 0xf6]].map(|bytes| Data::Bytes(bytes.to_vec().into()));
+        let outputs = Program::new(graph, None).unwrap().run(&given, &mut |_| ()).unwrap();
+        let Data::Bytes(bytes) = &outputs[0] else { panic!("texts") };
+        let expected = if parts == [0, 1] { [0x21, 0x43, 0x65] } else { [0x54, 0x16, 0x32] };
+        assert_eq!(bytes[..], expected, "{parts:?}");
+    }
+}
+
 #[test]
 fn inputs_that_do_not_fit_are_refused() {
     let given = Tensor { element: U16, shape: shape(&[3]), made: Made::Given(0), name: "x".into() };

@@ -146,6 +146,32 @@ def test_a_fork_after_moves():
 
 
 @posix
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_a_signal_handler_that_forks_in_the_middle_of_a_move(threads):
+    text = f"""
+        x = (np.arange(3**16) % 251).astype("u1").reshape((3,) * 16)
+        children = []
+        def handler(*_):
+            children.append(os.fork())
+        signal.signal(signal.SIGUSR1, handler)
+        expected = np.ascontiguousarray(x.T)
+        for _ in range(3):
+            threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGUSR1)).start()
+            right = (trundle.transpose(x, threads={threads}) == expected).all()
+            if 0 in children:
+                os._exit(0 if right else 1)
+            assert right
+            time.sleep(0.05)
+            if 0 in children:
+                os._exit(0)
+        assert len(children) == 3, children
+        for child in children:
+            assert os.waitpid(child, 0)[1] == 0
+    """
+    run(text)
+
+
+@posix
 def test_forks_while_others_move():
     text = """
         x = np.arange(1 << 20, dtype="i4").reshape(1024, -1)

@@ -130,7 +130,8 @@ fn end_of(places: &[usize]) -> usize {
 /// Bytes of the destination buffer behind the last element.
 const GUARD_BYTES: usize = 35;
 
-/// Runs one case on elements of one packing.
+/// Runs one case on elements of one packing. The destination is a part of a larger tensor whose other
+/// elements are random: all bits that are of none of its own stay.
 fn check<B: Backend>(backend: &B, case: &Case, table: Table) -> Result<(), String> {
     let (read, written) = (places(&case.src), places(&case.dst));
     let (src_bytes, dst_bytes) = (table.bytes(end_of(&read)), table.bytes(end_of(&written)));
@@ -138,14 +139,6 @@ fn check<B: Backend>(backend: &B, case: &Case, table: Table) -> Result<(), Strin
     let mut expected = dst.clone();
     for (to, label) in written.iter().zip(case.naive().labels()) {
         table.write(&mut expected, *to, &table.read(&src, read[*label]));
-    }
-    // What follows the last element in its group is 0.
-    for element in end_of(&written)..end_of(&written).next_multiple_of(table.group()) {
-        table.for_each_bit(element, |byte, mask| {
-            if byte < dst_bytes {
-                expected[byte] &= !mask;
-            }
-        });
     }
     run(backend, case, table, &src, &mut dst)
         .map_err(|wrong| format!("{case}, {table:?}: {wrong}"))?;

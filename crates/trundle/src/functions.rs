@@ -2,11 +2,12 @@
 
 use trundle_core::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Transpose};
 use trundle_core::{
-    Backend, Error, IndexMap, Layout, Move, Op, Packing, Result, Shape, Tensor, TensorView,
+    Backend, Error, IndexMap, Layout, Move, Op, Packing, Pass, Result, Shape, Tensor, TensorView,
     TensorViewMut, Width,
 };
 use trundle_cpu::{Cpu, Pipeline};
 
+use crate::plan::bound;
 use crate::plan_cache::Key;
 use crate::planned::{Planned, planned};
 
@@ -247,8 +248,16 @@ fn plan(map: &IndexMap, data: &TensorView<'_>) -> Result<Planned> {
 
 /// The plan of `map` from `data` to `out`.
 fn plan_into(map: &IndexMap, data: &TensorView<'_>, out: &Layout) -> Result<Planned> {
-    let work = Move::new(map, data.width(), data.layout(), out)?;
-    let pipeline = Pipeline::new(vec![Cpu::default().plan(&work)])?;
+    let moves = match Move::new(map, data.width(), data.layout(), out) {
+        Ok(work) => vec![work],
+        Err(Error::NotOnePass { .. }) => {
+            let pass = Pass { stages: 0..0, map: map.clone() };
+            bound(vec![pass], data.width(), data.layout(), out)?.1
+        }
+        Err(error) => return Err(error),
+    };
+    let cpu = Cpu::default();
+    let pipeline = Pipeline::new(moves.iter().map(|work| cpu.plan(work)).collect())?;
     Ok(Planned { pipeline, out_shape: out.shape().clone() })
 }
 

@@ -243,8 +243,9 @@ impl Plan {
 }
 
 /// The passes between two layouts, with their moves; packed tensors lie between two passes. Where
-/// axes are merged or split across gaps of a layout, one more pass packs the tensor first.
-fn bound(
+/// axes are merged or split across gaps of a layout, one more pass packs the tensor first. Where so many
+/// axes are rolled that one pass would be too many blocks, some are left for another pass.
+pub(crate) fn bound(
     passes: Vec<Pass>,
     width: Width,
     src: &Layout,
@@ -267,6 +268,11 @@ fn bound(
                 from = to;
             }
             Err(Error::NotOnePass { .. }) => {
+                if let Some((first, second)) = pass.map.split() {
+                    left.push_front(Pass { stages: pass.stages.end..pass.stages.end, map: second });
+                    left.push_front(Pass { stages: pass.stages, map: first });
+                    continue;
+                }
                 let from_packed = Move::new(&pass.map, width, &packed(in_shape)?, &to);
                 if matches!(from_packed, Err(Error::NotOnePass { .. })) {
                     left.push_front(copy(pass.stages.end, out_shape));
@@ -294,7 +300,10 @@ impl fmt::Display for Plan {
             write!(f, "\n\npass {number}")?;
             let stage = pass.stages.start + 1;
             if pass.stages.is_empty() && passes > 1 {
-                f.write_str(": a copy, since axes are split or merged across gaps of a layout")?;
+                f.write_str(match pass.map.is_identity() {
+                    true => ": a copy, since axes are split or merged across gaps of a layout",
+                    false => ": more axes, of which one pass would be too many blocks",
+                })?;
             } else if number > 0 {
                 write!(f, ": stage {stage} does not compose with what comes before it")?;
             }
@@ -315,6 +324,8 @@ impl fmt::Display for Plan {
 
 #[cfg(test)]
 mod tests {
+    use trundle_core::ops::{Flip, Roll};
+
     use super::*;
 
     fn plan(text: &str, sizes: &[usize]) -> Plan {
@@ -367,6 +378,40 @@ mod tests {
         assert_eq!(stages(&from, &to), [false]);
         assert_eq!(stages(&gaps_from, &to), [false]);
         assert_eq!(stages(&gaps_from, &gaps_to), [true, false]);
+    }
+
+    #[test]
+    fn many_rolled_axes_are_rolled_in_several_passes() {
+        let (rank, sizes) = (13i64, [3; 13]);
+        let axes: Vec<i64> = (0..rank).collect();
+        let shift: Vec<i64> = (1..=rank).map(|axis| axis * 5 % 3).collect();
+        let chain = Chain::new().then(Roll::new(&shift, &axes)).then(Flip::new(&[4]));
+        let shape = Shape::new(sizes).unwrap();
+        // All of them are not too many where some are left as they are.
+        assert_eq!(Plan::packed(&chain, 4, &shape, None).unwrap().passes().len(), 1);
+        let chain = Chain::new().then(Roll::new(&[1], &axes)).then(Flip::new(&[4]));
+        let plan = Plan::packed(&chain, 4, &shape, None).unwrap();
+        // Two for the roll, with which nothing composes that does not undo it.
+        assert_eq!(plan.passes().len(), 3);
+        assert!(plan.moves().iter().all(|work| work.blocks().len() <= 128), "{plan}");
+        assert!(plan.to_string().contains("pass 1: more axes, of which one pass"), "{plan}");
+        let numbers: Vec<u32> = (0..shape.elements() as u32).collect();
+        let moved = plan.run_slice(&numbers).unwrap();
+        let mut expected = Vec::with_capacity(moved.len());
+        shape.for_each_index(|index| {
+            let source = |(axis, i): (usize, &usize)| {
+                let i = if axis == 4 { 2 - i } else { *i };
+                (i + 2) % 3
+            };
+            let number = index.iter().enumerate().map(source).fold(0, |number, i| number * 3 + i);
+            expected.push(number as u32);
+        });
+        assert!(moved == expected);
+        // Of a call too.
+        let bytes: Vec<u8> = numbers.iter().map(|number| *number as u8).collect();
+        let view = crate::TensorView::row_major(&bytes, crate::DType::U8, &shape).unwrap();
+        let rolled = crate::flip(&crate::roll(&view, &[1], &axes).unwrap().view(), &[4]).unwrap();
+        assert!(expected.iter().map(|number| *number as u8).eq(rolled.bytes().iter().copied()));
     }
 
     #[test]

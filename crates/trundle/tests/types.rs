@@ -146,6 +146,47 @@ fn bits_behind_the_last_element_are_zero() {
     assert_eq!(trundle::contiguous(&data).unwrap().bytes(), [0x21, 0x43, 0x65, 0x87, 0x09]);
 }
 
+/// Every packing: columns of a tensor, each written by itself, in any order and beside others.
+#[test]
+fn bits_beside_an_output_stay() {
+    for bits in 1..8 {
+        for packing in BitOrder::ALL.into_iter().filter_map(|order| Packing::new(bits, order)) {
+            let dtype = match bits {
+                1 => DType::U1,
+                2 => DType::U2,
+                3 => DType::U3,
+                4 => DType::U4,
+                _ => DType::U6,
+            };
+            let (rows, columns) = (5usize, 7usize);
+            let part = Shape::new([rows, 3]).unwrap();
+            let data: Vec<u8> = (0..packing.bytes(15)).map(|at| (at * 83 + 5) as u8).collect();
+            let from = Layout::row_major(&part, 1).unwrap();
+            let data_view =
+                TensorView::packed(&data, dtype, packing.order(), from.clone()).unwrap();
+            for filling in [0x00, 0xff, 0x5a] {
+                for first in 0..=columns - 3 {
+                    let strides = [columns.cast_signed(), 1];
+                    let layout = Layout::strided(&part, first, &strides).unwrap();
+                    let mut out = vec![filling; packing.bytes(rows * columns) + 4];
+                    let mut expected = out.clone();
+                    for (number, row, column) in
+                        (0..15).map(|number| (number, number / 3, number % 3))
+                    {
+                        // The rows are rolled by one.
+                        let to = (row + 1) % rows * columns + first + column;
+                        packing.set(&mut expected, to, packing.get(&data, number));
+                    }
+                    let mut view =
+                        TensorViewMut::packed(&mut out, dtype, packing.order(), layout).unwrap();
+                    trundle::roll_into(&data_view, &[1], &[0], &mut view).unwrap();
+                    assert_eq!(out, expected, "{packing:?} at column {first} of {filling:#x}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn packed_tensors_that_do_not_fit_are_refused() {
     let shape = Shape::new([3, 3]).unwrap();

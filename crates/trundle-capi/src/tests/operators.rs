@@ -36,6 +36,28 @@ fn elements_are_flipped() {
 }
 
 #[test]
+fn a_part_of_a_packed_tensor_leaves_its_neighbours() {
+    let (sizes, strides) = ([2, 3], [4, 1]);
+    let (data_desc, part) =
+        (packed(TRUNDLE_DTYPE_U4, &sizes), strided(TRUNDLE_DTYPE_U4, &sizes, &strides));
+    let mut data = Guarded::of(&[0x10, 0x32, 0x54]);
+    let mut large = Guarded::of(&[0xff; 4]);
+    // SAFETY: all pointers lead to what is described.
+    assert_ok(unsafe {
+        trundle_roll(&data_desc, data.start(), null(), 0, null(), 0, &part, large.start())
+    });
+    large.assert_is(&[0x10, 0xf2, 0x43, 0xf5]);
+    // The third column by itself.
+    let sizes = [2, 1];
+    let (data_desc, part) =
+        (packed(TRUNDLE_DTYPE_U4, &sizes), strided(TRUNDLE_DTYPE_U4, &sizes, &strides));
+    let mut data = Guarded::of(&[0x98]);
+    // SAFETY: all pointers lead to what is described; the column begins a byte.
+    assert_ok(unsafe { trundle_flip(&data_desc, data.start(), null(), 0, &part, large.at(1)) });
+    large.assert_is(&[0x10, 0xf8, 0x43, 0xf9]);
+}
+
+#[test]
 fn negative_strides_reach_before_the_data_and_the_output() {
     let (sizes, turned) = ([2, 3], [3, 2]);
     // Both axes backward, with a gap of one element between rows of the output.
@@ -56,7 +78,7 @@ fn packed_elements_before_the_data_lie_in_bytes_of_their_own() {
     let from = strided(TRUNDLE_DTYPE_U4, &sizes, &backward);
     let to = packed(TRUNDLE_DTYPE_U4, &sizes);
     let mut data = Guarded::of(&[0x21, 0x43, 0x65, 0x87, 0x09]);
-    let mut out = Guarded::new(5);
+    let mut out = Guarded::of(&[0; 5]);
     // SAFETY: all pointers lead to what is described.
     assert_ok(unsafe { trundle_roll(&from, data.at(4), null(), 0, null(), 0, &to, out.start()) });
     out.assert_is(&[0x89, 0x67, 0x45, 0x23, 0x01]);
@@ -64,7 +86,7 @@ fn packed_elements_before_the_data_lie_in_bytes_of_their_own() {
     let from = strided(TRUNDLE_DTYPE_U3, &sizes, &backward);
     let to = packed(TRUNDLE_DTYPE_U3, &sizes);
     let mut data = Guarded::of(&[0xb1, 0x1b, 0x0f, 0x40, 0, 0]);
-    let mut out = Guarded::new(6);
+    let mut out = Guarded::of(&[0; 6]);
     // SAFETY: the same.
     assert_ok(unsafe { trundle_roll(&from, data.at(3), null(), 0, null(), 0, &to, out.start()) });
     // 1, then 7 6 5 4 1 0 3, then 2.
@@ -76,7 +98,7 @@ fn packed_elements_of_another_order() {
     let sizes = [3, 3];
     let high = packed(TRUNDLE_DTYPE_I4 + TRUNDLE_BIT_ORDER_HIGH_FIRST, &sizes);
     let mut data = Guarded::of(&[0x12, 0x34, 0x56, 0x78, 0x9f]);
-    let mut out = Guarded::new(5);
+    let mut out = Guarded::of(&[0; 5]);
     // SAFETY: all pointers lead to what is described.
     unsafe {
         assert_ok(trundle_transpose(&high, data.start(), null(), 0, &high, out.start()));
@@ -88,7 +110,7 @@ fn packed_elements_of_another_order() {
     // Nine elements of 3 bits as a stream fill 4 bytes, not 6.
     let stream = packed(TRUNDLE_DTYPE_U3 + TRUNDLE_BIT_ORDER_LOW_FIRST, &sizes);
     let mut data = Guarded::of(&[0x88, 0xc6, 0xfa, 0x05]);
-    let mut out = Guarded::new(4);
+    let mut out = Guarded::of(&[0; 4]);
     // SAFETY: the same.
     assert_ok(unsafe { trundle_transpose(&stream, data.start(), null(), 0, &stream, out.start()) });
     // 0 1 2, 3 4 5, 6 7 5 become 0 3 6, 1 4 7, 2 5 5.

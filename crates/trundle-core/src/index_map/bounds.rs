@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::region::{Coordinate, Form, Row};
-use super::{AxisMap, IndexMap, Line, Region};
+use super::region::{Coordinate, Form, Found, Row};
+use super::{AxisMap, IndexMap, Layer, Line, Region, Regions};
 use crate::{Error, Layout, Result, Shape};
 
 impl IndexMap {
@@ -18,20 +18,15 @@ impl IndexMap {
             return Some(vec![0..0; self.in_shape().rank()]);
         }
         let packed = Layout::row_major(self.out_shape(), 1).ok()?;
-        let most = Region::most(self.out_shape().elements());
-        let regions = Region::of(&packed).through(self, most)?;
-        let mut bounds: Option<Vec<Range<isize>>> = None;
-        for region in regions {
-            let reached = region.coordinates.iter().map(|each| region.reached(each));
-            match &mut bounds {
-                None => bounds = Some(reached.collect()),
-                Some(bounds) => {
-                    for (range, more) in bounds.iter_mut().zip(reached) {
-                        *range = range.start.min(more.start)..range.end.max(more.end);
-                    }
-                }
+        let whole = Region::of(&packed);
+        let most = Regions::most(self.out_shape().elements());
+        let bounds = match &self.layers[..] {
+            // Axis by axis: the jumps of one do not multiply with those of the others.
+            [Layer { axes: Some(axes), .. }] => {
+                axes.iter().map(|axis| bounds_of_axis(axis, whole.clone())).collect::<Option<_>>()
             }
-        }
+            layers => bounds_of(&whole.drawn(layers, most)?),
+        };
         let unsigned = |range: Range<isize>| range.start.unsigned_abs()..range.end.unsigned_abs();
         Some(bounds?.into_iter().map(unsigned).collect())
     }
@@ -44,9 +39,8 @@ impl IndexMap {
     /// [`Error::SizesDiffer`] if there is not one range for each source axis,
     /// [`Error::RangeOutOfBounds`] if one runs backwards or reaches outside the source.
     ///
-    /// # Panics
-    /// The result, if it is asked for an index whose element lies outside `bounds`:
-    /// [`IndexMap::source_bounds`] are never too few.
+    /// [`IndexMap::source_bounds`] are never too few. With fewer, the result must not be asked for an
+    /// index whose element lies outside, and [`Move::new`](crate::Move::new) refuses it.
     pub fn within_source(&self, bounds: &[Range<usize>]) -> Result<IndexMap> {
         check_bounds(bounds, self.in_shape(), "the axes of the source")?;
         let part = Shape::new(bounds.iter().map(Range::len).collect::<Vec<_>>())?;
@@ -63,6 +57,45 @@ impl IndexMap {
             .collect();
         Ok(IndexMap::new(self.in_shape().clone(), part, axes).composed(self))
     }
+}
+
+/// The least box that holds what regions reach.
+fn bounds_of(regions: &[Region]) -> Option<Vec<Range<isize>>> {
+    let mut bounds: Option<Vec<Range<isize>>> = None;
+    for region in regions {
+        let reached = region.coordinates.iter().map(|each| region.reached(each));
+        match &mut bounds {
+            None => bounds = Some(reached.collect()),
+            Some(bounds) => {
+                for (range, more) in bounds.iter_mut().zip(reached) {
+                    *range = join(range, &more);
+                }
+            }
+        }
+    }
+    bounds
+}
+
+/// The least range of coordinates that `axis` gives over a region and what it is cut into.
+fn bounds_of_axis(axis: &AxisMap, whole: Region) -> Option<Range<isize>> {
+    let mut bounds: Option<Range<isize>> = None;
+    let mut stack = vec![whole];
+    while let Some(mut region) = stack.pop() {
+        match region.through_axis(axis) {
+            Found::One((coordinate, new_loop)) => {
+                region.sizes.extend(new_loop);
+                let reached = region.reached(&coordinate);
+                bounds = Some(bounds.map_or(reached.clone(), |bounds| join(&bounds, &reached)));
+            }
+            Found::Cut(parts) => stack.extend(parts),
+            Found::Never => return None,
+        }
+    }
+    bounds
+}
+
+fn join(left: &Range<isize>, right: &Range<isize>) -> Range<isize> {
+    left.start.min(right.start)..left.end.max(right.end)
 }
 
 /// Checks that `bounds` are one range within `shape` for each of its axes, which `axes` names.
@@ -90,6 +123,20 @@ pub(super) fn check_bounds(
 }
 
 impl Region {
+    /// Checks that every coordinate lies within `shape`, that of the tensor which has been reached.
+    ///
+    /// # Errors
+    /// [`Error::RangeOutOfBounds`].
+    pub(crate) fn check_within(&self, shape: &Shape) -> Result<()> {
+        for (coordinate, size) in self.coordinates.iter().zip(shape.iter()) {
+            let Range { start, end } = self.reached(coordinate);
+            if start < 0 || end.unsigned_abs() > *size {
+                return Err(Error::CoordinateOutOfBounds { range: start..end, size: *size });
+            }
+        }
+        Ok(())
+    }
+
     /// From the least to behind the greatest value that a coordinate takes.
     fn reached(&self, coordinate: &Coordinate) -> Range<isize> {
         match coordinate {

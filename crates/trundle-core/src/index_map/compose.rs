@@ -1,30 +1,38 @@
 //! One map after another, as one map.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use super::axis_map::follow;
-use super::{AxisMap, IndexMap, Layer, Line, Piece, Region};
+use super::draw::draw;
+use super::{AxisMap, IndexMap, Layer, Line, Piece, Region, Regions};
 use crate::{Error, Layout, Result};
 
 impl IndexMap {
     /// The elements moved by `self`, and what that gives by `next`, as one map; `None` where one
     /// pass over memory cannot do it: two different tables of lengths on one axis, two ragged axes
-    /// at once, axes that were merged, moved and then split at other places.
+    /// at once, axes that were merged, moved and then split at other places, so many rolled axes that
+    /// they would be too many boxes.
     ///
     /// Law: `self.then(next).source_of(i) == self.source_of(next.source_of(i))`.
     ///
     /// # Errors
     /// [`Error::ShapeMismatch`] if `next` does not read the shape that `self` gives.
     pub fn then(&self, next: &IndexMap) -> Result<Option<IndexMap>> {
-        if self.out_shape() != next.in_shape() {
-            return Err(Error::ShapeMismatch {
-                argument: "the input of the next map",
-                expected: self.out_shape().clone(),
-                got: next.in_shape().clone(),
-            });
-        }
+        self.check_next(next)?;
         let composed = self.composed(next);
         Ok(composed.is_one_pass().then_some(composed))
+    }
+
+    fn check_next(&self, next: &IndexMap) -> Result<()> {
+        if self.out_shape() == next.in_shape() {
+            return Ok(());
+        }
+        Err(Error::ShapeMismatch {
+            argument: "the input of the next map",
+            expected: self.out_shape().clone(),
+            got: next.in_shape().clone(),
+        })
     }
 
     /// The law of [`IndexMap::then`], however many passes it takes.
@@ -46,13 +54,21 @@ impl IndexMap {
     /// linear, between packed tensors at least.
     fn is_one_pass(&self) -> bool {
         let layers = self.without_outer_reshapes();
+        if layers.iter().any(Layer::has_too_many_boxes) {
+            return false;
+        }
         if layers.len() <= 1 {
             return true;
         }
         let out_shape = &layers[layers.len() - 1].out_shape;
         let Ok(packed) = Layout::row_major(out_shape, 1) else { return false };
-        let most = Region::most(out_shape.elements());
-        Region::of(&packed).drawn(layers, most).is_some()
+        let (most, asks) = (Regions::most(out_shape.elements()), most_asks(out_shape.elements()));
+        let mut regions = 0;
+        let drawn = draw(layers, Region::of(&packed), asks, |_| {
+            regions += 1;
+            (regions <= most).then_some(())
+        });
+        drawn.is_some()
     }
 
     /// The layers but for a reshape at either end, which packed tensors need not do.
@@ -78,28 +94,71 @@ impl IndexMap {
     /// # Errors
     /// [`Error::ShapeMismatch`] if one does not read the shape that the one before it gives.
     pub fn fuse(maps: impl IntoIterator<Item = IndexMap>) -> Result<Vec<Pass>> {
+        let maps: Vec<IndexMap> = maps.into_iter().collect();
         let mut passes: Vec<Pass> = Vec::new();
-        for (number, map) in maps.into_iter().enumerate() {
+        // How many maps the last pass tries to take in at once. To find out whether it can takes as long
+        // as it has maps, so a long one tries twice as many each time, then half as many.
+        let (mut step, mut grows) = (1, true);
+        let mut begin = 0;
+        while begin < maps.len() {
+            let end = maps.len().min(begin + step);
             let fused = match passes.last() {
-                Some(last) => last.map.then(&map)?,
+                Some(last) => last.map.then_all(&maps[begin..end])?,
                 None => None,
             };
             match (fused, passes.last_mut()) {
                 (Some(map), Some(last)) => {
-                    *last = Pass { stages: last.stages.start..number + 1, map };
+                    *last = Pass { stages: last.stages.start..end, map };
+                    step = match grows {
+                        true if last.stages.len() < MOST_ONE_BY_ONE => 1,
+                        true => 2 * step,
+                        false => (step / 2).max(1),
+                    };
                 }
-                _ => passes.push(Pass { stages: number..number + 1, map }),
+                _ if end - begin > 1 => {
+                    (step, grows) = ((end - begin) / 2, false);
+                    continue;
+                }
+                _ => {
+                    passes.push(Pass { stages: begin..end, map: maps[begin].clone() });
+                    (step, grows) = (1, true);
+                }
             }
+            begin = end;
             // What was moved and moved back belongs to the pass before it.
             if passes.len() > 1 && passes.last().is_some_and(|last| last.map.is_identity()) {
                 passes.pop();
                 if let Some(last) = passes.last_mut() {
-                    last.stages.end = number + 1;
+                    last.stages.end = end;
                 }
             }
         }
         Ok(passes)
     }
+
+    /// [`IndexMap::then`] for several maps one after another: `None` if all of them together are not one
+    /// pass, whatever some of them are.
+    fn then_all(&self, maps: &[IndexMap]) -> Result<Option<IndexMap>> {
+        let [between @ .., last] = maps else { return Ok(Some(self.clone())) };
+        let mut composed = Cow::Borrowed(self);
+        for map in between {
+            composed.check_next(map)?;
+            composed = Cow::Owned(composed.composed(map));
+        }
+        composed.then(last)
+    }
+}
+
+/// Up to so many maps, a pass takes in one more at a time: it finds the same as if it always did, and what
+/// undoes itself is seen at once.
+const MOST_ONE_BY_ONE: usize = 16;
+
+/// How often a coordinate may be asked for, over a box, to find out whether several layers are one pass
+/// over so many elements: each takes about as long as to move some hundred elements. Where dozens of
+/// layers cut hundreds of boxes, passes are shorter than they could be, since it is sooner moved than
+/// found out.
+fn most_asks(elements: usize) -> usize {
+    (elements / 64).clamp(1 << 12, 1 << 16)
 }
 
 /// One pass over memory that does what neighbouring maps do.
@@ -112,7 +171,7 @@ pub struct Pass {
 }
 
 /// Puts `layer` on the others, in as few as can be: those that undo each other go.
-fn put_on(layers: &mut Vec<Layer>, mut layer: Layer) {
+pub(super) fn put_on(layers: &mut Vec<Layer>, mut layer: Layer) {
     while let Some(below) = layers.pop() {
         match below.then(&layer) {
             Some(both) => layer = both,

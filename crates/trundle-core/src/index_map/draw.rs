@@ -1,7 +1,7 @@
 //! A region drawn back through the layers of a map.
 
 use super::region::{Coordinate, Form, Found};
-use super::{IndexMap, Layer, Region};
+use super::{Layer, Region};
 use crate::shape::row_major_strides;
 
 /// A region on its way: through how many layers it has been, and for how many source axes of the
@@ -13,11 +13,12 @@ struct Drawn {
 }
 
 /// Draws `whole` back through `layers`, from the last to the first, and calls `visit` with every
-/// region at the source. `None` if a coordinate cannot be cut into few boxes, or if `visit` gives
-/// it, which ends the search.
+/// region at the source. `None` if a coordinate cannot be cut into few boxes, if coordinates are asked
+/// for more than `asks` times, or if `visit` gives it, which ends the search.
 pub(crate) fn draw(
     layers: &[Layer],
     whole: Region,
+    mut asks: usize,
     mut visit: impl FnMut(Region) -> Option<()>,
 ) -> Option<()> {
     let steps: Vec<Step<'_>> = layers.iter().rev().map(Step::of).collect();
@@ -35,6 +36,7 @@ pub(crate) fn draw(
             stack.push(Drawn { region, layers: layers + 1, axes: 0 });
             continue;
         }
+        asks = asks.checked_sub(1)?;
         match step.coordinate(&region, axes) {
             Found::One((coordinate, new_loop)) => {
                 region.coordinates.push(coordinate);
@@ -148,30 +150,14 @@ fn digits(in_sizes: &[usize], out_sizes: &[usize]) -> Vec<Digit> {
 }
 
 impl Region {
-    /// How many regions one pass over this many elements may have. Each costs about as much to set
-    /// out as some hundred elements to move, so that many small ones take longer than a second
-    /// pass.
-    pub fn most(elements: usize) -> usize {
-        (elements / 1024).clamp(64, 1 << 16)
-    }
-
-    /// The regions in the source of `map` that this one is drawn back to; `None` if they would be
+    /// The regions at the source of `layers` that this one is drawn back to; `None` if they would be
     /// more than `most`, or if a coordinate is no linear form over few boxes.
     ///
-    /// Law: each index of the output is in one of them, at its place, with the coordinates that
-    /// `map` gives for those which it had.
-    ///
-    /// # Panics
-    /// If the region has not been drawn to the output of `map`.
-    pub fn through(self, map: &IndexMap, most: usize) -> Option<Vec<Region>> {
-        assert_eq!(self.coordinates.len(), map.out_shape().rank(), "one coordinate an axis");
-        self.drawn(map.layers(), most)
-    }
-
-    /// [`Region::through`] these layers.
+    /// Law: each index of the output is in one of them, at its place, with the coordinates that the
+    /// layers give for those which it had.
     pub(super) fn drawn(self, layers: &[Layer], most: usize) -> Option<Vec<Region>> {
         let mut regions = Vec::new();
-        draw(layers, self, |region| {
+        draw(layers, self, usize::MAX, |region| {
             regions.push(region);
             (regions.len() <= most).then_some(())
         })?;
@@ -180,10 +166,12 @@ impl Region {
 
     /// The parts whose coordinate on `axis` is below `at`, and the others, whose coordinate is then
     /// counted from `at`; `None` if they would be more than `most`, or on a row that is reversed.
-    ///
-    /// # Panics
-    /// If there is no such axis.
-    pub fn cut(self, axis: usize, at: usize, most: usize) -> Option<(Vec<Region>, Vec<Region>)> {
+    pub(super) fn cut(
+        self,
+        axis: usize,
+        at: usize,
+        most: usize,
+    ) -> Option<(Vec<Region>, Vec<Region>)> {
         let at = at.cast_signed();
         let (mut below, mut beyond) = (Vec::new(), Vec::new());
         let mut stack = vec![self];

@@ -11,7 +11,9 @@ mod joined;
 mod layer;
 mod lengths;
 mod region;
+mod regions;
 mod restrict;
+mod split;
 mod stretch;
 
 use std::fmt;
@@ -21,8 +23,8 @@ pub use compose::Pass;
 pub(crate) use draw::draw;
 pub use layer::Layer;
 pub use lengths::Lengths;
-pub use region::Region;
-pub(crate) use region::{Coordinate, Row};
+pub(crate) use region::{Coordinate, Region, Row};
+pub use regions::Regions;
 
 use crate::{Error, Result, Shape};
 

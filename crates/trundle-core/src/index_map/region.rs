@@ -52,7 +52,7 @@ pub(crate) struct Row {
 /// Law: the boxes that one is cut into hold its indices, each once, and each index keeps its place
 /// and its coordinates.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Region {
+pub(crate) struct Region {
     /// The steps of each loop.
     pub(crate) sizes: Vec<usize>,
     /// Where in the output an element is, in whatever its layout counts.
@@ -106,7 +106,7 @@ impl Form {
 
 impl Region {
     /// Every element of a layout, its place in the units of the layout.
-    pub fn of(layout: &Layout) -> Region {
+    pub(crate) fn of(layout: &Layout) -> Region {
         let sizes = layout.shape().sizes().to_vec();
         let term =
             |number: usize, step: isize| (sizes[number] > 1).then_some(Term { number, step });
@@ -128,7 +128,7 @@ impl Region {
     }
 
     /// The number of elements.
-    pub fn elements(&self) -> usize {
+    pub(super) fn elements(&self) -> usize {
         self.sizes.iter().product()
     }
 

@@ -3,12 +3,8 @@
 use std::borrow::Cow;
 
 use super::{Block, Loop, Move, RaggedLoop, Run};
-use crate::index_map::{Coordinate, Row, draw};
-use crate::{AxisMap, Error, IndexMap, Layer, Layout, Line, Region, Result, Width};
-
-/// The most blocks of a move: a roll has two for each axis that it rolls, multiplied, and lists all
-/// of them. Only a roll of more than 20 axes has more.
-const MOST_BLOCKS: usize = 1 << 20;
+use crate::index_map::{Coordinate, Region, Row, draw};
+use crate::{Error, IndexMap, Layer, Layout, Line, Regions, Result, Width};
 
 /// The blocks of `map` between two layouts, not yet canonical.
 ///
@@ -19,29 +15,37 @@ pub(super) fn bind(map: &IndexMap, width: Width, src: &Layout, dst: &Layout) -> 
     let mut work = unbound(width, src, dst)?;
     if width.units() > 0 && map.out_shape().elements() > 0 {
         let (layers, src, dst) = reshaped(map.layers(), src, dst);
-        let most = most_blocks(layers, dst.shape().elements())?;
-        let drawn = draw(layers, Region::of(&dst), |region| {
-            work.blocks.push(block_of(&region, &src));
-            (work.blocks.len() <= most).then_some(())
-        });
-        if drawn.is_none() {
+        let not_one_pass = || {
             let (from, to) = (map.in_shape().clone(), map.out_shape().clone());
-            return Err(Error::NotOnePass { from, to });
+            Error::NotOnePass { from, to }
+        };
+        if layers.iter().any(Layer::has_too_many_boxes) {
+            return Err(not_one_pass());
         }
+        let most = match layers {
+            // As many as its axes say.
+            [layer] if layer.axes().is_some() => usize::MAX,
+            _ => Regions::most(dst.shape().elements()),
+        };
+        let mut outcome = Ok(());
+        let drawn = draw(layers, Region::of(&dst), usize::MAX, |region| {
+            outcome = block_of(&region, &src).map(|block| work.blocks.push(block));
+            (outcome.is_ok() && work.blocks.len() <= most).then_some(())
+        });
+        outcome?;
+        drawn.ok_or_else(not_one_pass)?;
     }
     Ok(work)
 }
 
-/// The blocks of regions that were drawn back from `dst` to `src`, not yet canonical.
-pub(super) fn bind_regions(
-    regions: &[Region],
-    width: Width,
-    src: &Layout,
-    dst: &Layout,
-) -> Result<Move> {
-    let mut work = unbound(width, src, dst)?;
+/// The blocks of regions that were drawn back to `src`, not yet canonical.
+pub(super) fn bind_regions(regions: &Regions, width: Width, src: &Layout) -> Result<Move> {
+    check_shape("data", regions.shape(), src)?;
+    let mut work = unbound(width, src, regions.target())?;
     if width.units() > 0 {
-        work.blocks.extend(regions.iter().map(|region| block_of(region, src)));
+        for region in regions.boxes() {
+            work.blocks.push(block_of(region, src)?);
+        }
     }
     Ok(work)
 }
@@ -78,22 +82,6 @@ fn reshaped<'a>(
     (layers, src, dst)
 }
 
-/// How many blocks there may be.
-fn most_blocks(layers: &[Layer], elements: usize) -> Result<usize> {
-    let [layer] = layers else { return Ok(Region::most(elements)) };
-    let pieces = |axis: &AxisMap| match axis {
-        AxisMap::Segments { pieces, .. } => pieces.len(),
-        AxisMap::Affine { .. } | AxisMap::Ragged { .. } => 1,
-    };
-    let axes = layer.axes().unwrap_or_default();
-    let number = axes.iter().fold(1usize, |number, axis| number.saturating_mul(pieces(axis)));
-    if number > MOST_BLOCKS {
-        let what = format!("a move of {number} blocks, of {MOST_BLOCKS} at most,");
-        return Err(Error::TooLarge { what });
-    }
-    Ok(MOST_BLOCKS)
-}
-
 fn check_shape(argument: &'static str, expected: &crate::Shape, layout: &Layout) -> Result<()> {
     if layout.shape() == expected {
         return Ok(());
@@ -108,8 +96,13 @@ fn reached(argument: &'static str, layout: &Layout, width: Width) -> Result<usiz
     Ok(bytes)
 }
 
-/// The block of a region that has been drawn back to the source.
-fn block_of(region: &Region, src: &Layout) -> Block {
+/// The block of a region that has been drawn back to the source. Its place lies in the destination by
+/// its construction.
+///
+/// # Errors
+/// [`Error::CoordinateOutOfBounds`], so that nobody has to trust a map that no block leaves the source.
+fn block_of(region: &Region, src: &Layout) -> Result<Block> {
+    region.check_within(src.shape())?;
     let loops = region.sizes.iter().map(|len| Loop {
         len: *len,
         src_stride: 0,
@@ -156,7 +149,7 @@ fn block_of(region: &Region, src: &Layout) -> Block {
             run.src_stride = run.src_stride.wrapping_add(row.src_stride);
         }
     }
-    block
+    Ok(block)
 }
 
 /// The two runs of a row; size and destination are left to the caller.

@@ -6,9 +6,14 @@ mod canonicalize;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::{IndexMap, Layout, Packing, Region, Result, Width};
+use crate::{IndexMap, Layout, Packing, Regions, Result, Width};
 
 /// What to copy where, in bytes: disjoint blocks of strided loops over elements of one width.
+///
+/// Whoever carries a move out may rely on this, since there is no other way to make one than from a map
+/// or from [`Regions`]: every block lies within [`src_bytes`](Move::src_bytes) and
+/// [`dst_bytes`](Move::dst_bytes), and no byte of the destination, or bit of a packed element, is
+/// written twice. So a move that writes as many bytes as there are writes each of them.
 ///
 /// Moves are canonical: those that copy the same bytes to the same places, found by the same
 /// cuts, are equal, whatever operators and layouts they came from. An empty tensor is a move
@@ -151,8 +156,10 @@ impl Move {
     /// side of the map, [`Error::OutOfBounds`](crate::Error::OutOfBounds) if one reaches before
     /// the start of its buffer,
     /// [`Error::OverlappingLayout`](crate::Error::OverlappingLayout) if `dst` would be written
-    /// twice at one place, [`Error::TooLarge`](crate::Error::TooLarge) for a roll of more than 20
-    /// axes, which is too many blocks.
+    /// twice at one place, [`Error::NotOnePass`](crate::Error::NotOnePass) if axes are split or merged
+    /// across gaps of a layout, or if so many are rolled at once that they would be too many blocks:
+    /// see [`IndexMap::split`]. [`Error::CoordinateOutOfBounds`](crate::Error::CoordinateOutOfBounds)
+    /// for a map [within](IndexMap::within_source) too small a source.
     pub fn new(
         map: &IndexMap,
         width: impl Into<Width>,
@@ -163,21 +170,13 @@ impl Move {
         Ok(canonicalize::canonicalize(bound))
     }
 
-    /// The movement to the places of `regions`, which are parts of `dst` that were drawn back to
-    /// `src`, from the elements there. Places in no region are left as they are.
+    /// The movement to the places of `regions` from the elements of `src`, the tensor to which they
+    /// have been drawn back. What of their target is in none of them is left as it is.
     ///
     /// # Errors
-    /// As [`Move::new`], but for shapes.
-    ///
-    /// # Panics
-    /// If a region is not at a tensor of the rank of `src`.
-    pub fn of_regions(
-        regions: &[Region],
-        width: impl Into<Width>,
-        src: &Layout,
-        dst: &Layout,
-    ) -> Result<Move> {
-        let bound = bind::bind_regions(regions, width.into(), src, dst)?;
+    /// As [`Move::new`], with the regions' target for `dst`.
+    pub fn of_regions(regions: &Regions, width: impl Into<Width>, src: &Layout) -> Result<Move> {
+        let bound = bind::bind_regions(regions, width.into(), src)?;
         Ok(canonicalize::canonicalize(bound))
     }
 

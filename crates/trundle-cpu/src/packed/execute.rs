@@ -41,7 +41,8 @@ impl Scratch {
 }
 
 /// Runs a plan on `threads` threads, unless `stop` is now: it is asked before each unit, and within
-/// large ones.
+/// large ones. Bits of `dst` that are of no element stay as they are, in bytes that are shared too: they
+/// may be another tensor's.
 ///
 /// # Safety
 /// `src` holds all that the plan's move reads. `dst` is valid for writes of all that it writes, it
@@ -54,10 +55,6 @@ pub(crate) unsafe fn run(
     stop: &Stop<'_>,
 ) {
     let packing = plan.packing;
-    if plan.dst_end > 0 {
-        // SAFETY: by the caller.
-        unsafe { runs::clear_rest(packing, dst, plan.dst_end) };
-    }
     let buffers = Buffers { src, dst };
     for_each_task(threads, plan.tasks.len(), &|task| {
         let (step, units) = &plan.tasks[task];

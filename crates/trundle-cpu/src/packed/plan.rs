@@ -32,8 +32,6 @@ pub(crate) struct PackedPlan {
     pub(super) tasks: Vec<(usize, Range<usize>)>,
     /// The bytes of the largest unit's copy, on either side.
     pub(super) scratch_bytes: usize,
-    /// The element after the last that is written.
-    pub(super) dst_end: usize,
 }
 
 /// One block of a move.
@@ -123,25 +121,12 @@ impl PackedPlan {
             let starts = (0..units).step_by(each);
             tasks.extend(starts.map(|start| (number, start..(start + each).min(units))));
         }
-        let dst_end = work.blocks().iter().map(|block| dst_end(block, width)).max();
-        PackedPlan { packing, steps, tasks, scratch_bytes, dst_end: dst_end.unwrap_or(0) }
+        PackedPlan { packing, steps, tasks, scratch_bytes }
     }
 }
 
 fn elements(work: &Move) -> usize {
     work.width() * work.blocks().iter().map(Block::elements).sum::<usize>()
-}
-
-/// The element after the last that a block writes.
-fn dst_end(block: &Block, width: usize) -> usize {
-    let mut last = block.dst_offset;
-    for each in &block.loops {
-        last += (each.len - 1).cast_signed() * each.dst_stride;
-    }
-    if let Some(row) = &block.ragged {
-        last += (row.len - 1).cast_signed() * row.dst_stride;
-    }
-    last.unsigned_abs() + width
 }
 
 impl PackedStep {

@@ -132,24 +132,6 @@ pub(super) unsafe fn copy(
     part(cut.head + cut.whole, cut.tail);
 }
 
-/// Writes zeroes to the bits of the last byte or group that hold no elements, where a tensor ends
-/// with element `end`.
-///
-/// # Safety
-/// `packed` is valid for writes of the bytes of `end` elements, and nobody else writes to those
-/// that follow.
-pub(super) unsafe fn clear_rest(packing: Packing, packed: *mut u8, end: usize) {
-    let rest = end.next_multiple_of(packing.group()) - end;
-    let (mut group, mut keep) = ([0; MOST_GROUP], [0; MOST_GROUP_BYTES]);
-    group[..packing.group() - rest].fill(((1u16 << packing.bits()) - 1) as u8);
-    codec::pack(packing, &group[..packing.group()], &mut keep[..packing.group_bytes()]);
-    let start = end / packing.group() * packing.group_bytes();
-    for (at, keep) in (start..packing.bytes(end)).zip(keep) {
-        // SAFETY: within the bytes of the tensor.
-        unsafe { AtomicU8::from_ptr(packed.add(at)) }.fetch_and(keep, Ordering::Relaxed);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -210,20 +192,6 @@ mod tests {
                         }
                     }
                 }
-            }
-        }
-    }
-
-    #[test]
-    fn what_follows_the_last_element_is_zero() {
-        for packing in packings() {
-            for end in 1..20 {
-                let mut bytes = vec![0xff; packing.bytes(end)];
-                // SAFETY: the buffer holds so many elements.
-                unsafe { clear_rest(packing, bytes.as_mut_ptr(), end) };
-                let mut expected = vec![0; packing.bytes(end)];
-                (0..end).for_each(|i| packing.set(&mut expected, i, 0xff));
-                assert_eq!(bytes, expected, "{packing:?} {end}");
             }
         }
     }

@@ -1,0 +1,188 @@
+//! All of an output as boxes, at the tensors that they have been drawn back to.
+
+use std::sync::Arc;
+
+use super::{IndexMap, Region};
+use crate::{Layout, Shape};
+
+/// Boxes of one output, no two of which share an element, drawn back to one tensor.
+///
+/// They begin as the whole of a layout, are drawn [through](Regions::through) maps and
+/// [cut](Regions::cut), and cannot be copied, nor put together but with others of the same whole. So
+/// they are apart however they came about, which a [`Move`](crate::Move) that is made of them
+/// relies on: no place is written twice.
+///
+/// ```compile_fail
+/// use trundle_core::{Layout, Regions, Shape};
+///
+/// let layout = Layout::row_major(&Shape::new([4])?, 1)?;
+/// let regions = Regions::of(&layout);
+/// let twice = regions.clone(); // There is no such method.
+/// # Ok::<(), trundle_core::Error>(())
+/// ```
+///
+/// ```compile_fail
+/// use trundle_core::{Layout, Regions, Shape};
+///
+/// let layout = Layout::row_major(&Shape::new([4])?, 1)?;
+/// let regions = Regions { shape: Shape::new([9])?, ..Regions::of(&layout) }; // The fields are private.
+/// # Ok::<(), trundle_core::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Regions {
+    /// What all that come of one whole share, and nothing else does.
+    target: Arc<Layout>,
+    /// The shape of the tensor that they have been drawn back to: every coordinate lies within.
+    shape: Shape,
+    boxes: Vec<Region>,
+}
+
+impl Regions {
+    /// Every element of a layout.
+    pub fn of(layout: &Layout) -> Regions {
+        let boxes =
+            if layout.shape().elements() == 0 { Vec::new() } else { vec![Region::of(layout)] };
+        Regions { target: Arc::new(layout.clone()), shape: layout.shape().clone(), boxes }
+    }
+
+    /// How many regions one pass over this many elements may have. Each costs about as much to set
+    /// out as some hundred elements to move, so that many small ones take longer than a second
+    /// pass.
+    pub fn most(elements: usize) -> usize {
+        (elements / 1024).clamp(64, 1 << 16)
+    }
+
+    /// The layout that they are parts of.
+    pub fn target(&self) -> &Layout {
+        &self.target
+    }
+
+    /// The shape of the tensor that they have been drawn back to.
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// How many they are.
+    pub fn len(&self) -> usize {
+        self.boxes.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.boxes.is_empty()
+    }
+
+    /// The number of elements of all of them.
+    pub fn elements(&self) -> usize {
+        self.boxes.iter().map(Region::elements).sum()
+    }
+
+    /// Each of them.
+    pub(crate) fn boxes(&self) -> &[Region] {
+        &self.boxes
+    }
+
+    /// The regions in the source of `map` that these are drawn back to.
+    ///
+    /// Law: each index of the output that was in one of them is in one of the result, at its place,
+    /// with the coordinates that `map` gives for those which it had.
+    ///
+    /// # Errors
+    /// These regions, as they were, if they would become more than `most`, or if a coordinate is no
+    /// linear form over few boxes.
+    ///
+    /// # Panics
+    /// If they have not been drawn back to the output of `map`.
+    pub fn through(self, map: &IndexMap, most: usize) -> Result<Regions, Regions> {
+        assert_eq!(&self.shape, map.out_shape(), "regions at the output of the map");
+        let mut boxes = Vec::with_capacity(self.boxes.len());
+        for region in &self.boxes {
+            let left = most.saturating_sub(boxes.len());
+            match region.clone().drawn(map.layers(), left) {
+                Some(drawn) => boxes.extend(drawn),
+                None => return Err(self),
+            }
+        }
+        Ok(Regions { shape: map.in_shape().clone(), boxes, ..self })
+    }
+
+    /// The parts whose coordinate on `axis` is below `at`, and the others, whose coordinate is then
+    /// counted from `at`: what lies in the first of two tensors that were put together along an axis,
+    /// and what lies in the second.
+    ///
+    /// # Errors
+    /// These regions, as they were, if they would become more than `most`, or on a row that is
+    /// reversed.
+    ///
+    /// # Panics
+    /// If there is no such axis, or if it is not as long as `at`.
+    pub fn cut(self, axis: usize, at: usize, most: usize) -> Result<(Regions, Regions), Regions> {
+        let size = self.shape[axis];
+        assert!(at <= size, "an axis of {size} cut at {at}");
+        let (mut below, mut beyond) = (Vec::new(), Vec::new());
+        for region in &self.boxes {
+            let left = most.saturating_sub(below.len() + beyond.len());
+            let Some((first, second)) = region.clone().cut(axis, at, left) else {
+                return Err(self);
+            };
+            below.extend(first);
+            beyond.extend(second);
+        }
+        let part = |size: usize, boxes: Vec<Region>| {
+            let mut sizes = self.shape.sizes().to_vec();
+            sizes[axis] = size;
+            let shape = Shape::new(sizes)
+                .unwrap_or_else(|error| unreachable!("a part is no larger: {error}"));
+            Regions { target: self.target.clone(), shape, boxes }
+        };
+        Ok((part(at, below), part(size - at, beyond)))
+    }
+
+    /// These and `other`, which are other parts of the same whole, drawn back to the same tensor.
+    ///
+    /// # Panics
+    /// If they are parts of two wholes, or at tensors of two shapes.
+    #[must_use]
+    pub fn and(mut self, other: Regions) -> Regions {
+        assert!(Arc::ptr_eq(&self.target, &other.target), "parts of one whole");
+        assert_eq!(self.shape, other.shape, "parts that are drawn back to one tensor");
+        self.boxes.extend(other.boxes);
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn whole(sizes: &[usize]) -> Regions {
+        Regions::of(&Layout::row_major(&Shape::new(sizes).unwrap(), 1).unwrap())
+    }
+
+    #[test]
+    fn parts_of_one_whole_are_put_together_again() {
+        let (below, beyond) = whole(&[3, 6]).cut(1, 2, 9).unwrap();
+        assert_eq!((below.shape().sizes(), beyond.shape().sizes()), (&[3, 2][..], &[3, 4][..]));
+        assert_eq!((below.elements(), beyond.elements()), (6, 12));
+        let (first, second) = beyond.cut(1, 2, 9).unwrap();
+        assert_eq!(below.and(first).elements(), 12);
+        assert_eq!(second.elements(), 6);
+        assert!(whole(&[3, 0]).is_empty());
+    }
+
+    #[test]
+    #[should_panic(expected = "parts of one whole")]
+    fn parts_of_two_wholes_are_not() {
+        let _ = whole(&[3]).and(whole(&[3]));
+    }
+
+    #[test]
+    fn what_cannot_be_drawn_back_is_as_it_was() {
+        let shape = Shape::new([2, 3]).unwrap();
+        let rolled = crate::ops::Roll::new(&[1, 1], &[0, 1]).index_map(&shape).unwrap();
+        // An axis of two that is rolled by one is reversed: two boxes.
+        let regions = whole(&[2, 3]).through(&rolled, 1).unwrap_err();
+        assert_eq!((regions.len(), regions.shape()), (1, &shape));
+        assert_eq!(regions.through(&rolled, 2).unwrap().elements(), 6);
+    }
+}

@@ -1,0 +1,213 @@
+//! A map of which the output would be cut into too many boxes, as two maps.
+
+use super::compose::put_on;
+use super::{AxisMap, IndexMap, Layer};
+use crate::Shape;
+
+/// The most boxes that the jumps of several axes may cut an output into, all of them together. A roll
+/// has two for each axis that it rolls, multiplied: one of 12 axes has as many. What a box costs to
+/// set out, in time and in memory, does not depend on how few elements it has.
+const MOST_BOXES: usize = 1 << 12;
+
+impl IndexMap {
+    /// This map as two, each with about the square root of its boxes, if the coordinates of its axes
+    /// jump at so many places that one pass over memory would be too many boxes; else `None`.
+    ///
+    /// Law: `first.source_of(second.source_of(i)) == self.source_of(i)`.
+    pub fn split(&self) -> Option<(IndexMap, IndexMap)> {
+        let at = self.layers.iter().position(Layer::has_too_many_boxes)?;
+        let (first, second) = self.layers[at].split()?;
+        let mut layers = self.layers[..at].to_vec();
+        put_on(&mut layers, first);
+        let mut rest = vec![second];
+        for layer in &self.layers[at + 1..] {
+            put_on(&mut rest, layer.clone());
+        }
+        Some((IndexMap { layers }, IndexMap { layers: rest }))
+    }
+}
+
+impl Layer {
+    /// Whether the jumps of its axes, multiplied, are too many boxes. Those of one axis alone are
+    /// not: they are as many as it was made of.
+    pub(crate) fn has_too_many_boxes(&self) -> bool {
+        let pieces = || self.axes.iter().flatten().map(pieces);
+        let boxes = pieces().fold(1, usize::saturating_mul);
+        boxes > MOST_BOXES && boxes > pieces().max().unwrap_or(1)
+    }
+
+    /// The axes that jump, about half of them at a time. Between the two are the axes of the source.
+    fn split(&self) -> Option<(Layer, Layer)> {
+        let axes = self.axes.as_ref()?;
+        let grows = |source: usize| {
+            let (from, to) = (self.in_shape[source], self.out_shape[axes[source].axis()]);
+            to as f64 / from as f64
+        };
+        // What makes the tensor smaller is done first, so that what lies between is not large.
+        let mut jumping: Vec<usize> = (0..axes.len()).filter(|at| pieces(&axes[*at]) > 1).collect();
+        jumping.sort_by(|left, right| grows(*left).total_cmp(&grows(*right)));
+        let last = jumping.pop()?;
+        let all = jumping
+            .iter()
+            .fold(pieces(&axes[last]), |all, at| all.saturating_mul(pieces(&axes[*at])));
+        let mut boxes = 1usize;
+        let enough = jumping.iter().position(|at| {
+            boxes = boxes.saturating_mul(pieces(&axes[*at]));
+            boxes.saturating_mul(boxes) >= all
+        });
+        jumping.truncate(enough.map_or(jumping.len(), |at| at + 1));
+        let is_first = |source: usize| match &axes[source] {
+            AxisMap::Segments { .. } => jumping.contains(&source),
+            AxisMap::Affine { .. } => grows(source) < 1.0,
+            AxisMap::Ragged { .. } => false,
+        };
+        let size = |source: usize| match is_first(source) {
+            true => self.out_shape[axes[source].axis()],
+            false => self.in_shape[source],
+        };
+        let between = Shape::new((0..axes.len()).map(size).collect::<Vec<_>>()).ok()?;
+        let first = axes.iter().enumerate().map(|(source, map)| match map {
+            _ if !is_first(source) => AxisMap::identity(source),
+            AxisMap::Segments { pieces, .. } => {
+                AxisMap::Segments { axis: source, pieces: pieces.clone() }
+            }
+            AxisMap::Affine { line, .. } => AxisMap::Affine { axis: source, line: *line },
+            AxisMap::Ragged { .. } => unreachable!("rows stay whole"),
+        });
+        let second = axes.iter().enumerate().map(|(source, map)| match is_first(source) {
+            true => AxisMap::identity(map.axis()),
+            false => map.clone(),
+        });
+        Some((
+            Layer::of_axes(between.clone(), self.in_shape.clone(), first.collect()),
+            Layer::of_axes(self.out_shape.clone(), between, second.collect()),
+        ))
+    }
+}
+
+/// How many lines the coordinate on one source axis follows.
+fn pieces(axis: &AxisMap) -> usize {
+    match axis {
+        AxisMap::Segments { pieces, .. } => pieces.len(),
+        AxisMap::Affine { .. } | AxisMap::Ragged { .. } => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::{Flip, ReverseSequence, Roll, Slice, Transpose};
+    use crate::{Layout, Move, Op};
+
+    fn shape(sizes: &[usize]) -> Shape {
+        Shape::new(sizes).unwrap()
+    }
+
+    fn roll_of(shape: &Shape) -> IndexMap {
+        let axes: Vec<i64> = (0..shape.rank()).map(|axis| axis.try_into().unwrap()).collect();
+        Roll::new(&[1], &axes).index_map(shape).unwrap()
+    }
+
+    /// The maps that one is split into, until none has too many boxes.
+    fn all_parts(map: IndexMap) -> Vec<IndexMap> {
+        match map.split() {
+            None => vec![map],
+            Some((first, second)) => [all_parts(first), all_parts(second)].concat(),
+        }
+    }
+
+    fn check(map: &IndexMap, parts: &[IndexMap]) {
+        map.out_shape().for_each_index(|index| {
+            let source = parts.iter().rev().fold(index.to_vec(), |at, part| part.source_of(&at));
+            assert_eq!(source, map.source_of(index), "{map}\n{index:?}");
+        });
+    }
+
+    #[test]
+    fn few_boxes_are_not_split() {
+        assert!(roll_of(&shape(&[3; 12])).split().is_none());
+        assert!(roll_of(&shape(&[7, 8, 9, 10])).split().is_none());
+        assert!(IndexMap::identity(&shape(&[2; 40])).split().is_none());
+    }
+
+    #[test]
+    fn both_parts_do_what_the_whole_does() {
+        let whole = shape(&[3, 3, 3, 3, 3, 3, 1, 3, 3, 3, 3, 3, 3, 3, 3, 4]);
+        let order: Vec<i64> = (0..16).map(|axis| (axis * 5 + 3) % 16).collect();
+        let rolled: Vec<i64> = (0..16).filter(|axis| *axis != 1).collect();
+        let ops: [Op; 5] = [
+            ReverseSequence::new(1, 0, [3, 0, 2]).into(),
+            Roll::new(&[1], &rolled).into(),
+            Transpose::new(&order).into(),
+            Flip::new(&[0, 3, 9]).into(),
+            Slice::new(&[1, 0], &[3, 2], &[0, 2], &[1, 1]).into(),
+        ];
+        let mut map = IndexMap::identity(&whole);
+        for op in ops {
+            map = map.composed(&op.index_map(map.out_shape()).unwrap());
+        }
+        let parts = all_parts(map.clone());
+        assert_eq!(parts.len(), 2);
+        assert!(parts.iter().all(|part| boxes_of(part) <= 256), "{parts:?}");
+        // Far too many elements to look at all.
+        let bounds: Vec<_> = map.out_shape().iter().map(|size| 0..(*size).min(2)).collect();
+        let some = map.restrict(&bounds).unwrap();
+        check(&some, &[&parts[..1], &[parts[1].restrict(&bounds).unwrap()]].concat());
+    }
+
+    fn boxes_of(map: &IndexMap) -> usize {
+        let layers = map.layers().iter();
+        layers.flat_map(|layer| layer.axes().unwrap_or_default()).map(pieces).product()
+    }
+
+    #[test]
+    fn pieces_of_several_axes_at_once() {
+        // 70 x 70 pieces, of which one axis is smaller in the output, and one larger.
+        let part = |axis: usize, ranges: &mut dyn Iterator<Item = (usize, usize)>, of: &Shape| {
+            let parts: Vec<IndexMap> = ranges
+                .map(|(from, to)| {
+                    let mut bounds: Vec<_> = of.iter().map(|size| 0..*size).collect();
+                    bounds[axis] = from..to;
+                    IndexMap::identity(of).restrict(&bounds).unwrap()
+                })
+                .collect();
+            IndexMap::joined(axis, &parts.iter().collect::<Vec<_>>()).unwrap()
+        };
+        let whole = shape(&[70, 140]);
+        let rows = part(0, &mut (0..70).rev().map(|row| (row, row + 1)).chain([(3, 9)]), &whole);
+        let rows = rows.composed(&part(
+            0,
+            &mut (0..70).map(|row| (row * 37 % 71, row * 37 % 71 + 1)),
+            rows.out_shape(),
+        ));
+        let columns =
+            part(1, &mut (0..65).map(|at| (at * 22 % 139, at * 22 % 139 + 1)), rows.out_shape());
+        let map = rows.composed(&columns);
+        assert!(boxes_of(&map) > MOST_BOXES);
+        let parts = all_parts(map.clone());
+        assert_eq!(parts.len(), 2);
+        assert!(parts[0].out_shape().elements() <= whole.elements());
+        check(&map, &parts);
+    }
+
+    #[test]
+    fn a_move_of_too_many_blocks_is_not_begun() {
+        let large = shape(&[3; 20]);
+        let map = roll_of(&large);
+        let layout = Layout::row_major(&large, 1).unwrap();
+        assert!(matches!(
+            Move::new(&map, 1, &layout, &layout),
+            Err(crate::Error::NotOnePass { .. })
+        ));
+        let parts = all_parts(map);
+        let moves: Vec<Move> =
+            parts.iter().map(|part| Move::new(part, 1, &layout, &layout).unwrap()).collect();
+        assert_eq!(moves.iter().map(|work| work.blocks().len()).collect::<Vec<_>>(), [1024; 2]);
+        // Rolls that each are few boxes are not composed to one of too many.
+        let half = |from: i64| {
+            Roll::new(&[1], &(from..from + 10).collect::<Vec<_>>()).index_map(&large).unwrap()
+        };
+        assert_eq!(half(0).then(&half(10)).unwrap(), None);
+        assert_eq!(IndexMap::fuse([half(0), half(10)]).unwrap().len(), 2);
+    }
+}
