@@ -23,6 +23,12 @@ macro_rules! dtypes {
             Bytes(usize),
         }
 
+        crate::fingerprint!(enum DType {
+            $($name $variant,)*
+            $($packed_name $packed,)*
+            "bytes" Bytes(bytes),
+        });
+
         impl DType {
             /// Every named type, in the order of the table.
             pub const NAMED: &'static [DType] = &[$(DType::$variant,)* $(DType::$packed),*];

@@ -18,6 +18,8 @@ pub struct Layout {
     strides_bytes: Vec<isize>,
 }
 
+crate::fingerprint!(struct Layout { shape, offset_bytes, strides_bytes });
+
 impl Layout {
     /// Packed, row-major (the last axis fastest), from the start of the buffer.
     ///

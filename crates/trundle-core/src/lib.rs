@@ -19,6 +19,7 @@
 mod backend;
 mod dtype;
 mod error;
+mod fingerprint;
 mod index_map;
 mod layout;
 mod moves;
@@ -30,6 +31,7 @@ mod tensor;
 pub use backend::Backend;
 pub use dtype::DType;
 pub use error::{Error, Result};
+pub use fingerprint::{Digest, Fingerprint};
 pub use index_map::{AxisMap, IndexMap, Layer, Lengths, Line, Pass, Piece, Regions};
 pub use layout::Layout;
 pub use moves::{Block, Loop, Move, RaggedLoop, Run};

@@ -16,6 +16,8 @@ pub struct Packing {
     order: BitOrder,
 }
 
+crate::fingerprint!(struct Packing { bits, order });
+
 /// Which bits of a group are whose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BitOrder {
@@ -27,6 +29,8 @@ pub enum BitOrder {
     /// bytes of a group from the most significant bits down, their upper 1 or 2 bits the third.
     Split,
 }
+
+crate::fingerprint!(enum BitOrder { "low" LowFirst, "high" HighFirst, "split" Split });
 
 impl BitOrder {
     /// Every order.
@@ -146,6 +150,8 @@ pub enum Width {
     /// They share bytes.
     Packed(Packing),
 }
+
+crate::fingerprint!(enum Width { "bytes" Bytes(bytes), "packed" Packed(packing) });
 
 impl Width {
     /// By how much a [`Layout`](crate::Layout) counts an element: its bytes. Packed elements are

@@ -9,6 +9,8 @@ use crate::{Error, Result, Width};
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Shape(Vec<usize>);
 
+crate::fingerprint!(struct Shape(sizes));
+
 impl Shape {
     /// A shape of these sizes; none of them makes a rank-0 tensor of one element.
     ///
@@ -175,6 +177,8 @@ pub fn normalize_axis(argument: &'static str, axis: i64, rank: usize) -> Result<
 /// An order of axes in gather form: `out.shape[i] == in.shape[order[i]]`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Permutation(Vec<usize>);
+
+crate::fingerprint!(struct Permutation(order));
 
 impl Permutation {
     /// The permutation of `order`, which must hold each of `0..rank` once.

@@ -7,6 +7,7 @@ use trundle_formats::{Described, Format, Frame, Header, Order, TensorFile};
 
 use crate::Device;
 use crate::error::Error;
+use crate::identity::Asked;
 use crate::known::Known;
 use crate::way::{Means, Movement, Traffic, Way};
 
@@ -45,8 +46,8 @@ pub struct Job {
     pub(crate) threads: Option<usize>,
     /// Whether the source has checksums of its data.
     is_checked: bool,
-    /// All that the decisions follow from, as a text.
-    pub(crate) decided: String,
+    /// By what it is known again.
+    pub(crate) asked: Asked,
 }
 
 /// One tensor of it.
@@ -132,9 +133,9 @@ impl Job {
             device = found;
             decided = tensors(&device)?;
         }
-        let text = plan_text(&begun, format, &frame);
+        let asked = Asked::of(&begun, format, &frame);
         let (threads, is_checked) = (options.threads, file.has_checksums());
-        Ok(Job { tensors: decided, frame, room, device, threads, is_checked, decided: text })
+        Ok(Job { tensors: decided, frame, room, device, threads, is_checked, asked })
     }
 
     /// The same job as one that was begun with these means.
@@ -304,31 +305,14 @@ fn requests_are_few(tensors: &[TensorJob], device: &Device) -> bool {
     requests <= SMALL_SHARE * all
 }
 
-fn plan_text(begun: &[Begun], format: &Format, frame: &Frame) -> String {
-    use std::fmt::Write;
-
-    let mut text = format!("{} {}", format.name(), frame.bytes());
-    for each in begun {
-        let (header, movement) = (&each.header, &each.movement);
-        // Writing to a String cannot fail.
-        let _ =
-            write!(text, "\n{} {} {:?}", header.name, header.element.descr(), header.data_offset);
-        let _ = write!(text, " {:?} {:?}", movement.width, each.out_order);
-        for step in &movement.steps {
-            let _ = write!(text, "\n{step}");
-        }
-    }
-    text
-}
-
 /// A tensor whose way is not decided yet.
 #[derive(Clone, Debug)]
-struct Begun {
-    header: Header,
-    index: usize,
-    movement: Movement,
-    out_shape: Shape,
-    out_order: Order,
+pub(crate) struct Begun {
+    pub(crate) header: Header,
+    pub(crate) index: usize,
+    pub(crate) movement: Movement,
+    pub(crate) out_shape: Shape,
+    pub(crate) out_order: Order,
 }
 
 impl Begun {

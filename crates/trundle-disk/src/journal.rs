@@ -5,7 +5,7 @@
 //! speaks of is on the disk.
 
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -14,6 +14,8 @@ use trundle_formats::{Begin, TemporaryName, Unfinished};
 
 use crate::Device;
 use crate::error::{Error, Problem};
+use crate::identity::{Asked, Hex};
+use crate::positioned::{read_exact_at, sync};
 
 /// What the names of journals end with.
 pub(crate) const ENDING: &str = "journal";
@@ -24,35 +26,41 @@ const MOST_BYTES: u64 = 1 << 30;
 /// What is being done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Opening {
-    /// The version of this program, since others may cut tiles otherwise.
+    /// The version of this program, since others may move otherwise.
     pub(crate) version: String,
-    /// All that the plan follows from, as a text.
-    pub(crate) plan: String,
+    pub(crate) asked: Asked,
     pub(crate) source: Identity,
     /// What the tiles were chosen by.
     pub(crate) room: usize,
     pub(crate) device: Device,
-    /// Whether sums are kept.
-    pub(crate) verify: bool,
+    /// The tiles.
+    pub(crate) tiles: Hex,
 }
 
-/// By what a source is known again.
+/// By what a source is known again: not by its path or its number on the disk, which another mount
+/// or another machine may change, but two files of one size and one time differ in their samples.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Identity {
     pub(crate) bytes: u64,
     /// Nanoseconds since 1970.
     pub(crate) modified: u128,
+    /// The fingerprint of some of its bytes.
+    samples: Hex,
 }
 
-/// How far it is.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// How many samples of a source are taken, the first at its begin and the last at its end.
+const SAMPLES: u64 = 16;
+
+/// The bytes of each.
+const SAMPLE_BYTES: u64 = 4 << 10;
+
+/// How far it is: a later moment is the greater one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Progress {
     /// Stages that are done.
     pub(crate) stages: usize,
     /// Batches of the next one that are done.
     pub(crate) batches: usize,
-    /// The sums of its tensors so far.
-    pub(crate) sums: Vec<u64>,
 }
 
 impl Identity {
@@ -60,7 +68,15 @@ impl Identity {
     pub(crate) fn of(file: &File) -> io::Result<Identity> {
         let metadata = file.metadata()?;
         let modified = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
-        Ok(Identity { bytes: metadata.len(), modified: modified.as_nanos() })
+        let bytes = metadata.len();
+        let mut samples = vec![0; (bytes.min(SAMPLES * SAMPLE_BYTES)) as usize];
+        let distance = bytes.saturating_sub(SAMPLE_BYTES) / (SAMPLES - 1);
+        // Of a file that is no longer than its samples, all.
+        let distance = if bytes <= SAMPLES * SAMPLE_BYTES { SAMPLE_BYTES } else { distance };
+        for (number, sample) in samples.chunks_mut(SAMPLE_BYTES as usize).enumerate() {
+            read_exact_at(file, sample, number as u64 * distance)?;
+        }
+        Ok(Identity { bytes, modified: modified.as_nanos(), samples: Hex::of(&samples) })
     }
 }
 
@@ -84,26 +100,26 @@ impl Journal {
         if begin == Begin::Anew {
             journal.append(opening).map_err(writing)?;
         } else {
-            let end = last_line_end(journal.file.file()).map_err(writing)?;
-            journal.file.file().set_len(end).map_err(writing)?;
+            let mut file = journal.file.file();
+            file.seek(SeekFrom::Start(0)).map_err(writing)?;
+            let end = said(BufReader::new(file.take(MOST_BYTES))).map_err(writing)?.end;
+            file.set_len(end).map_err(writing)?;
         }
         Ok(journal)
     }
 
     /// Notes how far it is, on the disk.
-    pub(crate) fn note(&mut self, progress: &Progress) -> Result<(), Error> {
-        Ok(self.append(progress).map_err(writing)?)
+    pub(crate) fn note(&mut self, progress: Progress) -> Result<(), Error> {
+        Ok(self.append(&progress).map_err(writing)?)
     }
 
     fn append(&mut self, line: &impl Serialize) -> io::Result<()> {
-        use std::io::Seek;
-
         let mut line = serde_json::to_vec(line).map_err(io::Error::other)?;
         line.push(b'\n');
         let mut file = self.file.file();
-        file.seek(io::SeekFrom::End(0))?;
+        file.seek(SeekFrom::End(0))?;
         file.write_all(&line)?;
-        file.sync_data()
+        sync(file)
     }
 
     /// [`Unfinished::keep`].
@@ -138,33 +154,118 @@ pub(crate) fn find(folder: &Path, output_tag: &str) -> Vec<(PathBuf, Option<Foun
 }
 
 fn read(path: &Path, tag: String) -> Option<Found> {
-    let file = File::open(path).ok()?;
-    let mut lines = BufReader::new(file.take(MOST_BYTES)).split(b'\n');
-    let opening = serde_json::from_slice(&lines.next()?.ok()?).ok()?;
-    let mut progress = Progress::default();
-    // A last line that is not whole does not count.
-    while let Some(Ok(line)) = lines.next() {
-        match serde_json::from_slice(&line) {
-            Ok(further) => progress = further,
-            Err(_) => break,
-        }
-    }
-    Some(Found { tag, opening, progress })
+    let text = BufReader::new(File::open(path).ok()?.take(MOST_BYTES));
+    let Said { opening, progress, .. } = said(text).ok()?;
+    Some(Found { tag, opening: opening?, progress })
 }
 
-/// Where the last whole line ends.
-fn last_line_end(mut file: &File) -> io::Result<u64> {
-    use std::io::Seek;
+/// What a journal says in whole lines: nothing behind the first line counts that lacks its end or
+/// is not what is written in its place.
+struct Said {
+    opening: Option<Opening>,
+    progress: Progress,
+    /// Where the last line that counts ends, in bytes.
+    end: u64,
+}
 
-    file.seek(io::SeekFrom::Start(0))?;
-    let length = file.metadata()?.len();
-    let (mut end, mut at) = (0, 0);
-    for line in BufReader::new(file.take(MOST_BYTES)).split(b'\n') {
-        let line = line?;
-        at += line.len() as u64 + 1;
-        if at <= length && serde_json::from_slice::<serde_json::Value>(&line).is_ok() {
-            end = at;
+fn said(mut text: impl BufRead) -> io::Result<Said> {
+    let mut said = Said { opening: None, progress: Progress::default(), end: 0 };
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let bytes = text.read_until(b'\n', &mut line)?;
+        let Some(own) = line.strip_suffix(b"\n") else { return Ok(said) };
+        match said.opening {
+            None => match serde_json::from_slice(own) {
+                Ok(opening) => said.opening = Some(opening),
+                Err(_) => return Ok(said),
+            },
+            Some(_) => match serde_json::from_slice(own) {
+                Ok(progress) => said.progress = progress,
+                Err(_) => return Ok(said),
+            },
+        }
+        said.end += bytes as u64;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OPENING: &str = concat!(
+        r#"{"version":"0.1.0","asked":{"tensors":"00","movements":"11","output":"22"},"#,
+        r#""source":{"bytes":1200,"modified":1795000000123456789,"samples":"33"},"room":100000,"#,
+        r#""device":{"bytes_per_second":1.5e9,"request_seconds":0.0001,"in_flight":8},"tiles":"44"}"#,
+    );
+
+    fn reached(stages: usize, batches: usize) -> Progress {
+        Progress { stages, batches }
+    }
+
+    /// A journal, and where each of its lines ends.
+    fn journal() -> (Vec<u8>, Vec<(usize, Progress)>) {
+        let mut text = format!("{OPENING}\n").into_bytes();
+        let mut ends = vec![(text.len(), Progress::default())];
+        for progress in [reached(0, 9), reached(0, 10), reached(1, 0), reached(1, 123)] {
+            serde_json::to_writer(&mut text, &progress).unwrap();
+            text.push(b'\n');
+            ends.push((text.len(), progress));
+        }
+        (text, ends)
+    }
+
+    /// What is read when a run that found this text has noted something more.
+    fn noted_after(text: &[u8], end: u64) -> Progress {
+        let mut text = text[..end as usize].to_vec();
+        serde_json::to_writer(&mut text, &reached(7, 7)).unwrap();
+        text.push(b'\n');
+        said(&text[..]).unwrap().progress
+    }
+
+    #[test]
+    fn of_a_text_that_ends_early_the_whole_lines_count() {
+        let (text, ends) = journal();
+        for length in 0..=text.len() {
+            let found = said(&text[..length]).unwrap();
+            let last = ends.iter().rfind(|(end, _)| *end <= length);
+            assert_eq!(found.opening.is_some(), last.is_some(), "{length} bytes");
+            let (end, progress) = last.copied().unwrap_or_default();
+            assert_eq!((found.end, found.progress), (end as u64, progress), "{length} bytes");
+            if found.opening.is_some() {
+                assert_eq!(noted_after(&text, found.end), reached(7, 7), "{length} bytes");
+            }
         }
     }
-    Ok(end)
+
+    #[test]
+    fn of_a_text_that_lost_a_byte_never_more_counts_than_was_done() {
+        let (text, ends) = journal();
+        for at in 0..text.len() {
+            let mut less = text.clone();
+            less.remove(at);
+            let found = said(&less[..]).unwrap();
+            if found.opening.is_none() {
+                assert!(at < ends[0].0, "byte {at}");
+                continue;
+            }
+            assert!(found.progress <= reached(1, 123), "byte {at}: {:?}", found.progress);
+            let before = ends.iter().rfind(|(end, _)| *end <= at).map(|(_, progress)| *progress);
+            assert!(found.progress >= before.unwrap_or_default() || at > ends[3].0, "byte {at}");
+            assert_eq!(noted_after(&less, found.end), reached(7, 7), "byte {at}");
+        }
+    }
+
+    #[test]
+    fn a_disk_is_read_as_it_was_noted() {
+        for number in 1..1000 {
+            let device = Device {
+                bytes_per_second: 1e9 / f64::from(number),
+                request_seconds: f64::from(number).sqrt() * 1e-5,
+                in_flight: 8,
+            };
+            let text = serde_json::to_string(&device).unwrap();
+            assert_eq!(serde_json::from_str::<Device>(&text).unwrap(), device, "{text}");
+        }
+    }
 }

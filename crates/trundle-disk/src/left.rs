@@ -2,19 +2,19 @@
 
 use std::path::Path;
 
+use trundle::Fingerprint;
 use trundle_formats::{LeftoverState, Output, TemporaryName, Unfinished, leftovers};
 
 use crate::error::{Error, Problem};
 use crate::job::Job;
 use crate::journal::{self, Identity, Opening, Progress};
-use crate::run::Conduct;
 use crate::stage::stages;
 
 impl Job {
     /// The tag of the files of a run to the output that `output_tag` stands for, with buffers of `room`
     /// bytes: another run finds them again by it.
-    pub(crate) fn tag(&self, output_tag: &str, room: usize, verify: bool) -> String {
-        format!("{output_tag}-{:016x}", hashed(&(&self.decided, room, verify)))
+    pub(crate) fn tag(&self, output_tag: &str, room: usize) -> String {
+        format!("{output_tag}-{:016x}", (&self.asked, room).fingerprint() as u64)
     }
 
     /// What an earlier run of the same job left; `None` if none did.
@@ -23,7 +23,6 @@ impl Job {
         folder: &Path,
         output_tag: &str,
         identity: Option<&Identity>,
-        conduct: Conduct,
     ) -> Result<Option<(Opening, Progress)>, Error> {
         let mut other = None;
         for (path, found) in journal::find(folder, output_tag) {
@@ -33,13 +32,15 @@ impl Job {
                 continue;
             };
             let opening = found.opening;
-            if opening.plan != self.decided || opening.version != env!("CARGO_PKG_VERSION") {
-                other = Some(refused("what it began is something else than what is asked for now"));
-            } else if opening.verify != conduct.verify {
-                other = Some(refused("it was begun with another --verify"));
+            if let Some(difference) = opening.asked.difference(&self.asked) {
+                other = Some(refused(&format!("the unfinished job differs: {difference}")));
+            } else if opening.version != env!("CARGO_PKG_VERSION") {
+                let version = &opening.version;
+                let why = format!("it was begun by version {version} of trundle, which may differ");
+                other = Some(refused(&why));
             } else if Some(&opening.source) != identity {
                 other = Some(refused("the source has changed since"));
-            } else if found.tag != self.tag(output_tag, opening.room, conduct.verify) {
+            } else if found.tag != self.tag(output_tag, opening.room) {
                 other = Some(refused("its name is not the one it was given"));
             } else if found.progress == Progress::default() {
                 // Nothing is noted that would have to be done again.
@@ -54,15 +55,6 @@ impl Job {
 /// What stands for an output in the names of the files of its runs.
 pub(crate) fn output_tag(path: &Path) -> String {
     Output::tag(path)
-}
-
-/// A number by which a run finds again what another one left.
-fn hashed(what: &impl std::hash::Hash) -> u64 {
-    use std::hash::{DefaultHasher, Hasher};
-
-    let mut hasher = DefaultHasher::new();
-    what.hash(&mut hasher);
-    hasher.finish()
 }
 
 /// Checks that no other run writes the output, whatever it makes: none but the one of the tag `own`.
@@ -112,7 +104,8 @@ pub(crate) fn check_left(
     job: &Job,
     folder: &Path,
     tag: &str,
-    progress: &Progress,
+    opening: &Opening,
+    progress: Progress,
 ) -> Result<(), Error> {
     let is_there = |ending: &str, bytes: u64| -> Result<(), Error> {
         let path = Unfinished::path_of(folder, tag, ending);
@@ -123,13 +116,16 @@ pub(crate) fn check_left(
             Err(_) => Err(refused("the file is missing")),
         }
     };
+    let refused = |why: &str| {
+        let path = Unfinished::path_of(folder, tag, journal::ENDING);
+        Error::of(path.display(), Problem::Resume(why.to_owned()))
+    };
+    if job.tiles() != opening.tiles {
+        return Err(refused("its tiles were cut otherwise than they would be now"));
+    }
     is_there("part", job.frame.bytes())?;
     let stages = stages(job);
-    let more = || {
-        let path = Unfinished::path_of(folder, tag, journal::ENDING);
-        let why = "the journal says more than there is to do".to_owned();
-        Error::of(path.display(), Problem::Resume(why))
-    };
+    let more = || refused("the journal says more than there is to do");
     let Some(stage) = stages.get(progress.stages) else {
         return if progress.stages == stages.len() { Ok(()) } else { Err(more()) };
     };

@@ -3,6 +3,7 @@
 
 mod device;
 mod error;
+mod identity;
 mod job;
 mod journal;
 mod known;

@@ -17,12 +17,16 @@ pub(crate) enum Place {
     Cells(Cells),
 }
 
+trundle::fingerprint!(enum Place { "row-major" RowMajor { sizes }, "cells" Cells(cells) });
+
 /// A box of a tensor cut along its axes. The cells stand in row-major order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cells {
     /// For each axis where the cells begin, rising, and where the last one ends.
     cuts: Vec<Vec<usize>>,
 }
+
+trundle::fingerprint!(struct Cells { cuts });
 
 /// Stretches of neighbouring elements, all of one length, at regular distances.
 #[derive(Clone, Debug, PartialEq, Eq)]

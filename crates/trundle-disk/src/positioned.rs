@@ -3,6 +3,24 @@
 use std::fs::File;
 use std::io;
 
+/// Waits until what was written to `file` is on the disk.
+pub(crate) fn sync(file: &File) -> io::Result<()> {
+    #[cfg(all(test, unix))]
+    SYNCED.with_borrow_mut(|synced| {
+        synced.extend(file.metadata().map(|found| std::os::unix::fs::MetadataExt::ino(&found)));
+    });
+    file.sync_data()
+}
+
+#[cfg(all(test, unix))]
+thread_local! {
+    /// The numbers of the files that this thread has synced: a disk that loses what was not cannot
+    /// be had for a test.
+    pub(crate) static SYNCED: std::cell::RefCell<Vec<u64>> = const {
+        std::cell::RefCell::new(Vec::new())
+    };
+}
+
 /// Fills `buffer` from the bytes at `offset`.
 #[cfg(unix)]
 pub(crate) fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<()> {

@@ -19,6 +19,8 @@ pub(crate) struct Stage {
     pub(crate) pass: (usize, usize),
 }
 
+trundle::fingerprint!(struct Stage { tasks, pass });
+
 /// A tile of a tensor, or all of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Task {
@@ -26,6 +28,8 @@ pub(crate) struct Task {
     pub(crate) pass: usize,
     pub(crate) tile: usize,
 }
+
+trundle::fingerprint!(struct Task { tensor, pass, tile });
 
 /// A task with its plans, and the bytes that it takes in memory.
 pub(crate) struct Prepared<'a> {

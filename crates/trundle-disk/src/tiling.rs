@@ -14,6 +14,8 @@ pub(crate) struct Tile {
     pub(crate) source: Bounds,
 }
 
+trundle::fingerprint!(struct Tile { out, source });
+
 /// What tiles of a pass have to fit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {

@@ -24,6 +24,8 @@ pub(crate) struct Movement {
     pub(crate) width: Width,
 }
 
+trundle::fingerprint!(struct Movement { steps, passes, width });
+
 /// How it is moved.
 #[derive(Debug)]
 pub(crate) enum Way {
@@ -32,6 +34,8 @@ pub(crate) enum Way {
     /// Tile by tile.
     Tiled(Vec<FilePass>),
 }
+
+trundle::fingerprint!(enum Way { "whole" Whole, "tiled" Tiled(passes) });
 
 /// A pass over files.
 #[derive(Clone, Debug)]
@@ -46,6 +50,8 @@ pub(crate) struct FilePass {
     /// What it asks of the disk.
     pub(crate) traffic: Traffic,
 }
+
+trundle::fingerprint!(struct FilePass { stages, map, from, to, tiles } except { traffic });
 
 /// What a way asks of the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

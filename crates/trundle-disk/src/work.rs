@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -11,6 +12,7 @@ use trundle_formats::{Begin, Output, TensorFile, Unfinished};
 use crate::error::{Error, Problem, reading, temporary, writing};
 use crate::job::Job;
 use crate::journal::{Journal, Progress};
+use crate::positioned::sync;
 use crate::read_back::read_back;
 use crate::run::{Conduct, LARGE_BYTES, Watch};
 use crate::slot::{Batch, Slot};
@@ -19,8 +21,9 @@ use crate::sums::Sum;
 use crate::transfer::{Data, Fault, Transfer, parts};
 use crate::way::Way;
 
-/// How often it is noted how far the work is.
-const NOTE_EVERY: Duration = Duration::from_millis(500);
+/// How often it is noted how far the work is. In the tests of this crate, whenever there is something
+/// to note.
+const NOTE_EVERY: Duration = Duration::from_millis(if cfg!(test) { 0 } else { 500 });
 
 /// A job on its way.
 pub(crate) struct Work<'a> {
@@ -35,11 +38,14 @@ pub(crate) struct Work<'a> {
     pub(crate) watch: &'a dyn Watch,
     pub(crate) journal: Option<Journal>,
     pub(crate) progress: Progress,
+    /// The sum of what was read of each tensor in the stage that goes on, if sums are asked for.
+    pub(crate) sums: Vec<u64>,
     pub(crate) temporary: Vec<Between>,
     pub(crate) output: Option<&'a mut Output>,
     pub(crate) begin: Begin,
     pub(crate) move_seconds: f64,
-    pub(crate) noted: Instant,
+    /// When it was noted how far the work is, and how far it was.
+    pub(crate) noted: (Instant, Progress),
     pub(crate) is_kept: bool,
 }
 
@@ -67,14 +73,22 @@ impl Work<'_> {
             crate::positioned::reserve(self.target, bytes).map_err(self.writing())?;
         }
         let stages = stages(self.job);
+        let earlier = self.progress;
         for (number, stage) in stages.iter().enumerate() {
             let (pass, passes) = stage.pass;
-            if self.progress.stages > number {
+            let is_behind = earlier.stages > number;
+            if is_behind && !self.conduct.verify {
                 continue;
             }
-            let begin = match self.progress.batches {
-                0 => Begin::Anew,
-                _ => self.begin,
+            // What lay between the passes of a tensor that an earlier run was done with is gone. There
+            // is nothing to hold its output against, so it is moved once more.
+            let is_again = passes > 1 && earlier.stages > number + (passes - 1 - pass);
+            let batches = stage.batches(self.job);
+            let done = match earlier.stages {
+                _ if is_again => 0,
+                stages if stages > number => batches.len(),
+                stages if stages == number => earlier.batches.min(batches.len()),
+                _ => 0,
             };
             // What lies between passes was made by the stage before, or by an earlier run.
             while self.temporary.len() < pass {
@@ -83,7 +97,11 @@ impl Work<'_> {
                 self.temporary.push(file);
             }
             if pass + 1 < passes {
-                let between = self.between(&format!("pass{pass}"), begin)?;
+                let begin = if done > 0 { Begin::Resumed } else { Begin::Anew };
+                let between = match is_again {
+                    true => self.unnamed()?,
+                    false => self.between(&format!("pass{pass}"), begin)?,
+                };
                 if begin == Begin::Anew {
                     let bytes = stage.between_bytes(self.job, pass);
                     let reserved = crate::positioned::reserve(between.file(), bytes);
@@ -94,8 +112,8 @@ impl Work<'_> {
             if self.is_kept {
                 self.keep(true);
             }
-            self.stage(stage, file, &unpacked)?;
-            self.progress = Progress { stages: number + 1, batches: 0, sums: Vec::new() };
+            self.stage((number, stage), (&batches, done), file, &unpacked)?;
+            self.reached(Progress { stages: number + 1, batches: 0 });
             self.note(true)?;
             if pass + 1 == passes {
                 self.keep_between(false);
@@ -126,11 +144,7 @@ impl Work<'_> {
                 continue;
             }
             watch.stage("unpacking", tensor.header.data_bytes as u64);
-            let between = match &self.folder {
-                Some(folder) => tempfile::tempfile_in(folder),
-                None => tempfile::tempfile(),
-            };
-            let between = Between::Unnamed(between.map_err(temporary(self.folder.as_deref()))?);
+            let between = self.unnamed()?;
             let mut out = between.file();
             file.copy_to(tensor.index, &mut out, &mut advance)?;
             unpacked.push(Some(between));
@@ -144,8 +158,16 @@ impl Work<'_> {
                 let file = Unfinished::tagged(folder, &self.tag, ending, begin, None);
                 Ok(Between::Named(file.map_err(|problem| Error::file(folder, problem))?))
             }
-            None => Ok(Between::Unnamed(tempfile::tempfile().map_err(temporary(None))?)),
+            None => self.unnamed(),
         }
+    }
+
+    fn unnamed(&self) -> Result<Between, Error> {
+        let file = match &self.folder {
+            Some(folder) => tempfile::tempfile_in(folder),
+            None => tempfile::tempfile(),
+        };
+        Ok(Between::Unnamed(file.map_err(temporary(self.folder.as_deref()))?))
     }
 
     /// Lets what is there stay, or no longer.
@@ -168,27 +190,31 @@ impl Work<'_> {
         }
     }
 
+    /// Moves the batches from number `done` on. Those before it were written by an earlier run.
     fn stage(
         &mut self,
-        stage: &Stage,
+        (stage_number, stage): (usize, &Stage),
+        (batches, done): (&[Range<usize>], usize),
         file: &TensorFile,
         unpacked: &[Option<Between>],
     ) -> Result<(), Error> {
         let (pass, passes) = stage.pass;
+        let sides = Sides { file: file.file(), unpacked, pass, passes };
+        self.sums = vec![0; self.job.tensors.len()];
+        if self.conduct.verify && done > 0 {
+            self.sum_again(stage, &batches[..done], sides)?;
+        }
         let name = match passes {
             1 => "moving".to_owned(),
             _ => format!("pass {} of {passes}", pass + 1),
         };
-        let batches = stage.batches(self.job);
-        let done = self.progress.batches;
         let bytes =
             |tasks: &[Task]| -> u64 { tasks.iter().map(|task| task.written_bytes(self.job)).sum() };
-        self.watch.stage(&name, bytes(&stage.tasks));
-        let begun = batches.get(done).map_or(stage.tasks.len(), |batch| batch.start);
-        self.watch.advance(bytes(&stage.tasks[..begun]));
-        self.progress.sums.resize(self.job.tensors.len(), 0);
-        let sides = Sides { file: file.file(), unpacked, pass, passes };
-        let left = &batches[done.min(batches.len())..];
+        if done < batches.len() {
+            self.watch.stage(&name, bytes(&stage.tasks));
+            self.watch.advance(bytes(&stage.tasks[..batches[done].start]));
+        }
+        let left = &batches[done..];
         let most = left.iter().map(|batch| stage.bytes(batch, self.job)).max().unwrap_or(0);
         // With room for two batches, one is moved while others are read and written.
         let mut slots = vec![Slot::default()];
@@ -211,7 +237,7 @@ impl Work<'_> {
             if arriving.as_ref().is_some_and(|batch| !first.has_room(batch)) {
                 self.transfer(None, leaving.as_ref(), first, sides)?;
                 first.moved = Vec::new();
-                self.count(leaving.take())?;
+                self.count(stage_number, leaving.take())?;
             }
             if let Some(batch) = &arriving {
                 first.grow_source(batch).map_err(self.no_memory())?;
@@ -221,7 +247,7 @@ impl Work<'_> {
                 (moving.as_mut(), others.first_mut()),
                 sides,
             )?;
-            self.count(leaving.take())?;
+            self.count(stage_number, leaving.take())?;
             if others.is_empty() {
                 if let Some(batch) = &mut arriving {
                     self.move_seconds += self.move_elements(first, batch)?;
@@ -317,16 +343,56 @@ impl Work<'_> {
         })
     }
 
+    /// Adds up what batches that an earlier run has written are made from, read again: nothing that it
+    /// noted is believed.
+    fn sum_again(
+        &mut self,
+        stage: &Stage,
+        batches: &[Range<usize>],
+        sides: Sides<'_>,
+    ) -> Result<(), Error> {
+        let tasks = |batches: &[Range<usize>]| -> u64 {
+            let tasks = batches.iter().flat_map(|batch| &stage.tasks[batch.clone()]);
+            tasks.map(|task| task.written_bytes(self.job)).sum()
+        };
+        self.watch.stage("reading again", tasks(batches));
+        let mut slot = Slot::default();
+        for (number, each) in batches.iter().enumerate() {
+            let own = &stage.tasks[each.clone()];
+            let mut batch = Batch::new(number, own, self.job, self.job.room)?;
+            slot.grow_source(&batch).map_err(self.no_memory())?;
+            self.transfer(Some(&batch), None, &mut slot, sides)?;
+            self.sum(&slot, &mut batch);
+            self.add_sums(&batch);
+            self.watch.advance(tasks(std::slice::from_ref(each)));
+        }
+        Ok(())
+    }
+
+    /// Sums what was read.
+    fn sum(&self, slot: &Slot, batch: &mut Batch<'_>) {
+        let threads = self.job.threads.unwrap_or(Machine::detect().threads);
+        let mut memory = &slot.source[..];
+        for task in &batch.tasks {
+            let (own, rest) = memory.split_at(task.source_bytes);
+            memory = rest;
+            batch.sums.push(task.sum(own, threads));
+        }
+    }
+
+    /// Adds the sums of a batch to those of its tensors.
+    fn add_sums(&mut self, batch: &Batch<'_>) {
+        for (task, own) in batch.tasks.iter().zip(&batch.sums) {
+            let mut sum = Sum(self.sums[task.task.tensor]);
+            sum.add(*own);
+            self.sums[task.task.tensor] = sum.0;
+        }
+    }
+
     /// Moves what was read to where it is written from; gives the seconds that it took.
     fn move_elements(&self, slot: &mut Slot, batch: &mut Batch<'_>) -> Result<f64, Error> {
         if self.conduct.verify {
-            let threads = self.job.threads.unwrap_or(Machine::detect().threads);
-            let mut memory = &slot.source[..];
-            for task in &batch.tasks {
-                let (own, rest) = memory.split_at(task.source_bytes);
-                memory = rest;
-                batch.sums.push(task.sum(own, threads));
-            }
+            self.sum(slot, batch);
         }
         let start = Instant::now();
         slot.grow_moved(batch).map_err(self.no_memory())?;
@@ -334,16 +400,17 @@ impl Work<'_> {
         Ok(start.elapsed().as_secs_f64())
     }
 
-    /// Counts a batch that has been written.
-    fn count(&mut self, written: Option<Batch<'_>>) -> Result<(), Error> {
+    /// Counts a batch of a stage that has been written.
+    fn count(&mut self, stage: usize, written: Option<Batch<'_>>) -> Result<(), Error> {
         let Some(batch) = written else { return Ok(()) };
-        self.progress.batches = batch.number + 1;
-        for (task, own) in batch.tasks.iter().zip(&batch.sums) {
-            let mut sum = Sum(self.progress.sums[task.task.tensor]);
-            sum.add(*own);
-            self.progress.sums[task.task.tensor] = sum.0;
-        }
+        self.reached(Progress { stages: stage, batches: batch.number + 1 });
+        self.add_sums(&batch);
         self.note(false)
+    }
+
+    /// So far it is now, unless an earlier run was further: what is done once more counts as done.
+    fn reached(&mut self, progress: Progress) {
+        self.progress = self.progress.max(progress);
     }
 
     /// That what becomes the output cannot be written: of a stream it is a temporary file.
@@ -361,17 +428,19 @@ impl Work<'_> {
 
     /// Notes how far the work is, if it is time.
     fn note(&mut self, now: bool) -> Result<(), Error> {
-        if self.journal.is_none() || (!now && self.noted.elapsed() < NOTE_EVERY) {
+        let (noted, before) = self.noted;
+        let is_time = now || noted.elapsed() >= NOTE_EVERY;
+        if self.journal.is_none() || !is_time || self.progress == before {
             return Ok(());
         }
-        self.target.sync_data().map_err(self.writing())?;
+        sync(self.target).map_err(self.writing())?;
         for between in &self.temporary {
-            between.file().sync_data().map_err(temporary(self.folder.as_deref()))?;
+            sync(between.file()).map_err(temporary(self.folder.as_deref()))?;
         }
         if let Some(journal) = &mut self.journal {
-            journal.note(&self.progress)?;
+            journal.note(self.progress)?;
         }
-        self.noted = Instant::now();
+        self.noted = (Instant::now(), self.progress);
         if !self.is_kept {
             self.keep(true);
             self.watch.resumable(true);
@@ -381,7 +450,7 @@ impl Work<'_> {
 
     /// Reads back what a stage has written, and compares the sums.
     fn compare(&mut self, stage: &Stage, pass: usize, passes: usize) -> Result<(), Error> {
-        self.target.sync_data().map_err(self.writing())?;
+        sync(self.target).map_err(self.writing())?;
         let mut tensors: Vec<usize> = stage.tasks.iter().map(|task| task.tensor).collect();
         tensors.dedup();
         let is_last = pass + 1 == passes;
@@ -407,7 +476,7 @@ impl Work<'_> {
             let watch = |bytes: u64| self.watch.advance(bytes);
             let found = read_back(data, elements, self.job.device.in_flight, &watch)
                 .map_err(reading(self.path))?;
-            if found.sum != Sum(self.progress.sums[tensor]) {
+            if found.sum != Sum(self.sums[tensor]) {
                 let header = &self.job.tensors[tensor].header;
                 let what = format!("what was written of {:?} is not what was read", header.name);
                 return Err(Error::of(self.path.display(), Problem::Different(what)));

@@ -17,6 +17,8 @@ pub struct Element {
     values: Values,
 }
 
+trundle_core::fingerprint!(struct Element { dtype, width, name, descr, byte_order, values });
+
 /// What the bits of elements stand for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Values {
@@ -28,11 +30,15 @@ enum Values {
     Unknown,
 }
 
+trundle_core::fingerprint!(enum Values { "dtype" OfDType, "times" Times, "unknown" Unknown });
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ByteOrder {
     Little,
     Big,
 }
+
+trundle_core::fingerprint!(enum ByteOrder { "little" Little, "big" Big });
 
 impl ByteOrder {
     pub(crate) const NATIVE: ByteOrder =

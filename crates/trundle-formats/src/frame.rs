@@ -48,6 +48,8 @@ pub struct Piece {
     pub bytes: Vec<u8>,
 }
 
+trundle_core::fingerprint!(struct Piece { offset, bytes });
+
 /// A file without the data of its tensors, as [`Format::frame`](crate::Format::frame) makes it.
 /// Its pieces and the data cover the file: nothing overlaps and nothing is left out.
 #[derive(Clone, Debug, Default)]
@@ -58,6 +60,8 @@ pub struct Frame {
     pieces: Vec<Piece>,
     checksums: Vec<Checksum>,
 }
+
+trundle_core::fingerprint!(struct Frame { bytes, data_offsets, data_bytes, pieces, checksums });
 
 /// A place for a CRC-32, 4 bytes with the least significant one first: that of known bytes and a
 /// tensor's data behind them.
@@ -71,6 +75,8 @@ struct Checksum {
     /// The checksum of the bytes before the data.
     before: u32,
 }
+
+trundle_core::fingerprint!(struct Checksum { piece, at, tensor, before });
 
 impl Frame {
     /// The length of the whole file, in bytes.

@@ -24,6 +24,15 @@ pub struct Header {
     pub data_bytes: usize,
 }
 
+trundle_core::fingerprint!(struct Header {
+    name,
+    element,
+    shape,
+    order,
+    data_offset,
+    data_bytes,
+});
+
 impl Header {
     /// Where the elements lie, from the start of the tensor's data; packed ones as if they were
     /// unpacked.
@@ -48,6 +57,8 @@ pub enum Order {
     /// The first: Fortran order.
     ColumnMajor,
 }
+
+trundle_core::fingerprint!(enum Order { "row-major" RowMajor, "column-major" ColumnMajor });
 
 impl fmt::Display for Order {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyNotImplemented, PyString, PyTuple};
-use trundle::plan_cache::{Key, PlanCache};
+use trundle::plan_cache::PlanCache;
 use trundle::{OpenChain, Slot};
 
 use crate::array::Class;
@@ -13,7 +13,7 @@ use crate::error::not_parsed;
 use crate::keywords::unexpected;
 use crate::lengths::Lengths;
 use crate::memory::{Memory, PerAxis};
-use crate::moved::{Planned, moved_by, push_memories};
+use crate::moved::{Call, Planned, moved_by};
 use crate::numbers;
 use crate::tensor::Tensor;
 
@@ -86,13 +86,13 @@ struct Plans {
 }
 
 impl Plans {
-    fn put(&mut self, key: &Key, planned: Arc<Planned>) {
+    fn put(&mut self, call: &Call<'_, ()>, planned: Arc<Planned>) {
         let bytes = planned.plan.scratch_bytes();
         if self.scratch_bytes.saturating_add(bytes) > MOST_SCRATCH_BYTES {
             *self = Plans::default();
         }
         self.scratch_bytes = self.scratch_bytes.saturating_add(bytes);
-        self.cache.put(key, planned);
+        self.cache.put(call, planned);
     }
 }
 
@@ -410,16 +410,16 @@ impl Steps {
         dst: Option<&Memory>,
         threads: Option<usize>,
     ) -> PyResult<Arc<Planned>> {
-        let mut key = Key::new();
-        push_memories(&mut key, src, dst, threads);
+        // What is done is the chain, whose own plans these are.
+        let call = Call { what: (), src: src.form(), dst: dst.map(Memory::form), threads };
         if let Ok(mut plans) = self.plans.try_lock()
-            && let Some(kept) = plans.cache.get(&key)
+            && let Some(kept) = plans.cache.get(&call)
         {
             return Ok(kept);
         }
         let planned = Arc::new(Planned::new(py, &self.chain, src, dst, threads, true)?);
         if let Ok(mut plans) = self.plans.try_lock() {
-            plans.put(&key, Arc::clone(&planned));
+            plans.put(&call, Arc::clone(&planned));
         }
         Ok(planned)
     }

@@ -28,7 +28,21 @@ pub(crate) struct Memory {
     pub(crate) width: usize,
 }
 
+/// All of a memory that a plan depends on: by it and what else a call is given, calls are known again.
+#[derive(Clone, Copy, Debug, Hash)]
+pub(crate) struct Form<'a> {
+    sizes: &'a [isize],
+    strides: &'a [isize],
+    width: usize,
+}
+
 impl Memory {
+    /// All of it but where it begins.
+    pub(crate) fn form(&self) -> Form<'_> {
+        let Memory { first: _, sizes, strides, width } = self;
+        Form { sizes, strides, width: *width }
+    }
+
     /// Elements one after another, the last axis fastest.
     pub(crate) fn packed(first: *mut u8, sizes: &[isize], width: usize) -> Memory {
         let mut strides: PerAxis<isize> = SmallVec::from_elem(0, sizes.len());

@@ -4,11 +4,11 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use trundle::plan_cache::{Key, MOST_PLAN_BYTES, PlanCache};
+use trundle::plan_cache::{MOST_PLAN_BYTES, PlanCache};
 use trundle::{Chain, CpuPlan, Layout, Plan};
 
 use crate::error::{not_parsed, not_planned, out_of_memory};
-use crate::memory::{Memory, PerAxis};
+use crate::memory::{Form, Memory, PerAxis};
 use crate::operation::Operation;
 use crate::recycled::Block;
 use crate::run::run;
@@ -58,23 +58,16 @@ impl Planned {
     }
 }
 
-/// Adds to a key how the elements lie and who moves them.
-pub(crate) fn push_memories(
-    key: &mut Key,
-    src: &Memory,
-    dst: Option<&Memory>,
-    threads: Option<usize>,
-) {
-    key.push(src.width as u64);
-    key.push(threads.unwrap_or(0) as u64);
-    push_memory(key, src);
-    if let Some(dst) = dst {
-        push_memory(key, dst);
-    }
-}
-
-fn push_memory(key: &mut Key, memory: &Memory) {
-    key.push_strided(memory.sizes.iter().copied(), memory.strides.iter().copied());
+/// A movement between two memories as a call gives it, but for the elements: it is known again by
+/// this, and planned from this.
+#[derive(Hash)]
+pub(crate) struct Call<'a, What> {
+    /// What is done.
+    pub(crate) what: What,
+    pub(crate) src: Form<'a>,
+    /// `None` for a new array.
+    pub(crate) dst: Option<Form<'a>>,
+    pub(crate) threads: Option<usize>,
 }
 
 /// Calls `visit` with this thread's plans, unless they are gone, as they may be while it ends.
@@ -95,18 +88,16 @@ fn planned(
         let is_written = matches!(operation, Operation::Rearrange(_));
         Planned::new(py, &chain, src, dst, threads, is_written).map(Arc::new)
     };
-    let mut key = Key::new();
-    let comes_again = operation.push_to(&mut key);
-    push_memories(&mut key, src, dst, threads);
-    if !comes_again {
+    if !operation.comes_again() {
         return plan();
     }
-    if let Some(kept) = with_plans(|plans| plans.get(&key)).flatten() {
+    let call = Call { what: operation, src: src.form(), dst: dst.map(Memory::form), threads };
+    if let Some(kept) = with_plans(|plans| plans.get(&call)).flatten() {
         return Ok(kept);
     }
     let planned = plan()?;
     if planned.is_worth_keeping() {
-        with_plans(|plans| plans.put(&key, planned.clone()));
+        with_plans(|plans| plans.put(&call, planned.clone()));
     }
     Ok(planned)
 }

@@ -1,13 +1,13 @@
-//! What a function does, once its arguments fit the array: compared as numbers, planned as a chain.
+//! What a function does, once its arguments fit the array: known again by all of them, planned as a
+//! chain.
 
 use trundle::ops::{Flip, Reshape, Roll, Transpose};
-use trundle::plan_cache::Key;
 use trundle::{Chain, Op};
 
 use crate::memory::PerAxis;
 
 /// One movement of all elements; axes are counted from the front.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) enum Operation {
     Copy,
     /// The axes in this order; none inverts them.
@@ -29,39 +29,9 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
-    /// Adds the operation to a key, as numbers; false for one that does not come again.
-    pub(crate) fn push_to(&self, key: &mut Key) -> bool {
-        match self {
-            Operation::Copy => key.push(0),
-            Operation::Permute(order) => {
-                key.push(1);
-                key.push_list(order);
-            }
-            Operation::Flip(axes) => {
-                key.push(2);
-                key.push_list(axes);
-            }
-            Operation::Roll { shifts, axes } => {
-                key.push(3);
-                key.push_list(shifts);
-                key.push_list(axes);
-            }
-            Operation::RollFlat { shift } => {
-                key.push(4);
-                key.push(shift.cast_unsigned());
-            }
-            Operation::Rearrange(text) => {
-                key.push(5);
-                key.push(text.len() as u64);
-                for bytes in text.as_bytes().chunks(8) {
-                    let mut word = [0; 8];
-                    word[..bytes.len()].copy_from_slice(bytes);
-                    key.push(u64::from_le_bytes(word));
-                }
-            }
-            Operation::Once(_) => return false,
-        }
-        true
+    /// Whether the same operation is likely to come again.
+    pub(crate) fn comes_again(&self) -> bool {
+        !matches!(self, Operation::Once(_))
     }
 
     /// The operators that do it to a tensor of these sizes.

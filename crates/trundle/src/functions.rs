@@ -8,7 +8,6 @@ use trundle_core::{
 use trundle_cpu::{Cpu, Pipeline};
 
 use crate::plan::bound;
-use crate::plan_cache::Key;
 use crate::planned::{Planned, planned};
 
 /// Elements shifted along axes, in at one end what goes out at the other:
@@ -158,7 +157,7 @@ pub fn copy_into(data: &TensorView<'_>, out: &mut TensorViewMut<'_>) -> Result<(
 }
 
 /// An operator as a call lends it: its parameters are copied only where a plan is made.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, Hash)]
 enum OpRef<'a> {
     Copy,
     Roll { shift: &'a [i64], axes: &'a [i64] },
@@ -175,44 +174,44 @@ impl OpRef<'_> {
             OpRef::Flip { axes } => Flip::new(axes).index_map(shape),
         }
     }
+}
 
-    /// The key of this operator on `data`, with what the result is written to yet to come.
-    #[inline]
-    fn key(self, data: &TensorView<'_>) -> Key {
-        let mut key = Key::new();
-        let (number, lists): (u64, [&[i64]; 2]) = match self {
-            OpRef::Copy => (0, [&[], &[]]),
-            OpRef::Roll { shift, axes } => (1, [shift, axes]),
-            OpRef::Transpose { order } => (2, [order, &[]]),
-            OpRef::Flip { axes } => (3, [axes, &[]]),
-        };
-        key.push(number);
-        lists.into_iter().for_each(|list| key.push_list(list));
-        key.push_width(data.width());
-        key.push_layout(data.layout());
-        key
+/// All that a call is given but the elements: it is known again by this, and planned from this
+/// alone.
+#[derive(Clone, Copy, Debug, Hash)]
+struct Call<'a> {
+    op: OpRef<'a>,
+    width: Width,
+    data: &'a Layout,
+    /// Where the result is written to; `None` for a new tensor.
+    out: Option<&'a Layout>,
+}
+
+impl Call<'_> {
+    fn plan(&self) -> Result<Planned> {
+        plan(&self.op.index_map(self.data.shape())?, self.width, self.data, self.out)
     }
 }
 
 /// What `op` makes of `data`, planned or planned before.
 fn moved(op: OpRef<'_>, data: &TensorView<'_>) -> Result<Tensor> {
-    let planned = planned(&op.key(data), || plan(&op.index_map(data.shape())?, data))?;
-    run(&planned, data)
+    let call = Call { op, width: data.width(), data: data.layout(), out: None };
+    run(&*planned(&call, Call::plan)?, data)
 }
 
 /// [`moved`] into `out`.
 fn moved_into(op: OpRef<'_>, data: &TensorView<'_>, out: &mut TensorViewMut<'_>) -> Result<()> {
     check_dtype(data, out)?;
-    let mut key = op.key(data);
-    key.push_layout(out.layout());
-    let planned = planned(&key, || plan_into(&op.index_map(data.shape())?, data, out.layout()))?;
+    let call = Call { op, width: data.width(), data: data.layout(), out: Some(out.layout()) };
+    let planned = planned(&call, Call::plan)?;
     planned.pipeline.run(data.bytes(), out.bytes_mut())
 }
 
 /// What `op` makes of `data`. Lengths are as much data as the elements are: they are others in the
 /// next call, for which a plan would be kept in vain.
 fn reversed(op: impl Into<Op>, data: &TensorView<'_>) -> Result<Tensor> {
-    run(&plan(&op.into().index_map(data.shape())?, data)?, data)
+    let map = op.into().index_map(data.shape())?;
+    run(&plan(&map, data.width(), data.layout(), None)?, data)
 }
 
 /// [`reversed`] into `out`.
@@ -222,7 +221,8 @@ fn reversed_into(
     out: &mut TensorViewMut<'_>,
 ) -> Result<()> {
     check_dtype(data, out)?;
-    let planned = plan_into(&op.into().index_map(data.shape())?, data, out.layout())?;
+    let map = op.into().index_map(data.shape())?;
+    let planned = plan(&map, data.width(), data.layout(), Some(out.layout()))?;
     planned.pipeline.run(data.bytes(), out.bytes_mut())
 }
 
@@ -240,19 +240,15 @@ fn check_dtype(data: &TensorView<'_>, out: &TensorViewMut<'_>) -> Result<()> {
     }
 }
 
-/// The plan of `map` from `data` to a new tensor.
-fn plan(map: &IndexMap, data: &TensorView<'_>) -> Result<Planned> {
-    let out = Layout::row_major(map.out_shape(), data.width().units())?;
-    plan_into(map, data, &out)
-}
-
-/// The plan of `map` from `data` to `out`.
-fn plan_into(map: &IndexMap, data: &TensorView<'_>, out: &Layout) -> Result<Planned> {
-    let moves = match Move::new(map, data.width(), data.layout(), out) {
+/// The plan of `map` from elements that lie so to `out`, or to a new tensor.
+fn plan(map: &IndexMap, width: Width, data: &Layout, out: Option<&Layout>) -> Result<Planned> {
+    let packed = || Layout::row_major(map.out_shape(), width.units());
+    let out = out.map_or_else(packed, |out| Ok(out.clone()))?;
+    let moves = match Move::new(map, width, data, &out) {
         Ok(work) => vec![work],
         Err(Error::NotOnePass { .. }) => {
             let pass = Pass { stages: 0..0, map: map.clone() };
-            bound(vec![pass], data.width(), data.layout(), out)?.1
+            bound(vec![pass], width, data, &out)?.1
         }
         Err(error) => return Err(error),
     };
@@ -268,6 +264,130 @@ fn run(planned: &Planned, data: &TensorView<'_>) -> Result<Tensor> {
         None => Tensor::from_bytes(bytes, data.dtype(), &planned.out_shape),
         Some(packing) => {
             Tensor::from_packed(bytes, data.dtype(), packing.order(), &planned.out_shape)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use trundle_core::{BitOrder, DType};
+
+    use super::*;
+    use crate::plan_cache::PlanCache;
+
+    /// The parameters of an operator by their names. What is added to one is missing here, which does
+    /// not compile, and then in the rows below.
+    fn parameters(op: OpRef<'_>) -> &'static [&'static str] {
+        match op {
+            OpRef::Copy => &["copy"],
+            OpRef::Roll { shift: _, axes: _ } => &["roll", "shift", "axes of roll"],
+            OpRef::Transpose { order: _ } => &["transpose", "order"],
+            OpRef::Flip { axes: _ } => &["flip", "axes of flip"],
+        }
+    }
+
+    /// Calls that differ from the first, or from those beside them, in what they are named by.
+    fn calls<'a>(layouts: &'a [Layout], packing: Packing) -> Vec<(&'static str, Call<'a>)> {
+        let [data, other, moved, out, other_out] = layouts else { panic!("five layouts") };
+        let width = Width::Bytes(4);
+        let op = |op| Call { op, width, data, out: None };
+        let copy = op(OpRef::Copy);
+        let packed = |packing| Call { width: Width::Packed(packing), ..copy };
+        let roll = |shift, axes| op(OpRef::Roll { shift, axes });
+        let calls = vec![
+            ("copy", copy),
+            ("width", Call { width: Width::Bytes(2), ..copy }),
+            ("width", packed(packing)),
+            ("width", packed(packing.with_order(BitOrder::HighFirst).unwrap())),
+            ("data", Call { data: other, ..copy }),
+            ("data", Call { data: moved, ..copy }),
+            ("out", Call { out: Some(data), ..copy }),
+            ("out", Call { out: Some(out), ..copy }),
+            ("out", Call { out: Some(other_out), ..copy }),
+            ("roll", roll(&[1, 0], &[0, 1])),
+            ("shift", roll(&[1, 2], &[0, 1])),
+            ("shift", roll(&[1], &[0, 1])),
+            ("axes of roll", roll(&[1, 0], &[1, 0])),
+            ("axes of roll", roll(&[1, 0], &[])),
+            ("transpose", op(OpRef::Transpose { order: &[1, 0] })),
+            ("order", op(OpRef::Transpose { order: &[0, 1] })),
+            ("order", op(OpRef::Transpose { order: &[] })),
+            ("flip", op(OpRef::Flip { axes: &[1, 0] })),
+            ("axes of flip", op(OpRef::Flip { axes: &[1] })),
+            ("axes of flip", op(OpRef::Flip { axes: &[] })),
+        ];
+        let Call { op: _, width: _, data: _, out: _ } = copy;
+        let mut all: BTreeSet<&str> = ["width", "data", "out"].into();
+        all.extend(calls.iter().flat_map(|(_, call)| parameters(call.op)));
+        let tried: BTreeSet<&str> = calls.iter().map(|(name, _)| *name).collect();
+        assert_eq!(tried, all);
+        calls
+    }
+
+    #[test]
+    fn every_parameter_of_every_function_is_of_the_call() {
+        let shape = |sizes: [usize; 2]| Shape::new(sizes).unwrap();
+        let strided = |at, strides: &[isize]| Layout::strided(&shape([2, 3]), at, strides).unwrap();
+        let layouts = [
+            strided(0, &[12, 4]),
+            Layout::row_major(&shape([3, 2]), 4).unwrap(),
+            strided(4, &[12, 4]),
+            strided(0, &[4, 8]),
+            strided(4, &[4, 8]),
+        ];
+        let packing = Packing::new(4, BitOrder::LowFirst).unwrap();
+        let (calls, mut cache) = (calls(&layouts, packing), PlanCache::new());
+        for (number, (name, call)) in calls.iter().enumerate() {
+            assert_eq!(cache.get(call), None, "{name}: {call:?}");
+            cache.put(call, number);
+        }
+        for (number, (name, call)) in calls.iter().enumerate() {
+            assert_eq!(cache.get(call), Some(number), "{name}: {call:?}");
+        }
+    }
+
+    /// What the functions give as bytes, asked so that a plan that is taken for another is seen.
+    #[test]
+    fn calls_one_after_another_do_not_meet() {
+        let bytes: Vec<u8> = (0..=255).collect();
+        let view = |dtype: DType, sizes: [usize; 2]| {
+            TensorView::row_major(&bytes, dtype, &Shape::new(sizes).unwrap()).unwrap()
+        };
+        let views = [
+            view(DType::U8, [4, 6]),
+            view(DType::U8, [6, 4]),
+            view(DType::U16, [4, 6]),
+            TensorView::packed(
+                &bytes,
+                DType::U4,
+                BitOrder::HighFirst,
+                view(DType::U4, [4, 6]).layout().clone(),
+            )
+            .unwrap(),
+            view(DType::U4, [4, 6]),
+        ];
+        let lists: [&[i64]; 5] = [&[], &[0], &[1], &[0, 1], &[1, 0]];
+        let mut ops = vec![OpRef::Copy];
+        for one in lists {
+            ops.extend([OpRef::Transpose { order: one }, OpRef::Flip { axes: one }]);
+            ops.extend(lists.map(|other| OpRef::Roll { shift: one, axes: other }));
+        }
+        let made = |op: OpRef<'_>, data: &TensorView<'_>, is_kept: bool| -> Option<Vec<u8>> {
+            let tensor = match is_kept {
+                true => moved(op, data),
+                false => {
+                    let map = op.index_map(data.shape()).ok()?;
+                    run(&plan(&map, data.width(), data.layout(), None).ok()?, data)
+                }
+            };
+            tensor.ok().map(|tensor| tensor.bytes().to_vec())
+        };
+        // The same once more, with plans that are kept, and in the other order.
+        let all = || ops.iter().flat_map(|op| views.iter().map(move |view| (*op, view)));
+        for (op, data) in all().chain(all()).chain(all().collect::<Vec<_>>().into_iter().rev()) {
+            assert_eq!(made(op, data, true), made(op, data, false), "{op:?} of {data:?}");
         }
     }
 }

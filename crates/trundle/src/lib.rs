@@ -17,9 +17,9 @@ pub use functions::{
 };
 pub use plan::{Plan, PlanError};
 pub use trundle_core::{
-    AxisMap, BitOrder, Block, DType, Error, IndexMap, Layer, Layout, Loop, Move, Op, Packing, Pass,
-    Permutation, RaggedLoop, Result, Run, Shape, Tensor, TensorView, TensorViewMut, Width,
-    normalize_axis, ops,
+    AxisMap, BitOrder, Block, DType, Digest, Error, Fingerprint, IndexMap, Layer, Layout, Loop,
+    Move, Op, Packing, Pass, Permutation, RaggedLoop, Result, Run, Shape, Tensor, TensorView,
+    TensorViewMut, Width, fingerprint, normalize_axis, ops,
 };
 pub use trundle_cpu::{Machine, Plan as CpuPlan};
 

@@ -5,43 +5,59 @@
 //! small run. The one-shot functions of this crate keep their plans so, and a front end with calls
 //! of its own can keep what it makes of them.
 //!
+//! A call is a value with a derived [`Hash`]: a struct of all that the plan is made from, and the
+//! plan a function of that struct alone. So no parameter can be forgotten: one that is not in the
+//! struct cannot be planned with. Derived implementations, as std asks of all, write different words
+//! for unequal values, none of which begin with those of the other. Calls are the same if
+//! all of these words are.
+//!
 //! ```
 //! use std::rc::Rc;
 //!
 //! use trundle::ops::Transpose;
-//! use trundle::plan_cache::{Key, MOST_PLAN_BYTES, PlanCache};
-//! use trundle::{Chain, Plan, PlanError, Shape, Width};
+//! use trundle::plan_cache::{MOST_PLAN_BYTES, PlanCache};
+//! use trundle::{Chain, Plan, PlanError, Shape};
 //!
-//! /// The plan of a transpose of two packed axes.
-//! fn turned(cache: &mut PlanCache<Rc<Plan>>, sizes: [usize; 2]) -> Result<Rc<Plan>, PlanError> {
-//!     let mut key = Key::new();
-//!     key.push_width(Width::Bytes(4));
-//!     sizes.iter().for_each(|size| key.push(*size as u64));
-//!     if let Some(plan) = cache.get(&key) {
+//! /// A transpose of two packed axes.
+//! #[derive(Hash)]
+//! struct Turned {
+//!     sizes: [usize; 2],
+//!     width: usize,
+//! }
+//!
+//! impl Turned {
+//!     fn plan(&self) -> Result<Plan, PlanError> {
+//!         let chain = Chain::new().then(Transpose::new(&[1, 0]));
+//!         Plan::packed(&chain, self.width, &Shape::new(self.sizes)?, None)
+//!     }
+//! }
+//!
+//! fn planned(cache: &mut PlanCache<Rc<Plan>>, call: &Turned) -> Result<Rc<Plan>, PlanError> {
+//!     if let Some(plan) = cache.get(call) {
 //!         return Ok(plan);
 //!     }
-//!     let chain = Chain::new().then(Transpose::new(&[1, 0]));
-//!     let plan = Rc::new(Plan::packed(&chain, 4, &Shape::new(sizes)?, None)?);
+//!     let plan = Rc::new(call.plan()?);
 //!     if plan.cpu_plans().iter().map(|plan| plan.own_bytes()).sum::<usize>() <= MOST_PLAN_BYTES {
-//!         cache.put(&key, plan.clone());
+//!         cache.put(call, plan.clone());
 //!     }
 //!     Ok(plan)
 //! }
 //!
 //! let mut cache = PlanCache::new();
-//! let first = turned(&mut cache, [2, 3])?;
-//! assert!(Rc::ptr_eq(&first, &turned(&mut cache, [2, 3])?));
-//! assert!(!Rc::ptr_eq(&first, &turned(&mut cache, [3, 2])?));
+//! let first = planned(&mut cache, &Turned { sizes: [2, 3], width: 4 })?;
+//! assert!(Rc::ptr_eq(&first, &planned(&mut cache, &Turned { sizes: [2, 3], width: 4 })?));
+//! assert!(!Rc::ptr_eq(&first, &planned(&mut cache, &Turned { sizes: [3, 2], width: 4 })?));
+//! assert!(!Rc::ptr_eq(&first, &planned(&mut cache, &Turned { sizes: [2, 3], width: 2 })?));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use trundle_core::{BitOrder, Layout, Width};
+use std::hash::{Hash, Hasher};
 
 /// How many plans a cache keeps: more than a program's hot loop has different calls (a guess), and
 /// few enough to look through one by one.
 pub const MOST_PLANS: usize = 64;
 
-/// The numbers of a key at most: calls with more are not kept. Enough for six axes of a source and of
+/// The words of a call at most: calls with more are not kept. Enough for six axes of a source and of
 /// an output, and as many shifts.
 pub const MOST_WORDS: usize = 48;
 
@@ -49,15 +65,6 @@ pub const MOST_WORDS: usize = 48;
 /// their planning, and of rolls of many axes. A cache does not know what its plans fill: whoever
 /// puts them there does.
 pub const MOST_PLAN_BYTES: usize = 16 << 10;
-
-/// What a call is given, but for the elements, as a list of numbers: equal lists are equal calls.
-/// Whatever is not always of one length says its length first, as all that is added here does.
-#[derive(Clone, Debug)]
-pub struct Key {
-    words: [u64; MOST_WORDS],
-    /// How many there are, also of those that found no room.
-    len: usize,
-}
 
 /// Odd numbers without a pattern: what each word counts in the hash.
 const WEIGHTS: [u64; MOST_WORDS] = {
@@ -75,88 +82,84 @@ const WEIGHTS: [u64; MOST_WORDS] = {
     weights
 };
 
-impl Key {
-    /// No numbers yet.
-    pub fn new() -> Key {
-        Key { words: [0; MOST_WORDS], len: 0 }
+/// What a call writes as it is hashed, as words: a number of 64 bits or less is one, bytes are one
+/// for each eight. Lists and byte strings of std write their lengths first. Texts do not, but end
+/// with a byte of 0xff, which no text has: so it is that by which a last word is filled up.
+struct Words {
+    words: [u64; MOST_WORDS],
+    /// How many there are, also of those that found no room.
+    len: usize,
+    /// The words by their weights: differs for most calls that differ. The products do not wait for
+    /// each other, as the steps of a usual hash do.
+    sum: u64,
+}
+
+impl Words {
+    /// None yet.
+    #[inline]
+    fn new() -> Words {
+        Words { words: [0; MOST_WORDS], len: 0, sum: 0 }
     }
 
-    /// Adds a number.
+    /// Whether all of them found room.
     #[inline]
-    pub fn push(&mut self, word: u64) {
-        self.extend([word].into_iter());
-    }
-
-    /// Adds a list of parameters.
-    #[inline]
-    pub fn push_list(&mut self, list: &[i64]) {
-        self.push(list.len() as u64);
-        self.extend(list.iter().map(|number| number.cast_unsigned()));
-    }
-
-    /// Adds the width of the elements: their bytes, or a number beyond all bytes for a packing.
-    #[inline]
-    pub fn push_width(&mut self, width: Width) {
-        self.push(match width {
-            Width::Bytes(bytes) => bytes as u64,
-            Width::Packed(packing) => {
-                u64::MAX - (packing.bits() * BitOrder::ALL.len()) as u64 - packing.order() as u64
-            }
-        });
-    }
-
-    /// Adds a layout.
-    #[inline]
-    pub fn push_layout(&mut self, layout: &Layout) {
-        self.push(layout.offset_bytes() as u64);
-        self.push_strided(
-            layout.shape().iter().map(|size| size.cast_signed()),
-            layout.strides_bytes().iter().copied(),
-        );
-    }
-
-    /// Adds sizes and strides as a caller has them, in whatever unit, before anything is known to be
-    /// right about them. There may be another number of strides than of sizes.
-    #[inline]
-    pub fn push_strided(
-        &mut self,
-        sizes: impl ExactSizeIterator<Item = isize>,
-        strides: impl ExactSizeIterator<Item = isize>,
-    ) {
-        self.push((sizes.len() as u64) << 32 | strides.len() as u64);
-        self.extend(sizes.map(|size| size.cast_unsigned() as u64));
-        self.extend(strides.map(|stride| stride.cast_unsigned() as u64));
-    }
-
-    #[inline]
-    fn extend(&mut self, words: impl ExactSizeIterator<Item = u64>) {
-        let begin = self.len.min(MOST_WORDS);
-        self.len += words.len();
-        self.words[begin..].iter_mut().zip(words).for_each(|(place, word)| *place = word);
-    }
-
-    /// Whether the numbers are [`MOST_WORDS`] at most: no plan is kept for more.
-    #[inline]
-    pub fn is_whole(&self) -> bool {
+    fn is_whole(&self) -> bool {
         self.len <= MOST_WORDS
     }
 
-    fn words(&self) -> &[u64] {
+    fn as_slice(&self) -> &[u64] {
         &self.words[..self.len.min(MOST_WORDS)]
     }
 
-    /// Differs for most keys that differ. The products do not wait for each other, as the steps of
-    /// a usual hash do.
-    fn hash(&self) -> u64 {
-        let weighted =
-            self.words().iter().zip(&WEIGHTS).map(|(word, weight)| word.wrapping_mul(*weight));
-        weighted.fold(self.len as u64, u64::wrapping_add)
+    #[inline]
+    fn push(&mut self, word: u64) {
+        if let Some(place) = self.words.get_mut(self.len) {
+            *place = word;
+            self.sum = self.sum.wrapping_add(word.wrapping_mul(WEIGHTS[self.len]));
+        }
+        self.len += 1;
     }
 }
 
-impl Default for Key {
-    fn default() -> Key {
-        Key::new()
+impl Hasher for Words {
+    #[inline]
+    fn write(&mut self, bytes: &[u8]) {
+        let (words, rest) = bytes.as_chunks::<8>();
+        words.iter().for_each(|word| self.push(u64::from_le_bytes(*word)));
+        if !rest.is_empty() {
+            let mut word = [0xff; 8];
+            word[..rest.len()].copy_from_slice(rest);
+            self.push(u64::from_le_bytes(word));
+        }
+    }
+
+    #[inline]
+    fn write_u8(&mut self, number: u8) {
+        self.push(number.into());
+    }
+
+    #[inline]
+    fn write_u16(&mut self, number: u16) {
+        self.push(number.into());
+    }
+
+    #[inline]
+    fn write_u32(&mut self, number: u32) {
+        self.push(number.into());
+    }
+
+    #[inline]
+    fn write_u64(&mut self, number: u64) {
+        self.push(number);
+    }
+
+    #[inline]
+    fn write_usize(&mut self, number: usize) {
+        self.push(number as u64);
+    }
+
+    fn finish(&self) -> u64 {
+        self.sum
     }
 }
 
@@ -164,15 +167,15 @@ impl Default for Key {
 #[derive(Debug)]
 struct Kept<P> {
     words: Box<[u64]>,
-    hash: u64,
+    sum: u64,
     /// When it was used last.
     used: u64,
     plan: P,
 }
 
 impl<P> Kept<P> {
-    fn is_of(&self, key: &Key, hash: u64) -> bool {
-        self.hash == hash && *self.words == *key.words()
+    fn is_of(&self, words: &Words) -> bool {
+        self.sum == words.sum && *self.words == *words.as_slice()
     }
 }
 
@@ -192,29 +195,32 @@ impl<P: Clone> PlanCache<P> {
         PlanCache { plans: Vec::new(), clock: 0 }
     }
 
-    /// The plan that was put here for a key of the same numbers. It has been used now. `None` for
-    /// a key that is not [whole](Key::is_whole).
-    pub fn get(&mut self, key: &Key) -> Option<P> {
-        if !key.is_whole() {
-            return None;
-        }
-        let hash = key.hash();
-        let kept = self.plans.iter_mut().find(|kept| kept.is_of(key, hash))?;
+    /// The plan that was put here for the same call. It has been used now.
+    #[inline]
+    pub fn get(&mut self, call: &impl Hash) -> Option<P> {
+        let mut words = Words::new();
+        call.hash(&mut words);
+        if words.is_whole() { self.find(&words) } else { None }
+    }
+
+    fn find(&mut self, words: &Words) -> Option<P> {
+        let kept = self.plans.iter_mut().find(|kept| kept.is_of(words))?;
         self.clock += 1;
         kept.used = self.clock;
         Some(kept.plan.clone())
     }
 
-    /// Keeps a plan, in the place of another of the same key. A plan whose key is not
-    /// [whole](Key::is_whole) is dropped.
-    pub fn put(&mut self, key: &Key, plan: P) {
-        if !key.is_whole() {
+    /// Keeps a plan, in the place of another of the same call. A plan whose call has more than
+    /// [`MOST_WORDS`] words is dropped.
+    pub fn put(&mut self, call: &impl Hash, plan: P) {
+        let mut words = Words::new();
+        call.hash(&mut words);
+        if !words.is_whole() {
             return;
         }
         self.clock += 1;
-        let hash = key.hash();
-        let kept = Kept { words: key.words().into(), hash, used: self.clock, plan };
-        let same = self.plans.iter().position(|kept| kept.is_of(key, hash));
+        let kept = Kept { words: words.as_slice().into(), sum: words.sum, used: self.clock, plan };
+        let same = self.plans.iter().position(|kept| kept.is_of(&words));
         let oldest = || (0..self.plans.len()).min_by_key(|at| self.plans[*at].used);
         match same.or_else(|| if self.plans.len() < MOST_PLANS { None } else { oldest() }) {
             Some(at) => self.plans[at] = kept,
@@ -231,111 +237,106 @@ impl<P: Clone> Default for PlanCache<P> {
 
 #[cfg(test)]
 mod tests {
-    use trundle_core::{Packing, Shape};
-
     use super::*;
 
-    fn key(words: impl IntoIterator<Item = u64>) -> Key {
-        let mut key = Key::new();
-        words.into_iter().for_each(|word| key.push(word));
-        key
-    }
-
-    fn key_of(push: impl FnOnce(&mut Key)) -> Key {
-        let mut key = Key::new();
-        push(&mut key);
-        key
+    /// The words that a call writes.
+    fn words(call: &impl Hash) -> Vec<u64> {
+        let mut words = Words::new();
+        call.hash(&mut words);
+        assert!(words.is_whole());
+        words.as_slice().to_vec()
     }
 
     #[test]
     fn the_plan_that_was_not_used_for_longest_makes_way() {
         let (mut cache, most) = (PlanCache::new(), MOST_PLANS as u64);
         for number in 0..most {
-            cache.put(&key([number]), number);
+            cache.put(&number, number);
         }
-        assert_eq!(cache.get(&key([0])), Some(0));
-        cache.put(&key([most]), most);
-        assert_eq!(cache.get(&key([0])), Some(0));
-        assert_eq!(cache.get(&key([1])), None);
-        assert_eq!(cache.get(&key([2])), Some(2));
-        assert_eq!(cache.get(&key([most])), Some(most));
+        assert_eq!(cache.get(&0u64), Some(0));
+        cache.put(&most, most);
+        assert_eq!(cache.get(&0u64), Some(0));
+        assert_eq!(cache.get(&1u64), None);
+        assert_eq!(cache.get(&2u64), Some(2));
+        assert_eq!(cache.get(&most), Some(most));
         assert_eq!(cache.plans.len(), MOST_PLANS);
     }
 
     #[test]
-    fn a_key_has_one_plan() {
+    fn a_call_has_one_plan() {
         let mut cache = PlanCache::new();
         for plan in 0..3 {
-            cache.put(&key([7, 7]), plan);
-            assert_eq!(cache.get(&key([7, 7])), Some(plan));
+            cache.put(&[7, 7], plan);
+            assert_eq!(cache.get(&[7, 7]), Some(plan));
         }
         assert_eq!(cache.plans.len(), 1);
     }
 
     #[test]
-    fn keys_that_differ_find_plans_of_their_own() {
-        let shape = |sizes: &[usize]| Shape::new(sizes).unwrap();
-        let packed = |sizes: &[usize]| Layout::row_major(&shape(sizes), 1).unwrap();
-        let layout =
-            |offset, strides: &[isize]| Layout::strided(&shape(&[2, 2]), offset, strides).unwrap();
-        let packing = |order| Packing::new(4, order).unwrap();
-        let strided = |sizes: &[isize], strides: &[isize]| {
-            key_of(|key| key.push_strided(sizes.iter().copied(), strides.iter().copied()))
-        };
-        let mut keys: Vec<Key> = Vec::new();
-        let lists: [&[u64]; 6] = [&[], &[0], &[1], &[0, 1], &[1, 0], &[0, 0]];
-        keys.extend(lists.iter().map(|list| key(list.iter().copied())));
-        keys.extend([&[-1i64][..], &[-1, 2]].map(|list| key_of(|key| key.push_list(list))));
-        keys.push(key_of(|key| [&[][..], &[5]].iter().for_each(|list| key.push_list(list))));
-        keys.push(key_of(|key| [&[5][..], &[]].iter().for_each(|list| key.push_list(list))));
-        let widths = [
-            Width::Bytes(17),
-            Width::Packed(packing(BitOrder::ALL[0])),
-            Width::Packed(packing(BitOrder::ALL[1])),
-        ];
-        keys.extend(widths.map(|width| key_of(|key| key.push_width(width))));
-        let layouts = [
-            packed(&[2, 3]),
-            packed(&[3, 2]),
-            layout(0, &[2, 1]),
-            layout(0, &[1, 2]),
-            layout(4, &[2, 1]),
-        ];
-        keys.extend(layouts.iter().map(|layout| key_of(|key| key.push_layout(layout))));
-        keys.extend([
-            strided(&[9, 3], &[3, 1]),
-            strided(&[9, 3], &[1, 3]),
-            strided(&[9, 3], &[-3, 1]),
-            strided(&[9, 3, 3, 1], &[]),
-            strided(&[9, 3, 3], &[1]),
-        ]);
-        // The same numbers, divided into sizes, strides and what follows in all ways.
-        let followed = |sizes: &[isize], strides: &[isize], rest: &[u64]| {
-            let mut key = strided(sizes, strides);
-            rest.iter().for_each(|word| key.push(*word));
-            key
-        };
-        keys.extend([
-            followed(&[9, 3], &[1], &[]),
-            followed(&[9, 3], &[], &[1]),
-            followed(&[9], &[3], &[1]),
-            followed(&[9], &[3, 1], &[]),
-        ]);
-        let mut cache = PlanCache::new();
-        for (number, key) in keys.iter().enumerate() {
-            assert_eq!(cache.get(key), None, "{number}: {:?}", key.words());
-            cache.put(key, number);
+    fn calls_that_differ_find_plans_of_their_own() {
+        /// What a call may be given.
+        #[derive(Clone, Debug, PartialEq, Hash)]
+        enum Call {
+            Copy,
+            Small(u8, u16, u32, i128),
+            Lists { one: Vec<i64>, other: Option<Vec<i64>> },
+            Texts(String, String),
+            Bytes(Vec<u8>),
+            More(Vec<u8>, u8),
         }
-        for (number, key) in keys.iter().enumerate() {
-            assert_eq!(cache.get(key), Some(number));
+
+        let mut calls = vec![Call::Copy];
+        for at in 0..4 {
+            let mut numbers = [0, 0, 0, 0];
+            numbers[at] = 1;
+            let [one, other, third, last] = numbers;
+            calls.push(Call::Small(one as u8, other as u16, third as u32, i128::from(last) << 64));
+        }
+        let lists: [&[i64]; 6] = [&[], &[0], &[1], &[0, 1], &[1, 0], &[0, 0]];
+        for one in lists {
+            calls.push(Call::Lists { one: one.to_vec(), other: None });
+            for other in lists {
+                calls.push(Call::Lists { one: one.to_vec(), other: Some(other.to_vec()) });
+            }
+        }
+        let mut texts = Vec::new();
+        for text in ["", "\0", "a", "a\0", "a\0\0\0\0\0\0", "a\0\0\0\0\0\0\0", "b", "aa"] {
+            texts.push(Call::Texts(text.to_owned(), String::new()));
+            texts.push(Call::Texts("a".to_owned(), text.to_owned()));
+        }
+        let mut bytes = Vec::new();
+        for len in 0..20 {
+            bytes.push(Call::Bytes(vec![0; len]));
+            bytes.push(Call::More(vec![0; len], 0));
+            bytes.push(Call::More(vec![0; len], len as u8 + 1));
+        }
+        for calls in [calls, texts, bytes] {
+            for call in &calls {
+                let mut cache = PlanCache::new();
+                cache.put(call, ());
+                for other in &calls {
+                    let found = cache.get(other).is_some();
+                    assert_eq!(found, call == other, "{call:?} and {other:?}");
+                    let (one, other) = (words(call), words(other));
+                    assert!(
+                        !one.starts_with(&other) || one == other,
+                        "{call:?}: {one:?} {other:?}"
+                    );
+                }
+            }
         }
     }
 
     #[test]
-    fn keys_of_the_same_hash_find_plans_of_their_own() {
-        let weights = [WEIGHTS[0], WEIGHTS[1]];
-        let (zeros, others) = (key([0, 0]), key([weights[1], weights[0].wrapping_neg()]));
-        assert_eq!(zeros.hash(), others.hash());
+    fn calls_of_the_same_hash_find_plans_of_their_own() {
+        let zeros = (0u64, 0u64);
+        let others = (WEIGHTS[1], WEIGHTS[0].wrapping_neg());
+        let hash = |call: &(u64, u64)| {
+            let mut words = Words::new();
+            call.hash(&mut words);
+            words.finish()
+        };
+        assert_eq!(hash(&zeros), hash(&others));
         let mut cache = PlanCache::new();
         cache.put(&zeros, "zeros");
         assert_eq!(cache.get(&others), None);
@@ -344,12 +345,13 @@ mod tests {
     }
 
     #[test]
-    fn long_keys_are_not_kept() {
-        let (mut cache, most) = (PlanCache::new(), MOST_WORDS as u64);
-        for (words, is_whole) in [(most, true), (most + 1, false), (most + 2, false)] {
-            assert_eq!(key(0..words).is_whole(), is_whole);
-            cache.put(&key(0..words), words);
-            assert_eq!(cache.get(&key(0..words)), is_whole.then_some(words));
+    fn long_calls_are_not_kept() {
+        // A list says how long it is.
+        let (mut cache, most) = (PlanCache::new(), MOST_WORDS - 1);
+        for (len, is_kept) in [(most, true), (most + 1, false), (most + 2, false)] {
+            let call = vec![1u64; len];
+            cache.put(&call, len);
+            assert_eq!(cache.get(&call), is_kept.then_some(len));
         }
         assert_eq!(cache.plans.len(), 1);
     }

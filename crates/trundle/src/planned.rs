@@ -1,12 +1,13 @@
 //! How the one-shot calls of a thread are done, kept for when they come again.
 
 use std::cell::RefCell;
+use std::hash::Hash;
 use std::rc::Rc;
 
 use trundle_core::Shape;
 use trundle_cpu::Pipeline;
 
-use crate::plan_cache::{Key, MOST_PLAN_BYTES, PlanCache};
+use crate::plan_cache::{MOST_PLAN_BYTES, PlanCache};
 
 thread_local! {
     /// Each thread keeps plans of its own, so that no call waits for another or shares a line with
@@ -21,18 +22,19 @@ pub(crate) struct Planned {
     pub(crate) out_shape: Shape,
 }
 
-/// The plan of the call that `key` stands for: one that this thread has kept, else what `plan`
-/// makes, which is kept. Errors are not kept.
-pub(crate) fn planned<E>(
-    key: &Key,
-    plan: impl FnOnce() -> Result<Planned, E>,
+/// The plan of a call: one that this thread has kept, else what `plan` makes of the call, which is
+/// kept. Errors are not kept.
+#[inline]
+pub(crate) fn planned<C: Hash, E>(
+    call: &C,
+    plan: impl FnOnce(&C) -> Result<Planned, E>,
 ) -> Result<Rc<Planned>, E> {
-    if let Some(planned) = with_plans(|plans| plans.get(key)).flatten() {
+    if let Some(planned) = with_plans(|plans| plans.get(call)).flatten() {
         return Ok(planned);
     }
-    let planned = Rc::new(plan()?);
+    let planned = Rc::new(plan(call)?);
     if plan_bytes(&planned.pipeline) <= MOST_PLAN_BYTES {
-        with_plans(|plans| plans.put(key, planned.clone()));
+        with_plans(|plans| plans.put(call, planned.clone()));
     }
     Ok(planned)
 }
@@ -66,44 +68,38 @@ mod tests {
         }
     }
 
-    fn key(word: u64) -> Key {
-        let mut key = Key::new();
-        key.push(word);
-        key
-    }
-
-    /// Asks for the plan of `key`, and says whether it was made anew.
-    fn is_new(key: &Key, plan: impl FnOnce() -> Planned) -> bool {
+    /// Asks for the plan of `call`, and says whether it was made anew.
+    fn is_new(call: u64, plan: impl FnOnce() -> Planned) -> bool {
         let mut made = false;
-        let plan = || {
+        let plan = |_: &u64| {
             made = true;
             Ok::<_, ()>(plan())
         };
-        planned(key, plan).unwrap();
+        planned(&call, plan).unwrap();
         made
     }
 
     #[test]
     fn a_call_that_comes_again_is_not_planned_again() {
-        assert!(is_new(&key(0), || copy(2, 3)));
-        assert!(is_new(&key(1), || copy(2, 3)));
-        assert!(!is_new(&key(0), || copy(2, 3)));
+        assert!(is_new(0, || copy(2, 3)));
+        assert!(is_new(1, || copy(2, 3)));
+        assert!(!is_new(0, || copy(2, 3)));
     }
 
     #[test]
     fn errors_are_not_kept() {
-        let refused = planned(&key(0), || Err("refused"));
+        let refused = planned(&0u64, |_| Err("refused"));
         assert_eq!(refused.map(|_| ()), Err("refused"));
-        assert!(is_new(&key(0), || copy(2, 3)));
+        assert!(is_new(0, || copy(2, 3)));
     }
 
     #[test]
     fn large_plans_are_not_kept() {
         for _ in 0..2 {
-            assert!(is_new(&key(0), || copy(1 << 20, 1 << 10)));
+            assert!(is_new(0, || copy(1 << 20, 1 << 10)));
         }
-        assert!(is_new(&key(0), || copy(1 << 10, 1 << 10)));
-        assert!(!is_new(&key(0), || copy(1 << 10, 1 << 10)));
+        assert!(is_new(0, || copy(1 << 10, 1 << 10)));
+        assert!(!is_new(0, || copy(1 << 10, 1 << 10)));
     }
 
     #[test]
@@ -112,7 +108,7 @@ mod tests {
 
         impl Drop for CallsWhenDropped {
             fn drop(&mut self) {
-                planned(&key(0), || Ok::<_, ()>(copy(2, 3))).unwrap();
+                planned(&0u64, |_| Ok::<_, ()>(copy(2, 3))).unwrap();
             }
         }
 
@@ -122,7 +118,7 @@ mod tests {
         }
         let thread = std::thread::spawn(|| {
             EARLIER.with(|_| ());
-            is_new(&key(1), || copy(2, 3));
+            is_new(1, || copy(2, 3));
             LATER.with(|_| ());
         });
         assert!(thread.join().is_ok());

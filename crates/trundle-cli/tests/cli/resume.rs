@@ -1,6 +1,7 @@
 //! Work that is interrupted and gone on with.
 
 use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::ExitStatusExt;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -81,6 +82,54 @@ fn what_was_noted_is_not_done_again() {
 }
 
 #[test]
+fn another_table_of_lengths_is_another_job() {
+    // Of the same least and largest length.
+    let lengths = |first: &[u32]| -> &'static str {
+        let all: Vec<String> =
+            (0..4001).map(|row| first.get(row).copied().unwrap_or(700).to_string()).collect();
+        Box::leak(all.join(",").into_boxed_str())
+    };
+    let args = |lengths| {
+        let reverse = ["reverse", "x.npy", "--axis", "1", "--batch-axis", "0", "-o", "y.npy"];
+        [&reverse[..], &["--lengths", lengths]].concat()
+    };
+    let mut work = Work::new(&args(lengths(&[2000, 100, 1000])));
+    work.begun_and_killed(&["--verify"]);
+    let (own, before) = (work.args.clone(), work.state());
+    let at = work.args.iter().position(|arg| *arg == "--lengths").unwrap() + 1;
+    work.args[at] = lengths(&[100, 2000, 1500]);
+    for more in [&["--resume"][..], &["--resume", "--verify"]] {
+        let run = Run::of(&mut work.command(more));
+        assert_eq!(run.code, Some(3), "{run:?}");
+        let said = "cannot resume: the unfinished job differs: the operators or their parameters";
+        assert!(run.stderr.contains(said), "{run:?}");
+        assert_eq!(work.state(), before);
+    }
+    work.args = own;
+    let report = Run::of(&mut work.command(&["--resume", "--verify", "--json"])).done().json();
+    assert_eq!((&report["resumed"], &report["verified"]), (&true.into(), &true.into()));
+    work.is_done();
+}
+
+#[test]
+fn what_an_earlier_run_wrote_is_verified() {
+    for begun in [&[][..], &["--verify"]] {
+        let work = Work::new(ONE_PASS);
+        work.begun_and_killed(begun);
+        let part = work.file(".part").unwrap();
+        let file = File::options().read(true).write(true).open(part).unwrap();
+        let mut byte = [0];
+        file.read_exact_at(&mut byte, 5000).unwrap();
+        assert_ne!(byte, [0], "it is written already");
+        file.write_all_at(&[byte[0] ^ 1], 5000).unwrap();
+        let run = Run::of(&mut work.command(&["--resume", "--verify"]));
+        assert_eq!(run.code, Some(1), "{run:?}");
+        assert!(run.stderr.contains("verification failed"), "{run:?}");
+        assert_eq!(work.names(), ["x.npy"]);
+    }
+}
+
+#[test]
 fn with_nothing_to_go_on_with_work_begins_anew() {
     let work = Work::new(ONE_PASS);
     let report = Run::of(&mut work.command(&["--resume", "--json"])).done().json();
@@ -125,12 +174,14 @@ fn what_is_not_as_it_was_noted_is_refused_and_stays() {
     writable().set_len(length).unwrap();
     writable().set_modified(modified).unwrap();
 
-    refused(&work, &["--verify"], "another --verify");
     let before = work.state();
     let other = ["flip", "x.npy", "--axes", "1", "-o", "y.npy", "--resume"];
     let run = work.place.run(&other);
     assert_eq!(run.code, Some(3), "{run:?}");
-    assert!(run.stderr.contains("cannot resume: what it began is something else"), "{run:?}");
+    assert!(
+        run.stderr.contains("cannot resume: the unfinished job differs: the operators"),
+        "{run:?}"
+    );
     assert_eq!(work.state(), before);
 
     let noted = fs::read(&journal).unwrap();
@@ -141,10 +192,10 @@ fn what_is_not_as_it_was_noted_is_refused_and_stays() {
         fs::write(&journal, garbage).unwrap();
         refused(&work, &[], "the journal cannot be read");
     }
-    let more = [lines[0], &b"{\"stages\":3,\"batches\":0,\"sums\":[]}\n"[..]].concat();
+    let more = [lines[0], &b"{\"stages\":3,\"batches\":0}\n"[..]].concat();
     fs::write(&journal, more).unwrap();
     refused(&work, &[], "more than there is to do");
-    let more = [lines[0], &b"{\"stages\":0,\"batches\":100000,\"sums\":[]}\n"[..]].concat();
+    let more = [lines[0], &b"{\"stages\":0,\"batches\":100000}\n"[..]].concat();
     fs::write(&journal, more).unwrap();
     refused(&work, &[], "more than there is to do");
     fs::write(&journal, &noted).unwrap();

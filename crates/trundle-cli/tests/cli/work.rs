@@ -26,6 +26,9 @@ pub(crate) const ONE_PASS: &[&str] = &["flip", "x.npy", "--axes", "0", "-o", "y.
 pub(crate) const TWO_PASSES: &[&str] =
     &["apply", "x.npy", "flip(axes=[1]) | a b -> b a", "-o", "y.npy"];
 
+/// A little longer than what the program lets pass between two notes.
+const NOTE_EVERY: Duration = Duration::from_millis(550);
+
 impl Work {
     pub(crate) fn new(args: &[&'static str]) -> Work {
         let tensor = Tensor::noise("'<f4'", 4, &[4001, 4500]);
@@ -64,25 +67,36 @@ impl Work {
     pub(crate) fn hold(&self, child: &mut Child) {
         if self.wait(child, |work| work.file(".journal").is_some()) {
             signal("-STOP", child);
-            std::thread::sleep(Duration::from_millis(550));
+            std::thread::sleep(NOTE_EVERY);
             signal("-CONT", child);
+        }
+    }
+
+    /// Lets the program go on a little at a time, so that it does not come far, however long this one
+    /// has to wait for its turn, until something is there or it is over.
+    fn crept(&self, child: &mut Child, is_there: impl Fn(&Work) -> bool) -> bool {
+        loop {
+            signal("-STOP", child);
+            if is_there(self) || child.try_wait().unwrap().is_some() {
+                return is_there(self);
+            }
+            signal("-CONT", child);
+            std::thread::sleep(Duration::from_millis(1));
         }
     }
 
     /// The program, stopped for a while as soon as it has noted something.
     pub(crate) fn begun_and_stopped(&self, more: &[&str]) -> Child {
-        for _ in 0..20 {
+        let is_amid = |ending: &str| self.file(ending).is_some();
+        let two_passes = self.args[0] == TWO_PASSES[0];
+        for _ in 0..100 {
             let mut child = self.begin(more);
-            self.hold(&mut child);
-            signal("-STOP", &child);
-            // A little at a time, so that it does not come far behind its note.
-            while !self.has_noted() && child.try_wait().unwrap().is_none() {
-                signal("-CONT", &child);
-                std::thread::sleep(Duration::from_millis(2));
-                signal("-STOP", &child);
+            // It stands still from its first moment on: all of its work is before it when it has to
+            // note something, so it is over before that only if it did all of it in one such step.
+            if self.crept(&mut child, |work| work.file(".journal").is_some()) {
+                std::thread::sleep(NOTE_EVERY);
+                self.crept(&mut child, Work::has_noted);
             }
-            let is_amid = |ending: &str| self.file(ending).is_some();
-            let two_passes = self.args[0] == TWO_PASSES[0];
             if self.has_noted() && is_amid(".part") && (!two_passes || is_amid(".pass0")) {
                 return child;
             }

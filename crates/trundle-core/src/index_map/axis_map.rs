@@ -11,6 +11,8 @@ pub struct Line {
     pub step: isize,
 }
 
+crate::fingerprint!(struct Line { start, step });
+
 impl Line {
     /// Every coordinate itself.
     pub const IDENTITY: Line = Line { start: 0, step: 1 };
@@ -49,8 +51,10 @@ pub struct Piece {
     pub line: Line,
 }
 
+crate::fingerprint!(struct Piece { end, line });
+
 /// The source coordinate along one axis, for an output index.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum AxisMap {
     /// `line` at the output's coordinate on `axis`: transposes, flips, slices.
     Affine {
@@ -80,6 +84,12 @@ pub enum AxisMap {
         after: Line,
     },
 }
+
+crate::fingerprint!(enum AxisMap {
+    "affine" Affine { axis, line },
+    "segments" Segments { axis, pieces },
+    "ragged" Ragged { axis, before, lengths, after },
+});
 
 impl AxisMap {
     /// Every coordinate of `axis` itself.

@@ -162,13 +162,15 @@ fn most_asks(elements: usize) -> usize {
 }
 
 /// One pass over memory that does what neighbouring maps do.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Pass {
     /// Which maps it takes in, counted from 0: the stages of a chain.
     pub stages: Range<usize>,
     /// From the pass's output to its input.
     pub map: IndexMap,
 }
+
+crate::fingerprint!(struct Pass { stages, map });
 
 /// Puts `layer` on the others, in as few as can be: those that undo each other go.
 pub(super) fn put_on(layers: &mut Vec<Layer>, mut layer: Layer) {

@@ -7,7 +7,7 @@ use crate::Shape;
 use crate::shape::row_major_number;
 
 /// A step between two shapes. The output's side is asked, the source's side is what is found.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Layer {
     pub(super) out_shape: Shape,
     pub(super) in_shape: Shape,
@@ -15,6 +15,8 @@ pub struct Layer {
     /// counted in another shape.
     pub(super) axes: Option<Vec<AxisMap>>,
 }
+
+crate::fingerprint!(struct Layer { out_shape, in_shape, axes });
 
 impl Layer {
     /// A layer of one entry of `axes` for each source axis, each in its simplest form. The output

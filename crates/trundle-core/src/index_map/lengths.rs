@@ -9,12 +9,14 @@ use crate::shape::{for_each_index, row_major_strides};
 ///
 /// The entry for an output index is `values[offset + Σ strides[axis] · index[axis]]`. An axis
 /// along which the lengths do not vary has stride 0, the reversed axis among them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Lengths {
     values: Arc<[usize]>,
     offset: usize,
     strides: Vec<isize>,
 }
+
+crate::fingerprint!(struct Lengths { values, offset, strides });
 
 impl Lengths {
     /// A table read with one stride, in entries, for each output axis.

@@ -34,12 +34,14 @@ use crate::{Error, Result, Shape};
 /// It is one layer or more. Most movements are one: for each source axis, how its coordinate
 /// follows from the output's. A reshape is a layer too, so a map of several is what is moved before
 /// and after axes are split or merged.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct IndexMap {
     /// One or more, the one at the source first. No two neighbours could be one, and none but an
     /// only one is the identity.
     layers: Vec<Layer>,
 }
+
+crate::fingerprint!(struct IndexMap { layers });
 
 impl IndexMap {
     /// A map of one entry of `axes` for each source axis. Operators build these; every coordinate

@@ -6,10 +6,12 @@ use crate::shape::normalize_axis;
 use crate::{AxisMap, Error, IndexMap, Line, Result, Shape};
 
 /// Elements in the opposite order along some axes: `out[i] = in[size - 1 - i]`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Flip {
     axes: Vec<i64>,
 }
+
+crate::fingerprint!(struct Flip { axes });
 
 impl Flip {
     /// The axes to reverse, each named once; negative ones count from the end.

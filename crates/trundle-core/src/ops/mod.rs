@@ -25,14 +25,27 @@ pub use transpose::Transpose;
 
 use crate::{IndexMap, Result, Shape};
 
-/// Declares [`Op`] over the operators' types: one row an operator.
+/// Declares [`Op`] over the operators' types: one row an operator, with the tag of its
+/// fingerprint.
 macro_rules! operators {
-    ($($operator:ident, $doc:literal;)*) => {
+    ($($operator:ident $tag:literal, $doc:literal;)*) => {
         /// An operator with its parameters, for tensors of any shape that they fit.
-        #[derive(Clone, Debug, PartialEq, Eq)]
+        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum Op {
             $(#[doc = $doc] $operator($operator),)*
+        }
+
+        crate::fingerprint!(enum Op { $($tag $operator(operator),)* });
+
+        /// Every parameter of every operator, with the operator's tag.
+        #[cfg(test)]
+        pub(crate) fn parameters() -> Vec<(&'static str, &'static str)> {
+            let mut parameters = Vec::new();
+            $(for name in <$operator as crate::Fingerprint>::PARTS {
+                parameters.push(($tag, *name));
+            })*
+            parameters
         }
 
         impl Op {
@@ -65,15 +78,17 @@ macro_rules! operators {
 }
 
 operators! {
-    Flip, "Elements in the opposite order along some axes.";
-    Rearrange, "Axes split, put in another order and merged, as a pattern writes it.";
-    Reshape, "The same elements in axes of other sizes.";
-    ReverseSequence, "The first elements along one axis reversed, with a length for each batch.";
-    ReverseSubsequences, "The first elements along one axis reversed, with a length for each row.";
-    Roll, "Elements shifted along some axes, in at one end what goes out at the other.";
-    Slice, "Elements from a start, before a stop, at a step, along some axes.";
-    Tile, "The tensor repeated along its axes.";
-    Transpose, "The axes in another order.";
+    Flip "flip", "Elements in the opposite order along some axes.";
+    Rearrange "rearrange", "Axes split, put in another order and merged, as a pattern writes it.";
+    Reshape "reshape", "The same elements in axes of other sizes.";
+    ReverseSequence "reverse_sequence",
+        "The first elements along one axis reversed, with a length for each batch.";
+    ReverseSubsequences "reverse_subsequences",
+        "The first elements along one axis reversed, with a length for each row.";
+    Roll "roll", "Elements shifted along some axes, in at one end what goes out at the other.";
+    Slice "slice", "Elements from a start, before a stop, at a step, along some axes.";
+    Tile "tile", "The tensor repeated along its axes.";
+    Transpose "transpose", "The axes in another order.";
 }
 
 /// Integers as the arguments of a call.

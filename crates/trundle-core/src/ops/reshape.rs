@@ -8,10 +8,12 @@ use crate::{Error, IndexMap, Result, Shape};
 /// The same elements in row-major order, in axes of other sizes.
 ///
 /// Source: the specification of ONNX's Reshape with `allowzero`: a size 0 is 0.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Reshape {
     sizes: Vec<i64>,
 }
+
+crate::fingerprint!(struct Reshape { sizes });
 
 impl Reshape {
     /// The sizes of the output's axes; one of them may be -1, for as many as are left.

@@ -9,12 +9,14 @@ use crate::{Error, IndexMap, Result, Shape};
 
 /// The first `lengths[b]` elements along `axis` reversed at each index b of the batch axis, and
 /// the rest kept: reverse subsequences with the lengths broadcast. Lengths are not clamped.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ReverseSequence {
     axis: i64,
     batch_axis: i64,
     lengths: Arc<[i128]>,
 }
+
+crate::fingerprint!(struct ReverseSequence { axis, batch_axis, lengths });
 
 impl ReverseSequence {
     /// `lengths` has one entry for each index of `batch_axis`; negative axes count from the end.

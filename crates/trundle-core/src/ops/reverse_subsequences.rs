@@ -10,7 +10,7 @@ use crate::{AxisMap, DType, Error, IndexMap, Lengths, Line, Result, Shape, Tenso
 /// kept. A length over the size of the axis counts as the size.
 ///
 /// Source: the documentation of DirectML's `DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ReverseSubsequences {
     axis: i64,
     /// Row-major: over the positions outside the axis, or as `tensor` has it.
@@ -19,14 +19,18 @@ pub struct ReverseSubsequences {
     tensor: Option<LengthsTensor>,
 }
 
+crate::fingerprint!(struct ReverseSubsequences { axis, lengths, tensor });
+
 /// Lengths that came as a tensor.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct LengthsTensor {
     shape: Shape,
     /// The shape, but 1 along axes on which a stride of 0 makes all lengths alike: those are
     /// held once, whatever size the shape claims.
     held: Shape,
 }
+
+crate::fingerprint!(struct LengthsTensor { shape, held });
 
 impl ReverseSubsequences {
     /// A plain list of lengths, one for each position outside `axis`, in row-major order. A

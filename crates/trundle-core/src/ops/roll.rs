@@ -10,11 +10,13 @@ use crate::{AxisMap, Error, IndexMap, Line, Piece, Result, Shape};
 /// Source: the specification of Roll-7. Beyond its text, a shift of one entry is applied to every
 /// axis, as the specification's second example has it, and no axes at all leave the tensor as it
 /// is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Roll {
     shift: Vec<i64>,
     axes: Vec<i64>,
 }
+
+crate::fingerprint!(struct Roll { shift, axes });
 
 impl Roll {
     /// `shift` has one entry for each entry of `axes`, or a single one for all of them. Axes may

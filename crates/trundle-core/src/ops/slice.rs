@@ -9,13 +9,15 @@ use crate::{AxisMap, Error, IndexMap, Line, Result, Shape};
 /// Elements from a start, before a stop, at a step, along some axes: `out[i] = in[start + step · i]`.
 ///
 /// Source: the specification of ONNX's Slice, opset 13.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Slice {
     starts: Vec<i64>,
     stops: Vec<i64>,
     axes: Vec<i64>,
     steps: Vec<i64>,
 }
+
+crate::fingerprint!(struct Slice { starts, stops, axes, steps });
 
 impl Slice {
     /// One entry of each list for each axis that is sliced. Negative axes, starts and stops count

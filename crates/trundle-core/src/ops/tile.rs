@@ -8,10 +8,12 @@ use crate::{AxisMap, Error, IndexMap, Result, Shape};
 /// The tensor repeated along its axes: `out[i] = in[i mod size]`.
 ///
 /// Source: the specification of ONNX's Tile, opset 13.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Tile {
     repeats: Vec<i64>,
 }
+
+crate::fingerprint!(struct Tile { repeats });
 
 impl Tile {
     /// How often the tensor stands along each of its axes; 0 leaves nothing of it.

@@ -8,10 +8,12 @@ use crate::{AxisMap, IndexMap, Line, Permutation, Result, Shape};
 /// The axes in another order, in gather form: `out.shape[i] == in.shape[order[i]]`.
 ///
 /// Source: the specification of Transpose-1.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Transpose {
     order: Vec<i64>,
 }
+
+crate::fingerprint!(struct Transpose { order });
 
 impl Transpose {
     /// `order` holds each axis once, none of them negative; an empty order inverts the axes.

@@ -6,13 +6,15 @@ use std::fmt;
 use super::{PatternFault, Side};
 
 /// One axis of the tensor on one side of a pattern, or several by `...`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Group {
     /// `...`: as many axes as the pattern does not write.
     Ellipsis,
     /// `h`, `(h w)` or `1`: the axes that it is merged of, the outermost first; none has size 1.
     Merged(Vec<Part>),
 }
+
+crate::fingerprint!(enum Group { "ellipsis" Ellipsis, "merged" Merged(parts) });
 
 /// What an axis of the tensor is merged of.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -22,6 +24,8 @@ pub enum Part {
     /// `(...)`: every axis of the ellipsis, on the right only.
     Ellipsis,
 }
+
+crate::fingerprint!(enum Part { "axis" Axis(name), "ellipsis" Ellipsis });
 
 impl Group {
     /// One axis by its name.

@@ -22,12 +22,14 @@ use group::{Spaced, places};
 /// axes, `1` an axis of size 1.
 ///
 /// Source: the documentation of `einops.rearrange`, version 0.8.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Rearrange {
     left: Vec<Group>,
     right: Vec<Group>,
     sizes: Vec<(String, usize)>,
 }
+
+crate::fingerprint!(struct Rearrange { left, right, sizes });
 
 impl Rearrange {
     /// From the axes on the `left` to those on the `right`. `sizes` are those of named axes; in a

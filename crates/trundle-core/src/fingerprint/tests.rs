@@ -1,0 +1,278 @@
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+
+use super::*;
+use crate::ops::{
+    Flip, Group, Part, Rearrange, Reshape, ReverseSequence, ReverseSubsequences, Roll, Slice, Tile,
+    Transpose, parameters,
+};
+use crate::{
+    AxisMap, BitOrder, DType, IndexMap, Layer, Layout, Lengths, Line, Op, Packing, Pass, Piece,
+    Shape, TensorView, Width,
+};
+
+fn shape(sizes: &[usize]) -> Shape {
+    Shape::new(sizes).unwrap()
+}
+
+#[test]
+fn the_published_vectors_of_fnv_1a_come_out() {
+    for (text, expected) in [
+        ("", 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d),
+        ("a", 0xd228_cb69_6f1a_8caf_7891_2b70_4e4a_8964),
+        ("foobar", 0x343e_1662_793c_64bf_6f0d_3597_ba44_6f18),
+    ] {
+        let mut digest = Digest::new();
+        text.bytes().for_each(|byte| digest.add(&[byte]));
+        assert_eq!(digest.value(), expected, "{text:?}");
+    }
+}
+
+/// Checks that what is changed alone is seen, and that the rows go through all of the type.
+#[track_caller]
+fn every_part<T: Fingerprint + Debug>(rows: &[(&str, T, T)]) {
+    let parts: BTreeSet<&str> = T::PARTS.iter().copied().collect();
+    let tried: BTreeSet<&str> = rows.iter().map(|(part, ..)| *part).collect();
+    assert_eq!(tried, parts);
+    for (part, one, other) in rows {
+        assert_ne!(one.fingerprint(), other.fingerprint(), "{part}: {one:?} and {other:?}");
+    }
+}
+
+fn pattern(left: &[&[&str]], right: &[&[&str]], sizes: &[(&str, usize)]) -> Op {
+    let side = |groups: &[&[&str]]| {
+        let part = |name: &&str| match *name {
+            "..." => Part::Ellipsis,
+            name => Part::Axis(name.to_owned()),
+        };
+        groups.iter().map(|group| Group::Merged(group.iter().map(part).collect())).collect()
+    };
+    let sizes = sizes.iter().map(|(name, size)| ((*name).to_owned(), *size)).collect();
+    Rearrange::new(side(left), side(right), sizes).unwrap().into()
+}
+
+/// For every parameter of every operator two operators of which it is the only difference.
+fn operators() -> Vec<(&'static str, &'static str, Op, Op)> {
+    let sequence = |axis, batch_axis, lengths: &[i128]| -> Op {
+        ReverseSequence::new(axis, batch_axis, lengths).into()
+    };
+    let subsequences =
+        |axis, lengths: &[u64]| -> Op { ReverseSubsequences::new(axis, lengths).into() };
+    let dense = |sizes: &[usize], lengths: &[u64]| -> Op {
+        ReverseSubsequences::dense(0, shape(sizes), lengths).into()
+    };
+    let roll = |shift: &[i64], axes: &[i64]| -> Op { Roll::new(shift, axes).into() };
+    let slice = |starts: i64, stops: i64, axes: i64, steps: i64| -> Op {
+        Slice::new(&[starts], &[stops], &[axes], &[steps]).into()
+    };
+    let merged: &[&[&str]] = &[&["a", "b"]];
+    let apart: &[&[&str]] = &[&["a"], &["b"]];
+    let turned: &[&[&str]] = &[&["b"], &["a"]];
+    vec![
+        ("flip", "axes", Flip::new(&[0]).into(), Flip::new(&[1]).into()),
+        ("rearrange", "left", pattern(apart, apart, &[]), pattern(turned, apart, &[])),
+        ("rearrange", "right", pattern(apart, apart, &[]), pattern(apart, turned, &[])),
+        (
+            "rearrange",
+            "sizes",
+            pattern(merged, apart, &[("a", 2)]),
+            pattern(merged, apart, &[("a", 3)]),
+        ),
+        (
+            "rearrange",
+            "sizes",
+            pattern(merged, apart, &[("a", 2)]),
+            pattern(merged, apart, &[("b", 2)]),
+        ),
+        ("reshape", "sizes", Reshape::new(&[2, 6]).into(), Reshape::new(&[6, 2]).into()),
+        ("reverse_sequence", "axis", sequence(1, 0, &[2, 3]), sequence(2, 0, &[2, 3])),
+        ("reverse_sequence", "batch_axis", sequence(1, 0, &[2, 3]), sequence(1, 2, &[2, 3])),
+        ("reverse_sequence", "lengths", sequence(1, 0, &[2, 1, 3]), sequence(1, 0, &[1, 2, 3])),
+        ("reverse_subsequences", "axis", subsequences(0, &[2, 3]), subsequences(1, &[2, 3])),
+        ("reverse_subsequences", "lengths", subsequences(0, &[2, 3]), subsequences(0, &[3, 2])),
+        ("reverse_subsequences", "tensor", subsequences(0, &[2, 3]), dense(&[1, 2], &[2, 3])),
+        ("reverse_subsequences", "tensor", dense(&[1, 1, 2], &[2, 3]), dense(&[1, 2], &[2, 3])),
+        ("reverse_subsequences", "tensor", dense(&[1, 2], &[2, 2]), held_once()),
+        ("roll", "shift", roll(&[1, 2], &[0, 1]), roll(&[2, 1], &[0, 1])),
+        ("roll", "axes", roll(&[1, 2], &[0, 1]), roll(&[1, 2], &[1, 0])),
+        ("slice", "starts", slice(0, 3, 1, 2), slice(1, 3, 1, 2)),
+        ("slice", "stops", slice(0, 3, 1, 2), slice(0, 4, 1, 2)),
+        ("slice", "axes", slice(0, 3, 1, 2), slice(0, 3, 0, 2)),
+        ("slice", "steps", slice(0, 3, 1, 2), slice(0, 3, 1, 1)),
+        ("tile", "repeats", Tile::new(&[2, 1]).into(), Tile::new(&[1, 2]).into()),
+        ("transpose", "order", Transpose::new(&[0, 1]).into(), Transpose::new(&[1, 0]).into()),
+    ]
+}
+
+/// Two lengths that are held once, by a stride of 0.
+fn held_once() -> Op {
+    let bytes = 2u64.to_ne_bytes();
+    let layout = Layout::strided(&shape(&[1, 2]), 0, &[0, 0]).unwrap();
+    let lengths = TensorView::new(&bytes, DType::U64, layout).unwrap();
+    ReverseSubsequences::from_view(0, &lengths).unwrap().into()
+}
+
+#[test]
+fn every_parameter_of_every_operator_is_seen() {
+    let tried: BTreeSet<_> = operators().iter().map(|(tag, name, ..)| (*tag, *name)).collect();
+    assert_eq!(tried, parameters().into_iter().collect());
+    let mut all: BTreeMap<u128, Op> = BTreeMap::new();
+    for (tag, name, one, other) in operators() {
+        assert_ne!(one.fingerprint(), other.fingerprint(), "{tag}, {name}: {one} and {other}");
+        for op in [one, other] {
+            assert_eq!(op.clone().fingerprint(), op.fingerprint());
+            let before = all.insert(op.fingerprint(), op.clone());
+            assert!(before.as_ref().is_none_or(|before| *before == op), "{before:?} and {op:?}");
+        }
+    }
+}
+
+#[test]
+fn operators_of_the_same_parameters_are_told_apart() {
+    let ops: [Op; 4] = [
+        Flip::new(&[1, 0]).into(),
+        Reshape::new(&[1, 0]).into(),
+        Tile::new(&[1, 0]).into(),
+        Transpose::new(&[1, 0]).into(),
+    ];
+    let found: BTreeSet<u128> = ops.iter().map(Fingerprint::fingerprint).collect();
+    assert_eq!(found.len(), ops.len());
+}
+
+#[test]
+fn lists_are_told_apart_by_where_one_ends() {
+    let lists: [&[i64]; 5] = [&[], &[0], &[1], &[0, 1], &[0, 0]];
+    let (mut found, mut count) = (BTreeSet::new(), 0);
+    for starts in lists {
+        for stops in lists {
+            for axes in lists {
+                for steps in lists {
+                    found.insert(Slice::new(starts, stops, axes, steps).fingerprint());
+                    count += 1;
+                }
+            }
+        }
+    }
+    assert_eq!(found.len(), count);
+    assert_ne!(
+        vec!["ab".to_owned(), String::new()].fingerprint(),
+        vec!["a".to_owned(), "b".to_owned()].fingerprint()
+    );
+    assert_ne!(Some(Some(0u8)).fingerprint(), Some(None::<u8>).fingerprint());
+}
+
+#[test]
+fn every_part_of_a_map_is_seen() {
+    let line = |start, step| Line { start, step };
+    every_part(&[("start", line(0, 1), line(1, 1)), ("step", line(0, 1), line(0, -1))]);
+    let piece = |end, line| Piece { end, line };
+    let (up, down) = (Line::IDENTITY, line(4, -1));
+    every_part(&[("end", piece(1, up), piece(2, up)), ("line", piece(1, up), piece(1, down))]);
+    let lengths = |values: &[usize], offset, strides: &[isize]| {
+        Lengths::new(values, offset, strides.to_vec())
+    };
+    every_part(&[
+        ("values", lengths(&[3, 1, 2], 0, &[0, 1]), lengths(&[3, 2, 1], 0, &[0, 1])),
+        ("offset", lengths(&[3, 1, 2], 0, &[0, 1]), lengths(&[3, 1, 2], 1, &[0, 1])),
+        ("strides", lengths(&[3, 1, 2], 0, &[0, 1]), lengths(&[3, 1, 2], 0, &[1, 0])),
+    ]);
+    let affine = |axis, line| AxisMap::Affine { axis, line };
+    let segments = |axis, end| AxisMap::Segments { axis, pieces: vec![piece(end, up)] };
+    let ragged = |axis, before, values: &[usize], after| AxisMap::Ragged {
+        axis,
+        before,
+        lengths: lengths(values, 0, &[0, 1]),
+        after,
+    };
+    every_part(&[
+        ("affine", affine(0, up), segments(0, 4)),
+        ("affine.axis", affine(0, up), affine(1, up)),
+        ("affine.line", affine(0, up), affine(0, down)),
+        ("segments", segments(0, 4), ragged(0, up, &[1], up)),
+        ("segments.axis", segments(0, 4), segments(1, 4)),
+        ("segments.pieces", segments(0, 4), segments(0, 3)),
+        ("ragged", ragged(0, up, &[1], up), affine(0, up)),
+        ("ragged.axis", ragged(0, up, &[1], up), ragged(1, up, &[1], up)),
+        ("ragged.before", ragged(0, up, &[1], up), ragged(0, down, &[1], up)),
+        ("ragged.lengths", ragged(0, up, &[1], up), ragged(0, up, &[2], up)),
+        ("ragged.after", ragged(0, up, &[1], up), ragged(0, up, &[1], down)),
+    ]);
+    let maps = |op: Op, sizes: &[usize]| op.index_map(&shape(sizes)).unwrap();
+    let layer = |op: Op, sizes: &[usize]| -> Layer { maps(op, sizes).layers()[0].clone() };
+    let reshape = |sizes: &[i64]| -> Op { Reshape::new(sizes).into() };
+    every_part(&[
+        ("out_shape", layer(reshape(&[12]), &[2, 6]), layer(reshape(&[3, 4]), &[2, 6])),
+        ("in_shape", layer(reshape(&[12]), &[2, 6]), layer(reshape(&[12]), &[3, 4])),
+        ("axes", layer(Flip::new(&[0]).into(), &[2, 6]), layer(Flip::new(&[1]).into(), &[2, 6])),
+    ]);
+    // Two maps that are written alike, with the same least and the same largest length.
+    let reversed = |lengths: &[i128]| maps(ReverseSequence::new(1, 0, lengths).into(), &[3, 4]);
+    let (one, other) = (reversed(&[4, 2, 3]), reversed(&[2, 4, 3]));
+    assert_eq!(one.to_string(), other.to_string());
+    every_part(&[("layers", one.clone(), other.clone())]);
+    let pass = |stages, map: &IndexMap| Pass { stages, map: map.clone() };
+    every_part(&[
+        ("stages", pass(0..1, &one), pass(0..2, &one)),
+        ("map", pass(0..1, &one), pass(0..1, &other)),
+    ]);
+}
+
+#[test]
+fn every_part_of_a_layout_and_of_a_type_is_seen() {
+    let layout =
+        |sizes: &[usize], at, strides: &[isize]| Layout::strided(&shape(sizes), at, strides);
+    every_part(&[
+        ("shape", layout(&[2, 3], 0, &[3, 1]).unwrap(), layout(&[2, 2], 0, &[3, 1]).unwrap()),
+        (
+            "offset_bytes",
+            layout(&[2, 3], 0, &[3, 1]).unwrap(),
+            layout(&[2, 3], 1, &[3, 1]).unwrap(),
+        ),
+        (
+            "strides_bytes",
+            layout(&[2, 3], 0, &[3, 1]).unwrap(),
+            layout(&[2, 3], 0, &[1, 2]).unwrap(),
+        ),
+    ]);
+    every_part(&[("sizes", shape(&[2, 3]), shape(&[3, 2]))]);
+    let packing = |bits, order| Packing::new(bits, order).unwrap();
+    let (low, high, split) = (BitOrder::LowFirst, BitOrder::HighFirst, BitOrder::Split);
+    every_part(&[("low", low, high), ("high", high, split), ("split", split, low)]);
+    every_part(&[
+        ("bits", packing(4, low), packing(2, low)),
+        ("order", packing(4, low), packing(4, high)),
+    ]);
+    every_part(&[
+        ("bytes", Width::Bytes(4), Width::Packed(packing(4, low))),
+        ("bytes.bytes", Width::Bytes(4), Width::Bytes(2)),
+        ("packed", Width::Packed(packing(4, low)), Width::Bytes(4)),
+        ("packed.packing", Width::Packed(packing(4, low)), Width::Packed(packing(4, high))),
+    ]);
+    let mut dtypes: BTreeSet<u128> = DType::NAMED.iter().map(Fingerprint::fingerprint).collect();
+    dtypes.extend([DType::Bytes(1), DType::Bytes(2)].map(|dtype| dtype.fingerprint()));
+    assert_eq!(dtypes.len(), DType::NAMED.len() + 2);
+}
+
+/// These may never change by another compiler, machine or build; only by what is fed on purpose.
+#[test]
+fn fingerprints_are_the_same_in_every_build() {
+    let mut found: Vec<(String, u128)> = operators()
+        .into_iter()
+        .map(|(tag, name, _, other)| (format!("{tag} {name}"), other.fingerprint()))
+        .collect();
+    let map = |op: Op, sizes: &[usize]| op.index_map(&shape(sizes)).unwrap().fingerprint();
+    let maps = [
+        ("map of a roll", map(Roll::new(&[1], &[0]).into(), &[4, 3])),
+        ("map of a reshape", map(Reshape::new(&[-1]).into(), &[4, 3])),
+        ("map of lengths", map(ReverseSequence::new(1, 0, [4, 2, 3]).into(), &[3, 4])),
+        ("layout", Layout::row_major(&shape(&[4, 3]), 4).unwrap().fingerprint()),
+        ("width", Width::Packed(Packing::new(4, BitOrder::HighFirst).unwrap()).fingerprint()),
+        ("dtype", DType::F32.fingerprint()),
+        ("numbers", (1.5f64, (-1isize, true)).fingerprint()),
+    ];
+    found.extend(maps.map(|(name, number)| (name.to_owned(), number)));
+    let found: Vec<String> =
+        found.iter().map(|(name, number)| format!("{number:032x} {name}")).collect();
+    let expected: Vec<&str> = include_str!("golden.txt").lines().collect();
+    assert_eq!(found, expected, "\n{}", found.join("\n"));
+}
