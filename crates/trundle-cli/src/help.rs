@@ -15,7 +15,8 @@ Examples:
   trundle bench --svg speed.svg                         as fast as a copy?
 
 Exit codes: 0 done, 1 failed while running, 2 wrong usage, 3 input refused.
-TRUNDLE_NUM_THREADS says how many threads to use where --threads does not.";
+TRUNDLE_NUM_THREADS says how many threads to use where --threads does not.
+TRUNDLE_SIMD forces a set of instructions: portable, neon, avx2, avx512 or avx512vbmi.";
 
 pub(crate) const TRANSPOSE: &str = "\
 Examples:

@@ -162,12 +162,14 @@ pub(crate) fn count(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Checks the number of threads that the environment asks for; none is as good as no variable.
+/// Checks what the environment asks for; an empty variable is as good as none.
 ///
 /// # Errors
-/// If it is no number of at least 1, or too large.
+/// If the number of threads is none of at least 1, or too large, or the machine lacks the set of
+/// instructions.
 pub(crate) fn check_environment() -> Result<(), Failure> {
     const VARIABLE: &str = "TRUNDLE_NUM_THREADS";
+    trundle::Machine::forced_simd().map_err(Failure::usage)?;
     match std::env::var(VARIABLE) {
         Ok(text) if !text.is_empty() => threads(text.trim())
             .map(drop)

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any};
 use proptest::{prop_assert, prop_assert_eq};
-use trundle_core::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Transpose};
+use trundle_core::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Slice, Tile, Transpose};
 use trundle_core::{
     AxisMap, BitOrder, DType, IndexMap, Layout, Move, Op, Packing, Shape, TensorView,
 };
@@ -115,6 +115,58 @@ fn rolls_add() {
         prop_assert_eq!(both, sum);
         Ok(())
     });
+}
+
+#[test]
+fn slices_of_every_step_follow_rolls_and_tiles() {
+    for size in 1..=9usize {
+        for (shift, repeat) in (0..size).flat_map(|shift| [(shift, 1), (shift, 2)]) {
+            let (of, given) = (shape(&[size]), i64::try_from(shift).unwrap());
+            let before = Naive::numbered(&[size]);
+            let tiled = before.roll(&[given], &[0]).tile(&[repeat]);
+            let roll = map_of(Roll::new(&[given], &[0]), &of);
+            let repeats = Tile::new(&[i64::try_from(repeat).unwrap()]);
+            // What is rolled and repeated may take two passes; what is rolled alone does not.
+            let Some(map) = roll.then(&map_of(repeats, &of)).unwrap() else {
+                assert_eq!(repeat, 2, "{roll}");
+                continue;
+            };
+            for (step, skip) in (-5..=5i64).filter(|step| *step != 0).flat_map(|s| [(s, 0), (s, 1)])
+            {
+                let last = i64::try_from(size * repeat).unwrap() - 1 - skip;
+                let (start, stop) = if step > 0 { (skip, i64::MAX) } else { (last, i64::MIN) };
+                if last < 0 {
+                    continue;
+                }
+                let slice = map_of(Slice::new(&[start], &[stop], &[0], &[step]), map.out_shape());
+                let Some(sliced) = map.then(&slice).unwrap() else {
+                    assert_eq!(repeat, 2, "{map}");
+                    continue;
+                };
+                let expected = tiled.slice(0, start, stop, step);
+                assert_eq!(
+                    labels_by(&sliced, &before),
+                    expected.labels(),
+                    "{size} rolled by {shift}, {repeat} times, from {start} by {step}\n{sliced}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn what_gives_elements_twice_or_not_at_all_has_no_inverse() {
+    let of = shape(&[4]);
+    let half = map_of(Slice::new(&[0], &[2], &[0], &[1]), &of);
+    let repeated = map_of(Tile::new(&[2]), half.out_shape());
+    let both = half.then(&repeated).unwrap().unwrap();
+    assert_eq!(labels_by(&both, &Naive::numbered(&[4])), [0, 1, 0, 1]);
+    assert!(both.invert().is_none(), "{both}");
+    assert!(half.invert().is_none(), "{half}");
+    // The same number of elements, one at a time: the last twice and the first never.
+    let last = map_of(Slice::new(&[1], &[4], &[0], &[1]), &of);
+    let rolled = last.then(&map_of(Roll::new(&[1], &[0]), last.out_shape())).unwrap().unwrap();
+    assert!(rolled.invert().is_none(), "{rolled}");
 }
 
 /// A shape and two orders of its axes.

@@ -40,7 +40,7 @@ fn map_to(choices: &mut Choices, out: &Shape) -> IndexMap {
             undone(Transpose::new(&order).into())
         }
         4 => undone(Roll::new(&[signed(choices.below(9))], &[signed(axis)]).into()),
-        5 if out[axis] % 2 == 0 => {
+        5 if out[axis].is_multiple_of(2) => {
             let (mut sizes, mut repeats) = (out.sizes().to_vec(), vec![1; out.rank()]);
             sizes[axis] /= 2;
             repeats[axis] = 2;

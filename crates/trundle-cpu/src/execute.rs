@@ -4,11 +4,10 @@ use std::ops::Range;
 
 use trundle_core::{Loop, RaggedLoop};
 
-use crate::kernels::{Call, Fold, Kernel, LaneTile, Next, Side, Store, Tile};
 use crate::plan::{Place, Plan, RaggedStep, Rolled, Step, Unit, offset_of};
-use crate::simd;
 use crate::stop::Stop;
 use crate::threads::for_each_task;
+use trundle_kernels::{Call, Fold, Kernel, LaneTile, Next, Ragged, Run, Side, Store, Tile, simd};
 
 /// The two buffers of a run, shared by its threads.
 #[derive(Clone, Copy)]
@@ -55,12 +54,12 @@ pub(crate) unsafe fn run(plan: &Plan, src: *const u8, dst: *mut u8, stop: &Stop<
 }
 
 /// What moves a tile.
-type Run = unsafe fn(&Tile);
+type Mover = unsafe fn(&Tile);
 
 /// Tiles on their way to their kernels: each waits for the next, to know where moving goes on.
 #[derive(Default)]
 struct Tiles {
-    waiting: Option<(Tile, Run)>,
+    waiting: Option<(Tile, Mover)>,
 }
 
 impl Tiles {
@@ -69,7 +68,7 @@ impl Tiles {
     /// # Safety
     /// As [`Call::Tile`], for this tile and its kernel.
     #[inline]
-    unsafe fn put(&mut self, tile: &Tile, run: Run) {
+    unsafe fn put(&mut self, tile: &Tile, run: Mover) {
         if tile.store == Store::Cached {
             // Small moves are of one tile, and what is near need not be asked for.
             // SAFETY: by the caller.
@@ -190,7 +189,7 @@ unsafe fn run_lanes(step: &Step, row: &RaggedLoop, unit: &Unit, entry: usize, bu
     let lanes = LaneTile {
         tile,
         row_begin,
-        ragged: row,
+        ragged: &ragged_of(row),
         lane: entry.wrapping_add_signed(lane),
         lane_stride: step.cols.lane_stride,
         slabs: Side { len: slabs, src_stride: fold.src_stride, dst_stride: fold.dst_stride },
@@ -199,6 +198,23 @@ unsafe fn run_lanes(step: &Step, row: &RaggedLoop, unit: &Unit, entry: usize, bu
     let Call::Lanes(run) = step.kernel.call else { unreachable!("a tile is no lanes") };
     // SAFETY: the contract is the same.
     unsafe { run(&lanes) };
+}
+
+/// A ragged loop, as kernels see it.
+fn ragged_of(row: &RaggedLoop) -> Ragged<'_> {
+    let run = |run: &trundle_core::Run| Run {
+        src_offset: run.src_offset,
+        src_per_length: run.src_per_length,
+        src_stride: run.src_stride,
+    };
+    Ragged {
+        len: row.len,
+        lengths: &row.lengths,
+        cut_start: row.cut_start,
+        cut_per_length: row.cut_per_length,
+        first: run(&row.first),
+        second: run(&row.second),
+    }
 }
 
 /// The tile of a unit's rows and columns.

@@ -6,7 +6,6 @@
 
 mod backend;
 mod execute;
-mod kernels;
 mod leaked;
 mod machine;
 mod owned;
@@ -15,14 +14,12 @@ mod pipeline;
 mod plan;
 mod planner;
 mod rolled;
-mod simd;
 mod stop;
 mod threads;
 
 pub use backend::Cpu;
-pub use kernels::{CATALOGUE, Kernel, Pattern, Store};
 pub use machine::Machine;
 pub use pipeline::Pipeline;
 pub use plan::{Part, Place, Plan, RaggedStep, Rolled, Step};
 pub use planner::Planner;
-pub use simd::Simd;
+pub use trundle_kernels::{CATALOGUE, Kernel, Pattern, Simd, Store};

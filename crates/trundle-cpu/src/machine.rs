@@ -23,10 +23,23 @@ pub struct Machine {
 
 impl Machine {
     /// This machine, looked at once. The threads are those of `TRUNDLE_NUM_THREADS`, else as many
-    /// as cores that the process may use.
+    /// as cores that the process may use. The instruction set is that of `TRUNDLE_SIMD`, else the
+    /// widest; where [`Machine::forced_simd`] refuses the variable, stderr says so once.
     pub fn detect() -> &'static Machine {
         static MACHINE: Leaked<Machine> = Leaked::empty();
         MACHINE.get(|_| true, Machine::look)
+    }
+
+    /// The instruction set that the environment asks for with `TRUNDLE_SIMD`: `portable`, `neon`,
+    /// `avx2`, `avx512` or `avx512vbmi`. None is as good as an empty one.
+    ///
+    /// # Errors
+    /// If there is no such set, or this machine lacks it.
+    pub fn forced_simd() -> Result<Option<Simd>, String> {
+        match std::env::var_os("TRUNDLE_SIMD") {
+            Some(name) => simd_of(&name.to_string_lossy()),
+            None => Ok(None),
+        }
     }
 
     fn look() -> Machine {
@@ -35,7 +48,7 @@ impl Machine {
             l1_bytes: cache_bytes("1", "Data").unwrap_or(32 << 10),
             l2_bytes: cache_bytes("2", "Unified").unwrap_or(512 << 10),
             l3_bytes: cache_bytes("3", "Unified").unwrap_or(8 << 20),
-            simd: Simd::detect(),
+            simd: forced_or_widest_simd(),
         }
     }
 }
@@ -53,6 +66,39 @@ impl fmt::Display for Machine {
             self.l3_bytes >> 10,
         )
     }
+}
+
+/// The set that the environment asks for, else the widest that the machine has.
+fn forced_or_widest_simd() -> Simd {
+    let widest = Simd::detect();
+    match Machine::forced_simd() {
+        Ok(forced) => forced.unwrap_or(widest),
+        Err(refusal) => {
+            #[expect(
+                clippy::print_stderr,
+                reason = "who sets the variable must see that it has no effect"
+            )]
+            {
+                eprintln!("trundle: {refusal}; {widest} is used");
+            }
+            widest
+        }
+    }
+}
+
+/// The set of a name, if this machine has it.
+fn simd_of(name: &str) -> Result<Option<Simd>, String> {
+    let name = name.trim();
+    if name.is_empty() {
+        return Ok(None);
+    }
+    let simd: Simd = name.parse().map_err(|refusal| format!("TRUNDLE_SIMD: {refusal}"))?;
+    if simd.is_available() {
+        return Ok(Some(simd));
+    }
+    let available: Vec<&str> = Simd::available().map(Simd::name).collect();
+    let available = available.join(", ");
+    Err(format!("TRUNDLE_SIMD: this machine lacks {simd}, and has {available}"))
 }
 
 fn threads_from_environment() -> Option<usize> {
@@ -79,4 +125,22 @@ fn cache_bytes(level: &str, kind: &str) -> Option<usize> {
         };
         digits.parse::<usize>().ok().map(|size| size * unit)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_is_forced_by_its_name_where_the_machine_has_it() {
+        for simd in Simd::available() {
+            assert_eq!(simd_of(&format!(" {simd} ")), Ok(Some(simd)));
+        }
+        assert_eq!(simd_of(""), Ok(None));
+        let unknown = simd_of("sse9").unwrap_err();
+        assert!(unknown.contains("\"sse9\": expected one of portable, neon, avx2"), "{unknown}");
+        let other = if cfg!(target_arch = "aarch64") { "avx2" } else { "neon" };
+        let lacking = simd_of(other).unwrap_err();
+        assert!(lacking.contains(&format!("lacks {other}, and has portable")), "{lacking}");
+    }
 }

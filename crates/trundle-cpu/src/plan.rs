@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use trundle_core::{Loop, RaggedLoop};
 
-use crate::kernels::{Kernel, Store};
 use crate::packed::PackedPlan;
+use trundle_kernels::{Kernel, Store};
 
 /// A movement decided down to kernels, tiles and tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -90,3 +90,32 @@ fn ragged_loops_are_the_rows_the_columns_or_lanes() {
     assert_eq!(placed(&narrow), (Place::Lanes, "narrow-portable", "narrow-portable"));
     assert_eq!(narrow[0].units(), 1);
 }
+
+#[test]
+fn every_unit_is_in_one_task() {
+    let transpose = Transpose::new(&[1, 0]);
+    let moves: [(Op, &[usize]); 5] = [
+        (Roll::new(&[3, 5], &[0, 1]).into(), &[601, 1013]),
+        (transpose.clone().into(), &[1999, 257]),
+        (transpose.into(), &[40, 30_011]),
+        (Flip::new(&[0]).into(), &[70_001, 9]),
+        (ReverseSequence::new(1, 0, [7000, 1, 3333]).into(), &[3, 7000, 33]),
+    ];
+    for (op, sizes) in moves {
+        for threads in 1..=7 {
+            let map = op.index_map(&Shape::new(sizes).unwrap()).unwrap();
+            let planner = Planner::new(Machine { threads, ..Machine::detect().clone() });
+            let src = Layout::row_major(map.in_shape(), 4).unwrap();
+            let dst = Layout::row_major(map.out_shape(), 4).unwrap();
+            let plan = planner.plan(&Move::new(&map, 4, &src, &dst).unwrap());
+            let mut taken: Vec<Vec<u32>> =
+                plan.steps().iter().map(|step| vec![0; step.units()]).collect();
+            for task in plan.tasks() {
+                for part in &plan.parts()[task.clone()] {
+                    taken[part.step][part.first..part.end].iter_mut().for_each(|unit| *unit += 1);
+                }
+            }
+            assert!(taken.iter().flatten().all(|unit| *unit == 1), "{threads} threads, {plan}");
+        }
+    }
+}

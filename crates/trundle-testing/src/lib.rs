@@ -6,6 +6,7 @@
 
 pub mod cases;
 pub mod choices;
+mod guarded;
 mod operator;
 mod oracle;
 pub mod packed;
@@ -14,6 +15,7 @@ mod property;
 pub mod shapings;
 pub mod suite;
 
+pub use guarded::{Flush, Guarded};
 pub use operator::PlainOp;
 pub use oracle::{Naive, indices, read_elements, write_elements};
 pub use property::{Outcome, holds};

@@ -305,6 +305,32 @@ fn threads_come_from_the_argument_or_the_environment() {
 }
 
 #[test]
+fn a_set_of_instructions_can_be_forced() {
+    let place = Place::with(&[("x.npy", &Tensor::noise("'<f4'", 4, &[400, 300]))]);
+    let plan = |variable: &str| {
+        let args = ["plan", "transpose", "x.npy", "--json"];
+        Run::of(place.command(&args).env("TRUNDLE_SIMD", variable))
+    };
+    let portable = plan("portable").done();
+    assert!(
+        String::from_utf8_lossy(&portable.stdout).contains("\"transposed-portable\""),
+        "{portable:?}"
+    );
+    let widest = plan("").done();
+    assert!(
+        !cfg!(target_arch = "x86_64")
+            || !String::from_utf8_lossy(&widest.stdout).contains("-portable"),
+        "{widest:?}"
+    );
+    for wrong in ["sse9", if cfg!(target_arch = "aarch64") { "avx2" } else { "neon" }] {
+        let run = plan(wrong);
+        assert_eq!(run.code, Some(2), "{run:?}");
+        assert!(run.stderr.starts_with("error: TRUNDLE_SIMD: "), "{run:?}");
+        assert!(run.stdout.is_empty(), "{run:?}");
+    }
+}
+
+#[test]
 fn too_little_memory_for_an_element_is_refused() {
     let tensor = Tensor::counting(&[60, 101]);
     let place = Place::with(&[("x.npy", &tensor)]);

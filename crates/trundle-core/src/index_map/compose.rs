@@ -240,6 +240,8 @@ fn axis_after(first: &AxisMap, next: &Layer) -> Option<AxisMap> {
         (AxisMap::Ragged { before, lengths, after, .. }, AxisMap::Affine { axis, line }) => {
             let lengths = lengths.pull_back(next_axes, sizes)?;
             let before = line.then(*before);
+            // No operator makes two source axes read one output axis, which alone could make the
+            // lengths vary along their own.
             let varies = lengths.varying_axes().any(|varying| varying == *axis);
             (matches!(before.step, 1 | -1) && !varies).then_some(AxisMap::Ragged {
                 axis: *axis,

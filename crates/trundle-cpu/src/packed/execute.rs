@@ -8,9 +8,9 @@ use super::plan::{At, PackedPlan, PackedStep};
 use super::run as runs;
 use super::side::Run;
 use crate::execute;
-use crate::simd::{self, LINE};
 use crate::stop::Stop;
 use crate::threads::for_each_task;
+use trundle_kernels::simd::{self, LINE};
 
 /// The two buffers of a run, shared by its threads.
 #[derive(Clone, Copy)]

@@ -10,12 +10,12 @@ use trundle_core::{Block, Loop, Move, Packing, RaggedLoop};
 use loops::{Loops, Picked, rising};
 use tiles::{RUN_UNIT_BYTES, tile, transposed_tile};
 
-use crate::kernels::{CATALOGUE, Call, Kernel, Pattern, Store};
 use crate::packed::PackedPlan;
 use crate::plan::{Part, Place, Plan, RaggedStep, Rolled, Step};
 use crate::rolled::RolledBlock;
-use crate::simd::LINE;
 use crate::{Machine, Simd};
+use trundle_kernels::simd::LINE;
+use trundle_kernels::{CATALOGUE, Call, Kernel, Pattern, Store};
 
 /// Elements of this many bytes or more are copied as runs of bytes: a cache line.
 const LEAST_RUN_BYTES: usize = 64;

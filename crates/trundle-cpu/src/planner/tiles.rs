@@ -1,13 +1,13 @@
 //! How many rows and columns a tile has.
 
 use trundle_core::Loop;
-
-use super::pattern;
-use crate::kernels::{
+use trundle_kernels::simd::LINE;
+use trundle_kernels::{
     MOST_JOINED_BYTES, Pattern, Store, best_lanes, is_deinterleaved, is_interleaved, is_narrow,
 };
+
+use super::pattern;
 use crate::plan::Place;
-use crate::simd::LINE;
 
 /// Longer runs are cut into units of this many bytes: enough to make the partial lines at their ends
 /// cheap, and little enough to be shared evenly (a guess: a fraction of a second-level cache).

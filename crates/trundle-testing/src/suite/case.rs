@@ -37,7 +37,7 @@ impl Case {
     }
 
     /// The same for any chain.
-    fn packed_chain(chain: ShapingChain, width: usize, offsets: [usize; 2]) -> Case {
+    pub(super) fn packed_chain(chain: ShapingChain, width: usize, offsets: [usize; 2]) -> Case {
         let layout = |shape: &[usize], offset| {
             let shape = Shape::new(shape).expect("a shape that fits in memory");
             let packed = Layout::row_major(&shape, width).expect("a tensor that fits in memory");

@@ -1,6 +1,7 @@
 //! The cases that the suite sweeps through, in which every size has its turn.
 
 use super::case::Case;
+use super::conditions::conditions;
 use super::reversals::{lane_lengths, lanes_reversed, narrow_lanes, rows_reversed};
 use super::rolls::{orders_of_rolled, rolls, rows_rolled};
 use super::transposes::{channels, groups, matrices, orders, pictures, strips};
@@ -32,6 +33,7 @@ pub fn sweeps() -> impl Iterator<Item = Case> {
         .chain(lanes_reversed())
         .chain(narrow_lanes())
         .chain(corners())
+        .chain(conditions())
 }
 
 /// One axis, copied and reversed.

@@ -19,16 +19,22 @@ use crate::simd::{Avx2, Avx512, Avx512Vbmi};
 
 /// How a kernel is called.
 #[derive(Clone, Copy)]
-pub(crate) enum Call {
+pub enum Call {
+    /// Moves a tile.
+    ///
     /// # Safety
     /// The machine has the kernel's instruction set, its `applies` holds for the tile, every
     /// source element is valid for reads and every destination element for writes, and no source
     /// byte is a destination byte.
     Tile(unsafe fn(&Tile)),
+    /// Moves a tile of rolled rows.
+    ///
     /// # Safety
     /// As `Tile`, for tiles of rolled rows: their columns, neighbours on both sides, jump once, to
     /// the start of the source's row.
     Rolled(unsafe fn(&Tile)),
+    /// Moves lanes.
+    ///
     /// # Safety
     /// As `Tile`, for the elements that the lengths select. Source rows that a lane reads, and rows
     /// between them, are valid for reads in every lane of the tile: they are rows of one tensor.
@@ -46,8 +52,9 @@ pub struct Kernel {
     /// Why it is picked for those.
     pub reason: &'static str,
     /// Whether its rows and columns may jump.
-    pub(crate) folds: bool,
-    pub(crate) call: Call,
+    pub folds: bool,
+    /// What moves the tiles.
+    pub call: Call,
 }
 
 impl PartialEq for Kernel {
@@ -230,18 +237,25 @@ pub static CATALOGUE: &[Kernel] = &[
 ];
 
 /// Instances of the kernels over [`Vector`](crate::simd::Vector), compiled with the instructions of
-/// a set.
+/// a set. Each has a module of its own: an incremental build compiles modules by themselves, so that
+/// after an edit only the instances that it changes are made anew.
 macro_rules! instances {
     ($($arch:literal: $name:ident($tile:ty) = $kernel:path, $features:literal;)*) => {
         $(
-            /// # Safety
-            /// As the call that takes the tile: see [`Call`].
             #[cfg(target_arch = $arch)]
-            #[target_feature(enable = $features)]
-            unsafe fn $name(tile: &$tile) {
-                // SAFETY: the contract is the same.
-                unsafe { $kernel(tile) }
+            mod $name {
+                use super::*;
+
+                /// # Safety
+                /// As the call that takes the tile: see [`Call`].
+                #[target_feature(enable = $features)]
+                pub(super) unsafe fn $name(tile: &$tile) {
+                    // SAFETY: the contract is the same.
+                    unsafe { $kernel(tile) }
+                }
             }
+            #[cfg(target_arch = $arch)]
+            use $name::$name;
         )*
     };
 }

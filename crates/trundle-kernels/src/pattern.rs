@@ -93,7 +93,7 @@ fn is_pixel(width: usize, channels: usize) -> bool {
 }
 
 /// The neighbours of a pixel, in either order, become planes.
-pub(crate) fn is_deinterleaved(pattern: &Pattern) -> bool {
+pub fn is_deinterleaved(pattern: &Pattern) -> bool {
     let (width, (channels, pixels)) = (pattern.width, pattern.lens);
     is_pixel(width, channels)
         && pixels * width >= LINE
@@ -103,7 +103,7 @@ pub(crate) fn is_deinterleaved(pattern: &Pattern) -> bool {
 }
 
 /// Planes become the neighbours of a pixel.
-pub(crate) fn is_interleaved(pattern: &Pattern) -> bool {
+pub fn is_interleaved(pattern: &Pattern) -> bool {
     let (width, (pixels, channels)) = (pattern.width, pattern.lens);
     is_pixel(width, channels)
         && pixels * width >= LINE
@@ -113,7 +113,7 @@ pub(crate) fn is_interleaved(pattern: &Pattern) -> bool {
 }
 
 /// Rows of less than a line that follow each other on both sides, in either order.
-pub(crate) fn is_narrow(pattern: &Pattern) -> bool {
+pub fn is_narrow(pattern: &Pattern) -> bool {
     let row_bytes = pattern.lens.1 * pattern.width;
     is_runs(pattern)
         && row_bytes < LINE

@@ -10,7 +10,7 @@ use super::{Fold, Side, Tile};
 use crate::simd::{LINE, Lanes, Vector};
 
 /// Rows of at most this many bytes that follow each other are put together in registers.
-pub(crate) const MOST_JOINED_BYTES: usize = 4 * LINE;
+pub const MOST_JOINED_BYTES: usize = 4 * LINE;
 
 /// How many bytes ahead in the same column the source is asked for, for such rows.
 const JOINED_AHEAD: usize = 8 * LINE;

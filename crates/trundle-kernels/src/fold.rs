@@ -4,31 +4,32 @@
 /// are one on the other side go from one step of the outer to the next, and where a rolled loop goes
 /// on at the start of its axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Fold {
+pub struct Fold {
     /// The steps to the first jump.
-    pub(crate) first: usize,
+    pub first: usize,
     /// The jumps that follow, in turn.
-    pub(crate) jumps: [Jump; 2],
+    pub jumps: [Jump; 2],
 }
 
 /// A jump, and what comes after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Jump {
+pub struct Jump {
     /// The bytes of the jump, beside those of the step.
-    pub(crate) bytes: isize,
+    pub bytes: isize,
     /// The steps to the next jump.
-    pub(crate) steps: usize,
+    pub steps: usize,
 }
 
 impl Fold {
     /// No jump.
-    pub(crate) const NONE: Fold =
+    pub const NONE: Fold =
         Fold { first: usize::MAX, jumps: [Jump { bytes: 0, steps: usize::MAX }; 2] };
 
     /// The jumps from step `start` on of a loop of `len` steps of `stride` bytes, whose start, if it
     /// is `rolled`, comes after so many steps, and which goes on in an outer loop of steps of `outer`
     /// bytes, if there is one.
-    pub(crate) fn of(
+    #[inline]
+    pub fn of(
         len: usize,
         stride: isize,
         rolled: Option<usize>,

@@ -2,10 +2,8 @@
 
 use std::ops::Range;
 
-use trundle_core::{RaggedLoop, Run};
-
-use super::LaneTile;
 use super::scratch::MADE;
+use super::{LaneTile, Ragged, Run};
 
 #[derive(Clone, Copy)]
 pub(super) struct Runs<'a> {
@@ -23,7 +21,7 @@ pub(super) struct Runs<'a> {
 
 impl<'a> Runs<'a> {
     /// The runs, if they walk the same rows of the source in opposite orders.
-    pub(super) fn of(ragged: &'a RaggedLoop) -> Option<Runs<'a>> {
+    pub(super) fn of(ragged: &'a Ragged<'a>) -> Option<Runs<'a>> {
         let (first, second) = (&ragged.first, &ragged.second);
         let turned_first = second.src_per_length == 0;
         let (kept, turned) = if turned_first { (second, first) } else { (first, second) };

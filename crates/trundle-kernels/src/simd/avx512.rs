@@ -13,7 +13,8 @@ use std::arch::x86_64::{
     _mm512_unpacklo_epi8, _mm512_unpacklo_epi16, _mm512_unpacklo_epi32, _mm512_unpacklo_epi64,
 };
 
-use super::{Avx2, Lanes, Vector};
+use super::{Avx2, Lanes, Part, Vector};
+use crate::Tile;
 
 #[derive(Clone, Copy)]
 pub(crate) struct Avx512(pub(super) __m512i);
@@ -244,6 +245,12 @@ impl Vector for Avx512 {
                 _ => _mm512_permutex2var_epi32(a, _mm512_srli_epi32(places, 2), b),
             }
         })
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+    unsafe fn apart<P: Part>(tile: &Tile) {
+        // SAFETY: the contract is the same.
+        unsafe { P::run::<Self>(tile) };
     }
 
     #[inline(always)]

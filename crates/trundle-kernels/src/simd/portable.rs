@@ -3,7 +3,8 @@
 use std::array;
 use std::mem::MaybeUninit;
 
-use super::{Lanes, Vector};
+use super::{Lanes, Part, Vector};
+use crate::Tile;
 
 /// 16 bytes, what most machines hold in a register. Each may be padding of an element.
 #[derive(Clone, Copy)]
@@ -76,6 +77,11 @@ impl Vector for Portable {
             let place = usize::from(unsafe { places.0[byte].assume_init() });
             if place < 16 { self.0[place] } else { other.0[place % 16] }
         }))
+    }
+
+    unsafe fn apart<P: Part>(tile: &Tile) {
+        // SAFETY: the contract is the same.
+        unsafe { P::run::<Self>(tile) };
     }
 
     #[inline(always)]

@@ -1,8 +1,6 @@
 //! Lanes that are cut at different places: reverse subsequences with a length in every lane.
 
-use trundle_core::RaggedLoop;
-
-use super::{LaneTile, Tile, by_width, strided};
+use super::{LaneTile, Ragged, Tile, by_width, strided};
 
 /// Lanes whose cuts are worked out together, before the rows are walked.
 const LANES: usize = 64;
@@ -31,7 +29,7 @@ struct Lane {
 }
 
 impl Lane {
-    fn of(ragged: &RaggedLoop, length: usize) -> Lane {
+    fn of(ragged: &Ragged<'_>, length: usize) -> Lane {
         Lane {
             cut: ragged.cut(length),
             first: ragged.first.start(length),

@@ -10,7 +10,8 @@ use std::arch::x86_64::{
     _mm256_unpacklo_epi8, _mm256_unpacklo_epi16, _mm256_unpacklo_epi32, _mm256_unpacklo_epi64,
 };
 
-use super::{Lanes, Vector};
+use super::{Lanes, Part, Vector};
+use crate::Tile;
 
 #[derive(Clone, Copy)]
 pub(crate) struct Avx2(__m256i);
@@ -155,6 +156,12 @@ impl Vector for Avx2 {
                 _mm256_blendv_epi8(from_a, from_b, is_b)
             }
         })
+    }
+
+    #[target_feature(enable = "avx2")]
+    unsafe fn apart<P: Part>(tile: &Tile) {
+        // SAFETY: the contract is the same.
+        unsafe { P::run::<Self>(tile) };
     }
 
     #[inline(always)]

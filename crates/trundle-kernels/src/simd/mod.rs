@@ -13,6 +13,7 @@ mod portable;
 use std::fmt;
 use std::mem::MaybeUninit;
 use std::ops::Range;
+use std::str::FromStr;
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) use avx2::Avx2;
@@ -23,6 +24,8 @@ pub(crate) use avx512vbmi::Avx512Vbmi;
 #[cfg(target_arch = "aarch64")]
 pub(crate) use neon::Neon;
 pub(crate) use portable::Portable;
+
+use crate::Tile;
 
 /// Instruction sets that kernels are built for. Of those of one architecture, each holds those
 /// before it.
@@ -42,14 +45,16 @@ pub enum Simd {
 }
 
 impl Simd {
+    /// All sets, the narrowest first.
+    const ALL: [Simd; 5] = [Simd::Portable, Simd::Neon, Simd::Avx2, Simd::Avx512, Simd::Avx512Vbmi];
+
     /// The sets that this machine has, the narrowest first.
     pub fn available() -> impl Iterator<Item = Simd> {
-        let sets = [Simd::Portable, Simd::Neon, Simd::Avx2, Simd::Avx512, Simd::Avx512Vbmi];
-        sets.into_iter().filter(|simd| simd.is_available())
+        Simd::ALL.into_iter().filter(|simd| simd.is_available())
     }
 
     /// Whether this machine has the set.
-    pub(crate) fn is_available(self) -> bool {
+    pub fn is_available(self) -> bool {
         match self {
             Simd::Portable => true,
             // In the other byte order the elements of a register are numbered otherwise.
@@ -72,25 +77,44 @@ impl Simd {
     }
 
     /// The widest set that this machine has.
-    pub(crate) fn detect() -> Simd {
+    pub fn detect() -> Simd {
         Simd::available().last().unwrap_or(Simd::Portable)
     }
 }
 
-impl fmt::Display for Simd {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
+impl Simd {
+    /// What the set is called.
+    pub fn name(self) -> &'static str {
+        match self {
             Simd::Portable => "portable",
             Simd::Neon => "neon",
             Simd::Avx2 => "avx2",
             Simd::Avx512 => "avx512",
             Simd::Avx512Vbmi => "avx512vbmi",
+        }
+    }
+}
+
+impl fmt::Display for Simd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Simd {
+    type Err = String;
+
+    /// A set by its name, whether this machine has it or not.
+    fn from_str(name: &str) -> Result<Simd, String> {
+        Simd::ALL.into_iter().find(|simd| simd.name() == name).ok_or_else(|| {
+            let names = Simd::ALL.map(Simd::name).join(", ");
+            format!("no set of instructions is called \"{name}\": expected one of {names}")
         })
     }
 }
 
 /// The bytes of a cache line.
-pub(crate) const LINE: usize = 64;
+pub const LINE: usize = 64;
 
 /// As many vectors as the widest has 16 bytes.
 pub(crate) type Lanes<V> = [V; LINE / 16];
@@ -240,13 +264,29 @@ pub(crate) trait Vector: Copy {
     /// As the trait, and `places` are such numbers.
     unsafe fn pick<const W: usize>(self, other: Self, places: Self) -> Self;
 
+    /// Calls a part of a kernel as a function of its own, which is compiled with the instructions of
+    /// the set.
+    ///
+    /// # Safety
+    /// As the trait, and as the part.
+    unsafe fn apart<P: Part>(tile: &Tile);
+
     /// Asks for the line at `address`, which need not be valid, to be near soon.
     fn prefetch(address: *const u8);
 }
 
+/// A part of a kernel that is called by [`Vector::apart`]: everything else is inlined into its kernel, to
+/// be compiled with the instructions of a set. Kernels of many widths would become functions whose
+/// frames, where nothing is optimised, are larger than a thread's stack.
+pub(crate) trait Part {
+    /// # Safety
+    /// The machine has the set of V, and what the part's kernel asks of the tile holds.
+    unsafe fn run<V: Vector>(tile: &Tile);
+}
+
 /// Asks for a line without waiting, where no set of instructions has been picked.
 #[inline(always)]
-pub(crate) fn prefetch(address: *const u8) {
+pub fn prefetch(address: *const u8) {
     #[cfg(target_arch = "x86_64")]
     <avx2::Avx2 as Vector>::prefetch(address);
     #[cfg(target_arch = "aarch64")]
@@ -256,7 +296,7 @@ pub(crate) fn prefetch(address: *const u8) {
 }
 
 /// Orders the streamed writes of this thread before its later writes.
-pub(crate) fn fence() {
+pub fn fence() {
     // Miri knows no such instruction, and no stores that pass the caches either.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: SSE is part of x86-64.

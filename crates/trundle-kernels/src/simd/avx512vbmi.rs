@@ -3,7 +3,8 @@
 use std::arch::x86_64::{_mm512_permutex2var_epi8, _mm512_permutexvar_epi8};
 
 use super::avx512::{Avx512, order};
-use super::{Avx2, Lanes, Vector};
+use super::{Avx2, Lanes, Part, Vector};
+use crate::Tile;
 
 /// As [`Avx512`], but for single bytes.
 #[derive(Clone, Copy)]
@@ -103,6 +104,12 @@ impl Vector for Avx512Vbmi {
                 self.0.pick::<W>(other.0, places.0)
             }
         })
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
+    unsafe fn apart<P: Part>(tile: &Tile) {
+        // SAFETY: the contract is the same.
+        unsafe { P::run::<Self>(tile) };
     }
 
     #[inline(always)]

@@ -36,7 +36,7 @@ const KEPT_AHEAD: isize = 4;
 
 /// How many rows of the ragged axis, and how many bytes of neighbouring lanes, a tile should have,
 /// of as many rows as there are.
-pub(crate) fn best_tile(rows: usize) -> (usize, usize) {
+pub fn best_tile(rows: usize) -> (usize, usize) {
     let rows = if rows <= 1 << MOST_BITS { rows } else { ROWS_OF_MANY };
     (rows, 4 * most_bytes(rows))
 }

@@ -24,7 +24,7 @@ use super::near::{is_near, near};
 use super::square::{LANE, MOST_VECTORS, transpose_lanes, transpose_square};
 use super::strip::{MOST_ROWS, Rows, Strip};
 use super::{Side, Store, Tile, wide};
-use crate::simd::{LINE, Vector};
+use crate::simd::{LINE, Part, Vector};
 
 /// Copies a tile whose rows are neighbours in the source and whose columns are neighbours in the
 /// destination. Rows may jump in the destination, columns in the source.
@@ -34,16 +34,80 @@ use crate::simd::{LINE, Vector};
 /// rise through the source.
 #[inline(always)]
 pub(super) unsafe fn transposed<V: Vector>(tile: &Tile) {
-    let tile = &rising(tile);
     // SAFETY: the contract is the same; W is the tile's width.
     unsafe {
         match tile.width {
-            1 => lines::<V, 1>(tile),
-            2 => lines::<V, 2>(tile),
-            4 => lines::<V, 4>(tile),
-            8 => lines::<V, 8>(tile),
-            16 => lines::<V, 16>(tile),
-            _ => wide::wide::<V>(tile),
+            1 => V::apart::<Lines<1>>(tile),
+            2 => V::apart::<Lines<2>>(tile),
+            4 => V::apart::<Lines<4>>(tile),
+            8 => V::apart::<Lines<8>>(tile),
+            16 => V::apart::<Lines<16>>(tile),
+            _ => V::apart::<Wide>(tile),
+        }
+    }
+}
+
+/// Elements of W bytes.
+struct Lines<const W: usize>;
+
+impl<const W: usize> Part for Lines<W> {
+    #[inline(always)]
+    unsafe fn run<V: Vector>(tile: &Tile) {
+        // SAFETY: the contract is the same.
+        unsafe { lines::<V, W>(&rising(tile)) };
+    }
+}
+
+/// Elements of whole lines.
+struct Wide;
+
+impl Part for Wide {
+    #[inline(always)]
+    unsafe fn run<V: Vector>(tile: &Tile) {
+        // SAFETY: the contract is the same.
+        unsafe { wide::wide::<V>(&rising(tile)) };
+    }
+}
+
+/// Elements of W bytes in short rows that follow each other.
+struct Joined<const W: usize>;
+
+impl<const W: usize> Part for Joined<W> {
+    #[inline(always)]
+    unsafe fn run<V: Vector>(tile: &Tile) {
+        // SAFETY: the contract is the same.
+        unsafe { joined::<V, W>(tile) };
+    }
+}
+
+/// Elements of W bytes in rows, which are written as WRITTEN says.
+struct Far<const W: usize, const WRITTEN: u8>;
+
+/// Rows are stored through the caches, streamed, or streamed where their lines begin at the same columns.
+const THROUGH: u8 = 0;
+const PAST: u8 = 1;
+const PAST_TOGETHER: u8 = 2;
+
+impl<const W: usize, const WRITTEN: u8> Part for Far<W, WRITTEN> {
+    #[inline(always)]
+    unsafe fn run<V: Vector>(tile: &Tile) {
+        let mut next = Cursor::of_rows(tile);
+        for first in (0..tile.rows.len).step_by(MOST_ROWS) {
+            let count = MOST_ROWS.min(tile.rows.len - first);
+            let mut rows = Rows { count, src: first * W, dsts: [MaybeUninit::uninit(); MOST_ROWS] };
+            for dst in &mut rows.dsts[..count] {
+                let row = tile.dst.wrapping_offset(next.next());
+                let over = row.addr() % LINE;
+                dst.write((row.wrapping_sub(over), over));
+            }
+            // SAFETY: the rows are rows of the tile.
+            unsafe {
+                match WRITTEN {
+                    PAST_TOGETHER => stream_aligned_rows::<V, W>(tile, &rows),
+                    PAST => stream_rows::<V, W>(tile, &rows),
+                    _ => store_rows::<V, W>(tile, &rows),
+                }
+            }
         }
     }
 }
@@ -88,32 +152,21 @@ unsafe fn far<V: Vector, const W: usize>(tile: &Tile) {
         && tile.rows.dst_stride.unsigned_abs().is_multiple_of(W)
         && tile.row_fold.is_multiple_of(W);
     let streamed = tile.store == Store::Streamed && aligned;
-    if streamed && is_joined(tile) {
-        // SAFETY: the contract is the same; rows are aligned to elements.
-        return unsafe { joined::<V, W>(tile) };
-    }
+    let joined = streamed && is_joined(tile);
     let streamed = streamed && tile.cols.len * W >= LINE;
     // Whether lines begin at the same columns in every row.
     let together = tile.rows.dst_stride.unsigned_abs().is_multiple_of(LINE)
         && tile.row_fold.is_multiple_of(LINE);
-    let mut next = Cursor::of_rows(tile);
-    for first in (0..tile.rows.len).step_by(MOST_ROWS) {
-        let count = MOST_ROWS.min(tile.rows.len - first);
-        let mut rows = Rows { count, src: first * W, dsts: [MaybeUninit::uninit(); MOST_ROWS] };
-        for dst in &mut rows.dsts[..count] {
-            let row = tile.dst.wrapping_offset(next.next());
-            let over = row.addr() % LINE;
-            dst.write((row.wrapping_sub(over), over));
-        }
-        // SAFETY: the rows are rows of the tile.
-        unsafe {
-            if streamed && together {
-                stream_aligned_rows::<V, W>(tile, &rows);
-            } else if streamed {
-                stream_rows::<V, W>(tile, &rows);
-            } else {
-                store_rows::<V, W>(tile, &rows);
-            }
+    // SAFETY: the contract is the same; rows that are joined or streamed are aligned to elements.
+    unsafe {
+        if joined {
+            V::apart::<Joined<W>>(tile);
+        } else if streamed && together {
+            V::apart::<Far<W, PAST_TOGETHER>>(tile);
+        } else if streamed {
+            V::apart::<Far<W, PAST>>(tile);
+        } else {
+            V::apart::<Far<W, THROUGH>>(tile);
         }
     }
 }

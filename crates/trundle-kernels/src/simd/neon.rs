@@ -9,7 +9,8 @@ use std::arch::aarch64::{
 };
 use std::arch::asm;
 
-use super::{Lanes, Vector};
+use super::{Lanes, Part, Vector};
+use crate::Tile;
 
 #[derive(Clone, Copy)]
 pub(crate) struct Neon(uint8x16_t);
@@ -125,6 +126,12 @@ impl Vector for Neon {
     unsafe fn pick<const W: usize>(self, other: Self, places: Self) -> Self {
         // SAFETY: the caller vouches for NEON.
         Neon(unsafe { vqtbl2q_u8(uint8x16x2_t(self.0, other.0), places.0) })
+    }
+
+    #[target_feature(enable = "neon")]
+    unsafe fn apart<P: Part>(tile: &Tile) {
+        // SAFETY: the contract is the same.
+        unsafe { P::run::<Self>(tile) };
     }
 
     #[inline(always)]

@@ -2,11 +2,9 @@
 
 use std::ops::Range;
 
-use trundle_core::Run;
-
 use super::scratch::Scratch;
 use super::turned::{Lane, Runs, Turned};
-use super::{Fold, LaneTile, Side, Tile, runs};
+use super::{Fold, LaneTile, Run, Side, Tile, runs};
 use crate::simd::{LINE, Vector};
 
 /// Rows and bytes that are moved at a time.

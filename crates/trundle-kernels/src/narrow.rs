@@ -286,10 +286,8 @@ impl Part<'_> {
             let bytes = (1 << width) - 1;
             let change = if self.runs.turned_first { lane.end } else { lane.begin };
             let change = (change - self.rows.start) * self.row_bytes + at;
+            // Elements that are shifted divide a line: none lies over a line's end.
             changes[change / LINE] |= bytes << (change % LINE);
-            if change % LINE + width > LINE {
-                changes[change / LINE + 1] |= bytes >> (LINE - change % LINE);
-            }
             if lane.begin < lane.end {
                 let shift = (lane.start - turned.least).unsigned_abs() as u64;
                 for (bit, mask) in masks.iter_mut().enumerate() {

@@ -1,7 +1,10 @@
 //! The kernels: what moves a tile of elements, each pattern in a file of its own.
 //!
-//! A kernel knows widths and strides, and nothing of operators, types and tensors. Each is a row
-//! of [`CATALOGUE`]; the planner takes the first that fits. docs/kernels.md tells of them.
+//! A kernel knows widths and strides, and nothing of operators, types and tensors, nor of plans and
+//! threads: so this crate depends on none, and is compiled again only when a kernel changes. Each is a
+//! row of [`CATALOGUE`]; the planner of `trundle-cpu` takes the first that fits. docs/kernels.md tells
+//! of them.
+#![allow(unsafe_code)]
 
 mod bundle;
 mod catalogue;
@@ -16,11 +19,13 @@ mod narrow;
 mod near;
 mod padded;
 mod pattern;
+mod ragged;
 mod reversed;
 mod rolled;
 mod runs;
 mod scratch;
 mod shifted;
+pub mod simd;
 mod square;
 mod strided;
 mod strip;
@@ -33,15 +38,13 @@ mod writer;
 use std::fmt;
 use std::mem::MaybeUninit;
 
-use trundle_core::RaggedLoop;
-
-pub(crate) use catalogue::Call;
-pub use catalogue::{CATALOGUE, Kernel};
-pub(crate) use fold::Fold;
-pub(crate) use joined::MOST_JOINED_BYTES;
-pub use pattern::Pattern;
-pub(crate) use pattern::{is_deinterleaved, is_interleaved, is_narrow};
-pub(crate) use shifted::best_tile as best_lanes;
+pub use catalogue::{CATALOGUE, Call, Kernel};
+pub use fold::{Fold, Jump};
+pub use joined::MOST_JOINED_BYTES;
+pub use pattern::{Pattern, is_deinterleaved, is_interleaved, is_narrow};
+pub use ragged::{Ragged, Run};
+pub use shifted::best_tile as best_lanes;
+pub use simd::Simd;
 
 use crate::simd::{LINE, prefetch};
 
@@ -50,10 +53,13 @@ type Opaque<const N: usize> = MaybeUninit<[u8; N]>;
 
 /// One loop of a tile: `len` elements at fixed distances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Side {
-    pub(crate) len: usize,
-    pub(crate) src_stride: isize,
-    pub(crate) dst_stride: isize,
+pub struct Side {
+    /// The number of elements.
+    pub len: usize,
+    /// The distance between neighbours in the source, in bytes.
+    pub src_stride: isize,
+    /// The distance between neighbours in the destination, in bytes.
+    pub dst_stride: isize,
 }
 
 /// Whether the result is written past the caches.
@@ -86,7 +92,7 @@ const AHEAD_BYTES: usize = 4096;
 /// Where moving goes on after a row: it is asked for while the row's end is moved, since the
 /// hardware does not foresee where a row begins.
 #[derive(Clone, Copy)]
-pub(crate) struct Next {
+pub struct Next {
     src: *const u8,
     dst: *mut u8,
     /// From line to line of the source.
@@ -95,7 +101,8 @@ pub(crate) struct Next {
 
 impl Next {
     /// From the element at `src` on, whose neighbours are `stride` bytes apart, to `dst`.
-    pub(crate) fn at(src: *const u8, dst: *mut u8, stride: isize) -> Next {
+    #[inline]
+    pub fn at(src: *const u8, dst: *mut u8, stride: isize) -> Next {
         let line = LINE.cast_signed();
         Next { src, dst, step: if stride < 0 { -line } else { line } }
     }
@@ -139,35 +146,45 @@ fn ask_partial(at: *mut u8) {
 
 /// A tile to move: `rows.len` rows of `cols.len` elements of `width` bytes.
 #[derive(Clone, Copy)]
-pub(crate) struct Tile {
-    pub(crate) src: *const u8,
-    pub(crate) dst: *mut u8,
-    pub(crate) width: usize,
-    pub(crate) rows: Side,
-    pub(crate) cols: Side,
+pub struct Tile {
+    /// Where the first element of the first row is read.
+    pub src: *const u8,
+    /// Where it is written.
+    pub dst: *mut u8,
+    /// The size of an element in bytes.
+    pub width: usize,
+    /// The loop over rows.
+    pub rows: Side,
+    /// The loop over the elements of a row.
+    pub cols: Side,
     /// Where rows jump in the destination: for kernels that are picked for it, else nowhere.
-    pub(crate) row_fold: Fold,
+    pub row_fold: Fold,
     /// Where columns jump in the source.
-    pub(crate) col_fold: Fold,
-    pub(crate) store: Store,
+    pub col_fold: Fold,
+    /// Whether the result is written past the caches.
+    pub store: Store,
     /// Where moving goes on after the last row, if that is known.
-    pub(crate) next: Option<Next>,
+    pub next: Option<Next>,
 }
 
 /// Lanes of a ragged axis: like a [`Tile`] whose columns each have a length of their own.
 #[derive(Clone, Copy)]
-pub(crate) struct LaneTile<'a> {
+pub struct LaneTile<'a> {
     /// The rows, `row_begin..row_begin + tile.rows.len` of the ragged axis; `tile.src` and
     /// `tile.dst` are at row 0 of the axis and at the first lane.
-    pub(crate) tile: Tile,
-    pub(crate) row_begin: usize,
-    pub(crate) ragged: &'a RaggedLoop,
+    pub tile: Tile,
+    /// The first of them.
+    pub row_begin: usize,
+    /// The ragged axis.
+    pub ragged: &'a Ragged<'a>,
     /// The entry of the first lane in the table of lengths, and the distance to the next.
-    pub(crate) lane: usize,
-    pub(crate) lane_stride: isize,
+    pub lane: usize,
+    /// See `lane`.
+    pub lane_stride: isize,
     /// The same lanes again: more than once for kernels that are picked for it.
-    pub(crate) slabs: Side,
-    pub(crate) slab_lane_stride: isize,
+    pub slabs: Side,
+    /// The distance from slab to slab in the table of lengths.
+    pub slab_lane_stride: isize,
 }
 
 impl LaneTile<'_> {
@@ -231,7 +248,8 @@ pub(crate) use by_width;
 impl Tile {
     /// Asks for the first and the last line of the destination, which are written in part where
     /// rows follow each other.
-    pub(crate) fn ask_ends(&self) {
+    #[inline]
+    pub fn ask_ends(&self) {
         let last = |side: Side| (side.len.cast_signed() - 1).wrapping_mul(side.dst_stride);
         let last = self.dst.wrapping_offset(last(self.rows)).wrapping_offset(last(self.cols));
         ask_partial(self.dst);

@@ -1,0 +1,328 @@
+#!/usr/bin/env python3
+"""Mutated files of every format that is read, through the program.
+
+    crates/trundle-cli/tests/mutations.py target/release/trundle --count 2000
+
+Whatever a file holds, the program does it (exit code 0), finds its use wrong (2) or refuses it (3); only the
+system may fail (1). It never aborts, is never ended by a signal, has 1 GiB of address space and 20 s. What breaks
+that is kept and named, with the command. The seed is printed; the same seed gives the same files.
+"""
+
+import argparse
+import io
+import os
+import pathlib
+import random
+import resource
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+ADDRESS_SPACE = 1 << 30
+SECONDS = 20
+DATA = pathlib.Path(__file__).resolve().parents[2] / "trundle-formats/tests/data"
+
+
+# Seeds: files of the tests, and models that are written here.
+
+
+def files(ending):
+    found = sorted(DATA.rglob(f"*.{ending}"))
+    return [path.read_bytes() for path in found if path.stat().st_size < 1 << 16]
+
+
+def varint(number):
+    out = bytearray()
+    number &= (1 << 64) - 1
+    while number > 127:
+        out.append(number & 127 | 128)
+        number >>= 7
+    return bytes(out + bytes([number]))
+
+
+def field(number, value):
+    """A field of a message: a number, or bytes."""
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    value = value.encode() if isinstance(value, str) else value
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def value_info(name, sizes):
+    shape = b"".join(field(1, field(1, size)) for size in sizes)
+    return field(1, name) + field(2, field(1, field(1, 1) + field(2, shape)))
+
+
+def int_list(name, numbers):
+    return field(5, field(1, name) + field(20, 7) + b"".join(field(8, n) for n in numbers))
+
+
+def node(kind, inputs, outputs, attributes=b""):
+    names = b"".join(field(1, name) for name in inputs)
+    return field(1, names + b"".join(field(2, name) for name in outputs) + field(4, kind) + attributes)
+
+
+def initializer(name, numbers):
+    raw = struct.pack(f"<{len(numbers)}q", *numbers)
+    return field(5, field(1, len(numbers)) + field(2, 7) + field(8, name) + field(9, raw))
+
+
+def external(name, sizes, location, offset, length):
+    entries = [("location", location), ("offset", str(offset)), ("length", str(length))]
+    data = b"".join(field(13, field(1, key) + field(2, value)) for key, value in entries)
+    return field(5, b"".join(field(1, n) for n in sizes) + field(2, 1) + field(8, name) + data + field(14, 1))
+
+
+def onnx(graph):
+    return field(1, 8) + field(7, graph + field(2, "g")) + field(8, field(1, "") + field(2, 17))
+
+
+def onnx_models():
+    rolled = (
+        node("Slice", ["x", "b", "e", "a"], ["tail"])
+        + node("Slice", ["x", "z", "b", "a"], ["head"])
+        + node("Concat", ["tail", "head"], ["rolled"], field(5, field(1, "axis") + field(3, 1) + field(20, 2)))
+        + node("Transpose", ["rolled"], ["turned"], int_list("perm", [2, 0, 1]))
+        + node("Reshape", ["turned", "s"], ["y"])
+        + initializer("b", [3]) + initializer("e", [8]) + initializer("z", [0])
+        + initializer("a", [1]) + initializer("s", [4, -1])
+        + field(11, value_info("x", [2, 8, 4])) + field(12, value_info("y", [4, 16]))
+    )
+    held = (
+        node("Concat", ["x", "w"], ["both"], field(5, field(1, "axis") + field(3, 0) + field(20, 2)))
+        + node("Transpose", ["both"], ["y"], int_list("perm", [1, 0]))
+        + external("w", [3, 4], "model.data", 0, 48)
+        + field(11, value_info("x", [2, 4])) + field(12, value_info("y", [4, 5]))
+    )
+    split = (
+        node("Split", ["x"], ["l", "r"], field(5, field(1, "axis") + field(3, 1) + field(20, 2)))
+        + node("Concat", ["r", "l"], ["c"], field(5, field(1, "axis") + field(3, 1) + field(20, 2)))
+        + node("Tile", ["c", "t"], ["y"]) + initializer("t", [1, 2])
+        + field(11, value_info("x", [2, 8])) + field(12, value_info("y", [2, 16]))
+    )
+    return [onnx(graph) for graph in (rolled, held, split)]
+
+
+def openvino_model():
+    def layer(number, kind, data, inputs, outputs):
+        ports = "".join(f'<port id="{port}"/>' for port in range(inputs))
+        out = f'<output><port id="{inputs}"/></output>' if outputs else ""
+        within = f"<input>{ports}</input>" if inputs else ""
+        name = f"n{number}" if number else "x"
+        return f'<layer id="{number}" name="{name}" type="{kind}" version="opset7">{data}{within}{out}</layer>'
+
+    def constant(number, offset, count):
+        data = f'<data element_type="i64" shape="{count}" offset="{offset}" size="{8 * count}"/>'
+        return layer(number, "Const", data, 0, 1)
+
+    layers = [
+        layer(0, "Parameter", '<data shape="2,8,4" element_type="f32"/>', 0, 1),
+        constant(1, 0, 2), constant(2, 16, 2), layer(3, "Roll", "", 3, 1),
+        constant(4, 32, 3), layer(5, "Transpose", "", 2, 1), layer(6, "Result", "", 1, 0),
+    ]
+    edges = [(0, 0, 3, 0), (1, 0, 3, 1), (2, 0, 3, 2), (3, 3, 5, 0), (4, 0, 5, 1), (5, 2, 6, 0)]
+    edges = "".join(
+        f'<edge from-layer="{a}" from-port="{b}" to-layer="{c}" to-port="{d}"/>' for a, b, c, d in edges
+    )
+    xml = f'<?xml version="1.0"?><net name="m" version="11"><layers>{"".join(layers)}</layers><edges>{edges}</edges></net>'
+    return xml.encode(), struct.pack("<7q", 3, -1, 1, 2, 2, 0, 1)
+
+
+# Mutations.
+
+NUMBERS = [0, 1, 2, 127, 128, 255, 2**15, 2**16 - 1, 2**31 - 1, 2**31, 2**32 - 1, 2**40, 2**62, 2**63 - 1, 2**63, 2**64 - 1]
+TEXTS = ["0", "-1", "1", "7", "255", "65536", "4294967296", "9223372036854775807", "18446744073709551616", "1e9", "x", ""]
+
+
+def mutated(content, chance):
+    content = bytearray(content)
+    for _ in range(chance.choice([1, 1, 1, 2, 3, 6])):
+        size = len(content)
+        at = chance.randrange(size) if size else 0
+        # Headers are at the front, those of archives at the end too: most mutations go there.
+        if size > 300 and chance.random() < 0.7:
+            at = chance.choice([chance.randrange(300), size - 1 - chance.randrange(300)])
+        kind = chance.randrange(9)
+        if kind == 0 and size:
+            content[at] ^= 1 << chance.randrange(8)
+        elif kind == 1 and size:
+            content[at] = chance.randrange(256)
+        elif kind == 2:
+            width = chance.choice([1, 2, 4, 8])
+            number = chance.choice(NUMBERS) & ((1 << 8 * width) - 1)
+            content[at : at + width] = number.to_bytes(width, chance.choice(["little", "big"]))
+        elif kind == 3:
+            del content[at:]
+        elif kind == 4:
+            del content[at : at + chance.randrange(1, 20)]
+        elif kind == 5:
+            content[at:at] = content[at : at + chance.randrange(1, 64)] * chance.choice([1, 1, 2, 100])
+        elif kind == 6:
+            other = chance.randrange(size) if size else 0
+            content[at : at + 8] = content[other : other + 8]
+        elif kind == 7:
+            content += bytes(chance.randrange(256) for _ in range(chance.randrange(1, 40)))
+        else:
+            digits = [i for i, byte in enumerate(content[:4000]) if 48 <= byte < 58]
+            if digits:
+                at = chance.choice(digits)
+                end = at
+                while end < len(content) and 48 <= content[end] < 58:
+                    end += 1
+                content[at:end] = chance.choice(TEXTS).encode()
+    return bytes(content)
+
+
+def rezipped(content, chance):
+    """An archive whose members are mutated, and whose sums are right."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as archive, zipfile.ZipFile(out, "w") as new:
+        for member in archive.infolist():
+            data = archive.read(member)
+            data = mutated(data, chance) if chance.random() < 0.8 else data
+            new.writestr(member.filename, data, chance.choice([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED]))
+    return out.getvalue()
+
+
+# What is run.
+
+
+def tensor_commands(name):
+    return [
+        ["info", name],
+        ["plan", "flip", name, "--axes", "0"],
+        ["transpose", name, "-o", "out" + pathlib.Path(name).suffix, "--force", "--quiet", "--verify"],
+    ]
+
+
+def model_commands(name):
+    return [["plan", name], ["run", name, "--input", "x=x.npy", "--out-dir", "outputs", "--force", "--quiet"]]
+
+
+def npy(sizes):
+    count = 1
+    for size in sizes:
+        count *= size
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {tuple(sizes)}, }}"
+    header = header.ljust(117) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + bytes(4 * count)
+
+
+def safetensors():
+    tensors = [("a", "F32", [3, 4], 48), ("b.w", "BF16", [2, 2, 5], 40), ("c", "U8", [7], 7)]
+    entries, at = ['"__metadata__":{"format":"pt"}'], 0
+    for name, dtype, sizes, size in tensors:
+        entries.append(f'"{name}":{{"dtype":"{dtype}","shape":{sizes},"data_offsets":[{at},{at + size}]}}')
+        at += size
+    header = ("{" + ",".join(entries) + "}").encode()
+    return struct.pack("<Q", len(header)) + header + bytes(range(at))
+
+
+def formats():
+    """For each format, what gives a mutation's files and commands."""
+    singles = {ending: files(ending) for ending in ("npy", "npz", "safetensors")}
+    singles["safetensors"] += [safetensors()] * len(singles["safetensors"])
+    models, (xml, weights) = onnx_models(), openvino_model()
+    shapes = [[2, 8, 4], [2, 4], [2, 8]]
+
+    def single(ending, mutate=mutated):
+        def make(chance):
+            name = f"x.{ending}"
+            return {name: mutate(chance.choice(singles[ending]), chance)}, tensor_commands(name)
+
+        return make
+
+    def onnx_file(chance):
+        number = chance.randrange(len(models))
+        model, data = models[number], bytes(range(48))
+        if chance.random() < 0.2:
+            data = mutated(data, chance)
+        else:
+            model = mutated(model, chance)
+        given = {"model.onnx": model, "model.data": data, "x.npy": npy(shapes[number])}
+        return given, model_commands("model.onnx")
+
+    def ir(chance):
+        one = chance.random() < 0.8
+        given = {
+            "model.xml": mutated(xml, chance) if one else xml,
+            "model.bin": weights if one else mutated(weights, chance),
+            "x.npy": npy([2, 8, 4]),
+        }
+        return given, model_commands("model.xml")
+
+    return {
+        "npy": single("npy"),
+        "npz": single("npz"),
+        "npz, zipped again": single("npz", rezipped),
+        "safetensors": single("safetensors"),
+        "onnx": onnx_file,
+        "openvino": ir,
+    }
+
+
+def limits():
+    resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def fault(program, command, folder):
+    """What is wrong with how the program ended, if anything is."""
+    environment = {**os.environ, "TRUNDLE_NUM_THREADS": "1", "RUST_BACKTRACE": "0"}
+    try:
+        run = subprocess.run(
+            [program, *command], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=SECONDS, preexec_fn=limits, check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"took more than {SECONDS} s", None
+    said = run.stderr.decode(errors="replace")
+    if "panicked at" in said:
+        return f"panicked: {said[:400]}", run.returncode
+    # What the system refuses is its failure: memory beyond the limit is none of these.
+    if run.returncode in (0, 2, 3) or (run.returncode == 1 and "(os error " in said):
+        return None, run.returncode
+    return f"exit code {run.returncode}: {said[:400]}", run.returncode
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("program")
+    arguments.add_argument("--count", type=int, default=2000, help="files of each format")
+    arguments.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
+    arguments.add_argument("--format", action="append", help="only these")
+    arguments.add_argument("--keep", default=None, help="the folder for files that break it")
+    given = arguments.parse_args()
+    program = str(pathlib.Path(given.program).resolve())
+    print(f"seed {given.seed}", flush=True)
+    keep = pathlib.Path(given.keep or tempfile.mkdtemp(prefix="trundle-mutations-"))
+    faults = 0
+    for name, make in formats().items():
+        if given.format and name not in given.format:
+            continue
+        codes = {}
+        for number in range(given.count):
+            chance = random.Random(f"{given.seed} {name} {number}")
+            contents, commands = make(chance)
+            with tempfile.TemporaryDirectory() as folder:
+                for file, content in contents.items():
+                    (pathlib.Path(folder) / file).write_bytes(content)
+                for command in commands:
+                    wrong, code = fault(program, command, folder)
+                    codes[code] = codes.get(code, 0) + 1
+                    if wrong:
+                        faults += 1
+                        kept = keep / f"{name.split(',')[0]}-{number}"
+                        shutil.copytree(folder, kept, dirs_exist_ok=True)
+                        print(f"{name} {number}: in {kept}, trundle {' '.join(command)}: {wrong}", flush=True)
+        ended = ", ".join(f"{count} with {code}" for code, count in sorted(codes.items(), key=str))
+        print(f"{name}: {given.count} files, runs ended {ended}", flush=True)
+    if faults:
+        sys.exit(f"{faults} runs ended as none should; run again with --seed {given.seed}")
+
+
+if __name__ == "__main__":
+    main()

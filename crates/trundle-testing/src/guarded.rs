@@ -1,0 +1,281 @@
+//! Buffers beside pages that nobody may touch: who reads or writes beyond them ends the process, which
+//! says where.
+#![allow(unsafe_code, reason = "pages are mapped and protected by the system's own functions")]
+
+use std::ops::{Deref, DerefMut};
+
+/// Which end of a buffer lies at a page that nobody may touch. The other ends somewhere within a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flush {
+    /// Its start: what is before it cannot be touched, and it is aligned to a page.
+    Start,
+    /// Its end: what is behind it cannot be touched.
+    End,
+}
+
+/// Bytes beside a page that nobody may touch. Where pages cannot be protected they are bytes alone.
+pub struct Guarded {
+    pages: pages::Pages,
+    start: usize,
+    bytes: usize,
+}
+
+impl Guarded {
+    /// A buffer with these bytes, which `name` says the name of if somebody leaves it.
+    ///
+    /// # Panics
+    /// If the system has no memory.
+    pub fn holding(bytes: &[u8], flush: Flush, name: String) -> Guarded {
+        let pages = pages::Pages::of(bytes.len(), name);
+        let start = match flush {
+            Flush::Start => 0,
+            Flush::End => pages.bytes() - bytes.len(),
+        };
+        let mut guarded = Guarded { pages, start, bytes: bytes.len() };
+        guarded.copy_from_slice(bytes);
+        guarded
+    }
+}
+
+impl Deref for Guarded {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.pages.all()[self.start..self.start + self.bytes]
+    }
+}
+
+impl DerefMut for Guarded {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.pages.all_mut()[self.start..self.start + self.bytes]
+    }
+}
+
+#[cfg(not(all(target_os = "linux", not(miri))))]
+mod pages {
+    /// Bytes.
+    pub(super) struct Pages(Vec<u8>);
+
+    impl Pages {
+        pub(super) fn of(bytes: usize, _name: String) -> Pages {
+            Pages(vec![0; bytes])
+        }
+
+        pub(super) fn bytes(&self) -> usize {
+            self.0.len()
+        }
+
+        pub(super) fn all(&self) -> &[u8] {
+            &self.0
+        }
+
+        pub(super) fn all_mut(&mut self) -> &mut [u8] {
+            &mut self.0
+        }
+    }
+}
+
+#[cfg(all(target_os = "linux", not(miri)))]
+mod pages {
+    use std::cell::RefCell;
+    use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+    use std::sync::{Once, OnceLock};
+
+    /// Not less than a page of any machine, and a multiple of it.
+    const PAGE: usize = 64 << 10;
+
+    /// Whole pages between two that nobody may touch.
+    pub(super) struct Pages {
+        /// Where they begin: a page that nobody may touch is before.
+        start: *mut u8,
+        bytes: usize,
+        place: usize,
+    }
+
+    thread_local! {
+        /// Pages to be used again: to map and to protect them takes longer than most cases.
+        static SPARE: RefCell<Vec<(*mut u8, usize)>> = const { RefCell::new(Vec::new()) };
+    }
+
+    impl Pages {
+        pub(super) fn of(bytes: usize, name: String) -> Pages {
+            static LISTEN: Once = Once::new();
+            LISTEN.call_once(listen);
+            let bytes = bytes.next_multiple_of(PAGE).max(PAGE);
+            let spare = SPARE.with_borrow_mut(|spare| {
+                let at = spare.iter().position(|each| each.1 == bytes)?;
+                Some(spare.swap_remove(at).0)
+            });
+            let start = spare.unwrap_or_else(|| mapped(bytes));
+            Pages { start, bytes, place: register(start, bytes, name) }
+        }
+
+        pub(super) fn bytes(&self) -> usize {
+            self.bytes
+        }
+
+        pub(super) fn all(&self) -> &[u8] {
+            // SAFETY: the pages are mapped, zeroed by the system, and belong to this value.
+            unsafe { std::slice::from_raw_parts(self.start, self.bytes) }
+        }
+
+        pub(super) fn all_mut(&mut self) -> &mut [u8] {
+            // SAFETY: the same.
+            unsafe { std::slice::from_raw_parts_mut(self.start, self.bytes) }
+        }
+    }
+
+    impl Drop for Pages {
+        fn drop(&mut self) {
+            forget(self.place);
+            let _ = SPARE.try_with(|spare| spare.borrow_mut().push((self.start, self.bytes)));
+        }
+    }
+
+    /// New pages, with one before and one behind that nobody may touch.
+    fn mapped(bytes: usize) -> *mut u8 {
+        // SAFETY: new pages are nobody else's; those between the first and the last are opened.
+        unsafe {
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+            let whole =
+                libc::mmap(std::ptr::null_mut(), bytes + 2 * PAGE, libc::PROT_NONE, flags, -1, 0);
+            assert!(whole != libc::MAP_FAILED, "{bytes} bytes cannot be mapped");
+            let start = whole.cast::<u8>().add(PAGE);
+            let open = libc::mprotect(start.cast(), bytes, libc::PROT_READ | libc::PROT_WRITE);
+            assert!(open == 0, "{bytes} bytes cannot be opened");
+            start
+        }
+    }
+
+    /// The buffers that there are now, for the handler of the signal.
+    struct Place {
+        start: AtomicUsize,
+        bytes: AtomicUsize,
+        name: AtomicPtr<String>,
+    }
+
+    static PLACES: [Place; 64] = [const {
+        Place {
+            start: AtomicUsize::new(0),
+            bytes: AtomicUsize::new(0),
+            name: AtomicPtr::new(std::ptr::null_mut()),
+        }
+    }; 64];
+
+    /// Notes where a buffer is; buffers beyond the last place have no name.
+    fn register(start: *mut u8, bytes: usize, name: String) -> usize {
+        let name = Box::into_raw(Box::new(name));
+        for (number, place) in PLACES.iter().enumerate() {
+            let free = std::ptr::null_mut();
+            if place.name.compare_exchange(free, name, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+            {
+                place.bytes.store(bytes, Ordering::Release);
+                place.start.store(start.addr(), Ordering::Release);
+                return number;
+            }
+        }
+        // SAFETY: nobody has seen it.
+        drop(unsafe { Box::from_raw(name) });
+        PLACES.len()
+    }
+
+    fn forget(place: usize) {
+        let Some(place) = PLACES.get(place) else { return };
+        place.start.store(0, Ordering::Release);
+        let name = place.name.swap(std::ptr::null_mut(), Ordering::AcqRel);
+        // SAFETY: the place's own, of a box; the handler reads it while the buffer is in use alone.
+        drop(unsafe { Box::from_raw(name) });
+    }
+
+    /// What handled the signal before.
+    static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
+
+    fn listen() {
+        // SAFETY: zeroes are values of the fields; the handler has the signature that SA_SIGINFO asks
+        // for, and runs on the stack that Rust has for handlers.
+        unsafe {
+            let mut handler: libc::sigaction = std::mem::zeroed();
+            handler.sa_sigaction = told as extern "C" fn(_, _, _) as usize;
+            handler.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+            let mut before: libc::sigaction = std::mem::zeroed();
+            libc::sigaction(libc::SIGSEGV, &raw const handler, &raw mut before);
+            let _ = BEFORE.set(before);
+        }
+    }
+
+    /// Says which buffer was left. What handled the signal before then ends the process, as the touch
+    /// is tried again.
+    extern "C" fn told(
+        signal: libc::c_int,
+        info: *mut libc::siginfo_t,
+        _context: *mut libc::c_void,
+    ) {
+        // SAFETY: the system gives the information.
+        let at = unsafe { (*info).si_addr() }.addr();
+        for place in &PLACES {
+            let (start, bytes) =
+                (place.start.load(Ordering::Acquire), place.bytes.load(Ordering::Acquire));
+            if start == 0 || !(start - PAGE..start + bytes + PAGE).contains(&at) {
+                continue;
+            }
+            let by = if at < start {
+                format!("{} before its first byte", start - at)
+            } else {
+                format!("{} behind its last", at - start - bytes + 1)
+            };
+            // SAFETY: the buffer is in use, since it is being left.
+            let name = unsafe { &*place.name.load(Ordering::Acquire) };
+            let said = format!("a buffer is left, by {by}: {name}\n");
+            // SAFETY: the bytes are valid. Tests capture what Rust prints, so this does without.
+            unsafe { libc::write(2, said.as_ptr().cast(), said.len()) };
+        }
+        if let Some(before) = BEFORE.get() {
+            // SAFETY: it was the handler before.
+            unsafe { libc::sigaction(signal, before, std::ptr::null_mut()) };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_holds_its_bytes_at_either_end() {
+        for bytes in [0, 1, 4096, 70_000] {
+            let content: Vec<u8> = (0..bytes).map(|byte| byte as u8).collect();
+            for flush in [Flush::Start, Flush::End] {
+                let mut guarded = Guarded::holding(&content, flush, String::new());
+                assert!(*guarded == content[..]);
+                guarded.fill(7);
+                assert!(guarded.iter().all(|byte| *byte == 7));
+            }
+        }
+    }
+
+    /// Touches a byte beside a buffer, for the test below.
+    #[test]
+    fn leaves_a_buffer() {
+        let Ok(at) = std::env::var("TRUNDLE_TESTS_LEAVE_A_BUFFER") else { return };
+        let flush = if at.starts_with('-') { Flush::Start } else { Flush::End };
+        let guarded = Guarded::holding(&[1; 100], flush, "the buffer of a test".to_owned());
+        let at: isize = at.parse().unwrap();
+        // SAFETY: none; the process is to end here.
+        std::hint::black_box(unsafe { guarded.as_ptr().wrapping_offset(at).read_volatile() });
+    }
+
+    #[test]
+    #[cfg(all(target_os = "linux", not(miri)))]
+    fn who_leaves_a_buffer_ends_the_process() {
+        for (at, by) in [("-1", "by 1 before its first byte"), ("102", "by 3 behind its last")] {
+            let run = std::process::Command::new(std::env::current_exe().unwrap())
+                .args(["guarded::tests::leaves_a_buffer", "--exact"])
+                .env("TRUNDLE_TESTS_LEAVE_A_BUFFER", at)
+                .output()
+                .unwrap();
+            let said = String::from_utf8(run.stderr).unwrap();
+            assert!(!run.status.success(), "{said}");
+            assert!(said.contains(&format!("{by}: the buffer of a test")), "{said}");
+        }
+    }
+}
