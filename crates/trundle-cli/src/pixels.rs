@@ -11,6 +11,7 @@ use crate::failure::Failure;
 use crate::memory;
 use crate::numbers::Bytes;
 use crate::progress::Progress;
+use crate::selection::shown_path;
 use crate::slice::Plane;
 
 /// A tensor of so few bytes is read whole, whatever is drawn of it.
@@ -102,7 +103,7 @@ impl Pixels {
             (Some(source), Some(start)) => {
                 let mut source = source;
                 picker.read(&mut source, start, progress).map_err(|error| {
-                    Failure::running(format!("{}: cannot read: {error}", path.display()))
+                    Failure::running(format!("{}: cannot read: {error}", shown_path(path)))
                 })?;
             }
             _ => {

@@ -111,13 +111,18 @@ fn shrink(buffer: &mut Vec<u8>, most: usize) {
     }
 }
 
+/// What has to be left beside a large buffer: a thread that finds no memory as it starts ends the
+/// process without a message.
+const SPARE_BYTES: usize = 4 << 20;
+
 /// At least so long, without a copy of what was in it; or how many bytes cannot be had.
 fn grow(buffer: &mut Vec<u8>, bytes: usize) -> Result<(), usize> {
     if buffer.len() < bytes {
         *buffer = Vec::new();
+        let spare = SPARE_BYTES.min(bytes / 8);
         // Only memory that comes as zeros from the system costs no pass over it, and nothing stable
         // reserves that without aborting where there is none: so it is tried first.
-        Vec::<u8>::new().try_reserve_exact(bytes).map_err(|_| bytes)?;
+        Vec::<u8>::new().try_reserve_exact(bytes + spare).map_err(|_| bytes)?;
         *buffer = vec![0; bytes];
     }
     Ok(())

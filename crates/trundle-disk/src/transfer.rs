@@ -12,6 +12,9 @@ use crate::place::Runs;
 use crate::positioned::{forget, read_exact_at, write_all_at};
 use crate::way::unit;
 
+/// The stack of a thread that reads and writes: it calls the system and little else.
+const STACK_BYTES: usize = 256 << 10;
+
 /// A request is of up to this many bytes.
 const REQUEST_BYTES: usize = 4 << 20;
 
@@ -247,7 +250,8 @@ impl<P: Send> Direction<P> {
         watch: &'scope (dyn Fn(u64) + Sync),
     ) {
         let spawn = |_| {
-            let spawned = Builder::new().spawn_scoped(scope, move || self.work(take, watch));
+            let thread = Builder::new().stack_size(STACK_BYTES);
+            let spawned = thread.spawn_scoped(scope, move || self.work(take, watch));
             spawned.is_ok()
         };
         // Where there are no more threads to be had, this one does it alone.

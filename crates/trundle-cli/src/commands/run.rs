@@ -79,7 +79,7 @@ pub(crate) fn run(run: &RunArgs) -> Result<(), Failure> {
 /// What running it would refuse.
 pub(crate) fn plan(args: &ModelArgs, verbose: bool) -> Result<(), Failure> {
     if !Model::is_known(&args.model) {
-        let file = args.model.display();
+        let file = shown_path(&args.model);
         return Err(Failure::usage(format!(
             "{file}: not a model, whose name ends in .xml or .onnx; to plan a movement of a file, \
              name the operation first: trundle plan transpose {file} ..."
@@ -106,7 +106,7 @@ fn planned(
     inputs: &[ModelInput],
     args: &ModelArgs,
 ) -> Result<(Graph, Program), Failure> {
-    let of_model = |error| Failure::from(error).within(&args.model.display().to_string());
+    let of_model = |error| Failure::from(error).within(&shown_path(&args.model).to_string());
     let graph = model.graph(&known(inputs)).map_err(of_model)?;
     let program = Program::new(graph.clone(), args.threads).map_err(of_model)?;
     Ok((graph, program))

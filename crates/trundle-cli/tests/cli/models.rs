@@ -307,7 +307,7 @@ fn names_print_no_lines_and_no_commands() {
     Ir::of("x&#10;ok", "u16", "2,3")
         .then("Transpose", "opset1", "", &[&[1, 0]])
         .write(&place, "y&#10;done\u{9b}31m\u{202e}");
-    let plan = place.run(&["plan", "model.xml"]).done().text();
+    let plan = place.run(&["plan", "model.xml", "--verbose"]).done().text();
     assert!(plan.lines().any(|line| line == "  input x\\nok: u16 [2, 3]"), "{plan}");
     let quiet = |text: &str| !text.contains(['\u{9b}', '\u{202e}']);
     assert!(quiet(&plan) && !plan.lines().any(|line| line.starts_with("ok")), "{plan}");

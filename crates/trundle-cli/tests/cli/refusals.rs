@@ -527,6 +527,9 @@ pub(crate) mod unix {
             let mut command = Command::new("sh");
             command.args(["-c", &script, env!("CARGO_BIN_EXE_trundle"), "flip", "x.npy"]);
             command.args(["--axes", "0", "-o", "out.npy", "--force", "-q", "--threads", "1"]);
+            // The C library sets aside 64 MiB of addresses for each thread, in which it may find that
+            // there are none left.
+            command.env("MALLOC_ARENA_MAX", "1");
             let run = Run::from(command.current_dir(place.path("")).output().unwrap());
             let files = fs::read_dir(place.path("")).unwrap().count();
             if run.code == Some(0) {
