@@ -2,7 +2,6 @@
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
 use trundle::notation::most_similar;
 
 /// What other libraries call an argument: ours, and theirs.
@@ -25,39 +24,16 @@ pub(crate) struct Signature {
 }
 
 impl Signature {
-    /// Takes none of the keywords of a call that its signature does not name.
+    /// An argument that goes by the name `axis` and by the name `axes`, whichever of them it came under.
     ///
     /// # Errors
-    /// TypeError for the first of `others`, with the name that was perhaps meant.
-    pub(crate) fn refuse(&self, others: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
-        match others.and_then(|others| others.iter().next()) {
-            Some((name, _)) => Err(self.unexpected(&name)),
-            None => Ok(()),
+    /// TypeError if it came under both.
+    pub(crate) fn axis_or_axes<T>(&self, axis: Option<T>, axes: Option<T>) -> PyResult<Option<T>> {
+        if axis.is_some() && axes.is_some() {
+            let message = format!("{}() got both axis and axes: they are one", self.function);
+            return Err(PyTypeError::new_err(message));
         }
-    }
-
-    /// An argument that is there under the name `axis` and under the name `axes`: `value`, if it came
-    /// under the one that the signature has, or the one of `others`.
-    ///
-    /// # Errors
-    /// TypeError if it was given under both names, or for any other keyword.
-    pub(crate) fn axis_or_axes<'py>(
-        &self,
-        value: Option<&Bound<'py, PyAny>>,
-        others: Option<&Bound<'py, PyDict>>,
-    ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let mut axes = value.cloned();
-        for (name, other) in others.into_iter().flatten() {
-            if !matches!(name.cast::<PyString>()?.to_str()?, "axis" | "axes") {
-                return Err(self.unexpected(&name));
-            }
-            if axes.is_some() {
-                let message = format!("{}() got both axis and axes: they are one", self.function);
-                return Err(PyTypeError::new_err(message));
-            }
-            axes = Some(other).filter(|other| !other.is_none());
-        }
-        Ok(axes)
+        Ok(axis.or(axes))
     }
 
     /// An argument that has no default.
@@ -71,8 +47,23 @@ impl Signature {
         })
     }
 
-    fn unexpected(&self, name: &Bound<'_, PyAny>) -> PyErr {
-        unexpected(&format!("{}()", self.function), &name.to_string(), self.names, "")
+    /// The error of a call; if it is PyO3's for a keyword that the signature does not name, then with
+    /// the name that was perhaps meant.
+    pub(crate) fn hinted(&self, py: Python<'_>, error: PyErr) -> PyErr {
+        // An error that was raised in Python is of another function, which the arguments have called.
+        if error.traceback(py).is_some() {
+            return error;
+        }
+        match self.unknown_in(&error.value(py).to_string()) {
+            Some(name) => unexpected(&format!("{}()", self.function), name, self.names, ""),
+            None => error,
+        }
+    }
+
+    /// The keyword that PyO3 says is none of the signature's.
+    fn unknown_in<'a>(&self, message: &'a str) -> Option<&'a str> {
+        let said = message.strip_prefix(self.function)?;
+        said.strip_prefix("() got an unexpected keyword argument '")?.strip_suffix('\'')
     }
 }
 

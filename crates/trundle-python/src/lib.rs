@@ -1,8 +1,8 @@
 //! The Python package `trundle`: arguments as numpy takes them become operations, arrays become
 //! memory with sizes and strides, and the crate `trundle` does the rest.
 //!
-//! What calls numpy, libraries behind DLPack or the system, and what follows their pointers, is in
-//! the modules that allow `unsafe`; no other does.
+//! What calls numpy, libraries behind DLPack or the system, what follows their pointers, and what
+//! stands before the functions that PyO3 makes, is in the modules that allow `unsafe`; no other does.
 
 // Documentation of what Python sees is Python's, not Markdown.
 #![allow(clippy::doc_markdown)]
@@ -17,6 +17,8 @@ mod error;
 mod functions;
 #[allow(unsafe_code)]
 mod handler;
+#[allow(unsafe_code)]
+mod hinted;
 mod keywords;
 mod lengths;
 mod memory;
@@ -34,20 +36,36 @@ use pyo3::pymodule;
 
 #[pymodule(gil_used = false)]
 mod _trundle {
+    use pyo3::prelude::*;
+
+    use super::functions::{axes, copies, reversals, rolls};
+    use super::hinted::add_hinted;
+
     #[pymodule_export]
     use super::chain::{Chain, Plan, chain};
     #[pymodule_export]
     use super::dlpack::Export;
+    // Its keywords are the sizes of axes, whatever they are called.
     #[pymodule_export]
-    use super::functions::axes::{moveaxis, permute_dims, swapaxes, transpose};
-    #[pymodule_export]
-    use super::functions::copies::{ascontiguousarray, copyto, rearrange};
-    #[pymodule_export]
-    use super::functions::reversals::{flip, reverse_sequence, reverse_subsequences};
-    #[pymodule_export]
-    use super::functions::rolls::{fftshift, ifftshift, roll};
+    use super::functions::copies::rearrange;
 
     #[allow(non_upper_case_globals)]
     #[pymodule_export]
     const __version__: &str = env!("CARGO_PKG_VERSION");
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        add_hinted!(module, axes::permute_dims, axes::PERMUTE_DIMS)?;
+        add_hinted!(module, axes::transpose, axes::TRANSPOSE)?;
+        add_hinted!(module, axes::moveaxis, axes::MOVEAXIS)?;
+        add_hinted!(module, axes::swapaxes, axes::SWAPAXES)?;
+        add_hinted!(module, copies::ascontiguousarray, copies::ASCONTIGUOUSARRAY)?;
+        add_hinted!(module, copies::copyto, copies::COPYTO)?;
+        add_hinted!(module, reversals::flip, reversals::FLIP)?;
+        add_hinted!(module, reversals::reverse_sequence, reversals::REVERSE_SEQUENCE)?;
+        add_hinted!(module, reversals::reverse_subsequences, reversals::REVERSE_SUBSEQUENCES)?;
+        add_hinted!(module, rolls::fftshift, rolls::FFTSHIFT)?;
+        add_hinted!(module, rolls::ifftshift, rolls::IFFTSHIFT)?;
+        add_hinted!(module, rolls::roll, rolls::ROLL)
+    }
 }

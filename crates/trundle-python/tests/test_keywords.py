@@ -49,6 +49,12 @@ def test_not_both_of_them(name):
         call(X, **own, **other)
 
 
+def test_none_is_no_second_one(rng):
+    x = random_array("i4", (3, 4), rng)
+    assert_new(trundle.flip(x, axis=1, axes=None), x, x[:, ::-1])
+    assert_new(trundle.permute_dims(x, axes=None, axis=(1, 0)), x, x.T)
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [
@@ -119,6 +125,8 @@ MEANT = {
         "output",
         "out",
     ),
+    "flip dims without x": (lambda: trundle.flip(dims=0), "flip", "dims", "axis"),
+    "flip dim beside both": (lambda: trundle.flip(X, axis=0, axes=0, dim=0), "flip", "dim", "axis"),
     "copyto wher": (lambda: trundle.copyto(X.copy(), X, wher=True), "copyto", "wher", "where"),
 }
 
@@ -149,6 +157,26 @@ def test_nothing_is_guessed(call):
 def test_dtype_is_answered():
     with pytest.raises(TypeError, match="'dtype'; trundle moves elements and casts none"):
         trundle.roll(X, 1, dtype="f4")
+
+
+def test_positions_are_no_keywords():
+    for call in (
+        lambda: trundle.roll(x=X, shift=1),
+        lambda: trundle.roll(X, 1, x=X),
+        lambda: trundle.copyto(X.copy(), src=X),
+    ):
+        with pytest.raises(TypeError, match="positional-only arguments passed as keyword"):
+            call()
+
+
+class OfAnotherFlip:
+    def __array__(self, *_, **__):
+        raise TypeError("flip() got an unexpected keyword argument 'dims'")
+
+
+def test_what_another_function_says_stays():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'dims'$"):
+        trundle.flip(OfAnotherFlip(), axis=0)
 
 
 # What is missing is named.

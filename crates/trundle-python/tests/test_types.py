@@ -2,6 +2,7 @@
 
 import importlib.util
 import inspect
+import pickle
 import subprocess
 import sys
 import textwrap
@@ -49,6 +50,14 @@ def test_docstrings(name):
         assert documented.__name__ == name
         # The errors are named.
         assert "Error" in documented.__doc__
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_functions_are_known_by_their_names(name):
+    function = getattr(trundle, name)
+    assert inspect.isbuiltin(function) and repr(function) == f"<built-in function {name}>"
+    assert function.__qualname__ == name and function.__module__ == "trundle._trundle"
+    assert pickle.loads(pickle.dumps(function)) is function
 
 
 mypy = pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy is not installed")

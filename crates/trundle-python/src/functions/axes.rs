@@ -2,7 +2,6 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 use crate::array::Class;
 use crate::error::axis_error;
@@ -13,13 +12,13 @@ use crate::numbers;
 use crate::operation::Operation;
 use crate::tensor::Tensor;
 
-const PERMUTE_DIMS: Signature =
+pub(crate) const PERMUTE_DIMS: Signature =
     Signature { function: "permute_dims", names: &["axes", "out", "threads"] };
-const TRANSPOSE: Signature =
+pub(crate) const TRANSPOSE: Signature =
     Signature { function: "transpose", names: &["order", "out", "threads"] };
-const MOVEAXIS: Signature =
+pub(crate) const MOVEAXIS: Signature =
     Signature { function: "moveaxis", names: &["a", "source", "destination", "out", "threads"] };
-const SWAPAXES: Signature =
+pub(crate) const SWAPAXES: Signature =
     Signature { function: "swapaxes", names: &["a", "axis1", "axis2", "out", "threads"] };
 
 /// The axes of `x` in another order: axis i of the result is axis ``axes[i]`` of `x`.
@@ -67,7 +66,7 @@ const SWAPAXES: Signature =
 /// True
 #[pyfunction]
 #[pyo3(
-    signature = (x, /, axes=None, *, out=None, threads=None, **others),
+    signature = (x, /, axes=None, *, out=None, threads=None, axis=None),
     text_signature = "(x, /, axes, *, out=None, threads=None)"
 )]
 pub(crate) fn permute_dims<'py>(
@@ -75,10 +74,10 @@ pub(crate) fn permute_dims<'py>(
     axes: Option<&Bound<'py, PyAny>>,
     out: Option<&Bound<'py, PyAny>>,
     threads: Option<&Bound<'py, PyAny>>,
-    others: Option<&Bound<'py, PyDict>>,
+    axis: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let axes = PERMUTE_DIMS.axis_or_axes(axes, others)?;
-    let axes = PERMUTE_DIMS.required("axes", axes.as_ref())?;
+    let axes = PERMUTE_DIMS.axis_or_axes(axis, axes)?;
+    let axes = PERMUTE_DIMS.required("axes", axes)?;
     let (x, threads) = (Tensor::to_read("x", x, Class::Kept)?, numbers::threads(threads)?);
     let order = numbers::all_axes("axes", axes, x.memory.sizes.len())?;
     moved(axes.py(), &Operation::Permute(order), &x, out, threads)
@@ -124,7 +123,7 @@ pub(crate) fn permute_dims<'py>(
 ///        [3, 4, 5]])
 #[pyfunction]
 #[pyo3(
-    signature = (x, /, order=None, *, out=None, threads=None, **others),
+    signature = (x, /, order=None, *, out=None, threads=None),
     text_signature = "(x, /, order=(), *, out=None, threads=None)"
 )]
 pub(crate) fn transpose<'py>(
@@ -133,9 +132,7 @@ pub(crate) fn transpose<'py>(
     order: Option<&Bound<'py, PyAny>>,
     out: Option<&Bound<'py, PyAny>>,
     threads: Option<&Bound<'py, PyAny>>,
-    others: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    TRANSPOSE.refuse(others)?;
     let (x, threads) = (Tensor::to_read("x", x, Class::Kept)?, numbers::threads(threads)?);
     let order = order.map(numbers::order).transpose()?.unwrap_or_default();
     if let Some(axis) = order.iter().find(|axis| **axis < 0) {
@@ -189,7 +186,7 @@ pub(crate) fn transpose<'py>(
 /// (5, 4, 3)
 #[pyfunction]
 #[pyo3(
-    signature = (a=None, source=None, destination=None, *, out=None, threads=None, **others),
+    signature = (a=None, source=None, destination=None, *, out=None, threads=None),
     text_signature = "(a, source, destination, *, out=None, threads=None)"
 )]
 pub(crate) fn moveaxis<'py>(
@@ -198,9 +195,7 @@ pub(crate) fn moveaxis<'py>(
     destination: Option<&Bound<'py, PyAny>>,
     out: Option<&Bound<'py, PyAny>>,
     threads: Option<&Bound<'py, PyAny>>,
-    others: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    MOVEAXIS.refuse(others)?;
     let a = MOVEAXIS.required("a", a)?;
     let source = MOVEAXIS.required("source", source)?;
     let destination = MOVEAXIS.required("destination", destination)?;
@@ -259,7 +254,7 @@ pub(crate) fn moveaxis<'py>(
 ///        [3]])
 #[pyfunction]
 #[pyo3(
-    signature = (a=None, axis1=None, axis2=None, *, out=None, threads=None, **others),
+    signature = (a=None, axis1=None, axis2=None, *, out=None, threads=None),
     text_signature = "(a, axis1, axis2, *, out=None, threads=None)"
 )]
 pub(crate) fn swapaxes<'py>(
@@ -268,9 +263,7 @@ pub(crate) fn swapaxes<'py>(
     axis2: Option<&Bound<'py, PyAny>>,
     out: Option<&Bound<'py, PyAny>>,
     threads: Option<&Bound<'py, PyAny>>,
-    others: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    SWAPAXES.refuse(others)?;
     let a = SWAPAXES.required("a", a)?;
     let axis1 = SWAPAXES.required("axis1", axis1)?;
     let axis2 = SWAPAXES.required("axis2", axis2)?;

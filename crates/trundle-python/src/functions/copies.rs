@@ -15,9 +15,10 @@ use crate::numbers;
 use crate::operation::Operation;
 use crate::tensor::Tensor;
 
-const ASCONTIGUOUSARRAY: Signature =
+pub(crate) const ASCONTIGUOUSARRAY: Signature =
     Signature { function: "ascontiguousarray", names: &["dtype", "out", "threads"] };
-const COPYTO: Signature = Signature { function: "copyto", names: &["casting", "where", "threads"] };
+pub(crate) const COPYTO: Signature =
+    Signature { function: "copyto", names: &["casting", "where", "threads"] };
 
 /// A new C-contiguous array with the elements of `x`, whatever the strides of `x` are.
 ///
@@ -56,7 +57,7 @@ const COPYTO: Signature = Signature { function: "copyto", names: &["casting", "w
 /// ((1, 3, 2, 2), [[2, 5], [8, 11]])
 #[pyfunction]
 #[pyo3(
-    signature = (x, /, dtype=None, *, out=None, threads=None, **others),
+    signature = (x, /, dtype=None, *, out=None, threads=None),
     text_signature = "(x, /, dtype=None, *, out=None, threads=None)"
 )]
 pub(crate) fn ascontiguousarray<'py>(
@@ -64,9 +65,7 @@ pub(crate) fn ascontiguousarray<'py>(
     dtype: Option<&Bound<'py, PyAny>>,
     out: Option<&Bound<'py, PyAny>>,
     threads: Option<&Bound<'py, PyAny>>,
-    others: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    ASCONTIGUOUSARRAY.refuse(others)?;
     let py = x.py();
     let (mut x, threads) = (Tensor::to_read("x", x, Class::Plain)?, numbers::threads(threads)?);
     if let Some(dtype) = dtype {
@@ -117,7 +116,7 @@ pub(crate) fn ascontiguousarray<'py>(
 ///        [3, 2, 1]])
 #[pyfunction]
 #[pyo3(
-    signature = (dst, src, /, casting=None, r#where=None, *, threads=None, **others),
+    signature = (dst, src, /, casting=None, r#where=None, *, threads=None),
     text_signature = "(dst, src, /, casting='same_kind', where=True, *, threads=None)"
 )]
 pub(crate) fn copyto<'py>(
@@ -126,9 +125,7 @@ pub(crate) fn copyto<'py>(
     casting: Option<&Bound<'py, PyAny>>,
     r#where: Option<&Bound<'py, PyAny>>,
     threads: Option<&Bound<'py, PyAny>>,
-    others: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<()> {
-    COPYTO.refuse(others)?;
     let py = dst.py();
     check_casting(casting)?;
     check_where(r#where)?;

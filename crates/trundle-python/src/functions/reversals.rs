@@ -1,7 +1,6 @@
 //! Elements in the opposite order.
 
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 use crate::array::Class;
 use crate::keywords::Signature;
@@ -11,10 +10,11 @@ use crate::numbers;
 use crate::operation::Operation;
 use crate::tensor::Tensor;
 
-const FLIP: Signature = Signature { function: "flip", names: &["axis", "out", "threads"] };
-const REVERSE_SUBSEQUENCES: Signature =
+pub(crate) const FLIP: Signature =
+    Signature { function: "flip", names: &["axis", "out", "threads"] };
+pub(crate) const REVERSE_SUBSEQUENCES: Signature =
     Signature { function: "reverse_subsequences", names: &["lengths", "axis", "out", "threads"] };
-const REVERSE_SEQUENCE: Signature = Signature {
+pub(crate) const REVERSE_SEQUENCE: Signature = Signature {
     function: "reverse_sequence",
     names: &["lengths", "axis", "batch_axis", "out", "threads"],
 };
@@ -59,7 +59,7 @@ const REVERSE_SEQUENCE: Signature = Signature {
 ///        [2, 1, 0]])
 #[pyfunction]
 #[pyo3(
-    signature = (x, /, axis=None, *, out=None, threads=None, **others),
+    signature = (x, /, axis=None, *, out=None, threads=None, axes=None),
     text_signature = "(x, /, axis=None, *, out=None, threads=None)"
 )]
 pub(crate) fn flip<'py>(
@@ -67,13 +67,13 @@ pub(crate) fn flip<'py>(
     axis: Option<&Bound<'py, PyAny>>,
     out: Option<&Bound<'py, PyAny>>,
     threads: Option<&Bound<'py, PyAny>>,
-    others: Option<&Bound<'py, PyDict>>,
+    axes: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let axis = FLIP.axis_or_axes(axis, others)?;
+    let axis = FLIP.axis_or_axes(axis, axes)?;
     let py = x.py();
     let (x, threads) = (Tensor::to_read("x", x, Class::Kept)?, numbers::threads(threads)?);
     let rank = x.memory.sizes.len();
-    let axes = match &axis {
+    let axes = match axis {
         None => (0..).take(rank).collect(),
         Some(axis) => numbers::axes("axis", axis, rank)?,
     };
@@ -127,7 +127,7 @@ pub(crate) fn flip<'py>(
 ///        [ 9,  2, 11, 12]])
 #[pyfunction]
 #[pyo3(
-    signature = (x, /, lengths=None, axis=None, *, out=None, threads=None, **others),
+    signature = (x, /, lengths=None, axis=None, *, out=None, threads=None, axes=None),
     text_signature = "(x, /, lengths, axis, *, out=None, threads=None)"
 )]
 pub(crate) fn reverse_subsequences<'py>(
@@ -136,12 +136,12 @@ pub(crate) fn reverse_subsequences<'py>(
     axis: Option<&Bound<'py, PyAny>>,
     out: Option<&Bound<'py, PyAny>>,
     threads: Option<&Bound<'py, PyAny>>,
-    others: Option<&Bound<'py, PyDict>>,
+    axes: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
-    let axis = REVERSE_SUBSEQUENCES.axis_or_axes(axis, others)?;
+    let axis = REVERSE_SUBSEQUENCES.axis_or_axes(axis, axes)?;
     let lengths = REVERSE_SUBSEQUENCES.required("lengths", lengths)?;
-    let axis = REVERSE_SUBSEQUENCES.required("axis", axis.as_ref())?;
+    let axis = REVERSE_SUBSEQUENCES.required("axis", axis)?;
     let (x, threads) = (Tensor::to_read("x", x, Class::Kept)?, numbers::threads(threads)?);
     let axis = numbers::axis("axis", axis, x.memory.sizes.len())?;
     let op = Lengths::read("lengths", lengths)?.subsequences(py, "lengths", axis)?;
@@ -193,7 +193,7 @@ pub(crate) fn reverse_subsequences<'py>(
 ///        [10,  9,  8,  7,  6]])
 #[pyfunction]
 #[pyo3(
-    signature = (x, /, lengths=None, axis=None, batch_axis=None, *, out=None, threads=None, **others),
+    signature = (x, /, lengths=None, axis=None, batch_axis=None, *, out=None, threads=None, axes=None),
     text_signature = "(x, /, lengths, axis, batch_axis, *, out=None, threads=None)"
 )]
 pub(crate) fn reverse_sequence<'py>(
@@ -203,12 +203,12 @@ pub(crate) fn reverse_sequence<'py>(
     batch_axis: Option<&Bound<'py, PyAny>>,
     out: Option<&Bound<'py, PyAny>>,
     threads: Option<&Bound<'py, PyAny>>,
-    others: Option<&Bound<'py, PyDict>>,
+    axes: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
-    let axis = REVERSE_SEQUENCE.axis_or_axes(axis, others)?;
+    let axis = REVERSE_SEQUENCE.axis_or_axes(axis, axes)?;
     let lengths = REVERSE_SEQUENCE.required("lengths", lengths)?;
-    let axis = REVERSE_SEQUENCE.required("axis", axis.as_ref())?;
+    let axis = REVERSE_SEQUENCE.required("axis", axis)?;
     let batch_axis = REVERSE_SEQUENCE.required("batch_axis", batch_axis)?;
     let (x, threads) = (Tensor::to_read("x", x, Class::Kept)?, numbers::threads(threads)?);
     let rank = x.memory.sizes.len();

@@ -2,7 +2,6 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 use crate::array::Class;
 use crate::keywords::Signature;
@@ -12,10 +11,11 @@ use crate::numbers;
 use crate::operation::Operation;
 use crate::tensor::Tensor;
 
-const ROLL: Signature = Signature { function: "roll", names: &["shift", "axis", "out", "threads"] };
-const FFTSHIFT: Signature =
+pub(crate) const ROLL: Signature =
+    Signature { function: "roll", names: &["shift", "axis", "out", "threads"] };
+pub(crate) const FFTSHIFT: Signature =
     Signature { function: "fftshift", names: &["x", "axes", "out", "threads"] };
-const IFFTSHIFT: Signature = Signature { function: "ifftshift", ..FFTSHIFT };
+pub(crate) const IFFTSHIFT: Signature = Signature { function: "ifftshift", ..FFTSHIFT };
 
 /// The elements of `x` shifted along axes: what goes out at one end comes in at the other.
 ///
@@ -66,7 +66,7 @@ const IFFTSHIFT: Signature = Signature { function: "ifftshift", ..FFTSHIFT };
 ///        [ 2,  3,  1]])
 #[pyfunction]
 #[pyo3(
-    signature = (x, /, shift=None, axis=None, *, out=None, threads=None, **others),
+    signature = (x, /, shift=None, axis=None, *, out=None, threads=None, axes=None),
     text_signature = "(x, /, shift, axis=None, *, out=None, threads=None)"
 )]
 pub(crate) fn roll<'py>(
@@ -75,12 +75,12 @@ pub(crate) fn roll<'py>(
     axis: Option<&Bound<'py, PyAny>>,
     out: Option<&Bound<'py, PyAny>>,
     threads: Option<&Bound<'py, PyAny>>,
-    others: Option<&Bound<'py, PyDict>>,
+    axes: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let axis = ROLL.axis_or_axes(axis, others)?;
+    let axis = ROLL.axis_or_axes(axis, axes)?;
     let shift = ROLL.required("shift", shift)?;
     let (x, threads) = (Tensor::to_read("x", x, Class::Kept)?, numbers::threads(threads)?);
-    let operation = match &axis {
+    let operation = match axis {
         None => flat(shift, &x.memory.sizes)?,
         Some(axis) => along(shift, axis, &x.memory.sizes)?,
     };
@@ -164,7 +164,7 @@ fn along(
 /// array([-2, -1,  0,  1,  2])
 #[pyfunction]
 #[pyo3(
-    signature = (x, axes=None, *, out=None, threads=None, **others),
+    signature = (x, axes=None, *, out=None, threads=None, axis=None),
     text_signature = "(x, axes=None, *, out=None, threads=None)"
 )]
 pub(crate) fn fftshift<'py>(
@@ -172,10 +172,10 @@ pub(crate) fn fftshift<'py>(
     axes: Option<&Bound<'py, PyAny>>,
     out: Option<&Bound<'py, PyAny>>,
     threads: Option<&Bound<'py, PyAny>>,
-    others: Option<&Bound<'py, PyDict>>,
+    axis: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let axes = FFTSHIFT.axis_or_axes(axes, others)?;
-    by_half(x, axes.as_ref(), out, threads, |size| size / 2)
+    let axes = FFTSHIFT.axis_or_axes(axis, axes)?;
+    by_half(x, axes, out, threads, |size| size / 2)
 }
 
 /// What `fftshift` did undone: each axis rolled back by half its size, rounded down.
@@ -213,7 +213,7 @@ pub(crate) fn fftshift<'py>(
 /// array([ 0,  1,  2, -2, -1])
 #[pyfunction]
 #[pyo3(
-    signature = (x, axes=None, *, out=None, threads=None, **others),
+    signature = (x, axes=None, *, out=None, threads=None, axis=None),
     text_signature = "(x, axes=None, *, out=None, threads=None)"
 )]
 pub(crate) fn ifftshift<'py>(
@@ -221,10 +221,10 @@ pub(crate) fn ifftshift<'py>(
     axes: Option<&Bound<'py, PyAny>>,
     out: Option<&Bound<'py, PyAny>>,
     threads: Option<&Bound<'py, PyAny>>,
-    others: Option<&Bound<'py, PyDict>>,
+    axis: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let axes = IFFTSHIFT.axis_or_axes(axes, others)?;
-    by_half(x, axes.as_ref(), out, threads, |size| -(size / 2))
+    let axes = IFFTSHIFT.axis_or_axes(axis, axes)?;
+    by_half(x, axes, out, threads, |size| -(size / 2))
 }
 
 fn by_half<'py>(
