@@ -149,7 +149,7 @@ def test_a_fork_after_moves():
 @pytest.mark.parametrize("threads", [1, 2, 4])
 def test_a_signal_handler_that_forks_in_the_middle_of_a_move(threads):
     text = f"""
-        x = (np.arange(3**16) % 251).astype("u1").reshape((3,) * 16)
+        x = (np.arange(3**15) % 251).astype("u1").reshape((3,) * 15)
         children = []
         def handler(*_):
             children.append(os.fork())
