@@ -21,7 +21,7 @@ const PLAN_LETTERS: std::ops::RangeInclusive<usize> = 16..=64;
 /// The name of a temporary file: `.trundle-OUTPUT-PLAN.ENDING`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TemporaryName {
-    /// What stands for the output: [`output_tag`] of its name.
+    /// What stands for the output: its name, escaped, and shortened with a checksum where it is long.
     pub output: String,
     /// What tells the runs to one output apart.
     pub plan: String,

@@ -1,4 +1,4 @@
-//! Instruction sets. A kernel is written once over [`Vector`]; a set only says what a vector is.
+//! Instruction sets. A kernel is written once over `Vector`; a set only says what a vector is.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
