@@ -71,7 +71,14 @@ fn every_run_on_any_number_of_threads_is_exact() {
 
 #[test]
 fn every_unit_is_in_one_task() {
-    for work in moves() {
+    // Of many sizes, so that last tasks of all lengths are among them.
+    let sizes = (0..200).map(|more| Shape::new([90 + more, 1024]).unwrap());
+    let transposes = sizes.map(|shape| {
+        let map = Op::from(Transpose::new(&[])).index_map(&shape).unwrap();
+        let layout = |shape| Layout::row_major(shape, 4).unwrap();
+        Move::new(&map, 4, &layout(&shape), &layout(map.out_shape())).unwrap()
+    });
+    for work in moves().into_iter().chain(transposes) {
         for threads in [1, 2, 3, 7] {
             let plan = plan(&work, threads, 0);
             let parts = plan.tasks().iter().flat_map(|task| &plan.parts()[task.clone()]);
