@@ -90,7 +90,7 @@ fn a_plan_as_json() {
     assert!(stage["plan"]["steps"][0]["kernels"][0].is_string());
 
     // Where the header says all, nothing is said to move.
-    let report = place.run(&["plan", "transpose", "x.npy", "--row-major", "--json"]).done().json();
+    let report = place.run(&["plan", "transpose", "x.npy", "--json"]).done().json();
     assert_eq!(report["files"]["by_header"], true);
     let blocks = &report["stages"][0]["move"]["blocks"];
     assert_eq!((blocks.as_array().unwrap().len(), &blocks[0]["loops"]), (1, &json!([])));
