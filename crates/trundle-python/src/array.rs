@@ -10,10 +10,10 @@ use numpy::npyffi::{
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use smallvec::SmallVec;
 
 use crate::handler;
+use crate::lazy::Lazy;
 use crate::memory::{Extent, Memory, packed_bytes};
 use crate::recycled;
 
@@ -49,7 +49,7 @@ impl<'py> Array<'py> {
     /// # Errors
     /// What numpy raises.
     pub(crate) fn made_of(object: &Bound<'py, PyAny>) -> PyResult<Array<'py>> {
-        static AS_ARRAY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        static AS_ARRAY: Lazy<Py<PyAny>> = Lazy::new();
         let py = object.py();
         let as_array = AS_ARRAY.import(py, "numpy", "asarray")?;
         Ok(Array { object: as_array.call1((object,))? })
@@ -122,7 +122,7 @@ impl<'py> Array<'py> {
     }
 
     fn refuse_masked(&self, argument: &str) -> PyResult<()> {
-        static MASKED: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        static MASKED: Lazy<Py<PyAny>> = Lazy::new();
         let masked = MASKED.import(self.object.py(), "numpy.ma", "MaskedArray")?;
         match self.object.is_instance(masked)? {
             true => Err(PyTypeError::new_err(format!(
@@ -249,6 +249,17 @@ impl<'py> Array<'py> {
         };
         Ok(Array { object })
     }
+}
+
+/// Finds numpy's table of functions, which the crate `numpy` does behind a lock: see [`Lazy`]. It is called
+/// while trundle is imported, before any call could be in the middle of it when another thread forks.
+///
+/// # Errors
+/// What the import of numpy raises.
+pub(crate) fn find_numpy(py: Python<'_>) -> PyResult<()> {
+    py.import("numpy")?;
+    array_type(py);
+    Ok(())
 }
 
 fn array_type(py: Python<'_>) -> *mut pyo3::ffi::PyTypeObject {

@@ -3,14 +3,15 @@
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use trundle::notation::NotationError;
 use trundle::{Error, PlanError};
 
+use crate::lazy::Lazy;
+
 /// `numpy.exceptions.AxisError`, which is a ValueError and an IndexError.
 fn new_axis_error<'py>(py: Python<'py>, arguments: impl PyCallArgs<'py>) -> PyErr {
-    static AXIS_ERROR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let class = AXIS_ERROR.get_or_try_init(py, || {
+    static AXIS_ERROR: Lazy<Py<PyAny>> = Lazy::new();
+    let class = AXIS_ERROR.get_or_make(py, || {
         // numpy before 1.25 has it at the top.
         let home = py.import("numpy.exceptions").or_else(|_| py.import("numpy"))?;
         home.getattr("AxisError").map(Bound::unbind)

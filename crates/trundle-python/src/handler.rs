@@ -6,9 +6,9 @@ use std::ptr::{NonNull, null_mut};
 
 use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::PyCapsule;
 
+use crate::lazy::Lazy;
 use crate::recycled::Block;
 
 /// `PyDataMem_Handler` of numpy 1.22 and later.
@@ -125,9 +125,9 @@ pub(crate) fn with_recycled<T>(py: Python<'_>, make: impl FnOnce() -> PyResult<T
 }
 
 fn capsule(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
-    static CAPSULE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    static CAPSULE: Lazy<Py<PyAny>> = Lazy::new();
     const NAME: &CStr = c"mem_handler";
-    let capsule = CAPSULE.get_or_try_init(py, || {
+    let capsule = CAPSULE.get_or_make(py, || {
         let handler = (&raw const HANDLER).cast_mut().cast();
         // SAFETY: the handler and its name are static. The call gives a new reference, or none with
         // an exception set.
@@ -143,8 +143,8 @@ fn set_handler<'py>(py: Python<'py>, handler: &Bound<'py, PyAny>) -> PyResult<Bo
     type SetHandler = unsafe extern "C" fn(*mut pyo3::ffi::PyObject) -> *mut pyo3::ffi::PyObject;
     /// The place of `PyDataMem_SetHandler` in numpy's table of functions.
     const SET_HANDLER: usize = 304;
-    static FUNCTION: PyOnceLock<SetHandler> = PyOnceLock::new();
-    let set = FUNCTION.get_or_try_init(py, || {
+    static FUNCTION: Lazy<SetHandler> = Lazy::new();
+    let set = FUNCTION.get_or_make(py, || {
         let core =
             py.import("numpy._core.multiarray").or_else(|_| py.import("numpy.core.multiarray"));
         let table = core?.getattr("_ARRAY_API")?.cast_into::<PyCapsule>()?;

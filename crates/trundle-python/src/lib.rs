@@ -20,6 +20,7 @@ mod handler;
 #[allow(unsafe_code)]
 mod hinted;
 mod keywords;
+mod lazy;
 mod lengths;
 mod memory;
 mod moved;
@@ -38,6 +39,7 @@ use pyo3::pymodule;
 mod _trundle {
     use pyo3::prelude::*;
 
+    use super::array::find_numpy;
     use super::functions::{axes, copies, reversals, rolls};
     use super::hinted::add_hinted;
 
@@ -55,6 +57,7 @@ mod _trundle {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        find_numpy(module.py())?;
         add_hinted!(module, axes::permute_dims, axes::PERMUTE_DIMS)?;
         add_hinted!(module, axes::transpose, axes::TRANSPOSE)?;
         add_hinted!(module, axes::moveaxis, axes::MOVEAXIS)?;

@@ -6,10 +6,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use trundle::{Error, Plan};
 
 use crate::error::refused;
+use crate::lazy::Lazy;
 use crate::memory::Extent;
 
 /// Up to so many bytes in the result and between passes, a move takes less time than to give the
@@ -60,8 +60,8 @@ pub(crate) fn run(py: Python<'_>, plan: &Plan, src: Extent, dst: Extent) -> PyRe
 /// Whether this is Python's main thread, the only one that handles signals. Others must not look for
 /// them: the interpreter may end while they move.
 fn handles_signals(py: Python<'_>) -> PyResult<bool> {
-    static MAIN_THREAD: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    static CURRENT_THREAD: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    static MAIN_THREAD: Lazy<Py<PyAny>> = Lazy::new();
+    static CURRENT_THREAD: Lazy<Py<PyAny>> = Lazy::new();
     let main = MAIN_THREAD.import(py, "threading", "main_thread")?.call0()?;
     Ok(CURRENT_THREAD.import(py, "threading", "current_thread")?.call0()?.is(&main))
 }

@@ -201,6 +201,51 @@ def test_forks_while_others_move():
     run(text)
 
 
+FIRST_CALLS = {
+    "an array": "trundle.transpose(np.ones((2, 3)))",
+    "a list": "trundle.transpose([[1, 2], [3, 4]])",
+    "an array of a subclass": "trundle.transpose(np.matrix([[1, 2]]))",
+    "a large array": "trundle.transpose(np.ones((2048, 4096)))",
+    "an axis error": "trundle.flip(np.ones(2), axis=5)",
+    "a chain": "trundle.chain('roll(1, 0)')(np.ones(2))",
+}
+
+
+@posix
+@pytest.mark.parametrize("call", FIRST_CALLS.values(), ids=FIRST_CALLS.keys())
+def test_a_fork_in_the_middle_of_a_first_call(call):
+    """The first call finds what it needs of numpy, which runs Python code: it stops there, and another thread forks."""
+    text = f"""
+        import builtins
+        stopped, forked = threading.Event(), threading.Event()
+        own_import = builtins.__import__
+        def call():
+            try:
+                {call}
+            except ValueError:
+                pass
+        def stopping_import(*arguments, **keywords):
+            if threading.current_thread() is worker:
+                stopped.set()
+                forked.wait()
+            return own_import(*arguments, **keywords)
+        worker = threading.Thread(target=lambda: (call(), stopped.set()))
+        builtins.__import__ = stopping_import
+        worker.start()
+        stopped.wait()
+        child = os.fork()
+        if child == 0:
+            builtins.__import__ = own_import
+            signal.alarm(20)
+            call()
+            os._exit(0)
+        forked.set()
+        worker.join()
+        assert os.waitpid(child, 0)[1] == 0
+    """
+    run(text)
+
+
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_multiprocessing(method, tmp_path):
     if method == "fork" and os.name != "posix":
