@@ -44,13 +44,11 @@ impl Naive {
             let shift = if shift.len() == 1 { shift[0] } else { shift[number] };
             totals[self.counted_from_front(axis)] += i128::from(shift);
         }
-        self.scattered(self.shape.clone(), |index| {
-            let mut to = Vec::new();
+        self.scattered(self.shape.clone(), |index, to| {
             for axis in 0..index.len() {
                 let shifted = index[axis] as i128 + totals[axis];
-                to.push(narrow(shifted.rem_euclid(self.shape[axis] as i128)));
+                to[axis] = narrow(shifted.rem_euclid(self.shape[axis] as i128));
             }
-            to
         })
     }
 
@@ -71,19 +69,22 @@ impl Naive {
             }
         }
         let out_shape = axes.iter().map(|&axis| self.shape[axis]).collect();
-        self.scattered(out_shape, |index| axes.iter().map(|&axis| index[axis]).collect())
+        self.scattered(out_shape, |index, to| {
+            for (to, &axis) in to.iter_mut().zip(&axes) {
+                *to = index[axis];
+            }
+        })
     }
 
     /// numpy's `flip`: the elements in the opposite order along each of the axes.
     #[must_use]
     pub fn flip(&self, axes: &[i64]) -> Naive {
-        self.scattered(self.shape.clone(), |index| {
-            let mut to = index.to_vec();
+        self.scattered(self.shape.clone(), |index, to| {
+            to.copy_from_slice(index);
             for &axis in axes {
                 let axis = self.counted_from_front(axis);
                 to[axis] = self.shape[axis] - 1 - index[axis];
             }
-            to
         })
     }
 
@@ -96,11 +97,11 @@ impl Naive {
         let axis = self.counted_from_front(axis);
         let mut lengths_shape = self.shape.clone();
         lengths_shape[axis] = 1;
-        self.scattered(self.shape.clone(), |index| {
-            let mut lengths_index = index.to_vec();
-            lengths_index[axis] = 0;
-            let length = lengths[row_major_number(&lengths_index, &lengths_shape)];
-            self.reversed_within(index, axis, i128::from(length))
+        self.scattered(self.shape.clone(), |index, to| {
+            to.copy_from_slice(index);
+            to[axis] = 0;
+            let length = lengths[row_major_number(to, &lengths_shape)];
+            to[axis] = self.reversed_within(index[axis], axis, i128::from(length));
         })
     }
 
@@ -110,8 +111,9 @@ impl Naive {
     pub fn reverse_sequence(&self, axis: i64, batch_axis: i64, lengths: &[i128]) -> Naive {
         let (axis, batch_axis) =
             (self.counted_from_front(axis), self.counted_from_front(batch_axis));
-        self.scattered(self.shape.clone(), |index| {
-            self.reversed_within(index, axis, lengths[index[batch_axis]])
+        self.scattered(self.shape.clone(), |index, to| {
+            to.copy_from_slice(index);
+            to[axis] = self.reversed_within(index[axis], axis, lengths[index[batch_axis]]);
         })
     }
 
@@ -142,10 +144,9 @@ impl Naive {
         }
         let mut shape = self.shape.clone();
         shape[axis] = picked.len();
-        self.gathered(shape, |index| {
-            let mut from = index.to_vec();
+        self.gathered(shape, |index, from| {
+            from.copy_from_slice(index);
             from[axis] = picked[index[axis]];
-            from
         })
     }
 
@@ -153,8 +154,10 @@ impl Naive {
     #[must_use]
     pub fn tile(&self, repeats: &[usize]) -> Naive {
         let shape = self.shape.iter().zip(repeats).map(|(size, repeat)| size * repeat).collect();
-        self.gathered(shape, |index| {
-            index.iter().zip(&self.shape).map(|(i, size)| i % size).collect()
+        self.gathered(shape, |index, from| {
+            for axis in 0..index.len() {
+                from[axis] = index[axis] % self.shape[axis];
+            }
         })
     }
 
@@ -162,35 +165,40 @@ impl Naive {
     #[must_use]
     pub fn within(&self, bounds: &[Range<usize>]) -> Naive {
         let shape: Vec<usize> = bounds.iter().map(|range| range.end - range.start).collect();
-        self.gathered(shape, |index| {
-            index.iter().zip(bounds).map(|(i, range)| range.start + i).collect()
+        self.gathered(shape, |index, from| {
+            for axis in 0..index.len() {
+                from[axis] = bounds[axis].start + index[axis];
+            }
         })
     }
 
-    /// Where an element goes when the first `length` along the axis are reversed.
-    fn reversed_within(&self, index: &[usize], axis: usize, length: i128) -> Vec<usize> {
+    /// Where along the axis an element goes when the first `length` are reversed.
+    fn reversed_within(&self, i: usize, axis: usize, length: i128) -> usize {
         let length = length.min(self.shape[axis] as i128);
-        let mut to = index.to_vec();
-        if (index[axis] as i128) < length {
-            to[axis] = narrow(length - 1 - index[axis] as i128);
-        }
-        to
+        if (i as i128) < length { narrow(length - 1 - i as i128) } else { i }
     }
 
-    /// Each place filled from where `from` says.
-    fn gathered(&self, shape: Vec<usize>, from: impl Fn(&[usize]) -> Vec<usize>) -> Naive {
-        let labels = indices(&shape).iter().map(|index| self.at(&from(index))).collect();
+    /// Each place filled from where `from` says: it is given an index, and sets the other.
+    fn gathered(&self, shape: Vec<usize>, from: impl Fn(&[usize], &mut [usize])) -> Naive {
+        let mut labels = Vec::with_capacity(shape.iter().product());
+        let mut source = vec![0; self.shape.len()];
+        for_each_index(&shape, |index| {
+            from(index, &mut source);
+            labels.push(self.at(&source));
+        });
         Naive { shape, labels }
     }
 
     /// Each element put where `to` says, and every place filled exactly once.
-    fn scattered(&self, shape: Vec<usize>, to: impl Fn(&[usize]) -> Vec<usize>) -> Naive {
+    fn scattered(&self, shape: Vec<usize>, to: impl Fn(&[usize], &mut [usize])) -> Naive {
         let mut labels = vec![None; self.labels.len()];
-        for index in indices(&self.shape) {
-            let place = &mut labels[row_major_number(&to(&index), &shape)];
+        let mut target = vec![0; shape.len()];
+        for_each_index(&self.shape, |index| {
+            to(index, &mut target);
+            let place = &mut labels[row_major_number(&target, &shape)];
             assert_eq!(*place, None, "two elements land at one place, the second from {index:?}");
-            *place = Some(self.at(&index));
-        }
+            *place = Some(self.at(index));
+        });
         let labels = labels.into_iter().map(|label| label.expect("every place is filled"));
         Naive { shape, labels: labels.collect() }
     }
@@ -202,38 +210,45 @@ impl Naive {
     }
 }
 
+/// Calls `visit` with every index of a shape, the last axis fastest.
+pub(crate) fn for_each_index(shape: &[usize], mut visit: impl FnMut(&[usize])) {
+    let mut index = vec![0; shape.len()];
+    for _ in 0..shape.iter().product() {
+        visit(&index);
+        for axis in (0..shape.len()).rev() {
+            index[axis] += 1;
+            if index[axis] < shape[axis] {
+                break;
+            }
+            index[axis] = 0;
+        }
+    }
+}
+
 /// Every index of a shape, the last axis fastest.
 pub fn indices(shape: &[usize]) -> Vec<Vec<usize>> {
     let mut all = Vec::new();
-    for number in 0..shape.iter().product() {
-        let (mut index, mut rest) = (vec![0; shape.len()], number);
-        for axis in (0..shape.len()).rev() {
-            index[axis] = rest % shape[axis];
-            rest /= shape[axis];
-        }
-        all.push(index);
-    }
+    for_each_index(shape, |index| all.push(index.to_vec()));
     all
 }
 
 /// The bytes of each element of `width` bytes, in row-major order of the layout's shape.
-pub fn read_elements(layout: &Layout, width: usize, bytes: &[u8]) -> Vec<Vec<u8>> {
-    indices(layout.shape().sizes())
-        .into_iter()
-        .map(|index| {
-            let at = element_offset(layout, &index);
-            bytes[at..at + width].to_vec()
-        })
-        .collect()
+pub fn read_elements<'a>(layout: &Layout, width: usize, bytes: &'a [u8]) -> Vec<&'a [u8]> {
+    let mut elements = Vec::new();
+    for_each_index(layout.shape().sizes(), |index| {
+        elements.push(&bytes[element_offset(layout, index)..][..width]);
+    });
+    elements
 }
 
 /// Puts elements, in row-major order of the layout's shape, where the layout has them. Other
 /// bytes keep what they were.
 pub fn write_elements(layout: &Layout, elements: &[impl AsRef<[u8]>], bytes: &mut [u8]) {
-    for (index, element) in indices(layout.shape().sizes()).iter().zip(elements) {
-        let (at, element) = (element_offset(layout, index), element.as_ref());
-        bytes[at..at + element.len()].copy_from_slice(element);
-    }
+    let mut elements = elements.iter().map(AsRef::as_ref);
+    for_each_index(layout.shape().sizes(), |index| {
+        let Some(element) = elements.next() else { return };
+        bytes[element_offset(layout, index)..][..element.len()].copy_from_slice(element);
+    });
 }
 
 /// Where the element at an index begins in its buffer.

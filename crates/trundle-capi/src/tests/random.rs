@@ -60,7 +60,8 @@ impl Tensor {
     fn elements(&self) -> Vec<Vec<u8>> {
         let bytes = self.buffer.content();
         let Some(packing) = self.width.packing() else {
-            return read_elements(&self.layout, self.width.units(), bytes);
+            let elements = read_elements(&self.layout, self.width.units(), bytes);
+            return elements.into_iter().map(<[u8]>::to_vec).collect();
         };
         let places = indices(self.layout.shape().sizes()).into_iter();
         places.map(|index| vec![packing.get(bytes, self.layout.offset_of(&index))]).collect()

@@ -101,8 +101,7 @@ fn carry_out<B: Backend, D: DerefMut<Target = [u8]>>(
 /// The whole destination buffer as the oracle has it.
 fn expected_buffer(case: &Case, src: &[u8], before: &[u8]) -> Vec<u8> {
     let elements = read_elements(&case.src, case.width, src);
-    let moved: Vec<&[u8]> =
-        case.naive().labels().iter().map(|label| &elements[*label][..]).collect();
+    let moved: Vec<&[u8]> = case.naive().labels().iter().map(|label| elements[*label]).collect();
     let mut expected = before.to_vec();
     write_elements(&case.dst, &moved, &mut expected);
     expected
