@@ -63,7 +63,8 @@ impl Tensor {
         shape: &[usize],
         source: impl Fn(&[usize]) -> Vec<usize>,
     ) -> Tensor {
-        let bytes = indices(shape).iter().flat_map(|i| self.element(&source(i)).to_vec()).collect();
+        let mut bytes = Vec::with_capacity(shape.iter().product::<usize>() * self.width);
+        for_each_index(shape, |index| bytes.extend_from_slice(self.element(&source(index))));
         Tensor { shape: shape.to_owned(), bytes, ..self.clone() }
     }
 
@@ -78,12 +79,12 @@ impl Tensor {
                 self.descr
             ),
         );
-        let reversed: Vec<usize> = self.shape.iter().rev().copied().collect();
-        for mut index in indices(if style.fortran { &reversed } else { &self.shape }) {
-            if style.fortran {
-                index.reverse();
-            }
-            file.extend_from_slice(self.element(&index));
+        if style.fortran {
+            let reversed: Vec<usize> = self.shape.iter().rev().copied().collect();
+            let inverted = self.gather(&reversed, |index| index.iter().rev().copied().collect());
+            file.extend_from_slice(&inverted.bytes);
+        } else {
+            file.extend_from_slice(&self.bytes);
         }
         file
     }
@@ -136,12 +137,17 @@ pub(crate) fn header(version: u8, text: &str) -> Vec<u8> {
     [&b"\x93NUMPY"[..], &[version, 0], &length[..start - 8], &text].concat()
 }
 
-/// Every index of a shape, in row-major order.
-pub(crate) fn indices(shape: &[usize]) -> Vec<Vec<usize>> {
-    let mut all = vec![Vec::new()];
-    for size in shape {
-        let longer = |index: Vec<usize>| (0..*size).map(move |i| [&index[..], &[i]].concat());
-        all = all.into_iter().flat_map(longer).collect();
+/// Calls `visit` with every index of a shape, in row-major order.
+pub(crate) fn for_each_index(shape: &[usize], mut visit: impl FnMut(&[usize])) {
+    let mut index = vec![0; shape.len()];
+    for _ in 0..shape.iter().product() {
+        visit(&index);
+        for (i, size) in index.iter_mut().zip(shape).rev() {
+            *i += 1;
+            if *i < *size {
+                break;
+            }
+            *i = 0;
+        }
     }
-    all
 }
