@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use trundle::BitOrder;
-use trundle_disk::Device;
+use trundle_disk::Storage;
 use trundle_formats::{Element, FORMATS, Format};
 
 use crate::help;
@@ -454,8 +454,8 @@ pub(crate) struct MeansArgs {
     pub max_mem: Option<Bytes>,
     /// Where the files are: ssd, hdd or network. Without it, found out by a short probe where it
     /// matters, and remembered; measure forgets that, and probes again
-    #[arg(long, value_name = "DEVICE", value_parser = device())]
-    pub device: Option<DeviceArg>,
+    #[arg(long, value_name = "STORAGE", value_parser = storage())]
+    pub storage: Option<StorageArg>,
     /// Print one JSON object on stdout; of long work, progress as one on each line of stderr
     #[arg(long)]
     pub json: bool,
@@ -463,25 +463,25 @@ pub(crate) struct MeansArgs {
 
 /// What is said of the disk.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum DeviceArg {
+pub(crate) enum StorageArg {
     /// It is of this kind.
-    Kind(Device),
+    Kind(Storage),
     /// What is remembered of disks is no longer so.
     Measure,
 }
 
 /// What is said of disks, by the names on the command line.
-const DEVICES: [(&str, DeviceArg); 4] = [
-    ("ssd", DeviceArg::Kind(Device::SSD)),
-    ("hdd", DeviceArg::Kind(Device::HDD)),
-    ("network", DeviceArg::Kind(Device::NETWORK)),
-    ("measure", DeviceArg::Measure),
+const STORAGES: [(&str, StorageArg); 4] = [
+    ("ssd", StorageArg::Kind(Storage::SSD)),
+    ("hdd", StorageArg::Kind(Storage::HDD)),
+    ("network", StorageArg::Kind(Storage::NETWORK)),
+    ("measure", StorageArg::Measure),
 ];
 
-fn device() -> impl TypedValueParser<Value = DeviceArg> {
-    PossibleValuesParser::new(DEVICES.map(|(name, _)| name)).try_map(|text| {
-        let known = DEVICES.into_iter().find(|(name, _)| *name == text);
-        known.map(|(_, device)| device).ok_or("unknown device")
+fn storage() -> impl TypedValueParser<Value = StorageArg> {
+    PossibleValuesParser::new(STORAGES.map(|(name, _)| name)).try_map(|text| {
+        let known = STORAGES.into_iter().find(|(name, _)| *name == text);
+        known.map(|(_, storage)| storage).ok_or("unknown storage")
     })
 }
 

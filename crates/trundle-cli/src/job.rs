@@ -5,10 +5,10 @@ use std::path::Path;
 use std::time::Instant;
 
 use serde_json::json;
-use trundle_disk::{Conduct, Cost, Device, Job, Options, TensorJob};
+use trundle_disk::{Cost, Job, PlanOptions, RunOptions, Storage, TensorJob};
 use trundle_formats::{Format, Output, Shown, TensorFile};
 
-use crate::args::{DeviceArg, MeansArgs, MoveArgs, WriteArgs};
+use crate::args::{MeansArgs, MoveArgs, StorageArg, WriteArgs};
 use crate::axes;
 use crate::failure::Failure;
 use crate::memory;
@@ -258,22 +258,24 @@ pub(crate) fn decide(
     held: u64,
     means: &MeansArgs,
     row_major: bool,
-    decided: impl FnOnce(&Options) -> Result<Job, trundle_disk::Error>,
+    decided: impl FnOnce(&PlanOptions) -> Result<Job, trundle_disk::Error>,
 ) -> Result<Job, Failure> {
     memory::check(held, means.max_mem)?;
-    let device = match means.device {
-        Some(DeviceArg::Kind(device)) => Some(device),
-        Some(DeviceArg::Measure) => {
-            Device::forget_measured().map_err(|error| {
-                Failure::running(format!("cannot forget what was measured of disks: {error}"))
+    let storage = match means.storage {
+        Some(StorageArg::Kind(storage)) => Some(storage),
+        Some(StorageArg::Measure) => {
+            Storage::forget_measured().map_err(|error| {
+                Failure::running(format!(
+                    "cannot remove the remembered measurements of disks: {error}"
+                ))
             })?;
             None
         }
         None => None,
     };
-    let options = Options {
+    let options = PlanOptions {
         max_bytes: memory::limit(means.max_mem).saturating_sub(held),
-        device,
+        storage,
         threads: means.threads,
         row_major,
     };
@@ -292,7 +294,7 @@ pub(crate) fn run_job(
     json: bool,
 ) -> Result<Outcome, Failure> {
     let WriteArgs { output, force, verify, resume, quiet, .. } = writing;
-    let conduct = Conduct { overwrite: *force, verify: *verify, resume: *resume };
+    let options = RunOptions { overwrite: *force, verify: *verify, resume: *resume };
     let outputs = job.tensors().iter().map(|tensor| described(tensor, output)).collect();
     let passes = job.tensors().iter().map(TensorJob::passes).max().unwrap_or(0);
     let by_header = matches!(job.tensors(), [only] if only.is_by_header());
@@ -301,7 +303,7 @@ pub(crate) fn run_job(
         true => Progress::events(*quiet),
         false => Progress::new(*quiet),
     };
-    let done = job.run(file, input, output, conduct, &progress);
+    let done = job.run(file, input, output, options, &progress);
     progress.finish();
     let done = done.map_err(|error| {
         let failure = Failure::from(error);

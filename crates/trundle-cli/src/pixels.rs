@@ -90,7 +90,7 @@ impl Pixels {
         let needed = needed.into_iter().fold(header.data_bytes as u64, u64::saturating_add);
         let is_mostly_drawn = all.bytes(&header) >= header.data_bytes as u64 / 2;
         if needed <= limit && (header.data_bytes <= SMALL_BYTES || is_mostly_drawn) {
-            progress.stage("reading", header.data_bytes);
+            progress.phase("reading", header.data_bytes);
             let bytes = file.load(index, &mut |done| progress.at(done))?;
             return Pixels::of(plane, &header.element, bytes);
         }
@@ -107,7 +107,7 @@ impl Pixels {
                 })?;
             }
             _ => {
-                progress.stage("reading", header.data_bytes);
+                progress.phase("reading", header.data_bytes);
                 file.copy_to(index, &mut picker, &mut |done| progress.at(done))?;
             }
         }
@@ -395,7 +395,7 @@ impl<I: Iterator<Item = Place> + Clone> Picker<I> {
         progress: &Progress,
     ) -> io::Result<()> {
         let unit = self.width.units().max(1);
-        progress.stage("reading", self.picked.len());
+        progress.phase("reading", self.picked.len());
         let mut chunk = Vec::new();
         let mut ahead = self.places.clone();
         let mut read = 0;

@@ -7,7 +7,7 @@ use std::path::Path;
 use proptest::prelude::any;
 use proptest::{prop_assert, prop_assert_eq};
 use trundle::{BitOrder, Chain, DType, Op, Shape, Width};
-use trundle_disk::{Conduct, Device, Job, Options, Wanted, Watch};
+use trundle_disk::{Job, Observer, PlanOptions, RunOptions, Storage, Wanted};
 use trundle_formats::{Described, Description, Element, Format, Order, TensorFile, checksum};
 use trundle_testing::cases::chains;
 use trundle_testing::choices::Choices;
@@ -16,8 +16,8 @@ use trundle_testing::{Naive, Outcome, PlainOp, holds, indices};
 
 struct Nobody;
 
-impl Watch for Nobody {
-    fn stage(&self, _: &str, _: u64) {}
+impl Observer for Nobody {
+    fn phase(&self, _: &str, _: u64) {}
     fn advance(&self, _: u64) {}
 }
 
@@ -43,8 +43,8 @@ fn write_file(path: &Path, element: &Element, shape: &[usize], order: Order, dat
     let described = Described { name: "x", element, shape: &shape, order };
     let frame = Format::of(path).unwrap().frame(&[described], &[]).unwrap();
     let mut bytes = vec![0; frame.bytes() as usize];
-    let sums = if frame.needs_checksums() { vec![checksum(data)] } else { Vec::new() };
-    for piece in frame.pieces(&sums).unwrap() {
+    let checksums = if frame.needs_checksums() { vec![checksum(data)] } else { Vec::new() };
+    for piece in frame.pieces(&checksums).unwrap() {
         bytes[piece.offset as usize..][..piece.bytes.len()].copy_from_slice(&piece.bytes);
     }
     bytes[frame.data_offsets()[0] as usize..][..data.len()].copy_from_slice(data);
@@ -85,9 +85,9 @@ fn check(shape: &[usize], ops: Vec<Op>, naive: &Naive, seed: u64) -> Outcome {
     };
     let mut file = TensorFile::open_as(&from, &description(shape, &from)).unwrap();
     let chain = ops.into_iter().fold(Chain::new(), Chain::then);
-    let options = Options {
+    let options = PlanOptions {
         max_bytes: [2, 6, 20, 70, 300, 2000, 20 << 20][choices.below(7)] * 2 * 16,
-        device: Some([Device::SSD, Device::HDD, Device::NETWORK][choices.below(3)]),
+        storage: Some([Storage::SSD, Storage::HDD, Storage::NETWORK][choices.below(3)]),
         threads: Some(1 + choices.below(2)),
         row_major: choices.below(2) == 0,
     };
@@ -96,7 +96,7 @@ fn check(shape: &[usize], ops: Vec<Op>, naive: &Naive, seed: u64) -> Outcome {
     let job = match Job::new(&file, &wanted, format, &[], &options) {
         Ok(job) => job,
         Err(error) => {
-            // Rows whose lengths differ need room for a row.
+            // Rows whose lengths differ need budget for a row.
             let text = error.to_string();
             prop_assert!(
                 text.contains("of memory are needed") && options.max_bytes < 1 << 20,
@@ -107,8 +107,8 @@ fn check(shape: &[usize], ops: Vec<Op>, naive: &Naive, seed: u64) -> Outcome {
         }
     };
     let plan = format!("{job:?}");
-    let conduct = Conduct { overwrite: false, verify: choices.below(2) == 0, resume: false };
-    let outcome = job.run(&mut file, &from, &to, conduct, &Nobody);
+    let options = RunOptions { overwrite: false, verify: choices.below(2) == 0, resume: false };
+    let outcome = job.run(&mut file, &from, &to, options, &Nobody);
     prop_assert!(outcome.is_ok(), "{}\n{}", outcome.unwrap_err(), plan);
 
     let mut moved = TensorFile::open_as(&to, &description(naive.shape(), &to)).unwrap();

@@ -100,7 +100,7 @@ fn make_volume(shape: &Shape, path: &Path, quiet: bool) -> Result<(), Failure> {
     let bytes = phantom::volume(shape[0])?;
     let element = Element::new(DType::F32);
     let tensor = NamedTensor { name: "phantom", element: &element, shape, bytes: &bytes };
-    progress.stage("writing", bytes.len());
+    progress.phase("writing", bytes.len());
     write(path, &[tensor], true, &mut |done| progress.at(done))?;
     progress.finish();
     Ok(())
@@ -126,7 +126,7 @@ fn move_volume(volume: &Path, moved: &Path, args: &DemoArgs) -> Result<Outcome, 
             tensor: None,
             only: false,
             row_major: true,
-            means: MeansArgs { threads: args.threads, max_mem: None, device: None, json: false },
+            means: MeansArgs { threads: args.threads, max_mem: None, storage: None, json: false },
         },
     };
     job::carry_out(&operation, &moving)

@@ -51,7 +51,7 @@ pub(crate) fn run(run: &RunArgs) -> Result<(), Failure> {
     check_memory(&program, &inputs, run)?;
 
     let progress = Progress::new(run.quiet);
-    progress.stage("moving", program.moved_bytes());
+    progress.phase("moving", program.moved_bytes());
     let data: Vec<Data> = inputs.iter().filter_map(|input| input.data.clone()).collect();
     let moving = Instant::now();
     let mut done = 0;
@@ -342,7 +342,7 @@ fn write_into_folder(
     progress: &Progress,
 ) -> Result<(), Failure> {
     let total = written.iter().map(|output| output.bytes.len()).sum();
-    progress.stage("writing", total);
+    progress.phase("writing", total);
     let mut staged: Vec<Output> = Vec::with_capacity(written.len());
     let mut before = 0;
     for output in written {
@@ -353,7 +353,7 @@ fn write_into_folder(
         before += output.bytes.len() as u64;
     }
     if let Some(verifier) = verifier {
-        progress.stage("verifying", total);
+        progress.phase("verifying", total);
         let mut before = 0;
         for (output, file) in written.iter().zip(&staged) {
             output.verify(file, verifier, &mut |bytes| progress.at(before + bytes))?;

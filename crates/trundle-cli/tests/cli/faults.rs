@@ -183,9 +183,9 @@ fn shapes_beyond_every_memory_are_planned_or_refused_at_once() {
             [&["transpose", "x.npy", "--row-major"][..], &["flip", "x.npy", "--axes", "0"]]
         {
             for max_mem in ["8M", "64M", "1G"] {
-                for device in ["ssd", "hdd"] {
+                for storage in ["ssd", "hdd"] {
                     let begin = std::time::Instant::now();
-                    let more = ["--max-mem", max_mem, "--device", device];
+                    let more = ["--max-mem", max_mem, "--storage", storage];
                     let run = place.run(&[&["plan"], operation, &more].concat());
                     let is_refused = run.stderr.contains("bytes of memory are needed");
                     assert!(run.code == Some(0) || is_refused && run.code == Some(3), "{run:?}");

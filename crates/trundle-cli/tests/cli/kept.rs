@@ -295,7 +295,7 @@ fn what_is_kept_is_gone_on_with() {
     let of = |b: &Tensor| file(&[], &[Named::new("b", "F32", b), Named::new("a", "F32", &a)]);
     place.write("m.safetensors", &of(&b));
     let args = ["flip", "m.safetensors", "--axes", "0", "--tensor", "b", "-o", "x.safetensors"];
-    let slowly = ["--max-mem", "8M", "--device", "hdd", "--threads", "1", "--resume", "--json"];
+    let slowly = ["--max-mem", "8M", "--storage", "hdd", "--threads", "1", "--resume", "--json"];
     let args = [&args[..], &slowly].concat();
     let journal = || {
         let entries = std::fs::read_dir(place.path("")).unwrap().filter_map(Result::ok);

@@ -259,7 +259,7 @@ fn what_is_larger_than_the_memory_goes_through_it_in_parts() {
     };
     place.write("m.safetensors", &model(&large, &[]));
     let args = ["relayout", "m.safetensors", "-o", "m.safetensors", "--force", "--verify"];
-    let limits = ["--rule", "l: a b c -> c a b", "--max-mem", "8M", "--device", "hdd", "--json"];
+    let limits = ["--rule", "l: a b c -> c a b", "--max-mem", "8M", "--storage", "hdd", "--json"];
     let report = place.run(&[&args[..], &limits].concat()).done().json();
     let moved = transposed(&large, &[2, 0, 1]);
     assert!(place.read("m.safetensors") == model(&moved, &[("trundle.axes", r#"{"l":"c a b"}"#)]));

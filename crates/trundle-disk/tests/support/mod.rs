@@ -5,13 +5,13 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use trundle::{Chain, DType, Op, Plan, Shape, ops::Transpose};
-use trundle_disk::Watch;
+use trundle_disk::Observer;
 use trundle_formats::{Described, Description, Element, Format, Order, TensorFile, checksum};
 
 pub(crate) struct Nobody;
 
-impl Watch for Nobody {
-    fn stage(&self, _: &str, _: u64) {}
+impl Observer for Nobody {
+    fn phase(&self, _: &str, _: u64) {}
     fn advance(&self, _: u64) {}
 }
 
@@ -50,10 +50,11 @@ pub(crate) fn write_tensors(
         .collect();
     let frame = Format::of(path).unwrap().frame(&described, &[]).unwrap();
     let data = noise(bytes_of(&element, &shape));
-    let sums = if frame.needs_checksums() { vec![checksum(&data); tensors] } else { Vec::new() };
+    let checksums =
+        if frame.needs_checksums() { vec![checksum(&data); tensors] } else { Vec::new() };
     let file = File::create(path).unwrap();
     file.set_len(frame.bytes()).unwrap();
-    for piece in frame.pieces(&sums).unwrap() {
+    for piece in frame.pieces(&checksums).unwrap() {
         file.write_all_at(&piece.bytes, piece.offset).unwrap();
     }
     for offset in frame.data_offsets() {

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use trundle::{AxisMap, IndexMap};
 
-use crate::Device;
-use crate::place::{Bounds, Cells, Place, elements};
+use crate::Storage;
+use crate::plan::location::{Bounds, Chunks, Location, elements};
 
 /// A box of the output, and the box of the source that it is made from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ trundle::fingerprint!(struct Tile { out, source });
 
 /// What tiles of a pass have to fit.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Room {
+pub(crate) struct Budget {
     /// The bytes of an element in memory.
     pub(crate) unit: usize,
     /// The bytes of a tile, of its source and its output together.
@@ -31,21 +31,24 @@ const LEAST_BYTES: usize = 16 << 20;
 /// Where requests take less than this share of the time, fewer of them are no gain.
 const FEW_REQUESTS: f64 = 0.01;
 
-/// What a tile takes, with the task that it becomes.
+/// The bytes of a tile in memory, with the task that it becomes.
 const TILE_BYTES: usize = 256;
 
-/// The share of the room, as its inverse, that the list of tiles may take.
+/// The bytes that a plan of a span takes at most, with the requests for it.
+pub(crate) const SPAN_BYTES: usize = 4 << 10;
+
+/// The share of the budget, as its inverse, that the list of tiles may take.
 const LISTS_SHARE: usize = 32;
 
 /// So many tiles there may be in little memory too.
 const LEAST_TILES: usize = 1 << 14;
 
-/// The room in which so many bytes are no more tiles than fit it.
+/// The budget that holds the list of the tiles that so many bytes are cut into.
 pub(crate) fn least_bytes(bytes: u64) -> u64 {
     ((bytes as f64) * (LISTS_SHARE * TILE_BYTES) as f64).sqrt() as u64
 }
 
-impl Room {
+impl Budget {
     /// The elements of a tile that is as large as its source.
     fn elements(self) -> usize {
         self.bytes / 2 / self.unit.max(1)
@@ -74,52 +77,52 @@ impl Tile {
         elements(&self.out).saturating_add(elements(&self.source))
     }
 
-    /// How many runs are read, and how many written, if all pieces have as many as the first.
-    pub(crate) fn runs(&self, from: &Place, to: &Place) -> (usize, usize) {
-        let of_one = |piece: &Bounds| to.count_pieces(&self.out) * to.runs(piece).count();
-        let written = to.pieces(&self.out).first().map_or(0, of_one);
+    /// How many runs are read, and how many written, if all spans have as many as the first.
+    pub(crate) fn runs(&self, from: &Location, to: &Location) -> (usize, usize) {
+        let of_one = |span: &Bounds| to.count_spans(&self.out) * to.runs(span).count();
+        let written = to.spans(&self.out).first().map_or(0, of_one);
         (from.runs(&self.source).count(), written)
     }
 }
 
-/// Tiles for a pass between two packed tensors, as long in both as fits the room: grown axis by
-/// axis from a single element, each time along the one that saves most of the time that the device
+/// Tiles for a pass between two contiguous tensors, as long in both as fits the budget: grown axis by
+/// axis from a single element, each time along the one that saves most of the time that the storage
 /// takes for an element. `None` if there are none that fit.
-pub(crate) fn tiles(map: &IndexMap, room: Room, device: &Device) -> Option<Vec<Tile>> {
+pub(crate) fn tiles(map: &IndexMap, budget: Budget, storage: &Storage) -> Option<Vec<Tile>> {
     let sizes = map.out_shape().sizes();
     let growth = Growth {
         map,
-        from: Place::RowMajor { sizes: map.in_shape().to_vec() },
-        to: Place::RowMajor { sizes: sizes.to_vec() },
+        from: Location::RowMajor { sizes: map.in_shape().to_vec() },
+        to: Location::RowMajor { sizes: sizes.to_vec() },
         stretches: (0..sizes.len()).map(|axis| longest(&seams(map, axis))).collect(),
-        room,
-        device,
+        budget,
+        storage,
     };
     let steps = growth.grown()?;
     let seams = (0..steps.len()).map(|axis| seams(map, axis));
-    fitting(map, boxes(&cuts(seams.zip(steps), room)?), room)
+    fitting(map, boxes(&cuts(seams.zip(steps), budget)?), budget)
 }
 
-/// Bands that are one run each of a packed tensor of the output's shape, cut where the source
+/// Bands that are one run each of a contiguous tensor of the output's shape, cut where the source
 /// jumps; `None` if there are none that fit.
-pub(crate) fn bands(map: &IndexMap, room: Room) -> Option<Vec<Tile>> {
+pub(crate) fn bands(map: &IndexMap, budget: Budget) -> Option<Vec<Tile>> {
     let whole: Bounds = map.out_shape().iter().map(|size| 0..*size).collect();
-    let steps = band_steps(&whole, room.elements())?;
+    let steps = band_steps(&whole, budget.elements())?;
     let seams = (0..steps.len()).map(|axis| seams(map, axis));
-    fitting(map, boxes(&cuts(seams.zip(steps), room)?), room)
+    fitting(map, boxes(&cuts(seams.zip(steps), budget)?), budget)
 }
 
 /// Bands of a box that stay in place.
-pub(crate) fn bands_in_place(within: &[Range<usize>], room: Room) -> Option<Vec<Tile>> {
-    let steps = band_steps(within, room.elements())?;
+pub(crate) fn bands_in_place(within: &[Range<usize>], budget: Budget) -> Option<Vec<Tile>> {
+    let steps = band_steps(within, budget.elements())?;
     let seams = within.iter().map(|range| vec![range.start, range.end]);
-    let boxes = boxes(&cuts(seams.zip(steps), room)?);
+    let boxes = boxes(&cuts(seams.zip(steps), budget)?);
     Some(boxes.into_iter().map(|out| Tile { source: out.clone(), out }).collect())
 }
 
-/// The cells that the sources of tiles are, if no two of them have a part in common; and the box
+/// The chunks that the sources of tiles are, if no two of them have a part in common; and the box
 /// around them.
-pub(crate) fn cells(tiles: &[Tile]) -> Option<(Cells, Bounds)> {
+pub(crate) fn chunks(tiles: &[Tile]) -> Option<(Chunks, Bounds)> {
     let rank = tiles.first()?.source.len();
     let mut cuts = Vec::with_capacity(rank);
     for axis in 0..rank {
@@ -135,17 +138,17 @@ pub(crate) fn cells(tiles: &[Tile]) -> Option<(Cells, Bounds)> {
         cuts.push(at);
     }
     let around = cuts.iter().map(|cuts| cuts[0]..cuts[cuts.len() - 1]).collect();
-    Some((Cells::new(cuts), around))
+    Some((Chunks::new(cuts), around))
 }
 
 struct Growth<'a> {
     map: &'a IndexMap,
-    from: Place,
-    to: Place,
+    from: Location,
+    to: Location,
     /// For each axis of the output the longest stretch over which the source does not jump.
     stretches: Vec<Range<usize>>,
-    room: Room,
-    device: &'a Device,
+    budget: Budget,
+    storage: &'a Storage,
 }
 
 impl Growth<'_> {
@@ -236,13 +239,13 @@ impl Growth<'_> {
     fn cost(&self, steps: &[usize]) -> Option<f64> {
         let tile = self.tile(steps)?;
         let (bytes, requests) = self.traffic(&tile);
-        let seconds = self.device.seconds(bytes, requests);
-        self.room.holds(&tile).then_some(seconds / elements(&tile.out) as f64)
+        let seconds = self.storage.seconds(bytes, requests);
+        self.budget.holds(&tile).then_some(seconds / elements(&tile.out) as f64)
     }
 
     fn traffic(&self, tile: &Tile) -> (u64, u64) {
         let (read, written) = tile.runs(&self.from, &self.to);
-        let moved = (elements(&tile.out) + elements(&tile.source)) * self.room.unit;
+        let moved = (elements(&tile.out) + elements(&tile.source)) * self.budget.unit;
         (moved as u64, (read + written) as u64)
     }
 
@@ -250,9 +253,9 @@ impl Growth<'_> {
     fn is_enough(&self, steps: &[usize]) -> bool {
         let Some(tile) = self.tile(steps) else { return false };
         let (bytes, requests) = self.traffic(&tile);
-        let share = self.device.seconds(0, requests) / self.device.seconds(bytes, requests);
+        let share = self.storage.seconds(0, requests) / self.storage.seconds(bytes, requests);
         let tiles = self.map.out_shape().elements() / elements(&tile.out).max(1);
-        let are_few = tiles <= self.room.most_tiles() / 2;
+        let are_few = tiles <= self.budget.most_tiles() / 2;
         bytes >= 2 * LEAST_BYTES as u64 && share < FEW_REQUESTS && are_few
     }
 }
@@ -318,14 +321,17 @@ fn band_steps(within: &[Range<usize>], most: usize) -> Option<Vec<usize>> {
 
 /// The cuts of axes, each with its seams and the step; `None` if there were too many boxes between
 /// them.
-fn cuts(axes: impl Iterator<Item = (Vec<usize>, usize)>, room: Room) -> Option<Vec<Vec<usize>>> {
+fn cuts(
+    axes: impl Iterator<Item = (Vec<usize>, usize)>,
+    budget: Budget,
+) -> Option<Vec<Vec<usize>>> {
     let mut boxes = 1usize;
     axes.map(|(seams, step)| {
         let along = match step < seams[seams.len() - 1] - seams[0] {
             true => seams.windows(2).map(|ends| (ends[1] - ends[0]).div_ceil(step.max(1))).sum(),
             false => 1,
         };
-        boxes = boxes.checked_mul(along).filter(|number| *number <= room.most_tiles())?;
+        boxes = boxes.checked_mul(along).filter(|boxes| *boxes <= budget.most_tiles())?;
         Some(cut(&seams, step))
     })
     .collect()
@@ -344,8 +350,8 @@ fn boxes(cuts: &[Vec<usize>]) -> Vec<Bounds> {
     })
 }
 
-/// Tiles for the boxes; those that do not fit the room are halved until they do.
-fn fitting(map: &IndexMap, boxes: Vec<Bounds>, room: Room) -> Option<Vec<Tile>> {
+/// Tiles for the boxes; those that do not fit the budget are halved until they do.
+fn fitting(map: &IndexMap, boxes: Vec<Bounds>, budget: Budget) -> Option<Vec<Tile>> {
     let mut tiles = Vec::with_capacity(boxes.len());
     let mut stack = boxes;
     stack.reverse();
@@ -355,13 +361,13 @@ fn fitting(map: &IndexMap, boxes: Vec<Bounds>, room: Room) -> Option<Vec<Tile>> 
         }
         let tile = Tile::of(map, out.clone());
         match tile {
-            Some(tile) if room.holds(&tile) => tiles.push(tile),
+            Some(tile) if budget.holds(&tile) => tiles.push(tile),
             _ => {
                 let [first, second] = halves(map, &out)?;
                 stack.extend([second, first]);
             }
         }
-        if tiles.len() + stack.len() > room.most_tiles() {
+        if tiles.len() + stack.len() > budget.most_tiles() {
             return None;
         }
     }
@@ -415,23 +421,24 @@ mod tests {
         passes[0].map.clone()
     }
 
-    const ROOM: Room = Room { unit: 4, bytes: 64 << 20 };
+    const ROOM: Budget = Budget { unit: 4, bytes: 64 << 20 };
 
     /// Every element of the output is in one tile, and every tile fits.
-    fn check(map: &IndexMap, tiles: &[Tile], room: Room) {
+    fn check(map: &IndexMap, tiles: &[Tile], budget: Budget) {
         let total: usize = tiles.iter().map(|tile| elements(&tile.out)).sum();
         assert_eq!(total, map.out_shape().elements());
-        assert!(tiles.iter().all(|tile| room.holds(tile)));
-        for (number, tile) in tiles.iter().enumerate() {
-            let meets = |other: &Tile| crate::place::common(&tile.out, &other.out).is_some();
-            assert!(!tiles[number + 1..].iter().any(meets), "{tile:?} has a part in common");
+        assert!(tiles.iter().all(|tile| budget.holds(tile)));
+        for (index, tile) in tiles.iter().enumerate() {
+            let meets =
+                |other: &Tile| crate::plan::location::common(&tile.out, &other.out).is_some();
+            assert!(!tiles[index + 1..].iter().any(meets), "{tile:?} has a part in common");
             assert_eq!(Tile::of(map, tile.out.clone()).as_ref(), Some(tile));
         }
     }
 
     fn most_runs(map: &IndexMap, tiles: &[Tile]) -> (usize, usize) {
-        let from = Place::RowMajor { sizes: map.in_shape().to_vec() };
-        let to = Place::RowMajor { sizes: map.out_shape().to_vec() };
+        let from = Location::RowMajor { sizes: map.in_shape().to_vec() };
+        let to = Location::RowMajor { sizes: map.out_shape().to_vec() };
         let runs = tiles.iter().map(|tile| tile.runs(&from, &to));
         runs.fold((0, 0), |(read, written), (r, w)| (read.max(r), written.max(w)))
     }
@@ -445,7 +452,7 @@ mod tests {
             ("roll(shift=[1], axes=[1])", &[16, 300, 12000]),
         ] {
             let map = map(chain, sizes);
-            let tiles = tiles(&map, ROOM, &Device::SSD).unwrap();
+            let tiles = tiles(&map, ROOM, &Storage::SSD).unwrap();
             check(&map, &tiles, ROOM);
             assert_eq!(most_runs(&map, &tiles), (1, 1), "{chain}: {:?}", &tiles[..2]);
         }
@@ -454,7 +461,7 @@ mod tests {
     #[test]
     fn a_transpose_has_square_tiles() {
         let map = map("a b -> b a", &[20000, 30000]);
-        let tiles = tiles(&map, ROOM, &Device::SSD).unwrap();
+        let tiles = tiles(&map, ROOM, &Storage::SSD).unwrap();
         check(&map, &tiles, ROOM);
         let (read, written) = most_runs(&map, &tiles);
         assert!(
@@ -466,13 +473,13 @@ mod tests {
     #[test]
     fn bands_of_a_transpose_read_cells() {
         let map = map("roll(shift=[7], axes=[1]) | a b -> b a", &[2000, 30000]);
-        let room = Room { unit: 4, bytes: 16 << 20 };
-        let tiles = bands(&map, room).unwrap();
-        check(&map, &tiles, room);
+        let budget = Budget { unit: 4, bytes: 16 << 20 };
+        let tiles = bands(&map, budget).unwrap();
+        check(&map, &tiles, budget);
         assert_eq!(most_runs(&map, &tiles).1, 1);
-        let (cells, around) = cells(&tiles).unwrap();
+        let (chunks, around) = chunks(&tiles).unwrap();
         assert_eq!(around, [0..2000, 0..30000]);
-        let place = Place::Cells(cells);
+        let place = Location::Chunks(chunks);
         for tile in &tiles {
             assert_eq!(place.runs(&tile.source).count(), 1);
         }
@@ -482,16 +489,16 @@ mod tests {
     fn sources_that_overlap_are_no_cells() {
         let map =
             map("reverse(axis=1, batch_axis=0, lengths=[100, 90, 80]) | a b -> b a", &[3, 100]);
-        let tiles = bands(&map, Room { unit: 1, bytes: 330 }).unwrap();
-        assert!(cells(&tiles).is_none());
+        let tiles = bands(&map, Budget { unit: 1, bytes: 330 }).unwrap();
+        assert!(chunks(&tiles).is_none());
     }
 
     #[test]
     fn a_room_for_less_than_an_element_has_no_tiles() {
         let map = map("a b -> b a", &[3, 4]);
-        assert!(tiles(&map, Room { unit: 8, bytes: 15 }, &Device::SSD).is_none());
-        let one = tiles(&map, Room { unit: 8, bytes: 16 }, &Device::SSD).unwrap();
-        check(&map, &one, Room { unit: 8, bytes: 16 });
+        assert!(tiles(&map, Budget { unit: 8, bytes: 15 }, &Storage::SSD).is_none());
+        let one = tiles(&map, Budget { unit: 8, bytes: 16 }, &Storage::SSD).unwrap();
+        check(&map, &one, Budget { unit: 8, bytes: 16 });
         assert_eq!(one.len(), 12);
     }
 }

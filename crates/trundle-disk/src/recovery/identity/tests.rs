@@ -9,17 +9,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tempfile::TempDir;
 use trundle::{Chain, DType};
-use trundle_formats::{Described, Description, Element, FORMATS, TensorFile};
+use trundle_formats::{Described, Description, Element, FORMATS, Format, TensorFile};
 
 use super::*;
 use crate::positioned::SYNCED;
-use crate::{Conduct, Device, Error, Options, Outcome, Problem, Wanted, Watch};
+use crate::{Error, Observer, Outcome, PlanOptions, Problem, RunOptions, Storage, Wanted};
 
 /// A disk for which short runs are no loss, and one pass is the best.
-const ONE_PASS: Device = Device { request_seconds: 1e-12, ..Device::SSD };
+const ONE_PASS: Storage = Storage { request_seconds: 1e-12, ..Storage::SSD };
 
 /// One where they are.
-const TWO_PASSES: Device = Device::HDD;
+const TWO_PASSES: Storage = Storage::HDD;
 
 const SIZES: [usize; 3] = [40, 60, 50];
 
@@ -39,7 +39,7 @@ struct Asks {
     format: &'static str,
     metadata: Vec<(String, String)>,
     row_major: bool,
-    device: Device,
+    storage: Storage,
     max_bytes: u64,
 }
 
@@ -53,7 +53,7 @@ fn asks(chain: &str) -> Asks {
         format: "npy",
         metadata: Vec::new(),
         row_major: false,
-        device: ONE_PASS,
+        storage: ONE_PASS,
         max_bytes: 60_000,
     }
 }
@@ -63,14 +63,14 @@ fn asks(chain: &str) -> Asks {
 enum Moment {
     /// The first time that something has been noted.
     Noted,
-    /// When so many bytes are done of the stage of this name that is the first, or the second.
-    Stage(&'static str, usize, usize),
+    /// When so many bytes are done of the phase of this name that is the first, or the second.
+    Phase(&'static str, usize, usize),
 }
 
 /// Panics at some moment of a run.
 struct Interrupter {
     moment: Moment,
-    /// How many stages of the name are yet to begin.
+    /// How many phases of the name are yet to begin.
     turns: AtomicUsize,
     left: AtomicUsize,
 }
@@ -79,15 +79,15 @@ impl Interrupter {
     fn at(moment: Moment) -> Interrupter {
         let turns = match moment {
             Moment::Noted => 0,
-            Moment::Stage(_, turn, _) => turn,
+            Moment::Phase(_, turn, _) => turn,
         };
         Interrupter { moment, turns: turns.into(), left: usize::MAX.into() }
     }
 }
 
-impl Watch for Interrupter {
-    fn stage(&self, name: &str, _: u64) {
-        if let Moment::Stage(own, _, bytes) = self.moment
+impl Observer for Interrupter {
+    fn phase(&self, name: &str, _: u64) {
+        if let Moment::Phase(own, _, bytes) = self.moment
             && own == name
             && self.turns.fetch_sub(1, Ordering::Relaxed) == 1
         {
@@ -116,28 +116,28 @@ impl Watch for Interrupter {
 
 struct Nobody;
 
-impl Watch for Nobody {
-    fn stage(&self, _: &str, _: u64) {}
+impl Observer for Nobody {
+    fn phase(&self, _: &str, _: u64) {}
     fn advance(&self, _: u64) {}
 }
 
 /// A folder with sources, where all jobs write the same output.
-struct Place {
+struct Sandbox {
     folder: TempDir,
 }
 
-impl Place {
-    fn new() -> Place {
+impl Sandbox {
+    fn new() -> Sandbox {
         // Where there are files in memory, nothing waits for a disk.
         let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
-        let place = Place { folder };
+        let sandbox = Sandbox { folder };
         let (element, shape) = (Element::new(DType::U16), Shape::new(SIZES).unwrap());
         let bytes = SIZES.iter().product::<usize>() * 2;
         let noise = |seed: u64| -> Vec<u8> {
             let byte = |n: u64| ((n + seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 41) as u8;
             (1..=bytes as u64).map(byte).collect()
         };
-        fs::write(place.path("in.bin"), [noise(0), vec![7; 2]].concat()).unwrap();
+        fs::write(sandbox.path("in.bin"), [noise(0), vec![7; 2]].concat()).unwrap();
         let names = ["a", "b", "c"];
         let described = names.map(|name| Described {
             name,
@@ -147,14 +147,14 @@ impl Place {
         });
         let format = Format::of(Path::new("in.safetensors")).unwrap();
         let frame = format.frame(&described, &[]).unwrap();
-        let file = File::create(place.path("in.safetensors")).unwrap();
+        let file = File::create(sandbox.path("in.safetensors")).unwrap();
         for piece in frame.pieces(&[]).unwrap() {
             file.write_all_at(&piece.bytes, piece.offset).unwrap();
         }
         for (number, offset) in frame.data_offsets().iter().enumerate() {
             file.write_all_at(&noise((number as u64) << 20), *offset).unwrap();
         }
-        place
+        sandbox
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -184,9 +184,9 @@ impl Place {
             .collect();
         let wanted: Vec<Wanted<'_>> =
             chains.iter().map(|(index, chain)| Wanted { index: *index, chain }).collect();
-        let options = Options {
+        let options = PlanOptions {
             max_bytes: asks.max_bytes,
-            device: Some(asks.device),
+            storage: Some(asks.storage),
             threads: Some(2),
             row_major: asks.row_major,
         };
@@ -194,26 +194,31 @@ impl Place {
         (Job::new(&file, &wanted, format, &asks.metadata, &options).unwrap(), file)
     }
 
-    fn run(&self, asks: &Asks, conduct: Conduct, watch: &dyn Watch) -> Result<Outcome, Error> {
+    fn run(
+        &self,
+        asks: &Asks,
+        options: RunOptions,
+        observer: &dyn Observer,
+    ) -> Result<Outcome, Error> {
         let (job, mut file) = self.job(asks);
-        job.run(&mut file, &self.path(asks.source), &self.path("out"), conduct, watch)
+        job.run(&mut file, &self.path(asks.source), &self.path("out"), options, observer)
     }
 
     fn resume(&self, asks: &Asks, verify: bool) -> Result<Outcome, Error> {
-        self.run(asks, Conduct { verify, resume: true, overwrite: false }, &Nobody)
+        self.run(asks, RunOptions { verify, resume: true, overwrite: false }, &Nobody)
     }
 
     /// A run that ends early.
     #[track_caller]
-    fn interrupted(&self, asks: &Asks, conduct: Conduct, moment: Moment) {
-        let watch = Interrupter::at(moment);
-        let run = AssertUnwindSafe(|| self.run(asks, conduct, &watch));
+    fn interrupted(&self, asks: &Asks, options: RunOptions, moment: Moment) {
+        let observer = Interrupter::at(moment);
+        let run = AssertUnwindSafe(|| self.run(asks, options, &observer));
         assert!(catch_unwind(run).is_err(), "it came to its end");
     }
 
     /// What the job makes, undisturbed.
     fn made(&self, asks: &Asks) -> Vec<u8> {
-        self.run(asks, Conduct::default(), &Nobody).unwrap();
+        self.run(asks, RunOptions::default(), &Nobody).unwrap();
         self.taken()
     }
 
@@ -325,23 +330,23 @@ fn groups() -> Vec<(&'static str, Vec<Asks>)> {
 
 #[test]
 fn no_job_goes_on_with_another() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let groups = groups();
     let all: Vec<(&str, &Asks)> = groups
         .iter()
         .flat_map(|(name, group)| group.iter().map(move |asks| (*name, asks)))
         .collect();
     let distinct: BTreeSet<u128> =
-        all.iter().map(|(_, asks)| place.job(asks).0.asked.fingerprint()).collect();
+        all.iter().map(|(_, asks)| JobIdentity::of(&sandbox.job(asks).0).fingerprint()).collect();
     assert_eq!(distinct.len(), all.len(), "no two are asked the same");
     for (name, asks) in &all {
-        let expected = place.made(asks);
-        place.interrupted(asks, Conduct::default(), Moment::Noted);
+        let expected = sandbox.made(asks);
+        sandbox.interrupted(asks, RunOptions::default(), Moment::Noted);
         for (other_name, other) in &all {
             if std::ptr::eq(*asks, *other) {
                 continue;
             }
-            let error = place.resume(other, false).expect_err(other_name);
+            let error = sandbox.resume(other, false).expect_err(other_name);
             let said = error.to_string();
             assert!(said.contains("cannot resume: the unfinished job differs: "), "{said}");
             let tensors = said.contains("the tensors or their types");
@@ -350,17 +355,17 @@ fn no_job_goes_on_with_another() {
             assert!(tensors || operators || output, "{name}, {other_name}: {said}");
         }
         // The buffers and the disk are those that were noted, whatever is said now.
-        let same = Asks { max_bytes: 80_000, device: Device::NETWORK, ..(*asks).clone() };
-        assert!(place.resume(&same, true).unwrap().resumed, "{name}");
-        assert!(place.taken() == expected, "{name}");
+        let same = Asks { max_bytes: 80_000, storage: Storage::NETWORK, ..(*asks).clone() };
+        assert!(sandbox.resume(&same, true).unwrap().resumed, "{name}");
+        assert!(sandbox.taken() == expected, "{name}");
     }
 }
 
 #[test]
 fn a_source_of_the_same_size_and_time_is_not_taken_for_another() {
-    let (place, asks) = (Place::new(), asks("flip(1)"));
-    place.interrupted(&asks, Conduct::default(), Moment::Noted);
-    let source = place.path("in.bin");
+    let (sandbox, asks) = (Sandbox::new(), asks("flip(1)"));
+    sandbox.interrupted(&asks, RunOptions::default(), Moment::Noted);
+    let source = sandbox.path("in.bin");
     let (bytes, modified) =
         (fs::read(&source).unwrap(), fs::metadata(&source).unwrap().modified().unwrap());
     let replaced = |bytes: &[u8]| {
@@ -368,30 +373,30 @@ fn a_source_of_the_same_size_and_time_is_not_taken_for_another() {
         File::options().write(true).open(&source).unwrap().set_modified(modified).unwrap();
     };
     replaced(&bytes.iter().map(|byte| !byte).collect::<Vec<u8>>());
-    let error = place.resume(&asks, false).unwrap_err();
+    let error = sandbox.resume(&asks, false).unwrap_err();
     assert!(error.to_string().contains("the source has changed since"), "{error}");
     replaced(&bytes);
-    assert!(place.resume(&asks, false).unwrap().resumed);
+    assert!(sandbox.resume(&asks, false).unwrap().resumed);
 }
 
 #[test]
 fn tiles_that_would_be_cut_otherwise_are_refused() {
-    let (place, asks) = (Place::new(), asks("flip(1)"));
-    place.interrupted(&asks, Conduct::default(), Moment::Noted);
-    let journal = place.left("journal").unwrap();
+    let (sandbox, asks) = (Sandbox::new(), asks("flip(1)"));
+    sandbox.interrupted(&asks, RunOptions::default(), Moment::Noted);
+    let journal = sandbox.left("journal").unwrap();
     let text = fs::read_to_string(&journal).unwrap();
-    let tiles = place.job(&asks).0.tiles().0;
+    let tiles = sandbox.job(&asks).0.tiles().0;
     assert!(text.contains(&tiles), "{text}");
     fs::write(&journal, text.replace(&tiles, &"0".repeat(32))).unwrap();
-    let error = place.resume(&asks, false).unwrap_err();
+    let error = sandbox.resume(&asks, false).unwrap_err();
     assert!(error.to_string().contains("its tiles were cut otherwise"), "{error}");
     fs::write(&journal, &text).unwrap();
-    assert!(place.resume(&asks, false).unwrap().resumed);
+    assert!(sandbox.resume(&asks, false).unwrap().resumed);
 }
 
 /// Jobs that are interrupted at some moments, with what then lies between their passes or not.
 fn moments() -> Vec<(Asks, Moment)> {
-    let two_passes = |asks: Asks| Asks { device: TWO_PASSES, ..asks };
+    let two_passes = |asks: Asks| Asks { storage: TWO_PASSES, ..asks };
     let several = |chains: [&str; 3]| Asks {
         source: "in.safetensors",
         format: "safetensors",
@@ -402,50 +407,50 @@ fn moments() -> Vec<(Asks, Moment)> {
     let mixed = || two_passes(several([TURNED, "flip(0)", TURNED]));
     vec![
         (asks("flip(1)"), Moment::Noted),
-        (asks("flip(1)"), Moment::Stage("moving", 1, 150_000)),
-        (turned(), Moment::Stage("pass 1 of 2", 1, 150_000)),
-        (turned(), Moment::Stage("pass 2 of 2", 1, 150_000)),
-        (several(["flip(0)", "", "flip(2)"]), Moment::Stage("moving", 1, 500_000)),
-        (mixed(), Moment::Stage("moving", 1, 100_000)),
-        (mixed(), Moment::Stage("pass 1 of 2", 1, 100_000)),
-        (mixed(), Moment::Stage("pass 2 of 2", 1, 100_000)),
-        (mixed(), Moment::Stage("pass 1 of 2", 2, 100_000)),
-        (mixed(), Moment::Stage("pass 2 of 2", 2, 100_000)),
+        (asks("flip(1)"), Moment::Phase("moving", 1, 150_000)),
+        (turned(), Moment::Phase("pass 1 of 2", 1, 150_000)),
+        (turned(), Moment::Phase("pass 2 of 2", 1, 150_000)),
+        (several(["flip(0)", "", "flip(2)"]), Moment::Phase("moving", 1, 500_000)),
+        (mixed(), Moment::Phase("moving", 1, 100_000)),
+        (mixed(), Moment::Phase("pass 1 of 2", 1, 100_000)),
+        (mixed(), Moment::Phase("pass 2 of 2", 1, 100_000)),
+        (mixed(), Moment::Phase("pass 1 of 2", 2, 100_000)),
+        (mixed(), Moment::Phase("pass 2 of 2", 2, 100_000)),
     ]
 }
 
 #[test]
 fn what_an_earlier_run_wrote_is_verified_against_the_source() {
     for (asks, moment) in moments() {
-        let place = Place::new();
-        let expected = place.made(&asks);
+        let sandbox = Sandbox::new();
+        let expected = sandbox.made(&asks);
         for was_verified in [false, true] {
-            let conduct = Conduct { verify: was_verified, ..Conduct::default() };
-            place.interrupted(&asks, conduct, moment);
+            let options = RunOptions { verify: was_verified, ..RunOptions::default() };
+            sandbox.interrupted(&asks, options, moment);
             let done =
-                place.resume(&asks, true).unwrap_or_else(|error| panic!("{moment:?}: {error}"));
+                sandbox.resume(&asks, true).unwrap_or_else(|error| panic!("{moment:?}: {error}"));
             assert!(done.resumed && done.verified, "{moment:?}");
-            assert!(place.taken() == expected, "{moment:?}");
+            assert!(sandbox.taken() == expected, "{moment:?}");
             let mut changes = 0;
             for ending in ["part", "pass0"] {
-                place.interrupted(&asks, conduct, moment);
-                if place.left(ending).is_none_or(|path| !changed(&path)) {
-                    place.resume(&asks, true).unwrap();
-                    place.taken();
+                sandbox.interrupted(&asks, options, moment);
+                if sandbox.left(ending).is_none_or(|path| !changed(&path)) {
+                    sandbox.resume(&asks, true).unwrap();
+                    sandbox.taken();
                     continue;
                 }
                 changes += 1;
                 // Of the tensor that was finished in two passes, the first of the output.
-                let is_again = matches!(moment, Moment::Stage(_, 2, _)) && ending == "part";
-                match place.resume(&asks, true) {
+                let is_again = matches!(moment, Moment::Phase(_, 2, _)) && ending == "part";
+                match sandbox.resume(&asks, true) {
                     Ok(_) => {
                         assert!(is_again, "{moment:?}, {ending}: it was not seen");
-                        assert!(place.taken() == expected, "{moment:?}, {ending}");
+                        assert!(sandbox.taken() == expected, "{moment:?}, {ending}");
                     }
                     Err(error) => {
                         let is_found = matches!(*error.problem, Problem::Different(_));
                         assert!(is_found && !is_again, "{moment:?}, {ending}: {error}");
-                        assert!(place.left("part").is_none());
+                        assert!(sandbox.left("part").is_none());
                     }
                 }
             }
@@ -466,16 +471,16 @@ fn changed(path: &Path) -> bool {
 
 #[test]
 fn a_journal_that_claims_more_than_was_done_is_found_out() {
-    let (place, asks) = (Place::new(), asks("flip(1)"));
-    place.interrupted(&asks, Conduct::default(), Moment::Noted);
-    let journal = place.left("journal").unwrap();
+    let (sandbox, asks) = (Sandbox::new(), asks("flip(1)"));
+    sandbox.interrupted(&asks, RunOptions::default(), Moment::Noted);
+    let journal = sandbox.left("journal").unwrap();
     let text = fs::read_to_string(&journal).unwrap();
     assert!(
         text.ends_with("{\"stages\":0,\"batches\":1}\n"),
-        "no sums that could be forged: {text}"
+        "no checksums that could be forged: {text}"
     );
     fs::write(&journal, format!("{text}{{\"stages\":1,\"batches\":0,\"sums\":[0]}}\n")).unwrap();
-    let error = place.resume(&asks, true).unwrap_err();
+    let error = sandbox.resume(&asks, true).unwrap_err();
     assert!(matches!(*error.problem, Problem::Different(_)), "{error}");
 }
 
@@ -483,16 +488,16 @@ fn a_journal_that_claims_more_than_was_done_is_found_out() {
 fn what_is_noted_is_on_the_disk_before_and_so_is_the_note() {
     use std::os::unix::fs::MetadataExt;
 
-    let asks = Asks { device: TWO_PASSES, ..asks(TURNED) };
-    for (stage, files) in [("pass 1 of 2", ["part", "pass0"]), ("pass 2 of 2", ["part", "pass0"])] {
-        let place = Place::new();
+    let asks = Asks { storage: TWO_PASSES, ..asks(TURNED) };
+    for (phase, files) in [("pass 1 of 2", ["part", "pass0"]), ("pass 2 of 2", ["part", "pass0"])] {
+        let sandbox = Sandbox::new();
         SYNCED.take();
-        place.interrupted(&asks, Conduct::default(), Moment::Stage(stage, 1, 150_000));
+        sandbox.interrupted(&asks, RunOptions::default(), Moment::Phase(phase, 1, 150_000));
         let synced = SYNCED.take();
-        let number = |ending| fs::metadata(place.left(ending).unwrap()).unwrap().ino();
+        let number = |ending| fs::metadata(sandbox.left(ending).unwrap()).unwrap().ino();
         let (journal, files) = (number("journal"), files.map(number));
         let notes: Vec<&[u64]> = synced.split_inclusive(|file| *file == journal).collect();
-        let lines = fs::read_to_string(place.left("journal").unwrap()).unwrap().lines().count();
+        let lines = fs::read_to_string(sandbox.left("journal").unwrap()).unwrap().lines().count();
         assert_eq!(notes.len(), lines);
         assert_eq!(notes[0], [journal], "the opening");
         assert!(lines > 2);

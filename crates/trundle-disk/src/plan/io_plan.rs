@@ -1,4 +1,4 @@
-//! The way of one tensor from file to file: at once, or in passes of tiles.
+//! How one tensor gets from file to file: at once, or in passes of tiles.
 
 use std::ops::Range;
 
@@ -6,14 +6,13 @@ use trundle::ops::Transpose;
 use trundle::{Chain, IndexMap, Op, Pass, Plan, Shape, Width};
 use trundle_formats::Order;
 
-use crate::Device;
+use crate::Storage;
 use crate::error::{Error, Problem};
-use crate::place::{Place, elements};
-use crate::stage::PIECE_BYTES;
-use crate::tiling::{self, Room, Tile, bands, bands_in_place, cells, tiles};
+use crate::plan::location::{Location, elements, unit};
+use crate::plan::tiling::{self, Budget, SPAN_BYTES, Tile, bands, bands_in_place, chunks, tiles};
 
-/// A tensor's movement between files, in which both are packed and row-major: a column-major file
-/// is one whose axes are inverted first, or last.
+/// A tensor's movement between files, in which both are contiguous and row-major: a column-major
+/// file is one whose axes are inverted first, or last.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Movement {
     /// The maps of one operator after another, from the shape in the source file to that in the
@@ -28,32 +27,33 @@ trundle::fingerprint!(struct Movement { steps, passes, width });
 
 /// How it is moved.
 #[derive(Debug)]
-pub(crate) enum Way {
+pub(crate) enum IoPlan {
     /// All of it is read, moved in memory and written.
     Whole,
     /// Tile by tile.
     Tiled(Vec<FilePass>),
 }
 
-trundle::fingerprint!(enum Way { "whole" Whole, "tiled" Tiled(passes) });
+trundle::fingerprint!(enum IoPlan { "whole" Whole, "tiled" Tiled(passes) });
 
 /// A pass over files.
 #[derive(Clone, Debug)]
 pub(crate) struct FilePass {
-    /// Which steps it takes in; none if it only puts elements where the next pass finds them.
-    pub(crate) stages: Range<usize>,
+    /// Which steps of the movement it does; none if it only puts elements where the next pass finds
+    /// them.
+    pub(crate) steps: Range<usize>,
     /// From the output of the pass to its source, without reshapes at either end.
     pub(crate) map: IndexMap,
-    pub(crate) from: Place,
-    pub(crate) to: Place,
+    pub(crate) from: Location,
+    pub(crate) to: Location,
     pub(crate) tiles: Vec<Tile>,
     /// What it asks of the disk.
     pub(crate) traffic: Traffic,
 }
 
-trundle::fingerprint!(struct FilePass { stages, map, from, to, tiles } except { traffic });
+trundle::fingerprint!(struct FilePass { steps, map, from, to, tiles } except { traffic });
 
-/// What a way asks of the disk.
+/// What an I/O plan asks of the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Traffic {
     pub(crate) bytes_read: u64,
@@ -62,22 +62,22 @@ pub(crate) struct Traffic {
     pub(crate) writes: u64,
 }
 
-/// What is at hand for a way.
+/// What a movement may use.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Means<'a> {
+pub(crate) struct Resources<'a> {
     /// The bytes of all buffers together.
-    pub(crate) room: usize,
-    pub(crate) device: &'a Device,
+    pub(crate) budget: usize,
+    pub(crate) storage: &'a Storage,
 }
 
-/// The share of the memory, as its inverse, for the lists of tiles and for the plans of pieces.
+/// The share of the memory, as its inverse, for the lists of tiles and for the plans of spans.
 const LISTS_SHARE: usize = 16;
 
-/// Tiles may have so many pieces in little memory too.
-const LEAST_PIECES: usize = 256;
+/// Tiles may have so many spans in little memory too.
+const LEAST_SPANS: usize = 256;
 
-/// Two passes have to be so many times as quick as one, since they take twice the bytes and the room
-/// for a temporary file, which is certain, while how quick they are is not.
+/// Two passes have to be so many times as quick as one, since they take twice the bytes and the
+/// space for a temporary file, which is certain, while how quick they are is not.
 const MARGIN: f64 = 1.25;
 
 /// A tensor of fewer bytes is read whole.
@@ -132,58 +132,58 @@ impl Movement {
         self.width.bytes(shape.elements().saturating_mul(self.width.units())) as u64
     }
 
-    /// The best way that the means allow.
+    /// The best I/O plan that the resources allow.
     ///
     /// # Errors
     /// [`Problem::Memory`] if none does.
-    pub(crate) fn way(&self, means: Means<'_>) -> Result<Way, Error> {
+    pub(crate) fn io_plan(&self, resources: Resources<'_>) -> Result<IoPlan, Error> {
         let (read, written) = self.file_bytes_of_ends();
         if written == 0 {
-            return Ok(Way::Tiled(Vec::new()));
+            return Ok(IoPlan::Tiled(Vec::new()));
         }
         let both = read.saturating_add(written);
         let is_small = both <= SMALL_BYTES as u64;
-        let fits = |bytes: u64| bytes <= means.room as u64;
+        let fits = |bytes: u64| bytes <= resources.budget as u64;
         let fits_whole = fits(self.whole_bytes());
         if is_small && fits_whole {
-            return Ok(Way::Whole);
+            return Ok(IoPlan::Whole);
         }
-        let tiled = self.tiled(means);
+        let tiled = self.tiled(resources);
         if fits_whole && !is_small {
             // What is moved in tiles is read while others are written.
-            let whole = 1.1 * means.device.seconds(both, 2);
+            let whole = 1.1 * resources.storage.seconds(both, 2);
             let is_better = tiled.as_ref().is_none_or(|passes| {
-                passes.iter().map(|pass| pass.seconds(means.device)).sum::<f64>() > whole
+                passes.iter().map(|pass| pass.seconds(resources.storage)).sum::<f64>() > whole
             });
             if is_better {
-                return Ok(Way::Whole);
+                return Ok(IoPlan::Whole);
             }
         }
-        tiled.map(Way::Tiled).ok_or_else(|| {
-            let (needed, limit) = (self.least_bytes(means), means.room as u64);
+        tiled.map(IoPlan::Tiled).ok_or_else(|| {
+            let (needed, limit) = (self.least_bytes(resources), resources.budget as u64);
             Error::from(Problem::Memory { needed, limit })
         })
     }
 
-    /// About what would be enough where the means are not.
-    fn least_bytes(&self, means: Means<'_>) -> u64 {
+    /// About the bytes that would be enough where the resources are not.
+    fn least_bytes(&self, resources: Resources<'_>) -> u64 {
         let whole = self.whole_bytes();
-        // What is planned to find out has to fit the means itself.
-        let most = means.room.saturating_mul(4).max(64);
-        let mut room = means.room;
-        while let Some(more) = room.checked_add(1).and_then(usize::checked_next_power_of_two)
+        // Planning more to find out would itself take more than the resources.
+        let most = resources.budget.saturating_mul(4).max(64);
+        let mut budget = resources.budget;
+        while let Some(more) = budget.checked_add(1).and_then(usize::checked_next_power_of_two)
             && more <= most
             && (more as u64) < whole
         {
-            if self.tiled(Means { room: more, ..means }).is_some() {
+            if self.tiled(Resources { budget: more, ..resources }).is_some() {
                 return more as u64;
             }
-            room = more;
+            budget = more;
         }
-        whole.min(tiling::least_bytes(whole).max(room as u64))
+        whole.min(tiling::least_bytes(whole).max(budget as u64))
     }
 
-    /// The bytes of memory for all of it at once: both ends, and what lies between passes, as
+    /// The bytes of memory for all of it at once: both ends, and what is between passes, as
     /// [`Plan::scratch_bytes`] counts it.
     pub(crate) fn whole_bytes(&self) -> u64 {
         let (read, written) = self.file_bytes_of_ends();
@@ -198,11 +198,6 @@ impl Movement {
         self.passes.len()
     }
 
-    /// The bytes of an element in memory: packed ones are unpacked there.
-    fn unit(&self) -> usize {
-        unit(self.width)
-    }
-
     /// The plan for all of it at once; it holds what lies between passes.
     pub(crate) fn plan(&self, threads: Option<usize>) -> Result<Plan, Error> {
         let layout = |shape: &Shape| trundle::Layout::row_major(shape, self.width.units());
@@ -210,52 +205,52 @@ impl Movement {
         Ok(Plan::of_passes(self.passes.clone(), self.width, &src, &dst, threads)?)
     }
 
-    fn tiled(&self, means: Means<'_>) -> Option<Vec<FilePass>> {
-        let room = Room { unit: self.unit(), bytes: means.room - means.room / LISTS_SHARE };
+    fn tiled(&self, resources: Resources<'_>) -> Option<Vec<FilePass>> {
+        let budget = Budget {
+            unit: unit(self.width),
+            bytes: resources.budget - resources.budget / LISTS_SHARE,
+        };
         let mut passes = Vec::new();
         for pass in &self.passes {
-            passes.extend(tiled_pass(pass, self.width, room, means.device)?);
+            passes.extend(tiled_pass(pass, self.width, budget, resources.storage)?);
         }
         Some(passes)
     }
 }
 
-/// The bytes that an element takes in memory.
-pub(crate) fn unit(width: Width) -> usize {
-    match width {
-        Width::Bytes(bytes) => bytes,
-        Width::Packed(_) => 1,
-    }
-}
-
-/// A map between packed tensors without the reshapes at its ends, which move nothing.
+/// A map between contiguous tensors without the reshapes at its ends, which move nothing.
 fn stripped(map: &IndexMap) -> IndexMap {
     let map = map.without_source_reshape().unwrap_or_else(|| map.clone());
     map.without_output_reshape().unwrap_or(map)
 }
 
 /// One pass over files for `pass`, or two with a file between them if those take clearly less time.
-fn tiled_pass(pass: &Pass, width: Width, room: Room, device: &Device) -> Option<Vec<FilePass>> {
+fn tiled_pass(
+    pass: &Pass,
+    width: Width,
+    budget: Budget,
+    storage: &Storage,
+) -> Option<Vec<FilePass>> {
     let map = stripped(&pass.map);
-    let packed = |shape: &Shape| Place::RowMajor { sizes: shape.to_vec() };
-    let (from, to) = (packed(map.in_shape()), packed(map.out_shape()));
+    let contiguous = |shape: &Shape| Location::RowMajor { sizes: shape.to_vec() };
+    let (from, to) = (contiguous(map.in_shape()), contiguous(map.out_shape()));
     // Where tiles do not grow, bands are at least few enough.
-    let one = tiles(&map, room, device).or_else(|| bands(&map, room)).map(|tiles| {
-        let (map, stages) = (map.clone(), pass.stages.clone());
-        vec![FilePass::new(stages, map, (from.clone(), to.clone()), tiles, width)]
+    let one = tiles(&map, budget, storage).or_else(|| bands(&map, budget)).map(|tiles| {
+        let (map, steps) = (map.clone(), pass.stages.clone());
+        vec![FilePass::new(steps, map, (from.clone(), to.clone()), tiles, width)]
     });
-    let two = two_passes(pass, &map, (from, to), room, width);
-    quicker(one, two, device)
+    let two = two_passes(pass, &map, (from, to), budget, width);
+    quicker(one, two, storage)
 }
 
 /// One pass, or two if they are quicker by a [`MARGIN`].
 fn quicker(
     one: Option<Vec<FilePass>>,
     two: Option<Vec<FilePass>>,
-    device: &Device,
+    storage: &Storage,
 ) -> Option<Vec<FilePass>> {
     let seconds =
-        |passes: &[FilePass]| -> f64 { passes.iter().map(|pass| pass.seconds(device)).sum() };
+        |passes: &[FilePass]| -> f64 { passes.iter().map(|pass| pass.seconds(storage)).sum() };
     match (one, two) {
         (Some(one), Some(two)) if seconds(&one) > MARGIN * seconds(&two) => Some(two),
         (Some(one), _) => Some(one),
@@ -263,28 +258,28 @@ fn quicker(
     }
 }
 
-/// The elements of each band of the output put next to each other first.
+/// Two passes: the first one puts the elements of each band of the output next to each other.
 fn two_passes(
     pass: &Pass,
     map: &IndexMap,
-    (from, to): (Place, Place),
-    room: Room,
+    (from, to): (Location, Location),
+    budget: Budget,
     width: Width,
 ) -> Option<Vec<FilePass>> {
-    // Half of it, so that a band is moved while others are read and written.
-    let room = Room { bytes: room.bytes / 2, ..room };
-    let second = bands(map, room)?;
-    let (cells, around) = cells(&second)?;
-    // Each tile of the first pass could have a piece of each cell.
-    let most = (room.bytes / LISTS_SHARE / PIECE_BYTES).max(LEAST_PIECES);
-    if cells.count() > most {
+    // Half of the budget, so that a band is moved while others are read and written.
+    let budget = Budget { bytes: budget.bytes / 2, ..budget };
+    let second = bands(map, budget)?;
+    let (chunks, around) = chunks(&second)?;
+    // Each tile of the first pass could have a span of each chunk.
+    let most = (budget.bytes / LISTS_SHARE / SPAN_BYTES).max(LEAST_SPANS);
+    if chunks.count() > most {
         return None;
     }
-    let first = bands_in_place(&around, room)?;
-    let between = Place::Cells(cells);
+    let first = bands_in_place(&around, budget)?;
+    let intermediate = Location::Chunks(chunks);
     let begin = pass.stages.start;
     let identity = IndexMap::identity(map.in_shape());
-    let ends = ((from, between.clone()), (between, to));
+    let ends = ((from, intermediate.clone()), (intermediate, to));
     Some(vec![
         FilePass::new(begin..begin, identity, ends.0, first, width),
         FilePass::new(pass.stages.clone(), map.clone(), ends.1, second, width),
@@ -293,9 +288,9 @@ fn two_passes(
 
 impl FilePass {
     fn new(
-        stages: Range<usize>,
+        steps: Range<usize>,
         map: IndexMap,
-        (from, to): (Place, Place),
+        (from, to): (Location, Location),
         tiles: Vec<Tile>,
         width: Width,
     ) -> FilePass {
@@ -309,13 +304,13 @@ impl FilePass {
                 writes: sum.writes + writes as u64,
             }
         });
-        FilePass { stages, map, from, to, tiles, traffic }
+        FilePass { steps, map, from, to, tiles, traffic }
     }
 
     /// The seconds that it takes.
-    pub(crate) fn seconds(&self, device: &Device) -> f64 {
+    pub(crate) fn seconds(&self, storage: &Storage) -> f64 {
         let Traffic { bytes_read, bytes_written, reads, writes } = self.traffic;
-        device.seconds(bytes_read + bytes_written, reads + writes)
+        storage.seconds(bytes_read + bytes_written, reads + writes)
     }
 }
 
@@ -326,14 +321,14 @@ mod tests {
     /// How many passes a transposition of 64 MiB of bytes in 2 MiB takes, and how many seconds.
     #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
     fn taken(request_seconds: f64) -> (usize, f64) {
-        let device = Device { bytes_per_second: 1e9, request_seconds, in_flight: 8 };
+        let storage = Storage { bytes_per_second: 1e9, request_seconds, in_flight: 8 };
         let chain: Chain = "a b -> b a".parse().unwrap_or_else(|error| panic!("{error}"));
         let shape = Shape::new([8192, 8192]).unwrap();
         let (from, to) = (Order::RowMajor, Order::RowMajor);
         let movement = Movement::new(&chain, Width::Bytes(1), &shape, from, to).unwrap();
-        let way = movement.way(Means { room: 2 << 20, device: &device }).unwrap();
-        let Way::Tiled(passes) = way else { panic!("it does not fit") };
-        (passes.len(), passes.iter().map(|pass| pass.seconds(&device)).sum())
+        let io_plan = movement.io_plan(Resources { budget: 2 << 20, storage: &storage }).unwrap();
+        let IoPlan::Tiled(passes) = io_plan else { panic!("it does not fit") };
+        (passes.len(), passes.iter().map(|pass| pass.seconds(&storage)).sum())
     }
 
     #[test]

@@ -5,30 +5,30 @@ use std::path::Path;
 use trundle::{Chain, PlanError, Shape};
 use trundle_formats::{Described, Format, Frame, Header, Order, TensorFile};
 
-use crate::Device;
+use crate::Storage;
 use crate::error::Error;
-use crate::identity::Asked;
-use crate::known::Known;
-use crate::way::{Means, Movement, Traffic, Way};
+use crate::plan::io_plan::{FilePass, IoPlan, Movement, Resources, Traffic};
+use crate::plan::location::unit;
+use crate::plan::measurements::Measurements;
 
 /// A tensor of a file, and what is to become of it.
 #[derive(Clone, Debug)]
 pub struct Wanted<'a> {
-    /// Its number among the headers of the file.
+    /// Its index among the headers of the file.
     pub index: usize,
     /// What is done to it. A chain without operators copies it as it stands, column-major too where
-    /// the output's format can state that, whatever the [options](Options::row_major) say.
+    /// the output's format can state that, whatever the [options](PlanOptions::row_major) say.
     pub chain: &'a Chain,
 }
 
 /// What a movement may use.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
+pub struct PlanOptions {
     /// The bytes of memory that the process may have allocated.
     pub max_bytes: u64,
-    /// What the disk takes; if it matters and is not given, what was found out before, or else by a
-    /// short probe.
-    pub device: Option<Device>,
+    /// What the files are on. If it matters and is not given, it is measured by a short probe, or as
+    /// one found before.
+    pub storage: Option<Storage>,
     /// How many threads move elements in memory; `None` for as many as the machine has.
     pub threads: Option<usize>,
     /// Whether the output is row-major also where its format could state the order in which the
@@ -40,14 +40,15 @@ pub struct Options {
 #[derive(Debug)]
 pub struct Job {
     pub(crate) tensors: Vec<TensorJob>,
+    /// The name of the output's format.
+    pub(crate) format: &'static str,
     pub(crate) frame: Frame,
-    pub(crate) room: usize,
-    pub(crate) device: Device,
+    /// The bytes that all buffers may take together.
+    pub(crate) budget: usize,
+    pub(crate) storage: Storage,
     pub(crate) threads: Option<usize>,
     /// Whether the source has checksums of its data.
     is_checked: bool,
-    /// By what it is known again.
-    pub(crate) asked: Asked,
 }
 
 /// One tensor of it.
@@ -56,9 +57,9 @@ pub struct TensorJob {
     pub(crate) header: Header,
     pub(crate) index: usize,
     pub(crate) movement: Movement,
-    pub(crate) way: Way,
-    out_shape: Shape,
-    out_order: Order,
+    pub(crate) io_plan: IoPlan,
+    pub(crate) out_shape: Shape,
+    pub(crate) out_order: Order,
 }
 
 /// What a job asks of the disk and of time.
@@ -68,15 +69,15 @@ pub struct Cost {
     pub bytes_read: u64,
     /// Bytes written to files.
     pub bytes_written: u64,
-    /// How many runs of neighbouring bytes are read.
+    /// How many contiguous runs of bytes are read.
     pub reads: u64,
     /// How many are written.
     pub writes: u64,
-    /// The most bytes of files that are there only while the job runs.
+    /// The most bytes of temporary files at any time.
     pub temporary_bytes: u64,
     /// The bytes of the buffers.
     pub buffer_bytes: u64,
-    /// The seconds that it takes, by the device's model.
+    /// The seconds that it takes, by the model of the storage.
     pub seconds: f64,
 }
 
@@ -86,9 +87,9 @@ const OVERHEAD_BYTES: u64 = 6 << 20;
 /// Where requests take less than this share of the time, it does not matter how long one takes.
 const SMALL_SHARE: f64 = 0.05;
 
-impl Options {
+impl PlanOptions {
     /// The bytes that the buffers may have.
-    fn room(&self) -> usize {
+    fn budget(&self) -> usize {
         let overhead = OVERHEAD_BYTES.min(self.max_bytes / 2);
         usize::try_from(self.max_bytes - overhead).unwrap_or(usize::MAX)
     }
@@ -106,47 +107,54 @@ impl Job {
         wanted: &[Wanted<'_>],
         format: &Format,
         metadata: &[(String, String)],
-        options: &Options,
+        options: &PlanOptions,
     ) -> Result<Job, Error> {
-        let begun: Vec<Begun> = wanted
+        let unplanned: Vec<Unplanned> = wanted
             .iter()
-            .map(|each| Begun::new(file, each, format, options.row_major))
+            .map(|each| Unplanned::new(file, each, format, options.row_major))
             .collect::<Result<_, _>>()?;
         let frame = {
-            let described: Vec<Described<'_>> = begun.iter().map(Begun::described).collect();
+            let described: Vec<Described<'_>> =
+                unplanned.iter().map(Unplanned::described).collect();
             format
                 .frame(&described, metadata)
                 .map_err(|problem| Error::file(Path::new("the output"), problem))?
         };
-        let room = options.room();
-        let tensors = |device: &Device| -> Result<Vec<TensorJob>, Error> {
-            let means = Means { room, device };
-            begun.iter().cloned().map(|each| each.decided(means)).collect()
+        let budget = options.budget();
+        let tensors = |storage: &Storage| -> Result<Vec<TensorJob>, Error> {
+            let resources = Resources { budget, storage };
+            unplanned.iter().cloned().map(|each| each.planned(resources)).collect()
         };
-        let mut device = options.device.unwrap_or(Device::SSD);
-        let mut decided = tensors(&device)?;
-        if options.device.is_none()
-            && !requests_are_few(&decided, &device)
+        let mut storage = options.storage.unwrap_or(Storage::SSD);
+        let mut decided = tensors(&storage)?;
+        if options.storage.is_none()
+            && !requests_are_few(&decided, &storage)
             && let Some(source) = file.file()
-            && let Some(found) = Known::of_user().device(source, || Device::probe(source))
+            && let Some(found) = Measurements::of_user().storage(source, || Storage::probe(source))
         {
-            device = found;
-            decided = tensors(&device)?;
+            storage = found;
+            decided = tensors(&storage)?;
         }
-        let asked = Asked::of(&begun, format, &frame);
-        let (threads, is_checked) = (options.threads, file.has_checksums());
-        Ok(Job { tensors: decided, frame, room, device, threads, is_checked, asked })
+        Ok(Job {
+            tensors: decided,
+            format: format.name(),
+            frame,
+            budget,
+            storage,
+            threads: options.threads,
+            is_checked: file.has_checksums(),
+        })
     }
 
-    /// The same job as one that was begun with these means.
-    pub(crate) fn with_means(self, room: usize, device: Device) -> Result<Job, Error> {
-        let means = Means { room, device: &device };
+    /// The same job with the resources of one that was begun before.
+    pub(crate) fn with_resources(self, budget: usize, storage: Storage) -> Result<Job, Error> {
+        let resources = Resources { budget, storage: &storage };
         let again = |tensor: TensorJob| {
             let TensorJob { header, index, movement, out_shape, out_order, .. } = tensor;
-            Begun { header, index, movement, out_shape, out_order }.decided(means)
+            Unplanned { header, index, movement, out_shape, out_order }.planned(resources)
         };
         let tensors = self.tensors.into_iter().map(again).collect::<Result<_, _>>()?;
-        Ok(Job { tensors, room, device, ..self })
+        Ok(Job { tensors, budget, storage, ..self })
     }
 
     /// Its tensors, in the order of the output.
@@ -159,9 +167,9 @@ impl Job {
         self.frame.bytes()
     }
 
-    /// The disk that it was decided for.
-    pub fn device(&self) -> &Device {
-        &self.device
+    /// The storage that it was decided for.
+    pub fn storage(&self) -> &Storage {
+        &self.storage
     }
 
     /// What it asks for.
@@ -169,7 +177,7 @@ impl Job {
         let mut cost = Cost::default();
         let mut held = 0;
         for tensor in &self.tensors {
-            let each = tensor.cost(&self.device);
+            let each = tensor.cost(&self.storage);
             cost.bytes_read += each.bytes_read;
             cost.bytes_written += each.bytes_written;
             cost.reads += each.reads;
@@ -182,14 +190,14 @@ impl Job {
                 held += bytes;
             } else if self.is_checked {
                 cost.bytes_read += bytes;
-                cost.seconds += self.device.seconds(bytes, 0);
+                cost.seconds += self.storage.seconds(bytes, 0);
             }
         }
         // What is compressed is unpacked first, to a file of its own.
         cost.bytes_read += held;
         cost.bytes_written += held;
         cost.temporary_bytes += held;
-        cost.seconds += self.device.seconds(2 * held, 0);
+        cost.seconds += self.storage.seconds(2 * held, 0);
         if self.frame.needs_checksums() {
             cost.bytes_read +=
                 self.frame.data_bytes().iter().map(|bytes| *bytes as u64).sum::<u64>();
@@ -231,18 +239,18 @@ impl TensorJob {
 
     /// How many times its elements go through memory.
     pub fn passes(&self) -> usize {
-        match &self.way {
-            Way::Whole => self.movement.whole_passes(),
-            Way::Tiled(passes) => passes.len(),
+        match &self.io_plan {
+            IoPlan::Whole => self.movement.whole_passes(),
+            IoPlan::Tiled(passes) => passes.len(),
         }
     }
 
     /// For each pass over files how many tiles it has, and the bytes of its runs: of one that is
     /// read, and of one that is written, on average. None if the tensor is read whole.
     pub fn tiles(&self) -> Vec<(usize, u64, u64)> {
-        let Way::Tiled(passes) = &self.way else { return Vec::new() };
+        let IoPlan::Tiled(passes) = &self.io_plan else { return Vec::new() };
         let mean = |bytes: u64, runs: u64| bytes / runs.max(1);
-        let pass = |pass: &crate::way::FilePass| {
+        let pass = |pass: &FilePass| {
             let traffic = pass.traffic;
             let Traffic { bytes_read, bytes_written, reads, writes } = traffic;
             (pass.tiles.len(), mean(bytes_read, reads), mean(bytes_written, writes))
@@ -250,14 +258,14 @@ impl TensorJob {
         passes.iter().map(pass).collect()
     }
 
-    fn cost(&self, device: &Device) -> Cost {
-        let unit = crate::way::unit(self.movement.width);
-        match &self.way {
-            Way::Whole => {
+    fn cost(&self, storage: &Storage) -> Cost {
+        let unit = unit(self.movement.width);
+        match &self.io_plan {
+            IoPlan::Whole => {
                 let (read, written) = self.movement.file_bytes_of_ends();
                 let (bytes_read, bytes_written) = (read, written);
                 let buffer_bytes = self.movement.whole_bytes();
-                let seconds = device.seconds(read + written, 2);
+                let seconds = storage.seconds(read + written, 2);
                 Cost {
                     bytes_read,
                     bytes_written,
@@ -268,16 +276,16 @@ impl TensorJob {
                     seconds,
                 }
             }
-            Way::Tiled(passes) => {
+            IoPlan::Tiled(passes) => {
                 let mut cost = Cost::default();
-                for (number, pass) in passes.iter().enumerate() {
+                for (index, pass) in passes.iter().enumerate() {
                     let traffic = pass.traffic;
                     cost.bytes_read += traffic.bytes_read;
                     cost.bytes_written += traffic.bytes_written;
                     cost.reads += traffic.reads;
                     cost.writes += traffic.writes;
-                    cost.seconds += pass.seconds(device);
-                    if number + 1 < passes.len() {
+                    cost.seconds += pass.seconds(storage);
+                    if index + 1 < passes.len() {
                         cost.temporary_bytes += traffic.bytes_written;
                     }
                     let largest = pass.tiles.iter().map(|tile| tile.elements() * unit).max();
@@ -289,15 +297,15 @@ impl TensorJob {
     }
 }
 
-fn requests_are_few(tensors: &[TensorJob], device: &Device) -> bool {
+fn requests_are_few(tensors: &[TensorJob], storage: &Storage) -> bool {
     let (mut all, mut requests) = (0.0, 0.0);
     for tensor in tensors {
-        let cost = tensor.cost(device);
+        let cost = tensor.cost(storage);
         all += cost.seconds;
-        requests += device.seconds(0, cost.reads + cost.writes);
+        requests += storage.seconds(0, cost.reads + cost.writes);
         // Two passes are there because requests would else be many.
-        if let Way::Tiled(passes) = &tensor.way
-            && passes.iter().any(|pass| pass.stages.is_empty())
+        if let IoPlan::Tiled(passes) = &tensor.io_plan
+            && passes.iter().any(|pass| pass.steps.is_empty())
         {
             return false;
         }
@@ -305,23 +313,23 @@ fn requests_are_few(tensors: &[TensorJob], device: &Device) -> bool {
     requests <= SMALL_SHARE * all
 }
 
-/// A tensor whose way is not decided yet.
+/// A tensor whose I/O plan is not decided yet.
 #[derive(Clone, Debug)]
-pub(crate) struct Begun {
-    pub(crate) header: Header,
-    pub(crate) index: usize,
-    pub(crate) movement: Movement,
-    pub(crate) out_shape: Shape,
-    pub(crate) out_order: Order,
+struct Unplanned {
+    header: Header,
+    index: usize,
+    movement: Movement,
+    out_shape: Shape,
+    out_order: Order,
 }
 
-impl Begun {
+impl Unplanned {
     fn new(
         file: &TensorFile,
         wanted: &Wanted<'_>,
         format: &Format,
         row_major: bool,
-    ) -> Result<Begun, Error> {
+    ) -> Result<Unplanned, Error> {
         let header = file.headers()[wanted.index].clone();
         let width = header.element.width();
         let named = |error: PlanError| Error::of(&header.name, error);
@@ -330,7 +338,7 @@ impl Begun {
         let movement = |to: Order| {
             Movement::new(wanted.chain, width, &header.shape, header.order, to).map_err(named)
         };
-        let mut begun = Begun {
+        let mut unplanned = Unplanned {
             movement: movement(Order::RowMajor)?,
             index: wanted.index,
             out_order: Order::RowMajor,
@@ -339,13 +347,14 @@ impl Begun {
         };
         let row_major = row_major && !wanted.chain.ops().is_empty();
         let can_state = format.states_column_major() && width.packing().is_none() && !row_major;
-        if can_state && !begun.movement.is_copy() {
+        if can_state && !unplanned.movement.is_copy() {
             let stated = movement(Order::ColumnMajor)?;
             if stated.is_copy() {
-                begun = Begun { movement: stated, out_order: Order::ColumnMajor, ..begun };
+                unplanned =
+                    Unplanned { movement: stated, out_order: Order::ColumnMajor, ..unplanned };
             }
         }
-        Ok(begun)
+        Ok(unplanned)
     }
 
     fn described(&self) -> Described<'_> {
@@ -357,9 +366,10 @@ impl Begun {
         }
     }
 
-    fn decided(self, means: Means<'_>) -> Result<TensorJob, Error> {
-        let way = self.movement.way(means).map_err(|error| error.within(&self.header.name))?;
-        let Begun { header, index, movement, out_shape, out_order } = self;
-        Ok(TensorJob { header, index, movement, way, out_shape, out_order })
+    fn planned(self, resources: Resources<'_>) -> Result<TensorJob, Error> {
+        let io_plan =
+            self.movement.io_plan(resources).map_err(|error| error.within(&self.header.name))?;
+        let Unplanned { header, index, movement, out_shape, out_order } = self;
+        Ok(TensorJob { header, index, movement, io_plan, out_shape, out_order })
     }
 }

@@ -1,64 +1,30 @@
-//! The memory that batches of tasks go through.
+//! The memory that a batch is read to and written from.
 
 use crate::error::Error;
-use crate::job::Job;
-use crate::stage::{Prepared, Task};
-use crate::sums::Sum;
-
-/// Tasks that go through memory together.
-pub(crate) struct Batch<'a> {
-    /// Its number in its stage.
-    pub(crate) number: usize,
-    pub(crate) tasks: Vec<Prepared<'a>>,
-    /// The sum of what was read for each task, if sums are asked for.
-    pub(crate) sums: Vec<Sum>,
-    /// The bytes that it may have in its slot.
-    room: usize,
-}
+use crate::run::batches::Batch;
+use crate::run::prepared_task::PreparedTask;
 
 /// The memory of a batch that is read and of one that is written.
 #[derive(Default)]
-pub(crate) struct Slot {
+pub(crate) struct Buffer {
     /// What was read.
     pub(crate) source: Vec<u8>,
     /// What is to be written.
     pub(crate) moved: Vec<u8>,
 }
 
-impl<'a> Batch<'a> {
-    /// These tasks, with their plans, in a slot of `room` bytes.
-    pub(crate) fn new(
-        number: usize,
-        tasks: &[Task],
-        job: &'a Job,
-        room: usize,
-    ) -> Result<Batch<'a>, Error> {
-        let held: usize = tasks.iter().map(|task| task.held_bytes(job)).sum();
-        let tasks = tasks.iter().map(|task| task.prepared(job)).collect::<Result<_, _>>()?;
-        Ok(Batch { number, tasks, sums: Vec::new(), room: room.saturating_sub(held) })
-    }
-
-    fn source_bytes(&self) -> usize {
-        self.tasks.iter().map(|task| task.source_bytes).sum()
-    }
-
-    fn is_copy(&self) -> bool {
-        self.tasks.iter().all(Prepared::is_copy)
-    }
-}
-
-impl Slot {
+impl Buffer {
     /// Whether `batch` can be read while what was moved is written.
     pub(crate) fn has_room(&self, batch: &Batch<'_>) -> bool {
         let both = batch.source_bytes().saturating_add(self.moved.len());
-        self.moved.is_empty() || both <= batch.room
+        self.moved.is_empty() || both <= batch.budget
     }
 
     /// Makes room for the source of `batch`, or says how many bytes cannot be had; what is to be
     /// written stays.
     pub(crate) fn grow_source(&mut self, batch: &Batch<'_>) -> Result<(), usize> {
         let bytes = batch.source_bytes();
-        shrink(&mut self.source, batch.room.saturating_sub(self.moved.len()).max(bytes));
+        shrink(&mut self.source, batch.budget.saturating_sub(self.moved.len()).max(bytes));
         grow(&mut self.source, bytes)
     }
 
@@ -68,12 +34,12 @@ impl Slot {
         if batch.is_copy() {
             return Ok(());
         }
-        let moved = batch.tasks.iter().map(Prepared::written_bytes).sum();
-        if self.source.len().saturating_add(moved) > batch.room {
+        let moved = batch.tasks.iter().map(PreparedTask::written_bytes).sum();
+        if self.source.len().saturating_add(moved) > batch.budget {
             self.source.truncate(batch.source_bytes());
             self.source.shrink_to_fit();
         }
-        shrink(&mut self.moved, batch.room.saturating_sub(self.source.len()).max(moved));
+        shrink(&mut self.moved, batch.budget.saturating_sub(self.source.len()).max(moved));
         grow(&mut self.moved, moved)
     }
 
@@ -86,10 +52,10 @@ impl Slot {
             for task in &batch.tasks {
                 let (source, rest) = from.split_at(task.source_bytes);
                 from = rest;
-                for piece in &task.pieces {
-                    let (moved, rest) = std::mem::take(&mut to).split_at_mut(piece.bytes);
+                for span in &task.spans {
+                    let (moved, rest) = std::mem::take(&mut to).split_at_mut(span.bytes);
                     to = rest;
-                    if let Some(plan) = &piece.plan {
+                    if let Some(plan) = &span.plan {
                         // Packed elements leave bits of the last group, which are 0 in a file. No
                         // group is larger.
                         let last = moved.len().saturating_sub(3);
@@ -99,7 +65,7 @@ impl Slot {
                 }
             }
         }
-        batch.tasks.iter_mut().for_each(Prepared::forget_plans);
+        batch.tasks.iter_mut().for_each(PreparedTask::drop_plans);
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! What stands in a file, read from front to back.
+//! The data of a tensor in a file, read from front to back.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -6,11 +6,11 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
 
 use trundle::Width;
-use trundle_formats::{checksum, combined_checksum};
+use trundle_formats::combined_checksum;
 
 use crate::positioned::{forget, read_exact_at};
-use crate::sums::{Elements, Sum};
-use crate::transfer::Data;
+use crate::run::checksums::{Checksum, Elements};
+use crate::run::transfer::Data;
 
 /// What is read at once, by each thread.
 const READ_BYTES: usize = 512 << 10;
@@ -18,29 +18,28 @@ const READ_BYTES: usize = 512 << 10;
 /// What was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
-    /// The sum of the elements at their places.
-    pub(crate) sum: Sum,
+    pub(crate) checksum: Checksum,
     /// The CRC-32 of all bytes.
-    pub(crate) checksum: u32,
+    pub(crate) crc: u32,
 }
 
-/// Reads so many elements, by several threads; `watch` is told the bytes of each part.
+/// Reads so many elements, by several threads; `advance` is told the bytes of each part.
 pub(crate) fn read_back(
     data: Data<'_>,
     elements: usize,
     threads: usize,
-    watch: &(dyn Fn(u64) + Sync),
+    advance: &(dyn Fn(u64) + Sync),
 ) -> io::Result<Found> {
     let width = data.width;
     let bytes_of = |elements: usize| width.bytes(elements * width.units());
-    // Of packed elements a multiple of every group.
+    // Of sub-byte elements a multiple of every group.
     let share = match width {
         Width::Bytes(unit) => (READ_BYTES / unit.max(1)).max(1),
         Width::Packed(_) => READ_BYTES,
     };
     let parts = elements.div_ceil(share);
     let next = Mutex::new(0..parts);
-    let found = Mutex::new((Sum::default(), Checksums::default()));
+    let found = Mutex::new((Checksum::default(), Crc::default()));
     let work = || -> io::Result<()> {
         let mut memory = vec![0; bytes_of(share.min(elements))];
         loop {
@@ -54,12 +53,12 @@ pub(crate) fn read_back(
             if data.forget {
                 forget(data.file, at, bytes as u64);
             }
-            let sum = Elements::of_file(memory, width).sum(first, count);
-            let crc = checksum(memory);
+            let checksum = Elements::of_file(memory, width).checksum(first, count);
+            let crc = trundle_formats::checksum(memory);
             let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
-            found.0.add(sum);
+            found.0.add(checksum);
             found.1.add(part, crc, bytes as u64);
-            watch(bytes as u64);
+            advance(bytes as u64);
         }
     };
     std::thread::scope(|scope| {
@@ -72,24 +71,24 @@ pub(crate) fn read_back(
             all.and(each.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
         })
     })?;
-    let (sum, checksums) = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok(Found { sum, checksum: checksums.all })
+    let (checksum, crc) = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(Found { checksum, crc: crc.all })
 }
 
-/// The checksum of parts that come in almost any order: those that came before their turn wait.
+/// The CRC-32 of parts that come in almost any order: those that came before their turn wait.
 #[derive(Default)]
-struct Checksums {
+struct Crc {
     all: u32,
     /// How many parts it covers.
     parts: usize,
     waiting: BTreeMap<usize, (u32, u64)>,
 }
 
-impl Checksums {
-    fn add(&mut self, part: usize, checksum: u32, bytes: u64) {
-        self.waiting.insert(part, (checksum, bytes));
-        while let Some((checksum, bytes)) = self.waiting.remove(&self.parts) {
-            self.all = combined_checksum(self.all, checksum, bytes);
+impl Crc {
+    fn add(&mut self, part: usize, crc: u32, bytes: u64) {
+        self.waiting.insert(part, (crc, bytes));
+        while let Some((crc, bytes)) = self.waiting.remove(&self.parts) {
+            self.all = combined_checksum(self.all, crc, bytes);
             self.parts += 1;
         }
     }
@@ -104,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_have_the_sum_and_the_checksum_of_the_whole() {
+    fn parts_have_the_checksums_of_the_whole() {
         let bytes: Vec<u8> =
             (0..3 << 20).map(|n: u32| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
         let mut file = tempfile::tempfile().unwrap();
@@ -120,8 +119,9 @@ mod tests {
             for threads in [1, 4] {
                 let data = Data { file: &file, offset: 6, width, forget: true };
                 let found = read_back(data, elements, threads, &|_| ()).unwrap();
-                let sum = Elements::of_file(&bytes[..length], width).sum(0, elements);
-                assert_eq!(found, Found { sum, checksum: checksum(&bytes[..length]) }, "{dtype:?}");
+                let checksum = Elements::of_file(&bytes[..length], width).checksum(0, elements);
+                let crc = trundle_formats::checksum(&bytes[..length]);
+                assert_eq!(found, Found { checksum, crc }, "{dtype:?}");
             }
         }
     }

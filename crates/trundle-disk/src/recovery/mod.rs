@@ -1,4 +1,7 @@
-//! What earlier runs to the same output have left.
+//! What earlier runs to the same output have left, and whether one of them can be resumed.
+
+pub(crate) mod identity;
+pub(crate) mod journal;
 
 use std::path::Path;
 
@@ -6,23 +9,24 @@ use trundle::Fingerprint;
 use trundle_formats::{LeftoverState, Output, TemporaryName, Unfinished, leftovers};
 
 use crate::error::{Error, Problem};
-use crate::job::Job;
-use crate::journal::{self, Identity, Opening, Progress};
-use crate::stage::stages;
+use crate::plan::job::Job;
+use crate::plan::tasks::groups;
+use crate::recovery::identity::JobIdentity;
+use crate::recovery::journal::{Opening, Progress, SourceIdentity};
 
-impl Job {
-    /// The tag of the files of a run to the output that `output_tag` stands for, with buffers of `room`
-    /// bytes: another run finds them again by it.
-    pub(crate) fn tag(&self, output_tag: &str, room: usize) -> String {
-        format!("{output_tag}-{:016x}", (&self.asked, room).fingerprint() as u64)
-    }
+/// The tag by which another run finds the files of a run again: one to the output that `output_tag`
+/// stands for, with buffers of `budget` bytes.
+pub(crate) fn tag(job: &JobIdentity, output_tag: &str, budget: usize) -> String {
+    format!("{output_tag}-{:016x}", (job, budget).fingerprint() as u64)
+}
 
+impl JobIdentity {
     /// What an earlier run of the same job left; `None` if none did.
     pub(crate) fn found(
         &self,
         folder: &Path,
         output_tag: &str,
-        identity: Option<&Identity>,
+        source: Option<&SourceIdentity>,
     ) -> Result<Option<(Opening, Progress)>, Error> {
         let mut other = None;
         for (path, found) in journal::find(folder, output_tag) {
@@ -32,15 +36,15 @@ impl Job {
                 continue;
             };
             let opening = found.opening;
-            if let Some(difference) = opening.asked.difference(&self.asked) {
+            if let Some(difference) = opening.job.difference(self) {
                 other = Some(refused(&format!("the unfinished job differs: {difference}")));
             } else if opening.version != env!("CARGO_PKG_VERSION") {
                 let version = &opening.version;
                 let why = format!("it was begun by version {version} of trundle, which may differ");
                 other = Some(refused(&why));
-            } else if Some(&opening.source) != identity {
+            } else if Some(&opening.source) != source {
                 other = Some(refused("the source has changed since"));
-            } else if found.tag != self.tag(output_tag, opening.room) {
+            } else if found.tag != tag(self, output_tag, opening.budget) {
                 other = Some(refused("its name is not the one it was given"));
             } else if found.progress == Progress::default() {
                 // Nothing is noted that would have to be done again.
@@ -89,7 +93,7 @@ pub(crate) fn forget_earlier(folder: &Path, output_tag: &str) {
 }
 
 /// Removes what lies between the passes of the run of a tag.
-pub(crate) fn remove_between(folder: &Path, tag: &str) {
+pub(crate) fn remove_intermediates(folder: &Path, tag: &str) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = TemporaryName::parse(&entry.file_name());
         if name.is_some_and(|name| name.tag() == tag && name.ending.starts_with("pass")) {
@@ -100,7 +104,7 @@ pub(crate) fn remove_between(folder: &Path, tag: &str) {
 }
 
 /// Checks that what an earlier run noted is there.
-pub(crate) fn check_left(
+pub(crate) fn check_files(
     job: &Job,
     folder: &Path,
     tag: &str,
@@ -124,16 +128,16 @@ pub(crate) fn check_left(
         return Err(refused("its tiles were cut otherwise than they would be now"));
     }
     is_there("part", job.frame.bytes())?;
-    let stages = stages(job);
+    let groups = groups(job);
     let more = || refused("the journal says more than there is to do");
-    let Some(stage) = stages.get(progress.stages) else {
-        return if progress.stages == stages.len() { Ok(()) } else { Err(more()) };
+    let Some(group) = groups.get(progress.groups) else {
+        return if progress.groups == groups.len() { Ok(()) } else { Err(more()) };
     };
-    if progress.batches > stage.batches(job).len() {
+    if progress.batches > group.batches(job).len() {
         return Err(more());
     }
-    let (pass, passes) = stage.pass;
+    let (pass, passes) = group.pass;
     let begun = usize::from(progress.batches > 0 && pass + 1 < passes);
     (0..pass + begun)
-        .try_for_each(|pass| is_there(&format!("pass{pass}"), stage.between_bytes(job, pass)))
+        .try_for_each(|pass| is_there(&format!("pass{pass}"), group.intermediate_bytes(job, pass)))
 }

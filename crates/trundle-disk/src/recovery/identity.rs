@@ -1,24 +1,23 @@
-//! By what a job is known again, so that no run goes on with another one's work.
+//! What identifies a job, so that no run resumes another one's work.
 
 use std::fmt;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 use trundle::{Fingerprint, Shape};
-use trundle_formats::{Format, Frame, Header, Order};
+use trundle_formats::{Header, Order};
 
-use crate::job::{Begun, Job};
-use crate::stage::{Stage, stages};
-use crate::way::{Movement, Way};
+use crate::plan::io_plan::{IoPlan, Movement};
+use crate::plan::job::{Job, TensorJob};
+use crate::plan::tasks::{TaskGroup, groups};
 
-/// To be raised when the same tiles and batches mean something else in a file between two passes,
-/// in an output or in a journal. That others are cut is seen without it.
+/// To be raised when the same tiles and batches mean something else in an intermediate file, in an
+/// output or in a journal. That others are cut is seen without it.
 const TILING: u32 = 1;
 
-/// What is asked of a job: all that decides a byte of its output, but the source's bytes. Fingerprints
-/// are derived from every field of what they are of: see [`Fingerprint`].
+/// All that decides a byte of a job's output, but the source's bytes. Fingerprints are derived from every field of what they are of: see [`Fingerprint`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Asked {
+pub(crate) struct JobIdentity {
     /// Which tensors of the source: their names, types, shapes, orders and places.
     tensors: Hex,
     /// What is done to them, with every parameter and table.
@@ -27,11 +26,11 @@ pub(crate) struct Asked {
     output: Hex,
 }
 
-/// A fingerprint as the digits of a text.
+/// A fingerprint in hexadecimal digits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Hex(String);
 
-trundle::fingerprint!(struct Asked { tensors, movements, output });
+trundle::fingerprint!(struct JobIdentity { tensors, movements, output });
 trundle::fingerprint!(struct Hex(digits));
 
 impl Hex {
@@ -40,27 +39,27 @@ impl Hex {
     }
 }
 
-impl Asked {
-    /// What the tensors of a job and its output ask for.
-    pub(crate) fn of(begun: &[Begun], format: &Format, frame: &Frame) -> Asked {
+impl JobIdentity {
+    pub(crate) fn of(job: &Job) -> JobIdentity {
         let mut tensors: Vec<(&Header, usize)> = Vec::new();
         let mut movements: Vec<&Movement> = Vec::new();
         let mut shapes: Vec<(&Shape, Order)> = Vec::new();
-        for Begun { header, index, movement, out_shape, out_order } in begun {
+        for TensorJob { header, index, movement, out_shape, out_order, io_plan: _ } in &job.tensors
+        {
             tensors.push((header, *index));
             movements.push(movement);
             shapes.push((out_shape, *out_order));
         }
-        Asked {
+        JobIdentity {
             tensors: Hex::of(&tensors),
             movements: Hex::of(&movements),
-            output: Hex::of(&(format.name(), (frame, shapes))),
+            output: Hex::of(&(job.format, (&job.frame, shapes))),
         }
     }
 
     /// How another job differs; `None` if it is the same.
-    pub(crate) fn difference(&self, other: &Asked) -> Option<Difference> {
-        let Asked { tensors, movements, output } = other;
+    pub(crate) fn difference(&self, other: &JobIdentity) -> Option<Difference> {
+        let JobIdentity { tensors, movements, output } = other;
         let mut differ = Vec::new();
         if self.tensors != *tensors {
             differ.push("the tensors or their types");
@@ -86,18 +85,18 @@ impl fmt::Display for Difference {
 }
 
 impl Job {
-    /// How its tensors are cut: what the numbers of a journal count, and where in the files between
+    /// How its tensors are cut: what the counts of a journal mean, and where in the files between
     /// passes the elements stand.
     pub(crate) fn tiles(&self) -> Hex {
-        let ways: Vec<&Way> = self.tensors.iter().map(|tensor| &tensor.way).collect();
-        let stages: Vec<(Stage, Vec<Range<usize>>)> = stages(self)
+        let io_plans: Vec<&IoPlan> = self.tensors.iter().map(|tensor| &tensor.io_plan).collect();
+        let groups: Vec<(TaskGroup, Vec<Range<usize>>)> = groups(self)
             .into_iter()
-            .map(|stage| {
-                let batches = stage.batches(self);
-                (stage, batches)
+            .map(|group| {
+                let batches = group.batches(self);
+                (group, batches)
             })
             .collect();
-        Hex::of(&(TILING, (ways, stages)))
+        Hex::of(&(TILING, (io_plans, groups)))
     }
 }
 

@@ -1,56 +1,39 @@
 //! Carrying out a job, from its source to the place of its output.
 
+mod batches;
+mod buffer;
+mod checkpoint;
+mod checksums;
+mod context;
+mod executor;
+mod intermediate;
+mod options;
+mod prepared_task;
+mod read_back;
+mod ring;
+mod transfer;
+mod verify;
+
 use std::io::{self, Seek, SeekFrom};
 use std::path::Path;
-use std::time::Instant;
 
 use trundle_formats::{Begin, Output, TensorFile};
 
 use crate::error::{Error, Problem, reading, temporary, writing};
-use crate::job::Job;
-use crate::journal::{Identity, Journal, Opening, Progress};
-use crate::left::{check_alone, check_left, forget_earlier, output_tag, remove_between};
-use crate::work::Work;
+use crate::plan::job::Job;
+use crate::recovery::identity::JobIdentity;
+use crate::recovery::journal::{Journal, Opening, Progress, SourceIdentity};
+use crate::recovery::{
+    check_alone, check_files, forget_earlier, output_tag, remove_intermediates, tag,
+};
+use crate::run::checkpoint::Checkpoint;
+use crate::run::context::Context;
+use crate::run::executor::{Executor, LARGE_BYTES};
 
-/// How an output comes about.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Conduct {
-    /// Whether an output that exists is replaced.
-    pub overwrite: bool,
-    /// Whether what was written is read back and compared with what was read.
-    pub verify: bool,
-    /// Whether to go on with what an earlier run left.
-    pub resume: bool,
-}
-
-/// Whoever watches the work.
-pub trait Watch: Sync {
-    /// A stage begins, of so many bytes.
-    fn stage(&self, name: &str, bytes: u64);
-
-    /// So many more bytes of it are done.
-    fn advance(&self, bytes: u64);
-
-    /// Whether from here on an early end loses no more than the work since the last call, or all.
-    fn resumable(&self, _is: bool) {}
-}
-
-/// What a job came to.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Outcome {
-    /// The seconds that moving in memory took.
-    pub move_seconds: f64,
-    /// Whether the result was read back and found to be what was read.
-    pub verified: bool,
-    /// Whether it went on with what an earlier run had left.
-    pub resumed: bool,
-}
+pub use options::{Observer, Outcome, RunOptions};
 
 /// An output of fewer bytes is not worth going on with. In the tests of this crate all are.
 const RESUMABLE_BYTES: u64 = if cfg!(test) { 1 } else { LARGE_BYTES / 4 };
-
-/// Files of fewer bytes may stay in the system's cache, where whoever needs them next finds them.
-pub(crate) const LARGE_BYTES: u64 = 256 << 20;
 
 impl Job {
     /// Moves the tensors of `file`, for which the job was made, to a new file at `path`, or to
@@ -67,29 +50,32 @@ impl Job {
         file: &mut TensorFile,
         source: &Path,
         path: &Path,
-        conduct: Conduct,
-        watch: &dyn Watch,
+        options: RunOptions,
+        observer: &dyn Observer,
     ) -> Result<Outcome, Error> {
         let Some(folder) = Output::folder(path) else {
-            return self.run_to_stream(file, source, path, conduct, watch);
+            return self.run_to_stream(file, source, path, options, observer);
         };
-        let identity = file.file().map(Identity::of).transpose().map_err(reading(source))?;
-        let output_tag = output_tag(path);
+        let source_of = |file: &TensorFile| {
+            file.file().map(SourceIdentity::of).transpose().map_err(reading(source))
+        };
+        let identity = source_of(file)?;
+        let (asked, output_tag) = (JobIdentity::of(&self), output_tag(path));
         check_alone(&folder, &output_tag, path, None)?;
-        let found = match conduct.resume {
-            true => self.found(&folder, &output_tag, identity.as_ref())?,
+        let found = match options.resume {
+            true => asked.found(&folder, &output_tag, identity.as_ref())?,
             false => None,
         };
         let (job, progress) = match &found {
             Some((opening, progress)) => {
-                (self.with_means(opening.room, opening.device)?, *progress)
+                (self.with_resources(opening.budget, opening.storage)?, *progress)
             }
             None => (self, Progress::default()),
         };
-        let tag = job.tag(&output_tag, job.room);
+        let tag = tag(&asked, &output_tag, job.budget);
         let begin = if found.is_some() { Begin::Resumed } else { Begin::Anew };
         if let Some((opening, progress)) = &found {
-            check_left(&job, &folder, &tag, opening, *progress)?;
+            check_files(&job, &folder, &tag, opening, *progress)?;
         } else {
             // What a stream says of itself need not be so: it is read first.
             if file.file().is_some() {
@@ -97,7 +83,7 @@ impl Job {
             }
             forget_earlier(&folder, &output_tag);
         }
-        let mut output = Output::create_tagged(path, conduct.overwrite, &tag, begin)?;
+        let mut output = Output::create_tagged(path, options.overwrite, &tag, begin)?;
         check_alone(&folder, &output_tag, path, Some(&tag))?;
         let file_of_output = output.file().and_then(|file| file.try_clone().ok());
         let Some(target) = file_of_output else {
@@ -105,61 +91,56 @@ impl Job {
         };
         let journal = identity.clone().filter(|_| job.is_resumable(file)).map(|source| Opening {
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            asked: job.asked.clone(),
+            job: asked,
             source,
-            room: job.room,
-            device: job.device,
+            budget: job.budget,
+            storage: job.storage,
             tiles: job.tiles(),
         });
         let journal =
             journal.map(|opening| Journal::begin(&folder, &tag, &opening, begin)).transpose()?;
-        let mut work = Work {
+        let context = Context {
             job: &job,
             source,
             path,
             target: &target,
-            folder: Some(folder),
-            tag,
-            conduct,
-            watch,
-            journal,
-            progress,
-            temporary: Vec::new(),
-            output: Some(&mut output),
-            begin,
-            move_seconds: 0.0,
-            sums: Vec::new(),
-            noted: (Instant::now(), progress),
-            is_kept: false,
+            folder: Some(&folder),
+            tag: &tag,
+            options,
+            observer,
         };
-        if begin == Begin::Resumed {
-            work.keep(true);
-            watch.resumable(true);
+        let checkpoint = Checkpoint::new(Some(&mut output), journal, progress);
+        let mut executor = Executor::new(context, begin, checkpoint);
+        let resumed = begin == Begin::Resumed;
+        if resumed {
+            executor.keep(true);
+            observer.resumable(true);
         }
-        let done = work.all(file).and_then(|()| {
-            // As long as all can be gone on with.
+        let done = executor.run(file).and_then(|()| {
+            // Until here all can be resumed.
             target.sync_all().map_err(writing(path))?;
-            let after = file.file().map(Identity::of).transpose().map_err(reading(source))?;
             let changed = Problem::SourceChanged("its size or its time is another now");
-            if after == identity { Ok(()) } else { Err(Error::of(source.display(), changed)) }
+            match source_of(file)? == identity {
+                true => Ok(()),
+                false => Err(Error::of(source.display(), changed)),
+            }
         });
         let is_of_use = |error: &Error| {
             !matches!(*error.problem, Problem::SourceChanged(_) | Problem::Different(_))
         };
         if !done.as_ref().is_err_and(is_of_use) {
-            work.keep(false);
-            watch.resumable(false);
+            executor.keep(false);
+            observer.resumable(false);
         }
-        let (move_seconds, resumed) = (work.move_seconds, begin == Begin::Resumed);
-        let (folder, tag) = (work.folder.take(), std::mem::take(&mut work.tag));
-        drop(work);
+        let move_seconds = executor.move_seconds();
+        drop(executor);
         done?;
-        // One that was stopped right behind its last pass had not removed what it was read from.
-        if let Some(folder) = folder.filter(|_| resumed) {
-            remove_between(&folder, &tag);
+        // One that was stopped right after its last pass had not removed what that read.
+        if resumed {
+            remove_intermediates(&folder, &tag);
         }
         output.finish()?;
-        Ok(Outcome { move_seconds, verified: conduct.verify, resumed })
+        Ok(Outcome { move_seconds, verified: options.verify, resumed })
     }
 
     /// To something that is written from front to back: by way of a file without a name.
@@ -168,10 +149,10 @@ impl Job {
         file: &mut TensorFile,
         source: &Path,
         path: &Path,
-        conduct: Conduct,
-        watch: &dyn Watch,
+        options: RunOptions,
+        observer: &dyn Observer,
     ) -> Result<Outcome, Error> {
-        let mut output = Output::create(path, conduct.overwrite)?;
+        let mut output = Output::create(path, options.overwrite)?;
         if file.file().is_some() {
             check_space(
                 &std::env::temp_dir(),
@@ -180,32 +161,25 @@ impl Job {
             )?;
         }
         let target = tempfile::tempfile().map_err(temporary(None))?;
-        let mut work = Work {
+        let context = Context {
             job: &self,
             source,
             path,
             target: &target,
             folder: None,
-            tag: String::new(),
-            conduct,
-            watch,
-            journal: None,
-            progress: Progress::default(),
-            temporary: Vec::new(),
-            output: None,
-            begin: Begin::Anew,
-            move_seconds: 0.0,
-            sums: Vec::new(),
-            noted: (Instant::now(), Progress::default()),
-            is_kept: false,
+            tag: "",
+            options,
+            observer,
         };
-        work.all(file)?;
-        let move_seconds = work.move_seconds;
+        let checkpoint = Checkpoint::new(None, None, Progress::default());
+        let mut executor = Executor::new(context, Begin::Anew, checkpoint);
+        executor.run(file)?;
+        let move_seconds = executor.move_seconds();
         let mut target = &target;
         target.seek(SeekFrom::Start(0)).map_err(temporary(None))?;
         io::copy(&mut target, &mut output).map_err(writing(path))?;
         output.finish()?;
-        Ok(Outcome { move_seconds, verified: conduct.verify, resumed: false })
+        Ok(Outcome { move_seconds, verified: options.verify, resumed: false })
     }
 
     /// Whether it takes long enough, and reads a file that is there again for another run.

@@ -1,30 +1,29 @@
-//! Sums by which what was read and what was written are compared.
+//! Checksums by which what was read and what was written are compared.
 //!
-//! Each element goes through a mixing function together with the number of its place in the output
-//! of the pass; a tensor's sum is that of all results, in whatever order they were met. What was
-//! read is summed at the places to which the operators, followed one by one, bring it: nothing of
-//! composing, binding, planning or kernels has a part in that. What was written is read back and
-//! summed at the places where it stands.
+//! Each element is mixed with its position in the output of the pass; the checksum of a tensor is the
+//! sum over its elements, in any order. What was read is summed at the positions to which the
+//! operators, followed one by one, bring it: composing, binding, planning and kernels have no part in
+//! that. What was written is read back and summed at the positions where it is.
 
 use std::ops::Range;
 use std::thread::Builder;
 
 use trundle::{IndexMap, Packing, Shape, Width};
 
-use crate::place::{Bounds, Place, elements};
+use crate::plan::location::{Bounds, Location, elements};
 
-/// The sum of some elements at their places.
+/// The checksum of some elements at their positions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Sum(pub(crate) u64);
+pub(crate) struct Checksum(pub(crate) u64);
 
-impl Sum {
-    pub(crate) fn add(&mut self, other: Sum) {
+impl Checksum {
+    pub(crate) fn add(&mut self, other: Checksum) {
         self.0 = self.0.wrapping_add(other.0);
     }
 
     /// Adds an element of these bytes.
-    fn meet(&mut self, place: usize, element: &[u8]) {
-        let mut mixed = place as u64;
+    fn update(&mut self, position: usize, element: &[u8]) {
+        let mut mixed = position as u64;
         for part in element.chunks(8) {
             let mut bytes = [0; 8];
             bytes[..part.len()].copy_from_slice(part);
@@ -41,12 +40,12 @@ fn mix(one: u64, other: u64) -> u64 {
     (product as u64 ^ (product >> 64) as u64).wrapping_add(one)
 }
 
-/// Elements as they lie in memory.
+/// Elements in memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Elements<'a> {
-    /// One behind another, of so many bytes each.
+    /// Contiguous, of so many bytes each.
     Bytes(&'a [u8], usize),
-    /// Packed as in a file.
+    /// Sub-byte elements, packed as in a file.
     Packed(&'a [u8], Packing),
 }
 
@@ -59,56 +58,64 @@ impl<'a> Elements<'a> {
         }
     }
 
-    fn meet(self, sum: &mut Sum, place: usize, number: usize) {
+    fn update(self, checksum: &mut Checksum, position: usize, index: usize) {
         match self {
-            Elements::Bytes(bytes, unit) => sum.meet(place, &bytes[number * unit..][..unit]),
-            Elements::Packed(bytes, packing) => sum.meet(place, &[packing.get(bytes, number)]),
+            Elements::Bytes(bytes, unit) => {
+                checksum.update(position, &bytes[index * unit..][..unit]);
+            }
+            Elements::Packed(bytes, packing) => {
+                checksum.update(position, &[packing.get(bytes, index)]);
+            }
         }
     }
 
-    /// Adds `count` elements at places from `place` on, the first of them at `from` and each so far
-    /// from the one before it.
-    fn meet_all(self, sum: &mut Sum, place: usize, from: usize, distance: isize, count: usize) {
+    fn update_all(self, checksum: &mut Checksum, row: Row) {
         match self {
-            Elements::Bytes(bytes, 1) => meet_words::<1>(bytes, sum, place, from, distance, count),
-            Elements::Bytes(bytes, 2) => meet_words::<2>(bytes, sum, place, from, distance, count),
-            Elements::Bytes(bytes, 4) => meet_words::<4>(bytes, sum, place, from, distance, count),
-            Elements::Bytes(bytes, 8) => meet_words::<8>(bytes, sum, place, from, distance, count),
+            Elements::Bytes(bytes, 1) => update_words::<1>(bytes, checksum, row),
+            Elements::Bytes(bytes, 2) => update_words::<2>(bytes, checksum, row),
+            Elements::Bytes(bytes, 4) => update_words::<4>(bytes, checksum, row),
+            Elements::Bytes(bytes, 8) => update_words::<8>(bytes, checksum, row),
             _ => {
-                for number in 0..count {
-                    let from = from.wrapping_add_signed(distance * number.cast_signed());
-                    self.meet(sum, place + number, from);
+                let Row { position, from, distance, count } = row;
+                for index in 0..count {
+                    let from = from.wrapping_add_signed(distance * index.cast_signed());
+                    self.update(checksum, position + index, from);
                 }
             }
         }
     }
 
-    /// The sum of `count` elements that stand one behind another from `first` on.
-    pub(crate) fn sum(self, first: usize, count: usize) -> Sum {
-        let mut sum = Sum::default();
-        self.meet_all(&mut sum, first, 0, 1, count);
-        sum
+    /// The checksum of `count` elements that are contiguous, at positions from `first` on.
+    pub(crate) fn checksum(self, first: usize, count: usize) -> Checksum {
+        let mut checksum = Checksum::default();
+        self.update_all(&mut checksum, Row { position: first, from: 0, distance: 1, count });
+        checksum
     }
 }
 
-/// [`Elements::meet_all`] of elements of one word or less.
-fn meet_words<const WIDTH: usize>(
-    bytes: &[u8],
-    sum: &mut Sum,
-    place: usize,
+/// Elements at neighbouring positions that are evenly spaced in memory.
+#[derive(Clone, Copy)]
+struct Row {
+    /// The position of the first one.
+    position: usize,
+    /// Its index in memory.
     from: usize,
+    /// From one to the next in memory.
     distance: isize,
     count: usize,
-) {
+}
+
+/// [`Elements::update_all`] of elements of one word or less.
+fn update_words<const WIDTH: usize>(bytes: &[u8], checksum: &mut Checksum, row: Row) {
     let (elements, _) = bytes.as_chunks::<WIDTH>();
-    let (mut total, mut from) = (0u64, from);
-    for place in place..place + count {
+    let (mut total, mut from) = (0u64, row.from);
+    for position in row.position..row.position + row.count {
         let mut word = [0; 8];
         word[..WIDTH].copy_from_slice(&elements[from]);
-        total = total.wrapping_add(mix(place as u64, u64::from_le_bytes(word)));
-        from = from.wrapping_add_signed(distance);
+        total = total.wrapping_add(mix(position as u64, u64::from_le_bytes(word)));
+        from = from.wrapping_add_signed(row.distance);
     }
-    sum.0 = sum.0.wrapping_add(total);
+    checksum.0 = checksum.0.wrapping_add(total);
 }
 
 /// What a box of a pass's output is made from.
@@ -124,23 +131,23 @@ pub(crate) struct Origin<'a> {
     /// Its elements.
     pub(crate) elements: Elements<'a>,
     /// Where the pass writes to.
-    pub(crate) to: &'a Place,
+    pub(crate) to: &'a Location,
 }
 
 impl Origin<'_> {
-    /// The sum of the elements that the operators bring to the box `out`, by `threads`.
-    pub(crate) fn sum(&self, out: &[Range<usize>], threads: usize) -> Sum {
-        let mut sum = Sum::default();
-        for piece in self.to.pieces(out) {
-            let blocks = Blocks::of(&piece);
+    /// The checksum of the elements that the operators bring to the box `out`, by `threads`.
+    pub(crate) fn checksum(&self, out: &[Range<usize>], threads: usize) -> Checksum {
+        let mut checksum = Checksum::default();
+        for span in self.to.spans(out) {
+            let blocks = Blocks::of(&span);
             let share = blocks.count().div_ceil(threads.max(1)).max(1);
             let mut begins = (0..blocks.count()).step_by(share);
             let blocks = &blocks;
             let of_share = move |begin: usize| {
-                self.sum_of_blocks(blocks, begin..blocks.count().min(begin + share))
+                self.checksum_of_blocks(blocks, begin..blocks.count().min(begin + share))
             };
-            if elements(&piece) < FEW_ELEMENTS {
-                begins.map(of_share).for_each(|part| sum.add(part));
+            if elements(&span) < FEW_ELEMENTS {
+                begins.map(of_share).for_each(|part| checksum.add(part));
                 continue;
             }
             std::thread::scope(|scope| {
@@ -150,32 +157,34 @@ impl Origin<'_> {
                     match Builder::new().spawn_scoped(scope, move || of_share(begin)) {
                         Ok(part) => parts.push(part),
                         // There are no more threads to be had.
-                        Err(_) => sum.add(of_share(begin)),
+                        Err(_) => checksum.add(of_share(begin)),
                     }
                 }
-                first.into_iter().for_each(|begin| sum.add(of_share(begin)));
+                first.into_iter().for_each(|begin| checksum.add(of_share(begin)));
                 for part in parts {
-                    sum.add(part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+                    checksum
+                        .add(part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
                 }
             });
         }
-        sum
+        checksum
     }
 
-    /// The same of the elements of the blocks with these numbers.
-    fn sum_of_blocks(&self, blocks: &Blocks<'_>, numbers: Range<usize>) -> Sum {
-        let (mut walk, mut sum) = (Walk::new(self), Sum::default());
-        for number in numbers {
-            let block = blocks.block(number);
+    /// The same of the elements of the blocks with these indices.
+    fn checksum_of_blocks(&self, blocks: &Blocks<'_>, indices: Range<usize>) -> Checksum {
+        let (mut walk, mut checksum) = (Walk::new(self), Checksum::default());
+        for block in indices {
+            let block = blocks.block(block);
             let mut index: Vec<usize> = block.iter().map(|range| range.start).collect();
             loop {
-                let (place, mut left) = self.row(&block, &index);
-                let mut at = place;
+                let (position, mut left) = self.row(&block, &index);
+                let mut at = position;
                 while left > 0 {
                     let from = walk.source_of(&index);
                     let (evenly, distance) = walk.stretch();
                     let count = evenly.min(left);
-                    self.elements.meet_all(&mut sum, at, from, distance, count);
+                    let row = Row { position: at, from, distance, count };
+                    self.elements.update_all(&mut checksum, row);
                     (at, left) = (at + count, left - count);
                     index.last_mut().into_iter().for_each(|last| *last += count);
                 }
@@ -184,10 +193,10 @@ impl Origin<'_> {
                 }
             }
         }
-        sum
+        checksum
     }
 
-    /// The place of the element at `index` where the pass writes to, and how many follow it along
+    /// The position of the element at `index` where the pass writes to, and how many follow it along
     /// the last axis of the block.
     fn row(&self, block: &[Range<usize>], index: &[usize]) -> (usize, usize) {
         let row: Bounds = index.iter().map(|i| *i..i + 1).collect();
@@ -210,7 +219,7 @@ fn next_row(block: &[Range<usize>], index: &mut [usize]) -> bool {
     false
 }
 
-/// A box cut into blocks, so small that the source of one is at hand in whichever order it is met.
+/// A box cut into blocks, so small that the source of one stays in the caches in whichever order it is read.
 struct Blocks<'a> {
     whole: &'a [Range<usize>],
     /// The most indices of a block along each axis.
@@ -237,12 +246,12 @@ impl<'a> Blocks<'a> {
         (0..self.whole.len()).map(|axis| self.along(axis)).product()
     }
 
-    fn block(&self, mut number: usize) -> Bounds {
+    fn block(&self, mut left: usize) -> Bounds {
         let mut block = self.whole.to_vec();
         for axis in (0..block.len()).rev() {
-            let start = block[axis].start + number % self.along(axis) * self.sides[axis];
+            let start = block[axis].start + left % self.along(axis) * self.sides[axis];
             block[axis] = start..block[axis].end.min(start + self.sides[axis]);
-            number /= self.along(axis);
+            left /= self.along(axis);
         }
         block
     }
@@ -261,16 +270,17 @@ const ROW_ELEMENTS: usize = 256;
 struct Walk<'a> {
     origin: &'a Origin<'a>,
     out: Vec<usize>,
-    between: Vec<Vec<usize>>,
+    intermediate: Vec<Vec<usize>>,
     /// How far apart neighbours along the last axis are along each source axis.
     steps: Vec<isize>,
 }
 
 impl<'a> Walk<'a> {
     fn new(origin: &'a Origin<'a>) -> Walk<'a> {
-        let between = origin.steps.iter().map(|step| vec![0; step.in_shape().rank()]).collect();
+        let intermediate =
+            origin.steps.iter().map(|step| vec![0; step.in_shape().rank()]).collect();
         let steps = vec![0; origin.source.len()];
-        Walk { origin, out: vec![0; origin.out_shape.rank()], between, steps }
+        Walk { origin, out: vec![0; origin.out_shape.rank()], intermediate, steps }
     }
 
     /// For how many indices along the last axis, from the one on that was asked for last, the
@@ -298,7 +308,7 @@ impl<'a> Walk<'a> {
         (elements, distance)
     }
 
-    /// The number of the element, among those in memory, that lands at `index`.
+    /// The position in memory of the element that lands at `index`.
     fn source_of(&mut self, index: &[usize]) -> usize {
         self.out.copy_from_slice(index);
         let Origin { steps, out_shape, in_shape, source, .. } = self.origin;
@@ -306,28 +316,28 @@ impl<'a> Walk<'a> {
         if let Some(last) = steps.last()
             && last.out_shape() != *out_shape
         {
-            seen = Some(last.out_shape().unravel(number_of(out_shape, &self.out)));
+            seen = Some(last.out_shape().unravel(position_of(out_shape, &self.out)));
         }
-        for number in (0..steps.len()).rev() {
-            let (before, after) = self.between.split_at_mut(number + 1);
+        for step in (0..steps.len()).rev() {
+            let (before, after) = self.intermediate.split_at_mut(step + 1);
             let from = after.first().or(seen.as_ref()).unwrap_or(&self.out);
-            steps[number].source_into(from, &mut before[number]);
+            steps[step].source_into(from, &mut before[step]);
         }
-        let found = self.between.first().unwrap_or(&self.out);
+        let found = self.intermediate.first().unwrap_or(&self.out);
         let reshaped = steps.first().is_some_and(|first| first.in_shape() != *in_shape);
         let found = match reshaped {
-            true => &in_shape.unravel(number_of(steps[0].in_shape(), found)),
+            true => &in_shape.unravel(position_of(steps[0].in_shape(), found)),
             false => found,
         };
         found
             .iter()
             .zip(*source)
-            .fold(0, |number, (i, range)| number * range.len() + i - range.start)
+            .fold(0, |position, (i, range)| position * range.len() + i - range.start)
     }
 }
 
-fn number_of(shape: &Shape, index: &[usize]) -> usize {
-    index.iter().zip(shape.iter()).fold(0, |number, (i, size)| number * size + i)
+fn position_of(shape: &Shape, index: &[usize]) -> usize {
+    index.iter().zip(shape.iter()).fold(0, |position, (i, size)| position * size + i)
 }
 
 #[cfg(test)]
@@ -337,32 +347,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sum_tells_elements_and_places_apart_but_not_their_order() {
-        let sum = |bytes: &[u8], width, first| {
-            Elements::Bytes(bytes, width).sum(first, bytes.len() / width)
+    fn a_checksum_tells_elements_and_positions_apart_but_not_their_order() {
+        let checksum = |bytes: &[u8], width, first| {
+            Elements::Bytes(bytes, width).checksum(first, bytes.len() / width)
         };
         let bytes: Vec<u8> = (0..96).collect();
         for width in [1, 2, 3, 4, 8, 12, 16] {
-            let whole = sum(&bytes, width, 0);
+            let whole = checksum(&bytes, width, 0);
             for at in 0..bytes.len() {
                 let mut other = bytes.clone();
                 other[at] ^= 1;
-                assert_ne!(sum(&other, width, 0), whole);
+                assert_ne!(checksum(&other, width, 0), whole);
                 let mut swapped = bytes.clone();
                 swapped.rotate_left(width);
-                assert_ne!(sum(&swapped, width, 0), whole);
+                assert_ne!(checksum(&swapped, width, 0), whole);
             }
-            let mut parts = sum(&bytes[48..], width, 48 / width);
-            parts.add(sum(&bytes[..48], width, 0));
+            let mut parts = checksum(&bytes[48..], width, 48 / width);
+            parts.add(checksum(&bytes[..48], width, 0));
             assert_eq!(parts, whole);
-            assert_ne!(sum(&bytes, width, 1), whole);
+            assert_ne!(checksum(&bytes, width, 1), whole);
         }
         // Zeros count too.
-        assert_ne!(sum(&[0; 8], 4, 0), sum(&[0; 12], 4, 0));
+        assert_ne!(checksum(&[0; 8], 4, 0), checksum(&[0; 12], 4, 0));
     }
 
     #[test]
-    fn what_the_operators_move_has_the_sum_of_what_they_make() {
+    fn what_the_operators_move_has_the_checksum_of_what_they_make() {
         for text in [
             "a b c -> c a b",
             "roll(shift=[2,1], axes=[0,2]) | flip(axes=[1])",
@@ -382,10 +392,14 @@ mod tests {
                 in_shape: &shape,
                 source: &whole,
                 elements: Elements::Bytes(&bytes, 1),
-                to: &Place::RowMajor { sizes: out_shape.to_vec() },
+                to: &Location::RowMajor { sizes: out_shape.to_vec() },
             };
             let out: Bounds = out_shape.iter().map(|size| 0..*size).collect();
-            assert_eq!(origin.sum(&out, 3), Elements::Bytes(&moved, 1).sum(0, 60), "{text}");
+            assert_eq!(
+                origin.checksum(&out, 3),
+                Elements::Bytes(&moved, 1).checksum(0, 60),
+                "{text}"
+            );
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a disk takes for requests and for bytes.
+//! What the files are on: a model of how long requests and bytes take, and the probe that measures it.
 
 use std::fmt;
 use std::fs::File;
@@ -8,13 +8,12 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use crate::known::Known;
 use crate::positioned::{forget, read_exact_at};
 
 /// The model of a disk by which passes and tiles are chosen: so many bytes take
 /// `bytes / bytes_per_second`, and so many requests `requests · request_seconds / in_flight` on top.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Device {
+pub struct Storage {
     /// What it reads or writes in long runs.
     pub bytes_per_second: f64,
     /// What each request costs beside its bytes.
@@ -35,7 +34,7 @@ const SHORT_BYTES: usize = 16 << 10;
 /// How many of those, in all rounds together.
 const SHORT_REQUESTS: u64 = 510;
 
-/// Of so many rounds the middle one counts: others use the disk too.
+/// The probe takes the median of so many rounds, since others use the disk too.
 const ROUNDS: usize = 3;
 
 /// What requests past the system's cache are aligned to, in memory and in the file.
@@ -46,7 +45,7 @@ const ALIGNMENT: usize = 4096;
 const MOST_BYTES_PER_SECOND: f64 = 16e9;
 const LEAST_REQUEST_SECONDS: f64 = 10e-6;
 
-/// A storage that takes longer than this is not waited for, but out of order.
+/// What takes longer than this is not slow but broken.
 const LEAST_BYTES_PER_SECOND: f64 = 1e5;
 const MOST_REQUEST_SECONDS: f64 = 10.0;
 
@@ -54,17 +53,18 @@ const MOST_REQUEST_SECONDS: f64 = 10.0;
 /// than this do not write faster for long. A guess, from the data sheets of 2025.
 const MOST_WRITTEN_PER_SECOND: f64 = 3e9;
 
-impl Device {
-    /// A disk without moving parts, in this machine.
-    pub const SSD: Device =
-        Device { bytes_per_second: 1.5e9, request_seconds: 100e-6, in_flight: 8 };
+impl Storage {
+    /// A local disk without moving parts.
+    pub const SSD: Storage =
+        Storage { bytes_per_second: 1.5e9, request_seconds: 100e-6, in_flight: 8 };
 
-    /// A disk with a head, which travels between requests.
-    pub const HDD: Device = Device { bytes_per_second: 150e6, request_seconds: 8e-3, in_flight: 1 };
+    /// A local disk with a moving head.
+    pub const HDD: Storage =
+        Storage { bytes_per_second: 150e6, request_seconds: 8e-3, in_flight: 1 };
 
     /// Storage behind a network.
-    pub const NETWORK: Device =
-        Device { bytes_per_second: 250e6, request_seconds: 1e-3, in_flight: 8 };
+    pub const NETWORK: Storage =
+        Storage { bytes_per_second: 250e6, request_seconds: 1e-3, in_flight: 8 };
 
     /// The seconds that so many bytes take in so many requests.
     pub fn seconds(&self, bytes: u64, requests: u64) -> f64 {
@@ -74,9 +74,9 @@ impl Device {
 
     /// What the disk of `file` takes, from some requests of the kind that a movement makes: about
     /// 60 MB, a fraction of a second, and before that what is still to be written of the file. What
-    /// no disk does is not believed: then it is [`Device::SSD`]. `None` if the file is too short for
+    /// no disk does is not believed: then it is [`Storage::SSD`]. `None` if the file is too short for
     /// that or cannot be read.
-    pub fn probe(file: &File) -> Option<Device> {
+    pub fn probe(file: &File) -> Option<Storage> {
         let bytes = file.metadata().ok()?.len();
         if bytes < LONG_REQUESTS * LONG_BYTES as u64 * 2 {
             return None;
@@ -86,16 +86,16 @@ impl Device {
         let _ = file.sync_data();
         let past_cache = past_cache(file);
         let file = past_cache.as_ref().unwrap_or(file);
-        let in_flight = Device::SSD.in_flight;
+        let in_flight = Storage::SSD.in_flight;
         let probe = |length: usize, requests: u64, round: usize| {
             let share = requests / ROUNDS as u64;
-            let numbers = round as u64 * share..(round as u64 + 1) * share;
+            let own = round as u64 * share..(round as u64 + 1) * share;
             // An order in which no readahead finds the next one.
-            let place = |number: u64| {
-                let place = (bytes - length as u64) / requests * (number * 37 % requests);
+            let place = |request: u64| {
+                let place = (bytes - length as u64) / requests * (request * 37 % requests);
                 place - place % ALIGNMENT as u64
             };
-            let places: Vec<u64> = numbers.map(place).collect();
+            let places: Vec<u64> = own.map(place).collect();
             seconds_each(file, &places, length, in_flight)
         };
         let (mut short, mut long) = (Vec::new(), Vec::new());
@@ -103,44 +103,36 @@ impl Device {
             short.push(probe(SHORT_BYTES, SHORT_REQUESTS, round)?);
             long.push(probe(LONG_BYTES, LONG_REQUESTS, round)?);
         }
-        Some(Device::of_requests(middle(short), middle(long), in_flight))
+        Some(Storage::of_requests(median(short), median(long), in_flight))
     }
 
     /// The disk on which, of requests in flight, the short ones take so many seconds each, and the
     /// long ones so many.
-    fn of_requests(short: f64, long: f64, in_flight: usize) -> Device {
+    fn of_requests(short: f64, long: f64, in_flight: usize) -> Storage {
         let seconds_a_byte = (long - short).max(long / 8.0) / (LONG_BYTES - SHORT_BYTES) as f64;
         let request = (short - SHORT_BYTES as f64 * seconds_a_byte).max(short / 8.0);
-        let found = Device {
+        let found = Storage {
             bytes_per_second: 1.0 / seconds_a_byte,
             request_seconds: request * in_flight as f64,
             in_flight,
         };
         if !found.is_believable() {
-            return Device::SSD;
+            return Storage::SSD;
         }
         let bytes_per_second = found.bytes_per_second.min(MOST_WRITTEN_PER_SECOND);
-        Device { bytes_per_second, ..found }
+        Storage { bytes_per_second, ..found }
     }
 
     /// Whether there is such a disk.
     pub(crate) fn is_believable(&self) -> bool {
         (LEAST_BYTES_PER_SECOND..=MOST_BYTES_PER_SECOND).contains(&self.bytes_per_second)
             && (LEAST_REQUEST_SECONDS..=MOST_REQUEST_SECONDS).contains(&self.request_seconds)
-            && (1..=Device::SSD.in_flight).contains(&self.in_flight)
-    }
-
-    /// Forgets what the probe found of disks before: it is asked again where it matters.
-    ///
-    /// # Errors
-    /// If the file in which it is remembered cannot be removed.
-    pub fn forget_measured() -> io::Result<()> {
-        Known::of_user().forget()
+            && (1..=Storage::SSD.in_flight).contains(&self.in_flight)
     }
 }
 
-/// The middle one of some numbers.
-fn middle(mut seconds: Vec<f64>) -> f64 {
+/// The median.
+fn median(mut seconds: Vec<f64>) -> f64 {
     seconds.sort_by(f64::total_cmp);
     seconds[seconds.len() / 2]
 }
@@ -196,7 +188,7 @@ fn seconds_each(file: &File, places: &[u64], length: usize, threads: usize) -> O
     Some(begin.elapsed().as_secs_f64() / places.len() as f64)
 }
 
-impl fmt::Display for Device {
+impl fmt::Display for Storage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -213,23 +205,23 @@ mod tests {
     use super::*;
 
     /// The seconds of short and long requests on a disk, of `in_flight` at once.
-    fn times(device: &Device) -> (f64, f64) {
-        let seconds = |bytes: usize| device.seconds(bytes as u64, 1);
+    fn times(storage: &Storage) -> (f64, f64) {
+        let seconds = |bytes: usize| storage.seconds(bytes as u64, 1);
         (seconds(SHORT_BYTES), seconds(LONG_BYTES))
     }
 
     #[test]
     fn a_disk_is_found_from_its_times() {
-        for device in [
-            Device::SSD,
-            Device { bytes_per_second: 200e6, request_seconds: 8e-3, in_flight: 8 },
-            Device { bytes_per_second: 2.9e9, request_seconds: 60e-6, in_flight: 8 },
+        for storage in [
+            Storage::SSD,
+            Storage { bytes_per_second: 200e6, request_seconds: 8e-3, in_flight: 8 },
+            Storage { bytes_per_second: 2.9e9, request_seconds: 60e-6, in_flight: 8 },
         ] {
-            let (short, long) = times(&device);
-            let found = Device::of_requests(short, long, device.in_flight);
+            let (short, long) = times(&storage);
+            let found = Storage::of_requests(short, long, storage.in_flight);
             let near = |one: f64, two: f64| (one / two - 1.0).abs() < 0.01;
-            assert!(near(found.bytes_per_second, device.bytes_per_second), "{found:?}");
-            assert!(near(found.request_seconds, device.request_seconds), "{found:?}");
+            assert!(near(found.bytes_per_second, storage.bytes_per_second), "{found:?}");
+            assert!(near(found.request_seconds, storage.request_seconds), "{found:?}");
         }
     }
 
@@ -237,22 +229,22 @@ mod tests {
     fn what_no_disk_does_is_not_believed() {
         // From the system's cache: 2 us for 16 KiB, 50 GB/s; from a host's, 20 us in 8 threads.
         for (short, long) in [(0.3e-6, 10e-6), (2e-6, 14e-6), (0.0, 0.0), (1e-6, 0.5e-6)] {
-            assert_eq!(Device::of_requests(short, long, 8), Device::SSD, "{short} {long}");
+            assert_eq!(Storage::of_requests(short, long, 8), Storage::SSD, "{short} {long}");
         }
-        // Neither does one stand still, nor is it without number.
+        // Nor what stands still or is not a number.
         for (short, long) in [(60.0, 100.0), (f64::NAN, 1.0), (f64::INFINITY, f64::INFINITY)] {
-            assert_eq!(Device::of_requests(short, long, 8), Device::SSD, "{short} {long}");
+            assert_eq!(Storage::of_requests(short, long, 8), Storage::SSD, "{short} {long}");
         }
         // One that reads 7 GB/s writes less.
-        let fast = Device { bytes_per_second: 7e9, request_seconds: 80e-6, in_flight: 8 };
+        let fast = Storage { bytes_per_second: 7e9, request_seconds: 80e-6, in_flight: 8 };
         let (short, long) = times(&fast);
-        assert_eq!(Device::of_requests(short, long, 8).bytes_per_second, MOST_WRITTEN_PER_SECOND);
+        assert_eq!(Storage::of_requests(short, long, 8).bytes_per_second, MOST_WRITTEN_PER_SECOND);
     }
 
     #[test]
     fn one_bad_round_does_not_count() {
-        assert_eq!(middle(vec![1e-3, 900.0, 2e-3]), 2e-3);
-        assert_eq!(middle(vec![1e-3, 1e-9, 2e-3]), 1e-3);
+        assert_eq!(median(vec![1e-3, 900.0, 2e-3]), 2e-3);
+        assert_eq!(median(vec![1e-3, 1e-9, 2e-3]), 1e-3);
     }
 
     #[test]
@@ -260,9 +252,9 @@ mod tests {
     fn a_file_is_probed_if_it_is_long_enough() {
         let file = tempfile::tempfile().unwrap();
         file.set_len(LONG_REQUESTS * LONG_BYTES as u64 * 2 - 1).unwrap();
-        assert_eq!(Device::probe(&file), None);
+        assert_eq!(Storage::probe(&file), None);
         // A hole, and an end that no request is aligned to.
         file.set_len(LONG_REQUESTS * LONG_BYTES as u64 * 2 + 12_345).unwrap();
-        assert!(Device::probe(&file).is_some_and(|found| found.is_believable()));
+        assert!(Storage::probe(&file).is_some_and(|found| found.is_believable()));
     }
 }

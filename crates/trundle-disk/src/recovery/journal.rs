@@ -1,4 +1,4 @@
-//! What a run has done so far, for a later one that goes on with it.
+//! What a run has done so far, for a later one that resumes it.
 //!
 //! A journal is a file of lines beside the output. The first says what is being done and to what;
 //! each of the others how far it is. A line counts if it is whole: it is written after all that it
@@ -12,35 +12,38 @@ use std::time::UNIX_EPOCH;
 use serde::{Deserialize, Serialize};
 use trundle_formats::{Begin, TemporaryName, Unfinished};
 
-use crate::Device;
+use crate::Storage;
 use crate::error::{Error, Problem};
-use crate::identity::{Asked, Hex};
 use crate::positioned::{read_exact_at, sync};
+use crate::recovery::identity::{Hex, JobIdentity};
 
-/// What the names of journals end with.
+/// The ending of the names of journals.
 pub(crate) const ENDING: &str = "journal";
 
-/// A journal has few lines of moderate length; what is larger is none.
+/// A journal has few lines of moderate length; what is larger is not one.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// What is being done.
+/// What is being done. The names in the file are those that journals have had from the first on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Opening {
     /// The version of this program, since others may move otherwise.
     pub(crate) version: String,
-    pub(crate) asked: Asked,
-    pub(crate) source: Identity,
+    #[serde(rename = "asked")]
+    pub(crate) job: JobIdentity,
+    pub(crate) source: SourceIdentity,
     /// What the tiles were chosen by.
-    pub(crate) room: usize,
-    pub(crate) device: Device,
+    #[serde(rename = "room")]
+    pub(crate) budget: usize,
+    #[serde(rename = "device")]
+    pub(crate) storage: Storage,
     /// The tiles.
     pub(crate) tiles: Hex,
 }
 
-/// By what a source is known again: not by its path or its number on the disk, which another mount
+/// What identifies a source: not its path or its inode, which another mount
 /// or another machine may change, but two files of one size and one time differ in their samples.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Identity {
+pub(crate) struct SourceIdentity {
     pub(crate) bytes: u64,
     /// Nanoseconds since 1970.
     pub(crate) modified: u128,
@@ -57,15 +60,16 @@ const SAMPLE_BYTES: u64 = 4 << 10;
 /// How far it is: a later moment is the greater one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Progress {
-    /// Stages that are done.
-    pub(crate) stages: usize,
+    /// Groups that are done.
+    #[serde(rename = "stages")]
+    pub(crate) groups: usize,
     /// Batches of the next one that are done.
     pub(crate) batches: usize,
 }
 
-impl Identity {
+impl SourceIdentity {
     /// That of an open file.
-    pub(crate) fn of(file: &File) -> io::Result<Identity> {
+    pub(crate) fn of(file: &File) -> io::Result<SourceIdentity> {
         let metadata = file.metadata()?;
         let modified = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
         let bytes = metadata.len();
@@ -73,10 +77,10 @@ impl Identity {
         let distance = bytes.saturating_sub(SAMPLE_BYTES) / (SAMPLES - 1);
         // Of a file that is no longer than its samples, all.
         let distance = if bytes <= SAMPLES * SAMPLE_BYTES { SAMPLE_BYTES } else { distance };
-        for (number, sample) in samples.chunks_mut(SAMPLE_BYTES as usize).enumerate() {
-            read_exact_at(file, sample, number as u64 * distance)?;
+        for (index, sample) in samples.chunks_mut(SAMPLE_BYTES as usize).enumerate() {
+            read_exact_at(file, sample, index as u64 * distance)?;
         }
-        Ok(Identity { bytes, modified: modified.as_nanos(), samples: Hex::of(&samples) })
+        Ok(SourceIdentity { bytes, modified: modified.as_nanos(), samples: Hex::of(&samples) })
     }
 }
 
@@ -199,8 +203,8 @@ mod tests {
         r#""device":{"bytes_per_second":1.5e9,"request_seconds":0.0001,"in_flight":8},"tiles":"44"}"#,
     );
 
-    fn reached(stages: usize, batches: usize) -> Progress {
-        Progress { stages, batches }
+    fn reached(groups: usize, batches: usize) -> Progress {
+        Progress { groups, batches }
     }
 
     /// A journal, and where each of its lines ends.
@@ -258,14 +262,14 @@ mod tests {
 
     #[test]
     fn a_disk_is_read_as_it_was_noted() {
-        for number in 1..1000 {
-            let device = Device {
-                bytes_per_second: 1e9 / f64::from(number),
-                request_seconds: f64::from(number).sqrt() * 1e-5,
+        for n in 1..1000 {
+            let storage = Storage {
+                bytes_per_second: 1e9 / f64::from(n),
+                request_seconds: f64::from(n).sqrt() * 1e-5,
                 in_flight: 8,
             };
-            let text = serde_json::to_string(&device).unwrap();
-            assert_eq!(serde_json::from_str::<Device>(&text).unwrap(), device, "{text}");
+            let text = serde_json::to_string(&storage).unwrap();
+            assert_eq!(serde_json::from_str::<Storage>(&text).unwrap(), storage, "{text}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What the probe found of disks, kept for the next time: so plans in a row are the same.
+//! What the probe measured, remembered, so that the same command is planned the same way again.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use crate::Device;
+use crate::Storage;
 
 /// For so long a measure stands.
 const VALID_SECONDS: u64 = 14 * 24 * 3600;
@@ -23,7 +23,7 @@ const CLOCK_SECONDS: u64 = 3600;
 
 /// The disks that are remembered, in a file.
 #[derive(Debug)]
-pub(crate) struct Known {
+pub(crate) struct Measurements {
     /// The file; `None` where the user has no folder for such.
     path: Option<PathBuf>,
 }
@@ -31,7 +31,7 @@ pub(crate) struct Known {
 /// One of them, as the file has it: in whole numbers, so that what is read is what was written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Measure {
-    /// The number of the device, and of the file system.
+    /// The number of the device, and of the file system, as the system counts them.
     disk: [u64; 2],
     /// Seconds since 1970.
     measured: u64,
@@ -40,46 +40,56 @@ struct Measure {
     in_flight: usize,
 }
 
-impl Known {
+impl Storage {
+    /// Forgets all measurements of the user's: what matters is measured again.
+    ///
+    /// # Errors
+    /// If the file that remembers them cannot be removed.
+    pub fn forget_measured() -> std::io::Result<()> {
+        Measurements::of_user().forget()
+    }
+}
+
+impl Measurements {
     /// Those of the user: `disks.json` in the folder `trundle` of `XDG_CACHE_HOME`, or else of
     /// `~/.cache`.
-    pub(crate) fn of_user() -> Known {
+    pub(crate) fn of_user() -> Measurements {
         let absolute = |variable: &str| {
             std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
         };
         let folder = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
-        Known { path: folder.map(|folder| folder.join("trundle/disks.json")) }
+        Measurements { path: folder.map(|folder| folder.join("trundle/disks.json")) }
     }
 
     /// What is remembered of the disk that `file` is on, or else what `measured` finds, which is
     /// remembered then.
-    pub(crate) fn device(
+    pub(crate) fn storage(
         &self,
         file: &File,
-        measured: impl FnOnce() -> Option<Device>,
-    ) -> Option<Device> {
+        measured: impl FnOnce() -> Option<Storage>,
+    ) -> Option<Storage> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
-        self.device_of(disk_of(file), now, measured)
+        self.storage_of(disk_of(file), now, measured)
     }
 
-    fn device_of(
+    fn storage_of(
         &self,
         disk: Option<[u64; 2]>,
         now: u64,
-        measured: impl FnOnce() -> Option<Device>,
-    ) -> Option<Device> {
+        measured: impl FnOnce() -> Option<Storage>,
+    ) -> Option<Storage> {
         let Some(disk) = disk else { return measured() };
         let mut measures = self.measures();
         measures.retain(|measure| measure.stands(now));
         if let Some(known) = measures.iter().find(|measure| measure.disk == disk) {
-            return Some(known.device());
+            return Some(known.storage());
         }
         let measure = Measure::of(disk, now, &measured()?);
         measures.insert(0, measure.clone());
         measures.truncate(MOST_DISKS);
         // Whoever cannot remember measures again.
         let _ = self.write(&measures);
-        Some(measure.device())
+        Some(measure.storage())
     }
 
     /// Forgets all disks.
@@ -115,18 +125,18 @@ impl Known {
 }
 
 impl Measure {
-    fn of(disk: [u64; 2], measured: u64, device: &Device) -> Measure {
+    fn of(disk: [u64; 2], measured: u64, storage: &Storage) -> Measure {
         Measure {
             disk,
             measured,
-            kilobytes_per_second: (device.bytes_per_second / 1e3).round() as u64,
-            request_nanoseconds: (device.request_seconds * 1e9).round() as u64,
-            in_flight: device.in_flight,
+            kilobytes_per_second: (storage.bytes_per_second / 1e3).round() as u64,
+            request_nanoseconds: (storage.request_seconds * 1e9).round() as u64,
+            in_flight: storage.in_flight,
         }
     }
 
-    fn device(&self) -> Device {
-        Device {
+    fn storage(&self) -> Storage {
+        Storage {
             bytes_per_second: self.kilobytes_per_second as f64 * 1e3,
             request_seconds: self.request_nanoseconds as f64 * 1e-9,
             in_flight: self.in_flight,
@@ -137,7 +147,7 @@ impl Measure {
     fn stands(&self, now: u64) -> bool {
         let is_fresh = self.measured <= now.saturating_add(CLOCK_SECONDS)
             && now.saturating_sub(self.measured) <= VALID_SECONDS;
-        is_fresh && self.device().is_believable()
+        is_fresh && self.storage().is_believable()
     }
 }
 
@@ -163,11 +173,11 @@ mod tests {
     use super::*;
 
     const NOW: u64 = 1_800_000_000;
-    const FAST: Device =
-        Device { bytes_per_second: 1.234_567_8e9, request_seconds: 87.654_321e-6, in_flight: 8 };
+    const FAST: Storage =
+        Storage { bytes_per_second: 1.234_567_8e9, request_seconds: 87.654_321e-6, in_flight: 8 };
 
-    fn known(folder: &Path) -> Known {
-        Known { path: Some(folder.join("cache/trundle/disks.json")) }
+    fn known(folder: &Path) -> Measurements {
+        Measurements { path: Some(folder.join("cache/trundle/disks.json")) }
     }
 
     #[test]
@@ -175,30 +185,30 @@ mod tests {
     fn what_was_measured_once_is_the_same_again() {
         let folder = tempfile::tempdir().unwrap();
         let measured = Cell::new(0);
-        let device = |disk, now, found: Device| {
+        let storage = |disk, now, found: Storage| {
             // Each call is that of another process.
-            known(folder.path()).device_of(Some([disk, 7]), now, || {
+            known(folder.path()).storage_of(Some([disk, 7]), now, || {
                 measured.set(measured.get() + 1);
                 Some(found)
             })
         };
-        let first = device(1, NOW, FAST).unwrap();
+        let first = storage(1, NOW, FAST).unwrap();
         assert!((first.bytes_per_second / FAST.bytes_per_second - 1.0).abs() < 1e-3);
         assert!((first.request_seconds / FAST.request_seconds - 1.0).abs() < 1e-3);
         for later in [0, 60, VALID_SECONDS] {
-            assert_eq!(device(1, NOW + later, Device::HDD), Some(first));
+            assert_eq!(storage(1, NOW + later, Storage::HDD), Some(first));
         }
         assert_eq!(measured.get(), 1);
         // Another disk has its own.
-        assert_eq!(device(2, NOW, Device::HDD), Some(Device::HDD));
-        assert_eq!((device(1, NOW, Device::SSD), measured.get()), (Some(first), 2));
+        assert_eq!(storage(2, NOW, Storage::HDD), Some(Storage::HDD));
+        assert_eq!((storage(1, NOW, Storage::SSD), measured.get()), (Some(first), 2));
         // After some time, or with a clock that was wrong, it is measured again.
         let later = NOW + VALID_SECONDS + 1;
-        assert_eq!((device(1, later, Device::SSD), measured.get()), (Some(Device::SSD), 3));
-        assert_eq!((device(1, NOW, Device::HDD), measured.get()), (Some(Device::HDD), 4));
+        assert_eq!((storage(1, later, Storage::SSD), measured.get()), (Some(Storage::SSD), 3));
+        assert_eq!((storage(1, NOW, Storage::HDD), measured.get()), (Some(Storage::HDD), 4));
         known(folder.path()).forget().unwrap();
         known(folder.path()).forget().unwrap();
-        assert_eq!((device(1, NOW, FAST), measured.get()), (Some(first), 5));
+        assert_eq!((storage(1, NOW, FAST), measured.get()), (Some(first), 5));
         assert_eq!(fs::read_dir(folder.path().join("cache/trundle")).unwrap().count(), 1);
     }
 
@@ -216,7 +226,7 @@ mod tests {
             )
         };
         fs::write(&path, entry(2_000_000, 50_000, 8)).unwrap();
-        let read = known.device_of(Some([1, 7]), NOW, || None).unwrap();
+        let read = known.storage_of(Some([1, 7]), NOW, || None).unwrap();
         assert_eq!(read.bytes_per_second, 2e9);
         for text in [
             String::new(),
@@ -231,19 +241,20 @@ mod tests {
             entry(2_000_000, u64::MAX, 8),
         ] {
             fs::write(&path, &text).unwrap();
-            let found = known.device_of(Some([1, 7]), NOW, || Some(Device::HDD));
-            assert_eq!(found, Some(Device::HDD), "{text}");
+            let found = known.storage_of(Some([1, 7]), NOW, || Some(Storage::HDD));
+            assert_eq!(found, Some(Storage::HDD), "{text}");
         }
     }
 
     #[test]
     fn who_has_no_folder_measures_each_time() {
-        for known in
-            [Known { path: None }, Known { path: Some("/dev/null/trundle/disks.json".into()) }]
-        {
-            for found in [Device::HDD, Device::SSD] {
-                assert_eq!(known.device_of(Some([1, 7]), NOW, || Some(found)), Some(found));
-                assert_eq!(known.device_of(Some([1, 7]), NOW, || None), None);
+        for known in [
+            Measurements { path: None },
+            Measurements { path: Some("/dev/null/trundle/disks.json".into()) },
+        ] {
+            for found in [Storage::HDD, Storage::SSD] {
+                assert_eq!(known.storage_of(Some([1, 7]), NOW, || Some(found)), Some(found));
+                assert_eq!(known.storage_of(Some([1, 7]), NOW, || None), None);
             }
         }
     }

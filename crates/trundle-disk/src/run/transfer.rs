@@ -8,9 +8,8 @@ use std::thread::{Builder, Scope};
 
 use trundle::{Packing, Width};
 
-use crate::place::Runs;
+use crate::plan::location::{Runs, unit};
 use crate::positioned::{forget, read_exact_at, write_all_at};
-use crate::way::unit;
 
 /// The stack of a thread that reads and writes: it calls the system and little else.
 const STACK_BYTES: usize = 256 << 10;
@@ -18,13 +17,13 @@ const STACK_BYTES: usize = 256 << 10;
 /// A request is of up to this many bytes.
 const REQUEST_BYTES: usize = 4 << 20;
 
-/// The same of packed elements, which take a byte each in memory and pass through one more buffer.
+/// The same of sub-byte elements, which take a byte each in memory and pass through one more buffer.
 const PACKED_REQUEST: usize = 128 << 10;
 
-/// Packed elements are cut at multiples of this many, which are whole bytes of every packing.
+/// Sub-byte elements are cut at multiples of this many, which are whole bytes of every packing.
 const PACKED_MULTIPLE: usize = 8;
 
-/// Where a tensor's data stands in a file.
+/// Where a tensor's data is in a file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Data<'a> {
     pub(crate) file: &'a File,
@@ -35,13 +34,13 @@ pub(crate) struct Data<'a> {
     pub(crate) forget: bool,
 }
 
-/// Elements of a file, one request or some short ones, and the memory for them: one element behind
-/// another, packed ones a byte each.
-pub(crate) struct Part<'a, Memory> {
+/// Elements of a file, one run or a request of it or some short ones, and the contiguous memory for
+/// them; sub-byte elements take a byte each there.
+pub(crate) struct Request<'a, Memory> {
     data: Data<'a>,
     runs: Runs,
     /// Which of the runs.
-    numbers: Range<usize>,
+    which: Range<usize>,
     /// Which elements of each of them.
     within: Range<usize>,
     memory: Memory,
@@ -64,12 +63,12 @@ impl Memory for &mut [u8] {
     }
 }
 
-/// Cuts a tensor's `runs` into parts, and the `memory` that is as long with them.
-pub(crate) fn parts<'a, M: Memory>(
+/// Cuts a tensor's `runs` into requests, and the `memory` that is as long with them.
+pub(crate) fn requests<'a, M: Memory>(
     data: Data<'a>,
     runs: &Runs,
     mut memory: M,
-    parts: &mut Vec<Part<'a, M>>,
+    requests: &mut Vec<Request<'a, M>>,
 ) {
     let unit = unit(data.width);
     let most = match data.width {
@@ -79,40 +78,40 @@ pub(crate) fn parts<'a, M: Memory>(
     if runs.len == 0 || unit == 0 {
         return;
     }
-    let mut add = |numbers: Range<usize>, within: Range<usize>, memory: M| {
-        parts.push(Part { data, runs: runs.clone(), numbers, within, memory });
+    let mut add = |which: Range<usize>, within: Range<usize>, memory: M| {
+        requests.push(Request { data, runs: runs.clone(), which, within, memory });
     };
     let count = runs.count();
     let together = most / runs.len;
-    let mut number = 0;
-    while number < count {
+    let mut index = 0;
+    while index < count {
         if together > 0 {
-            let end = count.min(number + together);
-            let (own, rest) = memory.cut((end - number) * runs.len * unit);
-            add(number..end, 0..runs.len, own);
-            (memory, number) = (rest, end);
+            let end = count.min(index + together);
+            let (own, rest) = memory.cut((end - index) * runs.len * unit);
+            add(index..end, 0..runs.len, own);
+            (memory, index) = (rest, end);
             continue;
         }
         let mut at = 0;
         while at < runs.len {
-            let uneven = (runs.start(number) + at) % PACKED_MULTIPLE;
+            let uneven = (runs.start(index) + at) % PACKED_MULTIPLE;
             let end = runs.len.min(at + most - if most > uneven { uneven } else { 0 });
             let (own, rest) = memory.cut((end - at) * unit);
-            add(number..number + 1, at..end, own);
+            add(index..index + 1, at..end, own);
             (memory, at) = (rest, end);
         }
-        number += 1;
+        index += 1;
     }
 }
 
-impl<M> Part<'_, M> {
-    /// The first element of each run of the part, and the bytes of memory of one.
+impl<M> Request<'_, M> {
+    /// The first element of each run of the request, and the bytes of memory of one.
     fn starts(&self) -> (impl Iterator<Item = usize> + use<'_, M>, usize) {
-        let starts = self.numbers.clone().map(|number| self.runs.start(number) + self.within.start);
+        let starts = self.which.clone().map(|index| self.runs.start(index) + self.within.start);
         (starts, self.within.len() * unit(self.data.width))
     }
 
-    /// Where the elements from `first` on stand in the file: the place and the number of bytes.
+    /// Where the elements from `first` on are in the file: the offset and the number of bytes.
     fn bytes_of(&self, first: usize) -> (u64, usize) {
         let width = self.data.width;
         let bytes = |elements: usize| width.bytes(elements * width.units());
@@ -134,7 +133,7 @@ impl<M> Part<'_, M> {
     }
 }
 
-impl Part<'_, &mut [u8]> {
+impl Request<'_, &mut [u8]> {
     fn read(mut self) -> io::Result<u64> {
         let memory = std::mem::take(&mut self.memory);
         let (starts, length) = self.starts();
@@ -147,8 +146,8 @@ impl Part<'_, &mut [u8]> {
                     scratch.resize(bytes, 0);
                     read_exact_at(self.data.file, &mut scratch, at)?;
                     let begin = first % packing.group();
-                    for (number, code) in memory.iter_mut().enumerate() {
-                        *code = packing.get(&scratch, begin + number);
+                    for (index, code) in memory.iter_mut().enumerate() {
+                        *code = packing.get(&scratch, begin + index);
                     }
                 }
             }
@@ -158,9 +157,9 @@ impl Part<'_, &mut [u8]> {
     }
 }
 
-impl Part<'_, &[u8]> {
-    /// Bytes that hold elements of two parts are read and written by one thread at a time: it holds
-    /// `shared`.
+impl Request<'_, &[u8]> {
+    /// Bytes that hold elements of two requests are read and written by one thread at a time, which
+    /// holds `shared`.
     fn write(self, shared: &Mutex<()>) -> io::Result<u64> {
         let (starts, length) = self.starts();
         let mut scratch = Vec::new();
@@ -193,8 +192,8 @@ impl Part<'_, &[u8]> {
         if is_shared {
             read_exact_at(self.data.file, scratch, at)?;
         }
-        for (number, code) in codes.iter().enumerate() {
-            packing.set(scratch, begin + number, *code);
+        for (index, code) in codes.iter().enumerate() {
+            packing.set(scratch, begin + index, *code);
         }
         write_all_at(self.data.file, scratch, at)
     }
@@ -202,8 +201,8 @@ impl Part<'_, &[u8]> {
 
 /// What is read while something else is written.
 pub(crate) struct Transfer<'a> {
-    pub(crate) reads: Vec<Part<'a, &'a mut [u8]>>,
-    pub(crate) writes: Vec<Part<'a, &'a [u8]>>,
+    pub(crate) reads: Vec<Request<'a, &'a mut [u8]>>,
+    pub(crate) writes: Vec<Request<'a, &'a [u8]>>,
 }
 
 /// Why a transfer ended early.
@@ -213,27 +212,27 @@ pub(crate) enum Fault {
     Writing(io::Error),
 }
 
-/// One direction of a transfer: what is left, and the first error, after which nothing is begun.
+/// One direction of a transfer: what is left, and the first error, after which no request is begun.
 struct Direction<P> {
     left: Mutex<Vec<P>>,
     error: Mutex<Option<io::Error>>,
 }
 
 impl<P: Send> Direction<P> {
-    fn new(mut parts: Vec<P>) -> Direction<P> {
-        parts.reverse();
-        Direction { left: Mutex::new(parts), error: Mutex::new(None) }
+    fn new(mut requests: Vec<P>) -> Direction<P> {
+        requests.reverse();
+        Direction { left: Mutex::new(requests), error: Mutex::new(None) }
     }
 
     fn next(&self) -> Option<P> {
         self.left.lock().unwrap_or_else(PoisonError::into_inner).pop()
     }
 
-    /// Takes one part after another.
-    fn work(&self, take: impl Fn(P) -> io::Result<u64>, watch: &(dyn Fn(u64) + Sync)) {
-        while let Some(part) = self.next() {
-            match take(part) {
-                Ok(bytes) => watch(bytes),
+    /// Takes one request after another.
+    fn work(&self, take: impl Fn(P) -> io::Result<u64>, advance: &(dyn Fn(u64) + Sync)) {
+        while let Some(request) = self.next() {
+            match take(request) {
+                Ok(bytes) => advance(bytes),
                 Err(error) => {
                     self.left.lock().unwrap_or_else(PoisonError::into_inner).clear();
                     self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
@@ -247,16 +246,16 @@ impl<P: Send> Direction<P> {
         scope: &'scope Scope<'scope, '_>,
         threads: usize,
         take: impl Fn(P) -> io::Result<u64> + Copy + Send + 'scope,
-        watch: &'scope (dyn Fn(u64) + Sync),
+        advance: &'scope (dyn Fn(u64) + Sync),
     ) {
         let spawn = |_| {
             let thread = Builder::new().stack_size(STACK_BYTES);
-            let spawned = thread.spawn_scoped(scope, move || self.work(take, watch));
+            let spawned = thread.spawn_scoped(scope, move || self.work(take, advance));
             spawned.is_ok()
         };
         // Where there are no more threads to be had, this one does it alone.
-        if (0..threads).take_while(|number| spawn(*number)).count() == 0 {
-            self.work(take, watch);
+        if (0..threads).take_while(|thread| spawn(*thread)).count() == 0 {
+            self.work(take, advance);
         }
     }
 
@@ -267,14 +266,16 @@ impl<P: Send> Direction<P> {
 
 impl Transfer<'_> {
     /// Does it, with up to `in_flight` requests of each kind at once. `written` is told the bytes
-    /// of memory of each part that has been written.
+    /// of memory of each request that has been written.
     pub(crate) fn run(self, in_flight: usize, written: &(dyn Fn(u64) + Sync)) -> Result<(), Fault> {
         let shared = Mutex::new(());
-        let threads = |parts: usize| parts.min(in_flight.max(1));
+        let threads = |requests: usize| requests.min(in_flight.max(1));
         let (readers, writers) = (threads(self.reads.len()), threads(self.writes.len()));
         let (reads, writes) = (Direction::new(self.reads), Direction::new(self.writes));
-        let (take, put) =
-            (|part: Part<'_, &mut [u8]>| part.read(), |part: Part<'_, &[u8]>| part.write(&shared));
+        let (take, put) = (
+            |request: Request<'_, &mut [u8]>| request.read(),
+            |request: Request<'_, &[u8]>| request.write(&shared),
+        );
         if readers + writers <= 2 {
             writes.work(put, written);
             reads.work(take, &|_| ());
@@ -299,11 +300,11 @@ mod tests {
     use trundle::{BitOrder, DType};
 
     use super::*;
-    use crate::place::Place;
+    use crate::plan::location::Location;
 
     /// The runs of single elements at every eighth place, from `first` on.
     fn every_eighth(first: usize, count: usize) -> Runs {
-        Place::RowMajor { sizes: vec![count, 8] }.runs(&[0..count, first..first + 1])
+        Location::RowMajor { sizes: vec![count, 8] }.runs(&[0..count, first..first + 1])
     }
 
     #[test]
@@ -318,14 +319,14 @@ mod tests {
             let mut file = tempfile::tempfile().unwrap();
             file.write_all(&[0; COUNT]).unwrap();
             let data = Data { file: &file, offset: 0, width, forget: false };
-            let part = |first: usize| Part {
+            let request = |first: usize| Request {
                 data,
                 runs: every_eighth(first, COUNT),
-                numbers: 0..COUNT,
+                which: 0..COUNT,
                 within: 0..1,
                 memory: &ones[..],
             };
-            let transfer = Transfer { reads: Vec::new(), writes: (0..8).map(part).collect() };
+            let transfer = Transfer { reads: Vec::new(), writes: (0..8).map(request).collect() };
             transfer.run(8, &|_| ()).unwrap();
             let mut written = vec![0; COUNT];
             read_exact_at(&file, &mut written, 0).unwrap();
@@ -349,8 +350,8 @@ mod tests {
                 let (mut reads, mut writes) = (Vec::new(), Vec::new());
                 let bytes = vec![1; 20 * several];
                 for (own, out) in memory.chunks_mut(20).zip(bytes.chunks(20)) {
-                    parts(data(from), &Runs::all(20), own, &mut reads);
-                    parts(data(to), &Runs::all(20), out, &mut writes);
+                    requests(data(from), &Runs::all(20), own, &mut reads);
+                    requests(data(to), &Runs::all(20), out, &mut writes);
                 }
                 Transfer { reads, writes }.run(4, &|_| ())
             };
