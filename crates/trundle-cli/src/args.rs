@@ -7,11 +7,11 @@ use clap::{Args, Parser, Subcommand};
 use trundle::BitOrder;
 use trundle_disk::Storage;
 use trundle_formats::{Element, FORMATS, Format};
+use trundle_view::Slice;
 
 use crate::help;
 use crate::model_input::NamedFile;
 use crate::numbers::{Bytes, Numbers, Range, Sizes};
-use crate::slice::Slice;
 
 /// Moves the elements of tensors: rolls, transposes and reverses them exactly, at the speed of
 /// memory, in one pass however many operators are chained.

@@ -7,6 +7,8 @@ use std::process::ExitCode;
 use trundle::{ParseError, PlanError};
 use trundle_formats::{ExitClass, Problem, Shown};
 
+use crate::memory;
+
 /// A message and an exit code.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -126,6 +128,17 @@ impl From<trundle_models::Error> for Failure {
                 Failure::refused(format!("{error}; --follow-links reads it"))
             }
             _ => Failure::refused(error),
+        }
+    }
+}
+
+impl From<trundle_view::Error> for Failure {
+    fn from(error: trundle_view::Error) -> Failure {
+        match error {
+            trundle_view::Error::File(error) => error.into(),
+            trundle_view::Error::Layout(error) => error.into(),
+            trundle_view::Error::Memory { needed, limit } => memory::refused(needed, limit),
+            _ => Failure::running(error),
         }
     }
 }

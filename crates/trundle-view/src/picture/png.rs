@@ -10,7 +10,7 @@ use super::Picture;
 ///
 /// # Errors
 /// What `out` fails with; [`io::ErrorKind::InvalidInput`] if a side has more than 2³¹ - 1 pixels.
-pub(crate) fn write(picture: &Picture, out: impl Write) -> io::Result<()> {
+pub fn write(picture: &Picture, out: impl Write) -> io::Result<()> {
     let side = |pixels: usize| u32::try_from(pixels).map_err(|_| too_large(picture));
     let mut encoder = Encoder::new(out, side(picture.width)?, side(picture.height)?);
     encoder.set_color(if picture.channels == 3 { ColorType::Rgb } else { ColorType::Grayscale });

@@ -1,4 +1,4 @@
-//! Which part of a tensor is drawn: `--slice 12,:,:`.
+//! Which part of a tensor is drawn: `12,:,:`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use trundle::{DType, Error, Layout, Shape};
 /// Two axes are drawn, the first of them downwards and the second to the right; one axis as a picture
 /// of one row. Three axes make a colour picture: see [`Plane::Colour`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Slice(Vec<Entry>);
+pub struct Slice(Vec<Entry>);
 
 /// What a slice takes of one axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ enum Entry {
 
 /// Where the elements of a slice lie in the buffer of the whole tensor. None of its axes is empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Plane {
+pub enum Plane {
     /// One value a pixel: the layout's axes are (row, column).
     Values(Layout),
     /// Red, green, blue and, where there are four, opacity: the layout's axes are (row, column,
@@ -33,7 +33,7 @@ pub(crate) enum Plane {
 
 /// Why a slice was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum SliceError {
+pub enum SliceError {
     /// An entry is neither an index nor `:`.
     Entry {
         /// The entry.
@@ -106,7 +106,7 @@ impl Slice {
     /// others. If the elements are of a type that colours come in and the last of three or more axes
     /// has size 3 or 4, the last three, in colour. Axes of size 1 behind at least two others are
     /// passed over: a grey picture is often (h, w, 1).
-    pub(crate) fn middle(shape: &Shape, dtype: DType) -> Slice {
+    pub fn middle(shape: &Shape, dtype: DType) -> Slice {
         let mut end = shape.rank();
         while end > 2 && shape[end - 1] == 1 {
             end -= 1;
@@ -125,7 +125,7 @@ impl Slice {
     ///
     /// # Errors
     /// [`SliceError`], any but [`SliceError::Entry`].
-    pub(crate) fn plane(&self, layout: &Layout, dtype: DType) -> Result<Plane, SliceError> {
+    pub fn plane(&self, layout: &Layout, dtype: DType) -> Result<Plane, SliceError> {
         let drawn = self.drawn_axes(layout.shape())?;
         if drawn.len() == 3 && !is_of_colours(dtype) {
             return Err(SliceError::ColourType { dtype });

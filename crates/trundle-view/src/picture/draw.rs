@@ -34,7 +34,7 @@ pub(crate) enum Tones {
 
 /// A picture, and what is to be known to read it.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Drawing {
+pub struct Drawing {
     /// The picture.
     pub picture: Picture,
     /// The values that are black and white; `None` if there is no finite value, and for colours

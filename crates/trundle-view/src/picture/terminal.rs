@@ -7,7 +7,7 @@ use super::draw::NOT_FINITE;
 
 /// What a terminal can show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Palette {
+pub enum Palette {
     /// 24-bit colour.
     TrueColour,
     /// The 256 colours of xterm: 24 greys, and a cube of 6 levels of red, green and blue.
@@ -19,7 +19,7 @@ pub(crate) enum Palette {
 impl Palette {
     /// What the output can show, by the variables `NO_COLOR`, `TERM` and `COLORTERM` of the
     /// environment that `variable` reads. What is no terminal gets characters only.
-    pub(crate) fn detect(is_terminal: bool, variable: impl Fn(&str) -> Option<String>) -> Palette {
+    pub fn detect(is_terminal: bool, variable: impl Fn(&str) -> Option<String>) -> Palette {
         let no_colour = variable("NO_COLOR").is_some_and(|value| !value.is_empty());
         let dumb = variable("TERM").is_some_and(|term| term == "dumb");
         if !is_terminal || no_colour || dumb {
@@ -43,7 +43,7 @@ const RAMP: [char; 10] = [' ', '.', ':', '-', '=', '+', '*', '#', '%', '@'];
 
 /// The picture in at most `columns` characters by `rows` lines (at least one of each), in its own
 /// proportions for characters twice as high as wide. Every line ends with a newline.
-pub(crate) fn render(picture: &Picture, columns: usize, rows: usize, palette: Palette) -> String {
+pub fn render(picture: &Picture, columns: usize, rows: usize, palette: Palette) -> String {
     let (width, height) = fitted(picture, columns.max(1), rows.max(1).saturating_mul(2));
     match palette {
         Palette::Ascii => characters(&picture.resized(width, height.div_ceil(2))),

@@ -1,4 +1,4 @@
-//! Pictures: what `view` and `demo` show of a slice.
+//! Pictures, in memory, in a terminal and as PNG.
 
 pub(crate) mod draw;
 pub(crate) mod png;
@@ -8,7 +8,7 @@ use std::ops::Range;
 
 /// An image of at least one pixel, in grey or in colour, eight bits a channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Picture {
+pub struct Picture {
     /// In pixels, at least 1.
     width: usize,
     /// In pixels, at least 1.
@@ -30,7 +30,7 @@ impl Picture {
     ///
     /// # Panics
     /// If the pixel lies outside the picture.
-    pub(crate) fn rgb(&self, row: usize, column: usize) -> [u8; 3] {
+    pub fn rgb(&self, row: usize, column: usize) -> [u8; 3] {
         let pixel = &self.bytes[(row * self.width + column) * self.channels..];
         if self.channels == 3 { [pixel[0], pixel[1], pixel[2]] } else { [pixel[0]; 3] }
     }
@@ -38,7 +38,7 @@ impl Picture {
     /// The picture in another size of at least one pixel. Each new pixel is the mean of the pixels
     /// it covers; along an axis that grows, pixels are repeated.
     #[must_use]
-    pub(crate) fn resized(&self, width: usize, height: usize) -> Picture {
+    pub fn resized(&self, width: usize, height: usize) -> Picture {
         let (width, height) = (width.max(1), height.max(1));
         let mut bytes = Vec::with_capacity(height * width * self.channels);
         for row in 0..height {
@@ -70,7 +70,7 @@ impl Picture {
     /// The picture with each pixel repeated a whole number of times, if it is too small or too thin
     /// to be looked at; else as it is.
     #[must_use]
-    pub(crate) fn enlarged(self) -> Picture {
+    pub fn enlarged(self) -> Picture {
         let both = LEAST_LONG_SIDE.div_ceil(self.width.max(self.height));
         let side = |size: usize| size * both * LEAST_SHORT_SIDE.div_ceil(size * both);
         let (width, height) = (side(self.width), side(self.height));

@@ -1,4 +1,4 @@
-//! The head that `trundle demo` moves: a 3-D Shepp-Logan phantom.
+//! A 3-D Shepp-Logan phantom.
 
 use std::ops::Range;
 
@@ -65,7 +65,7 @@ const VOXEL: usize = 4;
 ///
 /// # Errors
 /// [`Error::TooLarge`] if n³ voxels fill more bytes than can be addressed or allocated.
-pub(crate) fn volume(n: usize) -> Result<Vec<u8>> {
+pub fn volume(n: usize) -> Result<Vec<u8>> {
     let shape = Shape::new([n, n, n])?;
     let mut bytes = Vec::new();
     bytes

@@ -2,16 +2,12 @@
 //! where all would take too much memory or time.
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::path::Path;
 
-use trundle::{Layout, Shape, Width};
+use trundle::{DType, Layout, Shape, Width};
 use trundle_formats::{Element, Header, TensorFile};
 
-use crate::failure::Failure;
-use crate::memory;
-use crate::numbers::Bytes;
-use crate::progress::Progress;
-use crate::selection::shown_path;
+use crate::error::Error;
+use crate::picture::draw::{self, Contrast, Drawing, MOST_SIDE, Tones};
 use crate::slice::Plane;
 
 /// A tensor of so few bytes is read whole, whatever is drawn of it.
@@ -39,7 +35,8 @@ const PICTURE_BYTES: usize = 6;
 const OVERHEAD_BYTES: u64 = 24 << 20;
 
 /// The elements of a plane, in memory.
-pub(crate) struct Pixels {
+#[derive(Debug)]
+pub struct Pixels {
     element: Element,
     bytes: Vec<u8>,
     /// Where they lie: row, column, channel.
@@ -50,12 +47,12 @@ pub(crate) struct Pixels {
     of: (usize, usize),
 }
 
-/// The memory and the pixels that there are for a picture.
-#[derive(Clone, Copy)]
-pub(crate) struct Room {
-    /// The most bytes to use.
-    pub max_mem: Option<Bytes>,
-    /// Rows and columns that are enough to see all there is to see, if not all can be read.
+/// What a picture may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Budget {
+    /// The bytes of memory that may be used.
+    pub max_bytes: u64,
+    /// The rows and columns that are enough to see, if not all can be read.
     pub side: usize,
 }
 
@@ -64,51 +61,49 @@ impl Pixels {
     ///
     /// # Errors
     /// If they cannot be addressed.
-    pub(crate) fn of(plane: &Plane, element: &Element, bytes: Vec<u8>) -> Result<Pixels, Failure> {
+    pub fn of(plane: &Plane, element: &Element, bytes: Vec<u8>) -> Result<Pixels, Error> {
         let layout = with_channels(plane)?;
         let of = (layout.shape()[0], layout.shape()[1]);
         Ok(Pixels { element: element.clone(), bytes, layout, is_unpacked: false, of })
     }
 
-    /// The elements of a plane of the tensor at `index` of a file, or as many as there is room for.
+    /// The elements of a plane of the tensor at `index` of a file, or as many as the budget allows.
+    /// `progress` is told how many bytes are read, and of how many.
     ///
     /// # Errors
-    /// If there is room for none, or the file cannot be read.
-    pub(crate) fn read(
+    /// [`Error::Memory`] if the budget allows none, or the file cannot be read.
+    pub fn read(
         file: &mut TensorFile,
-        (path, index): (&Path, usize),
+        index: usize,
         plane: &Plane,
-        room: Room,
-        progress: &Progress,
-    ) -> Result<Pixels, Failure> {
+        budget: Budget,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<Pixels, Error> {
         let header = file.headers()[index].clone();
         let layout = with_channels(plane)?;
-        let limit = memory::limit(room.max_mem);
+        let limit = budget.max_bytes;
         let all = Grid::all(&layout);
         let picture = all.elements().saturating_mul(PICTURE_BYTES) as u64;
         let needed = [picture, overhead(limit)];
         let needed = needed.into_iter().fold(header.data_bytes as u64, u64::saturating_add);
         let is_mostly_drawn = all.bytes(&header) >= header.data_bytes as u64 / 2;
         if needed <= limit && (header.data_bytes <= SMALL_BYTES || is_mostly_drawn) {
-            progress.phase("reading", header.data_bytes);
-            let bytes = file.load(index, &mut |done| progress.at(done))?;
+            let bytes = file.load(index, &mut |done| progress(done, header.data_bytes as u64))?;
             return Pixels::of(plane, &header.element, bytes);
         }
         let can_seek = file.file().is_some() && header.data_offset.is_some();
         let of = (layout.shape()[0], layout.shape()[1]);
-        let grid = all.within(&header, limit, can_seek, room.side)?;
+        let grid = all.within(&header, limit, can_seek, budget.side)?;
         let wanted = Wanted { grid: &grid, header: &header, base: layout.offset_bytes() as u64 };
         let mut picker = wanted.picker()?;
         match (file.file(), header.data_offset) {
             (Some(source), Some(start)) => {
                 let mut source = source;
-                picker.read(&mut source, start, progress).map_err(|error| {
-                    Failure::running(format!("{}: cannot read: {error}", shown_path(path)))
-                })?;
+                picker.read(&mut source, start, progress).map_err(Error::Read)?;
             }
             _ => {
-                progress.phase("reading", header.data_bytes);
-                file.copy_to(index, &mut picker, &mut |done| progress.at(done))?;
+                let all = header.data_bytes as u64;
+                file.copy_to(index, &mut picker, &mut |done| progress(done, all))?;
             }
         }
         let bytes = picker.picked;
@@ -139,8 +134,29 @@ impl Pixels {
         value.unwrap_or(f64::NAN)
     }
 
+    /// The picture of the elements; `range` says which values are black and white, if not they
+    /// themselves.
+    pub fn drawn(&self, range: Option<(f64, f64)>) -> Drawing {
+        let (channels, dtype) = (self.channels(), self.element.dtype());
+        if channels > 1 {
+            let tones = match dtype {
+                DType::U8 => Tones::Bytes,
+                DType::U16 => Tones::Words,
+                _ => Tones::Floats,
+            };
+            let value = |row, column, channel| self.value(row, column, channel);
+            return draw::colours(self.size(), channels, (tones, range), MOST_SIDE, value);
+        }
+        let contrast = match (range, dtype) {
+            (Some((black, white)), _) => Contrast::Fixed(black, white),
+            (None, DType::Boolean | DType::U1) => Contrast::Fixed(0.0, 1.0),
+            _ => Contrast::Percentiles,
+        };
+        draw::values(self.size(), contrast, MOST_SIDE, |row, column| self.value(row, column, 0))
+    }
+
     /// Which elements these are, if not all; else nothing.
-    pub(crate) fn note(&self) -> Option<String> {
+    pub fn note(&self) -> Option<String> {
         let ((rows, columns), (all_rows, all_columns)) = (self.size(), self.of);
         let one_of = |some: usize, all: usize, what: &str| {
             (some < all).then(|| format!("every {} {what}", ordinal(all.div_ceil(some))))
@@ -157,6 +173,11 @@ impl Pixels {
     }
 }
 
+/// Whether elements of this type are numbers, which can be drawn.
+pub fn has_numbers(element: &Element) -> bool {
+    element.value(&vec![0; element.width().units()]).is_some()
+}
+
 /// 1st, 2nd, 3rd, 4th.
 fn ordinal(number: usize) -> String {
     let ending = match (number % 10, number % 100) {
@@ -169,7 +190,7 @@ fn ordinal(number: usize) -> String {
 }
 
 /// The layout of a plane with an axis of channels, which may be one.
-fn with_channels(plane: &Plane) -> Result<Layout, Failure> {
+fn with_channels(plane: &Plane) -> Result<Layout, Error> {
     let layout = match plane {
         Plane::Colour(layout) => return Ok(layout.clone()),
         Plane::Values(layout) => layout,
@@ -252,16 +273,15 @@ impl Grid {
         limit: u64,
         can_seek: bool,
         side: usize,
-    ) -> Result<Grid, Failure> {
+    ) -> Result<Grid, Error> {
         let channels = self.axes[2].count;
         let a_pixel = (header.element.width().units() * channels + PICTURE_BYTES) as u64;
-        let room = limit - overhead(limit);
-        if room < a_pixel {
-            // Never enough: says so with both numbers.
-            memory::check(a_pixel + overhead(limit), Some(Bytes(limit)))?;
+        let budget = limit - overhead(limit);
+        if budget < a_pixel {
+            return Err(Error::Memory { needed: a_pixel + overhead(limit), limit });
         }
         let pixels = |grid: &Grid| grid.axes[0].count as u128 * grid.axes[1].count as u128;
-        let fits = |grid: &Grid| pixels(grid) * u128::from(a_pixel) <= u128::from(room);
+        let fits = |grid: &Grid| pixels(grid) * u128::from(a_pixel) <= u128::from(budget);
         let is_quick = |grid: &Grid| {
             let (reads, bytes) = grid.reads(header);
             let most = MOST_BYTES.max(grid.bytes(header).saturating_mul(2));
@@ -274,7 +294,7 @@ impl Grid {
             let [rows, columns, channels] = self.axes;
             Grid { axes: [rows.at_most(side), columns.at_most(side), channels] }
         };
-        let within = ((room / a_pixel).isqrt() as usize).min(side);
+        let within = ((budget / a_pixel).isqrt() as usize).min(side);
         let grid = thinned(within);
         Ok(if is_quick(&grid) { grid } else { thinned(within.min(FEWEST_SIDE)) })
     }
@@ -332,7 +352,7 @@ struct Place {
 }
 
 impl<'a> Wanted<'a> {
-    fn picker(self) -> Result<Picker<impl Iterator<Item = Place> + Clone + use<'a>>, Failure> {
+    fn picker(self) -> Result<Picker<impl Iterator<Item = Place> + Clone + use<'a>>, Error> {
         let Wanted { grid, header, base } = self;
         let width = header.element.width();
         let axes = grid.in_file_order();
@@ -351,7 +371,7 @@ impl<'a> Wanted<'a> {
             place(width, at, data_bytes, slot)
         });
         Ok(Picker {
-            picked: memory::zeros(elements * width.units())?,
+            picked: zeros(elements * width.units())?,
             places: places.peekable(),
             width,
             cell: Vec::new(),
@@ -359,6 +379,14 @@ impl<'a> Wanted<'a> {
             done: 0,
         })
     }
+}
+
+/// So many zeros.
+fn zeros(bytes: usize) -> Result<Vec<u8>, Error> {
+    // Only memory that comes as zeros from the system costs no pass over it, and nothing stable
+    // reserves that without aborting where there is none: so it is tried first.
+    Vec::<u8>::new().try_reserve_exact(bytes).map_err(|_| Error::NoMemory { bytes })?;
+    Ok(vec![0; bytes])
 }
 
 fn place(width: Width, at: u64, data_bytes: u64, slot: usize) -> Place {
@@ -392,10 +420,9 @@ impl<I: Iterator<Item = Place> + Clone> Picker<I> {
         &mut self,
         mut file: impl Read + Seek,
         start: u64,
-        progress: &Progress,
+        progress: &mut dyn FnMut(u64, u64),
     ) -> io::Result<()> {
-        let unit = self.width.units().max(1);
-        progress.phase("reading", self.picked.len());
+        let (unit, all) = (self.width.units().max(1), self.picked.len() as u64);
         let mut chunk = Vec::new();
         let mut ahead = self.places.clone();
         let mut read = 0;
@@ -413,7 +440,7 @@ impl<I: Iterator<Item = Place> + Clone> Picker<I> {
             file.seek(SeekFrom::Start(start + first.start))?;
             file.read_exact(&mut chunk)?;
             self.take(first.start, &chunk);
-            progress.at(read * unit as u64);
+            progress(read * unit as u64, all);
         }
         Ok(())
     }
@@ -515,13 +542,12 @@ mod tests {
             self.try_read(slice, max_mem, side).unwrap()
         }
 
-        fn try_read(&mut self, slice: &str, max_mem: u64, side: usize) -> Result<Pixels, Failure> {
+        fn try_read(&mut self, slice: &str, max_mem: u64, side: usize) -> Result<Pixels, Error> {
             let header = &self.file.headers()[0];
             let slice: Slice = slice.parse().unwrap();
             let plane = slice.plane(&header.layout().unwrap(), header.element.dtype()).unwrap();
-            let room = Room { max_mem: Some(Bytes(max_mem)), side };
-            let progress = Progress::new(true);
-            Pixels::read(&mut self.file, (Path::new("x"), 0), &plane, room, &progress)
+            let budget = Budget { max_bytes: max_mem, side };
+            Pixels::read(&mut self.file, 0, &plane, budget, &mut |_, _| ())
         }
     }
 
@@ -661,7 +687,7 @@ mod tests {
         let mut place = Place::with("x.npy", DType::U16, &[4, 3], &counting(&[4, 3]));
         assert_eq!(place.read(":,:", 16, 512).size(), (1, 1));
         let refused = place.try_read(":,:", 10, 512).err().unwrap().to_string();
-        assert_eq!(refused, "13 bytes of memory are needed, --max-mem is 10 bytes");
+        assert_eq!(refused, "13 bytes of memory are needed, 10 may be used");
     }
 
     #[test]
