@@ -6,7 +6,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use trundle::BitOrder;
 use trundle_disk::Storage;
-use trundle_formats::{Element, FORMATS, Format};
+use trundle_formats::{FORMATS, Format, StoredDType};
 use trundle_view::Slice;
 
 use crate::help;
@@ -239,8 +239,8 @@ pub(crate) struct DescriptionArgs {
     pub from: Option<&'static Format>,
     /// The type of its elements: f32, bf16, i4, bytes12, ...; as others call it: float32, half; as
     /// numpy writes it: >f4
-    #[arg(long, help_heading = DESCRIPTION, value_name = "NAME", value_parser = Element::named)]
-    pub dtype: Option<Element>,
+    #[arg(long, help_heading = DESCRIPTION, value_name = "NAME", value_parser = StoredDType::named)]
+    pub dtype: Option<StoredDType>,
     /// The sizes of its axes: 4,6; "" for a scalar; one of raw bytes may be -1, what their number
     /// makes it
     #[arg(long, help_heading = DESCRIPTION, value_name = "SIZES", allow_hyphen_values = true)]

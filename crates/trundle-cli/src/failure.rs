@@ -76,7 +76,7 @@ impl From<trundle_formats::Error> for Failure {
                 let file = Shown(&error.file);
                 Failure::usage(format!("{file}: exists already; --force overwrites it"))
             }
-            ExitClass::Usage if matches!(error.problem, Problem::Undescribed(_)) => {
+            ExitClass::Usage if matches!(error.problem, Problem::HintMissing(_)) => {
                 Failure::usage(format!("{error}: --dtype and --shape are needed"))
             }
             ExitClass::Usage if matches!(error.problem, Problem::OneTensor { .. }) => {

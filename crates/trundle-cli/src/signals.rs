@@ -18,7 +18,7 @@ pub(crate) fn clean_up_when_stopped() {
         let Ok(mut signals) = Signals::new(wanted) else { return };
         let _ = ready.send(());
         for signal in signals.forever() {
-            if trundle_formats::remove_unfinished() {
+            if trundle_formats::remove_temporary_files() {
                 say("stopped; the same command with --resume goes on with what is done");
             }
             let _ = emulate_default_handler(signal);

@@ -8,13 +8,13 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use support::{description, moved, read_tensor, write_tensors};
+use support::{hint, moved, read_tensor, write_tensors};
 use tempfile::TempDir;
 use trundle::{Chain, DType, Shape};
 use trundle_disk::{
     Error, Job, Observer, Outcome, PlanOptions, Problem, RunOptions, Storage, Wanted,
 };
-use trundle_formats::{Element, Format, Order, TensorFile};
+use trundle_formats::{Format, Order, StoredDType, TensorFile};
 
 /// A disk for which short runs are no loss, and one pass is the best.
 const ONE_PASS: Storage = Storage { request_seconds: 1e-12, ..Storage::SSD };
@@ -43,7 +43,7 @@ impl Observer for Meddler<'_> {
 /// A folder with a file of a tensor, and what is done to it.
 struct Sandbox {
     folder: TempDir,
-    element: Element,
+    element: StoredDType,
     shape: Shape,
     chain: Chain,
     from: PathBuf,
@@ -60,7 +60,7 @@ impl Sandbox {
         );
         let data = write_tensors(&from, dtype, sizes, Order::RowMajor, 1);
         let chain = chain.parse().unwrap_or_else(|error| panic!("{error}"));
-        let (element, shape) = (Element::new(dtype), Shape::new(sizes).unwrap());
+        let (element, shape) = (StoredDType::new(dtype), Shape::new(sizes).unwrap());
         Sandbox { folder, element, shape, chain, from, to, data }
     }
 
@@ -75,8 +75,8 @@ impl Sandbox {
         options: RunOptions,
         observer: &dyn Observer,
     ) -> Result<Outcome, Error> {
-        let description = description(&self.from, &self.element, &self.shape);
-        let mut file = TensorFile::open_as(&self.from, &description).unwrap();
+        let hint = hint(&self.from, &self.element, &self.shape);
+        let mut file = TensorFile::open_as(&self.from, &hint).unwrap();
         let planning = PlanOptions {
             max_bytes: 200_000,
             storage: Some(storage),
@@ -120,7 +120,7 @@ impl Sandbox {
 
     fn check(&self) {
         let out_shape = self.chain.out_shape(&self.shape).unwrap();
-        let found = read_tensor(&self.to, &description(&self.to, &self.element, &out_shape), 0);
+        let found = read_tensor(&self.to, &hint(&self.to, &self.element, &out_shape), 0);
         assert!(found == moved(&self.chain, &self.element, &self.shape, &self.data));
     }
 }

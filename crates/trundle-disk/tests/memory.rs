@@ -9,10 +9,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use support::{Nobody, description, moved as in_memory, read_tensor, write_tensors};
+use support::{Nobody, hint, moved as in_memory, read_tensor, write_tensors};
 use trundle::{Chain, DType, Shape};
 use trundle_disk::{Job, PlanOptions, RunOptions, Storage, TensorJob, Wanted};
-use trundle_formats::{Element, Format, Order, TensorFile};
+use trundle_formats::{Format, Order, StoredDType, TensorFile};
 
 /// The system's allocator, with a count of the bytes that are allocated and of the most that were.
 struct Counting;
@@ -182,8 +182,8 @@ fn moved(
 ) {
     let [from, to] = files;
     let chain = |index: usize| &case.chains[index % case.chains.len()];
-    let (element, shape) = (Element::new(case.element), Shape::new(case.shape).unwrap());
-    let mut file = TensorFile::open_as(from, &description(from, &element, &shape)).unwrap();
+    let (element, shape) = (StoredDType::new(case.element), Shape::new(case.shape).unwrap());
+    let mut file = TensorFile::open_as(from, &hint(from, &element, &shape)).unwrap();
     let planning = PlanOptions {
         max_bytes: max_bytes as u64,
         storage: Some(storage),
@@ -210,7 +210,7 @@ fn moved(
     assert!(bytes <= max_bytes, "{label}: {bytes} bytes");
     for index in case.tensors.saturating_sub(case.chains.len())..case.tensors {
         let out_shape = chain(index).out_shape(&shape).unwrap();
-        let found = read_tensor(to, &description(to, &element, &out_shape), index);
+        let found = read_tensor(to, &hint(to, &element, &out_shape), index);
         assert!(found == in_memory(chain(index), &element, &shape, source), "{label}");
     }
 }
@@ -222,8 +222,8 @@ fn no_movement_takes_more_memory_than_it_may() {
     for (number, case) in cases().iter().enumerate() {
         let (from, to) = (path(case.from), path(case.to));
         write_tensors(&from, case.element, case.shape, case.order, case.tensors);
-        let (element, shape) = (Element::new(case.element), Shape::new(case.shape).unwrap());
-        let source = read_tensor(&from, &description(&from, &element, &shape), 0);
+        let (element, shape) = (StoredDType::new(case.element), Shape::new(case.shape).unwrap());
+        let source = read_tensor(&from, &hint(&from, &element, &shape), 0);
         let sizes = if number % 2 == 0 { [8, 64] } else { [8, 20] };
         for (io_plan, max_bytes) in sizes.map(|mib| mib << 20).into_iter().enumerate() {
             if max_bytes <= case.too_little {
@@ -246,9 +246,9 @@ fn no_movement_takes_more_memory_than_it_may() {
 
 /// Plans movements of a file that is nothing but a hole: what is too large is refused.
 fn planned(path: &Path, sizes: &[usize], max_bytes: u64) {
-    let (element, shape) = (Element::new(DType::U8), Shape::new(sizes).unwrap());
+    let (element, shape) = (StoredDType::new(DType::U8), Shape::new(sizes).unwrap());
     fs::File::create(path).unwrap().set_len(shape.elements() as u64).unwrap();
-    let file = TensorFile::open_as(path, &description(path, &element, &shape)).unwrap();
+    let file = TensorFile::open_as(path, &hint(path, &element, &shape)).unwrap();
     for text in ["a b -> b a", "flip(0)", "flip(1) | a b -> b a"] {
         let chain: Chain = text.parse().unwrap_or_else(|error| panic!("{error}"));
         for storage in [Storage::SSD, Storage::HDD] {

@@ -3,16 +3,16 @@
 
 mod support;
 
-use support::{Nobody, description, moved, read_tensor, write_tensors};
+use support::{Nobody, hint, moved, read_tensor, write_tensors};
 use trundle::{Chain, DType, Shape};
 use trundle_disk::{Job, PlanOptions, RunOptions, Storage, Wanted};
-use trundle_formats::{Element, Format, Order, TensorFile};
+use trundle_formats::{Format, Order, StoredDType, TensorFile};
 
 #[test]
 fn each_tensor_goes_to_its_place_in_one_pass_or_two() {
     let folder = tempfile::tempdir().unwrap();
     let sizes = [200, 300];
-    let (element, shape) = (Element::new(DType::F32), Shape::new(sizes).unwrap());
+    let (element, shape) = (StoredDType::new(DType::F32), Shape::new(sizes).unwrap());
     let chains: Vec<Chain> = ["flip(1) | a b -> b a", "roll(shift=[1], axes=[0])", "flip(0)"]
         .map(|text| text.parse().unwrap_or_else(|error| panic!("{error}")))
         .to_vec();
@@ -26,8 +26,7 @@ fn each_tensor_goes_to_its_place_in_one_pass_or_two() {
             (20 << 20, Storage::SSD),
         ] {
             let mut file =
-                TensorFile::open_as(&path("in"), &description(&path("in"), &element, &shape))
-                    .unwrap();
+                TensorFile::open_as(&path("in"), &hint(&path("in"), &element, &shape)).unwrap();
             let chain = |index: usize| &chains[index % chains.len()];
             // In another order, and not all of them.
             let chosen = [4, 0, 3, 2];

@@ -101,12 +101,12 @@ pub enum Problem {
         /// What cannot be stated.
         why: String,
     },
-    /// Checksums are missing, or too many.
-    #[error("a file of {expected} tensors needs {expected} checksums, got {got}")]
-    Checksums {
+    /// Values of CRC-32 are missing, or too many.
+    #[error("a file of {expected} tensors needs {expected} values of CRC-32, got {got}")]
+    Crc32s {
         /// The tensors of the file.
         expected: usize,
-        /// The checksums that were given.
+        /// How many were given.
         got: usize,
     },
     /// The bytes to write are not those of the tensor.
@@ -151,16 +151,16 @@ pub enum Problem {
         /// The bytes that were found; of a stream, no more than are enough to know.
         got: u64,
     },
-    /// Something is missing that only a [`Description`](crate::Description) can say.
+    /// Something is missing that only a [`TensorHint`](crate::TensorHint) can say.
     #[error("{0}")]
-    Undescribed(&'static str),
-    /// A [`Description`](crate::Description) has an offset, but the file states where its data
+    HintMissing(&'static str),
+    /// A [`TensorHint`](crate::TensorHint) has an offset, but the file states where its data
     /// begins.
     #[error("states itself where its data begins: an offset is for raw bytes")]
     Offset,
-    /// The content is not what its [`Description`](crate::Description) says.
+    /// The content is not what its [`TensorHint`](crate::TensorHint) says.
     #[error("{0}")]
-    NotAsDescribed(String),
+    HintDiffers(String),
     /// Something is wrong with one member of an archive.
     #[error("member \"{member}\": {problem}")]
     Member {
@@ -197,16 +197,16 @@ impl Problem {
             | Problem::Folder
             | Problem::OneTensor { .. }
             | Problem::CannotHold { .. }
-            | Problem::Checksums { .. }
+            | Problem::Crc32s { .. }
             | Problem::DataSize { .. }
-            | Problem::Undescribed(_)
+            | Problem::HintMissing(_)
             | Problem::Offset => ExitClass::Usage,
             Problem::Malformed(_)
             | Problem::Unsupported(_)
             | Problem::Truncated { .. }
             | Problem::OffsetBeyond { .. }
             | Problem::DataLeft { .. }
-            | Problem::NotAsDescribed(_)
+            | Problem::HintDiffers(_)
             | Problem::Shape(_) => ExitClass::Refused,
         }
     }

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 use trundle_core::{DType, Shape};
 use trundle_formats::{
-    Description, Element, Error, ExitClass, FORMATS, Format, Header, NamedTensor, Order, Problem,
-    TensorFile,
+    Error, ExitClass, FORMATS, Format, Header, NamedTensor, Order, Problem, StoredDType,
+    TensorFile, TensorHint,
 };
 
 fn npy() -> &'static Format {
@@ -33,7 +33,7 @@ fn described(descr: &str, shape: &str) -> Vec<u8> {
 fn read(bytes: &[u8]) -> Result<(Header, Vec<u8>), Error> {
     let mut file = TensorFile::from_reader(
         npy(),
-        &Description::default(),
+        &TensorHint::default(),
         "stdin",
         Cursor::new(bytes.to_vec()),
     )?;
@@ -47,7 +47,7 @@ fn refusal(bytes: &[u8]) -> String {
     error.to_string()
 }
 
-fn written(element: &Element, shape: &Shape, bytes: &[u8]) -> Vec<u8> {
+fn written(element: &StoredDType, shape: &Shape, bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     let tensor = NamedTensor { name: "x", element, shape, bytes };
     npy().write_to(&mut out, &[tensor], &[], &mut |_| ()).unwrap();
@@ -346,7 +346,7 @@ fn a_stream_that_fails_is_no_malformed_file() {
     let bytes = described("'<f4'", "(2,)");
     for length in [3, 20, bytes.len()] {
         let reader = Failing(Cursor::new(bytes[..length].to_vec()));
-        let error = TensorFile::from_reader(npy(), &Description::default(), "pipe", reader)
+        let error = TensorFile::from_reader(npy(), &TensorHint::default(), "pipe", reader)
             .and_then(|mut file| file.load(0, &mut |_| ()))
             .unwrap_err();
         assert_eq!(error.to_string(), "pipe: cannot read: the line is cut");
@@ -363,7 +363,7 @@ fn a_file_can_be_loaded_again_and_a_stream_cannot() {
 
     let reader = Cursor::new(fs::read(&path).unwrap());
     let mut stream =
-        TensorFile::from_reader(npy(), &Description::default(), "stdin", reader).unwrap();
+        TensorFile::from_reader(npy(), &TensorHint::default(), "stdin", reader).unwrap();
     assert_eq!(stream.load(0, &mut |_| ()).unwrap(), first);
     let error = stream.load(0, &mut |_| ()).unwrap_err();
     assert_eq!(error.to_string(), "stdin: cannot read: a stream at byte 152 cannot go to byte 128");
@@ -388,7 +388,7 @@ fn files_that_are_not_there_or_are_folders_or_of_no_format_are_told_apart() {
     }
     fs::write(
         folder.path().join("x.NPY"),
-        written(&Element::new(DType::U8), &Shape::default(), &[3]),
+        written(&StoredDType::new(DType::U8), &Shape::default(), &[3]),
     )
     .unwrap();
     assert!(TensorFile::open(&folder.path().join("x.NPY")).is_ok());
@@ -438,7 +438,7 @@ fn a_header_that_could_not_be_read_back_is_not_written() {
 
 #[test]
 fn tensors_that_do_not_fit_the_file_or_their_shape_are_not_written() {
-    let (element, shape) = (Element::new(DType::F32), Shape::new([2]).unwrap());
+    let (element, shape) = (StoredDType::new(DType::F32), Shape::new([2]).unwrap());
     let tensor = |bytes| NamedTensor { name: "x", element: &element, shape: &shape, bytes };
     for (tensors, message) in [
         (vec![], "a file of format npy holds one tensor, got none"),
@@ -455,7 +455,7 @@ fn tensors_that_do_not_fit_the_file_or_their_shape_are_not_written() {
 #[test]
 fn progress_counts_up_to_all_bytes() {
     let bytes = vec![1; 20_000_000];
-    let (element, shape) = (Element::new(DType::U8), Shape::new([bytes.len()]).unwrap());
+    let (element, shape) = (StoredDType::new(DType::U8), Shape::new([bytes.len()]).unwrap());
     let tensor = NamedTensor { name: "x", element: &element, shape: &shape, bytes: &bytes };
     let (mut out, mut told) = (Vec::new(), Vec::new());
     npy().write_to(&mut out, &[tensor], &[], &mut |so_far| told.push(so_far)).unwrap();
@@ -463,7 +463,7 @@ fn progress_counts_up_to_all_bytes() {
     assert_eq!(told.last(), Some(&20_000_000));
 
     let mut file =
-        TensorFile::from_reader(npy(), &Description::default(), "stdin", Cursor::new(out)).unwrap();
+        TensorFile::from_reader(npy(), &TensorHint::default(), "stdin", Cursor::new(out)).unwrap();
     told.clear();
     assert_eq!(file.load(0, &mut |so_far| told.push(so_far)).unwrap(), bytes);
     assert!(told.len() > 1 && told.is_sorted(), "{told:?}");

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use trundle_core::{BitOrder, DType, Shape};
 use trundle_formats::{
-    Described, Description, Element, Error, ExitClass, Format, Header, NamedTensor, Order,
-    TensorFile,
+    Described, Error, ExitClass, Format, Header, NamedTensor, Order, StoredDType, TensorFile,
+    TensorHint,
 };
 
 fn safetensors() -> &'static Format {
@@ -30,7 +30,7 @@ fn file(header: &str, data_bytes: usize) -> Vec<u8> {
 }
 
 fn open(bytes: Vec<u8>) -> Result<TensorFile, Error> {
-    TensorFile::from_bytes(safetensors(), &Description::default(), "x", bytes)
+    TensorFile::from_bytes(safetensors(), &TensorHint::default(), "x", bytes)
 }
 
 /// The names and the data of all tensors, read in both ways.
@@ -140,8 +140,8 @@ fn every_type_keeps_its_bits_in_npy() {
         let npy = Format::of(Path::new("x.npy")).unwrap();
         let mut out = Vec::new();
         npy.write_to(&mut out, &[named(&header, &data)], &[], &mut |_| ()).unwrap();
-        let description = Description::of(&header.element, &header.shape);
-        let mut again = TensorFile::from_bytes(npy, &description, "x", out).unwrap();
+        let hint = TensorHint::of(&header.element, &header.shape);
+        let mut again = TensorFile::from_bytes(npy, &hint, "x", out).unwrap();
         let found = &again.headers()[0];
         assert_eq!((&found.element, &found.shape), (&header.element, &header.shape), "{name}");
         assert_eq!(again.load(0, &mut |_| ()).unwrap(), data);
@@ -308,7 +308,7 @@ fn a_stream_is_read_from_front_to_back() {
     let header = r#"{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},
         "b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}}"#;
     let stream = |bytes| {
-        TensorFile::from_reader(safetensors(), &Description::default(), "pipe", Cursor::new(bytes))
+        TensorFile::from_reader(safetensors(), &TensorHint::default(), "pipe", Cursor::new(bytes))
             .unwrap()
     };
     let mut whole = stream(file(header, 3));
@@ -331,8 +331,8 @@ fn a_description_holds_for_packed_tensors_too() {
     let header = stating("F4", "[2,3]", "[0,3]");
     let element = open(file(&header, 3)).unwrap().headers()[0].element.clone();
     let read = |sizes: &[usize]| {
-        let description = Description::of(&element, &shape(sizes));
-        TensorFile::from_bytes(safetensors(), &description, "x", file(&header, 3))
+        let hint = TensorHint::of(&element, &shape(sizes));
+        TensorFile::from_bytes(safetensors(), &hint, "x", file(&header, 3))
     };
     assert_eq!(read(&[2, 3]).unwrap().headers()[0].element, element);
     assert!(read(&[3, 2]).is_err());
@@ -341,47 +341,47 @@ fn a_description_holds_for_packed_tensors_too() {
 #[test]
 fn what_the_format_cannot_hold_is_not_framed() {
     let six = shape(&[2, 3]);
-    let frame = |name, element: &Element, order| {
+    let skeleton = |name, element: &StoredDType, order| {
         let tensor = Described { name, element, shape: &six, order };
-        safetensors().frame(&[tensor], &[]).map_err(|problem| problem.to_string())
+        safetensors().skeleton(&[tensor], &[]).map_err(|problem| problem.to_string())
     };
-    let refusal = |element: &Element| {
-        let said = frame("x", element, Order::RowMajor).unwrap_err();
+    let refusal = |element: &StoredDType| {
+        let said = skeleton("x", element, Order::RowMajor).unwrap_err();
         said.strip_prefix("a file of format safetensors cannot hold tensor \"x\": ")
             .unwrap()
             .to_owned()
     };
-    let new = Element::new;
+    let new = StoredDType::new;
     assert_eq!(refusal(&new(DType::Complex128)), "it has no type complex128");
     assert_eq!(refusal(&new(DType::U4)), "it has no type u4");
     assert_eq!(refusal(&new(DType::U6)), "it has no type u6");
     assert_eq!(refusal(&new(DType::Bytes(4))), "it has no type V4");
-    assert_eq!(refusal(&Element::of_texts(["ab"]).unwrap().0), "it has no type U2");
+    assert_eq!(refusal(&StoredDType::of_strings(["ab"]).unwrap().0), "it has no type U2");
     let high = new(DType::F4E2M1).with_bit_order(BitOrder::HighFirst).unwrap();
     assert_eq!(refusal(&high), "it has F4 packed low first, not high first");
     let big =
         TensorFile::open(&data("conformance/be_i4.npy")).unwrap().headers()[0].element.clone();
     assert_eq!(refusal(&big), "its numbers are little-endian, not as '>i4'");
-    assert!(frame("x", &new(DType::F32), Order::ColumnMajor).is_err());
-    assert!(frame("__metadata__", &new(DType::F32), Order::RowMajor).is_err());
-    frame("../x", &new(DType::F32), Order::RowMajor).unwrap();
+    assert!(skeleton("x", &new(DType::F32), Order::ColumnMajor).is_err());
+    assert!(skeleton("__metadata__", &new(DType::F32), Order::RowMajor).is_err());
+    skeleton("../x", &new(DType::F32), Order::RowMajor).unwrap();
     let float = new(DType::F4E2M1);
     let odd = shape(&[3]);
     let tensor = Described { name: "x", element: &float, shape: &odd, order: Order::RowMajor };
-    let said = safetensors().frame(&[tensor], &[]).unwrap_err().to_string();
+    let said = safetensors().skeleton(&[tensor], &[]).unwrap_err().to_string();
     assert!(said.ends_with("its shape [3] has 12 bits, which fill no whole bytes"), "{said}");
     let even = Described { shape: &six, ..tensor };
-    let said = safetensors().frame(&[even, even], &[]).unwrap_err().to_string();
+    let said = safetensors().skeleton(&[even, even], &[]).unwrap_err().to_string();
     assert!(said.ends_with("another has its name"), "{said}");
     let twice = pairs(&[("a", ""), ("a", "")]);
-    let said = safetensors().frame(&[even], &twice).unwrap_err().to_string();
+    let said = safetensors().skeleton(&[even], &twice).unwrap_err().to_string();
     assert_eq!(said, "metadata \"a\" is there twice");
     let most = shape(&[usize::MAX / 2]);
     let bytes = new(DType::U8);
     let names = ["a", "b", "c"];
     let huge = names.map(|name| Described { name, element: &bytes, shape: &most, ..even });
     for huge in [&huge[..1], &huge] {
-        let said = safetensors().frame(huge, &[]).unwrap_err().to_string();
+        let said = safetensors().skeleton(huge, &[]).unwrap_err().to_string();
         assert_eq!(said, "the file would have more than 9223372036854775807 bytes");
     }
 }

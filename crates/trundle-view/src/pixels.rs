@@ -4,7 +4,7 @@
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use trundle::{DType, Layout, Shape, Width};
-use trundle_formats::{Element, Header, TensorFile};
+use trundle_formats::{Header, StoredDType, TensorFile};
 
 use crate::error::Error;
 use crate::picture::draw::{self, Contrast, Drawing, MOST_SIDE, Tones};
@@ -37,7 +37,7 @@ const OVERHEAD_BYTES: u64 = 24 << 20;
 /// The elements of a plane, in memory.
 #[derive(Debug)]
 pub struct Pixels {
-    element: Element,
+    element: StoredDType,
     bytes: Vec<u8>,
     /// Where they lie: row, column, channel.
     layout: Layout,
@@ -61,7 +61,7 @@ impl Pixels {
     ///
     /// # Errors
     /// If they cannot be addressed.
-    pub fn of(plane: &Plane, element: &Element, bytes: Vec<u8>) -> Result<Pixels, Error> {
+    pub fn of(plane: &Plane, element: &StoredDType, bytes: Vec<u8>) -> Result<Pixels, Error> {
         let layout = with_channels(plane)?;
         let of = (layout.shape()[0], layout.shape()[1]);
         Ok(Pixels { element: element.clone(), bytes, layout, is_unpacked: false, of })
@@ -174,7 +174,7 @@ impl Pixels {
 }
 
 /// Whether elements of this type are numbers, which can be drawn.
-pub fn has_numbers(element: &Element) -> bool {
+pub fn has_numbers(element: &StoredDType) -> bool {
     element.value(&vec![0; element.width().units()]).is_some()
 }
 
@@ -496,7 +496,7 @@ mod tests {
     use std::fs;
 
     use trundle::DType;
-    use trundle_formats::{Description, Format, NamedTensor, write};
+    use trundle_formats::{Format, NamedTensor, TensorHint, write};
 
     use super::*;
     use crate::slice::Slice;
@@ -511,15 +511,15 @@ mod tests {
         fn with(name: &str, dtype: DType, sizes: &[usize], bytes: &[u8]) -> Place {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join(name);
-            let (element, shape) = (Element::new(dtype), Shape::new(sizes).unwrap());
-            let description = Description {
+            let (element, shape) = (StoredDType::new(dtype), Shape::new(sizes).unwrap());
+            let hint = TensorHint {
                 element: Some(element.clone()),
                 shape: Some(shape.clone()),
-                ..Description::default()
+                ..TensorHint::default()
             };
             let tensor = NamedTensor { name: "x", element: &element, shape: &shape, bytes };
             write(&path, &[tensor], false, &mut |_| ()).unwrap();
-            let file = TensorFile::open_as(&path, &description).unwrap();
+            let file = TensorFile::open_as(&path, &hint).unwrap();
             Place { folder, file }
         }
 
@@ -527,14 +527,14 @@ mod tests {
         fn streamed(self) -> Place {
             let path = fs::read_dir(self.folder.path()).unwrap().next().unwrap().unwrap().path();
             let header = self.file.headers()[0].clone();
-            let description = Description {
+            let hint = TensorHint {
                 element: Some(header.element),
                 shape: Some(header.shape),
-                ..Description::default()
+                ..TensorHint::default()
             };
             let format = Format::of(&path).unwrap();
             let reader = io::Cursor::new(fs::read(&path).unwrap());
-            let file = TensorFile::from_reader(format, &description, "x", reader).unwrap();
+            let file = TensorFile::from_reader(format, &hint, "x", reader).unwrap();
             Place { file, ..self }
         }
 
@@ -669,12 +669,12 @@ mod tests {
         let file = fs::File::create(&path).unwrap();
         let size = 1 << 16;
         file.set_len(size * size).unwrap();
-        let description = Description {
-            element: Some(Element::new(DType::U8)),
+        let hint = TensorHint {
+            element: Some(StoredDType::new(DType::U8)),
             shape: Some(Shape::new([size as usize; 2]).unwrap()),
-            ..Description::default()
+            ..TensorHint::default()
         };
-        let mut place = Place { file: TensorFile::open_as(&path, &description).unwrap(), folder };
+        let mut place = Place { file: TensorFile::open_as(&path, &hint).unwrap(), folder };
         assert_eq!(place.read("3,:", 1 << 18, 64).size(), (1, 64));
         assert_eq!(place.read("3,:", 16 << 20, 64).size(), (1, size as usize));
         // One axis is drawn as a row, also where it runs downwards.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use trundle::ops::Transpose;
 use trundle::{Chain, DType, Plan, Shape};
-use trundle_formats::{Element, NamedTensor, Shown, TensorFile, write};
+use trundle_formats::{NamedTensor, Shown, StoredDType, TensorFile, write};
 use trundle_view::{Pixels, Slice};
 
 use super::view::write_png;
@@ -97,7 +97,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
 fn make_volume(shape: &Shape, path: &Path, quiet: bool) -> Result<(), Failure> {
     let progress = Progress::new(quiet);
     let bytes = trundle_view::phantom(shape[0])?;
-    let element = Element::new(DType::F32);
+    let element = StoredDType::new(DType::F32);
     let tensor = NamedTensor { name: "phantom", element: &element, shape, bytes: &bytes };
     progress.phase("writing", bytes.len());
     write(path, &[tensor], true, &mut |done| progress.at(done))?;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use trundle::{Chain, PlanError, Shape};
-use trundle_formats::{Described, Format, Frame, Header, Order, TensorFile};
+use trundle_formats::{Described, FileSkeleton, Format, Header, Order, TensorFile};
 
 use crate::Storage;
 use crate::error::Error;
@@ -42,7 +42,7 @@ pub struct Job {
     pub(crate) tensors: Vec<TensorJob>,
     /// The name of the output's format.
     pub(crate) format: &'static str,
-    pub(crate) frame: Frame,
+    pub(crate) skeleton: FileSkeleton,
     /// The bytes that all buffers may take together.
     pub(crate) budget: usize,
     pub(crate) storage: Storage,
@@ -113,11 +113,11 @@ impl Job {
             .iter()
             .map(|each| Unplanned::new(file, each, format, options.row_major))
             .collect::<Result<_, _>>()?;
-        let frame = {
+        let skeleton = {
             let described: Vec<Described<'_>> =
                 unplanned.iter().map(Unplanned::described).collect();
             format
-                .frame(&described, metadata)
+                .skeleton(&described, metadata)
                 .map_err(|problem| Error::file(Path::new("the output"), problem))?
         };
         let budget = options.budget();
@@ -138,11 +138,11 @@ impl Job {
         Ok(Job {
             tensors: decided,
             format: format.name(),
-            frame,
+            skeleton,
             budget,
             storage,
             threads: options.threads,
-            is_checked: file.has_checksums(),
+            is_checked: file.has_crc32(),
         })
     }
 
@@ -164,7 +164,7 @@ impl Job {
 
     /// The bytes of the output.
     pub fn bytes(&self) -> u64 {
-        self.frame.bytes()
+        self.skeleton.bytes()
     }
 
     /// The storage that it was decided for.
@@ -198,9 +198,9 @@ impl Job {
         cost.bytes_written += held;
         cost.temporary_bytes += held;
         cost.seconds += self.storage.seconds(2 * held, 0);
-        if self.frame.needs_checksums() {
+        if self.skeleton.needs_crc32() {
             cost.bytes_read +=
-                self.frame.data_bytes().iter().map(|bytes| *bytes as u64).sum::<u64>();
+                self.skeleton.data_bytes().iter().map(|bytes| *bytes as u64).sum::<u64>();
         }
         cost
     }

@@ -53,7 +53,7 @@ impl JobIdentity {
         JobIdentity {
             tensors: Hex::of(&tensors),
             movements: Hex::of(&movements),
-            output: Hex::of(&(job.format, (&job.frame, shapes))),
+            output: Hex::of(&(job.format, (&job.skeleton, shapes))),
         }
     }
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
-use trundle_formats::{Begin, TemporaryName, Unfinished};
+use trundle_formats::{Begin, TemporaryFile, TemporaryName};
 
 use crate::Storage;
 use crate::error::{Error, Problem};
@@ -87,7 +87,7 @@ impl SourceIdentity {
 /// A journal that is being written.
 #[derive(Debug)]
 pub(crate) struct Journal {
-    file: Unfinished,
+    file: TemporaryFile,
 }
 
 impl Journal {
@@ -98,7 +98,7 @@ impl Journal {
         opening: &Opening,
         begin: Begin,
     ) -> Result<Journal, Error> {
-        let file = Unfinished::tagged(folder, tag, ENDING, begin, None)
+        let file = TemporaryFile::tagged(folder, tag, ENDING, begin, None)
             .map_err(|problem| Error::file(folder, problem))?;
         let mut journal = Journal { file };
         if begin == Begin::Anew {
@@ -126,7 +126,7 @@ impl Journal {
         sync(file)
     }
 
-    /// [`Unfinished::keep`].
+    /// [`TemporaryFile::keep`].
     pub(crate) fn keep(&mut self, kept: bool) {
         self.file.keep(kept);
     }

@@ -6,7 +6,7 @@ pub(crate) mod journal;
 use std::path::Path;
 
 use trundle::Fingerprint;
-use trundle_formats::{LeftoverState, Output, TemporaryName, Unfinished, leftovers};
+use trundle_formats::{LeftoverState, Output, TemporaryFile, TemporaryName, leftovers};
 
 use crate::error::{Error, Problem};
 use crate::plan::job::Job;
@@ -112,7 +112,7 @@ pub(crate) fn check_files(
     progress: Progress,
 ) -> Result<(), Error> {
     let is_there = |ending: &str, bytes: u64| -> Result<(), Error> {
-        let path = Unfinished::path_of(folder, tag, ending);
+        let path = TemporaryFile::path_of(folder, tag, ending);
         let refused = |why: &str| Error::of(path.display(), Problem::Resume(why.to_owned()));
         match std::fs::symlink_metadata(&path) {
             Ok(found) if found.is_file() && found.len() == bytes => Ok(()),
@@ -121,13 +121,13 @@ pub(crate) fn check_files(
         }
     };
     let refused = |why: &str| {
-        let path = Unfinished::path_of(folder, tag, journal::ENDING);
+        let path = TemporaryFile::path_of(folder, tag, journal::ENDING);
         Error::of(path.display(), Problem::Resume(why.to_owned()))
     };
     if job.tiles() != opening.tiles {
         return Err(refused("its tiles were cut otherwise than they would be now"));
     }
-    is_there("part", job.frame.bytes())?;
+    is_there("part", job.skeleton.bytes())?;
     let groups = groups(job);
     let more = || refused("the journal says more than there is to do");
     let Some(group) = groups.get(progress.groups) else {

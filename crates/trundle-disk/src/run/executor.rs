@@ -79,7 +79,7 @@ impl<'a> Executor<'a> {
         let Context { job, target, options, .. } = self.context;
         let unpacked = self.unpacked(file)?;
         if self.begin == Begin::Anew {
-            let reserved = reserve(target, job.frame.bytes());
+            let reserved = reserve(target, job.skeleton.bytes());
             reserved.map_err(|error| self.context.writing(error))?;
         }
         let earlier = self.checkpoint.progress();
@@ -124,7 +124,7 @@ impl<'a> Executor<'a> {
                 so_far = bytes;
             };
             if tensor.header.data_offset.is_some() && file.file().is_some() {
-                if file.has_checksums() {
+                if file.has_crc32() {
                     observer.phase("checking", tensor.header.data_bytes as u64);
                     file.copy_to(tensor.index, &mut io::sink(), &mut advance)?;
                 }
@@ -268,7 +268,7 @@ impl<'a> Executor<'a> {
         let Context { job, source, observer, .. } = self.context;
         let (pass, passes) = run.group.pass;
         let (mut reads, mut writes) = (Vec::new(), Vec::new());
-        let forget = job.frame.bytes() >= LARGE_BYTES;
+        let forget = job.skeleton.bytes() >= LARGE_BYTES;
         let mut memory = &mut buffer.source[..];
         for task in arriving.iter().flat_map(|batch| &batch.tasks) {
             let (own, rest) = std::mem::take(&mut memory).split_at_mut(task.source_bytes);
@@ -314,7 +314,7 @@ impl<'a> Executor<'a> {
     pub(super) fn target_of(&self, group: &TaskGroup, tensor: usize) -> (&File, u64) {
         let (pass, passes) = group.pass;
         match pass + 1 == passes {
-            true => (self.context.target, self.context.job.frame.data_offsets()[tensor]),
+            true => (self.context.target, self.context.job.skeleton.data_offsets()[tensor]),
             false => (self.intermediates[pass].file(), 0),
         }
     }
@@ -359,9 +359,9 @@ impl<'a> Executor<'a> {
     fn finish(&self) -> Result<(), Error> {
         let Context { job, path, target, .. } = self.context;
         let checksums = self.output_checksums()?;
-        let pieces = job.frame.pieces(&checksums).map_err(|problem| Error::file(path, problem))?;
-        for piece in pieces {
-            write_all_at(target, &piece.bytes, piece.offset)
+        let spans = job.skeleton.spans(&checksums).map_err(|problem| Error::file(path, problem))?;
+        for span in spans {
+            write_all_at(target, &span.bytes, span.offset)
                 .map_err(|error| self.context.writing(error))?;
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 
-use trundle_formats::{Begin, Unfinished};
+use trundle_formats::{Begin, TemporaryFile};
 
 use crate::error::Error;
 use crate::run::context::Context;
@@ -10,7 +10,7 @@ use crate::run::context::Context;
 /// A file that exists until the job is done.
 pub(crate) enum Intermediate {
     /// One that a later run finds again by its name.
-    Named(Unfinished),
+    Named(TemporaryFile),
     Unnamed(File),
 }
 
@@ -23,7 +23,7 @@ impl Intermediate {
         begin: Begin,
     ) -> Result<Intermediate, Error> {
         let Some(folder) = context.folder else { return Intermediate::unnamed(context) };
-        let file = Unfinished::tagged(folder, context.tag, &format!("pass{pass}"), begin, None);
+        let file = TemporaryFile::tagged(folder, context.tag, &format!("pass{pass}"), begin, None);
         Ok(Intermediate::Named(file.map_err(|problem| Error::file(folder, problem))?))
     }
 
@@ -42,7 +42,7 @@ impl Intermediate {
         }
     }
 
-    /// [`Unfinished::keep`].
+    /// [`TemporaryFile::keep`].
     pub(crate) fn keep(&mut self, kept: bool) {
         if let Intermediate::Named(file) = self {
             file.keep(kept);

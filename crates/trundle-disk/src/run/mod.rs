@@ -185,7 +185,7 @@ impl Job {
     /// Whether it takes long enough, and reads a file that is there again for another run.
     fn is_resumable(&self, file: &TensorFile) -> bool {
         let in_place = self.tensors.iter().all(|tensor| tensor.header.data_offset.is_some());
-        file.file().is_some() && in_place && self.frame.bytes() >= RESUMABLE_BYTES
+        file.file().is_some() && in_place && self.skeleton.bytes() >= RESUMABLE_BYTES
     }
 }
 
@@ -193,7 +193,7 @@ impl Job {
 fn check_space(folder: &Path, what: &str, job: &Job) -> Result<(), Error> {
     #[cfg(unix)]
     if let Ok(found) = rustix::fs::statvfs(folder) {
-        let needed = job.frame.bytes() + job.cost().temporary_bytes;
+        let needed = job.skeleton.bytes() + job.cost().temporary_bytes;
         let available = found.f_bavail.saturating_mul(found.f_frsize);
         if needed > available {
             let folder = format!("{}{what}", folder.display());

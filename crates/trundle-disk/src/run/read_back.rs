@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
 
 use trundle::Width;
-use trundle_formats::combined_checksum;
+use trundle_formats::combined_crc32;
 
 use crate::positioned::{forget, read_exact_at};
 use crate::run::checksums::{Checksum, Elements};
@@ -54,7 +54,7 @@ pub(crate) fn read_back(
                 forget(data.file, at, bytes as u64);
             }
             let checksum = Elements::of_file(memory, width).checksum(first, count);
-            let crc = trundle_formats::checksum(memory);
+            let crc = trundle_formats::crc32(memory);
             let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
             found.0.add(checksum);
             found.1.add(part, crc, bytes as u64);
@@ -88,7 +88,7 @@ impl Crc {
     fn add(&mut self, part: usize, crc: u32, bytes: u64) {
         self.waiting.insert(part, (crc, bytes));
         while let Some((crc, bytes)) = self.waiting.remove(&self.parts) {
-            self.all = combined_checksum(self.all, crc, bytes);
+            self.all = combined_crc32(self.all, crc, bytes);
             self.parts += 1;
         }
     }
@@ -110,7 +110,7 @@ mod tests {
         file.write_all(b"before").unwrap();
         file.write_all(&bytes).unwrap();
         for dtype in [DType::U8, DType::Bytes(3), DType::F64, DType::U3] {
-            let width = trundle_formats::Element::new(dtype).width();
+            let width = trundle_formats::StoredDType::new(dtype).width();
             let elements = match width {
                 Width::Bytes(unit) => bytes.len() / unit,
                 Width::Packed(_) => bytes.len() * 2 - 8,
@@ -120,7 +120,7 @@ mod tests {
                 let data = Data { file: &file, offset: 6, width, forget: true };
                 let found = read_back(data, elements, threads, &|_| ()).unwrap();
                 let checksum = Elements::of_file(&bytes[..length], width).checksum(0, elements);
-                let crc = trundle_formats::checksum(&bytes[..length]);
+                let crc = trundle_formats::crc32(&bytes[..length]);
                 assert_eq!(found, Found { checksum, crc }, "{dtype:?}");
             }
         }

@@ -310,7 +310,7 @@ mod tests {
     #[test]
     fn threads_that_write_to_the_same_bytes_lose_nothing() {
         const COUNT: usize = 2000;
-        let width = trundle_formats::Element::new(DType::U1)
+        let width = trundle_formats::StoredDType::new(DType::U1)
             .with_bit_order(BitOrder::LowFirst)
             .unwrap()
             .width();

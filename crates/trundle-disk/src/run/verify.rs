@@ -86,13 +86,13 @@ impl Executor<'_> {
     /// The CRC-32 of the data of each tensor of the output, if its format states them.
     pub(super) fn output_checksums(&self) -> Result<Vec<u32>, Error> {
         let Context { job, target: file, observer, .. } = self.context;
-        let frame = &job.frame;
-        if !frame.needs_checksums() {
+        let skeleton = &job.skeleton;
+        if !skeleton.needs_crc32() {
             return Ok(Vec::new());
         }
-        let bytes: u64 = frame.data_bytes().iter().map(|bytes| *bytes as u64).sum();
+        let bytes: u64 = skeleton.data_bytes().iter().map(|bytes| *bytes as u64).sum();
         observer.phase("checksums", bytes);
-        let data = frame.data_offsets().iter().zip(frame.data_bytes());
+        let data = skeleton.data_offsets().iter().zip(skeleton.data_bytes());
         data.map(|(offset, bytes)| {
             let data = Data { file, offset: *offset, width: Width::Bytes(1), forget: false };
             Ok(self.read_back(data, *bytes)?.crc)

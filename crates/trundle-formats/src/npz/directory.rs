@@ -100,7 +100,7 @@ fn entry(record: &ZipFileHeaderRecord<'_>) -> Result<Entry, Problem> {
         start: 0,
         packed_bytes: record.compressed_size_hint(),
         bytes: record.uncompressed_size_hint(),
-        checksum: record.crc32(),
+        crc32: record.crc32(),
     };
     let fault = match check(&member, record) {
         Ok(()) => None,
@@ -190,7 +190,7 @@ impl Entry {
         self.check_end(data_end, end)?;
         let local = entry.local_header(buffer).map_err(malformed)?;
         let sizes = (local.compressed_size_hint(), local.uncompressed_size_hint());
-        // With a descriptor behind the data, the header has neither sizes nor checksum.
+        // With a descriptor behind the data, the header has neither sizes nor CRC-32.
         let is_complete = !local.flags().has_data_descriptor();
         let differs = if local.file_path().as_bytes() != self.name {
             "name"
@@ -200,8 +200,8 @@ impl Entry {
             "encryption"
         } else if is_complete && sizes != (self.member.packed_bytes, self.member.bytes) {
             "size"
-        } else if is_complete && local.crc32() != self.member.checksum {
-            "checksum"
+        } else if is_complete && local.crc32() != self.member.crc32 {
+            "CRC-32"
         } else {
             self.member.start = start;
             return Ok(());

@@ -68,7 +68,7 @@ impl<'de> Visitor<'de> for StatedVisitor {
     }
 }
 
-/// The pairs of an object of texts, in its order.
+/// The pairs of an object of strings, in its order.
 #[derive(Default)]
 struct Pairs(Vec<(String, String)>);
 
@@ -84,7 +84,7 @@ impl<'de> Visitor<'de> for PairsVisitor {
     type Value = Pairs;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object of texts")
+        f.write_str("an object of strings")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pairs, A::Error> {

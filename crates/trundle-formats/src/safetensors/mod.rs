@@ -17,13 +17,13 @@ use std::fmt::Write as _;
 use trundle_core::Shape;
 
 use self::header::{Entry, Stated};
-use crate::description::Description;
 use crate::format::Contents;
 use crate::names::check_unique;
 use crate::npy::read_exactly;
-use crate::plain::{Plain, Rest};
 use crate::source::Source;
-use crate::{Described, Format, Frame, Header, Order, Problem};
+use crate::tensor_hint::TensorHint;
+use crate::uncompressed::{Rest, Uncompressed};
+use crate::{Described, FileSkeleton, Format, Header, Order, Problem};
 
 pub(crate) const FORMAT: Format = Format {
     name: "safetensors",
@@ -33,7 +33,7 @@ pub(crate) const FORMAT: Format = Format {
     states_column_major: false,
     begins,
     open,
-    frame,
+    skeleton,
 };
 
 /// The header's length is stated in so many bytes, the least significant first.
@@ -48,16 +48,16 @@ const ALIGNMENT: usize = 8;
 /// The key of the pairs beside the tensors.
 const METADATA: &str = "__metadata__";
 
-fn open(mut source: Source, description: &Description) -> Result<Box<dyn Contents>, Problem> {
+fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem> {
     let text = read_header_text(&mut source)?;
     let stated = Stated::parse(&text).map_err(malformed)?;
     let start = (LENGTH_BYTES + text.len()) as u64;
     let headers = headers(stated.tensors, start)?;
-    let headers = description.apply_to_any(headers)?;
+    let headers = hint.apply_to_any(headers)?;
     let rest = Rest::Refused(|expected, got| {
         Problem::Malformed(format!("the tensors fill {expected} bytes, but {got} are there"))
     });
-    Ok(Plain::new(headers, stated.metadata, start, source, rest)?)
+    Ok(Uncompressed::new(headers, stated.metadata, start, source, rest)?)
 }
 
 /// The length of a header that may be one, and its first character.
@@ -140,14 +140,17 @@ fn header(name: String, entry: &Entry, start: u64) -> Result<Header, Problem> {
     Ok(Header { name, element, shape, order, data_offset, data_bytes })
 }
 
-fn frame(tensors: &[Described<'_>], metadata: &[(String, String)]) -> Result<Frame, Problem> {
+fn skeleton(
+    tensors: &[Described<'_>],
+    metadata: &[(String, String)],
+) -> Result<FileSkeleton, Problem> {
     let text = header_text(tensors, metadata)?;
-    let mut frame = Frame::default();
-    frame.push([&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat())?;
+    let mut skeleton = FileSkeleton::default();
+    skeleton.push([&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat())?;
     for tensor in tensors {
-        frame.push_data(tensor.bytes()?)?;
+        skeleton.push_data(tensor.bytes()?)?;
     }
-    Ok(frame)
+    Ok(skeleton)
 }
 
 fn header_text(
@@ -164,7 +167,7 @@ fn header_text(
     }
     let mut start = 0u64;
     for tensor in tensors {
-        // The frame refuses what is too long.
+        // The skeleton refuses what is too long.
         let end = start.saturating_add(tensor.bytes()? as u64);
         entries.push(entry(tensor, start, end)?);
         start = end;

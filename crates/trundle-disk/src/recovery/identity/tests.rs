@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tempfile::TempDir;
 use trundle::{Chain, DType};
-use trundle_formats::{Described, Description, Element, FORMATS, Format, TensorFile};
+use trundle_formats::{Described, FORMATS, Format, StoredDType, TensorFile, TensorHint};
 
 use super::*;
 use crate::positioned::SYNCED;
@@ -31,7 +31,7 @@ const TURNED: &str = "reshape(300, 400) | flip(1) | a b -> b a";
 struct Asks {
     /// `in.bin`, which says nothing of itself, or another file.
     source: &'static str,
-    element: Element,
+    element: StoredDType,
     sizes: Vec<usize>,
     offset: u64,
     /// Which tensors, and what is done to each.
@@ -46,7 +46,7 @@ struct Asks {
 fn asks(chain: &str) -> Asks {
     Asks {
         source: "in.bin",
-        element: Element::new(DType::U16),
+        element: StoredDType::new(DType::U16),
         sizes: SIZES.to_vec(),
         offset: 0,
         wanted: vec![(0, chain.to_owned())],
@@ -131,7 +131,7 @@ impl Sandbox {
         // Where there are files in memory, nothing waits for a disk.
         let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         let sandbox = Sandbox { folder };
-        let (element, shape) = (Element::new(DType::U16), Shape::new(SIZES).unwrap());
+        let (element, shape) = (StoredDType::new(DType::U16), Shape::new(SIZES).unwrap());
         let bytes = SIZES.iter().product::<usize>() * 2;
         let noise = |seed: u64| -> Vec<u8> {
             let byte = |n: u64| ((n + seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 41) as u8;
@@ -146,12 +146,12 @@ impl Sandbox {
             order: Order::RowMajor,
         });
         let format = Format::of(Path::new("in.safetensors")).unwrap();
-        let frame = format.frame(&described, &[]).unwrap();
+        let skeleton = format.skeleton(&described, &[]).unwrap();
         let file = File::create(sandbox.path("in.safetensors")).unwrap();
-        for piece in frame.pieces(&[]).unwrap() {
-            file.write_all_at(&piece.bytes, piece.offset).unwrap();
+        for span in skeleton.spans(&[]).unwrap() {
+            file.write_all_at(&span.bytes, span.offset).unwrap();
         }
-        for (number, offset) in frame.data_offsets().iter().enumerate() {
+        for (number, offset) in skeleton.data_offsets().iter().enumerate() {
             file.write_all_at(&noise((number as u64) << 20), *offset).unwrap();
         }
         sandbox
@@ -164,13 +164,13 @@ impl Sandbox {
     /// The job, and the file that it reads.
     fn job(&self, asks: &Asks) -> (Job, TensorFile) {
         let shape = Shape::new(asks.sizes.clone()).unwrap();
-        let description = match asks.source {
+        let hint = match asks.source {
             "in.bin" => {
-                Description { offset: Some(asks.offset), ..Description::of(&asks.element, &shape) }
+                TensorHint { offset: Some(asks.offset), ..TensorHint::of(&asks.element, &shape) }
             }
-            _ => Description::default(),
+            _ => TensorHint::default(),
         };
-        let file = TensorFile::open_as(&self.path(asks.source), &description).unwrap();
+        let file = TensorFile::open_as(&self.path(asks.source), &hint).unwrap();
         let chains: Vec<(usize, Chain)> = asks
             .wanted
             .iter()
@@ -257,7 +257,7 @@ fn groups() -> Vec<(&'static str, Vec<Asks>)> {
         let lengths = lengths(of, SIZES[0] * SIZES[2]);
         asks(&format!("reverse(axis=1, lengths=[{lengths}])"))
     };
-    let typed = |dtype| Asks { element: Element::new(dtype), ..base.clone() };
+    let typed = |dtype| Asks { element: StoredDType::new(dtype), ..base.clone() };
     let shaped = |sizes: [usize; 3]| Asks { sizes: sizes.to_vec(), ..base.clone() };
     let described = |key: &str, value: &str| Asks {
         format: "safetensors",

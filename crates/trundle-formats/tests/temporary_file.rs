@@ -1,10 +1,10 @@
-//! Removing what is unfinished takes every unfinished output of the process with it: so it is
+//! Removing what is temporary_file takes every temporary_file output of the process with it: so it is
 //! tested in a process of its own.
 
 use std::fs;
 use std::io::Write;
 
-use trundle_formats::{Output, remove_unfinished};
+use trundle_formats::{Output, remove_temporary_files};
 
 #[test]
 fn what_is_unfinished_can_be_removed_before_the_process_ends() {
@@ -19,7 +19,7 @@ fn what_is_unfinished_can_be_removed_before_the_process_ends() {
     let mut output = Output::create(&folder.path().join("out.npy"), false).unwrap();
     output.write_all(b"half").unwrap();
     assert_eq!(names().len(), 2);
-    remove_unfinished();
+    remove_temporary_files();
     assert_eq!(names(), ["finished.npy"]);
     assert!(output.finish().is_err());
     // Nothing may be left by what goes on until the process has ended.

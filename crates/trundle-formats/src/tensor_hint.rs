@@ -2,18 +2,18 @@
 
 use trundle_core::{Shape, Width};
 
-use crate::{Element, Header, Order, Problem};
+use crate::{Header, Order, Problem, StoredDType};
 
 /// What is known of the tensor in a file beside what the file states. The default is nothing.
 ///
 /// Raw bytes state nothing: they need the element type and the shape. An .npy file may hold the
 /// bits of a type that it cannot state; it is then read as `element`, if its own type is the one
-/// that [`Element::new`] describes it as. Packed elements are a 1-D array of bytes there, and need
+/// that [`StoredDType::new`] describes it as. Packed elements are a 1-D array of bytes there, and need
 /// their shape too. In a file of several tensors it describes each that it fits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Description {
+pub struct TensorHint {
     /// The type of the elements.
-    pub element: Option<Element>,
+    pub element: Option<StoredDType>,
     /// The sizes of the axes.
     pub shape: Option<Shape>,
     /// The axis whose size is the one that fills the file, whatever size it has in `shape`.
@@ -23,21 +23,21 @@ pub struct Description {
     pub offset: Option<u64>,
 }
 
-impl Description {
+impl TensorHint {
     /// All that there is to say of a tensor that begins its file.
-    pub fn of(element: &Element, shape: &Shape) -> Description {
+    pub fn of(element: &StoredDType, shape: &Shape) -> TensorHint {
         let (element, shape) = (Some(element.clone()), Some(shape.clone()));
-        Description { element, shape, ..Description::default() }
+        TensorHint { element, shape, ..TensorHint::default() }
     }
 
     /// The sizes of the axes of raw elements that fill so many bytes; `None` if nothing is said of
     /// them. What is left of the bytes is less than an element along the free axis.
     ///
     /// # Errors
-    /// [`Problem::Undescribed`] if one is free and the bytes are unknown or the others make none.
+    /// [`Problem::HintMissing`] if one is free and the bytes are unknown or the others make none.
     pub(crate) fn shape_in(
         &self,
-        element: &Element,
+        element: &StoredDType,
         bytes: Option<u64>,
     ) -> Result<Option<Shape>, Problem> {
         let (Some(shape), Some(free)) = (&self.shape, self.free_axis) else {
@@ -45,7 +45,7 @@ impl Description {
         };
         let bytes = bytes.ok_or_else(|| {
             let why = "is a stream: a size of -1 follows from the length, which is not known";
-            Problem::NotAsDescribed(why.to_owned())
+            Problem::HintDiffers(why.to_owned())
         })?;
         let bits = match element.width() {
             Width::Bytes(bytes) => 8 * bytes as u128,
@@ -55,7 +55,7 @@ impl Description {
         let bits = others.fold(bits, |bits, (_, size)| bits.saturating_mul(*size as u128));
         let size = (8 * u128::from(bytes)).checked_div(bits).ok_or_else(|| {
             let why = "elements fill no bytes whatever size -1 is".to_owned();
-            Problem::NotAsDescribed(why)
+            Problem::HintDiffers(why)
         })?;
         let mut sizes = shape.to_vec();
         sizes[free] = usize::try_from(size).unwrap_or(usize::MAX);
@@ -77,10 +77,10 @@ impl Description {
         format!("[{}]", shape.iter().enumerate().map(size).collect::<Vec<_>>().join(", "))
     }
 
-    /// What `stated`, as a file that states type and shape has it, is by this description.
+    /// What `stated`, as a file that states type and shape has it, is by this hint.
     ///
     /// # Errors
-    /// [`Problem::NotAsDescribed`] where the file contradicts it, [`Problem::Undescribed`] for
+    /// [`Problem::HintDiffers`] where the file contradicts it, [`Problem::HintMissing`] for
     /// packed elements without a shape, [`Problem::Offset`].
     pub(crate) fn apply(&self, stated: Header) -> Result<Header, Problem> {
         if self.offset.is_some() {
@@ -94,13 +94,9 @@ impl Description {
             None => stated,
         };
         match &self.shape {
-            Some(shape) if !self.agrees_with(shape, &described.shape) => {
-                Err(Problem::NotAsDescribed(format!(
-                    "holds a tensor of shape {}, not {}",
-                    described.shape,
-                    self.shown(shape)
-                )))
-            }
+            Some(shape) if !self.agrees_with(shape, &described.shape) => Err(Problem::HintDiffers(
+                format!("holds a tensor of shape {}, not {}", described.shape, self.shown(shape)),
+            )),
             _ => Ok(described),
         }
     }
@@ -109,9 +105,9 @@ impl Description {
     /// and the others are as they are stated.
     ///
     /// # Errors
-    /// As [`Description::apply`] says of the first, if this fits none.
+    /// As [`TensorHint::apply`] says of the first, if this fits none.
     pub(crate) fn apply_to_any(&self, stated: Vec<Header>) -> Result<Vec<Header>, Problem> {
-        if *self == Description::default() {
+        if *self == TensorHint::default() {
             return Ok(stated);
         }
         let mut problem = None;
@@ -134,15 +130,15 @@ impl Description {
     }
 
     /// The tensor whose packed elements are the bytes of `stated`.
-    fn unpack(&self, element: &Element, stated: &Header) -> Result<Header, Problem> {
+    fn unpack(&self, element: &StoredDType, stated: &Header) -> Result<Header, Problem> {
         let (element, name) = (in_file_of(element, stated)?, element.name());
         let bytes = stated.data_bytes as u64;
-        let shape = self.shape_in(&element, Some(bytes))?.ok_or(Problem::Undescribed(
+        let shape = self.shape_in(&element, Some(bytes))?.ok_or(Problem::HintMissing(
             "the bytes of packed elements do not say the shape of their tensor",
         ))?;
         let bytes = shape.bytes(element.width())?;
         if *stated.shape != [bytes] {
-            return Err(Problem::NotAsDescribed(format!(
+            return Err(Problem::HintDiffers(format!(
                 "holds bytes of shape {}, not the {bytes} in a row that {name} {shape} fills",
                 stated.shape
             )));
@@ -151,13 +147,13 @@ impl Description {
     }
 }
 
-fn is_packed(element: &Element) -> bool {
+fn is_packed(element: &StoredDType) -> bool {
     element.width().packing().is_some()
 }
 
-fn in_file_of(element: &Element, stated: &Header) -> Result<Element, Problem> {
+fn in_file_of(element: &StoredDType, stated: &Header) -> Result<StoredDType, Problem> {
     if is_packed(element) && stated.element.is_void() {
-        return Err(Problem::NotAsDescribed(format!(
+        return Err(Problem::HintDiffers(format!(
             "holds elements of whole bytes ({}), as ml_dtypes keeps those of type {}: without a type, \
              they are moved as they are; to pack them is a conversion",
             stated.element.descr(),
@@ -165,7 +161,7 @@ fn in_file_of(element: &Element, stated: &Header) -> Result<Element, Problem> {
         )));
     }
     element.in_file_of(&stated.element).ok_or_else(|| {
-        Problem::NotAsDescribed(format!(
+        Problem::HintDiffers(format!(
             "holds elements of type {} ({}), not {} ({})",
             stated.element.name(),
             stated.element.descr(),

@@ -8,7 +8,7 @@ use crate::values::{f4e2m1, f8e4m3, f8e8m0, nf4, two_complement};
 /// An element type as a file states it: what a move needs, and all that is needed to write it as
 /// it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Element {
+pub struct StoredDType {
     dtype: DType,
     width: Width,
     name: String,
@@ -17,7 +17,7 @@ pub struct Element {
     values: Values,
 }
 
-trundle_core::fingerprint!(struct Element { dtype, width, name, descr, byte_order, values });
+trundle_core::fingerprint!(struct StoredDType { dtype, width, name, descr, byte_order, values });
 
 /// What the bits of elements stand for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,17 +52,17 @@ impl ByteOrder {
     }
 }
 
-impl Element {
+impl StoredDType {
     /// The element type of a tensor that the program makes itself, or of one whose file does not
     /// state it: in the machine's byte order, packed types in their own bit order. A type that
     /// .npy lacks is described there as its bits: bf16 as `<u2`, the f8 types and packed ones as
     /// `|u1`.
-    pub fn new(dtype: DType) -> Element {
-        Element::ordered(dtype, ByteOrder::NATIVE)
+    pub fn new(dtype: DType) -> StoredDType {
+        StoredDType::ordered(dtype, ByteOrder::NATIVE)
     }
 
     /// The same in this byte order.
-    pub(crate) fn ordered(dtype: DType, byte_order: ByteOrder) -> Element {
+    pub(crate) fn ordered(dtype: DType, byte_order: ByteOrder) -> StoredDType {
         let bits = bits_of(dtype);
         let kind = match bits {
             DType::Boolean => 'b',
@@ -79,22 +79,22 @@ impl Element {
             _ => (byte_order.sign(), byte_order),
         };
         let name = if kind == 'V' { format!("V{width}") } else { dtype.to_string() };
-        Element::stated(dtype, name, format!("'{sign}{kind}{width}'"), byte_order)
+        StoredDType::stated(dtype, name, format!("'{sign}{kind}{width}'"), byte_order)
     }
 
-    /// A type of this name and description.
+    /// A type of this name and numpy `descr`.
     pub(crate) fn stated(
         dtype: DType,
         name: String,
         descr: String,
         byte_order: ByteOrder,
-    ) -> Element {
-        Element { dtype, width: dtype.into(), name, descr, byte_order, values: Values::OfDType }
+    ) -> StoredDType {
+        StoredDType { dtype, width: dtype.into(), name, descr, byte_order, values: Values::OfDType }
     }
 
     /// A type of this name whose bits are those of the unsigned integers `bits`.
-    pub(crate) fn of_bits(bits: Element, name: &str) -> Element {
-        Element { name: name.to_owned(), values: Values::Unknown, ..bits }
+    pub(crate) fn of_bits(bits: StoredDType, name: &str) -> StoredDType {
+        StoredDType { name: name.to_owned(), values: Values::Unknown, ..bits }
     }
 
     /// A type of so many bytes that mean nothing to a move.
@@ -103,21 +103,21 @@ impl Element {
         name: String,
         descr: String,
         byte_order: ByteOrder,
-    ) -> Element {
-        Element::stated(DType::Bytes(width), name, descr, byte_order)
+    ) -> StoredDType {
+        StoredDType::stated(DType::Bytes(width), name, descr, byte_order)
     }
 
     /// The same type, whose values are times.
-    pub(crate) fn counting_time(self) -> Element {
-        Element { values: Values::Times, ..self }
+    pub(crate) fn counting_time(self) -> StoredDType {
+        StoredDType { values: Values::Times, ..self }
     }
 
     /// The same type, packed in another order.
     ///
     /// # Errors
     /// [`Error::NoSuchPacking`] if elements of the type are not packed so, or not at all.
-    pub fn with_bit_order(self, order: BitOrder) -> Result<Element, Error> {
-        Ok(Element { width: self.dtype.packed(order)?, ..self })
+    pub fn with_bit_order(self, order: BitOrder) -> Result<StoredDType, Error> {
+        Ok(StoredDType { width: self.dtype.packed(order)?, ..self })
     }
 
     /// Whether this is numpy's type of so many bytes that mean nothing to it, which is also what it
@@ -128,15 +128,15 @@ impl Element {
 
     /// Whether elements that numpy calls so are of this type where `ml_dtypes` wrote them: it calls
     /// types of its own void, but for one that is a float of one byte.
-    fn is_in_void(&self, stated: &Element) -> bool {
+    fn is_in_void(&self, stated: &StoredDType) -> bool {
         let is_own = bits_of(self.dtype) != self.dtype && self.width == stated.width;
         is_own && (stated.is_void() || self.dtype == DType::F8E5M2 && stated.name == "float8")
     }
 
-    /// This type in a file that states `stated`: in the file's byte order, with its description.
+    /// This type in a file that states `stated`: in the file's byte order, with its `descr`.
     /// `None` if the file states neither this type nor the one that its bits are written as, nor is
     /// one of void elements as long, and not where the byte order is said to be another.
-    pub(crate) fn in_file_of(&self, stated: &Element) -> Option<Element> {
+    pub(crate) fn in_file_of(&self, stated: &StoredDType) -> Option<StoredDType> {
         if self.byte_order != ByteOrder::NATIVE && self.byte_order != stated.byte_order {
             return None;
         }
@@ -145,7 +145,7 @@ impl Element {
             return Some(stated.clone());
         }
         let is_bits = stated.dtype == bits_of(self.dtype) && stated.values == Values::OfDType;
-        (is_bits || self.is_in_void(stated)).then(|| Element {
+        (is_bits || self.is_in_void(stated)).then(|| StoredDType {
             dtype: self.dtype,
             width: self.width,
             name: self.name.clone(),
@@ -233,7 +233,7 @@ impl Element {
     }
 
     /// The number that the element at `offset` stands for, as a [`Layout`](trundle_core::Layout)
-    /// of `data` counts: see [`Element::value`]. None also if the element lies outside `data`.
+    /// of `data` counts: see [`StoredDType::value`]. None also if the element lies outside `data`.
     pub fn value_at(&self, data: &[u8], offset: usize) -> Option<f64> {
         match self.width {
             Width::Bytes(bytes) => self.value(data.get(offset..)?.get(..bytes)?),
@@ -244,7 +244,7 @@ impl Element {
         }
     }
 
-    /// The integer that the bytes of one element stand for, as [`Element::value`]. None for types
+    /// The integer that the bytes of one element stand for, as [`StoredDType::value`]. None for types
     /// that hold no integers, and if `bytes` is not one element.
     pub fn integer(&self, bytes: &[u8]) -> Option<i128> {
         if self.values == Values::Unknown {
@@ -295,11 +295,11 @@ fn bits_of(dtype: DType) -> DType {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::descr;
     use crate::literal::Literal;
+    use crate::numpy_dtype;
 
-    fn element(descr: &str) -> Element {
-        descr::element(&Literal::parse(descr).unwrap()).unwrap()
+    fn element(descr: &str) -> StoredDType {
+        numpy_dtype::element(&Literal::parse(descr).unwrap()).unwrap()
     }
 
     #[test]
@@ -360,7 +360,7 @@ mod tests {
             (DType::F4E2M1, "f4e2m1", "'|u1'"),
             (DType::Bytes(12), "V12", "'|V12'"),
         ] {
-            let element = Element::new(dtype);
+            let element = StoredDType::new(dtype);
             assert_eq!((element.dtype(), element.name()), (dtype, name));
             if cfg!(target_endian = "little") {
                 assert_eq!(element.descr(), descr);
@@ -371,7 +371,7 @@ mod tests {
     #[test]
     fn a_new_element_is_read_again_from_its_description() {
         for &dtype in DType::NAMED {
-            let made = Element::new(dtype);
+            let made = StoredDType::new(dtype);
             let read = element(made.descr());
             assert_eq!(made.in_file_of(&read).as_ref(), Some(&made));
             assert_eq!(made == read, bits_of(dtype) == dtype, "{dtype}");
@@ -380,12 +380,12 @@ mod tests {
 
     #[test]
     fn a_type_in_a_file_has_the_files_byte_order_or_is_not_there() {
-        let swapped = Element::new(DType::BF16).in_file_of(&element("'>u2'")).unwrap();
+        let swapped = StoredDType::new(DType::BF16).in_file_of(&element("'>u2'")).unwrap();
         assert_eq!((swapped.name(), swapped.descr()), ("bf16", "'>u2'"));
         assert_eq!(swapped.value(&[0x40, 0x40]), Some(3.0));
         assert_eq!(swapped.value(&[0x80, 0x3f]), Some(f64::from(-f32::from_bits(0x003f_0000))));
         let date = element("'<M8[ns]'");
-        assert_eq!(Element::new(DType::Bytes(8)).in_file_of(&date), Some(date));
+        assert_eq!(StoredDType::new(DType::Bytes(8)).in_file_of(&date), Some(date));
         for (dtype, stated) in [
             (DType::BF16, "'<i2'"),
             (DType::F16, "'<u2'"),
@@ -393,19 +393,24 @@ mod tests {
             (DType::U8, "'|i1'"),
             (DType::Bytes(8), "'<u8'"),
         ] {
-            assert_eq!(Element::new(dtype).in_file_of(&element(stated)), None, "{dtype} {stated}");
+            assert_eq!(
+                StoredDType::new(dtype).in_file_of(&element(stated)),
+                None,
+                "{dtype} {stated}"
+            );
         }
     }
 
     #[test]
     fn a_bit_order_is_one_that_the_type_has() {
-        let high = Element::new(DType::I4).with_bit_order(BitOrder::HighFirst).unwrap();
-        assert_ne!(high, Element::new(DType::I4));
-        let values = |element: &Element| [0, 1].map(|at| element.value_at(&[0x2f], at).unwrap());
+        let high = StoredDType::new(DType::I4).with_bit_order(BitOrder::HighFirst).unwrap();
+        assert_ne!(high, StoredDType::new(DType::I4));
+        let values =
+            |element: &StoredDType| [0, 1].map(|at| element.value_at(&[0x2f], at).unwrap());
         assert_eq!(values(&high), [2.0, -1.0]);
-        assert_eq!(values(&Element::new(DType::I4)), [-1.0, 2.0]);
+        assert_eq!(values(&StoredDType::new(DType::I4)), [-1.0, 2.0]);
         for (dtype, order) in [(DType::U8, BitOrder::LowFirst), (DType::I4, BitOrder::Split)] {
-            let refused = Element::new(dtype).with_bit_order(order).unwrap_err();
+            let refused = StoredDType::new(dtype).with_bit_order(order).unwrap_err();
             assert_eq!(refused, Error::NoSuchPacking { dtype, order });
         }
     }
@@ -422,7 +427,7 @@ mod tests {
             (DType::I4, &[0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1]),
             (DType::U6, &u6[..]),
         ] {
-            let element = Element::new(dtype);
+            let element = StoredDType::new(dtype);
             for (code, &value) in (0..).zip(values) {
                 assert_eq!(element.value(&[code]), Some(value.into()), "{dtype} {code}");
                 assert_eq!(element.integer(&[code]), Some(value.into()), "{dtype} {code}");
@@ -433,14 +438,14 @@ mod tests {
             }
         }
         for dtype in [DType::NF4, DType::F4E2M1] {
-            assert_eq!(Element::new(dtype).integer(&[1]), None);
-            assert_eq!(Element::new(dtype).value(&[16]), None);
+            assert_eq!(StoredDType::new(dtype).integer(&[1]), None);
+            assert_eq!(StoredDType::new(dtype).value(&[16]), None);
         }
     }
 
     #[test]
     fn an_element_is_found_at_its_offset() {
-        let u3 = Element::new(DType::U3);
+        let u3 = StoredDType::new(DType::U3);
         let bytes = [0xb1, 0x1b, 0x0f];
         let values: Vec<_> = (0..9).map(|at| u3.value_at(&bytes, at)).collect();
         let expected = [2, 3, 0, 1, 4, 5, 6, 7].map(|value| Some(f64::from(value)));
@@ -450,13 +455,13 @@ mod tests {
         assert_eq!(u16.value_at(&[9, 1, 2], 1), Some(513.0));
         for outside in [2, 3, 4, usize::MAX] {
             assert_eq!(u16.value_at(&[9, 1, 2], outside), None);
-            assert_eq!(Element::new(DType::U1).value_at(&[], outside), None);
+            assert_eq!(StoredDType::new(DType::U1).value_at(&[], outside), None);
         }
     }
 
     #[test]
     fn small_floats_have_the_values_of_their_tables() {
-        let value = |dtype: DType, bits: u8| Element::new(dtype).value(&[bits]).unwrap();
+        let value = |dtype: DType, bits: u8| StoredDType::new(dtype).value(&[bits]).unwrap();
         for (bits, expected) in
             [(0x38, 1.0), (0xb8, -1.0), (0x7e, 448.0), (0x01, 0.001_953_125), (0x08, 0.015_625)]
         {
@@ -477,7 +482,7 @@ mod tests {
         assert_eq!(value(DType::F8E8M0, 127), 1.0);
         assert_eq!(value(DType::F8E8M0, 0), 2f64.powi(-127));
         assert!(value(DType::F8E8M0, 255).is_nan());
-        assert_eq!(Element::new(DType::BF16).value(&0x4040u16.to_ne_bytes()), Some(3.0));
+        assert_eq!(StoredDType::new(DType::BF16).value(&0x4040u16.to_ne_bytes()), Some(3.0));
     }
 
     #[test]

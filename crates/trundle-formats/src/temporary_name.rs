@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::fmt;
 
-use crate::checksum;
+use crate::crc32;
 
 /// What they begin with.
 const PREFIX: &str = ".trundle-";
@@ -12,7 +12,7 @@ const PREFIX: &str = ".trundle-";
 /// systems: 255 bytes on most, 143 on some that encrypt.
 const NAME_BYTES: usize = 90;
 
-/// Stands before the checksum of a name that was cut. No escape reads so.
+/// Stands before the CRC-32 of a name that was cut. No escape reads so.
 const CUT: &str = "%~";
 
 /// The least and the most letters and digits that tell the runs to one output apart.
@@ -21,7 +21,7 @@ const PLAN_LETTERS: std::ops::RangeInclusive<usize> = 16..=64;
 /// The name of a temporary file: `.trundle-OUTPUT-PLAN.ENDING`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TemporaryName {
-    /// What stands for the output: its name, escaped, and shortened with a checksum where it is long.
+    /// What stands for the output: its name, escaped, and shortened with a CRC-32 where it is long.
     pub output: String,
     /// What tells the runs to one output apart.
     pub plan: String,
@@ -88,7 +88,7 @@ impl fmt::Display for TemporaryName {
 
 /// What stands for the output of this file name in the names of its temporary files: the name
 /// itself. Bytes that are no text, control characters and `%` are `%` and two digits; of a name that
-/// is too long there is the beginning, and a checksum of all of it.
+/// is too long there is the beginning, and a CRC-32 of all of it.
 pub(crate) fn output_tag(name: &OsStr) -> String {
     let bytes = name.as_encoded_bytes();
     let mut tag = String::with_capacity(bytes.len());
@@ -113,7 +113,7 @@ pub(crate) fn output_tag(name: &OsStr) -> String {
     }
     if tag.len() > NAME_BYTES {
         tag.truncate(whole_bytes);
-        tag.push_str(&format!("{CUT}{:08x}", checksum(bytes)));
+        tag.push_str(&format!("{CUT}{:08x}", crc32(bytes)));
     }
     tag
 }

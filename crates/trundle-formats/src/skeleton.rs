@@ -1,11 +1,11 @@
 //! All of a file but the data of its tensors: what stands where.
 //!
-//! A frame is known before any data is, so the data can be written to its places in any order, by
-//! anyone; what depends on the data, the checksums of an archive, is filled in at the end.
+//! A skeleton is known before any data is, so the data can be written to its places in any order, by
+//! anyone; what depends on the data, the CRC-32 of an archive, is filled in at the end.
 
 use trundle_core::Shape;
 
-use crate::{Element, Order, Problem, combined_checksum};
+use crate::{Order, Problem, StoredDType, combined_crc32};
 
 /// A tensor as a file will describe it; its data comes later.
 #[derive(Clone, Copy, Debug)]
@@ -13,7 +13,7 @@ pub struct Described<'a> {
     /// Its name in the file, where the format has names.
     pub name: &'a str,
     /// The type of its elements.
-    pub element: &'a Element,
+    pub element: &'a StoredDType,
     /// The sizes of its axes.
     pub shape: &'a Shape,
     /// The order in which its packed elements will stand.
@@ -41,44 +41,44 @@ impl Described<'_> {
 
 /// Bytes of a file, and where they stand.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Piece {
+pub struct Span {
     /// Bytes from the start of the file.
     pub offset: u64,
     /// What stands there.
     pub bytes: Vec<u8>,
 }
 
-trundle_core::fingerprint!(struct Piece { offset, bytes });
+trundle_core::fingerprint!(struct Span { offset, bytes });
 
-/// A file without the data of its tensors, as [`Format::frame`](crate::Format::frame) makes it.
-/// Its pieces and the data cover the file: nothing overlaps and nothing is left out.
+/// A file without the data of its tensors, as [`Format::skeleton`](crate::Format::skeleton) makes it.
+/// Its spans and the data cover the file: nothing overlaps and nothing is left out.
 #[derive(Clone, Debug, Default)]
-pub struct Frame {
+pub struct FileSkeleton {
     bytes: u64,
     data_offsets: Vec<u64>,
     data_bytes: Vec<usize>,
-    pieces: Vec<Piece>,
-    checksums: Vec<Checksum>,
+    spans: Vec<Span>,
+    crc32s: Vec<Crc32Field>,
 }
 
-trundle_core::fingerprint!(struct Frame { bytes, data_offsets, data_bytes, pieces, checksums });
+trundle_core::fingerprint!(struct FileSkeleton { bytes, data_offsets, data_bytes, spans, crc32s });
 
 /// A place for a CRC-32, 4 bytes with the least significant one first: that of known bytes and a
 /// tensor's data behind them.
 #[derive(Clone, Copy, Debug)]
-struct Checksum {
-    /// The number of the piece, and bytes from its start.
-    piece: usize,
+struct Crc32Field {
+    /// The index of the span, and bytes from its start.
+    span: usize,
     at: usize,
-    /// The number of the tensor.
+    /// The index of the tensor.
     tensor: usize,
-    /// The checksum of the bytes before the data.
+    /// The CRC-32 of the bytes before the data.
     before: u32,
 }
 
-trundle_core::fingerprint!(struct Checksum { piece, at, tensor, before });
+trundle_core::fingerprint!(struct Crc32Field { span, at, tensor, before });
 
-impl Frame {
+impl FileSkeleton {
     /// The length of the whole file, in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
@@ -95,36 +95,36 @@ impl Frame {
         &self.data_bytes
     }
 
-    /// Whether the pieces depend on the data: then they need the CRC-32 of each tensor's data.
-    pub fn needs_checksums(&self) -> bool {
-        !self.checksums.is_empty()
+    /// Whether the spans depend on the data: then they need the CRC-32 of each tensor's data.
+    pub fn needs_crc32(&self) -> bool {
+        !self.crc32s.is_empty()
     }
 
-    /// What stands beside the data, by rising place. `checksums` has the [`checksum`] of each
-    /// tensor's data, or is empty if none are [needed](Frame::needs_checksums).
+    /// What stands beside the data, by rising place. `crc32s` has the [`crc32`] of each
+    /// tensor's data, or is empty if none are [needed](FileSkeleton::needs_crc32).
     ///
-    /// [`checksum`]: crate::checksum
+    /// [`crc32`]: crate::crc32
     ///
     /// # Errors
-    /// [`Problem::Checksums`] if `checksums` are needed and not as many as the tensors.
-    pub fn pieces(&self, checksums: &[u32]) -> Result<Vec<Piece>, Problem> {
-        let (expected, got) = (self.data_bytes.len(), checksums.len());
-        if got != expected && (self.needs_checksums() || got != 0) {
-            return Err(Problem::Checksums { expected, got });
+    /// [`Problem::Crc32s`] if `crc32s` are needed and not as many as the tensors.
+    pub fn spans(&self, crc32s: &[u32]) -> Result<Vec<Span>, Problem> {
+        let (expected, got) = (self.data_bytes.len(), crc32s.len());
+        if got != expected && (self.needs_crc32() || got != 0) {
+            return Err(Problem::Crc32s { expected, got });
         }
-        let mut pieces = self.pieces.clone();
-        for place in &self.checksums {
+        let mut spans = self.spans.clone();
+        for place in &self.crc32s {
             let bytes = self.data_bytes[place.tensor] as u64;
-            let crc = combined_checksum(place.before, checksums[place.tensor], bytes);
-            pieces[place.piece].bytes[place.at..][..4].copy_from_slice(&crc.to_le_bytes());
+            let crc = combined_crc32(place.before, crc32s[place.tensor], bytes);
+            spans[place.span].bytes[place.at..][..4].copy_from_slice(&crc.to_le_bytes());
         }
-        Ok(pieces)
+        Ok(spans)
     }
 
     /// Appends `bytes` to the file.
     pub(crate) fn push(&mut self, bytes: Vec<u8>) -> Result<(), Problem> {
         let offset = self.grow(bytes.len())?;
-        self.pieces.push(Piece { offset, bytes });
+        self.spans.push(Span { offset, bytes });
         Ok(())
     }
 
@@ -136,10 +136,10 @@ impl Frame {
         Ok(())
     }
 
-    /// Makes 4 bytes at `at` of the piece that comes next a place for the checksum of bytes whose
-    /// own is `before` and the data of tensor number `tensor`.
-    pub(crate) fn expect_checksum(&mut self, at: usize, tensor: usize, before: u32) {
-        self.checksums.push(Checksum { piece: self.pieces.len(), at, tensor, before });
+    /// Makes 4 bytes at `at` of the span that comes next a place for the CRC-32 of bytes whose
+    /// own is `before` and the data of the tensor at index `tensor`.
+    pub(crate) fn expect_crc32(&mut self, at: usize, tensor: usize, before: u32) {
+        self.crc32s.push(Crc32Field { span: self.spans.len(), at, tensor, before });
     }
 
     /// Where the file ended before so many bytes were appended.

@@ -2,19 +2,19 @@
 
 use trundle_core::DType;
 
-use crate::element::ByteOrder;
 use crate::literal::Literal;
-use crate::{Element, Problem};
+use crate::stored_dtype::ByteOrder;
+use crate::{Problem, StoredDType};
 
 /// The type of an .npy header's `descr`.
-pub(crate) fn element(descr: &Literal) -> Result<Element, Problem> {
+pub(crate) fn element(descr: &Literal) -> Result<StoredDType, Problem> {
     match descr {
         Literal::Str(text) => from_type_string(text),
         // Only a field can be an array: the axes of this one would belong to the tensor.
         Literal::Tuple(_) => Err(expected("a type string or a list of fields", descr)),
         _ => {
             let (descr, width) = composite(descr)?;
-            Ok(Element::opaque(width, format!("V{width}"), descr, ByteOrder::NATIVE))
+            Ok(StoredDType::opaque(width, format!("V{width}"), descr, ByteOrder::NATIVE))
         }
     }
 }
@@ -30,7 +30,7 @@ fn too_large(descr: &Literal) -> Problem {
 /// A type string: a byte order, a kind, a size, and for times a unit, as in `<f4`, `|S3`,
 /// `<M8[ns]`. As numpy does, takes a missing byte order for the machine's, and ignores one where
 /// there is nothing to order.
-fn from_type_string(text: &str) -> Result<Element, Problem> {
+fn from_type_string(text: &str) -> Result<StoredDType, Problem> {
     let descr = Literal::Str(text.to_owned());
     let unknown = || expected("a type string as '<f4', '|S3' or '<M8[ns]'", &descr);
     let (byte_order, rest) = match text.chars().next() {
@@ -66,19 +66,19 @@ fn from_type_string(text: &str) -> Result<Element, Problem> {
         let (sign, byte_order) =
             if size == 1 { ('|', ByteOrder::NATIVE) } else { (sign, byte_order) };
         let descr = format!("'{sign}{kind}{size}'");
-        Ok(Element::stated(dtype, name, descr, byte_order))
+        Ok(StoredDType::stated(dtype, name, descr, byte_order))
     };
     let extended = |name: &str| {
         let name = format!("{name}{}", size * 8);
-        Ok(Element::opaque(size, name, format!("'{sign}{kind}{size}'"), byte_order))
+        Ok(StoredDType::opaque(size, name, format!("'{sign}{kind}{size}'"), byte_order))
     };
     let bytes = |kind: char| {
         let descr = format!("'|{kind}{size}'");
-        Ok(Element::opaque(size, format!("{kind}{size}"), descr, ByteOrder::NATIVE))
+        Ok(StoredDType::opaque(size, format!("{kind}{size}"), descr, ByteOrder::NATIVE))
     };
     let time = |name: &str| {
         let descr = format!("'{sign}{kind}8{unit}'");
-        Element::opaque(8, format!("{name}{unit}"), descr, byte_order).counting_time()
+        StoredDType::opaque(8, format!("{name}{unit}"), descr, byte_order).counting_time()
     };
     match (kind, size) {
         ('b', 1) => named(DType::Boolean),
@@ -104,7 +104,12 @@ fn from_type_string(text: &str) -> Result<Element, Problem> {
         ('V', _) => bytes('V'),
         ('U', _) => {
             let width = size.checked_mul(4).ok_or_else(|| too_large(&descr))?;
-            Ok(Element::opaque(width, format!("U{size}"), format!("'{sign}U{size}'"), byte_order))
+            Ok(StoredDType::opaque(
+                width,
+                format!("U{size}"),
+                format!("'{sign}U{size}'"),
+                byte_order,
+            ))
         }
         _ => Err(unknown()),
     }
@@ -137,13 +142,13 @@ fn composite(descr: &Literal) -> Result<(String, usize), Problem> {
         }
         Literal::List(fields) => {
             let mut width = 0usize;
-            let mut texts = Vec::new();
+            let mut strings = Vec::new();
             for literal in fields {
                 let (text, field_width) = field(literal)?;
                 width = width.checked_add(field_width).ok_or_else(|| too_large(descr))?;
-                texts.push(text);
+                strings.push(text);
             }
-            Ok((format!("[{}]", texts.join(", ")), width))
+            Ok((format!("[{}]", strings.join(", ")), width))
         }
         Literal::Tuple(items) => match items.as_slice() {
             [inner, shape] => {
@@ -214,7 +219,7 @@ fn field_shape(shape: &Literal) -> Result<(Literal, usize), Problem> {
 mod tests {
     use super::*;
 
-    fn element(descr: &str) -> Element {
+    fn element(descr: &str) -> StoredDType {
         super::element(&Literal::parse(descr).unwrap()).unwrap()
     }
 

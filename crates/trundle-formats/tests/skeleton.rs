@@ -1,4 +1,4 @@
-//! Frames: the pieces and the data cover a file, in whatever order they are written.
+//! Frames: the spans and the data cover a file, in whatever order they are written.
 #![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
 
 use std::path::Path;
@@ -7,10 +7,10 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use trundle_core::{DType, Shape};
 use trundle_formats::{
-    Described, Element, FORMATS, Format, Header, NamedTensor, Order, TensorFile, checksum,
+    Described, FORMATS, Format, Header, NamedTensor, Order, StoredDType, TensorFile, crc32,
 };
 
-/// The file that comes of a frame and the data, written from the end to the start.
+/// The file that comes of a skeleton and the data, written from the end to the start.
 fn backwards(
     format: &Format,
     tensors: &[NamedTensor<'_>],
@@ -25,25 +25,25 @@ fn backwards(
             order: Order::RowMajor,
         })
         .collect();
-    let frame = format.frame(&described, metadata).unwrap();
-    let checksums: Vec<u32> = match frame.needs_checksums() {
-        true => tensors.iter().map(|tensor| checksum(tensor.bytes)).collect(),
+    let skeleton = format.skeleton(&described, metadata).unwrap();
+    let crc32s: Vec<u32> = match skeleton.needs_crc32() {
+        true => tensors.iter().map(|tensor| crc32(tensor.bytes)).collect(),
         false => Vec::new(),
     };
     let mut parts: Vec<(u64, Vec<u8>)> = Vec::new();
-    for piece in frame.pieces(&checksums).unwrap() {
-        parts.push((piece.offset, piece.bytes));
+    for span in skeleton.spans(&crc32s).unwrap() {
+        parts.push((span.offset, span.bytes));
     }
-    let pieces: Vec<u64> = parts.iter().map(|(offset, _)| *offset).collect();
-    assert!(pieces.is_sorted() && frame.data_offsets().is_sorted());
+    let spans: Vec<u64> = parts.iter().map(|(offset, _)| *offset).collect();
+    assert!(spans.is_sorted() && skeleton.data_offsets().is_sorted());
     for ((tensor, offset), bytes) in
-        tensors.iter().zip(frame.data_offsets()).zip(frame.data_bytes())
+        tensors.iter().zip(skeleton.data_offsets()).zip(skeleton.data_bytes())
     {
         assert_eq!(*bytes, tensor.bytes.len());
         parts.push((*offset, tensor.bytes.to_vec()));
     }
     let total: usize = parts.iter().map(|(_, bytes)| bytes.len()).sum();
-    assert_eq!(total as u64, frame.bytes(), "nothing twice, nothing left out");
+    assert_eq!(total as u64, skeleton.bytes(), "nothing twice, nothing left out");
     let mut file = vec![0; total];
     parts.sort();
     for (offset, bytes) in parts.iter().rev() {
@@ -58,7 +58,7 @@ proptest! {
         tensors in vec((0usize..3, vec(0usize..4, 0..4), any::<u8>()), 0..5),
         metadata in vec(any::<String>(), 0..3),
     ) {
-        let elements = [DType::U8, DType::F4E2M1, DType::F32].map(Element::new);
+        let elements = [DType::U8, DType::F4E2M1, DType::F32].map(StoredDType::new);
         let names: Vec<String> = (0..tensors.len()).map(|n| format!("tensor.{n}")).collect();
         let mut filled = Vec::new();
         for (element, sizes, byte) in &tensors {
@@ -90,7 +90,7 @@ proptest! {
 
 #[test]
 fn an_order_is_stated_where_it_matters_and_the_format_can() {
-    let element = Element::new(DType::U8);
+    let element = StoredDType::new(DType::U8);
     for format in FORMATS {
         for (sizes, matters) in
             [(&[2, 3][..], true), (&[6], false), (&[1, 6, 1], false), (&[2, 3, 0], false)]
@@ -98,11 +98,11 @@ fn an_order_is_stated_where_it_matters_and_the_format_can() {
             let shape = Shape::new(sizes).unwrap();
             let order = Order::ColumnMajor;
             let tensor = Described { name: "x", element: &element, shape: &shape, order };
-            let framed = format.frame(&[tensor], &[]);
+            let framed = format.skeleton(&[tensor], &[]);
             assert_eq!(framed.is_ok(), !matters || format.states_column_major());
-            let Ok(frame) = framed else { continue };
-            let pieces = frame.pieces(if frame.needs_checksums() { &[0] } else { &[] }).unwrap();
-            let all: Vec<u8> = pieces.into_iter().flat_map(|piece| piece.bytes).collect();
+            let Ok(skeleton) = framed else { continue };
+            let spans = skeleton.spans(if skeleton.needs_crc32() { &[0] } else { &[] }).unwrap();
+            let all: Vec<u8> = spans.into_iter().flat_map(|span| span.bytes).collect();
             let says_so = String::from_utf8_lossy(&all).contains("'fortran_order': True");
             assert_eq!(says_so, matters && format.states_column_major());
         }
@@ -116,9 +116,9 @@ fn a_column_major_header_is_that_of_numpy() {
     let [Header { name, element, shape, order, .. }] = file.headers() else { panic!("one tensor") };
     assert_eq!(*order, Order::ColumnMajor);
     let described = Described { name, element, shape, order: *order };
-    let frame = file.format().frame(&[described], &[]).unwrap();
-    let [header] = &frame.pieces(&[]).unwrap()[..] else { panic!("one piece") };
+    let skeleton = file.format().skeleton(&[described], &[]).unwrap();
+    let [header] = &skeleton.spans(&[]).unwrap()[..] else { panic!("one span") };
     let original = std::fs::read(&path).unwrap();
     assert_eq!(header.bytes.escape_ascii().to_string(), original[..128].escape_ascii().to_string());
-    assert_eq!((frame.bytes(), frame.data_offsets()), (original.len() as u64, &[128][..]));
+    assert_eq!((skeleton.bytes(), skeleton.data_offsets()), (original.len() as u64, &[128][..]));
 }

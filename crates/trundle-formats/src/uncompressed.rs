@@ -7,7 +7,7 @@ use crate::source::{Source, copy};
 use crate::{Header, Problem, Progress};
 
 /// What such a file holds: tensors whose data lies one behind the other, to the end or to a rest.
-pub(crate) struct Plain {
+pub(crate) struct Uncompressed {
     headers: Vec<Header>,
     metadata: Vec<(String, String)>,
     source: Source,
@@ -26,7 +26,7 @@ pub(crate) enum Rest {
     Refused(fn(u64, u64) -> Problem),
 }
 
-impl Plain {
+impl Uncompressed {
     /// The tensor of `header` in `source`, whose data begins at `start`. Where the length of the
     /// source is known, the data is all there and followed by no more than `rest` allows.
     ///
@@ -37,8 +37,8 @@ impl Plain {
         start: u64,
         source: Source,
         rest: Rest,
-    ) -> Result<Box<Plain>, Problem> {
-        Plain::new(vec![header], Vec::new(), start, source, rest)
+    ) -> Result<Box<Uncompressed>, Problem> {
+        Uncompressed::new(vec![header], Vec::new(), start, source, rest)
     }
 
     /// The same of several tensors in the order of their data, which has no holes.
@@ -48,7 +48,7 @@ impl Plain {
         start: u64,
         source: Source,
         rest: Rest,
-    ) -> Result<Box<Plain>, Problem> {
+    ) -> Result<Box<Uncompressed>, Problem> {
         let bytes = headers.iter().map(|header| header.data_bytes as u64).sum();
         if let Some(length) = source.length() {
             let beyond = Problem::OffsetBeyond { offset: start, length };
@@ -60,7 +60,7 @@ impl Plain {
                 return Err(problem(bytes, got));
             }
         }
-        Ok(Box::new(Plain { headers, metadata, source, start, bytes, rest }))
+        Ok(Box::new(Uncompressed { headers, metadata, source, start, bytes, rest }))
     }
 
     /// Goes to the data of the tensor at `index`.
@@ -89,7 +89,7 @@ fn check_length(expected: u64, got: u64) -> Result<(), Problem> {
     Ok(())
 }
 
-impl Contents for Plain {
+impl Contents for Uncompressed {
     fn headers(&self) -> &[Header] {
         &self.headers
     }

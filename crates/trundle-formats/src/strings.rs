@@ -2,20 +2,20 @@
 
 use trundle_core::DType;
 
-use crate::Element;
-use crate::element::ByteOrder;
+use crate::StoredDType;
+use crate::stored_dtype::ByteOrder;
 
-impl Element {
+impl StoredDType {
     /// Texts as elements of one size, in the machine's byte order, with their bytes; `None` if one
     /// ends with NUL characters, which such elements do not keep.
-    pub fn of_texts<'a>(
-        texts: impl IntoIterator<Item = &'a str> + Clone,
-    ) -> Option<(Element, Vec<u8>)> {
-        let longest = texts.clone().into_iter().map(|text| text.chars().count()).max();
-        // numpy has no texts of no characters.
+    pub fn of_strings<'a>(
+        strings: impl IntoIterator<Item = &'a str> + Clone,
+    ) -> Option<(StoredDType, Vec<u8>)> {
+        let longest = strings.clone().into_iter().map(|text| text.chars().count()).max();
+        // numpy has no strings of zero characters.
         let longest = longest.unwrap_or(0).max(1);
         let mut bytes = Vec::new();
-        for text in texts {
+        for text in strings {
             if text.ends_with('\0') {
                 return None;
             }
@@ -25,13 +25,13 @@ impl Element {
         }
         let order = ByteOrder::NATIVE;
         let descr = format!("'{}U{longest}'", order.sign());
-        Some((Element::opaque(4 * longest, format!("U{longest}"), descr, order), bytes))
+        Some((StoredDType::opaque(4 * longest, format!("U{longest}"), descr, order), bytes))
     }
 
-    /// The texts that the bytes of elements hold; `None` if this is no type of texts, or one is no
+    /// The strings that the bytes of elements hold; `None` if this is not a type of strings, or one is not
     /// Unicode.
-    pub fn texts(&self, bytes: &[u8]) -> Option<Vec<String>> {
-        if !self.holds_texts() {
+    pub fn strings(&self, bytes: &[u8]) -> Option<Vec<String>> {
+        if !self.holds_strings() {
             return None;
         }
         let character = |bytes: &[u8]| {
@@ -48,8 +48,8 @@ impl Element {
         bytes.chunks(self.dtype().width().max(1)).map(text).collect()
     }
 
-    /// Whether this is a type of texts.
-    pub fn holds_texts(&self) -> bool {
+    /// Whether this is a type of strings.
+    pub fn holds_strings(&self) -> bool {
         self.descr().get(2..3) == Some("U")
     }
 
@@ -78,31 +78,32 @@ mod tests {
 
     #[test]
     fn texts_come_back_from_a_file() {
-        let texts = ["", "a", "naïve 🦀", "b"];
-        let (element, bytes) = Element::of_texts(texts).unwrap();
+        let strings = ["", "a", "naïve 🦀", "b"];
+        let (element, bytes) = StoredDType::of_strings(strings).unwrap();
         assert_eq!((element.name(), bytes.len()), ("U7", 4 * 7 * 4));
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("texts.npy");
+        let path = folder.path().join("strings.npy");
         let shape = Shape::new([4]).unwrap();
         let named = NamedTensor { name: "t", element: &element, shape: &shape, bytes: &bytes };
         write(&path, &[named], false, &mut |_| ()).unwrap();
         let mut file = TensorFile::open(&path).unwrap();
         let read = file.headers()[0].element.clone();
-        assert!(read.holds_texts());
-        assert_eq!(read.texts(&file.load(0, &mut |_| ()).unwrap()).unwrap(), texts);
+        assert!(read.holds_strings());
+        assert_eq!(read.strings(&file.load(0, &mut |_| ()).unwrap()).unwrap(), strings);
     }
 
     #[test]
     fn what_is_no_text_is_none() {
-        assert_eq!(Element::of_texts(["a\0"]), None);
-        assert_eq!(Element::new(DType::U32).texts(&[0; 4]), None);
-        let (element, _) = Element::of_texts(["a"]).unwrap();
-        assert_eq!(element.texts(&0xd800u32.to_ne_bytes()), None);
+        assert_eq!(StoredDType::of_strings(["a\0"]), None);
+        assert_eq!(StoredDType::new(DType::U32).strings(&[0; 4]), None);
+        let (element, _) = StoredDType::of_strings(["a"]).unwrap();
+        assert_eq!(element.strings(&0xd800u32.to_ne_bytes()), None);
     }
 
     #[test]
     fn big_endian_numbers_are_turned_round() {
-        let stated = |dtype| Element::stated(dtype, String::new(), String::new(), ByteOrder::Big);
+        let stated =
+            |dtype| StoredDType::stated(dtype, String::new(), String::new(), ByteOrder::Big);
         let turned = |dtype, bytes: &[u8]| {
             let mut bytes = bytes.to_vec();
             stated(dtype).make_little_endian(&mut bytes);

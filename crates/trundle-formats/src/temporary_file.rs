@@ -11,7 +11,7 @@ use std::time::Duration;
 use tempfile::{NamedTempFile, TempPath};
 
 use crate::Problem;
-use crate::temporary::TemporaryName;
+use crate::temporary_name::TemporaryName;
 
 /// How often a file that somebody has is tried, and how long to wait between: who only looks whether
 /// it is in use has it for a moment.
@@ -22,25 +22,25 @@ const LOCK_WAIT: Duration = Duration::from_millis(5);
 const FINISHED_NAMES: u32 = 100;
 
 /// The temporary files there are.
-static UNFINISHED: Mutex<Registry> =
+static TEMPORARY_FILES: Mutex<Registry> =
     Mutex::new(Registry { files: BTreeMap::new(), removed: false });
 
 struct Registry {
     /// Each file, and whether a later run can go on with it.
     files: BTreeMap<PathBuf, bool>,
-    /// Set for good by [`remove_unfinished`]: no file may follow those that it removed.
+    /// Set for good by [`remove_temporary_files`]: no file may follow those that it removed.
     removed: bool,
 }
 
 fn registry() -> MutexGuard<'static, Registry> {
-    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+    TEMPORARY_FILES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Removes the temporary files of all outputs that are not finished: for a program that is about
 /// to end by a signal, which drops nothing. Those outputs can no longer be finished, and none can
-/// be begun any more. Files that are [kept](Unfinished::keep) stay; whether there are any is the
+/// be begun any more. Files that are [kept](TemporaryFile::keep) stay; whether there are any is the
 /// answer.
-pub fn remove_unfinished() -> bool {
+pub fn remove_temporary_files() -> bool {
     let mut registry = registry();
     registry.removed = true;
     for (file, _) in registry.files.iter().filter(|(_, kept)| !**kept) {
@@ -52,7 +52,7 @@ pub fn remove_unfinished() -> bool {
 
 /// A temporary file, which is removed when it is dropped, unless it is kept.
 #[derive(Debug)]
-pub struct Unfinished {
+pub struct TemporaryFile {
     file: NamedTempFile,
     _entry: Entry,
 }
@@ -76,7 +76,7 @@ pub enum Begin {
     Resumed,
 }
 
-impl Unfinished {
+impl TemporaryFile {
     /// A new file in `folder` for the output that `output_tag` stands for, of a name that nothing
     /// else has.
     pub(crate) fn new(
@@ -84,13 +84,13 @@ impl Unfinished {
         output_tag: &str,
         ending: &str,
         permissions: Option<&Permissions>,
-    ) -> Result<Unfinished, Problem> {
+    ) -> Result<TemporaryFile, Problem> {
         use std::hash::{BuildHasher, Hasher};
 
         // Each of these has keys of its own, which are random.
         let random = std::collections::hash_map::RandomState::new().build_hasher().finish();
         let tag = format!("{output_tag}-{random:016x}");
-        Unfinished::tagged(folder, &tag, ending, Begin::Anew, permissions)
+        TemporaryFile::tagged(folder, &tag, ending, Begin::Anew, permissions)
     }
 
     /// The path of a file in `folder` that a run with the same `tag` finds again.
@@ -98,8 +98,8 @@ impl Unfinished {
         folder.join(TemporaryName::of(tag, ending))
     }
 
-    /// The file of [`Unfinished::path_of`], for this process alone: it is locked. One that is gone
-    /// on with is [kept](Unfinished::keep). A new one has `permissions`, less what the process must
+    /// The file of [`TemporaryFile::path_of`], for this process alone: it is locked. One that is gone
+    /// on with is [kept](TemporaryFile::keep). A new one has `permissions`, less what the process must
     /// not give, or else those of a private file.
     ///
     /// # Errors
@@ -111,9 +111,9 @@ impl Unfinished {
         ending: &str,
         begin: Begin,
         permissions: Option<&Permissions>,
-    ) -> Result<Unfinished, Problem> {
-        let path = Unfinished::path_of(folder, tag, ending);
-        Unfinished::entered(begin == Begin::Resumed, || {
+    ) -> Result<TemporaryFile, Problem> {
+        let path = TemporaryFile::path_of(folder, tag, ending);
+        TemporaryFile::entered(begin == Begin::Resumed, || {
             let file = open_locked(&path, begin, permissions)?;
             if begin == Begin::Anew {
                 file.set_len(0).map_err(creating)?;
@@ -127,7 +127,7 @@ impl Unfinished {
     fn entered(
         kept: bool,
         make: impl FnOnce() -> Result<NamedTempFile, Problem>,
-    ) -> Result<Unfinished, Problem> {
+    ) -> Result<TemporaryFile, Problem> {
         let mut registry = registry();
         if registry.removed {
             return Err(creating(io::ErrorKind::Interrupted.into()));
@@ -136,7 +136,7 @@ impl Unfinished {
         file.disable_cleanup(kept);
         let path = file.path().to_owned();
         registry.files.insert(path.clone(), kept);
-        Ok(Unfinished { file, _entry: Entry(path) })
+        Ok(TemporaryFile { file, _entry: Entry(path) })
     }
 
     /// The file, open for reading and writing.
@@ -159,9 +159,9 @@ impl Unfinished {
     }
 
     /// Gives it the name `place`, over what is there only if `overwrite` is set. If it cannot have
-    /// that, it is [kept](Unfinished::kept).
+    /// that, it is [kept](TemporaryFile::kept).
     pub(crate) fn persist(self, place: &Path, overwrite: bool) -> Result<(), Problem> {
-        let Unfinished { mut file, _entry } = self;
+        let TemporaryFile { mut file, _entry } = self;
         file.disable_cleanup(false);
         let persisted = if overwrite { file.persist(place) } else { file.persist_noclobber(place) };
         let Err(error) = persisted else { return Ok(()) };
@@ -169,13 +169,13 @@ impl Unfinished {
             io::ErrorKind::AlreadyExists if !overwrite => Problem::Exists,
             _ => Problem::Io { doing: "rename the finished file", source: error.error },
         };
-        Err(Unfinished { file: error.file, _entry }.kept(place, why))
+        Err(TemporaryFile { file: error.file, _entry }.kept(place, why))
     }
 
     /// Lets it stay for good, as a whole result that cannot have the name `place` because of `why`,
     /// under one that says so.
     pub(crate) fn kept(self, place: &Path, why: Problem) -> Problem {
-        let Unfinished { mut file, _entry } = self;
+        let TemporaryFile { mut file, _entry } = self;
         file.disable_cleanup(true);
         drop(_entry);
         let path = file.path().to_owned();
