@@ -74,7 +74,7 @@ impl From<trundle_formats::Error> for Failure {
             ExitClass::Failed => Failure::running(error),
             ExitClass::Usage if matches!(error.problem, Problem::Exists) => {
                 let file = Shown(&error.file);
-                Failure::usage(format!("{file}: exists already; --force overwrites it"))
+                Failure::usage(format!("{file}: already exists; --force overwrites it"))
             }
             ExitClass::Usage if matches!(error.problem, Problem::HintMissing(_)) => {
                 Failure::usage(format!("{error}: --dtype and --shape are needed"))

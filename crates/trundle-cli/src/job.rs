@@ -101,11 +101,13 @@ fn warn_of_metadata(outcome: &Outcome, writing: &WriteArgs) {
         return;
     }
     let axes = match keys.iter().any(|key| key == axes::KEY) {
-        true => "; without its record of axes, relayout does not know what it has moved already",
+        true => {
+            "; without the record of axes in it, relayout cannot tell what it has already moved"
+        }
         false => "",
     };
     let (file, keys) = (shown_output(&writing.output), listed(keys.iter()));
-    say(&format!("warning: {file}: its format keeps no metadata, left out: {keys}{axes}"));
+    say(&format!("warning: {file}: the format keeps no metadata; left out: {keys}{axes}"));
 }
 
 /// What messages call an output.
@@ -167,7 +169,7 @@ pub(crate) fn how(outcome: &Outcome, seconds: f64) -> String {
 pub(crate) fn check_streams(writing: &WriteArgs, json: bool) -> Result<(), Failure> {
     let streamed = writing.output == Path::new("-");
     if streamed && json {
-        return Err(Failure::usage("--json prints on stdout, where -o - puts the tensor"));
+        return Err(Failure::usage("--json and -o - cannot both write to stdout"));
     }
     if streamed && stdout().is_terminal() {
         return Err(Failure::usage("-o - puts the tensor's bytes on stdout, which is a terminal"));
@@ -307,11 +309,7 @@ pub(crate) fn run_job(
     progress.finish();
     let done = done.map_err(|error| {
         let failure = Failure::from(error);
-        if progress.is_resumable() {
-            failure.with_hint("--resume goes on with it")
-        } else {
-            failure
-        }
+        if progress.is_resumable() { failure.with_hint("--resume continues it") } else { failure }
     })?;
     Ok(Outcome {
         passes,

@@ -19,7 +19,7 @@ pub(crate) fn clean_up_when_stopped() {
         let _ = ready.send(());
         for signal in signals.forever() {
             if trundle_formats::remove_temporary_files() {
-                say("stopped; the same command with --resume goes on with what is done");
+                say("stopped; the same command with --resume continues from here");
             }
             let _ = emulate_default_handler(signal);
         }

@@ -217,11 +217,11 @@ fn a_source_that_changes_meanwhile_is_found() {
             let file = file(folder, "in.npy");
             file.set_len(file.metadata().unwrap().len() - 1).unwrap();
         }),
-        ("longer", "its size or its time is another now", |folder| {
+        ("longer", "its size or its modification time has changed", |folder| {
             let file = file(folder, "in.npy");
             file.set_len(file.metadata().unwrap().len() + 1).unwrap();
         }),
-        ("rewritten", "its size or its time is another now", |folder| {
+        ("rewritten", "its size or its modification time has changed", |folder| {
             let file = file(folder, "in.npy");
             // A clock that counts in milliseconds would not see a change so soon.
             std::thread::sleep(std::time::Duration::from_millis(20));
@@ -257,7 +257,7 @@ fn an_output_that_appears_meanwhile_stays() {
         let sandbox = Sandbox::two_passes();
         let meddle = |folder: &Path| fs::write(folder.join("out.npy"), "mine").unwrap();
         let error = sandbox.meddled(storage, false, (phase, 1), &meddle).unwrap_err();
-        assert!(error.to_string().contains("out.npy: exists already"), "{error}");
+        assert!(error.to_string().contains("out.npy: already exists"), "{error}");
         assert_eq!(fs::read(&sandbox.to).unwrap(), b"mine");
         // The result is there under the name that was told.
         let names = sandbox.names();

@@ -52,7 +52,7 @@ pub enum Problem {
         source: io::Error,
     },
     /// The data does not fit the memory.
-    #[error("cannot load {bytes} bytes: not enough memory")]
+    #[error("cannot load {}: not enough memory", in_bytes(*bytes as u64))]
     NoMemory {
         /// The bytes that were asked for.
         bytes: usize,
@@ -64,7 +64,7 @@ pub enum Problem {
         ending: String,
     },
     /// The output exists.
-    #[error("exists already, and overwriting was not asked for")]
+    #[error("already exists")]
     Exists,
     /// Another process has the temporary file of the same output.
     #[error("is being written by another process")]
@@ -102,7 +102,7 @@ pub enum Problem {
         why: String,
     },
     /// Values of CRC-32 are missing, or too many.
-    #[error("a file of {expected} tensors needs {expected} values of CRC-32, got {got}")]
+    #[error("as many values of CRC-32 as tensors are needed: expected {expected}, got {got}")]
     Crc32s {
         /// The tensors of the file.
         expected: usize,
@@ -110,7 +110,7 @@ pub enum Problem {
         got: usize,
     },
     /// The bytes to write are not those of the tensor.
-    #[error("tensor \"{name}\" fills {expected} bytes, got {got}")]
+    #[error("tensor \"{name}\" needs {}, got {got}", in_bytes(*expected as u64))]
     DataSize {
         /// The tensor's name.
         name: String,
@@ -126,7 +126,7 @@ pub enum Problem {
     #[error("{0}")]
     Unsupported(String),
     /// The content ends too early.
-    #[error("truncated: {part} has {expected} bytes, but only {got} are there")]
+    #[error("truncated: {part} should have {}, but has {got}", in_bytes(*expected))]
     Truncated {
         /// Which part is incomplete.
         part: &'static str,
@@ -136,7 +136,7 @@ pub enum Problem {
         got: u64,
     },
     /// The data begins after the end.
-    #[error("the data begins at byte {offset}, but the file has {length} bytes")]
+    #[error("the data begins at byte {offset}, but the file has {}", in_bytes(*length))]
     OffsetBeyond {
         /// Where the data begins, in bytes from the start of the file.
         offset: u64,
@@ -144,7 +144,7 @@ pub enum Problem {
         length: u64,
     },
     /// The content goes on after the data, and nothing says that it may.
-    #[error("the tensor fills {expected} bytes, but {got} are there")]
+    #[error("the tensor needs {}, but there are {got}", in_bytes(*expected))]
     DataLeft {
         /// The bytes that the tensor fills.
         expected: u64,
@@ -156,7 +156,7 @@ pub enum Problem {
     HintMissing(&'static str),
     /// A [`TensorHint`](crate::TensorHint) has an offset, but the file states where its data
     /// begins.
-    #[error("states itself where its data begins: an offset is for raw bytes")]
+    #[error("states where its data begins: an offset is only for raw bytes")]
     Offset,
     /// The content is not what its [`TensorHint`](crate::TensorHint) says.
     #[error("{0}")]
@@ -210,6 +210,11 @@ impl Problem {
             | Problem::Shape(_) => ExitClass::Refused,
         }
     }
+}
+
+/// So many bytes, as messages say it.
+pub(crate) fn in_bytes(count: u64) -> String {
+    if count == 1 { "1 byte".to_owned() } else { format!("{count} bytes") }
 }
 
 /// How many there are, and the first of them.

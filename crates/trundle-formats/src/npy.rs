@@ -112,7 +112,7 @@ fn read_header_text(reader: &mut dyn Read) -> Result<(String, u64), Problem> {
     let data_offset = (start.len() + version.length_bytes + bytes) as u64;
     let text = if version.is_utf8 {
         String::from_utf8(header)
-            .map_err(|error| malformed(format!("no UTF-8: {}", error.utf8_error())))?
+            .map_err(|error| malformed(format!("not UTF-8: {}", error.utf8_error())))?
     } else {
         header.into_iter().map(char::from).collect()
     };
@@ -144,7 +144,7 @@ fn interpret(entries: Vec<(Literal, Literal)>) -> Result<(StoredDType, Order, Sh
             malformed(format!("unknown key {key}, expected 'descr', 'fortran_order' and 'shape'"))
         })?;
         if values[index].replace(value).is_some() {
-            return Err(malformed(format!("{key} is there twice")));
+            return Err(malformed(format!("{key} occurs twice")));
         }
     }
     let mut take = |index: usize| {

@@ -45,7 +45,7 @@ fn from_type_string(text: &str) -> Result<StoredDType, Problem> {
     let (digits, unit) = rest.split_at(digits_end);
     if kind == 'O' {
         return Err(Problem::Unsupported(
-            "elements of type object are stored as a Python pickle, which only running it can read"
+            "elements of type object are stored as a Python pickle, which cannot be read without running code"
                 .to_owned(),
         ));
     }

@@ -44,7 +44,7 @@ impl TensorHint {
             return Ok(self.shape.clone());
         };
         let bytes = bytes.ok_or_else(|| {
-            let why = "is a stream: a size of -1 follows from the length, which is not known";
+            let why = "is a stream, whose length is unknown: a size of -1 cannot be computed";
             Problem::HintDiffers(why.to_owned())
         })?;
         let bits = match element.width() {
@@ -54,7 +54,7 @@ impl TensorHint {
         let others = shape.iter().enumerate().filter(|(axis, _)| *axis != free);
         let bits = others.fold(bits, |bits, (_, size)| bits.saturating_mul(*size as u128));
         let size = (8 * u128::from(bytes)).checked_div(bits).ok_or_else(|| {
-            let why = "elements fill no bytes whatever size -1 is".to_owned();
+            let why = "the tensor has no bytes whatever the size of -1 is".to_owned();
             Problem::HintDiffers(why)
         })?;
         let mut sizes = shape.to_vec();
@@ -134,12 +134,12 @@ impl TensorHint {
         let (element, name) = (in_file_of(element, stated)?, element.name());
         let bytes = stated.data_bytes as u64;
         let shape = self.shape_in(&element, Some(bytes))?.ok_or(Problem::HintMissing(
-            "the bytes of packed elements do not say the shape of their tensor",
+            "packed elements are stored as bytes, which do not state the shape of their tensor",
         ))?;
         let bytes = shape.bytes(element.width())?;
         if *stated.shape != [bytes] {
             return Err(Problem::HintDiffers(format!(
-                "holds bytes of shape {}, not the {bytes} in a row that {name} {shape} fills",
+                "holds bytes of shape {}, not the [{bytes}] that {name} {shape} is packed into",
                 stated.shape
             )));
         }

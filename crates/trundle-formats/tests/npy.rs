@@ -164,7 +164,7 @@ fn the_conformance_files_are_read() {
 #[test]
 fn the_malformed_conformance_files_are_refused() {
     for (name, message) in [
-        ("truncated_header", "truncated: the header has 118 bytes, but only 30 are there"),
+        ("truncated_header", "truncated: the header should have 118 bytes, but has 30"),
         ("negative_dim", "malformed header: 'shape' has the negative size -1"),
     ] {
         let path = data(&format!("conformance/{name}.npy"));
@@ -224,10 +224,10 @@ fn headers_of_python_2_are_read() {
 fn headers_that_break_the_rules_are_refused_with_what_was_found() {
     let order = |text: &str| file(&format!("{{'descr': '<f4', 'fortran_order': {text}}}"), &[]);
     for (bytes, message) in [
-        (vec![], "truncated: the beginning has 8 bytes, but only 0 are there"),
+        (vec![], "truncated: the beginning should have 8 bytes, but has 0"),
         (
             b"\x93NUMPY\x01\x00v".to_vec(),
-            "truncated: the header's length has 2 bytes, but only 1 are there",
+            "truncated: the header's length should have 2 bytes, but has 1",
         ),
         (
             b"PK\x03\x04....".to_vec(),
@@ -247,7 +247,7 @@ fn headers_that_break_the_rules_are_refused_with_what_was_found() {
         ),
         (
             b"\x93NUMPY\x03\x00\x02\x00\x00\x00'\xff".to_vec(),
-            "malformed header: no UTF-8: invalid utf-8 sequence of 1 bytes from index 1",
+            "malformed header: not UTF-8: invalid utf-8 sequence of 1 bytes from index 1",
         ),
         (file("[1]", &[]), "malformed header: expected a dict, found [1]"),
         (
@@ -256,7 +256,7 @@ fn headers_that_break_the_rules_are_refused_with_what_was_found() {
         ),
         (order("False"), "malformed header: 'shape' is missing"),
         (order("0, 'shape': ()"), "malformed header: 'fortran_order' must be True or False, got 0"),
-        (order("True, 'fortran_order': True"), "malformed header: 'fortran_order' is there twice"),
+        (order("True, 'fortran_order': True"), "malformed header: 'fortran_order' occurs twice"),
         (
             order("True, 'x': 1"),
             "malformed header: unknown key 'x', expected 'descr', 'fortran_order' and 'shape'",
@@ -290,9 +290,9 @@ fn headers_that_break_the_rules_are_refused_with_what_was_found() {
         ),
         (
             described("'|O'", "()"),
-            "elements of type object are stored as a Python pickle, which only running it can read",
+            "elements of type object are stored as a Python pickle, which cannot be read without running code",
         ),
-        (described("'<f4'", "(2,)"), "truncated: the data has 8 bytes, but only 0 are there"),
+        (described("'<f4'", "(2,)"), "truncated: the data should have 8 bytes, but has 0"),
     ] {
         assert_eq!(refusal(&bytes), format!("stdin: {message}"));
     }
@@ -316,7 +316,7 @@ fn a_shape_larger_than_the_file_is_refused_before_any_data_is_read() {
     let path = folder.path().join("liar.npy");
     fs::write(&path, described("'<f8'", "(1099511627776,)")).unwrap();
     let message = TensorFile::open(&path).unwrap_err().to_string();
-    let expected = "truncated: the data has 8796093022208 bytes, but only 0 are there";
+    let expected = "truncated: the data should have 8796093022208 bytes, but has 0";
     assert!(message.ends_with(expected), "{message}");
 }
 
@@ -443,7 +443,7 @@ fn tensors_that_do_not_fit_the_file_or_their_shape_are_not_written() {
     for (tensors, message) in [
         (vec![], "a file of format npy holds one tensor, got none"),
         (vec![tensor(&[0; 8]); 2], "a file of format npy holds one tensor, got 2: x, x"),
-        (vec![tensor(&[0; 7])], "tensor \"x\" fills 8 bytes, got 7"),
+        (vec![tensor(&[0; 7])], "tensor \"x\" needs 8 bytes, got 7"),
     ] {
         let mut out = Vec::new();
         let problem = npy().write_to(&mut out, &tensors, &[], &mut |_| ()).unwrap_err();

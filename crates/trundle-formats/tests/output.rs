@@ -89,7 +89,7 @@ fn a_file_that_appears_during_the_work_is_left_alone() {
     fs::write(&path, "theirs").unwrap();
     let error = output.finish().unwrap_err();
     assert_eq!(error.exit_class(), ExitClass::Usage);
-    assert_eq!(fs::read(kept(&error, "exists already")).unwrap(), b"ours");
+    assert_eq!(fs::read(kept(&error, "already exists")).unwrap(), b"ours");
     assert_eq!(fs::read(&path).unwrap(), b"theirs");
     assert_eq!(names(&folder).len(), 2);
 }
@@ -118,7 +118,7 @@ fn what_cannot_be_renamed_is_kept_each_under_a_name_of_its_own() {
         fs::create_dir(&path).unwrap();
         fs::write(path.join("file"), "").unwrap();
         let error = output.finish().unwrap_err();
-        let place = kept(&error, if overwrite { "is a folder" } else { "exists already" });
+        let place = kept(&error, if overwrite { "is a folder" } else { "already exists" });
         assert_eq!(fs::read(&place).unwrap(), text.as_bytes());
         places.push(place);
         fs::remove_dir_all(&path).unwrap();

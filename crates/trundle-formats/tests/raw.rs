@@ -119,11 +119,11 @@ fn a_file_is_the_data_and_no_more_unless_an_offset_says_so() {
         assert_eq!(error.exit_class(), ExitClass::Refused);
         error.problem.to_string()
     };
-    assert_eq!(refusal(None, &[4]), "the tensor fills 8 bytes, but 10 are there");
-    let truncated = "truncated: the data has 12 bytes, but only";
-    assert_eq!(refusal(None, &[2, 3]), format!("{truncated} 10 are there"));
-    assert_eq!(refusal(Some(0), &[2, 3]), format!("{truncated} 10 are there"));
-    assert_eq!(refusal(Some(3), &[2, 3]), format!("{truncated} 7 are there"));
+    assert_eq!(refusal(None, &[4]), "the tensor needs 8 bytes, but there are 10");
+    let truncated = "truncated: the data should have 12 bytes, but has";
+    assert_eq!(refusal(None, &[2, 3]), format!("{truncated} 10"));
+    assert_eq!(refusal(Some(0), &[2, 3]), format!("{truncated} 10"));
+    assert_eq!(refusal(Some(3), &[2, 3]), format!("{truncated} 7"));
     for sizes in [&[1][..], &[0]] {
         assert_eq!(
             refusal(Some(11), sizes),
@@ -225,7 +225,7 @@ fn packed_elements_in_npy_need_their_shape_and_all_their_bytes() {
     npy(&path, DType::U8, &[3, 4]);
     let (class, said) = refusal(&described(DType::I4, &[4, 6]));
     assert_eq!(class, ExitClass::Refused);
-    assert_eq!(said, "holds bytes of shape [3, 4], not the 12 in a row that i4 [4, 6] fills");
+    assert_eq!(said, "holds bytes of shape [3, 4], not the [12] that i4 [4, 6] is packed into");
     npy(&path, DType::I8, &[12]);
     assert!(refusal(&described(DType::I4, &[4, 6])).1.starts_with("holds elements of type i8"));
 }
@@ -242,10 +242,7 @@ fn bytes_with_a_description_are_raw_unless_they_begin_as_numpys() {
     let offset = TensorHint { offset: Some(8), ..described(DType::U64, &[1]) };
     assert_eq!(format(&offset).unwrap(), "raw");
     let error = format(&TensorHint::default()).unwrap_err();
-    assert_eq!(
-        error.problem.to_string(),
-        "truncated: the header has 42 bytes, but only 8 are there"
-    );
+    assert_eq!(error.problem.to_string(), "truncated: the header should have 42 bytes, but has 8");
     fs::write(&path, [42u64, 124].map(u64::to_le_bytes).concat()).unwrap();
     let error = format(&TensorHint::default()).unwrap_err();
     assert!(matches!(error.problem, Problem::UnknownEnding { .. }), "{error}");

@@ -223,15 +223,12 @@ fn malformed_headers_are_refused_with_what_was_found() {
         ("[]", "malformed header: it begins with \"[\", expected \"{\"".to_owned()),
         ("{", "malformed header: EOF while parsing an object at line 1 column 1".to_owned()),
         ("{}x", "malformed header: trailing characters at line 1 column 3".to_owned()),
-        (&format!("{{{x},{x}}}"), "malformed header: \"x\" is there twice".to_owned()),
+        (&format!("{{{x},{x}}}"), "malformed header: \"x\" occurs twice".to_owned()),
         (
             r#"{"__metadata__":{},"__metadata__":{}}"#,
-            "malformed header: \"__metadata__\" is there twice at line 1 column 37".to_owned(),
+            "malformed header: \"__metadata__\" occurs twice at line 1 column 37".to_owned(),
         ),
-        (
-            r#"{"__metadata__":{"a":"","a":""}}"#,
-            "malformed header: \"a\" is there twice".to_owned(),
-        ),
+        (r#"{"__metadata__":{"a":"","a":""}}"#, "malformed header: \"a\" occurs twice".to_owned()),
         (
             r#"{"__metadata__":{"a":1}}"#,
             "malformed header: invalid type: integer `1`, expected a string at line 1 column 22"
@@ -250,12 +247,12 @@ fn malformed_headers_are_refused_with_what_was_found() {
         (&stating("F5", "[1]", "[0,1]"), "\"x\" is of the unknown type \"F5\"".to_owned()),
         (
             &stating("F32", "[2,3]", "[0,23]"),
-            "malformed header: \"x\", F32 [2, 3], fills 24 bytes, but has those from 0 to 23"
+            "malformed header: \"x\", F32 [2, 3], needs 24 bytes, but has those from 0 to 23"
                 .to_owned(),
         ),
         (
             &stating("U8", "[1]", "[0,0]"),
-            "malformed header: \"x\", U8 [1], fills 1 bytes, but has those from 0 to 0".to_owned(),
+            "malformed header: \"x\", U8 [1], needs 1 byte, but has those from 0 to 0".to_owned(),
         ),
         (
             &stating("F4", "[3]", "[0,2]"),
@@ -292,10 +289,10 @@ fn malformed_headers_are_refused_with_what_was_found() {
 fn files_of_another_length_are_refused() {
     let header = stating("U8", "[4]", "[0,4]");
     let whole = file(&header, 4);
-    let expected = "truncated: the data has 4 bytes, but only 3 are there";
+    let expected = "truncated: the data should have 4 bytes, but has 3";
     assert_eq!(refusal(whole[..whole.len() - 1].to_vec()), expected);
-    assert_eq!(refusal(file(&header, 5)), "the tensors fill 4 bytes, but 5 are there");
-    let expected = "truncated: the header's length has 8 bytes, but only 7 are there";
+    assert_eq!(refusal(file(&header, 5)), "the tensors need 4 bytes, but there are 5");
+    let expected = "truncated: the header's length should have 8 bytes, but has 7";
     assert_eq!(refusal(whole[..7].to_vec()), expected);
     assert!(refusal(whole[..20].to_vec()).starts_with("truncated: the header has"));
     let long = [&100_000_001u64.to_le_bytes()[..], b"{}"].concat();
@@ -323,7 +320,7 @@ fn a_stream_is_read_from_front_to_back() {
     let short = stream(file(header, 2)).load(1, &mut |_| ()).unwrap_err();
     assert!(short.to_string().contains("truncated"), "{short}");
     let long = stream(file(header, 4)).load(1, &mut |_| ()).unwrap_err();
-    assert_eq!(long.problem.to_string(), "the tensors fill 3 bytes, but 4 are there");
+    assert_eq!(long.problem.to_string(), "the tensors need 3 bytes, but there are 4");
 }
 
 #[test]
@@ -372,10 +369,10 @@ fn what_the_format_cannot_hold_is_not_framed() {
     assert!(said.ends_with("its shape [3] has 12 bits, which fill no whole bytes"), "{said}");
     let even = Described { shape: &six, ..tensor };
     let said = safetensors().skeleton(&[even, even], &[]).unwrap_err().to_string();
-    assert!(said.ends_with("another has its name"), "{said}");
+    assert!(said.ends_with("another tensor has the same name"), "{said}");
     let twice = pairs(&[("a", ""), ("a", "")]);
     let said = safetensors().skeleton(&[even], &twice).unwrap_err().to_string();
-    assert_eq!(said, "metadata \"a\" is there twice");
+    assert_eq!(said, "metadata \"a\" occurs twice");
     let most = shape(&[usize::MAX / 2]);
     let bytes = new(DType::U8);
     let names = ["a", "b", "c"];

@@ -41,7 +41,7 @@ impl Files {
     fn prepare(folder: &Path) -> Result<Files, Failure> {
         let failed = |error| Failure::running(format!("{}: {error}", shown_path(folder)));
         if folder.exists() && !folder.is_dir() {
-            return Err(Failure::usage(format!("{}: is no folder", shown_path(folder))));
+            return Err(Failure::usage(format!("{}: is not a folder", shown_path(folder))));
         }
         fs::create_dir_all(folder).map_err(failed)?;
         for entry in fs::read_dir(folder).map_err(failed)? {

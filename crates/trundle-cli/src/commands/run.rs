@@ -170,7 +170,7 @@ impl Written {
                 let of_strings = StoredDType::of_strings(strings.iter().map(String::as_str));
                 let (element, bytes) = of_strings.ok_or_else(|| {
                     Failure::refused(format!(
-                        "output {}: a string ends with NUL, which .npy does not keep",
+                        "output {}: a string ends with NUL, which .npy cannot store",
                         Shown(name)
                     ))
                 })?;
@@ -178,7 +178,7 @@ impl Written {
             }
             (Data::Bytes(_), ElementType::String) => {
                 return Err(Failure::running(format!(
-                    "output {}: numbers where strings are due",
+                    "output {}: numbers where strings are expected",
                     Shown(name)
                 )));
             }

@@ -118,7 +118,7 @@ pub(crate) fn check_picture(path: &Path, force: bool) -> Result<(), Failure> {
         && !path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("png"))
     {
         let path = shown_path(path);
-        return Err(Failure::usage(format!("{path}: a picture is written as .png")));
+        return Err(Failure::usage(format!("{path}: a picture is written to a .png file")));
     }
     Ok(Output::check(path, force)?)
 }

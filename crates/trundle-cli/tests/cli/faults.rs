@@ -66,7 +66,7 @@ fn who_cannot_go_on_is_not_told_to() {
 fn a_result_whose_name_was_taken_is_kept_and_told() {
     type Taken = (&'static [&'static str], &'static str, fn(&Path));
     let takes: [Taken; 2] = [
-        (&[], "y.npy: exists already", |place| fs::write(place, "mine").unwrap()),
+        (&[], "y.npy: already exists", |place| fs::write(place, "mine").unwrap()),
         (&["--force"], "y.npy: is a folder", |place| fs::create_dir(place).unwrap()),
     ];
     for (more, said, take) in takes {
@@ -125,8 +125,8 @@ fn what_is_wrong_with_the_temporary_folder_is_said_of_it() {
     let run =
         Run::of(place.command(&["flip", "x.npy", "--axes", "0", "-o", "-"]).env("TMPDIR", "none"));
     assert_eq!(run.code, Some(1), "{run:?}");
-    let said = "error: none: cannot write a temporary file, for which TMPDIR can name another \
-                folder: the folder does not exist\n";
+    let said = "error: none: cannot write a temporary file (TMPDIR can name another \
+                folder): the folder does not exist\n";
     assert_eq!(run.stderr, said);
     // The file may not grow, as on a full disk.
     let script = "trap '' XFSZ; ulimit -f 20; exec \"$0\" flip x.npy --axes 0 -o - | cat";
@@ -135,7 +135,7 @@ fn what_is_wrong_with_the_temporary_folder_is_said_of_it() {
     let output = command.current_dir(place.path("")).env("TMPDIR", place.path("")).output();
     let run = Run::from(output.unwrap());
     assert_eq!(run.code, Some(1), "{run:?}");
-    assert!(run.stderr.contains(": cannot write a temporary file, for which TMPDIR"), "{run:?}");
+    assert!(run.stderr.contains(": cannot write a temporary file (TMPDIR"), "{run:?}");
     assert!(run.stderr.contains("File too large") && !run.stderr.contains("stdout"), "{run:?}");
     assert_eq!(place.contents().len(), 1);
 }

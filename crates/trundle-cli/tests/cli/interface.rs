@@ -217,7 +217,7 @@ fn plan_takes_what_the_command_takes() {
     assert_eq!((run.text().as_str(), run.stderr.as_str()), ("", ""));
     let refused = place.run(&["plan", "flip", "x.npy", "-q", "--axes", "0", "-o", "x.npy"]);
     assert_eq!(refused.code, Some(2), "{refused:?}");
-    assert!(refused.stderr.contains("x.npy: exists already; --force"), "{refused:?}");
+    assert!(refused.stderr.contains("x.npy: already exists; --force"), "{refused:?}");
 }
 
 #[test]
@@ -471,7 +471,7 @@ fn the_bench_keeps_and_draws_what_it_measured() {
     // Files are kept, and stdout takes one of them alone.
     let run = place.run(&args);
     assert_eq!(run.code, Some(2), "{run:?}");
-    assert!(run.stderr.contains("s.svg: exists already; --force overwrites it"), "{run:?}");
+    assert!(run.stderr.contains("s.svg: already exists; --force overwrites it"), "{run:?}");
     let flip = ["bench", "planned flip", "--rounds", "1", "--json", "-"];
     let record: Value = serde_json::from_str(&place.run(&flip).done().text()).unwrap();
     assert_eq!(record["suites"][0]["name"], "small moves");
@@ -490,7 +490,7 @@ fn info_reads_a_stream_to_its_end() {
     assert!(run.text().contains("stdin  u8  [1000000]"), "{run:?}");
     let run = place.run_on(&whole[..whole.len() - 1], &["info", "-"]);
     assert_eq!(run.code, Some(3), "{run:?}");
-    assert!(run.stderr.contains("1000000 bytes, but only 999999 are there"), "{run:?}");
+    assert!(run.stderr.contains("1000000 bytes, but has 999999"), "{run:?}");
 }
 
 #[test]

@@ -414,15 +414,15 @@ fn what_a_rule_may_not_be() {
                 &["out.npz: .npz keeps no metadata", "write a .safetensors file"],
             ),
             (&[&to("-")[..], &[RULE]].concat(), 2, &["keeps no metadata"]),
-            (&[&to("there.safetensors")[..], &[RULE]].concat(), 2, &["exists already; --force"]),
+            (&[&to("there.safetensors")[..], &[RULE]].concat(), 2, &["already exists; --force"]),
             (&["relayout", "in.safetensors", "-o", "out.safetensors"], 2, &["--rule <RULE>"]),
-            (&file("none.txt"), 2, &["none.txt: there is no rule in it"]),
+            (&file("none.txt"), 2, &["none.txt: it contains no rule"]),
             (
                 &file("rules.txt"),
                 2,
                 &["rules.txt, line 3: axis \"i\" stands on the left", "\n  bias: o i -> o\n"],
             ),
-            (&file("latin.txt"), 3, &["latin.txt: not a text in UTF-8"]),
+            (&file("latin.txt"), 3, &["latin.txt: is not UTF-8 text"]),
             (&file("missing.txt"), 1, &["missing.txt: cannot read: "]),
             (
                 &["relayout", "bad.safetensors", "-o", "out.safetensors", "--rule", RULE],

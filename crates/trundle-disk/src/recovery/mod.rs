@@ -40,12 +40,14 @@ impl JobIdentity {
                 other = Some(refused(&format!("the unfinished job differs: {difference}")));
             } else if opening.version != env!("CARGO_PKG_VERSION") {
                 let version = &opening.version;
-                let why = format!("it was begun by version {version} of trundle, which may differ");
+                let why = format!(
+                    "it was begun by version {version} of trundle, which may work differently"
+                );
                 other = Some(refused(&why));
             } else if Some(&opening.source) != source {
                 other = Some(refused("the source has changed since"));
             } else if found.tag != tag(self, output_tag, opening.budget) {
-                other = Some(refused("its name is not the one it was given"));
+                other = Some(refused("its name does not match its content"));
             } else if found.progress == Progress::default() {
                 // Nothing is noted that would have to be done again.
             } else {
@@ -116,7 +118,7 @@ pub(crate) fn check_files(
         let refused = |why: &str| Error::of(path.display(), Problem::Resume(why.to_owned()));
         match std::fs::symlink_metadata(&path) {
             Ok(found) if found.is_file() && found.len() == bytes => Ok(()),
-            Ok(_) => Err(refused("it is not as long as it was")),
+            Ok(_) => Err(refused("its length has changed")),
             Err(_) => Err(refused("the file is missing")),
         }
     };
@@ -125,11 +127,11 @@ pub(crate) fn check_files(
         Error::of(path.display(), Problem::Resume(why.to_owned()))
     };
     if job.tiles() != opening.tiles {
-        return Err(refused("its tiles were cut otherwise than they would be now"));
+        return Err(refused("it was cut into other tiles than it would be now"));
     }
     is_there("part", job.skeleton.bytes())?;
     let groups = groups(job);
-    let more = || refused("the journal says more than there is to do");
+    let more = || refused("the journal counts more than the job has to do");
     let Some(group) = groups.get(progress.groups) else {
         return if progress.groups == groups.len() { Ok(()) } else { Err(more()) };
     };

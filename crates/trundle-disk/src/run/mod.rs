@@ -119,7 +119,7 @@ impl Job {
         let done = executor.run(file).and_then(|()| {
             // Until here all can be resumed.
             target.sync_all().map_err(writing(path))?;
-            let changed = Problem::SourceChanged("its size or its time is another now");
+            let changed = Problem::SourceChanged("its size or its modification time has changed");
             match source_of(file)? == identity {
                 true => Ok(()),
                 false => Err(Error::of(source.display(), changed)),
@@ -154,11 +154,7 @@ impl Job {
     ) -> Result<Outcome, Error> {
         let mut output = Output::create(path, options.overwrite)?;
         if file.file().is_some() {
-            check_space(
-                &std::env::temp_dir(),
-                ", for which TMPDIR can name another folder",
-                &self,
-            )?;
+            check_space(&std::env::temp_dir(), " (TMPDIR can name another folder)", &self)?;
         }
         let target = tempfile::tempfile().map_err(temporary(None))?;
         let context = Context {

@@ -76,7 +76,7 @@ impl Executor<'_> {
             let found = self.read_back(Data { file, offset, width, forget: true }, elements)?;
             if found.checksum != self.checksums[tensor] {
                 let name = &job.tensors[tensor].header.name;
-                let what = format!("what was written of {name:?} is not what was read");
+                let what = format!("what was written of {name:?} differs from what was read");
                 return Err(Error::of(path.display(), Problem::Different(what)));
             }
         }

@@ -129,7 +129,7 @@ impl Reader<'_> {
         }
         if self.input.read(&mut [0]).map_err(Problem::reading)? > 0 {
             return Err(Problem::Malformed(format!(
-                "goes on after the {expected} bytes that the archive's directory states"
+                "has more than the {expected} bytes that the archive's directory states"
             )));
         }
         let (expected, got) = (self.member.crc32, self.hasher.finalize());

@@ -158,7 +158,7 @@ fn skeleton(tensors: &[Described<'_>], _: &[(String, String)]) -> Result<FileSke
         why: why.to_owned(),
     };
     check_unique(tensors.iter().map(|tensor| tensor.name))
-        .map_err(|name| refused(name, "another has its name"))?;
+        .map_err(|name| refused(name, "another tensor has the same name"))?;
     let mut skeleton = FileSkeleton::default();
     let mut directory = records::Directory::default();
     for (number, tensor) in tensors.iter().enumerate() {

@@ -17,6 +17,7 @@ use std::fmt::Write as _;
 use trundle_core::Shape;
 
 use self::header::{Entry, Stated};
+use crate::error::in_bytes;
 use crate::format::Contents;
 use crate::names::check_unique;
 use crate::npy::read_exactly;
@@ -55,7 +56,7 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
     let headers = headers(stated.tensors, start)?;
     let headers = hint.apply_to_any(headers)?;
     let rest = Rest::Refused(|expected, got| {
-        Problem::Malformed(format!("the tensors fill {expected} bytes, but {got} are there"))
+        Problem::Malformed(format!("the tensors need {expected} bytes, but there are {got}"))
     });
     Ok(Uncompressed::new(headers, stated.metadata, start, source, rest)?)
 }
@@ -107,9 +108,10 @@ fn headers(mut tensors: Vec<(String, Entry)>, start: u64) -> Result<Vec<Header>,
         }
         let header = header(name, &entry, start)?;
         if beyond.checked_sub(first) != Some(header.data_bytes as u64) {
-            let (name, bytes, shape) = (&header.name, header.data_bytes, &header.shape);
+            let (name, shape) = (&header.name, &header.shape);
+            let needed = in_bytes(header.data_bytes as u64);
             return Err(malformed(format!(
-                "\"{name}\", {} {shape}, fills {bytes} bytes, but has those from {first} to {beyond}",
+                "\"{name}\", {} {shape}, needs {needed}, but has those from {first} to {beyond}",
                 entry.dtype
             )));
         }
@@ -160,7 +162,7 @@ fn header_text(
     let mut entries = Vec::with_capacity(tensors.len() + 1);
     if !metadata.is_empty() {
         check_unique(metadata.iter().map(|(key, _)| &key[..]))
-            .map_err(|key| Problem::Unsupported(format!("metadata \"{key}\" is there twice")))?;
+            .map_err(|key| Problem::Unsupported(format!("metadata \"{key}\" occurs twice")))?;
         let pair = |(key, value): &(String, String)| format!("{}:{}", json(key), json(value));
         let pairs: Vec<String> = metadata.iter().map(pair).collect();
         entries.push(format!("{}:{{{}}}", json(METADATA), pairs.join(",")));
@@ -175,7 +177,7 @@ fn header_text(
     check_unique(tensors.iter().map(|tensor| tensor.name)).map_err(|name| Problem::CannotHold {
         format: FORMAT.name,
         tensor: name.to_owned(),
-        why: "another has its name".to_owned(),
+        why: "another tensor has the same name".to_owned(),
     })?;
     let mut text = format!("{{{}}}", entries.join(","));
     let padding = text.len().next_multiple_of(ALIGNMENT) - text.len();
@@ -194,7 +196,7 @@ fn header_text(
 fn entry(tensor: &Described<'_>, start: u64, end: u64) -> Result<String, Problem> {
     let refused = |why| tensor.refused(FORMAT.name, why);
     if tensor.name == METADATA {
-        return Err(refused("that name is the format's own".to_owned()));
+        return Err(refused("the format reserves that name".to_owned()));
     }
     let dtype = dtype::name(tensor.element).map_err(refused)?;
     if let Some(bits) = dtype::open_bits(tensor.element, tensor.shape) {

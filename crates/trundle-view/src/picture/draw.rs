@@ -341,7 +341,7 @@ impl fmt::Display for Drawing {
             });
         }
         if self.is_opacity_left_out {
-            parts.push("the fourth channel is no opacity, and not drawn".to_owned());
+            parts.push("the fourth channel is not opacity and is not drawn".to_owned());
         }
         if self.not_finite > 0 {
             let pixels = self.picture.width * self.picture.height;
@@ -522,7 +522,7 @@ mod tests {
         assert_eq!(features.picture, rgb([[[0, 128, 255], [255, 255, 255]]]));
         assert_eq!(
             features.to_string(),
-            "black is 0, white is 4; the fourth channel is no opacity, and not drawn"
+            "black is 0, white is 4; the fourth channel is not opacity and is not drawn"
         );
     }
 

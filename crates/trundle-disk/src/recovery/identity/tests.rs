@@ -389,7 +389,7 @@ fn tiles_that_would_be_cut_otherwise_are_refused() {
     assert!(text.contains(&tiles), "{text}");
     fs::write(&journal, text.replace(&tiles, &"0".repeat(32))).unwrap();
     let error = sandbox.resume(&asks, false).unwrap_err();
-    assert!(error.to_string().contains("its tiles were cut otherwise"), "{error}");
+    assert!(error.to_string().contains("it was cut into other tiles"), "{error}");
     fs::write(&journal, &text).unwrap();
     assert!(sandbox.resume(&asks, false).unwrap().resumed);
 }
