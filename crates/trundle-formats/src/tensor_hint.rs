@@ -154,8 +154,8 @@ fn is_packed(element: &StoredDType) -> bool {
 fn in_file_of(element: &StoredDType, stated: &Header) -> Result<StoredDType, Problem> {
     if is_packed(element) && stated.element.is_void() {
         return Err(Problem::HintDiffers(format!(
-            "holds elements of whole bytes ({}), as ml_dtypes keeps those of type {}: without a type, \
-             they are moved as they are; to pack them is a conversion",
+            "holds one element in each byte ({}), as ml_dtypes stores {}: without a type, they are \
+             moved as they are; packing them would be a conversion",
             stated.element.descr(),
             element.name(),
         )));

@@ -242,8 +242,8 @@ fn data_that_is_not_what_the_directory_says_is_refused() {
                     .contains("truncated: the data should have 100 bytes, but has 99")
             );
         } else {
-            assert!(member_refusal(more).contains("is stored, but takes"));
-            assert!(member_refusal(less).contains("is stored, but takes"));
+            assert!(member_refusal(more).contains("is stored uncompressed, but its"));
+            assert!(member_refusal(less).contains("is stored uncompressed, but its"));
         }
     }
     let content = [npy, b"rest".to_vec()].concat();

@@ -256,7 +256,8 @@ fn malformed_headers_are_refused_with_what_was_found() {
         ),
         (
             &stating("F4", "[3]", "[0,2]"),
-            "malformed header: \"x\", F4 [3], has 12 bits, which fill no whole bytes".to_owned(),
+            "malformed header: \"x\", F4 [3], has 12 bits, which is not a whole number of bytes"
+                .to_owned(),
         ),
         (
             &stating("U8", "[1]", "[1,2]"),
@@ -294,7 +295,7 @@ fn files_of_another_length_are_refused() {
     assert_eq!(refusal(file(&header, 5)), "the tensors need 4 bytes, but there are 5");
     let expected = "truncated: the header's length should have 8 bytes, but has 7";
     assert_eq!(refusal(whole[..7].to_vec()), expected);
-    assert!(refusal(whole[..20].to_vec()).starts_with("truncated: the header has"));
+    assert!(refusal(whole[..20].to_vec()).starts_with("truncated: the header should have"));
     let long = [&100_000_001u64.to_le_bytes()[..], b"{}"].concat();
     assert_eq!(refusal(long), "the header has 100000001 bytes, over 100000000");
     assert!(refusal([&u64::MAX.to_le_bytes()[..], b"{}"].concat()).ends_with("over 100000000"));
@@ -366,7 +367,10 @@ fn what_the_format_cannot_hold_is_not_framed() {
     let odd = shape(&[3]);
     let tensor = Described { name: "x", element: &float, shape: &odd, order: Order::RowMajor };
     let said = safetensors().skeleton(&[tensor], &[]).unwrap_err().to_string();
-    assert!(said.ends_with("its shape [3] has 12 bits, which fill no whole bytes"), "{said}");
+    assert!(
+        said.ends_with("its shape [3] has 12 bits, which is not a whole number of bytes"),
+        "{said}"
+    );
     let even = Described { shape: &six, ..tensor };
     let said = safetensors().skeleton(&[even, even], &[]).unwrap_err().to_string();
     assert!(said.ends_with("another tensor has the same name"), "{said}");

@@ -326,7 +326,7 @@ fn files_that_cannot_be_read_or_written() {
                 1,
                 &["none/out.png: the folder none does not exist"],
             ),
-            (&["demo", "file.txt", "--size", "8"], 2, &["file.txt: is no folder"]),
+            (&["demo", "file.txt", "--size", "8"], 2, &["file.txt: is not a folder"]),
             (&["demo", ".", "--size", "8"], 2, &["holds", "not the demo's"]),
         ],
     );

@@ -411,9 +411,9 @@ fn what_a_rule_may_not_be() {
             (
                 &[&to("out.npz")[..], &[RULE]].concat(),
                 2,
-                &["out.npz: .npz keeps no metadata", "write a .safetensors file"],
+                &["out.npz: .npz cannot store metadata", "write a .safetensors file"],
             ),
-            (&[&to("-")[..], &[RULE]].concat(), 2, &["keeps no metadata"]),
+            (&[&to("-")[..], &[RULE]].concat(), 2, &["cannot store metadata"]),
             (&[&to("there.safetensors")[..], &[RULE]].concat(), 2, &["already exists; --force"]),
             (&["relayout", "in.safetensors", "-o", "out.safetensors"], 2, &["--rule <RULE>"]),
             (&file("none.txt"), 2, &["none.txt: it contains no rule"]),

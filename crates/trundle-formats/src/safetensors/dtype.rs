@@ -85,5 +85,6 @@ pub(crate) fn name(element: &StoredDType) -> Result<&'static str, String> {
 pub(crate) fn open_bits(element: &StoredDType, shape: &Shape) -> Option<String> {
     let packing = element.width().packing()?;
     let bits = shape.elements() as u128 * packing.bits() as u128;
-    (!bits.is_multiple_of(8)).then(|| format!("has {bits} bits, which fill no whole bytes"))
+    (!bits.is_multiple_of(8))
+        .then(|| format!("has {bits} bits, which is not a whole number of bytes"))
 }
