@@ -235,7 +235,7 @@ fn data_that_is_not_what_the_directory_says_is_refused() {
         let less = Member { bytes: bytes - 1, ..member.clone() };
         if member.method == DEFLATED {
             let expected =
-                format!("truncated: the member has {} bytes, but has {bytes}", bytes + 1);
+                format!("truncated: the member should have {} bytes, but has {bytes}", bytes + 1);
             assert!(member_refusal(more).contains(&expected));
             assert!(
                 member_refusal(less)
