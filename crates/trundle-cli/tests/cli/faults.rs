@@ -32,8 +32,8 @@ fn a_source_that_changes_meanwhile_is_a_failure() {
     type Change = (&'static str, fn(&File));
     let changes: [Change; 3] = [
         ("shorter", |file| file.set_len(1 << 20).unwrap()),
-        ("another", |file| file.set_len(file.metadata().unwrap().len() + 1).unwrap()),
-        ("another", |file| file.write_all_at(b"other", 5000).unwrap()),
+        ("has changed", |file| file.set_len(file.metadata().unwrap().len() + 1).unwrap()),
+        ("has changed", |file| file.write_all_at(b"other", 5000).unwrap()),
     ];
     for (said, change) in changes {
         let work = Work::new(TWO_PASSES);

@@ -185,7 +185,7 @@ fn a_member_that_cannot_be_read_hides_no_other_and_is_not_lost() {
     let text = place.run(&["info", "m.npz"]).done().text();
     assert!(text.contains("\n  a  f32  [2, 3]  C order"), "{text}");
     assert!(text.contains("\n  o  cannot be read: elements of type object"), "{text}");
-    assert!(text.contains("\n  notes.txt  cannot be read: is no .npy file"), "{text}");
+    assert!(text.contains("\n  notes.txt  cannot be read: is not an .npy file"), "{text}");
     let report = place.run(&["info", "m.npz", "--json"]).done().json();
     assert_eq!(report["tensors"].as_array().unwrap().len(), 1);
     assert_eq!(report["unreadable"][0]["name"], "o");

@@ -254,7 +254,7 @@ fn raw_bytes_that_are_not_what_they_are_said_to_be() {
     let at = |offset: &str, said: &[&str]| {
         run(&["x.bin", "--dtype", "u8", "--shape", "4", "--offset", offset], 3, said);
     };
-    at("9", &["4 bytes", "only 3"]);
+    at("9", &["4 bytes", "but has 3"]);
     at("13", &["byte 13", "12 bytes"]);
     at("18446744073709551615", &["byte 18446744073709551615", "12 bytes"]);
 }
