@@ -1,8 +1,8 @@
 //! Files of tensors: what they hold, its bytes, and new files of moved tensors.
 //!
 //! A [`TensorFile`] says what is in a file before any of its data is read: a [`Header`] for each
-//! tensor, with its [`StoredDType`], the element type as the file states it. Data is moved without a look at the
-//! elements, so the byte order, field names and padding of a type are written as they were read.
+//! tensor, with its [`StoredDType`], the element type as the file states it. Data is moved without a
+//! look at the elements, so the byte order, field names and padding of a type are written as they were read.
 //! Each [`Format`] is a row of [`FORMATS`], picked by a path's ending.
 //!
 //! .npy is read in its versions 1.0, 2.0 and 3.0, with every type but Python objects; bytes after
@@ -15,8 +15,8 @@
 //! Files are not trusted: nothing is reserved because a header claims it, and what contradicts
 //! itself is refused before any data is read.
 //!
-//! A file is written around its data: a [`FileSkeleton`] says where the data of each tensor lies, and what
-//! stands beside it, before any of the data is there. [`write()`] is for tensors in memory.
+//! A file is written around its data: a [`FileSkeleton`] says where the data of each tensor is, and
+//! what else is in the file, before any of the data is there. [`write()`] is for tensors in memory.
 //!
 //! ```
 //! use trundle_formats::{NamedTensor, TensorFile, write};

@@ -28,8 +28,8 @@ impl StoredDType {
         Some((StoredDType::opaque(4 * longest, format!("U{longest}"), descr, order), bytes))
     }
 
-    /// The strings that the bytes of elements hold; `None` if this is not a type of strings, or one is not
-    /// Unicode.
+    /// The strings that the bytes of elements hold; `None` if this is not a type of strings, or one is
+    /// not Unicode.
     pub fn strings(&self, bytes: &[u8]) -> Option<Vec<String>> {
         if !self.holds_strings() {
             return None;

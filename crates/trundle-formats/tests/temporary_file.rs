@@ -1,5 +1,5 @@
-//! Removing temporary files takes every output of the process that is not finished: so it is tested in a
-//! process of its own.
+//! Removing temporary files takes every output of the process that is not finished: so it is tested in
+//! a process of its own.
 
 use std::fs;
 use std::io::Write;

@@ -1,4 +1,4 @@
-//! What the files are on: a model of how long requests and bytes take, and the probe that measures it.
+//! What the files are on: a model of how long requests and bytes take, and a probe of it.
 
 use std::fmt;
 use std::fs::File;

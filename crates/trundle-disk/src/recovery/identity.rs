@@ -15,7 +15,8 @@ use crate::plan::tasks::{TaskGroup, groups};
 /// output or in a journal. That others are cut is seen without it.
 const TILING: u32 = 1;
 
-/// All that decides a byte of a job's output, but the source's bytes. Fingerprints are derived from every field of what they are of: see [`Fingerprint`].
+/// All that decides a byte of a job's output, but the source's bytes. Fingerprints are derived from
+/// every field of what they are of: see [`Fingerprint`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct JobIdentity {
     /// Which tensors of the source: their names, types, shapes, orders and places.

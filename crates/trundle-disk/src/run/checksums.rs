@@ -219,7 +219,8 @@ fn next_row(block: &[Range<usize>], index: &mut [usize]) -> bool {
     false
 }
 
-/// A box cut into blocks, so small that the source of one stays in the caches in whichever order it is read.
+/// A box cut into blocks, so small that the source of one stays in the caches in whichever order it
+/// is read.
 struct Blocks<'a> {
     whole: &'a [Range<usize>],
     /// The most indices of a block along each axis.
