@@ -44,7 +44,7 @@ pub struct Drawing {
     pub is_clipped: bool,
     /// Whether there is a fourth channel that cannot be the opacity of the others.
     pub is_opacity_left_out: bool,
-    /// How many pixels are drawn in the colour [`NOT_FINITE`].
+    /// How many pixels are not finite, and drawn in a colour that no value has.
     pub not_finite: usize,
     /// The rows and columns of values that each pixel is the mean of, at most.
     pub block: (usize, usize),
