@@ -198,7 +198,7 @@ def main():
                 if args.both:
                     # A disk on which requests cost much takes two passes, one on which they are free one.
                     other = "ssd" if moves[-1]["passes"] > 1 else "hdd"
-                    others.append(moved(args, source, to, command, ("--device", other)))
+                    others.append(moved(args, source, to, command, ("--storage", other)))
             ratios = [move["wall"] / copy for move, copy in zip(moves, copies)]
             result = {
                 "case": name, "dtype": dtype, "shape": list(shape), "bytes": size, "max_mem": args.max_mem,

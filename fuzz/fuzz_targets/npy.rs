@@ -4,13 +4,13 @@
 use std::io::Cursor;
 
 use libfuzzer_sys::fuzz_target;
-use trundle_formats::{Description, FORMATS, Header, NamedTensor, TensorFile};
+use trundle_formats::{TensorHint, FORMATS, Header, NamedTensor, TensorFile};
 
 /// The header and the data, or None if either is refused.
 fn read(bytes: &[u8]) -> Option<(Header, Vec<u8>)> {
     let reader = Cursor::new(bytes.to_vec());
     let mut file =
-        TensorFile::from_reader(&FORMATS[0], &Description::default(), "fuzz", reader).ok()?;
+        TensorFile::from_reader(&FORMATS[0], &TensorHint::default(), "fuzz", reader).ok()?;
     let data = file.load(0, &mut |_| ()).ok()?;
     let header = file.headers()[0].clone();
     assert_eq!(data.len(), header.data_bytes);

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use trundle::BitOrder;
-use trundle_disk::Device;
-use trundle_formats::{Element, FORMATS, Format};
+use trundle_disk::Storage;
+use trundle_formats::{FORMATS, Format, StoredDType};
+use trundle_view::Slice;
 
 use crate::help;
 use crate::model_input::NamedFile;
 use crate::numbers::{Bytes, Numbers, Range, Sizes};
-use crate::slice::Slice;
 
 /// Moves the elements of tensors: rolls, transposes and reverses them exactly, at the speed of
 /// memory, in one pass however many operators are chained.
@@ -239,8 +239,8 @@ pub(crate) struct DescriptionArgs {
     pub from: Option<&'static Format>,
     /// The type of its elements: f32, bf16, i4, bytes12, ...; as others call it: float32, half; as
     /// numpy writes it: >f4
-    #[arg(long, help_heading = DESCRIPTION, value_name = "NAME", value_parser = Element::named)]
-    pub dtype: Option<Element>,
+    #[arg(long, help_heading = DESCRIPTION, value_name = "NAME", value_parser = StoredDType::named)]
+    pub dtype: Option<StoredDType>,
     /// The sizes of its axes: 4,6; "" for a scalar; one of raw bytes may be -1, what their number
     /// makes it
     #[arg(long, help_heading = DESCRIPTION, value_name = "SIZES", allow_hyphen_values = true)]
@@ -454,8 +454,8 @@ pub(crate) struct MeansArgs {
     pub max_mem: Option<Bytes>,
     /// Where the files are: ssd, hdd or network. Without it, found out by a short probe where it
     /// matters, and remembered; measure forgets that, and probes again
-    #[arg(long, value_name = "DEVICE", value_parser = device())]
-    pub device: Option<DeviceArg>,
+    #[arg(long, value_name = "STORAGE", value_parser = storage())]
+    pub storage: Option<StorageArg>,
     /// Print one JSON object on stdout; of long work, progress as one on each line of stderr
     #[arg(long)]
     pub json: bool,
@@ -463,25 +463,25 @@ pub(crate) struct MeansArgs {
 
 /// What is said of the disk.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum DeviceArg {
+pub(crate) enum StorageArg {
     /// It is of this kind.
-    Kind(Device),
+    Kind(Storage),
     /// What is remembered of disks is no longer so.
     Measure,
 }
 
 /// What is said of disks, by the names on the command line.
-const DEVICES: [(&str, DeviceArg); 4] = [
-    ("ssd", DeviceArg::Kind(Device::SSD)),
-    ("hdd", DeviceArg::Kind(Device::HDD)),
-    ("network", DeviceArg::Kind(Device::NETWORK)),
-    ("measure", DeviceArg::Measure),
+const STORAGES: [(&str, StorageArg); 4] = [
+    ("ssd", StorageArg::Kind(Storage::SSD)),
+    ("hdd", StorageArg::Kind(Storage::HDD)),
+    ("network", StorageArg::Kind(Storage::NETWORK)),
+    ("measure", StorageArg::Measure),
 ];
 
-fn device() -> impl TypedValueParser<Value = DeviceArg> {
-    PossibleValuesParser::new(DEVICES.map(|(name, _)| name)).try_map(|text| {
-        let known = DEVICES.into_iter().find(|(name, _)| *name == text);
-        known.map(|(_, device)| device).ok_or("unknown device")
+fn storage() -> impl TypedValueParser<Value = StorageArg> {
+    PossibleValuesParser::new(STORAGES.map(|(name, _)| name)).try_map(|text| {
+        let known = STORAGES.into_iter().find(|(name, _)| *name == text);
+        known.map(|(_, storage)| storage).ok_or("unknown storage")
     })
 }
 

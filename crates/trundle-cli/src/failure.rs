@@ -7,6 +7,8 @@ use std::process::ExitCode;
 use trundle::{ParseError, PlanError};
 use trundle_formats::{ExitClass, Problem, Shown};
 
+use crate::memory;
+
 /// A message and an exit code.
 #[derive(Debug)]
 pub(crate) struct Failure {
@@ -72,9 +74,9 @@ impl From<trundle_formats::Error> for Failure {
             ExitClass::Failed => Failure::running(error),
             ExitClass::Usage if matches!(error.problem, Problem::Exists) => {
                 let file = Shown(&error.file);
-                Failure::usage(format!("{file}: exists already; --force overwrites it"))
+                Failure::usage(format!("{file}: already exists; --force overwrites it"))
             }
-            ExitClass::Usage if matches!(error.problem, Problem::Undescribed(_)) => {
+            ExitClass::Usage if matches!(error.problem, Problem::HintMissing(_)) => {
                 Failure::usage(format!("{error}: --dtype and --shape are needed"))
             }
             ExitClass::Usage if matches!(error.problem, Problem::OneTensor { .. }) => {
@@ -126,6 +128,17 @@ impl From<trundle_models::Error> for Failure {
                 Failure::refused(format!("{error}; --follow-links reads it"))
             }
             _ => Failure::refused(error),
+        }
+    }
+}
+
+impl From<trundle_view::Error> for Failure {
+    fn from(error: trundle_view::Error) -> Failure {
+        match error {
+            trundle_view::Error::File(error) => error.into(),
+            trundle_view::Error::Layout(error) => error.into(),
+            trundle_view::Error::Memory { needed, limit } => memory::refused(needed, limit),
+            _ => Failure::running(error),
         }
     }
 }

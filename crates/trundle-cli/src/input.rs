@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use trundle::Shape;
-use trundle_formats::{Description, Format, Problem, TensorFile};
+use trundle_formats::{Format, Problem, TensorFile, TensorHint};
 
 use crate::args::DescriptionArgs;
 use crate::failure::Failure;
@@ -14,13 +14,13 @@ pub(crate) struct Input {
     path: PathBuf,
     /// Its format, if the user says that.
     format: Option<&'static Format>,
-    description: Description,
+    hint: TensorHint,
 }
 
 impl Input {
     /// A file that says itself what it holds.
     pub(crate) fn described_by_itself(path: &Path) -> Input {
-        Input { path: path.to_owned(), format: None, description: Description::default() }
+        Input { path: path.to_owned(), format: None, hint: TensorHint::default() }
     }
 
     /// Its path, `-` for stdin.
@@ -34,7 +34,7 @@ impl Input {
     /// If it cannot be read, is malformed, or is not what the user says of it.
     pub(crate) fn open(&self) -> Result<TensorFile, Failure> {
         let format = self.format.or_else(|| Format::of_ending(&self.path));
-        TensorFile::open_from(format, &self.description, &self.path).map_err(|error| {
+        TensorFile::open_from(format, &self.hint, &self.path).map_err(|error| {
             let is_unknown = matches!(error.problem, Problem::UnknownEnding { .. });
             let failure = Failure::from(error);
             if is_unknown {
@@ -61,7 +61,7 @@ impl DescriptionArgs {
         let shape = self.shape.as_ref().map(|sizes| Shape::new(&*sizes.sizes)).transpose()?;
         let free_axis = self.shape.as_ref().and_then(|sizes| sizes.free);
         let offset = self.offset.map(|bytes| bytes.0);
-        let description = Description { element, shape, free_axis, offset };
-        Ok(Input { path: path.to_owned(), format: self.from, description })
+        let hint = TensorHint { element, shape, free_axis, offset };
+        Ok(Input { path: path.to_owned(), format: self.from, hint })
     }
 }

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::time::Instant;
 
 use serde_json::json;
-use trundle_disk::{Conduct, Cost, Device, Job, Options, TensorJob};
+use trundle_disk::{Cost, Job, PlanOptions, RunOptions, Storage, TensorJob};
 use trundle_formats::{Format, Output, Shown, TensorFile};
 
-use crate::args::{DeviceArg, MeansArgs, MoveArgs, WriteArgs};
+use crate::args::{MeansArgs, MoveArgs, StorageArg, WriteArgs};
 use crate::axes;
 use crate::failure::Failure;
 use crate::memory;
@@ -101,11 +101,13 @@ fn warn_of_metadata(outcome: &Outcome, writing: &WriteArgs) {
         return;
     }
     let axes = match keys.iter().any(|key| key == axes::KEY) {
-        true => "; without its record of axes, relayout does not know what it has moved already",
+        true => {
+            "; without the record of axes in it, relayout cannot tell what it has already moved"
+        }
         false => "",
     };
     let (file, keys) = (shown_output(&writing.output), listed(keys.iter()));
-    say(&format!("warning: {file}: its format keeps no metadata, left out: {keys}{axes}"));
+    say(&format!("warning: {file}: the format keeps no metadata; left out: {keys}{axes}"));
 }
 
 /// What messages call an output.
@@ -167,7 +169,7 @@ pub(crate) fn how(outcome: &Outcome, seconds: f64) -> String {
 pub(crate) fn check_streams(writing: &WriteArgs, json: bool) -> Result<(), Failure> {
     let streamed = writing.output == Path::new("-");
     if streamed && json {
-        return Err(Failure::usage("--json prints on stdout, where -o - puts the tensor"));
+        return Err(Failure::usage("--json and -o - cannot both write to stdout"));
     }
     if streamed && stdout().is_terminal() {
         return Err(Failure::usage("-o - puts the tensor's bytes on stdout, which is a terminal"));
@@ -258,22 +260,24 @@ pub(crate) fn decide(
     held: u64,
     means: &MeansArgs,
     row_major: bool,
-    decided: impl FnOnce(&Options) -> Result<Job, trundle_disk::Error>,
+    decided: impl FnOnce(&PlanOptions) -> Result<Job, trundle_disk::Error>,
 ) -> Result<Job, Failure> {
     memory::check(held, means.max_mem)?;
-    let device = match means.device {
-        Some(DeviceArg::Kind(device)) => Some(device),
-        Some(DeviceArg::Measure) => {
-            Device::forget_measured().map_err(|error| {
-                Failure::running(format!("cannot forget what was measured of disks: {error}"))
+    let storage = match means.storage {
+        Some(StorageArg::Kind(storage)) => Some(storage),
+        Some(StorageArg::Measure) => {
+            Storage::forget_measured().map_err(|error| {
+                Failure::running(format!(
+                    "cannot remove the remembered measurements of disks: {error}"
+                ))
             })?;
             None
         }
         None => None,
     };
-    let options = Options {
+    let options = PlanOptions {
         max_bytes: memory::limit(means.max_mem).saturating_sub(held),
-        device,
+        storage,
         threads: means.threads,
         row_major,
     };
@@ -292,7 +296,7 @@ pub(crate) fn run_job(
     json: bool,
 ) -> Result<Outcome, Failure> {
     let WriteArgs { output, force, verify, resume, quiet, .. } = writing;
-    let conduct = Conduct { overwrite: *force, verify: *verify, resume: *resume };
+    let options = RunOptions { overwrite: *force, verify: *verify, resume: *resume };
     let outputs = job.tensors().iter().map(|tensor| described(tensor, output)).collect();
     let passes = job.tensors().iter().map(TensorJob::passes).max().unwrap_or(0);
     let by_header = matches!(job.tensors(), [only] if only.is_by_header());
@@ -301,15 +305,11 @@ pub(crate) fn run_job(
         true => Progress::events(*quiet),
         false => Progress::new(*quiet),
     };
-    let done = job.run(file, input, output, conduct, &progress);
+    let done = job.run(file, input, output, options, &progress);
     progress.finish();
     let done = done.map_err(|error| {
         let failure = Failure::from(error);
-        if progress.is_resumable() {
-            failure.with_hint("--resume goes on with it")
-        } else {
-            failure
-        }
+        if progress.is_resumable() { failure.with_hint("--resume continues it") } else { failure }
     })?;
     Ok(Outcome {
         passes,

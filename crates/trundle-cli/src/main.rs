@@ -13,15 +13,11 @@ mod memory;
 mod model_input;
 mod numbers;
 mod operation;
-mod phantom;
-mod picture;
-mod pixels;
 mod progress;
 mod rule;
 mod say;
 mod selection;
 mod signals;
-mod slice;
 
 use std::process::ExitCode;
 

@@ -16,15 +16,25 @@ pub(crate) fn check(needed: u64, limit: Option<Bytes>) -> Result<(), Failure> {
     if needed <= limit {
         return Ok(());
     }
-    let exact = |bytes: u64| match bytes {
-        0..1024 => readable(bytes),
-        _ => format!("{bytes} bytes ({})", readable(bytes)),
-    };
     Err(Failure::refused(format!(
         "{} of memory are needed, {whose} {}",
         exact(needed),
         exact(limit)
     )))
+}
+
+/// That `needed` bytes are more than the `limit` of `--max-mem`.
+pub(crate) fn refused(needed: u64, limit: u64) -> Failure {
+    let (needed, limit) = (exact(needed), exact(limit));
+    Failure::refused(format!("{needed} of memory are needed, --max-mem is {limit}"))
+}
+
+/// So many bytes, to the last one.
+fn exact(bytes: u64) -> String {
+    match bytes {
+        0..1024 => readable(bytes),
+        _ => format!("{bytes} bytes ({})", readable(bytes)),
+    }
 }
 
 /// The bytes that a movement between files may have allocated: `--max-mem`, or else a quarter of

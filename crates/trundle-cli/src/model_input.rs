@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use trundle::{Shape, TensorView};
-use trundle_formats::{Description, Element, Header, Order, Shown, TensorFile};
+use trundle_formats::{Header, Order, Shown, StoredDType, TensorFile, TensorHint};
 use trundle_models::{Data, ElementType, Input, Model};
 
 use crate::failure::Failure;
@@ -104,7 +104,7 @@ fn from_file(
     needed: bool,
     max_mem: Option<Bytes>,
 ) -> Result<ModelInput, Failure> {
-    let description = match input.element {
+    let hint = match input.element {
         ElementType::Fixed(dtype) => {
             let packed = dtype.packing().is_some();
             let shape = if packed { input.static_shape().ok() } else { None };
@@ -115,11 +115,11 @@ fn from_file(
                     Shown(&input.shape)
                 )));
             }
-            Description { element: Some(Element::new(dtype)), shape, ..Description::default() }
+            TensorHint { element: Some(StoredDType::new(dtype)), shape, ..TensorHint::default() }
         }
-        ElementType::String => Description::default(),
+        ElementType::String => TensorHint::default(),
     };
-    let mut file = TensorFile::open_as(&named.file, &description)
+    let mut file = TensorFile::open_as(&named.file, &hint)
         .map_err(|error| Failure::from(error).within(&format!("input {:?}", input.name)))?;
     let [header] = file.headers() else {
         let (path, number) = (shown_path(&named.file), file.headers().len());
@@ -138,7 +138,7 @@ fn from_file(
             header.element.make_little_endian(&mut loaded);
             Data::Bytes(loaded.into())
         }
-        ElementType::String => Data::Strings(Arc::from(texts(&header, &loaded, named)?)),
+        ElementType::String => Data::Strings(Arc::from(strings(&header, &loaded, named)?)),
     };
     Ok(ModelInput { shape, data: Some(data), bytes })
 }
@@ -154,9 +154,9 @@ fn row_major(header: &Header, loaded: Vec<u8>) -> Result<Vec<u8>, Failure> {
     }
 }
 
-fn texts(header: &Header, loaded: &[u8], named: &NamedFile) -> Result<Vec<String>, Failure> {
-    header.element.texts(loaded).ok_or_else(|| {
+fn strings(header: &Header, loaded: &[u8], named: &NamedFile) -> Result<Vec<String>, Failure> {
+    header.element.strings(loaded).ok_or_else(|| {
         let (path, holds) = (shown_path(&named.file), header.element.name());
-        Failure::refused(format!("{path}: holds elements of type {holds}, not texts (U)"))
+        Failure::refused(format!("{path}: holds elements of type {holds}, not strings (U)"))
     })
 }

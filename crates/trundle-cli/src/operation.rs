@@ -185,7 +185,7 @@ fn read_lengths(file: &str, input: &Path, held: &mut u64) -> Result<LengthsFile,
         return Err(Failure::usage("stdin holds either the tensor to move or the lengths"));
     }
     let mut opened = match TensorFile::open(Path::new(file)) {
-        Err(error) if matches!(error.problem, Problem::Undescribed(_)) => {
+        Err(error) if matches!(error.problem, Problem::HintMissing(_)) => {
             return Err(Failure::usage(format!("{error}: lengths are a list, or an .npy file")));
         }
         opened => opened?,

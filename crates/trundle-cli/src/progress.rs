@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
-use trundle_disk::Watch;
+use trundle_disk::Observer;
 
 use crate::say::{json_line, say};
 
@@ -16,7 +16,7 @@ const QUIET_TIME: Duration = Duration::from_millis(400);
 /// The time between two lines for programs.
 const LINE_TIME: Duration = Duration::from_millis(500);
 
-/// The stages of a command, each with a number of bytes, or of things to do, to go through.
+/// The phases of a command, each with a number of bytes, or of things to do, to go through.
 pub(crate) struct Progress {
     bar: ProgressBar,
     start: Instant,
@@ -28,7 +28,7 @@ pub(crate) struct Progress {
 enum Shown {
     Nothing,
     Bar,
-    /// A JSON object on a line of stderr now and then; when the last one was, and when the stage
+    /// A JSON object on a line of stderr now and then; when the last one was, and when the phase
     /// began.
     Events(Mutex<(Instant, Instant)>),
 }
@@ -63,8 +63,8 @@ impl Progress {
         Progress { bar, start: Instant::now(), shown, resumable: AtomicBool::new(false) }
     }
 
-    /// Begins a stage of so much.
-    pub(crate) fn stage(&self, name: &str, length: usize) {
+    /// Begins a phase of so much.
+    pub(crate) fn phase(&self, name: &str, length: usize) {
         self.bar.reset();
         self.bar.set_length(length as u64);
         self.bar.set_message(name.to_owned());
@@ -73,7 +73,7 @@ impl Progress {
         }
     }
 
-    /// So much of the stage is done.
+    /// So much of the phase is done.
     pub(crate) fn at(&self, done: u64) {
         self.bar.set_position(done);
         self.show();
@@ -124,9 +124,9 @@ impl Progress {
     }
 }
 
-impl Watch for Progress {
-    fn stage(&self, name: &str, bytes: u64) {
-        Progress::stage(self, name, usize::try_from(bytes).unwrap_or(usize::MAX));
+impl Observer for Progress {
+    fn phase(&self, name: &str, bytes: u64) {
+        Progress::phase(self, name, usize::try_from(bytes).unwrap_or(usize::MAX));
     }
 
     fn advance(&self, bytes: u64) {

@@ -53,7 +53,7 @@ pub(crate) fn rules(asked: &RelayoutArgs) -> Result<Vec<Rule>, Failure> {
             }
         }
         if begin == rules.len() {
-            return Err(Failure::usage(format!("{}: there is no rule in it", shown_path(file))));
+            return Err(Failure::usage(format!("{}: it contains no rule", shown_path(file))));
         }
     }
     Ok(rules)
@@ -63,7 +63,7 @@ fn read(file: &Path) -> Result<String, Failure> {
     fs::read_to_string(file).map_err(|error| {
         let file = shown_path(file);
         match error.kind() {
-            ErrorKind::InvalidData => Failure::refused(format!("{file}: not a text in UTF-8")),
+            ErrorKind::InvalidData => Failure::refused(format!("{file}: is not UTF-8 text")),
             _ => Failure::running(format!("{file}: cannot read: {error}")),
         }
     })

@@ -18,8 +18,8 @@ pub(crate) fn clean_up_when_stopped() {
         let Ok(mut signals) = Signals::new(wanted) else { return };
         let _ = ready.send(());
         for signal in signals.forever() {
-            if trundle_formats::remove_unfinished() {
-                say("stopped; the same command with --resume goes on with what is done");
+            if trundle_formats::remove_temporary_files() {
+                say("stopped; the same command with --resume continues from here");
             }
             let _ = emulate_default_handler(signal);
         }

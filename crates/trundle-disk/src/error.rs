@@ -143,7 +143,7 @@ pub(crate) fn temporary(folder: Option<&Path>) -> impl Fn(io::Error) -> Error + 
         Some(folder) => (folder.to_string_lossy().into_owned(), "write a temporary file"),
         None => (
             std::env::temp_dir().to_string_lossy().into_owned(),
-            "write a temporary file, for which TMPDIR can name another folder",
+            "write a temporary file (TMPDIR can name another folder)",
         ),
     };
     move |source| {

@@ -1,26 +1,16 @@
 //! Tensors moved from file to file, of any size, within a given amount of memory.
+//!
+//! `plan` decides how, `run` carries it out, `recovery` lets a later run go on with what an earlier
+//! one has left.
 #![forbid(unsafe_code)]
 
-mod device;
 mod error;
-mod identity;
-mod job;
-mod journal;
-mod known;
-mod left;
-mod place;
+mod plan;
 mod positioned;
-mod read_back;
+mod recovery;
 mod run;
-mod slot;
-mod stage;
-mod sums;
-mod tiling;
-mod transfer;
-mod way;
-mod work;
 
-pub use device::Device;
 pub use error::{Error, Problem};
-pub use job::{Cost, Job, Options, TensorJob, Wanted};
-pub use run::{Conduct, Outcome, Watch};
+pub use plan::job::{Cost, Job, PlanOptions, TensorJob, Wanted};
+pub use plan::storage::Storage;
+pub use run::{Observer, Outcome, RunOptions};

@@ -14,7 +14,7 @@ pub(crate) fn sync(file: &File) -> io::Result<()> {
 
 #[cfg(all(test, unix))]
 thread_local! {
-    /// The numbers of the files that this thread has synced: a disk that loses what was not cannot
+    /// The inodes of the files that this thread has synced: a disk that loses what was not cannot
     /// be had for a test.
     pub(crate) static SYNCED: std::cell::RefCell<Vec<u64>> = const {
         std::cell::RefCell::new(Vec::new())

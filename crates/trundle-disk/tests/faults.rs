@@ -8,29 +8,31 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use support::{description, moved, read_tensor, write_tensors};
+use support::{hint, moved, read_tensor, write_tensors};
 use tempfile::TempDir;
 use trundle::{Chain, DType, Shape};
-use trundle_disk::{Conduct, Device, Error, Job, Options, Outcome, Problem, Wanted, Watch};
-use trundle_formats::{Element, Format, Order, TensorFile};
+use trundle_disk::{
+    Error, Job, Observer, Outcome, PlanOptions, Problem, RunOptions, Storage, Wanted,
+};
+use trundle_formats::{Format, Order, StoredDType, TensorFile};
 
 /// A disk for which short runs are no loss, and one pass is the best.
-const ONE_PASS: Device = Device { request_seconds: 1e-12, ..Device::SSD };
+const ONE_PASS: Storage = Storage { request_seconds: 1e-12, ..Storage::SSD };
 
 /// One where they are.
-const TWO_PASSES: Device = Device::HDD;
+const TWO_PASSES: Storage = Storage::HDD;
 
-/// Does something to the folder when a stage begins for the `turn`th time.
+/// Does something to the folder when a phase begins for the `turn`th time.
 struct Meddler<'a> {
     folder: &'a Path,
-    stage: &'a str,
+    phase: &'a str,
     turn: AtomicUsize,
     meddle: &'a (dyn Fn(&Path) + Sync),
 }
 
-impl Watch for Meddler<'_> {
-    fn stage(&self, name: &str, _: u64) {
-        if name == self.stage && self.turn.fetch_sub(1, Ordering::Relaxed) == 1 {
+impl Observer for Meddler<'_> {
+    fn phase(&self, name: &str, _: u64) {
+        if name == self.phase && self.turn.fetch_sub(1, Ordering::Relaxed) == 1 {
             (self.meddle)(self.folder);
         }
     }
@@ -39,9 +41,9 @@ impl Watch for Meddler<'_> {
 }
 
 /// A folder with a file of a tensor, and what is done to it.
-struct Place {
+struct Sandbox {
     folder: TempDir,
-    element: Element,
+    element: StoredDType,
     shape: Shape,
     chain: Chain,
     from: PathBuf,
@@ -49,8 +51,8 @@ struct Place {
     data: Vec<u8>,
 }
 
-impl Place {
-    fn new(dtype: DType, sizes: &[usize], chain: &str, ending: &str) -> Place {
+impl Sandbox {
+    fn new(dtype: DType, sizes: &[usize], chain: &str, ending: &str) -> Sandbox {
         let folder = tempfile::tempdir().unwrap();
         let (from, to) = (
             folder.path().join(format!("in.{ending}")),
@@ -58,44 +60,49 @@ impl Place {
         );
         let data = write_tensors(&from, dtype, sizes, Order::RowMajor, 1);
         let chain = chain.parse().unwrap_or_else(|error| panic!("{error}"));
-        let (element, shape) = (Element::new(dtype), Shape::new(sizes).unwrap());
-        Place { folder, element, shape, chain, from, to, data }
+        let (element, shape) = (StoredDType::new(dtype), Shape::new(sizes).unwrap());
+        Sandbox { folder, element, shape, chain, from, to, data }
     }
 
     /// Two passes over f32 of 300 x 500, in some tiles.
-    fn two_passes() -> Place {
-        Place::new(DType::F32, &[300, 500], "flip(1) | a b -> b a", "npy")
+    fn two_passes() -> Sandbox {
+        Sandbox::new(DType::F32, &[300, 500], "flip(1) | a b -> b a", "npy")
     }
 
-    fn run(&self, device: Device, conduct: Conduct, watch: &dyn Watch) -> Result<Outcome, Error> {
-        let description = description(&self.from, &self.element, &self.shape);
-        let mut file = TensorFile::open_as(&self.from, &description).unwrap();
-        let options = Options {
+    fn run(
+        &self,
+        storage: Storage,
+        options: RunOptions,
+        observer: &dyn Observer,
+    ) -> Result<Outcome, Error> {
+        let hint = hint(&self.from, &self.element, &self.shape);
+        let mut file = TensorFile::open_as(&self.from, &hint).unwrap();
+        let planning = PlanOptions {
             max_bytes: 200_000,
-            device: Some(device),
+            storage: Some(storage),
             threads: Some(2),
             row_major: false,
         };
         let wanted = [Wanted { index: 0, chain: &self.chain }];
-        let job = Job::new(&file, &wanted, Format::of(&self.to).unwrap(), &[], &options).unwrap();
-        let passes = if device == TWO_PASSES { 2 } else { 1 };
+        let job = Job::new(&file, &wanted, Format::of(&self.to).unwrap(), &[], &planning).unwrap();
+        let passes = if storage == TWO_PASSES { 2 } else { 1 };
         assert_eq!(job.tensors()[0].tiles().len(), passes, "{:?}", job.tensors()[0].tiles());
-        job.run(&mut file, &self.from, &self.to, conduct, watch)
+        job.run(&mut file, &self.from, &self.to, options, observer)
     }
 
-    /// The movement, with `meddle` when a stage begins.
+    /// The movement, with `meddle` when a phase begins.
     fn meddled(
         &self,
-        device: Device,
+        storage: Storage,
         verify: bool,
-        (stage, turn): (&str, usize),
+        (phase, turn): (&str, usize),
         meddle: &(dyn Fn(&Path) + Sync),
     ) -> Result<Outcome, Error> {
-        let watch =
-            Meddler { folder: self.folder.path(), stage, turn: AtomicUsize::new(turn), meddle };
-        let done = self.run(device, Conduct { verify, ..Conduct::default() }, &watch);
-        let left = watch.turn.load(Ordering::Relaxed);
-        assert!(left == 0 || left > turn, "{stage} never began: {done:?}");
+        let observer =
+            Meddler { folder: self.folder.path(), phase, turn: AtomicUsize::new(turn), meddle };
+        let done = self.run(storage, RunOptions { verify, ..RunOptions::default() }, &observer);
+        let left = observer.turn.load(Ordering::Relaxed);
+        assert!(left == 0 || left > turn, "{phase} never began: {done:?}");
         done
     }
 
@@ -113,7 +120,7 @@ impl Place {
 
     fn check(&self) {
         let out_shape = self.chain.out_shape(&self.shape).unwrap();
-        let found = read_tensor(&self.to, &description(&self.to, &self.element, &out_shape), 0);
+        let found = read_tensor(&self.to, &hint(&self.to, &self.element, &out_shape), 0);
         assert!(found == moved(&self.chain, &self.element, &self.shape, &self.data));
     }
 }
@@ -157,47 +164,47 @@ fn what_is_written_wrongly_is_found() {
         ("two far ones exchanged", |file| exchanged(file, 4_128, 500_000, 4)),
         ("a run that is missing", |file| file.write_all_at(&[0; 2000], 100_000).unwrap()),
     ];
-    for device in [ONE_PASS, TWO_PASSES] {
+    for storage in [ONE_PASS, TWO_PASSES] {
         for (name, corrupt) in corruptions {
-            let place = Place::two_passes();
-            let turn = if device == TWO_PASSES { 2 } else { 1 };
-            let done = place.meddled(device, true, ("verifying", turn), &|folder| {
+            let sandbox = Sandbox::two_passes();
+            let turn = if storage == TWO_PASSES { 2 } else { 1 };
+            let done = sandbox.meddled(storage, true, ("verifying", turn), &|folder| {
                 corrupt(&file(folder, "part"));
             });
             let error = done.expect_err(name);
             assert!(matches!(*error.problem, Problem::Different(_)), "{name}: {error}");
-            assert_eq!(place.names(), ["in.npy"], "{name}");
+            assert_eq!(sandbox.names(), ["in.npy"], "{name}");
         }
     }
     // What lies between two passes, too.
     for (name, corrupt) in corruptions {
-        let place = Place::two_passes();
+        let sandbox = Sandbox::two_passes();
         let meddle = |folder: &Path| corrupt(&file(folder, "pass0"));
-        let error = place.meddled(TWO_PASSES, true, ("verifying", 1), &meddle).expect_err(name);
+        let error = sandbox.meddled(TWO_PASSES, true, ("verifying", 1), &meddle).expect_err(name);
         assert!(matches!(*error.problem, Problem::Different(_)), "{name}: {error}");
-        assert_eq!(place.names(), ["in.npy"], "{name}");
+        assert_eq!(sandbox.names(), ["in.npy"], "{name}");
     }
     // And nothing that is right is taken for wrong.
-    for device in [ONE_PASS, TWO_PASSES] {
-        let place = Place::two_passes();
-        assert!(place.meddled(device, true, ("verifying", 1), &|_| ()).unwrap().verified);
-        place.check();
-        assert_eq!(place.names(), ["in.npy", "out.npy"]);
+    for storage in [ONE_PASS, TWO_PASSES] {
+        let sandbox = Sandbox::two_passes();
+        assert!(sandbox.meddled(storage, true, ("verifying", 1), &|_| ()).unwrap().verified);
+        sandbox.check();
+        assert_eq!(sandbox.names(), ["in.npy", "out.npy"]);
     }
 }
 
 #[test]
 fn a_packed_element_that_is_wrong_is_found() {
-    let place = Place::new(DType::U3, &[300, 501], "flip(1)", "bin");
+    let sandbox = Sandbox::new(DType::U3, &[300, 501], "flip(1)", "bin");
     for bit in 0..8 {
         let meddle = |folder: &Path| {
             let (part, mut byte) = (file(folder, "part"), [0]);
             part.read_exact_at(&mut byte, 30_001).unwrap();
             part.write_all_at(&[byte[0] ^ (1 << bit)], 30_001).unwrap();
         };
-        let error = place.meddled(ONE_PASS, true, ("verifying", 1), &meddle).unwrap_err();
+        let error = sandbox.meddled(ONE_PASS, true, ("verifying", 1), &meddle).unwrap_err();
         assert!(matches!(*error.problem, Problem::Different(_)), "{error}");
-        assert_eq!(place.names(), [place.input()]);
+        assert_eq!(sandbox.names(), [sandbox.input()]);
     }
 }
 
@@ -210,86 +217,86 @@ fn a_source_that_changes_meanwhile_is_found() {
             let file = file(folder, "in.npy");
             file.set_len(file.metadata().unwrap().len() - 1).unwrap();
         }),
-        ("longer", "its size or its time is another now", |folder| {
+        ("longer", "its size or its modification time has changed", |folder| {
             let file = file(folder, "in.npy");
             file.set_len(file.metadata().unwrap().len() + 1).unwrap();
         }),
-        ("rewritten", "its size or its time is another now", |folder| {
+        ("rewritten", "its size or its modification time has changed", |folder| {
             let file = file(folder, "in.npy");
             // A clock that counts in milliseconds would not see a change so soon.
             std::thread::sleep(std::time::Duration::from_millis(20));
             file.write_all_at(b"other", 5000).unwrap();
         }),
     ];
-    for (device, stage) in
+    for (storage, phase) in
         [(ONE_PASS, "moving"), (TWO_PASSES, "pass 1 of 2"), (TWO_PASSES, "pass 2 of 2")]
     {
         for (name, said, change) in changes {
-            let place = Place::two_passes();
-            let error = place.meddled(device, false, (stage, 1), &change).expect_err(name);
+            let sandbox = Sandbox::two_passes();
+            let error = sandbox.meddled(storage, false, (phase, 1), &change).expect_err(name);
             let text = error.to_string();
             assert!(text.contains("in.npy: changed while it was read: "), "{name}: {text}");
-            assert!(text.contains(said) || stage == "pass 2 of 2", "{name}: {text}");
-            assert_eq!(place.names(), ["in.npy"], "{name}");
+            assert!(text.contains(said) || phase == "pass 2 of 2", "{name}: {text}");
+            assert_eq!(sandbox.names(), ["in.npy"], "{name}");
         }
     }
 }
 
 #[test]
 fn what_lies_between_passes_is_no_source() {
-    let place = Place::two_passes();
+    let sandbox = Sandbox::two_passes();
     let meddle = |folder: &Path| file(folder, "pass0").set_len(100).unwrap();
-    let error = place.meddled(TWO_PASSES, false, ("pass 2 of 2", 1), &meddle).unwrap_err();
+    let error = sandbox.meddled(TWO_PASSES, false, ("pass 2 of 2", 1), &meddle).unwrap_err();
     assert!(error.to_string().starts_with("cannot read a temporary file: "), "{error}");
-    assert_eq!(place.names(), ["in.npy"]);
+    assert_eq!(sandbox.names(), ["in.npy"]);
 }
 
 #[test]
 fn an_output_that_appears_meanwhile_stays() {
-    for (device, stage) in [(ONE_PASS, "moving"), (TWO_PASSES, "pass 2 of 2")] {
-        let place = Place::two_passes();
+    for (storage, phase) in [(ONE_PASS, "moving"), (TWO_PASSES, "pass 2 of 2")] {
+        let sandbox = Sandbox::two_passes();
         let meddle = |folder: &Path| fs::write(folder.join("out.npy"), "mine").unwrap();
-        let error = place.meddled(device, false, (stage, 1), &meddle).unwrap_err();
-        assert!(error.to_string().contains("out.npy: exists already"), "{error}");
-        assert_eq!(fs::read(&place.to).unwrap(), b"mine");
+        let error = sandbox.meddled(storage, false, (phase, 1), &meddle).unwrap_err();
+        assert!(error.to_string().contains("out.npy: already exists"), "{error}");
+        assert_eq!(fs::read(&sandbox.to).unwrap(), b"mine");
         // The result is there under the name that was told.
-        let names = place.names();
+        let names = sandbox.names();
         let [kept, "in.npy", "out.npy"] = [&names[0][..], &names[1], &names[2]] else {
             panic!("{names:?}")
         };
         assert!(error.to_string().ends_with(kept), "{error}");
-        fs::rename(place.folder.path().join(kept), &place.to).unwrap();
-        place.check();
+        fs::rename(sandbox.folder.path().join(kept), &sandbox.to).unwrap();
+        sandbox.check();
     }
 }
 
 #[test]
 fn two_at_once_do_not_write_the_same_output() {
-    let place = Place::two_passes();
+    let sandbox = Sandbox::two_passes();
     let meddle = |_: &Path| {
-        let error = place.run(ONE_PASS, Conduct::default(), &support::Nobody).unwrap_err();
+        let error = sandbox.run(ONE_PASS, RunOptions::default(), &support::Nobody).unwrap_err();
         assert!(error.to_string().contains("another process"), "{error}");
     };
-    place.meddled(ONE_PASS, false, ("moving", 1), &meddle).unwrap();
-    place.check();
-    assert_eq!(place.names(), ["in.npy", "out.npy"]);
+    sandbox.meddled(ONE_PASS, false, ("moving", 1), &meddle).unwrap();
+    sandbox.check();
+    assert_eq!(sandbox.names(), ["in.npy", "out.npy"]);
 }
 
 #[test]
 fn another_plan_for_the_same_output_is_refused_at_its_start() {
     for resume in [false, true] {
-        let place = Place::two_passes();
-        let other = Place { chain: "flip(0)".parse().unwrap(), ..Place::two_passes() };
-        let other = Place { from: place.from.clone(), to: place.to.clone(), ..other };
+        let sandbox = Sandbox::two_passes();
+        let other = Sandbox { chain: "flip(0)".parse().unwrap(), ..Sandbox::two_passes() };
+        let other = Sandbox { from: sandbox.from.clone(), to: sandbox.to.clone(), ..other };
         let meddle = |_: &Path| {
-            let before = place.names();
-            let conduct = Conduct { resume, overwrite: true, ..Conduct::default() };
-            let error = other.run(ONE_PASS, conduct, &support::Nobody).unwrap_err();
+            let before = sandbox.names();
+            let options = RunOptions { resume, overwrite: true, ..RunOptions::default() };
+            let error = other.run(ONE_PASS, options, &support::Nobody).unwrap_err();
             assert!(error.to_string().ends_with("another process"), "{error}");
-            assert_eq!(place.names(), before);
+            assert_eq!(sandbox.names(), before);
         };
-        place.meddled(TWO_PASSES, true, ("pass 2 of 2", 1), &meddle).unwrap();
-        place.check();
-        assert_eq!(place.names(), ["in.npy", "out.npy"]);
+        sandbox.meddled(TWO_PASSES, true, ("pass 2 of 2", 1), &meddle).unwrap();
+        sandbox.check();
+        assert_eq!(sandbox.names(), ["in.npy", "out.npy"]);
     }
 }

@@ -7,8 +7,8 @@ use std::path::Path;
 use proptest::prelude::any;
 use proptest::{prop_assert, prop_assert_eq};
 use trundle::{BitOrder, Chain, DType, Op, Shape, Width};
-use trundle_disk::{Conduct, Device, Job, Options, Wanted, Watch};
-use trundle_formats::{Described, Description, Element, Format, Order, TensorFile, checksum};
+use trundle_disk::{Job, Observer, PlanOptions, RunOptions, Storage, Wanted};
+use trundle_formats::{Described, Format, Order, StoredDType, TensorFile, TensorHint, crc32};
 use trundle_testing::cases::chains;
 use trundle_testing::choices::Choices;
 use trundle_testing::shapings::shaping_chains;
@@ -16,8 +16,8 @@ use trundle_testing::{Naive, Outcome, PlainOp, holds, indices};
 
 struct Nobody;
 
-impl Watch for Nobody {
-    fn stage(&self, _: &str, _: u64) {}
+impl Observer for Nobody {
+    fn phase(&self, _: &str, _: u64) {}
     fn advance(&self, _: u64) {}
 }
 
@@ -38,31 +38,31 @@ fn number(shape: &[usize], order: Order, index: &[usize]) -> usize {
     }
 }
 
-fn write_file(path: &Path, element: &Element, shape: &[usize], order: Order, data: &[u8]) {
+fn write_file(path: &Path, element: &StoredDType, shape: &[usize], order: Order, data: &[u8]) {
     let shape = Shape::new(shape).unwrap();
     let described = Described { name: "x", element, shape: &shape, order };
-    let frame = Format::of(path).unwrap().frame(&[described], &[]).unwrap();
-    let mut bytes = vec![0; frame.bytes() as usize];
-    let sums = if frame.needs_checksums() { vec![checksum(data)] } else { Vec::new() };
-    for piece in frame.pieces(&sums).unwrap() {
-        bytes[piece.offset as usize..][..piece.bytes.len()].copy_from_slice(&piece.bytes);
+    let skeleton = Format::of(path).unwrap().skeleton(&[described], &[]).unwrap();
+    let mut bytes = vec![0; skeleton.bytes() as usize];
+    let checksums = if skeleton.needs_crc32() { vec![crc32(data)] } else { Vec::new() };
+    for span in skeleton.spans(&checksums).unwrap() {
+        bytes[span.offset as usize..][..span.bytes.len()].copy_from_slice(&span.bytes);
     }
-    bytes[frame.data_offsets()[0] as usize..][..data.len()].copy_from_slice(data);
+    bytes[skeleton.data_offsets()[0] as usize..][..data.len()].copy_from_slice(data);
     fs::write(path, bytes).unwrap();
 }
 
 /// Moves random elements of a random type by `ops`, and compares each with `naive`'s.
 fn check(shape: &[usize], ops: Vec<Op>, naive: &Naive, seed: u64) -> Outcome {
     let mut choices = Choices::of(seed);
-    let packed = [DType::U1, DType::U3, DType::I4, DType::U6].map(Element::new);
-    let mut types: Vec<Element> =
+    let packed = [DType::U1, DType::U3, DType::I4, DType::U6].map(StoredDType::new);
+    let mut types: Vec<StoredDType> =
         [DType::U8, DType::F16, DType::F32, DType::F64, DType::Complex128]
             .into_iter()
             .chain([3, 5, 12].map(DType::Bytes))
-            .map(Element::new)
+            .map(StoredDType::new)
             .collect();
     types.extend(packed);
-    types.push(Element::new(DType::U6).with_bit_order(BitOrder::LowFirst).unwrap());
+    types.push(StoredDType::new(DType::U6).with_bit_order(BitOrder::LowFirst).unwrap());
     let element = types.swap_remove(choices.below(types.len()));
     let is_packed = element.width().packing().is_some();
     let endings: &[&str] = if is_packed { &["bin"] } else { &["npy", "bin", "npz"] };
@@ -79,15 +79,15 @@ fn check(shape: &[usize], ops: Vec<Op>, naive: &Naive, seed: u64) -> Outcome {
         .collect();
     write_file(&from, &element, shape, order, &data);
 
-    let description = |shape: &[usize], path: &Path| match path.extension().unwrap() == "bin" {
-        true => Description::of(&element, &Shape::new(shape).unwrap()),
-        false => Description::default(),
+    let hint = |shape: &[usize], path: &Path| match path.extension().unwrap() == "bin" {
+        true => TensorHint::of(&element, &Shape::new(shape).unwrap()),
+        false => TensorHint::default(),
     };
-    let mut file = TensorFile::open_as(&from, &description(shape, &from)).unwrap();
+    let mut file = TensorFile::open_as(&from, &hint(shape, &from)).unwrap();
     let chain = ops.into_iter().fold(Chain::new(), Chain::then);
-    let options = Options {
+    let options = PlanOptions {
         max_bytes: [2, 6, 20, 70, 300, 2000, 20 << 20][choices.below(7)] * 2 * 16,
-        device: Some([Device::SSD, Device::HDD, Device::NETWORK][choices.below(3)]),
+        storage: Some([Storage::SSD, Storage::HDD, Storage::NETWORK][choices.below(3)]),
         threads: Some(1 + choices.below(2)),
         row_major: choices.below(2) == 0,
     };
@@ -96,7 +96,7 @@ fn check(shape: &[usize], ops: Vec<Op>, naive: &Naive, seed: u64) -> Outcome {
     let job = match Job::new(&file, &wanted, format, &[], &options) {
         Ok(job) => job,
         Err(error) => {
-            // Rows whose lengths differ need room for a row.
+            // Rows whose lengths differ need budget for a row.
             let text = error.to_string();
             prop_assert!(
                 text.contains("of memory are needed") && options.max_bytes < 1 << 20,
@@ -107,11 +107,11 @@ fn check(shape: &[usize], ops: Vec<Op>, naive: &Naive, seed: u64) -> Outcome {
         }
     };
     let plan = format!("{job:?}");
-    let conduct = Conduct { overwrite: false, verify: choices.below(2) == 0, resume: false };
-    let outcome = job.run(&mut file, &from, &to, conduct, &Nobody);
+    let options = RunOptions { overwrite: false, verify: choices.below(2) == 0, resume: false };
+    let outcome = job.run(&mut file, &from, &to, options, &Nobody);
     prop_assert!(outcome.is_ok(), "{}\n{}", outcome.unwrap_err(), plan);
 
-    let mut moved = TensorFile::open_as(&to, &description(naive.shape(), &to)).unwrap();
+    let mut moved = TensorFile::open_as(&to, &hint(naive.shape(), &to)).unwrap();
     let header = moved.headers()[0].clone();
     prop_assert_eq!(header.shape.sizes(), naive.shape());
     let out =

@@ -9,10 +9,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use support::{Nobody, description, moved as in_memory, read_tensor, write_tensors};
+use support::{Nobody, hint, moved as in_memory, read_tensor, write_tensors};
 use trundle::{Chain, DType, Shape};
-use trundle_disk::{Conduct, Device, Job, Options, TensorJob, Wanted};
-use trundle_formats::{Element, Format, Order, TensorFile};
+use trundle_disk::{Job, PlanOptions, RunOptions, Storage, TensorJob, Wanted};
+use trundle_formats::{Format, Order, StoredDType, TensorFile};
 
 /// The system's allocator, with a count of the bytes that are allocated and of the most that were.
 struct Counting;
@@ -177,28 +177,28 @@ fn moved(
     files: [&Path; 2],
     source: &[u8],
     max_bytes: usize,
-    device: Device,
+    storage: Storage,
     verify: bool,
 ) {
     let [from, to] = files;
     let chain = |index: usize| &case.chains[index % case.chains.len()];
-    let (element, shape) = (Element::new(case.element), Shape::new(case.shape).unwrap());
-    let mut file = TensorFile::open_as(from, &description(from, &element, &shape)).unwrap();
-    let options = Options {
+    let (element, shape) = (StoredDType::new(case.element), Shape::new(case.shape).unwrap());
+    let mut file = TensorFile::open_as(from, &hint(from, &element, &shape)).unwrap();
+    let planning = PlanOptions {
         max_bytes: max_bytes as u64,
-        device: Some(device),
+        storage: Some(storage),
         threads: Some(2),
         row_major: false,
     };
     let wanted: Vec<Wanted<'_>> =
         (0..case.tensors).map(|index| Wanted { index, chain: chain(index) }).collect();
     let format = Format::of(to).unwrap();
-    let conduct = Conduct { overwrite: true, verify, resume: false };
+    let options = RunOptions { overwrite: true, verify, resume: false };
     let ((passes, tiles), bytes) = most(|| {
-        let job = Job::new(&file, &wanted, format, &[], &options).unwrap();
+        let job = Job::new(&file, &wanted, format, &[], &planning).unwrap();
         let passes = job.tensors().iter().map(TensorJob::passes).max();
         let tiles: Vec<_> = job.tensors()[0].tiles().iter().map(|each| each.0).collect();
-        job.run(&mut file, from, to, conduct, &Nobody).unwrap();
+        job.run(&mut file, from, to, options, &Nobody).unwrap();
         (passes, tiles)
     });
     let label = format!(
@@ -210,7 +210,7 @@ fn moved(
     assert!(bytes <= max_bytes, "{label}: {bytes} bytes");
     for index in case.tensors.saturating_sub(case.chains.len())..case.tensors {
         let out_shape = chain(index).out_shape(&shape).unwrap();
-        let found = read_tensor(to, &description(to, &element, &out_shape), index);
+        let found = read_tensor(to, &hint(to, &element, &out_shape), index);
         assert!(found == in_memory(chain(index), &element, &shape, source), "{label}");
     }
 }
@@ -222,15 +222,15 @@ fn no_movement_takes_more_memory_than_it_may() {
     for (number, case) in cases().iter().enumerate() {
         let (from, to) = (path(case.from), path(case.to));
         write_tensors(&from, case.element, case.shape, case.order, case.tensors);
-        let (element, shape) = (Element::new(case.element), Shape::new(case.shape).unwrap());
-        let source = read_tensor(&from, &description(&from, &element, &shape), 0);
+        let (element, shape) = (StoredDType::new(case.element), Shape::new(case.shape).unwrap());
+        let source = read_tensor(&from, &hint(&from, &element, &shape), 0);
         let sizes = if number % 2 == 0 { [8, 64] } else { [8, 20] };
-        for (way, max_bytes) in sizes.map(|mib| mib << 20).into_iter().enumerate() {
+        for (io_plan, max_bytes) in sizes.map(|mib| mib << 20).into_iter().enumerate() {
             if max_bytes <= case.too_little {
                 continue;
             }
-            let device = [Device::SSD, Device::HDD][(number / 2 + way) % 2];
-            moved(case, [&from, &to], &source, max_bytes, device, (number / 4 + way) % 2 == 0);
+            let storage = [Storage::SSD, Storage::HDD][(number / 2 + io_plan) % 2];
+            moved(case, [&from, &to], &source, max_bytes, storage, (number / 4 + io_plan) % 2 == 0);
         }
         fs::remove_file(from).unwrap();
         fs::remove_file(to).unwrap();
@@ -246,15 +246,19 @@ fn no_movement_takes_more_memory_than_it_may() {
 
 /// Plans movements of a file that is nothing but a hole: what is too large is refused.
 fn planned(path: &Path, sizes: &[usize], max_bytes: u64) {
-    let (element, shape) = (Element::new(DType::U8), Shape::new(sizes).unwrap());
+    let (element, shape) = (StoredDType::new(DType::U8), Shape::new(sizes).unwrap());
     fs::File::create(path).unwrap().set_len(shape.elements() as u64).unwrap();
-    let file = TensorFile::open_as(path, &description(path, &element, &shape)).unwrap();
+    let file = TensorFile::open_as(path, &hint(path, &element, &shape)).unwrap();
     for text in ["a b -> b a", "flip(0)", "flip(1) | a b -> b a"] {
         let chain: Chain = text.parse().unwrap_or_else(|error| panic!("{error}"));
-        for device in [Device::SSD, Device::HDD] {
+        for storage in [Storage::SSD, Storage::HDD] {
             let wanted = [Wanted { index: 0, chain: &chain }];
-            let options =
-                Options { max_bytes, device: Some(device), threads: Some(2), row_major: true };
+            let options = PlanOptions {
+                max_bytes,
+                storage: Some(storage),
+                threads: Some(2),
+                row_major: true,
+            };
             let format = Format::of(path).unwrap();
             let (job, bytes) = most(|| Job::new(&file, &wanted, format, &[], &options));
             let refused = job.map_or_else(|error| error.to_string(), |_| String::new());

@@ -3,41 +3,44 @@
 
 mod support;
 
-use support::{Nobody, description, moved, read_tensor, write_tensors};
+use support::{Nobody, hint, moved, read_tensor, write_tensors};
 use trundle::{Chain, DType, Shape};
-use trundle_disk::{Conduct, Device, Job, Options, Wanted};
-use trundle_formats::{Element, Format, Order, TensorFile};
+use trundle_disk::{Job, PlanOptions, RunOptions, Storage, Wanted};
+use trundle_formats::{Format, Order, StoredDType, TensorFile};
 
 #[test]
 fn each_tensor_goes_to_its_place_in_one_pass_or_two() {
     let folder = tempfile::tempdir().unwrap();
     let sizes = [200, 300];
-    let (element, shape) = (Element::new(DType::F32), Shape::new(sizes).unwrap());
+    let (element, shape) = (StoredDType::new(DType::F32), Shape::new(sizes).unwrap());
     let chains: Vec<Chain> = ["flip(1) | a b -> b a", "roll(shift=[1], axes=[0])", "flip(0)"]
         .map(|text| text.parse().unwrap_or_else(|error| panic!("{error}")))
         .to_vec();
     for ending in ["safetensors", "npz"] {
         let path = |name: &str| folder.path().join(format!("{name}.{ending}"));
         let data = write_tensors(&path("in"), DType::F32, &sizes, Order::RowMajor, 5);
-        for (max_bytes, device) in [
-            (200_000, Device::SSD),
-            (200_000, Device::HDD),
-            (3_000_000, Device::HDD),
-            (20 << 20, Device::SSD),
+        for (max_bytes, storage) in [
+            (200_000, Storage::SSD),
+            (200_000, Storage::HDD),
+            (3_000_000, Storage::HDD),
+            (20 << 20, Storage::SSD),
         ] {
             let mut file =
-                TensorFile::open_as(&path("in"), &description(&path("in"), &element, &shape))
-                    .unwrap();
+                TensorFile::open_as(&path("in"), &hint(&path("in"), &element, &shape)).unwrap();
             let chain = |index: usize| &chains[index % chains.len()];
             // In another order, and not all of them.
             let chosen = [4, 0, 3, 2];
             let wanted = chosen.map(|index| Wanted { index, chain: chain(index) });
-            let options =
-                Options { max_bytes, device: Some(device), threads: Some(2), row_major: false };
+            let options = PlanOptions {
+                max_bytes,
+                storage: Some(storage),
+                threads: Some(2),
+                row_major: false,
+            };
             let format = Format::of(&path("out")).unwrap();
             let job = Job::new(&file, &wanted, format, &[], &options).unwrap();
-            let conduct = Conduct { overwrite: true, verify: true, resume: false };
-            job.run(&mut file, &path("in"), &path("out"), conduct, &Nobody).unwrap();
+            let options = RunOptions { overwrite: true, verify: true, resume: false };
+            job.run(&mut file, &path("in"), &path("out"), options, &Nobody).unwrap();
             let out = TensorFile::open_as(&path("out"), &Default::default()).unwrap();
             for index in chosen {
                 let name = format!("x{index:05}");

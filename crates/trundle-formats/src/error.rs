@@ -52,7 +52,7 @@ pub enum Problem {
         source: io::Error,
     },
     /// The data does not fit the memory.
-    #[error("cannot load {bytes} bytes: not enough memory")]
+    #[error("cannot load {}: not enough memory", in_bytes(*bytes as u64))]
     NoMemory {
         /// The bytes that were asked for.
         bytes: usize,
@@ -64,7 +64,7 @@ pub enum Problem {
         ending: String,
     },
     /// The output exists.
-    #[error("exists already, and overwriting was not asked for")]
+    #[error("already exists")]
     Exists,
     /// Another process has the temporary file of the same output.
     #[error("is being written by another process")]
@@ -101,16 +101,16 @@ pub enum Problem {
         /// What cannot be stated.
         why: String,
     },
-    /// Checksums are missing, or too many.
-    #[error("a file of {expected} tensors needs {expected} checksums, got {got}")]
-    Checksums {
+    /// Values of CRC-32 are missing, or too many.
+    #[error("as many values of CRC-32 as tensors are needed: expected {expected}, got {got}")]
+    Crc32s {
         /// The tensors of the file.
         expected: usize,
-        /// The checksums that were given.
+        /// How many were given.
         got: usize,
     },
     /// The bytes to write are not those of the tensor.
-    #[error("tensor \"{name}\" fills {expected} bytes, got {got}")]
+    #[error("tensor \"{name}\" needs {}, got {got}", in_bytes(*expected as u64))]
     DataSize {
         /// The tensor's name.
         name: String,
@@ -126,7 +126,7 @@ pub enum Problem {
     #[error("{0}")]
     Unsupported(String),
     /// The content ends too early.
-    #[error("truncated: {part} has {expected} bytes, but only {got} are there")]
+    #[error("truncated: {part} should have {}, but has {got}", in_bytes(*expected))]
     Truncated {
         /// Which part is incomplete.
         part: &'static str,
@@ -136,7 +136,7 @@ pub enum Problem {
         got: u64,
     },
     /// The data begins after the end.
-    #[error("the data begins at byte {offset}, but the file has {length} bytes")]
+    #[error("the data begins at byte {offset}, but the file has {}", in_bytes(*length))]
     OffsetBeyond {
         /// Where the data begins, in bytes from the start of the file.
         offset: u64,
@@ -144,23 +144,23 @@ pub enum Problem {
         length: u64,
     },
     /// The content goes on after the data, and nothing says that it may.
-    #[error("the tensor fills {expected} bytes, but {got} are there")]
+    #[error("the tensor needs {}, but there are {got}", in_bytes(*expected))]
     DataLeft {
         /// The bytes that the tensor fills.
         expected: u64,
         /// The bytes that were found; of a stream, no more than are enough to know.
         got: u64,
     },
-    /// Something is missing that only a [`Description`](crate::Description) can say.
+    /// Something is missing that only a [`TensorHint`](crate::TensorHint) can say.
     #[error("{0}")]
-    Undescribed(&'static str),
-    /// A [`Description`](crate::Description) has an offset, but the file states where its data
+    HintMissing(&'static str),
+    /// A [`TensorHint`](crate::TensorHint) has an offset, but the file states where its data
     /// begins.
-    #[error("states itself where its data begins: an offset is for raw bytes")]
+    #[error("states where its data begins: an offset is only for raw bytes")]
     Offset,
-    /// The content is not what its [`Description`](crate::Description) says.
+    /// The content is not what its [`TensorHint`](crate::TensorHint) says.
     #[error("{0}")]
-    NotAsDescribed(String),
+    HintDiffers(String),
     /// Something is wrong with one member of an archive.
     #[error("member \"{member}\": {problem}")]
     Member {
@@ -197,19 +197,24 @@ impl Problem {
             | Problem::Folder
             | Problem::OneTensor { .. }
             | Problem::CannotHold { .. }
-            | Problem::Checksums { .. }
+            | Problem::Crc32s { .. }
             | Problem::DataSize { .. }
-            | Problem::Undescribed(_)
+            | Problem::HintMissing(_)
             | Problem::Offset => ExitClass::Usage,
             Problem::Malformed(_)
             | Problem::Unsupported(_)
             | Problem::Truncated { .. }
             | Problem::OffsetBeyond { .. }
             | Problem::DataLeft { .. }
-            | Problem::NotAsDescribed(_)
+            | Problem::HintDiffers(_)
             | Problem::Shape(_) => ExitClass::Refused,
         }
     }
+}
+
+/// So many bytes, as messages say it.
+pub(crate) fn in_bytes(count: u64) -> String {
+    if count == 1 { "1 byte".to_owned() } else { format!("{count} bytes") }
 }
 
 /// How many there are, and the first of them.

@@ -6,7 +6,8 @@ use std::path::Path;
 use crate::error::is_stream;
 use crate::source::Source;
 use crate::{
-    Described, Description, Error, Frame, Header, Problem, Unreadable, npy, npz, raw, safetensors,
+    Described, Error, FileSkeleton, Header, Problem, TensorHint, Unreadable, npy, npz, raw,
+    safetensors,
 };
 
 /// Every format: one row each. The first is that of stdin and stdout.
@@ -16,10 +17,10 @@ pub static FORMATS: &[Format] = &[npy::FORMAT, npz::FORMAT, safetensors::FORMAT,
 pub type Progress<'a> = dyn FnMut(u64) + 'a;
 
 /// Reads what a file holds beside its data.
-type Open = fn(Source, &Description) -> Result<Box<dyn Contents>, Problem>;
+type Open = fn(Source, &TensorHint) -> Result<Box<dyn Contents>, Problem>;
 
 /// All of a file but the data of its tensors.
-type MakeFrame = fn(&[Described<'_>], &[(String, String)]) -> Result<Frame, Problem>;
+type MakeFrame = fn(&[Described<'_>], &[(String, String)]) -> Result<FileSkeleton, Problem>;
 
 /// A format of files of tensors.
 #[derive(Debug)]
@@ -32,7 +33,7 @@ pub struct Format {
     /// Whether the first [`FIRST_BYTES`] of a file, or all of a shorter one, are those of its files.
     pub(crate) begins: fn(&[u8]) -> bool,
     pub(crate) open: Open,
-    pub(crate) frame: MakeFrame,
+    pub(crate) skeleton: MakeFrame,
 }
 
 /// How many bytes tell the format of a file.
@@ -61,15 +62,15 @@ pub(crate) trait Contents: Send {
     /// Where all this is read from.
     fn source(&self) -> &Source;
 
-    /// Whether the file has checksums of the data.
-    fn has_checksums(&self) -> bool {
+    /// Whether the file has CRC-32 of the data.
+    fn has_crc32(&self) -> bool {
         false
     }
 
     /// The data of the tensor at `index`, exactly as long as its header says.
     fn load(&mut self, index: usize, progress: &mut Progress<'_>) -> Result<Vec<u8>, Problem>;
 
-    /// The same data, in pieces.
+    /// The same data, in parts.
     fn copy_to(
         &mut self,
         index: usize,
@@ -111,8 +112,8 @@ impl Format {
     /// The format of a file whose ending tells none, by its first bytes, [`FIRST_BYTES`] if it has
     /// as many, and by what is said of it. Raw bytes are what has an offset, and what has a type and
     /// a shape and does not begin as numpy's files do: by accident, they never begin so.
-    pub(crate) fn of_start(first: &[u8], description: &Description) -> Option<&'static Format> {
-        let Description { element, shape, offset, .. } = description;
+    pub(crate) fn of_start(first: &[u8], hint: &TensorHint) -> Option<&'static Format> {
+        let TensorHint { element, shape, offset, .. } = hint;
         if offset.is_some() {
             return Some(&raw::FORMAT);
         }
@@ -140,7 +141,7 @@ impl Format {
         self.holds_one
     }
 
-    /// Whether its files keep pairs of texts beside the tensors.
+    /// Whether its files keep pairs of strings beside the tensors.
     pub fn keeps_metadata(&self) -> bool {
         self.keeps_metadata
     }
@@ -157,11 +158,11 @@ impl Format {
     /// [`Problem::OneTensor`] if the tensors are too many or too few; [`Problem::CannotHold`] if the
     /// name, the order or the element type of one cannot be stated; [`Problem::Unsupported`] if the
     /// file or its headers would be too long.
-    pub fn frame(
+    pub fn skeleton(
         &self,
         tensors: &[Described<'_>],
         metadata: &[(String, String)],
-    ) -> Result<Frame, Problem> {
+    ) -> Result<FileSkeleton, Problem> {
         if self.holds_one && tensors.len() != 1 {
             let tensors = tensors.iter().map(|tensor| tensor.name.to_owned()).collect();
             return Err(Problem::OneTensor { format: self.name, tensors });
@@ -172,14 +173,14 @@ impl Format {
                 return Err(tensor.refused(self.name, "its data is column-major"));
             }
         }
-        (self.frame)(tensors, metadata)
+        (self.skeleton)(tensors, metadata)
     }
 
     pub(crate) fn open(
         &self,
         source: Source,
-        description: &Description,
+        hint: &TensorHint,
     ) -> Result<Box<dyn Contents>, Problem> {
-        (self.open)(source, description)
+        (self.open)(source, hint)
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use trundle_core::{Layout, Shape};
 
-use crate::Element;
+use crate::StoredDType;
 
 /// One tensor of a file: everything but its data.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub struct Header {
     /// Its name: in a format of one tensor the file's name without ending, or `stdin`.
     pub name: String,
     /// The type of its elements.
-    pub element: Element,
+    pub element: StoredDType,
     /// The sizes of its axes.
     pub shape: Shape,
     /// The order in which its packed elements stand.

@@ -6,8 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use crate::temporary::TemporaryName;
-use crate::unfinished::is_at;
+use crate::temporary_file::is_at;
+use crate::temporary_name::TemporaryName;
 
 /// The temporary files of one run.
 #[derive(Clone, Debug)]

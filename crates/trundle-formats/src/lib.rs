@@ -1,29 +1,29 @@
 //! Files of tensors: what they hold, its bytes, and new files of moved tensors.
 //!
 //! A [`TensorFile`] says what is in a file before any of its data is read: a [`Header`] for each
-//! tensor, with the [`Element`] type as the file states it. Data is moved without a look at the
-//! elements, so the byte order, field names and padding of a type are written as they were read.
+//! tensor, with its [`StoredDType`], the element type as the file states it. Data is moved without a
+//! look at the elements, so the byte order, field names and padding of a type are written as they were read.
 //! Each [`Format`] is a row of [`FORMATS`], picked by a path's ending.
 //!
 //! .npy is read in its versions 1.0, 2.0 and 3.0, with every type but Python objects; bytes after
 //! the data are ignored, as `numpy.load` ignores them. It is written as `numpy.save` writes it.
 //! .npz holds several, stored or deflated; it is written as `numpy.savez` writes it, stored.
 //! .safetensors is read and written with all its types, the order of its tensors and its metadata.
-//! Raw bytes (.bin, .raw) are read by a [`Description`], which can also name the type of a file
+//! Raw bytes (.bin, .raw) are read by a [`TensorHint`], which can also name the type of a file
 //! that holds the bits of one that its format lacks.
 //!
 //! Files are not trusted: nothing is reserved because a header claims it, and what contradicts
 //! itself is refused before any data is read.
 //!
-//! A file is written around its data: a [`Frame`] says where the data of each tensor lies, and what
-//! stands beside it, before any of the data is there. [`write()`] is for tensors in memory.
+//! A file is written around its data: a [`FileSkeleton`] says where the data of each tensor is, and
+//! what else is in the file, before any of the data is there. [`write()`] is for tensors in memory.
 //!
 //! ```
 //! use trundle_formats::{NamedTensor, TensorFile, write};
 //!
 //! let folder = tempfile::tempdir()?;
 //! let path = folder.path().join("ramp.npy");
-//! let element = trundle_formats::Element::new(trundle_core::DType::U8);
+//! let element = trundle_formats::StoredDType::new(trundle_core::DType::U8);
 //! let shape = trundle_core::Shape::new([2, 2])?;
 //! let ramp = NamedTensor { name: "ramp", element: &element, shape: &shape, bytes: &[0, 1, 2, 3] };
 //! write(&path, &[ramp], false, &mut |_| ())?;
@@ -35,43 +35,43 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod checksum;
-mod descr;
-mod description;
-mod element;
+mod crc32;
 mod error;
 mod format;
-mod frame;
 mod header;
 mod leftover;
 mod literal;
 mod names;
 mod npy;
 mod npz;
+mod numpy_dtype;
 mod output;
-mod plain;
 mod raw;
 mod safetensors;
+mod skeleton;
 mod source;
-mod temporary;
+mod stored_dtype;
+mod strings;
+mod temporary_file;
+mod temporary_name;
 mod tensor_file;
-mod texts;
+mod tensor_hint;
 mod type_names;
-mod unfinished;
+mod uncompressed;
 mod values;
 mod write;
 
-pub use checksum::{checksum, combined_checksum};
-pub use description::Description;
-pub use element::Element;
+pub use crc32::{combined_crc32, crc32};
 pub use error::{Error, ExitClass, Problem};
 pub use format::{FORMATS, Format, Progress};
-pub use frame::{Described, Frame, Piece};
 pub use header::{Header, Order};
 pub use leftover::{LeftFile, Leftover, LeftoverState, Removal, leftovers};
 pub use names::{Shown, is_steering};
 pub use output::Output;
-pub use temporary::TemporaryName;
+pub use skeleton::{Described, FileSkeleton, Span};
+pub use stored_dtype::StoredDType;
+pub use temporary_file::{Begin, TemporaryFile, remove_temporary_files};
+pub use temporary_name::TemporaryName;
 pub use tensor_file::{TensorFile, Unreadable};
-pub use unfinished::{Begin, Unfinished, remove_unfinished};
+pub use tensor_hint::TensorHint;
 pub use write::{NamedTensor, check_output, stage, write};

@@ -263,7 +263,7 @@ impl<'a> Parser<'a> {
         let char = u32::from_str_radix(code, 16)
             .ok()
             .and_then(char::from_u32)
-            .ok_or_else(|| self.error(format!("{code} is no character")))?;
+            .ok_or_else(|| self.error(format!("{code} is not a character")))?;
         self.at += digits;
         Ok(char)
     }
@@ -382,7 +382,7 @@ mod tests {
             (r"'\q'", "expected an escape sequence, found 'q' at character 2"),
             (r"'\x4é'", "expected 2 hexadecimal digits, found '4' at character 3"),
             (r"'\x+4'", "expected 2 hexadecimal digits, found '+' at character 3"),
-            (r"'\ud800'", "d800 is no character at character 3"),
+            (r"'\ud800'", "d800 is not a character at character 3"),
             ("-", "expected a digit, found the end at character 1"),
             ("007", "expected no leading 0, found 007 at character 3"),
             ("0x10", "expected the end, found 'x' at character 1"),

@@ -21,7 +21,7 @@ impl<T: fmt::Display> fmt::Display for Shown<T> {
     }
 }
 
-/// Passes texts on with what steers escaped.
+/// Passes strings on with what steers escaped.
 struct Escaping<'a, 'b>(&'a mut fmt::Formatter<'b>);
 
 impl fmt::Write for Escaping<'_, '_> {

@@ -6,7 +6,7 @@
 //! several arrays behind each other into one file, of which this is the first.
 //!
 //! Written is what `numpy.save` writes for a contiguous array, byte for byte. Types that numpy
-//! lacks are written as their bits, packed ones as the 1-D array of their bytes; a [`Description`]
+//! lacks are written as their bits, packed ones as the 1-D array of their bytes; a [`TensorHint`]
 //! makes them again what they were.
 
 use std::fmt::Write as _;
@@ -14,12 +14,12 @@ use std::io::Read;
 
 use trundle_core::Shape;
 
-use crate::description::Description;
 use crate::format::Contents;
 use crate::literal::Literal;
-use crate::plain::{Plain, Rest};
 use crate::source::Source;
-use crate::{Described, Element, Format, Frame, Header, Order, Problem, descr};
+use crate::tensor_hint::TensorHint;
+use crate::uncompressed::{Rest, Uncompressed};
+use crate::{Described, FileSkeleton, Format, Header, Order, Problem, StoredDType, numpy_dtype};
 
 pub(crate) const FORMAT: Format = Format {
     name: "npy",
@@ -29,7 +29,7 @@ pub(crate) const FORMAT: Format = Format {
     states_column_major: true,
     begins: |first| first.starts_with(MAGIC),
     open,
-    frame,
+    skeleton,
 };
 
 const MAGIC: &[u8] = b"\x93NUMPY";
@@ -57,11 +57,11 @@ const VERSIONS: [Version; 3] = [
     Version { major: 3, length_bytes: 4, is_utf8: true },
 ];
 
-fn open(mut source: Source, description: &Description) -> Result<Box<dyn Contents>, Problem> {
+fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem> {
     let name = source.name().to_owned();
     let (header, start) = read_header(&mut source, name)?;
     let stated = Header { data_offset: Some(start), ..header };
-    Ok(Plain::one(description.apply(stated)?, start, source, Rest::Ignored)?)
+    Ok(Uncompressed::one(hint.apply(stated)?, start, source, Rest::Ignored)?)
 }
 
 /// The header that .npy begins with and the bytes it has, behind which `reader` is left. Where that
@@ -112,7 +112,7 @@ fn read_header_text(reader: &mut dyn Read) -> Result<(String, u64), Problem> {
     let data_offset = (start.len() + version.length_bytes + bytes) as u64;
     let text = if version.is_utf8 {
         String::from_utf8(header)
-            .map_err(|error| malformed(format!("no UTF-8: {}", error.utf8_error())))?
+            .map_err(|error| malformed(format!("not UTF-8: {}", error.utf8_error())))?
     } else {
         header.into_iter().map(char::from).collect()
     };
@@ -135,7 +135,7 @@ pub(crate) fn read_exactly(
 }
 
 /// What the entries of the header mean. Each of the three keys must be there once, and no other.
-fn interpret(entries: Vec<(Literal, Literal)>) -> Result<(Element, Order, Shape), Problem> {
+fn interpret(entries: Vec<(Literal, Literal)>) -> Result<(StoredDType, Order, Shape), Problem> {
     let mut values = [const { None }; 3];
     let keys = ["descr", "fortran_order", "shape"];
     for (key, value) in entries {
@@ -144,13 +144,13 @@ fn interpret(entries: Vec<(Literal, Literal)>) -> Result<(Element, Order, Shape)
             malformed(format!("unknown key {key}, expected 'descr', 'fortran_order' and 'shape'"))
         })?;
         if values[index].replace(value).is_some() {
-            return Err(malformed(format!("{key} is there twice")));
+            return Err(malformed(format!("{key} occurs twice")));
         }
     }
     let mut take = |index: usize| {
         values[index].take().ok_or_else(|| malformed(format!("'{}' is missing", keys[index])))
     };
-    let element = descr::element(&take(0)?)?;
+    let element = numpy_dtype::element(&take(0)?)?;
     let order = match take(1)? {
         Literal::Bool(true) => Order::ColumnMajor,
         Literal::Bool(false) => Order::RowMajor,
@@ -176,13 +176,13 @@ fn size(literal: &Literal) -> Result<usize, Problem> {
     }
 }
 
-fn frame(tensors: &[Described<'_>], _: &[(String, String)]) -> Result<Frame, Problem> {
-    let mut frame = Frame::default();
+fn skeleton(tensors: &[Described<'_>], _: &[(String, String)]) -> Result<FileSkeleton, Problem> {
+    let mut skeleton = FileSkeleton::default();
     for tensor in tensors {
-        frame.push(header_bytes(tensor)?)?;
-        frame.push_data(tensor.bytes()?)?;
+        skeleton.push(header_bytes(tensor)?)?;
+        skeleton.push_data(tensor.bytes()?)?;
     }
-    Ok(frame)
+    Ok(skeleton)
 }
 
 /// All that stands before the data, in the first version that can hold it.

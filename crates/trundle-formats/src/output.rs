@@ -5,8 +5,8 @@ use std::io::{self, Stdout, Write};
 use std::path::{Path, PathBuf};
 
 use crate::error::is_stream;
-use crate::temporary::output_tag;
-use crate::{Begin, Description, Error, Format, Problem, TensorFile, Unfinished};
+use crate::temporary_name::output_tag;
+use crate::{Begin, Error, Format, Problem, TemporaryFile, TensorFile, TensorHint};
 
 /// How many symbolic links may lead from one to the next: what Linux allows.
 const MAX_LINKS: usize = 40;
@@ -27,7 +27,7 @@ pub struct Output {
 #[derive(Debug)]
 enum Target {
     /// A temporary file, and the place it is for.
-    Replace(Unfinished, PathBuf),
+    Replace(TemporaryFile, PathBuf),
     Special(File),
     Stdout(Stdout),
 }
@@ -54,7 +54,7 @@ impl Output {
             (place, found) => {
                 let (folder, tag) = (folder_of(&place), tag_of(&place));
                 // No run: nobody who looks for others has to mind it.
-                Unfinished::new(folder, &tag, "check", permissions(&found).as_ref()).map(drop)
+                TemporaryFile::new(folder, &tag, "check", permissions(&found).as_ref()).map(drop)
             }
         };
         check().map_err(|problem| Error::at(path, "stdout", problem))
@@ -108,7 +108,7 @@ impl Output {
         }
     }
 
-    /// [`Unfinished::keep`] of the file behind it.
+    /// [`TemporaryFile::keep`] of the file behind it.
     pub fn keep(&mut self, kept: bool) {
         if let Target::Replace(file, _) = &mut self.target {
             file.keep(kept);
@@ -116,17 +116,15 @@ impl Output {
     }
 
     /// Opens what was written so far, before it appears at the path, in the format of the path's
-    /// ending. `description` says what the format cannot state.
+    /// ending. `hint` says what the format cannot state.
     ///
     /// # Errors
     /// As [`TensorFile::open_as`], and if the output is no file but a stream, a pipe or a device.
-    pub fn read_back(&self, description: &Description) -> Result<TensorFile, Error> {
+    pub fn read_back(&self, hint: &TensorHint) -> Result<TensorFile, Error> {
         let error = |problem| Error::at(&self.path, "stdout", problem);
         let format = Format::of(&self.path)?;
         match &self.target {
-            Target::Replace(file, ..) => {
-                TensorFile::open_in(format, description, file.path(), &self.path)
-            }
+            Target::Replace(file, ..) => TensorFile::open_in(format, hint, file.path(), &self.path),
             Target::Special(_) | Target::Stdout(_) => {
                 Err(error(Problem::reading(io::ErrorKind::NotSeekable.into())))
             }
@@ -213,13 +211,13 @@ fn temporary(
     place: &Path,
     found: &Found,
     tag: Option<(&str, Begin)>,
-) -> Result<Unfinished, Problem> {
+) -> Result<TemporaryFile, Problem> {
     let folder = folder_of(place);
     let permissions = permissions(found);
     let permissions = permissions.as_ref();
     match tag {
-        None => Unfinished::new(folder, &tag_of(place), "part", permissions),
-        Some((tag, begin)) => Unfinished::tagged(folder, tag, "part", begin, permissions),
+        None => TemporaryFile::new(folder, &tag_of(place), "part", permissions),
+        Some((tag, begin)) => TemporaryFile::tagged(folder, tag, "part", begin, permissions),
     }
 }
 

@@ -7,10 +7,10 @@ use std::path::Path;
 use crate::error::is_stream;
 use crate::{Problem, Progress};
 
-/// Bytes are read in pieces of this size, each reported to whoever watches the progress.
+/// Bytes are read in parts of this size, each reported to whoever watches the progress.
 const CHUNK_BYTES: usize = 8 << 20;
 
-/// Data that is passed on is held in pieces of this size.
+/// Data that is passed on is held in parts of this size.
 const COPY_BYTES: usize = 256 << 10;
 
 /// The most that is reserved for a stream before a byte of it has arrived.
@@ -189,17 +189,17 @@ pub(crate) fn copy(
     progress: &mut Progress<'_>,
 ) -> Result<u64, Problem> {
     let room = usize::try_from(bytes).unwrap_or(usize::MAX).min(COPY_BYTES);
-    let mut piece = vec![0; room];
+    let mut part = vec![0; room];
     let mut copied = 0;
     while copied < bytes {
         let room = usize::try_from(bytes - copied).unwrap_or(usize::MAX).min(COPY_BYTES);
-        let read = match reader.read(&mut piece[..room]) {
+        let read = match reader.read(&mut part[..room]) {
             Ok(0) => break,
             Ok(read) => read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(Problem::reading(error)),
         };
-        out.write_all(&piece[..read]).map_err(Problem::writing)?;
+        out.write_all(&part[..read]).map_err(Problem::writing)?;
         copied += read as u64;
         progress(copied);
     }

@@ -9,7 +9,7 @@ use crate::error::file_name;
 use crate::format::Contents;
 use crate::format::FIRST_BYTES;
 use crate::source::Source;
-use crate::{Description, Error, FORMATS, Format, Header, Problem, Progress};
+use crate::{Error, FORMATS, Format, Header, Problem, Progress, TensorHint};
 
 /// A file of tensors: what it holds is known, the data is read when it is asked for.
 pub struct TensorFile {
@@ -29,12 +29,9 @@ pub struct Unreadable {
 }
 
 /// The format of a file by its first bytes; .npy for a stream of which they tell nothing.
-fn guessed(
-    source: &mut Source,
-    description: &Description,
-) -> Result<Option<&'static Format>, Problem> {
+fn guessed(source: &mut Source, hint: &TensorHint) -> Result<Option<&'static Format>, Problem> {
     let first = source.peek(FIRST_BYTES)?;
-    let format = Format::of_start(&first, description);
+    let format = Format::of_start(&first, hint);
     Ok(format.or_else(|| source.length().is_none().then_some(&FORMATS[0])))
 }
 
@@ -53,16 +50,16 @@ impl TensorFile {
     /// [`Error`] if the file cannot be read, neither ending nor bytes tell a format, or it is
     /// malformed, not supported or too short for what it claims to hold.
     pub fn open(path: &Path) -> Result<TensorFile, Error> {
-        TensorFile::open_as(path, &Description::default())
+        TensorFile::open_as(path, &TensorHint::default())
     }
 
-    /// The same, of a file whose tensor is known to be what `description` says.
+    /// The same, of a file whose tensor is known to be what `hint` says.
     ///
     /// # Errors
-    /// As [`TensorFile::open`], and if the description lacks something that the file does not
+    /// As [`TensorFile::open`], and if the hint lacks something that the file does not
     /// state, or the file does not hold what it says.
-    pub fn open_as(path: &Path, description: &Description) -> Result<TensorFile, Error> {
-        TensorFile::open_from(Format::of_ending(path), description, path)
+    pub fn open_as(path: &Path, hint: &TensorHint) -> Result<TensorFile, Error> {
+        TensorFile::open_from(Format::of_ending(path), hint, path)
     }
 
     /// The same in this format, whatever the ending; by its first bytes if there is none. A file
@@ -73,7 +70,7 @@ impl TensorFile {
     /// As [`TensorFile::open_as`].
     pub fn open_from(
         format: Option<&'static Format>,
-        description: &Description,
+        hint: &TensorHint,
         path: &Path,
     ) -> Result<TensorFile, Error> {
         let open = || {
@@ -83,10 +80,9 @@ impl TensorFile {
             let mut source = Source::open(path)?;
             let format = match format {
                 Some(format) => format,
-                None => guessed(&mut source, description)?
-                    .ok_or_else(|| Format::unknown_ending(path))?,
+                None => guessed(&mut source, hint)?.ok_or_else(|| Format::unknown_ending(path))?,
             };
-            Ok((format, format.open(source, description)?))
+            Ok((format, format.open(source, hint)?))
         };
         let (format, contents) = open().map_err(|problem| Error::at(path, "stdin", problem))?;
         Ok(TensorFile { file: file_name(path, "stdin"), format, contents })
@@ -95,13 +91,13 @@ impl TensorFile {
     /// Reads what the file at `path` holds in `format`; messages name `shown`.
     pub(crate) fn open_in(
         format: &'static Format,
-        description: &Description,
+        hint: &TensorHint,
         path: &Path,
         shown: &Path,
     ) -> Result<TensorFile, Error> {
         let error = |problem| Error::at(shown, "stdin", problem);
         let source = Source::open(path).map_err(error)?;
-        let contents = format.open(source, description).map_err(error)?;
+        let contents = format.open(source, hint).map_err(error)?;
         Ok(TensorFile { file: file_name(shown, "stdin"), format, contents })
     }
 
@@ -113,11 +109,11 @@ impl TensorFile {
     /// that are read from their end, .npz, are refused.
     pub fn from_reader(
         format: &'static Format,
-        description: &Description,
+        hint: &TensorHint,
         name: &str,
         reader: impl Read + Send + 'static,
     ) -> Result<TensorFile, Error> {
-        TensorFile::from_source(format, description, Source::stream(name, Box::new(reader)))
+        TensorFile::from_source(format, hint, Source::stream(name, Box::new(reader)))
     }
 
     /// Reads a file that is in memory already. `name` names it in messages, and its tensor if it
@@ -127,20 +123,20 @@ impl TensorFile {
     /// As [`TensorFile::open_as`].
     pub fn from_bytes(
         format: &'static Format,
-        description: &Description,
+        hint: &TensorHint,
         name: &str,
         bytes: Vec<u8>,
     ) -> Result<TensorFile, Error> {
-        TensorFile::from_source(format, description, Source::memory(name, bytes))
+        TensorFile::from_source(format, hint, Source::memory(name, bytes))
     }
 
     fn from_source(
         format: &'static Format,
-        description: &Description,
+        hint: &TensorHint,
         source: Source,
     ) -> Result<TensorFile, Error> {
         let file = source.name().to_owned();
-        match format.open(source, description) {
+        match format.open(source, hint) {
             Ok(contents) => Ok(TensorFile { file, format, contents }),
             Err(problem) => Err(Error { file, problem }),
         }
@@ -172,21 +168,21 @@ impl TensorFile {
         read.map_err(|problem| Error { file: self.file.clone(), problem })
     }
 
-    /// Pairs of texts that it keeps beside its tensors, in order: `__metadata__` of .safetensors.
+    /// Pairs of strings that it keeps beside its tensors, in order: `__metadata__` of .safetensors.
     pub fn metadata(&self) -> &[(String, String)] {
         self.contents.metadata()
     }
 
     /// The regular file that it is read from, `None` for a stream or memory: for reads at a
-    /// [`Header::data_offset`], which see no checksums.
+    /// [`Header::data_offset`], which see no CRC-32.
     pub fn file(&self) -> Option<&File> {
         self.contents.source().file()
     }
 
-    /// Whether the file has checksums of the data, which [`TensorFile::load`] and
+    /// Whether the file has CRC-32 of the data, which [`TensorFile::load`] and
     /// [`TensorFile::copy_to`] compare.
-    pub fn has_checksums(&self) -> bool {
-        self.contents.has_checksums()
+    pub fn has_crc32(&self) -> bool {
+        self.contents.has_crc32()
     }
 
     /// The data of the tensor at `index` of [`TensorFile::headers`], exactly as long as its header
@@ -194,7 +190,7 @@ impl TensorFile {
     ///
     /// # Errors
     /// [`Error`] if the data cannot be read, is too short or does not fit the memory, is not what
-    /// its checksum says, or is behind what was read already of a stream.
+    /// its CRC-32 says, or is behind what was read already of a stream.
     ///
     /// # Panics
     /// If `index` is not below the number of headers.
@@ -203,11 +199,11 @@ impl TensorFile {
         loaded.map_err(|problem| Error { file: self.file.clone(), problem })
     }
 
-    /// The same data, passed on to `out` from front to back in pieces: it takes less than a
+    /// The same data, passed on to `out` from front to back in parts: it takes less than a
     /// megabyte of memory, however long the data is.
     ///
     /// # Errors
-    /// As [`TensorFile::load`], and if `out` does not take it. What is wrong with a checksum or the
+    /// As [`TensorFile::load`], and if `out` does not take it. What is wrong with a CRC-32 or the
     /// end of the data is known only after `out` has taken all of it.
     ///
     /// # Panics

@@ -3,7 +3,7 @@
 use trundle_core::DType;
 
 use crate::literal::Literal;
-use crate::{Element, Problem, Shown, descr};
+use crate::{Problem, Shown, StoredDType, numpy_dtype};
 
 /// What libraries call our types, in small letters.
 const SYNONYMS: [(&str, DType); 38] = [
@@ -57,32 +57,32 @@ const UNSURE: [(&str, &str); 6] = [
     ("complex", "complex64 or complex128"),
 ];
 
-impl Element {
+impl StoredDType {
     /// The type of this name: ours (`f32`, `i4`, `bytes12`), that of a library in letters of any
-    /// size (`float32`, `bfloat16`, `F8_E4M3`), or numpy's description with a byte order (`<f4`,
+    /// size (`float32`, `bfloat16`, `F8_E4M3`), or numpy's with a byte order (`<f4`,
     /// `>i2`, `|u1`, `<U3`).
     ///
     /// # Errors
     /// What is wrong with the name, as a message.
-    pub fn named(name: &str) -> Result<Element, String> {
+    pub fn named(name: &str) -> Result<StoredDType, String> {
         let name = name.trim().trim_matches(['\'', '"']);
         let shown = Shown(name);
         if name.starts_with(['<', '>', '|', '=']) {
-            return descr::element(&Literal::Str(name.to_owned())).map_err(
-                |problem| match problem {
+            return numpy_dtype::element(&Literal::Str(name.to_owned())).map_err(|problem| {
+                match problem {
                     Problem::Unsupported(why) => why,
                     _ => {
                         format!(
                             "unknown type \"{shown}\": numpy writes one as <f4, >i2, |u1 or <U3"
                         )
                     }
-                },
-            );
+                }
+            });
         }
         let small = name.to_ascii_lowercase();
         let same = SYNONYMS.iter().find(|(known, _)| *known == small).map(|(_, dtype)| *dtype);
         let dtype = same.map_or_else(|| DType::from_name(&small), Ok);
-        dtype.map(Element::new).map_err(|error| {
+        dtype.map(StoredDType::new).map_err(|error| {
             match UNSURE.iter().find(|(known, _)| *known == small) {
                 Some((_, meant)) => format!("\"{shown}\" may be {meant}: say which"),
                 None => Shown(error).to_string(),
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     fn named(name: &str) -> (DType, String) {
-        let element = Element::named(name).unwrap_or_else(|error| panic!("{error}"));
+        let element = StoredDType::named(name).unwrap_or_else(|error| panic!("{error}"));
         (element.dtype(), element.descr().to_owned())
     }
 
@@ -134,7 +134,7 @@ mod tests {
             ("", "expected one of boolean"),
             ("<", "<f4"),
         ] {
-            let error = Element::named(name).unwrap_err();
+            let error = StoredDType::named(name).unwrap_err();
             assert!(error.contains(word), "{name}: {error}");
         }
     }

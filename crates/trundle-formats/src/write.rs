@@ -5,9 +5,9 @@ use std::path::Path;
 
 use trundle_core::Shape;
 
-use crate::{Described, Element, Error, Format, Order, Output, Problem, Progress, checksum};
+use crate::{Described, Error, Format, Order, Output, Problem, Progress, StoredDType, crc32};
 
-/// Bytes are written in pieces of this size, each reported to whoever watches the progress.
+/// Bytes are written in parts of this size, each reported to whoever watches the progress.
 const CHUNK_BYTES: usize = 8 << 20;
 
 /// A tensor to write.
@@ -16,7 +16,7 @@ pub struct NamedTensor<'a> {
     /// Its name in the file, where the format has names.
     pub name: &'a str,
     /// The type of its elements.
-    pub element: &'a Element,
+    pub element: &'a StoredDType,
     /// The sizes of its axes.
     pub shape: &'a Shape,
     /// Its elements: packed, row-major, in the byte order and the bit order of `element`.
@@ -32,12 +32,12 @@ impl NamedTensor<'_> {
 }
 
 impl Format {
-    /// Writes `tensors` to `out`, with `metadata` beside them as [`Format::frame`] has it.
+    /// Writes `tensors` to `out`, with `metadata` beside them as [`Format::skeleton`] has it.
     /// `progress` is told the bytes of data written so far.
     ///
     /// # Errors
     /// [`Problem`] if the tensors do not have the bytes that their shapes need, or cannot be
-    /// written; and as [`Format::frame`].
+    /// written; and as [`Format::skeleton`].
     pub fn write_to(
         &self,
         out: &mut dyn Write,
@@ -52,16 +52,16 @@ impl Format {
                 return Err(Problem::DataSize { name: tensor.name.to_owned(), expected, got });
             }
         }
-        let frame = self.frame(&described, metadata)?;
-        let checksums = match frame.needs_checksums() {
-            true => tensors.iter().map(|tensor| checksum(tensor.bytes)).collect(),
+        let skeleton = self.skeleton(&described, metadata)?;
+        let crc32s = match skeleton.needs_crc32() {
+            true => tensors.iter().map(|tensor| crc32(tensor.bytes)).collect(),
             false => Vec::new(),
         };
-        let mut pieces = frame.pieces(&checksums)?.into_iter().peekable();
+        let mut spans = skeleton.spans(&crc32s)?.into_iter().peekable();
         let mut written = 0;
-        for (tensor, offset) in tensors.iter().zip(frame.data_offsets()) {
-            while let Some(piece) = pieces.next_if(|piece| piece.offset < *offset) {
-                out.write_all(&piece.bytes).map_err(Problem::writing)?;
+        for (tensor, offset) in tensors.iter().zip(skeleton.data_offsets()) {
+            while let Some(span) = spans.next_if(|span| span.offset < *offset) {
+                out.write_all(&span.bytes).map_err(Problem::writing)?;
             }
             for chunk in tensor.bytes.chunks(CHUNK_BYTES) {
                 out.write_all(chunk).map_err(Problem::writing)?;
@@ -69,7 +69,7 @@ impl Format {
                 progress(written);
             }
         }
-        pieces.try_for_each(|piece| out.write_all(&piece.bytes).map_err(Problem::writing))
+        spans.try_for_each(|span| out.write_all(&span.bytes).map_err(Problem::writing))
     }
 }
 

@@ -6,15 +6,15 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use trundle_formats::{Begin, Leftover, LeftoverState, Output, Removal, Unfinished, leftovers};
+use trundle_formats::{Begin, Leftover, LeftoverState, Output, Removal, TemporaryFile, leftovers};
 
 /// The files of a run to `out.npy` that was killed, or still goes on as long as they are held.
-fn begun(folder: &Path, plan: &str) -> (Output, Unfinished) {
+fn begun(folder: &Path, plan: &str) -> (Output, TemporaryFile) {
     let tag = format!("out.npy-{plan}");
     let path = folder.join("out.npy");
     let mut output = Output::create_tagged(&path, true, &tag, Begin::Anew).unwrap();
     output.write_all(b"part").unwrap();
-    let mut between = Unfinished::tagged(folder, &tag, "pass0", Begin::Anew, None).unwrap();
+    let mut between = TemporaryFile::tagged(folder, &tag, "pass0", Begin::Anew, None).unwrap();
     output.keep(true);
     between.keep(true);
     (output, between)

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 use trundle_core::{DType, Shape};
 use trundle_formats::{
-    Description, Element, Error, ExitClass, FORMATS, Format, Header, NamedTensor, Order, Problem,
-    TensorFile,
+    Error, ExitClass, FORMATS, Format, Header, NamedTensor, Order, Problem, StoredDType,
+    TensorFile, TensorHint,
 };
 
 fn npy() -> &'static Format {
@@ -33,7 +33,7 @@ fn described(descr: &str, shape: &str) -> Vec<u8> {
 fn read(bytes: &[u8]) -> Result<(Header, Vec<u8>), Error> {
     let mut file = TensorFile::from_reader(
         npy(),
-        &Description::default(),
+        &TensorHint::default(),
         "stdin",
         Cursor::new(bytes.to_vec()),
     )?;
@@ -47,7 +47,7 @@ fn refusal(bytes: &[u8]) -> String {
     error.to_string()
 }
 
-fn written(element: &Element, shape: &Shape, bytes: &[u8]) -> Vec<u8> {
+fn written(element: &StoredDType, shape: &Shape, bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     let tensor = NamedTensor { name: "x", element, shape, bytes };
     npy().write_to(&mut out, &[tensor], &[], &mut |_| ()).unwrap();
@@ -164,7 +164,7 @@ fn the_conformance_files_are_read() {
 #[test]
 fn the_malformed_conformance_files_are_refused() {
     for (name, message) in [
-        ("truncated_header", "truncated: the header has 118 bytes, but only 30 are there"),
+        ("truncated_header", "truncated: the header should have 118 bytes, but has 30"),
         ("negative_dim", "malformed header: 'shape' has the negative size -1"),
     ] {
         let path = data(&format!("conformance/{name}.npy"));
@@ -224,10 +224,10 @@ fn headers_of_python_2_are_read() {
 fn headers_that_break_the_rules_are_refused_with_what_was_found() {
     let order = |text: &str| file(&format!("{{'descr': '<f4', 'fortran_order': {text}}}"), &[]);
     for (bytes, message) in [
-        (vec![], "truncated: the beginning has 8 bytes, but only 0 are there"),
+        (vec![], "truncated: the beginning should have 8 bytes, but has 0"),
         (
             b"\x93NUMPY\x01\x00v".to_vec(),
-            "truncated: the header's length has 2 bytes, but only 1 are there",
+            "truncated: the header's length should have 2 bytes, but has 1",
         ),
         (
             b"PK\x03\x04....".to_vec(),
@@ -247,7 +247,7 @@ fn headers_that_break_the_rules_are_refused_with_what_was_found() {
         ),
         (
             b"\x93NUMPY\x03\x00\x02\x00\x00\x00'\xff".to_vec(),
-            "malformed header: no UTF-8: invalid utf-8 sequence of 1 bytes from index 1",
+            "malformed header: not UTF-8: invalid utf-8 sequence of 1 bytes from index 1",
         ),
         (file("[1]", &[]), "malformed header: expected a dict, found [1]"),
         (
@@ -256,7 +256,7 @@ fn headers_that_break_the_rules_are_refused_with_what_was_found() {
         ),
         (order("False"), "malformed header: 'shape' is missing"),
         (order("0, 'shape': ()"), "malformed header: 'fortran_order' must be True or False, got 0"),
-        (order("True, 'fortran_order': True"), "malformed header: 'fortran_order' is there twice"),
+        (order("True, 'fortran_order': True"), "malformed header: 'fortran_order' occurs twice"),
         (
             order("True, 'x': 1"),
             "malformed header: unknown key 'x', expected 'descr', 'fortran_order' and 'shape'",
@@ -290,9 +290,9 @@ fn headers_that_break_the_rules_are_refused_with_what_was_found() {
         ),
         (
             described("'|O'", "()"),
-            "elements of type object are stored as a Python pickle, which only running it can read",
+            "elements of type object are stored as a Python pickle, which cannot be read without running code",
         ),
-        (described("'<f4'", "(2,)"), "truncated: the data has 8 bytes, but only 0 are there"),
+        (described("'<f4'", "(2,)"), "truncated: the data should have 8 bytes, but has 0"),
     ] {
         assert_eq!(refusal(&bytes), format!("stdin: {message}"));
     }
@@ -316,7 +316,7 @@ fn a_shape_larger_than_the_file_is_refused_before_any_data_is_read() {
     let path = folder.path().join("liar.npy");
     fs::write(&path, described("'<f8'", "(1099511627776,)")).unwrap();
     let message = TensorFile::open(&path).unwrap_err().to_string();
-    let expected = "truncated: the data has 8796093022208 bytes, but only 0 are there";
+    let expected = "truncated: the data should have 8796093022208 bytes, but has 0";
     assert!(message.ends_with(expected), "{message}");
 }
 
@@ -346,7 +346,7 @@ fn a_stream_that_fails_is_no_malformed_file() {
     let bytes = described("'<f4'", "(2,)");
     for length in [3, 20, bytes.len()] {
         let reader = Failing(Cursor::new(bytes[..length].to_vec()));
-        let error = TensorFile::from_reader(npy(), &Description::default(), "pipe", reader)
+        let error = TensorFile::from_reader(npy(), &TensorHint::default(), "pipe", reader)
             .and_then(|mut file| file.load(0, &mut |_| ()))
             .unwrap_err();
         assert_eq!(error.to_string(), "pipe: cannot read: the line is cut");
@@ -363,7 +363,7 @@ fn a_file_can_be_loaded_again_and_a_stream_cannot() {
 
     let reader = Cursor::new(fs::read(&path).unwrap());
     let mut stream =
-        TensorFile::from_reader(npy(), &Description::default(), "stdin", reader).unwrap();
+        TensorFile::from_reader(npy(), &TensorHint::default(), "stdin", reader).unwrap();
     assert_eq!(stream.load(0, &mut |_| ()).unwrap(), first);
     let error = stream.load(0, &mut |_| ()).unwrap_err();
     assert_eq!(error.to_string(), "stdin: cannot read: a stream at byte 152 cannot go to byte 128");
@@ -388,7 +388,7 @@ fn files_that_are_not_there_or_are_folders_or_of_no_format_are_told_apart() {
     }
     fs::write(
         folder.path().join("x.NPY"),
-        written(&Element::new(DType::U8), &Shape::default(), &[3]),
+        written(&StoredDType::new(DType::U8), &Shape::default(), &[3]),
     )
     .unwrap();
     assert!(TensorFile::open(&folder.path().join("x.NPY")).is_ok());
@@ -438,12 +438,12 @@ fn a_header_that_could_not_be_read_back_is_not_written() {
 
 #[test]
 fn tensors_that_do_not_fit_the_file_or_their_shape_are_not_written() {
-    let (element, shape) = (Element::new(DType::F32), Shape::new([2]).unwrap());
+    let (element, shape) = (StoredDType::new(DType::F32), Shape::new([2]).unwrap());
     let tensor = |bytes| NamedTensor { name: "x", element: &element, shape: &shape, bytes };
     for (tensors, message) in [
         (vec![], "a file of format npy holds one tensor, got none"),
         (vec![tensor(&[0; 8]); 2], "a file of format npy holds one tensor, got 2: x, x"),
-        (vec![tensor(&[0; 7])], "tensor \"x\" fills 8 bytes, got 7"),
+        (vec![tensor(&[0; 7])], "tensor \"x\" needs 8 bytes, got 7"),
     ] {
         let mut out = Vec::new();
         let problem = npy().write_to(&mut out, &tensors, &[], &mut |_| ()).unwrap_err();
@@ -455,7 +455,7 @@ fn tensors_that_do_not_fit_the_file_or_their_shape_are_not_written() {
 #[test]
 fn progress_counts_up_to_all_bytes() {
     let bytes = vec![1; 20_000_000];
-    let (element, shape) = (Element::new(DType::U8), Shape::new([bytes.len()]).unwrap());
+    let (element, shape) = (StoredDType::new(DType::U8), Shape::new([bytes.len()]).unwrap());
     let tensor = NamedTensor { name: "x", element: &element, shape: &shape, bytes: &bytes };
     let (mut out, mut told) = (Vec::new(), Vec::new());
     npy().write_to(&mut out, &[tensor], &[], &mut |so_far| told.push(so_far)).unwrap();
@@ -463,7 +463,7 @@ fn progress_counts_up_to_all_bytes() {
     assert_eq!(told.last(), Some(&20_000_000));
 
     let mut file =
-        TensorFile::from_reader(npy(), &Description::default(), "stdin", Cursor::new(out)).unwrap();
+        TensorFile::from_reader(npy(), &TensorHint::default(), "stdin", Cursor::new(out)).unwrap();
     told.clear();
     assert_eq!(file.load(0, &mut |so_far| told.push(so_far)).unwrap(), bytes);
     assert!(told.len() > 1 && told.is_sorted(), "{told:?}");

@@ -8,8 +8,8 @@ use std::slice::from_ref;
 
 use trundle_core::{DType, Shape};
 use trundle_formats::{
-    Described, Description, Element, Error, ExitClass, Format, NamedTensor, Order, Problem,
-    TensorFile, checksum,
+    Described, Error, ExitClass, Format, NamedTensor, Order, Problem, StoredDType, TensorFile,
+    TensorHint, crc32,
 };
 
 use self::archive::{Change, DEFLATED, Member, archive, archive_saying, deflated, stored};
@@ -30,7 +30,7 @@ fn shape(sizes: &[usize]) -> Shape {
 
 /// An .npy file of consecutive bytes.
 fn npy(sizes: &[usize]) -> Vec<u8> {
-    let (element, shape) = (Element::new(DType::U8), shape(sizes));
+    let (element, shape) = (StoredDType::new(DType::U8), shape(sizes));
     let bytes: Vec<u8> = (0..shape.elements()).map(|n| n as u8).collect();
     let tensor = NamedTensor { name: "x", element: &element, shape: &shape, bytes: &bytes };
     let mut out = Vec::new();
@@ -39,7 +39,7 @@ fn npy(sizes: &[usize]) -> Vec<u8> {
 }
 
 fn open(bytes: Vec<u8>) -> Result<TensorFile, Error> {
-    TensorFile::from_bytes(npz(), &Description::default(), "x.npz", bytes)
+    TensorFile::from_bytes(npz(), &TensorHint::default(), "x.npz", bytes)
 }
 
 /// The names and the data of all tensors, read in both ways.
@@ -74,7 +74,7 @@ fn member_refusal(member: Member) -> String {
 fn archives_of_numpy_are_read() {
     let ramp: Vec<u8> = (0u8..6).flat_map(|n| f32::from(n).to_le_bytes()).collect();
     let turned = [0u8, 0, 0, 3, 0, 1, 0, 4, 0, 2, 0, 5].to_vec();
-    let texts: Vec<u8> =
+    let strings: Vec<u8> =
         ["a\0", "bc"].concat().chars().flat_map(|c| (c as u32).to_le_bytes()).collect();
     for name in ["stored", "deflated"] {
         let mut file = TensorFile::open(&data(&format!("savez/{name}.npz"))).unwrap();
@@ -91,7 +91,7 @@ fn archives_of_numpy_are_read() {
         assert_eq!((&*texts_header.name, texts_header.element.descr()), ("folder/π", "'<U2'"));
         let read = read(&mut file).unwrap();
         let read: Vec<&[u8]> = read[skipped..].iter().map(|(_, data)| &data[..]).collect();
-        assert_eq!(read, [&ramp[..], &turned, &texts]);
+        assert_eq!(read, [&ramp[..], &turned, &strings]);
     }
     let mut piped = TensorFile::open(&data("savez/piped.npz")).unwrap();
     assert_eq!(read(&mut piped).unwrap(), [("0".into(), ramp.clone()), ("8".into(), ramp)]);
@@ -119,7 +119,7 @@ fn what_is_not_a_tensor_or_an_archive_is_refused() {
     assert_eq!(refusal(npy.clone()), "not a zip archive: it has no directory at its end");
     assert_eq!(
         member_refusal(stored("notes.txt", b"hello")),
-        "member \"notes.txt\": is no .npy file: its name does not end with .npy"
+        "member \"notes.txt\": is not an .npy file: its name does not end with .npy"
     );
     assert!(member_refusal(stored("x.npy", b"hello, this is text")).contains("not an .npy file"));
     let short = &npy[..npy.len() - 1];
@@ -127,12 +127,11 @@ fn what_is_not_a_tensor_or_an_archive_is_refused() {
         open(archive(from_ref(&short))).unwrap_err();
         assert_eq!(
             member_refusal(short),
-            "member \"x.npy\": truncated: the data has 6 bytes, but only 5 are there"
+            "member \"x.npy\": truncated: the data should have 6 bytes, but has 5"
         );
     }
     let reader = io::Cursor::new(archive(&[stored("x.npy", &npy)]));
-    let error =
-        TensorFile::from_reader(npz(), &Description::default(), "pipe", reader).unwrap_err();
+    let error = TensorFile::from_reader(npz(), &TensorHint::default(), "pipe", reader).unwrap_err();
     assert_eq!(error.exit_class(), ExitClass::Refused);
     assert!(error.to_string().contains("not a stream"), "{error}");
 }
@@ -173,7 +172,7 @@ fn names_stay_below_their_folder() {
     let unmarked = Member { name: b"\x82.npy".to_vec(), ..stored("", &npy) };
     assert_eq!(open(archive(&[unmarked])).unwrap().headers()[0].name, "é");
     let marked = Member { name: b"\x82.npy".to_vec(), flags: 1 << 11, ..stored("", &npy) };
-    assert_eq!(member_refusal(marked), "the name \"\\x82.npy\" is no UTF-8");
+    assert_eq!(member_refusal(marked), "the name \"\\x82.npy\" is not UTF-8");
     let twice = archive(&[stored("x.npy", &npy), deflated("x.npy", &npy)]);
     assert_eq!(refusal(twice), "two members of the archive are named \"x.npy\"");
 }
@@ -184,11 +183,11 @@ fn other_methods_and_encryption_are_refused_by_name() {
     for (method, name) in [(12, "BZIP2"), (14, "LZMA"), (93, "ZSTD"), (9, "DEFLATE64")] {
         let member = Member { method, ..stored("x.npy", &npy) };
         let expected =
-            format!("member \"x.npy\": is compressed by {name}: expected STORE or DEFLATE");
+            format!("member \"x.npy\": is compressed with {name}: expected STORE or DEFLATE");
         assert_eq!(member_refusal(member), expected);
     }
     let unknown = Member { method: 77, ..stored("x.npy", &npy) };
-    assert!(member_refusal(unknown).ends_with("is compressed by the unknown method 77"));
+    assert!(member_refusal(unknown).ends_with("is compressed with the unknown method 77"));
     let encrypted = Member { flags: 1, ..stored("x.npy", &npy) };
     assert_eq!(member_refusal(encrypted), "member \"x.npy\": is encrypted");
 }
@@ -202,18 +201,18 @@ fn headers_that_disagree_are_refused() {
         ("encryption", |local| local.flags = 1),
         ("size", |local| local.bytes -= 1),
         ("size", |local| local.packed_bytes += 1),
-        ("checksum", |local| local.checksum ^= 1),
+        ("CRC-32", |local| local.crc32 ^= 1),
     ];
     for (differs, change_local) in changes {
         let member = Member { change_local, ..stored("x.npy", &npy) };
         let expected = format!(
-            "member \"x.npy\": its {differs} in the archive's directory is not that before its data"
+            "member \"x.npy\": its {differs} in the archive's directory differs from the one in front of its data"
         );
         assert_eq!(member_refusal(member), expected);
     }
-    // Sizes and checksum come behind the data.
+    // Sizes and CRC-32 come behind the data.
     let change_local: Change = |local| {
-        (local.flags, local.bytes, local.packed_bytes, local.checksum) = (1 << 3, 0, 0, 0);
+        (local.flags, local.bytes, local.packed_bytes, local.crc32) = (1 << 3, 0, 0, 0);
     };
     let piped = Member { change_local, ..deflated("x.npy", &npy) };
     assert_eq!(read(&mut open(archive(&[piped])).unwrap()).unwrap()[0].1.len(), 64);
@@ -223,35 +222,34 @@ fn headers_that_disagree_are_refused() {
 fn data_that_is_not_what_the_directory_says_is_refused() {
     let npy = npy(&[100]);
     for member in [stored("x.npy", &npy), deflated("x.npy", &npy)] {
-        let (bytes, checksum) = (member.bytes, member.checksum);
-        let wrong = Member { checksum: checksum ^ 0xff, ..member.clone() };
-        assert!(
-            member_refusal(wrong).contains(&format!("have the checksum {checksum:08x}, expected"))
-        );
+        let (bytes, crc32) = (member.bytes, member.crc32);
+        let wrong = Member { crc32: crc32 ^ 0xff, ..member.clone() };
+        assert!(member_refusal(wrong).contains(&format!("have the CRC-32 {crc32:08x}, expected")));
         // Also of what the tensor does not need.
         let mut changed = member.clone();
         if changed.method != DEFLATED {
             changed.packed[100] = b'\t';
-            assert!(member_refusal(changed).contains("checksum"));
+            assert!(member_refusal(changed).contains("CRC-32"));
         }
         let more = Member { bytes: bytes + 1, ..member.clone() };
         let less = Member { bytes: bytes - 1, ..member.clone() };
         if member.method == DEFLATED {
             let expected =
-                format!("truncated: the member has {} bytes, but only {bytes}", bytes + 1);
+                format!("truncated: the member should have {} bytes, but has {bytes}", bytes + 1);
             assert!(member_refusal(more).contains(&expected));
             assert!(
-                member_refusal(less).contains("truncated: the data has 100 bytes, but only 99")
+                member_refusal(less)
+                    .contains("truncated: the data should have 100 bytes, but has 99")
             );
         } else {
-            assert!(member_refusal(more).contains("is stored, but takes"));
-            assert!(member_refusal(less).contains("is stored, but takes"));
+            assert!(member_refusal(more).contains("is stored uncompressed, but its"));
+            assert!(member_refusal(less).contains("is stored uncompressed, but its"));
         }
     }
     let content = [npy, b"rest".to_vec()].concat();
     let member = deflated("x.npy", &content);
     let less = Member { bytes: member.bytes - 1, ..member.clone() };
-    assert!(member_refusal(less).contains("goes on after the"));
+    assert!(member_refusal(less).contains("has more than the"));
     let cut = Member { packed: member.packed[..20].to_vec(), packed_bytes: 20, ..member.clone() };
     assert!(member_refusal(cut).starts_with("member \"x.npy\": "));
     let mut broken = member;
@@ -283,13 +281,13 @@ fn members_that_overlap_are_refused() {
 
 #[test]
 fn a_bomb_takes_no_memory_and_cannot_claim_more_than_it_has() {
-    /// Takes note of the largest piece.
+    /// Takes note of the largest span.
     struct Pieces(usize, u64);
 
     impl Write for Pieces {
-        fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
-            *self = Pieces(self.0.max(piece.len()), self.1 + piece.len() as u64);
-            Ok(piece.len())
+        fn write(&mut self, span: &[u8]) -> io::Result<usize> {
+            *self = Pieces(self.0.max(span.len()), self.1 + span.len() as u64);
+            Ok(span.len())
         }
 
         fn flush(&mut self) -> io::Result<()> {
@@ -302,13 +300,13 @@ fn a_bomb_takes_no_memory_and_cannot_claim_more_than_it_has() {
     let bomb = deflated("x.npy", &content);
     assert!(bomb.packed.len() < 1 << 20);
     let mut file = open(archive(from_ref(&bomb))).unwrap();
-    let mut pieces = Pieces(0, 0);
+    let mut spans = Pieces(0, 0);
     let mut told = Vec::new();
-    file.copy_to(0, &mut pieces, &mut |so_far| told.push(so_far)).unwrap();
-    assert!(pieces.0 <= 1 << 20 && pieces.1 == zeros as u64);
+    file.copy_to(0, &mut spans, &mut |so_far| told.push(so_far)).unwrap();
+    assert!(spans.0 <= 1 << 20 && spans.1 == zeros as u64);
     assert!(told.is_sorted() && told.last() == Some(&(zeros as u64)));
     let more = Member { bytes: 2000 * bomb.packed_bytes, ..bomb };
-    assert!(member_refusal(more).contains("cannot be deflated from"));
+    assert!(member_refusal(more).contains("compressed bytes cannot hold"));
 }
 
 /// Tensors of all kinds for an archive.
@@ -320,7 +318,7 @@ fn written(tensors: &[NamedTensor<'_>]) -> Vec<u8> {
 
 #[test]
 fn what_is_written_is_read_and_can_be_mapped() {
-    let (float, complex) = (Element::new(DType::F32), Element::new(DType::Complex128));
+    let (float, complex) = (StoredDType::new(DType::F32), StoredDType::new(DType::Complex128));
     let shapes = [shape(&[2, 3]), shape(&[]), shape(&[0, 7])];
     for long in 0..70 {
         let names = ["a".repeat(long), "folder/π".to_owned(), "c.npy".to_owned()];
@@ -347,22 +345,22 @@ fn what_is_written_is_read_and_can_be_mapped() {
 fn large_members_and_archives_are_described_by_zip64() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("large.npz");
-    let (bytes, small) = (Element::new(DType::U8), shape(&[5]));
+    let (bytes, small) = (StoredDType::new(DType::U8), shape(&[5]));
     let large = shape(&[5, 1 << 30]);
     let described =
         |name, shape| Described { name, element: &bytes, shape, order: Order::ColumnMajor };
     let tensors = [described("a", &small), described("b", &large), described("c", &small)];
-    let frame = npz().frame(&tensors, &[]).unwrap();
+    let skeleton = npz().skeleton(&tensors, &[]).unwrap();
     let file = File::create(&path).unwrap();
-    file.set_len(frame.bytes()).unwrap();
-    let small_checksum = checksum(&[0; 5]);
-    for piece in frame.pieces(&[small_checksum, 0, small_checksum]).unwrap() {
-        (&file).seek(SeekFrom::Start(piece.offset)).unwrap();
-        (&file).write_all(&piece.bytes).unwrap();
+    file.set_len(skeleton.bytes()).unwrap();
+    let small_checksum = crc32(&[0; 5]);
+    for span in skeleton.spans(&[small_checksum, 0, small_checksum]).unwrap() {
+        (&file).seek(SeekFrom::Start(span.offset)).unwrap();
+        (&file).write_all(&span.bytes).unwrap();
     }
     let mut file = TensorFile::open(&path).unwrap();
     let read: Vec<_> = file.headers().iter().map(|header| header.data_offset.unwrap()).collect();
-    assert_eq!(read, frame.data_offsets());
+    assert_eq!(read, skeleton.data_offsets());
     assert!(read[2] > 5 << 30);
     let orders = [Order::RowMajor, Order::ColumnMajor, Order::RowMajor];
     let found: Vec<_> = file.headers().iter().map(|header| header.order).collect();
@@ -375,7 +373,7 @@ fn large_members_and_archives_are_described_by_zip64() {
 
 #[test]
 fn many_members_are_counted_by_zip64() {
-    let element = Element::new(DType::U8);
+    let element = StoredDType::new(DType::U8);
     let shape = shape(&[1]);
     let names: Vec<String> = (0..70_000).map(|n| n.to_string()).collect();
     let tensors: Vec<NamedTensor<'_>> = names
@@ -392,40 +390,43 @@ fn many_members_are_counted_by_zip64() {
 
 #[test]
 fn a_description_holds_for_the_tensors_that_it_fits() {
-    let (words, longs) = (Element::new(DType::U16), Element::new(DType::I64));
+    let (words, longs) = (StoredDType::new(DType::U16), StoredDType::new(DType::I64));
     let sizes = shape(&[2]);
     let tensor = |name, element, bytes| NamedTensor { name, element, shape: &sizes, bytes };
     let bytes = written(&[tensor("a", &words, &[0; 4]), tensor("b", &longs, &[0; 16])]);
-    let read = |description: Description| {
-        let file = TensorFile::from_bytes(npz(), &description, "x", bytes.clone())?;
+    let read = |hint: TensorHint| {
+        let file = TensorFile::from_bytes(npz(), &hint, "x", bytes.clone())?;
         Ok::<_, Error>(file.headers().iter().map(|h| h.element.dtype()).collect::<Vec<_>>())
     };
-    let of = |dtype| Description { element: Some(Element::new(dtype)), ..Description::default() };
+    let of = |dtype| TensorHint { element: Some(StoredDType::new(dtype)), ..TensorHint::default() };
     assert_eq!(read(of(DType::BF16)).unwrap(), [DType::BF16, DType::I64]);
-    assert!(matches!(read(of(DType::F16)).unwrap_err().problem, Problem::NotAsDescribed(_)));
-    let offset = Description { offset: Some(0), ..Description::default() };
+    assert!(matches!(read(of(DType::F16)).unwrap_err().problem, Problem::HintDiffers(_)));
+    let offset = TensorHint { offset: Some(0), ..TensorHint::default() };
     assert!(matches!(read(offset).unwrap_err().problem, Problem::Offset));
 }
 
 #[test]
 fn what_an_archive_cannot_hold_is_not_framed() {
-    let (element, packed) = (Element::new(DType::U8), Element::new(DType::U4));
+    let (element, packed) = (StoredDType::new(DType::U8), StoredDType::new(DType::U4));
     let square = shape(&[2, 2]);
     let named =
         |name| Described { name, element: &element, shape: &square, order: Order::RowMajor };
-    let refusal = |tensors: &[Described<'_>]| npz().frame(tensors, &[]).unwrap_err().to_string();
+    let refusal = |tensors: &[Described<'_>]| npz().skeleton(tensors, &[]).unwrap_err().to_string();
     let cannot = |name: &str, why: &str| {
         format!("a file of format npz cannot hold tensor \"{name}\": {why}")
     };
-    assert_eq!(refusal(&[named("x"), named("x")]), cannot("x", "another has its name"));
+    assert_eq!(refusal(&[named("x"), named("x")]), cannot("x", "another tensor has the same name"));
     assert_eq!(refusal(&[named("../x")]), cannot("../x", "leads out of its folder"));
     let long = "x".repeat(65_532);
     assert_eq!(refusal(&[named(&long)]), cannot(&long, "its name is too long"));
-    npz().frame(&[named(&long[1..])], &[]).unwrap();
+    npz().skeleton(&[named(&long[1..])], &[]).unwrap();
     let column_major = Described { element: &packed, order: Order::ColumnMajor, ..named("x") };
     assert_eq!(refusal(&[column_major]), cannot("x", "its data is column-major"));
-    let frame = npz().frame(&[named("x")], &[]).unwrap();
-    assert!(frame.needs_checksums());
-    let problem = frame.pieces(&[]).unwrap_err();
-    assert_eq!(problem.to_string(), "a file of 1 tensors needs 1 checksums, got 0");
+    let skeleton = npz().skeleton(&[named("x")], &[]).unwrap();
+    assert!(skeleton.needs_crc32());
+    let problem = skeleton.spans(&[]).unwrap_err();
+    assert_eq!(
+        problem.to_string(),
+        "as many values of CRC-32 as tensors are needed: expected 1, got 0"
+    );
 }

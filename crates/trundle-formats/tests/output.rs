@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use trundle_core::{DType, Shape};
 use trundle_formats::{
-    Description, Element, Error, ExitClass, NamedTensor, Output, Problem, TensorFile, check_output,
-    stage, write,
+    Error, ExitClass, NamedTensor, Output, Problem, StoredDType, TensorFile, TensorHint,
+    check_output, stage, write,
 };
 
 fn write_bytes(path: &Path, bytes: &[u8], overwrite: bool) -> Result<(), Error> {
     let shape = Shape::new([bytes.len()]).unwrap();
-    let tensor = NamedTensor { name: "x", element: &Element::new(DType::U8), shape: &shape, bytes };
+    let tensor =
+        NamedTensor { name: "x", element: &StoredDType::new(DType::U8), shape: &shape, bytes };
     write(path, &[tensor], overwrite, &mut |_| ())
 }
 
@@ -61,14 +62,14 @@ fn what_is_staged_can_be_read_back_before_it_appears() {
     let path = folder.path().join("out.npy");
     write_bytes(&path, &[1], false).unwrap();
     let shape = Shape::new([2]).unwrap();
-    let element = Element::new(DType::U8);
+    let element = StoredDType::new(DType::U8);
     let tensor = NamedTensor { name: "x", element: &element, shape: &shape, bytes: &[7, 8] };
     let staged =
         |tensors: &[NamedTensor<'_>]| stage(&path, tensors, &[], true, &mut |_| ()).unwrap();
 
     let output = staged(&[tensor]);
     assert_eq!(
-        output.read_back(&Description::default()).unwrap().load(0, &mut |_| ()).unwrap(),
+        output.read_back(&TensorHint::default()).unwrap().load(0, &mut |_| ()).unwrap(),
         [7, 8]
     );
     assert_eq!(load(&path), [1]);
@@ -88,7 +89,7 @@ fn a_file_that_appears_during_the_work_is_left_alone() {
     fs::write(&path, "theirs").unwrap();
     let error = output.finish().unwrap_err();
     assert_eq!(error.exit_class(), ExitClass::Usage);
-    assert_eq!(fs::read(kept(&error, "exists already")).unwrap(), b"ours");
+    assert_eq!(fs::read(kept(&error, "already exists")).unwrap(), b"ours");
     assert_eq!(fs::read(&path).unwrap(), b"theirs");
     assert_eq!(names(&folder).len(), 2);
 }
@@ -117,7 +118,7 @@ fn what_cannot_be_renamed_is_kept_each_under_a_name_of_its_own() {
         fs::create_dir(&path).unwrap();
         fs::write(path.join("file"), "").unwrap();
         let error = output.finish().unwrap_err();
-        let place = kept(&error, if overwrite { "is a folder" } else { "exists already" });
+        let place = kept(&error, if overwrite { "is a folder" } else { "already exists" });
         assert_eq!(fs::read(&place).unwrap(), text.as_bytes());
         places.push(place);
         fs::remove_dir_all(&path).unwrap();
@@ -149,7 +150,7 @@ fn what_cannot_be_written_leaves_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("out.npy");
     let shape = Shape::new([2]).unwrap();
-    let element = Element::new(DType::U8);
+    let element = StoredDType::new(DType::U8);
     let short = NamedTensor { name: "x", element: &element, shape: &shape, bytes: &[1] };
     assert!(write(&path, &[short], false, &mut |_| ()).is_err());
     assert_eq!(names(&folder), [""; 0]);
@@ -231,7 +232,8 @@ mod unix {
     fn what_lies_between_is_private() {
         let folder = tempfile::tempdir().unwrap();
         let begin = trundle_formats::Begin::Anew;
-        let file = trundle_formats::Unfinished::tagged(folder.path(), "1-2", "pass0", begin, None);
+        let file =
+            trundle_formats::TemporaryFile::tagged(folder.path(), "1-2", "pass0", begin, None);
         assert_eq!(mode(file.unwrap().path()), 0o600);
     }
 

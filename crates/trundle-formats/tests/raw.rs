@@ -1,4 +1,4 @@
-//! Raw bytes, and types that .npy lacks: read by a description, written as bits.
+//! Raw bytes, and types that .npy lacks: read by a hint, written as bits.
 #![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
 
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use trundle_core::{BitOrder, DType, Shape};
 use trundle_formats::{
-    Description, Element, Error, ExitClass, FORMATS, Format, NamedTensor, Problem, TensorFile,
+    Error, ExitClass, FORMATS, Format, NamedTensor, Problem, StoredDType, TensorFile, TensorHint,
     write,
 };
 
@@ -19,8 +19,8 @@ fn shape(sizes: &[usize]) -> Shape {
     Shape::new(sizes).unwrap()
 }
 
-fn described(dtype: DType, sizes: &[usize]) -> Description {
-    Description::of(&Element::new(dtype), &shape(sizes))
+fn described(dtype: DType, sizes: &[usize]) -> TensorHint {
+    TensorHint::of(&StoredDType::new(dtype), &shape(sizes))
 }
 
 /// Bytes that differ from their neighbours.
@@ -28,30 +28,30 @@ fn counting(bytes: usize) -> Vec<u8> {
     (0..bytes).map(|n| n as u8).collect()
 }
 
-/// The data in a file, read by a description.
-fn read(path: &Path, description: &Description) -> Result<Vec<u8>, Error> {
-    TensorFile::open_as(path, description)?.load(0, &mut |_| ())
+/// The data in a file, read by a hint.
+fn read(path: &Path, hint: &TensorHint) -> Result<Vec<u8>, Error> {
+    TensorFile::open_as(path, hint)?.load(0, &mut |_| ())
 }
 
 /// The data in what comes out of a stream.
-fn stream(bytes: &[u8], description: &Description) -> Result<Vec<u8>, Error> {
+fn stream(bytes: &[u8], hint: &TensorHint) -> Result<Vec<u8>, Error> {
     let reader = Cursor::new(bytes.to_vec());
-    TensorFile::from_reader(raw(), description, "pipe", reader)?.load(0, &mut |_| ())
+    TensorFile::from_reader(raw(), hint, "pipe", reader)?.load(0, &mut |_| ())
 }
 
 /// Every type, every bit order of the packed ones.
-fn elements() -> Vec<Element> {
+fn elements() -> Vec<StoredDType> {
     let mut elements = Vec::new();
     for &dtype in DType::NAMED.iter().chain(&[DType::Bytes(0), DType::Bytes(12)]) {
-        elements.push(Element::new(dtype));
+        elements.push(StoredDType::new(dtype));
         let orders = BitOrder::ALL.into_iter();
-        elements.extend(orders.filter_map(|o| Element::new(dtype).with_bit_order(o).ok()));
+        elements.extend(orders.filter_map(|o| StoredDType::new(dtype).with_bit_order(o).ok()));
     }
     elements
 }
 
 /// What is written as a tensor of these bytes, without a file.
-fn written(format: &Format, element: &Element, shape: &Shape, bytes: &[u8]) -> Vec<u8> {
+fn written(format: &Format, element: &StoredDType, shape: &Shape, bytes: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     let tensor = NamedTensor { name: "x", element, shape, bytes };
     format.write_to(&mut out, &[tensor], &[], &mut |_| ()).unwrap();
@@ -70,10 +70,10 @@ fn every_type_is_read_back_as_it_was_written() {
             // Not all types are among those of .safetensors.
             for format in FORMATS.iter().filter(|format| format.name() != "safetensors") {
                 let file = written(format, element, &shape, &bytes);
-                let description = Description::of(element, &shape);
+                let hint = TensorHint::of(element, &shape);
                 let mut file = match format.holds_one() {
-                    true => TensorFile::from_reader(format, &description, "x", Cursor::new(file)),
-                    false => TensorFile::from_bytes(format, &description, "x", file),
+                    true => TensorFile::from_reader(format, &hint, "x", Cursor::new(file)),
+                    false => TensorFile::from_bytes(format, &hint, "x", file),
                 }
                 .unwrap();
                 let header = &file.headers()[0];
@@ -91,7 +91,7 @@ fn in_npy_packed_elements_are_a_row_of_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.npy");
     for (dtype, bytes) in [(DType::I4, 8), (DType::U3, 6), (DType::U1, 2)] {
-        let (element, shape) = (Element::new(dtype), shape(&[3, 5]));
+        let (element, shape) = (StoredDType::new(dtype), shape(&[3, 5]));
         let bytes = counting(bytes);
         let tensor = NamedTensor { name: "x", element: &element, shape: &shape, bytes: &bytes };
         write(&path, &[tensor], true, &mut |_| ()).unwrap();
@@ -107,8 +107,8 @@ fn a_file_is_the_data_and_no_more_unless_an_offset_says_so() {
     let path = folder.path().join("x.bin");
     fs::write(&path, counting(10)).unwrap();
     let at = |offset, sizes: &[usize]| {
-        let description = Description { offset, ..described(DType::U16, sizes) };
-        read(&path, &description)
+        let hint = TensorHint { offset, ..described(DType::U16, sizes) };
+        read(&path, &hint)
     };
     assert_eq!(at(None, &[5]).unwrap(), counting(10));
     assert_eq!(at(Some(0), &[2]).unwrap(), [0, 1, 2, 3]);
@@ -119,11 +119,11 @@ fn a_file_is_the_data_and_no_more_unless_an_offset_says_so() {
         assert_eq!(error.exit_class(), ExitClass::Refused);
         error.problem.to_string()
     };
-    assert_eq!(refusal(None, &[4]), "the tensor fills 8 bytes, but 10 are there");
-    let truncated = "truncated: the data has 12 bytes, but only";
-    assert_eq!(refusal(None, &[2, 3]), format!("{truncated} 10 are there"));
-    assert_eq!(refusal(Some(0), &[2, 3]), format!("{truncated} 10 are there"));
-    assert_eq!(refusal(Some(3), &[2, 3]), format!("{truncated} 7 are there"));
+    assert_eq!(refusal(None, &[4]), "the tensor needs 8 bytes, but there are 10");
+    let truncated = "truncated: the data should have 12 bytes, but has";
+    assert_eq!(refusal(None, &[2, 3]), format!("{truncated} 10"));
+    assert_eq!(refusal(Some(0), &[2, 3]), format!("{truncated} 10"));
+    assert_eq!(refusal(Some(3), &[2, 3]), format!("{truncated} 7"));
     for sizes in [&[1][..], &[0]] {
         assert_eq!(
             refusal(Some(11), sizes),
@@ -138,7 +138,7 @@ fn a_file_is_the_data_and_no_more_unless_an_offset_says_so() {
 #[test]
 fn a_stream_is_refused_for_the_same_reasons_when_it_is_loaded() {
     let at = |offset, sizes: &[usize]| {
-        stream(&counting(10), &Description { offset, ..described(DType::U16, sizes) })
+        stream(&counting(10), &TensorHint { offset, ..described(DType::U16, sizes) })
     };
     assert_eq!(at(None, &[5]).unwrap(), counting(10));
     assert_eq!(at(Some(3), &[3]).unwrap(), [3, 4, 5, 6, 7, 8]);
@@ -147,7 +147,7 @@ fn a_stream_is_refused_for_the_same_reasons_when_it_is_loaded() {
     assert!(matches!(problem(None, &[6]), Problem::Truncated { expected: 12, got: 10, .. }));
     assert!(matches!(problem(Some(3), &[4]), Problem::Truncated { expected: 8, got: 7, .. }));
     assert!(matches!(problem(Some(11), &[0]), Problem::OffsetBeyond { offset: 11, length: 10 }));
-    // Nothing is reserved for what a description claims.
+    // Nothing is reserved for what a hint claims.
     assert!(matches!(problem(Some(0), &[1 << 61]), Problem::Truncated { got: 10, .. }));
 }
 
@@ -157,21 +157,21 @@ fn raw_bytes_need_a_type_and_a_shape() {
     let path = folder.path().join("x.raw");
     fs::write(&path, counting(10)).unwrap();
     let whole = described(DType::U8, &[10]);
-    for description in [
-        Description::default(),
-        Description { element: None, ..whole.clone() },
-        Description { shape: None, ..whole },
+    for hint in [
+        TensorHint::default(),
+        TensorHint { element: None, ..whole.clone() },
+        TensorHint { shape: None, ..whole },
     ] {
-        let error = read(&path, &description).unwrap_err();
+        let error = read(&path, &hint).unwrap_err();
         assert_eq!(error.exit_class(), ExitClass::Usage);
-        assert!(matches!(error.problem, Problem::Undescribed(_)), "{error}");
+        assert!(matches!(error.problem, Problem::HintMissing(_)), "{error}");
     }
-    assert!(matches!(TensorFile::open(&path).unwrap_err().problem, Problem::Undescribed(_)));
+    assert!(matches!(TensorFile::open(&path).unwrap_err().problem, Problem::HintMissing(_)));
 }
 
 /// An .npy file of consecutive bytes.
 fn npy(path: &Path, dtype: DType, sizes: &[usize]) {
-    let (element, shape) = (Element::new(dtype), shape(sizes));
+    let (element, shape) = (StoredDType::new(dtype), shape(sizes));
     let bytes = counting(shape.bytes(dtype).unwrap());
     let tensor = NamedTensor { name: "x", element: &element, shape: &shape, bytes: &bytes };
     write(path, &[tensor], true, &mut |_| ()).unwrap();
@@ -181,14 +181,14 @@ fn npy(path: &Path, dtype: DType, sizes: &[usize]) {
 fn a_description_must_not_contradict_an_npy_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.npy");
-    let refusal = |description: &Description| {
-        let error = TensorFile::open_as(&path, description).unwrap_err();
+    let refusal = |hint: &TensorHint| {
+        let error = TensorFile::open_as(&path, hint).unwrap_err();
         (error.exit_class(), error.problem.to_string())
     };
-    let no_shape = |dtype| Description { shape: None, ..described(dtype, &[]) };
+    let no_shape = |dtype| TensorHint { shape: None, ..described(dtype, &[]) };
     npy(&path, DType::U16, &[2, 3]);
     TensorFile::open_as(&path, &no_shape(DType::BF16)).unwrap();
-    TensorFile::open_as(&path, &Description { element: None, ..described(DType::U8, &[2, 3]) })
+    TensorFile::open_as(&path, &TensorHint { element: None, ..described(DType::U8, &[2, 3]) })
         .unwrap();
     assert_eq!(
         refusal(&no_shape(DType::F16)),
@@ -198,7 +198,7 @@ fn a_description_must_not_contradict_an_npy_file() {
         refusal(&described(DType::BF16, &[3, 2])),
         (ExitClass::Refused, "holds a tensor of shape [2, 3], not [3, 2]".into())
     );
-    let (class, said) = refusal(&Description { offset: Some(0), ..no_shape(DType::BF16) });
+    let (class, said) = refusal(&TensorHint { offset: Some(0), ..no_shape(DType::BF16) });
     assert_eq!(class, ExitClass::Usage);
     assert!(said.contains("offset"), "{said}");
 }
@@ -207,15 +207,15 @@ fn a_description_must_not_contradict_an_npy_file() {
 fn packed_elements_in_npy_need_their_shape_and_all_their_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.npy");
-    let refusal = |description: &Description| {
-        let error = TensorFile::open_as(&path, description).unwrap_err();
+    let refusal = |hint: &TensorHint| {
+        let error = TensorFile::open_as(&path, hint).unwrap_err();
         (error.exit_class(), error.problem.to_string())
     };
     npy(&path, DType::U8, &[12]);
     for sizes in [[4, 6], [23, 1]] {
         assert_eq!(read(&path, &described(DType::I4, &sizes)).unwrap(), counting(12));
     }
-    let (class, _) = refusal(&Description { shape: None, ..described(DType::I4, &[]) });
+    let (class, _) = refusal(&TensorHint { shape: None, ..described(DType::I4, &[]) });
     assert_eq!(class, ExitClass::Usage);
     for sizes in [&[22][..], &[25], &[], &[0]] {
         let (class, said) = refusal(&described(DType::I4, sizes));
@@ -225,7 +225,7 @@ fn packed_elements_in_npy_need_their_shape_and_all_their_bytes() {
     npy(&path, DType::U8, &[3, 4]);
     let (class, said) = refusal(&described(DType::I4, &[4, 6]));
     assert_eq!(class, ExitClass::Refused);
-    assert_eq!(said, "holds bytes of shape [3, 4], not the 12 in a row that i4 [4, 6] fills");
+    assert_eq!(said, "holds bytes of shape [3, 4], not the [12] that i4 [4, 6] is packed into");
     npy(&path, DType::I8, &[12]);
     assert!(refusal(&described(DType::I4, &[4, 6])).1.starts_with("holds elements of type i8"));
 }
@@ -234,21 +234,17 @@ fn packed_elements_in_npy_need_their_shape_and_all_their_bytes() {
 fn bytes_with_a_description_are_raw_unless_they_begin_as_numpys() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.dat");
-    let format = |description: &Description| {
-        TensorFile::open_as(&path, description).map(|file| file.format().name())
-    };
+    let format =
+        |hint: &TensorHint| TensorFile::open_as(&path, hint).map(|file| file.format().name());
     // Which begin as a .safetensors may: with a length and a brace.
     fs::write(&path, [42u64, 123].map(u64::to_le_bytes).concat()).unwrap();
     assert_eq!(format(&described(DType::U64, &[2])).unwrap(), "raw");
-    let offset = Description { offset: Some(8), ..described(DType::U64, &[1]) };
+    let offset = TensorHint { offset: Some(8), ..described(DType::U64, &[1]) };
     assert_eq!(format(&offset).unwrap(), "raw");
-    let error = format(&Description::default()).unwrap_err();
-    assert_eq!(
-        error.problem.to_string(),
-        "truncated: the header has 42 bytes, but only 8 are there"
-    );
+    let error = format(&TensorHint::default()).unwrap_err();
+    assert_eq!(error.problem.to_string(), "truncated: the header should have 42 bytes, but has 8");
     fs::write(&path, [42u64, 124].map(u64::to_le_bytes).concat()).unwrap();
-    let error = format(&Description::default()).unwrap_err();
+    let error = format(&TensorHint::default()).unwrap_err();
     assert!(matches!(error.problem, Problem::UnknownEnding { .. }), "{error}");
     npy(&folder.path().join("x.npy"), DType::U16, &[2]);
     fs::rename(folder.path().join("x.npy"), &path).unwrap();

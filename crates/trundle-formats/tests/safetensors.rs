@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use trundle_core::{BitOrder, DType, Shape};
 use trundle_formats::{
-    Described, Description, Element, Error, ExitClass, Format, Header, NamedTensor, Order,
-    TensorFile,
+    Described, Error, ExitClass, Format, Header, NamedTensor, Order, StoredDType, TensorFile,
+    TensorHint,
 };
 
 fn safetensors() -> &'static Format {
@@ -30,7 +30,7 @@ fn file(header: &str, data_bytes: usize) -> Vec<u8> {
 }
 
 fn open(bytes: Vec<u8>) -> Result<TensorFile, Error> {
-    TensorFile::from_bytes(safetensors(), &Description::default(), "x", bytes)
+    TensorFile::from_bytes(safetensors(), &TensorHint::default(), "x", bytes)
 }
 
 /// The names and the data of all tensors, read in both ways.
@@ -140,8 +140,8 @@ fn every_type_keeps_its_bits_in_npy() {
         let npy = Format::of(Path::new("x.npy")).unwrap();
         let mut out = Vec::new();
         npy.write_to(&mut out, &[named(&header, &data)], &[], &mut |_| ()).unwrap();
-        let description = Description::of(&header.element, &header.shape);
-        let mut again = TensorFile::from_bytes(npy, &description, "x", out).unwrap();
+        let hint = TensorHint::of(&header.element, &header.shape);
+        let mut again = TensorFile::from_bytes(npy, &hint, "x", out).unwrap();
         let found = &again.headers()[0];
         assert_eq!((&found.element, &found.shape), (&header.element, &header.shape), "{name}");
         assert_eq!(again.load(0, &mut |_| ()).unwrap(), data);
@@ -223,15 +223,12 @@ fn malformed_headers_are_refused_with_what_was_found() {
         ("[]", "malformed header: it begins with \"[\", expected \"{\"".to_owned()),
         ("{", "malformed header: EOF while parsing an object at line 1 column 1".to_owned()),
         ("{}x", "malformed header: trailing characters at line 1 column 3".to_owned()),
-        (&format!("{{{x},{x}}}"), "malformed header: \"x\" is there twice".to_owned()),
+        (&format!("{{{x},{x}}}"), "malformed header: \"x\" occurs twice".to_owned()),
         (
             r#"{"__metadata__":{},"__metadata__":{}}"#,
-            "malformed header: \"__metadata__\" is there twice at line 1 column 37".to_owned(),
+            "malformed header: \"__metadata__\" occurs twice at line 1 column 37".to_owned(),
         ),
-        (
-            r#"{"__metadata__":{"a":"","a":""}}"#,
-            "malformed header: \"a\" is there twice".to_owned(),
-        ),
+        (r#"{"__metadata__":{"a":"","a":""}}"#, "malformed header: \"a\" occurs twice".to_owned()),
         (
             r#"{"__metadata__":{"a":1}}"#,
             "malformed header: invalid type: integer `1`, expected a string at line 1 column 22"
@@ -250,16 +247,17 @@ fn malformed_headers_are_refused_with_what_was_found() {
         (&stating("F5", "[1]", "[0,1]"), "\"x\" is of the unknown type \"F5\"".to_owned()),
         (
             &stating("F32", "[2,3]", "[0,23]"),
-            "malformed header: \"x\", F32 [2, 3], fills 24 bytes, but has those from 0 to 23"
+            "malformed header: \"x\", F32 [2, 3], needs 24 bytes, but has those from 0 to 23"
                 .to_owned(),
         ),
         (
             &stating("U8", "[1]", "[0,0]"),
-            "malformed header: \"x\", U8 [1], fills 1 bytes, but has those from 0 to 0".to_owned(),
+            "malformed header: \"x\", U8 [1], needs 1 byte, but has those from 0 to 0".to_owned(),
         ),
         (
             &stating("F4", "[3]", "[0,2]"),
-            "malformed header: \"x\", F4 [3], has 12 bits, which fill no whole bytes".to_owned(),
+            "malformed header: \"x\", F4 [3], has 12 bits, which is not a whole number of bytes"
+                .to_owned(),
         ),
         (
             &stating("U8", "[1]", "[1,2]"),
@@ -292,12 +290,12 @@ fn malformed_headers_are_refused_with_what_was_found() {
 fn files_of_another_length_are_refused() {
     let header = stating("U8", "[4]", "[0,4]");
     let whole = file(&header, 4);
-    let expected = "truncated: the data has 4 bytes, but only 3 are there";
+    let expected = "truncated: the data should have 4 bytes, but has 3";
     assert_eq!(refusal(whole[..whole.len() - 1].to_vec()), expected);
-    assert_eq!(refusal(file(&header, 5)), "the tensors fill 4 bytes, but 5 are there");
-    let expected = "truncated: the header's length has 8 bytes, but only 7 are there";
+    assert_eq!(refusal(file(&header, 5)), "the tensors need 4 bytes, but there are 5");
+    let expected = "truncated: the header's length should have 8 bytes, but has 7";
     assert_eq!(refusal(whole[..7].to_vec()), expected);
-    assert!(refusal(whole[..20].to_vec()).starts_with("truncated: the header has"));
+    assert!(refusal(whole[..20].to_vec()).starts_with("truncated: the header should have"));
     let long = [&100_000_001u64.to_le_bytes()[..], b"{}"].concat();
     assert_eq!(refusal(long), "the header has 100000001 bytes, over 100000000");
     assert!(refusal([&u64::MAX.to_le_bytes()[..], b"{}"].concat()).ends_with("over 100000000"));
@@ -308,7 +306,7 @@ fn a_stream_is_read_from_front_to_back() {
     let header = r#"{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},
         "b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}}"#;
     let stream = |bytes| {
-        TensorFile::from_reader(safetensors(), &Description::default(), "pipe", Cursor::new(bytes))
+        TensorFile::from_reader(safetensors(), &TensorHint::default(), "pipe", Cursor::new(bytes))
             .unwrap()
     };
     let mut whole = stream(file(header, 3));
@@ -323,7 +321,7 @@ fn a_stream_is_read_from_front_to_back() {
     let short = stream(file(header, 2)).load(1, &mut |_| ()).unwrap_err();
     assert!(short.to_string().contains("truncated"), "{short}");
     let long = stream(file(header, 4)).load(1, &mut |_| ()).unwrap_err();
-    assert_eq!(long.problem.to_string(), "the tensors fill 3 bytes, but 4 are there");
+    assert_eq!(long.problem.to_string(), "the tensors need 3 bytes, but there are 4");
 }
 
 #[test]
@@ -331,8 +329,8 @@ fn a_description_holds_for_packed_tensors_too() {
     let header = stating("F4", "[2,3]", "[0,3]");
     let element = open(file(&header, 3)).unwrap().headers()[0].element.clone();
     let read = |sizes: &[usize]| {
-        let description = Description::of(&element, &shape(sizes));
-        TensorFile::from_bytes(safetensors(), &description, "x", file(&header, 3))
+        let hint = TensorHint::of(&element, &shape(sizes));
+        TensorFile::from_bytes(safetensors(), &hint, "x", file(&header, 3))
     };
     assert_eq!(read(&[2, 3]).unwrap().headers()[0].element, element);
     assert!(read(&[3, 2]).is_err());
@@ -341,47 +339,50 @@ fn a_description_holds_for_packed_tensors_too() {
 #[test]
 fn what_the_format_cannot_hold_is_not_framed() {
     let six = shape(&[2, 3]);
-    let frame = |name, element: &Element, order| {
+    let skeleton = |name, element: &StoredDType, order| {
         let tensor = Described { name, element, shape: &six, order };
-        safetensors().frame(&[tensor], &[]).map_err(|problem| problem.to_string())
+        safetensors().skeleton(&[tensor], &[]).map_err(|problem| problem.to_string())
     };
-    let refusal = |element: &Element| {
-        let said = frame("x", element, Order::RowMajor).unwrap_err();
+    let refusal = |element: &StoredDType| {
+        let said = skeleton("x", element, Order::RowMajor).unwrap_err();
         said.strip_prefix("a file of format safetensors cannot hold tensor \"x\": ")
             .unwrap()
             .to_owned()
     };
-    let new = Element::new;
+    let new = StoredDType::new;
     assert_eq!(refusal(&new(DType::Complex128)), "it has no type complex128");
     assert_eq!(refusal(&new(DType::U4)), "it has no type u4");
     assert_eq!(refusal(&new(DType::U6)), "it has no type u6");
     assert_eq!(refusal(&new(DType::Bytes(4))), "it has no type V4");
-    assert_eq!(refusal(&Element::of_texts(["ab"]).unwrap().0), "it has no type U2");
+    assert_eq!(refusal(&StoredDType::of_strings(["ab"]).unwrap().0), "it has no type U2");
     let high = new(DType::F4E2M1).with_bit_order(BitOrder::HighFirst).unwrap();
     assert_eq!(refusal(&high), "it has F4 packed low first, not high first");
     let big =
         TensorFile::open(&data("conformance/be_i4.npy")).unwrap().headers()[0].element.clone();
     assert_eq!(refusal(&big), "its numbers are little-endian, not as '>i4'");
-    assert!(frame("x", &new(DType::F32), Order::ColumnMajor).is_err());
-    assert!(frame("__metadata__", &new(DType::F32), Order::RowMajor).is_err());
-    frame("../x", &new(DType::F32), Order::RowMajor).unwrap();
+    assert!(skeleton("x", &new(DType::F32), Order::ColumnMajor).is_err());
+    assert!(skeleton("__metadata__", &new(DType::F32), Order::RowMajor).is_err());
+    skeleton("../x", &new(DType::F32), Order::RowMajor).unwrap();
     let float = new(DType::F4E2M1);
     let odd = shape(&[3]);
     let tensor = Described { name: "x", element: &float, shape: &odd, order: Order::RowMajor };
-    let said = safetensors().frame(&[tensor], &[]).unwrap_err().to_string();
-    assert!(said.ends_with("its shape [3] has 12 bits, which fill no whole bytes"), "{said}");
+    let said = safetensors().skeleton(&[tensor], &[]).unwrap_err().to_string();
+    assert!(
+        said.ends_with("its shape [3] has 12 bits, which is not a whole number of bytes"),
+        "{said}"
+    );
     let even = Described { shape: &six, ..tensor };
-    let said = safetensors().frame(&[even, even], &[]).unwrap_err().to_string();
-    assert!(said.ends_with("another has its name"), "{said}");
+    let said = safetensors().skeleton(&[even, even], &[]).unwrap_err().to_string();
+    assert!(said.ends_with("another tensor has the same name"), "{said}");
     let twice = pairs(&[("a", ""), ("a", "")]);
-    let said = safetensors().frame(&[even], &twice).unwrap_err().to_string();
-    assert_eq!(said, "metadata \"a\" is there twice");
+    let said = safetensors().skeleton(&[even], &twice).unwrap_err().to_string();
+    assert_eq!(said, "metadata \"a\" occurs twice");
     let most = shape(&[usize::MAX / 2]);
     let bytes = new(DType::U8);
     let names = ["a", "b", "c"];
     let huge = names.map(|name| Described { name, element: &bytes, shape: &most, ..even });
     for huge in [&huge[..1], &huge] {
-        let said = safetensors().frame(huge, &[]).unwrap_err().to_string();
+        let said = safetensors().skeleton(huge, &[]).unwrap_err().to_string();
         assert_eq!(said, "the file would have more than 9223372036854775807 bytes");
     }
 }

@@ -165,7 +165,7 @@ pub(crate) fn any_strides(bytes: &mut Unstructured<'_>, sizes: &[u64]) -> Result
     })
 }
 
-/// Element by element, the bytes that a tensor has, or a byte with the bits.
+/// StoredDType by element, the bytes that a tensor has, or a byte with the bits.
 ///
 /// # Safety
 /// The memory at `pointer` holds the tensor.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use trundle_formats::{Description, Format, Header, NamedTensor, TensorFile};
+use trundle_formats::{TensorHint, Format, Header, NamedTensor, TensorFile};
 
 /// What a file holds.
 struct Held {
@@ -37,7 +37,7 @@ fn named((header, bytes): &(Header, Vec<u8>)) -> NamedTensor<'_> {
 
 /// All of a file, or None if any of it is refused.
 fn read(format: &'static Format, bytes: &[u8]) -> Option<Held> {
-    let opened = TensorFile::from_bytes(format, &Description::default(), "fuzz", bytes.to_vec());
+    let opened = TensorFile::from_bytes(format, &TensorHint::default(), "fuzz", bytes.to_vec());
     let mut file = opened.ok()?;
     let mut tensors = Vec::new();
     for (index, header) in file.headers().to_vec().into_iter().enumerate() {

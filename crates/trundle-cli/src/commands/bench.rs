@@ -45,7 +45,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
 
 fn measure(suites: &[Suite], settings: Settings) -> Result<Record, Failure> {
     let progress = Progress::counting(false);
-    progress.stage("timing", suites.iter().map(|suite| suite.cases.len()).sum());
+    progress.phase("timing", suites.iter().map(|suite| suite.cases.len()).sum());
     let mut done = 0;
     let record = trundle_bench::run(suites, settings, &mut |_, _| {
         done += 1;

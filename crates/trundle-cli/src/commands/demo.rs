@@ -7,21 +7,20 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use trundle::ops::Transpose;
 use trundle::{Chain, DType, Plan, Shape};
-use trundle_formats::{Element, NamedTensor, Shown, TensorFile, write};
+use trundle_formats::{NamedTensor, Shown, StoredDType, TensorFile, write};
+use trundle_view::{Pixels, Slice};
 
-use super::view::{drawn, write_png};
+use super::view::write_png;
 use crate::args::{DemoArgs, MeansArgs, MoveArgs, PlanArgs, WriteArgs};
 use crate::failure::Failure;
 use crate::input::Input;
 use crate::job::{self, Outcome};
+use crate::memory;
 use crate::numbers::readable;
 use crate::operation::Operation;
-use crate::pixels::Pixels;
 use crate::progress::Progress;
 use crate::say::{print, print_json};
 use crate::selection::shown_path;
-use crate::slice::Slice;
-use crate::{memory, phantom};
 
 /// Rounds in which the movement and the copy are timed in turn.
 const ROUNDS: usize = 9;
@@ -42,7 +41,7 @@ impl Files {
     fn prepare(folder: &Path) -> Result<Files, Failure> {
         let failed = |error| Failure::running(format!("{}: {error}", shown_path(folder)));
         if folder.exists() && !folder.is_dir() {
-            return Err(Failure::usage(format!("{}: is no folder", shown_path(folder))));
+            return Err(Failure::usage(format!("{}: is not a folder", shown_path(folder))));
         }
         fs::create_dir_all(folder).map_err(failed)?;
         for entry in fs::read_dir(folder).map_err(failed)? {
@@ -97,10 +96,10 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
 
 fn make_volume(shape: &Shape, path: &Path, quiet: bool) -> Result<(), Failure> {
     let progress = Progress::new(quiet);
-    let bytes = phantom::volume(shape[0])?;
-    let element = Element::new(DType::F32);
+    let bytes = trundle_view::phantom(shape[0])?;
+    let element = StoredDType::new(DType::F32);
     let tensor = NamedTensor { name: "phantom", element: &element, shape, bytes: &bytes };
-    progress.stage("writing", bytes.len());
+    progress.phase("writing", bytes.len());
     write(path, &[tensor], true, &mut |done| progress.at(done))?;
     progress.finish();
     Ok(())
@@ -126,7 +125,7 @@ fn move_volume(volume: &Path, moved: &Path, args: &DemoArgs) -> Result<Outcome, 
             tensor: None,
             only: false,
             row_major: true,
-            means: MeansArgs { threads: args.threads, max_mem: None, device: None, json: false },
+            means: MeansArgs { threads: args.threads, max_mem: None, storage: None, json: false },
         },
     };
     job::carry_out(&operation, &moving)
@@ -143,7 +142,7 @@ fn time_beside_copy(shape: &Shape, threads: Option<usize>) -> Result<Times, Fail
     let width = DType::F32.width();
     let movement = Plan::packed(&inversion(), width, shape, threads)?;
     let copy = Plan::packed(&Chain::new(), width, shape, threads)?;
-    let src = phantom::volume(shape[0])?;
+    let src = trundle_view::phantom(shape[0])?;
     let mut dst = memory::zeros(src.len())?;
     let mut times = Times { movement: Duration::MAX, copy: Duration::MAX };
     for _ in 0..ROUNDS {
@@ -165,7 +164,7 @@ fn draw_middle(volume: &Path, picture: &Path) -> Result<(), Failure> {
     let plane = slice.plane(&header.layout()?, dtype).map_err(Failure::refused)?;
     let bytes = file.load(0, &mut |_| ())?;
     let pixels = Pixels::of(&plane, &header.element, bytes)?;
-    let drawing = drawn(&pixels, &header.element, None);
+    let drawing = pixels.drawn(None);
     write_png(&drawing.picture.enlarged(), picture, true)
 }
 

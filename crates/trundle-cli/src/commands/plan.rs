@@ -179,7 +179,7 @@ pub(super) fn files_text(job: &Job, is_told: impl Fn(usize) -> bool) -> String {
         readable(cost.bytes_written),
         readable(cost.temporary_bytes),
         cost.seconds,
-        job.device(),
+        job.storage(),
     ));
     text
 }
@@ -211,10 +211,10 @@ pub(super) fn cost_report(job: &Job) -> Value {
         "writes": cost.writes,
         "temporary_bytes": cost.temporary_bytes,
         "seconds": cost.seconds,
-        "device": {
-            "bytes_per_second": job.device().bytes_per_second,
-            "request_seconds": job.device().request_seconds,
-            "in_flight": job.device().in_flight,
+        "storage": {
+            "bytes_per_second": job.storage().bytes_per_second,
+            "request_seconds": job.storage().request_seconds,
+            "in_flight": job.storage().in_flight,
         },
     })
 }

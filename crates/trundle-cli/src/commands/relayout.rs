@@ -141,7 +141,7 @@ fn keeps_record(format: &Format, output: &Path) -> Result<(), Failure> {
     let keeping: Vec<&str> =
         FORMATS.iter().filter(|format| format.keeps_metadata()).map(Format::name).collect();
     Err(Failure::usage(format!(
-        "{}: .{} keeps no metadata, in which relayout records what the axes are: write a .{} file",
+        "{}: .{} cannot store metadata, where relayout records the axes: write a .{} file",
         shown_path(output),
         format.name(),
         keeping.join(" or .")

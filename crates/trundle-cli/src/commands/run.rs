@@ -8,7 +8,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use trundle::Shape;
 use trundle_formats::{
-    Description, Element, NamedTensor, Output, Shown, check_output, is_steering, stage,
+    NamedTensor, Output, Shown, StoredDType, TensorHint, check_output, is_steering, stage,
 };
 use trundle_models::{
     Data, ElementType, Given, Graph, How, Links, Model, Program, Tensor, TensorId, Verifier,
@@ -28,7 +28,7 @@ struct Written {
     name: String,
     tensor: TensorId,
     path: PathBuf,
-    element: Element,
+    element: StoredDType,
     /// The model's name of the type.
     dtype: String,
     /// The shape of the tensor, and that of the file, which differs for packed elements.
@@ -51,7 +51,7 @@ pub(crate) fn run(run: &RunArgs) -> Result<(), Failure> {
     check_memory(&program, &inputs, run)?;
 
     let progress = Progress::new(run.quiet);
-    progress.stage("moving", program.moved_bytes());
+    progress.phase("moving", program.moved_bytes());
     let data: Vec<Data> = inputs.iter().filter_map(|input| input.data.clone()).collect();
     let moving = Instant::now();
     let mut done = 0;
@@ -165,12 +165,12 @@ impl Written {
         data: Data,
     ) -> Result<Written, Failure> {
         let (element, bytes) = match (data, tensor.element) {
-            (Data::Bytes(bytes), ElementType::Fixed(dtype)) => (Element::new(dtype), bytes),
-            (Data::Strings(texts), _) => {
-                let of_texts = Element::of_texts(texts.iter().map(String::as_str));
-                let (element, bytes) = of_texts.ok_or_else(|| {
+            (Data::Bytes(bytes), ElementType::Fixed(dtype)) => (StoredDType::new(dtype), bytes),
+            (Data::Strings(strings), _) => {
+                let of_strings = StoredDType::of_strings(strings.iter().map(String::as_str));
+                let (element, bytes) = of_strings.ok_or_else(|| {
                     Failure::refused(format!(
-                        "output {}: a text ends with NUL, which .npy does not keep",
+                        "output {}: a string ends with NUL, which .npy cannot store",
                         Shown(name)
                     ))
                 })?;
@@ -178,7 +178,7 @@ impl Written {
             }
             (Data::Bytes(_), ElementType::String) => {
                 return Err(Failure::running(format!(
-                    "output {}: numbers where texts are due",
+                    "output {}: numbers where strings are expected",
                     Shown(name)
                 )));
             }
@@ -202,11 +202,11 @@ impl Written {
         verifier: &Verifier<'_>,
         progress: &mut dyn FnMut(u64),
     ) -> Result<(), Failure> {
-        let description = match self.element.holds_texts() {
-            true => Description::default(),
-            false => Description::of(&self.element, &self.shape),
+        let hint = match self.element.holds_strings() {
+            true => TensorHint::default(),
+            false => TensorHint::of(&self.element, &self.shape),
         };
-        let mut file = file.read_back(&description)?;
+        let mut file = file.read_back(&hint)?;
         let differs = |what: &str| {
             Failure::running(format!(
                 "output {:?}: verification failed: {what}; the output was not kept",
@@ -279,9 +279,9 @@ impl Compared<'_> {
             self.difference = Some(self.output.shape.unravel(self.elements + count - 1));
             return;
         }
-        let data = if element.holds_texts() {
-            let texts = element.texts(&bytes);
-            texts.map(|texts| Data::Strings(texts.into()))
+        let data = if element.holds_strings() {
+            let strings = element.strings(&bytes);
+            strings.map(|strings| Data::Strings(strings.into()))
         } else {
             let mut bytes = bytes;
             element.make_little_endian(&mut bytes);
@@ -342,7 +342,7 @@ fn write_into_folder(
     progress: &Progress,
 ) -> Result<(), Failure> {
     let total = written.iter().map(|output| output.bytes.len()).sum();
-    progress.stage("writing", total);
+    progress.phase("writing", total);
     let mut staged: Vec<Output> = Vec::with_capacity(written.len());
     let mut before = 0;
     for output in written {
@@ -353,7 +353,7 @@ fn write_into_folder(
         before += output.bytes.len() as u64;
     }
     if let Some(verifier) = verifier {
-        progress.stage("verifying", total);
+        progress.phase("verifying", total);
         let mut before = 0;
         for (output, file) in written.iter().zip(&staged) {
             output.verify(file, verifier, &mut |bytes| progress.at(before + bytes))?;

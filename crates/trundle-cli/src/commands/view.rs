@@ -5,19 +5,16 @@ use std::path::Path;
 
 use console::Term;
 use trundle::DType;
-use trundle_formats::{Element, Header, Output, Shown};
+use trundle_formats::{Header, Output, Shown};
+use trundle_view::{Budget, Drawing, Palette, Picture, Pixels, Slice, has_numbers, render};
 
 use crate::args::ViewArgs;
 use crate::failure::Failure;
+use crate::memory;
 use crate::numbers::Range;
-use crate::picture::draw::{self, Contrast, Drawing, MOST_SIDE, Tones};
-use crate::picture::terminal::{self, Palette};
-use crate::picture::{Picture, png};
-use crate::pixels::{Pixels, Room};
 use crate::progress::Progress;
 use crate::say::{print_raw, say};
 use crate::selection::{listed, select, shown_path};
-use crate::slice::Slice;
 
 /// The most rows and columns of a PNG of a slice that is too large to be read.
 const SIDE_OF_A_PNG: usize = 2048;
@@ -38,16 +35,31 @@ pub(crate) fn run(args: &ViewArgs) -> Result<(), Failure> {
     let mut file = input.open()?;
     let index = the_one(input.path(), file.headers(), args.tensor.as_deref())?;
     let header = file.headers()[index].clone();
-    check_numbers(&header.element)?;
+    if !has_numbers(&header.element) {
+        let name = header.element.name();
+        return Err(Failure::refused(format!("elements of type {name} are not numbers to draw")));
+    }
     let dtype = header.element.dtype();
     let slice = args.slice.clone().unwrap_or_else(|| Slice::middle(&header.shape, dtype));
     let plane = slice.plane(&header.layout()?, dtype).map_err(Failure::refused)?;
     let progress = Progress::new(args.quiet);
     let side = if args.output.is_some() { SIDE_OF_A_PNG } else { SIDE_IN_A_TERMINAL };
-    let room = Room { max_mem: args.max_mem, side };
-    let pixels = Pixels::read(&mut file, (input.path(), index), &plane, room, &progress)?;
+    let budget = Budget { max_bytes: memory::limit(args.max_mem), side };
+    let mut is_begun = false;
+    let pixels = Pixels::read(&mut file, index, &plane, budget, &mut |done, all| {
+        if !std::mem::replace(&mut is_begun, true) {
+            progress.phase("reading", usize::try_from(all).unwrap_or(usize::MAX));
+        }
+        progress.at(done);
+    });
+    let pixels = pixels.map_err(|error| match error {
+        trundle_view::Error::Read(_) => {
+            Failure::running(format!("{}: {error}", shown_path(input.path())))
+        }
+        error => error.into(),
+    })?;
     progress.finish();
-    let drawing = drawn(&pixels, &header.element, args.range.map(|Range(from, to)| (from, to)));
+    let drawing = pixels.drawn(args.range.map(|Range(from, to)| (from, to)));
     let note = (!args.quiet).then(|| described(&header, &slice, &pixels, &drawing));
     match &args.output {
         Some(path) => write_png(&drawing.picture.enlarged(), path, args.force)?,
@@ -59,7 +71,7 @@ pub(crate) fn run(args: &ViewArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The number of the tensor that is meant: the one of this name, or the only one.
+/// The index of the tensor that is meant: the one of this name, or the only one.
 ///
 /// # Errors
 /// If there are several and none is named, with the names of some; or if none has the name.
@@ -76,24 +88,12 @@ fn the_one(path: &Path, headers: &[Header], name: Option<&str>) -> Result<usize,
     }))
 }
 
-/// Checks that there are numbers to draw, before any is read.
-///
-/// # Errors
-/// If the elements are none.
-fn check_numbers(element: &Element) -> Result<(), Failure> {
-    if element.value(&vec![0; element.width().units()]).is_some() {
-        return Ok(());
-    }
-    let name = element.name();
-    Err(Failure::refused(format!("elements of type {name} are no numbers to draw")))
-}
-
 /// The picture as text that fits the terminal, with two lines left for the note and the prompt.
 fn in_terminal(picture: &Picture) -> String {
     let (rows, columns) = Term::stdout().size();
     let (rows, columns) = (usize::from(rows).max(4), usize::from(columns).max(2));
     let palette = Palette::detect(std::io::stdout().is_terminal(), |name| std::env::var(name).ok());
-    terminal::render(picture, columns, rows - 2, palette)
+    render(picture, columns, rows - 2, palette)
 }
 
 /// What is drawn, and what is to be known to read it, in one line.
@@ -118,7 +118,7 @@ pub(crate) fn check_picture(path: &Path, force: bool) -> Result<(), Failure> {
         && !path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("png"))
     {
         let path = shown_path(path);
-        return Err(Failure::usage(format!("{path}: a picture is written as .png")));
+        return Err(Failure::usage(format!("{path}: a picture is written to a .png file")));
     }
     Ok(Output::check(path, force)?)
 }
@@ -129,31 +129,10 @@ pub(crate) fn check_picture(path: &Path, force: bool) -> Result<(), Failure> {
 /// If it cannot be written.
 pub(crate) fn write_png(picture: &Picture, path: &Path, force: bool) -> Result<(), Failure> {
     let mut output = Output::create(path, force)?;
-    png::write(picture, &mut output).map_err(|error| {
+    trundle_view::write_png(picture, &mut output).map_err(|error| {
         let name = if path == Path::new("-") { "stdout".into() } else { path.to_string_lossy() };
         let name = Shown(name);
         Failure::running(format!("{name}: cannot write: {error}"))
     })?;
     Ok(output.finish()?)
-}
-
-/// The picture of elements that are numbers; `range` says what is black and white, if not they
-/// themselves.
-pub(crate) fn drawn(pixels: &Pixels, element: &Element, range: Option<(f64, f64)>) -> Drawing {
-    let channels = pixels.channels();
-    if channels > 1 {
-        let tones = match element.dtype() {
-            DType::U8 => Tones::Bytes,
-            DType::U16 => Tones::Words,
-            _ => Tones::Floats,
-        };
-        let value = |row, column, channel| pixels.value(row, column, channel);
-        return draw::colours(pixels.size(), channels, (tones, range), MOST_SIDE, value);
-    }
-    let contrast = match (range, element.dtype()) {
-        (Some((black, white)), _) => Contrast::Fixed(black, white),
-        (None, DType::Boolean | DType::U1) => Contrast::Fixed(0.0, 1.0),
-        _ => Contrast::Percentiles,
-    };
-    draw::values(pixels.size(), contrast, MOST_SIDE, |row, column| pixels.value(row, column, 0))
 }

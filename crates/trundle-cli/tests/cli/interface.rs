@@ -101,7 +101,7 @@ fn a_plan_as_json() {
 #[test]
 fn a_plan_for_little_memory_says_what_the_disk_is_asked_for() {
     let place = Place::with(&[("x.npy", &Tensor::noise("'<f4'", 4, &[64, 96]))]);
-    let args = ["plan", "transpose", "x.npy", "--row-major", "--max-mem", "8K", "--device", "ssd"];
+    let args = ["plan", "transpose", "x.npy", "--row-major", "--max-mem", "8K", "--storage", "ssd"];
     let text = place.run(&args).done().text();
     let line = text.lines().next().unwrap();
     assert!(line.starts_with("24.0 KiB, 1 pass: read, moved and written in parts; "), "{line}");
@@ -217,7 +217,7 @@ fn plan_takes_what_the_command_takes() {
     assert_eq!((run.text().as_str(), run.stderr.as_str()), ("", ""));
     let refused = place.run(&["plan", "flip", "x.npy", "-q", "--axes", "0", "-o", "x.npy"]);
     assert_eq!(refused.code, Some(2), "{refused:?}");
-    assert!(refused.stderr.contains("x.npy: exists already; --force"), "{refused:?}");
+    assert!(refused.stderr.contains("x.npy: already exists; --force"), "{refused:?}");
 }
 
 #[test]
@@ -381,27 +381,27 @@ fn plans_in_a_row_are_of_one_disk() {
     // Nothing but a hole.
     let file = std::fs::File::options().write(true).open(place.path("x.npy")).unwrap();
     file.set_len(header.len() as u64 + (1 << 28)).unwrap();
-    let device = |more: &[&str]| {
+    let storage = |more: &[&str]| {
         let plan = ["plan", "transpose", "x.npy", "--row-major", "--max-mem", "16M", "--json"];
         let mut command = place.command(&[&plan[..], more].concat());
         let run = Run::of(command.env("XDG_CACHE_HOME", place.path("cache"))).done();
-        run.json()["files"]["device"].clone()
+        run.json()["files"]["storage"].clone()
     };
-    let first = device(&[]);
+    let first = storage(&[]);
     let remembered = place.path("cache/trundle/disks.json");
     for _ in 0..3 {
-        assert_eq!(device(&[]), first);
+        assert_eq!(storage(&[]), first);
     }
     // It is what is remembered that counts, unless something is said.
     let text = std::fs::read_to_string(&remembered).unwrap();
     let mut disks: serde_json::Value = serde_json::from_str(&text).unwrap();
     disks[0]["kilobytes_per_second"] = 123_456.into();
     std::fs::write(&remembered, disks.to_string()).unwrap();
-    assert_eq!(device(&[])["bytes_per_second"], 123_456_000.0);
-    assert_eq!(device(&["--device", "hdd"])["bytes_per_second"], 150e6);
-    assert_eq!(device(&[])["bytes_per_second"], 123_456_000.0);
-    assert_ne!(device(&["--device", "measure"])["bytes_per_second"], 123_456_000.0);
-    assert_ne!(device(&[])["bytes_per_second"], 123_456_000.0);
+    assert_eq!(storage(&[])["bytes_per_second"], 123_456_000.0);
+    assert_eq!(storage(&["--storage", "hdd"])["bytes_per_second"], 150e6);
+    assert_eq!(storage(&[])["bytes_per_second"], 123_456_000.0);
+    assert_ne!(storage(&["--storage", "measure"])["bytes_per_second"], 123_456_000.0);
+    assert_ne!(storage(&[])["bytes_per_second"], 123_456_000.0);
 }
 
 #[test]
@@ -471,7 +471,7 @@ fn the_bench_keeps_and_draws_what_it_measured() {
     // Files are kept, and stdout takes one of them alone.
     let run = place.run(&args);
     assert_eq!(run.code, Some(2), "{run:?}");
-    assert!(run.stderr.contains("s.svg: exists already; --force overwrites it"), "{run:?}");
+    assert!(run.stderr.contains("s.svg: already exists; --force overwrites it"), "{run:?}");
     let flip = ["bench", "planned flip", "--rounds", "1", "--json", "-"];
     let record: Value = serde_json::from_str(&place.run(&flip).done().text()).unwrap();
     assert_eq!(record["suites"][0]["name"], "small moves");
@@ -490,7 +490,7 @@ fn info_reads_a_stream_to_its_end() {
     assert!(run.text().contains("stdin  u8  [1000000]"), "{run:?}");
     let run = place.run_on(&whole[..whole.len() - 1], &["info", "-"]);
     assert_eq!(run.code, Some(3), "{run:?}");
-    assert!(run.stderr.contains("1000000 bytes, but only 999999 are there"), "{run:?}");
+    assert!(run.stderr.contains("1000000 bytes, but has 999999"), "{run:?}");
 }
 
 #[test]

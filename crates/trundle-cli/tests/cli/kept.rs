@@ -185,7 +185,7 @@ fn a_member_that_cannot_be_read_hides_no_other_and_is_not_lost() {
     let text = place.run(&["info", "m.npz"]).done().text();
     assert!(text.contains("\n  a  f32  [2, 3]  C order"), "{text}");
     assert!(text.contains("\n  o  cannot be read: elements of type object"), "{text}");
-    assert!(text.contains("\n  notes.txt  cannot be read: is no .npy file"), "{text}");
+    assert!(text.contains("\n  notes.txt  cannot be read: is not an .npy file"), "{text}");
     let report = place.run(&["info", "m.npz", "--json"]).done().json();
     assert_eq!(report["tensors"].as_array().unwrap().len(), 1);
     assert_eq!(report["unreadable"][0]["name"], "o");
@@ -243,7 +243,7 @@ fn metadata_that_the_output_cannot_hold_is_named() {
         for more in [&[][..], &["--quiet"]] {
             let run = place.run(&[&to(output)[..], more].concat()).done();
             let expected = format!(
-                "warning: {output}: its format keeps no metadata, left out: format, trundle.axes; "
+                "warning: {output}: the format keeps no metadata; left out: format, trundle.axes; "
             );
             assert!(run.stderr.starts_with(&expected), "{run:?}");
         }
@@ -295,7 +295,7 @@ fn what_is_kept_is_gone_on_with() {
     let of = |b: &Tensor| file(&[], &[Named::new("b", "F32", b), Named::new("a", "F32", &a)]);
     place.write("m.safetensors", &of(&b));
     let args = ["flip", "m.safetensors", "--axes", "0", "--tensor", "b", "-o", "x.safetensors"];
-    let slowly = ["--max-mem", "8M", "--device", "hdd", "--threads", "1", "--resume", "--json"];
+    let slowly = ["--max-mem", "8M", "--storage", "hdd", "--threads", "1", "--resume", "--json"];
     let args = [&args[..], &slowly].concat();
     let journal = || {
         let entries = std::fs::read_dir(place.path("")).unwrap().filter_map(Result::ok);

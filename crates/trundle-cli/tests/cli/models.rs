@@ -192,7 +192,7 @@ fn outputs_that_exist_stay_unless_forced() {
     place.write("x.npy", &Tensor::noise("'<u2'", 2, &[2, 3]).file(PLAIN));
     let refused = run_with(&place, &[]);
     assert_eq!(refused.code, Some(2));
-    assert!(refused.stderr.contains("exists already; --force"), "{refused:?}");
+    assert!(refused.stderr.contains("already exists; --force"), "{refused:?}");
     assert_eq!(place.read("out/y.npy"), before);
     let into_a_file = place.run(&["run", "model.xml", "--input=x=x.npy", "--out-dir=x.npy"]);
     assert_eq!(into_a_file.code, Some(2));

@@ -240,21 +240,21 @@ fn raw_bytes_that_are_not_what_they_are_said_to_be() {
     let sized = |dtype: &str, shape: &str, said: &[&str]| {
         run(&["x.bin", "--dtype", dtype, "--shape", shape], 3, said);
     };
-    sized("u8", "13", &["x.bin: truncated", "13 bytes", "only 12"]);
-    sized("u8", "11", &["x.bin: ", "11 bytes", "12 are there", "--offset 0"]);
-    sized("u8", "0", &["0 bytes", "12 are there"]);
-    sized("f32", "2,2", &["16 bytes", "only 12"]);
-    sized("i4", "25", &["13 bytes", "only 12"]);
-    sized("i4", "22", &["11 bytes", "12 are there"]);
-    sized("u3", "33", &["15 bytes", "only 12"]);
-    sized("u8", "1099511627776", &["1099511627776 bytes", "only 12"]);
+    sized("u8", "13", &["x.bin: truncated", "13 bytes", "but has 12"]);
+    sized("u8", "11", &["x.bin: ", "11 bytes", "there are 12", "--offset 0"]);
+    sized("u8", "0", &["0 bytes", "there are 12"]);
+    sized("f32", "2,2", &["16 bytes", "but has 12"]);
+    sized("i4", "25", &["13 bytes", "but has 12"]);
+    sized("i4", "22", &["11 bytes", "there are 12"]);
+    sized("u3", "33", &["15 bytes", "but has 12"]);
+    sized("u8", "1099511627776", &["1099511627776 bytes", "but has 12"]);
     sized("u8", "4294967296,4294967296", &["[4294967296, 4294967296] is too large"]);
     sized("f64", "4611686018427387904", &["of 8-byte elements is too large"]);
-    run(&["empty.raw", "--dtype", "u8", "--shape", ""], 3, &["1 bytes", "only 0"]);
+    run(&["empty.raw", "--dtype", "u8", "--shape", ""], 3, &["1 byte, but has 0"]);
     let at = |offset: &str, said: &[&str]| {
         run(&["x.bin", "--dtype", "u8", "--shape", "4", "--offset", offset], 3, said);
     };
-    at("9", &["4 bytes", "only 3"]);
+    at("9", &["4 bytes", "but has 3"]);
     at("13", &["byte 13", "12 bytes"]);
     at("18446744073709551615", &["byte 18446744073709551615", "12 bytes"]);
 }

@@ -89,7 +89,10 @@ fn the_first_bytes_tell_the_format_where_the_ending_does_not() {
     }
     let run = place.run_on(b"short", &[&["info", "-"][..], raw].concat());
     assert_eq!(run.code, Some(3));
-    assert!(run.stderr.contains("stdin: truncated: the data has 12 bytes, but only 5"), "{run:?}");
+    assert!(
+        run.stderr.contains("stdin: truncated: the data should have 12 bytes, but has 5"),
+        "{run:?}"
+    );
 }
 
 #[test]
@@ -239,9 +242,9 @@ fn one_size_of_raw_bytes_follows_from_their_number() {
     refused(
         &place,
         &[
-            (&of("5,-1"), 3, &["the tensor fills 40 bytes, but 48 are there"]),
+            (&of("5,-1"), 3, &["the tensor needs 40 bytes, but there are 48"]),
             (&of("-1,-1"), 2, &["only one size can be -1"]),
-            (&of("0,-1"), 3, &["elements fill no bytes whatever size -1 is"]),
+            (&of("0,-1"), 3, &["the tensor has no bytes whatever the size of -1 is"]),
             (&of("-2"), 2, &["\"-2\" is not a size"]),
             (
                 &["info", "volume.npy", "--shape", "2,-1,5"],
@@ -297,7 +300,7 @@ fn types_of_ml_dtypes_are_what_they_are_said_to_be() {
             (
                 &["info", "e4.npy", "--dtype", "i4", "--shape", "2,12"],
                 3,
-                &["holds elements of whole bytes ('|V1')", "without a type"],
+                &["holds one element in each byte ('|V1')", "without a type"],
             ),
             (&["info", "bf.npy", "--dtype", "f8e4m3"], 3, &["type V2 ('|V2'), not f8e4m3"]),
             (&["info", "bf.npy", "--dtype", "f16"], 3, &["type V2 ('|V2'), not f16"]),

@@ -60,16 +60,19 @@ fn headers_that_lie() {
     let header_too_long = [&b"\x93NUMPY\x02\x00"[..], &[0xff; 4], &[b' '; 100]].concat();
     // What the file holds, and what is said of it.
     let files: &[(&[u8], &[&str])] = &[
-        (b"", &["truncated", "8 bytes", "only 0"]),
-        (b"\x93NUM", &["truncated", "8 bytes", "only 4"]),
+        (b"", &["truncated", "8 bytes", "but has 0"]),
+        (b"\x93NUM", &["truncated", "8 bytes", "but has 4"]),
         (b"hello, world", &["not an .npy file", "\"hello,\"", "\"\\x93NUMPY\""]),
-        (&volume[..9], &["truncated", "2 bytes", "only 1"]),
-        (&volume[..40], &["truncated", "the header has 118 bytes", "only 30"]),
-        (&volume[..volume.len() - 3], &["truncated", "the data has 240 bytes", "only 237"]),
+        (&volume[..9], &["truncated", "2 bytes", "but has 1"]),
+        (&volume[..40], &["truncated", "the header should have 118 bytes", "but has 30"]),
+        (
+            &volume[..volume.len() - 3],
+            &["truncated", "the data should have 240 bytes", "but has 237"],
+        ),
         (&version_9, &["version 9.0", "1.0, 2.0 or 3.0"]),
         (&header_too_long, &["4294967295 bytes", "1048576"]),
-        (&tensor("'<f4'", "False", "(3,)"), &["truncated", "12 bytes", "only 8"]),
-        (&tensor("'<f4'", "False", "(1099511627776,)"), &["4398046511104 bytes", "only 8"]),
+        (&tensor("'<f4'", "False", "(3,)"), &["truncated", "12 bytes", "but has 8"]),
+        (&tensor("'<f4'", "False", "(1099511627776,)"), &["4398046511104 bytes", "but has 8"]),
         (&tensor("'<f4'", "False", "(4611686018427387904, 8)"), &["4611686018427387904, 8"]),
         (&tensor("'<f4'", "False", "(9223372036854775807,)"), &["9223372036854775807"]),
         (&tensor("'<f4'", "False", "(18446744073709551616,)"), &["18446744073709551616"]),
@@ -309,8 +312,8 @@ fn files_that_cannot_be_read_or_written() {
             (&["transpose", "folder.npy", "-o", "out.npy"], 2, &["folder.npy: is a folder"]),
             (&["transpose", "file.txt", "-o", "out.npy"], 2, &["file.txt", "\".txt\"", ".npy"]),
             (&["transpose", "none", "-o", "out.npy"], 1, &["none: cannot open"]),
-            (&to("matrix.npy"), 2, &["matrix.npy: exists"]),
-            (&to("volume.npy"), 2, &["volume.npy: exists"]),
+            (&to("matrix.npy"), 2, &["matrix.npy: already exists"]),
+            (&to("volume.npy"), 2, &["volume.npy: already exists"]),
             (&to("folder.npy"), 2, &["folder.npy: is a folder"]),
             (&[&to("folder.npy")[..], &["--force"]].concat(), 2, &["folder.npy: is a folder"]),
             (&[&to("folder.npy")[..], &["--verify"]].concat(), 2, &["folder.npy: is a folder"]),
@@ -326,7 +329,7 @@ fn files_that_cannot_be_read_or_written() {
                 1,
                 &["none/out.png: the folder none does not exist"],
             ),
-            (&["demo", "file.txt", "--size", "8"], 2, &["file.txt: is no folder"]),
+            (&["demo", "file.txt", "--size", "8"], 2, &["file.txt: is not a folder"]),
             (&["demo", ".", "--size", "8"], 2, &["holds", "not the demo's"]),
         ],
     );
@@ -355,7 +358,11 @@ fn arguments_that_make_no_sense() {
             (&transpose(&["--max-mem", "1X"]), 2, &["'1X'", "--max-mem", "K, M, G or T"]),
             (&transpose(&["--max-mem", "-1"]), 2, &["-1"]),
             (&transpose(&["--tensor", "none"]), 3, &["\"none\"", "there are: volume"]),
-            (&["plan", "transpose", "volume.npy", "-o", "volume.npy"], 2, &["volume.npy: exists"]),
+            (
+                &["plan", "transpose", "volume.npy", "-o", "volume.npy"],
+                2,
+                &["volume.npy: already exists"],
+            ),
             (&["plan", "transpose", "volume.npy", "-o", "out.tiff"], 2, &["out.tiff", ".npy"]),
             (&["plan", "transpose", "volume.npy", "-o", "no/out.npy"], 1, &["no does not exist"]),
             (&transpose(&["--max-mem", "10"]), 2, &["'10'", "at least 4.0 KiB (4K)", "10 bytes"]),
@@ -463,7 +470,7 @@ pub(crate) mod unix {
         to("null.npy").done();
         check(&to("loop.npy"), 1, &["loop.npy"]);
         check(&place.run(&["info", "loop.npy"]), 1, &["loop.npy: cannot open"]);
-        check(&place.run(&["info", "null.npy"]), 3, &["null.npy: truncated", "only 0"]);
+        check(&place.run(&["info", "null.npy"]), 3, &["null.npy: truncated", "but has 0"]);
         assert_eq!(names(&place), before);
     }
 

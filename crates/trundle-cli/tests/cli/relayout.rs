@@ -259,7 +259,7 @@ fn what_is_larger_than_the_memory_goes_through_it_in_parts() {
     };
     place.write("m.safetensors", &model(&large, &[]));
     let args = ["relayout", "m.safetensors", "-o", "m.safetensors", "--force", "--verify"];
-    let limits = ["--rule", "l: a b c -> c a b", "--max-mem", "8M", "--device", "hdd", "--json"];
+    let limits = ["--rule", "l: a b c -> c a b", "--max-mem", "8M", "--storage", "hdd", "--json"];
     let report = place.run(&[&args[..], &limits].concat()).done().json();
     let moved = transposed(&large, &[2, 0, 1]);
     assert!(place.read("m.safetensors") == model(&moved, &[("trundle.axes", r#"{"l":"c a b"}"#)]));
@@ -411,18 +411,18 @@ fn what_a_rule_may_not_be() {
             (
                 &[&to("out.npz")[..], &[RULE]].concat(),
                 2,
-                &["out.npz: .npz keeps no metadata", "write a .safetensors file"],
+                &["out.npz: .npz cannot store metadata", "write a .safetensors file"],
             ),
-            (&[&to("-")[..], &[RULE]].concat(), 2, &["keeps no metadata"]),
-            (&[&to("there.safetensors")[..], &[RULE]].concat(), 2, &["exists already; --force"]),
+            (&[&to("-")[..], &[RULE]].concat(), 2, &["cannot store metadata"]),
+            (&[&to("there.safetensors")[..], &[RULE]].concat(), 2, &["already exists; --force"]),
             (&["relayout", "in.safetensors", "-o", "out.safetensors"], 2, &["--rule <RULE>"]),
-            (&file("none.txt"), 2, &["none.txt: there is no rule in it"]),
+            (&file("none.txt"), 2, &["none.txt: it contains no rule"]),
             (
                 &file("rules.txt"),
                 2,
                 &["rules.txt, line 3: axis \"i\" stands on the left", "\n  bias: o i -> o\n"],
             ),
-            (&file("latin.txt"), 3, &["latin.txt: not a text in UTF-8"]),
+            (&file("latin.txt"), 3, &["latin.txt: is not UTF-8 text"]),
             (&file("missing.txt"), 1, &["missing.txt: cannot read: "]),
             (
                 &["relayout", "bad.safetensors", "-o", "out.safetensors", "--rule", RULE],

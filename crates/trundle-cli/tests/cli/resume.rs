@@ -194,10 +194,10 @@ fn what_is_not_as_it_was_noted_is_refused_and_stays() {
     }
     let more = [lines[0], &b"{\"stages\":3,\"batches\":0}\n"[..]].concat();
     fs::write(&journal, more).unwrap();
-    refused(&work, &[], "more than there is to do");
+    refused(&work, &[], "more than the job has to do");
     let more = [lines[0], &b"{\"stages\":0,\"batches\":100000}\n"[..]].concat();
     fs::write(&journal, more).unwrap();
-    refused(&work, &[], "more than there is to do");
+    refused(&work, &[], "more than the job has to do");
     fs::write(&journal, &noted).unwrap();
 
     for file in [&part, &between] {
@@ -208,7 +208,7 @@ fn what_is_not_as_it_was_noted_is_refused_and_stays() {
         let length = fs::metadata(file).unwrap().len();
         let opened = File::options().write(true).open(file).unwrap();
         opened.set_len(length - 1).unwrap();
-        refused(&work, &[], "not as long as it was");
+        refused(&work, &[], "its length has changed");
         opened.set_len(length).unwrap();
     }
 

@@ -19,7 +19,7 @@ pub(crate) struct Work {
 }
 
 /// The arguments that make the program take its time.
-const SLOWLY: &[&str] = &["--max-mem", "8M", "--device", "hdd", "--threads", "1"];
+const SLOWLY: &[&str] = &["--max-mem", "8M", "--storage", "hdd", "--threads", "1"];
 
 pub(crate) const ONE_PASS: &[&str] = &["flip", "x.npy", "--axes", "0", "-o", "y.npy"];
 

@@ -5,13 +5,13 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use trundle::{Chain, DType, Op, Plan, Shape, ops::Transpose};
-use trundle_disk::Watch;
-use trundle_formats::{Described, Description, Element, Format, Order, TensorFile, checksum};
+use trundle_disk::Observer;
+use trundle_formats::{Described, Format, Order, StoredDType, TensorFile, TensorHint, crc32};
 
 pub(crate) struct Nobody;
 
-impl Watch for Nobody {
-    fn stage(&self, _: &str, _: u64) {}
+impl Observer for Nobody {
+    fn phase(&self, _: &str, _: u64) {}
     fn advance(&self, _: u64) {}
 }
 
@@ -22,15 +22,15 @@ pub(crate) fn noise(bytes: usize) -> Vec<u8> {
 }
 
 /// The bytes of a tensor.
-pub(crate) fn bytes_of(element: &Element, shape: &Shape) -> usize {
+pub(crate) fn bytes_of(element: &StoredDType, shape: &Shape) -> usize {
     element.width().bytes(shape.elements() * element.width().units())
 }
 
 /// Says what a raw file cannot.
-pub(crate) fn description(path: &Path, element: &Element, shape: &Shape) -> Description {
+pub(crate) fn hint(path: &Path, element: &StoredDType, shape: &Shape) -> TensorHint {
     match path.extension().unwrap() == "bin" {
-        true => Description::of(element, shape),
-        false => Description::default(),
+        true => TensorHint::of(element, shape),
+        false => TensorHint::default(),
     }
 }
 
@@ -42,29 +42,29 @@ pub(crate) fn write_tensors(
     order: Order,
     tensors: usize,
 ) -> Vec<u8> {
-    let (element, shape) = (Element::new(dtype), Shape::new(sizes).unwrap());
+    let (element, shape) = (StoredDType::new(dtype), Shape::new(sizes).unwrap());
     let names: Vec<String> = (0..tensors).map(|number| format!("x{number:05}")).collect();
     let described: Vec<Described<'_>> = names
         .iter()
         .map(|name| Described { name, element: &element, shape: &shape, order })
         .collect();
-    let frame = Format::of(path).unwrap().frame(&described, &[]).unwrap();
+    let skeleton = Format::of(path).unwrap().skeleton(&described, &[]).unwrap();
     let data = noise(bytes_of(&element, &shape));
-    let sums = if frame.needs_checksums() { vec![checksum(&data); tensors] } else { Vec::new() };
+    let checksums = if skeleton.needs_crc32() { vec![crc32(&data); tensors] } else { Vec::new() };
     let file = File::create(path).unwrap();
-    file.set_len(frame.bytes()).unwrap();
-    for piece in frame.pieces(&sums).unwrap() {
-        file.write_all_at(&piece.bytes, piece.offset).unwrap();
+    file.set_len(skeleton.bytes()).unwrap();
+    for span in skeleton.spans(&checksums).unwrap() {
+        file.write_all_at(&span.bytes, span.offset).unwrap();
     }
-    for offset in frame.data_offsets() {
+    for offset in skeleton.data_offsets() {
         file.write_all_at(&data, *offset).unwrap();
     }
     data
 }
 
 /// The elements of a tensor of a file, row-major.
-pub(crate) fn read_tensor(path: &Path, description: &Description, index: usize) -> Vec<u8> {
-    let mut file = TensorFile::open_as(path, description).unwrap();
+pub(crate) fn read_tensor(path: &Path, hint: &TensorHint, index: usize) -> Vec<u8> {
+    let mut file = TensorFile::open_as(path, hint).unwrap();
     let header = file.headers()[index].clone();
     let data = file.load(index, &mut |_| ()).unwrap();
     if header.order == Order::RowMajor {
@@ -76,7 +76,7 @@ pub(crate) fn read_tensor(path: &Path, description: &Description, index: usize) 
 }
 
 /// What a chain makes of a row-major tensor in memory.
-pub(crate) fn moved(chain: &Chain, element: &Element, shape: &Shape, data: &[u8]) -> Vec<u8> {
+pub(crate) fn moved(chain: &Chain, element: &StoredDType, shape: &Shape, data: &[u8]) -> Vec<u8> {
     let plan = Plan::packed(chain, element.width(), shape, None).unwrap();
     let mut out = vec![0; bytes_of(element, plan.out_shape())];
     plan.run(data, &mut out).unwrap();

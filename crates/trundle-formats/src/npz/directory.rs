@@ -100,7 +100,7 @@ fn entry(record: &ZipFileHeaderRecord<'_>) -> Result<Entry, Problem> {
         start: 0,
         packed_bytes: record.compressed_size_hint(),
         bytes: record.uncompressed_size_hint(),
-        checksum: record.crc32(),
+        crc32: record.crc32(),
     };
     let fault = match check(&member, record) {
         Ok(()) => None,
@@ -116,7 +116,7 @@ fn entry(record: &ZipFileHeaderRecord<'_>) -> Result<Entry, Problem> {
 fn decoded(name: &[u8], is_utf8: bool) -> Result<String, Problem> {
     if is_utf8 {
         return String::from_utf8(name.to_vec()).map_err(|_| {
-            Problem::Malformed(format!("the name \"{}\" is no UTF-8", name.escape_ascii()))
+            Problem::Malformed(format!("the name \"{}\" is not UTF-8", name.escape_ascii()))
         });
     }
     Ok(name.iter().map(|byte| code_page_437(*byte)).collect())
@@ -139,7 +139,7 @@ fn check(member: &Member, record: &ZipFileHeaderRecord<'_>) -> Result<(), Proble
         .map_err(|why| Problem::Malformed(format!("its name {why}")))?;
     if member.tensor_name() == member.name {
         return Err(Problem::Unsupported(format!(
-            "is no .npy file: its name does not end with {ENDING}"
+            "is not an .npy file: its name does not end with {ENDING}"
         )));
     }
     if record.flags().is_encrypted() {
@@ -147,16 +147,16 @@ fn check(member: &Member, record: &ZipFileHeaderRecord<'_>) -> Result<(), Proble
     }
     let (packed, bytes) = (member.packed_bytes, member.bytes);
     match record.compression_method() {
-        CompressionMethod::STORE if packed != bytes => {
-            Err(Problem::Malformed(format!("is stored, but takes {packed} bytes for its {bytes}")))
-        }
+        CompressionMethod::STORE if packed != bytes => Err(Problem::Malformed(format!(
+            "is stored uncompressed, but its {bytes} bytes take {packed}"
+        ))),
         CompressionMethod::DEFLATE if packed.saturating_mul(MOST_INFLATED) < bytes => {
-            Err(Problem::Malformed(format!("{packed} bytes cannot be deflated from {bytes}")))
+            Err(Problem::Malformed(format!("{packed} compressed bytes cannot hold {bytes}")))
         }
         CompressionMethod::STORE | CompressionMethod::DEFLATE => Ok(()),
         other => Err(Problem::Unsupported(match other.name() {
-            Some(name) => format!("is compressed by {name}: expected STORE or DEFLATE"),
-            None => format!("is compressed by the unknown method {}", other.as_u16()),
+            Some(name) => format!("is compressed with {name}: expected STORE or DEFLATE"),
+            None => format!("is compressed with the unknown method {}", other.as_u16()),
         })),
     }
 }
@@ -190,7 +190,7 @@ impl Entry {
         self.check_end(data_end, end)?;
         let local = entry.local_header(buffer).map_err(malformed)?;
         let sizes = (local.compressed_size_hint(), local.uncompressed_size_hint());
-        // With a descriptor behind the data, the header has neither sizes nor checksum.
+        // With a descriptor behind the data, the header has neither sizes nor CRC-32.
         let is_complete = !local.flags().has_data_descriptor();
         let differs = if local.file_path().as_bytes() != self.name {
             "name"
@@ -200,14 +200,14 @@ impl Entry {
             "encryption"
         } else if is_complete && sizes != (self.member.packed_bytes, self.member.bytes) {
             "size"
-        } else if is_complete && local.crc32() != self.member.checksum {
-            "checksum"
+        } else if is_complete && local.crc32() != self.member.crc32 {
+            "CRC-32"
         } else {
             self.member.start = start;
             return Ok(());
         };
         Err(Problem::Malformed(format!(
-            "its {differs} in the archive's directory is not that before its data"
+            "its {differs} in the archive's directory differs from the one in front of its data"
         )))
     }
 }

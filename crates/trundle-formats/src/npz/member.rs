@@ -21,7 +21,7 @@ pub(super) struct Member {
     /// The bytes that it has.
     pub bytes: u64,
     /// Their CRC-32.
-    pub checksum: u32,
+    pub crc32: u32,
 }
 
 /// How the bytes of a member stand in the archive.
@@ -118,7 +118,7 @@ impl Reader<'_> {
     }
 
     /// Reads on to the end, and checks that it is where the directory says, behind the bytes that
-    /// the checksum is of.
+    /// the CRC-32 is of.
     pub(super) fn finish(mut self) -> Result<(), Problem> {
         let left = self.left;
         copy(&mut self, left, &mut io::sink(), &mut |_| ())?;
@@ -129,13 +129,13 @@ impl Reader<'_> {
         }
         if self.input.read(&mut [0]).map_err(Problem::reading)? > 0 {
             return Err(Problem::Malformed(format!(
-                "goes on after the {expected} bytes that the archive's directory states"
+                "has more than the {expected} bytes that the archive's directory states"
             )));
         }
-        let (expected, got) = (self.member.checksum, self.hasher.finalize());
+        let (expected, got) = (self.member.crc32, self.hasher.finalize());
         if got != expected {
             return Err(Problem::Malformed(format!(
-                "its bytes have the checksum {got:08x}, expected {expected:08x}"
+                "its bytes have the CRC-32 {got:08x}, expected {expected:08x}"
             )));
         }
         Ok(())

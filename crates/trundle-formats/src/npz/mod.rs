@@ -3,7 +3,7 @@
 //! Members that are stored or deflated are read, with Zip64 where that is used. The archive is not
 //! trusted: its members must lie apart from each other, so that no data is counted twice, their
 //! names must stay below the folder that they would be unpacked to, and what the directory says of
-//! a member must be what stands before its data, in its .npy header and in its checksum. Bytes
+//! a member must be what stands before its data, in its .npy header and in its CRC-32. Bytes
 //! behind the data of a member are ignored, as `numpy.load` ignores them. Members that are no .npy
 //! files, or that nobody but Python can read, are told apart from the others, so that no one loses
 //! them without a word.
@@ -18,11 +18,11 @@ mod records;
 use std::io::{self, Write};
 
 use self::member::Member;
-use crate::description::Description;
 use crate::format::Contents;
 use crate::names::{check_relative, check_unique};
 use crate::source::{Source, copy, read_data};
-use crate::{Described, Format, Frame, Header, Problem, Progress, Unreadable, checksum, npy};
+use crate::tensor_hint::TensorHint;
+use crate::{Described, FileSkeleton, Format, Header, Problem, Progress, Unreadable, crc32, npy};
 
 pub(crate) const FORMAT: Format = Format {
     name: "npz",
@@ -32,7 +32,7 @@ pub(crate) const FORMAT: Format = Format {
     states_column_major: true,
     begins: |first| first.starts_with(b"PK\x03\x04") || first.starts_with(b"PK\x05\x06"),
     open,
-    frame,
+    skeleton,
 };
 
 /// What the names of members end with, behind the name of the tensor.
@@ -47,7 +47,7 @@ struct Archive {
     source: Source,
 }
 
-fn open(mut source: Source, description: &Description) -> Result<Box<dyn Contents>, Problem> {
+fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem> {
     if source.length().is_none() {
         return Err(Problem::Unsupported(
             "an .npz archive is read from its end: it must be a file, not a stream".to_owned(),
@@ -78,7 +78,7 @@ fn open(mut source: Source, description: &Description) -> Result<Box<dyn Content
         let problem = Box::new(unreadable.swap_remove(0).problem);
         return Err(Problem::Member { member: first_unreadable.unwrap_or_default(), problem });
     }
-    let headers = description.apply_to_any(headers)?;
+    let headers = hint.apply_to_any(headers)?;
     Ok(Box::new(Archive { headers, members, unreadable, source }))
 }
 
@@ -96,7 +96,7 @@ fn read_header(member: &Member, source: &mut Source) -> Result<(Header, u64), Pr
 
 impl Archive {
     /// Hands the data of the tensor at `index` to `take`, and checks that it is all there and has
-    /// its checksum.
+    /// its CRC-32.
     fn read<T>(
         &mut self,
         index: usize,
@@ -130,7 +130,7 @@ impl Contents for Archive {
         &self.source
     }
 
-    fn has_checksums(&self) -> bool {
+    fn has_crc32(&self) -> bool {
         true
     }
 
@@ -151,15 +151,15 @@ impl Contents for Archive {
     }
 }
 
-fn frame(tensors: &[Described<'_>], _: &[(String, String)]) -> Result<Frame, Problem> {
+fn skeleton(tensors: &[Described<'_>], _: &[(String, String)]) -> Result<FileSkeleton, Problem> {
     let refused = |name: &str, why: &str| Problem::CannotHold {
         format: FORMAT.name,
         tensor: name.to_owned(),
         why: why.to_owned(),
     };
     check_unique(tensors.iter().map(|tensor| tensor.name))
-        .map_err(|name| refused(name, "another has its name"))?;
-    let mut frame = Frame::default();
+        .map_err(|name| refused(name, "another tensor has the same name"))?;
+    let mut skeleton = FileSkeleton::default();
     let mut directory = records::Directory::default();
     for (number, tensor) in tensors.iter().enumerate() {
         check_relative(tensor.name).map_err(|why| refused(tensor.name, why))?;
@@ -169,20 +169,20 @@ fn frame(tensors: &[Described<'_>], _: &[(String, String)]) -> Result<Frame, Pro
         let member = records::Member {
             name: &name,
             bytes: (header.len() as u64).saturating_add(data_bytes as u64),
-            offset: frame.bytes(),
+            offset: skeleton.bytes(),
         };
-        let before = checksum(&header);
+        let before = crc32(&header);
         let start =
             member.local_header().ok_or_else(|| refused(tensor.name, "its name is too long"))?;
-        frame.expect_checksum(records::LOCAL_CHECKSUM, number, before);
-        frame.push([start, header].concat())?;
-        frame.push_data(data_bytes)?;
+        skeleton.expect_crc32(records::LOCAL_CHECKSUM, number, before);
+        skeleton.push([start, header].concat())?;
+        skeleton.push_data(data_bytes)?;
         directory.push(&member, before);
     }
-    for (number, (at, before)) in directory.checksums().iter().enumerate() {
-        frame.expect_checksum(*at, number, *before);
+    for (number, (at, before)) in directory.crc32s().iter().enumerate() {
+        skeleton.expect_crc32(*at, number, *before);
     }
-    let end = directory.finish(frame.bytes());
-    frame.push(end)?;
-    Ok(frame)
+    let end = directory.finish(skeleton.bytes());
+    skeleton.push(end)?;
+    Ok(skeleton)
 }

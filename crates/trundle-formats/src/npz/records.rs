@@ -1,7 +1,7 @@
 //! The records of a zip archive that holds stored files (PKWARE's APPNOTE.TXT, version 6.3.10,
 //! section 4.3).
 
-/// Where the checksum stands in a local header, in bytes from its start.
+/// Where the CRC-32 stands in a local header, in bytes from its start.
 pub(super) const LOCAL_CHECKSUM: usize = 14;
 
 /// Where it stands in an entry of the directory.
@@ -48,7 +48,7 @@ pub(super) struct Member<'a> {
 }
 
 impl Member<'_> {
-    /// What stands before its data, with zeros for the checksum; `None` if the name is too long.
+    /// What stands before its data, with zeros for the CRC-32; `None` if the name is too long.
     pub(super) fn local_header(&self) -> Option<Vec<u8>> {
         let mut extra = Vec::new();
         if self.is_large() {
@@ -68,7 +68,7 @@ impl Member<'_> {
         Some(header)
     }
 
-    /// What the directory says of it, with zeros for the checksum.
+    /// What the directory says of it, with zeros for the CRC-32.
     fn entry(&self) -> Vec<u8> {
         let mut numbers = Vec::new();
         if self.is_large() {
@@ -100,7 +100,7 @@ impl Member<'_> {
         entry
     }
 
-    /// What both have: flags, method, time, date, checksum, and the two sizes.
+    /// What both have: flags, method, time, date, CRC-32, and the two sizes.
     fn push_common(&self, record: &mut Vec<u8>) {
         let flags = if self.name.is_ascii() { 0 } else { FLAG_UTF8 };
         record.extend(flags.to_le_bytes());
@@ -148,21 +148,21 @@ fn narrow(number: u64) -> u32 {
 pub(super) struct Directory {
     entries: Vec<u8>,
     members: u64,
-    checksums: Vec<(usize, u32)>,
+    crc32s: Vec<(usize, u32)>,
 }
 
 impl Directory {
-    /// Adds `member`; `before` is the checksum of what it has before a tensor's data.
+    /// Adds `member`; `before` is the CRC-32 of what it has before a tensor's data.
     pub(super) fn push(&mut self, member: &Member<'_>, before: u32) {
-        self.checksums.push((self.entries.len() + ENTRY_CHECKSUM, before));
+        self.crc32s.push((self.entries.len() + ENTRY_CHECKSUM, before));
         self.entries.extend(member.entry());
         self.members += 1;
     }
 
-    /// For each member the place of its checksum, in bytes from the start of the directory, and
-    /// the checksum of what it has before a tensor's data.
-    pub(super) fn checksums(&self) -> &[(usize, u32)] {
-        &self.checksums
+    /// For each member the place of its CRC-32, in bytes from the start of the directory, and
+    /// the CRC-32 of what it has before a tensor's data.
+    pub(super) fn crc32s(&self) -> &[(usize, u32)] {
+        &self.crc32s
     }
 
     /// The bytes from `start` to the end of the archive.

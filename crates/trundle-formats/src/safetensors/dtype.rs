@@ -2,8 +2,8 @@
 
 use trundle_core::{BitOrder, DType, Shape, Width};
 
-use crate::Element;
-use crate::element::ByteOrder;
+use crate::StoredDType;
+use crate::stored_dtype::ByteOrder;
 
 /// Every type that the format has (its library's `Dtype`, version 0.8): what it is called there, and
 /// the type of its elements.
@@ -43,26 +43,26 @@ enum Row {
 }
 
 impl Row {
-    fn element(self) -> Element {
+    fn element(self) -> StoredDType {
         match self {
-            Row::Same(dtype) => Element::ordered(dtype, ByteOrder::Little),
+            Row::Same(dtype) => StoredDType::ordered(dtype, ByteOrder::Little),
             Row::Bits(dtype, name) => {
-                let bits = Element::ordered(dtype, ByteOrder::Little);
+                let bits = StoredDType::ordered(dtype, ByteOrder::Little);
                 // Types of whole bytes have no bit order.
                 let low_first = bits.clone().with_bit_order(BitOrder::LowFirst);
-                Element::of_bits(low_first.unwrap_or(bits), name)
+                StoredDType::of_bits(low_first.unwrap_or(bits), name)
             }
         }
     }
 }
 
 /// The type that the format calls so.
-pub(crate) fn element(name: &str) -> Option<Element> {
+pub(crate) fn element(name: &str) -> Option<StoredDType> {
     DTYPES.iter().find(|(known, _)| *known == name).map(|(_, row)| row.element())
 }
 
 /// What the format calls a type, or why it has none.
-pub(crate) fn name(element: &Element) -> Result<&'static str, String> {
+pub(crate) fn name(element: &StoredDType) -> Result<&'static str, String> {
     let has_name = |row: Row| match row {
         Row::Same(dtype) => element.dtype() == dtype && element.name() == dtype.to_string(),
         Row::Bits(_, name) => element.name() == name,
@@ -82,8 +82,9 @@ pub(crate) fn name(element: &Element) -> Result<&'static str, String> {
 }
 
 /// What is wrong with a tensor whose elements do not fill whole bytes, which the format refuses.
-pub(crate) fn open_bits(element: &Element, shape: &Shape) -> Option<String> {
+pub(crate) fn open_bits(element: &StoredDType, shape: &Shape) -> Option<String> {
     let packing = element.width().packing()?;
     let bits = shape.elements() as u128 * packing.bits() as u128;
-    (!bits.is_multiple_of(8)).then(|| format!("has {bits} bits, which fill no whole bytes"))
+    (!bits.is_multiple_of(8))
+        .then(|| format!("has {bits} bits, which is not a whole number of bytes"))
 }

@@ -31,7 +31,7 @@ impl Stated {
     /// If it is no JSON of this form, or has a key twice.
     pub(crate) fn parse(text: &[u8]) -> serde_json::Result<Stated> {
         let stated: Stated = serde_json::from_slice(text)?;
-        let twice = |key| serde_json::Error::custom(format!("\"{key}\" is there twice"));
+        let twice = |key| serde_json::Error::custom(format!("\"{key}\" occurs twice"));
         check_unique(stated.tensors.iter().map(|(name, _)| &name[..])).map_err(twice)?;
         check_unique(stated.metadata.iter().map(|(key, _)| &key[..])).map_err(twice)?;
         Ok(stated)
@@ -60,7 +60,7 @@ impl<'de> Visitor<'de> for StatedVisitor {
             if key != METADATA {
                 tensors.push((key, map.next_value()?));
             } else if metadata.replace(map.next_value::<Pairs>()?).is_some() {
-                return Err(A::Error::custom(format!("\"{METADATA}\" is there twice")));
+                return Err(A::Error::custom(format!("\"{METADATA}\" occurs twice")));
             }
         }
         let Pairs(metadata) = metadata.unwrap_or_default();
@@ -68,7 +68,7 @@ impl<'de> Visitor<'de> for StatedVisitor {
     }
 }
 
-/// The pairs of an object of texts, in its order.
+/// The pairs of an object of strings, in its order.
 #[derive(Default)]
 struct Pairs(Vec<(String, String)>);
 
@@ -84,7 +84,7 @@ impl<'de> Visitor<'de> for PairsVisitor {
     type Value = Pairs;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object of texts")
+        f.write_str("an object of strings")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pairs, A::Error> {

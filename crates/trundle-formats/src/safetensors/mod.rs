@@ -17,13 +17,14 @@ use std::fmt::Write as _;
 use trundle_core::Shape;
 
 use self::header::{Entry, Stated};
-use crate::description::Description;
+use crate::error::in_bytes;
 use crate::format::Contents;
 use crate::names::check_unique;
 use crate::npy::read_exactly;
-use crate::plain::{Plain, Rest};
 use crate::source::Source;
-use crate::{Described, Format, Frame, Header, Order, Problem};
+use crate::tensor_hint::TensorHint;
+use crate::uncompressed::{Rest, Uncompressed};
+use crate::{Described, FileSkeleton, Format, Header, Order, Problem};
 
 pub(crate) const FORMAT: Format = Format {
     name: "safetensors",
@@ -33,7 +34,7 @@ pub(crate) const FORMAT: Format = Format {
     states_column_major: false,
     begins,
     open,
-    frame,
+    skeleton,
 };
 
 /// The header's length is stated in so many bytes, the least significant first.
@@ -48,16 +49,16 @@ const ALIGNMENT: usize = 8;
 /// The key of the pairs beside the tensors.
 const METADATA: &str = "__metadata__";
 
-fn open(mut source: Source, description: &Description) -> Result<Box<dyn Contents>, Problem> {
+fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem> {
     let text = read_header_text(&mut source)?;
     let stated = Stated::parse(&text).map_err(malformed)?;
     let start = (LENGTH_BYTES + text.len()) as u64;
     let headers = headers(stated.tensors, start)?;
-    let headers = description.apply_to_any(headers)?;
+    let headers = hint.apply_to_any(headers)?;
     let rest = Rest::Refused(|expected, got| {
-        Problem::Malformed(format!("the tensors fill {expected} bytes, but {got} are there"))
+        Problem::Malformed(format!("the tensors need {expected} bytes, but there are {got}"))
     });
-    Ok(Plain::new(headers, stated.metadata, start, source, rest)?)
+    Ok(Uncompressed::new(headers, stated.metadata, start, source, rest)?)
 }
 
 /// The length of a header that may be one, and its first character.
@@ -107,9 +108,10 @@ fn headers(mut tensors: Vec<(String, Entry)>, start: u64) -> Result<Vec<Header>,
         }
         let header = header(name, &entry, start)?;
         if beyond.checked_sub(first) != Some(header.data_bytes as u64) {
-            let (name, bytes, shape) = (&header.name, header.data_bytes, &header.shape);
+            let (name, shape) = (&header.name, &header.shape);
+            let needed = in_bytes(header.data_bytes as u64);
             return Err(malformed(format!(
-                "\"{name}\", {} {shape}, fills {bytes} bytes, but has those from {first} to {beyond}",
+                "\"{name}\", {} {shape}, needs {needed}, but has those from {first} to {beyond}",
                 entry.dtype
             )));
         }
@@ -140,14 +142,17 @@ fn header(name: String, entry: &Entry, start: u64) -> Result<Header, Problem> {
     Ok(Header { name, element, shape, order, data_offset, data_bytes })
 }
 
-fn frame(tensors: &[Described<'_>], metadata: &[(String, String)]) -> Result<Frame, Problem> {
+fn skeleton(
+    tensors: &[Described<'_>],
+    metadata: &[(String, String)],
+) -> Result<FileSkeleton, Problem> {
     let text = header_text(tensors, metadata)?;
-    let mut frame = Frame::default();
-    frame.push([&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat())?;
+    let mut skeleton = FileSkeleton::default();
+    skeleton.push([&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat())?;
     for tensor in tensors {
-        frame.push_data(tensor.bytes()?)?;
+        skeleton.push_data(tensor.bytes()?)?;
     }
-    Ok(frame)
+    Ok(skeleton)
 }
 
 fn header_text(
@@ -157,14 +162,14 @@ fn header_text(
     let mut entries = Vec::with_capacity(tensors.len() + 1);
     if !metadata.is_empty() {
         check_unique(metadata.iter().map(|(key, _)| &key[..]))
-            .map_err(|key| Problem::Unsupported(format!("metadata \"{key}\" is there twice")))?;
+            .map_err(|key| Problem::Unsupported(format!("metadata \"{key}\" occurs twice")))?;
         let pair = |(key, value): &(String, String)| format!("{}:{}", json(key), json(value));
         let pairs: Vec<String> = metadata.iter().map(pair).collect();
         entries.push(format!("{}:{{{}}}", json(METADATA), pairs.join(",")));
     }
     let mut start = 0u64;
     for tensor in tensors {
-        // The frame refuses what is too long.
+        // The skeleton refuses what is too long.
         let end = start.saturating_add(tensor.bytes()? as u64);
         entries.push(entry(tensor, start, end)?);
         start = end;
@@ -172,7 +177,7 @@ fn header_text(
     check_unique(tensors.iter().map(|tensor| tensor.name)).map_err(|name| Problem::CannotHold {
         format: FORMAT.name,
         tensor: name.to_owned(),
-        why: "another has its name".to_owned(),
+        why: "another tensor has the same name".to_owned(),
     })?;
     let mut text = format!("{{{}}}", entries.join(","));
     let padding = text.len().next_multiple_of(ALIGNMENT) - text.len();
@@ -191,7 +196,7 @@ fn header_text(
 fn entry(tensor: &Described<'_>, start: u64, end: u64) -> Result<String, Problem> {
     let refused = |why| tensor.refused(FORMAT.name, why);
     if tensor.name == METADATA {
-        return Err(refused("that name is the format's own".to_owned()));
+        return Err(refused("the format reserves that name".to_owned()));
     }
     let dtype = dtype::name(tensor.element).map_err(refused)?;
     if let Some(bits) = dtype::open_bits(tensor.element, tensor.shape) {

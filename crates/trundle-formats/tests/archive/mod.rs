@@ -4,7 +4,7 @@ use std::io::Write;
 
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
-use trundle_formats::checksum;
+use trundle_formats::crc32;
 
 pub(crate) const STORED: u16 = 0;
 pub(crate) const DEFLATED: u16 = 8;
@@ -18,7 +18,7 @@ pub(crate) struct Member {
     pub name: Vec<u8>,
     pub flags: u16,
     pub method: u16,
-    pub checksum: u32,
+    pub crc32: u32,
     pub packed: Vec<u8>,
     /// What the headers say of the bytes in the archive, and of those unpacked.
     pub packed_bytes: u32,
@@ -37,7 +37,7 @@ pub(crate) fn stored(name: &str, content: &[u8]) -> Member {
         name: name.as_bytes().to_vec(),
         flags: 0,
         method: STORED,
-        checksum: checksum(content),
+        crc32: crc32(content),
         packed: content.to_vec(),
         packed_bytes: bytes,
         bytes,
@@ -61,7 +61,7 @@ impl Member {
         for number in [20, self.flags, self.method, 0, 33] {
             record.extend(number.to_le_bytes());
         }
-        for number in [self.checksum, self.packed_bytes, self.bytes] {
+        for number in [self.crc32, self.packed_bytes, self.bytes] {
             record.extend(number.to_le_bytes());
         }
         record.extend((self.name.len() as u16).to_le_bytes());

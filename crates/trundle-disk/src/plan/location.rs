@@ -1,0 +1,302 @@
+//! Where the elements of a tensor are in a file.
+
+use std::ops::Range;
+
+use trundle::Width;
+
+/// One range of indices for each axis.
+pub(crate) type Bounds = Vec<Range<usize>>;
+
+/// The order of a tensor's elements in a file. Elements are counted from the first one there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Location {
+    /// Contiguous, the last axis the fastest.
+    RowMajor {
+        /// The sizes of the axes.
+        sizes: Vec<usize>,
+    },
+    /// Boxes one after another, each of them contiguous, the last axis the fastest.
+    Chunks(Chunks),
+}
+
+trundle::fingerprint!(enum Location { "row-major" RowMajor { sizes }, "cells" Chunks(chunks) });
+
+/// A box of a tensor cut along its axes into chunks, which follow each other in row-major order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Chunks {
+    /// For each axis where the chunks begin, rising, and where the last one ends.
+    cuts: Vec<Vec<usize>>,
+}
+
+trundle::fingerprint!(struct Chunks { cuts });
+
+/// Contiguous runs of elements, all of one length, at regular distances.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Runs {
+    /// The index of the first element.
+    first: usize,
+    /// The elements of a run.
+    pub(crate) len: usize,
+    /// Loops over runs, the outermost first: the steps, and how many elements lie between two.
+    loops: Vec<(usize, usize)>,
+}
+
+/// The bytes that an element takes in memory: sub-byte elements take one each there.
+pub(crate) fn unit(width: Width) -> usize {
+    match width {
+        Width::Bytes(bytes) => bytes,
+        Width::Packed(_) => 1,
+    }
+}
+
+/// The elements in `bounds`.
+pub(crate) fn elements(bounds: &[Range<usize>]) -> usize {
+    bounds.iter().map(Range::len).product()
+}
+
+/// What two boxes have in common, if anything.
+#[cfg(test)]
+pub(crate) fn common(one: &[Range<usize>], other: &[Range<usize>]) -> Option<Bounds> {
+    let along = |(one, other): (&Range<usize>, &Range<usize>)| {
+        let range = one.start.max(other.start)..one.end.min(other.end);
+        (!range.is_empty()).then_some(range)
+    };
+    one.iter().zip(other).map(along).collect()
+}
+
+impl Location {
+    /// The runs that `bounds` are, in row-major order of their elements. Of chunks, `bounds` lie
+    /// within one.
+    pub(crate) fn runs(&self, bounds: &[Range<usize>]) -> Runs {
+        match self {
+            Location::RowMajor { sizes } => Runs::of(0, sizes, bounds),
+            Location::Chunks(chunks) => {
+                let (first, chunk) = chunks.around(bounds);
+                let sizes: Vec<usize> = chunk.iter().map(Range::len).collect();
+                let within: Bounds = bounds
+                    .iter()
+                    .zip(&chunk)
+                    .map(|(range, chunk)| range.start - chunk.start..range.end - chunk.start)
+                    .collect();
+                Runs::of(first, &sizes, &within)
+            }
+        }
+    }
+
+    /// How many elements stand there.
+    pub(crate) fn elements(&self) -> usize {
+        match self {
+            Location::RowMajor { sizes } => sizes.iter().product(),
+            Location::Chunks(chunks) => chunks.cuts.iter().map(|cuts| extent(cuts)).product(),
+        }
+    }
+
+    /// How many [`Location::spans`] `bounds` are.
+    pub(crate) fn count_spans(&self, bounds: &[Range<usize>]) -> usize {
+        let along = |(range, cuts): (&Range<usize>, &Vec<usize>)| {
+            let first = cuts.partition_point(|cut| *cut <= range.start);
+            let end = cuts.partition_point(|cut| *cut < range.end);
+            (end + 1).saturating_sub(first)
+        };
+        match self {
+            Location::RowMajor { .. } => 1,
+            Location::Chunks(chunks) => bounds.iter().zip(&chunks.cuts).map(along).product(),
+        }
+    }
+
+    /// `bounds` cut where it is not one span here.
+    pub(crate) fn spans(&self, bounds: &[Range<usize>]) -> Vec<Bounds> {
+        match self {
+            Location::RowMajor { .. } => vec![bounds.to_vec()],
+            Location::Chunks(chunks) => chunks.spans(bounds),
+        }
+    }
+}
+
+impl Chunks {
+    /// The chunks that begin at `cuts`, rising for each axis; the last cut of each is an end.
+    pub(crate) fn new(cuts: Vec<Vec<usize>>) -> Chunks {
+        Chunks { cuts }
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.cuts.iter().map(|cuts| cuts.len() - 1).fold(1, usize::saturating_mul)
+    }
+
+    /// The index of the first element of the chunk around `bounds`, and its box.
+    fn around(&self, bounds: &[Range<usize>]) -> (usize, Bounds) {
+        let chunk: Bounds = bounds
+            .iter()
+            .zip(&self.cuts)
+            .map(|(range, cuts)| {
+                let index = cuts.partition_point(|cut| *cut <= range.start) - 1;
+                cuts[index]..cuts[index + 1]
+            })
+            .collect();
+        // Along the first axes as many as the chunk has, along this one those before it, along the
+        // others all.
+        let mut first = 0;
+        for (axis, (range, cuts)) in chunk.iter().zip(&self.cuts).enumerate() {
+            let outer: usize = chunk[..axis].iter().map(Range::len).product();
+            let inner: usize = self.cuts[axis + 1..].iter().map(|cuts| extent(cuts)).product();
+            first += outer * (range.start - cuts[0]) * inner;
+        }
+        (first, chunk)
+    }
+
+    /// `bounds` cut into parts of chunks, in the order of the chunks.
+    fn spans(&self, bounds: &[Range<usize>]) -> Vec<Bounds> {
+        let mut spans = vec![Vec::with_capacity(bounds.len())];
+        for (range, cuts) in bounds.iter().zip(&self.cuts) {
+            let along: Bounds = cuts
+                .windows(2)
+                .map(|cut| cut[0].max(range.start)..cut[1].min(range.end))
+                .filter(|part| !part.is_empty())
+                .collect();
+            spans = spans
+                .iter()
+                .flat_map(|span| {
+                    along.iter().map(|part| [&span[..], std::slice::from_ref(part)].concat())
+                })
+                .collect();
+        }
+        spans
+    }
+}
+
+fn extent(cuts: &[usize]) -> usize {
+    cuts[cuts.len() - 1] - cuts[0]
+}
+
+impl Runs {
+    /// One run of so many elements from the first on.
+    pub(crate) fn all(elements: usize) -> Runs {
+        Runs { first: 0, len: elements, loops: Vec::new() }
+    }
+
+    /// The runs of `bounds` in a contiguous box of `sizes` whose first element has the index `first`.
+    fn of(first: usize, sizes: &[usize], bounds: &[Range<usize>]) -> Runs {
+        let (mut len, mut stride, mut first) = (1, 1, first);
+        let mut loops: Vec<(usize, usize)> = Vec::new();
+        for (range, size) in bounds.iter().zip(sizes).rev() {
+            first += range.start * stride;
+            match loops.last_mut() {
+                None if len == stride => len *= range.len(),
+                // Loops that go on where the inner one ends are one loop.
+                Some((steps, distance)) if *steps * *distance == stride => *steps *= range.len(),
+                _ if range.len() > 1 => loops.push((range.len(), stride)),
+                _ => {}
+            }
+            stride *= size;
+        }
+        loops.reverse();
+        Runs { first, len, loops }
+    }
+
+    /// How many runs there are.
+    pub(crate) fn count(&self) -> usize {
+        self.loops.iter().map(|(steps, _)| steps).product()
+    }
+
+    /// The index of the first element of a run.
+    pub(crate) fn start(&self, mut run: usize) -> usize {
+        let mut start = self.first;
+        for (steps, distance) in self.loops.iter().rev() {
+            start += run % steps * distance;
+            run /= steps;
+        }
+        start
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The positions of the elements of `bounds`, in row-major order, from its runs.
+    fn positions(location: &Location, bounds: &[Range<usize>]) -> Vec<usize> {
+        let runs = location.runs(bounds);
+        let elements = |run| (0..runs.len).map(move |i| (run, i));
+        (0..runs.count()).flat_map(elements).map(|(run, i)| runs.start(run) + i).collect()
+    }
+
+    fn boxes(sizes: &[usize]) -> Vec<Bounds> {
+        sizes.iter().fold(vec![Vec::new()], |boxes, size| {
+            let ranges: Vec<_> = (0..*size)
+                .flat_map(|start| (start + 1..=*size).map(move |end| start..end))
+                .collect();
+            boxes
+                .iter()
+                .flat_map(|each| {
+                    ranges.iter().map(|range| [&each[..], std::slice::from_ref(range)].concat())
+                })
+                .collect()
+        })
+    }
+
+    fn indices(bounds: &[Range<usize>]) -> Vec<Vec<usize>> {
+        bounds.iter().fold(vec![Vec::new()], |indices, range| {
+            indices
+                .iter()
+                .flat_map(|each| range.clone().map(|i| [&each[..], &[i]].concat()))
+                .collect()
+        })
+    }
+
+    #[test]
+    fn runs_of_every_box_are_its_elements_in_row_major_order() {
+        for sizes in [&[3, 1, 4][..], &[2, 3, 2, 2], &[5], &[]] {
+            let location = Location::RowMajor { sizes: sizes.to_vec() };
+            for bounds in boxes(sizes) {
+                let expected: Vec<usize> = indices(&bounds)
+                    .iter()
+                    .map(|index| index.iter().zip(sizes).fold(0, |n, (i, size)| n * size + i))
+                    .collect();
+                assert_eq!(positions(&location, &bounds), expected, "{bounds:?} of {sizes:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn whole_boxes_are_one_run() {
+        let location = Location::RowMajor { sizes: vec![4, 3, 5] };
+        let runs = |bounds: &[Range<usize>]| {
+            let runs = location.runs(bounds);
+            (runs.count(), runs.len)
+        };
+        assert_eq!(runs(&[0..4, 0..3, 0..5]), (1, 60));
+        assert_eq!(runs(&[1..3, 0..3, 0..5]), (1, 30));
+        assert_eq!(runs(&[1..2, 1..2, 1..4]), (1, 3));
+        assert_eq!(runs(&[1..3, 1..3, 0..5]), (2, 10));
+        assert_eq!(runs(&[0..4, 0..3, 0..2]), (12, 2));
+    }
+
+    #[test]
+    fn chunks_hold_every_element_once_and_follow_one_another() {
+        let location =
+            Location::Chunks(Chunks::new(vec![vec![0, 1, 4], vec![1, 3, 4], vec![0, 5]]));
+        let whole = [0..4, 1..4, 0..5];
+        let spans = location.spans(&whole);
+        assert_eq!(spans.len(), 4);
+        for bounds in boxes(&[4, 3, 5]) {
+            let bounds = [bounds[0].clone(), bounds[1].start + 1..bounds[1].end + 1, 0..5];
+            assert_eq!(location.count_spans(&bounds), location.spans(&bounds).len(), "{bounds:?}");
+        }
+        let all: Vec<usize> = spans.iter().flat_map(|span| positions(&location, span)).collect();
+        assert_eq!(all, (0..elements(&whole)).collect::<Vec<_>>());
+        for bounds in boxes(&[4, 3, 5]) {
+            let bounds = [bounds[0].clone(), bounds[1].start + 1..bounds[1].end + 1, 0..5];
+            for span in location.spans(&bounds) {
+                let around = spans.iter().find(|chunk| common(chunk, &span).is_some()).unwrap();
+                assert_eq!(common(around, &span).as_ref(), Some(&span), "within one chunk");
+                let chunk = positions(&location, around);
+                let of_index = |index: &Vec<usize>| {
+                    chunk[indices(around).iter().position(|each| each == index).unwrap()]
+                };
+                let expected: Vec<usize> = indices(&span).iter().map(of_index).collect();
+                assert_eq!(positions(&location, &span), expected);
+            }
+        }
+    }
+}

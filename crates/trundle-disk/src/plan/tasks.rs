@@ -1,0 +1,156 @@
+//! What a job does, in order: groups of tasks one after another, batches of tasks within a group.
+
+use std::ops::Range;
+
+use crate::plan::io_plan::{FilePass, IoPlan};
+use crate::plan::job::Job;
+use crate::plan::location::{elements, unit};
+use crate::plan::tiling::{SPAN_BYTES, Tile};
+
+/// Tasks that read only what was there before the first of them begins.
+#[derive(Clone, Debug)]
+pub(crate) struct TaskGroup {
+    pub(crate) tasks: Vec<Task>,
+    /// Which pass of how many over the files.
+    pub(crate) pass: (usize, usize),
+}
+
+trundle::fingerprint!(struct TaskGroup { tasks, pass });
+
+/// A tile of a tensor, or all of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Task {
+    pub(crate) tensor: usize,
+    pub(crate) pass: usize,
+    pub(crate) tile: usize,
+}
+
+trundle::fingerprint!(struct Task { tensor, pass, tile });
+
+/// Batches of fewer bytes than this would not keep the disk busy.
+const BATCH_BYTES: usize = 32 << 20;
+
+/// The groups of a job. Tensors that take one pass share a group.
+pub(crate) fn groups(job: &Job) -> Vec<TaskGroup> {
+    let mut groups = Vec::new();
+    let mut together = TaskGroup { tasks: Vec::new(), pass: (0, 1) };
+    for (tensor, each) in job.tensors.iter().enumerate() {
+        let tasks =
+            |pass: usize, tiles: usize| (0..tiles).map(move |tile| Task { tensor, pass, tile });
+        match &each.io_plan {
+            IoPlan::Whole => together.tasks.extend(tasks(0, 1)),
+            IoPlan::Tiled(passes) if passes.len() == 1 => {
+                together.tasks.extend(tasks(0, passes[0].tiles.len()));
+            }
+            IoPlan::Tiled(passes) => {
+                for (index, pass) in passes.iter().enumerate() {
+                    let tasks = tasks(index, pass.tiles.len()).collect();
+                    groups.push(TaskGroup { tasks, pass: (index, passes.len()) });
+                }
+            }
+        }
+    }
+    if !together.tasks.is_empty() {
+        groups.insert(0, together);
+    }
+    groups
+}
+
+impl TaskGroup {
+    /// Its tasks in batches that fit the budget.
+    pub(crate) fn batches(&self, job: &Job) -> Vec<Range<usize>> {
+        let mut batches = Vec::new();
+        let (mut begin, mut bytes) = (0, 0);
+        for (index, task) in self.tasks.iter().enumerate() {
+            let own = task.bytes(job);
+            let is_full = bytes + own > job.budget || bytes >= BATCH_BYTES;
+            if index > begin && is_full {
+                batches.push(begin..index);
+                (begin, bytes) = (index, 0);
+            }
+            bytes += own;
+        }
+        if begin < self.tasks.len() {
+            batches.push(begin..self.tasks.len());
+        }
+        batches
+    }
+
+    /// The bytes of the file that a pass over the tensor of a group writes for the next one.
+    pub(crate) fn intermediate_bytes(&self, job: &Job, pass: usize) -> u64 {
+        let tensors = self.tasks.first().map(|task| &job.tensors[task.tensor]);
+        match tensors.map(|tensor| (&tensor.io_plan, tensor.movement.width)) {
+            Some((IoPlan::Tiled(passes), width)) => {
+                width.bytes(passes[pass].to.elements() * width.units()) as u64
+            }
+            _ => 0,
+        }
+    }
+
+    /// The bytes of files that some of its tasks write.
+    pub(crate) fn written_bytes(&self, tasks: Range<usize>, job: &Job) -> u64 {
+        self.tasks[tasks].iter().map(|task| task.written_bytes(job)).sum()
+    }
+
+    /// The bytes that a batch takes in memory.
+    pub(crate) fn bytes(&self, batch: &Range<usize>, job: &Job) -> usize {
+        self.tasks[batch.clone()].iter().map(|task| task.bytes(job)).sum()
+    }
+}
+
+impl Task {
+    /// Its pass of those of its tensor, and its tile.
+    pub(crate) fn pass_and_tile(self, passes: &[FilePass]) -> (&FilePass, &Tile) {
+        let pass = &passes[self.pass];
+        (pass, &pass.tiles[self.tile])
+    }
+
+    /// The bytes that it takes in memory: source, output, and what it [holds](Task::held_bytes).
+    fn bytes(self, job: &Job) -> usize {
+        let tensor = &job.tensors[self.tensor];
+        let ends = match &tensor.io_plan {
+            IoPlan::Whole => {
+                let (read, written) = tensor.movement.file_bytes_of_ends();
+                (read + written) as usize
+            }
+            IoPlan::Tiled(passes) => {
+                self.pass_and_tile(passes).1.elements() * unit(tensor.movement.width)
+            }
+        };
+        ends + self.held_bytes(job)
+    }
+
+    /// The bytes of its plans, and of what is in memory between its passes.
+    pub(crate) fn held_bytes(self, job: &Job) -> usize {
+        let tensor = &job.tensors[self.tensor];
+        let intermediate = match &tensor.io_plan {
+            IoPlan::Whole => {
+                let (read, written) = tensor.movement.file_bytes_of_ends();
+                tensor.movement.whole_bytes() - read - written
+            }
+            IoPlan::Tiled(_) => 0,
+        };
+        intermediate as usize + self.count_spans(job) * SPAN_BYTES
+    }
+
+    fn count_spans(self, job: &Job) -> usize {
+        match &job.tensors[self.tensor].io_plan {
+            IoPlan::Whole => 1,
+            IoPlan::Tiled(passes) => {
+                let (pass, tile) = self.pass_and_tile(passes);
+                pass.to.count_spans(&tile.out)
+            }
+        }
+    }
+
+    /// The bytes of files that it writes.
+    pub(crate) fn written_bytes(self, job: &Job) -> u64 {
+        let tensor = &job.tensors[self.tensor];
+        match &tensor.io_plan {
+            IoPlan::Whole => tensor.movement.file_bytes_of_ends().1,
+            IoPlan::Tiled(passes) => {
+                (elements(&self.pass_and_tile(passes).1.out) * unit(tensor.movement.width)) as u64
+            }
+        }
+    }
+}

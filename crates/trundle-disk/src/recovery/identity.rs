@@ -1,0 +1,105 @@
+//! What identifies a job, so that no run resumes another one's work.
+
+use std::fmt;
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+use trundle::{Fingerprint, Shape};
+use trundle_formats::{Header, Order};
+
+use crate::plan::io_plan::{IoPlan, Movement};
+use crate::plan::job::{Job, TensorJob};
+use crate::plan::tasks::{TaskGroup, groups};
+
+/// To be raised when the same tiles and batches mean something else in an intermediate file, in an
+/// output or in a journal. That others are cut is seen without it.
+const TILING: u32 = 1;
+
+/// All that decides a byte of a job's output, but the source's bytes. Fingerprints are derived from
+/// every field of what they are of: see [`Fingerprint`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct JobIdentity {
+    /// Which tensors of the source: their names, types, shapes, orders and places.
+    tensors: Hex,
+    /// What is done to them, with every parameter and table.
+    movements: Hex,
+    /// The format with all that stands beside the data: names, types, shapes, metadata.
+    output: Hex,
+}
+
+/// A fingerprint in hexadecimal digits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Hex(String);
+
+trundle::fingerprint!(struct JobIdentity { tensors, movements, output });
+trundle::fingerprint!(struct Hex(digits));
+
+impl Hex {
+    pub(crate) fn of(what: &impl Fingerprint) -> Hex {
+        Hex(format!("{:032x}", what.fingerprint()))
+    }
+}
+
+impl JobIdentity {
+    pub(crate) fn of(job: &Job) -> JobIdentity {
+        let mut tensors: Vec<(&Header, usize)> = Vec::new();
+        let mut movements: Vec<&Movement> = Vec::new();
+        let mut shapes: Vec<(&Shape, Order)> = Vec::new();
+        for TensorJob { header, index, movement, out_shape, out_order, io_plan: _ } in &job.tensors
+        {
+            tensors.push((header, *index));
+            movements.push(movement);
+            shapes.push((out_shape, *out_order));
+        }
+        JobIdentity {
+            tensors: Hex::of(&tensors),
+            movements: Hex::of(&movements),
+            output: Hex::of(&(job.format, (&job.skeleton, shapes))),
+        }
+    }
+
+    /// How another job differs; `None` if it is the same.
+    pub(crate) fn difference(&self, other: &JobIdentity) -> Option<Difference> {
+        let JobIdentity { tensors, movements, output } = other;
+        let mut differ = Vec::new();
+        if self.tensors != *tensors {
+            differ.push("the tensors or their types");
+        }
+        if self.movements != *movements {
+            differ.push("the operators or their parameters");
+        }
+        if self.output != *output {
+            differ.push("the output's format, names or metadata");
+        }
+        (!differ.is_empty()).then_some(Difference(differ))
+    }
+}
+
+/// In what two jobs differ.
+#[derive(Debug)]
+pub(crate) struct Difference(Vec<&'static str>);
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join("; "))
+    }
+}
+
+impl Job {
+    /// How its tensors are cut: what the counts of a journal mean, and where in the files between
+    /// passes the elements stand.
+    pub(crate) fn tiles(&self) -> Hex {
+        let io_plans: Vec<&IoPlan> = self.tensors.iter().map(|tensor| &tensor.io_plan).collect();
+        let groups: Vec<(TaskGroup, Vec<Range<usize>>)> = groups(self)
+            .into_iter()
+            .map(|group| {
+                let batches = group.batches(self);
+                (group, batches)
+            })
+            .collect();
+        Hex::of(&(TILING, (io_plans, groups)))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,510 @@
+//! Jobs that differ in one thing each: what one of them began no other goes on with.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tempfile::TempDir;
+use trundle::{Chain, DType};
+use trundle_formats::{Described, FORMATS, Format, StoredDType, TensorFile, TensorHint};
+
+use super::*;
+use crate::positioned::SYNCED;
+use crate::{Error, Observer, Outcome, PlanOptions, Problem, RunOptions, Storage, Wanted};
+
+/// A disk for which short runs are no loss, and one pass is the best.
+const ONE_PASS: Storage = Storage { request_seconds: 1e-12, ..Storage::SSD };
+
+/// One where they are.
+const TWO_PASSES: Storage = Storage::HDD;
+
+const SIZES: [usize; 3] = [40, 60, 50];
+
+/// Two passes there.
+const TURNED: &str = "reshape(300, 400) | flip(1) | a b -> b a";
+
+/// A job by all that it is told.
+#[derive(Clone)]
+struct Asks {
+    /// `in.bin`, which says nothing of itself, or another file.
+    source: &'static str,
+    element: StoredDType,
+    sizes: Vec<usize>,
+    offset: u64,
+    /// Which tensors, and what is done to each.
+    wanted: Vec<(usize, String)>,
+    format: &'static str,
+    metadata: Vec<(String, String)>,
+    row_major: bool,
+    storage: Storage,
+    max_bytes: u64,
+}
+
+fn asks(chain: &str) -> Asks {
+    Asks {
+        source: "in.bin",
+        element: StoredDType::new(DType::U16),
+        sizes: SIZES.to_vec(),
+        offset: 0,
+        wanted: vec![(0, chain.to_owned())],
+        format: "npy",
+        metadata: Vec::new(),
+        row_major: false,
+        storage: ONE_PASS,
+        max_bytes: 60_000,
+    }
+}
+
+/// A moment of a run.
+#[derive(Clone, Copy, Debug)]
+enum Moment {
+    /// The first time that something has been noted.
+    Noted,
+    /// When so many bytes are done of the phase of this name that is the first, or the second.
+    Phase(&'static str, usize, usize),
+}
+
+/// Panics at some moment of a run.
+struct Interrupter {
+    moment: Moment,
+    /// How many phases of the name are yet to begin.
+    turns: AtomicUsize,
+    left: AtomicUsize,
+}
+
+impl Interrupter {
+    fn at(moment: Moment) -> Interrupter {
+        let turns = match moment {
+            Moment::Noted => 0,
+            Moment::Phase(_, turn, _) => turn,
+        };
+        Interrupter { moment, turns: turns.into(), left: usize::MAX.into() }
+    }
+}
+
+impl Observer for Interrupter {
+    fn phase(&self, name: &str, _: u64) {
+        if let Moment::Phase(own, _, bytes) = self.moment
+            && own == name
+            && self.turns.fetch_sub(1, Ordering::Relaxed) == 1
+        {
+            self.left.store(bytes, Ordering::Relaxed);
+        }
+    }
+
+    fn advance(&self, bytes: u64) {
+        let left = self.left.load(Ordering::Relaxed);
+        if left == usize::MAX {
+            return;
+        }
+        let left = left.saturating_sub(bytes as usize);
+        self.left.store(left, Ordering::Relaxed);
+        if left == 0 {
+            resume_unwind(Box::new("interrupted"));
+        }
+    }
+
+    fn resumable(&self, _is: bool) {
+        if matches!(self.moment, Moment::Noted) {
+            resume_unwind(Box::new("interrupted"));
+        }
+    }
+}
+
+struct Nobody;
+
+impl Observer for Nobody {
+    fn phase(&self, _: &str, _: u64) {}
+    fn advance(&self, _: u64) {}
+}
+
+/// A folder with sources, where all jobs write the same output.
+struct Sandbox {
+    folder: TempDir,
+}
+
+impl Sandbox {
+    fn new() -> Sandbox {
+        // Where there are files in memory, nothing waits for a disk.
+        let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        let sandbox = Sandbox { folder };
+        let (element, shape) = (StoredDType::new(DType::U16), Shape::new(SIZES).unwrap());
+        let bytes = SIZES.iter().product::<usize>() * 2;
+        let noise = |seed: u64| -> Vec<u8> {
+            let byte = |n: u64| ((n + seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 41) as u8;
+            (1..=bytes as u64).map(byte).collect()
+        };
+        fs::write(sandbox.path("in.bin"), [noise(0), vec![7; 2]].concat()).unwrap();
+        let names = ["a", "b", "c"];
+        let described = names.map(|name| Described {
+            name,
+            element: &element,
+            shape: &shape,
+            order: Order::RowMajor,
+        });
+        let format = Format::of(Path::new("in.safetensors")).unwrap();
+        let skeleton = format.skeleton(&described, &[]).unwrap();
+        let file = File::create(sandbox.path("in.safetensors")).unwrap();
+        for span in skeleton.spans(&[]).unwrap() {
+            file.write_all_at(&span.bytes, span.offset).unwrap();
+        }
+        for (number, offset) in skeleton.data_offsets().iter().enumerate() {
+            file.write_all_at(&noise((number as u64) << 20), *offset).unwrap();
+        }
+        sandbox
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The job, and the file that it reads.
+    fn job(&self, asks: &Asks) -> (Job, TensorFile) {
+        let shape = Shape::new(asks.sizes.clone()).unwrap();
+        let hint = match asks.source {
+            "in.bin" => {
+                TensorHint { offset: Some(asks.offset), ..TensorHint::of(&asks.element, &shape) }
+            }
+            _ => TensorHint::default(),
+        };
+        let file = TensorFile::open_as(&self.path(asks.source), &hint).unwrap();
+        let chains: Vec<(usize, Chain)> = asks
+            .wanted
+            .iter()
+            .map(|(index, text)| {
+                let chain = match text.as_str() {
+                    "" => Chain::new(),
+                    text => text.parse().unwrap_or_else(|error| panic!("{error}")),
+                };
+                (*index, chain)
+            })
+            .collect();
+        let wanted: Vec<Wanted<'_>> =
+            chains.iter().map(|(index, chain)| Wanted { index: *index, chain }).collect();
+        let options = PlanOptions {
+            max_bytes: asks.max_bytes,
+            storage: Some(asks.storage),
+            threads: Some(2),
+            row_major: asks.row_major,
+        };
+        let format = FORMATS.iter().find(|format| format.name() == asks.format).unwrap();
+        (Job::new(&file, &wanted, format, &asks.metadata, &options).unwrap(), file)
+    }
+
+    fn run(
+        &self,
+        asks: &Asks,
+        options: RunOptions,
+        observer: &dyn Observer,
+    ) -> Result<Outcome, Error> {
+        let (job, mut file) = self.job(asks);
+        job.run(&mut file, &self.path(asks.source), &self.path("out"), options, observer)
+    }
+
+    fn resume(&self, asks: &Asks, verify: bool) -> Result<Outcome, Error> {
+        self.run(asks, RunOptions { verify, resume: true, overwrite: false }, &Nobody)
+    }
+
+    /// A run that ends early.
+    #[track_caller]
+    fn interrupted(&self, asks: &Asks, options: RunOptions, moment: Moment) {
+        let observer = Interrupter::at(moment);
+        let run = AssertUnwindSafe(|| self.run(asks, options, &observer));
+        assert!(catch_unwind(run).is_err(), "it came to its end");
+    }
+
+    /// What the job makes, undisturbed.
+    fn made(&self, asks: &Asks) -> Vec<u8> {
+        self.run(asks, RunOptions::default(), &Nobody).unwrap();
+        self.taken()
+    }
+
+    /// The output, which is no longer there.
+    fn taken(&self) -> Vec<u8> {
+        let bytes = fs::read(self.path("out")).unwrap();
+        fs::remove_file(self.path("out")).unwrap();
+        bytes
+    }
+
+    /// The file of an unfinished job whose name ends so.
+    fn left(&self, ending: &str) -> Option<PathBuf> {
+        let entries = fs::read_dir(self.folder.path()).unwrap();
+        entries
+            .map(|entry| entry.unwrap().path())
+            .find(|path| path.extension().is_some_and(|found| found == ending))
+    }
+}
+
+/// Jobs of which no two are the same, in groups: each differs from the first of its group in what the
+/// group is named by.
+fn groups() -> Vec<(&'static str, Vec<Asks>)> {
+    let chains = |chains: &[&str]| chains.iter().map(|chain| asks(chain)).collect::<Vec<_>>();
+    let base = asks("roll(shift=[1], axes=[0])");
+    let lengths = |lengths: &[(usize, usize)], many: usize| {
+        let mut all = vec![30; many];
+        lengths.iter().for_each(|(at, length)| all[*at] = *length);
+        let all: Vec<String> = all.iter().map(ToString::to_string).collect();
+        all.join(", ")
+    };
+    let sequence = |axis, batch_axis, of: &[(usize, usize)]| {
+        let lengths = lengths(of, SIZES[batch_axis]);
+        asks(&format!("reverse(axis={axis}, batch_axis={batch_axis}, lengths=[{lengths}])"))
+    };
+    let subsequences = |of: &[(usize, usize)]| {
+        let lengths = lengths(of, SIZES[0] * SIZES[2]);
+        asks(&format!("reverse(axis=1, lengths=[{lengths}])"))
+    };
+    let typed = |dtype| Asks { element: StoredDType::new(dtype), ..base.clone() };
+    let shaped = |sizes: [usize; 3]| Asks { sizes: sizes.to_vec(), ..base.clone() };
+    let described = |key: &str, value: &str| Asks {
+        format: "safetensors",
+        metadata: vec![(key.to_owned(), value.to_owned())],
+        ..base.clone()
+    };
+    let several = |wanted: &[usize]| Asks {
+        source: "in.safetensors",
+        format: "safetensors",
+        wanted: wanted.iter().map(|index| (*index, "flip(2)".to_owned())).collect(),
+        ..base.clone()
+    };
+    let inverted = Asks { ..asks("transpose()") };
+    vec![
+        ("shift", chains(&["roll(shift=[1], axes=[0])", "roll(shift=[2], axes=[0])"])),
+        ("axes of a roll", chains(&["roll(shift=[1], axes=[1])", "roll(shift=[1], axes=[2])"])),
+        ("axes of a flip", chains(&["flip(0)", "flip(1)", "flip(2)", "flip(0, 1)"])),
+        ("order", chains(&["transpose(0, 2, 1)", "transpose(1, 0, 2)", "transpose(2, 0, 1)"])),
+        ("pattern", chains(&["(a p) b c -> a b c p, p=2", "(a p) b c -> a b c p, p=4"])),
+        ("sizes", chains(&["flip(0) | reshape(20, 120, 50)", "flip(0) | reshape(120, 20, 50)"])),
+        ("repeats", chains(&["tile(2, 1, 1)", "tile(1, 2, 1)", "tile(1, 1, 2)"])),
+        (
+            "slice",
+            chains(&[
+                "slice(starts=[0], stops=[40], axes=[1], steps=[2])",
+                "slice(starts=[1], stops=[40], axes=[1], steps=[2])",
+                "slice(starts=[0], stops=[41], axes=[1], steps=[2])",
+                "slice(starts=[0], stops=[40], axes=[2], steps=[2])",
+                "slice(starts=[0], stops=[40], axes=[1], steps=[1])",
+            ]),
+        ),
+        (
+            "operators in another order",
+            chains(&["flip(1) | roll(shift=[3], axes=[1])", "roll(shift=[3], axes=[1]) | flip(1)"]),
+        ),
+        (
+            // Of the same least and largest length, and as many of each.
+            "lengths",
+            vec![
+                sequence(1, 0, &[(0, 60), (1, 2), (2, 40)]),
+                sequence(1, 0, &[(0, 2), (1, 60), (2, 40)]),
+                sequence(1, 0, &[(0, 60), (1, 2), (2, 41)]),
+                sequence(2, 0, &[(0, 50), (1, 2), (2, 40)]),
+                sequence(1, 2, &[(0, 60), (1, 2), (2, 40)]),
+                subsequences(&[(0, 60), (1, 2), (2, 40)]),
+                subsequences(&[(0, 2), (1, 60), (2, 40)]),
+            ],
+        ),
+        ("type", vec![typed(DType::I16), typed(DType::F16), typed(DType::Bytes(2))]),
+        ("shape", vec![shaped([60, 40, 50]), shaped([40, 50, 60]), shaped([20, 60, 50])]),
+        ("offset", vec![Asks { offset: 2, ..base.clone() }]),
+        (
+            "format",
+            ["npz", "raw", "safetensors"].map(|format| Asks { format, ..base.clone() }).to_vec(),
+        ),
+        ("metadata", vec![described("a", "b"), described("a", "c"), described("b", "b")]),
+        ("order of elements", vec![inverted.clone(), Asks { row_major: true, ..inverted }]),
+        (
+            "tensors",
+            vec![
+                several(&[0]),
+                several(&[1]),
+                several(&[0, 1]),
+                several(&[1, 0]),
+                several(&[0, 1, 2]),
+            ],
+        ),
+    ]
+}
+
+#[test]
+fn no_job_goes_on_with_another() {
+    let sandbox = Sandbox::new();
+    let groups = groups();
+    let all: Vec<(&str, &Asks)> = groups
+        .iter()
+        .flat_map(|(name, group)| group.iter().map(move |asks| (*name, asks)))
+        .collect();
+    let distinct: BTreeSet<u128> =
+        all.iter().map(|(_, asks)| JobIdentity::of(&sandbox.job(asks).0).fingerprint()).collect();
+    assert_eq!(distinct.len(), all.len(), "no two are asked the same");
+    for (name, asks) in &all {
+        let expected = sandbox.made(asks);
+        sandbox.interrupted(asks, RunOptions::default(), Moment::Noted);
+        for (other_name, other) in &all {
+            if std::ptr::eq(*asks, *other) {
+                continue;
+            }
+            let error = sandbox.resume(other, false).expect_err(other_name);
+            let said = error.to_string();
+            assert!(said.contains("cannot resume: the unfinished job differs: "), "{said}");
+            let tensors = said.contains("the tensors or their types");
+            let operators = said.contains("the operators or their parameters");
+            let output = said.contains("the output's format, names or metadata");
+            assert!(tensors || operators || output, "{name}, {other_name}: {said}");
+        }
+        // The buffers and the disk are those that were noted, whatever is said now.
+        let same = Asks { max_bytes: 80_000, storage: Storage::NETWORK, ..(*asks).clone() };
+        assert!(sandbox.resume(&same, true).unwrap().resumed, "{name}");
+        assert!(sandbox.taken() == expected, "{name}");
+    }
+}
+
+#[test]
+fn a_source_of_the_same_size_and_time_is_not_taken_for_another() {
+    let (sandbox, asks) = (Sandbox::new(), asks("flip(1)"));
+    sandbox.interrupted(&asks, RunOptions::default(), Moment::Noted);
+    let source = sandbox.path("in.bin");
+    let (bytes, modified) =
+        (fs::read(&source).unwrap(), fs::metadata(&source).unwrap().modified().unwrap());
+    let replaced = |bytes: &[u8]| {
+        fs::write(&source, bytes).unwrap();
+        File::options().write(true).open(&source).unwrap().set_modified(modified).unwrap();
+    };
+    replaced(&bytes.iter().map(|byte| !byte).collect::<Vec<u8>>());
+    let error = sandbox.resume(&asks, false).unwrap_err();
+    assert!(error.to_string().contains("the source has changed since"), "{error}");
+    replaced(&bytes);
+    assert!(sandbox.resume(&asks, false).unwrap().resumed);
+}
+
+#[test]
+fn tiles_that_would_be_cut_otherwise_are_refused() {
+    let (sandbox, asks) = (Sandbox::new(), asks("flip(1)"));
+    sandbox.interrupted(&asks, RunOptions::default(), Moment::Noted);
+    let journal = sandbox.left("journal").unwrap();
+    let text = fs::read_to_string(&journal).unwrap();
+    let tiles = sandbox.job(&asks).0.tiles().0;
+    assert!(text.contains(&tiles), "{text}");
+    fs::write(&journal, text.replace(&tiles, &"0".repeat(32))).unwrap();
+    let error = sandbox.resume(&asks, false).unwrap_err();
+    assert!(error.to_string().contains("it was cut into other tiles"), "{error}");
+    fs::write(&journal, &text).unwrap();
+    assert!(sandbox.resume(&asks, false).unwrap().resumed);
+}
+
+/// Jobs that are interrupted at some moments, with what then lies between their passes or not.
+fn moments() -> Vec<(Asks, Moment)> {
+    let two_passes = |asks: Asks| Asks { storage: TWO_PASSES, ..asks };
+    let several = |chains: [&str; 3]| Asks {
+        source: "in.safetensors",
+        format: "safetensors",
+        wanted: chains.iter().enumerate().map(|(at, chain)| (at, (*chain).to_owned())).collect(),
+        ..asks("")
+    };
+    let turned = || two_passes(asks(TURNED));
+    let mixed = || two_passes(several([TURNED, "flip(0)", TURNED]));
+    vec![
+        (asks("flip(1)"), Moment::Noted),
+        (asks("flip(1)"), Moment::Phase("moving", 1, 150_000)),
+        (turned(), Moment::Phase("pass 1 of 2", 1, 150_000)),
+        (turned(), Moment::Phase("pass 2 of 2", 1, 150_000)),
+        (several(["flip(0)", "", "flip(2)"]), Moment::Phase("moving", 1, 500_000)),
+        (mixed(), Moment::Phase("moving", 1, 100_000)),
+        (mixed(), Moment::Phase("pass 1 of 2", 1, 100_000)),
+        (mixed(), Moment::Phase("pass 2 of 2", 1, 100_000)),
+        (mixed(), Moment::Phase("pass 1 of 2", 2, 100_000)),
+        (mixed(), Moment::Phase("pass 2 of 2", 2, 100_000)),
+    ]
+}
+
+#[test]
+fn what_an_earlier_run_wrote_is_verified_against_the_source() {
+    for (asks, moment) in moments() {
+        let sandbox = Sandbox::new();
+        let expected = sandbox.made(&asks);
+        for was_verified in [false, true] {
+            let options = RunOptions { verify: was_verified, ..RunOptions::default() };
+            sandbox.interrupted(&asks, options, moment);
+            let done =
+                sandbox.resume(&asks, true).unwrap_or_else(|error| panic!("{moment:?}: {error}"));
+            assert!(done.resumed && done.verified, "{moment:?}");
+            assert!(sandbox.taken() == expected, "{moment:?}");
+            let mut changes = 0;
+            for ending in ["part", "pass0"] {
+                sandbox.interrupted(&asks, options, moment);
+                if sandbox.left(ending).is_none_or(|path| !changed(&path)) {
+                    sandbox.resume(&asks, true).unwrap();
+                    sandbox.taken();
+                    continue;
+                }
+                changes += 1;
+                // Of the tensor that was finished in two passes, the first of the output.
+                let is_again = matches!(moment, Moment::Phase(_, 2, _)) && ending == "part";
+                match sandbox.resume(&asks, true) {
+                    Ok(_) => {
+                        assert!(is_again, "{moment:?}, {ending}: it was not seen");
+                        assert!(sandbox.taken() == expected, "{moment:?}, {ending}");
+                    }
+                    Err(error) => {
+                        let is_found = matches!(*error.problem, Problem::Different(_));
+                        assert!(is_found && !is_again, "{moment:?}, {ending}: {error}");
+                        assert!(sandbox.left("part").is_none());
+                    }
+                }
+            }
+            assert!(changes > 0, "{moment:?}");
+        }
+    }
+}
+
+/// Flips a bit of a byte that has been written, behind the header; false if there is none yet.
+fn changed(path: &Path) -> bool {
+    let bytes = fs::read(path).unwrap();
+    let written: Vec<usize> = (600..bytes.len()).filter(|at| bytes[*at] != 0).collect();
+    let Some(at) = written.get(written.len() / 8) else { return false };
+    let file = File::options().write(true).open(path).unwrap();
+    file.write_all_at(&[bytes[*at] ^ 1], *at as u64).unwrap();
+    true
+}
+
+#[test]
+fn a_journal_that_claims_more_than_was_done_is_found_out() {
+    let (sandbox, asks) = (Sandbox::new(), asks("flip(1)"));
+    sandbox.interrupted(&asks, RunOptions::default(), Moment::Noted);
+    let journal = sandbox.left("journal").unwrap();
+    let text = fs::read_to_string(&journal).unwrap();
+    assert!(
+        text.ends_with("{\"stages\":0,\"batches\":1}\n"),
+        "no checksums that could be forged: {text}"
+    );
+    fs::write(&journal, format!("{text}{{\"stages\":1,\"batches\":0,\"sums\":[0]}}\n")).unwrap();
+    let error = sandbox.resume(&asks, true).unwrap_err();
+    assert!(matches!(*error.problem, Problem::Different(_)), "{error}");
+}
+
+#[test]
+fn what_is_noted_is_on_the_disk_before_and_so_is_the_note() {
+    use std::os::unix::fs::MetadataExt;
+
+    let asks = Asks { storage: TWO_PASSES, ..asks(TURNED) };
+    for (phase, files) in [("pass 1 of 2", ["part", "pass0"]), ("pass 2 of 2", ["part", "pass0"])] {
+        let sandbox = Sandbox::new();
+        SYNCED.take();
+        sandbox.interrupted(&asks, RunOptions::default(), Moment::Phase(phase, 1, 150_000));
+        let synced = SYNCED.take();
+        let number = |ending| fs::metadata(sandbox.left(ending).unwrap()).unwrap().ino();
+        let (journal, files) = (number("journal"), files.map(number));
+        let notes: Vec<&[u64]> = synced.split_inclusive(|file| *file == journal).collect();
+        let lines = fs::read_to_string(sandbox.left("journal").unwrap()).unwrap().lines().count();
+        assert_eq!(notes.len(), lines);
+        assert_eq!(notes[0], [journal], "the opening");
+        assert!(lines > 2);
+        for note in &notes[1..] {
+            let (last, before) = note.split_last().unwrap();
+            assert_eq!(*last, journal);
+            assert!(files.iter().all(|file| before.contains(file)), "{before:?} of {files:?}");
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! What a run has done so far, for a later one that resumes it.
+//!
+//! A journal is a file of lines beside the output. The first says what is being done and to what;
+//! each of the others how far it is. A line counts if it is whole: it is written after all that it
+//! speaks of is on the disk.
+
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use serde::{Deserialize, Serialize};
+use trundle_formats::{Begin, TemporaryFile, TemporaryName};
+
+use crate::Storage;
+use crate::error::{Error, Problem};
+use crate::positioned::{read_exact_at, sync};
+use crate::recovery::identity::{Hex, JobIdentity};
+
+/// The ending of the names of journals.
+pub(crate) const ENDING: &str = "journal";
+
+/// A journal has few lines of moderate length; what is larger is not one.
+const MOST_BYTES: u64 = 1 << 30;
+
+/// What is being done. The names in the file are those that journals have had from the first on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Opening {
+    /// The version of this program, since others may move otherwise.
+    pub(crate) version: String,
+    #[serde(rename = "asked")]
+    pub(crate) job: JobIdentity,
+    pub(crate) source: SourceIdentity,
+    /// What the tiles were chosen by.
+    #[serde(rename = "room")]
+    pub(crate) budget: usize,
+    #[serde(rename = "device")]
+    pub(crate) storage: Storage,
+    /// The tiles.
+    pub(crate) tiles: Hex,
+}
+
+/// What identifies a source: not its path or its inode, which another mount
+/// or another machine may change, but two files of one size and one time differ in their samples.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SourceIdentity {
+    pub(crate) bytes: u64,
+    /// Nanoseconds since 1970.
+    pub(crate) modified: u128,
+    /// The fingerprint of some of its bytes.
+    samples: Hex,
+}
+
+/// How many samples of a source are taken, the first at its begin and the last at its end.
+const SAMPLES: u64 = 16;
+
+/// The bytes of each.
+const SAMPLE_BYTES: u64 = 4 << 10;
+
+/// How far it is: a later moment is the greater one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct Progress {
+    /// Groups that are done.
+    #[serde(rename = "stages")]
+    pub(crate) groups: usize,
+    /// Batches of the next one that are done.
+    pub(crate) batches: usize,
+}
+
+impl SourceIdentity {
+    /// That of an open file.
+    pub(crate) fn of(file: &File) -> io::Result<SourceIdentity> {
+        let metadata = file.metadata()?;
+        let modified = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let bytes = metadata.len();
+        let mut samples = vec![0; (bytes.min(SAMPLES * SAMPLE_BYTES)) as usize];
+        let distance = bytes.saturating_sub(SAMPLE_BYTES) / (SAMPLES - 1);
+        // Of a file that is no longer than its samples, all.
+        let distance = if bytes <= SAMPLES * SAMPLE_BYTES { SAMPLE_BYTES } else { distance };
+        for (index, sample) in samples.chunks_mut(SAMPLE_BYTES as usize).enumerate() {
+            read_exact_at(file, sample, index as u64 * distance)?;
+        }
+        Ok(SourceIdentity { bytes, modified: modified.as_nanos(), samples: Hex::of(&samples) })
+    }
+}
+
+/// A journal that is being written.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    file: TemporaryFile,
+}
+
+impl Journal {
+    /// Begins one, or goes on with the one that is there.
+    pub(crate) fn begin(
+        folder: &Path,
+        tag: &str,
+        opening: &Opening,
+        begin: Begin,
+    ) -> Result<Journal, Error> {
+        let file = TemporaryFile::tagged(folder, tag, ENDING, begin, None)
+            .map_err(|problem| Error::file(folder, problem))?;
+        let mut journal = Journal { file };
+        if begin == Begin::Anew {
+            journal.append(opening).map_err(writing)?;
+        } else {
+            let mut file = journal.file.file();
+            file.seek(SeekFrom::Start(0)).map_err(writing)?;
+            let end = said(BufReader::new(file.take(MOST_BYTES))).map_err(writing)?.end;
+            file.set_len(end).map_err(writing)?;
+        }
+        Ok(journal)
+    }
+
+    /// Notes how far it is, on the disk.
+    pub(crate) fn note(&mut self, progress: Progress) -> Result<(), Error> {
+        Ok(self.append(&progress).map_err(writing)?)
+    }
+
+    fn append(&mut self, line: &impl Serialize) -> io::Result<()> {
+        let mut line = serde_json::to_vec(line).map_err(io::Error::other)?;
+        line.push(b'\n');
+        let mut file = self.file.file();
+        file.seek(SeekFrom::End(0))?;
+        file.write_all(&line)?;
+        sync(file)
+    }
+
+    /// [`TemporaryFile::keep`].
+    pub(crate) fn keep(&mut self, kept: bool) {
+        self.file.keep(kept);
+    }
+}
+
+fn writing(source: io::Error) -> Problem {
+    Problem::Io { doing: "write the journal", source }
+}
+
+/// What a journal says.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) tag: String,
+    pub(crate) opening: Opening,
+    pub(crate) progress: Progress,
+}
+
+/// The journals in `folder` of runs to the output that `output_tag` stands for, with those that
+/// cannot be read.
+pub(crate) fn find(folder: &Path, output_tag: &str) -> Vec<(PathBuf, Option<Found>)> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| {
+            let name = TemporaryName::parse(&entry.file_name())?;
+            let is_of_output = name.output == output_tag && name.ending == ENDING;
+            is_of_output.then(|| (entry.path(), read(&entry.path(), name.tag())))
+        })
+        .collect()
+}
+
+fn read(path: &Path, tag: String) -> Option<Found> {
+    let text = BufReader::new(File::open(path).ok()?.take(MOST_BYTES));
+    let Said { opening, progress, .. } = said(text).ok()?;
+    Some(Found { tag, opening: opening?, progress })
+}
+
+/// What a journal says in whole lines: nothing behind the first line counts that lacks its end or
+/// is not what is written in its place.
+struct Said {
+    opening: Option<Opening>,
+    progress: Progress,
+    /// Where the last line that counts ends, in bytes.
+    end: u64,
+}
+
+fn said(mut text: impl BufRead) -> io::Result<Said> {
+    let mut said = Said { opening: None, progress: Progress::default(), end: 0 };
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let bytes = text.read_until(b'\n', &mut line)?;
+        let Some(own) = line.strip_suffix(b"\n") else { return Ok(said) };
+        match said.opening {
+            None => match serde_json::from_slice(own) {
+                Ok(opening) => said.opening = Some(opening),
+                Err(_) => return Ok(said),
+            },
+            Some(_) => match serde_json::from_slice(own) {
+                Ok(progress) => said.progress = progress,
+                Err(_) => return Ok(said),
+            },
+        }
+        said.end += bytes as u64;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OPENING: &str = concat!(
+        r#"{"version":"0.1.0","asked":{"tensors":"00","movements":"11","output":"22"},"#,
+        r#""source":{"bytes":1200,"modified":1795000000123456789,"samples":"33"},"room":100000,"#,
+        r#""device":{"bytes_per_second":1.5e9,"request_seconds":0.0001,"in_flight":8},"tiles":"44"}"#,
+    );
+
+    fn reached(groups: usize, batches: usize) -> Progress {
+        Progress { groups, batches }
+    }
+
+    /// A journal, and where each of its lines ends.
+    fn journal() -> (Vec<u8>, Vec<(usize, Progress)>) {
+        let mut text = format!("{OPENING}\n").into_bytes();
+        let mut ends = vec![(text.len(), Progress::default())];
+        for progress in [reached(0, 9), reached(0, 10), reached(1, 0), reached(1, 123)] {
+            serde_json::to_writer(&mut text, &progress).unwrap();
+            text.push(b'\n');
+            ends.push((text.len(), progress));
+        }
+        (text, ends)
+    }
+
+    /// What is read when a run that found this text has noted something more.
+    fn noted_after(text: &[u8], end: u64) -> Progress {
+        let mut text = text[..end as usize].to_vec();
+        serde_json::to_writer(&mut text, &reached(7, 7)).unwrap();
+        text.push(b'\n');
+        said(&text[..]).unwrap().progress
+    }
+
+    #[test]
+    fn of_a_text_that_ends_early_the_whole_lines_count() {
+        let (text, ends) = journal();
+        for length in 0..=text.len() {
+            let found = said(&text[..length]).unwrap();
+            let last = ends.iter().rfind(|(end, _)| *end <= length);
+            assert_eq!(found.opening.is_some(), last.is_some(), "{length} bytes");
+            let (end, progress) = last.copied().unwrap_or_default();
+            assert_eq!((found.end, found.progress), (end as u64, progress), "{length} bytes");
+            if found.opening.is_some() {
+                assert_eq!(noted_after(&text, found.end), reached(7, 7), "{length} bytes");
+            }
+        }
+    }
+
+    #[test]
+    fn of_a_text_that_lost_a_byte_never_more_counts_than_was_done() {
+        let (text, ends) = journal();
+        for at in 0..text.len() {
+            let mut less = text.clone();
+            less.remove(at);
+            let found = said(&less[..]).unwrap();
+            if found.opening.is_none() {
+                assert!(at < ends[0].0, "byte {at}");
+                continue;
+            }
+            assert!(found.progress <= reached(1, 123), "byte {at}: {:?}", found.progress);
+            let before = ends.iter().rfind(|(end, _)| *end <= at).map(|(_, progress)| *progress);
+            assert!(found.progress >= before.unwrap_or_default() || at > ends[3].0, "byte {at}");
+            assert_eq!(noted_after(&less, found.end), reached(7, 7), "byte {at}");
+        }
+    }
+
+    #[test]
+    fn a_disk_is_read_as_it_was_noted() {
+        for n in 1..1000 {
+            let storage = Storage {
+                bytes_per_second: 1e9 / f64::from(n),
+                request_seconds: f64::from(n).sqrt() * 1e-5,
+                in_flight: 8,
+            };
+            let text = serde_json::to_string(&storage).unwrap();
+            assert_eq!(serde_json::from_str::<Storage>(&text).unwrap(), storage, "{text}");
+        }
+    }
+}

@@ -1,0 +1,369 @@
+//! A job on its way: one task group after another, and while one batch is read another is written.
+
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::time::Instant;
+
+use trundle_formats::{Begin, TensorFile};
+
+use crate::error::{Error, Problem, reading};
+use crate::plan::tasks::{TaskGroup, groups};
+use crate::positioned::{reserve, sync, write_all_at};
+use crate::recovery::journal::Progress;
+use crate::run::batches::{Batch, Batches};
+use crate::run::buffer::Buffer;
+use crate::run::checkpoint::Checkpoint;
+use crate::run::checksums::Checksum;
+use crate::run::context::Context;
+use crate::run::intermediate::Intermediate;
+use crate::run::ring::Ring;
+use crate::run::transfer::{Data, Fault, Transfer, requests};
+
+/// Files of fewer bytes may stay in the system's cache, where whoever needs them next finds them.
+pub(crate) const LARGE_BYTES: u64 = 256 << 20;
+
+/// A job on its way.
+pub(crate) struct Executor<'a> {
+    pub(super) context: Context<'a>,
+    begin: Begin,
+    checkpoint: Checkpoint<'a>,
+    /// What the passes of the current tensor have written for each other.
+    pub(super) intermediates: Vec<Intermediate>,
+    /// The checksum of what the current group read of each tensor, if checksums are asked for.
+    pub(super) checksums: Vec<Checksum>,
+    move_seconds: f64,
+}
+
+/// A task group on its way.
+#[derive(Clone, Copy)]
+pub(super) struct GroupRun<'g> {
+    index: usize,
+    pub(super) group: &'g TaskGroup,
+    /// The tasks of each batch.
+    pub(super) batches: &'g [Range<usize>],
+    /// The source, if it is a file.
+    input: Option<&'g File>,
+    /// For each tensor the file that it was unpacked to, if it was.
+    unpacked: &'g [Option<Intermediate>],
+}
+
+impl<'a> Executor<'a> {
+    pub(crate) fn new(
+        context: Context<'a>,
+        begin: Begin,
+        checkpoint: Checkpoint<'a>,
+    ) -> Executor<'a> {
+        Executor {
+            context,
+            begin,
+            checkpoint,
+            intermediates: Vec::new(),
+            checksums: Vec::new(),
+            move_seconds: 0.0,
+        }
+    }
+
+    /// The seconds that moving in memory took so far.
+    pub(crate) fn move_seconds(&self) -> f64 {
+        self.move_seconds
+    }
+
+    /// Whether the files stay if the run ends early.
+    pub(crate) fn keep(&mut self, kept: bool) {
+        self.checkpoint.keep(kept, &mut self.intermediates);
+    }
+
+    /// Does all groups, and writes what the output has beside its data.
+    pub(crate) fn run(&mut self, file: &mut TensorFile) -> Result<(), Error> {
+        let Context { job, target, options, .. } = self.context;
+        let unpacked = self.unpacked(file)?;
+        if self.begin == Begin::Anew {
+            let reserved = reserve(target, job.skeleton.bytes());
+            reserved.map_err(|error| self.context.writing(error))?;
+        }
+        let earlier = self.checkpoint.progress();
+        for (index, group) in groups(job).iter().enumerate() {
+            if earlier.groups > index && !options.verify {
+                continue;
+            }
+            let (pass, passes) = group.pass;
+            // The intermediate files of a tensor that an earlier run was done with are gone. So there
+            // is nothing to hold its output against, and it is moved once more.
+            let is_again = passes > 1 && earlier.groups > index + (passes - 1 - pass);
+            let batches = &group.batches(job);
+            let done = match earlier.groups {
+                _ if is_again => 0,
+                groups if groups > index => batches.len(),
+                groups if groups == index => earlier.batches.min(batches.len()),
+                _ => 0,
+            };
+            self.open_intermediates(group, done > 0, is_again)?;
+            let (input, unpacked) = (file.file(), &unpacked[..]);
+            self.run_group(GroupRun { index, group, batches, input, unpacked }, done)?;
+            self.checkpoint.reached(Progress { groups: index + 1, batches: 0 });
+            self.note(true)?;
+            if pass + 1 == passes {
+                self.intermediates.iter_mut().for_each(|file| file.keep(false));
+                self.intermediates.clear();
+            }
+        }
+        self.finish()
+    }
+
+    /// The data of tensors that can only be read from front to back, each in a file of its own. Of
+    /// others it is read once through where the file has checksums, which reads of parts do not
+    /// check.
+    fn unpacked(&self, file: &mut TensorFile) -> Result<Vec<Option<Intermediate>>, Error> {
+        let Context { job, observer, .. } = self.context;
+        let mut unpacked = Vec::with_capacity(job.tensors.len());
+        for tensor in &job.tensors {
+            let mut so_far = 0;
+            let mut advance = |bytes: u64| {
+                observer.advance(bytes - so_far);
+                so_far = bytes;
+            };
+            if tensor.header.data_offset.is_some() && file.file().is_some() {
+                if file.has_crc32() {
+                    observer.phase("checking", tensor.header.data_bytes as u64);
+                    file.copy_to(tensor.index, &mut io::sink(), &mut advance)?;
+                }
+                unpacked.push(None);
+                continue;
+            }
+            observer.phase("unpacking", tensor.header.data_bytes as u64);
+            let intermediate = Intermediate::unnamed(self.context)?;
+            file.copy_to(tensor.index, &mut intermediate.file(), &mut advance)?;
+            unpacked.push(Some(intermediate));
+        }
+        Ok(unpacked)
+    }
+
+    /// The files that the pass of a group reads and writes between passes. They are there already
+    /// where the group before or an earlier run made them; the one that is written, where a part of
+    /// the group `is_begun`. A pass that is done `again` has one of its own.
+    fn open_intermediates(
+        &mut self,
+        group: &TaskGroup,
+        is_begun: bool,
+        again: bool,
+    ) -> Result<(), Error> {
+        let (pass, passes) = group.pass;
+        while self.intermediates.len() < pass {
+            let earlier = self.intermediates.len();
+            let file = Intermediate::of_pass(self.context, earlier, Begin::Resumed)?;
+            self.intermediates.push(file);
+        }
+        if pass + 1 < passes {
+            let begin = if is_begun { Begin::Resumed } else { Begin::Anew };
+            let file = match again {
+                true => Intermediate::unnamed(self.context)?,
+                false => Intermediate::of_pass(self.context, pass, begin)?,
+            };
+            if begin == Begin::Anew {
+                let reserved =
+                    reserve(file.file(), group.intermediate_bytes(self.context.job, pass));
+                reserved.map_err(|error| self.context.writing_intermediate(error))?;
+            }
+            self.intermediates.push(file);
+        }
+        if self.checkpoint.is_kept() {
+            self.keep(true);
+        }
+        Ok(())
+    }
+
+    /// Moves the batches of a group but the first `done`, which an earlier run has written.
+    fn run_group(&mut self, run: GroupRun<'_>, done: usize) -> Result<(), Error> {
+        let Context { job, options, observer, .. } = self.context;
+        let GroupRun { group, batches, .. } = run;
+        let (pass, passes) = group.pass;
+        self.checksums = vec![Checksum::default(); job.tensors.len()];
+        if options.verify && done > 0 {
+            self.checksum_again(run, done)?;
+        }
+        if done < batches.len() {
+            let name = match passes {
+                1 => "moving".to_owned(),
+                _ => format!("pass {} of {passes}", pass + 1),
+            };
+            observer.phase(&name, group.written_bytes(0..group.tasks.len(), job));
+            observer.advance(group.written_bytes(0..batches[done].start, job));
+        }
+        self.move_batches(run, done)?;
+        if options.verify { self.compare(group) } else { Ok(()) }
+    }
+
+    fn move_batches(&mut self, run: GroupRun<'_>, done: usize) -> Result<(), Error> {
+        let job = self.context.job;
+        let GroupRun { group, batches: ranges, .. } = run;
+        let largest = ranges[done..].iter().map(|batch| group.bytes(batch, job)).max();
+        let is_for_two = largest.unwrap_or(0) <= job.budget / 2;
+        let (mut ring, budget) = match is_for_two {
+            true => (Ring::of_two(), job.budget / 2),
+            false => (Ring::default(), job.budget),
+        };
+        let mut batches = Batches { job, group, ranges, left: done..ranges.len(), budget };
+        loop {
+            let mut arriving = batches.next().transpose()?;
+            if arriving.is_none() && ring.is_empty() {
+                return Ok(());
+            }
+            let (front, back) = ring.turn();
+            let (buffer, mut leaving) = (&mut front.buffer, front.batch.take());
+            if arriving.as_ref().is_some_and(|batch| !buffer.has_room(batch)) {
+                self.transfer(None, leaving.as_ref(), buffer, run)?;
+                buffer.moved = Vec::new();
+                self.count(run.index, leaving.take())?;
+            }
+            if let Some(batch) = &arriving {
+                buffer.grow_source(batch).map_err(|bytes| self.context.no_memory(bytes))?;
+            }
+            let is_alone = back.is_none();
+            let moving = back.and_then(|slot| Some((slot.batch.as_mut()?, &mut slot.buffer)));
+            let ends = (arriving.as_ref(), leaving.as_ref());
+            self.move_seconds += self.transfer_and_move(ends, buffer, moving, run)?;
+            self.count(run.index, leaving)?;
+            if let Some(batch) = arriving.as_mut().filter(|_| is_alone) {
+                self.move_seconds += self.move_elements(buffer, batch)?;
+            }
+            front.batch = arriving;
+        }
+    }
+
+    /// Reads the arriving and writes the leaving batch in one buffer, while a third is moved in
+    /// another; gives the seconds that moving took.
+    fn transfer_and_move(
+        &self,
+        (arriving, leaving): (Option<&Batch<'_>>, Option<&Batch<'_>>),
+        buffer: &mut Buffer,
+        moving: Option<(&mut Batch<'_>, &mut Buffer)>,
+        run: GroupRun<'_>,
+    ) -> Result<f64, Error> {
+        let Some((batch, other)) = moving else {
+            return self.transfer(arriving, leaving, buffer, run).map(|()| 0.0);
+        };
+        let both = std::thread::scope(|scope| {
+            let transfer = || self.transfer(arriving, leaving, &mut *buffer, run);
+            let transfer = std::thread::Builder::new().spawn_scoped(scope, transfer).ok()?;
+            let moved = self.move_elements(other, batch);
+            let done = transfer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            Some(done.and(moved))
+        });
+        // Where no thread can be had, one is done after the other.
+        both.unwrap_or_else(|| {
+            self.transfer(arriving, leaving, buffer, run)?;
+            self.move_elements(other, batch)
+        })
+    }
+
+    /// Reads one batch while another is written.
+    pub(super) fn transfer(
+        &self,
+        arriving: Option<&Batch<'_>>,
+        leaving: Option<&Batch<'_>>,
+        buffer: &mut Buffer,
+        run: GroupRun<'_>,
+    ) -> Result<(), Error> {
+        let Context { job, source, observer, .. } = self.context;
+        let (pass, passes) = run.group.pass;
+        let (mut reads, mut writes) = (Vec::new(), Vec::new());
+        let forget = job.skeleton.bytes() >= LARGE_BYTES;
+        let mut memory = &mut buffer.source[..];
+        for task in arriving.iter().flat_map(|batch| &batch.tasks) {
+            let (own, rest) = std::mem::take(&mut memory).split_at_mut(task.source_bytes);
+            memory = rest;
+            let (file, offset) = self.source_of(run, task.task.tensor)?;
+            let data = Data { file, offset, width: task.file_width(), forget };
+            requests(data, &task.read, own, &mut reads);
+        }
+        let mut memory = &buffer.moved[..];
+        for task in leaving.iter().flat_map(|batch| &batch.tasks) {
+            let (file, offset) = self.target_of(run.group, task.task.tensor);
+            let data = Data { file, offset, width: task.file_width(), forget };
+            for span in &task.spans {
+                let (own, rest) = memory.split_at(span.bytes);
+                memory = rest;
+                requests(data, &span.write, own, &mut writes);
+            }
+        }
+        let transfer = Transfer { reads, writes };
+        let advance = |bytes: u64| observer.advance(bytes);
+        transfer.run(job.storage.in_flight, &advance).map_err(|fault| match fault {
+            Fault::Reading(source) if pass > 0 => {
+                Error::from(Problem::Io { doing: "read a temporary file", source })
+            }
+            Fault::Reading(error) => reading(source)(error),
+            Fault::Writing(error) if pass + 1 < passes => self.context.writing_intermediate(error),
+            Fault::Writing(error) => self.context.writing(error),
+        })
+    }
+
+    /// Where a group reads a tensor: the file, and the offset of the data.
+    fn source_of<'f>(&'f self, run: GroupRun<'f>, tensor: usize) -> Result<(&'f File, u64), Error> {
+        let header = &self.context.job.tensors[tensor].header;
+        match (run.group.pass.0, &run.unpacked[tensor], run.input) {
+            (pass @ 1.., _, _) => Ok((self.intermediates[pass - 1].file(), 0)),
+            (0, Some(unpacked), _) => Ok((unpacked.file(), 0)),
+            (0, None, Some(file)) => Ok((file, header.data_offset.unwrap_or(0))),
+            (0, None, None) => Err(reading(self.context.source)(io::ErrorKind::NotSeekable.into())),
+        }
+    }
+
+    /// Where a group writes a tensor: the file, and the offset of the data.
+    pub(super) fn target_of(&self, group: &TaskGroup, tensor: usize) -> (&File, u64) {
+        let (pass, passes) = group.pass;
+        match pass + 1 == passes {
+            true => (self.context.target, self.context.job.skeleton.data_offsets()[tensor]),
+            false => (self.intermediates[pass].file(), 0),
+        }
+    }
+
+    /// Moves what was read to where it is written from; gives the seconds that it took.
+    fn move_elements(&self, buffer: &mut Buffer, batch: &mut Batch<'_>) -> Result<f64, Error> {
+        if self.context.options.verify {
+            self.checksum(buffer, batch);
+        }
+        let start = Instant::now();
+        buffer.grow_moved(batch).map_err(|bytes| self.context.no_memory(bytes))?;
+        buffer.move_elements(batch)?;
+        Ok(start.elapsed().as_secs_f64())
+    }
+
+    /// Counts a batch of a group that has been written.
+    fn count(&mut self, group: usize, written: Option<Batch<'_>>) -> Result<(), Error> {
+        let Some(batch) = written else { return Ok(()) };
+        self.checkpoint.reached(Progress { groups: group, batches: batch.index + 1 });
+        self.add_checksums(&batch);
+        self.note(false)
+    }
+
+    /// Notes how far the run is, if it is time or has to be `now`.
+    fn note(&mut self, now: bool) -> Result<(), Error> {
+        if !self.checkpoint.is_due(now) {
+            return Ok(());
+        }
+        sync(self.context.target).map_err(|error| self.context.writing(error))?;
+        for file in &self.intermediates {
+            sync(file.file()).map_err(|error| self.context.writing_intermediate(error))?;
+        }
+        self.checkpoint.note()?;
+        if !self.checkpoint.is_kept() {
+            self.keep(true);
+            self.context.observer.resumable(true);
+        }
+        Ok(())
+    }
+
+    /// Writes what the output has beside its data.
+    fn finish(&self) -> Result<(), Error> {
+        let Context { job, path, target, .. } = self.context;
+        let checksums = self.output_checksums()?;
+        let spans = job.skeleton.spans(&checksums).map_err(|problem| Error::file(path, problem))?;
+        for span in spans {
+            write_all_at(target, &span.bytes, span.offset)
+                .map_err(|error| self.context.writing(error))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,200 @@
+//! Carrying out a job, from its source to the place of its output.
+
+mod batches;
+mod buffer;
+mod checkpoint;
+mod checksums;
+mod context;
+mod executor;
+mod intermediate;
+mod options;
+mod prepared_task;
+mod read_back;
+mod ring;
+mod transfer;
+mod verify;
+
+use std::io::{self, Seek, SeekFrom};
+use std::path::Path;
+
+use trundle_formats::{Begin, Output, TensorFile};
+
+use crate::error::{Error, Problem, reading, temporary, writing};
+use crate::plan::job::Job;
+use crate::recovery::identity::JobIdentity;
+use crate::recovery::journal::{Journal, Opening, Progress, SourceIdentity};
+use crate::recovery::{
+    check_alone, check_files, forget_earlier, output_tag, remove_intermediates, tag,
+};
+use crate::run::checkpoint::Checkpoint;
+use crate::run::context::Context;
+use crate::run::executor::{Executor, LARGE_BYTES};
+
+pub use options::{Observer, Outcome, RunOptions};
+
+/// An output of fewer bytes is not worth going on with. In the tests of this crate all are.
+const RESUMABLE_BYTES: u64 = if cfg!(test) { 1 } else { LARGE_BYTES / 4 };
+
+impl Job {
+    /// Moves the tensors of `file`, for which the job was made, to a new file at `path`, or to
+    /// stdout for `-`. The output appears whole or not at all. `source` is what messages call the
+    /// file.
+    ///
+    /// # Errors
+    /// [`Error`] if something cannot be read or written, the disk has no room, the source changes
+    /// meanwhile, the result is not what was read, or another process writes the same output.
+    /// What a later run could go on with is left only if the problem is one of reading or writing.
+    /// A whole result that cannot have its name is left under another, which the error tells.
+    pub fn run(
+        self,
+        file: &mut TensorFile,
+        source: &Path,
+        path: &Path,
+        options: RunOptions,
+        observer: &dyn Observer,
+    ) -> Result<Outcome, Error> {
+        let Some(folder) = Output::folder(path) else {
+            return self.run_to_stream(file, source, path, options, observer);
+        };
+        let source_of = |file: &TensorFile| {
+            file.file().map(SourceIdentity::of).transpose().map_err(reading(source))
+        };
+        let identity = source_of(file)?;
+        let (asked, output_tag) = (JobIdentity::of(&self), output_tag(path));
+        check_alone(&folder, &output_tag, path, None)?;
+        let found = match options.resume {
+            true => asked.found(&folder, &output_tag, identity.as_ref())?,
+            false => None,
+        };
+        let (job, progress) = match &found {
+            Some((opening, progress)) => {
+                (self.with_resources(opening.budget, opening.storage)?, *progress)
+            }
+            None => (self, Progress::default()),
+        };
+        let tag = tag(&asked, &output_tag, job.budget);
+        let begin = if found.is_some() { Begin::Resumed } else { Begin::Anew };
+        if let Some((opening, progress)) = &found {
+            check_files(&job, &folder, &tag, opening, *progress)?;
+        } else {
+            // What a stream says of itself need not be so: it is read first.
+            if file.file().is_some() {
+                check_space(&folder, "", &job)?;
+            }
+            forget_earlier(&folder, &output_tag);
+        }
+        let mut output = Output::create_tagged(path, options.overwrite, &tag, begin)?;
+        check_alone(&folder, &output_tag, path, Some(&tag))?;
+        let file_of_output = output.file().and_then(|file| file.try_clone().ok());
+        let Some(target) = file_of_output else {
+            return Err(writing(path)(io::ErrorKind::Unsupported.into()));
+        };
+        let journal = identity.clone().filter(|_| job.is_resumable(file)).map(|source| Opening {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            job: asked,
+            source,
+            budget: job.budget,
+            storage: job.storage,
+            tiles: job.tiles(),
+        });
+        let journal =
+            journal.map(|opening| Journal::begin(&folder, &tag, &opening, begin)).transpose()?;
+        let context = Context {
+            job: &job,
+            source,
+            path,
+            target: &target,
+            folder: Some(&folder),
+            tag: &tag,
+            options,
+            observer,
+        };
+        let checkpoint = Checkpoint::new(Some(&mut output), journal, progress);
+        let mut executor = Executor::new(context, begin, checkpoint);
+        let resumed = begin == Begin::Resumed;
+        if resumed {
+            executor.keep(true);
+            observer.resumable(true);
+        }
+        let done = executor.run(file).and_then(|()| {
+            // Until here all can be resumed.
+            target.sync_all().map_err(writing(path))?;
+            let changed = Problem::SourceChanged("its size or its modification time has changed");
+            match source_of(file)? == identity {
+                true => Ok(()),
+                false => Err(Error::of(source.display(), changed)),
+            }
+        });
+        let is_of_use = |error: &Error| {
+            !matches!(*error.problem, Problem::SourceChanged(_) | Problem::Different(_))
+        };
+        if !done.as_ref().is_err_and(is_of_use) {
+            executor.keep(false);
+            observer.resumable(false);
+        }
+        let move_seconds = executor.move_seconds();
+        drop(executor);
+        done?;
+        // One that was stopped right after its last pass had not removed what that read.
+        if resumed {
+            remove_intermediates(&folder, &tag);
+        }
+        output.finish()?;
+        Ok(Outcome { move_seconds, verified: options.verify, resumed })
+    }
+
+    /// To something that is written from front to back: by way of a file without a name.
+    fn run_to_stream(
+        self,
+        file: &mut TensorFile,
+        source: &Path,
+        path: &Path,
+        options: RunOptions,
+        observer: &dyn Observer,
+    ) -> Result<Outcome, Error> {
+        let mut output = Output::create(path, options.overwrite)?;
+        if file.file().is_some() {
+            check_space(&std::env::temp_dir(), " (TMPDIR can name another folder)", &self)?;
+        }
+        let target = tempfile::tempfile().map_err(temporary(None))?;
+        let context = Context {
+            job: &self,
+            source,
+            path,
+            target: &target,
+            folder: None,
+            tag: "",
+            options,
+            observer,
+        };
+        let checkpoint = Checkpoint::new(None, None, Progress::default());
+        let mut executor = Executor::new(context, Begin::Anew, checkpoint);
+        executor.run(file)?;
+        let move_seconds = executor.move_seconds();
+        let mut target = &target;
+        target.seek(SeekFrom::Start(0)).map_err(temporary(None))?;
+        io::copy(&mut target, &mut output).map_err(writing(path))?;
+        output.finish()?;
+        Ok(Outcome { move_seconds, verified: options.verify, resumed: false })
+    }
+
+    /// Whether it takes long enough, and reads a file that is there again for another run.
+    fn is_resumable(&self, file: &TensorFile) -> bool {
+        let in_place = self.tensors.iter().all(|tensor| tensor.header.data_offset.is_some());
+        file.file().is_some() && in_place && self.skeleton.bytes() >= RESUMABLE_BYTES
+    }
+}
+
+/// Checks that the disk of `folder`, to which messages add `what`, has room for all that is written.
+fn check_space(folder: &Path, what: &str, job: &Job) -> Result<(), Error> {
+    #[cfg(unix)]
+    if let Ok(found) = rustix::fs::statvfs(folder) {
+        let needed = job.skeleton.bytes() + job.cost().temporary_bytes;
+        let available = found.f_bavail.saturating_mul(found.f_frsize);
+        if needed > available {
+            let folder = format!("{}{what}", folder.display());
+            return Err(Error::of(folder, Problem::Space { needed, available }));
+        }
+    }
+    Ok(())
+}

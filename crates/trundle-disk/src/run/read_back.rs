@@ -1,0 +1,140 @@
+//! The data of a tensor in a file, read from front to back.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Mutex, PoisonError};
+use std::thread::Builder;
+
+use trundle::Width;
+use trundle_formats::combined_crc32;
+
+use crate::positioned::{forget, read_exact_at};
+use crate::run::checksums::{Checksum, Elements};
+use crate::run::transfer::Data;
+
+/// What is read at once, by each thread.
+const READ_BYTES: usize = 512 << 10;
+
+/// What was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) checksum: Checksum,
+    /// The CRC-32 of all bytes.
+    pub(crate) crc: u32,
+}
+
+/// Reads so many elements, by several threads; `advance` is told the bytes of each part.
+pub(crate) fn read_back(
+    data: Data<'_>,
+    elements: usize,
+    threads: usize,
+    advance: &(dyn Fn(u64) + Sync),
+) -> io::Result<Found> {
+    let width = data.width;
+    let bytes_of = |elements: usize| width.bytes(elements * width.units());
+    // Of sub-byte elements a multiple of every group.
+    let share = match width {
+        Width::Bytes(unit) => (READ_BYTES / unit.max(1)).max(1),
+        Width::Packed(_) => READ_BYTES,
+    };
+    let parts = elements.div_ceil(share);
+    let next = Mutex::new(0..parts);
+    let found = Mutex::new((Checksum::default(), Crc::default()));
+    let work = || -> io::Result<()> {
+        let mut memory = vec![0; bytes_of(share.min(elements))];
+        loop {
+            let part = next.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some(part) = part else { return Ok(()) };
+            let first = part * share;
+            let count = share.min(elements - first);
+            let (at, bytes) = (data.offset + bytes_of(first) as u64, bytes_of(count));
+            let memory = &mut memory[..bytes];
+            read_exact_at(data.file, memory, at)?;
+            if data.forget {
+                forget(data.file, at, bytes as u64);
+            }
+            let checksum = Elements::of_file(memory, width).checksum(first, count);
+            let crc = trundle_formats::crc32(memory);
+            let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+            found.0.add(checksum);
+            found.1.add(part, crc, bytes as u64);
+            advance(bytes as u64);
+        }
+    };
+    std::thread::scope(|scope| {
+        let more = threads.clamp(1, parts.max(1)) - 1;
+        // Where there are no more threads to be had, this one does it alone.
+        let spawned: Vec<_> =
+            (0..more).map_while(|_| Builder::new().spawn_scoped(scope, work).ok()).collect();
+        let own = work();
+        spawned.into_iter().fold(own, |all, each| {
+            all.and(each.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        })
+    })?;
+    let (checksum, crc) = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(Found { checksum, crc: crc.all })
+}
+
+/// The CRC-32 of parts that come in almost any order: those that came before their turn wait.
+#[derive(Default)]
+struct Crc {
+    all: u32,
+    /// How many parts it covers.
+    parts: usize,
+    waiting: BTreeMap<usize, (u32, u64)>,
+}
+
+impl Crc {
+    fn add(&mut self, part: usize, crc: u32, bytes: u64) {
+        self.waiting.insert(part, (crc, bytes));
+        while let Some((crc, bytes)) = self.waiting.remove(&self.parts) {
+            self.all = combined_crc32(self.all, crc, bytes);
+            self.parts += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use trundle::DType;
+
+    use super::*;
+
+    #[test]
+    fn parts_have_the_checksums_of_the_whole() {
+        let bytes: Vec<u8> =
+            (0..3 << 20).map(|n: u32| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(b"before").unwrap();
+        file.write_all(&bytes).unwrap();
+        for dtype in [DType::U8, DType::Bytes(3), DType::F64, DType::U3] {
+            let width = trundle_formats::StoredDType::new(dtype).width();
+            let elements = match width {
+                Width::Bytes(unit) => bytes.len() / unit,
+                Width::Packed(_) => bytes.len() * 2 - 8,
+            };
+            let length = width.bytes(elements * width.units());
+            for threads in [1, 4] {
+                let data = Data { file: &file, offset: 6, width, forget: true };
+                let found = read_back(data, elements, threads, &|_| ()).unwrap();
+                let checksum = Elements::of_file(&bytes[..length], width).checksum(0, elements);
+                let crc = trundle_formats::crc32(&bytes[..length]);
+                assert_eq!(found, Found { checksum, crc }, "{dtype:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_too_short_is_an_error() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(99).unwrap();
+        let data = Data { file: &file, offset: 0, width: Width::Bytes(1), forget: false };
+        assert!(read_back(data, 99, 3, &|_| ()).is_ok());
+        assert_eq!(
+            read_back(data, 100, 3, &|_| ()).unwrap_err().kind(),
+            io::ErrorKind::UnexpectedEof
+        );
+    }
+}

@@ -1,0 +1,366 @@
+//! Elements between files and memory, by several requests at once.
+
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+use std::thread::{Builder, Scope};
+
+use trundle::{Packing, Width};
+
+use crate::plan::location::{Runs, unit};
+use crate::positioned::{forget, read_exact_at, write_all_at};
+
+/// The stack of a thread that reads and writes: it calls the system and little else.
+const STACK_BYTES: usize = 256 << 10;
+
+/// A request is of up to this many bytes.
+const REQUEST_BYTES: usize = 4 << 20;
+
+/// The same of sub-byte elements, which take a byte each in memory and pass through one more buffer.
+const PACKED_REQUEST: usize = 128 << 10;
+
+/// Sub-byte elements are cut at multiples of this many, which are whole bytes of every packing.
+const PACKED_MULTIPLE: usize = 8;
+
+/// Where a tensor's data is in a file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Data<'a> {
+    pub(crate) file: &'a File,
+    /// Where it begins, in bytes.
+    pub(crate) offset: u64,
+    pub(crate) width: Width,
+    /// Whether the system may forget what passed through.
+    pub(crate) forget: bool,
+}
+
+/// Elements of a file, one run or a request of it or some short ones, and the contiguous memory for
+/// them; sub-byte elements take a byte each there.
+pub(crate) struct Request<'a, Memory> {
+    data: Data<'a>,
+    runs: Runs,
+    /// Which of the runs.
+    which: Range<usize>,
+    /// Which elements of each of them.
+    within: Range<usize>,
+    memory: Memory,
+}
+
+/// Memory that can be cut.
+pub(crate) trait Memory: Sized + Send {
+    fn cut(self, at: usize) -> (Self, Self);
+}
+
+impl Memory for &[u8] {
+    fn cut(self, at: usize) -> (Self, Self) {
+        self.split_at(at)
+    }
+}
+
+impl Memory for &mut [u8] {
+    fn cut(self, at: usize) -> (Self, Self) {
+        self.split_at_mut(at)
+    }
+}
+
+/// Cuts a tensor's `runs` into requests, and the `memory` that is as long with them.
+pub(crate) fn requests<'a, M: Memory>(
+    data: Data<'a>,
+    runs: &Runs,
+    mut memory: M,
+    requests: &mut Vec<Request<'a, M>>,
+) {
+    let unit = unit(data.width);
+    let most = match data.width {
+        Width::Bytes(_) => (REQUEST_BYTES / unit.max(1)).max(1),
+        Width::Packed(_) => PACKED_REQUEST,
+    };
+    if runs.len == 0 || unit == 0 {
+        return;
+    }
+    let mut add = |which: Range<usize>, within: Range<usize>, memory: M| {
+        requests.push(Request { data, runs: runs.clone(), which, within, memory });
+    };
+    let count = runs.count();
+    let together = most / runs.len;
+    let mut index = 0;
+    while index < count {
+        if together > 0 {
+            let end = count.min(index + together);
+            let (own, rest) = memory.cut((end - index) * runs.len * unit);
+            add(index..end, 0..runs.len, own);
+            (memory, index) = (rest, end);
+            continue;
+        }
+        let mut at = 0;
+        while at < runs.len {
+            let uneven = (runs.start(index) + at) % PACKED_MULTIPLE;
+            let end = runs.len.min(at + most - if most > uneven { uneven } else { 0 });
+            let (own, rest) = memory.cut((end - at) * unit);
+            add(index..index + 1, at..end, own);
+            (memory, at) = (rest, end);
+        }
+        index += 1;
+    }
+}
+
+impl<M> Request<'_, M> {
+    /// The first element of each run of the request, and the bytes of memory of one.
+    fn starts(&self) -> (impl Iterator<Item = usize> + use<'_, M>, usize) {
+        let starts = self.which.clone().map(|index| self.runs.start(index) + self.within.start);
+        (starts, self.within.len() * unit(self.data.width))
+    }
+
+    /// Where the elements from `first` on are in the file: the offset and the number of bytes.
+    fn bytes_of(&self, first: usize) -> (u64, usize) {
+        let width = self.data.width;
+        let bytes = |elements: usize| width.bytes(elements * width.units());
+        let begin = match width {
+            Width::Bytes(_) => bytes(first),
+            Width::Packed(packing) => bytes(first / packing.group() * packing.group()),
+        };
+        (self.data.offset + begin as u64, bytes(first + self.within.len()) - begin)
+    }
+
+    fn forget(&self) {
+        if !self.data.forget {
+            return;
+        }
+        for first in self.starts().0 {
+            let (at, bytes) = self.bytes_of(first);
+            forget(self.data.file, at, bytes as u64);
+        }
+    }
+}
+
+impl Request<'_, &mut [u8]> {
+    fn read(mut self) -> io::Result<u64> {
+        let memory = std::mem::take(&mut self.memory);
+        let (starts, length) = self.starts();
+        let mut scratch = Vec::new();
+        for (first, memory) in starts.zip(memory.chunks_exact_mut(length)) {
+            let (at, bytes) = self.bytes_of(first);
+            match self.data.width {
+                Width::Bytes(_) => read_exact_at(self.data.file, memory, at)?,
+                Width::Packed(packing) => {
+                    scratch.resize(bytes, 0);
+                    read_exact_at(self.data.file, &mut scratch, at)?;
+                    let begin = first % packing.group();
+                    for (index, code) in memory.iter_mut().enumerate() {
+                        *code = packing.get(&scratch, begin + index);
+                    }
+                }
+            }
+        }
+        self.forget();
+        Ok(memory.len() as u64)
+    }
+}
+
+impl Request<'_, &[u8]> {
+    /// Bytes that hold elements of two requests are read and written by one thread at a time, which
+    /// holds `shared`.
+    fn write(self, shared: &Mutex<()>) -> io::Result<u64> {
+        let (starts, length) = self.starts();
+        let mut scratch = Vec::new();
+        for (first, memory) in starts.zip(self.memory.chunks_exact(length)) {
+            let (at, bytes) = self.bytes_of(first);
+            match self.data.width {
+                Width::Bytes(_) => write_all_at(self.data.file, memory, at)?,
+                Width::Packed(packing) => {
+                    scratch.resize(bytes, 0);
+                    self.write_packed(packing, first, memory, &mut scratch, shared)?;
+                }
+            }
+        }
+        self.forget();
+        Ok(self.memory.len() as u64)
+    }
+
+    fn write_packed(
+        &self,
+        packing: Packing,
+        first: usize,
+        codes: &[u8],
+        scratch: &mut [u8],
+        shared: &Mutex<()>,
+    ) -> io::Result<()> {
+        let (at, _) = self.bytes_of(first);
+        let begin = first % packing.group();
+        let is_shared = begin > 0 || !(first + codes.len()).is_multiple_of(packing.group());
+        let _held = is_shared.then(|| shared.lock().unwrap_or_else(PoisonError::into_inner));
+        if is_shared {
+            read_exact_at(self.data.file, scratch, at)?;
+        }
+        for (index, code) in codes.iter().enumerate() {
+            packing.set(scratch, begin + index, *code);
+        }
+        write_all_at(self.data.file, scratch, at)
+    }
+}
+
+/// What is read while something else is written.
+pub(crate) struct Transfer<'a> {
+    pub(crate) reads: Vec<Request<'a, &'a mut [u8]>>,
+    pub(crate) writes: Vec<Request<'a, &'a [u8]>>,
+}
+
+/// Why a transfer ended early.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    Reading(io::Error),
+    Writing(io::Error),
+}
+
+/// One direction of a transfer: what is left, and the first error, after which no request is begun.
+struct Direction<P> {
+    left: Mutex<Vec<P>>,
+    error: Mutex<Option<io::Error>>,
+}
+
+impl<P: Send> Direction<P> {
+    fn new(mut requests: Vec<P>) -> Direction<P> {
+        requests.reverse();
+        Direction { left: Mutex::new(requests), error: Mutex::new(None) }
+    }
+
+    fn next(&self) -> Option<P> {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    }
+
+    /// Takes one request after another.
+    fn work(&self, take: impl Fn(P) -> io::Result<u64>, advance: &(dyn Fn(u64) + Sync)) {
+        while let Some(request) = self.next() {
+            match take(request) {
+                Ok(bytes) => advance(bytes),
+                Err(error) => {
+                    self.left.lock().unwrap_or_else(PoisonError::into_inner).clear();
+                    self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                }
+            }
+        }
+    }
+
+    fn spawn<'scope>(
+        &'scope self,
+        scope: &'scope Scope<'scope, '_>,
+        threads: usize,
+        take: impl Fn(P) -> io::Result<u64> + Copy + Send + 'scope,
+        advance: &'scope (dyn Fn(u64) + Sync),
+    ) {
+        let spawn = |_| {
+            let thread = Builder::new().stack_size(STACK_BYTES);
+            let spawned = thread.spawn_scoped(scope, move || self.work(take, advance));
+            spawned.is_ok()
+        };
+        // Where there are no more threads to be had, this one does it alone.
+        if (0..threads).take_while(|thread| spawn(*thread)).count() == 0 {
+            self.work(take, advance);
+        }
+    }
+
+    fn fault(self) -> Option<io::Error> {
+        self.error.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Transfer<'_> {
+    /// Does it, with up to `in_flight` requests of each kind at once. `written` is told the bytes
+    /// of memory of each request that has been written.
+    pub(crate) fn run(self, in_flight: usize, written: &(dyn Fn(u64) + Sync)) -> Result<(), Fault> {
+        let shared = Mutex::new(());
+        let threads = |requests: usize| requests.min(in_flight.max(1));
+        let (readers, writers) = (threads(self.reads.len()), threads(self.writes.len()));
+        let (reads, writes) = (Direction::new(self.reads), Direction::new(self.writes));
+        let (take, put) = (
+            |request: Request<'_, &mut [u8]>| request.read(),
+            |request: Request<'_, &[u8]>| request.write(&shared),
+        );
+        if readers + writers <= 2 {
+            writes.work(put, written);
+            reads.work(take, &|_| ());
+        } else {
+            std::thread::scope(|scope| {
+                writes.spawn(scope, writers, put, written);
+                reads.spawn(scope, readers, take, &|_| ());
+            });
+        }
+        match (reads.fault(), writes.fault()) {
+            (_, Some(error)) => Err(Fault::Writing(error)),
+            (Some(error), None) => Err(Fault::Reading(error)),
+            (None, None) => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use trundle::{BitOrder, DType};
+
+    use super::*;
+    use crate::plan::location::Location;
+
+    /// The runs of single elements at every eighth place, from `first` on.
+    fn every_eighth(first: usize, count: usize) -> Runs {
+        Location::RowMajor { sizes: vec![count, 8] }.runs(&[0..count, first..first + 1])
+    }
+
+    #[test]
+    fn threads_that_write_to_the_same_bytes_lose_nothing() {
+        const COUNT: usize = 2000;
+        let width = trundle_formats::StoredDType::new(DType::U1)
+            .with_bit_order(BitOrder::LowFirst)
+            .unwrap()
+            .width();
+        let ones = vec![1; COUNT];
+        for _ in 0..10 {
+            let mut file = tempfile::tempfile().unwrap();
+            file.write_all(&[0; COUNT]).unwrap();
+            let data = Data { file: &file, offset: 0, width, forget: false };
+            let request = |first: usize| Request {
+                data,
+                runs: every_eighth(first, COUNT),
+                which: 0..COUNT,
+                within: 0..1,
+                memory: &ones[..],
+            };
+            let transfer = Transfer { reads: Vec::new(), writes: (0..8).map(request).collect() };
+            transfer.run(8, &|_| ()).unwrap();
+            let mut written = vec![0; COUNT];
+            read_exact_at(&file, &mut written, 0).unwrap();
+            assert!(written.iter().all(|byte| *byte == 0xff));
+        }
+    }
+
+    #[test]
+    fn the_first_error_of_each_direction_ends_the_transfer() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        std::fs::write(&path, [7; 100]).unwrap();
+        let only_read = File::open(&path).unwrap();
+        let only_write = File::options().write(true).open(&path).unwrap();
+        fn data(file: &File) -> Data<'_> {
+            Data { file, offset: 0, width: Width::Bytes(1), forget: false }
+        }
+        for several in [1, 5] {
+            let mut memory = vec![0; 20 * several];
+            let run = |from: &File, to: &File, memory: &mut Vec<u8>| {
+                let (mut reads, mut writes) = (Vec::new(), Vec::new());
+                let bytes = vec![1; 20 * several];
+                for (own, out) in memory.chunks_mut(20).zip(bytes.chunks(20)) {
+                    requests(data(from), &Runs::all(20), own, &mut reads);
+                    requests(data(to), &Runs::all(20), out, &mut writes);
+                }
+                Transfer { reads, writes }.run(4, &|_| ())
+            };
+            let refused = run(&only_read, &only_read, &mut memory);
+            assert!(matches!(refused, Err(Fault::Writing(_))), "{refused:?}");
+            let refused = run(&only_write, &only_write, &mut memory);
+            assert!(matches!(refused, Err(Fault::Reading(_))), "{refused:?}");
+            let done = run(&only_read, &only_write, &mut memory);
+            assert!(done.is_ok(), "{done:?}");
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! What a run does to compare what it wrote with what it read, and to state the output's checksums.
+
+use trundle::{Machine, Width};
+
+use crate::error::{Error, Problem, reading};
+use crate::plan::io_plan::IoPlan;
+use crate::plan::tasks::TaskGroup;
+use crate::positioned::{forget, sync};
+use crate::run::batches::{Batch, Batches};
+use crate::run::buffer::Buffer;
+use crate::run::context::Context;
+use crate::run::executor::{Executor, GroupRun};
+use crate::run::read_back::{Found, read_back};
+use crate::run::transfer::Data;
+
+impl Executor<'_> {
+    /// Adds the checksums of the source of the first `done` batches, which an earlier run has
+    /// written, and reads them again for it: nothing that it noted is believed.
+    pub(super) fn checksum_again(&mut self, run: GroupRun<'_>, done: usize) -> Result<(), Error> {
+        let Context { job, observer, .. } = self.context;
+        let GroupRun { group, batches: ranges, .. } = run;
+        let end = ranges[..done].last().map_or(0, |range| range.end);
+        observer.phase("reading again", group.written_bytes(0..end, job));
+        let mut buffer = Buffer::default();
+        for batch in (Batches { job, group, ranges, left: 0..done, budget: job.budget }) {
+            let mut batch = batch?;
+            buffer.grow_source(&batch).map_err(|bytes| self.context.no_memory(bytes))?;
+            self.transfer(Some(&batch), None, &mut buffer, run)?;
+            self.checksum(&buffer, &mut batch);
+            self.add_checksums(&batch);
+            observer.advance(batch.written_bytes(job));
+        }
+        Ok(())
+    }
+
+    /// Takes the checksums of what was read of a batch.
+    pub(super) fn checksum(&self, buffer: &Buffer, batch: &mut Batch<'_>) {
+        let threads = self.context.job.threads.unwrap_or(Machine::detect().threads);
+        let mut memory = &buffer.source[..];
+        for task in &batch.tasks {
+            let (own, rest) = memory.split_at(task.source_bytes);
+            memory = rest;
+            batch.checksums.push(task.checksum(own, threads));
+        }
+    }
+
+    /// Adds the checksums of a batch to those of its tensors.
+    pub(super) fn add_checksums(&mut self, batch: &Batch<'_>) {
+        for (task, own) in batch.tasks.iter().zip(&batch.checksums) {
+            self.checksums[task.task.tensor].add(*own);
+        }
+    }
+
+    /// Reads back what a group has written, and compares the checksums.
+    pub(super) fn compare(&self, group: &TaskGroup) -> Result<(), Error> {
+        let Context { job, path, target, observer, .. } = self.context;
+        sync(target).map_err(|error| self.context.writing(error))?;
+        let mut tensors: Vec<usize> = group.tasks.iter().map(|task| task.tensor).collect();
+        tensors.dedup();
+        let (pass, passes) = group.pass;
+        let written = |tensor: usize| -> (usize, Width) {
+            let tensor = &job.tensors[tensor];
+            let elements = match &tensor.io_plan {
+                IoPlan::Tiled(plans) if pass + 1 < passes => plans[pass].to.elements(),
+                _ => tensor.movement.out_shape().elements(),
+            };
+            (elements, tensor.movement.width)
+        };
+        let bytes =
+            |(elements, width): (usize, Width)| width.bytes(elements * width.units()) as u64;
+        observer.phase("verifying", tensors.iter().map(|tensor| bytes(written(*tensor))).sum());
+        for tensor in tensors {
+            let (file, offset) = self.target_of(group, tensor);
+            let (elements, width) = written(tensor);
+            forget(file, offset, bytes((elements, width)));
+            let found = self.read_back(Data { file, offset, width, forget: true }, elements)?;
+            if found.checksum != self.checksums[tensor] {
+                let name = &job.tensors[tensor].header.name;
+                let what = format!("what was written of {name:?} differs from what was read");
+                return Err(Error::of(path.display(), Problem::Different(what)));
+            }
+        }
+        Ok(())
+    }
+
+    /// The CRC-32 of the data of each tensor of the output, if its format states them.
+    pub(super) fn output_checksums(&self) -> Result<Vec<u32>, Error> {
+        let Context { job, target: file, observer, .. } = self.context;
+        let skeleton = &job.skeleton;
+        if !skeleton.needs_crc32() {
+            return Ok(Vec::new());
+        }
+        let bytes: u64 = skeleton.data_bytes().iter().map(|bytes| *bytes as u64).sum();
+        observer.phase("checksums", bytes);
+        let data = skeleton.data_offsets().iter().zip(skeleton.data_bytes());
+        data.map(|(offset, bytes)| {
+            let data = Data { file, offset: *offset, width: Width::Bytes(1), forget: false };
+            Ok(self.read_back(data, *bytes)?.crc)
+        })
+        .collect()
+    }
+
+    fn read_back(&self, data: Data<'_>, elements: usize) -> Result<Found, Error> {
+        let Context { job, path, observer, .. } = self.context;
+        let advance = |bytes: u64| observer.advance(bytes);
+        read_back(data, elements, job.storage.in_flight, &advance).map_err(reading(path))
+    }
+}

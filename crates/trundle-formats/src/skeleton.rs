@@ -1,0 +1,154 @@
+//! All of a file but the data of its tensors: what stands where.
+//!
+//! A skeleton is known before any data is, so the data can be written to its places in any order, by
+//! anyone; what depends on the data, the CRC-32 of an archive, is filled in at the end.
+
+use trundle_core::Shape;
+
+use crate::{Order, Problem, StoredDType, combined_crc32};
+
+/// A tensor as a file will describe it; its data comes later.
+#[derive(Clone, Copy, Debug)]
+pub struct Described<'a> {
+    /// Its name in the file, where the format has names.
+    pub name: &'a str,
+    /// The type of its elements.
+    pub element: &'a StoredDType,
+    /// The sizes of its axes.
+    pub shape: &'a Shape,
+    /// The order in which its packed elements will stand.
+    pub order: Order,
+}
+
+impl Described<'_> {
+    /// The bytes that its data fills.
+    pub(crate) fn bytes(&self) -> Result<usize, Problem> {
+        Ok(self.shape.bytes(self.element.width())?)
+    }
+
+    /// Whether its data is that of a column-major tensor and of no row-major one. Numpy calls an
+    /// array row-major where it is both.
+    pub(crate) fn is_column_major(&self) -> bool {
+        let several = self.shape.iter().filter(|size| **size > 1).count() > 1;
+        self.order == Order::ColumnMajor && several && self.shape.elements() > 0
+    }
+
+    /// That a file of `format` cannot hold this tensor.
+    pub(crate) fn refused(&self, format: &'static str, why: impl Into<String>) -> Problem {
+        Problem::CannotHold { format, tensor: self.name.to_owned(), why: why.into() }
+    }
+}
+
+/// Bytes of a file, and where they stand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// Bytes from the start of the file.
+    pub offset: u64,
+    /// What stands there.
+    pub bytes: Vec<u8>,
+}
+
+trundle_core::fingerprint!(struct Span { offset, bytes });
+
+/// A file without the data of its tensors, as [`Format::skeleton`](crate::Format::skeleton) makes it.
+/// Its spans and the data cover the file: nothing overlaps and nothing is left out.
+#[derive(Clone, Debug, Default)]
+pub struct FileSkeleton {
+    bytes: u64,
+    data_offsets: Vec<u64>,
+    data_bytes: Vec<usize>,
+    spans: Vec<Span>,
+    crc32s: Vec<Crc32Field>,
+}
+
+trundle_core::fingerprint!(struct FileSkeleton { bytes, data_offsets, data_bytes, spans, crc32s });
+
+/// A place for a CRC-32, 4 bytes with the least significant one first: that of known bytes and a
+/// tensor's data behind them.
+#[derive(Clone, Copy, Debug)]
+struct Crc32Field {
+    /// The index of the span, and bytes from its start.
+    span: usize,
+    at: usize,
+    /// The index of the tensor.
+    tensor: usize,
+    /// The CRC-32 of the bytes before the data.
+    before: u32,
+}
+
+trundle_core::fingerprint!(struct Crc32Field { span, at, tensor, before });
+
+impl FileSkeleton {
+    /// The length of the whole file, in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Where each tensor's data begins, in bytes from the start of the file; in the order in which
+    /// the tensors were given, which is also that of the file.
+    pub fn data_offsets(&self) -> &[u64] {
+        &self.data_offsets
+    }
+
+    /// The bytes that each tensor's data fills.
+    pub fn data_bytes(&self) -> &[usize] {
+        &self.data_bytes
+    }
+
+    /// Whether the spans depend on the data: then they need the CRC-32 of each tensor's data.
+    pub fn needs_crc32(&self) -> bool {
+        !self.crc32s.is_empty()
+    }
+
+    /// What stands beside the data, by rising place. `crc32s` has the [`crc32`] of each
+    /// tensor's data, or is empty if none are [needed](FileSkeleton::needs_crc32).
+    ///
+    /// [`crc32`]: crate::crc32
+    ///
+    /// # Errors
+    /// [`Problem::Crc32s`] if `crc32s` are needed and not as many as the tensors.
+    pub fn spans(&self, crc32s: &[u32]) -> Result<Vec<Span>, Problem> {
+        let (expected, got) = (self.data_bytes.len(), crc32s.len());
+        if got != expected && (self.needs_crc32() || got != 0) {
+            return Err(Problem::Crc32s { expected, got });
+        }
+        let mut spans = self.spans.clone();
+        for place in &self.crc32s {
+            let bytes = self.data_bytes[place.tensor] as u64;
+            let crc = combined_crc32(place.before, crc32s[place.tensor], bytes);
+            spans[place.span].bytes[place.at..][..4].copy_from_slice(&crc.to_le_bytes());
+        }
+        Ok(spans)
+    }
+
+    /// Appends `bytes` to the file.
+    pub(crate) fn push(&mut self, bytes: Vec<u8>) -> Result<(), Problem> {
+        let offset = self.grow(bytes.len())?;
+        self.spans.push(Span { offset, bytes });
+        Ok(())
+    }
+
+    /// Appends the data of the next tensor to the file.
+    pub(crate) fn push_data(&mut self, bytes: usize) -> Result<(), Problem> {
+        let offset = self.grow(bytes)?;
+        self.data_offsets.push(offset);
+        self.data_bytes.push(bytes);
+        Ok(())
+    }
+
+    /// Makes 4 bytes at `at` of the span that comes next a place for the CRC-32 of bytes whose
+    /// own is `before` and the data of the tensor at index `tensor`.
+    pub(crate) fn expect_crc32(&mut self, at: usize, tensor: usize, before: u32) {
+        self.crc32s.push(Crc32Field { span: self.spans.len(), at, tensor, before });
+    }
+
+    /// Where the file ended before so many bytes were appended.
+    fn grow(&mut self, bytes: usize) -> Result<u64, Problem> {
+        let start = self.bytes;
+        let end = start.checked_add(bytes as u64).filter(|end| *end <= i64::MAX as u64);
+        self.bytes = end.ok_or_else(|| {
+            Problem::Unsupported(format!("the file would have more than {} bytes", i64::MAX))
+        })?;
+        Ok(start)
+    }
+}

@@ -1,0 +1,117 @@
+//! Texts in files: numpy's `U`, as many 4-byte characters for each as the longest has.
+
+use trundle_core::DType;
+
+use crate::StoredDType;
+use crate::stored_dtype::ByteOrder;
+
+impl StoredDType {
+    /// Texts as elements of one size, in the machine's byte order, with their bytes; `None` if one
+    /// ends with NUL characters, which such elements do not keep.
+    pub fn of_strings<'a>(
+        strings: impl IntoIterator<Item = &'a str> + Clone,
+    ) -> Option<(StoredDType, Vec<u8>)> {
+        let longest = strings.clone().into_iter().map(|text| text.chars().count()).max();
+        // numpy has no strings of zero characters.
+        let longest = longest.unwrap_or(0).max(1);
+        let mut bytes = Vec::new();
+        for text in strings {
+            if text.ends_with('\0') {
+                return None;
+            }
+            let padding = longest - text.chars().count();
+            let characters = text.chars().map(u32::from).chain(std::iter::repeat_n(0, padding));
+            bytes.extend(characters.flat_map(u32::to_ne_bytes));
+        }
+        let order = ByteOrder::NATIVE;
+        let descr = format!("'{}U{longest}'", order.sign());
+        Some((StoredDType::opaque(4 * longest, format!("U{longest}"), descr, order), bytes))
+    }
+
+    /// The strings that the bytes of elements hold; `None` if this is not a type of strings, or one is
+    /// not Unicode.
+    pub fn strings(&self, bytes: &[u8]) -> Option<Vec<String>> {
+        if !self.holds_strings() {
+            return None;
+        }
+        let character = |bytes: &[u8]| {
+            let bytes = bytes.try_into().ok()?;
+            char::from_u32(match self.byte_order() {
+                ByteOrder::Little => u32::from_le_bytes(bytes),
+                ByteOrder::Big => u32::from_be_bytes(bytes),
+            })
+        };
+        let text = |element: &[u8]| -> Option<String> {
+            let text: String = element.chunks(4).map(character).collect::<Option<_>>()?;
+            Some(text.trim_end_matches('\0').to_owned())
+        };
+        bytes.chunks(self.dtype().width().max(1)).map(text).collect()
+    }
+
+    /// Whether this is a type of strings.
+    pub fn holds_strings(&self) -> bool {
+        self.descr().get(2..3) == Some("U")
+    }
+
+    /// Turns the bytes of elements into those of the same values with the least significant byte
+    /// first.
+    pub fn make_little_endian(&self, bytes: &mut [u8]) {
+        if self.byte_order() == ByteOrder::Little {
+            return;
+        }
+        let number = match self.dtype() {
+            DType::Complex64 | DType::Complex128 => self.dtype().width() / 2,
+            dtype => dtype.width(),
+        };
+        if number > 1 && !matches!(self.dtype(), DType::Bytes(_)) {
+            bytes.chunks_exact_mut(number).for_each(<[u8]>::reverse);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use trundle_core::Shape;
+
+    use super::*;
+    use crate::{NamedTensor, TensorFile, write};
+
+    #[test]
+    fn texts_come_back_from_a_file() {
+        let strings = ["", "a", "naïve 🦀", "b"];
+        let (element, bytes) = StoredDType::of_strings(strings).unwrap();
+        assert_eq!((element.name(), bytes.len()), ("U7", 4 * 7 * 4));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("strings.npy");
+        let shape = Shape::new([4]).unwrap();
+        let named = NamedTensor { name: "t", element: &element, shape: &shape, bytes: &bytes };
+        write(&path, &[named], false, &mut |_| ()).unwrap();
+        let mut file = TensorFile::open(&path).unwrap();
+        let read = file.headers()[0].element.clone();
+        assert!(read.holds_strings());
+        assert_eq!(read.strings(&file.load(0, &mut |_| ()).unwrap()).unwrap(), strings);
+    }
+
+    #[test]
+    fn what_is_no_text_is_none() {
+        assert_eq!(StoredDType::of_strings(["a\0"]), None);
+        assert_eq!(StoredDType::new(DType::U32).strings(&[0; 4]), None);
+        let (element, _) = StoredDType::of_strings(["a"]).unwrap();
+        assert_eq!(element.strings(&0xd800u32.to_ne_bytes()), None);
+    }
+
+    #[test]
+    fn big_endian_numbers_are_turned_round() {
+        let stated =
+            |dtype| StoredDType::stated(dtype, String::new(), String::new(), ByteOrder::Big);
+        let turned = |dtype, bytes: &[u8]| {
+            let mut bytes = bytes.to_vec();
+            stated(dtype).make_little_endian(&mut bytes);
+            bytes
+        };
+        assert_eq!(turned(DType::F16, &[1, 2, 3, 4]), [2, 1, 4, 3]);
+        assert_eq!(turned(DType::Complex64, &[1, 2, 3, 4, 5, 6, 7, 8]), [4, 3, 2, 1, 8, 7, 6, 5]);
+        assert_eq!(turned(DType::U8, &[1, 2]), [1, 2]);
+        assert_eq!(turned(DType::Bytes(2), &[1, 2]), [1, 2]);
+    }
+}

@@ -1,0 +1,255 @@
+//! The temporary files that outputs are written to, and what becomes of them if the program ends
+//! early.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tempfile::{NamedTempFile, TempPath};
+
+use crate::Problem;
+use crate::temporary_name::TemporaryName;
+
+/// How often a file that somebody has is tried, and how long to wait between: who only looks whether
+/// it is in use has it for a moment.
+const LOCK_TRIES: u32 = 10;
+const LOCK_WAIT: Duration = Duration::from_millis(5);
+
+/// A finished result that cannot get its name is kept under one of so many.
+const FINISHED_NAMES: u32 = 100;
+
+/// The temporary files there are.
+static TEMPORARY_FILES: Mutex<Registry> =
+    Mutex::new(Registry { files: BTreeMap::new(), removed: false });
+
+struct Registry {
+    /// Each file, and whether a later run can go on with it.
+    files: BTreeMap<PathBuf, bool>,
+    /// Set for good by [`remove_temporary_files`]: no file may follow those that it removed.
+    removed: bool,
+}
+
+fn registry() -> MutexGuard<'static, Registry> {
+    TEMPORARY_FILES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes the temporary files of all outputs that are not finished: for a program that is about
+/// to end by a signal, which drops nothing. Those outputs can no longer be finished, and none can
+/// be begun any more. Files that are [kept](TemporaryFile::keep) stay; whether there are any is the
+/// answer.
+pub fn remove_temporary_files() -> bool {
+    let mut registry = registry();
+    registry.removed = true;
+    for (file, _) in registry.files.iter().filter(|(_, kept)| !**kept) {
+        // If it cannot be removed there is nothing left to do.
+        let _ = fs::remove_file(file);
+    }
+    registry.files.values().any(|kept| *kept)
+}
+
+/// A temporary file, which is removed when it is dropped, unless it is kept.
+#[derive(Debug)]
+pub struct TemporaryFile {
+    file: NamedTempFile,
+    _entry: Entry,
+}
+
+/// The entry of a temporary file among all of them, until this is dropped.
+#[derive(Debug)]
+struct Entry(PathBuf);
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        registry().files.remove(&self.0);
+    }
+}
+
+/// What a file at a place that others know is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begin {
+    /// To be written anew: what was there is lost.
+    Anew,
+    /// To be gone on with: it is there and stays as it is.
+    Resumed,
+}
+
+impl TemporaryFile {
+    /// A new file in `folder` for the output that `output_tag` stands for, of a name that nothing
+    /// else has.
+    pub(crate) fn new(
+        folder: &Path,
+        output_tag: &str,
+        ending: &str,
+        permissions: Option<&Permissions>,
+    ) -> Result<TemporaryFile, Problem> {
+        use std::hash::{BuildHasher, Hasher};
+
+        // Each of these has keys of its own, which are random.
+        let random = std::collections::hash_map::RandomState::new().build_hasher().finish();
+        let tag = format!("{output_tag}-{random:016x}");
+        TemporaryFile::tagged(folder, &tag, ending, Begin::Anew, permissions)
+    }
+
+    /// The path of a file in `folder` that a run with the same `tag` finds again.
+    pub fn path_of(folder: &Path, tag: &str, ending: &str) -> PathBuf {
+        folder.join(TemporaryName::of(tag, ending))
+    }
+
+    /// The file of [`TemporaryFile::path_of`], for this process alone: it is locked. One that is gone
+    /// on with is [kept](TemporaryFile::keep). A new one has `permissions`, less what the process must
+    /// not give, or else those of a private file.
+    ///
+    /// # Errors
+    /// [`Problem::Busy`] if another process has it, [`Problem::Io`] if it cannot be created or, to
+    /// be resumed, opened.
+    pub fn tagged(
+        folder: &Path,
+        tag: &str,
+        ending: &str,
+        begin: Begin,
+        permissions: Option<&Permissions>,
+    ) -> Result<TemporaryFile, Problem> {
+        let path = TemporaryFile::path_of(folder, tag, ending);
+        TemporaryFile::entered(begin == Begin::Resumed, || {
+            let file = open_locked(&path, begin, permissions)?;
+            if begin == Begin::Anew {
+                file.set_len(0).map_err(creating)?;
+            }
+            let path = TempPath::try_from_path(&path).map_err(creating)?;
+            Ok(NamedTempFile::from_parts(file, path))
+        })
+    }
+
+    /// No moment lies between the making of a file and its entry, nor one for a removal.
+    fn entered(
+        kept: bool,
+        make: impl FnOnce() -> Result<NamedTempFile, Problem>,
+    ) -> Result<TemporaryFile, Problem> {
+        let mut registry = registry();
+        if registry.removed {
+            return Err(creating(io::ErrorKind::Interrupted.into()));
+        }
+        let mut file = make()?;
+        file.disable_cleanup(kept);
+        let path = file.path().to_owned();
+        registry.files.insert(path.clone(), kept);
+        Ok(TemporaryFile { file, _entry: Entry(path) })
+    }
+
+    /// The file, open for reading and writing.
+    pub fn file(&self) -> &File {
+        self.file.as_file()
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    /// Lets it stay if the program ends before it is finished, since a later run can go on with it;
+    /// or no longer.
+    pub fn keep(&mut self, kept: bool) {
+        self.file.disable_cleanup(kept);
+        if let Some(entry) = registry().files.get_mut(self.file.path()) {
+            *entry = kept;
+        }
+    }
+
+    /// Gives it the name `place`, over what is there only if `overwrite` is set. If it cannot have
+    /// that, it is [kept](TemporaryFile::kept).
+    pub(crate) fn persist(self, place: &Path, overwrite: bool) -> Result<(), Problem> {
+        let TemporaryFile { mut file, _entry } = self;
+        file.disable_cleanup(false);
+        let persisted = if overwrite { file.persist(place) } else { file.persist_noclobber(place) };
+        let Err(error) = persisted else { return Ok(()) };
+        let why = match error.error.kind() {
+            io::ErrorKind::AlreadyExists if !overwrite => Problem::Exists,
+            _ => Problem::Io { doing: "rename the finished file", source: error.error },
+        };
+        Err(TemporaryFile { file: error.file, _entry }.kept(place, why))
+    }
+
+    /// Lets it stay for good, as a whole result that cannot have the name `place` because of `why`,
+    /// under one that says so.
+    pub(crate) fn kept(self, place: &Path, why: Problem) -> Problem {
+        let TemporaryFile { mut file, _entry } = self;
+        file.disable_cleanup(true);
+        drop(_entry);
+        let path = file.path().to_owned();
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        // As the path of the output is given, so is this one.
+        let shown = |path: &Path| place.with_file_name(path.file_name().unwrap_or_default());
+        for number in 1..=FINISHED_NAMES {
+            let number = if number == 1 { String::new() } else { number.to_string() };
+            let finished = path.with_file_name(format!("{stem}.finished{number}"));
+            match file.persist_noclobber(&finished) {
+                Ok(_) => return Problem::Kept { why: Box::new(why), place: shown(&finished) },
+                Err(error) => file = error.file,
+            }
+            file.disable_cleanup(true);
+        }
+        Problem::Kept { why: Box::new(why), place: shown(&path) }
+    }
+}
+
+/// The file at `path`, which no other process has. It is no link that somebody else has put there.
+fn open_locked(
+    path: &Path,
+    begin: Begin,
+    permissions: Option<&Permissions>,
+) -> Result<File, Problem> {
+    let mut options = File::options();
+    options.read(true).write(true).create(begin == Begin::Anew).truncate(false);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+
+        /// For the eyes of nobody else; and to be opened again by whoever goes on with it.
+        const PRIVATE: u32 = 0o600;
+        options.custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
+        // The system takes from it what the process must not give.
+        options.mode(permissions.map_or(0, PermissionsExt::mode) | PRIVATE);
+    }
+    #[cfg(not(unix))]
+    let _ = permissions;
+    let mut tries = 0;
+    loop {
+        let file = options.open(path).map_err(creating)?;
+        match file.try_lock() {
+            Err(fs::TryLockError::WouldBlock) if tries < LOCK_TRIES => {
+                tries += 1;
+                std::thread::sleep(LOCK_WAIT);
+                continue;
+            }
+            Err(fs::TryLockError::WouldBlock) => return Err(Problem::Busy),
+            // Where files cannot be locked, two runs at once are the user's to avoid.
+            Ok(()) | Err(fs::TryLockError::Error(_)) => {}
+        }
+        // Whoever had it before may just have given it its final name.
+        if is_at(&file, path) {
+            return Ok(file);
+        }
+    }
+}
+
+/// Whether `path` still leads to this file.
+#[cfg(unix)]
+pub(crate) fn is_at(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+
+    let identity =
+        |found: io::Result<fs::Metadata>| found.ok().map(|file| (file.dev(), file.ino()));
+    identity(file.metadata()) == identity(fs::symlink_metadata(path))
+}
+
+#[cfg(not(unix))]
+pub(crate) fn is_at(_: &File, _: &Path) -> bool {
+    true
+}
+
+fn creating(source: io::Error) -> Problem {
+    Problem::Io { doing: "create a file in its folder", source }
+}

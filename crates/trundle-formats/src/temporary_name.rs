@@ -1,0 +1,196 @@
+//! The names of temporary files, which tell for what output they are.
+
+use std::ffi::OsStr;
+use std::fmt;
+
+use crate::crc32;
+
+/// What they begin with.
+const PREFIX: &str = ".trundle-";
+
+/// The most bytes that stand for the output's name, so that all names stay below the limits of file
+/// systems: 255 bytes on most, 143 on some that encrypt.
+const NAME_BYTES: usize = 90;
+
+/// Stands before the CRC-32 of a name that was cut. No escape reads so.
+const CUT: &str = "%~";
+
+/// The least and the most letters and digits that tell the runs to one output apart.
+const PLAN_LETTERS: std::ops::RangeInclusive<usize> = 16..=64;
+
+/// The name of a temporary file: `.trundle-OUTPUT-PLAN.ENDING`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TemporaryName {
+    /// What stands for the output: its name, escaped, and shortened with a CRC-32 where it is long.
+    pub output: String,
+    /// What tells the runs to one output apart.
+    pub plan: String,
+    /// What the file is: `part`, `pass0`, `journal`, `finished` or `check`.
+    pub ending: String,
+}
+
+impl TemporaryName {
+    /// The name of a file of the run that `tag` stands for: `OUTPUT-PLAN`.
+    pub(crate) fn of(tag: &str, ending: &str) -> String {
+        format!("{PREFIX}{tag}.{ending}")
+    }
+
+    /// Reads a name; `None` if it is not one that this program gives.
+    pub fn parse(name: &OsStr) -> Option<TemporaryName> {
+        let (tag, ending) = name.to_str()?.strip_prefix(PREFIX)?.rsplit_once('.')?;
+        let (output, plan) = tag.rsplit_once('-')?;
+        let is_plan = PLAN_LETTERS.contains(&plan.len())
+            && plan.bytes().all(|letter| letter.is_ascii_alphanumeric());
+        let is_numbered = |kind: &str| {
+            ending.strip_prefix(kind).is_some_and(|end| end.bytes().all(|n| n.is_ascii_digit()))
+        };
+        let is_ending = matches!(ending, "part" | "journal" | "check")
+            || is_numbered("finished")
+            || (is_numbered("pass") && ending != "pass");
+        (is_plan && is_ending && !output.is_empty()).then(|| TemporaryName {
+            output: output.to_owned(),
+            plan: plan.to_owned(),
+            ending: ending.to_owned(),
+        })
+    }
+
+    /// What the files of one run have in common: `OUTPUT-PLAN`.
+    pub fn tag(&self) -> String {
+        format!("{}-{}", self.output, self.plan)
+    }
+
+    /// The name of the output, for people: bytes that are no text are replaced, and `...` stands for
+    /// what was too long.
+    pub fn output_name(&self) -> String {
+        let (kept, end) = match self.output.rsplit_once(CUT) {
+            Some((kept, _)) => (kept, "..."),
+            None => (&self.output[..], ""),
+        };
+        let mut bytes = Vec::with_capacity(kept.len());
+        let mut rest = kept.as_bytes();
+        while let [first, others @ ..] = rest {
+            let escaped = others.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
+            let escaped = escaped.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+            match escaped.filter(|_| *first == b'%') {
+                Some(byte) => (bytes.push(byte), rest = &others[2..]),
+                None => (bytes.push(*first), rest = others),
+            };
+        }
+        format!("{}{end}", String::from_utf8_lossy(&bytes))
+    }
+}
+
+impl fmt::Display for TemporaryName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&TemporaryName::of(&self.tag(), &self.ending))
+    }
+}
+
+/// What stands for the output of this file name in the names of its temporary files: the name
+/// itself. Bytes that are no text, control characters and `%` are `%` and two digits; of a name that
+/// is too long there is the beginning, and a CRC-32 of all of it.
+pub(crate) fn output_tag(name: &OsStr) -> String {
+    let bytes = name.as_encoded_bytes();
+    let mut tag = String::with_capacity(bytes.len());
+    let mut whole_bytes = 0;
+    let mut push = |text: &str| {
+        tag.push_str(text);
+        if tag.len() + CUT.len() + 8 <= NAME_BYTES {
+            whole_bytes = tag.len();
+        }
+    };
+    let escaped = |byte: &u8| format!("%{byte:02X}");
+    for chunk in bytes.utf8_chunks() {
+        for letter in chunk.valid().chars() {
+            let mut buffer = [0; 4];
+            let text: &str = letter.encode_utf8(&mut buffer);
+            match letter.is_control() || letter == '%' {
+                true => push(&text.bytes().map(|byte| escaped(&byte)).collect::<String>()),
+                false => push(text),
+            }
+        }
+        chunk.invalid().iter().for_each(|byte| push(&escaped(byte)));
+    }
+    if tag.len() > NAME_BYTES {
+        tag.truncate(whole_bytes);
+        tag.push_str(&format!("{CUT}{:08x}", crc32(bytes)));
+    }
+    tag
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAN: &str = "0123456789abcdef";
+
+    fn parsed(tag: &str, ending: &str) -> Option<TemporaryName> {
+        TemporaryName::parse(OsStr::new(&TemporaryName::of(tag, ending)))
+    }
+
+    #[test]
+    fn names_lead_back_to_the_output() {
+        for name in ["y.npy", "a-b.npz", "two\nlines.npy", "100%.npy", "%41.npy", "größe", "-.x.-"]
+        {
+            let tag = output_tag(OsStr::new(name));
+            assert!(!tag.contains(char::is_control), "{tag:?}");
+            for ending in ["part", "journal", "pass0", "pass12", "finished", "finished2", "check"] {
+                let read = parsed(&format!("{tag}-{PLAN}"), ending).unwrap_or_else(|| {
+                    panic!("{tag}.{ending} is not known again");
+                });
+                assert_eq!((read.output_name(), &read.output), (name.to_owned(), &tag));
+                assert_eq!((&read.plan[..], &read.ending[..]), (PLAN, ending));
+                assert_eq!(read.to_string(), format!(".trundle-{tag}-{PLAN}.{ending}"));
+            }
+        }
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn names_need_not_be_text() {
+        use std::os::unix::ffi::OsStrExt;
+
+        let tags = [b"\xff.npy", b"\xfe.npy"].map(|name| output_tag(OsStr::from_bytes(name)));
+        assert_eq!(tags, ["%FF.npy", "%FE.npy"]);
+        let name = parsed(&format!("{}-{PLAN}", tags[0]), "part").map(|name| name.output_name());
+        assert_eq!(name.as_deref(), Some("\u{fffd}.npy"));
+    }
+
+    #[test]
+    fn names_that_are_too_long_are_cut_and_differ() {
+        for letter in ["a", "ä", "\n", "%", "\u{1f600}"] {
+            for bytes in 60..=255 {
+                let name = letter.repeat(bytes / letter.len());
+                let tag = output_tag(OsStr::new(&name));
+                assert!(tag.len() <= NAME_BYTES, "{tag}");
+                let other = format!("{}x", &name[..name.len() - letter.len()]);
+                assert_ne!(tag, output_tag(OsStr::new(&other)));
+                let read = parsed(&format!("{tag}-{PLAN}"), "part").map(|name| name.output_name());
+                let read = read.unwrap_or_default();
+                let begin = read.strip_suffix("...").unwrap_or(&read);
+                assert!(name.starts_with(begin) && begin.len() * 4 >= bytes.min(90), "{read}");
+            }
+        }
+    }
+
+    #[test]
+    fn other_names_are_not_ours() {
+        for name in [
+            "y.npy",
+            ".trundle-y.npy",
+            ".trundle-y.npy.part",
+            ".trundle-0123456789abcdef.part",
+            ".trundle--0123456789abcdef.part",
+            ".trundle-y.npy-0123456789abcde.part",
+            ".trundle-y.npy-0123456789abcde_.part",
+            ".trundle-y.npy-0123456789abcdef",
+            ".trundle-y.npy-0123456789abcdef.npy",
+            ".trundle-y.npy-0123456789abcdef.pass",
+            ".trundle-y.npy-0123456789abcdef.pass0x",
+            ".trundle-y.npy-0123456789abcdef.part~",
+            "trundle-y.npy-0123456789abcdef.part",
+        ] {
+            assert_eq!(TemporaryName::parse(OsStr::new(name)), None, "{name}");
+        }
+    }
+}

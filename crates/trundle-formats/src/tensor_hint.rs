@@ -1,0 +1,172 @@
+//! What a caller says of a file that does not say it itself.
+
+use trundle_core::{Shape, Width};
+
+use crate::{Header, Order, Problem, StoredDType};
+
+/// What is known of the tensor in a file beside what the file states. The default is nothing.
+///
+/// Raw bytes state nothing: they need the element type and the shape. An .npy file may hold the
+/// bits of a type that it cannot state; it is then read as `element`, if its own type is the one
+/// that [`StoredDType::new`] describes it as. Packed elements are a 1-D array of bytes there, and need
+/// their shape too. In a file of several tensors it describes each that it fits.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TensorHint {
+    /// The type of the elements.
+    pub element: Option<StoredDType>,
+    /// The sizes of the axes.
+    pub shape: Option<Shape>,
+    /// The axis whose size is the one that fills the file, whatever size it has in `shape`.
+    pub free_axis: Option<usize>,
+    /// Where raw data begins, in bytes from the start of the file. Without it the file is the data
+    /// and no more; with it, also with 0, what follows the data is ignored.
+    pub offset: Option<u64>,
+}
+
+impl TensorHint {
+    /// All that there is to say of a tensor that begins its file.
+    pub fn of(element: &StoredDType, shape: &Shape) -> TensorHint {
+        let (element, shape) = (Some(element.clone()), Some(shape.clone()));
+        TensorHint { element, shape, ..TensorHint::default() }
+    }
+
+    /// The sizes of the axes of raw elements that fill so many bytes; `None` if nothing is said of
+    /// them. What is left of the bytes is less than an element along the free axis.
+    ///
+    /// # Errors
+    /// [`Problem::HintMissing`] if one is free and the bytes are unknown or the others make none.
+    pub(crate) fn shape_in(
+        &self,
+        element: &StoredDType,
+        bytes: Option<u64>,
+    ) -> Result<Option<Shape>, Problem> {
+        let (Some(shape), Some(free)) = (&self.shape, self.free_axis) else {
+            return Ok(self.shape.clone());
+        };
+        let bytes = bytes.ok_or_else(|| {
+            let why = "is a stream, whose length is unknown: a size of -1 cannot be computed";
+            Problem::HintDiffers(why.to_owned())
+        })?;
+        let bits = match element.width() {
+            Width::Bytes(bytes) => 8 * bytes as u128,
+            Width::Packed(packing) => packing.bits() as u128,
+        };
+        let others = shape.iter().enumerate().filter(|(axis, _)| *axis != free);
+        let bits = others.fold(bits, |bits, (_, size)| bits.saturating_mul(*size as u128));
+        let size = (8 * u128::from(bytes)).checked_div(bits).ok_or_else(|| {
+            let why = "the tensor has no bytes whatever the size of -1 is".to_owned();
+            Problem::HintDiffers(why)
+        })?;
+        let mut sizes = shape.to_vec();
+        sizes[free] = usize::try_from(size).unwrap_or(usize::MAX);
+        Ok(Some(Shape::new(sizes)?))
+    }
+
+    /// Whether a tensor of this shape is as described.
+    fn agrees_with(&self, shape: &Shape, stated: &Shape) -> bool {
+        let agrees = |(axis, (size, stated))| Some(axis) == self.free_axis || size == stated;
+        shape.rank() == stated.rank() && shape.iter().zip(stated.iter()).enumerate().all(agrees)
+    }
+
+    /// The shape as it was given, with -1 for the size that is free.
+    fn shown(&self, shape: &Shape) -> String {
+        let size = |(axis, size): (usize, &usize)| match self.free_axis {
+            Some(free) if free == axis => "-1".to_owned(),
+            _ => size.to_string(),
+        };
+        format!("[{}]", shape.iter().enumerate().map(size).collect::<Vec<_>>().join(", "))
+    }
+
+    /// What `stated`, as a file that states type and shape has it, is by this hint.
+    ///
+    /// # Errors
+    /// [`Problem::HintDiffers`] where the file contradicts it, [`Problem::HintMissing`] for
+    /// packed elements without a shape, [`Problem::Offset`].
+    pub(crate) fn apply(&self, stated: Header) -> Result<Header, Problem> {
+        if self.offset.is_some() {
+            return Err(Problem::Offset);
+        }
+        let described = match &self.element {
+            Some(element) if is_packed(element) && !is_packed(&stated.element) => {
+                self.unpack(element, &stated)?
+            }
+            Some(element) => Header { element: in_file_of(element, &stated)?, ..stated },
+            None => stated,
+        };
+        match &self.shape {
+            Some(shape) if !self.agrees_with(shape, &described.shape) => Err(Problem::HintDiffers(
+                format!("holds a tensor of shape {}, not {}", described.shape, self.shown(shape)),
+            )),
+            _ => Ok(described),
+        }
+    }
+
+    /// The same for the tensors of a file that can hold several: each that this fits is as it says,
+    /// and the others are as they are stated.
+    ///
+    /// # Errors
+    /// As [`TensorHint::apply`] says of the first, if this fits none.
+    pub(crate) fn apply_to_any(&self, stated: Vec<Header>) -> Result<Vec<Header>, Problem> {
+        if *self == TensorHint::default() {
+            return Ok(stated);
+        }
+        let mut problem = None;
+        let mut fits = stated.is_empty() && self.offset.is_none();
+        let described = stated.into_iter().map(|stated| match self.apply(stated.clone()) {
+            Ok(described) => {
+                fits = true;
+                described
+            }
+            Err(found) => {
+                problem.get_or_insert(found);
+                stated
+            }
+        });
+        let described = described.collect();
+        match problem {
+            Some(problem) if !fits => Err(problem),
+            _ => Ok(described),
+        }
+    }
+
+    /// The tensor whose packed elements are the bytes of `stated`.
+    fn unpack(&self, element: &StoredDType, stated: &Header) -> Result<Header, Problem> {
+        let (element, name) = (in_file_of(element, stated)?, element.name());
+        let bytes = stated.data_bytes as u64;
+        let shape = self.shape_in(&element, Some(bytes))?.ok_or(Problem::HintMissing(
+            "packed elements are stored as bytes, which do not state the shape of their tensor",
+        ))?;
+        let bytes = shape.bytes(element.width())?;
+        if *stated.shape != [bytes] {
+            return Err(Problem::HintDiffers(format!(
+                "holds bytes of shape {}, not the [{bytes}] that {name} {shape} is packed into",
+                stated.shape
+            )));
+        }
+        Ok(Header { element, shape, order: Order::RowMajor, ..stated.clone() })
+    }
+}
+
+fn is_packed(element: &StoredDType) -> bool {
+    element.width().packing().is_some()
+}
+
+fn in_file_of(element: &StoredDType, stated: &Header) -> Result<StoredDType, Problem> {
+    if is_packed(element) && stated.element.is_void() {
+        return Err(Problem::HintDiffers(format!(
+            "holds one element in each byte ({}), as ml_dtypes stores {}: without a type, they are \
+             moved as they are; packing them would be a conversion",
+            stated.element.descr(),
+            element.name(),
+        )));
+    }
+    element.in_file_of(&stated.element).ok_or_else(|| {
+        Problem::HintDiffers(format!(
+            "holds elements of type {} ({}), not {} ({})",
+            stated.element.name(),
+            stated.element.descr(),
+            element.name(),
+            element.descr()
+        ))
+    })
+}

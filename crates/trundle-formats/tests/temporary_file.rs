@@ -1,0 +1,29 @@
+//! Removing temporary files takes every output of the process that is not finished: so it is tested in
+//! a process of its own.
+
+use std::fs;
+use std::io::Write;
+
+use trundle_formats::{Output, remove_temporary_files};
+
+#[test]
+fn what_is_unfinished_can_be_removed_before_the_process_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let names = || {
+        let entries = fs::read_dir(folder.path()).unwrap();
+        entries.map(|entry| entry.unwrap().file_name()).collect::<Vec<_>>()
+    };
+    let mut finished = Output::create(&folder.path().join("finished.npy"), false).unwrap();
+    finished.write_all(b"whole").unwrap();
+    finished.finish().unwrap();
+    let mut output = Output::create(&folder.path().join("out.npy"), false).unwrap();
+    output.write_all(b"half").unwrap();
+    assert_eq!(names().len(), 2);
+    remove_temporary_files();
+    assert_eq!(names(), ["finished.npy"]);
+    assert!(output.finish().is_err());
+    // Nothing may be left by what goes on until the process has ended.
+    assert!(Output::create(&folder.path().join("late.npy"), false).is_err());
+    assert!(Output::check(&folder.path().join("late.npy"), false).is_err());
+    assert_eq!(names(), ["finished.npy"]);
+}
