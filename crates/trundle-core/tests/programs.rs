@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use trundle_core::ops::{Flip, ReverseSubsequences, Roll, Tile, Transpose};
-use trundle_core::program::{Budget, Made, Pass, Program, TensorId};
+use trundle_core::program::{Budget, Made, Pass, Program, Tensor, TensorId};
 use trundle_core::{
     BitOrder, Error, Fingerprint, IndexMap, Layout, Move, Op, Packing, Shape, Width,
 };
@@ -316,8 +316,23 @@ fn a_roll_written_as_slices_is_the_roll() {
     });
     let joined = program.joined(1, &parts).unwrap();
     let map = Roll::new(&[-3], &[1]).index_map(&of).unwrap();
-    let program = program.simplified(&large());
-    assert_eq!(program.tensor(joined).made, Made::Moved { from: whole, map });
+    // A tensor is a part of itself.
+    let twice = program.joined(1, &[whole, parts[0]]).unwrap();
+    let simplified = program.clone().simplified(&large());
+    assert_eq!(simplified.tensor(joined).made, Made::Moved { from: whole, map });
+    assert!(matches!(simplified.tensor(twice).made, Made::Moved { from, .. } if from == whole));
+    // More pieces than the budget allows stay parts.
+    let pieces = Budget { pieces: 0, ..large() };
+    let halves = [whole, joined].map(|of| program.joined(1, &[of, of]).unwrap());
+    let simplified = program.simplified(&pieces);
+    assert!(matches!(simplified.tensor(halves[0]).made, Made::Moved { .. }));
+    assert!(matches!(simplified.tensor(halves[1]).made, Made::Joined { .. }));
+}
+
+/// The inputs.
+fn given(program: &Program) -> Vec<&Tensor> {
+    let is_given = |tensor: &&Tensor| matches!(tensor.made, Made::Given(_));
+    program.tensors().iter().filter(is_given).collect()
 }
 
 #[test]
@@ -338,6 +353,7 @@ fn a_restricted_program_keeps_the_origins_of_its_box() {
         let part = program.restrict(id, &bounds).unwrap();
         let output = part.outputs()[0];
         assert_eq!((part.outputs().len(), part.inputs()), (1, program.inputs()));
+        assert_eq!(given(&part), given(&program));
         let sizes: Vec<usize> = bounds.iter().map(Range::len).collect();
         assert_eq!(part.tensor(output).shape.sizes(), sizes);
         let mut at = 0;
@@ -390,6 +406,10 @@ fn what_does_not_fit_is_refused() {
     let nowhere = TensorId(7);
     let identity = |sizes: &[usize]| IndexMap::identity(&shape(sizes));
     let outside = identity(&[5]).within_source(std::slice::from_ref(&(1..4))).unwrap();
+    let rolled = Roll::new(&[2], &[0]).index_map(&shape(&[5])).unwrap();
+    let rolled = rolled.within_source(std::slice::from_ref(&(0..3))).unwrap();
+    let rows = ReverseSubsequences::new(1, [2, 5]).index_map(&shape(&[2, 6])).unwrap();
+    let rows = rows.restrict(&[0..2, 0..2]).unwrap().within_source(&[0..2, 0..3]).unwrap();
     let large = shape(&[isize::MAX.unsigned_abs()]);
     let mut refused = |expected: &str, add: &dyn Fn(&mut Program) -> Result<TensorId, Error>| {
         assert_eq!(add(&mut program).unwrap_err().to_string(), expected);
@@ -410,6 +430,8 @@ fn what_does_not_fit_is_refused() {
     refused(unknown, &|p| p.output(nowhere).map(|()| nowhere));
     refused("the input of the map must have shape [3], got [4]", &|p| p.moved(row, identity(&[4])));
     refused("the map reads -1..4 of a source axis of size 3", &|p| p.moved(row, outside.clone()));
+    refused("the map reads 0..5 of a source axis of size 3", &|p| p.moved(row, rolled.clone()));
+    refused("the map reads 0..5 of a source axis of size 3", &|p| p.moved(matrix, rows.clone()));
     refused("the number of parts 0 is out of range: expected 1 or more", &|p| p.joined(0, &[]));
     refused("axis 1 is out of range for rank 1: expected 0..=0", &|p| p.joined(1, &[row]));
     refused("a part must have elements of 4 bytes, got 8 bytes", &|p| p.joined(0, &[row, wide]));
@@ -421,6 +443,8 @@ fn what_does_not_fit_is_refused() {
         last = next;
     }
     assert_eq!(doubled.tensor(last).shape[0], 1 << 62);
+    // Four of them would be none at all, if sizes wrapped around.
+    assert!(doubled.joined(0, &[last; 4]).is_err());
 }
 
 #[test]

@@ -61,3 +61,32 @@ impl<'a> Partition<'a> {
         if part == 0 { 0 } else { self.ends[part - 1] }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ops::Roll;
+    use crate::{Layout, Shape};
+
+    /// A tensor of three columns of two regions each, beginning within a part.
+    fn regions() -> Regions {
+        let shape = Shape::new([4, 9]).unwrap();
+        let map = Roll::new(&[1, 2], &[0, 1]).index_map(&shape).unwrap();
+        Regions::of(&Layout::row_major(&shape, 1).unwrap()).through(&map, 9).unwrap()
+    }
+
+    #[test]
+    fn no_more_regions_come_to_parts_than_there_is_room_for() {
+        let (parts, ends) = ([5, 3, 4, 3].map(TensorId), [2, 2, 5, 9]);
+        let mut all = Partition::new(1, &parts, &ends, usize::MAX);
+        all.put(regions()).unwrap();
+        let of_parts: Vec<(usize, usize)> =
+            all.of_parts.iter().map(|(part, regions)| (part.0, regions.elements())).collect();
+        assert_eq!(of_parts, [(5, 8), (4, 12), (3, 16)]);
+        assert!(all.count > regions().len());
+        for room in 0..2 * all.count {
+            let mut bounded = Partition::new(1, &parts, &ends, room);
+            assert_eq!(bounded.put(regions()).is_some(), room >= all.count, "{room}");
+        }
+    }
+}
