@@ -2,9 +2,9 @@
 //! passes over memory as it can be.
 //!
 //! A [`Model`] is what a file says, in words that the dialects share. For inputs of known shapes it
-//! becomes a [`ResolvedModel`]: a [`Program`](trundle_core::Program) of tensors that are moved and
-//! joined, with their names and element types. That becomes a [`PlannedModel`]: for each output one
-//! pass, unless something on the way has to be written first.
+//! becomes a [`ResolvedModel`]: a [`Program`] of tensors that are moved and joined, with their names
+//! and element types. That becomes a [`PlannedModel`]: for each output one pass, unless something on
+//! the way has to be written first.
 //!
 //! ```
 //! use trundle_core::Shape;
