@@ -4,7 +4,7 @@ use std::path::Path;
 
 use trundle_disk::{Job, TensorJob};
 use trundle_formats::{Format, Shown};
-use trundle_models::{Model, Program, Tensor, TensorId};
+use trundle_models::{Model, PlannedModel, TensorId};
 
 use crate::numbers::readable;
 use crate::selection::shown_path;
@@ -104,18 +104,18 @@ pub(crate) fn destination(output: &Path, format: &Format) -> String {
 }
 
 /// What running a model would do: a sentence, its outputs, and what is written on the way.
-pub(crate) fn of_model(model: &Model, program: &Program) -> String {
-    let graph = program.graph();
-    let on_the_way: Vec<TensorId> = program
-        .stages()
+pub(crate) fn of_model(model: &Model, planned: &PlannedModel) -> String {
+    let resolved = planned.model();
+    let on_the_way: Vec<TensorId> = planned
+        .passes()
         .iter()
-        .map(|stage| stage.tensor)
-        .filter(|tensor| !graph.outputs.contains(tensor))
+        .map(|pass| pass.target)
+        .filter(|target| !resolved.outputs().contains(target))
         .collect();
     let mut text = format!(
         "{}, {} for {}{}\n",
-        readable(program.moved_bytes() as u64),
-        counted(program.stages().len(), "pass"),
+        readable(planned.moved_bytes() as u64),
+        counted(planned.passes().len(), "pass"),
         counted(model.outputs.len(), "output"),
         match on_the_way.len() {
             0 => String::new(),
@@ -123,12 +123,12 @@ pub(crate) fn of_model(model: &Model, program: &Program) -> String {
         },
     );
     let line = |name: &str, id: TensorId, note: &str| {
-        let Tensor { element, shape, .. } = &graph.tensors[id.0];
+        let (element, shape) = (resolved.element(id), resolved.shape(id));
         format!("  {}: {element} {shape}{note}\n", Shown(name))
     };
-    let named = model.outputs.iter().zip(&graph.outputs);
+    let named = model.outputs.iter().zip(resolved.outputs());
     let outputs = named.map(|(output, id)| line(&output.name, *id, ""));
-    let others = on_the_way.iter().map(|id| line(&graph.name(*id), *id, ", on the way"));
+    let others = on_the_way.iter().map(|id| line(&resolved.name(*id), *id, ", on the way"));
     let lines: Vec<String> = outputs.chain(others).collect();
     text.extend(lines.iter().take(MOST_LINES).map(String::as_str));
     if lines.len() > MOST_LINES {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 
 use crate::ops::{PatternFault, known_elements};
-use crate::{BitOrder, DType, Shape};
+use crate::{BitOrder, DType, Shape, Width};
 
 /// The result of anything that can refuse its arguments.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -92,6 +92,13 @@ pub enum Error {
         expected: Vec<DType>,
         /// The type it has.
         got: DType,
+    },
+    /// Tensors that are joined have elements of two widths.
+    WidthsDiffer {
+        /// That of the first part.
+        expected: Width,
+        /// That of another.
+        got: Width,
     },
     /// Elements of a slice are not whole elements of the movement.
     WidthMismatch {
@@ -263,6 +270,9 @@ impl fmt::Display for Error {
                 let expected: Vec<String> = expected.iter().map(DType::to_string).collect();
                 let expected = expected.join(" or ");
                 write!(f, "{argument} must have element type {expected}, got {got}")
+            }
+            Error::WidthsDiffer { expected, got } => {
+                write!(f, "a part must have elements of {expected}, got {got}")
             }
             Error::WidthMismatch { moved, got } => write!(
                 f,

@@ -2,7 +2,8 @@
 //!
 //! One question runs through every stage: *which source element lands at this destination?*
 //! An [`Op`] answers it in the words of its specification, an [`IndexMap`] in coordinates, a
-//! [`Move`] in byte offsets. A [`Backend`] turns the move into a plan and runs it.
+//! [`Move`] in byte offsets. A [`Backend`] turns the move into a plan and runs it. A [`Program`] says
+//! which tensors are made of which, where there are several.
 //!
 //! ```
 //! use trundle_core::{IndexMap, Op, Shape, ops::{Roll, Transpose}};
@@ -25,6 +26,7 @@ mod layout;
 mod moves;
 pub mod ops;
 mod packing;
+pub mod program;
 mod shape;
 mod tensor;
 
@@ -37,5 +39,6 @@ pub use layout::Layout;
 pub use moves::{Block, Loop, Move, RaggedLoop, Run};
 pub use ops::Op;
 pub use packing::{BitOrder, Packing, Width};
+pub use program::Program;
 pub use shape::{Permutation, Shape, normalize_axis};
 pub use tensor::{Tensor, TensorView, TensorViewMut};

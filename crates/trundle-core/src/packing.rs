@@ -180,6 +180,16 @@ impl Width {
     }
 }
 
+impl fmt::Display for Width {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Width::Bytes(1) => f.write_str("1 byte"),
+            Width::Bytes(bytes) => write!(f, "{bytes} bytes"),
+            Width::Packed(packing) => write!(f, "{} bits, {}", packing.bits(), packing.order()),
+        }
+    }
+}
+
 impl From<usize> for Width {
     fn from(bytes: usize) -> Width {
         Width::Bytes(bytes)

@@ -44,6 +44,58 @@ pub enum Data {
     Strings(Arc<[String]>),
 }
 
+/// The bytes, or texts, that a tensor holds.
+pub(crate) fn entries(element: ElementType, shape: &Shape) -> trundle_core::Result<usize> {
+    match element {
+        ElementType::Fixed(dtype) => shape.bytes(dtype),
+        ElementType::String => shape.bytes(size_of::<String>()).map(|_| shape.elements()),
+    }
+}
+
+/// The bytes, or texts, that are there.
+pub(crate) fn held(data: &Data) -> usize {
+    match data {
+        Data::Bytes(bytes) => bytes.len(),
+        Data::Strings(texts) => texts.len(),
+    }
+}
+
+/// Elements that are read, whoever has them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Elements<'a> {
+    /// As of [`Data::Bytes`].
+    Bytes(&'a [u8]),
+    /// As of [`Data::Strings`].
+    Strings(&'a [String]),
+}
+
+impl Data {
+    pub(crate) fn elements(&self) -> Elements<'_> {
+        match self {
+            Data::Bytes(bytes) => Elements::Bytes(bytes),
+            Data::Strings(texts) => Elements::Strings(texts),
+        }
+    }
+}
+
+impl<'a> Elements<'a> {
+    /// The bytes of elements that are no texts.
+    pub(crate) fn bytes(self) -> &'a [u8] {
+        match self {
+            Elements::Bytes(bytes) => bytes,
+            Elements::Strings(_) => &[],
+        }
+    }
+
+    /// Elements that are texts.
+    pub(crate) fn strings(self) -> &'a [String] {
+        match self {
+            Elements::Bytes(_) => &[],
+            Elements::Strings(texts) => texts,
+        }
+    }
+}
+
 impl fmt::Debug for Data {
     /// Bytes as numbers, not as the text that they are not.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -3,11 +3,10 @@
 use std::fmt;
 
 use trundle_core::DType;
+use trundle_core::program::TensorId;
 use trundle_formats::Shown;
 
-use crate::{
-    Constant, Data, ElementType, Graph, How, Made, Model, Node, Operator, Program, TensorId,
-};
+use crate::{Constant, Data, ElementType, How, Model, Node, Operator, PlannedModel};
 
 impl fmt::Display for Model {
     /// The graph as the file states it: inputs, operators, outputs. Names stand there escaped, so
@@ -111,32 +110,32 @@ fn literal(node: &Node) -> Option<String> {
 /// The most lines that are written of a move, and of its plan.
 const MOST_LINES: usize = 33;
 
-impl fmt::Display for Program {
+impl fmt::Display for PlannedModel {
     /// Every pass: what it writes and from where, what it goes straight through, moves and plans.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let passes = self.stages().len();
+        let passes = self.passes().len();
         let bytes = self.moved_bytes();
         let plural = if passes == 1 { "" } else { "es" };
         write!(f, "{passes} pass{plural} over memory, {bytes} bytes")?;
-        for (number, stage) in self.stages().iter().enumerate() {
-            let (graph, written) = (self.graph(), &self.graph().tensors[stage.tensor.0]);
-            let (element, shape) = (written.element, &written.shape);
-            let name = Shown(graph.name(stage.tensor));
-            write!(f, "\n\npass {number}: writes {name}, {element} {shape}")?;
-            if !graph.outputs.contains(&stage.tensor) {
+        let model = self.model();
+        for (index, pass) in self.passes().iter().enumerate() {
+            let (element, shape) = (model.element(pass.target), model.shape(pass.target));
+            let name = Shown(model.name(pass.target));
+            write!(f, "\n\npass {index}: writes {name}, {element} {shape}")?;
+            if !model.outputs().contains(&pass.target) {
                 f.write_str(", since what reads it cannot go straight through it")?;
             }
             let called = |id: &TensorId| {
                 let is_roll = self.rolls().contains(id);
                 let roll = if is_roll { " (slices that are a roll)" } else { "" };
-                format!("{}{roll}", Shown(graph.name(*id)))
+                format!("{}{roll}", Shown(model.name(*id)))
             };
-            let through: Vec<String> = stage.fused.iter().rev().map(called).collect();
-            if !through.is_empty() {
-                write!(f, "\n  straight through {}", through.join(", "))?;
+            let via: Vec<String> = pass.via.iter().rev().map(called).collect();
+            if !via.is_empty() {
+                write!(f, "\n  straight through {}", via.join(", "))?;
             }
-            for part in &stage.parts {
-                write!(f, "\nfrom {}", Shown(graph.name(part.from)))?;
+            for part in &pass.parts {
+                write!(f, "\nfrom {}", Shown(model.name(part.from)))?;
                 let How::Planned { work, plan } = &part.how else {
                     f.write_str("\neach element by itself, since it would be too many boxes")?;
                     continue;
@@ -154,18 +153,5 @@ impl fmt::Display for Program {
             }
         }
         Ok(())
-    }
-}
-
-impl Graph {
-    /// What a tensor is called.
-    pub fn name(&self, id: TensorId) -> String {
-        let tensor = &self.tensors[id.0];
-        match &tensor.made {
-            _ if !tensor.name.is_empty() => tensor.name.clone(),
-            Made::Given(number) => format!("input {number}"),
-            Made::Constant(_) => format!("constant {}", id.0),
-            Made::Moved { .. } | Made::Joined { .. } => format!("tensor {}", id.0),
-        }
     }
 }

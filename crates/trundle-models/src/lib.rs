@@ -1,13 +1,14 @@
-//! Models of movement operators: OpenVINO IR and ONNX files, read into one graph, and run in as few
+//! Models of movement operators: OpenVINO IR and ONNX files, read into one form, and run in as few
 //! passes over memory as it can be.
 //!
 //! A [`Model`] is what a file says, in words that the dialects share. For inputs of known shapes it
-//! becomes a [`Graph`] of tensors that are moved and joined, and that a [`Program`]: for each output
-//! one pass, unless something on the way has to be written first.
+//! becomes a [`ResolvedModel`]: a [`Program`] of tensors that are moved and joined, with their names
+//! and element types. That becomes a [`PlannedModel`]: for each output one pass, unless something on
+//! the way has to be written first.
 //!
 //! ```
 //! use trundle_core::Shape;
-//! use trundle_models::{Data, Given, Program, openvino};
+//! use trundle_models::{Data, Given, PlannedModel, openvino};
 //!
 //! let xml = r#"<net name="turn" version="11"><layers>
 //!     <layer id="0" name="x" type="Parameter" version="opset1">
@@ -24,10 +25,10 @@
 //! </edges></net>"#;
 //! let model = openvino::read_parts(xml, &[1, 0])?;
 //! let x = Data::Bytes(vec![1, 2, 3, 4, 5, 6].into());
-//! let graph = model.graph(&[Given { shape: Shape::new([2, 3])?, data: Some(&x) }])?;
-//! let program = Program::new(graph, None)?;
-//! assert_eq!(program.stages().len(), 1);
-//! let y = program.run(&[x], &mut |_bytes| ())?;
+//! let resolved = model.resolve(&[Given { shape: Shape::new([2, 3])?, data: Some(&x) }])?;
+//! let planned = PlannedModel::new(resolved, None)?;
+//! assert_eq!(planned.passes().len(), 1);
+//! let y = planned.run(&[x], &mut |_bytes| ())?;
 //! assert_eq!(y, [Data::Bytes(vec![1, 4, 2, 5, 3, 6].into())]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -35,21 +36,18 @@
 
 mod budget;
 mod constant;
-mod draw;
 mod error;
 mod explain;
-mod follow;
-mod graph;
 mod links;
 mod model;
 pub mod onnx;
 mod open;
 pub mod openvino;
 mod operator;
-mod program;
+mod planned;
 mod resolve;
+mod resolved;
 mod run;
-mod simplify;
 mod survey;
 #[cfg(test)]
 mod tests;
@@ -57,12 +55,13 @@ mod verify;
 
 pub use constant::{Constant, Data, ElementType};
 pub use error::{Error, Result};
-pub use graph::{Graph, Made, Tensor, TensorId};
 pub use links::Links;
 pub use model::{Dimension, Input, Model, Node, Output, PartialShape, ValueId};
 pub use operator::{
     BlockOrder, IntegerTypes, Integers, Operator, Pads, Parts, StridedSliceMasks, ZeroSize,
 };
-pub use program::{How, Part, Program, Stage};
+pub use planned::{How, PlannedModel, PlannedPart, PlannedPass};
 pub use resolve::Given;
+pub use resolved::{ResolvedModel, TensorInfo};
+pub use trundle_core::program::{Program, TensorId};
 pub use verify::Verifier;

@@ -1,46 +1,50 @@
-//! A program run on its inputs.
+//! A planned model run on its inputs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use trundle_core::Backend;
+use trundle_core::program::{Made, Tensor, TensorId};
 
-use crate::follow::ravel;
-use crate::program::{bytes_of, width_of};
-use crate::{Data, ElementType, Error, How, Made, Program, Result, Stage, Tensor, TensorId};
+use crate::constant::Elements;
+use crate::{Data, ElementType, Error, How, PlannedModel, PlannedPass, Result};
 
-impl Program {
+impl PlannedModel {
     /// Moves the elements of `inputs`, one for each input of the model, and gives the outputs, in
     /// the model's order. `done` is told the bytes of each pass when it has ended.
     ///
     /// # Errors
     /// [`Error::Input`] if there is another number of inputs, or one has not the elements that the
-    /// program was made for, or if the memory has no room for an output.
+    /// model was planned for, or if the memory has no room for an output.
     pub fn run(&self, inputs: &[Data], done: &mut dyn FnMut(usize)) -> Result<Vec<Data>> {
         self.check(inputs)?;
         let mut written: BTreeMap<TensorId, Data> = BTreeMap::new();
-        for (number, stage) in self.stages().iter().enumerate() {
-            let moved = self.stage(stage, inputs, &written)?;
-            written.insert(stage.tensor, moved);
-            for id in self.unread_after(number) {
+        for pass in self.passes() {
+            let moved = self.pass(pass, inputs, &written)?;
+            written.insert(pass.target, moved);
+            for id in &pass.released {
                 written.remove(id);
             }
-            done(self.moved_by(stage));
+            done(self.moved_by(pass));
         }
-        Ok(self.graph().outputs.iter().map(|output| written[output].clone()).collect())
+        Ok(self.model().outputs().iter().map(|output| written[output].clone()).collect())
     }
 
-    /// Whether every input has as many elements as the program reads.
+    /// Whether every input has as many elements as the model reads.
     fn check(&self, inputs: &[Data]) -> Result<()> {
-        for tensor in &self.graph().tensors {
-            let Made::Given(number) = tensor.made else { continue };
-            let Some(data) = inputs.get(number) else {
-                let (got, needed) = (inputs.len(), number + 1);
+        let model = self.model();
+        for (index, tensor) in model.program().tensors().iter().enumerate() {
+            let (id, Made::Given(input)) = (TensorId(index), &tensor.made) else { continue };
+            if model.constant_of(*input).is_some() {
+                continue;
+            }
+            let Some(data) = inputs.get(*input) else {
+                let (got, needed) = (inputs.len(), input + 1);
                 return Err(Error::Input(format!("{got} inputs, of {needed} that are needed")));
             };
-            let (got, expected, what) = match (data, tensor.element) {
+            let (got, expected, what) = match (data, model.element(id)) {
                 (Data::Bytes(bytes), ElementType::Fixed(_)) => {
-                    (bytes.len(), bytes_of(tensor), "bytes")
+                    (bytes.len(), self.bytes_of(id), "bytes")
                 }
                 (Data::Strings(texts), ElementType::String) => {
                     (texts.len(), tensor.shape.elements(), "texts")
@@ -48,10 +52,9 @@ impl Program {
                 _ => (0, 1, "elements of its type"),
             };
             if got != expected {
-                let name = &tensor.name;
+                let (name, shape) = (model.name(id), &tensor.shape);
                 return Err(Error::Input(format!(
-                    "input \"{name}\" of shape {} has {expected} {what}, got {got}",
-                    tensor.shape
+                    "input \"{name}\" of shape {shape} has {expected} {what}, got {got}"
                 )));
             }
         }
@@ -59,48 +62,38 @@ impl Program {
     }
 
     /// The elements of one tensor.
-    fn stage(
+    fn pass(
         &self,
-        stage: &Stage,
+        pass: &PlannedPass,
         inputs: &[Data],
         written: &BTreeMap<TensorId, Data>,
     ) -> Result<Data> {
-        let sources: Vec<&Data> =
-            stage.parts.iter().map(|part| self.data(part.from, inputs, written)).collect();
-        match self.tensor(stage.tensor).element {
+        let elements = |id: TensorId| {
+            let source = self.model().source(id, inputs);
+            source.unwrap_or_else(|| written[&id].elements())
+        };
+        let sources = pass.parts.iter().map(|part| elements(part.from));
+        match self.model().element(pass.target) {
             ElementType::Fixed(_) => {
-                let bytes: Vec<&[u8]> = sources.into_iter().map(bytes_in).collect();
-                Ok(Data::Bytes(self.moved(stage, &bytes)?.into()))
+                let bytes: Vec<&[u8]> = sources.map(Elements::bytes).collect();
+                Ok(Data::Bytes(self.moved(pass, &bytes)?.into()))
             }
-            ElementType::String => self.texts(stage, &sources),
-        }
-    }
-
-    /// Where the elements of a tensor are.
-    fn data<'a>(
-        &'a self,
-        id: TensorId,
-        inputs: &'a [Data],
-        written: &'a BTreeMap<TensorId, Data>,
-    ) -> &'a Data {
-        match &self.tensor(id).made {
-            Made::Given(number) => &inputs[*number],
-            Made::Constant(constant) => &constant.data,
-            Made::Moved { .. } | Made::Joined { .. } => &written[&id],
+            ElementType::String => self.texts(pass, sources.map(Elements::strings)),
         }
     }
 
     /// The bytes of one tensor, each part moved from its source.
-    fn moved(&self, stage: &Stage, sources: &[&[u8]]) -> Result<Vec<u8>> {
-        let tensor = self.tensor(stage.tensor);
-        let bytes = bytes_of(tensor);
-        let failed = |problem: String| Error::Node { node: tensor.name.clone(), problem };
+    fn moved(&self, pass: &PlannedPass, sources: &[&[u8]]) -> Result<Vec<u8>> {
+        let tensor = self.model().program().tensor(pass.target);
+        let bytes = self.bytes_of(pass.target);
+        let failed =
+            |problem: String| Error::Node { node: self.model().name(pass.target), problem };
         Vec::<u8>::new()
             .try_reserve_exact(bytes)
             .map_err(|_| failed(format!("the memory has no room for {bytes} bytes")))?;
         // Memory that the system gives zeroed, so that nothing is written twice.
         let mut moved = vec![0; bytes];
-        for (part, source) in stage.parts.iter().zip(sources) {
+        for (part, source) in pass.parts.iter().zip(sources) {
             match &part.how {
                 How::Planned { plan, .. } => self
                     .cpu()
@@ -112,25 +105,28 @@ impl Program {
         Ok(moved)
     }
 
-    /// The texts of one tensor. Numbers are moved in their place: a text may land more than once.
-    fn texts(&self, stage: &Stage, sources: &[&Data]) -> Result<Data> {
+    /// The texts of one tensor. Their indices are moved in their place: a text may land more than
+    /// once.
+    fn texts<'a>(
+        &self,
+        pass: &PlannedPass,
+        sources: impl Iterator<Item = &'a [String]>,
+    ) -> Result<Data> {
         let mut texts: Vec<&String> = Vec::new();
-        let mut numbers: Vec<Vec<u8>> = Vec::with_capacity(sources.len());
+        let mut indices: Vec<Vec<u8>> = Vec::with_capacity(pass.parts.len());
         for source in sources {
-            let Data::Strings(source) = source else { continue };
             let begin = texts.len();
-            texts.extend(source.iter());
-            let of_source = (begin..texts.len()).flat_map(|number| (number as u64).to_ne_bytes());
-            numbers.push(of_source.collect());
+            texts.extend(source);
+            let of_source = (begin..texts.len()).flat_map(|index| (index as u64).to_ne_bytes());
+            indices.push(of_source.collect());
         }
-        let numbers: Vec<&[u8]> = numbers.iter().map(Vec::as_slice).collect();
-        let moved = self.moved(stage, &numbers)?;
-        let text = |number: &[u8]| {
-            let number = u64::from_ne_bytes(number.try_into().unwrap_or_default());
-            usize::try_from(number).ok().and_then(|number| texts.get(number)).copied().cloned()
+        let indices: Vec<&[u8]> = indices.iter().map(Vec::as_slice).collect();
+        let moved = self.moved(pass, &indices)?;
+        let text = |index: &[u8]| {
+            let index = u64::from_ne_bytes(index.try_into().unwrap_or_default());
+            usize::try_from(index).ok().and_then(|index| texts.get(index)).copied().cloned()
         };
-        let units = width_of(ElementType::String).units();
-        let moved: Vec<String> = moved.chunks_exact(units).filter_map(text).collect();
+        let moved: Vec<String> = moved.chunks_exact(size_of::<u64>()).filter_map(text).collect();
         Ok(Data::Strings(Arc::from(moved)))
     }
 }
@@ -138,27 +134,18 @@ impl Program {
 /// Moves each element of a tensor by itself.
 fn by_element(tensor: &Tensor, source: &[u8], out: &mut [u8]) {
     let Made::Moved { map, .. } = &tensor.made else { return };
-    let width = width_of(tensor.element);
     let mut from = vec![0; map.in_shape().rank()];
-    let mut number = 0;
+    let mut element = 0;
     tensor.shape.for_each_index(|index| {
         map.source_into(index, &mut from);
-        let at = ravel(&from, map.in_shape());
-        match width.packing() {
-            Some(packing) => packing.set(out, number, packing.get(source, at)),
+        let at = from.iter().zip(map.in_shape().iter()).fold(0, |at, (i, size)| at * size + i);
+        match tensor.width.packing() {
+            Some(packing) => packing.set(out, element, packing.get(source, at)),
             None => {
-                let units = width.units();
-                out[number * units..][..units].copy_from_slice(&source[at * units..][..units]);
+                let units = tensor.width.units();
+                out[element * units..][..units].copy_from_slice(&source[at * units..][..units]);
             }
         }
-        number += 1;
+        element += 1;
     });
-}
-
-/// The bytes of a tensor that is no text.
-fn bytes_in(data: &Data) -> &[u8] {
-    match data {
-        Data::Bytes(bytes) => bytes,
-        Data::Strings(_) => &[],
-    }
 }

@@ -6,7 +6,7 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-use trundle_core::{Error, IndexMap, Op, Pass, Shape};
+use trundle_core::{Error, IndexMap, Op, Pass, Program, Shape, Width};
 
 use crate::notation::{self, LengthsFile, NotationError, Snippet, StageKind, quoted};
 pub use open::{OpenChain, Slot};
@@ -123,6 +123,28 @@ impl Chain {
         Ok(steps)
     }
 
+    /// The chain as a program: an input of this shape and width, a tensor for each operator, and the
+    /// last of them as the only output.
+    ///
+    /// Law: the origin of an element is its source by the index maps of the operators, asked from
+    /// the last to the first.
+    ///
+    /// # Errors
+    /// [`ChainError`] for the first operator that does not fit the shape it is given, or gives a
+    /// tensor that is too large to be addressed.
+    pub fn program(&self, shape: &Shape, width: impl Into<Width>) -> Result<Program, ChainError> {
+        let mut program = Program::new();
+        let whole = |source| self.error(0, shape, source);
+        let mut last = program.given(shape.clone(), width).map_err(whole)?;
+        for (stage, op) in self.ops.iter().enumerate() {
+            let input = program.tensor(last).shape.clone();
+            let moved = program.moved_by(last, op.clone());
+            last = moved.map_err(|source| self.error(stage, &input, source))?;
+        }
+        program.output(last).map_err(whole)?;
+        Ok(program)
+    }
+
     /// The shape of what the chain makes of a tensor of this shape.
     ///
     /// # Errors
@@ -138,7 +160,8 @@ impl Chain {
             input: input.clone(),
             source: Box::new(source),
             text: self.text.clone(),
-            span: self.spans[stage].clone(),
+            // A chain without operators has no place to show.
+            span: self.spans.get(stage).cloned().unwrap_or_default(),
             suggestion: None,
         };
         let written = &self.text[error.span.clone()];
@@ -264,6 +287,8 @@ impl fmt::Display for ChainError {
 mod tests {
     use proptest::prelude::*;
     use trundle_core::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Transpose};
+    use trundle_core::program::Budget;
+    use trundle_core::{Layout, Move};
 
     use super::*;
 
@@ -319,13 +344,64 @@ mod tests {
         if !steps.is_empty() {
             assert_eq!(maps_of(IndexMap::fuse(steps).unwrap()), maps);
         }
+        check_program(chain, shape, &maps);
         passes
+    }
+
+    /// The law of [`Chain::program`].
+    fn check_program(chain: &Chain, shape: &Shape, maps: &[IndexMap]) -> Program {
+        let program = chain.program(shape, 2).unwrap();
+        let [output] = program.outputs() else { panic!("one output") };
+        for (element, source) in sources(maps, &chain.out_shape(shape).unwrap()).iter().enumerate()
+        {
+            let (input, at) = program.origin(*output, element);
+            assert_eq!((input.0, &shape.unravel(at)), (0, source), "{chain}");
+        }
+        program
+    }
+
+    /// Checks that the program of a chain takes as many passes as the chain, and that an only one
+    /// moves what the chain's does. (Random chains may take fewer: a program is pulled back from its
+    /// end, and sees more of what undoes itself.)
+    fn check_passes_of_program(chain: &Chain, shape: &Shape, passes: &[Pass]) {
+        let maps: Vec<IndexMap> = passes.iter().map(|pass| pass.map.clone()).collect();
+        let enough = 1 << 20;
+        let found = check_program(chain, shape, &maps).passes(&mut Budget {
+            elements: 1024,
+            few: 64,
+            most: enough,
+            directly: enough,
+            composed: enough,
+            layers: 16,
+            pieces: 64,
+            steps: enough,
+            steps_each: enough,
+            kept: enough,
+            kept_each: 64,
+        });
+        assert_eq!(found.len(), maps.len(), "{chain}");
+        let ([pass], [map]) = (&found[..], &maps[..]) else { return };
+        let layout = |shape: &Shape| Layout::row_major(shape, 2).unwrap();
+        let regions = pass.reads[0].regions.as_ref().unwrap();
+        let work = Move::of_regions(regions, 2, &layout(regions.shape())).unwrap();
+        assert_eq!(work, Move::new(map, 2, &layout(shape), &layout(map.out_shape())).unwrap());
+    }
+
+    #[test]
+    fn a_program_that_cannot_be_is_refused_where_it_stands() {
+        let large = shape(&[isize::MAX.unsigned_abs() / 2]);
+        let refused = |chain: &Chain, width: usize| chain.program(&large, width).unwrap_err();
+        assert_eq!(refused(&Chain::new(), 4).span, 0..0);
+        assert_eq!(chain("flip(0)").program(&large, 1).unwrap().tensors().len(), 2);
+        let error = refused(&chain("flip(0) | flip(1)"), 1);
+        assert_eq!((error.stage, error.span), (1, 10..17));
     }
 
     #[test]
     fn an_empty_chain_is_one_pass_that_moves_nothing() {
         let passes = check_passes(&Chain::new(), &shape(&[2, 3]));
         assert_eq!(passes, [Pass { stages: 0..0, map: IndexMap::identity(&shape(&[2, 3])) }]);
+        check_passes_of_program(&Chain::new(), &shape(&[2, 3]), &passes);
         assert_eq!(Chain::new().to_string(), "");
     }
 
@@ -337,6 +413,12 @@ mod tests {
         assert_eq!(passes[0].stages, 0..3);
         assert_eq!(passes[0].map.out_shape(), &shape(&[4, 2, 3]));
         assert_eq!(passes[0].map.source_of(&[0, 0, 2]), [0, 0, 0]);
+        check_passes_of_program(&chain(text), &shape(&[2, 3, 4]), &passes);
+        let text =
+            "roll(shift=[-1, -1], axes=[1, 2]) | b (h p) (w q) c -> (b h w) (p q) c, p=2, q=2";
+        let passes = check_passes(&chain(text), &shape(&[2, 4, 6, 3]));
+        assert_eq!(passes.len(), 1);
+        check_passes_of_program(&chain(text), &shape(&[2, 4, 6, 3]), &passes);
     }
 
     #[test]
@@ -344,6 +426,7 @@ mod tests {
         let reverse = "reverse(axis=1, batch_axis=0, lengths=[2, 4, 3])";
         let text = format!("flip(1) | {reverse} | roll(shift=1, axes=1) | flip(0) | {reverse}");
         let passes = check_passes(&chain(&text), &shape(&[3, 5]));
+        check_passes_of_program(&chain(&text), &shape(&[3, 5]), &passes);
         let stages: Vec<_> = passes.into_iter().map(|pass| pass.stages).collect();
         assert_eq!(stages, [0..4, 4..5]);
     }

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use trundle_core::{Shape, Width};
 use trundle_models::{
-    Constant, Data, Dimension, ElementType, Given, Input, Model, Operator, PartialShape, Program,
-    ValueId,
+    Constant, Data, Dimension, ElementType, Given, Input, Model, Operator, PartialShape,
+    PlannedModel, ValueId,
 };
 
 /// The most elements of an input, and of everything that is written: more only takes longer.
@@ -104,17 +104,16 @@ fn run(model: &Model) {
         .zip(&data)
         .map(|(shape, data)| Given { shape: shape.clone(), data: Some(data) })
         .collect();
-    let Ok(graph) = model.graph(&given) else { return };
-    // The program simplifies its graph; this one is as the model states it.
-    let Ok(program) = Program::new(graph.clone(), Some(1)) else { return };
-    let _ = (model.to_string(), program.to_string());
-    let elements = |tensor: trundle_models::TensorId| graph.tensors[tensor.0].shape.elements();
-    let written = program.stages().iter().map(|stage| elements(stage.tensor));
+    let Ok(resolved) = model.resolve(&given) else { return };
+    // What is planned is simplified; this one is as the model states it.
+    let Ok(planned) = PlannedModel::new(resolved.clone(), Some(1)) else { return };
+    let _ = (model.to_string(), planned.to_string());
+    let written = planned.passes().iter().map(|pass| resolved.shape(pass.target).elements());
     if written.fold(0usize, usize::saturating_add) > MOST_ELEMENTS {
         return;
     }
-    let outputs = program.run(&data, &mut |_| ()).expect("the inputs fit");
-    for (id, output) in graph.outputs.iter().zip(&outputs) {
-        assert_eq!(graph.first_difference(*id, &data, output), None, "{model}\n{program}");
+    let outputs = planned.run(&data, &mut |_| ()).expect("the inputs fit");
+    for (id, output) in resolved.outputs().iter().zip(&outputs) {
+        assert_eq!(resolved.first_difference(*id, &data, output), None, "{model}\n{planned}");
     }
 }

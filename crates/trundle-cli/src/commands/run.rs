@@ -11,7 +11,7 @@ use trundle_formats::{
     NamedTensor, Output, Shown, StoredDType, TensorHint, check_output, is_steering, stage,
 };
 use trundle_models::{
-    Data, ElementType, Given, Graph, How, Links, Model, Program, Tensor, TensorId, Verifier,
+    Data, ElementType, Given, How, Links, Model, PlannedModel, ResolvedModel, TensorId, Verifier,
 };
 
 use crate::args::{ModelArgs, RunArgs};
@@ -47,30 +47,29 @@ pub(crate) fn run(run: &RunArgs) -> Result<(), Failure> {
     let paths = out_paths(&model, &run.out_dir);
     check_outputs(&paths, &run.out_dir, run.force)?;
     let inputs = given(&model, &run.model.inputs, true, run.max_mem)?;
-    let (graph, program) = planned(&model, &inputs, &run.model)?;
-    check_memory(&program, &inputs, run)?;
+    let (resolved, planned) = planned(&model, &inputs, &run.model)?;
+    check_memory(&planned, &inputs, run)?;
 
     let progress = Progress::new(run.quiet);
-    progress.phase("moving", program.moved_bytes());
+    progress.phase("moving", planned.moved_bytes());
     let data: Vec<Data> = inputs.iter().filter_map(|input| input.data.clone()).collect();
     let moving = Instant::now();
     let mut done = 0;
-    let outputs = program.run(&data, &mut |bytes| {
+    let outputs = planned.run(&data, &mut |bytes| {
         done += bytes as u64;
         progress.at(done);
     })?;
     let move_seconds = moving.elapsed().as_secs_f64();
     let mut written = Vec::with_capacity(outputs.len());
     for (((output, path), id), data) in
-        model.outputs.iter().zip(paths).zip(&program.graph().outputs).zip(outputs)
+        model.outputs.iter().zip(paths).zip(resolved.outputs()).zip(outputs)
     {
-        let tensor = &program.graph().tensors[id.0];
-        written.push(Written::of(&output.name, *id, path, tensor, data)?);
+        written.push(Written::of(&output.name, *id, path, &resolved, data)?);
     }
-    let verifier = run.verify.then(|| Verifier::new(&graph, &data));
+    let verifier = run.verify.then(|| Verifier::new(&resolved, &data));
     write_all(&written, run, verifier.as_ref(), &progress)?;
     progress.finish();
-    report(&written, &program, run, start.elapsed().as_secs_f64(), move_seconds)
+    report(&written, &planned, run, start.elapsed().as_secs_f64(), move_seconds)
 }
 
 /// Says in how many passes a model runs; if `verbose`, also its graph, and what each pass does.
@@ -87,12 +86,12 @@ pub(crate) fn plan(args: &ModelArgs, verbose: bool) -> Result<(), Failure> {
     }
     let model = open(args)?;
     let inputs = given(&model, &args.inputs, false, None)?;
-    let (_, program) = planned(&model, &inputs, args)?;
+    let (_, planned) = planned(&model, &inputs, args)?;
     if args.json {
-        return print_json(&plan_report(&model, &program));
+        return print_json(&plan_report(&model, &planned));
     }
-    let brief = forecast::of_model(&model, &program);
-    print(&if verbose { format!("{brief}\n{model}\n\n{program}\n") } else { brief })
+    let brief = forecast::of_model(&model, &planned);
+    print(&if verbose { format!("{brief}\n{model}\n\n{planned}\n") } else { brief })
 }
 
 fn open(args: &ModelArgs) -> Result<Model, Failure> {
@@ -100,16 +99,16 @@ fn open(args: &ModelArgs) -> Result<Model, Failure> {
     Ok(Model::open_with(&args.model, links)?)
 }
 
-/// The graph as the model states it, and the program that it becomes.
+/// The model for its inputs' shapes, and how it is run.
 fn planned(
     model: &Model,
     inputs: &[ModelInput],
     args: &ModelArgs,
-) -> Result<(Graph, Program), Failure> {
+) -> Result<(ResolvedModel, PlannedModel), Failure> {
     let of_model = |error| Failure::from(error).within(&shown_path(&args.model).to_string());
-    let graph = model.graph(&known(inputs)).map_err(of_model)?;
-    let program = Program::new(graph.clone(), args.threads).map_err(of_model)?;
-    Ok((graph, program))
+    let resolved = model.resolve(&known(inputs)).map_err(of_model)?;
+    let planned = PlannedModel::new(resolved.clone(), args.threads).map_err(of_model)?;
+    Ok((resolved, planned))
 }
 
 fn known(inputs: &[ModelInput]) -> Vec<Given<'_>> {
@@ -151,9 +150,13 @@ fn check_outputs(paths: &[PathBuf], folder: &Path, force: bool) -> Result<(), Fa
     paths.iter().try_for_each(|path| Ok(check_output(path, force)?))
 }
 
-fn check_memory(program: &Program, inputs: &[ModelInput], run: &RunArgs) -> Result<(), Failure> {
+fn check_memory(
+    planned: &PlannedModel,
+    inputs: &[ModelInput],
+    run: &RunArgs,
+) -> Result<(), Failure> {
     let given: usize = inputs.iter().map(|input| input.bytes).sum();
-    memory::check((given as u64).saturating_add(program.peak_bytes() as u64), run.max_mem)
+    memory::check((given as u64).saturating_add(planned.peak_bytes() as u64), run.max_mem)
 }
 
 impl Written {
@@ -161,10 +164,10 @@ impl Written {
         name: &str,
         id: TensorId,
         path: PathBuf,
-        tensor: &Tensor,
+        model: &ResolvedModel,
         data: Data,
     ) -> Result<Written, Failure> {
-        let (element, bytes) = match (data, tensor.element) {
+        let (element, bytes) = match (data, model.element(id)) {
             (Data::Bytes(bytes), ElementType::Fixed(dtype)) => (StoredDType::new(dtype), bytes),
             (Data::Strings(strings), _) => {
                 let of_strings = StoredDType::of_strings(strings.iter().map(String::as_str));
@@ -183,8 +186,8 @@ impl Written {
                 )));
             }
         };
-        let dtype = tensor.element.to_string();
-        let (name, shape) = (name.to_owned(), tensor.shape.clone());
+        let dtype = model.element(id).to_string();
+        let (name, shape) = (name.to_owned(), model.shape(id).clone());
         Ok(Written { name, tensor: id, path, element, dtype, shape, bytes })
     }
 
@@ -194,8 +197,7 @@ impl Written {
     }
 
     /// Reads the file back, which has not appeared yet, and follows each element back through the
-    /// graph as the model states it, not as the program has simplified it, one operator after
-    /// another.
+    /// model as its file states it, not as it was simplified to be run, one operator after another.
     fn verify(
         &self,
         file: &Output,
@@ -365,12 +367,12 @@ fn write_into_folder(
 
 fn report(
     written: &[Written],
-    program: &Program,
+    planned: &PlannedModel,
     run: &RunArgs,
     seconds: f64,
     move_seconds: f64,
 ) -> Result<(), Failure> {
-    let passes = program.stages().len();
+    let passes = planned.passes().len();
     if run.model.json {
         let mut report = json!({
             "outputs": written.iter().map(Written::report).collect::<Vec<_>>(),
@@ -401,30 +403,29 @@ fn report(
     Ok(())
 }
 
-fn plan_report(model: &Model, program: &Program) -> Value {
-    let graph = program.graph();
-    let stages = program.stages().iter().map(|stage| {
-        let tensor = &graph.tensors[stage.tensor.0];
+fn plan_report(model: &Model, planned: &PlannedModel) -> Value {
+    let resolved = planned.model();
+    let stages = planned.passes().iter().map(|pass| {
         json!({
-            "writes": graph.name(stage.tensor),
-            "dtype": tensor.element.to_string(),
-            "shape": tensor.shape.sizes(),
-            "fused": stage.fused.iter().map(|id| json!({
-                "name": graph.name(*id),
-                "is_roll_of_slices": program.rolls().contains(id),
+            "writes": resolved.name(pass.target),
+            "dtype": resolved.element(pass.target).to_string(),
+            "shape": resolved.shape(pass.target).sizes(),
+            "fused": pass.via.iter().map(|id| json!({
+                "name": resolved.name(*id),
+                "is_roll_of_slices": planned.rolls().contains(id),
             })).collect::<Vec<_>>(),
-            "parts": stage.parts.iter().map(|part| json!({
-                "from": graph.name(part.from),
+            "parts": pass.parts.iter().map(|part| json!({
+                "from": resolved.name(part.from),
                 "blocks": match &part.how {
                     How::Planned { work, .. } => Some(work.blocks().len()),
                     How::ByElement => None,
                 },
                 "bytes": match &part.how {
                     How::Planned { work, .. } => work.moved_bytes(),
-                    How::ByElement => program.moved_by(stage),
+                    How::ByElement => planned.moved_by(pass),
                 },
             })).collect::<Vec<_>>(),
-            "bytes": program.moved_by(stage),
+            "bytes": planned.moved_by(pass),
         })
     });
     json!({
@@ -435,8 +436,8 @@ fn plan_report(model: &Model, program: &Program) -> Value {
             "kind": node.kind,
         })).collect::<Vec<_>>(),
         "stages": stages.collect::<Vec<_>>(),
-        "passes": program.stages().len(),
-        "bytes": program.moved_bytes(),
+        "passes": planned.passes().len(),
+        "bytes": planned.moved_bytes(),
     })
 }
 
@@ -444,19 +445,24 @@ fn plan_report(model: &Model, program: &Program) -> Value {
 mod tests {
     use std::io::{Seek, SeekFrom};
 
-    use trundle::{DType, IndexMap};
-    use trundle_models::Made;
+    use trundle::DType;
+    use trundle::ops::Flip;
+    use trundle_models::{Program, TensorInfo};
 
     use super::*;
 
-    /// A graph that reverses 5 x 3 elements, and its input.
-    fn reversed(element: ElementType) -> (Graph, Data) {
+    /// A model that reverses 5 x 3 elements, and its input.
+    fn reversed(element: ElementType) -> (ResolvedModel, Data) {
         let shape = Shape::new([5, 3]).unwrap();
-        let map = trundle::ops::Flip::new(&[0, 1]);
-        let map: IndexMap = trundle::Op::from(map).index_map(&shape).unwrap();
-        let tensor = |made| Tensor { element, shape: shape.clone(), made, name: "t".into() };
-        let moved = Made::Moved { from: TensorId(0), map };
-        let tensors = vec![tensor(Made::Given(0)), tensor(moved)];
+        let mut program = Program::new();
+        let input = match element {
+            ElementType::String => program.given(shape.clone(), DType::U64),
+            ElementType::Fixed(dtype) => program.given(shape.clone(), dtype),
+        };
+        let reversed = program.moved_by(input.unwrap(), Flip::new(&[0, 1])).unwrap();
+        program.output(reversed).unwrap();
+        let infos = vec![TensorInfo { element, name: "t".into() }; 2];
+        let model = ResolvedModel::new(program, infos, Vec::new()).unwrap();
         let data = match element {
             ElementType::String => Data::Strings((0..15).map(|n| format!("{n}")).collect()),
             ElementType::Fixed(dtype) => {
@@ -470,7 +476,7 @@ mod tests {
                 Data::Bytes(bytes.into())
             }
         };
-        (Graph { tensors, outputs: vec![TensorId(1)] }, data)
+        (model, data)
     }
 
     #[test]
@@ -478,15 +484,15 @@ mod tests {
         let fixed = [DType::U8, DType::U16, DType::F64, DType::BF16, DType::U4, DType::U1];
         let elements = fixed.map(ElementType::Fixed).into_iter().chain([ElementType::String]);
         for element in elements {
-            let (graph, data) = reversed(element);
-            let program = Program::new(graph.clone(), Some(1)).unwrap();
+            let (model, data) = reversed(element);
+            let planned = PlannedModel::new(model.clone(), Some(1)).unwrap();
             let inputs = [data];
-            let output = program.run(&inputs, &mut |_| ()).unwrap().remove(0);
+            let output = planned.run(&inputs, &mut |_| ()).unwrap().remove(0);
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("y.npy");
-            let id = TensorId(1);
-            let written = Written::of("y", id, path, &graph.tensors[1], output).unwrap();
-            let verifier = Verifier::new(&graph, &inputs);
+            let id = model.outputs()[0];
+            let written = Written::of("y", id, path, &model, output).unwrap();
+            let verifier = Verifier::new(&model, &inputs);
             let staged = || stage(&written.path, &[written.named()], &[], false, &mut |_| ());
             let verified = |file: &Output| written.verify(file, &verifier, &mut |_| ());
             let good = staged().unwrap();

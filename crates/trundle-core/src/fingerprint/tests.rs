@@ -6,6 +6,7 @@ use crate::ops::{
     Flip, Group, Part, Rearrange, Reshape, ReverseSequence, ReverseSubsequences, Roll, Slice, Tile,
     Transpose, parameters,
 };
+use crate::program::{Made, Program, Tensor, TensorId};
 use crate::{
     AxisMap, BitOrder, DType, IndexMap, Layer, Layout, Lengths, Line, Op, Packing, Pass, Piece,
     Shape, TensorView, Width,
@@ -218,6 +219,58 @@ fn every_part_of_a_map_is_seen() {
 }
 
 #[test]
+fn every_part_of_a_program_is_seen() {
+    let id = TensorId;
+    every_part(&[("index", id(0), id(1))]);
+    let map = |axis| Flip::new(&[axis]).index_map(&shape(&[2, 3])).unwrap();
+    let moved = |from, axis| Made::Moved { from: id(from), map: map(axis) };
+    let joined = |axis, parts: &[usize]| Made::Joined {
+        axis,
+        parts: parts.iter().copied().map(TensorId).collect(),
+    };
+    let fill = |byte| Made::Fill(vec![byte]);
+    every_part(&[
+        ("given", Made::Given(0), fill(0)),
+        ("given.index", Made::Given(0), Made::Given(1)),
+        ("fill", fill(0), moved(0, 0)),
+        ("fill.bytes", fill(0), fill(1)),
+        ("moved", moved(0, 0), joined(0, &[0])),
+        ("moved.from", moved(0, 0), moved(1, 0)),
+        ("moved.map", moved(0, 0), moved(0, 1)),
+        ("joined", joined(0, &[0]), Made::Given(0)),
+        ("joined.axis", joined(0, &[0, 1]), joined(1, &[0, 1])),
+        ("joined.parts", joined(0, &[0, 1]), joined(0, &[1, 0])),
+    ]);
+    let tensor = |sizes: &[usize], width: usize, made| Tensor {
+        shape: shape(sizes),
+        width: width.into(),
+        made,
+    };
+    let given = || Made::Given(0);
+    every_part(&[
+        ("shape", tensor(&[2, 3], 4, given()), tensor(&[3, 2], 4, given())),
+        ("width", tensor(&[2, 3], 4, given()), tensor(&[2, 3], 8, given())),
+        ("made", tensor(&[2, 3], 4, given()), tensor(&[2, 3], 4, Made::Given(1))),
+    ]);
+    let (one, other) = (program(&[2]), program(&[3]));
+    let mut ended = one.clone();
+    ended.output(id(0)).unwrap();
+    every_part(&[("tensors", one.clone(), other), ("outputs", one, ended)]);
+}
+
+/// A program of everything.
+fn program(sizes: &[usize]) -> Program {
+    let mut program = Program::new();
+    let given = program.given(shape(sizes), 2).unwrap();
+    let fill = program.fill(2, &[7, 8]).unwrap();
+    let pad = program.broadcast(fill, &shape(&[1])).unwrap();
+    let flipped = program.moved_by(given, Flip::new(&[0])).unwrap();
+    let joined = program.joined(0, &[pad, flipped]).unwrap();
+    program.output(joined).unwrap();
+    program
+}
+
+#[test]
 fn every_part_of_a_layout_and_of_a_type_is_seen() {
     let layout =
         |sizes: &[usize], at, strides: &[isize]| Layout::strided(&shape(sizes), at, strides);
@@ -265,6 +318,7 @@ fn fingerprints_are_the_same_in_every_build() {
         ("map of a roll", map(Roll::new(&[1], &[0]).into(), &[4, 3])),
         ("map of a reshape", map(Reshape::new(&[-1]).into(), &[4, 3])),
         ("map of lengths", map(ReverseSequence::new(1, 0, [4, 2, 3]).into(), &[3, 4])),
+        ("program", program(&[3]).fingerprint()),
         ("layout", Layout::row_major(&shape(&[4, 3]), 4).unwrap().fingerprint()),
         ("width", Width::Packed(Packing::new(4, BitOrder::HighFirst).unwrap()).fingerprint()),
         ("dtype", DType::F32.fingerprint()),

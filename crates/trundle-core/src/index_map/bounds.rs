@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::region::{Coordinate, Form, Found, Row};
-use super::{AxisMap, IndexMap, Layer, Line, Region, Regions};
+use super::{AxisMap, IndexMap, Layer, Line, Piece, Region, Regions};
 use crate::{Error, Layout, Result, Shape};
 
 impl IndexMap {
@@ -56,6 +56,44 @@ impl IndexMap {
             })
             .collect();
         Ok(IndexMap::new(self.in_shape().clone(), part, axes).composed(self))
+    }
+}
+
+impl IndexMap {
+    /// Checks that no layer reads outside of its source, anywhere in its output. Operators make no
+    /// other maps; [`IndexMap::within_source`] can.
+    ///
+    /// # Errors
+    /// [`Error::CoordinateOutOfBounds`].
+    pub(crate) fn check_layers(&self) -> Result<()> {
+        if self.out_shape().elements() == 0 {
+            return Ok(());
+        }
+        for layer in &self.layers {
+            for (axis, size) in layer.axes.iter().flatten().zip(layer.in_shape.iter()) {
+                let Range { start, end } = axis.reached(&layer.out_shape);
+                if start < 0 || end.unsigned_abs() > *size {
+                    return Err(Error::CoordinateOutOfBounds { range: start..end, size: *size });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl AxisMap {
+    /// From the least to behind the greatest coordinate over a whole output that has elements.
+    fn reached(&self, out_shape: &Shape) -> Range<isize> {
+        let mut begin = 0;
+        let mut reached: Option<Range<isize>> = None;
+        for Piece { end, line } in self.pieces(out_shape[self.axis()]).into_iter().flatten() {
+            let ends = [line.at(begin), line.at(end.cast_signed() - 1)];
+            let piece = ends[0].min(ends[1])..ends[0].max(ends[1]).saturating_add(1);
+            reached = Some(reached.map_or(piece.clone(), |reached| join(&reached, &piece)));
+            begin = end.cast_signed();
+        }
+        let by_rows = || bounds_of_axis(self, Region::of(&Layout::row_major(out_shape, 1).ok()?));
+        reached.or_else(by_rows).unwrap_or(0..0)
     }
 }
 

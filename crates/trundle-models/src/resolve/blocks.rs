@@ -1,10 +1,11 @@
 //! Blocks of channels and of space: an axis split, the axes in another order, axes merged.
 
 use trundle_core::ops::Transpose;
+use trundle_core::program::TensorId;
 use trundle_core::{Shape, normalize_axis};
 
 use super::site::{Answer, Site};
-use crate::{BlockOrder, TensorId};
+use crate::BlockOrder;
 
 /// `DepthToSpace`.
 ///

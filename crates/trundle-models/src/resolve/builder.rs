@@ -1,13 +1,15 @@
-//! The graph as it grows.
+//! The program as it grows.
 
 use std::collections::HashMap;
 
+use trundle_core::program::{Made, Program, TensorId};
 use trundle_core::{DType, IndexMap, Op, Shape};
 
 use super::Given;
 use super::site::Answer;
-use crate::follow::Ends;
-use crate::{Constant, Data, ElementType, Error, Made, Model, Result, Tensor, TensorId};
+use crate::constant::{Elements, entries, held};
+use crate::resolved::width_of;
+use crate::{Constant, Data, ElementType, Error, Model, ResolvedModel, Result, TensorInfo};
 
 /// The most axes that all tensors together may have: a file of some kilobytes can state a rank of
 /// thousands and move it from node to node thousands of times.
@@ -21,8 +23,9 @@ pub(super) struct Builder<'m> {
     pub(super) steps: usize,
     /// Which constants are there in another type.
     pub(super) widened: HashMap<(TensorId, DType), TensorId>,
-    tensors: Vec<Tensor>,
-    ends: Ends,
+    program: Program,
+    infos: Vec<TensorInfo>,
+    constants: Vec<Constant>,
     axes: usize,
 }
 
@@ -33,47 +36,75 @@ impl<'m> Builder<'m> {
             given,
             steps: 0,
             widened: HashMap::new(),
-            tensors: Vec::new(),
-            ends: Ends::default(),
+            program: Program::new(),
+            infos: Vec::new(),
+            constants: Vec::new(),
             axes: 0,
         };
-        for (number, (input, given)) in model.inputs.iter().zip(given).enumerate() {
+        for (input, given) in model.inputs.iter().zip(given) {
             let tensor = builder
-                .push(input.element, given.shape.clone(), Made::Given(number))
+                .given(input.element, &given.shape)
                 .map_err(|problem| Error::Input(format!("input {:?}: {problem}", input.name)))?;
             builder.name(tensor, &input.name);
         }
         Ok(builder)
     }
 
-    /// All tensors.
-    pub(super) fn into_tensors(self) -> Vec<Tensor> {
-        self.tensors
+    /// The model, which gives these tensors.
+    pub(super) fn resolved(mut self, outputs: &[TensorId]) -> Result<ResolvedModel> {
+        for output in outputs {
+            let unknown = |error: trundle_core::Error| Error::Malformed(error.to_string());
+            self.program.output(*output).map_err(unknown)?;
+        }
+        ResolvedModel::new(self.program, self.infos, self.constants)
     }
 
-    /// The tensors so far.
-    pub(super) fn tensors(&self) -> &[Tensor] {
-        &self.tensors
-    }
-
-    /// Where the parts of joined tensors end.
-    pub(super) fn ends(&self) -> &Ends {
-        &self.ends
+    /// The tensors so far, and which is made of which.
+    pub(super) fn program(&self) -> &Program {
+        &self.program
     }
 
     /// How many tensors there are.
     pub(super) fn len(&self) -> usize {
-        self.tensors.len()
+        self.infos.len()
     }
 
-    /// One of the tensors.
-    pub(super) fn tensor(&self, id: TensorId) -> &Tensor {
-        &self.tensors[id.0]
+    /// The shape of a tensor.
+    pub(super) fn shape(&self, id: TensorId) -> &Shape {
+        &self.program.tensor(id).shape
+    }
+
+    /// The type of a tensor's elements.
+    pub(super) fn element(&self, id: TensorId) -> ElementType {
+        self.infos[id.0].element
+    }
+
+    /// What the model calls a tensor.
+    pub(super) fn called(&self, id: TensorId) -> &str {
+        &self.infos[id.0].name
+    }
+
+    /// What the file holds, if the tensor is that.
+    pub(super) fn held_by_file(&self, id: TensorId) -> Option<&Constant> {
+        match self.program.tensor(id).made {
+            Made::Given(input) => self.constants.get(input.checked_sub(self.given.len())?),
+            _ => None,
+        }
+    }
+
+    /// The elements of a tensor that is given or filled, if they are known.
+    pub(super) fn elements(&self, id: TensorId) -> Option<Elements<'_>> {
+        match (&self.program.tensor(id).made, self.held_by_file(id)) {
+            (_, Some(constant)) => Some(constant.data.elements()),
+            (Made::Given(input), None) => Some(self.given.get(*input)?.data?.elements()),
+            (Made::Fill(element), None) => Some(Elements::Bytes(element)),
+            (Made::Moved { .. } | Made::Joined { .. }, None) => None,
+        }
     }
 
     /// Says which node gives a tensor.
     pub(super) fn name(&mut self, id: TensorId, name: &str) {
-        name.clone_into(&mut self.tensors[id.0].name);
+        name.clone_into(&mut self.infos[id.0].name);
     }
 
     /// A tensor that the file holds.
@@ -89,12 +120,21 @@ impl<'m> Builder<'m> {
             )
             .into());
         }
-        self.push(*element, shape.clone(), Made::Constant(constant.clone()))
+        let id = self.given(*element, shape)?;
+        self.constants.push(constant.clone());
+        Ok(id)
+    }
+
+    /// One element, of rank 0, whose bits are all 0.
+    pub(super) fn zero(&mut self, dtype: DType) -> Answer<TensorId> {
+        let width = width_of(ElementType::Fixed(dtype));
+        let id = self.program.fill(width, &vec![0; width.bytes(width.units())])?;
+        self.known(id, ElementType::Fixed(dtype))
     }
 
     /// A tensor's elements moved by an operator.
     pub(super) fn moved_by(&mut self, from: TensorId, op: impl Into<Op>) -> Answer<TensorId> {
-        let map = op.into().index_map(&self.tensor(from).shape)?;
+        let map = op.into().index_map(self.shape(from))?;
         self.moved(from, map)
     }
 
@@ -103,17 +143,17 @@ impl<'m> Builder<'m> {
         if map.is_identity() {
             return Ok(from);
         }
-        let (element, shape) = (self.tensor(from).element, map.out_shape().clone());
-        self.axes = self.axes.saturating_add(map.in_shape().rank());
-        self.push(element, shape, Made::Moved { from, map })
+        self.count(map.in_shape().rank() + map.out_shape().rank())?;
+        let id = self.program.moved(from, map)?;
+        self.known(id, self.element(from))
     }
 
     /// A tensor's elements in row-major order in another shape of as many elements.
     pub(super) fn reshaped(&mut self, from: TensorId, to: &Shape) -> Answer<TensorId> {
-        if self.tensor(from).shape == *to {
+        if self.shape(from) == to {
             return Ok(from);
         }
-        let map = IndexMap::reshape(&self.tensor(from).shape, to)?;
+        let map = IndexMap::reshape(self.shape(from), to)?;
         self.moved(from, map)
     }
 
@@ -121,50 +161,42 @@ impl<'m> Builder<'m> {
     /// Empty ones are left out; one that is all there is stays as it is.
     pub(super) fn joined(&mut self, axis: usize, parts: &[TensorId]) -> Answer<TensorId> {
         let Some(&first) = parts.first() else { return Err("there is nothing to join".into()) };
-        let mut sizes = self.tensor(first).shape.sizes().to_vec();
-        let along = |part: &TensorId| self.tensor(*part).shape[axis];
-        let total = parts.iter().try_fold(0usize, |total, part| total.checked_add(along(part)));
-        sizes[axis] = total.ok_or("the sizes of its parts add up to more than fits")?;
-        let shape = Shape::new(sizes)?;
-        let parts: Vec<TensorId> = parts.iter().copied().filter(|part| along(part) > 0).collect();
+        let has_size = |part: &TensorId| self.shape(*part)[axis] > 0;
+        let parts: Vec<TensorId> = parts.iter().copied().filter(has_size).collect();
         match parts[..] {
             [] => return Ok(first),
             [only] => return Ok(only),
             _ => {}
         }
-        self.push(self.tensor(first).element, shape, Made::Joined { axis, parts })
+        self.count(self.shape(first).rank())?;
+        let id = self.program.joined(axis, &parts)?;
+        self.known(id, self.element(first))
     }
 
-    /// One more tensor, without a name.
-    fn push(&mut self, element: ElementType, shape: Shape, made: Made) -> Answer<TensorId> {
-        self.axes = self.axes.saturating_add(shape.rank());
+    /// The next input of the program.
+    fn given(&mut self, element: ElementType, shape: &Shape) -> Answer<TensorId> {
+        self.count(shape.rank())?;
+        let id = self.program.given(shape.clone(), width_of(element))?;
+        self.known(id, element)
+    }
+
+    /// Counts the axes of one more tensor.
+    fn count(&mut self, axes: usize) -> Answer<()> {
+        self.axes = self.axes.saturating_add(axes);
         if self.axes > MOST_AXES {
             return Err(format!(
                 "the tensors up to here have more than {MOST_AXES} axes in all, which is the limit"
             )
             .into());
         }
+        Ok(())
+    }
+
+    /// The tensor that was just added, without a name.
+    fn known(&mut self, id: TensorId, element: ElementType) -> Answer<TensorId> {
         // Whoever makes this tensor must be able to count its bytes.
-        entries(element, &shape)?;
-        let id = TensorId(self.tensors.len());
-        self.tensors.push(Tensor { element, shape, made, name: String::new() });
-        self.ends.add(&self.tensors, id);
+        entries(element, self.shape(id))?;
+        self.infos.push(TensorInfo { element, name: String::new() });
         Ok(id)
-    }
-}
-
-/// The bytes, or texts, that a tensor holds.
-pub(super) fn entries(element: ElementType, shape: &Shape) -> trundle_core::Result<usize> {
-    match element {
-        ElementType::Fixed(dtype) => shape.bytes(dtype),
-        ElementType::String => shape.bytes(size_of::<String>()).map(|_| shape.elements()),
-    }
-}
-
-/// The bytes, or texts, that are there.
-pub(super) fn held(data: &Data) -> usize {
-    match data {
-        Data::Bytes(bytes) => bytes.len(),
-        Data::Strings(texts) => texts.len(),
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use trundle_core::Shape;
 
 use super::Given;
-use super::builder::{entries, held};
+use crate::constant::{entries, held};
 use crate::{Data, Dimension, ElementType, Error, Input, Model, PartialShape, Result};
 
 impl Input {

@@ -1,10 +1,11 @@
 //! Tensors cut into parts, and parts put together.
 
+use trundle_core::program::TensorId;
 use trundle_core::{Shape, normalize_axis};
 
 use super::site::{Answer, Site};
 use super::slices::cut;
-use crate::{Integers, Parts, TensorId};
+use crate::{Integers, Parts};
 
 /// Split.
 ///
@@ -86,19 +87,19 @@ fn stated_parts(sizes: &[i64], size: usize, outputs: usize) -> Answer<Vec<usize>
 /// Source: ONNX's Concat and OpenVINO's Concat-1.
 pub(super) fn concat(site: &mut Site<'_, '_>, axis: i64) -> Answer<TensorId> {
     let parts = site.all_inputs()?;
-    let first = site.builder.tensor(site.data()?);
-    let axis = normalize_axis("axis", axis, first.shape.rank())?;
-    for (number, part) in parts.iter().enumerate() {
-        let part = site.builder.tensor(*part);
-        if part.element != first.element {
-            let (one, other) = (first.element, part.element);
-            return Err(format!("input 0 is of type {one}, but input {number} of {other}").into());
+    let first = site.data()?;
+    let (element, shape) = (site.builder.element(first), site.builder.shape(first));
+    let axis = normalize_axis("axis", axis, shape.rank())?;
+    for (index, part) in parts.iter().enumerate() {
+        let (other, of) = (site.builder.element(*part), site.builder.shape(*part));
+        if other != element {
+            return Err(
+                format!("input 0 is of type {element}, but input {index} of {other}").into()
+            );
         }
-        if !agree_beside(axis, &first.shape, &part.shape) {
-            let (one, other) = (&first.shape, &part.shape);
+        if !agree_beside(axis, shape, of) {
             return Err(format!(
-                "input 0 of shape {one} and input {number} of shape {other} differ beside axis \
-                 {axis}"
+                "input 0 of shape {shape} and input {index} of shape {of} differ beside axis {axis}"
             )
             .into());
         }

@@ -23,8 +23,9 @@ mod widen;
 use std::collections::HashMap;
 
 use trundle_core::Shape;
+use trundle_core::program::TensorId;
 
-use crate::{Data, Error, Graph, Input, Model, Node, Operator, Result, TensorId, ValueId};
+use crate::{Data, Error, Input, Model, Node, Operator, ResolvedModel, Result, ValueId};
 use builder::Builder;
 use site::{Answer, Site};
 
@@ -48,7 +49,7 @@ impl Model {
     /// [`Error::Input`] if the inputs do not fit what the model states of them, [`Error::Node`]
     /// for the first node that does not fit what it is given, [`Error::Malformed`] for an output
     /// that nothing gives.
-    pub fn graph(&self, inputs: &[Given<'_>]) -> Result<Graph> {
+    pub fn resolve(&self, inputs: &[Given<'_>]) -> Result<ResolvedModel> {
         resolve(self, inputs)
     }
 
@@ -61,8 +62,8 @@ impl Model {
     }
 }
 
-/// The graph of a model, its nodes read one after another.
-fn resolve(model: &Model, inputs: &[Given<'_>]) -> Result<Graph> {
+/// The nodes of a model read one after another.
+fn resolve(model: &Model, inputs: &[Given<'_>]) -> Result<ResolvedModel> {
     inputs::check(model, inputs)?;
     let mut builder = Builder::new(model, inputs)?;
     let mut values = HashMap::new();
@@ -87,8 +88,8 @@ fn resolve(model: &Model, inputs: &[Given<'_>]) -> Result<Graph> {
         let unknown = || Error::Malformed(format!("nothing gives output {:?}", output.name));
         values.get(&output.value).copied().ok_or_else(unknown)
     };
-    let outputs = model.outputs.iter().map(output).collect::<Result<_>>()?;
-    Ok(Graph { tensors: builder.into_tensors(), outputs })
+    let outputs = model.outputs.iter().map(output).collect::<Result<Vec<_>>>()?;
+    builder.resolved(&outputs)
 }
 
 /// What messages call a node: its operator, and its name or its place in the model.

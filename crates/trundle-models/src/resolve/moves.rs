@@ -1,11 +1,12 @@
 //! The operators that keep their axes: what is left is to read their parameters.
 
 use trundle_core::ops::{Flip, ReverseSequence, Roll, Tile, Transpose};
+use trundle_core::program::TensorId;
 use trundle_core::{Shape, normalize_axis};
 
 use super::numbers::not_a_list;
 use super::site::{Answer, Site};
-use crate::{Integers, TensorId};
+use crate::Integers;
 
 /// Roll-7. The limits of its text are in the lists: a list of shifts needs a list of axes.
 pub(super) fn roll(site: &mut Site<'_, '_>, shift: &Integers, axes: &Integers) -> Answer<TensorId> {

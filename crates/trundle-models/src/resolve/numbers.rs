@@ -3,11 +3,12 @@
 use std::fmt;
 
 use trundle_core::DType;
+use trundle_core::program::{Made, TensorId};
 
 use super::element::{Number, number};
 use super::site::{Answer, Problem, Site};
-use crate::follow::followed;
-use crate::{Constant, Data, ElementType, IntegerTypes, Integers, Made, TensorId};
+use crate::constant::Elements;
+use crate::{ElementType, IntegerTypes, Integers};
 
 /// The most entries of a list that is read from a tensor.
 const MOST_ENTRIES: usize = 1 << 24;
@@ -62,10 +63,7 @@ impl Site<'_, '_> {
             Integers::Input { input, types } => (*input, *types),
         };
         let tensor = self.input(input)?;
-        let (element, shape) = {
-            let tensor = self.builder.tensor(tensor);
-            (tensor.element, tensor.shape.clone())
-        };
+        let (element, shape) = (self.builder.element(tensor), self.builder.shape(tensor).clone());
         let dtype = accepted(element, types)
             .ok_or_else(|| format!("{what} may not be of type {element}, only {}", words(types)))?;
         if shape.rank() > 1 {
@@ -80,24 +78,20 @@ impl Site<'_, '_> {
         let entries = (0..count)
             .map(|at| {
                 let (data, at) = self.source(what, tensor, at)?;
-                let number = match data {
-                    Data::Bytes(bytes) => number(dtype, bytes, at),
-                    Data::Strings(_) => None,
-                };
-                whole(what, number)
+                whole(what, number(dtype, data.bytes(), at))
             })
             .collect::<Answer<_>>()?;
         Ok(List { entries, scalar: shape.rank() == 0 })
     }
 
     /// Where an element of a tensor, counted in row-major order, comes from: what holds it, and
-    /// its number there.
-    fn source(&mut self, what: &str, tensor: TensorId, at: usize) -> Answer<(&Data, usize)> {
+    /// its index there.
+    fn source(&mut self, what: &str, tensor: TensorId, at: usize) -> Answer<(Elements<'_>, usize)> {
         let (mut id, mut at) = (tensor, at);
         loop {
-            let tensor = self.builder.tensor(id);
+            let tensor = self.builder.program().tensor(id);
             let cost = match &tensor.made {
-                Made::Given(_) | Made::Constant(_) => 1,
+                Made::Given(_) | Made::Fill(_) => 1,
                 Made::Moved { map, .. } => 1 + map.in_shape().rank() + tensor.shape.rank(),
                 Made::Joined { .. } => 1 + tensor.shape.rank(),
             };
@@ -109,22 +103,16 @@ impl Site<'_, '_> {
                 )
                 .into());
             }
-            match followed(self.builder.tensors(), self.builder.ends(), id, at) {
+            match self.builder.program().source_of(id, at) {
                 Some(next) => (id, at) = next,
                 None => break,
             }
         }
-        match &self.builder.tensor(id).made {
-            Made::Constant(Constant { data, .. }) => Ok((data, at)),
-            _ => {
-                let data = self.builder.given.get(id.0).and_then(|given| given.data);
-                let name = &self.builder.tensor(id).name;
-                let missing = format!(
-                    "its {what} depend on the elements of input {name:?}, which are not given"
-                );
-                Ok((data.ok_or(missing)?, at))
-            }
-        }
+        self.builder.elements(id).map(|elements| (elements, at)).ok_or_else(|| {
+            let name = self.builder.called(id);
+            format!("its {what} depend on the elements of input {name:?}, which are not given")
+                .into()
+        })
     }
 }
 

@@ -3,12 +3,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use trundle_core::program::TensorId;
 use trundle_core::{IndexMap, Shape, normalize_axis};
 
-use super::builder::entries;
 use super::site::{Answer, Site};
 use super::slices::cut;
-use crate::{Constant, Data, ElementType, Integers, Pads, TensorId};
+use crate::{Constant, Data, ElementType, Integers, Pads};
 
 /// What one axis of the output consists of.
 struct Padding {
@@ -106,22 +106,21 @@ impl Padding {
 fn scalar_value(site: &mut Site<'_, '_>, value: Option<usize>) -> Answer<TensorId> {
     let scalar = Shape::new([])?;
     let data = site.data()?;
-    let element = site.builder.tensor(data).element;
+    let element = site.builder.element(data);
     let Some(value) = value else {
-        let data = match element {
-            ElementType::String => Data::Strings(Arc::new([String::new()])),
-            ElementType::Fixed(_) => Data::Bytes(vec![0; entries(element, &scalar)?].into()),
-        };
+        if let ElementType::Fixed(dtype) = element {
+            return site.builder.zero(dtype);
+        }
+        let data = Data::Strings(Arc::new([String::new()]));
         return site.builder.constant(&Constant { element, shape: scalar, data });
     };
     let value = site.input(value)?;
-    let tensor = site.builder.tensor(value);
-    if tensor.element != element {
-        let got = tensor.element;
+    let (got, shape) = (site.builder.element(value), site.builder.shape(value));
+    if got != element {
         return Err(format!("the data is of type {element}, but the value of {got}").into());
     }
-    if tensor.shape.elements() != 1 {
-        return Err(format!("the value must be one element, got shape {}", tensor.shape).into());
+    if shape.elements() != 1 {
+        return Err(format!("the value must be one element, got shape {shape}").into());
     }
     site.builder.reshaped(value, &scalar)
 }
@@ -137,7 +136,7 @@ fn block(
     if size == 0 {
         return Ok(None);
     }
-    let mut sizes = site.builder.tensor(beside).shape.to_vec();
+    let mut sizes = site.builder.shape(beside).to_vec();
     sizes[axis] = size;
     let map = IndexMap::broadcast(&Shape::new(sizes)?);
     site.builder.moved(value, map).map(Some)

@@ -1,10 +1,11 @@
 //! The operators that only give the same elements another shape.
 
+use trundle_core::program::TensorId;
 use trundle_core::{Shape, normalize_axis};
 
 use super::numbers::Listed;
 use super::site::{Answer, Problem, Site};
-use crate::{Integers, TensorId, ZeroSize};
+use crate::{Integers, ZeroSize};
 
 /// Reshape.
 ///

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::fmt;
 
+use trundle_core::program::TensorId;
 use trundle_core::{IndexMap, Op, Shape};
 
 use super::builder::Builder;
-use crate::{Node, TensorId, ValueId};
+use crate::{Node, ValueId};
 
 /// Why a node does not fit what it is given; the node is named by who asked.
 #[derive(Debug)]
@@ -39,11 +40,11 @@ impl From<trundle_core::Error> for Problem {
     }
 }
 
-/// A node, what it reads, and the graph that it adds to.
+/// A node, what it reads, and the program that it adds to.
 pub(super) struct Site<'a, 'm> {
     /// The node.
     pub(super) node: &'a Node,
-    /// The graph so far.
+    /// The program so far.
     pub(super) builder: &'a mut Builder<'m>,
     inputs: Vec<Option<TensorId>>,
 }
@@ -77,7 +78,7 @@ impl<'a, 'm> Site<'a, 'm> {
 
     /// The shape of input 0.
     pub(super) fn data_shape(&self) -> Answer<Shape> {
-        Ok(self.builder.tensor(self.data()?).shape.clone())
+        Ok(self.builder.shape(self.data()?).clone())
     }
 
     /// All inputs; none may be left out.

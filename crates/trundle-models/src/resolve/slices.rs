@@ -3,10 +3,11 @@
 use std::ops::Range;
 
 use trundle_core::ops::Slice;
+use trundle_core::program::TensorId;
 use trundle_core::{IndexMap, Shape};
 
 use super::site::{Answer, Site};
-use crate::{Integers, TensorId};
+use crate::Integers;
 
 /// The map that keeps these indices of each axis, which lie within it.
 pub(super) fn cut(shape: &Shape, ranges: &[Range<usize>]) -> Answer<IndexMap> {

@@ -2,10 +2,11 @@
 
 use trundle_core::Shape;
 use trundle_core::ops::Slice;
+use trundle_core::program::TensorId;
 
 use super::site::{Answer, Site};
 use super::slices::equal_sizes;
-use crate::{Integers, StridedSliceMasks, TensorId};
+use crate::{Integers, StridedSliceMasks};
 
 /// What an entry of the lists means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +89,7 @@ pub(super) fn strided_slice(
     let (starts, stops) = (list(|bounds| bounds.start), list(|bounds| bounds.stop));
     let slice = Slice::new(&starts, &stops, &all, &list(|bounds| bounds.step));
     let cut = site.moved_by(slice)?;
-    let mut cut_sizes = site.builder.tensor(cut).shape.iter();
+    let mut cut_sizes = site.builder.shape(cut).iter();
     let size = |axis: Option<bool>| match axis {
         None => Some(1),
         Some(stays) => cut_sizes.next().copied().filter(|_| stays),

@@ -1,25 +1,25 @@
 //! Constants in a wider element type.
 
 use half::{bf16, f16};
+use trundle_core::program::TensorId;
 use trundle_core::{DType, Packing};
 
 use super::element::{Number, number};
 use super::numbers::is_integer;
 use super::site::{Answer, Site};
-use crate::{Constant, Data, ElementType, Made, TensorId};
+use crate::{Constant, Data, ElementType};
 
 /// The constant that is input 0, in a type that holds all of its values. A model that widens it
 /// again and again gets one tensor.
 pub(super) fn widen(site: &mut Site<'_, '_>, to: DType) -> Answer<TensorId> {
     let id = site.data()?;
-    let tensor = site.builder.tensor(id);
-    if tensor.element == ElementType::Fixed(to) {
+    let element = site.builder.element(id);
+    if element == ElementType::Fixed(to) {
         return Ok(id);
     }
-    let Made::Constant(constant) = &tensor.made else {
+    let Some(constant) = site.builder.held_by_file(id) else {
         return Err(format!(
-            "to convert {} to {to} is computing, which is done for constants only",
-            tensor.element
+            "to convert {element} to {to} is computing, which is done for constants only"
         )
         .into());
     };

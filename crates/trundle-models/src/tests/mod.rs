@@ -1,3 +1,3 @@
-//! Programs planned at little cost, whatever their graphs ask for.
+//! Models planned at little cost, whatever they ask for.
 
 mod planning;

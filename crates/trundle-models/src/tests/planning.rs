@@ -1,37 +1,34 @@
 use bytes::Bytes;
 use trundle_core::ops::{Flip, Roll, Tile, Transpose};
+use trundle_core::program::{Budget, Program, TensorId};
 use trundle_core::{DType, IndexMap, Op, Shape};
 
-use crate::budget::Budget;
-use crate::{Data, ElementType, Graph, How, Made, Program, Tensor, TensorId};
+use crate::resolved::width_of;
+use crate::{Data, ElementType, How, PlannedModel, ResolvedModel, TensorInfo, budget};
 
-/// A graph as it is written down, of one input.
-struct Sketch(Graph);
+/// A model as it is written down, of one input.
+struct Sketch {
+    program: Program,
+    element: ElementType,
+}
 
 impl Sketch {
     fn of(element: ElementType, sizes: &[usize]) -> Sketch {
-        let shape = Shape::new(sizes).unwrap();
-        let input = Tensor { element, shape, made: Made::Given(0), name: "x".into() };
-        Sketch(Graph { tensors: vec![input], outputs: Vec::new() })
+        let mut program = Program::new();
+        program.given(Shape::new(sizes).unwrap(), width_of(element)).unwrap();
+        Sketch { program, element }
     }
 
     fn u16(sizes: &[usize]) -> Sketch {
         Sketch::of(ElementType::Fixed(DType::U16), sizes)
     }
 
-    fn add(&mut self, shape: Shape, made: Made) -> TensorId {
-        let element = self.0.tensors[0].element;
-        let name = format!("t{}", self.0.tensors.len());
-        self.0.tensors.push(Tensor { element, shape, made, name });
-        TensorId(self.0.tensors.len() - 1)
-    }
-
     fn shape(&self, id: TensorId) -> &Shape {
-        &self.0.tensors[id.0].shape
+        &self.program.tensor(id).shape
     }
 
     fn mapped(&mut self, from: TensorId, map: IndexMap) -> TensorId {
-        self.add(map.out_shape().clone(), Made::Moved { from, map })
+        self.program.moved(from, map).unwrap()
     }
 
     fn moved(&mut self, from: TensorId, op: impl Into<Op>) -> TensorId {
@@ -52,41 +49,42 @@ impl Sketch {
         self.mapped(from, IndexMap::identity(&shape).restrict(&ranges).unwrap())
     }
 
-    fn joined(&mut self, axis: usize, parts: Vec<TensorId>) -> TensorId {
-        let mut sizes = self.shape(parts[0]).to_vec();
-        sizes[axis] = parts.iter().map(|part| self.shape(*part)[axis]).sum();
-        self.add(Shape::new(sizes).unwrap(), Made::Joined { axis, parts })
+    fn joined(&mut self, axis: usize, parts: &[TensorId]) -> TensorId {
+        self.program.joined(axis, parts).unwrap()
     }
 
     /// Joined to itself again and again.
     fn doubled(&mut self, times: usize) -> TensorId {
-        (0..times).fold(TensorId(0), |id, _| self.joined(0, vec![id, id]))
+        (0..times).fold(TensorId(0), |id, _| self.joined(0, &[id, id]))
     }
 
     fn planned(mut self, outputs: &[TensorId], budget: Budget) -> Planned {
-        self.0.outputs = outputs.to_vec();
-        let program = Program::within(self.0.clone(), Some(1), budget).unwrap();
-        Planned { graph: self.0, program }
+        outputs.iter().for_each(|output| self.program.output(*output).unwrap());
+        let info = |index| TensorInfo { element: self.element, name: format!("t{index}") };
+        let infos = (0..self.program.tensors().len()).map(info).collect();
+        let model = ResolvedModel::new(self.program, infos, Vec::new()).unwrap();
+        let planned = PlannedModel::within(model.clone(), Some(1), budget).unwrap();
+        Planned { model, planned }
     }
 
     fn plan(self, outputs: &[TensorId]) -> Planned {
-        self.planned(outputs, Budget::default())
+        self.planned(outputs, budget::of_cpu())
     }
 }
 
 struct Planned {
-    graph: Graph,
-    program: Program,
+    model: ResolvedModel,
+    planned: PlannedModel,
 }
 
 impl Planned {
     fn passes(&self) -> usize {
-        self.program.stages().len()
+        self.planned.passes().len()
     }
 
     /// The boxes of all passes.
     fn boxes(&self) -> usize {
-        let parts = self.program.stages().iter().flat_map(|stage| &stage.parts);
+        let parts = self.planned.passes().iter().flat_map(|pass| &pass.parts);
         let boxes = parts.map(|part| match &part.how {
             How::Planned { work, .. } => work.blocks().len(),
             How::ByElement => 0,
@@ -95,18 +93,23 @@ impl Planned {
     }
 
     fn by_element(&self) -> usize {
-        let parts = self.program.stages().iter().flat_map(|stage| &stage.parts);
+        let parts = self.planned.passes().iter().flat_map(|pass| &pass.parts);
         parts.filter(|part| matches!(part.how, How::ByElement)).count()
     }
 
-    /// Runs it, and holds all outputs against the graph.
+    /// Runs it, and holds all outputs against the model.
     fn is_right(&self) {
-        let tensor = &self.graph.tensors[0];
-        let elements = tensor.shape.elements();
-        let input = match tensor.element {
+        self.is_right_in_the_first(usize::MAX);
+    }
+
+    /// The same of so many outputs.
+    fn is_right_in_the_first(&self, outputs: usize) {
+        let (shape, element) = (self.model.shape(TensorId(0)), self.model.element(TensorId(0)));
+        let elements = shape.elements();
+        let input = match element {
             ElementType::String => Data::Strings((0..elements).map(|n| n.to_string()).collect()),
             ElementType::Fixed(dtype) => {
-                let mut bytes = vec![0; tensor.shape.bytes(dtype).unwrap()];
+                let mut bytes = vec![0; shape.bytes(dtype).unwrap()];
                 match dtype.packing() {
                     Some(packing) => (0..elements).for_each(|at| {
                         let value = u8::try_from(at * 7 % 16).unwrap();
@@ -121,9 +124,10 @@ impl Planned {
             }
         };
         let inputs = [input];
-        let outputs = self.program.run(&inputs, &mut |_| ()).unwrap();
-        for (id, output) in self.graph.outputs.iter().zip(&outputs) {
-            assert_eq!(self.graph.first_difference(*id, &inputs, output), None, "{}", self.program);
+        let moved = self.planned.run(&inputs, &mut |_| ()).unwrap();
+        assert_eq!(moved.len(), self.model.outputs().len());
+        for (id, output) in self.model.outputs().iter().zip(&moved).take(outputs) {
+            assert_eq!(self.model.first_difference(*id, &inputs, output), None, "{}", self.planned);
         }
     }
 }
@@ -135,7 +139,7 @@ fn what_is_joined_to_itself_thirty_times_is_a_few_passes() {
     let planned = sketch.plan(&[last]);
     assert!(planned.passes() <= 4, "{} passes", planned.passes());
     assert!(planned.boxes() <= 1 << 17, "{} boxes", planned.boxes());
-    assert!(planned.program.peak_bytes() >= 8 << 30);
+    assert!(planned.planned.peak_bytes() >= 8 << 30);
 }
 
 #[test]
@@ -144,7 +148,7 @@ fn what_is_joined_to_itself_some_times_is_right() {
         let mut sketch = Sketch::u16(&[2, 2]);
         let last = sketch.doubled(times);
         let planned = sketch.plan(&[last]);
-        assert!(planned.passes() <= 2 && planned.by_element() == 0, "{}", planned.program);
+        assert!(planned.passes() <= 2 && planned.by_element() == 0, "{}", planned.planned);
         planned.is_right();
     }
 }
@@ -164,17 +168,17 @@ fn permuted(sizes: &[usize], elementwise: bool) -> Planned {
     let parts = sizes[1];
     let mut sketch = Sketch::u16(sizes);
     let cut: Vec<TensorId> = (0..parts).map(|at| sketch.cut(TensorId(0), 1, at..at + 1)).collect();
-    let order = (0..parts).map(|at| cut[at * 37 % parts]).collect();
-    let last = sketch.joined(1, order);
+    let order: Vec<TensorId> = (0..parts).map(|at| cut[at * 37 % parts]).collect();
+    let last = sketch.joined(1, &order);
     let directly = if elementwise { 16 } else { 1 << 16 };
-    sketch.planned(&[last], Budget { few: 16, directly, ..Budget::default() })
+    sketch.planned(&[last], Budget { few: 16, directly, ..budget::of_cpu() })
 }
 
 #[test]
 fn many_small_parts_are_one_pass() {
     for sizes in [[4, 128, 16], [64, 128, 64], [1, 65, 3], [2, 1000, 1]] {
         let planned = permuted(&sizes, false);
-        assert_eq!((planned.passes(), planned.by_element()), (1, 0), "{}", planned.program);
+        assert_eq!((planned.passes(), planned.by_element()), (1, 0), "{}", planned.planned);
         planned.is_right();
     }
 }
@@ -183,7 +187,7 @@ fn many_small_parts_are_one_pass() {
 fn too_many_boxes_are_moved_element_by_element() {
     let planned = permuted(&[4, 128, 16], true);
     assert_eq!((planned.passes(), planned.by_element()), (1, 1));
-    assert!(planned.program.to_string().contains("each element by itself"));
+    assert!(planned.planned.to_string().contains("each element by itself"));
     planned.is_right();
     // Whatever the elements are.
     for element in
@@ -192,9 +196,9 @@ fn too_many_boxes_are_moved_element_by_element() {
         let mut sketch = Sketch::of(element, &[3, 5, 3]);
         let turned = sketch.moved(TensorId(0), Transpose::new(&[2, 0, 1]));
         let rolled = sketch.moved(turned, Roll::new(&[1, 2, 1], &[0, 1, 2]));
-        let budget = Budget { few: 1, directly: 1, ..Budget::default() };
+        let budget = Budget { few: 1, directly: 1, ..budget::of_cpu() };
         let planned = sketch.planned(&[rolled], budget);
-        assert_eq!(planned.by_element(), 1, "{}", planned.program);
+        assert_eq!(planned.by_element(), 1, "{}", planned.planned);
         planned.is_right();
     }
 }
@@ -210,7 +214,7 @@ fn a_hundred_thousand_parts_are_planned_as_quickly_as_they_are_read() {
         sketch.cut(from, 0, at..at + 1)
     });
     let parts: Vec<TensorId> = parts.collect();
-    let last = sketch.joined(0, parts.clone());
+    let last = sketch.joined(0, &parts);
     let turned = sketch.moved(last, Transpose::new(&[1, 0]));
     let planned = sketch.plan(&[last, turned, parts[7]]);
     assert!(planned.passes() <= 4, "{}", planned.passes());
@@ -230,11 +234,10 @@ fn outputs_at_every_step_of_a_long_chain_take_what_the_chain_takes() {
             _ => sketch.reshaped(last, &[24, 25]),
         });
     }
-    let mut planned = sketch.plan(&ids);
+    let planned = sketch.plan(&ids);
     assert_eq!(planned.passes(), STEPS + 1);
     // Each of them followed to the input would take longer than to plan and to run them all.
-    planned.graph.outputs.truncate(40);
-    planned.is_right();
+    planned.is_right_in_the_first(40);
 }
 
 #[test]
@@ -265,17 +268,17 @@ fn only_what_is_read_is_written_and_it_is_let_go() {
         last = sketch.reshaped(last, &[4, 64]);
         last = sketch.reshaped(last, &[64, 4]);
     }
-    let budget = Budget { few: 1, directly: 4, ..Budget::default() };
+    let budget = Budget { few: 1, directly: 4, ..budget::of_cpu() };
     let planned = sketch.planned(&[last], budget);
-    assert!(planned.passes() > 2, "{}", planned.program);
+    assert!(planned.passes() > 2, "{}", planned.planned);
     let read: Vec<TensorId> = planned
-        .program
-        .stages()
+        .planned
+        .passes()
         .iter()
-        .flat_map(|stage| stage.parts.iter().map(|part| part.from))
+        .flat_map(|pass| pass.parts.iter().map(|part| part.from))
         .collect();
-    assert!(planned.program.stages().iter().all(|s| s.tensor == last || read.contains(&s.tensor)));
+    assert!(planned.planned.passes().iter().all(|p| p.target == last || read.contains(&p.target)));
     // Two at once: the one that is read and the one that is written.
-    assert_eq!(planned.program.peak_bytes(), 2 * 64 * 4 * 2);
+    assert_eq!(planned.planned.peak_bytes(), 2 * 64 * 4 * 2);
     planned.is_right();
 }

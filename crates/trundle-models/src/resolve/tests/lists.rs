@@ -1,4 +1,4 @@
-//! Lists of integers that the graph gives.
+//! Lists of integers that the model's tensors give.
 
 use trundle_core::{DType, Shape};
 
@@ -65,11 +65,11 @@ fn a_list_that_is_not_given_is_named() {
     let shape = |sizes: [usize; 1]| Shape::new(sizes).unwrap();
     let given = [Given { shape: shape([24]), data: None }, Given { shape: shape([2]), data: None }];
     assert_eq!(
-        sketch.model.graph(&given).unwrap_err().to_string(),
+        sketch.model.resolve(&given).unwrap_err().to_string(),
         "Kind \"n1\": its sizes depend on the elements of input \"x1\", which are not given"
     );
     let known = Given { shape: shape([2]), data: Some(&sketch.data[1].data) };
-    assert!(sketch.model.graph(&[given[0].clone(), known]).is_ok());
+    assert!(sketch.model.resolve(&[given[0].clone(), known]).is_ok());
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! Roll, Transpose, ReverseSequence, Flip, Tile, blocks, Identity.
 
 use trundle_core::DType;
+use trundle_core::program::{Made, TensorId};
 
 use super::sketch::{
     Sketch, Tagged, constant, expect, expect_shape, from_input, given, i64s, refuse,
 };
-use crate::{BlockOrder, Constant, IntegerTypes, Integers, Made, Operator};
+use crate::{BlockOrder, Constant, IntegerTypes, Integers, Operator};
 
 fn input(number: usize) -> Integers {
     from_input(number, IntegerTypes::Integers)
@@ -266,11 +267,11 @@ fn what_moves_nothing_makes_no_tensor() {
     let tile = Operator::Tile { repeats: given(&[1, 1]) };
     let [same] = sketch.node(tile, &[same], 1)[..] else { panic!() };
     sketch.node(Operator::Concat { axis: 0 }, &[same], 1);
-    let graph = sketch.resolve().unwrap();
-    assert_eq!(graph.tensors.len(), 1);
-    assert!(matches!(graph.tensors[0].made, Made::Given(0)));
-    assert_eq!(graph.tensors[0].name, "x0");
-    assert!(graph.outputs.iter().all(|output| output.0 == 0));
+    let model = sketch.resolve().unwrap();
+    assert_eq!(model.program().tensors().len(), 1);
+    assert_eq!(model.program().tensors()[0].made, Made::Given(0));
+    assert_eq!(model.name(TensorId(0)), "x0");
+    assert!(model.outputs().iter().all(|output| output.0 == 0));
 }
 
 #[test]
@@ -278,9 +279,8 @@ fn tensors_are_named_after_the_node_that_gives_them() {
     let mut sketch = Sketch::new(&[Tagged::counting(&[1, 4, 2], 0).constant()]);
     let block = Operator::DepthToSpace { block: 2, order: BlockOrder::DepthFirst };
     sketch.node(block, &[0], 1);
-    let graph = sketch.resolve().unwrap();
-    let names: Vec<&str> = graph.tensors.iter().map(|tensor| tensor.name.as_str()).collect();
-    assert_eq!(names.first(), Some(&"x0"));
-    assert_eq!(names.last(), Some(&"n0"));
-    assert!(names[1..names.len() - 1].iter().all(|name| name.is_empty()));
+    let model = sketch.resolve().unwrap();
+    let ids = (0..model.program().tensors().len()).map(TensorId);
+    let names: Vec<String> = ids.map(|id| model.name(id)).collect();
+    assert_eq!(names, ["x0", "tensor 1", "tensor 2", "n0"]);
 }

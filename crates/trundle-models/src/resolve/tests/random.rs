@@ -1,10 +1,11 @@
-//! Small random graphs, each element of each tensor held against a naive evaluation.
+//! Small random models, each element of each tensor held against a naive evaluation.
+
+use trundle_core::program::Budget;
 
 use super::naive::visited;
 use super::sketch::{Sketch, Tagged, from_input, given, i64s};
-use crate::budget::Budget;
 use crate::{
-    BlockOrder, Data, How, IntegerTypes, Integers, Operator, Pads, Parts, Program, ZeroSize,
+    BlockOrder, How, IntegerTypes, Integers, Operator, Pads, Parts, PlannedModel, ZeroSize, budget,
 };
 
 /// Random numbers: splitmix64.
@@ -238,9 +239,9 @@ impl Growing {
     }
 }
 
-/// What a program may cost: much, and little, in each way by itself.
+/// What a plan may cost: much, and little, in each way by itself.
 fn budgets() -> [Budget; 5] {
-    let all = Budget::default;
+    let all = budget::of_cpu;
     [
         all(),
         Budget { few: 1, ..all() },
@@ -251,34 +252,33 @@ fn budgets() -> [Budget; 5] {
 }
 
 #[test]
-fn random_programs_give_what_their_nodes_say_whatever_they_may_cost() {
+fn planned_models_give_what_their_nodes_say_whatever_they_may_cost() {
     let (mut passes, mut by_element) = ([0; 5], [0; 5]);
     for seed in 0..3000 {
         let mut growing = Growing::new(seed);
         for _ in 0..12 {
             growing.grow();
         }
-        let Growing { sketch, values, .. } = growing;
-        let mut graph = sketch.resolve().unwrap();
+        let Growing { mut sketch, values, .. } = growing;
         // The latest, so that much stands between them and the inputs, and one of the others.
         let nodes = &values[sketch.data.len()..];
-        let (count, others) = (nodes.len(), graph.outputs.len() - nodes.len());
-        assert_eq!(others, 0);
+        let count = nodes.len();
+        assert_eq!(count, sketch.model.outputs.len());
         if count == 0 {
             continue;
         }
         let asked = [count - 1, usize::try_from(seed).unwrap() % count];
-        graph.outputs = asked.map(|node| graph.outputs[node]).to_vec();
-        let inputs: Vec<Data> = sketch.data.iter().map(|input| input.data.clone()).collect();
+        sketch.model.outputs = asked.map(|node| sketch.model.outputs[node].clone()).to_vec();
+        let (model, inputs) = (sketch.resolve().unwrap(), sketch.inputs());
         for (number, budget) in budgets().into_iter().enumerate() {
-            let program = Program::within(graph.clone(), Some(1), budget).unwrap();
-            let outputs = program.run(&inputs, &mut |_| ()).unwrap();
+            let planned = PlannedModel::within(model.clone(), Some(1), budget).unwrap();
+            let outputs = planned.run(&inputs, &mut |_| ()).unwrap();
             for (node, output) in asked.into_iter().zip(outputs) {
                 let expected = nodes[node].1.constant().data;
-                assert!(output == expected, "seed {seed}, budget {number}: {program}");
+                assert!(output == expected, "seed {seed}, budget {number}: {planned}");
             }
-            passes[number] += program.stages().len();
-            let parts = program.stages().iter().flat_map(|stage| &stage.parts);
+            passes[number] += planned.passes().len();
+            let parts = planned.passes().iter().flat_map(|pass| &pass.parts);
             by_element[number] += parts.filter(|part| matches!(part.how, How::ByElement)).count();
         }
     }
@@ -288,7 +288,7 @@ fn random_programs_give_what_their_nodes_say_whatever_they_may_cost() {
 }
 
 #[test]
-fn random_graphs_are_what_their_nodes_say_one_by_one() {
+fn random_models_are_what_their_nodes_say_one_by_one() {
     let mut nodes = [0usize; 12];
     for seed in 0..4000 {
         let mut growing = Growing::new(seed);

@@ -1,12 +1,13 @@
-//! Small models, and their graphs asked element by element.
+//! Small models, resolved and asked element by element.
 
 use std::sync::Arc;
 
+use trundle_core::program::{Made, Program, TensorId};
 use trundle_core::{DType, Shape};
 
 use crate::{
-    Constant, Data, ElementType, Error, Given, Graph, Input, IntegerTypes, Integers, Made, Model,
-    Node, Operator, Output, PartialShape, Result, TensorId, ValueId,
+    Constant, Data, ElementType, Error, Given, Input, IntegerTypes, Integers, Model, Node,
+    Operator, Output, PartialShape, ResolvedModel, Result, ValueId,
 };
 
 /// A tensor of u64, in row-major order.
@@ -145,99 +146,66 @@ impl Sketch {
         outputs.into_iter().map(|value| value.0).collect()
     }
 
-    /// The graph for the inputs' own shapes and elements.
-    pub(super) fn resolve(&self) -> Result<Graph> {
+    /// The model for the inputs' own shapes and elements.
+    pub(super) fn resolve(&self) -> Result<ResolvedModel> {
         let given: Vec<Given<'_>> = self
             .data
             .iter()
             .map(|constant| Given { shape: constant.shape.clone(), data: Some(&constant.data) })
             .collect();
-        self.model.graph(&given)
+        self.model.resolve(&given)
+    }
+
+    /// The inputs' elements.
+    pub(super) fn inputs(&self) -> Vec<Data> {
+        self.data.iter().map(|input| input.data.clone()).collect()
     }
 
     /// The elements of each output, all of which are u64.
     pub(super) fn run(&self) -> Result<Vec<Tagged>> {
-        let graph = self.resolve()?;
-        check_graph(&graph);
+        let (model, inputs) = (self.resolve()?, self.inputs());
         let asked = |output: &TensorId| {
-            let sizes = graph.tensors[output.0].shape.to_vec();
+            let sizes = model.shape(*output).to_vec();
             Tagged::of(&sizes, |index| {
-                let (data, at) = self.followed(&graph, *output, index);
-                let Data::Bytes(bytes) = data else { panic!("texts") };
-                u64::from_le_bytes(bytes[at * 8..at * 8 + 8].try_into().unwrap())
+                let (id, at) = followed(model.program(), *output, index);
+                let data = model.source(id, &inputs).unwrap().bytes();
+                u64::from_le_bytes(data[at * 8..at * 8 + 8].try_into().unwrap())
             })
         };
-        Ok(graph.outputs.iter().map(asked).collect())
+        Ok(model.outputs().iter().map(asked).collect())
     }
 
     /// The texts of the first output.
     pub(super) fn texts(&self) -> Vec<String> {
-        let graph = self.resolve().unwrap();
-        check_graph(&graph);
-        let shape = graph.tensors[graph.outputs[0].0].shape.clone();
+        let (model, inputs) = (self.resolve().unwrap(), self.inputs());
+        let output = model.outputs()[0];
         let mut texts = Vec::new();
-        shape.for_each_index(|index| {
-            let (data, at) = self.followed(&graph, graph.outputs[0], index);
-            let Data::Strings(all) = data else { panic!("bytes") };
-            texts.push(all[at].clone());
+        model.shape(output).for_each_index(|index| {
+            let (id, at) = followed(model.program(), output, index);
+            texts.push(model.source(id, &inputs).unwrap().strings()[at].clone());
         });
         texts
     }
-
-    /// What holds an element, and its number there.
-    fn followed<'a>(
-        &'a self,
-        graph: &'a Graph,
-        id: TensorId,
-        index: &[usize],
-    ) -> (&'a Data, usize) {
-        let tensor = &graph.tensors[id.0];
-        let number =
-            || index.iter().zip(tensor.shape.iter()).fold(0, |number, (i, size)| number * size + i);
-        match &tensor.made {
-            Made::Given(input) => (&self.data[*input].data, number()),
-            Made::Constant(constant) => (&constant.data, number()),
-            Made::Moved { from, map } => self.followed(graph, *from, &map.source_of(index)),
-            Made::Joined { axis, parts } => {
-                let mut index = index.to_vec();
-                for part in parts {
-                    let size = graph.tensors[part.0].shape[*axis];
-                    if index[*axis] < size {
-                        return self.followed(graph, *part, &index);
-                    }
-                    index[*axis] -= size;
-                }
-                panic!("{index:?} lies behind all parts")
-            }
-        }
-    }
 }
 
-/// What is promised of every graph.
-fn check_graph(graph: &Graph) {
-    for (number, tensor) in graph.tensors.iter().enumerate() {
-        let earlier = |id: &TensorId| {
-            assert!(id.0 < number, "tensor {number} is made of tensor {}", id.0);
-            assert_eq!(graph.tensors[id.0].element, tensor.element);
-            &graph.tensors[id.0].shape
-        };
-        match &tensor.made {
-            Made::Given(_) => {}
-            Made::Constant(constant) => assert_eq!(constant.shape, tensor.shape),
-            Made::Moved { from, map } => {
-                assert_eq!(map.in_shape(), earlier(from));
-                assert_eq!(*map.out_shape(), tensor.shape);
-            }
-            Made::Joined { axis, parts } => {
-                let mut sizes = earlier(&parts[0]).to_vec();
-                sizes[*axis] = parts.iter().map(|part| earlier(part)[*axis]).sum();
-                assert_eq!(sizes, tensor.shape.to_vec());
-                for part in parts {
-                    let mut sizes = earlier(part).to_vec();
-                    sizes[*axis] = tensor.shape[*axis];
-                    assert_eq!(sizes, tensor.shape.to_vec());
+/// The tensor that holds an element, and its index there.
+fn followed(program: &Program, id: TensorId, index: &[usize]) -> (TensorId, usize) {
+    let tensor = program.tensor(id);
+    match &tensor.made {
+        Made::Given(_) | Made::Fill(_) => {
+            (id, index.iter().zip(tensor.shape.iter()).fold(0, |at, (i, size)| at * size + i))
+        }
+        Made::Moved { from, map } => followed(program, *from, &map.source_of(index)),
+        Made::Joined { axis, parts } => {
+            let mut index = index.to_vec();
+            for part in parts {
+                let size = program.tensor(*part).shape[*axis];
+                if index[*axis] < size {
+                    return followed(program, *part, &index);
                 }
+                index[*axis] -= size;
             }
+            panic!("{index:?} lies behind all parts")
         }
     }
 }

@@ -1,21 +1,22 @@
 //! Widen: exact conversions of constants.
 
 use half::{bf16, f16};
+use trundle_core::program::Made;
 use trundle_core::{DType, Shape};
 
 use super::sketch::{Sketch, constant, given, strings};
 use crate::resolve::element::{Number, number};
-use crate::{Constant, Data, ElementType, Made, Operator};
+use crate::{Constant, Data, ElementType, Operator};
 
 /// What a constant becomes, or the refusal.
 fn widened(from: Constant, to: DType) -> Result<Constant, String> {
     let mut sketch = Sketch::new(&[]);
     let value = sketch.node(Operator::Constant(from), &[], 1)[0];
     sketch.node(Operator::Widen(to), &[value], 1);
-    let graph = sketch.resolve().map_err(|error| error.to_string())?;
-    match &graph.tensors[graph.outputs[1].0].made {
-        Made::Constant(constant) => Ok(constant.clone()),
-        made => panic!("{made:?}"),
+    let model = sketch.resolve().map_err(|error| error.to_string())?;
+    match model.program().tensor(model.outputs()[1]).made {
+        Made::Given(input) => Ok(model.constant_of(input).unwrap().clone()),
+        ref made => panic!("{made:?}"),
     }
 }
 
@@ -138,5 +139,5 @@ fn a_constant_is_widened_once() {
         let wide = sketch.node(Operator::Widen(DType::F32), &[value], 1)[0];
         sketch.node(Operator::Roll { shift: given(&[0]), axes: given(&[0]) }, &[wide], 1);
     }
-    assert_eq!(sketch.resolve().unwrap().tensors.len(), 2);
+    assert_eq!(sketch.resolve().unwrap().program().tensors().len(), 2);
 }

@@ -1,0 +1,63 @@
+//! A program in fewer steps: what was cut up and joined again is one movement.
+
+use super::{Budget, Made, Program, TensorId};
+use crate::{AxisMap, IndexMap};
+
+impl Program {
+    /// The same program, in which parts of one tensor that are joined are that tensor moved, where
+    /// one map says it: so the slices and the concatenation into which exporters write a roll are
+    /// the roll.
+    ///
+    /// Law: every element of every tensor has the same origin.
+    #[must_use]
+    pub fn simplified(mut self, budget: &Budget) -> Program {
+        for index in 0..self.tensors.len() {
+            if let Made::Joined { axis, parts } = &self.tensors[index].made
+                && let Some((from, map)) = self.moved_whole(*axis, parts, budget.pieces)
+            {
+                self.tensors[index].made = Made::Moved { from, map };
+                self.ends.remove(&TensorId(index));
+            }
+        }
+        self
+    }
+
+    /// Parts of one tensor as that tensor, moved.
+    fn moved_whole(
+        &self,
+        axis: usize,
+        parts: &[TensorId],
+        more_pieces: usize,
+    ) -> Option<(TensorId, IndexMap)> {
+        let of_source = |part: TensorId| match &self.tensor(part).made {
+            Made::Moved { from, map } => (*from, Some(map)),
+            _ => (part, None),
+        };
+        let (from, _) = of_source(*parts.first()?);
+        let whole = IndexMap::identity(&self.tensor(from).shape);
+        let mut maps: Vec<&IndexMap> = Vec::with_capacity(parts.len());
+        for part in parts {
+            match of_source(*part) {
+                _ if *part == from => maps.push(&whole),
+                (source, Some(map)) if source == from => maps.push(map),
+                _ => return None,
+            }
+        }
+        // Parts that are joined themselves, again and again, would come to any number of pieces.
+        let pieces = maps.iter().map(|map| most_pieces(map)).fold(0, usize::saturating_add);
+        if pieces > parts.len().saturating_add(more_pieces) {
+            return None;
+        }
+        Some((from, IndexMap::joined(axis, &maps)?))
+    }
+}
+
+/// The most pieces of an axis of a map.
+fn most_pieces(map: &IndexMap) -> usize {
+    let axes = map.layers().iter().filter_map(|layer| layer.axes()).flatten();
+    let pieces = axes.map(|axis| match axis {
+        AxisMap::Segments { pieces, .. } => pieces.len(),
+        AxisMap::Affine { .. } | AxisMap::Ragged { .. } => 1,
+    });
+    pieces.max().unwrap_or(1)
+}

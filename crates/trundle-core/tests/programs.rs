@@ -1,0 +1,459 @@
+//! The laws of programs, on random ones: chains, joins of joins, fills, slices, reshapes, broadcasts,
+//! rows reversed in part; tensors without elements and of rank 0 among them.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use trundle_core::ops::{Flip, ReverseSubsequences, Roll, Tile, Transpose};
+use trundle_core::program::{Budget, Made, Pass, Program, Tensor, TensorId};
+use trundle_core::{
+    BitOrder, Error, Fingerprint, IndexMap, Layout, Move, Op, Packing, Shape, Width,
+};
+use trundle_testing::choices::Choices;
+
+/// The bytes of every element.
+const WIDTH: usize = 4;
+
+fn shape(sizes: &[usize]) -> Shape {
+    Shape::new(sizes).unwrap()
+}
+
+fn signed(number: usize) -> i64 {
+    number.try_into().unwrap()
+}
+
+/// Enough for all that the tests ask, so that only outputs are written.
+fn large() -> Budget {
+    Budget {
+        elements: 1,
+        few: 1 << 16,
+        most: 1 << 16,
+        directly: 1 << 16,
+        composed: 1 << 10,
+        layers: 16,
+        pieces: 64,
+        steps: 1 << 22,
+        steps_each: 1 << 10,
+        kept: 1 << 20,
+        kept_each: 16,
+    }
+}
+
+/// Any budget: what is too little of one thing is not of another.
+fn any_budget(choices: &mut Choices) -> Budget {
+    let mut few = || [0, 1, 2, 5, 30][choices.below(5)];
+    Budget {
+        elements: few(),
+        few: few(),
+        most: few(),
+        directly: few(),
+        composed: few(),
+        layers: few(),
+        pieces: few(),
+        steps: 40 * few(),
+        steps_each: few(),
+        kept: 40 * few(),
+        kept_each: few(),
+    }
+}
+
+/// An operator, or whatever else moves a tensor of this shape.
+fn map_of(choices: &mut Choices, of: &Shape) -> IndexMap {
+    let whole: Vec<Range<usize>> = of.iter().map(|size| 0..*size).collect();
+    if of.rank() == 0 {
+        let elements = [0, 1, 6][choices.below(3)];
+        return IndexMap::broadcast(&shape(&choices.sizes(elements)));
+    }
+    let axis = choices.below(of.rank());
+    let op: Op = match choices.below(9) {
+        0 | 1 => {
+            let to = match of.elements() {
+                0 => vec![choices.below(3), 0],
+                1 if choices.below(2) == 0 => Vec::new(),
+                elements => choices.sizes(elements),
+            };
+            return IndexMap::reshape(of, &shape(&to)).unwrap();
+        }
+        2 => {
+            let mut bounds = whole;
+            bounds[axis].start = choices.below(of[axis]);
+            let len = of[axis] - bounds[axis].start;
+            let cut = if choices.below(9) == 0 { len } else { choices.below(len) };
+            bounds[axis].end -= cut;
+            return IndexMap::identity(of).restrict(&bounds).unwrap();
+        }
+        3 | 4 => {
+            let mut order: Vec<i64> = (0i64..).take(of.rank()).collect();
+            order.rotate_left(axis);
+            Transpose::new(&order).into()
+        }
+        5 => Roll::new(&[signed(choices.below(9)) - 4], &[signed(axis)]).into(),
+        6 => Flip::new(&[signed(axis)]).into(),
+        7 if of.elements() < 60 => {
+            let mut repeats = vec![1; of.rank()];
+            repeats[axis] = 2;
+            Tile::new(&repeats).into()
+        }
+        _ => {
+            let mut rows = of.to_vec();
+            rows[axis] = 1;
+            let lengths: Vec<u64> =
+                (0..rows.iter().product()).map(|_| choices.below(7) as u64).collect();
+            ReverseSubsequences::dense(signed(axis), shape(&rows), lengths).into()
+        }
+    };
+    op.index_map(of).unwrap()
+}
+
+/// This tensor and others that go with it along an axis, some of them several times.
+fn joined(choices: &mut Choices, program: &mut Program, first: TensorId) -> TensorId {
+    let mut sizes = program.tensor(first).shape.to_vec();
+    let axis = choices.below(sizes.len());
+    let mut parts = vec![first];
+    for (index, other) in program.tensors().iter().enumerate() {
+        sizes[axis] = other.shape.get(axis).copied().unwrap_or(0);
+        if other.shape.sizes() == sizes && choices.below(2) == 0 {
+            parts.push(TensorId(index));
+        }
+    }
+    let at = choices.below(parts.len());
+    parts.rotate_left(at);
+    let elements: usize = parts.iter().map(|part| program.tensor(*part).shape.elements()).sum();
+    if elements > 300 {
+        parts.truncate(1);
+    }
+    program.joined(axis, &parts).unwrap()
+}
+
+/// Two inputs and a fill, and tensors made of them; of three outputs two are one tensor.
+fn any_program(choices: &mut Choices) -> Program {
+    let width = Width::from(WIDTH);
+    let mut program = Program::new();
+    for _ in 0..2 {
+        let elements = [24, 36, 60, 17, 1, 0][choices.below(6)];
+        program.given(shape(&choices.sizes(elements)), width).unwrap();
+    }
+    program.fill(width, &[1, 2, 3, 4]).unwrap();
+    for _ in 0..1 + choices.below(10) {
+        let from = TensorId(choices.below(program.tensors().len()));
+        let of = program.tensor(from).shape.clone();
+        if of.rank() > 0 && choices.below(3) == 0 {
+            joined(choices, &mut program, from);
+        } else {
+            let map = map_of(choices, &of);
+            program.moved(from, map).unwrap();
+        }
+    }
+    let last = program.tensors().len() - 1;
+    for output in [last, choices.below(last + 1), last] {
+        program.output(TensorId(output)).unwrap();
+    }
+    program
+}
+
+/// An element of a source of a program.
+type Element = (TensorId, usize);
+
+/// The origin of an element as the definitions of moved and joined have it.
+fn naive(program: &Program, id: TensorId, index: &[usize]) -> Element {
+    let tensor = program.tensor(id);
+    match &tensor.made {
+        Made::Given(_) | Made::Fill(_) => {
+            let at = index.iter().zip(tensor.shape.iter()).fold(0, |at, (i, size)| at * size + i);
+            (id, at)
+        }
+        Made::Moved { from, map } => naive(program, *from, &map.source_of(index)),
+        Made::Joined { axis, parts } => {
+            let mut index = index.to_vec();
+            for part in parts {
+                let size = program.tensor(*part).shape[*axis];
+                if index[*axis] < size {
+                    return naive(program, *part, &index);
+                }
+                index[*axis] -= size;
+            }
+            panic!("{index:?} lies behind all parts")
+        }
+    }
+}
+
+fn origins(program: &Program, id: TensorId) -> Vec<Element> {
+    (0..program.tensor(id).shape.elements()).map(|at| program.origin(id, at)).collect()
+}
+
+/// The pairs of elements, source and target, that a pass moves from one tensor.
+fn pairs(program: &Program, pass: &Pass, read: usize) -> Vec<(usize, usize)> {
+    let mut pairs = Vec::new();
+    match &pass.reads[read].regions {
+        Some(regions) => {
+            let src = Layout::row_major(regions.shape(), WIDTH).unwrap();
+            let work = Move::of_regions(regions, WIDTH, &src).unwrap();
+            work.for_each_pair(|src, dst| {
+                let elements = (0..work.width()).step_by(WIDTH);
+                pairs.extend(elements.map(|at| ((src + at) / WIDTH, (dst + at) / WIDTH)));
+            });
+        }
+        None => {
+            let Made::Moved { map, .. } = &program.tensor(pass.target).made else { panic!() };
+            let mut target = 0;
+            map.out_shape().for_each_index(|index| {
+                let source = map.source_of(index);
+                let sizes = map.in_shape().iter();
+                pairs.push((source.iter().zip(sizes).fold(0, |at, (i, n)| at * n + i), target));
+                target += 1;
+            });
+        }
+    }
+    pairs
+}
+
+/// Carries passes out, and checks that each reads only what exists by then, and writes each of its
+/// target's elements once; what each written tensor's elements are.
+fn written(program: &Program, passes: &[Pass]) -> BTreeMap<TensorId, Vec<Element>> {
+    let mut written: BTreeMap<TensorId, Vec<Element>> = BTreeMap::new();
+    for pass in passes {
+        let mut target = vec![None; program.tensor(pass.target).shape.elements()];
+        for (read, each) in pass.reads.iter().enumerate() {
+            for (source, at) in pairs(program, pass, read) {
+                let element = match program.tensor(each.from).made.is_source() {
+                    true => (each.from, source),
+                    false => written[&each.from][source],
+                };
+                assert_eq!(target[at].replace(element), None, "written twice");
+            }
+        }
+        let target = target.into_iter().map(|element| element.expect("written")).collect();
+        assert_eq!(written.insert(pass.target, target), None);
+        for id in &pass.released {
+            assert!(written.remove(id).is_some() && !program.outputs().contains(id));
+        }
+    }
+    written
+}
+
+#[test]
+fn origins_are_found_by_the_definitions() {
+    for seed in 0..4000 {
+        let program = any_program(&mut Choices::of(seed));
+        for (id, tensor) in program.tensors().iter().enumerate() {
+            let id = TensorId(id);
+            let mut at = 0;
+            tensor.shape.for_each_index(|index| {
+                assert_eq!(program.origin(id, at), naive(&program, id, index), "seed {seed}");
+                at += 1;
+            });
+        }
+    }
+}
+
+#[test]
+fn passes_write_every_element_once_from_its_origin() {
+    let (mut on_the_way, mut by_element, mut several, mut joins) = (0, 0, 0, 0);
+    for seed in 0..8000 {
+        let mut choices = Choices::of(seed);
+        let program = any_program(&mut choices);
+        let mut budget = if seed % 2 == 0 { large() } else { any_budget(&mut choices) };
+        let passes = program.passes(&mut budget);
+        let written = written(&program, &passes);
+        // Only outputs are left, and all of them are.
+        assert!(written.keys().all(|id| program.outputs().contains(id)), "seed {seed}");
+        for id in program.outputs() {
+            assert_eq!(written[id], origins(&program, *id), "seed {seed} of {program:#?}");
+        }
+        for pass in &passes {
+            on_the_way += usize::from(!program.outputs().contains(&pass.target));
+            by_element += usize::from(pass.reads.iter().any(|read| read.regions.is_none()));
+            several += usize::from(pass.reads.len() > 1);
+            joins += pass.via.iter().filter(|id| is_join(&program, **id)).count();
+        }
+    }
+    let all = [on_the_way, by_element, several, joins];
+    assert!(all.iter().all(|count| *count > 200), "{all:?}");
+}
+
+fn is_join(program: &Program, id: TensorId) -> bool {
+    matches!(program.tensor(id).made, Made::Joined { .. })
+}
+
+#[test]
+fn enough_budget_writes_outputs_alone() {
+    let mut on_the_way = 0;
+    for seed in 0..2000 {
+        let program = any_program(&mut Choices::of(seed));
+        let passes = program.passes(&mut large());
+        on_the_way += passes.iter().filter(|p| !program.outputs().contains(&p.target)).count();
+    }
+    // Rows that are reversed twice, or cut, have to be.
+    assert!(on_the_way < 400, "{on_the_way}");
+}
+
+#[test]
+fn simplified_programs_keep_every_origin() {
+    let mut simpler = 0;
+    for seed in 0..4000 {
+        let program = any_program(&mut Choices::of(seed));
+        let simplified = program.clone().simplified(&large());
+        assert_eq!(simplified.outputs(), program.outputs());
+        for index in 0..program.tensors().len() {
+            let id = TensorId(index);
+            assert_eq!(simplified.tensor(id).shape, program.tensor(id).shape);
+            assert_eq!(origins(&simplified, id), origins(&program, id), "seed {seed}");
+            simpler += usize::from(simplified.tensor(id) != program.tensor(id));
+        }
+    }
+    assert!(simpler > 300, "{simpler}");
+}
+
+#[test]
+fn a_roll_written_as_slices_is_the_roll() {
+    let of = shape(&[2, 56, 3]);
+    let mut program = Program::new();
+    let whole = program.given(of.clone(), 2).unwrap();
+    let parts = [3..56, 0..3].map(|range| {
+        let map = IndexMap::identity(&of).restrict(&[0..2, range, 0..3]).unwrap();
+        program.moved(whole, map).unwrap()
+    });
+    let joined = program.joined(1, &parts).unwrap();
+    let map = Roll::new(&[-3], &[1]).index_map(&of).unwrap();
+    // A tensor is a part of itself.
+    let twice = program.joined(1, &[whole, parts[0]]).unwrap();
+    let simplified = program.clone().simplified(&large());
+    assert_eq!(simplified.tensor(joined).made, Made::Moved { from: whole, map });
+    assert!(matches!(simplified.tensor(twice).made, Made::Moved { from, .. } if from == whole));
+    // More pieces than the budget allows stay parts.
+    let pieces = Budget { pieces: 0, ..large() };
+    let halves = [whole, joined].map(|of| program.joined(1, &[of, of]).unwrap());
+    let simplified = program.simplified(&pieces);
+    assert!(matches!(simplified.tensor(halves[0]).made, Made::Moved { .. }));
+    assert!(matches!(simplified.tensor(halves[1]).made, Made::Joined { .. }));
+}
+
+/// The inputs.
+fn given(program: &Program) -> Vec<&Tensor> {
+    let is_given = |tensor: &&Tensor| matches!(tensor.made, Made::Given(_));
+    program.tensors().iter().filter(is_given).collect()
+}
+
+#[test]
+fn a_restricted_program_keeps_the_origins_of_its_box() {
+    let mut smaller = 0;
+    for seed in 0..4000 {
+        let mut choices = Choices::of(seed);
+        let program = any_program(&mut choices);
+        let id = program.outputs()[choices.below(3)];
+        let whole = &program.tensor(id).shape;
+        let bounds: Vec<Range<usize>> = whole
+            .iter()
+            .map(|size| {
+                let start = choices.below(size + 1);
+                start..start + choices.below(size - start + 1)
+            })
+            .collect();
+        let part = program.restrict(id, &bounds).unwrap();
+        let output = part.outputs()[0];
+        assert_eq!((part.outputs().len(), part.inputs()), (1, program.inputs()));
+        assert_eq!(given(&part), given(&program));
+        let sizes: Vec<usize> = bounds.iter().map(Range::len).collect();
+        assert_eq!(part.tensor(output).shape.sizes(), sizes);
+        let mut at = 0;
+        shape(&sizes).for_each_index(|index| {
+            let place: Vec<usize> = index.iter().zip(&bounds).map(|(i, b)| b.start + i).collect();
+            let (source, element) = naive(&program, id, &place);
+            let (own, own_element) = part.origin(output, at);
+            assert_eq!(part.tensor(own), program.tensor(source), "seed {seed}");
+            assert_eq!(own_element, element, "seed {seed}");
+            at += 1;
+        });
+        let written = written(&part, &part.passes(&mut large()));
+        assert_eq!(written[&output], origins(&part, output));
+        smaller += usize::from(part.tensors().len() < program.tensors().len());
+    }
+    assert!(smaller > 1000, "{smaller}");
+    let mut program = Program::new();
+    let row = program.given(shape(&[3]), 1).unwrap();
+    assert!(matches!(program.restrict(row, &[]), Err(Error::SizesDiffer { .. })));
+    let one = std::slice::from_ref;
+    assert!(matches!(program.restrict(row, one(&(2..4))), Err(Error::RangeOutOfBounds { .. })));
+    assert!(matches!(
+        program.restrict(TensorId(1), one(&(0..1))),
+        Err(Error::NumberOutOfRange { .. })
+    ));
+}
+
+#[test]
+fn programs_have_one_fingerprint_if_they_are_equal() {
+    let mut found: BTreeMap<u128, Program> = BTreeMap::new();
+    for seed in 0..4000 {
+        let program = any_program(&mut Choices::of(seed));
+        assert_eq!(program, any_program(&mut Choices::of(seed)));
+        let print = program.fingerprint();
+        assert_eq!(print, program.clone().fingerprint());
+        if let Some(before) = found.insert(print, program.clone()) {
+            assert_eq!(before, program);
+        }
+    }
+    assert!(found.len() > 3000, "{}", found.len());
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let mut program = Program::new();
+    let row = program.given(shape(&[3]), 4).unwrap();
+    let wide = program.given(shape(&[3]), 8).unwrap();
+    let matrix = program.given(shape(&[2, 3]), 4).unwrap();
+    let before = program.clone();
+    let nowhere = TensorId(7);
+    let identity = |sizes: &[usize]| IndexMap::identity(&shape(sizes));
+    let outside = identity(&[5]).within_source(std::slice::from_ref(&(1..4))).unwrap();
+    let rolled = Roll::new(&[2], &[0]).index_map(&shape(&[5])).unwrap();
+    let rolled = rolled.within_source(std::slice::from_ref(&(0..3))).unwrap();
+    let rows = ReverseSubsequences::new(1, [2, 5]).index_map(&shape(&[2, 6])).unwrap();
+    let rows = rows.restrict(&[0..2, 0..2]).unwrap().within_source(&[0..2, 0..3]).unwrap();
+    let large = shape(&[isize::MAX.unsigned_abs()]);
+    let mut refused = |expected: &str, add: &dyn Fn(&mut Program) -> Result<TensorId, Error>| {
+        assert_eq!(add(&mut program).unwrap_err().to_string(), expected);
+        assert_eq!(program, before);
+    };
+    refused(
+        "shape [9223372036854775807] of 2-byte elements is too large to be addressed",
+        &|program| program.given(large.clone(), 2),
+    );
+    refused(
+        "the bytes of a fill and those of an element must have equal sizes, got 3 and 4",
+        &|p| p.fill(4, &[0; 3]),
+    );
+    let unknown = "the index of a tensor 7 is out of range: expected that of an earlier one";
+    refused(unknown, &|p| p.moved(nowhere, identity(&[3])));
+    refused(unknown, &|p| p.moved_by(nowhere, Flip::new(&[0])));
+    refused(unknown, &|p| p.joined(0, &[row, nowhere]));
+    refused(unknown, &|p| p.output(nowhere).map(|()| nowhere));
+    refused("the input of the map must have shape [3], got [4]", &|p| p.moved(row, identity(&[4])));
+    refused("the map reads -1..4 of a source axis of size 3", &|p| p.moved(row, outside.clone()));
+    refused("the map reads 0..5 of a source axis of size 3", &|p| p.moved(row, rolled.clone()));
+    refused("the map reads 0..5 of a source axis of size 3", &|p| p.moved(matrix, rows.clone()));
+    refused("the number of parts 0 is out of range: expected 1 or more", &|p| p.joined(0, &[]));
+    refused("axis 1 is out of range for rank 1: expected 0..=0", &|p| p.joined(1, &[row]));
+    refused("a part must have elements of 4 bytes, got 8 bytes", &|p| p.joined(0, &[row, wide]));
+    refused("a part must have shape [3], got [2, 3]", &|p| p.joined(0, &[row, matrix]));
+    refused("a part must have shape [2, 3], got [3]", &|p| p.joined(0, &[matrix, row]));
+    let mut doubled = Program::new();
+    let mut last = doubled.given(shape(&[1 << 40]), 1).unwrap();
+    while let Ok(next) = doubled.joined(0, &[last, last]) {
+        last = next;
+    }
+    assert_eq!(doubled.tensor(last).shape[0], 1 << 62);
+    // Four of them would be none at all, if sizes wrapped around.
+    assert!(doubled.joined(0, &[last; 4]).is_err());
+}
+
+#[test]
+fn a_fill_is_one_element_whatever_its_unused_bits() {
+    let packed = Packing::new(4, BitOrder::LowFirst).unwrap();
+    let (mut one, mut other) = (Program::new(), Program::new());
+    let id = one.fill(packed, &[0xf5]).unwrap();
+    other.fill(packed, &[0x05]).unwrap();
+    assert_eq!(one.tensor(id).made, Made::Fill(vec![5]));
+    assert_eq!((&one, one.fingerprint()), (&other, other.fingerprint()));
+    assert_eq!(one.tensor(id).shape.rank(), 0);
+}

@@ -1,0 +1,265 @@
+//! Random models, run in as few passes as they need, against each element followed by itself.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use bytes::Bytes;
+use trundle_core::ops::{Flip, ReverseSubsequences, Roll, Transpose};
+use trundle_core::program::{Made, Program, TensorId};
+use trundle_core::{DType, IndexMap, Op, Shape};
+use trundle_models::{Constant, Data, ElementType, PlannedModel, ResolvedModel, TensorInfo};
+use trundle_testing::choices::Choices;
+
+const U16: ElementType = ElementType::Fixed(DType::U16);
+
+fn shape(sizes: &[usize]) -> Shape {
+    Shape::new(sizes).unwrap()
+}
+
+/// What is chosen here.
+trait Cases {
+    /// A movement of a tensor of this shape.
+    fn map(&mut self, of: &Shape) -> IndexMap;
+
+    /// Two inputs and a constant, and tensors made of them.
+    fn model(&mut self) -> ResolvedModel;
+
+    /// This tensor and others that go with it along one axis.
+    fn joined(&mut self, program: &mut Program, first: TensorId);
+}
+
+impl Cases for Choices {
+    fn map(&mut self, of: &Shape) -> IndexMap {
+        let axis = self.below(of.rank());
+        let signed = i64::try_from(axis).unwrap();
+        let op: Op = match self.below(8) {
+            0 | 1 => {
+                let to = self.sizes(of.elements());
+                return IndexMap::reshape(of, &shape(&to)).unwrap();
+            }
+            2 => {
+                let mut bounds: Vec<_> = of.iter().map(|size| 0..*size).collect();
+                bounds[axis].end -= self.below(of[axis]);
+                bounds[axis].start = self.below(bounds[axis].end);
+                return IndexMap::identity(of).restrict(&bounds).unwrap();
+            }
+            3 | 4 => {
+                let mut order: Vec<i64> = (0i64..).take(of.rank()).collect();
+                order.rotate_left(axis);
+                Transpose::new(&order).into()
+            }
+            5 => Roll::new(&[i64::try_from(self.below(9)).unwrap() - 4], &[signed]).into(),
+            6 => Flip::new(&[signed]).into(),
+            _ => {
+                let mut rows = of.sizes().to_vec();
+                rows[axis] = 1;
+                let lengths = (0..rows.iter().product()).map(|_| self.below(7) as u64);
+                ReverseSubsequences::dense(signed, shape(&rows), lengths.collect::<Vec<_>>()).into()
+            }
+        };
+        op.index_map(of).unwrap()
+    }
+
+    fn model(&mut self) -> ResolvedModel {
+        let mut program = Program::new();
+        for _ in 0..2 {
+            let elements = [24, 36, 60, 17][self.below(4)];
+            program.given(shape(&self.sizes(elements)), DType::U16).unwrap();
+        }
+        // Known with the model, or with its program.
+        let pad = Bytes::from_static(&[0xfe, 0xca]);
+        let mut constants = Vec::new();
+        if self.below(2) == 0 {
+            program.fill(DType::U16, &pad).unwrap();
+        } else {
+            program.given(Shape::default(), DType::U16).unwrap();
+            let (shape, data) = (Shape::default(), Data::Bytes(pad));
+            constants.push(Constant { element: U16, shape, data });
+        }
+        for _ in 0..1 + self.below(10) {
+            let from = TensorId(self.below(program.tensors().len()));
+            let of = program.tensor(from).shape.clone();
+            if of.rank() == 0 {
+                program.broadcast(from, &shape(&self.sizes(6))).unwrap();
+            } else if self.below(3) == 0 {
+                self.joined(&mut program, from);
+            } else {
+                let map = self.map(&of);
+                program.moved(from, map).unwrap();
+            }
+        }
+        let last = program.tensors().len() - 1;
+        for output in [last, self.below(last + 1), last] {
+            program.output(TensorId(output)).unwrap();
+        }
+        model(program, U16, constants)
+    }
+
+    fn joined(&mut self, program: &mut Program, first: TensorId) {
+        let mut sizes = program.tensor(first).shape.sizes().to_vec();
+        let axis = self.below(sizes.len());
+        let mut parts = vec![first];
+        for (index, other) in program.tensors().iter().enumerate() {
+            let mut alike = other.shape.iter().zip(&sizes).enumerate();
+            let fits =
+                other.shape.rank() == sizes.len() && alike.all(|(k, (a, b))| k == axis || a == b);
+            if fits && self.below(2) == 0 && sizes[axis] < 50 {
+                sizes[axis] += other.shape[axis];
+                parts.push(TensorId(index));
+            }
+        }
+        program.joined(axis, &parts).unwrap();
+    }
+}
+
+/// A model of tensors of one element type.
+fn model(program: Program, element: ElementType, constants: Vec<Constant>) -> ResolvedModel {
+    let info = |index| TensorInfo { element, name: format!("t{index}") };
+    let infos = (0..program.tensors().len()).map(info).collect();
+    ResolvedModel::new(program, infos, constants).unwrap()
+}
+
+/// The element of a tensor at an index, by going back from tensor to tensor.
+fn element(program: &Program, inputs: &[Vec<u16>], mut id: TensorId, index: &[usize]) -> u16 {
+    let mut index = index.to_vec();
+    loop {
+        let tensor = program.tensor(id);
+        match &tensor.made {
+            Made::Given(input) => {
+                let at = index.iter().zip(tensor.shape.iter()).fold(0, |n, (i, size)| n * size + i);
+                return inputs.get(*input).map_or(0xcafe, |input| input[at]);
+            }
+            Made::Fill(_) => return 0xcafe,
+            Made::Moved { from, map } => {
+                index = map.source_of(&index);
+                id = *from;
+            }
+            Made::Joined { axis, parts } => {
+                for part in parts {
+                    id = *part;
+                    let size = program.tensor(*part).shape[*axis];
+                    if index[*axis] < size {
+                        break;
+                    }
+                    index[*axis] -= size;
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn random_models_give_what_each_element_followed_by_itself_is() {
+    let (mut passes, mut tensors) = (0, 0);
+    for seed in 0..6000 {
+        let model = Choices::of(seed).model();
+        let program = model.program();
+        let inputs: Vec<Vec<u16>> = program.tensors()[..2]
+            .iter()
+            .zip([0, 1000])
+            .map(|(tensor, first)| (first..).take(tensor.shape.elements()).collect())
+            .collect();
+        let given: Vec<Data> = inputs
+            .iter()
+            .map(|input| Data::Bytes(input.iter().flat_map(|n| n.to_le_bytes()).collect()))
+            .collect();
+        let planned = PlannedModel::new(model.clone(), Some(1)).unwrap();
+        let outputs = planned.run(&given, &mut |_| ()).unwrap();
+        assert_eq!(outputs.len(), model.outputs().len());
+        for (output, id) in outputs.iter().zip(model.outputs()) {
+            let mut expected = Vec::new();
+            model.shape(*id).for_each_index(|index| {
+                expected.extend(element(program, &inputs, *id, index).to_le_bytes());
+            });
+            let Data::Bytes(bytes) = output else { panic!("texts") };
+            assert_eq!(bytes[..], expected, "seed {seed}, output {id:?} of {program:#?}");
+            assert_eq!(model.first_difference(*id, &given, output), None, "seed {seed}");
+        }
+        passes += planned.passes().len();
+        tensors += program.tensors().len() - 3;
+    }
+    // Two outputs of each model are written, at least, and little that is between.
+    assert!(passes < 6000 * 5 / 2 && passes < tensors, "{passes} passes for {tensors} tensors");
+}
+
+#[test]
+fn texts_are_moved_and_repeated() {
+    let mut program = Program::new();
+    let given = program.given(shape(&[3]), DType::U64).unwrap();
+    let flipped = program.moved_by(given, Flip::new(&[0])).unwrap();
+    let joined = program.joined(0, &[given, flipped]).unwrap();
+    program.output(joined).unwrap();
+    let model = model(program, ElementType::String, Vec::new());
+    let planned = PlannedModel::new(model, None).unwrap();
+    let texts = ["a", "", "long"].map(str::to_owned);
+    let outputs = planned.run(&[Data::Strings(texts.into())], &mut |_| ()).unwrap();
+    let Data::Strings(moved) = &outputs[0] else { panic!("bytes") };
+    assert_eq!(moved[..], ["a", "", "long", "long", "", "a"]);
+    assert_eq!(planned.passes().len(), 1);
+}
+
+/// The parts of a joined tensor share a byte, and either may be written first.
+#[test]
+fn packed_parts_that_meet_within_a_byte_are_whole() {
+    for swapped in [false, true] {
+        let mut program = Program::new();
+        let mut parts = [0, 1].map(|_| program.given(shape(&[3]), DType::U4).unwrap());
+        if swapped {
+            parts.reverse();
+        }
+        let joined = program.joined(0, &parts).unwrap();
+        program.output(joined).unwrap();
+        let model = model(program, ElementType::Fixed(DType::U4), Vec::new());
+        let given = [[0x21, 0xf3], [0x54, 0xf6]].map(|bytes| Data::Bytes(bytes.to_vec().into()));
+        let planned = PlannedModel::new(model, None).unwrap();
+        let outputs = planned.run(&given, &mut |_| ()).unwrap();
+        let Data::Bytes(bytes) = &outputs[0] else { panic!("texts") };
+        let expected = if swapped { [0x54, 0x16, 0x32] } else { [0x21, 0x43, 0x65] };
+        assert_eq!(bytes[..], expected, "{parts:?}");
+    }
+}
+
+#[test]
+fn inputs_that_do_not_fit_are_refused() {
+    let mut program = Program::new();
+    let given = program.given(shape(&[3]), DType::U16).unwrap();
+    program.output(given).unwrap();
+    let planned = PlannedModel::new(model(program, U16, Vec::new()), None).unwrap();
+    let refused = |inputs: &[Data]| planned.run(inputs, &mut |_| ()).unwrap_err().to_string();
+    assert_eq!(refused(&[]), "0 inputs, of 1 that are needed");
+    assert_eq!(
+        refused(&[Data::Bytes(Bytes::from_static(&[1, 2]))]),
+        "input \"t0\" of shape [3] has 6 bytes, got 2"
+    );
+}
+
+#[test]
+fn what_is_known_of_other_tensors_is_refused() {
+    let mut program = Program::new();
+    let given = program.given(shape(&[3]), DType::U16).unwrap();
+    program.moved_by(given, Flip::new(&[0])).unwrap();
+    let info = |dtype| TensorInfo { element: ElementType::Fixed(dtype), name: String::new() };
+    let of = |infos: &[TensorInfo], constants: &[Constant]| {
+        ResolvedModel::new(program.clone(), infos.to_vec(), constants.to_vec())
+    };
+    let constant = |dtype, sizes: &[usize], bytes: &[u8]| Constant {
+        element: ElementType::Fixed(dtype),
+        shape: shape(sizes),
+        data: Data::Bytes(bytes.to_vec().into()),
+    };
+    let (wide, half) = (DType::U16, DType::F16);
+    assert!(of(&[info(wide), info(wide)], &[]).is_ok());
+    assert!(of(&[info(wide), info(wide)], &[constant(wide, &[3], &[0; 6])]).is_ok());
+    for (infos, constants) in [
+        (&[info(wide)][..], &[][..]),
+        (&[info(wide), info(half)], &[]),
+        (&[info(DType::U8), info(DType::U8)], &[]),
+        (&[info(wide), info(wide)], &[constant(wide, &[2], &[0; 4])]),
+        (&[info(wide), info(wide)], &[constant(half, &[3], &[0; 6])]),
+        (&[info(wide), info(wide)], &[constant(wide, &[3], &[0; 4])]),
+        (
+            &[info(wide), info(wide)],
+            &[constant(wide, &[3], &[0; 6]), constant(wide, &[3], &[0; 6])],
+        ),
+    ] {
+        assert!(of(infos, constants).is_err(), "{infos:?} {constants:?}");
+    }
+}
