@@ -35,7 +35,7 @@ pub struct Plan {
 pub struct Step {
     /// What moves the tiles; in a ragged step, those of the first run.
     pub kernel: &'static Kernel,
-    /// Whether the result is written past the caches.
+    /// How the result is written.
     pub store: Store,
     /// The size of an element in bytes.
     pub width: usize,
@@ -48,11 +48,11 @@ pub struct Step {
     /// The loop over a tile's rows.
     pub rows: Loop,
     /// A loop that continues the rows in the source: they are counted on through it.
-    pub row_fold: Option<Loop>,
+    pub row_wrap: Option<Loop>,
     /// The loop over the elements of a row.
     pub cols: Loop,
     /// A loop that continues the columns in the destination: they are counted on through it.
-    pub col_fold: Option<Loop>,
+    pub col_wrap: Option<Loop>,
     /// Where the rows or the columns are rolled.
     pub rolled: Option<Rolled>,
     /// How many rows a tile has at most.
@@ -163,10 +163,10 @@ impl Plan {
 }
 
 impl Step {
-    /// The number of rows and of columns, counted through their folds.
+    /// The number of rows and of columns, counted through their wraps.
     pub fn counts(&self) -> (usize, usize) {
-        let folded = |fold: &Option<Loop>| fold.as_ref().map_or(1, |fold| fold.len);
-        (self.rows.len * folded(&self.row_fold), self.cols.len * folded(&self.col_fold))
+        let wrapped = |wrap: &Option<Loop>| wrap.as_ref().map_or(1, |wrap| wrap.len);
+        (self.rows.len * wrapped(&self.row_wrap), self.cols.len * wrapped(&self.col_wrap))
     }
 
     /// How many blocks the rows and the columns are cut into.
@@ -231,8 +231,8 @@ impl Step {
         };
         unit.dst
             + unit.ragged_index.cast_signed() * ragged
-            + offset_of(self.rows, self.row_fold, unit.rows.start).1
-            + offset_of(self.cols, self.col_fold, unit.cols.start).1
+            + offset_of(self.rows, self.row_wrap, unit.rows.start).1
+            + offset_of(self.cols, self.col_wrap, unit.cols.start).1
     }
 
     /// The number of bytes of a unit, not counting that blocks at an edge are smaller.
@@ -241,16 +241,16 @@ impl Step {
     }
 }
 
-/// How far step `index` of a loop and its fold is from step 0, in the source and in the destination.
-pub(crate) fn offset_of(each: Loop, fold: Option<Loop>, index: usize) -> (isize, isize) {
-    let Some(fold) = fold else {
+/// How far step `index` of a loop and its wrap is from step 0, in the source and in the destination.
+pub(crate) fn offset_of(each: Loop, wrap: Option<Loop>, index: usize) -> (isize, isize) {
+    let Some(wrap) = wrap else {
         let index = index.cast_signed();
         return (index * each.src_stride, index * each.dst_stride);
     };
     let (outer, inner) = ((index / each.len).cast_signed(), (index % each.len).cast_signed());
     (
-        outer * fold.src_stride + inner * each.src_stride,
-        outer * fold.dst_stride + inner * each.dst_stride,
+        outer * wrap.src_stride + inner * each.src_stride,
+        outer * wrap.dst_stride + inner * each.dst_stride,
     )
 }
 
@@ -302,11 +302,11 @@ impl fmt::Display for Step {
         for each in &self.outer {
             write!(f, "\n    outer {each}")?;
         }
-        let lines = [("rows", self.rows, self.row_fold), ("cols", self.cols, self.col_fold)];
-        for (name, each, fold) in lines {
+        let lines = [("rows", self.rows, self.row_wrap), ("cols", self.cols, self.col_wrap)];
+        for (name, each, wrap) in lines {
             write!(f, "\n    {name}  {each}")?;
-            if let Some(fold) = fold {
-                write!(f, ", on through {fold}")?;
+            if let Some(wrap) = wrap {
+                write!(f, ", on through {wrap}")?;
             }
         }
         match self.rolled {

@@ -15,7 +15,7 @@ use crate::plan::{Part, Place, Plan, RaggedStep, Rolled, Step};
 use crate::rolled::RolledBlock;
 use crate::{Machine, Simd};
 use trundle_kernels::simd::LINE;
-use trundle_kernels::{CATALOGUE, Call, Kernel, Pattern, Store};
+use trundle_kernels::{CATALOGUE, Kernel, Pattern, Roles, Store};
 
 /// Elements of this many bytes or more are copied as runs of bytes: a cache line.
 const LEAST_RUN_BYTES: usize = 64;
@@ -70,8 +70,11 @@ impl Planner {
             return self.packed(work, packing);
         }
         let moved_bytes = work.moved_bytes();
-        let store =
-            if moved_bytes > self.machine.l3_bytes / 2 { Store::Streamed } else { Store::Cached };
+        let store = if moved_bytes > self.machine.l3_bytes / 2 {
+            Store::Streaming
+        } else {
+            Store::Ordinary
+        };
         let most_threads = self.machine.threads.clamp(1, MOST_THREADS);
         let threads = (moved_bytes / LEAST_THREAD_BYTES).clamp(1, most_threads);
         let share = moved_bytes / (threads * TASKS_PER_THREAD);
@@ -135,7 +138,7 @@ impl Planner {
         rolled: Option<&RolledBlock>,
     ) -> Step {
         let mut loops = Loops::of(block);
-        let lines = store == Store::Streamed && is_transpose_of_lines(block, width);
+        let lines = store == Store::Streaming && is_transpose_of_lines(block, width);
         let rolled_run =
             rolled.filter(|rolled| rolled.is_run(width)).map(|rolled| rolled.first * width);
         let (width, cols) = if rolled_run.is_some() || (width >= LEAST_RUN_BYTES && !lines) {
@@ -165,43 +168,46 @@ impl Planner {
                 (Picked::Ragged(each) | Picked::Plain(each), _) => each,
             };
             let (rows, cols) = (ragged(rows), ragged(cols));
-            let folded = (
+            let wrapped = (
                 rows.len * loops.next_in_source(rows).map_or(1, |at| loops.plain[at].len),
                 cols.len * loops.next_in_destination(cols).map_or(1, |at| loops.plain[at].len),
             );
-            let pattern = Pattern { rolled: rolled_run, ..pattern(width, rows, cols, folded) };
-            pick_kernel(&pattern, place == Place::Lanes, self.machine.simd)
+            let roles: &[Roles] = match place {
+                Place::Lanes => &[Roles::Lanes, Roles::Slabs],
+                _ if rolled_run.is_some() => &[Roles::Rolled],
+                _ => &[Roles::Plain, Roles::Jumping],
+            };
+            pick_kernel(&pattern(width, rows, cols, wrapped), roles, self.machine.simd)
         };
         let kernel = pick(|ragged| ragged.first.src_stride);
         let second = pick(|ragged| ragged.second.src_stride);
+        let jumps = kernel.roles == Roles::Jumping;
         let plain = place == Place::Outer;
         let (mut rows, cols) = (rows.each(), cols.each());
         let mut begin = (0, 0);
         let rolled = match (rolled, rolled_run) {
             (_, Some(first)) => (cols.len <= RUN_UNIT_BYTES).then_some(Rolled::Cols(first)),
-            (Some(rolled), _) if kernel.folds && rolled.along == cols => {
-                Some(Rolled::Cols(rolled.first))
-            }
-            (Some(rolled), _) if kernel.folds && rolled.along == rows => {
+            (Some(rolled), _) if jumps && rolled.along == cols => Some(Rolled::Cols(rolled.first)),
+            (Some(rolled), _) if jumps && rolled.along == rows => {
                 let at;
                 (rows, begin, at) = rolled.rising_rows();
                 Some(at)
             }
             _ => None,
         };
-        if plain && kernel.folds && rows.src_stride < 0 {
+        if plain && jumps && rows.src_stride < 0 {
             (rows, begin) = rising(rows);
         }
-        let (mut row_fold, mut col_fold) = (None, None);
-        if place == Place::Lanes && kernel.folds {
-            row_fold = loops.take_slabs(rows, cols.len * width);
-        } else if plain && kernel.folds {
-            col_fold = loops.next_in_destination(cols).map(|at| loops.plain.remove(at));
-            row_fold = loops.next_in_source(rows).map(|at| loops.plain.remove(at));
+        let (mut row_wrap, mut col_wrap) = (None, None);
+        if kernel.roles == Roles::Slabs {
+            row_wrap = loops.take_slabs(rows, cols.len * width);
+        } else if plain && jumps {
+            col_wrap = loops.next_in_destination(cols).map(|at| loops.plain.remove(at));
+            row_wrap = loops.next_in_source(rows).map(|at| loops.plain.remove(at));
         }
-        let folded = |each: Loop, fold: Option<Loop>| each.len * fold.map_or(1, |fold| fold.len);
-        let counts = (folded(rows, row_fold), folded(cols, col_fold));
-        let (row_block, col_block) = if place == Place::Outer && kernel.folds {
+        let wrapped = |each: Loop, wrap: Option<Loop>| each.len * wrap.map_or(1, |wrap| wrap.len);
+        let counts = (wrapped(rows, row_wrap), wrapped(cols, col_wrap));
+        let (row_block, col_block) = if plain && jumps {
             transposed_tile(width, rows, cols, counts, store, share)
         } else {
             tile(place, width, rows, cols, counts)
@@ -214,9 +220,9 @@ impl Planner {
             dst_offset: block.dst_offset + begin.1,
             outer: loops.plain,
             rows,
-            row_fold,
+            row_wrap,
             cols,
-            col_fold,
+            col_wrap,
             rolled,
             row_block,
             col_block,
@@ -255,26 +261,24 @@ fn run_of(block: &Block, width: usize) -> (usize, &[Loop]) {
 }
 
 /// The pattern of a step's tiles.
-fn pattern(width: usize, rows: Loop, cols: Loop, folded: (usize, usize)) -> Pattern {
+fn pattern(width: usize, rows: Loop, cols: Loop, wrapped: (usize, usize)) -> Pattern {
     Pattern {
         width,
         row_strides: (rows.src_stride, rows.dst_stride),
         col_strides: (cols.src_stride, cols.dst_stride),
         lens: (rows.len, cols.len),
-        folded,
-        rolled: None,
+        wrapped,
     }
 }
 
 /// The first kernel of the catalogue that is right for the pattern.
-fn pick_kernel(pattern: &Pattern, lanes: bool, simd: Simd) -> &'static Kernel {
+fn pick_kernel(pattern: &Pattern, roles: &[Roles], simd: Simd) -> &'static Kernel {
     CATALOGUE
         .iter()
         .find(|kernel| {
-            matches!(kernel.call, Call::Lanes(_)) == lanes
-                && matches!(kernel.call, Call::Rolled(_)) == pattern.rolled.is_some()
+            roles.contains(&kernel.roles)
                 && kernel.simd <= simd
-                && (kernel.applies)(pattern)
+                && (kernel.applies)(pattern, kernel.simd.vector_bytes())
         })
         .unwrap_or_else(|| unreachable!("the catalogue ends with kernels for any strides"))
 }

@@ -3,7 +3,7 @@
 use trundle_core::Loop;
 use trundle_kernels::simd::LINE;
 use trundle_kernels::{
-    MOST_JOINED_BYTES, Pattern, Store, best_lanes, is_deinterleaved, is_interleaved, is_narrow,
+    MOST_SHORT_ROW_BYTES, Pattern, Store, best_lanes, is_deinterleaved, is_interleaved, is_sub_line,
 };
 
 use super::pattern;
@@ -66,9 +66,9 @@ pub(super) fn tile(
         (1, RUN_UNIT_BYTES / width)
     } else if runs {
         (RUNS_UNIT_BYTES / (cols.len * width), cols.len)
-    } else if is_deinterleaved(&pattern) {
+    } else if is_deinterleaved(&pattern, LINE) {
         (rows.len, pixels(width, rows.len))
-    } else if is_interleaved(&pattern) {
+    } else if is_interleaved(&pattern, LINE) {
         (pixels(width, cols.len), cols.len)
     } else if transposed {
         ((TRANSPOSED_ROW_BYTES / width).min(TRANSPOSED_ROWS), TRANSPOSED_COLS)
@@ -82,7 +82,7 @@ pub(super) fn tile(
 /// slabs.
 fn lane_tile(pattern: &Pattern, count: usize) -> (usize, usize) {
     let (width, (rows, cols)) = (pattern.width, pattern.lens);
-    if is_narrow(pattern) {
+    if is_sub_line(pattern, LINE) {
         let most = LANES_UNIT_BYTES / (cols * width);
         return (if count > rows { most / rows * rows } else { most }, cols);
     }
@@ -100,11 +100,11 @@ pub(super) fn transposed_tile(
     share: usize,
 ) -> (usize, usize) {
     let col_bytes = cols.len * width;
-    let joined = col_bytes <= MOST_JOINED_BYTES && rows.dst_stride == col_bytes.cast_signed();
-    let (row_block, col_block) = if joined && store == Store::Streamed {
+    let joined = col_bytes <= MOST_SHORT_ROW_BYTES && rows.dst_stride == col_bytes.cast_signed();
+    let (row_block, col_block) = if joined && store == Store::Streaming {
         (JOINED_ROW_BYTES / width, cols.len)
     } else {
-        let bytes = width == 1 && store == Store::Streamed;
+        let bytes = width == 1 && store == Store::Streaming;
         let most = if bytes { TRANSPOSED_ROWS_OF_BYTES } else { TRANSPOSED_ROWS };
         let whole = width >= LINE && counts.0 * width <= WHOLE_ROW_BYTES;
         let row_block = if whole { counts.0 } else { (TRANSPOSED_ROW_BYTES / width).min(most) };
