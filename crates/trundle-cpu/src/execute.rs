@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use trundle_core::{Loop, RaggedLoop};
 
-use crate::plan::{Place, Plan, RaggedStep, Rolled, Step, Unit, offset_of};
+use crate::packed;
+use crate::plan::{Part, Place, Plan, RaggedStep, Rolled, Step, Unit, Work, offset_of};
 use crate::stop::Stop;
 use crate::threads::for_each_task;
 use trundle_kernels::{Call, Jumps, Kernel, LaneTile, Next, Ragged, Run, Side, Store, Tile, simd};
@@ -25,32 +26,43 @@ unsafe impl Sync for Buffers {}
 /// # Safety
 /// `src` is valid for reads of `plan.src_bytes` bytes and `dst` for writes of `plan.dst_bytes`,
 /// nobody else writes to either meanwhile, and they do not overlap. If elements share bytes
-/// (`plan.packed`), all of these bytes are initialised.
+/// ([`Plan::shares_bytes`]), all of these bytes are initialised.
 pub(crate) unsafe fn run(plan: &Plan, src: *const u8, dst: *mut u8, stop: &Stop<'_>) {
-    if let Some(packed) = &plan.packed {
-        // SAFETY: by the caller; such plans run on bytes that are initialised only.
-        return unsafe {
-            let src = std::slice::from_raw_parts(src, plan.src_bytes);
-            crate::packed::run(packed, plan.threads, src, dst, stop);
-        };
-    }
     let buffers = Buffers { src, dst };
     for_each_task(plan.threads, plan.tasks.len(), &|task| {
-        let (buffers, mut tiles) = (&buffers, Tiles::default());
-        for part in &plan.parts[plan.tasks[task].clone()] {
-            if stop.is_now() {
-                break;
-            }
-            let step = &plan.steps[part.step];
-            for unit in part.first..part.end {
-                // SAFETY: the move that the plan was made from stays within the buffers.
-                unsafe { run_unit(step, unit, buffers, &mut tiles) };
+        let (buffers, parts) = (&buffers, &plan.parts[plan.tasks[task].clone()]);
+        // SAFETY: the move that the plan was made from stays within the buffers; by the caller, bytes
+        // that elements share are initialised.
+        unsafe {
+            match &plan.work {
+                Work::Tiles(steps) => run_tiles(steps, parts, buffers, stop),
+                Work::Packed(steps) => {
+                    let src = std::slice::from_raw_parts(buffers.src, plan.src_bytes);
+                    packed::run_parts(steps, parts, src, buffers.dst, stop);
+                }
             }
         }
-        // SAFETY: the same.
-        unsafe { tiles.finish() };
-        simd::fence();
     });
+}
+
+/// Moves the tiles of `parts`, unless `stop` is now.
+///
+/// # Safety
+/// `buffers` are valid for the plan that has these steps and parts: see [`run`].
+unsafe fn run_tiles(steps: &[Step], parts: &[Part], buffers: &Buffers, stop: &Stop<'_>) {
+    let mut tiles = Tiles::default();
+    for part in parts {
+        if stop.is_now() {
+            break;
+        }
+        for unit in part.first..part.end {
+            // SAFETY: by the caller.
+            unsafe { run_unit(&steps[part.step], unit, buffers, &mut tiles) };
+        }
+    }
+    // SAFETY: the same.
+    unsafe { tiles.finish() };
+    simd::fence();
 }
 
 /// What moves a tile.
@@ -283,7 +295,7 @@ mod tests {
         let plan = Planner::new(Machine::detect().clone()).plan(work);
         let src: Vec<u8> = (0..work.src_bytes()).map(|byte| (byte % 251) as u8).collect();
         let mut writers = vec![0; work.dst_bytes()];
-        for step in &plan.steps {
+        for step in plan.steps() {
             for unit in 0..step.units() {
                 let written = written(work.dst_bytes(), |dst| {
                     let buffers = Buffers { src: src.as_ptr(), dst: dst.as_mut_ptr() };

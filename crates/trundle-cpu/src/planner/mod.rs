@@ -1,17 +1,17 @@
 //! Which kernel, which tiles, which thread: every choice in one place.
 
 mod loops;
+mod tasks;
 mod tiles;
 
-use std::ops::Range;
-
-use trundle_core::{Block, Loop, Move, Packing, RaggedLoop};
+use trundle_core::{Block, Loop, Move, RaggedLoop};
 
 use loops::{Loops, Picked, rising};
+use tasks::{TASKS_PER_THREAD, parts, tasks};
 use tiles::{RUN_UNIT_BYTES, tile, transposed_tile};
 
-use crate::packed::PackedPlan;
-use crate::plan::{Part, Place, Plan, RaggedStep, Rolled, Step};
+use crate::packed::PackedSteps;
+use crate::plan::{Place, Plan, RaggedStep, Rolled, Step, Work};
 use crate::rolled::RolledBlock;
 use crate::{Machine, Simd};
 use trundle_kernels::simd::LINE;
@@ -31,20 +31,6 @@ const LEAST_THREAD_BYTES: usize = 1 << 20;
 
 /// More threads than this are taken for a mistake: each would be started.
 const MOST_THREADS: usize = 1024;
-
-/// How many shares each thread's part of the work is cut into, so that a slower thread can leave
-/// some of its part to others.
-const TASKS_PER_THREAD: usize = 8;
-
-/// What a task comes to at least.
-const LEAST_TASK_BYTES: usize = 64 << 10;
-
-/// What a part of a task comes to at most. Blocks that meet within rows, as those of a roll do, read
-/// and write neighbouring lines: their parts follow each other while those are in the caches.
-const MOST_PART_BYTES: usize = 64 << 10;
-
-/// About how many parts a plan lists at most, however large the move: more gain nothing.
-const MOST_PARTS: usize = 1 << 14;
 
 /// Turns moves into plans for one machine.
 #[derive(Clone, Debug)]
@@ -66,52 +52,38 @@ impl Planner {
 
     /// The plan of a move.
     pub fn plan(&self, work: &Move) -> Plan {
-        if let Some(packing) = work.packing() {
-            return self.packed(work, packing);
-        }
-        let moved_bytes = work.moved_bytes();
-        let store = if moved_bytes > self.machine.l3_bytes / 2 {
-            Store::Streaming
-        } else {
-            Store::Ordinary
-        };
         let most_threads = self.machine.threads.clamp(1, MOST_THREADS);
-        let threads = (moved_bytes / LEAST_THREAD_BYTES).clamp(1, most_threads);
-        let share = moved_bytes / (threads * TASKS_PER_THREAD);
-        let steps = self.steps(work, store, share);
-        let parts = parts(&steps, moved_bytes);
-        let tasks = tasks(&parts, &steps, threads, moved_bytes);
+        let (moved_bytes, width) = (work.moved_bytes(), work.width());
+        let (total, threads, steps) = match work.packing() {
+            None => {
+                let threads = (moved_bytes / LEAST_THREAD_BYTES).clamp(1, most_threads);
+                (moved_bytes, threads, Work::Tiles(self.steps(work, moved_bytes, threads)))
+            }
+            Some(packing) => {
+                let elements = width * work.blocks().iter().map(Block::elements).sum::<usize>();
+                let steps = PackedSteps::of(work, packing, &self.machine);
+                (elements, PackedSteps::threads(elements, most_threads), Work::Packed(steps))
+            }
+        };
+        let parts = parts(&steps, total);
+        let tasks = tasks(&parts, &steps, threads, total);
         Plan {
             src_bytes: work.src_bytes(),
             dst_bytes: work.dst_bytes(),
             moved_bytes,
             grain_bytes: work.grain_bytes(),
             threads,
-            steps,
+            work: steps,
             parts,
             tasks,
-            packed: None,
-        }
-    }
-
-    /// The plan of a move of elements that share bytes.
-    fn packed(&self, work: &Move, packing: Packing) -> Plan {
-        let threads = PackedPlan::threads(work, self.machine.threads.clamp(1, MOST_THREADS));
-        Plan {
-            src_bytes: work.src_bytes(),
-            dst_bytes: work.dst_bytes(),
-            moved_bytes: work.moved_bytes(),
-            grain_bytes: work.grain_bytes(),
-            threads,
-            steps: Vec::new(),
-            parts: Vec::new(),
-            tasks: Vec::new(),
-            packed: Some(PackedPlan::of(work, packing, &self.machine, threads)),
         }
     }
 
     /// How the blocks are done, those of rolled axes in pairs where a kernel can.
-    fn steps(&self, work: &Move, store: Store, share: usize) -> Vec<Step> {
+    fn steps(&self, work: &Move, moved_bytes: usize, threads: usize) -> Vec<Step> {
+        let is_large = moved_bytes > self.machine.l3_bytes / 2;
+        let store = if is_large { Store::Streaming } else { Store::Ordinary };
+        let share = moved_bytes / (threads * TASKS_PER_THREAD);
         let (mut blocks, width) = (work.blocks(), work.width());
         let mut steps = Vec::with_capacity(blocks.len());
         while let [block, rest @ ..] = blocks {
@@ -281,43 +253,4 @@ fn pick_kernel(pattern: &Pattern, roles: &[Roles], simd: Simd) -> &'static Kerne
                 && (kernel.applies)(pattern, kernel.simd.vector_bytes())
         })
         .unwrap_or_else(|| unreachable!("the catalogue ends with kernels for any strides"))
-}
-
-/// The units of all steps in the order in which they are done: from the front of the destination to
-/// its end, whichever step they belong to.
-fn parts(steps: &[Step], moved_bytes: usize) -> Vec<Part> {
-    let most = MOST_PART_BYTES.max(moved_bytes / MOST_PARTS);
-    let mut parts: Vec<Part> = Vec::new();
-    for (number, step) in steps.iter().enumerate() {
-        let units = step.units();
-        let each = (most / step.unit_bytes()).max(1);
-        let mut first = 0;
-        while first < units {
-            let end = first.saturating_add(each).min(units);
-            parts.push(Part { step: number, first, end });
-            first = end;
-        }
-    }
-    if steps.len() > 1 {
-        parts.sort_by_cached_key(|part| steps[part.step].dst_of(part.first));
-    }
-    parts
-}
-
-/// What each thread takes at a time: neighbouring parts, about as many bytes in each task.
-fn tasks(parts: &[Part], steps: &[Step], threads: usize, moved_bytes: usize) -> Vec<Range<usize>> {
-    let most = match threads {
-        1 => usize::MAX,
-        _ => (moved_bytes / (threads * TASKS_PER_THREAD)).max(LEAST_TASK_BYTES),
-    };
-    let mut tasks = Vec::new();
-    let (mut first, mut bytes) = (0, 0usize);
-    for (number, part) in parts.iter().enumerate() {
-        bytes = bytes.saturating_add((part.end - part.first) * steps[part.step].unit_bytes());
-        if bytes >= most || number + 1 == parts.len() {
-            tasks.push(first..number + 1);
-            (first, bytes) = (number + 1, 0);
-        }
-    }
-    tasks
 }
