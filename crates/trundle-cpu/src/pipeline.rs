@@ -276,7 +276,7 @@ impl Pipeline {
     fn new_scratch(&self) -> Result<Scratch> {
         let between = self.plans.len() - 1;
         let most = self.most_between();
-        let packed = self.plans.iter().any(|plan| plan.shares_bytes());
+        let packed = self.plans.iter().any(Plan::shares_bytes);
         let buffer = |needed: bool| {
             let mut buffer = Vec::new();
             let bytes = if needed { most } else { 0 };

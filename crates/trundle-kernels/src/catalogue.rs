@@ -3,7 +3,8 @@
 use std::fmt;
 
 use crate::lanes::ragged::LaneTile;
-use crate::pattern::{Pattern, Roles};
+use crate::pattern::{Pattern, Roles, Space};
+use crate::rows;
 use crate::simd::Simd;
 use crate::tile::Tile;
 
@@ -34,11 +35,28 @@ pub struct Kernel {
     /// Which loops it wants.
     pub roles: Roles,
     /// Which tiles of such loops it is right for, with vectors of so many bytes.
-    pub applies: fn(&Pattern, usize) -> bool,
-    /// Why it is picked for those.
+    applies: fn(&Pattern, usize) -> bool,
+    /// How many rows and columns its tiles have, of any number that there are.
+    tile: fn(&Space) -> (usize, usize),
+    /// Why it is picked.
     pub reason: &'static str,
     /// What moves the tiles.
     pub call: Call,
+}
+
+impl Kernel {
+    /// Whether it is right for tiles of its roles.
+    pub fn applies(&self, pattern: &Pattern) -> bool {
+        (self.applies)(pattern, self.simd.vector_bytes())
+    }
+
+    /// How many rows and columns its tiles have.
+    pub fn tile(&self, space: &Space) -> (usize, usize) {
+        // Ragged columns are cut anywhere, as runs are.
+        let tile = if space.ragged_cols { rows::tile } else { self.tile };
+        let ((rows, cols), (all_rows, all_cols)) = (tile(space), space.pattern.wrapped);
+        (rows.clamp(1, all_rows), cols.clamp(1, all_cols))
+    }
 }
 
 impl PartialEq for Kernel {
@@ -121,6 +139,7 @@ macro_rules! instance {
             simd: crate::Simd::$set,
             roles: crate::$folder::$kernel::ROLES,
             applies: crate::$folder::$kernel::applies,
+            tile: crate::$folder::$kernel::tile,
             reason: crate::$folder::$kernel::REASON,
             call: crate::Call::$tile($run),
         };

@@ -20,13 +20,10 @@ mod tile;
 mod transpose;
 
 pub use catalogue::{CATALOGUE, Call, Kernel};
-pub use channels::deinterleaved::applies as is_deinterleaved;
-pub use channels::interleaved::applies as is_interleaved;
 pub use jumps::{Jump, Jumps};
-pub use lanes::barrel_shift::best_tile as best_lanes;
 pub use lanes::ragged::{LaneTile, Ragged, Run};
-pub use lanes::sub_line::applies as is_sub_line;
-pub use pattern::{Pattern, Roles};
+pub use lanes::sub_line::SLABS_BYTES;
+pub use pattern::{Pattern, Roles, Space};
 pub use simd::Simd;
 pub use tile::{Next, Side, Store, Tile};
-pub use transpose::MOST_SHORT_ROW_BYTES;
+pub use transpose::transposed::takes_lines;

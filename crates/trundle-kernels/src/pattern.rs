@@ -1,4 +1,6 @@
-//! By what a kernel is picked.
+//! By what a kernel is picked, and cuts its tiles.
+
+use crate::tile::Store;
 
 /// The strides of a tile, by which a kernel is picked.
 #[derive(Clone, Copy, Debug)]
@@ -14,6 +16,21 @@ pub struct Pattern {
     /// The same, counted on through the loops that continue them, as kernels do whose tiles may
     /// jump.
     pub wrapped: (usize, usize),
+}
+
+/// The tiles that a kernel is to move: it says how many rows and columns each has.
+#[derive(Clone, Copy, Debug)]
+pub struct Space {
+    /// Their strides, and the numbers of rows and columns of all together.
+    pub pattern: Pattern,
+    /// Whether the rows are cut where a length says.
+    pub ragged_rows: bool,
+    /// Whether the columns are.
+    pub ragged_cols: bool,
+    /// How the result is written.
+    pub store: Store,
+    /// About how many bytes a task has.
+    pub share: usize,
 }
 
 /// Which loops of a block a kernel wants as its rows and its columns.

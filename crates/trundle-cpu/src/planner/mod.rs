@@ -1,27 +1,19 @@
-//! Which kernel, which tiles, which thread: every choice in one place.
+//! Which kernel, which tiles, which thread. What is right for a kernel, its row in the catalogue says.
 
 mod loops;
+mod roles;
 mod tasks;
-mod tiles;
 
-use trundle_core::{Block, Loop, Move, RaggedLoop};
+use trundle_core::{Block, Move, Run};
+use trundle_kernels::{CATALOGUE, Kernel, Space, Store};
 
-use loops::{Loops, Picked, rising};
+use roles::{Arranged, Assigned};
 use tasks::{TASKS_PER_THREAD, parts, tasks};
-use tiles::{RUN_UNIT_BYTES, tile, transposed_tile};
 
+use crate::Machine;
 use crate::packed::PackedSteps;
-use crate::plan::{Place, Plan, RaggedStep, Rolled, Step, Work};
+use crate::plan::{Place, Plan, RaggedStep, Step, Work};
 use crate::rolled::RolledBlock;
-use crate::{Machine, Simd};
-use trundle_kernels::simd::LINE;
-use trundle_kernels::{CATALOGUE, Kernel, Pattern, Roles, Store};
-
-/// Elements of this many bytes or more are copied as runs of bytes: a cache line.
-const LEAST_RUN_BYTES: usize = 64;
-
-/// Larger elements are copied as runs: their partial lines are few (measured; docs/kernels.md).
-const MOST_TRANSPOSED_BYTES: usize = 512;
 
 /// What a thread must have to do before one more is woken. Waking one costs the caller 5 to 10 us, in
 /// which it could copy half a megabyte, and its lines have to come over from the caller's caches. Two
@@ -90,17 +82,18 @@ impl Planner {
             let rolled = rest
                 .first()
                 .and_then(|next| RolledBlock::of(block, next, width))
-                .map(|rolled| self.step(&rolled.block, width, store, share, Some(&rolled)))
-                .filter(|step| step.rolled.is_some());
+                .and_then(|rolled| self.step(&rolled.block, width, store, share, Some(&rolled)));
             blocks = if rolled.is_some() { &rest[1..] } else { rest };
-            steps.push(rolled.unwrap_or_else(|| self.step(block, width, store, share, None)));
+            let step = rolled.or_else(|| self.step(block, width, store, share, None));
+            steps.push(step.unwrap_or_else(|| {
+                unreachable!("the catalogue ends with kernels for any strides")
+            }));
         }
         steps
     }
 
-    /// How one block is done: which loop the columns are, which the rows, and in what tiles. A task
-    /// has about `share` bytes. If one of the loops is `rolled` but no kernel is there for it, the step
-    /// says that none is.
+    /// How one block is done. A task has about `share` bytes. If one of the loops is `rolled` but no
+    /// kernel is there for it, the answer is none.
     fn step(
         &self,
         block: &Block,
@@ -108,89 +101,33 @@ impl Planner {
         store: Store,
         share: usize,
         rolled: Option<&RolledBlock>,
-    ) -> Step {
-        let mut loops = Loops::of(block);
-        let lines = store == Store::Streaming && is_transpose_of_lines(block, width);
-        let rolled_run =
-            rolled.filter(|rolled| rolled.is_run(width)).map(|rolled| rolled.first * width);
-        let (width, cols) = if rolled_run.is_some() || (width >= LEAST_RUN_BYTES && !lines) {
-            // A run of bytes, which can be cut anywhere.
-            let (bytes, _) = run_of(block, width);
-            if bytes > width {
-                loops.plain.pop();
-            }
-            (1, Picked::Plain(Loop { len: bytes, src_stride: 1, dst_stride: 1, lane_stride: 0 }))
-        } else {
-            (width, loops.take_innermost(width))
+    ) -> Option<Step> {
+        let roles = Assigned::of(block, width, store, rolled);
+        let kernel = self.pick(&roles, block.ragged.as_ref().map(|ragged| &ragged.first))?;
+        let second = match &block.ragged {
+            Some(ragged) => self.pick(&roles, Some(&ragged.second))?,
+            None => kernel,
         };
-        let rows = match cols {
-            Picked::Plain(cols) if cols.lane_stride != 0 => loops.take_ragged(),
-            Picked::Plain(_) => loops.take_nearest_in_source(width),
-            Picked::Ragged(_) => loops.take_next(width),
-        };
-        let place = match (rows, cols) {
-            (Picked::Ragged(_), Picked::Plain(cols)) if cols.lane_stride != 0 => Place::Lanes,
-            (Picked::Ragged(_), _) => Place::Rows,
-            (_, Picked::Ragged(_)) => Place::Cols,
-            _ => Place::Outer,
-        };
-        let pick = |run: fn(&RaggedLoop) -> isize| {
-            let ragged = |picked: Picked| match (picked, &block.ragged) {
-                (Picked::Ragged(each), Some(ragged)) => Loop { src_stride: run(ragged), ..each },
-                (Picked::Ragged(each) | Picked::Plain(each), _) => each,
-            };
-            let (rows, cols) = (ragged(rows), ragged(cols));
-            let wrapped = (
-                rows.len * loops.next_in_source(rows).map_or(1, |at| loops.plain[at].len),
-                cols.len * loops.next_in_destination(cols).map_or(1, |at| loops.plain[at].len),
-            );
-            let roles: &[Roles] = match place {
-                Place::Lanes => &[Roles::Lanes, Roles::Slabs],
-                _ if rolled_run.is_some() => &[Roles::Rolled],
-                _ => &[Roles::Plain, Roles::Jumping],
-            };
-            pick_kernel(&pattern(width, rows, cols, wrapped), roles, self.machine.simd)
-        };
-        let kernel = pick(|ragged| ragged.first.src_stride);
-        let second = pick(|ragged| ragged.second.src_stride);
-        let jumps = kernel.roles == Roles::Jumping;
-        let plain = place == Place::Outer;
-        let (mut rows, cols) = (rows.each(), cols.each());
-        let mut begin = (0, 0);
-        let rolled = match (rolled, rolled_run) {
-            (_, Some(first)) => (cols.len <= RUN_UNIT_BYTES).then_some(Rolled::Cols(first)),
-            (Some(rolled), _) if jumps && rolled.along == cols => Some(Rolled::Cols(rolled.first)),
-            (Some(rolled), _) if jumps && rolled.along == rows => {
-                let at;
-                (rows, begin, at) = rolled.rising_rows();
-                Some(at)
-            }
-            _ => None,
-        };
-        if plain && jumps && rows.src_stride < 0 {
-            (rows, begin) = rising(rows);
+        let (width, place) = (roles.width, roles.place);
+        let arranged = roles.arrange(kernel.roles, rolled);
+        if rolled.is_some() && arranged.rolled.is_none() {
+            return None;
         }
-        let (mut row_wrap, mut col_wrap) = (None, None);
-        if kernel.roles == Roles::Slabs {
-            row_wrap = loops.take_slabs(rows, cols.len * width);
-        } else if plain && jumps {
-            col_wrap = loops.next_in_destination(cols).map(|at| loops.plain.remove(at));
-            row_wrap = loops.next_in_source(rows).map(|at| loops.plain.remove(at));
-        }
-        let wrapped = |each: Loop, wrap: Option<Loop>| each.len * wrap.map_or(1, |wrap| wrap.len);
-        let counts = (wrapped(rows, row_wrap), wrapped(cols, col_wrap));
-        let (row_block, col_block) = if plain && jumps {
-            transposed_tile(width, rows, cols, counts, store, share)
-        } else {
-            tile(place, width, rows, cols, counts)
-        };
-        Step {
+        let (row_block, col_block) = kernel.tile(&Space {
+            pattern: arranged.pattern(width),
+            ragged_rows: place == Place::Rows,
+            ragged_cols: place == Place::Cols,
+            store,
+            share,
+        });
+        let Arranged { outer, rows, row_wrap, cols, col_wrap, rolled, begin } = arranged;
+        Some(Step {
             kernel,
             store,
             width,
             src_offset: block.src_offset + begin.0,
             dst_offset: block.dst_offset + begin.1,
-            outer: loops.plain,
+            outer,
             rows,
             row_wrap,
             cols,
@@ -199,58 +136,13 @@ impl Planner {
             row_block,
             col_block,
             ragged: block.ragged.clone().map(|row| RaggedStep { row, place, second }),
-        }
-    }
-}
-
-/// Whether the block transposes elements of a few whole lines.
-fn is_transpose_of_lines(block: &Block, width: usize) -> bool {
-    let step = width.cast_signed();
-    let neighbours = |stride: fn(&Loop) -> isize| {
-        block.loops.iter().position(|each| stride(each) == step && each.lane_stride == 0)
-    };
-    let in_source = neighbours(|each| each.src_stride);
-    let in_destination = neighbours(|each| each.dst_stride);
-    block.ragged.is_none()
-        && width.is_multiple_of(LINE)
-        && width <= MOST_TRANSPOSED_BYTES
-        && in_source.is_some()
-        && in_destination.is_some()
-        && in_source != in_destination
-}
-
-/// The bytes that stay together in a block, and the loops around them.
-fn run_of(block: &Block, width: usize) -> (usize, &[Loop]) {
-    let step = width.cast_signed();
-    match block.loops.split_last() {
-        Some((run, outer))
-            if (run.src_stride, run.dst_stride, run.lane_stride) == (step, step, 0) =>
-        {
-            (run.len * width, outer)
-        }
-        _ => (width, &block.loops),
-    }
-}
-
-/// The pattern of a step's tiles.
-fn pattern(width: usize, rows: Loop, cols: Loop, wrapped: (usize, usize)) -> Pattern {
-    Pattern {
-        width,
-        row_strides: (rows.src_stride, rows.dst_stride),
-        col_strides: (cols.src_stride, cols.dst_stride),
-        lens: (rows.len, cols.len),
-        wrapped,
-    }
-}
-
-/// The first kernel of the catalogue that is right for the pattern.
-fn pick_kernel(pattern: &Pattern, roles: &[Roles], simd: Simd) -> &'static Kernel {
-    CATALOGUE
-        .iter()
-        .find(|kernel| {
-            roles.contains(&kernel.roles)
-                && kernel.simd <= simd
-                && (kernel.applies)(pattern, kernel.simd.vector_bytes())
         })
-        .unwrap_or_else(|| unreachable!("the catalogue ends with kernels for any strides"))
+    }
+
+    /// The first kernel of the catalogue that wants such roles and is right for the pattern.
+    fn pick(&self, roles: &Assigned, run: Option<&Run>) -> Option<&'static Kernel> {
+        let pattern = roles.pattern(run);
+        let suits = |kernel: &&Kernel| kernel.simd <= self.machine.simd && roles.suit(kernel.roles);
+        CATALOGUE.iter().filter(suits).find(|kernel| kernel.applies(&pattern))
+    }
 }

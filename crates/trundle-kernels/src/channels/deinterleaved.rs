@@ -4,9 +4,11 @@ use std::array;
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use super::{From, ShuffleIndices, by_channels, head, indices, is_pixel, loaded, shuffled};
+use super::{
+    From, ShuffleIndices, by_channels, head, indices, is_pixel, loaded, shuffled, tile_pixels,
+};
 use crate::elements::strided;
-use crate::pattern::{Pattern, Roles};
+use crate::pattern::{Pattern, Roles, Space};
 use crate::simd::{LINE, Vector, store_part};
 use crate::tile::{Side, Store, Tile};
 
@@ -22,13 +24,19 @@ pub(crate) const REASON: &str =
     "the few neighbours of a pixel become planes: vectors are shuffled from the bytes of pixels";
 
 /// The neighbours of a pixel, in either order, become planes.
-pub fn applies(pattern: &Pattern, _: usize) -> bool {
+pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
     let (width, (channels, pixels)) = (pattern.width, pattern.lens);
     is_pixel(width, channels)
         && pixels * width >= LINE
         && pattern.row_strides.0.unsigned_abs() == width
         && pattern.col_strides.0.unsigned_abs() == channels * width
         && pattern.col_strides.1 == width.cast_signed()
+}
+
+/// Tiles of all channels.
+pub(crate) fn tile(space: &Space) -> (usize, usize) {
+    let (width, (channels, _)) = (space.pattern.width, space.pattern.lens);
+    (channels, tile_pixels(width, channels))
 }
 
 /// Copies pixels to planes.

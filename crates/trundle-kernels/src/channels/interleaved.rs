@@ -4,9 +4,11 @@ use std::array;
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use super::{From, ShuffleIndices, by_channels, head, indices, is_pixel, loaded, shuffled};
+use super::{
+    From, ShuffleIndices, by_channels, head, indices, is_pixel, loaded, shuffled, tile_pixels,
+};
 use crate::elements::strided;
-use crate::pattern::{Pattern, Roles};
+use crate::pattern::{Pattern, Roles, Space};
 use crate::simd::{LINE, Vector, store_part};
 use crate::tile::{Store, Tile};
 
@@ -21,13 +23,19 @@ pub(crate) const REASON: &str =
     "planes become the few neighbours of a pixel: vectors are shuffled from the bytes of planes";
 
 /// Planes become the neighbours of a pixel.
-pub fn applies(pattern: &Pattern, _: usize) -> bool {
+pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
     let (width, (pixels, channels)) = (pattern.width, pattern.lens);
     is_pixel(width, channels)
         && pixels * width >= LINE
         && pattern.row_strides.0.unsigned_abs() == width
         && pattern.row_strides.1 == (channels * width).cast_signed()
         && pattern.col_strides.1 == width.cast_signed()
+}
+
+/// Tiles of all channels.
+pub(crate) fn tile(space: &Space) -> (usize, usize) {
+    let (width, (_, channels)) = (space.pattern.width, space.pattern.lens);
+    (tile_pixels(width, channels), channels)
 }
 
 /// Copies planes to pixels.

@@ -52,6 +52,14 @@ macro_rules! by_channels {
 }
 use by_channels;
 
+/// Pixels are put together into tiles of about this many bytes: whole lines in every plane.
+const PIXELS_BYTES: usize = 64 << 10;
+
+/// How many pixels a tile has.
+fn tile_pixels(width: usize, channels: usize) -> usize {
+    PIXELS_BYTES / (channels * width * LINE) * LINE
+}
+
 /// Whether elements of a pixel are worth to be shuffled in registers: a few, of less than a line.
 fn is_pixel(width: usize, channels: usize) -> bool {
     matches!(width, 1 | 2 | 4 | 8)

@@ -1,8 +1,11 @@
 //! Any strides at all: the plain loops.
 
 use super::copy::{by_width, copy, ends};
-use crate::pattern::{Pattern, Roles};
+use crate::channels::{deinterleaved, interleaved};
+use crate::pattern::{Pattern, Roles, Space};
+use crate::simd::LINE;
 use crate::tile::Tile;
+use crate::{rows, transpose};
 
 /// Which loops the kernel wants.
 pub(crate) const ROLES: Roles = Roles::Plain;
@@ -13,6 +16,26 @@ pub(crate) const REASON: &str = "no two neighbours stay together: element by ele
 /// Any strides.
 pub(crate) fn applies(_: &Pattern, _: usize) -> bool {
     true
+}
+
+/// The sides of a tile whose lines stay in the first-level cache on both sides.
+const SIDE: usize = 64;
+
+/// Tiles for any kernel that would be right if the instruction set had it.
+pub(crate) fn tile(space: &Space) -> (usize, usize) {
+    let pattern = &space.pattern;
+    let Pattern { width, row_strides, col_strides, .. } = *pattern;
+    if col_strides.0.unsigned_abs() == width {
+        rows::tile(space)
+    } else if deinterleaved::applies(pattern, LINE) {
+        deinterleaved::tile(space)
+    } else if interleaved::applies(pattern, LINE) {
+        interleaved::tile(space)
+    } else if row_strides.0.unsigned_abs() == width {
+        transpose::tile_of(width)
+    } else {
+        (SIDE, SIDE)
+    }
 }
 
 /// Copies element by element.

@@ -25,7 +25,7 @@ use crate::parts::scratch::{
     LineMasks, MADE, MOST_BITS, MOST_LINES, OUT_BYTES, PACKED_LINES, PASS_BITS, READ, Scratch,
     pitch, scratch,
 };
-use crate::pattern::{Pattern, Roles};
+use crate::pattern::{Pattern, Roles, Space};
 use crate::rows::runs;
 use crate::simd::{LINE, Vector};
 use crate::tile::Tile;
@@ -38,16 +38,14 @@ const ROWS_OF_MANY: usize = 1 << (MOST_BITS - 1);
 const PACKED_AHEAD: isize = 8;
 const KEPT_AHEAD: isize = 4;
 
-/// How many rows of the ragged axis, and how many bytes of neighbouring lanes, a tile should have,
-/// of as many rows as there are.
-pub fn best_tile(rows: usize) -> (usize, usize) {
-    let rows = if rows <= 1 << MOST_BITS { rows } else { ROWS_OF_MANY };
-    (rows, 4 * most_bytes(rows))
-}
-
 /// How many bytes of a row are moved at a time, of so many rows.
 fn most_bytes(rows: usize) -> usize {
     LINE * (PACKED_LINES / pitch(rows)).min(MOST_LINES)
+}
+
+/// How many rows of the ragged axis are moved at a time, of as many as there are.
+fn block_rows(rows: usize) -> usize {
+    if rows <= 1 << MOST_BITS { rows } else { ROWS_OF_MANY }
 }
 
 /// Which loops the kernel wants.
@@ -60,6 +58,13 @@ pub(crate) const REASON: &str =
 /// Lanes that are neighbours on both sides.
 pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
     runs::applies(pattern, vector_bytes)
+}
+
+/// Tiles of some blocks that are moved at a time.
+pub(crate) fn tile(space: &Space) -> (usize, usize) {
+    let (width, (rows, _)) = (space.pattern.width, space.pattern.lens);
+    let rows = block_rows(rows);
+    (rows, 4 * most_bytes(rows) / width)
 }
 
 /// Copies lanes that are neighbours on both sides.
@@ -76,7 +81,7 @@ pub(crate) unsafe fn run<V: Vector>(tile: &LaneTile<'_>) {
     };
     let Tile { dst, rows, cols, width, .. } = tile.tile;
     let (row_end, bytes) = (tile.row_begin + rows.len, cols.len * width);
-    let row_block = best_tile(rows.len).0;
+    let row_block = block_rows(rows.len);
     // Groups of about the same size meet where lines of the destination do.
     let most = most_bytes(row_block).saturating_sub(LINE).max(LINE);
     let byte_block = bytes.div_ceil(bytes.div_ceil(most)).next_multiple_of(LINE);
@@ -98,7 +103,7 @@ impl Group<'_> {
     /// Copies the group, or as many of its lines as fit the scratch; gives the byte up to which.
     ///
     /// # Safety
-    /// As [`run`], for a group of its tile, of [`best_tile`] at most.
+    /// As [`run`], for a group of its tile, of [`block_rows`] rows at most.
     #[inline(always)]
     unsafe fn copy<V: Vector>(mut self, scratch: &mut Scratch<'_>) -> usize {
         let reversed = loop {

@@ -8,6 +8,8 @@ use crate::tile::Tile;
 /// Lanes whose cuts are worked out together, before the rows are walked.
 const LANES: usize = 64;
 
+pub(crate) use super::barrel_shift::tile;
+
 /// Which loops the kernel wants.
 pub(crate) const ROLES: Roles = Roles::Lanes;
 

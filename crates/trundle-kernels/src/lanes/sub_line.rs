@@ -15,7 +15,7 @@ use super::reversed_run::{Reversed, Runs, bits_of};
 use super::strided_lanes;
 use crate::elements::copy::{self, by_width};
 use crate::parts::scratch::{Lane, MOST_BITS, OUT_BYTES, Scratch, scratch};
-use crate::pattern::{Pattern, Roles};
+use crate::pattern::{Pattern, Roles, Space};
 use crate::rows::runs;
 use crate::simd::{LINE, Vector, stream_line};
 use crate::tile::{Side, Store, Tile};
@@ -27,6 +27,9 @@ const AHEAD: usize = 4 << 10;
 /// The largest elements that are shifted and not moved one by one (measured; docs/kernels.md).
 const MOST_SHIFTED_BYTES: usize = 2;
 
+/// A tile has about this many bytes, with all slabs that are within: lines at their ends are few.
+pub const SLABS_BYTES: usize = 64 << 10;
+
 /// Which loops the kernel wants.
 pub(crate) const ROLES: Roles = Roles::Slabs;
 
@@ -34,12 +37,19 @@ pub(crate) const ROLES: Roles = Roles::Slabs;
 pub(crate) const REASON: &str = "rows of a few lanes follow each other: they are put together in the cache, and written as lines";
 
 /// Rows of less than a line that follow each other on both sides, in either order.
-pub fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
+pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
     let row_bytes = pattern.lens.1 * pattern.width;
     runs::applies(pattern, vector_bytes)
         && row_bytes < LINE
         && pattern.row_strides.0.unsigned_abs() == row_bytes
         && pattern.row_strides.1 == row_bytes.cast_signed()
+}
+
+/// Tiles of whole slabs, or of rows of one.
+pub(crate) fn tile(space: &Space) -> (usize, usize) {
+    let (width, (rows, cols)) = (space.pattern.width, space.pattern.lens);
+    let most = SLABS_BYTES / (cols * width);
+    (if space.pattern.wrapped.0 > rows { most / rows * rows } else { most }, cols)
 }
 
 /// Copies lanes in rows of less than a line.

@@ -7,6 +7,8 @@ use crate::pattern::{Pattern, Roles};
 use crate::simd::{LINE, Vector};
 use crate::tile::{AHEAD_BYTES, LEAST_STREAMED_BYTES, Next, Store, Tile};
 
+pub(crate) use super::tile;
+
 /// Which loops the kernel wants.
 pub(crate) const ROLES: Roles = Roles::Plain;
 

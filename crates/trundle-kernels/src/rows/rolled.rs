@@ -9,15 +9,17 @@ use crate::pattern::{Pattern, Roles};
 use crate::simd::Vector;
 use crate::tile::{AHEAD_BYTES, Store, Tile};
 
+pub(crate) use super::tile;
+
 /// Which loops the kernel wants.
 pub(crate) const ROLES: Roles = Roles::Rolled;
 
 /// Why it is picked.
 pub(crate) const REASON: &str = "rows are rolled: each is two runs, written as one";
 
-/// Any rolled rows.
-pub(crate) fn applies(_: &Pattern, _: usize) -> bool {
-    true
+/// Rolled rows that no tile cuts.
+pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
+    pattern.lens.1 * pattern.width <= super::RUN_BYTES
 }
 
 /// Copies rolled rows as two runs each.

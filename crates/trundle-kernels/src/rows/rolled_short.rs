@@ -6,6 +6,8 @@ use crate::pattern::{Pattern, Roles};
 use crate::simd::Vector;
 use crate::tile::Tile;
 
+pub(crate) use super::tile;
+
 /// Which loops the kernel wants.
 pub(crate) const ROLES: Roles = Roles::Rolled;
 

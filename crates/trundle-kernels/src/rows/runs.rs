@@ -8,6 +8,8 @@ use crate::tile::{AHEAD_BYTES, LEAST_STREAMED_BYTES, Next, Store, Tile};
 /// Longer runs are left to the system's copy.
 const MOST_INLINE_BYTES: usize = 4096;
 
+pub(crate) use super::tile;
+
 /// Which loops the kernel wants.
 pub(crate) const ROLES: Roles = Roles::Plain;
 

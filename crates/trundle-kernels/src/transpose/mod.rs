@@ -14,4 +14,17 @@ mod row_block;
 mod short_rows;
 mod whole_lines;
 
-pub use short_rows::MOST_SHORT_ROW_BYTES;
+/// How far a tile reaches along the source's neighbours: as many lines as make a burst that memory
+/// serves well (measured; docs/kernels.md).
+const TILE_ROW_BYTES: usize = 16 * 64;
+
+/// How many rows a tile has at most: their carry buffers stay near.
+const MOST_TILE_ROWS: usize = 256;
+
+/// How many columns a tile has at least.
+const TILE_COLS: usize = 1024;
+
+/// Tiles of elements of so many bytes.
+pub(crate) fn tile_of(width: usize) -> (usize, usize) {
+    ((TILE_ROW_BYTES / width).min(MOST_TILE_ROWS), TILE_COLS)
+}

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 
 use super::micro_tile::{MOST_VECTORS, transpose_micro_tile};
 use crate::elements::strided;
-use crate::pattern::{Pattern, Roles};
+use crate::pattern::{Pattern, Roles, Space};
 use crate::simd::{LINE, Vector};
 use crate::tile::Tile;
 
@@ -28,6 +28,11 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
         && pattern.row_strides.0.unsigned_abs() == width
         && rows * width >= LINE
         && cols * width >= LINE
+}
+
+/// As any transpose.
+pub(crate) fn tile(space: &Space) -> (usize, usize) {
+    super::tile_of(space.pattern.width)
 }
 
 /// Copies a tile whose rows are neighbours in the source and whose columns are neighbours in the

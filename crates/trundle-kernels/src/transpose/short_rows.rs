@@ -11,7 +11,7 @@ use crate::simd::{LINE, Lanes, Vector};
 use crate::tile::{Side, Tile};
 
 /// Rows of at most this many bytes that follow each other are put together in registers.
-pub const MOST_SHORT_ROW_BYTES: usize = 4 * LINE;
+pub(crate) const MOST_SHORT_ROW_BYTES: usize = 4 * LINE;
 
 /// How many bytes ahead in the same column the source is prefetched, for such rows.
 const SHORT_ROWS_AHEAD: usize = 8 * LINE;

@@ -22,10 +22,11 @@ use super::micro_tile::{LANE, MOST_VECTORS, transpose_micro_tile, transpose_with
 use super::packed_panel::PackedPanels;
 use super::panel::Panel;
 use super::row_block::{MOST_ROWS, RowBlock};
-use super::short_rows::{are_short_rows, short_rows};
+use super::short_rows::{MOST_SHORT_ROW_BYTES, are_short_rows, short_rows};
 use super::whole_lines::whole_lines;
+use crate::elements::strided;
 use crate::parts::line::{CarryBuffer, Line};
-use crate::pattern::{Pattern, Roles};
+use crate::pattern::{Pattern, Roles, Space};
 use crate::simd::{LINE, Outlined, Vector};
 use crate::tile::{Store, Tile};
 
@@ -51,6 +52,54 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
         && pattern.col_strides.1 == width.cast_signed()
         && pattern.row_strides.0.unsigned_abs() == width
         && (matches!(width, 1 | 2 | 4 | 8 | 16) || width.is_multiple_of(LINE))
+}
+
+/// Larger elements are copied as runs: their partial lines are few (measured; docs/kernels.md).
+const MOST_WIDTH: usize = 512;
+
+/// Whether elements of so many bytes, a line or more, are transposed with streaming stores, and not
+/// copied as runs of bytes.
+pub fn takes_lines(width: usize) -> bool {
+    width.is_multiple_of(LINE) && width <= MOST_WIDTH
+}
+
+/// Up to how many bytes the source's neighbours are not cut, if they are whole lines each: what is
+/// read is then one stretch where the columns follow each other.
+const WHOLE_ROW_BYTES: usize = 8 << 10;
+
+/// How far a tile reaches along the source's neighbours where rows are short and follow each other in
+/// the destination.
+const SHORT_ROWS_BYTES: usize = 32 * 64;
+
+/// How many rows of bytes that are streamed a tile has at most: memory serves runs of 256 bytes
+/// slowly.
+const MOST_STREAMED_ROWS: usize = 512;
+
+/// How many columns a tile has at most, where tasks are large enough: the first panel of a tile is not
+/// packed while another is transposed (measured; docs/kernels.md).
+const MOST_TILE_COLS: usize = 4096;
+
+/// Tiles as large as tasks allow.
+pub(crate) fn tile(space: &Space) -> (usize, usize) {
+    let Space { pattern, store, share, .. } = space;
+    if space.ragged_rows {
+        return strided::tile(space);
+    }
+    let (width, streamed) = (pattern.width, *store == Store::Streaming);
+    let col_bytes = pattern.lens.1 * width;
+    let short = col_bytes <= MOST_SHORT_ROW_BYTES;
+    if streamed && short && pattern.row_strides.1 == col_bytes.cast_signed() {
+        return (SHORT_ROWS_BYTES / width, pattern.lens.1);
+    }
+    let (all_rows, _) = pattern.wrapped;
+    let rows = if width >= LINE && all_rows * width <= WHOLE_ROW_BYTES {
+        all_rows
+    } else if width == 1 && streamed {
+        MOST_STREAMED_ROWS
+    } else {
+        super::tile_of(width).0
+    };
+    (rows, (share / (rows * width)).clamp(super::TILE_COLS, MOST_TILE_COLS))
 }
 
 /// Copies a tile whose rows are neighbours in the source and whose columns are neighbours in the
