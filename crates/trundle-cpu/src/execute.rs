@@ -82,7 +82,7 @@ impl Tiles {
     #[inline]
     unsafe fn put(&mut self, tile: &Tile, run: Mover) {
         if tile.store == Store::Ordinary {
-            // Small moves are of one tile, and what is near need not be asked for.
+            // Small moves are of one tile, and what is near need not be prefetched.
             // SAFETY: by the caller.
             return unsafe { run(tile) };
         }

@@ -27,7 +27,7 @@ type Cols = [*const u8; LINE];
 /// Copies a near tile.
 ///
 /// # Safety
-/// As [`transposed`](super::transposed::transposed), for elements of W bytes and rising rows, none
+/// As [`transposed`](super::transposed::run), for elements of W bytes and rising rows, none
 /// of which jump.
 #[inline(always)]
 pub(crate) unsafe fn cache_resident<V: Vector, const W: usize>(tile: &Tile) {

@@ -27,7 +27,7 @@ pub(crate) fn are_short_rows(tile: &Tile) -> bool {
 /// Streams the rows of a tile of which [`are_short_rows`] holds.
 ///
 /// # Safety
-/// As [`transposed`](super::transposed::transposed), for elements of W bytes and rising rows at
+/// As [`transposed`](super::transposed::run), for elements of W bytes and rising rows at
 /// multiples of W.
 #[inline(always)]
 pub(crate) unsafe fn short_rows<V: Vector, const W: usize>(tile: &Tile) {
