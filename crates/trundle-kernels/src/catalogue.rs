@@ -78,15 +78,16 @@ impl fmt::Debug for Kernel {
 /// all else. Each instance has a module of its own: an incremental build compiles modules by
 /// themselves, so that after an edit only the instances that it changes are made anew.
 macro_rules! catalogue {
-    ($($name:literal: $folder:ident::$kernel:ident($tile:ident),
-        x86_64 [$($x86_64:ident)*] aarch64 [$($aarch64:ident)*] any [$($any:ident)*];)*
+    ($($name:literal: $folder:ident::$kernel:ident($tile:ident, $roles:ident),
+        x86_64 [$($x86_64:ident)*] aarch64 [$($aarch64:ident)*] any [$($any:ident)*],
+        $reason:literal;)*
     ) => {
         $(mod $kernel {
             $(#[cfg(target_arch = "x86_64")]
-            pub(super) mod $x86_64 { instance!($x86_64, $name, $folder::$kernel, $tile); })*
+            pub(super) mod $x86_64 { instance!($x86_64, $name, $folder::$kernel, $tile, $roles, $reason); })*
             $(#[cfg(target_arch = "aarch64")]
-            pub(super) mod $aarch64 { instance!($aarch64, $name, $folder::$kernel, $tile); })*
-            $(pub(super) mod $any { instance!($any, $name, $folder::$kernel, $tile); })*
+            pub(super) mod $aarch64 { instance!($aarch64, $name, $folder::$kernel, $tile, $roles, $reason); })*
+            $(pub(super) mod $any { instance!($any, $name, $folder::$kernel, $tile, $roles, $reason); })*
         })*
 
         /// Every kernel. Of those that the machine can run and that apply, the first is taken.
@@ -112,7 +113,7 @@ macro_rules! instance {
     // Written without vectors.
     (scalar, $($row:tt)*) => { instance!(run, $($row)*); };
     ($set:ident $suffix:literal $features:literal,
-        $name:literal, $folder:ident::$kernel:ident, $tile:ident
+        $name:literal, $folder:ident::$kernel:ident, $tile:ident, $($row:tt)*
     ) => {
         use crate::$tile;
 
@@ -124,49 +125,66 @@ macro_rules! instance {
             unsafe { crate::$folder::$kernel::run::<crate::simd::$set>(tile) }
         }
 
-        instance!(@row $suffix, $set, run, $name, $folder::$kernel, $tile);
+        instance!(@row $suffix, $set, run, $name, $folder::$kernel, $tile, $($row)*);
     };
-    ($run:path, $name:literal, $folder:ident::$kernel:ident, $tile:ident) => {
+    ($run:path, $name:literal, $folder:ident::$kernel:ident, $($row:tt)*) => {
         use crate::$folder::$kernel::run;
 
-        instance!(@row "portable", Portable, $run, $name, $folder::$kernel, $tile);
+        instance!(@row "portable", Portable, $run, $name, $folder::$kernel, $($row)*);
     };
     (@row $suffix:literal, $set:ident, $run:path,
-        $name:literal, $folder:ident::$kernel:ident, $tile:ident
+        $name:literal, $folder:ident::$kernel:ident, $tile:ident, $roles:ident, $reason:literal
     ) => {
         pub(in crate::catalogue) const KERNEL: crate::Kernel = crate::Kernel {
             name: concat!($name, "-", $suffix),
             simd: crate::Simd::$set,
-            roles: crate::$folder::$kernel::ROLES,
+            roles: crate::Roles::$roles,
             applies: crate::$folder::$kernel::applies,
             tile: crate::$folder::$kernel::tile,
-            reason: crate::$folder::$kernel::REASON,
+            reason: $reason,
             call: crate::Call::$tile($run),
         };
     };
 }
 
 catalogue! {
-    "regrouped": rows::regrouped(Tile),
-        x86_64 [avx512vbmi avx512 avx2] aarch64 [neon] any [];
-    "runs": rows::runs(Tile), x86_64 [avx512 avx2] aarch64 [neon] any [portable];
-    "reversed": rows::reversed(Tile),
-        x86_64 [avx512vbmi avx512 avx2] aarch64 [neon] any [portable];
-    "deinterleaved": channels::deinterleaved(Tile),
-        x86_64 [avx512vbmi avx512 avx2] aarch64 [neon] any [];
-    "interleaved": channels::interleaved(Tile),
-        x86_64 [avx512vbmi avx512 avx2] aarch64 [neon] any [];
-    "transposed": transpose::transposed(Tile),
-        x86_64 [avx512 avx2] aarch64 [neon] any [portable];
-    "padded": transpose::padded(Tile),
-        x86_64 [avx512vbmi avx512 avx2] aarch64 [neon] any [];
-    "rolled-short": rows::rolled_short(Tile),
-        x86_64 [avx512vbmi avx512 avx2] aarch64 [neon] any [];
-    "rolled": rows::rolled(Tile), x86_64 [avx512 avx2] aarch64 [neon] any [portable];
-    "strided": elements::strided(Tile), x86_64 [] aarch64 [] any [scalar];
-    "sub-line": lanes::sub_line(LaneTile),
-        x86_64 [avx512 avx2] aarch64 [neon] any [portable];
-    "barrel-shift": lanes::barrel_shift(LaneTile),
-        x86_64 [avx512 avx2] aarch64 [neon] any [portable];
-    "strided-lanes": lanes::strided_lanes(LaneTile), x86_64 [] aarch64 [] any [scalar];
+    "regrouped": rows::regrouped(Tile, Plain),
+        x86_64 [avx512vbmi avx512 avx2] aarch64 [neon] any [],
+        "short rows that follow each other: vectors are shuffled from windows of the source";
+    "runs": rows::runs(Tile, Plain),
+        x86_64 [avx512 avx2] aarch64 [neon] any [portable],
+        "neighbours stay neighbours: rows are copied as runs of bytes";
+    "reversed": rows::reversed(Tile, Plain),
+        x86_64 [avx512vbmi avx512 avx2] aarch64 [neon] any [portable],
+        "neighbours in the opposite order: rows are read backwards";
+    "deinterleaved": channels::deinterleaved(Tile, Plain),
+        x86_64 [avx512vbmi avx512 avx2] aarch64 [neon] any [],
+        "the few neighbours of a pixel become planes: vectors are shuffled from the bytes of pixels";
+    "interleaved": channels::interleaved(Tile, Plain),
+        x86_64 [avx512vbmi avx512 avx2] aarch64 [neon] any [],
+        "planes become the few neighbours of a pixel: vectors are shuffled from the bytes of planes";
+    "transposed": transpose::transposed(Tile, Jumping),
+        x86_64 [avx512 avx2] aarch64 [neon] any [portable],
+        "neighbours of the source become rows: micro-tiles are transposed, whole lines written";
+    "padded": transpose::padded(Tile, Plain),
+        x86_64 [avx512vbmi avx512 avx2] aarch64 [neon] any [],
+        "neighbours of an odd width become rows: micro-tiles are transposed, with padding in registers";
+    "rolled-short": rows::rolled_short(Tile, Rolled),
+        x86_64 [avx512vbmi avx512 avx2] aarch64 [neon] any [],
+        "short rows are rolled: vectors are shuffled from windows of the source";
+    "rolled": rows::rolled(Tile, Rolled),
+        x86_64 [avx512 avx2] aarch64 [neon] any [portable],
+        "rows are rolled: each is two runs, written as one";
+    "strided": elements::strided(Tile, Plain),
+        x86_64 [] aarch64 [] any [scalar],
+        "no two neighbours stay together: element by element";
+    "sub-line": lanes::sub_line(LaneTile, Slabs),
+        x86_64 [avx512 avx2] aarch64 [neon] any [portable],
+        "rows of a few lanes follow each other: they are put together in the cache, and written as lines";
+    "barrel-shift": lanes::barrel_shift(LaneTile, Lanes),
+        x86_64 [avx512 avx2] aarch64 [neon] any [portable],
+        "every lane has a length of its own: whole lines of lanes are shifted";
+    "strided-lanes": lanes::strided_lanes(LaneTile, Lanes),
+        x86_64 [] aarch64 [] any [scalar],
+        "every lane has a length of its own: element by element across the lanes";
 }

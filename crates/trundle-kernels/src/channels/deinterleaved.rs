@@ -8,20 +8,13 @@ use super::{
     From, ShuffleIndices, by_channels, head, indices, is_pixel, loaded, shuffled, tile_pixels,
 };
 use crate::elements::strided;
-use crate::pattern::{Pattern, Roles, Space};
+use crate::pattern::{Pattern, Space};
 use crate::simd::{LINE, Vector, store_part};
 use crate::tile::{Side, Store, Tile};
 
 /// How far ahead pixels are prefetched that become planes by streaming stores, in bytes (measured;
 /// docs/kernels.md).
 const PIXELS_AHEAD: usize = 4 << 10;
-
-/// Which loops the kernel wants.
-pub(crate) const ROLES: Roles = Roles::Plain;
-
-/// Why it is picked.
-pub(crate) const REASON: &str =
-    "the few neighbours of a pixel become planes: vectors are shuffled from the bytes of pixels";
 
 /// The neighbours of a pixel, in either order, become planes.
 pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {

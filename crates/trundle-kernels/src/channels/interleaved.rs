@@ -8,19 +8,12 @@ use super::{
     From, ShuffleIndices, by_channels, head, indices, is_pixel, loaded, shuffled, tile_pixels,
 };
 use crate::elements::strided;
-use crate::pattern::{Pattern, Roles, Space};
+use crate::pattern::{Pattern, Space};
 use crate::simd::{LINE, Vector, store_part};
 use crate::tile::{Store, Tile};
 
 /// How far ahead each plane is prefetched where planes become pixels (measured; docs/kernels.md).
 const PLANES_AHEAD: usize = 2 << 10;
-
-/// Which loops the kernel wants.
-pub(crate) const ROLES: Roles = Roles::Plain;
-
-/// Why it is picked.
-pub(crate) const REASON: &str =
-    "planes become the few neighbours of a pixel: vectors are shuffled from the bytes of planes";
 
 /// Planes become the neighbours of a pixel.
 pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {

@@ -2,16 +2,10 @@
 
 use super::copy::{by_width, copy, ends};
 use crate::channels::{deinterleaved, interleaved};
-use crate::pattern::{Pattern, Roles, Space};
+use crate::pattern::{Pattern, Space};
 use crate::simd::LINE;
 use crate::tile::Tile;
 use crate::{rows, transpose};
-
-/// Which loops the kernel wants.
-pub(crate) const ROLES: Roles = Roles::Plain;
-
-/// Why it is picked.
-pub(crate) const REASON: &str = "no two neighbours stay together: element by element";
 
 /// Any strides.
 pub(crate) fn applies(_: &Pattern, _: usize) -> bool {

@@ -25,7 +25,7 @@ use crate::parts::scratch::{
     LineMasks, MADE, MOST_BITS, MOST_LINES, OUT_BYTES, PACKED_LINES, PASS_BITS, READ, Scratch,
     pitch, scratch,
 };
-use crate::pattern::{Pattern, Roles, Space};
+use crate::pattern::{Pattern, Space};
 use crate::rows::runs;
 use crate::simd::{LINE, Vector};
 use crate::tile::Tile;
@@ -47,13 +47,6 @@ fn most_bytes(rows: usize) -> usize {
 fn block_rows(rows: usize) -> usize {
     if rows <= 1 << MOST_BITS { rows } else { ROWS_OF_MANY }
 }
-
-/// Which loops the kernel wants.
-pub(crate) const ROLES: Roles = Roles::Lanes;
-
-/// Why it is picked.
-pub(crate) const REASON: &str =
-    "every lane has a length of its own: whole lines of lanes are shifted";
 
 /// Lanes that are neighbours on both sides.
 pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {

@@ -2,20 +2,13 @@
 
 use super::ragged::{LaneTile, Ragged};
 use crate::elements::copy::{self, by_width};
-use crate::pattern::{Pattern, Roles};
+use crate::pattern::Pattern;
 use crate::tile::Tile;
 
 /// Lanes whose cuts are worked out together, before the rows are walked.
 const LANES: usize = 64;
 
 pub(crate) use super::barrel_shift::tile;
-
-/// Which loops the kernel wants.
-pub(crate) const ROLES: Roles = Roles::Lanes;
-
-/// Why it is picked.
-pub(crate) const REASON: &str =
-    "every lane has a length of its own: element by element across the lanes";
 
 /// Any strides.
 pub(crate) fn applies(_: &Pattern, _: usize) -> bool {

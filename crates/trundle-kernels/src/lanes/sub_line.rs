@@ -15,7 +15,7 @@ use super::reversed_run::{Reversed, Runs, bits_of};
 use super::strided_lanes;
 use crate::elements::copy::{self, by_width};
 use crate::parts::scratch::{Lane, MOST_BITS, OUT_BYTES, Scratch, scratch};
-use crate::pattern::{Pattern, Roles, Space};
+use crate::pattern::{Pattern, Space};
 use crate::rows::runs;
 use crate::simd::{LINE, Vector, stream_line};
 use crate::tile::{Side, Store, Tile};
@@ -29,12 +29,6 @@ const MOST_SHIFTED_BYTES: usize = 2;
 
 /// A tile has about this many bytes, with all slabs that are within: lines at their ends are few.
 pub const SLABS_BYTES: usize = 64 << 10;
-
-/// Which loops the kernel wants.
-pub(crate) const ROLES: Roles = Roles::Slabs;
-
-/// Why it is picked.
-pub(crate) const REASON: &str = "rows of a few lanes follow each other: they are put together in the cache, and written as lines";
 
 /// Rows of less than a line that follow each other on both sides, in either order.
 pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {

@@ -2,18 +2,11 @@
 
 use super::windows::{Windows, fits, phases};
 use super::{reversed, runs};
-use crate::pattern::{Pattern, Roles};
+use crate::pattern::Pattern;
 use crate::simd::Vector;
 use crate::tile::Tile;
 
 pub(crate) use super::tile;
-
-/// Which loops the kernel wants.
-pub(crate) const ROLES: Roles = Roles::Plain;
-
-/// Why it is picked.
-pub(crate) const REASON: &str =
-    "short rows that follow each other: vectors are shuffled from windows of the source";
 
 /// How many rows there must be for each place of a group that a vector begins at: to work out what
 /// it picks takes about as long as to move so many rows one by one (measured, on rows of 15 and 32

@@ -3,17 +3,11 @@
 use super::windows::{Windows, fits};
 use crate::elements::copy::{self, by_width};
 use crate::elements::strided;
-use crate::pattern::{Pattern, Roles};
+use crate::pattern::Pattern;
 use crate::simd::{LINE, Vector};
 use crate::tile::{AHEAD_BYTES, LEAST_STREAMED_BYTES, Next, Store, Tile};
 
 pub(crate) use super::tile;
-
-/// Which loops the kernel wants.
-pub(crate) const ROLES: Roles = Roles::Plain;
-
-/// Why it is picked.
-pub(crate) const REASON: &str = "neighbours in the opposite order: rows are read backwards";
 
 /// Neighbours in the destination that stand in the opposite order in the source.
 pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {

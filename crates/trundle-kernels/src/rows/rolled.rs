@@ -5,17 +5,11 @@
 
 use super::runs;
 use crate::parts::writer::Writer;
-use crate::pattern::{Pattern, Roles};
+use crate::pattern::Pattern;
 use crate::simd::Vector;
 use crate::tile::{AHEAD_BYTES, Store, Tile};
 
 pub(crate) use super::tile;
-
-/// Which loops the kernel wants.
-pub(crate) const ROLES: Roles = Roles::Rolled;
-
-/// Why it is picked.
-pub(crate) const REASON: &str = "rows are rolled: each is two runs, written as one";
 
 /// Rolled rows that no tile cuts.
 pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {

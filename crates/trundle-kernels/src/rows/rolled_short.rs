@@ -2,18 +2,11 @@
 
 use super::rolled;
 use super::windows::{Windows, fits_rolled};
-use crate::pattern::{Pattern, Roles};
+use crate::pattern::Pattern;
 use crate::simd::Vector;
 use crate::tile::Tile;
 
 pub(crate) use super::tile;
-
-/// Which loops the kernel wants.
-pub(crate) const ROLES: Roles = Roles::Rolled;
-
-/// Why it is picked.
-pub(crate) const REASON: &str =
-    "short rows are rolled: vectors are shuffled from windows of the source";
 
 /// Fewer rolled rows are not worth the shuffle indices that are worked out for them (a guess).
 const LEAST_ROLLED_ROWS: usize = 64;

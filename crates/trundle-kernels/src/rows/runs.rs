@@ -1,7 +1,7 @@
 //! Rows that are runs of bytes: the copy.
 
 use crate::elements::copy::ends;
-use crate::pattern::{Pattern, Roles};
+use crate::pattern::Pattern;
 use crate::simd::{LINE, Vector, stream_line};
 use crate::tile::{AHEAD_BYTES, LEAST_STREAMED_BYTES, Next, Store, Tile};
 
@@ -9,12 +9,6 @@ use crate::tile::{AHEAD_BYTES, LEAST_STREAMED_BYTES, Next, Store, Tile};
 const MOST_INLINE_BYTES: usize = 4096;
 
 pub(crate) use super::tile;
-
-/// Which loops the kernel wants.
-pub(crate) const ROLES: Roles = Roles::Plain;
-
-/// Why it is picked.
-pub(crate) const REASON: &str = "neighbours stay neighbours: rows are copied as runs of bytes";
 
 /// Rows of one element each, or of neighbours in both: they are copied as runs of bytes.
 pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {

@@ -5,19 +5,12 @@ use std::mem::MaybeUninit;
 
 use super::micro_tile::{MOST_VECTORS, transpose_micro_tile};
 use crate::elements::strided;
-use crate::pattern::{Pattern, Roles, Space};
+use crate::pattern::{Pattern, Space};
 use crate::simd::{LINE, Vector};
 use crate::tile::Tile;
 
 /// How many columns ahead the source is prefetched, as for the blocked transpose.
 const COLS_AHEAD: usize = 32;
-
-/// Which loops the kernel wants.
-pub(crate) const ROLES: Roles = Roles::Plain;
-
-/// Why it is picked.
-pub(crate) const REASON: &str =
-    "neighbours of an odd width become rows: micro-tiles are transposed, with padding in registers";
 
 /// Elements of an odd width that are transposed, and enough of them to fill micro-tiles.
 pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {

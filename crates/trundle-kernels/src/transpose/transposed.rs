@@ -26,16 +26,9 @@ use super::short_rows::{MOST_SHORT_ROW_BYTES, are_short_rows, short_rows};
 use super::whole_lines::whole_lines;
 use crate::elements::strided;
 use crate::parts::line::{CarryBuffer, Line};
-use crate::pattern::{Pattern, Roles, Space};
+use crate::pattern::{Pattern, Space};
 use crate::simd::{LINE, Outlined, Vector};
 use crate::tile::{Store, Tile};
-
-/// Which loops the kernel wants.
-pub(crate) const ROLES: Roles = Roles::Jumping;
-
-/// Why it is picked.
-pub(crate) const REASON: &str =
-    "neighbours of the source become rows: micro-tiles are transposed, whole lines written";
 
 /// What the rows and the columns of a transpose come to at least, in bytes (measured on pictures of
 /// 2 to 16 channels; docs/kernels.md).
