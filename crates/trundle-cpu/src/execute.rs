@@ -4,10 +4,11 @@ use std::ops::Range;
 
 use trundle_core::{Loop, RaggedLoop};
 
-use crate::plan::{Place, Plan, RaggedStep, Rolled, Step, Unit, offset_of};
+use crate::packed;
+use crate::plan::{Part, Place, Plan, RaggedStep, Rolled, Step, Unit, Work, offset_of};
 use crate::stop::Stop;
 use crate::threads::for_each_task;
-use trundle_kernels::{Call, Fold, Kernel, LaneTile, Next, Ragged, Run, Side, Store, Tile, simd};
+use trundle_kernels::{Call, Jumps, Kernel, LaneTile, Next, Ragged, Run, Side, Store, Tile, simd};
 
 /// The two buffers of a run, shared by its threads.
 #[derive(Clone, Copy)]
@@ -25,32 +26,43 @@ unsafe impl Sync for Buffers {}
 /// # Safety
 /// `src` is valid for reads of `plan.src_bytes` bytes and `dst` for writes of `plan.dst_bytes`,
 /// nobody else writes to either meanwhile, and they do not overlap. If elements share bytes
-/// (`plan.packed`), all of these bytes are initialised.
+/// ([`Plan::shares_bytes`]), all of these bytes are initialised.
 pub(crate) unsafe fn run(plan: &Plan, src: *const u8, dst: *mut u8, stop: &Stop<'_>) {
-    if let Some(packed) = &plan.packed {
-        // SAFETY: by the caller; such plans run on bytes that are initialised only.
-        return unsafe {
-            let src = std::slice::from_raw_parts(src, plan.src_bytes);
-            crate::packed::run(packed, plan.threads, src, dst, stop);
-        };
-    }
     let buffers = Buffers { src, dst };
     for_each_task(plan.threads, plan.tasks.len(), &|task| {
-        let (buffers, mut tiles) = (&buffers, Tiles::default());
-        for part in &plan.parts[plan.tasks[task].clone()] {
-            if stop.is_now() {
-                break;
-            }
-            let step = &plan.steps[part.step];
-            for unit in part.first..part.end {
-                // SAFETY: the move that the plan was made from stays within the buffers.
-                unsafe { run_unit(step, unit, buffers, &mut tiles) };
+        let (buffers, parts) = (&buffers, &plan.parts[plan.tasks[task].clone()]);
+        // SAFETY: the move that the plan was made from stays within the buffers; by the caller, bytes
+        // that elements share are initialised.
+        unsafe {
+            match &plan.work {
+                Work::Tiles(steps) => run_tiles(steps, parts, buffers, stop),
+                Work::Packed(steps) => {
+                    let src = std::slice::from_raw_parts(buffers.src, plan.src_bytes);
+                    packed::run_parts(steps, parts, src, buffers.dst, stop);
+                }
             }
         }
-        // SAFETY: the same.
-        unsafe { tiles.finish() };
-        simd::fence();
     });
+}
+
+/// Moves the tiles of `parts`, unless `stop` is now.
+///
+/// # Safety
+/// `buffers` are valid for the plan that has these steps and parts: see [`run`].
+unsafe fn run_tiles(steps: &[Step], parts: &[Part], buffers: &Buffers, stop: &Stop<'_>) {
+    let mut tiles = Tiles::default();
+    for part in parts {
+        if stop.is_now() {
+            break;
+        }
+        for unit in part.first..part.end {
+            // SAFETY: by the caller.
+            unsafe { run_unit(&steps[part.step], unit, buffers, &mut tiles) };
+        }
+    }
+    // SAFETY: the same.
+    unsafe { tiles.finish() };
+    simd::fence();
 }
 
 /// What moves a tile.
@@ -69,15 +81,15 @@ impl Tiles {
     /// As [`Call::Tile`], for this tile and its kernel.
     #[inline]
     unsafe fn put(&mut self, tile: &Tile, run: Mover) {
-        if tile.store == Store::Cached {
-            // Small moves are of one tile, and what is near need not be asked for.
+        if tile.store == Store::Ordinary {
+            // Small moves are of one tile, and what is near need not be prefetched.
             // SAFETY: by the caller.
             return unsafe { run(tile) };
         }
         if let Some((before, _)) = &mut self.waiting {
             before.next = Some(Next::at(tile.src, tile.dst, tile.cols.src_stride));
         }
-        tile.ask_ends();
+        tile.prefetch_ends();
         // SAFETY: the caller vouched for the tile that waits.
         unsafe { self.finish() };
         self.waiting = Some((*tile, run));
@@ -161,8 +173,8 @@ unsafe fn put_tile(
     tiles: &mut Tiles,
 ) {
     let tile = tile_of(step, unit, rows, cols, buffers);
-    let (Call::Tile(run) | Call::Rolled(run)) = kernel.call else {
-        unreachable!("lanes have a place of their own")
+    let Call::Tile(run) = kernel.call else {
+        unreachable!("a kernel of lanes is picked for lanes alone")
     };
     // SAFETY: the contract is the same.
     unsafe { tiles.put(&tile, run) };
@@ -180,22 +192,24 @@ unsafe fn run_lanes(step: &Step, row: &RaggedLoop, unit: &Unit, entry: usize, bu
     let slabs = rows.len().div_ceil(axis);
     let at_row_0 = Unit { rows: 0..rows.len().min(axis), cols: cols.clone(), ..*unit };
     let mut tile = tile_of(step, &at_row_0, step.rows, step.cols, buffers);
-    let (src, dst) = offset_of(step.rows, step.row_fold, slab * axis);
+    let (src, dst) = offset_of(step.rows, step.row_wrap, slab * axis);
     (tile.src, tile.dst) = (tile.src.wrapping_offset(src), tile.dst.wrapping_offset(dst));
-    let fold =
-        step.row_fold.unwrap_or(Loop { len: 1, src_stride: 0, dst_stride: 0, lane_stride: 0 });
+    let wrap =
+        step.row_wrap.unwrap_or(Loop { len: 1, src_stride: 0, dst_stride: 0, lane_stride: 0 });
     let lane =
-        slab.cast_signed() * fold.lane_stride + cols.start.cast_signed() * step.cols.lane_stride;
+        slab.cast_signed() * wrap.lane_stride + cols.start.cast_signed() * step.cols.lane_stride;
     let lanes = LaneTile {
         tile,
         row_begin,
         ragged: &ragged_of(row),
         lane: entry.wrapping_add_signed(lane),
         lane_stride: step.cols.lane_stride,
-        slabs: Side { len: slabs, src_stride: fold.src_stride, dst_stride: fold.dst_stride },
-        slab_lane_stride: fold.lane_stride,
+        slabs: Side { len: slabs, src_stride: wrap.src_stride, dst_stride: wrap.dst_stride },
+        slab_lane_stride: wrap.lane_stride,
     };
-    let Call::Lanes(run) = step.kernel.call else { unreachable!("a tile is no lanes") };
+    let Call::LaneTile(run) = step.kernel.call else {
+        unreachable!("a kernel of tiles is picked for no lanes")
+    };
     // SAFETY: the contract is the same.
     unsafe { run(&lanes) };
 }
@@ -219,8 +233,8 @@ fn ragged_of(row: &RaggedLoop) -> Ragged<'_> {
 
 /// The tile of a unit's rows and columns.
 fn tile_of(step: &Step, unit: &Unit, rows: Loop, cols: Loop, buffers: &Buffers) -> Tile {
-    let row = offset_of(rows, step.row_fold, unit.rows.start);
-    let col = offset_of(cols, step.col_fold, unit.cols.start);
+    let row = offset_of(rows, step.row_wrap, unit.rows.start);
+    let col = offset_of(cols, step.col_wrap, unit.cols.start);
     let side = |each: Loop, range: &Range<usize>| Side {
         len: range.len(),
         src_stride: each.src_stride,
@@ -241,16 +255,16 @@ fn tile_of(step: &Step, unit: &Unit, rows: Loop, cols: Loop, buffers: &Buffers) 
     let (first_row, first_col) = (unit.rows.start, unit.cols.start);
     let src = src.wrapping_add(back(cols, rolled_cols, first_col, cols.src_stride));
     let dst = dst.wrapping_add(back(rows, rolled_rows, first_row, rows.dst_stride));
-    let outer_rows = step.row_fold.map(|fold| fold.dst_stride);
-    let outer_cols = step.col_fold.map(|fold| fold.src_stride);
+    let outer_rows = step.row_wrap.map(|wrap| wrap.dst_stride);
+    let outer_cols = step.col_wrap.map(|wrap| wrap.src_stride);
     Tile {
         src: buffers.src.wrapping_offset(src),
         dst: buffers.dst.wrapping_offset(dst),
         width: step.width,
         rows: side(rows, &unit.rows),
         cols: side(cols, &unit.cols),
-        row_fold: Fold::of(rows.len, rows.dst_stride, rolled_rows, outer_rows, first_row),
-        col_fold: Fold::of(cols.len, cols.src_stride, rolled_cols, outer_cols, first_col),
+        row_jumps: Jumps::of(rows.len, rows.dst_stride, rolled_rows, outer_rows, first_row),
+        col_jumps: Jumps::of(cols.len, cols.src_stride, rolled_cols, outer_cols, first_col),
         store: step.store,
         next: None,
     }
@@ -281,7 +295,7 @@ mod tests {
         let plan = Planner::new(Machine::detect().clone()).plan(work);
         let src: Vec<u8> = (0..work.src_bytes()).map(|byte| (byte % 251) as u8).collect();
         let mut writers = vec![0; work.dst_bytes()];
-        for step in &plan.steps {
+        for step in plan.steps() {
             for unit in 0..step.units() {
                 let written = written(work.dst_bytes(), |dst| {
                     let buffers = Buffers { src: src.as_ptr(), dst: dst.as_mut_ptr() };

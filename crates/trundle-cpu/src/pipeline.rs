@@ -178,7 +178,7 @@ impl Pipeline {
             let src = std::slice::from_raw_parts(src.as_ptr().cast(), size_of_val(src));
             let dst: &mut Bytes =
                 std::slice::from_raw_parts_mut(moved.as_mut_ptr().cast(), last.dst_bytes);
-            if last.packed.is_some() {
+            if last.shares_bytes() {
                 dst.fill(MaybeUninit::new(0));
             }
             self.run_bytes(src, dst, &Stop::never())?;
@@ -192,7 +192,7 @@ impl Pipeline {
         let got = size_of::<T>();
         let torn = |plan: &&Plan| {
             let rest = plan.grain_bytes.checked_rem(got).unwrap_or(plan.grain_bytes);
-            rest > 0 || plan.packed.is_some()
+            rest > 0 || plan.shares_bytes()
         };
         match self.plans.iter().find(torn) {
             Some(plan) => Err(Error::WidthMismatch { moved: plan.grain_bytes, got }),
@@ -276,7 +276,7 @@ impl Pipeline {
     fn new_scratch(&self) -> Result<Scratch> {
         let between = self.plans.len() - 1;
         let most = self.most_between();
-        let packed = self.plans.iter().any(|plan| plan.packed.is_some());
+        let packed = self.plans.iter().any(Plan::shares_bytes);
         let buffer = |needed: bool| {
             let mut buffer = Vec::new();
             let bytes = if needed { most } else { 0 };

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use trundle_core::{Loop, RaggedLoop};
 
-use crate::packed::PackedPlan;
+use crate::packed::PackedSteps;
 use trundle_kernels::{Kernel, Store};
 
 /// A movement decided down to kernels, tiles and tasks.
@@ -18,13 +18,55 @@ pub struct Plan {
     /// The bytes that stay together at multiples of their number; 0 if nothing is moved.
     pub(crate) grain_bytes: usize,
     pub(crate) threads: usize,
-    pub(crate) steps: Vec<Step>,
+    pub(crate) work: Work,
     /// The units of all steps, in the order in which they are done.
     pub(crate) parts: Vec<Part>,
     /// What a thread takes at a time, in the order in which threads take it: ranges of `parts`.
     pub(crate) tasks: Vec<Range<usize>>,
-    /// All of the work, if elements share bytes: then there are no steps.
-    pub(crate) packed: Option<PackedPlan>,
+}
+
+/// How the blocks of a move are done: a step each, which is cut into units.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Work {
+    /// Tiles of elements of whole bytes, in the order of the destination.
+    Tiles(Vec<Step>),
+    /// Tiles of elements that share bytes, which are unpacked, moved and packed.
+    Packed(PackedSteps),
+}
+
+impl Work {
+    /// The number of steps.
+    pub(crate) fn steps(&self) -> usize {
+        match self {
+            Work::Tiles(steps) => steps.len(),
+            Work::Packed(packed) => packed.steps.len(),
+        }
+    }
+
+    /// The number of units of a step.
+    pub(crate) fn units(&self, step: usize) -> usize {
+        match self {
+            Work::Tiles(steps) => steps[step].units(),
+            Work::Packed(packed) => packed.steps[step].units(),
+        }
+    }
+
+    /// About how many bytes a unit of a step has, not counting that units at an edge are smaller;
+    /// elements that share bytes count one each.
+    pub(crate) fn unit_bytes(&self, step: usize) -> usize {
+        match self {
+            Work::Tiles(steps) => steps[step].unit_bytes(),
+            Work::Packed(packed) => packed.steps[step].unit_elements(),
+        }
+    }
+
+    /// Where a unit of a step is written, in bytes or elements from the start of the destination.
+    pub(crate) fn dst_of(&self, step: usize, unit: usize) -> isize {
+        match self {
+            Work::Tiles(steps) => steps[step].dst_of(unit),
+            Work::Packed(packed) => packed.steps[step].dst_of(unit),
+        }
+    }
 }
 
 /// One block of a move: outer loops around tiles that one kernel moves.
@@ -35,7 +77,7 @@ pub struct Plan {
 pub struct Step {
     /// What moves the tiles; in a ragged step, those of the first run.
     pub kernel: &'static Kernel,
-    /// Whether the result is written past the caches.
+    /// How the result is written.
     pub store: Store,
     /// The size of an element in bytes.
     pub width: usize,
@@ -48,11 +90,11 @@ pub struct Step {
     /// The loop over a tile's rows.
     pub rows: Loop,
     /// A loop that continues the rows in the source: they are counted on through it.
-    pub row_fold: Option<Loop>,
+    pub row_wrap: Option<Loop>,
     /// The loop over the elements of a row.
     pub cols: Loop,
     /// A loop that continues the columns in the destination: they are counted on through it.
-    pub col_fold: Option<Loop>,
+    pub col_wrap: Option<Loop>,
     /// Where the rows or the columns are rolled.
     pub rolled: Option<Rolled>,
     /// How many rows a tile has at most.
@@ -118,7 +160,7 @@ pub(crate) struct Unit {
 /// Units `first..end` of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// The number of the step.
+    /// The index of the step.
     pub step: usize,
     /// The first unit.
     pub first: usize,
@@ -127,9 +169,17 @@ pub struct Part {
 }
 
 impl Plan {
-    /// The steps, in the order of the destination.
+    /// The steps, in the order of the destination; none if elements share bytes.
     pub fn steps(&self) -> &[Step] {
-        &self.steps
+        match &self.work {
+            Work::Tiles(steps) => steps,
+            Work::Packed(_) => &[],
+        }
+    }
+
+    /// Whether elements share bytes: the move then needs buffers that are initialised.
+    pub(crate) fn shares_bytes(&self) -> bool {
+        matches!(self.work, Work::Packed(_))
     }
 
     /// The units of all steps, in the order in which they are done.
@@ -145,10 +195,12 @@ impl Plan {
 
     /// About how much memory the plan itself fills, in bytes.
     pub fn own_bytes(&self) -> usize {
-        let loops: usize = self.steps.iter().map(|step| size_of_val(&step.outer[..])).sum();
-        let lists = size_of_val(&self.steps[..]) + size_of_val(&self.parts[..]);
-        let packed = self.packed.as_ref().map_or(0, PackedPlan::own_bytes);
-        loops + lists + size_of_val(&self.tasks[..]) + packed
+        let outer = |step: &Step| size_of_val(&step.outer[..]);
+        let work = match &self.work {
+            Work::Tiles(steps) => size_of_val(&steps[..]) + steps.iter().map(outer).sum::<usize>(),
+            Work::Packed(packed) => packed.own_bytes(),
+        };
+        work + size_of_val(&self.parts[..]) + size_of_val(&self.tasks[..])
     }
 
     /// How many threads take part at most.
@@ -163,10 +215,10 @@ impl Plan {
 }
 
 impl Step {
-    /// The number of rows and of columns, counted through their folds.
+    /// The number of rows and of columns, counted through their wraps.
     pub fn counts(&self) -> (usize, usize) {
-        let folded = |fold: &Option<Loop>| fold.as_ref().map_or(1, |fold| fold.len);
-        (self.rows.len * folded(&self.row_fold), self.cols.len * folded(&self.col_fold))
+        let wrapped = |wrap: &Option<Loop>| wrap.as_ref().map_or(1, |wrap| wrap.len);
+        (self.rows.len * wrapped(&self.row_wrap), self.cols.len * wrapped(&self.col_wrap))
     }
 
     /// How many blocks the rows and the columns are cut into.
@@ -231,8 +283,8 @@ impl Step {
         };
         unit.dst
             + unit.ragged_index.cast_signed() * ragged
-            + offset_of(self.rows, self.row_fold, unit.rows.start).1
-            + offset_of(self.cols, self.col_fold, unit.cols.start).1
+            + offset_of(self.rows, self.row_wrap, unit.rows.start).1
+            + offset_of(self.cols, self.col_wrap, unit.cols.start).1
     }
 
     /// The number of bytes of a unit, not counting that blocks at an edge are smaller.
@@ -241,22 +293,22 @@ impl Step {
     }
 }
 
-/// How far step `index` of a loop and its fold is from step 0, in the source and in the destination.
-pub(crate) fn offset_of(each: Loop, fold: Option<Loop>, index: usize) -> (isize, isize) {
-    let Some(fold) = fold else {
+/// How far step `index` of a loop and its wrap is from step 0, in the source and in the destination.
+pub(crate) fn offset_of(each: Loop, wrap: Option<Loop>, index: usize) -> (isize, isize) {
+    let Some(wrap) = wrap else {
         let index = index.cast_signed();
         return (index * each.src_stride, index * each.dst_stride);
     };
     let (outer, inner) = ((index / each.len).cast_signed(), (index % each.len).cast_signed());
     (
-        outer * fold.src_stride + inner * each.src_stride,
-        outer * fold.dst_stride + inner * each.dst_stride,
+        outer * wrap.src_stride + inner * each.src_stride,
+        outer * wrap.dst_stride + inner * each.dst_stride,
     )
 }
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tasks = self.packed.as_ref().map_or(self.tasks.len(), PackedPlan::tasks);
+        let tasks = self.tasks.len();
         write!(
             f,
             "{} bytes in {tasks} task{} on {} thread{}",
@@ -265,13 +317,13 @@ impl fmt::Display for Plan {
             self.threads,
             plural(self.threads)
         )?;
-        if let Some(packed) = &self.packed {
-            write!(f, "{packed}")?;
+        match &self.work {
+            Work::Tiles(steps) => steps
+                .iter()
+                .enumerate()
+                .try_for_each(|(index, step)| write!(f, "\n  step {index}: {step}")),
+            Work::Packed(packed) => write!(f, "{packed}"),
         }
-        for (number, step) in self.steps.iter().enumerate() {
-            write!(f, "\n  step {number}: {step}")?;
-        }
-        Ok(())
     }
 }
 
@@ -302,11 +354,11 @@ impl fmt::Display for Step {
         for each in &self.outer {
             write!(f, "\n    outer {each}")?;
         }
-        let lines = [("rows", self.rows, self.row_fold), ("cols", self.cols, self.col_fold)];
-        for (name, each, fold) in lines {
+        let lines = [("rows", self.rows, self.row_wrap), ("cols", self.cols, self.col_wrap)];
+        for (name, each, wrap) in lines {
             write!(f, "\n    {name}  {each}")?;
-            if let Some(fold) = fold {
-                write!(f, ", on through {fold}")?;
+            if let Some(wrap) = wrap {
+                write!(f, ", on through {wrap}")?;
             }
         }
         match self.rolled {

@@ -8,7 +8,7 @@ use trundle_cpu::{Machine, Place, Planner, Rolled, Simd, Step, Store};
 #[test]
 fn results_beyond_half_of_the_last_cache_are_streamed() {
     let planner = Planner::new(Machine { l3_bytes: 2000, ..Machine::detect().clone() });
-    for (bytes, store) in [(1000, Store::Cached), (1001, Store::Streamed)] {
+    for (bytes, store) in [(1000, Store::Ordinary), (1001, Store::Streaming)] {
         let shape = Shape::new([bytes]).unwrap();
         let layout = Layout::row_major(&shape, 1).unwrap();
         let work = Move::new(&IndexMap::identity(&shape), 1, &layout, &layout).unwrap();
@@ -84,10 +84,10 @@ fn ragged_loops_are_the_rows_the_columns_or_lanes() {
         steps(ReverseSubsequences::new(1, lengths), sizes)
     };
     let wide = placed(&lanes(&[2, 10, 20]));
-    assert_eq!(wide, (Place::Lanes, "shifted-portable", "shifted-portable"));
+    assert_eq!(wide, (Place::Lanes, "barrel-shift-portable", "barrel-shift-portable"));
     // Rows of less than a line: a unit goes on through slabs.
     let narrow = lanes(&[2, 10, 6]);
-    assert_eq!(placed(&narrow), (Place::Lanes, "narrow-portable", "narrow-portable"));
+    assert_eq!(placed(&narrow), (Place::Lanes, "sub-line-portable", "sub-line-portable"));
     assert_eq!(narrow[0].units(), 1);
 }
 

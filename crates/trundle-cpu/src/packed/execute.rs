@@ -4,24 +4,21 @@ use std::cell::RefCell;
 
 use trundle_core::Packing;
 
-use super::plan::{At, PackedPlan, PackedStep};
+use super::plan::{At, PackedStep, PackedSteps};
 use super::run as runs;
 use super::side::Run;
 use crate::execute;
+use crate::plan::Part;
 use crate::stop::Stop;
-use crate::threads::for_each_task;
 use trundle_kernels::simd::{self, LINE};
 
-/// The two buffers of a run, shared by its threads.
+/// The two buffers of a run. Threads write disjoint elements, and bytes that elements of several
+/// threads share by atomic operations: see `runs::pack`.
 #[derive(Clone, Copy)]
 pub(super) struct Buffers<'a> {
     pub(super) src: &'a [u8],
     pub(super) dst: *mut u8,
 }
-
-// SAFETY: threads write disjoint elements, and bytes that elements of several threads share by
-// atomic operations: see `runs::pack`.
-unsafe impl Sync for Buffers<'_> {}
 
 /// The unpacked copies of a box, or of lanes, as they are read and as they are written.
 #[derive(Default)]
@@ -40,33 +37,33 @@ impl Scratch {
     }
 }
 
-/// Runs a plan on `threads` threads, unless `stop` is now: it is asked before each unit, and within
-/// large ones. Bits of `dst` that are of no element stay as they are, in bytes that are shared too: they
+/// Moves the units of `parts`, unless `stop` is now: it is asked before each part, and within large
+/// units. Bits of `dst` that are of no element stay as they are, in bytes that are shared too: they
 /// may be another tensor's.
 ///
 /// # Safety
-/// `src` holds all that the plan's move reads. `dst` is valid for writes of all that it writes, it
-/// is initialised, nobody else writes to it meanwhile, and it does not overlap `src`.
-pub(crate) unsafe fn run(
-    plan: &PackedPlan,
-    threads: usize,
+/// `src` holds all that the steps' move reads. `dst` is valid for writes of all that it writes, it
+/// is initialised, nobody else writes to it meanwhile but other parts of the move, and it does not
+/// overlap `src`.
+pub(crate) unsafe fn run_parts(
+    packed: &PackedSteps,
+    parts: &[Part],
     src: &[u8],
     dst: *mut u8,
     stop: &Stop<'_>,
 ) {
-    let packing = plan.packing;
+    let packing = packed.packing;
     let buffers = Buffers { src, dst };
-    for_each_task(threads, plan.tasks.len(), &|task| {
-        let (step, units) = &plan.tasks[task];
-        let work = |scratch: &mut Scratch| {
-            scratch.reserve(plan.scratch_bytes);
-            for unit in units.clone() {
-                if stop.is_now() {
-                    return;
-                }
+    with_scratch(|scratch| {
+        scratch.reserve(packed.scratch_bytes);
+        for part in parts {
+            if stop.is_now() {
+                return;
+            }
+            for unit in part.first..part.end {
                 // SAFETY: by the caller; units of a plan write disjoint elements.
                 unsafe {
-                    match &plan.steps[*step] {
+                    match &packed.steps[part.step] {
                         PackedStep::Boxes(boxes) => {
                             move_box(packing, &boxes.unit(unit), buffers, scratch);
                         }
@@ -74,8 +71,7 @@ pub(crate) unsafe fn run(
                     }
                 }
             }
-        };
-        with_scratch(work);
+        }
     });
 }
 
@@ -93,8 +89,8 @@ fn with_scratch(work: impl Fn(&mut Scratch)) {
     }
 }
 
-/// Asks for the lines of a run.
-pub(super) fn ask_for(packing: Packing, packed: *const u8, first: usize, len: usize) {
+/// Prefetches the lines of a run.
+pub(super) fn prefetch_run(packing: Packing, packed: *const u8, first: usize, len: usize) {
     let (start, bytes) = (packing.bytes(first), packing.bytes(len));
     for line in (0..bytes).step_by(LINE) {
         simd::prefetch(packed.wrapping_add(start + line));
@@ -104,7 +100,7 @@ pub(super) fn ask_for(packing: Packing, packed: *const u8, first: usize, len: us
 /// Moves a box.
 ///
 /// # Safety
-/// As [`run`], for the elements of the box.
+/// As [`run_parts`], for the elements of the box.
 unsafe fn move_box(packing: Packing, at: &At<'_>, buffers: Buffers<'_>, scratch: &mut Scratch) {
     let (form, group) = (at.form, packing.group());
     let Scratch { read, written } = scratch;
@@ -128,7 +124,7 @@ unsafe fn move_box(packing: Packing, at: &At<'_>, buffers: Buffers<'_>, scratch:
         return;
     }
     form.read.for_each_run(at.src, |Run { first, copied, ahead }| {
-        ask_for(packing, buffers.src.as_ptr(), ahead, form.read.run);
+        prefetch_run(packing, buffers.src.as_ptr(), ahead, form.read.run);
         let copy = &mut read[copied..copied + form.read.run];
         runs::unpack(packing, buffers.src, first, copy);
     });
@@ -142,7 +138,7 @@ unsafe fn move_box(packing: Packing, at: &At<'_>, buffers: Buffers<'_>, scratch:
         None => read,
     };
     form.written.for_each_run(at.dst, |Run { first, copied, ahead }| {
-        ask_for(packing, buffers.dst, ahead, form.written.run);
+        prefetch_run(packing, buffers.dst, ahead, form.written.run);
         let copy = &moved[copied..copied + form.written.run];
         // SAFETY: by the caller.
         unsafe { runs::pack(packing, copy, buffers.dst, first) };

@@ -11,5 +11,5 @@ mod rows;
 mod run;
 mod side;
 
-pub(crate) use execute::run;
-pub(crate) use plan::PackedPlan;
+pub(crate) use execute::run_parts;
+pub(crate) use plan::PackedSteps;

@@ -1,7 +1,6 @@
 //! How packed elements will be moved, as data.
 
 use std::fmt;
-use std::ops::Range;
 
 use trundle_core::{Block, IndexMap, Loop, Move, Packing, Result, Shape};
 
@@ -20,23 +19,18 @@ const BOX: usize = 256 << 10;
 /// bytes, since each is touched several times (a guess).
 const LEAST_THREAD_ELEMENTS: usize = 512 << 10;
 
-/// How many shares each thread's part of the work is cut into.
-const TASKS_PER_THREAD: usize = 8;
-
-/// A movement of packed elements, decided down to boxes and tasks.
+/// The steps of a movement of packed elements, decided down to boxes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct PackedPlan {
+pub(crate) struct PackedSteps {
     pub(super) packing: Packing,
-    pub(super) steps: Vec<PackedStep>,
-    /// Units of a step, as (step, units).
-    pub(super) tasks: Vec<(usize, Range<usize>)>,
+    pub(crate) steps: Vec<PackedStep>,
     /// The bytes of the largest unit's copy, on either side.
     pub(super) scratch_bytes: usize,
 }
 
 /// One block of a move.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum PackedStep {
+pub(crate) enum PackedStep {
     /// Boxes that are unpacked, moved and packed.
     Boxes(Boxes),
     /// Rows of a ragged axis, one after another.
@@ -45,7 +39,7 @@ pub(super) enum PackedStep {
 
 /// The boxes of a block. The loops are cut into pieces; a unit is a piece of each.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Boxes {
+pub(crate) struct Boxes {
     src_offset: isize,
     dst_offset: isize,
     /// The outermost first; the elements that stay together are the innermost.
@@ -75,10 +69,10 @@ pub(super) struct At<'a> {
     pub(super) form: &'a Form,
 }
 
-impl PackedPlan {
-    /// How many threads `work` is worth.
-    pub(crate) fn threads(work: &Move, most: usize) -> usize {
-        (elements(work) / LEAST_THREAD_ELEMENTS).clamp(1, most)
+impl PackedSteps {
+    /// How many threads so many elements are worth.
+    pub(crate) fn threads(elements: usize, most: usize) -> usize {
+        (elements / LEAST_THREAD_ELEMENTS).clamp(1, most)
     }
 
     /// About how much memory the plan itself fills, in bytes.
@@ -92,41 +86,19 @@ impl PackedPlan {
             PackedStep::Rows(_) => 0,
         };
         let steps: usize = self.steps.iter().map(step).sum();
-        size_of_val(&self.steps[..]) + steps + size_of_val(&self.tasks[..])
+        size_of_val(&self.steps[..]) + steps
     }
 
-    /// How many tasks there are.
-    pub(crate) fn tasks(&self) -> usize {
-        self.tasks.len()
-    }
-
-    /// How `work` is done on `machine`, with so many threads.
-    pub(crate) fn of(
-        work: &Move,
-        packing: Packing,
-        machine: &Machine,
-        threads: usize,
-    ) -> PackedPlan {
+    /// How `work` is done on `machine`.
+    pub(crate) fn of(work: &Move, packing: Packing, machine: &Machine) -> PackedSteps {
         // A box is moved by the thread that has unpacked it.
         let planner = Planner::new(Machine { threads: 1, ..machine.clone() });
         let width = work.width();
         let steps: Vec<PackedStep> =
             work.blocks().iter().map(|block| PackedStep::of(block, width, &planner)).collect();
         let scratch_bytes = steps.iter().map(PackedStep::scratch_bytes).max().unwrap_or(0);
-        let share = elements(work) / (threads * TASKS_PER_THREAD);
-        let mut tasks = Vec::new();
-        for (number, step) in steps.iter().enumerate() {
-            let units = step.units();
-            let each = (share / step.unit_elements().max(1)).clamp(1, units.max(1));
-            let starts = (0..units).step_by(each);
-            tasks.extend(starts.map(|start| (number, start..(start + each).min(units))));
-        }
-        PackedPlan { packing, steps, tasks, scratch_bytes }
+        PackedSteps { packing, steps, scratch_bytes }
     }
-}
-
-fn elements(work: &Move) -> usize {
-    work.width() * work.blocks().iter().map(Block::elements).sum::<usize>()
 }
 
 impl PackedStep {
@@ -137,7 +109,7 @@ impl PackedStep {
         }
     }
 
-    pub(super) fn units(&self) -> usize {
+    pub(crate) fn units(&self) -> usize {
         match self {
             PackedStep::Boxes(boxes) => boxes.counts().product(),
             PackedStep::Rows(rows) => rows.units(),
@@ -153,10 +125,18 @@ impl PackedStep {
     }
 
     /// About how many elements a unit has.
-    fn unit_elements(&self) -> usize {
+    pub(crate) fn unit_elements(&self) -> usize {
         match self {
             PackedStep::Boxes(boxes) => boxes.pieces.iter().product(),
             PackedStep::Rows(rows) => rows.unit_elements(),
+        }
+    }
+
+    /// Where a unit is written, in elements from the start of the destination.
+    pub(crate) fn dst_of(&self, unit: usize) -> isize {
+        match self {
+            PackedStep::Boxes(boxes) => boxes.unit(unit).dst,
+            PackedStep::Rows(rows) => rows.dst_of(unit),
         }
     }
 }
@@ -268,7 +248,7 @@ impl Form {
     }
 }
 
-impl fmt::Display for PackedPlan {
+impl fmt::Display for PackedSteps {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bits = self.packing.bits();
         for (number, step) in self.steps.iter().enumerate() {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use trundle_core::{Block, Loop, Packing, RaggedLoop, Run};
 
-use super::execute::{Buffers, Scratch, ask_for};
+use super::execute::{Buffers, Scratch, prefetch_run};
 use super::run as runs;
 use super::side::AHEAD;
 use crate::stop::Stop;
@@ -19,12 +19,12 @@ const MOST_TOGETHER: usize = 256 << 10;
 /// Fewer lanes are not worth being moved together.
 const LEAST_LANES: usize = 16;
 
-/// The most elements of a row that is turned as a whole.
-const MOST_TURNED: usize = 32 << 10;
+/// The most elements of a row that is reversed as a whole.
+const MOST_REVERSED: usize = 32 << 10;
 
 /// The rows of a ragged block.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Rows {
+pub(crate) struct Rows {
     src_offset: isize,
     dst_offset: isize,
     /// The loops around the rows, the outermost first.
@@ -83,7 +83,7 @@ impl Rows {
         if self.lanes > 1 {
             self.lanes * self.row.len
         } else {
-            self.width.max(self.row.len.min(MOST_TURNED))
+            self.width.max(self.row.len.min(MOST_REVERSED))
         }
     }
 
@@ -110,6 +110,11 @@ impl Rows {
             }
         }
         Unit { src, dst, entry, rows }
+    }
+
+    /// Where a unit is written, in elements from the start of the destination.
+    pub(super) fn dst_of(&self, unit: usize) -> isize {
+        self.unit(unit).dst
     }
 
     /// Moves a unit.
@@ -154,9 +159,9 @@ impl Rows {
         for (run, part) in [(&row.first, 0..cut), (&row.second, cut..row.len)] {
             let start = unit.src.wrapping_add(run.start(length));
             let neighbours = width == 1 && row.dst_stride == 1 && run.src_stride.abs() == 1;
-            let step = if neighbours { MOST_TURNED } else { 1 };
+            let step = if neighbours { MOST_REVERSED } else { 1 };
             // A row may be all of a tensor.
-            let between_asks = (MOST_TURNED / width).max(1);
+            let between_asks = (MOST_REVERSED / width).max(1);
             for begin in part.clone().step_by(between_asks) {
                 if begin > part.start && stop.is_now() {
                     return;
@@ -233,7 +238,7 @@ impl Rows {
         let Scratch { read, written } = scratch;
         for (number, copy) in (lowest..=highest).zip(read.chunks_exact_mut(count)) {
             let first = (unit.src + number * pitch).unsigned_abs();
-            ask_for(
+            prefetch_run(
                 packing,
                 buffers.src.as_ptr(),
                 first + AHEAD.unsigned_abs() * pitch.unsigned_abs(),

@@ -68,7 +68,7 @@ pub(super) struct Run {
     pub(super) ahead: usize,
 }
 
-/// How many runs ahead is asked for: they lie far apart, which the hardware does not foresee.
+/// How many runs ahead is prefetched: they lie far apart, which the hardware does not predict.
 pub(super) const AHEAD: isize = 8;
 
 fn visit_runs(loops: &[Steps], first: isize, visit: &mut impl FnMut(isize)) {

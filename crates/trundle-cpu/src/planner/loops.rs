@@ -1,8 +1,7 @@
 //! The loops of a block, from which those of its tiles are picked.
 
 use trundle_core::{Block, Loop};
-
-use super::tiles::LANES_UNIT_BYTES;
+use trundle_kernels::SLABS_BYTES;
 
 /// The loop that was picked for the rows or the columns.
 #[derive(Clone, Copy)]
@@ -44,6 +43,16 @@ impl Loops {
     fn none(width: usize) -> Picked {
         let width = width.cast_signed();
         Picked::Plain(Loop { len: 1, src_stride: width, dst_stride: width, lane_stride: 0 })
+    }
+
+    /// The bytes that stay together, as a loop over them.
+    pub(super) fn take_run(&mut self, width: usize) -> Picked {
+        let step = width.cast_signed();
+        let run = |each: &mut Loop| {
+            (each.src_stride, each.dst_stride, each.lane_stride) == (step, step, 0)
+        };
+        let bytes = self.plain.pop_if(run).map_or(1, |run| run.len) * width;
+        Picked::Plain(Loop { len: bytes, src_stride: 1, dst_stride: 1, lane_stride: 0 })
     }
 
     /// The loop whose steps are the nearest in the destination.
@@ -88,18 +97,18 @@ impl Loops {
         }
     }
 
-    /// The number of the loop that continues `cols` in the destination.
+    /// The index of the loop that continues `cols` in the destination.
     pub(super) fn next_in_destination(&self, cols: Loop) -> Option<usize> {
         self.position(|each| each.dst_stride == cols.len.cast_signed() * cols.dst_stride)
     }
 
-    /// The number of the loop that continues `rows` upwards in the source.
+    /// The index of the loop that continues `rows` upwards in the source.
     pub(super) fn next_in_source(&self, rows: Loop) -> Option<usize> {
         let step = rows.len.cast_signed().wrapping_mul(rows.src_stride);
         self.position(|each| rows.src_stride > 0 && each.src_stride == step)
     }
 
-    /// The number of the first loop that `wanted` holds for, if it has no lanes.
+    /// The index of the first loop that `wanted` holds for, if it has no lanes.
     fn position(&self, wanted: impl Fn(&Loop) -> bool) -> Option<usize> {
         self.plain.iter().position(|each| each.lane_stride == 0 && wanted(each))
     }
@@ -107,7 +116,7 @@ impl Loops {
     /// The loop that repeats narrow rows of lanes without a gap, if a unit holds a slab of them.
     pub(super) fn take_slabs(&mut self, rows: Loop, row_bytes: usize) -> Option<Loop> {
         let slab = rows.len.cast_signed() * rows.dst_stride;
-        let fits = rows.len * row_bytes <= LANES_UNIT_BYTES;
+        let fits = rows.len * row_bytes <= SLABS_BYTES;
         let at = self.plain.iter().position(|each| fits && each.dst_stride == slab)?;
         Some(self.plain.remove(at))
     }
@@ -119,7 +128,7 @@ impl Loops {
 }
 
 /// Rows that fall through the source, counted from their other end, and where that is in bytes from
-/// where they began: the hardware foresees tiles that follow each other upwards.
+/// where they began: the prefetcher predicts tiles that follow each other upwards.
 pub(super) fn rising(rows: Loop) -> (Loop, (isize, isize)) {
     let last = rows.len.cast_signed() - 1;
     let end = (last * rows.src_stride, last * rows.dst_stride);

@@ -10,7 +10,7 @@ use std::arch::x86_64::{
     _mm256_unpacklo_epi8, _mm256_unpacklo_epi16, _mm256_unpacklo_epi32, _mm256_unpacklo_epi64,
 };
 
-use super::{Lanes, Part, Vector};
+use super::{Lanes, Outlined, Vector};
 use crate::Tile;
 
 #[derive(Clone, Copy)]
@@ -18,7 +18,7 @@ pub(crate) struct Avx2(__m256i);
 
 impl Vector for Avx2 {
     const BYTES: usize = 32;
-    const PICKS: bool = true;
+    const HAS_SHUFFLE: bool = true;
 
     type Mask = __m256i;
 
@@ -47,7 +47,7 @@ impl Vector for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn zip<const W: usize>(self, other: Self) -> (Self, Self) {
+    unsafe fn interleave<const W: usize>(self, other: Self) -> (Self, Self) {
         let (a, b) = (self.0, other.0);
         // SAFETY: the caller vouches for AVX2.
         let (low, high) = unsafe {
@@ -62,7 +62,7 @@ impl Vector for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn exchange_lanes(vectors: &mut Lanes<Self>) {
+    unsafe fn transpose_lanes(vectors: &mut Lanes<Self>) {
         let (a, b) = (vectors[0].0, vectors[1].0);
         // SAFETY: the caller vouches for AVX2.
         unsafe {
@@ -123,34 +123,34 @@ impl Vector for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn pick<const W: usize>(self, other: Self, places: Self) -> Self {
-        let (a, b, places) = (self.0, other.0, places.0);
+    unsafe fn shuffle<const W: usize>(self, other: Self, indices: Self) -> Self {
+        let (a, b, indices) = (self.0, other.0, indices.0);
         // SAFETY: the caller vouches for AVX2.
         Avx2(unsafe {
             if W.is_multiple_of(4) {
-                // The numbers of elements are read from the lowest bits that they need.
-                let numbers = _mm256_srli_epi32(places, 2);
-                let from_a = _mm256_permutevar8x32_epi32(a, numbers);
-                let from_b = _mm256_permutevar8x32_epi32(b, numbers);
-                let is_b = _mm256_srai_epi32(_mm256_slli_epi32(places, 26), 31);
+                // The indices of elements are read from the lowest bits that they need.
+                let elements = _mm256_srli_epi32(indices, 2);
+                let from_a = _mm256_permutevar8x32_epi32(a, elements);
+                let from_b = _mm256_permutevar8x32_epi32(b, elements);
+                let is_b = _mm256_srai_epi32(_mm256_slli_epi32(indices, 26), 31);
                 _mm256_blendv_epi8(from_a, from_b, is_b)
             } else {
-                // Each of the four halves is asked for all places in it. Then the bits of a place
+                // Each of the four halves is asked for all indices in it. Then the bits of an index
                 // that say which half it is in choose; a choice is made by a byte's upper bit.
                 let in_a_low = _mm256_permute2x128_si256::<0x00>(a, a);
                 let in_a_high = _mm256_permute2x128_si256::<0x11>(a, a);
                 let in_b_low = _mm256_permute2x128_si256::<0x00>(b, b);
                 let in_b_high = _mm256_permute2x128_si256::<0x11>(b, b);
-                let is_high = _mm256_slli_epi16(places, 3);
-                let is_b = _mm256_slli_epi16(places, 2);
+                let is_high = _mm256_slli_epi16(indices, 3);
+                let is_b = _mm256_slli_epi16(indices, 2);
                 let from_a = _mm256_blendv_epi8(
-                    _mm256_shuffle_epi8(in_a_low, places),
-                    _mm256_shuffle_epi8(in_a_high, places),
+                    _mm256_shuffle_epi8(in_a_low, indices),
+                    _mm256_shuffle_epi8(in_a_high, indices),
                     is_high,
                 );
                 let from_b = _mm256_blendv_epi8(
-                    _mm256_shuffle_epi8(in_b_low, places),
-                    _mm256_shuffle_epi8(in_b_high, places),
+                    _mm256_shuffle_epi8(in_b_low, indices),
+                    _mm256_shuffle_epi8(in_b_high, indices),
                     is_high,
                 );
                 _mm256_blendv_epi8(from_a, from_b, is_b)
@@ -159,7 +159,7 @@ impl Vector for Avx2 {
     }
 
     #[target_feature(enable = "avx2")]
-    unsafe fn apart<P: Part>(tile: &Tile) {
+    unsafe fn outlined<P: Outlined>(tile: &Tile) {
         // SAFETY: the contract is the same.
         unsafe { P::run::<Self>(tile) };
     }

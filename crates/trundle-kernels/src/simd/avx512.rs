@@ -13,14 +13,14 @@ use std::arch::x86_64::{
     _mm512_unpacklo_epi8, _mm512_unpacklo_epi16, _mm512_unpacklo_epi32, _mm512_unpacklo_epi64,
 };
 
-use super::{Avx2, Lanes, Part, Vector};
+use super::{Avx2, Lanes, Outlined, Vector};
 use crate::Tile;
 
 #[derive(Clone, Copy)]
-pub(crate) struct Avx512(pub(super) __m512i);
+pub(crate) struct Avx512(pub(crate) __m512i);
 
 /// The order of `BYTES / size_of::<T>()` elements in a register.
-pub(super) trait Order: Copy {}
+pub(crate) trait Order: Copy {}
 impl Order for u8 {}
 impl Order for u16 {}
 impl Order for u32 {}
@@ -31,10 +31,10 @@ impl Order for u64 {}
 /// # Safety
 /// The machine has AVX-512F.
 #[inline(always)]
-pub(super) unsafe fn order<T: Order, const N: usize>(places: &[T; N]) -> __m512i {
+pub(crate) unsafe fn order<T: Order, const N: usize>(indices: &[T; N]) -> __m512i {
     const { assert!(size_of::<[T; N]>() == Avx512::BYTES) };
     // SAFETY: the array is a register's bytes.
-    unsafe { _mm512_loadu_si512(places.as_ptr().cast()) }
+    unsafe { _mm512_loadu_si512(indices.as_ptr().cast()) }
 }
 
 /// The mask of the first `bytes` bytes, at most 64.
@@ -49,17 +49,17 @@ fn first(bytes: usize) -> u64 {
 /// The machine has AVX-512F.
 #[inline(always)]
 unsafe fn joined(a: __m512i, b: __m512i, at: usize) -> __m512i {
-    let places: [u32; 16] = std::array::from_fn(|place| place as u32);
+    let indices: [u32; 16] = std::array::from_fn(|place| place as u32);
     // SAFETY: the caller vouches for the set.
     unsafe {
-        let from = _mm512_add_epi32(order(&places), _mm512_set1_epi32((at as u32).cast_signed()));
+        let from = _mm512_add_epi32(order(&indices), _mm512_set1_epi32((at as u32).cast_signed()));
         _mm512_permutex2var_epi32(a, from, b)
     }
 }
 
 impl Vector for Avx512 {
     const BYTES: usize = 64;
-    const PICKS: bool = true;
+    const HAS_SHUFFLE: bool = true;
 
     type Mask = u64;
 
@@ -89,7 +89,8 @@ impl Vector for Avx512 {
 
     #[inline(always)]
     unsafe fn load_first(src: *const u8, bytes: usize) -> Self {
-        // SAFETY: the caller vouches for AVX-512F and BW, and for the bytes: the others are not read.
+        // SAFETY: the caller vouches for AVX-512F and BW, and for the bytes: the others are not
+        // read.
         Avx512(unsafe { _mm512_maskz_loadu_epi8(first(bytes), src.cast()) })
     }
 
@@ -121,9 +122,9 @@ impl Vector for Avx512 {
                     ))
                 }
                 2 => {
-                    let places: [u16; 32] = std::array::from_fn(|place| place as u16);
+                    let indices: [u16; 32] = std::array::from_fn(|place| place as u16);
                     let from = _mm512_add_epi16(
-                        order(&places),
+                        order(&indices),
                         _mm512_set1_epi16(((at / 2) as u16).cast_signed()),
                     );
                     Avx512(_mm512_permutex2var_epi16(self.0, from, other.0))
@@ -140,7 +141,7 @@ impl Vector for Avx512 {
     }
 
     #[inline(always)]
-    unsafe fn zip<const W: usize>(self, other: Self) -> (Self, Self) {
+    unsafe fn interleave<const W: usize>(self, other: Self) -> (Self, Self) {
         let (a, b) = (self.0, other.0);
         // SAFETY: the caller vouches for AVX-512F and BW.
         let (low, high) = unsafe {
@@ -155,7 +156,7 @@ impl Vector for Avx512 {
     }
 
     #[inline(always)]
-    unsafe fn exchange_lanes(vectors: &mut Lanes<Self>) {
+    unsafe fn transpose_lanes(vectors: &mut Lanes<Self>) {
         /// The even, and the odd 16 bytes of both.
         #[inline(always)]
         unsafe fn split(a: __m512i, b: __m512i) -> (__m512i, __m512i) {
@@ -190,16 +191,16 @@ impl Vector for Avx512 {
                     _mm512_permutexvar_epi64(order(&QUARTERS), quarters)
                 }
                 2 => {
-                    let places: [u16; 32] = std::array::from_fn(|place| 31 - place as u16);
-                    _mm512_permutexvar_epi16(order(&places), self.0)
+                    let indices: [u16; 32] = std::array::from_fn(|place| 31 - place as u16);
+                    _mm512_permutexvar_epi16(order(&indices), self.0)
                 }
                 4 => {
-                    let places: [u32; 16] = std::array::from_fn(|place| 15 - place as u32);
-                    _mm512_permutexvar_epi32(order(&places), self.0)
+                    let indices: [u32; 16] = std::array::from_fn(|place| 15 - place as u32);
+                    _mm512_permutexvar_epi32(order(&indices), self.0)
                 }
                 8 => {
-                    let places: [u64; 8] = std::array::from_fn(|place| 7 - place as u64);
-                    _mm512_permutexvar_epi64(order(&places), self.0)
+                    let indices: [u64; 8] = std::array::from_fn(|place| 7 - place as u64);
+                    _mm512_permutexvar_epi64(order(&indices), self.0)
                 }
                 _ => _mm512_permutexvar_epi64(order(&QUARTERS), self.0),
             }
@@ -218,10 +219,10 @@ impl Vector for Avx512 {
     }
 
     #[inline(always)]
-    unsafe fn pick<const W: usize>(self, other: Self, places: Self) -> Self {
+    unsafe fn shuffle<const W: usize>(self, other: Self, indices: Self) -> Self {
         /// The bytes that are the second of their two.
         const SECOND: u64 = 0xaaaa_aaaa_aaaa_aaaa;
-        let (a, b, places) = (self.0, other.0, places.0);
+        let (a, b, indices) = (self.0, other.0, indices.0);
         // SAFETY: the caller vouches for AVX-512F and BW.
         Avx512(unsafe {
             match W {
@@ -230,10 +231,10 @@ impl Vector for Avx512 {
                     // second; each byte that is wanted is moved to its place in them. The numbers
                     // of elements are read from the lowest bits that they need.
                     let one = _mm512_set1_epi16(1);
-                    let first = _mm512_permutex2var_epi16(a, _mm512_srli_epi16(places, 1), b);
-                    let down = _mm512_slli_epi16(_mm512_and_si512(places, one), 3);
-                    let second = _mm512_permutex2var_epi16(a, _mm512_srli_epi16(places, 9), b);
-                    let is_first = _mm512_andnot_si512(_mm512_srli_epi16(places, 8), one);
+                    let first = _mm512_permutex2var_epi16(a, _mm512_srli_epi16(indices, 1), b);
+                    let down = _mm512_slli_epi16(_mm512_and_si512(indices, one), 3);
+                    let second = _mm512_permutex2var_epi16(a, _mm512_srli_epi16(indices, 9), b);
+                    let is_first = _mm512_andnot_si512(_mm512_srli_epi16(indices, 8), one);
                     let up = _mm512_slli_epi16(is_first, 3);
                     _mm512_mask_blend_epi8(
                         SECOND,
@@ -241,14 +242,14 @@ impl Vector for Avx512 {
                         _mm512_sllv_epi16(second, up),
                     )
                 }
-                2 => _mm512_permutex2var_epi16(a, _mm512_srli_epi16(places, 1), b),
-                _ => _mm512_permutex2var_epi32(a, _mm512_srli_epi32(places, 2), b),
+                2 => _mm512_permutex2var_epi16(a, _mm512_srli_epi16(indices, 1), b),
+                _ => _mm512_permutex2var_epi32(a, _mm512_srli_epi32(indices, 2), b),
             }
         })
     }
 
     #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-    unsafe fn apart<P: Part>(tile: &Tile) {
+    unsafe fn outlined<P: Outlined>(tile: &Tile) {
         // SAFETY: the contract is the same.
         unsafe { P::run::<Self>(tile) };
     }

@@ -3,7 +3,7 @@
 use std::arch::x86_64::{_mm512_permutex2var_epi8, _mm512_permutexvar_epi8};
 
 use super::avx512::{Avx512, order};
-use super::{Avx2, Lanes, Part, Vector};
+use super::{Avx2, Lanes, Outlined, Vector};
 use crate::Tile;
 
 /// As [`Avx512`], but for single bytes.
@@ -12,7 +12,7 @@ pub(crate) struct Avx512Vbmi(Avx512);
 
 impl Vector for Avx512Vbmi {
     const BYTES: usize = Avx512::BYTES;
-    const PICKS: bool = true;
+    const HAS_SHUFFLE: bool = true;
 
     type Mask = u64;
 
@@ -53,18 +53,18 @@ impl Vector for Avx512Vbmi {
     }
 
     #[inline(always)]
-    unsafe fn zip<const W: usize>(self, other: Self) -> (Self, Self) {
+    unsafe fn interleave<const W: usize>(self, other: Self) -> (Self, Self) {
         // SAFETY: the caller vouches for the set, which holds AVX-512.
-        let (low, high) = unsafe { self.0.zip::<W>(other.0) };
+        let (low, high) = unsafe { self.0.interleave::<W>(other.0) };
         (Avx512Vbmi(low), Avx512Vbmi(high))
     }
 
     #[inline(always)]
-    unsafe fn exchange_lanes(vectors: &mut Lanes<Self>) {
+    unsafe fn transpose_lanes(vectors: &mut Lanes<Self>) {
         let [a, b, c, d] = *vectors;
         let mut lanes = [a.0, b.0, c.0, d.0];
         // SAFETY: the caller vouches for the set, which holds AVX-512.
-        unsafe { Avx512::exchange_lanes(&mut lanes) };
+        unsafe { Avx512::transpose_lanes(&mut lanes) };
         let [a, b, c, d] = lanes;
         *vectors = [Avx512Vbmi(a), Avx512Vbmi(b), Avx512Vbmi(c), Avx512Vbmi(d)];
     }
@@ -74,8 +74,8 @@ impl Vector for Avx512Vbmi {
         // SAFETY: the caller vouches for the set, which holds AVX-512.
         Avx512Vbmi(unsafe {
             if W == 1 {
-                let places: [u8; 64] = std::array::from_fn(|place| 63 - place as u8);
-                Avx512(_mm512_permutexvar_epi8(order(&places), self.0.0))
+                let indices: [u8; 64] = std::array::from_fn(|place| 63 - place as u8);
+                Avx512(_mm512_permutexvar_epi8(order(&indices), self.0.0))
             } else {
                 self.0.reverse::<W>()
             }
@@ -95,19 +95,19 @@ impl Vector for Avx512Vbmi {
     }
 
     #[inline(always)]
-    unsafe fn pick<const W: usize>(self, other: Self, places: Self) -> Self {
+    unsafe fn shuffle<const W: usize>(self, other: Self, indices: Self) -> Self {
         // SAFETY: the caller vouches for the set, which holds AVX-512.
         Avx512Vbmi(unsafe {
             if W == 1 {
-                Avx512(_mm512_permutex2var_epi8(self.0.0, places.0.0, other.0.0))
+                Avx512(_mm512_permutex2var_epi8(self.0.0, indices.0.0, other.0.0))
             } else {
-                self.0.pick::<W>(other.0, places.0)
+                self.0.shuffle::<W>(other.0, indices.0)
             }
         })
     }
 
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
-    unsafe fn apart<P: Part>(tile: &Tile) {
+    unsafe fn outlined<P: Outlined>(tile: &Tile) {
         // SAFETY: the contract is the same.
         unsafe { P::run::<Self>(tile) };
     }

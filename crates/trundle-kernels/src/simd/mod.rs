@@ -93,6 +93,16 @@ impl Simd {
             Simd::Avx512Vbmi => "avx512vbmi",
         }
     }
+
+    /// The bytes of a register.
+    pub fn vector_bytes(self) -> usize {
+        match self {
+            Simd::Portable => Portable::BYTES,
+            Simd::Neon => 16,
+            Simd::Avx2 => 32,
+            Simd::Avx512 | Simd::Avx512Vbmi => LINE,
+        }
+    }
 }
 
 impl fmt::Display for Simd {
@@ -134,8 +144,8 @@ pub(crate) trait Vector: Copy {
     /// Some of the bytes of a register.
     type Mask: Copy;
 
-    /// Whether [`Vector::pick`] is faster than moving elements one by one.
-    const PICKS: bool;
+    /// Whether [`Vector::shuffle`] is faster than moving elements one by one.
+    const HAS_SHUFFLE: bool;
 
     /// Reads [`Vector::BYTES`] bytes.
     ///
@@ -216,8 +226,8 @@ pub(crate) trait Vector: Copy {
         }
     }
 
-    /// Writes [`Vector::BYTES`] bytes past the caches where the set can. The rest of the line
-    /// should follow at once, and [`fence`] after the last.
+    /// Writes [`Vector::BYTES`] bytes by a streaming (non-temporal) store where the set can. The
+    /// rest of the line should follow at once, and [`fence`] after the last.
     ///
     /// # Safety
     /// They are valid for writes, and `dst` is aligned to them.
@@ -228,14 +238,14 @@ pub(crate) trait Vector: Copy {
     ///
     /// # Safety
     /// As the trait.
-    unsafe fn zip<const W: usize>(self, other: Self) -> (Self, Self);
+    unsafe fn interleave<const W: usize>(self, other: Self) -> (Self, Self);
 
-    /// Exchanges the number of a vector with that of its 16 bytes: a transpose of as many vectors as
+    /// Exchanges the index of a vector with that of its 16 bytes: a transpose of as many vectors as
     /// each has 16 bytes; the others are left as they are.
     ///
     /// # Safety
     /// As the trait.
-    unsafe fn exchange_lanes(vectors: &mut Lanes<Self>);
+    unsafe fn transpose_lanes(vectors: &mut Lanes<Self>);
 
     /// Elements of `W` bytes in the opposite order; `W` is a power of two
     /// below [`Vector::BYTES`], and 16 at most.
@@ -256,35 +266,35 @@ pub(crate) trait Vector: Copy {
     /// As the trait.
     unsafe fn select(mask: Self::Mask, named: Self, others: Self) -> Self;
 
-    /// The bytes at `places` of both registers: numbers below 2 · [`Vector::BYTES`], counted through
-    /// this register and on through the other. Elements of `W` bytes stay together: each W places
-    /// are neighbours that begin at a multiple of W. `W` as in [`Vector::zip`].
+    /// The bytes at `indices` of both registers: numbers below 2 · [`Vector::BYTES`], counted
+    /// through this register and on through the other. Elements of `W` bytes stay together: each W
+    /// indices are neighbours that begin at a multiple of W. `W` as in [`Vector::interleave`].
     ///
     /// # Safety
-    /// As the trait, and `places` are such numbers.
-    unsafe fn pick<const W: usize>(self, other: Self, places: Self) -> Self;
+    /// As the trait, and `indices` are such numbers.
+    unsafe fn shuffle<const W: usize>(self, other: Self, indices: Self) -> Self;
 
-    /// Calls a part of a kernel as a function of its own, which is compiled with the instructions of
-    /// the set.
+    /// Calls a part of a kernel as a function of its own, which is compiled with the instructions
+    /// of the set.
     ///
     /// # Safety
     /// As the trait, and as the part.
-    unsafe fn apart<P: Part>(tile: &Tile);
+    unsafe fn outlined<P: Outlined>(tile: &Tile);
 
-    /// Asks for the line at `address`, which need not be valid, to be near soon.
+    /// Prefetches the line at `address`, which need not be valid.
     fn prefetch(address: *const u8);
 }
 
-/// A part of a kernel that is called by [`Vector::apart`]: everything else is inlined into its kernel, to
-/// be compiled with the instructions of a set. Kernels of many widths would become functions whose
-/// frames, where nothing is optimised, are larger than a thread's stack.
-pub(crate) trait Part {
+/// A part of a kernel that is called by [`Vector::outlined`]: everything else is inlined into its
+/// kernel, to be compiled with the instructions of a set. Kernels of many widths would become
+/// functions whose frames, where nothing is optimised, are larger than a thread's stack.
+pub(crate) trait Outlined {
     /// # Safety
     /// The machine has the set of V, and what the part's kernel asks of the tile holds.
     unsafe fn run<V: Vector>(tile: &Tile);
 }
 
-/// Asks for a line without waiting, where no set of instructions has been picked.
+/// Prefetches a line, where no set of instructions has been chosen.
 #[inline(always)]
 pub fn prefetch(address: *const u8) {
     #[cfg(target_arch = "x86_64")]
@@ -305,7 +315,7 @@ pub fn fence() {
     };
 }
 
-/// Writes a whole line past the caches, as the set can.
+/// Writes a whole line by streaming stores, as the set can.
 ///
 /// # Safety
 /// The machine has the set, `src` is valid for reads and `dst` for writes of [`LINE`] bytes, and
@@ -337,17 +347,17 @@ pub(crate) unsafe fn store_part<V: Vector>(vector: V, bytes: Range<usize>, dst: 
 mod tests {
     use super::*;
 
-    /// What a zip, a reversal and a pick of elements of W bytes give: as many registers.
+    /// What an interleave, a reversal and a shuffle of elements of W bytes give: as many registers.
     #[derive(Debug, PartialEq)]
     struct Moved {
-        zipped: Vec<u8>,
+        interleaved: Vec<u8>,
         reversed: Vec<u8>,
-        picked: Vec<u8>,
+        shuffled: Vec<u8>,
     }
 
     /// # Safety
     /// The machine has the set of V.
-    unsafe fn moved<V: Vector, const W: usize>(both: &[u8], places: &[u8]) -> Moved {
+    unsafe fn moved<V: Vector, const W: usize>(both: &[u8], indices: &[u8]) -> Moved {
         let store = |vectors: &[V]| {
             let mut bytes = vec![0; vectors.len() * V::BYTES];
             for (vector, to) in vectors.iter().zip(bytes.chunks_exact_mut(V::BYTES)) {
@@ -359,32 +369,32 @@ mod tests {
         let (a, b) = both.split_at(V::BYTES);
         // SAFETY: the caller vouches for the set; all are of a vector's bytes.
         unsafe {
-            let (a, b, places) =
-                (V::load(a.as_ptr()), V::load(b.as_ptr()), V::load(places.as_ptr()));
-            let (low, high) = a.zip::<W>(b);
+            let (a, b, indices) =
+                (V::load(a.as_ptr()), V::load(b.as_ptr()), V::load(indices.as_ptr()));
+            let (low, high) = a.interleave::<W>(b);
             Moved {
-                zipped: store(&[low, high]),
+                interleaved: store(&[low, high]),
                 reversed: store(&[a.reverse::<W>()]),
-                picked: store(&[a.pick::<W>(b, places)]),
+                shuffled: store(&[a.shuffle::<W>(b, indices)]),
             }
         }
     }
 
     /// The same, from the bytes.
-    fn expected<const W: usize>(both: &[u8], places: &[u8]) -> Moved {
+    fn expected<const W: usize>(both: &[u8], indices: &[u8]) -> Moved {
         let (a, b) = both.split_at(both.len() / 2);
         let lanes = |half: usize| {
             let lanes = a.chunks_exact(16).zip(b.chunks_exact(16));
             lanes.flat_map(move |(a, b)| {
                 let pairs = a.chunks_exact(W).zip(b.chunks_exact(W));
-                let zipped: Vec<u8> = pairs.flat_map(|(a, b)| [a, b].concat()).collect();
-                zipped[half * 16..][..16].to_vec()
+                let interleaved: Vec<u8> = pairs.flat_map(|(a, b)| [a, b].concat()).collect();
+                interleaved[half * 16..][..16].to_vec()
             })
         };
         Moved {
-            zipped: lanes(0).chain(lanes(1)).collect(),
+            interleaved: lanes(0).chain(lanes(1)).collect(),
             reversed: a.rchunks_exact(W).flatten().copied().collect(),
-            picked: places.iter().map(|place| both[usize::from(*place)]).collect(),
+            shuffled: indices.iter().map(|place| both[usize::from(*place)]).collect(),
         }
     }
 
@@ -394,11 +404,11 @@ mod tests {
         let both: Vec<u8> = (0..2 * V::BYTES).map(|byte| (byte * 167 + 13) as u8).collect();
         for salt in 0..50 {
             let place = |byte: usize| (byte / W * 29 + salt * 31 + byte / W * salt) * W + byte % W;
-            let places: Vec<u8> =
+            let indices: Vec<u8> =
                 (0..V::BYTES).map(|byte| (place(byte) % (2 * V::BYTES)) as u8).collect();
             // SAFETY: the caller vouches for the set.
-            let moved = unsafe { moved::<V, W>(&both, &places) };
-            assert_eq!(moved, expected::<W>(&both, &places), "elements of {W} bytes");
+            let moved = unsafe { moved::<V, W>(&both, &indices) };
+            assert_eq!(moved, expected::<W>(&both, &indices), "elements of {W} bytes");
         }
     }
 

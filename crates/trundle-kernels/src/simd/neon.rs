@@ -9,7 +9,7 @@ use std::arch::aarch64::{
 };
 use std::arch::asm;
 
-use super::{Lanes, Part, Vector};
+use super::{Lanes, Outlined, Vector};
 use crate::Tile;
 
 #[derive(Clone, Copy)]
@@ -18,7 +18,7 @@ pub(crate) struct Neon(uint8x16_t);
 impl Vector for Neon {
     const BYTES: usize = 16;
 
-    const PICKS: bool = true;
+    const HAS_SHUFFLE: bool = true;
 
     type Mask = uint8x16_t;
 
@@ -42,15 +42,15 @@ impl Vector for Neon {
 
     #[inline(always)]
     unsafe fn join<const W: usize>(self, other: Self, at: usize) -> Self {
-        let places: [u8; 16] = std::array::from_fn(|place| place as u8);
-        // SAFETY: the caller vouches for NEON; the places are a register's bytes.
+        let indices: [u8; 16] = std::array::from_fn(|place| place as u8);
+        // SAFETY: the caller vouches for NEON; the indices are a register's bytes.
         Neon(unsafe {
-            let from = vaddq_u8(vld1q_u8(places.as_ptr()), vdupq_n_u8(at as u8));
+            let from = vaddq_u8(vld1q_u8(indices.as_ptr()), vdupq_n_u8(at as u8));
             vqtbl2q_u8(uint8x16x2_t(self.0, other.0), from)
         })
     }
 
-    /// A plain store: those that go past the caches write two registers at once.
+    /// An ordinary store: streaming ones write two registers at once.
     #[inline(always)]
     unsafe fn stream(self, dst: *mut u8) {
         // SAFETY: the contract is the same.
@@ -58,7 +58,7 @@ impl Vector for Neon {
     }
 
     #[inline(always)]
-    unsafe fn zip<const W: usize>(self, other: Self) -> (Self, Self) {
+    unsafe fn interleave<const W: usize>(self, other: Self) -> (Self, Self) {
         let (a, b) = (self.0, other.0);
         // SAFETY: the caller vouches for NEON.
         let (low, high) = unsafe {
@@ -86,7 +86,7 @@ impl Vector for Neon {
     }
 
     #[inline(always)]
-    unsafe fn exchange_lanes(_vectors: &mut Lanes<Self>) {}
+    unsafe fn transpose_lanes(_vectors: &mut Lanes<Self>) {}
 
     #[inline(always)]
     unsafe fn reverse<const W: usize>(self) -> Self {
@@ -123,13 +123,13 @@ impl Vector for Neon {
     }
 
     #[inline(always)]
-    unsafe fn pick<const W: usize>(self, other: Self, places: Self) -> Self {
+    unsafe fn shuffle<const W: usize>(self, other: Self, indices: Self) -> Self {
         // SAFETY: the caller vouches for NEON.
-        Neon(unsafe { vqtbl2q_u8(uint8x16x2_t(self.0, other.0), places.0) })
+        Neon(unsafe { vqtbl2q_u8(uint8x16x2_t(self.0, other.0), indices.0) })
     }
 
     #[target_feature(enable = "neon")]
-    unsafe fn apart<P: Part>(tile: &Tile) {
+    unsafe fn outlined<P: Outlined>(tile: &Tile) {
         // SAFETY: the contract is the same.
         unsafe { P::run::<Self>(tile) };
     }

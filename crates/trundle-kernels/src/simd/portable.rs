@@ -3,7 +3,7 @@
 use std::array;
 use std::mem::MaybeUninit;
 
-use super::{Lanes, Part, Vector};
+use super::{Lanes, Outlined, Vector};
 use crate::Tile;
 
 /// 16 bytes, what most machines hold in a register. Each may be padding of an element.
@@ -12,7 +12,7 @@ pub(crate) struct Portable([MaybeUninit<u8>; 16]);
 
 impl Vector for Portable {
     const BYTES: usize = 16;
-    const PICKS: bool = false;
+    const HAS_SHUFFLE: bool = false;
 
     type Mask = [bool; 16];
 
@@ -41,18 +41,21 @@ impl Vector for Portable {
     }
 
     #[inline(always)]
-    unsafe fn zip<const W: usize>(self, other: Self) -> (Self, Self) {
-        let zipped = |place: usize| {
+    unsafe fn interleave<const W: usize>(self, other: Self) -> (Self, Self) {
+        let interleaved = |place: usize| {
             // Elements alternate, so each pair of them takes one from either side.
             let (pair, byte) = (place / (2 * W), place % W);
             let from = pair * W + byte;
             if (place / W).is_multiple_of(2) { self.0[from] } else { other.0[from] }
         };
-        (Portable(array::from_fn(zipped)), Portable(array::from_fn(|place| zipped(place + 16))))
+        (
+            Portable(array::from_fn(interleaved)),
+            Portable(array::from_fn(|place| interleaved(place + 16))),
+        )
     }
 
     #[inline(always)]
-    unsafe fn exchange_lanes(_vectors: &mut Lanes<Self>) {}
+    unsafe fn transpose_lanes(_vectors: &mut Lanes<Self>) {}
 
     #[inline(always)]
     unsafe fn reverse<const W: usize>(self) -> Self {
@@ -71,15 +74,15 @@ impl Vector for Portable {
     }
 
     #[inline(always)]
-    unsafe fn pick<const W: usize>(self, other: Self, places: Self) -> Self {
+    unsafe fn shuffle<const W: usize>(self, other: Self, indices: Self) -> Self {
         Portable(array::from_fn(|byte| {
-            // SAFETY: the caller gives numbers as places.
-            let place = usize::from(unsafe { places.0[byte].assume_init() });
+            // SAFETY: the caller gives such indices.
+            let place = usize::from(unsafe { indices.0[byte].assume_init() });
             if place < 16 { self.0[place] } else { other.0[place % 16] }
         }))
     }
 
-    unsafe fn apart<P: Part>(tile: &Tile) {
+    unsafe fn outlined<P: Outlined>(tile: &Tile) {
         // SAFETY: the contract is the same.
         unsafe { P::run::<Self>(tile) };
     }

@@ -1,0 +1,159 @@
+//! The loops of a block in the roles that kernels want: its rows, its columns, and those around them.
+
+use trundle_core::{Block, Loop, Run};
+use trundle_kernels::{Pattern, Roles, Store, takes_lines};
+
+use super::loops::{Loops, Picked, rising};
+use crate::plan::{Place, Rolled};
+use crate::rolled::RolledBlock;
+
+/// Elements of this many bytes or more are copied as runs of bytes: a cache line.
+const LEAST_RUN_BYTES: usize = 64;
+
+/// The loops of a block, of which two are picked.
+pub(super) struct Assigned {
+    /// The size of what is moved as an element.
+    pub(super) width: usize,
+    rows: Picked,
+    cols: Picked,
+    /// Where the ragged loop is, if there is one.
+    pub(super) place: Place,
+    others: Loops,
+    /// The bytes of the first part of a rolled run, if the columns are one.
+    rolled_run: Option<usize>,
+}
+
+/// The loops of a step, as a kernel wants them.
+pub(super) struct Arranged {
+    pub(super) outer: Vec<Loop>,
+    pub(super) rows: Loop,
+    pub(super) row_wrap: Option<Loop>,
+    pub(super) cols: Loop,
+    pub(super) col_wrap: Option<Loop>,
+    pub(super) rolled: Option<Rolled>,
+    /// Where they begin, in bytes from where the block does, in the source and in the destination.
+    pub(super) begin: (isize, isize),
+}
+
+impl Assigned {
+    /// The roles of a block's loops, of which one may be `rolled`.
+    pub(super) fn of(
+        block: &Block,
+        width: usize,
+        store: Store,
+        rolled: Option<&RolledBlock>,
+    ) -> Assigned {
+        let mut others = Loops::of(block);
+        let lines = store == Store::Streaming && is_transpose_of_lines(block, width);
+        let rolled_run =
+            rolled.filter(|rolled| rolled.is_run(width)).map(|rolled| rolled.first * width);
+        let (width, cols) = if rolled_run.is_some() || (width >= LEAST_RUN_BYTES && !lines) {
+            // A run of bytes, which can be cut anywhere.
+            (1, others.take_run(width))
+        } else {
+            (width, others.take_innermost(width))
+        };
+        let rows = match cols {
+            Picked::Plain(cols) if cols.lane_stride != 0 => others.take_ragged(),
+            Picked::Plain(_) => others.take_nearest_in_source(width),
+            Picked::Ragged(_) => others.take_next(width),
+        };
+        let place = match (rows, cols) {
+            (Picked::Ragged(_), Picked::Plain(cols)) if cols.lane_stride != 0 => Place::Lanes,
+            (Picked::Ragged(_), _) => Place::Rows,
+            (_, Picked::Ragged(_)) => Place::Cols,
+            _ => Place::Outer,
+        };
+        Assigned { width, rows, cols, place, others, rolled_run }
+    }
+
+    /// Whether these are the roles that a kernel wants.
+    pub(super) fn suit(&self, wanted: Roles) -> bool {
+        match wanted {
+            Roles::Lanes | Roles::Slabs => self.place == Place::Lanes,
+            Roles::Rolled => self.rolled_run.is_some(),
+            Roles::Plain | Roles::Jumping => {
+                self.place != Place::Lanes && self.rolled_run.is_none()
+            }
+        }
+    }
+
+    /// The pattern of the tiles; where a loop is ragged, of those that are in `run`.
+    pub(super) fn pattern(&self, run: Option<&Run>) -> Pattern {
+        let in_run = |picked: Picked| match (picked, run) {
+            (Picked::Ragged(each), Some(run)) => Loop { src_stride: run.src_stride, ..each },
+            _ => picked.each(),
+        };
+        let (rows, cols) = (in_run(self.rows), in_run(self.cols));
+        let wrapped = |at: Option<usize>| at.map_or(1, |at| self.others.plain[at].len);
+        let wrapped = (
+            rows.len * wrapped(self.others.next_in_source(rows)),
+            cols.len * wrapped(self.others.next_in_destination(cols)),
+        );
+        pattern(self.width, rows, cols, wrapped)
+    }
+
+    /// The loops as a kernel wants them that these roles suit.
+    pub(super) fn arrange(self, wanted: Roles, rolled: Option<&RolledBlock>) -> Arranged {
+        let Assigned { width, rows, cols, place, mut others, rolled_run } = self;
+        let jumps = wanted == Roles::Jumping && place == Place::Outer;
+        let (mut rows, cols) = (rows.each(), cols.each());
+        let mut begin = (0, 0);
+        let rolled = match (rolled_run, rolled) {
+            (Some(first), _) => Some(Rolled::Cols(first)),
+            (_, Some(rolled)) if jumps && rolled.along == cols => Some(Rolled::Cols(rolled.first)),
+            (_, Some(rolled)) if jumps && rolled.along == rows => {
+                let at;
+                (rows, begin, at) = rolled.rising_rows();
+                Some(at)
+            }
+            _ => None,
+        };
+        if jumps && rows.src_stride < 0 {
+            (rows, begin) = rising(rows);
+        }
+        let (mut row_wrap, mut col_wrap) = (None, None);
+        if wanted == Roles::Slabs {
+            row_wrap = others.take_slabs(rows, cols.len * width);
+        } else if jumps {
+            col_wrap = others.next_in_destination(cols).map(|at| others.plain.remove(at));
+            row_wrap = others.next_in_source(rows).map(|at| others.plain.remove(at));
+        }
+        Arranged { outer: others.plain, rows, row_wrap, cols, col_wrap, rolled, begin }
+    }
+}
+
+impl Arranged {
+    /// The pattern of the tiles, with as many rows and columns as there are.
+    pub(super) fn pattern(&self, width: usize) -> Pattern {
+        let wrapped = |each: Loop, wrap: Option<Loop>| each.len * wrap.map_or(1, |wrap| wrap.len);
+        let (rows, cols) = (self.rows, self.cols);
+        let counts = (wrapped(rows, self.row_wrap), wrapped(cols, self.col_wrap));
+        pattern(width, rows, cols, counts)
+    }
+}
+
+fn pattern(width: usize, rows: Loop, cols: Loop, wrapped: (usize, usize)) -> Pattern {
+    Pattern {
+        width,
+        row_strides: (rows.src_stride, rows.dst_stride),
+        col_strides: (cols.src_stride, cols.dst_stride),
+        lens: (rows.len, cols.len),
+        wrapped,
+    }
+}
+
+/// Whether the block transposes elements of a few whole lines.
+fn is_transpose_of_lines(block: &Block, width: usize) -> bool {
+    let step = width.cast_signed();
+    let neighbours = |stride: fn(&Loop) -> isize| {
+        block.loops.iter().position(|each| stride(each) == step && each.lane_stride == 0)
+    };
+    let in_source = neighbours(|each| each.src_stride);
+    let in_destination = neighbours(|each| each.dst_stride);
+    block.ragged.is_none()
+        && takes_lines(width)
+        && in_source.is_some()
+        && in_destination.is_some()
+        && in_source != in_destination
+}

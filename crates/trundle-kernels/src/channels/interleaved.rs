@@ -1,0 +1,164 @@
+//! Planes become the channels of pixels.
+
+use std::array;
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use super::{
+    From, ShuffleIndices, by_channels, head, indices, is_pixel, loaded, shuffled, tile_pixels,
+};
+use crate::elements::strided;
+use crate::pattern::{Pattern, Space};
+use crate::simd::{LINE, Vector, store_part};
+use crate::tile::{Store, Tile};
+
+/// How far ahead each plane is prefetched where planes become pixels (measured; docs/kernels.md).
+const PLANES_AHEAD: usize = 2 << 10;
+
+/// Planes become the neighbours of a pixel.
+pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
+    let (width, (pixels, channels)) = (pattern.width, pattern.lens);
+    is_pixel(width, channels)
+        && pixels * width >= LINE
+        && pattern.row_strides.0.unsigned_abs() == width
+        && pattern.row_strides.1 == (channels * width).cast_signed()
+        && pattern.col_strides.1 == width.cast_signed()
+}
+
+/// Tiles of all channels.
+pub(crate) fn tile(space: &Space) -> (usize, usize) {
+    let (width, (_, channels)) = (space.pattern.width, space.pattern.lens);
+    (tile_pixels(width, channels), channels)
+}
+
+/// Copies planes to pixels.
+///
+/// # Safety
+/// As [`Call::Tile`](crate::Call::Tile); the rows are pixels, neighbours in the source, and a
+/// multiple of the width apart in the destination; the columns are channels, neighbours in the
+/// destination.
+#[inline(always)]
+pub(crate) unsafe fn run<V: Vector>(tile: &Tile) {
+    let channels = tile.rows.dst_stride.unsigned_abs() / tile.width;
+    // Parts of ragged tiles may lack channels.
+    let whole = tile.cols.len == channels && tile.rows.len * tile.width >= V::BYTES;
+    // SAFETY: the contract is the same.
+    unsafe {
+        if whole {
+            by_channels!(tile, tile.width, channels, to_pixels::<V>);
+        } else {
+            strided::run(tile);
+        }
+    }
+}
+
+/// # Safety
+/// As [`run`], for all of N channels of W bytes and a vector of pixels at least.
+#[inline(always)]
+unsafe fn to_pixels<V: Vector, const W: usize, const N: usize, const SHUFFLES: usize>(tile: &Tile) {
+    let indices = const { &indices::<SHUFFLES>(From::Planes, N, W, V::BYTES) };
+    let pixels = Pixels::<V, W, N> { tile, vector: PhantomData };
+    let (each, elements) = (V::BYTES / W, tile.rows.len * N);
+    let head = head::<W>(tile.dst, elements * W, tile.store);
+    let streamed = tile.store == Store::Streaming && head.is_some();
+    let head = head.unwrap_or(0);
+    let periods = (elements - head) / (each * N);
+    // The first line may begin within a pixel. The channels before are then taken from the next
+    // pixel, and are the last.
+    let (pixel, channel) = (head / N, head % N);
+    let planes: [_; N] = array::from_fn(|index| {
+        let channel = channel + index;
+        pixels.src(channel % N, pixel + channel / N)
+    });
+    // SAFETY: every vector lies within the tile's pixels and planes.
+    unsafe {
+        pixels.edge(indices, 0..head);
+        for turn in 0..periods {
+            // The source is read from its front, which is what the hardware prefetcher predicts
+            // best.
+            let falls = tile.rows.src_stride < 0;
+            let period = if falls { periods - 1 - turn } else { turn };
+            let ahead = (period * each).cast_signed() * tile.rows.src_stride;
+            let planes = planes.map(|plane| plane.wrapping_offset(ahead));
+            if streamed {
+                for plane in planes {
+                    V::prefetch(plane.wrapping_add(PLANES_AHEAD));
+                }
+            }
+            let vectors = pixels.vectors(&planes);
+            for index in 0..N {
+                let vector = shuffled::<V, W, N, SHUFFLES>(&vectors, indices, index);
+                let dst = tile.dst.add(head * W + (period * N + index) * V::BYTES);
+                if streamed { vector.stream(dst) } else { vector.store(dst) }
+            }
+        }
+        pixels.edge(indices, head + periods * each * N..elements);
+    }
+}
+
+/// Pixels that are made from planes.
+struct Pixels<'a, V, const W: usize, const N: usize> {
+    tile: &'a Tile,
+    vector: PhantomData<V>,
+}
+
+impl<V: Vector, const W: usize, const N: usize> Pixels<'_, V, W, N> {
+    /// Where a plane's vector is read that has `pixel` and those after it.
+    #[inline(always)]
+    fn src(&self, channel: usize, pixel: usize) -> *const u8 {
+        let Tile { rows, cols, .. } = self.tile;
+        // The pixel that lies first in the source.
+        let first = if rows.src_stride < 0 { pixel + V::BYTES / W - 1 } else { pixel };
+        let plane = channel.cast_signed() * cols.src_stride;
+        self.tile.src.wrapping_offset(plane + first.cast_signed() * rows.src_stride)
+    }
+
+    /// The vectors at these addresses, their elements in the order of the destination.
+    ///
+    /// # Safety
+    /// The machine has the set of V, and the vectors lie within the tile's planes.
+    #[inline(always)]
+    unsafe fn vectors(&self, planes: &[*const u8; N]) -> [V; N] {
+        let falls = self.tile.rows.src_stride < 0;
+        // SAFETY: by the caller.
+        unsafe {
+            let mut vectors = loaded::<V, N>(planes);
+            if falls {
+                for vector in &mut vectors {
+                    *vector = vector.reverse::<W>();
+                }
+            }
+            vectors
+        }
+    }
+
+    /// Copies a few elements, counted through all channels.
+    ///
+    /// # Safety
+    /// The elements are the tile's, which has as many pixels as a vector has elements, and the
+    /// machine has the set of V; the indices are for it.
+    #[inline(always)]
+    unsafe fn edge<const SHUFFLES: usize>(
+        &self,
+        indices: &ShuffleIndices<SHUFFLES>,
+        elements: Range<usize>,
+    ) {
+        let each = V::BYTES / W;
+        let mut element = elements.start;
+        while element < elements.end {
+            let pixel = (element / N).min(self.tile.rows.len - each);
+            // The vector that has the element, of those that begin with the pixel.
+            let index = (element - pixel * N) / each;
+            let first = pixel * N + index * each;
+            let end = (first + each).min(elements.end);
+            // SAFETY: the vector is a part of the tile, and what is written a part of the vector.
+            unsafe {
+                let vectors = self.vectors(&array::from_fn(|channel| self.src(channel, pixel)));
+                let vector = shuffled::<V, W, N, SHUFFLES>(&vectors, indices, index);
+                let part = (element - first) * W..(end - first) * W;
+                store_part(vector, part, self.tile.dst.add(element * W));
+            }
+            element = end;
+        }
+    }
+}

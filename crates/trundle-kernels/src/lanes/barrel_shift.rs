@@ -1,0 +1,418 @@
+//! Lanes that are neighbours, each cut at a place of its own: whole lines of lanes are moved.
+//!
+//! In one of the two runs, the *kept* one, all lanes read the same row of the source. In the other,
+//! the *reversed* one, they read rows in the opposite order, each lane from a row of its own:
+//! beside the lane that begins the furthest back, every lane is *shifted* by some number of rows. A
+//! shift is done bit by bit, for all lanes of a line at once, as a barrel shifter does it:
+//!
+//! ```text
+//! for each few lines of lanes
+//!     pack the rows that reversed lanes read, in the opposite order
+//!     for each bit of the shifts, the highest first
+//!         row r takes row r + 2^bit in the bytes of the lanes whose shift has the bit
+//!     row r takes the kept row in the bytes of the lanes that are not reversed there
+//! ```
+//!
+//! A pass over the rows does three bits in registers; the last one writes. So a line costs a dozen
+//! instructions for every three bits, however wide its elements are, where moving it element by
+//! element takes a load and a store for each.
+
+use super::group::Group;
+use super::ragged::LaneTile;
+use super::reversed_run::{Reversed, Runs};
+use super::strided_lanes;
+use crate::parts::scratch::{
+    LineMasks, MADE, MOST_BITS, MOST_LINES, OUT_BYTES, PACKED_LINES, PASS_BITS, READ, Scratch,
+    pitch, scratch,
+};
+use crate::pattern::{Pattern, Space};
+use crate::rows::runs;
+use crate::simd::{LINE, Vector};
+use crate::tile::Tile;
+
+/// How many rows of an axis are moved at a time where its lanes need more bits.
+const ROWS_OF_MANY: usize = 1 << (MOST_BITS - 1);
+
+/// How many rows ahead of the one that is read the source is prefetched (measured;
+/// docs/kernels.md).
+const PACKED_AHEAD: isize = 8;
+const KEPT_AHEAD: isize = 4;
+
+/// How many bytes of a row are moved at a time, of so many rows.
+fn most_bytes(rows: usize) -> usize {
+    LINE * (PACKED_LINES / pitch(rows)).min(MOST_LINES)
+}
+
+/// How many rows of the ragged axis are moved at a time, of as many as there are.
+fn block_rows(rows: usize) -> usize {
+    if rows <= 1 << MOST_BITS { rows } else { ROWS_OF_MANY }
+}
+
+/// Lanes that are neighbours on both sides.
+pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
+    runs::applies(pattern, vector_bytes)
+}
+
+/// Tiles of some blocks that are moved at a time.
+pub(crate) fn tile(space: &Space) -> (usize, usize) {
+    let (width, (rows, _)) = (space.pattern.width, space.pattern.lens);
+    let rows = block_rows(rows);
+    (rows, 4 * most_bytes(rows) / width)
+}
+
+/// Copies lanes that are neighbours on both sides.
+///
+/// # Safety
+/// As [`Call::LaneTile`](crate::Call::LaneTile); the lanes are neighbours in the source and in the
+/// destination.
+#[inline(always)]
+pub(crate) unsafe fn run<V: Vector>(tile: &LaneTile<'_>) {
+    // SAFETY: this thread moves one tile at a time.
+    let (Some(runs), Some(mut scratch)) = (Runs::of(tile.ragged), unsafe { scratch() }) else {
+        // SAFETY: the contract is the same.
+        return unsafe { strided_lanes::run(tile) };
+    };
+    let Tile { dst, rows, cols, width, .. } = tile.tile;
+    let (row_end, bytes) = (tile.row_begin + rows.len, cols.len * width);
+    let row_block = block_rows(rows.len);
+    // Groups of about the same size meet where lines of the destination do.
+    let most = most_bytes(row_block).saturating_sub(LINE).max(LINE);
+    let byte_block = bytes.div_ceil(bytes.div_ceil(most)).next_multiple_of(LINE);
+    let first_end = bytes.min(byte_block + dst.align_offset(LINE));
+    for row in (tile.row_begin..row_end).step_by(row_block) {
+        let (mut begin, mut end) = (0, first_end);
+        while begin < end {
+            let rows = row..row_end.min(row + row_block);
+            let group = Group { tile, runs, rows, bytes: begin..end };
+            // SAFETY: the group is a part of the tile; this thread does one group at a time, and
+            // nobody else has its scratch.
+            begin = unsafe { group.copy::<V>(&mut scratch) };
+            end = bytes.min(begin + byte_block);
+        }
+    }
+}
+
+impl Group<'_> {
+    /// Copies the group, or as many of its lines as fit the scratch; gives the byte up to which.
+    ///
+    /// # Safety
+    /// As [`run`], for a group of its tile, of [`block_rows`] rows at most.
+    #[inline(always)]
+    unsafe fn copy<V: Vector>(mut self, scratch: &mut Scratch<'_>) -> usize {
+        let reversed = loop {
+            let Some(reversed) = self.find_reversed(scratch.lanes) else {
+                // SAFETY: every lane keeps all rows.
+                unsafe { self.copy_kept::<V>(self.rows.clone()) };
+                return self.bytes.end;
+            };
+            let fitting = PACKED_LINES / pitch(reversed.packed_rows(self.rows.len()));
+            if self.lines() <= fitting {
+                break reversed;
+            }
+            // Lanes of few rows that lie far apart in the source.
+            self.bytes.end = self.bytes.start + fitting * LINE;
+        };
+        let bits = reversed.bits(self.rows.len());
+        self.find_shifts(&reversed, bits, scratch);
+        let packed_rows = reversed.packed_rows(self.rows.len());
+        let shift = Shift { group: &self, reversed: &reversed, packed_rows, bits };
+        // SAFETY: no lane is reversed outside the rows of `reversed`.
+        unsafe {
+            self.copy_kept::<V>(self.rows.start..reversed.rows.start);
+            if reversed.spread() >= 1 << bits || self.bytes.len() < LINE {
+                shift.copy::<V, false>(scratch);
+            } else {
+                shift.copy::<V, true>(scratch);
+            }
+            self.copy_kept::<V>(reversed.rows.end..self.rows.end);
+        }
+        self.bytes.end
+    }
+}
+
+/// The passes over the reversed rows of a group: from the highest bits of the shifts to the lowest,
+/// which the last one does.
+struct Shift<'a> {
+    group: &'a Group<'a>,
+    reversed: &'a Reversed,
+    /// How many rows are packed of each line.
+    packed_rows: usize,
+    /// How many bits of the shifts are done by passes.
+    bits: usize,
+}
+
+impl Shift<'_> {
+    /// Moves the reversed rows. `PLAIN` if every line is whole and every shift is done by passes.
+    ///
+    /// # Safety
+    /// As [`Group::copy`]; the scratch has what [`Group::find_shifts`] finds.
+    #[inline(always)]
+    unsafe fn copy<V: Vector, const PLAIN: bool>(&self, scratch: &mut Scratch<'_>) {
+        // SAFETY: the contract is the same; each pass reads what the one before it has made.
+        unsafe {
+            self.pack::<V, PLAIN>(scratch);
+            for line in 0..self.group.lines() {
+                for bit in (PASS_BITS..self.bits).step_by(PASS_BITS).rev() {
+                    self.shift_packed::<V>(line, bit, scratch);
+                }
+            }
+            self.write_out::<V, PLAIN>(scratch);
+        }
+    }
+
+    /// Where row 0 of a line is packed.
+    #[inline(always)]
+    fn packed(&self, line: usize, scratch: &Scratch<'_>) -> *mut u8 {
+        scratch.copies.wrapping_add(line * pitch(self.packed_rows) * LINE)
+    }
+
+    /// Where the reversed row `row` of a lane that is not shifted is read, from the group's first
+    /// byte on; if no lane reads there, some other row.
+    #[inline(always)]
+    fn src(&self, row: isize) -> *const u8 {
+        let Reversed { rows, least, first, last, .. } = self.reversed;
+        let index = (rows.start.cast_signed() + least + row).clamp(*first, *last);
+        let Group { tile, runs, bytes, .. } = self.group;
+        tile.tile.src.wrapping_add(bytes.start).wrapping_offset(index * runs.reversed.src_stride)
+    }
+
+    /// Packs the lines, row after row.
+    ///
+    /// # Safety
+    /// As [`Shift::copy`].
+    #[inline(always)]
+    unsafe fn pack<V: Vector, const PLAIN: bool>(&self, scratch: &mut Scratch<'_>) {
+        let lines = self.group.lines();
+        for row in (0..self.packed_rows).step_by(MADE) {
+            let mut from = [std::ptr::null(); MADE];
+            for (index, from) in from.iter_mut().enumerate() {
+                *from = self.src((row + index).cast_signed());
+                // All of a row together: what is near in memory is best read at once.
+                let ahead =
+                    from.wrapping_offset(PACKED_AHEAD * self.group.runs.reversed.src_stride);
+                for line in 0..lines {
+                    V::prefetch(ahead.wrapping_add(line * LINE));
+                }
+            }
+            for line in 0..lines {
+                let to = self.packed(line, scratch).wrapping_add(row * LINE);
+                let line_masks = &scratch.masks[line];
+                let byte = self.group.byte_of(line);
+                for (index, from) in from.iter().enumerate() {
+                    for at in (0..LINE).step_by(V::BYTES) {
+                        // SAFETY: `from` are rows that lanes read, or rows between them; a packed
+                        // line has room for a multiple of MADE rows.
+                        unsafe {
+                            let vector = if PLAIN {
+                                V::load(from.add(byte + at))
+                            } else {
+                                self.load_far::<V>(row + index, line_masks, byte, at)
+                            };
+                            vector.store(to.add(index * LINE + at));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Row `row` of a vector of lanes, each lane from as far ahead as it is to be read.
+    ///
+    /// # Safety
+    /// As [`Shift::copy`].
+    #[inline(always)]
+    unsafe fn load_far<V: Vector>(
+        &self,
+        row: usize,
+        line_masks: &LineMasks,
+        byte: usize,
+        at: usize,
+    ) -> V {
+        let row = row.cast_signed();
+        // SAFETY: the contract is the same; a line has one distance at least.
+        unsafe {
+            let mut all = self.group.load_part::<V>(self.src(row + line_masks.far[0].0), byte + at);
+            for (rows, bytes) in &line_masks.far[1..line_masks.fars] {
+                let some = self.group.load_part::<V>(self.src(row + rows), byte + at);
+                all = V::select(V::mask(bytes >> at), some, all);
+            }
+            all
+        }
+    }
+
+    /// A pass within the scratch, over one line.
+    ///
+    /// # Safety
+    /// As [`Shift::copy`].
+    #[inline(always)]
+    unsafe fn shift_packed<V: Vector>(&self, line: usize, bit: usize, scratch: &mut Scratch<'_>) {
+        let step = 1 << bit;
+        let packed = self.packed(line, scratch);
+        let line_masks = &scratch.masks[line];
+        for begin in (0..self.packed_rows).step_by(MADE * step) {
+            for row in begin..self.packed_rows.min(begin + step) {
+                // SAFETY: the contract is the same.
+                unsafe {
+                    if row + MADE * step < self.packed_rows {
+                        self.shift_packed_rows::<V, READ>(packed, row, bit, line_masks);
+                    } else {
+                        self.shift_packed_rows::<V, MADE>(packed, row, bit, line_masks);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Shifts [`MADE`] packed rows of a line from `row` on, `1 << bit` rows apart, out of the first
+    /// `COUNT` of those that are read for them.
+    ///
+    /// # Safety
+    /// As [`Shift::copy`]; the rows after those are none that are packed.
+    #[inline(always)]
+    unsafe fn shift_packed_rows<V: Vector, const COUNT: usize>(
+        &self,
+        packed: *mut u8,
+        row: usize,
+        bit: usize,
+        line_masks: &LineMasks,
+    ) {
+        let last = self.packed_rows - 1;
+        let place = |index: usize| packed.wrapping_add((row + (index << bit)).min(last) * LINE);
+        for at in (0..LINE).step_by(V::BYTES) {
+            // SAFETY: rows are within the packed line; each is read before it is written.
+            unsafe {
+                let mut rows = [V::load(place(COUNT - 1).add(at)); READ];
+                for (index, vector) in rows.iter_mut().enumerate().take(COUNT - 1) {
+                    *vector = V::load(place(index).add(at));
+                }
+                shift_rows(&mut rows, masks::<V>(line_masks, bit, at));
+                for (index, vector) in rows.iter().enumerate().take(MADE) {
+                    if row + (index << bit) <= last {
+                        vector.store(place(index).add(at));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The last pass: from the scratch to the destination, with the rows that are kept.
+    ///
+    /// # Safety
+    /// As [`Shift::copy`].
+    #[inline(always)]
+    unsafe fn write_out<V: Vector, const PLAIN: bool>(&self, scratch: &mut Scratch<'_>) {
+        let (count, bytes) = (self.reversed.rows.len(), self.group.bytes.len());
+        let out = scratch.out;
+        let at_once = OUT_BYTES / bytes / MADE * MADE;
+        let mut reversed = [0; MOST_LINES];
+        for begin in (0..count).step_by(at_once) {
+            let end = count.min(begin + at_once);
+            for row in (begin..end).step_by(MADE) {
+                let to = out.wrapping_add((row - begin) * bytes);
+                // SAFETY: there is room for as many rows.
+                unsafe { self.make_rows::<V, PLAIN>(row, &mut reversed, to, scratch) };
+            }
+            let rows = self.reversed.rows.start + begin..self.reversed.rows.start + end;
+            // SAFETY: the rows are complete.
+            unsafe { self.group.write::<V>(rows, out, bytes.cast_signed()) };
+        }
+    }
+
+    /// Makes [`MADE`] rows of each line from `row` on, at `to` and a group's row apart. `reversed`
+    /// are the bytes of each line that were reversed in the row before, and then those of the last
+    /// row.
+    ///
+    /// # Safety
+    /// As [`Shift::copy`]; there is room for the rows.
+    #[inline(always)]
+    unsafe fn make_rows<V: Vector, const PLAIN: bool>(
+        &self,
+        row: usize,
+        reversed: &mut [u64; MOST_LINES],
+        to: *mut u8,
+        scratch: &mut Scratch<'_>,
+    ) {
+        let (group, reversed_rows) = (self.group, &self.reversed.rows);
+        let (bytes, lines) = (group.bytes.len(), group.lines());
+        // Rows beyond the last are made as it is, and written by nobody.
+        let mut kept_rows = [std::ptr::null(); MADE];
+        for (index, kept) in kept_rows.iter_mut().enumerate() {
+            *kept = group.kept_src((reversed_rows.start + row + index).min(reversed_rows.end - 1));
+            let ahead = kept.wrapping_offset(KEPT_AHEAD * group.runs.kept.src_stride);
+            for line in 0..lines {
+                V::prefetch(ahead.wrapping_add(line * LINE));
+            }
+        }
+        let all = u64::MAX >> (LINE - bytes.min(LINE));
+        for (line, reversed) in reversed.iter_mut().enumerate().take(lines) {
+            let byte = group.byte_of(line);
+            let packed = self.packed(line, scratch).wrapping_add(row * LINE);
+            let line_masks = &scratch.masks[line];
+            let changes = &scratch.changes[line * self.reversed.made_rows() + row..][..MADE];
+            let before = *reversed;
+            for at in (0..LINE).step_by(V::BYTES) {
+                // SAFETY: what is read beyond the packed rows is part of the scratch, and not used;
+                // a row that one lane keeps is valid in all.
+                unsafe {
+                    let mut rows = [V::load(packed.add(at)); READ];
+                    for (index, vector) in rows.iter_mut().enumerate() {
+                        *vector = V::load(packed.add(index * LINE + at));
+                    }
+                    shift_rows(&mut rows, masks::<V>(line_masks, 0, at));
+                    *reversed = before;
+                    for (index, vector) in rows.iter().enumerate().take(MADE) {
+                        *reversed ^= changes[index];
+                        let mut vector = *vector;
+                        if *reversed != all {
+                            let kept = if PLAIN {
+                                V::load(kept_rows[index].add(byte + at))
+                            } else {
+                                group.load_part::<V>(kept_rows[index], byte + at)
+                            };
+                            vector = V::select(V::mask(*reversed >> at), vector, kept);
+                        }
+                        let to = to.add(index * bytes + byte);
+                        if PLAIN {
+                            vector.store(to.add(at));
+                        } else {
+                            group.store_part(vector, to, at);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The masks of three bits, for the vector at byte `at` of a line.
+///
+/// # Safety
+/// The machine has the set of V.
+#[inline(always)]
+unsafe fn masks<V: Vector>(line_masks: &LineMasks, bit: usize, at: usize) -> [V::Mask; PASS_BITS] {
+    let [one, two, four] =
+        [line_masks.bits[bit], line_masks.bits[bit + 1], line_masks.bits[bit + 2]];
+    // SAFETY: the caller vouches for the set.
+    unsafe { [V::mask(one >> at), V::mask(two >> at), V::mask(four >> at)] }
+}
+
+/// Shifts the first [`MADE`] of some rows by three bits; the others are used up.
+///
+/// # Safety
+/// The machine has the set of V.
+#[inline(always)]
+#[allow(clippy::needless_range_loop, reason = "each row looks at another")]
+unsafe fn shift_rows<V: Vector>(rows: &mut [V; READ], masks: [V::Mask; PASS_BITS]) {
+    // SAFETY: the caller vouches for the set.
+    unsafe {
+        for row in 0..READ - 1 {
+            rows[row] = V::select(masks[0], rows[row + 1], rows[row]);
+        }
+        for row in 0..READ - 3 {
+            rows[row] = V::select(masks[1], rows[row + 2], rows[row]);
+        }
+        for row in 0..MADE {
+            rows[row] = V::select(masks[2], rows[row + 4], rows[row]);
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Rows and bytes of lanes that are moved at a time: where they lie, and what is reversed of them.
+
+use std::ops::Range;
+
+use super::ragged::{LaneTile, Run};
+use super::reversed_run::{Reversed, Runs};
+use crate::jumps::Jumps;
+use crate::parts::scratch::{Lane, Scratch};
+use crate::rows::runs;
+use crate::simd::{LINE, Vector};
+use crate::tile::{Side, Tile};
+
+/// Rows and bytes that are moved at a time.
+pub(crate) struct Group<'a> {
+    pub(crate) tile: &'a LaneTile<'a>,
+    pub(crate) runs: Runs<'a>,
+    /// The rows of the ragged axis.
+    pub(crate) rows: Range<usize>,
+    /// The bytes of neighbouring lanes, from the first lane of the tile.
+    pub(crate) bytes: Range<usize>,
+}
+
+impl Group<'_> {
+    /// How many lines the bytes make up. The last begins within the one before it if it would not
+    /// be whole otherwise.
+    pub(crate) fn lines(&self) -> usize {
+        self.bytes.len().div_ceil(LINE)
+    }
+
+    /// The first byte of a line, counted from the group's first.
+    #[inline(always)]
+    pub(crate) fn byte_of(&self, line: usize) -> usize {
+        (line * LINE).min(self.bytes.len().saturating_sub(LINE))
+    }
+
+    /// The lane that holds byte `byte` of the tile's rows.
+    fn lane_at(&self, byte: usize) -> usize {
+        byte / self.tile.tile.width
+    }
+
+    /// Finds what is reversed of each lane; `None` if nothing is.
+    pub(crate) fn find_reversed(&self, lanes: &mut [Lane]) -> Option<Reversed> {
+        let indices = self.lane_at(self.bytes.start)..self.lane_at(self.bytes.end - 1) + 1;
+        Reversed::find(self.tile, &self.runs, &self.rows, indices, lanes)
+    }
+
+    /// Finds the masks of each line, and the changes in each of its rows.
+    #[inline(always)]
+    pub(crate) fn find_shifts(&self, reversed: &Reversed, bits: usize, scratch: &mut Scratch<'_>) {
+        let (width, first_lane) = (self.tile.tile.width, self.lane_at(self.bytes.start));
+        let Reversed { rows, least, .. } = reversed;
+        let Scratch { masks, changes, lanes, .. } = scratch;
+        let changes = changes.chunks_exact_mut(reversed.made_rows()).take(self.lines());
+        for (line, changes) in changes.enumerate() {
+            let begin = self.bytes.start + self.byte_of(line);
+            let end = self.bytes.end.min(begin + LINE);
+            let line_masks = &mut masks[line];
+            (line_masks.far[0], line_masks.fars) = ((0, 0), 0);
+            let mut shifts = [0u16; LINE];
+            changes.fill(0);
+            for index in self.lane_at(begin)..=self.lane_at(end - 1) {
+                let lane = lanes[index - first_lane];
+                if lane.begin == lane.end {
+                    continue;
+                }
+                let place =
+                    (index * width).max(begin) - begin..((index + 1) * width).min(end) - begin;
+                let bytes = u64::MAX >> (LINE - place.len()) << place.start;
+                let shift = (lane.start - least).unsigned_abs();
+                shifts[place].fill((shift % (1 << bits)) as u16);
+                line_masks.add_far((shift >> bits << bits).cast_signed(), bytes);
+                changes[lane.begin - rows.start] ^= bytes;
+                if lane.end < rows.end {
+                    changes[lane.end - rows.start] ^= bytes;
+                }
+            }
+            line_masks.fars = line_masks.fars.max(1);
+            for (bit, bytes) in line_masks.bits.iter_mut().enumerate() {
+                *bytes = (0..LINE).fold(0, |all, at| all | u64::from(shifts[at] >> bit & 1) << at);
+            }
+        }
+    }
+
+    /// Where row 0 of the ragged axis is written, from the group's first byte on.
+    pub(crate) fn dst(&self) -> *mut u8 {
+        self.tile.tile.dst.wrapping_add(self.bytes.start)
+    }
+
+    /// Where a row is read that is kept.
+    #[inline(always)]
+    pub(crate) fn kept_src(&self, row: usize) -> *const u8 {
+        let Run { src_offset, src_stride, .. } = *self.runs.kept;
+        let row = src_offset.wrapping_add(row.cast_signed().wrapping_mul(src_stride));
+        self.tile.tile.src.wrapping_add(self.bytes.start).wrapping_offset(row)
+    }
+
+    /// Reads a vector that begins with byte `at` of the group, of which the group may have less.
+    ///
+    /// # Safety
+    /// The group's bytes are valid at `src`, and the machine has the set of V.
+    #[inline(always)]
+    pub(crate) unsafe fn load_part<V: Vector>(&self, src: *const u8, at: usize) -> V {
+        let bytes = self.bytes.len().saturating_sub(at);
+        // SAFETY: no more is read than the group has.
+        unsafe {
+            if bytes >= V::BYTES {
+                V::load(src.add(at))
+            } else {
+                V::load_first(src.wrapping_add(at), bytes)
+            }
+        }
+    }
+
+    /// Writes a vector that begins with byte `at` of a line, of which the group may have less.
+    ///
+    /// # Safety
+    /// A line of the group is valid for writes at `dst`, and the machine has the set of V.
+    #[inline(always)]
+    pub(crate) unsafe fn store_part<V: Vector>(&self, vector: V, dst: *mut u8, at: usize) {
+        let bytes = self.bytes.len().saturating_sub(at);
+        // SAFETY: no more is written than the group has.
+        unsafe {
+            if bytes >= V::BYTES {
+                vector.store(dst.add(at));
+            } else {
+                vector.store_first(dst.wrapping_add(at), bytes);
+            }
+        }
+    }
+
+    /// Writes these bytes of each row.
+    ///
+    /// # Safety
+    /// Each of `rows` has the group's bytes at `src` and `src_stride` from row to row, and they are
+    /// rows of the group.
+    #[inline(always)]
+    pub(crate) unsafe fn write<V: Vector>(
+        &self,
+        rows: Range<usize>,
+        src: *const u8,
+        src_stride: isize,
+    ) {
+        let Tile { rows: Side { dst_stride, .. }, store, .. } = self.tile.tile;
+        let dst = self.dst().wrapping_offset(rows.start.cast_signed() * dst_stride);
+        let (mut count, mut bytes) = (rows.len(), self.bytes.len());
+        let step = bytes.cast_signed();
+        if (src_stride, dst_stride) == (step, step) {
+            // Rows without a gap are one run.
+            (count, bytes) = (1, bytes * count);
+        }
+        let rows = Side { len: count, src_stride, dst_stride };
+        let cols = Side { len: bytes, src_stride: 1, dst_stride: 1 };
+        // SAFETY: the caller vouches for the rows; bytes are neighbours on both sides.
+        unsafe {
+            runs::run::<V>(&Tile {
+                src,
+                dst,
+                width: 1,
+                rows,
+                cols,
+                store,
+                row_jumps: Jumps::NONE,
+                col_jumps: Jumps::NONE,
+                next: None,
+            });
+        }
+    }
+
+    /// Copies rows that every lane keeps.
+    ///
+    /// # Safety
+    /// They are rows of the group that no lane reverses.
+    #[inline(always)]
+    pub(crate) unsafe fn copy_kept<V: Vector>(&self, rows: Range<usize>) {
+        if !rows.is_empty() {
+            let src = self.kept_src(rows.start);
+            // SAFETY: every lane reads its row.
+            unsafe { self.write::<V>(rows, src, self.runs.kept.src_stride) };
+        }
+    }
+}

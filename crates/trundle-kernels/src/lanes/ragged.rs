@@ -1,0 +1,84 @@
+//! What a kernel of lanes is given: an axis whose rows are cut where their lengths say.
+
+use crate::tile::{Side, Tile};
+
+/// Lanes of a ragged axis: like a [`Tile`] whose columns each have a length of their own.
+#[derive(Clone, Copy)]
+pub struct LaneTile<'a> {
+    /// The rows, `row_begin..row_begin + tile.rows.len` of the ragged axis; `tile.src` and
+    /// `tile.dst` are at row 0 of the axis and at the first lane.
+    pub tile: Tile,
+    /// The first of them.
+    pub row_begin: usize,
+    /// The ragged axis.
+    pub ragged: &'a Ragged<'a>,
+    /// The entry of the first lane in the table of lengths, and the distance to the next.
+    pub lane: usize,
+    /// See `lane`.
+    pub lane_stride: isize,
+    /// The same lanes again: more than once for kernels that are picked for it.
+    pub slabs: Side,
+    /// The distance from slab to slab in the table of lengths.
+    pub slab_lane_stride: isize,
+}
+
+impl LaneTile<'_> {
+    /// One slab.
+    #[inline(always)]
+    pub(crate) fn slab(&self, slab: usize) -> Self {
+        let slab = slab.cast_signed();
+        let tile = Tile {
+            src: self.tile.src.wrapping_offset(slab.wrapping_mul(self.slabs.src_stride)),
+            dst: self.tile.dst.wrapping_offset(slab.wrapping_mul(self.slabs.dst_stride)),
+            ..self.tile
+        };
+        let lane = self.lane.wrapping_add_signed(slab.wrapping_mul(self.slab_lane_stride));
+        LaneTile { tile, lane, slabs: Side { len: 1, ..self.slabs }, ..*self }
+    }
+}
+
+/// An axis whose rows are each of two runs, which meet where the row's length says.
+#[derive(Clone, Copy, Debug)]
+pub struct Ragged<'a> {
+    /// The number of elements of a row.
+    pub len: usize,
+    /// The table of lengths.
+    pub lengths: &'a [usize],
+    /// The cut of a row of length 0.
+    pub cut_start: isize,
+    /// How the cut moves with the length: 1 or -1.
+    pub cut_per_length: isize,
+    /// The run before the cut.
+    pub first: Run,
+    /// The run from the cut on.
+    pub second: Run,
+}
+
+/// Where a run of a ragged row is read: element i of the row begins at
+/// `src_offset + src_per_length · length + src_stride · i`, in bytes from the row's start.
+#[derive(Clone, Copy, Debug)]
+pub struct Run {
+    /// The constant part.
+    pub src_offset: isize,
+    /// What each unit of length adds.
+    pub src_per_length: isize,
+    /// The distance between neighbours.
+    pub src_stride: isize,
+}
+
+impl Ragged<'_> {
+    /// Where the second run begins, for a row of this length: `0..=len`.
+    #[inline]
+    pub(crate) fn cut(&self, length: usize) -> usize {
+        let cut = self.cut_start.wrapping_add(self.cut_per_length * length.cast_signed());
+        cut.clamp(0, self.len.cast_signed()).unsigned_abs()
+    }
+}
+
+impl Run {
+    /// Where element 0 of a row of this length would be read, in bytes from the row's start.
+    #[inline]
+    pub(crate) fn start(&self, length: usize) -> isize {
+        self.src_offset.wrapping_add(self.src_per_length.wrapping_mul(length.cast_signed()))
+    }
+}

@@ -1,0 +1,508 @@
+//! Rows of a few lanes, each shorter than a line, that follow each other without gaps on both
+//! sides.
+//!
+//! A part of the rows is put together in the first-level cache and leaves it in whole lines, on
+//! through the slabs of an outer loop. All rows are taken as they are where lanes keep them. What
+//! is reversed comes element by element, or, where elements are small, as in
+//! [`barrel_shift`](super::barrel_shift) but for lines of many rows: a shift by some rows is one by
+//! as many times the bytes of a row, and the masks of a line follow from those of the line before.
+
+use std::mem::MaybeUninit;
+use std::ops::Range;
+
+use super::ragged::LaneTile;
+use super::reversed_run::{Reversed, Runs, bits_of};
+use super::strided_lanes;
+use crate::elements::copy::{self, by_width};
+use crate::parts::scratch::{Lane, MOST_BITS, OUT_BYTES, Scratch, scratch};
+use crate::pattern::{Pattern, Space};
+use crate::rows::runs;
+use crate::simd::{LINE, Vector, stream_line};
+use crate::tile::{Side, Store, Tile};
+
+/// How far ahead of what is reversed the source is prefetched, in bytes (measured;
+/// docs/kernels.md).
+const AHEAD: usize = 4 << 10;
+
+/// The largest elements that are shifted and not moved one by one (measured; docs/kernels.md).
+const MOST_SHIFTED_BYTES: usize = 2;
+
+/// A tile has about this many bytes, with all slabs that are within: lines at their ends are few.
+pub const SLABS_BYTES: usize = 64 << 10;
+
+/// Rows of less than a line that follow each other on both sides, in either order.
+pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
+    let row_bytes = pattern.lens.1 * pattern.width;
+    runs::applies(pattern, vector_bytes)
+        && row_bytes < LINE
+        && pattern.row_strides.0.unsigned_abs() == row_bytes
+        && pattern.row_strides.1 == row_bytes.cast_signed()
+}
+
+/// Tiles of whole slabs, or of rows of one.
+pub(crate) fn tile(space: &Space) -> (usize, usize) {
+    let (width, (rows, cols)) = (space.pattern.width, space.pattern.lens);
+    let most = SLABS_BYTES / (cols * width);
+    (if space.pattern.wrapped.0 > rows { most / rows * rows } else { most }, cols)
+}
+
+/// Copies lanes in rows of less than a line.
+///
+/// # Safety
+/// As [`Call::LaneTile`](crate::Call::LaneTile); the lanes are neighbours on both sides, make up
+/// rows of less than a line, and so do the rows.
+#[inline(always)]
+pub(crate) unsafe fn run<V: Vector>(tile: &LaneTile<'_>) {
+    let Tile { dst, rows, cols, width, store, .. } = tile.tile;
+    let row_bytes = cols.len * width;
+    let runs = Runs::of(tile.ragged).filter(|runs| runs.kept.src_stride == row_bytes.cast_signed());
+    // SAFETY: this thread moves one tile at a time.
+    let (Some(runs), Some(mut scratch)) = (runs, unsafe { scratch() }) else {
+        for slab in 0..tile.slabs.len {
+            // SAFETY: the contract is the same.
+            unsafe { strided_lanes::run(&tile.slab(slab)) };
+        }
+        return;
+    };
+    let (rows_at_once, row_end) = (OUT_BYTES / row_bytes, tile.row_begin + rows.len);
+    let dst = dst.wrapping_add(tile.row_begin * row_bytes);
+    let mut lines = Lines::new(dst, store, scratch.out);
+    for slab in 0..tile.slabs.len {
+        let slab = &tile.slab(slab);
+        for row in (tile.row_begin..row_end).step_by(rows_at_once) {
+            let rows = row..row_end.min(row + rows_at_once);
+            let part = Part { slab, runs, rows, row_bytes };
+            // SAFETY: the part is one of the tile; there is room for as many rows, and they come
+            // next in the destination.
+            unsafe {
+                part.make::<V>(lines.room(), &mut scratch);
+                let ahead = part.kept_src(part.rows.end).wrapping_add(AHEAD);
+                lines.put::<V>(part.bytes(), ahead);
+            }
+        }
+    }
+    // SAFETY: what is left belongs to the destination.
+    unsafe { lines.end() };
+}
+
+/// Bytes that are put together in the first-level cache, and leave it in whole lines.
+struct Lines {
+    /// What is put together: a line of the destination begins at its start.
+    made: *mut u8,
+    /// Where that line is.
+    dst: *mut u8,
+    /// The bytes of that line that are not to be written.
+    skip: usize,
+    /// The bytes that are made, with those.
+    full: usize,
+    store: Store,
+}
+
+impl Lines {
+    fn new(dst: *mut u8, store: Store, out: *mut u8) -> Lines {
+        let skip = dst.addr() % LINE;
+        let made = out.wrapping_add(out.align_offset(LINE));
+        Lines { made, dst: dst.wrapping_sub(skip), skip, full: skip, store }
+    }
+
+    /// Where the next bytes are to be made: [`OUT_BYTES`] and what is left of a line.
+    fn room(&self) -> *mut u8 {
+        self.made.wrapping_add(self.full)
+    }
+
+    /// Writes the lines that are whole when `bytes` more are made, and prefetches as many lines of
+    /// the source at `ahead`.
+    ///
+    /// # Safety
+    /// They are made in the room and come next in the destination, and the machine has the set of
+    /// V.
+    #[inline(always)]
+    unsafe fn put<V: Vector>(&mut self, bytes: usize, ahead: *const u8) {
+        self.full += bytes;
+        let whole = self.full / LINE * LINE;
+        if whole == 0 {
+            return;
+        }
+        // SAFETY: the caller vouches for the bytes; all but the first line are whole.
+        unsafe {
+            if self.skip > 0 {
+                self.put_part(LINE);
+            }
+            for at in (self.skip.next_multiple_of(LINE)..whole).step_by(LINE) {
+                V::prefetch(ahead.wrapping_add(at));
+                let (from, to) = (self.made.add(at), self.dst.add(at));
+                match self.store {
+                    Store::Streaming => stream_line::<V>(from, to),
+                    Store::Ordinary => copy::copy::<LINE>(from, to),
+                }
+            }
+            copy::copy::<LINE>(self.made.add(whole), self.made);
+        }
+        self.dst = self.dst.wrapping_add(whole);
+        (self.skip, self.full) = (0, self.full - whole);
+    }
+
+    /// Writes the bytes of the first line up to `end`.
+    ///
+    /// # Safety
+    /// They are made, and belong to the destination.
+    unsafe fn put_part(&self, end: usize) {
+        // SAFETY: the caller vouches for the bytes.
+        unsafe {
+            let (from, to) = (self.made.add(self.skip), self.dst.wrapping_add(self.skip));
+            from.copy_to_nonoverlapping(to, end - self.skip);
+        }
+    }
+
+    /// Writes what is left.
+    ///
+    /// # Safety
+    /// As [`Lines::put_part`].
+    unsafe fn end(&self) {
+        // SAFETY: the contract is the same.
+        unsafe { self.put_part(self.full) };
+    }
+}
+
+/// Rows that are put together at a time.
+struct Part<'a> {
+    slab: &'a LaneTile<'a>,
+    runs: Runs<'a>,
+    rows: Range<usize>,
+    row_bytes: usize,
+}
+
+impl Part<'_> {
+    fn bytes(&self) -> usize {
+        self.rows.len() * self.row_bytes
+    }
+
+    /// Where a row is read that is kept.
+    fn kept_src(&self, row: usize) -> *const u8 {
+        let row = row.wrapping_mul(self.row_bytes).cast_signed();
+        let Tile { src, .. } = self.slab.tile;
+        src.wrapping_offset(self.runs.kept.src_offset.wrapping_add(row))
+    }
+
+    /// Where the source row of an index is read.
+    fn reversed_src(&self, index: isize) -> *const u8 {
+        self.slab.tile.src.wrapping_offset(index.wrapping_mul(self.runs.reversed.src_stride))
+    }
+
+    /// Makes the rows at `to`.
+    ///
+    /// # Safety
+    /// As [`run`], for a part of its tile; there is room for the rows and a line more.
+    #[inline(always)]
+    unsafe fn make<V: Vector>(&self, to: *mut u8, scratch: &mut Scratch<'_>) {
+        let Side { len: count, .. } = self.slab.tile.cols;
+        let lanes = &mut *scratch.lanes;
+        let reversed = Reversed::find(self.slab, &self.runs, &self.rows, 0..count, lanes);
+        let width = self.slab.tile.width;
+        let shifted = width <= MOST_SHIFTED_BYTES && V::BYTES == LINE;
+        // SAFETY: the contract is the same.
+        unsafe {
+            match reversed {
+                None => self.keep(self.rows.clone(), to),
+                Some(reversed) if shifted && reversed.spread() < self.rows.len() => {
+                    self.shift::<V>(&reversed, to, scratch);
+                }
+                Some(reversed) => {
+                    let lanes = &scratch.lanes[..count];
+                    self.keep(reversed.kept, to);
+                    by_width!(
+                        width,
+                        W => self.reverse::<W>(lanes, to),
+                        self.reverse::<0>(lanes, to)
+                    );
+                }
+            }
+        }
+    }
+
+    /// Copies rows as lanes keep them.
+    ///
+    /// # Safety
+    /// A lane keeps the first and the last of them, and the part is made at `to`.
+    unsafe fn keep(&self, rows: Range<usize>, to: *mut u8) {
+        let to = to.wrapping_add((rows.start - self.rows.start) * self.row_bytes);
+        // SAFETY: rows between those that are read are valid too.
+        unsafe {
+            self.kept_src(rows.start).copy_to_nonoverlapping(to, rows.len() * self.row_bytes);
+        }
+    }
+
+    /// Moves what is reversed, of W bytes, or of any width if W is 0.
+    ///
+    /// # Safety
+    /// As [`Part::make`]; `lanes` are the lanes of the part.
+    #[inline(always)]
+    unsafe fn reverse<const W: usize>(&self, lanes: &[Lane], to: *mut u8) {
+        const AT_ONCE: usize = 8;
+        let (width, step) = (self.slab.tile.width, self.row_bytes.cast_signed());
+        for (index, lane) in lanes.iter().enumerate() {
+            let count = lane.end - lane.begin;
+            let src = self.reversed_src(lane.begin.cast_signed() + lane.start);
+            let src = src.wrapping_add(index * width);
+            let dst = (lane.begin - self.rows.start) * self.row_bytes + index * width;
+            let dst = to.wrapping_add(dst);
+            let reverse_row = |row: usize| {
+                let row = row.cast_signed() * step;
+                let (src, dst) = (src.wrapping_offset(-row), dst.wrapping_offset(row));
+                // SAFETY: the lane reads this row.
+                unsafe {
+                    match W {
+                        0 => src.copy_to_nonoverlapping(dst, width),
+                        _ => copy::copy::<W>(src, dst),
+                    }
+                }
+            };
+            if count < AT_ONCE {
+                (0..count).for_each(reverse_row);
+                continue;
+            }
+            // The last few may be moved twice: one end of the loop is predicted badly enough.
+            for begin in (0..count - AT_ONCE).step_by(AT_ONCE) {
+                (begin..begin + AT_ONCE).for_each(reverse_row);
+            }
+            (count - AT_ONCE..count).for_each(reverse_row);
+        }
+    }
+
+    /// Makes the rows in lines.
+    ///
+    /// # Safety
+    /// As [`Part::make`]; `reversed` is of the part, with its lanes in the scratch, and has shifts
+    /// below the number of rows.
+    #[inline(always)]
+    unsafe fn shift<V: Vector>(&self, reversed: &Reversed, to: *mut u8, scratch: &mut Scratch<'_>) {
+        let pairs = bits_of(reversed.spread()).div_ceil(2).max(1);
+        let bits = self.find_masks(reversed, scratch);
+        let readable = self.readable(reversed);
+        let packed = scratch.copies;
+        let every = Every::row_of(self.row_bytes);
+        // SAFETY: the packed rows reach as far as the shifts, which is less than 4 times as far as
+        // the part, and the scratch further.
+        unsafe {
+            let packed_rows = self.pack(reversed, packed);
+            for pair in (1..pairs).rev() {
+                let rows = packed_rows.min(self.rows.len() + (1 << (2 * pair)) - 1);
+                let step = self.row_bytes << (2 * pair);
+                let mut masks = [bits[2 * pair], bits[2 * pair + 1]].map(|bits| every.first(bits));
+                for line in (0..rows * self.row_bytes).step_by(LINE) {
+                    for at in (0..LINE).step_by(V::BYTES) {
+                        let from = packed.add(line + at);
+                        shift_twice::<V>(from, step, masks, at).store(from);
+                    }
+                    masks = masks.map(|mask| every.next(mask));
+                }
+            }
+            self.write::<V>(packed, every, [bits[0], bits[1]], &readable, to, scratch);
+        }
+    }
+
+    /// For each bit, the bytes of a row whose lane's shift has it. Notes where lanes begin or cease
+    /// to be reversed.
+    #[inline(always)]
+    fn find_masks(&self, reversed: &Reversed, scratch: &mut Scratch<'_>) -> [u64; MOST_BITS + 2] {
+        let mut masks = [0u64; MOST_BITS + 2];
+        let Scratch { lanes, sub_line_changes: changes, .. } = scratch;
+        let width = self.slab.tile.width;
+        for (index, lane) in lanes[..self.slab.tile.cols.len].iter().enumerate() {
+            let at = index * width;
+            let bytes = (1 << width) - 1;
+            let change = if self.runs.reversed_first { lane.end } else { lane.begin };
+            let change = (change - self.rows.start) * self.row_bytes + at;
+            // Elements that are shifted divide a line: none lies over a line's end.
+            changes[change / LINE] |= bytes << (change % LINE);
+            if lane.begin < lane.end {
+                let shift = (lane.start - reversed.least).unsigned_abs() as u64;
+                for (bit, mask) in masks.iter_mut().enumerate() {
+                    *mask |= (bytes << at) & 0u64.wrapping_sub(shift >> bit & 1);
+                }
+            }
+        }
+        masks
+    }
+
+    /// Packs the rows that reversed lanes read, in the opposite order. Gives the number of rows up
+    /// to the last.
+    ///
+    /// # Safety
+    /// As [`Part::shift`].
+    #[inline(always)]
+    unsafe fn pack(&self, reversed: &Reversed, packed: *mut u8) -> usize {
+        let base = self.rows.start.cast_signed() + reversed.least;
+        let begin = base.max(reversed.first);
+        let count = (reversed.last + 1 - begin).unsigned_abs();
+        let src = self.reversed_src(begin);
+        let to = packed.wrapping_add((begin - base).unsigned_abs() * self.row_bytes);
+        // SAFETY: these rows are read by lanes, or between rows that are.
+        unsafe {
+            match self.row_bytes {
+                ..=16 => pack_rows::<16>(src, to, count, self.row_bytes),
+                17..=32 => pack_rows::<32>(src, to, count, self.row_bytes),
+                _ => pack_rows::<LINE>(src, to, count, self.row_bytes),
+            }
+        }
+        (reversed.last + 1 - base).unsigned_abs()
+    }
+
+    /// The last pass: from the packed rows to those that are made, with what is kept.
+    ///
+    /// # Safety
+    /// As [`Part::shift`].
+    #[inline(always)]
+    unsafe fn write<V: Vector>(
+        &self,
+        packed: *const u8,
+        every: Every,
+        bits: [u64; 2],
+        readable: &Range<isize>,
+        to: *mut u8,
+        scratch: &mut Scratch<'_>,
+    ) {
+        let src = self.kept_src(self.rows.start);
+        let mut masks = bits.map(|bits| every.first(bits));
+        let mut after = 0;
+        let flip = if self.runs.reversed_first { 0 } else { u64::MAX };
+        let whole = readable.start..readable.end - V::BYTES.cast_signed() + 1;
+        let Scratch { sub_line_changes: changes, .. } = scratch;
+        let lines = self.bytes().div_ceil(LINE);
+        // Lanes without an end leave theirs beyond the last line.
+        changes[lines..lines + 2].fill(0);
+        for (line, change) in changes[..lines].iter_mut().enumerate() {
+            let line = line * LINE;
+            after = every.on(after, std::mem::take(change));
+            let kept = after ^ flip;
+            for at in (0..LINE).step_by(V::BYTES) {
+                let byte = line + at;
+                // SAFETY: the packed rows reach as far as the shifts of the part's rows and a line
+                // more; there is room for a line more than the part; what is readable is.
+                unsafe {
+                    let reversed = shift_twice::<V>(packed.add(byte), self.row_bytes, masks, at);
+                    let own = if whole.contains(&byte.cast_signed()) {
+                        V::load(src.add(byte))
+                    } else {
+                        V::load(load_within(src, byte, readable).as_ptr().cast())
+                    };
+                    V::select(V::mask(kept >> at), own, reversed).store(to.add(byte));
+                }
+            }
+            masks = masks.map(|mask| every.next(mask));
+        }
+    }
+
+    /// What can be read of the source, from the part's first row as it is kept.
+    fn readable(&self, reversed: &Reversed) -> Range<isize> {
+        let kept = &reversed.kept;
+        let from = self.kept_src(self.rows.start).addr();
+        let [kept_begin, kept_end, reversed_begin, reversed_end] = [
+            self.kept_src(kept.start),
+            self.kept_src(kept.end),
+            self.reversed_src(reversed.last),
+            self.reversed_src(reversed.first - 1),
+        ]
+        .map(|src| src.addr().wrapping_sub(from).cast_signed());
+        if kept.is_empty() {
+            reversed_begin..reversed_end
+        } else {
+            kept_begin.min(reversed_begin)..kept_end.max(reversed_end)
+        }
+    }
+}
+
+/// The bytes of a row, repeated every row: 64 at a time, from the first byte of a row on.
+#[derive(Clone, Copy)]
+struct Every {
+    row_bytes: usize,
+    /// The first byte of each row.
+    rows: u64,
+}
+
+impl Every {
+    fn row_of(row_bytes: usize) -> Every {
+        let rows = (0..LINE).step_by(row_bytes).fold(0, |all, row| all | 1 << row);
+        Every { row_bytes, rows }
+    }
+
+    /// The first bytes.
+    #[inline(always)]
+    fn first(self, row: u64) -> u64 {
+        row.wrapping_mul(self.rows)
+    }
+
+    /// The bytes that follow these.
+    #[inline(always)]
+    fn next(self, bytes: u64) -> u64 {
+        self.on(bytes, 0)
+    }
+
+    /// The bytes that follow these, where those of `more`, no two of one lane, come up and stay.
+    #[inline(always)]
+    fn on(self, bytes: u64, more: u64) -> u64 {
+        (bytes >> (LINE - self.row_bytes) | more).wrapping_mul(self.rows)
+    }
+}
+
+/// A vector at `from`, in which the bytes of one mask come from `step` further on, and those of the
+/// other from twice as far.
+///
+/// # Safety
+/// The machine has the set of V, and vectors up to 3 steps on are valid for reads.
+#[inline(always)]
+unsafe fn shift_twice<V: Vector>(from: *const u8, step: usize, masks: [u64; 2], at: usize) -> V {
+    // SAFETY: the caller vouches for the set and the bytes.
+    unsafe {
+        let [once, twice] = [V::mask(masks[0] >> at), V::mask(masks[1] >> at)];
+        let near = V::select(once, V::load(from.add(step)), V::load(from));
+        let far = V::select(once, V::load(from.add(3 * step)), V::load(from.add(2 * step)));
+        V::select(twice, far, near)
+    }
+}
+
+/// A line from byte `at` of `src` on, as far as it is `readable`.
+///
+/// # Safety
+/// The bytes of `readable` are valid for reads.
+#[inline(never)]
+unsafe fn load_within(
+    src: *const u8,
+    at: usize,
+    readable: &Range<isize>,
+) -> [MaybeUninit<u8>; LINE] {
+    let mut line = [MaybeUninit::zeroed(); LINE];
+    let begin = at.cast_signed();
+    let [first, end] = [readable.start, readable.end]
+        .map(|byte| byte.saturating_sub(begin).clamp(0, LINE.cast_signed()).unsigned_abs());
+    if first < end {
+        let to = &mut line[first..end];
+        // SAFETY: these bytes are readable, and padding may be among them.
+        unsafe {
+            let from = src.wrapping_add(at + first).cast();
+            std::ptr::copy_nonoverlapping(from, to.as_mut_ptr(), to.len());
+        }
+    }
+    line
+}
+
+/// Packs rows of less than N bytes, each of which is read from before the one before it.
+///
+/// # Safety
+/// They are valid for reads, and there is room for them and N bytes more.
+#[inline(always)]
+unsafe fn pack_rows<const N: usize>(src: *const u8, to: *mut u8, count: usize, row_bytes: usize) {
+    // What is read beyond a row is part of those before it, but for the first few.
+    let first = (N - row_bytes).div_ceil(row_bytes).min(count);
+    let (mut src, mut to) = (src, to);
+    for _ in 0..first {
+        // SAFETY: the caller vouches for the bytes.
+        unsafe { src.copy_to_nonoverlapping(to, row_bytes) };
+        (src, to) = (src.wrapping_sub(row_bytes), to.wrapping_add(row_bytes));
+    }
+    for _ in first..count {
+        // SAFETY: the caller vouches for the bytes.
+        unsafe { copy::copy::<N>(src, to) };
+        (src, to) = (src.wrapping_sub(row_bytes), to.wrapping_add(row_bytes));
+    }
+}

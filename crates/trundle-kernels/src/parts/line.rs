@@ -1,0 +1,144 @@
+//! Lines of the destination, put together in registers.
+
+use std::mem::MaybeUninit;
+
+use crate::simd::{LINE, Vector};
+
+/// The most vectors of a line: those of the smallest registers.
+const MOST_PARTS: usize = LINE / 16;
+
+/// A line in registers.
+pub(crate) struct Line<V>([MaybeUninit<V>; MOST_PARTS]);
+
+/// A line in memory.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+pub(crate) struct CarryBuffer(pub(crate) [MaybeUninit<u8>; LINE]);
+
+impl CarryBuffer {
+    pub(crate) const NONE: CarryBuffer = CarryBuffer([MaybeUninit::uninit(); LINE]);
+}
+
+impl<V: Vector> Line<V> {
+    const PARTS: usize = LINE / V::BYTES;
+
+    /// The line of row `i` of micro-tiles of `side` vectors: a vector of each micro-tile.
+    #[inline(always)]
+    pub(crate) fn of_row(micro_tiles: &[MaybeUninit<V>; LINE], i: usize, side: usize) -> Self {
+        let mut line = Line([MaybeUninit::uninit(); MOST_PARTS]);
+        for part in 0..Self::PARTS {
+            line.0[part] = micro_tiles[part * side + i];
+        }
+        line
+    }
+
+    /// # Safety
+    /// The machine has the set of V, and `src` is valid for reads of a line.
+    #[inline(always)]
+    pub(crate) unsafe fn load(src: *const u8) -> Self {
+        let mut line = Line([MaybeUninit::uninit(); MOST_PARTS]);
+        for part in 0..Self::PARTS {
+            // SAFETY: the parts make up the line.
+            line.0[part].write(unsafe { V::load(src.add(part * V::BYTES)) });
+        }
+        line
+    }
+
+    /// Reads the first `bytes` bytes, at most [`LINE`]; what the others are is not said.
+    ///
+    /// # Safety
+    /// The machine has the set of V, and `src` is valid for reads of them.
+    #[inline(always)]
+    pub(crate) unsafe fn load_first(src: *const u8, bytes: usize) -> Self {
+        let mut line = Line([MaybeUninit::uninit(); MOST_PARTS]);
+        for part in 0..Self::PARTS {
+            let at = (part * V::BYTES).min(bytes);
+            // SAFETY: by the caller.
+            let vector = unsafe { V::load_first(src.add(at), (bytes - at).min(V::BYTES)) };
+            line.0[part].write(vector);
+        }
+        line
+    }
+
+    /// # Safety
+    /// The machine has the set of V, and `dst` is valid for writes of a line.
+    #[inline(always)]
+    pub(crate) unsafe fn store(&self, dst: *mut u8) {
+        for part in 0..Self::PARTS {
+            // SAFETY: the parts make up the line.
+            unsafe { self.0[part].assume_init().store(dst.add(part * V::BYTES)) };
+        }
+    }
+
+    /// This line, but from byte `from` on `other`.
+    ///
+    /// # Safety
+    /// The machine has the set of V.
+    #[inline(always)]
+    pub(crate) unsafe fn then(&self, other: &Self, from: usize) -> Self {
+        let mut line = Line([MaybeUninit::uninit(); MOST_PARTS]);
+        for part in 0..Self::PARTS {
+            let at = part * V::BYTES;
+            // SAFETY: the parts of both are initialised.
+            line.0[part].write(unsafe {
+                let (left, right) = (self.0[part].assume_init(), other.0[part].assume_init());
+                left.then(right, from.clamp(at, at + V::BYTES) - at)
+            });
+        }
+        line
+    }
+
+    /// The line from byte `at` on of this line and `next` in a row: 1 to [`LINE`], a multiple of W.
+    ///
+    /// # Safety
+    /// The machine has the set of V.
+    #[inline(always)]
+    pub(crate) unsafe fn join<const W: usize>(&self, next: &Line<V>, at: usize) -> Line<V> {
+        let part = |index: usize| match index.checked_sub(Self::PARTS) {
+            // SAFETY: the parts of a line are initialised.
+            None => unsafe { self.0[index].assume_init() },
+            // SAFETY: the same.
+            Some(index) => unsafe { next.0[index].assume_init() },
+        };
+        let (first, at) = ((at - 1) / V::BYTES, (at - 1) % V::BYTES + 1);
+        let mut line = Line([MaybeUninit::uninit(); MOST_PARTS]);
+        for index in 0..Self::PARTS {
+            // SAFETY: the caller vouches for the set.
+            line.0[index]
+                .write(unsafe { part(first + index).join::<W>(part(first + index + 1), at) });
+        }
+        line
+    }
+
+    /// Streams the line.
+    ///
+    /// # Safety
+    /// The machine has the set of V, and `dst` is valid for writes and aligned to a line.
+    #[inline(always)]
+    pub(crate) unsafe fn stream(&self, dst: *mut u8) {
+        for part in 0..Self::PARTS {
+            // SAFETY: the caller vouches for the line.
+            unsafe { self.0[part].assume_init().stream(dst.add(part * V::BYTES)) };
+        }
+    }
+
+    /// Stores the first `bytes` bytes, at most [`LINE`], by ordinary stores.
+    ///
+    /// # Safety
+    /// The machine has the set of V, and `dst` is valid for writes of them.
+    #[inline(always)]
+    pub(crate) unsafe fn store_first(&self, dst: *mut u8, bytes: usize) {
+        for part in 0..Self::PARTS {
+            let at = part * V::BYTES;
+            // SAFETY: the caller vouches for the bytes.
+            unsafe {
+                let vector = self.0[part].assume_init();
+                if at + V::BYTES <= bytes {
+                    vector.store(dst.add(at));
+                } else if at < bytes {
+                    vector.store_first(dst.add(at), bytes - at);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! What kernels of several kinds are made of.
+
+pub(crate) mod line;
+pub(crate) mod scratch;
+pub(crate) mod writer;

@@ -1,0 +1,214 @@
+//! Rows that are read backwards.
+
+use super::windows::{Windows, fits};
+use crate::elements::copy::{self, by_width};
+use crate::elements::strided;
+use crate::pattern::Pattern;
+use crate::simd::{LINE, Vector};
+use crate::tile::{AHEAD_BYTES, LEAST_STREAMED_BYTES, Next, Store, Tile};
+
+pub(crate) use super::tile;
+
+/// Neighbours in the destination that stand in the opposite order in the source.
+pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
+    let width = pattern.width.cast_signed();
+    pattern.col_strides == (-width, width)
+}
+
+/// Copies each row with its elements in the opposite order.
+///
+/// # Safety
+/// As [`Call::Tile`](crate::Call::Tile); the columns are neighbours, falling in the source and
+/// rising in the destination.
+#[inline(always)]
+pub(crate) unsafe fn run<V: Vector>(tile: &Tile) {
+    // SAFETY: the contract is the same; W is the tile's width.
+    unsafe {
+        match tile.width {
+            // Registers hold whole elements of these widths, and can reverse them.
+            1 => vectors::<V, 1>(tile),
+            2 => vectors::<V, 2>(tile),
+            4 => vectors::<V, 4>(tile),
+            8 => vectors::<V, 8>(tile),
+            16 => vectors::<V, 16>(tile),
+            // A window holds few elements that are half a line, and costs more than to move them.
+            _ if V::HAS_SHUFFLE && (tile.width < LINE / 2 || tile.store == Store::Streaming) => {
+                backwards::<V>(tile);
+            }
+            width => by_width!(width, W => elements_of_rows::<W>(tile), strided::run(tile)),
+        }
+    }
+}
+
+/// Copies rows as groups of one element.
+///
+/// # Safety
+/// As [`Call::Tile`](crate::Call::Tile); the columns are neighbours, falling in the source and
+/// rising in the destination.
+#[inline(always)]
+unsafe fn backwards<V: Vector>(tile: &Tile) {
+    let (width, bytes) = (tile.width, tile.cols.len * tile.width);
+    if bytes < V::BYTES || !fits(V::BYTES, width, tile.cols.src_stride) {
+        // SAFETY: the contract is the same.
+        return unsafe { strided::run(tile) };
+    }
+    let windows = Windows::new::<V>(width, tile.cols.src_stride, width, true);
+    for row in 0..tile.rows.len {
+        // SAFETY: a row is as many elements as fill `bytes`, and no less than a vector.
+        unsafe {
+            let (src, dst) = tile.row(row);
+            windows.copy::<V>(src, dst, bytes, tile.store);
+        }
+    }
+}
+
+/// A row: its elements fall from before `end` in the source, and rise from `dst`.
+#[derive(Clone, Copy)]
+struct Row {
+    /// Behind the element that comes first, which is the last in memory.
+    end: *const u8,
+    dst: *mut u8,
+    bytes: usize,
+}
+
+impl Row {
+    /// The vector that goes to byte `at` of the row.
+    ///
+    /// # Safety
+    /// The machine has the set of V, and the row has the vector's bytes from `at` on.
+    #[inline(always)]
+    unsafe fn vector<V: Vector, const W: usize>(&self, at: usize) -> V {
+        // SAFETY: the caller vouches for the bytes.
+        unsafe { V::load(self.end.sub(at + V::BYTES)).reverse::<W>() }
+    }
+
+    /// Stores the `bytes` bytes from byte `at` on, and nothing around them.
+    ///
+    /// # Safety
+    /// The machine has the set of V, and the bytes are whole elements of the row.
+    #[inline(always)]
+    unsafe fn store_part<V: Vector, const W: usize>(&self, at: usize, bytes: usize) {
+        let whole = bytes / V::BYTES * V::BYTES;
+        // SAFETY: the caller vouches for the bytes.
+        unsafe {
+            for at in (at..at + whole).step_by(V::BYTES) {
+                self.vector::<V, W>(at).store(self.dst.add(at));
+            }
+            let (at, rest) = (at + whole, bytes - whole);
+            if rest > 0 {
+                let reversed = V::load_first(self.end.sub(at + rest), rest).reverse::<W>();
+                let first = reversed.join::<W>(reversed, V::BYTES - rest);
+                first.store_first(self.dst.add(at), rest);
+            }
+        }
+    }
+
+    /// Streams the line at byte `at`.
+    ///
+    /// # Safety
+    /// The machine has the set of V, the row has the line, and it is aligned.
+    #[inline(always)]
+    unsafe fn stream_line<V: Vector, const W: usize>(&self, at: usize) {
+        for at in (at..at + LINE).step_by(V::BYTES) {
+            // SAFETY: the caller vouches for the line.
+            unsafe { self.vector::<V, W>(at).stream(self.dst.add(at)) };
+        }
+    }
+}
+
+/// # Safety
+/// As [`run`], for elements of W bytes, which divide a vector.
+#[inline(always)]
+unsafe fn vectors<V: Vector, const W: usize>(tile: &Tile) {
+    let bytes = tile.cols.len * W;
+    let streamed = tile.store == Store::Streaming && bytes >= LEAST_STREAMED_BYTES;
+    for index in 0..tile.rows.len {
+        // SAFETY: a row has `bytes` bytes up to the end of the element at `src`, and from `dst` on.
+        unsafe {
+            let (src, dst) = tile.row(index);
+            let row = Row { end: src.add(W), dst, bytes };
+            let head = dst.align_offset(LINE);
+            if streamed && head.is_multiple_of(W) {
+                stream_row::<V, W>(&row, head, tile.next(index));
+            } else {
+                store_row::<V, W>(&row);
+            }
+        }
+    }
+}
+
+/// Moves a row with streamed stores of whole lines; what lies before the first and after the last
+/// whole line is written by ordinary stores.
+///
+/// # Safety
+/// As [`Row::store_part`] for the whole row, of two lines at least; it is aligned to a line at
+/// `head`, where an element begins.
+#[inline(always)]
+unsafe fn stream_row<V: Vector, const W: usize>(row: &Row, head: usize, next: Next) {
+    let end = head + (row.bytes - head) / LINE * LINE;
+    let ahead = AHEAD_BYTES.min(end - head);
+    // SAFETY: all lines are lines of the row.
+    unsafe {
+        row.store_part::<V, W>(0, head);
+        for at in (head..end - ahead).step_by(LINE) {
+            V::prefetch(row.end.wrapping_sub(at + AHEAD_BYTES));
+            row.stream_line::<V, W>(at);
+        }
+        next.prefetch_partial(row.dst.add(row.bytes));
+        for (index, at) in (end - ahead..end).step_by(LINE).enumerate() {
+            V::prefetch(next.line(index));
+            row.stream_line::<V, W>(at);
+        }
+        next.prefetch_rest(ahead / LINE);
+        row.store_part::<V, W>(end, row.bytes - end);
+    }
+}
+
+/// Moves a row by ordinary stores: in vectors of which the last two may overlap.
+///
+/// # Safety
+/// As [`vectors`], for one row.
+#[inline(always)]
+unsafe fn store_row<V: Vector, const W: usize>(row: &Row) {
+    // SAFETY: each arm stays within the row.
+    unsafe {
+        if row.bytes < V::BYTES {
+            if V::BYTES == LINE {
+                row.store_part::<V, W>(0, row.bytes);
+            } else {
+                elements::<W>(row.end.sub(W), row.dst, row.bytes / W);
+            }
+            return;
+        }
+        let last = row.bytes - V::BYTES;
+        for at in (0..last).step_by(V::BYTES) {
+            row.vector::<V, W>(at).store(row.dst.add(at));
+        }
+        row.vector::<V, W>(last).store(row.dst.add(last));
+    }
+}
+
+/// # Safety
+/// As [`run`], for elements of W bytes.
+#[inline(always)]
+unsafe fn elements_of_rows<const W: usize>(tile: &Tile) {
+    for row in 0..tile.rows.len {
+        // SAFETY: the row is one of the tile's.
+        unsafe {
+            let (src, dst) = tile.row(row);
+            elements::<W>(src, dst, tile.cols.len);
+        }
+    }
+}
+
+/// Copies `count` elements, falling from `src`, rising from `dst`.
+///
+/// # Safety
+/// They are valid, and do not overlap.
+#[inline(always)]
+unsafe fn elements<const W: usize>(src: *const u8, dst: *mut u8, count: usize) {
+    for i in 0..count {
+        // SAFETY: i is below `count`.
+        unsafe { copy::copy::<W>(src.sub(i * W), dst.add(i * W)) };
+    }
+}

@@ -1,0 +1,83 @@
+//! Rows that are rolled: each is the end of a row of the source, then its start.
+//!
+//! A line of the destination that holds the end of one run and the start of the next is put
+//! together in registers, so that every line is written once and whole.
+
+use super::runs;
+use crate::parts::writer::Writer;
+use crate::pattern::Pattern;
+use crate::simd::Vector;
+use crate::tile::{AHEAD_BYTES, Store, Tile};
+
+pub(crate) use super::tile;
+
+/// Rolled rows that no tile cuts.
+pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
+    pattern.lens.1 * pattern.width <= super::RUN_BYTES
+}
+
+/// Copies rolled rows as two runs each.
+///
+/// # Safety
+/// As [`Call::Tile`](crate::Call::Tile).
+#[inline(always)]
+pub(crate) unsafe fn run<V: Vector>(tile: &Tile) {
+    let bytes = tile.cols.len * tile.width;
+    let cut = tile.col_jumps.first * tile.width;
+    let strides = tile.rows.dst_stride.unsigned_abs();
+    let unaligned = bytes | cut | tile.dst.addr() | strides;
+    // SAFETY: the contract is the same; all places in the destination are multiples of W.
+    unsafe {
+        if tile.store == Store::Ordinary {
+            for row in 0..tile.rows.len {
+                let (src, dst) = tile.row(row);
+                runs::copy_run::<V>(src, dst, cut);
+                runs::copy_run::<V>(
+                    src.offset(cut.cast_signed() + tile.col_jumps.following[0].bytes),
+                    dst.add(cut),
+                    bytes - cut,
+                );
+            }
+        } else {
+            match unaligned.trailing_zeros() {
+                0 => stream_rows::<V, 1>(tile),
+                1 => stream_rows::<V, 2>(tile),
+                _ => stream_rows::<V, 4>(tile),
+            }
+        }
+    }
+}
+
+/// Streams rolled rows; those that follow each other in the destination as one run.
+///
+/// # Safety
+/// As [`run`]; the rows and the runs begin and end at multiples of W in the destination.
+#[inline(always)]
+unsafe fn stream_rows<V: Vector, const W: usize>(tile: &Tile) {
+    let bytes = tile.cols.len * tile.width;
+    let cut = tile.col_jumps.first * tile.width;
+    let follow = tile.rows.dst_stride == bytes.cast_signed();
+    // The runs of near rows are read in turn: what is so many rows ahead is read as much later.
+    let row = tile.rows.src_stride.unsigned_abs().max(1);
+    let ahead = if row <= 2 * AHEAD_BYTES {
+        ((AHEAD_BYTES - 1) / row).max(1).cast_signed() * tile.rows.src_stride
+    } else {
+        AHEAD_BYTES.cast_signed()
+    };
+    // SAFETY: a row's runs are `cut` bytes from `src` on, and the others before them; the writer
+    // writes rows of the tile.
+    unsafe {
+        let mut writer = Writer::<V>::at(tile.dst);
+        for row in 0..tile.rows.len {
+            let (src, dst) = tile.row(row);
+            if row > 0 && !follow {
+                writer.end();
+                writer = Writer::at(dst);
+            }
+            writer.put_run::<W>(src, cut, ahead);
+            let first = src.offset(cut.cast_signed() + tile.col_jumps.following[0].bytes);
+            writer.put_run::<W>(first, bytes - cut, ahead);
+        }
+        writer.end();
+    }
+}

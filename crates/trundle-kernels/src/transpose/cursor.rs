@@ -1,0 +1,93 @@
+//! The offsets of rows and columns, one after another.
+
+use super::row_block::RowBlock;
+use crate::jumps::Jumps;
+use crate::tile::Tile;
+
+/// The offsets of rows or columns, one after another, on the side where they may jump.
+pub(crate) struct Cursor {
+    pub(crate) offset: isize,
+    stride: isize,
+    jumps: Jumps,
+    /// How many steps are left until the next jump.
+    pub(crate) until_jump: usize,
+}
+
+impl Cursor {
+    pub(crate) fn of_rows(tile: &Tile) -> Cursor {
+        let jumps = tile.row_jumps;
+        Cursor { offset: 0, stride: tile.rows.dst_stride, jumps, until_jump: jumps.first }
+    }
+
+    pub(crate) fn of_cols(tile: &Tile) -> Cursor {
+        let jumps = tile.col_jumps;
+        Cursor { offset: 0, stride: tile.cols.src_stride, jumps, until_jump: jumps.first }
+    }
+
+    /// Goes on by `steps` steps.
+    #[inline(always)]
+    pub(crate) fn skip(&mut self, mut steps: usize) {
+        while steps >= self.until_jump {
+            self.go(self.until_jump);
+            steps -= self.until_jump;
+            self.jump();
+        }
+        self.go(steps);
+        self.until_jump -= steps;
+    }
+
+    /// Goes on by `steps` steps, with no jump.
+    #[inline(always)]
+    fn go(&mut self, steps: usize) {
+        self.offset = self.offset.wrapping_add(steps.cast_signed().wrapping_mul(self.stride));
+    }
+
+    #[inline(always)]
+    fn jump(&mut self) {
+        let [jump, next] = self.jumps.following;
+        self.offset = self.offset.wrapping_add(jump.bytes);
+        self.until_jump = jump.steps;
+        self.jumps.following = [next, jump];
+    }
+
+    #[inline(always)]
+    pub(crate) fn next(&mut self) -> isize {
+        let offset = self.offset;
+        self.offset = offset.wrapping_add(self.stride);
+        self.until_jump -= 1;
+        if self.until_jump == 0 {
+            self.jump();
+        }
+        offset
+    }
+}
+
+/// The columns that are prefetched: some columns ahead of those that are read, and after
+/// the last the first of the rows that come next, of this tile or of the next.
+pub(crate) struct Lookahead {
+    cursor: Cursor,
+    /// How many columns are left until the first of the next rows.
+    until_wrap: usize,
+    wrapped: Cursor,
+}
+
+impl Lookahead {
+    /// `cols` columns ahead, for some rows of a tile.
+    #[inline(always)]
+    pub(crate) fn of(tile: &Tile, cols: usize, rows: &RowBlock) -> Lookahead {
+        let cols = cols.min(tile.cols.len);
+        let (mut cursor, mut wrapped) = (Cursor::of_cols(tile), Cursor::of_cols(tile));
+        cursor.skip(cols);
+        wrapped.offset = rows.next(tile);
+        Lookahead { cursor, until_wrap: tile.cols.len - cols, wrapped }
+    }
+
+    #[inline(always)]
+    pub(crate) fn next(&mut self) -> isize {
+        if self.until_wrap == 0 {
+            return self.wrapped.next();
+        }
+        self.until_wrap -= 1;
+        self.cursor.next()
+    }
+}

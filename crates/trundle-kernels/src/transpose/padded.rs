@@ -1,0 +1,143 @@
+//! The transpose of elements of odd widths: each is padded to a power of two in registers,
+//! micro-tiles of padded elements are transposed, and the padding is left out again.
+
+use std::mem::MaybeUninit;
+
+use super::micro_tile::{MOST_VECTORS, transpose_micro_tile};
+use crate::elements::strided;
+use crate::pattern::{Pattern, Space};
+use crate::simd::{LINE, Vector};
+use crate::tile::Tile;
+
+/// How many columns ahead the source is prefetched, as for the blocked transpose.
+const COLS_AHEAD: usize = 32;
+
+/// Elements of an odd width that are transposed, and enough of them to fill micro-tiles.
+pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
+    let (width, (rows, cols)) = (pattern.width, pattern.lens);
+    (3..16).contains(&width)
+        && !width.is_power_of_two()
+        && pattern.col_strides.1 == width.cast_signed()
+        && pattern.row_strides.0.unsigned_abs() == width
+        && rows * width >= LINE
+        && cols * width >= LINE
+}
+
+/// As any transpose.
+pub(crate) fn tile(space: &Space) -> (usize, usize) {
+    super::tile_of(space.pattern.width)
+}
+
+/// Copies a tile whose rows are neighbours in the source and whose columns are neighbours in the
+/// destination.
+///
+/// # Safety
+/// As [`Call::Tile`](crate::Call::Tile).
+#[inline(always)]
+pub(crate) unsafe fn run<V: Vector>(tile: &Tile) {
+    // SAFETY: the contract is the same; P is a width that holds the tile's.
+    unsafe {
+        match tile.width {
+            3 => micro_tiles::<V, 4>(tile),
+            5..=7 => micro_tiles::<V, 8>(tile),
+            9..=15 => micro_tiles::<V, 16>(tile),
+            _ => strided::run(tile),
+        }
+    }
+}
+
+/// # Safety
+/// As [`run`], for elements that are padded to P bytes.
+#[inline(always)]
+unsafe fn micro_tiles<V: Vector, const P: usize>(tile: &Tile) {
+    let side = V::BYTES / P;
+    let (rows, cols, width) = (tile.rows.len, tile.cols.len, tile.width);
+    if side < 2 || rows * width < V::BYTES || cols < side {
+        // SAFETY: the contract is the same.
+        return unsafe { strided::run(tile) };
+    }
+    let tile = &tile.rising();
+    let indices = &ShuffleIndices::new::<P>(width);
+    for first in (0..cols).step_by(side) {
+        // The last micro-tiles share columns and rows with those before.
+        let col = first.min(cols - side);
+        for first in (0..rows).step_by(side) {
+            let row = first.min(rows - side);
+            // SAFETY: the micro-tile lies within the tile.
+            unsafe { micro_tile::<V, P>(tile, row, col, indices) };
+        }
+    }
+}
+
+/// Where the bytes of padded elements are, and the bytes of elements without.
+struct ShuffleIndices {
+    /// The place of each byte of padded elements, for elements from place 0 on. The padding is some
+    /// byte of its element.
+    padded: [u8; LINE],
+    /// The place of each byte of elements, in padded ones.
+    packed: [u8; LINE],
+}
+
+impl ShuffleIndices {
+    /// For elements of `width` bytes that are padded to P.
+    #[inline(always)]
+    fn new<const P: usize>(width: usize) -> ShuffleIndices {
+        let (mut padded, mut packed) = ([0; LINE], [0; LINE]);
+        for (byte, place) in padded.iter_mut().enumerate() {
+            *place = (byte / P * width + (byte % P).min(width - 1)) as u8;
+        }
+        for (byte, place) in packed[..LINE / P * width].iter_mut().enumerate() {
+            *place = (byte / width * P + byte % width) as u8;
+        }
+        ShuffleIndices { padded, packed }
+    }
+}
+
+/// Transposes one micro-tile. What lies behind it in its rows of the destination is not kept, if it
+/// is the tile's: later micro-tiles write it.
+///
+/// # Safety
+/// As [`run`]; the micro-tile of `V::BYTES / P` elements a side lies within the tile, whose rows
+/// rise and are as many as fill a vector. The indices are for its width.
+#[inline(always)]
+unsafe fn micro_tile<V: Vector, const P: usize>(
+    tile: &Tile,
+    row: usize,
+    col: usize,
+    indices: &ShuffleIndices,
+) {
+    let (side, width) = (V::BYTES / P, tile.width);
+    // A vector from the row on, or the last of the column: its elements are moved down.
+    let from = (row * width).min(tile.rows.len * width - V::BYTES);
+    let down = (row * width - from) as u8;
+    let mut padded = indices.padded;
+    for place in &mut padded {
+        *place = place.wrapping_add(down);
+    }
+    let mut vectors = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
+    let vectors = &mut vectors[..side];
+    // SAFETY: what is read lies within the columns, what is written within the rows.
+    unsafe {
+        let (padded, packed) = (V::load(padded.as_ptr()), V::load(indices.packed.as_ptr()));
+        for (index, vector) in vectors.iter_mut().enumerate() {
+            let at = (col + index).cast_signed() * tile.cols.src_stride;
+            let src = tile.src.offset(at).add(from);
+            let ahead = COLS_AHEAD.cast_signed() * tile.cols.src_stride;
+            V::prefetch(src.wrapping_offset(ahead));
+            let read = V::load(src);
+            vector.write(read.shuffle::<1>(read, padded));
+        }
+        transpose_micro_tile::<V, P>(vectors);
+        let whole = (tile.cols.len - col) * width >= V::BYTES;
+        for (index, vector) in vectors.iter().enumerate() {
+            let dst = tile.row(row + index).1.add(col * width);
+            let vector = vector.assume_init();
+            let vector = vector.shuffle::<1>(vector, packed);
+            if whole {
+                vector.store(dst);
+            } else {
+                vector.store_first(dst, side * width);
+            }
+        }
+    }
+}

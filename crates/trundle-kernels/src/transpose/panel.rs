@@ -1,0 +1,134 @@
+//! Panels: columns that a transpose goes through together.
+
+use std::mem::MaybeUninit;
+
+use super::cursor::{Cursor, Lookahead};
+use super::packed_panel::{MOST_PACKED_COLS, PackedPanels};
+use super::row_block::RowBlock;
+use crate::simd::{LINE, Vector};
+use crate::tile::Tile;
+
+/// How far ahead the source is prefetched, in columns and, where those are short, in bytes: the
+/// hardware prefetcher does not predict short runs that are a row apart, nor where columns jump
+/// (measured; docs/kernels.md).
+const COLS_AHEAD: usize = 32;
+const BYTES_AHEAD: usize = 8 << 10;
+
+/// The columns that are gone through together, row by row: of bytes, so many that a row gets two
+/// lines at once; of wider elements, one.
+const PANEL_COLS: usize = 2 * LINE;
+
+/// The most columns of a panel, with those of a first and of a last line.
+const MOST_PANEL_COLS: usize = MOST_PACKED_COLS + 2 * LINE;
+
+/// How many lines ahead in the same column instead, where all columns fall into the same sets.
+const LINES_AHEAD: usize = 4;
+
+/// Columns that are a multiple of this apart fall into the same sets of a first-level cache.
+const ALIASING_BYTES: isize = 4096;
+
+/// How many columns of elements of this width are gone through together.
+const fn panel_cols(width: usize) -> usize {
+    if width == 1 { PANEL_COLS } else { LINE / width }
+}
+
+/// Whether the columns fall into the same sets of the caches: what is prefetched in later columns
+/// is gone again before it is read.
+fn aliasing(tile: &Tile) -> bool {
+    tile.cols.src_stride % ALIASING_BYTES == 0
+}
+
+/// A panel of columns that are gone through together, row by row.
+pub(crate) struct Panel {
+    /// The number of columns of the tile before it.
+    pub(crate) done: usize,
+    /// Where the first row of each column is read.
+    pub(crate) srcs: [MaybeUninit<*const u8>; MOST_PANEL_COLS],
+    /// What is prefetched meanwhile.
+    pub(crate) aheads: [MaybeUninit<*const u8>; MOST_PANEL_COLS],
+    /// Where columns are copied before, if they are.
+    pub(crate) packed: Option<PackedPanels>,
+    src: *const u8,
+    /// The columns of later panels.
+    next: Cursor,
+    ahead: Lookahead,
+    /// Whether all columns fall into the same sets of the caches.
+    aliasing: bool,
+}
+
+impl Panel {
+    /// Before the first panel of some rows of a tile.
+    #[inline(always)]
+    pub(crate) fn of(
+        tile: &Tile,
+        rows: &RowBlock,
+        width: usize,
+        packed: Option<PackedPanels>,
+    ) -> Panel {
+        let short = BYTES_AHEAD / (rows.count * width);
+        let cols_ahead = COLS_AHEAD.max(panel_cols(width)).max(short);
+        Panel {
+            done: 0,
+            srcs: [MaybeUninit::uninit(); MOST_PANEL_COLS],
+            aheads: [MaybeUninit::uninit(); MOST_PANEL_COLS],
+            packed,
+            src: tile.src.wrapping_add(rows.src),
+            next: Cursor::of_cols(tile),
+            ahead: Lookahead::of(tile, cols_ahead, rows),
+            aliasing: aliasing(tile),
+        }
+    }
+
+    /// How many columns of whole lines panels have.
+    #[inline(always)]
+    pub(crate) fn cols(&self, width: usize) -> usize {
+        match &self.packed {
+            Some(packed) => packed.panel_cols(width),
+            None => panel_cols(width),
+        }
+    }
+
+    /// Goes to the columns from `done` on, `count` of them. If they are packed, the packed panel
+    /// after them has `coming` columns and is made while `micro-tiles` micro-tiles of this one are
+    /// transposed.
+    ///
+    /// # Safety
+    /// As [`PackedPanels::advance`].
+    #[inline(always)]
+    pub(crate) unsafe fn advance<V: Vector, const W: usize>(
+        &mut self,
+        done: usize,
+        count: usize,
+        coming: usize,
+        micro_tiles: usize,
+    ) {
+        self.done = done;
+        let padded = (count + LINE / W).min(MOST_PANEL_COLS);
+        if let Some(packed) = &mut self.packed {
+            // SAFETY: the contract is the same.
+            unsafe { packed.advance::<V>(coming, micro_tiles) };
+            for col in 0..padded {
+                // What is packed is near, and its next line may be nearer.
+                self.srcs[col].write(packed.col(col));
+                self.aheads[col].write(packed.col(col).wrapping_add(LINE));
+            }
+            return;
+        }
+        // Lines that lack columns have the last in their place.
+        let mut src = self.src;
+        for col in 0..padded {
+            if col < count {
+                src = self.src.wrapping_offset(self.next.next());
+            }
+            self.srcs[col].write(src);
+            let ahead = if self.aliasing {
+                src.wrapping_add((LINES_AHEAD - 1) * LINE)
+            } else if col < count {
+                self.src.wrapping_offset(self.ahead.next())
+            } else {
+                src
+            };
+            self.aheads[col].write(ahead);
+        }
+    }
+}

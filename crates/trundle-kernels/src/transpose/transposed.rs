@@ -1,0 +1,516 @@
+//! Neighbours of the source become rows of the destination: the blocked transpose.
+//!
+//! ```text
+//! for each group of columns that fills a line of the destination
+//!     for each group of rows that fills a vector of the source
+//!         for each micro-tile of the two (a vector's elements a side)
+//!             load a vector from each column          (neighbours along the rows)
+//!             interleave the first half of the vectors with the second half, log2(side) times
+//!         store the vectors of each row, which make a line     (neighbours along the columns)
+//! ```
+//!
+//! Streamed stores want whole lines of the destination, and each row has lines of its own. So what
+//! a row has beyond its last whole line is *carried*: kept until the next group completes the line.
+//! Groups are gone through in panels, whose columns may be packed before.
+
+use std::mem::MaybeUninit;
+use std::ops::Range;
+
+use super::cache_resident::{cache_resident, is_cache_resident};
+use super::cursor::Cursor;
+use super::micro_tile::{LANE, MOST_VECTORS, transpose_micro_tile, transpose_within_lanes};
+use super::packed_panel::PackedPanels;
+use super::panel::Panel;
+use super::row_block::{MOST_ROWS, RowBlock};
+use super::short_rows::{MOST_SHORT_ROW_BYTES, are_short_rows, short_rows};
+use super::whole_lines::whole_lines;
+use crate::elements::strided;
+use crate::parts::line::{CarryBuffer, Line};
+use crate::pattern::{Pattern, Space};
+use crate::simd::{LINE, Outlined, Vector};
+use crate::tile::{Store, Tile};
+
+/// What the rows and the columns of a transpose come to at least, in bytes (measured on pictures of
+/// 2 to 16 channels; docs/kernels.md).
+const LEAST_MICRO_TILE_BYTES: (usize, usize) = (24, 32);
+
+/// Neighbours in the source, in either order, are a row apart in the destination.
+pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
+    let width = pattern.width;
+    // Micro-tiles of fewer rows or columns are mostly empty.
+    let least = if width == 1 { (16, 16) } else { LEAST_MICRO_TILE_BYTES };
+    let (rows, cols) = pattern.wrapped;
+    let enough = rows.saturating_mul(width) >= least.0 && cols.saturating_mul(width) >= least.1;
+    enough
+        && pattern.col_strides.1 == width.cast_signed()
+        && pattern.row_strides.0.unsigned_abs() == width
+        && (matches!(width, 1 | 2 | 4 | 8 | 16) || width.is_multiple_of(LINE))
+}
+
+/// Larger elements are copied as runs: their partial lines are few (measured; docs/kernels.md).
+const MOST_WIDTH: usize = 512;
+
+/// Whether elements of so many bytes, a line or more, are transposed with streaming stores, and not
+/// copied as runs of bytes.
+pub fn takes_lines(width: usize) -> bool {
+    width.is_multiple_of(LINE) && width <= MOST_WIDTH
+}
+
+/// Up to how many bytes the source's neighbours are not cut, if they are whole lines each: what is
+/// read is then one stretch where the columns follow each other.
+const WHOLE_ROW_BYTES: usize = 8 << 10;
+
+/// How far a tile reaches along the source's neighbours where rows are short and follow each other in
+/// the destination.
+const SHORT_ROWS_BYTES: usize = 32 * 64;
+
+/// How many rows of bytes that are streamed a tile has at most: memory serves runs of 256 bytes
+/// slowly.
+const MOST_STREAMED_ROWS: usize = 512;
+
+/// How many columns a tile has at most, where tasks are large enough: the first panel of a tile is not
+/// packed while another is transposed (measured; docs/kernels.md).
+const MOST_TILE_COLS: usize = 4096;
+
+/// Tiles as large as tasks allow.
+pub(crate) fn tile(space: &Space) -> (usize, usize) {
+    let Space { pattern, store, share, .. } = space;
+    if space.ragged_rows {
+        return strided::tile(space);
+    }
+    let (width, streamed) = (pattern.width, *store == Store::Streaming);
+    let col_bytes = pattern.lens.1 * width;
+    let short = col_bytes <= MOST_SHORT_ROW_BYTES;
+    if streamed && short && pattern.row_strides.1 == col_bytes.cast_signed() {
+        return (SHORT_ROWS_BYTES / width, pattern.lens.1);
+    }
+    let (all_rows, _) = pattern.wrapped;
+    let rows = if width >= LINE && all_rows * width <= WHOLE_ROW_BYTES {
+        all_rows
+    } else if width == 1 && streamed {
+        MOST_STREAMED_ROWS
+    } else {
+        super::tile_of(width).0
+    };
+    (rows, (share / (rows * width)).clamp(super::TILE_COLS, MOST_TILE_COLS))
+}
+
+/// Copies a tile whose rows are neighbours in the source and whose columns are neighbours in the
+/// destination. Rows may jump in the destination, columns in the source.
+///
+/// # Safety
+/// As [`Call::Tile`](crate::Call::Tile); the width is 1, 2, 4, 8, 16 or whole lines. Rows that jump
+/// rise through the source.
+#[inline(always)]
+pub(crate) unsafe fn run<V: Vector>(tile: &Tile) {
+    // SAFETY: the contract is the same; W is the tile's width.
+    unsafe {
+        match tile.width {
+            1 => V::outlined::<Lines<1>>(tile),
+            2 => V::outlined::<Lines<2>>(tile),
+            4 => V::outlined::<Lines<4>>(tile),
+            8 => V::outlined::<Lines<8>>(tile),
+            16 => V::outlined::<Lines<16>>(tile),
+            _ => V::outlined::<WholeLines>(tile),
+        }
+    }
+}
+
+/// Elements of W bytes.
+struct Lines<const W: usize>;
+
+impl<const W: usize> Outlined for Lines<W> {
+    #[inline(always)]
+    unsafe fn run<V: Vector>(tile: &Tile) {
+        // SAFETY: the contract is the same.
+        unsafe { lines::<V, W>(&tile.rising()) };
+    }
+}
+
+/// Elements of whole lines.
+struct WholeLines;
+
+impl Outlined for WholeLines {
+    #[inline(always)]
+    unsafe fn run<V: Vector>(tile: &Tile) {
+        // SAFETY: the contract is the same.
+        unsafe { whole_lines::<V>(&tile.rising()) };
+    }
+}
+
+/// Elements of W bytes in short rows that follow each other.
+struct ShortRows<const W: usize>;
+
+impl<const W: usize> Outlined for ShortRows<W> {
+    #[inline(always)]
+    unsafe fn run<V: Vector>(tile: &Tile) {
+        // SAFETY: the contract is the same.
+        unsafe { short_rows::<V, W>(tile) };
+    }
+}
+
+/// Elements of W bytes in rows, which are written as WRITTEN says.
+struct Large<const W: usize, const WRITTEN: u8>;
+
+/// Rows are written by ordinary stores, by streaming ones, or by streaming ones where their lines
+/// begin at the same columns.
+const ORDINARY: u8 = 0;
+const STREAMING: u8 = 1;
+const STREAMING_ALIGNED: u8 = 2;
+
+impl<const W: usize, const WRITTEN: u8> Outlined for Large<W, WRITTEN> {
+    #[inline(always)]
+    unsafe fn run<V: Vector>(tile: &Tile) {
+        let mut next = Cursor::of_rows(tile);
+        for first in (0..tile.rows.len).step_by(MOST_ROWS) {
+            let count = MOST_ROWS.min(tile.rows.len - first);
+            let mut rows =
+                RowBlock { count, src: first * W, dsts: [MaybeUninit::uninit(); MOST_ROWS] };
+            for dst in &mut rows.dsts[..count] {
+                let row = tile.dst.wrapping_offset(next.next());
+                let over = row.addr() % LINE;
+                dst.write((row.wrapping_sub(over), over));
+            }
+            // SAFETY: the rows are rows of the tile.
+            unsafe {
+                match WRITTEN {
+                    STREAMING_ALIGNED => stream_aligned_rows::<V, W>(tile, &rows),
+                    STREAMING => stream_rows::<V, W>(tile, &rows),
+                    _ => store_rows::<V, W>(tile, &rows),
+                }
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As [`run`], for elements of W bytes and rising rows.
+#[inline(always)]
+unsafe fn lines<V: Vector, const W: usize>(tile: &Tile) {
+    if is_cache_resident(tile) {
+        // SAFETY: the contract is the same.
+        return unsafe { cache_resident::<V, W>(tile) };
+    }
+    // SAFETY: the contract is the same.
+    unsafe { large::<V, W>(tile) };
+}
+
+/// [`lines`] of a tile that may be large.
+///
+/// # Safety
+/// As [`lines`].
+#[inline(always)]
+unsafe fn large<V: Vector, const W: usize>(tile: &Tile) {
+    let aligned = tile.dst.addr().is_multiple_of(W)
+        && tile.rows.dst_stride.unsigned_abs().is_multiple_of(W)
+        && tile.row_jumps.is_multiple_of(W);
+    let streamed = tile.store == Store::Streaming && aligned;
+    let joined = streamed && are_short_rows(tile);
+    let streamed = streamed && tile.cols.len * W >= LINE;
+    // Whether lines begin at the same columns in every row.
+    let together = tile.rows.dst_stride.unsigned_abs().is_multiple_of(LINE)
+        && tile.row_jumps.is_multiple_of(LINE);
+    // SAFETY: the contract is the same; rows that are joined or streamed are aligned to elements.
+    unsafe {
+        if joined {
+            V::outlined::<ShortRows<W>>(tile);
+        } else if streamed && together {
+            V::outlined::<Large<W, STREAMING_ALIGNED>>(tile);
+        } else if streamed {
+            V::outlined::<Large<W, STREAMING>>(tile);
+        } else {
+            V::outlined::<Large<W, ORDINARY>>(tile);
+        }
+    }
+}
+
+/// Writes rows by ordinary stores.
+///
+/// # Safety
+/// As [`run`], for elements of W bytes and rising rows.
+#[inline(always)]
+unsafe fn store_rows<V: Vector, const W: usize>(tile: &Tile, rows: &RowBlock) {
+    let mut panel = Panel::of(tile, rows, W, None);
+    for done in (0..tile.cols.len).step_by(LINE / W) {
+        let count = (tile.cols.len - done).min(LINE / W);
+        // SAFETY: the columns are columns of the tile.
+        unsafe {
+            panel.advance::<V, W>(done, count, 0, 0);
+            put_lines::<V, W, STORED>(&mut panel, rows, 0..count, &mut []);
+        }
+    }
+}
+
+/// Streams whole lines of rows whose lines begin at the same columns: the columns before the first
+/// of them and after the last are written by ordinary stores.
+///
+/// # Safety
+/// As [`run`], for elements of W bytes and rising rows, all aligned as the first.
+#[inline(always)]
+unsafe fn stream_aligned_rows<V: Vector, const W: usize>(tile: &Tile, rows: &RowBlock) {
+    // SAFETY: there is a row, and it has a line or more.
+    unsafe {
+        let over = rows.dst(0).1;
+        let head = if over > 0 { (LINE - over) / W } else { 0 };
+        stream::<V, W, STORED, ALIGNED, STORED>(tile, rows, head, &mut []);
+    }
+}
+
+/// Streams whole lines of rows. What a row has beyond its last whole line is carried to the next
+/// group of columns.
+///
+/// # Safety
+/// As [`run`], for elements of W bytes and rising rows, each a line or longer, at multiples
+/// of W.
+#[inline(always)]
+unsafe fn stream_rows<V: Vector, const W: usize>(tile: &Tile, rows: &RowBlock) {
+    let mut carry = [CarryBuffer::NONE; MOST_ROWS];
+    // SAFETY: the first group is a whole one, and from it on every row carries a line.
+    unsafe {
+        stream::<V, W, BEGUN, STREAMED, ENDED>(tile, rows, LINE / W, &mut carry);
+        if tile.cols.len.is_multiple_of(LINE / W) {
+            for (row, carry) in carry[..rows.count].iter().enumerate() {
+                let (base, over) = rows.dst(row);
+                let line = Line::<V>::load(carry.0.as_ptr().cast());
+                let rest = line.join::<W>(&line, LINE - over);
+                rest.store_first(base.wrapping_add(tile.cols.len * W), over);
+            }
+        }
+    }
+}
+
+/// Streams rows: the first `head` columns as HEAD says, as many whole lines as there are then as
+/// BODY, and what is left as TAIL.
+///
+/// # Safety
+/// As [`put_lines`], for rows of the tile; it has `head` columns.
+#[inline(always)]
+unsafe fn stream<V: Vector, const W: usize, const HEAD: u8, const BODY: u8, const TAIL: u8>(
+    tile: &Tile,
+    rows: &RowBlock,
+    head: usize,
+    carry: &mut [CarryBuffer],
+) {
+    let (each, cols) = (LINE / W, tile.cols.len);
+    let end = head + (cols - head) / each * each;
+    let mut panel = Panel::of(tile, rows, W, PackedPanels::of(tile, rows, W));
+    let most = panel.cols(W);
+    // Where a panel ends: the first has the head's columns too, and the last those of the tail.
+    let until = |from: usize| {
+        let until = from.max(head) + most;
+        if until < end { until } else { cols }
+    };
+    let blocks = (rows.count * W).div_ceil(V::BYTES);
+    // SAFETY: the columns are columns of the tile.
+    unsafe {
+        if head > 0 {
+            rows.prefetch::<V>(0);
+        }
+        if let Some(packed) = &mut panel.packed {
+            packed.advance::<V>(until(0), 1);
+        }
+        let mut from = 0;
+        while from < cols {
+            let to = until(from);
+            let coming = if to < cols { until(to) - to } else { 0 };
+            panel.advance::<V, W>(from, to - from, coming, blocks * (to - from).div_ceil(each));
+            if to == cols {
+                rows.prefetch::<V>(cols * W);
+            }
+            let (head, tail) = (head.saturating_sub(from), to.min(end) - from);
+            if head > 0 {
+                put_lines::<V, W, HEAD>(&mut panel, rows, 0..head, carry);
+            }
+            put_lines::<V, W, BODY>(&mut panel, rows, head..tail, carry);
+            if tail < to - from {
+                put_lines::<V, W, TAIL>(&mut panel, rows, tail..to - from, carry);
+            }
+            from = to;
+        }
+    }
+}
+
+/// What becomes of the lines of columns: they are written by ordinary stores, or streamed as they
+/// are, where they are lines of the destination, or joined with what the rows carry; the first of
+/// these are begun, and the last ended, by ordinary stores.
+const STORED: u8 = 0;
+const ALIGNED: u8 = 1;
+const BEGUN: u8 = 2;
+const STREAMED: u8 = 3;
+const ENDED: u8 = 4;
+
+/// Transposes the micro-tiles of a group of columns and puts their lines into the rows.
+///
+/// # Safety
+/// The columns are valid for the rows, and the rows for the columns. Where lines are streamed or
+/// ended, rows carry lines.
+#[inline(always)]
+unsafe fn put_lines<V: Vector, const W: usize, const PUT: u8>(
+    panel: &mut Panel,
+    rows: &RowBlock,
+    cols: Range<usize>,
+    carry: &mut [CarryBuffer],
+) {
+    let side = V::BYTES / W;
+    let mut lines = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
+    let mut row = 0;
+    // SAFETY: `row < rows.count`, so every access is in bounds.
+    unsafe {
+        while row < rows.count {
+            let left = rows.count - row;
+            if left < LANE / W {
+                return put_some_lines::<V, W, PUT>(panel, rows, row..rows.count, cols, carry);
+            }
+            if left < side {
+                put_lane_lines::<V, W, PUT>(panel, rows, row, cols.clone(), carry);
+                row += LANE / W;
+                continue;
+            }
+            for first in cols.clone().step_by(LINE / W) {
+                let count = (cols.end - first).min(LINE / W);
+                if let Some(packed) = &mut panel.packed {
+                    packed.pack_some::<V>();
+                }
+                for micro_tile in 0..LINE / V::BYTES {
+                    let vectors = &mut lines[micro_tile * side..(micro_tile + 1) * side];
+                    let cols = first + micro_tile * side..first + (micro_tile + 1) * side;
+                    let (srcs, aheads) = (&panel.srcs[cols.clone()], &panel.aheads[cols]);
+                    for (vector, (src, ahead)) in vectors.iter_mut().zip(srcs.iter().zip(aheads)) {
+                        // A column begins anywhere in a line, so it ends in one line more.
+                        let ahead = ahead.assume_init();
+                        if row == 0 {
+                            V::prefetch(ahead);
+                        }
+                        V::prefetch(ahead.wrapping_add(row * W + V::BYTES - 1));
+                        vector.write(V::load(src.assume_init().add(row * W)));
+                    }
+                    transpose_micro_tile::<V, W>(vectors);
+                }
+                for i in 0..side {
+                    let line = Line::of_row(&lines, i, side);
+                    put_line::<V, W, PUT>(&line, panel, first, count, rows, row + i, carry);
+                }
+            }
+            row += side;
+        }
+    }
+}
+
+/// [`put_lines`] for as many rows as a lane has elements, from `row` on. Each lane of a vector
+/// reads a column of its own, so that a line needs no more than the transposes within lanes.
+///
+/// # Safety
+/// As [`put_lines`], for those rows.
+#[inline(always)]
+unsafe fn put_lane_lines<V: Vector, const W: usize, const PUT: u8>(
+    panel: &Panel,
+    rows: &RowBlock,
+    row: usize,
+    cols: Range<usize>,
+    carry: &mut [CarryBuffer],
+) {
+    let (each, lanes) = (LANE / W, V::BYTES / LANE);
+    let mut lines = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
+    // SAFETY: `row < rows.count`, so every access is in bounds.
+    unsafe {
+        for first in cols.clone().step_by(LINE / W) {
+            for part in 0..LINE / V::BYTES {
+                let vectors = &mut lines[part * each..(part + 1) * each];
+                let col = first + part * lanes * each;
+                for (i, vector) in vectors.iter_mut().enumerate() {
+                    let mut srcs = [panel.srcs[col + i].assume_init(); LINE / LANE];
+                    for (lane, src) in srcs[..lanes].iter_mut().enumerate() {
+                        let col = col + lane * each + i;
+                        V::prefetch(panel.aheads[col].assume_init().wrapping_add(row * W));
+                        *src = panel.srcs[col].assume_init().add(row * W);
+                    }
+                    vector.write(V::load_lanes(&srcs));
+                }
+                transpose_within_lanes::<V, W>(vectors);
+            }
+            for i in 0..each {
+                let line = Line::of_row(&lines, i, each);
+                let count = (cols.end - first).min(LINE / W);
+                put_line::<V, W, PUT>(&line, panel, first, count, rows, row + i, carry);
+            }
+        }
+    }
+}
+
+/// [`put_lines`] for less rows than a micro-tile has.
+///
+/// # Safety
+/// As [`put_lines`], for the rows `some`.
+#[inline(always)]
+unsafe fn put_some_lines<V: Vector, const W: usize, const PUT: u8>(
+    panel: &Panel,
+    rows: &RowBlock,
+    some: Range<usize>,
+    cols: Range<usize>,
+    carry: &mut [CarryBuffer],
+) {
+    let side = V::BYTES / W;
+    let mut lines = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
+    // SAFETY: `row < rows.count`, so every access is in bounds.
+    unsafe {
+        for first in cols.clone().step_by(LINE / W) {
+            for micro_tile in 0..LINE / V::BYTES {
+                let vectors = &mut lines[micro_tile * side..(micro_tile + 1) * side];
+                let srcs = &panel.srcs[first + micro_tile * side..first + (micro_tile + 1) * side];
+                for (vector, src) in vectors.iter_mut().zip(srcs) {
+                    let src = src.assume_init().add(some.start * W);
+                    vector.write(V::load_first(src, some.len() * W));
+                }
+                transpose_micro_tile::<V, W>(vectors);
+            }
+            for (i, row) in some.clone().enumerate() {
+                let line = Line::of_row(&lines, i, side);
+                let count = (cols.end - first).min(LINE / W);
+                put_line::<V, W, PUT>(&line, panel, first, count, rows, row, carry);
+            }
+        }
+    }
+}
+
+/// Puts the line of a group into a row.
+///
+/// # Safety
+/// As [`put_lines`].
+#[inline(always)]
+unsafe fn put_line<V: Vector, const W: usize, const PUT: u8>(
+    line: &Line<V>,
+    panel: &Panel,
+    first: usize,
+    count: usize,
+    rows: &RowBlock,
+    row: usize,
+    carry: &mut [CarryBuffer],
+) {
+    // SAFETY: the caller vouches for the row.
+    unsafe {
+        let (base, over) = rows.dst(row);
+        // A row's first line may begin before the buffer, by what the row is over.
+        let dst = base.wrapping_add((panel.done + first) * W);
+        let bytes = count * W;
+        match PUT {
+            STORED => line.store_first(dst.wrapping_add(over), bytes),
+            ALIGNED => line.stream(dst.wrapping_add(over)),
+            BEGUN => {
+                line.store_first(dst.wrapping_add(over), LINE - over);
+                line.store(carry.get_unchecked_mut(row).0.as_mut_ptr().cast());
+            }
+            STREAMED => {
+                let carry = carry.get_unchecked_mut(row).0.as_mut_ptr().cast::<u8>();
+                Line::load(carry).join::<W>(line, LINE - over).stream(dst);
+                line.store(carry);
+            }
+            _ => {
+                let carry = carry.get_unchecked(row).0.as_ptr().cast();
+                let joined = Line::load(carry).join::<W>(line, LINE - over);
+                joined.store_first(dst, (over + bytes).min(LINE));
+                let rest = (over + bytes).saturating_sub(LINE);
+                line.join::<W>(line, LINE - over).store_first(dst.add(LINE), rest);
+            }
+        }
+    }
+}

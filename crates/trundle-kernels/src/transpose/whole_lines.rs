@@ -1,0 +1,138 @@
+//! The transpose of elements that are one line or more: they stay whole, and change places.
+
+use super::cursor::Cursor;
+use crate::parts::line::{CarryBuffer, Line};
+use crate::simd::{LINE, Vector};
+use crate::tile::{Store, Tile, prefetch_partial};
+
+/// The rows that are moved together: what they keep stays in a first-level cache.
+const MOST_ROWS: usize = 64;
+
+/// How many bytes the source is prefetched.
+const BYTES_AHEAD: usize = 8 << 10;
+
+/// Copies a tile of elements of whole lines that are neighbours along the rows in the source, and
+/// along the columns in the destination. Rows may jump in the destination, columns in the source.
+///
+/// Lines of the destination begin anywhere in an element: what one element leaves of a line is
+/// kept until the next completes it.
+///
+/// # Safety
+/// As [`Call::Tile`](crate::Call::Tile); the width is a multiple of a line, and rows rise through
+/// the source.
+#[inline(always)]
+pub(crate) unsafe fn whole_lines<V: Vector>(tile: &Tile) {
+    let mut next = Cursor::of_rows(tile);
+    for first in (0..tile.rows.len).step_by(MOST_ROWS) {
+        let count = MOST_ROWS.min(tile.rows.len - first);
+        let mut dsts = [(tile.dst, 0); MOST_ROWS];
+        for dst in &mut dsts[..count] {
+            let row = tile.dst.wrapping_offset(next.next());
+            *dst = (row, row.addr() % LINE);
+            if tile.store == Store::Streaming {
+                prefetch_partial(row);
+                prefetch_partial(row.wrapping_add(tile.cols.len * tile.width));
+            }
+        }
+        let src = tile.src.wrapping_add(first * tile.width);
+        let rows = Rows { src, dsts: &dsts[..count] };
+        // SAFETY: the rows are rows of the tile.
+        unsafe {
+            match tile.store {
+                Store::Streaming => stream_rows::<V>(tile, &rows),
+                Store::Ordinary => store_rows::<V>(tile, &rows),
+            }
+        }
+    }
+}
+
+/// Rows that are moved together: neighbours in the source.
+struct Rows<'a> {
+    src: *const u8,
+    /// Where each is written, and how many bytes of its first line are before it.
+    dsts: &'a [(*mut u8, usize)],
+}
+
+/// # Safety
+/// As [`whole_lines`], for rows of the tile.
+#[inline(always)]
+unsafe fn store_rows<V: Vector>(tile: &Tile, rows: &Rows<'_>) {
+    let mut cols = Cursor::of_cols(tile);
+    for col in 0..tile.cols.len {
+        let src = rows.src.wrapping_offset(cols.next());
+        for (row, (dst, _)) in rows.dsts.iter().enumerate() {
+            for at in (0..tile.width).step_by(LINE) {
+                // SAFETY: the element is one of the tile's.
+                unsafe {
+                    let line = Line::<V>::load(src.add(row * tile.width + at));
+                    line.store(dst.add(col * tile.width + at));
+                }
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As [`whole_lines`], for rows of the tile.
+#[inline(always)]
+unsafe fn stream_rows<V: Vector>(tile: &Tile, rows: &Rows<'_>) {
+    let width = tile.width;
+    let mut carry = [CarryBuffer::NONE; MOST_ROWS];
+    let (mut cols, mut aheads) = (Cursor::of_cols(tile), Cursor::of_cols(tile));
+    let ahead = BYTES_AHEAD.div_ceil(rows.dsts.len() * width).min(tile.cols.len - 1);
+    for _ in 0..ahead {
+        aheads.next();
+    }
+    for col in 0..tile.cols.len {
+        let src = rows.src.wrapping_offset(cols.next());
+        let asked = match (col + ahead).checked_sub(tile.cols.len) {
+            None => Some(rows.src.wrapping_offset(aheads.next())),
+            Some(beyond) => tile.next.map(|next| next.column(beyond, tile.cols.src_stride)),
+        };
+        if let Some(asked) = asked {
+            for at in (0..=rows.dsts.len() * width).step_by(LINE) {
+                V::prefetch(asked.wrapping_add(at));
+            }
+        }
+        for (row, (&(dst, over), carry)) in rows.dsts.iter().zip(&mut carry).enumerate() {
+            // SAFETY: the element is one of the tile's; from the second column on, the row has kept
+            // the line before.
+            unsafe {
+                let (src, dst) = (src.add(row * width), dst.add(col * width));
+                let carry = carry.0.as_mut_ptr().cast::<u8>();
+                let first = Line::<V>::load(src);
+                if over == 0 {
+                    first.stream(dst);
+                } else if col == 0 {
+                    first.store_first(dst, LINE - over);
+                } else {
+                    join::<V>(&Line::load(carry), &first, LINE - over).stream(dst.sub(over));
+                }
+                for at in (LINE..width).step_by(LINE) {
+                    Line::<V>::load(src.add(at - over)).stream(dst.add(at - over));
+                }
+                Line::<V>::load(src.add(width - LINE)).store(carry);
+            }
+        }
+    }
+    for (&(dst, over), carry) in rows.dsts.iter().zip(&carry) {
+        // SAFETY: each row has kept its last line, of which the last bytes are still to be written.
+        unsafe {
+            let line = Line::<V>::load(carry.0.as_ptr().cast());
+            let end = dst.add(tile.cols.len * width);
+            join::<V>(&line, &line, LINE - over).store_first(end.sub(over), over);
+        }
+    }
+}
+
+/// [`Line::join`] at any byte, the quick way where it can.
+///
+/// # Safety
+/// The machine has the set of V.
+#[inline(always)]
+unsafe fn join<V: Vector>(first: &Line<V>, next: &Line<V>, at: usize) -> Line<V> {
+    // SAFETY: the caller vouches for the set.
+    unsafe {
+        if at.is_multiple_of(4) { first.join::<4>(next, at) } else { first.join::<1>(next, at) }
+    }
+}
