@@ -2,9 +2,8 @@
 
 use trundle_core::{Backend, Error, Move, Result};
 
-use crate::pipeline::check_buffer;
 use crate::stop::Stop;
-use crate::{Machine, Plan, Planner, execute};
+use crate::{Machine, Plan, Planner};
 
 /// Moves elements with this machine's CPU.
 #[derive(Clone, Debug)]
@@ -53,7 +52,8 @@ impl Backend for Cpu {
 
     #[inline]
     fn run(&self, plan: &Plan, src: &[u8], dst: &mut [u8]) -> Result<()> {
-        run(plan, src, dst, &Stop::never())
+        // SAFETY: a shared and a unique reference to initialised bytes, which cannot overlap.
+        unsafe { plan.run_raw(src, dst, &Stop::never()) }
     }
 
     fn run_while(
@@ -63,15 +63,7 @@ impl Backend for Cpu {
         dst: &mut [u8],
         go_on: &(dyn Fn() -> bool + Sync),
     ) -> Result<()> {
-        run(plan, src, dst, &Stop::when_not(go_on))
+        // SAFETY: as in `run`.
+        unsafe { plan.run_raw(src, dst, &Stop::when_not(go_on)) }
     }
-}
-
-fn run(plan: &Plan, src: &[u8], dst: &mut [u8], stop: &Stop<'_>) -> Result<()> {
-    check_buffer("data", plan.src_bytes, src.len())?;
-    check_buffer("out", plan.dst_bytes, dst.len())?;
-    // SAFETY: both buffers are long enough, and a shared and a unique reference to bytes
-    // cannot overlap.
-    unsafe { execute::run(plan, src.as_ptr(), dst.as_mut_ptr(), stop) };
-    stop.outcome()
 }

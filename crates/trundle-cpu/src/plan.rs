@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use trundle_core::{Loop, RaggedLoop};
 
+use crate::owned::Seen;
 use crate::packed::PackedPlan;
 use trundle_kernels::{Kernel, Store};
 
@@ -25,6 +26,7 @@ pub struct Plan {
     pub(crate) tasks: Vec<Range<usize>>,
     /// All of the work, if elements share bytes: then there are no steps.
     pub(crate) packed: Option<PackedPlan>,
+    pub(crate) is_bijection: Seen,
 }
 
 /// One block of a move: outer loops around tiles that one kernel moves.

@@ -10,6 +10,7 @@ use trundle_core::{Block, Loop, Move, Packing, RaggedLoop};
 use loops::{Loops, Picked, rising};
 use tiles::{RUN_UNIT_BYTES, tile, transposed_tile};
 
+use crate::owned::Seen;
 use crate::packed::PackedPlan;
 use crate::plan::{Part, Place, Plan, RaggedStep, Rolled, Step};
 use crate::rolled::RolledBlock;
@@ -88,6 +89,7 @@ impl Planner {
             parts,
             tasks,
             packed: None,
+            is_bijection: Seen::default(),
         }
     }
 
@@ -104,6 +106,7 @@ impl Planner {
             parts: Vec::new(),
             tasks: Vec::new(),
             packed: Some(PackedPlan::of(work, packing, &self.machine, threads)),
+            is_bijection: Seen::default(),
         }
     }
 
