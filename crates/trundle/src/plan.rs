@@ -171,7 +171,8 @@ impl Plan {
         self.runner.run_while(&[src], &mut [dst], go_on)
     }
 
-    /// [`Plan::run`] on slices of elements, for plans of their width.
+    /// [`Plan::run`] on slices of elements, for plans of their width. With several passes it allocates
+    /// what lies between them.
     ///
     /// # Errors
     /// As [`Plan::run`].
@@ -378,6 +379,36 @@ mod tests {
         // Once: 2 30, 1 20, 3 10. Twice: 3 20, 1 30, 2 10. Three times: 1 10, 3 30, 2 20.
         assert_eq!(plan.run_slice(&rows).unwrap(), [1, 10, 3, 30, 2, 20]);
         assert!(plan.to_string().contains("pass 2: stage 3 does not compose"));
+    }
+
+    #[test]
+    fn several_passes_move_values_of_any_type() {
+        let twice = "reverse(axis=0, batch_axis=1, lengths=[2, 3]) | \
+                     reverse(axis=0, batch_axis=1, lengths=[3, 2])";
+        let plan = |chain: &str, width: usize| {
+            let chain: Chain = chain.parse().unwrap_or_else(|error| panic!("{error}"));
+            Plan::packed(&chain, width, &Shape::new([3, 2]).unwrap(), Some(1)).unwrap()
+        };
+        let expected = [4, 3, 0, 5, 2, 1];
+        // A byte, and bytes of padding.
+        let padded: Vec<(u8, u32)> = (0..6).map(|number| (number, u32::MAX)).collect();
+        let by_pairs = plan(twice, size_of::<(u8, u32)>());
+        assert_eq!(by_pairs.passes().len(), 2);
+        let mut into = vec![(9, 9); 6];
+        by_pairs.run_slice_into(&padded, &mut into).unwrap();
+        assert_eq!(by_pairs.run_slice(&padded).unwrap(), into);
+        assert!(into.iter().map(|pair| pair.0).eq(expected));
+
+        let words = || (0..6).map(|number| number.to_string()).collect::<Vec<_>>();
+        let (mut values, by_words) = (words(), plan(twice, size_of::<String>()));
+        by_words.run_owned(&mut values).unwrap();
+        assert!(values.iter().map(|word| word.parse::<u8>().unwrap()).eq(expected));
+        // What the second pass would lose, the first has not moved.
+        let loses = plan(&format!("{twice} | slice(0, 2)"), size_of::<String>());
+        assert!(loses.passes().len() > 1);
+        let mut values = words();
+        assert!(loses.run_owned(&mut values).is_err());
+        assert_eq!(values, words());
     }
 
     #[test]
