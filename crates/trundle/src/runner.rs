@@ -34,10 +34,8 @@ pub struct Step<Work> {
 pub struct Runner<B: Backend> {
     backend: B,
     steps: Vec<Step<B::Plan>>,
-    /// The least bytes of each input.
-    inputs: Vec<usize>,
-    /// The least bytes of each output.
-    outputs: Vec<usize>,
+    /// The least bytes of each input and output.
+    lent: Vec<(BufferId, usize)>,
     /// The bytes of each temporary buffer.
     sizes: Vec<usize>,
     /// The temporary buffers, unless a run has them.
@@ -56,32 +54,19 @@ impl<B: Backend> Runner<B> {
     /// If a step writes an input, or a buffer that was read before it, or reads bytes that those
     /// before it do not write, or if a temporary buffer is never read.
     pub fn new(backend: B, steps: &[Step<&Move>]) -> Result<Runner<B>> {
-        check_order(steps);
-        let (slots, sizes) = slots(steps);
-        let slot_of = |id| match id {
-            BufferId::Temporary(_) => BufferId::Temporary(slots[&id]),
-            lent => lent,
-        };
+        let uses = uses(steps);
+        let (slots, sizes) = slots(steps, &uses);
+        let slot_of = |id| slots.get(&id).map_or(id, |slot| BufferId::Temporary(*slot));
         let plan = |step: &Step<&Move>| Step {
             source: slot_of(step.source),
             target: slot_of(step.target),
             work: backend.plan(step.work),
         };
         let planned = steps.iter().map(plan).collect();
-        let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
-        for step in steps {
-            for (id, bytes) in
-                [(step.source, step.work.src_bytes()), (step.target, step.work.dst_bytes())]
-            {
-                match id {
-                    BufferId::Input(number) => reach(&mut inputs, number, bytes),
-                    BufferId::Output(number) => reach(&mut outputs, number, bytes),
-                    BufferId::Temporary(_) => {}
-                }
-            }
-        }
+        let lent = uses.iter().filter(|(id, _)| !slots.contains_key(id));
+        let lent = lent.map(|(id, each)| (*id, each.bytes)).collect();
         let temporaries = Mutex::new(None);
-        let runner = Runner { backend, steps: planned, inputs, outputs, sizes, temporaries };
+        let runner = Runner { backend, steps: planned, lent, sizes, temporaries };
         let temporaries = runner.new_temporaries()?;
         runner.put_back(temporaries);
         Ok(runner)
@@ -93,8 +78,9 @@ impl<B: Backend> Runner<B> {
     /// As [`Runner::new`].
     ///
     /// # Panics
-    /// As [`Runner::new`].
+    /// As [`Runner::new`], and if there is no move.
     pub fn chain(backend: B, moves: &[Move]) -> Result<Runner<B>> {
+        assert!(!moves.is_empty(), "a chain has one move or more");
         let steps = moves.iter().enumerate().map(|(number, work)| Step {
             source: number.checked_sub(1).map_or(BufferId::Input(0), BufferId::Temporary),
             target: match number + 1 == moves.len() {
@@ -121,10 +107,9 @@ impl<B: Backend> Runner<B> {
     /// on several threads at once and has temporary buffers.
     ///
     /// # Errors
-    /// [`Error::SizesDiffer`] for another number of buffers, [`Error::OutOfBounds`] if one is
-    /// shorter than what the steps reach; nothing has been written then. [`Error::TooLarge`] if
-    /// several threads run it at once, and the memory has no room for the temporary buffers once
-    /// more.
+    /// [`Error::OutOfBounds`] if a buffer is missing, or shorter than what the steps reach; nothing
+    /// has been written then. [`Error::TooLarge`] if several threads run it at once, and the memory
+    /// has no room for the temporary buffers once more.
     #[inline]
     pub fn run(&self, inputs: &[&B::Buffer], outputs: &mut [&mut B::Buffer]) -> Result<()> {
         self.run_by(inputs, outputs, |plan, src, dst| self.backend.run(plan, src, dst))
@@ -183,8 +168,7 @@ impl<B: Backend> Runner<B> {
         {
             return run(work, src, dst);
         }
-        self.check("data", &self.inputs, inputs.iter().copied())?;
-        self.check("out", &self.outputs, outputs.iter().map(|output| &**output))?;
+        self.check(inputs, outputs)?;
         self.with_temporaries(|temporaries| {
             let mut buffers = Buffers::<B> { inputs, temporaries, outputs };
             self.steps.iter().try_for_each(|step| {
@@ -194,27 +178,17 @@ impl<B: Backend> Runner<B> {
         })
     }
 
-    /// Checks the buffers that the caller lends as inputs, or as outputs.
-    fn check<'a>(
-        &self,
-        argument: &'static str,
-        needed: &[usize],
-        buffers: impl ExactSizeIterator<Item = &'a B::Buffer>,
-    ) -> Result<()>
-    where
-        B: 'a,
-    {
-        if buffers.len() != needed.len() {
-            return Err(Error::SizesDiffer {
-                left: argument,
-                right: "the buffers that are moved between",
-                left_size: buffers.len(),
-                right_size: needed.len(),
-            });
-        }
-        for (buffer, needed) in buffers.zip(needed) {
-            let (buffer, end) = (self.backend.bytes_of(buffer), needed.cast_signed());
-            if buffer < *needed {
+    /// Checks the buffers that the caller lends.
+    fn check(&self, inputs: &[&B::Buffer], outputs: &[&mut B::Buffer]) -> Result<()> {
+        for (id, needed) in &self.lent {
+            let (argument, lent) = match *id {
+                BufferId::Input(number) => ("data", inputs.get(number).copied()),
+                BufferId::Output(number) => ("out", outputs.get(number).map(|output| &**output)),
+                BufferId::Temporary(_) => continue,
+            };
+            let buffer = lent.map_or(0, |lent| self.backend.bytes_of(lent));
+            if lent.is_none() || buffer < *needed {
+                let end = needed.cast_signed();
                 return Err(Error::OutOfBounds { argument, first: 0, end, buffer });
             }
         }
@@ -309,74 +283,73 @@ fn two<T>(slice: &mut [T], src: usize, dst: usize) -> (&T, &mut T) {
     (src, dst)
 }
 
-/// Notes that buffer `number` has so many bytes at least.
-fn reach(least: &mut Vec<usize>, number: usize, bytes: usize) {
-    least.resize(least.len().max(number + 1), 0);
-    least[number] = least[number].max(bytes);
-}
-
-/// What the steps so far have done with a buffer.
+/// What the steps do with a buffer.
 #[derive(Default)]
-struct Progress {
+struct Use {
     /// The least bytes that it has.
     bytes: usize,
-    /// How many of them were written: each once, as moves promise.
+    /// How many of them are written: each once, as moves promise.
     written: usize,
-    is_read: bool,
+    /// The last step that reads it.
+    last_read: Option<usize>,
 }
 
-/// Checks that every step reads what was written before, and that nothing is written in vain.
+/// What all steps do with each buffer.
 ///
 /// # Panics
-/// If not.
-fn check_order(steps: &[Step<&Move>]) {
-    let mut buffers: BTreeMap<BufferId, Progress> = BTreeMap::new();
-    for Step { source, target, work } in steps {
-        if !matches!(source, BufferId::Input(_)) {
-            let read = buffers.entry(*source).or_default();
+/// If one reads what was not written before, or writes in vain.
+fn uses(steps: &[Step<&Move>]) -> BTreeMap<BufferId, Use> {
+    let mut uses: BTreeMap<BufferId, Use> = BTreeMap::new();
+    for (number, Step { source, target, work }) in steps.iter().enumerate() {
+        let is_there = uses.contains_key(source);
+        let read = uses.entry(*source).or_default();
+        if matches!(source, BufferId::Input(_)) {
+            read.bytes = read.bytes.max(work.src_bytes());
+        } else {
             assert!(
-                read.written >= read.bytes && work.src_bytes() <= read.bytes,
+                is_there && read.written >= read.bytes && work.src_bytes() <= read.bytes,
                 "a step reads {} bytes of {source:?}, of which those before it write {} of {}",
                 work.src_bytes(),
                 read.written,
                 read.bytes
             );
-            read.is_read = true;
         }
+        read.last_read = Some(number);
         assert!(!matches!(target, BufferId::Input(_)), "a step writes {target:?}");
-        let written = buffers.entry(*target).or_default();
-        assert!(!written.is_read, "a step writes {target:?}, which was read before");
+        let written = uses.entry(*target).or_default();
+        assert!(written.last_read.is_none(), "a step writes {target:?}, which was read before");
         written.bytes = written.bytes.max(work.dst_bytes());
         written.written += work.moved_bytes();
     }
-    for (id, buffer) in buffers {
-        let is_used = buffer.is_read || matches!(id, BufferId::Output(_));
+    for (id, each) in &uses {
+        let is_used = each.last_read.is_some() || matches!(id, BufferId::Output(_));
         assert!(is_used, "no step reads {id:?}");
     }
+    uses
 }
 
 /// Where the temporary buffers are, and the bytes of these places: one that is read for the last
 /// time leaves its place to those that are written after it.
-fn slots(steps: &[Step<&Move>]) -> (BTreeMap<BufferId, usize>, Vec<usize>) {
-    let (mut bytes, mut last_read) = (BTreeMap::new(), BTreeMap::new());
-    for (number, step) in steps.iter().enumerate() {
-        let most: &mut usize = bytes.entry(step.target).or_default();
-        *most = step.work.dst_bytes().max(*most);
-        last_read.insert(step.source, number);
-    }
+fn slots(
+    steps: &[Step<&Move>],
+    uses: &BTreeMap<BufferId, Use>,
+) -> (BTreeMap<BufferId, usize>, Vec<usize>) {
     let (mut slots, mut sizes, mut free) = (BTreeMap::new(), Vec::new(), Vec::new());
-    for (number, step) in steps.iter().enumerate() {
-        if matches!(step.target, BufferId::Temporary(_)) && !slots.contains_key(&step.target) {
-            let bytes = bytes[&step.target];
+    for (number, Step { source, target, .. }) in steps.iter().enumerate() {
+        if matches!(target, BufferId::Temporary(_)) && !slots.contains_key(target) {
+            let bytes = uses[target].bytes;
             // The smallest that is large enough, else the largest.
             let fit = |slot: usize| (sizes[slot] < bytes, bytes.abs_diff(sizes[slot]));
             let best = (0..free.len()).min_by_key(|at| fit(free[*at]));
             let slot = best.map_or(sizes.len(), |at| free.swap_remove(at));
-            reach(&mut sizes, slot, bytes);
-            slots.insert(step.target, slot);
+            sizes.resize(sizes.len().max(slot + 1), 0);
+            sizes[slot] = bytes.max(sizes[slot]);
+            slots.insert(*target, slot);
         }
-        if matches!(step.source, BufferId::Temporary(_)) && last_read[&step.source] == number {
-            free.push(slots[&step.source]);
+        if let Some(slot) = slots.get(source)
+            && uses[source].last_read == Some(number)
+        {
+            free.push(*slot);
         }
     }
     (slots, sizes)
