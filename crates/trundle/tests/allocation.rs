@@ -114,7 +114,7 @@ fn a_planned_run_allocates_nothing() {
             std::thread::sleep(std::time::Duration::from_millis(2));
         }
         let allocated = allocations(|| {
-            for _ in 0..20 {
+            for _ in 0..10 {
                 runner.run(&[&src], &mut [&mut dst]).unwrap();
             }
         });

@@ -5,6 +5,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -26,6 +27,9 @@ const SIGKILL: i32 = 9;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const SIDES: [usize; 2] = [1021, 1531];
+
+/// Held by the test that runs: whoever moves beside it has the threads that it waits for.
+static ALONE: Mutex<()> = Mutex::new(());
 
 /// Calls `work` in a process that is forked from this one.
 ///
@@ -85,6 +89,10 @@ fn runner() -> Runner<Device> {
     runner
 }
 
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn source() -> Vec<u8> {
     (0..SIDES[0] * SIDES[1]).flat_map(|number| (number as u32).to_le_bytes()).collect()
 }
@@ -117,6 +125,7 @@ fn moves_with_help(runner: &Runner<Device>, src: &[u8]) {
 
 #[test]
 fn a_child_has_threads_of_its_own() {
+    let _alone = alone();
     let (runner, src) = (runner(), source());
     moves(&runner, &src, &|| true);
     in_child(|| {
@@ -131,6 +140,7 @@ fn a_child_has_threads_of_its_own() {
 /// threads that took part, and with what they had begun.
 #[test]
 fn a_child_that_is_forked_in_the_middle_of_a_move_ends_it() {
+    let _alone = alone();
     let (runner, src) = (runner(), source());
     for answer in [true, false] {
         let caller = thread::current().id();
@@ -184,6 +194,7 @@ fn a_child_that_is_forked_in_the_middle_of_a_move_ends_it() {
 
 #[test]
 fn a_child_of_a_process_that_moves_does_not_wait_for_what_it_does_not_have() {
+    let _alone = alone();
     let (runner, src) = (runner(), source());
     let (runner, src, stop) = (&runner, &src, &AtomicBool::new(false));
     thread::scope(|scope| {
