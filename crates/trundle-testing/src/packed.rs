@@ -1,4 +1,4 @@
-//! The suite for elements of less than a byte: as [`suite`](crate::suite), with buffers that are
+//! The suite for elements of less than a byte: as [`suite`], with buffers that are
 //! held against a table of whose each bit is.
 
 use std::borrow::{Borrow, BorrowMut};
