@@ -8,11 +8,23 @@ use crate::{Move, Result};
 ///
 /// The conformance suite of `trundle-testing` runs on any of them unchanged.
 pub trait Backend {
+    /// Memory that it moves elements from and to: bytes of the host, an allocation of a device.
+    type Buffer: ?Sized;
+
     /// Everything that is decided ahead of time. It prints as what would be done, and why.
     type Plan: Display;
 
     /// Decides how `work` is done.
     fn plan(&self, work: &Move) -> Self::Plan;
+
+    /// A new buffer of so many bytes, all of them 0.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`](crate::Error::TooLarge) if the memory has no room for it.
+    fn buffer(&self, bytes: usize) -> Result<Box<Self::Buffer>>;
+
+    /// The bytes of a buffer.
+    fn bytes_of(&self, buffer: &Self::Buffer) -> usize;
 
     /// Moves the elements from `src` to `dst`. Bytes of `dst` that no element covers are left as
     /// they are, and so are bits beside packed elements.
@@ -20,5 +32,22 @@ pub trait Backend {
     /// # Errors
     /// [`Error::OutOfBounds`](crate::Error::OutOfBounds) if a buffer is shorter than the planned
     /// layouts; nothing has been written then.
-    fn run(&self, plan: &Self::Plan, src: &[u8], dst: &mut [u8]) -> Result<()>;
+    fn run(&self, plan: &Self::Plan, src: &Self::Buffer, dst: &mut Self::Buffer) -> Result<()> {
+        self.run_while(plan, src, dst, &|| true)
+    }
+
+    /// [`Backend::run`] as long as `go_on` says so. It is asked before each part of the work, the
+    /// first too, by whichever thread takes that part, several at once. A no counts for all
+    /// threads: none begins another part, and what they have begun ends before this returns.
+    ///
+    /// # Errors
+    /// As [`Backend::run`], and [`Error::Stopped`](crate::Error::Stopped) if `go_on` said no: any
+    /// elements may have been written then, and others not.
+    fn run_while(
+        &self,
+        plan: &Self::Plan,
+        src: &Self::Buffer,
+        dst: &mut Self::Buffer,
+        go_on: &(dyn Fn() -> bool + Sync),
+    ) -> Result<()>;
 }

@@ -1,10 +1,9 @@
 //! The CPU as a backend.
 
-use trundle_core::{Backend, Move, Result};
+use trundle_core::{Backend, Error, Move, Result};
 
-use crate::pipeline::check_buffer;
 use crate::stop::Stop;
-use crate::{Machine, Plan, Planner, execute};
+use crate::{Machine, Plan, Planner};
 
 /// Moves elements with this machine's CPU.
 #[derive(Clone, Debug)]
@@ -33,18 +32,38 @@ impl Default for Cpu {
 }
 
 impl Backend for Cpu {
+    type Buffer = [u8];
     type Plan = Plan;
 
     fn plan(&self, work: &Move) -> Plan {
         self.planner.plan(work)
     }
 
+    fn buffer(&self, bytes: usize) -> Result<Box<[u8]>> {
+        let too_large = |_| Error::TooLarge { what: format!("a buffer of {bytes} bytes") };
+        Vec::<u8>::new().try_reserve_exact(bytes).map_err(too_large)?;
+        // Memory that the system gives zeroed, so that nothing is written twice.
+        Ok(vec![0; bytes].into_boxed_slice())
+    }
+
+    fn bytes_of(&self, buffer: &[u8]) -> usize {
+        buffer.len()
+    }
+
+    #[inline]
     fn run(&self, plan: &Plan, src: &[u8], dst: &mut [u8]) -> Result<()> {
-        check_buffer("data", plan.src_bytes, src.len())?;
-        check_buffer("out", plan.dst_bytes, dst.len())?;
-        // SAFETY: both buffers are long enough, and a shared and a unique reference to bytes
-        // cannot overlap.
-        unsafe { execute::run(plan, src.as_ptr(), dst.as_mut_ptr(), &Stop::never()) };
-        Ok(())
+        // SAFETY: a shared and a unique reference to initialised bytes, which cannot overlap.
+        unsafe { plan.run_raw(src, dst, &Stop::never()) }
+    }
+
+    fn run_while(
+        &self,
+        plan: &Plan,
+        src: &[u8],
+        dst: &mut [u8],
+        go_on: &(dyn Fn() -> bool + Sync),
+    ) -> Result<()> {
+        // SAFETY: as in `run`.
+        unsafe { plan.run_raw(src, dst, &Stop::when_not(go_on)) }
     }
 }

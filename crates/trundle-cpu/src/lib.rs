@@ -10,16 +10,15 @@ mod leaked;
 mod machine;
 mod owned;
 mod packed;
-mod pipeline;
 mod plan;
 mod planner;
 mod rolled;
+mod slices;
 mod stop;
 mod threads;
 
 pub use backend::Cpu;
 pub use machine::Machine;
-pub use pipeline::Pipeline;
 pub use plan::{Part, Place, Plan, RaggedStep, Rolled, Step};
 pub use planner::Planner;
 pub use trundle_kernels::{CATALOGUE, Kernel, Pattern, Simd, Store};

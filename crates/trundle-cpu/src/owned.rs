@@ -1,58 +1,89 @@
 //! Values that own something: they are moved, never copied and never dropped.
 
-use std::sync::atomic::Ordering;
+use std::ptr::slice_from_raw_parts_mut;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use trundle_core::{Error, Result};
 
-use crate::Pipeline;
+use crate::Plan;
+use crate::slices::raw;
 use crate::stop::Stop;
 
-impl Pipeline {
-    /// Moves the values of a vector to their new places: none is cloned, none is dropped. Nothing
-    /// of T's own code runs, so a value may be anything: a `String`, a `Box`, a lock.
-    ///
-    /// The plans must move elements of T's size and give every one of them once. The first call
-    /// tries that out on numbers of the same size, which takes about as long again.
+/// Whether it has been seen that a plan gives every element once. Plans that do the same are equal,
+/// seen or not.
+#[derive(Debug, Default)]
+pub(crate) struct Seen(AtomicBool);
+
+impl Clone for Seen {
+    fn clone(&self) -> Seen {
+        Seen(AtomicBool::new(self.0.load(Ordering::Relaxed)))
+    }
+}
+
+impl PartialEq for Seen {
+    fn eq(&self, _: &Seen) -> bool {
+        true
+    }
+}
+
+impl Eq for Seen {}
+
+impl Plan {
+    /// Moves all values to their new places in `moved`; what was there before is dropped. None of
+    /// the values is cloned or dropped. Nothing of T's own code runs on them, so a value may be
+    /// anything: a `String`, a `Box`, a lock.
     ///
     /// # Errors
-    /// [`Error::SizesDiffer`] for a vector of another length, [`Error::WidthMismatch`] if elements
-    /// would be torn apart, [`Error::NotABijection`] if some would be lost or given twice,
-    /// [`Error::TooLarge`] if the memory has no room for the result. `values` are as they were then.
-    pub fn run_owned<T>(&self, values: &mut Vec<T>) -> Result<()> {
-        self.check_whole::<T>()?;
-        let plans = self.plans();
-        let (src_bytes, last) = (plans[0].src_bytes, &plans[plans.len() - 1]);
-        if size_of_val(values.as_slice()) != src_bytes {
-            return Err(Error::SizesDiffer {
-                left: "the bytes of the values",
-                right: "the bytes that are moved",
-                left_size: size_of_val(values.as_slice()),
-                right_size: src_bytes,
-            });
-        }
+    /// As [`Plan::check_owned`], and [`Error::TooLarge`] if the memory has no room for the values
+    /// and `moved` has not either. `values` are as they were then.
+    pub fn run_owned<T>(&self, values: &mut Vec<T>, moved: &mut Vec<T>) -> Result<()> {
+        self.check_owned::<T>(values.len())?;
+        moved.clear();
         if size_of::<T>() == 0 {
+            moved.append(values);
             return Ok(());
         }
-        if last.moved_bytes != src_bytes || last.dst_bytes != src_bytes {
-            return Err(Error::NotABijection);
-        }
-        if !self.is_bijection.load(Ordering::Relaxed) {
-            self.check_bijection(values.len(), size_of::<T>())?;
-            self.is_bijection.store(true, Ordering::Relaxed);
-        }
-        let mut moved: Vec<T> = Vec::new();
-        moved.try_reserve_exact(values.len()).map_err(|_| too_large(src_bytes))?;
-        // SAFETY: the source is valid for its bytes and the vector for as many that it has reserved.
-        // Until the run is over, also if it panics, `values` owns all values and `moved` none. Then
-        // `moved` holds each once, since the plans are a bijection of whole elements.
+        let bytes = size_of_val(values.as_slice());
+        moved.try_reserve_exact(values.len()).map_err(|_| too_large(bytes))?;
+        // SAFETY: the vector has reserved as many bytes as the values have. Until the run is over,
+        // also if it panics, `values` owns all values and `moved` none. Then `moved` holds each
+        // once, since the plan is a bijection of whole elements.
         unsafe {
-            let src = std::slice::from_raw_parts(values.as_ptr().cast(), src_bytes);
-            let dst = std::slice::from_raw_parts_mut(moved.as_mut_ptr().cast(), src_bytes);
-            self.run_bytes(src, dst, &Stop::never())?;
+            let dst = slice_from_raw_parts_mut(moved.as_mut_ptr().cast(), bytes);
+            self.run_raw(raw(values), dst, &Stop::never())?;
             moved.set_len(values.len());
             values.set_len(0);
         }
-        *values = moved;
+        Ok(())
+    }
+
+    /// Checks that the plan moves so many values of T, and gives every one of them once. The first
+    /// time, that is tried out on numbers of the same size, which takes about as long as to move
+    /// the values.
+    ///
+    /// # Errors
+    /// [`Error::SizesDiffer`] for another number of values, [`Error::WidthMismatch`] if elements
+    /// would be torn apart, [`Error::NotABijection`] if some would be lost or given twice,
+    /// [`Error::TooLarge`] if the memory has no room for the numbers.
+    pub fn check_owned<T>(&self, len: usize) -> Result<()> {
+        self.check_whole::<T>()?;
+        let bytes = len.saturating_mul(size_of::<T>());
+        if bytes != self.src_bytes {
+            return Err(Error::SizesDiffer {
+                left: "the bytes of the values",
+                right: "the bytes that are moved",
+                left_size: bytes,
+                right_size: self.src_bytes,
+            });
+        }
+        if size_of::<T>() == 0 || self.is_bijection.0.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        if self.moved_bytes != bytes || self.dst_bytes != bytes {
+            return Err(Error::NotABijection);
+        }
+        self.check_bijection(len, size_of::<T>())?;
+        self.is_bijection.0.store(true, Ordering::Relaxed);
         Ok(())
     }
 
@@ -70,7 +101,7 @@ impl Pipeline {
             for (number, label) in labels.chunks_exact_mut(width).enumerate() {
                 label[..digit.len()].copy_from_slice(&number.to_le_bytes()[digit.clone()]);
             }
-            self.run(&labels, &mut moved)?;
+            self.run_slice_into(&labels, &mut moved)?;
             for (number, label) in numbers.iter_mut().zip(moved.chunks_exact(width)) {
                 let mut bytes = usize::to_le_bytes(*number);
                 bytes[digit.clone()].copy_from_slice(&label[..digit.len()]);

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use trundle_core::{Loop, RaggedLoop};
 
+use crate::owned::Seen;
 use crate::packed::PackedSteps;
 use trundle_kernels::{Kernel, Store};
 
@@ -23,6 +24,7 @@ pub struct Plan {
     pub(crate) parts: Vec<Part>,
     /// What a thread takes at a time, in the order in which threads take it: ranges of `parts`.
     pub(crate) tasks: Vec<Range<usize>>,
+    pub(crate) is_bijection: Seen,
 }
 
 /// How the blocks of a move are done: a step each, which is cut into units.

@@ -1,4 +1,4 @@
-//! Runs that are told to stop: on one thread and on several, between passes and within them.
+//! Runs that are told to stop: on one thread and on several.
 #![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use trundle_core::ops::{Flip, ReverseSubsequences, Roll, Transpose};
 use trundle_core::{Backend, BitOrder, Error, Layout, Move, Op, Packing, Shape, Width};
-use trundle_cpu::{Cpu, Machine, Pipeline, Planner};
+use trundle_cpu::{Cpu, Plan};
 
 /// What no source holds: a byte that nobody has written.
 const UNTOUCHED: u8 = 0xa5;
@@ -18,15 +18,14 @@ fn work(op: impl Into<Op>, sizes: &[usize], width: impl Into<Width>) -> Move {
     Move::new(&map, width, &packed(map.in_shape()), &packed(map.out_shape())).unwrap()
 }
 
-fn pipeline(works: &[Move], threads: usize) -> Pipeline {
-    let machine = Machine { threads, ..Machine::detect().clone() };
-    let planner = Planner::new(machine);
-    Pipeline::new(works.iter().map(|work| planner.plan(work)).collect()).unwrap()
+fn plan(work: &Move, threads: usize) -> (Cpu, Plan) {
+    let cpu = Cpu::new(Some(threads));
+    let plan = cpu.plan(work);
+    (cpu, plan)
 }
 
-fn source(pipeline: &Pipeline, works: &[Move]) -> Vec<u8> {
-    assert_eq!(pipeline.plans().len(), works.len());
-    (0..works[0].src_bytes()).map(|byte| (byte % 101) as u8).collect()
+fn source(work: &Move) -> Vec<u8> {
+    (0..work.src_bytes()).map(|byte| (byte % 101) as u8).collect()
 }
 
 /// Says yes so often, then no once, and then yes again, which nobody should hear.
@@ -66,18 +65,18 @@ fn works() -> Vec<Move> {
 #[test]
 fn a_run_stops_at_the_first_no() {
     for work in works() {
-        let pipeline = pipeline(std::slice::from_ref(&work), 1);
-        let src = source(&pipeline, std::slice::from_ref(&work));
+        let (cpu, plan) = plan(&work, 1);
+        let src = source(&work);
         let mut whole = vec![UNTOUCHED; work.dst_bytes()];
         let asked = Asked::new(usize::MAX);
-        pipeline.run_while(&src, &mut whole, &|| asked.go_on()).unwrap();
+        cpu.run_while(&plan, &src, &mut whole, &|| asked.go_on()).unwrap();
         let asks = asked.asks();
-        assert!(asks >= 8, "{asks} asks of {}", pipeline.plans()[0]);
+        assert!(asks >= 8, "{asks} asks of {plan}");
         let mut earlier = 0;
         for yes in [0, 2, asks - 1] {
             let asked = Asked::new(yes);
             let mut dst = vec![UNTOUCHED; work.dst_bytes()];
-            let outcome = pipeline.run_while(&src, &mut dst, &|| asked.go_on());
+            let outcome = cpu.run_while(&plan, &src, &mut dst, &|| asked.go_on());
             assert_eq!(outcome, Err(Error::Stopped));
             assert_eq!(asked.asks(), yes + 1);
             // All that was begun has ended, and nothing more was.
@@ -86,7 +85,7 @@ fn a_run_stops_at_the_first_no() {
             earlier = written;
         }
         let mut dst = vec![UNTOUCHED; work.dst_bytes()];
-        pipeline.run_while(&src, &mut dst, &|| true).unwrap();
+        cpu.run_while(&plan, &src, &mut dst, &|| true).unwrap();
         assert!(dst == whole);
     }
 }
@@ -94,14 +93,14 @@ fn a_run_stops_at_the_first_no() {
 #[test]
 fn the_parts_before_a_no_are_whole_and_those_after_it_untouched() {
     let work = work(Flip::new(&[0]), &[1_100_003], 4);
-    let pipeline = pipeline(std::slice::from_ref(&work), 1);
-    let (src, plan) = (source(&pipeline, std::slice::from_ref(&work)), &pipeline.plans()[0]);
+    let (cpu, plan) = plan(&work, 1);
+    let src = source(&work);
     let [step] = plan.steps() else { panic!("a reversal is one step") };
     let units = |parts: usize| plan.parts()[..parts].iter().map(|part| part.end - part.first);
     let bytes = units(2).sum::<usize>() * step.row_block * step.col_block * step.width;
     let asked = Asked::new(2);
     let mut dst = vec![UNTOUCHED; work.dst_bytes()];
-    let outcome = pipeline.run_while(&src, &mut dst, &|| asked.go_on());
+    let outcome = cpu.run_while(&plan, &src, &mut dst, &|| asked.go_on());
     assert_eq!(outcome, Err(Error::Stopped));
     let written: Vec<bool> = dst.iter().map(|byte| *byte != UNTOUCHED).collect();
     assert_eq!(written.iter().filter(|written| **written).count(), bytes);
@@ -111,49 +110,23 @@ fn the_parts_before_a_no_are_whole_and_those_after_it_untouched() {
 #[test]
 fn runs_on_several_threads_stop_and_the_threads_work_on() {
     for work in works() {
-        let pipeline = pipeline(std::slice::from_ref(&work), 3);
-        let src = source(&pipeline, std::slice::from_ref(&work));
+        let (cpu, plan) = plan(&work, 3);
+        let src = source(&work);
         let mut whole = vec![UNTOUCHED; work.dst_bytes()];
-        pipeline.run(&src, &mut whole).unwrap();
+        cpu.run(&plan, &src, &mut whole).unwrap();
         for yes in [0, 2, 5] {
             for _ in 0..10 {
                 let asks = AtomicUsize::new(0);
                 let go_on = || asks.fetch_add(1, Ordering::Relaxed) < yes;
                 let mut dst = vec![UNTOUCHED; work.dst_bytes()];
-                let outcome = pipeline.run_while(&src, &mut dst, &go_on);
+                let outcome = cpu.run_while(&plan, &src, &mut dst, &go_on);
                 assert_eq!(outcome, Err(Error::Stopped));
                 assert!(dst != whole);
                 // Each thread hears no at most once.
                 assert!(asks.into_inner() <= yes + 3);
             }
             let mut dst = vec![UNTOUCHED; work.dst_bytes()];
-            pipeline.run(&src, &mut dst).unwrap();
-            assert!(dst == whole);
-        }
-    }
-}
-
-#[test]
-fn a_pass_is_not_begun_when_the_one_before_it_was_stopped() {
-    let works = [
-        work(Transpose::new(&[]), &[530, 1501], 4),
-        work(Transpose::new(&[]), &[1501, 530], 4),
-        work(Flip::new(&[0]), &[530, 1501], 4),
-    ];
-    for threads in [1, 3] {
-        let pipeline = pipeline(&works, threads);
-        let src = source(&pipeline, &works);
-        let parts: Vec<usize> = pipeline.plans().iter().map(|plan| plan.parts().len()).collect();
-        let mut whole = vec![UNTOUCHED; src.len()];
-        pipeline.run(&src, &mut whole).unwrap();
-        for yes in [1, parts[0] + 1, parts[0] + parts[1] + 1] {
-            let asked = Asked::new(yes);
-            let mut dst = vec![UNTOUCHED; src.len()];
-            let outcome = pipeline.run_while(&src, &mut dst, &|| asked.go_on());
-            assert_eq!(outcome, Err(Error::Stopped));
-            let untouched = dst.iter().all(|byte| *byte == UNTOUCHED);
-            assert_eq!(untouched, yes < parts[0] + parts[1], "after {yes} of {parts:?}");
-            pipeline.run(&src, &mut dst).unwrap();
+            cpu.run(&plan, &src, &mut dst).unwrap();
             assert!(dst == whole);
         }
     }
@@ -167,11 +140,11 @@ fn packed_rows_that_are_half_of_a_tensor_are_stopped_within() {
     for (axis, sizes) in [(1, [2, row]), (0, [row, 2])] {
         let reverse = ReverseSubsequences::new(axis, vec![row as u64 - 1, row as u64 / 2]);
         let work = work(reverse, &sizes, Width::Packed(u4));
-        let pipeline = pipeline(std::slice::from_ref(&work), 1);
-        let src = source(&pipeline, std::slice::from_ref(&work));
+        let (cpu, plan) = plan(&work, 1);
+        let src = source(&work);
         let asked = Asked::new(10);
-        let outcome = pipeline.run_while(&src, &mut vec![0; work.dst_bytes()], &|| asked.go_on());
-        assert_eq!(outcome, Err(Error::Stopped), "{}", pipeline.plans()[0]);
+        let outcome = cpu.run_while(&plan, &src, &mut vec![0; work.dst_bytes()], &|| asked.go_on());
+        assert_eq!(outcome, Err(Error::Stopped), "{plan}");
         assert_eq!(asked.asks(), 11);
     }
 }
@@ -209,14 +182,14 @@ fn no_part_of_a_large_move_takes_long() {
 fn a_panic_of_who_is_asked_reaches_the_caller() {
     for threads in [1, 3] {
         let work = work(Transpose::new(&[]), &[2031, 1621], 1);
-        let pipeline = pipeline(std::slice::from_ref(&work), threads);
-        let src = source(&pipeline, std::slice::from_ref(&work));
+        let (cpu, plan) = plan(&work, threads);
+        let src = source(&work);
         let mut dst = vec![UNTOUCHED; work.dst_bytes()];
         let panics = catch_unwind(AssertUnwindSafe(|| {
-            pipeline.run_while(&src, &mut dst, &|| panic!("a question that panics for the test"))
+            cpu.run_while(&plan, &src, &mut dst, &|| panic!("a question that panics for the test"))
         }));
         assert!(panics.is_err());
-        pipeline.run(&src, &mut dst).unwrap();
+        cpu.run(&plan, &src, &mut dst).unwrap();
         assert!(!dst.contains(&UNTOUCHED));
     }
 }

@@ -3,7 +3,7 @@
 
 use trundle_core::ops::{Flip, ReverseSequence, Roll, Transpose};
 use trundle_core::{Backend, IndexMap, Layout, Move, Op, Shape};
-use trundle_cpu::{Cpu, Machine, Pipeline, Plan, Planner};
+use trundle_cpu::{Cpu, Machine, Plan, Planner};
 
 /// Moves of three to five megabytes with edges that fall in the middle of tiles and lines: the
 /// operator, the shape and the width of an element.
@@ -111,36 +111,6 @@ fn callers_of_one_plan_do_not_disturb_each_other() {
                     dst.fill(0xa5);
                     Cpu::default().run(&plan, &src, &mut dst).unwrap();
                     assert!(dst == expected);
-                }
-            });
-        }
-    });
-}
-
-#[test]
-fn callers_of_one_pipeline_do_not_disturb_each_other() {
-    // Three passes: both scratch buffers are used.
-    let shape = Shape::new([530, 1501]).unwrap();
-    let map = Op::from(Transpose::new(&[])).index_map(&shape).unwrap();
-    let passes = [map.clone(), map.invert().unwrap(), map];
-    let plans = passes.iter().map(|map| {
-        let src = Layout::row_major(map.in_shape(), 4).unwrap();
-        let dst = Layout::row_major(map.out_shape(), 4).unwrap();
-        plan(&Move::new(map, 4, &src, &dst).unwrap(), 3, 1 << 30)
-    });
-    let pipeline = Pipeline::new(plans.collect()).unwrap();
-    let pipeline = &pipeline;
-    std::thread::scope(|scope| {
-        for caller in 0..4u32 {
-            scope.spawn(move || {
-                // A tensor of each caller's own: what another left must not come through.
-                let src: Vec<u32> = (0..530 * 1501).map(|number| number ^ caller << 24).collect();
-                let mut dst = vec![0; src.len()];
-                for _ in 0..10 {
-                    dst.fill(u32::MAX);
-                    pipeline.run_slice_into(&src, &mut dst).unwrap();
-                    let place = |at: usize| src[at % 530 * 1501 + at / 530];
-                    assert!((0..src.len()).all(|at| dst[at] == place(at)));
                 }
             });
         }

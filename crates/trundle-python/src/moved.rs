@@ -53,7 +53,7 @@ impl Planned {
     }
 
     fn is_worth_keeping(&self) -> bool {
-        let plans: usize = self.plan.cpu_plans().iter().map(CpuPlan::own_bytes).sum();
+        let plans: usize = self.plan.cpu_plans().map(CpuPlan::own_bytes).sum();
         plans + self.plan.scratch_bytes() <= MOST_PLAN_BYTES
     }
 }

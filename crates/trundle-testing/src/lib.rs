@@ -10,12 +10,16 @@ mod guarded;
 mod operator;
 mod oracle;
 pub mod packed;
+mod pair_by_pair;
 pub mod patterns;
 mod property;
 pub mod shapings;
 pub mod suite;
+mod testable;
 
 pub use guarded::{Flush, Guarded};
 pub use operator::PlainOp;
 pub use oracle::{Naive, indices, read_elements, write_elements};
+pub use pair_by_pair::{Bytewise, Cells, PairByPair};
 pub use property::{Outcome, holds};
+pub use testable::{TestBuffer, Testable};

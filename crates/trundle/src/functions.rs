@@ -2,13 +2,13 @@
 
 use trundle_core::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Transpose};
 use trundle_core::{
-    Backend, Error, IndexMap, Layout, Move, Op, Packing, Pass, Result, Shape, Tensor, TensorView,
+    Error, IndexMap, Layout, Move, Op, Packing, Pass, Result, Shape, Tensor, TensorView,
     TensorViewMut, Width,
 };
-use trundle_cpu::{Cpu, Pipeline};
 
 use crate::plan::bound;
 use crate::planned::{Planned, planned};
+use crate::{CpuPlan, Device, Runner};
 
 /// Elements shifted along axes, in at one end what goes out at the other:
 /// `out[(i + shift) mod size] = data[i]`. `shift` has one entry for each axis, or one for all;
@@ -204,7 +204,7 @@ fn moved_into(op: OpRef<'_>, data: &TensorView<'_>, out: &mut TensorViewMut<'_>)
     check_dtype(data, out)?;
     let call = Call { op, width: data.width(), data: data.layout(), out: Some(out.layout()) };
     let planned = planned(&call, Call::plan)?;
-    planned.pipeline.run(data.bytes(), out.bytes_mut())
+    planned.runner.run(&[data.bytes()], &mut [out.bytes_mut()])
 }
 
 /// What `op` makes of `data`. Lengths are as much data as the elements are: they are others in the
@@ -223,7 +223,7 @@ fn reversed_into(
     check_dtype(data, out)?;
     let map = op.into().index_map(data.shape())?;
     let planned = plan(&map, data.width(), data.layout(), Some(out.layout()))?;
-    planned.pipeline.run(data.bytes(), out.bytes_mut())
+    planned.runner.run(&[data.bytes()], &mut [out.bytes_mut()])
 }
 
 fn check_dtype(data: &TensorView<'_>, out: &TensorViewMut<'_>) -> Result<()> {
@@ -252,14 +252,13 @@ fn plan(map: &IndexMap, width: Width, data: &Layout, out: Option<&Layout>) -> Re
         }
         Err(error) => return Err(error),
     };
-    let cpu = Cpu::default();
-    let pipeline = Pipeline::new(moves.iter().map(|work| cpu.plan(work)).collect())?;
-    Ok(Planned { pipeline, out_shape: out.shape().clone() })
+    let runner = Runner::chain(Device::default(), &moves)?;
+    Ok(Planned { runner, out_shape: out.shape().clone() })
 }
 
 /// Runs a plan that was made for a new tensor.
 fn run(planned: &Planned, data: &TensorView<'_>) -> Result<Tensor> {
-    let bytes = planned.pipeline.run_to_vec(data.bytes())?;
+    let bytes = planned.runner.run_to(data.bytes(), CpuPlan::run_to_vec)?;
     match data.width().packing() {
         None => Tensor::from_bytes(bytes, data.dtype(), &planned.out_shape),
         Some(packing) => {

@@ -58,6 +58,7 @@ pub mod notation;
 mod plan;
 pub mod plan_cache;
 mod planned;
+mod runner;
 
 pub use chain::{Chain, ChainError, OpenChain, ParseError, Slot};
 pub use functions::{
@@ -65,12 +66,19 @@ pub use functions::{
     reverse_subsequences, reverse_subsequences_into, roll, roll_into, transpose, transpose_into,
 };
 pub use plan::{Plan, PlanError};
+pub use runner::{BufferId, Runner, Step};
 pub use trundle_core::{
-    AxisMap, BitOrder, Block, DType, Digest, Error, Fingerprint, IndexMap, Layer, Layout, Loop,
-    Move, Op, Packing, Pass, Permutation, RaggedLoop, Result, Run, Shape, Tensor, TensorView,
+    AxisMap, Backend, BitOrder, Block, DType, Digest, Error, Fingerprint, IndexMap, Layer, Layout,
+    Loop, Move, Op, Packing, Pass, Permutation, RaggedLoop, Result, Run, Shape, Tensor, TensorView,
     TensorViewMut, Width, fingerprint, normalize_axis, ops,
 };
-pub use trundle_cpu::{Machine, Plan as CpuPlan};
+pub use trundle_cpu::Machine;
+
+/// What moves elements: the one line that says so.
+pub type Device = trundle_cpu::Cpu;
+
+/// How [`Device`] does a move.
+pub type CpuPlan = <Device as Backend>::Plan;
 
 /// The examples of the README run as tests.
 #[cfg(doctest)]

@@ -1,12 +1,13 @@
 //! Planned calls: everything is decided once, and run often.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fmt;
 
-use trundle_core::{Backend, Error, IndexMap, Layout, Move, Pass, Result, Shape, Width};
-use trundle_cpu::{Cpu, Pipeline};
+use trundle_core::{Error, IndexMap, Layout, Move, Pass, Result, Shape, Width};
 
 use crate::chain::{Chain, ChainError};
+use crate::{CpuPlan, Device, Runner};
 
 /// A chain decided for one element width and two layouts, down to kernels and tiles. It runs
 /// without allocating, and prints every stage of the way.
@@ -29,7 +30,7 @@ pub struct Plan {
     chain: Chain,
     passes: Vec<Pass>,
     moves: Vec<Move>,
-    pipeline: Pipeline,
+    runner: Runner<Device>,
 }
 
 /// Why a chain could not be planned.
@@ -107,10 +108,8 @@ impl Plan {
         threads: Option<usize>,
     ) -> Result<Plan> {
         let (passes, moves) = bound(passes, width.into(), src, dst)?;
-        let cpu = Cpu::new(threads);
-        let plans = moves.iter().map(|work| cpu.plan(work)).collect();
-        let pipeline = Pipeline::new(plans)?;
-        Ok(Plan { chain: Chain::new(), passes, moves, pipeline })
+        let runner = Runner::chain(Device::new(threads), &moves)?;
+        Ok(Plan { chain: Chain::new(), passes, moves, runner })
     }
 
     /// [`Plan::new`] from and to packed, row-major tensors.
@@ -136,7 +135,7 @@ impl Plan {
     /// [`Error::OutOfBounds`](crate::Error::OutOfBounds) if a buffer is shorter than the planned
     /// layouts; nothing has been written then.
     pub fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<()> {
-        self.pipeline.run(src, dst)
+        self.runner.run(&[src], &mut [dst])
     }
 
     /// [`Plan::run`] as long as `go_on` says so: for a move that a user may interrupt, or that has a
@@ -169,15 +168,16 @@ impl Plan {
         dst: &mut [u8],
         go_on: &(dyn Fn() -> bool + Sync),
     ) -> Result<()> {
-        self.pipeline.run_while(src, dst, go_on)
+        self.runner.run_while(&[src], &mut [dst], go_on)
     }
 
-    /// [`Plan::run`] on slices of elements, for plans of their width.
+    /// [`Plan::run`] on slices of elements, for plans of their width. With several passes it allocates
+    /// what lies between them.
     ///
     /// # Errors
     /// As [`Plan::run`].
     pub fn run_slice_into<T: Copy>(&self, src: &[T], dst: &mut [T]) -> Result<()> {
-        self.pipeline.run_slice_into(src, dst)
+        self.run_slice_to(src, |last, src| last.run_slice_into(src, dst))
     }
 
     /// [`Plan::run`] on a slice of elements, for plans of their width to a packed layout.
@@ -186,7 +186,21 @@ impl Plan {
     /// As [`Plan::run`], and [`Error::SizesDiffer`](crate::Error::SizesDiffer) if the destination
     /// is not packed.
     pub fn run_slice<T: Copy>(&self, src: &[T]) -> Result<Vec<T>> {
-        self.pipeline.run_slice(src)
+        self.run_slice_to(src, CpuPlan::run_slice)
+    }
+
+    /// Runs all passes but the last, for which `last` is called, with what it reads.
+    fn run_slice_to<T: Copy, R>(
+        &self,
+        src: &[T],
+        last: impl FnOnce(&CpuPlan, &[T]) -> Result<R>,
+    ) -> Result<R> {
+        let (end, firsts) = self.runner.steps().split_last().unwrap_or_else(|| unreachable!());
+        let mut moved = Cow::Borrowed(src);
+        for step in firsts {
+            moved = Cow::Owned(step.work.run_slice(&moved)?);
+        }
+        last(&end.work, &moved)
     }
 
     /// [`Plan::run`] on values that own something, for plans of their size from and to packed
@@ -212,7 +226,15 @@ impl Plan {
     /// [`Error::NotABijection`](crate::Error::NotABijection) if some would be lost or given twice.
     /// `values` are as they were then.
     pub fn run_owned<T>(&self, values: &mut Vec<T>) -> Result<()> {
-        self.pipeline.run_owned(values)
+        for plan in self.cpu_plans() {
+            plan.check_owned::<T>(values.len())?;
+        }
+        let mut moved = Vec::new();
+        for plan in self.cpu_plans() {
+            plan.run_owned(values, &mut moved)?;
+            std::mem::swap(values, &mut moved);
+        }
+        Ok(())
     }
 
     /// The shape of the result.
@@ -223,7 +245,7 @@ impl Plan {
 
     /// The bytes that are held between passes; 0 for a single pass.
     pub fn scratch_bytes(&self) -> usize {
-        self.pipeline.scratch_bytes()
+        self.runner.temporary_bytes()
     }
 
     /// What each pass over memory does, in coordinates.
@@ -237,8 +259,8 @@ impl Plan {
     }
 
     /// How each pass is done.
-    pub fn cpu_plans(&self) -> &[trundle_cpu::Plan] {
-        self.pipeline.plans()
+    pub fn cpu_plans(&self) -> impl ExactSizeIterator<Item = &CpuPlan> {
+        self.runner.steps().iter().map(|step| &step.work)
     }
 }
 
@@ -295,7 +317,7 @@ impl fmt::Display for Plan {
         let passes = self.passes.len();
         write!(f, "{passes} pass{} over memory", if passes == 1 { "" } else { "es" })?;
         for (number, ((pass, work), plan)) in
-            self.passes.iter().zip(&self.moves).zip(self.pipeline.plans()).enumerate()
+            self.passes.iter().zip(&self.moves).zip(self.cpu_plans()).enumerate()
         {
             write!(f, "\n\npass {number}")?;
             let stage = pass.stages.start + 1;
@@ -357,6 +379,36 @@ mod tests {
         // Once: 2 30, 1 20, 3 10. Twice: 3 20, 1 30, 2 10. Three times: 1 10, 3 30, 2 20.
         assert_eq!(plan.run_slice(&rows).unwrap(), [1, 10, 3, 30, 2, 20]);
         assert!(plan.to_string().contains("pass 2: stage 3 does not compose"));
+    }
+
+    #[test]
+    fn several_passes_move_values_of_any_type() {
+        let twice = "reverse(axis=0, batch_axis=1, lengths=[2, 3]) | \
+                     reverse(axis=0, batch_axis=1, lengths=[3, 2])";
+        let plan = |chain: &str, width: usize| {
+            let chain: Chain = chain.parse().unwrap_or_else(|error| panic!("{error}"));
+            Plan::packed(&chain, width, &Shape::new([3, 2]).unwrap(), Some(1)).unwrap()
+        };
+        let expected = [4, 3, 0, 5, 2, 1];
+        // A byte, and bytes of padding.
+        let padded: Vec<(u8, u32)> = (0..6).map(|number| (number, u32::MAX)).collect();
+        let by_pairs = plan(twice, size_of::<(u8, u32)>());
+        assert_eq!(by_pairs.passes().len(), 2);
+        let mut into = vec![(9, 9); 6];
+        by_pairs.run_slice_into(&padded, &mut into).unwrap();
+        assert_eq!(by_pairs.run_slice(&padded).unwrap(), into);
+        assert!(into.iter().map(|pair| pair.0).eq(expected));
+
+        let words = || (0..6).map(|number| number.to_string()).collect::<Vec<_>>();
+        let (mut values, by_words) = (words(), plan(twice, size_of::<String>()));
+        by_words.run_owned(&mut values).unwrap();
+        assert!(values.iter().map(|word| word.parse::<u8>().unwrap()).eq(expected));
+        // What the second pass would lose, the first has not moved.
+        let loses = plan(&format!("{twice} | slice(0, 2)"), size_of::<String>());
+        assert!(loses.passes().len() > 1);
+        let mut values = words();
+        assert!(loses.run_owned(&mut values).is_err());
+        assert_eq!(values, words());
     }
 
     #[test]

@@ -37,7 +37,7 @@
 //!         return Ok(plan);
 //!     }
 //!     let plan = Rc::new(call.plan()?);
-//!     if plan.cpu_plans().iter().map(|plan| plan.own_bytes()).sum::<usize>() <= MOST_PLAN_BYTES {
+//!     if plan.cpu_plans().map(|plan| plan.own_bytes()).sum::<usize>() <= MOST_PLAN_BYTES {
 //!         cache.put(call, plan.clone());
 //!     }
 //!     Ok(plan)

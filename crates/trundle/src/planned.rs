@@ -5,9 +5,9 @@ use std::hash::Hash;
 use std::rc::Rc;
 
 use trundle_core::Shape;
-use trundle_cpu::Pipeline;
 
 use crate::plan_cache::{MOST_PLAN_BYTES, PlanCache};
+use crate::{Device, Runner};
 
 thread_local! {
     /// Each thread keeps plans of its own, so that no call waits for another or shares a line with
@@ -18,7 +18,7 @@ thread_local! {
 /// How a one-shot call is done.
 #[derive(Debug)]
 pub(crate) struct Planned {
-    pub(crate) pipeline: Pipeline,
+    pub(crate) runner: Runner<Device>,
     pub(crate) out_shape: Shape,
 }
 
@@ -33,7 +33,7 @@ pub(crate) fn planned<C: Hash, E>(
         return Ok(planned);
     }
     let planned = Rc::new(plan(call)?);
-    if plan_bytes(&planned.pipeline) <= MOST_PLAN_BYTES {
+    if plan_bytes(&planned.runner) <= MOST_PLAN_BYTES {
         with_plans(|plans| plans.put(call, planned.clone()));
     }
     Ok(planned)
@@ -45,14 +45,13 @@ fn with_plans<T>(visit: impl FnOnce(&mut PlanCache<Rc<Planned>>) -> T) -> Option
 }
 
 /// About the bytes that plans fill.
-fn plan_bytes(pipeline: &Pipeline) -> usize {
-    pipeline.plans().iter().map(trundle_cpu::Plan::own_bytes).sum()
+fn plan_bytes(runner: &Runner<Device>) -> usize {
+    runner.steps().iter().map(|step| step.work.own_bytes()).sum()
 }
 
 #[cfg(test)]
 mod tests {
-    use trundle_core::{Backend, IndexMap, Layout, Move};
-    use trundle_cpu::Cpu;
+    use trundle_core::{IndexMap, Layout, Move};
 
     use super::*;
 
@@ -62,10 +61,8 @@ mod tests {
         let src = Layout::strided(&shape, 0, &[columns.cast_signed() + 1, 1]).unwrap();
         let dst = Layout::row_major(&shape, 1).unwrap();
         let work = Move::new(&IndexMap::identity(&shape), 1, &src, &dst).unwrap();
-        Planned {
-            pipeline: Pipeline::new(vec![Cpu::default().plan(&work)]).unwrap(),
-            out_shape: shape,
-        }
+        let runner = Runner::chain(Device::default(), &[work]).unwrap();
+        Planned { runner, out_shape: shape }
     }
 
     /// Asks for the plan of `call`, and says whether it was made anew.

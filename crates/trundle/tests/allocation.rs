@@ -1,11 +1,14 @@
-//! A one-shot call that came before allocates nothing but its result.
+//! A planned run allocates nothing, and a one-shot call that came before nothing but its result.
 #![allow(unsafe_code)]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::alloc::{GlobalAlloc, Layout as Memory, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use trundle::{DType, Shape, TensorView, TensorViewMut};
+use trundle::ops::{ReverseSequence, ReverseSubsequences, Roll, Transpose};
+use trundle::{
+    DType, Device, IndexMap, Layout, Move, Op, Runner, Shape, TensorView, TensorViewMut,
+};
 
 /// The system's allocator, with a count of its allocations on all threads.
 struct Counting;
@@ -35,7 +38,13 @@ fn allocations(call: impl FnOnce()) -> usize {
     ALLOCATIONS.load(Ordering::Relaxed) - before
 }
 
+/// One after the other, since allocations are counted on all threads.
 #[test]
+fn what_came_before_allocates_nothing() {
+    a_call_that_came_before_allocates_nothing();
+    a_planned_run_allocates_nothing();
+}
+
 fn a_call_that_came_before_allocates_nothing() {
     let shape = Shape::new([16, 4, 16]).unwrap();
     let turned = Shape::new([4, 16, 16]).unwrap();
@@ -59,4 +68,57 @@ fn a_call_that_came_before_allocates_nothing() {
     let transposed = || drop(trundle::transpose(&data, &[2, 1, 0]).unwrap());
     assert!(allocations(transposed) > 3);
     assert!(allocations(transposed) <= 3);
+}
+
+fn a_planned_run_allocates_nothing() {
+    let (shape, width) = (Shape::new([64, 300, 50]).unwrap(), 4);
+    let layout = Layout::row_major(&shape, width).unwrap();
+    let lengths: Vec<i128> = (0..64).map(|batch| batch * 4).collect();
+    let reverse = Op::from(ReverseSequence::new(1, 0, lengths));
+    let lengths: Vec<i128> = (0..64).map(|batch| 300 - batch * 3).collect();
+    let other_reverse = Op::from(ReverseSequence::new(1, 0, lengths));
+    let roll = Op::from(Roll::new(&[-3, 7], &[0, 2]));
+    let transpose = Op::from(Transpose::new(&[]));
+    let lengths: Vec<u64> = (0..64 * 50).map(|lane| lane * 7 % 300).collect();
+    let reverse_lanes = Op::from(ReverseSubsequences::new(1, lengths));
+    // Lanes need a scratch, which a thread allocates once, whenever it has its first lanes to move:
+    // one thread has it in the first run.
+    let chains: [(&[&Op], usize, usize); 5] = [
+        (&[&roll], 1, 2),
+        (&[&transpose], 1, 2),
+        (&[&reverse, &transpose], 1, 2),
+        (&[&reverse, &other_reverse, &reverse], 3, 2),
+        (&[&reverse_lanes], 1, 1),
+    ];
+    for (chain, passes, threads) in chains {
+        let mut shape = shape.clone();
+        let maps = chain.iter().map(|op| {
+            let map = op.index_map(&shape).unwrap();
+            shape = map.out_shape().clone();
+            map
+        });
+        let maps = IndexMap::fuse(maps.collect::<Vec<_>>()).unwrap();
+        assert_eq!(maps.len(), passes);
+        let moves = maps.iter().map(|pass| {
+            let map = &pass.map;
+            let src = Layout::row_major(map.in_shape(), width).unwrap();
+            let dst = Layout::row_major(map.out_shape(), width).unwrap();
+            Move::new(map, width, &src, &dst).unwrap()
+        });
+        let runner = Runner::chain(Device::new(Some(threads)), &moves.collect::<Vec<_>>()).unwrap();
+        let src = vec![1u8; layout.span(width).unwrap().len()];
+        let mut dst = vec![0u8; src.len()];
+        // The first runs start a thread, which allocates once it gets to run.
+        for _ in 0..20 {
+            runner.run(&[&src], &mut [&mut dst]).unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+        let allocated = allocations(|| {
+            for _ in 0..10 {
+                runner.run(&[&src], &mut [&mut dst]).unwrap();
+            }
+        });
+        assert_eq!(allocated, 0, "{passes} passes");
+        assert_eq!(dst, src);
+    }
 }

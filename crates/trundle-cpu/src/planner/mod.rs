@@ -11,6 +11,7 @@ use roles::{Arranged, Assigned};
 use tasks::{TASKS_PER_THREAD, parts, tasks};
 
 use crate::Machine;
+use crate::owned::Seen;
 use crate::packed::PackedSteps;
 use crate::plan::{Place, Plan, RaggedStep, Step, Work};
 use crate::rolled::RolledBlock;
@@ -68,6 +69,7 @@ impl Planner {
             work: steps,
             parts,
             tasks,
+            is_bijection: Seen::default(),
         }
     }
 

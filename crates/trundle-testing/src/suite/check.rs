@@ -1,12 +1,12 @@
 //! One case held against the oracle, byte for byte.
 
-use std::ops::DerefMut;
+use std::borrow::{Borrow, BorrowMut};
 
-use trundle_core::{Backend, Error, IndexMap, Layout, Move};
+use trundle_core::{Error, IndexMap, Layout, Move};
 
 use super::case::{Case, row_major};
 use crate::cases::buffer_bytes;
-use crate::{Flush, Guarded, read_elements, write_elements};
+use crate::{Flush, TestBuffer, Testable, read_elements, write_elements};
 
 /// Bytes of the destination buffer behind the last element.
 const GUARD_BYTES: usize = 67;
@@ -16,27 +16,29 @@ const GUARD_BYTES: usize = 67;
 ///
 /// # Errors
 /// Says what came out otherwise than the oracle has it, with the case and the plan.
-pub fn check<B: Backend>(backend: &B, case: &Case) -> Result<(), String> {
+pub fn check<B: Testable>(backend: &B, case: &Case) -> Result<(), String> {
     let src = noise(buffer_bytes(&case.src, case.width), 1);
     let before = noise(buffer_bytes(&case.dst, case.width) + GUARD_BYTES, 2);
     let expected = expected_buffer(case, &src, &before);
 
     let passes = case.passes().map_err(|refusal| format!("{case}: refused: {refusal}"))?;
     let (last, firsts) = passes.split_last().ok_or("a chain without passes")?;
-    let mut stage = Stage { layout: case.src.clone(), bytes: src };
+    let mut between = Between { layout: case.src.clone(), bytes: src };
     for map in firsts {
         let layout = row_major(map.out_shape(), case.width);
-        let bytes = vec![0; buffer_bytes(&layout, case.width)];
-        let bytes = carry_out(backend, case, map, &stage.layout, &stage.bytes, &layout, bytes)?;
-        stage = Stage { layout, bytes };
+        let mut dst = new_buffer(backend, buffer_bytes(&layout, case.width))?;
+        let held = hold(backend, &between.bytes, Flush::End, &|| format!("data of {case}"));
+        carry_out(backend, case, map, [&between.layout, &layout], held.borrow(), &mut *dst)?;
+        between = Between { layout, bytes: dst.bytes(backend).into_owned() };
     }
     let exact = before.len() - GUARD_BYTES;
     let ends = [(Flush::End, Flush::Start, before.len()), (Flush::Start, Flush::End, exact)];
     for (at_source, at_destination, bytes) in ends {
-        let before = Guarded::holding(&before[..bytes], at_destination, format!("out of {case}"));
-        let src = Guarded::holding(&stage.bytes, at_source, format!("data of {case}"));
-        let after = carry_out(backend, case, last, &stage.layout, &src, &case.dst, before)?;
-        compare(case, &after, &expected[..bytes], &passes)?;
+        let src = hold(backend, &between.bytes, at_source, &|| format!("data of {case}"));
+        let mut dst = hold(backend, &before[..bytes], at_destination, &|| format!("out of {case}"));
+        let layouts = [&between.layout, &case.dst];
+        carry_out(backend, case, last, layouts, src.borrow(), dst.borrow_mut())?;
+        compare(case, &dst.borrow().bytes(backend), &expected[..bytes], &passes)?;
     }
     Ok(())
 }
@@ -58,44 +60,83 @@ fn compare(case: &Case, after: &[u8], expected: &[u8], passes: &[IndexMap]) -> R
 }
 
 /// A tensor between two passes.
-struct Stage {
+struct Between {
     layout: Layout,
     bytes: Vec<u8>,
 }
 
-/// Carries out one pass into `dst`, after buffers that are too short have been refused.
-fn carry_out<B: Backend, D: DerefMut<Target = [u8]>>(
+/// A new buffer, which is to be zeros.
+pub(crate) fn new_buffer<B: Testable>(backend: &B, bytes: usize) -> Result<Box<B::Buffer>, String> {
+    let buffer = backend.buffer(bytes).map_err(|refusal| format!("refused: {refusal}"))?;
+    match buffer.bytes(backend).as_ref() == vec![0; bytes] {
+        true => Ok(buffer),
+        false => Err(format!("a new buffer of {bytes} bytes is not zeros")),
+    }
+}
+
+/// A buffer with these bytes.
+pub(crate) fn hold<B: Testable>(
+    backend: &B,
+    bytes: &[u8],
+    flush: Flush,
+    name: &dyn Fn() -> String,
+) -> <B::Buffer as TestBuffer<B>>::Held {
+    TestBuffer::holding(backend, bytes, flush, name)
+}
+
+/// Carries out one pass.
+fn carry_out<B: Testable>(
     backend: &B,
     case: &Case,
     map: &IndexMap,
-    from: &Layout,
-    src: &[u8],
-    layout: &Layout,
-    mut dst: D,
-) -> Result<D, String> {
-    let refused = |refusal: Error| format!("{case}: refused: {refusal}");
-    let work = Move::new(map, case.width, from, layout).map_err(refused)?;
-    let plan = backend.plan(&work);
-    let short_src = buffer_bytes(from, case.width).checked_sub(1);
-    let short_dst = buffer_bytes(layout, case.width).checked_sub(1);
-    let untouched = dst.to_vec();
-    if let Some(short) = short_src
-        && backend.run(&plan, &src[..short], &mut dst).is_ok()
+    layouts: [&Layout; 2],
+    src: &B::Buffer,
+    dst: &mut B::Buffer,
+) -> Result<(), String> {
+    let work = Move::new(map, case.width, layouts[0], layouts[1])
+        .map_err(|refusal| format!("{case}: refused: {refusal}"))?;
+    let ends = layouts.map(|layout| buffer_bytes(layout, case.width));
+    run(backend, &work, ends, src, dst).map_err(|wrong| format!("{case}: {wrong}"))
+}
+
+/// Runs a move that reaches so many bytes of either buffer, after all that is to be refused: buffers
+/// that are too short, and a run that is stopped before its first part.
+pub(crate) fn run<B: Testable>(
+    backend: &B,
+    work: &Move,
+    ends: [usize; 2],
+    src: &B::Buffer,
+    dst: &mut B::Buffer,
+) -> Result<(), String> {
+    let plan = backend.plan(work);
+    let wrong = |what: &str| Err(format!("{what}\n{plan}"));
+    let before = dst.bytes(backend).into_owned();
+    let short = |bytes: &[u8], end: usize| {
+        let short = &bytes[..end.checked_sub(1)?];
+        Some(hold(backend, short, Flush::End, &|| "a buffer that is too short".to_owned()))
+    };
+    if let Some(src) = short(&src.bytes(backend), ends[0])
+        && backend.run(&plan, src.borrow(), dst).is_ok()
     {
-        return Err(format!("{case}: accepts a source buffer of {short} bytes\n{plan}"));
+        return wrong("accepts a source buffer that is too short");
     }
-    if let Some(short) = short_dst
-        && backend.run(&plan, src, &mut dst[..short]).is_ok()
+    if let Some(mut short) = short(&before, ends[1]) {
+        if backend.run(&plan, src, short.borrow_mut()).is_ok() {
+            return wrong("accepts a destination buffer that is too short");
+        }
+        if !before.starts_with(&short.borrow().bytes(backend)) {
+            return wrong("writes before it refuses a buffer");
+        }
+    }
+    if work.moved_bytes() > 0
+        && backend.run_while(&plan, src, dst, &|| false) != Err(Error::Stopped)
     {
-        return Err(format!("{case}: accepts a destination buffer of {short} bytes\n{plan}"));
+        return wrong("goes on though it is stopped");
     }
-    if *dst != untouched[..] {
-        return Err(format!("{case}: writes before it refuses a buffer\n{plan}"));
+    if *dst.bytes(backend) != before {
+        return wrong("writes before it refuses a buffer, or after it is stopped");
     }
-    backend
-        .run(&plan, src, &mut dst)
-        .map_err(|refusal| format!("{case}: refused: {refusal}\n{plan}"))?;
-    Ok(dst)
+    backend.run(&plan, src, dst).or_else(|refusal| wrong(&format!("refused: {refusal}")))
 }
 
 /// The whole destination buffer as the oracle has it.

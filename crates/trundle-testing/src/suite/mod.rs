@@ -10,20 +10,19 @@ mod sweeps;
 mod transposes;
 
 use proptest::test_runner::TestCaseError;
-use trundle_core::Backend;
 
 pub use case::Case;
 pub use check::check;
-pub(crate) use check::noise;
+pub(crate) use check::{hold, new_buffer, noise, run};
 pub use sweeps::{large, sweeps};
 
-use crate::holds;
+use crate::{Testable, holds};
 
 /// The whole suite: thousands of swept cases, large ones, and random ones. Takes seconds.
 ///
 /// # Panics
 /// At the first case that does not come out as the oracle has it, with what repeats it.
-pub fn conformance<B: Backend>(backend: &B) {
+pub fn conformance<B: Testable>(backend: &B) {
     share_of_conformance(backend, 0, 1);
 }
 
@@ -32,7 +31,7 @@ pub fn conformance<B: Backend>(backend: &B) {
 ///
 /// # Panics
 /// As [`conformance`].
-pub fn share_of_conformance<B: Backend>(backend: &B, share: usize, shares: usize) {
+pub fn share_of_conformance<B: Testable>(backend: &B, share: usize, shares: usize) {
     let swept = sweeps().enumerate().filter(|(number, _)| {
         // Neighbours differ in one thing each, so that every so many of them would be alike.
         let mixed = (*number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 33;
@@ -51,7 +50,7 @@ pub fn share_of_conformance<B: Backend>(backend: &B, share: usize, shares: usize
 ///
 /// # Panics
 /// At the first case that does not come out as the oracle has it.
-pub fn sweep<B: Backend>(backend: &B, cases: impl IntoIterator<Item = Case>) {
+pub fn sweep<B: Testable>(backend: &B, cases: impl IntoIterator<Item = Case>) {
     for case in cases {
         if let Err(failure) = check(backend, &case) {
             panic!("{failure}");
@@ -63,7 +62,7 @@ pub fn sweep<B: Backend>(backend: &B, cases: impl IntoIterator<Item = Case>) {
 ///
 /// # Panics
 /// If one does not come out as the oracle has it: with the smallest found, and the seed.
-pub fn random<B: Backend>(backend: &B, cases: u32, most_elements: usize) {
+pub fn random<B: Testable>(backend: &B, cases: u32, most_elements: usize) {
     holds(cases, &Case::any(most_elements), |case| {
         check(backend, &case).map_err(TestCaseError::fail)
     });
@@ -73,7 +72,7 @@ pub fn random<B: Backend>(backend: &B, cases: u32, most_elements: usize) {
 ///
 /// # Panics
 /// As [`random`].
-pub fn shaping<B: Backend>(backend: &B, cases: u32, most_elements: usize) {
+pub fn shaping<B: Testable>(backend: &B, cases: u32, most_elements: usize) {
     holds(cases, &Case::shaping(most_elements), |case| {
         check(backend, &case).map_err(TestCaseError::fail)
     });
@@ -83,81 +82,28 @@ pub fn shaping<B: Backend>(backend: &B, cases: u32, most_elements: usize) {
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
-    use trundle_core::{Error, Move};
-
     use super::*;
-
-    /// A backend that copies pair by pair, with a fault if asked for.
-    struct PairByPair {
-        fault: Fault,
-    }
-
-    #[derive(Clone, Copy, Debug, PartialEq)]
-    enum Fault {
-        None,
-        LastElementMissing,
-        WritesBehindAnElement,
-        ReadsTheNeighbour,
-        WritesBeforeItRefuses,
-        AcceptsShortBuffers,
-        ClearsWhatLiesBetween,
-    }
-
-    impl Backend for PairByPair {
-        type Plan = Move;
-
-        fn plan(&self, work: &Move) -> Move {
-            work.clone()
-        }
-
-        fn run(&self, plan: &Move, src: &[u8], dst: &mut [u8]) -> trundle_core::Result<()> {
-            if self.fault == Fault::WritesBeforeItRefuses && !dst.is_empty() {
-                dst[0] ^= 1;
-            }
-            let shorter =
-                [("data", plan.src_bytes(), src.len()), ("out", plan.dst_bytes(), dst.len())];
-            for (argument, needed, buffer) in shorter {
-                if buffer < needed && self.fault == Fault::AcceptsShortBuffers {
-                    return Ok(());
-                }
-                if buffer < needed {
-                    let end = needed.cast_signed();
-                    return Err(Error::OutOfBounds { argument, first: 0, end, buffer });
-                }
-            }
-            if self.fault == Fault::WritesBeforeItRefuses && !dst.is_empty() {
-                dst[0] ^= 1;
-            }
-            if self.fault == Fault::ClearsWhatLiesBetween {
-                dst[..plan.dst_bytes()].fill(0);
-            }
-            let mut pairs = Vec::new();
-            plan.for_each_pair(|from, to| pairs.push((from, to)));
-            if self.fault == Fault::LastElementMissing {
-                pairs.pop();
-            }
-            for (from, to) in pairs {
-                let next = self.fault == Fault::ReadsTheNeighbour
-                    && from + 2 * plan.width() <= plan.src_bytes();
-                let from = from + if next { plan.width() } else { 0 };
-                dst[to..to + plan.width()].copy_from_slice(&src[from..from + plan.width()]);
-                if self.fault == Fault::WritesBehindAnElement
-                    && to + plan.width() == plan.dst_bytes()
-                {
-                    dst[to + plan.width()] = 0;
-                }
-            }
-            Ok(())
-        }
-    }
+    use crate::pair_by_pair::{Bytewise, Cells, Fault, PairByPair};
 
     #[test]
     fn a_backend_that_reads_the_move_as_it_is_conforms() {
-        conformance(&PairByPair { fault: Fault::None });
+        conformance(&PairByPair::<[u8]>::default());
     }
 
     #[test]
-    fn every_fault_of_a_backend_is_found() {
+    fn one_whose_buffers_are_no_slices_conforms() {
+        share_of_conformance(&PairByPair::<Cells>::default(), 0, 8);
+    }
+
+    #[test]
+    fn one_whose_buffers_are_no_slices_moves_packed_elements() {
+        crate::packed::conformance(&PairByPair::<Cells>::default());
+    }
+
+    fn finds_every_fault<Buffer: Bytewise + ?Sized>()
+    where
+        PairByPair<Buffer>: Testable,
+    {
         for fault in [
             Fault::LastElementMissing,
             Fault::WritesBehindAnElement,
@@ -165,10 +111,19 @@ mod tests {
             Fault::WritesBeforeItRefuses,
             Fault::AcceptsShortBuffers,
             Fault::ClearsWhatLiesBetween,
+            Fault::GoesOnAfterANo,
+            Fault::WritesAfterANo,
+            Fault::NewBuffersAreNotZero,
         ] {
-            let backend = PairByPair { fault };
+            let backend = PairByPair::<Buffer>::with(fault);
             let run = AssertUnwindSafe(|| random(&backend, 2000, 300));
             assert!(catch_unwind(run).is_err(), "{fault:?} is not found");
         }
+    }
+
+    #[test]
+    fn every_fault_of_a_backend_is_found() {
+        finds_every_fault::<[u8]>();
+        finds_every_fault::<Cells>();
     }
 }

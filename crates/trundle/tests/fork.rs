@@ -5,12 +5,12 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use trundle_core::ops::Transpose;
-use trundle_core::{Backend, Error, Layout, Move, Op, Shape};
-use trundle_cpu::{Cpu, Pipeline};
+use trundle::ops::Transpose;
+use trundle::{Device, Error, Layout, Move, Op, Runner, Shape};
 
 // The signatures are POSIX's; an id of a process is an int where these tests run.
 unsafe extern "C" {
@@ -27,6 +27,9 @@ const SIGKILL: i32 = 9;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const SIDES: [usize; 2] = [1021, 1531];
+
+/// Held by the test that runs: whoever moves beside it has the threads that it waits for.
+static ALONE: Mutex<()> = Mutex::new(());
 
 /// Calls `work` in a process that is forked from this one.
 ///
@@ -73,16 +76,21 @@ fn wait_for(child: i32) {
 }
 
 /// Three passes that come to one transpose, each on up to three threads.
-fn pipeline() -> Pipeline {
+fn runner() -> Runner<Device> {
     let shape = Shape::new(SIDES).unwrap();
     let map = Op::from(Transpose::new(&[])).index_map(&shape).unwrap();
-    let plans = [map.clone(), map.invert().unwrap(), map].map(|map| {
+    let moves = [map.clone(), map.invert().unwrap(), map].map(|map| {
         let src = Layout::row_major(map.in_shape(), 4).unwrap();
         let dst = Layout::row_major(map.out_shape(), 4).unwrap();
-        Cpu::new(Some(3)).plan(&Move::new(&map, 4, &src, &dst).unwrap())
+        Move::new(&map, 4, &src, &dst).unwrap()
     });
-    assert!(plans.iter().all(|plan| plan.threads() == 3));
-    Pipeline::new(plans.into()).unwrap()
+    let runner = Runner::chain(Device::new(Some(3)), &moves).unwrap();
+    assert!(runner.steps().iter().all(|step| step.work.threads() == 3));
+    runner
+}
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn source() -> Vec<u8> {
@@ -90,9 +98,9 @@ fn source() -> Vec<u8> {
 }
 
 /// Moves, and checks the result.
-fn moves(pipeline: &Pipeline, src: &[u8], go_on: &(dyn Fn() -> bool + Sync)) {
+fn moves(runner: &Runner<Device>, src: &[u8], go_on: &(dyn Fn() -> bool + Sync)) {
     let mut dst = vec![0; src.len()];
-    pipeline.run_while(src, &mut dst, go_on).unwrap();
+    runner.run_while(&[src], &mut [&mut dst], go_on).unwrap();
     let [rows, columns] = SIDES;
     for (at, element) in dst.chunks_exact(4).enumerate() {
         let number = at % rows * columns + at / rows;
@@ -101,9 +109,9 @@ fn moves(pipeline: &Pipeline, src: &[u8], go_on: &(dyn Fn() -> bool + Sync)) {
 }
 
 /// Moves, and checks that another thread takes part: the caller waits for it.
-fn moves_with_help(pipeline: &Pipeline, src: &[u8]) {
+fn moves_with_help(runner: &Runner<Device>, src: &[u8]) {
     let (caller, helped, begun) = (thread::current().id(), AtomicBool::new(false), Instant::now());
-    moves(pipeline, src, &|| {
+    moves(runner, src, &|| {
         if thread::current().id() != caller {
             helped.store(true, Ordering::Relaxed);
         }
@@ -117,21 +125,23 @@ fn moves_with_help(pipeline: &Pipeline, src: &[u8]) {
 
 #[test]
 fn a_child_has_threads_of_its_own() {
-    let (pipeline, src) = (pipeline(), source());
-    moves(&pipeline, &src, &|| true);
+    let _alone = alone();
+    let (runner, src) = (runner(), source());
+    moves(&runner, &src, &|| true);
     in_child(|| {
-        moves_with_help(&pipeline, &src);
-        in_child(|| moves_with_help(&pipeline, &src));
-        moves_with_help(&pipeline, &src);
+        moves_with_help(&runner, &src);
+        in_child(|| moves_with_help(&runner, &src));
+        moves_with_help(&runner, &src);
     });
-    moves(&pipeline, &src, &|| true);
+    moves(&runner, &src, &|| true);
 }
 
 /// As a signal handler in Python may fork: the child comes back in the middle of a move, without the
 /// threads that took part, and with what they had begun.
 #[test]
 fn a_child_that_is_forked_in_the_middle_of_a_move_ends_it() {
-    let (pipeline, src) = (pipeline(), source());
+    let _alone = alone();
+    let (runner, src) = (runner(), source());
     for answer in [true, false] {
         let caller = thread::current().id();
         let (helped, child) = (AtomicBool::new(false), AtomicI32::new(-1));
@@ -155,7 +165,7 @@ fn a_child_that_is_forked_in_the_middle_of_a_move_ends_it() {
             answer || child.load(Ordering::Relaxed) > 0
         };
         let mut dst = vec![0xee; src.len()];
-        let moved = pipeline.run_while(&src, &mut dst, &go_on);
+        let moved = runner.run_while(&[&src], &mut [&mut dst], &go_on);
         let check = || {
             assert!(helped.load(Ordering::Relaxed), "a thread helps");
             let [rows, columns] = SIDES;
@@ -169,7 +179,7 @@ fn a_child_that_is_forked_in_the_middle_of_a_move_ends_it() {
                 true => {
                     assert_eq!(moved, Ok(()));
                     check();
-                    moves_with_help(&pipeline, &src);
+                    moves_with_help(&runner, &src);
                 }
                 false => assert_eq!(moved, Err(Error::Stopped)),
             }),
@@ -184,20 +194,21 @@ fn a_child_that_is_forked_in_the_middle_of_a_move_ends_it() {
 
 #[test]
 fn a_child_of_a_process_that_moves_does_not_wait_for_what_it_does_not_have() {
-    let (pipeline, src) = (pipeline(), source());
-    let (pipeline, src, stop) = (&pipeline, &src, &AtomicBool::new(false));
+    let _alone = alone();
+    let (runner, src) = (runner(), source());
+    let (runner, src, stop) = (&runner, &src, &AtomicBool::new(false));
     thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(move || {
                 let mut dst = vec![0; src.len()];
                 while !stop.load(Ordering::Relaxed) {
-                    pipeline.run(src, &mut dst).unwrap();
+                    runner.run(&[src], &mut [&mut dst]).unwrap();
                 }
             });
         }
         let children = catch_unwind(|| {
             for _ in 0..40 {
-                in_child(|| moves_with_help(pipeline, src));
+                in_child(|| moves_with_help(runner, src));
             }
         });
         stop.store(true, Ordering::Relaxed);

@@ -1,0 +1,228 @@
+//! A backend that reads moves as they are, on host bytes or on buffers that are none.
+
+use std::borrow::Cow;
+use std::marker::PhantomData;
+
+use trundle_core::{Backend, Error, Move, Packing, Result};
+
+use crate::{Flush, TestBuffer};
+
+/// Moves element by element, as [`Move::for_each_pair`] lists them.
+#[derive(Clone, Debug)]
+pub struct PairByPair<Buffer: ?Sized> {
+    fault: Fault,
+    buffer: PhantomData<Box<Buffer>>,
+}
+
+/// What a backend may do wrong, for tests of the suite.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Fault {
+    None,
+    LastElementMissing,
+    WritesBehindAnElement,
+    ReadsTheNeighbour,
+    WritesBeforeItRefuses,
+    AcceptsShortBuffers,
+    ClearsWhatLiesBetween,
+    GoesOnAfterANo,
+    WritesAfterANo,
+    NewBuffersAreNotZero,
+}
+
+/// Bytes as [`PairByPair`] moves them, one at a time.
+pub trait Bytewise {
+    /// A buffer of so many bytes that nobody has written.
+    fn unwritten(bytes: usize) -> Box<Self>;
+    /// The number of its bytes.
+    fn size(&self) -> usize;
+    /// A byte.
+    ///
+    /// # Panics
+    /// If nobody has written it, where that is known.
+    fn get(&self, at: usize) -> u8;
+    /// All bytes; those that nobody has written are 0.
+    fn to_vec(&self) -> Vec<u8>;
+    /// Writes a byte.
+    fn set(&mut self, at: usize, byte: u8);
+}
+
+impl Bytewise for [u8] {
+    fn unwritten(bytes: usize) -> Box<[u8]> {
+        vec![0; bytes].into()
+    }
+
+    fn size(&self) -> usize {
+        self.len()
+    }
+
+    fn get(&self, at: usize) -> u8 {
+        self[at]
+    }
+
+    fn to_vec(&self) -> Vec<u8> {
+        <[u8]>::to_vec(self)
+    }
+
+    fn set(&mut self, at: usize, byte: u8) {
+        self[at] = byte;
+    }
+}
+
+/// Bytes that are no slice, each in a cell of its own, empty until somebody writes it.
+#[derive(Clone, Debug)]
+pub struct Cells(Vec<Option<u8>>);
+
+impl Bytewise for Cells {
+    fn unwritten(bytes: usize) -> Box<Cells> {
+        Box::new(Cells(vec![None; bytes]))
+    }
+
+    fn size(&self) -> usize {
+        self.0.len()
+    }
+
+    fn get(&self, at: usize) -> u8 {
+        self.0[at].unwrap_or_else(|| panic!("byte {at} is read, which nobody has written"))
+    }
+
+    fn to_vec(&self) -> Vec<u8> {
+        self.0.iter().map(|cell| cell.unwrap_or(0)).collect()
+    }
+
+    fn set(&mut self, at: usize, byte: u8) {
+        self.0[at] = Some(byte);
+    }
+}
+
+impl TestBuffer<PairByPair<Cells>> for Cells {
+    type Held = Box<Cells>;
+
+    fn holding(
+        _: &PairByPair<Cells>,
+        bytes: &[u8],
+        _: Flush,
+        _: &dyn Fn() -> String,
+    ) -> Box<Cells> {
+        Box::new(Cells(bytes.iter().copied().map(Some).collect()))
+    }
+
+    fn bytes(&self, _: &PairByPair<Cells>) -> Cow<'_, [u8]> {
+        Cow::Owned(self.to_vec())
+    }
+}
+
+impl<Buffer: Bytewise + ?Sized> Default for PairByPair<Buffer> {
+    fn default() -> Self {
+        PairByPair::with(Fault::None)
+    }
+}
+
+impl<Buffer: Bytewise + ?Sized> PairByPair<Buffer> {
+    pub(crate) fn with(fault: Fault) -> Self {
+        PairByPair { fault, buffer: PhantomData }
+    }
+
+    /// Moves bytes, each element as `go_on` says so.
+    fn bytes(&self, plan: &Move, src: &Buffer, dst: &mut Buffer, go_on: &dyn Fn() -> bool) -> bool {
+        if self.fault == Fault::ClearsWhatLiesBetween {
+            (0..plan.dst_bytes()).for_each(|at| dst.set(at, 0));
+        }
+        let mut pairs = Vec::new();
+        plan.for_each_pair(|from, to| pairs.push((from, to)));
+        if self.fault == Fault::LastElementMissing {
+            pairs.pop();
+        }
+        for (from, to) in pairs {
+            let stopped = !go_on();
+            if stopped && self.fault != Fault::WritesAfterANo {
+                return false;
+            }
+            let next = self.fault == Fault::ReadsTheNeighbour
+                && from + 2 * plan.width() <= plan.src_bytes();
+            let from = from + if next { plan.width() } else { 0 };
+            (0..plan.width()).for_each(|byte| dst.set(to + byte, src.get(from + byte)));
+            let end = to + plan.width();
+            if self.fault == Fault::WritesBehindAnElement && end == plan.dst_bytes() {
+                dst.set(end, 0);
+            }
+            if stopped {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Moves elements that share bytes, each as `go_on` says so.
+    fn packed(
+        plan: &Move,
+        packing: Packing,
+        src: &Buffer,
+        dst: &mut Buffer,
+        go_on: &dyn Fn() -> bool,
+    ) -> bool {
+        let (read, mut written) = (src.to_vec(), dst.to_vec());
+        let mut goes_on = true;
+        plan.for_each_pair(|from, to| {
+            goes_on = goes_on && go_on();
+            for element in (0..plan.width()).filter(|_| goes_on) {
+                packing.set(&mut written, to + element, packing.get(&read, from + element));
+            }
+        });
+        (0..plan.dst_bytes()).for_each(|at| dst.set(at, written[at]));
+        goes_on
+    }
+}
+
+impl<Buffer: Bytewise + ?Sized> Backend for PairByPair<Buffer> {
+    type Buffer = Buffer;
+    type Plan = Move;
+
+    fn plan(&self, work: &Move) -> Move {
+        work.clone()
+    }
+
+    fn buffer(&self, bytes: usize) -> Result<Box<Buffer>> {
+        let mut buffer = Buffer::unwritten(bytes);
+        if self.fault == Fault::NewBuffersAreNotZero && bytes > 0 {
+            buffer.set(bytes - 1, 1);
+        }
+        Ok(buffer)
+    }
+
+    fn bytes_of(&self, buffer: &Buffer) -> usize {
+        buffer.size()
+    }
+
+    fn run_while(
+        &self,
+        plan: &Move,
+        src: &Buffer,
+        dst: &mut Buffer,
+        go_on: &(dyn Fn() -> bool + Sync),
+    ) -> Result<()> {
+        let is_early = self.fault == Fault::WritesBeforeItRefuses && dst.size() > 0;
+        if is_early {
+            dst.set(0, dst.get(0) ^ 1);
+        }
+        for (argument, needed, buffer) in
+            [("data", plan.src_bytes(), src.size()), ("out", plan.dst_bytes(), dst.size())]
+        {
+            if buffer < needed && self.fault == Fault::AcceptsShortBuffers {
+                return Ok(());
+            }
+            if buffer < needed {
+                let end = needed.cast_signed();
+                return Err(Error::OutOfBounds { argument, first: 0, end, buffer });
+            }
+        }
+        if is_early {
+            dst.set(0, dst.get(0) ^ 1);
+        }
+        let go_on = || go_on() || self.fault == Fault::GoesOnAfterANo;
+        let is_whole = match plan.packing() {
+            None => self.bytes(plan, src, dst, &go_on),
+            Some(packing) => PairByPair::packed(plan, packing, src, dst, &go_on),
+        };
+        if is_whole { Ok(()) } else { Err(Error::Stopped) }
+    }
+}
