@@ -1,5 +1,7 @@
 //! The operators: one file each, in the words of its specification.
 
+#[macro_use]
+mod declaration;
 mod flip;
 mod rearrange;
 mod reshape;
@@ -12,6 +14,7 @@ mod transpose;
 
 use std::fmt;
 
+pub use declaration::{Declaration, Kind, Parameter};
 pub use flip::Flip;
 pub use rearrange::{Group, Part, PatternFault, Rearrange, Side};
 pub use reshape::Reshape;
@@ -91,17 +94,13 @@ operators! {
     Transpose "transpose", "The axes in another order.";
 }
 
-/// Integers as the arguments of a call.
-struct Integers<'a>(&'a [i64]);
-
-impl fmt::Display for Integers<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (number, integer) in self.0.iter().enumerate() {
-            if number > 0 {
-                f.write_str(", ")?;
-            }
-            write!(f, "{integer}")?;
-        }
-        Ok(())
-    }
-}
+/// The operators that are called by a name, in the order of the names.
+pub static DECLARATIONS: [&Declaration; 7] = [
+    Flip::DECLARATION,
+    Reshape::DECLARATION,
+    ReverseSubsequences::DECLARATION,
+    Roll::DECLARATION,
+    Slice::DECLARATION,
+    Tile::DECLARATION,
+    Transpose::DECLARATION,
+];
