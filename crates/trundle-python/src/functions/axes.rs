@@ -2,6 +2,7 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use trundle::ops::Transpose;
 
 use crate::array::Class;
 use crate::error::axis_error;
@@ -80,7 +81,7 @@ pub(crate) fn permute_dims<'py>(
     let axes = PERMUTE_DIMS.required("axes", axes)?;
     let (x, threads) = (Tensor::to_read("x", x, Class::Kept)?, numbers::threads(threads)?);
     let order = numbers::all_axes("axes", axes, x.memory.sizes.len())?;
-    moved(axes.py(), &Operation::Permute(order), &x, out, threads)
+    moved(axes.py(), &Operation::of(Transpose::DECLARATION, [order]), &x, out, threads)
 }
 
 /// The axes of `x` in another order, as OpenVINO's Transpose-1 says: no order inverts them.
@@ -142,7 +143,7 @@ pub(crate) fn transpose<'py>(
         );
         return Err(axis_error(py, message));
     }
-    moved(py, &Operation::Permute(order), &x, out, threads)
+    moved(py, &Operation::of(Transpose::DECLARATION, [order]), &x, out, threads)
 }
 
 /// Axes of `a` at other positions; the others keep their order.
@@ -214,7 +215,7 @@ pub(crate) fn moveaxis<'py>(
             None => rest.next(),
         }
     });
-    moved(a.py(), &Operation::Permute(order.collect()), &x, out, threads)
+    moved(a.py(), &Operation::of(Transpose::DECLARATION, [order.collect()]), &x, out, threads)
 }
 
 /// Two axes of `a`, each in the place of the other.
@@ -279,5 +280,5 @@ pub(crate) fn swapaxes<'py>(
             _ => axis,
         })
         .collect();
-    moved(a.py(), &Operation::Permute(order), &x, out, threads)
+    moved(a.py(), &Operation::of(Transpose::DECLARATION, [order]), &x, out, threads)
 }
