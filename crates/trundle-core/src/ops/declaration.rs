@@ -160,7 +160,10 @@ macro_rules! declare {
             parameters: &[$(super::Parameter {
                 name: stringify!($field),
                 kind: super::Kind::$kind,
-                default: [$(Some(&$default as &'static [i64]),)? None][0],
+                default: {
+                    let defaults: &[&'static [i64]] = &[$(&$default)?];
+                    defaults.first().copied()
+                },
                 summary: concat!($($text),+).trim_ascii(),
             }),*],
             make: Some(|arguments| {
