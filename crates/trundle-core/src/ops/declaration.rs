@@ -100,16 +100,8 @@ impl Declaration {
     }
 }
 
-impl PartialEq for Declaration {
-    /// The same one: there is one for each operator.
-    fn eq(&self, other: &Declaration) -> bool {
-        ptr::eq(self, other)
-    }
-}
-
-impl Eq for Declaration {}
-
 impl Hash for Declaration {
+    /// Where it is: there is one for each operator.
     fn hash<H: Hasher>(&self, state: &mut H) {
         ptr::from_ref(self).hash(state);
     }
@@ -141,9 +133,35 @@ impl Argument for Vec<i64> {
     }
 }
 
-/// Declares an operator whose fields are all integers and lists of integers: its [`Declaration`], how
-/// it is made from one, how it prints, and its fingerprint. The fields are in the order of a call,
-/// each with its kind, its default if it has one, and what it says.
+/// The [`Declaration`] of an operator: its name, an example, how it is made, and its parameters in the
+/// order of a call, each with its kind, its default if it has one, and what it says.
+macro_rules! declaration {
+    (
+        $(#[doc = $summary:literal])+
+        $name:literal, $example:literal, $make:expr, {
+            $($(#[doc = $text:literal])+ $parameter:ident: $kind:ident $(= $default:expr)?,)*
+        }
+    ) => {
+        static DECLARATION: super::Declaration = super::Declaration {
+            name: $name,
+            summary: concat!($($summary),+).trim_ascii(),
+            example: $example,
+            parameters: &[$(super::Parameter {
+                name: stringify!($parameter),
+                kind: super::Kind::$kind,
+                default: {
+                    let defaults: &[&'static [i64]] = &[$(&$default)?];
+                    defaults.first().copied()
+                },
+                summary: concat!($($text),+).trim_ascii(),
+            }),*],
+            make: $make,
+        };
+    };
+}
+
+/// Declares an operator whose fields are integers and lists of integers, in the order of a call: its
+/// [`Declaration`], how it is made by one, how it prints, and its fingerprint.
 macro_rules! declare {
     (
         $(#[doc = $summary:literal])+
@@ -153,25 +171,16 @@ macro_rules! declare {
     ) => {
         crate::fingerprint!(struct $op { $($field),* });
 
-        pub(super) static DECLARATION: super::Declaration = super::Declaration {
-            name: $name,
-            summary: concat!($($summary),+).trim_ascii(),
-            example: $example,
-            parameters: &[$(super::Parameter {
-                name: stringify!($field),
-                kind: super::Kind::$kind,
-                default: {
-                    let defaults: &[&'static [i64]] = &[$(&$default)?];
-                    defaults.first().copied()
-                },
-                summary: concat!($($text),+).trim_ascii(),
-            }),*],
-            make: Some(|arguments| {
+        declaration! {
+            $(#[doc = $summary])+
+            $name, $example, Some(|arguments| {
                 let mut arguments = arguments.iter();
                 $(let $field = arguments.next().copied().unwrap_or_default();)*
                 $op { $($field: super::declaration::Argument::of($field)),* }.into()
-            }),
-        };
+            }), {
+                $($(#[doc = $text])+ $field: $kind $(= $default)?,)*
+            }
+        }
 
         impl $op {
             /// Its name and its parameters.

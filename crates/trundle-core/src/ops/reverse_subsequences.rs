@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Declaration, Kind, Parameter};
+use super::Declaration;
 use crate::shape::{normalize_axis, row_major_strides};
 use crate::{AxisMap, DType, Error, IndexMap, Lengths, Line, Result, Shape, TensorView};
 
@@ -22,35 +22,20 @@ pub struct ReverseSubsequences {
 
 crate::fingerprint!(struct ReverseSubsequences { axis, lengths, tensor });
 
-static DECLARATION: Declaration = Declaration {
-    name: "reverse",
-    summary: "Reverse the first elements along an axis, row by row (reverse subsequences)",
-    example: "reverse(axis=1, lengths=lens.npy)",
-    parameters: &[
-        Parameter {
-            name: "axis",
-            kind: Kind::Axis,
-            default: None,
-            summary: "The axis along which elements are reversed; a negative one counts from the end",
-        },
-        Parameter {
-            name: "lengths",
-            kind: Kind::Lengths,
-            default: None,
-            summary: "How many elements are reversed: a file, or a list with one number for each \
-                      position outside the axis in row-major order, or for each index of the batch \
-                      axis; one number stands for all. Lengths over the size of the axis count as \
-                      the size, but with a batch axis they are refused",
-        },
-        Parameter {
-            name: "batch_axis",
-            kind: Kind::Axis,
-            default: Some(&[]),
-            summary: "The axis along which the lengths vary (reverse sequence)",
-        },
-    ],
-    make: None,
-};
+declaration! {
+    /// Reverse the first elements along an axis, row by row (reverse subsequences)
+    "reverse", "reverse(axis=1, lengths=lens.npy)", None, {
+        /// The axis along which elements are reversed; a negative one counts from the end
+        axis: Axis,
+        /// How many elements are reversed: a file, or a list with one number for each position
+        /// outside the axis in row-major order, or for each index of the batch axis; one number
+        /// stands for all. Lengths over the size of the axis count as the size, but with a batch
+        /// axis they are refused
+        lengths: Lengths,
+        /// The axis along which the lengths vary (reverse sequence)
+        batch_axis: Axis = [],
+    }
+}
 
 /// Lengths that came as a tensor.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
