@@ -1,14 +1,15 @@
 //! The commands that apply one operator, and the examples at the end of each command's help.
 
-use trundle::ops::{DECLARATIONS, Declaration, Flip, ReverseSubsequences, Roll, Transpose};
+use trundle::ops::{DECLARATIONS, Declaration, Flip, ReverseSubsequences, Roll, Rot90, Transpose};
 
 /// The operators that have a command of their own, in the order of the help, each with the examples
 /// at the end of its help.
-pub(crate) static OPERATORS: [(&Declaration, &str); 4] = [
+pub(crate) static OPERATORS: [(&Declaration, &str); 5] = [
     (Transpose::DECLARATION, TRANSPOSE),
     (Roll::DECLARATION, ROLL),
     (ReverseSubsequences::DECLARATION, REVERSE),
     (Flip::DECLARATION, FLIP),
+    (Rot90::DECLARATION, ROT90),
 ];
 
 /// What a chain is.
@@ -62,6 +63,12 @@ Examples:
   trundle flip image.npy -o upside-down.npy --axes 0
   trundle flip bgr.npy -o rgb.npy --axes -1             the last axis: the channels
 `reverse` reverses only the first elements of each row.";
+
+const ROT90: &str = "\
+Examples:
+  trundle rot90 image.npy -o turned.npy                 a quarter turn, counterclockwise
+  trundle rot90 image.npy -o turned.npy --k -1          clockwise
+  trundle rot90 batch.npy -o turned.npy --k 2 --axes 1,2";
 
 pub(crate) const APPLY: &str = "\
 Examples:

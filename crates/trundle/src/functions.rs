@@ -1,6 +1,8 @@
 //! One-shot functions: one operator, one tensor.
 
-use trundle_core::ops::{Declaration, Flip, ReverseSequence, ReverseSubsequences, Roll, Transpose};
+use trundle_core::ops::{
+    Declaration, Flip, ReverseSequence, ReverseSubsequences, Roll, Rot90, Transpose,
+};
 use trundle_core::{
     Backend, Error, IndexMap, Layout, Move, Op, Packing, Pass, Result, Shape, Tensor, TensorView,
     TensorViewMut, Width,
@@ -73,6 +75,31 @@ pub fn flip(data: &TensorView<'_>, axes: &[i64]) -> Result<Tensor> {
 /// As [`flip`], and [`Error::ShapeMismatch`] or [`Error::DTypeMismatch`] for `out`.
 pub fn flip_into(data: &TensorView<'_>, axes: &[i64], out: &mut TensorViewMut<'_>) -> Result<()> {
     moved_into(Some((Flip::DECLARATION, &[axes])), data, out)
+}
+
+/// The tensor turned by 90 degrees, `k` times, in the plane of two axes, from the first towards the
+/// second; a negative `k` turns the other way, negative axes count from the end. The result has the
+/// shape of `data`, after an odd number of turns with the sizes of both axes swapped.
+///
+/// Source: numpy's `rot90`.
+///
+/// # Errors
+/// [`Error::AxisOutOfRange`] or [`Error::RepeatedAxis`].
+pub fn rot90(data: &TensorView<'_>, k: i64, axes: [i64; 2]) -> Result<Tensor> {
+    moved(Some((Rot90::DECLARATION, &[&[k], &axes])), data)
+}
+
+/// [`rot90`] into `out`, of the turned shape and the type of `data`.
+///
+/// # Errors
+/// As [`rot90`], and [`Error::ShapeMismatch`] or [`Error::DTypeMismatch`] for `out`.
+pub fn rot90_into(
+    data: &TensorView<'_>,
+    k: i64,
+    axes: [i64; 2],
+    out: &mut TensorViewMut<'_>,
+) -> Result<()> {
+    moved_into(Some((Rot90::DECLARATION, &[&[k], &axes])), data, out)
 }
 
 /// For each position outside `axis`, the first `length` elements along it reversed and the rest
@@ -287,6 +314,7 @@ mod tests {
         let packed = |packing| Call { width: Width::Packed(packing), ..copy };
         let op = |declared, arguments| Call { op: Some((declared, arguments)), ..copy };
         let roll = |arguments| op(Roll::DECLARATION, arguments);
+        let rot90 = |arguments| op(Rot90::DECLARATION, arguments);
         let transpose = |arguments| op(Transpose::DECLARATION, arguments);
         let flip = |arguments| op(Flip::DECLARATION, arguments);
         let calls = vec![
@@ -304,6 +332,9 @@ mod tests {
             ("shift of roll", roll(&[&[1], &[0, 1]])),
             ("axes of roll", roll(&[&[1, 0], &[1, 0]])),
             ("axes of roll", roll(&[&[1, 0], &[]])),
+            ("rot90", rot90(&[&[1], &[0, 1]])),
+            ("k of rot90", rot90(&[&[2], &[0, 1]])),
+            ("axes of rot90", rot90(&[&[1], &[1, 0]])),
             ("transpose", transpose(&[&[1, 0]])),
             ("order of transpose", transpose(&[&[0, 1]])),
             ("order of transpose", transpose(&[&[]])),
@@ -367,6 +398,7 @@ mod tests {
         let mut ops = vec![None];
         for arguments in &two {
             ops.push(Some((Roll::DECLARATION, &arguments[..])));
+            ops.push(Some((Rot90::DECLARATION, &arguments[..])));
             ops.push(Some((Transpose::DECLARATION, &arguments[..1])));
             ops.push(Some((Flip::DECLARATION, &arguments[..1])));
         }

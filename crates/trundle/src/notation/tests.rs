@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use trundle_core::ops::{
     DECLARATIONS, Declaration, Flip, Parameter, Reshape, ReverseSequence, ReverseSubsequences,
-    Roll, Slice, Tile, Transpose,
+    Roll, Rot90, Slice, Tile, Transpose,
 };
 use trundle_core::{Op, Shape};
 
@@ -60,6 +60,9 @@ fn calls_and_patterns_give_their_operators() {
         ("reshape([6])", Reshape::new(&[6]).into()),
         ("reshape()", Reshape::new(&[]).into()),
         ("tile(2, 1)", Tile::new(&[2, 1]).into()),
+        ("rot90()", Rot90::new(1, &[0, 1]).into()),
+        ("rot90(-1)", Rot90::new(-1, &[0, 1]).into()),
+        ("rot90(k=2, axes=(1, -1))", Rot90::new(2, &[1, -1]).into()),
         ("tile(repeats=[3])", Tile::new(&[3]).into()),
         (
             "slice(starts=[0], stops=[5], axes=[1], steps=[2])",
