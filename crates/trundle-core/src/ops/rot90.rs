@@ -3,8 +3,9 @@
 use crate::shape::normalize_axis;
 use crate::{AxisMap, Error, IndexMap, Line, Result, Shape};
 
-/// The tensor turned by 90 degrees, `k` times, in the plane of two axes: from the first of them towards the second. By
-/// one turn `out[i, j] = in[j, size - 1 - i]`, where `size` is that of the second axis.
+/// The tensor turned by 90 degrees, `k` times, in the plane of two axes: from the first of them
+/// towards the second. By one turn `out[i, j] = in[j, size - 1 - i]`, where `size` is that of the
+/// second axis.
 ///
 /// Source: the documentation of numpy's `rot90`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -25,8 +26,8 @@ declare! {
 }
 
 impl Rot90 {
-    /// Two different axes; negative ones count from the end. Four turns are none, and a negative `k` turns the other
-    /// way.
+    /// Two different axes; negative ones count from the end. Four turns are none, and a negative `k`
+    /// turns the other way.
     pub fn new(k: i64, axes: &[i64]) -> Rot90 {
         Rot90 { k, axes: axes.to_vec() }
     }
