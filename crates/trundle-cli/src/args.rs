@@ -11,7 +11,8 @@ use trundle_view::Slice;
 
 use crate::help;
 use crate::model_input::NamedFile;
-use crate::numbers::{Bytes, Numbers, Range, Sizes};
+use crate::numbers::{Bytes, Range, Sizes};
+use crate::operator::OperatorCommand;
 
 /// Moves the elements of tensors: rolls, transposes and reverses them exactly, at the speed of
 /// memory, in one pass however many operators are chained.
@@ -24,38 +25,8 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Put the axes in another order (Transpose-1)
-    #[command(after_help = help::TRANSPOSE)]
-    Transpose {
-        #[command(flatten)]
-        operation: TransposeArgs,
-        #[command(flatten)]
-        moving: MoveArgs,
-    },
-    /// Shift elements along axes, in at one end what goes out at the other (Roll-7)
-    #[command(after_help = help::ROLL)]
-    Roll {
-        #[command(flatten)]
-        operation: RollArgs,
-        #[command(flatten)]
-        moving: MoveArgs,
-    },
-    /// Reverse the first elements along an axis, row by row (reverse subsequences)
-    #[command(after_help = help::REVERSE)]
-    Reverse {
-        #[command(flatten)]
-        operation: ReverseArgs,
-        #[command(flatten)]
-        moving: MoveArgs,
-    },
-    /// Reverse whole axes
-    #[command(after_help = help::FLIP)]
-    Flip {
-        #[command(flatten)]
-        operation: FlipArgs,
-        #[command(flatten)]
-        moving: MoveArgs,
-    },
+    #[command(flatten)]
+    Operator(OperatorCommand<MoveArgs>),
     /// Apply a chain of operators, in one pass where one is enough
     #[command(after_help = help::APPLY)]
     Apply {
@@ -123,55 +94,15 @@ pub(crate) enum Command {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PlanCommand {
-    /// Put the axes in another order
-    #[command(after_help = help::PLAN)]
-    Transpose {
-        #[command(flatten)]
-        operation: TransposeArgs,
-        #[command(flatten)]
-        planning: PlanArgs,
-        #[command(flatten)]
-        dry: DryRunArgs,
-    },
-    /// Shift elements along axes
-    #[command(after_help = help::PLAN)]
-    Roll {
-        #[command(flatten)]
-        operation: RollArgs,
-        #[command(flatten)]
-        planning: PlanArgs,
-        #[command(flatten)]
-        dry: DryRunArgs,
-    },
-    /// Reverse the first elements along an axis
-    #[command(after_help = help::PLAN)]
-    Reverse {
-        #[command(flatten)]
-        operation: ReverseArgs,
-        #[command(flatten)]
-        planning: PlanArgs,
-        #[command(flatten)]
-        dry: DryRunArgs,
-    },
-    /// Reverse whole axes
-    #[command(after_help = help::PLAN)]
-    Flip {
-        #[command(flatten)]
-        operation: FlipArgs,
-        #[command(flatten)]
-        planning: PlanArgs,
-        #[command(flatten)]
-        dry: DryRunArgs,
-    },
+    #[command(flatten)]
+    Operator(OperatorCommand<PlannedArgs>),
     /// Apply a chain of operators
     #[command(after_help = help::PLAN)]
     Apply {
         #[command(flatten)]
         operation: ApplyArgs,
         #[command(flatten)]
-        planning: PlanArgs,
-        #[command(flatten)]
-        dry: DryRunArgs,
+        planned: PlannedArgs,
     },
     /// Give tensors another order of axes, by rules for their names
     #[command(after_help = help::PLAN)]
@@ -276,75 +207,11 @@ fn bit_order() -> impl TypedValueParser<Value = BitOrder> {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct TransposeArgs {
-    /// The tensor to move; - is stdin
-    #[arg(value_name = "IN")]
-    pub input: PathBuf,
-    /// The order of the axes: axis i of the output is the input's axis that ORDER names in place i.
-    /// Without it, the axes are inverted
-    #[arg(long, alias = "axes", value_name = "ORDER", allow_hyphen_values = true)]
-    pub order: Option<Numbers>,
-    #[command(flatten)]
-    pub described: DescriptionArgs,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct RollArgs {
-    /// The tensor to move; - is stdin
-    #[arg(value_name = "IN")]
-    pub input: PathBuf,
-    /// By how many places, for each axis or for all of them; towards larger indices
-    #[arg(long, value_name = "SHIFT", allow_hyphen_values = true)]
-    pub shift: Numbers,
-    /// The axes; negative ones count from the end, repeated ones add
-    #[arg(long, value_name = "AXES", allow_hyphen_values = true)]
-    pub axes: Numbers,
-    #[command(flatten)]
-    pub described: DescriptionArgs,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ReverseArgs {
-    /// The tensor to move; - is stdin
-    #[arg(value_name = "IN")]
-    pub input: PathBuf,
-    /// The axis along which elements are reversed; a negative one counts from the end
-    #[arg(long, allow_hyphen_values = true)]
-    pub axis: i64,
-    /// How many elements are reversed: a file, or a list with one number for each position outside
-    /// the axis in row-major order, or for each index of the batch axis; one number stands for all.
-    /// Lengths over the size of the axis count as the size, but with a batch axis they are refused
-    #[arg(long, value_name = "LENGTHS", allow_hyphen_values = true)]
-    pub lengths: String,
-    /// The axis along which the lengths vary (reverse sequence)
-    #[arg(long, value_name = "AXIS", allow_hyphen_values = true)]
-    pub batch_axis: Option<i64>,
-    #[command(flatten)]
-    pub described: DescriptionArgs,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct FlipArgs {
-    /// The tensor to move; - is stdin
-    #[arg(value_name = "IN")]
-    pub input: PathBuf,
-    /// The axes to reverse; negative ones count from the end
-    #[arg(long, value_name = "AXES", allow_hyphen_values = true)]
-    pub axes: Numbers,
-    #[command(flatten)]
-    pub described: DescriptionArgs,
-}
-
-#[derive(Debug, Args)]
 pub(crate) struct ApplyArgs {
     /// The tensor to move; - is stdin
     #[arg(value_name = "IN")]
     pub input: PathBuf,
-    /// Stages separated by |: patterns, `z y x -> x y z`, `(h p) w -> h w p, p=2`; and calls,
-    /// `transpose(2,0,1)`, `transpose()`, `roll(shift=[-1,2], axes=[0,1])`, `flip(axes=[1])`,
-    /// `reverse(axis=1, lengths=lens.npy)`, `reshape(2, -1)`, `slice(starts=[0], stops=[5])`,
-    /// `tile(2, 1)`
-    #[arg(value_name = "CHAIN")]
+    #[arg(value_name = "CHAIN", help = help::chain())]
     pub chain: String,
     #[command(flatten)]
     pub described: DescriptionArgs,
@@ -423,6 +290,15 @@ pub(crate) struct DryRunArgs {
     /// Print every stage too: index maps, blocks, kernels, tiles, runs
     #[arg(short, long)]
     pub verbose: bool,
+}
+
+/// What every command that plans operators takes.
+#[derive(Debug, Args)]
+pub(crate) struct PlannedArgs {
+    #[command(flatten)]
+    pub planning: PlanArgs,
+    #[command(flatten)]
+    pub dry: DryRunArgs,
 }
 
 /// What applying operators and planning it have in common.

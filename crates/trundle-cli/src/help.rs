@@ -1,4 +1,25 @@
-//! The examples at the end of each command's help.
+//! The commands that apply one operator, and the examples at the end of each command's help.
+
+use trundle::ops::{DECLARATIONS, Declaration, Flip, ReverseSubsequences, Roll, Rot90, Transpose};
+
+/// The operators that have a command of their own, in the order of the help, each with the examples
+/// at the end of its help.
+pub(crate) static OPERATORS: [(&Declaration, &str); 5] = [
+    (Transpose::DECLARATION, TRANSPOSE),
+    (Roll::DECLARATION, ROLL),
+    (ReverseSubsequences::DECLARATION, REVERSE),
+    (Flip::DECLARATION, FLIP),
+    (Rot90::DECLARATION, ROT90),
+];
+
+/// What a chain is.
+pub(crate) fn chain() -> String {
+    let calls = DECLARATIONS.map(|declared| format!("`{}`", declared.example)).join(", ");
+    format!(
+        "Stages separated by |: patterns, `z y x -> x y z`, `(h p) w -> h w p, p=2`; and calls, \
+         {calls}"
+    )
+}
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -18,30 +39,36 @@ Exit codes: 0 done, 1 failed while running, 2 wrong usage, 3 input refused.
 TRUNDLE_NUM_THREADS says how many threads to use where --threads does not.
 TRUNDLE_SIMD forces a set of instructions: portable, neon, avx2, avx512 or avx512vbmi.";
 
-pub(crate) const TRANSPOSE: &str = "\
+const TRANSPOSE: &str = "\
 Examples:
   trundle transpose volume.npy -o xyz.npy               z y x to x y z; free, the header says so
   trundle transpose volume.npy -o xyz.npy --row-major   the same, and the elements are moved
   trundle transpose image.npy -o chw.npy --order 2,0,1  h w c to c h w
   trundle transpose huge.npy -o turned.npy --max-mem 512M --verify";
 
-pub(crate) const ROLL: &str = "\
+const ROLL: &str = "\
 Examples:
   trundle roll spectrum.npy -o out.npy --shift 128 --axes 0,1       fftshift of 256 x 256
   trundle roll windows.npy -o out.npy --shift -3,-3 --axes 1,2      towards smaller indices";
 
-pub(crate) const REVERSE: &str = "\
+const REVERSE: &str = "\
 Examples:
   trundle reverse x.npy -o out.npy --axis 1 --lengths 312,87,204    of 3 rows, so many elements each
   trundle reverse x.npy -o out.npy --axis 1 --lengths lengths.npy
   trundle reverse speech.npy -o out.npy --axis 1 --batch-axis 0 --lengths 312,87,204
 `flip` reverses whole axes.";
 
-pub(crate) const FLIP: &str = "\
+const FLIP: &str = "\
 Examples:
   trundle flip image.npy -o upside-down.npy --axes 0
   trundle flip bgr.npy -o rgb.npy --axes -1             the last axis: the channels
 `reverse` reverses only the first elements of each row.";
+
+const ROT90: &str = "\
+Examples:
+  trundle rot90 image.npy -o turned.npy                 a quarter turn, counterclockwise
+  trundle rot90 image.npy -o turned.npy --k -1          clockwise
+  trundle rot90 batch.npy -o turned.npy --k 2 --axes 1,2";
 
 pub(crate) const APPLY: &str = "\
 Examples:

@@ -13,6 +13,7 @@ mod memory;
 mod model_input;
 mod numbers;
 mod operation;
+mod operator;
 mod progress;
 mod rule;
 mod say;
@@ -55,9 +56,10 @@ fn refuse(mut error: clap::Error) -> ExitCode {
         }
         _ => None,
     };
-    let moves = ["transpose", "roll", "reverse", "flip", "apply", "relayout"];
+    let operators = help::OPERATORS.iter().map(|(declared, _)| declared.name);
+    let mut moves = operators.chain(["apply", "relayout"]);
     if let Some(argument) = unexpected
-        && std::env::args().nth(1).is_some_and(|command| moves.contains(&&command[..]))
+        && std::env::args().nth(1).is_some_and(|command| moves.any(|name| name == command))
     {
         let tip = format!("the result goes to -o: '-o {}'", Shown(argument));
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
@@ -82,10 +84,7 @@ fn refuse(mut error: clap::Error) -> ExitCode {
 
 fn dispatch(command: Command) -> Result<(), Failure> {
     match command {
-        Command::Transpose { operation, moving } => job::run(&operation.operation()?, &moving),
-        Command::Roll { operation, moving } => job::run(&operation.operation()?, &moving),
-        Command::Reverse { operation, moving } => job::run(&operation.operation()?, &moving),
-        Command::Flip { operation, moving } => job::run(&operation.operation()?, &moving),
+        Command::Operator(command) => job::run(&command.operation()?, &command.rest),
         Command::Apply { operation, moving } => job::run(&operation.operation()?, &moving),
         Command::Relayout { asked, writing, means } => {
             commands::relayout::run(&asked, &writing, &means)

@@ -4,15 +4,13 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use trundle::notation::LengthsFile;
-use trundle::ops::{Flip, Roll, Transpose};
-use trundle::{Chain, Op, Shape};
+use trundle::{Chain, Shape};
 use trundle_formats::{FORMATS, Format, Problem, Shown, TensorFile};
 
-use crate::args::{ApplyArgs, DescriptionArgs, FlipArgs, ReverseArgs, RollArgs, TransposeArgs};
+use crate::args::ApplyArgs;
 use crate::failure::Failure;
 use crate::input::Input;
 use crate::memory;
-use crate::numbers::Numbers;
 
 /// A chain, and the file whose tensors it is applied to.
 pub(crate) struct Operation {
@@ -75,63 +73,26 @@ impl Operation {
             .map_err(Failure::refused)?;
         Ok(Cow::Owned(Chain::new().then(op)))
     }
-
-    fn one(
-        input: &Path,
-        described: &DescriptionArgs,
-        op: impl Into<Op>,
-    ) -> Result<Operation, Failure> {
-        Ok(Operation::new(described.of(input)?, Chain::new().then(op)))
-    }
 }
 
-impl TransposeArgs {
-    /// What these arguments ask for.
-    ///
-    /// # Errors
-    /// If what they say of the file does not go together.
-    pub(crate) fn operation(&self) -> Result<Operation, Failure> {
-        let order = self.order.as_ref().map_or(&[][..], |Numbers(order)| order);
-        Operation::one(&self.input, &self.described, Transpose::new(order))
-    }
-}
-
-impl RollArgs {
-    /// What these arguments ask for.
-    ///
-    /// # Errors
-    /// If what they say of the file does not go together.
-    pub(crate) fn operation(&self) -> Result<Operation, Failure> {
-        Operation::one(&self.input, &self.described, Roll::new(&self.shift.0, &self.axes.0))
-    }
-}
-
-impl FlipArgs {
-    /// What these arguments ask for.
-    ///
-    /// # Errors
-    /// If what they say of the file does not go together.
-    pub(crate) fn operation(&self) -> Result<Operation, Failure> {
-        Operation::one(&self.input, &self.described, Flip::new(&self.axes.0))
-    }
-}
-
-impl ReverseArgs {
-    /// What these arguments ask for.
-    ///
-    /// # Errors
-    /// If the lengths cannot be read, or are of no use for a reversal.
-    pub(crate) fn operation(&self) -> Result<Operation, Failure> {
-        let mut lengths_bytes = 0;
-        let op = lengths(&self.lengths, &self.input, &mut lengths_bytes)?
-            .reverse(self.axis, self.batch_axis)
-            .map_err(Failure::refused)?;
-        let (axis, batch_axis) = (self.axis, self.batch_axis);
-        let one_length = self.lengths.trim().parse().ok();
-        let one_length = one_length.map(|length| OneLength { length, axis, batch_axis });
-        let operation = Operation::one(&self.input, &self.described, op)?;
-        Ok(Operation { lengths_bytes, one_length, ..operation })
-    }
+/// A reversal along `axis` by the lengths that the command line gives.
+///
+/// # Errors
+/// If the lengths cannot be read, or are of no use for a reversal.
+pub(crate) fn reversal(
+    input: Input,
+    given: &str,
+    axis: i64,
+    batch_axis: Option<i64>,
+) -> Result<Operation, Failure> {
+    let mut lengths_bytes = 0;
+    let op = lengths(given, input.path(), &mut lengths_bytes)?
+        .reverse(axis, batch_axis)
+        .map_err(Failure::refused)?;
+    let one_length = given.trim().parse().ok();
+    let one_length = one_length.map(|length| OneLength { length, axis, batch_axis });
+    let operation = Operation::new(input, Chain::new().then(op));
+    Ok(Operation { lengths_bytes, one_length, ..operation })
 }
 
 impl ApplyArgs {

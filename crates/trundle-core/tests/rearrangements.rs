@@ -1,13 +1,17 @@
 //! Reshapes, slices, tiles and patterns, each against its plain reading.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any};
 use proptest::{prop_assert, prop_assert_eq, prop_oneof};
-use trundle_core::ops::{Reshape, Slice, Tile};
+use trundle_core::ops::{DECLARATIONS, Reshape, Slice, Tile};
 use trundle_core::{IndexMap, Op, Shape};
 use trundle_testing::cases::shapes;
 use trundle_testing::patterns::patterns;
+use trundle_testing::shapings::shaping_chains;
 use trundle_testing::{Naive, Outcome, holds, indices};
 
 const MOST_ELEMENTS: usize = 300;
@@ -31,6 +35,21 @@ fn agrees(map: &IndexMap, numbered: &Naive, naive: &Naive) -> Outcome {
         );
     }
     Ok(())
+}
+
+/// So all that is declared is held against the oracle.
+#[test]
+fn every_declared_operator_is_drawn() {
+    let drawn = RefCell::new(BTreeSet::new());
+    holds(1000, &shaping_chains(MOST_ELEMENTS, 4), |chain| {
+        let calls = chain.ops.iter().map(Op::to_string);
+        let names = calls.filter_map(|call| Some(call.split_once('(')?.0.to_owned()));
+        drawn.borrow_mut().extend(names);
+        Ok(())
+    });
+    for declared in DECLARATIONS {
+        assert!(drawn.borrow().contains(declared.name), "{} is not drawn", declared.name);
+    }
 }
 
 #[test]

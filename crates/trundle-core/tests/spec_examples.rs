@@ -2,7 +2,7 @@
 //! leave open.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use trundle_core::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Transpose};
+use trundle_core::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Rot90, Transpose};
 use trundle_core::{DType, Error, IndexMap, Layout, Move, Op, Shape, TensorView};
 use trundle_testing::{Naive, PlainOp, indices};
 
@@ -582,6 +582,55 @@ mod reverse_sequence {
         assert_eq!(
             refusal(ReverseSequence::new(1, 0, [1, 1]), &[3, 4]),
             "lengths and the batch axis must have equal sizes, got 2 and 3"
+        );
+    }
+}
+
+mod rot90 {
+    use super::*;
+
+    fn rot90(k: i64, axes: [i64; 2]) -> PlainOp {
+        PlainOp::Rot90 { k, axes }
+    }
+
+    /// Of numpy's documentation.
+    #[test]
+    fn the_examples_of_numpy() {
+        let (sizes, values) = ([2, 2], [1, 2, 3, 4]);
+        gives(&rot90(1, [0, 1]), &sizes, &values, &sizes, &[2, 4, 1, 3]);
+        gives(&rot90(2, [0, 1]), &sizes, &values, &sizes, &[4, 3, 2, 1]);
+        rearranges(&rot90(1, [1, 2]), &[2, 2, 2], &[1, 3, 0, 2, 5, 7, 4, 6]);
+    }
+
+    /// Made by numpy 2.
+    #[test]
+    fn sizes_of_the_plane_are_swapped_by_odd_turns() {
+        let (sizes, values) = ([2, 3], [0, 1, 2, 3, 4, 5]);
+        for k in [1, 5, -3, i64::MAX - 2] {
+            gives(&rot90(k, [0, 1]), &sizes, &values, &[3, 2], &[2, 5, 1, 4, 0, 3]);
+        }
+        for k in [3, -1, i64::MAX] {
+            gives(&rot90(k, [0, 1]), &sizes, &values, &[3, 2], &[3, 0, 4, 1, 5, 2]);
+        }
+        gives(&rot90(1, [-1, 0]), &sizes, &values, &[3, 2], &[3, 0, 4, 1, 5, 2]);
+        gives(&rot90(-2, [1, 0]), &sizes, &values, &sizes, &[5, 4, 3, 2, 1, 0]);
+        for k in [0, 4, -4, i64::MIN] {
+            assert!(is_identity(Rot90::new(k, &[0, 1]), &sizes));
+        }
+        let turned = Rot90::new(1, &[0, 2]).index_map(&shape(&[0, 3, 4])).unwrap();
+        assert_eq!(turned.out_shape().sizes(), [4, 3, 0]);
+    }
+
+    #[test]
+    fn what_spans_no_plane_is_refused() {
+        assert_eq!(refusal(Rot90::new(1, &[0, -2]), &[2, 3]), "axes has axis -2 twice");
+        assert_eq!(
+            refusal(Rot90::new(4, &[0, 1]), &[3]),
+            "axis 1 is out of range for rank 1: expected -1..=0"
+        );
+        assert_eq!(
+            refusal(Rot90::new(1, &[0, 1, 2]), &[2, 3, 4]),
+            "number of axes 3 is out of range: expected 2"
         );
     }
 }

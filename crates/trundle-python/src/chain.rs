@@ -136,8 +136,7 @@ impl std::hash::Hash for Chain {
 ///
 /// Notes
 /// -----
-/// The patterns are einops' ``rearrange``. The calls: flip, reshape, reverse, roll, slice, tile and transpose; their
-/// arguments stand in docs/chains.md.
+/// The patterns are einops' ``rearrange``. The calls and their arguments stand in docs/chains.md.
 ///
 /// Examples
 /// --------

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use trundle::notation::most_similar;
 
 /// What other libraries call an argument: ours, and theirs.
-const SYNONYMS: [(&str, &[&str]); 8] = [
+const SYNONYMS: [(&str, &[&str]); 9] = [
     ("axis", &["dim", "dims", "dimension", "dimensions", "seq_axis", "seq_dim", "time_axis"]),
     ("axes", &["dim", "dims", "dimension", "dimensions", "order", "perm", "permutation"]),
     ("order", &["axes", "axis", "dims", "perm", "permutation"]),
@@ -14,6 +14,7 @@ const SYNONYMS: [(&str, &[&str]); 8] = [
     ("threads", &["num_threads", "n_threads", "num_workers", "workers", "n_jobs"]),
     ("out", &["dst", "output", "result"]),
     ("a", &["arr", "array", "input", "m", "x"]),
+    ("m", &["a", "arr", "array", "input", "x"]),
 ];
 
 /// What a function is called, and its arguments that may be given by name.

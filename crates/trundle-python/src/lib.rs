@@ -60,6 +60,7 @@ mod _trundle {
         find_numpy(module.py())?;
         add_hinted!(module, axes::permute_dims, axes::PERMUTE_DIMS)?;
         add_hinted!(module, axes::transpose, axes::TRANSPOSE)?;
+        add_hinted!(module, axes::rot90, axes::ROT90)?;
         add_hinted!(module, axes::moveaxis, axes::MOVEAXIS)?;
         add_hinted!(module, axes::swapaxes, axes::SWAPAXES)?;
         add_hinted!(module, copies::ascontiguousarray, copies::ASCONTIGUOUSARRAY)?;

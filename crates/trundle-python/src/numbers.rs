@@ -145,13 +145,27 @@ pub(crate) fn all_axes(
 /// AxisError, or TypeError for anything but one integer.
 pub(crate) fn axis(argument: &str, value: &Bound<'_, PyAny>, rank: usize) -> PyResult<i64> {
     let py = value.py();
+    let axis = one(argument, value, || Err(axis_out_of_range(py, argument, value, rank)))?;
+    counted_from_front(py, argument, axis, rank)
+}
+
+/// One integer; for one beyond 64 bits, what `too_large` gives.
+///
+/// # Errors
+/// TypeError for anything else.
+#[inline]
+pub(crate) fn one(
+    argument: &str,
+    value: &Bound<'_, PyAny>,
+    too_large: impl FnOnce() -> PyResult<i64>,
+) -> PyResult<i64> {
+    let py = value.py();
     match value.extract::<i64>() {
-        Ok(axis) => counted_from_front(py, argument, axis, rank),
-        Err(error) if error.is_instance_of::<PyOverflowError>(py) => {
-            Err(axis_out_of_range(py, argument, value, rank))
+        Err(error) if error.is_instance_of::<PyOverflowError>(py) => too_large(),
+        Err(error) if error.is_instance_of::<PyTypeError>(py) => {
+            Err(refused_for(argument, "an integer", value))
         }
-        Err(error) if !error.is_instance_of::<PyTypeError>(py) => Err(error),
-        Err(_) => Err(refused_for(argument, "an integer", value)),
+        number => number,
     }
 }
 
@@ -209,16 +223,8 @@ pub(crate) fn shifts<'py>(value: &Bound<'py, PyAny>) -> PyResult<PerAxis<Shift<'
 /// # Errors
 /// TypeError for anything but one integer, ValueError for one that is no size.
 pub(crate) fn size(name: &str, value: &Bound<'_, PyAny>) -> PyResult<i64> {
-    let py = value.py();
-    match value.extract::<i64>() {
-        Err(error) if error.is_instance_of::<PyOverflowError>(py) => {
-            Err(PyValueError::new_err(format!("{name}={value}: no axis is of that size")))
-        }
-        Err(error) if error.is_instance_of::<PyTypeError>(py) => {
-            Err(refused_for(name, "an integer", value))
-        }
-        size => size,
-    }
+    let too_large = || format!("{name}={value}: no axis is of that size");
+    one(name, value, || Err(PyValueError::new_err(too_large())))
 }
 
 /// How many threads may take part; `None` for as many as the machine has.

@@ -1,7 +1,8 @@
 //! What a function does, once its arguments fit the array: known again by all of them, planned as a
 //! chain.
 
-use trundle::ops::{Flip, Reshape, Roll, Transpose};
+use smallvec::SmallVec;
+use trundle::ops::{Declaration, Reshape, Roll};
 use trundle::{Chain, Op};
 
 use crate::memory::PerAxis;
@@ -10,13 +11,8 @@ use crate::memory::PerAxis;
 #[derive(Clone, Debug, Hash)]
 pub(crate) enum Operation {
     Copy,
-    /// The axes in this order; none inverts them.
-    Permute(PerAxis<i64>),
-    Flip(PerAxis<i64>),
-    Roll {
-        shifts: PerAxis<i64>,
-        axes: PerAxis<i64>,
-    },
+    /// An operator without lengths, and what each of its parameters is given.
+    Declared(&'static Declaration, SmallVec<[PerAxis<i64>; 2]>),
     /// All elements as if they were one axis.
     RollFlat {
         shift: i64,
@@ -29,6 +25,14 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
+    /// An operator without lengths.
+    pub(crate) fn of<const N: usize>(
+        declared: &'static Declaration,
+        arguments: [PerAxis<i64>; N],
+    ) -> Operation {
+        Operation::Declared(declared, arguments.into_iter().collect())
+    }
+
     /// Whether the same operation is likely to come again.
     pub(crate) fn comes_again(&self) -> bool {
         !matches!(self, Operation::Once(_))
@@ -42,9 +46,10 @@ impl Operation {
         let chain = Chain::new();
         Ok(match self {
             Operation::Copy => chain,
-            Operation::Permute(order) => chain.then(Transpose::new(order)),
-            Operation::Flip(axes) => chain.then(Flip::new(axes)),
-            Operation::Roll { shifts, axes } => chain.then(Roll::new(shifts, axes)),
+            Operation::Declared(declared, arguments) => match declared.op(arguments) {
+                Some(op) => chain.then(op),
+                None => unreachable!("{} has lengths", declared.name),
+            },
             Operation::RollFlat { shift } => {
                 let sizes: PerAxis<i64> = sizes.iter().map(|size| *size as i64).collect();
                 let flat = chain.then(Reshape::new(&[sizes.iter().product()]));

@@ -1,4 +1,4 @@
-"""permute_dims, transpose, moveaxis and swapaxes: every form of axes."""
+"""permute_dims, transpose, rot90, moveaxis and swapaxes: every form of axes."""
 
 import itertools
 
@@ -97,6 +97,54 @@ def test_moveaxis_of_every_axis(x):
     for source, destination in itertools.product(range(-4, 4), repeat=2):
         expected = np.moveaxis(x, source, destination)
         assert_new(trundle.moveaxis(x, source, destination), x, expected)
+
+
+def test_rot90_of_every_plane(x):
+    for axes in itertools.product(range(-4, 4), repeat=2):
+        if (axes[0] - axes[1]) % 4 == 0:
+            with pytest.raises(ValueError):
+                np.rot90(x, 1, axes)
+            with pytest.raises(ValueError, match="repeated axis in `axes`"):
+                trundle.rot90(x, 1, axes)
+            continue
+        for k in range(-5, 6):
+            assert_new(trundle.rot90(x, k, axes), x, np.rot90(x, k, axes))
+
+
+def test_rot90_of_every_form(x):
+    image = x[0, 0]
+    assert_new(trundle.rot90(image), image, np.rot90(image))
+    assert_new(trundle.rot90(x), x, np.rot90(x))
+    assert_new(trundle.rot90(m=x, k=np.int8(-1), axes=[2, -1]), x, np.rot90(x, -1, (2, -1)))
+    assert_new(trundle.rot90(x, axis=np.array([1, 0])), x, np.rot90(x, axes=(1, 0)))
+    for k in (2**70 + 3, -(2**70) - 1, 2**63 - 1, -(2**63)):
+        assert_new(trundle.rot90(x, k), x, np.rot90(x, k))
+    for shape in [(0, 3), (3, 0, 2), (1, 4), (4, 1, 1)]:
+        few = np.ones(shape, "f4")
+        for k in range(4):
+            assert_new(trundle.rot90(few, k), few, np.rot90(few, k))
+
+
+@pytest.mark.parametrize(
+    "refused, error, message",
+    [
+        (lambda x: trundle.rot90(x, 1, (0, 1, 2)), ValueError, "axes must be two axes, got 3"),
+        (lambda x: trundle.rot90(x, 1, 0), ValueError, "axes must be two axes, got 1"),
+        (lambda x: trundle.rot90(x, 4, (0, 4)), ValueError, "axis 4 .*4"),
+        (lambda x: trundle.rot90(x, 1, (0, -5)), IndexError, "axis -5 .*4"),
+        (lambda x: trundle.rot90(x[0, 0, 0]), ValueError, "axis 1 .*1"),
+        (lambda x: trundle.rot90(x[0, 0, 0, 0]), ValueError, "axis 0 .*0"),
+        (lambda x: trundle.rot90(x, 1.0), TypeError, "k must be an integer, not float"),
+        (lambda x: trundle.rot90(x, [1]), TypeError, "k must be an integer, not list"),
+        (lambda x: trundle.rot90(x, "1"), TypeError, "k must be an integer, not str"),
+        (lambda x: trundle.rot90(k=1), TypeError, "missing required argument 'm'"),
+        (lambda x: trundle.rot90(x, axes=(0, 1), axis=0), TypeError, "both axis and axes"),
+        (lambda x: trundle.rot90(a=x), TypeError, "did you mean 'm'"),
+    ],
+)
+def test_what_rot90_refuses(x, refused, error, message):
+    with pytest.raises(error, match=message):
+        refused(x)
 
 
 def test_swapaxes_of_every_pair(x):

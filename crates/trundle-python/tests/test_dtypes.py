@@ -43,6 +43,7 @@ CALLS = {
     "permute_dims": (lambda x: trundle.permute_dims(x, (0, 2, 1)), lambda p: p.transpose(0, 2, 1)),
     "transpose": (lambda x: trundle.transpose(x, (1, 0, 2)), lambda p: p.transpose(1, 0, 2)),
     "transpose inverted": (trundle.transpose, lambda p: p.T),
+    "rot90": (trundle.rot90, np.rot90),
     "flip": (trundle.flip, np.flip),
     "flip one axis": (lambda x: trundle.flip(x, axis=1), lambda p: np.flip(p, 1)),
     "flip last axis": (lambda x: trundle.flip(x, axis=-1), lambda p: np.flip(p, -1)),

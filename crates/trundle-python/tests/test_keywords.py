@@ -17,6 +17,7 @@ EITHER = {
     "flip": (trundle.flip, {"axis": 1}, {"axes": 1}),
     "flip all": (trundle.flip, {"axis": None}, {"axes": None}),
     "permute_dims": (trundle.permute_dims, {"axes": (1, 0)}, {"axis": (1, 0)}),
+    "rot90": (trundle.rot90, {"axes": (1, 0)}, {"axis": (1, 0)}),
     "fftshift": (trundle.fftshift, {"axes": 0}, {"axis": 0}),
     "ifftshift": (trundle.ifftshift, {"axes": (0, 1)}, {"axis": (0, 1)}),
     "reverse_subsequences": (

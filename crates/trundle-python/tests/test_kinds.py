@@ -29,6 +29,7 @@ KEEPING = {
         lambda x, **rest: trundle.reverse_sequence(x, LENGTHS[:, 0], axis=1, batch_axis=0, **rest),
         lambda p: reversed_subsequences(p, LENGTHS, 1),
     ),
+    "rot90": (trundle.rot90, np.rot90),
     "moveaxis": (lambda x, **rest: trundle.moveaxis(x, 0, 1, **rest), np.transpose),
     "swapaxes": (lambda x, **rest: trundle.swapaxes(x, 0, 1, **rest), np.transpose),
 }

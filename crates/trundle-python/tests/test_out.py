@@ -46,6 +46,10 @@ CALLS = {
         lambda x, **rest: trundle.swapaxes(x, 0, 1, **rest),
         lambda p: np.swapaxes(p, 0, 1),
     ),
+    "rot90": (
+        lambda x, **rest: trundle.rot90(x, -1, (1, 2), **rest),
+        lambda p: np.rot90(p, -1, (1, 2)),
+    ),
     "fftshift": (trundle.fftshift, np.fft.fftshift),
     "ifftshift": (trundle.ifftshift, np.fft.ifftshift),
     "chain": (

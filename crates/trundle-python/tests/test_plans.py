@@ -23,6 +23,10 @@ CALLS = [
     ),
     *((lambda x, a=a: trundle.fftshift(x, axes=a), lambda x, a=a: np.fft.fftshift(x, axes=a)) for a in [0, 1, (0, 1)]),
     *((lambda x, a=a: trundle.ifftshift(x, axes=a), lambda x, a=a: np.fft.ifftshift(x, axes=a)) for a in [0, 1, (0, 1)]),
+    *(
+        (lambda x, k=k, a=a: trundle.rot90(x, k, a), lambda x, k=k, a=a: np.rot90(x, k, a))
+        for k, a in itertools.product([1, 2, 3], [(0, 1), (1, 0)])
+    ),
     (lambda x: trundle.swapaxes(x, 0, 1), lambda x: np.swapaxes(x, 0, 1)),
     (lambda x: trundle.moveaxis(x, 0, 1), lambda x: np.moveaxis(x, 0, 1)),
     (lambda x: trundle.rearrange(x, "a b -> b a"), lambda x: x.T),

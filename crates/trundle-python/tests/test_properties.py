@@ -119,6 +119,15 @@ def swaps(draw, x):
     )
 
 
+def turns(draw, x):
+    if x.ndim < 2:
+        return copies(draw, x)
+    axes = draw(st.permutations(range(x.ndim)))[:2]
+    axes = [axis - x.ndim * draw(st.booleans()) for axis in axes]
+    k = draw(st.one_of(st.integers(-5, 5), st.integers(-(2**70), 2**70)))
+    return lambda **rest: trundle.rot90(x, k, axes, **rest), lambda p: np.rot90(p, k, axes)
+
+
 def shifts_of_spectra(draw, x):
     if x.ndim == 0:
         return copies(draw, x)
@@ -170,6 +179,7 @@ FUNCTIONS = [
     flips,
     moves_of_axes,
     swaps,
+    turns,
     shifts_of_spectra,
     copies,
     reversals,

@@ -14,6 +14,7 @@ SIGNATURES = {
     "roll": "(x, /, shift, axis=None, *, out=None, threads=None)",
     "permute_dims": "(x, /, axes, *, out=None, threads=None)",
     "transpose": "(x, /, order=(), *, out=None, threads=None)",
+    "rot90": "(m, k=1, axes=(0, 1), *, out=None, threads=None)",
     "flip": "(x, /, axis=None, *, out=None, threads=None)",
     "reverse_subsequences": "(x, /, lengths, axis, *, out=None, threads=None)",
     "reverse_sequence": "(x, /, lengths, axis, batch_axis, *, out=None, threads=None)",

@@ -38,6 +38,7 @@ def numpy_keeps_its_dtype(floats: NDArray[np.float32], bytes_: NDArray[np.uint8]
         trundle.reverse_sequence(floats, np.array([1, 2]), axis=1, batch_axis=0),
         NDArray[np.float32],
     )
+    assert_type(trundle.rot90(floats, k=-1, axes=(1, 0)), NDArray[np.float32])
     assert_type(trundle.moveaxis(floats, 0, -1), NDArray[np.float32])
     assert_type(trundle.swapaxes(floats, 0, 1), NDArray[np.float32])
     assert_type(trundle.ascontiguousarray(bytes_), NDArray[np.uint8])

@@ -71,6 +71,7 @@ pub fn chains(most_elements: usize, most_ops: usize) -> impl Strategy<Value = Ch
 pub(crate) enum OpNumbers {
     Roll { picks: Vec<(i64, u8)>, one_shift: bool },
     Transpose { keys: [u8; MOST_RANK], inverted: bool },
+    Rot90 { k: i64, axis: u8, other: u8 },
     Flip { flipped: [bool; MOST_RANK], from_end: bool },
     ReverseSubsequences { axis: u8, lengths: Vec<u64>, weights: [u8; MOST_RANK] },
     ReverseSequence { axis: u8, batch_axis: u8, lengths: Vec<u64> },
@@ -96,6 +97,8 @@ pub(crate) fn op_numbers() -> impl Strategy<Value = OpNumbers> {
             .prop_map(|(picks, one_shift)| OpNumbers::Roll { picks, one_shift }),
         (uniform6(any::<u8>()), proptest::bool::weighted(0.2))
             .prop_map(|(keys, inverted)| OpNumbers::Transpose { keys, inverted }),
+        (prop_oneof![8 => -9..=9i64, 1 => any::<i64>()], any::<u8>(), any::<u8>())
+            .prop_map(|(k, axis, other)| OpNumbers::Rot90 { k, axis, other }),
         (uniform6(any::<bool>()), any::<bool>())
             .prop_map(|(flipped, from_end)| OpNumbers::Flip { flipped, from_end }),
         (any::<u8>(), vec(length(), 1..=6), uniform6(weight)).prop_map(
@@ -130,9 +133,15 @@ impl OpNumbers {
                 let axes = (0..rank).filter(|axis| flipped[*axis % MOST_RANK]);
                 PlainOp::Flip { axes: axes.map(|axis| signed(axis) + first).collect() }
             }
-            // Without enough axes there is nothing to reverse along.
+            // Without enough axes there is no plane to turn in, and nothing to reverse along.
+            OpNumbers::Rot90 { .. } if rank < 2 => PlainOp::Flip { axes: vec![] },
             OpNumbers::ReverseSubsequences { .. } if rank == 0 => PlainOp::Flip { axes: vec![] },
             OpNumbers::ReverseSequence { .. } if rank < 2 => PlainOp::Flip { axes: vec![] },
+            OpNumbers::Rot90 { k, axis, other } => {
+                let further = 1 + usize::from(*other) % (rank - 1);
+                let other = (usize::from(*axis) % rank + further) % rank;
+                PlainOp::Rot90 { k: *k, axes: [any_axis(*axis, rank), signed(other)] }
+            }
             OpNumbers::ReverseSubsequences { axis, lengths, weights } => {
                 let mut rows = shape.to_vec();
                 rows[usize::from(*axis) % rank] = 1;

@@ -1,7 +1,7 @@
 //! Operators with their parameters in plain sight.
 
 use trundle_core::Op;
-use trundle_core::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Transpose};
+use trundle_core::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Rot90, Transpose};
 
 use crate::Naive;
 
@@ -11,6 +11,7 @@ use crate::Naive;
 #[expect(missing_docs, reason = "the operators in trundle-core say what their parameters are")]
 pub enum PlainOp {
     Roll { shift: Vec<i64>, axes: Vec<i64> },
+    Rot90 { k: i64, axes: [i64; 2] },
     Transpose { order: Vec<i64> },
     Flip { axes: Vec<i64> },
     ReverseSubsequences { axis: i64, lengths: Vec<u64> },
@@ -22,6 +23,7 @@ impl PlainOp {
     pub fn op(&self) -> Op {
         match self {
             PlainOp::Roll { shift, axes } => Roll::new(shift, axes).into(),
+            PlainOp::Rot90 { k, axes } => Rot90::new(*k, axes).into(),
             PlainOp::Transpose { order } => Transpose::new(order).into(),
             PlainOp::Flip { axes } => Flip::new(axes).into(),
             PlainOp::ReverseSubsequences { axis, lengths } => {
@@ -38,6 +40,7 @@ impl PlainOp {
     pub fn apply(&self, tensor: &Naive) -> Naive {
         match self {
             PlainOp::Roll { shift, axes } => tensor.roll(shift, axes),
+            PlainOp::Rot90 { k, axes } => tensor.rot90(*k, *axes),
             PlainOp::Transpose { order } => tensor.transpose(order),
             PlainOp::Flip { axes } => tensor.flip(axes),
             PlainOp::ReverseSubsequences { axis, lengths } => {

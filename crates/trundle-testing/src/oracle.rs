@@ -88,6 +88,27 @@ impl Naive {
         })
     }
 
+    /// numpy's `rot90`: "rotate an array by 90 degrees in the plane specified by axes. Rotation
+    /// direction is from the first towards the second axis. This means for a 2D array with the
+    /// default k and axes, the rotation will be counterclockwise." One turn after another.
+    #[must_use]
+    pub fn rot90(&self, k: i64, axes: [i64; 2]) -> Naive {
+        let [first, second] = axes.map(|axis| self.counted_from_front(axis));
+        let mut turned = self.clone();
+        for _ in 0..k.rem_euclid(4) {
+            let columns = turned.shape[second];
+            let mut shape = turned.shape.clone();
+            shape.swap(first, second);
+            // The last column becomes the first row.
+            turned = turned.scattered(shape, |index, to| {
+                to.copy_from_slice(index);
+                to[first] = columns - 1 - index[second];
+                to[second] = index[first];
+            });
+        }
+        turned
+    }
+
     /// `DML_REVERSE_SUBSEQUENCES`: "only the elements within the length of the subsequence are
     /// reversed; the remaining elements along that axis are copied to the output unchanged"; a
     /// length over the size of the axis is "clamped to the maximum". The lengths are row-major

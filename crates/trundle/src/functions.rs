@@ -1,6 +1,8 @@
 //! One-shot functions: one operator, one tensor.
 
-use trundle_core::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Transpose};
+use trundle_core::ops::{
+    Declaration, Flip, ReverseSequence, ReverseSubsequences, Roll, Rot90, Transpose,
+};
 use trundle_core::{
     Error, IndexMap, Layout, Move, Op, Packing, Pass, Result, Shape, Tensor, TensorView,
     TensorViewMut, Width,
@@ -20,7 +22,7 @@ use crate::{CpuPlan, Device, Runner};
 /// # Errors
 /// [`Error::SizesDiffer`] or [`Error::AxisOutOfRange`].
 pub fn roll(data: &TensorView<'_>, shift: &[i64], axes: &[i64]) -> Result<Tensor> {
-    moved(OpRef::Roll { shift, axes }, data)
+    moved(Some((Roll::DECLARATION, &[shift, axes])), data)
 }
 
 /// [`roll`] into `out`, of the shape and type of `data`.
@@ -33,7 +35,7 @@ pub fn roll_into(
     axes: &[i64],
     out: &mut TensorViewMut<'_>,
 ) -> Result<()> {
-    moved_into(OpRef::Roll { shift, axes }, data, out)
+    moved_into(Some((Roll::DECLARATION, &[shift, axes])), data, out)
 }
 
 /// The axes in another order: `out.shape[i] == data.shape[order[i]]`; an empty order inverts them.
@@ -43,7 +45,7 @@ pub fn roll_into(
 /// # Errors
 /// [`Error::SizesDiffer`], [`Error::AxisOutOfRange`] or [`Error::RepeatedAxis`].
 pub fn transpose(data: &TensorView<'_>, order: &[i64]) -> Result<Tensor> {
-    moved(OpRef::Transpose { order }, data)
+    moved(Some((Transpose::DECLARATION, &[order])), data)
 }
 
 /// [`transpose`] into `out`, of the transposed shape and the type of `data`.
@@ -55,7 +57,7 @@ pub fn transpose_into(
     order: &[i64],
     out: &mut TensorViewMut<'_>,
 ) -> Result<()> {
-    moved_into(OpRef::Transpose { order }, data, out)
+    moved_into(Some((Transpose::DECLARATION, &[order])), data, out)
 }
 
 /// Elements in the opposite order along `axes`; negative ones count from the end. The result has
@@ -64,7 +66,7 @@ pub fn transpose_into(
 /// # Errors
 /// [`Error::AxisOutOfRange`] or [`Error::RepeatedAxis`].
 pub fn flip(data: &TensorView<'_>, axes: &[i64]) -> Result<Tensor> {
-    moved(OpRef::Flip { axes }, data)
+    moved(Some((Flip::DECLARATION, &[axes])), data)
 }
 
 /// [`flip`] into `out`, of the shape and type of `data`.
@@ -72,7 +74,32 @@ pub fn flip(data: &TensorView<'_>, axes: &[i64]) -> Result<Tensor> {
 /// # Errors
 /// As [`flip`], and [`Error::ShapeMismatch`] or [`Error::DTypeMismatch`] for `out`.
 pub fn flip_into(data: &TensorView<'_>, axes: &[i64], out: &mut TensorViewMut<'_>) -> Result<()> {
-    moved_into(OpRef::Flip { axes }, data, out)
+    moved_into(Some((Flip::DECLARATION, &[axes])), data, out)
+}
+
+/// The tensor turned by 90 degrees, `k` times, in the plane of two axes, from the first towards the
+/// second; a negative `k` turns the other way, negative axes count from the end. The result has the
+/// shape of `data`, after an odd number of turns with the sizes of both axes swapped.
+///
+/// Source: numpy's `rot90`.
+///
+/// # Errors
+/// [`Error::AxisOutOfRange`] or [`Error::RepeatedAxis`].
+pub fn rot90(data: &TensorView<'_>, k: i64, axes: [i64; 2]) -> Result<Tensor> {
+    moved(Some((Rot90::DECLARATION, &[&[k], &axes])), data)
+}
+
+/// [`rot90`] into `out`, of the turned shape and the type of `data`.
+///
+/// # Errors
+/// As [`rot90`], and [`Error::ShapeMismatch`] or [`Error::DTypeMismatch`] for `out`.
+pub fn rot90_into(
+    data: &TensorView<'_>,
+    k: i64,
+    axes: [i64; 2],
+    out: &mut TensorViewMut<'_>,
+) -> Result<()> {
+    moved_into(Some((Rot90::DECLARATION, &[&[k], &axes])), data, out)
 }
 
 /// For each position outside `axis`, the first `length` elements along it reversed and the rest
@@ -145,7 +172,7 @@ fn sequence(lengths: &[i64], axis: i64, batch_axis: i64) -> ReverseSequence {
 /// # Errors
 /// [`Error::TooLarge`] if they fill more bytes than can be addressed, which takes strides of 0.
 pub fn contiguous(data: &TensorView<'_>) -> Result<Tensor> {
-    moved(OpRef::Copy, data)
+    moved(None, data)
 }
 
 /// The elements of `data` copied to `out`, of the same shape and type, whatever their strides.
@@ -153,26 +180,18 @@ pub fn contiguous(data: &TensorView<'_>) -> Result<Tensor> {
 /// # Errors
 /// [`Error::ShapeMismatch`] or [`Error::DTypeMismatch`] for `out`.
 pub fn copy_into(data: &TensorView<'_>, out: &mut TensorViewMut<'_>) -> Result<()> {
-    moved_into(OpRef::Copy, data, out)
+    moved_into(None, data, out)
 }
 
-/// An operator as a call lends it: its parameters are copied only where a plan is made.
-#[derive(Clone, Copy, Debug, Hash)]
-enum OpRef<'a> {
-    Copy,
-    Roll { shift: &'a [i64], axes: &'a [i64] },
-    Transpose { order: &'a [i64] },
-    Flip { axes: &'a [i64] },
-}
+/// An operator as a call lends it, with what each of its parameters is given: they are copied only
+/// where a plan is made. Without one the elements are copied.
+type OpRef<'a> = Option<(&'static Declaration, &'a [&'a [i64]])>;
 
-impl OpRef<'_> {
-    fn index_map(self, shape: &Shape) -> Result<IndexMap> {
-        match self {
-            OpRef::Copy => Ok(IndexMap::identity(shape)),
-            OpRef::Roll { shift, axes } => Roll::new(shift, axes).index_map(shape),
-            OpRef::Transpose { order } => Transpose::new(order).index_map(shape),
-            OpRef::Flip { axes } => Flip::new(axes).index_map(shape),
-        }
+fn index_map(op: OpRef<'_>, shape: &Shape) -> Result<IndexMap> {
+    match op.map(|(declared, arguments)| declared.op(arguments)) {
+        Some(Some(op)) => op.index_map(shape),
+        Some(None) => unreachable!("operators with lengths are not called by their declarations"),
+        None => Ok(IndexMap::identity(shape)),
     }
 }
 
@@ -189,7 +208,7 @@ struct Call<'a> {
 
 impl Call<'_> {
     fn plan(&self) -> Result<Planned> {
-        plan(&self.op.index_map(self.data.shape())?, self.width, self.data, self.out)
+        plan(&index_map(self.op, self.data.shape())?, self.width, self.data, self.out)
     }
 }
 
@@ -276,25 +295,27 @@ mod tests {
     use super::*;
     use crate::plan_cache::PlanCache;
 
-    /// The parameters of an operator by their names. What is added to one is missing here, which does
-    /// not compile, and then in the rows below.
-    fn parameters(op: OpRef<'_>) -> &'static [&'static str] {
-        match op {
-            OpRef::Copy => &["copy"],
-            OpRef::Roll { shift: _, axes: _ } => &["roll", "shift", "axes of roll"],
-            OpRef::Transpose { order: _ } => &["transpose", "order"],
-            OpRef::Flip { axes: _ } => &["flip", "axes of flip"],
-        }
+    /// The parameters of a call by their names.
+    fn parameters(call: &Call<'_>) -> Vec<String> {
+        let Some((declared, arguments)) = call.op else { return vec!["copy".to_owned()] };
+        assert_eq!(arguments.len(), declared.parameters.len(), "{}", declared.name);
+        let named = |name: &str| format!("{name} of {}", declared.name);
+        let mut all = vec![declared.name.to_owned()];
+        all.extend(declared.parameters.iter().map(|parameter| named(parameter.name)));
+        all
     }
 
     /// Calls that differ from the first, or from those beside them, in what they are named by.
     fn calls<'a>(layouts: &'a [Layout], packing: Packing) -> Vec<(&'static str, Call<'a>)> {
         let [data, other, moved, out, other_out] = layouts else { panic!("five layouts") };
         let width = Width::Bytes(4);
-        let op = |op| Call { op, width, data, out: None };
-        let copy = op(OpRef::Copy);
+        let copy = Call { op: None, width, data, out: None };
         let packed = |packing| Call { width: Width::Packed(packing), ..copy };
-        let roll = |shift, axes| op(OpRef::Roll { shift, axes });
+        let op = |declared, arguments| Call { op: Some((declared, arguments)), ..copy };
+        let roll = |arguments| op(Roll::DECLARATION, arguments);
+        let rot90 = |arguments| op(Rot90::DECLARATION, arguments);
+        let transpose = |arguments| op(Transpose::DECLARATION, arguments);
+        let flip = |arguments| op(Flip::DECLARATION, arguments);
         let calls = vec![
             ("copy", copy),
             ("width", Call { width: Width::Bytes(2), ..copy }),
@@ -305,22 +326,25 @@ mod tests {
             ("out", Call { out: Some(data), ..copy }),
             ("out", Call { out: Some(out), ..copy }),
             ("out", Call { out: Some(other_out), ..copy }),
-            ("roll", roll(&[1, 0], &[0, 1])),
-            ("shift", roll(&[1, 2], &[0, 1])),
-            ("shift", roll(&[1], &[0, 1])),
-            ("axes of roll", roll(&[1, 0], &[1, 0])),
-            ("axes of roll", roll(&[1, 0], &[])),
-            ("transpose", op(OpRef::Transpose { order: &[1, 0] })),
-            ("order", op(OpRef::Transpose { order: &[0, 1] })),
-            ("order", op(OpRef::Transpose { order: &[] })),
-            ("flip", op(OpRef::Flip { axes: &[1, 0] })),
-            ("axes of flip", op(OpRef::Flip { axes: &[1] })),
-            ("axes of flip", op(OpRef::Flip { axes: &[] })),
+            ("roll", roll(&[&[1, 0], &[0, 1]])),
+            ("shift of roll", roll(&[&[1, 2], &[0, 1]])),
+            ("shift of roll", roll(&[&[1], &[0, 1]])),
+            ("axes of roll", roll(&[&[1, 0], &[1, 0]])),
+            ("axes of roll", roll(&[&[1, 0], &[]])),
+            ("rot90", rot90(&[&[1], &[0, 1]])),
+            ("k of rot90", rot90(&[&[2], &[0, 1]])),
+            ("axes of rot90", rot90(&[&[1], &[1, 0]])),
+            ("transpose", transpose(&[&[1, 0]])),
+            ("order of transpose", transpose(&[&[0, 1]])),
+            ("order of transpose", transpose(&[&[]])),
+            ("flip", flip(&[&[1, 0]])),
+            ("axes of flip", flip(&[&[1]])),
+            ("axes of flip", flip(&[&[]])),
         ];
         let Call { op: _, width: _, data: _, out: _ } = copy;
-        let mut all: BTreeSet<&str> = ["width", "data", "out"].into();
-        all.extend(calls.iter().flat_map(|(_, call)| parameters(call.op)));
-        let tried: BTreeSet<&str> = calls.iter().map(|(name, _)| *name).collect();
+        let mut all: BTreeSet<String> = ["width", "data", "out"].map(str::to_owned).into();
+        all.extend(calls.iter().flat_map(|(_, call)| parameters(call)));
+        let tried: BTreeSet<String> = calls.iter().map(|(name, _)| (*name).to_owned()).collect();
         assert_eq!(tried, all);
         calls
     }
@@ -368,16 +392,20 @@ mod tests {
             view(DType::U4, [4, 6]),
         ];
         let lists: [&[i64]; 5] = [&[], &[0], &[1], &[0, 1], &[1, 0]];
-        let mut ops = vec![OpRef::Copy];
-        for one in lists {
-            ops.extend([OpRef::Transpose { order: one }, OpRef::Flip { axes: one }]);
-            ops.extend(lists.map(|other| OpRef::Roll { shift: one, axes: other }));
+        let two: Vec<[&[i64]; 2]> =
+            lists.iter().flat_map(|one| lists.map(|other| [*one, other])).collect();
+        let mut ops = vec![None];
+        for arguments in &two {
+            ops.push(Some((Roll::DECLARATION, &arguments[..])));
+            ops.push(Some((Rot90::DECLARATION, &arguments[..])));
+            ops.push(Some((Transpose::DECLARATION, &arguments[..1])));
+            ops.push(Some((Flip::DECLARATION, &arguments[..1])));
         }
         let made = |op: OpRef<'_>, data: &TensorView<'_>, is_kept: bool| -> Option<Vec<u8>> {
             let tensor = match is_kept {
                 true => moved(op, data),
                 false => {
-                    let map = op.index_map(data.shape()).ok()?;
+                    let map = index_map(op, data.shape()).ok()?;
                     run(&plan(&map, data.width(), data.layout(), None).ok()?, data)
                 }
             };

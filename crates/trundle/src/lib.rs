@@ -63,7 +63,8 @@ mod runner;
 pub use chain::{Chain, ChainError, OpenChain, ParseError, Slot};
 pub use functions::{
     contiguous, copy_into, flip, flip_into, reverse_sequence, reverse_sequence_into,
-    reverse_subsequences, reverse_subsequences_into, roll, roll_into, transpose, transpose_into,
+    reverse_subsequences, reverse_subsequences_into, roll, roll_into, rot90, rot90_into, transpose,
+    transpose_into,
 };
 pub use plan::{Plan, PlanError};
 pub use runner::{BufferId, Runner, Step};

@@ -59,7 +59,7 @@ pub const MOST_PLANS: usize = 64;
 
 /// The words of a call at most: calls with more are not kept. Enough for six axes of a source and of
 /// an output, and as many shifts.
-pub const MOST_WORDS: usize = 48;
+pub const MOST_WORDS: usize = 52;
 
 /// Plans that fill more bytes are not worth keeping: those of large moves, which take long beside
 /// their planning, and of rolls of many axes. A cache does not know what its plans fill: whoever

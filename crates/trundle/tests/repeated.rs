@@ -47,6 +47,7 @@ impl Operator {
             None => call!(contiguous, copy_into),
             Some(PlainOp::Roll { shift, axes }) => call!(roll, roll_into, shift, axes),
             Some(PlainOp::Transpose { order }) => call!(transpose, transpose_into, order),
+            Some(PlainOp::Rot90 { k, axes }) => call!(rot90, rot90_into, *k, *axes),
             Some(PlainOp::Flip { axes }) => call!(flip, flip_into, axes),
             Some(PlainOp::ReverseSubsequences { axis, .. }) => {
                 let (bytes, shape) = self.lengths();

@@ -76,6 +76,7 @@ fn call(
     match op {
         PlainOp::Roll { shift, axes } => call!(roll, roll_into, shift, axes),
         PlainOp::Transpose { order } => call!(transpose, transpose_into, order),
+        PlainOp::Rot90 { k, axes } => call!(rot90, rot90_into, *k, *axes),
         PlainOp::Flip { axes } => call!(flip, flip_into, axes),
         PlainOp::ReverseSubsequences { axis, lengths } => {
             let mut sizes = data.shape().sizes().to_vec();

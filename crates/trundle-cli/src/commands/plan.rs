@@ -9,7 +9,7 @@ use trundle_formats::{Format, Order, Output, Shown};
 
 use super::info::described;
 use super::relayout;
-use crate::args::{DryRunArgs, PlanArgs, PlanCommand};
+use crate::args::{DryRunArgs, PlanCommand, PlannedArgs};
 use crate::axes;
 use crate::failure::Failure;
 use crate::forecast::{MOST_LINES, destination, sentence, tensors};
@@ -24,25 +24,16 @@ use crate::selection::Choice;
 /// # Errors
 /// What the movement itself would refuse.
 pub(crate) fn run(command: PlanCommand) -> Result<(), Failure> {
-    let (operation, planning, dry) = match command {
-        PlanCommand::Transpose { operation, planning, dry } => {
-            (operation.operation()?, planning, dry)
-        }
-        PlanCommand::Roll { operation, planning, dry } => (operation.operation()?, planning, dry),
-        PlanCommand::Reverse { operation, planning, dry } => {
-            (operation.operation()?, planning, dry)
-        }
-        PlanCommand::Flip { operation, planning, dry } => (operation.operation()?, planning, dry),
-        PlanCommand::Apply { operation, planning, dry } => (operation.operation()?, planning, dry),
-        PlanCommand::Relayout { asked, means, dry } => {
-            return relayout::plan(&asked, &means, &dry);
-        }
-    };
-    plan_chain(&operation, &planning, &dry)
+    match command {
+        PlanCommand::Operator(command) => plan_chain(&command.operation()?, &command.rest),
+        PlanCommand::Apply { operation, planned } => plan_chain(&operation.operation()?, &planned),
+        PlanCommand::Relayout { asked, means, dry } => relayout::plan(&asked, &means, &dry),
+    }
 }
 
 /// One chain, on each tensor that it is meant for.
-fn plan_chain(operation: &Operation, planning: &PlanArgs, dry: &DryRunArgs) -> Result<(), Failure> {
+fn plan_chain(operation: &Operation, planned: &PlannedArgs) -> Result<(), Failure> {
+    let PlannedArgs { planning, dry } = planned;
     let means = &planning.means;
     dry.check_output()?;
     let mut file = operation.input.open()?;

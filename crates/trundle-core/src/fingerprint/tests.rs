@@ -3,8 +3,8 @@ use std::fmt::Debug;
 
 use super::*;
 use crate::ops::{
-    Flip, Group, Part, Rearrange, Reshape, ReverseSequence, ReverseSubsequences, Roll, Slice, Tile,
-    Transpose, parameters,
+    Flip, Group, Part, Rearrange, Reshape, ReverseSequence, ReverseSubsequences, Roll, Rot90,
+    Slice, Tile, Transpose, parameters,
 };
 use crate::program::{Made, Program, Tensor, TensorId};
 use crate::{
@@ -96,6 +96,8 @@ fn operators() -> Vec<(&'static str, &'static str, Op, Op)> {
         ("reverse_subsequences", "tensor", dense(&[1, 2], &[2, 2]), held_once()),
         ("roll", "shift", roll(&[1, 2], &[0, 1]), roll(&[2, 1], &[0, 1])),
         ("roll", "axes", roll(&[1, 2], &[0, 1]), roll(&[1, 2], &[1, 0])),
+        ("rot90", "k", Rot90::new(1, &[0, 1]).into(), Rot90::new(2, &[0, 1]).into()),
+        ("rot90", "axes", Rot90::new(1, &[0, 1]).into(), Rot90::new(1, &[1, 0]).into()),
         ("slice", "starts", slice(0, 3, 1, 2), slice(1, 3, 1, 2)),
         ("slice", "stops", slice(0, 3, 1, 2), slice(0, 4, 1, 2)),
         ("slice", "axes", slice(0, 3, 1, 2), slice(0, 3, 0, 2)),

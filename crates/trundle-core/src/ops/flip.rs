@@ -1,7 +1,5 @@
 //! Reversal of whole axes, as numpy's `flip` and OpenVINO's Reverse-1 say it.
 
-use std::fmt;
-
 use crate::shape::normalize_axis;
 use crate::{AxisMap, Error, IndexMap, Line, Result, Shape};
 
@@ -11,7 +9,13 @@ pub struct Flip {
     axes: Vec<i64>,
 }
 
-crate::fingerprint!(struct Flip { axes });
+declare! {
+    /// Reverse whole axes
+    Flip, "flip", "flip(axes=[1])", {
+        /// The axes to reverse; negative ones count from the end
+        axes: Axes,
+    }
+}
 
 impl Flip {
     /// The axes to reverse, each named once; negative ones count from the end.
@@ -41,11 +45,5 @@ impl Flip {
             })
             .collect();
         Ok(IndexMap::new(shape.clone(), shape.clone(), axes))
-    }
-}
-
-impl fmt::Display for Flip {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "flip(axes={:?})", self.axes)
     }
 }

@@ -1,17 +1,21 @@
 //! The operators: one file each, in the words of its specification.
 
+#[macro_use]
+mod declaration;
 mod flip;
 mod rearrange;
 mod reshape;
 mod reverse_sequence;
 mod reverse_subsequences;
 mod roll;
+mod rot90;
 mod slice;
 mod tile;
 mod transpose;
 
 use std::fmt;
 
+pub use declaration::{Declaration, Kind, Parameter};
 pub use flip::Flip;
 pub use rearrange::{Group, Part, PatternFault, Rearrange, Side};
 pub use reshape::Reshape;
@@ -19,6 +23,7 @@ pub(crate) use reshape::known_elements;
 pub use reverse_sequence::ReverseSequence;
 pub use reverse_subsequences::ReverseSubsequences;
 pub use roll::Roll;
+pub use rot90::Rot90;
 pub use slice::Slice;
 pub use tile::Tile;
 pub use transpose::Transpose;
@@ -86,22 +91,20 @@ operators! {
     ReverseSubsequences "reverse_subsequences",
         "The first elements along one axis reversed, with a length for each row.";
     Roll "roll", "Elements shifted along some axes, in at one end what goes out at the other.";
+    Rot90 "rot90", "The tensor turned by 90 degrees in the plane of two axes.";
     Slice "slice", "Elements from a start, before a stop, at a step, along some axes.";
     Tile "tile", "The tensor repeated along its axes.";
     Transpose "transpose", "The axes in another order.";
 }
 
-/// Integers as the arguments of a call.
-struct Integers<'a>(&'a [i64]);
-
-impl fmt::Display for Integers<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (number, integer) in self.0.iter().enumerate() {
-            if number > 0 {
-                f.write_str(", ")?;
-            }
-            write!(f, "{integer}")?;
-        }
-        Ok(())
-    }
-}
+/// The operators that are called by a name, in the order of the names.
+pub static DECLARATIONS: [&Declaration; 8] = [
+    Flip::DECLARATION,
+    Reshape::DECLARATION,
+    ReverseSubsequences::DECLARATION,
+    Roll::DECLARATION,
+    Rot90::DECLARATION,
+    Slice::DECLARATION,
+    Tile::DECLARATION,
+    Transpose::DECLARATION,
+];

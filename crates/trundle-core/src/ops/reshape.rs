@@ -1,8 +1,5 @@
 //! Reshape of ONNX, as numpy's `reshape` too says it.
 
-use std::fmt;
-
-use super::Integers;
 use crate::{Error, IndexMap, Result, Shape};
 
 /// The same elements in row-major order, in axes of other sizes.
@@ -13,7 +10,13 @@ pub struct Reshape {
     sizes: Vec<i64>,
 }
 
-crate::fingerprint!(struct Reshape { sizes });
+declare! {
+    /// Put the same elements into axes of other sizes
+    Reshape, "reshape", "reshape(2, -1, 4)", {
+        /// The sizes of the axes; one of them may be -1, for as many as are left
+        sizes: Integers = [],
+    }
+}
 
 impl Reshape {
     /// The sizes of the output's axes; one of them may be -1, for as many as are left.
@@ -64,12 +67,6 @@ pub(crate) fn known_elements(sizes: &[i64]) -> Option<usize> {
         return Some(0);
     }
     known().try_fold(1usize, |count, size| count.checked_mul(usize::try_from(*size).ok()?))
-}
-
-impl fmt::Display for Reshape {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "reshape({})", Integers(&self.sizes))
-    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::Declaration;
 use crate::shape::{normalize_axis, row_major_strides};
 use crate::{AxisMap, DType, Error, IndexMap, Lengths, Line, Result, Shape, TensorView};
 
@@ -21,6 +22,21 @@ pub struct ReverseSubsequences {
 
 crate::fingerprint!(struct ReverseSubsequences { axis, lengths, tensor });
 
+declaration! {
+    /// Reverse the first elements along an axis, row by row (reverse subsequences)
+    "reverse", "reverse(axis=1, lengths=lens.npy)", None, {
+        /// The axis along which elements are reversed; a negative one counts from the end
+        axis: Axis,
+        /// How many elements are reversed: a file, or a list with one number for each position
+        /// outside the axis in row-major order, or for each index of the batch axis; one number
+        /// stands for all. Lengths over the size of the axis count as the size, but with a batch
+        /// axis they are refused
+        lengths: Lengths,
+        /// The axis along which the lengths vary (reverse sequence)
+        batch_axis: Axis = [],
+    }
+}
+
 /// Lengths that came as a tensor.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct LengthsTensor {
@@ -33,6 +49,10 @@ struct LengthsTensor {
 crate::fingerprint!(struct LengthsTensor { shape, held });
 
 impl ReverseSubsequences {
+    /// Its name and its parameters, with those of [`ReverseSequence`](super::ReverseSequence): it is
+    /// that with a batch axis.
+    pub const DECLARATION: &'static Declaration = &DECLARATION;
+
     /// A plain list of lengths, one for each position outside `axis`, in row-major order. A
     /// negative axis counts from the end.
     pub fn new(axis: i64, lengths: impl Into<Arc<[u64]>>) -> ReverseSubsequences {

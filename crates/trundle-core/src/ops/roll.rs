@@ -1,7 +1,5 @@
 //! Roll-7 of OpenVINO's operation set 7.
 
-use std::fmt;
-
 use crate::shape::normalize_axis;
 use crate::{AxisMap, Error, IndexMap, Line, Piece, Result, Shape};
 
@@ -16,7 +14,15 @@ pub struct Roll {
     axes: Vec<i64>,
 }
 
-crate::fingerprint!(struct Roll { shift, axes });
+declare! {
+    /// Shift elements along axes, in at one end what goes out at the other (Roll-7)
+    Roll, "roll", "roll(shift=[-1, 2], axes=[0, 1])", {
+        /// By how many places, for each axis or for all of them; towards larger indices
+        shift: Integers,
+        /// The axes; negative ones count from the end, repeated ones add
+        axes: Axes,
+    }
+}
 
 impl Roll {
     /// `shift` has one entry for each entry of `axes`, or a single one for all of them. Axes may
@@ -75,10 +81,4 @@ fn rolled(axis: usize, shift: usize, size: usize) -> AxisMap {
             Piece { end: size, line: line(-shift.cast_signed()) },
         ],
     )
-}
-
-impl fmt::Display for Roll {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "roll(shift={:?}, axes={:?})", self.shift, self.axes)
-    }
 }

@@ -1,6 +1,5 @@
 //! Slice of ONNX.
 
-use std::fmt;
 use std::ops::RangeInclusive;
 
 use crate::shape::normalize_axis;
@@ -17,7 +16,19 @@ pub struct Slice {
     steps: Vec<i64>,
 }
 
-crate::fingerprint!(struct Slice { starts, stops, axes, steps });
+declare! {
+    /// Keep the elements from a start, before a stop, at a step, along some axes
+    Slice, "slice", "slice(starts=[0], stops=[5], axes=[1], steps=[2])", {
+        /// The first element of each slice; negative ones count from the end
+        starts: Integers,
+        /// The element before which each slice ends; negative ones count from the end
+        stops: Integers,
+        /// The axes that are sliced; without them, the first ones
+        axes: Axes = [],
+        /// How far each element of a slice is from the last; without them, 1
+        steps: Integers = [],
+    }
+}
 
 impl Slice {
     /// One entry of each list for each axis that is sliced. Negative axes, starts and stops count
@@ -99,18 +110,6 @@ fn slice(start: i64, stop: i64, step: i64, size: usize) -> (Line, usize) {
     let step = if count > 1 { step } else { 1 };
     let narrow = |number: i128| isize::try_from(number).unwrap_or_default();
     (Line { start: narrow(start), step: narrow(step) }, narrow(count).unsigned_abs())
-}
-
-impl fmt::Display for Slice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "slice(starts={:?}, stops={:?}", self.starts, self.stops)?;
-        for (name, list) in [("axes", &self.axes), ("steps", &self.steps)] {
-            if !list.is_empty() {
-                write!(f, ", {name}={list:?}")?;
-            }
-        }
-        f.write_str(")")
-    }
 }
 
 #[cfg(test)]

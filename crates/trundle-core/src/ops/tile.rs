@@ -1,8 +1,5 @@
 //! Tile of ONNX, as numpy's `tile` too says it.
 
-use std::fmt;
-
-use super::Integers;
 use crate::{AxisMap, Error, IndexMap, Result, Shape};
 
 /// The tensor repeated along its axes: `out[i] = in[i mod size]`.
@@ -13,7 +10,13 @@ pub struct Tile {
     repeats: Vec<i64>,
 }
 
-crate::fingerprint!(struct Tile { repeats });
+declare! {
+    /// Repeat the tensor along its axes
+    Tile, "tile", "tile(2, 1)", {
+        /// How often the tensor stands along each of its axes
+        repeats: Integers = [],
+    }
+}
 
 impl Tile {
     /// How often the tensor stands along each of its axes; 0 leaves nothing of it.
@@ -63,12 +66,6 @@ impl Tile {
             usize::try_from(*number).map_err(|_| refusal())
         };
         self.repeats.iter().map(one).collect()
-    }
-}
-
-impl fmt::Display for Tile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "tile({})", Integers(&self.repeats))
     }
 }
 

@@ -1,8 +1,5 @@
 //! Transpose-1 of OpenVINO's operation set 1.
 
-use std::fmt;
-
-use super::Integers;
 use crate::{AxisMap, IndexMap, Line, Permutation, Result, Shape};
 
 /// The axes in another order, in gather form: `out.shape[i] == in.shape[order[i]]`.
@@ -13,7 +10,14 @@ pub struct Transpose {
     order: Vec<i64>,
 }
 
-crate::fingerprint!(struct Transpose { order });
+declare! {
+    /// Put the axes in another order (Transpose-1)
+    Transpose, "transpose", "transpose(2, 0, 1)", {
+        /// The order of the axes: axis i of the output is the input's axis that ORDER names in place i.
+        /// Without it, the axes are inverted
+        order: Axes = [],
+    }
+}
 
 impl Transpose {
     /// `order` holds each axis once, none of them negative; an empty order inverts the axes.
@@ -39,11 +43,5 @@ impl Transpose {
             axes[*source] = AxisMap::Affine { axis: out, line: Line::IDENTITY };
         }
         Ok(IndexMap::new(out_shape, shape.clone(), axes))
-    }
-}
-
-impl fmt::Display for Transpose {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "transpose({})", Integers(&self.order))
     }
 }

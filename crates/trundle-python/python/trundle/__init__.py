@@ -46,6 +46,7 @@ from ._trundle import (
     reverse_sequence,
     reverse_subsequences,
     roll,
+    rot90,
     swapaxes,
     transpose,
 )
@@ -65,6 +66,7 @@ __all__ = [
     "reverse_sequence",
     "reverse_subsequences",
     "roll",
+    "rot90",
     "swapaxes",
     "transpose",
 ]

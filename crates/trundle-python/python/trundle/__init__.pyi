@@ -35,6 +35,7 @@ __all__ = [
     "reverse_sequence",
     "reverse_subsequences",
     "roll",
+    "rot90",
     "swapaxes",
     "transpose",
 ]
@@ -70,6 +71,25 @@ def roll(
     /,
     shift: _Ints,
     axis: _Ints | None = None,
+    *,
+    out: NDArray[Any] | None = None,
+    threads: _Int | None = None,
+) -> NDArray[Any]: ...
+
+@overload
+def rot90(
+    m: _Array,
+    k: _Int = 1,
+    axes: _List = (0, 1),
+    *,
+    out: _Array | None = None,
+    threads: _Int | None = None,
+) -> _Array: ...
+@overload
+def rot90(
+    m: ArrayLike,
+    k: _Int = 1,
+    axes: _List = (0, 1),
     *,
     out: NDArray[Any] | None = None,
     threads: _Int | None = None,

@@ -2,6 +2,7 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use trundle::ops::{Rot90, Transpose};
 
 use crate::array::Class;
 use crate::error::axis_error;
@@ -16,6 +17,8 @@ pub(crate) const PERMUTE_DIMS: Signature =
     Signature { function: "permute_dims", names: &["axes", "out", "threads"] };
 pub(crate) const TRANSPOSE: Signature =
     Signature { function: "transpose", names: &["order", "out", "threads"] };
+pub(crate) const ROT90: Signature =
+    Signature { function: "rot90", names: &["m", "k", "axes", "out", "threads"] };
 pub(crate) const MOVEAXIS: Signature =
     Signature { function: "moveaxis", names: &["a", "source", "destination", "out", "threads"] };
 pub(crate) const SWAPAXES: Signature =
@@ -80,7 +83,7 @@ pub(crate) fn permute_dims<'py>(
     let axes = PERMUTE_DIMS.required("axes", axes)?;
     let (x, threads) = (Tensor::to_read("x", x, Class::Kept)?, numbers::threads(threads)?);
     let order = numbers::all_axes("axes", axes, x.memory.sizes.len())?;
-    moved(axes.py(), &Operation::Permute(order), &x, out, threads)
+    moved(axes.py(), &Operation::of(Transpose::DECLARATION, [order]), &x, out, threads)
 }
 
 /// The axes of `x` in another order, as OpenVINO's Transpose-1 says: no order inverts them.
@@ -142,7 +145,81 @@ pub(crate) fn transpose<'py>(
         );
         return Err(axis_error(py, message));
     }
-    moved(py, &Operation::Permute(order), &x, out, threads)
+    moved(py, &Operation::of(Transpose::DECLARATION, [order]), &x, out, threads)
+}
+
+/// `m` turned by 90 degrees in the plane of two axes, from the first of them towards the second.
+///
+/// Parameters
+/// ----------
+/// m : array_like
+///     Two axes or more, any dtype, but no object dtype and no MaskedArray.
+/// k : int, optional
+///     How many quarter turns; negative ones turn the other way. Of any size.
+/// axes : sequence of two ints, optional
+///     The axes of the plane; negative ones count from the end.
+/// out, threads
+///     See `help(trundle)`.
+///
+/// Returns
+/// -------
+/// array of the kind and dtype of `m`, and its shape; if `k` is odd, with the sizes of both axes swapped
+///
+/// Raises
+/// ------
+/// numpy.exceptions.AxisError
+///     If an axis is out of range.
+/// ValueError
+///     If `axes` has other than two axes, or one of them twice, or if `out` does not fit.
+/// TypeError
+///     If `k` or `axes` has anything but integers, or for a dtype that holds objects.
+///
+/// Notes
+/// -----
+/// As ``numpy.rot90``; the result is no view.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np, trundle
+/// >>> image = np.array([[1, 2, 3], [4, 5, 6]])
+/// >>> trundle.rot90(image)
+/// array([[3, 6],
+///        [2, 5],
+///        [1, 4]])
+/// >>> trundle.rot90(image, k=-1)
+/// array([[4, 1],
+///        [5, 2],
+///        [6, 3]])
+#[pyfunction]
+#[pyo3(
+    signature = (m=None, k=None, axes=None, *, out=None, threads=None, axis=None),
+    text_signature = "(m, k=1, axes=(0, 1), *, out=None, threads=None)"
+)]
+pub(crate) fn rot90<'py>(
+    m: Option<&Bound<'py, PyAny>>,
+    k: Option<&Bound<'py, PyAny>>,
+    axes: Option<&Bound<'py, PyAny>>,
+    out: Option<&Bound<'py, PyAny>>,
+    threads: Option<&Bound<'py, PyAny>>,
+    axis: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let axes = ROT90.axis_or_axes(axis, axes)?;
+    let m = ROT90.required("m", m)?;
+    let (x, threads) = (Tensor::to_read("m", m, Class::Kept)?, numbers::threads(threads)?);
+    let rank = x.memory.sizes.len();
+    // Four turns are none, also of more turns than 64 bits count.
+    let turns = |k| numbers::one("k", k, || k.rem(4)?.extract());
+    let k = k.map_or(Ok(1), turns)?.rem_euclid(4);
+    let axes = match axes {
+        Some(axes) => numbers::axes("axes", axes, rank)?,
+        None => [0, 1].into_iter().collect(),
+    };
+    if axes.len() != 2 {
+        let message = format!("axes must be two axes, got {}", axes.len());
+        return Err(PyValueError::new_err(message));
+    }
+    let k = PerAxis::from_slice(&[k]);
+    moved(m.py(), &Operation::of(Rot90::DECLARATION, [k, axes]), &x, out, threads)
 }
 
 /// Axes of `a` at other positions; the others keep their order.
@@ -214,7 +291,7 @@ pub(crate) fn moveaxis<'py>(
             None => rest.next(),
         }
     });
-    moved(a.py(), &Operation::Permute(order.collect()), &x, out, threads)
+    moved(a.py(), &Operation::of(Transpose::DECLARATION, [order.collect()]), &x, out, threads)
 }
 
 /// Two axes of `a`, each in the place of the other.
@@ -279,5 +356,5 @@ pub(crate) fn swapaxes<'py>(
             _ => axis,
         })
         .collect();
-    moved(a.py(), &Operation::Permute(order), &x, out, threads)
+    moved(a.py(), &Operation::of(Transpose::DECLARATION, [order]), &x, out, threads)
 }

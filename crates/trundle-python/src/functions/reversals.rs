@@ -1,6 +1,7 @@
 //! Elements in the opposite order.
 
 use pyo3::prelude::*;
+use trundle::ops::Flip;
 
 use crate::array::Class;
 use crate::keywords::Signature;
@@ -77,7 +78,7 @@ pub(crate) fn flip<'py>(
         None => (0..).take(rank).collect(),
         Some(axis) => numbers::axes("axis", axis, rank)?,
     };
-    moved(py, &Operation::Flip(axes), &x, out, threads)
+    moved(py, &Operation::of(Flip::DECLARATION, [axes]), &x, out, threads)
 }
 
 /// The first elements along an axis in the opposite order, with a length for every position of the other axes.

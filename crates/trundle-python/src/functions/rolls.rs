@@ -2,6 +2,7 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use trundle::ops::Roll;
 
 use crate::array::Class;
 use crate::keywords::Signature;
@@ -97,10 +98,7 @@ fn flat(shift: &Bound<'_, PyAny>, sizes: &[isize]) -> PyResult<Operation> {
     let shift = sum.rem_euclid(elements as i128) as i64;
     Ok(match sizes.len() {
         0 => Operation::Copy,
-        1 => Operation::Roll {
-            shifts: PerAxis::from_slice(&[shift]),
-            axes: PerAxis::from_slice(&[0]),
-        },
+        1 => Operation::of(Roll::DECLARATION, [[shift], [0]].map(PerAxis::from_iter)),
         _ => Operation::RollFlat { shift },
     })
 }
@@ -126,7 +124,7 @@ fn along(
     // The one shift again for every axis.
     let beside = shifts.iter().cycle().zip(&axes);
     let shifts = beside.map(|(shift, axis)| shift.along(size(*axis))).collect::<PyResult<_>>()?;
-    Ok(Operation::Roll { shifts, axes })
+    Ok(Operation::of(Roll::DECLARATION, [shifts, axes]))
 }
 
 /// The zero frequency of a spectrum in the middle: each axis rolled by half its size, rounded down.
@@ -243,5 +241,5 @@ fn by_half<'py>(
     };
     let size = |axis: &i64| sizes[usize::try_from(*axis).unwrap_or_default()];
     let shifts = axes.iter().map(|axis| half(size(axis)) as i64).collect();
-    moved(py, &Operation::Roll { shifts, axes }, &x, out, threads)
+    moved(py, &Operation::of(Roll::DECLARATION, [shifts, axes]), &x, out, threads)
 }

@@ -4,7 +4,9 @@ use std::num::{IntErrorKind, ParseIntError};
 use std::ops::Range;
 use std::str::FromStr;
 
-use super::call::Signature;
+use trundle_core::ops::{Declaration, Parameter};
+
+use super::call;
 use super::cursor::{Cursor, Word};
 use super::error::{Fault, quoted};
 
@@ -137,7 +139,7 @@ pub(super) fn separated<'a>(
 
 /// The arguments of one call, each with its parameter.
 pub(super) struct Arguments<'a> {
-    signature: &'static Signature,
+    pub(super) declared: &'static Declaration,
     /// Where the whole call stands.
     call: Range<usize>,
     /// For each parameter, what it is given.
@@ -147,74 +149,59 @@ pub(super) struct Arguments<'a> {
 impl<'a> Arguments<'a> {
     /// Gives each argument to its parameter.
     pub(super) fn bind(
-        signature: &'static Signature,
+        declared: &'static Declaration,
         call: Range<usize>,
         mut unnamed: Vec<Value<'a>>,
         named: Vec<(Word<'a>, Value<'a>)>,
     ) -> Result<Arguments<'a>, Fault> {
-        let parameters = signature.parameters;
+        let parameters = declared.parameters;
         if let [parameter] = parameters
             && unnamed.len() > 1
         {
-            unnamed = vec![Value::gathered(parameter, &unnamed)?];
+            unnamed = vec![Value::gathered(parameter.name, &unnamed)?];
         }
         if let Some(extra) = unnamed.get(parameters.len()) {
-            let message = format!(
-                "{} takes {} arguments, got {}",
-                signature.name,
-                parameters.len(),
-                unnamed.len() + named.len()
-            );
+            let (name, most) = (declared.name, parameters.len());
+            let message =
+                format!("{name} takes {most} arguments, got {}", unnamed.len() + named.len());
+            let names: Vec<&str> = parameters.iter().map(|parameter| parameter.name).collect();
             return Err(Fault::new(extra.span.clone(), message)
-                .suggest(format!("they are {}", parameters.join(", "))));
+                .suggest(format!("they are {}", names.join(", "))));
         }
         let mut values: Vec<_> = unnamed.into_iter().map(Some).collect();
         values.resize_with(parameters.len(), || None);
         for (name, value) in named {
-            if values[signature.parameter(&name)?].replace(value).is_some() {
+            if values[call::parameter(declared, &name)?].replace(value).is_some() {
                 let message = format!("argument {} is given twice", quoted(name.text));
                 return Err(Fault::new(name.span, message));
             }
         }
-        Ok(Arguments { signature, call, values })
+        Ok(Arguments { declared, call, values })
     }
 
-    pub(super) fn get(&self, parameter: &str) -> Option<&Value<'a>> {
-        let at = self.signature.parameters.iter().position(|name| *name == parameter)?;
-        self.values[at].as_ref()
-    }
-
-    pub(super) fn required(&self, parameter: &str) -> Result<&Value<'a>, Fault> {
-        self.get(parameter).ok_or_else(|| {
-            let message = format!("{} lacks the argument \"{parameter}\"", self.signature.name);
-            Fault::new(self.call.clone(), message)
-                .suggest(format!("write {}", self.signature.example))
+    /// What the parameter of this number is given.
+    pub(super) fn required(&self, number: usize) -> Result<&Value<'a>, Fault> {
+        self.values[number].as_ref().ok_or_else(|| {
+            let Declaration { name, parameters, example, .. } = self.declared;
+            let message = format!("{name} lacks the argument \"{}\"", parameters[number].name);
+            Fault::new(self.call.clone(), message).suggest(format!("write {example}"))
         })
     }
 
-    /// The one integer that `parameter` is given.
-    pub(super) fn integer(&self, parameter: &str) -> Result<i64, Fault> {
-        let value = self.required(parameter)?;
-        match value.form {
-            Form::List(_) => {
-                let message = format!("{parameter} must be one integer, got a list");
-                Err(Fault::new(value.span.clone(), message))
-            }
-            Form::Bare(text) | Form::Quoted { written: text, .. } => {
-                integer(parameter, &Word { text, span: value.span.clone() })
-            }
+    /// The integers that the parameter of this number is given, or its default.
+    pub(super) fn integers(&self, number: usize) -> Result<Vec<i64>, Fault> {
+        let Parameter { name, kind, default, .. } = &self.declared.parameters[number];
+        if let (None, Some(default)) = (&self.values[number], default) {
+            return Ok(default.to_vec());
         }
-    }
-
-    /// The list of integers that `parameter` is given.
-    pub(super) fn integers(&self, parameter: &str) -> Result<Vec<i64>, Fault> {
-        let words = self.required(parameter)?.words();
-        words.iter().map(|word| integer(parameter, word)).collect()
-    }
-
-    /// The list of integers that `parameter` is given; none if it is left out.
-    pub(super) fn integers_or_none(&self, parameter: &str) -> Result<Vec<i64>, Fault> {
-        if self.get(parameter).is_none() { Ok(Vec::new()) } else { self.integers(parameter) }
+        let value = self.required(number)?;
+        if let Form::List(_) = value.form
+            && kind.is_single()
+        {
+            let message = format!("{name} must be one integer, got a list");
+            return Err(Fault::new(value.span.clone(), message));
+        }
+        value.words().iter().map(|word| integer(name, word)).collect()
     }
 }
 

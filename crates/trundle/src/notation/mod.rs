@@ -25,19 +25,12 @@
 //! The same names stand on both sides, each once: nothing is repeated (`tile` does that), and
 //! nothing reduced. Names are letters, digits and `_`, with a letter first and no `_` last. A
 //! pattern that only puts axes in another order is a [`Transpose`](trundle_core::ops::Transpose),
-//! any other a [`Rearrange`](trundle_core::ops::Rearrange). The calls are
+//! any other a [`Rearrange`](trundle_core::ops::Rearrange).
 //!
-//! | call | operator | arguments without a name |
-//! |---|---|---|
-//! | `flip(axes=[1])` | [`Flip`](trundle_core::ops::Flip) | axes, as many as one likes |
-//! | `reshape(2, -1, 4)` | [`Reshape`](trundle_core::ops::Reshape) | the sizes, one of which may be -1 for what is left |
-//! | `reverse(axis=1, lengths=lens.npy)` | [`ReverseSubsequences`](trundle_core::ops::ReverseSubsequences) | axis, lengths |
-//! | `reverse(axis=1, lengths=[2, 4], batch_axis=0)` | [`ReverseSequence`](trundle_core::ops::ReverseSequence) | axis, lengths |
-//! | `roll(shift=[-1, 2], axes=[0, 1])` | [`Roll`](trundle_core::ops::Roll) | shift, axes |
-//! | `slice(starts=[0], stops=[5], axes=[1], steps=[2])`, `slice(0, 5)` | [`Slice`](trundle_core::ops::Slice) | starts, stops, axes (else the first ones), steps (else 1) |
-//! | `tile(2, 1)` | [`Tile`](trundle_core::ops::Tile) | the repeats, one for each axis |
-//! | `transpose(2, 0, 1)`, `transpose()` | [`Transpose`](trundle_core::ops::Transpose) | the order |
-//!
+//! The calls, their arguments and the order in which those go without a name are
+//! [`DECLARATIONS`](trundle_core::ops::DECLARATIONS). `reverse` is a
+//! [`ReverseSequence`](trundle_core::ops::ReverseSequence) if it has a batch axis. Of a call with a
+//! single argument, as `transpose(2, 0, 1)`, all that has no name is one list.
 //! Where a list is wanted, one integer is a list of one. Integers are of 64 bits. `axis` and `axes`
 //! are the same argument, whichever of them a call has.
 //!
@@ -64,7 +57,6 @@ pub use pattern::AxisPattern;
 pub use similar::most_similar;
 use trundle_core::Op;
 
-use call::Signature;
 use cursor::Cursor;
 pub(crate) use error::{Fault, Snippet, quoted};
 pub(crate) use pattern::misfit;
@@ -156,9 +148,9 @@ fn stage(cursor: &mut Cursor<'_>) -> Result<StageKind, Fault> {
     let name_end = ahead.at();
     ahead.skip_space();
     let called = !name.text.is_empty() && ahead.peek() == Some('(');
-    let signature = Signature::of(name.text);
-    if let Some(signature) = signature.filter(|_| called) {
-        let read = signature.read(&mut ahead, cursor.at());
+    let declared = call::declared(name.text);
+    if let Some(declared) = declared.filter(|_| called) {
+        let read = call::read(declared, &mut ahead, cursor.at());
         let end = ahead.clone();
         ahead.skip_space();
         let alone = read.is_ok() && matches!(ahead.peek(), None | Some('|'));
@@ -175,10 +167,10 @@ fn stage(cursor: &mut Cursor<'_>) -> Result<StageKind, Fault> {
     let rest = cursor.rest();
     let whole = rest[..rest.find('|').unwrap_or(rest.len())].trim_end();
     let alone = cursor.at() + whole.len() == name_end;
-    Err(match signature {
-        Some(signature) => {
+    Err(match declared {
+        Some(declared) => {
             Fault::new(name.span, format!("stage {} lacks its parentheses", quoted(name.text)))
-                .suggest(format!("write {}", signature.example))
+                .suggest(format!("write {}", declared.example))
         }
         None if called || alone => unknown_stage(&name),
         None => {
@@ -189,10 +181,10 @@ fn stage(cursor: &mut Cursor<'_>) -> Result<StageKind, Fault> {
 }
 
 fn unknown_stage(name: &cursor::Word<'_>) -> Fault {
-    let suggestion = match Signature::similar_to(name.text) {
+    let suggestion = match call::similar_to(name.text) {
         Some(known) => format!("did you mean \"{known}\"?"),
         None => {
-            format!("the stages are {}, or a pattern such as h w c -> c h w", Signature::names())
+            format!("the stages are {}, or a pattern such as h w c -> c h w", call::names())
         }
     };
     Fault::new(name.span.clone(), format!("unknown stage {}", quoted(name.text)))

@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use trundle_core::ops::{
-    Flip, Reshape, ReverseSequence, ReverseSubsequences, Roll, Slice, Tile, Transpose,
+    DECLARATIONS, Declaration, Flip, Parameter, Reshape, ReverseSequence, ReverseSubsequences,
+    Roll, Rot90, Slice, Tile, Transpose,
 };
 use trundle_core::{Op, Shape};
 
@@ -59,6 +60,9 @@ fn calls_and_patterns_give_their_operators() {
         ("reshape([6])", Reshape::new(&[6]).into()),
         ("reshape()", Reshape::new(&[]).into()),
         ("tile(2, 1)", Tile::new(&[2, 1]).into()),
+        ("rot90()", Rot90::new(1, &[0, 1]).into()),
+        ("rot90(-1)", Rot90::new(-1, &[0, 1]).into()),
+        ("rot90(k=2, axes=(1, -1))", Rot90::new(2, &[1, -1]).into()),
         ("tile(repeats=[3])", Tile::new(&[3]).into()),
         (
             "slice(starts=[0], stops=[5], axes=[1], steps=[2])",
@@ -209,23 +213,44 @@ fn deep_and_long_chains_take_neither_stack_nor_quadratic_time() {
 
 /// Operators with any parameters, but not more lengths than are printed.
 fn any_op() -> impl Strategy<Value = Op> {
-    let integers = || proptest::collection::vec(any::<i64>(), 0..5);
     prop_oneof![
-        integers().prop_map(|axes| Flip::new(&axes).into()),
-        integers().prop_map(|sizes| Reshape::new(&sizes).into()),
-        integers().prop_map(|repeats| Tile::new(&repeats).into()),
-        (integers(), integers(), integers(), integers()).prop_map(
-            |(starts, stops, axes, steps)| { Slice::new(&starts, &stops, &axes, &steps).into() }
-        ),
-        patterns::any_rearrange(),
-        (integers(), integers()).prop_map(|(shift, axes)| Roll::new(&shift, &axes).into()),
-        integers().prop_map(|order| Transpose::new(&order).into()),
-        (any::<i64>(), proptest::collection::vec(any::<u64>(), 0..=8))
+        6 => any_declared(),
+        1 => patterns::any_rearrange(),
+        1 => (any::<i64>(), proptest::collection::vec(any::<u64>(), 0..=8))
             .prop_map(|(axis, lengths)| ReverseSubsequences::new(axis, lengths).into()),
-        (any::<i64>(), any::<i64>(), proptest::collection::vec(any::<i128>(), 0..=8)).prop_map(
+        1 => (any::<i64>(), any::<i64>(), proptest::collection::vec(any::<i128>(), 0..=8)).prop_map(
             |(axis, batch_axis, lengths)| ReverseSequence::new(axis, batch_axis, lengths).into()
         ),
     ]
+}
+
+/// Any operator that is made of integers, with any of them.
+fn any_declared() -> impl Strategy<Value = Op> {
+    let integers = || proptest::collection::vec(any::<i64>(), 0..5);
+    let most = DECLARATIONS.iter().map(|declared| declared.parameters.len()).max().unwrap();
+    let lists = proptest::collection::vec((any::<i64>(), integers()), most);
+    let of_integers: Vec<&Declaration> =
+        DECLARATIONS.into_iter().filter(|declared| declared.name != "reverse").collect();
+    (proptest::sample::select(of_integers), lists).prop_map(|(declared, lists)| {
+        let argument = |(parameter, (one, list)): (&Parameter, &(i64, Vec<i64>))| {
+            if parameter.kind.is_single() { vec![*one] } else { list.clone() }
+        };
+        let arguments: Vec<_> = declared.parameters.iter().zip(&lists).map(argument).collect();
+        declared.op(&arguments).unwrap()
+    })
+}
+
+#[test]
+fn the_example_of_each_declaration_is_a_call_of_it() {
+    assert!(DECLARATIONS.is_sorted_by(|one, next| one.name < next.name));
+    for declared in DECLARATIONS {
+        let Declaration { name, example, .. } = declared;
+        assert!(example.starts_with(&format!("{name}(")), "{name}: {example}");
+        match &parse(example).unwrap()[0].kind {
+            StageKind::Op(op) => assert_eq!(op.to_string(), *example),
+            kind => assert!(*name == "reverse" && matches!(kind, StageKind::ReverseByFile { .. })),
+        }
+    }
 }
 
 /// Texts of the pieces that the language is made of, in any order.

@@ -1,0 +1,66 @@
+//! Quarter turns in a plane, as numpy's `rot90` says it.
+
+use crate::shape::normalize_axis;
+use crate::{AxisMap, Error, IndexMap, Line, Result, Shape};
+
+/// The tensor turned by 90 degrees, `k` times, in the plane of two axes: from the first of them
+/// towards the second. By one turn `out[i, j] = in[j, size - 1 - i]`, where `size` is that of the
+/// second axis.
+///
+/// Source: the documentation of numpy's `rot90`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Rot90 {
+    k: i64,
+    axes: Vec<i64>,
+}
+
+declare! {
+    /// Turn by 90 degrees in the plane of two axes (numpy's rot90)
+    Rot90, "rot90", "rot90(k=1, axes=[0, 1])", {
+        /// How many quarter turns, from the first axis towards the second; negative ones turn the
+        /// other way
+        k: Integer = [1],
+        /// The two axes of the plane; negative ones count from the end
+        axes: Axes = [0, 1],
+    }
+}
+
+impl Rot90 {
+    /// Two different axes; negative ones count from the end. Four turns are none, and a negative `k`
+    /// turns the other way.
+    pub fn new(k: i64, axes: &[i64]) -> Rot90 {
+        Rot90 { k, axes: axes.to_vec() }
+    }
+
+    /// The map for a tensor of this shape. An odd number of turns swaps the sizes of both axes.
+    ///
+    /// # Errors
+    /// [`Error::NumberOutOfRange`] if there are not two axes, [`Error::AxisOutOfRange`] for one of
+    /// them, [`Error::RepeatedAxis`] if they are the same.
+    pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
+        let [first, second] = self.axes[..] else {
+            let number = self.axes.len().cast_signed() as i64;
+            let argument = "number of axes";
+            return Err(Error::NumberOutOfRange { argument, number, expected: "2" });
+        };
+        let from = normalize_axis("axis", first, shape.rank())?;
+        let to = normalize_axis("axis", second, shape.rank())?;
+        if from == to {
+            return Err(Error::RepeatedAxis { argument: "axes", axis: second });
+        }
+        let forward = AxisMap::identity;
+        let backward = |axis, size| AxisMap::Affine { axis, line: Line::reversal(size) };
+        let (mut sizes, mut axes) = (shape.sizes().to_vec(), Vec::new());
+        axes.extend((0..shape.rank()).map(forward));
+        (axes[from], axes[to]) = match self.k.rem_euclid(4) {
+            0 => (forward(from), forward(to)),
+            1 => (forward(to), backward(from, shape[to])),
+            2 => (backward(from, shape[from]), backward(to, shape[to])),
+            _ => (backward(to, shape[from]), forward(from)),
+        };
+        if self.k.rem_euclid(2) == 1 {
+            sizes.swap(from, to);
+        }
+        Ok(IndexMap::new(Shape::new(sizes)?, shape.clone(), axes))
+    }
+}
