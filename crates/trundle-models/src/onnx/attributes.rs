@@ -64,7 +64,7 @@ impl<'a> Attributes<'a> {
                 }
                 _ => {
                     return wrong(format!(
-                        "attribute {name:?} refers to {reference:?}, which is none of a function's"
+                        "attribute {name:?} refers to {reference:?}, which is not an attribute of the function"
                     ));
                 }
             };
@@ -90,7 +90,7 @@ impl<'a> Attributes<'a> {
             attribute_type::UNDEFINED => Ok(Some(attribute)),
             r#type if r#type == due => Ok(Some(attribute)),
             r#type => wrong(format!(
-                "attribute {name:?} is of type {}, where {} is due",
+                "attribute {name:?} is of type {}, but must be {}",
                 type_name(r#type),
                 type_name(due)
             )),

@@ -183,7 +183,7 @@ impl<'a> Builder<'a> {
         let (takes, gives) = (function.input.len(), function.output.len());
         if inputs.len() > takes || outputs > gives {
             return wrong(format!(
-                "it has {} inputs and {outputs} outputs, the function {takes} and {gives}",
+                "it has {} inputs and {outputs} outputs, but the function takes {takes} and produces {gives}",
                 inputs.len()
             ));
         }
@@ -222,7 +222,7 @@ impl<'a> Builder<'a> {
         self.calls.pop();
         for (name, output) in copies {
             let Some(value) = scope.get(name).flatten() else {
-                let problem = format!("nothing gives output {name:?} of the function");
+                let problem = format!("no node produces output {name:?} of the function");
                 return Err(Error::Node { node: format!("{:?}", function.name), problem });
             };
             self.nodes.push(Node {
@@ -242,7 +242,7 @@ fn inputs(node: &proto::Node, scope: &Scope<'_>) -> Checked<Vec<Option<ValueId>>
     let value = |name: &String| match (name.as_str(), scope.get(name)) {
         ("", _) => Ok(None),
         (_, Some(value)) => Ok(value),
-        (name, None) => wrong(format!("it reads {name:?}, which nothing gives")),
+        (name, None) => wrong(format!("it reads {name:?}, which no node produces")),
     };
     node.input.iter().map(value).collect()
 }

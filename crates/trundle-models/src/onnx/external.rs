@@ -117,7 +117,7 @@ impl<'a> Place<'a> {
         for Entry { key, value } in entries {
             let number = || {
                 let refused =
-                    format!("the {key} of external data is {value:?}, which is no number");
+                    format!("the {key} of external data is {value:?}, which is not a number");
                 value.parse().map_err(|_| refused)
             };
             match key.as_str() {

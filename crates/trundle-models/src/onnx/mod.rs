@@ -94,7 +94,8 @@ fn read_within(bytes: Vec<u8>, external: ExternalData) -> Result<Model> {
     let Builder { nodes, values, pad_values, .. } = builder;
     let mut nodes = order::sort(nodes, values).map_err(|node| Error::Node {
         node: format!("{} {:?}", node.kind, node.name),
-        problem: "it reads what it gives itself, directly or through others".to_owned(),
+        problem: "it is part of a cycle: it reads its own output, directly or through other nodes"
+            .to_owned(),
     })?;
     pad_value::convert(&pad_values, &mut nodes, &inputs, values)?;
     let dialect = match opsets.onnx() {
@@ -180,7 +181,7 @@ fn outputs(graph: &proto::Graph, scope: &Scope<'_>) -> Result<Vec<Output>> {
             return Err(malformed(format!("{what} is there twice")));
         }
         let value = scope.get(&info.name).flatten();
-        let value = value.ok_or_else(|| malformed(format!("nothing gives {what}")))?;
+        let value = value.ok_or_else(|| malformed(format!("no node produces {what}")))?;
         outputs.push(Output { name: info.name.clone(), value });
     }
     Ok(outputs)

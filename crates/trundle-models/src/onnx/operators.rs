@@ -51,7 +51,7 @@ pub(super) fn names() -> String {
 fn one_output(call: &Call<'_, '_>) -> Checked<()> {
     match call.outputs {
         1 => Ok(()),
-        outputs => wrong(format!("it has {outputs} outputs, and gives one")),
+        outputs => wrong(format!("it lists {outputs} outputs, but produces one")),
     }
 }
 

@@ -43,7 +43,7 @@ impl<'a> Opsets<'a> {
             }
             if domain.is_empty() && version < 1 {
                 return Err(Error::Malformed(format!(
-                    "{whose} is of opset {version}: there is none"
+                    "{whose} is of opset {version}, which does not exist"
                 )));
             }
         }

@@ -53,7 +53,7 @@ pub(super) fn constant(
 fn shape(dims: &[i64]) -> std::result::Result<Shape, String> {
     let sizes: std::result::Result<Vec<usize>, _> =
         dims.iter().map(|size| usize::try_from(*size)).collect();
-    let sizes = sizes.map_err(|_| format!("there is no shape {dims:?}"))?;
+    let sizes = sizes.map_err(|_| format!("{dims:?} is not a valid shape"))?;
     Shape::new(sizes).map_err(|error| error.to_string())
 }
 
@@ -61,7 +61,9 @@ fn shape(dims: &[i64]) -> std::result::Result<Shape, String> {
 fn one_place(tensor: &proto::Tensor, field: Option<Field>) -> std::result::Result<(), String> {
     if let Some(other) = Field::filled(tensor).find(|filled| Some(*filled) != field) {
         return Err(match field {
-            Some(field) => format!("it has {}, where {} is due", other.name(), field.name()),
+            Some(field) => {
+                format!("its data is in {}, but must be in {}", other.name(), field.name())
+            }
             None => format!("it has its data twice, once in {}", other.name()),
         });
     }
@@ -124,7 +126,7 @@ fn typed(
     dtype: DType,
 ) -> std::result::Result<Vec<u8>, String> {
     let outside = |value: &dyn std::fmt::Display| {
-        format!("{} holds {value}, which is no {}", row.field.name(), row.name)
+        format!("{} holds {value}, which is not a valid {}", row.field.name(), row.name)
     };
     Ok(match row.field {
         Field::Float => tensor.float_data.iter().flat_map(|bits| bits.to_le_bytes()).collect(),

@@ -58,6 +58,6 @@ fn cycle(layers: &[Layer], wiring: &Wiring, waits_for: &[usize], waiting: usize)
     let name = |layer: &usize| format!("{:?}", layers[*layer].name);
     let mut names: Vec<String> = around.iter().take(NAMED).map(name).collect();
     names.push(if around.len() > NAMED { "...".to_owned() } else { name(&start) });
-    let problem = format!("it reads what it gives: {}", names.join(" reads "));
+    let problem = format!("it is part of a cycle: {}", names.join(" reads "));
     layers[start].malformed(problem)
 }

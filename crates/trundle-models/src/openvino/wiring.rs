@@ -84,7 +84,7 @@ impl Ends {
         let layer = self.layer(edge, "from-layer")?;
         let port = number(edge, "from-port")?;
         let output = self.outputs.get(&(layer, port)).copied().ok_or_else(|| {
-            let problem = format!("an edge begins at output port {port}, which it has not");
+            let problem = format!("an edge begins at output port {port}, which it does not have");
             layers[layer].malformed(problem)
         })?;
         Ok(Tap { layer, output })
@@ -94,7 +94,7 @@ impl Ends {
         let layer = self.layer(edge, "to-layer")?;
         let port = number(edge, "to-port")?;
         let input = self.inputs.get(&(layer, port)).copied().ok_or_else(|| {
-            let problem = format!("an edge ends at input port {port}, which it has not");
+            let problem = format!("an edge ends at input port {port}, which it does not have");
             layers[layer].malformed(problem)
         })?;
         Ok((layer, input))
@@ -103,7 +103,7 @@ impl Ends {
     fn layer(&self, edge: Node, end: &str) -> Result<usize> {
         let id = number(edge, end)?;
         self.layers.get(&id).copied().ok_or_else(|| {
-            let problem = format!("{end} is {id}, and there is no such layer");
+            let problem = format!("{end} is {id}, but there is no such layer");
             Error::Malformed(format!("edge (line {}): {problem}", line(edge)))
         })
     }

@@ -85,7 +85,7 @@ fn resolve(model: &Model, inputs: &[Given<'_>]) -> Result<ResolvedModel> {
         }
     }
     let output = |output: &crate::Output| {
-        let unknown = || Error::Malformed(format!("nothing gives output {:?}", output.name));
+        let unknown = || Error::Malformed(format!("no node produces output {:?}", output.name));
         values.get(&output.value).copied().ok_or_else(unknown)
     };
     let outputs = model.outputs.iter().map(output).collect::<Result<Vec<_>>>()?;
@@ -112,7 +112,7 @@ fn outputs_of(
     let outputs = resolved(&mut Site::new(node, values, builder)?)?;
     if outputs.len() != node.outputs.len() {
         let (gives, listed) = (outputs.len(), node.outputs.len());
-        return Err(format!("it gives {gives} tensors, but has {listed} outputs").into());
+        return Err(format!("it produces {gives} tensors, but lists {listed} outputs").into());
     }
     for output in outputs.iter().filter(|output| output.0 >= made_before) {
         builder.name(*output, &node.name[..node.name.floor_char_boundary(MOST_NAME)]);

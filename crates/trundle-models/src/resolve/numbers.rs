@@ -147,9 +147,9 @@ fn whole(what: &str, number: Option<Number>) -> Answer<i128> {
             Ok(entry)
         }
         Some(Number::Float(entry)) => {
-            Err(format!("{what} entry {entry} is no whole number that could count").into())
+            Err(format!("{what} entry {entry} is not a whole number within range").into())
         }
-        None => Err(format!("{what} entries are no numbers").into()),
+        None => Err(format!("{what} entries are not numbers").into()),
     }
 }
 

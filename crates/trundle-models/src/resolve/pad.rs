@@ -45,7 +45,7 @@ pub(super) fn pad(
         let front = normalize_axis("axis", axis, shape.rank())?;
         let padding = Padding::new(begin, end, shape[front]).ok_or_else(|| {
             let size = shape[front];
-            format!("pads {begin} and {end} are no size for axis {axis} of size {size}")
+            format!("pads {begin} and {end} leave no valid size for axis {axis} of size {size}")
         })?;
         if paddings[front].replace(padding).is_some() {
             return Err(format!("axes have axis {axis} twice").into());

@@ -55,8 +55,9 @@ fn stated_sizes(entries: &[i64], shape: &Shape, zero: ZeroSize) -> Answer<Vec<us
                 1
             }
             _ => {
-                let size = usize::try_from(entry)
-                    .map_err(|_| format!("sizes {listed} have {entry}, which is no size"))?;
+                let size = usize::try_from(entry).map_err(|_| {
+                    format!("sizes {listed} contain {entry}, which is not a valid size")
+                })?;
                 taken = taken.and_then(|taken| taken.checked_mul(size));
                 size
             }

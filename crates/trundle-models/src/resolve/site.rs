@@ -58,7 +58,7 @@ impl<'a, 'm> Site<'a, 'm> {
     ) -> Answer<Site<'a, 'm>> {
         let tensor = |(number, value): (usize, &Option<ValueId>)| {
             let Some(value) = value else { return Ok(None) };
-            let unknown = || format!("no earlier node gives what it reads as input {number}");
+            let unknown = || format!("no earlier node produces what it reads as input {number}");
             values.get(value).copied().ok_or_else(unknown).map(Some)
         };
         let inputs = node.inputs.iter().enumerate().map(tensor).collect::<Result<_, String>>()?;

@@ -133,11 +133,11 @@ fn int32_data_holds_bit_patterns() {
     assert_eq!(read_as(int32(24, &[1], &[0xff])), "f8e8m0 [1] [255]");
     assert_eq!(
         read_as(int32(2, &[1], &[256])),
-        r#"initializer "w": int32_data holds 256, which is no UINT8"#
+        r#"initializer "w": int32_data holds 256, which is not a valid UINT8"#
     );
     assert_eq!(
         read_as(int32(10, &[1], &[-32769])),
-        r#"initializer "w": int32_data holds -32769, which is no FLOAT16"#
+        r#"initializer "w": int32_data holds -32769, which is not a valid FLOAT16"#
     );
 }
 
@@ -167,7 +167,7 @@ fn other_integers() {
     assert_eq!(read_as(unsigned(12, 0xffff_fffe)), "u32 [1] [254, 255, 255, 255]");
     assert_eq!(
         read_as(unsigned(12, 1 << 32)),
-        r#"initializer "w": uint64_data holds 4294967296, which is no UINT32"#
+        r#"initializer "w": uint64_data holds 4294967296, which is not a valid UINT32"#
     );
 }
 
@@ -213,14 +213,17 @@ fn data_in_two_places_or_the_wrong_one_is_refused() {
     let twice = Tensor { raw_data: Bytes::from_static(&[0; 4]), ..int32(6, &[1], &[1]) };
     assert_eq!(read_as(twice), r#"initializer "w": it has its data twice, once in int32_data"#);
     let wrong = int32(1, &[1], &[1]);
-    assert_eq!(read_as(wrong), r#"initializer "w": it has int32_data, where float_data is due"#);
+    assert_eq!(
+        read_as(wrong),
+        r#"initializer "w": its data is in int32_data, but must be in float_data"#
+    );
 }
 
 /// What a shape claims is not allocated.
 #[test]
 fn shapes_that_are_none_or_too_large_are_refused() {
     let refused = |dims: &[i64]| read_as(raw(1, dims, &[0; 4]));
-    assert_eq!(refused(&[-1]), r#"initializer "w": there is no shape [-1]"#);
+    assert_eq!(refused(&[-1]), r#"initializer "w": [-1] is not a valid shape"#);
     for dims in [&[i64::MAX][..], &[1 << 40, 1 << 40], &[i64::MAX / 4 + 1]] {
         let message = refused(dims);
         assert!(message.contains("too") || message.contains("over"), "{message}");

@@ -79,12 +79,12 @@ fn places_that_do_not_fit_are_refused() {
         (
             3,
             vec![place, ("offset", "-1")],
-            r#"the offset of external data is "-1", which is no number"#,
+            r#"the offset of external data is "-1", which is not a number"#,
         ),
         (
             3,
             vec![place, ("length", "3x")],
-            r#"the length of external data is "3x", which is no number"#,
+            r#"the length of external data is "3x", which is not a number"#,
         ),
         (3, vec![place, ("zip", "1")], r#"external data has "zip", which is not known"#),
         (3, vec![("location", "deep")], "not a file"),

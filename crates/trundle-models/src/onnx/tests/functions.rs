@@ -200,18 +200,22 @@ fn functions_that_make_no_sense_are_refused() {
         (
             vec![f(flatten)],
             calls("F", vec![]),
-            r#"Flatten "y/b": attribute "axis" refers to "k", which is none of a function's"#,
+            r#"Flatten "y/b": attribute "axis" refers to "k", which is not an attribute of the function"#,
         ),
         (
             vec![f(identity())],
             vec![call("F", &["x", "z"], &["y"], vec![])],
-            r#"F "y": it has 2 inputs and 1 outputs, the function 1 and 1"#,
+            r#"F "y": it has 2 inputs and 1 outputs, but the function takes 1 and produces 1"#,
         ),
-        (vec![f(vec![])], calls("F", vec![]), r#""F": nothing gives output "b" of the function"#),
+        (
+            vec![f(vec![])],
+            calls("F", vec![]),
+            r#""F": no node produces output "b" of the function"#,
+        ),
         (
             vec![f(vec![node("Identity", &["x"], &["b"], vec![])])],
             calls("F", vec![]),
-            r#"Identity "y/b": it reads "x", which nothing gives"#,
+            r#"Identity "y/b": it reads "x", which no node produces"#,
         ),
     ] {
         assert_eq!(refusal(&with(functions, nodes)), expected);

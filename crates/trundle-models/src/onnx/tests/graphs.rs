@@ -129,10 +129,12 @@ fn cycles_are_refused() {
     let refused = refusal(&proto);
     let on_cycle = [r#"Concat "p""#, r#"Identity "q""#];
     assert!(on_cycle.iter().any(|node| refused.starts_with(node)), "{refused}");
-    assert!(refused.ends_with(": it reads what it gives itself, directly or through others"));
+    assert!(refused.ends_with(
+        ": it is part of a cycle: it reads its own output, directly or through other nodes"
+    ));
 
     let itself = model(17, vec![concat(&["x", "y"], "y")], FLOAT);
-    let expected = r#"Concat "y": it reads what it gives itself, directly or through others"#;
+    let expected = r#"Concat "y": it is part of a cycle: it reads its own output, directly or through other nodes"#;
     assert_eq!(refusal(&itself), expected);
 }
 
@@ -176,10 +178,13 @@ fn names_given_twice_or_never_are_refused() {
     );
     assert_eq!(
         with(&|graph| graph.node[0].input = strings(&["z"])),
-        r#"Identity "y": it reads "z", which nothing gives"#
+        r#"Identity "y": it reads "z", which no node produces"#
     );
-    assert_eq!(with(&|graph| graph.output.push(value("z", FLOAT))), r#"nothing gives output "z""#);
-    assert_eq!(with(&|graph| graph.output.push(value("", FLOAT))), r#"nothing gives output """#);
+    assert_eq!(
+        with(&|graph| graph.output.push(value("z", FLOAT))),
+        r#"no node produces output "z""#
+    );
+    assert_eq!(with(&|graph| graph.output.push(value("", FLOAT))), r#"no node produces output """#);
     assert_eq!(with(&|graph| graph.output.push(value("y", FLOAT))), r#"output "y" is there twice"#);
     assert_eq!(with(&|graph| graph.input.push(value("", FLOAT))), "an input has no name");
     assert_eq!(
@@ -211,7 +216,7 @@ fn versions_that_are_not_known_are_refused() {
     assert_eq!(of(Some(3), vec![]), Err("the model imports no opset".to_owned()));
     assert_eq!(
         of(Some(8), vec![opset("", 0)]),
-        Err("the model is of opset 0: there is none".to_owned())
+        Err("the model is of opset 0, which does not exist".to_owned())
     );
     assert_eq!(
         of(None, vec![opset("", 17)]),

@@ -31,7 +31,7 @@ fn transpose() {
             13,
             13,
             of(vec![int("perm", 1)]),
-            r#"Transpose "y": attribute "perm" is of type INT, where INTS is due"#,
+            r#"Transpose "y": attribute "perm" is of type INT, but must be INTS"#,
         ),
         (
             13,
@@ -43,7 +43,7 @@ fn transpose() {
             13,
             13,
             node("Transpose", &["x"], &["y", "z"], vec![]),
-            r#"Transpose "y": it has 2 outputs, and gives one"#,
+            r#"Transpose "y": it lists 2 outputs, but produces one"#,
         ),
         (
             13,
@@ -466,7 +466,7 @@ fn attributes_that_are_not_known_are_refused() {
         (node("Flatten", &["x"], &["y"], twice), r#"Flatten "y": attribute "axis" is given twice"#),
         (
             node("Flatten", &["x"], &["y"], vec![reference("axis", attribute_type::INT, "a")]),
-            r#"Flatten "y": attribute "axis" refers to "a", which is none of a function's"#,
+            r#"Flatten "y": attribute "axis" refers to "a", which is not an attribute of the function"#,
         ),
         (
             node("Flatten", &["x"], &["y"], vec![attribute("axis", attribute_type::UNDEFINED)]),
@@ -474,7 +474,7 @@ fn attributes_that_are_not_known_are_refused() {
         ),
         (
             node("Flatten", &["x"], &["y"], vec![attribute("axis", 99)]),
-            r#"Flatten "y": attribute "axis" is of type 99, where INT is due"#,
+            r#"Flatten "y": attribute "axis" is of type 99, but must be INT"#,
         ),
     ];
     for (node, expected) in cases {

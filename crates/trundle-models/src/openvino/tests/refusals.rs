@@ -193,22 +193,22 @@ fn edges_that_lead_nowhere() {
         (
             third,
             &third.replace("to-port=\"2\"", "to-port=\"3\""),
-            format!("{roll}an edge ends at input port 3, which it has not"),
+            format!("{roll}an edge ends at input port 3, which it does not have"),
         ),
         (
             "from-port=\"3\"",
             "from-port=\"2\"",
-            format!("{roll}an edge begins at output port 2, which it has not"),
+            format!("{roll}an edge begins at output port 2, which it does not have"),
         ),
         (
             "from-layer=\"2\"",
             "from-layer=\"9\"",
-            "edge (line 23): from-layer is 9, and there is no such layer".to_owned(),
+            "edge (line 23): from-layer is 9, but there is no such layer".to_owned(),
         ),
         (
             "to-layer=\"3\"",
             "to-layer=\"4\"",
-            "edge (line 23): to-layer is 4, and there is no such layer".to_owned(),
+            "edge (line 23): to-layer is 4, but there is no such layer".to_owned(),
         ),
         (
             "to-layer=\"3\"",
@@ -225,7 +225,7 @@ fn edges_that_lead_nowhere() {
 fn cycles() {
     assert_eq!(
         refused("from-layer=\"0\" from-port=\"0\"", "from-layer=\"2\" from-port=\"3\""),
-        "layer 2 \"r\" (Roll, line 11): it reads what it gives: \"r\" reads \"r\""
+        "layer 2 \"r\" (Roll, line 11): it is part of a cycle: \"r\" reads \"r\""
     );
     let ring = |length: usize| {
         let mut ir = Ir::new();
@@ -238,12 +238,12 @@ fn cycles() {
     };
     assert_eq!(
         ring(3),
-        "layer 1 \"s0\" (Squeeze, line 4): it reads what it gives: \"s0\" reads \"s1\" reads \
+        "layer 1 \"s0\" (Squeeze, line 4): it is part of a cycle: \"s0\" reads \"s1\" reads \
          \"s2\" reads \"s0\""
     );
     assert_eq!(
         ring(1000),
-        "layer 1 \"s0\" (Squeeze, line 4): it reads what it gives: \"s0\" reads \"s1\" reads \
+        "layer 1 \"s0\" (Squeeze, line 4): it is part of a cycle: \"s0\" reads \"s1\" reads \
          \"s2\" reads \"s3\" reads \"s4\" reads \"s5\" reads \"s6\" reads \"s7\" reads ..."
     );
 }

@@ -149,7 +149,7 @@ fn sequences_are_reversed_by_lengths_of_integers_and_whole_floats() {
     refuse(reverse(0, 1), &[2], &[i64s(&[2], &[1, 1])], "out of range");
     for length in [1.5f32, f32::NAN, f32::INFINITY, 1e39_f64 as f32] {
         let length = constant(DType::F32, &[1], length.to_le_bytes().to_vec());
-        refuse(reverse(0, 1), &[1, 4], &[length], "is no whole number");
+        refuse(reverse(0, 1), &[1, 4], &[length], "is not a whole number");
     }
     let wide = constant(DType::U64, &[1], ((1u64 << 32) + 1).to_le_bytes().to_vec());
     refuse(reverse(0, 1), &[1, 4], &[wide], "4294967297");

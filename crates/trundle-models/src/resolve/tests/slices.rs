@@ -201,9 +201,9 @@ fn pads_that_do_not_fit_are_refused() {
         pad(&[-2], &[-2], None, None),
         &[3],
         &[],
-        "pads -2 and -2 are no size for axis 0 of size 3",
+        "pads -2 and -2 leave no valid size for axis 0 of size 3",
     );
-    refuse(pad(&[i64::MIN], &[i64::MIN], None, None), &[3], &[], "are no size");
+    refuse(pad(&[i64::MIN], &[i64::MIN], None, None), &[3], &[], "leave no valid size");
     refuse(pad(&[i64::MAX], &[i64::MAX], None, None), &[3], &[], "");
     refuse(pad(&[1], &[1], None, None), &[3, 3], &[], "for each of 2 axes, got 1 and 1");
     refuse(pad(&[1, 1], &[1, 1], Some(&[0, -2]), None), &[3, 3], &[], "axes have axis -2 twice");

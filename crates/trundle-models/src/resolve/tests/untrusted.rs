@@ -19,11 +19,11 @@ fn message(sketch: &Sketch) -> String {
 fn nodes_that_are_not_wired_are_refused() {
     let mut sketch = data();
     sketch.node(Operator::Identity, &[7], 1);
-    assert_eq!(message(&sketch), "Kind \"n0\": no earlier node gives what it reads as input 0");
+    assert_eq!(message(&sketch), "Kind \"n0\": no earlier node produces what it reads as input 0");
 
     let mut sketch = data();
     sketch.node(Operator::Identity, &[1], 1);
-    assert_eq!(message(&sketch), "Kind \"n0\": no earlier node gives what it reads as input 0");
+    assert_eq!(message(&sketch), "Kind \"n0\": no earlier node produces what it reads as input 0");
 
     let mut sketch = data();
     sketch.node(Operator::Identity, &[], 1);
@@ -44,7 +44,7 @@ fn nodes_that_are_not_wired_are_refused() {
         sketch.node(Operator::Identity, &[0], outputs);
         assert_eq!(
             message(&sketch),
-            format!("Kind \"n0\": it gives 1 tensors, but has {outputs} outputs")
+            format!("Kind \"n0\": it produces 1 tensors, but lists {outputs} outputs")
         );
     }
 
@@ -55,7 +55,7 @@ fn nodes_that_are_not_wired_are_refused() {
 
     let mut sketch = data();
     sketch.model.outputs.push(Output { name: "y".into(), value: ValueId(usize::MAX) });
-    assert_eq!(message(&sketch), "nothing gives output \"y\"");
+    assert_eq!(message(&sketch), "no node produces output \"y\"");
 
     let mut sketch = Sketch::new(&[i64s(&[], &[0]), i64s(&[], &[0])]);
     sketch.model.inputs[1].value = ValueId(0);
