@@ -23,3 +23,9 @@ pub use oracle::{Naive, indices, read_elements, write_elements};
 pub use pair_by_pair::{Bytewise, Cells, PairByPair};
 pub use property::{Outcome, holds};
 pub use testable::{TestBuffer, Testable};
+
+/// The examples of the README run as tests. They do so here because a published crate has no files but
+/// its own.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

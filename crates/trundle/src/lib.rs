@@ -80,8 +80,3 @@ pub type Device = trundle_cpu::Cpu;
 
 /// How [`Device`] does a move.
 pub type CpuPlan = <Device as Backend>::Plan;
-
-/// The examples of the README run as tests.
-#[cfg(doctest)]
-#[doc = include_str!("../../../README.md")]
-struct Readme;
