@@ -1,4 +1,7 @@
 //! What a caller's pointers lead to: checked before it is touched.
+//!
+//! A description says which bytes a tensor covers. What no memory has, what is misaligned, and an output
+//! that overlaps anything that is read is refused; the rest becomes a slice of exactly those bytes.
 
 use std::ops::Range;
 

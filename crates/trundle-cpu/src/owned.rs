@@ -1,4 +1,7 @@
 //! Values that own something: they are moved, never copied and never dropped.
+//!
+//! They are moved as bytes. A plan is tried out on numbers first, which shows that it gives every
+//! element once, whatever it was made from.
 
 use std::ptr::slice_from_raw_parts_mut;
 use std::sync::atomic::{AtomicBool, Ordering};

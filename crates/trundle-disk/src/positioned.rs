@@ -1,4 +1,8 @@
 //! Reads and writes at places of a file, from several threads at once.
+//!
+//! They go through the system's page cache: requests past it were slower wherever we measured
+//! (docs/kernels.md). What has passed through is forgotten at once, so that the cache stays small and
+//! other programs keep theirs.
 
 use std::fs::File;
 use std::io;

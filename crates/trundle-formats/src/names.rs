@@ -1,4 +1,8 @@
 //! The names of the tensors of a file that holds several, and how messages show them.
+//!
+//! Strings of files are shown, not printed: the errors of `trundle-formats` and `trundle-models` escape
+//! all that they quote as [`Shown`], and the program does so once more with every line, for what nobody
+//! thought of. JSON keeps every name as it is.
 
 use std::fmt::{self, Write};
 

@@ -1,4 +1,7 @@
 //! Arrays of other libraries, which share their memory through DLPack.
+//!
+//! They are read through `__dlpack__`, and not through the quicker table of C functions: PyTorch checks
+//! lazy conjugates and gradients only there. Results go back through the table where there is one.
 
 use std::sync::Arc;
 

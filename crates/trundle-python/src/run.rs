@@ -1,4 +1,7 @@
 //! Runs of plans: without the interpreter's lock if they are long, and until Ctrl-C.
+//!
+//! A long run asks whether it shall go on, on whichever thread moves the next part; the caller's thread
+//! answers, by looking for signals now and then.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,10 @@
 //! How one tensor gets from file to file: at once, or in passes of tiles.
+//!
+//! Two passes are one pass with a file in another order: between them the elements are in chunks, one for
+//! each band of the output. The first pass moves nothing but that; the second is the movement itself,
+//! from chunks that are each one run. Every file is row-major here: a column-major one is a movement that
+//! begins, or ends, with all axes inverted. Where that leaves every element where it stands, it is copied
+//! and the header says so.
 
 use std::ops::Range;
 
