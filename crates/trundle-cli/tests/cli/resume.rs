@@ -259,7 +259,7 @@ fn who_is_stopped_is_told_how_to_go_on() {
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.signal(), Some(number));
         let stderr = String::from_utf8(output.stderr).unwrap();
-        assert!(stderr.contains("--resume goes on"), "{stderr}");
+        assert!(stderr.contains("with --resume continues"), "{stderr}");
         assert!(work.has_noted());
         let report = Run::of(&mut work.command(&["--resume", "--json"])).done().json();
         assert_eq!(report["resumed"], true);
