@@ -9,8 +9,9 @@ use trundle_core::{Error, IndexMap, Layout, Move, Pass, Result, Shape, Width};
 use crate::chain::{Chain, ChainError};
 use crate::{CpuPlan, Device, Runner};
 
-/// A chain decided for one element width and two layouts, down to kernels and tiles. It runs
-/// without allocating, and prints every stage of the way.
+/// A chain decided for one element width and two layouts, down to kernels and tiles. It runs on bytes
+/// without allocating, and on slices of any type too if it is one pass. It prints every stage of the
+/// way.
 ///
 /// ```
 /// use trundle::{Chain, Layout, Plan, Shape};
@@ -180,7 +181,8 @@ impl Plan {
         self.run_slice_to(src, |last, src| last.run_slice_into(src, dst))
     }
 
-    /// [`Plan::run`] on a slice of elements, for plans of their width to a packed layout.
+    /// [`Plan::run`] on a slice of elements, for plans of their width to a packed layout. With several
+    /// passes it allocates what lies between them, besides the result.
     ///
     /// # Errors
     /// As [`Plan::run`], and [`Error::SizesDiffer`](crate::Error::SizesDiffer) if the destination
