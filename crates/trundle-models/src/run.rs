@@ -83,16 +83,13 @@ impl PlannedModel {
     }
 
     /// The bytes of one tensor, each part moved from its source.
-    fn moved(&self, pass: &PlannedPass, sources: &[&[u8]]) -> Result<Vec<u8>> {
+    fn moved(&self, pass: &PlannedPass, sources: &[&[u8]]) -> Result<Box<[u8]>> {
         let tensor = self.model().program().tensor(pass.target);
         let bytes = self.bytes_of(pass.target);
         let failed =
             |problem: String| Error::Node { node: self.model().name(pass.target), problem };
-        Vec::<u8>::new()
-            .try_reserve_exact(bytes)
-            .map_err(|_| failed(format!("the memory has no room for {bytes} bytes")))?;
-        // Memory that the system gives zeroed, so that nothing is written twice.
-        let mut moved = vec![0; bytes];
+        let no_room = |_| failed(format!("the memory has no room for {bytes} bytes"));
+        let mut moved = self.cpu().buffer(bytes).map_err(no_room)?;
         for (part, source) in pass.parts.iter().zip(sources) {
             match &part.how {
                 How::Planned { plan, .. } => self
