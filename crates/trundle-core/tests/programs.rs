@@ -406,6 +406,8 @@ fn what_does_not_fit_is_refused() {
     let nowhere = TensorId(7);
     let identity = |sizes: &[usize]| IndexMap::identity(&shape(sizes));
     let outside = identity(&[5]).within_source(std::slice::from_ref(&(1..4))).unwrap();
+    let before_it = identity(&[5]).restrict(std::slice::from_ref(&(0..3))).unwrap();
+    let before_it = before_it.within_source(std::slice::from_ref(&(1..4))).unwrap();
     let rolled = Roll::new(&[2], &[0]).index_map(&shape(&[5])).unwrap();
     let rolled = rolled.within_source(std::slice::from_ref(&(0..3))).unwrap();
     let rows = ReverseSubsequences::new(1, [2, 5]).index_map(&shape(&[2, 6])).unwrap();
@@ -430,6 +432,7 @@ fn what_does_not_fit_is_refused() {
     refused(unknown, &|p| p.output(nowhere).map(|()| nowhere));
     refused("the input of the map must have shape [3], got [4]", &|p| p.moved(row, identity(&[4])));
     refused("the map reads -1..4 of a source axis of size 3", &|p| p.moved(row, outside.clone()));
+    refused("the map reads -1..2 of a source axis of size 3", &|p| p.moved(row, before_it.clone()));
     refused("the map reads 0..5 of a source axis of size 3", &|p| p.moved(row, rolled.clone()));
     refused("the map reads 0..5 of a source axis of size 3", &|p| p.moved(matrix, rows.clone()));
     refused("the number of parts 0 is out of range: expected 1 or more", &|p| p.joined(0, &[]));

@@ -71,9 +71,10 @@ impl IndexMap {
         }
         for layer in &self.layers {
             for (axis, size) in layer.axes.iter().flatten().zip(layer.in_shape.iter()) {
-                let Range { start, end } = axis.reached(&layer.out_shape);
-                if start < 0 || end.unsigned_abs() > *size {
-                    return Err(Error::CoordinateOutOfBounds { range: start..end, size: *size });
+                // What cannot be told is not within it.
+                let reached = axis.reached(&layer.out_shape).unwrap_or(isize::MIN..isize::MAX);
+                if reached.start < 0 || reached.end.unsigned_abs() > *size {
+                    return Err(Error::CoordinateOutOfBounds { range: reached, size: *size });
                 }
             }
         }
@@ -83,17 +84,20 @@ impl IndexMap {
 
 impl AxisMap {
     /// From the least to behind the greatest coordinate over a whole output that has elements.
-    fn reached(&self, out_shape: &Shape) -> Range<isize> {
+    fn reached(&self, out_shape: &Shape) -> Option<Range<isize>> {
+        let Some(pieces) = self.pieces(out_shape[self.axis()]) else {
+            return bounds_of_axis(self, Region::of(&Layout::row_major(out_shape, 1).ok()?));
+        };
+        // In one walk: a region is cut at each piece after a search among all of them.
         let mut begin = 0;
         let mut reached: Option<Range<isize>> = None;
-        for Piece { end, line } in self.pieces(out_shape[self.axis()]).into_iter().flatten() {
+        for Piece { end, line } in pieces {
             let ends = [line.at(begin), line.at(end.cast_signed() - 1)];
             let piece = ends[0].min(ends[1])..ends[0].max(ends[1]).saturating_add(1);
             reached = Some(reached.map_or(piece.clone(), |reached| join(&reached, &piece)));
             begin = end.cast_signed();
         }
-        let by_rows = || bounds_of_axis(self, Region::of(&Layout::row_major(out_shape, 1).ok()?));
-        reached.or_else(by_rows).unwrap_or(0..0)
+        reached
     }
 }
 
