@@ -1,4 +1,4 @@
-//! Which tensors are made of which: the program that everything that runs anything runs.
+//! Which tensors are made of which: what a model becomes, and what a chain gives.
 //!
 //! docs/index-maps.md has its laws and the test of each.
 
