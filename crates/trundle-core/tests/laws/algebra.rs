@@ -1,0 +1,255 @@
+//! Maps that are composed, inverted, restricted and fused.
+
+use super::*;
+
+/// On a few elements, different chains often move alike: without tables, their maps are equal.
+#[test]
+fn equal_movements_have_equal_maps() {
+    let tiny = single_maps(6).prop_filter("too large, or a table of lengths", |(chain, map)| {
+        chain.shape.iter().all(|size| (2..=3).contains(size))
+            && map.out_shape().elements() <= 6
+            && !is_ragged(map)
+    });
+    let known = RefCell::new(HashMap::<(Vec<usize>, Naive), IndexMap>::new());
+    holds(2000, &tiny, |(chain, map)| {
+        let movement = (chain.shape.clone(), chain.naive());
+        let mut known = known.borrow_mut();
+        prop_assert_eq!(known.entry(movement).or_insert_with(|| map.clone()), &map);
+        Ok(())
+    });
+}
+
+#[test]
+fn then_asks_one_map_after_the_other() {
+    let chains = chains(MOST_ELEMENTS, 5).prop_filter("too short", |chain| chain.ops.len() > 1);
+    holds(2000, &chains, |chain| {
+        let maps = maps_of(&chain);
+        for split in 1..maps.len() {
+            let halves = (composed(&maps[..split]), composed(&maps[split..]));
+            let (Some(first), Some(next)) = halves else { continue };
+            let Some(both) = first.then(&next).unwrap() else { continue };
+            prop_assert_eq!(both.in_shape(), first.in_shape());
+            prop_assert_eq!(both.out_shape(), next.out_shape());
+            for index in indices(both.out_shape()) {
+                let in_turn = first.source_of(&next.source_of(&index));
+                prop_assert_eq!(both.source_of(&index), in_turn, "\n{}\n{}", first, next);
+            }
+        }
+        Ok(())
+    });
+}
+
+/// What makes one pass of most chains: these compose, whatever the parameters.
+#[test]
+fn rolls_transposes_and_flips_always_compose() {
+    holds(1000, &chains(MOST_ELEMENTS, 6), |chain| {
+        let plain = chain.ops.iter().all(|op| {
+            !matches!(op, PlainOp::ReverseSubsequences { .. } | PlainOp::ReverseSequence { .. })
+        });
+        prop_assert!(!plain || map_of_chain(&chain).is_some());
+        Ok(())
+    });
+}
+
+#[test]
+fn then_refuses_a_map_of_another_shape() {
+    let (left, right) = (shape(&[2, 3]), shape(&[3, 2]));
+    let refusal = IndexMap::identity(&left).then(&IndexMap::identity(&right)).unwrap_err();
+    assert_eq!(refusal.to_string(), "the input of the next map must have shape [2, 3], got [3, 2]");
+}
+
+#[test]
+fn invert_undoes_a_map_on_both_sides() {
+    holds(2000, &single_maps(4), |(_, map)| {
+        let Some(back) = map.invert() else {
+            prop_assert!(false, "a bijection without an inverse\n{}", map);
+            return Ok(());
+        };
+        prop_assert!(map.invert().is_some());
+        for index in indices(map.out_shape()) {
+            prop_assert_eq!(&back.source_of(&map.source_of(&index))[..], &index[..]);
+        }
+        for (first, second) in [(&map, &back), (&back, &map)] {
+            let Some(both) = first.then(second).unwrap() else {
+                prop_assert!(false, "no identity of\n{}\n{}", first, second);
+                return Ok(());
+            };
+            is_identity(&both, first.in_shape())?;
+        }
+        prop_assert_eq!(back.invert(), Some(map));
+        Ok(())
+    });
+}
+
+#[test]
+fn restrict_agrees_with_the_map_on_the_box() {
+    holds(2000, &(single_maps(3), windows()), |((chain, map), window)| {
+        let bounds = window.fit(map.out_shape());
+        let restricted = map.restrict(&bounds).unwrap();
+        for index in indices(restricted.out_shape()) {
+            let whole: Vec<usize> =
+                index.iter().zip(&bounds).map(|(i, range)| range.start + i).collect();
+            prop_assert_eq!(restricted.source_of(&index), map.source_of(&whole), "\n{}", map);
+        }
+        let naive = chain.naive().within(&bounds);
+        prop_assert_eq!(restricted.out_shape().sizes(), naive.shape());
+        let labels = labels_by(&restricted, &Naive::numbered(&chain.shape));
+        prop_assert_eq!(labels, naive.labels());
+        Ok(())
+    });
+}
+
+#[test]
+fn source_bounds_are_the_least_box_that_is_read() {
+    holds(3000, &(single_maps(3), windows()), |((_, map), window)| {
+        let map = map.restrict(&window.fit(map.out_shape())).unwrap();
+        let bounds = map.source_bounds();
+        let Some(bounds) = bounds else {
+            prop_assert!(map.layers().len() > 1, "{}", map);
+            return Ok(());
+        };
+        let sources: Vec<Vec<usize>> =
+            indices(map.out_shape()).iter().map(|index| map.source_of(index)).collect();
+        for (axis, range) in bounds.iter().enumerate() {
+            let along = || sources.iter().map(|source| source[axis]);
+            let least = along().min().map_or(0..0, |least| least..along().max().unwrap() + 1);
+            prop_assert_eq!(range, &least, "axis {} of\n{}", axis, map);
+        }
+        let part = map.within_source(&bounds).unwrap();
+        for (index, source) in indices(map.out_shape()).into_iter().zip(&sources) {
+            let within = part.source_of(&index);
+            for (i, range) in within.iter().zip(&bounds) {
+                prop_assert!(*i < range.len());
+            }
+            let whole: Vec<usize> =
+                within.iter().zip(&bounds).map(|(i, range)| range.start + i).collect();
+            prop_assert_eq!(&whole, source, "\n{}", map);
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_stretch_has_evenly_spaced_sources() {
+    let longest = Cell::new(0);
+    holds(2000, &(single_maps(3), windows()), |((_, map), window)| {
+        let map = map.restrict(&window.fit(map.out_shape())).unwrap();
+        let mut steps = vec![0; map.in_shape().rank()];
+        for index in indices(map.out_shape()) {
+            let elements = map.stretch(&index, &mut steps);
+            prop_assert!(elements >= 1);
+            longest.set(longest.get().max(elements));
+            let first = map.source_of(&index);
+            for k in 1..elements {
+                let mut index = index.clone();
+                *index.last_mut().unwrap() += k;
+                let far = |(start, step): (&usize, &isize)| {
+                    start.wrapping_add_signed(step * k.cast_signed())
+                };
+                let expected: Vec<usize> = first.iter().zip(&steps).map(far).collect();
+                prop_assert_eq!(map.source_of(&index), expected, "{} of {}\n{}", k, elements, map);
+            }
+        }
+        Ok(())
+    });
+    assert!(longest.get() > 10);
+    // Two pieces, and a row that is reversed in part: as long as can be.
+    let roll = map_of(Roll::new(&[3], &[0]), &shape(&[10]));
+    let stretches = |map: &IndexMap, at: usize| map.stretch(&[at], &mut [0]);
+    assert_eq!((stretches(&roll, 0), stretches(&roll, 1), stretches(&roll, 3)), (3, 2, 7));
+    let reversal = map_of(ReverseSequence::new(1, 0, [4]), &shape(&[1, 10]));
+    let mut steps = [0; 2];
+    assert_eq!((reversal.stretch(&[0, 1], &mut steps), steps), (3, [0, -1]));
+    assert_eq!((reversal.stretch(&[0, 4], &mut steps), steps), (6, [0, 1]));
+}
+
+#[test]
+fn within_source_refuses_bounds_outside_the_source() {
+    let map = map_of(Transpose::new(&[]), &shape(&[2, 3]));
+    assert_eq!(
+        map.within_source(&[0..2, 0..4]).unwrap_err().to_string(),
+        "bounds 0..4 do not lie within an axis of size 3"
+    );
+    assert_eq!(
+        map.within_source(&[]).unwrap_err().to_string(),
+        "bounds and the axes of the source must have equal sizes, got 0 and 2"
+    );
+}
+
+#[test]
+fn a_part_of_a_map_has_no_inverse() {
+    let rolled = map_of(Roll::new(&[1], &[0]), &shape(&[4, 3]));
+    assert!(rolled.restrict(&[1..3, 0..3]).unwrap().invert().is_none());
+    assert!(rolled.restrict(&[0..4, 0..3]).unwrap().invert().is_some());
+}
+
+#[test]
+fn restrict_refuses_bounds_outside_the_output() {
+    let map = map_of(Transpose::new(&[]), &shape(&[2, 3]));
+    assert_eq!(
+        map.restrict(&[0..3, 0..3]).unwrap_err().to_string(),
+        "bounds 0..3 do not lie within an axis of size 2"
+    );
+    assert_eq!(
+        map.restrict(std::slice::from_ref(&(0..3))).unwrap_err().to_string(),
+        "bounds and the axes of the output must have equal sizes, got 1 and 2"
+    );
+    #[expect(clippy::reversed_empty_ranges, reason = "it is what must be refused")]
+    let reversed = [2..1, 0..2];
+    assert_eq!(
+        map.restrict(&reversed).unwrap_err().to_string(),
+        "bounds 2..1 do not lie within an axis of size 3"
+    );
+}
+
+#[test]
+fn fused_passes_mean_what_the_operators_mean() {
+    holds(2000, &chains(MOST_ELEMENTS, 6), |chain| {
+        let maps = maps_of(&chain);
+        let count = maps.len();
+        let passes = IndexMap::fuse(maps).unwrap();
+        let (mut sizes, mut labels) =
+            (chain.shape.clone(), Naive::numbered(&chain.shape).labels().to_vec());
+        let mut reached = 0;
+        for pass in &passes {
+            prop_assert_eq!(pass.stages.start, reached);
+            reached = pass.stages.end;
+            prop_assert_eq!(pass.map.in_shape().sizes(), &sizes[..]);
+            prop_assert!(passes.len() == 1 || !pass.map.is_identity());
+            let places = Naive::numbered(&sizes);
+            labels = labels_by(&pass.map, &places).into_iter().map(|place| labels[place]).collect();
+            sizes = pass.map.out_shape().to_vec();
+        }
+        prop_assert_eq!(reached, count);
+        let naive = chain.naive();
+        prop_assert_eq!(&sizes[..], naive.shape());
+        prop_assert_eq!(&labels[..], naive.labels());
+        Ok(())
+    });
+}
+
+#[test]
+fn reversals_with_a_flip_between_them_do_not_undo_each_other() {
+    let shape = shape(&[2, 5]);
+    let reverse = map_of(ReverseSequence::new(1, 0, [2, 4]), &shape);
+    let flip = map_of(Flip::new(&[1]), &shape);
+    let passes = IndexMap::fuse([reverse.clone(), flip, reverse]).unwrap();
+    assert_eq!(passes.iter().map(|pass| pass.stages.clone()).collect::<Vec<_>>(), [0..2, 2..3]);
+}
+
+#[test]
+fn what_is_moved_and_moved_back_takes_no_pass() {
+    let shape = shape(&[2, 5]);
+    let [first, second] = [[2, 4], [5, 3]].map(|lengths| {
+        let lengths: [i128; 2] = lengths;
+        map_of(ReverseSequence::new(1, 0, lengths), &shape)
+    });
+    let fused = |maps: &[&IndexMap]| IndexMap::fuse(maps.iter().copied().cloned()).unwrap();
+    let passes = fused(&[&first, &second, &second]);
+    assert_eq!(passes.len(), 1);
+    assert_eq!((&passes[0].map, &passes[0].stages), (&first, &(0..3)));
+    let passes = fused(&[&first, &second, &second, &first]);
+    assert_eq!(passes.len(), 1);
+    assert!(passes[0].map.is_identity());
+    assert_eq!(passes[0].stages, 0..4);
+}
