@@ -45,19 +45,6 @@ pub(crate) fn limit(max_mem: Option<Bytes>) -> u64 {
     max_mem.map_or_else(|| available().unwrap_or(UNKNOWN) / 4, |Bytes(limit)| limit)
 }
 
-/// So many zeros.
-///
-/// # Errors
-/// If the process cannot have so much memory.
-pub(crate) fn zeros(bytes: usize) -> Result<Vec<u8>, Failure> {
-    // Only memory that comes as zeros from the system costs no pass over it, and nothing stable
-    // reserves that without aborting where there is none: so it is tried first.
-    Vec::<u8>::new().try_reserve_exact(bytes).map_err(|_| {
-        Failure::running(format!("cannot reserve {bytes} bytes: not enough memory"))
-    })?;
-    Ok(vec![0; bytes])
-}
-
 /// The bytes that the process can use without swapping, where Linux tells.
 fn available() -> Option<u64> {
     [machine_available(), group_available()].into_iter().flatten().min()

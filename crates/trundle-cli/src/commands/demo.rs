@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use trundle::ops::Transpose;
-use trundle::{Chain, DType, Plan, Shape};
+use trundle::{Backend, Chain, DType, Device, Plan, Shape};
 use trundle_formats::{NamedTensor, Shown, StoredDType, TensorFile, write};
 use trundle_view::{Pixels, Slice};
 
@@ -143,7 +143,10 @@ fn time_beside_copy(shape: &Shape, threads: Option<usize>) -> Result<Times, Fail
     let movement = Plan::packed(&inversion(), width, shape, threads)?;
     let copy = Plan::packed(&Chain::new(), width, shape, threads)?;
     let src = trundle_view::phantom(shape[0])?;
-    let mut dst = memory::zeros(src.len())?;
+    let bytes = src.len();
+    let mut dst = Device::default().buffer(bytes).map_err(|_| {
+        Failure::running(format!("cannot reserve {bytes} bytes: not enough memory"))
+    })?;
     let mut times = Times { movement: Duration::MAX, copy: Duration::MAX };
     for _ in 0..ROUNDS {
         for (plan, best) in [(&movement, &mut times.movement), (&copy, &mut times.copy)] {
