@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use crate::program::Budget;
 use crate::{Move, Result};
 
 /// Something that turns a [`Move`] into a plan and runs it: a CPU, another device.
@@ -16,6 +17,9 @@ pub trait Backend {
 
     /// Decides how `work` is done.
     fn plan(&self, work: &Move) -> Self::Plan;
+
+    /// What it is worth to move a program in few passes here.
+    fn budget(&self) -> Budget;
 
     /// A new buffer of so many bytes, all of them 0.
     ///

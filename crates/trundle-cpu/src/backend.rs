@@ -1,5 +1,6 @@
 //! The CPU as a backend.
 
+use trundle_core::program::Budget;
 use trundle_core::{Backend, Error, Move, Result};
 
 use crate::stop::Stop;
@@ -37,6 +38,23 @@ impl Backend for Cpu {
 
     fn plan(&self, work: &Move) -> Plan {
         self.planner.plan(work)
+    }
+
+    /// Some seconds, and some hundred megabytes, whatever is asked for.
+    fn budget(&self) -> Budget {
+        Budget {
+            elements: 1024,
+            few: 1024,
+            most: 1 << 16,
+            directly: 1 << 16,
+            composed: 1024,
+            layers: 16,
+            pieces: 64,
+            steps: 1 << 22,
+            steps_each: 1024,
+            kept: 1 << 20,
+            kept_each: 16,
+        }
     }
 
     fn buffer(&self, bytes: usize) -> Result<Box<[u8]>> {

@@ -34,7 +34,6 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod budget;
 mod constant;
 mod error;
 mod explain;

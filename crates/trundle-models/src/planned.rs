@@ -6,7 +6,7 @@ use trundle_core::program::{Budget, Made, Pass, Program, Read, TensorId};
 use trundle_core::{AxisMap, Backend, IndexMap, Layout, Line, Move};
 use trundle_cpu::{Cpu, Plan};
 
-use crate::{Error, ResolvedModel, Result, budget};
+use crate::{Error, ResolvedModel, Result};
 
 /// A model decided down to kernels and tiles. Each output is written in one pass, from the inputs
 /// and constants, but for what has to be written on the way.
@@ -62,17 +62,18 @@ impl PlannedModel {
     /// # Errors
     /// [`Error::Node`] for a tensor that is too large to be addressed.
     pub fn new(model: ResolvedModel, threads: Option<usize>) -> Result<PlannedModel> {
-        PlannedModel::within(model, threads, budget::of_cpu())
+        let cpu = Cpu::new(threads);
+        PlannedModel::within(model, cpu.budget(), cpu)
     }
 
     /// The same at no more than these costs.
     pub(crate) fn within(
         model: ResolvedModel,
-        threads: Option<usize>,
         mut budget: Budget,
+        cpu: Cpu,
     ) -> Result<PlannedModel> {
         let joined = joins(model.program());
-        let (model, cpu) = (model.simplified(&budget), Cpu::new(threads));
+        let model = model.simplified(&budget);
         let is_roll = |id: &TensorId| match &model.program().tensor(*id).made {
             Made::Moved { map, .. } => is_roll(map),
             _ => false,

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::marker::PhantomData;
 
+use trundle_core::program::Budget;
 use trundle_core::{Backend, Error, Move, Packing, Result};
 
 use crate::{Flush, TestBuffer};
@@ -179,6 +180,23 @@ impl<Buffer: Bytewise + ?Sized> Backend for PairByPair<Buffer> {
 
     fn plan(&self, work: &Move) -> Move {
         work.clone()
+    }
+
+    /// Little, so that programs take several passes.
+    fn budget(&self) -> Budget {
+        Budget {
+            elements: 4,
+            few: 4,
+            most: 64,
+            directly: 64,
+            composed: 16,
+            layers: 4,
+            pieces: 4,
+            steps: 1 << 12,
+            steps_each: 16,
+            kept: 1 << 12,
+            kept_each: 4,
+        }
     }
 
     fn buffer(&self, bytes: usize) -> Result<Box<Buffer>> {

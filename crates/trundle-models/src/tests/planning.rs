@@ -1,10 +1,11 @@
 use bytes::Bytes;
 use trundle_core::ops::{Flip, Roll, Tile, Transpose};
 use trundle_core::program::{Budget, Program, TensorId};
-use trundle_core::{DType, IndexMap, Op, Shape};
+use trundle_core::{Backend, DType, IndexMap, Op, Shape};
+use trundle_cpu::Cpu;
 
 use crate::resolved::width_of;
-use crate::{Data, ElementType, How, PlannedModel, ResolvedModel, TensorInfo, budget};
+use crate::{Data, ElementType, How, PlannedModel, ResolvedModel, TensorInfo};
 
 /// A model as it is written down, of one input.
 struct Sketch {
@@ -63,12 +64,12 @@ impl Sketch {
         let info = |index| TensorInfo { element: self.element, name: format!("t{index}") };
         let infos = (0..self.program.tensors().len()).map(info).collect();
         let model = ResolvedModel::new(self.program, infos, Vec::new()).unwrap();
-        let planned = PlannedModel::within(model.clone(), Some(1), budget).unwrap();
+        let planned = PlannedModel::within(model.clone(), budget, Cpu::new(Some(1))).unwrap();
         Planned { model, planned }
     }
 
     fn plan(self, outputs: &[TensorId]) -> Planned {
-        self.planned(outputs, budget::of_cpu())
+        self.planned(outputs, Cpu::default().budget())
     }
 }
 
@@ -171,7 +172,7 @@ fn permuted(sizes: &[usize], elementwise: bool) -> Planned {
     let order: Vec<TensorId> = (0..parts).map(|at| cut[at * 37 % parts]).collect();
     let last = sketch.joined(1, &order);
     let directly = if elementwise { 16 } else { 1 << 16 };
-    sketch.planned(&[last], Budget { few: 16, directly, ..budget::of_cpu() })
+    sketch.planned(&[last], Budget { few: 16, directly, ..Cpu::default().budget() })
 }
 
 #[test]
@@ -196,7 +197,7 @@ fn too_many_boxes_are_moved_element_by_element() {
         let mut sketch = Sketch::of(element, &[3, 5, 3]);
         let turned = sketch.moved(TensorId(0), Transpose::new(&[2, 0, 1]));
         let rolled = sketch.moved(turned, Roll::new(&[1, 2, 1], &[0, 1, 2]));
-        let budget = Budget { few: 1, directly: 1, ..budget::of_cpu() };
+        let budget = Budget { few: 1, directly: 1, ..Cpu::default().budget() };
         let planned = sketch.planned(&[rolled], budget);
         assert_eq!(planned.by_element(), 1, "{}", planned.planned);
         planned.is_right();
@@ -268,7 +269,7 @@ fn only_what_is_read_is_written_and_it_is_let_go() {
         last = sketch.reshaped(last, &[4, 64]);
         last = sketch.reshaped(last, &[64, 4]);
     }
-    let budget = Budget { few: 1, directly: 4, ..budget::of_cpu() };
+    let budget = Budget { few: 1, directly: 4, ..Cpu::default().budget() };
     let planned = sketch.planned(&[last], budget);
     assert!(planned.passes() > 2, "{}", planned.planned);
     let read: Vec<TensorId> = planned

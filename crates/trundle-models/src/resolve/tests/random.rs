@@ -1,11 +1,13 @@
 //! Small random models, each element of each tensor held against a naive evaluation.
 
+use trundle_core::Backend;
 use trundle_core::program::Budget;
+use trundle_cpu::Cpu;
 
 use super::naive::visited;
 use super::sketch::{Sketch, Tagged, from_input, given, i64s};
 use crate::{
-    BlockOrder, How, IntegerTypes, Integers, Operator, Pads, Parts, PlannedModel, ZeroSize, budget,
+    BlockOrder, How, IntegerTypes, Integers, Operator, Pads, Parts, PlannedModel, ZeroSize,
 };
 
 /// Random numbers: splitmix64.
@@ -241,7 +243,7 @@ impl Growing {
 
 /// What a plan may cost: much, and little, in each way by itself.
 fn budgets() -> [Budget; 5] {
-    let all = budget::of_cpu;
+    let all = || Cpu::default().budget();
     [
         all(),
         Budget { few: 1, ..all() },
@@ -271,7 +273,7 @@ fn planned_models_give_what_their_nodes_say_whatever_they_may_cost() {
         sketch.model.outputs = asked.map(|node| sketch.model.outputs[node].clone()).to_vec();
         let (model, inputs) = (sketch.resolve().unwrap(), sketch.inputs());
         for (number, budget) in budgets().into_iter().enumerate() {
-            let planned = PlannedModel::within(model.clone(), Some(1), budget).unwrap();
+            let planned = PlannedModel::within(model.clone(), budget, Cpu::new(Some(1))).unwrap();
             let outputs = planned.run(&inputs, &mut |_| ()).unwrap();
             for (node, output) in asked.into_iter().zip(outputs) {
                 let expected = nodes[node].1.constant().data;
