@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use trundle_core::ops::{Flip, ReverseSubsequences, Roll, Tile, Transpose};
-use trundle_core::program::{Budget, Made, Pass, Program, Tensor, TensorId};
+use trundle_core::program::{Budget, Isolated, Made, Pass, Program, Restricted, Tensor, TensorId};
 use trundle_core::{
-    BitOrder, Error, Fingerprint, IndexMap, Layout, Move, Op, Packing, Shape, Width,
+    BitOrder, DType, Error, Fingerprint, IndexMap, Layout, Move, Op, Packing, Shape, Width,
 };
 use trundle_testing::choices::Choices;
 
@@ -329,47 +329,67 @@ fn a_roll_written_as_slices_is_the_roll() {
     assert!(matches!(simplified.tensor(halves[1]).made, Made::Joined { .. }));
 }
 
+/// A box of a tensor of this shape, perhaps an empty one.
+fn any_bounds(choices: &mut Choices, whole: &Shape) -> Vec<Range<usize>> {
+    let range = |size: &usize| {
+        let start = choices.below(size + 1);
+        start..start + choices.below(size - start + 1)
+    };
+    whole.iter().map(range).collect()
+}
+
 /// The inputs.
-fn given(program: &Program) -> Vec<&Tensor> {
-    let is_given = |tensor: &&Tensor| matches!(tensor.made, Made::Given(_));
-    program.tensors().iter().filter(is_given).collect()
+fn given(program: &Program) -> Vec<TensorId> {
+    let is_given = |id: &TensorId| matches!(program.tensor(*id).made, Made::Given(_));
+    (0..program.tensors().len()).map(TensorId).filter(is_given).collect()
 }
 
 #[test]
 fn a_restricted_program_keeps_the_origins_of_its_box() {
-    let mut smaller = 0;
+    let (mut smaller, mut exact) = (0, 0);
     for seed in 0..4000 {
         let mut choices = Choices::of(seed);
         let program = any_program(&mut choices);
         let id = program.outputs()[choices.below(3)];
-        let whole = &program.tensor(id).shape;
-        let bounds: Vec<Range<usize>> = whole
-            .iter()
-            .map(|size| {
-                let start = choices.below(size + 1);
-                start..start + choices.below(size - start + 1)
-            })
-            .collect();
-        let part = program.restrict(id, &bounds).unwrap();
+        let bounds = any_bounds(&mut choices, &program.tensor(id).shape);
+        let Restricted { program: part, reads } = program.restrict(id, &bounds).unwrap();
         let output = part.outputs()[0];
         assert_eq!((part.outputs().len(), part.inputs()), (1, program.inputs()));
-        assert_eq!(given(&part), given(&program));
         let sizes: Vec<usize> = bounds.iter().map(Range::len).collect();
         assert_eq!(part.tensor(output).shape.sizes(), sizes);
+        let (whole_inputs, inputs) = (given(&program), given(&part));
+        for (read, input) in reads.iter().zip(&inputs) {
+            let own = &part.tensor(*input).shape;
+            match read {
+                Some(read) => assert!(read.iter().map(Range::len).eq(own.iter().copied())),
+                None => assert!(own.iter().all(|size| *size == 0)),
+            }
+        }
+        if let Some(told) = program.source_bounds(id, &bounds).unwrap() {
+            assert_eq!(told, reads, "seed {seed}");
+            exact += 1;
+        }
         let mut at = 0;
         shape(&sizes).for_each_index(|index| {
             let place: Vec<usize> = index.iter().zip(&bounds).map(|(i, b)| b.start + i).collect();
             let (source, element) = naive(&program, id, &place);
             let (own, own_element) = part.origin(output, at);
-            assert_eq!(part.tensor(own), program.tensor(source), "seed {seed}");
-            assert_eq!(own_element, element, "seed {seed}");
             at += 1;
+            let Some(input) = inputs.iter().position(|input| *input == own) else {
+                assert_eq!(part.tensor(own), program.tensor(source), "seed {seed}");
+                return;
+            };
+            assert_eq!(source, whole_inputs[input], "seed {seed}");
+            let index = part.tensor(own).shape.unravel(own_element);
+            let read = reads[input].as_ref().unwrap();
+            let index: Vec<usize> = index.iter().zip(read).map(|(i, b)| b.start + i).collect();
+            assert_eq!(program.tensor(source).shape.unravel(element), index, "seed {seed}");
         });
         let written = written(&part, &part.passes(&mut large()));
         assert_eq!(written[&output], origins(&part, output));
         smaller += usize::from(part.tensors().len() < program.tensors().len());
     }
-    assert!(smaller > 1000, "{smaller}");
+    assert!(smaller > 1000 && exact > 3000, "{smaller} {exact}");
     let mut program = Program::new();
     let row = program.given(shape(&[3]), 1).unwrap();
     assert!(matches!(program.restrict(row, &[]), Err(Error::SizesDiffer { .. })));
@@ -379,6 +399,67 @@ fn a_restricted_program_keeps_the_origins_of_its_box() {
         program.restrict(TensorId(1), one(&(0..1))),
         Err(Error::NumberOutOfRange { .. })
     ));
+}
+
+/// Follows an element to the first tensor that a pass reads.
+fn followed(program: &Program, pass: &Pass, mut at: Element) -> Element {
+    while !pass.reads.iter().any(|read| read.from == at.0)
+        && let Some(next) = program.source_of(at.0, at.1)
+    {
+        at = next;
+    }
+    at
+}
+
+#[test]
+fn a_pass_by_itself_reads_what_it_reads_in_the_whole() {
+    let (mut joined, mut reshaped, mut written_before) = (0, 0, 0);
+    for seed in 0..4000 {
+        let program = any_program(&mut Choices::of(seed));
+        for mut budget in [large(), Budget { few: 1, elements: 1 << 20, ..large() }] {
+            for pass in program.passes(&mut budget) {
+                let Isolated { program: own, inputs } = program.isolated(&pass).unwrap();
+                let (output, given) = (own.outputs()[0], given(&own));
+                assert_eq!(given.len(), inputs.len());
+                let target = &program.tensor(pass.target).shape;
+                assert_eq!(own.tensor(output).shape.elements(), target.elements());
+                for at in 0..target.elements() {
+                    let expected = followed(&program, &pass, (pass.target, at));
+                    let (source, element) = own.origin(output, at);
+                    match given.iter().position(|input| *input == source) {
+                        Some(input) => {
+                            assert_eq!((inputs[input], element), expected, "seed {seed}");
+                        }
+                        None => assert_eq!(own.tensor(source), program.tensor(expected.0)),
+                    }
+                }
+                let is_joined = |tensor: &Tensor| matches!(tensor.made, Made::Joined { .. });
+                joined += usize::from(own.tensors().iter().any(is_joined));
+                reshaped += usize::from(own.tensor(output).shape != *target);
+                let is_written = |of: &TensorId| !program.tensor(*of).made.is_source();
+                written_before += usize::from(inputs.iter().any(is_written));
+            }
+        }
+    }
+    assert!(
+        joined > 500 && reshaped > 100 && written_before > 100,
+        "{joined} {reshaped} {written_before}"
+    );
+}
+
+#[test]
+fn unpacked_elements_take_a_byte_each() {
+    let packing = DType::U4.packing().unwrap();
+    let mut program = Program::new();
+    let input = program.given(shape(&[3, 5]), packing).unwrap();
+    let fill = program.fill(packing, &[0xf7]).unwrap();
+    let fill = program.broadcast(fill, &shape(&[3, 1])).unwrap();
+    let padded = program.joined(1, &[fill, input]).unwrap();
+    let unpacked = program.clone().unpacked();
+    assert_eq!(origins(&unpacked, padded), origins(&program, padded));
+    assert!(unpacked.tensors().iter().all(|tensor| tensor.width == Width::Bytes(1)));
+    assert_eq!(unpacked.tensor(TensorId(1)).made, Made::Fill(vec![7]));
+    assert_eq!(unpacked.clone().unpacked(), unpacked);
 }
 
 #[test]

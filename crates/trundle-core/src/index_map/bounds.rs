@@ -141,7 +141,7 @@ fn join(left: &Range<isize>, right: &Range<isize>) -> Range<isize> {
 }
 
 /// Checks that `bounds` are one range within `shape` for each of its axes, which `axes` names.
-pub(super) fn check_bounds(
+pub(crate) fn check_bounds(
     bounds: &[Range<usize>],
     shape: &Shape,
     axes: &'static str,

@@ -19,6 +19,7 @@ mod stretch;
 use std::fmt;
 
 pub use axis_map::{AxisMap, Line, Piece};
+pub(crate) use bounds::check_bounds;
 pub use compose::Pass;
 pub(crate) use draw::draw;
 pub use layer::Layer;

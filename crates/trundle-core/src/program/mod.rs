@@ -3,6 +3,7 @@
 //! docs/index-maps.md has its laws and the test of each.
 
 mod budget;
+mod isolated;
 mod origin;
 mod partition;
 mod passes;
@@ -13,7 +14,9 @@ mod simplify;
 use std::collections::BTreeMap;
 
 pub use budget::Budget;
+pub use isolated::Isolated;
 pub use passes::{Pass, Read};
+pub use restrict::{Bounds, Restricted};
 
 use crate::{Error, IndexMap, Layout, Op, Result, Shape, Width};
 

@@ -1,65 +1,194 @@
-//! A box of an output as a program of its own: a tile, a chunk, a task.
+//! A box of a tensor as a program of its own: a tile, a chunk, a task.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::{Made, Program, TensorId};
-use crate::{IndexMap, Result};
+use crate::{IndexMap, Result, Shape};
+
+/// One range of indices for each axis.
+pub type Bounds = Vec<Range<usize>>;
+
+/// A box of a tensor as the only output of a program, and what it reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Restricted {
+    /// The program of the box. It has the inputs of the whole program, each of the shape of what is
+    /// read of it; one that is not read has no elements, unless its rank is 0.
+    pub program: Program,
+    /// For each input the box of it that is read.
+    pub reads: Vec<Option<Bounds>>,
+}
+
+/// What a box of a tensor reads of each tensor that it is made of.
+struct Boxes {
+    /// By the indices of the tensors: a box that holds all that is read, if anything is.
+    boxes: Vec<Option<Bounds>>,
+    /// Whether each is what is read: a map that composes from contiguous tensors alone does not tell.
+    told: bool,
+}
 
 impl Program {
-    /// The program of the elements of a tensor within `bounds`, one range for each axis, as its only
-    /// output. Its inputs are those of this program, of the same shapes; what the tensor does not
-    /// depend on is left out.
+    /// The program of the elements of a tensor within `bounds`, one range for each axis. Boxes are
+    /// pushed through maps and joins, so that of each tensor it has only what the box reads.
     ///
-    /// Law: the output's element at i has the origin that the tensor's at `bounds.start + i` has.
+    /// Law: the output's element at i has the origin that the tensor's at `bounds.start + i` has, its
+    /// index in an input counted from where what is read of that begins.
     ///
     /// # Errors
     /// [`Error::NumberOutOfRange`](crate::Error::NumberOutOfRange) if there is no such tensor,
     /// [`Error::SizesDiffer`](crate::Error::SizesDiffer) if there is not one range for each axis,
     /// [`Error::RangeOutOfBounds`](crate::Error::RangeOutOfBounds) if one runs backwards or reaches
     /// outside the tensor.
-    pub fn restrict(&self, tensor: TensorId, bounds: &[Range<usize>]) -> Result<Program> {
-        let whole = self.checked(tensor)?;
-        let (from, map) = match &whole.made {
-            Made::Moved { from, map } => (*from, map.restrict(bounds)?),
-            _ => (tensor, IndexMap::identity(&whole.shape).restrict(bounds)?),
-        };
-        let (mut part, ids) = self.only(from);
-        let from = ids[&from];
-        let output = if map.is_identity() { from } else { part.moved(from, map)? };
-        part.outputs = vec![output];
-        Ok(part)
+    pub fn restrict(&self, tensor: TensorId, bounds: &[Range<usize>]) -> Result<Restricted> {
+        let Boxes { boxes, .. } = self.boxes(tensor, bounds)?;
+        let (mut program, mut reads) = (Program::new(), Vec::with_capacity(self.inputs));
+        let mut ids = vec![TensorId(0); self.tensors.len()];
+        // What is read of a tensor that something is made of.
+        let read_of = |id: TensorId| boxes[id.0].as_deref().unwrap_or_default();
+        for (at, whole) in self.tensors.iter().enumerate() {
+            let own = boxes.get(at).and_then(Option::as_ref);
+            ids[at] = match (&whole.made, own) {
+                (Made::Given(_), None) => {
+                    reads.push(None);
+                    let nothing = Shape::new(vec![0; whole.shape.rank()])?;
+                    program.given(nothing, whole.width)?
+                }
+                (_, None) => continue,
+                (Made::Given(_), Some(own)) => {
+                    reads.push(Some(own.clone()));
+                    program.given(shape_of(own)?, whole.width)?
+                }
+                (Made::Fill(element), Some(_)) => program.fill(whole.width, element)?,
+                (Made::Moved { from, map }, Some(own)) => {
+                    let map = map.restrict(own)?;
+                    program.moved_within(ids[from.0], &map, read_of(*from))?
+                }
+                (Made::Joined { axis, .. }, Some(own)) => {
+                    let mut parts = Vec::new();
+                    for (part, local) in self.parts_within(TensorId(at), own) {
+                        let only = IndexMap::identity(&self.tensor(part).shape).restrict(&local)?;
+                        let part = program.moved_within(ids[part.0], &only, read_of(part))?;
+                        parts.push(part);
+                    }
+                    match parts[..] {
+                        [only] => only,
+                        _ => program.joined(*axis, &parts)?,
+                    }
+                }
+            };
+        }
+        program.outputs = vec![ids[tensor.0]];
+        Ok(Restricted { program, reads })
     }
 
-    /// The inputs, and what a tensor depends on, without outputs; and which tensor became which.
-    fn only(&self, tensor: TensorId) -> (Program, BTreeMap<TensorId, TensorId>) {
-        let mut needed = vec![false; tensor.0 + 1];
-        needed[tensor.0] = true;
-        for at in (0..=tensor.0).rev() {
-            if needed[at] {
-                self.tensors[at].made.of().iter().for_each(|of| needed[of.0] = true);
-            }
-        }
-        let (mut only, mut ids) = (Program::new(), BTreeMap::new());
-        for (at, tensor) in self.tensors.iter().enumerate() {
-            let is_input = matches!(tensor.made, Made::Given(_));
-            if !is_input && needed.get(at) != Some(&true) {
-                continue;
-            }
-            let (old, new) = (TensorId(at), TensorId(only.tensors.len()));
-            let mut tensor = tensor.clone();
-            match &mut tensor.made {
-                Made::Given(_) | Made::Fill(_) => {}
-                Made::Moved { from, .. } => *from = ids[from],
-                Made::Joined { parts, .. } => parts.iter_mut().for_each(|part| *part = ids[part]),
-            }
-            ids.insert(old, new);
-            only.tensors.push(tensor);
-            if let Some(ends) = self.ends.get(&old) {
-                only.ends.insert(new, ends.clone());
-            }
-        }
-        only.inputs = self.inputs;
-        (only, ids)
+    /// The boxes of the inputs that [`Program::restrict`] reads. `None` if a map does not tell, so that
+    /// more would be read than it needs: see [`IndexMap::source_bounds`].
+    ///
+    /// # Errors
+    /// As [`Program::restrict`].
+    pub fn source_bounds(
+        &self,
+        tensor: TensorId,
+        bounds: &[Range<usize>],
+    ) -> Result<Option<Vec<Option<Bounds>>>> {
+        let Boxes { mut boxes, told } = self.boxes(tensor, bounds)?;
+        let is_given = |at: &usize| matches!(self.tensors[*at].made, Made::Given(_));
+        let inputs = (0..self.tensors.len()).filter(is_given);
+        let read = inputs.map(|at| boxes.get_mut(at).and_then(Option::take)).collect();
+        Ok(told.then_some(read))
     }
+
+    /// What a box of a tensor reads of all others, each tensor asked once, however many are made of it.
+    fn boxes(&self, tensor: TensorId, bounds: &[Range<usize>]) -> Result<Boxes> {
+        let shape = &self.checked(tensor)?.shape;
+        crate::index_map::check_bounds(bounds, shape, "the axes of the tensor")?;
+        let mut boxes: Vec<Option<Bounds>> = vec![None; tensor.0 + 1];
+        boxes[tensor.0] = Some(bounds.to_vec());
+        let mut told = true;
+        for at in (0..=tensor.0).rev() {
+            let Some(own) = boxes[at].take() else { continue };
+            match &self.tensors[at].made {
+                Made::Given(_) | Made::Fill(_) => {}
+                Made::Moved { from, map } => {
+                    let part = map.restrict(&own)?;
+                    let mut read = part.source_bounds();
+                    told &= read.is_some();
+                    // Maps compose over all of their shapes, and before some reshapes less than all
+                    // would be asked for what lies outside.
+                    if matches!(self.tensor(*from).made, Made::Moved { .. })
+                        && let Some(bounds) = &read
+                        && part.within_source(bounds)?.check_layers().is_err()
+                    {
+                        read = None;
+                    }
+                    let whole = || map.in_shape().iter().map(|size| 0..*size).collect();
+                    add(&mut boxes[from.0], read.unwrap_or_else(whole));
+                }
+                Made::Joined { .. } => {
+                    for (part, local) in self.parts_within(TensorId(at), &own) {
+                        add(&mut boxes[part.0], local);
+                    }
+                }
+            }
+            boxes[at] = Some(own);
+        }
+        Ok(Boxes { boxes, told })
+    }
+
+    /// The parts of a joined tensor of which a box has elements, one at least, and what it has of each.
+    fn parts_within(&self, joined: TensorId, bounds: &[Range<usize>]) -> Vec<(TensorId, Bounds)> {
+        let Made::Joined { axis, parts } = &self.tensor(joined).made else { return Vec::new() };
+        let (along, ends) = (&bounds[*axis], self.ends(joined));
+        let first = ends.partition_point(|end| *end <= along.start).min(parts.len() - 1);
+        let mut within = Vec::new();
+        for part in first..parts.len() {
+            let begin = part.checked_sub(1).map_or(0, |before| ends[before]);
+            if begin >= along.end && !within.is_empty() {
+                break;
+            }
+            let inner = along.start.max(begin)..along.end.min(ends[part]).max(begin);
+            if !inner.is_empty() || along.is_empty() {
+                let mut local = bounds.to_vec();
+                local[*axis] = match along.is_empty() {
+                    true => 0..0,
+                    false => inner.start - begin..inner.end - begin,
+                };
+                within.push((parts[part], local));
+            }
+        }
+        within
+    }
+
+    /// A tensor of which only the box `there` exists, moved by a map from all of it. The map is not
+    /// checked: it reads within that box.
+    fn moved_within(
+        &mut self,
+        from: TensorId,
+        map: &IndexMap,
+        there: &[Range<usize>],
+    ) -> Result<TensorId> {
+        let map = map.within_source(there)?;
+        if map.is_identity() {
+            return Ok(from);
+        }
+        let (shape, width) = (map.out_shape().clone(), self.tensor(from).width);
+        self.push(shape, width, Made::Moved { from, map })
+    }
+}
+
+/// Makes a box so large that it holds another one too.
+fn add(own: &mut Option<Bounds>, more: Bounds) {
+    let is_empty = |bounds: &[Range<usize>]| bounds.iter().any(Range::is_empty);
+    match own {
+        Some(own) if is_empty(&more) && !is_empty(own) => {}
+        Some(own) if !is_empty(own) => {
+            for (range, more) in own.iter_mut().zip(more) {
+                *range = range.start.min(more.start)..range.end.max(more.end);
+            }
+        }
+        _ => *own = Some(more),
+    }
+}
+
+fn shape_of(bounds: &[Range<usize>]) -> Result<Shape> {
+    Shape::new(bounds.iter().map(Range::len).collect::<Vec<_>>())
 }

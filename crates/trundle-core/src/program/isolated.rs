@@ -1,0 +1,141 @@
+//! One pass as a program of its own, for those who carry it out piece by piece.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Made, Pass, Program, TensorId};
+use crate::{Result, Shape, Width};
+
+/// A pass as a program whose inputs are what it reads, and whose only output is what it writes.
+/// Neighbouring maps are one where they compose, and reshapes at the ends, which move nothing
+/// between contiguous tensors, are left out: an input, and the output, may have another shape than in
+/// the whole program, of as many elements.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Isolated {
+    /// The program of the pass.
+    pub program: Program,
+    /// For each of its inputs which tensor of the whole program it is.
+    pub inputs: Vec<TensorId>,
+}
+
+/// A pass that becomes a program of its own.
+struct Building<'a> {
+    whole: &'a Program,
+    isolated: Isolated,
+    /// Which tensor there one of the whole program is, but for inputs.
+    ids: BTreeMap<TensorId, TensorId>,
+    /// The inputs, by the shapes as which they are read.
+    inputs: BTreeMap<(TensorId, Vec<usize>), TensorId>,
+}
+
+impl Program {
+    /// A pass of this program as a program of its own.
+    ///
+    /// Law: the origin of each element of its output is, counted in row-major order, the element
+    /// at which one arrives that is followed through this program, from the pass's target to the
+    /// first tensor that the pass reads.
+    ///
+    /// # Errors
+    /// [`Error::NumberOutOfRange`](crate::Error::NumberOutOfRange) if the pass is of another program,
+    /// which has more tensors.
+    pub fn isolated(&self, pass: &Pass) -> Result<Isolated> {
+        self.checked(pass.target)?;
+        let made = self.made_within(pass);
+        let (isolated, ids, inputs) = Default::default();
+        let mut building = Building { whole: self, isolated, ids, inputs };
+        for (at, made) in &made {
+            building.add(*at, made, *at == pass.target)?;
+        }
+        let output = building.id(pass.target, &self.tensor(pass.target).shape)?;
+        building.isolated.program.outputs = vec![output];
+        Ok(building.isolated)
+    }
+
+    /// The tensors between the ends of a pass, its target too, each made of others in as few steps as
+    /// compose. What is not among them is an input.
+    fn made_within(&self, pass: &Pass) -> BTreeMap<TensorId, Made> {
+        let read: BTreeSet<TensorId> = pass.reads.iter().map(|read| read.from).collect();
+        let is_within = |id: TensorId| match self.tensor(id).made {
+            Made::Given(_) => false,
+            Made::Fill(_) => true,
+            Made::Moved { .. } | Made::Joined { .. } => !read.contains(&id),
+        };
+        let (mut within, mut left) = (BTreeMap::new(), BTreeSet::from([pass.target]));
+        while let Some(at) = left.pop_last() {
+            if !is_within(at) {
+                continue;
+            }
+            let mut made = self.tensor(at).made.clone();
+            while let Made::Moved { from, map } = &made
+                && is_within(*from)
+                && let Made::Moved { from: first, map: before } = &self.tensor(*from).made
+                && let Ok(Some(map)) = before.then(map)
+            {
+                made = Made::Moved { from: *first, map };
+            }
+            left.extend(made.of());
+            within.insert(at, made);
+        }
+        within
+    }
+
+    /// The same program with elements that take whole bytes in memory: packed ones take a byte each.
+    #[must_use]
+    pub fn unpacked(mut self) -> Program {
+        for tensor in &mut self.tensors {
+            let Some(packing) = tensor.width.packing() else { continue };
+            tensor.width = Width::Bytes(1);
+            if let Made::Fill(element) = &mut tensor.made {
+                *element = vec![packing.get(element, 0)];
+            }
+        }
+        self
+    }
+}
+
+impl Building<'_> {
+    /// Adds a tensor that is no input.
+    fn add(&mut self, at: TensorId, made: &Made, is_output: bool) -> Result<()> {
+        let width = self.whole.tensor(at).width;
+        let id = match made {
+            Made::Given(_) => return Ok(()),
+            Made::Fill(element) => self.isolated.program.fill(width, element)?,
+            Made::Joined { axis, parts } => {
+                let id = |part: &TensorId| self.id(*part, &self.whole.tensor(*part).shape);
+                let parts = parts.iter().map(id).collect::<Result<Vec<_>>>()?;
+                self.isolated.program.joined(*axis, &parts)?
+            }
+            Made::Moved { from, map } => {
+                let mut map = map.clone();
+                if is_output {
+                    map = map.without_output_reshape().unwrap_or(map);
+                }
+                if !self.ids.contains_key(from) {
+                    map = map.without_source_reshape().unwrap_or(map);
+                }
+                let from = self.id(*from, map.in_shape())?;
+                let shape = map.out_shape().clone();
+                match map.is_identity() {
+                    true => from,
+                    false => self.isolated.program.push(shape, width, Made::Moved { from, map })?,
+                }
+            }
+        };
+        self.ids.insert(at, id);
+        Ok(())
+    }
+
+    /// A tensor of the whole program; one that has not been added is an input, read in this shape.
+    fn id(&mut self, of: TensorId, shape: &Shape) -> Result<TensorId> {
+        if let Some(id) = self.ids.get(&of) {
+            return Ok(*id);
+        }
+        let key = (of, shape.to_vec());
+        if let Some(id) = self.inputs.get(&key) {
+            return Ok(*id);
+        }
+        let id = self.isolated.program.given(shape.clone(), self.whole.tensor(of).width)?;
+        self.inputs.insert(key, id);
+        self.isolated.inputs.push(of);
+        Ok(id)
+    }
+}
