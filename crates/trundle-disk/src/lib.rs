@@ -11,6 +11,7 @@ mod recovery;
 mod run;
 
 pub use error::{Error, Problem};
-pub use plan::job::{Cost, Job, PlanOptions, TensorJob, Wanted};
+pub use plan::input::Input;
+pub use plan::job::{Assembled, Cost, Job, PlanOptions, TensorJob, Wanted};
 pub use plan::storage::Storage;
-pub use run::{Observer, Outcome, RunOptions};
+pub use run::{Finished, Observer, Outcome, RunOptions, Source};

@@ -12,7 +12,7 @@ use support::{hint, moved, read_tensor, write_tensors};
 use tempfile::TempDir;
 use trundle::{Chain, DType, Shape};
 use trundle_disk::{
-    Error, Job, Observer, Outcome, PlanOptions, Problem, RunOptions, Storage, Wanted,
+    Error, Job, Observer, Outcome, PlanOptions, Problem, RunOptions, Source, Storage, Wanted,
 };
 use trundle_formats::{Format, Order, StoredDType, TensorFile};
 
@@ -87,7 +87,7 @@ impl Sandbox {
         let job = Job::new(&file, &wanted, Format::of(&self.to).unwrap(), &[], &planning).unwrap();
         let passes = if storage == TWO_PASSES { 2 } else { 1 };
         assert_eq!(job.tensors()[0].tiles().len(), passes, "{:?}", job.tensors()[0].tiles());
-        job.run(&mut file, &self.from, &self.to, options, observer)
+        job.run(&mut [Source { file: &mut file, path: &self.from }], &self.to, options, observer)
     }
 
     /// The movement, with `meddle` when a phase begins.

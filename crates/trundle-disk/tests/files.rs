@@ -7,7 +7,7 @@ use std::path::Path;
 use proptest::prelude::any;
 use proptest::{prop_assert, prop_assert_eq};
 use trundle::{BitOrder, Chain, DType, Op, Shape, Width};
-use trundle_disk::{Job, Observer, PlanOptions, RunOptions, Storage, Wanted};
+use trundle_disk::{Job, Observer, PlanOptions, RunOptions, Source, Storage, Wanted};
 use trundle_formats::{Described, Format, Order, StoredDType, TensorFile, TensorHint, crc32};
 use trundle_testing::cases::chains;
 use trundle_testing::choices::Choices;
@@ -108,7 +108,7 @@ fn check(shape: &[usize], ops: Vec<Op>, naive: &Naive, seed: u64) -> Outcome {
     };
     let plan = format!("{job:?}");
     let options = RunOptions { overwrite: false, verify: choices.below(2) == 0, resume: false };
-    let outcome = job.run(&mut file, &from, &to, options, &Nobody);
+    let outcome = job.run(&mut [Source { file: &mut file, path: &from }], &to, options, &Nobody);
     prop_assert!(outcome.is_ok(), "{}\n{}", outcome.unwrap_err(), plan);
 
     let mut moved = TensorFile::open_as(&to, &hint(naive.shape(), &to)).unwrap();

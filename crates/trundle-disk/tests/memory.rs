@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use support::{Nobody, hint, moved as in_memory, read_tensor, write_tensors};
 use trundle::{Chain, DType, Shape};
-use trundle_disk::{Job, PlanOptions, RunOptions, Storage, TensorJob, Wanted};
+use trundle_disk::{Job, PlanOptions, RunOptions, Source, Storage, TensorJob, Wanted};
 use trundle_formats::{Format, Order, StoredDType, TensorFile};
 
 /// The system's allocator, with a count of the bytes that are allocated and of the most that were.
@@ -198,7 +198,7 @@ fn moved(
         let job = Job::new(&file, &wanted, format, &[], &planning).unwrap();
         let passes = job.tensors().iter().map(TensorJob::passes).max();
         let tiles: Vec<_> = job.tensors()[0].tiles().iter().map(|each| each.0).collect();
-        job.run(&mut file, from, to, options, &Nobody).unwrap();
+        job.run(&mut [Source { file: &mut file, path: from }], to, options, &Nobody).unwrap();
         (passes, tiles)
     });
     let label = format!(

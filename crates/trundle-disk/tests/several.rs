@@ -5,7 +5,7 @@ mod support;
 
 use support::{Nobody, hint, moved, read_tensor, write_tensors};
 use trundle::{Chain, DType, Shape};
-use trundle_disk::{Job, PlanOptions, RunOptions, Storage, Wanted};
+use trundle_disk::{Job, PlanOptions, RunOptions, Source, Storage, Wanted};
 use trundle_formats::{Format, Order, StoredDType, TensorFile};
 
 #[test]
@@ -40,7 +40,13 @@ fn each_tensor_goes_to_its_place_in_one_pass_or_two() {
             let format = Format::of(&path("out")).unwrap();
             let job = Job::new(&file, &wanted, format, &[], &options).unwrap();
             let options = RunOptions { overwrite: true, verify: true, resume: false };
-            job.run(&mut file, &path("in"), &path("out"), options, &Nobody).unwrap();
+            job.run(
+                &mut [Source { file: &mut file, path: &path("in") }],
+                &path("out"),
+                options,
+                &Nobody,
+            )
+            .unwrap();
             let out = TensorFile::open_as(&path("out"), &Default::default()).unwrap();
             for index in chosen {
                 let name = format!("x{index:05}");

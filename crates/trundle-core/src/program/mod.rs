@@ -252,6 +252,16 @@ impl Program {
         Ok(())
     }
 
+    /// The same tensors, with this one as the only output.
+    ///
+    /// # Errors
+    /// [`Error::NumberOutOfRange`] if there is no such tensor.
+    pub fn with_output(mut self, id: TensorId) -> Result<Program> {
+        self.outputs.clear();
+        self.output(id)?;
+        Ok(self)
+    }
+
     /// The tensors, each made of earlier ones.
     pub fn tensors(&self) -> &[Tensor] {
         &self.tensors

@@ -1,5 +1,7 @@
 //! Where an element of a program comes from, by asking one map after another.
 
+use std::ops::Range;
+
 use super::{Made, Program, TensorId};
 use crate::shape::row_major_number;
 
@@ -32,16 +34,24 @@ impl Program {
                 let source = map.source_of(&shape.unravel(element));
                 Some((*from, row_major_number(map.in_shape().sizes(), &source)))
             }
-            Made::Joined { axis, parts } => {
+            Made::Joined { axis, .. } => {
                 let mut index = shape.unravel(element);
-                let ends = self.ends(tensor);
-                let part = ends.partition_point(|end| *end <= index[*axis]);
-                if let Some(before) = part.checked_sub(1) {
-                    index[*axis] -= ends[before];
-                }
-                let part = parts[part];
+                let (part, along) = self.part_at(tensor, index[*axis]);
+                index[*axis] -= along.start;
                 Some((part, row_major_number(self.tensor(part).shape.sizes(), &index)))
             }
         }
+    }
+
+    /// Which part of a joined tensor holds the elements at this coordinate of the axis along which they
+    /// are joined, and where along it the part is.
+    ///
+    /// # Panics
+    /// If the tensor is not joined, or is not as long.
+    pub fn part_at(&self, joined: TensorId, coordinate: usize) -> (TensorId, Range<usize>) {
+        let (parts, ends) = (self.tensor(joined).made.of(), self.ends(joined));
+        let part = ends.partition_point(|end| *end <= coordinate);
+        let begin = part.checked_sub(1).map_or(0, |before| ends[before]);
+        (parts[part], begin..ends[part])
     }
 }

@@ -1,35 +1,20 @@
-//! How one tensor gets from file to file: at once, or in passes of tiles.
+//! How one tensor gets from files to a file: at once, or in passes of tiles.
 //!
-//! Two passes are one pass with a file in another order: between them the elements are in chunks, one for
-//! each band of the output. The first pass moves nothing but that; the second is the movement itself,
-//! from chunks that are each one run. Every file is row-major here: a column-major one is a movement that
-//! begins, or ends, with all axes inverted. Where that leaves every element where it stands, it is copied
-//! and the header says so.
+//! A pass from one file may be two, with a file in another order between them: there the elements are in
+//! chunks, one for each band of the output. The first pass moves nothing but that; the second is the
+//! movement itself, from chunks that are each one run. Every file is row-major here. Where a movement
+//! leaves every element where it stands, it is copied and the header says so.
 
-use std::ops::Range;
+use std::collections::BTreeMap;
 
-use trundle::ops::Transpose;
-use trundle::{Chain, IndexMap, Op, Pass, Plan, Shape, Width};
-use trundle_formats::Order;
+use trundle::Shape;
+use trundle_core::program::{Made, Program, TensorId};
 
 use crate::Storage;
 use crate::error::{Error, Problem};
 use crate::plan::location::{Location, elements, unit};
+use crate::plan::movement::{Movement, MovementPass};
 use crate::plan::tiling::{self, Budget, SPAN_BYTES, Tile, bands, bands_in_place, chunks, tiles};
-
-/// A tensor's movement between files, in which both are contiguous and row-major: a column-major
-/// file is one whose axes are inverted first, or last.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Movement {
-    /// The maps of one operator after another, from the shape in the source file to that in the
-    /// output.
-    pub(crate) steps: Vec<IndexMap>,
-    /// The steps, as few passes as they compose to.
-    passes: Vec<Pass>,
-    pub(crate) width: Width,
-}
-
-trundle::fingerprint!(struct Movement { steps, passes, width });
 
 /// How it is moved.
 #[derive(Debug)]
@@ -45,19 +30,42 @@ trundle::fingerprint!(enum IoPlan { "whole" Whole, "tiled" Tiled(passes) });
 /// A pass over files.
 #[derive(Clone, Debug)]
 pub(crate) struct FilePass {
-    /// Which steps of the movement it does; none if it only puts elements where the next pass finds
-    /// them.
-    pub(crate) steps: Range<usize>,
-    /// From the output of the pass to its source, without reshapes at either end.
-    pub(crate) map: IndexMap,
-    pub(crate) from: Location,
+    /// Which tensor of the movement's program it writes; none if it only puts elements where the next
+    /// pass finds them.
+    pub(crate) target: Option<TensorId>,
+    /// What it does: its inputs are what it reads, its only output what it writes.
+    pub(crate) program: Program,
+    /// What each of its inputs is.
+    pub(crate) reads: Vec<FileRead>,
     pub(crate) to: Location,
     pub(crate) tiles: Vec<Tile>,
     /// What it asks of the disk.
     pub(crate) traffic: Traffic,
 }
 
-trundle::fingerprint!(struct FilePass { steps, map, from, to, tiles } except { traffic });
+trundle::fingerprint!(struct FilePass { target, program, reads, to, tiles } except { traffic });
+
+/// What a pass over files reads.
+#[derive(Clone, Debug)]
+pub(crate) struct FileRead {
+    /// Which tensor of the movement's program it is.
+    pub(crate) of: TensorId,
+    pub(crate) file: ReadFrom,
+    pub(crate) from: Location,
+}
+
+trundle::fingerprint!(struct FileRead { of, file, from });
+
+/// A file that a pass reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReadFrom {
+    /// What the movement's input of this index is in.
+    Input(usize),
+    /// What the pass of this index wrote.
+    Pass(usize),
+}
+
+trundle::fingerprint!(enum ReadFrom { "input" Input(index), "pass" Pass(index) });
 
 /// What an I/O plan asks of the disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -90,54 +98,6 @@ const MARGIN: f64 = 1.25;
 const SMALL_BYTES: usize = 32 << 20;
 
 impl Movement {
-    /// The movement of `chain`, from a tensor of `shape` in one order to one in the other.
-    pub(crate) fn new(
-        chain: &Chain,
-        width: Width,
-        shape: &Shape,
-        from: Order,
-        to: Order,
-    ) -> Result<Movement, trundle::PlanError> {
-        let mut steps = Vec::new();
-        let inverted = |shape: &Shape| Op::from(Transpose::new(&[])).index_map(shape);
-        if from == Order::ColumnMajor {
-            let sizes: Vec<usize> = shape.iter().rev().copied().collect();
-            steps.push(inverted(&Shape::new(sizes)?)?);
-        }
-        steps.extend(chain.steps(shape)?);
-        if to == Order::ColumnMajor {
-            let out = steps.last().map_or(shape, IndexMap::out_shape).clone();
-            steps.push(inverted(&out)?);
-        }
-        if steps.is_empty() {
-            steps.push(IndexMap::identity(shape));
-        }
-        let passes = IndexMap::fuse(steps.iter().cloned())?;
-        Ok(Movement { steps, passes, width })
-    }
-
-    pub(crate) fn in_shape(&self) -> &Shape {
-        self.steps[0].in_shape()
-    }
-
-    pub(crate) fn out_shape(&self) -> &Shape {
-        self.steps[self.steps.len() - 1].out_shape()
-    }
-
-    /// Whether every element stays where it is in the file.
-    pub(crate) fn is_copy(&self) -> bool {
-        matches!(&self.passes[..], [only] if stripped(&only.map).is_identity())
-    }
-
-    /// The bytes that the tensor fills in the source file, and in the output.
-    pub(crate) fn file_bytes_of_ends(&self) -> (u64, u64) {
-        (self.file_bytes(self.in_shape()), self.file_bytes(self.out_shape()))
-    }
-
-    fn file_bytes(&self, shape: &Shape) -> u64 {
-        self.width.bytes(shape.elements().saturating_mul(self.width.units())) as u64
-    }
-
     /// The best I/O plan that the resources allow.
     ///
     /// # Errors
@@ -157,7 +117,8 @@ impl Movement {
         let tiled = self.tiled(resources);
         if fits_whole && !is_small {
             // What is moved in tiles is read while others are written.
-            let whole = 1.1 * resources.storage.seconds(both, 2);
+            let requests = self.inputs().len() as u64 + 1;
+            let whole = 1.1 * resources.storage.seconds(both, requests);
             let is_better = tiled.as_ref().is_none_or(|passes| {
                 passes.iter().map(|pass| pass.seconds(resources.storage)).sum::<f64>() > whole
             });
@@ -189,64 +150,122 @@ impl Movement {
         whole.min(tiling::least_bytes(whole).max(budget as u64))
     }
 
-    /// The bytes of memory for all of it at once: both ends, and what is between passes, as
-    /// [`Plan::scratch_bytes`] counts it.
-    pub(crate) fn whole_bytes(&self) -> u64 {
-        let (read, written) = self.file_bytes_of_ends();
-        let between = &self.passes[..self.passes.len() - 1];
-        let largest = between.iter().map(|pass| self.file_bytes(pass.map.out_shape())).max();
-        let scratch = largest.unwrap_or(0).saturating_mul(between.len().min(2) as u64);
-        read.saturating_add(written).saturating_add(scratch)
-    }
-
-    /// How many times its elements go through memory if they are there at once.
-    pub(crate) fn whole_passes(&self) -> usize {
-        self.passes.len()
-    }
-
-    /// The plan for all of it at once; it holds what lies between passes.
-    pub(crate) fn plan(&self, threads: Option<usize>) -> Result<Plan, Error> {
-        let layout = |shape: &Shape| trundle::Layout::row_major(shape, self.width.units());
-        let (src, dst) = (layout(self.in_shape())?, layout(self.out_shape())?);
-        Ok(Plan::of_passes(self.passes.clone(), self.width, &src, &dst, threads)?)
-    }
-
     fn tiled(&self, resources: Resources<'_>) -> Option<Vec<FilePass>> {
         let budget = Budget {
-            unit: unit(self.width),
+            unit: unit(self.width()),
             bytes: resources.budget - resources.budget / LISTS_SHARE,
         };
-        let mut passes = Vec::new();
+        let mut passes: Vec<FilePass> = Vec::new();
+        let mut written = BTreeMap::new();
         for pass in &self.passes {
-            passes.extend(tiled_pass(pass, self.width, budget, resources.storage)?);
+            let file_of = |id: TensorId| match self.program.tensor(id).made {
+                Made::Given(input) => ReadFrom::Input(input),
+                _ => ReadFrom::Pass(written[&id]),
+            };
+            let tiled = TiledPass { movement: self, pass, at: passes.len(), budget };
+            passes.extend(tiled.file_passes(&file_of, resources.storage)?);
+            written.insert(pass.target, passes.len() - 1);
         }
         Some(passes)
     }
 }
 
-/// A map between contiguous tensors without the reshapes at its ends, which move nothing.
-fn stripped(map: &IndexMap) -> IndexMap {
-    let map = map.without_source_reshape().unwrap_or_else(|| map.clone());
-    map.without_output_reshape().unwrap_or(map)
+/// A pass of a movement that is cut into tiles.
+struct TiledPass<'a> {
+    movement: &'a Movement,
+    pass: &'a MovementPass,
+    /// The index of its first pass over files.
+    at: usize,
+    budget: Budget,
 }
 
-/// One pass over files for `pass`, or two with a file between them if those take clearly less time.
-fn tiled_pass(
-    pass: &Pass,
-    width: Width,
-    budget: Budget,
-    storage: &Storage,
-) -> Option<Vec<FilePass>> {
-    let map = stripped(&pass.map);
-    let contiguous = |shape: &Shape| Location::RowMajor { sizes: shape.to_vec() };
-    let (from, to) = (contiguous(map.in_shape()), contiguous(map.out_shape()));
-    // Where tiles do not grow, bands are at least few enough.
-    let one = tiles(&map, budget, storage).or_else(|| bands(&map, budget)).map(|tiles| {
-        let (map, steps) = (map.clone(), pass.stages.clone());
-        vec![FilePass::new(steps, map, (from.clone(), to.clone()), tiles, width)]
-    });
-    let two = two_passes(pass, &map, (from, to), budget, width);
-    quicker(one, two, storage)
+impl TiledPass<'_> {
+    /// One pass over files, or two with a file between them if those take clearly less time.
+    fn file_passes(
+        &self,
+        file_of: &dyn Fn(TensorId) -> ReadFrom,
+        storage: &Storage,
+    ) -> Option<Vec<FilePass>> {
+        let program = &self.pass.program;
+        let contiguous = |shape: &Shape| Location::RowMajor { sizes: shape.to_vec() };
+        let given = program.tensors().iter().filter(|tensor| matches!(tensor.made, Made::Given(_)));
+        let read = |(of, location): (&TensorId, Location)| FileRead {
+            of: *of,
+            file: file_of(*of),
+            from: location,
+        };
+        let given = given.map(|tensor| contiguous(&tensor.shape));
+        let reads: Vec<FileRead> = self.pass.reads.iter().zip(given).map(read).collect();
+        let to = contiguous(&program.tensor(program.outputs()[0]).shape);
+        // Where tiles do not grow, bands are at least few enough.
+        let from: Vec<&Location> = reads.iter().map(|read| &read.from).collect();
+        let tiles = tiles(program, &from, self.budget, storage);
+        let one = tiles.or_else(|| bands(program, self.budget)).map(|tiles| {
+            let target = Some(self.pass.target);
+            vec![self.file_pass(target, program.clone(), reads.clone(), to.clone(), tiles)]
+        });
+        let two = match &reads[..] {
+            [only] => self.two_passes(only, to),
+            _ => None,
+        };
+        quicker(one, two, storage)
+    }
+
+    /// Two passes: the first one puts the elements of each band of the output next to each other.
+    fn two_passes(&self, read: &FileRead, to: Location) -> Option<Vec<FilePass>> {
+        // Half of the budget, so that a band is moved while others are read and written.
+        let budget = Budget { bytes: self.budget.bytes / 2, ..self.budget };
+        let program = &self.pass.program;
+        let second = bands(program, budget)?;
+        let (chunks, around) = chunks(&second)?;
+        // Each tile of the first pass could have a span of each chunk.
+        let most = (budget.bytes / LISTS_SHARE / SPAN_BYTES).max(LEAST_SPANS);
+        if chunks.count() > most {
+            return None;
+        }
+        let first = bands_in_place(&around, budget)?;
+        let intermediate = Location::Chunks(chunks);
+        let kept = kept(program)?;
+        let between =
+            FileRead { file: ReadFrom::Pass(self.at), from: intermediate.clone(), ..*read };
+        let target = Some(self.pass.target);
+        Some(vec![
+            self.file_pass(None, kept, vec![read.clone()], intermediate, first),
+            self.file_pass(target, program.clone(), vec![between], to, second),
+        ])
+    }
+
+    fn file_pass(
+        &self,
+        target: Option<TensorId>,
+        program: Program,
+        reads: Vec<FileRead>,
+        to: Location,
+        tiles: Vec<Tile>,
+    ) -> FilePass {
+        let width = self.movement.width();
+        let bytes = |elements: usize| width.bytes(elements.saturating_mul(width.units())) as u64;
+        let from: Vec<&Location> = reads.iter().map(|read| &read.from).collect();
+        let traffic = tiles.iter().fold(Traffic::default(), |sum, tile| {
+            let (reads, writes) = tile.runs(&from, &to);
+            Traffic {
+                bytes_read: sum.bytes_read + bytes(tile.source_elements()),
+                bytes_written: sum.bytes_written + bytes(elements(&tile.out)),
+                reads: sum.reads + reads as u64,
+                writes: sum.writes + writes as u64,
+            }
+        });
+        FilePass { target, program, reads, to, tiles, traffic }
+    }
+}
+
+/// The only input of a program, moved nowhere.
+fn kept(program: &Program) -> Option<Program> {
+    let input = program.tensors().iter().find(|tensor| matches!(tensor.made, Made::Given(_)))?;
+    let mut kept = Program::new();
+    let id = kept.given(input.shape.clone(), input.width).ok()?;
+    kept.output(id).ok()?;
+    Some(kept)
 }
 
 /// One pass, or two if they are quicker by a [`MARGIN`].
@@ -264,55 +283,7 @@ fn quicker(
     }
 }
 
-/// Two passes: the first one puts the elements of each band of the output next to each other.
-fn two_passes(
-    pass: &Pass,
-    map: &IndexMap,
-    (from, to): (Location, Location),
-    budget: Budget,
-    width: Width,
-) -> Option<Vec<FilePass>> {
-    // Half of the budget, so that a band is moved while others are read and written.
-    let budget = Budget { bytes: budget.bytes / 2, ..budget };
-    let second = bands(map, budget)?;
-    let (chunks, around) = chunks(&second)?;
-    // Each tile of the first pass could have a span of each chunk.
-    let most = (budget.bytes / LISTS_SHARE / SPAN_BYTES).max(LEAST_SPANS);
-    if chunks.count() > most {
-        return None;
-    }
-    let first = bands_in_place(&around, budget)?;
-    let intermediate = Location::Chunks(chunks);
-    let begin = pass.stages.start;
-    let identity = IndexMap::identity(map.in_shape());
-    let ends = ((from, intermediate.clone()), (intermediate, to));
-    Some(vec![
-        FilePass::new(begin..begin, identity, ends.0, first, width),
-        FilePass::new(pass.stages.clone(), map.clone(), ends.1, second, width),
-    ])
-}
-
 impl FilePass {
-    fn new(
-        steps: Range<usize>,
-        map: IndexMap,
-        (from, to): (Location, Location),
-        tiles: Vec<Tile>,
-        width: Width,
-    ) -> FilePass {
-        let bytes = |elements: usize| width.bytes(elements.saturating_mul(width.units())) as u64;
-        let traffic = tiles.iter().fold(Traffic::default(), |sum, tile| {
-            let (reads, writes) = tile.runs(&from, &to);
-            Traffic {
-                bytes_read: sum.bytes_read + bytes(elements(&tile.source)),
-                bytes_written: sum.bytes_written + bytes(elements(&tile.out)),
-                reads: sum.reads + reads as u64,
-                writes: sum.writes + writes as u64,
-            }
-        });
-        FilePass { steps, map, from, to, tiles, traffic }
-    }
-
     /// The seconds that it takes.
     pub(crate) fn seconds(&self, storage: &Storage) -> f64 {
         let Traffic { bytes_read, bytes_written, reads, writes } = self.traffic;
@@ -322,6 +293,9 @@ impl FilePass {
 
 #[cfg(test)]
 mod tests {
+    use trundle::{Chain, Width};
+    use trundle_formats::Order;
+
     use super::*;
 
     /// How many passes a transposition of 64 MiB of bytes in 2 MiB takes, and how many seconds.
@@ -331,7 +305,7 @@ mod tests {
         let chain: Chain = "a b -> b a".parse().unwrap_or_else(|error| panic!("{error}"));
         let shape = Shape::new([8192, 8192]).unwrap();
         let (from, to) = (Order::RowMajor, Order::RowMajor);
-        let movement = Movement::new(&chain, Width::Bytes(1), &shape, from, to).unwrap();
+        let movement = Movement::of_chain(&chain, Width::Bytes(1), &shape, from, to).unwrap();
         let io_plan = movement.io_plan(Resources { budget: 2 << 20, storage: &storage }).unwrap();
         let IoPlan::Tiled(passes) = io_plan else { panic!("it does not fit") };
         (passes.len(), passes.iter().map(|pass| pass.seconds(&storage)).sum())

@@ -1,15 +1,19 @@
-//! A movement from a file to a file, decided: what becomes of each tensor, and where it goes.
+//! A movement from files to a file, decided: what becomes of each tensor, and where it goes.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use trundle::{Chain, PlanError, Shape};
-use trundle_formats::{Described, FileSkeleton, Format, Header, Order, TensorFile};
+use trundle_core::program::{Program, TensorId};
+use trundle_formats::{Described, FileSkeleton, Format, Order, StoredDType, TensorFile};
 
 use crate::Storage;
 use crate::error::Error;
-use crate::plan::io_plan::{FilePass, IoPlan, Movement, Resources, Traffic};
+use crate::plan::input::{Input, JobInput, JobTensor};
+use crate::plan::io_plan::{FilePass, IoPlan, Resources, Traffic};
 use crate::plan::location::unit;
 use crate::plan::measurements::Measurements;
+use crate::plan::movement::Movement;
 
 /// A tensor of a file, and what is to become of it.
 #[derive(Clone, Debug)]
@@ -19,6 +23,21 @@ pub struct Wanted<'a> {
     /// What is done to it. A chain without operators copies it as it stands, column-major too where
     /// the output's format can state that, whatever the [options](PlanOptions::row_major) say.
     pub chain: &'a Chain,
+}
+
+/// A tensor that is made of others by a program.
+#[derive(Clone, Debug)]
+pub struct Assembled<'a> {
+    /// What the output calls it.
+    pub name: &'a str,
+    /// Its elements, and those of all inputs once they are little-endian.
+    pub element: StoredDType,
+    /// How it is made.
+    pub program: &'a Program,
+    /// Which tensor of the program it is.
+    pub tensor: TensorId,
+    /// What each input of the program is; of the shape that the program states.
+    pub inputs: &'a [Input],
 }
 
 /// What a movement may use.
@@ -36,9 +55,11 @@ pub struct PlanOptions {
     pub row_major: bool,
 }
 
-/// A movement from a file to a file that is decided but not begun.
+/// A movement from files to a file that is decided but not begun.
 #[derive(Debug)]
 pub struct Job {
+    /// What it reads, each once.
+    pub(crate) inputs: Vec<JobInput>,
     pub(crate) tensors: Vec<TensorJob>,
     /// The name of the output's format.
     pub(crate) format: &'static str,
@@ -47,15 +68,17 @@ pub struct Job {
     pub(crate) budget: usize,
     pub(crate) storage: Storage,
     pub(crate) threads: Option<usize>,
-    /// Whether the source has checksums of its data.
-    is_checked: bool,
 }
 
 /// One tensor of it.
 #[derive(Debug)]
 pub struct TensorJob {
-    pub(crate) header: Header,
-    pub(crate) index: usize,
+    pub(crate) name: String,
+    pub(crate) element: StoredDType,
+    /// For each input of the movement which of the job's it is.
+    pub(crate) inputs: Vec<usize>,
+    /// The order of its elements in the only file that it is made of.
+    in_order: Option<Order>,
     pub(crate) movement: Movement,
     pub(crate) io_plan: IoPlan,
     pub(crate) out_shape: Shape,
@@ -109,10 +132,49 @@ impl Job {
         metadata: &[(String, String)],
         options: &PlanOptions,
     ) -> Result<Job, Error> {
-        let unplanned: Vec<Unplanned> = wanted
-            .iter()
-            .map(|each| Unplanned::new(file, each, format, options.row_major))
-            .collect::<Result<_, _>>()?;
+        let of_wanted = |(at, each): (usize, &Wanted<'_>)| {
+            let input = JobInput::as_it_stands(file, 0, each.index);
+            let tensor = Unplanned::of_chain(&input, at, each.chain, format, options.row_major)?;
+            Ok((input, tensor))
+        };
+        let both = wanted.iter().enumerate().map(of_wanted).collect::<Result<Vec<_>, Error>>()?;
+        let (inputs, tensors) = both.into_iter().unzip();
+        Job::decided(&[file], inputs, tensors, format, metadata, options)
+    }
+
+    /// Decides how tensors of `files` and constants become an output of `format` whose tensors are
+    /// `outputs`. Nothing is written, and of the files no more than a probe is read.
+    ///
+    /// # Errors
+    /// [`Error`] as of [`Job::new`].
+    ///
+    /// # Panics
+    /// If a program has more inputs than it is told of, or there is no such file or tensor.
+    pub fn assembled(
+        files: &[&TensorFile],
+        outputs: &[Assembled<'_>],
+        format: &Format,
+        metadata: &[(String, String)],
+        options: &PlanOptions,
+    ) -> Result<Job, Error> {
+        let (mut inputs, mut tensors) = (Vec::new(), Vec::new());
+        for output in outputs {
+            let own = output.inputs.iter().map(|each| JobInput::new(each, files, &output.element));
+            let first = inputs.len();
+            inputs.extend(own);
+            tensors.push(Unplanned::assembled(output, &inputs[first..], first)?);
+        }
+        Job::decided(files, inputs, tensors, format, metadata, options)
+    }
+
+    fn decided(
+        files: &[&TensorFile],
+        inputs: Vec<JobInput>,
+        unplanned: Vec<Unplanned>,
+        format: &Format,
+        metadata: &[(String, String)],
+        options: &PlanOptions,
+    ) -> Result<Job, Error> {
         let skeleton = {
             let described: Vec<Described<'_>> =
                 unplanned.iter().map(Unplanned::described).collect();
@@ -129,29 +191,25 @@ impl Job {
         let mut decided = tensors(&storage)?;
         if options.storage.is_none()
             && !requests_are_few(&decided, &storage)
-            && let Some(source) = file.file()
+            && let Some(source) = files.iter().find_map(|file| file.file())
             && let Some(found) = Measurements::of_user().storage(source, || Storage::probe(source))
         {
             storage = found;
             decided = tensors(&storage)?;
         }
-        Ok(Job {
-            tensors: decided,
-            format: format.name(),
-            skeleton,
-            budget,
-            storage,
-            threads: options.threads,
-            is_checked: file.has_crc32(),
-        })
+        let (format, threads) = (format.name(), options.threads);
+        Ok(Job { inputs, tensors: decided, format, skeleton, budget, storage, threads })
     }
 
     /// The same job with the resources of one that was begun before.
     pub(crate) fn with_resources(self, budget: usize, storage: Storage) -> Result<Job, Error> {
         let resources = Resources { budget, storage: &storage };
         let again = |tensor: TensorJob| {
-            let TensorJob { header, index, movement, out_shape, out_order, .. } = tensor;
-            Unplanned { header, index, movement, out_shape, out_order }.planned(resources)
+            let TensorJob {
+                name, element, inputs, in_order, movement, out_shape, out_order, ..
+            } = tensor;
+            Unplanned { name, element, inputs, in_order, movement, out_shape, out_order }
+                .planned(resources)
         };
         let tensors = self.tensors.into_iter().map(again).collect::<Result<_, _>>()?;
         Ok(Job { tensors, budget, storage, ..self })
@@ -160,6 +218,20 @@ impl Job {
     /// Its tensors, in the order of the output.
     pub fn tensors(&self) -> &[TensorJob] {
         &self.tensors
+    }
+
+    /// The inputs of which something is read.
+    pub(crate) fn inputs_read(&self) -> BTreeSet<usize> {
+        let read = |tensor: &TensorJob| -> Vec<usize> {
+            tensor.movement.inputs().iter().map(|(input, _)| tensor.inputs[*input]).collect()
+        };
+        self.tensors.iter().flat_map(read).collect()
+    }
+
+    /// The tensors of files of which something is read.
+    pub(crate) fn tensors_read(&self) -> impl Iterator<Item = &JobTensor> {
+        let read = self.inputs_read();
+        read.into_iter().filter_map(|input| self.inputs[input].tensor())
     }
 
     /// The bytes of the output.
@@ -185,10 +257,12 @@ impl Job {
             cost.seconds += each.seconds;
             cost.temporary_bytes = cost.temporary_bytes.max(each.temporary_bytes);
             cost.buffer_bytes = cost.buffer_bytes.max(each.buffer_bytes);
+        }
+        for tensor in self.tensors_read() {
             let bytes = tensor.header.data_bytes as u64;
             if tensor.header.data_offset.is_none() {
                 held += bytes;
-            } else if self.is_checked {
+            } else if tensor.is_checked {
                 cost.bytes_read += bytes;
                 cost.seconds += self.storage.seconds(bytes, 0);
             }
@@ -207,9 +281,14 @@ impl Job {
 }
 
 impl TensorJob {
-    /// What the file says of it.
-    pub fn header(&self) -> &Header {
-        &self.header
+    /// What the output calls it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The type of its elements.
+    pub fn element(&self) -> &StoredDType {
+        &self.element
     }
 
     /// The sizes of its axes in the output.
@@ -224,7 +303,7 @@ impl TensorJob {
 
     /// Whether its elements stay where they are and the header alone says another order of axes.
     pub fn is_by_header(&self) -> bool {
-        self.movement.is_copy() && self.out_order != self.header.order
+        self.movement.is_copy() && self.in_order.is_some_and(|order| order != self.out_order)
     }
 
     /// Whether its bytes are the same in the output, in the same order.
@@ -259,17 +338,18 @@ impl TensorJob {
     }
 
     fn cost(&self, storage: &Storage) -> Cost {
-        let unit = unit(self.movement.width);
+        let unit = unit(self.movement.width());
         match &self.io_plan {
             IoPlan::Whole => {
                 let (read, written) = self.movement.file_bytes_of_ends();
                 let (bytes_read, bytes_written) = (read, written);
                 let buffer_bytes = self.movement.whole_bytes();
-                let seconds = storage.seconds(read + written, 2);
+                let requests = self.movement.inputs().len() as u64 + 1;
+                let seconds = storage.seconds(read + written, requests);
                 Cost {
                     bytes_read,
                     bytes_written,
-                    reads: 1,
+                    reads: self.movement.inputs().len() as u64,
                     writes: 1,
                     temporary_bytes: 0,
                     buffer_bytes,
@@ -305,7 +385,7 @@ fn requests_are_few(tensors: &[TensorJob], storage: &Storage) -> bool {
         requests += storage.seconds(0, cost.reads + cost.writes);
         // Two passes are there because requests would else be many.
         if let IoPlan::Tiled(passes) = &tensor.io_plan
-            && passes.iter().any(|pass| pass.steps.is_empty())
+            && passes.iter().any(|pass| pass.target.is_none())
         {
             return false;
         }
@@ -316,36 +396,42 @@ fn requests_are_few(tensors: &[TensorJob], storage: &Storage) -> bool {
 /// A tensor whose I/O plan is not decided yet.
 #[derive(Clone, Debug)]
 struct Unplanned {
-    header: Header,
-    index: usize,
+    name: String,
+    element: StoredDType,
+    inputs: Vec<usize>,
+    in_order: Option<Order>,
     movement: Movement,
     out_shape: Shape,
     out_order: Order,
 }
 
 impl Unplanned {
-    fn new(
-        file: &TensorFile,
-        wanted: &Wanted<'_>,
+    /// What `chain` makes of a tensor, which is the job's input of this index.
+    fn of_chain(
+        input: &JobInput,
+        at: usize,
+        chain: &Chain,
         format: &Format,
         row_major: bool,
     ) -> Result<Unplanned, Error> {
-        let header = file.headers()[wanted.index].clone();
+        let JobInput::Tensor(tensor) = input else { unreachable!("a tensor of a file") };
+        let header = &tensor.header;
         let width = header.element.width();
         let named = |error: PlanError| Error::of(&header.name, error);
-        let out_shape =
-            wanted.chain.out_shape(&header.shape).map_err(|error| named(error.into()))?;
+        let out_shape = chain.out_shape(&header.shape).map_err(|error| named(error.into()))?;
         let movement = |to: Order| {
-            Movement::new(wanted.chain, width, &header.shape, header.order, to).map_err(named)
+            Movement::of_chain(chain, width, &header.shape, header.order, to).map_err(named)
         };
         let mut unplanned = Unplanned {
+            name: header.name.clone(),
+            element: header.element.clone(),
+            inputs: vec![at],
+            in_order: Some(header.order),
             movement: movement(Order::RowMajor)?,
-            index: wanted.index,
             out_order: Order::RowMajor,
             out_shape,
-            header: header.clone(),
         };
-        let row_major = row_major && !wanted.chain.ops().is_empty();
+        let row_major = row_major && !chain.ops().is_empty();
         let can_state = format.states_column_major() && width.packing().is_none() && !row_major;
         if can_state && !unplanned.movement.is_copy() {
             let stated = movement(Order::ColumnMajor)?;
@@ -357,19 +443,40 @@ impl Unplanned {
         Ok(unplanned)
     }
 
+    /// A tensor of a program whose inputs are these, the job's from `first` on.
+    fn assembled(
+        output: &Assembled<'_>,
+        inputs: &[JobInput],
+        first: usize,
+    ) -> Result<Unplanned, Error> {
+        let order =
+            |input: &JobInput| input.tensor().map_or(Order::RowMajor, |tensor| tensor.header.order);
+        let orders: Vec<Order> = inputs.iter().map(order).collect();
+        let movement = Movement::of_tensor(output.program, output.tensor, &orders)
+            .map_err(|error| Error::of(output.name, error))?;
+        Ok(Unplanned {
+            name: output.name.to_owned(),
+            element: output.element.clone(),
+            inputs: (first..first + inputs.len()).collect(),
+            in_order: None,
+            out_shape: movement.out_shape().clone(),
+            movement,
+            out_order: Order::RowMajor,
+        })
+    }
+
     fn described(&self) -> Described<'_> {
         Described {
-            name: &self.header.name,
-            element: &self.header.element,
+            name: &self.name,
+            element: &self.element,
             shape: &self.out_shape,
             order: self.out_order,
         }
     }
 
     fn planned(self, resources: Resources<'_>) -> Result<TensorJob, Error> {
-        let io_plan =
-            self.movement.io_plan(resources).map_err(|error| error.within(&self.header.name))?;
-        let Unplanned { header, index, movement, out_shape, out_order } = self;
-        Ok(TensorJob { header, index, movement, io_plan, out_shape, out_order })
+        let io_plan = self.movement.io_plan(resources).map_err(|error| error.within(&self.name))?;
+        let Unplanned { name, element, inputs, in_order, movement, out_shape, out_order } = self;
+        Ok(TensorJob { name, element, inputs, in_order, movement, io_plan, out_shape, out_order })
     }
 }

@@ -1,9 +1,11 @@
 //! What a job will do: how each tensor goes from file to file, decided before anything is written.
 
+pub(crate) mod input;
 pub(crate) mod io_plan;
 pub(crate) mod job;
 pub(crate) mod location;
 mod measurements;
+pub(crate) mod movement;
 pub(crate) mod storage;
 pub(crate) mod tasks;
 pub(crate) mod tiling;

@@ -79,7 +79,7 @@ impl TaskGroup {
     /// The bytes of the file that a pass over the tensor of a group writes for the next one.
     pub(crate) fn intermediate_bytes(&self, job: &Job, pass: usize) -> u64 {
         let tensors = self.tasks.first().map(|task| &job.tensors[task.tensor]);
-        match tensors.map(|tensor| (&tensor.io_plan, tensor.movement.width)) {
+        match tensors.map(|tensor| (&tensor.io_plan, tensor.movement.width())) {
             Some((IoPlan::Tiled(passes), width)) => {
                 width.bytes(passes[pass].to.elements() * width.units()) as u64
             }
@@ -114,7 +114,7 @@ impl Task {
                 (read + written) as usize
             }
             IoPlan::Tiled(passes) => {
-                self.pass_and_tile(passes).1.elements() * unit(tensor.movement.width)
+                self.pass_and_tile(passes).1.elements() * unit(tensor.movement.width())
             }
         };
         ends + self.held_bytes(job)
@@ -130,15 +130,15 @@ impl Task {
             }
             IoPlan::Tiled(_) => 0,
         };
-        intermediate as usize + self.count_spans(job) * SPAN_BYTES
+        intermediate as usize + self.count_plans(job) * SPAN_BYTES
     }
 
-    fn count_spans(self, job: &Job) -> usize {
+    fn count_plans(self, job: &Job) -> usize {
         match &job.tensors[self.tensor].io_plan {
             IoPlan::Whole => 1,
             IoPlan::Tiled(passes) => {
                 let (pass, tile) = self.pass_and_tile(passes);
-                pass.to.count_spans(&tile.out)
+                pass.to.count_spans(&tile.out) * tile.sources.iter().flatten().count().max(1)
             }
         }
     }
@@ -149,7 +149,7 @@ impl Task {
         match &tensor.io_plan {
             IoPlan::Whole => tensor.movement.file_bytes_of_ends().1,
             IoPlan::Tiled(passes) => {
-                (elements(&self.pass_and_tile(passes).1.out) * unit(tensor.movement.width)) as u64
+                (elements(&self.pass_and_tile(passes).1.out) * unit(tensor.movement.width())) as u64
             }
         }
     }

@@ -2,26 +2,28 @@
 
 use std::ops::Range;
 
-use trundle::{AxisMap, IndexMap};
+use trundle_core::program::{Made, Program, TensorId};
+use trundle_core::{AxisMap, Piece};
 
 use crate::Storage;
 use crate::plan::location::{Bounds, Chunks, Location, elements};
 
-/// A box of the output, and the box of the source that it is made from.
+/// A box of the output of a pass, and the boxes of its inputs that it is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tile {
     pub(crate) out: Bounds,
-    pub(crate) source: Bounds,
+    /// For each input what is read of it, if anything is.
+    pub(crate) sources: Vec<Option<Bounds>>,
 }
 
-trundle::fingerprint!(struct Tile { out, source });
+trundle::fingerprint!(struct Tile { out, sources });
 
 /// What tiles of a pass have to fit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
     /// The bytes of an element in memory.
     pub(crate) unit: usize,
-    /// The bytes of a tile, of its source and its output together.
+    /// The bytes of a tile, of its sources and its output together.
     pub(crate) bytes: usize,
 }
 
@@ -31,7 +33,7 @@ const LEAST_BYTES: usize = 16 << 20;
 /// Where requests take less than this share of the time, fewer of them are no gain.
 const FEW_REQUESTS: f64 = 0.01;
 
-/// The bytes of a tile in memory, with the task that it becomes.
+/// The bytes of a tile in memory, with the task that it becomes: of one that is read from one input.
 const TILE_BYTES: usize = 256;
 
 /// The bytes that a plan of a span takes at most, with the requests for it.
@@ -65,51 +67,64 @@ impl Budget {
 }
 
 impl Tile {
-    /// The box `out` of the output of `map`; `None` if what it reads is no box, see
-    /// [`IndexMap::source_bounds`].
-    fn of(map: &IndexMap, out: Bounds) -> Option<Tile> {
-        let source = map.restrict(&out).ok()?.source_bounds()?;
-        Some(Tile { out, source })
+    /// The box `out` of the output of a pass; `None` if what it reads are no boxes, see
+    /// [`Program::source_bounds`].
+    fn of(program: &Program, out: Bounds) -> Option<Tile> {
+        let sources = program.source_bounds(program.outputs()[0], &out).ok()??;
+        Some(Tile { out, sources })
     }
 
-    /// The elements of both boxes.
+    /// The elements of all boxes.
     pub(crate) fn elements(&self) -> usize {
-        elements(&self.out).saturating_add(elements(&self.source))
+        elements(&self.out).saturating_add(self.source_elements())
+    }
+
+    /// The elements that are read.
+    pub(crate) fn source_elements(&self) -> usize {
+        let read = self.sources.iter().flatten().map(|source| elements(source));
+        read.fold(0, usize::saturating_add)
     }
 
     /// How many runs are read, and how many written, if all spans have as many as the first.
-    pub(crate) fn runs(&self, from: &Location, to: &Location) -> (usize, usize) {
+    pub(crate) fn runs(&self, from: &[&Location], to: &Location) -> (usize, usize) {
         let of_one = |span: &Bounds| to.count_spans(&self.out) * to.runs(span).count();
         let written = to.spans(&self.out).first().map_or(0, of_one);
-        (from.runs(&self.source).count(), written)
+        let read = self.sources.iter().zip(from).filter_map(|(source, from)| {
+            source.as_ref().filter(|source| elements(source) > 0).map(|source| from.runs(source))
+        });
+        (read.map(|runs| runs.count()).sum(), written)
     }
 }
 
-/// Tiles for a pass between two contiguous tensors, as long in both as fits the budget: grown axis by
+/// Tiles for a pass between contiguous tensors, as long in all as fits the budget: grown axis by
 /// axis from a single element, each time along the one that saves most of the time that the storage
 /// takes for an element. `None` if there are none that fit.
-pub(crate) fn tiles(map: &IndexMap, budget: Budget, storage: &Storage) -> Option<Vec<Tile>> {
-    let sizes = map.out_shape().sizes();
-    let growth = Growth {
-        map,
-        from: Location::RowMajor { sizes: map.in_shape().to_vec() },
-        to: Location::RowMajor { sizes: sizes.to_vec() },
-        stretches: (0..sizes.len()).map(|axis| longest(&seams(map, axis))).collect(),
-        budget,
-        storage,
-    };
+pub(crate) fn tiles(
+    program: &Program,
+    from: &[&Location],
+    budget: Budget,
+    storage: &Storage,
+) -> Option<Vec<Tile>> {
+    let sizes = out_sizes(program);
+    let to = Location::RowMajor { sizes: sizes.to_vec() };
+    let seams = all_seams(program);
+    let stretches = seams.iter().map(|seams| longest(seams)).collect();
+    let growth = Growth { program, sizes, from, to, stretches, budget, storage };
     let steps = growth.grown()?;
-    let seams = (0..steps.len()).map(|axis| seams(map, axis));
-    fitting(map, boxes(&cuts(seams.zip(steps), budget)?), budget)
+    fitting(program, boxes(&cuts(seams.into_iter().zip(steps), budget)?), budget)
 }
 
-/// Bands that are one run each of a contiguous tensor of the output's shape, cut where the source
+/// Bands that are one run each of a contiguous tensor of the output's shape, cut where a source
 /// jumps; `None` if there are none that fit.
-pub(crate) fn bands(map: &IndexMap, budget: Budget) -> Option<Vec<Tile>> {
-    let whole: Bounds = map.out_shape().iter().map(|size| 0..*size).collect();
+pub(crate) fn bands(program: &Program, budget: Budget) -> Option<Vec<Tile>> {
+    let whole: Bounds = out_sizes(program).iter().map(|size| 0..*size).collect();
     let steps = band_steps(&whole, budget.elements())?;
-    let seams = (0..steps.len()).map(|axis| seams(map, axis));
-    fitting(map, boxes(&cuts(seams.zip(steps), budget)?), budget)
+    let seams = all_seams(program).into_iter();
+    fitting(program, boxes(&cuts(seams.zip(steps), budget)?), budget)
+}
+
+fn out_sizes(program: &Program) -> &[usize] {
+    program.tensor(program.outputs()[0]).shape.sizes()
 }
 
 /// Bands of a box that stay in place.
@@ -117,17 +132,19 @@ pub(crate) fn bands_in_place(within: &[Range<usize>], budget: Budget) -> Option<
     let steps = band_steps(within, budget.elements())?;
     let seams = within.iter().map(|range| vec![range.start, range.end]);
     let boxes = boxes(&cuts(seams.zip(steps), budget)?);
-    Some(boxes.into_iter().map(|out| Tile { source: out.clone(), out }).collect())
+    Some(boxes.into_iter().map(|out| Tile { sources: vec![Some(out.clone())], out }).collect())
 }
 
-/// The chunks that the sources of tiles are, if no two of them have a part in common; and the box
-/// around them.
+/// The chunks that the sources of tiles with one input are, if no two of them have a part in common;
+/// and the box around them.
 pub(crate) fn chunks(tiles: &[Tile]) -> Option<(Chunks, Bounds)> {
-    let rank = tiles.first()?.source.len();
+    let sources: Vec<&Bounds> =
+        tiles.iter().flat_map(|tile| tile.sources.iter().flatten()).collect();
+    let rank = sources.first()?.len();
     let mut cuts = Vec::with_capacity(rank);
     for axis in 0..rank {
         let mut along: Vec<Range<usize>> =
-            tiles.iter().map(|tile| tile.source[axis].clone()).collect();
+            sources.iter().map(|source| source[axis].clone()).collect();
         along.sort_unstable_by_key(|range| (range.start, range.end));
         along.dedup();
         if along.windows(2).any(|pair| pair[0].end > pair[1].start) {
@@ -142,8 +159,10 @@ pub(crate) fn chunks(tiles: &[Tile]) -> Option<(Chunks, Bounds)> {
 }
 
 struct Growth<'a> {
-    map: &'a IndexMap,
-    from: Location,
+    program: &'a Program,
+    /// The sizes of its output.
+    sizes: &'a [usize],
+    from: &'a [&'a Location],
     to: Location,
     /// For each axis of the output the longest stretch over which the source does not jump.
     stretches: Vec<Range<usize>>,
@@ -206,7 +225,7 @@ impl Growth<'_> {
     }
 
     fn size(&self, axis: usize) -> usize {
-        self.map.out_shape()[axis]
+        self.sizes[axis]
     }
 
     /// A step grown by `more / of`: up to the end of the stretch first, then to all of the axis.
@@ -232,7 +251,7 @@ impl Growth<'_> {
                 }
             })
             .collect();
-        Tile::of(self.map, out)
+        Tile::of(self.program, out)
     }
 
     /// The seconds for each element of a tile of these steps; `None` if it does not fit.
@@ -244,8 +263,8 @@ impl Growth<'_> {
     }
 
     fn traffic(&self, tile: &Tile) -> (u64, u64) {
-        let (read, written) = tile.runs(&self.from, &self.to);
-        let moved = (elements(&tile.out) + elements(&tile.source)) * self.budget.unit;
+        let (read, written) = tile.runs(self.from, &self.to);
+        let moved = tile.elements() * self.budget.unit;
         (moved as u64, (read + written) as u64)
     }
 
@@ -254,27 +273,89 @@ impl Growth<'_> {
         let Some(tile) = self.tile(steps) else { return false };
         let (bytes, requests) = self.traffic(&tile);
         let share = self.storage.seconds(0, requests) / self.storage.seconds(bytes, requests);
-        let tiles = self.map.out_shape().elements() / elements(&tile.out).max(1);
+        let tiles = self.sizes.iter().product::<usize>() / elements(&tile.out).max(1);
         let are_few = tiles <= self.budget.most_tiles() / 2;
         bytes >= 2 * LEAST_BYTES as u64 && share < FEW_REQUESTS && are_few
     }
 }
 
-/// Where along an output axis the source jumps, between 0 and the axis's size.
-fn seams(map: &IndexMap, axis: usize) -> Vec<usize> {
-    let mut at = vec![0, map.out_shape()[axis]];
-    let last = map.layers().last();
-    for read in last.and_then(|layer| layer.axes()).unwrap_or_default() {
-        match read {
-            AxisMap::Segments { axis: cut, pieces } if *cut == axis => {
-                at.extend(pieces.iter().map(|piece| piece.end));
+/// For each axis of the output of a pass where along it a source jumps, between 0 and its size.
+fn all_seams(program: &Program) -> Vec<Vec<usize>> {
+    let output = program.outputs()[0];
+    let seams = |(axis, size): (usize, &usize)| {
+        let mut at = vec![0, *size];
+        add_seams(program, output, axis, &mut MOST_ASKED.clone(), &mut at);
+        at.sort_unstable();
+        at.dedup();
+        at
+    };
+    out_sizes(program).iter().enumerate().map(seams).collect()
+}
+
+/// Seams are sought in so many tensors at most: one that is joined of others again and again is met as
+/// often.
+const MOST_ASKED: usize = 1 << 12;
+
+/// Adds where along an axis of a tensor what it is made of jumps. Where one part ends and the next
+/// begins is no such place: a box may well have something of both.
+fn add_seams(
+    program: &Program,
+    id: TensorId,
+    axis: usize,
+    left: &mut usize,
+    seams: &mut Vec<usize>,
+) {
+    if *left == 0 {
+        return;
+    }
+    *left -= 1;
+    match &program.tensor(id).made {
+        Made::Given(_) | Made::Fill(_) => {}
+        Made::Joined { axis: along, parts } => {
+            let mut begin = 0;
+            for part in parts {
+                let mut own = Vec::new();
+                add_seams(program, *part, axis, left, &mut own);
+                seams.extend(own.iter().map(|at| at + begin));
+                if axis == *along {
+                    begin += program.tensor(*part).shape[axis];
+                }
             }
-            _ => {}
+        }
+        Made::Moved { from, map } => {
+            let last = map.layers().last().and_then(|layer| layer.axes()).unwrap_or_default();
+            let size = map.out_shape()[axis];
+            for (source, read) in last.iter().enumerate().filter(|(_, read)| read.axis() == axis) {
+                let pieces = match read {
+                    AxisMap::Segments { pieces, .. } => pieces.clone(),
+                    AxisMap::Affine { line, .. } => [Piece { end: size, line: *line }].into(),
+                    AxisMap::Ragged { .. } => continue,
+                };
+                let mut inner = Vec::new();
+                if map.layers().len() == 1 {
+                    add_seams(program, *from, source, left, &mut inner);
+                }
+                seams_of_pieces(&pieces, &inner, seams);
+            }
         }
     }
-    at.sort_unstable();
-    at.dedup();
-    at
+}
+
+/// Adds where one piece ends and the next begins, and where they read across one of the `inner` seams of what they read.
+fn seams_of_pieces(pieces: &[Piece], inner: &[usize], seams: &mut Vec<usize>) {
+    let mut begin = 0;
+    for Piece { end, line } in pieces {
+        let within = begin + 1..*end;
+        let at = |seam: &usize| match line.step {
+            1 => seam.cast_signed() - line.start,
+            -1 => line.start - seam.cast_signed() + 1,
+            _ => 0,
+        };
+        let across = inner.iter().map(at).filter_map(|at| usize::try_from(at).ok());
+        seams.extend(across.filter(|at| within.contains(at)));
+        seams.extend((begin > 0).then_some(begin));
+        begin = *end;
+    }
 }
 
 fn longest(seams: &[usize]) -> Range<usize> {
@@ -351,7 +432,7 @@ fn boxes(cuts: &[Vec<usize>]) -> Vec<Bounds> {
 }
 
 /// Tiles for the boxes; those that do not fit the budget are halved until they do.
-fn fitting(map: &IndexMap, boxes: Vec<Bounds>, budget: Budget) -> Option<Vec<Tile>> {
+fn fitting(program: &Program, boxes: Vec<Bounds>, budget: Budget) -> Option<Vec<Tile>> {
     let mut tiles = Vec::with_capacity(boxes.len());
     let mut stack = boxes;
     stack.reverse();
@@ -359,11 +440,11 @@ fn fitting(map: &IndexMap, boxes: Vec<Bounds>, budget: Budget) -> Option<Vec<Til
         if elements(&out) == 0 {
             continue;
         }
-        let tile = Tile::of(map, out.clone());
+        let tile = Tile::of(program, out.clone());
         match tile {
             Some(tile) if budget.holds(&tile) => tiles.push(tile),
             _ => {
-                let [first, second] = halves(map, &out)?;
+                let [first, second] = halves(program, &out)?;
                 stack.extend([second, first]);
             }
         }
@@ -375,7 +456,7 @@ fn fitting(map: &IndexMap, boxes: Vec<Bounds>, budget: Budget) -> Option<Vec<Til
 }
 
 /// The box cut in two along the axis where the halves read the least; `None` for one element.
-fn halves(map: &IndexMap, out: &[Range<usize>]) -> Option<[Bounds; 2]> {
+fn halves(program: &Program, out: &[Range<usize>]) -> Option<[Bounds; 2]> {
     let halved = |axis: usize| {
         let range = &out[axis];
         let middle = range.start + range.len() / 2;
@@ -388,7 +469,7 @@ fn halves(map: &IndexMap, out: &[Range<usize>]) -> Option<[Bounds; 2]> {
     };
     let read = |halves: &[Bounds; 2]| {
         let each = |half: &Bounds| {
-            Tile::of(map, half.clone()).map_or(usize::MAX, |tile| elements(&tile.source))
+            Tile::of(program, half.clone()).map_or(usize::MAX, |tile| tile.source_elements())
         };
         each(&halves[0]).saturating_add(each(&halves[1]))
     };
@@ -396,7 +477,7 @@ fn halves(map: &IndexMap, out: &[Range<usize>]) -> Option<[Bounds; 2]> {
     let is_ragged = |axis: usize| {
         let mut slab = out.to_vec();
         slab[axis] = slab[axis].start..slab[axis].start + 1;
-        Tile::of(map, slab).is_none()
+        Tile::of(program, slab).is_none()
     };
     let best = (0..out.len())
         .filter(|axis| out[*axis].len() > 1)
@@ -410,35 +491,55 @@ fn halves(map: &IndexMap, out: &[Range<usize>]) -> Option<[Bounds; 2]> {
 
 #[cfg(test)]
 mod tests {
-    use trundle::{Chain, Shape};
+    use trundle::ops::{Flip, Roll, Transpose};
+    use trundle::{Chain, Shape, Width};
+    use trundle_formats::Order;
 
     use super::*;
+    use crate::plan::movement::Movement;
 
-    fn map(chain: &str, sizes: &[usize]) -> IndexMap {
+    /// The only pass of a movement.
+    fn pass(movement: &Movement) -> Program {
+        assert_eq!(movement.passes.len(), 1);
+        movement.passes[0].program.clone()
+    }
+
+    fn program(chain: &str, sizes: &[usize]) -> Program {
         let chain: Chain = chain.parse().unwrap_or_else(|error| panic!("{error}"));
-        let passes = chain.passes(&Shape::new(sizes).unwrap()).unwrap();
-        assert_eq!(passes.len(), 1);
-        passes[0].map.clone()
+        let (shape, order) = (Shape::new(sizes).unwrap(), Order::RowMajor);
+        pass(&Movement::of_chain(&chain, Width::Bytes(4), &shape, order, order).unwrap())
+    }
+
+    /// Where the inputs of a program are.
+    fn locations(program: &Program) -> Vec<Location> {
+        let given = program.tensors().iter().filter(|each| matches!(each.made, Made::Given(_)));
+        given.map(|tensor| Location::RowMajor { sizes: tensor.shape.to_vec() }).collect()
+    }
+
+    fn tiles_of(program: &Program, budget: Budget) -> Option<Vec<Tile>> {
+        let from = locations(program);
+        tiles(program, &from.iter().collect::<Vec<_>>(), budget, &Storage::SSD)
     }
 
     const ROOM: Budget = Budget { unit: 4, bytes: 64 << 20 };
 
     /// Every element of the output is in one tile, and every tile fits.
-    fn check(map: &IndexMap, tiles: &[Tile], budget: Budget) {
+    fn check(program: &Program, tiles: &[Tile], budget: Budget) {
         let total: usize = tiles.iter().map(|tile| elements(&tile.out)).sum();
-        assert_eq!(total, map.out_shape().elements());
+        assert_eq!(total, out_sizes(program).iter().product::<usize>());
         assert!(tiles.iter().all(|tile| budget.holds(tile)));
         for (index, tile) in tiles.iter().enumerate() {
             let meets =
                 |other: &Tile| crate::plan::location::common(&tile.out, &other.out).is_some();
             assert!(!tiles[index + 1..].iter().any(meets), "{tile:?} has a part in common");
-            assert_eq!(Tile::of(map, tile.out.clone()).as_ref(), Some(tile));
+            assert_eq!(Tile::of(program, tile.out.clone()).as_ref(), Some(tile));
         }
     }
 
-    fn most_runs(map: &IndexMap, tiles: &[Tile]) -> (usize, usize) {
-        let from = Location::RowMajor { sizes: map.in_shape().to_vec() };
-        let to = Location::RowMajor { sizes: map.out_shape().to_vec() };
+    fn most_runs(program: &Program, tiles: &[Tile]) -> (usize, usize) {
+        let from = locations(program);
+        let from: Vec<&Location> = from.iter().collect();
+        let to = Location::RowMajor { sizes: out_sizes(program).to_vec() };
         let runs = tiles.iter().map(|tile| tile.runs(&from, &to));
         runs.fold((0, 0), |(read, written), (r, w)| (read.max(r), written.max(w)))
     }
@@ -451,19 +552,19 @@ mod tests {
             ("n c h w -> n h w c", &[4000, 3, 64, 64]),
             ("roll(shift=[1], axes=[1])", &[16, 300, 12000]),
         ] {
-            let map = map(chain, sizes);
-            let tiles = tiles(&map, ROOM, &Storage::SSD).unwrap();
-            check(&map, &tiles, ROOM);
-            assert_eq!(most_runs(&map, &tiles), (1, 1), "{chain}: {:?}", &tiles[..2]);
+            let program = program(chain, sizes);
+            let tiles = tiles_of(&program, ROOM).unwrap();
+            check(&program, &tiles, ROOM);
+            assert_eq!(most_runs(&program, &tiles), (1, 1), "{chain}: {:?}", &tiles[..2]);
         }
     }
 
     #[test]
     fn a_transpose_has_square_tiles() {
-        let map = map("a b -> b a", &[20000, 30000]);
-        let tiles = tiles(&map, ROOM, &Storage::SSD).unwrap();
-        check(&map, &tiles, ROOM);
-        let (read, written) = most_runs(&map, &tiles);
+        let program = program("a b -> b a", &[20000, 30000]);
+        let tiles = tiles_of(&program, ROOM).unwrap();
+        check(&program, &tiles, ROOM);
+        let (read, written) = most_runs(&program, &tiles);
         assert!(
             (1000..=4096).contains(&read) && (1000..=4096).contains(&written),
             "{read} {written}"
@@ -472,33 +573,84 @@ mod tests {
 
     #[test]
     fn bands_of_a_transpose_read_cells() {
-        let map = map("roll(shift=[7], axes=[1]) | a b -> b a", &[2000, 30000]);
+        let program = program("roll(shift=[7], axes=[1]) | a b -> b a", &[2000, 30000]);
         let budget = Budget { unit: 4, bytes: 16 << 20 };
-        let tiles = bands(&map, budget).unwrap();
-        check(&map, &tiles, budget);
-        assert_eq!(most_runs(&map, &tiles).1, 1);
+        let tiles = bands(&program, budget).unwrap();
+        check(&program, &tiles, budget);
+        assert_eq!(most_runs(&program, &tiles).1, 1);
         let (chunks, around) = chunks(&tiles).unwrap();
         assert_eq!(around, [0..2000, 0..30000]);
         let place = Location::Chunks(chunks);
         for tile in &tiles {
-            assert_eq!(place.runs(&tile.source).count(), 1);
+            assert_eq!(place.runs(tile.sources[0].as_ref().unwrap()).count(), 1);
         }
     }
 
     #[test]
     fn sources_that_overlap_are_no_cells() {
-        let map =
-            map("reverse(axis=1, batch_axis=0, lengths=[100, 90, 80]) | a b -> b a", &[3, 100]);
-        let tiles = bands(&map, Budget { unit: 1, bytes: 330 }).unwrap();
+        let program =
+            program("reverse(axis=1, batch_axis=0, lengths=[100, 90, 80]) | a b -> b a", &[3, 100]);
+        let tiles = bands(&program, Budget { unit: 1, bytes: 330 }).unwrap();
         assert!(chunks(&tiles).is_none());
     }
 
     #[test]
     fn a_room_for_less_than_an_element_has_no_tiles() {
-        let map = map("a b -> b a", &[3, 4]);
-        assert!(tiles(&map, Budget { unit: 8, bytes: 15 }, &Storage::SSD).is_none());
-        let one = tiles(&map, Budget { unit: 8, bytes: 16 }, &Storage::SSD).unwrap();
-        check(&map, &one, Budget { unit: 8, bytes: 16 });
+        let program = program("a b -> b a", &[3, 4]);
+        assert!(tiles_of(&program, Budget { unit: 8, bytes: 15 }).is_none());
+        let one = tiles_of(&program, Budget { unit: 8, bytes: 16 }).unwrap();
+        check(&program, &one, Budget { unit: 8, bytes: 16 });
         assert_eq!(one.len(), 12);
+    }
+
+    /// Two matrices above each other, the lower one rolled along its rows and columns, all transposed.
+    fn joined(rows: [usize; 2], columns: usize) -> Program {
+        let mut program = Program::new();
+        let given = |rows, program: &mut Program| {
+            program.given(Shape::new([rows, columns]).unwrap(), 4).unwrap()
+        };
+        let above = given(rows[0], &mut program);
+        let below = given(rows[1], &mut program);
+        let flipped = program.moved_by(above, Flip::new(&[1])).unwrap();
+        let rolled = program.moved_by(below, Roll::new(&[100, 30], &[0, 1])).unwrap();
+        let both = program.joined(0, &[flipped, rolled]).unwrap();
+        let turned = program.moved_by(both, Transpose::new(&[1, 0])).unwrap();
+        program.output(turned).unwrap();
+        pass(&Movement::of_tensor(&program, turned, &[]).unwrap())
+    }
+
+    #[test]
+    fn tiles_of_a_join_read_of_each_part_what_they_need() {
+        let program = joined([3000, 5000], 7000);
+        // Where the part below jumps along its rows and its columns; not where it begins.
+        assert_eq!(all_seams(&program), [vec![0, 30, 7000], vec![0, 3100, 8000]]);
+        let tiles = tiles_of(&program, ROOM).unwrap();
+        check(&program, &tiles, ROOM);
+        let read: usize = tiles.iter().map(Tile::source_elements).sum();
+        assert_eq!(read, 8000 * 7000, "nothing is read that a tile does not need");
+        let both = tiles.iter().filter(|tile| tile.sources.iter().all(Option::is_some)).count();
+        assert!(both > 0 && both < tiles.len(), "{both} of {}", tiles.len());
+        assert_eq!(most_runs(&program, &tiles[..1]).1, 30);
+    }
+
+    #[test]
+    fn a_seam_is_where_pieces_end_or_read_across_one() {
+        let seams = |pieces: &[(usize, isize, isize)], inner: &[usize]| {
+            let line = |(end, start, step): &(usize, isize, isize)| Piece {
+                end: *end,
+                line: trundle_core::Line { start: *start, step: *step },
+            };
+            let pieces: Vec<Piece> = pieces.iter().map(line).collect();
+            let mut seams = Vec::new();
+            seams_of_pieces(&pieces, inner, &mut seams);
+            seams
+        };
+        // 0 1 2 | 3 4 5 from the start, from 2 on, backwards, and every other one.
+        assert_eq!(seams(&[(6, 0, 1)], &[3]), [3]);
+        assert_eq!(seams(&[(4, 2, 1)], &[3]), [1]);
+        assert_eq!(seams(&[(6, 5, -1)], &[2]), [4]);
+        assert!(seams(&[(3, 0, 2)], &[3]).is_empty());
+        // 4 5 | 0 1 2 | 3: two pieces.
+        assert_eq!(seams(&[(2, 4, 1), (6, -2, 1)], &[3]), [5, 2]);
     }
 }

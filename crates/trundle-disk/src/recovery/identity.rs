@@ -5,15 +5,17 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 use trundle::{Fingerprint, Shape};
-use trundle_formats::{Header, Order};
+use trundle_formats::Order;
 
-use crate::plan::io_plan::{IoPlan, Movement};
+use crate::plan::input::{JobInput, JobTensor};
+use crate::plan::io_plan::IoPlan;
 use crate::plan::job::{Job, TensorJob};
+use crate::plan::movement::Movement;
 use crate::plan::tasks::{TaskGroup, groups};
 
 /// To be raised when the same tiles and batches mean something else in an intermediate file, in an
 /// output or in a journal. That others are cut is seen without it.
-const TILING: u32 = 1;
+const TILING: u32 = 2;
 
 /// All that decides a byte of a job's output, but the source's bytes. Fingerprints are derived from
 /// every field of what they are of: see [`Fingerprint`].
@@ -42,18 +44,20 @@ impl Hex {
 
 impl JobIdentity {
     pub(crate) fn of(job: &Job) -> JobIdentity {
-        let mut tensors: Vec<(&Header, usize)> = Vec::new();
-        let mut movements: Vec<&Movement> = Vec::new();
+        let mut movements: Vec<(&Movement, &[usize])> = Vec::new();
         let mut shapes: Vec<(&Shape, Order)> = Vec::new();
-        for TensorJob { header, index, movement, out_shape, out_order, io_plan: _ } in &job.tensors
-        {
-            tensors.push((header, *index));
-            movements.push(movement);
+        for TensorJob { movement, inputs, out_shape, out_order, .. } in &job.tensors {
+            movements.push((movement, inputs));
             shapes.push((out_shape, *out_order));
         }
+        let tensors: Vec<&JobTensor> = job.inputs.iter().filter_map(JobInput::tensor).collect();
+        let constants = job.inputs.iter().enumerate().filter_map(|(at, input)| match input {
+            JobInput::Constant(bytes) => Some((at, &bytes[..])),
+            JobInput::Tensor(_) => None,
+        });
         JobIdentity {
             tensors: Hex::of(&tensors),
-            movements: Hex::of(&movements),
+            movements: Hex::of(&(movements, constants.collect::<Vec<_>>())),
             output: Hex::of(&(job.format, (&job.skeleton, shapes))),
         }
     }

@@ -30,7 +30,7 @@ pub(crate) struct Opening {
     pub(crate) version: String,
     #[serde(rename = "asked")]
     pub(crate) job: JobIdentity,
-    pub(crate) source: SourceIdentity,
+    pub(crate) sources: Vec<SourceIdentity>,
     /// What the tiles were chosen by.
     #[serde(rename = "room")]
     pub(crate) budget: usize,
@@ -199,7 +199,7 @@ mod tests {
 
     const OPENING: &str = concat!(
         r#"{"version":"0.1.0","asked":{"tensors":"00","movements":"11","output":"22"},"#,
-        r#""source":{"bytes":1200,"modified":1795000000123456789,"samples":"33"},"room":100000,"#,
+        r#""sources":[{"bytes":1200,"modified":1795000000123456789,"samples":"33"}],"room":100000,"#,
         r#""device":{"bytes_per_second":1.5e9,"request_seconds":0.0001,"in_flight":8},"tiles":"44"}"#,
     );
 

@@ -26,7 +26,7 @@ impl JobIdentity {
         &self,
         folder: &Path,
         output_tag: &str,
-        source: Option<&SourceIdentity>,
+        sources: Option<&[SourceIdentity]>,
     ) -> Result<Option<(Opening, Progress)>, Error> {
         let mut other = None;
         for (path, found) in journal::find(folder, output_tag) {
@@ -44,8 +44,8 @@ impl JobIdentity {
                     "it was begun by version {version} of trundle, which may work differently"
                 );
                 other = Some(refused(&why));
-            } else if Some(&opening.source) != source {
-                other = Some(refused("the source has changed since"));
+            } else if Some(&opening.sources[..]) != sources {
+                other = Some(refused("a source has changed since"));
             } else if found.tag != tag(self, output_tag, opening.budget) {
                 other = Some(refused("its name does not match its content"));
             } else if found.progress == Progress::default() {

@@ -30,7 +30,7 @@ impl<'a> Batch<'a> {
     }
 
     pub(crate) fn source_bytes(&self) -> usize {
-        self.tasks.iter().map(|task| task.source_bytes).sum()
+        self.tasks.iter().map(PreparedTask::source_bytes).sum()
     }
 
     pub(crate) fn is_copy(&self) -> bool {

@@ -43,6 +43,16 @@ impl Buffer {
         grow(&mut self.moved, moved)
     }
 
+    /// Brings what was read to memory's byte order.
+    pub(crate) fn swap_bytes(&mut self, batch: &Batch<'_>) {
+        let mut memory = &mut self.source[..];
+        for task in &batch.tasks {
+            let (own, rest) = std::mem::take(&mut memory).split_at_mut(task.source_bytes());
+            memory = rest;
+            task.swap_bytes(own);
+        }
+    }
+
     /// Moves what was read to where it is written from; what moved it is needed no more.
     pub(crate) fn move_elements(&mut self, batch: &mut Batch<'_>) -> Result<(), Error> {
         if batch.is_copy() {
@@ -50,19 +60,11 @@ impl Buffer {
         } else {
             let (mut from, mut to) = (&self.source[..], &mut self.moved[..]);
             for task in &batch.tasks {
-                let (source, rest) = from.split_at(task.source_bytes);
+                let (source, rest) = from.split_at(task.source_bytes());
                 from = rest;
-                for span in &task.spans {
-                    let (moved, rest) = std::mem::take(&mut to).split_at_mut(span.bytes);
-                    to = rest;
-                    if let Some(plan) = &span.plan {
-                        // Packed elements leave bits of the last group, which are 0 in a file. No
-                        // group is larger.
-                        let last = moved.len().saturating_sub(3);
-                        moved[last..].fill(0);
-                        plan.run(source, moved)?;
-                    }
-                }
+                let (moved, rest) = std::mem::take(&mut to).split_at_mut(task.written_bytes());
+                to = rest;
+                task.run(source, moved)?;
             }
         }
         batch.tasks.iter_mut().for_each(PreparedTask::drop_plans);

@@ -61,6 +61,11 @@ impl<'a> Checkpoint<'a> {
         Ok(())
     }
 
+    /// What it was noted in.
+    pub(crate) fn into_journal(self) -> Option<Journal> {
+        self.journal
+    }
+
     pub(crate) fn is_kept(&self) -> bool {
         self.is_kept
     }

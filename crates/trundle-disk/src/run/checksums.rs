@@ -8,7 +8,8 @@
 use std::ops::Range;
 use std::thread::Builder;
 
-use trundle::{IndexMap, Packing, Shape, Width};
+use trundle::{Packing, Shape, Width};
+use trundle_core::program::{Made, Program, TensorId};
 
 use crate::plan::location::{Bounds, Location, elements};
 
@@ -120,18 +121,28 @@ fn update_words<const WIDTH: usize>(bytes: &[u8], checksum: &mut Checksum, row: 
 
 /// What a box of a pass's output is made from.
 pub(crate) struct Origin<'a> {
-    /// The operators of the pass, one by one; none if everything stays in place.
-    pub(crate) steps: &'a [IndexMap],
-    /// The shape in which the box is one, with as many elements as the last step's output.
+    /// The operators, one by one.
+    pub(crate) program: &'a Program,
+    /// Which tensor of it is written; none if everything stays in place.
+    pub(crate) target: Option<TensorId>,
+    /// The shape in which the box is one, with as many elements as the target.
     pub(crate) out_shape: &'a Shape,
-    /// The shape in which `source` is a box, with as many elements as the first step's source.
-    pub(crate) in_shape: &'a Shape,
-    /// The box of the source that is in memory.
-    pub(crate) source: &'a [Range<usize>],
-    /// Its elements.
-    pub(crate) elements: Elements<'a>,
+    /// What was read.
+    pub(crate) sources: Vec<Source<'a>>,
     /// Where the pass writes to.
     pub(crate) to: &'a Location,
+}
+
+/// A box of a tensor that is in memory.
+pub(crate) struct Source<'a> {
+    /// Which tensor of the program it is.
+    pub(crate) of: TensorId,
+    /// The shape in which it is read, with as many elements.
+    pub(crate) shape: &'a Shape,
+    /// The box.
+    pub(crate) bounds: Bounds,
+    /// Its elements.
+    pub(crate) elements: Elements<'a>,
 }
 
 impl Origin<'_> {
@@ -180,11 +191,9 @@ impl Origin<'_> {
                 let (position, mut left) = self.row(&block, &index);
                 let mut at = position;
                 while left > 0 {
-                    let from = walk.source_of(&index);
-                    let (evenly, distance) = walk.stretch();
-                    let count = evenly.min(left);
+                    let Evenly { elements, from, distance, count } = walk.from(&index, left);
                     let row = Row { position: at, from, distance, count };
-                    self.elements.update_all(&mut checksum, row);
+                    elements.update_all(&mut checksum, row);
                     (at, left) = (at + count, left - count);
                     index.last_mut().into_iter().for_each(|last| *last += count);
                 }
@@ -267,74 +276,144 @@ const BLOCK_ROWS: usize = 64;
 /// The elements of a row of a block.
 const ROW_ELEMENTS: usize = 256;
 
-/// Coordinates on the way from the output to the source.
+/// Indices on the way from the output to a source.
 struct Walk<'a> {
     origin: &'a Origin<'a>,
-    out: Vec<usize>,
-    intermediate: Vec<Vec<usize>>,
-    /// How far apart neighbours along the last axis are along each source axis.
-    steps: Vec<isize>,
+    /// By the tensors of the program: for each the index that was reached.
+    reached: Vec<Vec<usize>>,
+    /// How far apart neighbours along the last axis of the output are there, along each axis.
+    steps: Vec<Vec<isize>>,
+}
+
+/// Elements of a source that are evenly spaced in memory.
+struct Evenly<'a> {
+    elements: Elements<'a>,
+    /// The index in memory of the first one.
+    from: usize,
+    distance: isize,
+    count: usize,
 }
 
 impl<'a> Walk<'a> {
     fn new(origin: &'a Origin<'a>) -> Walk<'a> {
-        let intermediate =
-            origin.steps.iter().map(|step| vec![0; step.in_shape().rank()]).collect();
-        let steps = vec![0; origin.source.len()];
-        Walk { origin, out: vec![0; origin.out_shape.rank()], intermediate, steps }
+        let tensors = || origin.program.tensors().iter();
+        let reached = tensors().map(|tensor| vec![0; tensor.shape.rank()]).collect();
+        let steps = tensors().map(|tensor| vec![0; tensor.shape.rank()]).collect();
+        Walk { origin, reached, steps }
     }
 
-    /// For how many indices along the last axis, from the one on that was asked for last, the
-    /// elements in memory are evenly spaced, and how far apart. Of several operators one after
-    /// another, each element is followed by itself.
-    fn stretch(&mut self) -> (usize, isize) {
-        let Origin { steps, out_shape, in_shape, source, .. } = self.origin;
-        let elements = match steps {
-            [] if self.steps.is_empty() => return (1, 0),
-            [] => {
-                self.steps.fill(0);
-                self.steps.last_mut().into_iter().for_each(|step| *step = 1);
-                usize::MAX
-            }
-            [step] if step.out_shape() == *out_shape && step.in_shape() == *in_shape => {
-                step.stretch(&self.out, &mut self.steps)
-            }
-            _ => return (1, 0),
+    /// Where the element at `index` of the output is in memory, and how many that follow it along the
+    /// last axis, `most` with itself, are evenly spaced there.
+    fn from(&mut self, index: &[usize], most: usize) -> Evenly<'a> {
+        let Origin { program, target, out_shape, sources, .. } = self.origin;
+        let Some(target) = *target else {
+            // What stays in place is read from one tensor.
+            self.steps[0].resize(index.len(), 0);
+            set_along_last(&mut self.steps[0]);
+            return sources[0].evenly(index, &self.steps[0], most);
         };
-        let distance = self
-            .steps
-            .iter()
-            .zip(*source)
-            .fold(0, |distance, (step, range)| distance * range.len().cast_signed() + step);
-        (elements, distance)
+        let (mut at, mut count) = (target, most);
+        let shape = &program.tensor(at).shape;
+        set_along_last(&mut self.steps[at.0]);
+        if *shape == **out_shape {
+            self.reached[at.0].copy_from_slice(index);
+        } else {
+            self.reached[at.0] = shape.unravel(position_of(out_shape, index));
+            count = 1;
+        }
+        loop {
+            let (shape, reached) = (&program.tensor(at).shape, &self.reached[at.0]);
+            for source in sources.iter().filter(|source| source.of == at) {
+                if source.shape != shape {
+                    let index = source.shape.unravel(position_of(shape, reached));
+                    if source.holds(&index) {
+                        return source.evenly(&index, &[], 1);
+                    }
+                } else if source.holds(reached) {
+                    return source.evenly(reached, &self.steps[at.0], count);
+                }
+            }
+            match &program.tensor(at).made {
+                Made::Fill(element) => {
+                    let elements = Elements::of_file(element, program.tensor(at).width);
+                    return Evenly { elements, from: 0, distance: 0, count };
+                }
+                Made::Given(_) => {
+                    return Evenly { elements: NOT_READ, from: 0, distance: 0, count: 1 };
+                }
+                Made::Moved { .. } | Made::Joined { .. } => (at, count) = self.step(at, count),
+            }
+        }
     }
 
-    /// The position in memory of the element that lands at `index`.
-    fn source_of(&mut self, index: &[usize]) -> usize {
-        self.out.copy_from_slice(index);
-        let Origin { steps, out_shape, in_shape, source, .. } = self.origin;
-        let mut seen = None;
-        if let Some(last) = steps.last()
-            && last.out_shape() != *out_shape
-        {
-            seen = Some(last.out_shape().unravel(position_of(out_shape, &self.out)));
-        }
-        for step in (0..steps.len()).rev() {
-            let (before, after) = self.intermediate.split_at_mut(step + 1);
-            let from = after.first().or(seen.as_ref()).unwrap_or(&self.out);
-            steps[step].source_into(from, &mut before[step]);
-        }
-        let found = self.intermediate.first().unwrap_or(&self.out);
-        let reshaped = steps.first().is_some_and(|first| first.in_shape() != *in_shape);
-        let found = match reshaped {
-            true => &in_shape.unravel(position_of(steps[0].in_shape(), found)),
-            false => found,
+    /// Goes on to the tensor that one is made of, with as many elements as stay evenly spaced.
+    fn step(&mut self, at: TensorId, count: usize) -> (TensorId, usize) {
+        let program = self.origin.program;
+        let (index, steps) =
+            (std::mem::take(&mut self.reached[at.0]), std::mem::take(&mut self.steps[at.0]));
+        let (next, count) = match &program.tensor(at).made {
+            Made::Moved { from, map } => {
+                map.source_into(&index, &mut self.reached[from.0]);
+                match count > 1 && is_along_last(&steps) {
+                    true => (*from, count.min(map.stretch(&index, &mut self.steps[from.0]))),
+                    false => {
+                        self.steps[from.0].fill(0);
+                        (*from, 1)
+                    }
+                }
+            }
+            Made::Joined { axis, .. } => {
+                let (own, along) = program.part_at(at, index[*axis]);
+                self.reached[own.0].copy_from_slice(&index);
+                self.reached[own.0][*axis] -= along.start;
+                self.steps[own.0].copy_from_slice(&steps);
+                (own, count.min(steps_within(index[*axis], steps[*axis], &along)))
+            }
+            Made::Given(_) | Made::Fill(_) => (at, count),
         };
-        found
-            .iter()
-            .zip(*source)
-            .fold(0, |position, (i, range)| position * range.len() + i - range.start)
+        (self.reached[at.0], self.steps[at.0]) = (index, steps);
+        (next, count)
     }
+}
+
+impl<'a> Source<'a> {
+    fn holds(&self, index: &[usize]) -> bool {
+        index.iter().zip(&self.bounds).all(|(i, range)| range.contains(i))
+    }
+
+    /// The elements from `index` on, `most` or as many as are within the box.
+    fn evenly(&self, index: &[usize], steps: &[isize], most: usize) -> Evenly<'a> {
+        let (mut from, mut distance, mut count) = (0, 0, most);
+        let steps = steps.iter().chain(std::iter::repeat(&0));
+        for ((i, range), step) in index.iter().zip(&self.bounds).zip(steps) {
+            from = from * range.len() + i - range.start;
+            distance = distance * range.len().cast_signed() + step;
+            count = count.min(steps_within(*i, *step, range));
+        }
+        Evenly { elements: self.elements, from, distance, count }
+    }
+}
+
+/// What no element is like: it stands for one that should have been read, and was not.
+const NOT_READ: Elements<'static> = Elements::Bytes(&[0xa5; 41], 41);
+
+/// How many indices, `step` apart and from `index` on, are in a range.
+fn steps_within(index: usize, step: isize, range: &Range<usize>) -> usize {
+    match step {
+        0 => usize::MAX,
+        1.. => (range.end - index).div_ceil(step.unsigned_abs()),
+        _ => (index - range.start) / step.unsigned_abs() + 1,
+    }
+}
+
+fn set_along_last(steps: &mut [isize]) {
+    steps.fill(0);
+    steps.last_mut().into_iter().for_each(|step| *step = 1);
+}
+
+fn is_along_last(steps: &[isize]) -> bool {
+    let (last, others) = steps.split_last().unwrap_or((&0, &[]));
+    *last == 1 && others.iter().all(|step| *step == 0)
 }
 
 fn position_of(shape: &Shape, index: &[usize]) -> usize {
@@ -381,18 +460,19 @@ mod tests {
         ] {
             let chain: Chain = text.parse().unwrap_or_else(|error| panic!("{error}"));
             let shape = Shape::new([4, 3, 5]).unwrap();
-            let steps = chain.steps(&shape).unwrap();
+            let program = chain.program(&shape, 1).unwrap();
             let bytes: Vec<u8> = (0..60).map(|n: u8| n.wrapping_mul(7)).collect();
             let moved =
                 trundle::Plan::packed(&chain, 1, &shape, None).unwrap().run_slice(&bytes).unwrap();
-            let out_shape = steps.last().unwrap().out_shape();
+            let target = program.outputs()[0];
+            let out_shape = &program.tensor(target).shape;
             let whole: Bounds = shape.iter().map(|size| 0..*size).collect();
+            let elements = Elements::Bytes(&bytes, 1);
             let origin = Origin {
-                steps: &steps,
+                program: &program,
+                target: Some(target),
                 out_shape,
-                in_shape: &shape,
-                source: &whole,
-                elements: Elements::Bytes(&bytes, 1),
+                sources: vec![Source { of: TensorId(0), shape: &shape, bounds: whole, elements }],
                 to: &Location::RowMajor { sizes: out_shape.to_vec() },
             };
             let out: Bounds = out_shape.iter().map(|size| 0..*size).collect();

@@ -12,8 +12,6 @@ use crate::run::options::{Observer, RunOptions};
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub(crate) job: &'a Job,
-    /// What messages call the source.
-    pub(crate) source: &'a Path,
     /// What messages call the output.
     pub(crate) path: &'a Path,
     /// The file that becomes the output.
@@ -42,6 +40,6 @@ impl Context<'_> {
 
     /// That so many bytes of memory cannot be had.
     pub(crate) fn no_memory(&self, bytes: usize) -> Error {
-        Error::file(self.source, trundle_formats::Problem::NoMemory { bytes })
+        Error::file(self.path, trundle_formats::Problem::NoMemory { bytes })
     }
 }

@@ -5,12 +5,15 @@ use std::io;
 use std::ops::Range;
 use std::time::Instant;
 
-use trundle_formats::{Begin, TensorFile};
+use trundle::Width;
+use trundle_formats::Begin;
 
 use crate::error::{Error, Problem, reading};
+use crate::plan::input::JobInput;
+use crate::plan::io_plan::ReadFrom;
 use crate::plan::tasks::{TaskGroup, groups};
 use crate::positioned::{reserve, sync, write_all_at};
-use crate::recovery::journal::Progress;
+use crate::recovery::journal::{Journal, Progress};
 use crate::run::batches::{Batch, Batches};
 use crate::run::buffer::Buffer;
 use crate::run::checkpoint::Checkpoint;
@@ -18,7 +21,8 @@ use crate::run::checksums::Checksum;
 use crate::run::context::Context;
 use crate::run::intermediate::Intermediate;
 use crate::run::ring::Ring;
-use crate::run::transfer::{Data, Fault, Transfer, requests};
+use crate::run::source::{Source, SourceFile};
+use crate::run::transfer::{Bytes, Data, Fault, Transfer, requests};
 
 /// Files of fewer bytes may stay in the system's cache, where whoever needs them next finds them.
 pub(crate) const LARGE_BYTES: u64 = 256 << 20;
@@ -42,9 +46,8 @@ pub(super) struct GroupRun<'g> {
     pub(super) group: &'g TaskGroup,
     /// The tasks of each batch.
     pub(super) batches: &'g [Range<usize>],
-    /// The source, if it is a file.
-    input: Option<&'g File>,
-    /// For each tensor the file that it was unpacked to, if it was.
+    sources: &'g [SourceFile<'g>],
+    /// For each input of the job the file that it was unpacked to, if it was.
     unpacked: &'g [Option<Intermediate>],
 }
 
@@ -69,15 +72,21 @@ impl<'a> Executor<'a> {
         self.move_seconds
     }
 
+    /// What its progress was noted in.
+    pub(crate) fn into_journal(self) -> Option<Journal> {
+        self.checkpoint.into_journal()
+    }
+
     /// Whether the files stay if the run ends early.
     pub(crate) fn keep(&mut self, kept: bool) {
         self.checkpoint.keep(kept, &mut self.intermediates);
     }
 
     /// Does all groups, and writes what the output has beside its data.
-    pub(crate) fn run(&mut self, file: &mut TensorFile) -> Result<(), Error> {
+    pub(crate) fn run(&mut self, sources: &mut [Source<'_>]) -> Result<(), Error> {
         let Context { job, target, options, .. } = self.context;
-        let unpacked = self.unpacked(file)?;
+        let unpacked = self.unpacked(sources)?;
+        let files: Vec<SourceFile<'_>> = sources.iter().map(Source::file).collect();
         if self.begin == Begin::Anew {
             let reserved = reserve(target, job.skeleton.bytes());
             reserved.map_err(|error| self.context.writing(error))?;
@@ -99,8 +108,8 @@ impl<'a> Executor<'a> {
                 _ => 0,
             };
             self.open_intermediates(group, done > 0, is_again)?;
-            let (input, unpacked) = (file.file(), &unpacked[..]);
-            self.run_group(GroupRun { index, group, batches, input, unpacked }, done)?;
+            let (sources, unpacked) = (&files[..], &unpacked[..]);
+            self.run_group(GroupRun { index, group, batches, sources, unpacked }, done)?;
             self.checkpoint.reached(Progress { groups: index + 1, batches: 0 });
             self.note(true)?;
             if pass + 1 == passes {
@@ -114,17 +123,23 @@ impl<'a> Executor<'a> {
     /// The data of tensors that can only be read from front to back, each in a file of its own. Of
     /// others it is read once through where the file has checksums, which reads of parts do not
     /// check.
-    fn unpacked(&self, file: &mut TensorFile) -> Result<Vec<Option<Intermediate>>, Error> {
+    fn unpacked(&self, sources: &mut [Source<'_>]) -> Result<Vec<Option<Intermediate>>, Error> {
         let Context { job, observer, .. } = self.context;
-        let mut unpacked = Vec::with_capacity(job.tensors.len());
-        for tensor in &job.tensors {
+        let read = job.inputs_read();
+        let mut unpacked = Vec::with_capacity(job.inputs.len());
+        for (number, input) in job.inputs.iter().enumerate() {
+            let Some(tensor) = input.tensor().filter(|_| read.contains(&number)) else {
+                unpacked.push(None);
+                continue;
+            };
+            let file = &mut *sources[tensor.file].file;
             let mut so_far = 0;
             let mut advance = |bytes: u64| {
                 observer.advance(bytes - so_far);
                 so_far = bytes;
             };
             if tensor.header.data_offset.is_some() && file.file().is_some() {
-                if file.has_crc32() {
+                if tensor.is_checked {
                     observer.phase("checking", tensor.header.data_bytes as u64);
                     file.copy_to(tensor.index, &mut io::sink(), &mut advance)?;
                 }
@@ -265,22 +280,25 @@ impl<'a> Executor<'a> {
         buffer: &mut Buffer,
         run: GroupRun<'_>,
     ) -> Result<(), Error> {
-        let Context { job, source, observer, .. } = self.context;
+        let Context { job, observer, .. } = self.context;
         let (pass, passes) = run.group.pass;
         let (mut reads, mut writes) = (Vec::new(), Vec::new());
         let forget = job.skeleton.bytes() >= LARGE_BYTES;
         let mut memory = &mut buffer.source[..];
         for task in arriving.iter().flat_map(|batch| &batch.tasks) {
-            let (own, rest) = std::mem::take(&mut memory).split_at_mut(task.source_bytes);
-            memory = rest;
-            let (file, offset) = self.source_of(run, task.task.tensor)?;
-            let data = Data { file, offset, width: task.file_width(), forget };
-            requests(data, &task.read, own, &mut reads);
+            for read in &task.reads {
+                let (own, rest) = std::mem::take(&mut memory).split_at_mut(read.bytes);
+                memory = rest;
+                let found = self.source_of(run, task.task.tensor, read.file)?;
+                let data = Data { width: task.file_width(), forget, ..found };
+                requests(data, &read.runs, own, &mut reads);
+            }
         }
         let mut memory = &buffer.moved[..];
         for task in leaving.iter().flat_map(|batch| &batch.tasks) {
             let (file, offset) = self.target_of(run.group, task.task.tensor);
-            let data = Data { file, offset, width: task.file_width(), forget };
+            let bytes = Bytes::File(file);
+            let data = Data { bytes, offset, width: task.file_width(), forget, source: None };
             for span in &task.spans {
                 let (own, rest) = memory.split_at(span.bytes);
                 memory = rest;
@@ -290,24 +308,41 @@ impl<'a> Executor<'a> {
         let transfer = Transfer { reads, writes };
         let advance = |bytes: u64| observer.advance(bytes);
         transfer.run(job.storage.in_flight, &advance).map_err(|fault| match fault {
-            Fault::Reading(source) if pass > 0 => {
+            Fault::Reading(Some(source), error) => reading(run.sources[source].path)(error),
+            Fault::Reading(None, source) => {
                 Error::from(Problem::Io { doing: "read a temporary file", source })
             }
-            Fault::Reading(error) => reading(source)(error),
             Fault::Writing(error) if pass + 1 < passes => self.context.writing_intermediate(error),
             Fault::Writing(error) => self.context.writing(error),
         })
     }
 
-    /// Where a group reads a tensor: the file, and the offset of the data.
-    fn source_of<'f>(&'f self, run: GroupRun<'f>, tensor: usize) -> Result<(&'f File, u64), Error> {
-        let header = &self.context.job.tensors[tensor].header;
-        match (run.group.pass.0, &run.unpacked[tensor], run.input) {
-            (pass @ 1.., _, _) => Ok((self.intermediates[pass - 1].file(), 0)),
-            (0, Some(unpacked), _) => Ok((unpacked.file(), 0)),
-            (0, None, Some(file)) => Ok((file, header.data_offset.unwrap_or(0))),
-            (0, None, None) => Err(reading(self.context.source)(io::ErrorKind::NotSeekable.into())),
+    /// Where a group reads something for a tensor, as bytes.
+    fn source_of<'f>(
+        &'f self,
+        run: GroupRun<'f>,
+        tensor: usize,
+        from: ReadFrom,
+    ) -> Result<Data<'f>, Error> {
+        let job = self.context.job;
+        let (width, forget) = (Width::Bytes(1), false);
+        let own = |bytes| Data { bytes, offset: 0, width, forget, source: None };
+        let input = match from {
+            ReadFrom::Pass(pass) => return Ok(own(Bytes::File(self.intermediates[pass].file()))),
+            ReadFrom::Input(input) => job.tensors[tensor].inputs[input],
+        };
+        let tensor = match &job.inputs[input] {
+            JobInput::Constant(held) => return Ok(own(Bytes::Held(held))),
+            JobInput::Tensor(tensor) => tensor,
+        };
+        if let Some(unpacked) = &run.unpacked[input] {
+            return Ok(own(Bytes::File(unpacked.file())));
         }
+        let SourceFile { file, path } = run.sources[tensor.file];
+        let not_seekable = || reading(path)(io::ErrorKind::NotSeekable.into());
+        let bytes = Bytes::File(file.ok_or_else(not_seekable)?);
+        let offset = tensor.header.data_offset.unwrap_or(0);
+        Ok(Data { bytes, offset, source: Some(tensor.file), ..own(bytes) })
     }
 
     /// Where a group writes a tensor: the file, and the offset of the data.
@@ -321,6 +356,7 @@ impl<'a> Executor<'a> {
 
     /// Moves what was read to where it is written from; gives the seconds that it took.
     fn move_elements(&self, buffer: &mut Buffer, batch: &mut Batch<'_>) -> Result<f64, Error> {
+        buffer.swap_bytes(batch);
         if self.context.options.verify {
             self.checksum(buffer, batch);
         }

@@ -11,13 +11,15 @@ mod options;
 mod prepared_task;
 mod read_back;
 mod ring;
+mod shim;
+mod source;
 mod transfer;
 mod verify;
 
 use std::io::{self, Seek, SeekFrom};
 use std::path::Path;
 
-use trundle_formats::{Begin, Output, TensorFile};
+use trundle_formats::{Begin, Output};
 
 use crate::error::{Error, Problem, reading, temporary, writing};
 use crate::plan::job::Job;
@@ -31,39 +33,51 @@ use crate::run::context::Context;
 use crate::run::executor::{Executor, LARGE_BYTES};
 
 pub use options::{Observer, Outcome, RunOptions};
+pub use source::Source;
 
 /// An output of fewer bytes is not worth going on with. In the tests of this crate all are.
 const RESUMABLE_BYTES: u64 = if cfg!(test) { 1 } else { LARGE_BYTES / 4 };
 
 impl Job {
-    /// Moves the tensors of `file`, for which the job was made, to a new file at `path`, or to
-    /// stdout for `-`. The output appears whole or not at all. `source` is what messages call the
-    /// file.
+    /// Moves the tensors of `sources`, for which the job was made, to a new file at `path`, or to
+    /// stdout for `-`. The output appears whole or not at all.
     ///
     /// # Errors
-    /// [`Error`] if something cannot be read or written, the disk has no room, the source changes
+    /// [`Error`] if something cannot be read or written, the disk has no room, a source changes
     /// meanwhile, the result is not what was read, or another process writes the same output.
     /// What a later run could go on with is left only if the problem is one of reading or writing.
     /// A whole result that cannot have its name is left under another, which the error tells.
     pub fn run(
         self,
-        file: &mut TensorFile,
-        source: &Path,
+        sources: &mut [Source<'_>],
         path: &Path,
         options: RunOptions,
         observer: &dyn Observer,
     ) -> Result<Outcome, Error> {
+        self.prepare(sources, path, options, observer)?.finish()
+    }
+
+    /// [`Job::run`] but for the last step: the output is whole, and appears when it is
+    /// [finished](Finished::finish). Until then another run can go on with it, if it is resumable.
+    ///
+    /// # Errors
+    /// As [`Job::run`].
+    pub fn prepare(
+        self,
+        sources: &mut [Source<'_>],
+        path: &Path,
+        options: RunOptions,
+        observer: &dyn Observer,
+    ) -> Result<Finished, Error> {
         let Some(folder) = Output::folder(path) else {
-            return self.run_to_stream(file, source, path, options, observer);
+            return self.run_to_stream(sources, path, options, observer);
         };
-        let source_of = |file: &TensorFile| {
-            file.file().map(SourceIdentity::of).transpose().map_err(reading(source))
-        };
-        let identity = source_of(file)?;
+        let identities = || sources_identity(sources);
+        let identity = identities()?;
         let (asked, output_tag) = (JobIdentity::of(&self), output_tag(path));
         check_alone(&folder, &output_tag, path, None)?;
         let found = match options.resume {
-            true => asked.found(&folder, &output_tag, identity.as_ref())?,
+            true => asked.found(&folder, &output_tag, identity.as_deref())?,
             false => None,
         };
         let (job, progress) = match &found {
@@ -78,7 +92,7 @@ impl Job {
             check_files(&job, &folder, &tag, opening, *progress)?;
         } else {
             // What a stream says of itself need not be so: it is read first.
-            if file.file().is_some() {
+            if sources.iter().all(|source| source.file.file().is_some()) {
                 check_space(&folder, "", &job)?;
             }
             forget_earlier(&folder, &output_tag);
@@ -89,10 +103,10 @@ impl Job {
         let Some(target) = file_of_output else {
             return Err(writing(path)(io::ErrorKind::Unsupported.into()));
         };
-        let journal = identity.clone().filter(|_| job.is_resumable(file)).map(|source| Opening {
+        let journal = identity.clone().filter(|_| job.is_resumable()).map(|sources| Opening {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             job: asked,
-            source,
+            sources,
             budget: job.budget,
             storage: job.storage,
             tiles: job.tiles(),
@@ -101,7 +115,6 @@ impl Job {
             journal.map(|opening| Journal::begin(&folder, &tag, &opening, begin)).transpose()?;
         let context = Context {
             job: &job,
-            source,
             path,
             target: &target,
             folder: Some(&folder),
@@ -116,73 +129,106 @@ impl Job {
             executor.keep(true);
             observer.resumable(true);
         }
-        let done = executor.run(file).and_then(|()| {
+        let done = executor.run(sources).and_then(|()| {
             // Until here all can be resumed.
             target.sync_all().map_err(writing(path))?;
-            let changed = Problem::SourceChanged("its size or its modification time has changed");
-            match source_of(file)? == identity {
-                true => Ok(()),
-                false => Err(Error::of(source.display(), changed)),
-            }
+            check_unchanged(sources, identity.as_deref())
         });
         let is_of_use = |error: &Error| {
             !matches!(*error.problem, Problem::SourceChanged(_) | Problem::Different(_))
         };
-        if !done.as_ref().is_err_and(is_of_use) {
+        if done.as_ref().is_err_and(|error| !is_of_use(error)) {
             executor.keep(false);
             observer.resumable(false);
         }
         let move_seconds = executor.move_seconds();
-        drop(executor);
+        let journal = executor.into_journal();
         done?;
         // One that was stopped right after its last pass had not removed what that read.
         if resumed {
             remove_intermediates(&folder, &tag);
         }
-        output.finish()?;
-        Ok(Outcome { move_seconds, verified: options.verify, resumed })
+        let outcome = Outcome { move_seconds, verified: options.verify, resumed };
+        Ok(Finished { output, journal, outcome })
     }
 
     /// To something that is written from front to back: by way of a file without a name.
     fn run_to_stream(
         self,
-        file: &mut TensorFile,
-        source: &Path,
+        sources: &mut [Source<'_>],
         path: &Path,
         options: RunOptions,
         observer: &dyn Observer,
-    ) -> Result<Outcome, Error> {
+    ) -> Result<Finished, Error> {
         let mut output = Output::create(path, options.overwrite)?;
-        if file.file().is_some() {
+        if sources.iter().all(|source| source.file.file().is_some()) {
             check_space(&std::env::temp_dir(), " (TMPDIR can name another folder)", &self)?;
         }
         let target = tempfile::tempfile().map_err(temporary(None))?;
-        let context = Context {
-            job: &self,
-            source,
-            path,
-            target: &target,
-            folder: None,
-            tag: "",
-            options,
-            observer,
-        };
+        let context =
+            Context { job: &self, path, target: &target, folder: None, tag: "", options, observer };
         let checkpoint = Checkpoint::new(None, None, Progress::default());
         let mut executor = Executor::new(context, Begin::Anew, checkpoint);
-        executor.run(file)?;
+        executor.run(sources)?;
         let move_seconds = executor.move_seconds();
         let mut target = &target;
         target.seek(SeekFrom::Start(0)).map_err(temporary(None))?;
         io::copy(&mut target, &mut output).map_err(writing(path))?;
-        output.finish()?;
-        Ok(Outcome { move_seconds, verified: options.verify, resumed: false })
+        let outcome = Outcome { move_seconds, verified: options.verify, resumed: false };
+        Ok(Finished { output, journal: None, outcome })
     }
 
-    /// Whether it takes long enough, and reads a file that is there again for another run.
-    fn is_resumable(&self, file: &TensorFile) -> bool {
-        let in_place = self.tensors.iter().all(|tensor| tensor.header.data_offset.is_some());
-        file.file().is_some() && in_place && self.skeleton.bytes() >= RESUMABLE_BYTES
+    /// Whether it takes long enough, and reads nothing that has to be unpacked first.
+    fn is_resumable(&self) -> bool {
+        let in_place = self.tensors_read().all(|tensor| tensor.header.data_offset.is_some());
+        in_place && self.skeleton.bytes() >= RESUMABLE_BYTES
     }
+}
+
+/// A job whose output is whole, and has not appeared yet.
+#[derive(Debug)]
+pub struct Finished {
+    output: Output,
+    /// Stays as long as the output has no name of its own.
+    journal: Option<Journal>,
+    outcome: Outcome,
+}
+
+impl Finished {
+    /// Gives the output its name.
+    ///
+    /// # Errors
+    /// [`Error`] if it cannot have it. It is left under another then, which the error tells.
+    pub fn finish(self) -> Result<Outcome, Error> {
+        let Finished { output, journal, outcome } = self;
+        if let Some(mut journal) = journal {
+            journal.keep(false);
+        }
+        output.finish()?;
+        Ok(outcome)
+    }
+}
+
+/// What identifies the sources; `None` if one is no file, which another run would not find again.
+fn sources_identity(sources: &[Source<'_>]) -> Result<Option<Vec<SourceIdentity>>, Error> {
+    let mut identities = Vec::with_capacity(sources.len());
+    for Source { file, path } in sources {
+        let Some(file) = file.file() else { return Ok(None) };
+        identities.push(SourceIdentity::of(file).map_err(reading(path))?);
+    }
+    Ok(Some(identities))
+}
+
+/// Checks that the sources are what they were.
+fn check_unchanged(sources: &[Source<'_>], before: Option<&[SourceIdentity]>) -> Result<(), Error> {
+    for (Source { file, path }, before) in sources.iter().zip(before.unwrap_or_default()) {
+        let Some(file) = file.file() else { continue };
+        if SourceIdentity::of(file).map_err(reading(path))? != *before {
+            let changed = "its size or its modification time has changed";
+            return Err(Error::of(path.display(), Problem::SourceChanged(changed)));
+        }
+    }
+    Ok(())
 }
 
 /// Checks that the disk of `folder`, to which messages add `what`, has room for all that is written.

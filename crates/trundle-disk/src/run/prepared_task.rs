@@ -2,33 +2,55 @@
 
 use std::ops::Range;
 
-use trundle::{Layout, Pass, Plan, Shape, Width};
+use trundle::{Backend, Device, IndexMap, Width};
+use trundle_core::program::{Made, Program, Restricted};
+use trundle_formats::StoredDType;
 
 use crate::error::Error;
-use crate::plan::io_plan::{FilePass, IoPlan};
+use crate::plan::io_plan::{FilePass, IoPlan, ReadFrom};
 use crate::plan::job::{Job, TensorJob};
-use crate::plan::location::{Location, Runs, elements, unit};
+use crate::plan::location::{Bounds, Location, Runs, elements, unit};
+use crate::plan::movement::{self, made_of_output};
 use crate::plan::tasks::Task;
 use crate::plan::tiling::Tile;
-use crate::run::checksums::{Checksum, Elements, Origin};
+use crate::run::checksums::{Checksum, Elements, Origin, Source};
+use crate::run::shim::PlannedProgram;
 
 /// A task with its plans, and the bytes that it takes in memory.
 pub(crate) struct PreparedTask<'a> {
     pub(crate) task: Task,
     pub(crate) tensor: &'a TensorJob,
-    /// What is read: all of it is contiguous in memory.
-    pub(crate) read: Runs,
-    pub(crate) source_bytes: usize,
+    /// What it reads, one after another in memory.
+    pub(crate) reads: Vec<TaskRead<'a>>,
     /// What it writes, one span after another in memory.
     pub(crate) spans: Vec<Span>,
+}
+
+/// What a task reads of one input of its pass.
+pub(crate) struct TaskRead<'a> {
+    /// Which of the inputs.
+    pub(crate) input: usize,
+    pub(crate) file: ReadFrom,
+    pub(crate) runs: Runs,
+    /// The bytes of memory for it, where it is contiguous.
+    pub(crate) bytes: usize,
+    /// The tensor of a file whose bytes become little-endian in memory.
+    swapped: Option<&'a StoredDType>,
 }
 
 /// A part of a task's output that is within one chunk where it is written.
 pub(crate) struct Span {
     /// What moves it; `None` once it has run, since writing does not need it.
-    pub(crate) plan: Option<Plan>,
+    plan: Option<SpanPlan>,
     pub(crate) write: Runs,
     pub(crate) bytes: usize,
+}
+
+/// What moves a span.
+enum SpanPlan {
+    /// It is all that is read, as it stands.
+    Copy,
+    Program(PlannedProgram),
 }
 
 impl<'a> PreparedTask<'a> {
@@ -36,28 +58,68 @@ impl<'a> PreparedTask<'a> {
     pub(crate) fn new(task: Task, job: &'a Job) -> Result<PreparedTask<'a>, Error> {
         let tensor = &job.tensors[task.tensor];
         match &tensor.io_plan {
-            IoPlan::Whole => {
-                let (read, written) = tensor.movement.file_bytes_of_ends();
-                let (source_bytes, bytes) = (read as usize, written as usize);
-                let plan = Some(tensor.movement.plan(job.threads)?);
-                let spans = vec![Span { plan, write: Runs::all(bytes), bytes }];
-                let read = Runs::all(source_bytes);
-                Ok(PreparedTask { task, tensor, read, source_bytes, spans })
-            }
+            IoPlan::Whole => PreparedTask::whole(task, tensor, job),
             IoPlan::Tiled(passes) => {
                 let (pass, tile) = task.pass_and_tile(passes);
-                let unit = unit(tensor.movement.width);
-                let spans = pass.to.spans(&tile.out);
-                let spans = spans.iter().map(|out| Span::new(pass, tile, out, unit, job.threads));
-                Ok(PreparedTask {
-                    task,
-                    tensor,
-                    read: pass.from.runs(&tile.source),
-                    source_bytes: elements(&tile.source) * unit,
-                    spans: spans.collect::<Result<_, _>>()?,
-                })
+                PreparedTask::tile(task, tensor, job, (pass, tile))
             }
         }
+    }
+
+    fn whole(task: Task, tensor: &'a TensorJob, job: &'a Job) -> Result<PreparedTask<'a>, Error> {
+        let movement = &tensor.movement;
+        let read = |(input, id)| {
+            let bytes = movement.file_bytes(id) as usize;
+            let (file, runs) = (ReadFrom::Input(input), Runs::all(bytes));
+            TaskRead { input, file, runs, bytes, swapped: swapped(job, tensor, file) }
+        };
+        let bytes = movement.file_bytes(movement.output()) as usize;
+        let device = Device::new(job.threads);
+        let budget = device.budget();
+        let program = movement.program.clone().simplified(&budget);
+        let plan = match movement.is_copy() {
+            true => SpanPlan::Copy,
+            false => SpanPlan::Program(PlannedProgram::within(device, &program, budget)?),
+        };
+        let spans = vec![Span { plan: Some(plan), write: Runs::all(bytes), bytes }];
+        let reads = movement.inputs().into_iter().map(read).collect();
+        Ok(PreparedTask { task, tensor, reads, spans })
+    }
+
+    fn tile(
+        task: Task,
+        tensor: &'a TensorJob,
+        job: &'a Job,
+        (pass, tile): (&'a FilePass, &'a Tile),
+    ) -> Result<PreparedTask<'a>, Error> {
+        let unit = unit(tensor.movement.width());
+        let mut reads = Vec::with_capacity(tile.sources.len());
+        for (input, (source, read)) in tile.sources.iter().zip(&pass.reads).enumerate() {
+            let Some(source) = source.as_ref().filter(|source| elements(source) > 0) else {
+                continue;
+            };
+            reads.push(TaskRead {
+                input,
+                file: read.file,
+                runs: read.from.runs(source),
+                bytes: elements(source) * unit,
+                swapped: swapped(job, tensor, read.file),
+            });
+        }
+        let output = pass.program.outputs()[0];
+        let Restricted { program, .. } = pass.program.restrict(output, &tile.out)?;
+        let span = |out: &Bounds| {
+            let (write, bytes) = (pass.to.runs(out), elements(out) * unit);
+            let plan = Some(SpanPlan::new(&program, &tile.out, out, job.threads)?);
+            Ok(Span { plan, write, bytes })
+        };
+        let spans = pass.to.spans(&tile.out).iter().map(span).collect::<Result<_, Error>>()?;
+        Ok(PreparedTask { task, tensor, reads, spans })
+    }
+
+    /// The bytes of all that it reads.
+    pub(crate) fn source_bytes(&self) -> usize {
+        self.reads.iter().map(|read| read.bytes).sum()
     }
 
     /// The bytes of all its spans.
@@ -74,80 +136,136 @@ impl<'a> PreparedTask<'a> {
     pub(crate) fn file_width(&self) -> Width {
         match &self.tensor.io_plan {
             IoPlan::Whole => Width::Bytes(1),
-            IoPlan::Tiled(_) => self.tensor.movement.width,
+            IoPlan::Tiled(_) => self.tensor.movement.width(),
         }
     }
 
     /// Whether what is written is what was read, byte for byte.
     pub(crate) fn is_copy(&self) -> bool {
-        self.source_bytes == self.written_bytes()
-            && self.spans.iter().all(|span| {
-                span.bytes == self.source_bytes && span.plan.as_ref().is_some_and(is_copy)
-            })
+        self.source_bytes() == self.written_bytes()
+            && matches!(&self.spans[..], [Span { plan: Some(SpanPlan::Copy), .. }])
+    }
+
+    /// Brings what was read to memory's byte order.
+    pub(crate) fn swap_bytes(&self, mut memory: &mut [u8]) {
+        for read in &self.reads {
+            let (own, rest) = std::mem::take(&mut memory).split_at_mut(read.bytes);
+            memory = rest;
+            if let Some(element) = read.swapped {
+                element.make_little_endian(own);
+            }
+        }
+    }
+
+    /// What was read of each input, empty where nothing was.
+    fn inputs<'m>(&self, mut memory: &'m [u8], inputs: usize) -> Vec<&'m [u8]> {
+        let mut read: Vec<&[u8]> = vec![&[]; inputs];
+        for each in &self.reads {
+            (read[each.input], memory) = memory.split_at(each.bytes);
+        }
+        read
+    }
+
+    /// Moves what was read to what will be written.
+    pub(crate) fn run(&self, source: &[u8], mut moved: &mut [u8]) -> Result<(), Error> {
+        let inputs = match &self.tensor.io_plan {
+            IoPlan::Whole => self.tensor.movement.program.inputs(),
+            IoPlan::Tiled(passes) => passes[self.task.pass].reads.len(),
+        };
+        let inputs = self.inputs(source, inputs);
+        for span in &self.spans {
+            let (own, rest) = std::mem::take(&mut moved).split_at_mut(span.bytes);
+            moved = rest;
+            match &span.plan {
+                None => {}
+                Some(SpanPlan::Copy) => own.copy_from_slice(source),
+                Some(SpanPlan::Program(plan)) => {
+                    // Packed elements leave bits of the last group, which are 0 in a file. No group
+                    // is larger.
+                    let last = own.len().saturating_sub(3);
+                    own[last..].fill(0);
+                    plan.runner().run(&inputs, &mut [own])?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The checksum of what it read, with each element at the position to which the operators bring
     /// it.
     pub(crate) fn checksum(&self, memory: &[u8], threads: usize) -> Checksum {
         let movement = &self.tensor.movement;
+        let all = |sizes: &[usize]| -> Bounds { sizes.iter().map(|size| 0..*size).collect() };
+        let mut sources = Vec::with_capacity(self.reads.len());
         match &self.tensor.io_plan {
             IoPlan::Whole => {
-                let all = |shape: &Shape| shape.iter().map(|size| 0..*size).collect::<Vec<_>>();
-                let (in_shape, out_shape) = (movement.in_shape(), movement.out_shape());
-                let origin = Origin {
-                    steps: &movement.steps,
-                    out_shape,
-                    in_shape,
-                    source: &all(in_shape),
-                    elements: Elements::of_file(memory, movement.width),
-                    to: &Location::RowMajor { sizes: out_shape.to_vec() },
-                };
-                origin.checksum(&all(out_shape), threads)
+                let inputs = self.inputs(memory, movement.program.inputs());
+                for (input, of) in movement.inputs() {
+                    let shape = &movement.program.tensor(of).shape;
+                    let elements = Elements::of_file(inputs[input], movement.width());
+                    sources.push(Source { of, shape, bounds: all(shape.sizes()), elements });
+                }
+                let out_shape = movement.out_shape();
+                let to = &Location::RowMajor { sizes: out_shape.to_vec() };
+                let (program, target) = (&movement.program, Some(movement.output()));
+                let origin = Origin { program, target, out_shape, sources, to };
+                origin.checksum(&all(out_shape.sizes()), threads)
             }
             IoPlan::Tiled(passes) => {
                 let (pass, tile) = self.task.pass_and_tile(passes);
-                let origin = Origin {
-                    steps: &movement.steps[pass.steps.clone()],
-                    out_shape: pass.map.out_shape(),
-                    in_shape: pass.map.in_shape(),
-                    source: &tile.source,
-                    elements: Elements::Bytes(memory, unit(movement.width)),
-                    to: &pass.to,
-                };
+                let inputs = self.inputs(memory, pass.reads.len());
+                for (read, input) in self.reads.iter().map(|read| (read, inputs[read.input])) {
+                    let bounds = tile.sources[read.input].clone().unwrap_or_default();
+                    let elements = Elements::Bytes(input, unit(movement.width()));
+                    let shape = given_shape(&pass.program, read.input);
+                    sources.push(Source { of: pass.reads[read.input].of, shape, bounds, elements });
+                }
+                let out_shape = &pass.program.tensor(pass.program.outputs()[0]).shape;
+                let (program, target) = (&movement.program, pass.target);
+                let origin = Origin { program, target, out_shape, sources, to: &pass.to };
                 origin.checksum(&tile.out, threads)
             }
         }
     }
 }
 
-impl Span {
-    /// The part `out` of the output of a tile: the part of the map between the two boxes, in memory.
-    fn new(
-        pass: &FilePass,
-        tile: &Tile,
-        out: &[Range<usize>],
-        unit: usize,
-        threads: Option<usize>,
-    ) -> Result<Span, Error> {
-        let map = pass.map.restrict(out)?.within_source(&tile.source)?;
-        let layout = |shape: &Shape| Layout::row_major(shape, unit);
-        let (src, dst) = (layout(map.in_shape())?, layout(map.out_shape())?);
-        let stages = pass.steps.clone();
-        let plan = Plan::of_passes(vec![Pass { stages, map }], unit, &src, &dst, threads)?;
-        let (write, bytes) = (pass.to.runs(out), elements(out) * unit);
-        Ok(Span { plan: Some(plan), write, bytes })
-    }
+/// The type of elements whose bytes become little-endian in memory.
+fn swapped<'a>(job: &'a Job, tensor: &TensorJob, file: ReadFrom) -> Option<&'a StoredDType> {
+    let ReadFrom::Input(input) = file else { return None };
+    let input = job.inputs[tensor.inputs[input]].tensor()?;
+    input.is_swapped.then_some(&input.header.element)
 }
 
-fn is_copy(plan: &Plan) -> bool {
-    let [only] = plan.moves() else { return false };
-    let blocks = only.blocks();
-    blocks.len() == 1
-        && only.packing().is_none()
-        && blocks.iter().all(|block| {
-            block.loops.is_empty()
-                && block.ragged.is_none()
-                && block.src_offset == 0
-                && block.dst_offset == 0
-        })
+/// The shape of an input of a program.
+fn given_shape(program: &Program, input: usize) -> &trundle::Shape {
+    let given = program.tensors().iter().find(|tensor| tensor.made == Made::Given(input));
+    given.map_or_else(|| unreachable!("each input of a program is given"), |tensor| &tensor.shape)
+}
+
+impl SpanPlan {
+    /// The part `out` of the output of `program`, which is the box `tile` of a tensor.
+    fn new(
+        program: &Program,
+        tile: &[Range<usize>],
+        out: &[Range<usize>],
+        threads: Option<usize>,
+    ) -> Result<SpanPlan, Error> {
+        let output = program.outputs()[0];
+        let mut program = program.clone();
+        if tile != out {
+            let within = tile
+                .iter()
+                .zip(out)
+                .map(|(tile, out)| out.start - tile.start..out.end - tile.start);
+            let within: Bounds = within.collect();
+            let part = IndexMap::identity(&program.tensor(output).shape).restrict(&within)?;
+            let part = program.moved(output, part)?;
+            program = program.with_output(part)?;
+        }
+        if matches!(made_of_output(&program), Made::Given(_)) {
+            return Ok(SpanPlan::Copy);
+        }
+        let device = Device::new(threads);
+        Ok(SpanPlan::Program(PlannedProgram::within(device, &program, movement::budget())?))
+    }
 }

@@ -8,7 +8,6 @@ use std::thread::Builder;
 use trundle::Width;
 use trundle_formats::combined_crc32;
 
-use crate::positioned::{forget, read_exact_at};
 use crate::run::checksums::{Checksum, Elements};
 use crate::run::transfer::Data;
 
@@ -49,9 +48,9 @@ pub(crate) fn read_back(
             let count = share.min(elements - first);
             let (at, bytes) = (data.offset + bytes_of(first) as u64, bytes_of(count));
             let memory = &mut memory[..bytes];
-            read_exact_at(data.file, memory, at)?;
+            data.bytes.read_exact_at(memory, at)?;
             if data.forget {
-                forget(data.file, at, bytes as u64);
+                data.bytes.forget(at, bytes as u64);
             }
             let checksum = Elements::of_file(memory, width).checksum(first, count);
             let crc = trundle_formats::crc32(memory);
@@ -101,6 +100,7 @@ mod tests {
     use trundle::DType;
 
     use super::*;
+    use crate::run::transfer::Bytes;
 
     #[test]
     fn parts_have_the_checksums_of_the_whole() {
@@ -117,7 +117,13 @@ mod tests {
             };
             let length = width.bytes(elements * width.units());
             for threads in [1, 4] {
-                let data = Data { file: &file, offset: 6, width, forget: true };
+                let data = Data {
+                    bytes: Bytes::File(&file),
+                    offset: 6,
+                    width,
+                    forget: true,
+                    source: None,
+                };
                 let found = read_back(data, elements, threads, &|_| ()).unwrap();
                 let checksum = Elements::of_file(&bytes[..length], width).checksum(0, elements);
                 let crc = trundle_formats::crc32(&bytes[..length]);
@@ -130,7 +136,13 @@ mod tests {
     fn what_is_too_short_is_an_error() {
         let file = tempfile::tempfile().unwrap();
         file.set_len(99).unwrap();
-        let data = Data { file: &file, offset: 0, width: Width::Bytes(1), forget: false };
+        let data = Data {
+            bytes: Bytes::File(&file),
+            offset: 0,
+            width: Width::Bytes(1),
+            forget: false,
+            source: None,
+        };
         assert!(read_back(data, 99, 3, &|_| ()).is_ok());
         assert_eq!(
             read_back(data, 100, 3, &|_| ()).unwrap_err().kind(),

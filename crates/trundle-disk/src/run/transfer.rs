@@ -23,15 +23,52 @@ const PACKED_REQUEST: usize = 128 << 10;
 /// Sub-byte elements are cut at multiples of this many, which are whole bytes of every packing.
 const PACKED_MULTIPLE: usize = 8;
 
-/// Where a tensor's data is in a file.
+/// Where bytes are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Bytes<'a> {
+    File(&'a File),
+    /// In memory: they are only read.
+    Held(&'a [u8]),
+}
+
+impl Bytes<'_> {
+    pub(crate) fn read_exact_at(self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        match self {
+            Bytes::File(file) => read_exact_at(file, buffer, offset),
+            Bytes::Held(held) => {
+                let held = usize::try_from(offset).ok().and_then(|offset| held.get(offset..));
+                let held = held.and_then(|held| held.get(..buffer.len()));
+                buffer.copy_from_slice(held.ok_or(io::ErrorKind::UnexpectedEof)?);
+                Ok(())
+            }
+        }
+    }
+
+    fn write_all_at(self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        match self {
+            Bytes::File(file) => write_all_at(file, bytes, offset),
+            Bytes::Held(_) => Err(io::ErrorKind::ReadOnlyFilesystem.into()),
+        }
+    }
+
+    pub(crate) fn forget(self, offset: u64, bytes: u64) {
+        if let Bytes::File(file) = self {
+            forget(file, offset, bytes);
+        }
+    }
+}
+
+/// Where a tensor's data is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Data<'a> {
-    pub(crate) file: &'a File,
+    pub(crate) bytes: Bytes<'a>,
     /// Where it begins, in bytes.
     pub(crate) offset: u64,
     pub(crate) width: Width,
     /// Whether the system may forget what passed through.
     pub(crate) forget: bool,
+    /// Which of the files that a job reads it is; `None` for its own files.
+    pub(crate) source: Option<usize>,
 }
 
 /// Elements of a file, one run or a request of it or some short ones, and the contiguous memory for
@@ -128,7 +165,7 @@ impl<M> Request<'_, M> {
         }
         for first in self.starts().0 {
             let (at, bytes) = self.bytes_of(first);
-            forget(self.data.file, at, bytes as u64);
+            self.data.bytes.forget(at, bytes as u64);
         }
     }
 }
@@ -141,10 +178,10 @@ impl Request<'_, &mut [u8]> {
         for (first, memory) in starts.zip(memory.chunks_exact_mut(length)) {
             let (at, bytes) = self.bytes_of(first);
             match self.data.width {
-                Width::Bytes(_) => read_exact_at(self.data.file, memory, at)?,
+                Width::Bytes(_) => self.data.bytes.read_exact_at(memory, at)?,
                 Width::Packed(packing) => {
                     scratch.resize(bytes, 0);
-                    read_exact_at(self.data.file, &mut scratch, at)?;
+                    self.data.bytes.read_exact_at(&mut scratch, at)?;
                     let begin = first % packing.group();
                     for (index, code) in memory.iter_mut().enumerate() {
                         *code = packing.get(&scratch, begin + index);
@@ -166,7 +203,7 @@ impl Request<'_, &[u8]> {
         for (first, memory) in starts.zip(self.memory.chunks_exact(length)) {
             let (at, bytes) = self.bytes_of(first);
             match self.data.width {
-                Width::Bytes(_) => write_all_at(self.data.file, memory, at)?,
+                Width::Bytes(_) => self.data.bytes.write_all_at(memory, at)?,
                 Width::Packed(packing) => {
                     scratch.resize(bytes, 0);
                     self.write_packed(packing, first, memory, &mut scratch, shared)?;
@@ -190,12 +227,12 @@ impl Request<'_, &[u8]> {
         let is_shared = begin > 0 || !(first + codes.len()).is_multiple_of(packing.group());
         let _held = is_shared.then(|| shared.lock().unwrap_or_else(PoisonError::into_inner));
         if is_shared {
-            read_exact_at(self.data.file, scratch, at)?;
+            self.data.bytes.read_exact_at(scratch, at)?;
         }
         for (index, code) in codes.iter().enumerate() {
             packing.set(scratch, begin + index, *code);
         }
-        write_all_at(self.data.file, scratch, at)
+        self.data.bytes.write_all_at(scratch, at)
     }
 }
 
@@ -208,34 +245,41 @@ pub(crate) struct Transfer<'a> {
 /// Why a transfer ended early.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    Reading(io::Error),
+    /// Something cannot be read: which of the job's sources, if it is one.
+    Reading(Option<usize>, io::Error),
     Writing(io::Error),
 }
 
 /// One direction of a transfer: what is left, and the first error, after which no request is begun.
 struct Direction<P> {
     left: Mutex<Vec<P>>,
-    error: Mutex<Option<io::Error>>,
+    error: Mutex<Option<(Option<usize>, io::Error)>>,
 }
 
-impl<P: Send> Direction<P> {
-    fn new(mut requests: Vec<P>) -> Direction<P> {
+impl<'a, M: Send> Direction<Request<'a, M>> {
+    fn new(mut requests: Vec<Request<'a, M>>) -> Self {
         requests.reverse();
         Direction { left: Mutex::new(requests), error: Mutex::new(None) }
     }
 
-    fn next(&self) -> Option<P> {
+    fn next(&self) -> Option<Request<'a, M>> {
         self.left.lock().unwrap_or_else(PoisonError::into_inner).pop()
     }
 
     /// Takes one request after another.
-    fn work(&self, take: impl Fn(P) -> io::Result<u64>, advance: &(dyn Fn(u64) + Sync)) {
+    fn work(
+        &self,
+        take: impl Fn(Request<'a, M>) -> io::Result<u64>,
+        advance: &(dyn Fn(u64) + Sync),
+    ) {
         while let Some(request) = self.next() {
+            let source = request.data.source;
             match take(request) {
                 Ok(bytes) => advance(bytes),
                 Err(error) => {
                     self.left.lock().unwrap_or_else(PoisonError::into_inner).clear();
-                    self.error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                    let mut first = self.error.lock().unwrap_or_else(PoisonError::into_inner);
+                    first.get_or_insert((source, error));
                 }
             }
         }
@@ -245,7 +289,7 @@ impl<P: Send> Direction<P> {
         &'scope self,
         scope: &'scope Scope<'scope, '_>,
         threads: usize,
-        take: impl Fn(P) -> io::Result<u64> + Copy + Send + 'scope,
+        take: impl Fn(Request<'a, M>) -> io::Result<u64> + Copy + Send + 'scope,
         advance: &'scope (dyn Fn(u64) + Sync),
     ) {
         let spawn = |_| {
@@ -259,7 +303,7 @@ impl<P: Send> Direction<P> {
         }
     }
 
-    fn fault(self) -> Option<io::Error> {
+    fn fault(self) -> Option<(Option<usize>, io::Error)> {
         self.error.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -286,8 +330,8 @@ impl Transfer<'_> {
             });
         }
         match (reads.fault(), writes.fault()) {
-            (_, Some(error)) => Err(Fault::Writing(error)),
-            (Some(error), None) => Err(Fault::Reading(error)),
+            (_, Some((_, error))) => Err(Fault::Writing(error)),
+            (Some((source, error)), None) => Err(Fault::Reading(source, error)),
             (None, None) => Ok(()),
         }
     }
@@ -318,7 +362,8 @@ mod tests {
         for _ in 0..10 {
             let mut file = tempfile::tempfile().unwrap();
             file.write_all(&[0; COUNT]).unwrap();
-            let data = Data { file: &file, offset: 0, width, forget: false };
+            let data =
+                Data { bytes: Bytes::File(&file), offset: 0, width, forget: false, source: None };
             let request = |first: usize| Request {
                 data,
                 runs: every_eighth(first, COUNT),
@@ -342,7 +387,13 @@ mod tests {
         let only_read = File::open(&path).unwrap();
         let only_write = File::options().write(true).open(&path).unwrap();
         fn data(file: &File) -> Data<'_> {
-            Data { file, offset: 0, width: Width::Bytes(1), forget: false }
+            Data {
+                bytes: Bytes::File(file),
+                offset: 0,
+                width: Width::Bytes(1),
+                forget: false,
+                source: None,
+            }
         }
         for several in [1, 5] {
             let mut memory = vec![0; 20 * several];
@@ -358,7 +409,7 @@ mod tests {
             let refused = run(&only_read, &only_read, &mut memory);
             assert!(matches!(refused, Err(Fault::Writing(_))), "{refused:?}");
             let refused = run(&only_write, &only_write, &mut memory);
-            assert!(matches!(refused, Err(Fault::Reading(_))), "{refused:?}");
+            assert!(matches!(refused, Err(Fault::Reading(None, _))), "{refused:?}");
             let done = run(&only_read, &only_write, &mut memory);
             assert!(done.is_ok(), "{done:?}");
         }

@@ -11,7 +11,7 @@ use crate::run::buffer::Buffer;
 use crate::run::context::Context;
 use crate::run::executor::{Executor, GroupRun};
 use crate::run::read_back::{Found, read_back};
-use crate::run::transfer::Data;
+use crate::run::transfer::{Bytes, Data};
 
 impl Executor<'_> {
     /// Adds the checksums of the source of the first `done` batches, which an earlier run has
@@ -26,6 +26,7 @@ impl Executor<'_> {
             let mut batch = batch?;
             buffer.grow_source(&batch).map_err(|bytes| self.context.no_memory(bytes))?;
             self.transfer(Some(&batch), None, &mut buffer, run)?;
+            buffer.swap_bytes(&batch);
             self.checksum(&buffer, &mut batch);
             self.add_checksums(&batch);
             observer.advance(batch.written_bytes(job));
@@ -38,7 +39,7 @@ impl Executor<'_> {
         let threads = self.context.job.threads.unwrap_or(Machine::detect().threads);
         let mut memory = &buffer.source[..];
         for task in &batch.tasks {
-            let (own, rest) = memory.split_at(task.source_bytes);
+            let (own, rest) = memory.split_at(task.source_bytes());
             memory = rest;
             batch.checksums.push(task.checksum(own, threads));
         }
@@ -64,7 +65,7 @@ impl Executor<'_> {
                 IoPlan::Tiled(plans) if pass + 1 < passes => plans[pass].to.elements(),
                 _ => tensor.movement.out_shape().elements(),
             };
-            (elements, tensor.movement.width)
+            (elements, tensor.movement.width())
         };
         let bytes =
             |(elements, width): (usize, Width)| width.bytes(elements * width.units()) as u64;
@@ -73,9 +74,11 @@ impl Executor<'_> {
             let (file, offset) = self.target_of(group, tensor);
             let (elements, width) = written(tensor);
             forget(file, offset, bytes((elements, width)));
-            let found = self.read_back(Data { file, offset, width, forget: true }, elements)?;
+            let bytes = Bytes::File(file);
+            let data = Data { bytes, offset, width, forget: true, source: None };
+            let found = self.read_back(data, elements)?;
             if found.checksum != self.checksums[tensor] {
-                let name = &job.tensors[tensor].header.name;
+                let name = job.tensors[tensor].name();
                 let what = format!("what was written of {name:?} differs from what was read");
                 return Err(Error::of(path.display(), Problem::Different(what)));
             }
@@ -93,9 +96,11 @@ impl Executor<'_> {
         let bytes: u64 = skeleton.data_bytes().iter().map(|bytes| *bytes as u64).sum();
         observer.phase("checksums", bytes);
         let data = skeleton.data_offsets().iter().zip(skeleton.data_bytes());
-        data.map(|(offset, bytes)| {
-            let data = Data { file, offset: *offset, width: Width::Bytes(1), forget: false };
-            Ok(self.read_back(data, *bytes)?.crc)
+        data.map(|(offset, count)| {
+            let bytes = Bytes::File(file);
+            let (offset, width) = (*offset, Width::Bytes(1));
+            let data = Data { bytes, offset, width, forget: false, source: None };
+            Ok(self.read_back(data, *count)?.crc)
         })
         .collect()
     }

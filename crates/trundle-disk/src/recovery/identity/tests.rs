@@ -13,7 +13,7 @@ use trundle_formats::{Described, FORMATS, Format, StoredDType, TensorFile, Tenso
 
 use super::*;
 use crate::positioned::SYNCED;
-use crate::{Error, Observer, Outcome, PlanOptions, Problem, RunOptions, Storage, Wanted};
+use crate::{Error, Observer, Outcome, PlanOptions, Problem, RunOptions, Source, Storage, Wanted};
 
 /// A disk for which short runs are no loss, and one pass is the best.
 const ONE_PASS: Storage = Storage { request_seconds: 1e-12, ..Storage::SSD };
@@ -201,7 +201,12 @@ impl Sandbox {
         observer: &dyn Observer,
     ) -> Result<Outcome, Error> {
         let (job, mut file) = self.job(asks);
-        job.run(&mut file, &self.path(asks.source), &self.path("out"), options, observer)
+        job.run(
+            &mut [Source { file: &mut file, path: &self.path(asks.source) }],
+            &self.path("out"),
+            options,
+            observer,
+        )
     }
 
     fn resume(&self, asks: &Asks, verify: bool) -> Result<Outcome, Error> {
@@ -374,7 +379,7 @@ fn a_source_of_the_same_size_and_time_is_not_taken_for_another() {
     };
     replaced(&bytes.iter().map(|byte| !byte).collect::<Vec<u8>>());
     let error = sandbox.resume(&asks, false).unwrap_err();
-    assert!(error.to_string().contains("the source has changed since"), "{error}");
+    assert!(error.to_string().contains("a source has changed since"), "{error}");
     replaced(&bytes);
     assert!(sandbox.resume(&asks, false).unwrap().resumed);
 }

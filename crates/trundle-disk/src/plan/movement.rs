@@ -1,0 +1,207 @@
+//! A tensor that is made of others, between files in which all of them are contiguous and row-major.
+
+use std::collections::BTreeMap;
+
+use trundle::ops::Transpose;
+use trundle::{Backend, Chain, Device, PlanError, Shape, Width};
+use trundle_core::program::{Budget, Isolated, Made, Pass, Program, TensorId};
+use trundle_formats::Order;
+
+/// A tensor's movement between files. A column-major file is one whose axes are inverted first, or
+/// last.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Movement {
+    /// Its inputs are what the files hold, and its only output what is written.
+    pub(crate) program: Program,
+    /// As few as it can be done in.
+    pub(crate) passes: Vec<MovementPass>,
+    /// The bytes of what lies between them in memory.
+    scratch_bytes: u64,
+}
+
+trundle::fingerprint!(struct Movement { program, passes } except { scratch_bytes });
+
+/// A tensor of a movement, written in one pass.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct MovementPass {
+    /// Which tensor of the program.
+    pub(crate) target: TensorId,
+    /// Which of its tensors the inputs of the pass are.
+    pub(crate) reads: Vec<TensorId>,
+    /// The pass alone, of elements that take whole bytes, without reshapes at its ends.
+    pub(crate) program: Program,
+}
+
+trundle::fingerprint!(struct MovementPass { target, reads, program });
+
+impl Movement {
+    /// The movement of `chain`, from a tensor of `shape` in one order to one in the other.
+    pub(crate) fn of_chain(
+        chain: &Chain,
+        width: Width,
+        shape: &Shape,
+        from: Order,
+        to: Order,
+    ) -> Result<Movement, PlanError> {
+        let mut program = Program::new();
+        let mut last = given(&mut program, shape, width, from)?;
+        for step in chain.steps(shape)? {
+            last = program.moved(last, step)?;
+        }
+        if to == Order::ColumnMajor {
+            last = program.moved_by(last, Transpose::new(&[]))?;
+        }
+        program.output(last)?;
+        Ok(Movement::new(program)?)
+    }
+
+    /// The movement that makes one tensor of `whole`, whose inputs stand in files in these orders.
+    pub(crate) fn of_tensor(
+        whole: &Program,
+        tensor: TensorId,
+        orders: &[Order],
+    ) -> trundle::Result<Movement> {
+        let mut needed = vec![false; whole.tensors().len()];
+        needed[tensor.0] = true;
+        for at in (0..=tensor.0).rev() {
+            if needed[at] {
+                let made = &whole.tensor(TensorId(at)).made;
+                made.of().iter().for_each(|of| needed[of.0] = true);
+            }
+        }
+        let (mut program, mut ids) = (Program::new(), vec![TensorId(0); needed.len()]);
+        for (at, of) in whole.tensors().iter().enumerate() {
+            ids[at] = match &of.made {
+                // All inputs stay, so that each keeps its index.
+                Made::Given(input) => {
+                    let order = orders.get(*input).copied().unwrap_or(Order::RowMajor);
+                    given(&mut program, &of.shape, of.width, order)?
+                }
+                _ if !needed[at] => continue,
+                Made::Fill(element) => program.fill(of.width, element)?,
+                Made::Moved { from, map } => program.moved(ids[from.0], map.clone())?,
+                Made::Joined { axis, parts } => {
+                    let parts: Vec<TensorId> = parts.iter().map(|part| ids[part.0]).collect();
+                    program.joined(*axis, &parts)?
+                }
+            };
+        }
+        program.output(ids[tensor.0])?;
+        Movement::new(program)
+    }
+
+    fn new(program: Program) -> trundle::Result<Movement> {
+        let mut budget = budget();
+        let simplified = program.clone().simplified(&budget);
+        let passes = simplified.passes(&mut budget);
+        let scratch_bytes = scratch_bytes(&simplified, &passes);
+        let alone = |pass: &Pass| {
+            let Isolated { program, inputs } = simplified.isolated(pass)?;
+            Ok(MovementPass { target: pass.target, reads: inputs, program: program.unpacked() })
+        };
+        let passes = passes.iter().map(alone).collect::<trundle::Result<_>>()?;
+        Ok(Movement { program, passes, scratch_bytes })
+    }
+
+    pub(crate) fn width(&self) -> Width {
+        self.program.tensor(self.output()).width
+    }
+
+    /// The tensor that is written.
+    pub(crate) fn output(&self) -> TensorId {
+        self.program.outputs()[0]
+    }
+
+    pub(crate) fn out_shape(&self) -> &Shape {
+        &self.program.tensor(self.output()).shape
+    }
+
+    /// The tensors that are given, in the order of the inputs, but for those that nothing reads.
+    pub(crate) fn inputs(&self) -> Vec<(usize, TensorId)> {
+        let given = self.program.tensors().iter().enumerate();
+        let given = given.filter_map(|(at, tensor)| match tensor.made {
+            Made::Given(input) => Some((input, TensorId(at))),
+            _ => None,
+        });
+        let is_read = |id: &TensorId| self.passes.iter().any(|pass| pass.reads.contains(id));
+        given.filter(|(_, id)| is_read(id)).collect()
+    }
+
+    /// Whether every element stays where it is in the only file.
+    pub(crate) fn is_copy(&self) -> bool {
+        matches!(&self.passes[..], [only] if matches!(made_of_output(&only.program), Made::Given(_)))
+    }
+
+    /// The bytes that the tensors fill in files that are read, and the one that is written.
+    pub(crate) fn file_bytes_of_ends(&self) -> (u64, u64) {
+        let read = self.inputs().iter().map(|(_, id)| self.file_bytes(*id)).sum();
+        (read, self.file_bytes(self.output()))
+    }
+
+    /// The bytes that a tensor fills in a file.
+    pub(crate) fn file_bytes(&self, id: TensorId) -> u64 {
+        file_bytes(&self.program, id)
+    }
+
+    /// The bytes of memory for all of it at once: both ends, and what is between passes.
+    pub(crate) fn whole_bytes(&self) -> u64 {
+        let (read, written) = self.file_bytes_of_ends();
+        read.saturating_add(written).saturating_add(self.scratch_bytes)
+    }
+
+    /// How many times its elements go through memory if they are there at once.
+    pub(crate) fn whole_passes(&self) -> usize {
+        self.passes.len()
+    }
+}
+
+/// What the only output of a program is made of.
+pub(crate) fn made_of_output(program: &Program) -> &Made {
+    &program.tensor(program.outputs()[0]).made
+}
+
+/// What a pass over files is worth: regions cost nothing beside it, as long as there is memory for them.
+pub(crate) fn budget() -> Budget {
+    let many = 1 << 16;
+    Budget { elements: 1, few: many, most: many, ..Device::default().budget() }
+}
+
+/// One more input, as it stands in a file of this order: row-major there.
+fn given(
+    program: &mut Program,
+    shape: &Shape,
+    width: Width,
+    order: Order,
+) -> trundle::Result<TensorId> {
+    match order {
+        Order::RowMajor => program.given(shape.clone(), width),
+        Order::ColumnMajor => {
+            let sizes: Vec<usize> = shape.iter().rev().copied().collect();
+            let inverted = program.given(Shape::new(sizes)?, width)?;
+            program.moved_by(inverted, Transpose::new(&[]))
+        }
+    }
+}
+
+fn file_bytes(program: &Program, id: TensorId) -> u64 {
+    let tensor = program.tensor(id);
+    tensor.width.bytes(tensor.shape.elements().saturating_mul(tensor.width.units())) as u64
+}
+
+/// The bytes of what passes write for later ones: one that is read for the last time leaves its memory
+/// to those that are written after it.
+fn scratch_bytes(program: &Program, passes: &[Pass]) -> u64 {
+    let (mut slots, mut free): (Vec<u64>, Vec<usize>) = (Vec::new(), Vec::new());
+    let mut held = BTreeMap::new();
+    for pass in passes {
+        if !program.outputs().contains(&pass.target) {
+            let bytes = file_bytes(program, pass.target);
+            let slot = free.pop().unwrap_or(slots.len());
+            slots.resize(slots.len().max(slot + 1), 0);
+            slots[slot] = slots[slot].max(bytes);
+            held.insert(pass.target, slot);
+        }
+        free.extend(pass.released.iter().filter_map(|id| held.remove(id)));
+    }
+    slots.iter().sum()
+}
