@@ -143,9 +143,14 @@ pub(crate) struct RunArgs {
     /// The folder for the outputs, each as NAME.npy; it is made if it does not exist
     #[arg(long, value_name = "DIR")]
     pub out_dir: PathBuf,
-    /// Use at most this much memory (512M, 4G); what needs more is refused
+    /// Use at most this much memory (512M, 4G); what is larger goes from files to files in parts. Without
+    /// it, what the machine has free, and a quarter of that for parts
     #[arg(long, value_name = "SIZE", value_parser = crate::numbers::memory)]
     pub max_mem: Option<Bytes>,
+    /// Where the files are: ssd, hdd or network. Without it, found out by a short probe where it
+    /// matters, and remembered; measure forgets that, and probes again
+    #[arg(long, value_name = "STORAGE", value_parser = storage())]
+    pub storage: Option<StorageArg>,
     /// Overwrite outputs that exist
     #[arg(long)]
     pub force: bool,
@@ -153,6 +158,10 @@ pub(crate) struct RunArgs {
     /// operators, followed one by one, lead to
     #[arg(long)]
     pub verify: bool,
+    /// Go on with what an interrupted run of the same command left, if it left anything: of outputs that
+    /// are made in parts
+    #[arg(long)]
+    pub resume: bool,
     /// Say nothing but errors
     #[arg(short, long)]
     pub quiet: bool,

@@ -5,14 +5,14 @@ use std::path::Path;
 use std::time::Instant;
 
 use serde_json::json;
-use trundle_disk::{Cost, Job, PlanOptions, RunOptions, Storage, TensorJob};
+use trundle_disk::{Cost, Job, PlanOptions, RunOptions, Source, Storage, TensorJob};
 use trundle_formats::{Format, Output, Shown, TensorFile};
 
 use crate::args::{MeansArgs, MoveArgs, StorageArg, WriteArgs};
 use crate::axes;
 use crate::failure::Failure;
 use crate::memory;
-use crate::numbers::readable;
+use crate::numbers::{Bytes, readable};
 use crate::operation::Operation;
 use crate::progress::Progress;
 use crate::say::{print_json, say};
@@ -262,8 +262,22 @@ pub(crate) fn decide(
     row_major: bool,
     decided: impl FnOnce(&PlanOptions) -> Result<Job, trundle_disk::Error>,
 ) -> Result<Job, Failure> {
-    memory::check(held, means.max_mem)?;
-    let storage = match means.storage {
+    let options = plan_options(held, means.max_mem, means.storage, means.threads)?;
+    Ok(decided(&PlanOptions { row_major, ..options })?)
+}
+
+/// What a job may use, of which `held` bytes of memory are taken already.
+///
+/// # Errors
+/// If the memory is not enough for that.
+pub(crate) fn plan_options(
+    held: u64,
+    max_mem: Option<Bytes>,
+    storage: Option<StorageArg>,
+    threads: Option<usize>,
+) -> Result<PlanOptions, Failure> {
+    memory::check(held, max_mem)?;
+    let storage = match storage {
         Some(StorageArg::Kind(storage)) => Some(storage),
         Some(StorageArg::Measure) => {
             Storage::forget_measured().map_err(|error| {
@@ -275,13 +289,8 @@ pub(crate) fn decide(
         }
         None => None,
     };
-    let options = PlanOptions {
-        max_bytes: memory::limit(means.max_mem).saturating_sub(held),
-        storage,
-        threads: means.threads,
-        row_major,
-    };
-    Ok(decided(&options)?)
+    let max_bytes = memory::limit(max_mem).saturating_sub(held);
+    Ok(PlanOptions { max_bytes, storage, threads, row_major: false })
 }
 
 /// Carries a job out.
@@ -305,7 +314,8 @@ pub(crate) fn run_job(
         true => Progress::events(*quiet),
         false => Progress::new(*quiet),
     };
-    let done = job.run(file, input, output, options, &progress);
+    let source = Source { file, path: input };
+    let done = job.run(&mut [source], output, options, &progress);
     progress.finish();
     let done = done.map_err(|error| {
         let failure = Failure::from(error);
@@ -325,11 +335,10 @@ pub(crate) fn run_job(
 }
 
 fn described(tensor: &TensorJob, file: &Path) -> serde_json::Value {
-    let header = tensor.header();
     json!({
-        "name": header.name,
+        "name": tensor.name(),
         "file": file.to_string_lossy(),
-        "dtype": header.element.name(),
+        "dtype": tensor.element().name(),
         "shape": tensor.out_shape().sizes(),
         "bytes": tensor.out_bytes(),
     })

@@ -11,6 +11,7 @@ mod input;
 mod job;
 mod memory;
 mod model_input;
+mod model_job;
 mod numbers;
 mod operation;
 mod operator;

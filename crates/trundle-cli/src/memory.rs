@@ -8,19 +8,24 @@ use crate::numbers::{Bytes, readable};
 /// # Errors
 /// A message with both numbers.
 pub(crate) fn check(needed: u64, limit: Option<Bytes>) -> Result<(), Failure> {
-    let (limit, whose) = match (limit, available()) {
-        (Some(Bytes(limit)), _) => (limit, "--max-mem is"),
-        (None, Some(available)) => (available, "the machine has available"),
-        (None, None) => return Ok(()),
-    };
-    if needed <= limit {
+    if fits(needed, limit) {
         return Ok(());
     }
+    let (limit, whose) = match (limit, available()) {
+        (Some(Bytes(limit)), _) => (limit, "--max-mem is"),
+        (None, available) => (available.unwrap_or(0), "the machine has available"),
+    };
     Err(Failure::refused(format!(
         "{} of memory are needed, {whose} {}",
         exact(needed),
         exact(limit)
     )))
+}
+
+/// Whether `needed` bytes are within `--max-mem`, or else within what the machine has free.
+pub(crate) fn fits(needed: u64, limit: Option<Bytes>) -> bool {
+    let limit = limit.map(|Bytes(limit)| limit).or_else(available);
+    limit.is_none_or(|limit| needed <= limit)
 }
 
 /// That `needed` bytes are more than the `limit` of `--max-mem`.

@@ -1,6 +1,6 @@
 //! The files that are given as inputs of a model.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -46,17 +46,21 @@ pub(crate) struct ModelInput {
     pub data: Option<Data>,
     /// The bytes of its file's data.
     pub bytes: usize,
+    /// The file, if there is one.
+    pub file: Option<TensorFile>,
+    /// Where that is.
+    pub path: PathBuf,
 }
 
-/// The most bytes of an input that a plan reads: parameters such as a shift, but not images.
+/// Inputs of up to so many bytes are read to plan a model: parameters such as a shift, but not images.
 const MOST_PLANNED: usize = 1 << 20;
 
-/// The inputs of a model, each from its file. Unless they are `needed`, an input whose shape the
-/// model states may be left out, and large ones are not read.
+/// The inputs of a model, each from its file, of which large ones are not read. Unless they are
+/// `needed`, an input whose shape the model states may be left out.
 ///
 /// # Errors
 /// For a name that the model does not have, or that is given twice; for an input that is missing
-/// or whose file does not hold elements of its type, or more than `max_mem`.
+/// or whose file does not hold elements of its type.
 pub(crate) fn given(
     model: &Model,
     files: &[NamedFile],
@@ -79,7 +83,7 @@ pub(crate) fn given(
         }
     }
     let input = |input: &Input| match files.iter().find(|file| file.name == input.name) {
-        Some(file) => from_file(input, file, needed, max_mem),
+        Some(file) => from_file(input, file, max_mem),
         None => left_out(input, needed),
     };
     model.inputs.iter().map(input).collect()
@@ -95,13 +99,12 @@ fn left_out(input: &Input, needed: bool) -> Result<ModelInput, Failure> {
             Shown(name)
         )));
     };
-    Ok(ModelInput { shape: sizes, data: None, bytes: 0 })
+    Ok(ModelInput { shape: sizes, data: None, bytes: 0, file: None, path: PathBuf::new() })
 }
 
 fn from_file(
     input: &Input,
     named: &NamedFile,
-    needed: bool,
     max_mem: Option<Bytes>,
 ) -> Result<ModelInput, Failure> {
     let hint = match input.element {
@@ -119,28 +122,46 @@ fn from_file(
         }
         ElementType::String => TensorHint::default(),
     };
-    let mut file = TensorFile::open_as(&named.file, &hint)
+    let file = TensorFile::open_as(&named.file, &hint)
         .map_err(|error| Failure::from(error).within(&format!("input {:?}", input.name)))?;
     let [header] = file.headers() else {
         let (path, number) = (shown_path(&named.file), file.headers().len());
         return Err(Failure::refused(format!("{path}: holds {number} tensors, not one")));
     };
-    let header = header.clone();
     let (shape, bytes) = (header.shape.clone(), header.data_bytes);
-    if !needed && bytes > MOST_PLANNED {
-        return Ok(ModelInput { shape, data: None, bytes });
+    let (file, path) = (Some(file), named.file.clone());
+    let mut found = ModelInput { shape, data: None, bytes, file, path };
+    if bytes <= MOST_PLANNED && memory::fits(bytes as u64, max_mem) {
+        found.load(input.element)?;
     }
-    memory::check(bytes as u64, max_mem)?;
-    let loaded = row_major(&header, file.load(0, &mut |_| ())?)?;
-    let data = match input.element {
-        ElementType::Fixed(_) => {
-            let mut loaded = loaded;
-            header.element.make_little_endian(&mut loaded);
-            Data::Bytes(loaded.into())
+    Ok(found)
+}
+
+impl ModelInput {
+    /// Reads its elements, if they are not there yet.
+    ///
+    /// # Errors
+    /// If they cannot be read, or are none of the type.
+    pub(crate) fn load(&mut self, element: ElementType) -> Result<(), Failure> {
+        let (None, Some(file)) = (&self.data, &mut self.file) else { return Ok(()) };
+        let header = file.headers()[0].clone();
+        let mut loaded = row_major(&header, file.load(0, &mut |_| ())?)?;
+        self.data = Some(match element {
+            ElementType::Fixed(_) => {
+                header.element.make_little_endian(&mut loaded);
+                Data::Bytes(loaded.into())
+            }
+            ElementType::String => Data::Strings(Arc::from(strings(&header, &loaded, &self.path)?)),
+        });
+        Ok(())
+    }
+
+    /// Forgets elements that can be read again.
+    pub(crate) fn unload(&mut self) {
+        if self.file.as_ref().is_some_and(|file| file.file().is_some()) {
+            self.data = None;
         }
-        ElementType::String => Data::Strings(Arc::from(strings(&header, &loaded, named)?)),
-    };
-    Ok(ModelInput { shape, data: Some(data), bytes })
+    }
 }
 
 /// The elements in row-major order.
@@ -154,9 +175,9 @@ fn row_major(header: &Header, loaded: Vec<u8>) -> Result<Vec<u8>, Failure> {
     }
 }
 
-fn strings(header: &Header, loaded: &[u8], named: &NamedFile) -> Result<Vec<String>, Failure> {
+fn strings(header: &Header, loaded: &[u8], path: &Path) -> Result<Vec<String>, Failure> {
     header.element.strings(loaded).ok_or_else(|| {
-        let (path, holds) = (shown_path(&named.file), header.element.name());
+        let (path, holds) = (shown_path(path), header.element.name());
         Failure::refused(format!("{path}: holds elements of type {holds}, not strings (U)"))
     })
 }

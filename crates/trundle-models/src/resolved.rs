@@ -75,6 +75,12 @@ impl ResolvedModel {
         &self.program.tensor(id).shape
     }
 
+    /// The bytes of a tensor's elements, where they are of a fixed size.
+    pub fn bytes(&self, id: TensorId) -> usize {
+        let tensor = self.program.tensor(id);
+        tensor.shape.bytes(tensor.width).unwrap_or(usize::MAX)
+    }
+
     /// The type of a tensor's elements.
     pub fn element(&self, id: TensorId) -> ElementType {
         self.infos[id.0].element
@@ -96,13 +102,13 @@ impl ResolvedModel {
         ResolvedModel { program: self.program.simplified(budget), ..self }
     }
 
-    /// How many inputs the model itself has.
-    pub(crate) fn inputs(&self) -> usize {
+    /// How many inputs the model itself has; those of its program that follow are constants.
+    pub fn inputs(&self) -> usize {
         self.program.inputs() - self.constants.len()
     }
 
     /// The constant that an input of the program is.
-    pub(crate) fn constant_of(&self, input: usize) -> Option<&Constant> {
+    pub fn constant_of(&self, input: usize) -> Option<&Constant> {
         self.constants.get(input.checked_sub(self.inputs())?)
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use trundle::{AxisMap, Block, Chain, Layer, Layout, Move, Plan, RaggedLoop, Run};
 use trundle_disk::{Job, TensorJob};
-use trundle_formats::{Format, Order, Output, Shown};
+use trundle_formats::{Format, Header, Order, Output, Shown};
 
 use super::info::described;
 use super::relayout;
@@ -48,26 +48,35 @@ fn plan_chain(operation: &Operation, planned: &PlannedArgs) -> Result<(), Failur
     if dry.quiet {
         return Ok(());
     }
+    let headers: Vec<&Header> = wanted.iter().map(|each| &file.headers()[each.index]).collect();
     if !means.json && !dry.verbose {
-        return print(&brief(&job, format, dry));
+        return print(&brief(&job, &headers, format, dry));
     }
     let mut plans = Vec::with_capacity(wanted.len());
     let is_moved = |number: usize| choice.is_moved(wanted[number].index);
     for (number, tensor) in job.tensors().iter().enumerate().filter(|(number, _)| is_moved(*number))
     {
-        let chain = wanted[number].chain;
-        plans.push((tensor, chain, plan(chain, tensor, means.threads)?));
+        let (chain, header) = (wanted[number].chain, headers[number]);
+        let plan = plan(chain, header, tensor, means.threads)?;
+        plans.push(PlannedTensor { header, tensor, chain, plan });
     }
     if means.json {
-        let mut reports =
-            plans.iter().map(|(tensor, chain, plan)| report(operation, chain, tensor, plan, &job));
+        let mut reports = plans.iter().map(|planned| planned.report(operation, &job));
         return reports.try_for_each(|report| print_json(&report));
     }
-    print(&format!("{}\n", brief(&job, format, dry)))?;
-    for (tensor, _, plan) in plans {
-        print(&text(tensor, &plan))?;
+    print(&format!("{}\n", brief(&job, &headers, format, dry)))?;
+    for planned in plans {
+        print(&planned.text())?;
     }
     print(&files_text(&job, is_moved))
+}
+
+/// One tensor of a file, and what is done to it.
+struct PlannedTensor<'a> {
+    header: &'a Header,
+    tensor: &'a TensorJob,
+    chain: &'a Chain,
+    plan: Plan,
 }
 
 impl DryRunArgs {
@@ -108,10 +117,9 @@ impl DryRunArgs {
 }
 
 /// What would be done, for those who want no more than that.
-fn brief(job: &Job, format: &Format, dry: &DryRunArgs) -> String {
+fn brief(job: &Job, headers: &[&Header], format: &Format, dry: &DryRunArgs) -> String {
     let mut text = format!("{}\n", sentence(&tensors(job), job));
-    for tensor in job.tensors().iter().take(MOST_LINES) {
-        let header = tensor.header();
+    for (tensor, header) in job.tensors().iter().zip(headers).take(MOST_LINES) {
         text.push_str(&format!(
             "  {}: {} {} -> {}\n",
             Shown(&header.name),
@@ -129,8 +137,12 @@ fn brief(job: &Job, format: &Format, dry: &DryRunArgs) -> String {
 
 /// The plan for one tensor of the file, in memory as in the files: to a packed output in the order
 /// that its header will say.
-fn plan(chain: &Chain, tensor: &TensorJob, threads: Option<usize>) -> Result<Plan, Failure> {
-    let header = tensor.header();
+fn plan(
+    chain: &Chain,
+    header: &Header,
+    tensor: &TensorJob,
+    threads: Option<usize>,
+) -> Result<Plan, Failure> {
     let width = header.element.width();
     let named = |failure: Failure| failure.within(&header.name);
     let dst = match tensor.out_order() {
@@ -146,7 +158,7 @@ pub(super) fn files_text(job: &Job, is_told: impl Fn(usize) -> bool) -> String {
     let cost = job.cost();
     let mut text = format!("files, with {} of buffers\n", readable(cost.buffer_bytes));
     for (_, tensor) in job.tensors().iter().enumerate().filter(|(number, _)| is_told(*number)) {
-        let name = Shown(&tensor.header().name);
+        let name = Shown(tensor.name());
         let tiles = tensor.tiles();
         if tensor.is_by_header() {
             text.push_str(&format!("  {name}: copied as it is, the header says column-major\n"));
@@ -210,49 +222,45 @@ pub(super) fn cost_report(job: &Job) -> Value {
     })
 }
 
-fn text(tensor: &TensorJob, plan: &Plan) -> String {
-    let header = tensor.header();
-    let name = header.element.name();
-    let (from, to) = (&header.shape, plan.out_shape());
-    format!("{}: {name} {from} to {to}\n{plan}\n", Shown(&header.name))
-}
+impl PlannedTensor<'_> {
+    fn text(&self) -> String {
+        let PlannedTensor { header, plan, .. } = self;
+        let (from, to) = (&header.shape, plan.out_shape());
+        let (name, element) = (Shown(&header.name), header.element.name());
+        format!("{name}: {element} {from} to {to}\n{plan}\n")
+    }
 
-fn report(
-    operation: &Operation,
-    chain: &Chain,
-    tensor: &TensorJob,
-    plan: &Plan,
-    job: &Job,
-) -> Value {
-    let header = tensor.header();
-    let operators: Vec<String> = chain.ops().iter().map(ToString::to_string).collect();
-    let stages = plan.passes().iter().zip(plan.moves()).zip(plan.cpu_plans()).map(
-        |((pass, work), cpu_plan)| {
-            json!({
-                "operators": operators[pass.stages.clone()],
-                "index_map": {
-                    "out_shape": pass.map.out_shape().sizes(),
-                    "in_shape": pass.map.in_shape().sizes(),
-                    "layers": pass.map.layers().iter().rev().map(layer_report).collect::<Vec<_>>(),
-                },
-                "move": move_report(work),
-                "plan": cpu_report(cpu_plan),
-            })
-        },
-    );
-    let bytes: usize = plan.moves().iter().map(Move::moved_bytes).sum();
-    json!({
-        "file": operation.input.path().to_string_lossy(),
-        "tensor": described(header),
-        "out_shape": plan.out_shape().sizes(),
-        "chain": operators,
-        "passes": plan.passes().len(),
-        "bytes_read": bytes,
-        "bytes_written": bytes,
-        "scratch_bytes": plan.scratch_bytes(),
-        "stages": stages.collect::<Vec<_>>(),
-        "files": files_report(tensor, job),
-    })
+    fn report(&self, operation: &Operation, job: &Job) -> Value {
+        let PlannedTensor { header, tensor, chain, plan } = self;
+        let operators: Vec<String> = chain.ops().iter().map(ToString::to_string).collect();
+        let stages = plan.passes().iter().zip(plan.moves()).zip(plan.cpu_plans()).map(
+            |((pass, work), cpu_plan)| {
+                json!({
+                    "operators": operators[pass.stages.clone()],
+                    "index_map": {
+                        "out_shape": pass.map.out_shape().sizes(),
+                        "in_shape": pass.map.in_shape().sizes(),
+                        "layers": pass.map.layers().iter().rev().map(layer_report).collect::<Vec<_>>(),
+                    },
+                    "move": move_report(work),
+                    "plan": cpu_report(cpu_plan),
+                })
+            },
+        );
+        let bytes: usize = plan.moves().iter().map(Move::moved_bytes).sum();
+        json!({
+            "file": operation.input.path().to_string_lossy(),
+            "tensor": described(header),
+            "out_shape": plan.out_shape().sizes(),
+            "chain": operators,
+            "passes": plan.passes().len(),
+            "bytes_read": bytes,
+            "bytes_written": bytes,
+            "scratch_bytes": plan.scratch_bytes(),
+            "stages": stages.collect::<Vec<_>>(),
+            "files": files_report(tensor, job),
+        })
+    }
 }
 
 /// A layer of an index map; `in_axes` is null for a reshape.

@@ -17,11 +17,12 @@ use trundle_models::{
 use crate::args::{ModelArgs, RunArgs};
 use crate::failure::Failure;
 use crate::model_input::{ModelInput, given};
+use crate::model_job::{FileOutcome, FileOutput};
 use crate::numbers::readable;
 use crate::progress::Progress;
 use crate::say::{print, print_json, say};
 use crate::selection::shown_path;
-use crate::{forecast, memory};
+use crate::{forecast, memory, model_job};
 
 /// An output of a model, in the form in which it is written.
 struct Written {
@@ -36,40 +37,104 @@ struct Written {
     bytes: bytes::Bytes,
 }
 
-/// Runs a model on files, and writes its outputs.
+/// Runs a model on files, and writes its outputs: in memory, or from file to file where that is not
+/// enough.
 ///
 /// # Errors
 /// Everything that can be known before is checked before anything is written; nothing is left of
-/// outputs that failed.
+/// outputs that failed but what `--resume` can go on with.
 pub(crate) fn run(run: &RunArgs) -> Result<(), Failure> {
     let start = Instant::now();
     let model = open(&run.model)?;
     let paths = out_paths(&model, &run.out_dir);
     check_outputs(&paths, &run.out_dir, run.force)?;
-    let inputs = given(&model, &run.model.inputs, true, run.max_mem)?;
-    let (resolved, planned) = planned(&model, &inputs, &run.model)?;
-    check_memory(&planned, &inputs, run)?;
-
-    let progress = Progress::new(run.quiet);
-    progress.phase("moving", planned.moved_bytes());
-    let data: Vec<Data> = inputs.iter().filter_map(|input| input.data.clone()).collect();
-    let moving = Instant::now();
-    let mut done = 0;
-    let outputs = planned.run(&data, &mut |bytes| {
-        done += bytes as u64;
-        progress.at(done);
-    })?;
-    let move_seconds = moving.elapsed().as_secs_f64();
-    let mut written = Vec::with_capacity(outputs.len());
-    for (((output, path), id), data) in
-        model.outputs.iter().zip(paths).zip(resolved.outputs()).zip(outputs)
-    {
-        written.push(Written::of(&output.name, *id, path, &resolved, data)?);
+    let mut inputs = given(&model, &run.model.inputs, true, run.max_mem)?;
+    let bytes: usize = inputs.iter().map(|input| input.bytes).sum();
+    if memory::fits(bytes as u64, run.max_mem) {
+        load(&model, &mut inputs)?;
     }
-    let verifier = run.verify.then(|| Verifier::new(&resolved, &data));
-    write_all(&written, run, verifier.as_ref(), &progress)?;
-    progress.finish();
-    report(&written, &planned, run, start.elapsed().as_secs_f64(), move_seconds)
+    let (resolved, planned) = planned(&model, &inputs, &run.model)?;
+    let needed = (bytes as u64).saturating_add(planned.peak_bytes() as u64);
+    let ran = Ran { model: &model, resolved: &resolved, paths, run, start };
+    match memory::fits(needed, run.max_mem) || !model_job::is_possible(&resolved) {
+        true => {
+            memory::check(needed, run.max_mem)?;
+            ran.in_memory(&inputs, &planned)
+        }
+        false => {
+            drop(planned);
+            ran.in_parts(&mut inputs)
+        }
+    }
+}
+
+/// Reads all inputs.
+fn load(model: &Model, inputs: &mut [ModelInput]) -> Result<(), Failure> {
+    let mut each = inputs.iter_mut().zip(&model.inputs);
+    each.try_for_each(|(input, of_model)| input.load(of_model.element))
+}
+
+/// A model that is run on files.
+struct Ran<'a> {
+    model: &'a Model,
+    resolved: &'a ResolvedModel,
+    /// Where its outputs go.
+    paths: Vec<PathBuf>,
+    run: &'a RunArgs,
+    start: Instant,
+}
+
+impl Ran<'_> {
+    fn in_memory(self, inputs: &[ModelInput], planned: &PlannedModel) -> Result<(), Failure> {
+        let Ran { model, resolved, paths, run, start } = self;
+        let progress = Progress::new(run.quiet);
+        progress.phase("moving", planned.moved_bytes());
+        let data: Vec<Data> = inputs.iter().filter_map(|input| input.data.clone()).collect();
+        let moving = Instant::now();
+        let mut done = 0;
+        let outputs = planned.run(&data, &mut |bytes| {
+            done += bytes as u64;
+            progress.at(done);
+        })?;
+        let move_seconds = moving.elapsed().as_secs_f64();
+        let mut written = Vec::with_capacity(outputs.len());
+        for (((output, path), id), data) in
+            model.outputs.iter().zip(paths).zip(resolved.outputs()).zip(outputs)
+        {
+            written.push(Written::of(&output.name, *id, path, resolved, data)?);
+        }
+        let verifier = run.verify.then(|| Verifier::new(resolved, &data));
+        write_all(&written, run, verifier.as_ref(), &progress)?;
+        progress.finish();
+        let reports = written.iter().map(Written::reported).collect();
+        let (passes, seconds) = (planned.passes().len(), start.elapsed().as_secs_f64());
+        Report { outputs: reports, passes, seconds, move_seconds, resumed: false }.say(run)
+    }
+
+    /// From files to files, in tiles that fit the memory.
+    fn in_parts(self, inputs: &mut [ModelInput]) -> Result<(), Failure> {
+        let Ran { model, resolved, paths, run, start } = self;
+        inputs.iter_mut().for_each(ModelInput::unload);
+        let progress = Progress::new(run.quiet);
+        let named = model.outputs.iter().zip(resolved.outputs()).zip(paths);
+        let outputs: Vec<FileOutput> = named
+            .map(|((output, id), path)| FileOutput { name: output.name.clone(), tensor: *id, path })
+            .collect();
+        let outcome =
+            in_folder(&run.out_dir, || model_job::run(resolved, inputs, &outputs, run, &progress))?;
+        progress.finish();
+        let reported = |output: &FileOutput| Reported {
+            name: output.name.clone(),
+            path: output.path.clone(),
+            dtype: resolved.element(output.tensor).to_string(),
+            shape: resolved.shape(output.tensor).clone(),
+            bytes: resolved.bytes(output.tensor),
+        };
+        let FileOutcome { passes, move_seconds, resumed } = outcome;
+        let (outputs, seconds) =
+            (outputs.iter().map(reported).collect(), start.elapsed().as_secs_f64());
+        Report { outputs, passes, seconds, move_seconds, resumed }.say(run)
+    }
 }
 
 /// Says in how many passes a model runs; if `verbose`, also its graph, and what each pass does.
@@ -150,15 +215,6 @@ fn check_outputs(paths: &[PathBuf], folder: &Path, force: bool) -> Result<(), Fa
     paths.iter().try_for_each(|path| Ok(check_output(path, force)?))
 }
 
-fn check_memory(
-    planned: &PlannedModel,
-    inputs: &[ModelInput],
-    run: &RunArgs,
-) -> Result<(), Failure> {
-    let given: usize = inputs.iter().map(|input| input.bytes).sum();
-    memory::check((given as u64).saturating_add(planned.peak_bytes() as u64), run.max_mem)
-}
-
 impl Written {
     fn of(
         name: &str,
@@ -232,14 +288,14 @@ impl Written {
         }
     }
 
-    fn report(&self) -> Value {
-        json!({
-            "name": self.name,
-            "file": self.path.to_string_lossy(),
-            "dtype": self.dtype,
-            "shape": self.shape.sizes(),
-            "bytes": self.bytes.len(),
-        })
+    fn reported(&self) -> Reported {
+        Reported {
+            name: self.name.clone(),
+            path: self.path.clone(),
+            dtype: self.dtype.clone(),
+            shape: self.shape.clone(),
+            bytes: self.bytes.len(),
+        }
     }
 }
 
@@ -324,14 +380,19 @@ fn write_all(
     verifier: Option<&Verifier<'_>>,
     progress: &Progress,
 ) -> Result<(), Failure> {
-    let folder = &run.out_dir;
+    in_folder(&run.out_dir, || write_into_folder(written, run, verifier, progress))
+}
+
+/// Calls `write` with a folder that exists.
+fn in_folder<T>(folder: &Path, write: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     let existed = folder.exists();
     std::fs::create_dir_all(folder).map_err(|error| {
         Failure::running(format!("{}: cannot create the folder: {error}", shown_path(folder)))
     })?;
-    write_into_folder(written, run, verifier, progress).inspect_err(|_| {
+    write().inspect_err(|_| {
         if !existed {
-            // It is empty, unless somebody else has put something there.
+            // It is empty, unless somebody else has put something there, or there is something to
+            // resume.
             let _ = std::fs::remove_dir(folder);
         }
     })
@@ -365,42 +426,67 @@ fn write_into_folder(
     staged.into_iter().try_for_each(|output| Ok(output.finish()?))
 }
 
-fn report(
-    written: &[Written],
-    planned: &PlannedModel,
-    run: &RunArgs,
+/// An output that was written.
+struct Reported {
+    name: String,
+    path: PathBuf,
+    dtype: String,
+    shape: Shape,
+    bytes: usize,
+}
+
+/// What a run came to.
+struct Report {
+    outputs: Vec<Reported>,
+    passes: usize,
     seconds: f64,
     move_seconds: f64,
-) -> Result<(), Failure> {
-    let passes = planned.passes().len();
-    if run.model.json {
-        let mut report = json!({
-            "outputs": written.iter().map(Written::report).collect::<Vec<_>>(),
-            "passes": passes,
-            "seconds": seconds,
-            "move_seconds": move_seconds,
-        });
-        if run.verify {
-            report["verified"] = true.into();
+    resumed: bool,
+}
+
+impl Report {
+    fn say(&self, run: &RunArgs) -> Result<(), Failure> {
+        let Report { outputs, passes, seconds, move_seconds, resumed } = self;
+        if run.model.json {
+            let output = |Reported { name, path, dtype, shape, bytes }: &Reported| {
+                json!({
+                    "name": name,
+                    "file": path.to_string_lossy(),
+                    "dtype": dtype,
+                    "shape": shape.sizes(),
+                    "bytes": bytes,
+                })
+            };
+            let mut report = json!({
+                "outputs": outputs.iter().map(output).collect::<Vec<_>>(),
+                "passes": passes,
+                "seconds": seconds,
+                "move_seconds": move_seconds,
+                "resumed": resumed,
+            });
+            if run.verify {
+                report["verified"] = true.into();
+            }
+            return print_json(&report);
         }
-        return print_json(&report);
+        if run.quiet {
+            return Ok(());
+        }
+        for output in outputs {
+            say(&format!(
+                "{}: {} {}, {}{}",
+                shown_path(&output.path),
+                output.dtype,
+                output.shape,
+                readable(output.bytes as u64),
+                if run.verify { ", verified" } else { "" },
+            ));
+        }
+        let plural = if *passes == 1 { "" } else { "es" };
+        let resumed = if *resumed { ", resumed" } else { "" };
+        say(&format!("{passes} pass{plural}, {seconds:.2} s{resumed}"));
+        Ok(())
     }
-    if run.quiet {
-        return Ok(());
-    }
-    for output in written {
-        say(&format!(
-            "{}: {} {}, {}{}",
-            shown_path(&output.path),
-            output.dtype,
-            output.shape,
-            readable(output.bytes.len() as u64),
-            if run.verify { ", verified" } else { "" },
-        ));
-    }
-    let plural = if passes == 1 { "" } else { "es" };
-    say(&format!("{passes} pass{plural}, {seconds:.2} s"));
-    Ok(())
 }
 
 fn plan_report(model: &Model, planned: &PlannedModel) -> Value {

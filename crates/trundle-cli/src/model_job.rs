@@ -1,0 +1,123 @@
+//! A model run from files to files, where its tensors are more than the memory: tile by tile.
+
+use std::path::PathBuf;
+
+use trundle_disk::{Assembled, Finished, Input, Job, Outcome, RunOptions, Source};
+use trundle_formats::{Format, StoredDType, TensorFile};
+use trundle_models::{Data, ElementType, ResolvedModel, TensorId};
+
+use crate::args::RunArgs;
+use crate::failure::Failure;
+use crate::job::plan_options;
+use crate::model_input::ModelInput;
+use crate::progress::Progress;
+
+/// An output of a model that is written from files.
+pub(crate) struct FileOutput {
+    /// What the model calls it.
+    pub name: String,
+    pub tensor: TensorId,
+    pub path: PathBuf,
+}
+
+/// What a model's outputs came to.
+pub(crate) struct FileOutcome {
+    /// How many times elements went through memory, for all outputs.
+    pub passes: usize,
+    pub move_seconds: f64,
+    /// Whether one of them went on with what an earlier run had left.
+    pub resumed: bool,
+}
+
+/// Whether all outputs have elements of a fixed size: others are not moved between files.
+pub(crate) fn is_possible(model: &ResolvedModel) -> bool {
+    model.outputs().iter().all(|id| matches!(model.element(*id), ElementType::Fixed(_)))
+}
+
+/// Moves the elements of `inputs` to files, one for each of `outputs`. None appears before all are whole.
+///
+/// # Errors
+/// [`Failure`] if the memory or the disk is not enough, and if something cannot be read or written.
+pub(crate) fn run(
+    model: &ResolvedModel,
+    inputs: &mut [ModelInput],
+    outputs: &[FileOutput],
+    run: &RunArgs,
+    progress: &Progress,
+) -> Result<FileOutcome, Failure> {
+    let options =
+        plan_options(held_bytes(model, inputs), run.max_mem, run.storage, run.model.threads)?;
+    let format = Format::of(std::path::Path::new("-"))?;
+    let given = program_inputs(model, inputs);
+    let unread = inputs.iter().filter(|input| input.data.is_none());
+    let files: Vec<&TensorFile> = unread.filter_map(|input| input.file.as_ref()).collect();
+    let job = |output: &FileOutput| -> Result<Job, Failure> {
+        let ElementType::Fixed(dtype) = model.element(output.tensor) else {
+            unreachable!("only elements of a fixed size are moved between files")
+        };
+        let assembled = Assembled {
+            name: &output.name,
+            element: StoredDType::new(dtype),
+            program: model.program(),
+            tensor: output.tensor,
+            inputs: &given,
+        };
+        Ok(Job::assembled(&files, &[assembled], format, &[], &options)?)
+    };
+    // All are decided before anything is written.
+    let jobs = outputs.iter().map(job).collect::<Result<Vec<Job>, Failure>>()?;
+    let mut outcome = FileOutcome { passes: 0, move_seconds: 0.0, resumed: false };
+    let mut sources: Vec<Source<'_>> = Vec::new();
+    for ModelInput { file, path, .. } in inputs.iter_mut().filter(|input| input.data.is_none()) {
+        sources.extend(file.as_mut().map(|file| Source { file, path }));
+    }
+    let mut prepared: Vec<Finished> = Vec::with_capacity(jobs.len());
+    for (job, output) in jobs.into_iter().zip(outputs) {
+        outcome.passes += job.tensors().iter().map(|tensor| tensor.passes()).sum::<usize>();
+        let options = RunOptions { overwrite: run.force, verify: run.verify, resume: run.resume };
+        let done = job.prepare(&mut sources, &output.path, options, progress).map_err(|error| {
+            let failure = Failure::from(error);
+            match progress.is_resumable() {
+                true => failure.with_hint("--resume continues it"),
+                false => failure,
+            }
+        });
+        prepared.push(done?);
+    }
+    for each in prepared {
+        let Outcome { move_seconds, resumed, .. } = each.finish()?;
+        outcome.move_seconds += move_seconds;
+        outcome.resumed |= resumed;
+    }
+    Ok(outcome)
+}
+
+/// What each input of a model's program is: one of the files that are not in memory, or what is.
+fn program_inputs(model: &ResolvedModel, inputs: &[ModelInput]) -> Vec<Input> {
+    let mut files = 0;
+    let mut input = |input: usize| {
+        let constant = model.constant_of(input).map(|constant| &constant.data);
+        match constant.or_else(|| inputs.get(input)?.data.as_ref()) {
+            Some(Data::Bytes(bytes)) => Input::Constant(bytes.clone()),
+            // Nothing of a fixed size is made of them.
+            Some(Data::Strings(_)) => Input::Constant(bytes::Bytes::new()),
+            None => {
+                files += 1;
+                Input::Tensor { file: files - 1, index: 0 }
+            }
+        }
+    };
+    (0..model.program().inputs()).map(&mut input).collect()
+}
+
+/// The bytes of what is in memory already: constants, and small inputs.
+fn held_bytes(model: &ResolvedModel, inputs: &[ModelInput]) -> u64 {
+    let bytes = |data: &Data| match data {
+        Data::Bytes(bytes) => bytes.len(),
+        Data::Strings(texts) => texts.iter().map(|text| text.len() + size_of::<String>()).sum(),
+    };
+    let constants = (0..model.program().inputs()).filter_map(|input| model.constant_of(input));
+    let constants: usize = constants.map(|constant| bytes(&constant.data)).sum();
+    let read: usize = inputs.iter().filter_map(|input| input.data.as_ref()).map(bytes).sum();
+    (constants + read) as u64
+}
