@@ -6,6 +6,7 @@ mod budget;
 mod origin;
 mod partition;
 mod passes;
+mod pieces;
 mod pull_back;
 mod restrict;
 mod simplify;
@@ -14,6 +15,7 @@ use std::collections::BTreeMap;
 
 pub use budget::Budget;
 pub use passes::{Pass, Read};
+pub use pieces::Pieces;
 
 use crate::{Error, IndexMap, Layout, Op, Result, Shape, Width};
 
