@@ -6,16 +6,16 @@ mod budget;
 mod origin;
 mod partition;
 mod passes;
-mod pieces;
 mod pull_back;
 mod restrict;
 mod simplify;
+mod tiles;
 
 use std::collections::BTreeMap;
 
 pub use budget::Budget;
 pub use passes::{Pass, Read};
-pub use pieces::Pieces;
+pub use tiles::Tiles;
 
 use crate::{Error, IndexMap, Layout, Op, Result, Shape, Width};
 

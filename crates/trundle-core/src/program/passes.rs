@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::pull_back::{PullBack, PulledBack};
-use super::{Budget, Made, Pieces, Program, TensorId};
+use super::{Budget, Made, Program, TensorId, Tiles};
 use crate::Regions;
 
 /// One tensor written in one pass.
@@ -27,7 +27,7 @@ pub struct Read {
     /// filled copies it.
     pub from: TensorId,
     /// The boxes of the target that are read from it; `None` where they would be too many: then the
-    /// target is a movement of this tensor, and is moved in [pieces](Program::pieces).
+    /// target is a movement of this tensor, and is moved in [tiles](Program::tiles).
     pub regions: Option<Regions>,
 }
 
@@ -59,9 +59,9 @@ impl Program {
                     needed.extend(pulled.sources.keys().map(|(from, _)| *from));
                     passes.insert(target, Pass::of(target, pulled));
                 }
-                PulledBack::InPieces(from) => {
+                PulledBack::InTiles(from) => {
                     needed.push(from);
-                    passes.insert(target, Pass::in_pieces(target, from));
+                    passes.insert(target, Pass::in_tiles(target, from));
                 }
             }
             needed.retain(|other| !self.tensor(*other).made.is_source());
@@ -74,17 +74,17 @@ impl Program {
         passes
     }
 
-    /// A moved tensor in pieces of at most `most` boxes, for a pass that cannot have all of them.
+    /// A moved tensor in tiles of at most `most` boxes, for a pass that cannot have all of them.
     /// `None` for other tensors.
     ///
     /// # Panics
     /// If there is no such tensor.
-    pub fn pieces(&self, target: TensorId, most: usize) -> Option<Pieces> {
+    pub fn tiles(&self, target: TensorId, most: usize) -> Option<Tiles> {
         let tensor = self.tensor(target);
         let Made::Moved { map, .. } = &tensor.made else { return None };
-        let pieces = Pieces::new(map, tensor.width, most);
+        let tiles = Tiles::new(map, tensor.width, most);
         Some(
-            pieces.unwrap_or_else(|error| {
+            tiles.unwrap_or_else(|error| {
                 unreachable!("tensors of a program can be addressed: {error}")
             }),
         )
@@ -129,7 +129,7 @@ impl Pass {
         Pass { target, reads, via: pulled.via.into_iter().collect(), released: Vec::new() }
     }
 
-    fn in_pieces(target: TensorId, from: TensorId) -> Pass {
+    fn in_tiles(target: TensorId, from: TensorId) -> Pass {
         let reads = vec![Read { from, regions: None }];
         Pass { target, reads, via: Vec::new(), released: Vec::new() }
     }
