@@ -335,7 +335,7 @@ impl fmt::Display for Plan {
                 write!(f, ": stage {stage} does not compose with what comes before it")?;
             }
             for op in self.chain.ops().get(pass.stages.clone()).unwrap_or_default() {
-                write!(f, "\n  {op}")?;
+                write!(f, "\n  {op:#}")?;
             }
             for (title, text) in [
                 ("index map", pass.map.to_string()),

@@ -225,7 +225,7 @@ fn report(
     job: &Job,
 ) -> Value {
     let header = tensor.header();
-    let operators: Vec<String> = chain.ops().iter().map(ToString::to_string).collect();
+    let operators: Vec<String> = chain.ops().iter().map(|op| format!("{op:#}")).collect();
     let stages = plan.passes().iter().zip(plan.moves()).zip(plan.cpu_plans()).map(
         |((pass, work), cpu_plan)| {
             json!({
