@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use trundle_core::ops::{Flip, ReverseSubsequences, Roll};
-use trundle_core::program::{Budget, Made, Pass, Program, Tensor, TensorId};
+use trundle_core::program::{Budget, Definition, Made, Pass, Program, TensorId};
 use trundle_core::{BitOrder, Error, Fingerprint, IndexMap, Layout, Move, Packing, Shape};
 use trundle_testing::choices::Choices;
 use trundle_testing::programs::{any_budget, any_program};
@@ -211,8 +211,8 @@ fn a_roll_written_as_slices_is_the_roll() {
 }
 
 /// The inputs.
-fn given(program: &Program) -> Vec<&Tensor> {
-    let is_given = |tensor: &&Tensor| matches!(tensor.made, Made::Given(_));
+fn given(program: &Program) -> Vec<&Definition> {
+    let is_given = |tensor: &&Definition| matches!(tensor.made, Made::Given(_));
     program.tensors().iter().filter(is_given).collect()
 }
 

@@ -37,7 +37,7 @@ use crate::{Error, IndexMap, Layout, Op, Result, Shape, Width};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program {
-    tensors: Vec<Tensor>,
+    tensors: Vec<Definition>,
     outputs: Vec<TensorId>,
     /// How many tensors are given.
     inputs: usize,
@@ -54,9 +54,9 @@ pub struct TensorId(pub usize);
 
 crate::fingerprint!(struct TensorId(index));
 
-/// A tensor of a program.
+/// How a tensor of a program is defined.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tensor {
+pub struct Definition {
     /// Its shape.
     pub shape: Shape,
     /// How wide its elements are.
@@ -65,7 +65,7 @@ pub struct Tensor {
     pub made: Made,
 }
 
-crate::fingerprint!(struct Tensor { shape, width, made });
+crate::fingerprint!(struct Definition { shape, width, made });
 
 /// Where the elements of a tensor come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -217,7 +217,7 @@ impl Program {
         }
         let (mut end, mut ends) = (0usize, Vec::with_capacity(parts.len()));
         for part in parts {
-            let Tensor { shape, width: got, .. } = self.checked(*part)?;
+            let Definition { shape, width: got, .. } = self.checked(*part)?;
             if *got != width {
                 return Err(Error::WidthsDiffer { expected: width, got: *got });
             }
@@ -251,8 +251,8 @@ impl Program {
         Ok(())
     }
 
-    /// The tensors, each made of earlier ones.
-    pub fn tensors(&self) -> &[Tensor] {
+    /// The definition of each tensor, each made of earlier ones.
+    pub fn tensors(&self) -> &[Definition] {
         &self.tensors
     }
 
@@ -260,7 +260,7 @@ impl Program {
     ///
     /// # Panics
     /// If it is of another program, which has more of them.
-    pub fn tensor(&self, id: TensorId) -> &Tensor {
+    pub fn tensor(&self, id: TensorId) -> &Definition {
         &self.tensors[id.0]
     }
 
@@ -280,7 +280,7 @@ impl Program {
     }
 
     /// A tensor, if there is one of this index.
-    fn checked(&self, id: TensorId) -> Result<&Tensor> {
+    fn checked(&self, id: TensorId) -> Result<&Definition> {
         self.tensors.get(id.0).ok_or(Error::NumberOutOfRange {
             argument: "the index of a tensor",
             number: i64::try_from(id.0).unwrap_or(i64::MAX),
@@ -292,7 +292,7 @@ impl Program {
     fn push(&mut self, shape: Shape, width: Width, made: Made) -> Result<TensorId> {
         Layout::row_major(&shape, width.units())?;
         let id = TensorId(self.tensors.len());
-        self.tensors.push(Tensor { shape, width, made });
+        self.tensors.push(Definition { shape, width, made });
         Ok(id)
     }
 }
