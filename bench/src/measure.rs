@@ -144,7 +144,7 @@ pub(crate) fn measure(
         name: case.name.clone(),
         dtype: case.dtype.to_string(),
         sizes: case.sizes.clone(),
-        chain: case.chain.ops().iter().map(ToString::to_string).collect::<Vec<_>>().join(" | "),
+        chain: format!("{:#}", case.chain),
         bytes,
         of_copy: fraction(&times[0], &times[1]).min(fraction(&times[0], &times[2])),
         of_single: rival.map(|_| fraction(&times[0], &times[3])),

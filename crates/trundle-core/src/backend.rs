@@ -27,6 +27,12 @@ pub trait Backend {
     /// [`Error::TooLarge`](crate::Error::TooLarge) if the memory has no room for it.
     fn buffer(&self, bytes: usize) -> Result<Box<Self::Buffer>>;
 
+    /// A new buffer with these bytes.
+    ///
+    /// # Errors
+    /// As [`Backend::buffer`].
+    fn buffer_of(&self, bytes: &[u8]) -> Result<Box<Self::Buffer>>;
+
     /// The bytes of a buffer.
     fn bytes_of(&self, buffer: &Self::Buffer) -> usize;
 

@@ -1,26 +1,24 @@
-//! The laws of programs, on random ones: chains, joins of joins, fills, slices, reshapes, broadcasts,
-//! rows reversed in part; tensors without elements and of rank 0 among them.
+//! The laws of programs, on random ones.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use trundle_core::ops::{Flip, ReverseSubsequences, Roll, Tile, Transpose};
-use trundle_core::program::{Budget, Isolated, Made, Pass, Program, Restricted, Tensor, TensorId};
+use trundle_core::ops::{Flip, ReverseSubsequences, Roll};
+use trundle_core::program::{
+    Budget, Definition, Isolated, Made, Pass, Program, Restricted, TensorId,
+};
 use trundle_core::{
-    BitOrder, DType, Error, Fingerprint, IndexMap, Layout, Move, Op, Packing, Shape, Width,
+    BitOrder, DType, Error, Fingerprint, IndexMap, Layout, Move, Packing, Shape, Width,
 };
 use trundle_testing::choices::Choices;
+use trundle_testing::programs::{any_budget, any_program};
 
 /// The bytes of every element.
 const WIDTH: usize = 4;
 
 fn shape(sizes: &[usize]) -> Shape {
     Shape::new(sizes).unwrap()
-}
-
-fn signed(number: usize) -> i64 {
-    number.try_into().unwrap()
 }
 
 /// Enough for all that the tests ask, so that only outputs are written.
@@ -38,118 +36,6 @@ fn large() -> Budget {
         kept: 1 << 20,
         kept_each: 16,
     }
-}
-
-/// Any budget: what is too little of one thing is not of another.
-fn any_budget(choices: &mut Choices) -> Budget {
-    let mut few = || [0, 1, 2, 5, 30][choices.below(5)];
-    Budget {
-        elements: few(),
-        few: few(),
-        most: few(),
-        directly: few(),
-        composed: few(),
-        layers: few(),
-        pieces: few(),
-        steps: 40 * few(),
-        steps_each: few(),
-        kept: 40 * few(),
-        kept_each: few(),
-    }
-}
-
-/// An operator, or whatever else moves a tensor of this shape.
-fn map_of(choices: &mut Choices, of: &Shape) -> IndexMap {
-    let whole: Vec<Range<usize>> = of.iter().map(|size| 0..*size).collect();
-    if of.rank() == 0 {
-        let elements = [0, 1, 6][choices.below(3)];
-        return IndexMap::broadcast(&shape(&choices.sizes(elements)));
-    }
-    let axis = choices.below(of.rank());
-    let op: Op = match choices.below(9) {
-        0 | 1 => {
-            let to = match of.elements() {
-                0 => vec![choices.below(3), 0],
-                1 if choices.below(2) == 0 => Vec::new(),
-                elements => choices.sizes(elements),
-            };
-            return IndexMap::reshape(of, &shape(&to)).unwrap();
-        }
-        2 => {
-            let mut bounds = whole;
-            bounds[axis].start = choices.below(of[axis]);
-            let len = of[axis] - bounds[axis].start;
-            let cut = if choices.below(9) == 0 { len } else { choices.below(len) };
-            bounds[axis].end -= cut;
-            return IndexMap::identity(of).restrict(&bounds).unwrap();
-        }
-        3 | 4 => {
-            let mut order: Vec<i64> = (0i64..).take(of.rank()).collect();
-            order.rotate_left(axis);
-            Transpose::new(&order).into()
-        }
-        5 => Roll::new(&[signed(choices.below(9)) - 4], &[signed(axis)]).into(),
-        6 => Flip::new(&[signed(axis)]).into(),
-        7 if of.elements() < 60 => {
-            let mut repeats = vec![1; of.rank()];
-            repeats[axis] = 2;
-            Tile::new(&repeats).into()
-        }
-        _ => {
-            let mut rows = of.to_vec();
-            rows[axis] = 1;
-            let lengths: Vec<u64> =
-                (0..rows.iter().product()).map(|_| choices.below(7) as u64).collect();
-            ReverseSubsequences::dense(signed(axis), shape(&rows), lengths).into()
-        }
-    };
-    op.index_map(of).unwrap()
-}
-
-/// This tensor and others that go with it along an axis, some of them several times.
-fn joined(choices: &mut Choices, program: &mut Program, first: TensorId) -> TensorId {
-    let mut sizes = program.tensor(first).shape.to_vec();
-    let axis = choices.below(sizes.len());
-    let mut parts = vec![first];
-    for (index, other) in program.tensors().iter().enumerate() {
-        sizes[axis] = other.shape.get(axis).copied().unwrap_or(0);
-        if other.shape.sizes() == sizes && choices.below(2) == 0 {
-            parts.push(TensorId(index));
-        }
-    }
-    let at = choices.below(parts.len());
-    parts.rotate_left(at);
-    let elements: usize = parts.iter().map(|part| program.tensor(*part).shape.elements()).sum();
-    if elements > 300 {
-        parts.truncate(1);
-    }
-    program.joined(axis, &parts).unwrap()
-}
-
-/// Two inputs and a fill, and tensors made of them; of three outputs two are one tensor.
-fn any_program(choices: &mut Choices) -> Program {
-    let width = Width::from(WIDTH);
-    let mut program = Program::new();
-    for _ in 0..2 {
-        let elements = [24, 36, 60, 17, 1, 0][choices.below(6)];
-        program.given(shape(&choices.sizes(elements)), width).unwrap();
-    }
-    program.fill(width, &[1, 2, 3, 4]).unwrap();
-    for _ in 0..1 + choices.below(10) {
-        let from = TensorId(choices.below(program.tensors().len()));
-        let of = program.tensor(from).shape.clone();
-        if of.rank() > 0 && choices.below(3) == 0 {
-            joined(choices, &mut program, from);
-        } else {
-            let map = map_of(choices, &of);
-            program.moved(from, map).unwrap();
-        }
-    }
-    let last = program.tensors().len() - 1;
-    for output in [last, choices.below(last + 1), last] {
-        program.output(TensorId(output)).unwrap();
-    }
-    program
 }
 
 /// An element of a source of a program.
@@ -183,26 +69,25 @@ fn origins(program: &Program, id: TensorId) -> Vec<Element> {
 }
 
 /// The pairs of elements, source and target, that a pass moves from one tensor.
-fn pairs(program: &Program, pass: &Pass, read: usize) -> Vec<(usize, usize)> {
+fn pairs(program: &Program, pass: &Pass, read: usize, most: usize) -> Vec<(usize, usize)> {
     let mut pairs = Vec::new();
+    let mut moved = |work: &Move| {
+        work.for_each_pair(|src, dst| {
+            let elements = (0..work.width()).step_by(WIDTH);
+            pairs.extend(elements.map(|at| ((src + at) / WIDTH, (dst + at) / WIDTH)));
+        });
+    };
     match &pass.reads[read].regions {
         Some(regions) => {
             let src = Layout::row_major(regions.shape(), WIDTH).unwrap();
-            let work = Move::of_regions(regions, WIDTH, &src).unwrap();
-            work.for_each_pair(|src, dst| {
-                let elements = (0..work.width()).step_by(WIDTH);
-                pairs.extend(elements.map(|at| ((src + at) / WIDTH, (dst + at) / WIDTH)));
-            });
+            moved(&Move::of_regions(regions, WIDTH, &src).unwrap());
         }
         None => {
-            let Made::Moved { map, .. } = &program.tensor(pass.target).made else { panic!() };
-            let mut target = 0;
-            map.out_shape().for_each_index(|index| {
-                let source = map.source_of(index);
-                let sizes = map.in_shape().iter();
-                pairs.push((source.iter().zip(sizes).fold(0, |at, (i, n)| at * n + i), target));
-                target += 1;
-            });
+            for tile in program.tiles(pass.target, most).unwrap() {
+                let tile = tile.unwrap();
+                assert!(tile.blocks().len() <= most.max(1), "{tile}");
+                moved(&tile);
+            }
         }
     }
     pairs
@@ -215,7 +100,7 @@ fn written(program: &Program, passes: &[Pass]) -> BTreeMap<TensorId, Vec<Element
     for pass in passes {
         let mut target = vec![None; program.tensor(pass.target).shape.elements()];
         for (read, each) in pass.reads.iter().enumerate() {
-            for (source, at) in pairs(program, pass, read) {
+            for (source, at) in pairs(program, pass, read, pass.target.0 % 4) {
                 let element = match program.tensor(each.from).made.is_source() {
                     true => (each.from, source),
                     false => written[&each.from][source],
@@ -235,7 +120,7 @@ fn written(program: &Program, passes: &[Pass]) -> BTreeMap<TensorId, Vec<Element
 #[test]
 fn origins_are_found_by_the_definitions() {
     for seed in 0..4000 {
-        let program = any_program(&mut Choices::of(seed));
+        let program = any_program(&mut Choices::of(seed), WIDTH.into());
         for (id, tensor) in program.tensors().iter().enumerate() {
             let id = TensorId(id);
             let mut at = 0;
@@ -249,10 +134,10 @@ fn origins_are_found_by_the_definitions() {
 
 #[test]
 fn passes_write_every_element_once_from_its_origin() {
-    let (mut on_the_way, mut by_element, mut several, mut joins) = (0, 0, 0, 0);
+    let (mut on_the_way, mut in_tiles, mut several, mut joins) = (0, 0, 0, 0);
     for seed in 0..8000 {
         let mut choices = Choices::of(seed);
-        let program = any_program(&mut choices);
+        let program = any_program(&mut choices, WIDTH.into());
         let mut budget = if seed % 2 == 0 { large() } else { any_budget(&mut choices) };
         let passes = program.passes(&mut budget);
         let written = written(&program, &passes);
@@ -263,12 +148,12 @@ fn passes_write_every_element_once_from_its_origin() {
         }
         for pass in &passes {
             on_the_way += usize::from(!program.outputs().contains(&pass.target));
-            by_element += usize::from(pass.reads.iter().any(|read| read.regions.is_none()));
+            in_tiles += usize::from(pass.reads.iter().any(|read| read.regions.is_none()));
             several += usize::from(pass.reads.len() > 1);
             joins += pass.via.iter().filter(|id| is_join(&program, **id)).count();
         }
     }
-    let all = [on_the_way, by_element, several, joins];
+    let all = [on_the_way, in_tiles, several, joins];
     assert!(all.iter().all(|count| *count > 200), "{all:?}");
 }
 
@@ -280,7 +165,7 @@ fn is_join(program: &Program, id: TensorId) -> bool {
 fn enough_budget_writes_outputs_alone() {
     let mut on_the_way = 0;
     for seed in 0..2000 {
-        let program = any_program(&mut Choices::of(seed));
+        let program = any_program(&mut Choices::of(seed), WIDTH.into());
         let passes = program.passes(&mut large());
         on_the_way += passes.iter().filter(|p| !program.outputs().contains(&p.target)).count();
     }
@@ -292,7 +177,7 @@ fn enough_budget_writes_outputs_alone() {
 fn simplified_programs_keep_every_origin() {
     let mut simpler = 0;
     for seed in 0..4000 {
-        let program = any_program(&mut Choices::of(seed));
+        let program = any_program(&mut Choices::of(seed), WIDTH.into());
         let simplified = program.clone().simplified(&large());
         assert_eq!(simplified.outputs(), program.outputs());
         for index in 0..program.tensors().len() {
@@ -349,7 +234,7 @@ fn a_restricted_program_keeps_the_origins_of_its_box() {
     let (mut smaller, mut exact) = (0, 0);
     for seed in 0..4000 {
         let mut choices = Choices::of(seed);
-        let program = any_program(&mut choices);
+        let program = any_program(&mut choices, WIDTH.into());
         let id = program.outputs()[choices.below(3)];
         let bounds = any_bounds(&mut choices, &program.tensor(id).shape);
         let Restricted { program: part, reads } = program.restrict(id, &bounds).unwrap();
@@ -415,7 +300,7 @@ fn followed(program: &Program, pass: &Pass, mut at: Element) -> Element {
 fn a_pass_by_itself_reads_what_it_reads_in_the_whole() {
     let (mut joined, mut reshaped, mut written_before) = (0, 0, 0);
     for seed in 0..4000 {
-        let program = any_program(&mut Choices::of(seed));
+        let program = any_program(&mut Choices::of(seed), WIDTH.into());
         for mut budget in [large(), Budget { few: 1, elements: 1 << 20, ..large() }] {
             for pass in program.passes(&mut budget) {
                 let Isolated { program: own, inputs } = program.isolated(&pass).unwrap();
@@ -433,7 +318,7 @@ fn a_pass_by_itself_reads_what_it_reads_in_the_whole() {
                         None => assert_eq!(own.tensor(source), program.tensor(expected.0)),
                     }
                 }
-                let is_joined = |tensor: &Tensor| matches!(tensor.made, Made::Joined { .. });
+                let is_joined = |tensor: &Definition| matches!(tensor.made, Made::Joined { .. });
                 joined += usize::from(own.tensors().iter().any(is_joined));
                 reshaped += usize::from(own.tensor(output).shape != *target);
                 let is_written = |of: &TensorId| !program.tensor(*of).made.is_source();
@@ -466,8 +351,8 @@ fn unpacked_elements_take_a_byte_each() {
 fn programs_have_one_fingerprint_if_they_are_equal() {
     let mut found: BTreeMap<u128, Program> = BTreeMap::new();
     for seed in 0..4000 {
-        let program = any_program(&mut Choices::of(seed));
-        assert_eq!(program, any_program(&mut Choices::of(seed)));
+        let program = any_program(&mut Choices::of(seed), WIDTH.into());
+        assert_eq!(program, any_program(&mut Choices::of(seed), WIDTH.into()));
         let print = program.fingerprint();
         assert_eq!(print, program.clone().fingerprint());
         if let Some(before) = found.insert(print, program.clone()) {

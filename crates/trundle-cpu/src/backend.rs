@@ -64,6 +64,12 @@ impl Backend for Cpu {
         Ok(vec![0; bytes].into_boxed_slice())
     }
 
+    fn buffer_of(&self, bytes: &[u8]) -> Result<Box<[u8]>> {
+        let mut buffer = self.buffer(bytes.len())?;
+        buffer.copy_from_slice(bytes);
+        Ok(buffer)
+    }
+
     fn bytes_of(&self, buffer: &[u8]) -> usize {
         buffer.len()
     }

@@ -86,14 +86,6 @@ impl<'a> Elements<'a> {
             Elements::Strings(_) => &[],
         }
     }
-
-    /// Elements that are texts.
-    pub(crate) fn strings(self) -> &'a [String] {
-        match self {
-            Elements::Bytes(_) => &[],
-            Elements::Strings(texts) => texts,
-        }
-    }
 }
 
 impl fmt::Debug for Data {

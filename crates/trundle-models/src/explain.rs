@@ -6,7 +6,7 @@ use trundle_core::DType;
 use trundle_core::program::TensorId;
 use trundle_formats::Shown;
 
-use crate::{Constant, Data, ElementType, How, Model, Node, Operator, PlannedModel};
+use crate::{Constant, Data, ElementType, Model, Node, Operator, PlannedModel};
 
 impl fmt::Display for Model {
     /// The graph as the file states it: inputs, operators, outputs. Names stand there escaped, so
@@ -136,8 +136,9 @@ impl fmt::Display for PlannedModel {
             }
             for part in &pass.parts {
                 write!(f, "\nfrom {}", Shown(model.name(part.from)))?;
-                let How::Planned { work, plan } = &part.how else {
-                    f.write_str("\neach element by itself, since it would be too many boxes")?;
+                let plan = self.program().plan_of(part);
+                let (Some(work), Some(plan)) = (&part.work, plan) else {
+                    f.write_str("\nin tiles, since it would be too many boxes")?;
                     continue;
                 };
                 for (title, text) in [("move", work.to_string()), ("plan", plan.to_string())] {

@@ -59,8 +59,9 @@ pub use model::{Dimension, Input, Model, Node, Output, PartialShape, ValueId};
 pub use operator::{
     BlockOrder, IntegerTypes, Integers, Operator, Pads, Parts, StridedSliceMasks, ZeroSize,
 };
-pub use planned::{How, PlannedModel, PlannedPart, PlannedPass};
+pub use planned::PlannedModel;
 pub use resolve::Given;
 pub use resolved::{ResolvedModel, TensorInfo};
+pub use trundle::{PlannedPart, PlannedPass};
 pub use trundle_core::program::{Program, TensorId};
 pub use verify::Verifier;

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use trundle_core::program::{Budget, Made, Pass, Program, Read, TensorId};
-use trundle_core::{AxisMap, Backend, IndexMap, Layout, Line, Move};
-use trundle_cpu::{Cpu, Plan};
+use trundle::{Backend, Device, PlannedPass, PlannedProgram};
+use trundle_core::program::{Budget, Made, Program, TensorId};
+use trundle_core::{AxisMap, IndexMap, Line};
 
 use crate::{Error, ResolvedModel, Result};
 
@@ -15,44 +15,7 @@ pub struct PlannedModel {
     model: ResolvedModel,
     /// Which tensors the model puts together from slices, but are a roll of another.
     rolls: BTreeSet<TensorId>,
-    passes: Vec<PlannedPass>,
-    cpu: Cpu,
-}
-
-/// One tensor written in one pass.
-#[derive(Debug)]
-pub struct PlannedPass {
-    /// Which tensor is written.
-    pub target: TensorId,
-    /// From where: one part for each tensor that is read.
-    pub parts: Vec<PlannedPart>,
-    /// The tensors on the way, which are nowhere written for this pass.
-    pub via: Vec<TensorId>,
-    /// The tensors that no later pass reads, and that are no outputs.
-    pub(crate) released: Vec<TensorId>,
-}
-
-/// What one pass reads of one tensor.
-#[derive(Debug)]
-pub struct PlannedPart {
-    /// The tensor that is read.
-    pub from: TensorId,
-    /// What is moved, and how.
-    pub how: How,
-}
-
-/// How a part of a pass is moved.
-#[derive(Debug)]
-pub enum How {
-    /// As boxes.
-    Planned {
-        /// What is moved, in bytes. Texts are moved as indices of 8 bytes.
-        work: Move,
-        /// How.
-        plan: Box<Plan>,
-    },
-    /// Each element by itself, as the map of the tensor says: it would be too many boxes.
-    ByElement,
+    program: PlannedProgram<Device>,
 }
 
 impl PlannedModel {
@@ -60,17 +23,17 @@ impl PlannedModel {
     /// for as many as the machine has.
     ///
     /// # Errors
-    /// [`Error::Node`] for a tensor that is too large to be addressed.
+    /// [`Error::Input`] if the memory has no room for the model's fills.
     pub fn new(model: ResolvedModel, threads: Option<usize>) -> Result<PlannedModel> {
-        let cpu = Cpu::new(threads);
-        PlannedModel::within(model, cpu.budget(), cpu)
+        let device = Device::new(threads);
+        PlannedModel::within(model, device.budget(), device)
     }
 
     /// The same at no more than these costs.
     pub(crate) fn within(
         model: ResolvedModel,
-        mut budget: Budget,
-        cpu: Cpu,
+        budget: Budget,
+        device: Device,
     ) -> Result<PlannedModel> {
         let joined = joins(model.program());
         let model = model.simplified(&budget);
@@ -79,9 +42,9 @@ impl PlannedModel {
             _ => false,
         };
         let rolls = joined.into_iter().filter(is_roll).collect();
-        let passes = model.program().passes(&mut budget).into_iter();
-        let passes = passes.map(|pass| planned(&model, &cpu, pass)).collect::<Result<_>>()?;
-        Ok(PlannedModel { model, rolls, passes, cpu })
+        let program = PlannedProgram::within(device, model.program(), budget)
+            .map_err(|error| Error::Input(error.to_string()))?;
+        Ok(PlannedModel { model, rolls, program })
     }
 
     /// The tensors that the model puts together from slices of another, and that are that one,
@@ -95,66 +58,31 @@ impl PlannedModel {
         &self.model
     }
 
-    /// The passes, in the order in which they run.
-    pub fn passes(&self) -> &[PlannedPass] {
-        &self.passes
+    /// The model's program, as it is run. Texts are moved as indices of 8 bytes.
+    pub fn program(&self) -> &PlannedProgram<Device> {
+        &self.program
     }
 
-    /// What carries the moves out.
-    pub(crate) fn cpu(&self) -> &Cpu {
-        &self.cpu
+    /// The passes, in the order in which they run.
+    pub fn passes(&self) -> &[PlannedPass] {
+        self.program.passes()
     }
 
     /// The most bytes of outputs, and of what is written on the way, that are held at once; texts
     /// count 8 bytes each.
     pub fn peak_bytes(&self) -> usize {
-        let (mut held, mut peak) = (0usize, 0);
-        for pass in &self.passes {
-            held = held.saturating_add(self.bytes_of(pass.target));
-            peak = peak.max(held);
-            let released = pass.released.iter().map(|id| self.bytes_of(*id));
-            held = held.saturating_sub(released.fold(0, usize::saturating_add));
-        }
-        peak
+        self.program.peak_bytes()
     }
 
     /// The bytes that all passes write.
     pub fn moved_bytes(&self) -> usize {
-        let moved = self.passes.iter().map(|pass| self.moved_by(pass));
-        moved.fold(0, usize::saturating_add)
+        self.program.moved_bytes()
     }
 
     /// The bytes that a pass writes: all of its tensor.
     pub fn moved_by(&self, pass: &PlannedPass) -> usize {
-        self.bytes_of(pass.target)
+        self.program.bytes_of(pass)
     }
-
-    /// The bytes of a tensor's elements, as they are moved.
-    pub(crate) fn bytes_of(&self, id: TensorId) -> usize {
-        let tensor = self.model.program().tensor(id);
-        tensor.shape.bytes(tensor.width).unwrap_or(usize::MAX)
-    }
-}
-
-/// A pass with the move of each tensor that is read, and its plan.
-fn planned(model: &ResolvedModel, cpu: &Cpu, pass: Pass) -> Result<PlannedPass> {
-    let Pass { target, reads, via, released } = pass;
-    let width = model.program().tensor(target).width;
-    let too_large = |error: trundle_core::Error| Error::Node {
-        node: format!("{:?}", model.name(target)),
-        problem: error.to_string(),
-    };
-    let part = |Read { from, regions }| {
-        let Some(regions) = regions else {
-            return Ok(PlannedPart { from, how: How::ByElement });
-        };
-        let src = Layout::row_major(regions.shape(), width.units()).map_err(too_large)?;
-        let work = Move::of_regions(&regions, width, &src).map_err(too_large)?;
-        let plan = Box::new(cpu.plan(&work));
-        Ok(PlannedPart { from, how: How::Planned { work, plan } })
-    };
-    let parts = reads.into_iter().map(part).collect::<Result<_>>()?;
-    Ok(PlannedPass { target, parts, via, released })
 }
 
 /// The tensors that are joined.

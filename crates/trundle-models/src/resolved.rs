@@ -1,6 +1,6 @@
 //! A model for inputs of known shapes: a program, and what only a model knows of its tensors.
 
-use trundle_core::program::{Budget, Made, Program, Tensor, TensorId};
+use trundle_core::program::{Budget, Definition, Made, Program, TensorId};
 use trundle_core::{DType, Shape, Width};
 
 use crate::constant::{Elements, entries, held};
@@ -41,7 +41,7 @@ impl ResolvedModel {
         let tensors = model.program.tensors();
         let known =
             model.infos.len() == tensors.len() && model.constants.len() <= model.program.inputs();
-        let fits = |(tensor, info): (&Tensor, &TensorInfo)| {
+        let fits = |(tensor, info): (&Definition, &TensorInfo)| {
             let constant = match tensor.made {
                 Made::Given(input) => model.constant_of(input),
                 _ => None,

@@ -12,6 +12,7 @@ mod oracle;
 pub mod packed;
 mod pair_by_pair;
 pub mod patterns;
+pub mod programs;
 mod property;
 pub mod shapings;
 pub mod suite;

@@ -28,6 +28,7 @@ pub(crate) enum Fault {
     GoesOnAfterANo,
     WritesAfterANo,
     NewBuffersAreNotZero,
+    FilledBuffersDiffer,
 }
 
 /// Bytes as [`PairByPair`] moves them, one at a time.
@@ -203,6 +204,15 @@ impl<Buffer: Bytewise + ?Sized> Backend for PairByPair<Buffer> {
         let mut buffer = Buffer::unwritten(bytes);
         if self.fault == Fault::NewBuffersAreNotZero && bytes > 0 {
             buffer.set(bytes - 1, 1);
+        }
+        Ok(buffer)
+    }
+
+    fn buffer_of(&self, bytes: &[u8]) -> Result<Box<Buffer>> {
+        let mut buffer = Buffer::unwritten(bytes.len());
+        for (at, byte) in bytes.iter().enumerate() {
+            let is_wrong = self.fault == Fault::FilledBuffersDiffer && at + 1 == bytes.len();
+            buffer.set(at, byte ^ u8::from(is_wrong));
         }
         Ok(buffer)
     }

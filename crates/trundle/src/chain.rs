@@ -47,7 +47,7 @@ impl Chain {
             self.text.push_str(" | ");
         }
         let start = self.text.len();
-        self.text.push_str(&op.to_string());
+        self.text.push_str(&format!("{op:#}"));
         self.spans.push(start..self.text.len());
         self.ops.push(op);
         self
@@ -202,7 +202,9 @@ impl FromStr for Chain {
 }
 
 impl fmt::Display for Chain {
-    /// The operators as stages of the chain language.
+    /// The operators as stages of the chain language; `{:#}` cuts long lists of lengths off.
+    ///
+    /// Law: what a chain prints as gives it, unless it has no operator or lengths of several axes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (stage, op) in self.ops.iter().enumerate() {
             if stage > 0 {
@@ -628,9 +630,7 @@ mod tests {
 
         #[test]
         fn what_a_chain_prints_as_gives_it(chain in fitting_chain()) {
-            // Lists of nine lengths are not printed whole.
-            let printed_whole = !chain.to_string().contains(" more]");
-            prop_assume!(printed_whole && !chain.ops().is_empty());
+            prop_assume!(!chain.ops().is_empty());
             prop_assert_eq!(chain.to_string().parse::<Chain>().unwrap(), chain);
         }
     }

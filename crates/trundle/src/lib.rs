@@ -58,6 +58,7 @@ pub mod notation;
 mod plan;
 pub mod plan_cache;
 mod planned;
+mod planned_program;
 mod runner;
 
 pub use chain::{Chain, ChainError, OpenChain, ParseError, Slot};
@@ -67,11 +68,12 @@ pub use functions::{
     transpose_into,
 };
 pub use plan::{Plan, PlanError};
-pub use runner::{BufferId, Runner, Step};
+pub use planned_program::{PlannedPart, PlannedPass, PlannedProgram};
+pub use runner::{BufferId, Moves, Plans, Runner, Step};
 pub use trundle_core::{
     AxisMap, Backend, BitOrder, Block, DType, Digest, Error, Fingerprint, IndexMap, Layer, Layout,
-    Loop, Move, Op, Packing, Pass, Permutation, RaggedLoop, Result, Run, Shape, Tensor, TensorView,
-    TensorViewMut, Width, fingerprint, normalize_axis, ops,
+    Loop, Move, Op, Packing, Pass, Permutation, Program, RaggedLoop, Result, Run, Shape, Tensor,
+    TensorView, TensorViewMut, Width, fingerprint, normalize_axis, ops,
 };
 pub use trundle_cpu::Machine;
 

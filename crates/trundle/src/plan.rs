@@ -197,12 +197,13 @@ impl Plan {
         src: &[T],
         last: impl FnOnce(&CpuPlan, &[T]) -> Result<R>,
     ) -> Result<R> {
-        let (end, firsts) = self.runner.steps().split_last().unwrap_or_else(|| unreachable!());
         let mut moved = Cow::Borrowed(src);
-        for step in firsts {
-            moved = Cow::Owned(step.work.run_slice(&moved)?);
+        let mut plans = self.cpu_plans();
+        for plan in plans.by_ref().take(self.passes.len() - 1) {
+            moved = Cow::Owned(plan.run_slice(&moved)?);
         }
-        last(&end.work, &moved)
+        // A chain has one pass at least.
+        last(plans.next().unwrap_or_else(|| unreachable!()), &moved)
     }
 
     /// [`Plan::run`] on values that own something, for plans of their size from and to packed
@@ -262,7 +263,9 @@ impl Plan {
 
     /// How each pass is done.
     pub fn cpu_plans(&self) -> impl ExactSizeIterator<Item = &CpuPlan> {
-        self.runner.steps().iter().map(|step| &step.work)
+        self.runner.steps().iter().map(|step| {
+            step.work.one().unwrap_or_else(|| unreachable!("each pass of a chain is one move"))
+        })
     }
 }
 
@@ -332,7 +335,7 @@ impl fmt::Display for Plan {
                 write!(f, ": stage {stage} does not compose with what comes before it")?;
             }
             for op in self.chain.ops().get(pass.stages.clone()).unwrap_or_default() {
-                write!(f, "\n  {op}")?;
+                write!(f, "\n  {op:#}")?;
             }
             for (title, text) in [
                 ("index map", pass.map.to_string()),

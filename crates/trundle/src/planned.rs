@@ -7,7 +7,7 @@ use std::rc::Rc;
 use trundle_core::Shape;
 
 use crate::plan_cache::{MOST_PLAN_BYTES, PlanCache};
-use crate::{Device, Runner};
+use crate::{CpuPlan, Device, Runner};
 
 thread_local! {
     /// Each thread keeps plans of its own, so that no call waits for another or shares a line with
@@ -46,7 +46,7 @@ fn with_plans<T>(visit: impl FnOnce(&mut PlanCache<Rc<Planned>>) -> T) -> Option
 
 /// About the bytes that plans fill.
 fn plan_bytes(runner: &Runner<Device>) -> usize {
-    runner.steps().iter().map(|step| step.work.own_bytes()).sum()
+    runner.steps().iter().filter_map(|step| step.work.one()).map(CpuPlan::own_bytes).sum()
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
+use trundle_core::program::Tiles;
 use trundle_core::{Backend, Error, Move, Result};
 
 /// One of the buffers of a [`Runner`], of each kind counted from 0.
@@ -11,6 +12,8 @@ use trundle_core::{Backend, Error, Move, Result};
 pub enum BufferId {
     /// Lent by the caller of a run, who has filled it.
     Input(usize),
+    /// Of the runner's own, filled when it was made.
+    Constant(usize),
     /// Of the runner's own, for what some steps write and later ones read.
     Temporary(usize),
     /// Lent by the caller of a run, to be written.
@@ -28,16 +31,63 @@ pub struct Step<Work> {
     pub work: Work,
 }
 
-/// Moves that run in turn, as often as wanted. What lies between them is allocated when the runner
-/// is made; two temporary buffers of which one is read for the last time before the other is
-/// written are one.
+/// What a step moves.
+#[derive(Clone, Debug)]
+pub enum Moves<'a> {
+    /// One move, which is planned with the runner.
+    One(&'a Move),
+    /// Many moves, each planned when it is run.
+    Tiles(Tiles),
+}
+
+impl Moves<'_> {
+    /// The bytes that the source and the target have at least.
+    fn bytes(&self) -> [usize; 2] {
+        match self {
+            Moves::One(work) => [work.src_bytes(), work.dst_bytes()],
+            Moves::Tiles(tiles) => [tiles.src_bytes(), tiles.dst_bytes()],
+        }
+    }
+
+    fn moved_bytes(&self) -> usize {
+        match self {
+            Moves::One(work) => work.moved_bytes(),
+            Moves::Tiles(tiles) => tiles.dst_bytes(),
+        }
+    }
+}
+
+/// How a step is done.
+#[derive(Clone, Debug)]
+pub enum Plans<P> {
+    /// As this plan says.
+    One(P),
+    /// As many plans, which are made and forgotten one after another.
+    Tiles(Tiles),
+}
+
+impl<P> Plans<P> {
+    /// The plan, unless there are many.
+    pub fn one(&self) -> Option<&P> {
+        match self {
+            Plans::One(plan) => Some(plan),
+            Plans::Tiles(_) => None,
+        }
+    }
+}
+
+/// Moves that run in turn, as often as wanted. What lies between them is allocated once; two
+/// temporary buffers of which one is read for the last time before the other is written are one.
 pub struct Runner<B: Backend> {
     backend: B,
-    steps: Vec<Step<B::Plan>>,
+    steps: Vec<Step<Plans<B::Plan>>>,
+    /// One for each step.
+    lives: Vec<Life>,
     /// The least bytes of each input and output.
     lent: Vec<(BufferId, usize)>,
     /// The bytes of each temporary buffer.
     sizes: Vec<usize>,
+    constants: Vec<Box<B::Buffer>>,
     /// The temporary buffers, unless a run has them.
     temporaries: Mutex<Option<Temporaries<B>>>,
 }
@@ -45,37 +95,48 @@ pub struct Runner<B: Backend> {
 type Temporaries<B> = Vec<Box<<B as Backend>::Buffer>>;
 
 impl<B: Backend> Runner<B> {
-    /// Plans the moves of `steps`.
+    /// Plans the moves of `steps`, between buffers and `constants`. The first run allocates the
+    /// temporary buffers.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] if the memory has no room for the constants.
+    ///
+    /// # Panics
+    /// If a step writes an input or a constant, or a buffer that was read before it, or reads bytes
+    /// that those before it do not write, or if a temporary buffer is never read.
+    pub fn new(backend: B, steps: &[Step<Moves<'_>>], constants: &[&[u8]]) -> Result<Runner<B>> {
+        let uses = uses(steps, constants);
+        let (slots, sizes) = slots(steps, &uses);
+        let slot_of = |id| slots.get(&id).map_or(id, |slot| BufferId::Temporary(*slot));
+        let plan = |step: &Step<Moves<'_>>| Step {
+            source: slot_of(step.source),
+            target: slot_of(step.target),
+            work: match &step.work {
+                Moves::One(work) => Plans::One(backend.plan(work)),
+                Moves::Tiles(tiles) => Plans::Tiles(tiles.clone()),
+            },
+        };
+        let planned = steps.iter().map(plan).collect();
+        let life = |(at, step): (usize, &Step<Moves<'_>>)| Life {
+            target_bytes: uses[&step.target].bytes,
+            ends_source: slots.contains_key(&step.source)
+                && uses[&step.source].last_read == Some(at),
+        };
+        let lives = steps.iter().enumerate().map(life).collect();
+        let is_lent = |id: &BufferId| matches!(id, BufferId::Input(_) | BufferId::Output(_));
+        let lent = uses.iter().filter(|(id, _)| is_lent(id));
+        let lent = lent.map(|(id, each)| (*id, each.bytes)).collect();
+        let constants = constants.iter().map(|bytes| backend.buffer_of(bytes));
+        let constants = constants.collect::<Result<_>>()?;
+        let temporaries = Mutex::new(None);
+        Ok(Runner { backend, steps: planned, lives, lent, sizes, constants, temporaries })
+    }
+
+    /// Moves that each take all of what the one before gives, from one input to one output. The
+    /// temporary buffers are allocated now.
     ///
     /// # Errors
     /// [`Error::TooLarge`] if the memory has no room for the temporary buffers.
-    ///
-    /// # Panics
-    /// If a step writes an input, or a buffer that was read before it, or reads bytes that those
-    /// before it do not write, or if a temporary buffer is never read.
-    pub fn new(backend: B, steps: &[Step<&Move>]) -> Result<Runner<B>> {
-        let uses = uses(steps);
-        let (slots, sizes) = slots(steps, &uses);
-        let slot_of = |id| slots.get(&id).map_or(id, |slot| BufferId::Temporary(*slot));
-        let plan = |step: &Step<&Move>| Step {
-            source: slot_of(step.source),
-            target: slot_of(step.target),
-            work: backend.plan(step.work),
-        };
-        let planned = steps.iter().map(plan).collect();
-        let lent = uses.iter().filter(|(id, _)| !slots.contains_key(id));
-        let lent = lent.map(|(id, each)| (*id, each.bytes)).collect();
-        let temporaries = Mutex::new(None);
-        let runner = Runner { backend, steps: planned, lent, sizes, temporaries };
-        let temporaries = runner.new_temporaries()?;
-        runner.put_back(temporaries);
-        Ok(runner)
-    }
-
-    /// Moves that each take all of what the one before gives, from one input to one output.
-    ///
-    /// # Errors
-    /// As [`Runner::new`].
     ///
     /// # Panics
     /// As [`Runner::new`], and if there is no move.
@@ -87,14 +148,22 @@ impl<B: Backend> Runner<B> {
                 true => BufferId::Output(0),
                 false => BufferId::Temporary(number),
             },
-            work,
+            work: Moves::One(work),
         });
-        Runner::new(backend, &steps.collect::<Vec<_>>())
+        let runner = Runner::new(backend, &steps.collect::<Vec<_>>(), &[])?;
+        let temporaries = runner.new_temporaries()?;
+        runner.put_back(temporaries);
+        Ok(runner)
     }
 
     /// The steps, in the order in which they run.
-    pub fn steps(&self) -> &[Step<B::Plan>] {
+    pub fn steps(&self) -> &[Step<Plans<B::Plan>>] {
         &self.steps
+    }
+
+    /// What carries the moves out.
+    pub fn backend(&self) -> &B {
+        &self.backend
     }
 
     /// The bytes of the temporary buffers.
@@ -103,13 +172,13 @@ impl<B: Backend> Runner<B> {
     }
 
     /// Moves the elements of `inputs` to `outputs`. Bytes of these that no element covers are left
-    /// as they are, and so are bits beside packed elements. It does not allocate, unless it runs
-    /// on several threads at once and has temporary buffers.
+    /// as they are, and so are bits beside packed elements. It does not allocate, but for the
+    /// temporary buffers at first and where several threads run it at once, and for plans of tiles.
     ///
     /// # Errors
     /// [`Error::OutOfBounds`] if a buffer is missing, or shorter than what the steps reach; nothing
-    /// has been written then. [`Error::TooLarge`] if several threads run it at once, and the memory
-    /// has no room for the temporary buffers once more.
+    /// has been written then. [`Error::TooLarge`] if the memory has no room for the temporary buffers
+    /// that have to be allocated.
     #[inline]
     pub fn run(&self, inputs: &[&B::Buffer], outputs: &mut [&mut B::Buffer]) -> Result<()> {
         self.run_by(inputs, outputs, |plan, src, dst| self.backend.run(plan, src, dst))
@@ -131,6 +200,45 @@ impl<B: Backend> Runner<B> {
         self.run_by(inputs, outputs, run)
     }
 
+    /// [`Runner::run`] to new buffers: the outputs, in the order of their indices. Each buffer is
+    /// allocated when it is first written, and a temporary one is let go when it has been read for the
+    /// last time: so the memory holds no more at once than has to be. `done` is told the index of
+    /// each step that has ended.
+    ///
+    /// # Errors
+    /// [`Error::OutOfBounds`] for an input, as [`Runner::run`]; [`Error::TooLarge`] if the memory has
+    /// no room for a buffer.
+    pub fn run_new(
+        &self,
+        inputs: &[&B::Buffer],
+        mut done: impl FnMut(usize),
+    ) -> Result<BTreeMap<usize, Box<B::Buffer>>> {
+        self.check(inputs, None)?;
+        let mut held: BTreeMap<BufferId, Box<B::Buffer>> = BTreeMap::new();
+        for (at, (step, life)) in self.steps.iter().zip(&self.lives).enumerate() {
+            let target = held.remove(&step.target);
+            let mut target = target.map_or_else(|| self.backend.buffer(life.target_bytes), Ok)?;
+            let source = match step.source {
+                BufferId::Input(number) => inputs[number],
+                BufferId::Constant(number) => &self.constants[number],
+                written => &held[&written],
+            };
+            self.step(&step.work, source, &mut target, &|plan, src, dst| {
+                self.backend.run(plan, src, dst)
+            })?;
+            held.insert(step.target, target);
+            if life.ends_source {
+                held.remove(&step.source);
+            }
+            done(at);
+        }
+        let output = |(id, buffer)| match id {
+            BufferId::Output(number) => Some((number, buffer)),
+            _ => None,
+        };
+        Ok(held.into_iter().filter_map(output).collect())
+    }
+
     /// Runs all steps of a [chain](Runner::chain) but the last, for which `last` is called, with
     /// its plan and with what it reads.
     #[inline]
@@ -139,17 +247,23 @@ impl<B: Backend> Runner<B> {
         input: &B::Buffer,
         last: impl FnOnce(&B::Plan, &B::Buffer) -> Result<T>,
     ) -> Result<T> {
-        let (end, firsts) = self.steps.split_last().unwrap_or_else(|| unreachable!());
+        let Some((Step { source, work: Plans::One(end), .. }, firsts)) = self.steps.split_last()
+        else {
+            unreachable!("a chain has one move or more")
+        };
         if firsts.is_empty() {
-            return last(&end.work, input);
+            return last(end, input);
         }
         self.with_temporaries(|temporaries| {
-            let mut buffers = Buffers::<B> { inputs: &[input], temporaries, outputs: &mut [] };
+            let (inputs, outputs) = (&[input], &mut []);
+            let mut buffers = self.buffers(inputs, temporaries, outputs);
             for step in firsts {
                 let (src, dst) = buffers.ends(step);
-                self.backend.run(&step.work, src, dst)?;
+                self.step(&step.work, src, dst, &|plan, src, dst| {
+                    self.backend.run(plan, src, dst)
+                })?;
             }
-            last(&end.work, buffers.source(end.source))
+            last(end, buffers.source(*source))
         })
     }
 
@@ -164,27 +278,55 @@ impl<B: Backend> Runner<B> {
         // One move between two buffers, which the backend checks: small calls are such.
         if let [Step { source: BufferId::Input(0), target: BufferId::Output(0), work }] =
             &self.steps[..]
+            && let Plans::One(work) = work
             && let ([src], [dst]) = (inputs, &mut *outputs)
         {
             return run(work, src, dst);
         }
-        self.check(inputs, outputs)?;
+        self.check(inputs, Some(outputs))?;
         self.with_temporaries(|temporaries| {
-            let mut buffers = Buffers::<B> { inputs, temporaries, outputs };
+            let mut buffers = self.buffers(inputs, temporaries, outputs);
             self.steps.iter().try_for_each(|step| {
                 let (src, dst) = buffers.ends(step);
-                run(&step.work, src, dst)
+                self.step(&step.work, src, dst, &run)
             })
         })
     }
 
-    /// Checks the buffers that the caller lends.
-    fn check(&self, inputs: &[&B::Buffer], outputs: &[&mut B::Buffer]) -> Result<()> {
+    /// Runs one step.
+    fn step(
+        &self,
+        work: &Plans<B::Plan>,
+        src: &B::Buffer,
+        dst: &mut B::Buffer,
+        run: &impl Fn(&B::Plan, &B::Buffer, &mut B::Buffer) -> Result<()>,
+    ) -> Result<()> {
+        match work {
+            Plans::One(plan) => run(plan, src, dst),
+            Plans::Tiles(tiles) => {
+                tiles.clone().try_for_each(|tile| run(&self.backend.plan(&tile?), src, dst))
+            }
+        }
+    }
+
+    fn buffers<'a, 'b>(
+        &'a self,
+        inputs: &'a [&'a B::Buffer],
+        temporaries: &'a mut [Box<B::Buffer>],
+        outputs: &'a mut [&'b mut B::Buffer],
+    ) -> Buffers<'a, 'b, B> {
+        Buffers { inputs, constants: &self.constants, temporaries, outputs }
+    }
+
+    /// Checks the buffers that the caller lends; outputs only if the run is to write to them.
+    fn check(&self, inputs: &[&B::Buffer], outputs: Option<&[&mut B::Buffer]>) -> Result<()> {
         for (id, needed) in &self.lent {
-            let (argument, lent) = match *id {
-                BufferId::Input(number) => ("data", inputs.get(number).copied()),
-                BufferId::Output(number) => ("out", outputs.get(number).map(|output| &**output)),
-                BufferId::Temporary(_) => continue,
+            let (argument, lent) = match (*id, outputs) {
+                (BufferId::Input(number), _) => ("data", inputs.get(number).copied()),
+                (BufferId::Output(number), Some(outputs)) => {
+                    ("out", outputs.get(number).map(|output| &**output))
+                }
+                _ => continue,
             };
             let buffer = lent.map_or(0, |lent| self.backend.bytes_of(lent));
             if lent.is_none() || buffer < *needed {
@@ -232,7 +374,14 @@ impl<B: Backend> fmt::Debug for Runner<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut list = f.debug_list();
         for Step { source, target, work } in &self.steps {
-            list.entry(&format_args!("{source:?} to {target:?}: {work}"));
+            match work {
+                Plans::One(plan) => {
+                    list.entry(&format_args!("{source:?} to {target:?}: {plan}"));
+                }
+                Plans::Tiles(_) => {
+                    list.entry(&format_args!("{source:?} to {target:?}: in tiles"));
+                }
+            }
         }
         list.finish()
     }
@@ -241,6 +390,7 @@ impl<B: Backend> fmt::Debug for Runner<B> {
 /// The buffers of one run.
 struct Buffers<'a, 'b, B: Backend> {
     inputs: &'a [&'a B::Buffer],
+    constants: &'a [Box<B::Buffer>],
     temporaries: &'a mut [Box<B::Buffer>],
     outputs: &'a mut [&'b mut B::Buffer],
 }
@@ -249,17 +399,20 @@ impl<B: Backend> Buffers<'_, '_, B> {
     fn source(&self, id: BufferId) -> &B::Buffer {
         match id {
             BufferId::Input(number) => self.inputs[number],
+            BufferId::Constant(number) => &self.constants[number],
             BufferId::Temporary(number) => &self.temporaries[number],
             BufferId::Output(number) => self.outputs[number],
         }
     }
 
     /// What a step reads and what it writes, which are two.
-    fn ends(&mut self, step: &Step<B::Plan>) -> (&B::Buffer, &mut B::Buffer) {
-        use BufferId::{Input, Output, Temporary};
+    fn ends(&mut self, step: &Step<Plans<B::Plan>>) -> (&B::Buffer, &mut B::Buffer) {
+        use BufferId::{Constant, Input, Output, Temporary};
         match (step.source, step.target) {
             (Input(src), Temporary(dst)) => (self.inputs[src], &mut self.temporaries[dst]),
             (Input(src), Output(dst)) => (self.inputs[src], self.outputs[dst]),
+            (Constant(src), Temporary(dst)) => (&self.constants[src], &mut self.temporaries[dst]),
+            (Constant(src), Output(dst)) => (&self.constants[src], self.outputs[dst]),
             (Temporary(src), Output(dst)) => (&self.temporaries[src], self.outputs[dst]),
             (Output(src), Temporary(dst)) => (self.outputs[src], &mut self.temporaries[dst]),
             (Temporary(src), Temporary(dst)) => {
@@ -270,7 +423,7 @@ impl<B: Backend> Buffers<'_, '_, B> {
                 let (src, dst) = two(self.outputs, src, dst);
                 (src, dst)
             }
-            (_, Input(_)) => unreachable!("no step writes an input"),
+            (_, Input(_) | Constant(_)) => unreachable!("no step writes what is given"),
         }
     }
 }
@@ -281,6 +434,14 @@ fn two<T>(slice: &mut [T], src: usize, dst: usize) -> (&T, &mut T) {
         unreachable!("no step writes what it reads")
     };
     (src, dst)
+}
+
+/// How long buffers are needed, where a run makes them itself.
+struct Life {
+    /// The bytes of what the step writes.
+    target_bytes: usize,
+    /// Whether the step reads a temporary buffer for the last time.
+    ends_source: bool,
 }
 
 /// What the steps do with a buffer.
@@ -298,27 +459,34 @@ struct Use {
 ///
 /// # Panics
 /// If one reads what was not written before, or writes in vain.
-fn uses(steps: &[Step<&Move>]) -> BTreeMap<BufferId, Use> {
+fn uses(steps: &[Step<Moves<'_>>], constants: &[&[u8]]) -> BTreeMap<BufferId, Use> {
+    let given = |id: &BufferId| matches!(id, BufferId::Input(_) | BufferId::Constant(_));
     let mut uses: BTreeMap<BufferId, Use> = BTreeMap::new();
     for (number, Step { source, target, work }) in steps.iter().enumerate() {
         let is_there = uses.contains_key(source);
         let read = uses.entry(*source).or_default();
+        let [src_bytes, dst_bytes] = work.bytes();
+        if let BufferId::Constant(constant) = source {
+            read.written = constants.get(*constant).map_or(0, |bytes| bytes.len());
+            read.bytes = read.written;
+        }
         if matches!(source, BufferId::Input(_)) {
-            read.bytes = read.bytes.max(work.src_bytes());
+            read.bytes = read.bytes.max(src_bytes);
         } else {
             assert!(
-                is_there && read.written >= read.bytes && work.src_bytes() <= read.bytes,
-                "a step reads {} bytes of {source:?}, of which those before it write {} of {}",
-                work.src_bytes(),
+                (is_there || given(source))
+                    && read.written >= read.bytes
+                    && src_bytes <= read.bytes,
+                "a step reads {src_bytes} bytes of {source:?}, of which those before it write {} of {}",
                 read.written,
                 read.bytes
             );
         }
         read.last_read = Some(number);
-        assert!(!matches!(target, BufferId::Input(_)), "a step writes {target:?}");
+        assert!(!given(target), "a step writes {target:?}");
         let written = uses.entry(*target).or_default();
         assert!(written.last_read.is_none(), "a step writes {target:?}, which was read before");
-        written.bytes = written.bytes.max(work.dst_bytes());
+        written.bytes = written.bytes.max(dst_bytes);
         written.written += work.moved_bytes();
     }
     for (id, each) in &uses {
@@ -331,7 +499,7 @@ fn uses(steps: &[Step<&Move>]) -> BTreeMap<BufferId, Use> {
 /// Where the temporary buffers are, and the bytes of these places: one that is read for the last
 /// time leaves its place to those that are written after it.
 fn slots(
-    steps: &[Step<&Move>],
+    steps: &[Step<Moves<'_>>],
     uses: &BTreeMap<BufferId, Use>,
 ) -> (BTreeMap<BufferId, usize>, Vec<usize>) {
     let (mut slots, mut sizes, mut free) = (BTreeMap::new(), Vec::new(), Vec::new());

@@ -19,10 +19,8 @@ fn a_chain_of_any_operators_moves_as_the_oracle_does_in_turn() {
             plan.run_slice(&labels).unwrap().iter().map(|label| *label as usize).collect();
         prop_assert_eq!(moved, case.naive.labels(), "{}\n{}", chain, plan);
         passes_are_as_the_plan_says(&chain, &shape, &plan)?;
-        // Long lists of lengths are not printed whole.
-        let text = chain.to_string();
-        if !text.contains(" more]") && !case.ops.is_empty() {
-            prop_assert_eq!(text.parse::<Chain>().unwrap(), chain);
+        if !case.ops.is_empty() {
+            prop_assert_eq!(chain.to_string().parse::<Chain>().unwrap(), chain);
         }
         Ok(())
     });

@@ -85,7 +85,7 @@ fn runner() -> Runner<Device> {
         Move::new(&map, 4, &src, &dst).unwrap()
     });
     let runner = Runner::chain(Device::new(Some(3)), &moves).unwrap();
-    assert!(runner.steps().iter().all(|step| step.work.threads() == 3));
+    assert!(runner.steps().iter().all(|step| step.work.one().unwrap().threads() == 3));
     runner
 }
 

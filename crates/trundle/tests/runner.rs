@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use trundle::BufferId::{Input, Output, Temporary};
 use trundle::ops::{Flip, Transpose};
 use trundle::{
-    Backend, BufferId, Device, Error, IndexMap, Layout, Move, Op, Result, Runner, Shape, Step,
+    Backend, BufferId, Device, Error, IndexMap, Layout, Move, Moves, Op, Result, Runner, Shape,
+    Step,
 };
 use trundle_testing::{Cells, Flush, PairByPair, TestBuffer, Testable};
 
@@ -26,14 +27,14 @@ fn work(op: impl Into<Op>, sizes: &[usize], width: usize) -> Move {
     Move::new(&map, width, &packed(map.in_shape()), &packed(map.out_shape())).unwrap()
 }
 
-fn step(source: BufferId, target: BufferId, work: &Move) -> Step<&Move> {
-    Step { source, target, work }
+fn step(source: BufferId, target: BufferId, work: &Move) -> Step<Moves<'_>> {
+    Step { source, target, work: Moves::One(work) }
 }
 
 fn runner<B: Backend>(backend: B, steps: &[(BufferId, BufferId, Move)]) -> Result<Runner<B>> {
-    let steps: Vec<Step<&Move>> =
+    let steps: Vec<Step<Moves<'_>>> =
         steps.iter().map(|(source, target, work)| step(*source, *target, work)).collect();
-    Runner::new(backend, &steps)
+    Runner::new(backend, &steps, &[])
 }
 
 /// A join of two inputs that is read by two outputs, one of which is read on.
@@ -177,7 +178,8 @@ fn a_step_is_not_begun_when_the_one_before_it_was_stopped() {
     for threads in [1, 3] {
         let runner = Runner::chain(Device::new(Some(threads)), &transposes(4)).unwrap();
         let src: Vec<u8> = (0..530 * 1501 * 4).map(|byte| (byte % 101) as u8).collect();
-        let parts: Vec<usize> = runner.steps().iter().map(|step| step.work.parts().len()).collect();
+        let parts: Vec<usize> =
+            runner.steps().iter().map(|step| step.work.one().unwrap().parts().len()).collect();
         let mut whole = vec![0xa5; src.len()];
         runner.run(&[&src], &mut [&mut whole]).unwrap();
         for yes in [1, parts[0] + 1, parts[0] + parts[1] + 1] {

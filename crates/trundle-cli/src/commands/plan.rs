@@ -232,7 +232,7 @@ impl PlannedTensor<'_> {
 
     fn report(&self, operation: &Operation, job: &Job) -> Value {
         let PlannedTensor { header, tensor, chain, plan } = self;
-        let operators: Vec<String> = chain.ops().iter().map(ToString::to_string).collect();
+        let operators: Vec<String> = chain.ops().iter().map(|op| format!("{op:#}")).collect();
         let stages = plan.passes().iter().zip(plan.moves()).zip(plan.cpu_plans()).map(
             |((pass, work), cpu_plan)| {
                 json!({

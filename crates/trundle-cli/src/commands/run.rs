@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use trundle::Shape;
+use trundle::{Move, Shape};
 use trundle_formats::{
     NamedTensor, Output, Shown, StoredDType, TensorHint, check_output, is_steering, stage,
 };
 use trundle_models::{
-    Data, ElementType, Given, How, Links, Model, PlannedModel, ResolvedModel, TensorId, Verifier,
+    Data, ElementType, Given, Links, Model, PlannedModel, ResolvedModel, TensorId, Verifier,
 };
 
 use crate::args::{ModelArgs, RunArgs};
@@ -502,14 +502,8 @@ fn plan_report(model: &Model, planned: &PlannedModel) -> Value {
             })).collect::<Vec<_>>(),
             "parts": pass.parts.iter().map(|part| json!({
                 "from": resolved.name(part.from),
-                "blocks": match &part.how {
-                    How::Planned { work, .. } => Some(work.blocks().len()),
-                    How::ByElement => None,
-                },
-                "bytes": match &part.how {
-                    How::Planned { work, .. } => work.moved_bytes(),
-                    How::ByElement => planned.moved_by(pass),
-                },
+                "blocks": part.work.as_ref().map(|work| work.blocks().len()),
+                "bytes": part.work.as_ref().map_or(planned.moved_by(pass), Move::moved_bytes),
             })).collect::<Vec<_>>(),
             "bytes": planned.moved_by(pass),
         })

@@ -6,7 +6,7 @@ use crate::ops::{
     Flip, Group, Part, Rearrange, Reshape, ReverseSequence, ReverseSubsequences, Roll, Rot90,
     Slice, Tile, Transpose, parameters,
 };
-use crate::program::{Made, Program, Tensor, TensorId};
+use crate::program::{Definition, Made, Program, TensorId};
 use crate::{
     AxisMap, BitOrder, DType, IndexMap, Layer, Layout, Lengths, Line, Op, Packing, Pass, Piece,
     Shape, TensorView, Width,
@@ -243,7 +243,7 @@ fn every_part_of_a_program_is_seen() {
         ("joined.axis", joined(0, &[0, 1]), joined(1, &[0, 1])),
         ("joined.parts", joined(0, &[0, 1]), joined(0, &[1, 0])),
     ]);
-    let tensor = |sizes: &[usize], width: usize, made| Tensor {
+    let tensor = |sizes: &[usize], width: usize, made| Definition {
         shape: shape(sizes),
         width: width.into(),
         made,

@@ -66,7 +66,7 @@ macro_rules! operators {
         }
 
         impl fmt::Display for Op {
-            /// The operator as a stage of the chain language.
+            /// The operator as a stage of the chain language; `{:#}` cuts long lists of lengths off.
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 match self {
                     $(Op::$operator(operator) => operator.fmt(f),)*

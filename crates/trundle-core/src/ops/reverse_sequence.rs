@@ -61,12 +61,8 @@ impl ReverseSequence {
 
 impl fmt::Display for ReverseSequence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "reverse(axis={}, batch_axis={}, lengths={})",
-            self.axis,
-            self.batch_axis,
-            Listed(&self.lengths)
-        )
+        write!(f, "reverse(axis={}, batch_axis={}, lengths=", self.axis, self.batch_axis)?;
+        Listed(&self.lengths).fmt(f)?;
+        f.write_str(")")
     }
 }

@@ -153,24 +153,26 @@ pub(super) fn reversed_rows(
 
 impl fmt::Display for ReverseSubsequences {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "reverse(axis={}, lengths={})", self.axis, Listed(&self.lengths))
+        write!(f, "reverse(axis={}, lengths=", self.axis)?;
+        Listed(&self.lengths).fmt(f)?;
+        f.write_str(")")
     }
 }
 
-/// A list of lengths, cut off where nobody would read on.
+/// A list of lengths; `{:#}` cuts it off where nobody would read on.
 pub(super) struct Listed<'a, T>(pub(super) &'a [T]);
 
 impl<T: fmt::Display> fmt::Display for Listed<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const MOST: usize = 8;
+        let most = if f.alternate() { 8 } else { self.0.len() };
         f.write_str("[")?;
-        for (number, length) in self.0.iter().take(MOST).enumerate() {
+        for (number, length) in self.0.iter().take(most).enumerate() {
             if number > 0 {
                 f.write_str(", ")?;
             }
             write!(f, "{length}")?;
         }
-        match self.0.len().saturating_sub(MOST) {
+        match self.0.len().saturating_sub(most) {
             0 => f.write_str("]"),
             more => write!(f, ", and {more} more]"),
         }
@@ -220,5 +222,15 @@ mod tests {
                 "lengths and the positions outside the axis must have equal sizes, got 3 and 2"
             );
         }
+    }
+    #[test]
+    fn long_lists_are_cut_off_for_people_only() {
+        let reverse = ReverseSubsequences::new(1, vec![2; 10]);
+        let eight = ["2"; 8].join(", ");
+        assert_eq!(
+            format!("{reverse:#}"),
+            format!("reverse(axis=1, lengths=[{eight}, and 2 more])")
+        );
+        assert_eq!(reverse.to_string(), format!("reverse(axis=1, lengths=[{eight}, 2, 2])"));
     }
 }

@@ -7,7 +7,7 @@ use crate::Shape;
 /// program: only they know what a region costs beside an element that is moved.
 ///
 /// Nothing is refused for it. A tensor that would be too many regions is read from what it is made
-/// of directly, or element by element, which takes what the program takes.
+/// of directly, or moved in tiles of few regions each.
 #[derive(Clone, Debug)]
 pub struct Budget {
     /// A region costs about as much to set out as so many elements to move: with fewer elements

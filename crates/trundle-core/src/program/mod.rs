@@ -10,6 +10,7 @@ mod passes;
 mod pull_back;
 mod restrict;
 mod simplify;
+mod tiles;
 
 use std::collections::BTreeMap;
 
@@ -17,6 +18,7 @@ pub use budget::Budget;
 pub use isolated::Isolated;
 pub use passes::{Pass, Read};
 pub use restrict::{Bounds, Restricted};
+pub use tiles::Tiles;
 
 use crate::{Error, IndexMap, Layout, Op, Result, Shape, Width};
 
@@ -38,7 +40,7 @@ use crate::{Error, IndexMap, Layout, Op, Result, Shape, Width};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program {
-    tensors: Vec<Tensor>,
+    tensors: Vec<Definition>,
     outputs: Vec<TensorId>,
     /// How many tensors are given.
     inputs: usize,
@@ -55,9 +57,9 @@ pub struct TensorId(pub usize);
 
 crate::fingerprint!(struct TensorId(index));
 
-/// A tensor of a program.
+/// How a tensor of a program is defined.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tensor {
+pub struct Definition {
     /// Its shape.
     pub shape: Shape,
     /// How wide its elements are.
@@ -66,7 +68,7 @@ pub struct Tensor {
     pub made: Made,
 }
 
-crate::fingerprint!(struct Tensor { shape, width, made });
+crate::fingerprint!(struct Definition { shape, width, made });
 
 /// Where the elements of a tensor come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -218,7 +220,7 @@ impl Program {
         }
         let (mut end, mut ends) = (0usize, Vec::with_capacity(parts.len()));
         for part in parts {
-            let Tensor { shape, width: got, .. } = self.checked(*part)?;
+            let Definition { shape, width: got, .. } = self.checked(*part)?;
             if *got != width {
                 return Err(Error::WidthsDiffer { expected: width, got: *got });
             }
@@ -262,8 +264,8 @@ impl Program {
         Ok(self)
     }
 
-    /// The tensors, each made of earlier ones.
-    pub fn tensors(&self) -> &[Tensor] {
+    /// The definition of each tensor, each made of earlier ones.
+    pub fn tensors(&self) -> &[Definition] {
         &self.tensors
     }
 
@@ -271,7 +273,7 @@ impl Program {
     ///
     /// # Panics
     /// If it is of another program, which has more of them.
-    pub fn tensor(&self, id: TensorId) -> &Tensor {
+    pub fn tensor(&self, id: TensorId) -> &Definition {
         &self.tensors[id.0]
     }
 
@@ -291,7 +293,7 @@ impl Program {
     }
 
     /// A tensor, if there is one of this index.
-    fn checked(&self, id: TensorId) -> Result<&Tensor> {
+    fn checked(&self, id: TensorId) -> Result<&Definition> {
         self.tensors.get(id.0).ok_or(Error::NumberOutOfRange {
             argument: "the index of a tensor",
             number: i64::try_from(id.0).unwrap_or(i64::MAX),
@@ -303,7 +305,7 @@ impl Program {
     fn push(&mut self, shape: Shape, width: Width, made: Made) -> Result<TensorId> {
         Layout::row_major(&shape, width.units())?;
         let id = TensorId(self.tensors.len());
-        self.tensors.push(Tensor { shape, width, made });
+        self.tensors.push(Definition { shape, width, made });
         Ok(id)
     }
 }

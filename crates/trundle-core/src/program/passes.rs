@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::pull_back::{PullBack, PulledBack};
-use super::{Budget, Program, TensorId};
+use super::{Budget, Made, Program, TensorId, Tiles};
 use crate::Regions;
 
 /// One tensor written in one pass.
@@ -27,7 +27,7 @@ pub struct Read {
     /// filled copies it.
     pub from: TensorId,
     /// The boxes of the target that are read from it; `None` where they would be too many: then the
-    /// target is a movement of this tensor, and each element is moved by itself, as its map says.
+    /// target is a movement of this tensor, and is moved in [tiles](Program::tiles).
     pub regions: Option<Regions>,
 }
 
@@ -59,9 +59,9 @@ impl Program {
                     needed.extend(pulled.sources.keys().map(|(from, _)| *from));
                     passes.insert(target, Pass::of(target, pulled));
                 }
-                PulledBack::ByElement(from) => {
+                PulledBack::InTiles(from) => {
                     needed.push(from);
-                    passes.insert(target, Pass::by_element(target, from));
+                    passes.insert(target, Pass::in_tiles(target, from));
                 }
             }
             needed.retain(|other| !self.tensor(*other).made.is_source());
@@ -72,6 +72,22 @@ impl Program {
         let mut passes = self.read_in_the_end(passes);
         self.release(&mut passes);
         passes
+    }
+
+    /// A moved tensor in tiles of at most `most` boxes, for a pass that cannot have all of them.
+    /// `None` for other tensors.
+    ///
+    /// # Panics
+    /// If there is no such tensor.
+    pub fn tiles(&self, target: TensorId, most: usize) -> Option<Tiles> {
+        let tensor = self.tensor(target);
+        let Made::Moved { map, .. } = &tensor.made else { return None };
+        let tiles = Tiles::new(map, tensor.width, most);
+        Some(
+            tiles.unwrap_or_else(|error| {
+                unreachable!("tensors of a program can be addressed: {error}")
+            }),
+        )
     }
 
     /// The passes that outputs depend on: what one needed at first it may have done without.
@@ -113,7 +129,7 @@ impl Pass {
         Pass { target, reads, via: pulled.via.into_iter().collect(), released: Vec::new() }
     }
 
-    fn by_element(target: TensorId, from: TensorId) -> Pass {
+    fn in_tiles(target: TensorId, from: TensorId) -> Pass {
         let reads = vec![Read { from, regions: None }];
         Pass { target, reads, via: Vec::new(), released: Vec::new() }
     }

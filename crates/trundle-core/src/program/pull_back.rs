@@ -9,7 +9,7 @@
 //!
 //! Both end: each pull-back that fails names a tensor that was not written before, and what is
 //! directly made of others is always few steps: a join has as many regions as parts, and a map of
-//! too many boxes is followed element by element, which takes no plan at all.
+//! too many boxes is moved in tiles, each planned when it is run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,8 +47,8 @@ pub(super) enum PulledBack<'a> {
     Needs(TensorId),
     /// It is read from what it is made of directly, which has to be written first.
     Directly(PullBack<'a>),
-    /// It is a movement of this tensor, in too many boxes: each element by itself.
-    ByElement(TensorId),
+    /// It is a movement of this tensor, in too many boxes: it is moved in tiles.
+    InTiles(TensorId),
 }
 
 /// The regions would be too many: this tensor would have to be written first.
@@ -255,7 +255,7 @@ impl<'a> PullBack<'a> {
             Made::Moved { from, map } => {
                 let most = self.budget.most_directly(&tensor.shape);
                 let Some(regions) = self.via_one(whole, map, most) else {
-                    return PulledBack::ByElement(*from);
+                    return PulledBack::InTiles(*from);
                 };
                 self.count = regions.len();
                 self.read(*from, regions);

@@ -11,7 +11,6 @@ mod options;
 mod prepared_task;
 mod read_back;
 mod ring;
-mod shim;
 mod source;
 mod transfer;
 mod verify;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use trundle::{Backend, Device, IndexMap, Width};
+use trundle::{Backend, Device, IndexMap, PlannedProgram, Width};
 use trundle_core::program::{Made, Program, Restricted};
 use trundle_formats::StoredDType;
 
@@ -14,7 +14,6 @@ use crate::plan::movement::{self, made_of_output};
 use crate::plan::tasks::Task;
 use crate::plan::tiling::Tile;
 use crate::run::checksums::{Checksum, Elements, Origin, Source};
-use crate::run::shim::PlannedProgram;
 
 /// A task with its plans, and the bytes that it takes in memory.
 pub(crate) struct PreparedTask<'a> {
@@ -50,7 +49,7 @@ pub(crate) struct Span {
 enum SpanPlan {
     /// It is all that is read, as it stands.
     Copy,
-    Program(PlannedProgram),
+    Program(PlannedProgram<Device>),
 }
 
 impl<'a> PreparedTask<'a> {

@@ -1,11 +1,11 @@
 use bytes::Bytes;
+use trundle::Device;
 use trundle_core::ops::{Flip, Roll, Tile, Transpose};
 use trundle_core::program::{Budget, Program, TensorId};
 use trundle_core::{Backend, DType, IndexMap, Op, Shape};
-use trundle_cpu::Cpu;
 
 use crate::resolved::width_of;
-use crate::{Data, ElementType, How, PlannedModel, ResolvedModel, TensorInfo};
+use crate::{Data, ElementType, PlannedModel, ResolvedModel, TensorInfo};
 
 /// A model as it is written down, of one input.
 struct Sketch {
@@ -64,12 +64,12 @@ impl Sketch {
         let info = |index| TensorInfo { element: self.element, name: format!("t{index}") };
         let infos = (0..self.program.tensors().len()).map(info).collect();
         let model = ResolvedModel::new(self.program, infos, Vec::new()).unwrap();
-        let planned = PlannedModel::within(model.clone(), budget, Cpu::new(Some(1))).unwrap();
+        let planned = PlannedModel::within(model.clone(), budget, Device::new(Some(1))).unwrap();
         Planned { model, planned }
     }
 
     fn plan(self, outputs: &[TensorId]) -> Planned {
-        self.planned(outputs, Cpu::default().budget())
+        self.planned(outputs, Device::default().budget())
     }
 }
 
@@ -86,16 +86,12 @@ impl Planned {
     /// The boxes of all passes.
     fn boxes(&self) -> usize {
         let parts = self.planned.passes().iter().flat_map(|pass| &pass.parts);
-        let boxes = parts.map(|part| match &part.how {
-            How::Planned { work, .. } => work.blocks().len(),
-            How::ByElement => 0,
-        });
-        boxes.sum()
+        parts.filter_map(|part| part.work.as_ref()).map(|work| work.blocks().len()).sum()
     }
 
-    fn by_element(&self) -> usize {
+    fn in_tiles(&self) -> usize {
         let parts = self.planned.passes().iter().flat_map(|pass| &pass.parts);
-        parts.filter(|part| matches!(part.how, How::ByElement)).count()
+        parts.filter(|part| part.work.is_none()).count()
     }
 
     /// Runs it, and holds all outputs against the model.
@@ -149,7 +145,7 @@ fn what_is_joined_to_itself_some_times_is_right() {
         let mut sketch = Sketch::u16(&[2, 2]);
         let last = sketch.doubled(times);
         let planned = sketch.plan(&[last]);
-        assert!(planned.passes() <= 2 && planned.by_element() == 0, "{}", planned.planned);
+        assert!(planned.passes() <= 2 && planned.in_tiles() == 0, "{}", planned.planned);
         planned.is_right();
     }
 }
@@ -165,30 +161,30 @@ fn one_row_of_very_many_is_read_by_itself() {
 }
 
 /// A split into parts and a join of them in an order of its own.
-fn permuted(sizes: &[usize], elementwise: bool) -> Planned {
+fn permuted(sizes: &[usize], in_tiles: bool) -> Planned {
     let parts = sizes[1];
     let mut sketch = Sketch::u16(sizes);
     let cut: Vec<TensorId> = (0..parts).map(|at| sketch.cut(TensorId(0), 1, at..at + 1)).collect();
     let order: Vec<TensorId> = (0..parts).map(|at| cut[at * 37 % parts]).collect();
     let last = sketch.joined(1, &order);
-    let directly = if elementwise { 16 } else { 1 << 16 };
-    sketch.planned(&[last], Budget { few: 16, directly, ..Cpu::default().budget() })
+    let directly = if in_tiles { 16 } else { 1 << 16 };
+    sketch.planned(&[last], Budget { few: 16, directly, ..Device::default().budget() })
 }
 
 #[test]
 fn many_small_parts_are_one_pass() {
     for sizes in [[4, 128, 16], [64, 128, 64], [1, 65, 3], [2, 1000, 1]] {
         let planned = permuted(&sizes, false);
-        assert_eq!((planned.passes(), planned.by_element()), (1, 0), "{}", planned.planned);
+        assert_eq!((planned.passes(), planned.in_tiles()), (1, 0), "{}", planned.planned);
         planned.is_right();
     }
 }
 
 #[test]
-fn too_many_boxes_are_moved_element_by_element() {
+fn too_many_boxes_are_moved_element_in_tiles() {
     let planned = permuted(&[4, 128, 16], true);
-    assert_eq!((planned.passes(), planned.by_element()), (1, 1));
-    assert!(planned.planned.to_string().contains("each element by itself"));
+    assert_eq!((planned.passes(), planned.in_tiles()), (1, 1));
+    assert!(planned.planned.to_string().contains("in tiles, since it would be too many boxes"));
     planned.is_right();
     // Whatever the elements are.
     for element in
@@ -197,9 +193,9 @@ fn too_many_boxes_are_moved_element_by_element() {
         let mut sketch = Sketch::of(element, &[3, 5, 3]);
         let turned = sketch.moved(TensorId(0), Transpose::new(&[2, 0, 1]));
         let rolled = sketch.moved(turned, Roll::new(&[1, 2, 1], &[0, 1, 2]));
-        let budget = Budget { few: 1, directly: 1, ..Cpu::default().budget() };
+        let budget = Budget { few: 1, directly: 1, ..Device::default().budget() };
         let planned = sketch.planned(&[rolled], budget);
-        assert_eq!(planned.by_element(), 1, "{}", planned.planned);
+        assert_eq!(planned.in_tiles(), 1, "{}", planned.planned);
         planned.is_right();
     }
 }
@@ -269,7 +265,7 @@ fn only_what_is_read_is_written_and_it_is_let_go() {
         last = sketch.reshaped(last, &[4, 64]);
         last = sketch.reshaped(last, &[64, 4]);
     }
-    let budget = Budget { few: 1, directly: 4, ..Cpu::default().budget() };
+    let budget = Budget { few: 1, directly: 4, ..Device::default().budget() };
     let planned = sketch.planned(&[last], budget);
     assert!(planned.passes() > 2, "{}", planned.planned);
     let read: Vec<TensorId> = planned

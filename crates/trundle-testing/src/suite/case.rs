@@ -100,7 +100,7 @@ impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "shape {:?} of {}-byte elements", self.chain.shape, self.width)?;
         for op in &self.chain.ops {
-            write!(f, " | {op}")?;
+            write!(f, " | {op:#}")?;
         }
         write!(f, ", window {:?}", self.window)?;
         for (name, layout) in [("source", &self.src), ("destination", &self.dst)] {

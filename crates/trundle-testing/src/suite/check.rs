@@ -65,9 +65,14 @@ struct Between {
     bytes: Vec<u8>,
 }
 
-/// A new buffer, which is to be zeros.
+/// A new buffer, which is to be zeros; one that is made of bytes is to hold them.
 pub(crate) fn new_buffer<B: Testable>(backend: &B, bytes: usize) -> Result<Box<B::Buffer>, String> {
-    let buffer = backend.buffer(bytes).map_err(|refusal| format!("refused: {refusal}"))?;
+    let refused = |refusal| format!("refused: {refusal}");
+    let filled = backend.buffer_of(b"filled").map_err(refused)?;
+    if filled.bytes(backend).as_ref() != b"filled" {
+        return Err("a buffer that is made of bytes holds others".to_owned());
+    }
+    let buffer = backend.buffer(bytes).map_err(refused)?;
     match buffer.bytes(backend).as_ref() == vec![0; bytes] {
         true => Ok(buffer),
         false => Err(format!("a new buffer of {bytes} bytes is not zeros")),

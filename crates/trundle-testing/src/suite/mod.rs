@@ -114,6 +114,7 @@ mod tests {
             Fault::GoesOnAfterANo,
             Fault::WritesAfterANo,
             Fault::NewBuffersAreNotZero,
+            Fault::FilledBuffersDiffer,
         ] {
             let backend = PairByPair::<Buffer>::with(fault);
             let run = AssertUnwindSafe(|| random(&backend, 2000, 300));

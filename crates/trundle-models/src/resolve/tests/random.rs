@@ -1,14 +1,12 @@
 //! Small random models, each element of each tensor held against a naive evaluation.
 
+use trundle::Device;
 use trundle_core::Backend;
 use trundle_core::program::Budget;
-use trundle_cpu::Cpu;
 
 use super::naive::visited;
 use super::sketch::{Sketch, Tagged, from_input, given, i64s};
-use crate::{
-    BlockOrder, How, IntegerTypes, Integers, Operator, Pads, Parts, PlannedModel, ZeroSize,
-};
+use crate::{BlockOrder, IntegerTypes, Integers, Operator, Pads, Parts, PlannedModel, ZeroSize};
 
 /// Random numbers: splitmix64.
 struct Random(u64);
@@ -243,7 +241,7 @@ impl Growing {
 
 /// What a plan may cost: much, and little, in each way by itself.
 fn budgets() -> [Budget; 5] {
-    let all = || Cpu::default().budget();
+    let all = || Device::default().budget();
     [
         all(),
         Budget { few: 1, ..all() },
@@ -255,7 +253,7 @@ fn budgets() -> [Budget; 5] {
 
 #[test]
 fn planned_models_give_what_their_nodes_say_whatever_they_may_cost() {
-    let (mut passes, mut by_element) = ([0; 5], [0; 5]);
+    let (mut passes, mut in_tiles) = ([0; 5], [0; 5]);
     for seed in 0..3000 {
         let mut growing = Growing::new(seed);
         for _ in 0..12 {
@@ -273,7 +271,8 @@ fn planned_models_give_what_their_nodes_say_whatever_they_may_cost() {
         sketch.model.outputs = asked.map(|node| sketch.model.outputs[node].clone()).to_vec();
         let (model, inputs) = (sketch.resolve().unwrap(), sketch.inputs());
         for (number, budget) in budgets().into_iter().enumerate() {
-            let planned = PlannedModel::within(model.clone(), budget, Cpu::new(Some(1))).unwrap();
+            let planned =
+                PlannedModel::within(model.clone(), budget, Device::new(Some(1))).unwrap();
             let outputs = planned.run(&inputs, &mut |_| ()).unwrap();
             for (node, output) in asked.into_iter().zip(outputs) {
                 let expected = nodes[node].1.constant().data;
@@ -281,12 +280,12 @@ fn planned_models_give_what_their_nodes_say_whatever_they_may_cost() {
             }
             passes[number] += planned.passes().len();
             let parts = planned.passes().iter().flat_map(|pass| &pass.parts);
-            by_element[number] += parts.filter(|part| matches!(part.how, How::ByElement)).count();
+            in_tiles[number] += parts.filter(|part| part.work.is_none()).count();
         }
     }
     // Each budget leads elsewhere.
     assert!(passes[0] < passes[1] && passes[1] < passes[4], "{passes:?}");
-    assert!(by_element[0] == 0 && by_element[2] > 0 && by_element[4] > 0, "{by_element:?}");
+    assert!(in_tiles[0] == 0 && in_tiles[2] > 0 && in_tiles[4] > 0, "{in_tiles:?}");
 }
 
 #[test]

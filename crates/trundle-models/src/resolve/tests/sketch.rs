@@ -5,6 +5,7 @@ use std::sync::Arc;
 use trundle_core::program::{Made, Program, TensorId};
 use trundle_core::{DType, Shape};
 
+use crate::constant::Elements;
 use crate::{
     Constant, Data, ElementType, Error, Given, Input, IntegerTypes, Integers, Model, Node,
     Operator, Output, PartialShape, ResolvedModel, Result, ValueId,
@@ -182,7 +183,8 @@ impl Sketch {
         let mut texts = Vec::new();
         model.shape(output).for_each_index(|index| {
             let (id, at) = followed(model.program(), output, index);
-            texts.push(model.source(id, &inputs).unwrap().strings()[at].clone());
+            let Some(Elements::Strings(strings)) = model.source(id, &inputs) else { panic!() };
+            texts.push(strings[at].clone());
         });
         texts
     }

@@ -1,0 +1,132 @@
+//! Random programs: chains, joins of joins, fills, slices, reshapes, broadcasts, rows reversed in part;
+//! tensors without elements and of rank 0 among them.
+#![allow(clippy::unwrap_used, clippy::missing_panics_doc, reason = "what is chosen fits")]
+
+use std::ops::Range;
+
+use trundle_core::ops::{Flip, ReverseSubsequences, Roll, Tile, Transpose};
+use trundle_core::program::{Budget, Program, TensorId};
+use trundle_core::{IndexMap, Op, Shape, Width};
+
+use crate::choices::Choices;
+
+fn shape(sizes: &[usize]) -> Shape {
+    Shape::new(sizes).unwrap()
+}
+
+fn signed(number: usize) -> i64 {
+    number.try_into().unwrap()
+}
+
+/// Any budget: what is too little of one thing is not of another.
+pub fn any_budget(choices: &mut Choices) -> Budget {
+    let mut few = || [0, 1, 2, 5, 30][choices.below(5)];
+    Budget {
+        elements: few(),
+        few: few(),
+        most: few(),
+        directly: few(),
+        composed: few(),
+        layers: few(),
+        pieces: few(),
+        steps: 40 * few(),
+        steps_each: few(),
+        kept: 40 * few(),
+        kept_each: few(),
+    }
+}
+
+/// An operator, or whatever else moves a tensor of this shape.
+fn map_of(choices: &mut Choices, of: &Shape) -> IndexMap {
+    let whole: Vec<Range<usize>> = of.iter().map(|size| 0..*size).collect();
+    if of.rank() == 0 {
+        let elements = [0, 1, 6][choices.below(3)];
+        return IndexMap::broadcast(&shape(&choices.sizes(elements)));
+    }
+    let axis = choices.below(of.rank());
+    let op: Op = match choices.below(9) {
+        0 | 1 => {
+            let to = match of.elements() {
+                0 => vec![choices.below(3), 0],
+                1 if choices.below(2) == 0 => Vec::new(),
+                elements => choices.sizes(elements),
+            };
+            return IndexMap::reshape(of, &shape(&to)).unwrap();
+        }
+        2 => {
+            let mut bounds = whole;
+            bounds[axis].start = choices.below(of[axis]);
+            let len = of[axis] - bounds[axis].start;
+            let cut = if choices.below(9) == 0 { len } else { choices.below(len) };
+            bounds[axis].end -= cut;
+            return IndexMap::identity(of).restrict(&bounds).unwrap();
+        }
+        3 | 4 => {
+            let mut order: Vec<i64> = (0i64..).take(of.rank()).collect();
+            order.rotate_left(axis);
+            Transpose::new(&order).into()
+        }
+        5 => Roll::new(&[signed(choices.below(9)) - 4], &[signed(axis)]).into(),
+        6 => Flip::new(&[signed(axis)]).into(),
+        7 if of.elements() < 60 => {
+            let mut repeats = vec![1; of.rank()];
+            repeats[axis] = 2;
+            Tile::new(&repeats).into()
+        }
+        _ => {
+            let mut rows = of.to_vec();
+            rows[axis] = 1;
+            let lengths: Vec<u64> =
+                (0..rows.iter().product()).map(|_| choices.below(7) as u64).collect();
+            ReverseSubsequences::dense(signed(axis), shape(&rows), lengths).into()
+        }
+    };
+    op.index_map(of).unwrap()
+}
+
+/// This tensor and others that go with it along an axis, some of them several times.
+fn joined(choices: &mut Choices, program: &mut Program, first: TensorId) -> TensorId {
+    let mut sizes = program.tensor(first).shape.to_vec();
+    let axis = choices.below(sizes.len());
+    let mut parts = vec![first];
+    for (index, other) in program.tensors().iter().enumerate() {
+        sizes[axis] = other.shape.get(axis).copied().unwrap_or(0);
+        if other.shape.sizes() == sizes && choices.below(2) == 0 {
+            parts.push(TensorId(index));
+        }
+    }
+    let at = choices.below(parts.len());
+    parts.rotate_left(at);
+    let elements: usize = parts.iter().map(|part| program.tensor(*part).shape.elements()).sum();
+    if elements > 300 {
+        parts.truncate(1);
+    }
+    program.joined(axis, &parts).unwrap()
+}
+
+/// Two inputs and a fill of such elements, and tensors made of them; of three outputs two are one
+/// tensor.
+pub fn any_program(choices: &mut Choices, width: Width) -> Program {
+    let mut program = Program::new();
+    for _ in 0..2 {
+        let elements = [24, 36, 60, 17, 1, 0][choices.below(6)];
+        program.given(shape(&choices.sizes(elements)), width).unwrap();
+    }
+    let element: Vec<u8> = (1..).take(width.bytes(width.units())).collect();
+    program.fill(width, &element).unwrap();
+    for _ in 0..1 + choices.below(10) {
+        let from = TensorId(choices.below(program.tensors().len()));
+        let of = program.tensor(from).shape.clone();
+        if of.rank() > 0 && choices.below(3) == 0 {
+            joined(choices, &mut program, from);
+        } else {
+            let map = map_of(choices, &of);
+            program.moved(from, map).unwrap();
+        }
+    }
+    let last = program.tensors().len() - 1;
+    for output in [last, choices.below(last + 1), last] {
+        program.output(TensorId(output)).unwrap();
+    }
+    program
+}

@@ -1,0 +1,247 @@
+//! A program as passes over memory, each planned on a backend.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use trundle_core::program::{Budget, Made, Pass, Program, Read, TensorId};
+use trundle_core::{Backend, Layout, Move, Result};
+
+use crate::{BufferId, Moves, Runner, Step};
+
+/// A [`Program`] decided down to the backend's plans: what is written, in which order, from where
+/// and how.
+///
+/// ```
+/// use trundle::{Device, PlannedProgram, Program, Shape};
+///
+/// let mut program = Program::new();
+/// let row = program.given(Shape::new([3])?, 1)?;
+/// let dash = program.fill(1, b"-")?;
+/// let dash = program.broadcast(dash, &Shape::new([2])?)?;
+/// let padded = program.joined(0, &[dash, row])?;
+/// program.output(padded)?;
+/// let planned = PlannedProgram::new(Device::default(), &program)?;
+/// let mut out = [0; 5];
+/// planned.runner().run(&[b"abc"], &mut [&mut out])?;
+/// assert_eq!(&out, b"--abc");
+/// # Ok::<(), trundle::Error>(())
+/// ```
+pub struct PlannedProgram<B: Backend> {
+    passes: Vec<PlannedPass>,
+    outputs: Vec<TensorId>,
+    /// The bytes of each tensor that is written.
+    bytes: BTreeMap<TensorId, usize>,
+    runner: Runner<B>,
+}
+
+/// One tensor written in one pass.
+#[derive(Clone, Debug)]
+pub struct PlannedPass {
+    /// Which tensor is written.
+    pub target: TensorId,
+    /// From where: one part for each tensor that is read. Each is a step of the runner.
+    pub parts: Vec<PlannedPart>,
+    /// The tensors on the way, which are nowhere written for this pass.
+    pub via: Vec<TensorId>,
+    /// The tensors that no later pass reads, and that are no outputs.
+    pub released: Vec<TensorId>,
+}
+
+/// What one pass reads of one tensor.
+#[derive(Clone, Debug)]
+pub struct PlannedPart {
+    /// The tensor that is read.
+    pub from: TensorId,
+    /// What is moved, in bytes; `None` where it is moved in tiles, since one move would be too many
+    /// boxes.
+    pub work: Option<Move>,
+    /// Which of the runner's steps it is.
+    pub step: usize,
+}
+
+impl<B: Backend> PlannedProgram<B> {
+    /// Decides how each output of `program` is written, at what few passes are worth to `backend`.
+    /// Input n of the runner is input n of the program.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`](crate::Error::TooLarge) for a tensor that cannot be addressed, or if the
+    /// memory has no room for the fills.
+    pub fn new(backend: B, program: &Program) -> Result<PlannedProgram<B>> {
+        let budget = backend.budget();
+        PlannedProgram::within(backend, program, budget)
+    }
+
+    /// [`PlannedProgram::new`] at other costs.
+    ///
+    /// # Errors
+    /// As [`PlannedProgram::new`].
+    pub fn within(backend: B, program: &Program, mut budget: Budget) -> Result<PlannedProgram<B>> {
+        let passes = program.passes(&mut budget);
+        let buffers = Buffers::of(program);
+        let mut steps = 0;
+        let mut part = |target: TensorId, Read { from, regions }: Read| {
+            let (width, step) = (program.tensor(target).width, steps);
+            steps += 1;
+            let work = regions.map(|regions| {
+                let src = Layout::row_major(regions.shape(), width.units())?;
+                Move::of_regions(&regions, width, &src)
+            });
+            Ok(PlannedPart { from, work: work.transpose()?, step })
+        };
+        let mut planned = |pass: Pass| {
+            let Pass { target, reads, via, released } = pass;
+            let parts = reads.into_iter().map(|read| part(target, read));
+            Ok(PlannedPass { target, parts: parts.collect::<Result<_>>()?, via, released })
+        };
+        let passes = passes.into_iter().map(&mut planned).collect::<Result<Vec<_>>>()?;
+        let steps = passes.iter().flat_map(|pass| {
+            pass.parts.iter().map(|part| buffers.step(pass.target, part, budget.few))
+        });
+        let steps: Vec<_> = steps.collect();
+        let runner = Runner::new(backend, &steps, &buffers.constants)?;
+        let bytes = |pass: &PlannedPass| {
+            let tensor = program.tensor(pass.target);
+            Ok((pass.target, tensor.shape.bytes(tensor.width)?))
+        };
+        let bytes = passes.iter().map(bytes).collect::<Result<_>>()?;
+        Ok(PlannedProgram { passes, outputs: buffers.outputs, bytes, runner })
+    }
+
+    /// The passes, in the order in which they run.
+    pub fn passes(&self) -> &[PlannedPass] {
+        &self.passes
+    }
+
+    /// Which tensor each output of the runner is. One that is an output of the program several times
+    /// is here once.
+    pub fn outputs(&self) -> &[TensorId] {
+        &self.outputs
+    }
+
+    /// What carries the passes out.
+    pub fn runner(&self) -> &Runner<B> {
+        &self.runner
+    }
+
+    /// How a part is moved; `None` for one in tiles.
+    pub fn plan_of(&self, part: &PlannedPart) -> Option<&B::Plan> {
+        self.runner.steps()[part.step].work.one()
+    }
+
+    /// The bytes that a pass writes: all of its tensor.
+    pub fn bytes_of(&self, pass: &PlannedPass) -> usize {
+        self.bytes[&pass.target]
+    }
+
+    /// The bytes that all passes write.
+    pub fn moved_bytes(&self) -> usize {
+        self.passes.iter().map(|pass| self.bytes_of(pass)).fold(0, usize::saturating_add)
+    }
+
+    /// The most bytes of outputs, and of what is written on the way, that
+    /// [`run_new`](PlannedProgram::run_new) holds at once.
+    pub fn peak_bytes(&self) -> usize {
+        let (mut held, mut peak) = (0usize, 0);
+        for pass in &self.passes {
+            held = held.saturating_add(self.bytes_of(pass));
+            peak = peak.max(held);
+            let released = pass.released.iter().map(|id| self.bytes[id]);
+            held = held.saturating_sub(released.fold(0, usize::saturating_add));
+        }
+        peak
+    }
+
+    /// Runs all passes to new buffers: one for each of the [outputs](PlannedProgram::outputs).
+    /// `done` is told each pass that has ended.
+    ///
+    /// # Errors
+    /// As [`Runner::run_new`].
+    pub fn run_new(
+        &self,
+        inputs: &[&B::Buffer],
+        mut done: impl FnMut(&PlannedPass),
+    ) -> Result<Vec<Box<B::Buffer>>> {
+        let mut passes = self.passes.iter();
+        let mut next = passes.next();
+        let mut outputs = self.runner.run_new(inputs, |step| {
+            while let Some(pass) = next
+                && pass.parts.last().is_none_or(|last| last.step <= step)
+            {
+                done(pass);
+                next = passes.next();
+            }
+        })?;
+        next.into_iter().chain(passes).for_each(done);
+        // One without elements is written by no step.
+        let output = |at: usize| {
+            let written = outputs.remove(&at);
+            written.map_or_else(|| self.runner.backend().buffer(0), Ok)
+        };
+        (0..self.outputs.len()).map(output).collect()
+    }
+}
+
+impl<B: Backend> fmt::Debug for PlannedProgram<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let PlannedProgram { passes, outputs, bytes: _, runner } = self;
+        let mut debug = f.debug_struct("PlannedProgram");
+        debug.field("passes", passes).field("outputs", outputs).field("runner", runner).finish()
+    }
+}
+
+/// The buffers of the tensors of a program.
+struct Buffers<'a> {
+    program: &'a Program,
+    /// The distinct outputs.
+    outputs: Vec<TensorId>,
+    /// Which output of the runner each is.
+    output_of: BTreeMap<TensorId, usize>,
+    constants: Vec<&'a [u8]>,
+    constant_of: BTreeMap<TensorId, usize>,
+}
+
+impl<'a> Buffers<'a> {
+    fn of(program: &'a Program) -> Buffers<'a> {
+        let (mut outputs, mut output_of) = (Vec::new(), BTreeMap::new());
+        for output in program.outputs() {
+            output_of.entry(*output).or_insert_with(|| {
+                outputs.push(*output);
+                outputs.len() - 1
+            });
+        }
+        let (mut constants, mut constant_of) = (Vec::new(), BTreeMap::new());
+        for (at, tensor) in program.tensors().iter().enumerate() {
+            if let Made::Fill(element) = &tensor.made {
+                constant_of.insert(TensorId(at), constants.len());
+                constants.push(&element[..]);
+            }
+        }
+        Buffers { program, outputs, output_of, constants, constant_of }
+    }
+
+    /// What a runner does for a part of a pass; in tiles of at most `most` boxes, if it has to.
+    fn step<'b>(&self, target: TensorId, part: &'b PlannedPart, most: usize) -> Step<Moves<'b>> {
+        let tiles = || self.program.tiles(target, most);
+        let work = part.work.as_ref().map(Moves::One);
+        let work = work.or_else(|| tiles().map(Moves::Tiles));
+        Step {
+            source: self.source(part.from),
+            target: self.target(target),
+            work: work.unwrap_or_else(|| unreachable!("only moved tensors are in tiles")),
+        }
+    }
+
+    /// Where a tensor is read. A given or filled one is, even if it is an output too.
+    fn source(&self, id: TensorId) -> BufferId {
+        match &self.program.tensor(id).made {
+            Made::Given(input) => BufferId::Input(*input),
+            Made::Fill(_) => BufferId::Constant(self.constant_of[&id]),
+            Made::Moved { .. } | Made::Joined { .. } => self.target(id),
+        }
+    }
+
+    /// Where a tensor is written.
+    fn target(&self, id: TensorId) -> BufferId {
+        self.output_of.get(&id).map_or(BufferId::Temporary(id.0), |at| BufferId::Output(*at))
+    }
+}
