@@ -21,4 +21,5 @@ pub use backend::Cpu;
 pub use machine::Machine;
 pub use plan::{Part, Place, Plan, RaggedStep, Rolled, Step};
 pub use planner::Planner;
+pub use slices::Destination;
 pub use trundle_kernels::{CATALOGUE, Kernel, Pattern, Simd, Store};

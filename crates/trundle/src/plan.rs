@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fmt;
+use std::mem::MaybeUninit;
 
 use trundle_core::{Error, IndexMap, Layout, Move, Pass, Result, Shape, Width};
 
@@ -178,7 +179,9 @@ impl Plan {
     /// # Errors
     /// As [`Plan::run`].
     pub fn run_slice_into<T: Copy>(&self, src: &[T], dst: &mut [T]) -> Result<()> {
-        self.run_slice_to(src, |last, src| last.run_slice_into(src, dst))
+        run_in_turn(self.cpu_plans(), src, CpuPlan::run_slice, |last, src| {
+            last.run_slice_into(src, dst)
+        })
     }
 
     /// [`Plan::run`] on a slice of elements, for plans of their width to a packed layout. With several
@@ -188,21 +191,32 @@ impl Plan {
     /// As [`Plan::run`], and [`Error::SizesDiffer`](crate::Error::SizesDiffer) if the destination
     /// is not packed.
     pub fn run_slice<T: Copy>(&self, src: &[T]) -> Result<Vec<T>> {
-        self.run_slice_to(src, CpuPlan::run_slice)
+        run_in_turn(self.cpu_plans(), src, CpuPlan::run_slice, CpuPlan::run_slice)
     }
 
-    /// Runs all passes but the last, for which `last` is called, with what it reads.
-    fn run_slice_to<T: Copy, R>(
+    /// [`Plan::run_slice`] into memory that is not initialised: all of it that the destination covers,
+    /// which is returned, is initialised then.
+    ///
+    /// ```
+    /// use trundle::{Chain, Plan, Shape};
+    ///
+    /// let chain: Chain = "a b -> b a".parse()?;
+    /// let plan = Plan::packed(&chain, size_of::<u32>(), &Shape::new([2, 3])?, None)?;
+    /// let mut turned = Box::new_uninit_slice(6);
+    /// assert_eq!(plan.run_slice_uninit(&[1u32, 2, 3, 4, 5, 6], &mut turned)?, [1, 4, 2, 5, 3, 6]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Plan::run_slice`].
+    pub fn run_slice_uninit<'d, T: Copy>(
         &self,
         src: &[T],
-        last: impl FnOnce(&CpuPlan, &[T]) -> Result<R>,
-    ) -> Result<R> {
-        let (end, firsts) = self.runner.steps().split_last().unwrap_or_else(|| unreachable!());
-        let mut moved = Cow::Borrowed(src);
-        for step in firsts {
-            moved = Cow::Owned(step.work.run_slice(&moved)?);
-        }
-        last(&end.work, &moved)
+        dst: &'d mut [MaybeUninit<T>],
+    ) -> Result<&'d mut [T]> {
+        run_in_turn(self.cpu_plans(), src, CpuPlan::run_slice, |last, src| {
+            last.run_slice_uninit(src, dst)
+        })
     }
 
     /// [`Plan::run`] on values that own something, for plans of their size from and to packed
@@ -261,9 +275,26 @@ impl Plan {
     }
 
     /// How each pass is done.
-    pub fn cpu_plans(&self) -> impl ExactSizeIterator<Item = &CpuPlan> {
+    pub fn cpu_plans(&self) -> impl ExactSizeIterator<Item = &CpuPlan> + DoubleEndedIterator {
         self.runner.steps().iter().map(|step| &step.work)
     }
+}
+
+/// Runs the plans of a chain of passes on a slice: `each` gives what the next one reads, and `last`
+/// the result.
+#[inline]
+pub(crate) fn run_in_turn<'p, T: Copy, R>(
+    mut plans: impl DoubleEndedIterator<Item = &'p CpuPlan>,
+    src: &[T],
+    each: impl Fn(&CpuPlan, &[T]) -> Result<Vec<T>>,
+    last: impl FnOnce(&CpuPlan, &[T]) -> Result<R>,
+) -> Result<R> {
+    let end = plans.next_back().unwrap_or_else(|| unreachable!("a chain has a pass"));
+    let mut moved = Cow::Borrowed(src);
+    for plan in plans {
+        moved = Cow::Owned(each(plan, &moved)?);
+    }
+    last(end, &moved)
 }
 
 /// The passes between two layouts, with their moves; packed tensors lie between two passes. Where
@@ -399,6 +430,9 @@ mod tests {
         let mut into = vec![(9, 9); 6];
         by_pairs.run_slice_into(&padded, &mut into).unwrap();
         assert_eq!(by_pairs.run_slice(&padded).unwrap(), into);
+        let mut memory = [MaybeUninit::uninit(); 7];
+        assert_eq!(by_pairs.run_slice_uninit(&padded, &mut memory).unwrap(), into);
+        assert!(by_pairs.run_slice_uninit(&padded, &mut memory[..5]).is_err());
         assert!(into.iter().map(|pair| pair.0).eq(expected));
 
         let words = || (0..6).map(|number| number.to_string()).collect::<Vec<_>>();

@@ -131,28 +131,6 @@ impl<B: Backend> Runner<B> {
         self.run_by(inputs, outputs, run)
     }
 
-    /// Runs all steps of a [chain](Runner::chain) but the last, for which `last` is called, with
-    /// its plan and with what it reads.
-    #[inline]
-    pub(crate) fn run_to<T>(
-        &self,
-        input: &B::Buffer,
-        last: impl FnOnce(&B::Plan, &B::Buffer) -> Result<T>,
-    ) -> Result<T> {
-        let (end, firsts) = self.steps.split_last().unwrap_or_else(|| unreachable!());
-        if firsts.is_empty() {
-            return last(&end.work, input);
-        }
-        self.with_temporaries(|temporaries| {
-            let mut buffers = Buffers::<B> { inputs: &[input], temporaries, outputs: &mut [] };
-            for step in firsts {
-                let (src, dst) = buffers.ends(step);
-                self.backend.run(&step.work, src, dst)?;
-            }
-            last(&end.work, buffers.source(end.source))
-        })
-    }
-
     /// Runs every step as `run` does.
     #[inline]
     fn run_by(
@@ -246,14 +224,6 @@ struct Buffers<'a, 'b, B: Backend> {
 }
 
 impl<B: Backend> Buffers<'_, '_, B> {
-    fn source(&self, id: BufferId) -> &B::Buffer {
-        match id {
-            BufferId::Input(number) => self.inputs[number],
-            BufferId::Temporary(number) => &self.temporaries[number],
-            BufferId::Output(number) => self.outputs[number],
-        }
-    }
-
     /// What a step reads and what it writes, which are two.
     fn ends(&mut self, step: &Step<B::Plan>) -> (&B::Buffer, &mut B::Buffer) {
         use BufferId::{Input, Output, Temporary};
