@@ -20,6 +20,7 @@
 //! | one operator, now and then | [`roll`], [`transpose`], [`flip`], [`rot90`], [`reverse_sequence`], [`reverse_subsequences`]: a [`TensorView`] in, a new [`Tensor`] out |
 //! | `&[f32]`, a slice of any `Copy` type | [`TensorView::from_slice`], [`TensorView::from_strided`]; the result's [`Tensor::into_vec`] is a `Vec` of it, without a copy |
 //! | bytes, with the name of what they hold | [`TensorView::new`], [`TensorView::row_major`], [`TensorView::packed`] |
+//! | a pointer, sizes and strides | [`view_from_raw_parts`] |
 //! | a place for the result | the same with `_into`: [`roll_into`], [`transpose_into`], ... write to a [`TensorViewMut`] of any strides, also of [`MaybeUninit`](std::mem::MaybeUninit) |
 //! | an array with strides that shall lie in one piece, or go elsewhere | [`contiguous`], [`copy_into`] |
 //! | several operators | a [`Chain`], written as text or built of [`Op`]s |
@@ -94,7 +95,7 @@ pub use trundle_core::{
     Loop, Move, Op, Packing, Pass, Permutation, RaggedLoop, Result, Run, Shape, Tensor, TensorView,
     TensorViewMut, Width, fingerprint, normalize_axis, ops,
 };
-pub use trundle_cpu::{Destination, Machine};
+pub use trundle_cpu::{Destination, Machine, view_from_raw_parts, view_mut_from_raw_parts};
 
 /// What moves elements: the one line that says so.
 pub type Device = trundle_cpu::Cpu;
