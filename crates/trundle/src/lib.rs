@@ -20,6 +20,7 @@
 //! | one operator, now and then | [`roll`], [`transpose`], [`flip`], [`rot90`], [`reverse_sequence`], [`reverse_subsequences`]: a [`TensorView`] in, a new [`Tensor`] out |
 //! | `&[f32]`, a slice of any `Copy` type | [`TensorView::from_slice`], [`TensorView::from_strided`]; the result's [`Tensor::into_vec`] is a `Vec` of it, without a copy |
 //! | bytes, with the name of what they hold | [`TensorView::new`], [`TensorView::row_major`], [`TensorView::packed`] |
+//! | an array of the crate ndarray | the module `ndarray`, with the feature of this name |
 //! | a pointer, sizes and strides | [`view_from_raw_parts`] |
 //! | a place for the result | the same with `_into`: [`roll_into`], [`transpose_into`], ... write to a [`TensorViewMut`] of any strides, also of [`MaybeUninit`](std::mem::MaybeUninit) |
 //! | an array with strides that shall lie in one piece, or go elsewhere | [`contiguous`], [`copy_into`] |
@@ -76,6 +77,8 @@
 mod chain;
 pub mod directml;
 mod functions;
+#[cfg(feature = "ndarray")]
+pub mod ndarray;
 pub mod notation;
 mod plan;
 pub mod plan_cache;
