@@ -7,7 +7,7 @@ use trundle_core::{
     Backend, DType, Error, IndexMap, Layout, Move, Op, Packing, Pass, Result, Shape, Tensor,
     TensorView, TensorViewMut, Width,
 };
-use trundle_cpu::Destination;
+use trundle_cpu::{Destination, threads};
 
 use crate::Device;
 use crate::plan::bound;
@@ -225,17 +225,21 @@ struct Call<'a> {
     data: &'a Layout,
     /// Where the result is written to; `None` for a new tensor.
     out: Option<&'a Layout>,
+    /// How many may take part.
+    threads: usize,
 }
 
 impl Call<'_> {
     fn plan(&self) -> Result<Planned> {
-        plan(&index_map(self.op, self.data.shape())?, self.width, self.data, self.out)
+        let map = index_map(self.op, self.data.shape())?;
+        plan(&map, self.width, self.data, self.out, self.threads)
     }
 }
 
 /// What `op` makes of `data`, planned or planned before.
 fn moved<T: Copy + 'static>(op: OpRef<'_>, data: &TensorView<'_, T>) -> Result<Tensor<T>> {
-    let call = Call { op, width: data.width(), data: data.layout(), out: None };
+    let (width, from) = (data.width(), data.layout());
+    let call = Call { op, width, data: from, out: None, threads: threads() };
     planned(&call, Call::plan)?.run(data)
 }
 
@@ -246,7 +250,8 @@ fn moved_into<T: Copy + 'static, D: Destination<T>>(
     out: &mut TensorViewMut<'_, D>,
 ) -> Result<()> {
     check_dtype((data.dtype(), data.width()), (out.dtype(), out.width()))?;
-    let call = Call { op, width: data.width(), data: data.layout(), out: Some(out.layout()) };
+    let (width, from, to) = (data.width(), data.layout(), Some(out.layout()));
+    let call = Call { op, width, data: from, out: to, threads: threads() };
     planned(&call, Call::plan)?.run_into(data, out)
 }
 
@@ -254,7 +259,7 @@ fn moved_into<T: Copy + 'static, D: Destination<T>>(
 /// next call, for which a plan would be kept in vain.
 fn reversed<T: Copy + 'static>(op: impl Into<Op>, data: &TensorView<'_, T>) -> Result<Tensor<T>> {
     let map = op.into().index_map(data.shape())?;
-    plan(&map, data.width(), data.layout(), None)?.run(data)
+    plan(&map, data.width(), data.layout(), None, threads())?.run(data)
 }
 
 /// [`reversed`] into `out`.
@@ -265,7 +270,7 @@ fn reversed_into<T: Copy + 'static, D: Destination<T>>(
 ) -> Result<()> {
     check_dtype((data.dtype(), data.width()), (out.dtype(), out.width()))?;
     let map = op.into().index_map(data.shape())?;
-    plan(&map, data.width(), data.layout(), Some(out.layout()))?.run_into(data, out)
+    plan(&map, data.width(), data.layout(), Some(out.layout()), threads())?.run_into(data, out)
 }
 
 /// Checks that the elements of an output are of the type of the data, and packed as those.
@@ -284,7 +289,13 @@ fn check_dtype(data: (DType, Width), out: (DType, Width)) -> Result<()> {
 }
 
 /// The plan of `map` from elements that lie so to `out`, or to a new tensor.
-fn plan(map: &IndexMap, width: Width, data: &Layout, out: Option<&Layout>) -> Result<Planned> {
+fn plan(
+    map: &IndexMap,
+    width: Width,
+    data: &Layout,
+    out: Option<&Layout>,
+    threads: usize,
+) -> Result<Planned> {
     let packed = || Layout::row_major(map.out_shape(), width.units());
     let out = out.map_or_else(packed, |out| Ok(out.clone()))?;
     let moves = match Move::new(map, width, data, &out) {
@@ -295,7 +306,7 @@ fn plan(map: &IndexMap, width: Width, data: &Layout, out: Option<&Layout>) -> Re
         }
         Err(error) => return Err(error),
     };
-    let device = Device::default();
+    let device = Device::new(Some(threads));
     let plans = moves.iter().map(|work| device.plan(work)).collect();
     Ok(Planned { plans, out_shape: out.shape().clone() })
 }
@@ -323,7 +334,7 @@ mod tests {
     fn calls<'a>(layouts: &'a [Layout], packing: Packing) -> Vec<(&'static str, Call<'a>)> {
         let [data, other, moved, out, other_out] = layouts else { panic!("five layouts") };
         let width = Width::Bytes(4);
-        let copy = Call { op: None, width, data, out: None };
+        let copy = Call { op: None, width, data, out: None, threads: 2 };
         let packed = |packing| Call { width: Width::Packed(packing), ..copy };
         let op = |declared, arguments| Call { op: Some((declared, arguments)), ..copy };
         let roll = |arguments| op(Roll::DECLARATION, arguments);
@@ -337,6 +348,7 @@ mod tests {
             ("width", packed(packing.with_order(BitOrder::HighFirst).unwrap())),
             ("data", Call { data: other, ..copy }),
             ("data", Call { data: moved, ..copy }),
+            ("threads", Call { threads: 1, ..copy }),
             ("out", Call { out: Some(data), ..copy }),
             ("out", Call { out: Some(out), ..copy }),
             ("out", Call { out: Some(other_out), ..copy }),
@@ -355,8 +367,9 @@ mod tests {
             ("axes of flip", flip(&[&[1]])),
             ("axes of flip", flip(&[&[]])),
         ];
-        let Call { op: _, width: _, data: _, out: _ } = copy;
-        let mut all: BTreeSet<String> = ["width", "data", "out"].map(str::to_owned).into();
+        let Call { op: _, width: _, data: _, out: _, threads: _ } = copy;
+        let mut all: BTreeSet<String> =
+            ["width", "data", "out", "threads"].map(str::to_owned).into();
         all.extend(calls.iter().flat_map(|(_, call)| parameters(call)));
         let tried: BTreeSet<String> = calls.iter().map(|(name, _)| (*name).to_owned()).collect();
         assert_eq!(tried, all);
@@ -420,7 +433,7 @@ mod tests {
                 true => moved(op, data),
                 false => {
                     let map = index_map(op, data.shape()).ok()?;
-                    plan(&map, data.width(), data.layout(), None).ok()?.run(data)
+                    plan(&map, data.width(), data.layout(), None, threads()).ok()?.run(data)
                 }
             };
             tensor.ok().map(|tensor| tensor.bytes().to_vec())

@@ -29,6 +29,8 @@
 //! | that, of slices | [`Plan::run_slice`], [`Plan::run_slice_into`], [`Plan::run_slice_uninit`] |
 //! | values that own something, as `Vec<String>` | [`Plan::run_owned`] |
 //! | a move that a user may stop | [`Plan::run_while`] |
+//! | a number of threads, for any call | [`with_threads`] |
+//! | threads of your own, as of a pool of rayon | [`with_pool`] |
 //! | a chain whose shape is not known yet | [`OpenChain`] |
 //! | DirectML's descriptors | [`directml`] |
 //! | the question where one element comes from | [`Op::index_map`], then [`IndexMap::source_of`] |
@@ -70,7 +72,31 @@
 //! # Ok::<(), trundle::Error>(())
 //! ```
 //!
-//! `TRUNDLE_NUM_THREADS` says how many threads may take part where a call does not, and `TRUNDLE_SIMD` forces a set
+//! On two threads at most, and on those of a pool of one's own, of which none is ours:
+//!
+//! ```
+//! use trundle::{Shape, TensorView, ThreadPool, with_pool, with_threads};
+//!
+//! /// In place of a pool: rayon's, or an engine's.
+//! struct OneByOne;
+//!
+//! impl ThreadPool for OneByOne {
+//!     fn threads(&self) -> usize {
+//!         1
+//!     }
+//!
+//!     fn run(&self, times: usize, work: &(dyn Fn() + Sync)) {
+//!         (0..times).for_each(|_| work());
+//!     }
+//! }
+//!
+//! let image = TensorView::from_slice(&[1, 2, 3, 4, 5, 6], &Shape::new([2, 3])?)?;
+//! let turned = with_threads(2, || trundle::transpose(&image, &[]))?;
+//! assert_eq!(with_pool(&OneByOne, || trundle::transpose(&image, &[]))?, turned);
+//! # Ok::<(), trundle::Error>(())
+//! ```
+//!
+//! `TRUNDLE_NUM_THREADS` says how many threads may take part where nothing else does, and `TRUNDLE_SIMD` forces a set
 //! of instructions.
 #![forbid(unsafe_code)]
 
@@ -98,7 +124,10 @@ pub use trundle_core::{
     Loop, Move, Op, Packing, Pass, Permutation, RaggedLoop, Result, Run, Shape, Tensor, TensorView,
     TensorViewMut, Width, fingerprint, normalize_axis, ops,
 };
-pub use trundle_cpu::{Destination, Machine, view_from_raw_parts, view_mut_from_raw_parts};
+pub use trundle_cpu::{
+    Destination, Machine, ThreadPool, threads, view_from_raw_parts, view_mut_from_raw_parts,
+    with_pool, with_threads,
+};
 
 /// What moves elements: the one line that says so.
 pub type Device = trundle_cpu::Cpu;

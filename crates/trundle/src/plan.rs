@@ -78,7 +78,7 @@ impl From<trundle_core::Error> for PlanError {
 impl Plan {
     /// The plan of `chain` for elements of `width` (bytes, or a packing: a [`DType`](crate::DType)
     /// will do) from `src`, whose shape the chain is given, to `dst`, of the shape that it makes. `threads` is how many may take part; `None`
-    /// for as many as the machine has.
+    /// for [as many as calls have here](crate::threads).
     ///
     /// # Errors
     /// [`PlanError::Chain`] for an operator that does not fit, [`PlanError::Layout`] for a `dst`
