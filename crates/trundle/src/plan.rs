@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fmt;
 use std::mem::MaybeUninit;
+use std::sync::Arc;
 
 use trundle_core::{Error, IndexMap, Layout, Move, Pass, Result, Shape, Width};
 
@@ -27,12 +28,15 @@ use crate::{CpuPlan, Device, Runner};
 /// assert_eq!(plan.passes().len(), 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
+///
+/// A clone is the same plan, and shares what lies between its passes: one that runs while another does
+/// allocates that anew.
+#[derive(Clone, Debug)]
 pub struct Plan {
     chain: Chain,
     passes: Vec<Pass>,
     moves: Vec<Move>,
-    runner: Runner<Device>,
+    runner: Arc<Runner<Device>>,
 }
 
 /// Why a chain could not be planned.
@@ -110,7 +114,7 @@ impl Plan {
         threads: Option<usize>,
     ) -> Result<Plan> {
         let (passes, moves) = bound(passes, width.into(), src, dst)?;
-        let runner = Runner::chain(Device::new(threads), &moves)?;
+        let runner = Arc::new(Runner::chain(Device::new(threads), &moves)?);
         Ok(Plan { chain: Chain::new(), passes, moves, runner })
     }
 
@@ -509,9 +513,17 @@ mod tests {
         let plan = plan(chain, &[3, 2]);
         std::thread::scope(|scope| {
             for _ in 0..4 {
+                let clone = plan.clone();
                 scope.spawn(|| {
                     for _ in 0..1000 {
                         assert_eq!(plan.run_slice(b"abcdef").unwrap(), b"edafcb");
+                    }
+                });
+                scope.spawn(move || {
+                    let mut dst = [0; 6];
+                    for _ in 0..1000 {
+                        clone.run(b"abcdef", &mut dst).unwrap();
+                        assert_eq!(dst, *b"edafcb");
                     }
                 });
             }
