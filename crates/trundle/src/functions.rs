@@ -9,7 +9,7 @@ use trundle_core::{
 };
 use trundle_cpu::{Destination, threads};
 
-use crate::Device;
+use crate::lowering::Device;
 use crate::plan::bound;
 use crate::planned::{Planned, planned};
 

@@ -33,6 +33,7 @@
 //! | threads of your own, as of a pool of rayon | [`with_pool`] |
 //! | a chain whose shape is not known yet | [`OpenChain`] |
 //! | DirectML's descriptors | [`directml`] |
+//! | the stages on the way to the kernels, or moves between buffers of one's own | [`lowering`] |
 //! | the question where one element comes from | [`Op::index_map`], then [`IndexMap::source_of`] |
 //!
 //! Layouts have any strides, zero and negative ones too: [`Layout::strided`]. Element types are as wide as
@@ -103,6 +104,7 @@
 mod chain;
 pub mod directml;
 mod functions;
+pub mod lowering;
 #[cfg(feature = "ndarray")]
 pub mod ndarray;
 pub mod notation;
@@ -118,19 +120,11 @@ pub use functions::{
     transpose_into,
 };
 pub use plan::{Plan, PlanError};
-pub use runner::{BufferId, Runner, Step};
 pub use trundle_core::{
-    AxisMap, Backend, BitOrder, Block, DType, Digest, Error, Fingerprint, IndexMap, Layer, Layout,
-    Loop, Move, Op, Packing, Pass, Permutation, RaggedLoop, Result, Run, Shape, Tensor, TensorView,
-    TensorViewMut, Width, fingerprint, normalize_axis, ops,
+    BitOrder, DType, Digest, Error, Fingerprint, IndexMap, Layout, Op, Packing, Permutation,
+    Result, Shape, Tensor, TensorView, TensorViewMut, Width, fingerprint, normalize_axis, ops,
 };
 pub use trundle_cpu::{
     Destination, Machine, ThreadPool, threads, view_from_raw_parts, view_mut_from_raw_parts,
     with_pool, with_threads,
 };
-
-/// What moves elements: the one line that says so.
-pub type Device = trundle_cpu::Cpu;
-
-/// How [`Device`] does a move.
-pub type CpuPlan = <Device as Backend>::Plan;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use trundle_core::{Error, IndexMap, Layout, Move, Pass, Result, Shape, Width};
 
 use crate::chain::{Chain, ChainError};
-use crate::{CpuPlan, Device, Runner};
+use crate::lowering::{CpuPlan, Device, Runner};
 
 /// A chain decided for one element width and two layouts, down to kernels and tiles. It runs on bytes
 /// without allocating, and on slices of any type too if it is one pass. It prints every stage of the

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use trundle_core::{Result, Shape, Tensor, TensorView, TensorViewMut};
 use trundle_cpu::Destination;
 
-use crate::CpuPlan;
+use crate::lowering::CpuPlan;
 use crate::plan::run_in_turn;
 use crate::plan_cache::{MOST_PLAN_BYTES, PlanCache};
 
@@ -76,7 +76,7 @@ mod tests {
     use trundle_core::{Backend, IndexMap, Layout, Move};
 
     use super::*;
-    use crate::Device;
+    use crate::lowering::Device;
 
     /// A plan that copies this many bytes, with a stride between rows of `columns`.
     fn copy(rows: usize, columns: usize) -> Planned {

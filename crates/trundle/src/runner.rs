@@ -334,7 +334,7 @@ mod tests {
     use trundle_core::{Layout, Op, Shape};
 
     use super::*;
-    use crate::Device;
+    use crate::lowering::Device;
 
     #[test]
     fn no_run_waits_for_the_temporary_buffers() {

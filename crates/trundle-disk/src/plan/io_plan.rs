@@ -8,8 +8,9 @@
 
 use std::ops::Range;
 
+use trundle::lowering::Pass;
 use trundle::ops::Transpose;
-use trundle::{Chain, IndexMap, Op, Pass, Plan, Shape, Width};
+use trundle::{Chain, IndexMap, Op, Plan, Shape, Width};
 use trundle_formats::Order;
 
 use crate::Storage;

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use trundle::{AxisMap, IndexMap};
+use trundle::IndexMap;
+use trundle::lowering::AxisMap;
 
 use crate::Storage;
 use crate::plan::location::{Bounds, Chunks, Location, elements};

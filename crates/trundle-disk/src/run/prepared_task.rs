@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use trundle::{Layout, Pass, Plan, Shape, Width};
+use trundle::lowering::Pass;
+use trundle::{Layout, Plan, Shape, Width};
 
 use crate::error::Error;
 use crate::plan::io_plan::{FilePass, IoPlan};
