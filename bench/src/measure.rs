@@ -199,7 +199,7 @@ fn median(mut values: Vec<f64>) -> f64 {
 
 /// The names of a plan's kernels, each once.
 fn kernels(plan: &Plan) -> String {
-    let steps = plan.cpu_plans().flat_map(trundle::CpuPlan::steps);
+    let steps = plan.cpu_plans().flat_map(trundle::lowering::CpuPlan::steps);
     let mut names: Vec<&str> = steps
         .flat_map(|step| {
             let second = step.ragged.iter().map(|ragged| ragged.second.name);

@@ -1,6 +1,8 @@
 //! Element types. A move needs only their width; the names are for people and files.
 
+use std::any::TypeId;
 use std::fmt;
+use std::mem::MaybeUninit;
 
 use crate::{BitOrder, Error, Packing, Result, Width};
 
@@ -115,6 +117,36 @@ dtypes! {
         U6     "u6"     6 Split,     "Unsigned 6-bit integer.";
         NF4    "nf4"    4 LowFirst,  "4-bit index into the quantiles of a normal distribution.";
         F4E2M1 "f4e2m1" 4 LowFirst,  "4-bit float, 2 exponent bits and 1 mantissa bit.";
+    }
+}
+
+impl DType {
+    /// The element type of Rust's `T`: that of a number, of `bool`, or of memory for one; of anything
+    /// else only the size, which is what a move must know.
+    ///
+    /// ```
+    /// # use trundle_core::DType;
+    /// assert_eq!(DType::of::<f32>(), DType::F32);
+    /// assert_eq!(DType::of::<[f32; 3]>(), DType::Bytes(12));
+    /// ```
+    pub fn of<T: 'static>() -> DType {
+        fn is<T: 'static, N: 'static>() -> bool {
+            [TypeId::of::<N>(), TypeId::of::<MaybeUninit<N>>()].contains(&TypeId::of::<T>())
+        }
+        match () {
+            () if is::<T, bool>() => DType::Boolean,
+            () if is::<T, i8>() => DType::I8,
+            () if is::<T, i16>() => DType::I16,
+            () if is::<T, i32>() => DType::I32,
+            () if is::<T, i64>() => DType::I64,
+            () if is::<T, u8>() => DType::U8,
+            () if is::<T, u16>() => DType::U16,
+            () if is::<T, u32>() => DType::U32,
+            () if is::<T, u64>() => DType::U64,
+            () if is::<T, f32>() => DType::F32,
+            () if is::<T, f64>() => DType::F64,
+            () => DType::Bytes(size_of::<T>()),
+        }
     }
 }
 

@@ -13,10 +13,11 @@ pub struct Cpu {
 }
 
 impl Cpu {
-    /// As the machine is, with at most `threads` threads; `None` for as many as it has.
+    /// As the machine is, with at most `threads` threads; `None` for [as many as calls have
+    /// here](crate::threads).
     pub fn new(threads: Option<usize>) -> Cpu {
         let machine = Machine::detect().clone();
-        let threads = threads.unwrap_or(machine.threads).max(1);
+        let threads = threads.unwrap_or_else(crate::threads).max(1);
         Cpu { planner: Planner::new(Machine { threads, ..machine }) }
     }
 

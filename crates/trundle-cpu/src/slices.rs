@@ -1,5 +1,6 @@
 //! Plans run on slices of any type, and into memory that is not initialised yet.
 
+use std::any::TypeId;
 use std::mem::MaybeUninit;
 use std::ptr::{slice_from_raw_parts, slice_from_raw_parts_mut};
 
@@ -7,6 +8,23 @@ use trundle_core::{Error, Result};
 
 use crate::stop::Stop;
 use crate::{Plan, execute};
+
+/// What elements of `T` can be written to: places of `T`, and memory for it that is not initialised
+/// yet.
+pub trait Destination<T>: of::Destination<T> {}
+
+impl<T, D: of::Destination<T>> Destination<T> for D {}
+
+mod of {
+    use std::mem::MaybeUninit;
+
+    /// Only these: what is written over them is a T.
+    pub trait Destination<T>: 'static {}
+
+    impl<T: Copy + 'static> Destination<T> for T {}
+
+    impl<T: Copy + 'static> Destination<T> for MaybeUninit<T> {}
+}
 
 impl Plan {
     /// Moves the elements of `src` to `dst`, for a plan that moves whole elements of T.
@@ -17,40 +35,86 @@ impl Plan {
     /// then.
     pub fn run_slice_into<T: Copy>(&self, src: &[T], dst: &mut [T]) -> Result<()> {
         self.check_whole::<T>()?;
-        let bytes = size_of_val(dst);
-        let dst = slice_from_raw_parts_mut(dst.as_mut_ptr().cast(), bytes);
-        // SAFETY: a shared and a unique reference cannot overlap. Whole elements of `src`, which
-        // are Copy, are written over whole elements of `dst`, so both hold values of T throughout.
-        // No elements share bytes.
-        unsafe { self.run_raw(raw(src), dst, &Stop::never()) }
+        // SAFETY: whole elements of T are written, which are values of it; none share bytes.
+        unsafe { self.run_over(src, dst) }
     }
 
-    /// The same into a new vector, for a destination without gaps.
+    /// The same into memory that is not initialised, for a destination without gaps: all of it that
+    /// the planned layout covers, which is returned, is initialised then.
     ///
     /// # Errors
     /// As [`Plan::run_slice_into`], and [`Error::SizesDiffer`] if the destination has gaps.
+    pub fn run_slice_uninit<'d, T: Copy>(
+        &self,
+        src: &[T],
+        dst: &'d mut [MaybeUninit<T>],
+    ) -> Result<&'d mut [T]> {
+        self.check_whole::<T>()?;
+        // SAFETY: elements of T stay whole, and none share bytes.
+        unsafe { self.run_whole(src, dst) }
+    }
+
+    /// The same into a new vector.
+    ///
+    /// # Errors
+    /// As [`Plan::run_slice_uninit`].
     pub fn run_slice<T: Copy>(&self, src: &[T]) -> Result<Vec<T>> {
         self.check_whole::<T>()?;
         // SAFETY: elements of T stay whole, and none share bytes.
-        unsafe { self.run_whole(src) }
+        unsafe { self.run_to_new(src) }
     }
 
-    /// The same for bytes, also where elements share them: bits behind the last element are 0.
+    /// [`Plan::run_slice_into`] for buffers that are slices of elements, or of the bytes that hold
+    /// them, also where elements share bytes. Elements may be written to memory that is not
+    /// initialised: those that the planned layout covers are then.
     ///
     /// # Errors
-    /// [`Error::OutOfBounds`] if `src` is too short, [`Error::SizesDiffer`] if the destination has
-    /// gaps.
-    pub fn run_to_vec(&self, src: &[u8]) -> Result<Vec<u8>> {
-        // SAFETY: all bytes of `src` are initialised.
-        unsafe { self.run_whole(src) }
+    /// As [`Plan::run_slice_into`].
+    #[inline]
+    pub fn run_buffer_into<T: Copy + 'static, D: Destination<T>>(
+        &self,
+        src: &[T],
+        dst: &mut [D],
+    ) -> Result<()> {
+        self.check_buffer_of::<D>()?;
+        // SAFETY: a destination of T holds a T after one has been written over it. Whole elements of
+        // T are, or any bytes over bytes, which are initialised on both sides.
+        unsafe { self.run_over(src, dst) }
     }
 
-    /// Moves the elements of `src` into a new vector.
+    /// The same into a new vector, for a destination without gaps: where elements share bytes, bits
+    /// behind the last element are 0.
+    ///
+    /// # Errors
+    /// As [`Plan::run_slice_into`], and [`Error::SizesDiffer`] if the destination has gaps.
+    pub fn run_to_vec<T: Copy + 'static>(&self, src: &[T]) -> Result<Vec<T>> {
+        self.check_buffer_of::<T>()?;
+        // SAFETY: elements of T stay whole, or T is u8, and all bytes of `src` are initialised.
+        unsafe { self.run_to_new(src) }
+    }
+
+    /// Moves the elements of `src` over `dst`.
+    ///
+    /// # Safety
+    /// What is moved, whole elements of T or bytes, is a value of D, and where elements share bytes, T and
+    /// D are u8.
+    #[inline]
+    unsafe fn run_over<T: Copy, D>(&self, src: &[T], dst: &mut [D]) -> Result<()> {
+        let bytes = size_of_val(dst);
+        let dst = slice_from_raw_parts_mut(dst.as_mut_ptr().cast(), bytes);
+        // SAFETY: a shared and a unique reference cannot overlap. The rest by the caller.
+        unsafe { self.run_raw(raw(src), dst, &Stop::never()) }
+    }
+
+    /// Moves the elements of `src` to the front of `dst`, and returns that.
     ///
     /// # Safety
     /// They stay whole, and where elements share bytes, T is u8.
-    unsafe fn run_whole<T: Copy>(&self, src: &[T]) -> Result<Vec<T>> {
-        let elements = self.moved_bytes.checked_div(size_of::<T>()).unwrap_or(0);
+    unsafe fn run_whole<'d, T: Copy>(
+        &self,
+        src: &[T],
+        dst: &'d mut [MaybeUninit<T>],
+    ) -> Result<&'d mut [T]> {
         // Every byte of the destination is written: as many are as there are, each once.
         if self.moved_bytes != self.dst_bytes {
             return Err(Error::SizesDiffer {
@@ -60,19 +124,40 @@ impl Plan {
                 right_size: self.moved_bytes,
             });
         }
-        let mut moved: Vec<T> = Vec::with_capacity(elements);
+        let elements = self.dst_bytes.checked_div(size_of::<T>()).unwrap_or(0);
+        check_buffer("out", self.dst_bytes, size_of_val(dst))?;
+        let dst = &mut dst[..elements];
         if self.shares_bytes() {
             // Elements that share bytes are written beside what is there.
-            moved.spare_capacity_mut().fill(MaybeUninit::zeroed());
+            dst.fill(MaybeUninit::zeroed());
         }
-        let dst = slice_from_raw_parts_mut(moved.as_mut_ptr().cast(), self.dst_bytes);
-        // SAFETY: the vector has reserved these bytes: whole elements. After the run, all of them
-        // have been written from elements of `src`. Where elements share bytes they are zeros.
+        // SAFETY: whole elements of T are written over memory for them, or where elements share bytes,
+        // bytes over zeros. All of this memory is: as many bytes of the move as it has.
         unsafe {
-            self.run_raw(raw(src), dst, &Stop::never())?;
-            moved.set_len(elements);
+            self.run_over(src, dst)?;
+            Ok(&mut *(&raw mut *dst as *mut [T]))
+        }
+    }
+
+    /// Moves the elements of `src` into a new vector.
+    ///
+    /// # Safety
+    /// As [`Plan::run_whole`].
+    unsafe fn run_to_new<T: Copy>(&self, src: &[T]) -> Result<Vec<T>> {
+        let elements = self.moved_bytes.checked_div(size_of::<T>()).unwrap_or(0);
+        let mut moved: Vec<T> = Vec::with_capacity(elements);
+        // SAFETY: by the caller; so many elements, for which there is room, are initialised then.
+        unsafe {
+            let written = self.run_whole(src, moved.spare_capacity_mut())?.len();
+            moved.set_len(written);
         }
         Ok(moved)
+    }
+
+    /// Checks that a buffer of T can hold the elements: bytes can hold any.
+    #[inline]
+    fn check_buffer_of<T: 'static>(&self) -> Result<()> {
+        if TypeId::of::<T>() == TypeId::of::<u8>() { Ok(()) } else { self.check_whole::<T>() }
     }
 
     /// Checks that elements of T stay whole. Those that share bytes do not.

@@ -5,9 +5,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use crate::leaked::Leaked;
+use crate::scope;
 
 /// Runs `work(0)`, ..., `work(tasks - 1)`, each once, on up to `threads` threads, the caller's
-/// among them. Tasks are handed out in order, to whichever thread is free.
+/// among them, or of the pool of the [scope](crate::scope). Tasks are handed out in order, to whichever
+/// thread is free.
 ///
 /// While another caller has the pool, the tasks run on the caller's thread alone: the cores are
 /// busy either way, and nothing waits.
@@ -15,6 +17,19 @@ use crate::leaked::Leaked;
 /// # Panics
 /// If a task does, after all threads have stopped.
 pub(crate) fn for_each_task(threads: usize, tasks: usize, work: &(dyn Fn(usize) + Sync)) {
+    // Small moves are of one task, and need not know where they are.
+    if threads.min(tasks) > 1 {
+        let (threads, pool) = scope::of_run(threads);
+        if let Some(pool) = pool {
+            return scope::for_each_task_on(pool, threads, tasks, work);
+        }
+        return for_each_task_of_ours(threads, tasks, work);
+    }
+    (0..tasks).for_each(work);
+}
+
+/// [`for_each_task`] on our own threads.
+fn for_each_task_of_ours(threads: usize, tasks: usize, work: &(dyn Fn(usize) + Sync)) {
     let helpers = threads.min(tasks).saturating_sub(1);
     if helpers > 0 {
         let pool = pool();

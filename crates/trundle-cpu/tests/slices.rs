@@ -1,10 +1,11 @@
 //! Which slices a plan moves, and which it refuses.
 #![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
 
+use std::mem::MaybeUninit;
 use std::num::NonZeroU8;
 
 use trundle_core::ops::{Flip, Transpose};
-use trundle_core::{Backend, Error, IndexMap, Layout, Move, Op, Shape};
+use trundle_core::{Backend, DType, Error, IndexMap, Layout, Move, Op, Result, Shape, Width};
 use trundle_cpu::{Cpu, Machine, Plan, Planner, Simd};
 
 fn packed(size: usize, width: usize) -> Layout {
@@ -40,14 +41,43 @@ fn slices_that_are_too_short_or_would_have_gaps_are_refused() {
         gaps.run_slice(&[1u8; 4]),
         Err(Error::SizesDiffer { left_size: 7, right_size: 4, .. })
     ));
+    let mut memory = [MaybeUninit::new(9u8); 8];
+    assert!(matches!(
+        gaps.run_slice_uninit(&[1; 4], &mut memory),
+        Err(Error::SizesDiffer { left_size: 7, right_size: 4, .. })
+    ));
     let copy = copy(4, 1, &packed(4, 1), &packed(4, 1));
     let short = |argument| Error::OutOfBounds { argument, first: 0, end: 4, buffer: 3 };
     let mut dst = [7u8; 4];
     assert_eq!(copy.run_slice_into(&[1; 3], &mut dst).unwrap_err(), short("data"));
     assert_eq!(copy.run_slice_into(&[1; 4], &mut dst[..3]).unwrap_err(), short("out"));
     assert_eq!(copy.run_slice(&[1u8; 3]).unwrap_err(), short("data"));
-    assert_eq!(copy.run_to_vec(&[1; 3]).unwrap_err(), short("data"));
+    assert_eq!(copy.run_to_vec(&[1u8; 3]).unwrap_err(), short("data"));
+    assert_eq!(copy.run_slice_uninit(&[1; 4], &mut memory[..3]).unwrap_err(), short("out"));
+    assert_eq!(copy.run_slice_uninit(&[1; 3], &mut memory).unwrap_err(), short("data"));
+    assert_eq!(copy.run_buffer_into(&[1; 4], &mut memory[..3]).unwrap_err(), short("out"));
+    assert_eq!(copy.run_slice_uninit(&[1, 2, 3, 4], &mut memory).unwrap(), [1, 2, 3, 4]);
     assert_eq!(dst, [7; 4]);
+}
+
+/// Where elements share bytes, bytes are read that are not written as a whole.
+#[test]
+fn only_bytes_hold_elements_that_share_them() {
+    let nibbles = Width::from(DType::U4);
+    let shape = Shape::new([4]).unwrap();
+    let map = Op::from(Flip::new(&[0])).index_map(&shape).unwrap();
+    let layout = Layout::row_major(&shape, nibbles.units()).unwrap();
+    let plan = Cpu::new(Some(1)).plan(&Move::new(&map, nibbles, &layout, &layout).unwrap());
+    let (src, refused) = ([0x21u8, 0x43], |result: Result<()>| {
+        assert!(matches!(result, Err(Error::WidthMismatch { .. })));
+    });
+    refused(plan.run_buffer_into(&src, &mut [MaybeUninit::new(0u8); 2]));
+    refused(plan.run_buffer_into(&[true; 2], &mut [true; 2]));
+    refused(plan.run_slice_uninit(&src, &mut [MaybeUninit::new(0u8); 2]).map(drop));
+    refused(plan.run_to_vec(&[true; 2]).map(drop));
+    let mut dst = [0; 2];
+    plan.run_buffer_into(&src, &mut dst).unwrap();
+    assert_eq!((dst, &plan.run_to_vec(&src).unwrap()[..]), ([0x34, 0x12], &[0x34, 0x12][..]));
 }
 
 #[test]

@@ -62,6 +62,6 @@ pub use operator::{
 pub use planned::PlannedModel;
 pub use resolve::Given;
 pub use resolved::{ResolvedModel, TensorInfo};
-pub use trundle::{PlannedPart, PlannedPass};
+pub use trundle::lowering::{PlannedPart, PlannedPass};
 pub use trundle_core::program::{Program, TensorId};
 pub use verify::Verifier;

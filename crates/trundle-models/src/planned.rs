@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use trundle::{Backend, Device, PlannedPass, PlannedProgram};
+use trundle::lowering::{Backend, Device, PlannedPass, PlannedProgram};
 use trundle_core::program::{Budget, Made, Program, TensorId};
 use trundle_core::{AxisMap, IndexMap, Line};
 

@@ -7,8 +7,9 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
+use trundle::lowering::CpuPlan;
 use trundle::plan_cache::{MOST_PLAN_BYTES, PlanCache};
-use trundle::{Chain, CpuPlan, Layout, Plan};
+use trundle::{Chain, Layout, Plan};
 
 use crate::error::{not_parsed, not_planned, out_of_memory};
 use crate::memory::{Form, Memory, PerAxis};

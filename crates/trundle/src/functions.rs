@@ -1,16 +1,17 @@
 //! One-shot functions: one operator, one tensor.
 
 use trundle_core::ops::{
-    Declaration, Flip, ReverseSequence, ReverseSubsequences, Roll, Rot90, Transpose,
+    Declaration, Flip, LengthBuffer, ReverseSequence, ReverseSubsequences, Roll, Rot90, Transpose,
 };
 use trundle_core::{
-    Error, IndexMap, Layout, Move, Op, Packing, Pass, Result, Shape, Tensor, TensorView,
-    TensorViewMut, Width,
+    Backend, DType, Error, IndexMap, Layout, Move, Op, Packing, Pass, Result, Shape, Tensor,
+    TensorView, TensorViewMut, Width,
 };
+use trundle_cpu::{Destination, threads};
 
+use crate::lowering::Device;
 use crate::plan::bound;
 use crate::planned::{Planned, planned};
-use crate::{CpuPlan, Device, Runner};
 
 /// Elements shifted along axes, in at one end what goes out at the other:
 /// `out[(i + shift) mod size] = data[i]`. `shift` has one entry for each axis, or one for all;
@@ -21,7 +22,11 @@ use crate::{CpuPlan, Device, Runner};
 ///
 /// # Errors
 /// [`Error::SizesDiffer`] or [`Error::AxisOutOfRange`].
-pub fn roll(data: &TensorView<'_>, shift: &[i64], axes: &[i64]) -> Result<Tensor> {
+pub fn roll<T: Copy + 'static>(
+    data: &TensorView<'_, T>,
+    shift: &[i64],
+    axes: &[i64],
+) -> Result<Tensor<T>> {
     moved(Some((Roll::DECLARATION, &[shift, axes])), data)
 }
 
@@ -29,11 +34,11 @@ pub fn roll(data: &TensorView<'_>, shift: &[i64], axes: &[i64]) -> Result<Tensor
 ///
 /// # Errors
 /// As [`roll`], and [`Error::ShapeMismatch`] or [`Error::DTypeMismatch`] for `out`.
-pub fn roll_into(
-    data: &TensorView<'_>,
+pub fn roll_into<T: Copy + 'static, D: Destination<T>>(
+    data: &TensorView<'_, T>,
     shift: &[i64],
     axes: &[i64],
-    out: &mut TensorViewMut<'_>,
+    out: &mut TensorViewMut<'_, D>,
 ) -> Result<()> {
     moved_into(Some((Roll::DECLARATION, &[shift, axes])), data, out)
 }
@@ -44,7 +49,7 @@ pub fn roll_into(
 ///
 /// # Errors
 /// [`Error::SizesDiffer`], [`Error::AxisOutOfRange`] or [`Error::RepeatedAxis`].
-pub fn transpose(data: &TensorView<'_>, order: &[i64]) -> Result<Tensor> {
+pub fn transpose<T: Copy + 'static>(data: &TensorView<'_, T>, order: &[i64]) -> Result<Tensor<T>> {
     moved(Some((Transpose::DECLARATION, &[order])), data)
 }
 
@@ -52,10 +57,10 @@ pub fn transpose(data: &TensorView<'_>, order: &[i64]) -> Result<Tensor> {
 ///
 /// # Errors
 /// As [`transpose`], and [`Error::ShapeMismatch`] or [`Error::DTypeMismatch`] for `out`.
-pub fn transpose_into(
-    data: &TensorView<'_>,
+pub fn transpose_into<T: Copy + 'static, D: Destination<T>>(
+    data: &TensorView<'_, T>,
     order: &[i64],
-    out: &mut TensorViewMut<'_>,
+    out: &mut TensorViewMut<'_, D>,
 ) -> Result<()> {
     moved_into(Some((Transpose::DECLARATION, &[order])), data, out)
 }
@@ -65,7 +70,7 @@ pub fn transpose_into(
 ///
 /// # Errors
 /// [`Error::AxisOutOfRange`] or [`Error::RepeatedAxis`].
-pub fn flip(data: &TensorView<'_>, axes: &[i64]) -> Result<Tensor> {
+pub fn flip<T: Copy + 'static>(data: &TensorView<'_, T>, axes: &[i64]) -> Result<Tensor<T>> {
     moved(Some((Flip::DECLARATION, &[axes])), data)
 }
 
@@ -73,7 +78,11 @@ pub fn flip(data: &TensorView<'_>, axes: &[i64]) -> Result<Tensor> {
 ///
 /// # Errors
 /// As [`flip`], and [`Error::ShapeMismatch`] or [`Error::DTypeMismatch`] for `out`.
-pub fn flip_into(data: &TensorView<'_>, axes: &[i64], out: &mut TensorViewMut<'_>) -> Result<()> {
+pub fn flip_into<T: Copy + 'static, D: Destination<T>>(
+    data: &TensorView<'_, T>,
+    axes: &[i64],
+    out: &mut TensorViewMut<'_, D>,
+) -> Result<()> {
     moved_into(Some((Flip::DECLARATION, &[axes])), data, out)
 }
 
@@ -85,7 +94,11 @@ pub fn flip_into(data: &TensorView<'_>, axes: &[i64], out: &mut TensorViewMut<'_
 ///
 /// # Errors
 /// [`Error::AxisOutOfRange`] or [`Error::RepeatedAxis`].
-pub fn rot90(data: &TensorView<'_>, k: i64, axes: [i64; 2]) -> Result<Tensor> {
+pub fn rot90<T: Copy + 'static>(
+    data: &TensorView<'_, T>,
+    k: i64,
+    axes: [i64; 2],
+) -> Result<Tensor<T>> {
     moved(Some((Rot90::DECLARATION, &[&[k], &axes])), data)
 }
 
@@ -93,11 +106,11 @@ pub fn rot90(data: &TensorView<'_>, k: i64, axes: [i64; 2]) -> Result<Tensor> {
 ///
 /// # Errors
 /// As [`rot90`], and [`Error::ShapeMismatch`] or [`Error::DTypeMismatch`] for `out`.
-pub fn rot90_into(
-    data: &TensorView<'_>,
+pub fn rot90_into<T: Copy + 'static, D: Destination<T>>(
+    data: &TensorView<'_, T>,
     k: i64,
     axes: [i64; 2],
-    out: &mut TensorViewMut<'_>,
+    out: &mut TensorViewMut<'_, D>,
 ) -> Result<()> {
     moved_into(Some((Rot90::DECLARATION, &[&[k], &axes])), data, out)
 }
@@ -110,11 +123,11 @@ pub fn rot90_into(
 ///
 /// # Errors
 /// [`Error::AxisOutOfRange`], [`Error::ShapeMismatch`] or [`Error::DTypeMismatch`].
-pub fn reverse_subsequences(
-    data: &TensorView<'_>,
-    lengths: &TensorView<'_>,
+pub fn reverse_subsequences<T: Copy + 'static, L: LengthBuffer>(
+    data: &TensorView<'_, T>,
+    lengths: &TensorView<'_, L>,
     axis: i64,
-) -> Result<Tensor> {
+) -> Result<Tensor<T>> {
     reversed(ReverseSubsequences::from_view(axis, lengths)?, data)
 }
 
@@ -122,12 +135,17 @@ pub fn reverse_subsequences(
 ///
 /// # Errors
 /// As [`reverse_subsequences`], also for `out`.
-pub fn reverse_subsequences_into(
-    data: &TensorView<'_>,
-    lengths: &TensorView<'_>,
+pub fn reverse_subsequences_into<T, L, D>(
+    data: &TensorView<'_, T>,
+    lengths: &TensorView<'_, L>,
     axis: i64,
-    out: &mut TensorViewMut<'_>,
-) -> Result<()> {
+    out: &mut TensorViewMut<'_, D>,
+) -> Result<()>
+where
+    T: Copy + 'static,
+    L: LengthBuffer,
+    D: Destination<T>,
+{
     reversed_into(ReverseSubsequences::from_view(axis, lengths)?, data, out)
 }
 
@@ -139,12 +157,12 @@ pub fn reverse_subsequences_into(
 /// # Errors
 /// [`Error::AxisOutOfRange`], [`Error::SameAxis`], [`Error::SizesDiffer`], or
 /// [`Error::LengthOutOfRange`] for a length below 0 or over the size of the axis.
-pub fn reverse_sequence(
-    data: &TensorView<'_>,
+pub fn reverse_sequence<T: Copy + 'static>(
+    data: &TensorView<'_, T>,
     lengths: &[i64],
     axis: i64,
     batch_axis: i64,
-) -> Result<Tensor> {
+) -> Result<Tensor<T>> {
     reversed(sequence(lengths, axis, batch_axis), data)
 }
 
@@ -152,12 +170,12 @@ pub fn reverse_sequence(
 ///
 /// # Errors
 /// As [`reverse_sequence`], and [`Error::ShapeMismatch`] or [`Error::DTypeMismatch`] for `out`.
-pub fn reverse_sequence_into(
-    data: &TensorView<'_>,
+pub fn reverse_sequence_into<T: Copy + 'static, D: Destination<T>>(
+    data: &TensorView<'_, T>,
     lengths: &[i64],
     axis: i64,
     batch_axis: i64,
-    out: &mut TensorViewMut<'_>,
+    out: &mut TensorViewMut<'_, D>,
 ) -> Result<()> {
     reversed_into(sequence(lengths, axis, batch_axis), data, out)
 }
@@ -171,7 +189,7 @@ fn sequence(lengths: &[i64], axis: i64, batch_axis: i64) -> ReverseSequence {
 ///
 /// # Errors
 /// [`Error::TooLarge`] if they fill more bytes than can be addressed, which takes strides of 0.
-pub fn contiguous(data: &TensorView<'_>) -> Result<Tensor> {
+pub fn contiguous<T: Copy + 'static>(data: &TensorView<'_, T>) -> Result<Tensor<T>> {
     moved(None, data)
 }
 
@@ -179,7 +197,10 @@ pub fn contiguous(data: &TensorView<'_>) -> Result<Tensor> {
 ///
 /// # Errors
 /// [`Error::ShapeMismatch`] or [`Error::DTypeMismatch`] for `out`.
-pub fn copy_into(data: &TensorView<'_>, out: &mut TensorViewMut<'_>) -> Result<()> {
+pub fn copy_into<T: Copy + 'static, D: Destination<T>>(
+    data: &TensorView<'_, T>,
+    out: &mut TensorViewMut<'_, D>,
+) -> Result<()> {
     moved_into(None, data, out)
 }
 
@@ -204,54 +225,62 @@ struct Call<'a> {
     data: &'a Layout,
     /// Where the result is written to; `None` for a new tensor.
     out: Option<&'a Layout>,
+    /// How many may take part.
+    threads: usize,
 }
 
 impl Call<'_> {
     fn plan(&self) -> Result<Planned> {
-        plan(&index_map(self.op, self.data.shape())?, self.width, self.data, self.out)
+        let map = index_map(self.op, self.data.shape())?;
+        plan(&map, self.width, self.data, self.out, self.threads)
     }
 }
 
 /// What `op` makes of `data`, planned or planned before.
-fn moved(op: OpRef<'_>, data: &TensorView<'_>) -> Result<Tensor> {
-    let call = Call { op, width: data.width(), data: data.layout(), out: None };
-    run(&*planned(&call, Call::plan)?, data)
+fn moved<T: Copy + 'static>(op: OpRef<'_>, data: &TensorView<'_, T>) -> Result<Tensor<T>> {
+    let (width, from) = (data.width(), data.layout());
+    let call = Call { op, width, data: from, out: None, threads: threads() };
+    planned(&call, Call::plan)?.run(data)
 }
 
 /// [`moved`] into `out`.
-fn moved_into(op: OpRef<'_>, data: &TensorView<'_>, out: &mut TensorViewMut<'_>) -> Result<()> {
-    check_dtype(data, out)?;
-    let call = Call { op, width: data.width(), data: data.layout(), out: Some(out.layout()) };
-    let planned = planned(&call, Call::plan)?;
-    planned.runner.run(&[data.bytes()], &mut [out.bytes_mut()])
+fn moved_into<T: Copy + 'static, D: Destination<T>>(
+    op: OpRef<'_>,
+    data: &TensorView<'_, T>,
+    out: &mut TensorViewMut<'_, D>,
+) -> Result<()> {
+    check_dtype((data.dtype(), data.width()), (out.dtype(), out.width()))?;
+    let (width, from, to) = (data.width(), data.layout(), Some(out.layout()));
+    let call = Call { op, width, data: from, out: to, threads: threads() };
+    planned(&call, Call::plan)?.run_into(data, out)
 }
 
 /// What `op` makes of `data`. Lengths are as much data as the elements are: they are others in the
 /// next call, for which a plan would be kept in vain.
-fn reversed(op: impl Into<Op>, data: &TensorView<'_>) -> Result<Tensor> {
+fn reversed<T: Copy + 'static>(op: impl Into<Op>, data: &TensorView<'_, T>) -> Result<Tensor<T>> {
     let map = op.into().index_map(data.shape())?;
-    run(&plan(&map, data.width(), data.layout(), None)?, data)
+    plan(&map, data.width(), data.layout(), None, threads())?.run(data)
 }
 
 /// [`reversed`] into `out`.
-fn reversed_into(
+fn reversed_into<T: Copy + 'static, D: Destination<T>>(
     op: impl Into<Op>,
-    data: &TensorView<'_>,
-    out: &mut TensorViewMut<'_>,
+    data: &TensorView<'_, T>,
+    out: &mut TensorViewMut<'_, D>,
 ) -> Result<()> {
-    check_dtype(data, out)?;
+    check_dtype((data.dtype(), data.width()), (out.dtype(), out.width()))?;
     let map = op.into().index_map(data.shape())?;
-    let planned = plan(&map, data.width(), data.layout(), Some(out.layout()))?;
-    planned.runner.run(&[data.bytes()], &mut [out.bytes_mut()])
+    plan(&map, data.width(), data.layout(), Some(out.layout()), threads())?.run_into(data, out)
 }
 
-fn check_dtype(data: &TensorView<'_>, out: &TensorViewMut<'_>) -> Result<()> {
-    let (argument, dtype) = ("out", out.dtype());
-    if dtype != data.dtype() {
-        return Err(Error::DTypeMismatch { argument, expected: vec![data.dtype()], got: dtype });
+/// Checks that the elements of an output are of the type of the data, and packed as those.
+fn check_dtype(data: (DType, Width), out: (DType, Width)) -> Result<()> {
+    let (argument, dtype) = ("out", out.0);
+    if dtype != data.0 {
+        return Err(Error::DTypeMismatch { argument, expected: vec![data.0], got: dtype });
     }
     let order = |width: Width| width.packing().map(Packing::order);
-    match (order(data.width()), order(out.width())) {
+    match (order(data.1), order(out.1)) {
         (Some(expected), Some(got)) if expected != got => {
             Err(Error::PackingMismatch { argument, dtype, expected, got })
         }
@@ -260,7 +289,13 @@ fn check_dtype(data: &TensorView<'_>, out: &TensorViewMut<'_>) -> Result<()> {
 }
 
 /// The plan of `map` from elements that lie so to `out`, or to a new tensor.
-fn plan(map: &IndexMap, width: Width, data: &Layout, out: Option<&Layout>) -> Result<Planned> {
+fn plan(
+    map: &IndexMap,
+    width: Width,
+    data: &Layout,
+    out: Option<&Layout>,
+    threads: usize,
+) -> Result<Planned> {
     let packed = || Layout::row_major(map.out_shape(), width.units());
     let out = out.map_or_else(packed, |out| Ok(out.clone()))?;
     let moves = match Move::new(map, width, data, &out) {
@@ -271,26 +306,16 @@ fn plan(map: &IndexMap, width: Width, data: &Layout, out: Option<&Layout>) -> Re
         }
         Err(error) => return Err(error),
     };
-    let runner = Runner::chain(Device::default(), &moves)?;
-    Ok(Planned { runner, out_shape: out.shape().clone() })
-}
-
-/// Runs a plan that was made for a new tensor.
-fn run(planned: &Planned, data: &TensorView<'_>) -> Result<Tensor> {
-    let bytes = planned.runner.run_to(data.bytes(), CpuPlan::run_to_vec)?;
-    match data.width().packing() {
-        None => Tensor::from_bytes(bytes, data.dtype(), &planned.out_shape),
-        Some(packing) => {
-            Tensor::from_packed(bytes, data.dtype(), packing.order(), &planned.out_shape)
-        }
-    }
+    let device = Device::new(Some(threads));
+    let plans = moves.iter().map(|work| device.plan(work)).collect();
+    Ok(Planned { plans, out_shape: out.shape().clone() })
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
-    use trundle_core::{BitOrder, DType};
+    use trundle_core::BitOrder;
 
     use super::*;
     use crate::plan_cache::PlanCache;
@@ -309,7 +334,7 @@ mod tests {
     fn calls<'a>(layouts: &'a [Layout], packing: Packing) -> Vec<(&'static str, Call<'a>)> {
         let [data, other, moved, out, other_out] = layouts else { panic!("five layouts") };
         let width = Width::Bytes(4);
-        let copy = Call { op: None, width, data, out: None };
+        let copy = Call { op: None, width, data, out: None, threads: 2 };
         let packed = |packing| Call { width: Width::Packed(packing), ..copy };
         let op = |declared, arguments| Call { op: Some((declared, arguments)), ..copy };
         let roll = |arguments| op(Roll::DECLARATION, arguments);
@@ -323,6 +348,7 @@ mod tests {
             ("width", packed(packing.with_order(BitOrder::HighFirst).unwrap())),
             ("data", Call { data: other, ..copy }),
             ("data", Call { data: moved, ..copy }),
+            ("threads", Call { threads: 1, ..copy }),
             ("out", Call { out: Some(data), ..copy }),
             ("out", Call { out: Some(out), ..copy }),
             ("out", Call { out: Some(other_out), ..copy }),
@@ -341,8 +367,9 @@ mod tests {
             ("axes of flip", flip(&[&[1]])),
             ("axes of flip", flip(&[&[]])),
         ];
-        let Call { op: _, width: _, data: _, out: _ } = copy;
-        let mut all: BTreeSet<String> = ["width", "data", "out"].map(str::to_owned).into();
+        let Call { op: _, width: _, data: _, out: _, threads: _ } = copy;
+        let mut all: BTreeSet<String> =
+            ["width", "data", "out", "threads"].map(str::to_owned).into();
         all.extend(calls.iter().flat_map(|(_, call)| parameters(call)));
         let tried: BTreeSet<String> = calls.iter().map(|(name, _)| (*name).to_owned()).collect();
         assert_eq!(tried, all);
@@ -406,7 +433,7 @@ mod tests {
                 true => moved(op, data),
                 false => {
                     let map = index_map(op, data.shape()).ok()?;
-                    run(&plan(&map, data.width(), data.layout(), None).ok()?, data)
+                    plan(&map, data.width(), data.layout(), None, threads()).ok()?.run(data)
                 }
             };
             tensor.ok().map(|tensor| tensor.bytes().to_vec())

@@ -17,43 +17,96 @@
 //!
 //! | what you have | what you call |
 //! |---|---|
-//! | one operator, now and then | [`roll`], [`transpose`], [`flip`], [`reverse_sequence`], [`reverse_subsequences`]: a [`TensorView`] in, a new [`Tensor`] out |
-//! | a place for the result | the same with `_into`: [`roll_into`], [`transpose_into`], ... write to a [`TensorViewMut`] of any strides |
+//! | one operator, now and then | [`roll`], [`transpose`], [`flip`], [`rot90`], [`reverse_sequence`], [`reverse_subsequences`]: a [`TensorView`] in, a new [`Tensor`] out |
+//! | `&[f32]`, a slice of any `Copy` type | [`TensorView::from_slice`], [`TensorView::from_strided`]; the result's [`Tensor::into_vec`] is a `Vec` of it, without a copy |
+//! | bytes, with the name of what they hold | [`TensorView::new`], [`TensorView::row_major`], [`TensorView::packed`] |
+//! | an array of the crate ndarray | the module `ndarray`, with the feature of this name |
+//! | a pointer, sizes and strides | [`view_from_raw_parts`] |
+//! | a place for the result | the same with `_into`: [`roll_into`], [`transpose_into`], ... write to a [`TensorViewMut`] of any strides, also of [`MaybeUninit`](std::mem::MaybeUninit) |
 //! | an array with strides that shall lie in one piece, or go elsewhere | [`contiguous`], [`copy_into`] |
 //! | several operators | a [`Chain`], written as text or built of [`Op`]s |
 //! | the same movement again and again | a [`Plan`] of a chain: decided once, run often, without allocating |
-//! | `&[f32]`, `Vec<f64>`, any `Copy` type | [`Plan::run_slice`], [`Plan::run_slice_into`] |
+//! | that, of slices | [`Plan::run_slice`], [`Plan::run_slice_into`], [`Plan::run_slice_uninit`] |
 //! | values that own something, as `Vec<String>` | [`Plan::run_owned`] |
 //! | a move that a user may stop | [`Plan::run_while`] |
+//! | a number of threads, for any call | [`with_threads`] |
+//! | threads of your own, as of a pool of rayon | [`with_pool`] |
 //! | a chain whose shape is not known yet | [`OpenChain`] |
 //! | DirectML's descriptors | [`directml`] |
+//! | the stages on the way to the kernels, or moves between buffers of one's own | [`lowering`] |
 //! | the question where one element comes from | [`Op::index_map`], then [`IndexMap::source_of`] |
 //!
 //! Layouts have any strides, zero and negative ones too: [`Layout::strided`]. Element types are as wide as
 //! they like ([`DType`]), or share bytes ([`Packing`]). Whatever an operator forbids is an [`Error`]
 //! with the argument and the numbers, before anything is written.
 //!
-//! A result of one operator from a strided view:
+//! One operator, from a slice and from a strided view of it to a vector:
 //!
 //! ```
-//! use trundle::{DType, Layout, Shape, TensorView};
+//! use trundle::{Shape, TensorView};
 //!
-//! // Every other column of a 2 x 4 matrix, from the last to the first.
-//! let matrix = [0u8, 1, 2, 3, 4, 5, 6, 7];
-//! let layout = Layout::strided(&Shape::new([2, 2])?, 3, &[4, -2])?;
-//! let columns = TensorView::new(&matrix, DType::U8, layout)?;
-//! assert_eq!(trundle::contiguous(&columns)?.bytes(), [3, 1, 7, 5]);
-//! assert_eq!(trundle::transpose(&columns, &[1, 0])?.bytes(), [3, 7, 1, 5]);
+//! let numbers = [0.0f32, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7];
+//! let matrix = TensorView::from_slice(&numbers, &Shape::new([2, 4])?)?;
+//! let rolled: Vec<f32> = trundle::roll(&matrix, &[1], &[1])?.into_vec();
+//! assert_eq!(rolled, [0.3, 0.0, 0.1, 0.2, 0.7, 0.4, 0.5, 0.6]);
+//!
+//! // Every other column, from the last to the first.
+//! let columns = TensorView::from_strided(&numbers, &Shape::new([2, 2])?, 3, &[4, -2])?;
+//! assert_eq!(trundle::contiguous(&columns)?.into_vec(), [0.3, 0.1, 0.7, 0.5]);
+//! assert_eq!(trundle::transpose(&columns, &[1, 0])?.into_vec(), [0.3, 0.7, 0.1, 0.5]);
 //! # Ok::<(), trundle::Error>(())
 //! ```
 //!
-//! `TRUNDLE_NUM_THREADS` says how many threads may take part where a call does not, and `TRUNDLE_SIMD` forces a set
+//! To memory that is not initialised, such as a vector's before it has any elements:
+//!
+//! ```
+//! use trundle::{Shape, TensorView, TensorViewMut};
+//!
+//! let shape = Shape::new([2, 3])?;
+//! let letters = TensorView::from_slice(&['a', 'b', 'c', 'd', 'e', 'f'], &shape)?;
+//! let mut flipped: Vec<char> = Vec::with_capacity(6);
+//! let mut out = TensorViewMut::from_slice(flipped.spare_capacity_mut(), &shape)?;
+//! trundle::flip_into(&letters, &[1], &mut out)?;
+//! // SAFETY: the call has initialised every element of `out`, which are six.
+//! unsafe { flipped.set_len(6) };
+//! assert_eq!(flipped, ['c', 'b', 'a', 'f', 'e', 'd']);
+//! # Ok::<(), trundle::Error>(())
+//! ```
+//!
+//! On two threads at most, and on those of a pool of one's own, of which none is ours:
+//!
+//! ```
+//! use trundle::{Shape, TensorView, ThreadPool, with_pool, with_threads};
+//!
+//! /// In place of a pool: rayon's, or an engine's.
+//! struct OneByOne;
+//!
+//! impl ThreadPool for OneByOne {
+//!     fn threads(&self) -> usize {
+//!         1
+//!     }
+//!
+//!     fn run(&self, times: usize, work: &(dyn Fn() + Sync)) {
+//!         (0..times).for_each(|_| work());
+//!     }
+//! }
+//!
+//! let image = TensorView::from_slice(&[1, 2, 3, 4, 5, 6], &Shape::new([2, 3])?)?;
+//! let turned = with_threads(2, || trundle::transpose(&image, &[]))?;
+//! assert_eq!(with_pool(&OneByOne, || trundle::transpose(&image, &[]))?, turned);
+//! # Ok::<(), trundle::Error>(())
+//! ```
+//!
+//! `TRUNDLE_NUM_THREADS` says how many threads may take part where nothing else does, and `TRUNDLE_SIMD` forces a set
 //! of instructions.
 #![forbid(unsafe_code)]
 
 mod chain;
 pub mod directml;
 mod functions;
+pub mod lowering;
+#[cfg(feature = "ndarray")]
+pub mod ndarray;
 pub mod notation;
 mod plan;
 pub mod plan_cache;
@@ -68,17 +121,12 @@ pub use functions::{
     transpose_into,
 };
 pub use plan::{Plan, PlanError};
-pub use planned_program::{PlannedPart, PlannedPass, PlannedProgram};
-pub use runner::{BufferId, Moves, Plans, Runner, Step};
 pub use trundle_core::{
-    AxisMap, Backend, BitOrder, Block, DType, Digest, Error, Fingerprint, IndexMap, Layer, Layout,
-    Loop, Move, Op, Packing, Pass, Permutation, Program, RaggedLoop, Result, Run, Shape, Tensor,
-    TensorView, TensorViewMut, Width, fingerprint, normalize_axis, ops,
+    BitOrder, DType, Digest, Error, Fingerprint, IndexMap, Layout, Op, Packing, Permutation,
+    Program, Result, Shape, Tensor, TensorView, TensorViewMut, Width, fingerprint, normalize_axis,
+    ops,
 };
-pub use trundle_cpu::Machine;
-
-/// What moves elements: the one line that says so.
-pub type Device = trundle_cpu::Cpu;
-
-/// How [`Device`] does a move.
-pub type CpuPlan = <Device as Backend>::Plan;
+pub use trundle_cpu::{
+    Destination, Machine, ThreadPool, threads, view_from_raw_parts, view_mut_from_raw_parts,
+    with_pool, with_threads,
+};

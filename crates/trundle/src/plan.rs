@@ -3,11 +3,13 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fmt;
+use std::mem::MaybeUninit;
+use std::sync::Arc;
 
 use trundle_core::{Error, IndexMap, Layout, Move, Pass, Result, Shape, Width};
 
 use crate::chain::{Chain, ChainError};
-use crate::{CpuPlan, Device, Runner};
+use crate::lowering::{CpuPlan, Device, Runner};
 
 /// A chain decided for one element width and two layouts, down to kernels and tiles. It runs on bytes
 /// without allocating, and on slices of any type too if it is one pass. It prints every stage of the
@@ -26,12 +28,15 @@ use crate::{CpuPlan, Device, Runner};
 /// assert_eq!(plan.passes().len(), 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
+///
+/// A clone is the same plan, and shares what lies between its passes: one that runs while another does
+/// allocates that anew.
+#[derive(Clone, Debug)]
 pub struct Plan {
     chain: Chain,
     passes: Vec<Pass>,
     moves: Vec<Move>,
-    runner: Runner<Device>,
+    runner: Arc<Runner<Device>>,
 }
 
 /// Why a chain could not be planned.
@@ -77,7 +82,7 @@ impl From<trundle_core::Error> for PlanError {
 impl Plan {
     /// The plan of `chain` for elements of `width` (bytes, or a packing: a [`DType`](crate::DType)
     /// will do) from `src`, whose shape the chain is given, to `dst`, of the shape that it makes. `threads` is how many may take part; `None`
-    /// for as many as the machine has.
+    /// for [as many as calls have here](crate::threads).
     ///
     /// # Errors
     /// [`PlanError::Chain`] for an operator that does not fit, [`PlanError::Layout`] for a `dst`
@@ -109,7 +114,7 @@ impl Plan {
         threads: Option<usize>,
     ) -> Result<Plan> {
         let (passes, moves) = bound(passes, width.into(), src, dst)?;
-        let runner = Runner::chain(Device::new(threads), &moves)?;
+        let runner = Arc::new(Runner::chain(Device::new(threads), &moves)?);
         Ok(Plan { chain: Chain::new(), passes, moves, runner })
     }
 
@@ -178,7 +183,9 @@ impl Plan {
     /// # Errors
     /// As [`Plan::run`].
     pub fn run_slice_into<T: Copy>(&self, src: &[T], dst: &mut [T]) -> Result<()> {
-        self.run_slice_to(src, |last, src| last.run_slice_into(src, dst))
+        run_in_turn(self.cpu_plans(), src, CpuPlan::run_slice, |last, src| {
+            last.run_slice_into(src, dst)
+        })
     }
 
     /// [`Plan::run`] on a slice of elements, for plans of their width to a packed layout. With several
@@ -188,22 +195,32 @@ impl Plan {
     /// As [`Plan::run`], and [`Error::SizesDiffer`](crate::Error::SizesDiffer) if the destination
     /// is not packed.
     pub fn run_slice<T: Copy>(&self, src: &[T]) -> Result<Vec<T>> {
-        self.run_slice_to(src, CpuPlan::run_slice)
+        run_in_turn(self.cpu_plans(), src, CpuPlan::run_slice, CpuPlan::run_slice)
     }
 
-    /// Runs all passes but the last, for which `last` is called, with what it reads.
-    fn run_slice_to<T: Copy, R>(
+    /// [`Plan::run_slice`] into memory that is not initialised: all of it that the destination covers,
+    /// which is returned, is initialised then.
+    ///
+    /// ```
+    /// use trundle::{Chain, Plan, Shape};
+    ///
+    /// let chain: Chain = "a b -> b a".parse()?;
+    /// let plan = Plan::packed(&chain, size_of::<u32>(), &Shape::new([2, 3])?, None)?;
+    /// let mut turned = Box::new_uninit_slice(6);
+    /// assert_eq!(plan.run_slice_uninit(&[1u32, 2, 3, 4, 5, 6], &mut turned)?, [1, 4, 2, 5, 3, 6]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Plan::run_slice`].
+    pub fn run_slice_uninit<'d, T: Copy>(
         &self,
         src: &[T],
-        last: impl FnOnce(&CpuPlan, &[T]) -> Result<R>,
-    ) -> Result<R> {
-        let mut moved = Cow::Borrowed(src);
-        let mut plans = self.cpu_plans();
-        for plan in plans.by_ref().take(self.passes.len() - 1) {
-            moved = Cow::Owned(plan.run_slice(&moved)?);
-        }
-        // A chain has one pass at least.
-        last(plans.next().unwrap_or_else(|| unreachable!()), &moved)
+        dst: &'d mut [MaybeUninit<T>],
+    ) -> Result<&'d mut [T]> {
+        run_in_turn(self.cpu_plans(), src, CpuPlan::run_slice, |last, src| {
+            last.run_slice_uninit(src, dst)
+        })
     }
 
     /// [`Plan::run`] on values that own something, for plans of their size from and to packed
@@ -262,11 +279,28 @@ impl Plan {
     }
 
     /// How each pass is done.
-    pub fn cpu_plans(&self) -> impl ExactSizeIterator<Item = &CpuPlan> {
+    pub fn cpu_plans(&self) -> impl ExactSizeIterator<Item = &CpuPlan> + DoubleEndedIterator {
         self.runner.steps().iter().map(|step| {
             step.work.one().unwrap_or_else(|| unreachable!("each pass of a chain is one move"))
         })
     }
+}
+
+/// Runs the plans of a chain of passes on a slice: `each` gives what the next one reads, and `last`
+/// the result.
+#[inline]
+pub(crate) fn run_in_turn<'p, T: Copy, R>(
+    mut plans: impl DoubleEndedIterator<Item = &'p CpuPlan>,
+    src: &[T],
+    each: impl Fn(&CpuPlan, &[T]) -> Result<Vec<T>>,
+    last: impl FnOnce(&CpuPlan, &[T]) -> Result<R>,
+) -> Result<R> {
+    let end = plans.next_back().unwrap_or_else(|| unreachable!("a chain has a pass"));
+    let mut moved = Cow::Borrowed(src);
+    for plan in plans {
+        moved = Cow::Owned(each(plan, &moved)?);
+    }
+    last(end, &moved)
 }
 
 /// The passes between two layouts, with their moves; packed tensors lie between two passes. Where
@@ -402,6 +436,9 @@ mod tests {
         let mut into = vec![(9, 9); 6];
         by_pairs.run_slice_into(&padded, &mut into).unwrap();
         assert_eq!(by_pairs.run_slice(&padded).unwrap(), into);
+        let mut memory = [MaybeUninit::uninit(); 7];
+        assert_eq!(by_pairs.run_slice_uninit(&padded, &mut memory).unwrap(), into);
+        assert!(by_pairs.run_slice_uninit(&padded, &mut memory[..5]).is_err());
         assert!(into.iter().map(|pair| pair.0).eq(expected));
 
         let words = || (0..6).map(|number| number.to_string()).collect::<Vec<_>>();
@@ -478,9 +515,17 @@ mod tests {
         let plan = plan(chain, &[3, 2]);
         std::thread::scope(|scope| {
             for _ in 0..4 {
+                let clone = plan.clone();
                 scope.spawn(|| {
                     for _ in 0..1000 {
                         assert_eq!(plan.run_slice(b"abcdef").unwrap(), b"edafcb");
+                    }
+                });
+                scope.spawn(move || {
+                    let mut dst = [0; 6];
+                    for _ in 0..1000 {
+                        clone.run(b"abcdef", &mut dst).unwrap();
+                        assert_eq!(dst, *b"edafcb");
                     }
                 });
             }

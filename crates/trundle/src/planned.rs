@@ -4,10 +4,12 @@ use std::cell::RefCell;
 use std::hash::Hash;
 use std::rc::Rc;
 
-use trundle_core::Shape;
+use trundle_core::{Result, Shape, Tensor, TensorView, TensorViewMut};
+use trundle_cpu::Destination;
 
+use crate::lowering::CpuPlan;
+use crate::plan::run_in_turn;
 use crate::plan_cache::{MOST_PLAN_BYTES, PlanCache};
-use crate::{CpuPlan, Device, Runner};
 
 thread_local! {
     /// Each thread keeps plans of its own, so that no call waits for another or shares a line with
@@ -18,8 +20,33 @@ thread_local! {
 /// How a one-shot call is done.
 #[derive(Debug)]
 pub(crate) struct Planned {
-    pub(crate) runner: Runner<Device>,
+    /// One for each pass.
+    pub(crate) plans: Vec<CpuPlan>,
     pub(crate) out_shape: Shape,
+}
+
+impl Planned {
+    /// Runs it, if it was made for a new tensor.
+    pub(crate) fn run<T: Copy + 'static>(&self, data: &TensorView<'_, T>) -> Result<Tensor<T>> {
+        let last = CpuPlan::run_to_vec;
+        let moved = run_in_turn(self.plans.iter(), data.buffer(), CpuPlan::run_to_vec, last)?;
+        Tensor::like(data, moved, &self.out_shape)
+    }
+
+    /// Runs it, if it was made for the layout of `out`.
+    pub(crate) fn run_into<T: Copy + 'static, D: Destination<T>>(
+        &self,
+        data: &TensorView<'_, T>,
+        out: &mut TensorViewMut<'_, D>,
+    ) -> Result<()> {
+        let last = |plan: &CpuPlan, src: &[T]| plan.run_buffer_into(src, out.buffer_mut());
+        run_in_turn(self.plans.iter(), data.buffer(), CpuPlan::run_to_vec, last)
+    }
+
+    /// About the bytes that the plans fill.
+    fn own_bytes(&self) -> usize {
+        self.plans.iter().map(CpuPlan::own_bytes).sum()
+    }
 }
 
 /// The plan of a call: one that this thread has kept, else what `plan` makes of the call, which is
@@ -33,7 +60,7 @@ pub(crate) fn planned<C: Hash, E>(
         return Ok(planned);
     }
     let planned = Rc::new(plan(call)?);
-    if plan_bytes(&planned.runner) <= MOST_PLAN_BYTES {
+    if planned.own_bytes() <= MOST_PLAN_BYTES {
         with_plans(|plans| plans.put(call, planned.clone()));
     }
     Ok(planned)
@@ -44,16 +71,12 @@ fn with_plans<T>(visit: impl FnOnce(&mut PlanCache<Rc<Planned>>) -> T) -> Option
     PLANS.try_with(|plans| Some(visit(&mut *plans.try_borrow_mut().ok()?))).ok().flatten()
 }
 
-/// About the bytes that plans fill.
-fn plan_bytes(runner: &Runner<Device>) -> usize {
-    runner.steps().iter().filter_map(|step| step.work.one()).map(CpuPlan::own_bytes).sum()
-}
-
 #[cfg(test)]
 mod tests {
-    use trundle_core::{IndexMap, Layout, Move};
+    use trundle_core::{Backend, IndexMap, Layout, Move};
 
     use super::*;
+    use crate::lowering::Device;
 
     /// A plan that copies this many bytes, with a stride between rows of `columns`.
     fn copy(rows: usize, columns: usize) -> Planned {
@@ -61,8 +84,7 @@ mod tests {
         let src = Layout::strided(&shape, 0, &[columns.cast_signed() + 1, 1]).unwrap();
         let dst = Layout::row_major(&shape, 1).unwrap();
         let work = Move::new(&IndexMap::identity(&shape), 1, &src, &dst).unwrap();
-        let runner = Runner::chain(Device::default(), &[work]).unwrap();
-        Planned { runner, out_shape: shape }
+        Planned { plans: vec![Device::default().plan(&work)], out_shape: shape }
     }
 
     /// Asks for the plan of `call`, and says whether it was made anew.

@@ -6,13 +6,14 @@ use std::fmt;
 use trundle_core::program::{Budget, Made, Pass, Program, Read, TensorId};
 use trundle_core::{Backend, Layout, Move, Result};
 
-use crate::{BufferId, Moves, Runner, Step};
+use crate::runner::{BufferId, Moves, Runner, Step};
 
 /// A [`Program`] decided down to the backend's plans: what is written, in which order, from where
 /// and how.
 ///
 /// ```
-/// use trundle::{Device, PlannedProgram, Program, Shape};
+/// use trundle::lowering::{Device, PlannedProgram};
+/// use trundle::{Program, Shape};
 ///
 /// let mut program = Program::new();
 /// let row = program.given(Shape::new([3])?, 1)?;

@@ -239,34 +239,6 @@ impl<B: Backend> Runner<B> {
         Ok(held.into_iter().filter_map(output).collect())
     }
 
-    /// Runs all steps of a [chain](Runner::chain) but the last, for which `last` is called, with
-    /// its plan and with what it reads.
-    #[inline]
-    pub(crate) fn run_to<T>(
-        &self,
-        input: &B::Buffer,
-        last: impl FnOnce(&B::Plan, &B::Buffer) -> Result<T>,
-    ) -> Result<T> {
-        let Some((Step { source, work: Plans::One(end), .. }, firsts)) = self.steps.split_last()
-        else {
-            unreachable!("a chain has one move or more")
-        };
-        if firsts.is_empty() {
-            return last(end, input);
-        }
-        self.with_temporaries(|temporaries| {
-            let (inputs, outputs) = (&[input], &mut []);
-            let mut buffers = self.buffers(inputs, temporaries, outputs);
-            for step in firsts {
-                let (src, dst) = buffers.ends(step);
-                self.step(&step.work, src, dst, &|plan, src, dst| {
-                    self.backend.run(plan, src, dst)
-                })?;
-            }
-            last(end, buffers.source(*source))
-        })
-    }
-
     /// Runs every step as `run` does.
     #[inline]
     fn run_by(
@@ -396,15 +368,6 @@ struct Buffers<'a, 'b, B: Backend> {
 }
 
 impl<B: Backend> Buffers<'_, '_, B> {
-    fn source(&self, id: BufferId) -> &B::Buffer {
-        match id {
-            BufferId::Input(number) => self.inputs[number],
-            BufferId::Constant(number) => &self.constants[number],
-            BufferId::Temporary(number) => &self.temporaries[number],
-            BufferId::Output(number) => self.outputs[number],
-        }
-    }
-
     /// What a step reads and what it writes, which are two.
     fn ends(&mut self, step: &Step<Plans<B::Plan>>) -> (&B::Buffer, &mut B::Buffer) {
         use BufferId::{Constant, Input, Output, Temporary};
@@ -532,7 +495,7 @@ mod tests {
     use trundle_core::{Layout, Op, Shape};
 
     use super::*;
-    use crate::Device;
+    use crate::lowering::Device;
 
     #[test]
     fn no_run_waits_for_the_temporary_buffers() {

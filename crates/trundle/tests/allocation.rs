@@ -5,10 +5,9 @@
 use std::alloc::{GlobalAlloc, Layout as Memory, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use trundle::lowering::{Device, Move, Runner};
 use trundle::ops::{ReverseSequence, ReverseSubsequences, Roll, Transpose};
-use trundle::{
-    DType, Device, IndexMap, Layout, Move, Op, Runner, Shape, TensorView, TensorViewMut,
-};
+use trundle::{DType, IndexMap, Layout, Op, Shape, TensorView, TensorViewMut};
 
 /// The system's allocator, with a count of its allocations on all threads.
 struct Counting;

@@ -9,8 +9,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use trundle::lowering::{Device, Move, Runner};
 use trundle::ops::Transpose;
-use trundle::{Device, Error, Layout, Move, Op, Runner, Shape};
+use trundle::{Error, Layout, Op, Shape};
 
 // The signatures are POSIX's; an id of a process is an int where these tests run.
 unsafe extern "C" {

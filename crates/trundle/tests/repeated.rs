@@ -5,8 +5,9 @@
 use proptest::prelude::Strategy;
 use proptest::prop_assert_eq;
 use proptest::sample::select;
+use trundle::lowering::Move;
 use trundle::ops::ReverseSubsequences;
-use trundle::{DType, Error, IndexMap, Layout, Move, Result, Shape, TensorView, TensorViewMut};
+use trundle::{DType, Error, IndexMap, Layout, Result, Shape, TensorView, TensorViewMut};
 use trundle_testing::cases::{LayoutNumbers, buffer_bytes, chains, layouts};
 use trundle_testing::{Outcome, PlainOp, holds};
 

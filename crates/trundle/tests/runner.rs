@@ -5,12 +5,10 @@
 use std::borrow::{Borrow, BorrowMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use trundle::BufferId::{Input, Output, Temporary};
+use trundle::lowering::BufferId::{Input, Output, Temporary};
+use trundle::lowering::{Backend, BufferId, Device, Move, Moves, Runner, Step};
 use trundle::ops::{Flip, Transpose};
-use trundle::{
-    Backend, BufferId, Device, Error, IndexMap, Layout, Move, Moves, Op, Result, Runner, Shape,
-    Step,
-};
+use trundle::{Error, IndexMap, Layout, Op, Result, Shape};
 use trundle_testing::{Cells, Flush, PairByPair, TestBuffer, Testable};
 
 /// A copy of so many bytes, from and to these places.

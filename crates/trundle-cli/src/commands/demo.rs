@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use trundle::lowering::{Backend, Device};
 use trundle::ops::Transpose;
-use trundle::{Backend, Chain, DType, Device, Plan, Shape};
+use trundle::{Chain, DType, Plan, Shape};
 use trundle_formats::{NamedTensor, Shown, StoredDType, TensorFile, write};
 use trundle_view::{Pixels, Slice};
 

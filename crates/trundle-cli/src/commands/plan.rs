@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use trundle::{AxisMap, Block, Chain, Layer, Layout, Move, Plan, RaggedLoop, Run};
+use trundle::lowering::{AxisMap, Block, Layer, Move, RaggedLoop, Run};
+use trundle::{Chain, Layout, Plan};
 use trundle_disk::{Job, TensorJob};
 use trundle_formats::{Format, Header, Order, Output, Shown};
 
@@ -311,7 +312,7 @@ fn run_report(run: &Run) -> Value {
     })
 }
 
-fn cpu_report(plan: &trundle::CpuPlan) -> Value {
+fn cpu_report(plan: &trundle::lowering::CpuPlan) -> Value {
     let steps = plan.steps().iter().map(|step| {
         let mut kernels = vec![step.kernel.name];
         kernels.extend(step.ragged.iter().map(|ragged| ragged.second.name));

@@ -21,7 +21,7 @@ pub use rearrange::{Group, Part, PatternFault, Rearrange, Side};
 pub use reshape::Reshape;
 pub(crate) use reshape::known_elements;
 pub use reverse_sequence::ReverseSequence;
-pub use reverse_subsequences::ReverseSubsequences;
+pub use reverse_subsequences::{LengthBuffer, ReverseSubsequences};
 pub use roll::Roll;
 pub use rot90::Rot90;
 pub use slice::Slice;

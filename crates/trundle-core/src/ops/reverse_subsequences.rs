@@ -48,6 +48,35 @@ struct LengthsTensor {
 
 crate::fingerprint!(struct LengthsTensor { shape, held });
 
+/// What a tensor of lengths may be a slice of: of `u32`, of `u64`, or of the bytes of either.
+pub trait LengthBuffer: Copy {
+    /// The length of this type that begins at a byte of the buffer.
+    #[doc(hidden)]
+    fn length_at(buffer: &[Self], dtype: DType, byte: usize) -> u64;
+}
+
+impl LengthBuffer for u32 {
+    fn length_at(buffer: &[u32], _: DType, byte: usize) -> u64 {
+        buffer[byte / size_of::<u32>()].into()
+    }
+}
+
+impl LengthBuffer for u64 {
+    fn length_at(buffer: &[u64], _: DType, byte: usize) -> u64 {
+        buffer[byte / size_of::<u64>()]
+    }
+}
+
+impl LengthBuffer for u8 {
+    fn length_at(buffer: &[u8], dtype: DType, byte: usize) -> u64 {
+        let bytes = &buffer[byte..byte + dtype.width()];
+        match dtype {
+            DType::U32 => bytes.try_into().map_or(0, u32::from_ne_bytes).into(),
+            _ => bytes.try_into().map_or(0, u64::from_ne_bytes),
+        }
+    }
+}
+
 impl ReverseSubsequences {
     /// Its name and its parameters, with those of [`ReverseSequence`](super::ReverseSequence): it is
     /// that with a batch axis.
@@ -71,19 +100,16 @@ impl ReverseSubsequences {
     ///
     /// # Errors
     /// [`Error::DTypeMismatch`] for lengths of another type.
-    pub fn from_view(axis: i64, lengths: &TensorView<'_>) -> Result<ReverseSubsequences> {
-        let read: fn(&[u8]) -> u64 = match lengths.dtype() {
-            DType::U32 => |bytes| bytes.try_into().map_or(0, u32::from_ne_bytes).into(),
-            DType::U64 => |bytes| bytes.try_into().map_or(0, u64::from_ne_bytes),
-            got => {
-                return Err(Error::DTypeMismatch {
-                    argument: "lengths",
-                    expected: vec![DType::U32, DType::U64],
-                    got,
-                });
-            }
-        };
-        let (layout, width) = (lengths.layout(), lengths.dtype().width());
+    pub fn from_view<L: LengthBuffer>(
+        axis: i64,
+        lengths: &TensorView<'_, L>,
+    ) -> Result<ReverseSubsequences> {
+        let dtype = lengths.dtype();
+        if !matches!(dtype, DType::U32 | DType::U64) {
+            let (argument, expected) = ("lengths", vec![DType::U32, DType::U64]);
+            return Err(Error::DTypeMismatch { argument, expected, got: dtype });
+        }
+        let layout = lengths.layout();
         let shape = layout.shape().clone();
         let once =
             |(size, stride): (&usize, &isize)| if *stride == 0 { 1.min(*size) } else { *size };
@@ -91,8 +117,7 @@ impl ReverseSubsequences {
         let held = Shape::new(held)?;
         let mut values = Vec::new();
         held.for_each_index(|index| {
-            let at = layout.offset_of(index);
-            values.push(read(&lengths.bytes()[at..at + width]));
+            values.push(L::length_at(lengths.buffer(), dtype, layout.offset_of(index)));
         });
         let tensor = LengthsTensor { shape, held };
         Ok(ReverseSubsequences { axis, lengths: values.into(), tensor: Some(tensor) })

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use trundle::lowering::{Backend, Device};
 use trundle::ops::Transpose;
-use trundle::{Backend, Chain, Device, PlanError, Shape, Width};
+use trundle::{Chain, PlanError, Shape, Width};
 use trundle_core::program::{Budget, Isolated, Made, Pass, Program, TensorId};
 use trundle_formats::Order;
 

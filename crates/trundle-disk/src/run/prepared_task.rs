@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use trundle::{Backend, Device, IndexMap, PlannedProgram, Width};
+use trundle::lowering::{Backend, Device, PlannedProgram};
+use trundle::{IndexMap, Width};
 use trundle_core::program::{Made, Program, Restricted};
 use trundle_formats::StoredDType;
 

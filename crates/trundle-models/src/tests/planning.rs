@@ -1,5 +1,5 @@
 use bytes::Bytes;
-use trundle::Device;
+use trundle::lowering::Device;
 use trundle_core::ops::{Flip, Roll, Tile, Transpose};
 use trundle_core::program::{Budget, Program, TensorId};
 use trundle_core::{Backend, DType, IndexMap, Op, Shape};

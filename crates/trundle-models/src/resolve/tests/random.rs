@@ -1,6 +1,6 @@
 //! Small random models, each element of each tensor held against a naive evaluation.
 
-use trundle::Device;
+use trundle::lowering::Device;
 use trundle_core::Backend;
 use trundle_core::program::Budget;
 

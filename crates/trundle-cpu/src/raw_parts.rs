@@ -1,0 +1,132 @@
+//! Views of memory that is known by a pointer: what an engine or an array library has in its hands.
+
+use trundle_core::{Error, Layout, Result, Shape, TensorView, TensorViewMut};
+
+/// A view of elements of T by the pointer to the one at index 0 of every axis; strides count elements,
+/// and may be 0 or negative. For an empty shape the pointer may be anything.
+///
+/// ```
+/// use trundle_core::Shape;
+///
+/// let numbers = [1u16, 2, 3, 4, 5, 6];
+/// // SAFETY: the rows, from the last to the first, are those of `numbers`.
+/// let rows = unsafe {
+///     trundle_cpu::view_from_raw_parts(&raw const numbers[4], &Shape::new([3, 2])?, &[-2, 1])?
+/// };
+/// assert_eq!(rows.buffer(), numbers);
+/// assert_eq!(rows.layout().offset_bytes(), 8);
+/// # Ok::<(), trundle_core::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::SizesDiffer`] if there is not one stride for each axis, [`Error::TooLarge`] if they reach
+/// beyond what can be addressed.
+///
+/// # Safety
+/// From the first element that the view reaches to the last, also between its elements, memory is valid
+/// for reads and holds values of T, and nobody writes to it during `'a`. The pointer is aligned.
+pub unsafe fn view_from_raw_parts<'a, T: 'static>(
+    first: *const T,
+    shape: &Shape,
+    strides_elems: &[isize],
+) -> Result<TensorView<'a, T>> {
+    let Some((before, len)) = reach::<T>(shape, strides_elems)? else {
+        return TensorView::from_strided(&[], shape, 0, strides_elems);
+    };
+    // SAFETY: the caller's word.
+    let elements = unsafe { std::slice::from_raw_parts(first.sub(before), len) };
+    TensorView::from_strided(elements, shape, before, strides_elems)
+}
+
+/// The same to write. Elements may be [`MaybeUninit`](std::mem::MaybeUninit).
+///
+/// # Errors
+/// As [`view_from_raw_parts`], and [`Error::OverlappingLayout`] if two elements share a byte.
+///
+/// # Safety
+/// From the first element that the view reaches to the last, also between its elements, memory is valid
+/// for reads and writes and holds values of T, and nobody else reads or writes it during `'a`. The pointer
+/// is aligned.
+pub unsafe fn view_mut_from_raw_parts<'a, T: 'static>(
+    first: *mut T,
+    shape: &Shape,
+    strides_elems: &[isize],
+) -> Result<TensorViewMut<'a, T>> {
+    let Some((before, len)) = reach::<T>(shape, strides_elems)? else {
+        return TensorViewMut::from_strided(&mut [], shape, 0, strides_elems);
+    };
+    // SAFETY: the caller's word.
+    let elements = unsafe { std::slice::from_raw_parts_mut(first.sub(before), len) };
+    TensorViewMut::from_strided(elements, shape, before, strides_elems)
+}
+
+/// How many elements a view reaches before the one at index 0 of every axis, and how many in all; none
+/// if it is empty.
+fn reach<T>(shape: &Shape, strides_elems: &[isize]) -> Result<Option<(usize, usize)>> {
+    if shape.elements() == 0 {
+        return Ok(None);
+    }
+    // Of elements of one byte, so that bytes are elements.
+    let span = Layout::strided(shape, 0, strides_elems)?.span(1)?;
+    let (before, len) = (span.start.unsigned_abs(), span.start.abs_diff(span.end));
+    // No slice is larger.
+    if len.saturating_mul(size_of::<T>()) > isize::MAX.unsigned_abs() {
+        let what = format!("shape {shape} with strides {strides_elems:?} in elements");
+        return Err(Error::TooLarge { what });
+    }
+    Ok(Some((before, len)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shape(sizes: &[usize]) -> Shape {
+        Shape::new(sizes).unwrap()
+    }
+
+    #[test]
+    fn the_buffer_is_what_the_elements_reach() {
+        let numbers: Vec<i32> = (0..20).collect();
+        for (sizes, strides, at) in [
+            (&[2, 3][..], &[10, -2][..], 4),
+            (&[], &[], 7),
+            (&[3], &[0], 7),
+            (&[2, 2], &[-9, -1], 19),
+            (&[0, 2], &[1, 1], 3),
+        ] {
+            // SAFETY: every element is one of `numbers`.
+            let view =
+                unsafe { view_from_raw_parts(&raw const numbers[at], &shape(sizes), strides) };
+            let view = view.unwrap();
+            let mut reached: Vec<usize> = Vec::new();
+            shape(sizes).for_each_index(|index| {
+                let steps: isize =
+                    index.iter().zip(strides).map(|(i, stride)| i.cast_signed() * stride).sum();
+                let place = at.wrapping_add_signed(steps);
+                assert_eq!(view.buffer()[view.layout().offset_of(index) / 4], numbers[place]);
+                reached.push(place);
+            });
+            let range = reached.iter().min().zip(reached.iter().max());
+            let expected = range.map_or(&[][..], |(first, last)| &numbers[*first..=*last]);
+            assert_eq!(view.buffer(), expected);
+        }
+    }
+
+    #[test]
+    fn what_nobody_has_is_refused() {
+        let mut number = 0u64;
+        let far = isize::MAX / 8;
+        for (sizes, strides) in [(&[2][..], &[isize::MAX][..]), (&[2], &[far]), (&[3], &[-far])] {
+            // SAFETY: a pointer is never followed where the reach is refused.
+            let view = unsafe { view_from_raw_parts(&raw const number, &shape(sizes), strides) };
+            assert!(matches!(view, Err(Error::TooLarge { .. })), "{strides:?}");
+        }
+        // SAFETY: the only element is `number`.
+        let twice = unsafe { view_mut_from_raw_parts(&raw mut number, &shape(&[2]), &[0]) };
+        assert!(matches!(twice, Err(Error::OverlappingLayout { .. })));
+        // SAFETY: an empty view reaches nothing.
+        let strides = unsafe { view_mut_from_raw_parts(&raw mut number, &shape(&[0]), &[]) };
+        assert!(matches!(strides, Err(Error::SizesDiffer { .. })));
+    }
+}

@@ -1,0 +1,125 @@
+//! Arrays of the crate ndarray, as views and from results; with the feature `ndarray`.
+//!
+//! ```
+//! use ndarray::{array, s};
+//! use trundle::ndarray::{array_of, part, view, view_mut};
+//!
+//! let image = array![[1, 2, 3, 4], [5, 6, 7, 8]];
+//! let rolled = array_of(trundle::roll(&view(&image)?, &[1], &[1])?)?;
+//! assert_eq!(rolled, array![[4, 1, 2, 3], [8, 5, 6, 7]].into_dyn());
+//!
+//! // Every other column, from the last on, into another array.
+//! let columns = part(&image, |all| all.slice_move(s![.., ..;-2]))?;
+//! let mut turned = ndarray::Array2::<i32>::zeros((2, 2));
+//! trundle::transpose_into(&columns, &[], &mut view_mut(&mut turned)?)?;
+//! assert_eq!(turned, array![[4, 8], [2, 6]]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! An array without gaps is taken as it is, in whatever order its axes are and whichever way they run. A
+//! part of one is taken by way of the whole: what lies between the elements of a part is borrowed too, and
+//! of a slice of an array alone nobody knows who else writes there.
+
+use ::ndarray::{ArrayD, ArrayRef, ArrayView, Dimension, ErrorKind, IxDyn, ShapeError};
+use trundle_core::{Error, Shape, Tensor, TensorView, TensorViewMut};
+
+/// A view of all of an array.
+///
+/// # Errors
+/// [`ErrorKind::IncompatibleLayout`] for one with gaps between its elements, or with elements at several
+/// places at once, as a broadcast one: see [`part`].
+pub fn view<A: 'static, D: Dimension>(
+    array: &ArrayRef<A, D>,
+) -> Result<TensorView<'_, A>, ShapeError> {
+    part(array, |all| all)
+}
+
+/// The same to write.
+///
+/// # Errors
+/// As [`view`].
+pub fn view_mut<A: 'static, D: Dimension>(
+    array: &mut ArrayRef<A, D>,
+) -> Result<TensorViewMut<'_, A>, ShapeError> {
+    part_mut(array, |all| all)
+}
+
+/// A view of what `select` makes of a view of all of an array: a slice, a broadcast, axes in another
+/// order.
+///
+/// # Errors
+/// [`ErrorKind::IncompatibleLayout`] if the array itself, not the part, has gaps between its elements;
+/// [`ErrorKind::OutOfBounds`] for a view of something else.
+pub fn part<A: 'static, D: Dimension, E: Dimension>(
+    array: &ArrayRef<A, D>,
+    select: impl for<'v> FnOnce(ArrayView<'v, A, D>) -> ArrayView<'v, A, E>,
+) -> Result<TensorView<'_, A>, ShapeError> {
+    let elements = array.as_slice_memory_order().ok_or_else(has_gaps)?;
+    let part = Part::of(&select(array.view()))?;
+    let offset = part.offset(elements)?;
+    TensorView::from_strided(elements, &part.shape, offset, &part.strides)
+        .map_err(|error| refused(&error))
+}
+
+/// The same to write.
+///
+/// # Errors
+/// As [`part`], and [`ErrorKind::IncompatibleLayout`] for a part with an element at several places at once.
+pub fn part_mut<A: 'static, D: Dimension, E: Dimension>(
+    array: &mut ArrayRef<A, D>,
+    select: impl for<'v> FnOnce(ArrayView<'v, A, D>) -> ArrayView<'v, A, E>,
+) -> Result<TensorViewMut<'_, A>, ShapeError> {
+    let part = Part::of(&select(array.view()))?;
+    let elements = array.as_slice_memory_order_mut().ok_or_else(has_gaps)?;
+    let offset = part.offset(elements)?;
+    TensorViewMut::from_strided(elements, &part.shape, offset, &part.strides)
+        .map_err(|error| refused(&error))
+}
+
+/// A result as an array, without a copy.
+///
+/// # Errors
+/// [`ErrorKind::OutOfBounds`] for a tensor whose vector is of bytes, and its elements are not.
+pub fn array_of<A>(tensor: Tensor<A>) -> Result<ArrayD<A>, ShapeError> {
+    let sizes = IxDyn(tensor.shape().sizes());
+    ArrayD::from_shape_vec(sizes, tensor.into_vec())
+}
+
+/// Where a part of an array lies.
+struct Part<A> {
+    /// Its element at index 0 of every axis; none if it is empty.
+    first: Option<*const A>,
+    shape: Shape,
+    /// In elements.
+    strides: Vec<isize>,
+}
+
+impl<A> Part<A> {
+    fn of<D: Dimension>(part: &ArrayView<'_, A, D>) -> Result<Part<A>, ShapeError> {
+        let first = (!part.is_empty()).then(|| part.as_ptr());
+        let shape = Shape::new(part.shape()).map_err(|error| refused(&error))?;
+        Ok(Part { first, shape, strides: part.strides().to_vec() })
+    }
+
+    /// How many of the array's elements are before the first of the part.
+    fn offset(&self, elements: &[A]) -> Result<usize, ShapeError> {
+        let Some(first) = self.first else { return Ok(0) };
+        if !elements.as_ptr_range().contains(&first) {
+            return Err(ShapeError::from_kind(ErrorKind::OutOfBounds));
+        }
+        let bytes = first.addr() - elements.as_ptr().addr();
+        Ok(bytes.checked_div(size_of::<A>()).unwrap_or(0))
+    }
+}
+
+fn has_gaps() -> ShapeError {
+    ShapeError::from_kind(ErrorKind::IncompatibleLayout)
+}
+
+fn refused(error: &Error) -> ShapeError {
+    ShapeError::from_kind(match error {
+        Error::OverlappingLayout { .. } => ErrorKind::IncompatibleLayout,
+        Error::TooLarge { .. } => ErrorKind::Overflow,
+        _ => ErrorKind::OutOfBounds,
+    })
+}
