@@ -142,6 +142,9 @@ impl<B: Backend> Runner<B> {
     /// As [`Runner::new`], and if there is no move.
     pub fn chain(backend: B, moves: &[Move]) -> Result<Runner<B>> {
         assert!(!moves.is_empty(), "a chain has one move or more");
+        if let [work] = moves {
+            return Ok(Runner::single(backend, work));
+        }
         let steps = moves.iter().enumerate().map(|(number, work)| Step {
             source: number.checked_sub(1).map_or(BufferId::Input(0), BufferId::Temporary),
             target: match number + 1 == moves.len() {
@@ -154,6 +157,22 @@ impl<B: Backend> Runner<B> {
         let temporaries = runner.new_temporaries()?;
         runner.put_back(temporaries);
         Ok(runner)
+    }
+
+    /// One move from one input to one output: small calls are such.
+    fn single(backend: B, work: &Move) -> Runner<B> {
+        let (source, target) = (BufferId::Input(0), BufferId::Output(0));
+        let plan = Plans::One(backend.plan(work));
+        let [src_bytes, dst_bytes] = [work.src_bytes(), work.dst_bytes()];
+        Runner {
+            backend,
+            steps: vec![Step { source, target, work: plan }],
+            lives: vec![Life { target_bytes: dst_bytes, ends_source: false }],
+            lent: vec![(source, src_bytes), (target, dst_bytes)],
+            sizes: Vec::new(),
+            constants: Vec::new(),
+            temporaries: Mutex::new(Some(Vec::new())),
+        }
     }
 
     /// The steps, in the order in which they run.
