@@ -6,10 +6,9 @@ use std::borrow::{Borrow, BorrowMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use trundle::lowering::{Device, Move, PlannedProgram};
 use trundle::ops::Roll;
-use trundle::{
-    BitOrder, Device, Error, Move, Packing, PlannedProgram, Program, Result, Shape, Width,
-};
+use trundle::{BitOrder, Error, Packing, Program, Result, Shape, Width};
 use trundle_core::Backend;
 use trundle_core::program::{Budget, Made, TensorId};
 use trundle_testing::choices::Choices;

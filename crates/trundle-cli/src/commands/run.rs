@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use trundle::{Move, Shape};
+use trundle::Shape;
+use trundle::lowering::Move;
 use trundle_formats::{
     NamedTensor, Output, Shown, StoredDType, TensorHint, check_output, is_steering, stage,
 };
