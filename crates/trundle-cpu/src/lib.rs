@@ -19,6 +19,6 @@ mod threads;
 
 pub use backend::Cpu;
 pub use machine::Machine;
-pub use plan::{Part, Place, Plan, RaggedStep, Rolled, Step};
+pub use plan::{Part, Place, Plan, RaggedLoop, RaggedStep, Rolled, Step};
 pub use planner::Planner;
-pub use trundle_kernels::{CATALOGUE, Kernel, Pattern, Simd, Store};
+pub use trundle_kernels::{AffineLoop, CATALOGUE, Kernel, Pattern, Simd, Store};

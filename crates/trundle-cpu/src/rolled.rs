@@ -1,6 +1,7 @@
 //! Rolled axes: two blocks that read the end and the start of the same axis are one.
 
-use trundle_core::{Block, Loop};
+use trundle_core::{Block, Loop, Source};
+use trundle_kernels::AffineLoop;
 
 use crate::plan::Rolled;
 
@@ -9,7 +10,7 @@ pub(crate) struct RolledBlock {
     /// The block as if its loop went straight on where it jumps.
     pub(crate) block: Block,
     /// The loop: its first element is the block's.
-    pub(crate) along: Loop,
+    pub(crate) along: AffineLoop,
     /// The number of its elements that come before the jump to the start of the source's axis.
     pub(crate) first: usize,
 }
@@ -18,10 +19,7 @@ impl RolledBlock {
     /// Two blocks as one, if the second goes on in the destination where the first ends, and in the
     /// source ends where the first begins. `width` is that of an element in bytes.
     pub(crate) fn of(ends: &Block, starts: &Block, width: usize) -> Option<RolledBlock> {
-        if ends.ragged.is_some() || starts.ragged.is_some() {
-            return None;
-        }
-        let (loops, others) = (with_run(ends, width), with_run(starts, width));
+        let (mut loops, others) = (with_run(ends, width)?, with_run(starts, width)?);
         if loops.len() != others.len() {
             return None;
         }
@@ -31,17 +29,22 @@ impl RolledBlock {
         let goes_on = |at: &usize| {
             let (left, right) = (loops[*at], others[*at]);
             let (first, all) = (left.len.cast_signed(), (left.len + right.len).cast_signed());
-            Loop { len: left.len, ..right } == left
+            AffineLoop { len: left.len, ..right } == left
                 && loops[at + 1..] == others[at + 1..]
                 && starts.src_offset == ends.src_offset + (first - all) * left.src_stride
                 && starts.dst_offset == ends.dst_offset + first * left.dst_stride
         };
         let at = candidates.into_iter().find(goes_on)?;
-        let (first, along) =
-            (loops[at].len, Loop { len: loops[at].len + others[at].len, ..loops[at] });
-        let mut block = Block { loops, ..ends.clone() };
-        block.loops[at] = along;
-        block.loops.retain(|each| each.len > 1);
+        let first = loops[at].len;
+        loops[at].len += others[at].len;
+        let along = loops[at];
+        let affine = |each: AffineLoop| Loop {
+            len: each.len,
+            dst_stride: each.dst_stride,
+            src: Source::Affine { stride: each.src_stride },
+        };
+        let loops = loops.into_iter().filter(|each| each.len > 1).map(affine).collect();
+        let block = Block { loops, ..*ends };
         Some(RolledBlock { block, along, first })
     }
 
@@ -53,8 +56,8 @@ impl RolledBlock {
 
     /// The loop as rows that rise through the source, where they begin, in bytes from where the block
     /// does, and where they are rolled.
-    pub(crate) fn rising_rows(&self) -> (Loop, (isize, isize), Rolled) {
-        let Loop { len, src_stride, dst_stride, .. } = self.along;
+    pub(crate) fn rising_rows(&self) -> (AffineLoop, (isize, isize), Rolled) {
+        let AffineLoop { len, src_stride, dst_stride } = self.along;
         let first = self.first.cast_signed();
         let offsets = |src: isize, dst: isize| (src * src_stride, dst * dst_stride);
         if src_stride > 0 {
@@ -62,18 +65,23 @@ impl RolledBlock {
             let begin = offsets(first - len.cast_signed(), first);
             return (self.along, begin, Rolled::Rows(len - self.first));
         }
-        let rows = Loop { src_stride: -src_stride, dst_stride: -dst_stride, ..self.along };
+        let rows = AffineLoop { src_stride: -src_stride, dst_stride: -dst_stride, ..self.along };
         (rows, offsets(first - 1, first - 1), Rolled::Rows(self.first))
     }
 }
 
 /// The loops of a block, of which the last is over neighbours on both sides: one element, where they
-/// are not.
-fn with_run(block: &Block, width: usize) -> Vec<Loop> {
+/// are not. None, if a loop is cut.
+fn with_run(block: &Block, width: usize) -> Option<Vec<AffineLoop>> {
     let step = width.cast_signed();
-    let run = Loop { len: 1, src_stride: step, dst_stride: step, lane_stride: 0 };
-    match block.loops.last() {
-        Some(last) if *last == (Loop { len: last.len, ..run }) => block.loops.clone(),
-        _ => [&block.loops[..], &[run]].concat(),
+    let run = AffineLoop { len: 1, src_stride: step, dst_stride: step };
+    let affine = |each: &Loop| {
+        let (len, dst_stride) = (each.len, each.dst_stride);
+        Some(AffineLoop { len, src_stride: each.affine_stride()?, dst_stride })
+    };
+    let mut loops: Vec<AffineLoop> = block.loops.iter().map(affine).collect::<Option<_>>()?;
+    if loops.last().is_none_or(|last| *last != AffineLoop { len: last.len, ..run }) {
+        loops.push(run);
     }
+    Some(loops)
 }

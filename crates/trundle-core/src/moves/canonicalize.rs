@@ -5,7 +5,7 @@
 
 use std::cmp::Reverse;
 
-use super::{Block, Loop, Move, RaggedLoop, Run, greatest_common_divisor};
+use super::{Block, Loop, Move, Source, greatest_common_divisor};
 
 /// The canonical form of a move.
 pub(super) fn canonicalize(mut work: Move) -> Move {
@@ -21,96 +21,112 @@ pub(super) fn canonicalize(mut work: Move) -> Move {
     work
 }
 
-/// Loops of one step do nothing. A ragged row of one element stays, since its source follows from
-/// a length, but its strides lead nowhere.
+/// Loops of one step do nothing. One that a table cuts stays, since what is read follows from a
+/// length, but its strides lead nowhere.
 fn drop_single_steps(block: &mut Block) {
-    block.loops.retain(|each| each.len > 1);
-    if let Some(row) = block.ragged.as_mut().filter(|row| row.len == 1) {
-        row.dst_stride = 0;
-        row.first.src_stride = 0;
-        row.second.src_stride = 0;
+    for at in (0..block.loops.len()).rev() {
+        match &mut block.loops[at] {
+            Loop { len: 1, src: Source::Affine { .. }, .. } => block.remove(at),
+            Loop { len: 1, dst_stride, src: Source::Cut(cut) } => {
+                *dst_stride = 0;
+                cut.first.src_stride = 0;
+                cut.second.src_stride = 0;
+            }
+            _ => {}
+        }
     }
 }
 
 /// Every loop runs upwards through the destination.
 fn orient(block: &mut Block) {
-    let mut lane_steps = 0isize;
-    for each in block.loops.iter_mut().filter(|each| each.dst_stride < 0) {
+    for at in 0..block.loops.len() {
+        let each = &mut block.loops[at];
+        if each.dst_stride >= 0 {
+            continue;
+        }
         let last = (each.len - 1).cast_signed();
-        block.src_offset = block.src_offset.wrapping_add(last.wrapping_mul(each.src_stride));
         block.dst_offset = block.dst_offset.wrapping_add(last.wrapping_mul(each.dst_stride));
-        lane_steps += last * each.lane_stride;
-        *each = Loop {
-            len: each.len,
-            src_stride: each.src_stride.wrapping_neg(),
-            dst_stride: -each.dst_stride,
-            lane_stride: -each.lane_stride,
-        };
+        each.dst_stride = -each.dst_stride;
+        match &mut each.src {
+            Source::Affine { stride } => {
+                block.src_offset = block.src_offset.wrapping_add(last.wrapping_mul(*stride));
+                *stride = stride.wrapping_neg();
+            }
+            Source::Cut(cut) => cut.turn(each.len),
+        }
+        if let Some(table) = block.table_mut() {
+            table.offset = table.offset.wrapping_add_signed(last * table.strides[at]);
+            table.strides[at] = -table.strides[at];
+        }
     }
-    let Some(ragged) = &mut block.ragged else { return };
-    ragged.lane_offset = ragged.lane_offset.wrapping_add_signed(lane_steps);
-    if ragged.dst_stride < 0 {
-        let last = (ragged.len - 1).cast_signed();
-        block.dst_offset = block.dst_offset.wrapping_add(last.wrapping_mul(ragged.dst_stride));
-        turn(ragged);
-    }
-}
-
-/// A ragged row from its other end.
-fn turn(row: &mut RaggedLoop) {
-    let last = (row.len - 1).cast_signed();
-    let turned = |run: Run| Run {
-        src_offset: run.src_offset.wrapping_add(last.wrapping_mul(run.src_stride)),
-        src_per_length: run.src_per_length,
-        src_stride: run.src_stride.wrapping_neg(),
-    };
-    (row.first, row.second) = (turned(row.second), turned(row.first));
-    row.cut_start = row.len.cast_signed() - row.cut_start;
-    row.cut_per_length = -row.cut_per_length;
-    row.dst_stride = -row.dst_stride;
 }
 
 /// The largest destination stride outermost: the destination is written from front to back.
 fn order(block: &mut Block) {
-    block.loops.sort_unstable_by_key(|each| Reverse(each.dst_stride));
+    let outward = |each: &Loop| Reverse(each.dst_stride);
+    let Some(table) = block.table_mut() else {
+        return block.loops.sort_unstable_by_key(outward);
+    };
+    let strides = std::mem::take(&mut table.strides);
+    let mut loops: Vec<_> = std::mem::take(&mut block.loops).into_iter().zip(strides).collect();
+    loops.sort_by_key(|(each, _)| outward(each));
+    let strides;
+    (block.loops, strides) = loops.into_iter().unzip();
+    if let Some(table) = block.table_mut() {
+        table.strides = strides;
+    }
 }
 
 /// A loop whose steps continue those of the loop within it is one loop with it.
 fn coalesce(block: &mut Block) {
-    block.loops.dedup_by(|inner, outer| {
+    for at in (1..block.loops.len()).rev() {
+        let [outer, inner] = &block.loops[at - 1..=at] else { continue };
         let len = inner.len.cast_signed();
-        let continues = outer.src_stride == inner.src_stride.wrapping_mul(len)
-            && outer.dst_stride == inner.dst_stride.wrapping_mul(len)
-            && outer.lane_stride == inner.lane_stride.wrapping_mul(len);
-        if continues {
-            *outer = Loop { len: outer.len * inner.len, ..*inner };
+        let continues = |outer: isize, inner: isize| outer == inner.wrapping_mul(len);
+        let (Some(read), Some(inner_read)) = (outer.affine_stride(), inner.affine_stride()) else {
+            continue;
+        };
+        if continues(read, inner_read)
+            && continues(outer.dst_stride, inner.dst_stride)
+            && block.table().is_none_or(|table| continues(table.strides[at - 1], table.strides[at]))
+        {
+            block.loops[at].len *= block.loops[at - 1].len;
+            block.remove(at - 1);
         }
-        continues
-    });
+    }
 }
 
 /// Elements that stay together in every block are one wider element.
 fn widen(work: &mut Move) {
     let width = work.width.cast_signed();
-    let together = |block: &Block| match block.loops.last() {
-        Some(&Loop { len, src_stride, dst_stride, lane_stride: 0 })
-            if src_stride == width && dst_stride == width =>
-        {
-            len
-        }
+    let together = |block: &Block| match innermost(block) {
+        Some(at) if is_run(block, at, width) => block.loops[at].len,
         _ => 1,
     };
     let factor = work.blocks.iter().map(together).reduce(greatest_common_divisor).unwrap_or(1);
     if factor == 1 {
         return;
     }
-    for innermost in work.blocks.iter_mut().filter_map(|block| block.loops.last_mut()) {
-        innermost.len /= factor;
-        innermost.src_stride *= factor.cast_signed();
-        innermost.dst_stride *= factor.cast_signed();
+    for block in &mut work.blocks {
+        let Some(at) = innermost(block) else { continue };
+        let wider = width * factor.cast_signed();
+        let src = Source::Affine { stride: wider };
+        block.loops[at] = Loop { len: block.loops[at].len / factor, dst_stride: wider, src };
+        drop_single_steps(block);
     }
-    work.blocks.iter_mut().for_each(drop_single_steps);
     work.width *= factor;
+}
+
+/// The innermost loop but the one that a table cuts.
+fn innermost(block: &Block) -> Option<usize> {
+    block.loops.iter().rposition(|each| each.cut_by_table().is_none())
+}
+
+/// Whether a loop is over neighbours on both sides, of one length.
+fn is_run(block: &Block, at: usize, width: isize) -> bool {
+    let each = &block.loops[at];
+    (each.affine_stride(), each.dst_stride) == (Some(width), width)
+        && block.table().is_none_or(|table| table.strides[at] == 0)
 }
 
 /// Packed elements that stay together in whole groups are the bytes of these groups.

@@ -97,18 +97,24 @@ fn the_blocks_of_a_move_are_in_canonical_form() {
         prop_assert!(work.blocks().is_sorted_by_key(|block| block.dst_offset), "{}", work);
         prop_assert_eq!(work.blocks().is_empty(), map.out_shape().elements() == 0);
         for block in work.blocks() {
-            prop_assert!(block.loops.iter().all(|each| each.len > 1), "{}", work);
-            prop_assert!(block.loops.iter().all(|each| each.dst_stride > 0), "{}", work);
+            for (at, each) in block.loops.iter().enumerate() {
+                match each.cut_by_table() {
+                    Some((_, table)) => {
+                        prop_assert!(each.len == 1 || each.dst_stride > 0, "{}", work);
+                        prop_assert_eq!(block.ragged(), Some(at), "{}", work);
+                        prop_assert_eq!(table.strides.len(), block.loops.len(), "{}", work);
+                        prop_assert_eq!(table.strides[at], 0, "{}", work);
+                    }
+                    None => {
+                        prop_assert!(each.len > 1 && each.dst_stride > 0, "{}", work);
+                    }
+                }
+            }
             prop_assert!(
                 block.loops.is_sorted_by_key(|each| std::cmp::Reverse(each.dst_stride)),
                 "{}",
                 work
             );
-            if let Some(ragged) = &block.ragged {
-                prop_assert!(ragged.len == 1 || ragged.dst_stride > 0, "{}", work);
-            } else {
-                prop_assert!(block.loops.iter().all(|each| each.lane_stride == 0), "{}", work);
-            }
         }
         Ok(())
     });

@@ -13,7 +13,7 @@ use tasks::{TASKS_PER_THREAD, parts, tasks};
 use crate::Machine;
 use crate::owned::Seen;
 use crate::packed::PackedSteps;
-use crate::plan::{Place, Plan, RaggedStep, Step, Work};
+use crate::plan::{Place, Plan, RaggedLoop, RaggedStep, Step, Work};
 use crate::rolled::RolledBlock;
 
 /// What a thread must have to do before one more is woken. Waking one costs the caller 5 to 10 us, in
@@ -105,9 +105,11 @@ impl Planner {
         rolled: Option<&RolledBlock>,
     ) -> Option<Step> {
         let roles = Assigned::of(block, width, store, rolled);
-        let kernel = self.pick(&roles, block.ragged.as_ref().map(|ragged| &ragged.first))?;
-        let second = match &block.ragged {
-            Some(ragged) => self.pick(&roles, Some(&ragged.second))?,
+        let ragged = block.ragged().map(|at| &block.loops[at]);
+        let runs = ragged.and_then(|each| each.cut_by_table()).map(|(cut, _)| cut);
+        let kernel = self.pick(&roles, runs.map(|cut| &cut.first))?;
+        let second = match runs {
+            Some(cut) => self.pick(&roles, Some(&cut.second))?,
             None => kernel,
         };
         let (width, place) = (roles.width, roles.place);
@@ -122,7 +124,13 @@ impl Planner {
             store,
             share,
         });
-        let Arranged { outer, rows, row_wrap, cols, col_wrap, rolled, begin } = arranged;
+        let Arranged { outer, rows, row_wrap, cols, col_wrap, table_strides, rolled, begin } =
+            arranged;
+        let row = ragged.and_then(|each| {
+            let (mut strides, of_tile) = table_strides;
+            strides.extend(of_tile);
+            RaggedLoop::of(each, strides)
+        });
         Some(Step {
             kernel,
             store,
@@ -137,7 +145,7 @@ impl Planner {
             rolled,
             row_block,
             col_block,
-            ragged: block.ragged.clone().map(|row| RaggedStep { row, place, second }),
+            ragged: row.map(|row| RaggedStep { row, place, second }),
         })
     }
 

@@ -146,7 +146,6 @@ fn is_copy(plan: &Plan) -> bool {
         && only.packing().is_none()
         && blocks.iter().all(|block| {
             block.loops.is_empty()
-                && block.ragged.is_none()
                 && block.src_offset == 0
                 && block.dst_offset == 0
         })
