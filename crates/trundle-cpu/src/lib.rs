@@ -12,7 +12,6 @@ mod owned;
 mod packed;
 mod plan;
 mod planner;
-mod rolled;
 mod slices;
 mod stop;
 mod threads;

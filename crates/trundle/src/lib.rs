@@ -69,9 +69,9 @@ pub use functions::{
 pub use plan::{Plan, PlanError};
 pub use runner::{BufferId, Runner, Step};
 pub use trundle_core::{
-    AxisMap, Backend, BitOrder, Block, Cut, DType, Digest, Error, Fingerprint, IndexMap, Layer,
-    Layout, LengthTable, Loop, Move, Op, Packing, Pass, Permutation, Result, Run, Shape, Source,
-    Tensor, TensorView, TensorViewMut, Width, fingerprint, normalize_axis, ops,
+    AxisMap, Backend, BitOrder, Block, Cut, CutAt, DType, Digest, Error, Fingerprint, IndexMap,
+    Layer, Layout, LengthTable, Loop, Move, Op, Packing, Pass, Permutation, Result, Run, Shape,
+    Source, Tensor, TensorView, TensorViewMut, Width, fingerprint, normalize_axis, ops,
 };
 pub use trundle_cpu::Machine;
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use trundle::{AxisMap, Block, Chain, Cut, Layer, Layout, Loop, Move, Plan, Run, Source};
+use trundle::{AxisMap, Block, Chain, Cut, CutAt, Layer, Layout, Loop, Move, Plan, Run, Source};
 use trundle_disk::{Job, TensorJob};
 use trundle_formats::{Format, Order, Output, Shown};
 
@@ -292,11 +292,11 @@ fn loop_report(each: &Loop) -> Value {
 }
 
 fn cut_report(cut: &Cut) -> Value {
-    json!({
-        "start": cut.at.start,
-        "per_length": cut.at.per_length,
-        "runs": [run_report(&cut.first), run_report(&cut.second)],
-    })
+    let at = match &cut.at {
+        CutAt::Constant(at) => json!(at),
+        CutAt::Table(table) => json!({"start": table.start, "per_length": table.per_length}),
+    };
+    json!({"at": at, "runs": [run_report(&cut.first), run_report(&cut.second)]})
 }
 
 fn run_report(run: &Run) -> Value {

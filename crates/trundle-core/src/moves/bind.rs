@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::{Block, Cut, LengthTable, Loop, Move, Run, Source};
-use crate::index_map::{Coordinate, Region, Row, draw};
+use super::{Block, Cut, CutAt, LengthTable, Loop, Move, Run, Source};
+use crate::index_map::{Coordinate, CutForm, Form, Region, Row, draw};
 use crate::{Error, IndexMap, Layer, Layout, Line, Regions, Result, Width};
 
 /// The blocks of `map` between two layouts, not yet canonical.
@@ -27,10 +27,11 @@ pub(super) fn bind(map: &IndexMap, width: Width, src: &Layout, dst: &Layout) -> 
             [layer] if layer.axes().is_some() => usize::MAX,
             _ => Regions::most(dst.shape().elements()),
         };
-        let mut outcome = Ok(());
+        let (mut outcome, mut boxes) = (Ok(()), 0usize);
         let drawn = draw(layers, Region::of(&dst), usize::MAX, |region| {
             outcome = block_of(&region, &src).map(|block| work.blocks.push(block));
-            (outcome.is_ok() && work.blocks.len() <= most).then_some(())
+            boxes = boxes.saturating_add(region.boxes());
+            (outcome.is_ok() && boxes <= most).then_some(())
         });
         outcome?;
         drawn.ok_or_else(not_one_pass)?;
@@ -126,6 +127,12 @@ fn block_of(region: &Region, src: &Layout) -> Result<Block> {
                     block.loops[term.number].src.add_stride(term.step.wrapping_mul(*stride));
                 }
             }
+            Coordinate::Cut(cut) => {
+                for term in &cut.first.without(cut.number).terms {
+                    block.loops[term.number].src.add_stride(term.step.wrapping_mul(*stride));
+                }
+                block.loops[cut.number].src.cut(constant_cut(cut, *stride));
+            }
             Coordinate::Ragged(row) => {
                 let cut = ragged_cut(row, *stride, block.loops.len());
                 block.loops[row.number].src.cut(cut);
@@ -133,6 +140,16 @@ fn block_of(region: &Region, src: &Layout) -> Result<Block> {
         }
     }
     Ok(block)
+}
+
+/// The two runs of a coordinate that follows two forms, along the loop that it is cut along.
+fn constant_cut(cut: &CutForm, src_stride: isize) -> Cut {
+    let run = |form: &Form| Run {
+        src_offset: form.start.wrapping_mul(src_stride),
+        src_per_length: 0,
+        src_stride: form.step(cut.number).wrapping_mul(src_stride),
+    };
+    Cut { at: CutAt::Constant(cut.at), first: run(&cut.first), second: run(&cut.second) }
 }
 
 /// The two runs of a row, in a block of so many loops.
@@ -158,12 +175,8 @@ fn ragged_cut(row: &Row, src_stride: isize, loops: usize) -> Cut {
         strides[term.number] = term.step;
     }
     let (lengths, offset) = (row.lengths.clone(), row.entry.start.unsigned_abs());
-    let table = |start: isize, per_length: isize| LengthTable {
-        lengths,
-        offset,
-        strides,
-        start,
-        per_length,
+    let table = |start: isize, per_length: isize| {
+        CutAt::Table(LengthTable { lengths, offset, strides, start, per_length })
     };
     if j.step > 0 {
         Cut { at: table(-j.start, 1), first: reversed, second: kept }

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use super::cut::{Cut, LengthTable};
+use super::canonicalize;
+use super::cut::{Cut, CutAt, LengthTable};
 
 /// Loops nested in each other, the outermost first, around one element.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,8 +58,15 @@ impl Source {
     /// Reads as two runs; what it read before comes on top.
     pub(super) fn cut(&mut self, cut: Cut) {
         let before = std::mem::replace(self, Source::Cut(Box::new(cut)));
-        if let Source::Affine { stride } = before {
-            self.add_stride(stride);
+        match (before, self) {
+            (Source::Affine { stride }, read) => read.add_stride(stride),
+            (Source::Cut(before), Source::Cut(cut)) => {
+                assert_eq!(before.at, cut.at, "coordinates that are cut at one place");
+                for (sum, distance) in cut.distances_mut().into_iter().zip(before.distances()) {
+                    *sum = sum.wrapping_add(distance);
+                }
+            }
+            (Source::Cut(_), Source::Affine { .. }) => {}
         }
     }
 }
@@ -75,16 +83,33 @@ impl Loop {
     /// The cut, if a table says where it is.
     pub fn cut_by_table(&self) -> Option<(&Cut, &LengthTable)> {
         match &self.src {
+            Source::Cut(cut) => match &cut.at {
+                CutAt::Table(table) => Some((cut, table)),
+                CutAt::Constant(_) => None,
+            },
             Source::Affine { .. } => None,
-            Source::Cut(cut) => Some((cut, &cut.at)),
+        }
+    }
+
+    /// The cut, if it is at one step, and this step.
+    pub fn cut_at_constant(&self) -> Option<(&Cut, usize)> {
+        match &self.src {
+            Source::Cut(cut) => match cut.at {
+                CutAt::Constant(at) => Some((cut, at)),
+                CutAt::Table(_) => None,
+            },
+            Source::Affine { .. } => None,
         }
     }
 
     /// The table by which it is cut.
     pub(super) fn table_mut(&mut self) -> Option<&mut LengthTable> {
         match &mut self.src {
+            Source::Cut(cut) => match &mut cut.at {
+                CutAt::Table(table) => Some(table),
+                CutAt::Constant(_) => None,
+            },
             Source::Affine { .. } => None,
-            Source::Cut(cut) => Some(&mut cut.at),
         }
     }
 
@@ -95,8 +120,14 @@ impl Loop {
         match &self.src {
             Source::Affine { stride } => step * stride,
             Source::Cut(cut) => {
-                let length = cut.at.length(index);
-                let run = if i < cut.at.cut(length, self.len) { &cut.first } else { &cut.second };
+                let (at, length) = match &cut.at {
+                    CutAt::Constant(at) => (*at, 0),
+                    CutAt::Table(table) => {
+                        let length = table.length(index);
+                        (table.cut(length, self.len), length)
+                    }
+                };
+                let run = if i < at { &cut.first } else { &cut.second };
                 run.start(length).wrapping_add(run.src_stride.wrapping_mul(step))
             }
         }
@@ -112,6 +143,11 @@ impl Block {
     /// Which of the loops is cut by a table, if one is.
     pub fn ragged(&self) -> Option<usize> {
         self.loops.iter().position(|each| each.cut_by_table().is_some())
+    }
+
+    /// The blocks that it is where loop `at` is cut in two, if that is cut at one step.
+    pub fn halves(&self, at: usize) -> Option<[Block; 2]> {
+        canonicalize::halves(self, at)
     }
 
     /// The table that cuts one of the loops.
@@ -133,7 +169,7 @@ impl Block {
     }
 
     /// Calls `visit` with the offset in the source and in the destination of every element.
-    pub(super) fn for_each_pair(&self, mut visit: impl FnMut(usize, usize)) {
+    pub fn for_each_pair(&self, mut visit: impl FnMut(usize, usize)) {
         let sizes: Vec<usize> = self.loops.iter().map(|each| each.len).collect();
         crate::shape::for_each_index(&sizes, |index| {
             let (mut src, mut dst) = (self.src_offset, self.dst_offset);

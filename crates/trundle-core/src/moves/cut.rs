@@ -7,11 +7,21 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cut {
     /// Where the second run begins.
-    pub at: LengthTable,
+    pub at: CutAt,
     /// The run before the cut.
     pub first: Run,
     /// The run from the cut on.
     pub second: Run,
+}
+
+/// Where a loop is cut.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CutAt {
+    /// At one step, with steps on both sides of it: a roll. The first run begins where the block
+    /// does, and no length matters.
+    Constant(usize),
+    /// At a step of its own for each position of the other loops.
+    Table(LengthTable),
 }
 
 /// Where a loop is cut for each position of the loops around it (for each lane): the position has a
@@ -53,8 +63,13 @@ impl Cut {
             src_stride: run.src_stride.wrapping_neg(),
         };
         (self.first, self.second) = (turned(self.second), turned(self.first));
-        self.at.start = len.cast_signed() - self.at.start;
-        self.at.per_length = -self.at.per_length;
+        match &mut self.at {
+            CutAt::Constant(at) => *at = len - *at,
+            CutAt::Table(table) => {
+                table.start = len.cast_signed() - table.start;
+                table.per_length = -table.per_length;
+            }
+        }
     }
 
     /// The distances that the runs are made of.
@@ -103,6 +118,15 @@ impl Run {
     /// Where element 0 would be read for a length, in bytes from where the block begins.
     pub fn start(&self, length: usize) -> isize {
         self.src_offset.wrapping_add(self.src_per_length.wrapping_mul(length.cast_signed()))
+    }
+}
+
+impl fmt::Display for CutAt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CutAt::Constant(at) => write!(f, "{at}"),
+            CutAt::Table(table) => table.fmt(f),
+        }
     }
 }
 

@@ -8,7 +8,7 @@ mod cut;
 use std::fmt;
 
 pub use block::{Block, Loop, Source};
-pub use cut::{Cut, LengthTable, Run};
+pub use cut::{Cut, CutAt, LengthTable, Run};
 
 use crate::{IndexMap, Layout, Packing, Regions, Result, Width};
 

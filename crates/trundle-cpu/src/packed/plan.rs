@@ -7,6 +7,7 @@ use trundle_kernels::AffineLoop;
 
 use super::rows::Rows;
 use super::side::{Side, unpacked_layout};
+use crate::planner::uncut;
 use crate::{Machine, Plan, Planner};
 
 /// How many elements that are neighbours in a tensor a box has at least, if there are so many: some
@@ -95,8 +96,9 @@ impl PackedSteps {
         // A box is moved by the thread that has unpacked it.
         let planner = Planner::new(Machine { threads: 1, ..machine.clone() });
         let width = work.width();
+        let blocks = work.blocks().iter().flat_map(uncut);
         let steps: Vec<PackedStep> =
-            work.blocks().iter().map(|block| PackedStep::of(block, width, &planner)).collect();
+            blocks.map(|block| PackedStep::of(&block, width, &planner)).collect();
         let scratch_bytes = steps.iter().map(PackedStep::scratch_bytes).max().unwrap_or(0);
         PackedSteps { packing, steps, scratch_bytes }
     }
@@ -189,7 +191,7 @@ impl Boxes {
     }
 }
 
-/// The affine loops of a block.
+/// The loops of a block but the one that a table cuts.
 pub(super) fn affine_loops(block: &Block) -> Vec<AffineLoop> {
     let affine = |each: &Loop| {
         let (len, dst_stride) = (each.len, each.dst_stride);

@@ -1,7 +1,9 @@
 //! The loops of a block, from which those of its tiles are picked.
 
-use trundle_core::{Block, Source};
+use trundle_core::{Block, CutAt, Source};
 use trundle_kernels::{AffineLoop, SLABS_BYTES, takes_lines};
+
+use super::roll::Roll;
 
 /// The loop that was picked for the rows or the columns.
 #[derive(Clone, Copy)]
@@ -31,6 +33,8 @@ impl Picked {
 
 /// The loops of a block that have not been picked yet.
 pub(super) struct Loops {
+    /// The one that is rolled, which is among the plain ones as if it went straight on.
+    pub(super) roll: Option<Roll>,
     /// By falling destination stride.
     pub(super) plain: Vec<AffineLoop>,
     /// Their strides in the table of lengths; none, if there is no table.
@@ -40,9 +44,10 @@ pub(super) struct Loops {
 }
 
 impl Loops {
+    /// The loops of a block, of which none is cut at one step but by a roll.
     pub(super) fn of(block: &Block) -> Loops {
         let plain = Vec::with_capacity(block.loops.len());
-        let mut loops = Loops { plain, table_strides: Vec::new(), ragged: None };
+        let mut loops = Loops { roll: None, plain, table_strides: Vec::new(), ragged: None };
         for (at, each) in block.loops.iter().enumerate() {
             let affine =
                 |src_stride| AffineLoop { len: each.len, src_stride, dst_stride: each.dst_stride };
@@ -50,9 +55,18 @@ impl Loops {
                 Source::Affine { stride } => loops.plain.push(affine(*stride)),
                 Source::Cut(cut) => {
                     // Both runs have steps of this length.
-                    loops.ragged = Some(affine(cut.first.src_stride));
-                    loops.table_strides.clone_from(&cut.at.strides);
-                    loops.table_strides.remove(at);
+                    let each = affine(cut.first.src_stride);
+                    match &cut.at {
+                        CutAt::Constant(first) => {
+                            loops.roll = Some(Roll { along: each, first: *first });
+                            loops.plain.push(each);
+                        }
+                        CutAt::Table(table) => {
+                            loops.ragged = Some(each);
+                            loops.table_strides.clone_from(&table.strides);
+                            loops.table_strides.remove(at);
+                        }
+                    }
                 }
             }
         }

@@ -5,7 +5,6 @@ use trundle_kernels::{AffineLoop, Pattern, Roles, Store};
 
 use super::loops::{Loops, Picked, rising};
 use crate::plan::{Place, Rolled};
-use crate::rolled::RolledBlock;
 
 /// Elements of this many bytes or more are copied as runs of bytes: a cache line.
 const LEAST_RUN_BYTES: usize = 64;
@@ -39,17 +38,12 @@ pub(super) struct Arranged {
 }
 
 impl Assigned {
-    /// The roles of a block's loops, of which one may be `rolled`.
-    pub(super) fn of(
-        block: &Block,
-        width: usize,
-        store: Store,
-        rolled: Option<&RolledBlock>,
-    ) -> Assigned {
+    /// The roles of a block's loops, of which one may be rolled.
+    pub(super) fn of(block: &Block, width: usize, store: Store) -> Assigned {
         let mut others = Loops::of(block);
         let lines = store == Store::Streaming && others.transpose_lines(width);
         let rolled_run =
-            rolled.filter(|rolled| rolled.is_run(width)).map(|rolled| rolled.first * width);
+            others.roll.filter(|roll| roll.is_run(width)).map(|roll| roll.first * width);
         let (width, cols) = if rolled_run.is_some() || (width >= LEAST_RUN_BYTES && !lines) {
             // A run of bytes, which can be cut anywhere.
             (1, others.take_run(width))
@@ -68,6 +62,11 @@ impl Assigned {
             _ => Place::Outer,
         };
         Assigned { width, rows, cols, place, others, rolled_run }
+    }
+
+    /// Whether a loop is rolled.
+    pub(super) fn is_rolled(&self) -> bool {
+        self.others.roll.is_some()
     }
 
     /// Whether these are the roles that a kernel wants.
@@ -97,18 +96,18 @@ impl Assigned {
     }
 
     /// The loops as a kernel wants them that these roles suit.
-    pub(super) fn arrange(self, wanted: Roles, rolled: Option<&RolledBlock>) -> Arranged {
+    pub(super) fn arrange(self, wanted: Roles) -> Arranged {
         let Assigned { width, rows, cols, place, mut others, rolled_run } = self;
         let jumps = wanted == Roles::Jumping && place == Place::Outer;
         let (col_stride, mut wrap_stride) = (cols.table_stride(), 0);
         let (mut rows, cols) = (rows.each(), cols.each());
         let mut begin = (0, 0);
-        let rolled = match (rolled_run, rolled) {
+        let rolled = match (rolled_run, others.roll) {
             (Some(first), _) => Some(Rolled::Cols(first)),
-            (_, Some(rolled)) if jumps && rolled.along == cols => Some(Rolled::Cols(rolled.first)),
-            (_, Some(rolled)) if jumps && rolled.along == rows => {
+            (_, Some(roll)) if jumps && roll.along == cols => Some(Rolled::Cols(roll.first)),
+            (_, Some(roll)) if jumps && roll.along == rows => {
                 let at;
-                (rows, begin, at) = rolled.rising_rows();
+                (rows, begin, at) = roll.rising_rows();
                 Some(at)
             }
             _ => None,
