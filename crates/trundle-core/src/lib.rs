@@ -36,7 +36,7 @@ pub use error::{Error, Result};
 pub use fingerprint::{Digest, Fingerprint};
 pub use index_map::{AxisMap, IndexMap, Layer, Lengths, Line, Pass, Piece, Regions};
 pub use layout::Layout;
-pub use moves::{Block, Loop, Move, RaggedLoop, Run};
+pub use moves::{Block, Cut, CutAt, LengthTable, Loop, Move, Run, Source};
 pub use ops::Op;
 pub use packing::{BitOrder, Packing, Width};
 pub use program::Program;

@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use trundle_core::{Loop, RaggedLoop};
-
 use crate::packed;
-use crate::plan::{Part, Place, Plan, RaggedStep, Rolled, Step, Unit, Work, offset_of};
+use crate::plan::{Part, Place, Plan, RaggedLoop, RaggedStep, Rolled, Step, Unit, Work, offset_of};
 use crate::stop::Stop;
 use crate::threads::for_each_task;
-use trundle_kernels::{Call, Jumps, Kernel, LaneTile, Next, Ragged, Run, Side, Store, Tile, simd};
+use trundle_kernels::{
+    AffineLoop, Call, Jumps, Kernel, LaneTile, Next, Ragged, Run, Store, Tile, simd,
+};
 
 /// The two buffers of a run, shared by its threads.
 #[derive(Clone, Copy)]
@@ -119,12 +119,12 @@ unsafe fn run_unit(step: &Step, unit: usize, buffers: &Buffers, tiles: &mut Tile
         // SAFETY: the tile is a part of the step's loops.
         return unsafe { put_tile(step, step.kernel, &unit, step.rows, step.cols, buffers, tiles) };
     };
-    let entry = row.lane_offset.wrapping_add_signed(unit.lane_steps);
+    let entry = row.table.offset.wrapping_add_signed(unit.entries);
     if *place == Place::Lanes {
         // SAFETY: the lanes are a part of the step's loops.
         return unsafe { run_lanes(step, row, &unit, entry, buffers) };
     }
-    let length = row.lengths[entry];
+    let length = row.table.lengths[entry];
     let cut = row.cut(length);
     let (src, whole) = (
         unit.src,
@@ -143,7 +143,7 @@ unsafe fn run_unit(step: &Step, unit: usize, buffers: &Buffers, tiles: &mut Tile
             continue;
         }
         unit.src = src.wrapping_add(run.start(length));
-        let along = |each: Loop| Loop { src_stride: run.src_stride, ..each };
+        let along = |each: AffineLoop| AffineLoop { src_stride: run.src_stride, ..each };
         let (mut rows, mut cols) = (step.rows, step.cols);
         match place {
             Place::Rows => (unit.rows, rows) = (part, along(rows)),
@@ -167,8 +167,8 @@ unsafe fn put_tile(
     step: &Step,
     kernel: &Kernel,
     unit: &Unit,
-    rows: Loop,
-    cols: Loop,
+    rows: AffineLoop,
+    cols: AffineLoop,
     buffers: &Buffers,
     tiles: &mut Tiles,
 ) {
@@ -194,18 +194,20 @@ unsafe fn run_lanes(step: &Step, row: &RaggedLoop, unit: &Unit, entry: usize, bu
     let mut tile = tile_of(step, &at_row_0, step.rows, step.cols, buffers);
     let (src, dst) = offset_of(step.rows, step.row_wrap, slab * axis);
     (tile.src, tile.dst) = (tile.src.wrapping_offset(src), tile.dst.wrapping_offset(dst));
-    let wrap =
-        step.row_wrap.unwrap_or(Loop { len: 1, src_stride: 0, dst_stride: 0, lane_stride: 0 });
-    let lane =
-        slab.cast_signed() * wrap.lane_stride + cols.start.cast_signed() * step.cols.lane_stride;
+    let one = AffineLoop { len: 1, src_stride: 0, dst_stride: 0 };
+    let wrap = step.row_wrap.unwrap_or(one);
+    let [.., lane_stride, slab_lane_stride] = row.table.strides[..] else {
+        unreachable!("a step's table has strides of the columns and of the slabs")
+    };
+    let lane = slab.cast_signed() * slab_lane_stride + cols.start.cast_signed() * lane_stride;
     let lanes = LaneTile {
         tile,
         row_begin,
         ragged: &ragged_of(row),
         lane: entry.wrapping_add_signed(lane),
-        lane_stride: step.cols.lane_stride,
-        slabs: Side { len: slabs, src_stride: wrap.src_stride, dst_stride: wrap.dst_stride },
-        slab_lane_stride: wrap.lane_stride,
+        lane_stride,
+        slabs: AffineLoop { len: slabs, ..wrap },
+        slab_lane_stride,
     };
     let Call::LaneTile(run) = step.kernel.call else {
         unreachable!("a kernel of tiles is picked for no lanes")
@@ -223,30 +225,32 @@ fn ragged_of(row: &RaggedLoop) -> Ragged<'_> {
     };
     Ragged {
         len: row.len,
-        lengths: &row.lengths,
-        cut_start: row.cut_start,
-        cut_per_length: row.cut_per_length,
+        lengths: &row.table.lengths,
+        cut_start: row.table.start,
+        cut_per_length: row.table.per_length,
         first: run(&row.first),
         second: run(&row.second),
     }
 }
 
 /// The tile of a unit's rows and columns.
-fn tile_of(step: &Step, unit: &Unit, rows: Loop, cols: Loop, buffers: &Buffers) -> Tile {
+fn tile_of(
+    step: &Step,
+    unit: &Unit,
+    rows: AffineLoop,
+    cols: AffineLoop,
+    buffers: &Buffers,
+) -> Tile {
     let row = offset_of(rows, step.row_wrap, unit.rows.start);
     let col = offset_of(cols, step.col_wrap, unit.cols.start);
-    let side = |each: Loop, range: &Range<usize>| Side {
-        len: range.len(),
-        src_stride: each.src_stride,
-        dst_stride: each.dst_stride,
-    };
+    let part = |each: AffineLoop, range: &Range<usize>| AffineLoop { len: range.len(), ..each };
     let (rolled_rows, rolled_cols) = match step.rolled {
         Some(Rolled::Rows(before)) => (Some(before), None),
         Some(Rolled::Cols(before)) => (None, Some(before)),
         None => (None, None),
     };
     // What comes after the jump of a rolled loop is at the start of its axis.
-    let back = |each: Loop, rolled: Option<usize>, start: usize, stride: isize| match rolled {
+    let back = |each: AffineLoop, rolled: Option<usize>, start: usize, stride: isize| match rolled {
         Some(before) if start % each.len >= before => -each.len.cast_signed() * stride,
         _ => 0,
     };
@@ -261,8 +265,8 @@ fn tile_of(step: &Step, unit: &Unit, rows: Loop, cols: Loop, buffers: &Buffers) 
         src: buffers.src.wrapping_offset(src),
         dst: buffers.dst.wrapping_offset(dst),
         width: step.width,
-        rows: side(rows, &unit.rows),
-        cols: side(cols, &unit.cols),
+        rows: part(rows, &unit.rows),
+        cols: part(cols, &unit.cols),
         row_jumps: Jumps::of(rows.len, rows.dst_stride, rolled_rows, outer_rows, first_row),
         col_jumps: Jumps::of(cols.len, cols.src_stride, rolled_cols, outer_cols, first_col),
         store: step.store,

@@ -3,11 +3,11 @@
 use std::fmt;
 use std::ops::Range;
 
-use trundle_core::{Loop, RaggedLoop};
+use trundle_core::{Cut, LengthTable, Loop, Run};
 
 use crate::owned::Seen;
 use crate::packed::PackedSteps;
-use trundle_kernels::{Kernel, Store};
+use trundle_kernels::{AffineLoop, Kernel, Store};
 
 /// A movement decided down to kernels, tiles and tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,15 +88,15 @@ pub struct Step {
     /// Where the first element is written, in bytes from the start of the destination.
     pub dst_offset: isize,
     /// The loops around the tiles, the outermost first.
-    pub outer: Vec<Loop>,
+    pub outer: Vec<AffineLoop>,
     /// The loop over a tile's rows.
-    pub rows: Loop,
+    pub rows: AffineLoop,
     /// A loop that continues the rows in the source: they are counted on through it.
-    pub row_wrap: Option<Loop>,
+    pub row_wrap: Option<AffineLoop>,
     /// The loop over the elements of a row.
-    pub cols: Loop,
+    pub cols: AffineLoop,
     /// A loop that continues the columns in the destination: they are counted on through it.
-    pub col_wrap: Option<Loop>,
+    pub col_wrap: Option<AffineLoop>,
     /// Where the rows or the columns are rolled.
     pub rolled: Option<Rolled>,
     /// How many rows a tile has at most.
@@ -120,12 +120,43 @@ pub enum Rolled {
 /// The ragged loop of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RaggedStep {
-    /// Its runs and its table of lengths.
+    /// Its runs, and its table of lengths.
     pub row: RaggedLoop,
     /// Where it stands among the step's loops.
     pub place: Place,
     /// What moves the tiles of the second run.
     pub second: &'static Kernel,
+}
+
+/// A loop that is cut where a length says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RaggedLoop {
+    /// The number of elements of a row.
+    pub len: usize,
+    /// The distance between neighbours in the destination, in bytes; 0 for a row of one element.
+    pub dst_stride: isize,
+    /// The lengths. The strides are those of the loops around the tiles, then of the columns, then of
+    /// the loop that the rows go on through.
+    pub table: LengthTable,
+    /// The run before the cut.
+    pub first: Run,
+    /// The run from the cut on.
+    pub second: Run,
+}
+
+impl RaggedLoop {
+    /// The loop, if a table cuts it, where the loops that are left around it have these strides in it.
+    pub(crate) fn of(each: &Loop, strides: Vec<isize>) -> Option<RaggedLoop> {
+        let (Cut { first, second, .. }, table) = each.cut_by_table()?;
+        let table = LengthTable { lengths: table.lengths.clone(), strides, ..*table };
+        let Loop { len, dst_stride, .. } = *each;
+        Some(RaggedLoop { len, dst_stride, table, first: *first, second: *second })
+    }
+
+    /// Where the second run begins, for a row of this length.
+    pub(crate) fn cut(&self, length: usize) -> usize {
+        self.table.cut(length, self.len)
+    }
 }
 
 /// Where a ragged loop stands in a step.
@@ -150,7 +181,7 @@ pub(crate) struct Unit {
     /// destination.
     pub(crate) dst: isize,
     /// What the outer loops add to the entry in the table of lengths.
-    pub(crate) lane_steps: isize,
+    pub(crate) entries: isize,
     /// The index of a ragged loop that is an outer one.
     pub(crate) ragged_index: usize,
     /// The rows of the unit.
@@ -219,7 +250,7 @@ impl Plan {
 impl Step {
     /// The number of rows and of columns, counted through their wraps.
     pub fn counts(&self) -> (usize, usize) {
-        let wrapped = |wrap: &Option<Loop>| wrap.as_ref().map_or(1, |wrap| wrap.len);
+        let wrapped = |wrap: &Option<AffineLoop>| wrap.as_ref().map_or(1, |wrap| wrap.len);
         (self.rows.len * wrapped(&self.row_wrap), self.cols.len * wrapped(&self.col_wrap))
     }
 
@@ -265,14 +296,16 @@ impl Step {
             Some(RaggedStep { row, place: Place::Outer, .. }) => next(row.len),
             _ => 0,
         };
-        let (mut src, mut dst, mut lane_steps) = (self.src_offset, self.dst_offset, 0);
-        for each in self.outer.iter().rev() {
+        let (mut src, mut dst, mut entries) = (self.src_offset, self.dst_offset, 0);
+        for (at, each) in self.outer.iter().enumerate().rev() {
             let index = next(each.len).cast_signed();
             src = src.wrapping_add(index * each.src_stride);
             dst += index * each.dst_stride;
-            lane_steps += index * each.lane_stride;
+            if let Some(ragged) = &self.ragged {
+                entries += index * ragged.row.table.strides[at];
+            }
         }
-        Unit { src, dst, lane_steps, ragged_index, rows, cols }
+        Unit { src, dst, entries, ragged_index, rows, cols }
     }
 
     /// Where the first byte of unit `number` is written, in bytes from the start of the
@@ -296,7 +329,11 @@ impl Step {
 }
 
 /// How far step `index` of a loop and its wrap is from step 0, in the source and in the destination.
-pub(crate) fn offset_of(each: Loop, wrap: Option<Loop>, index: usize) -> (isize, isize) {
+pub(crate) fn offset_of(
+    each: AffineLoop,
+    wrap: Option<AffineLoop>,
+    index: usize,
+) -> (isize, isize) {
     let Some(wrap) = wrap else {
         let index = index.cast_signed();
         return (index * each.src_stride, index * each.dst_stride);
@@ -385,5 +422,15 @@ impl fmt::Display for Step {
             )?;
         }
         Ok(())
+    }
+}
+
+impl fmt::Display for RaggedLoop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let RaggedLoop { len, dst_stride, table, first, second } = self;
+        write!(
+            f,
+            "ragged {len} x (src {first} before the cut, {second} after, dst {dst_stride:+}), cut at {table}"
+        )
     }
 }

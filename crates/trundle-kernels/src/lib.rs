@@ -25,5 +25,5 @@ pub use lanes::ragged::{LaneTile, Ragged, Run};
 pub use lanes::sub_line::SLABS_BYTES;
 pub use pattern::{Pattern, Roles, Space};
 pub use simd::Simd;
-pub use tile::{Next, Side, Store, Tile};
+pub use tile::{AffineLoop, Next, Store, Tile};
 pub use transpose::transposed::takes_lines;

@@ -5,15 +5,21 @@ use std::fmt;
 use crate::jumps::Jumps;
 use crate::simd::{LINE, prefetch};
 
-/// One loop of a tile: `len` elements at fixed distances.
+/// `len` steps at fixed distances on both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Side {
-    /// The number of elements.
+pub struct AffineLoop {
+    /// The number of steps.
     pub len: usize,
     /// The distance between neighbours in the source, in bytes.
     pub src_stride: isize,
     /// The distance between neighbours in the destination, in bytes.
     pub dst_stride: isize,
+}
+
+impl fmt::Display for AffineLoop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} x (src {:+}, dst {:+})", self.len, self.src_stride, self.dst_stride)
+    }
 }
 
 /// How the result is written.
@@ -108,9 +114,9 @@ pub struct Tile {
     /// The size of an element in bytes.
     pub width: usize,
     /// The loop over rows.
-    pub rows: Side,
+    pub rows: AffineLoop,
     /// The loop over the elements of a row.
-    pub cols: Side,
+    pub cols: AffineLoop,
     /// Where rows jump in the destination: for kernels that are picked for it, else nowhere.
     pub row_jumps: Jumps,
     /// Where columns jump in the source.
@@ -126,7 +132,7 @@ impl Tile {
     /// rows follow each other.
     #[inline]
     pub fn prefetch_ends(&self) {
-        let last = |side: Side| (side.len.cast_signed() - 1).wrapping_mul(side.dst_stride);
+        let last = |each: AffineLoop| (each.len.cast_signed() - 1).wrapping_mul(each.dst_stride);
         let last = self.dst.wrapping_offset(last(self.rows)).wrapping_offset(last(self.cols));
         prefetch_partial(self.dst);
         prefetch_partial(last.wrapping_add(self.width));
@@ -141,7 +147,7 @@ impl Tile {
         Tile {
             src: self.src.wrapping_offset(last * self.rows.src_stride),
             dst: self.dst.wrapping_offset(last * self.rows.dst_stride),
-            rows: Side {
+            rows: AffineLoop {
                 len: self.rows.len,
                 src_stride: -self.rows.src_stride,
                 dst_stride: -self.rows.dst_stride,

@@ -27,7 +27,9 @@
 //! # Ok::<(), trundle::Error>(())
 //! ```
 
-pub use trundle_core::{AxisMap, Backend, Block, Layer, Loop, Move, Pass, RaggedLoop, Run};
+pub use trundle_core::{
+    AxisMap, Backend, Block, Cut, CutAt, Layer, LengthTable, Loop, Move, Pass, Run, Source,
+};
 
 pub use crate::planned_program::{PlannedPart, PlannedPass, PlannedProgram};
 pub use crate::runner::{BufferId, Moves, Plans, Runner, Step};

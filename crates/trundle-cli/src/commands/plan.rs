@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use trundle::lowering::{AxisMap, Block, Layer, Move, RaggedLoop, Run};
+use trundle::lowering::{AxisMap, Block, Cut, CutAt, Layer, Loop, Move, Run, Source};
 use trundle::{Chain, Layout, Plan};
 use trundle_disk::{Job, TensorJob};
 use trundle_formats::{Format, Header, Order, Output, Shown};
@@ -283,25 +283,29 @@ fn move_report(work: &Move) -> Value {
 }
 
 fn block_report(block: &Block) -> Value {
-    let loops = block.loops.iter().map(
-        |each| json!({"len": each.len, "src_stride": each.src_stride, "dst_stride": each.dst_stride}),
-    );
     json!({
         "src_offset": block.src_offset,
         "dst_offset": block.dst_offset,
-        "loops": loops.collect::<Vec<_>>(),
-        "ragged": block.ragged.as_ref().map(ragged_report),
+        "loops": block.loops.iter().map(loop_report).collect::<Vec<_>>(),
     })
 }
 
-fn ragged_report(ragged: &RaggedLoop) -> Value {
-    json!({
-        "len": ragged.len,
-        "dst_stride": ragged.dst_stride,
-        "cut_start": ragged.cut_start,
-        "cut_per_length": ragged.cut_per_length,
-        "runs": [run_report(&ragged.first), run_report(&ragged.second)],
-    })
+fn loop_report(each: &Loop) -> Value {
+    let (len, dst_stride) = (each.len, each.dst_stride);
+    match &each.src {
+        Source::Affine { stride } => {
+            json!({"len": len, "src_stride": stride, "dst_stride": dst_stride})
+        }
+        Source::Cut(cut) => json!({"len": len, "dst_stride": dst_stride, "cut": cut_report(cut)}),
+    }
+}
+
+fn cut_report(cut: &Cut) -> Value {
+    let at = match &cut.at {
+        CutAt::Constant(at) => json!(at),
+        CutAt::Table(table) => json!({"start": table.start, "per_length": table.per_length}),
+    };
+    json!({"at": at, "runs": [run_report(&cut.first), run_report(&cut.second)]})
 }
 
 fn run_report(run: &Run) -> Value {

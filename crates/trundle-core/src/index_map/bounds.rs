@@ -92,8 +92,7 @@ impl AxisMap {
         let mut begin = 0;
         let mut reached: Option<Range<isize>> = None;
         for Piece { end, line } in pieces {
-            let ends = [line.at(begin), line.at(end.cast_signed() - 1)];
-            let piece = ends[0].min(ends[1])..ends[0].max(ends[1]).saturating_add(1);
+            let piece = line.range(begin..end.cast_signed());
             reached = Some(reached.map_or(piece.clone(), |reached| join(&reached, &piece)));
             begin = end.cast_signed();
         }
@@ -134,6 +133,14 @@ fn bounds_of_axis(axis: &AxisMap, whole: Region) -> Option<Range<isize>> {
         }
     }
     bounds
+}
+
+impl Line {
+    /// From the least to behind the greatest value at indices that are not none.
+    fn range(self, indices: Range<isize>) -> Range<isize> {
+        let ends = [self.at(indices.start), self.at(indices.end - 1)];
+        ends[0].min(ends[1])..ends[0].max(ends[1]).saturating_add(1)
+    }
 }
 
 fn join(left: &Range<isize>, right: &Range<isize>) -> Range<isize> {
@@ -183,6 +190,17 @@ impl Region {
     fn reached(&self, coordinate: &Coordinate) -> Range<isize> {
         match coordinate {
             Coordinate::Linear(form) => self.range_of(form),
+            Coordinate::Cut(cut) => {
+                let along = |steps: Range<usize>, form: &Form| {
+                    let step = form.step(cut.number);
+                    let others = self.range_of(&form.without(cut.number));
+                    let line = Line { start: 0, step }
+                        .range(steps.start.cast_signed()..steps.end.cast_signed());
+                    others.start + line.start..others.end + line.end - 1
+                };
+                let (first, second) = (0..cut.at, cut.at..self.sizes[cut.number]);
+                join(&along(first, &cut.first), &along(second, &cut.second))
+            }
             Coordinate::Ragged(row) => self.range_of_row(row),
         }
     }

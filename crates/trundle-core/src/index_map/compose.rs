@@ -63,10 +63,10 @@ impl IndexMap {
         let out_shape = &layers[layers.len() - 1].out_shape;
         let Ok(packed) = Layout::row_major(out_shape, 1) else { return false };
         let (most, asks) = (Regions::most(out_shape.elements()), most_asks(out_shape.elements()));
-        let mut regions = 0;
-        let drawn = draw(layers, Region::of(&packed), asks, |_| {
-            regions += 1;
-            (regions <= most).then_some(())
+        let mut boxes = 0;
+        let drawn = draw(layers, Region::of(&packed), asks, |region| {
+            boxes += region.boxes();
+            (boxes <= most).then_some(())
         });
         drawn.is_some()
     }

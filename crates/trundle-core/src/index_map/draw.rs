@@ -94,8 +94,11 @@ impl Digit {
         }
         let mut number = Form { start: 0, terms: Vec::new() };
         for (axis, unit) in &self.terms {
-            let Coordinate::Linear(form) = &region.coordinates[*axis] else { return Found::Never };
-            number.add(form, *unit);
+            match region.linear(&region.coordinates[*axis]) {
+                Found::One(form) => number.add(form, *unit),
+                Found::Cut(parts) => return Found::Cut(parts),
+                Found::Never => return Found::Never,
+            }
         }
         let above = match region.divided(&number, self.unit) {
             Found::One((above, _)) => above,
@@ -156,10 +159,11 @@ impl Region {
     /// Law: each index of the output is in one of them, at its place, with the coordinates that the
     /// layers give for those which it had.
     pub(super) fn drawn(self, layers: &[Layer], most: usize) -> Option<Vec<Region>> {
-        let mut regions = Vec::new();
+        let (mut regions, mut boxes) = (Vec::new(), 0);
         draw(layers, self, usize::MAX, |region| {
+            boxes += region.boxes();
             regions.push(region);
-            (regions.len() <= most).then_some(())
+            (boxes <= most).then_some(())
         })?;
         Some(regions)
     }
@@ -173,13 +177,21 @@ impl Region {
         most: usize,
     ) -> Option<(Vec<Region>, Vec<Region>)> {
         let at = at.cast_signed();
-        let (mut below, mut beyond) = (Vec::new(), Vec::new());
+        let (mut below, mut beyond, mut boxes) = (Vec::new(), Vec::new(), 0);
         let mut stack = vec![self];
         while let Some(mut region) = stack.pop() {
-            let Coordinate::Linear(form) = &region.coordinates[axis] else { return None };
-            match region.is_below(form, at) {
-                Found::One(true) => below.push(region),
+            let is_below = match region.linear(&region.coordinates[axis]) {
+                Found::One(form) => region.is_below(form, at),
+                Found::Cut(parts) => Found::Cut(parts),
+                Found::Never => Found::Never,
+            };
+            match is_below {
+                Found::One(true) => {
+                    boxes += region.boxes();
+                    below.push(region);
+                }
                 Found::One(false) => {
+                    boxes += region.boxes();
                     if let Coordinate::Linear(form) = &mut region.coordinates[axis] {
                         form.start -= at;
                     }
@@ -188,7 +200,7 @@ impl Region {
                 Found::Cut(parts) => stack.extend(parts.into_iter().rev()),
                 Found::Never => return None,
             }
-            if below.len() + beyond.len() > most {
+            if boxes > most {
                 return None;
             }
         }

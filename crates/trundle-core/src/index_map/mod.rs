@@ -24,7 +24,7 @@ pub use compose::Pass;
 pub(crate) use draw::draw;
 pub use layer::Layer;
 pub use lengths::Lengths;
-pub(crate) use region::{Coordinate, Region, Row};
+pub(crate) use region::{Coordinate, CutForm, Form, Region, Row};
 pub use regions::Regions;
 
 use crate::{Error, Result, Shape};

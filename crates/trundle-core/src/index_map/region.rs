@@ -8,7 +8,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{AxisMap, Line};
+use super::{AxisMap, Line, Piece};
 use crate::Layout;
 
 /// `start + Σ step · i` over the loops of a region.
@@ -30,7 +30,35 @@ pub(crate) struct Term {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Coordinate {
     Linear(Form),
+    Cut(CutForm),
     Ragged(Row),
+}
+
+/// A coordinate that follows one form up to step `at` of the loop `number`, and another from there on.
+/// There are steps of both, and both have the same steps along all other loops. No other coordinate is
+/// cut or ragged along the loop, unless it follows from the same one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CutForm {
+    pub(crate) number: usize,
+    pub(crate) at: usize,
+    pub(crate) first: Form,
+    pub(crate) second: Form,
+}
+
+impl CutForm {
+    /// What it is at some of the loop's steps, if its forms are at these already.
+    fn narrowed(&self, range: &Range<usize>) -> Coordinate {
+        match self.at.saturating_sub(range.start) {
+            0 => Coordinate::Linear(self.second.clone()),
+            at if at >= range.len() => Coordinate::Linear(self.first.clone()),
+            at => Coordinate::Cut(CutForm { at, ..self.clone() }),
+        }
+    }
+
+    /// `line` at this coordinate.
+    fn then(&self, line: Line) -> CutForm {
+        CutForm { first: self.first.then(line), second: self.second.then(line), ..*self }
+    }
 }
 
 /// A coordinate along a row of which the first elements are reversed: with j = `before` at the step
@@ -94,6 +122,12 @@ impl Form {
         self.terms.retain(|term| term.step != 0);
     }
 
+    /// What the other loops make of it.
+    pub(crate) fn without(&self, number: usize) -> Form {
+        let others = self.terms.iter().filter(|term| term.number != number);
+        Form { start: self.start, terms: others.copied().collect() }
+    }
+
     fn term_of(&self, number: usize) -> Option<&Term> {
         self.terms.iter().find(|term| term.number == number)
     }
@@ -134,18 +168,60 @@ impl Region {
 
     /// Every form, those of rows apart.
     fn forms_mut(&mut self) -> impl Iterator<Item = &mut Form> {
-        let coordinates = self.coordinates.iter_mut().map(|coordinate| match coordinate {
-            Coordinate::Linear(form) => form,
-            Coordinate::Ragged(row) => &mut row.entry,
+        let coordinates = self.coordinates.iter_mut().flat_map(|coordinate| {
+            let (form, second) = match coordinate {
+                Coordinate::Linear(form) => (form, None),
+                Coordinate::Cut(cut) => (&mut cut.first, Some(&mut cut.second)),
+                Coordinate::Ragged(row) => (&mut row.entry, None),
+            };
+            std::iter::once(form).chain(second)
         });
         std::iter::once(&mut self.place).chain(coordinates)
     }
 
-    fn rows_mut(&mut self, number: usize) -> impl Iterator<Item = &mut Row> {
-        self.coordinates.iter_mut().filter_map(move |coordinate| match coordinate {
-            Coordinate::Ragged(row) if row.number == number => Some(row),
+    /// How many boxes there are where each coordinate is linear or a row.
+    pub(crate) fn boxes(&self) -> usize {
+        let cut_along = |coordinate: &Coordinate| match coordinate {
+            Coordinate::Cut(cut) => Some(cut.number),
+            Coordinate::Linear(_) | Coordinate::Ragged(_) => None,
+        };
+        let is_first = |at: usize, number: usize| {
+            self.coordinates[..at].iter().all(|earlier| cut_along(earlier) != Some(number))
+        };
+        let coordinates = self.coordinates.iter().enumerate();
+        let cuts = coordinates.filter(|(at, coordinate)| {
+            cut_along(coordinate).is_some_and(|number| is_first(*at, number))
+        });
+        1 << cuts.count()
+    }
+
+    /// Where a coordinate is cut along a loop.
+    fn cut_of(&self, number: usize) -> Option<usize> {
+        self.coordinates.iter().find_map(|coordinate| match coordinate {
+            Coordinate::Cut(cut) if cut.number == number => Some(cut.at),
             _ => None,
         })
+    }
+
+    /// The parts where a coordinate that is cut is linear.
+    fn at_cut<T>(&self, cut: &CutForm) -> Found<T> {
+        Found::Cut(self.cut_loop(cut.number, [cut.at]))
+    }
+
+    /// A coordinate as a linear form.
+    pub(super) fn linear<'a>(&self, coordinate: &'a Coordinate) -> Found<&'a Form> {
+        match coordinate {
+            Coordinate::Linear(form) => Found::One(form),
+            Coordinate::Cut(cut) => self.at_cut(cut),
+            Coordinate::Ragged(_) => Found::Never,
+        }
+    }
+
+    /// Whether a coordinate is a row along a loop.
+    fn has_row(&self, number: usize) -> bool {
+        self.coordinates
+            .iter()
+            .any(|coordinate| matches!(coordinate, Coordinate::Ragged(row) if row.number == number))
     }
 
     /// The steps of one loop within `range`, which is not empty.
@@ -159,8 +235,14 @@ impl Region {
                 form.terms.retain(|term| term.number != number);
             }
         }
-        for row in part.rows_mut(number) {
-            row.before.start = row.before.at(from);
+        for coordinate in &mut part.coordinates {
+            match coordinate {
+                Coordinate::Cut(cut) if cut.number == number => *coordinate = cut.narrowed(range),
+                Coordinate::Ragged(row) if row.number == number => {
+                    row.before.start = row.before.at(from);
+                }
+                _ => {}
+            }
         }
         part
     }
@@ -188,16 +270,26 @@ impl Region {
                 term.step = term.step.wrapping_neg();
             }
         }
-        for row in self.rows_mut(number) {
-            row.before = Line { start: last, step: -1 }.then(row.before);
+        let len = self.sizes[number];
+        for coordinate in &mut self.coordinates {
+            match coordinate {
+                Coordinate::Cut(cut) if cut.number == number => {
+                    std::mem::swap(&mut cut.first, &mut cut.second);
+                    cut.at = len - cut.at;
+                }
+                Coordinate::Ragged(row) if row.number == number => {
+                    row.before = Line { start: last, step: -1 }.then(row.before);
+                }
+                _ => {}
+            }
         }
         self
     }
 
     /// One loop as two, the inner one of `inner` steps, which divide its own. `None` for the loop
-    /// of a row, which has to stay one.
+    /// of a row or of a cut, which has to stay one.
     fn split(mut self, number: usize, inner: usize) -> Option<Region> {
-        if self.rows_mut(number).next().is_some() {
+        if self.has_row(number) || self.cut_of(number).is_some() {
             return None;
         }
         let outer = self.sizes.len();
@@ -296,6 +388,9 @@ impl Region {
         if rest > 0 {
             return Found::Cut(self.cut_loop(number, [steps - rest]));
         }
+        if let Some(at) = self.cut_of(number) {
+            return Found::Cut(self.cut_loop(number, [at]));
+        }
         match self.clone().split(number, base) {
             Some(split) => Found::Cut(vec![split]),
             None => Found::Never,
@@ -316,9 +411,22 @@ impl Region {
                 },
                 None,
             )),
+            (AxisMap::Affine { line, .. }, Coordinate::Cut(cut)) => Found::One((
+                match line.step {
+                    0 => Coordinate::Linear(Form::constant(line.start)),
+                    _ => Coordinate::Cut(cut.then(*line)),
+                },
+                None,
+            )),
             (AxisMap::Segments { pieces, .. }, Coordinate::Linear(form)) => {
-                for piece in pieces {
-                    match self.is_below(form, piece.end.cast_signed()) {
+                for (at, piece) in pieces.iter().enumerate() {
+                    let end = match self.along_two(form, &pieces[at..]) {
+                        Some(Ok(cut)) => return Found::One((Coordinate::Cut(cut), None)),
+                        // These two pieces are one cut, the others are asked for by themselves.
+                        Some(Err(end)) => end,
+                        None => piece.end,
+                    };
+                    match self.is_below(form, end.cast_signed()) {
                         Found::One(true) => {
                             return Found::One((Coordinate::Linear(form.then(piece.line)), None));
                         }
@@ -330,7 +438,11 @@ impl Region {
                 Found::Never
             }
             (AxisMap::Ragged { before, lengths, after, .. }, Coordinate::Linear(form)) => {
-                let Some(entry) = self.entry(lengths) else { return Found::Never };
+                let entry = match self.entry(lengths) {
+                    Found::One(entry) => entry,
+                    Found::Cut(parts) => return Found::Cut(parts),
+                    Found::Never => return Found::Never,
+                };
                 let (number, new_loop, line) = match form.terms[..] {
                     // A row of one element: a loop of its own.
                     [] => (self.sizes.len(), Some(1), Line { start: form.start, step: 1 }),
@@ -342,6 +454,9 @@ impl Region {
                 if entry.term_of(number).is_some() {
                     return Found::Never;
                 }
+                if let Some(at) = self.cut_of(number) {
+                    return Found::Cut(self.cut_loop(number, [at]));
+                }
                 let row = Row {
                     number,
                     before: line.then(*before),
@@ -351,23 +466,56 @@ impl Region {
                 };
                 Found::One((Coordinate::Ragged(row), new_loop))
             }
+            (AxisMap::Segments { .. } | AxisMap::Ragged { .. }, Coordinate::Cut(cut)) => {
+                self.at_cut(cut)
+            }
             (AxisMap::Segments { .. } | AxisMap::Ragged { .. }, Coordinate::Ragged(_)) => {
                 Found::Never
             }
         }
     }
 
+    /// The coordinate along two pieces, where a form leads from one into the other between two steps of a
+    /// loop; the end of the second, if it goes on behind it. `None` where it leads so nowhere.
+    fn along_two(&self, form: &Form, pieces: &[Piece]) -> Option<Result<CutForm, usize>> {
+        let [piece, next, ..] = pieces else { return None };
+        let (end, highest) = (piece.end.cast_signed(), self.highest(form));
+        let Term { number, step } = *form.terms.iter().max_by_key(|term| term.step)?;
+        let rises = form.terms.iter().all(|term| term.step > 0);
+        let same_steps = form.terms.len() == 1 || piece.line.step == next.line.step;
+        if !rises || !same_steps || form.start >= end || highest < end {
+            return None;
+        }
+        if self.cut_of(number).is_some() || self.has_row(number) {
+            return None;
+        }
+        // The first step that begins beyond the end, if the one before it stays below.
+        let at = (end - form.start + step - 1) / step;
+        let others = highest - form.start - step * (self.sizes[number].cast_signed() - 1);
+        if form.start + step * (at - 1) + others >= end {
+            return None;
+        }
+        if highest >= next.end.cast_signed() {
+            return Some(Err(next.end));
+        }
+        let (first, second) = (form.then(piece.line), form.then(next.line));
+        Some(Ok(CutForm { number, at: at.unsigned_abs(), first, second }))
+    }
+
     /// Which entry of a table of lengths is read, if that is linear.
-    fn entry(&self, lengths: &super::Lengths) -> Option<Form> {
+    fn entry(&self, lengths: &super::Lengths) -> Found<Form> {
         let mut entry = Form::constant(lengths.offset().cast_signed());
         for (coordinate, stride) in self.coordinates.iter().zip(lengths.strides()) {
-            match coordinate {
-                _ if *stride == 0 => {}
-                Coordinate::Linear(form) => entry.add(form, *stride),
-                Coordinate::Ragged(_) => return None,
+            if *stride == 0 {
+                continue;
+            }
+            match self.linear(coordinate) {
+                Found::One(form) => entry.add(form, *stride),
+                Found::Cut(parts) => return Found::Cut(parts),
+                Found::Never => return Found::Never,
             }
         }
-        Some(entry)
+        Found::One(entry)
     }
 }
 
@@ -390,6 +538,10 @@ mod tests {
             };
             let coordinate = |coordinate: &Coordinate| match coordinate {
                 Coordinate::Linear(form) => at(form),
+                Coordinate::Cut(cut) => {
+                    let i = index[cut.number];
+                    at(if i < cut.at { &cut.first } else { &cut.second })
+                }
                 Coordinate::Ragged(row) => {
                     let length = row.lengths[at(&row.entry).unsigned_abs()].cast_signed();
                     let j = row.before.at(index[row.number].cast_signed());
@@ -419,22 +571,62 @@ mod tests {
         region
     }
 
+    /// The same tensor and, behind its coordinates, the one along an axis of its rows that is rolled: it
+    /// jumps between two steps of the second loop.
+    fn with_cut() -> Region {
+        let layout = Layout::row_major(&Shape::new([3, 6]).unwrap(), 1).unwrap();
+        let mut region = Region::of(&layout);
+        let roll = AxisMap::from_pieces(
+            1,
+            [
+                Piece { end: 4, line: Line { start: 2, step: 1 } },
+                Piece { end: 6, line: Line { start: -4, step: 1 } },
+            ],
+        );
+        let Found::One((coordinate @ Coordinate::Cut(_), None)) = region.through_axis(&roll) else {
+            panic!("a cut")
+        };
+        region.coordinates.push(coordinate);
+        region
+    }
+
     #[test]
     fn cut_split_and_turned_loops_keep_every_place_and_its_coordinates() {
-        let region = with_row();
-        let expected = elements(&region);
-        for number in 0..2 {
-            assert_eq!(elements(&region.clone().turned(number)), expected);
-            for end in 1..region.sizes[number] {
-                let parts = region.cut_loop(number, [end]);
-                assert_eq!(parts.len(), 2);
-                let mut found = parts.iter().flat_map(elements).collect::<Vec<_>>();
-                found.sort_unstable();
-                assert_eq!(found, expected, "loop {number} cut at {end}");
+        for region in [with_row(), with_cut()] {
+            let expected = elements(&region);
+            for number in 0..2 {
+                assert_eq!(elements(&region.clone().turned(number)), expected);
+                for end in 1..region.sizes[number] {
+                    let parts = region.cut_loop(number, [end]);
+                    assert_eq!(parts.len(), 2);
+                    let mut found = parts.iter().flat_map(elements).collect::<Vec<_>>();
+                    found.sort_unstable();
+                    assert_eq!(found, expected, "loop {number} cut at {end}");
+                }
             }
+            assert_eq!(elements(&region.clone().split(0, 3).unwrap()), expected);
+            assert_eq!(region.split(1, 3), None);
         }
-        assert_eq!(elements(&region.clone().split(0, 3).unwrap()), expected);
-        assert_eq!(region.split(1, 3), None);
+    }
+
+    #[test]
+    fn a_form_of_several_loops_is_cut_between_two_steps_of_one() {
+        let region = Region::of(&Layout::row_major(&Shape::new([3, 6]).unwrap(), 1).unwrap());
+        let terms = vec![Term { number: 0, step: 6 }, Term { number: 1, step: 1 }];
+        let form = Form { start: 0, terms };
+        let pieces = |ends: &[usize]| -> Vec<Piece> {
+            let line = |begin: usize| Line { start: -begin.cast_signed(), step: 1 };
+            ends.iter().map(|end| Piece { end: *end, line: line(*end) }).collect()
+        };
+        let cut = |ends: &[usize]| {
+            region.along_two(&form, &pieces(ends)).map(|cut| cut.map(|cut| cut.at))
+        };
+        assert_eq!(cut(&[6, 18]), Some(Ok(1)));
+        assert_eq!(cut(&[12, 18]), Some(Ok(2)));
+        // Within a step of the outer loop, at its end, and where there is a third piece.
+        assert_eq!(cut(&[7, 18]), None);
+        assert_eq!(cut(&[18, 20]), None);
+        assert_eq!(cut(&[6, 12, 18]), Some(Err(12)));
     }
 
     #[test]

@@ -62,9 +62,9 @@ impl Regions {
         &self.shape
     }
 
-    /// How many they are.
+    /// How many they are. One that a roll's jump goes through counts as the two that it is.
     pub fn len(&self) -> usize {
-        self.boxes.len()
+        self.boxes.iter().map(Region::boxes).sum()
     }
 
     /// Whether there are none.
@@ -95,13 +95,11 @@ impl Regions {
     /// If they have not been drawn back to the output of `map`.
     pub fn through(self, map: &IndexMap, most: usize) -> Result<Regions, Regions> {
         assert_eq!(&self.shape, map.out_shape(), "regions at the output of the map");
-        let mut boxes = Vec::with_capacity(self.boxes.len());
+        let (mut boxes, mut left) = (Vec::with_capacity(self.boxes.len()), most);
         for region in &self.boxes {
-            let left = most.saturating_sub(boxes.len());
-            match region.clone().drawn(map.layers(), left) {
-                Some(drawn) => boxes.extend(drawn),
-                None => return Err(self),
-            }
+            let Some(drawn) = region.clone().drawn(map.layers(), left) else { return Err(self) };
+            left -= drawn.iter().map(Region::boxes).sum::<usize>();
+            boxes.extend(drawn);
         }
         Ok(Regions { shape: map.in_shape().clone(), boxes, ..self })
     }
@@ -119,12 +117,12 @@ impl Regions {
     pub fn cut(self, axis: usize, at: usize, most: usize) -> Result<(Regions, Regions), Regions> {
         let size = self.shape[axis];
         assert!(at <= size, "an axis of {size} cut at {at}");
-        let (mut below, mut beyond) = (Vec::new(), Vec::new());
+        let (mut below, mut beyond, mut left) = (Vec::new(), Vec::new(), most);
         for region in &self.boxes {
-            let left = most.saturating_sub(below.len() + beyond.len());
             let Some((first, second)) = region.clone().cut(axis, at, left) else {
                 return Err(self);
             };
+            left -= first.iter().chain(&second).map(Region::boxes).sum::<usize>();
             below.extend(first);
             beyond.extend(second);
         }

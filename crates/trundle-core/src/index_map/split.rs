@@ -202,7 +202,14 @@ mod tests {
         let parts = all_parts(map);
         let moves: Vec<Move> =
             parts.iter().map(|part| Move::new(part, 1, &layout, &layout).unwrap()).collect();
-        assert_eq!(moves.iter().map(|work| work.blocks().len()).collect::<Vec<_>>(), [1024; 2]);
+        let cuts = |work: &Move| -> usize {
+            let blocks = work.blocks().iter().flat_map(|block| &block.loops);
+            blocks.filter(|each| each.cut_at_constant().is_some()).count()
+        };
+        assert_eq!(
+            moves.iter().map(|work| (work.blocks().len(), cuts(work))).collect::<Vec<_>>(),
+            [(1, 10); 2]
+        );
         // Rolls that each are few boxes are not composed to one of too many.
         let half = |from: i64| {
             Roll::new(&[1], &(from..from + 10).collect::<Vec<_>>()).index_map(&large).unwrap()

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::{Block, Loop, Move, RaggedLoop, Run};
-use crate::index_map::{Coordinate, Region, Row, draw};
+use super::{Block, Cut, CutAt, LengthTable, Loop, Move, Run, Source};
+use crate::index_map::{Coordinate, CutForm, Form, Region, Row, draw};
 use crate::{Error, IndexMap, Layer, Layout, Line, Regions, Result, Width};
 
 /// The blocks of `map` between two layouts, not yet canonical.
@@ -27,10 +27,11 @@ pub(super) fn bind(map: &IndexMap, width: Width, src: &Layout, dst: &Layout) -> 
             [layer] if layer.axes().is_some() => usize::MAX,
             _ => Regions::most(dst.shape().elements()),
         };
-        let mut outcome = Ok(());
+        let (mut outcome, mut boxes) = (Ok(()), 0usize);
         let drawn = draw(layers, Region::of(&dst), usize::MAX, |region| {
             outcome = block_of(&region, &src).map(|block| work.blocks.push(block));
-            (outcome.is_ok() && work.blocks.len() <= most).then_some(())
+            boxes = boxes.saturating_add(region.boxes());
+            (outcome.is_ok() && boxes <= most).then_some(())
         });
         outcome?;
         drawn.ok_or_else(not_one_pass)?;
@@ -103,22 +104,19 @@ fn reached(argument: &'static str, layout: &Layout, width: Width) -> Result<usiz
 /// [`Error::CoordinateOutOfBounds`], so that nobody has to trust a map that no block leaves the source.
 fn block_of(region: &Region, src: &Layout) -> Result<Block> {
     region.check_within(src.shape())?;
-    let loops = region.sizes.iter().map(|len| Loop {
-        len: *len,
-        src_stride: 0,
-        dst_stride: 0,
-        lane_stride: 0,
-    });
     let mut block = Block {
         src_offset: src.offset_bytes().cast_signed(),
         dst_offset: region.place.start,
-        loops: loops.collect(),
-        ragged: None,
+        loops: Vec::with_capacity(region.sizes.len()),
     };
+    block.loops.extend(region.sizes.iter().map(|len| Loop {
+        len: *len,
+        dst_stride: 0,
+        src: Source::Affine { stride: 0 },
+    }));
     for term in &region.place.terms {
         block.loops[term.number].dst_stride = term.step;
     }
-    let mut row_loop = None;
     assert_eq!(region.coordinates.len(), src.shape().rank(), "one coordinate for each source axis");
     for (coordinate, stride) in region.coordinates.iter().zip(src.strides_bytes()) {
         match coordinate {
@@ -126,37 +124,39 @@ fn block_of(region: &Region, src: &Layout) -> Result<Block> {
                 let start = form.start.wrapping_mul(*stride);
                 block.src_offset = block.src_offset.wrapping_add(start);
                 for term in &form.terms {
-                    let each = &mut block.loops[term.number];
-                    let step = term.step.wrapping_mul(*stride);
-                    each.src_stride = each.src_stride.wrapping_add(step);
+                    block.loops[term.number].src.add_stride(term.step.wrapping_mul(*stride));
                 }
+            }
+            Coordinate::Cut(cut) => {
+                for term in &cut.first.without(cut.number).terms {
+                    block.loops[term.number].src.add_stride(term.step.wrapping_mul(*stride));
+                }
+                block.loops[cut.number].src.cut(constant_cut(cut, *stride));
             }
             Coordinate::Ragged(row) => {
-                for term in &row.entry.terms {
-                    block.loops[term.number].lane_stride = term.step;
-                }
-                block.ragged = Some(ragged_loop(row, *stride));
-                row_loop = Some(row.number);
+                let cut = ragged_cut(row, *stride, block.loops.len());
+                block.loops[row.number].src.cut(cut);
             }
-        }
-    }
-    if let (Some(number), Some(ragged)) = (row_loop, &mut block.ragged) {
-        let row = block.loops.remove(number);
-        ragged.len = row.len;
-        ragged.dst_stride = row.dst_stride;
-        // What other source axes read of the same loop comes on top, in both runs.
-        for run in [&mut ragged.first, &mut ragged.second] {
-            run.src_stride = run.src_stride.wrapping_add(row.src_stride);
         }
     }
     Ok(block)
 }
 
-/// The two runs of a row; size and destination are left to the caller.
+/// The two runs of a coordinate that follows two forms, along the loop that it is cut along.
+fn constant_cut(cut: &CutForm, src_stride: isize) -> Cut {
+    let run = |form: &Form| Run {
+        src_offset: form.start.wrapping_mul(src_stride),
+        src_per_length: 0,
+        src_stride: form.step(cut.number).wrapping_mul(src_stride),
+    };
+    Cut { at: CutAt::Constant(cut.at), first: run(&cut.first), second: run(&cut.second) }
+}
+
+/// The two runs of a row, in a block of so many loops.
 ///
 /// With j = before(i), the source coordinate is after(length - 1 - j) where j < length and
 /// after(j) elsewhere; both are linear in i and in the length.
-fn ragged_loop(row: &Row, src_stride: isize) -> RaggedLoop {
+fn ragged_cut(row: &Row, src_stride: isize, loops: usize) -> Cut {
     let (j, after): (Line, Line) = (row.before, row.after);
     // Offsets of coordinates that no row reaches may lie far outside: they wrap, and are not read.
     let bytes = |coordinate: isize| coordinate.wrapping_mul(src_stride);
@@ -170,26 +170,18 @@ fn ragged_loop(row: &Row, src_stride: isize) -> RaggedLoop {
         src_per_length: 0,
         src_stride: bytes(after.step * j.step),
     };
-    let rising = RaggedLoop {
-        len: 0,
-        dst_stride: 0,
-        lengths: row.lengths.clone(),
-        lane_offset: row.entry.start.unsigned_abs(),
-        cut_start: -j.start,
-        cut_per_length: 1,
-        first: reversed,
-        second: kept,
+    let mut strides = vec![0; loops];
+    for term in &row.entry.terms {
+        strides[term.number] = term.step;
+    }
+    let (lengths, offset) = (row.lengths.clone(), row.entry.start.unsigned_abs());
+    let table = |start: isize, per_length: isize| {
+        CutAt::Table(LengthTable { lengths, offset, strides, start, per_length })
     };
     if j.step > 0 {
-        rising
+        Cut { at: table(-j.start, 1), first: reversed, second: kept }
     } else {
         // Rising i is falling j: the kept run comes first.
-        RaggedLoop {
-            cut_start: j.start + 1,
-            cut_per_length: -1,
-            first: kept,
-            second: reversed,
-            ..rising
-        }
+        Cut { at: table(j.start + 1, -1), first: kept, second: reversed }
     }
 }

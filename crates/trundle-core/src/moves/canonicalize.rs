@@ -5,7 +5,7 @@
 
 use std::cmp::Reverse;
 
-use super::{Block, Loop, Move, RaggedLoop, Run, greatest_common_divisor};
+use super::{Block, Cut, CutAt, Loop, Move, Run, Source, greatest_common_divisor};
 
 /// The canonical form of a move.
 pub(super) fn canonicalize(mut work: Move) -> Move {
@@ -14,6 +14,7 @@ pub(super) fn canonicalize(mut work: Move) -> Move {
         orient(block);
         order(block);
         coalesce(block);
+        straighten(block);
     }
     widen(&mut work);
     unpack_groups(&mut work);
@@ -21,96 +22,206 @@ pub(super) fn canonicalize(mut work: Move) -> Move {
     work
 }
 
-/// Loops of one step do nothing. A ragged row of one element stays, since its source follows from
-/// a length, but its strides lead nowhere.
+/// Loops of one step do nothing. One that a table cuts stays, since what is read follows from a
+/// length, but its strides lead nowhere.
 fn drop_single_steps(block: &mut Block) {
-    block.loops.retain(|each| each.len > 1);
-    if let Some(row) = block.ragged.as_mut().filter(|row| row.len == 1) {
-        row.dst_stride = 0;
-        row.first.src_stride = 0;
-        row.second.src_stride = 0;
+    for at in (0..block.loops.len()).rev() {
+        match &mut block.loops[at] {
+            Loop { len: 1, src: Source::Affine { .. }, .. } => block.remove(at),
+            Loop { len: 1, dst_stride, src: Source::Cut(cut) } => {
+                // A table cuts it: what is cut at a constant has two steps or more.
+                *dst_stride = 0;
+                cut.first.src_stride = 0;
+                cut.second.src_stride = 0;
+            }
+            _ => {}
+        }
     }
 }
 
 /// Every loop runs upwards through the destination.
 fn orient(block: &mut Block) {
-    let mut lane_steps = 0isize;
-    for each in block.loops.iter_mut().filter(|each| each.dst_stride < 0) {
+    for at in 0..block.loops.len() {
+        let each = &mut block.loops[at];
+        if each.dst_stride >= 0 {
+            continue;
+        }
         let last = (each.len - 1).cast_signed();
-        block.src_offset = block.src_offset.wrapping_add(last.wrapping_mul(each.src_stride));
         block.dst_offset = block.dst_offset.wrapping_add(last.wrapping_mul(each.dst_stride));
-        lane_steps += last * each.lane_stride;
-        *each = Loop {
-            len: each.len,
-            src_stride: each.src_stride.wrapping_neg(),
-            dst_stride: -each.dst_stride,
-            lane_stride: -each.lane_stride,
-        };
-    }
-    let Some(ragged) = &mut block.ragged else { return };
-    ragged.lane_offset = ragged.lane_offset.wrapping_add_signed(lane_steps);
-    if ragged.dst_stride < 0 {
-        let last = (ragged.len - 1).cast_signed();
-        block.dst_offset = block.dst_offset.wrapping_add(last.wrapping_mul(ragged.dst_stride));
-        turn(ragged);
+        each.dst_stride = -each.dst_stride;
+        match &mut each.src {
+            Source::Affine { stride } => {
+                block.src_offset = block.src_offset.wrapping_add(last.wrapping_mul(*stride));
+                *stride = stride.wrapping_neg();
+            }
+            Source::Cut(cut) => cut.turn(each.len),
+        }
+        if let Some(table) = block.table_mut() {
+            table.offset = table.offset.wrapping_add_signed(last * table.strides[at]);
+            table.strides[at] = -table.strides[at];
+        }
     }
 }
 
-/// A ragged row from its other end.
-fn turn(row: &mut RaggedLoop) {
-    let last = (row.len - 1).cast_signed();
-    let turned = |run: Run| Run {
-        src_offset: run.src_offset.wrapping_add(last.wrapping_mul(run.src_stride)),
-        src_per_length: run.src_per_length,
-        src_stride: run.src_stride.wrapping_neg(),
-    };
-    (row.first, row.second) = (turned(row.second), turned(row.first));
-    row.cut_start = row.len.cast_signed() - row.cut_start;
-    row.cut_per_length = -row.cut_per_length;
-    row.dst_stride = -row.dst_stride;
+/// A loop that is cut at one step begins where its block does. Two runs that are on one line are none,
+/// and the stride of a run of one element is that of the other.
+fn straighten(block: &mut Block) {
+    let mut straight = false;
+    for Loop { len, src, .. } in &mut block.loops {
+        let Source::Cut(cut) = src else { continue };
+        let Cut { at: CutAt::Constant(at), first, second } = &mut **cut else { continue };
+        let begin = std::mem::take(&mut first.src_offset);
+        block.src_offset = block.src_offset.wrapping_add(begin);
+        second.src_offset = second.src_offset.wrapping_sub(begin);
+        let steps = at.cast_signed();
+        let start = second.src_offset.wrapping_add(second.src_stride.wrapping_mul(steps));
+        if *len == 2 {
+            (first.src_stride, second.src_stride) = (start, start);
+        } else if *at == 1 {
+            first.src_stride = second.src_stride;
+        } else if *at + 1 == *len {
+            second.src_stride = first.src_stride;
+        }
+        second.src_offset = start.wrapping_sub(second.src_stride.wrapping_mul(steps));
+        if first == second {
+            *src = Source::Affine { stride: first.src_stride };
+            straight = true;
+        }
+    }
+    if straight {
+        coalesce(block);
+    }
 }
 
 /// The largest destination stride outermost: the destination is written from front to back.
 fn order(block: &mut Block) {
-    block.loops.sort_unstable_by_key(|each| Reverse(each.dst_stride));
+    let outward = |each: &Loop| Reverse(each.dst_stride);
+    if block.loops.is_sorted_by_key(outward) {
+        return;
+    }
+    let Some(table) = block.table_mut() else {
+        return block.loops.sort_unstable_by_key(outward);
+    };
+    let strides = std::mem::take(&mut table.strides);
+    let mut loops: Vec<_> = std::mem::take(&mut block.loops).into_iter().zip(strides).collect();
+    loops.sort_by_key(|(each, _)| outward(each));
+    let strides;
+    (block.loops, strides) = loops.into_iter().unzip();
+    if let Some(table) = block.table_mut() {
+        table.strides = strides;
+    }
 }
 
-/// A loop whose steps continue those of the loop within it is one loop with it.
+/// A loop whose steps continue those of the loop within it is one loop with it, also where it is cut at
+/// one step.
 fn coalesce(block: &mut Block) {
-    block.loops.dedup_by(|inner, outer| {
+    for at in (1..block.loops.len()).rev() {
+        let [outer, inner] = &block.loops[at - 1..=at] else { continue };
+        let Source::Affine { stride } = inner.src else { continue };
         let len = inner.len.cast_signed();
-        let continues = outer.src_stride == inner.src_stride.wrapping_mul(len)
-            && outer.dst_stride == inner.dst_stride.wrapping_mul(len)
-            && outer.lane_stride == inner.lane_stride.wrapping_mul(len);
-        if continues {
-            *outer = Loop { len: outer.len * inner.len, ..*inner };
+        let continues = |outer: isize, inner: isize| outer == inner.wrapping_mul(len);
+        let reads_on = match &outer.src {
+            Source::Affine { stride: outer } => continues(*outer, stride),
+            Source::Cut(cut) => {
+                outer.cut_at_constant().is_some()
+                    && continues(cut.first.src_stride, stride)
+                    && continues(cut.second.src_stride, stride)
+            }
+        };
+        if reads_on
+            && continues(outer.dst_stride, inner.dst_stride)
+            && block.table().is_none_or(|table| continues(table.strides[at - 1], table.strides[at]))
+        {
+            let (len, dst_stride) = (inner.len, inner.dst_stride);
+            // What the table has of the outer loop goes with the inner one.
+            block.loops.swap(at - 1, at);
+            block.remove(at - 1);
+            let joined = &mut block.loops[at - 1];
+            joined.len *= len;
+            joined.dst_stride = dst_stride;
+            match &mut joined.src {
+                Source::Affine { stride: outer } => *outer = stride,
+                Source::Cut(cut) => {
+                    (cut.first.src_stride, cut.second.src_stride) = (stride, stride);
+                    if let CutAt::Constant(at) = &mut cut.at {
+                        *at *= len;
+                    }
+                }
+            }
         }
-        continues
-    });
+    }
+}
+
+/// The two blocks that one is whose loop `at` is cut at one step.
+///
+/// Law: each element keeps its source and its destination, and the blocks are canonical.
+pub(super) fn halves(block: &Block, at: usize) -> Option<[Block; 2]> {
+    let (&Cut { first, second, .. }, cut) = block.loops[at].cut_at_constant()?;
+    let half = |from: usize, len: usize, run: Run| {
+        let mut half = block.clone();
+        let (each, from) = (&mut half.loops[at], from.cast_signed());
+        each.len = len;
+        each.src = Source::Affine { stride: run.src_stride };
+        half.dst_offset += from * each.dst_stride;
+        let start = run.src_offset.wrapping_add(run.src_stride.wrapping_mul(from));
+        half.src_offset = half.src_offset.wrapping_add(start);
+        if let Some(table) = half.table_mut() {
+            table.offset = table.offset.wrapping_add_signed(from * table.strides[at]);
+        }
+        drop_single_steps(&mut half);
+        coalesce(&mut half);
+        half
+    };
+    Some([half(0, cut, first), half(cut, block.loops[at].len - cut, second)])
 }
 
 /// Elements that stay together in every block are one wider element.
 fn widen(work: &mut Move) {
     let width = work.width.cast_signed();
-    let together = |block: &Block| match block.loops.last() {
-        Some(&Loop { len, src_stride, dst_stride, lane_stride: 0 })
-            if src_stride == width && dst_stride == width =>
-        {
-            len
-        }
-        _ => 1,
-    };
+    let together = |block: &Block| innermost(block).map_or(1, |at| run(block, at, width));
     let factor = work.blocks.iter().map(together).reduce(greatest_common_divisor).unwrap_or(1);
     if factor == 1 {
         return;
     }
-    for innermost in work.blocks.iter_mut().filter_map(|block| block.loops.last_mut()) {
-        innermost.len /= factor;
-        innermost.src_stride *= factor.cast_signed();
-        innermost.dst_stride *= factor.cast_signed();
+    for block in &mut work.blocks {
+        let Some(at) = innermost(block) else { continue };
+        let wider = width * factor.cast_signed();
+        let each = &mut block.loops[at];
+        each.len /= factor;
+        each.dst_stride = wider;
+        match &mut each.src {
+            Source::Affine { stride } => *stride = wider,
+            Source::Cut(cut) => {
+                (cut.first.src_stride, cut.second.src_stride) = (wider, wider);
+                if let CutAt::Constant(at) = &mut cut.at {
+                    *at /= factor;
+                }
+            }
+        }
+        drop_single_steps(block);
     }
-    work.blocks.iter_mut().for_each(drop_single_steps);
     work.width *= factor;
+}
+
+/// The innermost loop but the one that a table cuts.
+fn innermost(block: &Block) -> Option<usize> {
+    block.loops.iter().rposition(|each| each.cut_by_table().is_none())
+}
+
+/// How many neighbours on both sides, of one length, are together wherever a loop leads to: all of its
+/// steps, or what its runs are multiples of.
+fn run(block: &Block, at: usize, width: isize) -> usize {
+    let each = &block.loops[at];
+    if each.dst_stride != width || block.table().is_some_and(|table| table.strides[at] != 0) {
+        return 1;
+    }
+    match &each.src {
+        Source::Affine { stride } if *stride == width => each.len,
+        Source::Cut(cut) if [cut.first.src_stride, cut.second.src_stride] == [width; 2] => {
+            each.cut_at_constant().map_or(1, |(_, at)| greatest_common_divisor(each.len, at))
+        }
+        _ => 1,
+    }
 }
 
 /// Packed elements that stay together in whole groups are the bytes of these groups.

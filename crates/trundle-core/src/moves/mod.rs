@@ -1,10 +1,14 @@
 //! A movement in byte offsets: strided loops, no axes and no element types left.
 
 mod bind;
+mod block;
 mod canonicalize;
+mod cut;
 
 use std::fmt;
-use std::sync::Arc;
+
+pub use block::{Block, Loop, Source};
+pub use cut::{Cut, CutAt, LengthTable, Run};
 
 use crate::{IndexMap, Layout, Packing, Regions, Result, Width};
 
@@ -28,120 +32,6 @@ pub struct Move {
     blocks: Vec<Block>,
     src_bytes: usize,
     dst_bytes: usize,
-}
-
-/// Loops nested in each other, the outermost first, around one element.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Block {
-    /// Where the first source element begins, in bytes from the start of the source buffer.
-    pub src_offset: isize,
-    /// Where the first destination element begins, in bytes from the start of the destination.
-    pub dst_offset: isize,
-    /// The loops by falling destination stride, which is positive. Each has 2 steps or more.
-    pub loops: Vec<Loop>,
-    /// One more loop, whose source jumps at a cut that differs from row to row.
-    pub ragged: Option<RaggedLoop>,
-}
-
-/// `len` steps of fixed distances.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Loop {
-    /// The number of steps.
-    pub len: usize,
-    /// The distance between neighbours in the source, in bytes.
-    pub src_stride: isize,
-    /// The distance between neighbours in the destination, in bytes.
-    pub dst_stride: isize,
-    /// The distance between neighbours in the table of a ragged block, in entries; else 0.
-    pub lane_stride: isize,
-}
-
-/// A row of `len` elements that is read as two runs, the first up to a cut, the second from it.
-/// Each row (each lane) finds its length in a table, and the cut follows from it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RaggedLoop {
-    /// The number of elements of a row.
-    pub len: usize,
-    /// The distance between neighbours in the destination, in bytes; 0 for a row of one element.
-    pub dst_stride: isize,
-    /// The table of lengths.
-    pub lengths: Arc<[usize]>,
-    /// The entry of the first row of the block; loops step on from it by their `lane_stride`.
-    pub lane_offset: usize,
-    /// The cut of a row of length 0.
-    pub cut_start: isize,
-    /// How the cut moves with the length: 1 or -1.
-    pub cut_per_length: isize,
-    /// The run before the cut.
-    pub first: Run,
-    /// The run from the cut on.
-    pub second: Run,
-}
-
-/// Where a run of a ragged row is read: element i of the row begins at
-/// `src_offset + src_per_length · length + src_stride · i`, in bytes from the row's start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Run {
-    /// The constant part.
-    pub src_offset: isize,
-    /// What each unit of length adds.
-    pub src_per_length: isize,
-    /// The distance between neighbours.
-    pub src_stride: isize,
-}
-
-impl RaggedLoop {
-    /// Where the second run begins, for a row of this length: `0..=len`.
-    pub fn cut(&self, length: usize) -> usize {
-        let cut = self.cut_start.wrapping_add(self.cut_per_length * length.cast_signed());
-        cut.clamp(0, self.len.cast_signed()).unsigned_abs()
-    }
-}
-
-impl Run {
-    /// Where element 0 of a row of this length would be read, in bytes from the row's start.
-    pub fn start(&self, length: usize) -> isize {
-        self.src_offset.wrapping_add(self.src_per_length.wrapping_mul(length.cast_signed()))
-    }
-}
-
-impl Block {
-    /// The number of elements.
-    pub fn elements(&self) -> usize {
-        let rows: usize = self.loops.iter().map(|each| each.len).product();
-        rows * self.ragged.as_ref().map_or(1, |ragged| ragged.len)
-    }
-
-    /// Every distance that the offset of an element is made of, in the source or the destination.
-    fn distances(&self) -> Vec<isize> {
-        let mut distances = vec![self.src_offset, self.dst_offset];
-        distances.extend(self.loops.iter().flat_map(|each| [each.src_stride, each.dst_stride]));
-        if let Some(ragged) = &self.ragged {
-            distances.push(ragged.dst_stride);
-            for run in [&ragged.first, &ragged.second] {
-                distances.extend([run.src_offset, run.src_per_length, run.src_stride]);
-            }
-        }
-        distances
-    }
-
-    /// Changes each of the [distances](Block::distances).
-    fn change_distances(&mut self, change: impl Fn(&mut isize)) {
-        change(&mut self.src_offset);
-        change(&mut self.dst_offset);
-        for each in &mut self.loops {
-            change(&mut each.src_stride);
-            change(&mut each.dst_stride);
-        }
-        if let Some(ragged) = &mut self.ragged {
-            change(&mut ragged.dst_stride);
-            for run in [&mut ragged.first, &mut ragged.second] {
-                change(&mut run.src_offset);
-                change(&mut run.src_per_length);
-                change(&mut run.src_stride);
-            }
-        }
-    }
 }
 
 fn greatest_common_divisor(a: usize, b: usize) -> usize {
@@ -233,40 +123,20 @@ impl Move {
 
     /// The same in units: bytes or packed elements.
     fn grain(&self) -> usize {
-        self.blocks.iter().flat_map(Block::distances).fold(self.width, |grain, distance| {
-            greatest_common_divisor(grain, distance.unsigned_abs())
-        }) * usize::from(!self.blocks.is_empty())
+        let mut grain = if self.blocks.is_empty() { 0 } else { self.width };
+        for block in &self.blocks {
+            block.for_each_distance(|distance| {
+                grain = greatest_common_divisor(grain, distance.unsigned_abs());
+            });
+        }
+        grain
     }
 
     /// Calls `visit` with the offset in the source and in the destination of every element, in
     /// bytes or in packed elements. The plain reading of a move, against which backends are tested.
     pub fn for_each_pair(&self, mut visit: impl FnMut(usize, usize)) {
         for block in &self.blocks {
-            let sizes: Vec<usize> = block.loops.iter().map(|each| each.len).collect();
-            crate::shape::for_each_index(&sizes, |index| {
-                let along = |stride: fn(&Loop) -> isize| -> isize {
-                    index
-                        .iter()
-                        .zip(&block.loops)
-                        .map(|(i, each)| i.cast_signed() * stride(each))
-                        .sum()
-                };
-                let src = block.src_offset + along(|each| each.src_stride);
-                let dst = block.dst_offset + along(|each| each.dst_stride);
-                let Some(ragged) = &block.ragged else {
-                    return visit(src.unsigned_abs(), dst.unsigned_abs());
-                };
-                let lane = ragged.lane_offset.wrapping_add_signed(along(|each| each.lane_stride));
-                let length = ragged.lengths[lane];
-                for i in 0..ragged.len {
-                    let run = if i < ragged.cut(length) { &ragged.first } else { &ragged.second };
-                    let i = i.cast_signed();
-                    visit(
-                        (src + run.start(length) + run.src_stride * i).unsigned_abs(),
-                        (dst + ragged.dst_stride * i).unsigned_abs(),
-                    );
-                }
-            });
+            block.for_each_pair(&mut visit);
         }
     }
 }
@@ -289,48 +159,5 @@ impl fmt::Display for Move {
             write!(f, "\n  block {number}: {block}")?;
         }
         Ok(())
-    }
-}
-
-impl fmt::Display for Block {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "src {} dst {}", self.src_offset, self.dst_offset)?;
-        for each in &self.loops {
-            write!(f, ", {each}")?;
-        }
-        if let Some(ragged) = &self.ragged {
-            write!(f, ", {ragged}")?;
-        }
-        Ok(())
-    }
-}
-
-impl fmt::Display for RaggedLoop {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "ragged {} x (src {} before the cut, {} after, dst {:+}), cut at ",
-            self.len, self.first, self.second, self.dst_stride
-        )?;
-        match (self.cut_start, self.cut_per_length) {
-            (0, 1) => f.write_str("length"),
-            (start, 1) => write!(f, "length {start:+}"),
-            (start, _) => write!(f, "{start} - length"),
-        }
-    }
-}
-
-impl fmt::Display for Run {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.src_per_length {
-            0 => write!(f, "{} {:+}·i", self.src_offset, self.src_stride),
-            per => write!(f, "{} {per:+}·length {:+}·i", self.src_offset, self.src_stride),
-        }
-    }
-}
-
-impl fmt::Display for Loop {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} x (src {:+}, dst {:+})", self.len, self.src_stride, self.dst_stride)
     }
 }

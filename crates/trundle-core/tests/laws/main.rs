@@ -6,14 +6,15 @@ mod moves;
 mod operators;
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap};
 
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any};
 use proptest::{prop_assert, prop_assert_eq};
 use trundle_core::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Slice, Tile, Transpose};
 use trundle_core::{
-    AxisMap, BitOrder, DType, IndexMap, Layout, Move, Op, Packing, Shape, TensorView,
+    AxisMap, BitOrder, Block, DType, IndexMap, Layout, Loop, Move, Op, Packing, Shape, TensorView,
 };
 use trundle_testing::cases::{Chain, buffer_bytes, chains, layouts, shapes, widths, windows};
 use trundle_testing::suite::Case;

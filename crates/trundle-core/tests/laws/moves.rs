@@ -97,21 +97,81 @@ fn the_blocks_of_a_move_are_in_canonical_form() {
         prop_assert!(work.blocks().is_sorted_by_key(|block| block.dst_offset), "{}", work);
         prop_assert_eq!(work.blocks().is_empty(), map.out_shape().elements() == 0);
         for block in work.blocks() {
-            prop_assert!(block.loops.iter().all(|each| each.len > 1), "{}", work);
-            prop_assert!(block.loops.iter().all(|each| each.dst_stride > 0), "{}", work);
+            for (at, each) in block.loops.iter().enumerate() {
+                match each.cut_by_table() {
+                    Some((_, table)) => {
+                        prop_assert!(each.len == 1 || each.dst_stride > 0, "{}", work);
+                        prop_assert_eq!(block.ragged(), Some(at), "{}", work);
+                        prop_assert_eq!(table.strides.len(), block.loops.len(), "{}", work);
+                        prop_assert_eq!(table.strides[at], 0, "{}", work);
+                    }
+                    None => {
+                        prop_assert!(each.len > 1 && each.dst_stride > 0, "{}", work);
+                    }
+                }
+            }
             prop_assert!(
                 block.loops.is_sorted_by_key(|each| std::cmp::Reverse(each.dst_stride)),
                 "{}",
                 work
             );
-            if let Some(ragged) = &block.ragged {
-                prop_assert!(ragged.len == 1 || ragged.dst_stride > 0, "{}", work);
-            } else {
-                prop_assert!(block.loops.iter().all(|each| each.lane_stride == 0), "{}", work);
+        }
+        Ok(())
+    });
+}
+
+/// Every pair of offsets that blocks lead to.
+fn pairs_of(blocks: &[Block]) -> BTreeSet<(usize, usize)> {
+    let mut pairs = BTreeSet::new();
+    for block in blocks {
+        block.for_each_pair(|from, to| assert!(pairs.insert((from, to)), "{block}"));
+    }
+    pairs
+}
+
+#[test]
+fn halves_of_a_block_have_its_pairs() {
+    let halved = Cell::new(0);
+    holds(2000, &single_moves(), |(case, map)| {
+        let work = Move::new(&map, case.width, &case.src, &case.dst).unwrap();
+        for block in work.blocks() {
+            let whole = pairs_of(std::slice::from_ref(block));
+            for (at, each) in block.loops.iter().enumerate() {
+                let Some(halves) = block.halves(at) else {
+                    prop_assert!(each.cut_at_constant().is_none());
+                    continue;
+                };
+                halved.set(halved.get() + 1);
+                prop_assert_eq!(&pairs_of(&halves), &whole, "{}", block);
+                for half in halves {
+                    let dst_strides = half.loops.iter().map(|each| Reverse(each.dst_stride));
+                    prop_assert!(dst_strides.is_sorted(), "{}", half);
+                    let steps = |each: &Loop| each.len > 1 || each.cut_by_table().is_some();
+                    prop_assert!(half.loops.iter().all(steps), "{}", half);
+                }
             }
         }
         Ok(())
     });
+    assert!(halved.get() > 50, "too few blocks with cuts to say something: {halved:?}");
+}
+
+#[test]
+fn a_roll_of_several_axes_is_one_block_of_cut_loops() {
+    let of = shape(&[4, 5, 6, 7]);
+    let rolled = map_of(Roll::new(&[1, -2, 3], &[0, 1, 3]), &of);
+    let packed = Layout::row_major(&of, 2).unwrap();
+    let work = Move::new(&rolled, 2, &packed, &packed).unwrap();
+    let [block] = work.blocks() else { panic!("{work}") };
+    let cuts = block.loops.iter().map(|each| each.cut_at_constant().map(|(_, at)| at));
+    assert_eq!(cuts.collect::<Vec<_>>(), [Some(1), Some(18), Some(3)], "{block}");
+    // Rows that are rolled are the elements of them all.
+    let rows = Move::new(&map_of(Roll::new(&[1], &[0]), &of), 2, &packed, &packed).unwrap();
+    let flat = shape(&[840]);
+    let line = Layout::row_major(&flat, 2).unwrap();
+    let elements = Move::new(&map_of(Roll::new(&[210], &[0]), &flat), 2, &line, &line).unwrap();
+    assert_eq!(rows, elements);
+    assert_eq!(rows.width(), 420);
 }
 
 /// The layout through which the plain copy does what these operators do; `None` if there is none.

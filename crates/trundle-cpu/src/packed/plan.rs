@@ -3,9 +3,11 @@
 use std::fmt;
 
 use trundle_core::{Block, IndexMap, Loop, Move, Packing, Result, Shape};
+use trundle_kernels::AffineLoop;
 
 use super::rows::Rows;
 use super::side::{Side, unpacked_layout};
+use crate::planner::uncut;
 use crate::{Machine, Plan, Planner};
 
 /// How many elements that are neighbours in a tensor a box has at least, if there are so many: some
@@ -43,7 +45,7 @@ pub(crate) struct Boxes {
     src_offset: isize,
     dst_offset: isize,
     /// The outermost first; the elements that stay together are the innermost.
-    loops: Vec<Loop>,
+    loops: Vec<AffineLoop>,
     /// The pieces of each loop, but for the last: this many steps.
     pieces: Vec<usize>,
     /// The loops whose last piece is shorter than the others.
@@ -94,8 +96,9 @@ impl PackedSteps {
         // A box is moved by the thread that has unpacked it.
         let planner = Planner::new(Machine { threads: 1, ..machine.clone() });
         let width = work.width();
+        let blocks = work.blocks().iter().flat_map(uncut);
         let steps: Vec<PackedStep> =
-            work.blocks().iter().map(|block| PackedStep::of(block, width, &planner)).collect();
+            blocks.map(|block| PackedStep::of(&block, width, &planner)).collect();
         let scratch_bytes = steps.iter().map(PackedStep::scratch_bytes).max().unwrap_or(0);
         PackedSteps { packing, steps, scratch_bytes }
     }
@@ -103,8 +106,8 @@ impl PackedSteps {
 
 impl PackedStep {
     fn of(block: &Block, width: usize, planner: &Planner) -> PackedStep {
-        match &block.ragged {
-            Some(row) => PackedStep::Rows(Rows::of(block, row, width)),
+        match Rows::of(block, width) {
+            Some(rows) => PackedStep::Rows(rows),
             None => PackedStep::Boxes(Boxes::of(block, width, planner)),
         }
     }
@@ -143,9 +146,9 @@ impl PackedStep {
 
 impl Boxes {
     fn of(block: &Block, width: usize, planner: &Planner) -> Boxes {
-        let mut loops = block.loops.clone();
+        let mut loops = affine_loops(block);
         if width > 1 || loops.is_empty() {
-            loops.push(Loop { len: width, src_stride: 1, dst_stride: 1, lane_stride: 0 });
+            loops.push(AffineLoop { len: width, src_stride: 1, dst_stride: 1 });
         }
         let pieces = pieces(&loops);
         let is_cut = |at: &usize| !loops[*at].len.is_multiple_of(pieces[*at]);
@@ -188,9 +191,18 @@ impl Boxes {
     }
 }
 
+/// The loops of a block but the one that a table cuts.
+pub(super) fn affine_loops(block: &Block) -> Vec<AffineLoop> {
+    let affine = |each: &Loop| {
+        let (len, dst_stride) = (each.len, each.dst_stride);
+        Some(AffineLoop { len, src_stride: each.affine_stride()?, dst_stride })
+    };
+    block.loops.iter().filter_map(affine).collect()
+}
+
 /// The boxes of some loops: enough neighbours on both sides, then as many elements as a box has.
-fn pieces(loops: &[Loop]) -> Vec<usize> {
-    let by_nearness = |stride: fn(&Loop) -> isize| {
+fn pieces(loops: &[AffineLoop]) -> Vec<usize> {
+    let by_nearness = |stride: fn(&AffineLoop) -> isize| {
         let mut order: Vec<usize> = (0..loops.len()).collect();
         order.sort_by_key(|at| stride(&loops[*at]).abs());
         order
@@ -216,7 +228,7 @@ fn pieces(loops: &[Loop]) -> Vec<usize> {
 
 /// Makes boxes reach over `run` neighbours: loops from the nearest out, the last of them in even
 /// pieces.
-fn reach(order: &[usize], run: usize, loops: &[Loop], pieces: &mut [usize]) {
+fn reach(order: &[usize], run: usize, loops: &[AffineLoop], pieces: &mut [usize]) {
     let mut reached = 1;
     for &at in order {
         let len = loops[at].len;
@@ -234,8 +246,9 @@ fn reach(order: &[usize], run: usize, loops: &[Loop], pieces: &mut [usize]) {
 }
 
 impl Form {
-    fn of(loops: &[Loop], extents: &[usize], planner: &Planner) -> Result<Form> {
-        let strides = |stride: fn(&Loop) -> isize| loops.iter().map(stride).collect::<Vec<_>>();
+    fn of(loops: &[AffineLoop], extents: &[usize], planner: &Planner) -> Result<Form> {
+        let strides =
+            |stride: fn(&AffineLoop) -> isize| loops.iter().map(stride).collect::<Vec<_>>();
         let (read, written) = (strides(|each| each.src_stride), strides(|each| each.dst_stride));
         let (src, dst) = (unpacked_layout(&read, extents)?, unpacked_layout(&written, extents)?);
         let between = if src == dst {

@@ -2,11 +2,14 @@
 
 use std::fmt;
 
-use trundle_core::{Block, Loop, Packing, RaggedLoop, Run};
+use trundle_core::{Block, Packing, Run};
+use trundle_kernels::AffineLoop;
 
 use super::execute::{Buffers, Scratch, prefetch_run};
+use super::plan::affine_loops;
 use super::run as runs;
 use super::side::AHEAD;
+use crate::plan::RaggedLoop;
 use crate::stop::Stop;
 
 /// How many rows whose elements are neighbours are moved together at most: some lines.
@@ -28,7 +31,8 @@ pub(crate) struct Rows {
     src_offset: isize,
     dst_offset: isize,
     /// The loops around the rows, the outermost first.
-    outer: Vec<Loop>,
+    outer: Vec<AffineLoop>,
+    /// The strides of its table are those of `outer`.
     row: RaggedLoop,
     /// The elements that stay together.
     width: usize,
@@ -55,17 +59,17 @@ struct Lane {
 }
 
 impl Rows {
-    pub(super) fn of(block: &Block, row: &RaggedLoop, width: usize) -> Rows {
-        let Block { src_offset, dst_offset, loops, .. } = block;
-        let lanes = loops.last().map_or(1, |lanes| together(lanes, row, width));
-        Rows {
-            src_offset: *src_offset,
-            dst_offset: *dst_offset,
-            outer: loops.clone(),
-            row: row.clone(),
-            width,
-            lanes,
-        }
+    /// The rows of a block, if a table cuts one of its loops.
+    pub(super) fn of(block: &Block, width: usize) -> Option<Rows> {
+        let at = block.ragged()?;
+        let (_, table) = block.loops[at].cut_by_table()?;
+        let mut strides = table.strides.clone();
+        strides.remove(at);
+        let row = RaggedLoop::of(&block.loops[at], strides)?;
+        let outer = affine_loops(block);
+        let lanes = outer.last().map_or(1, |lanes| together(lanes, &row, width));
+        let Block { src_offset, dst_offset, .. } = *block;
+        Some(Rows { src_offset, dst_offset, outer, row, width, lanes })
     }
 
     pub(super) fn units(&self) -> usize {
@@ -89,12 +93,12 @@ impl Rows {
 
     fn unit(&self, number: usize) -> Unit {
         let (mut src, mut dst, mut entry) =
-            (self.src_offset, self.dst_offset, self.row.lane_offset);
-        let mut go = |each: &Loop, index: usize| {
-            let index = index.cast_signed();
+            (self.src_offset, self.dst_offset, self.row.table.offset);
+        let mut go = |at: usize, index: usize| {
+            let (each, index) = (self.outer[at], index.cast_signed());
             src = src.wrapping_add(index * each.src_stride);
             dst += index * each.dst_stride;
-            entry = entry.wrapping_add_signed(index * each.lane_stride);
+            entry = entry.wrapping_add_signed(index * self.row.table.strides[at]);
         };
         let mut rows = 1;
         let mut rest = number;
@@ -103,9 +107,9 @@ impl Rows {
             let first = rest % pieces * self.lanes;
             rows = self.lanes.min(lanes.len - first);
             rest /= pieces;
-            go(lanes, first);
-            for each in outer.iter().rev() {
-                go(each, rest % each.len);
+            go(outer.len(), first);
+            for (at, each) in outer.iter().enumerate().rev() {
+                go(at, rest % each.len);
                 rest /= each.len;
             }
         }
@@ -154,7 +158,7 @@ impl Rows {
         stop: &Stop<'_>,
     ) {
         let (row, width) = (&self.row, self.width);
-        let length = row.lengths[unit.entry];
+        let length = row.table.lengths[unit.entry];
         let cut = row.cut(length);
         for (run, part) in [(&row.first, 0..cut), (&row.second, cut..row.len)] {
             let start = unit.src.wrapping_add(run.start(length));
@@ -201,14 +205,14 @@ impl Rows {
         let (row, count) = (&self.row, unit.rows);
         let pitch = row.first.src_stride.abs();
         let step = |run: &Run| run.src_stride / pitch;
-        let lane_stride = self.outer.last().map_or(0, |lanes| lanes.lane_stride);
+        let lane_stride = row.table.strides.last().copied().unwrap_or(0);
         let mut lanes = [Lane { cut: 0, first: 0, second: 0 }; MOST_LANES];
         let lanes = &mut lanes[..count];
         // The rows of the source that are read, as multiples of the pitch.
         let (mut lowest, mut highest) = (isize::MAX, isize::MIN);
         let mut entry = unit.entry;
         for lane in &mut *lanes {
-            let length = row.lengths[entry];
+            let length = row.table.lengths[entry];
             entry = entry.wrapping_add_signed(lane_stride);
             let start = |run: &Run| run.start(length) / pitch;
             *lane =
@@ -263,7 +267,7 @@ impl Rows {
 
 /// How many rows of a loop are moved together: where it leads to neighbours in both tensors, and all
 /// rows are read by steps of the same size.
-fn together(lanes: &Loop, row: &RaggedLoop, width: usize) -> usize {
+fn together(lanes: &AffineLoop, row: &RaggedLoop, width: usize) -> usize {
     let pitch = row.first.src_stride.unsigned_abs();
     let in_steps = |run: &Run| {
         let distances = [run.src_offset, run.src_per_length];

@@ -2,19 +2,21 @@
 
 mod loops;
 mod roles;
+mod roll;
 mod tasks;
 
 use trundle_core::{Block, Move, Run};
 use trundle_kernels::{CATALOGUE, Kernel, Space, Store};
 
 use roles::{Arranged, Assigned};
+pub(crate) use roll::uncut;
+use roll::{is_only_roll, outermost_cut};
 use tasks::{TASKS_PER_THREAD, parts, tasks};
 
 use crate::Machine;
 use crate::owned::Seen;
 use crate::packed::PackedSteps;
-use crate::plan::{Place, Plan, RaggedStep, Step, Work};
-use crate::rolled::RolledBlock;
+use crate::plan::{Place, Plan, RaggedLoop, RaggedStep, Step, Work};
 
 /// What a thread must have to do before one more is woken. Waking one costs the caller 5 to 10 us, in
 /// which it could copy half a megabyte, and its lines have to come over from the caller's caches. Two
@@ -24,6 +26,16 @@ const LEAST_THREAD_BYTES: usize = 1 << 20;
 
 /// More threads than this are taken for a mistake: each would be started.
 const MOST_THREADS: usize = 1024;
+
+/// What is the same for all steps of a plan.
+#[derive(Clone, Copy)]
+struct Common {
+    /// The size of an element in bytes.
+    width: usize,
+    store: Store,
+    /// About how many bytes a task has.
+    share: usize,
+}
 
 /// Turns moves into plans for one machine.
 #[derive(Clone, Debug)]
@@ -73,46 +85,54 @@ impl Planner {
         }
     }
 
-    /// How the blocks are done, those of rolled axes in pairs where a kernel can.
+    /// How the blocks are done.
     fn steps(&self, work: &Move, moved_bytes: usize, threads: usize) -> Vec<Step> {
         let is_large = moved_bytes > self.machine.l3_bytes / 2;
-        let store = if is_large { Store::Streaming } else { Store::Ordinary };
-        let share = moved_bytes / (threads * TASKS_PER_THREAD);
-        let (mut blocks, width) = (work.blocks(), work.width());
-        let mut steps = Vec::with_capacity(blocks.len());
-        while let [block, rest @ ..] = blocks {
-            let rolled = rest
-                .first()
-                .and_then(|next| RolledBlock::of(block, next, width))
-                .and_then(|rolled| self.step(&rolled.block, width, store, share, Some(&rolled)));
-            blocks = if rolled.is_some() { &rest[1..] } else { rest };
-            let step = rolled.or_else(|| self.step(block, width, store, share, None));
-            steps.push(step.unwrap_or_else(|| {
-                unreachable!("the catalogue ends with kernels for any strides")
-            }));
+        let all = Common {
+            width: work.width(),
+            store: if is_large { Store::Streaming } else { Store::Ordinary },
+            share: moved_bytes / (threads * TASKS_PER_THREAD),
+        };
+        let mut steps = Vec::with_capacity(work.blocks().len());
+        for block in work.blocks() {
+            self.put_steps(block, all, &mut steps);
         }
         steps
     }
 
-    /// How one block is done. A task has about `share` bytes. If one of the loops is `rolled` but no
-    /// kernel is there for it, the answer is none.
-    fn step(
-        &self,
-        block: &Block,
-        width: usize,
-        store: Store,
-        share: usize,
-        rolled: Option<&RolledBlock>,
-    ) -> Option<Step> {
-        let roles = Assigned::of(block, width, store, rolled);
-        let kernel = self.pick(&roles, block.ragged.as_ref().map(|ragged| &ragged.first))?;
-        let second = match &block.ragged {
-            Some(ragged) => self.pick(&roles, Some(&ragged.second))?,
+    /// How one block is done. What is cut at one step are two blocks, the outermost first; but for the last,
+    /// if it is rolled and a kernel can.
+    fn put_steps(&self, block: &Block, all: Common, steps: &mut Vec<Step>) {
+        let cut = outermost_cut(block);
+        if cut.is_none_or(|at| is_only_roll(block, at))
+            && let Some(step) = self.step(block, all)
+        {
+            return steps.push(step);
+        }
+        let Some(halves) = cut.and_then(|at| block.halves(at)) else {
+            unreachable!("the catalogue ends with kernels for any strides")
+        };
+        for half in &halves {
+            self.put_steps(half, all, steps);
+        }
+    }
+
+    /// How one block is done as one step. If one of its loops is rolled but no kernel is there for it, the
+    /// answer is none.
+    fn step(&self, block: &Block, all: Common) -> Option<Step> {
+        let Common { width, store, share } = all;
+        let roles = Assigned::of(block, width, store);
+        let is_rolled = roles.is_rolled();
+        let ragged = block.ragged().map(|at| &block.loops[at]);
+        let runs = ragged.and_then(|each| each.cut_by_table()).map(|(cut, _)| cut);
+        let kernel = self.pick(&roles, runs.map(|cut| &cut.first))?;
+        let second = match runs {
+            Some(cut) => self.pick(&roles, Some(&cut.second))?,
             None => kernel,
         };
         let (width, place) = (roles.width, roles.place);
-        let arranged = roles.arrange(kernel.roles, rolled);
-        if rolled.is_some() && arranged.rolled.is_none() {
+        let arranged = roles.arrange(kernel.roles);
+        if is_rolled && arranged.rolled.is_none() {
             return None;
         }
         let (row_block, col_block) = kernel.tile(&Space {
@@ -122,7 +142,13 @@ impl Planner {
             store,
             share,
         });
-        let Arranged { outer, rows, row_wrap, cols, col_wrap, rolled, begin } = arranged;
+        let Arranged { outer, rows, row_wrap, cols, col_wrap, table_strides, rolled, begin } =
+            arranged;
+        let row = ragged.and_then(|each| {
+            let (mut strides, of_tile) = table_strides;
+            strides.extend(of_tile);
+            RaggedLoop::of(each, strides)
+        });
         Some(Step {
             kernel,
             store,
@@ -137,7 +163,7 @@ impl Planner {
             rolled,
             row_block,
             col_block,
-            ragged: block.ragged.clone().map(|row| RaggedStep { row, place, second }),
+            ragged: row.map(|row| RaggedStep { row, place, second }),
         })
     }
 

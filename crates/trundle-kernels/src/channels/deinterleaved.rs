@@ -10,7 +10,7 @@ use super::{
 use crate::elements::strided;
 use crate::pattern::{Pattern, Space};
 use crate::simd::{LINE, Vector, store_part};
-use crate::tile::{Side, Store, Tile};
+use crate::tile::{AffineLoop, Store, Tile};
 
 /// How far ahead pixels are prefetched that become planes by streaming stores, in bytes (measured;
 /// docs/kernels.md).
@@ -95,7 +95,7 @@ unsafe fn to_planes<V: Vector, const W: usize, const N: usize, const SHUFFLES: u
 struct Planes<V, const W: usize, const N: usize, const SHUFFLES: usize> {
     src: *const u8,
     planes: [*mut u8; N],
-    pixels: Side,
+    pixels: AffineLoop,
     indices: &'static ShuffleIndices<SHUFFLES>,
     vector: PhantomData<V>,
 }

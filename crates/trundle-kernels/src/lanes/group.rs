@@ -8,7 +8,7 @@ use crate::jumps::Jumps;
 use crate::parts::scratch::{Lane, Scratch};
 use crate::rows::runs;
 use crate::simd::{LINE, Vector};
-use crate::tile::{Side, Tile};
+use crate::tile::{AffineLoop, Tile};
 
 /// Rows and bytes that are moved at a time.
 pub(crate) struct Group<'a> {
@@ -140,7 +140,7 @@ impl Group<'_> {
         src: *const u8,
         src_stride: isize,
     ) {
-        let Tile { rows: Side { dst_stride, .. }, store, .. } = self.tile.tile;
+        let Tile { rows: AffineLoop { dst_stride, .. }, store, .. } = self.tile.tile;
         let dst = self.dst().wrapping_offset(rows.start.cast_signed() * dst_stride);
         let (mut count, mut bytes) = (rows.len(), self.bytes.len());
         let step = bytes.cast_signed();
@@ -148,8 +148,8 @@ impl Group<'_> {
             // Rows without a gap are one run.
             (count, bytes) = (1, bytes * count);
         }
-        let rows = Side { len: count, src_stride, dst_stride };
-        let cols = Side { len: bytes, src_stride: 1, dst_stride: 1 };
+        let rows = AffineLoop { len: count, src_stride, dst_stride };
+        let cols = AffineLoop { len: bytes, src_stride: 1, dst_stride: 1 };
         // SAFETY: the caller vouches for the rows; bytes are neighbours on both sides.
         unsafe {
             runs::run::<V>(&Tile {

@@ -1,6 +1,6 @@
 //! What a kernel of lanes is given: an axis whose rows are cut where their lengths say.
 
-use crate::tile::{Side, Tile};
+use crate::tile::{AffineLoop, Tile};
 
 /// Lanes of a ragged axis: like a [`Tile`] whose columns each have a length of their own.
 #[derive(Clone, Copy)]
@@ -17,7 +17,7 @@ pub struct LaneTile<'a> {
     /// See `lane`.
     pub lane_stride: isize,
     /// The same lanes again: more than once for kernels that are picked for it.
-    pub slabs: Side,
+    pub slabs: AffineLoop,
     /// The distance from slab to slab in the table of lengths.
     pub slab_lane_stride: isize,
 }
@@ -33,7 +33,7 @@ impl LaneTile<'_> {
             ..self.tile
         };
         let lane = self.lane.wrapping_add_signed(slab.wrapping_mul(self.slab_lane_stride));
-        LaneTile { tile, lane, slabs: Side { len: 1, ..self.slabs }, ..*self }
+        LaneTile { tile, lane, slabs: AffineLoop { len: 1, ..self.slabs }, ..*self }
     }
 }
 

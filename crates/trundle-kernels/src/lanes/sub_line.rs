@@ -18,7 +18,7 @@ use crate::parts::scratch::{Lane, MOST_BITS, OUT_BYTES, Scratch, scratch};
 use crate::pattern::{Pattern, Space};
 use crate::rows::runs;
 use crate::simd::{LINE, Vector, stream_line};
-use crate::tile::{Side, Store, Tile};
+use crate::tile::{AffineLoop, Store, Tile};
 
 /// How far ahead of what is reversed the source is prefetched, in bytes (measured;
 /// docs/kernels.md).
@@ -195,7 +195,7 @@ impl Part<'_> {
     /// As [`run`], for a part of its tile; there is room for the rows and a line more.
     #[inline(always)]
     unsafe fn make<V: Vector>(&self, to: *mut u8, scratch: &mut Scratch<'_>) {
-        let Side { len: count, .. } = self.slab.tile.cols;
+        let AffineLoop { len: count, .. } = self.slab.tile.cols;
         let lanes = &mut *scratch.lanes;
         let reversed = Reversed::find(self.slab, &self.runs, &self.rows, 0..count, lanes);
         let width = self.slab.tile.width;

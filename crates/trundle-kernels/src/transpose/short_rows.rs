@@ -8,7 +8,7 @@ use crate::jumps::Jumps;
 use crate::parts::line::Line;
 use crate::parts::writer::Writer;
 use crate::simd::{LINE, Lanes, Vector};
-use crate::tile::{Side, Tile};
+use crate::tile::{AffineLoop, Tile};
 
 /// Rows of at most this many bytes that follow each other are put together in registers.
 pub(crate) const MOST_SHORT_ROW_BYTES: usize = 4 * LINE;
@@ -52,7 +52,7 @@ pub(crate) unsafe fn short_rows<V: Vector, const W: usize>(tile: &Tile) {
         let rows = Tile {
             src: tile.src.wrapping_add(row * W),
             dst,
-            rows: Side { len, ..tile.rows },
+            rows: AffineLoop { len, ..tile.rows },
             row_jumps: Jumps::NONE,
             ..*tile
         };

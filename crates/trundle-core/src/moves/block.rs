@@ -1,0 +1,236 @@
+//! A block of a move: loops nested in each other.
+
+use std::fmt;
+
+use super::canonicalize;
+use super::cut::{Cut, CutAt, LengthTable};
+
+/// Loops nested in each other, the outermost first, around one element.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// Where the first source element begins, in bytes from the start of the source buffer; what a
+    /// [cut](Source::Cut) adds to it comes on top.
+    pub src_offset: isize,
+    /// Where the first destination element begins, in bytes from the start of the destination.
+    pub dst_offset: isize,
+    /// The loops by falling destination stride, which is positive. Each has 2 steps or more. One at most
+    /// is cut by a table: it is there also where it has one step, since what is read follows from a
+    /// length; its destination stride is 0 then.
+    pub loops: Vec<Loop>,
+}
+
+/// `len` steps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loop {
+    /// The number of steps.
+    pub len: usize,
+    /// The distance between neighbours in the destination, in bytes.
+    pub dst_stride: isize,
+    /// Where they are read.
+    pub src: Source,
+}
+
+/// Where the steps of a loop are read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// At a fixed distance from each other.
+    Affine {
+        /// The distance between neighbours, in bytes.
+        stride: isize,
+    },
+    /// As two runs.
+    Cut(Box<Cut>),
+}
+
+impl Source {
+    /// Adds so much to the distance between neighbours.
+    pub(super) fn add_stride(&mut self, step: isize) {
+        match self {
+            Source::Affine { stride } => *stride = stride.wrapping_add(step),
+            Source::Cut(cut) => {
+                for run in [&mut cut.first, &mut cut.second] {
+                    run.src_stride = run.src_stride.wrapping_add(step);
+                }
+            }
+        }
+    }
+
+    /// Reads as two runs; what it read before comes on top.
+    pub(super) fn cut(&mut self, cut: Cut) {
+        let before = std::mem::replace(self, Source::Cut(Box::new(cut)));
+        match (before, self) {
+            (Source::Affine { stride }, read) => read.add_stride(stride),
+            (Source::Cut(before), Source::Cut(cut)) => {
+                assert_eq!(before.at, cut.at, "coordinates that are cut at one place");
+                for (sum, distance) in cut.distances_mut().into_iter().zip(before.distances()) {
+                    *sum = sum.wrapping_add(distance);
+                }
+            }
+            (Source::Cut(_), Source::Affine { .. }) => {}
+        }
+    }
+}
+
+impl Loop {
+    /// The distance between neighbours in the source, unless there is a cut.
+    pub fn affine_stride(&self) -> Option<isize> {
+        match self.src {
+            Source::Affine { stride } => Some(stride),
+            Source::Cut(_) => None,
+        }
+    }
+
+    /// The cut, if a table says where it is.
+    pub fn cut_by_table(&self) -> Option<(&Cut, &LengthTable)> {
+        match &self.src {
+            Source::Cut(cut) => match &cut.at {
+                CutAt::Table(table) => Some((cut, table)),
+                CutAt::Constant(_) => None,
+            },
+            Source::Affine { .. } => None,
+        }
+    }
+
+    /// The cut, if it is at one step, and this step.
+    pub fn cut_at_constant(&self) -> Option<(&Cut, usize)> {
+        match &self.src {
+            Source::Cut(cut) => match cut.at {
+                CutAt::Constant(at) => Some((cut, at)),
+                CutAt::Table(_) => None,
+            },
+            Source::Affine { .. } => None,
+        }
+    }
+
+    /// The table by which it is cut.
+    pub(super) fn table_mut(&mut self) -> Option<&mut LengthTable> {
+        match &mut self.src {
+            Source::Cut(cut) => match &mut cut.at {
+                CutAt::Table(table) => Some(table),
+                CutAt::Constant(_) => None,
+            },
+            Source::Affine { .. } => None,
+        }
+    }
+
+    /// How far from the first element of its block step `i` is read, where the loops of the block are at
+    /// `index`.
+    fn src_of(&self, i: usize, index: &[usize]) -> isize {
+        let step = i.cast_signed();
+        match &self.src {
+            Source::Affine { stride } => step * stride,
+            Source::Cut(cut) => {
+                let (at, length) = match &cut.at {
+                    CutAt::Constant(at) => (*at, 0),
+                    CutAt::Table(table) => {
+                        let length = table.length(index);
+                        (table.cut(length, self.len), length)
+                    }
+                };
+                let run = if i < at { &cut.first } else { &cut.second };
+                run.start(length).wrapping_add(run.src_stride.wrapping_mul(step))
+            }
+        }
+    }
+}
+
+impl Block {
+    /// The number of elements.
+    pub fn elements(&self) -> usize {
+        self.loops.iter().map(|each| each.len).product()
+    }
+
+    /// Which of the loops is cut by a table, if one is.
+    pub fn ragged(&self) -> Option<usize> {
+        self.loops.iter().position(|each| each.cut_by_table().is_some())
+    }
+
+    /// The blocks that it is where loop `at` is cut in two, if that is cut at one step.
+    pub fn halves(&self, at: usize) -> Option<[Block; 2]> {
+        canonicalize::halves(self, at)
+    }
+
+    /// The table that cuts one of the loops.
+    pub(super) fn table(&self) -> Option<&LengthTable> {
+        self.loops.iter().find_map(Loop::cut_by_table).map(|(_, table)| table)
+    }
+
+    /// The same, to be changed.
+    pub(super) fn table_mut(&mut self) -> Option<&mut LengthTable> {
+        self.loops.iter_mut().find_map(Loop::table_mut)
+    }
+
+    /// Leaves out an affine loop.
+    pub(super) fn remove(&mut self, at: usize) {
+        self.loops.remove(at);
+        if let Some(table) = self.table_mut() {
+            table.strides.remove(at);
+        }
+    }
+
+    /// Calls `visit` with the offset in the source and in the destination of every element.
+    pub fn for_each_pair(&self, mut visit: impl FnMut(usize, usize)) {
+        let sizes: Vec<usize> = self.loops.iter().map(|each| each.len).collect();
+        crate::shape::for_each_index(&sizes, |index| {
+            let (mut src, mut dst) = (self.src_offset, self.dst_offset);
+            for (each, i) in self.loops.iter().zip(index) {
+                src = src.wrapping_add(each.src_of(*i, index));
+                dst += i.cast_signed() * each.dst_stride;
+            }
+            visit(src.unsigned_abs(), dst.unsigned_abs());
+        });
+    }
+
+    /// Calls `visit` with every distance that the offset of an element is made of, in the source or the
+    /// destination.
+    pub(super) fn for_each_distance(&self, mut visit: impl FnMut(isize)) {
+        visit(self.src_offset);
+        visit(self.dst_offset);
+        for each in &self.loops {
+            visit(each.dst_stride);
+            match &each.src {
+                Source::Affine { stride } => visit(*stride),
+                Source::Cut(cut) => cut.distances().into_iter().for_each(&mut visit),
+            }
+        }
+    }
+
+    /// Changes each of these distances.
+    pub(super) fn change_distances(&mut self, change: impl Fn(&mut isize)) {
+        change(&mut self.src_offset);
+        change(&mut self.dst_offset);
+        for each in &mut self.loops {
+            change(&mut each.dst_stride);
+            match &mut each.src {
+                Source::Affine { stride } => change(stride),
+                Source::Cut(cut) => cut.distances_mut().into_iter().for_each(&change),
+            }
+        }
+    }
+}
+
+impl fmt::Display for Block {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "src {} dst {}", self.src_offset, self.dst_offset)?;
+        for each in &self.loops {
+            write!(f, ", {each}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Loop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Loop { len, dst_stride, src } = self;
+        match src {
+            Source::Affine { stride } => write!(f, "{len} x (src {stride:+}, dst {dst_stride:+})"),
+            Source::Cut(cut) => {
+                let Cut { at, first, second } = &**cut;
+                write!(
+                    f,
+                    "{len} x (src {first} before the cut, {second} after, dst {dst_stride:+}), cut at {at}"
+                )
+            }
+        }
+    }
+}

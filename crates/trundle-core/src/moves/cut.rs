@@ -1,0 +1,150 @@
+//! A loop that is read as two runs.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// Two runs, the first up to a cut, the second from it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// Where the second run begins.
+    pub at: CutAt,
+    /// The run before the cut.
+    pub first: Run,
+    /// The run from the cut on.
+    pub second: Run,
+}
+
+/// Where a loop is cut.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CutAt {
+    /// At one step, with steps on both sides of it: a roll. The first run begins where the block
+    /// does, and no length matters.
+    Constant(usize),
+    /// At a step of its own for each position of the other loops.
+    Table(LengthTable),
+}
+
+/// Where a loop is cut for each position of the loops around it (for each lane): the position has a
+/// length, from which the cut follows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LengthTable {
+    /// The table of lengths.
+    pub lengths: Arc<[usize]>,
+    /// The entry of the first position.
+    pub offset: usize,
+    /// The distance in entries between neighbours along each loop of the block; 0 along the one that is
+    /// cut.
+    pub strides: Vec<isize>,
+    /// The cut for a length of 0.
+    pub start: isize,
+    /// How the cut moves with the length: 1 or -1.
+    pub per_length: isize,
+}
+
+/// Where a run is read: element i of the loop begins at
+/// `src_offset + src_per_length · length + src_stride · i`, in bytes from where the block does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// The constant part.
+    pub src_offset: isize,
+    /// What each unit of length adds.
+    pub src_per_length: isize,
+    /// The distance between neighbours.
+    pub src_stride: isize,
+}
+
+impl Cut {
+    /// The runs of the same `len` steps from the other end.
+    pub(super) fn turn(&mut self, len: usize) {
+        let last = len.cast_signed() - 1;
+        let turned = |run: Run| Run {
+            src_offset: run.src_offset.wrapping_add(last.wrapping_mul(run.src_stride)),
+            src_per_length: run.src_per_length,
+            src_stride: run.src_stride.wrapping_neg(),
+        };
+        (self.first, self.second) = (turned(self.second), turned(self.first));
+        match &mut self.at {
+            CutAt::Constant(at) => *at = len - *at,
+            CutAt::Table(table) => {
+                table.start = len.cast_signed() - table.start;
+                table.per_length = -table.per_length;
+            }
+        }
+    }
+
+    /// The distances that the runs are made of.
+    pub(super) fn distances(&self) -> [isize; 6] {
+        let Cut { first, second, .. } = self;
+        [
+            first.src_offset,
+            first.src_per_length,
+            first.src_stride,
+            second.src_offset,
+            second.src_per_length,
+            second.src_stride,
+        ]
+    }
+
+    /// The same, to be changed.
+    pub(super) fn distances_mut(&mut self) -> [&mut isize; 6] {
+        let Cut { first, second, .. } = self;
+        [
+            &mut first.src_offset,
+            &mut first.src_per_length,
+            &mut first.src_stride,
+            &mut second.src_offset,
+            &mut second.src_per_length,
+            &mut second.src_stride,
+        ]
+    }
+}
+
+impl LengthTable {
+    /// The length where the loops of the block are at `index`.
+    pub(super) fn length(&self, index: &[usize]) -> usize {
+        let steps: isize =
+            index.iter().zip(&self.strides).map(|(i, stride)| i.cast_signed() * stride).sum();
+        self.lengths[self.offset.wrapping_add_signed(steps)]
+    }
+
+    /// Where a loop of `len` steps is cut for a length: `0..=len`.
+    pub fn cut(&self, length: usize, len: usize) -> usize {
+        let cut = self.start.wrapping_add(self.per_length * length.cast_signed());
+        cut.clamp(0, len.cast_signed()).unsigned_abs()
+    }
+}
+
+impl Run {
+    /// Where element 0 would be read for a length, in bytes from where the block begins.
+    pub fn start(&self, length: usize) -> isize {
+        self.src_offset.wrapping_add(self.src_per_length.wrapping_mul(length.cast_signed()))
+    }
+}
+
+impl fmt::Display for CutAt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CutAt::Constant(at) => write!(f, "{at}"),
+            CutAt::Table(table) => table.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for LengthTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.start, self.per_length) {
+            (0, 1) => f.write_str("length"),
+            (start, 1) => write!(f, "length {start:+}"),
+            (start, _) => write!(f, "{start} - length"),
+        }
+    }
+}
+
+impl fmt::Display for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.src_per_length {
+            0 => write!(f, "{} {:+}·i", self.src_offset, self.src_stride),
+            per => write!(f, "{} {per:+}·length {:+}·i", self.src_offset, self.src_stride),
+        }
+    }
+}
