@@ -3,26 +3,26 @@
 use super::{AxisMap, IndexMap};
 
 impl IndexMap {
-    /// How many elements of the output, from `index` on along its last axis, have sources that are
+    /// How many elements of the output, from `index` on along the axis `along`, have sources that are
     /// evenly spaced, and into `steps` how far apart two of them are along each source axis. One
-    /// at least; of a map of several layers, or to a shape of rank 0, one.
+    /// at least; of a map of several layers one.
     ///
     /// Law: for each `k` below the result, `source_of(index + k)` is `source_of(index) + k · steps`,
-    /// with `k` counted along the last axis.
+    /// with `k` counted along that axis.
     ///
     /// # Panics
-    /// If `index` lies outside the output's shape, or `steps` has not one entry for each source
-    /// axis.
-    pub fn stretch(&self, index: &[usize], steps: &mut [isize]) -> usize {
+    /// If `index` lies outside the output's shape, there is no such axis, or `steps` has not one entry
+    /// for each source axis.
+    pub fn stretch(&self, index: &[usize], along: usize, steps: &mut [isize]) -> usize {
         assert_eq!(steps.len(), self.in_shape().rank(), "one step for each source axis");
         steps.fill(0);
         let [layer] = self.layers() else { return 1 };
-        let (Some(axes), Some(last)) = (layer.axes(), index.len().checked_sub(1)) else { return 1 };
-        let mut elements = self.out_shape()[last] - index[last];
+        let Some(axes) = layer.axes() else { return 1 };
+        let mut elements = self.out_shape()[along] - index[along];
         for (axis, step) in axes.iter().zip(steps) {
-            let (own, along) = axis.stretch(index, last);
+            let own;
+            (own, *step) = axis.stretch(index, along);
             elements = elements.min(own);
-            *step = along;
         }
         elements
     }
@@ -30,14 +30,14 @@ impl IndexMap {
 
 impl AxisMap {
     /// The same of the coordinate on one source axis; the elements may be more than there are.
-    fn stretch(&self, index: &[usize], last: usize) -> (usize, isize) {
+    fn stretch(&self, index: &[usize], along: usize) -> (usize, isize) {
         let i = index[self.axis()];
         match self {
-            AxisMap::Ragged { axis, lengths, .. } if *axis != last => {
-                let varies = lengths.varying_axes().any(|axis| axis == last);
+            AxisMap::Ragged { axis, lengths, .. } if *axis != along => {
+                let varies = lengths.varying_axes().any(|axis| axis == along);
                 (if varies { 1 } else { usize::MAX }, 0)
             }
-            _ if self.axis() != last => (usize::MAX, 0),
+            _ if self.axis() != along => (usize::MAX, 0),
             AxisMap::Affine { line, .. } => (usize::MAX, line.step),
             AxisMap::Segments { pieces, .. } => match pieces.iter().find(|piece| i < piece.end) {
                 Some(piece) => (piece.end - i, piece.line.step),

@@ -135,14 +135,16 @@ fn a_stretch_has_evenly_spaced_sources() {
     holds(2000, &(single_maps(3), windows()), |((_, map), window)| {
         let map = map.restrict(&window.fit(map.out_shape())).unwrap();
         let mut steps = vec![0; map.in_shape().rank()];
-        for index in indices(map.out_shape()) {
-            let elements = map.stretch(&index, &mut steps);
+        let axes = 0..map.out_shape().rank();
+        let from = |index: Vec<usize>| axes.clone().map(move |along| (index.clone(), along));
+        for (index, along) in indices(map.out_shape()).into_iter().flat_map(from) {
+            let elements = map.stretch(&index, along, &mut steps);
             prop_assert!(elements >= 1);
             longest.set(longest.get().max(elements));
             let first = map.source_of(&index);
             for k in 1..elements {
                 let mut index = index.clone();
-                *index.last_mut().unwrap() += k;
+                index[along] += k;
                 let far = |(start, step): (&usize, &isize)| {
                     start.wrapping_add_signed(step * k.cast_signed())
                 };
@@ -155,12 +157,12 @@ fn a_stretch_has_evenly_spaced_sources() {
     assert!(longest.get() > 10);
     // Two pieces, and a row that is reversed in part: as long as can be.
     let roll = map_of(Roll::new(&[3], &[0]), &shape(&[10]));
-    let stretches = |map: &IndexMap, at: usize| map.stretch(&[at], &mut [0]);
+    let stretches = |map: &IndexMap, at: usize| map.stretch(&[at], 0, &mut [0]);
     assert_eq!((stretches(&roll, 0), stretches(&roll, 1), stretches(&roll, 3)), (3, 2, 7));
     let reversal = map_of(ReverseSequence::new(1, 0, [4]), &shape(&[1, 10]));
     let mut steps = [0; 2];
-    assert_eq!((reversal.stretch(&[0, 1], &mut steps), steps), (3, [0, -1]));
-    assert_eq!((reversal.stretch(&[0, 4], &mut steps), steps), (6, [0, 1]));
+    assert_eq!((reversal.stretch(&[0, 1], 1, &mut steps), steps), (3, [0, -1]));
+    assert_eq!((reversal.stretch(&[0, 4], 1, &mut steps), steps), (6, [0, 1]));
 }
 
 #[test]

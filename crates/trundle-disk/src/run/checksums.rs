@@ -354,10 +354,11 @@ impl<'a> Walk<'a> {
         let (next, count) = match &program.tensor(at).made {
             Made::Moved { from, map } => {
                 map.source_into(&index, &mut self.reached[from.0]);
-                match count > 1 && is_along_last(&steps) {
-                    true => (*from, count.min(map.stretch(&index, &mut self.steps[from.0]))),
-                    false => {
-                        self.steps[from.0].fill(0);
+                let steps_of_source = &mut self.steps[from.0];
+                match only_step(&steps).filter(|_| count > 1) {
+                    Some(along) => (*from, count.min(map.stretch(&index, along, steps_of_source))),
+                    None => {
+                        steps_of_source.fill(0);
                         (*from, 1)
                     }
                 }
@@ -411,9 +412,11 @@ fn set_along_last(steps: &mut [isize]) {
     steps.last_mut().into_iter().for_each(|step| *step = 1);
 }
 
-fn is_along_last(steps: &[isize]) -> bool {
-    let (last, others) = steps.split_last().unwrap_or((&0, &[]));
-    *last == 1 && others.iter().all(|step| *step == 0)
+/// The axis along which one goes from neighbour to neighbour, if it is one alone.
+fn only_step(steps: &[isize]) -> Option<usize> {
+    let along = steps.iter().position(|step| *step != 0)?;
+    let is_only = steps[along] == 1 && steps[along + 1..].iter().all(|step| *step == 0);
+    is_only.then_some(along)
 }
 
 fn position_of(shape: &Shape, index: &[usize]) -> usize {
