@@ -138,7 +138,7 @@ impl Task {
             IoPlan::Whole => 1,
             IoPlan::Tiled(passes) => {
                 let (pass, tile) = self.pass_and_tile(passes);
-                pass.to.count_spans(&tile.out) * tile.sources.iter().flatten().count().max(1)
+                pass.to.count_spans(&tile.out) * tile.sources.len().max(1)
             }
         }
     }

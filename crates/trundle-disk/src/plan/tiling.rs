@@ -12,8 +12,8 @@ use crate::plan::location::{Bounds, Chunks, Location, elements};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tile {
     pub(crate) out: Bounds,
-    /// For each input what is read of it, if anything is.
-    pub(crate) sources: Vec<Option<Bounds>>,
+    /// The inputs that it reads, each with the box that is read of it.
+    pub(crate) sources: Vec<(usize, Bounds)>,
 }
 
 trundle::fingerprint!(struct Tile { out, sources });
@@ -71,7 +71,9 @@ impl Tile {
     /// [`Program::source_bounds`].
     fn of(program: &Program, out: Bounds) -> Option<Tile> {
         let sources = program.source_bounds(program.outputs()[0], &out).ok()??;
-        Some(Tile { out, sources })
+        let sources = sources.into_iter().enumerate();
+        let read = sources.filter_map(|(input, source)| Some((input, source?)));
+        Some(Tile { sources: read.filter(|(_, source)| elements(source) > 0).collect(), out })
     }
 
     /// The elements of all boxes.
@@ -81,7 +83,7 @@ impl Tile {
 
     /// The elements that are read.
     pub(crate) fn source_elements(&self) -> usize {
-        let read = self.sources.iter().flatten().map(|source| elements(source));
+        let read = self.sources.iter().map(|(_, source)| elements(source));
         read.fold(0, usize::saturating_add)
     }
 
@@ -89,10 +91,8 @@ impl Tile {
     pub(crate) fn runs(&self, from: &[&Location], to: &Location) -> (usize, usize) {
         let of_one = |span: &Bounds| to.count_spans(&self.out) * to.runs(span).count();
         let written = to.spans(&self.out).first().map_or(0, of_one);
-        let read = self.sources.iter().zip(from).filter_map(|(source, from)| {
-            source.as_ref().filter(|source| elements(source) > 0).map(|source| from.runs(source))
-        });
-        (read.map(|runs| runs.count()).sum(), written)
+        let read = self.sources.iter().map(|(input, source)| from[*input].runs(source).count());
+        (read.sum(), written)
     }
 }
 
@@ -132,14 +132,14 @@ pub(crate) fn bands_in_place(within: &[Range<usize>], budget: Budget) -> Option<
     let steps = band_steps(within, budget.elements())?;
     let seams = within.iter().map(|range| vec![range.start, range.end]);
     let boxes = boxes(&cuts(seams.zip(steps), budget)?);
-    Some(boxes.into_iter().map(|out| Tile { sources: vec![Some(out.clone())], out }).collect())
+    Some(boxes.into_iter().map(|out| Tile { sources: vec![(0, out.clone())], out }).collect())
 }
 
 /// The chunks that the sources of tiles with one input are, if no two of them have a part in common;
 /// and the box around them.
 pub(crate) fn chunks(tiles: &[Tile]) -> Option<(Chunks, Bounds)> {
     let sources: Vec<&Bounds> =
-        tiles.iter().flat_map(|tile| tile.sources.iter().flatten()).collect();
+        tiles.iter().flat_map(|tile| &tile.sources).map(|(_, source)| source).collect();
     let rank = sources.first()?.len();
     let mut cuts = Vec::with_capacity(rank);
     for axis in 0..rank {
@@ -434,7 +434,7 @@ fn boxes(cuts: &[Vec<usize>]) -> Vec<Bounds> {
 /// Tiles for the boxes; those that do not fit the budget are halved until they do.
 fn fitting(program: &Program, boxes: Vec<Bounds>, budget: Budget) -> Option<Vec<Tile>> {
     let mut tiles = Vec::with_capacity(boxes.len());
-    let mut stack = boxes;
+    let (mut stack, mut reads) = (boxes, 0);
     stack.reverse();
     while let Some(out) = stack.pop() {
         if elements(&out) == 0 {
@@ -442,13 +442,16 @@ fn fitting(program: &Program, boxes: Vec<Bounds>, budget: Budget) -> Option<Vec<
         }
         let tile = Tile::of(program, out.clone());
         match tile {
-            Some(tile) if budget.holds(&tile) => tiles.push(tile),
+            Some(tile) if budget.holds(&tile) => {
+                reads += tile.sources.len();
+                tiles.push(tile);
+            }
             _ => {
                 let [first, second] = halves(program, &out)?;
                 stack.extend([second, first]);
             }
         }
-        if tiles.len() + stack.len() > budget.most_tiles() {
+        if tiles.len().max(reads) + stack.len() > budget.most_tiles() {
             return None;
         }
     }
@@ -582,7 +585,7 @@ mod tests {
         assert_eq!(around, [0..2000, 0..30000]);
         let place = Location::Chunks(chunks);
         for tile in &tiles {
-            assert_eq!(place.runs(tile.sources[0].as_ref().unwrap()).count(), 1);
+            assert_eq!(place.runs(&tile.sources[0].1).count(), 1);
         }
     }
 
@@ -628,7 +631,7 @@ mod tests {
         check(&program, &tiles, ROOM);
         let read: usize = tiles.iter().map(Tile::source_elements).sum();
         assert_eq!(read, 8000 * 7000, "nothing is read that a tile does not need");
-        let both = tiles.iter().filter(|tile| tile.sources.iter().all(Option::is_some)).count();
+        let both = tiles.iter().filter(|tile| tile.sources.len() == 2).count();
         assert!(both > 0 && both < tiles.len(), "{both} of {}", tiles.len());
         assert_eq!(most_runs(&program, &tiles[..1]).1, 30);
     }

@@ -8,7 +8,7 @@ use trundle_core::program::{Made, Program, Restricted};
 use trundle_formats::StoredDType;
 
 use crate::error::Error;
-use crate::plan::io_plan::{FilePass, IoPlan, ReadFrom};
+use crate::plan::io_plan::{FilePass, FileRead, IoPlan, ReadFrom};
 use crate::plan::job::{Job, TensorJob};
 use crate::plan::location::{Bounds, Location, Runs, elements, unit};
 use crate::plan::movement::{self, made_of_output};
@@ -93,19 +93,13 @@ impl<'a> PreparedTask<'a> {
         (pass, tile): (&'a FilePass, &'a Tile),
     ) -> Result<PreparedTask<'a>, Error> {
         let unit = unit(tensor.movement.width());
-        let mut reads = Vec::with_capacity(tile.sources.len());
-        for (input, (source, read)) in tile.sources.iter().zip(&pass.reads).enumerate() {
-            let Some(source) = source.as_ref().filter(|source| elements(source) > 0) else {
-                continue;
-            };
-            reads.push(TaskRead {
-                input,
-                file: read.file,
-                runs: read.from.runs(source),
-                bytes: elements(source) * unit,
-                swapped: swapped(job, tensor, read.file),
-            });
-        }
+        let read = |(input, source): &(usize, Bounds)| {
+            let FileRead { file, from, .. } = &pass.reads[*input];
+            let bytes = elements(source) * unit;
+            let swapped = swapped(job, tensor, *file);
+            TaskRead { input: *input, file: *file, runs: from.runs(source), bytes, swapped }
+        };
+        let reads = tile.sources.iter().map(read).collect();
         let output = pass.program.outputs()[0];
         let Restricted { program, .. } = pass.program.restrict(output, &tile.out)?;
         let span = |out: &Bounds| {
@@ -214,11 +208,10 @@ impl<'a> PreparedTask<'a> {
             IoPlan::Tiled(passes) => {
                 let (pass, tile) = self.task.pass_and_tile(passes);
                 let inputs = self.inputs(memory, pass.reads.len());
-                for (read, input) in self.reads.iter().map(|read| (read, inputs[read.input])) {
-                    let bounds = tile.sources[read.input].clone().unwrap_or_default();
-                    let elements = Elements::Bytes(input, unit(movement.width()));
-                    let shape = given_shape(&pass.program, read.input);
-                    sources.push(Source { of: pass.reads[read.input].of, shape, bounds, elements });
+                for (input, bounds) in tile.sources.clone() {
+                    let elements = Elements::Bytes(inputs[input], unit(movement.width()));
+                    let shape = given_shape(&pass.program, input);
+                    sources.push(Source { of: pass.reads[input].of, shape, bounds, elements });
                 }
                 let out_shape = &pass.program.tensor(pass.program.outputs()[0]).shape;
                 let (program, target) = (&movement.program, pass.target);
