@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use trundle_disk::{Assembled, Finished, Input, Job, Outcome, RunOptions, Source};
+use trundle_disk::{Assembled, Finished, Input, Job, Outcome, RunOptions, Source, TensorJob};
 use trundle_formats::{Format, StoredDType, TensorFile};
 use trundle_models::{Data, ElementType, ResolvedModel, TensorId};
 
@@ -73,7 +73,7 @@ pub(crate) fn run(
     }
     let mut prepared: Vec<Finished> = Vec::with_capacity(jobs.len());
     for (job, output) in jobs.into_iter().zip(outputs) {
-        outcome.passes += job.tensors().iter().map(|tensor| tensor.passes()).sum::<usize>();
+        outcome.passes += job.tensors().iter().map(TensorJob::passes).sum::<usize>();
         let options = RunOptions { overwrite: run.force, verify: run.verify, resume: run.resume };
         let done = job.prepare(&mut sources, &output.path, options, progress).map_err(|error| {
             let failure = Failure::from(error);

@@ -138,8 +138,8 @@ impl Job {
             Ok((input, tensor))
         };
         let both = wanted.iter().enumerate().map(of_wanted).collect::<Result<Vec<_>, Error>>()?;
-        let (inputs, tensors) = both.into_iter().unzip();
-        Job::decided(&[file], inputs, tensors, format, metadata, options)
+        let (inputs, tensors): (_, Vec<Unplanned>) = both.into_iter().unzip();
+        Job::decided(&[file], inputs, &tensors, format, metadata, options)
     }
 
     /// Decides how tensors of `files` and constants become an output of `format` whose tensors are
@@ -164,13 +164,13 @@ impl Job {
             inputs.extend(own);
             tensors.push(Unplanned::assembled(output, &inputs[first..], first)?);
         }
-        Job::decided(files, inputs, tensors, format, metadata, options)
+        Job::decided(files, inputs, &tensors, format, metadata, options)
     }
 
     fn decided(
         files: &[&TensorFile],
         inputs: Vec<JobInput>,
-        unplanned: Vec<Unplanned>,
+        unplanned: &[Unplanned],
         format: &Format,
         metadata: &[(String, String)],
         options: &PlanOptions,

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use trundle::lowering::{Backend, Device, PlannedProgram};
 use trundle::{IndexMap, Width};
-use trundle_core::program::{Made, Program, Restricted};
+use trundle_core::program::{Budget, Made, Program, Restricted};
 use trundle_formats::StoredDType;
 
 use crate::error::Error;
@@ -50,7 +50,7 @@ pub(crate) struct Span {
 enum SpanPlan {
     /// It is all that is read, as it stands.
     Copy,
-    Program(PlannedProgram<Device>),
+    Program(Box<PlannedProgram<Device>>),
 }
 
 impl<'a> PreparedTask<'a> {
@@ -79,7 +79,7 @@ impl<'a> PreparedTask<'a> {
         let program = movement.program.clone().simplified(&budget);
         let plan = match movement.is_copy() {
             true => SpanPlan::Copy,
-            false => SpanPlan::Program(PlannedProgram::within(device, &program, budget)?),
+            false => SpanPlan::of(device, &program, budget)?,
         };
         let spans = vec![Span { plan: Some(plan), write: Runs::all(bytes), bytes }];
         let reads = movement.inputs().into_iter().map(read).collect();
@@ -258,7 +258,11 @@ impl SpanPlan {
         if matches!(made_of_output(&program), Made::Given(_)) {
             return Ok(SpanPlan::Copy);
         }
-        let device = Device::new(threads);
-        Ok(SpanPlan::Program(PlannedProgram::within(device, &program, movement::budget())?))
+        SpanPlan::of(Device::new(threads), &program, movement::budget())
+    }
+
+    fn of(device: Device, program: &Program, budget: Budget) -> Result<SpanPlan, Error> {
+        let planned = PlannedProgram::within(device, program, budget)?;
+        Ok(SpanPlan::Program(Box::new(planned)))
     }
 }
