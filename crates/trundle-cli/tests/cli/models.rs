@@ -251,7 +251,7 @@ fn joined(place: &Place, element: &str, sizes: [usize; 2]) {
     ir.edge(first, (id + 1, 0));
     ir.edge((id, 0), (id + 1, 1));
     (ir.last, ir.count) = ((id + 1, 2), id + 2);
-    let (down, right) = (sizes[0] as i64 / 3, sizes[1] as i64 + 2);
+    let [down, right] = [sizes[0] / 3, sizes[1] + 2].map(|size| i64::try_from(size).unwrap());
     ir.then("Roll", "opset7", "", &[&[down, -right], &[0, 1]])
         .then("Transpose", "opset1", "", &[&[1, 0]])
         .write(place, "y");
