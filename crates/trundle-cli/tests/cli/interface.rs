@@ -85,8 +85,11 @@ fn a_plan_as_json() {
     let stage = &report["stages"][0];
     assert_eq!(keys(stage), set(&["operators", "index_map", "move", "plan"]));
     assert_eq!(stage["move"]["width"], 2);
-    // A roll along one axis is two blocks.
-    assert_eq!(stage["move"]["blocks"].as_array().unwrap().len(), 2);
+    // A roll along one axis is one block, of which one loop is cut.
+    let blocks = stage["move"]["blocks"].as_array().unwrap();
+    assert_eq!(blocks.len(), 1);
+    let loops = blocks[0]["loops"].as_array().unwrap();
+    assert_eq!(loops.iter().filter(|each| each["cut"].is_object()).count(), 1);
     assert!(stage["plan"]["steps"][0]["kernels"][0].is_string());
 
     // Where the header says all, nothing is said to move.

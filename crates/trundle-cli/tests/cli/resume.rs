@@ -167,10 +167,10 @@ fn what_is_not_as_it_was_noted_is_refused_and_stays() {
     let writable = || File::options().write(true).open(&source).unwrap();
 
     writable().set_modified(modified + Duration::from_nanos(1000)).unwrap();
-    refused(&work, &[], "the source has changed");
+    refused(&work, &[], "a source has changed");
     writable().set_len(length + 1).unwrap();
     writable().set_modified(modified).unwrap();
-    refused(&work, &[], "the source has changed");
+    refused(&work, &[], "a source has changed");
     writable().set_len(length).unwrap();
     writable().set_modified(modified).unwrap();
 

@@ -6,7 +6,7 @@ pub(crate) mod journal;
 use std::path::Path;
 
 use trundle::Fingerprint;
-use trundle_formats::{LeftoverState, Output, TemporaryFile, TemporaryName, leftovers};
+use trundle_formats::{Leftover, LeftoverState, Output, TemporaryFile, TemporaryName, leftovers};
 
 use crate::error::{Error, Problem};
 use crate::plan::job::Job;
@@ -71,9 +71,8 @@ pub(crate) fn check_alone(
     path: &Path,
     own: Option<&str>,
 ) -> Result<(), Error> {
-    let is_run = |left: &trundle_formats::Leftover| {
-        let is_check = left.files.iter().all(|file| file.ending == "check");
-        left.state == LeftoverState::InUse && !is_check && own != Some(&left.tag)
+    let is_run = |left: &Leftover| {
+        left.state == LeftoverState::InUse && !is_check(left) && own != Some(&left.tag)
     };
     // A folder that cannot be listed has no file that could be found again.
     let left = leftovers(folder, Some(output_tag)).unwrap_or_default();
@@ -92,6 +91,20 @@ pub(crate) fn forget_earlier(folder: &Path, output_tag: &str) {
             let _ = left.remove();
         }
     }
+}
+
+/// Removes what is left of runs that were killed while they looked whether the output can be written.
+pub(crate) fn forget_checks(folder: &Path, output_tag: &str) {
+    for left in leftovers(folder, Some(output_tag)).unwrap_or_default() {
+        if is_check(&left) && left.state != LeftoverState::InUse {
+            // What cannot be removed is in nobody's way.
+            let _ = left.remove();
+        }
+    }
+}
+
+fn is_check(left: &Leftover) -> bool {
+    left.files.iter().all(|file| file.ending == "check")
 }
 
 /// Removes what lies between the passes of the run of a tag.

@@ -25,7 +25,7 @@ use crate::plan::job::Job;
 use crate::recovery::identity::JobIdentity;
 use crate::recovery::journal::{Journal, Opening, Progress, SourceIdentity};
 use crate::recovery::{
-    check_alone, check_files, forget_earlier, output_tag, remove_intermediates, tag,
+    check_alone, check_files, forget_checks, forget_earlier, output_tag, remove_intermediates, tag,
 };
 use crate::run::checkpoint::Checkpoint;
 use crate::run::context::Context;
@@ -53,7 +53,9 @@ impl Job {
         options: RunOptions,
         observer: &dyn Observer,
     ) -> Result<Outcome, Error> {
-        self.prepare(sources, path, options, observer)?.finish()
+        let finished = self.prepare(sources, path, options, observer)?;
+        observer.resumable(false);
+        finished.finish()
     }
 
     /// [`Job::run`] but for the last step: the output is whole, and appears when it is
@@ -146,6 +148,7 @@ impl Job {
         // One that was stopped right after its last pass had not removed what that read.
         if resumed {
             remove_intermediates(&folder, &tag);
+            forget_checks(&folder, &output_tag);
         }
         let outcome = Outcome { move_seconds, verified: options.verify, resumed };
         Ok(Finished { output, journal, outcome })
@@ -199,7 +202,8 @@ impl Finished {
     /// # Errors
     /// [`Error`] if it cannot have it. It is left under another then, which the error tells.
     pub fn finish(self) -> Result<Outcome, Error> {
-        let Finished { output, journal, outcome } = self;
+        let Finished { mut output, journal, outcome } = self;
+        output.keep(false);
         if let Some(mut journal) = journal {
             journal.keep(false);
         }
