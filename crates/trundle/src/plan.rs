@@ -1,12 +1,13 @@
 //! Planned calls: everything is decided once, and run often.
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
-use trundle_core::{Error, IndexMap, Layout, Move, Pass, Result, Shape, Width};
+use trundle_core::program::{Definition, Made, Program, TensorId};
+use trundle_core::{Backend, Error, IndexMap, Layout, Move, Pass, Result, Shape, Width};
 
 use crate::chain::{Chain, ChainError};
 use crate::lowering::{CpuPlan, Device, Runner};
@@ -95,27 +96,14 @@ impl Plan {
         dst: &Layout,
         threads: Option<usize>,
     ) -> Result<Plan, PlanError> {
-        let passes = chain.passes(src.shape())?;
-        let plan = Plan::of_passes(passes, width, src, dst, threads)?;
-        Ok(Plan { chain: chain.clone(), ..plan })
-    }
-
-    /// [`Plan::new`] for passes that follow from no chain, such as a part of what one does. The
-    /// operators that it prints are none.
-    ///
-    /// # Errors
-    /// [`Error`] for a layout that has not the shape of its end of the passes, or that cannot be
-    /// addressed or written, or if the memory has no room for what lies between two passes.
-    pub fn of_passes(
-        passes: Vec<Pass>,
-        width: impl Into<Width>,
-        src: &Layout,
-        dst: &Layout,
-        threads: Option<usize>,
-    ) -> Result<Plan> {
-        let (passes, moves) = bound(passes, width.into(), src, dst)?;
-        let runner = Arc::new(Runner::chain(Device::new(threads), &moves)?);
-        Ok(Plan { chain: Chain::new(), passes, moves, runner })
+        let steps = chain.steps(src.shape())?;
+        let (maps, device) = (or_identity(steps, src.shape()), Device::new(threads));
+        let (mut passes, moves) = lowered(maps, width.into(), src, dst, &device)?;
+        for pass in &mut passes {
+            pass.stages.end = pass.stages.end.min(chain.ops().len());
+        }
+        let runner = Arc::new(Runner::chain(device, &moves)?);
+        Ok(Plan { chain: chain.clone(), passes, moves, runner })
     }
 
     /// [`Plan::new`] from and to packed, row-major tensors.
@@ -303,51 +291,151 @@ pub(crate) fn run_in_turn<'p, T: Copy, R>(
     last(end, &moved)
 }
 
-/// The passes between two layouts, with their moves; packed tensors lie between two passes. Where
-/// axes are merged or split across gaps of a layout, one more pass packs the tensor first. Where so many
-/// axes are rolled that one pass would be too many blocks, some are left for another pass.
-pub(crate) fn bound(
-    passes: Vec<Pass>,
+/// Maps, or the one that leaves all in place if there are none.
+fn or_identity(maps: Vec<IndexMap>, shape: &Shape) -> Vec<IndexMap> {
+    if maps.is_empty() { vec![IndexMap::identity(shape)] } else { maps }
+}
+
+/// What `maps` do one after another between two layouts, in as few passes as `device` says is worth
+/// it, with their moves; packed tensors lie between two passes. The stages of a pass are the maps
+/// that it takes in.
+///
+/// # Errors
+/// [`Error`] for a layout that has not the shape of its end of the maps, or that cannot be addressed
+/// or written.
+pub(crate) fn lowered(
+    maps: Vec<IndexMap>,
     width: Width,
     src: &Layout,
     dst: &Layout,
-) -> Result<(Vec<Pass>, Vec<Move>), Error> {
-    let packed = |shape: &Shape| Layout::row_major(shape, width.units());
-    let copy =
-        |stage: usize, shape: &Shape| Pass { stages: stage..stage, map: IndexMap::identity(shape) };
-    let mut left = VecDeque::from(passes);
-    let (mut passes, mut moves) = (Vec::with_capacity(left.len()), Vec::with_capacity(left.len()));
-    let mut from = src.clone();
-    while let Some(pass) = left.pop_front() {
-        let (in_shape, out_shape) = (pass.map.in_shape(), pass.map.out_shape());
-        let is_last = left.is_empty();
-        let to = if is_last { dst.clone() } else { packed(out_shape)? };
-        match Move::new(&pass.map, width, &from, &to) {
+    device: &Device,
+) -> Result<(Vec<Pass>, Vec<Move>)> {
+    // One map that is one move: small calls are such.
+    if let [map] = &maps[..] {
+        match Move::new(map, width, src, dst) {
             Ok(work) => {
-                moves.push(work);
-                passes.push(pass);
-                from = to;
+                let passes = maps.into_iter().map(|map| Pass { stages: 0..1, map });
+                return Ok((passes.collect(), vec![work]));
             }
-            Err(Error::NotOnePass { .. }) => {
-                if let Some((first, second)) = pass.map.split() {
-                    left.push_front(Pass { stages: pass.stages.end..pass.stages.end, map: second });
-                    left.push_front(Pass { stages: pass.stages, map: first });
-                    continue;
-                }
-                let from_packed = Move::new(&pass.map, width, &packed(in_shape)?, &to);
-                if matches!(from_packed, Err(Error::NotOnePass { .. })) {
-                    left.push_front(copy(pass.stages.end, out_shape));
-                    left.push_front(pass);
-                } else {
-                    let first = copy(pass.stages.start, in_shape);
-                    left.push_front(pass);
-                    left.push_front(first);
-                }
-            }
+            Err(Error::NotOnePass { .. }) => {}
             Err(error) => return Err(error),
         }
     }
+    let stages = maps.len();
+    let lowering = Lowering::new(maps, width, src)?;
+    let out_shape = lowering.program.tensor(lowering.last()).shape.clone();
+    if dst.shape() != &out_shape {
+        let (expected, got) = (out_shape, dst.shape().clone());
+        return Err(Error::ShapeMismatch { argument: "out", expected, got });
+    }
+    if let Some(lowered) = lowering.to(src, dst, device)? {
+        return Ok(lowered);
+    }
+    // Axes that are split or merged across gaps of `dst` are put there by a pass of their own.
+    let packed = Layout::row_major(&out_shape, width.units())?;
+    let (mut passes, mut moves) = lowering.to(src, &packed, device)?.ok_or_else(|| {
+        let (from, to) = (src.shape().clone(), out_shape.clone());
+        Error::NotOnePass { from, to }
+    })?;
+    let map = IndexMap::identity(&out_shape);
+    moves.push(Move::new(&map, width, &packed, dst)?);
+    passes.push(Pass { stages: stages..stages, map });
     Ok((passes, moves))
+}
+
+/// Maps as a program of one input, a tensor for each.
+struct Lowering {
+    program: Program,
+    width: Width,
+    /// How many of the maps each tensor has been through, as a whole.
+    reached: Vec<usize>,
+}
+
+impl Lowering {
+    /// Maps that would be too many blocks by themselves are two tensors, or more.
+    fn new(maps: Vec<IndexMap>, width: Width, src: &Layout) -> Result<Lowering> {
+        let mut program = Program::new();
+        let mut last = program.given(src.shape().clone(), width)?;
+        let mut reached = vec![0];
+        for (stage, map) in maps.into_iter().enumerate() {
+            let mut left = vec![map];
+            while let Some(map) = left.pop() {
+                if let Some((first, second)) = map.split() {
+                    left.extend([second, first]);
+                    continue;
+                }
+                last = program.moved(last, map)?;
+                reached.push(stage + usize::from(left.is_empty()));
+            }
+        }
+        program.output(last)?;
+        Ok(Lowering { program, width, reached })
+    }
+
+    fn last(&self) -> TensorId {
+        TensorId(self.reached.len() - 1)
+    }
+
+    /// The passes to `dst`, with their moves; `None` if axes are split or merged across gaps there.
+    fn to(
+        &self,
+        src: &Layout,
+        dst: &Layout,
+        device: &Device,
+    ) -> Result<Option<(Vec<Pass>, Vec<Move>)>> {
+        let layouts = BTreeMap::from([(self.last(), dst.clone())]);
+        let (mut passes, mut moves) = (Vec::new(), Vec::new());
+        let (mut begin, mut from) = (TensorId(0), src.clone());
+        for pass in self.program.passes_to(&layouts, &mut device.budget()) {
+            let packed = |id| self.packed(id);
+            let map = self.map(begin, pass.target)?;
+            let to = if pass.target == self.last() { dst.clone() } else { packed(pass.target)? };
+            let regions = pass.reads.into_iter().next().map(|read| read.regions);
+            let work = match &regions {
+                Some(Some(regions)) => {
+                    let shape = regions.shape();
+                    let counted =
+                        if shape == from.shape() { Some(from) } else { from.reshaped(shape) };
+                    match counted {
+                        Some(from) => Move::of_regions(regions, self.width, &from),
+                        None => {
+                            // Its axes are split or merged across gaps: packed first.
+                            let map = IndexMap::identity(src.shape());
+                            moves.push(Move::new(&map, self.width, src, &packed(begin)?)?);
+                            passes.push(Pass { stages: 0..0, map });
+                            let from = Layout::row_major(shape, self.width.units())?;
+                            Move::of_regions(regions, self.width, &from)
+                        }
+                    }
+                }
+                // One operator by itself, and what has no elements.
+                Some(None) | None => Move::new(&map, self.width, &from, &to),
+            };
+            match work {
+                Err(Error::NotOnePass { .. }) => return Ok(None),
+                work => moves.push(work?),
+            }
+            passes.push(Pass { stages: self.reached[begin.0]..self.reached[pass.target.0], map });
+            (begin, from) = (pass.target, to);
+        }
+        Ok(Some((passes, moves)))
+    }
+
+    /// A tensor, packed.
+    fn packed(&self, id: TensorId) -> Result<Layout> {
+        Layout::row_major(&self.program.tensor(id).shape, self.width.units())
+    }
+
+    /// What becomes of one tensor until it is another.
+    fn map(&self, from: TensorId, to: TensorId) -> Result<IndexMap> {
+        let map = |tensor: &'_ Definition| match &tensor.made {
+            Made::Moved { map, .. } => Some(map.clone()),
+            _ => None,
+        };
+        let maps: Vec<IndexMap> =
+            self.program.tensors()[from.0 + 1..=to.0].iter().filter_map(map).collect();
+        IndexMap::identity(&self.program.tensor(from).shape).chained(&maps)
+    }
 }
 
 impl fmt::Display for Plan {
@@ -359,13 +447,16 @@ impl fmt::Display for Plan {
             self.passes.iter().zip(&self.moves).zip(self.cpu_plans()).enumerate()
         {
             write!(f, "\n\npass {number}")?;
+            let is_part = |pass: &Pass| pass.stages.is_empty() && !pass.map.is_identity();
+            let before = number.checked_sub(1).map(|before| &self.passes[before]);
             let stage = pass.stages.start + 1;
-            if pass.stages.is_empty() && passes > 1 {
-                f.write_str(match pass.map.is_identity() {
-                    true => ": a copy, since axes are split or merged across gaps of a layout",
-                    false => ": more axes, of which one pass would be too many blocks",
-                })?;
-            } else if number > 0 {
+            if is_part(pass) {
+                f.write_str(": some axes, since all of them at once would be too many blocks")?;
+            } else if pass.stages.is_empty() && passes > 1 {
+                f.write_str(": a copy, since axes are split or merged across gaps of a layout")?;
+            } else if before.is_some_and(is_part) {
+                f.write_str(": the other axes")?;
+            } else if before.is_some_and(|before| !before.stages.is_empty()) {
                 write!(f, ": stage {stage} does not compose with what comes before it")?;
             }
             for op in self.chain.ops().get(pass.stages.clone()).unwrap_or_default() {
@@ -459,8 +550,8 @@ mod tests {
         let (whole, parts) = (shape(&[3, 4]), shape(&[2, 6]));
         let map = IndexMap::reshape(&whole, &parts).unwrap();
         let stages = |src: &Layout, dst: &Layout| -> Vec<bool> {
-            let passes = vec![Pass { stages: 0..1, map: map.clone() }];
-            let (passes, moves) = bound(passes, Width::Bytes(1), src, dst).unwrap();
+            let (passes, moves) =
+                lowered(vec![map.clone()], Width::Bytes(1), src, dst, &Device::default()).unwrap();
             assert_eq!(passes.len(), moves.len());
             passes.into_iter().map(|pass| pass.stages.is_empty()).collect()
         };
@@ -485,10 +576,10 @@ mod tests {
         assert_eq!(Plan::packed(&chain, 4, &shape, None).unwrap().passes().len(), 1);
         let chain = Chain::new().then(Roll::new(&[1], &axes)).then(Flip::new(&[4]));
         let plan = Plan::packed(&chain, 4, &shape, None).unwrap();
-        // Two for the roll, with which nothing composes that does not undo it.
-        assert_eq!(plan.passes().len(), 3);
+        // Two for the roll, the second of which takes in the flip.
+        assert_eq!(plan.passes().len(), 2);
         assert!(plan.moves().iter().all(|work| work.blocks().len() <= 128), "{plan}");
-        assert!(plan.to_string().contains("pass 1: more axes, of which one pass"), "{plan}");
+        assert!(plan.to_string().contains("pass 1: the other axes\n  roll"), "{plan}");
         let numbers: Vec<u32> = (0..shape.elements() as u32).collect();
         let moved = plan.run_slice(&numbers).unwrap();
         let mut expected = Vec::with_capacity(moved.len());

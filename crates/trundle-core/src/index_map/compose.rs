@@ -35,6 +35,30 @@ impl IndexMap {
         })
     }
 
+    /// Maps one after another as one, however many passes it takes.
+    ///
+    /// Law: `source_of` is that of the maps, asked from the last to the first.
+    ///
+    /// # Errors
+    /// [`Error::ShapeMismatch`] if one does not read the shape that the one before it gives.
+    pub fn chained<'a>(&self, maps: impl IntoIterator<Item = &'a IndexMap>) -> Result<IndexMap> {
+        let mut chained = self.clone();
+        for map in maps {
+            chained.check_next(map)?;
+            if map.out_shape().elements() == 0 {
+                chained = IndexMap::empty(map.out_shape().clone(), self.in_shape().clone());
+                continue;
+            }
+            for layer in &map.layers {
+                put_on(&mut chained.layers, layer.clone());
+            }
+            if chained.layers.is_empty() {
+                chained.layers.push(Layer::identity(self.in_shape()));
+            }
+        }
+        Ok(chained)
+    }
+
     /// The law of [`IndexMap::then`], however many passes it takes.
     pub(super) fn composed(&self, next: &IndexMap) -> IndexMap {
         if next.out_shape().elements() == 0 {
