@@ -9,8 +9,8 @@ use trundle_core::{
 };
 use trundle_cpu::{Destination, threads};
 
+use crate::chain_pass::lowered;
 use crate::lowering::Device;
-use crate::plan::lowered;
 use crate::planned::{Planned, planned};
 
 /// Elements shifted along axes, in at one end what goes out at the other:
