@@ -34,7 +34,7 @@ pub use backend::Backend;
 pub use dtype::DType;
 pub use error::{Error, Result};
 pub use fingerprint::{Digest, Fingerprint};
-pub use index_map::{AxisMap, IndexMap, Layer, Lengths, Line, Pass, Piece, Regions};
+pub use index_map::{AxisMap, IndexMap, Layer, Lengths, Line, Piece, Regions};
 pub use layout::Layout;
 pub use moves::{Block, Cut, CutAt, LengthTable, Loop, Move, Run, Source};
 pub use ops::Op;

@@ -174,6 +174,27 @@ fn enough_budget_writes_outputs_alone() {
 }
 
 #[test]
+fn what_is_moved_and_moved_back_takes_no_pass() {
+    let rows = shape(&[2, 5]);
+    let [first, second] = [[2, 4], [5, 3]].map(|lengths| {
+        ReverseSubsequences::dense(1, shape(&[2, 1]), lengths).index_map(&rows).unwrap()
+    });
+    let passes = |maps: &[&IndexMap]| {
+        let mut program = Program::new();
+        let given = program.given(rows.clone(), WIDTH).unwrap();
+        let moved = |from, map: &&IndexMap| program.moved(from, (*map).clone()).unwrap();
+        let last = maps.iter().fold(given, moved);
+        program.output(last).unwrap();
+        let passes = program.passes(&mut large());
+        assert_eq!(written(&program, &passes)[&last], origins(&program, last));
+        passes.len()
+    };
+    assert_eq!(passes(&[&first, &second]), 2);
+    assert_eq!(passes(&[&first, &second, &second]), 1);
+    assert_eq!(passes(&[&second, &second, &first]), 1);
+}
+
+#[test]
 fn simplified_programs_keep_every_origin() {
     let mut simpler = 0;
     for seed in 0..4000 {

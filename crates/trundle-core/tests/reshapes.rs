@@ -9,7 +9,7 @@ use trundle_core::ops::{Flip, ReverseSubsequences, Roll, Transpose};
 use trundle_core::{Error, IndexMap, Layout, Move, Op, Shape};
 use trundle_testing::cases::layouts;
 use trundle_testing::choices::Choices;
-use trundle_testing::{Outcome, holds, indices};
+use trundle_testing::{Outcome, composed, holds, indices};
 
 fn shape(sizes: &[usize]) -> Shape {
     Shape::new(sizes).unwrap()
@@ -30,6 +30,9 @@ trait Cases {
 
     /// Up to six movements, each of what the one before it gives.
     fn chain(&mut self) -> Vec<IndexMap>;
+
+    /// As many of them, from the first on, as compose.
+    fn composed(&mut self) -> IndexMap;
 }
 
 impl Cases for Choices {
@@ -67,6 +70,10 @@ impl Cases for Choices {
                 map
             })
             .collect()
+    }
+
+    fn composed(&mut self) -> IndexMap {
+        composed(self.chain()).unwrap().swap_remove(0)
     }
 }
 
@@ -114,30 +121,32 @@ fn reshapes_that_undo_each_other_leave_nothing() {
 }
 
 #[test]
-fn whatever_is_fused_means_what_its_maps_mean() {
-    let (maps_in, passes_out) = (Cell::new(0), Cell::new(0));
+fn whatever_is_composed_means_what_its_maps_mean() {
+    let (maps_in, maps_out) = (Cell::new(0), Cell::new(0));
     holds(6000, &any::<u64>(), |seed| {
         let maps = Choices::of(seed).chain();
-        let passes = IndexMap::fuse(maps.clone()).unwrap();
+        let passes = composed(maps.clone()).unwrap();
         maps_in.set(maps_in.get() + maps.len());
-        passes_out.set(passes_out.get() + passes.len());
-        let fused: Vec<IndexMap> = passes.iter().map(|pass| pass.map.clone()).collect();
-        for index in indices(maps[maps.len() - 1].out_shape()) {
-            prop_assert_eq!(source(&fused, &index), source(&maps, &index));
+        maps_out.set(maps_out.get() + passes.len());
+        let whole = maps[0].chained(&maps[1..]).unwrap();
+        for index in indices(whole.out_shape()) {
+            let expected = source(&maps, &index);
+            prop_assert_eq!(&source(&passes, &index), &expected);
+            prop_assert_eq!(&whole.source_of(&index), &expected);
         }
         Ok(())
     });
-    // Most of what is random needs no second pass; without fusion both would be the same.
-    assert!(passes_out.get() * 2 < maps_in.get(), "{passes_out:?} passes of {maps_in:?} maps");
+    // Most of what is random composes; if nothing did, both would be the same.
+    assert!(maps_out.get() * 2 < maps_in.get(), "{maps_out:?} of {maps_in:?} maps");
 }
 
 #[test]
 fn what_is_one_map_is_one_move_between_packed_tensors() {
     holds(6000, &any::<u64>(), |seed| {
-        for pass in IndexMap::fuse(Choices::of(seed).chain()).unwrap() {
+        for map in composed(Choices::of(seed).chain()).unwrap() {
             let packed = |shape: &Shape| Layout::row_major(shape, 3).unwrap();
-            let (src, dst) = (packed(pass.map.in_shape()), packed(pass.map.out_shape()));
-            moves_the_pairs(&pass.map, &src, &dst, &Move::new(&pass.map, 3, &src, &dst).unwrap())?;
+            let (src, dst) = (packed(map.in_shape()), packed(map.out_shape()));
+            moves_the_pairs(&map, &src, &dst, &Move::new(&map, 3, &src, &dst).unwrap())?;
         }
         Ok(())
     });
@@ -148,14 +157,13 @@ fn between_any_layouts_a_map_is_a_move_or_refused() {
     let (done, refused) = (Cell::new(0), Cell::new(0));
     holds(6000, &(any::<u64>(), layouts(), layouts()), |(seed, from, to)| {
         let mut choices = Choices::of(seed);
-        let maps = choices.chain();
-        let Some(pass) = IndexMap::fuse(maps).unwrap().into_iter().next() else { return Ok(()) };
-        let src = from.source(pass.map.in_shape(), 3);
-        let dst = to.destination(pass.map.out_shape(), 3);
-        match Move::new(&pass.map, 3, &src, &dst) {
+        let map = choices.composed();
+        let src = from.source(map.in_shape(), 3);
+        let dst = to.destination(map.out_shape(), 3);
+        match Move::new(&map, 3, &src, &dst) {
             Ok(work) => {
                 done.set(done.get() + 1);
-                moves_the_pairs(&pass.map, &src, &dst, &work)
+                moves_the_pairs(&map, &src, &dst, &work)
             }
             Err(Error::NotOnePass { .. }) => {
                 refused.set(refused.get() + 1);
@@ -187,15 +195,12 @@ fn moves_the_pairs(map: &IndexMap, src: &Layout, dst: &Layout, work: &Move) -> O
 #[test]
 fn inverses_undo_maps_of_several_layers() {
     holds(3000, &any::<u64>(), |seed| {
-        let Some(pass) = IndexMap::fuse(Choices::of(seed).chain()).unwrap().into_iter().next()
-        else {
-            return Ok(());
-        };
-        let back = pass.map.invert();
-        prop_assert!(back.is_some(), "\n{}", pass.map);
+        let map = Choices::of(seed).composed();
+        let back = map.invert();
+        prop_assert!(back.is_some(), "\n{}", map);
         let back = back.unwrap();
-        for index in indices(pass.map.out_shape()) {
-            prop_assert_eq!(&back.source_of(&pass.map.source_of(&index)), &index);
+        for index in indices(map.out_shape()) {
+            prop_assert_eq!(&back.source_of(&map.source_of(&index)), &index);
         }
         Ok(())
     });
@@ -205,11 +210,8 @@ fn inverses_undo_maps_of_several_layers() {
 fn restricted_maps_of_several_layers_agree_on_the_box() {
     holds(3000, &any::<u64>(), |seed| {
         let mut choices = Choices::of(seed);
-        let Some(pass) = IndexMap::fuse(choices.chain()).unwrap().into_iter().next() else {
-            return Ok(());
-        };
-        let bounds: Vec<_> = pass
-            .map
+        let map = choices.composed();
+        let bounds: Vec<_> = map
             .out_shape()
             .iter()
             .map(|size| {
@@ -217,11 +219,11 @@ fn restricted_maps_of_several_layers_agree_on_the_box() {
                 begin..begin + choices.below(size - begin + 1)
             })
             .collect();
-        let part = pass.map.restrict(&bounds).unwrap();
+        let part = map.restrict(&bounds).unwrap();
         for index in indices(part.out_shape()) {
             let within: Vec<usize> =
                 index.iter().zip(&bounds).map(|(i, range)| i + range.start).collect();
-            prop_assert_eq!(part.source_of(&index), pass.map.source_of(&within));
+            prop_assert_eq!(part.source_of(&index), map.source_of(&within));
         }
         Ok(())
     });

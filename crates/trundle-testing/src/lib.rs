@@ -6,6 +6,7 @@
 
 pub mod cases;
 pub mod choices;
+mod composed;
 mod guarded;
 mod operator;
 mod oracle;
@@ -18,6 +19,7 @@ pub mod shapings;
 pub mod suite;
 mod testable;
 
+pub use composed::composed;
 pub use guarded::{Flush, Guarded};
 pub use operator::PlainOp;
 pub use oracle::{Naive, indices, read_elements, write_elements};

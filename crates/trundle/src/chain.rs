@@ -6,7 +6,7 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-use trundle_core::{Error, IndexMap, Op, Pass, Program, Shape, Width};
+use trundle_core::{Error, IndexMap, Op, Program, Shape, Width};
 
 use crate::notation::{self, LengthsFile, NotationError, Snippet, StageKind, quoted};
 pub use open::{OpenChain, Slot};
@@ -21,7 +21,6 @@ pub use open::{OpenChain, Slot};
 /// assert_eq!(chain, Chain::new().then(Flip::new(&[2])).then(Transpose::new(&[2, 0, 1])));
 /// let image = Shape::new([480, 640, 3])?;
 /// assert_eq!(chain.out_shape(&image)?.sizes(), [3, 480, 640]);
-/// assert_eq!(chain.passes(&image)?.len(), 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Default)]
@@ -93,27 +92,10 @@ impl Chain {
         &self.ops
     }
 
-    /// What each pass over memory does for a tensor of this shape, with as many neighbouring
-    /// operators in a pass as compose. One pass at least: a chain without operators copies.
-    ///
-    /// Law: `source_of` of the passes, asked from the last to the first, is that of the operators'
-    /// index maps, asked from the last to the first; the maps are those of [`IndexMap::fuse`].
-    ///
-    /// # Errors
-    /// [`ChainError`] for the first operator that does not fit the shape it is given.
-    pub fn passes(&self, shape: &Shape) -> Result<Vec<Pass>, ChainError> {
-        if self.ops.is_empty() {
-            return Ok(vec![Pass { stages: 0..0, map: IndexMap::identity(shape) }]);
-        }
-        let passes = IndexMap::fuse(self.steps(shape)?);
-        Ok(passes
-            .unwrap_or_else(|error| unreachable!("each step reads what the last gave: {error}")))
-    }
-
     /// The index map of each operator by itself: nothing composed.
     ///
     /// # Errors
-    /// As [`Chain::passes`].
+    /// [`ChainError`] for the first operator that does not fit the shape it is given.
     pub fn steps(&self, shape: &Shape) -> Result<Vec<IndexMap>, ChainError> {
         let mut steps: Vec<IndexMap> = Vec::with_capacity(self.ops.len());
         for (stage, op) in self.ops.iter().enumerate() {
@@ -148,7 +130,7 @@ impl Chain {
     /// The shape of what the chain makes of a tensor of this shape.
     ///
     /// # Errors
-    /// As [`Chain::passes`].
+    /// As [`Chain::steps`].
     pub fn out_shape(&self, shape: &Shape) -> Result<Shape, ChainError> {
         let steps = self.steps(shape)?;
         Ok(steps.last().map_or(shape, IndexMap::out_shape).clone())
@@ -289,10 +271,10 @@ impl fmt::Display for ChainError {
 mod tests {
     use proptest::prelude::*;
     use trundle_core::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Transpose};
-    use trundle_core::program::Budget;
-    use trundle_core::{Layout, Move};
 
     use super::*;
+    use crate::Plan;
+    use crate::lowering::ChainPass;
 
     fn shape(sizes: &[usize]) -> Shape {
         Shape::new(sizes).unwrap()
@@ -324,13 +306,10 @@ mod tests {
         chain.ops().iter().map(step).collect()
     }
 
-    fn maps_of(passes: Vec<Pass>) -> Vec<IndexMap> {
-        passes.into_iter().map(|pass| pass.map).collect()
-    }
-
-    /// The law of [`Chain::passes`].
-    fn check_passes(chain: &Chain, shape: &Shape) -> Vec<Pass> {
-        let (passes, steps) = (chain.passes(shape).unwrap(), steps(chain, shape));
+    /// The law of [`Plan::passes`]; the passes between packed tensors.
+    fn check_passes(chain: &Chain, shape: &Shape) -> Vec<ChainPass> {
+        let plan = Plan::packed(chain, 2, shape, Some(1)).unwrap();
+        let (passes, steps) = (plan.passes().to_vec(), steps(chain, shape));
         let out_shape = chain.out_shape(shape).unwrap();
         let maps: Vec<IndexMap> = passes.iter().map(|pass| pass.map.clone()).collect();
         assert_eq!(maps.last().unwrap().out_shape(), &out_shape);
@@ -339,19 +318,14 @@ mod tests {
         for pass in &passes {
             assert_eq!(pass.stages.start, reached);
             reached = pass.stages.end;
-            let fused = maps_of(IndexMap::fuse(steps[pass.stages.clone()].to_vec()).unwrap());
-            assert!(fused.is_empty() || fused == [pass.map.clone()]);
         }
         assert_eq!(reached, steps.len());
-        if !steps.is_empty() {
-            assert_eq!(maps_of(IndexMap::fuse(steps).unwrap()), maps);
-        }
         check_program(chain, shape, &maps);
         passes
     }
 
     /// The law of [`Chain::program`].
-    fn check_program(chain: &Chain, shape: &Shape, maps: &[IndexMap]) -> Program {
+    fn check_program(chain: &Chain, shape: &Shape, maps: &[IndexMap]) {
         let program = chain.program(shape, 2).unwrap();
         let [output] = program.outputs() else { panic!("one output") };
         for (element, source) in sources(maps, &chain.out_shape(shape).unwrap()).iter().enumerate()
@@ -359,34 +333,6 @@ mod tests {
             let (input, at) = program.origin(*output, element);
             assert_eq!((input.0, &shape.unravel(at)), (0, source), "{chain}");
         }
-        program
-    }
-
-    /// Checks that the program of a chain takes as many passes as the chain, and that an only one
-    /// moves what the chain's does. (Random chains may take fewer: a program is pulled back from its
-    /// end, and sees more of what undoes itself.)
-    fn check_passes_of_program(chain: &Chain, shape: &Shape, passes: &[Pass]) {
-        let maps: Vec<IndexMap> = passes.iter().map(|pass| pass.map.clone()).collect();
-        let enough = 1 << 20;
-        let found = check_program(chain, shape, &maps).passes(&mut Budget {
-            elements: 1024,
-            few: 64,
-            most: enough,
-            directly: enough,
-            composed: enough,
-            layers: 16,
-            pieces: 64,
-            steps: enough,
-            steps_each: enough,
-            kept: enough,
-            kept_each: 64,
-        });
-        assert_eq!(found.len(), maps.len(), "{chain}");
-        let ([pass], [map]) = (&found[..], &maps[..]) else { return };
-        let layout = |shape: &Shape| Layout::row_major(shape, 2).unwrap();
-        let regions = pass.reads[0].regions.as_ref().unwrap();
-        let work = Move::of_regions(regions, 2, &layout(regions.shape())).unwrap();
-        assert_eq!(work, Move::new(map, 2, &layout(shape), &layout(map.out_shape())).unwrap());
     }
 
     #[test]
@@ -402,8 +348,7 @@ mod tests {
     #[test]
     fn an_empty_chain_is_one_pass_that_moves_nothing() {
         let passes = check_passes(&Chain::new(), &shape(&[2, 3]));
-        assert_eq!(passes, [Pass { stages: 0..0, map: IndexMap::identity(&shape(&[2, 3])) }]);
-        check_passes_of_program(&Chain::new(), &shape(&[2, 3]), &passes);
+        assert_eq!(passes, [ChainPass { stages: 0..0, map: IndexMap::identity(&shape(&[2, 3])) }]);
         assert_eq!(Chain::new().to_string(), "");
     }
 
@@ -415,12 +360,10 @@ mod tests {
         assert_eq!(passes[0].stages, 0..3);
         assert_eq!(passes[0].map.out_shape(), &shape(&[4, 2, 3]));
         assert_eq!(passes[0].map.source_of(&[0, 0, 2]), [0, 0, 0]);
-        check_passes_of_program(&chain(text), &shape(&[2, 3, 4]), &passes);
         let text =
             "roll(shift=[-1, -1], axes=[1, 2]) | b (h p) (w q) c -> (b h w) (p q) c, p=2, q=2";
         let passes = check_passes(&chain(text), &shape(&[2, 4, 6, 3]));
         assert_eq!(passes.len(), 1);
-        check_passes_of_program(&chain(text), &shape(&[2, 4, 6, 3]), &passes);
     }
 
     #[test]
@@ -428,9 +371,18 @@ mod tests {
         let reverse = "reverse(axis=1, batch_axis=0, lengths=[2, 4, 3])";
         let text = format!("flip(1) | {reverse} | roll(shift=1, axes=1) | flip(0) | {reverse}");
         let passes = check_passes(&chain(&text), &shape(&[3, 5]));
-        check_passes_of_program(&chain(&text), &shape(&[3, 5]), &passes);
         let stages: Vec<_> = passes.into_iter().map(|pass| pass.stages).collect();
-        assert_eq!(stages, [0..4, 4..5]);
+        assert_eq!(stages, [0..3, 3..5]);
+    }
+
+    #[test]
+    fn what_is_moved_and_moved_back_takes_no_pass() {
+        let [first, second] = ["2, 4", "5, 3"]
+            .map(|lengths| format!("reverse(1, batch_axis=0, lengths=[{lengths}])"));
+        let text = format!("{first} | {second} | {second} | {first}");
+        let passes = check_passes(&chain(&text), &shape(&[2, 5]));
+        assert_eq!(passes.len(), 1);
+        assert!(passes[0].map.is_identity() && passes[0].stages == (0..4));
     }
 
     #[test]
@@ -487,7 +439,7 @@ mod tests {
     #[test]
     fn an_operator_that_does_not_fit_is_shown_in_the_chain() {
         let text = "h w -> w h | flip( axes=[2] ) | flip(0)";
-        let error = chain(text).passes(&shape(&[2, 3])).unwrap_err();
+        let error = chain(text).steps(&shape(&[2, 3])).unwrap_err();
         assert_eq!(
             error.to_string(),
             "stage 2 does not fit shape [3, 2]: axis 2 is out of range for rank 2: \
@@ -590,7 +542,7 @@ mod tests {
         let built = chain(" flip(1) ").then(Transpose::new(&[0, 0])).then(Flip::new(&[0]));
         assert_eq!(built.to_string(), "flip(axes=[1]) | transpose(0, 0) | flip(axes=[0])");
         assert_eq!(
-            built.passes(&shape(&[2, 3])).unwrap_err().to_string(),
+            built.steps(&shape(&[2, 3])).unwrap_err().to_string(),
             "stage 2 does not fit shape [2, 3]: order has axis 0 twice\n   \
                flip(1)  | transpose(0, 0) | flip(axes=[0])\n  \
              \u{20}           ^^^^^^^^^^^^^^^"

@@ -4,13 +4,13 @@ use trundle_core::ops::{
     Declaration, Flip, LengthBuffer, ReverseSequence, ReverseSubsequences, Roll, Rot90, Transpose,
 };
 use trundle_core::{
-    Backend, DType, Error, IndexMap, Layout, Move, Op, Packing, Pass, Result, Shape, Tensor,
-    TensorView, TensorViewMut, Width,
+    Backend, DType, Error, IndexMap, Layout, Move, Op, Packing, Result, Shape, Tensor, TensorView,
+    TensorViewMut, Width,
 };
 use trundle_cpu::{Destination, threads};
 
+use crate::chain_pass::lowered;
 use crate::lowering::Device;
-use crate::plan::bound;
 use crate::planned::{Planned, planned};
 
 /// Elements shifted along axes, in at one end what goes out at the other:
@@ -298,15 +298,12 @@ fn plan(
 ) -> Result<Planned> {
     let packed = || Layout::row_major(map.out_shape(), width.units());
     let out = out.map_or_else(packed, |out| Ok(out.clone()))?;
+    let device = Device::new(Some(threads));
     let moves = match Move::new(map, width, data, &out) {
         Ok(work) => vec![work],
-        Err(Error::NotOnePass { .. }) => {
-            let pass = Pass { stages: 0..0, map: map.clone() };
-            bound(vec![pass], width, data, &out)?.1
-        }
+        Err(Error::NotOnePass { .. }) => lowered(vec![map.clone()], width, data, &out, &device)?.1,
         Err(error) => return Err(error),
     };
-    let device = Device::new(Some(threads));
     let plans = moves.iter().map(|work| device.plan(work)).collect();
     Ok(Planned { plans, out_shape: out.shape().clone() })
 }

@@ -102,6 +102,7 @@
 #![forbid(unsafe_code)]
 
 mod chain;
+mod chain_pass;
 pub mod directml;
 mod functions;
 pub mod lowering;

@@ -3,7 +3,7 @@
 //!
 //! | stage | says |
 //! |---|---|
-//! | [`Pass`], of an [`IndexMap`](crate::IndexMap) | in coordinates, where each element comes from: a [`Layer`] of [`AxisMap`]s, or several |
+//! | [`ChainPass`], of an [`IndexMap`](crate::IndexMap) | in coordinates, where each element comes from: a [`Layer`] of [`AxisMap`]s, or several |
 //! | [`Move`] | the same in bytes: a [`Block`] of [`Loop`]s, or several |
 //! | [`CpuPlan`] | how [`Device`] does it: kernels, tiles, tasks |
 //! | [`Runner`] | several moves, each a [`Step`] between buffers, on any [`Backend`] |
@@ -28,9 +28,10 @@
 //! ```
 
 pub use trundle_core::{
-    AxisMap, Backend, Block, Cut, CutAt, Layer, LengthTable, Loop, Move, Pass, Run, Source,
+    AxisMap, Backend, Block, Cut, CutAt, Layer, LengthTable, Loop, Move, Run, Source,
 };
 
+pub use crate::chain_pass::ChainPass;
 pub use crate::planned_program::{PlannedPart, PlannedPass, PlannedProgram};
 pub use crate::runner::{BufferId, Moves, Plans, Runner, Step};
 

@@ -1,14 +1,14 @@
 //! Planned calls: everything is decided once, and run often.
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
 use std::fmt;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
-use trundle_core::{Error, IndexMap, Layout, Move, Pass, Result, Shape, Width};
+use trundle_core::{Layout, Move, Result, Shape, Width};
 
 use crate::chain::{Chain, ChainError};
+use crate::chain_pass::{ChainPass, lowered};
 use crate::lowering::{CpuPlan, Device, Runner};
 
 /// A chain decided for one element width and two layouts, down to kernels and tiles. It runs on bytes
@@ -34,7 +34,7 @@ use crate::lowering::{CpuPlan, Device, Runner};
 #[derive(Clone, Debug)]
 pub struct Plan {
     chain: Chain,
-    passes: Vec<Pass>,
+    passes: Vec<ChainPass>,
     moves: Vec<Move>,
     runner: Arc<Runner<Device>>,
 }
@@ -95,27 +95,11 @@ impl Plan {
         dst: &Layout,
         threads: Option<usize>,
     ) -> Result<Plan, PlanError> {
-        let passes = chain.passes(src.shape())?;
-        let plan = Plan::of_passes(passes, width, src, dst, threads)?;
-        Ok(Plan { chain: chain.clone(), ..plan })
-    }
-
-    /// [`Plan::new`] for passes that follow from no chain, such as a part of what one does. The
-    /// operators that it prints are none.
-    ///
-    /// # Errors
-    /// [`Error`] for a layout that has not the shape of its end of the passes, or that cannot be
-    /// addressed or written, or if the memory has no room for what lies between two passes.
-    pub fn of_passes(
-        passes: Vec<Pass>,
-        width: impl Into<Width>,
-        src: &Layout,
-        dst: &Layout,
-        threads: Option<usize>,
-    ) -> Result<Plan> {
-        let (passes, moves) = bound(passes, width.into(), src, dst)?;
-        let runner = Arc::new(Runner::chain(Device::new(threads), &moves)?);
-        Ok(Plan { chain: Chain::new(), passes, moves, runner })
+        let steps = chain.steps(src.shape())?;
+        let device = Device::new(threads);
+        let (passes, moves) = lowered(steps, width.into(), src, dst, &device)?;
+        let runner = Arc::new(Runner::chain(device, &moves)?);
+        Ok(Plan { chain: chain.clone(), passes, moves, runner })
     }
 
     /// [`Plan::new`] from and to packed, row-major tensors.
@@ -269,7 +253,7 @@ impl Plan {
     }
 
     /// What each pass over memory does, in coordinates.
-    pub fn passes(&self) -> &[Pass] {
+    pub fn passes(&self) -> &[ChainPass] {
         &self.passes
     }
 
@@ -303,53 +287,6 @@ pub(crate) fn run_in_turn<'p, T: Copy, R>(
     last(end, &moved)
 }
 
-/// The passes between two layouts, with their moves; packed tensors lie between two passes. Where
-/// axes are merged or split across gaps of a layout, one more pass packs the tensor first. Where so many
-/// axes are rolled that one pass would be too many blocks, some are left for another pass.
-pub(crate) fn bound(
-    passes: Vec<Pass>,
-    width: Width,
-    src: &Layout,
-    dst: &Layout,
-) -> Result<(Vec<Pass>, Vec<Move>), Error> {
-    let packed = |shape: &Shape| Layout::row_major(shape, width.units());
-    let copy =
-        |stage: usize, shape: &Shape| Pass { stages: stage..stage, map: IndexMap::identity(shape) };
-    let mut left = VecDeque::from(passes);
-    let (mut passes, mut moves) = (Vec::with_capacity(left.len()), Vec::with_capacity(left.len()));
-    let mut from = src.clone();
-    while let Some(pass) = left.pop_front() {
-        let (in_shape, out_shape) = (pass.map.in_shape(), pass.map.out_shape());
-        let is_last = left.is_empty();
-        let to = if is_last { dst.clone() } else { packed(out_shape)? };
-        match Move::new(&pass.map, width, &from, &to) {
-            Ok(work) => {
-                moves.push(work);
-                passes.push(pass);
-                from = to;
-            }
-            Err(Error::NotOnePass { .. }) => {
-                if let Some((first, second)) = pass.map.split() {
-                    left.push_front(Pass { stages: pass.stages.end..pass.stages.end, map: second });
-                    left.push_front(Pass { stages: pass.stages, map: first });
-                    continue;
-                }
-                let from_packed = Move::new(&pass.map, width, &packed(in_shape)?, &to);
-                if matches!(from_packed, Err(Error::NotOnePass { .. })) {
-                    left.push_front(copy(pass.stages.end, out_shape));
-                    left.push_front(pass);
-                } else {
-                    let first = copy(pass.stages.start, in_shape);
-                    left.push_front(pass);
-                    left.push_front(first);
-                }
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    Ok((passes, moves))
-}
-
 impl fmt::Display for Plan {
     /// Every stage: the operators, and of each pass the index map, the move and the plan.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -359,13 +296,16 @@ impl fmt::Display for Plan {
             self.passes.iter().zip(&self.moves).zip(self.cpu_plans()).enumerate()
         {
             write!(f, "\n\npass {number}")?;
+            let is_part = |pass: &ChainPass| pass.stages.is_empty() && !pass.map.is_identity();
+            let before = number.checked_sub(1).map(|before| &self.passes[before]);
             let stage = pass.stages.start + 1;
-            if pass.stages.is_empty() && passes > 1 {
-                f.write_str(match pass.map.is_identity() {
-                    true => ": a copy, since axes are split or merged across gaps of a layout",
-                    false => ": more axes, of which one pass would be too many blocks",
-                })?;
-            } else if number > 0 {
+            if is_part(pass) {
+                f.write_str(": some axes, since all of them at once would be too many blocks")?;
+            } else if pass.stages.is_empty() && passes > 1 {
+                f.write_str(": a copy, since axes are split or merged across gaps of a layout")?;
+            } else if before.is_some_and(is_part) {
+                f.write_str(": the other axes")?;
+            } else if before.is_some_and(|before| !before.stages.is_empty()) {
                 write!(f, ": stage {stage} does not compose with what comes before it")?;
             }
             for op in self.chain.ops().get(pass.stages.clone()).unwrap_or_default() {
@@ -385,6 +325,7 @@ impl fmt::Display for Plan {
 
 #[cfg(test)]
 mod tests {
+    use trundle_core::Error;
     use trundle_core::ops::{Flip, Roll};
 
     use super::*;
@@ -454,27 +395,6 @@ mod tests {
     }
 
     #[test]
-    fn axes_that_do_not_fit_a_layout_are_packed_first() {
-        let shape = |sizes: &[usize]| Shape::new(sizes).unwrap();
-        let (whole, parts) = (shape(&[3, 4]), shape(&[2, 6]));
-        let map = IndexMap::reshape(&whole, &parts).unwrap();
-        let stages = |src: &Layout, dst: &Layout| -> Vec<bool> {
-            let passes = vec![Pass { stages: 0..1, map: map.clone() }];
-            let (passes, moves) = bound(passes, Width::Bytes(1), src, dst).unwrap();
-            assert_eq!(passes.len(), moves.len());
-            passes.into_iter().map(|pass| pass.stages.is_empty()).collect()
-        };
-        let (from, to) =
-            (Layout::row_major(&whole, 1).unwrap(), Layout::row_major(&parts, 1).unwrap());
-        // Rows with a byte between them.
-        let gaps_from = Layout::strided(&whole, 0, &[5, 1]).unwrap();
-        let gaps_to = Layout::strided(&parts, 0, &[7, 1]).unwrap();
-        assert_eq!(stages(&from, &to), [false]);
-        assert_eq!(stages(&gaps_from, &to), [false]);
-        assert_eq!(stages(&gaps_from, &gaps_to), [true, false]);
-    }
-
-    #[test]
     fn many_rolled_axes_are_rolled_in_several_passes() {
         let (rank, sizes) = (13i64, [3; 13]);
         let axes: Vec<i64> = (0..rank).collect();
@@ -485,10 +405,10 @@ mod tests {
         assert_eq!(Plan::packed(&chain, 4, &shape, None).unwrap().passes().len(), 1);
         let chain = Chain::new().then(Roll::new(&[1], &axes)).then(Flip::new(&[4]));
         let plan = Plan::packed(&chain, 4, &shape, None).unwrap();
-        // Two for the roll, with which nothing composes that does not undo it.
-        assert_eq!(plan.passes().len(), 3);
+        // Two for the roll, the second of which takes in the flip.
+        assert_eq!(plan.passes().len(), 2);
         assert!(plan.moves().iter().all(|work| work.blocks().len() <= 128), "{plan}");
-        assert!(plan.to_string().contains("pass 1: more axes, of which one pass"), "{plan}");
+        assert!(plan.to_string().contains("pass 1: the other axes\n  roll"), "{plan}");
         let numbers: Vec<u32> = (0..shape.elements() as u32).collect();
         let moved = plan.run_slice(&numbers).unwrap();
         let mut expected = Vec::with_capacity(moved.len());

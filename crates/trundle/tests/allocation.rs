@@ -5,9 +5,8 @@
 use std::alloc::{GlobalAlloc, Layout as Memory, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use trundle::lowering::{Device, Move, Runner};
 use trundle::ops::{ReverseSequence, ReverseSubsequences, Roll, Transpose};
-use trundle::{DType, IndexMap, Layout, Op, Shape, TensorView, TensorViewMut};
+use trundle::{Chain, DType, Layout, Op, Plan, Shape, TensorView, TensorViewMut};
 
 /// The system's allocator, with a count of its allocations on all threads.
 struct Counting;
@@ -90,31 +89,19 @@ fn a_planned_run_allocates_nothing() {
         (&[&reverse_lanes], 1, 1),
     ];
     for (chain, passes, threads) in chains {
-        let mut shape = shape.clone();
-        let maps = chain.iter().map(|op| {
-            let map = op.index_map(&shape).unwrap();
-            shape = map.out_shape().clone();
-            map
-        });
-        let maps = IndexMap::fuse(maps.collect::<Vec<_>>()).unwrap();
-        assert_eq!(maps.len(), passes);
-        let moves = maps.iter().map(|pass| {
-            let map = &pass.map;
-            let src = Layout::row_major(map.in_shape(), width).unwrap();
-            let dst = Layout::row_major(map.out_shape(), width).unwrap();
-            Move::new(map, width, &src, &dst).unwrap()
-        });
-        let runner = Runner::chain(Device::new(Some(threads)), &moves.collect::<Vec<_>>()).unwrap();
+        let chain = chain.iter().fold(Chain::new(), |chain, op| chain.then((*op).clone()));
+        let plan = Plan::packed(&chain, width, &shape, Some(threads)).unwrap();
+        assert_eq!(plan.passes().len(), passes);
         let src = vec![1u8; layout.span(width).unwrap().len()];
         let mut dst = vec![0u8; src.len()];
         // The first runs start a thread, which allocates once it gets to run.
         for _ in 0..20 {
-            runner.run(&[&src], &mut [&mut dst]).unwrap();
+            plan.run(&src, &mut dst).unwrap();
             std::thread::sleep(std::time::Duration::from_millis(2));
         }
         let allocated = allocations(|| {
             for _ in 0..10 {
-                runner.run(&[&src], &mut [&mut dst]).unwrap();
+                plan.run(&src, &mut dst).unwrap();
             }
         });
         assert_eq!(allocated, 0, "{passes} passes");

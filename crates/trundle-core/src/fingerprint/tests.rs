@@ -8,8 +8,8 @@ use crate::ops::{
 };
 use crate::program::{Definition, Made, Program, TensorId};
 use crate::{
-    AxisMap, BitOrder, DType, IndexMap, Layer, Layout, Lengths, Line, Op, Packing, Pass, Piece,
-    Shape, TensorView, Width,
+    AxisMap, BitOrder, DType, Layer, Layout, Lengths, Line, Op, Packing, Piece, Shape, TensorView,
+    Width,
 };
 
 fn shape(sizes: &[usize]) -> Shape {
@@ -213,11 +213,6 @@ fn every_part_of_a_map_is_seen() {
     let (one, other) = (reversed(&[4, 2, 3]), reversed(&[2, 4, 3]));
     assert_eq!(one.to_string(), other.to_string());
     every_part(&[("layers", one.clone(), other.clone())]);
-    let pass = |stages, map: &IndexMap| Pass { stages, map: map.clone() };
-    every_part(&[
-        ("stages", pass(0..1, &one), pass(0..2, &one)),
-        ("map", pass(0..1, &one), pass(0..1, &other)),
-    ]);
 }
 
 #[test]

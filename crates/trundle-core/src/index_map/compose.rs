@@ -1,8 +1,5 @@
 //! One map after another, as one map.
 
-use std::borrow::Cow;
-use std::ops::Range;
-
 use super::axis_map::follow;
 use super::draw::draw;
 use super::{AxisMap, IndexMap, Layer, Line, Piece, Region, Regions};
@@ -35,19 +32,39 @@ impl IndexMap {
         })
     }
 
+    /// Maps one after another as one, however many passes it takes.
+    ///
+    /// Law: `source_of` is that of the maps, asked from the last to the first.
+    ///
+    /// # Errors
+    /// [`Error::ShapeMismatch`] if one does not read the shape that the one before it gives.
+    pub fn chained<'a>(&self, maps: impl IntoIterator<Item = &'a IndexMap>) -> Result<IndexMap> {
+        let mut chained = self.clone();
+        for map in maps {
+            chained.check_next(map)?;
+            chained.put(map);
+        }
+        Ok(chained)
+    }
+
     /// The law of [`IndexMap::then`], however many passes it takes.
     pub(super) fn composed(&self, next: &IndexMap) -> IndexMap {
+        let mut composed = self.clone();
+        composed.put(next);
+        composed
+    }
+
+    fn put(&mut self, next: &IndexMap) {
         if next.out_shape().elements() == 0 {
-            return IndexMap::empty(next.out_shape().clone(), self.in_shape().clone());
+            *self = IndexMap::empty(next.out_shape().clone(), self.in_shape().clone());
+            return;
         }
-        let mut layers = self.layers.clone();
         for layer in &next.layers {
-            put_on(&mut layers, layer.clone());
+            put_on(&mut self.layers, layer.clone());
         }
-        if layers.is_empty() {
-            layers.push(Layer::identity(self.in_shape()));
+        if self.layers.is_empty() {
+            self.layers.push(Layer::identity(next.out_shape()));
         }
-        IndexMap { layers }
     }
 
     /// Whether the output is a moderate number of regions over which every source coordinate is
@@ -86,72 +103,7 @@ impl IndexMap {
         }
         layers
     }
-
-    /// Passes that do what `maps` do one after another, each taking in as many of them, from the
-    /// first on, as compose. A pass that would leave everything in place is left out, unless it is
-    /// the only one.
-    ///
-    /// # Errors
-    /// [`Error::ShapeMismatch`] if one does not read the shape that the one before it gives.
-    pub fn fuse(maps: impl IntoIterator<Item = IndexMap>) -> Result<Vec<Pass>> {
-        let maps: Vec<IndexMap> = maps.into_iter().collect();
-        let mut passes: Vec<Pass> = Vec::new();
-        // How many maps the last pass tries to take in at once. To find out whether it can takes as long
-        // as it has maps, so a long one tries twice as many each time, then half as many.
-        let (mut step, mut grows) = (1, true);
-        let mut begin = 0;
-        while begin < maps.len() {
-            let end = maps.len().min(begin + step);
-            let fused = match passes.last() {
-                Some(last) => last.map.then_all(&maps[begin..end])?,
-                None => None,
-            };
-            match (fused, passes.last_mut()) {
-                (Some(map), Some(last)) => {
-                    *last = Pass { stages: last.stages.start..end, map };
-                    step = match grows {
-                        true if last.stages.len() < MOST_ONE_BY_ONE => 1,
-                        true => 2 * step,
-                        false => (step / 2).max(1),
-                    };
-                }
-                _ if end - begin > 1 => {
-                    (step, grows) = ((end - begin) / 2, false);
-                    continue;
-                }
-                _ => {
-                    passes.push(Pass { stages: begin..end, map: maps[begin].clone() });
-                    (step, grows) = (1, true);
-                }
-            }
-            begin = end;
-            // What was moved and moved back belongs to the pass before it.
-            if passes.len() > 1 && passes.last().is_some_and(|last| last.map.is_identity()) {
-                passes.pop();
-                if let Some(last) = passes.last_mut() {
-                    last.stages.end = end;
-                }
-            }
-        }
-        Ok(passes)
-    }
-
-    /// [`IndexMap::then`] for several maps one after another: `None` if all of them together are not one
-    /// pass, whatever some of them are.
-    fn then_all(&self, maps: &[IndexMap]) -> Result<Option<IndexMap>> {
-        let [between @ .., last] = maps else { return Ok(Some(self.clone())) };
-        let mut composed = Cow::Borrowed(self);
-        for map in between {
-            composed.check_next(map)?;
-            composed = Cow::Owned(composed.composed(map));
-        }
-        composed.then(last)
-    }
 }
-
-/// Up to so many maps, a pass takes in one more at a time: it finds the same as if it always did, and what
-/// undoes itself is seen at once.
-const MOST_ONE_BY_ONE: usize = 16;
 
 /// How often a coordinate may be asked for, over a box, to find out whether several layers are one pass
 /// over so many elements: each takes about as long as to move some hundred elements. Where dozens of
@@ -160,17 +112,6 @@ const MOST_ONE_BY_ONE: usize = 16;
 fn most_asks(elements: usize) -> usize {
     (elements / 64).clamp(1 << 12, 1 << 16)
 }
-
-/// One pass over memory that does what neighbouring maps do.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Pass {
-    /// Which maps it takes in, counted from 0: the stages of a chain.
-    pub stages: Range<usize>,
-    /// From the pass's output to its input.
-    pub map: IndexMap,
-}
-
-crate::fingerprint!(struct Pass { stages, map });
 
 /// Puts `layer` on the others, in as few as can be: those that undo each other go.
 pub(super) fn put_on(layers: &mut Vec<Layer>, mut layer: Layer) {

@@ -20,7 +20,6 @@ use std::fmt;
 
 pub use axis_map::{AxisMap, Line, Piece};
 pub(crate) use bounds::check_bounds;
-pub use compose::Pass;
 pub(crate) use draw::draw;
 pub use layer::Layer;
 pub use lengths::Lengths;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::pull_back::{PullBack, PulledBack};
 use super::{Budget, Made, Program, TensorId, Tiles};
-use crate::Regions;
+use crate::{Layout, Regions};
 
 /// One tensor written in one pass.
 #[derive(Debug)]
@@ -38,6 +38,16 @@ impl Program {
     /// Law: each element of each output is written once, and each that a pass reads is written
     /// before; what is written is what [`Program::origin`] says.
     pub fn passes(&self, budget: &mut Budget) -> Vec<Pass> {
+        self.passes_to(&BTreeMap::new(), budget)
+    }
+
+    /// [`Program::passes`] with outputs that are written to these layouts, of their shapes, instead
+    /// of row-major ones.
+    pub fn passes_to(
+        &self,
+        layouts: &BTreeMap<TensorId, Layout>,
+        budget: &mut Budget,
+    ) -> Vec<Pass> {
         let mut stored = BTreeSet::new();
         let mut left = self.outputs.clone();
         let mut passes = BTreeMap::new();
@@ -47,7 +57,7 @@ impl Program {
             }
             // What has to be written before.
             let mut needed = Vec::new();
-            match PullBack::of(self, &stored, target, budget) {
+            match PullBack::of(self, &stored, target, layouts.get(&target), budget) {
                 PulledBack::FromSources(pulled) => {
                     passes.insert(target, Pass::of(target, pulled));
                 }

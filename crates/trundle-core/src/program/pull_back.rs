@@ -23,6 +23,8 @@ pub(super) struct PullBack<'a> {
     /// The tensors that are written before.
     stored: &'a BTreeSet<TensorId>,
     target: TensorId,
+    /// Where its elements are to be; `None` for row-major.
+    layout: Option<&'a Layout>,
     budget: &'a mut Budget,
     /// What of the budget is left for this target alone.
     own: usize,
@@ -60,6 +62,7 @@ impl<'a> PullBack<'a> {
         program: &'a Program,
         stored: &'a BTreeSet<TensorId>,
         target: TensorId,
+        layout: Option<&'a Layout>,
         budget: &'a mut Budget,
     ) -> PulledBack<'a> {
         let shape = &program.tensor(target).shape;
@@ -68,6 +71,7 @@ impl<'a> PullBack<'a> {
             program,
             stored,
             target,
+            layout,
             budget,
             own,
             most,
@@ -79,8 +83,7 @@ impl<'a> PullBack<'a> {
         if shape.elements() == 0 {
             return PulledBack::FromSources(pulled);
         }
-        let whole = pulled.whole(shape);
-        match pulled.pull(whole) {
+        match pulled.pull() {
             Ok(()) => {
                 pulled.budget.keep(shape, pulled.count);
                 PulledBack::FromSources(pulled)
@@ -92,18 +95,31 @@ impl<'a> PullBack<'a> {
         }
     }
 
-    /// The whole target, counted in a shape of as many elements.
-    fn whole(&self, shape: &Shape) -> Regions {
+    /// The whole target.
+    fn whole(&self) -> Regions {
+        self.counted(&self.program.tensor(self.target).shape)
+            .unwrap_or_else(|| unreachable!("the layout of an output has its shape"))
+    }
+
+    /// The whole target, counted in a shape of as many elements; `None` if its layout has no strides
+    /// for that.
+    fn counted(&self, shape: &Shape) -> Option<Regions> {
+        if let Some(layout) = self.layout {
+            return Some(match layout.shape() == shape {
+                true => Regions::of(layout),
+                false => Regions::of(&layout.reshaped(shape)?),
+            });
+        }
         let units = self.program.tensor(self.target).width.units();
         let layout = Layout::row_major(shape, units).unwrap_or_else(|error| {
             unreachable!("a tensor of a program can be addressed: {error}")
         });
-        Regions::of(&layout)
+        Some(Regions::of(&layout))
     }
 
-    fn pull(&mut self, whole: Regions) -> Result<(), TooMany> {
+    fn pull(&mut self) -> Result<(), TooMany> {
         let program = self.program;
-        self.begin(whole)?;
+        self.begin()?;
         while let Some((tensor, regions)) = self.left.pop_last() {
             if self.is_source(tensor) {
                 self.read(tensor, regions);
@@ -125,16 +141,17 @@ impl<'a> PullBack<'a> {
     }
 
     /// All of the target. A reshape that it ends with is only another count of what is written.
-    fn begin(&mut self, whole: Regions) -> Result<(), TooMany> {
+    fn begin(&mut self) -> Result<(), TooMany> {
         self.count = 1;
         if let Made::Moved { .. } = self.program.tensor(self.target).made {
             let (from, map) = self.composed(self.target)?;
-            if let Some(rest) = map.without_output_reshape() {
-                let whole = self.whole(rest.out_shape());
+            if let Some(rest) = map.without_output_reshape()
+                && let Some(whole) = self.counted(rest.out_shape())
+            {
                 return self.moved(self.target, whole, from, &rest);
             }
         }
-        self.left.insert(self.target, whole);
+        self.left.insert(self.target, self.whole());
         Ok(())
     }
 
@@ -247,7 +264,7 @@ impl<'a> PullBack<'a> {
     fn directly(mut self) -> PulledBack<'a> {
         let program = self.program;
         let tensor = program.tensor(self.target);
-        let whole = self.whole(&tensor.shape);
+        let whole = self.whole();
         self.left.clear();
         self.sources.clear();
         self.via.clear();
@@ -278,10 +295,9 @@ impl<'a> PullBack<'a> {
 
     /// The whole target via its own map, if that is few boxes.
     fn via_one(&mut self, whole: Regions, map: &IndexMap, most: usize) -> Option<Regions> {
-        let (mut whole, map) = match map.without_output_reshape() {
-            Some(rest) => (self.whole(rest.out_shape()), rest),
-            None => (whole, map.clone()),
-        };
+        let rest = map.without_output_reshape();
+        let counted = rest.and_then(|rest| Some((self.counted(rest.out_shape())?, rest)));
+        let (mut whole, map) = counted.unwrap_or_else(|| (whole, map.clone()));
         for map in [Some(map.clone()), map.without_source_reshape()].into_iter().flatten() {
             if boxes(&map) > most {
                 continue;

@@ -1,4 +1,4 @@
-//! Maps that are composed, inverted, restricted and fused.
+//! Maps that are composed, inverted and restricted.
 
 use super::*;
 
@@ -205,27 +205,13 @@ fn restrict_refuses_bounds_outside_the_output() {
 }
 
 #[test]
-fn fused_passes_mean_what_the_operators_mean() {
+fn chained_maps_mean_what_the_operators_mean() {
     holds(2000, &chains(MOST_ELEMENTS, 6), |chain| {
-        let maps = maps_of(&chain);
-        let count = maps.len();
-        let passes = IndexMap::fuse(maps).unwrap();
-        let (mut sizes, mut labels) =
-            (chain.shape.clone(), Naive::numbered(&chain.shape).labels().to_vec());
-        let mut reached = 0;
-        for pass in &passes {
-            prop_assert_eq!(pass.stages.start, reached);
-            reached = pass.stages.end;
-            prop_assert_eq!(pass.map.in_shape().sizes(), &sizes[..]);
-            prop_assert!(passes.len() == 1 || !pass.map.is_identity());
-            let places = Naive::numbered(&sizes);
-            labels = labels_by(&pass.map, &places).into_iter().map(|place| labels[place]).collect();
-            sizes = pass.map.out_shape().to_vec();
-        }
-        prop_assert_eq!(reached, count);
+        let whole = IndexMap::identity(&shape(&chain.shape)).chained(&maps_of(&chain)).unwrap();
         let naive = chain.naive();
-        prop_assert_eq!(&sizes[..], naive.shape());
-        prop_assert_eq!(&labels[..], naive.labels());
+        prop_assert_eq!(whole.in_shape().sizes(), &chain.shape[..]);
+        prop_assert_eq!(whole.out_shape().sizes(), naive.shape());
+        prop_assert_eq!(&labels_by(&whole, &Naive::numbered(&chain.shape))[..], naive.labels());
         Ok(())
     });
 }
@@ -235,23 +221,7 @@ fn reversals_with_a_flip_between_them_do_not_undo_each_other() {
     let shape = shape(&[2, 5]);
     let reverse = map_of(ReverseSequence::new(1, 0, [2, 4]), &shape);
     let flip = map_of(Flip::new(&[1]), &shape);
-    let passes = IndexMap::fuse([reverse.clone(), flip, reverse]).unwrap();
-    assert_eq!(passes.iter().map(|pass| pass.stages.clone()).collect::<Vec<_>>(), [0..2, 2..3]);
-}
-
-#[test]
-fn what_is_moved_and_moved_back_takes_no_pass() {
-    let shape = shape(&[2, 5]);
-    let [first, second] = [[2, 4], [5, 3]].map(|lengths| {
-        let lengths: [i128; 2] = lengths;
-        map_of(ReverseSequence::new(1, 0, lengths), &shape)
-    });
-    let fused = |maps: &[&IndexMap]| IndexMap::fuse(maps.iter().copied().cloned()).unwrap();
-    let passes = fused(&[&first, &second, &second]);
-    assert_eq!(passes.len(), 1);
-    assert_eq!((&passes[0].map, &passes[0].stages), (&first, &(0..3)));
-    let passes = fused(&[&first, &second, &second, &first]);
-    assert_eq!(passes.len(), 1);
-    assert!(passes[0].map.is_identity());
-    assert_eq!(passes[0].stages, 0..4);
+    let flipped = reverse.then(&flip).unwrap().unwrap();
+    assert_eq!(flipped.then(&reverse).unwrap(), None);
+    assert!(!flipped.chained([&reverse]).unwrap().is_identity());
 }

@@ -9,7 +9,7 @@ use trundle_core::{IndexMap, Layout, Shape};
 
 use crate::cases::{Chain, chains, layouts, widths, windows};
 use crate::shapings::{ShapingChain, shaping_chains};
-use crate::{Naive, PlainOp};
+use crate::{Naive, PlainOp, composed};
 
 /// Operators between two layouts.
 #[derive(Clone, Debug)]
@@ -82,8 +82,7 @@ impl Case {
             maps.push(op.index_map(&shape)?);
             shape = maps[maps.len() - 1].out_shape().clone();
         }
-        let mut passes: Vec<IndexMap> =
-            IndexMap::fuse(maps)?.into_iter().map(|pass| pass.map).collect();
+        let mut passes = composed(maps)?;
         if let Some(last) = passes.last_mut() {
             *last = last.restrict(&self.window)?;
         }

@@ -1,0 +1,197 @@
+//! What is done one after another, as passes over memory.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use trundle_core::program::{Definition, Made, Program, TensorId};
+use trundle_core::{Backend, Error, IndexMap, Layout, Move, Result, Width};
+
+use crate::lowering::Device;
+
+/// One pass over memory, which does what neighbouring operators of a chain do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChainPass {
+    /// Which operators it takes in, counted from 0.
+    pub stages: Range<usize>,
+    /// From the pass's output to its input.
+    pub map: IndexMap,
+}
+
+/// What `maps` do one after another between two layouts, in as few passes as `device` says is worth
+/// it, with their moves; packed tensors lie between two passes. The stages of a pass are the maps
+/// that it takes in.
+///
+/// # Errors
+/// [`Error`] for a layout that has not the shape of its end of the maps, or that cannot be addressed
+/// or written.
+pub(crate) fn lowered(
+    maps: Vec<IndexMap>,
+    width: Width,
+    src: &Layout,
+    dst: &Layout,
+    device: &Device,
+) -> Result<(Vec<ChainPass>, Vec<Move>)> {
+    let stages = maps.len();
+    let whole = match &maps[..] {
+        [] => Cow::Owned(IndexMap::identity(src.shape())),
+        [map] => Cow::Borrowed(map),
+        [first, rest @ ..] => Cow::Owned(first.chained(rest)?),
+    };
+    // One layer, or one operator: small calls are such.
+    if whole.layers().len() == 1 || stages == 1 {
+        match Move::new(&whole, width, src, dst) {
+            Ok(work) => {
+                let map = whole.into_owned();
+                return Ok((vec![ChainPass { stages: 0..stages, map }], vec![work]));
+            }
+            Err(Error::NotOnePass { .. }) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let lowering = Lowering::new(maps, width, src)?;
+    let out_shape = lowering.program.tensor(lowering.last()).shape.clone();
+    if dst.shape() != &out_shape {
+        let (expected, got) = (out_shape, dst.shape().clone());
+        return Err(Error::ShapeMismatch { argument: "out", expected, got });
+    }
+    if let Some(lowered) = lowering.to(src, dst, device)? {
+        return Ok(lowered);
+    }
+    // Axes that are split or merged across gaps of `dst` are put there by a pass of their own.
+    let packed = Layout::row_major(&out_shape, width.units())?;
+    let (mut passes, mut moves) = lowering.to(src, &packed, device)?.ok_or_else(|| {
+        let (from, to) = (src.shape().clone(), out_shape.clone());
+        Error::NotOnePass { from, to }
+    })?;
+    let map = IndexMap::identity(&out_shape);
+    moves.push(Move::new(&map, width, &packed, dst)?);
+    passes.push(ChainPass { stages: stages..stages, map });
+    Ok((passes, moves))
+}
+
+/// Maps as a program of one input, a tensor for each.
+struct Lowering {
+    program: Program,
+    width: Width,
+    /// How many of the maps each tensor has been through, as a whole.
+    reached: Vec<usize>,
+}
+
+impl Lowering {
+    /// Maps that would be too many blocks by themselves are two tensors, or more.
+    fn new(maps: Vec<IndexMap>, width: Width, src: &Layout) -> Result<Lowering> {
+        let mut program = Program::new();
+        let mut last = program.given(src.shape().clone(), width)?;
+        let mut reached = vec![0];
+        for (stage, map) in maps.into_iter().enumerate() {
+            let mut left = vec![map];
+            while let Some(map) = left.pop() {
+                if let Some((first, second)) = map.split() {
+                    left.extend([second, first]);
+                    continue;
+                }
+                last = program.moved(last, map)?;
+                reached.push(stage + usize::from(left.is_empty()));
+            }
+        }
+        program.output(last)?;
+        Ok(Lowering { program, width, reached })
+    }
+
+    fn last(&self) -> TensorId {
+        TensorId(self.reached.len() - 1)
+    }
+
+    /// The passes to `dst`, with their moves; `None` if axes are split or merged across gaps there.
+    fn to(
+        &self,
+        src: &Layout,
+        dst: &Layout,
+        device: &Device,
+    ) -> Result<Option<(Vec<ChainPass>, Vec<Move>)>> {
+        let layouts = BTreeMap::from([(self.last(), dst.clone())]);
+        let (mut passes, mut moves) = (Vec::new(), Vec::new());
+        let (mut begin, mut from) = (TensorId(0), src.clone());
+        for pass in self.program.passes_to(&layouts, &mut device.budget()) {
+            let packed = |id| self.packed(id);
+            let map = self.map(begin, pass.target)?;
+            let to = if pass.target == self.last() { dst.clone() } else { packed(pass.target)? };
+            let regions = pass.reads.into_iter().next().map(|read| read.regions);
+            let work = match &regions {
+                Some(Some(regions)) => {
+                    let shape = regions.shape();
+                    let counted =
+                        if shape == from.shape() { Some(from) } else { from.reshaped(shape) };
+                    match counted {
+                        Some(from) => Move::of_regions(regions, self.width, &from),
+                        None => {
+                            // Its axes are split or merged across gaps: packed first.
+                            let map = IndexMap::identity(src.shape());
+                            moves.push(Move::new(&map, self.width, src, &packed(begin)?)?);
+                            passes.push(ChainPass { stages: 0..0, map });
+                            let from = Layout::row_major(shape, self.width.units())?;
+                            Move::of_regions(regions, self.width, &from)
+                        }
+                    }
+                }
+                // One operator by itself, and what has no elements.
+                Some(None) | None => Move::new(&map, self.width, &from, &to),
+            };
+            match work {
+                Err(Error::NotOnePass { .. }) => return Ok(None),
+                work => moves.push(work?),
+            }
+            passes.push(ChainPass {
+                stages: self.reached[begin.0]..self.reached[pass.target.0],
+                map,
+            });
+            (begin, from) = (pass.target, to);
+        }
+        Ok(Some((passes, moves)))
+    }
+
+    /// A tensor, packed.
+    fn packed(&self, id: TensorId) -> Result<Layout> {
+        Layout::row_major(&self.program.tensor(id).shape, self.width.units())
+    }
+
+    /// What becomes of one tensor until it is another.
+    fn map(&self, from: TensorId, to: TensorId) -> Result<IndexMap> {
+        let map = |tensor: &'_ Definition| match &tensor.made {
+            Made::Moved { map, .. } => Some(map.clone()),
+            _ => None,
+        };
+        let maps: Vec<IndexMap> =
+            self.program.tensors()[from.0 + 1..=to.0].iter().filter_map(map).collect();
+        IndexMap::identity(&self.program.tensor(from).shape).chained(&maps)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use trundle_core::Shape;
+
+    use super::*;
+
+    #[test]
+    fn axes_that_do_not_fit_a_layout_are_packed_first() {
+        let shape = |sizes: &[usize]| Shape::new(sizes).unwrap();
+        let (whole, parts) = (shape(&[3, 4]), shape(&[2, 6]));
+        let map = IndexMap::reshape(&whole, &parts).unwrap();
+        let stages = |src: &Layout, dst: &Layout| -> Vec<bool> {
+            let (passes, moves) =
+                lowered(vec![map.clone()], Width::Bytes(1), src, dst, &Device::default()).unwrap();
+            assert_eq!(passes.len(), moves.len());
+            passes.into_iter().map(|pass| pass.stages.is_empty()).collect()
+        };
+        let (from, to) =
+            (Layout::row_major(&whole, 1).unwrap(), Layout::row_major(&parts, 1).unwrap());
+        // Rows with a byte between them.
+        let gaps_from = Layout::strided(&whole, 0, &[5, 1]).unwrap();
+        let gaps_to = Layout::strided(&parts, 0, &[7, 1]).unwrap();
+        assert_eq!(stages(&from, &to), [false]);
+        assert_eq!(stages(&gaps_from, &to), [false]);
+        assert_eq!(stages(&gaps_from, &gaps_to), [true, false]);
+    }
+}
