@@ -16,11 +16,13 @@ pub(crate) struct Movement {
     pub(crate) program: Program,
     /// As few as it can be done in.
     pub(crate) passes: Vec<MovementPass>,
-    /// The bytes of what lies between them in memory.
+    /// How many it takes in memory, where a second one costs less than many regions.
+    whole_passes: usize,
+    /// The bytes of what lies between those.
     scratch_bytes: u64,
 }
 
-trundle::fingerprint!(struct Movement { program, passes } except { scratch_bytes });
+trundle::fingerprint!(struct Movement { program, passes } except { whole_passes, scratch_bytes });
 
 /// A tensor of a movement, written in one pass.
 #[derive(Clone, Debug, PartialEq)]
@@ -92,16 +94,18 @@ impl Movement {
     }
 
     fn new(program: Program) -> trundle::Result<Movement> {
-        let mut budget = budget();
+        let (mut in_memory, mut budget) = (Device::default().budget(), budget());
+        let whole = program.clone().simplified(&in_memory);
+        let passes = whole.passes(&mut in_memory);
+        let (whole_passes, scratch_bytes) = (passes.len(), scratch_bytes(&whole, &passes));
         let simplified = program.clone().simplified(&budget);
         let passes = simplified.passes(&mut budget);
-        let scratch_bytes = scratch_bytes(&simplified, &passes);
         let alone = |pass: &Pass| {
             let Isolated { program, inputs } = simplified.isolated(pass)?;
             Ok(MovementPass { target: pass.target, reads: inputs, program: program.unpacked() })
         };
         let passes = passes.iter().map(alone).collect::<trundle::Result<_>>()?;
-        Ok(Movement { program, passes, scratch_bytes })
+        Ok(Movement { program, passes, whole_passes, scratch_bytes })
     }
 
     pub(crate) fn width(&self) -> Width {
@@ -152,7 +156,7 @@ impl Movement {
 
     /// How many times its elements go through memory if they are there at once.
     pub(crate) fn whole_passes(&self) -> usize {
-        self.passes.len()
+        self.whole_passes
     }
 }
 
