@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::region::{Coordinate, Form, Found, Row};
+use super::region::{Coordinate, CutForm, Form, Found, Row};
 use super::{AxisMap, IndexMap, Layer, Line, Piece, Region, Regions};
 use crate::{Error, Layout, Result, Shape};
 
@@ -190,17 +190,7 @@ impl Region {
     fn reached(&self, coordinate: &Coordinate) -> Range<isize> {
         match coordinate {
             Coordinate::Linear(form) => self.range_of(form),
-            Coordinate::Cut(cut) => {
-                let along = |steps: Range<usize>, form: &Form| {
-                    let step = form.step(cut.number);
-                    let others = self.range_of(&form.without(cut.number));
-                    let line = Line { start: 0, step }
-                        .range(steps.start.cast_signed()..steps.end.cast_signed());
-                    others.start + line.start..others.end + line.end - 1
-                };
-                let (first, second) = (0..cut.at, cut.at..self.sizes[cut.number]);
-                join(&along(first, &cut.first), &along(second, &cut.second))
-            }
+            Coordinate::Cut(cut) => self.range_of_cut(cut),
             Coordinate::Ragged(row) => self.range_of_row(row),
         }
     }
@@ -212,6 +202,18 @@ impl Region {
             if far < 0 { least += far } else { greatest += far }
         }
         least..greatest + 1
+    }
+
+    fn range_of_cut(&self, cut: &CutForm) -> Range<isize> {
+        let along = |steps: Range<usize>, form: &Form| {
+            let step = form.step(cut.number);
+            let others = self.range_of(&form.without(cut.number));
+            let line =
+                Line { start: 0, step }.range(steps.start.cast_signed()..steps.end.cast_signed());
+            others.start + line.start..others.end + line.end - 1
+        };
+        let (first, second) = (0..cut.at, cut.at..self.sizes[cut.number]);
+        join(&along(first, &cut.first), &along(second, &cut.second))
     }
 
     fn range_of_row(&self, row: &Row) -> Range<isize> {
