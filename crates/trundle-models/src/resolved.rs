@@ -75,12 +75,6 @@ impl ResolvedModel {
         &self.program.tensor(id).shape
     }
 
-    /// The bytes of a tensor's elements, where they are of a fixed size.
-    pub fn bytes(&self, id: TensorId) -> usize {
-        let tensor = self.program.tensor(id);
-        tensor.shape.bytes(tensor.width).unwrap_or(usize::MAX)
-    }
-
     /// The type of a tensor's elements.
     pub fn element(&self, id: TensorId) -> ElementType {
         self.infos[id.0].element

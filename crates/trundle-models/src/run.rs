@@ -54,8 +54,7 @@ impl PlannedModel {
             };
             let (got, expected, what) = match (data, model.element(id)) {
                 (Data::Bytes(bytes), ElementType::Fixed(_)) => {
-                    let expected = tensor.shape.bytes(tensor.width).unwrap_or(usize::MAX);
-                    (bytes.len(), expected, "bytes")
+                    (bytes.len(), tensor.bytes(), "bytes")
                 }
                 (Data::Strings(texts), ElementType::String) => {
                     (texts.len(), tensor.shape.elements(), "texts")

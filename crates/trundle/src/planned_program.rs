@@ -100,11 +100,8 @@ impl<B: Backend> PlannedProgram<B> {
         });
         let steps: Vec<_> = steps.collect();
         let runner = Runner::new(backend, &steps, &buffers.constants)?;
-        let bytes = |pass: &PlannedPass| {
-            let tensor = program.tensor(pass.target);
-            Ok((pass.target, tensor.shape.bytes(tensor.width)?))
-        };
-        let bytes = passes.iter().map(bytes).collect::<Result<_>>()?;
+        let bytes = |pass: &PlannedPass| (pass.target, program.tensor(pass.target).bytes());
+        let bytes = passes.iter().map(bytes).collect();
         Ok(PlannedProgram { passes, outputs: buffers.outputs, bytes, runner })
     }
 

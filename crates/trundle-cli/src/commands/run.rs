@@ -129,7 +129,7 @@ impl Ran<'_> {
             path: output.path.clone(),
             dtype: resolved.element(output.tensor).to_string(),
             shape: resolved.shape(output.tensor).clone(),
-            bytes: resolved.bytes(output.tensor),
+            bytes: resolved.program().tensor(output.tensor).bytes(),
         };
         let FileOutcome { passes, move_seconds, resumed } = outcome;
         let (outputs, seconds) =

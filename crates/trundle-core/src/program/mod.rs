@@ -70,6 +70,14 @@ pub struct Definition {
 
 crate::fingerprint!(struct Definition { shape, width, made });
 
+impl Definition {
+    /// The bytes of the tensor's elements, one after another.
+    pub fn bytes(&self) -> usize {
+        let bytes = self.shape.bytes(self.width);
+        bytes.unwrap_or_else(|error| unreachable!("a program's tensors are addressed: {error}"))
+    }
+}
+
 /// Where the elements of a tensor come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Made {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::{Error, IndexMap, Layout, Move, Regions, Result, Shape, Width};
+use crate::{Error, IndexMap, Layout, Move, Regions, Result, Width};
 
 /// The moves of a map from a row-major tensor to a row-major tensor, each of few blocks. They are
 /// made one after another, so that there is never more of them than of a tile.
@@ -40,16 +40,17 @@ impl Tiles {
 
     /// The bytes of the source.
     pub fn src_bytes(&self) -> usize {
-        self.bytes(self.src.shape())
+        self.bytes(&self.src)
     }
 
     /// The bytes of the output, all of which are written.
     pub fn dst_bytes(&self) -> usize {
-        self.bytes(self.dst.shape())
+        self.bytes(&self.dst)
     }
 
-    fn bytes(&self, shape: &Shape) -> usize {
-        self.width.bytes(shape.elements() * self.width.units())
+    fn bytes(&self, layout: &Layout) -> usize {
+        let bytes = layout.shape().bytes(self.width);
+        bytes.unwrap_or_else(|error| unreachable!("a layout is addressed: {error}"))
     }
 
     /// The box `at` as one move; `None` if it would be too many blocks.
@@ -101,6 +102,7 @@ fn halves(map: &IndexMap, at: &Layout) -> Result<[(IndexMap, Layout); 2]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Shape;
     use crate::ops::{ReverseSequence, Roll};
 
     /// Checks the law of [`Tiles`]; how many moves there are.

@@ -12,7 +12,7 @@ use trundle_core::program::{Made, Program, TensorId};
 
 use crate::Storage;
 use crate::error::{Error, Problem};
-use crate::plan::location::{Location, elements, unit};
+use crate::plan::location::{Location, elements, file_bytes, unit};
 use crate::plan::movement::{Movement, MovementPass};
 use crate::plan::tiling::{self, Budget, SPAN_BYTES, Tile, bands, bands_in_place, chunks, tiles};
 
@@ -244,7 +244,7 @@ impl TiledPass<'_> {
         tiles: Vec<Tile>,
     ) -> FilePass {
         let width = self.movement.width();
-        let bytes = |elements: usize| width.bytes(elements.saturating_mul(width.units())) as u64;
+        let bytes = |elements: usize| file_bytes(width, elements) as u64;
         let from: Vec<&Location> = reads.iter().map(|read| &read.from).collect();
         let traffic = tiles.iter().fold(Traffic::default(), |sum, tile| {
             let (reads, writes) = tile.runs(&from, &to);

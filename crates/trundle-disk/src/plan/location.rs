@@ -49,6 +49,11 @@ pub(crate) fn unit(width: Width) -> usize {
     }
 }
 
+/// The bytes that so many elements fill in a file.
+pub(crate) fn file_bytes(width: Width, elements: usize) -> usize {
+    width.bytes(elements.saturating_mul(width.units()))
+}
+
 /// The elements in `bounds`.
 pub(crate) fn elements(bounds: &[Range<usize>]) -> usize {
     bounds.iter().map(Range::len).product()

@@ -1,8 +1,6 @@
 //! A tensor that is made of others, between files in which all of them are contiguous and row-major.
 
-use std::collections::BTreeMap;
-
-use trundle::lowering::{Backend, Device};
+use trundle::lowering::{Backend, Device, PlannedProgram};
 use trundle::ops::Transpose;
 use trundle::{Chain, PlanError, Shape, Width};
 use trundle_core::program::{Budget, Isolated, Made, Pass, Program, TensorId};
@@ -94,10 +92,8 @@ impl Movement {
     }
 
     fn new(program: Program) -> trundle::Result<Movement> {
-        let (mut in_memory, mut budget) = (Device::default().budget(), budget());
-        let whole = program.clone().simplified(&in_memory);
-        let passes = whole.passes(&mut in_memory);
-        let (whole_passes, scratch_bytes) = (passes.len(), scratch_bytes(&whole, &passes));
+        let (whole_passes, scratch_bytes) = in_memory(&program)?;
+        let mut budget = budget();
         let simplified = program.clone().simplified(&budget);
         let passes = simplified.passes(&mut budget);
         let alone = |pass: &Pass| {
@@ -145,7 +141,7 @@ impl Movement {
 
     /// The bytes that a tensor fills in a file.
     pub(crate) fn file_bytes(&self, id: TensorId) -> u64 {
-        file_bytes(&self.program, id)
+        self.program.tensor(id).bytes() as u64
     }
 
     /// The bytes of memory for all of it at once: both ends, and what is between passes.
@@ -188,25 +184,16 @@ fn given(
     }
 }
 
-fn file_bytes(program: &Program, id: TensorId) -> u64 {
-    let tensor = program.tensor(id);
-    tensor.width.bytes(tensor.shape.elements().saturating_mul(tensor.width.units())) as u64
-}
-
-/// The bytes of what passes write for later ones: one that is read for the last time leaves its memory
-/// to those that are written after it.
-fn scratch_bytes(program: &Program, passes: &[Pass]) -> u64 {
-    let (mut slots, mut free): (Vec<u64>, Vec<usize>) = (Vec::new(), Vec::new());
-    let mut held = BTreeMap::new();
-    for pass in passes {
-        if !program.outputs().contains(&pass.target) {
-            let bytes = file_bytes(program, pass.target);
-            let slot = free.pop().unwrap_or(slots.len());
-            slots.resize(slots.len().max(slot + 1), 0);
-            slots[slot] = slots[slot].max(bytes);
-            held.insert(pass.target, slot);
+/// How many passes a program takes in memory, and the bytes of what lies between them.
+fn in_memory(program: &Program) -> trundle::Result<(usize, u64)> {
+    let (device, mut budget) = (Device::default(), Device::default().budget());
+    let simplified = program.clone().simplified(&budget);
+    Ok(match simplified.passes(&mut budget).len() {
+        // Nothing lies between, and plans of all tensors of a file would take their time.
+        passes @ (0 | 1) => (passes, 0),
+        passes => {
+            let planned = PlannedProgram::new(device, &simplified)?;
+            (passes, planned.runner().temporary_bytes() as u64)
         }
-        free.extend(pass.released.iter().filter_map(|id| held.remove(id)));
-    }
-    slots.iter().sum()
+    })
 }

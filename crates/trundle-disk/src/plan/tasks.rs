@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::plan::io_plan::{FilePass, IoPlan};
 use crate::plan::job::Job;
-use crate::plan::location::{elements, unit};
+use crate::plan::location::{elements, file_bytes, unit};
 use crate::plan::tiling::{SPAN_BYTES, Tile};
 
 /// Tasks that read only what was there before the first of them begins.
@@ -81,7 +81,7 @@ impl TaskGroup {
         let tensors = self.tasks.first().map(|task| &job.tensors[task.tensor]);
         match tensors.map(|tensor| (&tensor.io_plan, tensor.movement.width())) {
             Some((IoPlan::Tiled(passes), width)) => {
-                width.bytes(passes[pass].to.elements() * width.units()) as u64
+                file_bytes(width, passes[pass].to.elements()) as u64
             }
             _ => 0,
         }

@@ -8,6 +8,7 @@ use std::thread::Builder;
 use trundle::Width;
 use trundle_formats::combined_crc32;
 
+use crate::plan::location::file_bytes;
 use crate::run::checksums::{Checksum, Elements};
 use crate::run::transfer::Data;
 
@@ -30,7 +31,7 @@ pub(crate) fn read_back(
     advance: &(dyn Fn(u64) + Sync),
 ) -> io::Result<Found> {
     let width = data.width;
-    let bytes_of = |elements: usize| width.bytes(elements * width.units());
+    let bytes_of = |elements: usize| file_bytes(width, elements);
     // Of sub-byte elements a multiple of every group.
     let share = match width {
         Width::Bytes(unit) => (READ_BYTES / unit.max(1)).max(1),

@@ -8,7 +8,7 @@ use std::thread::{Builder, Scope};
 
 use trundle::{Packing, Width};
 
-use crate::plan::location::{Runs, unit};
+use crate::plan::location::{Runs, file_bytes, unit};
 use crate::positioned::{forget, read_exact_at, write_all_at};
 
 /// The stack of a thread that reads and writes: it calls the system and little else.
@@ -151,7 +151,7 @@ impl<M> Request<'_, M> {
     /// Where the elements from `first` on are in the file: the offset and the number of bytes.
     fn bytes_of(&self, first: usize) -> (u64, usize) {
         let width = self.data.width;
-        let bytes = |elements: usize| width.bytes(elements * width.units());
+        let bytes = |elements: usize| file_bytes(width, elements);
         let begin = match width {
             Width::Bytes(_) => bytes(first),
             Width::Packed(packing) => bytes(first / packing.group() * packing.group()),

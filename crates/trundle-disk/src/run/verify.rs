@@ -4,6 +4,7 @@ use trundle::{Machine, Width};
 
 use crate::error::{Error, Problem, reading};
 use crate::plan::io_plan::IoPlan;
+use crate::plan::location::file_bytes;
 use crate::plan::tasks::TaskGroup;
 use crate::positioned::{forget, sync};
 use crate::run::batches::{Batch, Batches};
@@ -67,8 +68,7 @@ impl Executor<'_> {
             };
             (elements, tensor.movement.width())
         };
-        let bytes =
-            |(elements, width): (usize, Width)| width.bytes(elements * width.units()) as u64;
+        let bytes = |(elements, width): (usize, Width)| file_bytes(width, elements) as u64;
         observer.phase("verifying", tensors.iter().map(|tensor| bytes(written(*tensor))).sum());
         for tensor in tensors {
             let (file, offset) = self.target_of(group, tensor);
