@@ -272,7 +272,7 @@ impl fmt::Display for Error {
                 write!(f, "{argument} must have element type {expected}, got {got}")
             }
             Error::WidthsDiffer { expected, got } => {
-                write!(f, "a part must have elements of {expected}, got {got}")
+                write!(f, "elements of {expected} are expected, got {got}")
             }
             Error::WidthMismatch { moved, got } => write!(
                 f,

@@ -424,7 +424,7 @@ fn what_does_not_fit_is_refused() {
     refused("the map reads 0..5 of a source axis of size 3", &|p| p.moved(matrix, rows.clone()));
     refused("the number of parts 0 is out of range: expected 1 or more", &|p| p.joined(0, &[]));
     refused("axis 1 is out of range for rank 1: expected 0..=0", &|p| p.joined(1, &[row]));
-    refused("a part must have elements of 4 bytes, got 8 bytes", &|p| p.joined(0, &[row, wide]));
+    refused("elements of 4 bytes are expected, got 8 bytes", &|p| p.joined(0, &[row, wide]));
     refused("a part must have shape [3], got [2, 3]", &|p| p.joined(0, &[row, matrix]));
     refused("a part must have shape [2, 3], got [3]", &|p| p.joined(0, &[matrix, row]));
     let mut doubled = Program::new();

@@ -221,3 +221,46 @@ fn packed_elements_of_several_files_and_a_fill_keep_their_places() {
         }
     }
 }
+
+#[test]
+fn an_input_that_is_not_what_the_program_states_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.npy");
+    let shape = |sizes: &[usize]| Shape::new(sizes).unwrap();
+    write_npy(&path, &shape(&[2, 3]), Order::RowMajor, false, &noise(0, 24));
+    let file = TensorFile::open(&path).unwrap();
+    let refused = |sizes: &[usize], dtype: DType, width: DType, input: Input| {
+        let mut program = Program::new();
+        let given = program.given(shape(sizes), width).unwrap();
+        program.output(given).unwrap();
+        let output = Assembled {
+            name: "out",
+            element: StoredDType::new(dtype),
+            program: &program,
+            tensor: given,
+            inputs: &[input],
+        };
+        let options =
+            PlanOptions { max_bytes: 1 << 20, storage: None, threads: None, row_major: false };
+        let format = Format::of(&path).unwrap();
+        Job::assembled(&[&file], &[output], format, &[], &options)
+            .map(|_| ())
+            .map_err(|error| error.to_string())
+    };
+    let (f32, tensor) = (DType::F32, || Input::Tensor { file: 0, index: 0 });
+    let constant = |bytes: usize| Input::Constant(vec![0; bytes].into());
+    assert_eq!(refused(&[2, 3], f32, f32, tensor()), Ok(()));
+    assert_eq!(refused(&[2, 3], f32, f32, constant(24)), Ok(()));
+    for (refused, said) in [
+        (refused(&[3, 2], f32, f32, tensor()), "must have shape [3, 2], got [2, 3]"),
+        (refused(&[2, 3], DType::I32, f32, tensor()), "must have element type i32, got f32"),
+        (
+            refused(&[2, 3], f32, DType::F64, tensor()),
+            "elements of 8 bytes are expected, got 4 bytes",
+        ),
+        (refused(&[2, 3], f32, f32, constant(20)), "must have equal sizes, got 20 and 24"),
+    ] {
+        let text = refused.unwrap_err();
+        assert!(text.starts_with("out: ") && text.contains(said), "{text}");
+    }
+}

@@ -1,6 +1,8 @@
 //! What a job reads: tensors of files, and constants.
 
 use bytes::Bytes;
+use trundle::Error;
+use trundle_core::program::Definition;
 use trundle_formats::{Header, StoredDType, TensorFile};
 
 /// Where an input of a program has its elements.
@@ -38,6 +40,24 @@ pub(crate) struct JobTensor {
 
 trundle::fingerprint!(struct JobTensor { file, index, header, is_swapped } except { is_checked });
 
+impl JobTensor {
+    fn check(&self, element: &StoredDType, given: &Definition) -> trundle::Result<()> {
+        let (shape, stored) = (&self.header.shape, &self.header.element);
+        if *shape != given.shape {
+            let (expected, got) = (given.shape.clone(), shape.clone());
+            return Err(Error::ShapeMismatch { argument: "an input", expected, got });
+        }
+        if stored.dtype() != element.dtype() {
+            let (expected, got) = (vec![element.dtype()], stored.dtype());
+            return Err(Error::DTypeMismatch { argument: "an input", expected, got });
+        }
+        if stored.width() != given.width {
+            return Err(Error::WidthsDiffer { expected: given.width, got: stored.width() });
+        }
+        Ok(())
+    }
+}
+
 impl JobInput {
     /// A tensor of `file`, which is the one of this index, with elements as they stand there.
     pub(crate) fn as_it_stands(file: &TensorFile, number: usize, index: usize) -> JobInput {
@@ -50,16 +70,33 @@ impl JobInput {
         })
     }
 
-    /// An input whose elements become `element`.
-    pub(crate) fn new(input: &Input, files: &[&TensorFile], element: &StoredDType) -> JobInput {
+    /// An input of elements that become `element`, for what a program knows of it.
+    ///
+    /// # Errors
+    /// If it is not of that shape, or its elements are of another type.
+    pub(crate) fn new(
+        input: &Input,
+        files: &[&TensorFile],
+        element: &StoredDType,
+        given: &Definition,
+    ) -> trundle::Result<JobInput> {
         match input {
-            Input::Constant(bytes) => JobInput::Constant(bytes.clone()),
+            Input::Constant(bytes) if bytes.len() == given.bytes() => {
+                Ok(JobInput::Constant(bytes.clone()))
+            }
+            Input::Constant(bytes) => Err(Error::SizesDiffer {
+                left: "the bytes of a constant",
+                right: "those of its input",
+                left_size: bytes.len(),
+                right_size: given.bytes(),
+            }),
             Input::Tensor { file, index } => {
                 let mut input = JobInput::as_it_stands(files[*file], *file, *index);
                 if let JobInput::Tensor(tensor) = &mut input {
+                    tensor.check(element, given)?;
                     tensor.is_swapped = tensor.header.element != *element;
                 }
-                input
+                Ok(input)
             }
         }
     }

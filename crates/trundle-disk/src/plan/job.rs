@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use trundle::{Chain, PlanError, Shape};
-use trundle_core::program::{Program, TensorId};
+use trundle_core::program::{Made, Program, TensorId};
 use trundle_formats::{Described, FileSkeleton, Format, Order, StoredDType, TensorFile};
 
 use crate::Storage;
@@ -110,6 +110,17 @@ const OVERHEAD_BYTES: u64 = 6 << 20;
 /// Where requests take less than this share of the time, it does not matter how long one takes.
 const SMALL_SHARE: f64 = 0.05;
 
+impl Assembled<'_> {
+    /// What each input of the program is.
+    fn job_inputs(&self, files: &[&TensorFile]) -> trundle::Result<Vec<JobInput>> {
+        let given = self.program.tensors().iter().filter_map(|tensor| match tensor.made {
+            Made::Given(input) => Some((tensor, &self.inputs[input])),
+            _ => None,
+        });
+        given.map(|(given, input)| JobInput::new(input, files, &self.element, given)).collect()
+    }
+}
+
 impl PlanOptions {
     /// The bytes that the buffers may have.
     fn budget(&self) -> usize {
@@ -146,7 +157,8 @@ impl Job {
     /// `outputs`. Nothing is written, and of the files no more than a probe is read.
     ///
     /// # Errors
-    /// [`Error`] as of [`Job::new`].
+    /// [`Error`] as of [`Job::new`], and if an input is not of the shape and type that the program
+    /// states.
     ///
     /// # Panics
     /// If a program has more inputs than it is told of, or there is no such file or tensor.
@@ -159,9 +171,8 @@ impl Job {
     ) -> Result<Job, Error> {
         let (mut inputs, mut tensors) = (Vec::new(), Vec::new());
         for output in outputs {
-            let own = output.inputs.iter().map(|each| JobInput::new(each, files, &output.element));
             let first = inputs.len();
-            inputs.extend(own);
+            inputs.extend(output.job_inputs(files).map_err(|error| Error::of(output.name, error))?);
             tensors.push(Unplanned::assembled(output, &inputs[first..], first)?);
         }
         Job::decided(files, inputs, &tensors, format, metadata, options)
