@@ -47,7 +47,6 @@ pub(crate) fn run(
 ) -> Result<FileOutcome, Failure> {
     let options =
         plan_options(held_bytes(model, inputs), run.max_mem, run.storage, run.model.threads)?;
-    let format = Format::of(std::path::Path::new("-"))?;
     let given = program_inputs(model, inputs);
     let unread = inputs.iter().filter(|input| input.data.is_none());
     let files: Vec<&TensorFile> = unread.filter_map(|input| input.file.as_ref()).collect();
@@ -62,6 +61,7 @@ pub(crate) fn run(
             tensor: output.tensor,
             inputs: &given,
         };
+        let format = Format::of(&output.path)?;
         Ok(Job::assembled(&files, &[assembled], format, &[], &options)?)
     };
     // All are decided before anything is written.

@@ -73,8 +73,7 @@ impl Job {
         let Some(folder) = Output::folder(path) else {
             return self.run_to_stream(sources, path, options, observer);
         };
-        let identities = || sources_identity(sources);
-        let identity = identities()?;
+        let identity = sources_identity(sources)?;
         let (asked, output_tag) = (JobIdentity::of(&self), output_tag(path));
         check_alone(&folder, &output_tag, path, None)?;
         let found = match options.resume {
@@ -93,7 +92,7 @@ impl Job {
             check_files(&job, &folder, &tag, opening, *progress)?;
         } else {
             // What a stream says of itself need not be so: it is read first.
-            if sources.iter().all(|source| source.file.file().is_some()) {
+            if identity.is_some() {
                 check_space(&folder, "", &job)?;
             }
             forget_earlier(&folder, &output_tag);
