@@ -3,7 +3,7 @@
 use trundle_core::program::Budget;
 use trundle_core::{Backend, Error, Move, Result};
 
-use crate::stop::Stop;
+use crate::cancellation::Cancellation;
 use crate::{Machine, Plan, Planner};
 
 /// Moves elements with this machine's CPU.
@@ -78,7 +78,7 @@ impl Backend for Cpu {
     #[inline]
     fn run(&self, plan: &Plan, src: &[u8], dst: &mut [u8]) -> Result<()> {
         // SAFETY: a shared and a unique reference to initialised bytes, which cannot overlap.
-        unsafe { plan.run_raw(src, dst, &Stop::never()) }
+        unsafe { plan.run_raw(src, dst, &Cancellation::never()) }
     }
 
     fn run_while(
@@ -89,6 +89,6 @@ impl Backend for Cpu {
         go_on: &(dyn Fn() -> bool + Sync),
     ) -> Result<()> {
         // SAFETY: as in `run`.
-        unsafe { plan.run_raw(src, dst, &Stop::when_not(go_on)) }
+        unsafe { plan.run_raw(src, dst, &Cancellation::when_not(go_on)) }
     }
 }

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use crate::packed;
+use crate::cancellation::Cancellation;
 use crate::plan::{Part, Place, Plan, RaggedLoop, RaggedStep, Rolled, Step, Unit, Work, offset_of};
-use crate::stop::Stop;
+use crate::sub_byte;
 use crate::threads::for_each_task;
 use trundle_kernels::{
     AffineLoop, Call, Jumps, Kernel, LaneTile, Next, Ragged, Run, Store, Tile, simd,
@@ -21,13 +21,18 @@ struct Buffers {
 // destination: no two units of a plan share a destination byte.
 unsafe impl Sync for Buffers {}
 
-/// Runs a plan, unless `stop` is now: it is asked before each part.
+/// Runs a plan, unless `cancellation` is requested: it is asked before each part.
 ///
 /// # Safety
 /// `src` is valid for reads of `plan.src_bytes` bytes and `dst` for writes of `plan.dst_bytes`,
 /// nobody else writes to either meanwhile, and they do not overlap. If elements share bytes
 /// ([`Plan::shares_bytes`]), all of these bytes are initialised.
-pub(crate) unsafe fn run(plan: &Plan, src: *const u8, dst: *mut u8, stop: &Stop<'_>) {
+pub(crate) unsafe fn run(
+    plan: &Plan,
+    src: *const u8,
+    dst: *mut u8,
+    cancellation: &Cancellation<'_>,
+) {
     let buffers = Buffers { src, dst };
     for_each_task(plan.threads, plan.tasks.len(), &|task| {
         let (buffers, parts) = (&buffers, &plan.parts[plan.tasks[task].clone()]);
@@ -35,24 +40,29 @@ pub(crate) unsafe fn run(plan: &Plan, src: *const u8, dst: *mut u8, stop: &Stop<
         // that elements share are initialised.
         unsafe {
             match &plan.work {
-                Work::Tiles(steps) => run_tiles(steps, parts, buffers, stop),
-                Work::Packed(steps) => {
+                Work::Tiles(steps) => run_tiles(steps, parts, buffers, cancellation),
+                Work::SubByte(steps) => {
                     let src = std::slice::from_raw_parts(buffers.src, plan.src_bytes);
-                    packed::run_parts(steps, parts, src, buffers.dst, stop);
+                    sub_byte::run_parts(steps, parts, src, buffers.dst, cancellation);
                 }
             }
         }
     });
 }
 
-/// Moves the tiles of `parts`, unless `stop` is now.
+/// Moves the tiles of `parts`, unless `cancellation` is requested.
 ///
 /// # Safety
 /// `buffers` are valid for the plan that has these steps and parts: see [`run`].
-unsafe fn run_tiles(steps: &[Step], parts: &[Part], buffers: &Buffers, stop: &Stop<'_>) {
+unsafe fn run_tiles(
+    steps: &[Step],
+    parts: &[Part],
+    buffers: &Buffers,
+    cancellation: &Cancellation<'_>,
+) {
     let mut tiles = Tiles::default();
     for part in parts {
-        if stop.is_now() {
+        if cancellation.is_requested() {
             break;
         }
         for unit in part.first..part.end {

@@ -5,17 +5,17 @@
 #![allow(unsafe_code)]
 
 mod backend;
+mod cancellation;
 mod execute;
-mod leaked;
+mod fork_safe;
 mod machine;
 mod owned;
-mod packed;
 mod plan;
 mod planner;
 mod raw_parts;
 mod scope;
 mod slices;
-mod stop;
+mod sub_byte;
 mod threads;
 
 pub use backend::Cpu;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::num::NonZeroUsize;
 
 use crate::Simd;
-use crate::leaked::Leaked;
+use crate::fork_safe::ForkSafe;
 
 /// Cores, caches and instruction sets.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ impl Machine {
     /// as cores that the process may use. The instruction set is that of `TRUNDLE_SIMD`, else the
     /// widest; where [`Machine::forced_simd`] refuses the variable, stderr says so once.
     pub fn detect() -> &'static Machine {
-        static MACHINE: Leaked<Machine> = Leaked::empty();
+        static MACHINE: ForkSafe<Machine> = ForkSafe::empty();
         MACHINE.get(|_| true, Machine::look)
     }
 

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use trundle_core::{Error, Result};
 
 use crate::Plan;
+use crate::cancellation::Cancellation;
 use crate::slices::raw;
-use crate::stop::Stop;
 
 /// Whether it has been seen that a plan gives every element once. Plans that do the same are equal,
 /// seen or not.
@@ -53,7 +53,7 @@ impl Plan {
         // once, since the plan is a bijection of whole elements.
         unsafe {
             let dst = slice_from_raw_parts_mut(moved.as_mut_ptr().cast(), bytes);
-            self.run_raw(raw(values), dst, &Stop::never())?;
+            self.run_raw(raw(values), dst, &Cancellation::never())?;
             moved.set_len(values.len());
             values.set_len(0);
         }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use trundle_core::{Cut, LengthTable, Loop, Run};
 
 use crate::owned::Seen;
-use crate::packed::PackedSteps;
+use crate::sub_byte::SubByteSteps;
 use trundle_kernels::{AffineLoop, Kernel, Store};
 
 /// A movement decided down to kernels, tiles and tasks.
@@ -33,7 +33,7 @@ pub(crate) enum Work {
     /// Tiles of elements of whole bytes, in the order of the destination.
     Tiles(Vec<Step>),
     /// Tiles of elements that share bytes, which are unpacked, moved and packed.
-    Packed(PackedSteps),
+    SubByte(SubByteSteps),
 }
 
 impl Work {
@@ -41,7 +41,7 @@ impl Work {
     pub(crate) fn steps(&self) -> usize {
         match self {
             Work::Tiles(steps) => steps.len(),
-            Work::Packed(packed) => packed.steps.len(),
+            Work::SubByte(steps) => steps.steps.len(),
         }
     }
 
@@ -49,7 +49,7 @@ impl Work {
     pub(crate) fn units(&self, step: usize) -> usize {
         match self {
             Work::Tiles(steps) => steps[step].units(),
-            Work::Packed(packed) => packed.steps[step].units(),
+            Work::SubByte(steps) => steps.steps[step].units(),
         }
     }
 
@@ -58,7 +58,7 @@ impl Work {
     pub(crate) fn unit_bytes(&self, step: usize) -> usize {
         match self {
             Work::Tiles(steps) => steps[step].unit_bytes(),
-            Work::Packed(packed) => packed.steps[step].unit_elements(),
+            Work::SubByte(steps) => steps.steps[step].unit_elements(),
         }
     }
 
@@ -66,7 +66,7 @@ impl Work {
     pub(crate) fn dst_of(&self, step: usize, unit: usize) -> isize {
         match self {
             Work::Tiles(steps) => steps[step].dst_of(unit),
-            Work::Packed(packed) => packed.steps[step].dst_of(unit),
+            Work::SubByte(steps) => steps.steps[step].dst_of(unit),
         }
     }
 }
@@ -206,13 +206,13 @@ impl Plan {
     pub fn steps(&self) -> &[Step] {
         match &self.work {
             Work::Tiles(steps) => steps,
-            Work::Packed(_) => &[],
+            Work::SubByte(_) => &[],
         }
     }
 
     /// Whether elements share bytes: the move then needs buffers that are initialised.
     pub(crate) fn shares_bytes(&self) -> bool {
-        matches!(self.work, Work::Packed(_))
+        matches!(self.work, Work::SubByte(_))
     }
 
     /// The units of all steps, in the order in which they are done.
@@ -231,7 +231,7 @@ impl Plan {
         let outer = |step: &Step| size_of_val(&step.outer[..]);
         let work = match &self.work {
             Work::Tiles(steps) => size_of_val(&steps[..]) + steps.iter().map(outer).sum::<usize>(),
-            Work::Packed(packed) => packed.own_bytes(),
+            Work::SubByte(steps) => steps.own_bytes(),
         };
         work + size_of_val(&self.parts[..]) + size_of_val(&self.tasks[..])
     }
@@ -361,7 +361,7 @@ impl fmt::Display for Plan {
                 .iter()
                 .enumerate()
                 .try_for_each(|(index, step)| write!(f, "\n  step {index}: {step}")),
-            Work::Packed(packed) => write!(f, "{packed}"),
+            Work::SubByte(steps) => write!(f, "{steps}"),
         }
     }
 }

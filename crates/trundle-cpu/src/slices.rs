@@ -6,7 +6,7 @@ use std::ptr::{slice_from_raw_parts, slice_from_raw_parts_mut};
 
 use trundle_core::{Error, Result};
 
-use crate::stop::Stop;
+use crate::cancellation::Cancellation;
 use crate::{Plan, execute};
 
 /// What elements of `T` can be written to: places of `T`, and memory for it that is not initialised
@@ -103,7 +103,7 @@ impl Plan {
         let bytes = size_of_val(dst);
         let dst = slice_from_raw_parts_mut(dst.as_mut_ptr().cast(), bytes);
         // SAFETY: a shared and a unique reference cannot overlap. The rest by the caller.
-        unsafe { self.run_raw(raw(src), dst, &Stop::never()) }
+        unsafe { self.run_raw(raw(src), dst, &Cancellation::never()) }
     }
 
     /// Moves the elements of `src` to the front of `dst`, and returns that.
@@ -170,7 +170,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Checks both buffers, and moves the elements, unless `stop` is now.
+    /// Checks both buffers, and moves the elements, unless `cancellation` is requested.
     ///
     /// # Safety
     /// `src` is valid for reads and `dst` for writes, nobody else writes to either meanwhile, and
@@ -183,13 +183,13 @@ impl Plan {
         &self,
         src: *const [u8],
         dst: *mut [u8],
-        stop: &Stop<'_>,
+        cancellation: &Cancellation<'_>,
     ) -> Result<()> {
         check_buffer("data", self.src_bytes, src.len())?;
         check_buffer("out", self.dst_bytes, dst.len())?;
         // SAFETY: both are long enough; the rest by the caller.
-        unsafe { execute::run(self, src.cast(), dst.cast(), stop) };
-        stop.outcome()
+        unsafe { execute::run(self, src.cast(), dst.cast(), cancellation) };
+        cancellation.outcome()
     }
 }
 

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 
-use crate::leaked::Leaked;
+use crate::fork_safe::ForkSafe;
 use crate::scope;
 
 /// Runs `work(0)`, ..., `work(tasks - 1)`, each once, on up to `threads` threads, the caller's
@@ -50,7 +50,7 @@ fn for_each_task_of_ours(threads: usize, tasks: usize, work: &(dyn Fn(usize) + S
 /// but the one that forked, and a lock that another held is held for ever: of that pool, only the
 /// number of its process is looked at.
 fn pool() -> &'static Pool {
-    static POOL: Leaked<Pool> = Leaked::empty();
+    static POOL: ForkSafe<Pool> = ForkSafe::empty();
     let process = process_number();
     POOL.get(|pool| pool.process == process, || Pool { process, ..Pool::default() })
 }

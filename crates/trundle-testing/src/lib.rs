@@ -10,12 +10,12 @@ mod composed;
 mod guarded;
 mod operator;
 mod oracle;
-pub mod packed;
 mod pair_by_pair;
 pub mod patterns;
 pub mod programs;
 mod property;
 pub mod shapings;
+pub mod sub_byte;
 pub mod suite;
 mod testable;
 

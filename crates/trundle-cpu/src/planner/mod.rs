@@ -15,8 +15,8 @@ use tasks::{TASKS_PER_THREAD, parts, tasks};
 
 use crate::Machine;
 use crate::owned::Seen;
-use crate::packed::PackedSteps;
 use crate::plan::{Place, Plan, RaggedLoop, RaggedStep, Step, Work};
+use crate::sub_byte::SubByteSteps;
 
 /// What a thread must have to do before one more is woken. Waking one costs the caller 5 to 10 us, in
 /// which it could copy half a megabyte, and its lines have to come over from the caller's caches. Two
@@ -66,8 +66,8 @@ impl Planner {
             }
             Some(packing) => {
                 let elements = width * work.blocks().iter().map(Block::elements).sum::<usize>();
-                let steps = PackedSteps::of(work, packing, &self.machine);
-                (elements, PackedSteps::threads(elements, most_threads), Work::Packed(steps))
+                let steps = SubByteSteps::of(work, packing, &self.machine);
+                (elements, SubByteSteps::threads(elements, most_threads), Work::SubByte(steps))
             }
         };
         let parts = parts(&steps, total);

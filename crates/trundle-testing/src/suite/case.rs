@@ -27,17 +27,17 @@ pub struct Case {
 }
 
 impl Case {
-    /// The whole output, packed row-major at these offsets in both buffers.
+    /// The whole output, row-major at these offsets in both buffers.
     ///
     /// # Panics
     /// If the sizes are beyond what fits in memory.
-    pub fn packed(shape: &[usize], ops: &[PlainOp], width: usize, offsets: [usize; 2]) -> Case {
+    pub fn contiguous(shape: &[usize], ops: &[PlainOp], width: usize, offsets: [usize; 2]) -> Case {
         let chain = Chain { shape: shape.to_vec(), ops: ops.to_vec() };
-        Case::packed_chain(chain.into(), width, offsets)
+        Case::contiguous_chain(chain.into(), width, offsets)
     }
 
     /// The same for any chain.
-    pub(super) fn packed_chain(chain: ShapingChain, width: usize, offsets: [usize; 2]) -> Case {
+    pub(super) fn contiguous_chain(chain: ShapingChain, width: usize, offsets: [usize; 2]) -> Case {
         let layout = |shape: &[usize], offset| {
             let shape = Shape::new(shape).expect("a shape that fits in memory");
             let packed = Layout::row_major(&shape, width).expect("a tensor that fits in memory");
@@ -56,7 +56,7 @@ impl Case {
     /// not every layout has the axes that are split and merged.
     pub fn shaping(most_elements: usize) -> impl Strategy<Value = Case> {
         let numbers = (shaping_chains(most_elements, 4), widths(), uniform2(0..70usize));
-        numbers.prop_map(|(chain, width, offsets)| Case::packed_chain(chain, width, offsets))
+        numbers.prop_map(|(chain, width, offsets)| Case::contiguous_chain(chain, width, offsets))
     }
 
     /// Random cases of up to `most_elements`.

@@ -28,7 +28,7 @@ fn gapped_matrices() -> impl Iterator<Item = Case> {
                 let cols = row_bytes / width;
                 let rows = 64 / width + 5 * (number + turn);
                 let transpose = PlainOp::Transpose { order: vec![1, 0] };
-                let packed = Case::packed(&[cols, rows], &[transpose], width, [turn, 0]);
+                let packed = Case::contiguous(&[cols, rows], &[transpose], width, [turn, 0]);
                 let shape = Shape::new([rows, cols]).expect("a small shape");
                 let strides = [row_bytes + gap * width, width].map(usize::cast_signed);
                 let dst = Layout::strided(&shape, turn * width, &strides);
@@ -54,7 +54,7 @@ fn rolled_halves() -> impl Iterator<Item = Case> {
                     PlainOp::Transpose { order: order.to_vec() }.op(),
                 ];
                 let chain = ShapingChain { shape: shape.to_vec(), ops, naive };
-                Case::packed_chain(chain, width, [0, 0])
+                Case::contiguous_chain(chain, width, [0, 0])
             })
         })
     })
@@ -70,7 +70,7 @@ fn jumps_at_tiles() -> impl Iterator<Item = Case> {
                     PlainOp::Roll { shift: vec![signed(shift)], axes: vec![signed(axis)] },
                     PlainOp::Transpose { order: vec![1, 0] },
                 ];
-                Case::packed(&shape, &ops, [4, 2][(at / 64 + turn) % 2], [0, 0])
+                Case::contiguous(&shape, &ops, [4, 2][(at / 64 + turn) % 2], [0, 0])
             })
         })
     })
@@ -82,7 +82,7 @@ fn long_outer_rows() -> impl Iterator<Item = Case> {
     let transpose = PlainOp::Transpose { order: vec![0, 1, 3, 2] };
     [1, 4]
         .map(|width| {
-            Case::packed(&[3, 70, 33, 35], &[reverse.clone(), transpose.clone()], width, [0, 0])
+            Case::contiguous(&[3, 70, 33, 35], &[reverse.clone(), transpose.clone()], width, [0, 0])
         })
         .into_iter()
 }
@@ -92,7 +92,7 @@ fn large_slabs() -> impl Iterator<Item = Case> {
     [(31, 2300, 1), (13, 2600, 2)].into_iter().map(|(lanes, rows, width)| {
         let lengths = lane_lengths(2 * lanes, rows, 0);
         let reverse = PlainOp::ReverseSubsequences { axis: 1, lengths };
-        Case::packed(&[2, rows, lanes], &[reverse], width, [0, 0])
+        Case::contiguous(&[2, rows, lanes], &[reverse], width, [0, 0])
     })
 }
 
@@ -118,7 +118,7 @@ fn tiled_and_sliced() -> impl Iterator<Item = Case> {
                     ];
                     let naive = tiled.slice(axis, start, stop, step);
                     let chain = ShapingChain { shape: shape.to_vec(), ops, naive };
-                    Case::packed_chain(chain, width, [0, 0])
+                    Case::contiguous_chain(chain, width, [0, 0])
                 })
             })
         })

@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn one_whose_buffers_are_no_slices_moves_packed_elements() {
-        crate::packed::conformance(&PairByPair::<Cells>::default());
+        crate::sub_byte::conformance(&PairByPair::<Cells>::default());
     }
 
     fn finds_every_fault<Buffer: Bytewise + ?Sized>()

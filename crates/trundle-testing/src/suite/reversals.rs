@@ -30,7 +30,7 @@ pub(super) fn rows_reversed() -> impl Iterator<Item = Case> {
             .enumerate()
             .map(move |(number, ops)| {
                 let width = SWEPT_WIDTHS[(size + number) % SWEPT_WIDTHS.len()];
-                Case::packed(&shape, &ops, width, SWEPT_OFFSETS[number])
+                Case::contiguous(&shape, &ops, width, SWEPT_OFFSETS[number])
             })
         })
     })
@@ -50,7 +50,7 @@ pub(super) fn narrow_lanes() -> impl Iterator<Item = Case> {
             [1, 2, 3, 4, 7, 8].into_iter().filter(move |width| lanes * width < 64).map(
                 move |width| {
                     let offsets = SWEPT_OFFSETS[(number + chain + width) % SWEPT_OFFSETS.len()];
-                    Case::packed(&[3, size, lanes], &ops, width, offsets)
+                    Case::contiguous(&[3, size, lanes], &ops, width, offsets)
                 },
             )
         })
@@ -80,7 +80,7 @@ pub(super) fn lanes_reversed() -> impl Iterator<Item = Case> {
             chains.into_iter().enumerate().map(move |(chain, ops)| {
                 let width = SWEPT_WIDTHS[(rows + number + chain) % (SWEPT_WIDTHS.len() - 1)];
                 let offsets = SWEPT_OFFSETS[(number + chain) % SWEPT_OFFSETS.len()];
-                let mut case = Case::packed(&shape, &ops, width, offsets);
+                let mut case = Case::contiguous(&shape, &ops, width, offsets);
                 if chain == 4 {
                     case.window[1] = rows / 3..rows - rows / 2;
                     let shape = case.window.iter().map(ExactSizeIterator::len);

@@ -16,7 +16,7 @@ pub(super) fn rolls() -> impl Iterator<Item = Case> {
                     let axis = if number < 2 { 0 } else { 1 };
                     let ops = [PlainOp::Roll { shift: vec![shift, 1], axes: vec![axis, -1] }];
                     let width = SWEPT_WIDTHS[(size + number) % SWEPT_WIDTHS.len()];
-                    Case::packed(&shape, &ops, width, SWEPT_OFFSETS[number])
+                    Case::contiguous(&shape, &ops, width, SWEPT_OFFSETS[number])
                 })
         })
     })
@@ -45,7 +45,12 @@ pub(super) fn orders_of_rolled() -> impl Iterator<Item = Case> {
                         PlainOp::Roll { shift: vec![shift % 3], axes: vec![0] },
                     ];
                     let width = [1, 2, 4, 8, 3][(number + shift as usize) % 5];
-                    Case::packed(&shape, &ops, width, SWEPT_OFFSETS[number % SWEPT_OFFSETS.len()])
+                    Case::contiguous(
+                        &shape,
+                        &ops,
+                        width,
+                        SWEPT_OFFSETS[number % SWEPT_OFFSETS.len()],
+                    )
                 })
             })
         })
@@ -62,7 +67,12 @@ pub(super) fn rows_rolled() -> impl Iterator<Item = Case> {
             [(vec![rows + 2, size], 1), (vec![1 + number, rows, size], 1), (vec![rows, size], 4)]
                 .map(|(shape, width)| {
                     let ops = [PlainOp::Roll { shift: vec![shift, 2], axes: vec![-1, 0] }];
-                    Case::packed(&shape, &ops, width, SWEPT_OFFSETS[number % SWEPT_OFFSETS.len()])
+                    Case::contiguous(
+                        &shape,
+                        &ops,
+                        width,
+                        SWEPT_OFFSETS[number % SWEPT_OFFSETS.len()],
+                    )
                 })
         })
     })

@@ -45,7 +45,9 @@ fn runs() -> impl Iterator<Item = Case> {
         SWEPT_WIDTHS.into_iter().flat_map(move |width| {
             let ops = ops.clone();
             SWEPT_OFFSETS.into_iter().flat_map(move |offsets| {
-                ops.clone().into_iter().map(move |ops| Case::packed(&[size], &ops, width, offsets))
+                ops.clone()
+                    .into_iter()
+                    .map(move |ops| Case::contiguous(&[size], &ops, width, offsets))
             })
         })
     })
@@ -80,7 +82,7 @@ fn corners() -> impl Iterator<Item = Case> {
         [0, 1, 4, 1000].into_iter().flat_map(move |width| {
             let ops = [vec![], vec![invert.clone()]];
             let shape = shape.clone();
-            ops.into_iter().map(move |ops| Case::packed(&shape, &ops, width, [0, 3]))
+            ops.into_iter().map(move |ops| Case::contiguous(&shape, &ops, width, [0, 3]))
         })
     })
 }
@@ -111,5 +113,5 @@ pub fn large() -> impl Iterator<Item = Case> {
         (&[3, 515, 1100], lanes(1, 3300, 515), 2),
         (&[20_011, 67], lanes(0, 67, 20_011), 2),
     ];
-    cases.into_iter().map(|(shape, op, width)| Case::packed(shape, &[op], width, [0, 0]))
+    cases.into_iter().map(|(shape, op, width)| Case::contiguous(shape, &[op], width, [0, 0]))
 }

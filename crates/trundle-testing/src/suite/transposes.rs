@@ -16,7 +16,7 @@ pub(super) fn matrices() -> impl Iterator<Item = Case> {
                     ops.push(PlainOp::Flip { axes: vec![i64::from(rows > columns)] });
                 }
                 let offsets = SWEPT_OFFSETS[(rows * columns + number) % SWEPT_OFFSETS.len()];
-                Case::packed(&[rows, columns], &ops, width, offsets)
+                Case::contiguous(&[rows, columns], &ops, width, offsets)
             })
         })
     })
@@ -52,7 +52,7 @@ pub(super) fn pictures() -> impl Iterator<Item = Case> {
                     } else {
                         [2, channels, pixels]
                     };
-                    Case::packed(&shape, &ops, width, offsets)
+                    Case::contiguous(&shape, &ops, width, offsets)
                 })
             })
         })
@@ -69,14 +69,19 @@ pub(super) fn channels() -> impl Iterator<Item = Case> {
                 let offsets = |turn: usize| SWEPT_OFFSETS[turn % SWEPT_OFFSETS.len()];
                 let order = |order: &[i64]| [PlainOp::Transpose { order: order.to_vec() }];
                 [
-                    Case::packed(&[2, channels, pixels], &order(&[0, 2, 1]), width, offsets(turn)),
-                    Case::packed(
+                    Case::contiguous(
+                        &[2, channels, pixels],
+                        &order(&[0, 2, 1]),
+                        width,
+                        offsets(turn),
+                    ),
+                    Case::contiguous(
                         &[channels, 3, pixels],
                         &order(&[1, 2, 0]),
                         width,
                         [offsets(turn + 1)[0], 16],
                     ),
-                    Case::packed(&[channels, 2, 3, 20], &order(&[2, 1, 3, 0]), width, [0, 48]),
+                    Case::contiguous(&[channels, 2, 3, 20], &order(&[2, 1, 3, 0]), width, [0, 48]),
                 ]
             })
         })
@@ -102,7 +107,7 @@ pub(super) fn strips() -> impl Iterator<Item = Case> {
                 if turn.is_multiple_of(3) {
                     ops.push(PlainOp::Flip { axes: vec![0] });
                 }
-                Case::packed(&[columns, rows], &ops, width, offsets)
+                Case::contiguous(&[columns, rows], &ops, width, offsets)
             })
         })
     });
@@ -117,7 +122,7 @@ pub(super) fn strips() -> impl Iterator<Item = Case> {
     let jumping = jumping.into_iter().flat_map(move |(sizes, width)| {
         let invert = invert.clone();
         [[0, 0], [16, 48]]
-            .map(move |at| Case::packed(sizes, std::slice::from_ref(&invert), width, at))
+            .map(move |at| Case::contiguous(sizes, std::slice::from_ref(&invert), width, at))
     });
     matrices.chain(jumping)
 }
@@ -130,10 +135,11 @@ pub(super) fn groups() -> impl Iterator<Item = Case> {
         counts.into_iter().enumerate().flat_map(move |(number, count)| {
             let offsets = SWEPT_OFFSETS[(number + width) % SWEPT_OFFSETS.len()];
             let flip = PlainOp::Flip { axes: vec![1] };
-            let backwards = Case::packed(&[3, count], std::slice::from_ref(&flip), width, offsets);
+            let backwards =
+                Case::contiguous(&[3, count], std::slice::from_ref(&flip), width, offsets);
             let apart = [0, 2, 4, 5].into_iter().flat_map(move |step| {
                 [vec![], vec![flip.clone()]].into_iter().map(move |ops| {
-                    let packed = Case::packed(&[count, 3], &ops, width, offsets);
+                    let packed = Case::contiguous(&[count, 3], &ops, width, offsets);
                     let strides = [step * width, width].map(usize::cast_signed);
                     let shape = Shape::new([count, 3]).expect("a small shape");
                     let src = Layout::strided(&shape, offsets[0], &strides);
@@ -144,7 +150,7 @@ pub(super) fn groups() -> impl Iterator<Item = Case> {
             let upwards = [vec![turn.clone()], vec![PlainOp::Flip { axes: vec![1] }, turn]];
             let turned = upwards.into_iter().flat_map(move |ops| {
                 [[count, 29], [29, count], [count, 67]]
-                    .map(|shape| Case::packed(&shape, &ops, width, offsets))
+                    .map(|shape| Case::contiguous(&shape, &ops, width, offsets))
             });
             std::iter::once(backwards).chain(apart).chain(turned)
         })
@@ -159,7 +165,7 @@ pub(super) fn orders() -> impl Iterator<Item = Case> {
             let shape = shape.clone();
             [1, 4, 6].into_iter().map(move |width| {
                 let ops = [PlainOp::Transpose { order: order.clone() }];
-                Case::packed(&shape, &ops, width, [0, 0])
+                Case::contiguous(&shape, &ops, width, [0, 0])
             })
         })
     })

@@ -4,12 +4,12 @@ use std::cell::RefCell;
 
 use trundle_core::Packing;
 
-use super::plan::{At, PackedStep, PackedSteps};
+use super::plan::{At, SubByteStep, SubByteSteps};
 use super::run as runs;
 use super::side::Run;
+use crate::cancellation::Cancellation;
 use crate::execute;
 use crate::plan::Part;
-use crate::stop::Stop;
 use trundle_kernels::simd::{self, LINE};
 
 /// The two buffers of a run. Threads write disjoint elements, and bytes that elements of several
@@ -37,7 +37,7 @@ impl Scratch {
     }
 }
 
-/// Moves the units of `parts`, unless `stop` is now: it is asked before each part, and within large
+/// Moves the units of `parts`, unless `cancellation` is requested: it is asked before each part, and within large
 /// units. Bits of `dst` that are of no element stay as they are, in bytes that are shared too: they
 /// may be another tensor's.
 ///
@@ -46,28 +46,30 @@ impl Scratch {
 /// is initialised, nobody else writes to it meanwhile but other parts of the move, and it does not
 /// overlap `src`.
 pub(crate) unsafe fn run_parts(
-    packed: &PackedSteps,
+    packed: &SubByteSteps,
     parts: &[Part],
     src: &[u8],
     dst: *mut u8,
-    stop: &Stop<'_>,
+    cancellation: &Cancellation<'_>,
 ) {
     let packing = packed.packing;
     let buffers = Buffers { src, dst };
     with_scratch(|scratch| {
         scratch.reserve(packed.scratch_bytes);
         for part in parts {
-            if stop.is_now() {
+            if cancellation.is_requested() {
                 return;
             }
             for unit in part.first..part.end {
                 // SAFETY: by the caller; units of a plan write disjoint elements.
                 unsafe {
                     match &packed.steps[part.step] {
-                        PackedStep::Boxes(boxes) => {
+                        SubByteStep::Boxes(boxes) => {
                             move_box(packing, &boxes.unit(unit), buffers, scratch);
                         }
-                        PackedStep::Rows(rows) => rows.run(packing, unit, buffers, scratch, stop),
+                        SubByteStep::Rows(rows) => {
+                            rows.run(packing, unit, buffers, scratch, cancellation)
+                        }
                     }
                 }
             }
@@ -132,7 +134,9 @@ unsafe fn move_box(packing: Packing, at: &At<'_>, buffers: Buffers<'_>, scratch:
         Some(plan) => {
             assert!(plan.src_bytes <= read.len() && plan.dst_bytes <= written.len());
             // SAFETY: the copies are as large as the plan asks, and two vectors do not overlap.
-            unsafe { execute::run(plan, read.as_ptr(), written.as_mut_ptr(), &Stop::never()) };
+            unsafe {
+                execute::run(plan, read.as_ptr(), written.as_mut_ptr(), &Cancellation::never())
+            };
             written
         }
         None => read,

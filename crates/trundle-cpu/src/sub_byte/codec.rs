@@ -148,7 +148,7 @@ pub(super) mod tests {
     use super::*;
 
     /// Every packing that there is.
-    pub(in crate::packed) fn packings() -> impl Iterator<Item = Packing> {
+    pub(in crate::sub_byte) fn packings() -> impl Iterator<Item = Packing> {
         (1..8).flat_map(|bits| {
             BitOrder::ALL.into_iter().filter_map(move |order| Packing::new(bits, order))
         })

@@ -135,7 +135,7 @@ pub(super) unsafe fn copy(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packed::codec::tests::packings;
+    use crate::sub_byte::codec::tests::packings;
 
     fn random(bytes: usize) -> Vec<u8> {
         let mut state = 0x2545_f491_4f6c_dd1d_u64;

@@ -9,8 +9,8 @@ use super::execute::{Buffers, Scratch, prefetch_run};
 use super::plan::affine_loops;
 use super::run as runs;
 use super::side::AHEAD;
+use crate::cancellation::Cancellation;
 use crate::plan::RaggedLoop;
-use crate::stop::Stop;
 
 /// How many rows whose elements are neighbours are moved together at most: some lines.
 const MOST_LANES: usize = 512;
@@ -132,20 +132,20 @@ impl Rows {
         unit: usize,
         buffers: Buffers<'_>,
         scratch: &mut Scratch,
-        stop: &Stop<'_>,
+        cancellation: &Cancellation<'_>,
     ) {
         let unit = self.unit(unit);
         // SAFETY: by the caller.
         unsafe {
             if self.lanes > 1 {
-                self.move_lanes(packing, &unit, buffers, scratch, stop);
+                self.move_lanes(packing, &unit, buffers, scratch, cancellation);
             } else {
-                self.move_row(packing, &unit, buffers, scratch, stop);
+                self.move_row(packing, &unit, buffers, scratch, cancellation);
             }
         }
     }
 
-    /// Moves one row, its two runs one after the other, unless `stop` is now.
+    /// Moves one row, its two runs one after the other, unless `cancellation` is requested.
     ///
     /// # Safety
     /// As [`Rows::run`].
@@ -155,7 +155,7 @@ impl Rows {
         unit: &Unit,
         buffers: Buffers<'_>,
         scratch: &mut Scratch,
-        stop: &Stop<'_>,
+        cancellation: &Cancellation<'_>,
     ) {
         let (row, width) = (&self.row, self.width);
         let length = row.table.lengths[unit.entry];
@@ -167,7 +167,7 @@ impl Rows {
             // A row may be all of a tensor.
             let between_asks = (MOST_REVERSED / width).max(1);
             for begin in part.clone().step_by(between_asks) {
-                if begin > part.start && stop.is_now() {
+                if begin > part.start && cancellation.is_requested() {
                     return;
                 }
                 let end = part.end.min(begin + between_asks);
@@ -200,7 +200,7 @@ impl Rows {
         unit: &Unit,
         buffers: Buffers<'_>,
         scratch: &mut Scratch,
-        stop: &Stop<'_>,
+        cancellation: &Cancellation<'_>,
     ) {
         let (row, count) = (&self.row, unit.rows);
         let pitch = row.first.src_stride.abs();
@@ -235,7 +235,7 @@ impl Rows {
                 let entry = unit.entry.wrapping_add_signed(number * lane_stride);
                 let one = Unit { src: unit.src + number, dst: unit.dst + number, entry, rows: 1 };
                 // SAFETY: by the caller.
-                unsafe { self.move_row(packing, &one, buffers, scratch, stop) };
+                unsafe { self.move_row(packing, &one, buffers, scratch, cancellation) };
             }
             return;
         }

@@ -212,7 +212,7 @@ pub fn conformance<B: Testable>(backend: &B) {
 /// As [`conformance`].
 pub fn large_conformance<B: Testable>(backend: &B) {
     let transposed = PlainOp::Transpose { order: vec![] };
-    let case = Case::packed(&[1511, 1031], &[transposed], 1, [3, 5]);
+    let case = Case::contiguous(&[1511, 1031], &[transposed], 1, [3, 5]);
     for table in tables() {
         if let Err(wrong) = check(backend, &case, table) {
             panic!("{wrong}");
@@ -270,11 +270,11 @@ fn sweep() -> Vec<Case> {
     ];
     for (shape, ops) in shapes {
         for (from, to) in [(0, 0), (0, 1), (1, 0), (5, 5), (6, 3), (7, 2)] {
-            cases.push(Case::packed(shape, &ops, 1, [from, to]));
+            cases.push(Case::contiguous(shape, &ops, 1, [from, to]));
         }
     }
     // Some rows of each lane, which come from anywhere.
-    let mut part = Case::packed(&[3, 37, 50], &[reverse(1, 150)], 1, [0, 0]);
+    let mut part = Case::contiguous(&[3, 37, 50], &[reverse(1, 150)], 1, [0, 0]);
     for rows in [0..3, 11..15, 2..30] {
         part.window[1] = rows;
         part.dst = row_major(&Shape::new(part.naive().shape()).expect("a small shape"));

@@ -8,25 +8,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use trundle_core::{Error, Result};
 
 /// Asks whether a run shall go on, on whichever thread, until the answer is no once.
-pub(crate) struct Stop<'a> {
+pub(crate) struct Cancellation<'a> {
     /// `None` for runs that nobody stops: small ones take so little time that a call would be seen.
     go_on: Option<&'a (dyn Fn() -> bool + Sync)>,
     stopped: AtomicBool,
 }
 
-impl<'a> Stop<'a> {
+impl<'a> Cancellation<'a> {
     #[inline]
-    pub(crate) fn never() -> Stop<'a> {
-        Stop { go_on: None, stopped: AtomicBool::new(false) }
+    pub(crate) fn never() -> Cancellation<'a> {
+        Cancellation { go_on: None, stopped: AtomicBool::new(false) }
     }
 
-    pub(crate) fn when_not(go_on: &'a (dyn Fn() -> bool + Sync)) -> Stop<'a> {
-        Stop { go_on: Some(go_on), ..Stop::never() }
+    pub(crate) fn when_not(go_on: &'a (dyn Fn() -> bool + Sync)) -> Cancellation<'a> {
+        Cancellation { go_on: Some(go_on), ..Cancellation::never() }
     }
 
     /// Whether nothing more shall be begun.
     #[inline]
-    pub(crate) fn is_now(&self) -> bool {
+    pub(crate) fn is_requested(&self) -> bool {
         let Some(go_on) = self.go_on else { return false };
         // No is the last answer: who says no once is not asked again.
         let stopped = self.stopped.load(Ordering::Relaxed) || !go_on();

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
 
 use trundle_cpu::{Cpu, Machine, Planner, Simd};
-use trundle_testing::packed;
+use trundle_testing::sub_byte;
 
 fn cpu(simd: Simd, threads: usize) -> Cpu {
     Cpu::with_planner(Planner::new(Machine { simd, threads, ..Machine::detect().clone() }))
@@ -12,11 +12,11 @@ fn cpu(simd: Simd, threads: usize) -> Cpu {
 #[test]
 fn packed_elements_are_moved_as_the_oracle_has_it() {
     for simd in [Simd::available().last().unwrap(), Simd::Portable] {
-        packed::conformance(&cpu(simd, 1));
+        sub_byte::conformance(&cpu(simd, 1));
     }
 }
 
 #[test]
 fn boxes_that_share_bytes_go_to_several_threads() {
-    packed::large_conformance(&cpu(Simd::Portable, 3));
+    sub_byte::large_conformance(&cpu(Simd::Portable, 3));
 }

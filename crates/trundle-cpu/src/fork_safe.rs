@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// A place for a value that all threads share. It takes no lock, as a `OnceLock` does: a process that is
 /// forked while a lock is held has nobody to give it back.
-pub(crate) struct Leaked<T>(AtomicPtr<T>);
+pub(crate) struct ForkSafe<T>(AtomicPtr<T>);
 
-impl<T: Sync + 'static> Leaked<T> {
-    pub(crate) const fn empty() -> Leaked<T> {
-        Leaked(AtomicPtr::new(std::ptr::null_mut()))
+impl<T: Sync + 'static> ForkSafe<T> {
+    pub(crate) const fn empty() -> ForkSafe<T> {
+        ForkSafe(AtomicPtr::new(std::ptr::null_mut()))
     }
 
     /// The value, if `is_right`; else what `make` makes is put in its place. Several threads may make
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn a_value_is_made_once_unless_it_is_wrong() {
-        static PLACE: Leaked<usize> = Leaked::empty();
+        static PLACE: ForkSafe<usize> = ForkSafe::empty();
         let made = AtomicUsize::new(0);
         let get = |wanted: usize| {
             *PLACE.get(
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn threads_at_once_share_one_value() {
-        static PLACE: Leaked<usize> = Leaked::empty();
+        static PLACE: ForkSafe<usize> = ForkSafe::empty();
         // Each makes one, before any is there.
         let all_make = Barrier::new(8);
         let get = &|number: usize| {

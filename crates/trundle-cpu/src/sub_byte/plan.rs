@@ -23,16 +23,16 @@ const LEAST_THREAD_ELEMENTS: usize = 512 << 10;
 
 /// The steps of a movement of packed elements, decided down to boxes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct PackedSteps {
+pub(crate) struct SubByteSteps {
     pub(super) packing: Packing,
-    pub(crate) steps: Vec<PackedStep>,
+    pub(crate) steps: Vec<SubByteStep>,
     /// The bytes of the largest unit's copy, on either side.
     pub(super) scratch_bytes: usize,
 }
 
 /// One block of a move.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum PackedStep {
+pub(crate) enum SubByteStep {
     /// Boxes that are unpacked, moved and packed.
     Boxes(Boxes),
     /// Rows of a ragged axis, one after another.
@@ -71,7 +71,7 @@ pub(super) struct At<'a> {
     pub(super) form: &'a Form,
 }
 
-impl PackedSteps {
+impl SubByteSteps {
     /// How many threads so many elements are worth.
     pub(crate) fn threads(elements: usize, most: usize) -> usize {
         (elements / LEAST_THREAD_ELEMENTS).clamp(1, most)
@@ -79,67 +79,67 @@ impl PackedSteps {
 
     /// About how much memory the plan itself fills, in bytes.
     pub(crate) fn own_bytes(&self) -> usize {
-        let step = |step: &PackedStep| match step {
-            PackedStep::Boxes(boxes) => {
+        let step = |step: &SubByteStep| match step {
+            SubByteStep::Boxes(boxes) => {
                 let form = |form: &Form| form.between.as_ref().map_or(0, Plan::own_bytes);
                 let forms: usize = boxes.forms.iter().map(form).sum();
                 size_of_val(&boxes.loops[..]) + size_of_val(&boxes.forms[..]) + forms
             }
-            PackedStep::Rows(_) => 0,
+            SubByteStep::Rows(_) => 0,
         };
         let steps: usize = self.steps.iter().map(step).sum();
         size_of_val(&self.steps[..]) + steps
     }
 
     /// How `work` is done on `machine`.
-    pub(crate) fn of(work: &Move, packing: Packing, machine: &Machine) -> PackedSteps {
+    pub(crate) fn of(work: &Move, packing: Packing, machine: &Machine) -> SubByteSteps {
         // A box is moved by the thread that has unpacked it.
         let planner = Planner::new(Machine { threads: 1, ..machine.clone() });
         let width = work.width();
         let blocks = work.blocks().iter().flat_map(uncut);
-        let steps: Vec<PackedStep> =
-            blocks.map(|block| PackedStep::of(&block, width, &planner)).collect();
-        let scratch_bytes = steps.iter().map(PackedStep::scratch_bytes).max().unwrap_or(0);
-        PackedSteps { packing, steps, scratch_bytes }
+        let steps: Vec<SubByteStep> =
+            blocks.map(|block| SubByteStep::of(&block, width, &planner)).collect();
+        let scratch_bytes = steps.iter().map(SubByteStep::scratch_bytes).max().unwrap_or(0);
+        SubByteSteps { packing, steps, scratch_bytes }
     }
 }
 
-impl PackedStep {
-    fn of(block: &Block, width: usize, planner: &Planner) -> PackedStep {
+impl SubByteStep {
+    fn of(block: &Block, width: usize, planner: &Planner) -> SubByteStep {
         match Rows::of(block, width) {
-            Some(rows) => PackedStep::Rows(rows),
-            None => PackedStep::Boxes(Boxes::of(block, width, planner)),
+            Some(rows) => SubByteStep::Rows(rows),
+            None => SubByteStep::Boxes(Boxes::of(block, width, planner)),
         }
     }
 
     pub(crate) fn units(&self) -> usize {
         match self {
-            PackedStep::Boxes(boxes) => boxes.counts().product(),
-            PackedStep::Rows(rows) => rows.units(),
+            SubByteStep::Boxes(boxes) => boxes.counts().product(),
+            SubByteStep::Rows(rows) => rows.units(),
         }
     }
 
     /// The bytes of a unit's copy, on either side.
     fn scratch_bytes(&self) -> usize {
         match self {
-            PackedStep::Boxes(boxes) => boxes.pieces.iter().product(),
-            PackedStep::Rows(rows) => rows.scratch_bytes(),
+            SubByteStep::Boxes(boxes) => boxes.pieces.iter().product(),
+            SubByteStep::Rows(rows) => rows.scratch_bytes(),
         }
     }
 
     /// About how many elements a unit has.
     pub(crate) fn unit_elements(&self) -> usize {
         match self {
-            PackedStep::Boxes(boxes) => boxes.pieces.iter().product(),
-            PackedStep::Rows(rows) => rows.unit_elements(),
+            SubByteStep::Boxes(boxes) => boxes.pieces.iter().product(),
+            SubByteStep::Rows(rows) => rows.unit_elements(),
         }
     }
 
     /// Where a unit is written, in elements from the start of the destination.
     pub(crate) fn dst_of(&self, unit: usize) -> isize {
         match self {
-            PackedStep::Boxes(boxes) => boxes.unit(unit).dst,
-            PackedStep::Rows(rows) => rows.dst_of(unit),
+            SubByteStep::Boxes(boxes) => boxes.unit(unit).dst,
+            SubByteStep::Rows(rows) => rows.dst_of(unit),
         }
     }
 }
@@ -261,17 +261,17 @@ impl Form {
     }
 }
 
-impl fmt::Display for PackedSteps {
+impl fmt::Display for SubByteSteps {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bits = self.packing.bits();
         for (number, step) in self.steps.iter().enumerate() {
             write!(f, "\n  step {number}: ")?;
             match step {
-                PackedStep::Boxes(boxes) => write!(f, "{boxes} of {bits} bits")?,
-                PackedStep::Rows(rows) => write!(f, "{rows} of {bits} bits")?,
+                SubByteStep::Boxes(boxes) => write!(f, "{boxes} of {bits} bits")?,
+                SubByteStep::Rows(rows) => write!(f, "{rows} of {bits} bits")?,
             }
             write!(f, "\n    because they share bytes, and do not stay together in whole ones")?;
-            if let PackedStep::Boxes(Boxes { forms, .. }) = step
+            if let SubByteStep::Boxes(Boxes { forms, .. }) = step
                 && let Some(plan) = &forms[0].between
             {
                 write!(f, "\n    unpacked, a box is moved as {plan}")?;

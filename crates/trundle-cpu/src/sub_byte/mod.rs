@@ -12,4 +12,4 @@ mod run;
 mod side;
 
 pub(crate) use execute::run_parts;
-pub(crate) use plan::PackedSteps;
+pub(crate) use plan::SubByteSteps;
