@@ -130,9 +130,9 @@ fn argument(parameter: &Parameter) -> Arg {
         .help(*summary)
         .required(default.is_none())
         .allow_hyphen_values(true);
-    // An order of axes is called so too.
-    if *kind == Kind::Axes && *name != "axes" {
-        arg = arg.alias("axes");
+    // One axis or several, and an order of them too: both words are understood.
+    if *kind == Kind::Axes || *name == "axis" {
+        arg = arg.aliases(["axis", "axes"].into_iter().filter(|word| word != name));
     }
     if let Some(default @ [_, ..]) = default {
         let numbers: Vec<String> = default.iter().map(ToString::to_string).collect();

@@ -224,6 +224,21 @@ fn plan_takes_what_the_command_takes() {
 }
 
 #[test]
+fn one_axis_and_several_go_by_both_words() {
+    let place = Place::with(&[("x.npy", &Tensor::counting(&[3, 4]))]);
+    let both = |args: &[&str], known: &'static str, other: &'static str| {
+        let out = |word: &'static str| {
+            place.run(&[args, &[word, "0", "-o", "y.npy", "--force"]].concat()).done();
+            place.read("y.npy")
+        };
+        assert_eq!(out(known), out(other), "{args:?}");
+    };
+    both(&["flip", "x.npy"], "--axes", "--axis");
+    both(&["roll", "x.npy", "--shift", "1"], "--axes", "--axis");
+    both(&["reverse", "x.npy", "--lengths", "1,2,2,3"], "--axis", "--axes");
+}
+
+#[test]
 fn quiet_is_silent() {
     let place = Place::with(&[("x.npy", &Tensor::counting(&[4, 6]))]);
     for quiet in ["-q", "--quiet"] {
