@@ -2,6 +2,7 @@
 //! held against a table of whose each bit is.
 
 use std::borrow::{Borrow, BorrowMut};
+use std::fmt;
 
 use proptest::strategy::Strategy;
 use proptest::test_runner::TestCaseError;
@@ -61,61 +62,66 @@ const PACKINGS: [(u8, BitOrder, Bits); 10] = [
     ),
 ];
 
-/// A packing, and whose its bits are.
-#[derive(Clone, Copy, Debug)]
+/// A packing, and where its bits are.
+#[derive(Clone)]
 struct Table {
     packing: Packing,
-    bits: Bits,
+    /// The bytes of a group of elements.
+    group_bytes: usize,
+    /// Of each element of a group, the byte and the mask of each bit, the least significant first.
+    elements: Vec<Vec<(usize, u8)>>,
 }
 
-fn tables() -> impl Iterator<Item = Table> {
-    PACKINGS.into_iter().map(|(bits, order, table)| Table {
-        packing: Packing::new(bits, order).expect("a packing that there is"),
-        bits: table,
-    })
+impl fmt::Debug for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.packing)
+    }
+}
+
+fn tables() -> Vec<Table> {
+    PACKINGS.into_iter().map(|(bits, order, owners)| Table::new(bits, order, owners)).collect()
 }
 
 impl Table {
-    fn group(self) -> usize {
-        8 * self.bits.len() / self.packing.bits()
+    fn new(bits: u8, order: BitOrder, owners: Bits) -> Table {
+        let packing = Packing::new(bits, order).expect("a packing that there is");
+        let place = |owner: (usize, usize)| {
+            let mut all = owners.iter().enumerate().flat_map(|(byte, of)| {
+                of.iter().enumerate().map(move |(from_top, of)| (byte, 0x80 >> from_top, *of))
+            });
+            all.find_map(|(byte, mask, of)| (of == owner).then_some((byte, mask)))
+                .expect("each bit of a group is somewhere")
+        };
+        let element =
+            |within| (0..usize::from(bits)).map(|bit| place((within, bit))).collect::<Vec<_>>();
+        let group = 8 * owners.len() / usize::from(bits);
+        Table { packing, group_bytes: owners.len(), elements: (0..group).map(element).collect() }
     }
 
-    /// Calls `visit` with the byte and the mask of each bit of an element, the least significant
-    /// first.
-    fn for_each_bit(self, element: usize, mut visit: impl FnMut(usize, u8)) {
-        let (group, within) = (element / self.group(), element % self.group());
-        for bit in 0..self.packing.bits() {
-            for (byte, owners) in self.bits.iter().enumerate() {
-                for (from_top, owner) in owners.iter().enumerate() {
-                    if *owner == (within, bit) {
-                        visit(group * self.bits.len() + byte, 0x80 >> from_top);
-                    }
-                }
+    /// The byte and the mask of each bit of an element, the least significant first.
+    fn bits(&self, element: usize) -> impl Iterator<Item = (usize, u8)> {
+        let first = element / self.elements.len() * self.group_bytes;
+        let bits = self.elements[element % self.elements.len()].iter();
+        bits.map(move |(byte, mask)| (first + byte, *mask))
+    }
+
+    /// Copies an element, bit by bit.
+    fn copy(&self, src: &[u8], from: usize, dst: &mut [u8], to: usize) {
+        for ((read, read_mask), (written, mask)) in self.bits(from).zip(self.bits(to)) {
+            if src[read] & read_mask == 0 {
+                dst[written] &= !mask;
+            } else {
+                dst[written] |= mask;
             }
         }
     }
 
-    fn read(self, bytes: &[u8], element: usize) -> Vec<bool> {
-        let mut bits = Vec::new();
-        self.for_each_bit(element, |byte, mask| bits.push(bytes[byte] & mask != 0));
-        bits
-    }
-
-    fn write(self, bytes: &mut [u8], element: usize, bits: &[bool]) {
-        let mut bits = bits.iter();
-        self.for_each_bit(element, |byte, mask| match bits.next() {
-            Some(true) => bytes[byte] |= mask,
-            _ => bytes[byte] &= !mask,
-        });
-    }
-
     /// The bytes of so many elements: those that have a bit of them, and a whole group where the
     /// order says so.
-    fn bytes(self, elements: usize) -> usize {
-        let mut end = 0;
-        for element in elements.saturating_sub(self.group())..elements {
-            self.for_each_bit(element, |byte, _| end = end.max(byte + 1));
-        }
+    fn bytes(&self, elements: usize) -> usize {
+        let last_group = elements.saturating_sub(self.elements.len())..elements;
+        let end = last_group.flat_map(|element| self.bits(element)).map(|(byte, _)| byte + 1).max();
+        let end = end.unwrap_or(0);
         if self.packing.order() == BitOrder::Split { end.next_multiple_of(3) } else { end }
     }
 }
@@ -132,15 +138,26 @@ fn end_of(places: &[usize]) -> usize {
 /// Bytes of the destination buffer behind the last element.
 const GUARD_BYTES: usize = 35;
 
+/// Runs one case on elements of each packing.
+fn check<B: Testable>(backend: &B, case: &Case, tables: &[Table]) -> Result<(), String> {
+    let naive = case.naive();
+    tables.iter().try_for_each(|table| check_packing(backend, case, naive.labels(), table))
+}
+
 /// Runs one case on elements of one packing. The destination is a part of a larger tensor whose other
 /// elements are random: all bits that are of none of its own stay.
-fn check<B: Testable>(backend: &B, case: &Case, table: Table) -> Result<(), String> {
+fn check_packing<B: Testable>(
+    backend: &B,
+    case: &Case,
+    labels: &[usize],
+    table: &Table,
+) -> Result<(), String> {
     let (read, written) = (places(&case.src), places(&case.dst));
     let (src_bytes, dst_bytes) = (table.bytes(end_of(&read)), table.bytes(end_of(&written)));
     let (src, before) = (noise(src_bytes, 1), noise(dst_bytes + GUARD_BYTES, 2));
     let mut expected = before.clone();
-    for (to, label) in written.iter().zip(case.naive().labels()) {
-        table.write(&mut expected, *to, &table.read(&src, read[*label]));
+    for (to, label) in written.iter().zip(labels) {
+        table.copy(&src, read[*label], &mut expected, *to);
     }
     let dst = moved(backend, case, table, src, &before)
         .map_err(|wrong| format!("{case}, {table:?}: {wrong}"))?;
@@ -157,7 +174,7 @@ fn check<B: Testable>(backend: &B, case: &Case, table: Table) -> Result<(), Stri
 fn moved<B: Testable>(
     backend: &B,
     case: &Case,
-    table: Table,
+    table: &Table,
     src: Vec<u8>,
     before: &[u8],
 ) -> Result<Vec<u8>, String> {
@@ -191,19 +208,13 @@ fn row_major(shape: &Shape) -> Layout {
 /// # Panics
 /// If the backend moves something otherwise than the oracle has it, or refuses.
 pub fn conformance<B: Testable>(backend: &B) {
+    let tables = tables();
     for case in sweep() {
-        for table in tables() {
-            if let Err(wrong) = check(backend, &case, table) {
-                panic!("{wrong}");
-            }
+        if let Err(wrong) = check(backend, &case, &tables) {
+            panic!("{wrong}");
         }
     }
-    holds(600, &any(), |case| {
-        for table in tables() {
-            check(backend, &case, table).map_err(TestCaseError::fail)?;
-        }
-        Ok(())
-    });
+    holds(600, &any(), |case| check(backend, &case, &tables).map_err(TestCaseError::fail));
 }
 
 /// One case large enough that several threads take part.
@@ -213,10 +224,8 @@ pub fn conformance<B: Testable>(backend: &B) {
 pub fn large_conformance<B: Testable>(backend: &B) {
     let transposed = PlainOp::Transpose { order: vec![] };
     let case = Case::contiguous(&[1511, 1031], &[transposed], 1, [3, 5]);
-    for table in tables() {
-        if let Err(wrong) = check(backend, &case, table) {
-            panic!("{wrong}");
-        }
+    if let Err(wrong) = check(backend, &case, &tables()) {
+        panic!("{wrong}");
     }
 }
 
