@@ -2,9 +2,9 @@
 //! machine has, with results through the caches and past them, on one thread and on several.
 #![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
 
-use trundle_core::Backend;
+use trundle_core::{Backend, Layout, Move};
 use trundle_cpu::{CATALOGUE, Cpu, Machine, Planner, Simd};
-use trundle_testing::suite;
+use trundle_testing::{everything, suite};
 
 /// A CPU of one instruction set. With caches of no size, every result is streamed.
 fn cpu(simd: Simd, threads: usize, l3_bytes: usize) -> Cpu {
@@ -15,11 +15,10 @@ fn cpu(simd: Simd, threads: usize, l3_bytes: usize) -> Cpu {
 /// The suite for each set of the machine: all of it where `TRUNDLE_TESTS` is `all`, as it is in CI;
 /// else it is dealt out to the sets, since all takes minutes.
 fn conformance_of_each_set(cpu: impl Fn(Simd) -> Cpu) {
-    let all = std::env::var_os("TRUNDLE_TESTS").is_some_and(|tests| tests == "all");
     let sets: Vec<Simd> = Simd::available().collect();
     // The widest first: it is what runs here else.
     for (number, simd) in sets.iter().enumerate().rev() {
-        let (share, shares) = if all { (0, 1) } else { (number, sets.len()) };
+        let (share, shares) = if everything() { (0, 1) } else { (number, sets.len()) };
         suite::share_of_conformance(&cpu(*simd), share, shares);
     }
 }
@@ -40,13 +39,14 @@ fn the_suite_reaches_every_kernel() {
     for simd in Simd::available() {
         let cpu = cpu(simd, 1, 0);
         for case in suite::sweeps() {
-            for map in case.passes().unwrap().iter().rev().take(1) {
-                let src = trundle_core::Layout::row_major(map.in_shape(), case.width).unwrap();
-                let work = trundle_core::Move::new(map, case.width, &src, &case.dst).unwrap();
-                for step in cpu.plan(&work).steps() {
-                    reached.push(step.kernel.name);
-                    reached.extend(step.ragged.iter().map(|ragged| ragged.second.name));
-                }
+            let passes = case.passes().unwrap();
+            let map = passes.last().unwrap();
+            let between = Layout::row_major(map.in_shape(), case.width).unwrap();
+            let src = if passes.len() == 1 { &case.src } else { &between };
+            let work = Move::new(map, case.width, src, &case.dst).unwrap();
+            for step in cpu.plan(&work).steps() {
+                reached.push(step.kernel.name);
+                reached.extend(step.ragged.iter().map(|ragged| ragged.second.name));
             }
         }
     }

@@ -13,6 +13,7 @@ use support::{Nobody, hint, moved as in_memory, read_tensor, write_tensors};
 use trundle::{Chain, DType, Shape};
 use trundle_disk::{Job, PlanOptions, RunOptions, Source, Storage, TensorJob, Wanted};
 use trundle_formats::{Format, Order, StoredDType, TensorFile};
+use trundle_testing::everything;
 
 /// The system's allocator, with a count of the bytes that are allocated and of the most that were.
 struct Counting;
@@ -226,7 +227,8 @@ fn no_movement_takes_more_memory_than_it_may() {
         let source = read_tensor(&from, &hint(&from, &element, &shape), 0);
         let sizes = if number % 2 == 0 { [8, 64] } else { [8, 20] };
         for (io_plan, max_bytes) in sizes.map(|mib| mib << 20).into_iter().enumerate() {
-            if max_bytes <= case.too_little {
+            let is_dealt = everything() || case.too_little > 0 || io_plan == number / 2 % 2;
+            if max_bytes <= case.too_little || !is_dealt {
                 continue;
             }
             let storage = [Storage::SSD, Storage::HDD][(number / 2 + io_plan) % 2];

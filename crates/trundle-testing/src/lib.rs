@@ -27,6 +27,12 @@ pub use pair_by_pair::{Bytewise, Cells, PairByPair};
 pub use property::{Outcome, holds};
 pub use testable::{TestBuffer, Testable};
 
+/// Whether everything shall be tested, however long it takes (`TRUNDLE_TESTS=all`), as CI has it; else the
+/// longest tests take a part, which is another one for each of their cases.
+pub fn everything() -> bool {
+    std::env::var_os("TRUNDLE_TESTS").is_some_and(|tests| tests == "all")
+}
+
 /// The examples of the README run as tests. They do so here because a published crate has no files but
 /// its own.
 #[cfg(doctest)]

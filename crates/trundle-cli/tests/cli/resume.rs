@@ -6,14 +6,17 @@ use std::os::unix::process::ExitStatusExt;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use trundle_testing::everything;
+
 use crate::Run;
 use crate::refusals::unix::{is_ignored, skip};
 use crate::work::{ONE_PASS, TWO_PASSES, Work, signal};
 
 /// Kills at moments all over the time that the work takes, and goes on, until it has been killed so
-/// many times and is done.
+/// many times, or a quarter of them where not everything is tested, and is done.
 fn killed_again_and_again(args: &[&'static str], kills: u32, verify: bool) {
     let work = Work::new(args);
+    let kills = if everything() { kills } else { kills / 4 };
     let more =
         if verify { &["--resume", "--json", "--verify"][..] } else { &["--resume", "--json"] };
     let begin = Instant::now();
@@ -62,8 +65,8 @@ fn killed_at_any_moment_one_pass_ends_the_same() {
 
 #[test]
 fn killed_at_any_moment_two_passes_end_the_same() {
-    killed_again_and_again(TWO_PASSES, 6, true);
-    killed_again_and_again(TWO_PASSES, 14, false);
+    killed_again_and_again(TWO_PASSES, 8, true);
+    killed_again_and_again(TWO_PASSES, 12, false);
 }
 
 #[test]
