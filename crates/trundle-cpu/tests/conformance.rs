@@ -4,7 +4,7 @@
 
 use trundle_core::Backend;
 use trundle_cpu::{CATALOGUE, Cpu, Machine, Planner, Simd};
-use trundle_testing::suite;
+use trundle_testing::{MOST_BOXES, suite};
 
 /// A CPU of one instruction set. With caches of no size, every result is streamed.
 fn cpu(simd: Simd, threads: usize, l3_bytes: usize) -> Cpu {
@@ -42,7 +42,8 @@ fn the_suite_reaches_every_kernel() {
         for case in suite::sweeps() {
             for map in case.passes().unwrap().iter().rev().take(1) {
                 let src = trundle_core::Layout::row_major(map.in_shape(), case.width).unwrap();
-                let work = trundle_core::Move::new(map, case.width, &src, &case.dst).unwrap();
+                let work =
+                    trundle_core::Move::new(map, case.width, &src, &case.dst, MOST_BOXES).unwrap();
                 for step in cpu.plan(&work).steps() {
                     reached.push(step.kernel.name);
                     reached.extend(step.ragged.iter().map(|ragged| ragged.second.name));
