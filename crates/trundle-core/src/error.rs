@@ -206,6 +206,27 @@ pub enum Error {
     Stopped,
 }
 
+/// Checks that two arguments have as many entries as each other.
+pub(crate) fn check_sizes(
+    (left, left_size): (&'static str, usize),
+    (right, right_size): (&'static str, usize),
+) -> Result<()> {
+    match left_size == right_size {
+        true => Ok(()),
+        false => Err(Error::SizesDiffer { left, right, left_size, right_size }),
+    }
+}
+
+/// Checks that a tensor has the shape that it must have.
+pub(crate) fn check_shape(argument: &'static str, expected: &Shape, got: &Shape) -> Result<()> {
+    match expected == got {
+        true => Ok(()),
+        false => {
+            Err(Error::ShapeMismatch { argument, expected: expected.clone(), got: got.clone() })
+        }
+    }
+}
+
 impl std::error::Error for Error {}
 
 impl fmt::Display for Error {

@@ -123,21 +123,17 @@ impl Default for Digest {
 #[macro_export]
 macro_rules! fingerprint {
     (struct $type:ident { $($field:ident),* $(,)? } $(except { $($left_out:ident),* $(,)? })?) => {
-        impl $crate::Fingerprint for $type {
-            const PARTS: &'static [&'static str] = &[$(stringify!($field)),*];
-
-            fn feed(&self, digest: &mut $crate::Digest) {
-                let Self { $($field,)* $($($left_out: _,)*)? } = self;
-                $($crate::Fingerprint::feed($field, digest);)*
-            }
-        }
+        $crate::fingerprint!(@fields $type Self { $($field,)* $($($left_out: _,)*)? }, [$($field)*]);
     };
     (struct $type:ident ( $($field:ident),* $(,)? )) => {
+        $crate::fingerprint!(@fields $type Self($($field),*), [$($field)*]);
+    };
+    (@fields $type:ident $fields:pat, [$($field:ident)*]) => {
         impl $crate::Fingerprint for $type {
             const PARTS: &'static [&'static str] = &[$(stringify!($field)),*];
 
             fn feed(&self, digest: &mut $crate::Digest) {
-                let Self($($field),*) = self;
+                let $fields = self;
                 $($crate::Fingerprint::feed($field, digest);)*
             }
         }

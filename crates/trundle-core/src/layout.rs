@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::error::check_sizes;
 use crate::{Error, Result, Shape, Width};
 
 /// The place of every element: `offset_bytes + Σ index[axis] · strides_bytes[axis]`.
@@ -61,14 +62,7 @@ impl Layout {
     /// # Errors
     /// [`Error::SizesDiffer`] if there is not one stride for each axis.
     pub fn strided(shape: &Shape, offset_bytes: usize, strides_bytes: &[isize]) -> Result<Layout> {
-        if strides_bytes.len() != shape.rank() {
-            return Err(Error::SizesDiffer {
-                left: "strides",
-                right: "the axes of the tensor",
-                left_size: strides_bytes.len(),
-                right_size: shape.rank(),
-            });
-        }
+        check_sizes(("strides", strides_bytes.len()), ("the axes of the tensor", shape.rank()))?;
         Ok(Layout { shape: shape.clone(), offset_bytes, strides_bytes: strides_bytes.to_vec() })
     }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::Deref;
 
+use crate::error::check_sizes;
 use crate::{Error, Result, Width};
 
 /// The sizes of a tensor's axes, the outermost first. The number of elements fits an `isize`.
@@ -187,14 +188,7 @@ impl Permutation {
     /// [`Error::SizesDiffer`], [`Error::AxisOutOfRange`] or [`Error::RepeatedAxis`], naming
     /// `order`.
     pub fn new(order: &[i64], rank: usize) -> Result<Permutation> {
-        if order.len() != rank {
-            return Err(Error::SizesDiffer {
-                left: "order",
-                right: "the axes of the tensor",
-                left_size: order.len(),
-                right_size: rank,
-            });
-        }
+        check_sizes(("order", order.len()), ("the axes of the tensor", rank))?;
         let mut seen = vec![false; rank];
         let mut axes = Vec::with_capacity(rank);
         for &entry in order {

@@ -30,35 +30,6 @@ pub struct TensorView<'a, T = u8> {
 }
 
 impl<'a> TensorView<'a> {
-    /// A view through any layout that stays within `bytes`.
-    ///
-    /// # Errors
-    /// [`Error::OutOfBounds`] naming `data`.
-    pub fn new(bytes: &'a [u8], dtype: DType, layout: Layout) -> Result<TensorView<'a>> {
-        TensorView { buffer: bytes, dtype, width: dtype.into(), layout }.checked()
-    }
-
-    /// The same for packed elements in any order, not that of their type.
-    ///
-    /// # Errors
-    /// [`Error::NoSuchPacking`], or [`Error::PackedOutOfBounds`] naming `data`.
-    pub fn packed(
-        bytes: &'a [u8],
-        dtype: DType,
-        order: BitOrder,
-        layout: Layout,
-    ) -> Result<TensorView<'a>> {
-        TensorView { buffer: bytes, dtype, width: dtype.packed(order)?, layout }.checked()
-    }
-
-    /// A packed, row-major view.
-    ///
-    /// # Errors
-    /// [`Error::OutOfBounds`] if `bytes` is too short for `shape`.
-    pub fn row_major(bytes: &'a [u8], dtype: DType, shape: &Shape) -> Result<TensorView<'a>> {
-        Self::new(bytes, dtype, Layout::row_major(shape, dtype.width())?)
-    }
-
     /// The buffer.
     pub fn bytes(&self) -> &'a [u8] {
         self.buffer
@@ -66,43 +37,6 @@ impl<'a> TensorView<'a> {
 }
 
 impl<'a, T> TensorView<'a, T> {
-    /// A contiguous, row-major view of elements.
-    ///
-    /// # Errors
-    /// [`Error::OutOfBounds`] if `elements` are fewer than those of `shape`.
-    pub fn from_slice(elements: &'a [T], shape: &Shape) -> Result<TensorView<'a, T>>
-    where
-        T: 'static,
-    {
-        Self::of_elements(elements, Layout::row_major(shape, element_bytes::<T>())?)
-    }
-
-    /// A view of elements with any strides, zero and negative ones too, counted in elements;
-    /// `offset_elems` is the number of the element at index 0 of every axis.
-    ///
-    /// # Errors
-    /// [`Error::SizesDiffer`] if there is not one stride for each axis, [`Error::OutOfBounds`] naming
-    /// `data`, or [`Error::TooLarge`].
-    pub fn from_strided(
-        elements: &'a [T],
-        shape: &Shape,
-        offset_elems: usize,
-        strides_elems: &[isize],
-    ) -> Result<TensorView<'a, T>>
-    where
-        T: 'static,
-    {
-        Self::of_elements(elements, strided::<T>(shape, offset_elems, strides_elems)?)
-    }
-
-    fn of_elements(buffer: &'a [T], layout: Layout) -> Result<TensorView<'a, T>>
-    where
-        T: 'static,
-    {
-        let dtype = DType::of::<T>();
-        TensorView { buffer, dtype, width: Width::Bytes(dtype.width()), layout }.checked()
-    }
-
     fn checked(self) -> Result<TensorView<'a, T>> {
         self.layout.check_within("data", self.width, size_of_val(self.buffer))?;
         Ok(self)
@@ -111,26 +45,6 @@ impl<'a, T> TensorView<'a, T> {
     /// The buffer, as a slice of what it was made of.
     pub fn buffer(&self) -> &'a [T] {
         self.buffer
-    }
-
-    /// The element type.
-    pub fn dtype(&self) -> DType {
-        self.dtype
-    }
-
-    /// What a move must know of the elements: their bytes, or how they are packed.
-    pub fn width(&self) -> Width {
-        self.width
-    }
-
-    /// Where the elements lie.
-    pub fn layout(&self) -> &Layout {
-        &self.layout
-    }
-
-    /// The sizes of the axes.
-    pub fn shape(&self) -> &Shape {
-        self.layout.shape()
     }
 }
 
@@ -148,86 +62,7 @@ pub struct TensorViewMut<'a, T = u8> {
     layout: Layout,
 }
 
-impl<'a> TensorViewMut<'a> {
-    /// A view through any layout that stays within `bytes` and addresses no byte twice.
-    ///
-    /// # Errors
-    /// [`Error::OutOfBounds`] naming `out`, or
-    /// [`Error::OverlappingLayout`].
-    pub fn new(bytes: &'a mut [u8], dtype: DType, layout: Layout) -> Result<TensorViewMut<'a>> {
-        TensorViewMut { buffer: bytes, dtype, width: dtype.into(), layout }.checked()
-    }
-
-    /// The same for packed elements in any order, not that of their type.
-    ///
-    /// # Errors
-    /// [`Error::NoSuchPacking`], [`Error::PackedOutOfBounds`] naming `out`, or
-    /// [`Error::OverlappingLayout`].
-    pub fn packed(
-        bytes: &'a mut [u8],
-        dtype: DType,
-        order: BitOrder,
-        layout: Layout,
-    ) -> Result<TensorViewMut<'a>> {
-        TensorViewMut { buffer: bytes, dtype, width: dtype.packed(order)?, layout }.checked()
-    }
-
-    /// A packed, row-major view.
-    ///
-    /// # Errors
-    /// [`Error::OutOfBounds`] if `bytes` is too short for `shape`.
-    pub fn row_major(
-        bytes: &'a mut [u8],
-        dtype: DType,
-        shape: &Shape,
-    ) -> Result<TensorViewMut<'a>> {
-        Self::new(bytes, dtype, Layout::row_major(shape, dtype.width())?)
-    }
-
-    /// The buffer.
-    pub fn bytes_mut(&mut self) -> &mut [u8] {
-        self.buffer
-    }
-}
-
 impl<'a, T> TensorViewMut<'a, T> {
-    /// A contiguous, row-major view of elements.
-    ///
-    /// # Errors
-    /// [`Error::OutOfBounds`] if `elements` are fewer than those of `shape`.
-    pub fn from_slice(elements: &'a mut [T], shape: &Shape) -> Result<TensorViewMut<'a, T>>
-    where
-        T: 'static,
-    {
-        Self::of_elements(elements, Layout::row_major(shape, element_bytes::<T>())?)
-    }
-
-    /// A view of elements with any strides but those that address one twice, counted in elements;
-    /// `offset_elems` is the number of the element at index 0 of every axis.
-    ///
-    /// # Errors
-    /// [`Error::SizesDiffer`] if there is not one stride for each axis, [`Error::OutOfBounds`] naming
-    /// `out`, [`Error::OverlappingLayout`], or [`Error::TooLarge`].
-    pub fn from_strided(
-        elements: &'a mut [T],
-        shape: &Shape,
-        offset_elems: usize,
-        strides_elems: &[isize],
-    ) -> Result<TensorViewMut<'a, T>>
-    where
-        T: 'static,
-    {
-        Self::of_elements(elements, strided::<T>(shape, offset_elems, strides_elems)?)
-    }
-
-    fn of_elements(buffer: &'a mut [T], layout: Layout) -> Result<TensorViewMut<'a, T>>
-    where
-        T: 'static,
-    {
-        let dtype = DType::of::<T>();
-        TensorViewMut { buffer, dtype, width: Width::Bytes(dtype.width()), layout }.checked()
-    }
-
     fn checked(self) -> Result<TensorViewMut<'a, T>> {
         self.layout.check_within("out", self.width, size_of_val(self.buffer))?;
         self.layout.check_writable(self.width.units())?;
@@ -238,27 +73,126 @@ impl<'a, T> TensorViewMut<'a, T> {
     pub fn buffer_mut(&mut self) -> &mut [T] {
         self.buffer
     }
-
-    /// The element type.
-    pub fn dtype(&self) -> DType {
-        self.dtype
-    }
-
-    /// What a move must know of the elements: their bytes, or how they are packed.
-    pub fn width(&self) -> Width {
-        self.width
-    }
-
-    /// Where the elements lie.
-    pub fn layout(&self) -> &Layout {
-        &self.layout
-    }
-
-    /// The sizes of the axes.
-    pub fn shape(&self) -> &Shape {
-        self.layout.shape()
-    }
 }
+
+/// How a view is made of a buffer. One to write, besides, refuses a layout that addresses a byte twice.
+macro_rules! view {
+    ($View:ident, $($mut:ident)?) => {
+        impl<'a> $View<'a> {
+            /// A view through any layout that stays within `bytes`.
+            ///
+            /// # Errors
+            /// [`Error::OutOfBounds`], or [`Error::OverlappingLayout`] for a view to write.
+            pub fn new(
+                bytes: &'a $($mut)? [u8],
+                dtype: DType,
+                layout: Layout,
+            ) -> Result<$View<'a>> {
+                $View { buffer: bytes, dtype, width: dtype.into(), layout }.checked()
+            }
+
+            /// The same for packed elements in any order, not that of their type.
+            ///
+            /// # Errors
+            /// [`Error::NoSuchPacking`], [`Error::PackedOutOfBounds`], or
+            /// [`Error::OverlappingLayout`] for a view to write.
+            pub fn packed(
+                bytes: &'a $($mut)? [u8],
+                dtype: DType,
+                order: BitOrder,
+                layout: Layout,
+            ) -> Result<$View<'a>> {
+                $View { buffer: bytes, dtype, width: dtype.packed(order)?, layout }.checked()
+            }
+
+            /// A contiguous, row-major view.
+            ///
+            /// # Errors
+            /// [`Error::OutOfBounds`] if `bytes` is too short for `shape`.
+            pub fn row_major(
+                bytes: &'a $($mut)? [u8],
+                dtype: DType,
+                shape: &Shape,
+            ) -> Result<$View<'a>> {
+                Self::new(bytes, dtype, Layout::row_major(shape, dtype.width())?)
+            }
+        }
+
+        impl<'a, T> $View<'a, T> {
+            /// A contiguous, row-major view of elements.
+            ///
+            /// # Errors
+            /// [`Error::OutOfBounds`] if `elements` are fewer than those of `shape`.
+            pub fn from_slice(elements: &'a $($mut)? [T], shape: &Shape) -> Result<$View<'a, T>>
+            where
+                T: 'static,
+            {
+                Self::of_elements(elements, Layout::row_major(shape, element_bytes::<T>())?)
+            }
+
+            /// A view of elements with any strides, zero and negative ones too, counted in elements;
+            /// `offset_elems` is the number of the element at index 0 of every axis.
+            ///
+            /// # Errors
+            /// [`Error::SizesDiffer`] if there is not one stride for each axis,
+            /// [`Error::OutOfBounds`], [`Error::TooLarge`], or [`Error::OverlappingLayout`] for a view
+            /// to write.
+            pub fn from_strided(
+                elements: &'a $($mut)? [T],
+                shape: &Shape,
+                offset_elems: usize,
+                strides_elems: &[isize],
+            ) -> Result<$View<'a, T>>
+            where
+                T: 'static,
+            {
+                Self::of_elements(elements, strided::<T>(shape, offset_elems, strides_elems)?)
+            }
+
+            fn of_elements(buffer: &'a $($mut)? [T], layout: Layout) -> Result<$View<'a, T>>
+            where
+                T: 'static,
+            {
+                let dtype = DType::of::<T>();
+                $View { buffer, dtype, width: Width::Bytes(dtype.width()), layout }.checked()
+            }
+        }
+    };
+}
+
+view!(TensorView,);
+view!(TensorViewMut, mut);
+
+/// What a tensor says of its elements.
+macro_rules! described {
+    ($Tensor:ty) => {
+        impl<T> $Tensor {
+            /// The element type.
+            pub fn dtype(&self) -> DType {
+                self.dtype
+            }
+
+            /// What a move must know of the elements: their bytes, or how they are packed.
+            pub fn width(&self) -> Width {
+                self.width
+            }
+
+            /// Where the elements lie.
+            pub fn layout(&self) -> &Layout {
+                &self.layout
+            }
+
+            /// The sizes of the axes.
+            pub fn shape(&self) -> &Shape {
+                self.layout.shape()
+            }
+        }
+    };
+}
+
+described!(TensorView<'_, T>);
+described!(TensorViewMut<'_, T>);
+described!(Tensor<T>);
 
 /// The bytes of an element, of which there must be some: elements of none have no places.
 const fn element_bytes<T>() -> usize {
@@ -309,19 +243,6 @@ impl Tensor {
         Self::of(bytes, dtype, dtype.into(), shape)
     }
 
-    /// The same, with packed elements in another order than the type's own.
-    ///
-    /// # Errors
-    /// As [`Tensor::from_bytes`], and [`Error::NoSuchPacking`].
-    pub fn from_packed(
-        bytes: Vec<u8>,
-        dtype: DType,
-        order: BitOrder,
-        shape: &Shape,
-    ) -> Result<Tensor> {
-        Self::of(bytes, dtype, dtype.packed(order)?, shape)
-    }
-
     /// The elements, contiguous and row-major.
     pub fn bytes(&self) -> &[u8] {
         &self.buffer
@@ -369,21 +290,6 @@ impl<T> Tensor<T> {
     /// The buffer as it is, without a copy.
     pub fn into_vec(self) -> Vec<T> {
         self.buffer
-    }
-
-    /// The element type.
-    pub fn dtype(&self) -> DType {
-        self.dtype
-    }
-
-    /// What a move must know of the elements: their bytes, or how they are packed.
-    pub fn width(&self) -> Width {
-        self.width
-    }
-
-    /// The sizes of the axes.
-    pub fn shape(&self) -> &Shape {
-        self.layout.shape()
     }
 
     /// A view to read.

@@ -192,6 +192,11 @@ fn what_is_moved_and_moved_back_takes_no_pass() {
     assert_eq!(passes(&[&first, &second]), 2);
     assert_eq!(passes(&[&first, &second, &second]), 1);
     assert_eq!(passes(&[&second, &second, &first]), 1);
+    // However deep, and wherever one more stands.
+    assert_eq!(passes(&[&first, &second, &second, &first]), 1);
+    assert_eq!(passes(&[&second, &first, &second, &second, &first]), 1);
+    assert_eq!(passes(&[&first, &second, &first, &first, &second, &first, &second]), 1);
+    assert_eq!(passes(&[&first, &second, &second, &second, &first]), 3);
 }
 
 #[test]
@@ -258,7 +263,7 @@ fn a_restricted_program_keeps_the_origins_of_its_box() {
         let program = any_program(&mut choices, WIDTH.into());
         let id = program.outputs()[choices.below(3)];
         let bounds = any_bounds(&mut choices, &program.tensor(id).shape);
-        let Restricted { program: part, reads } = program.restrict(id, &bounds).unwrap();
+        let Restricted { program: part, reads } = program.restrict(id, &bounds, &large()).unwrap();
         let output = part.outputs()[0];
         assert_eq!((part.outputs().len(), part.inputs()), (1, program.inputs()));
         let sizes: Vec<usize> = bounds.iter().map(Range::len).collect();
@@ -271,7 +276,7 @@ fn a_restricted_program_keeps_the_origins_of_its_box() {
                 None => assert!(own.iter().all(|size| *size == 0)),
             }
         }
-        if let Some(told) = program.source_bounds(id, &bounds).unwrap() {
+        if let Some(told) = program.source_bounds(id, &bounds, &large()).unwrap() {
             assert_eq!(told, reads, "seed {seed}");
             exact += 1;
         }
@@ -298,11 +303,14 @@ fn a_restricted_program_keeps_the_origins_of_its_box() {
     assert!(smaller > 1000 && exact > 3000, "{smaller} {exact}");
     let mut program = Program::new();
     let row = program.given(shape(&[3]), 1).unwrap();
-    assert!(matches!(program.restrict(row, &[]), Err(Error::SizesDiffer { .. })));
+    assert!(matches!(program.restrict(row, &[], &large()), Err(Error::SizesDiffer { .. })));
     let one = std::slice::from_ref;
-    assert!(matches!(program.restrict(row, one(&(2..4))), Err(Error::RangeOutOfBounds { .. })));
     assert!(matches!(
-        program.restrict(TensorId(1), one(&(0..1))),
+        program.restrict(row, one(&(2..4)), &large()),
+        Err(Error::RangeOutOfBounds { .. })
+    ));
+    assert!(matches!(
+        program.restrict(TensorId(1), one(&(0..1)), &large()),
         Err(Error::NumberOutOfRange { .. })
     ));
 }

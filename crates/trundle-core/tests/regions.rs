@@ -1,4 +1,4 @@
-//! Moves of regions: whatever they are drawn through and however they are cut, no byte is written
+//! Moves of regions: whatever they are pulled back through and however they are cut, no byte is written
 //! twice, none is missed, and none lies outside.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -10,7 +10,7 @@ use trundle_core::ops::{Flip, ReverseSubsequences, Roll, Tile, Transpose};
 use trundle_core::{Error, IndexMap, Layout, Move, Op, Regions, Shape};
 use trundle_testing::cases::layouts;
 use trundle_testing::choices::Choices;
-use trundle_testing::{holds, indices};
+use trundle_testing::{MOST_BOXES, holds, indices};
 
 fn shape(sizes: &[usize]) -> Shape {
     Shape::new(sizes).unwrap()
@@ -55,7 +55,7 @@ fn map_to(choices: &mut Choices, out: &Shape) -> IndexMap {
     }
 }
 
-/// The whole of a layout drawn back and cut at random: sets of regions, each at its tensor. Those that
+/// The whole of a layout pulled back and cut at random: sets of regions, each at its tensor. Those that
 /// cannot go on stay where they are.
 fn scattered(choices: &mut Choices, dst: &Layout) -> Vec<Regions> {
     let mut left = vec![Regions::of(dst)];
@@ -133,9 +133,9 @@ fn regions_are_moved_from_the_tensor_that_they_are_at_and_to_their_own_target() 
     assert_eq!((work.src_bytes(), work.dst_bytes()), (64, 64));
     // Drawn through a map, they are at its source.
     let map = IndexMap::identity(&shape(&[64])).restrict(std::slice::from_ref(&(3..7))).unwrap();
-    let drawn = || Regions::of(&small).through(&map, 9).unwrap();
-    assert!(Move::of_regions(&drawn(), 1, &small).is_err());
-    let work = Move::of_regions(&drawn(), 1, &large).unwrap();
+    let pulled = || Regions::of(&small).through(&map, 9).unwrap();
+    assert!(Move::of_regions(&pulled(), 1, &small).is_err());
+    let work = Move::of_regions(&pulled(), 1, &large).unwrap();
     assert_eq!((work.src_bytes(), work.dst_bytes(), work.moved_bytes()), (64, 4, 4));
     // A target whose elements share bytes is none.
     let folded = Layout::strided(&shape(&[4]), 0, &[0]).unwrap();
@@ -151,19 +151,19 @@ fn a_map_of_a_source_that_is_not_there_is_no_move() {
     let layout = |sizes: &[usize]| Layout::row_major(&shape(sizes), 1).unwrap();
     let map = IndexMap::identity(&shape(&[64]));
     let part = |range: Range<usize>| map.within_source(&[range]).unwrap();
-    let refused = Move::new(&part(3..4), 1, &layout(&[1]), &layout(&[64])).unwrap_err();
+    let refused = Move::new(&part(3..4), 1, &layout(&[1]), &layout(&[64]), MOST_BOXES).unwrap_err();
     assert_eq!(refused.to_string(), "the map reads -3..61 of a source axis of size 1");
-    assert!(Move::new(&part(0..64), 1, &layout(&[64]), &layout(&[64])).is_ok());
+    assert!(Move::new(&part(0..64), 1, &layout(&[64]), &layout(&[64]), MOST_BOXES).is_ok());
     let through = Regions::of(&layout(&[64])).through(&part(0..63), 9).unwrap();
     let refused = Move::of_regions(&through, 1, &layout(&[63])).unwrap_err();
     assert_eq!(refused, Error::CoordinateOutOfBounds { range: 0..64, size: 63 });
     // Rows whose lengths lead further than the part.
     let reverse = ReverseSubsequences::new(1, [2, 5]).index_map(&shape(&[2, 6])).unwrap();
     let window = reverse.restrict(&[0..2, 0..2]).unwrap();
-    let (dst, whole) = (layout(&[2, 2]), window.source_bounds().unwrap());
+    let (dst, whole) = (layout(&[2, 2]), window.source_bounds(MOST_BOXES).unwrap());
     assert_eq!(whole, [0..2, 0..5]);
     let part = window.within_source(&[0..2, 0..4]).unwrap();
-    assert!(Move::new(&part, 1, &layout(&[2, 4]), &dst).is_err());
+    assert!(Move::new(&part, 1, &layout(&[2, 4]), &dst, MOST_BOXES).is_err());
     let part = window.within_source(&whole).unwrap();
-    assert!(Move::new(&part, 1, &layout(&[2, 5]), &dst).is_ok());
+    assert!(Move::new(&part, 1, &layout(&[2, 5]), &dst, MOST_BOXES).is_ok());
 }

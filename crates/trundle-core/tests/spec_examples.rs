@@ -4,7 +4,7 @@
 
 use trundle_core::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Rot90, Transpose};
 use trundle_core::{DType, Error, IndexMap, Layout, Move, Op, Shape, TensorView};
-use trundle_testing::{Naive, PlainOp, indices};
+use trundle_testing::{MOST_BOXES, Naive, PlainOp, indices};
 
 fn shape(sizes: &[usize]) -> Shape {
     Shape::new(sizes).unwrap()
@@ -102,7 +102,8 @@ mod everywhere {
             assert_eq!(map.out_shape().elements(), 0, "{op}");
             let layout = |of: &Shape| Layout::row_major(of, 4).unwrap();
             let work =
-                Move::new(&map, 4, &layout(map.in_shape()), &layout(map.out_shape())).unwrap();
+                Move::new(&map, 4, &layout(map.in_shape()), &layout(map.out_shape()), MOST_BOXES)
+                    .unwrap();
             assert_eq!((work.blocks().len(), work.dst_bytes()), (0, 0), "{op}");
         }
     }
@@ -138,7 +139,7 @@ mod everywhere {
         for strides in [[0, 4], [4, 4], [8, 4], [12, 0], [-8, 4], [12, 3]] {
             let overlapping = Layout::strided(&of, 8, &strides).unwrap();
             assert_eq!(
-                Move::new(&map, 4, &packed, &overlapping).unwrap_err().to_string(),
+                Move::new(&map, 4, &packed, &overlapping, MOST_BOXES).unwrap_err().to_string(),
                 format!(
                     "output of shape [2, 3] with strides {strides:?} in bytes would write some \
                      byte twice: its elements of 4 bytes overlap"
@@ -152,7 +153,7 @@ mod everywhere {
         let of = shape(&[2, 3]);
         let packed = Layout::row_major(&of, 4).unwrap();
         let input = Layout::strided(&of, 8, &[0, -4]).unwrap();
-        let work = Move::new(&IndexMap::identity(&of), 4, &input, &packed).unwrap();
+        let work = Move::new(&IndexMap::identity(&of), 4, &input, &packed, MOST_BOXES).unwrap();
         assert_eq!((work.src_bytes(), work.dst_bytes(), work.moved_bytes()), (12, 24, 24));
     }
 
@@ -161,7 +162,8 @@ mod everywhere {
         let of = shape(&[3]);
         let packed = Layout::row_major(&of, 4).unwrap();
         let before = Layout::strided(&of, 4, &[-4]).unwrap();
-        let refused = |src, dst| Move::new(&IndexMap::identity(&of), 4, src, dst).unwrap_err();
+        let refused =
+            |src, dst| Move::new(&IndexMap::identity(&of), 4, src, dst, MOST_BOXES).unwrap_err();
         assert!(matches!(
             refused(&before, &packed),
             Error::OutOfBounds { argument: "data", first: -4, end: 8, .. }
@@ -665,14 +667,14 @@ fn a_roll_of_very_many_axes_is_no_single_move_and_not_tried() {
     let map = Roll::new(&[1], &axes).index_map(&of).unwrap();
     let layout = Layout::row_major(&of, 1).unwrap();
     assert_eq!(
-        Move::new(&map, 1, &layout, &layout).unwrap_err().to_string(),
+        Move::new(&map, 1, &layout, &layout, MOST_BOXES).unwrap_err().to_string(),
         format!(
             "from these layouts of shape {of} to shape {of} takes more than one pass over memory"
         )
     );
-    let (first, second) = map.split().unwrap();
+    let (first, second) = map.split(MOST_BOXES).unwrap();
     for part in [first, second] {
-        let work = Move::new(&part, 1, &layout, &layout).unwrap();
+        let work = Move::new(&part, 1, &layout, &layout, MOST_BOXES).unwrap();
         let [block] = work.blocks() else { panic!("{work}") };
         let cuts = block.loops.iter().filter(|each| each.cut_at_constant().is_some());
         assert_eq!(cuts.count(), 12, "{work}");

@@ -345,7 +345,7 @@ mod tests {
             for width in [1, 3, 4, 80] {
                 let shape = Shape::new([2, 131, 70]).unwrap();
                 let map = ops.iter().fold(IndexMap::identity(&shape), |map, op| {
-                    map.then(&op.index_map(map.out_shape()).unwrap()).unwrap().unwrap()
+                    map.then(&op.index_map(map.out_shape()).unwrap()).unwrap()
                 });
                 let src = Layout::row_major(map.in_shape(), width).unwrap();
                 // Gaps between the innermost rows, so that no two blocks are neighbours.
@@ -353,7 +353,7 @@ mod tests {
                 let row = sizes[2] * width + 5;
                 let strides = [sizes[1] * row, row, width].map(usize::cast_signed);
                 let dst = Layout::strided(map.out_shape(), 0, &strides).unwrap();
-                units_write_every_byte_once(&Move::new(&map, width, &src, &dst).unwrap());
+                units_write_every_byte_once(&Move::new(&map, width, &src, &dst, 64).unwrap());
             }
         }
     }

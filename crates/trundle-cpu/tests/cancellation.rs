@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use trundle_core::ops::{Flip, ReverseSubsequences, Roll, Transpose};
 use trundle_core::{Backend, BitOrder, Error, Layout, Move, Op, Packing, Shape, Width};
 use trundle_cpu::{Cpu, Plan};
+use trundle_testing::MOST_BOXES;
 
 /// What no source holds: a byte that nobody has written.
 const UNTOUCHED: u8 = 0xa5;
@@ -15,7 +16,7 @@ const UNTOUCHED: u8 = 0xa5;
 fn work(op: impl Into<Op>, sizes: &[usize], width: impl Into<Width>) -> Move {
     let (map, width) = (op.into().index_map(&Shape::new(sizes).unwrap()).unwrap(), width.into());
     let packed = |shape: &Shape| Layout::row_major(shape, width.units()).unwrap();
-    Move::new(&map, width, &packed(map.in_shape()), &packed(map.out_shape())).unwrap()
+    Move::new(&map, width, &packed(map.in_shape()), &packed(map.out_shape()), MOST_BOXES).unwrap()
 }
 
 fn plan(work: &Move, threads: usize) -> (Cpu, Plan) {

@@ -4,7 +4,7 @@
 
 use trundle_core::{Backend, Layout, Move};
 use trundle_cpu::{CATALOGUE, Cpu, Machine, Planner, Simd};
-use trundle_testing::{everything, suite};
+use trundle_testing::{MOST_BOXES, everything, suite};
 
 /// A CPU of one instruction set. With caches of no size, every result is streamed.
 fn cpu(simd: Simd, threads: usize, l3_bytes: usize) -> Cpu {
@@ -43,7 +43,7 @@ fn the_suite_reaches_every_kernel() {
             let map = passes.last().unwrap();
             let between = Layout::row_major(map.in_shape(), case.width).unwrap();
             let src = if passes.len() == 1 { &case.src } else { &between };
-            let work = Move::new(map, case.width, src, &case.dst).unwrap();
+            let work = Move::new(map, case.width, src, &case.dst, MOST_BOXES).unwrap();
             for step in cpu.plan(&work).steps() {
                 reached.push(step.kernel.name);
                 reached.extend(step.ragged.iter().map(|ragged| ragged.second.name));

@@ -5,17 +5,18 @@
 use trundle_core::ops::{Flip, ReverseSubsequences, Roll, Transpose};
 use trundle_core::{Backend, BitOrder, IndexMap, Layout, Move, Op, Packing, Shape};
 use trundle_cpu::{Cpu, Machine, Planner, Simd};
+use trundle_testing::MOST_BOXES;
 
 /// Runs `ops` between buffers that end where the last element does, the destination's elements
 /// from `offset_bytes` on. With caches of no size, the result is streamed.
 fn check(ops: &[Op], sizes: &[usize], width: usize, l3_bytes: usize, offset_bytes: usize) {
     let map = ops.iter().fold(IndexMap::identity(&Shape::new(sizes).unwrap()), |map, op| {
-        map.then(&op.index_map(map.out_shape()).unwrap()).unwrap().unwrap()
+        map.then(&op.index_map(map.out_shape()).unwrap()).unwrap()
     });
     let src = Layout::row_major(map.in_shape(), width).unwrap();
     let dst = Layout::row_major(map.out_shape(), width).unwrap();
     let dst = Layout::strided(map.out_shape(), offset_bytes, dst.strides_bytes()).unwrap();
-    let work = Move::new(&map, width, &src, &dst).unwrap();
+    let work = Move::new(&map, width, &src, &dst, MOST_BOXES).unwrap();
 
     let machine = Machine { simd: Simd::Portable, l3_bytes, ..Machine::detect().clone() };
     let cpu = Cpu::with_planner(Planner::new(machine));
@@ -60,12 +61,12 @@ fn check_all(l3_bytes: usize, offset_bytes: usize) {
 /// Runs `ops` on elements that share bytes, the destination's from number `first` on.
 fn check_packed(ops: &[Op], sizes: &[usize], packing: Packing, first: usize) {
     let map = ops.iter().fold(IndexMap::identity(&Shape::new(sizes).unwrap()), |map, op| {
-        map.then(&op.index_map(map.out_shape()).unwrap()).unwrap().unwrap()
+        map.then(&op.index_map(map.out_shape()).unwrap()).unwrap()
     });
     let src = Layout::row_major(map.in_shape(), 1).unwrap();
     let dst = Layout::row_major(map.out_shape(), 1).unwrap();
     let dst = Layout::strided(map.out_shape(), first, dst.strides_bytes()).unwrap();
-    let work = Move::new(&map, packing, &src, &dst).unwrap();
+    let work = Move::new(&map, packing, &src, &dst, MOST_BOXES).unwrap();
     let machine = Machine { simd: Simd::Portable, ..Machine::detect().clone() };
     let cpu = Cpu::with_planner(Planner::new(machine));
     let src: Vec<u8> = (0..work.src_bytes()).map(|byte| (byte * 7 + byte / 251) as u8).collect();

@@ -6,11 +6,13 @@ use std::rc::Rc;
 use trundle_core::ops::{Flip, ReverseSubsequences, Roll, Transpose};
 use trundle_core::{Backend, Error, IndexMap, Layout, Move, Op, Result, Shape};
 use trundle_cpu::{Cpu, Plan};
+use trundle_testing::MOST_BOXES;
 
 fn plans(maps: &[IndexMap], width: usize) -> Vec<Plan> {
     let packed = |shape: &Shape| Layout::row_major(shape, width).unwrap();
     let plan = |map: &IndexMap| {
-        let work = Move::new(map, width, &packed(map.in_shape()), &packed(map.out_shape()));
+        let work =
+            Move::new(map, width, &packed(map.in_shape()), &packed(map.out_shape()), MOST_BOXES);
         Cpu::new(Some(2)).plan(&work.unwrap())
     };
     maps.iter().map(plan).collect()
@@ -100,7 +102,7 @@ fn what_would_lose_values_is_refused_and_they_stay() {
     let step = width.cast_signed();
     let packed = Layout::row_major(&shape, width).unwrap();
     let plan = |src: &Layout, dst: &Layout| {
-        let work = Move::new(&IndexMap::identity(&shape), width, src, dst).unwrap();
+        let work = Move::new(&IndexMap::identity(&shape), width, src, dst, MOST_BOXES).unwrap();
         [Cpu::new(Some(1)).plan(&work)]
     };
     // Two rows that share elements, and one that is read twice.
@@ -130,12 +132,13 @@ fn a_source_that_is_read_twice_is_seen_though_all_sizes_agree() {
     let step = width.cast_signed();
     let src = Layout::strided(&shape, 0, &[2 * step, step]).unwrap();
     let dst = Layout::row_major(&shape, width).unwrap();
-    let work = Move::new(&IndexMap::identity(&shape), width, &src, &dst).unwrap();
+    let work = Move::new(&IndexMap::identity(&shape), width, &src, &dst, MOST_BOXES).unwrap();
     let plan = [Cpu::new(Some(1)).plan(&work)];
     let mut five: Vec<String> = (0..5).map(|i| i.to_string()).collect();
     assert_eq!(run(&plan, &mut five), Err(Error::NotABijection));
     let interleaved = Layout::strided(&shape, 0, &[5 * step, 0]).unwrap();
-    let work = Move::new(&IndexMap::identity(&shape), width, &interleaved, &dst).unwrap();
+    let work =
+        Move::new(&IndexMap::identity(&shape), width, &interleaved, &dst, MOST_BOXES).unwrap();
     let plan = [Cpu::new(Some(1)).plan(&work)];
     let mut six: Vec<String> = (0..6).map(|i| i.to_string()).collect();
     assert_eq!(run(&plan, &mut six), Err(Error::NotABijection));

@@ -4,6 +4,7 @@
 use trundle_core::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Transpose};
 use trundle_core::{IndexMap, Layout, Move, Op, Shape};
 use trundle_cpu::{Machine, Place, Planner, Rolled, Simd, Step, Store};
+use trundle_testing::MOST_BOXES;
 
 #[test]
 fn results_beyond_half_of_the_last_cache_are_streamed() {
@@ -11,7 +12,7 @@ fn results_beyond_half_of_the_last_cache_are_streamed() {
     for (bytes, store) in [(1000, Store::Ordinary), (1001, Store::Streaming)] {
         let shape = Shape::new([bytes]).unwrap();
         let layout = Layout::row_major(&shape, 1).unwrap();
-        let work = Move::new(&IndexMap::identity(&shape), 1, &layout, &layout).unwrap();
+        let work = Move::new(&IndexMap::identity(&shape), 1, &layout, &layout, MOST_BOXES).unwrap();
         assert_eq!(planner.plan(&work).steps()[0].store, store, "{bytes} bytes");
     }
 }
@@ -26,7 +27,7 @@ fn steps_of(map: &IndexMap) -> Vec<Step> {
     let planner = Planner::new(Machine { simd: Simd::Portable, ..Machine::detect().clone() });
     let src = Layout::row_major(map.in_shape(), 4).unwrap();
     let dst = Layout::row_major(map.out_shape(), 4).unwrap();
-    planner.plan(&Move::new(map, 4, &src, &dst).unwrap()).steps().to_vec()
+    planner.plan(&Move::new(map, 4, &src, &dst, MOST_BOXES).unwrap()).steps().to_vec()
 }
 
 /// The kernel of a single step, and the lengths of its outer loops, rows and columns.
@@ -60,7 +61,7 @@ fn each_pattern_gets_its_kernel_rows_and_columns() {
 fn reversed_rows_of_a_transpose_rise_through_the_source() {
     let flip = Flip::new(&[1]).index_map(&Shape::new([20, 30]).unwrap()).unwrap();
     let transpose = Transpose::new(&[1, 0]).index_map(flip.out_shape()).unwrap();
-    let steps = steps_of(&flip.then(&transpose).unwrap().unwrap());
+    let steps = steps_of(&flip.then(&transpose).unwrap());
     assert_eq!(shape_of(&steps), ("transposed-portable", vec![], 30, 20));
     let Step { rows, src_offset, dst_offset, .. } = &steps[0];
     assert_eq!((rows.src_stride, rows.dst_stride), (4, -80));
@@ -107,7 +108,7 @@ fn every_unit_is_in_one_task() {
             let planner = Planner::new(Machine { threads, ..Machine::detect().clone() });
             let src = Layout::row_major(map.in_shape(), 4).unwrap();
             let dst = Layout::row_major(map.out_shape(), 4).unwrap();
-            let plan = planner.plan(&Move::new(&map, 4, &src, &dst).unwrap());
+            let plan = planner.plan(&Move::new(&map, 4, &src, &dst, MOST_BOXES).unwrap());
             let mut taken: Vec<Vec<u32>> =
                 plan.steps().iter().map(|step| vec![0; step.units()]).collect();
             for task in plan.tasks() {

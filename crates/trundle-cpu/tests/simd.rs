@@ -7,6 +7,7 @@ use std::process::Command;
 use trundle_core::ops::Transpose;
 use trundle_core::{Backend, Layout, Move, Op, Shape};
 use trundle_cpu::{Cpu, Machine, Simd};
+use trundle_testing::MOST_BOXES;
 
 /// What a process is told to print, if it is one that a test has started.
 const ASKED: &str = "TRUNDLE_TESTS_TELL_OF_SIMD";
@@ -21,7 +22,7 @@ fn tells_of_its_set() {
     let map = Op::from(Transpose::new(&[1, 0])).index_map(&shape).unwrap();
     let src = Layout::row_major(map.in_shape(), 4).unwrap();
     let dst = Layout::row_major(map.out_shape(), 4).unwrap();
-    let plan = Cpu::default().plan(&Move::new(&map, 4, &src, &dst).unwrap());
+    let plan = Cpu::default().plan(&Move::new(&map, 4, &src, &dst, MOST_BOXES).unwrap());
     let most = plan.steps().iter().map(|step| step.kernel.simd).max().unwrap();
     println!("\nforced: {} {most}", Machine::detect().simd);
 }

@@ -7,6 +7,7 @@ use std::num::NonZeroU8;
 use trundle_core::ops::{Flip, Transpose};
 use trundle_core::{Backend, DType, Error, IndexMap, Layout, Move, Op, Result, Shape, Width};
 use trundle_cpu::{Cpu, Machine, Plan, Planner, Simd};
+use trundle_testing::MOST_BOXES;
 
 fn packed(size: usize, width: usize) -> Layout {
     Layout::row_major(&Shape::new([size]).unwrap(), width).unwrap()
@@ -15,13 +16,13 @@ fn packed(size: usize, width: usize) -> Layout {
 /// A plan that leaves `size` elements in their order.
 fn copy(size: usize, width: usize, src: &Layout, dst: &Layout) -> Plan {
     let map = IndexMap::identity(&Shape::new([size]).unwrap());
-    Cpu::new(Some(1)).plan(&Move::new(&map, width, src, dst).unwrap())
+    Cpu::new(Some(1)).plan(&Move::new(&map, width, src, dst, MOST_BOXES).unwrap())
 }
 
 #[test]
 fn slices_that_would_be_torn_are_refused() {
     let reversal = Op::from(Flip::new(&[0])).index_map(&Shape::new([8]).unwrap()).unwrap();
-    let work = Move::new(&reversal, 2, &packed(8, 2), &packed(8, 2)).unwrap();
+    let work = Move::new(&reversal, 2, &packed(8, 2), &packed(8, 2), MOST_BOXES).unwrap();
     let pairs = Cpu::new(Some(1)).plan(&work);
     let torn = Error::WidthMismatch { moved: 2, got: 4 };
     assert_eq!(pairs.run_slice(&[true; 16]).unwrap(), [true; 16]);
@@ -67,7 +68,8 @@ fn only_bytes_hold_elements_that_share_them() {
     let shape = Shape::new([4]).unwrap();
     let map = Op::from(Flip::new(&[0])).index_map(&shape).unwrap();
     let layout = Layout::row_major(&shape, nibbles.units()).unwrap();
-    let plan = Cpu::new(Some(1)).plan(&Move::new(&map, nibbles, &layout, &layout).unwrap());
+    let plan =
+        Cpu::new(Some(1)).plan(&Move::new(&map, nibbles, &layout, &layout, MOST_BOXES).unwrap());
     let (src, refused) = ([0x21u8, 0x43], |result: Result<()>| {
         assert!(matches!(result, Err(Error::WidthMismatch { .. })));
     });
@@ -110,7 +112,7 @@ fn moved<T: Copy + PartialEq + std::fmt::Debug>(values: &[T]) -> Vec<T> {
             let plan = |map: &IndexMap| {
                 let src = Layout::row_major(map.in_shape(), width).unwrap();
                 let dst = Layout::row_major(map.out_shape(), width).unwrap();
-                cpu.plan(&Move::new(map, width, &src, &dst).unwrap())
+                cpu.plan(&Move::new(map, width, &src, &dst, MOST_BOXES).unwrap())
             };
             let transposed = plan(&transpose).run_slice(values).unwrap();
             results.push(plan(&flip).run_slice(&transposed).unwrap());

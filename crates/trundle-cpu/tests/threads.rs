@@ -4,6 +4,7 @@
 use trundle_core::ops::{Flip, ReverseSequence, Roll, Transpose};
 use trundle_core::{Backend, IndexMap, Layout, Move, Op, Shape};
 use trundle_cpu::{Cpu, Machine, Plan, Planner};
+use trundle_testing::MOST_BOXES;
 
 /// Moves of three to five megabytes with edges that fall in the middle of tiles and lines: the
 /// operator, the shape and the width of an element.
@@ -27,7 +28,7 @@ fn moves() -> Vec<Move> {
         let map = op.index_map(&Shape::new(shape).unwrap()).unwrap();
         let src = Layout::row_major(map.in_shape(), width).unwrap();
         let dst = Layout::row_major(map.out_shape(), width).unwrap();
-        Move::new(&map, width, &src, &dst).unwrap()
+        Move::new(&map, width, &src, &dst, MOST_BOXES).unwrap()
     };
     cases.into_iter().map(bound).collect()
 }
@@ -76,7 +77,7 @@ fn every_unit_is_in_one_task() {
     let transposes = sizes.map(|shape| {
         let map = Op::from(Transpose::new(&[])).index_map(&shape).unwrap();
         let layout = |shape| Layout::row_major(shape, 4).unwrap();
-        Move::new(&map, 4, &layout(&shape), &layout(map.out_shape())).unwrap()
+        Move::new(&map, 4, &layout(&shape), &layout(map.out_shape()), MOST_BOXES).unwrap()
     });
     for work in moves().into_iter().chain(transposes) {
         for threads in [1, 2, 3, 7] {
@@ -122,7 +123,7 @@ fn any_number_of_threads_can_be_asked_for() {
     let shape = Shape::new([usize::MAX / 4 + 1]).unwrap();
     let map = IndexMap::identity(&shape);
     let layout = Layout::row_major(&shape, 1).unwrap();
-    let work = Move::new(&map, 1, &layout, &layout).unwrap();
+    let work = Move::new(&map, 1, &layout, &layout, MOST_BOXES).unwrap();
     for (asked, most) in [(0, 1), (1, 1), (usize::MAX, 1024)] {
         let plan = plan(&work, asked, 0);
         assert_eq!(plan.threads(), most);

@@ -10,7 +10,7 @@ use trundle_core::{BitOrder, Error, IndexMap, Layout, Move, Packing, Shape};
 
 use crate::cases::{chains, layouts, windows};
 use crate::suite::{self, Case, hold, new_buffer, noise};
-use crate::{Flush, PlainOp, TestBuffer, Testable, holds, indices};
+use crate::{Flush, MOST_BOXES, PlainOp, TestBuffer, Testable, holds, indices};
 
 /// Of each byte of a group, from its most significant bit down: which element it is of, and which
 /// bit of that, counted from the least significant.
@@ -181,7 +181,7 @@ fn moved<B: Testable>(
     let refused = |refusal: Error| format!("refused: {refusal}");
     let held = |bytes: &[u8]| hold(backend, bytes, Flush::End, &|| format!("{case}, {table:?}"));
     let run = |map: &IndexMap, from: &Layout, src: &[u8], to: &Layout, dst: &mut B::Buffer| {
-        let work = Move::new(map, table.packing, from, to).map_err(refused)?;
+        let work = Move::new(map, table.packing, from, to, MOST_BOXES).map_err(refused)?;
         let ends = [work.src_bytes(), work.dst_bytes()];
         suite::run(backend, &work, ends, held(src).borrow(), dst)
     };

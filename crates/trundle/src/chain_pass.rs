@@ -1,10 +1,9 @@
 //! What is done one after another, as passes over memory.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use trundle_core::program::{Definition, Made, Program, TensorId};
+use trundle_core::program::{Budget, Made, Program, TensorId};
 use trundle_core::{Backend, Error, IndexMap, Layout, Move, Result, Width};
 
 use crate::lowering::Device;
@@ -16,6 +15,24 @@ pub struct ChainPass {
     pub stages: Range<usize>,
     /// From the pass's output to its input.
     pub map: IndexMap,
+}
+
+/// One map between two layouts as one move; `None` if it is not worth that to `device`. Without a
+/// program, since most calls are of one operator, and planned as often as they come.
+///
+/// # Errors
+/// As [`lowered`].
+pub(crate) fn one_move(
+    map: &IndexMap,
+    width: Width,
+    src: &Layout,
+    dst: &Layout,
+    device: &Device,
+) -> Result<Option<Move>> {
+    match Move::new(map, width, src, dst, device.budget().most(dst.shape())) {
+        Err(Error::NotOnePass { .. }) => Ok(None),
+        work => work.map(Some),
+    }
 }
 
 /// What `maps` do one after another between two layouts, in as few passes as `device` says is worth
@@ -33,23 +50,12 @@ pub(crate) fn lowered(
     device: &Device,
 ) -> Result<(Vec<ChainPass>, Vec<Move>)> {
     let stages = maps.len();
-    let whole = match &maps[..] {
-        [] => Cow::Owned(IndexMap::identity(src.shape())),
-        [map] => Cow::Borrowed(map),
-        [first, rest @ ..] => Cow::Owned(first.chained(rest)?),
-    };
-    // One layer, or one operator: small calls are such.
-    if whole.layers().len() == 1 || stages == 1 {
-        match Move::new(&whole, width, src, dst) {
-            Ok(work) => {
-                let map = whole.into_owned();
-                return Ok((vec![ChainPass { stages: 0..stages, map }], vec![work]));
-            }
-            Err(Error::NotOnePass { .. }) => {}
-            Err(error) => return Err(error),
-        }
+    if let [map] = &maps[..]
+        && let Some(work) = one_move(map, width, src, dst, device)?
+    {
+        return Ok((vec![ChainPass { stages: 0..stages, map: map.clone() }], vec![work]));
     }
-    let lowering = Lowering::new(maps, width, src)?;
+    let lowering = Lowering::new(maps, width, src, &device.budget())?;
     let out_shape = lowering.program.tensor(lowering.last()).shape.clone();
     if dst.shape() != &out_shape {
         let (expected, got) = (out_shape, dst.shape().clone());
@@ -65,7 +71,7 @@ pub(crate) fn lowered(
         Error::NotOnePass { from, to }
     })?;
     let map = IndexMap::identity(&out_shape);
-    moves.push(Move::new(&map, width, &packed, dst)?);
+    moves.push(Move::new(&map, width, &packed, dst, 1)?);
     passes.push(ChainPass { stages: stages..stages, map });
     Ok((passes, moves))
 }
@@ -80,14 +86,14 @@ struct Lowering {
 
 impl Lowering {
     /// Maps that would be too many blocks by themselves are two tensors, or more.
-    fn new(maps: Vec<IndexMap>, width: Width, src: &Layout) -> Result<Lowering> {
+    fn new(maps: Vec<IndexMap>, width: Width, src: &Layout, budget: &Budget) -> Result<Lowering> {
         let mut program = Program::new();
         let mut last = program.given(src.shape().clone(), width)?;
         let mut reached = vec![0];
         for (stage, map) in maps.into_iter().enumerate() {
             let mut left = vec![map];
             while let Some(map) = left.pop() {
-                if let Some((first, second)) = map.split() {
+                if let Some((first, second)) = map.split(budget.most(map.out_shape())) {
                     left.extend([second, first]);
                     continue;
                 }
@@ -113,7 +119,8 @@ impl Lowering {
         let layouts = BTreeMap::from([(self.last(), dst.clone())]);
         let (mut passes, mut moves) = (Vec::new(), Vec::new());
         let (mut begin, mut from) = (TensorId(0), src.clone());
-        for pass in self.program.passes_to(&layouts, &mut device.budget()) {
+        let mut budget = device.budget();
+        for pass in self.program.passes_to(&layouts, &mut budget) {
             let packed = |id| self.packed(id);
             let map = self.map(begin, pass.target)?;
             let to = if pass.target == self.last() { dst.clone() } else { packed(pass.target)? };
@@ -128,7 +135,7 @@ impl Lowering {
                         None => {
                             // Its axes are split or merged across gaps: packed first.
                             let map = IndexMap::identity(src.shape());
-                            moves.push(Move::new(&map, self.width, src, &packed(begin)?)?);
+                            moves.push(Move::new(&map, self.width, src, &packed(begin)?, 1)?);
                             passes.push(ChainPass { stages: 0..0, map });
                             let from = Layout::row_major(shape, self.width.units())?;
                             Move::of_regions(regions, self.width, &from)
@@ -136,7 +143,7 @@ impl Lowering {
                     }
                 }
                 // One operator by itself, and what has no elements.
-                Some(None) | None => Move::new(&map, self.width, &from, &to),
+                Some(None) | None => Move::new(&map, self.width, &from, &to, budget.directly),
             };
             match work {
                 Err(Error::NotOnePass { .. }) => return Ok(None),
@@ -158,13 +165,14 @@ impl Lowering {
 
     /// What becomes of one tensor until it is another.
     fn map(&self, from: TensorId, to: TensorId) -> Result<IndexMap> {
-        let map = |tensor: &'_ Definition| match &tensor.made {
-            Made::Moved { map, .. } => Some(map.clone()),
-            _ => None,
-        };
-        let maps: Vec<IndexMap> =
-            self.program.tensors()[from.0 + 1..=to.0].iter().filter_map(map).collect();
-        IndexMap::identity(&self.program.tensor(from).shape).chained(&maps)
+        let between = &self.program.tensors()[from.0 + 1..=to.0];
+        between.iter().try_fold(
+            IndexMap::identity(&self.program.tensor(from).shape),
+            |whole, next| match &next.made {
+                Made::Moved { map, .. } => whole.then(map),
+                _ => Ok(whole),
+            },
+        )
     }
 }
 

@@ -4,12 +4,12 @@ use trundle_core::ops::{
     Declaration, Flip, LengthBuffer, ReverseSequence, ReverseSubsequences, Roll, Rot90, Transpose,
 };
 use trundle_core::{
-    Backend, DType, Error, IndexMap, Layout, Move, Op, Packing, Result, Shape, Tensor, TensorView,
+    Backend, DType, Error, IndexMap, Layout, Op, Packing, Result, Shape, Tensor, TensorView,
     TensorViewMut, Width,
 };
 use trundle_cpu::{Destination, threads};
 
-use crate::chain_pass::lowered;
+use crate::chain_pass::{lowered, one_move};
 use crate::lowering::Device;
 use crate::planned::{Planned, planned};
 
@@ -299,10 +299,9 @@ fn plan(
     let packed = || Layout::row_major(map.out_shape(), width.units());
     let out = out.map_or_else(packed, |out| Ok(out.clone()))?;
     let device = Device::new(Some(threads));
-    let moves = match Move::new(map, width, data, &out) {
-        Ok(work) => vec![work],
-        Err(Error::NotOnePass { .. }) => lowered(vec![map.clone()], width, data, &out, &device)?.1,
-        Err(error) => return Err(error),
+    let moves = match one_move(map, width, data, &out, &device)? {
+        Some(work) => vec![work],
+        None => lowered(vec![map.clone()], width, data, &out, &device)?.1,
     };
     let plans = moves.iter().map(|work| device.plan(work)).collect();
     Ok(Planned { plans, out_shape: out.shape().clone() })

@@ -18,7 +18,8 @@
 //!
 //! let shape = Shape::new([4])?;
 //! let (map, layout) = (Op::from(Roll::new(&[1], &[0])).index_map(&shape)?, Layout::row_major(&shape, 1)?);
-//! let roll = Move::new(&map, 1, &layout, &layout)?;
+//! let most = Device::default().budget().most(&shape);
+//! let roll = Move::new(&map, 1, &layout, &layout, most)?;
 //! println!("{}", Device::default().plan(&roll));
 //! let twice = Runner::chain(Device::default(), &[roll.clone(), roll])?;
 //! let mut out = [0; 4];

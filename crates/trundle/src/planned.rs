@@ -83,7 +83,7 @@ mod tests {
         let shape = Shape::new([rows, columns]).unwrap();
         let src = Layout::strided(&shape, 0, &[columns.cast_signed() + 1, 1]).unwrap();
         let dst = Layout::row_major(&shape, 1).unwrap();
-        let work = Move::new(&IndexMap::identity(&shape), 1, &src, &dst).unwrap();
+        let work = Move::new(&IndexMap::identity(&shape), 1, &src, &dst, 1).unwrap();
         Planned { plans: vec![Device::default().plan(&work)], out_shape: shape }
     }
 

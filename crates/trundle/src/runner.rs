@@ -521,7 +521,7 @@ mod tests {
         let shape = Shape::new([5]).unwrap();
         let layout = Layout::row_major(&shape, 1).unwrap();
         let map = Op::from(Flip::new(&[0])).index_map(&shape).unwrap();
-        let flip = Move::new(&map, 1, &layout, &layout).unwrap();
+        let flip = Move::new(&map, 1, &layout, &layout, 1).unwrap();
         let runner = Runner::chain(Device::default(), &[flip.clone(), flip.clone(), flip]).unwrap();
         let (sender, receiver) = mpsc::channel();
         std::thread::scope(|scope| {

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use trundle::lowering::{Device, Move, Runner};
 use trundle::ops::Transpose;
 use trundle::{Error, Layout, Op, Shape};
+use trundle_testing::MOST_BOXES;
 
 // The signatures are POSIX's; an id of a process is an int where these tests run.
 unsafe extern "C" {
@@ -83,7 +84,7 @@ fn runner() -> Runner<Device> {
     let moves = [map.clone(), map.invert().unwrap(), map].map(|map| {
         let src = Layout::row_major(map.in_shape(), 4).unwrap();
         let dst = Layout::row_major(map.out_shape(), 4).unwrap();
-        Move::new(&map, 4, &src, &dst).unwrap()
+        Move::new(&map, 4, &src, &dst, MOST_BOXES).unwrap()
     });
     let runner = Runner::chain(Device::new(Some(3)), &moves).unwrap();
     assert!(runner.steps().iter().all(|step| step.work.one().unwrap().threads() == 3));

@@ -9,7 +9,7 @@ use trundle::lowering::Move;
 use trundle::ops::ReverseSubsequences;
 use trundle::{DType, Error, IndexMap, Layout, Result, Shape, TensorView, TensorViewMut};
 use trundle_testing::cases::{LayoutNumbers, buffer_bytes, chains, layouts};
-use trundle_testing::{Outcome, PlainOp, holds};
+use trundle_testing::{MOST_BOXES, Outcome, PlainOp, holds};
 
 /// An operator, with its lengths, if it has any, as tensors.
 #[derive(Debug)]
@@ -77,7 +77,7 @@ impl Operator {
     /// What the call should write to `bytes`, where `out` says.
     fn write(&self, data: &TensorView<'_>, out: &Layout, bytes: &mut [u8]) -> Result<()> {
         let map = self.index_map(data.shape())?;
-        let work = Move::new(&map, data.dtype().width(), data.layout(), out)?;
+        let work = Move::new(&map, data.dtype().width(), data.layout(), out, MOST_BOXES)?;
         let width = work.width();
         work.for_each_pair(|from, to| {
             bytes[to..to + width].copy_from_slice(&data.bytes()[from..from + width]);

@@ -9,20 +9,20 @@ use trundle::lowering::BufferId::{Input, Output, Temporary};
 use trundle::lowering::{Backend, BufferId, Device, Move, Moves, Runner, Step};
 use trundle::ops::{Flip, Transpose};
 use trundle::{Error, IndexMap, Layout, Op, Result, Shape};
-use trundle_testing::{Cells, Flush, PairByPair, TestBuffer, Testable};
+use trundle_testing::{Cells, Flush, MOST_BOXES, PairByPair, TestBuffer, Testable};
 
 /// A copy of so many bytes, from and to these places.
 fn copy(bytes: usize, from: usize, to: usize) -> Move {
     let shape = Shape::new([bytes]).unwrap();
     let at = |offset| Layout::strided(&shape, offset, &[1]).unwrap();
-    Move::new(&IndexMap::identity(&shape), 1, &at(from), &at(to)).unwrap()
+    Move::new(&IndexMap::identity(&shape), 1, &at(from), &at(to), MOST_BOXES).unwrap()
 }
 
 /// An operator between packed tensors.
 fn work(op: impl Into<Op>, sizes: &[usize], width: usize) -> Move {
     let map = op.into().index_map(&Shape::new(sizes).unwrap()).unwrap();
     let packed = |shape: &Shape| Layout::row_major(shape, width).unwrap();
-    Move::new(&map, width, &packed(map.in_shape()), &packed(map.out_shape())).unwrap()
+    Move::new(&map, width, &packed(map.in_shape()), &packed(map.out_shape()), MOST_BOXES).unwrap()
 }
 
 fn step(source: BufferId, target: BufferId, work: &Move) -> Step<Moves<'_>> {
@@ -122,7 +122,7 @@ fn a_step_that_reads_gaps_is_refused() {
     let gaps = Layout::strided(&Shape::new([4]).unwrap(), 0, &[2]).unwrap();
     let packed = Layout::row_major(&Shape::new([4]).unwrap(), 1).unwrap();
     let map = IndexMap::identity(packed.shape());
-    let gives = Move::new(&map, 1, &packed, &gaps).unwrap();
+    let gives = Move::new(&map, 1, &packed, &gaps, MOST_BOXES).unwrap();
     Runner::chain(Device::default(), &[gives, copy(7, 0, 0)]).unwrap();
 }
 

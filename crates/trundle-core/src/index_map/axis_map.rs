@@ -123,6 +123,19 @@ impl AxisMap {
         coordinate.unsigned_abs()
     }
 
+    /// Whether its lengths are read from a table.
+    pub(crate) fn is_ragged(&self) -> bool {
+        matches!(self, AxisMap::Ragged { .. })
+    }
+
+    /// How many lines the coordinate follows.
+    pub(crate) fn lines(&self) -> usize {
+        match self {
+            AxisMap::Segments { pieces, .. } => pieces.len(),
+            AxisMap::Affine { .. } | AxisMap::Ragged { .. } => 1,
+        }
+    }
+
     /// The pieces of an affine or segmented map over an axis of `size`; `None` for a ragged one.
     pub(super) fn pieces(&self, size: usize) -> Option<Vec<Piece>> {
         match self {

@@ -1,31 +1,59 @@
-//! What a map reads of its source, as a box, and the map to that box alone.
+//! A box of the output as an output of its own, which is a chunk, a tile or a thread's share; what a map
+//! reads of its source, as a box, and the map to that box alone.
 
 use std::ops::Range;
 
-use super::region::{Coordinate, CutForm, Form, Found, Row};
-use super::{AxisMap, IndexMap, Layer, Line, Piece, Region, Regions};
+use super::region::{Coordinate, CutForm, Form, NotOne, Row};
+use super::{AxisMap, IndexMap, Layer, Line, Piece, Region, Room, visit_preimage};
+use crate::error::check_sizes;
 use crate::{Error, Layout, Result, Shape};
 
 impl IndexMap {
+    /// The map of the output indices within `bounds`, one range for each output axis.
+    ///
+    /// Law: `f.restrict(b).source_of(i) == f.source_of(b.start + i)`.
+    ///
+    /// # Errors
+    /// [`Error::SizesDiffer`] if there is not one range for each output axis,
+    /// [`Error::RangeOutOfBounds`] if one runs backwards or reaches outside the output.
+    pub fn restrict(&self, bounds: &[Range<usize>]) -> Result<IndexMap> {
+        check_bounds(bounds, self.out_shape(), "the axes of the output")?;
+        let starts = bounds.iter().map(|range| range.start.cast_signed());
+        Ok(self.followed(&shifted(shape_of(bounds)?, self.out_shape(), starts)))
+    }
+
     /// The least box of source coordinates, one range for each source axis, that holds every
     /// element the map reads. Ranges of an empty output are empty. `None` if a coordinate is no
-    /// linear form over few boxes of the output: where a map composes from packed tensors only.
+    /// linear form over `most` boxes of the output, or fewer.
     ///
     /// Law: each range holds the coordinate of every output index, and its first and its last one
     /// are the coordinates of some.
-    pub fn source_bounds(&self) -> Option<Vec<Range<usize>>> {
+    pub fn source_bounds(&self, most: usize) -> Option<Vec<Range<usize>>> {
         if self.out_shape().elements() == 0 {
             return Some(vec![0..0; self.in_shape().rank()]);
         }
         let packed = Layout::row_major(self.out_shape(), 1).ok()?;
         let whole = Region::of(&packed);
-        let most = Regions::most(self.out_shape().elements());
         let bounds = match &self.layers[..] {
             // Axis by axis: the jumps of one do not multiply with those of the others.
             [Layer { axes: Some(axes), .. }] => {
                 axes.iter().map(|axis| bounds_of_axis(axis, whole.clone())).collect::<Option<_>>()
             }
-            layers => bounds_of(&whole.drawn(layers, most)?),
+            layers => {
+                let mut bounds: Option<Vec<Range<isize>>> = None;
+                visit_preimage(layers, whole, &mut Room::of_boxes(most), |region| {
+                    let reached = region.coordinates.iter().map(|each| region.reached(each));
+                    match &mut bounds {
+                        None => bounds = Some(reached.collect()),
+                        Some(bounds) => {
+                            let both = bounds.iter_mut().zip(reached);
+                            both.for_each(|(own, more)| *own = join(own, &more));
+                        }
+                    }
+                    Some(())
+                })?;
+                bounds
+            }
         };
         let unsigned = |range: Range<isize>| range.start.unsigned_abs()..range.end.unsigned_abs();
         Some(bounds?.into_iter().map(unsigned).collect())
@@ -43,23 +71,10 @@ impl IndexMap {
     /// index whose element lies outside, and [`Move::new`](crate::Move::new) refuses it.
     pub fn within_source(&self, bounds: &[Range<usize>]) -> Result<IndexMap> {
         check_bounds(bounds, self.in_shape(), "the axes of the source")?;
-        let part = Shape::new(bounds.iter().map(Range::len).collect::<Vec<_>>())?;
-        if self.out_shape().elements() == 0 {
-            return Ok(IndexMap::empty(self.out_shape().clone(), part));
-        }
-        let axes = bounds
-            .iter()
-            .enumerate()
-            .map(|(axis, range)| AxisMap::Affine {
-                axis,
-                line: Line { start: -range.start.cast_signed(), step: 1 },
-            })
-            .collect();
-        Ok(IndexMap::new(self.in_shape().clone(), part, axes).composed(self))
+        let starts = bounds.iter().map(|range| -range.start.cast_signed());
+        Ok(shifted(self.in_shape().clone(), &shape_of(bounds)?, starts).followed(self))
     }
-}
 
-impl IndexMap {
     /// Checks that no layer reads outside of its source, anywhere in its output. Operators make no
     /// other maps; [`IndexMap::within_source`] can.
     ///
@@ -82,6 +97,17 @@ impl IndexMap {
     }
 }
 
+/// Each axis by itself, from these coordinates on.
+fn shifted(out_shape: Shape, in_shape: &Shape, starts: impl Iterator<Item = isize>) -> IndexMap {
+    let shifted = |(axis, start)| AxisMap::Affine { axis, line: Line { start, step: 1 } };
+    IndexMap::new(out_shape, in_shape.clone(), starts.enumerate().map(shifted).collect())
+}
+
+/// The shape of a box.
+pub(crate) fn shape_of(bounds: &[Range<usize>]) -> Result<Shape> {
+    Shape::new(bounds.iter().map(Range::len).collect::<Vec<_>>())
+}
+
 impl AxisMap {
     /// From the least to behind the greatest coordinate over a whole output that has elements.
     fn reached(&self, out_shape: &Shape) -> Option<Range<isize>> {
@@ -100,36 +126,19 @@ impl AxisMap {
     }
 }
 
-/// The least box that holds what regions reach.
-fn bounds_of(regions: &[Region]) -> Option<Vec<Range<isize>>> {
-    let mut bounds: Option<Vec<Range<isize>>> = None;
-    for region in regions {
-        let reached = region.coordinates.iter().map(|each| region.reached(each));
-        match &mut bounds {
-            None => bounds = Some(reached.collect()),
-            Some(bounds) => {
-                for (range, more) in bounds.iter_mut().zip(reached) {
-                    *range = join(range, &more);
-                }
-            }
-        }
-    }
-    bounds
-}
-
 /// The least range of coordinates that `axis` gives over a region and what it is cut into.
 fn bounds_of_axis(axis: &AxisMap, whole: Region) -> Option<Range<isize>> {
     let mut bounds: Option<Range<isize>> = None;
     let mut stack = vec![whole];
     while let Some(mut region) = stack.pop() {
         match region.through_axis(axis) {
-            Found::One((coordinate, new_loop)) => {
+            Ok((coordinate, new_loop)) => {
                 region.sizes.extend(new_loop);
                 let reached = region.reached(&coordinate);
                 bounds = Some(bounds.map_or(reached.clone(), |bounds| join(&bounds, &reached)));
             }
-            Found::Cut(parts) => stack.extend(parts),
-            Found::Never => return None,
+            Err(NotOne::Cut(parts)) => stack.extend(parts),
+            Err(NotOne::Never) => return None,
         }
     }
     bounds
@@ -153,14 +162,7 @@ pub(crate) fn check_bounds(
     shape: &Shape,
     axes: &'static str,
 ) -> Result<()> {
-    if bounds.len() != shape.rank() {
-        return Err(Error::SizesDiffer {
-            left: "bounds",
-            right: axes,
-            left_size: bounds.len(),
-            right_size: shape.rank(),
-        });
-    }
+    check_sizes(("bounds", bounds.len()), (axes, shape.rank()))?;
     let outside = bounds
         .iter()
         .zip(shape.iter())

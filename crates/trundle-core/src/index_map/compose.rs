@@ -1,116 +1,32 @@
 //! One map after another, as one map.
 
 use super::axis_map::follow;
-use super::draw::draw;
-use super::{AxisMap, IndexMap, Layer, Line, Piece, Region, Regions};
-use crate::{Error, Layout, Result};
+use super::{AxisMap, IndexMap, Layer, Line, Piece};
+use crate::Result;
+use crate::error::check_shape;
 
 impl IndexMap {
-    /// The elements moved by `self`, and what that gives by `next`, as one map; `None` where one
-    /// pass over memory cannot do it: two different tables of lengths on one axis, two ragged axes
-    /// at once, axes that were merged, moved and then split at other places, so many rolled axes that
-    /// they would be too many boxes.
+    /// The elements moved by `self`, and what that gives by `next`, as one map. Whether one pass over
+    /// memory does it is another question: see [`Regions::through`](crate::Regions::through).
     ///
     /// Law: `self.then(next).source_of(i) == self.source_of(next.source_of(i))`.
     ///
     /// # Errors
-    /// [`Error::ShapeMismatch`] if `next` does not read the shape that `self` gives.
-    pub fn then(&self, next: &IndexMap) -> Result<Option<IndexMap>> {
-        self.check_next(next)?;
-        let composed = self.composed(next);
-        Ok(composed.is_one_pass().then_some(composed))
+    /// [`Error::ShapeMismatch`](crate::Error::ShapeMismatch) if `next` does not read the shape that `self` gives.
+    pub fn then(&self, next: &IndexMap) -> Result<IndexMap> {
+        check_shape("the input of the next map", self.out_shape(), next.in_shape())?;
+        Ok(self.followed(next))
     }
 
-    fn check_next(&self, next: &IndexMap) -> Result<()> {
-        if self.out_shape() == next.in_shape() {
-            return Ok(());
-        }
-        Err(Error::ShapeMismatch {
-            argument: "the input of the next map",
-            expected: self.out_shape().clone(),
-            got: next.in_shape().clone(),
-        })
-    }
-
-    /// Maps one after another as one, however many passes it takes.
-    ///
-    /// Law: `source_of` is that of the maps, asked from the last to the first.
-    ///
-    /// # Errors
-    /// [`Error::ShapeMismatch`] if one does not read the shape that the one before it gives.
-    pub fn chained<'a>(&self, maps: impl IntoIterator<Item = &'a IndexMap>) -> Result<IndexMap> {
-        let mut chained = self.clone();
-        for map in maps {
-            chained.check_next(map)?;
-            chained.put(map);
-        }
-        Ok(chained)
-    }
-
-    /// The law of [`IndexMap::then`], however many passes it takes.
-    pub(super) fn composed(&self, next: &IndexMap) -> IndexMap {
-        let mut composed = self.clone();
-        composed.put(next);
-        composed
-    }
-
-    fn put(&mut self, next: &IndexMap) {
+    /// [`IndexMap::then`] with a map that reads the shape which this one gives.
+    pub(crate) fn followed(&self, next: &IndexMap) -> IndexMap {
         if next.out_shape().elements() == 0 {
-            *self = IndexMap::empty(next.out_shape().clone(), self.in_shape().clone());
-            return;
+            return IndexMap::empty(next.out_shape().clone(), self.in_shape().clone());
         }
-        for layer in &next.layers {
-            put_on(&mut self.layers, layer.clone());
-        }
-        if self.layers.is_empty() {
-            self.layers.push(Layer::identity(next.out_shape()));
-        }
+        let mut layers = self.layers.clone();
+        next.layers.iter().for_each(|layer| put_on(&mut layers, layer.clone()));
+        IndexMap::of_layers(layers, next.out_shape())
     }
-
-    /// Whether the output is a moderate number of regions over which every source coordinate is
-    /// linear, between packed tensors at least.
-    fn is_one_pass(&self) -> bool {
-        let layers = self.without_outer_reshapes();
-        if layers.iter().any(Layer::has_too_many_boxes) {
-            return false;
-        }
-        if layers.len() <= 1 {
-            return true;
-        }
-        let out_shape = &layers[layers.len() - 1].out_shape;
-        let Ok(packed) = Layout::row_major(out_shape, 1) else { return false };
-        let (most, asks) = (Regions::most(out_shape.elements()), most_asks(out_shape.elements()));
-        let mut boxes = 0;
-        let drawn = draw(layers, Region::of(&packed), asks, |region| {
-            boxes += region.boxes();
-            (boxes <= most).then_some(())
-        });
-        drawn.is_some()
-    }
-
-    /// The layers but for a reshape at either end, which packed tensors need not do.
-    fn without_outer_reshapes(&self) -> &[Layer] {
-        let mut layers = &self.layers[..];
-        if let [first, rest @ ..] = layers
-            && first.axes.is_none()
-        {
-            layers = rest;
-        }
-        if let [rest @ .., last] = layers
-            && last.axes.is_none()
-        {
-            layers = rest;
-        }
-        layers
-    }
-}
-
-/// How often a coordinate may be asked for, over a box, to find out whether several layers are one pass
-/// over so many elements: each takes about as long as to move some hundred elements. Where dozens of
-/// layers cut hundreds of boxes, passes are shorter than they could be, since it is sooner moved than
-/// found out.
-fn most_asks(elements: usize) -> usize {
-    (elements / 64).clamp(1 << 12, 1 << 16)
 }
 
 /// Puts `layer` on the others, in as few as can be: those that undo each other go.
@@ -145,8 +61,7 @@ impl Layer {
                     axes.iter().map(|axis| axis_after(axis, next)).collect();
                 let (out_shape, in_shape) = shapes();
                 let composed = Layer::of_axes(out_shape, in_shape, axes?);
-                let ragged = |axis: &&AxisMap| matches!(axis, AxisMap::Ragged { .. });
-                let rows = composed.axes.iter().flatten().filter(ragged).count();
+                let rows = composed.axes.iter().flatten().filter(|axis| axis.is_ragged()).count();
                 (rows <= 1).then_some(composed)
             }
             _ => None,

@@ -18,23 +18,17 @@ impl IndexMap {
         if out_shape.elements() == 0 || maps.iter().any(|map| *map.in_shape() != in_shape) {
             return None;
         }
-        let parts: Vec<&IndexMap> =
-            maps.iter().copied().filter(|map| map.out_shape()[axis] > 0).collect();
-        let parts: Vec<&[AxisMap]> =
-            parts.iter().map(|part| part.only_axes()).collect::<Option<_>>()?;
-        let sizes: Vec<usize> =
-            maps.iter().map(|map| map.out_shape()[axis]).filter(|size| *size > 0).collect();
+        let parts = maps.iter().filter(|map| map.out_shape()[axis] > 0);
+        let parts = parts.map(|map| Some((map.only_axes()?, map.out_shape()[axis])));
+        let parts: Vec<(&[AxisMap], usize)> = parts.collect::<Option<_>>()?;
         let axes = (0..in_shape.rank())
             .map(|source| {
-                let same = parts
-                    .iter()
-                    .all(|part| part[source] == parts[0][source] && part[source].axis() != axis);
-                if same {
-                    return Some(parts[0][source].clone());
+                let first = &parts[0].0[source];
+                if first.axis() != axis && parts.iter().all(|(part, _)| part[source] == *first) {
+                    return Some(first.clone());
                 }
-                let mut pieces = Vec::new();
-                let mut begin = 0;
-                for (part, size) in parts.iter().zip(&sizes) {
+                let (mut pieces, mut begin) = (Vec::new(), 0);
+                for (part, size) in &parts {
                     pieces.extend(pieces_at(&part[source], axis, *size, begin)?);
                     begin += size;
                 }
@@ -42,8 +36,7 @@ impl IndexMap {
             })
             .collect::<Option<Vec<AxisMap>>>()?;
         // Lengths read by other axes' tables would have to be joined too.
-        let ragged = axes.iter().any(|map| matches!(map, AxisMap::Ragged { .. }));
-        (!ragged).then(|| IndexMap::new(out_shape, in_shape, axes))
+        (!axes.iter().any(AxisMap::is_ragged)).then(|| IndexMap::new(out_shape, in_shape, axes))
     }
 
     /// The axes of a map of one layer.

@@ -120,7 +120,7 @@ impl Lengths {
     ///
     /// Law: `pulled.at(out) == self.at(axes(out))` for every `out`.
     pub(super) fn pull_back(&self, axes: &[AxisMap], out_sizes: &[usize]) -> Option<Lengths> {
-        if self.varying_axes().any(|b| matches!(axes[b], AxisMap::Ragged { .. })) {
+        if self.varying_axes().any(|b| axes[b].is_ragged()) {
             return None;
         }
         if self.varying_axes().any(|b| matches!(axes[b], AxisMap::Segments { .. })) {

@@ -5,24 +5,23 @@
 mod axis_map;
 mod bounds;
 mod compose;
-mod draw;
 mod invert;
 mod joined;
 mod layer;
 mod lengths;
+mod preimage;
 mod region;
 mod regions;
-mod restrict;
 mod split;
 mod stretch;
 
 use std::fmt;
 
 pub use axis_map::{AxisMap, Line, Piece};
-pub(crate) use bounds::check_bounds;
-pub(crate) use draw::draw;
+pub(crate) use bounds::{check_bounds, shape_of};
 pub use layer::Layer;
 pub use lengths::Lengths;
+pub(crate) use preimage::{Room, visit_preimage};
 pub(crate) use region::{Coordinate, CutForm, Form, Region, Row};
 pub use regions::Regions;
 
@@ -109,7 +108,7 @@ impl IndexMap {
     pub fn without_source_reshape(&self) -> Option<IndexMap> {
         match &self.layers[..] {
             [first, rest @ ..] if first.axes.is_none() => {
-                Some(IndexMap::of_layers(rest, &first.out_shape))
+                Some(IndexMap::of_layers(rest.to_vec(), &first.out_shape))
             }
             _ => None,
         }
@@ -120,18 +119,29 @@ impl IndexMap {
     pub fn without_output_reshape(&self) -> Option<IndexMap> {
         match &self.layers[..] {
             [rest @ .., last] if last.axes.is_none() => {
-                Some(IndexMap::of_layers(rest, &last.in_shape))
+                Some(IndexMap::of_layers(rest.to_vec(), &last.in_shape))
             }
             _ => None,
         }
     }
 
-    /// Some of the layers of a map; none of them leave a tensor of `shape` as it is.
-    fn of_layers(layers: &[Layer], shape: &Shape) -> IndexMap {
+    /// The map of these layers; none of them leave a tensor of `shape` as it is.
+    fn of_layers(layers: Vec<Layer>, shape: &Shape) -> IndexMap {
         if layers.is_empty() {
             return IndexMap::identity(shape);
         }
-        IndexMap { layers: layers.to_vec() }
+        IndexMap { layers }
+    }
+
+    /// The axis maps of all layers.
+    pub(crate) fn axes(&self) -> impl Iterator<Item = &AxisMap> {
+        self.layers.iter().filter_map(Layer::axes).flatten()
+    }
+
+    /// How many boxes the jumps of all axes make, multiplied. What a map is cut into may be fewer, or
+    /// more where a reshape carries.
+    pub(crate) fn boxes(&self) -> usize {
+        self.axes().map(AxisMap::lines).fold(1, usize::saturating_mul)
     }
 
     /// The source coordinates of the element that lands at `index`.

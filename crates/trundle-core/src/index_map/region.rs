@@ -1,8 +1,8 @@
 //! Boxes of an output over which every source coordinate is a linear form.
 //!
-//! A box is drawn back through the layers of a map, from the output to the source. Where a
+//! A box is pulled back through the layers of a map, from the output to the source. Where a
 //! coordinate jumps (a roll), or carries from one axis into another (an axis that was merged and
-//! then rolled), the box is cut in two and both are drawn on. What is left at the source are the
+//! then rolled), the box is cut in two and both go on. What is left at the source are the
 //! blocks of a move.
 
 use std::ops::Range;
@@ -34,6 +34,24 @@ pub(crate) enum Coordinate {
     Ragged(Row),
 }
 
+impl Coordinate {
+    /// `line` at this coordinate.
+    fn then(&self, line: Line) -> Coordinate {
+        match self {
+            _ if line.step == 0 => Coordinate::Linear(Form::constant(line.start)),
+            Coordinate::Linear(form) => Coordinate::Linear(form.then(line)),
+            Coordinate::Cut(cut) => Coordinate::Cut(CutForm {
+                first: cut.first.then(line),
+                second: cut.second.then(line),
+                ..*cut
+            }),
+            Coordinate::Ragged(row) => {
+                Coordinate::Ragged(Row { after: row.after.then(line), ..row.clone() })
+            }
+        }
+    }
+}
+
 /// A coordinate that follows one form up to step `at` of the loop `number`, and another from there on.
 /// There are steps of both, and both have the same steps along all other loops. No other coordinate is
 /// cut or ragged along the loop, unless it follows from the same one.
@@ -54,11 +72,6 @@ impl CutForm {
             at => Coordinate::Cut(CutForm { at, ..self.clone() }),
         }
     }
-
-    /// `line` at this coordinate.
-    fn then(&self, line: Line) -> CutForm {
-        CutForm { first: self.first.then(line), second: self.second.then(line), ..*self }
-    }
 }
 
 /// A coordinate along a row of which the first elements are reversed: with j = `before` at the step
@@ -75,7 +88,7 @@ pub(crate) struct Row {
 }
 
 /// A box of the output, as loops, with the place in the output and the coordinates in the tensor
-/// that it has been drawn back to.
+/// that it has been pulled back to.
 ///
 /// Law: the boxes that one is cut into hold its indices, each once, and each index keeps its place
 /// and its coordinates.
@@ -89,11 +102,13 @@ pub(crate) struct Region {
 }
 
 /// What a coordinate, asked over a region, turns out to be.
-pub(super) enum Found<T> {
-    One(T),
-    /// It is not one over the whole region. It has to be asked again over each of these.
+pub(super) type Found<T> = Result<T, NotOne>;
+
+/// Why it is not one over the whole region.
+pub(super) enum NotOne {
+    /// It has to be asked again over each of these.
     Cut(Vec<Region>),
-    /// There is no cutting it into few boxes.
+    /// There is no cutting it into boxes over which it is.
     Never,
 }
 
@@ -192,7 +207,8 @@ impl Region {
         let cuts = coordinates.filter(|(at, coordinate)| {
             cut_along(coordinate).is_some_and(|number| is_first(*at, number))
         });
-        1 << cuts.count()
+        let cuts = u32::try_from(cuts.count()).unwrap_or(u32::MAX);
+        1usize.checked_shl(cuts).unwrap_or(usize::MAX)
     }
 
     /// Where a coordinate is cut along a loop.
@@ -205,15 +221,15 @@ impl Region {
 
     /// The parts where a coordinate that is cut is linear.
     fn at_cut<T>(&self, cut: &CutForm) -> Found<T> {
-        Found::Cut(self.cut_loop(cut.number, [cut.at]))
+        Err(NotOne::Cut(self.cut_loop(cut.number, [cut.at])))
     }
 
     /// A coordinate as a linear form.
     pub(super) fn linear<'a>(&self, coordinate: &'a Coordinate) -> Found<&'a Form> {
         match coordinate {
-            Coordinate::Linear(form) => Found::One(form),
+            Coordinate::Linear(form) => Ok(form),
             Coordinate::Cut(cut) => self.at_cut(cut),
-            Coordinate::Ragged(_) => Found::Never,
+            Coordinate::Ragged(_) => Err(NotOne::Never),
         }
     }
 
@@ -320,46 +336,44 @@ impl Region {
     /// Whether a form stays below `at` over the whole region.
     pub(super) fn is_below(&self, form: &Form, at: isize) -> Found<bool> {
         if let Some(term) = form.terms.iter().find(|term| term.step < 0) {
-            return Found::Cut(vec![self.clone().turned(term.number)]);
+            return Err(NotOne::Cut(vec![self.clone().turned(term.number)]));
         }
         let most = self.highest(form);
         if most < at || form.start >= at {
-            return Found::One(most < at);
+            return Ok(most < at);
         }
         let Some(widest) = form.terms.iter().max_by_key(|term| term.step) else {
-            return Found::Never;
+            return Err(NotOne::Never);
         };
         // Along the widest loop: first steps that stay below whatever the others do, then those
-        // for which it depends on them, each by itself, then those that are beyond.
+        // for which it depends on them, one by one, then those that are beyond.
         let others = most - form.start - self.span(widest);
         let first_at = |least: isize| -> usize {
             let steps = (at - least + widest.step - 1).div_euclid(widest.step);
             steps.max(0).unsigned_abs().min(self.sizes[widest.number])
         };
         let (below, beyond) = (first_at(form.start + others), first_at(form.start));
-        if beyond - below > MOST_STRADDLING {
-            return Found::Never;
-        }
-        Found::Cut(self.cut_loop(widest.number, below..=beyond))
+        // What is behind the first of them is asked for again, if there is room for so many boxes.
+        Err(NotOne::Cut(self.cut_loop(widest.number, [below, (below + 1).min(beyond)])))
     }
 
     /// A form over the whole region as `unit · quotient + remainder`, the remainder within
     /// `0..unit`.
     pub(super) fn divided(&self, form: &Form, unit: isize) -> Found<(Form, Form)> {
         if unit == 1 {
-            return Found::One((form.clone(), Form::constant(0)));
+            return Ok((form.clone(), Form::constant(0)));
         }
         let (whole, mut digits): (Vec<Term>, Vec<Term>) =
             form.terms.iter().partition(|term| term.step % unit == 0);
         if let Some(term) = digits.iter().find(|term| term.step < 0) {
-            return Found::Cut(vec![self.clone().turned(term.number)]);
+            return Err(NotOne::Cut(vec![self.clone().turned(term.number)]));
         }
         digits.sort_unstable_by_key(|term| term.step);
         let units = digits.iter().skip(1).map(|term| term.step).chain([unit]);
         let mut reached = 0;
         for (digit, next) in digits.iter().zip(units) {
             if next % digit.step != 0 || next == digit.step {
-                return Found::Never;
+                return Err(NotOne::Never);
             }
             reached += self.span(digit);
             let low = form.start.rem_euclid(next);
@@ -372,7 +386,7 @@ impl Region {
             start: form.start.div_euclid(unit),
             terms: whole.into_iter().map(step).collect(),
         };
-        Found::One((quotient, Form { start: form.start.rem_euclid(unit), terms: digits }))
+        Ok((quotient, Form { start: form.start.rem_euclid(unit), terms: digits }))
     }
 
     /// Cut such that a digit of `base` values, which a loop counts up from `first`, does not carry
@@ -382,80 +396,55 @@ impl Region {
         let (first, base) = (first.unsigned_abs(), base.unsigned_abs());
         let steps = self.sizes[number];
         if first > 0 {
-            return Found::Cut(self.cut_loop(number, [base - first]));
+            return Err(NotOne::Cut(self.cut_loop(number, [base - first])));
         }
         let rest = steps % base;
         if rest > 0 {
-            return Found::Cut(self.cut_loop(number, [steps - rest]));
+            return Err(NotOne::Cut(self.cut_loop(number, [steps - rest])));
         }
         if let Some(at) = self.cut_of(number) {
-            return Found::Cut(self.cut_loop(number, [at]));
+            return Err(NotOne::Cut(self.cut_loop(number, [at])));
         }
-        match self.clone().split(number, base) {
-            Some(split) => Found::Cut(vec![split]),
-            None => Found::Never,
-        }
+        Err(self
+            .clone()
+            .split(number, base)
+            .map_or(NotOne::Never, |split| NotOne::Cut(vec![split])))
     }
 
     /// The coordinate that an axis map gives where the region is now.
     pub(super) fn through_axis(&self, map: &AxisMap) -> Found<(Coordinate, Option<usize>)> {
         let at = &self.coordinates[map.axis()];
         match (map, at) {
-            (AxisMap::Affine { line, .. }, Coordinate::Linear(form)) => {
-                Found::One((Coordinate::Linear(form.then(*line)), None))
-            }
-            (AxisMap::Affine { line, .. }, Coordinate::Ragged(row)) => Found::One((
-                match line.step {
-                    0 => Coordinate::Linear(Form::constant(line.start)),
-                    _ => Coordinate::Ragged(Row { after: row.after.then(*line), ..row.clone() }),
-                },
-                None,
-            )),
-            (AxisMap::Affine { line, .. }, Coordinate::Cut(cut)) => Found::One((
-                match line.step {
-                    0 => Coordinate::Linear(Form::constant(line.start)),
-                    _ => Coordinate::Cut(cut.then(*line)),
-                },
-                None,
-            )),
+            (AxisMap::Affine { line, .. }, at) => Ok((at.then(*line), None)),
             (AxisMap::Segments { pieces, .. }, Coordinate::Linear(form)) => {
                 for (at, piece) in pieces.iter().enumerate() {
                     let end = match self.along_two(form, &pieces[at..]) {
-                        Some(Ok(cut)) => return Found::One((Coordinate::Cut(cut), None)),
+                        Some(Ok(cut)) => return Ok((Coordinate::Cut(cut), None)),
                         // These two pieces are one cut, the others are asked for by themselves.
                         Some(Err(end)) => end,
                         None => piece.end,
                     };
-                    match self.is_below(form, end.cast_signed()) {
-                        Found::One(true) => {
-                            return Found::One((Coordinate::Linear(form.then(piece.line)), None));
-                        }
-                        Found::One(false) => {}
-                        Found::Cut(parts) => return Found::Cut(parts),
-                        Found::Never => return Found::Never,
+                    if self.is_below(form, end.cast_signed())? {
+                        return Ok((Coordinate::Linear(form.then(piece.line)), None));
                     }
                 }
-                Found::Never
+                Err(NotOne::Never)
             }
             (AxisMap::Ragged { before, lengths, after, .. }, Coordinate::Linear(form)) => {
-                let entry = match self.entry(lengths) {
-                    Found::One(entry) => entry,
-                    Found::Cut(parts) => return Found::Cut(parts),
-                    Found::Never => return Found::Never,
-                };
+                let entry = self.entry(lengths)?;
                 let (number, new_loop, line) = match form.terms[..] {
                     // A row of one element: a loop of its own.
                     [] => (self.sizes.len(), Some(1), Line { start: form.start, step: 1 }),
                     [Term { number, step: step @ (1 | -1) }] => {
                         (number, None, Line { start: form.start, step })
                     }
-                    _ => return Found::Never,
+                    _ => return Err(NotOne::Never),
                 };
                 if entry.term_of(number).is_some() {
-                    return Found::Never;
+                    return Err(NotOne::Never);
                 }
                 if let Some(at) = self.cut_of(number) {
-                    return Found::Cut(self.cut_loop(number, [at]));
+                    return Err(NotOne::Cut(self.cut_loop(number, [at])));
                 }
                 let row = Row {
                     number,
@@ -464,13 +453,13 @@ impl Region {
                     entry,
                     after: *after,
                 };
-                Found::One((Coordinate::Ragged(row), new_loop))
+                Ok((Coordinate::Ragged(row), new_loop))
             }
             (AxisMap::Segments { .. } | AxisMap::Ragged { .. }, Coordinate::Cut(cut)) => {
                 self.at_cut(cut)
             }
             (AxisMap::Segments { .. } | AxisMap::Ragged { .. }, Coordinate::Ragged(_)) => {
-                Found::Never
+                Err(NotOne::Never)
             }
         }
     }
@@ -506,22 +495,13 @@ impl Region {
     fn entry(&self, lengths: &super::Lengths) -> Found<Form> {
         let mut entry = Form::constant(lengths.offset().cast_signed());
         for (coordinate, stride) in self.coordinates.iter().zip(lengths.strides()) {
-            if *stride == 0 {
-                continue;
-            }
-            match self.linear(coordinate) {
-                Found::One(form) => entry.add(form, *stride),
-                Found::Cut(parts) => return Found::Cut(parts),
-                Found::Never => return Found::Never,
+            if *stride != 0 {
+                entry.add(self.linear(coordinate)?, *stride);
             }
         }
-        Found::One(entry)
+        Ok(entry)
     }
 }
-
-/// The most single steps of a loop that a cut goes through: with more, the loops within do not fit
-/// into a step of the loop around them, and the boxes would be many and small.
-const MOST_STRADDLING: usize = 8;
 
 #[cfg(test)]
 mod tests {
@@ -566,7 +546,7 @@ mod tests {
             lengths: Lengths::new([2, 6, 5], 0, vec![1, 0]),
             after: Line::IDENTITY,
         };
-        let Found::One((coordinate, None)) = region.through_axis(&row) else { panic!("a row") };
+        let Ok((coordinate, None)) = region.through_axis(&row) else { panic!("a row") };
         region.coordinates.push(coordinate);
         region
     }
@@ -583,7 +563,7 @@ mod tests {
                 Piece { end: 6, line: Line { start: -4, step: 1 } },
             ],
         );
-        let Found::One((coordinate @ Coordinate::Cut(_), None)) = region.through_axis(&roll) else {
+        let Ok((coordinate @ Coordinate::Cut(_), None)) = region.through_axis(&roll) else {
             panic!("a cut")
         };
         region.coordinates.push(coordinate);
@@ -638,6 +618,6 @@ mod tests {
             lengths: Lengths::new([1, 2, 3, 4, 5, 6], 0, vec![0, 1]),
             after: Line::IDENTITY,
         };
-        assert!(matches!(region.through_axis(&along_row), Found::Never));
+        assert!(matches!(region.through_axis(&along_row), Err(NotOne::Never)));
     }
 }

@@ -1,13 +1,14 @@
-//! All of an output as boxes, at the tensors that they have been drawn back to.
+//! All of an output as boxes, at the tensors that they have been pulled back to.
 
 use std::sync::Arc;
 
+use super::preimage::{Room, visit_preimage};
 use super::{IndexMap, Region};
 use crate::{Layout, Shape};
 
-/// Boxes of one output, no two of which share an element, drawn back to one tensor.
+/// Boxes of one output, no two of which share an element, pulled back to one tensor.
 ///
-/// They begin as the whole of a layout, are drawn [through](Regions::through) maps and
+/// They begin as the whole of a layout, are pulled back [through](Regions::through) maps and
 /// [cut](Regions::cut), and cannot be copied, nor put together but with others of the same whole. So
 /// they are apart however they came about, which a [`Move`](crate::Move) that is made of them
 /// relies on: no place is written twice.
@@ -32,7 +33,7 @@ use crate::{Layout, Shape};
 pub struct Regions {
     /// What all that come of one whole share, and nothing else does.
     target: Arc<Layout>,
-    /// The shape of the tensor that they have been drawn back to: every coordinate lies within.
+    /// The shape of the tensor that they have been pulled back to: every coordinate lies within.
     shape: Shape,
     boxes: Vec<Region>,
 }
@@ -45,19 +46,12 @@ impl Regions {
         Regions { target: Arc::new(layout.clone()), shape: layout.shape().clone(), boxes }
     }
 
-    /// How many regions one pass over this many elements may have. Each costs about as much to set
-    /// out as some hundred elements to move, so that many small ones take longer than a second
-    /// pass.
-    pub fn most(elements: usize) -> usize {
-        (elements / 1024).clamp(64, 1 << 16)
-    }
-
     /// The layout that they are parts of.
     pub fn target(&self) -> &Layout {
         &self.target
     }
 
-    /// The shape of the tensor that they have been drawn back to.
+    /// The shape of the tensor that they have been pulled back to.
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
@@ -82,24 +76,37 @@ impl Regions {
         &self.boxes
     }
 
-    /// The regions in the source of `map` that these are drawn back to.
+    /// Their preimage: the regions in the source of `map` that they are pulled back to.
     ///
     /// Law: each index of the output that was in one of them is in one of the result, at its place,
     /// with the coordinates that `map` gives for those which it had.
     ///
     /// # Errors
     /// These regions, as they were, if they would become more than `most`, or if a coordinate is no
-    /// linear form over few boxes.
+    /// linear form over boxes.
     ///
     /// # Panics
-    /// If they have not been drawn back to the output of `map`.
+    /// If they have not been pulled back to the output of `map`.
     pub fn through(self, map: &IndexMap, most: usize) -> Result<Regions, Regions> {
+        self.through_within(map, &mut Room::of_boxes(most))
+    }
+
+    /// [`Regions::through`], if there is so much room.
+    pub(crate) fn through_within(
+        self,
+        map: &IndexMap,
+        room: &mut Room,
+    ) -> Result<Regions, Regions> {
         assert_eq!(&self.shape, map.out_shape(), "regions at the output of the map");
-        let (mut boxes, mut left) = (Vec::with_capacity(self.boxes.len()), most);
+        let mut boxes = Vec::with_capacity(self.boxes.len());
+        let mut keep = |region| {
+            boxes.push(region);
+            Some(())
+        };
         for region in &self.boxes {
-            let Some(drawn) = region.clone().drawn(map.layers(), left) else { return Err(self) };
-            left -= drawn.iter().map(Region::boxes).sum::<usize>();
-            boxes.extend(drawn);
+            if visit_preimage(map.layers(), region.clone(), room, &mut keep).is_none() {
+                return Err(self);
+            }
         }
         Ok(Regions { shape: map.in_shape().clone(), boxes, ..self })
     }
@@ -117,12 +124,11 @@ impl Regions {
     pub fn cut(self, axis: usize, at: usize, most: usize) -> Result<(Regions, Regions), Regions> {
         let size = self.shape[axis];
         assert!(at <= size, "an axis of {size} cut at {at}");
-        let (mut below, mut beyond, mut left) = (Vec::new(), Vec::new(), most);
+        let (mut below, mut beyond, mut room) = (Vec::new(), Vec::new(), Room::of_boxes(most));
         for region in &self.boxes {
-            let Some((first, second)) = region.clone().cut(axis, at, left) else {
+            let Some((first, second)) = region.clone().cut(axis, at, &mut room) else {
                 return Err(self);
             };
-            left -= first.iter().chain(&second).map(Region::boxes).sum::<usize>();
             below.extend(first);
             beyond.extend(second);
         }
@@ -136,14 +142,14 @@ impl Regions {
         Ok((part(at, below), part(size - at, beyond)))
     }
 
-    /// These and `other`, which are other parts of the same whole, drawn back to the same tensor.
+    /// These and `other`, which are other parts of the same whole, pulled back to the same tensor.
     ///
     /// # Panics
     /// If they are parts of two wholes, or at tensors of two shapes.
     #[must_use]
     pub fn and(mut self, other: Regions) -> Regions {
         assert!(Arc::ptr_eq(&self.target, &other.target), "parts of one whole");
-        assert_eq!(self.shape, other.shape, "parts that are drawn back to one tensor");
+        assert_eq!(self.shape, other.shape, "parts that are pulled back to one tensor");
         self.boxes.extend(other.boxes);
         self
     }
@@ -175,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_drawn_back_is_as_it_was() {
+    fn what_cannot_be_pulled_back_is_as_it_was() {
         let shape = Shape::new([2, 3]).unwrap();
         let rolled = crate::ops::Roll::new(&[1, 1], &[0, 1]).index_map(&shape).unwrap();
         // An axis of two that is rolled by one is reversed: two boxes.

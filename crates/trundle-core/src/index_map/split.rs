@@ -4,18 +4,22 @@ use super::compose::put_on;
 use super::{AxisMap, IndexMap, Layer};
 use crate::Shape;
 
-/// The most boxes that the jumps of several axes may cut an output into, all of them together. A roll
-/// has two for each axis that it rolls, multiplied: one of 12 axes has as many. What a box costs to
-/// set out, in time and in memory, does not depend on how few elements it has.
-const MOST_BOXES: usize = 1 << 12;
-
 impl IndexMap {
-    /// This map as two, each with about the square root of its boxes, if the coordinates of its axes
-    /// jump at so many places that one pass over memory would be too many boxes; else `None`.
+    /// This map as two, each with about the square root of its boxes, if the coordinates of several
+    /// axes jump at so many places that they are more than `most` boxes, multiplied; else `None`. Those
+    /// of one axis alone are as many as it was made of, and stay.
+    ///
+    /// A roll has two boxes for each axis that it rolls: one of 12 axes has 4096. What a box costs to set
+    /// out, in time and in memory, does not depend on how few elements it has.
     ///
     /// Law: `first.source_of(second.source_of(i)) == self.source_of(i)`.
-    pub fn split(&self) -> Option<(IndexMap, IndexMap)> {
-        let at = self.layers.iter().position(Layer::has_too_many_boxes)?;
+    pub fn split(&self, most: usize) -> Option<(IndexMap, IndexMap)> {
+        let has_too_many = |layer: &Layer| {
+            let lines = || layer.axes.iter().flatten().map(AxisMap::lines);
+            let boxes = lines().fold(1, usize::saturating_mul);
+            boxes > most && boxes > lines().max().unwrap_or(1)
+        };
+        let at = self.layers.iter().position(has_too_many)?;
         let (first, second) = self.layers[at].split()?;
         let mut layers = self.layers[..at].to_vec();
         put_on(&mut layers, first);
@@ -28,14 +32,6 @@ impl IndexMap {
 }
 
 impl Layer {
-    /// Whether the jumps of its axes, multiplied, are too many boxes. Those of one axis alone are
-    /// not: they are as many as it was made of.
-    pub(crate) fn has_too_many_boxes(&self) -> bool {
-        let pieces = || self.axes.iter().flatten().map(pieces);
-        let boxes = pieces().fold(1, usize::saturating_mul);
-        boxes > MOST_BOXES && boxes > pieces().max().unwrap_or(1)
-    }
-
     /// The axes that jump, about half of them at a time. Between the two are the axes of the source.
     fn split(&self) -> Option<(Layer, Layer)> {
         let axes = self.axes.as_ref()?;
@@ -44,15 +40,15 @@ impl Layer {
             to as f64 / from as f64
         };
         // What makes the tensor smaller is done first, so that what lies between is not large.
-        let mut jumping: Vec<usize> = (0..axes.len()).filter(|at| pieces(&axes[*at]) > 1).collect();
+        let mut jumping: Vec<usize> = (0..axes.len()).filter(|at| axes[*at].lines() > 1).collect();
         jumping.sort_by(|left, right| grows(*left).total_cmp(&grows(*right)));
         let last = jumping.pop()?;
         let all = jumping
             .iter()
-            .fold(pieces(&axes[last]), |all, at| all.saturating_mul(pieces(&axes[*at])));
+            .fold(axes[last].lines(), |all, at| all.saturating_mul(axes[*at].lines()));
         let mut boxes = 1usize;
         let enough = jumping.iter().position(|at| {
-            boxes = boxes.saturating_mul(pieces(&axes[*at]));
+            boxes = boxes.saturating_mul(axes[*at].lines());
             boxes.saturating_mul(boxes) >= all
         });
         jumping.truncate(enough.map_or(jumping.len(), |at| at + 1));
@@ -85,19 +81,13 @@ impl Layer {
     }
 }
 
-/// How many lines the coordinate on one source axis follows.
-fn pieces(axis: &AxisMap) -> usize {
-    match axis {
-        AxisMap::Segments { pieces, .. } => pieces.len(),
-        AxisMap::Affine { .. } | AxisMap::Ragged { .. } => 1,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::ops::{Flip, ReverseSequence, Roll, Slice, Transpose};
     use crate::{Layout, Move, Op};
+
+    const MOST: usize = 1 << 12;
 
     fn shape(sizes: &[usize]) -> Shape {
         Shape::new(sizes).unwrap()
@@ -110,7 +100,7 @@ mod tests {
 
     /// The maps that one is split into, until none has too many boxes.
     fn all_parts(map: IndexMap) -> Vec<IndexMap> {
-        match map.split() {
+        match map.split(MOST) {
             None => vec![map],
             Some((first, second)) => [all_parts(first), all_parts(second)].concat(),
         }
@@ -125,9 +115,9 @@ mod tests {
 
     #[test]
     fn few_boxes_are_not_split() {
-        assert!(roll_of(&shape(&[3; 12])).split().is_none());
-        assert!(roll_of(&shape(&[7, 8, 9, 10])).split().is_none());
-        assert!(IndexMap::identity(&shape(&[2; 40])).split().is_none());
+        assert!(roll_of(&shape(&[3; 12])).split(MOST).is_none());
+        assert!(roll_of(&shape(&[7, 8, 9, 10])).split(MOST).is_none());
+        assert!(IndexMap::identity(&shape(&[2; 40])).split(MOST).is_none());
     }
 
     #[test]
@@ -144,20 +134,15 @@ mod tests {
         ];
         let mut map = IndexMap::identity(&whole);
         for op in ops {
-            map = map.composed(&op.index_map(map.out_shape()).unwrap());
+            map = map.followed(&op.index_map(map.out_shape()).unwrap());
         }
         let parts = all_parts(map.clone());
         assert_eq!(parts.len(), 2);
-        assert!(parts.iter().all(|part| boxes_of(part) <= 256), "{parts:?}");
+        assert!(parts.iter().all(|part| part.boxes() <= 256), "{parts:?}");
         // Far too many elements to look at all.
         let bounds: Vec<_> = map.out_shape().iter().map(|size| 0..(*size).min(2)).collect();
         let some = map.restrict(&bounds).unwrap();
         check(&some, &[&parts[..1], &[parts[1].restrict(&bounds).unwrap()]].concat());
-    }
-
-    fn boxes_of(map: &IndexMap) -> usize {
-        let layers = map.layers().iter();
-        layers.flat_map(|layer| layer.axes().unwrap_or_default()).map(pieces).product()
     }
 
     #[test]
@@ -175,15 +160,15 @@ mod tests {
         };
         let whole = shape(&[70, 140]);
         let rows = part(0, &mut (0..70).rev().map(|row| (row, row + 1)).chain([(3, 9)]), &whole);
-        let rows = rows.composed(&part(
+        let rows = rows.followed(&part(
             0,
             &mut (0..70).map(|row| (row * 37 % 71, row * 37 % 71 + 1)),
             rows.out_shape(),
         ));
         let columns =
             part(1, &mut (0..65).map(|at| (at * 22 % 139, at * 22 % 139 + 1)), rows.out_shape());
-        let map = rows.composed(&columns);
-        assert!(boxes_of(&map) > MOST_BOXES);
+        let map = rows.followed(&columns);
+        assert!(map.boxes() > MOST);
         let parts = all_parts(map.clone());
         assert_eq!(parts.len(), 2);
         assert!(parts[0].out_shape().elements() <= whole.elements());
@@ -196,12 +181,12 @@ mod tests {
         let map = roll_of(&large);
         let layout = Layout::row_major(&large, 1).unwrap();
         assert!(matches!(
-            Move::new(&map, 1, &layout, &layout),
+            Move::new(&map, 1, &layout, &layout, MOST),
             Err(crate::Error::NotOnePass { .. })
         ));
         let parts = all_parts(map);
         let moves: Vec<Move> =
-            parts.iter().map(|part| Move::new(part, 1, &layout, &layout).unwrap()).collect();
+            parts.iter().map(|part| Move::new(part, 1, &layout, &layout, MOST).unwrap()).collect();
         let cuts = |work: &Move| -> usize {
             let blocks = work.blocks().iter().flat_map(|block| &block.loops);
             blocks.filter(|each| each.cut_at_constant().is_some()).count()
@@ -210,10 +195,12 @@ mod tests {
             moves.iter().map(|work| (work.blocks().len(), cuts(work))).collect::<Vec<_>>(),
             [(1, 10); 2]
         );
-        // Rolls that each are few boxes are not composed to one of too many.
+        // Nor one of maps that each are few.
         let half = |from: i64| {
             Roll::new(&[1], &(from..from + 10).collect::<Vec<_>>()).index_map(&large).unwrap()
         };
-        assert_eq!(half(0).then(&half(10)).unwrap(), None);
+        let both = half(0).then(&half(10)).unwrap();
+        assert!(Move::new(&half(0), 1, &layout, &layout, MOST).is_ok());
+        assert!(Move::new(&both, 1, &layout, &layout, MOST).is_err());
     }
 }

@@ -3,15 +3,22 @@
 use std::borrow::Cow;
 
 use super::{Block, Cut, CutAt, LengthTable, Loop, Move, Run, Source};
-use crate::index_map::{Coordinate, CutForm, Form, Region, Row, draw};
+use crate::error::check_shape;
+use crate::index_map::{Coordinate, CutForm, Form, Region, Room, Row, visit_preimage};
 use crate::{Error, IndexMap, Layer, Layout, Line, Regions, Result, Width};
 
-/// The blocks of `map` between two layouts, not yet canonical.
+/// The blocks of `map` between two layouts, `most` at most, not yet canonical.
 ///
 /// Law: the pairs of offsets are those of the map's indices through the layouts.
-pub(super) fn bind(map: &IndexMap, width: Width, src: &Layout, dst: &Layout) -> Result<Move> {
-    check_shape("data", map.in_shape(), src)?;
-    check_shape("out", map.out_shape(), dst)?;
+pub(super) fn bind(
+    map: &IndexMap,
+    width: Width,
+    src: &Layout,
+    dst: &Layout,
+    most: usize,
+) -> Result<Move> {
+    check_shape("data", map.in_shape(), src.shape())?;
+    check_shape("out", map.out_shape(), dst.shape())?;
     let mut work = unbound(width, src, dst)?;
     if width.units() > 0 && map.out_shape().elements() > 0 {
         let (layers, src, dst) = reshaped(map.layers(), src, dst);
@@ -19,29 +26,21 @@ pub(super) fn bind(map: &IndexMap, width: Width, src: &Layout, dst: &Layout) -> 
             let (from, to) = (map.in_shape().clone(), map.out_shape().clone());
             Error::NotOnePass { from, to }
         };
-        if layers.iter().any(Layer::has_too_many_boxes) {
-            return Err(not_one_pass());
-        }
-        let most = match layers {
-            // As many as its axes say.
-            [layer] if layer.axes().is_some() => usize::MAX,
-            _ => Regions::most(dst.shape().elements()),
-        };
-        let (mut outcome, mut boxes) = (Ok(()), 0usize);
-        let drawn = draw(layers, Region::of(&dst), usize::MAX, |region| {
+        let mut outcome = Ok(());
+        let room = &mut Room::of_boxes(most);
+        let found = visit_preimage(layers, Region::of(&dst), room, |region| {
             outcome = block_of(&region, &src).map(|block| work.blocks.push(block));
-            boxes = boxes.saturating_add(region.boxes());
-            (outcome.is_ok() && boxes <= most).then_some(())
+            outcome.is_ok().then_some(())
         });
         outcome?;
-        drawn.ok_or_else(not_one_pass)?;
+        found.ok_or_else(not_one_pass)?;
     }
     Ok(work)
 }
 
-/// The blocks of regions that were drawn back to `src`, not yet canonical.
+/// The blocks of regions that were pulled back to `src`, not yet canonical.
 pub(super) fn bind_regions(regions: &Regions, width: Width, src: &Layout) -> Result<Move> {
-    check_shape("data", regions.shape(), src)?;
+    check_shape("data", regions.shape(), src.shape())?;
     let mut work = unbound(width, src, regions.target())?;
     if width.units() > 0 {
         for region in regions.boxes() {
@@ -83,13 +82,6 @@ fn reshaped<'a>(
     (layers, src, dst)
 }
 
-fn check_shape(argument: &'static str, expected: &crate::Shape, layout: &Layout) -> Result<()> {
-    if layout.shape() == expected {
-        return Ok(());
-    }
-    Err(Error::ShapeMismatch { argument, expected: expected.clone(), got: layout.shape().clone() })
-}
-
 /// The least size of a buffer that holds `layout`.
 fn reached(argument: &'static str, layout: &Layout, width: Width) -> Result<usize> {
     let bytes = width.bytes(layout.span(width.units())?.end.unsigned_abs());
@@ -97,7 +89,7 @@ fn reached(argument: &'static str, layout: &Layout, width: Width) -> Result<usiz
     Ok(bytes)
 }
 
-/// The block of a region that has been drawn back to the source. Its place lies in the destination by
+/// The block of a region that has been pulled back to the source. Its place lies in the destination by
 /// its construction.
 ///
 /// # Errors

@@ -62,7 +62,7 @@ impl Source {
             (Source::Affine { stride }, read) => read.add_stride(stride),
             (Source::Cut(before), Source::Cut(cut)) => {
                 assert_eq!(before.at, cut.at, "coordinates that are cut at one place");
-                for (sum, distance) in cut.distances_mut().into_iter().zip(before.distances()) {
+                for (sum, distance) in cut.distances_mut().zip(before.distances()) {
                     *sum = sum.wrapping_add(distance);
                 }
             }
@@ -190,7 +190,7 @@ impl Block {
             visit(each.dst_stride);
             match &each.src {
                 Source::Affine { stride } => visit(*stride),
-                Source::Cut(cut) => cut.distances().into_iter().for_each(&mut visit),
+                Source::Cut(cut) => cut.distances().for_each(&mut visit),
             }
         }
     }
@@ -203,7 +203,7 @@ impl Block {
             change(&mut each.dst_stride);
             match &mut each.src {
                 Source::Affine { stride } => change(stride),
-                Source::Cut(cut) => cut.distances_mut().into_iter().for_each(&change),
+                Source::Cut(cut) => cut.distances_mut().for_each(&change),
             }
         }
     }

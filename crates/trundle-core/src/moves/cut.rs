@@ -73,29 +73,16 @@ impl Cut {
     }
 
     /// The distances that the runs are made of.
-    pub(super) fn distances(&self) -> [isize; 6] {
-        let Cut { first, second, .. } = self;
-        [
-            first.src_offset,
-            first.src_per_length,
-            first.src_stride,
-            second.src_offset,
-            second.src_per_length,
-            second.src_stride,
-        ]
+    pub(super) fn distances(&self) -> impl Iterator<Item = isize> {
+        let of_run = |run: &Run| [run.src_offset, run.src_per_length, run.src_stride];
+        [&self.first, &self.second].into_iter().flat_map(of_run)
     }
 
     /// The same, to be changed.
-    pub(super) fn distances_mut(&mut self) -> [&mut isize; 6] {
-        let Cut { first, second, .. } = self;
-        [
-            &mut first.src_offset,
-            &mut first.src_per_length,
-            &mut first.src_stride,
-            &mut second.src_offset,
-            &mut second.src_per_length,
-            &mut second.src_stride,
-        ]
+    pub(super) fn distances_mut(&mut self) -> impl Iterator<Item = &mut isize> {
+        [&mut self.first, &mut self.second]
+            .into_iter()
+            .flat_map(|run| [&mut run.src_offset, &mut run.src_per_length, &mut run.src_stride])
     }
 }
 

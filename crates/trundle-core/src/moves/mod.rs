@@ -39,7 +39,8 @@ fn greatest_common_divisor(a: usize, b: usize) -> usize {
 }
 
 impl Move {
-    /// The movement that `map` describes, from elements of `width` at `src` to `dst`.
+    /// The movement that `map` describes, from elements of `width` at `src` to `dst`, in `most` boxes
+    /// at most: a backend's [`Budget::most`](crate::program::Budget::most) says how many are worth it.
     ///
     /// # Errors
     /// [`Error::ShapeMismatch`](crate::Error::ShapeMismatch) if a layout has not the shape of its
@@ -47,7 +48,7 @@ impl Move {
     /// the start of its buffer,
     /// [`Error::OverlappingLayout`](crate::Error::OverlappingLayout) if `dst` would be written
     /// twice at one place, [`Error::NotOnePass`](crate::Error::NotOnePass) if axes are split or merged
-    /// across gaps of a layout, or if so many are rolled at once that they would be too many blocks:
+    /// across gaps of a layout, or if it would be more boxes, as where many axes are rolled at once:
     /// see [`IndexMap::split`]. [`Error::CoordinateOutOfBounds`](crate::Error::CoordinateOutOfBounds)
     /// for a map [within](IndexMap::within_source) too small a source.
     pub fn new(
@@ -55,13 +56,14 @@ impl Move {
         width: impl Into<Width>,
         src: &Layout,
         dst: &Layout,
+        most: usize,
     ) -> Result<Move> {
-        let bound = bind::bind(map, width.into(), src, dst)?;
+        let bound = bind::bind(map, width.into(), src, dst, most)?;
         Ok(canonicalize::canonicalize(bound))
     }
 
     /// The movement to the places of `regions` from the elements of `src`, the tensor to which they
-    /// have been drawn back. What of their target is in none of them is left as it is.
+    /// have been pulled back. What of their target is in none of them is left as it is.
     ///
     /// # Errors
     /// As [`Move::new`], with the regions' target for `dst`.

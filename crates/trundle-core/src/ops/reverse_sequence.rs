@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::reverse_subsequences::{Listed, reversed_rows};
+use crate::error::check_sizes;
 use crate::shape::normalize_axis;
 use crate::{Error, IndexMap, Result, Shape};
 
@@ -36,14 +37,7 @@ impl ReverseSequence {
         if axis == batch_axis {
             return Err(Error::SameAxis { left: "axis", right: "batch axis", axis });
         }
-        if self.lengths.len() != shape[batch_axis] {
-            return Err(Error::SizesDiffer {
-                left: "lengths",
-                right: "the batch axis",
-                left_size: self.lengths.len(),
-                right_size: shape[batch_axis],
-            });
-        }
+        check_sizes(("lengths", self.lengths.len()), ("the batch axis", shape[batch_axis]))?;
         let size = shape[axis];
         let within = |(index, length): (usize, &i128)| {
             usize::try_from(*length)

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::Declaration;
+use crate::error::check_sizes;
 use crate::shape::{normalize_axis, row_major_strides};
 use crate::{AxisMap, DType, Error, IndexMap, Lengths, Line, Result, Shape, TensorView};
 
@@ -144,14 +145,10 @@ impl ReverseSubsequences {
             Some(tensor) => &tensor.held,
             None => &rows,
         };
-        if self.lengths.len() != held.elements() {
-            return Err(Error::SizesDiffer {
-                left: "lengths",
-                right: "the positions outside the axis",
-                left_size: self.lengths.len(),
-                right_size: held.elements(),
-            });
-        }
+        check_sizes(
+            ("lengths", self.lengths.len()),
+            ("the positions outside the axis", held.elements()),
+        )?;
         let size = shape[axis];
         let clamped =
             |length: &u64| usize::try_from(*length).map_or(size, |length| length.min(size));

@@ -1,7 +1,8 @@
 //! Roll-7 of OpenVINO's operation set 7.
 
+use crate::error::check_sizes;
 use crate::shape::normalize_axis;
-use crate::{AxisMap, Error, IndexMap, Line, Piece, Result, Shape};
+use crate::{AxisMap, IndexMap, Line, Piece, Result, Shape};
 
 /// Elements shifted along axes: `out[(i + shift) mod size] = in[i]`.
 ///
@@ -34,7 +35,8 @@ impl Roll {
     /// The map for a tensor of this shape, which is the output's shape too.
     ///
     /// # Errors
-    /// [`Error::SizesDiffer`] for `shift` and `axes`, [`Error::AxisOutOfRange`] for an axis.
+    /// [`SizesDiffer`](crate::Error::SizesDiffer) for `shift` and `axes`,
+    /// [`AxisOutOfRange`](crate::Error::AxisOutOfRange) for an axis.
     pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
         let totals = self.total_shifts(shape)?;
         let axes = totals
@@ -48,13 +50,8 @@ impl Roll {
 
     /// The shift of each axis, reduced to `0..size`.
     fn total_shifts(&self, shape: &Shape) -> Result<Vec<usize>> {
-        if self.shift.len() != 1 && self.shift.len() != self.axes.len() {
-            return Err(Error::SizesDiffer {
-                left: "shift",
-                right: "axes",
-                left_size: self.shift.len(),
-                right_size: self.axes.len(),
-            });
+        if self.shift.len() != 1 {
+            check_sizes(("shift", self.shift.len()), ("axes", self.axes.len()))?;
         }
         let mut totals = vec![0; shape.rank()];
         let shifts = self.shift.iter().cycle();

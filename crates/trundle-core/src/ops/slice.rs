@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 
+use crate::error::check_sizes;
 use crate::shape::normalize_axis;
 use crate::{AxisMap, Error, IndexMap, Line, Result, Shape};
 
@@ -79,13 +80,8 @@ impl Slice {
             ("axes", &self.axes, true),
             ("steps", &self.steps, true),
         ] {
-            if list.len() != self.starts.len() && !(optional && list.is_empty()) {
-                return Err(Error::SizesDiffer {
-                    left,
-                    right: "starts",
-                    left_size: list.len(),
-                    right_size: self.starts.len(),
-                });
+            if !(optional && list.is_empty()) {
+                check_sizes((left, list.len()), ("starts", self.starts.len()))?;
             }
         }
         Ok(())

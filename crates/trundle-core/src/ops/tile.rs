@@ -1,5 +1,6 @@
 //! Tile of ONNX, as numpy's `tile` too says it.
 
+use crate::error::check_sizes;
 use crate::{AxisMap, Error, IndexMap, Result, Shape};
 
 /// The tensor repeated along its axes: `out[i] = in[i mod size]`.
@@ -46,19 +47,11 @@ impl Tile {
         }
         let repeated = IndexMap::new(Shape::new(apart)?, shape.clone(), axes);
         let merged = IndexMap::reshape(repeated.out_shape(), &tiled)?;
-        let map = repeated.then(&merged)?;
-        Ok(map.unwrap_or_else(|| unreachable!("one layer and a reshape are one pass")))
+        repeated.then(&merged)
     }
 
     fn repeats_of(&self, shape: &Shape) -> Result<Vec<usize>> {
-        if self.repeats.len() != shape.rank() {
-            return Err(Error::SizesDiffer {
-                left: "repeats",
-                right: "the axes of the tensor",
-                left_size: self.repeats.len(),
-                right_size: shape.rank(),
-            });
-        }
+        check_sizes(("repeats", self.repeats.len()), ("the axes of the tensor", shape.rank()))?;
         let one = |number: &i64| {
             let expected = "a number that is not negative";
             let refusal =

@@ -23,23 +23,23 @@ pub struct Budget {
     /// The most boxes of a map that is composed of others. Longer chains are pulled back in several
     /// steps, which comes to the same boxes.
     pub composed: usize,
-    /// The most layers of such a map.
+    /// The most layers of such a map, while it is looked for one of fewer.
     pub layers: usize,
     /// How many more pieces than parts the map of joined parts may be made of. Rolls have two.
     pub pieces: usize,
-    /// What regions may still cost to make, each as much as its tensor has axes, and one.
+    /// What regions may still cost to make: a step each time that one is asked for a coordinate.
     pub steps: usize,
     /// What each tensor that is pulled back may cost at least.
     pub steps_each: usize,
-    /// What regions that are kept may still cost, each as much.
+    /// What regions that are kept may still cost, each as much as its tensor has axes, and one.
     pub kept: usize,
     /// How many regions may be kept of a tensor at least.
     pub kept_each: usize,
 }
 
 impl Budget {
-    /// How many regions of a tensor of this shape there may be.
-    pub(super) fn most(&self, shape: &Shape) -> usize {
+    /// How many regions of a tensor of this shape there may be, or boxes of a map to one.
+    pub fn most(&self, shape: &Shape) -> usize {
         let worthwhile = shape.elements() / self.elements.max(1);
         worthwhile.max(self.few).min(self.most).min(self.left(shape))
     }
@@ -59,10 +59,8 @@ impl Budget {
         (self.kept / (shape.rank() + 1)).max(self.kept_each)
     }
 
-    /// Takes what it costs to make so many regions, first from what the tensor has of its `own`;
-    /// whether that was left.
-    pub(super) fn spend(&mut self, own: &mut usize, shape: &Shape, regions: usize) -> bool {
-        let cost = (shape.rank() + 1).saturating_mul(regions.saturating_add(1));
+    /// Takes so many steps, first from what the tensor has of its `own`; whether they were left.
+    pub(super) fn spend(&mut self, own: &mut usize, cost: usize) -> bool {
         let of_own = cost.min(*own);
         *own -= of_own;
         let enough = self.steps >= cost - of_own;

@@ -6,7 +6,7 @@ use super::{Made, Pass, Program, TensorId};
 use crate::{Result, Shape, Width};
 
 /// A pass as a program whose inputs are what it reads, and whose only output is what it writes.
-/// Neighbouring maps are one where they compose, and reshapes at the ends, which move nothing
+/// Neighbouring maps are one, and reshapes at the ends, which move nothing
 /// between contiguous tensors, are left out: an input, and the output, may have another shape than in
 /// the whole program, of as many elements.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,8 +50,8 @@ impl Program {
         Ok(building.isolated)
     }
 
-    /// The tensors between the ends of a pass, its target too, each made of others in as few steps as
-    /// compose. What is not among them is an input.
+    /// The tensors between the ends of a pass, its target too; those that are moved one after another
+    /// as one, which they are since they are one pass. What is not among them is an input.
     fn made_within(&self, pass: &Pass) -> BTreeMap<TensorId, Made> {
         let read: BTreeSet<TensorId> = pass.reads.iter().map(|read| read.from).collect();
         let is_within = |id: TensorId| match self.tensor(id).made {
@@ -68,9 +68,8 @@ impl Program {
             while let Made::Moved { from, map } = &made
                 && is_within(*from)
                 && let Made::Moved { from: first, map: before } = &self.tensor(*from).made
-                && let Ok(Some(map)) = before.then(map)
             {
-                made = Made::Moved { from: *first, map };
+                made = Made::Moved { from: *first, map: before.followed(map) };
             }
             left.extend(made.of());
             within.insert(at, made);

@@ -20,6 +20,7 @@ pub use passes::{Pass, Read};
 pub use restrict::{Bounds, Restricted};
 pub use tiles::Tiles;
 
+use crate::error::{check_shape, check_sizes};
 use crate::{Error, IndexMap, Layout, Op, Result, Shape, Width};
 
 /// Tensors that are given, filled, moved and joined, and nothing else: each is made of earlier ones,
@@ -149,14 +150,7 @@ impl Program {
     pub fn fill(&mut self, width: impl Into<Width>, bytes: &[u8]) -> Result<TensorId> {
         let width = width.into();
         let needed = width.bytes(width.units());
-        if bytes.len() != needed {
-            return Err(Error::SizesDiffer {
-                left: "the bytes of a fill",
-                right: "those of an element",
-                left_size: bytes.len(),
-                right_size: needed,
-            });
-        }
+        check_sizes(("the bytes of a fill", bytes.len()), ("those of an element", needed))?;
         let mut element = bytes.to_vec();
         if let Some(packing) = width.packing() {
             element.fill(0);
@@ -173,13 +167,7 @@ impl Program {
     /// its source, [`Error::TooLarge`].
     pub fn moved(&mut self, from: TensorId, map: IndexMap) -> Result<TensorId> {
         let source = self.checked(from)?;
-        if source.shape != *map.in_shape() {
-            return Err(Error::ShapeMismatch {
-                argument: "the input of the map",
-                expected: source.shape.clone(),
-                got: map.in_shape().clone(),
-            });
-        }
+        check_shape("the input of the map", &source.shape, map.in_shape())?;
         map.check_layers()?;
         let width = source.width;
         self.push(map.out_shape().clone(), width, Made::Moved { from, map })
@@ -234,11 +222,7 @@ impl Program {
             }
             sizes[axis] = if shape.rank() == sizes.len() { shape[axis] } else { first.shape[axis] };
             if sizes != shape.sizes() {
-                return Err(Error::ShapeMismatch {
-                    argument: "a part",
-                    expected: Shape::new(sizes)?,
-                    got: shape.clone(),
-                });
+                check_shape("a part", &Shape::new(sizes.clone())?, shape)?;
             }
             end = end.checked_add(sizes[axis]).ok_or_else(|| Error::TooLarge {
                 what: format!("the sum of the sizes of {} parts", parts.len()),

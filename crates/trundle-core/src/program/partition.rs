@@ -2,64 +2,41 @@
 
 use std::ops::Range;
 
-use super::TensorId;
 use crate::Regions;
 
-/// Regions on their way from a joined tensor to its parts.
-pub(super) struct Partition<'a> {
+/// Puts regions of a joined tensor, whose parts end there along its axis, to these parts: by their
+/// indices. `None` if they become more than `room`, or if one cannot be cut.
+///
+/// Law: each index that was in one of the regions is in one of the result, at the part that holds it,
+/// with its coordinate counted from where that part begins.
+pub(super) fn partition(
+    regions: Regions,
     axis: usize,
-    parts: &'a [TensorId],
-    /// Where along the axis each part ends.
-    ends: &'a [usize],
-    /// How many regions there may be.
+    ends: &[usize],
     room: usize,
-    /// How many have come to parts.
-    pub(super) count: usize,
-    pub(super) of_parts: Vec<(TensorId, Regions)>,
-}
-
-impl<'a> Partition<'a> {
-    pub(super) fn new(
-        axis: usize,
-        parts: &'a [TensorId],
-        ends: &'a [usize],
-        room: usize,
-    ) -> Partition<'a> {
-        Partition { axis, parts, ends, room, count: 0, of_parts: Vec::new() }
-    }
-
-    /// Puts regions of the whole tensor to its parts. `None` if there are too many, or if one
-    /// cannot be cut.
-    ///
-    /// Law: each index that was in one of the regions is in one of the result, at the part that holds
-    /// it, with its coordinate counted from where that part begins.
-    pub(super) fn put(&mut self, regions: Regions) -> Option<()> {
-        self.put_to(regions, 0..self.parts.len(), 0)
-    }
-
-    /// Cuts regions that lie in these parts, counted from where the first of them begins, in the
-    /// middle, and so on: a region is held against few parts, however many there are. `waiting` is
-    /// how many wait for later parts.
-    fn put_to(&mut self, regions: Regions, parts: Range<usize>, waiting: usize) -> Option<()> {
+) -> Option<Vec<(usize, Regions)>> {
+    let mut of_parts = Vec::new();
+    let mut count = regions.len();
+    // Regions that lie in several parts, counted from where the first of them begins, are cut in the
+    // middle, and so on: a region is held against few parts, however many there are.
+    let mut left = vec![(regions, 0..ends.len())];
+    while let Some((regions, Range { start, end })) = left.pop() {
         if regions.is_empty() {
-            return Some(());
+            continue;
         }
-        if parts.len() == 1 {
-            self.count += regions.len();
-            self.of_parts.push((self.parts[parts.start], regions));
-            return Some(());
+        if end - start == 1 {
+            of_parts.push((start, regions));
+            continue;
         }
-        let middle = usize::midpoint(parts.start, parts.end);
-        let at = self.ends[middle - 1] - self.begin(parts.start);
-        let most = self.room.saturating_sub(self.count + waiting);
-        let (below, beyond) = regions.cut(self.axis, at, most).ok()?;
-        self.put_to(below, parts.start..middle, waiting + beyond.len())?;
-        self.put_to(beyond, middle..parts.end, waiting)
+        let middle = usize::midpoint(start, end);
+        let begin = start.checked_sub(1).map_or(0, |before| ends[before]);
+        count -= regions.len();
+        let cut = regions.cut(axis, ends[middle - 1] - begin, room.checked_sub(count)?);
+        let (below, beyond) = cut.ok()?;
+        count += below.len() + beyond.len();
+        left.extend([(beyond, middle..end), (below, start..middle)]);
     }
-
-    fn begin(&self, part: usize) -> usize {
-        if part == 0 { 0 } else { self.ends[part - 1] }
-    }
+    (count <= room).then_some(of_parts)
 }
 
 #[cfg(test)]
@@ -77,16 +54,15 @@ mod tests {
 
     #[test]
     fn no_more_regions_come_to_parts_than_there_is_room_for() {
-        let (parts, ends) = ([5, 3, 4, 3].map(TensorId), [2, 2, 5, 9]);
-        let mut all = Partition::new(1, &parts, &ends, usize::MAX);
-        all.put(regions()).unwrap();
-        let of_parts: Vec<(usize, usize)> =
-            all.of_parts.iter().map(|(part, regions)| (part.0, regions.elements())).collect();
-        assert_eq!(of_parts, [(5, 8), (4, 12), (3, 16)]);
-        assert!(all.count > regions().len());
-        for room in 0..2 * all.count {
-            let mut bounded = Partition::new(1, &parts, &ends, room);
-            assert_eq!(bounded.put(regions()).is_some(), room >= all.count, "{room}");
+        let ends = [2, 2, 5, 9];
+        let all = partition(regions(), 1, &ends, usize::MAX).unwrap();
+        let of_parts = |(part, regions): &(usize, Regions)| (*part, regions.elements());
+        assert_eq!(all.iter().map(of_parts).collect::<Vec<_>>(), [(0, 8), (2, 12), (3, 16)]);
+        let count = all.iter().map(|(_, regions)| regions.len()).sum::<usize>();
+        assert!(count > regions().len());
+        for room in 0..2 * count {
+            let bounded = partition(regions(), 1, &ends, room);
+            assert_eq!(bounded.is_some(), room >= count, "{room}");
         }
     }
 }

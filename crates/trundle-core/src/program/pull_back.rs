@@ -13,9 +13,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::partition::Partition;
+use super::partition::partition;
 use super::{Budget, Made, Program, TensorId};
-use crate::{AxisMap, IndexMap, Layout, Regions, Shape};
+use crate::index_map::Room;
+use crate::{IndexMap, Layout, Regions, Shape};
 
 /// Where the elements of a tensor are read, if it is written in one pass.
 pub(super) struct PullBack<'a> {
@@ -119,7 +120,8 @@ impl<'a> PullBack<'a> {
 
     fn pull(&mut self) -> Result<(), TooMany> {
         let program = self.program;
-        self.begin()?;
+        self.count = 1;
+        self.left.insert(self.target, self.whole());
         while let Some((tensor, regions)) = self.left.pop_last() {
             if self.is_source(tensor) {
                 self.read(tensor, regions);
@@ -129,10 +131,7 @@ impl<'a> PullBack<'a> {
                 self.via.insert(tensor);
             }
             match &program.tensor(tensor).made {
-                Made::Moved { .. } => {
-                    let (from, map) = self.composed(tensor)?;
-                    self.moved(tensor, regions, from, &map)?;
-                }
+                Made::Moved { .. } => self.moved(tensor, regions)?,
                 Made::Joined { axis, parts } => self.joined(tensor, regions, *axis, parts)?,
                 Made::Given(_) | Made::Fill(_) => {}
             }
@@ -140,90 +139,104 @@ impl<'a> PullBack<'a> {
         Ok(())
     }
 
-    /// All of the target. A reshape that it ends with is only another count of what is written.
-    fn begin(&mut self) -> Result<(), TooMany> {
-        self.count = 1;
-        if let Made::Moved { .. } = self.program.tensor(self.target).made {
-            let (from, map) = self.composed(self.target)?;
-            if let Some(rest) = map.without_output_reshape()
-                && let Some(whole) = self.counted(rest.out_shape())
-            {
-                return self.moved(self.target, whole, from, &rest);
-            }
-        }
-        self.left.insert(self.target, self.whole());
-        Ok(())
-    }
-
-    /// What a moved tensor is made of, via as many others as compose into one map of few boxes.
-    fn composed(&mut self, tensor: TensorId) -> Result<(TensorId, IndexMap), TooMany> {
+    /// What a moved tensor is made of: as it is defined, and then via one more each time that this makes
+    /// fewer layers than both have. So what is moved and moved back is found, whatever lies between.
+    /// Where they are no fewer, it comes to the same boxes to go from one tensor to the next.
+    fn compositions(&mut self, tensor: TensorId) -> Result<Vec<(TensorId, IndexMap)>, TooMany> {
         let program = self.program;
-        let Made::Moved { from, map } = &program.tensor(tensor).made else {
-            return Ok((tensor, IndexMap::identity(&program.tensor(tensor).shape)));
-        };
+        let Made::Moved { from, map } = &program.tensor(tensor).made else { return Ok(Vec::new()) };
         let (mut from, mut composed) = (*from, map.clone());
+        let mut compositions = vec![(from, composed.clone())];
         while !self.is_source(from)
             && let Made::Moved { from: next, map } = &program.tensor(from).made
-            && boxes(map).saturating_mul(boxes(&composed)) <= self.budget.composed
+            && map.boxes().saturating_mul(composed.boxes()) <= self.budget.composed
             && composed.layers().len() + map.layers().len() <= self.budget.layers
         {
-            self.spend(map.in_shape(), composed.layers().len() * boxes(&composed))?;
-            let Ok(Some(longer)) = map.then(&composed) else { break };
-            self.via.insert(from);
-            (from, composed) = (*next, longer);
+            self.spend(map.in_shape(), composed.layers().len() * composed.boxes())?;
+            let layers = map.layers().len() + composed.layers().len();
+            (from, composed) = (*next, map.followed(&composed));
+            if composed.layers().len() < layers {
+                compositions.pop_if(|(_, shorter)| is_no_more(&composed, shorter));
+                compositions.push((from, composed.clone()));
+            }
         }
-        Ok((from, composed))
+        Ok(compositions)
     }
 
-    /// Regions of a tensor as regions of the one that it is moved from.
-    fn moved(
-        &mut self,
-        tensor: TensorId,
-        regions: Regions,
-        from: TensorId,
-        map: &IndexMap,
-    ) -> Result<(), TooMany> {
-        let (before, room) = (regions.len(), self.room(regions.len()));
-        let regions = match regions.through(map, room) {
-            Ok(pulled) => {
-                self.spend(map.in_shape(), pulled.len())?;
-                self.recount(before, pulled.len());
-                self.leave(from, pulled);
-                return Ok(());
-            }
-            Err(regions) => regions,
-        };
-        self.spend(map.in_shape(), room)?;
-        if let Some(rest) = map.without_source_reshape()
-            && let Ok(pulled) = regions.through(&rest, room)
-        {
-            if !self.is_source(from) {
+    /// Regions of a moved tensor as regions of what it is made of, via as many others as can be.
+    fn moved(&mut self, tensor: TensorId, regions: Regions) -> Result<(), TooMany> {
+        let (before, boxes) = (regions.len(), self.room(regions.len()));
+        let compositions = self.compositions(tensor)?;
+        let whole = |(from, map): &(TensorId, IndexMap)| Some((*from, map.clone(), false));
+        // A reshape at a tensor that is there is only another count of what is read.
+        let counted =
+            |(from, map): &(TensorId, IndexMap)| Some((*from, map.without_source_reshape()?, true));
+        let longest = compositions.iter().rev();
+        let ways = longest.clone().filter_map(whole).chain(longest.filter_map(counted));
+        let mut regions = Some(regions);
+        for (from, map, is_counted) in ways {
+            let asks = self.own.saturating_add(self.budget.steps);
+            let mut room = Room { boxes, asks };
+            let pulled = self.through(tensor, &mut regions, &map, &mut room);
+            self.budget.spend(&mut self.own, asks - room.asks);
+            let Some(pulled) = pulled else { continue };
+            if is_counted && !self.is_source(from) {
                 return Err(TooMany(from));
             }
             self.recount(before, pulled.len());
-            self.read(from, pulled);
+            let mut passed = tensor;
+            while let Made::Moved { from: next, .. } = &self.program.tensor(passed).made
+                && *next != from
+            {
+                passed = *next;
+                self.via.insert(passed);
+            }
+            match is_counted {
+                true => self.read(from, pulled),
+                false => self.leave(from, pulled),
+            }
             return Ok(());
         }
-        Err(self.needs(tensor))
+        Err(if self.own == 0 && self.budget.steps == 0 {
+            TooMany(self.target)
+        } else {
+            self.needs(tensor)
+        })
+    }
+
+    /// Regions of a tensor as regions of the source of `map`; those of the target are all of it, and a
+    /// reshape that it ends with is only another count of what is written. `regions` are as they were
+    /// if there is no room.
+    fn through(
+        &self,
+        tensor: TensorId,
+        regions: &mut Option<Regions>,
+        map: &IndexMap,
+        room: &mut Room,
+    ) -> Option<Regions> {
+        if tensor == self.target
+            && let Some(rest) = map.without_output_reshape()
+            && let Some(whole) = self.counted(rest.out_shape())
+        {
+            return whole.through_within(&rest, room).ok();
+        }
+        match regions.take()?.through_within(map, room) {
+            Ok(pulled) => Some(pulled),
+            Err(before) => {
+                *regions = Some(before);
+                None
+            }
+        }
     }
 
     /// More regions that stand at a tensor on the way.
     fn leave(&mut self, at: TensorId, regions: Regions) {
-        let regions = match self.left.remove(&at) {
-            Some(others) => others.and(regions),
-            None => regions,
-        };
-        self.left.insert(at, regions);
+        put(&mut self.left, at, regions);
     }
 
     /// More regions that are read from a tensor.
     fn read(&mut self, from: TensorId, regions: Regions) {
-        let key = (from, regions.shape().sizes().to_vec());
-        let regions = match self.sources.remove(&key) {
-            Some(others) => others.and(regions),
-            None => regions,
-        };
-        self.sources.insert(key, regions);
+        put(&mut self.sources, (from, regions.shape().sizes().to_vec()), regions);
     }
 
     /// Regions of a tensor as regions of its parts.
@@ -237,17 +250,12 @@ impl<'a> PullBack<'a> {
         let program = self.program;
         self.most = self.budget.raised(&program.tensor(self.target).shape, self.most, parts);
         let (before, room) = (regions.len(), self.room(regions.len()));
-        let mut partition = Partition::new(axis, parts, program.ends(tensor), room);
-        let fits = partition.put(regions).is_some();
-        let count = partition.count;
-        self.spend(&program.tensor(tensor).shape, if fits { count } else { room })?;
-        if !fits {
-            return Err(self.needs(tensor));
-        }
+        let of_parts = partition(regions, axis, program.ends(tensor), room);
+        let count = of_parts.as_deref().map_or(room, regions_of);
+        self.spend(&program.tensor(tensor).shape, count)?;
+        let of_parts = of_parts.ok_or_else(|| self.needs(tensor))?;
         self.recount(before, count);
-        for (part, regions) in partition.of_parts {
-            self.leave(part, regions);
-        }
+        of_parts.into_iter().for_each(|(part, regions)| self.leave(parts[part], regions));
         Ok(())
     }
 
@@ -270,46 +278,30 @@ impl<'a> PullBack<'a> {
         self.via.clear();
         match &tensor.made {
             Made::Moved { from, map } => {
-                let most = self.budget.most_directly(&tensor.shape);
-                let Some(regions) = self.via_one(whole, map, most) else {
-                    return PulledBack::InTiles(*from);
-                };
+                let boxes = self.budget.most_directly(&tensor.shape);
+                let maps = [Some(map.clone()), map.without_source_reshape()];
+                let mut maps = maps.into_iter().flatten().filter(|map| map.boxes() <= boxes);
+                let mut whole = Some(whole);
+                let regions = maps.find_map(|map| {
+                    // What it costs is known before: whether it was left does not matter here.
+                    let _ = self.spend(map.in_shape(), boxes);
+                    self.through(self.target, &mut whole, &map, &mut Room::of_boxes(boxes))
+                });
+                let Some(regions) = regions else { return PulledBack::InTiles(*from) };
                 self.count = regions.len();
                 self.read(*from, regions);
             }
             Made::Joined { axis, parts } => {
-                let ends = program.ends(self.target);
-                let mut partition = Partition::new(*axis, parts, ends, usize::MAX);
                 // A whole tensor is cut between any two parts.
-                let _ = partition.put(whole);
-                self.count = partition.count;
-                for (part, regions) in partition.of_parts {
-                    self.read(part, regions);
-                }
+                let of_parts = partition(whole, *axis, program.ends(self.target), usize::MAX);
+                let of_parts = of_parts.unwrap_or_default();
+                self.count = regions_of(&of_parts);
+                of_parts.into_iter().for_each(|(part, regions)| self.read(parts[part], regions));
             }
             Made::Given(_) | Made::Fill(_) => self.read(self.target, whole),
         }
         self.budget.keep(&tensor.shape, self.count);
         PulledBack::Directly(self)
-    }
-
-    /// The whole target via its own map, if that is few boxes.
-    fn via_one(&mut self, whole: Regions, map: &IndexMap, most: usize) -> Option<Regions> {
-        let rest = map.without_output_reshape();
-        let counted = rest.and_then(|rest| Some((self.counted(rest.out_shape())?, rest)));
-        let (mut whole, map) = counted.unwrap_or_else(|| (whole, map.clone()));
-        for map in [Some(map.clone()), map.without_source_reshape()].into_iter().flatten() {
-            if boxes(&map) > most {
-                continue;
-            }
-            // What it costs is known before: whether it was left does not matter here.
-            self.budget.spend(&mut self.own, map.in_shape(), most);
-            whole = match whole.through(&map, most) {
-                Ok(regions) => return Some(regions),
-                Err(whole) => whole,
-            };
-        }
-        None
     }
 
     /// How many regions these may become.
@@ -324,7 +316,8 @@ impl<'a> PullBack<'a> {
 
     /// Counts what it costs to make so many regions of a tensor of this shape.
     fn spend(&mut self, shape: &Shape, regions: usize) -> Result<(), TooMany> {
-        match self.budget.spend(&mut self.own, shape, regions) {
+        let cost = (shape.rank() + 1).saturating_mul(regions.saturating_add(1));
+        match self.budget.spend(&mut self.own, cost) {
             true => Ok(()),
             false => Err(TooMany(self.target)),
         }
@@ -336,11 +329,24 @@ impl<'a> PullBack<'a> {
     }
 }
 
-/// How many boxes the pieces of a map's axes make.
-fn boxes(map: &IndexMap) -> usize {
-    let axes = map.layers().iter().filter_map(|layer| layer.axes()).flatten();
-    axes.fold(1, |boxes, axis| match axis {
-        AxisMap::Segments { pieces, .. } => boxes.saturating_mul(pieces.len()),
-        AxisMap::Affine { .. } | AxisMap::Ragged { .. } => boxes,
-    })
+/// How many regions there are of all parts.
+fn regions_of(of_parts: &[(usize, Regions)]) -> usize {
+    of_parts.iter().map(|(_, regions)| regions.len()).sum()
+}
+
+/// Adds regions to those that there are.
+fn put<K: Ord>(all: &mut BTreeMap<K, Regions>, key: K, regions: Regions) {
+    let regions = match all.remove(&key) {
+        Some(others) => others.and(regions),
+        None => regions,
+    };
+    all.insert(key, regions);
+}
+
+/// Whether a map is pulled back through wherever another is, as far as it is told.
+fn is_no_more(map: &IndexMap, other: &IndexMap) -> bool {
+    let rows = |map: &IndexMap| map.axes().filter(|axis| axis.is_ragged()).count();
+    map.layers().len() <= other.layers().len()
+        && map.boxes() <= other.boxes()
+        && rows(map) <= rows(other)
 }

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::{Made, Program, TensorId};
+use super::{Budget, Made, Program, TensorId};
+use crate::index_map::{check_bounds, shape_of};
 use crate::{IndexMap, Result, Shape};
 
 /// One range of indices for each axis.
@@ -22,13 +23,14 @@ pub struct Restricted {
 struct Boxes {
     /// By the indices of the tensors: a box that holds all that is read, if anything is.
     boxes: Vec<Option<Bounds>>,
-    /// Whether each is what is read: a map that composes from contiguous tensors alone does not tell.
+    /// Whether each is what is read: a map of more boxes than the budget has does not tell.
     told: bool,
 }
 
 impl Program {
     /// The program of the elements of a tensor within `bounds`, one range for each axis. Boxes are
-    /// pushed through maps and joins, so that of each tensor it has only what the box reads.
+    /// pushed through maps and joins, so that of each tensor it has only what the box reads; more where
+    /// that is no boxes, or more than `budget` has for it.
     ///
     /// Law: the output's element at i has the origin that the tensor's at `bounds.start + i` has, its
     /// index in an input counted from where what is read of that begins.
@@ -38,8 +40,13 @@ impl Program {
     /// [`Error::SizesDiffer`](crate::Error::SizesDiffer) if there is not one range for each axis,
     /// [`Error::RangeOutOfBounds`](crate::Error::RangeOutOfBounds) if one runs backwards or reaches
     /// outside the tensor.
-    pub fn restrict(&self, tensor: TensorId, bounds: &[Range<usize>]) -> Result<Restricted> {
-        let Boxes { boxes, .. } = self.boxes(tensor, bounds)?;
+    pub fn restrict(
+        &self,
+        tensor: TensorId,
+        bounds: &[Range<usize>],
+        budget: &Budget,
+    ) -> Result<Restricted> {
+        let Boxes { boxes, .. } = self.boxes(tensor, bounds, budget)?;
         let (mut program, mut reads) = (Program::new(), Vec::with_capacity(self.inputs));
         let mut ids = vec![TensorId(0); self.tensors.len()];
         // What is read of a tensor that something is made of.
@@ -89,8 +96,9 @@ impl Program {
         &self,
         tensor: TensorId,
         bounds: &[Range<usize>],
+        budget: &Budget,
     ) -> Result<Option<Vec<Option<Bounds>>>> {
-        let Boxes { mut boxes, told } = self.boxes(tensor, bounds)?;
+        let Boxes { mut boxes, told } = self.boxes(tensor, bounds, budget)?;
         let is_given = |at: &usize| matches!(self.tensors[*at].made, Made::Given(_));
         let inputs = (0..self.tensors.len()).filter(is_given);
         let read = inputs.map(|at| boxes.get_mut(at).and_then(Option::take)).collect();
@@ -98,9 +106,9 @@ impl Program {
     }
 
     /// What a box of a tensor reads of all others, each tensor asked once, however many are made of it.
-    fn boxes(&self, tensor: TensorId, bounds: &[Range<usize>]) -> Result<Boxes> {
+    fn boxes(&self, tensor: TensorId, bounds: &[Range<usize>], budget: &Budget) -> Result<Boxes> {
         let shape = &self.checked(tensor)?.shape;
-        crate::index_map::check_bounds(bounds, shape, "the axes of the tensor")?;
+        check_bounds(bounds, shape, "the axes of the tensor")?;
         let mut boxes: Vec<Option<Bounds>> = vec![None; tensor.0 + 1];
         boxes[tensor.0] = Some(bounds.to_vec());
         let mut told = true;
@@ -110,7 +118,7 @@ impl Program {
                 Made::Given(_) | Made::Fill(_) => {}
                 Made::Moved { from, map } => {
                     let part = map.restrict(&own)?;
-                    let mut read = part.source_bounds();
+                    let mut read = part.source_bounds(budget.most(part.out_shape()));
                     told &= read.is_some();
                     // Maps compose over all of their shapes, and before some reshapes less than all
                     // would be asked for what lies outside.
@@ -187,8 +195,4 @@ fn add(own: &mut Option<Bounds>, more: Bounds) {
         }
         _ => *own = Some(more),
     }
-}
-
-fn shape_of(bounds: &[Range<usize>]) -> Result<Shape> {
-    Shape::new(bounds.iter().map(Range::len).collect::<Vec<_>>())
 }

@@ -44,20 +44,13 @@ impl Program {
             }
         }
         // Parts that are joined themselves, again and again, would come to any number of pieces.
-        let pieces = maps.iter().map(|map| most_pieces(map)).fold(0, usize::saturating_add);
+        let pieces = maps
+            .iter()
+            .map(|map| map.axes().map(AxisMap::lines).max().unwrap_or(1))
+            .fold(0, usize::saturating_add);
         if pieces > parts.len().saturating_add(more_pieces) {
             return None;
         }
         Some((from, IndexMap::joined(axis, &maps)?))
     }
-}
-
-/// The most pieces of an axis of a map.
-fn most_pieces(map: &IndexMap) -> usize {
-    let axes = map.layers().iter().filter_map(|layer| layer.axes()).flatten();
-    let pieces = axes.map(|axis| match axis {
-        AxisMap::Segments { pieces, .. } => pieces.len(),
-        AxisMap::Affine { .. } | AxisMap::Ragged { .. } => 1,
-    });
-    pieces.max().unwrap_or(1)
 }

@@ -139,9 +139,9 @@ mod tests {
     fn a_map_that_is_boxes_in_no_order_is_moved_in_tiles_that_are() {
         let (rows, more) = (Shape::new([2, 6]).unwrap(), Shape::new([2, 6, 1]).unwrap());
         let reversed = ReverseSequence::new(1, 0, [3, 5]).index_map(&rows).unwrap();
-        let moved = reversed.then(&IndexMap::reshape(&rows, &more).unwrap()).unwrap().unwrap();
+        let moved = reversed.then(&IndexMap::reshape(&rows, &more).unwrap()).unwrap();
         let rolled = Roll::new(&[1], &[1]).index_map(&more).unwrap();
-        let map = moved.then(&rolled).unwrap().unwrap().invert().unwrap();
+        let map = moved.then(&rolled).unwrap().invert().unwrap();
         // A row by itself has one length, and no table.
         assert_eq!(check(&map, 9), 2);
     }

@@ -18,7 +18,7 @@ use trundle_core::{
 };
 use trundle_testing::cases::{Chain, buffer_bytes, chains, layouts, shapes, widths, windows};
 use trundle_testing::suite::Case;
-use trundle_testing::{Naive, Outcome, PlainOp, holds, indices};
+use trundle_testing::{MOST_BOXES, Naive, Outcome, PlainOp, holds, indices, one_pass};
 
 const MOST_ELEMENTS: usize = 120;
 
@@ -45,7 +45,7 @@ fn maps_of(chain: &Chain) -> Vec<IndexMap> {
 /// The maps one after another as one, if they compose. There is one at least.
 fn composed(maps: &[IndexMap]) -> Option<IndexMap> {
     let (first, rest) = maps.split_first().unwrap();
-    rest.iter().try_fold(first.clone(), |map, next| map.then(next).unwrap())
+    rest.iter().try_fold(first.clone(), |map, next| one_pass(map.then(next).unwrap()))
 }
 
 /// The map of a whole chain, if it is one.

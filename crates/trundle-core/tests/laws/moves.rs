@@ -27,7 +27,7 @@ fn a_move_pairs_the_bytes_that_the_map_pairs() {
             let to = offset(&case.dst, &index);
             expected.extend((0..width).map(|byte| (to + byte, from + byte)));
         }
-        let work = Move::new(&map, width, &case.src, &case.dst).unwrap();
+        let work = Move::new(&map, width, &case.src, &case.dst, MOST_BOXES).unwrap();
         let mut pairs = HashMap::new();
         let mut written_twice = None;
         work.for_each_pair(|from, to| {
@@ -62,7 +62,7 @@ fn a_move_of_packed_elements_pairs_the_elements_that_the_map_pairs() {
             expected.insert(offset(&case.dst, &index), from);
         }
         for packing in &packings {
-            let work = Move::new(&map, *packing, &case.src, &case.dst).unwrap();
+            let work = Move::new(&map, *packing, &case.src, &case.dst, MOST_BOXES).unwrap();
             let (group, bytes) = match work.packing() {
                 Some(same) => {
                     prop_assert_eq!(same, *packing);
@@ -93,7 +93,7 @@ fn a_move_of_packed_elements_pairs_the_elements_that_the_map_pairs() {
 #[test]
 fn the_blocks_of_a_move_are_in_canonical_form() {
     holds(2000, &single_moves(), |(case, map)| {
-        let work = Move::new(&map, case.width, &case.src, &case.dst).unwrap();
+        let work = Move::new(&map, case.width, &case.src, &case.dst, MOST_BOXES).unwrap();
         prop_assert!(work.blocks().is_sorted_by_key(|block| block.dst_offset), "{}", work);
         prop_assert_eq!(work.blocks().is_empty(), map.out_shape().elements() == 0);
         for block in work.blocks() {
@@ -133,7 +133,7 @@ fn pairs_of(blocks: &[Block]) -> BTreeSet<(usize, usize)> {
 fn halves_of_a_block_have_its_pairs() {
     let halved = Cell::new(0);
     holds(2000, &single_moves(), |(case, map)| {
-        let work = Move::new(&map, case.width, &case.src, &case.dst).unwrap();
+        let work = Move::new(&map, case.width, &case.src, &case.dst, MOST_BOXES).unwrap();
         for block in work.blocks() {
             let whole = pairs_of(std::slice::from_ref(block));
             for (at, each) in block.loops.iter().enumerate() {
@@ -161,15 +161,17 @@ fn a_roll_of_several_axes_is_one_block_of_cut_loops() {
     let of = shape(&[4, 5, 6, 7]);
     let rolled = map_of(Roll::new(&[1, -2, 3], &[0, 1, 3]), &of);
     let packed = Layout::row_major(&of, 2).unwrap();
-    let work = Move::new(&rolled, 2, &packed, &packed).unwrap();
+    let work = Move::new(&rolled, 2, &packed, &packed, MOST_BOXES).unwrap();
     let [block] = work.blocks() else { panic!("{work}") };
     let cuts = block.loops.iter().map(|each| each.cut_at_constant().map(|(_, at)| at));
     assert_eq!(cuts.collect::<Vec<_>>(), [Some(1), Some(18), Some(3)], "{block}");
     // Rows that are rolled are the elements of them all.
-    let rows = Move::new(&map_of(Roll::new(&[1], &[0]), &of), 2, &packed, &packed).unwrap();
+    let rows =
+        Move::new(&map_of(Roll::new(&[1], &[0]), &of), 2, &packed, &packed, MOST_BOXES).unwrap();
     let flat = shape(&[840]);
     let line = Layout::row_major(&flat, 2).unwrap();
-    let elements = Move::new(&map_of(Roll::new(&[210], &[0]), &flat), 2, &line, &line).unwrap();
+    let elements =
+        Move::new(&map_of(Roll::new(&[210], &[0]), &flat), 2, &line, &line, MOST_BOXES).unwrap();
     assert_eq!(rows, elements);
     assert_eq!(rows.width(), 420);
 }
@@ -215,8 +217,9 @@ fn equal_work_has_equal_moves() {
         let view = seen_through(&src, &chain.ops).unwrap();
         let dst = dst.destination(view.shape(), width);
         let map = map_of_chain(&chain).unwrap();
-        let moved = Move::new(&map, width, &src, &dst).unwrap();
-        let copied = Move::new(&IndexMap::identity(view.shape()), width, &view, &dst).unwrap();
+        let moved = Move::new(&map, width, &src, &dst, MOST_BOXES).unwrap();
+        let copied =
+            Move::new(&IndexMap::identity(view.shape()), width, &view, &dst, MOST_BOXES).unwrap();
         prop_assert_eq!(&moved, &copied, "\n{}\n{}", moved, copied);
         Ok(())
     });
@@ -226,25 +229,26 @@ fn equal_work_has_equal_moves() {
 fn moves_of_one_piece_of_memory_are_one_run() {
     let (of, turned) = (shape(&[4, 3, 2]), shape(&[2, 3, 4]));
     let packed = |of: &Shape| Layout::row_major(of, 4).unwrap();
-    let copy = Move::new(&IndexMap::identity(&of), 4, &packed(&of), &packed(&of)).unwrap();
+    let copy =
+        Move::new(&IndexMap::identity(&of), 4, &packed(&of), &packed(&of), MOST_BOXES).unwrap();
     // Flipped twice.
     let flip = map_of(Flip::new(&[0, 2]), &of);
-    let twice = flip.then(&flip).unwrap().unwrap();
-    assert_eq!(Move::new(&twice, 4, &packed(&of), &packed(&of)).unwrap(), copy);
+    let twice = flip.then(&flip).unwrap();
+    assert_eq!(Move::new(&twice, 4, &packed(&of), &packed(&of), MOST_BOXES).unwrap(), copy);
     // A column-major source with its axes inverted.
     let inverted = map_of(Transpose::new(&[]), &turned);
     let fortran = Layout::column_major(&turned, 4).unwrap();
-    assert_eq!(Move::new(&inverted, 4, &fortran, &packed(&of)).unwrap(), copy);
+    assert_eq!(Move::new(&inverted, 4, &fortran, &packed(&of), MOST_BOXES).unwrap(), copy);
     // The same bytes as elements of another width and other axes.
     let pairs = shape(&[4, 3]);
     let wide = Layout::row_major(&pairs, 8).unwrap();
-    assert_eq!(Move::new(&IndexMap::identity(&pairs), 8, &wide, &wide).unwrap(), copy);
+    assert_eq!(Move::new(&IndexMap::identity(&pairs), 8, &wide, &wide, MOST_BOXES).unwrap(), copy);
     // Rolled by whole turns.
     let around = map_of(Roll::new(&[8, -3], &[0, 1]), &of);
-    assert_eq!(Move::new(&around, 4, &packed(&of), &packed(&of)).unwrap(), copy);
+    assert_eq!(Move::new(&around, 4, &packed(&of), &packed(&of), MOST_BOXES).unwrap(), copy);
     // Something else is something else.
     let rolled = map_of(Roll::new(&[1], &[0]), &of);
-    assert_ne!(Move::new(&rolled, 4, &packed(&of), &packed(&of)).unwrap(), copy);
+    assert_ne!(Move::new(&rolled, 4, &packed(&of), &packed(&of), MOST_BOXES).unwrap(), copy);
 }
 
 #[test]
@@ -252,7 +256,7 @@ fn a_layout_of_another_shape_is_refused() {
     let map = map_of(Transpose::new(&[]), &shape(&[2, 3]));
     let layout = |sizes: &[usize]| Layout::row_major(&shape(sizes), 4).unwrap();
     let refusal = |src: &[usize], dst: &[usize]| {
-        Move::new(&map, 4, &layout(src), &layout(dst)).unwrap_err().to_string()
+        Move::new(&map, 4, &layout(src), &layout(dst), MOST_BOXES).unwrap_err().to_string()
     };
     assert_eq!(refusal(&[3, 2], &[3, 2]), "data must have shape [2, 3], got [3, 2]");
     assert_eq!(refusal(&[2, 3], &[6]), "out must have shape [3, 2], got [6]");

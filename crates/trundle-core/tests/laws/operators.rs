@@ -30,7 +30,7 @@ fn rolls_add() {
         let axes: Vec<i64> = (0i64..).take(sizes.len()).collect();
         let (first, second): (Vec<i64>, Vec<i64>) = shifts.iter().copied().unzip();
         let rolled = |shift: &[i64], axes: &[i64]| map_of(Roll::new(shift, axes), &of);
-        let both = rolled(&first, &axes).then(&rolled(&second, &axes)).unwrap().unwrap();
+        let both = rolled(&first, &axes).then(&rolled(&second, &axes)).unwrap();
         let sum = rolled(&[first, second].concat(), &[&axes[..], &axes].concat());
         prop_assert_eq!(both, sum);
         Ok(())
@@ -46,11 +46,9 @@ fn slices_of_every_step_follow_rolls_and_tiles() {
             let tiled = before.roll(&[given], &[0]).tile(&[repeat]);
             let roll = map_of(Roll::new(&[given], &[0]), &of);
             let repeats = Tile::new(&[i64::try_from(repeat).unwrap()]);
+            let map = roll.then(&map_of(repeats, &of)).unwrap();
             // What is rolled and repeated may take two passes; what is rolled alone does not.
-            let Some(map) = roll.then(&map_of(repeats, &of)).unwrap() else {
-                assert_eq!(repeat, 2, "{roll}");
-                continue;
-            };
+            assert!(repeat == 2 || one_pass(map.clone()).is_some(), "{roll}");
             for (step, skip) in (-5..=5i64).filter(|step| *step != 0).flat_map(|s| [(s, 0), (s, 1)])
             {
                 let last = i64::try_from(size * repeat).unwrap() - 1 - skip;
@@ -59,10 +57,8 @@ fn slices_of_every_step_follow_rolls_and_tiles() {
                     continue;
                 }
                 let slice = map_of(Slice::new(&[start], &[stop], &[0], &[step]), map.out_shape());
-                let Some(sliced) = map.then(&slice).unwrap() else {
-                    assert_eq!(repeat, 2, "{map}");
-                    continue;
-                };
+                let sliced = map.then(&slice).unwrap();
+                assert!(repeat == 2 || one_pass(sliced.clone()).is_some(), "{map}");
                 let expected = tiled.slice(0, start, stop, step);
                 assert_eq!(
                     labels_by(&sliced, &before),
@@ -79,13 +75,13 @@ fn what_gives_elements_twice_or_not_at_all_has_no_inverse() {
     let of = shape(&[4]);
     let half = map_of(Slice::new(&[0], &[2], &[0], &[1]), &of);
     let repeated = map_of(Tile::new(&[2]), half.out_shape());
-    let both = half.then(&repeated).unwrap().unwrap();
+    let both = half.then(&repeated).unwrap();
     assert_eq!(labels_by(&both, &Naive::numbered(&[4])), [0, 1, 0, 1]);
     assert!(both.invert().is_none(), "{both}");
     assert!(half.invert().is_none(), "{half}");
     // The same number of elements, one at a time: the last twice and the first never.
     let last = map_of(Slice::new(&[1], &[4], &[0], &[1]), &of);
-    let rolled = last.then(&map_of(Roll::new(&[1], &[0]), last.out_shape())).unwrap().unwrap();
+    let rolled = last.then(&map_of(Roll::new(&[1], &[0]), last.out_shape())).unwrap();
     assert!(rolled.invert().is_none(), "{rolled}");
 }
 
@@ -105,7 +101,7 @@ fn transposes_compose_as_permutations() {
         let twice = once.then(&map_of(Transpose::new(&second), once.out_shape())).unwrap();
         let order: Vec<i64> =
             second.iter().map(|axis| first[usize::try_from(*axis).unwrap()]).collect();
-        prop_assert_eq!(twice.unwrap(), map_of(Transpose::new(&order), &of));
+        prop_assert_eq!(twice, map_of(Transpose::new(&order), &of));
         Ok(())
     });
 }
@@ -129,7 +125,7 @@ fn a_reversal_done_twice_is_the_identity() {
     });
     holds(2000, &reversals, |chain| {
         let map = &maps_of(&chain)[0];
-        is_identity(&map.then(map).unwrap().unwrap(), map.in_shape())
+        is_identity(&map.then(map).unwrap(), map.in_shape())
     });
 }
 
@@ -186,7 +182,7 @@ fn lengths_listed_in_full_equal_lengths_broadcast() {
         let sequence = &maps_of(&chain)[0];
         prop_assert_eq!(&subsequences, sequence);
         let packed = Layout::row_major(sequence.in_shape(), 4).unwrap();
-        let work = |map| Move::new(map, 4, &packed, &packed).unwrap();
+        let work = |map| Move::new(map, 4, &packed, &packed, MOST_BOXES).unwrap();
         prop_assert_eq!(work(&subsequences), work(sequence));
         Ok(())
     });

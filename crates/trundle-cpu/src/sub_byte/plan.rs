@@ -255,7 +255,7 @@ impl Form {
             None
         } else {
             let map = IndexMap::identity(&Shape::new(extents)?);
-            Some(planner.plan(&Move::new(&map, 1, &src, &dst)?))
+            Some(planner.plan(&Move::new(&map, 1, &src, &dst, 1)?))
         };
         Ok(Form { read: Side::of(&read, extents), written: Side::of(&written, extents), between })
     }

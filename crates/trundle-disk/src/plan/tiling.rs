@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use trundle::lowering::{Backend, Device};
 use trundle_core::program::{Made, Program, TensorId};
 use trundle_core::{AxisMap, Piece};
 
@@ -70,7 +71,9 @@ impl Tile {
     /// The box `out` of the output of a pass; `None` if what it reads are no boxes, see
     /// [`Program::source_bounds`].
     fn of(program: &Program, out: Bounds) -> Option<Tile> {
-        let sources = program.source_bounds(program.outputs()[0], &out).ok()??;
+        let sources = program
+            .source_bounds(program.outputs()[0], &out, &Device::default().budget())
+            .ok()??;
         let sources = sources.into_iter().enumerate();
         let read = sources.filter_map(|(input, source)| Some((input, source?)));
         Some(Tile { sources: read.filter(|(_, source)| elements(source) > 0).collect(), out })

@@ -101,7 +101,8 @@ impl<'a> PreparedTask<'a> {
         };
         let reads = tile.sources.iter().map(read).collect();
         let output = pass.program.outputs()[0];
-        let Restricted { program, .. } = pass.program.restrict(output, &tile.out)?;
+        let Restricted { program, .. } =
+            pass.program.restrict(output, &tile.out, &Device::default().budget())?;
         let span = |out: &Bounds| {
             let (write, bytes) = (pass.to.runs(out), elements(out) * unit);
             let plan = Some(SpanPlan::new(&program, &tile.out, out, job.threads)?);

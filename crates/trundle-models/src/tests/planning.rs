@@ -239,7 +239,7 @@ fn outputs_at_every_step_of_a_long_chain_take_what_the_chain_takes() {
 
 #[test]
 fn a_small_graph_of_large_tensors_is_planned_within_bounds() {
-    // Each output is as many boxes as there may be, and would be drawn back through all others.
+    // Each output is as many boxes as there may be, and would be pulled back through all others.
     let mut sketch = Sketch::u16(&[2, 2]);
     let mut outputs = vec![sketch.doubled(16)];
     for number in 0..200 {

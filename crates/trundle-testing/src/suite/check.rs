@@ -6,7 +6,7 @@ use trundle_core::{Error, IndexMap, Layout, Move};
 
 use super::case::{Case, row_major};
 use crate::cases::buffer_bytes;
-use crate::{Flush, TestBuffer, Testable, read_elements, write_elements};
+use crate::{Flush, MOST_BOXES, TestBuffer, Testable, read_elements, write_elements};
 
 /// Bytes of the destination buffer behind the last element.
 const GUARD_BYTES: usize = 67;
@@ -98,7 +98,7 @@ fn carry_out<B: Testable>(
     src: &B::Buffer,
     dst: &mut B::Buffer,
 ) -> Result<(), String> {
-    let work = Move::new(map, case.width, layouts[0], layouts[1])
+    let work = Move::new(map, case.width, layouts[0], layouts[1], MOST_BOXES)
         .map_err(|refusal| format!("{case}: refused: {refusal}"))?;
     let ends = layouts.map(|layout| buffer_bytes(layout, case.width));
     run(backend, &work, ends, src, dst).map_err(|wrong| format!("{case}: {wrong}"))

@@ -132,10 +132,7 @@ impl Rearrange {
         let split = IndexMap::reshape(shape, &Shape::new(split.sizes)?)?;
         let reordered = Transpose::new(&order).index_map(split.out_shape())?;
         let merged = IndexMap::reshape(reordered.out_shape(), &Shape::new(merged)?)?;
-        let one_pass = |map: Option<IndexMap>| {
-            map.unwrap_or_else(|| unreachable!("one layer between two reshapes is one pass"))
-        };
-        Ok(one_pass(one_pass(split.then(&reordered)?).then(&merged)?))
+        split.then(&reordered)?.then(&merged)
     }
 
     /// The axes of the left side, split.

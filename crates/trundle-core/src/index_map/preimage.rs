@@ -1,30 +1,48 @@
-//! A region drawn back through the layers of a map.
+//! A region pulled back through the layers of a map.
 
-use super::region::{Coordinate, Form, Found};
+use super::region::{Coordinate, Form, Found, NotOne};
 use super::{Layer, Region};
 use crate::shape::row_major_strides;
 
 /// A region on its way: through how many layers it has been, and for how many source axes of the
 /// next one it has found the coordinate. Those stand behind the coordinates that they follow from.
-struct Drawn {
+struct OnTheWay {
     region: Region,
     layers: usize,
     axes: usize,
 }
 
-/// Draws `whole` back through `layers`, from the last to the first, and calls `visit` with every
-/// region at the source. `None` if a coordinate cannot be cut into few boxes, if coordinates are asked
-/// for more than `asks` times, or if `visit` gives it, which ends the search.
-pub(crate) fn draw(
+/// What pulling back may come to, counted down while it is done.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    /// How many boxes there may still be.
+    pub(crate) boxes: usize,
+    /// How often a coordinate may still be asked for over a region. It takes a few times for each
+    /// box, each layer and each axis.
+    pub(crate) asks: usize,
+}
+
+impl Room {
+    /// For so many boxes, however long it takes to find them.
+    pub(crate) fn of_boxes(boxes: usize) -> Room {
+        Room { boxes, asks: usize::MAX }
+    }
+}
+
+/// Pulls `whole` back through `layers`, from the last to the first, and calls `visit` with every
+/// region at the source. `None` if a coordinate is no linear form over boxes, if there is not so much
+/// room, or if `visit` gives it, which ends the search.
+pub(crate) fn visit_preimage(
     layers: &[Layer],
     whole: Region,
-    mut asks: usize,
+    room: &mut Room,
     mut visit: impl FnMut(Region) -> Option<()>,
 ) -> Option<()> {
     let steps: Vec<Step<'_>> = layers.iter().rev().map(Step::of).collect();
-    let mut stack = vec![Drawn { region: whole, layers: 0, axes: 0 }];
-    while let Some(Drawn { mut region, layers, axes }) = stack.pop() {
+    let mut stack = vec![OnTheWay { region: whole, layers: 0, axes: 0 }];
+    while let Some(OnTheWay { mut region, layers, axes }) = stack.pop() {
         let Some(step) = steps.get(layers) else {
+            room.boxes = room.boxes.checked_sub(region.boxes())?;
             visit(region)?;
             continue;
         };
@@ -33,20 +51,24 @@ pub(crate) fn draw(
             if region.rows() > 1 {
                 return None;
             }
-            stack.push(Drawn { region, layers: layers + 1, axes: 0 });
+            stack.push(OnTheWay { region, layers: layers + 1, axes: 0 });
             continue;
         }
-        asks = asks.checked_sub(1)?;
+        room.asks = room.asks.checked_sub(1)?;
         match step.coordinate(&region, axes) {
-            Found::One((coordinate, new_loop)) => {
+            Ok((coordinate, new_loop)) => {
                 region.coordinates.push(coordinate);
                 region.sizes.extend(new_loop);
-                stack.push(Drawn { region, layers, axes: axes + 1 });
+                stack.push(OnTheWay { region, layers, axes: axes + 1 });
             }
-            Found::Cut(parts) => {
-                stack.extend(parts.into_iter().rev().map(|region| Drawn { region, layers, axes }));
+            Err(NotOne::Cut(parts)) => {
+                stack.extend(parts.into_iter().rev().map(|region| OnTheWay {
+                    region,
+                    layers,
+                    axes,
+                }));
             }
-            Found::Never => return None,
+            Err(NotOne::Never) => return None,
         }
     }
     Some(())
@@ -90,27 +112,18 @@ impl<'a> Step<'a> {
 impl Digit {
     fn of(&self, region: &Region) -> Found<(Coordinate, Option<usize>)> {
         if let ([(axis, 1)], 1, None) = (&self.terms[..], self.unit, self.base) {
-            return Found::One((region.coordinates[*axis].clone(), None));
+            return Ok((region.coordinates[*axis].clone(), None));
         }
         let mut number = Form { start: 0, terms: Vec::new() };
         for (axis, unit) in &self.terms {
-            match region.linear(&region.coordinates[*axis]) {
-                Found::One(form) => number.add(form, *unit),
-                Found::Cut(parts) => return Found::Cut(parts),
-                Found::Never => return Found::Never,
-            }
+            number.add(region.linear(&region.coordinates[*axis])?, *unit);
         }
-        let above = match region.divided(&number, self.unit) {
-            Found::One((above, _)) => above,
-            Found::Cut(parts) => return Found::Cut(parts),
-            Found::Never => return Found::Never,
+        let (above, _) = region.divided(&number, self.unit)?;
+        let digit = match self.base {
+            Some(base) => region.divided(&above, base)?.1,
+            None => above,
         };
-        let Some(base) = self.base else { return Found::One((Coordinate::Linear(above), None)) };
-        match region.divided(&above, base) {
-            Found::One((_, digit)) => Found::One((Coordinate::Linear(digit), None)),
-            Found::Cut(parts) => Found::Cut(parts),
-            Found::Never => Found::Never,
-        }
+        Ok((Coordinate::Linear(digit), None))
     }
 }
 
@@ -153,55 +166,33 @@ fn digits(in_sizes: &[usize], out_sizes: &[usize]) -> Vec<Digit> {
 }
 
 impl Region {
-    /// The regions at the source of `layers` that this one is drawn back to; `None` if they would be
-    /// more than `most`, or if a coordinate is no linear form over few boxes.
-    ///
-    /// Law: each index of the output is in one of them, at its place, with the coordinates that the
-    /// layers give for those which it had.
-    pub(super) fn drawn(self, layers: &[Layer], most: usize) -> Option<Vec<Region>> {
-        let (mut regions, mut boxes) = (Vec::new(), 0);
-        draw(layers, self, usize::MAX, |region| {
-            boxes += region.boxes();
-            regions.push(region);
-            (boxes <= most).then_some(())
-        })?;
-        Some(regions)
-    }
-
     /// The parts whose coordinate on `axis` is below `at`, and the others, whose coordinate is then
-    /// counted from `at`; `None` if they would be more than `most`, or on a row that is reversed.
+    /// counted from `at`; `None` if there is no room for them, or on a row that is reversed.
     pub(super) fn cut(
         self,
         axis: usize,
         at: usize,
-        most: usize,
+        room: &mut Room,
     ) -> Option<(Vec<Region>, Vec<Region>)> {
         let at = at.cast_signed();
-        let (mut below, mut beyond, mut boxes) = (Vec::new(), Vec::new(), 0);
+        let (mut below, mut beyond) = (Vec::new(), Vec::new());
         let mut stack = vec![self];
         while let Some(mut region) = stack.pop() {
-            let is_below = match region.linear(&region.coordinates[axis]) {
-                Found::One(form) => region.is_below(form, at),
-                Found::Cut(parts) => Found::Cut(parts),
-                Found::Never => Found::Never,
-            };
-            match is_below {
-                Found::One(true) => {
-                    boxes += region.boxes();
+            let form = region.linear(&region.coordinates[axis]);
+            match form.and_then(|form| region.is_below(form, at)) {
+                Ok(true) => {
+                    room.boxes = room.boxes.checked_sub(region.boxes())?;
                     below.push(region);
                 }
-                Found::One(false) => {
-                    boxes += region.boxes();
+                Ok(false) => {
+                    room.boxes = room.boxes.checked_sub(region.boxes())?;
                     if let Coordinate::Linear(form) = &mut region.coordinates[axis] {
                         form.start -= at;
                     }
                     beyond.push(region);
                 }
-                Found::Cut(parts) => stack.extend(parts.into_iter().rev()),
-                Found::Never => return None,
-            }
-            if boxes > most {
-                return None;
+                Err(NotOne::Cut(parts)) => stack.extend(parts.into_iter().rev()),
+                Err(NotOne::Never) => return None,
             }
         }
         Some((below, beyond))
