@@ -52,14 +52,6 @@ pub(crate) fn entries(element: ElementType, shape: &Shape) -> trundle_core::Resu
     }
 }
 
-/// The bytes, or texts, that are there.
-pub(crate) fn held(data: &Data) -> usize {
-    match data {
-        Data::Bytes(bytes) => bytes.len(),
-        Data::Strings(texts) => texts.len(),
-    }
-}
-
 /// Elements that are read, whoever has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Elements<'a> {
@@ -70,6 +62,23 @@ pub(crate) enum Elements<'a> {
 }
 
 impl Data {
+    /// Checks that these are the elements of a tensor of this type and shape.
+    pub(crate) fn check(&self, element: ElementType, shape: &Shape) -> Result<(), String> {
+        let (got, unit) = match self {
+            Data::Bytes(bytes) => (bytes.len(), "bytes"),
+            Data::Strings(texts) => (texts.len(), "texts"),
+        };
+        if matches!(self, Data::Strings(_)) != (element == ElementType::String) {
+            return Err(format!("its type is {element}, but it holds {unit}"));
+        }
+        match entries(element, shape).map_err(|error| error.to_string())? {
+            expected if expected == got => Ok(()),
+            expected => Err(format!(
+                "its shape {shape} of {element} is {expected} {unit}, but it holds {got}"
+            )),
+        }
+    }
+
     pub(crate) fn elements(&self) -> Elements<'_> {
         match self {
             Data::Bytes(bytes) => Elements::Bytes(bytes),

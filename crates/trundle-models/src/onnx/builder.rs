@@ -8,13 +8,13 @@ use super::attributes::{Attributes, Parameters};
 use super::call::Call;
 use super::functions::Functions;
 use super::growth::Growth;
-use super::operators::find;
+use super::operators::forms;
 use super::opsets::domain;
 use super::pad_value::PadValue;
-use super::problem::{Checked, Problem, wrong};
 use super::proto;
 use super::scope::Scope;
 use super::tensors::{Tensors, scalar};
+use crate::problem::{Checked, Problem, unsupported, wrong};
 use crate::{Error, Node, Operator, Result, ValueId};
 
 /// How many calls of functions may be within each other.
@@ -122,19 +122,19 @@ impl<'a> Builder<'a> {
         outputs: Vec<ValueId>,
     ) -> Checked<()> {
         let kind = node.op_type.as_str();
-        let row = match (domain(&node.domain), find(kind)) {
-            ("", Some(row)) if node.overload.is_empty() => row,
-            _ if kind.is_empty() => return wrong("it names no operator".to_owned()),
+        let first = match (domain(&node.domain), forms(kind).next()) {
+            ("", Some(first)) if node.overload.is_empty() => first,
+            _ if kind.is_empty() => return wrong!("it names no operator"),
             // All of these were refused before, each by its name.
-            _ => return Err(Problem::Unsupported("it is not supported".to_owned())),
+            _ => return unsupported!("it is not supported"),
         };
         let Some(opset) = scope.opset else {
-            return wrong("the model imports no opset of ai.onnx".to_owned());
+            return wrong!("the model imports no opset of ai.onnx");
         };
-        if opset < row.since {
-            let since = row.since;
-            return wrong(format!("opset {opset} has no {kind}, it came with opset {since}"));
-        }
+        let Some(form) = forms(kind).rfind(|form| form.since <= opset) else {
+            let since = first.since;
+            return wrong!("opset {opset} has no {kind}, it came with opset {since}");
+        };
         let tensors = &mut self.tensors;
         let mut call = Call {
             opset,
@@ -144,7 +144,8 @@ impl<'a> Builder<'a> {
             tensors,
             appended: None,
         };
-        let operator = (row.read)(&mut call)?;
+        let operator = (form.read)(&mut call)?;
+        call.check(form)?;
         let appended = call.appended;
         call.attributes.finish(kind, opset)?;
         let node_name = format!("{}{}", scope.path, name(node));
@@ -174,18 +175,17 @@ impl<'a> Builder<'a> {
         outputs: usize,
     ) -> Checked<Scope<'a>> {
         if self.calls.iter().any(|caller| std::ptr::eq(*caller, function)) {
-            return wrong(format!("the function {:?} calls itself", function.name));
+            return wrong!("the function {:?} calls itself", function.name);
         }
         if self.calls.len() == DEEPEST {
-            let problem = format!("over {DEEPEST} functions call one another");
-            return Err(Problem::Unsupported(problem));
+            return unsupported!("over {DEEPEST} functions call one another");
         }
         let (takes, gives) = (function.input.len(), function.output.len());
         if inputs.len() > takes || outputs > gives {
-            return wrong(format!(
+            return wrong!(
                 "it has {} inputs and {outputs} outputs, but the function takes {takes} and produces {gives}",
                 inputs.len()
-            ));
+            );
         }
         let declared = function.attribute.len() + function.attribute_proto.len();
         self.growth.node(takes + gives + declared, 0)?;
@@ -242,7 +242,7 @@ fn inputs(node: &proto::Node, scope: &Scope<'_>) -> Checked<Vec<Option<ValueId>>
     let value = |name: &String| match (name.as_str(), scope.get(name)) {
         ("", _) => Ok(None),
         (_, Some(value)) => Ok(value),
-        (name, None) => wrong(format!("it reads {name:?}, which no node produces")),
+        (name, None) => wrong!("it reads {name:?}, which no node produces"),
     };
     node.input.iter().map(value).collect()
 }

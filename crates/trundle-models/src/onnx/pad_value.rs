@@ -3,8 +3,8 @@
 use half::f16;
 use trundle_core::DType;
 
-use super::problem::{Checked, wrong};
 use super::tensors::scalar;
+use crate::problem::{Checked, wrong};
 use crate::{Constant, ElementType, Input, Node, Operator, Result, ValueId};
 
 /// A constant that stands for the value of a Pad of opset 1 or 2.
@@ -66,7 +66,7 @@ fn of_type(value: f32, element: Option<ElementType>) -> Checked<Constant> {
         Some(ElementType::Fixed(DType::F16)) => {
             Ok(scalar(DType::F16, &f16::from_f32(value).to_le_bytes()))
         }
-        Some(other) => wrong(format!("its value is {value}, a float, and its data {other}")),
-        None => wrong("the type of its data is not known".to_owned()),
+        Some(other) => wrong!("its value is {value}, a float, and its data {other}"),
+        None => wrong!("the type of its data is not known"),
     }
 }

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use trundle_core::program::TensorId;
 use trundle_core::{IndexMap, Shape, normalize_axis};
 
-use super::site::{Answer, Site};
+use super::site::Site;
 use super::slices::cut;
+use crate::problem::{Checked, wrong};
 use crate::{Constant, Data, ElementType, Integers, Pads};
 
 /// What one axis of the output consists of.
@@ -26,7 +27,7 @@ pub(super) fn pad(
     pads: &Pads,
     axes: Option<&Integers>,
     value: Option<usize>,
-) -> Answer<TensorId> {
+) -> Checked<TensorId> {
     let (begins, ends) = both_ends(site, pads)?;
     let axes = match axes {
         Some(axes) => site.list("axes", axes)?,
@@ -34,10 +35,9 @@ pub(super) fn pad(
     };
     if begins.len() != axes.len() || ends.len() != axes.len() {
         let (axes, begins, ends) = (axes.len(), begins.len(), ends.len());
-        return Err(format!(
+        return wrong!(
             "pads must have a begin and an end for each of {axes} axes, got {begins} and {ends}"
-        )
-        .into());
+        );
     }
     let shape = site.data_shape()?;
     let mut paddings: Vec<Option<Padding>> = shape.iter().map(|_| None).collect();
@@ -48,7 +48,7 @@ pub(super) fn pad(
             format!("pads {begin} and {end} leave no valid size for axis {axis} of size {size}")
         })?;
         if paddings[front].replace(padding).is_some() {
-            return Err(format!("axes have axis {axis} twice").into());
+            return wrong!("axes have axis {axis} twice");
         }
     }
     let kept = |(padding, size): (&Option<Padding>, &usize)| {
@@ -71,14 +71,14 @@ pub(super) fn pad(
 }
 
 /// How much is put before and after each axis.
-fn both_ends(site: &mut Site<'_, '_>, pads: &Pads) -> Answer<(Vec<i64>, Vec<i64>)> {
+fn both_ends(site: &mut Site<'_, '_>, pads: &Pads) -> Checked<(Vec<i64>, Vec<i64>)> {
     match pads {
         Pads::Each { begins, ends } => Ok((site.list("begins", begins)?, site.list("ends", ends)?)),
         Pads::Both(both) => {
             let mut begins = site.list("pads", both)?;
             if begins.len() % 2 != 0 {
                 let length = begins.len();
-                return Err(format!("pads are begins and ends in one list, got {length}").into());
+                return wrong!("pads are begins and ends in one list, got {length}");
             }
             let ends = begins.split_off(begins.len() / 2);
             Ok((begins, ends))
@@ -103,7 +103,7 @@ impl Padding {
 }
 
 /// What pads, as a tensor of rank 0.
-fn scalar_value(site: &mut Site<'_, '_>, value: Option<usize>) -> Answer<TensorId> {
+fn scalar_value(site: &mut Site<'_, '_>, value: Option<usize>) -> Checked<TensorId> {
     let scalar = Shape::new([])?;
     let data = site.data()?;
     let element = site.builder.element(data);
@@ -117,10 +117,10 @@ fn scalar_value(site: &mut Site<'_, '_>, value: Option<usize>) -> Answer<TensorI
     let value = site.input(value)?;
     let (got, shape) = (site.builder.element(value), site.builder.shape(value));
     if got != element {
-        return Err(format!("the data is of type {element}, but the value of {got}").into());
+        return wrong!("the data is of type {element}, but the value of {got}");
     }
     if shape.elements() != 1 {
-        return Err(format!("the value must be one element, got shape {shape}").into());
+        return wrong!("the value must be one element, got shape {shape}");
     }
     site.builder.reshaped(value, &scalar)
 }
@@ -132,7 +132,7 @@ fn block(
     beside: TensorId,
     axis: usize,
     size: usize,
-) -> Answer<Option<TensorId>> {
+) -> Checked<Option<TensorId>> {
     if size == 0 {
         return Ok(None);
     }

@@ -6,11 +6,12 @@ use trundle_core::ops::Slice;
 use trundle_core::program::TensorId;
 use trundle_core::{IndexMap, Shape};
 
-use super::site::{Answer, Site};
+use super::site::Site;
 use crate::Integers;
+use crate::problem::{Checked, wrong};
 
 /// The map that keeps these indices of each axis, which lie within it.
-pub(super) fn cut(shape: &Shape, ranges: &[Range<usize>]) -> Answer<IndexMap> {
+pub(super) fn cut(shape: &Shape, ranges: &[Range<usize>]) -> Checked<IndexMap> {
     Ok(IndexMap::identity(shape).restrict(ranges)?)
 }
 
@@ -23,7 +24,7 @@ pub(super) fn slice(
     stops: &Integers,
     axes: Option<&Integers>,
     steps: Option<&Integers>,
-) -> Answer<TensorId> {
+) -> Checked<TensorId> {
     let starts = site.list("starts", starts)?;
     let stops = site.list("stops", stops)?;
     let axes = match axes {
@@ -46,12 +47,11 @@ pub(super) fn equal_sizes(
     left_size: usize,
     right: &str,
     right_size: usize,
-) -> Answer<()> {
+) -> Checked<()> {
     if left_size != right_size {
-        return Err(format!(
+        return wrong!(
             "{left} and {right} must have equal sizes, got {left_size} and {right_size}"
-        )
-        .into());
+        );
     }
     Ok(())
 }
