@@ -52,6 +52,18 @@ pub(crate) fn entries(element: ElementType, shape: &Shape) -> trundle_core::Resu
     }
 }
 
+/// The same with the bits after the last element as 0.
+pub(crate) fn unused_cleared(bytes: Bytes, dtype: DType, elements: usize) -> Bytes {
+    let Some(packing) = dtype.packing() else { return bytes };
+    let unused = elements..bytes.len() * 8 / packing.bits();
+    if unused.clone().all(|at| packing.get(&bytes, at) == 0) {
+        return bytes;
+    }
+    let mut bytes = bytes.to_vec();
+    unused.for_each(|at| packing.set(&mut bytes, at, 0));
+    bytes.into()
+}
+
 /// Elements that are read, whoever has them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Elements<'a> {

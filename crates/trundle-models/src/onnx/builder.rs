@@ -2,18 +2,15 @@
 
 use std::collections::{HashMap, HashSet};
 
-use trundle_core::DType;
-
 use super::attributes::{Attributes, Parameters};
 use super::call::Call;
 use super::functions::Functions;
 use super::growth::Growth;
 use super::operators::forms;
 use super::opsets::domain;
-use super::pad_value::PadValue;
 use super::proto;
 use super::scope::Scope;
-use super::tensors::{Tensors, scalar};
+use super::tensors::Tensors;
 use crate::problem::{Checked, Problem, unsupported, wrong};
 use crate::{Error, Node, Operator, Result, ValueId};
 
@@ -26,8 +23,6 @@ pub(super) struct Builder<'a> {
     pub(super) tensors: Tensors<'a>,
     pub(super) nodes: Vec<Node>,
     pub(super) values: usize,
-    /// Values of Pads that must still become of the type of their data.
-    pub(super) pad_values: Vec<PadValue>,
     growth: Growth,
     /// The functions being written out, each called by the one before.
     calls: Vec<&'a proto::Function>,
@@ -41,7 +36,6 @@ impl<'a> Builder<'a> {
             tensors,
             nodes: Vec::new(),
             values: 0,
-            pad_values: Vec::new(),
             growth: Growth::new(),
             calls: Vec::new(),
         }
@@ -118,7 +112,7 @@ impl<'a> Builder<'a> {
         node: &'a proto::Node,
         scope: &Scope<'a>,
         attributes: Attributes<'a>,
-        mut inputs: Vec<Option<ValueId>>,
+        inputs: Vec<Option<ValueId>>,
         outputs: Vec<ValueId>,
     ) -> Checked<()> {
         let kind = node.op_type.as_str();
@@ -136,33 +130,13 @@ impl<'a> Builder<'a> {
             return wrong!("opset {opset} has no {kind}, it came with opset {since}");
         };
         let tensors = &mut self.tensors;
-        let mut call = Call {
-            opset,
-            inputs: &inputs,
-            outputs: outputs.len(),
-            attributes,
-            tensors,
-            appended: None,
-        };
+        let mut call = Call { opset, inputs: &inputs, outputs: outputs.len(), attributes, tensors };
         let operator = (form.read)(&mut call)?;
         call.check(form)?;
-        let appended = call.appended;
         call.attributes.finish(kind, opset)?;
         let node_name = format!("{}{}", scope.path, name(node));
-        if let Some(bits) = appended {
-            inputs.push(Some(self.pad_value(bits, inputs.first().copied().flatten(), &node_name)));
-        }
         self.nodes.push(Node { name: node_name, kind: kind.to_owned(), operator, inputs, outputs });
         Ok(())
-    }
-
-    /// The constant of a Pad of `data`.
-    fn pad_value(&mut self, bits: u32, data: Option<ValueId>, name: &str) -> ValueId {
-        let constant = self.value();
-        let value = scalar(DType::F32, &bits.to_le_bytes());
-        self.nodes.push(Node::constant(name.to_owned(), "Constant".to_owned(), value, constant));
-        self.pad_values.extend(data.map(|data| PadValue { constant, data, bits }));
-        constant
     }
 
     /// The scope of a call: the function's inputs and attributes.

@@ -18,9 +18,6 @@ pub(super) struct Call<'c, 'a> {
     pub(super) attributes: Attributes<'a>,
     /// Reads tensors that attributes hold.
     pub(super) tensors: &'c mut Tensors<'a>,
-    /// Set to the bits of an f32 that the operator reads as one input more, in the type of its
-    /// data.
-    pub(super) appended: Option<u32>,
 }
 
 impl Call<'_, '_> {

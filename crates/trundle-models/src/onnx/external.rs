@@ -1,13 +1,13 @@
 //! Elements that lie in another file, beside the model.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use bytes::Bytes;
 
 use super::proto::Entry;
+use crate::links::read_range;
 use crate::problem::{Checked, wrong};
 use crate::{Error, Links};
 
@@ -92,15 +92,7 @@ impl ExternalData {
         if *total > size.saturating_mul(MOST_READ) {
             return wrong!("{path}: the tensors take over {MOST_READ} times its {size} bytes");
         }
-        let mut data = Vec::new();
-        data.try_reserve_exact(bytes).map_err(|_| io_error(io::ErrorKind::OutOfMemory.into()))?;
-        let mut file = File::open(&range.path).map_err(io_error)?;
-        file.seek(SeekFrom::Start(offset)).map_err(io_error)?;
-        file.take(bytes as u64).read_to_end(&mut data).map_err(io_error)?;
-        if data.len() != bytes {
-            return Err(io_error(io::ErrorKind::UnexpectedEof.into()).into());
-        }
-        Ok(data.into())
+        Ok(read_range(&range.path, offset, bytes)?.into())
     }
 }
 

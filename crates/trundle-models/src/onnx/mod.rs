@@ -13,7 +13,6 @@ mod functions;
 mod growth;
 mod operators;
 mod opsets;
-mod pad_value;
 mod proto;
 mod scope;
 mod tensor;
@@ -90,9 +89,8 @@ fn read_within(bytes: Vec<u8>, external: ExternalData) -> Result<Model> {
     builder.add(&graph.node, &mut scope, &HashMap::new())?;
     let outputs = outputs(graph, &scope)?;
 
-    let Builder { nodes, values, pad_values, .. } = builder;
-    let mut nodes = sorted_nodes(nodes, values)?;
-    pad_value::convert(&pad_values, &mut nodes, &inputs, values)?;
+    let Builder { nodes, values, .. } = builder;
+    let nodes = sorted_nodes(nodes, values)?;
     let dialect = match opsets.onnx() {
         Some(opset) => format!("ONNX, opset {opset}"),
         None => "ONNX".to_owned(),

@@ -6,7 +6,7 @@
 
 use super::call::{Call, missing};
 use crate::problem::{Checked, unsupported, wrong};
-use crate::{BlockOrder, IntegerTypes, Integers, Operator, Pads, Parts, ZeroSize};
+use crate::{BlockOrder, IntegerTypes, Integers, Operator, PadValue, Pads, Parts, ZeroSize};
 
 /// A form of an operator: what the file calls it, the first opset that has it so, and how its
 /// neutral form is made.
@@ -174,7 +174,8 @@ fn pads_a_constant(call: &mut Call<'_, '_>) -> Checked<()> {
 fn pad(call: &mut Call<'_, '_>) -> Checked<Operator> {
     pads_a_constant(call)?;
     let axes = call.optional_list(3, IntegerTypes::I32OrI64);
-    Ok(Operator::Pad { pads: Pads::Both(list(1)), axes, value: call.has(2).then_some(2) })
+    let value = call.has(2).then_some(PadValue::Input(2));
+    Ok(Operator::Pad { pads: Pads::Both(list(1)), axes, value })
 }
 
 /// Pad of opset 1 and 2, whose value is a float whatever the data is.
@@ -182,8 +183,8 @@ fn pad_by_attributes(call: &mut Call<'_, '_>) -> Checked<Operator> {
     pads_a_constant(call)?;
     let pads = Pads::Both(call.required(if call.opset < 2 { "paddings" } else { "pads" })?);
     // The zero that is there without a value is the positive one, all of whose bits are 0.
-    call.appended = call.attributes.float("value")?.filter(|bits| *bits != 0);
-    let value = call.appended.map(|_| call.inputs.len());
+    let bits = call.attributes.float("value")?.filter(|bits| *bits != 0);
+    let value = bits.map(|bits| PadValue::Float(f32::from_bits(bits)));
     Ok(Operator::Pad { pads, axes: None, value })
 }
 

@@ -9,6 +9,7 @@ use super::element::{Field, TensorType, element_type};
 use super::external::ExternalData;
 use super::proto;
 use super::proto::data_location;
+use crate::constant::unused_cleared;
 use crate::problem::{Checked, Problem, wrong};
 use crate::{Constant, Data, ElementType, Error, Result};
 
@@ -46,7 +47,7 @@ pub(super) fn constant(
                     }
                     false => own_bytes(tensor, row, dtype, &shape)?,
                 };
-                Data::Bytes(clear_unused(bytes, dtype, shape.elements()))
+                Data::Bytes(unused_cleared(bytes, dtype, shape.elements()))
             }
         };
         Ok(Constant { element, shape, data })
@@ -162,22 +163,4 @@ fn fits(value: i32, width: usize) -> bool {
     let bits = 8 * width.min(4);
     let value = i64::from(value);
     (-(1i64 << (bits - 1))..1i64 << bits).contains(&value)
-}
-
-/// The same with the bits after the last element as 0. ONNX packs from the lowest bit on.
-fn clear_unused(data: Bytes, dtype: DType, elements: usize) -> Bytes {
-    let Some(packing) = dtype.packing() else { return data };
-    // As many as a byte holds are no more than the elements of the last byte have.
-    let used = elements % (8 / packing.bits()) * packing.bits();
-    let mask = (1u8 << used) - 1;
-    match data.last() {
-        Some(last) if used != 0 && last & !mask != 0 => {
-            let mut data = data.to_vec();
-            if let Some(last) = data.last_mut() {
-                *last &= mask;
-            }
-            data.into()
-        }
-        _ => data,
-    }
 }

@@ -109,7 +109,7 @@ impl<'a> Tensors<'a> {
 }
 
 /// A tensor of rank 0.
-pub(super) fn scalar(dtype: DType, bytes: &[u8]) -> Constant {
+fn scalar(dtype: DType, bytes: &[u8]) -> Constant {
     let data = Data::Bytes(Bytes::copy_from_slice(bytes));
     Constant { element: ElementType::Fixed(dtype), shape: Shape::default(), data }
 }

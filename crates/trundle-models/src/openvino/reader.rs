@@ -238,11 +238,6 @@ fn shape(layer: &Layer) -> Result<PartialShape> {
 
 /// Refuses sizes that no tensor can have.
 fn check_size(layer: &Layer, shape: &PartialShape) -> Result<()> {
-    let PartialShape::Ranked(sizes) = shape else { return Ok(()) };
-    let fixed = sizes.iter().map(|size| match size {
-        Dimension::Fixed(size) => Some(*size),
-        _ => None,
-    });
-    let Some(fixed) = fixed.collect::<Option<Vec<usize>>>() else { return Ok(()) };
+    let Some(fixed) = shape.sizes() else { return Ok(()) };
     Shape::new(fixed).map(|_| ()).map_err(|error| layer.malformed(error))
 }

@@ -5,7 +5,7 @@ use trundle_formats::StoredDType;
 
 /// What an element says, exactly.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Number {
+pub(crate) enum Number {
     /// An integer, or a boolean as 0 or 1.
     Integer(i128),
     /// A float. Every type up to f64 is exact in it.
@@ -14,7 +14,7 @@ pub(super) enum Number {
 
 /// The element of this number in little-endian `bytes`; `None` for a type that is no number, and
 /// beyond the end of the bytes.
-pub(super) fn number(element: &StoredDType, bytes: &[u8], at: usize) -> Option<Number> {
+pub(crate) fn number(element: &StoredDType, bytes: &[u8], at: usize) -> Option<Number> {
     // Elements of up to 8 bytes.
     let mut own = [0; 8];
     let own = match element.width() {

@@ -13,16 +13,7 @@ impl Input {
     /// # Errors
     /// [`Error::Input`] if it is not fixed, or is too large.
     pub fn static_shape(&self) -> Result<Shape> {
-        let fixed = |dimension: &Dimension| match dimension {
-            Dimension::Fixed(size) => Some(*size),
-            Dimension::Between { least, most } if *most == Some(*least) => Some(*least),
-            Dimension::Between { .. } | Dimension::Named(_) => None,
-        };
-        let sizes: Option<Vec<usize>> = match &self.shape {
-            PartialShape::Unknown => None,
-            PartialShape::Ranked(dimensions) => dimensions.iter().map(fixed).collect(),
-        };
-        let Some(sizes) = sizes else {
+        let Some(sizes) = self.shape.sizes() else {
             return Err(Error::Input(format!(
                 "input {:?} has no fixed shape: the model states {}",
                 self.name, self.shape

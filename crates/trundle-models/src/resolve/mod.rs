@@ -28,6 +28,7 @@ use trundle_core::program::TensorId;
 use crate::problem::{Checked, Problem, wrong};
 use crate::{Data, Error, Input, Model, Node, Operator, ResolvedModel, Result, ValueId};
 use builder::Builder;
+pub(crate) use element::{Number, number};
 use site::Site;
 
 /// The most bytes of a node's name that its tensors get: a split may give one to very many.

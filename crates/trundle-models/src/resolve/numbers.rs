@@ -46,6 +46,16 @@ impl Site<'_, '_> {
         if scalar { Err(not_a_list(what)) } else { Ok(entries) }
     }
 
+    /// A parameter that is a list, or what it is if it is left out.
+    pub(super) fn list_or(
+        &mut self,
+        what: &str,
+        from: Option<&Integers>,
+        otherwise: impl IntoIterator<Item = i64>,
+    ) -> Checked<Vec<i64>> {
+        from.map_or_else(|| Ok(otherwise.into_iter().collect()), |from| self.list(what, from))
+    }
+
     /// A parameter's only entry.
     pub(super) fn single(&mut self, what: &str, from: &Integers) -> Checked<i64> {
         let entries = self.integers(what, from)?.entries;

@@ -27,14 +27,8 @@ pub(super) fn slice(
 ) -> Checked<TensorId> {
     let starts = site.list("starts", starts)?;
     let stops = site.list("stops", stops)?;
-    let axes = match axes {
-        Some(axes) => site.list("axes", axes)?,
-        None => (0..).take(starts.len()).collect(),
-    };
-    let steps = match steps {
-        Some(steps) => site.list("steps", steps)?,
-        None => vec![1; starts.len()],
-    };
+    let axes = site.list_or("axes", axes, (0..).take(starts.len()))?;
+    let steps = site.list_or("steps", steps, vec![1; starts.len()])?;
     for (what, length) in [("stops", stops.len()), ("axes", axes.len()), ("steps", steps.len())] {
         equal_sizes("starts", starts.len(), what, length)?;
     }

@@ -48,10 +48,7 @@ pub(super) fn strided_slice(
 ) -> Checked<TensorId> {
     let begin = site.list("begin", begin)?;
     let end = site.list("end", end)?;
-    let strides = match strides {
-        Some(strides) => site.list("strides", strides)?,
-        None => vec![1; begin.len()],
-    };
+    let strides = site.list_or("strides", strides, vec![1; begin.len()])?;
     equal_sizes("begin", begin.len(), "end", end.len())?;
     equal_sizes("begin", begin.len(), "strides", strides.len())?;
     let shape = site.data_shape()?;

@@ -103,7 +103,7 @@ fn holds_every_float(from: DType, to: DType) -> bool {
 }
 
 /// Appends a value that a type holds, in little-endian bytes; `None` if it does not.
-fn push(element: Number, to: DType, bytes: &mut Vec<u8>) -> Option<()> {
+pub(super) fn push(element: Number, to: DType, bytes: &mut Vec<u8>) -> Option<()> {
     match (element, to) {
         (Number::Integer(value), DType::F16 | DType::BF16 | DType::F32 | DType::F64) => {
             #[expect(clippy::cast_precision_loss, reason = "it has at most 53 digits")]
