@@ -73,20 +73,17 @@ pub unsafe extern "C" fn trundle_directml_reverse_subsequences(
     lengths: *const c_void,
     output: *mut c_void,
 ) -> trundle_status {
-    guarded(|| {
-        // SAFETY: pointers lead to what the header says; the output is apart from the rest.
-        unsafe {
-            let operator = read_operator(desc)?;
-            check(&operator, feature_level)?;
-            let input = memory("InputTensor", &operator.input_tensor, input)?;
-            let lengths =
-                memory("SequenceLengthsTensor", &operator.sequence_lengths_tensor, lengths)?;
-            let output = memory("OutputTensor", &operator.output_tensor, output)?;
-            output.check_apart(&input)?;
-            output.check_apart(&lengths)?;
-            check_lists_apart(&operator, &output)?;
-            Ok(operator.run(input.read(), lengths.read(), output.write())?)
-        }
+    // SAFETY: pointers lead to what the header says; the output is apart from the rest.
+    guarded(|| unsafe {
+        let operator = read_operator(desc)?;
+        check(&operator, feature_level)?;
+        let input = memory("InputTensor", &operator.input_tensor, input)?;
+        let lengths = memory("SequenceLengthsTensor", &operator.sequence_lengths_tensor, lengths)?;
+        let output = memory("OutputTensor", &operator.output_tensor, output)?;
+        output.check_apart(&input)?;
+        output.check_apart(&lengths)?;
+        check_lists_apart(&operator, &output)?;
+        Ok(operator.run(input.read(), lengths.read(), output.write())?)
     })
 }
 
@@ -117,9 +114,7 @@ pub unsafe extern "C" fn trundle_directml_minimum_buffer_bytes(
     guarded(|| {
         check_pointer("bytes", bytes)?;
         // SAFETY: pointers lead to what the header says.
-        unsafe {
-            bytes.write(read_tensor("desc", desc)?.minimum_buffer_bytes()?);
-        }
+        unsafe { bytes.write(read_tensor("desc", desc)?.minimum_buffer_bytes()?) };
         Ok(())
     })
 }

@@ -25,16 +25,14 @@ pub unsafe extern "C" fn trundle_roll(
     out_desc: *const trundle_tensor_desc,
     out: *mut c_void,
 ) -> trundle_status {
-    guarded(|| {
-        // SAFETY: pointers lead to what the header says; what may not overlap does not.
-        unsafe {
-            let pair = Pair::read(data_desc, out_desc)?;
-            let shift = list("shift", shift, shift_len)?;
-            let axes = list("axes", axes, axes_len)?;
-            let lists = [Memory::of("shift", shift), Memory::of("axes", axes)];
-            let (data, mut out) = pair.views(data, out, &lists)?;
-            Ok(trundle::roll_into(&data, shift, axes, &mut out)?)
-        }
+    // SAFETY: pointers lead to what the header says; what may not overlap does not.
+    guarded(|| unsafe {
+        let pair = Pair::read(data_desc, out_desc)?;
+        let shift = list("shift", shift, shift_len)?;
+        let axes = list("axes", axes, axes_len)?;
+        let lists = [Memory::of("shift", shift), Memory::of("axes", axes)];
+        let (data, mut out) = pair.views(data, out, &lists)?;
+        Ok(trundle::roll_into(&data, shift, axes, &mut out)?)
     })
 }
 
@@ -51,14 +49,12 @@ pub unsafe extern "C" fn trundle_transpose(
     out_desc: *const trundle_tensor_desc,
     out: *mut c_void,
 ) -> trundle_status {
-    guarded(|| {
-        // SAFETY: pointers lead to what the header says; what may not overlap does not.
-        unsafe {
-            let pair = Pair::read(data_desc, out_desc)?;
-            let order = list("order", order, order_len)?;
-            let (data, mut out) = pair.views(data, out, &[Memory::of("order", order)])?;
-            Ok(trundle::transpose_into(&data, order, &mut out)?)
-        }
+    // SAFETY: pointers lead to what the header says; what may not overlap does not.
+    guarded(|| unsafe {
+        let pair = Pair::read(data_desc, out_desc)?;
+        let order = list("order", order, order_len)?;
+        let (data, mut out) = pair.views(data, out, &[Memory::of("order", order)])?;
+        Ok(trundle::transpose_into(&data, order, &mut out)?)
     })
 }
 
@@ -73,14 +69,12 @@ pub unsafe extern "C" fn trundle_flip(
     out_desc: *const trundle_tensor_desc,
     out: *mut c_void,
 ) -> trundle_status {
-    guarded(|| {
-        // SAFETY: pointers lead to what the header says; what may not overlap does not.
-        unsafe {
-            let pair = Pair::read(data_desc, out_desc)?;
-            let axes = list("axes", axes, axes_len)?;
-            let (data, mut out) = pair.views(data, out, &[Memory::of("axes", axes)])?;
-            Ok(trundle::flip_into(&data, axes, &mut out)?)
-        }
+    // SAFETY: pointers lead to what the header says; what may not overlap does not.
+    guarded(|| unsafe {
+        let pair = Pair::read(data_desc, out_desc)?;
+        let axes = list("axes", axes, axes_len)?;
+        let (data, mut out) = pair.views(data, out, &[Memory::of("axes", axes)])?;
+        Ok(trundle::flip_into(&data, axes, &mut out)?)
     })
 }
 
@@ -100,17 +94,15 @@ pub unsafe extern "C" fn trundle_reverse_subsequences(
     out_desc: *const trundle_tensor_desc,
     out: *mut c_void,
 ) -> trundle_status {
-    guarded(|| {
-        // SAFETY: pointers lead to what the header says; what may not overlap does not.
-        unsafe {
-            let pair = Pair::read(data_desc, out_desc)?;
-            let lengths_desc = Descriptor::read("lengths", lengths_desc)?;
-            pair.check_lengths(&lengths_desc, axis)?;
-            let lengths_memory = lengths_desc.memory(lengths.cast())?;
-            let (data, mut out) = pair.views(data, out, &[lengths_memory])?;
-            let lengths = lengths_desc.view(&lengths_memory)?;
-            Ok(trundle::reverse_subsequences_into(&data, &lengths, axis.into(), &mut out)?)
-        }
+    // SAFETY: pointers lead to what the header says; what may not overlap does not.
+    guarded(|| unsafe {
+        let pair = Pair::read(data_desc, out_desc)?;
+        let lengths_desc = Descriptor::read("lengths", lengths_desc)?;
+        pair.check_lengths(&lengths_desc, axis)?;
+        let lengths_memory = lengths_desc.memory(lengths.cast())?;
+        let (data, mut out) = pair.views(data, out, &[lengths_memory])?;
+        let lengths = lengths_desc.view(&lengths_memory)?;
+        Ok(trundle::reverse_subsequences_into(&data, &lengths, axis.into(), &mut out)?)
     })
 }
 
@@ -130,14 +122,12 @@ pub unsafe extern "C" fn trundle_reverse_sequence(
     out_desc: *const trundle_tensor_desc,
     out: *mut c_void,
 ) -> trundle_status {
-    guarded(|| {
-        // SAFETY: pointers lead to what the header says; what may not overlap does not.
-        unsafe {
-            let pair = Pair::read(data_desc, out_desc)?;
-            pair.check_batches(lengths_len, batch_axis)?;
-            let lengths = entries("lengths", lengths, lengths_len)?;
-            let (data, mut out) = pair.views(data, out, &[Memory::of("lengths", lengths)])?;
-            Ok(trundle::reverse_sequence_into(&data, lengths, axis, batch_axis, &mut out)?)
-        }
+    // SAFETY: pointers lead to what the header says; what may not overlap does not.
+    guarded(|| unsafe {
+        let pair = Pair::read(data_desc, out_desc)?;
+        pair.check_batches(lengths_len, batch_axis)?;
+        let lengths = entries("lengths", lengths, lengths_len)?;
+        let (data, mut out) = pair.views(data, out, &[Memory::of("lengths", lengths)])?;
+        Ok(trundle::reverse_sequence_into(&data, lengths, axis, batch_axis, &mut out)?)
     })
 }

@@ -28,17 +28,13 @@ pub unsafe extern "C" fn trundle_roll_plan(
     out_desc: *const trundle_tensor_desc,
     plan: *mut *mut trundle_plan,
 ) -> trundle_status {
-    guarded(|| {
-        // SAFETY: pointers lead to what the header says.
-        unsafe {
-            check_pointer("plan", plan)?;
-            let pair = Pair::read(data_desc, out_desc)?;
+    // SAFETY: pointers lead to what the header says.
+    unsafe {
+        planned(data_desc, out_desc, plan, |_| {
             let shift = list("shift", shift, shift_len)?;
-            let op = Roll::new(shift, list("axes", axes, axes_len)?);
-            plan.write(planned(op, pair)?);
-        }
-        Ok(())
-    })
+            Ok(Roll::new(shift, list("axes", axes, axes_len)?))
+        })
+    }
 }
 
 /// Plans trundle_transpose(). The plan is written to `plan`, and is the caller's to free.
@@ -50,16 +46,10 @@ pub unsafe extern "C" fn trundle_transpose_plan(
     out_desc: *const trundle_tensor_desc,
     plan: *mut *mut trundle_plan,
 ) -> trundle_status {
-    guarded(|| {
-        // SAFETY: pointers lead to what the header says.
-        unsafe {
-            check_pointer("plan", plan)?;
-            let pair = Pair::read(data_desc, out_desc)?;
-            let op = Transpose::new(list("order", order, order_len)?);
-            plan.write(planned(op, pair)?);
-        }
-        Ok(())
-    })
+    // SAFETY: pointers lead to what the header says.
+    unsafe {
+        planned(data_desc, out_desc, plan, |_| Ok(Transpose::new(list("order", order, order_len)?)))
+    }
 }
 
 /// Plans trundle_reverse_subsequences() for these lengths, which are read now and not again. The
@@ -73,19 +63,15 @@ pub unsafe extern "C" fn trundle_reverse_subsequences_plan(
     out_desc: *const trundle_tensor_desc,
     plan: *mut *mut trundle_plan,
 ) -> trundle_status {
-    guarded(|| {
-        // SAFETY: pointers lead to what the header says.
-        unsafe {
-            check_pointer("plan", plan)?;
-            let pair = Pair::read(data_desc, out_desc)?;
+    // SAFETY: pointers lead to what the header says.
+    unsafe {
+        planned(data_desc, out_desc, plan, |pair| {
             let lengths_desc = Descriptor::read("lengths", lengths_desc)?;
             pair.check_lengths(&lengths_desc, axis)?;
             let lengths = lengths_desc.view(&lengths_desc.memory(lengths.cast())?)?;
-            let op = ReverseSubsequences::from_view(axis.into(), &lengths)?;
-            plan.write(planned(op, pair)?);
-        }
-        Ok(())
-    })
+            Ok(ReverseSubsequences::from_view(axis.into(), &lengths)?)
+        })
+    }
 }
 
 /// Does what was planned, from `data` to `out`, which lie in memory as was described. It allocates
@@ -120,9 +106,24 @@ pub unsafe extern "C" fn trundle_plan_free(plan: *mut trundle_plan) {
     });
 }
 
-/// The plan of one operator, as C holds it.
-fn planned(op: impl Into<Op>, pair: Pair) -> Result<*mut trundle_plan> {
-    let (data, out) = (pair.data.layout(), pair.out.layout());
-    let plan = Plan::new(&Chain::new().then(op), pair.data.width(), data, out, None)?;
-    Ok(Box::into_raw(Box::new(trundle_plan { pair, plan })))
+/// Plans the operator that `op` reads, and writes the plan to `plan`.
+///
+/// # Safety
+/// As [`Pair::read`], and a `plan` that is not null and aligned leads to a pointer.
+unsafe fn planned<O: Into<Op>>(
+    data_desc: *const trundle_tensor_desc,
+    out_desc: *const trundle_tensor_desc,
+    plan: *mut *mut trundle_plan,
+    op: impl FnOnce(&Pair) -> Result<O>,
+) -> trundle_status {
+    // SAFETY: the contract is the same, and the pointer to write to is checked first.
+    guarded(|| unsafe {
+        check_pointer("plan", plan)?;
+        let pair = Pair::read(data_desc, out_desc)?;
+        let chain = Chain::new().then(op(&pair)?);
+        let (data, out) = (pair.data.layout(), pair.out.layout());
+        let made = Plan::new(&chain, pair.data.width(), data, out, None)?;
+        plan.write(Box::into_raw(Box::new(trundle_plan { pair, plan: made })));
+        Ok(())
+    })
 }

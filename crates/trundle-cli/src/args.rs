@@ -149,7 +149,7 @@ pub(crate) struct RunArgs {
     pub max_mem: Option<Bytes>,
     /// Where the files are: ssd, hdd or network. Without it, found out by a short probe where it
     /// matters, and remembered; measure forgets that, and probes again
-    #[arg(long, value_name = "STORAGE", value_parser = storage())]
+    #[arg(long, value_name = "STORAGE", value_parser = one_of(STORAGES))]
     pub storage: Option<StorageArg>,
     /// Overwrite outputs that exist
     #[arg(long)]
@@ -191,7 +191,7 @@ pub(crate) struct DescriptionArgs {
     pub offset: Option<Bytes>,
     /// How elements of less than a byte are packed, if not as OpenVINO does; the output's are
     /// packed so too
-    #[arg(long, help_heading = DESCRIPTION, value_name = "ORDER", requires = "dtype", value_parser = bit_order())]
+    #[arg(long, help_heading = DESCRIPTION, value_name = "ORDER", requires = "dtype", value_parser = one_of(BIT_ORDERS))]
     pub bit_order: Option<BitOrder>,
 }
 
@@ -208,10 +208,13 @@ fn format() -> impl TypedValueParser<Value = &'static Format> {
     PossibleValuesParser::new(names).try_map(|name| Format::named(&name).ok_or("unknown format"))
 }
 
-fn bit_order() -> impl TypedValueParser<Value = BitOrder> {
-    PossibleValuesParser::new(BIT_ORDERS.map(|(name, _)| name)).try_map(|text| {
-        let known = BIT_ORDERS.into_iter().find(|(name, _)| *name == text);
-        known.map(|(_, order)| order).ok_or("unknown order")
+/// One of these values, by its name.
+fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
+    known: [(&'static str, T); N],
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(known.map(|(name, _)| name)).try_map(move |text| {
+        let known = known.into_iter().find(|(name, _)| *name == text);
+        known.map(|(_, value)| value).ok_or("unknown name")
     })
 }
 
@@ -339,7 +342,7 @@ pub(crate) struct MeansArgs {
     pub max_mem: Option<Bytes>,
     /// Where the files are: ssd, hdd or network. Without it, found out by a short probe where it
     /// matters, and remembered; measure forgets that, and probes again
-    #[arg(long, value_name = "STORAGE", value_parser = storage())]
+    #[arg(long, value_name = "STORAGE", value_parser = one_of(STORAGES))]
     pub storage: Option<StorageArg>,
     /// Print one JSON object on stdout; of long work, progress as one on each line of stderr
     #[arg(long)]
@@ -362,13 +365,6 @@ const STORAGES: [(&str, StorageArg); 4] = [
     ("network", StorageArg::Kind(Storage::NETWORK)),
     ("measure", StorageArg::Measure),
 ];
-
-fn storage() -> impl TypedValueParser<Value = StorageArg> {
-    PossibleValuesParser::new(STORAGES.map(|(name, _)| name)).try_map(|text| {
-        let known = STORAGES.into_iter().find(|(name, _)| *name == text);
-        known.map(|(_, storage)| storage).ok_or("unknown storage")
-    })
-}
 
 #[derive(Debug, Args)]
 pub(crate) struct InfoArgs {

@@ -34,6 +34,15 @@ impl Failure {
         Failure { code: 3, message: message.to_string(), is_unread: false }
     }
 
+    /// What the crates below say how bad it is.
+    fn of(class: ExitClass, message: impl Display) -> Failure {
+        match class {
+            ExitClass::Failed => Failure::running(message),
+            ExitClass::Usage => Failure::usage(message),
+            ExitClass::Refused => Failure::refused(message),
+        }
+    }
+
     /// The same, of the tensor or file of this name.
     #[must_use]
     pub(crate) fn within(self, name: &str) -> Failure {
@@ -70,23 +79,22 @@ impl From<trundle_formats::Error> for Failure {
         {
             return Failure { is_unread: true, ..Failure::running(error) };
         }
-        match error.exit_class() {
-            ExitClass::Failed => Failure::running(error),
-            ExitClass::Usage if matches!(error.problem, Problem::Exists) => {
+        let class = error.exit_class();
+        match &error.problem {
+            Problem::Exists => {
                 let file = Shown(&error.file);
                 Failure::usage(format!("{file}: already exists; --force overwrites it"))
             }
-            ExitClass::Usage if matches!(error.problem, Problem::HintMissing(_)) => {
+            Problem::HintMissing(_) => {
                 Failure::usage(format!("{error}: --dtype and --shape are needed"))
             }
-            ExitClass::Usage if matches!(error.problem, Problem::OneTensor { .. }) => {
-                Failure::usage(format!("{error}; --tensor NAME picks one"))
+            Problem::OneTensor { .. } => {
+                Failure::of(class, error).with_hint("--tensor NAME picks one")
             }
-            ExitClass::Usage => Failure::usage(error),
-            ExitClass::Refused if matches!(error.problem, Problem::DataLeft { .. }) => {
-                Failure::refused(format!("{error}; with --offset 0, the rest is ignored"))
+            Problem::DataLeft { .. } => {
+                Failure::of(class, error).with_hint("with --offset 0, the rest is ignored")
             }
-            ExitClass::Refused => Failure::refused(error),
+            _ => Failure::of(class, error),
         }
     }
 }
@@ -102,14 +110,7 @@ impl From<trundle_disk::Error> for Failure {
             {
                 Failure { is_unread: true, ..Failure::running(format!("{subject}{problem}")) }
             }
-            problem => {
-                let message = format!("{subject}{problem}");
-                match class {
-                    ExitClass::Failed => Failure::running(message),
-                    ExitClass::Usage => Failure::usage(message),
-                    ExitClass::Refused => Failure::refused(message),
-                }
-            }
+            problem => Failure::of(class, format!("{subject}{problem}")),
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::numbers::readable;
 use crate::selection::shown_path;
 
 /// More tensors than these are counted, not listed.
-pub(crate) const MOST_LINES: usize = 20;
+const MOST_LINES: usize = 20;
 
 /// One sentence on a job for so many tensors: how much, in how many passes, how long, and what is
 /// done.
@@ -32,13 +32,25 @@ pub(crate) fn tensors(job: &Job) -> String {
 }
 
 /// A number of things.
-fn counted(number: usize, thing: &str) -> String {
-    let plural = match thing {
-        _ if number == 1 => "",
-        "pass" => "es",
-        _ => "s",
-    };
-    format!("{number} {thing}{plural}")
+pub(crate) fn counted(number: usize, thing: &str) -> String {
+    match (number, thing) {
+        (1, _) => format!("1 {thing}"),
+        (_, "axis") => format!("{number} axes"),
+        (_, "entry") => format!("{number} entries"),
+        (_, "pass") => format!("{number} passes"),
+        _ => format!("{number} {thing}s"),
+    }
+}
+
+/// The first lines, and how many there are more.
+pub(crate) fn first_lines(lines: impl IntoIterator<Item = String>) -> impl Iterator<Item = String> {
+    let mut lines = lines.into_iter();
+    let mut first: Vec<String> = lines.by_ref().take(MOST_LINES).collect();
+    let more = lines.count();
+    if more > 0 {
+        first.push(format!("  and {more} more"));
+    }
+    first.into_iter()
 }
 
 fn passes(tensors: &[TensorJob]) -> String {
@@ -124,16 +136,12 @@ pub(crate) fn of_model(model: &Model, planned: &PlannedModel) -> String {
     );
     let line = |name: &str, id: TensorId, note: &str| {
         let (element, shape) = (resolved.element(id), resolved.shape(id));
-        format!("  {}: {element} {shape}{note}\n", Shown(name))
+        format!("  {}: {element} {shape}{note}", Shown(name))
     };
     let named = model.outputs.iter().zip(resolved.outputs());
     let outputs = named.map(|(output, id)| line(&output.name, *id, ""));
     let others = on_the_way.iter().map(|id| line(&resolved.name(*id), *id, ", on the way"));
-    let lines: Vec<String> = outputs.chain(others).collect();
-    text.extend(lines.iter().take(MOST_LINES).map(String::as_str));
-    if lines.len() > MOST_LINES {
-        text.push_str(&format!("  and {} more\n", lines.len() - MOST_LINES));
-    }
+    first_lines(outputs.chain(others)).for_each(|line| text.push_str(&format!("{line}\n")));
     text
 }
 

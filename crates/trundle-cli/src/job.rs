@@ -1,6 +1,6 @@
 //! A movement from a file to a file: asked for, decided, carried out, reported.
 
-use std::io::{IsTerminal, stdout};
+use std::io::{self, IsTerminal, stdout};
 use std::path::Path;
 use std::time::Instant;
 
@@ -11,6 +11,7 @@ use trundle_formats::{Format, Output, Shown, TensorFile};
 use crate::args::{MeansArgs, MoveArgs, StorageArg, WriteArgs};
 use crate::axes;
 use crate::failure::Failure;
+use crate::forecast::{counted, first_lines};
 use crate::memory;
 use crate::numbers::{Bytes, readable};
 use crate::operation::Operation;
@@ -65,25 +66,22 @@ pub(crate) fn report(outcome: &Outcome, moving: &MoveArgs, seconds: f64) -> Resu
     if writing.quiet {
         return Ok(());
     }
-    const MOST_LINES: usize = 20;
     let file = shown_output(&writing.output);
     let several = outcome.outputs.len() > 1;
     let moved = || outcome.outputs.iter().filter(|output| output["kept"].is_null());
-    for output in moved().take(MOST_LINES) {
+    let lines = moved().map(|output| {
         let name = output["name"].as_str().filter(|_| several);
-        say(&format!(
+        format!(
             "{file}: {}{} {}, {}{}",
             name.map(|name| format!("{} ", Shown(name))).unwrap_or_default(),
             output["dtype"].as_str().unwrap_or_default(),
             output["shape"],
             readable(output["bytes"].as_u64().unwrap_or_default()),
             if several { String::new() } else { how(outcome, seconds) },
-        ));
-    }
+        )
+    });
+    first_lines(lines).for_each(|line| say(&line));
     let (moved, tensors) = (moved().count(), outcome.outputs.len());
-    if moved > MOST_LINES {
-        say(&format!("  and {} more", moved - MOST_LINES));
-    }
     if tensors != 1 {
         let kept = match tensors - moved {
             0 => String::new(),
@@ -118,6 +116,22 @@ fn shown_output(path: &Path) -> String {
     }
 }
 
+/// Writes a file, whole or not at all.
+///
+/// # Errors
+/// If it exists, and `force` does not say to overwrite it, or if it cannot be written.
+pub(crate) fn write_with(
+    path: &Path,
+    force: bool,
+    write: impl FnOnce(&mut Output) -> io::Result<()>,
+) -> Result<(), Failure> {
+    let mut output = Output::create(path, force)?;
+    write(&mut output).map_err(|error| {
+        Failure::running(format!("{}: cannot write: {error}", shown_output(path)))
+    })?;
+    Ok(output.finish()?)
+}
+
 /// What a movement came to, as `--json` has it.
 pub(crate) fn report_of(outcome: &Outcome, seconds: f64) -> serde_json::Value {
     let mut report = json!({
@@ -144,15 +158,13 @@ pub(crate) fn report_of(outcome: &Outcome, seconds: f64) -> serde_json::Value {
 /// In how many passes and seconds it was done, and what else there is to say of it.
 pub(crate) fn how(outcome: &Outcome, seconds: f64) -> String {
     format!(
-        " in {} pass{}, {seconds:.2} s{}{}{}{}",
-        outcome.passes,
-        if outcome.passes == 1 { "" } else { "es" },
+        " in {}, {seconds:.2} s{}{}{}{}",
+        counted(outcome.passes, "pass"),
         if outcome.resumed { ", resumed" } else { "" },
         if outcome.verified { ", verified" } else { "" },
         match outcome.left_out {
             0 => String::new(),
-            1 => "; 1 tensor left out".to_owned(),
-            count => format!("; {count} tensors left out"),
+            count => format!("; {} left out", counted(count, "tensor")),
         },
         if outcome.by_header {
             "; the elements stay where they are and the header says column-major (--row-major moves them)"
@@ -177,8 +189,6 @@ pub(crate) fn check_streams(writing: &WriteArgs, json: bool) -> Result<(), Failu
     if streamed && writing.verify {
         return Err(Failure::usage("--verify reads the output back, which stdout cannot do"));
     }
-    let is_special =
-        |path: &Path| path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir());
     if writing.verify && is_special(&writing.output) {
         let output = shown_path(&writing.output);
         return Err(Failure::usage(format!(
@@ -186,6 +196,11 @@ pub(crate) fn check_streams(writing: &WriteArgs, json: bool) -> Result<(), Failu
         )));
     }
     Ok(())
+}
+
+/// Whether there is something that is neither a file nor a folder, as a device or a pipe.
+fn is_special(path: &Path) -> bool {
+    path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
 
 /// Moves a file's tensors to another file.
@@ -237,8 +252,7 @@ pub(crate) fn output_format(
     if let Some(format) = to.or_else(|| Format::of_ending(path)) {
         return Ok(Some(format));
     }
-    let is_special = path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir());
-    if is_special {
+    if is_special(path) {
         return Ok(Some(Format::of(Path::new("-"))?));
     }
     if path.is_dir() {
@@ -317,10 +331,7 @@ pub(crate) fn run_job(
     let source = Source { file, path: input };
     let done = job.run(&mut [source], output, options, &progress);
     progress.finish();
-    let done = done.map_err(|error| {
-        let failure = Failure::from(error);
-        if progress.is_resumable() { failure.with_hint("--resume continues it") } else { failure }
-    })?;
+    let done = done.map_err(|error| progress.failure(error))?;
     Ok(Outcome {
         passes,
         move_seconds: done.move_seconds,

@@ -15,11 +15,7 @@ pub(crate) fn check(needed: u64, limit: Option<Bytes>) -> Result<(), Failure> {
         (Some(Bytes(limit)), _) => (limit, "--max-mem is"),
         (None, available) => (available.unwrap_or(0), "the machine has available"),
     };
-    Err(Failure::refused(format!(
-        "{} of memory are needed, {whose} {}",
-        exact(needed),
-        exact(limit)
-    )))
+    Err(refused_by(needed, whose, limit))
 }
 
 /// Whether `needed` bytes are within `--max-mem`, or else within what the machine has free.
@@ -30,8 +26,12 @@ pub(crate) fn fits(needed: u64, limit: Option<Bytes>) -> bool {
 
 /// That `needed` bytes are more than the `limit` of `--max-mem`.
 pub(crate) fn refused(needed: u64, limit: u64) -> Failure {
+    refused_by(needed, "--max-mem is", limit)
+}
+
+fn refused_by(needed: u64, whose: &str, limit: u64) -> Failure {
     let (needed, limit) = (exact(needed), exact(limit));
-    Failure::refused(format!("{needed} of memory are needed, --max-mem is {limit}"))
+    Failure::refused(format!("{needed} of memory are needed, {whose} {limit}"))
 }
 
 /// So many bytes, to the last one.

@@ -75,14 +75,8 @@ pub(crate) fn run(
     for (job, output) in jobs.into_iter().zip(outputs) {
         outcome.passes += job.tensors().iter().map(TensorJob::passes).sum::<usize>();
         let options = RunOptions { overwrite: run.force, verify: run.verify, resume: run.resume };
-        let done = job.prepare(&mut sources, &output.path, options, progress).map_err(|error| {
-            let failure = Failure::from(error);
-            match progress.is_resumable() {
-                true => failure.with_hint("--resume continues it"),
-                false => failure,
-            }
-        });
-        prepared.push(done?);
+        let done = job.prepare(&mut sources, &output.path, options, progress);
+        prepared.push(done.map_err(|error| progress.failure(error))?);
     }
     for each in prepared {
         let Outcome { move_seconds, resumed, .. } = each.finish()?;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use trundle::notation::LengthsFile;
-use trundle::{Chain, Shape};
+use trundle::{Chain, Shape, normalize_axis};
 use trundle_formats::{FORMATS, Format, Problem, Shown, TensorFile};
 
 use crate::args::ApplyArgs;
@@ -36,11 +36,7 @@ struct OneLength {
 impl OneLength {
     /// How many lengths a tensor of this shape needs; `None` if it has no such axis.
     fn count(self, shape: &Shape) -> Option<usize> {
-        let rank = shape.rank();
-        let place = |axis: i64| {
-            let axis = if axis < 0 { axis.checked_add(i64::try_from(rank).ok()?)? } else { axis };
-            usize::try_from(axis).ok().filter(|axis| *axis < rank)
-        };
+        let place = |axis| normalize_axis("axis", axis, shape.rank()).ok();
         let axis = place(self.axis)?;
         match self.batch_axis {
             Some(batch_axis) => Some(shape[place(batch_axis)?]),

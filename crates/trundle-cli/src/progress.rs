@@ -8,6 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
 use trundle_disk::Observer;
 
+use crate::failure::Failure;
 use crate::say::{json_line, say};
 
 /// Work shorter than this shows no bar: it would only flicker.
@@ -113,9 +114,13 @@ impl Progress {
         })
     }
 
-    /// Whether a later run could go on with what is there.
-    pub(crate) fn is_resumable(&self) -> bool {
-        self.resumable.load(Ordering::Relaxed)
+    /// Why a run ended early, with how to go on where what was done is kept.
+    pub(crate) fn failure(&self, error: trundle_disk::Error) -> Failure {
+        let failure = Failure::from(error);
+        match self.resumable.load(Ordering::Relaxed) {
+            true => failure.with_hint("--resume continues it"),
+            false => failure,
+        }
     }
 
     /// Takes the bar away.

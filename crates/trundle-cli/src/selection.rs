@@ -10,6 +10,7 @@ use trundle_formats::{Format, Header, Shown, TensorFile};
 
 use crate::args::PlanArgs;
 use crate::failure::Failure;
+use crate::forecast::counted;
 use crate::operation::Operation;
 
 /// What becomes of each tensor of a file.
@@ -192,8 +193,8 @@ fn fitted<'a>(operation: &'a Operation, header: &Header) -> Result<Cow<'a, Chain
 fn said_of(error: &Error, shape: &Shape) -> String {
     match error {
         Error::SizesDiffer { left: "order", left_size, .. } => {
-            let (entries, axes) = (counted(*left_size, "entry", "entries"), shape.rank());
-            format!("order has {entries}, the tensor {}", counted(axes, "axis", "axes"))
+            let (entries, axes) = (counted(*left_size, "entry"), shape.rank());
+            format!("order has {entries}, the tensor {}", counted(axes, "axis"))
         }
         Error::AxisOutOfRange { argument: "order entry", axis, rank, .. }
             if *axis < 0 && axis.unsigned_abs() as usize <= *rank =>
@@ -203,8 +204,4 @@ fn said_of(error: &Error, shape: &Shape) -> String {
         }
         _ => error.to_string(),
     }
-}
-
-fn counted(count: usize, one: &str, several: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { several })
 }

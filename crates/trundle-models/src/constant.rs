@@ -52,12 +52,16 @@ pub(crate) fn entries(element: ElementType, shape: &Shape) -> trundle_core::Resu
     }
 }
 
-/// The bytes, or texts, that are there.
-pub(crate) fn held(data: &Data) -> usize {
-    match data {
-        Data::Bytes(bytes) => bytes.len(),
-        Data::Strings(texts) => texts.len(),
+/// The same with the bits after the last element as 0.
+pub(crate) fn unused_cleared(bytes: Bytes, dtype: DType, elements: usize) -> Bytes {
+    let Some(packing) = dtype.packing() else { return bytes };
+    let unused = elements..bytes.len() * 8 / packing.bits();
+    if unused.clone().all(|at| packing.get(&bytes, at) == 0) {
+        return bytes;
     }
+    let mut bytes = bytes.to_vec();
+    unused.for_each(|at| packing.set(&mut bytes, at, 0));
+    bytes.into()
 }
 
 /// Elements that are read, whoever has them.
@@ -70,6 +74,23 @@ pub(crate) enum Elements<'a> {
 }
 
 impl Data {
+    /// Checks that these are the elements of a tensor of this type and shape.
+    pub(crate) fn check(&self, element: ElementType, shape: &Shape) -> Result<(), String> {
+        let (got, unit) = match self {
+            Data::Bytes(bytes) => (bytes.len(), "bytes"),
+            Data::Strings(texts) => (texts.len(), "texts"),
+        };
+        if matches!(self, Data::Strings(_)) != (element == ElementType::String) {
+            return Err(format!("its type is {element}, but it holds {unit}"));
+        }
+        match entries(element, shape).map_err(|error| error.to_string())? {
+            expected if expected == got => Ok(()),
+            expected => Err(format!(
+                "its shape {shape} of {element} is {expected} {unit}, but it holds {got}"
+            )),
+        }
+    }
+
     pub(crate) fn elements(&self) -> Elements<'_> {
         match self {
             Data::Bytes(bytes) => Elements::Bytes(bytes),

@@ -4,8 +4,9 @@ use std::fmt;
 
 use trundle_core::DType;
 use trundle_core::program::TensorId;
-use trundle_formats::Shown;
+use trundle_formats::{Shown, StoredDType};
 
+use crate::resolve::{Number, number};
 use crate::{Constant, Data, ElementType, Model, Node, Operator, PlannedModel};
 
 impl fmt::Display for Model {
@@ -91,18 +92,15 @@ fn literal(node: &Node) -> Option<String> {
         return None;
     };
     let (Data::Bytes(bytes), 0..=1) = (data, shape.rank()) else { return None };
-    let few = shape.elements() <= MOST_WRITTEN;
-    let entries: Vec<String> = match dtype {
-        DType::I64 if few => {
-            let entries = bytes.chunks_exact(8).map(|entry| entry.try_into().unwrap_or_default());
-            entries.map(|entry| i64::from_le_bytes(entry).to_string()).collect()
-        }
-        DType::I32 if few => {
-            let entries = bytes.chunks_exact(4).map(|entry| entry.try_into().unwrap_or_default());
-            entries.map(|entry| i32::from_le_bytes(entry).to_string()).collect()
-        }
-        _ => return None,
+    if shape.elements() > MOST_WRITTEN || !matches!(dtype, DType::I32 | DType::I64) {
+        return None;
+    }
+    let element = StoredDType::new(*dtype);
+    let entry = |at: usize| match number(&element, bytes, at) {
+        Some(Number::Integer(entry)) => Some(entry.to_string()),
+        _ => None,
     };
+    let entries = (0..shape.elements()).map(entry).collect::<Option<Vec<String>>>()?;
     let list = entries.join(", ");
     Some(if shape.rank() == 0 { list } else { format!("[{list}]") })
 }

@@ -43,7 +43,9 @@ pub mod onnx;
 mod open;
 pub mod openvino;
 mod operator;
+mod order;
 mod planned;
+mod problem;
 mod resolve;
 mod resolved;
 mod run;
@@ -57,7 +59,8 @@ pub use error::{Error, Result};
 pub use links::Links;
 pub use model::{Dimension, Input, Model, Node, Output, PartialShape, ValueId};
 pub use operator::{
-    BlockOrder, IntegerTypes, Integers, Operator, Pads, Parts, StridedSliceMasks, ZeroSize,
+    BlockOrder, IntegerTypes, Integers, Operator, PadValue, Pads, Parts, StridedSliceMasks,
+    ZeroSize,
 };
 pub use planned::PlannedModel;
 pub use resolve::Given;

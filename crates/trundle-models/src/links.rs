@@ -1,7 +1,8 @@
 //! Where the files beside a model may lie.
 
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use crate::{Error, Result};
 
@@ -42,4 +43,17 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     }
+}
+
+/// The `bytes` bytes of a file from `start` on.
+pub(crate) fn read_range(path: &Path, start: u64, bytes: usize) -> Result<Vec<u8>> {
+    let read = || {
+        let mut data = Vec::new();
+        data.try_reserve_exact(bytes).map_err(|_| ErrorKind::OutOfMemory)?;
+        let mut file = File::open(path)?;
+        file.seek(SeekFrom::Start(start))?;
+        file.take(bytes as u64).read_to_end(&mut data)?;
+        if data.len() == bytes { Ok(data) } else { Err(ErrorKind::UnexpectedEof.into()) }
+    };
+    read().map_err(|source| Error::Io { path: path.to_owned(), source })
 }

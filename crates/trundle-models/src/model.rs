@@ -99,6 +99,19 @@ impl PartialShape {
     }
 }
 
+impl PartialShape {
+    /// The sizes, if the model fixes all of them.
+    pub(crate) fn sizes(&self) -> Option<Vec<usize>> {
+        let PartialShape::Ranked(dimensions) = self else { return None };
+        let fixed = |dimension: &Dimension| match dimension {
+            Dimension::Fixed(size) => Some(*size),
+            Dimension::Between { least, most } if *most == Some(*least) => Some(*least),
+            Dimension::Between { .. } | Dimension::Named(_) => None,
+        };
+        dimensions.iter().map(fixed).collect()
+    }
+}
+
 impl fmt::Display for PartialShape {
     /// `[2, ?, 1..=10, batch]`, or `[...]` where the rank is unknown.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

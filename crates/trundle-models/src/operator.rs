@@ -129,8 +129,8 @@ pub enum Operator {
         pads: Pads,
         /// All axes in order if left out; negative ones count from the end.
         axes: Option<Integers>,
-        /// The input that holds the constant, one element of the data's type; zero if left out.
-        value: Option<usize>,
+        /// The constant; zero if left out.
+        value: Option<PadValue>,
     },
     /// Blocks of channels (axis 1) spread over the axes after it.
     DepthToSpace {
@@ -232,6 +232,15 @@ pub enum Pads {
         /// After the last.
         ends: Integers,
     },
+}
+
+/// What is put there.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum PadValue {
+    /// What this input holds, one element of the data's type.
+    Input(usize),
+    /// This number in the data's type, a float.
+    Float(f32),
 }
 
 /// Where the axes of a block lie in the channel axis.

@@ -3,7 +3,7 @@
 use trundle_core::program::{Budget, Definition, Made, Program, TensorId};
 use trundle_core::{DType, Shape, Width};
 
-use crate::constant::{Elements, entries, held};
+use crate::constant::Elements;
 use crate::{Constant, Data, ElementType, Error, Result};
 
 /// A model whose shapes are all known and whose operators are all resolved into what they move.
@@ -51,7 +51,7 @@ impl ResolvedModel {
                 && constant.is_none_or(|constant| {
                     constant.element == info.element
                         && constant.shape == tensor.shape
-                        && entries(constant.element, &constant.shape) == Ok(held(&constant.data))
+                        && constant.data.check(constant.element, &constant.shape).is_ok()
                 })
         };
         match known && tensors.iter().zip(&model.infos).all(fits) {

@@ -52,21 +52,9 @@ impl PlannedModel {
                 let (got, needed) = (inputs.len(), input + 1);
                 return Err(Error::Input(format!("{got} inputs, of {needed} that are needed")));
             };
-            let (got, expected, what) = match (data, model.element(id)) {
-                (Data::Bytes(bytes), ElementType::Fixed(_)) => {
-                    (bytes.len(), tensor.bytes(), "bytes")
-                }
-                (Data::Strings(texts), ElementType::String) => {
-                    (texts.len(), tensor.shape.elements(), "texts")
-                }
-                _ => (0, 1, "elements of its type"),
-            };
-            if got != expected {
-                let (name, shape) = (model.name(id), &tensor.shape);
-                return Err(Error::Input(format!(
-                    "input \"{name}\" of shape {shape} has {expected} {what}, got {got}"
-                )));
-            }
+            data.check(model.element(id), &tensor.shape).map_err(|problem| {
+                Error::Input(format!("input {:?}: {problem}", model.name(id)))
+            })?;
         }
         Ok(())
     }

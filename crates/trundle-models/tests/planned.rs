@@ -227,7 +227,7 @@ fn inputs_that_do_not_fit_are_refused() {
     assert_eq!(refused(&[]), "0 inputs, of 1 that are needed");
     assert_eq!(
         refused(&[Data::Bytes(Bytes::from_static(&[1, 2]))]),
-        "input \"t0\" of shape [3] has 6 bytes, got 2"
+        "input \"t0\": its shape [3] of u16 is 6 bytes, but it holds 2"
     );
 }
 

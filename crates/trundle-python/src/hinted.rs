@@ -15,7 +15,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyCFunction;
 
-use crate::keywords::Signature;
+use crate::keywords::hinted;
 
 /// What the interpreter calls, with arguments as they lie on its stack.
 pub(crate) type Call = ffi::PyCFunctionFastWithKeywords;
@@ -23,23 +23,26 @@ pub(crate) type Call = ffi::PyCFunctionFastWithKeywords;
 /// The flags of a `Call`: without a tuple of its arguments and a dict of its keywords.
 const FLAGS: c_int = ffi::METH_FASTCALL | ffi::METH_KEYWORDS;
 
-/// A function that is hinted.
-pub(crate) trait Hinted: 'static {
-    const SIGNATURE: Signature;
-
-    /// What PyO3 has made of it, once it is known.
-    fn made() -> &'static OnceLock<Call>;
+/// What PyO3 has made of a function, with its name and its signature.
+pub(crate) struct Made {
+    call: Call,
+    function: String,
+    signature: String,
 }
 
-/// Adds a function to a module: the function, and its `Signature`.
+/// A function that is hinted.
+pub(crate) trait Hinted: 'static {
+    /// What it stands in front of, once that is known.
+    fn made() -> &'static OnceLock<Made>;
+}
+
+/// Adds a function to a module.
 macro_rules! add_hinted {
-    ($module:expr, $function:path, $signature:path) => {{
+    ($module:expr, $function:path) => {{
         struct Function;
         impl $crate::hinted::Hinted for Function {
-            const SIGNATURE: $crate::keywords::Signature = $signature;
-
-            fn made() -> &'static std::sync::OnceLock<$crate::hinted::Call> {
-                static MADE: std::sync::OnceLock<$crate::hinted::Call> = std::sync::OnceLock::new();
+            fn made() -> &'static std::sync::OnceLock<$crate::hinted::Made> {
+                static MADE: std::sync::OnceLock<$crate::hinted::Made> = std::sync::OnceLock::new();
                 &MADE
             }
         }
@@ -58,18 +61,18 @@ pub(crate) fn add<F: Hinted>(
     module: &Bound<'_, PyModule>,
     function: &Bound<'_, PyCFunction>,
 ) -> PyResult<()> {
-    let made = call_of(function)?;
-    // A module that is made again has the same.
-    F::made().get_or_init(|| made);
+    let call = call_of(function)?;
     let name: String = function.getattr("__name__")?.extract()?;
     let signature: String = function.getattr("__text_signature__")?.extract()?;
     let doc: String = function.getattr("__doc__")?.extract()?;
     // As C has both in one text.
     let doc = CString::new(format!("{name}{signature}\n--\n\n{doc}"))?;
+    // A module that is made again has the same.
+    F::made().get_or_init(|| Made { call, function: name.clone(), signature });
     // Functions refer to their definition as long as they are, which is as long as the process.
     let definition = Box::leak(Box::new(ffi::PyMethodDef {
         ml_name: CString::new(name)?.into_raw(),
-        ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: call::<F> },
+        ml_meth: ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: called::<F> },
         ml_flags: FLAGS,
         ml_doc: doc.into_raw(),
     }));
@@ -101,7 +104,7 @@ fn call_of(function: &Bound<'_, PyCFunction>) -> PyResult<Call> {
 ///
 /// # Safety
 /// The interpreter calls it, as a function with `FLAGS`.
-unsafe extern "C" fn call<F: Hinted>(
+unsafe extern "C" fn called<F: Hinted>(
     module: *mut ffi::PyObject,
     arguments: *const *mut ffi::PyObject,
     count: ffi::Py_ssize_t,
@@ -110,10 +113,10 @@ unsafe extern "C" fn call<F: Hinted>(
     // There is one since before the interpreter knows of this function.
     let Some(made) = F::made().get() else { return null_mut() };
     // SAFETY: by the caller; it is a function with the same flags.
-    let result = unsafe { made(module, arguments, count, names) };
+    let result = unsafe { (made.call)(module, arguments, count, names) };
     if result.is_null() && !names.is_null() {
         // SAFETY: by the caller, and no result means that an exception is set.
-        unsafe { hint(&F::SIGNATURE) };
+        unsafe { hint(made) };
     }
     result
 }
@@ -123,13 +126,15 @@ unsafe extern "C" fn call<F: Hinted>(
 /// # Safety
 /// The interpreter is attached to this thread, and an exception is set.
 #[cold]
-unsafe fn hint(signature: &Signature) {
+unsafe fn hint(made: &Made) {
     // SAFETY: by the caller.
     if unsafe { ffi::PyErr_ExceptionMatches(ffi::PyExc_TypeError) } == 0 {
         return;
     }
     // No panic may go on into C. The exception is then gone, which the interpreter reports.
     let _ = catch_unwind(|| {
-        Python::attach(|py| signature.hinted(py, PyErr::fetch(py)).restore(py));
+        Python::attach(|py| {
+            hinted(py, &made.function, &made.signature, PyErr::fetch(py)).restore(py);
+        });
     });
 }

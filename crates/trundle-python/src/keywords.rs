@@ -17,55 +17,56 @@ const SYNONYMS: [(&str, &[&str]); 9] = [
     ("m", &["a", "arr", "array", "input", "x"]),
 ];
 
-/// What a function is called, and its arguments that may be given by name.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Signature {
-    pub(crate) function: &'static str,
-    pub(crate) names: &'static [&'static str],
+/// An argument that goes by the name `axis` and by the name `axes`, whichever of them it came under.
+///
+/// # Errors
+/// TypeError if it came under both.
+pub(crate) fn axis_or_axes<T>(
+    function: &str,
+    axis: Option<T>,
+    axes: Option<T>,
+) -> PyResult<Option<T>> {
+    if axis.is_some() && axes.is_some() {
+        let message = format!("{function}() got both axis and axes: they are one");
+        return Err(PyTypeError::new_err(message));
+    }
+    Ok(axis.or(axes))
 }
 
-impl Signature {
-    /// An argument that goes by the name `axis` and by the name `axes`, whichever of them it came under.
-    ///
-    /// # Errors
-    /// TypeError if it came under both.
-    pub(crate) fn axis_or_axes<T>(&self, axis: Option<T>, axes: Option<T>) -> PyResult<Option<T>> {
-        if axis.is_some() && axes.is_some() {
-            let message = format!("{}() got both axis and axes: they are one", self.function);
-            return Err(PyTypeError::new_err(message));
-        }
-        Ok(axis.or(axes))
-    }
+/// An argument that has no default.
+///
+/// # Errors
+/// TypeError if it is not there.
+pub(crate) fn required<T>(function: &str, name: &str, value: Option<T>) -> PyResult<T> {
+    value.ok_or_else(|| {
+        PyTypeError::new_err(format!("{function}() missing required argument '{name}'"))
+    })
+}
 
-    /// An argument that has no default.
-    ///
-    /// # Errors
-    /// TypeError if it is not there.
-    pub(crate) fn required<T>(&self, name: &str, value: Option<T>) -> PyResult<T> {
-        value.ok_or_else(|| {
-            let message = format!("{}() missing required argument '{name}'", self.function);
-            PyTypeError::new_err(message)
-        })
+/// The error of a call of `function`; if it is PyO3's for a keyword that its signature does not name,
+/// then with the name that was perhaps meant.
+pub(crate) fn hinted(py: Python<'_>, function: &str, signature: &str, error: PyErr) -> PyErr {
+    // An error that was raised in Python is of another function, which the arguments have called.
+    if error.traceback(py).is_some() {
+        return error;
     }
+    let message = error.value(py).to_string();
+    let unknown = message
+        .strip_prefix(function)
+        .and_then(|said| said.strip_prefix("() got an unexpected keyword argument '"))
+        .and_then(|said| said.strip_suffix('\''));
+    match unknown {
+        Some(name) => unexpected(&format!("{function}()"), name, &named(signature), ""),
+        None => error,
+    }
+}
 
-    /// The error of a call; if it is PyO3's for a keyword that the signature does not name, then with
-    /// the name that was perhaps meant.
-    pub(crate) fn hinted(&self, py: Python<'_>, error: PyErr) -> PyErr {
-        // An error that was raised in Python is of another function, which the arguments have called.
-        if error.traceback(py).is_some() {
-            return error;
-        }
-        match self.unknown_in(&error.value(py).to_string()) {
-            Some(name) => unexpected(&format!("{}()", self.function), name, self.names, ""),
-            None => error,
-        }
-    }
-
-    /// The keyword that PyO3 says is none of the signature's.
-    fn unknown_in<'a>(&self, message: &'a str) -> Option<&'a str> {
-        let said = message.strip_prefix(self.function)?;
-        said.strip_prefix("() got an unexpected keyword argument '")?.strip_suffix('\'')
-    }
+/// The arguments that may be given by name, of a signature such as `(x, /, axis=None, *, out=None)`.
+fn named(signature: &str) -> Vec<&str> {
+    let (_, behind) = signature.split_once("/, ").unwrap_or(("", signature));
+    let names = behind.trim_start_matches('(').split(", ");
+    let names = names.filter_map(|argument| argument.trim_end_matches(')').split('=').next());
+    names.filter(|name| name.starts_with(|c: char| c.is_ascii_alphabetic())).collect()
 }
 
 /// A keyword that a call of `whose` does not take, and the name that was perhaps meant; if there is

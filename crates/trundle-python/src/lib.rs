@@ -58,18 +58,18 @@ mod _trundle {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         find_numpy(module.py())?;
-        add_hinted!(module, axes::permute_dims, axes::PERMUTE_DIMS)?;
-        add_hinted!(module, axes::transpose, axes::TRANSPOSE)?;
-        add_hinted!(module, axes::rot90, axes::ROT90)?;
-        add_hinted!(module, axes::moveaxis, axes::MOVEAXIS)?;
-        add_hinted!(module, axes::swapaxes, axes::SWAPAXES)?;
-        add_hinted!(module, copies::ascontiguousarray, copies::ASCONTIGUOUSARRAY)?;
-        add_hinted!(module, copies::copyto, copies::COPYTO)?;
-        add_hinted!(module, reversals::flip, reversals::FLIP)?;
-        add_hinted!(module, reversals::reverse_sequence, reversals::REVERSE_SEQUENCE)?;
-        add_hinted!(module, reversals::reverse_subsequences, reversals::REVERSE_SUBSEQUENCES)?;
-        add_hinted!(module, rolls::fftshift, rolls::FFTSHIFT)?;
-        add_hinted!(module, rolls::ifftshift, rolls::IFFTSHIFT)?;
-        add_hinted!(module, rolls::roll, rolls::ROLL)
+        add_hinted!(module, axes::permute_dims)?;
+        add_hinted!(module, axes::transpose)?;
+        add_hinted!(module, axes::rot90)?;
+        add_hinted!(module, axes::moveaxis)?;
+        add_hinted!(module, axes::swapaxes)?;
+        add_hinted!(module, copies::ascontiguousarray)?;
+        add_hinted!(module, copies::copyto)?;
+        add_hinted!(module, reversals::flip)?;
+        add_hinted!(module, reversals::reverse_sequence)?;
+        add_hinted!(module, reversals::reverse_subsequences)?;
+        add_hinted!(module, rolls::fftshift)?;
+        add_hinted!(module, rolls::ifftshift)?;
+        add_hinted!(module, rolls::roll)
     }
 }

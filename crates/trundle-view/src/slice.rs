@@ -32,9 +32,10 @@ pub enum Plane {
 }
 
 /// Why a slice was refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SliceError {
     /// An entry is neither an index nor `:`.
+    #[error("slice entry \"{entry}\" for axis {axis} is neither an index nor `:`")]
     Entry {
         /// The entry.
         entry: String,
@@ -42,6 +43,7 @@ pub enum SliceError {
         axis: usize,
     },
     /// There is not one entry for each axis.
+    #[error("slice needs one entry for each axis, got {entries} for rank {rank}")]
     EntriesDiffer {
         /// How many entries there are.
         entries: usize,
@@ -49,6 +51,7 @@ pub enum SliceError {
         rank: usize,
     },
     /// An index lies outside its axis.
+    #[error("slice index {index} on axis {axis} is out of range{}", indices(*.size))]
     IndexOutOfRange {
         /// The index as it was given.
         index: i64,
@@ -58,6 +61,7 @@ pub enum SliceError {
         size: usize,
     },
     /// Fewer or more axes are to be drawn than a picture has.
+    #[error("slice has {drawn} of `:`, expected {}, for rank {rank}", drawable(*.rank))]
     DrawnAxes {
         /// How many `:` the slice has.
         drawn: usize,
@@ -65,16 +69,25 @@ pub enum SliceError {
         rank: usize,
     },
     /// Three axes are to be drawn, but none of them can be the channels of a colour.
+    #[error(
+        "a slice of three axes is drawn in colour, and one of them must have size 3 or 4, got \
+         {sizes:?}"
+    )]
     NoChannels {
         /// The sizes of the three.
         sizes: Vec<usize>,
     },
     /// Three axes are to be drawn, but the elements are not of a type that colours come in.
+    #[error(
+        "a slice of three axes is drawn in colour, and must have element type u8, u16, f16, bf16, \
+         f32 or f64, got {dtype}"
+    )]
     ColourType {
         /// The element type.
         dtype: DType,
     },
     /// An axis that is to be drawn has size 0.
+    #[error("nothing to draw: axis {axis} of shape {shape} has size 0")]
     Empty {
         /// The axis.
         axis: usize,
@@ -82,6 +95,7 @@ pub enum SliceError {
         shape: Shape,
     },
     /// The slice's place cannot be addressed: its layout was never within a buffer.
+    #[error(transparent)]
     Layout(Error),
 }
 
@@ -245,49 +259,20 @@ impl fmt::Display for Slice {
     }
 }
 
-impl std::error::Error for SliceError {}
+/// The indices that an axis of this size has, for messages.
+fn indices(size: usize) -> String {
+    match size.checked_sub(1) {
+        None => ": the axis has size 0".to_owned(),
+        Some(last) => format!(" for size {size}: expected -{size}..={last}"),
+    }
+}
 
-impl fmt::Display for SliceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            SliceError::Entry { entry, axis } => {
-                write!(f, "slice entry \"{entry}\" for axis {axis} is neither an index nor `:`")
-            }
-            SliceError::EntriesDiffer { entries, rank } => {
-                write!(f, "slice needs one entry for each axis, got {entries} for rank {rank}")
-            }
-            SliceError::IndexOutOfRange { index, axis, size: 0 } => {
-                write!(f, "slice index {index} on axis {axis} is out of range: the axis has size 0")
-            }
-            SliceError::IndexOutOfRange { index, axis, size } => write!(
-                f,
-                "slice index {index} on axis {axis} is out of range for size {size}: expected \
-                 -{size}..={}",
-                size - 1
-            ),
-            SliceError::DrawnAxes { drawn, rank } => {
-                let expected = match rank {
-                    1 => "1",
-                    2 => "1 or 2",
-                    _ => "1, 2, or 3 for colour",
-                };
-                write!(f, "slice has {drawn} of `:`, expected {expected}, for rank {rank}")
-            }
-            SliceError::NoChannels { sizes } => write!(
-                f,
-                "a slice of three axes is drawn in colour, and one of them must have size 3 or 4, \
-                 got {sizes:?}"
-            ),
-            SliceError::ColourType { dtype } => write!(
-                f,
-                "a slice of three axes is drawn in colour, and must have element type u8, u16, f16, \
-                 bf16, f32 or f64, got {dtype}"
-            ),
-            SliceError::Empty { axis, shape } => {
-                write!(f, "nothing to draw: axis {axis} of shape {shape} has size 0")
-            }
-            SliceError::Layout(error) => error.fmt(f),
-        }
+/// How many axes of a tensor of this rank can be drawn, for messages.
+fn drawable(rank: usize) -> &'static str {
+    match rank {
+        1 => "1",
+        2 => "1 or 2",
+        _ => "1, 2, or 3 for colour",
     }
 }
 

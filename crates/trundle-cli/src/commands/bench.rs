@@ -8,6 +8,7 @@ use trundle_formats::Output;
 
 use crate::args::BenchArgs;
 use crate::failure::Failure;
+use crate::job::write_with;
 use crate::memory;
 use crate::progress::Progress;
 use crate::say::print;
@@ -35,10 +36,11 @@ pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
         print(&record.table())?;
     }
     if let Some(path) = &args.svg {
-        write(path, args.force, &record.svg())?;
+        write_with(path, args.force, |output| output.write_all(record.svg().as_bytes()))?;
     }
     if let Some(path) = &args.json {
-        write(path, args.force, &record.to_json()?)?;
+        let text = record.to_json()?;
+        write_with(path, args.force, |output| output.write_all(text.as_bytes()))?;
     }
     Ok(())
 }
@@ -53,14 +55,4 @@ fn measure(suites: &[Suite], settings: Settings) -> Result<Record, Failure> {
     })?;
     progress.finish();
     Ok(record)
-}
-
-/// Writes a text, whole or not at all.
-fn write(path: &Path, force: bool, text: &str) -> Result<(), Failure> {
-    let mut output = Output::create(path, force)?;
-    output.write_all(text.as_bytes()).map_err(|error| {
-        let name = if path == Path::new("-") { "stdout".into() } else { path.to_string_lossy() };
-        Failure::running(format!("{name}: cannot write: {error}"))
-    })?;
-    Ok(output.finish()?)
 }

@@ -10,6 +10,7 @@ use trundle_formats::{Leftover, LeftoverState, Removal, Shown, leftovers};
 
 use crate::args::CleanArgs;
 use crate::failure::Failure;
+use crate::forecast::counted;
 use crate::numbers::readable;
 use crate::say::{print, print_json};
 use crate::selection::shown_path;
@@ -173,7 +174,7 @@ fn duration(seconds: u64) -> String {
         7200..172_800 => (seconds / 3600, "hour"),
         _ => (seconds / 86_400, "day"),
     };
-    format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
+    counted(usize::try_from(count).unwrap_or(usize::MAX), unit)
 }
 
 #[cfg(test)]

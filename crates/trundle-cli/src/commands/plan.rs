@@ -13,7 +13,7 @@ use super::relayout;
 use crate::args::{DryRunArgs, PlanCommand, PlannedArgs};
 use crate::axes;
 use crate::failure::Failure;
-use crate::forecast::{MOST_LINES, destination, sentence, tensors};
+use crate::forecast::{counted, destination, first_lines, sentence, tensors};
 use crate::job;
 use crate::numbers::readable;
 use crate::operation::Operation;
@@ -120,19 +120,11 @@ impl DryRunArgs {
 /// What would be done, for those who want no more than that.
 fn brief(job: &Job, headers: &[&Header], format: &Format, dry: &DryRunArgs) -> String {
     let mut text = format!("{}\n", sentence(&tensors(job), job));
-    for (tensor, header) in job.tensors().iter().zip(headers).take(MOST_LINES) {
-        text.push_str(&format!(
-            "  {}: {} {} -> {}\n",
-            Shown(&header.name),
-            header.element.name(),
-            header.shape,
-            tensor.out_shape(),
-        ));
-    }
-    let more = job.tensors().len().saturating_sub(MOST_LINES);
-    if more > 0 {
-        text.push_str(&format!("  and {more} more\n"));
-    }
+    let lines = job.tensors().iter().zip(headers).map(|(tensor, header)| {
+        let (name, dtype, shape) = (Shown(&header.name), header.element.name(), &header.shape);
+        format!("  {name}: {dtype} {shape} -> {}", tensor.out_shape())
+    });
+    first_lines(lines).for_each(|line| text.push_str(&format!("{line}\n")));
     text + &dry.lines(job, format)
 }
 
@@ -169,9 +161,9 @@ pub(super) fn files_text(job: &Job, is_told: impl Fn(usize) -> bool) -> String {
         let passes = tiles.len();
         for (number, (tiles, read, written)) in tiles.into_iter().enumerate() {
             text.push_str(&format!(
-                "  {name}: pass {} of {passes}, {tiles} tile{}, read in runs of {}, written in runs of {}\n",
+                "  {name}: pass {} of {passes}, {}, read in runs of {}, written in runs of {}\n",
                 number + 1,
-                if tiles == 1 { "" } else { "s" },
+                counted(tiles, "tile"),
                 readable(read),
                 readable(written),
             ));

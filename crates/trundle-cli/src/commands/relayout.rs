@@ -12,7 +12,7 @@ use super::plan::{cost_report, files_text, passes_report};
 use crate::args::{DryRunArgs, MeansArgs, RelayoutArgs, WriteArgs};
 use crate::axes::{Axes, Record};
 use crate::failure::Failure;
-use crate::forecast::{MOST_LINES, sentence};
+use crate::forecast::{self, first_lines, sentence};
 use crate::job::{self, Outcome};
 use crate::rule::{Rule, assigned, rules};
 use crate::say::{print, print_json, say};
@@ -279,19 +279,16 @@ fn counts(told: &[Told<'_>]) -> [usize; 3] {
 
 fn counted(told: &[Told<'_>]) -> String {
     let [moved, already, copied] = counts(told);
-    let tensors = if moved == 1 { "tensor" } else { "tensors" };
     let already = match already {
         0 => String::new(),
         count => format!(", {count} as asked already"),
     };
-    format!("{moved} {tensors} moved{already}, {copied} copied")
+    format!("{} moved{already}, {copied} copied", forecast::counted(moved, "tensor"))
 }
 
 /// A line for each tensor that a rule names, but not thousands.
-fn lines<'a>(told: &'a [Told<'a>]) -> impl Iterator<Item = String> + 'a {
-    let named = || told.iter().filter_map(Told::line);
-    let more = named().count().saturating_sub(MOST_LINES);
-    named().take(MOST_LINES).chain((more > 0).then(|| format!("  and {more} more")))
+fn lines(told: &[Told<'_>]) -> impl Iterator<Item = String> {
+    first_lines(told.iter().filter_map(Told::line))
 }
 
 /// What was done, for people.

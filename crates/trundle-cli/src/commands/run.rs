@@ -12,11 +12,12 @@ use trundle_formats::{
     NamedTensor, Output, Shown, StoredDType, TensorHint, check_output, is_steering, stage,
 };
 use trundle_models::{
-    Data, ElementType, Given, Links, Model, PlannedModel, ResolvedModel, TensorId, Verifier,
+    Data, ElementType, Given, Links, Model, PlannedModel, ResolvedModel, Verifier,
 };
 
 use crate::args::{ModelArgs, RunArgs};
 use crate::failure::Failure;
+use crate::forecast::counted;
 use crate::model_input::{ModelInput, given};
 use crate::model_job::{FileOutcome, FileOutput};
 use crate::numbers::readable;
@@ -27,13 +28,8 @@ use crate::{forecast, memory, model_job};
 
 /// An output of a model, in the form in which it is written.
 struct Written {
-    name: String,
-    tensor: TensorId,
-    path: PathBuf,
+    output: FileOutput,
     element: StoredDType,
-    /// The model's name of the type.
-    dtype: String,
-    /// The shape of the tensor, and that of the file, which differs for packed elements.
     shape: Shape,
     bytes: bytes::Bytes,
 }
@@ -56,17 +52,24 @@ pub(crate) fn run(run: &RunArgs) -> Result<(), Failure> {
     }
     let (resolved, planned) = planned(&model, &inputs, &run.model)?;
     let needed = (bytes as u64).saturating_add(planned.peak_bytes() as u64);
-    let ran = Ran { model: &model, resolved: &resolved, paths, run, start };
-    match memory::fits(needed, run.max_mem) || !model_job::is_possible(&resolved) {
-        true => {
-            memory::check(needed, run.max_mem)?;
-            ran.in_memory(&inputs, &planned)
-        }
-        false => {
-            drop(planned);
-            ran.in_parts(&mut inputs)
-        }
-    }
+    let named = model.outputs.iter().zip(resolved.outputs()).zip(paths);
+    let outputs = named
+        .map(|((output, id), path)| FileOutput { name: output.name.clone(), tensor: *id, path })
+        .collect();
+    let ran = Ran { resolved: &resolved, run, progress: Progress::new(run.quiet) };
+    let (outputs, outcome) =
+        match memory::fits(needed, run.max_mem) || !model_job::is_possible(&resolved) {
+            true => {
+                memory::check(needed, run.max_mem)?;
+                ran.in_memory(&inputs, outputs, &planned)?
+            }
+            false => {
+                drop(planned);
+                ran.in_parts(&mut inputs, outputs)?
+            }
+        };
+    ran.progress.finish();
+    ran.report(&outputs, &outcome, start.elapsed().as_secs_f64())
 }
 
 /// Reads all inputs.
@@ -77,64 +80,104 @@ fn load(model: &Model, inputs: &mut [ModelInput]) -> Result<(), Failure> {
 
 /// A model that is run on files.
 struct Ran<'a> {
-    model: &'a Model,
     resolved: &'a ResolvedModel,
-    /// Where its outputs go.
-    paths: Vec<PathBuf>,
     run: &'a RunArgs,
-    start: Instant,
+    progress: Progress,
 }
 
+/// The outputs of a model with the bytes of their elements, and what they came to.
+type Made = (Vec<(FileOutput, usize)>, FileOutcome);
+
 impl Ran<'_> {
-    fn in_memory(self, inputs: &[ModelInput], planned: &PlannedModel) -> Result<(), Failure> {
-        let Ran { model, resolved, paths, run, start } = self;
-        let progress = Progress::new(run.quiet);
+    fn in_memory(
+        &self,
+        inputs: &[ModelInput],
+        outputs: Vec<FileOutput>,
+        planned: &PlannedModel,
+    ) -> Result<Made, Failure> {
+        let Ran { resolved, run, progress } = self;
         progress.phase("moving", planned.moved_bytes());
         let data: Vec<Data> = inputs.iter().filter_map(|input| input.data.clone()).collect();
         let moving = Instant::now();
         let mut done = 0;
-        let outputs = planned.run(&data, &mut |bytes| {
+        let moved = planned.run(&data, &mut |bytes| {
             done += bytes as u64;
             progress.at(done);
         })?;
         let move_seconds = moving.elapsed().as_secs_f64();
         let mut written = Vec::with_capacity(outputs.len());
-        for (((output, path), id), data) in
-            model.outputs.iter().zip(paths).zip(resolved.outputs()).zip(outputs)
-        {
-            written.push(Written::of(&output.name, *id, path, resolved, data)?);
+        for (output, data) in outputs.into_iter().zip(moved) {
+            written.push(Written::of(output, resolved, data)?);
         }
         let verifier = run.verify.then(|| Verifier::new(resolved, &data));
-        write_all(&written, run, verifier.as_ref(), &progress)?;
-        progress.finish();
-        let reports = written.iter().map(Written::reported).collect();
-        let (passes, seconds) = (planned.passes().len(), start.elapsed().as_secs_f64());
-        Report { outputs: reports, passes, seconds, move_seconds, resumed: false }.say(run)
+        in_folder(&run.out_dir, || write_all(&written, run, verifier.as_ref(), progress))?;
+        let outputs = written.into_iter().map(|each| (each.output, each.bytes.len())).collect();
+        let passes = planned.passes().len();
+        Ok((outputs, FileOutcome { passes, move_seconds, resumed: false }))
     }
 
     /// From files to files, in tiles that fit the memory.
-    fn in_parts(self, inputs: &mut [ModelInput]) -> Result<(), Failure> {
-        let Ran { model, resolved, paths, run, start } = self;
+    fn in_parts(
+        &self,
+        inputs: &mut [ModelInput],
+        outputs: Vec<FileOutput>,
+    ) -> Result<Made, Failure> {
+        let Ran { resolved, run, progress } = self;
         inputs.iter_mut().for_each(ModelInput::unload);
-        let progress = Progress::new(run.quiet);
-        let named = model.outputs.iter().zip(resolved.outputs()).zip(paths);
-        let outputs: Vec<FileOutput> = named
-            .map(|((output, id), path)| FileOutput { name: output.name.clone(), tensor: *id, path })
-            .collect();
         let outcome =
-            in_folder(&run.out_dir, || model_job::run(resolved, inputs, &outputs, run, &progress))?;
-        progress.finish();
-        let reported = |output: &FileOutput| Reported {
-            name: output.name.clone(),
-            path: output.path.clone(),
-            dtype: resolved.element(output.tensor).to_string(),
-            shape: resolved.shape(output.tensor).clone(),
-            bytes: resolved.program().tensor(output.tensor).bytes(),
-        };
+            in_folder(&run.out_dir, || model_job::run(resolved, inputs, &outputs, run, progress))?;
+        let bytes = |output: &FileOutput| resolved.program().tensor(output.tensor).bytes();
+        let bytes: Vec<usize> = outputs.iter().map(bytes).collect();
+        Ok((outputs.into_iter().zip(bytes).collect(), outcome))
+    }
+
+    /// What the run came to.
+    fn report(
+        &self,
+        outputs: &[(FileOutput, usize)],
+        outcome: &FileOutcome,
+        seconds: f64,
+    ) -> Result<(), Failure> {
+        let Ran { resolved, run, .. } = self;
         let FileOutcome { passes, move_seconds, resumed } = outcome;
-        let (outputs, seconds) =
-            (outputs.iter().map(reported).collect(), start.elapsed().as_secs_f64());
-        Report { outputs, passes, seconds, move_seconds, resumed }.say(run)
+        if run.model.json {
+            let output = |(output, bytes): &(FileOutput, usize)| {
+                json!({
+                    "name": output.name,
+                    "file": output.path.to_string_lossy(),
+                    "dtype": resolved.element(output.tensor).to_string(),
+                    "shape": resolved.shape(output.tensor).sizes(),
+                    "bytes": bytes,
+                })
+            };
+            let mut report = json!({
+                "outputs": outputs.iter().map(output).collect::<Vec<_>>(),
+                "passes": passes,
+                "seconds": seconds,
+                "move_seconds": move_seconds,
+                "resumed": resumed,
+            });
+            if run.verify {
+                report["verified"] = true.into();
+            }
+            return print_json(&report);
+        }
+        if run.quiet {
+            return Ok(());
+        }
+        for (output, bytes) in outputs {
+            say(&format!(
+                "{}: {} {}, {}{}",
+                shown_path(&output.path),
+                resolved.element(output.tensor),
+                resolved.shape(output.tensor),
+                readable(*bytes as u64),
+                if run.verify { ", verified" } else { "" },
+            ));
+        }
+        let resumed = if *resumed { ", resumed" } else { "" };
+        say(&format!("{}, {seconds:.2} s{resumed}", counted(*passes, "pass")));
+        Ok(())
     }
 }
 
@@ -172,17 +215,13 @@ fn planned(
     args: &ModelArgs,
 ) -> Result<(ResolvedModel, PlannedModel), Failure> {
     let of_model = |error| Failure::from(error).within(&shown_path(&args.model).to_string());
-    let resolved = model.resolve(&known(inputs)).map_err(of_model)?;
+    let mut known = Vec::with_capacity(inputs.len());
+    for ModelInput { shape, data, .. } in inputs {
+        known.push(Given { shape: shape.clone(), data: data.as_ref() });
+    }
+    let resolved = model.resolve(&known).map_err(of_model)?;
     let planned = PlannedModel::new(resolved.clone(), args.threads).map_err(of_model)?;
     Ok((resolved, planned))
-}
-
-fn known(inputs: &[ModelInput]) -> Vec<Given<'_>> {
-    let mut known = Vec::with_capacity(inputs.len());
-    for input in inputs {
-        known.push(Given { shape: input.shape.clone(), data: input.data.as_ref() });
-    }
-    known
 }
 
 /// Where each output goes: a file of its name, which stays within the folder.
@@ -217,40 +256,31 @@ fn check_outputs(paths: &[PathBuf], folder: &Path, force: bool) -> Result<(), Fa
 }
 
 impl Written {
-    fn of(
-        name: &str,
-        id: TensorId,
-        path: PathBuf,
-        model: &ResolvedModel,
-        data: Data,
-    ) -> Result<Written, Failure> {
-        let (element, bytes) = match (data, model.element(id)) {
+    fn of(output: FileOutput, model: &ResolvedModel, data: Data) -> Result<Written, Failure> {
+        let name = Shown(&output.name);
+        let (element, bytes) = match (data, model.element(output.tensor)) {
             (Data::Bytes(bytes), ElementType::Fixed(dtype)) => (StoredDType::new(dtype), bytes),
             (Data::Strings(strings), _) => {
                 let of_strings = StoredDType::of_strings(strings.iter().map(String::as_str));
                 let (element, bytes) = of_strings.ok_or_else(|| {
                     Failure::refused(format!(
-                        "output {}: a string ends with NUL, which .npy cannot store",
-                        Shown(name)
+                        "output {name}: a string ends with NUL, which .npy cannot store"
                     ))
                 })?;
                 (element, bytes.into())
             }
             (Data::Bytes(_), ElementType::String) => {
-                return Err(Failure::running(format!(
-                    "output {}: numbers where strings are expected",
-                    Shown(name)
-                )));
+                let message = format!("output {name}: numbers where strings are expected");
+                return Err(Failure::running(message));
             }
         };
-        let dtype = model.element(id).to_string();
-        let (name, shape) = (name.to_owned(), model.shape(id).clone());
-        Ok(Written { name, tensor: id, path, element, dtype, shape, bytes })
+        let shape = model.shape(output.tensor).clone();
+        Ok(Written { output, element, shape, bytes })
     }
 
     fn named(&self) -> NamedTensor<'_> {
-        let Written { name, element, shape, bytes, .. } = self;
-        NamedTensor { name, element, shape, bytes }
+        let Written { output, element, shape, bytes } = self;
+        NamedTensor { name: &output.name, element, shape, bytes }
     }
 
     /// Reads the file back, which has not appeared yet, and follows each element back through the
@@ -269,15 +299,20 @@ impl Written {
         let differs = |what: &str| {
             Failure::running(format!(
                 "output {:?}: verification failed: {what}; the output was not kept",
-                self.name
+                self.output.name
             ))
         };
         match file.headers() {
             [header] if header.shape == self.shape && header.element == self.element => {}
             _ => return Err(differs("the file does not state what was written")),
         }
-        let mut compared =
-            Compared { output: self, verifier, elements: 0, waiting: Vec::new(), difference: None };
+        let mut compared = Compared {
+            written: self,
+            verifier,
+            elements: 0,
+            waiting: Vec::new(),
+            difference: None,
+        };
         file.copy_to(0, &mut compared, progress)?;
         compared.compare(true);
         match compared.difference {
@@ -288,16 +323,6 @@ impl Written {
             None => Err(differs("the file does not have all elements")),
         }
     }
-
-    fn reported(&self) -> Reported {
-        Reported {
-            name: self.name.clone(),
-            path: self.path.clone(),
-            dtype: self.dtype.clone(),
-            shape: self.shape.clone(),
-            bytes: self.bytes.len(),
-        }
-    }
 }
 
 /// How much of a file is compared at once.
@@ -305,7 +330,7 @@ const COMPARED_BYTES: usize = 4 << 20;
 
 /// What comes out of a file, compared with what it should be.
 struct Compared<'a> {
-    output: &'a Written,
+    written: &'a Written,
     verifier: &'a Verifier<'a>,
     /// How many elements were compared.
     elements: usize,
@@ -317,7 +342,7 @@ struct Compared<'a> {
 impl Compared<'_> {
     /// Compares what waits, if it is much, or all there is; whole elements only.
     fn compare(&mut self, is_end: bool) {
-        let element = &self.output.element;
+        let element = &self.written.element;
         let (group, group_bytes) = match element.width().packing() {
             Some(packing) => (packing.group(), packing.group_bytes()),
             None => (1, element.width().units()),
@@ -329,13 +354,13 @@ impl Compared<'_> {
         };
         let rest = self.waiting.split_off(whole);
         let bytes = std::mem::replace(&mut self.waiting, rest);
-        let left = self.output.shape.elements() - self.elements;
+        let left = self.written.shape.elements() - self.elements;
         let count = left.min(whole.div_ceil(group_bytes.max(1)) * group);
         if self.difference.is_some() || count == 0 {
             return;
         }
         if is_end && !self.ends_in_zeros(&bytes, count) {
-            self.difference = Some(self.output.shape.unravel(self.elements + count - 1));
+            self.difference = Some(self.written.shape.unravel(self.elements + count - 1));
             return;
         }
         let data = if element.holds_strings() {
@@ -348,15 +373,15 @@ impl Compared<'_> {
         };
         let range = self.elements..self.elements + count;
         self.difference = match data {
-            Some(data) => self.verifier.first_difference(self.output.tensor, range, &data),
-            None => Some(self.output.shape.unravel(self.elements)),
+            Some(data) => self.verifier.first_difference(self.written.output.tensor, range, &data),
+            None => Some(self.written.shape.unravel(self.elements)),
         };
         self.elements += count;
     }
 
     /// Whether what is behind the last packed element is 0.
     fn ends_in_zeros(&self, bytes: &[u8], count: usize) -> bool {
-        let Some(packing) = self.output.element.width().packing() else { return true };
+        let Some(packing) = self.written.element.width().packing() else { return true };
         let room = bytes.len() * 8 / packing.bits();
         (count..room).all(|unused| packing.get(bytes, unused) == 0)
     }
@@ -374,16 +399,6 @@ impl Write for Compared<'_> {
     }
 }
 
-/// Writes every output beside its place, verifies all of them there, then lets them appear.
-fn write_all(
-    written: &[Written],
-    run: &RunArgs,
-    verifier: Option<&Verifier<'_>>,
-    progress: &Progress,
-) -> Result<(), Failure> {
-    in_folder(&run.out_dir, || write_into_folder(written, run, verifier, progress))
-}
-
 /// Calls `write` with a folder that exists.
 fn in_folder<T>(folder: &Path, write: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     let existed = folder.exists();
@@ -399,95 +414,33 @@ fn in_folder<T>(folder: &Path, write: impl FnOnce() -> Result<T, Failure>) -> Re
     })
 }
 
-fn write_into_folder(
+/// Writes every output beside its place, verifies all of them there, then lets them appear.
+fn write_all(
     written: &[Written],
     run: &RunArgs,
     verifier: Option<&Verifier<'_>>,
     progress: &Progress,
 ) -> Result<(), Failure> {
-    let total = written.iter().map(|output| output.bytes.len()).sum();
+    let total = written.iter().map(|each| each.bytes.len()).sum();
     progress.phase("writing", total);
     let mut staged: Vec<Output> = Vec::with_capacity(written.len());
     let mut before = 0;
-    for output in written {
-        let path = &output.path;
-        staged.push(stage(path, &[output.named()], &[], run.force, &mut |bytes| {
+    for each in written {
+        let path = &each.output.path;
+        staged.push(stage(path, &[each.named()], &[], run.force, &mut |bytes| {
             progress.at(before + bytes);
         })?);
-        before += output.bytes.len() as u64;
+        before += each.bytes.len() as u64;
     }
     if let Some(verifier) = verifier {
         progress.phase("verifying", total);
         let mut before = 0;
-        for (output, file) in written.iter().zip(&staged) {
-            output.verify(file, verifier, &mut |bytes| progress.at(before + bytes))?;
-            before += output.bytes.len() as u64;
+        for (each, file) in written.iter().zip(&staged) {
+            each.verify(file, verifier, &mut |bytes| progress.at(before + bytes))?;
+            before += each.bytes.len() as u64;
         }
     }
     staged.into_iter().try_for_each(|output| Ok(output.finish()?))
-}
-
-/// An output that was written.
-struct Reported {
-    name: String,
-    path: PathBuf,
-    dtype: String,
-    shape: Shape,
-    bytes: usize,
-}
-
-/// What a run came to.
-struct Report {
-    outputs: Vec<Reported>,
-    passes: usize,
-    seconds: f64,
-    move_seconds: f64,
-    resumed: bool,
-}
-
-impl Report {
-    fn say(&self, run: &RunArgs) -> Result<(), Failure> {
-        let Report { outputs, passes, seconds, move_seconds, resumed } = self;
-        if run.model.json {
-            let output = |Reported { name, path, dtype, shape, bytes }: &Reported| {
-                json!({
-                    "name": name,
-                    "file": path.to_string_lossy(),
-                    "dtype": dtype,
-                    "shape": shape.sizes(),
-                    "bytes": bytes,
-                })
-            };
-            let mut report = json!({
-                "outputs": outputs.iter().map(output).collect::<Vec<_>>(),
-                "passes": passes,
-                "seconds": seconds,
-                "move_seconds": move_seconds,
-                "resumed": resumed,
-            });
-            if run.verify {
-                report["verified"] = true.into();
-            }
-            return print_json(&report);
-        }
-        if run.quiet {
-            return Ok(());
-        }
-        for output in outputs {
-            say(&format!(
-                "{}: {} {}, {}{}",
-                shown_path(&output.path),
-                output.dtype,
-                output.shape,
-                readable(output.bytes as u64),
-                if run.verify { ", verified" } else { "" },
-            ));
-        }
-        let plural = if *passes == 1 { "" } else { "es" };
-        let resumed = if *resumed { ", resumed" } else { "" };
-        say(&format!("{passes} pass{plural}, {seconds:.2} s{resumed}"));
-        Ok(())
-    }
 }
 
 fn plan_report(model: &Model, planned: &PlannedModel) -> Value {
@@ -571,10 +524,12 @@ mod tests {
             let output = planned.run(&inputs, &mut |_| ()).unwrap().remove(0);
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("y.npy");
-            let id = model.outputs()[0];
-            let written = Written::of("y", id, path, &model, output).unwrap();
+            let tensor = model.outputs()[0];
+            let place = FileOutput { name: "y".to_owned(), tensor, path };
+            let written = Written::of(place, &model, output).unwrap();
             let verifier = Verifier::new(&model, &inputs);
-            let staged = || stage(&written.path, &[written.named()], &[], false, &mut |_| ());
+            let staged =
+                || stage(&written.output.path, &[written.named()], &[], false, &mut |_| ());
             let verified = |file: &Output| written.verify(file, &verifier, &mut |_| ());
             let good = staged().unwrap();
             verified(&good).unwrap();
@@ -592,7 +547,7 @@ mod tests {
             let short = staged().unwrap();
             short.file().unwrap().set_len(length - 1).unwrap();
             assert!(verified(&short).is_err());
-            assert!(!written.path.exists());
+            assert!(!written.output.path.exists());
         }
     }
 }

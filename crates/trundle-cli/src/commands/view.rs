@@ -10,6 +10,7 @@ use trundle_view::{Budget, Drawing, Palette, Picture, Pixels, Slice, has_numbers
 
 use crate::args::ViewArgs;
 use crate::failure::Failure;
+use crate::job::write_with;
 use crate::memory;
 use crate::numbers::Range;
 use crate::progress::Progress;
@@ -128,11 +129,5 @@ pub(crate) fn check_picture(path: &Path, force: bool) -> Result<(), Failure> {
 /// # Errors
 /// If it cannot be written.
 pub(crate) fn write_png(picture: &Picture, path: &Path, force: bool) -> Result<(), Failure> {
-    let mut output = Output::create(path, force)?;
-    trundle_view::write_png(picture, &mut output).map_err(|error| {
-        let name = if path == Path::new("-") { "stdout".into() } else { path.to_string_lossy() };
-        let name = Shown(name);
-        Failure::running(format!("{name}: cannot write: {error}"))
-    })?;
-    Ok(output.finish()?)
+    write_with(path, force, |output| trundle_view::write_png(picture, output))
 }

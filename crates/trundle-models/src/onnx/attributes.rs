@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use prost::bytes::Bytes;
 
-use super::problem::{Checked, wrong};
 use super::proto::{Attribute, Tensor, attribute_type};
+use crate::problem::{Checked, wrong};
 
 /// What the attributes of a function stand for, in one call of it.
 #[derive(Default)]
@@ -30,7 +30,7 @@ impl<'a> Parameters<'a> {
             given.insert(default.name.as_str(), default);
         }
         if let Some(name) = call.left.keys().filter(|name| !declared.contains(*name)).min() {
-            return wrong(format!("the function has no attribute {name:?}"));
+            return wrong!("the function has no attribute {name:?}");
         }
         given.extend(call.left);
         Ok(Parameters { given, declared })
@@ -54,7 +54,7 @@ impl<'a> Attributes<'a> {
         for attribute in attributes {
             let name = attribute.name.as_str();
             if !names.insert(name) {
-                return wrong(format!("attribute {name:?} is given twice"));
+                return wrong!("attribute {name:?} is given twice");
             }
             let reference = attribute.ref_attr_name.as_str();
             let target = match (reference, parameters) {
@@ -63,9 +63,9 @@ impl<'a> Attributes<'a> {
                     parameters.given.get(reference).copied()
                 }
                 _ => {
-                    return wrong(format!(
+                    return wrong!(
                         "attribute {name:?} refers to {reference:?}, which is not an attribute of the function"
-                    ));
+                    );
                 }
             };
             left.extend(target.map(|target| (name, target)));
@@ -89,11 +89,11 @@ impl<'a> Attributes<'a> {
             // The first version of the format had no types.
             attribute_type::UNDEFINED => Ok(Some(attribute)),
             r#type if r#type == due => Ok(Some(attribute)),
-            r#type => wrong(format!(
+            r#type => wrong!(
                 "attribute {name:?} is of type {}, but must be {}",
                 type_name(r#type),
                 type_name(due)
-            )),
+            ),
         }
     }
 
@@ -114,7 +114,7 @@ impl<'a> Attributes<'a> {
         let Some(attribute) = self.take(name, attribute_type::STRING)? else { return Ok(None) };
         match std::str::from_utf8(attribute.s.as_deref().unwrap_or_default()) {
             Ok(text) => Ok(Some(text)),
-            Err(_) => wrong(format!("attribute {name:?} is not UTF-8")),
+            Err(_) => wrong!("attribute {name:?} is not UTF-8"),
         }
     }
 
@@ -138,7 +138,7 @@ impl<'a> Attributes<'a> {
         let Some(attribute) = self.take(name, attribute_type::TENSOR)? else { return Ok(None) };
         match &attribute.t {
             Some(tensor) => Ok(Some(tensor)),
-            None => wrong(format!("attribute {name:?} holds no tensor")),
+            None => wrong!("attribute {name:?} holds no tensor"),
         }
     }
 
@@ -159,7 +159,7 @@ impl<'a> Attributes<'a> {
     /// Refuses what was not read: who knows what it would change.
     pub(super) fn finish(self, kind: &str, opset: i64) -> Checked<()> {
         match self.left.keys().min() {
-            Some(name) => wrong(format!("{kind} of opset {opset} has no attribute {name:?}")),
+            Some(name) => wrong!("{kind} of opset {opset} has no attribute {name:?}"),
             None => Ok(()),
         }
     }
@@ -169,7 +169,7 @@ impl<'a> Attributes<'a> {
 fn one<T: Default>(attribute: &Attribute, value: Option<T>, name: &str) -> Checked<T> {
     match value {
         None if attribute.r#type == attribute_type::UNDEFINED => {
-            wrong(format!("attribute {name:?} has no value of its type"))
+            wrong!("attribute {name:?} has no value of its type")
         }
         value => Ok(value.unwrap_or_default()),
     }

@@ -2,19 +2,16 @@
 
 use std::collections::{HashMap, HashSet};
 
-use trundle_core::DType;
-
 use super::attributes::{Attributes, Parameters};
 use super::call::Call;
 use super::functions::Functions;
 use super::growth::Growth;
-use super::operators::find;
+use super::operators::forms;
 use super::opsets::domain;
-use super::pad_value::PadValue;
-use super::problem::{Checked, Problem, wrong};
 use super::proto;
 use super::scope::Scope;
-use super::tensors::{Tensors, scalar};
+use super::tensors::Tensors;
+use crate::problem::{Checked, Problem, unsupported, wrong};
 use crate::{Error, Node, Operator, Result, ValueId};
 
 /// How many calls of functions may be within each other.
@@ -26,8 +23,6 @@ pub(super) struct Builder<'a> {
     pub(super) tensors: Tensors<'a>,
     pub(super) nodes: Vec<Node>,
     pub(super) values: usize,
-    /// Values of Pads that must still become of the type of their data.
-    pub(super) pad_values: Vec<PadValue>,
     growth: Growth,
     /// The functions being written out, each called by the one before.
     calls: Vec<&'a proto::Function>,
@@ -41,7 +36,6 @@ impl<'a> Builder<'a> {
             tensors,
             nodes: Vec::new(),
             values: 0,
-            pad_values: Vec::new(),
             growth: Growth::new(),
             calls: Vec::new(),
         }
@@ -118,50 +112,31 @@ impl<'a> Builder<'a> {
         node: &'a proto::Node,
         scope: &Scope<'a>,
         attributes: Attributes<'a>,
-        mut inputs: Vec<Option<ValueId>>,
+        inputs: Vec<Option<ValueId>>,
         outputs: Vec<ValueId>,
     ) -> Checked<()> {
         let kind = node.op_type.as_str();
-        let row = match (domain(&node.domain), find(kind)) {
-            ("", Some(row)) if node.overload.is_empty() => row,
-            _ if kind.is_empty() => return wrong("it names no operator".to_owned()),
+        let first = match (domain(&node.domain), forms(kind).next()) {
+            ("", Some(first)) if node.overload.is_empty() => first,
+            _ if kind.is_empty() => return wrong!("it names no operator"),
             // All of these were refused before, each by its name.
-            _ => return Err(Problem::Unsupported("it is not supported".to_owned())),
+            _ => return unsupported!("it is not supported"),
         };
         let Some(opset) = scope.opset else {
-            return wrong("the model imports no opset of ai.onnx".to_owned());
+            return wrong!("the model imports no opset of ai.onnx");
         };
-        if opset < row.since {
-            let since = row.since;
-            return wrong(format!("opset {opset} has no {kind}, it came with opset {since}"));
-        }
+        let Some(form) = forms(kind).rfind(|form| form.since <= opset) else {
+            let since = first.since;
+            return wrong!("opset {opset} has no {kind}, it came with opset {since}");
+        };
         let tensors = &mut self.tensors;
-        let mut call = Call {
-            opset,
-            inputs: &inputs,
-            outputs: outputs.len(),
-            attributes,
-            tensors,
-            appended: None,
-        };
-        let operator = (row.read)(&mut call)?;
-        let appended = call.appended;
+        let mut call = Call { opset, inputs: &inputs, outputs: outputs.len(), attributes, tensors };
+        let operator = (form.read)(&mut call)?;
+        call.check(form)?;
         call.attributes.finish(kind, opset)?;
         let node_name = format!("{}{}", scope.path, name(node));
-        if let Some(bits) = appended {
-            inputs.push(Some(self.pad_value(bits, inputs.first().copied().flatten(), &node_name)));
-        }
         self.nodes.push(Node { name: node_name, kind: kind.to_owned(), operator, inputs, outputs });
         Ok(())
-    }
-
-    /// The constant of a Pad of `data`.
-    fn pad_value(&mut self, bits: u32, data: Option<ValueId>, name: &str) -> ValueId {
-        let constant = self.value();
-        let value = scalar(DType::F32, &bits.to_le_bytes());
-        self.nodes.push(Node::constant(name.to_owned(), "Constant".to_owned(), value, constant));
-        self.pad_values.extend(data.map(|data| PadValue { constant, data, bits }));
-        constant
     }
 
     /// The scope of a call: the function's inputs and attributes.
@@ -174,18 +149,17 @@ impl<'a> Builder<'a> {
         outputs: usize,
     ) -> Checked<Scope<'a>> {
         if self.calls.iter().any(|caller| std::ptr::eq(*caller, function)) {
-            return wrong(format!("the function {:?} calls itself", function.name));
+            return wrong!("the function {:?} calls itself", function.name);
         }
         if self.calls.len() == DEEPEST {
-            let problem = format!("over {DEEPEST} functions call one another");
-            return Err(Problem::Unsupported(problem));
+            return unsupported!("over {DEEPEST} functions call one another");
         }
         let (takes, gives) = (function.input.len(), function.output.len());
         if inputs.len() > takes || outputs > gives {
-            return wrong(format!(
+            return wrong!(
                 "it has {} inputs and {outputs} outputs, but the function takes {takes} and produces {gives}",
                 inputs.len()
-            ));
+            );
         }
         let declared = function.attribute.len() + function.attribute_proto.len();
         self.growth.node(takes + gives + declared, 0)?;
@@ -242,7 +216,7 @@ fn inputs(node: &proto::Node, scope: &Scope<'_>) -> Checked<Vec<Option<ValueId>>
     let value = |name: &String| match (name.as_str(), scope.get(name)) {
         ("", _) => Ok(None),
         (_, Some(value)) => Ok(value),
-        (name, None) => wrong(format!("it reads {name:?}, which no node produces")),
+        (name, None) => wrong!("it reads {name:?}, which no node produces"),
     };
     node.input.iter().map(value).collect()
 }

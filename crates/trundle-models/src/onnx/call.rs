@@ -1,8 +1,9 @@
 //! A node as the table of operators sees it.
 
 use super::attributes::Attributes;
-use super::problem::{Checked, Problem, wrong};
+use super::operators::Row;
 use super::tensors::Tensors;
+use crate::problem::{Checked, Problem, wrong};
 use crate::{IntegerTypes, Integers, ValueId};
 
 /// A node of ONNX's own operators.
@@ -17,26 +18,24 @@ pub(super) struct Call<'c, 'a> {
     pub(super) attributes: Attributes<'a>,
     /// Reads tensors that attributes hold.
     pub(super) tensors: &'c mut Tensors<'a>,
-    /// Set to the bits of an f32 that the operator reads as one input more, in the type of its
-    /// data.
-    pub(super) appended: Option<u32>,
 }
 
 impl Call<'_, '_> {
-    /// Refuses other inputs than these: all of `required`, any of `optional`.
-    pub(super) fn takes(&self, required: &[&str], optional: &[&str]) -> Checked<()> {
+    /// Refuses other inputs and outputs than those of a form.
+    pub(super) fn check(&self, form: &Row) -> Checked<()> {
+        if form.one_output && self.outputs != 1 {
+            return wrong!("it lists {} outputs, but produces one", self.outputs);
+        }
+        let Some([required, optional]) = form.inputs else { return Ok(()) };
         for (number, name) in required.iter().enumerate() {
-            if self.inputs.get(number).is_none_or(Option::is_none) {
-                return wrong(format!("input {number} ({name}) is missing"));
+            if !self.has(number) {
+                return wrong!("input {number} ({name}) is missing");
             }
         }
-        let most = required.len() + optional.len();
-        if self.inputs.len() > most {
+        let (has, most) = (self.inputs.len(), required.len() + optional.len());
+        if has > most {
             let names = [required, optional].concat().join(", ");
-            return wrong(format!(
-                "it has {} inputs, and takes {most}: {names}",
-                self.inputs.len()
-            ));
+            return wrong!("it has {has} inputs, and takes {most}: {names}");
         }
         Ok(())
     }

@@ -1,14 +1,15 @@
 //! Elements that lie in another file, beside the model.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use bytes::Bytes;
 
 use super::proto::Entry;
-use crate::{Error, Links, Result};
+use crate::links::read_range;
+use crate::problem::{Checked, wrong};
+use crate::{Error, Links};
 
 /// How many bytes a model may read of a file, as a multiple of its size. Tensors may share bytes,
 /// but a small model must not fill the memory with the same bytes over and over.
@@ -52,67 +53,51 @@ impl ExternalData {
     /// # Errors
     /// If the entries do not say where, if that is outside the folder or the file, or if it holds
     /// another number of bytes.
-    pub(super) fn read(&mut self, entries: &[Entry], bytes: usize, what: &str) -> Result<Bytes> {
-        let malformed = |problem: String| Error::Malformed(format!("{what}: {problem}"));
-        let place = Place::new(entries).map_err(malformed)?;
+    pub(super) fn read(&mut self, entries: &[Entry], bytes: usize, what: &str) -> Checked<Bytes> {
+        let place = Place::new(entries)?;
         if let Some(length) = place.length
             && length != bytes as u64
         {
-            let problem = format!("the external data has {length} bytes, its shape takes {bytes}");
-            return Err(malformed(problem));
+            return wrong!("the external data has {length} bytes, its shape takes {bytes}");
         }
-        let relative = within_folder(place.location).map_err(malformed)?;
+        let relative = within_folder(place.location)?;
         let Some(folder) = &self.folder else {
-            let problem =
-                format!("{:?} is beside the model, which came without a folder", place.location);
-            return Err(malformed(problem));
+            let location = place.location;
+            return wrong!("{location:?} is beside the model, which came without a folder");
         };
         let path = self.links.follow(folder, relative, &format!("{what}: "))?;
         let range = Range { path, offset: place.offset, bytes };
         if let Some(data) = self.read.get(&range) {
             return Ok(data.clone());
         }
-        let data = self.read_range(&range, what)?;
+        let data = self.read_range(&range)?;
         self.read.insert(range, data.clone());
         Ok(data)
     }
 
-    fn read_range(&mut self, range: &Range, what: &str) -> Result<Bytes> {
+    fn read_range(&mut self, range: &Range) -> Checked<Bytes> {
         let io_error = |source| Error::Io { path: range.path.clone(), source };
-        let malformed = |problem: String| {
-            Error::Malformed(format!("{what}: {}: {problem}", range.path.display()))
-        };
+        let path = range.path.display();
         let size = fs::metadata(&range.path).map_err(io_error)?;
         if !size.is_file() {
-            return Err(malformed("not a file".to_owned()));
+            return wrong!("{path}: not a file");
         }
         let size = size.len();
         let Range { offset, bytes, .. } = *range;
         if offset.checked_add(bytes as u64).is_none_or(|end| end > size) {
-            let problem = format!("{bytes} bytes from {offset} on, but it has {size}");
-            return Err(malformed(problem));
+            return wrong!("{path}: {bytes} bytes from {offset} on, but it has {size}");
         }
         let total = self.totals.entry(range.path.clone()).or_default();
         *total = total.saturating_add(bytes as u64);
         if *total > size.saturating_mul(MOST_READ) {
-            return Err(malformed(format!(
-                "the tensors take over {MOST_READ} times its {size} bytes"
-            )));
+            return wrong!("{path}: the tensors take over {MOST_READ} times its {size} bytes");
         }
-        let mut data = Vec::new();
-        data.try_reserve_exact(bytes).map_err(|_| io_error(io::ErrorKind::OutOfMemory.into()))?;
-        let mut file = File::open(&range.path).map_err(io_error)?;
-        file.seek(SeekFrom::Start(offset)).map_err(io_error)?;
-        file.take(bytes as u64).read_to_end(&mut data).map_err(io_error)?;
-        if data.len() != bytes {
-            return Err(io_error(io::ErrorKind::UnexpectedEof.into()));
-        }
-        Ok(data.into())
+        Ok(read_range(&range.path, offset, bytes)?.into())
     }
 }
 
 impl<'a> Place<'a> {
-    fn new(entries: &'a [Entry]) -> std::result::Result<Place<'a>, String> {
+    fn new(entries: &'a [Entry]) -> Checked<Place<'a>> {
         let mut place = Place { location: "", offset: 0, length: None };
         for Entry { key, value } in entries {
             let number = || {
@@ -126,23 +111,23 @@ impl<'a> Place<'a> {
                 "length" => place.length = Some(number()?),
                 // onnx writes the second at times, and does not read it either.
                 "checksum" | "basepath" => (),
-                _ => return Err(format!("external data has {key:?}, which is not known")),
+                _ => return wrong!("external data has {key:?}, which is not known"),
             }
         }
         match place.location {
-            "" => Err("external data has no location".to_owned()),
+            "" => wrong!("external data has no location"),
             _ => Ok(place),
         }
     }
 }
 
 /// The path that `location` is, refused if it names anything outside the folder.
-fn within_folder(location: &str) -> std::result::Result<&Path, String> {
+fn within_folder(location: &str) -> Checked<&Path> {
     let path = Path::new(location);
     let inside =
         path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
     match inside {
         true => Ok(path),
-        false => Err(format!("{location:?} is not within the model's folder")),
+        false => wrong!("{location:?} is not within the model's folder"),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::operators::find;
+use super::operators::is_known;
 use super::opsets::{Opsets, domain};
 use super::proto;
 use crate::{Error, Result};
@@ -30,7 +30,7 @@ impl<'a> Functions<'a> {
         for proto in functions {
             let what = format!("function {:?}", proto.name);
             let key = (domain(&proto.domain), proto.name.as_str(), proto.overload.as_str());
-            if key.0.is_empty() && find(key.1).is_some() {
+            if key.0.is_empty() && is_known(key.1) {
                 // ONNX leaves open which of the two is meant.
                 let problem = format!("{what} has the name of an operator of ai.onnx");
                 return Err(Error::Unsupported(problem));

@@ -1,6 +1,6 @@
 //! How much larger a model may become than its file.
 
-use super::problem::{Checked, Problem};
+use crate::problem::{Checked, unsupported};
 
 /// What all calls of functions together may take when they are written out, in bytes. That is over
 /// a hundred thousand nodes; functions that call functions could make any number of a small file.
@@ -27,10 +27,10 @@ impl Growth {
                 self.0 = left;
                 Ok(())
             }
-            None => Err(Problem::Unsupported(format!(
+            None => unsupported!(
                 "the model's functions take over {} MiB when they are written out",
                 MOST >> 20
-            ))),
+            ),
         }
     }
 }

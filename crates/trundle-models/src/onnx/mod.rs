@@ -13,9 +13,6 @@ mod functions;
 mod growth;
 mod operators;
 mod opsets;
-mod order;
-mod pad_value;
-mod problem;
 mod proto;
 mod scope;
 mod tensor;
@@ -41,6 +38,7 @@ use tensors::Tensors;
 use value_info::{only_tensor, tensor_type};
 
 use crate::links::folder_of;
+use crate::order;
 use crate::{Error, Input, Links, Model, Node, Output, Result};
 
 /// The newest version of the format that this reader knows. A later one may have fields that
@@ -91,18 +89,30 @@ fn read_within(bytes: Vec<u8>, external: ExternalData) -> Result<Model> {
     builder.add(&graph.node, &mut scope, &HashMap::new())?;
     let outputs = outputs(graph, &scope)?;
 
-    let Builder { nodes, values, pad_values, .. } = builder;
-    let mut nodes = order::sort(nodes, values).map_err(|node| Error::Node {
-        node: format!("{} {:?}", node.kind, node.name),
-        problem: "it is part of a cycle: it reads its own output, directly or through other nodes"
-            .to_owned(),
-    })?;
-    pad_value::convert(&pad_values, &mut nodes, &inputs, values)?;
+    let Builder { nodes, values, .. } = builder;
+    let nodes = sorted_nodes(nodes, values)?;
     let dialect = match opsets.onnx() {
         Some(opset) => format!("ONNX, opset {opset}"),
         None => "ONNX".to_owned(),
     };
     Ok(Model { name: graph.name.clone(), dialect, inputs, outputs, nodes, values })
+}
+
+/// The nodes so that none reads what a later one gives.
+fn sorted_nodes(nodes: Vec<Node>, values: usize) -> Result<Vec<Node>> {
+    let mut giver = vec![None; values];
+    for (place, node) in nodes.iter().enumerate() {
+        node.outputs.iter().for_each(|output| giver[output.0] = Some(place));
+    }
+    let giver = &giver;
+    let reads = |place: usize| nodes[place].inputs.iter().flatten().filter_map(|id| giver[id.0]);
+    let order = order::sorted(nodes.len(), reads, |place| format!("{:?}", nodes[place].name));
+    let order = order.map_err(|(place, problem)| {
+        let Node { kind, name, .. } = &nodes[place];
+        Error::Node { node: format!("{kind} {name:?}"), problem }
+    })?;
+    let mut nodes: Vec<Option<Node>> = nodes.into_iter().map(Some).collect();
+    Ok(order.into_iter().filter_map(|place| nodes[place].take()).collect())
 }
 
 fn malformed(problem: impl Into<String>) -> Error {

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::attributes::Parameters;
-use super::problem::{Checked, wrong};
 use crate::ValueId;
+use crate::problem::{Checked, wrong};
 
 /// What names mean in a list of nodes.
 pub(super) struct Scope<'a> {
@@ -37,7 +37,7 @@ impl<'a> Scope<'a> {
     pub(super) fn define(&mut self, name: &'a str, value: Option<ValueId>) -> Checked<()> {
         match self.values.insert(name, value) {
             None => Ok(()),
-            Some(_) => wrong(format!("{name:?} is produced twice")),
+            Some(_) => wrong!("{name:?} is produced twice"),
         }
     }
 

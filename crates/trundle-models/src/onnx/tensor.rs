@@ -9,6 +9,8 @@ use super::element::{Field, TensorType, element_type};
 use super::external::ExternalData;
 use super::proto;
 use super::proto::data_location;
+use crate::constant::unused_cleared;
+use crate::problem::{Checked, Problem, wrong};
 use crate::{Constant, Data, ElementType, Error, Result};
 
 /// The constant that `tensor` is. `what` it is, for messages: `initializer "w"`.
@@ -24,74 +26,73 @@ pub(super) fn constant(
     if tensor.segment.is_some() {
         return Err(Error::Unsupported(format!("{what} is a segment of a larger tensor")));
     }
-    let malformed = |problem: String| Error::Malformed(format!("{what}: {problem}"));
-    let shape = shape(&tensor.dims).map_err(malformed)?;
-    let data = match (element, tensor.data_location) {
-        (ElementType::String, data_location::DEFAULT) => {
-            Data::Strings(strings(tensor, &shape).map_err(malformed)?)
-        }
-        (ElementType::Fixed(dtype), data_location::DEFAULT) => {
-            Data::Bytes(own_bytes(tensor, row, dtype, &shape).map_err(malformed)?)
-        }
-        (ElementType::Fixed(dtype), data_location::EXTERNAL) => {
-            one_place(tensor, None).map_err(malformed)?;
-            let bytes = shape.bytes(dtype).map_err(|error| malformed(error.to_string()))?;
-            let data = external.read(&tensor.external_data, bytes, what)?;
-            Data::Bytes(clear_unused(data, dtype, shape.elements()))
-        }
-        (ElementType::String, data_location::EXTERNAL) => {
-            return Err(malformed("strings cannot be external data".to_owned()));
-        }
-        (_, other) => {
-            let problem = format!("{what} has its data at the unknown location {other}");
-            return Err(Error::Unsupported(problem));
-        }
+    if !matches!(tensor.data_location, data_location::DEFAULT | data_location::EXTERNAL) {
+        let other = tensor.data_location;
+        let problem = format!("{what} has its data at the unknown location {other}");
+        return Err(Error::Unsupported(problem));
+    }
+    let is_external = tensor.data_location == data_location::EXTERNAL;
+    let mut read = || {
+        let shape = shape(&tensor.dims)?;
+        let data = match element {
+            ElementType::String if is_external => {
+                return wrong!("strings cannot be external data");
+            }
+            ElementType::String => Data::Strings(strings(tensor, &shape)?),
+            ElementType::Fixed(dtype) => {
+                let bytes = match is_external {
+                    true => {
+                        one_place(tensor, None)?;
+                        external.read(&tensor.external_data, shape.bytes(dtype)?, what)?
+                    }
+                    false => own_bytes(tensor, row, dtype, &shape)?,
+                };
+                Data::Bytes(unused_cleared(bytes, dtype, shape.elements()))
+            }
+        };
+        Ok(Constant { element, shape, data })
     };
-    Ok(Constant { element, shape, data })
+    read().map_err(|problem: Problem| problem.of(what))
 }
 
-fn shape(dims: &[i64]) -> std::result::Result<Shape, String> {
+fn shape(dims: &[i64]) -> Checked<Shape> {
     let sizes: std::result::Result<Vec<usize>, _> =
         dims.iter().map(|size| usize::try_from(*size)).collect();
-    let sizes = sizes.map_err(|_| format!("{dims:?} is not a valid shape"))?;
-    Shape::new(sizes).map_err(|error| error.to_string())
+    Ok(Shape::new(sizes.map_err(|_| format!("{dims:?} is not a valid shape"))?)?)
 }
 
 /// Refuses data anywhere but in `field`: who knows which is meant.
-fn one_place(tensor: &proto::Tensor, field: Option<Field>) -> std::result::Result<(), String> {
+fn one_place(tensor: &proto::Tensor, field: Option<Field>) -> Checked<()> {
     if let Some(other) = Field::filled(tensor).find(|filled| Some(*filled) != field) {
-        return Err(match field {
-            Some(field) => {
-                format!("its data is in {}, but must be in {}", other.name(), field.name())
-            }
-            None => format!("it has its data twice, once in {}", other.name()),
-        });
+        let other = other.name();
+        return match field.map(Field::name) {
+            Some(field) => wrong!("its data is in {other}, but must be in {field}"),
+            None => wrong!("it has its data twice, once in {other}"),
+        };
     }
     if field != Some(Field::String) && tensor.data_location == data_location::DEFAULT {
         return Ok(());
     }
     match tensor.raw_data.is_empty() {
         true => Ok(()),
-        false => Err("it has raw_data, where there can be none".to_owned()),
+        false => wrong!("it has raw_data, where there can be none"),
     }
 }
 
-fn strings(tensor: &proto::Tensor, shape: &Shape) -> std::result::Result<Arc<[String]>, String> {
+fn strings(tensor: &proto::Tensor, shape: &Shape) -> Checked<Arc<[String]>> {
     one_place(tensor, Some(Field::String))?;
-    if tensor.string_data.len() != shape.elements() {
-        return Err(format!(
-            "shape {shape} takes {} strings, string_data has {}",
-            shape.elements(),
-            tensor.string_data.len()
-        ));
+    let (takes, held) = (shape.elements(), tensor.string_data.len());
+    if held != takes {
+        return wrong!("shape {shape} takes {takes} strings, string_data has {held}");
     }
     texts(&tensor.string_data)
 }
 
 /// The texts of these bytes.
-pub(super) fn texts(all: &[prost::bytes::Bytes]) -> std::result::Result<Arc<[String]>, String> {
+pub(super) fn texts(all: &[prost::bytes::Bytes]) -> Checked<Arc<[String]>> {
     let text = |(number, bytes): (usize, &prost::bytes::Bytes)| {
-        String::from_utf8(bytes.to_vec()).map_err(|_| format!("string {number} is not UTF-8"))
+        let text = String::from_utf8(bytes.to_vec());
+        text.map_err(|_| format!("string {number} is not UTF-8").into())
     };
     all.iter().enumerate().map(text).collect()
 }
@@ -102,8 +103,8 @@ fn own_bytes(
     row: &TensorType,
     dtype: DType,
     shape: &Shape,
-) -> std::result::Result<Bytes, String> {
-    let bytes = shape.bytes(dtype).map_err(|error| error.to_string())?;
+) -> Checked<Bytes> {
+    let bytes = shape.bytes(dtype)?;
     let data: Bytes = if tensor.raw_data.is_empty() {
         one_place(tensor, Some(row.field))?;
         typed(tensor, row, dtype)?.into()
@@ -114,49 +115,46 @@ fn own_bytes(
     if data.len() != bytes {
         let place = if tensor.raw_data.is_empty() { row.field.name() } else { "raw_data" };
         let held = data.len();
-        return Err(format!("shape {shape} of {dtype} takes {bytes} bytes, {place} has {held}"));
+        return wrong!("shape {shape} of {dtype} takes {bytes} bytes, {place} has {held}");
     }
-    Ok(clear_unused(data, dtype, shape.elements()))
+    Ok(data)
 }
 
 /// The elements of the typed field, as the raw bytes that they stand for.
-fn typed(
-    tensor: &proto::Tensor,
-    row: &TensorType,
-    dtype: DType,
-) -> std::result::Result<Vec<u8>, String> {
+fn typed(tensor: &proto::Tensor, row: &TensorType, dtype: DType) -> Checked<Vec<u8>> {
+    let width = dtype.width();
     let outside = |value: &dyn std::fmt::Display| {
         format!("{} holds {value}, which is not a valid {}", row.field.name(), row.name)
     };
-    Ok(match row.field {
-        Field::Float => tensor.float_data.iter().flat_map(|bits| bits.to_le_bytes()).collect(),
-        Field::Double => tensor.double_data.iter().flat_map(|bits| bits.to_le_bytes()).collect(),
-        Field::Int64 => tensor.int64_data.iter().flat_map(|value| value.to_le_bytes()).collect(),
-        Field::Uint64 if dtype == DType::U64 => {
-            tensor.uint64_data.iter().flat_map(|value| value.to_le_bytes()).collect()
+    let mut bytes = Vec::new();
+    match row.field {
+        Field::Float => bytes.extend(tensor.float_data.iter().flat_map(|bits| bits.to_le_bytes())),
+        Field::Double => {
+            bytes.extend(tensor.double_data.iter().flat_map(|bits| bits.to_le_bytes()));
+        }
+        Field::Int64 => {
+            bytes.extend(tensor.int64_data.iter().flat_map(|value| value.to_le_bytes()));
         }
         Field::Uint64 => {
-            let mut bytes = Vec::with_capacity(4 * tensor.uint64_data.len());
             for value in &tensor.uint64_data {
-                let value = u32::try_from(*value).map_err(|_| outside(value))?;
-                bytes.extend(value.to_le_bytes());
-            }
-            bytes
-        }
-        Field::Int32 => {
-            // A packed type has a byte of elements in each entry.
-            let width = dtype.width();
-            let mut bytes = Vec::with_capacity(width * tensor.int32_data.len());
-            for value in &tensor.int32_data {
-                if !fits(*value, width) {
-                    return Err(outside(value));
+                if width < 8 && u32::try_from(*value).is_err() {
+                    return Err(outside(value).into());
                 }
                 bytes.extend(&value.to_le_bytes()[..width]);
             }
-            bytes
         }
-        Field::String => Vec::new(),
-    })
+        Field::Int32 => {
+            // A packed type has a byte of elements in each entry.
+            for value in &tensor.int32_data {
+                if !fits(*value, width) {
+                    return Err(outside(value).into());
+                }
+                bytes.extend(&value.to_le_bytes()[..width]);
+            }
+        }
+        Field::String => {}
+    }
+    Ok(bytes)
 }
 
 /// Whether `value` is a bit pattern of `width` bytes, taken as signed or as unsigned: writers do
@@ -165,22 +163,4 @@ fn fits(value: i32, width: usize) -> bool {
     let bits = 8 * width.min(4);
     let value = i64::from(value);
     (-(1i64 << (bits - 1))..1i64 << bits).contains(&value)
-}
-
-/// The same with the bits after the last element as 0. ONNX packs from the lowest bit on.
-fn clear_unused(data: Bytes, dtype: DType, elements: usize) -> Bytes {
-    let Some(packing) = dtype.packing() else { return data };
-    // As many as a byte holds are no more than the elements of the last byte have.
-    let used = elements % (8 / packing.bits()) * packing.bits();
-    let mask = (1u8 << used) - 1;
-    match data.last() {
-        Some(last) if used != 0 && last & !mask != 0 => {
-            let mut data = data.to_vec();
-            if let Some(last) = data.last_mut() {
-                *last &= mask;
-            }
-            data.into()
-        }
-        _ => data,
-    }
 }

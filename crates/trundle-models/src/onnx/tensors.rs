@@ -9,9 +9,9 @@ use trundle_core::{DType, Shape};
 use super::attributes::Attributes;
 use super::call::missing;
 use super::external::ExternalData;
-use super::problem::{Checked, Problem, wrong};
 use super::proto::{Attribute, Tensor};
 use super::tensor::{constant, texts};
+use crate::problem::{Checked, unsupported, wrong};
 use crate::{Constant, Data, ElementType, Result};
 
 /// Makes constants of tensors and attributes.
@@ -56,10 +56,10 @@ impl<'a> Tensors<'a> {
     ) -> Checked<Constant> {
         let Some((name, attribute)) = attributes.only() else {
             let names: Vec<&str> = FORMS.iter().map(|(name, _)| *name).collect();
-            return wrong(format!("it takes exactly one of the attributes {}", names.join(", ")));
+            return wrong!("it takes exactly one of the attributes {}", names.join(", "));
         };
         if !FORMS.iter().any(|(form, since)| *form == name && *since <= opset) {
-            return wrong(format!("Constant of opset {opset} has no attribute {name:?}"));
+            return wrong!("Constant of opset {opset} has no attribute {name:?}");
         }
         let place = (std::ptr::from_ref(attribute), name);
         if let Some(constant) = self.kept.get(&place) {
@@ -97,42 +97,28 @@ impl<'a> Tensors<'a> {
             }
             "value_string" => {
                 let text = attributes.text(name)?.ok_or_else(none)?;
-                Ok(Constant {
-                    element: ElementType::String,
-                    shape: Shape::default(),
-                    data: Data::Strings(Arc::new([text.to_owned()])),
-                })
+                Ok(texts_of(Shape::default(), Arc::new([text.to_owned()])))
             }
             "value_strings" => {
                 let list = attributes.strings(name)?.ok_or_else(none)?;
-                Ok(Constant {
-                    element: ElementType::String,
-                    shape: vector(list.len())?,
-                    data: Data::Strings(texts(list).map_err(Problem::Wrong)?),
-                })
+                Ok(texts_of(Shape::new([list.len()])?, texts(list)?))
             }
-            _ => Err(Problem::Unsupported("sparse constants are not supported".to_owned())),
+            _ => unsupported!("sparse constants are not supported"),
         }
     }
 }
 
 /// A tensor of rank 0.
-pub(super) fn scalar(dtype: DType, bytes: &[u8]) -> Constant {
-    Constant {
-        element: ElementType::Fixed(dtype),
-        shape: Shape::default(),
-        data: Data::Bytes(Bytes::copy_from_slice(bytes)),
-    }
+fn scalar(dtype: DType, bytes: &[u8]) -> Constant {
+    let data = Data::Bytes(Bytes::copy_from_slice(bytes));
+    Constant { element: ElementType::Fixed(dtype), shape: Shape::default(), data }
 }
 
 fn list_of(dtype: DType, len: usize, bytes: impl Iterator<Item = u8>) -> Checked<Constant> {
-    Ok(Constant {
-        element: ElementType::Fixed(dtype),
-        shape: vector(len)?,
-        data: Data::Bytes(bytes.collect()),
-    })
+    let data = Data::Bytes(bytes.collect());
+    Ok(Constant { element: ElementType::Fixed(dtype), shape: Shape::new([len])?, data })
 }
 
-fn vector(len: usize) -> Checked<Shape> {
-    Shape::new([len]).map_err(|error| Problem::Wrong(error.to_string()))
+fn texts_of(shape: Shape, texts: Arc<[String]>) -> Constant {
+    Constant { element: ElementType::String, shape, data: Data::Strings(texts) }
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::builder::label;
 use super::functions::Functions;
-use super::operators::{find, names};
+use super::operators::{is_known, names};
 use super::opsets::domain;
 use super::proto;
 use crate::Result;
@@ -50,7 +50,7 @@ pub(super) fn refuse<'a>(nodes: &'a [proto::Node], functions: &Functions<'a>) ->
             }
             let domain = domain(&node.domain);
             if node.op_type.is_empty()
-                || (domain.is_empty() && node.overload.is_empty() && find(&node.op_type).is_some())
+                || (domain.is_empty() && node.overload.is_empty() && is_known(&node.op_type))
             {
                 continue;
             }

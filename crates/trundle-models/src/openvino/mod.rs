@@ -18,7 +18,6 @@ mod fragment;
 mod layer;
 mod names;
 mod operators;
-mod order;
 mod reader;
 mod shape;
 mod weights;

@@ -10,7 +10,7 @@ use super::element;
 use super::layer::Layer;
 use crate::survey::{Survey, Why};
 use crate::{
-    BlockOrder, ElementType, IntegerTypes, Integers, Operator, Pads, Parts, Result,
+    BlockOrder, ElementType, IntegerTypes, Integers, Operator, PadValue, Pads, Parts, Result,
     StridedSliceMasks, ZeroSize,
 };
 
@@ -236,7 +236,7 @@ fn pad(layer: &Layer, _: &[Operand]) -> Result<Operator> {
         "constant" => Ok(Operator::Pad {
             pads: Pads::Each { begins: integers(1), ends: integers(2) },
             axes: None,
-            value: (layer.inputs.len() > 3).then_some(3),
+            value: (layer.inputs.len() > 3).then_some(PadValue::Input(3)),
         }),
         mode => {
             Err(layer.unsupported(format!("pad_mode {mode:?} is not supported; what is: constant")))

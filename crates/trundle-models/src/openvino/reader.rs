@@ -11,7 +11,8 @@ use super::names::{self, Names};
 use super::operators::{self, Kind, Make, Operand, Role};
 use super::weights::Weights;
 use super::wiring::{Tap, Wiring};
-use super::{document, element, order, shape};
+use super::{document, element, shape};
+use crate::order;
 use crate::{
     Constant, Dimension, ElementType, Error, Input, Model, Node as ModelNode, Operator, Output,
     PartialShape, Result, ValueId,
@@ -38,7 +39,9 @@ pub(super) fn read(xml: &str, weights: Weights) -> Result<Model> {
     operators::refuse(&layers)?;
     let kinds: Vec<&Kind> = layers.iter().map(kind).collect::<Result<_>>()?;
     let wiring = Wiring::read(&layers, all(net, "edges", "edge"))?;
-    let order = order::of(&layers, &wiring)?;
+    let reads = |at: usize| wiring.of(at).iter().map(|tap| tap.layer);
+    let order = order::sorted(layers.len(), reads, |at| format!("{:?}", layers[at].name))
+        .map_err(|(at, problem)| layers[at].malformed(problem))?;
     let mut reader = Reader {
         names_of_layers: version == "10",
         values: vec![Vec::new(); layers.len()],
@@ -235,11 +238,6 @@ fn shape(layer: &Layer) -> Result<PartialShape> {
 
 /// Refuses sizes that no tensor can have.
 fn check_size(layer: &Layer, shape: &PartialShape) -> Result<()> {
-    let PartialShape::Ranked(sizes) = shape else { return Ok(()) };
-    let fixed = sizes.iter().map(|size| match size {
-        Dimension::Fixed(size) => Some(*size),
-        _ => None,
-    });
-    let Some(fixed) = fixed.collect::<Option<Vec<usize>>>() else { return Ok(()) };
+    let Some(fixed) = shape.sizes() else { return Ok(()) };
     Shape::new(fixed).map(|_| ()).map_err(|error| layer.malformed(error))
 }

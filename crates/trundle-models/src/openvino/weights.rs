@@ -2,8 +2,7 @@
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
-use std::fs::{self, File};
-use std::io::{Read, Seek, SeekFrom};
+use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +11,8 @@ use bytes::Bytes;
 use trundle_core::{DType, Shape};
 
 use super::layer::Layer;
-use crate::links::folder_of;
+use crate::constant::unused_cleared;
+use crate::links::{folder_of, read_range};
 use crate::{Data, ElementType, Error, Links, Result};
 
 /// What constants may take in all beyond twice the bytes there are. Constants that lie over each
@@ -117,12 +117,8 @@ impl<'a> Weights<'a> {
             )));
         }
         let special = dtype.packing().map(|_| (ElementType::Fixed(dtype), count));
-        self.once(layer, Stored { start: span.start, bytes: needed, special }, |mut bytes| {
-            if let Some(packing) = dtype.packing() {
-                let room = bytes.len() * 8 / packing.bits();
-                (count..room).for_each(|unused| packing.set(&mut bytes, unused, 0));
-            }
-            Ok(Data::Bytes(bytes.into()))
+        self.once(layer, Stored { start: span.start, bytes: needed, special }, |bytes| {
+            Ok(Data::Bytes(unused_cleared(bytes.into(), dtype, count)))
         })
     }
 
@@ -182,16 +178,7 @@ impl Source<'_> {
                 let span = start.checked_add(bytes).and_then(|end| all.get(start..end));
                 Ok(span.unwrap_or_default().to_vec())
             }
-            Source::File(path, _) => {
-                let read = || {
-                    let mut file = File::open(path)?;
-                    file.seek(SeekFrom::Start(start))?;
-                    let mut read = vec![0; bytes];
-                    file.read_exact(&mut read)?;
-                    Ok(read)
-                };
-                read().map_err(|source| Error::Io { path: path.clone(), source })
-            }
+            Source::File(path, _) => read_range(path, start, bytes),
         }
     }
 }

@@ -4,8 +4,9 @@ use trundle_core::ops::Transpose;
 use trundle_core::program::TensorId;
 use trundle_core::{Shape, normalize_axis};
 
-use super::site::{Answer, Site};
+use super::site::Site;
 use crate::BlockOrder;
+use crate::problem::{Checked, wrong};
 
 /// `DepthToSpace`.
 ///
@@ -15,7 +16,7 @@ pub(super) fn depth_to_space(
     site: &mut Site<'_, '_>,
     block: usize,
     order: BlockOrder,
-) -> Answer<TensorId> {
+) -> Checked<TensorId> {
     let shape = site.data_shape()?;
     let spatial = spatial_axes(&shape, block)?;
     let blocks = power(block, spatial.len())
@@ -52,14 +53,16 @@ pub(super) fn space_to_depth(
     site: &mut Site<'_, '_>,
     block: usize,
     order: BlockOrder,
-) -> Answer<TensorId> {
+) -> Checked<TensorId> {
     let shape = site.data_shape()?;
     let spatial = spatial_axes(&shape, block)?;
     if let Some(size) = spatial.iter().find(|size| !size.is_multiple_of(block)) {
-        return Err(format!("size {size} does not hold blocks of {block}").into());
+        return wrong!("size {size} does not hold blocks of {block}");
     }
     let sides = spatial.len();
-    let blocks = power(block, sides).ok_or("the blocks have more elements than fit")?;
+    let Some(blocks) = power(block, sides) else {
+        return wrong!("the blocks have more elements than fit");
+    };
     let mut split = vec![shape[0], shape[1]];
     split.extend(spatial.iter().flat_map(|size| [size / block, block]));
     let outside = (0..sides).map(|side| 2 + 2 * side);
@@ -82,12 +85,12 @@ pub(super) fn shuffle_channels(
     site: &mut Site<'_, '_>,
     axis: i64,
     groups: usize,
-) -> Answer<TensorId> {
+) -> Checked<TensorId> {
     let shape = site.data_shape()?;
     let axis = normalize_axis("axis", axis, shape.rank())?;
     let size = shape[axis];
     if groups == 0 || !size.is_multiple_of(groups) {
-        return Err(format!("{size} channels are not {groups} groups of equal size").into());
+        return wrong!("{size} channels are not {groups} groups of equal size");
     }
     let mut split = shape.to_vec();
     split.splice(axis..=axis, [groups, size / groups]);
@@ -97,13 +100,13 @@ pub(super) fn shuffle_channels(
 }
 
 /// The sizes after the batch and the channels, of which there is one at least.
-fn spatial_axes(shape: &Shape, block: usize) -> Answer<&[usize]> {
+fn spatial_axes(shape: &Shape, block: usize) -> Checked<&[usize]> {
     if block == 0 {
-        return Err("the block has size 0".into());
+        return wrong!("the block has size 0");
     }
     match shape.get(2..) {
         Some(spatial) if !spatial.is_empty() => Ok(spatial),
-        _ => Err(format!("the data must have rank 3 or more, got shape {shape}").into()),
+        _ => wrong!("the data must have rank 3 or more, got shape {shape}"),
     }
 }
 
@@ -113,7 +116,7 @@ fn power(block: usize, sides: usize) -> Option<usize> {
 }
 
 /// A size of the output.
-fn times(size: usize, factor: usize) -> Answer<usize> {
+fn times(size: usize, factor: usize) -> Checked<usize> {
     size.checked_mul(factor).ok_or_else(|| format!("size {size} times {factor} overflows").into())
 }
 
@@ -123,7 +126,7 @@ fn rearranged(
     split: Vec<usize>,
     axes: &[usize],
     merged: Vec<usize>,
-) -> Answer<TensorId> {
+) -> Checked<TensorId> {
     let data = site.data()?;
     let split = site.builder.reshaped(data, &Shape::new(split)?)?;
     let order: Vec<i64> = axes.iter().map(|axis| axis.cast_signed() as i64).collect();

@@ -6,10 +6,10 @@ use trundle_core::program::{Made, Program, TensorId};
 use trundle_core::{DType, IndexMap, Op, Shape};
 
 use super::Given;
-use super::site::Answer;
-use crate::constant::{Elements, entries, held};
+use crate::constant::{Elements, entries};
+use crate::problem::{Checked, wrong};
 use crate::resolved::width_of;
-use crate::{Constant, Data, ElementType, Error, Model, ResolvedModel, Result, TensorInfo};
+use crate::{Constant, ElementType, Error, Model, ResolvedModel, Result, TensorInfo};
 
 /// The most axes that all tensors together may have: a file of some kilobytes can state a rank of
 /// thousands and move it from node to node thousands of times.
@@ -44,7 +44,7 @@ impl<'m> Builder<'m> {
         for (input, given) in model.inputs.iter().zip(given) {
             let tensor = builder
                 .given(input.element, &given.shape)
-                .map_err(|problem| Error::Input(format!("input {:?}: {problem}", input.name)))?;
+                .map_err(|problem| problem.of(format!("input {:?}", input.name)))?;
             builder.name(tensor, &input.name);
         }
         Ok(builder)
@@ -108,38 +108,29 @@ impl<'m> Builder<'m> {
     }
 
     /// A tensor that the file holds.
-    pub(super) fn constant(&mut self, constant: &Constant) -> Answer<TensorId> {
+    pub(super) fn constant(&mut self, constant: &Constant) -> Checked<TensorId> {
         let Constant { element, shape, data } = constant;
-        let (expected, got) = (entries(*element, shape)?, held(data));
-        let kinds_agree =
-            matches!(data, Data::Strings(_)) == matches!(element, ElementType::String);
-        if !kinds_agree || expected != got {
-            let unit = if *element == ElementType::String { "texts" } else { "bytes" };
-            return Err(format!(
-                "its shape {shape} of {element} is {expected} {unit}, but it holds {got}"
-            )
-            .into());
-        }
+        data.check(*element, shape)?;
         let id = self.given(*element, shape)?;
         self.constants.push(constant.clone());
         Ok(id)
     }
 
     /// One element, of rank 0, whose bits are all 0.
-    pub(super) fn zero(&mut self, dtype: DType) -> Answer<TensorId> {
+    pub(super) fn zero(&mut self, dtype: DType) -> Checked<TensorId> {
         let width = width_of(ElementType::Fixed(dtype));
         let id = self.program.fill(width, &vec![0; width.bytes(width.units())])?;
         self.known(id, ElementType::Fixed(dtype))
     }
 
     /// A tensor's elements moved by an operator.
-    pub(super) fn moved_by(&mut self, from: TensorId, op: impl Into<Op>) -> Answer<TensorId> {
+    pub(super) fn moved_by(&mut self, from: TensorId, op: impl Into<Op>) -> Checked<TensorId> {
         let map = op.into().index_map(self.shape(from))?;
         self.moved(from, map)
     }
 
     /// A tensor's elements moved by a map from its shape; the tensor itself if they all stay.
-    pub(super) fn moved(&mut self, from: TensorId, map: IndexMap) -> Answer<TensorId> {
+    pub(super) fn moved(&mut self, from: TensorId, map: IndexMap) -> Checked<TensorId> {
         if map.is_identity() {
             return Ok(from);
         }
@@ -149,7 +140,7 @@ impl<'m> Builder<'m> {
     }
 
     /// A tensor's elements in row-major order in another shape of as many elements.
-    pub(super) fn reshaped(&mut self, from: TensorId, to: &Shape) -> Answer<TensorId> {
+    pub(super) fn reshaped(&mut self, from: TensorId, to: &Shape) -> Checked<TensorId> {
         if self.shape(from) == to {
             return Ok(from);
         }
@@ -159,8 +150,8 @@ impl<'m> Builder<'m> {
 
     /// Tensors one after another. They agree in element type and in every size but that of `axis`.
     /// Empty ones are left out; one that is all there is stays as it is.
-    pub(super) fn joined(&mut self, axis: usize, parts: &[TensorId]) -> Answer<TensorId> {
-        let Some(&first) = parts.first() else { return Err("there is nothing to join".into()) };
+    pub(super) fn joined(&mut self, axis: usize, parts: &[TensorId]) -> Checked<TensorId> {
+        let Some(&first) = parts.first() else { return wrong!("there is nothing to join") };
         let has_size = |part: &TensorId| self.shape(*part)[axis] > 0;
         let parts: Vec<TensorId> = parts.iter().copied().filter(has_size).collect();
         match parts[..] {
@@ -174,26 +165,25 @@ impl<'m> Builder<'m> {
     }
 
     /// The next input of the program.
-    fn given(&mut self, element: ElementType, shape: &Shape) -> Answer<TensorId> {
+    fn given(&mut self, element: ElementType, shape: &Shape) -> Checked<TensorId> {
         self.count(shape.rank())?;
         let id = self.program.given(shape.clone(), width_of(element))?;
         self.known(id, element)
     }
 
     /// Counts the axes of one more tensor.
-    fn count(&mut self, axes: usize) -> Answer<()> {
+    fn count(&mut self, axes: usize) -> Checked<()> {
         self.axes = self.axes.saturating_add(axes);
         if self.axes > MOST_AXES {
-            return Err(format!(
+            return wrong!(
                 "the tensors up to here have more than {MOST_AXES} axes in all, which is the limit"
-            )
-            .into());
+            );
         }
         Ok(())
     }
 
     /// The tensor that was just added, without a name.
-    fn known(&mut self, id: TensorId, element: ElementType) -> Answer<TensorId> {
+    fn known(&mut self, id: TensorId, element: ElementType) -> Checked<TensorId> {
         // Whoever makes this tensor must be able to count its bytes.
         entries(element, self.shape(id))?;
         self.infos.push(TensorInfo { element, name: String::new() });

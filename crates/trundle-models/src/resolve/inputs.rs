@@ -5,8 +5,7 @@ use std::collections::HashMap;
 use trundle_core::Shape;
 
 use super::Given;
-use crate::constant::{entries, held};
-use crate::{Data, Dimension, ElementType, Error, Input, Model, PartialShape, Result};
+use crate::{Dimension, Error, Input, Model, PartialShape, Result};
 
 impl Input {
     /// The shape, if the model alone says it.
@@ -14,16 +13,7 @@ impl Input {
     /// # Errors
     /// [`Error::Input`] if it is not fixed, or is too large.
     pub fn static_shape(&self) -> Result<Shape> {
-        let fixed = |dimension: &Dimension| match dimension {
-            Dimension::Fixed(size) => Some(*size),
-            Dimension::Between { least, most } if *most == Some(*least) => Some(*least),
-            Dimension::Between { .. } | Dimension::Named(_) => None,
-        };
-        let sizes: Option<Vec<usize>> = match &self.shape {
-            PartialShape::Unknown => None,
-            PartialShape::Ranked(dimensions) => dimensions.iter().map(fixed).collect(),
-        };
-        let Some(sizes) = sizes else {
+        let Some(sizes) = self.shape.sizes() else {
             return Err(Error::Input(format!(
                 "input {:?} has no fixed shape: the model states {}",
                 self.name, self.shape
@@ -43,9 +33,8 @@ pub(super) fn check(model: &Model, given: &[Given<'_>]) -> Result<()> {
     let mut named = HashMap::new();
     for (input, given) in model.inputs.iter().zip(given) {
         check_shape(input, &given.shape, &mut named)?;
-        if let Some(data) = given.data {
-            check_data(input, &given.shape, data)?;
-        }
+        let fits = given.data.map_or(Ok(()), |data| data.check(input.element, &given.shape));
+        fits.map_err(|problem| Error::Input(format!("input {:?}: {problem}", input.name)))?;
     }
     Ok(())
 }
@@ -81,25 +70,6 @@ fn check_shape<'a>(input: &'a Input, shape: &Shape, named: &mut Named<'a>) -> Re
                 input.shape
             )));
         }
-    }
-    Ok(())
-}
-
-/// Checks that the elements are of the input's kind, and as many as its shape has.
-fn check_data(input: &Input, shape: &Shape, data: &Data) -> Result<()> {
-    let wrong = |problem: String| Error::Input(format!("input {:?}: {problem}", input.name));
-    let texts = input.element == ElementType::String;
-    if matches!(data, Data::Strings(_)) != texts {
-        return Err(wrong(format!("the model takes {} here", input.element)));
-    }
-    let (expected, got) =
-        (entries(input.element, shape).map_err(|error| wrong(error.to_string()))?, held(data));
-    if expected != got {
-        let unit = if texts { "texts" } else { "bytes" };
-        return Err(wrong(format!(
-            "shape {shape} of {} is {expected} {unit}, got {got}",
-            input.element
-        )));
     }
     Ok(())
 }

@@ -3,8 +3,9 @@
 use trundle_core::program::TensorId;
 use trundle_core::{Shape, normalize_axis};
 
-use super::site::{Answer, Site};
+use super::site::Site;
 use super::slices::cut;
+use crate::problem::{Checked, wrong};
 use crate::{Integers, Parts};
 
 /// Split.
@@ -14,13 +15,13 @@ pub(super) fn split(
     site: &mut Site<'_, '_>,
     axis: &Integers,
     parts: &Parts,
-) -> Answer<Vec<TensorId>> {
+) -> Checked<Vec<TensorId>> {
     let axis = site.single("axis", axis)?;
     let shape = site.data_shape()?;
     let axis = normalize_axis("axis", axis, shape.rank())?;
     let (size, outputs) = (shape[axis], site.node.outputs.len());
     if outputs == 0 {
-        return Err("it has no outputs".into());
+        return wrong!("it has no outputs");
     }
     let sizes = match parts {
         Parts::Equal => equal_parts(size, outputs)?,
@@ -42,15 +43,15 @@ pub(super) fn split(
 }
 
 /// As many parts as there are outputs, all alike.
-fn equal_parts(size: usize, outputs: usize) -> Answer<Vec<usize>> {
+fn equal_parts(size: usize, outputs: usize) -> Checked<Vec<usize>> {
     if !size.is_multiple_of(outputs) {
-        return Err(format!("size {size} cannot be split into {outputs} equal parts").into());
+        return wrong!("size {size} cannot be split into {outputs} equal parts");
     }
     Ok(vec![size / outputs; outputs])
 }
 
 /// As many parts as there are outputs, the last one smaller by what is missing.
-fn parts_but_last(size: usize, outputs: usize) -> Answer<Vec<usize>> {
+fn parts_but_last(size: usize, outputs: usize) -> Checked<Vec<usize>> {
     let most = size.div_ceil(outputs);
     let mut parts = vec![most; outputs];
     let last = most.checked_mul(outputs - 1).and_then(|before| size.checked_sub(before));
@@ -61,22 +62,22 @@ fn parts_but_last(size: usize, outputs: usize) -> Answer<Vec<usize>> {
 }
 
 /// The sizes of a list, of which one may be -1.
-fn stated_parts(sizes: &[i64], size: usize, outputs: usize) -> Answer<Vec<usize>> {
+fn stated_parts(sizes: &[i64], size: usize, outputs: usize) -> Checked<Vec<usize>> {
     if sizes.len() != outputs {
         let listed = sizes.len();
-        return Err(format!("there are {outputs} outputs, but {listed} sizes of parts").into());
+        return wrong!("there are {outputs} outputs, but {listed} sizes of parts");
     }
     if let Some(negative) = sizes.iter().find(|part| **part < -1) {
-        return Err(format!("a part cannot have size {negative}").into());
+        return wrong!("a part cannot have size {negative}");
     }
     let unknown = sizes.iter().filter(|part| **part == -1).count();
     if unknown > 1 {
-        return Err(format!("one part may have size -1, got {unknown}").into());
+        return wrong!("one part may have size -1, got {unknown}");
     }
     let stated: i128 = sizes.iter().filter(|part| **part >= 0).map(|part| i128::from(*part)).sum();
     let left = size as i128 - stated;
     if left < 0 || unknown == 0 && left != 0 {
-        return Err(format!("the parts have {stated} in all, but the axis has size {size}").into());
+        return wrong!("the parts have {stated} in all, but the axis has size {size}");
     }
     let part = |part: &i64| usize::try_from(if *part == -1 { left } else { i128::from(*part) });
     sizes.iter().map(|size| part(size).map_err(|error| error.to_string().into())).collect()
@@ -85,7 +86,7 @@ fn stated_parts(sizes: &[i64], size: usize, outputs: usize) -> Answer<Vec<usize>
 /// Concat.
 ///
 /// Source: ONNX's Concat and OpenVINO's Concat-1.
-pub(super) fn concat(site: &mut Site<'_, '_>, axis: i64) -> Answer<TensorId> {
+pub(super) fn concat(site: &mut Site<'_, '_>, axis: i64) -> Checked<TensorId> {
     let parts = site.all_inputs()?;
     let first = site.data()?;
     let (element, shape) = (site.builder.element(first), site.builder.shape(first));
@@ -93,15 +94,12 @@ pub(super) fn concat(site: &mut Site<'_, '_>, axis: i64) -> Answer<TensorId> {
     for (index, part) in parts.iter().enumerate() {
         let (other, of) = (site.builder.element(*part), site.builder.shape(*part));
         if other != element {
-            return Err(
-                format!("input 0 is of type {element}, but input {index} of {other}").into()
-            );
+            return wrong!("input 0 is of type {element}, but input {index} of {other}");
         }
         if !agree_beside(axis, shape, of) {
-            return Err(format!(
+            return wrong!(
                 "input 0 of shape {shape} and input {index} of shape {of} differ beside axis {axis}"
-            )
-            .into());
+            );
         }
     }
     site.builder.joined(axis, &parts)

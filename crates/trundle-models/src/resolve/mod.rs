@@ -25,9 +25,11 @@ use std::collections::HashMap;
 use trundle_core::Shape;
 use trundle_core::program::TensorId;
 
+use crate::problem::{Checked, Problem, wrong};
 use crate::{Data, Error, Input, Model, Node, Operator, ResolvedModel, Result, ValueId};
 use builder::Builder;
-use site::{Answer, Site};
+pub(crate) use element::{Number, number};
+use site::Site;
 
 /// The most bytes of a node's name that its tensors get: a split may give one to very many.
 const MOST_NAME: usize = 200;
@@ -73,10 +75,7 @@ fn resolve(model: &Model, inputs: &[Given<'_>]) -> Result<ResolvedModel> {
         }
     }
     for (number, node) in model.nodes.iter().enumerate() {
-        let refused = |problem: site::Problem| Error::Node {
-            node: label(node, number),
-            problem: problem.to_string(),
-        };
+        let refused = |problem: Problem| problem.of(label(node, number));
         let outputs = outputs_of(node, &values, &mut builder).map_err(refused)?;
         for (output, (value, tensor)) in node.outputs.iter().zip(outputs).enumerate() {
             if values.insert(*value, tensor).is_some() {
@@ -107,12 +106,12 @@ fn outputs_of(
     node: &Node,
     values: &HashMap<ValueId, TensorId>,
     builder: &mut Builder<'_>,
-) -> Answer<Vec<TensorId>> {
+) -> Checked<Vec<TensorId>> {
     let made_before = builder.len();
     let outputs = resolved(&mut Site::new(node, values, builder)?)?;
     if outputs.len() != node.outputs.len() {
         let (gives, listed) = (outputs.len(), node.outputs.len());
-        return Err(format!("it produces {gives} tensors, but lists {listed} outputs").into());
+        return wrong!("it produces {gives} tensors, but lists {listed} outputs");
     }
     for output in outputs.iter().filter(|output| output.0 >= made_before) {
         builder.name(*output, &node.name[..node.name.floor_char_boundary(MOST_NAME)]);
@@ -121,7 +120,7 @@ fn outputs_of(
 }
 
 /// What each operator gives at its place.
-fn resolved(site: &mut Site<'_, '_>) -> Answer<Vec<TensorId>> {
+fn resolved(site: &mut Site<'_, '_>) -> Checked<Vec<TensorId>> {
     let output = match &site.node.operator {
         Operator::Split { axis, parts } => return joins::split(site, axis, parts),
         Operator::Constant(constant) => site.builder.constant(constant)?,

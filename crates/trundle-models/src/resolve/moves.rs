@@ -5,21 +5,26 @@ use trundle_core::program::TensorId;
 use trundle_core::{Shape, normalize_axis};
 
 use super::numbers::not_a_list;
-use super::site::{Answer, Site};
+use super::site::Site;
 use crate::Integers;
+use crate::problem::{Checked, wrong};
 
 /// Roll-7. The limits of its text are in the lists: a list of shifts needs a list of axes.
-pub(super) fn roll(site: &mut Site<'_, '_>, shift: &Integers, axes: &Integers) -> Answer<TensorId> {
+pub(super) fn roll(
+    site: &mut Site<'_, '_>,
+    shift: &Integers,
+    axes: &Integers,
+) -> Checked<TensorId> {
     let shift = site.integers("shift", shift)?;
     let axes = site.integers("axes", axes)?;
     if axes.scalar && !shift.scalar {
-        return Err("shift is a list, so axes must be one, got a scalar".into());
+        return wrong!("shift is a list, so axes must be one, got a scalar");
     }
     site.moved_by(Roll::new(&shift.entries, &axes.entries))
 }
 
 /// Transpose-1, and ONNX's, whose order has a default of all axes inverted.
-pub(super) fn transpose(site: &mut Site<'_, '_>, order: &Integers) -> Answer<TensorId> {
+pub(super) fn transpose(site: &mut Site<'_, '_>, order: &Integers) -> Checked<TensorId> {
     let order = site.list("order", order)?;
     site.moved_by(Transpose::new(&order))
 }
@@ -30,7 +35,7 @@ pub(super) fn reverse_sequence(
     lengths: &Integers,
     batch_axis: i64,
     sequence_axis: i64,
-) -> Answer<TensorId> {
+) -> Checked<TensorId> {
     let lengths = site.wide_integers("lengths", lengths)?;
     if lengths.scalar {
         return Err(not_a_list("lengths"));
@@ -39,7 +44,7 @@ pub(super) fn reverse_sequence(
 }
 
 /// Reverse-1 by index. The same axis twice is reversed once: OpenVINO takes them for a set.
-pub(super) fn flip(site: &mut Site<'_, '_>, axes: &Integers) -> Answer<TensorId> {
+pub(super) fn flip(site: &mut Site<'_, '_>, axes: &Integers) -> Checked<TensorId> {
     let axes = site.list("axes", axes)?;
     let rank = site.data_shape()?.rank();
     let mut flipped = vec![false; rank];
@@ -50,21 +55,19 @@ pub(super) fn flip(site: &mut Site<'_, '_>, axes: &Integers) -> Answer<TensorId>
 }
 
 /// Reverse-1 by mask.
-pub(super) fn flip_mask(site: &mut Site<'_, '_>, mask: &Integers) -> Answer<TensorId> {
+pub(super) fn flip_mask(site: &mut Site<'_, '_>, mask: &Integers) -> Checked<TensorId> {
     let mask = site.list("mask", mask)?;
     let rank = site.data_shape()?.rank();
     if mask.len() != rank {
         let entries = mask.len();
-        return Err(
-            format!("mask must have one entry for each of the {rank} axes, got {entries}").into()
-        );
+        return wrong!("mask must have one entry for each of the {rank} axes, got {entries}");
     }
     let flipped: Vec<bool> = mask.into_iter().map(|entry| entry != 0).collect();
     flip_listed(site, &flipped)
 }
 
 /// The data with the axes reversed of which `flipped` is true.
-fn flip_listed(site: &mut Site<'_, '_>, flipped: &[bool]) -> Answer<TensorId> {
+fn flip_listed(site: &mut Site<'_, '_>, flipped: &[bool]) -> Checked<TensorId> {
     let axes: Vec<i64> =
         (0..).zip(flipped).filter(|(_, flip)| **flip).map(|(axis, _)| axis).collect();
     site.moved_by(Flip::new(&axes))
@@ -72,12 +75,12 @@ fn flip_listed(site: &mut Site<'_, '_>, flipped: &[bool]) -> Answer<TensorId> {
 
 /// Tile-1. With more repeats than axes the data gets axes of size 1 in front; with fewer, the
 /// front axes are not repeated.
-pub(super) fn tile(site: &mut Site<'_, '_>, repeats: &Integers) -> Answer<TensorId> {
+pub(super) fn tile(site: &mut Site<'_, '_>, repeats: &Integers) -> Checked<TensorId> {
     let listed = site.list("repeats", repeats)?;
     let data = site.data()?;
     let shape = site.data_shape()?;
     if let Some(negative) = listed.iter().find(|repeat| **repeat < 0) {
-        return Err(format!("repeats may not be negative, got {negative}").into());
+        return wrong!("repeats may not be negative, got {negative}");
     }
     let rank = shape.rank().max(listed.len());
     let mut sizes = vec![1; rank - shape.rank()];
@@ -95,7 +98,7 @@ pub(super) fn tile_axis(
     site: &mut Site<'_, '_>,
     repeats: &Integers,
     axis: &Integers,
-) -> Answer<TensorId> {
+) -> Checked<TensorId> {
     let repeat = site.single("repeats", repeats)?;
     let axis = site.single("axis", axis)?;
     let rank = site.data_shape()?.rank();

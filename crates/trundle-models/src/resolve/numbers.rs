@@ -4,10 +4,12 @@ use std::fmt;
 
 use trundle_core::DType;
 use trundle_core::program::{Made, TensorId};
+use trundle_formats::StoredDType;
 
 use super::element::{Number, number};
-use super::site::{Answer, Problem, Site};
+use super::site::Site;
 use crate::constant::Elements;
+use crate::problem::{Checked, Problem, wrong};
 use crate::{ElementType, IntegerTypes, Integers};
 
 /// The most entries of a list that is read from a tensor.
@@ -28,33 +30,43 @@ pub(super) struct List<T> {
 
 impl Site<'_, '_> {
     /// A parameter's entries. `what` it is, for messages: `order`, `axes`.
-    pub(super) fn integers(&mut self, what: &str, from: &Integers) -> Answer<List<i64>> {
+    pub(super) fn integers(&mut self, what: &str, from: &Integers) -> Checked<List<i64>> {
         let List { entries, scalar } = self.wide_integers(what, from)?;
         let narrow = |entry: i128| {
             i64::try_from(entry).map_err(|_| {
                 Problem::from(format!("{what} entry {entry} is out of range: it is over i64"))
             })
         };
-        Ok(List { entries: entries.into_iter().map(narrow).collect::<Answer<_>>()?, scalar })
+        Ok(List { entries: entries.into_iter().map(narrow).collect::<Checked<_>>()?, scalar })
     }
 
     /// A parameter's entries, which must be a list.
-    pub(super) fn list(&mut self, what: &str, from: &Integers) -> Answer<Vec<i64>> {
+    pub(super) fn list(&mut self, what: &str, from: &Integers) -> Checked<Vec<i64>> {
         let List { entries, scalar } = self.integers(what, from)?;
         if scalar { Err(not_a_list(what)) } else { Ok(entries) }
     }
 
+    /// A parameter that is a list, or what it is if it is left out.
+    pub(super) fn list_or(
+        &mut self,
+        what: &str,
+        from: Option<&Integers>,
+        otherwise: impl IntoIterator<Item = i64>,
+    ) -> Checked<Vec<i64>> {
+        from.map_or_else(|| Ok(otherwise.into_iter().collect()), |from| self.list(what, from))
+    }
+
     /// A parameter's only entry.
-    pub(super) fn single(&mut self, what: &str, from: &Integers) -> Answer<i64> {
+    pub(super) fn single(&mut self, what: &str, from: &Integers) -> Checked<i64> {
         let entries = self.integers(what, from)?.entries;
         let [entry] = entries[..] else {
-            return Err(format!("{what} must have one entry, got {}", entries.len()).into());
+            return wrong!("{what} must have one entry, got {}", entries.len());
         };
         Ok(entry)
     }
 
     /// A parameter's entries, which may be beyond i64.
-    pub(super) fn wide_integers(&mut self, what: &str, from: &Integers) -> Answer<List<i128>> {
+    pub(super) fn wide_integers(&mut self, what: &str, from: &Integers) -> Checked<List<i128>> {
         let (input, types) = match from {
             Integers::Given(entries) => {
                 let entries = entries.iter().copied().map(i128::from).collect();
@@ -67,26 +79,30 @@ impl Site<'_, '_> {
         let dtype = accepted(element, types)
             .ok_or_else(|| format!("{what} may not be of type {element}, only {}", words(types)))?;
         if shape.rank() > 1 {
-            return Err(format!("{what} must be a list or a scalar, got shape {shape}").into());
+            return wrong!("{what} must be a list or a scalar, got shape {shape}");
         }
         let count = shape.elements();
         if count > MOST_ENTRIES {
-            return Err(
-                format!("{what} has {count} entries, over the limit of {MOST_ENTRIES}").into()
-            );
+            return wrong!("{what} has {count} entries, over the limit of {MOST_ENTRIES}");
         }
+        let element = StoredDType::new(dtype);
         let entries = (0..count)
             .map(|at| {
                 let (data, at) = self.source(what, tensor, at)?;
-                whole(what, number(dtype, data.bytes(), at))
+                whole(what, number(&element, data.bytes(), at))
             })
-            .collect::<Answer<_>>()?;
+            .collect::<Checked<_>>()?;
         Ok(List { entries, scalar: shape.rank() == 0 })
     }
 
     /// Where an element of a tensor, counted in row-major order, comes from: what holds it, and
     /// its index there.
-    fn source(&mut self, what: &str, tensor: TensorId, at: usize) -> Answer<(Elements<'_>, usize)> {
+    fn source(
+        &mut self,
+        what: &str,
+        tensor: TensorId,
+        at: usize,
+    ) -> Checked<(Elements<'_>, usize)> {
         let (mut id, mut at) = (tensor, at);
         loop {
             let tensor = self.builder.program().tensor(id);
@@ -97,11 +113,10 @@ impl Site<'_, '_> {
             };
             self.builder.steps = self.builder.steps.saturating_add(cost);
             if self.builder.steps > MOST_STEPS {
-                return Err(format!(
+                return wrong!(
                     "the {what} and the lists before it take more than {MOST_STEPS} steps to \
                      read, which is the limit"
-                )
-                .into());
+                );
             }
             match self.builder.program().source_of(id, at) {
                 Some(next) => (id, at) = next,
@@ -137,7 +152,7 @@ pub(super) fn not_a_list(what: &str) -> Problem {
 }
 
 /// An entry that is a whole number.
-fn whole(what: &str, number: Option<Number>) -> Answer<i128> {
+fn whole(what: &str, number: Option<Number>) -> Checked<i128> {
     match number {
         Some(Number::Integer(entry)) => Ok(entry),
         // Up to 2^126 an integral float is exact in i128; nothing counts so far.
@@ -147,9 +162,9 @@ fn whole(what: &str, number: Option<Number>) -> Answer<i128> {
             Ok(entry)
         }
         Some(Number::Float(entry)) => {
-            Err(format!("{what} entry {entry} is not a whole number within range").into())
+            wrong!("{what} entry {entry} is not a whole number within range")
         }
-        None => Err(format!("{what} entries are not numbers").into()),
+        None => wrong!("{what} entries are not numbers"),
     }
 }
 
@@ -168,39 +183,15 @@ fn accepted(element: ElementType, types: IntegerTypes) -> Option<DType> {
 
 /// Whether it is an integer type, packed or not.
 pub(super) fn is_integer(dtype: DType) -> bool {
-    matches!(
-        dtype,
-        DType::I8
-            | DType::I16
-            | DType::I32
-            | DType::I64
-            | DType::U8
-            | DType::U16
-            | DType::U32
-            | DType::U64
-            | DType::U1
-            | DType::U2
-            | DType::I2
-            | DType::U3
-            | DType::U4
-            | DType::I4
-            | DType::U6
-    )
+    use DType::{I2, I4, I8, I16, I32, I64, U1, U2, U3, U4, U6, U8, U16, U32, U64};
+    let signed = matches!(dtype, I2 | I4 | I8 | I16 | I32 | I64);
+    signed || matches!(dtype, U1 | U2 | U3 | U4 | U6 | U8 | U16 | U32 | U64)
 }
 
 /// Whether it is a type of real floats.
 fn is_float(dtype: DType) -> bool {
-    matches!(
-        dtype,
-        DType::F8E4M3
-            | DType::F8E5M2
-            | DType::F8E8M0
-            | DType::F4E2M1
-            | DType::BF16
-            | DType::F16
-            | DType::F32
-            | DType::F64
-    )
+    use DType::{BF16, F4E2M1, F8E4M3, F8E5M2, F8E8M0, F16, F32, F64};
+    matches!(dtype, F4E2M1 | F8E4M3 | F8E5M2 | F8E8M0 | BF16 | F16 | F32 | F64)
 }
 
 /// What a list may be of, for messages.

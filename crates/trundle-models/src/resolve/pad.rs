@@ -6,9 +6,12 @@ use std::sync::Arc;
 use trundle_core::program::TensorId;
 use trundle_core::{IndexMap, Shape, normalize_axis};
 
-use super::site::{Answer, Site};
+use super::element::Number;
+use super::site::Site;
 use super::slices::cut;
-use crate::{Constant, Data, ElementType, Integers, Pads};
+use super::widen::push;
+use crate::problem::{Checked, wrong};
+use crate::{Constant, Data, ElementType, Integers, PadValue, Pads};
 
 /// What one axis of the output consists of.
 struct Padding {
@@ -25,19 +28,16 @@ pub(super) fn pad(
     site: &mut Site<'_, '_>,
     pads: &Pads,
     axes: Option<&Integers>,
-    value: Option<usize>,
-) -> Answer<TensorId> {
+    value: Option<PadValue>,
+) -> Checked<TensorId> {
     let (begins, ends) = both_ends(site, pads)?;
-    let axes = match axes {
-        Some(axes) => site.list("axes", axes)?,
-        None => (0..).take(site.data_shape()?.rank()).collect(),
-    };
+    let rank = site.data_shape()?.rank();
+    let axes = site.list_or("axes", axes, (0..).take(rank))?;
     if begins.len() != axes.len() || ends.len() != axes.len() {
         let (axes, begins, ends) = (axes.len(), begins.len(), ends.len());
-        return Err(format!(
+        return wrong!(
             "pads must have a begin and an end for each of {axes} axes, got {begins} and {ends}"
-        )
-        .into());
+        );
     }
     let shape = site.data_shape()?;
     let mut paddings: Vec<Option<Padding>> = shape.iter().map(|_| None).collect();
@@ -48,7 +48,7 @@ pub(super) fn pad(
             format!("pads {begin} and {end} leave no valid size for axis {axis} of size {size}")
         })?;
         if paddings[front].replace(padding).is_some() {
-            return Err(format!("axes have axis {axis} twice").into());
+            return wrong!("axes have axis {axis} twice");
         }
     }
     let kept = |(padding, size): (&Option<Padding>, &usize)| {
@@ -71,14 +71,14 @@ pub(super) fn pad(
 }
 
 /// How much is put before and after each axis.
-fn both_ends(site: &mut Site<'_, '_>, pads: &Pads) -> Answer<(Vec<i64>, Vec<i64>)> {
+fn both_ends(site: &mut Site<'_, '_>, pads: &Pads) -> Checked<(Vec<i64>, Vec<i64>)> {
     match pads {
         Pads::Each { begins, ends } => Ok((site.list("begins", begins)?, site.list("ends", ends)?)),
         Pads::Both(both) => {
             let mut begins = site.list("pads", both)?;
             if begins.len() % 2 != 0 {
                 let length = begins.len();
-                return Err(format!("pads are begins and ends in one list, got {length}").into());
+                return wrong!("pads are begins and ends in one list, got {length}");
             }
             let ends = begins.split_off(begins.len() / 2);
             Ok((begins, ends))
@@ -103,26 +103,37 @@ impl Padding {
 }
 
 /// What pads, as a tensor of rank 0.
-fn scalar_value(site: &mut Site<'_, '_>, value: Option<usize>) -> Answer<TensorId> {
-    let scalar = Shape::new([])?;
+fn scalar_value(site: &mut Site<'_, '_>, value: Option<PadValue>) -> Checked<TensorId> {
+    let shape = Shape::new([])?;
     let data = site.data()?;
     let element = site.builder.element(data);
-    let Some(value) = value else {
-        if let ElementType::Fixed(dtype) = element {
-            return site.builder.zero(dtype);
+    let data = match (value, element) {
+        (Some(PadValue::Input(input)), _) => {
+            let value = site.input(input)?;
+            let (got, own) = (site.builder.element(value), site.builder.shape(value));
+            if got != element {
+                return wrong!("the data is of type {element}, but the value of {got}");
+            }
+            if own.elements() != 1 {
+                return wrong!("the value must be one element, got shape {own}");
+            }
+            return site.builder.reshaped(value, &shape);
         }
-        let data = Data::Strings(Arc::new([String::new()]));
-        return site.builder.constant(&Constant { element, shape: scalar, data });
+        (Some(PadValue::Float(value)), _) => {
+            let mut bytes = Vec::new();
+            let pushed = match element {
+                ElementType::Fixed(to) => push(Number::Float(value.into()), to, &mut bytes),
+                ElementType::String => None,
+            };
+            if pushed.is_none() {
+                return wrong!("its value is {value}, a float, and its data {element}");
+            }
+            Data::Bytes(bytes.into())
+        }
+        (None, ElementType::Fixed(dtype)) => return site.builder.zero(dtype),
+        (None, ElementType::String) => Data::Strings(Arc::new([String::new()])),
     };
-    let value = site.input(value)?;
-    let (got, shape) = (site.builder.element(value), site.builder.shape(value));
-    if got != element {
-        return Err(format!("the data is of type {element}, but the value of {got}").into());
-    }
-    if shape.elements() != 1 {
-        return Err(format!("the value must be one element, got shape {shape}").into());
-    }
-    site.builder.reshaped(value, &scalar)
+    site.builder.constant(&Constant { element, shape, data })
 }
 
 /// What stands before or after `beside` along an axis; nothing if it has no size.
@@ -132,7 +143,7 @@ fn block(
     beside: TensorId,
     axis: usize,
     size: usize,
-) -> Answer<Option<TensorId>> {
+) -> Checked<Option<TensorId>> {
     if size == 0 {
         return Ok(None);
     }

@@ -4,7 +4,8 @@ use trundle_core::program::TensorId;
 use trundle_core::{Shape, normalize_axis};
 
 use super::numbers::Listed;
-use super::site::{Answer, Problem, Site};
+use super::site::Site;
+use crate::problem::{Checked, Problem, wrong};
 use crate::{Integers, ZeroSize};
 
 /// Reshape.
@@ -14,7 +15,7 @@ pub(super) fn reshape(
     site: &mut Site<'_, '_>,
     sizes: &Integers,
     zero: ZeroSize,
-) -> Answer<TensorId> {
+) -> Checked<TensorId> {
     let entries = site.list("sizes", sizes)?;
     let data = site.data()?;
     let shape = site.data_shape()?;
@@ -22,17 +23,16 @@ pub(super) fn reshape(
     let listed = Listed(&entries);
     if to.elements() != shape.elements() {
         let (from, got) = (shape.elements(), to.elements());
-        return Err(format!(
+        return wrong!(
             "sizes {listed} make shape {to} of {got} elements, but the data has shape {shape} \
              of {from}"
-        )
-        .into());
+        );
     }
     site.builder.reshaped(data, &to)
 }
 
 /// The sizes that a reshape states, of an input of `shape`: zeros copied, and what is left for -1.
-fn stated_sizes(entries: &[i64], shape: &Shape, zero: ZeroSize) -> Answer<Vec<usize>> {
+fn stated_sizes(entries: &[i64], shape: &Shape, zero: ZeroSize) -> Checked<Vec<usize>> {
     let listed = Listed(entries);
     let mut sizes = Vec::with_capacity(entries.len());
     let mut left = None;
@@ -50,7 +50,7 @@ fn stated_sizes(entries: &[i64], shape: &Shape, zero: ZeroSize) -> Answer<Vec<us
             }
             (-1, _) => {
                 if left.replace(place).is_some() {
-                    return Err(format!("sizes {listed} have -1 twice").into());
+                    return wrong!("sizes {listed} have -1 twice");
                 }
                 1
             }
@@ -85,7 +85,7 @@ pub(super) fn squeeze(
     site: &mut Site<'_, '_>,
     axes: Option<&Integers>,
     keeps_others: bool,
-) -> Answer<TensorId> {
+) -> Checked<TensorId> {
     let axes = match axes {
         Some(axes) => site.integers("axes", axes)?.entries,
         None => Vec::new(),
@@ -97,10 +97,9 @@ pub(super) fn squeeze(
         let front = normalize_axis("axis", axis, shape.rank())?;
         if shape[front] != 1 && !keeps_others {
             let size = shape[front];
-            return Err(format!(
+            return wrong!(
                 "axis {axis} of shape {shape} has size {size}: only axes of size 1 can be left out"
-            )
-            .into());
+            );
         }
         leaves[front] = shape[front] == 1;
     }
@@ -112,7 +111,7 @@ pub(super) fn squeeze(
 /// Unsqueeze.
 ///
 /// Source: ONNX's Unsqueeze and OpenVINO's Unsqueeze-1.
-pub(super) fn unsqueeze(site: &mut Site<'_, '_>, axes: &Integers) -> Answer<TensorId> {
+pub(super) fn unsqueeze(site: &mut Site<'_, '_>, axes: &Integers) -> Checked<TensorId> {
     let axes = site.integers("axes", axes)?.entries;
     let data = site.data()?;
     let shape = site.data_shape()?;
@@ -120,7 +119,7 @@ pub(super) fn unsqueeze(site: &mut Site<'_, '_>, axes: &Integers) -> Answer<Tens
     let mut new = vec![false; rank];
     for axis in axes {
         if std::mem::replace(&mut new[normalize_axis("axis", axis, rank)?], true) {
-            return Err(format!("axes have axis {axis} twice").into());
+            return wrong!("axes have axis {axis} twice");
         }
     }
     let mut sizes = shape.iter().copied();
@@ -132,14 +131,14 @@ pub(super) fn unsqueeze(site: &mut Site<'_, '_>, axes: &Integers) -> Answer<Tens
 /// Flatten, which counts up to the rank: `axis` 3 of rank 3 leaves nothing to the second size.
 ///
 /// Source: ONNX's Flatten.
-pub(super) fn flatten(site: &mut Site<'_, '_>, axis: i64) -> Answer<TensorId> {
+pub(super) fn flatten(site: &mut Site<'_, '_>, axis: i64) -> Checked<TensorId> {
     let data = site.data()?;
     let shape = site.data_shape()?;
     let rank = shape.rank();
     let front = if axis == i64::try_from(rank).unwrap_or(i64::MAX) {
         rank
     } else if rank == 0 {
-        return Err(format!("axis {axis} is out of range for rank 0: expected 0").into());
+        return wrong!("axis {axis} is out of range for rank 0: expected 0");
     } else {
         normalize_axis("axis", axis, rank)
             .map_err(|_| format!("axis {axis} is out of range: expected -{rank}..={rank}"))?

@@ -1,44 +1,13 @@
 //! A node at its place: its inputs as tensors, and what it may make of them.
 
 use std::collections::HashMap;
-use std::fmt;
 
 use trundle_core::program::TensorId;
 use trundle_core::{IndexMap, Op, Shape};
 
 use super::builder::Builder;
+use crate::problem::Checked;
 use crate::{Node, ValueId};
-
-/// Why a node does not fit what it is given; the node is named by who asked.
-#[derive(Debug)]
-pub(super) struct Problem(String);
-
-/// What may fail at a node.
-pub(super) type Answer<T> = Result<T, Problem>;
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl From<String> for Problem {
-    fn from(problem: String) -> Problem {
-        Problem(problem)
-    }
-}
-
-impl From<&str> for Problem {
-    fn from(problem: &str) -> Problem {
-        Problem(problem.to_owned())
-    }
-}
-
-impl From<trundle_core::Error> for Problem {
-    fn from(error: trundle_core::Error) -> Problem {
-        Problem(error.to_string())
-    }
-}
 
 /// A node, what it reads, and the program that it adds to.
 pub(super) struct Site<'a, 'm> {
@@ -55,7 +24,7 @@ impl<'a, 'm> Site<'a, 'm> {
         node: &'a Node,
         values: &HashMap<ValueId, TensorId>,
         builder: &'a mut Builder<'m>,
-    ) -> Answer<Site<'a, 'm>> {
+    ) -> Checked<Site<'a, 'm>> {
         let tensor = |(number, value): (usize, &Option<ValueId>)| {
             let Some(value) = value else { return Ok(None) };
             let unknown = || format!("no earlier node produces what it reads as input {number}");
@@ -66,34 +35,34 @@ impl<'a, 'm> Site<'a, 'm> {
     }
 
     /// The input of this number.
-    pub(super) fn input(&self, number: usize) -> Answer<TensorId> {
+    pub(super) fn input(&self, number: usize) -> Checked<TensorId> {
         let input = self.inputs.get(number).copied().flatten();
         input.ok_or_else(|| format!("input {number} is missing").into())
     }
 
     /// Input 0: what is moved.
-    pub(super) fn data(&self) -> Answer<TensorId> {
+    pub(super) fn data(&self) -> Checked<TensorId> {
         self.input(0)
     }
 
     /// The shape of input 0.
-    pub(super) fn data_shape(&self) -> Answer<Shape> {
+    pub(super) fn data_shape(&self) -> Checked<Shape> {
         Ok(self.builder.shape(self.data()?).clone())
     }
 
     /// All inputs; none may be left out.
-    pub(super) fn all_inputs(&self) -> Answer<Vec<TensorId>> {
+    pub(super) fn all_inputs(&self) -> Checked<Vec<TensorId>> {
         (0..self.inputs.len()).map(|number| self.input(number)).collect()
     }
 
     /// Input 0 moved by an operator.
-    pub(super) fn moved_by(&mut self, op: impl Into<Op>) -> Answer<TensorId> {
+    pub(super) fn moved_by(&mut self, op: impl Into<Op>) -> Checked<TensorId> {
         let data = self.data()?;
         self.builder.moved_by(data, op)
     }
 
     /// Input 0 moved by a map from its shape.
-    pub(super) fn moved(&mut self, map: IndexMap) -> Answer<TensorId> {
+    pub(super) fn moved(&mut self, map: IndexMap) -> Checked<TensorId> {
         let data = self.data()?;
         self.builder.moved(data, map)
     }

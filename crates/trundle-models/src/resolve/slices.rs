@@ -6,11 +6,12 @@ use trundle_core::ops::Slice;
 use trundle_core::program::TensorId;
 use trundle_core::{IndexMap, Shape};
 
-use super::site::{Answer, Site};
+use super::site::Site;
 use crate::Integers;
+use crate::problem::{Checked, wrong};
 
 /// The map that keeps these indices of each axis, which lie within it.
-pub(super) fn cut(shape: &Shape, ranges: &[Range<usize>]) -> Answer<IndexMap> {
+pub(super) fn cut(shape: &Shape, ranges: &[Range<usize>]) -> Checked<IndexMap> {
     Ok(IndexMap::identity(shape).restrict(ranges)?)
 }
 
@@ -23,17 +24,11 @@ pub(super) fn slice(
     stops: &Integers,
     axes: Option<&Integers>,
     steps: Option<&Integers>,
-) -> Answer<TensorId> {
+) -> Checked<TensorId> {
     let starts = site.list("starts", starts)?;
     let stops = site.list("stops", stops)?;
-    let axes = match axes {
-        Some(axes) => site.list("axes", axes)?,
-        None => (0..).take(starts.len()).collect(),
-    };
-    let steps = match steps {
-        Some(steps) => site.list("steps", steps)?,
-        None => vec![1; starts.len()],
-    };
+    let axes = site.list_or("axes", axes, (0..).take(starts.len()))?;
+    let steps = site.list_or("steps", steps, vec![1; starts.len()])?;
     for (what, length) in [("stops", stops.len()), ("axes", axes.len()), ("steps", steps.len())] {
         equal_sizes("starts", starts.len(), what, length)?;
     }
@@ -46,12 +41,11 @@ pub(super) fn equal_sizes(
     left_size: usize,
     right: &str,
     right_size: usize,
-) -> Answer<()> {
+) -> Checked<()> {
     if left_size != right_size {
-        return Err(format!(
+        return wrong!(
             "{left} and {right} must have equal sizes, got {left_size} and {right_size}"
-        )
-        .into());
+        );
     }
     Ok(())
 }

@@ -4,8 +4,9 @@ use trundle_core::Shape;
 use trundle_core::ops::Slice;
 use trundle_core::program::TensorId;
 
-use super::site::{Answer, Site};
+use super::site::Site;
 use super::slices::equal_sizes;
+use crate::problem::{Checked, wrong};
 use crate::{Integers, StridedSliceMasks};
 
 /// What an entry of the lists means.
@@ -44,13 +45,10 @@ pub(super) fn strided_slice(
     end: &Integers,
     strides: Option<&Integers>,
     masks: &StridedSliceMasks,
-) -> Answer<TensorId> {
+) -> Checked<TensorId> {
     let begin = site.list("begin", begin)?;
     let end = site.list("end", end)?;
-    let strides = match strides {
-        Some(strides) => site.list("strides", strides)?,
-        None => vec![1; begin.len()],
-    };
+    let strides = site.list_or("strides", strides, vec![1; begin.len()])?;
     equal_sizes("begin", begin.len(), "end", end.len())?;
     equal_sizes("begin", begin.len(), "strides", strides.len())?;
     let shape = site.data_shape()?;
@@ -99,7 +97,7 @@ pub(super) fn strided_slice(
 }
 
 /// What each entry means; one for each, and an ellipsis at the end if there is no other.
-fn meanings(masks: &StridedSliceMasks, entries: usize, rank: usize) -> Answer<Vec<Meaning>> {
+fn meanings(masks: &StridedSliceMasks, entries: usize, rank: usize) -> Checked<Vec<Meaning>> {
     let meaning = |entry: usize| {
         if masked(&masks.ellipsis, entry) {
             Meaning::Ellipsis
@@ -115,11 +113,11 @@ fn meanings(masks: &StridedSliceMasks, entries: usize, rank: usize) -> Answer<Ve
     let count = |kinds: &[Meaning]| meanings.iter().filter(|entry| kinds.contains(entry)).count();
     let ellipses = count(&[Meaning::Ellipsis]);
     if ellipses > 1 {
-        return Err(format!("there may be one ellipsis, got {ellipses}").into());
+        return wrong!("there may be one ellipsis, got {ellipses}");
     }
     let axes = count(&[Meaning::Shrinks, Meaning::Slice]);
     if axes > rank {
-        return Err(format!("begin and end are for {axes} axes, but the data has {rank}").into());
+        return wrong!("begin and end are for {axes} axes, but the data has {rank}");
     }
     if ellipses == 0 {
         meanings.push(Meaning::Ellipsis);
@@ -133,11 +131,11 @@ fn masked(mask: &[i64], entry: usize) -> bool {
 }
 
 /// One index of an axis; unlike a bound it is not clamped.
-fn single(index: i64, axis: usize, shape: &Shape) -> Answer<Bounds> {
+fn single(index: i64, axis: usize, shape: &Shape) -> Checked<Bounds> {
     let size = shape[axis];
     let front = i128::from(index) + if index < 0 { size as i128 } else { 0 };
     match i64::try_from(front).ok().filter(|_| (0..size as i128).contains(&front)) {
         Some(start) => Ok(Bounds { start, stop: start + 1, step: 1 }),
-        None => Err(format!("index {index} is out of range for axis {axis} of size {size}").into()),
+        None => wrong!("index {index} is out of range for axis {axis} of size {size}"),
     }
 }

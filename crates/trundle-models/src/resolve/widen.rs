@@ -3,25 +3,26 @@
 use half::{bf16, f16};
 use trundle_core::program::TensorId;
 use trundle_core::{DType, Packing};
+use trundle_formats::StoredDType;
 
 use super::element::{Number, number};
 use super::numbers::is_integer;
-use super::site::{Answer, Site};
+use super::site::Site;
+use crate::problem::{Checked, wrong};
 use crate::{Constant, Data, ElementType};
 
 /// The constant that is input 0, in a type that holds all of its values. A model that widens it
 /// again and again gets one tensor.
-pub(super) fn widen(site: &mut Site<'_, '_>, to: DType) -> Answer<TensorId> {
+pub(super) fn widen(site: &mut Site<'_, '_>, to: DType) -> Checked<TensorId> {
     let id = site.data()?;
     let element = site.builder.element(id);
     if element == ElementType::Fixed(to) {
         return Ok(id);
     }
     let Some(constant) = site.builder.held_by_file(id) else {
-        return Err(format!(
+        return wrong!(
             "to convert {element} to {to} is computing, which is done for constants only"
-        )
-        .into());
+        );
     };
     if let Some(widened) = site.builder.widened.get(&(id, to)) {
         return Ok(*widened);
@@ -33,7 +34,7 @@ pub(super) fn widen(site: &mut Site<'_, '_>, to: DType) -> Answer<TensorId> {
 }
 
 /// A constant in another type.
-fn widened(constant: &Constant, to: DType) -> Answer<Constant> {
+fn widened(constant: &Constant, to: DType) -> Checked<Constant> {
     let inexact = || format!("{to} does not hold every value of {} exactly", constant.element);
     let (ElementType::Fixed(from), Data::Bytes(bytes)) = (constant.element, &constant.data) else {
         return Err(inexact().into());
@@ -43,8 +44,9 @@ fn widened(constant: &Constant, to: DType) -> Answer<Constant> {
     }
     let elements = constant.shape.elements();
     let mut data = Vec::with_capacity(constant.shape.bytes(to)?);
+    let from = StoredDType::new(from);
     for at in 0..elements {
-        let element = number(from, bytes, at).ok_or_else(inexact)?;
+        let element = number(&from, bytes, at).ok_or_else(inexact)?;
         push(element, to, &mut data).ok_or_else(inexact)?;
     }
     Ok(Constant {
@@ -101,7 +103,7 @@ fn holds_every_float(from: DType, to: DType) -> bool {
 }
 
 /// Appends a value that a type holds, in little-endian bytes; `None` if it does not.
-fn push(element: Number, to: DType, bytes: &mut Vec<u8>) -> Option<()> {
+pub(super) fn push(element: Number, to: DType, bytes: &mut Vec<u8>) -> Option<()> {
     match (element, to) {
         (Number::Integer(value), DType::F16 | DType::BF16 | DType::F32 | DType::F64) => {
             #[expect(clippy::cast_precision_loss, reason = "it has at most 53 digits")]

@@ -6,23 +6,12 @@ use trundle::ops::{Rot90, Transpose};
 
 use crate::array::Class;
 use crate::error::axis_error;
-use crate::keywords::Signature;
+use crate::keywords::{axis_or_axes, required};
 use crate::memory::PerAxis;
 use crate::moved::moved;
 use crate::numbers;
 use crate::operation::Operation;
 use crate::tensor::Tensor;
-
-pub(crate) const PERMUTE_DIMS: Signature =
-    Signature { function: "permute_dims", names: &["axes", "out", "threads"] };
-pub(crate) const TRANSPOSE: Signature =
-    Signature { function: "transpose", names: &["order", "out", "threads"] };
-pub(crate) const ROT90: Signature =
-    Signature { function: "rot90", names: &["m", "k", "axes", "out", "threads"] };
-pub(crate) const MOVEAXIS: Signature =
-    Signature { function: "moveaxis", names: &["a", "source", "destination", "out", "threads"] };
-pub(crate) const SWAPAXES: Signature =
-    Signature { function: "swapaxes", names: &["a", "axis1", "axis2", "out", "threads"] };
 
 /// The axes of `x` in another order: axis i of the result is axis ``axes[i]`` of `x`.
 ///
@@ -79,8 +68,8 @@ pub(crate) fn permute_dims<'py>(
     threads: Option<&Bound<'py, PyAny>>,
     axis: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let axes = PERMUTE_DIMS.axis_or_axes(axis, axes)?;
-    let axes = PERMUTE_DIMS.required("axes", axes)?;
+    let axes = axis_or_axes("permute_dims", axis, axes)?;
+    let axes = required("permute_dims", "axes", axes)?;
     let (x, threads) = (Tensor::to_read("x", x, Class::Kept)?, numbers::threads(threads)?);
     let order = numbers::all_axes("axes", axes, x.memory.sizes.len())?;
     moved(axes.py(), &Operation::of(Transpose::DECLARATION, [order]), &x, out, threads)
@@ -203,8 +192,8 @@ pub(crate) fn rot90<'py>(
     threads: Option<&Bound<'py, PyAny>>,
     axis: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let axes = ROT90.axis_or_axes(axis, axes)?;
-    let m = ROT90.required("m", m)?;
+    let axes = axis_or_axes("rot90", axis, axes)?;
+    let m = required("rot90", "m", m)?;
     let (x, threads) = (Tensor::to_read("m", m, Class::Kept)?, numbers::threads(threads)?);
     let rank = x.memory.sizes.len();
     // Four turns are none, also of more turns than 64 bits count.
@@ -273,9 +262,9 @@ pub(crate) fn moveaxis<'py>(
     out: Option<&Bound<'py, PyAny>>,
     threads: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let a = MOVEAXIS.required("a", a)?;
-    let source = MOVEAXIS.required("source", source)?;
-    let destination = MOVEAXIS.required("destination", destination)?;
+    let a = required("moveaxis", "a", a)?;
+    let source = required("moveaxis", "source", source)?;
+    let destination = required("moveaxis", "destination", destination)?;
     let (x, threads) = (Tensor::to_read("a", a, Class::Kept)?, numbers::threads(threads)?);
     let rank = x.memory.sizes.len();
     let source = numbers::axes("source", source, rank)?;
@@ -341,9 +330,9 @@ pub(crate) fn swapaxes<'py>(
     out: Option<&Bound<'py, PyAny>>,
     threads: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let a = SWAPAXES.required("a", a)?;
-    let axis1 = SWAPAXES.required("axis1", axis1)?;
-    let axis2 = SWAPAXES.required("axis2", axis2)?;
+    let a = required("swapaxes", "a", a)?;
+    let axis1 = required("swapaxes", "axis1", axis1)?;
+    let axis2 = required("swapaxes", "axis2", axis2)?;
     let (x, threads) = (Tensor::to_read("a", a, Class::Kept)?, numbers::threads(threads)?);
     let rank = x.memory.sizes.len();
     let one = numbers::axis("axis1", axis1, rank)?;

@@ -8,17 +8,11 @@ use pyo3::types::{PyBool, PyDict, PyString};
 use smallvec::SmallVec;
 
 use crate::array::Class;
-use crate::keywords::Signature;
 use crate::memory::{Memory, PerAxis};
 use crate::moved::{copied, moved};
 use crate::numbers;
 use crate::operation::Operation;
 use crate::tensor::Tensor;
-
-pub(crate) const ASCONTIGUOUSARRAY: Signature =
-    Signature { function: "ascontiguousarray", names: &["dtype", "out", "threads"] };
-pub(crate) const COPYTO: Signature =
-    Signature { function: "copyto", names: &["casting", "where", "threads"] };
 
 /// A new C-contiguous array with the elements of `x`, whatever the strides of `x` are.
 ///

@@ -4,21 +4,12 @@ use pyo3::prelude::*;
 use trundle::ops::Flip;
 
 use crate::array::Class;
-use crate::keywords::Signature;
+use crate::keywords::{axis_or_axes, required};
 use crate::lengths::Lengths;
 use crate::moved::moved;
 use crate::numbers;
 use crate::operation::Operation;
 use crate::tensor::Tensor;
-
-pub(crate) const FLIP: Signature =
-    Signature { function: "flip", names: &["axis", "out", "threads"] };
-pub(crate) const REVERSE_SUBSEQUENCES: Signature =
-    Signature { function: "reverse_subsequences", names: &["lengths", "axis", "out", "threads"] };
-pub(crate) const REVERSE_SEQUENCE: Signature = Signature {
-    function: "reverse_sequence",
-    names: &["lengths", "axis", "batch_axis", "out", "threads"],
-};
 
 /// The elements of `x` in the opposite order along axes.
 ///
@@ -70,7 +61,7 @@ pub(crate) fn flip<'py>(
     threads: Option<&Bound<'py, PyAny>>,
     axes: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let axis = FLIP.axis_or_axes(axis, axes)?;
+    let axis = axis_or_axes("flip", axis, axes)?;
     let py = x.py();
     let (x, threads) = (Tensor::to_read("x", x, Class::Kept)?, numbers::threads(threads)?);
     let rank = x.memory.sizes.len();
@@ -140,9 +131,9 @@ pub(crate) fn reverse_subsequences<'py>(
     axes: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
-    let axis = REVERSE_SUBSEQUENCES.axis_or_axes(axis, axes)?;
-    let lengths = REVERSE_SUBSEQUENCES.required("lengths", lengths)?;
-    let axis = REVERSE_SUBSEQUENCES.required("axis", axis)?;
+    let axis = axis_or_axes("reverse_subsequences", axis, axes)?;
+    let lengths = required("reverse_subsequences", "lengths", lengths)?;
+    let axis = required("reverse_subsequences", "axis", axis)?;
     let (x, threads) = (Tensor::to_read("x", x, Class::Kept)?, numbers::threads(threads)?);
     let axis = numbers::axis("axis", axis, x.memory.sizes.len())?;
     let op = Lengths::read("lengths", lengths)?.subsequences(py, "lengths", axis)?;
@@ -207,10 +198,10 @@ pub(crate) fn reverse_sequence<'py>(
     axes: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
-    let axis = REVERSE_SEQUENCE.axis_or_axes(axis, axes)?;
-    let lengths = REVERSE_SEQUENCE.required("lengths", lengths)?;
-    let axis = REVERSE_SEQUENCE.required("axis", axis)?;
-    let batch_axis = REVERSE_SEQUENCE.required("batch_axis", batch_axis)?;
+    let axis = axis_or_axes("reverse_sequence", axis, axes)?;
+    let lengths = required("reverse_sequence", "lengths", lengths)?;
+    let axis = required("reverse_sequence", "axis", axis)?;
+    let batch_axis = required("reverse_sequence", "batch_axis", batch_axis)?;
     let (x, threads) = (Tensor::to_read("x", x, Class::Kept)?, numbers::threads(threads)?);
     let rank = x.memory.sizes.len();
     let axis = numbers::axis("axis", axis, rank)?;

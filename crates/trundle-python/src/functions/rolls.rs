@@ -5,18 +5,12 @@ use pyo3::prelude::*;
 use trundle::ops::Roll;
 
 use crate::array::Class;
-use crate::keywords::Signature;
+use crate::keywords::{axis_or_axes, required};
 use crate::memory::PerAxis;
 use crate::moved::moved;
 use crate::numbers;
 use crate::operation::Operation;
 use crate::tensor::Tensor;
-
-pub(crate) const ROLL: Signature =
-    Signature { function: "roll", names: &["shift", "axis", "out", "threads"] };
-pub(crate) const FFTSHIFT: Signature =
-    Signature { function: "fftshift", names: &["x", "axes", "out", "threads"] };
-pub(crate) const IFFTSHIFT: Signature = Signature { function: "ifftshift", ..FFTSHIFT };
 
 /// The elements of `x` shifted along axes: what goes out at one end comes in at the other.
 ///
@@ -78,8 +72,8 @@ pub(crate) fn roll<'py>(
     threads: Option<&Bound<'py, PyAny>>,
     axes: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let axis = ROLL.axis_or_axes(axis, axes)?;
-    let shift = ROLL.required("shift", shift)?;
+    let axis = axis_or_axes("roll", axis, axes)?;
+    let shift = required("roll", "shift", shift)?;
     let (x, threads) = (Tensor::to_read("x", x, Class::Kept)?, numbers::threads(threads)?);
     let operation = match axis {
         None => flat(shift, &x.memory.sizes)?,
@@ -172,7 +166,7 @@ pub(crate) fn fftshift<'py>(
     threads: Option<&Bound<'py, PyAny>>,
     axis: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let axes = FFTSHIFT.axis_or_axes(axis, axes)?;
+    let axes = axis_or_axes("fftshift", axis, axes)?;
     by_half(x, axes, out, threads, |size| size / 2)
 }
 
@@ -221,7 +215,7 @@ pub(crate) fn ifftshift<'py>(
     threads: Option<&Bound<'py, PyAny>>,
     axis: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let axes = IFFTSHIFT.axis_or_axes(axis, axes)?;
+    let axes = axis_or_axes("ifftshift", axis, axes)?;
     by_half(x, axes, out, threads, |size| -(size / 2))
 }
 

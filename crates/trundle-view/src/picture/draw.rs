@@ -1,6 +1,7 @@
 //! From the values of a slice to a picture of it.
 
 use std::fmt;
+use std::ops::Range;
 
 use super::{Picture, share};
 
@@ -81,30 +82,46 @@ pub(crate) fn values(
         Contrast::Fixed(black, white) => Some(Scale { range: (black, white), is_clipped: false }),
     };
     let range = scale.map(|scale| scale.range);
+    draw((rows, columns), most_side, 1, scale, |rows, columns| {
+        let block =
+            rows.clone().flat_map(|row| columns.clone().map(move |column| value(row, column)));
+        let mean = finite(mean(rows.len() * columns.len(), block))?;
+        Some([level(mean, range?); 3])
+    })
+}
+
+/// A picture of so many channels, of which `pixel` makes each pixel of the rows and columns that it
+/// stands for.
+fn draw(
+    (rows, columns): (usize, usize),
+    most_side: usize,
+    mut channels: usize,
+    scale: Option<Scale>,
+    pixel: impl Fn(Range<usize>, Range<usize>) -> Option<[u8; 3]>,
+) -> Drawing {
     let (width, height) = size_within(most_side, (rows, columns));
-    let mut canvas = Canvas { bytes: Vec::with_capacity(height * width), not_finite: None };
+    let mut bytes = Vec::with_capacity(height * width * channels);
+    let mut not_finite = 0;
     for row in 0..height {
-        let rows = share(row, height, rows);
         for column in 0..width {
-            let columns = share(column, width, columns);
-            let block =
-                rows.clone().flat_map(|row| columns.clone().map(move |column| value(row, column)));
-            let mean = mean(rows.len() * columns.len(), block);
-            canvas.push(range.filter(|_| mean.is_finite()).map(|range| level(mean, range)));
+            let pixel = pixel(share(row, height, rows), share(column, width, columns));
+            if pixel.is_none() {
+                not_finite += 1;
+                if channels == 1 {
+                    bytes = bytes.iter().flat_map(|grey| [*grey; 3]).collect();
+                    channels = 3;
+                }
+            }
+            bytes.extend(&pixel.unwrap_or(NOT_FINITE)[..channels]);
         }
     }
     Drawing {
-        range,
+        picture: Picture { width, height, channels, bytes },
+        range: scale.map(|scale| scale.range),
         is_clipped: scale.is_some_and(|scale| scale.is_clipped),
         is_opacity_left_out: false,
-        not_finite: canvas.not_finite.unwrap_or(0),
+        not_finite,
         block: (rows.div_ceil(height), columns.div_ceil(width)),
-        picture: Picture {
-            width,
-            height,
-            channels: if canvas.not_finite.is_some() { 3 } else { 1 },
-            bytes: canvas.bytes,
-        },
     }
 }
 
@@ -149,30 +166,15 @@ pub(crate) fn colours(
         }
         Some(over_white(pixel))
     };
-    let (width, height) = size_within(most_side, (rows, columns));
-    let mut bytes = Vec::with_capacity(height * width * 3);
-    let mut not_finite = 0;
-    for row in 0..height {
-        for column in 0..width {
-            let (rows, columns) = (share(row, height, rows), share(column, width, columns));
-            let count = rows.len() * columns.len();
-            let block = rows.flat_map(|row| columns.clone().map(move |column| (row, column)));
-            match mean_colour(count, block.filter_map(|(row, column)| colour(row, column))) {
-                Some(mean) => bytes.extend(mean),
-                None => {
-                    not_finite += 1;
-                    bytes.extend(NOT_FINITE);
-                }
-            }
-        }
-    }
+    let drawing = draw((rows, columns), most_side, 3, scale, |rows, columns| {
+        let count = rows.len() * columns.len();
+        let block = rows.flat_map(|row| columns.clone().map(move |column| (row, column)));
+        mean_colour(count, block.filter_map(|(row, column)| colour(row, column)))
+    });
     Drawing {
-        picture: Picture { width, height, channels: 3, bytes },
         range: range.filter(|_| tones != Tones::Bytes || fixed.is_some()),
-        is_clipped: scale.is_some_and(|scale| scale.is_clipped),
         is_opacity_left_out: channels == 4 && !has_opacity,
-        not_finite,
-        block: (rows.div_ceil(height), columns.div_ceil(width)),
+        ..drawing
     }
 }
 
@@ -223,30 +225,6 @@ struct Scale {
     range: (f64, f64),
     /// Whether one percent of the values lies beyond.
     is_clipped: bool,
-}
-
-/// Pixels as they come: grey until the first that is not finite, colour from then on.
-struct Canvas {
-    bytes: Vec<u8>,
-    /// How many pixels are not finite; `None` while the picture is grey.
-    not_finite: Option<usize>,
-}
-
-impl Canvas {
-    /// Appends a pixel of this grey, or one that is not finite.
-    fn push(&mut self, level: Option<u8>) {
-        match (level, &mut self.not_finite) {
-            (Some(grey), None) => self.bytes.push(grey),
-            (Some(grey), Some(_)) => self.bytes.extend([grey; 3]),
-            (None, not_finite) => {
-                if not_finite.is_none() {
-                    self.bytes = self.bytes.iter().flat_map(|grey| [*grey; 3]).collect();
-                }
-                *not_finite.get_or_insert(0) += 1;
-                self.bytes.extend(NOT_FINITE);
-            }
-        }
-    }
 }
 
 /// The width and height of a picture of so many rows and columns, in the same proportion, if no side

@@ -5,8 +5,8 @@ use trundle_core::DType;
 use super::super::read_parts;
 use super::{Ir, refusal, said};
 use crate::{
-    BlockOrder, IntegerTypes, Integers, Operator, Pads, Parts, Result, StridedSliceMasks, ValueId,
-    ZeroSize,
+    BlockOrder, IntegerTypes, Integers, Operator, PadValue, Pads, Parts, Result, StridedSliceMasks,
+    ValueId, ZeroSize,
 };
 
 /// What a layer becomes whose first input is f32, and the others i64.
@@ -149,7 +149,7 @@ fn layers_that_put_together() {
         ("Concat", "opset1", "axis=\"0\"", 3, 1, Operator::Concat { axis: 0 }),
         ("Tile", "opset1", "", 2, 1, Operator::Tile { repeats: list(1) }),
         ("Pad", "opset1", "pad_mode=\"constant\"", 3, 1, pad(None)),
-        ("Pad", "opset12", "pad_mode=\"constant\"", 4, 1, pad(Some(3))),
+        ("Pad", "opset12", "pad_mode=\"constant\"", 4, 1, pad(Some(PadValue::Input(3)))),
         ("DepthToSpace", "opset1", blocks, 1, 1, to_space(2, first)),
         ("DepthToSpace", "opset1", "mode=\"depth_first\"", 1, 1, to_space(1, last)),
         ("SpaceToDepth", "opset1", blocks, 1, 1, to_depth(2, first)),

@@ -3,7 +3,7 @@
 use trundle_core::{DType, Shape};
 
 use super::sketch::{Sketch, Tagged, constant, from_input, given, i64s};
-use crate::{Given, IntegerTypes, Integers, Operator, Pads, Parts, ZeroSize};
+use crate::{Given, IntegerTypes, Integers, Operator, PadValue, Pads, Parts, ZeroSize};
 
 fn reshape(sizes: Integers) -> Operator {
     Operator::Reshape { sizes, zero: ZeroSize::Zero }
@@ -48,8 +48,11 @@ fn lists_are_read_from_the_parts_of_a_split_and_from_padding() {
     let halves = sketch.node(split, &[1], 2);
     let pads = Pads::Each { begins: given(&[1]), ends: given(&[0]) };
     let one = sketch.node(Operator::Constant(i64s(&[], &[1])), &[], 1)[0];
-    let padded =
-        sketch.node(Operator::Pad { pads, axes: None, value: Some(1) }, &[halves[1], one], 1)[0];
+    let padded = sketch.node(
+        Operator::Pad { pads, axes: None, value: Some(PadValue::Input(1)) },
+        &[halves[1], one],
+        1,
+    )[0];
     sketch.node(reshape(i64_input(1)), &[0, padded], 1);
     sketch.node(reshape(i64_input(1)), &[0, halves[0]], 1);
     sketch.model.outputs.drain(..sketch.model.outputs.len() - 2);

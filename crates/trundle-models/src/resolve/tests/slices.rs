@@ -3,7 +3,7 @@
 use trundle_core::DType;
 
 use super::sketch::{Sketch, Tagged, constant, expect, from_input, given, i64s, refuse, strings};
-use crate::{IntegerTypes, Operator, Pads, Parts};
+use crate::{IntegerTypes, Operator, PadValue, Pads, Parts};
 
 fn slice(starts: &[i64], stops: &[i64], axes: Option<&[i64]>, steps: Option<&[i64]>) -> Operator {
     Operator::Slice {
@@ -135,7 +135,7 @@ fn concats_put_tensors_one_after_another() {
 
 fn pad(begins: &[i64], ends: &[i64], axes: Option<&[i64]>, value: Option<usize>) -> Operator {
     let pads = Pads::Each { begins: given(begins), ends: given(ends) };
-    Operator::Pad { pads, axes: axes.map(given), value }
+    Operator::Pad { pads, axes: axes.map(given), value: value.map(PadValue::Input) }
 }
 
 /// Expects data of `sizes` where `source` says so, and 7 elsewhere.
@@ -174,7 +174,8 @@ fn pads_surround_and_cut_off() {
     expect_padded(pad(&[0, 0], &[0, 0], None, Some(1)), &[2, 2], &[2, 2], |i| Some(i.to_vec()));
     expect_padded(pad(&[], &[], None, Some(1)), &[], &[], |_| Some(vec![]));
     let both = Pads::Both(given(&[1, 0, 2, 1]));
-    let both = Operator::Pad { pads: both, axes: Some(given(&[1, 0])), value: Some(1) };
+    let both =
+        Operator::Pad { pads: both, axes: Some(given(&[1, 0])), value: Some(PadValue::Input(1)) };
     expect_padded(both, &[2, 2], &[3, 5], |i| Some(vec![within(i[0], 0, 2)?, within(i[1], 1, 2)?]));
 }
 

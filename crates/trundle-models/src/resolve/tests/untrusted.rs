@@ -85,7 +85,7 @@ fn constants_hold_what_they_claim() {
     assert!(claims(i64s(&[1], &[0]), &[1 << 62]).contains("too large"));
     let mut mixed = strings(&[2], &["a", "b"]);
     mixed.element = crate::ElementType::Fixed(DType::U8);
-    assert!(claims(mixed, &[2]).contains("of u8 is 2 bytes"));
+    assert!(claims(mixed, &[2]).contains("its type is u8, but it holds texts"));
 }
 
 /// A reshape to a high rank, then transpose after transpose.
@@ -230,9 +230,12 @@ fn elements_fit_their_shape() {
     };
     assert_eq!(
         with(&constant(DType::U8, &[1], vec![0]), [2]),
-        "input \"x0\": shape [2] of u64 is 16 bytes, got 1"
+        "input \"x0\": its shape [2] of u64 is 16 bytes, but it holds 1"
     );
-    assert_eq!(with(&strings(&[1], &["a"]), [1]), "input \"x0\": the model takes u64 here");
+    assert_eq!(
+        with(&strings(&[1], &["a"]), [1]),
+        "input \"x0\": its type is u64, but it holds texts"
+    );
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use half::{bf16, f16};
 use trundle_core::program::Made;
 use trundle_core::{DType, Shape};
+use trundle_formats::StoredDType;
 
 use super::sketch::{Sketch, constant, given, strings};
 use crate::resolve::element::{Number, number};
@@ -89,7 +90,8 @@ fn what_is_allowed_is_exact() {
                     Number::Integer(value) => value as f64,
                     Number::Float(value) => value,
                 };
-                let (one, other) = (value(number(from, &bytes, at)), value(number(to, after, at)));
+                let number = |dtype, bytes| value(number(&StoredDType::new(dtype), bytes, at));
+                let (one, other) = (number(from, &bytes[..]), number(to, &after[..]));
                 let same = one.to_bits() == other.to_bits() || one.is_nan() && other.is_nan();
                 assert!(same, "{from} {one} to {to} {other}");
             }
