@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use trundle::{Chain, IndexMap, Plan, PlanError, Result, Shape, TensorView, TensorViewMut};
+use trundle::{Chain, Plan, PlanError, Result, Shape, TensorView, TensorViewMut};
 
 use crate::case::{Against, Call, Case};
 use crate::copy::Copy;
@@ -211,25 +211,23 @@ fn kernels(plan: &Plan) -> String {
     names.join(" ")
 }
 
-/// Compares elements with what the operators' maps say, one after another, not composed: every
-/// element of the first and the last rows, and a scatter of the others.
+/// Compares elements with their origins, which follow the operators one by one: every element of the
+/// first and the last rows, and a scatter of the others.
 fn verify(case: &Case, shape: &Shape, src: &[u8], dst: &[u8]) -> Result<(), Error> {
     const NEAR_ENDS: usize = 20_000;
     const SCATTER: usize = 997;
-    let maps = case.chain.steps(shape);
-    let maps = maps
+    let program = case.chain.program(shape, case.dtype);
+    let program = program
         .map_err(|error| Error::Plan { case: case.name.clone(), source: Box::new(error.into()) })?;
-    let out_shape = maps.last().map_or(shape, IndexMap::out_shape);
-    let (elements, width) = (out_shape.elements(), case.dtype.width());
+    let output = program.outputs()[0];
+    let (elements, width) = (program.tensor(output).shape.elements(), case.dtype.width());
     let is_moved = |from: usize, to: usize| match case.dtype.packing() {
         None => dst[to * width..][..width] == src[from * width..][..width],
         Some(packing) => packing.get(dst, to) == packing.get(src, from),
     };
     let ends = (0..elements.min(NEAR_ENDS)).chain(elements.saturating_sub(NEAR_ENDS)..elements);
     for element in ends.chain((0..elements).step_by(SCATTER)) {
-        let index =
-            maps.iter().rev().fold(out_shape.unravel(element), |index, map| map.source_of(&index));
-        let source = index.iter().zip(shape.iter()).fold(0, |at, (i, size)| at * size + i);
+        let (_, source) = program.origin(output, element);
         if !is_moved(source, element) {
             return Err(Error::Wrong { case: case.name.clone(), element });
         }
