@@ -27,7 +27,8 @@ use crate::plan::job::Job;
 use crate::recovery::identity::JobIdentity;
 use crate::recovery::journal::{Journal, Opening, Progress, SourceIdentity};
 use crate::recovery::{
-    check_alone, check_files, forget_checks, forget_earlier, output_tag, remove_intermediates, tag,
+    check_alone, check_files, forget, is_check, is_unfinished, output_tag, remove_intermediates,
+    tag,
 };
 use crate::run::checkpoint::Checkpoint;
 use crate::run::context::Context;
@@ -98,7 +99,7 @@ impl Job {
             if identity.is_some() {
                 check_space(&folder, "", &job)?;
             }
-            forget_earlier(&folder, &output_tag);
+            forget(&folder, &output_tag, is_unfinished);
         }
         let mut output = Output::create_tagged(path, options.overwrite, &tag, begin)?;
         check_alone(&folder, &output_tag, path, Some(&tag))?;
@@ -149,7 +150,7 @@ impl Job {
         // One that was stopped right after its last pass had not removed what that read.
         if resumed {
             remove_intermediates(&folder, &tag);
-            forget_checks(&folder, &output_tag);
+            forget(&folder, &output_tag, is_check);
         }
         let outcome = Outcome { move_seconds, verified: options.verify, resumed };
         Ok(Finished { output, store, outcome })
