@@ -211,8 +211,8 @@ fn kernels(plan: &Plan) -> String {
     names.join(" ")
 }
 
-/// Compares elements with what the operators' maps say, one after another, not composed: every
-/// element of the first and the last rows, and a scatter of the others.
+/// Compares elements with their origins, which follow the operators one by one: every element of the
+/// first and the last rows, and a scatter of the others.
 fn verify(case: &Case, shape: &Shape, src: &[u8], dst: &[u8]) -> Result<(), Error> {
     const NEAR_ENDS: usize = 20_000;
     const SCATTER: usize = 997;

@@ -158,7 +158,7 @@ impl ModelInput {
 
     /// Forgets elements that can be read again.
     pub(crate) fn unload(&mut self) {
-        if self.file.as_ref().is_some_and(|file| file.file().is_some()) {
+        if self.file.as_ref().is_some_and(|file| file.blob().is_some()) {
             self.data = None;
         }
     }

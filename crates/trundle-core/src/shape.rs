@@ -79,6 +79,13 @@ impl Shape {
         index
     }
 
+    /// The number of the element at an index, counted in row-major order.
+    ///
+    /// Law: `ravel(unravel(number))` is `number`.
+    pub fn ravel(&self, index: &[usize]) -> usize {
+        row_major_number(&self.0, index)
+    }
+
     /// Goes on to the next index in row-major order; from the last to the first again, and false.
     ///
     /// # Panics

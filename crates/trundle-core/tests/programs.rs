@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use trundle_core::ops::{Flip, ReverseSubsequences, Roll};
 use trundle_core::program::{
-    Budget, Definition, Isolated, Made, Pass, Program, Restricted, TensorId,
+    Budget, Definition, Isolated, Made, Pass, Program, Restricted, Row, TensorId,
 };
 use trundle_core::{
     BitOrder, DType, Error, Fingerprint, IndexMap, Layout, Move, Packing, Shape, Width,
@@ -197,6 +197,35 @@ fn what_is_moved_and_moved_back_takes_no_pass() {
     assert_eq!(passes(&[&second, &first, &second, &second, &first]), 1);
     assert_eq!(passes(&[&first, &second, &first, &first, &second, &first, &second]), 1);
     assert_eq!(passes(&[&first, &second, &second, &second, &first]), 3);
+}
+
+#[test]
+fn rows_are_followed_to_the_origins_of_their_elements() {
+    let (mut row, mut together) = (Row::default(), 0);
+    for seed in 0..4000 {
+        let program = any_program(&mut Choices::of(seed), WIDTH.into());
+        for (id, tensor) in program.tensors().iter().enumerate() {
+            let id = TensorId(id);
+            tensor.shape.for_each_index(|index| {
+                let left = tensor.shape.last().zip(index.last()).map_or(1, |(size, i)| size - i);
+                row.begin(id, index, left);
+                while program.follow(&mut row) {}
+                assert!((1..=left).contains(&row.count), "seed {seed}");
+                let own = program.tensor(row.tensor).shape.clone();
+                let mut index = index.to_vec();
+                for _ in 0..row.count {
+                    let found = (row.tensor, own.ravel(&row.index));
+                    assert_eq!(found, naive(&program, id, &index), "seed {seed}");
+                    index.last_mut().into_iter().for_each(|i| *i += 1);
+                    for (i, step) in row.index.iter_mut().zip(&row.steps) {
+                        *i = i.wrapping_add_signed(*step);
+                    }
+                }
+                together += usize::from(row.count > 1 && row.tensor != id);
+            });
+        }
+    }
+    assert!(together > 10_000, "{together}");
 }
 
 #[test]

@@ -6,7 +6,6 @@
 
 mod error;
 mod plan;
-mod positioned;
 mod recovery;
 mod run;
 

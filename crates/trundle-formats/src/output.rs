@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::is_stream;
 use crate::temporary_name::output_tag;
-use crate::{Begin, Error, Format, Problem, TemporaryFile, TensorFile, TensorHint};
+use crate::{Begin, Blob, Error, Format, Problem, TemporaryFile, TensorFile, TensorHint};
 
 /// How many symbolic links may lead from one to the next: what Linux allows.
 const MAX_LINKS: usize = 40;
@@ -101,9 +101,9 @@ impl Output {
     }
 
     /// The file behind it, for writes at any place; `None` for stdout, a pipe or a device.
-    pub fn file(&self) -> Option<&File> {
+    pub fn blob(&self) -> Option<Box<dyn Blob>> {
         match &self.target {
-            Target::Replace(file, _) => Some(file.file()),
+            Target::Replace(file, _) => Some(Box::new(file.file().try_clone().ok()?)),
             Target::Special(_) | Target::Stdout(_) => None,
         }
     }

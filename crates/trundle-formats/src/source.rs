@@ -5,7 +5,7 @@ use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use crate::error::is_stream;
-use crate::{Problem, Progress};
+use crate::{Blob, Problem, Progress};
 
 /// Bytes are read in parts of this size, each reported to whoever watches the progress.
 const CHUNK_BYTES: usize = 8 << 20;
@@ -59,11 +59,12 @@ impl Source {
         Source { name: name.to_owned(), input: Input::Memory(Cursor::new(bytes)), position: 0 }
     }
 
-    /// The regular file that it is.
-    pub(crate) fn file(&self) -> Option<&File> {
+    /// The regular file or the bytes in memory that it is.
+    pub(crate) fn blob(&self) -> Option<&dyn Blob> {
         match &self.input {
             Input::File { file, .. } => Some(file),
-            Input::Memory(_) | Input::Stream(_) => None,
+            Input::Memory(bytes) => Some(bytes),
+            Input::Stream(_) => None,
         }
     }
 

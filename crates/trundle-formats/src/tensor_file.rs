@@ -1,7 +1,6 @@
 //! A file opened for reading.
 
 use std::fmt;
-use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
 
@@ -9,7 +8,7 @@ use crate::error::file_name;
 use crate::format::Contents;
 use crate::format::FIRST_BYTES;
 use crate::source::Source;
-use crate::{Error, FORMATS, Format, Header, Problem, Progress, TensorHint};
+use crate::{Blob, Error, FORMATS, Format, Header, Problem, Progress, TensorHint};
 
 /// A file of tensors: what it holds is known, the data is read when it is asked for.
 pub struct TensorFile {
@@ -173,10 +172,10 @@ impl TensorFile {
         self.contents.metadata()
     }
 
-    /// The regular file that it is read from, `None` for a stream or memory: for reads at a
-    /// [`Header::data_offset`], which see no CRC-32.
-    pub fn file(&self) -> Option<&File> {
-        self.contents.source().file()
+    /// The regular file or the bytes in memory that it is read from, `None` for a stream: for reads
+    /// at a [`Header::data_offset`], which see no CRC-32.
+    pub fn blob(&self) -> Option<&dyn Blob> {
+        self.contents.source().blob()
     }
 
     /// Whether the file has CRC-32 of the data, which [`TensorFile::load`] and

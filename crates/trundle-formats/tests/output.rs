@@ -288,12 +288,12 @@ mod tagged {
         assert!(create(Begin::Resumed).is_err(), "there is nothing yet");
         let mut output = create(Begin::Anew).unwrap();
         output.write_all(b"first ").unwrap();
-        assert!(output.file().is_some());
+        assert!(output.blob().is_some());
         output.keep(true);
         drop(output);
         assert_eq!(names(&folder), [".trundle-1-2.part"]);
         let mut output = create(Begin::Resumed).unwrap();
-        assert_eq!(output.file().unwrap().metadata().unwrap().len(), 6);
+        assert_eq!(output.blob().unwrap().bytes().unwrap(), 6);
         assert!(!path.exists());
         // Writing begins at the front: what has been written counts only with its places.
         output.write_all(b"second").unwrap();

@@ -310,7 +310,7 @@ fn a_stream_is_read_from_front_to_back() {
             .unwrap()
     };
     let mut whole = stream(file(header, 3));
-    assert!(whole.file().is_none());
+    assert!(whole.blob().is_none());
     assert_eq!(whole.load(0, &mut |_| ()).unwrap(), [0]);
     let mut copied = Vec::new();
     whole.copy_to(1, &mut copied, &mut |_| ()).unwrap();

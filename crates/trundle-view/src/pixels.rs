@@ -1,10 +1,10 @@
 //! The elements of a slice that are drawn, read from a file: all of them, or some spread evenly
 //! where all would take too much memory or time.
 
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Write};
 
 use trundle::{DType, Layout, Shape, Width};
-use trundle_formats::{Header, StoredDType, TensorFile};
+use trundle_formats::{Blob, Header, StoredDType, TensorFile};
 
 use crate::error::Error;
 use crate::picture::draw::{self, Contrast, Drawing, MOST_SIDE, Tones};
@@ -91,15 +91,14 @@ impl Pixels {
             let bytes = file.load(index, &mut |done| progress(done, header.data_bytes as u64))?;
             return Pixels::of(plane, &header.element, bytes);
         }
-        let can_seek = file.file().is_some() && header.data_offset.is_some();
+        let can_seek = file.blob().is_some() && header.data_offset.is_some();
         let of = (layout.shape()[0], layout.shape()[1]);
         let grid = all.within(&header, limit, can_seek, budget.side)?;
         let wanted = Wanted { grid: &grid, header: &header, base: layout.offset_bytes() as u64 };
         let mut picker = wanted.picker()?;
-        match (file.file(), header.data_offset) {
+        match (file.blob(), header.data_offset) {
             (Some(source), Some(start)) => {
-                let mut source = source;
-                picker.read(&mut source, start, progress).map_err(Error::Read)?;
+                picker.read(source, start, progress).map_err(Error::Read)?;
             }
             _ => {
                 let all = header.data_bytes as u64;
@@ -418,7 +417,7 @@ impl<I: Iterator<Item = Place> + Clone> Picker<I> {
     /// Reads what is wanted of the data that begins at `start` of a file, and little else.
     fn read(
         &mut self,
-        mut file: impl Read + Seek,
+        file: &dyn Blob,
         start: u64,
         progress: &mut dyn FnMut(u64, u64),
     ) -> io::Result<()> {
@@ -437,8 +436,7 @@ impl<I: Iterator<Item = Place> + Clone> Picker<I> {
                 read += 1;
             }
             chunk.resize((end - first.start) as usize, 0);
-            file.seek(SeekFrom::Start(start + first.start))?;
-            file.read_exact(&mut chunk)?;
+            file.read_exact_at(&mut chunk, start + first.start)?;
             self.take(first.start, &chunk);
             progress(read * unit as u64, all);
         }

@@ -477,8 +477,6 @@ fn plan_report(model: &Model, planned: &PlannedModel) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{Seek, SeekFrom};
-
     use trundle::DType;
     use trundle::ops::Flip;
     use trundle_models::{Program, TensorInfo};
@@ -534,18 +532,16 @@ mod tests {
             let good = staged().unwrap();
             verified(&good).unwrap();
 
-            let length = good.file().unwrap().metadata().unwrap().len();
+            let length = good.blob().unwrap().bytes().unwrap();
             let data = length - written.bytes.len() as u64;
             for (at, byte) in (data..).zip(&written.bytes) {
                 let damaged = staged().unwrap();
-                let mut file = damaged.file().unwrap();
-                file.seek(SeekFrom::Start(at)).unwrap();
-                file.write_all(&[byte ^ 1]).unwrap();
+                damaged.blob().unwrap().write_all_at(&[byte ^ 1], at).unwrap();
                 let error = verified(&damaged).unwrap_err().to_string();
                 assert!(error.contains("verification failed"), "{element}, byte {at}: {error}");
             }
             let short = staged().unwrap();
-            short.file().unwrap().set_len(length - 1).unwrap();
+            short.blob().unwrap().resize(length - 1).unwrap();
             assert!(verified(&short).is_err());
             assert!(!written.output.path.exists());
         }

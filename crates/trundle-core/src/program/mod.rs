@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 
 pub use budget::Budget;
 pub use isolated::Isolated;
+pub use origin::Row;
 pub use passes::{Pass, Read};
 pub use restrict::{Bounds, Restricted};
 pub use tiles::Tiles;
@@ -53,7 +54,7 @@ pub struct Program {
 crate::fingerprint!(struct Program { tensors, outputs } except { inputs, ends });
 
 /// A tensor by its index in a program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TensorId(pub usize);
 
 crate::fingerprint!(struct TensorId(index));

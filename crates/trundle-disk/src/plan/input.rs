@@ -1,5 +1,7 @@
 //! What a job reads: tensors of files, and constants.
 
+use std::io::Cursor;
+
 use bytes::Bytes;
 use trundle::Error;
 use trundle_core::program::Definition;
@@ -23,7 +25,7 @@ pub enum Input {
 #[derive(Clone, Debug)]
 pub(crate) enum JobInput {
     Tensor(JobTensor),
-    Constant(Bytes),
+    Constant(Cursor<Bytes>),
 }
 
 /// A tensor of a file that a job reads.
@@ -82,7 +84,7 @@ impl JobInput {
     ) -> trundle::Result<JobInput> {
         match input {
             Input::Constant(bytes) if bytes.len() == given.bytes() => {
-                Ok(JobInput::Constant(bytes.clone()))
+                Ok(JobInput::Constant(Cursor::new(bytes.clone())))
             }
             Input::Constant(bytes) => Err(Error::SizesDiffer {
                 left: "the bytes of a constant",

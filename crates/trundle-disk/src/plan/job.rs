@@ -202,7 +202,7 @@ impl Job {
         let mut decided = tensors(&storage)?;
         if options.storage.is_none()
             && !requests_are_few(&decided, &storage)
-            && let Some(source) = files.iter().find_map(|file| file.file())
+            && let Some(source) = files.iter().find_map(|file| file.blob()?.file())
             && let Some(found) = Measurements::of_user().storage(source, || Storage::probe(source))
         {
             storage = found;

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use crate::positioned::{forget, read_exact_at};
+use trundle_formats::Blob;
 
 /// The model of a disk by which passes and tiles are chosen: so many bytes take
 /// `bytes / bytes_per_second`, and so many requests `requests · request_seconds / in_flight` on top.
@@ -148,7 +148,7 @@ fn past_cache(file: &File) -> Option<File> {
     let opened = File::options().read(true).custom_flags(flags).open(path).ok()?;
     // Some file systems open it and then do not read.
     let mut memory = vec![0; 2 * ALIGNMENT];
-    read_exact_at(&opened, aligned(&mut memory, ALIGNMENT), 0).ok()?;
+    opened.read_exact_at(aligned(&mut memory, ALIGNMENT), 0).ok()?;
     Some(opened)
 }
 
@@ -166,14 +166,14 @@ fn aligned(memory: &mut [u8], length: usize) -> &mut [u8] {
 /// The seconds for each of these reads, by several threads.
 fn seconds_each(file: &File, places: &[u64], length: usize, threads: usize) -> Option<f64> {
     for place in places {
-        forget(file, *place, length as u64);
+        file.forget(*place, length as u64);
     }
     let next = AtomicUsize::new(0);
     let work = || -> io::Result<()> {
         let mut memory = vec![0; length + ALIGNMENT];
         let memory = aligned(&mut memory, length);
         while let Some(place) = places.get(next.fetch_add(1, Ordering::Relaxed)) {
-            read_exact_at(file, memory, *place)?;
+            file.read_exact_at(memory, *place)?;
         }
         Ok(())
     };

@@ -5,16 +5,15 @@
 //! speaks of is on the disk.
 
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
-use trundle_formats::{Begin, TemporaryFile, TemporaryName};
+use trundle_formats::{Begin, Blob, Sequential, Store, TemporaryName};
 
 use crate::Storage;
 use crate::error::{Error, Problem};
-use crate::positioned::{read_exact_at, sync};
 use crate::recovery::identity::{Hex, JobIdentity};
 
 /// The ending of the names of journals.
@@ -78,7 +77,7 @@ impl SourceIdentity {
         // Of a file that is no longer than its samples, all.
         let distance = if bytes <= SAMPLES * SAMPLE_BYTES { SAMPLE_BYTES } else { distance };
         for (index, sample) in samples.chunks_mut(SAMPLE_BYTES as usize).enumerate() {
-            read_exact_at(file, sample, index as u64 * distance)?;
+            file.read_exact_at(sample, index as u64 * distance)?;
         }
         Ok(SourceIdentity { bytes, modified: modified.as_nanos(), samples: Hex::of(&samples) })
     }
@@ -87,48 +86,39 @@ impl SourceIdentity {
 /// A journal that is being written.
 #[derive(Debug)]
 pub(crate) struct Journal {
-    file: TemporaryFile,
+    blob: Box<dyn Blob>,
 }
 
 impl Journal {
     /// Begins one, or goes on with the one that is there.
     pub(crate) fn begin(
+        store: &dyn Store,
         folder: &Path,
-        tag: &str,
         opening: &Opening,
         begin: Begin,
     ) -> Result<Journal, Error> {
-        let file = TemporaryFile::tagged(folder, tag, ENDING, begin, None)
-            .map_err(|problem| Error::file(folder, problem))?;
-        let mut journal = Journal { file };
+        let blob = store.open(ENDING, begin).map_err(|problem| Error::file(folder, problem))?;
+        let journal = Journal { blob };
         if begin == Begin::Anew {
             journal.append(opening).map_err(writing)?;
         } else {
-            let mut file = journal.file.file();
-            file.seek(SeekFrom::Start(0)).map_err(writing)?;
-            let end = said(BufReader::new(file.take(MOST_BYTES))).map_err(writing)?.end;
-            file.set_len(end).map_err(writing)?;
+            let text = Sequential::new(&*journal.blob).take(MOST_BYTES);
+            let end = said(BufReader::new(text)).map_err(writing)?.end;
+            journal.blob.resize(end).map_err(writing)?;
         }
         Ok(journal)
     }
 
     /// Notes how far it is, on the disk.
-    pub(crate) fn note(&mut self, progress: Progress) -> Result<(), Error> {
+    pub(crate) fn note(&self, progress: Progress) -> Result<(), Error> {
         Ok(self.append(&progress).map_err(writing)?)
     }
 
-    fn append(&mut self, line: &impl Serialize) -> io::Result<()> {
+    fn append(&self, line: &impl Serialize) -> io::Result<()> {
         let mut line = serde_json::to_vec(line).map_err(io::Error::other)?;
         line.push(b'\n');
-        let mut file = self.file.file();
-        file.seek(SeekFrom::End(0))?;
-        file.write_all(&line)?;
-        sync(file)
-    }
-
-    /// [`TemporaryFile::keep`].
-    pub(crate) fn keep(&mut self, kept: bool) {
-        self.file.keep(kept);
+        self.blob.write_all_at(&line, self.blob.bytes()?)?;
+        self.blob.sync()
     }
 }
 

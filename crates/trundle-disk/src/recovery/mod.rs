@@ -82,28 +82,22 @@ pub(crate) fn check_alone(
     Ok(())
 }
 
-/// Removes what earlier runs to the same output left, unless they still go on. What they finished
-/// stays.
-pub(crate) fn forget_earlier(folder: &Path, output_tag: &str) {
-    for left in leftovers(folder, Some(output_tag)).unwrap_or_default() {
-        if left.state != LeftoverState::Finished {
-            // What cannot be removed is in nobody's way.
-            let _ = left.remove();
-        }
+/// Removes what earlier runs to the same output left, unless they still go on: that which is `meant`.
+pub(crate) fn forget(folder: &Path, output_tag: &str, meant: fn(&Leftover) -> bool) {
+    let left = leftovers(folder, Some(output_tag)).unwrap_or_default();
+    for left in left.iter().filter(|left| meant(left)) {
+        // What cannot be removed is in nobody's way.
+        let _ = left.remove();
     }
 }
 
-/// Removes what is left of runs that were killed while they looked whether the output can be written.
-pub(crate) fn forget_checks(folder: &Path, output_tag: &str) {
-    for left in leftovers(folder, Some(output_tag)).unwrap_or_default() {
-        if is_check(&left) && left.state != LeftoverState::InUse {
-            // What cannot be removed is in nobody's way.
-            let _ = left.remove();
-        }
-    }
+/// Whether it is of a run, and not a result that is whole.
+pub(crate) fn is_unfinished(left: &Leftover) -> bool {
+    left.state != LeftoverState::Finished
 }
 
-fn is_check(left: &Leftover) -> bool {
+/// Whether it is of a run that only looked whether the output can be written.
+pub(crate) fn is_check(left: &Leftover) -> bool {
     left.files.iter().all(|file| file.ending == "check")
 }
 

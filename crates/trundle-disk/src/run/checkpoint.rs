@@ -2,11 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use trundle_formats::Output;
+use trundle_formats::{Output, Store};
 
 use crate::error::Error;
 use crate::recovery::journal::{Journal, Progress};
-use crate::run::intermediate::Intermediate;
 
 /// How often it is noted how far the run is. In the tests of this crate, whenever there is something
 /// to note.
@@ -16,6 +15,7 @@ const NOTE_EVERY: Duration = Duration::from_millis(if cfg!(test) { 0 } else { 50
 pub(crate) struct Checkpoint<'a> {
     /// `None` of a stream.
     output: Option<&'a mut Output>,
+    store: &'a dyn Store,
     /// `None` if no later run can go on with this one.
     journal: Option<Journal>,
     progress: Progress,
@@ -28,11 +28,12 @@ impl<'a> Checkpoint<'a> {
     /// Of a run that begins at `progress`.
     pub(crate) fn new(
         output: Option<&'a mut Output>,
+        store: &'a dyn Store,
         journal: Option<Journal>,
         progress: Progress,
     ) -> Checkpoint<'a> {
         let noted = (Instant::now(), progress);
-        Checkpoint { output, journal, progress, noted, is_kept: false }
+        Checkpoint { output, store, journal, progress, noted, is_kept: false }
     }
 
     pub(crate) fn progress(&self) -> Progress {
@@ -61,24 +62,16 @@ impl<'a> Checkpoint<'a> {
         Ok(())
     }
 
-    /// What it was noted in.
-    pub(crate) fn into_journal(self) -> Option<Journal> {
-        self.journal
-    }
-
     pub(crate) fn is_kept(&self) -> bool {
         self.is_kept
     }
 
-    /// Whether the output, the journal and the `intermediates` stay if the run ends early.
-    pub(crate) fn keep(&mut self, kept: bool, intermediates: &mut [Intermediate]) {
+    /// Whether the output and all that the store has stay if the run ends early.
+    pub(crate) fn keep(&mut self, kept: bool) {
         self.is_kept = kept;
         if let Some(output) = &mut self.output {
             output.keep(kept);
         }
-        if let Some(journal) = &mut self.journal {
-            journal.keep(kept);
-        }
-        intermediates.iter_mut().for_each(|file| file.keep(kept));
+        self.store.keep(kept);
     }
 }

@@ -2,14 +2,15 @@
 //!
 //! Each element is mixed with its position in the output of the pass; the checksum of a tensor is the
 //! sum over its elements, in any order. What was read is summed at the positions to which the
-//! operators, followed one by one, bring it: composing, binding, planning and kernels have no part in
-//! that. What was written is read back and summed at the positions where it is.
+//! operators, followed one by one ([`Program::follow`]), bring it: composing, binding, planning and
+//! kernels have no part in that. What was written is read back and summed at the positions where it
+//! is.
 
 use std::ops::Range;
 use std::thread::Builder;
 
 use trundle::{Packing, Shape, Width};
-use trundle_core::program::{Made, Program, TensorId};
+use trundle_core::program::{Made, Program, Row, TensorId};
 
 use crate::plan::location::{Bounds, Location, elements};
 
@@ -70,53 +71,58 @@ impl<'a> Elements<'a> {
         }
     }
 
-    fn update_all(self, checksum: &mut Checksum, row: Row) {
-        match self {
-            Elements::Bytes(bytes, 1) => update_words::<1>(bytes, checksum, row),
-            Elements::Bytes(bytes, 2) => update_words::<2>(bytes, checksum, row),
-            Elements::Bytes(bytes, 4) => update_words::<4>(bytes, checksum, row),
-            Elements::Bytes(bytes, 8) => update_words::<8>(bytes, checksum, row),
-            _ => {
-                let Row { position, from, distance, count } = row;
-                for index in 0..count {
-                    let from = from.wrapping_add_signed(distance * index.cast_signed());
-                    self.update(checksum, position + index, from);
+    /// The checksum of `count` elements that are contiguous, at positions from `first` on.
+    pub(crate) fn checksum(self, first: usize, count: usize) -> Checksum {
+        let mut checksum = Checksum::default();
+        Evenly { elements: self, from: 0, distance: 1, count }.update(&mut checksum, first);
+        checksum
+    }
+}
+
+/// Elements that are evenly spaced in memory.
+struct Evenly<'a> {
+    elements: Elements<'a>,
+    /// The index in memory of the first one.
+    from: usize,
+    /// From one to the next.
+    distance: isize,
+    count: usize,
+}
+
+impl Evenly<'_> {
+    /// Adds them, at positions from `position` on.
+    fn update(self, checksum: &mut Checksum, position: usize) {
+        match self.elements {
+            Elements::Bytes(bytes, 1) => self.update_words::<1>(bytes, checksum, position),
+            Elements::Bytes(bytes, 2) => self.update_words::<2>(bytes, checksum, position),
+            Elements::Bytes(bytes, 4) => self.update_words::<4>(bytes, checksum, position),
+            Elements::Bytes(bytes, 8) => self.update_words::<8>(bytes, checksum, position),
+            elements => {
+                for index in 0..self.count {
+                    let from = self.from.wrapping_add_signed(self.distance * index.cast_signed());
+                    elements.update(checksum, position + index, from);
                 }
             }
         }
     }
 
-    /// The checksum of `count` elements that are contiguous, at positions from `first` on.
-    pub(crate) fn checksum(self, first: usize, count: usize) -> Checksum {
-        let mut checksum = Checksum::default();
-        self.update_all(&mut checksum, Row { position: first, from: 0, distance: 1, count });
-        checksum
+    /// The same of elements of one word or less.
+    fn update_words<const WIDTH: usize>(
+        self,
+        bytes: &[u8],
+        checksum: &mut Checksum,
+        position: usize,
+    ) {
+        let (elements, _) = bytes.as_chunks::<WIDTH>();
+        let (mut total, mut from) = (0u64, self.from);
+        for position in position..position + self.count {
+            let mut word = [0; 8];
+            word[..WIDTH].copy_from_slice(&elements[from]);
+            total = total.wrapping_add(mix(position as u64, u64::from_le_bytes(word)));
+            from = from.wrapping_add_signed(self.distance);
+        }
+        checksum.0 = checksum.0.wrapping_add(total);
     }
-}
-
-/// Elements at neighbouring positions that are evenly spaced in memory.
-#[derive(Clone, Copy)]
-struct Row {
-    /// The position of the first one.
-    position: usize,
-    /// Its index in memory.
-    from: usize,
-    /// From one to the next in memory.
-    distance: isize,
-    count: usize,
-}
-
-/// [`Elements::update_all`] of elements of one word or less.
-fn update_words<const WIDTH: usize>(bytes: &[u8], checksum: &mut Checksum, row: Row) {
-    let (elements, _) = bytes.as_chunks::<WIDTH>();
-    let (mut total, mut from) = (0u64, row.from);
-    for position in row.position..row.position + row.count {
-        let mut word = [0; 8];
-        word[..WIDTH].copy_from_slice(&elements[from]);
-        total = total.wrapping_add(mix(position as u64, u64::from_le_bytes(word)));
-        from = from.wrapping_add_signed(row.distance);
-    }
-    checksum.0 = checksum.0.wrapping_add(total);
 }
 
 /// What a box of a pass's output is made from.
@@ -183,7 +189,7 @@ impl Origin<'_> {
 
     /// The same of the elements of the blocks with these indices.
     fn checksum_of_blocks(&self, blocks: &Blocks<'_>, indices: Range<usize>) -> Checksum {
-        let (mut walk, mut checksum) = (Walk::new(self), Checksum::default());
+        let (mut row, mut checksum) = (Row::default(), Checksum::default());
         for block in indices {
             let block = blocks.block(block);
             let mut index: Vec<usize> = block.iter().map(|range| range.start).collect();
@@ -191,9 +197,9 @@ impl Origin<'_> {
                 let (position, mut left) = self.row(&block, &index);
                 let mut at = position;
                 while left > 0 {
-                    let Evenly { elements, from, distance, count } = walk.from(&index, left);
-                    let row = Row { position: at, from, distance, count };
-                    elements.update_all(&mut checksum, row);
+                    let evenly = self.from(&mut row, &index, left);
+                    let count = evenly.count;
+                    evenly.update(&mut checksum, at);
                     (at, left) = (at + count, left - count);
                     index.last_mut().into_iter().for_each(|last| *last += count);
                 }
@@ -203,6 +209,46 @@ impl Origin<'_> {
             }
         }
         checksum
+    }
+
+    /// Where the element at `index` of the output is in memory, and how many that follow it along the
+    /// last axis, `most` with itself, are evenly spaced there. `row` is what goes there.
+    fn from(&self, row: &mut Row, index: &[usize], most: usize) -> Evenly<'_> {
+        let Origin { program, target, out_shape, sources, .. } = self;
+        row.begin(target.unwrap_or_default(), index, most);
+        let Some(target) = *target else {
+            // What stays in place is read from one tensor.
+            let count = row.count_within(&sources[0].bounds);
+            return sources[0].evenly(&row.index, &row.steps, count);
+        };
+        let shape = &program.tensor(target).shape;
+        if *shape != **out_shape {
+            row.begin(target, &shape.unravel(out_shape.ravel(index)), 1);
+        }
+        loop {
+            let shape = &program.tensor(row.tensor).shape;
+            for source in sources.iter().filter(|source| source.of == row.tensor) {
+                if source.shape != shape {
+                    let index = source.shape.unravel(shape.ravel(&row.index));
+                    if index.iter().zip(&source.bounds).all(|(i, range)| range.contains(i)) {
+                        return source.evenly(&index, &[], 1);
+                    }
+                    continue;
+                }
+                let count = row.count_within(&source.bounds);
+                if count > 0 {
+                    return source.evenly(&row.index, &row.steps, count);
+                }
+            }
+            if !program.follow(row) {
+                let of = program.tensor(row.tensor);
+                let (elements, count) = match &of.made {
+                    Made::Fill(element) => (Elements::of_file(element, of.width), row.count),
+                    _ => (NOT_READ, 1),
+                };
+                return Evenly { elements, from: 0, distance: 0, count };
+            }
+        }
     }
 
     /// The position of the element at `index` where the pass writes to, and how many follow it along
@@ -276,120 +322,14 @@ const BLOCK_ROWS: usize = 64;
 /// The elements of a row of a block.
 const ROW_ELEMENTS: usize = 256;
 
-/// Indices on the way from the output to a source.
-struct Walk<'a> {
-    origin: &'a Origin<'a>,
-    /// By the tensors of the program: for each the index that was reached.
-    reached: Vec<Vec<usize>>,
-    /// How far apart neighbours along the last axis of the output are there, along each axis.
-    steps: Vec<Vec<isize>>,
-}
-
-/// Elements of a source that are evenly spaced in memory.
-struct Evenly<'a> {
-    elements: Elements<'a>,
-    /// The index in memory of the first one.
-    from: usize,
-    distance: isize,
-    count: usize,
-}
-
-impl<'a> Walk<'a> {
-    fn new(origin: &'a Origin<'a>) -> Walk<'a> {
-        let tensors = || origin.program.tensors().iter();
-        let reached = tensors().map(|tensor| vec![0; tensor.shape.rank()]).collect();
-        let steps = tensors().map(|tensor| vec![0; tensor.shape.rank()]).collect();
-        Walk { origin, reached, steps }
-    }
-
-    /// Where the element at `index` of the output is in memory, and how many that follow it along the
-    /// last axis, `most` with itself, are evenly spaced there.
-    fn from(&mut self, index: &[usize], most: usize) -> Evenly<'a> {
-        let Origin { program, target, out_shape, sources, .. } = self.origin;
-        let Some(target) = *target else {
-            // What stays in place is read from one tensor.
-            self.steps[0].resize(index.len(), 0);
-            set_along_last(&mut self.steps[0]);
-            return sources[0].evenly(index, &self.steps[0], most);
-        };
-        let (mut at, mut count) = (target, most);
-        let shape = &program.tensor(at).shape;
-        set_along_last(&mut self.steps[at.0]);
-        if *shape == **out_shape {
-            self.reached[at.0].copy_from_slice(index);
-        } else {
-            self.reached[at.0] = shape.unravel(position_of(out_shape, index));
-            count = 1;
-        }
-        loop {
-            let (shape, reached) = (&program.tensor(at).shape, &self.reached[at.0]);
-            for source in sources.iter().filter(|source| source.of == at) {
-                if source.shape != shape {
-                    let index = source.shape.unravel(position_of(shape, reached));
-                    if source.holds(&index) {
-                        return source.evenly(&index, &[], 1);
-                    }
-                } else if source.holds(reached) {
-                    return source.evenly(reached, &self.steps[at.0], count);
-                }
-            }
-            match &program.tensor(at).made {
-                Made::Fill(element) => {
-                    let elements = Elements::of_file(element, program.tensor(at).width);
-                    return Evenly { elements, from: 0, distance: 0, count };
-                }
-                Made::Given(_) => {
-                    return Evenly { elements: NOT_READ, from: 0, distance: 0, count: 1 };
-                }
-                Made::Moved { .. } | Made::Joined { .. } => (at, count) = self.step(at, count),
-            }
-        }
-    }
-
-    /// Goes on to the tensor that one is made of, with as many elements as stay evenly spaced.
-    fn step(&mut self, at: TensorId, count: usize) -> (TensorId, usize) {
-        let program = self.origin.program;
-        let (index, steps) =
-            (std::mem::take(&mut self.reached[at.0]), std::mem::take(&mut self.steps[at.0]));
-        let (next, count) = match &program.tensor(at).made {
-            Made::Moved { from, map } => {
-                map.source_into(&index, &mut self.reached[from.0]);
-                let steps_of_source = &mut self.steps[from.0];
-                match only_step(&steps).filter(|_| count > 1) {
-                    Some(along) => (*from, count.min(map.stretch(&index, along, steps_of_source))),
-                    None => {
-                        steps_of_source.fill(0);
-                        (*from, 1)
-                    }
-                }
-            }
-            Made::Joined { axis, .. } => {
-                let (own, along) = program.part_at(at, index[*axis]);
-                self.reached[own.0].copy_from_slice(&index);
-                self.reached[own.0][*axis] -= along.start;
-                self.steps[own.0].copy_from_slice(&steps);
-                (own, count.min(steps_within(index[*axis], steps[*axis], &along)))
-            }
-            Made::Given(_) | Made::Fill(_) => (at, count),
-        };
-        (self.reached[at.0], self.steps[at.0]) = (index, steps);
-        (next, count)
-    }
-}
-
 impl<'a> Source<'a> {
-    fn holds(&self, index: &[usize]) -> bool {
-        index.iter().zip(&self.bounds).all(|(i, range)| range.contains(i))
-    }
-
-    /// The elements from `index` on, `most` or as many as are within the box.
-    fn evenly(&self, index: &[usize], steps: &[isize], most: usize) -> Evenly<'a> {
-        let (mut from, mut distance, mut count) = (0, 0, most);
+    /// So many elements from `index` on, `steps` apart, which are within the box.
+    fn evenly(&self, index: &[usize], steps: &[isize], count: usize) -> Evenly<'a> {
+        let (mut from, mut distance) = (0, 0);
         let steps = steps.iter().chain(std::iter::repeat(&0));
         for ((i, range), step) in index.iter().zip(&self.bounds).zip(steps) {
             from = from * range.len() + i - range.start;
             distance = distance * range.len().cast_signed() + step;
-            count = count.min(steps_within(*i, *step, range));
         }
         Evenly { elements: self.elements, from, distance, count }
     }
@@ -397,31 +337,6 @@ impl<'a> Source<'a> {
 
 /// What no element is like: it stands for one that should have been read, and was not.
 const NOT_READ: Elements<'static> = Elements::Bytes(&[0xa5; 41], 41);
-
-/// How many indices, `step` apart and from `index` on, are in a range.
-fn steps_within(index: usize, step: isize, range: &Range<usize>) -> usize {
-    match step {
-        0 => usize::MAX,
-        1.. => (range.end - index).div_ceil(step.unsigned_abs()),
-        _ => (index - range.start) / step.unsigned_abs() + 1,
-    }
-}
-
-fn set_along_last(steps: &mut [isize]) {
-    steps.fill(0);
-    steps.last_mut().into_iter().for_each(|step| *step = 1);
-}
-
-/// The axis along which one goes from neighbour to neighbour, if it is one alone.
-fn only_step(steps: &[isize]) -> Option<usize> {
-    let along = steps.iter().position(|step| *step != 0)?;
-    let is_only = steps[along] == 1 && steps[along + 1..].iter().all(|step| *step == 0);
-    is_only.then_some(along)
-}
-
-fn position_of(shape: &Shape, index: &[usize]) -> usize {
-    index.iter().zip(shape.iter()).fold(0, |position, (i, size)| position * size + i)
-}
 
 #[cfg(test)]
 mod tests {

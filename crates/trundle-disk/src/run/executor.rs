@@ -1,28 +1,25 @@
 //! A job on its way: one task group after another, and while one batch is read another is written.
 
-use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::time::Instant;
 
 use trundle::Width;
-use trundle_formats::Begin;
+use trundle_formats::{Begin, Blob, Sequential};
 
 use crate::error::{Error, Problem, reading};
 use crate::plan::input::JobInput;
 use crate::plan::io_plan::ReadFrom;
 use crate::plan::tasks::{TaskGroup, groups};
-use crate::positioned::{reserve, sync, write_all_at};
-use crate::recovery::journal::{Journal, Progress};
+use crate::recovery::journal::Progress;
 use crate::run::batches::{Batch, Batches};
 use crate::run::buffer::Buffer;
 use crate::run::checkpoint::Checkpoint;
 use crate::run::checksums::Checksum;
-use crate::run::context::Context;
-use crate::run::intermediate::Intermediate;
+use crate::run::context::{Context, key_of_pass};
 use crate::run::ring::Ring;
 use crate::run::source::{Source, SourceFile};
-use crate::run::transfer::{Bytes, Data, Fault, Transfer, requests};
+use crate::run::transfer::{Data, Fault, Transfer, requests};
 
 /// Files of fewer bytes may stay in the system's cache, where whoever needs them next finds them.
 pub(crate) const LARGE_BYTES: u64 = 256 << 20;
@@ -33,7 +30,7 @@ pub(crate) struct Executor<'a> {
     begin: Begin,
     checkpoint: Checkpoint<'a>,
     /// What the passes of the current tensor have written for each other.
-    pub(super) intermediates: Vec<Intermediate>,
+    pub(super) intermediates: Vec<Box<dyn Blob>>,
     /// The checksum of what the current group read of each tensor, if checksums are asked for.
     pub(super) checksums: Vec<Checksum>,
     move_seconds: f64,
@@ -47,8 +44,8 @@ pub(super) struct GroupRun<'g> {
     /// The tasks of each batch.
     pub(super) batches: &'g [Range<usize>],
     sources: &'g [SourceFile<'g>],
-    /// For each input of the job the file that it was unpacked to, if it was.
-    unpacked: &'g [Option<Intermediate>],
+    /// For each input of the job what it was unpacked to, if it was.
+    unpacked: &'g [Option<Box<dyn Blob>>],
 }
 
 impl<'a> Executor<'a> {
@@ -67,19 +64,14 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// The seconds that moving in memory took so far.
-    pub(crate) fn move_seconds(&self) -> f64 {
+    /// The seconds that moving in memory took.
+    pub(crate) fn into_move_seconds(self) -> f64 {
         self.move_seconds
-    }
-
-    /// What its progress was noted in.
-    pub(crate) fn into_journal(self) -> Option<Journal> {
-        self.checkpoint.into_journal()
     }
 
     /// Whether the files stay if the run ends early.
     pub(crate) fn keep(&mut self, kept: bool) {
-        self.checkpoint.keep(kept, &mut self.intermediates);
+        self.checkpoint.keep(kept);
     }
 
     /// Does all groups, and writes what the output has beside its data.
@@ -88,7 +80,7 @@ impl<'a> Executor<'a> {
         let unpacked = self.unpacked(sources)?;
         let files: Vec<SourceFile<'_>> = sources.iter().map(Source::file).collect();
         if self.begin == Begin::Anew {
-            let reserved = reserve(target, job.skeleton.bytes());
+            let reserved = target.resize(job.skeleton.bytes());
             reserved.map_err(|error| self.context.writing(error))?;
         }
         let earlier = self.checkpoint.progress();
@@ -113,8 +105,8 @@ impl<'a> Executor<'a> {
             self.checkpoint.reached(Progress { groups: index + 1, batches: 0 });
             self.note(true)?;
             if pass + 1 == passes {
-                self.intermediates.iter_mut().for_each(|file| file.keep(false));
                 self.intermediates.clear();
+                (0..pass).for_each(|pass| self.context.store.remove(&key_of_pass(pass)));
             }
         }
         self.finish()
@@ -123,7 +115,7 @@ impl<'a> Executor<'a> {
     /// The data of tensors that can only be read from front to back, each in a file of its own. Of
     /// others it is read once through where the file has checksums, which reads of parts do not
     /// check.
-    fn unpacked(&self, sources: &mut [Source<'_>]) -> Result<Vec<Option<Intermediate>>, Error> {
+    fn unpacked(&self, sources: &mut [Source<'_>]) -> Result<Vec<Option<Box<dyn Blob>>>, Error> {
         let Context { job, observer, .. } = self.context;
         let read = job.inputs_read();
         let mut unpacked = Vec::with_capacity(job.inputs.len());
@@ -138,7 +130,7 @@ impl<'a> Executor<'a> {
                 observer.advance(bytes - so_far);
                 so_far = bytes;
             };
-            if tensor.header.data_offset.is_some() && file.file().is_some() {
+            if tensor.header.data_offset.is_some() && file.blob().is_some() {
                 if tensor.is_checked {
                     observer.phase("checking", tensor.header.data_bytes as u64);
                     file.copy_to(tensor.index, &mut io::sink(), &mut advance)?;
@@ -147,8 +139,9 @@ impl<'a> Executor<'a> {
                 continue;
             }
             observer.phase("unpacking", tensor.header.data_bytes as u64);
-            let intermediate = Intermediate::unnamed(self.context)?;
-            file.copy_to(tensor.index, &mut intermediate.file(), &mut advance)?;
+            let intermediate = self.context.unnamed()?;
+            let mut out = Sequential::new(&*intermediate);
+            file.copy_to(tensor.index, &mut out, &mut advance)?;
             unpacked.push(Some(intermediate));
         }
         Ok(unpacked)
@@ -166,24 +159,19 @@ impl<'a> Executor<'a> {
         let (pass, passes) = group.pass;
         while self.intermediates.len() < pass {
             let earlier = self.intermediates.len();
-            let file = Intermediate::of_pass(self.context, earlier, Begin::Resumed)?;
-            self.intermediates.push(file);
+            self.intermediates.push(self.context.of_pass(earlier, Begin::Resumed)?);
         }
         if pass + 1 < passes {
             let begin = if is_begun { Begin::Resumed } else { Begin::Anew };
             let file = match again {
-                true => Intermediate::unnamed(self.context)?,
-                false => Intermediate::of_pass(self.context, pass, begin)?,
+                true => self.context.unnamed()?,
+                false => self.context.of_pass(pass, begin)?,
             };
             if begin == Begin::Anew {
-                let reserved =
-                    reserve(file.file(), group.intermediate_bytes(self.context.job, pass));
+                let reserved = file.resize(group.intermediate_bytes(self.context.job, pass));
                 reserved.map_err(|error| self.context.writing_intermediate(error))?;
             }
             self.intermediates.push(file);
-        }
-        if self.checkpoint.is_kept() {
-            self.keep(true);
         }
         Ok(())
     }
@@ -296,9 +284,8 @@ impl<'a> Executor<'a> {
         }
         let mut memory = &buffer.moved[..];
         for task in leaving.iter().flat_map(|batch| &batch.tasks) {
-            let (file, offset) = self.target_of(run.group, task.task.tensor);
-            let bytes = Bytes::File(file);
-            let data = Data { bytes, offset, width: task.file_width(), forget, source: None };
+            let (blob, offset) = self.target_of(run.group, task.task.tensor);
+            let data = Data { blob, offset, width: task.file_width(), forget, source: None };
             for span in &task.spans {
                 let (own, rest) = memory.split_at(span.bytes);
                 memory = rest;
@@ -326,31 +313,31 @@ impl<'a> Executor<'a> {
     ) -> Result<Data<'f>, Error> {
         let job = self.context.job;
         let (width, forget) = (Width::Bytes(1), false);
-        let own = |bytes| Data { bytes, offset: 0, width, forget, source: None };
+        let own = |blob| Data { blob, offset: 0, width, forget, source: None };
         let input = match from {
-            ReadFrom::Pass(pass) => return Ok(own(Bytes::File(self.intermediates[pass].file()))),
+            ReadFrom::Pass(pass) => return Ok(own(&*self.intermediates[pass])),
             ReadFrom::Input(input) => job.tensors[tensor].inputs[input],
         };
         let tensor = match &job.inputs[input] {
-            JobInput::Constant(held) => return Ok(own(Bytes::Held(held))),
+            JobInput::Constant(held) => return Ok(own(held)),
             JobInput::Tensor(tensor) => tensor,
         };
         if let Some(unpacked) = &run.unpacked[input] {
-            return Ok(own(Bytes::File(unpacked.file())));
+            return Ok(own(&**unpacked));
         }
-        let SourceFile { file, path } = run.sources[tensor.file];
+        let SourceFile { blob, path } = run.sources[tensor.file];
         let not_seekable = || reading(path)(io::ErrorKind::NotSeekable.into());
-        let bytes = Bytes::File(file.ok_or_else(not_seekable)?);
+        let blob = blob.ok_or_else(not_seekable)?;
         let offset = tensor.header.data_offset.unwrap_or(0);
-        Ok(Data { bytes, offset, source: Some(tensor.file), ..own(bytes) })
+        Ok(Data { offset, source: Some(tensor.file), ..own(blob) })
     }
 
     /// Where a group writes a tensor: the file, and the offset of the data.
-    pub(super) fn target_of(&self, group: &TaskGroup, tensor: usize) -> (&File, u64) {
+    pub(super) fn target_of(&self, group: &TaskGroup, tensor: usize) -> (&dyn Blob, u64) {
         let (pass, passes) = group.pass;
         match pass + 1 == passes {
             true => (self.context.target, self.context.job.skeleton.data_offsets()[tensor]),
-            false => (self.intermediates[pass].file(), 0),
+            false => (&*self.intermediates[pass], 0),
         }
     }
 
@@ -379,9 +366,9 @@ impl<'a> Executor<'a> {
         if !self.checkpoint.is_due(now) {
             return Ok(());
         }
-        sync(self.context.target).map_err(|error| self.context.writing(error))?;
+        self.context.target.sync().map_err(|error| self.context.writing(error))?;
         for file in &self.intermediates {
-            sync(file.file()).map_err(|error| self.context.writing_intermediate(error))?;
+            file.sync().map_err(|error| self.context.writing_intermediate(error))?;
         }
         self.checkpoint.note()?;
         if !self.checkpoint.is_kept() {
@@ -397,8 +384,8 @@ impl<'a> Executor<'a> {
         let checksums = self.output_checksums()?;
         let spans = job.skeleton.spans(&checksums).map_err(|problem| Error::file(path, problem))?;
         for span in spans {
-            write_all_at(target, &span.bytes, span.offset)
-                .map_err(|error| self.context.writing(error))?;
+            let written = target.write_all_at(&span.bytes, span.offset);
+            written.map_err(|error| self.context.writing(error))?;
         }
         Ok(())
     }

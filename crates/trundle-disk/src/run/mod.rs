@@ -6,7 +6,9 @@ mod checkpoint;
 mod checksums;
 mod context;
 mod executor;
-mod intermediate;
+mod files;
+#[cfg(test)]
+pub(crate) mod memory;
 mod options;
 mod prepared_task;
 mod read_back;
@@ -15,21 +17,23 @@ mod source;
 mod transfer;
 mod verify;
 
-use std::io::{self, Seek, SeekFrom};
+use std::io;
 use std::path::Path;
 
-use trundle_formats::{Begin, Output};
+use trundle_formats::{Begin, Blob, Output, Sequential, Store};
 
 use crate::error::{Error, Problem, reading, temporary, writing};
 use crate::plan::job::Job;
 use crate::recovery::identity::JobIdentity;
 use crate::recovery::journal::{Journal, Opening, Progress, SourceIdentity};
 use crate::recovery::{
-    check_alone, check_files, forget_checks, forget_earlier, output_tag, remove_intermediates, tag,
+    check_alone, check_files, forget, is_check, is_unfinished, output_tag, remove_intermediates,
+    tag,
 };
 use crate::run::checkpoint::Checkpoint;
 use crate::run::context::Context;
 use crate::run::executor::{Executor, LARGE_BYTES};
+use crate::run::files::RunFiles;
 
 pub use options::{Observer, Outcome, RunOptions};
 pub use source::Source;
@@ -95,12 +99,11 @@ impl Job {
             if identity.is_some() {
                 check_space(&folder, "", &job)?;
             }
-            forget_earlier(&folder, &output_tag);
+            forget(&folder, &output_tag, is_unfinished);
         }
         let mut output = Output::create_tagged(path, options.overwrite, &tag, begin)?;
         check_alone(&folder, &output_tag, path, Some(&tag))?;
-        let file_of_output = output.file().and_then(|file| file.try_clone().ok());
-        let Some(target) = file_of_output else {
+        let Some(target) = output.blob() else {
             return Err(writing(path)(io::ErrorKind::Unsupported.into()));
         };
         let journal = identity.clone().filter(|_| job.is_resumable()).map(|sources| Opening {
@@ -111,18 +114,19 @@ impl Job {
             storage: job.storage,
             tiles: job.tiles(),
         });
+        let store = RunFiles::new(folder.clone(), tag.clone());
         let journal =
-            journal.map(|opening| Journal::begin(&folder, &tag, &opening, begin)).transpose()?;
+            journal.map(|opening| Journal::begin(&store, &folder, &opening, begin)).transpose()?;
         let context = Context {
             job: &job,
             path,
-            target: &target,
+            target: &*target,
+            store: &store,
             folder: Some(&folder),
-            tag: &tag,
             options,
             observer,
         };
-        let checkpoint = Checkpoint::new(Some(&mut output), journal, progress);
+        let checkpoint = Checkpoint::new(Some(&mut output), &store, journal, progress);
         let mut executor = Executor::new(context, begin, checkpoint);
         let resumed = begin == Begin::Resumed;
         if resumed {
@@ -131,7 +135,7 @@ impl Job {
         }
         let done = executor.run(sources).and_then(|()| {
             // Until here all can be resumed.
-            target.sync_all().map_err(writing(path))?;
+            target.sync().map_err(writing(path))?;
             check_unchanged(sources, identity.as_deref())
         });
         let is_of_use = |error: &Error| {
@@ -141,16 +145,15 @@ impl Job {
             executor.keep(false);
             observer.resumable(false);
         }
-        let move_seconds = executor.move_seconds();
-        let journal = executor.into_journal();
+        let move_seconds = executor.into_move_seconds();
         done?;
         // One that was stopped right after its last pass had not removed what that read.
         if resumed {
             remove_intermediates(&folder, &tag);
-            forget_checks(&folder, &output_tag);
+            forget(&folder, &output_tag, is_check);
         }
         let outcome = Outcome { move_seconds, verified: options.verify, resumed };
-        Ok(Finished { output, journal, outcome })
+        Ok(Finished { output, store, outcome })
     }
 
     /// To something that is written from front to back: by way of a file without a name.
@@ -162,21 +165,20 @@ impl Job {
         observer: &dyn Observer,
     ) -> Result<Finished, Error> {
         let mut output = Output::create(path, options.overwrite)?;
-        if sources.iter().all(|source| source.file.file().is_some()) {
+        if sources.iter().all(|source| source.file.blob().is_some()) {
             check_space(&std::env::temp_dir(), " (TMPDIR can name another folder)", &self)?;
         }
-        let target = tempfile::tempfile().map_err(temporary(None))?;
+        let store = RunFiles::new(std::env::temp_dir(), String::new());
+        let target = &*store.unnamed().map_err(temporary(None))?;
         let context =
-            Context { job: &self, path, target: &target, folder: None, tag: "", options, observer };
-        let checkpoint = Checkpoint::new(None, None, Progress::default());
+            Context { job: &self, path, target, store: &store, folder: None, options, observer };
+        let checkpoint = Checkpoint::new(None, &store, None, Progress::default());
         let mut executor = Executor::new(context, Begin::Anew, checkpoint);
         executor.run(sources)?;
-        let move_seconds = executor.move_seconds();
-        let mut target = &target;
-        target.seek(SeekFrom::Start(0)).map_err(temporary(None))?;
-        io::copy(&mut target, &mut output).map_err(writing(path))?;
+        let move_seconds = executor.into_move_seconds();
+        io::copy(&mut Sequential::new(target), &mut output).map_err(writing(path))?;
         let outcome = Outcome { move_seconds, verified: options.verify, resumed: false };
-        Ok(Finished { output, journal: None, outcome })
+        Ok(Finished { output, store, outcome })
     }
 
     /// Whether it takes long enough, and reads nothing that has to be unpacked first.
@@ -190,8 +192,8 @@ impl Job {
 #[derive(Debug)]
 pub struct Finished {
     output: Output,
-    /// Stays as long as the output has no name of its own.
-    journal: Option<Journal>,
+    /// With the journal, which stays as long as the output has no name of its own.
+    store: RunFiles,
     outcome: Outcome,
 }
 
@@ -201,11 +203,10 @@ impl Finished {
     /// # Errors
     /// [`Error`] if it cannot have it. It is left under another then, which the error tells.
     pub fn finish(self) -> Result<Outcome, Error> {
-        let Finished { mut output, journal, outcome } = self;
+        let Finished { mut output, store, outcome } = self;
         output.keep(false);
-        if let Some(mut journal) = journal {
-            journal.keep(false);
-        }
+        store.keep(false);
+        drop(store);
         output.finish()?;
         Ok(outcome)
     }
@@ -215,7 +216,7 @@ impl Finished {
 fn sources_identity(sources: &[Source<'_>]) -> Result<Option<Vec<SourceIdentity>>, Error> {
     let mut identities = Vec::with_capacity(sources.len());
     for Source { file, path } in sources {
-        let Some(file) = file.file() else { return Ok(None) };
+        let Some(file) = file.blob().and_then(Blob::file) else { return Ok(None) };
         identities.push(SourceIdentity::of(file).map_err(reading(path))?);
     }
     Ok(Some(identities))
@@ -224,7 +225,7 @@ fn sources_identity(sources: &[Source<'_>]) -> Result<Option<Vec<SourceIdentity>
 /// Checks that the sources are what they were.
 fn check_unchanged(sources: &[Source<'_>], before: Option<&[SourceIdentity]>) -> Result<(), Error> {
     for (Source { file, path }, before) in sources.iter().zip(before.unwrap_or_default()) {
-        let Some(file) = file.file() else { continue };
+        let Some(file) = file.blob().and_then(Blob::file) else { continue };
         if SourceIdentity::of(file).map_err(reading(path))? != *before {
             let changed = "its size or its modification time has changed";
             return Err(Error::of(path.display(), Problem::SourceChanged(changed)));
@@ -246,3 +247,6 @@ fn check_space(folder: &Path, what: &str, job: &Job) -> Result<(), Error> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -49,9 +49,9 @@ pub(crate) fn read_back(
             let count = share.min(elements - first);
             let (at, bytes) = (data.offset + bytes_of(first) as u64, bytes_of(count));
             let memory = &mut memory[..bytes];
-            data.bytes.read_exact_at(memory, at)?;
+            data.blob.read_exact_at(memory, at)?;
             if data.forget {
-                data.bytes.forget(at, bytes as u64);
+                data.blob.forget(at, bytes as u64);
             }
             let checksum = Elements::of_file(memory, width).checksum(first, count);
             let crc = trundle_formats::crc32(memory);
@@ -96,20 +96,17 @@ impl Crc {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-
     use trundle::DType;
 
     use super::*;
-    use crate::run::transfer::Bytes;
+    use crate::run::memory::{Faults, Memory};
 
     #[test]
     fn parts_have_the_checksums_of_the_whole() {
         let bytes: Vec<u8> =
             (0..3 << 20).map(|n: u32| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
-        let mut file = tempfile::tempfile().unwrap();
-        file.write_all(b"before").unwrap();
-        file.write_all(&bytes).unwrap();
+        let faults = Faults { at_once: 99_999, ..Faults::default() };
+        let file = Memory::new(&[b"before", &bytes[..]].concat(), faults);
         for dtype in [DType::U8, DType::Bytes(3), DType::F64, DType::U3] {
             let width = trundle_formats::StoredDType::new(dtype).width();
             let elements = match width {
@@ -118,13 +115,7 @@ mod tests {
             };
             let length = width.bytes(elements * width.units());
             for threads in [1, 4] {
-                let data = Data {
-                    bytes: Bytes::File(&file),
-                    offset: 6,
-                    width,
-                    forget: true,
-                    source: None,
-                };
+                let data = Data { blob: &file, offset: 6, width, forget: true, source: None };
                 let found = read_back(data, elements, threads, &|_| ()).unwrap();
                 let checksum = Elements::of_file(&bytes[..length], width).checksum(0, elements);
                 let crc = trundle_formats::crc32(&bytes[..length]);
@@ -135,15 +126,9 @@ mod tests {
 
     #[test]
     fn what_is_too_short_is_an_error() {
-        let file = tempfile::tempfile().unwrap();
-        file.set_len(99).unwrap();
-        let data = Data {
-            bytes: Bytes::File(&file),
-            offset: 0,
-            width: Width::Bytes(1),
-            forget: false,
-            source: None,
-        };
+        let file = Memory::new(&[0; 99], Faults::default());
+        let width = Width::Bytes(1);
+        let data = Data { blob: &file, offset: 0, width, forget: false, source: None };
         assert!(read_back(data, 99, 3, &|_| ()).is_ok());
         assert_eq!(
             read_back(data, 100, 3, &|_| ()).unwrap_err().kind(),

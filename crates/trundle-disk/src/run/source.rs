@@ -1,9 +1,8 @@
 //! The files that a job reads.
 
-use std::fs::File;
 use std::path::Path;
 
-use trundle_formats::TensorFile;
+use trundle_formats::{Blob, TensorFile};
 
 /// A file that a job reads.
 pub struct Source<'a> {
@@ -17,12 +16,12 @@ pub struct Source<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct SourceFile<'a> {
     /// `None` of a stream.
-    pub(crate) file: Option<&'a File>,
+    pub(crate) blob: Option<&'a dyn Blob>,
     pub(crate) path: &'a Path,
 }
 
 impl Source<'_> {
     pub(crate) fn file(&self) -> SourceFile<'_> {
-        SourceFile { file: self.file.file(), path: self.path }
+        SourceFile { blob: self.file.blob(), path: self.path }
     }
 }

@@ -1,15 +1,14 @@
 //! Elements between files and memory, by several requests at once.
 
-use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 use std::thread::{Builder, Scope};
 
 use trundle::{Packing, Width};
+use trundle_formats::Blob;
 
 use crate::plan::location::{Runs, file_bytes, unit};
-use crate::positioned::{forget, read_exact_at, write_all_at};
 
 /// The stack of a thread that reads and writes: it calls the system and little else.
 const STACK_BYTES: usize = 256 << 10;
@@ -23,45 +22,10 @@ const PACKED_REQUEST: usize = 128 << 10;
 /// Sub-byte elements are cut at multiples of this many, which are whole bytes of every packing.
 const PACKED_MULTIPLE: usize = 8;
 
-/// Where bytes are.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Bytes<'a> {
-    File(&'a File),
-    /// In memory: they are only read.
-    Held(&'a [u8]),
-}
-
-impl Bytes<'_> {
-    pub(crate) fn read_exact_at(self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-        match self {
-            Bytes::File(file) => read_exact_at(file, buffer, offset),
-            Bytes::Held(held) => {
-                let held = usize::try_from(offset).ok().and_then(|offset| held.get(offset..));
-                let held = held.and_then(|held| held.get(..buffer.len()));
-                buffer.copy_from_slice(held.ok_or(io::ErrorKind::UnexpectedEof)?);
-                Ok(())
-            }
-        }
-    }
-
-    fn write_all_at(self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        match self {
-            Bytes::File(file) => write_all_at(file, bytes, offset),
-            Bytes::Held(_) => Err(io::ErrorKind::ReadOnlyFilesystem.into()),
-        }
-    }
-
-    pub(crate) fn forget(self, offset: u64, bytes: u64) {
-        if let Bytes::File(file) = self {
-            forget(file, offset, bytes);
-        }
-    }
-}
-
 /// Where a tensor's data is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Data<'a> {
-    pub(crate) bytes: Bytes<'a>,
+    pub(crate) blob: &'a dyn Blob,
     /// Where it begins, in bytes.
     pub(crate) offset: u64,
     pub(crate) width: Width,
@@ -165,7 +129,7 @@ impl<M> Request<'_, M> {
         }
         for first in self.starts().0 {
             let (at, bytes) = self.bytes_of(first);
-            self.data.bytes.forget(at, bytes as u64);
+            self.data.blob.forget(at, bytes as u64);
         }
     }
 }
@@ -178,10 +142,10 @@ impl Request<'_, &mut [u8]> {
         for (first, memory) in starts.zip(memory.chunks_exact_mut(length)) {
             let (at, bytes) = self.bytes_of(first);
             match self.data.width {
-                Width::Bytes(_) => self.data.bytes.read_exact_at(memory, at)?,
+                Width::Bytes(_) => self.data.blob.read_exact_at(memory, at)?,
                 Width::Packed(packing) => {
                     scratch.resize(bytes, 0);
-                    self.data.bytes.read_exact_at(&mut scratch, at)?;
+                    self.data.blob.read_exact_at(&mut scratch, at)?;
                     let begin = first % packing.group();
                     for (index, code) in memory.iter_mut().enumerate() {
                         *code = packing.get(&scratch, begin + index);
@@ -203,7 +167,7 @@ impl Request<'_, &[u8]> {
         for (first, memory) in starts.zip(self.memory.chunks_exact(length)) {
             let (at, bytes) = self.bytes_of(first);
             match self.data.width {
-                Width::Bytes(_) => self.data.bytes.write_all_at(memory, at)?,
+                Width::Bytes(_) => self.data.blob.write_all_at(memory, at)?,
                 Width::Packed(packing) => {
                     scratch.resize(bytes, 0);
                     self.write_packed(packing, first, memory, &mut scratch, shared)?;
@@ -227,12 +191,12 @@ impl Request<'_, &[u8]> {
         let is_shared = begin > 0 || !(first + codes.len()).is_multiple_of(packing.group());
         let _held = is_shared.then(|| shared.lock().unwrap_or_else(PoisonError::into_inner));
         if is_shared {
-            self.data.bytes.read_exact_at(scratch, at)?;
+            self.data.blob.read_exact_at(scratch, at)?;
         }
         for (index, code) in codes.iter().enumerate() {
             packing.set(scratch, begin + index, *code);
         }
-        self.data.bytes.write_all_at(scratch, at)
+        self.data.blob.write_all_at(scratch, at)
     }
 }
 
@@ -339,16 +303,19 @@ impl Transfer<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-
     use trundle::{BitOrder, DType};
 
     use super::*;
     use crate::plan::location::Location;
+    use crate::run::memory::{Faults, Memory};
 
     /// The runs of single elements at every eighth place, from `first` on.
     fn every_eighth(first: usize, count: usize) -> Runs {
         Location::RowMajor { sizes: vec![count, 8] }.runs(&[0..count, first..first + 1])
+    }
+
+    fn data(blob: &Memory) -> Data<'_> {
+        Data { blob, offset: 0, width: Width::Bytes(1), forget: false, source: None }
     }
 
     #[test]
@@ -360,12 +327,9 @@ mod tests {
             .width();
         let ones = vec![1; COUNT];
         for _ in 0..10 {
-            let mut file = tempfile::tempfile().unwrap();
-            file.write_all(&[0; COUNT]).unwrap();
-            let data =
-                Data { bytes: Bytes::File(&file), offset: 0, width, forget: false, source: None };
+            let file = Memory::new(&[0; COUNT], Faults::default());
             let request = |first: usize| Request {
-                data,
+                data: Data { width, ..data(&file) },
                 runs: every_eighth(first, COUNT),
                 which: 0..COUNT,
                 within: 0..1,
@@ -373,44 +337,31 @@ mod tests {
             };
             let transfer = Transfer { reads: Vec::new(), writes: (0..8).map(request).collect() };
             transfer.run(8, &|_| ()).unwrap();
-            let mut written = vec![0; COUNT];
-            read_exact_at(&file, &mut written, 0).unwrap();
-            assert!(written.iter().all(|byte| *byte == 0xff));
+            assert!(file.all().iter().all(|byte| *byte == 0xff));
         }
     }
 
     #[test]
     fn the_first_error_of_each_direction_ends_the_transfer() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("file");
-        std::fs::write(&path, [7; 100]).unwrap();
-        let only_read = File::open(&path).unwrap();
-        let only_write = File::options().write(true).open(&path).unwrap();
-        fn data(file: &File) -> Data<'_> {
-            Data {
-                bytes: Bytes::File(file),
-                offset: 0,
-                width: Width::Bytes(1),
-                forget: false,
-                source: None,
+        let run = |reads: usize, writes: usize, several: usize| {
+            let from = Memory::new(&[7; 100], Faults { reads: reads.into(), ..Faults::default() });
+            let to = Memory::new(&[], Faults { changes: writes.into(), ..Faults::default() });
+            let (mut reads, mut writes) = (Vec::new(), Vec::new());
+            let (mut memory, bytes) = (vec![0; 20 * several], vec![1; 20 * several]);
+            for (own, out) in memory.chunks_mut(20).zip(bytes.chunks(20)) {
+                requests(data(&from), &Runs::all(20), own, &mut reads);
+                requests(data(&to), &Runs::all(20), out, &mut writes);
             }
-        }
+            Transfer { reads, writes }.run(4, &|_| ())
+        };
         for several in [1, 5] {
-            let mut memory = vec![0; 20 * several];
-            let run = |from: &File, to: &File, memory: &mut Vec<u8>| {
-                let (mut reads, mut writes) = (Vec::new(), Vec::new());
-                let bytes = vec![1; 20 * several];
-                for (own, out) in memory.chunks_mut(20).zip(bytes.chunks(20)) {
-                    requests(data(from), &Runs::all(20), own, &mut reads);
-                    requests(data(to), &Runs::all(20), out, &mut writes);
-                }
-                Transfer { reads, writes }.run(4, &|_| ())
-            };
-            let refused = run(&only_read, &only_read, &mut memory);
-            assert!(matches!(refused, Err(Fault::Writing(_))), "{refused:?}");
-            let refused = run(&only_write, &only_write, &mut memory);
-            assert!(matches!(refused, Err(Fault::Reading(None, _))), "{refused:?}");
-            let done = run(&only_read, &only_write, &mut memory);
+            for before in 0..several {
+                let refused = run(before, before, several);
+                assert!(matches!(refused, Err(Fault::Writing(_))), "{refused:?}");
+                let refused = run(before, several, several);
+                assert!(matches!(refused, Err(Fault::Reading(None, _))), "{refused:?}");
+            }
+            let done = run(several, several, several);
             assert!(done.is_ok(), "{done:?}");
         }
     }

@@ -6,13 +6,12 @@ use crate::error::{Error, Problem, reading};
 use crate::plan::io_plan::IoPlan;
 use crate::plan::location::file_bytes;
 use crate::plan::tasks::TaskGroup;
-use crate::positioned::{forget, sync};
 use crate::run::batches::{Batch, Batches};
 use crate::run::buffer::Buffer;
 use crate::run::context::Context;
 use crate::run::executor::{Executor, GroupRun};
 use crate::run::read_back::{Found, read_back};
-use crate::run::transfer::{Bytes, Data};
+use crate::run::transfer::Data;
 
 impl Executor<'_> {
     /// Adds the checksums of the source of the first `done` batches, which an earlier run has
@@ -56,7 +55,7 @@ impl Executor<'_> {
     /// Reads back what a group has written, and compares the checksums.
     pub(super) fn compare(&self, group: &TaskGroup) -> Result<(), Error> {
         let Context { job, path, target, observer, .. } = self.context;
-        sync(target).map_err(|error| self.context.writing(error))?;
+        target.sync().map_err(|error| self.context.writing(error))?;
         let mut tensors: Vec<usize> = group.tasks.iter().map(|task| task.tensor).collect();
         tensors.dedup();
         let (pass, passes) = group.pass;
@@ -71,11 +70,10 @@ impl Executor<'_> {
         let bytes = |(elements, width): (usize, Width)| file_bytes(width, elements) as u64;
         observer.phase("verifying", tensors.iter().map(|tensor| bytes(written(*tensor))).sum());
         for tensor in tensors {
-            let (file, offset) = self.target_of(group, tensor);
+            let (blob, offset) = self.target_of(group, tensor);
             let (elements, width) = written(tensor);
-            forget(file, offset, bytes((elements, width)));
-            let bytes = Bytes::File(file);
-            let data = Data { bytes, offset, width, forget: true, source: None };
+            blob.forget(offset, bytes((elements, width)));
+            let data = Data { blob, offset, width, forget: true, source: None };
             let found = self.read_back(data, elements)?;
             if found.checksum != self.checksums[tensor] {
                 let name = job.tensors[tensor].name();
@@ -88,7 +86,7 @@ impl Executor<'_> {
 
     /// The CRC-32 of the data of each tensor of the output, if its format states them.
     pub(super) fn output_checksums(&self) -> Result<Vec<u32>, Error> {
-        let Context { job, target: file, observer, .. } = self.context;
+        let Context { job, target: blob, observer, .. } = self.context;
         let skeleton = &job.skeleton;
         if !skeleton.needs_crc32() {
             return Ok(Vec::new());
@@ -97,9 +95,8 @@ impl Executor<'_> {
         observer.phase("checksums", bytes);
         let data = skeleton.data_offsets().iter().zip(skeleton.data_bytes());
         data.map(|(offset, count)| {
-            let bytes = Bytes::File(file);
             let (offset, width) = (*offset, Width::Bytes(1));
-            let data = Data { bytes, offset, width, forget: false, source: None };
+            let data = Data { blob, offset, width, forget: false, source: None };
             Ok(self.read_back(data, *count)?.crc)
         })
         .collect()

@@ -152,17 +152,16 @@ impl Contents for Archive {
 }
 
 fn skeleton(tensors: &[Described<'_>], _: &[(String, String)]) -> Result<FileSkeleton, Problem> {
-    let refused = |name: &str, why: &str| Problem::CannotHold {
+    check_unique(tensors.iter().map(|tensor| tensor.name)).map_err(|name| Problem::CannotHold {
         format: FORMAT.name,
         tensor: name.to_owned(),
-        why: why.to_owned(),
-    };
-    check_unique(tensors.iter().map(|tensor| tensor.name))
-        .map_err(|name| refused(name, "another tensor has the same name"))?;
+        why: "another tensor has the same name".to_owned(),
+    })?;
     let mut skeleton = FileSkeleton::default();
     let mut directory = records::Directory::default();
     for (number, tensor) in tensors.iter().enumerate() {
-        check_relative(tensor.name).map_err(|why| refused(tensor.name, why))?;
+        let refused = |why| tensor.refused(FORMAT.name, why);
+        check_relative(tensor.name).map_err(refused)?;
         let name = format!("{}{ENDING}", tensor.name);
         let header = npy::header_bytes(tensor)?;
         let data_bytes = tensor.bytes()?;
@@ -172,8 +171,7 @@ fn skeleton(tensors: &[Described<'_>], _: &[(String, String)]) -> Result<FileSke
             offset: skeleton.bytes(),
         };
         let before = crc32(&header);
-        let start =
-            member.local_header().ok_or_else(|| refused(tensor.name, "its name is too long"))?;
+        let start = member.local_header().ok_or_else(|| refused("its name is too long"))?;
         skeleton.expect_crc32(records::LOCAL_CHECKSUM, number, before);
         skeleton.push([start, header].concat())?;
         skeleton.push_data(data_bytes)?;

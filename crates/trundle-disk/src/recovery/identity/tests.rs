@@ -12,7 +12,6 @@ use trundle::{Chain, DType};
 use trundle_formats::{Described, FORMATS, Format, StoredDType, TensorFile, TensorHint};
 
 use super::*;
-use crate::positioned::SYNCED;
 use crate::{Error, Observer, Outcome, PlanOptions, Problem, RunOptions, Source, Storage, Wanted};
 
 /// A disk for which short runs are no loss, and one pass is the best.
@@ -487,29 +486,4 @@ fn a_journal_that_claims_more_than_was_done_is_found_out() {
     fs::write(&journal, format!("{text}{{\"stages\":1,\"batches\":0,\"sums\":[0]}}\n")).unwrap();
     let error = sandbox.resume(&asks, true).unwrap_err();
     assert!(matches!(*error.problem, Problem::Different(_)), "{error}");
-}
-
-#[test]
-fn what_is_noted_is_on_the_disk_before_and_so_is_the_note() {
-    use std::os::unix::fs::MetadataExt;
-
-    let asks = Asks { storage: TWO_PASSES, ..asks(TURNED) };
-    for (phase, files) in [("pass 1 of 2", ["part", "pass0"]), ("pass 2 of 2", ["part", "pass0"])] {
-        let sandbox = Sandbox::new();
-        SYNCED.take();
-        sandbox.interrupted(&asks, RunOptions::default(), Moment::Phase(phase, 1, 150_000));
-        let synced = SYNCED.take();
-        let number = |ending| fs::metadata(sandbox.left(ending).unwrap()).unwrap().ino();
-        let (journal, files) = (number("journal"), files.map(number));
-        let notes: Vec<&[u64]> = synced.split_inclusive(|file| *file == journal).collect();
-        let lines = fs::read_to_string(sandbox.left("journal").unwrap()).unwrap().lines().count();
-        assert_eq!(notes.len(), lines);
-        assert_eq!(notes[0], [journal], "the opening");
-        assert!(lines > 2);
-        for note in &notes[1..] {
-            let (last, before) = note.split_last().unwrap();
-            assert_eq!(*last, journal);
-            assert!(files.iter().all(|file| before.contains(file)), "{before:?} of {files:?}");
-        }
-    }
 }

@@ -1,0 +1,63 @@
+//! The files that a run has beside its output.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use trundle_formats::{Begin, Blob, Problem, Store, TemporaryFile};
+
+/// Temporary files in a folder, where a later run of the same tag finds them again; their keys are the
+/// endings of their names.
+#[derive(Debug)]
+pub(crate) struct RunFiles {
+    folder: PathBuf,
+    tag: String,
+    open: Mutex<Open>,
+}
+
+/// Those that are open, and whether they are kept.
+#[derive(Debug, Default)]
+struct Open {
+    files: BTreeMap<String, TemporaryFile>,
+    kept: bool,
+}
+
+impl RunFiles {
+    pub(crate) fn new(folder: PathBuf, tag: String) -> RunFiles {
+        RunFiles { folder, tag, open: Mutex::default() }
+    }
+
+    fn opened(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Store for RunFiles {
+    fn open(&self, key: &str, begin: Begin) -> Result<Box<dyn Blob>, Problem> {
+        let mut open = self.opened();
+        let mut file = TemporaryFile::tagged(&self.folder, &self.tag, key, begin, None)?;
+        if open.kept {
+            file.keep(true);
+        }
+        let blob = file.file().try_clone();
+        open.files.insert(key.to_owned(), file);
+        Ok(Box::new(blob.map_err(|source| Problem::Io { doing: "open", source })?))
+    }
+
+    fn unnamed(&self) -> io::Result<Box<dyn Blob>> {
+        Ok(Box::new(tempfile::tempfile_in(&self.folder)?))
+    }
+
+    fn keep(&self, kept: bool) {
+        let mut open = self.opened();
+        open.kept = kept;
+        open.files.values_mut().for_each(|file| file.keep(kept));
+    }
+
+    fn remove(&self, key: &str) {
+        if let Some(mut file) = self.opened().files.remove(key) {
+            file.keep(false);
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! A store in memory that does to a run what disks do: it gives less at once than was asked for, has
+//! no more room, and loses what was not synced when the power fails.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use trundle_formats::{Begin, Blob, Problem, Store};
+
+/// What goes wrong, and when: after so many operations.
+#[derive(Debug)]
+pub(crate) struct Faults {
+    /// No more bytes than this are read or written at once.
+    pub(crate) at_once: usize,
+    pub(crate) reads: AtomicUsize,
+    /// Everything that changes something counts: writes, lengths, syncs.
+    pub(crate) changes: AtomicUsize,
+    /// The keys of the values that were synced, one after another.
+    pub(crate) synced: Mutex<Vec<String>>,
+}
+
+impl Default for Faults {
+    fn default() -> Faults {
+        let (reads, changes) = (usize::MAX.into(), usize::MAX.into());
+        Faults { at_once: usize::MAX, reads, changes, synced: Mutex::default() }
+    }
+}
+
+fn counted(left: &AtomicUsize, kind: io::ErrorKind) -> io::Result<()> {
+    let counted = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| n.checked_sub(1));
+    counted.map(drop).map_err(|_| kind.into())
+}
+
+/// A value, with what of it is safe.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Memory {
+    key: String,
+    faults: Arc<Faults>,
+    bytes: Arc<Mutex<Vec<u8>>>,
+    safe: Arc<Mutex<Option<Vec<u8>>>>,
+}
+
+impl Memory {
+    pub(crate) fn new(bytes: &[u8], faults: Faults) -> Memory {
+        let bytes = Arc::new(Mutex::new(bytes.to_vec()));
+        Memory { faults: Arc::new(faults), bytes, ..Memory::default() }
+    }
+
+    pub(crate) fn all(&self) -> Vec<u8> {
+        self.bytes.lock().unwrap().clone()
+    }
+}
+
+impl Blob for Memory {
+    fn bytes(&self) -> io::Result<u64> {
+        Ok(self.bytes.lock().unwrap().len() as u64)
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        counted(&self.faults.reads, io::ErrorKind::Other)?;
+        let held = self.bytes.lock().unwrap();
+        let rest = &held[held.len().min(offset as usize)..];
+        let read = buffer.len().min(self.faults.at_once).min(rest.len());
+        buffer[..read].copy_from_slice(&rest[..read]);
+        Ok(read)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
+        counted(&self.faults.changes, io::ErrorKind::StorageFull)?;
+        let (mut held, at) = (self.bytes.lock().unwrap(), offset as usize);
+        let written = bytes.len().min(self.faults.at_once);
+        let end = held.len().max(at + written);
+        held.resize(end, 0);
+        held[at..at + written].copy_from_slice(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn resize(&self, bytes: u64) -> io::Result<()> {
+        counted(&self.faults.changes, io::ErrorKind::StorageFull)?;
+        self.bytes.lock().unwrap().resize(bytes as usize, 0);
+        Ok(())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        counted(&self.faults.changes, io::ErrorKind::StorageFull)?;
+        *self.safe.lock().unwrap() = Some(self.all());
+        self.faults.synced.lock().unwrap().push(self.key.clone());
+        Ok(())
+    }
+}
+
+/// Such values by their keys.
+#[derive(Debug, Default)]
+pub(crate) struct MemoryStore {
+    pub(crate) faults: Arc<Faults>,
+    values: Mutex<BTreeMap<String, Memory>>,
+}
+
+impl MemoryStore {
+    pub(crate) fn new(faults: Faults) -> MemoryStore {
+        MemoryStore { faults: Arc::new(faults), ..MemoryStore::default() }
+    }
+
+    /// What is there after the power failed, from now on without faults.
+    pub(crate) fn after_power_failed(&self) -> MemoryStore {
+        let after = MemoryStore::default();
+        for (key, value) in &*self.values.lock().unwrap() {
+            let Some(safe) = value.safe.lock().unwrap().clone() else { continue };
+            let faults = after.faults.clone();
+            let bytes = Arc::new(Mutex::new(safe));
+            let value = Memory { key: key.clone(), faults, bytes, ..Memory::default() };
+            after.values.lock().unwrap().insert(key.clone(), value);
+        }
+        after
+    }
+
+    pub(crate) fn value(&self, key: &str) -> Option<Memory> {
+        self.values.lock().unwrap().get(key).cloned()
+    }
+
+    pub(crate) fn synced(&self) -> Vec<String> {
+        self.faults.synced.lock().unwrap().clone()
+    }
+}
+
+impl Store for MemoryStore {
+    fn open(&self, key: &str, begin: Begin) -> Result<Box<dyn Blob>, Problem> {
+        let mut values = self.values.lock().unwrap();
+        if begin == Begin::Anew {
+            let (key, faults) = (key.to_owned(), self.faults.clone());
+            values.insert(key.clone(), Memory { key, faults, ..Memory::default() });
+        }
+        let missing = || Problem::Io { doing: "open", source: io::ErrorKind::NotFound.into() };
+        Ok(Box::new(values.get(key).ok_or_else(missing)?.clone()))
+    }
+
+    fn unnamed(&self) -> io::Result<Box<dyn Blob>> {
+        Ok(Box::new(Memory { faults: self.faults.clone(), ..Memory::default() }))
+    }
+
+    fn keep(&self, _: bool) {}
+
+    fn remove(&self, key: &str) {
+        self.values.lock().unwrap().remove(key);
+    }
+}

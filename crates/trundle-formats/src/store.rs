@@ -1,0 +1,221 @@
+//! Values of bytes under keys: what files are to a run, and the chunks of a folder to a format that
+//! is one.
+//!
+//! A file is one value, and whoever opens it has no need of its key any more: so reads and writes
+//! of ranges are those of a [`Blob`], and a [`Store`] only tells by a key which one. How an output
+//! appears whole under its name, and how one process keeps others away, is none of this: names,
+//! links, permissions and locks are a local folder's own, see [`Output`](crate::Output) and
+//! [`TemporaryFile`](crate::TemporaryFile).
+
+use std::fmt::Debug;
+use std::fs::File;
+use std::io::{self, Cursor, Read, Write};
+
+use crate::{Begin, Problem};
+
+/// Where a run has its own values: what it has done so far, and what lies between its passes.
+pub trait Store: Sync {
+    /// The value of `key`, new and empty, or as it is there. It is gone with this store, unless it is
+    /// [kept](Store::keep).
+    ///
+    /// # Errors
+    /// [`Problem::Busy`] if another process has it, [`Problem::Io`] if it cannot be made or, to be
+    /// resumed, is not there.
+    fn open(&self, key: &str, begin: Begin) -> Result<Box<dyn Blob>, Problem>;
+
+    /// A value without a key, which is gone when it is dropped.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    fn unnamed(&self) -> io::Result<Box<dyn Blob>>;
+
+    /// Whether all values that have a key stay if the run ends now.
+    fn keep(&self, kept: bool);
+
+    /// Removes the value of `key` that this store has opened.
+    fn remove(&self, key: &str);
+}
+
+/// A value: bytes that several threads read and write at once, at any place.
+pub trait Blob: Debug + Send + Sync {
+    /// How many bytes it has.
+    ///
+    /// # Errors
+    /// If that cannot be found out.
+    fn bytes(&self) -> io::Result<u64>;
+
+    /// Reads bytes at `offset`, as many as come at once, and says how many; none only at the end.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
+
+    /// Writes bytes at `offset`, as many as go at once, and says how many.
+    ///
+    /// # Errors
+    /// If they cannot be written.
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize>;
+
+    /// Makes it so long, and reserves what it has no place for yet, so that none is lacking later.
+    ///
+    /// # Errors
+    /// If there is no place.
+    fn resize(&self, bytes: u64) -> io::Result<()>;
+
+    /// Waits until what was written is where it outlives the machine's end.
+    ///
+    /// # Errors
+    /// If it cannot be written there.
+    fn sync(&self) -> io::Result<()>;
+
+    /// Says that the bytes at `offset` are not needed soon.
+    fn forget(&self, _offset: u64, _bytes: u64) {}
+
+    /// The local file that it is, whose disk can be measured.
+    fn file(&self) -> Option<&File> {
+        None
+    }
+
+    /// Fills `buffer` from the bytes at `offset`.
+    ///
+    /// # Errors
+    /// As [`Blob::read_at`], and [`io::ErrorKind::UnexpectedEof`] if it ends before.
+    fn read_exact_at(&self, mut buffer: &mut [u8], mut offset: u64) -> io::Result<()> {
+        while !buffer.is_empty() {
+            match self.read_at(buffer, offset) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(read) => (buffer, offset) = (&mut buffer[read..], offset + read as u64),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes all of `bytes` at `offset`.
+    ///
+    /// # Errors
+    /// As [`Blob::write_at`].
+    fn write_all_at(&self, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match self.write_at(bytes, offset) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => (bytes, offset) = (&bytes[written..], offset + written as u64),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A value from front to back.
+#[derive(Debug)]
+pub struct Sequential<'a>(&'a dyn Blob, u64);
+
+impl<'a> Sequential<'a> {
+    /// From its first byte on.
+    pub fn new(blob: &'a dyn Blob) -> Sequential<'a> {
+        Sequential(blob, 0)
+    }
+}
+
+impl Read for Sequential<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.0.read_at(buffer, self.1)?;
+        self.1 += read as u64;
+        Ok(read)
+    }
+}
+
+impl Write for Sequential<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.0.write_at(bytes, self.1)?;
+        self.1 += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A local file, read and written through the system's page cache: requests past it were slower
+/// wherever we measured (docs/kernels.md).
+impl Blob for File {
+    fn bytes(&self) -> io::Result<u64> {
+        self.metadata().map(|found| found.len())
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        #[cfg(unix)]
+        return std::os::unix::fs::FileExt::read_at(self, buffer, offset);
+        #[cfg(windows)]
+        return std::os::windows::fs::FileExt::seek_read(self, buffer, offset);
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
+        #[cfg(unix)]
+        return std::os::unix::fs::FileExt::write_at(self, bytes, offset);
+        #[cfg(windows)]
+        return std::os::windows::fs::FileExt::seek_write(self, bytes, offset);
+    }
+
+    fn resize(&self, bytes: u64) -> io::Result<()> {
+        #[cfg(target_os = "linux")]
+        if bytes > 0 {
+            use rustix::io::Errno;
+
+            match rustix::fs::fallocate(self, rustix::fs::FallocateFlags::empty(), 0, bytes) {
+                // A file system that cannot reserve, or a call that a sandbox does not know.
+                Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::PERM | Errno::INVAL) => {}
+                Err(error) => return Err(error.into()),
+                Ok(()) => {}
+            }
+        }
+        self.set_len(bytes)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.sync_data()
+    }
+
+    /// Lets the system forget the bytes, and write those to the disk that are not there yet. A file
+    /// that passes through once would else push out of its cache what others need; and new pages for
+    /// it cost more than those that it has just used. Elsewhere than on Linux the system decides.
+    #[cfg(target_os = "linux")]
+    fn forget(&self, offset: u64, bytes: u64) {
+        let bytes = std::num::NonZeroU64::new(bytes);
+        // It is advice: that it was not taken is no failure.
+        let _ = rustix::fs::fadvise(self, offset, bytes, rustix::fs::Advice::DontNeed);
+    }
+
+    fn file(&self) -> Option<&File> {
+        Some(self)
+    }
+}
+
+/// Bytes in memory, which are only read.
+impl<T: AsRef<[u8]> + Debug + Send + Sync> Blob for Cursor<T> {
+    fn bytes(&self) -> io::Result<u64> {
+        Ok(self.get_ref().as_ref().len() as u64)
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let held = self.get_ref().as_ref();
+        let mut rest = usize::try_from(offset).ok().and_then(|at| held.get(at..)).unwrap_or(&[]);
+        rest.read(buffer)
+    }
+
+    fn write_at(&self, _: &[u8], _: u64) -> io::Result<usize> {
+        Err(io::ErrorKind::ReadOnlyFilesystem.into())
+    }
+
+    fn resize(&self, _: u64) -> io::Result<()> {
+        Err(io::ErrorKind::ReadOnlyFilesystem.into())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
