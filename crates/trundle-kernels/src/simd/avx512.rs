@@ -1,26 +1,30 @@
-//! AVX-512, the F and BW parts: a whole line in a register.
+//! AVX-512, the F and BW parts: a whole line in a register. With the VBMI part, single bytes go
+//! anywhere in one instruction.
 
 use std::arch::x86_64::{
     __m512i, _mm_cvtsi32_si128, _mm_loadu_si128, _mm512_add_epi16, _mm512_add_epi32,
     _mm512_and_si512, _mm512_andnot_si512, _mm512_castsi128_si512, _mm512_inserti32x4,
     _mm512_loadu_si512, _mm512_mask_blend_epi8, _mm512_mask_storeu_epi8, _mm512_maskz_loadu_epi8,
-    _mm512_or_si512, _mm512_permutex2var_epi16, _mm512_permutex2var_epi32,
-    _mm512_permutexvar_epi16, _mm512_permutexvar_epi32, _mm512_permutexvar_epi64,
-    _mm512_set1_epi16, _mm512_set1_epi32, _mm512_shuffle_epi8, _mm512_shuffle_i32x4,
-    _mm512_sll_epi32, _mm512_slli_epi16, _mm512_sllv_epi16, _mm512_srl_epi32, _mm512_srli_epi16,
-    _mm512_srli_epi32, _mm512_srlv_epi16, _mm512_storeu_si512, _mm512_stream_si512,
-    _mm512_unpackhi_epi8, _mm512_unpackhi_epi16, _mm512_unpackhi_epi32, _mm512_unpackhi_epi64,
-    _mm512_unpacklo_epi8, _mm512_unpacklo_epi16, _mm512_unpacklo_epi32, _mm512_unpacklo_epi64,
+    _mm512_or_si512, _mm512_permutex2var_epi8, _mm512_permutex2var_epi16,
+    _mm512_permutex2var_epi32, _mm512_permutexvar_epi8, _mm512_permutexvar_epi16,
+    _mm512_permutexvar_epi32, _mm512_permutexvar_epi64, _mm512_set1_epi16, _mm512_set1_epi32,
+    _mm512_shuffle_epi8, _mm512_shuffle_i32x4, _mm512_sll_epi32, _mm512_slli_epi16,
+    _mm512_sllv_epi16, _mm512_srl_epi32, _mm512_srli_epi16, _mm512_srli_epi32, _mm512_srlv_epi16,
+    _mm512_storeu_si512, _mm512_stream_si512, _mm512_unpackhi_epi8, _mm512_unpackhi_epi16,
+    _mm512_unpackhi_epi32, _mm512_unpackhi_epi64, _mm512_unpacklo_epi8, _mm512_unpacklo_epi16,
+    _mm512_unpacklo_epi32, _mm512_unpacklo_epi64,
 };
 
-use super::{Avx2, Lanes, Outlined, Vector};
+use super::{Avx2, LINE, Lanes, Outlined, Vector};
 use crate::Tile;
 
 #[derive(Clone, Copy)]
-pub(crate) struct Avx512(pub(crate) __m512i);
+pub(crate) struct Avx512<const VBMI: bool = false>(__m512i);
+
+pub(crate) type Avx512Vbmi = Avx512<true>;
 
 /// The order of `BYTES / size_of::<T>()` elements in a register.
-pub(crate) trait Order: Copy {}
+trait Order: Copy {}
 impl Order for u8 {}
 impl Order for u16 {}
 impl Order for u32 {}
@@ -31,8 +35,8 @@ impl Order for u64 {}
 /// # Safety
 /// The machine has AVX-512F.
 #[inline(always)]
-pub(crate) unsafe fn order<T: Order, const N: usize>(indices: &[T; N]) -> __m512i {
-    const { assert!(size_of::<[T; N]>() == Avx512::BYTES) };
+unsafe fn order<T: Order, const N: usize>(indices: &[T; N]) -> __m512i {
+    const { assert!(size_of::<[T; N]>() == LINE) };
     // SAFETY: the array is a register's bytes.
     unsafe { _mm512_loadu_si512(indices.as_ptr().cast()) }
 }
@@ -57,8 +61,8 @@ unsafe fn joined(a: __m512i, b: __m512i, at: usize) -> __m512i {
     }
 }
 
-impl Vector for Avx512 {
-    const BYTES: usize = 64;
+impl<const VBMI: bool> Vector for Avx512<VBMI> {
+    const BYTES: usize = LINE;
     const HAS_SHUFFLE: bool = true;
 
     type Mask = u64;
@@ -184,6 +188,10 @@ impl Vector for Avx512 {
         // SAFETY: the caller vouches for AVX-512F and BW.
         Avx512(unsafe {
             match W {
+                1 if VBMI => {
+                    let indices: [u8; 64] = std::array::from_fn(|place| 63 - place as u8);
+                    _mm512_permutexvar_epi8(order(&indices), self.0)
+                }
                 1 => {
                     // Quarters are reversed by themselves, then change places.
                     let bytes: [u8; 64] = std::array::from_fn(|place| 15 - place as u8 % 16);
@@ -226,6 +234,7 @@ impl Vector for Avx512 {
         // SAFETY: the caller vouches for AVX-512F and BW.
         Avx512(unsafe {
             match W {
+                1 if VBMI => _mm512_permutex2var_epi8(a, indices, b),
                 1 => {
                     // The two bytes that hold the first of two places, then those that hold the
                     // second; each byte that is wanted is moved to its place in them. The numbers
@@ -248,10 +257,20 @@ impl Vector for Avx512 {
         })
     }
 
-    #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+    #[inline(always)]
     unsafe fn outlined<P: Outlined>(tile: &Tile) {
+        #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+        unsafe fn without<P: Outlined>(tile: &Tile) {
+            // SAFETY: the contract is the same.
+            unsafe { P::run::<Avx512>(tile) };
+        }
+        #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
+        unsafe fn with<P: Outlined>(tile: &Tile) {
+            // SAFETY: the contract is the same.
+            unsafe { P::run::<Avx512Vbmi>(tile) };
+        }
         // SAFETY: the contract is the same.
-        unsafe { P::run::<Self>(tile) };
+        unsafe { if VBMI { with::<P>(tile) } else { without::<P>(tile) } };
     }
 
     #[inline(always)]

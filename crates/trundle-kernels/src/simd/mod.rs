@@ -4,8 +4,6 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
-#[cfg(target_arch = "x86_64")]
-mod avx512vbmi;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod portable;
@@ -18,9 +16,7 @@ use std::str::FromStr;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use avx2::Avx2;
 #[cfg(target_arch = "x86_64")]
-pub(crate) use avx512::Avx512;
-#[cfg(target_arch = "x86_64")]
-pub(crate) use avx512vbmi::Avx512Vbmi;
+pub(crate) use avx512::{Avx512, Avx512Vbmi};
 #[cfg(target_arch = "aarch64")]
 pub(crate) use neon::Neon;
 pub(crate) use portable::Portable;
