@@ -109,30 +109,29 @@ macro_rules! instance {
     };
     (avx2, $($row:tt)*) => { instance!(Avx2 "avx2" "avx2", $($row)*); };
     (neon, $($row:tt)*) => { instance!(Neon "neon" "neon", $($row)*); };
-    (portable, $($row:tt)*) => { instance!(run::<crate::simd::Portable>, $($row)*); };
+    (portable, $($row:tt)*) => { instance!(Portable "portable", $($row)*); };
     // Written without vectors.
-    (scalar, $($row:tt)*) => { instance!(run, $($row)*); };
-    ($set:ident $suffix:literal $features:literal,
+    (scalar, $name:literal, $folder:ident::$kernel:ident, $($row:tt)*) => {
+        use crate::$folder::$kernel::run;
+
+        instance!(@row "portable", Portable, $name, $folder::$kernel, $($row)*);
+    };
+    ($set:ident $suffix:literal $($features:literal)?,
         $name:literal, $folder:ident::$kernel:ident, $tile:ident, $($row:tt)*
     ) => {
-        use crate::$tile;
+        use crate::{$tile, simd::{$set, Token}};
 
         /// # Safety
         /// As the call that takes the tile: see [`Call`](crate::Call).
-        #[target_feature(enable = $features)]
+        $(#[target_feature(enable = $features)])?
         unsafe fn run(tile: &$tile) {
             // SAFETY: the contract is the same.
-            unsafe { crate::$folder::$kernel::run::<crate::simd::$set>(tile) }
+            unsafe { crate::$folder::$kernel::run(Token::<$set>::new(), tile) }
         }
 
-        instance!(@row $suffix, $set, run, $name, $folder::$kernel, $tile, $($row)*);
+        instance!(@row $suffix, $set, $name, $folder::$kernel, $tile, $($row)*);
     };
-    ($run:path, $name:literal, $folder:ident::$kernel:ident, $($row:tt)*) => {
-        use crate::$folder::$kernel::run;
-
-        instance!(@row "portable", Portable, $run, $name, $folder::$kernel, $($row)*);
-    };
-    (@row $suffix:literal, $set:ident, $run:path,
+    (@row $suffix:literal, $set:ident,
         $name:literal, $folder:ident::$kernel:ident, $tile:ident, $roles:ident, $reason:literal
     ) => {
         pub(in crate::catalogue) const KERNEL: crate::Kernel = crate::Kernel {
@@ -142,7 +141,7 @@ macro_rules! instance {
             applies: crate::$folder::$kernel::applies,
             tile: crate::$folder::$kernel::tile,
             reason: $reason,
-            call: crate::Call::$tile($run),
+            call: crate::Call::$tile(run),
         };
     };
 }

@@ -15,7 +15,7 @@ use std::arch::x86_64::{
     _mm512_unpacklo_epi32, _mm512_unpacklo_epi64,
 };
 
-use super::{Avx2, LINE, Lanes, Outlined, Vector};
+use super::{Avx2, Indices, LINE, Lanes, Outlined, Token, Vector, token};
 use crate::Tile;
 
 #[derive(Clone, Copy)]
@@ -61,6 +61,9 @@ unsafe fn joined(a: __m512i, b: __m512i, at: usize) -> __m512i {
     }
 }
 
+token!(Avx512, "avx512f,avx512bw,avx512vl");
+token!(Avx512Vbmi, "avx512f,avx512bw,avx512vl,avx512vbmi");
+
 impl<const VBMI: bool> Vector for Avx512<VBMI> {
     const BYTES: usize = LINE;
     const HAS_SHUFFLE: bool = true;
@@ -68,15 +71,15 @@ impl<const VBMI: bool> Vector for Avx512<VBMI> {
     type Mask = u64;
 
     #[inline(always)]
-    unsafe fn load(src: *const u8) -> Self {
-        // SAFETY: the caller vouches for AVX-512F and for the bytes.
+    unsafe fn load(_: Token<Self>, src: *const u8) -> Self {
+        // SAFETY: the token proves AVX-512F; the caller vouches for the bytes.
         Avx512(unsafe { _mm512_loadu_si512(src.cast()) })
     }
 
     #[inline(always)]
-    unsafe fn load_lanes(srcs: &Lanes<*const u8>) -> Self {
+    unsafe fn load_lanes(_: Token<Self>, srcs: &Lanes<*const u8>) -> Self {
         let [a, b, c, d] = *srcs;
-        // SAFETY: the caller vouches for AVX-512F and for the bytes.
+        // SAFETY: the token proves AVX-512F; the caller vouches for the bytes.
         Avx512(unsafe {
             let first = _mm512_castsi128_si512(_mm_loadu_si128(a.cast()));
             let second = _mm512_inserti32x4::<1>(first, _mm_loadu_si128(b.cast()));
@@ -87,32 +90,33 @@ impl<const VBMI: bool> Vector for Avx512<VBMI> {
 
     #[inline(always)]
     unsafe fn store(self, dst: *mut u8) {
-        // SAFETY: the caller vouches for AVX-512F and for the bytes.
+        // SAFETY: the vector proves AVX-512F; the caller vouches for the bytes.
         unsafe { _mm512_storeu_si512(dst.cast(), self.0) };
     }
 
     #[inline(always)]
-    unsafe fn load_first(src: *const u8, bytes: usize) -> Self {
-        // SAFETY: the caller vouches for AVX-512F and BW, and for the bytes: the others are not
-        // read.
+    unsafe fn load_first(_: Token<Self>, src: *const u8, bytes: usize) -> Self {
+        // SAFETY: the token proves AVX-512F and BW; the caller vouches for the bytes: the others are
+        // not read.
         Avx512(unsafe { _mm512_maskz_loadu_epi8(first(bytes), src.cast()) })
     }
 
     #[inline(always)]
     unsafe fn store_first(self, dst: *mut u8, bytes: usize) {
-        // SAFETY: the caller vouches for AVX-512F and BW, and for the bytes: no other is written.
+        // SAFETY: the vector proves AVX-512F and BW; the caller vouches for the bytes: no other is
+        // written.
         unsafe { _mm512_mask_storeu_epi8(dst.cast(), first(bytes), self.0) };
     }
 
     #[inline(always)]
-    unsafe fn then(self, other: Self, from: usize) -> Self {
-        // SAFETY: the caller vouches for AVX-512F and BW.
+    fn then(self, other: Self, from: usize) -> Self {
+        // SAFETY: the vector proves AVX-512F and BW.
         Avx512(unsafe { _mm512_mask_blend_epi8(first(from), other.0, self.0) })
     }
 
     #[inline(always)]
-    unsafe fn join<const W: usize>(self, other: Self, at: usize) -> Self {
-        // SAFETY: the caller vouches for AVX-512F and BW.
+    fn join<const W: usize>(self, other: Self, at: usize) -> Self {
+        // SAFETY: the vector proves AVX-512F and BW.
         unsafe {
             match W {
                 1 => {
@@ -140,14 +144,14 @@ impl<const VBMI: bool> Vector for Avx512<VBMI> {
 
     #[inline(always)]
     unsafe fn stream(self, dst: *mut u8) {
-        // SAFETY: the caller vouches for AVX-512F, for the bytes and for the alignment.
+        // SAFETY: the vector proves AVX-512F; the caller vouches for the bytes and the alignment.
         unsafe { _mm512_stream_si512(dst.cast(), self.0) };
     }
 
     #[inline(always)]
-    unsafe fn interleave<const W: usize>(self, other: Self) -> (Self, Self) {
+    fn interleave<const W: usize>(self, other: Self) -> (Self, Self) {
         let (a, b) = (self.0, other.0);
-        // SAFETY: the caller vouches for AVX-512F and BW.
+        // SAFETY: the vector proves AVX-512F and BW.
         let (low, high) = unsafe {
             match W {
                 1 => (_mm512_unpacklo_epi8(a, b), _mm512_unpackhi_epi8(a, b)),
@@ -160,11 +164,11 @@ impl<const VBMI: bool> Vector for Avx512<VBMI> {
     }
 
     #[inline(always)]
-    unsafe fn transpose_lanes(vectors: &mut Lanes<Self>) {
+    fn transpose_lanes(vectors: &mut Lanes<Self>) {
         /// The even, and the odd 16 bytes of both.
         #[inline(always)]
         unsafe fn split(a: __m512i, b: __m512i) -> (__m512i, __m512i) {
-            // SAFETY: the caller vouches for AVX-512F.
+            // SAFETY: the vector proves AVX-512F.
             unsafe {
                 (
                     _mm512_shuffle_i32x4::<0b10_00_10_00>(a, b),
@@ -173,7 +177,7 @@ impl<const VBMI: bool> Vector for Avx512<VBMI> {
             }
         }
         let [a, b, c, d] = vectors.map(|vector| vector.0);
-        // SAFETY: the caller vouches for AVX-512F.
+        // SAFETY: the vector proves AVX-512F.
         unsafe {
             let ((even, odd), (more_even, more_odd)) = (split(a, b), split(c, d));
             let (first, third) = split(even, more_even);
@@ -183,9 +187,9 @@ impl<const VBMI: bool> Vector for Avx512<VBMI> {
     }
 
     #[inline(always)]
-    unsafe fn reverse<const W: usize>(self) -> Self {
+    fn reverse<const W: usize>(self) -> Self {
         const QUARTERS: [u64; 8] = [6, 7, 4, 5, 2, 3, 0, 1];
-        // SAFETY: the caller vouches for AVX-512F and BW.
+        // SAFETY: the vector proves AVX-512F and BW.
         Avx512(unsafe {
             match W {
                 1 if VBMI => {
@@ -216,22 +220,22 @@ impl<const VBMI: bool> Vector for Avx512<VBMI> {
     }
 
     #[inline(always)]
-    unsafe fn mask(bits: u64) -> u64 {
+    fn mask(_: Token<Self>, bits: u64) -> u64 {
         bits
     }
 
     #[inline(always)]
-    unsafe fn select(mask: u64, named: Self, others: Self) -> Self {
-        // SAFETY: the caller vouches for AVX-512BW.
+    fn select(mask: u64, named: Self, others: Self) -> Self {
+        // SAFETY: the vector proves AVX-512BW.
         Avx512(unsafe { _mm512_mask_blend_epi8(mask, others.0, named.0) })
     }
 
     #[inline(always)]
-    unsafe fn shuffle<const W: usize>(self, other: Self, indices: Self) -> Self {
+    fn shuffle<const W: usize>(self, other: Self, indices: Indices<Self>) -> Self {
         /// The bytes that are the second of their two.
         const SECOND: u64 = 0xaaaa_aaaa_aaaa_aaaa;
-        let (a, b, indices) = (self.0, other.0, indices.0);
-        // SAFETY: the caller vouches for AVX-512F and BW.
+        let (a, b, indices) = (self.0, other.0, indices.0.0);
+        // SAFETY: the vector proves AVX-512F and BW.
         Avx512(unsafe {
             match W {
                 1 if VBMI => _mm512_permutex2var_epi8(a, indices, b),
@@ -258,18 +262,18 @@ impl<const VBMI: bool> Vector for Avx512<VBMI> {
     }
 
     #[inline(always)]
-    unsafe fn outlined<P: Outlined>(tile: &Tile) {
+    unsafe fn outlined<P: Outlined>(_: Token<Self>, tile: &Tile) {
         #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
         unsafe fn without<P: Outlined>(tile: &Tile) {
             // SAFETY: the contract is the same.
-            unsafe { P::run::<Avx512>(tile) };
+            unsafe { P::run(Token::<Avx512>::new(), tile) };
         }
         #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
         unsafe fn with<P: Outlined>(tile: &Tile) {
             // SAFETY: the contract is the same.
-            unsafe { P::run::<Avx512Vbmi>(tile) };
+            unsafe { P::run(Token::<Avx512Vbmi>::new(), tile) };
         }
-        // SAFETY: the contract is the same.
+        // SAFETY: the token proves the set, and the contract is the same.
         unsafe { if VBMI { with::<P>(tile) } else { without::<P>(tile) } };
     }
 
