@@ -23,11 +23,18 @@ impl<V: Vector> Line<V> {
     const PARTS: usize = LINE / V::BYTES;
 
     /// The line of row `i` of micro-tiles of `side` vectors: a vector of each micro-tile.
+    ///
+    /// # Safety
+    /// Each has been written.
     #[inline(always)]
-    pub(crate) fn of_row(micro_tiles: &[V], i: usize, side: usize) -> Self {
+    pub(crate) unsafe fn of_row(
+        micro_tiles: &[MaybeUninit<V>; LINE],
+        i: usize,
+        side: usize,
+    ) -> Self {
         let mut line = Line([MaybeUninit::uninit(); MOST_PARTS]);
         for part in 0..Self::PARTS {
-            line.0[part].write(micro_tiles[part * side + i]);
+            line.0[part] = micro_tiles[part * side + i];
         }
         line
     }

@@ -1,14 +1,6 @@
 //! AVX2: half a line in a register.
 
-use std::arch::x86_64::{
-    __m256i, _MM_HINT_T0, _mm_prefetch, _mm256_and_si256, _mm256_blendv_epi8, _mm256_cmpeq_epi8,
-    _mm256_loadu_si256, _mm256_loadu2_m128i, _mm256_permute2x128_si256, _mm256_permute4x64_epi64,
-    _mm256_permutevar8x32_epi32, _mm256_set1_epi64x, _mm256_setr_epi8, _mm256_setr_epi64x,
-    _mm256_shuffle_epi8, _mm256_shuffle_epi32, _mm256_slli_epi16, _mm256_slli_epi32,
-    _mm256_srai_epi32, _mm256_srli_epi32, _mm256_storeu_si256, _mm256_stream_si256,
-    _mm256_unpackhi_epi8, _mm256_unpackhi_epi16, _mm256_unpackhi_epi32, _mm256_unpackhi_epi64,
-    _mm256_unpacklo_epi8, _mm256_unpacklo_epi16, _mm256_unpacklo_epi32, _mm256_unpacklo_epi64,
-};
+use std::arch::x86_64::*;
 
 use super::{Indices, Lanes, Outlined, Token, Vector, token};
 use crate::Tile;
@@ -20,7 +12,6 @@ token!(Avx2, "avx2");
 
 impl Vector for Avx2 {
     const BYTES: usize = 32;
-    const HAS_SHUFFLE: bool = true;
 
     type Mask = __m256i;
 

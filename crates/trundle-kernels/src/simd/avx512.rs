@@ -1,19 +1,7 @@
 //! AVX-512, the F and BW parts: a whole line in a register. With the VBMI part, single bytes go
 //! anywhere in one instruction.
 
-use std::arch::x86_64::{
-    __m512i, _mm_cvtsi32_si128, _mm_loadu_si128, _mm512_add_epi16, _mm512_add_epi32,
-    _mm512_and_si512, _mm512_andnot_si512, _mm512_castsi128_si512, _mm512_inserti32x4,
-    _mm512_loadu_si512, _mm512_mask_blend_epi8, _mm512_mask_storeu_epi8, _mm512_maskz_loadu_epi8,
-    _mm512_or_si512, _mm512_permutex2var_epi8, _mm512_permutex2var_epi16,
-    _mm512_permutex2var_epi32, _mm512_permutexvar_epi8, _mm512_permutexvar_epi16,
-    _mm512_permutexvar_epi32, _mm512_permutexvar_epi64, _mm512_set1_epi16, _mm512_set1_epi32,
-    _mm512_shuffle_epi8, _mm512_shuffle_i32x4, _mm512_sll_epi32, _mm512_slli_epi16,
-    _mm512_sllv_epi16, _mm512_srl_epi32, _mm512_srli_epi16, _mm512_srli_epi32, _mm512_srlv_epi16,
-    _mm512_storeu_si512, _mm512_stream_si512, _mm512_unpackhi_epi8, _mm512_unpackhi_epi16,
-    _mm512_unpackhi_epi32, _mm512_unpackhi_epi64, _mm512_unpacklo_epi8, _mm512_unpacklo_epi16,
-    _mm512_unpacklo_epi32, _mm512_unpacklo_epi64,
-};
+use std::arch::x86_64::*;
 
 use super::{Avx2, Indices, LINE, Lanes, Outlined, Token, Vector, token};
 use crate::Tile;
@@ -23,19 +11,12 @@ pub(crate) struct Avx512<const VBMI: bool = false>(__m512i);
 
 pub(crate) type Avx512Vbmi = Avx512<true>;
 
-/// The order of `BYTES / size_of::<T>()` elements in a register.
-trait Order: Copy {}
-impl Order for u8 {}
-impl Order for u16 {}
-impl Order for u32 {}
-impl Order for u64 {}
-
-/// The register of an order.
+/// The register of these integers.
 ///
 /// # Safety
 /// The machine has AVX-512F.
 #[inline(always)]
-unsafe fn order<T: Order, const N: usize>(indices: &[T; N]) -> __m512i {
+unsafe fn order<T, const N: usize>(indices: &[T; N]) -> __m512i {
     const { assert!(size_of::<[T; N]>() == LINE) };
     // SAFETY: the array is a register's bytes.
     unsafe { _mm512_loadu_si512(indices.as_ptr().cast()) }
@@ -66,7 +47,6 @@ token!(Avx512Vbmi, "avx512f,avx512bw,avx512vl,avx512vbmi");
 
 impl<const VBMI: bool> Vector for Avx512<VBMI> {
     const BYTES: usize = LINE;
-    const HAS_SHUFFLE: bool = true;
 
     type Mask = u64;
 

@@ -77,9 +77,7 @@ impl Simd {
     pub fn detect() -> Simd {
         Simd::available().last().unwrap_or(Simd::Portable)
     }
-}
 
-impl Simd {
     /// What the set is called.
     pub fn name(self) -> &'static str {
         match self {
@@ -159,7 +157,7 @@ pub(crate) trait Vector: Copy {
     type Mask: Copy;
 
     /// Whether [`Vector::shuffle`] is faster than moving elements one by one.
-    const HAS_SHUFFLE: bool;
+    const HAS_SHUFFLE: bool = true;
 
     /// That the machine has the set.
     #[inline(always)]
@@ -177,7 +175,11 @@ pub(crate) trait Vector: Copy {
     ///
     /// # Safety
     /// They are valid for reads.
-    unsafe fn load_lanes(token: Token<Self>, srcs: &Lanes<*const u8>) -> Self;
+    #[inline(always)]
+    unsafe fn load_lanes(token: Token<Self>, srcs: &Lanes<*const u8>) -> Self {
+        // SAFETY: a register of 16 bytes has one place; the contract is the same.
+        unsafe { Self::load(token, srcs[0]) }
+    }
 
     /// Writes [`Vector::BYTES`] bytes.
     ///
@@ -245,7 +247,11 @@ pub(crate) trait Vector: Copy {
     ///
     /// # Safety
     /// They are valid for writes, and `dst` is aligned to them.
-    unsafe fn stream(self, dst: *mut u8);
+    #[inline(always)]
+    unsafe fn stream(self, dst: *mut u8) {
+        // SAFETY: the contract is the same.
+        unsafe { self.store(dst) };
+    }
 
     /// Within each 16 bytes, elements of `W` bytes of both in turn: the first half of that, and the
     /// second half. `W` is a power of two below 16.
@@ -253,7 +259,8 @@ pub(crate) trait Vector: Copy {
 
     /// Exchanges the index of a vector with that of its 16 bytes: a transpose of as many vectors as
     /// each has 16 bytes; the others are left as they are.
-    fn transpose_lanes(vectors: &mut Lanes<Self>);
+    #[inline(always)]
+    fn transpose_lanes(_vectors: &mut Lanes<Self>) {}
 
     /// Elements of `W` bytes in the opposite order; `W` is a power of two
     /// below [`Vector::BYTES`], and 16 at most.

@@ -1,17 +1,12 @@
 //! NEON: a quarter of a line in a register.
 
-use std::arch::aarch64::{
-    uint8x16_t, uint8x16x2_t, vaddq_u8, vbslq_u8, vcombine_u8, vdup_n_u8, vdupq_n_u8, vextq_u8,
-    vld1q_u8, vqtbl2q_u8, vreinterpretq_u8_u16, vreinterpretq_u8_u32, vreinterpretq_u8_u64,
-    vreinterpretq_u16_u8, vreinterpretq_u32_u8, vreinterpretq_u64_u8, vrev64q_u8, vrev64q_u16,
-    vrev64q_u32, vst1q_u8, vtstq_u8, vzip1q_u8, vzip1q_u16, vzip1q_u32, vzip1q_u64, vzip2q_u8,
-    vzip2q_u16, vzip2q_u32, vzip2q_u64,
-};
+use std::arch::aarch64::*;
 use std::arch::asm;
 
-use super::{Indices, Lanes, Outlined, Token, Vector, token};
+use super::{Indices, Outlined, Token, Vector, token};
 use crate::Tile;
 
+/// It streams by ordinary stores: streaming ones write two registers at once.
 #[derive(Clone, Copy)]
 pub(crate) struct Neon(uint8x16_t);
 
@@ -20,20 +15,12 @@ token!(Neon, "neon");
 impl Vector for Neon {
     const BYTES: usize = 16;
 
-    const HAS_SHUFFLE: bool = true;
-
     type Mask = uint8x16_t;
 
     #[inline(always)]
     unsafe fn load(_: Token<Self>, src: *const u8) -> Self {
         // SAFETY: the token proves NEON; the caller vouches for the bytes.
         Neon(unsafe { vld1q_u8(src) })
-    }
-
-    #[inline(always)]
-    unsafe fn load_lanes(token: Token<Self>, srcs: &Lanes<*const u8>) -> Self {
-        // SAFETY: the contract is the same.
-        unsafe { Self::load(token, srcs[0]) }
     }
 
     #[inline(always)]
@@ -50,13 +37,6 @@ impl Vector for Neon {
             let from = vaddq_u8(vld1q_u8(indices.as_ptr()), vdupq_n_u8(at as u8));
             vqtbl2q_u8(uint8x16x2_t(self.0, other.0), from)
         })
-    }
-
-    /// An ordinary store: streaming ones write two registers at once.
-    #[inline(always)]
-    unsafe fn stream(self, dst: *mut u8) {
-        // SAFETY: the contract is the same.
-        unsafe { self.store(dst) };
     }
 
     #[inline(always)]
@@ -86,9 +66,6 @@ impl Vector for Neon {
         };
         (Neon(low), Neon(high))
     }
-
-    #[inline(always)]
-    fn transpose_lanes(_vectors: &mut Lanes<Self>) {}
 
     #[inline(always)]
     fn reverse<const W: usize>(self) -> Self {

@@ -3,7 +3,7 @@
 use std::array;
 use std::mem::MaybeUninit;
 
-use super::{Indices, Lanes, Outlined, Token, Vector, token};
+use super::{Indices, Outlined, Token, Vector, token};
 use crate::Tile;
 
 /// 16 bytes, what most machines hold in a register. Each may be padding of an element.
@@ -25,21 +25,9 @@ impl Vector for Portable {
     }
 
     #[inline(always)]
-    unsafe fn load_lanes(token: Token<Self>, srcs: &Lanes<*const u8>) -> Self {
-        // SAFETY: the caller vouches for the bytes.
-        unsafe { Self::load(token, srcs[0]) }
-    }
-
-    #[inline(always)]
     unsafe fn store(self, dst: *mut u8) {
         // SAFETY: the caller vouches for the bytes.
         unsafe { dst.cast::<[MaybeUninit<u8>; 16]>().write_unaligned(self.0) };
-    }
-
-    #[inline(always)]
-    unsafe fn stream(self, dst: *mut u8) {
-        // SAFETY: the contract is the same.
-        unsafe { self.store(dst) };
     }
 
     #[inline(always)]
@@ -55,9 +43,6 @@ impl Vector for Portable {
             Portable(array::from_fn(|place| interleaved(place + 16))),
         )
     }
-
-    #[inline(always)]
-    fn transpose_lanes(_vectors: &mut Lanes<Self>) {}
 
     #[inline(always)]
     fn reverse<const W: usize>(self) -> Self {

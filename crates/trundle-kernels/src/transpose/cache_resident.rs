@@ -54,11 +54,10 @@ pub(crate) unsafe fn cache_resident<V: Vector, const W: usize>(token: Token<V>, 
                     lane_lines::<V, W>(token, &cols, row, &mut lines);
                     LANE / W
                 };
-                let lines = written(&mut lines[..LINE / V::BYTES * made]);
                 for i in 0..made.min(left) {
                     let dst = (row + i).cast_signed() * tile.rows.dst_stride;
                     let dst = tile.dst.wrapping_offset(dst).wrapping_add(first * W);
-                    Line::of_row(lines, i, made).store_first(dst, count * W);
+                    Line::of_row(&lines, i, made).store_first(dst, count * W);
                 }
                 row += made;
             }

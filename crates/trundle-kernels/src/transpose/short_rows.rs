@@ -9,7 +9,7 @@ use super::micro_tile::{
 use crate::jumps::Jumps;
 use crate::parts::line::Line;
 use crate::parts::writer::Writer;
-use crate::simd::{LINE, Lanes, Token, Vector};
+use crate::simd::{LINE, Lanes, Outlined, Token, Vector};
 use crate::tile::{AffineLoop, Tile};
 
 /// Rows of at most this many bytes that follow each other are put together in registers.
@@ -26,51 +26,53 @@ pub(crate) fn are_short_rows(tile: &Tile) -> bool {
         && tile.rows.len > 1
 }
 
-/// Streams the rows of a tile of which [`are_short_rows`] holds.
-///
-/// # Safety
-/// As [`transposed`](super::transposed::run), for elements of W bytes and rising rows at
+/// Streams the rows of a tile of which [`are_short_rows`] holds: of elements of W bytes, and at
 /// multiples of W.
-#[inline(always)]
-pub(crate) unsafe fn short_rows<V: Vector, const W: usize>(token: Token<V>, tile: &Tile) {
-    let mut srcs = [MaybeUninit::<*const u8>::uninit(); MOST_SHORT_ROW_BYTES];
-    // Lines that lack columns have the last in their place.
-    let padded = tile.cols.len.next_multiple_of(LINE / W);
-    let mut next = Cursor::of_cols(tile);
-    let mut last = tile.src;
-    for (col, src) in srcs[..padded].iter_mut().enumerate() {
-        if col < tile.cols.len {
-            last = tile.src.wrapping_offset(next.next());
-        }
-        src.write(last);
-    }
-    // SAFETY: as many are known.
-    let srcs: &[*const u8] = unsafe { std::slice::from_raw_parts(srcs.as_ptr().cast(), padded) };
-    let mut next = Cursor::of_rows(tile);
-    let mut row = 0;
-    while row < tile.rows.len {
-        let len = next.until_jump.min(tile.rows.len - row);
-        let dst = tile.dst.wrapping_offset(next.offset);
-        let rows = Tile {
-            src: tile.src.wrapping_add(row * W),
-            dst,
-            rows: AffineLoop { len, ..tile.rows },
-            row_jumps: Jumps::NONE,
-            ..*tile
-        };
-        // What is written in part is read before: the last line, and the first after the jump.
-        V::prefetch(dst.wrapping_add(len * tile.cols.len * W));
-        next.skip(len);
-        V::prefetch(tile.dst.wrapping_offset(next.offset));
-        // SAFETY: the rows are rows of the tile, between two jumps.
-        unsafe {
-            if are_lanes::<W>(tile.cols.len) {
-                join_lanes::<V, W>(token, &rows, &srcs[..tile.cols.len], row * W);
-            } else {
-                join_rows::<V, W>(token, &rows, srcs, row * W);
+pub(crate) struct ShortRows<const W: usize>;
+
+impl<const W: usize> Outlined for ShortRows<W> {
+    #[inline(always)]
+    unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
+        let mut srcs = [MaybeUninit::<*const u8>::uninit(); MOST_SHORT_ROW_BYTES];
+        // Lines that lack columns have the last in their place.
+        let padded = tile.cols.len.next_multiple_of(LINE / W);
+        let mut next = Cursor::of_cols(tile);
+        let mut last = tile.src;
+        for (col, src) in srcs[..padded].iter_mut().enumerate() {
+            if col < tile.cols.len {
+                last = tile.src.wrapping_offset(next.next());
             }
+            src.write(last);
         }
-        row += len;
+        // SAFETY: as many are known.
+        let srcs: &[*const u8] =
+            unsafe { std::slice::from_raw_parts(srcs.as_ptr().cast(), padded) };
+        let mut next = Cursor::of_rows(tile);
+        let mut row = 0;
+        while row < tile.rows.len {
+            let len = next.until_jump.min(tile.rows.len - row);
+            let dst = tile.dst.wrapping_offset(next.offset);
+            let rows = Tile {
+                src: tile.src.wrapping_add(row * W),
+                dst,
+                rows: AffineLoop { len, ..tile.rows },
+                row_jumps: Jumps::NONE,
+                ..*tile
+            };
+            // What is written in part is read before: the last line, and the first after the jump.
+            V::prefetch(dst.wrapping_add(len * tile.cols.len * W));
+            next.skip(len);
+            V::prefetch(tile.dst.wrapping_offset(next.offset));
+            // SAFETY: the rows are rows of the tile, between two jumps.
+            unsafe {
+                if are_lanes::<W>(tile.cols.len) {
+                    join_lanes::<V, W>(token, &rows, &srcs[..tile.cols.len], row * W);
+                } else {
+                    join_rows::<V, W>(token, &rows, srcs, row * W);
+                }
+            }
+            row += len;
+        }
     }
 }
 
@@ -84,7 +86,7 @@ const fn are_lanes<const W: usize>(cols: usize) -> bool {
 /// put in the order of the destination, which makes whole lines.
 ///
 /// # Safety
-/// As [`short_rows`], for columns at `at` bytes from `srcs`, which fill lanes and of which there is
+/// As [`ShortRows`], for columns at `at` bytes from `srcs`, which fill lanes and of which there is
 /// a multiple of a line's lanes.
 #[inline(always)]
 unsafe fn join_lanes<V: Vector, const W: usize>(
@@ -152,7 +154,7 @@ unsafe fn load_rows<V: Vector, const W: usize>(token: Token<V>, src: *const u8, 
 /// Joins rows of any length: each line is put together from the ends of rows.
 ///
 /// # Safety
-/// As [`short_rows`], for columns at `at` bytes from `srcs`, of which there are enough to fill
+/// As [`ShortRows`], for columns at `at` bytes from `srcs`, of which there are enough to fill
 /// lines.
 #[inline(always)]
 unsafe fn join_rows<V: Vector, const W: usize>(
@@ -181,9 +183,8 @@ unsafe fn join_rows<V: Vector, const W: usize>(
             }
             for i in 0..count {
                 let mut rest = tile.cols.len * W;
-                for lines in &mut lines[..groups] {
-                    let line = Line::of_row(written(&mut lines[..each]), i, side);
-                    writer.put_line_of::<W>(&line, rest.min(LINE));
+                for lines in &lines[..groups] {
+                    writer.put_line_of::<W>(&Line::of_row(lines, i, side), rest.min(LINE));
                     rest = rest.saturating_sub(LINE);
                 }
             }

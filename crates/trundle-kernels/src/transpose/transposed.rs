@@ -24,8 +24,8 @@ use super::micro_tile::{
 use super::packed_panel::PackedPanels;
 use super::panel::Panel;
 use super::row_block::{MOST_ROWS, RowBlock};
-use super::short_rows::{MOST_SHORT_ROW_BYTES, are_short_rows, short_rows};
-use super::whole_lines::whole_lines;
+use super::short_rows::{MOST_SHORT_ROW_BYTES, ShortRows, are_short_rows};
+use super::whole_lines::WholeLines;
 use crate::elements::strided;
 use crate::parts::line::{CarryBuffer, Line};
 use crate::pattern::{Pattern, Space};
@@ -124,30 +124,33 @@ struct Lines<const W: usize>;
 impl<const W: usize> Outlined for Lines<W> {
     #[inline(always)]
     unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
-        // SAFETY: the contract is the same.
-        unsafe { lines::<V, W>(token, &tile.rising()) };
-    }
-}
-
-/// Elements of whole lines.
-struct WholeLines;
-
-impl Outlined for WholeLines {
-    #[inline(always)]
-    unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
-        // SAFETY: the contract is the same.
-        unsafe { whole_lines(token, &tile.rising()) };
-    }
-}
-
-/// Elements of W bytes in short rows that follow each other.
-struct ShortRows<const W: usize>;
-
-impl<const W: usize> Outlined for ShortRows<W> {
-    #[inline(always)]
-    unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
-        // SAFETY: the contract is the same.
-        unsafe { short_rows::<V, W>(token, tile) };
+        let tile = &tile.rising();
+        if is_cache_resident(tile) {
+            // SAFETY: the contract is the same.
+            return unsafe { cache_resident::<V, W>(token, tile) };
+        }
+        let aligned = tile.dst.addr().is_multiple_of(W)
+            && tile.rows.dst_stride.unsigned_abs().is_multiple_of(W)
+            && tile.row_jumps.is_multiple_of(W);
+        let streamed = tile.store == Store::Streaming && aligned;
+        let joined = streamed && are_short_rows(tile);
+        let streamed = streamed && tile.cols.len * W >= LINE;
+        // Whether lines begin at the same columns in every row.
+        let together = tile.rows.dst_stride.unsigned_abs().is_multiple_of(LINE)
+            && tile.row_jumps.is_multiple_of(LINE);
+        // SAFETY: the contract is the same; rows that are joined or streamed are aligned to
+        // elements.
+        unsafe {
+            if joined {
+                V::outlined::<ShortRows<W>>(token, tile);
+            } else if streamed && together {
+                V::outlined::<Large<W, STREAMING_ALIGNED>>(token, tile);
+            } else if streamed {
+                V::outlined::<Large<W, STREAMING>>(token, tile);
+            } else {
+                V::outlined::<Large<W, ORDINARY>>(token, tile);
+            }
+        }
     }
 }
 
@@ -181,47 +184,6 @@ impl<const W: usize, const WRITTEN: u8> Outlined for Large<W, WRITTEN> {
                     _ => store_rows::<V, W>(token, tile, &rows),
                 }
             }
-        }
-    }
-}
-
-/// # Safety
-/// As [`run`], for elements of W bytes and rising rows.
-#[inline(always)]
-unsafe fn lines<V: Vector, const W: usize>(token: Token<V>, tile: &Tile) {
-    if is_cache_resident(tile) {
-        // SAFETY: the contract is the same.
-        return unsafe { cache_resident::<V, W>(token, tile) };
-    }
-    // SAFETY: the contract is the same.
-    unsafe { large::<V, W>(token, tile) };
-}
-
-/// [`lines`] of a tile that may be large.
-///
-/// # Safety
-/// As [`lines`].
-#[inline(always)]
-unsafe fn large<V: Vector, const W: usize>(token: Token<V>, tile: &Tile) {
-    let aligned = tile.dst.addr().is_multiple_of(W)
-        && tile.rows.dst_stride.unsigned_abs().is_multiple_of(W)
-        && tile.row_jumps.is_multiple_of(W);
-    let streamed = tile.store == Store::Streaming && aligned;
-    let joined = streamed && are_short_rows(tile);
-    let streamed = streamed && tile.cols.len * W >= LINE;
-    // Whether lines begin at the same columns in every row.
-    let together = tile.rows.dst_stride.unsigned_abs().is_multiple_of(LINE)
-        && tile.row_jumps.is_multiple_of(LINE);
-    // SAFETY: the contract is the same; rows that are joined or streamed are aligned to elements.
-    unsafe {
-        if joined {
-            V::outlined::<ShortRows<W>>(token, tile);
-        } else if streamed && together {
-            V::outlined::<Large<W, STREAMING_ALIGNED>>(token, tile);
-        } else if streamed {
-            V::outlined::<Large<W, STREAMING>>(token, tile);
-        } else {
-            V::outlined::<Large<W, ORDINARY>>(token, tile);
         }
     }
 }
@@ -393,9 +355,8 @@ unsafe fn put_lines<V: Vector, const W: usize, const PUT: u8>(
                     }
                     transpose_micro_tile::<V, W>(written(vectors));
                 }
-                let lines = written(&mut lines[..LINE / W]);
                 for i in 0..side {
-                    let line = Line::of_row(lines, i, side);
+                    let line = Line::of_row(&lines, i, side);
                     put_line::<V, W, PUT>(&line, panel, first, count, rows, row + i, carry);
                 }
             }
@@ -436,9 +397,8 @@ unsafe fn put_lane_lines<V: Vector, const W: usize, const PUT: u8>(
                 }
                 transpose_within_lanes::<V, W>(written(vectors));
             }
-            let lines = written(&mut lines[..LINE / V::BYTES * each]);
             for i in 0..each {
-                let line = Line::of_row(lines, i, each);
+                let line = Line::of_row(&lines, i, each);
                 let count = (cols.end - first).min(LINE / W);
                 put_line::<V, W, PUT>(&line, panel, first, count, rows, row + i, carry);
             }
@@ -472,9 +432,8 @@ unsafe fn put_some_lines<V: Vector, const W: usize, const PUT: u8>(
                 }
                 transpose_micro_tile::<V, W>(written(vectors));
             }
-            let lines = written(&mut lines[..LINE / W]);
             for (i, row) in some.clone().enumerate() {
-                let line = Line::of_row(lines, i, side);
+                let line = Line::of_row(&lines, i, side);
                 let count = (cols.end - first).min(LINE / W);
                 put_line::<V, W, PUT>(&line, panel, first, count, rows, row, carry);
             }

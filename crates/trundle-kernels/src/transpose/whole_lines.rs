@@ -2,7 +2,7 @@
 
 use super::cursor::Cursor;
 use crate::parts::line::{CarryBuffer, Line};
-use crate::simd::{LINE, Token, Vector};
+use crate::simd::{LINE, Outlined, Token, Vector};
 use crate::tile::{Store, Tile, prefetch_partial};
 
 /// The rows that are moved together: what they keep stays in a first-level cache.
@@ -16,31 +16,32 @@ const BYTES_AHEAD: usize = 8 << 10;
 ///
 /// Lines of the destination begin anywhere in an element: what one element leaves of a line is
 /// kept until the next completes it.
-///
-/// # Safety
-/// As [`Call::Tile`](crate::Call::Tile); the width is a multiple of a line, and rows rise through
-/// the source.
-#[inline(always)]
-pub(crate) unsafe fn whole_lines<V: Vector>(token: Token<V>, tile: &Tile) {
-    let mut next = Cursor::of_rows(tile);
-    for first in (0..tile.rows.len).step_by(MOST_ROWS) {
-        let count = MOST_ROWS.min(tile.rows.len - first);
-        let mut dsts = [(tile.dst, 0); MOST_ROWS];
-        for dst in &mut dsts[..count] {
-            let row = tile.dst.wrapping_offset(next.next());
-            *dst = (row, row.addr() % LINE);
-            if tile.store == Store::Streaming {
-                prefetch_partial(row);
-                prefetch_partial(row.wrapping_add(tile.cols.len * tile.width));
+pub(crate) struct WholeLines;
+
+impl Outlined for WholeLines {
+    #[inline(always)]
+    unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
+        let tile = &tile.rising();
+        let mut next = Cursor::of_rows(tile);
+        for first in (0..tile.rows.len).step_by(MOST_ROWS) {
+            let count = MOST_ROWS.min(tile.rows.len - first);
+            let mut dsts = [(tile.dst, 0); MOST_ROWS];
+            for dst in &mut dsts[..count] {
+                let row = tile.dst.wrapping_offset(next.next());
+                *dst = (row, row.addr() % LINE);
+                if tile.store == Store::Streaming {
+                    prefetch_partial(row);
+                    prefetch_partial(row.wrapping_add(tile.cols.len * tile.width));
+                }
             }
-        }
-        let src = tile.src.wrapping_add(first * tile.width);
-        let rows = Rows { src, dsts: &dsts[..count] };
-        // SAFETY: the rows are rows of the tile.
-        unsafe {
-            match tile.store {
-                Store::Streaming => stream_rows(token, tile, &rows),
-                Store::Ordinary => store_rows(token, tile, &rows),
+            let src = tile.src.wrapping_add(first * tile.width);
+            let rows = Rows { src, dsts: &dsts[..count] };
+            // SAFETY: the rows are rows of the tile.
+            unsafe {
+                match tile.store {
+                    Store::Streaming => stream_rows(token, tile, &rows),
+                    Store::Ordinary => store_rows(token, tile, &rows),
+                }
             }
         }
     }
@@ -54,7 +55,7 @@ struct Rows<'a> {
 }
 
 /// # Safety
-/// As [`whole_lines`], for rows of the tile.
+/// As [`WholeLines`], for rows of the tile.
 #[inline(always)]
 unsafe fn store_rows<V: Vector>(token: Token<V>, tile: &Tile, rows: &Rows<'_>) {
     let mut cols = Cursor::of_cols(tile);
@@ -73,7 +74,7 @@ unsafe fn store_rows<V: Vector>(token: Token<V>, tile: &Tile, rows: &Rows<'_>) {
 }
 
 /// # Safety
-/// As [`whole_lines`], for rows of the tile.
+/// As [`WholeLines`], for rows of the tile.
 #[inline(always)]
 unsafe fn stream_rows<V: Vector>(token: Token<V>, tile: &Tile, rows: &Rows<'_>) {
     let width = tile.width;
