@@ -17,6 +17,22 @@ fn results_beyond_half_of_the_last_cache_are_streamed() {
     }
 }
 
+#[test]
+fn kernels_without_streaming_stores_are_given_ordinary_ones() {
+    let simd = Simd::Portable;
+    let planner = Planner::new(Machine { l3_bytes: 2000, simd, ..Machine::detect().clone() });
+    let map = Op::from(Transpose::new(&[1, 0])).index_map(&Shape::new([50, 60]).unwrap()).unwrap();
+    for (width, kernel, store) in
+        [(4, "transposed-portable", Store::Streaming), (12, "strided-portable", Store::Ordinary)]
+    {
+        let src = Layout::row_major(map.in_shape(), width).unwrap();
+        let dst = Layout::row_major(map.out_shape(), width).unwrap();
+        let plan = planner.plan(&Move::new(&map, width, &src, &dst).unwrap());
+        let step = &plan.steps()[0];
+        assert_eq!((step.kernel.name, step.store), (kernel, store));
+    }
+}
+
 /// The steps for an operator on packed f32 of this shape.
 fn steps(op: impl Into<Op>, sizes: &[usize]) -> Vec<Step> {
     steps_of(&op.into().index_map(&Shape::new(sizes).unwrap()).unwrap())

@@ -6,7 +6,7 @@ use crate::lanes::ragged::LaneTile;
 use crate::pattern::{Pattern, Roles, Space};
 use crate::rows;
 use crate::simd::Simd;
-use crate::tile::Tile;
+use crate::tile::{Store, Tile};
 
 /// How a kernel is called.
 #[derive(Clone, Copy)]
@@ -38,6 +38,8 @@ pub struct Kernel {
     applies: fn(&Pattern, usize) -> bool,
     /// How many rows and columns its tiles have, of any number that there are.
     tile: fn(&Space) -> (usize, usize),
+    /// What it can write with: streaming stores and ordinary ones, or ordinary ones alone.
+    stores: Store,
     /// Why it is picked.
     pub reason: &'static str,
     /// What moves the tiles.
@@ -57,6 +59,11 @@ impl Kernel {
         let ((rows, cols), (all_rows, all_cols)) = (tile(space), space.pattern.wrapped);
         (rows.clamp(1, all_rows), cols.clamp(1, all_cols))
     }
+
+    /// How it writes a result for which some stores are wanted: as that, if it can.
+    pub fn store(&self, wanted: Store) -> Store {
+        wanted.min(self.stores)
+    }
 }
 
 impl PartialEq for Kernel {
@@ -73,21 +80,22 @@ impl fmt::Debug for Kernel {
     }
 }
 
-/// Makes [`CATALOGUE`] of one row a kernel: its name, its module, what it is called with, and the
-/// instruction sets that it is built for on each architecture, the widest first. The module says
-/// all else. Each instance has a module of its own: an incremental build compiles modules by
-/// themselves, so that after an edit only the instances that it changes are made anew.
+/// Makes [`CATALOGUE`] of one row a kernel: its name, its module, what it is called with, its roles,
+/// the stores it can do, the instruction sets that it is built for, the widest first, of x86-64, of
+/// aarch64 and of any machine, and why it is picked. The module says all else. Each instance has a
+/// module of its own: an incremental build compiles modules by themselves, so that after an edit
+/// only the instances that it changes are made anew.
 macro_rules! catalogue {
-    ($($name:literal: $folder:ident::$kernel:ident($tile:ident, $roles:ident),
-        x86_64 [$($x86_64:ident)*] aarch64 [$($aarch64:ident)*] any [$($any:ident)*],
+    ($($name:literal: $folder:ident::$kernel:ident $row:tt
+        [$($x86_64:ident)*] [$($aarch64:ident)*] [$($any:ident)*],
         $reason:literal;)*
     ) => {
         $(mod $kernel {
             $(#[cfg(target_arch = "x86_64")]
-            pub(super) mod $x86_64 { instance!($x86_64, $name, $folder::$kernel, $tile, $roles, $reason); })*
+            pub(super) mod $x86_64 { instance!($x86_64, $name, $folder::$kernel $row, $reason); })*
             $(#[cfg(target_arch = "aarch64")]
-            pub(super) mod $aarch64 { instance!($aarch64, $name, $folder::$kernel, $tile, $roles, $reason); })*
-            $(pub(super) mod $any { instance!($any, $name, $folder::$kernel, $tile, $roles, $reason); })*
+            pub(super) mod $aarch64 { instance!($aarch64, $name, $folder::$kernel $row, $reason); })*
+            $(pub(super) mod $any { instance!($any, $name, $folder::$kernel $row, $reason); })*
         })*
 
         /// Every kernel. Of those that the machine can run and that apply, the first is taken.
@@ -101,7 +109,7 @@ macro_rules! catalogue {
 
 /// A kernel built for one instruction set.
 macro_rules! instance {
-    (avx512vbmi, $($row:tt)*) => {
+    (vbmi, $($row:tt)*) => {
         instance!(Avx512Vbmi "avx512vbmi" "avx512f,avx512bw,avx512vl,avx512vbmi", $($row)*);
     };
     (avx512, $($row:tt)*) => {
@@ -109,31 +117,30 @@ macro_rules! instance {
     };
     (avx2, $($row:tt)*) => { instance!(Avx2 "avx2" "avx2", $($row)*); };
     (neon, $($row:tt)*) => { instance!(Neon "neon" "neon", $($row)*); };
-    (portable, $($row:tt)*) => { instance!(run::<crate::simd::Portable>, $($row)*); };
+    (portable, $($row:tt)*) => { instance!(Portable "portable", $($row)*); };
     // Written without vectors.
-    (scalar, $($row:tt)*) => { instance!(run, $($row)*); };
-    ($set:ident $suffix:literal $features:literal,
-        $name:literal, $folder:ident::$kernel:ident, $tile:ident, $($row:tt)*
+    (scalar, $name:literal, $folder:ident::$kernel:ident $($row:tt)*) => {
+        use crate::$folder::$kernel::run;
+
+        instance!(@row "portable" Portable, $name, $folder::$kernel $($row)*);
+    };
+    ($set:ident $suffix:literal $($features:literal)?,
+        $name:literal, $folder:ident::$kernel:ident($tile:ident, $($row:ident),*), $reason:literal
     ) => {
-        use crate::$tile;
+        use crate::{$tile, simd::{$set, Token}};
 
         /// # Safety
         /// As the call that takes the tile: see [`Call`](crate::Call).
-        #[target_feature(enable = $features)]
+        $(#[target_feature(enable = $features)])?
         unsafe fn run(tile: &$tile) {
             // SAFETY: the contract is the same.
-            unsafe { crate::$folder::$kernel::run::<crate::simd::$set>(tile) }
+            unsafe { crate::$folder::$kernel::run(Token::<$set>::new(), tile) }
         }
 
-        instance!(@row $suffix, $set, run, $name, $folder::$kernel, $tile, $($row)*);
+        instance!(@row $suffix $set, $name, $folder::$kernel($tile, $($row),*), $reason);
     };
-    ($run:path, $name:literal, $folder:ident::$kernel:ident, $($row:tt)*) => {
-        use crate::$folder::$kernel::run;
-
-        instance!(@row "portable", Portable, $run, $name, $folder::$kernel, $($row)*);
-    };
-    (@row $suffix:literal, $set:ident, $run:path,
-        $name:literal, $folder:ident::$kernel:ident, $tile:ident, $roles:ident, $reason:literal
+    (@row $suffix:literal $set:ident, $name:literal,
+        $folder:ident::$kernel:ident($tile:ident, $roles:ident, $stores:ident), $reason:literal
     ) => {
         pub(in crate::catalogue) const KERNEL: crate::Kernel = crate::Kernel {
             name: concat!($name, "-", $suffix),
@@ -141,50 +148,38 @@ macro_rules! instance {
             roles: crate::Roles::$roles,
             applies: crate::$folder::$kernel::applies,
             tile: crate::$folder::$kernel::tile,
+            stores: crate::Store::$stores,
             reason: $reason,
-            call: crate::Call::$tile($run),
+            call: crate::Call::$tile(run),
         };
     };
 }
 
 catalogue! {
-    "regrouped": rows::regrouped(Tile, Plain),
-        x86_64 [avx512vbmi avx512 avx2] aarch64 [neon] any [],
+    "regrouped": rows::regrouped(Tile, Plain, Streaming) [vbmi avx512 avx2] [neon] [],
         "short rows that follow each other: vectors are shuffled from windows of the source";
-    "runs": rows::runs(Tile, Plain),
-        x86_64 [avx512 avx2] aarch64 [neon] any [portable],
+    "runs": rows::runs(Tile, Plain, Streaming) [avx512 avx2] [neon] [portable],
         "neighbours stay neighbours: rows are copied as runs of bytes";
-    "reversed": rows::reversed(Tile, Plain),
-        x86_64 [avx512vbmi avx512 avx2] aarch64 [neon] any [portable],
+    "reversed": rows::reversed(Tile, Plain, Streaming) [vbmi avx512 avx2] [neon] [portable],
         "neighbours in the opposite order: rows are read backwards";
-    "deinterleaved": channels::deinterleaved(Tile, Plain),
-        x86_64 [avx512vbmi avx512 avx2] aarch64 [neon] any [],
+    "deinterleaved": channels::deinterleaved(Tile, Plain, Streaming) [vbmi avx512 avx2] [neon] [],
         "the few neighbours of a pixel become planes: vectors are shuffled from the bytes of pixels";
-    "interleaved": channels::interleaved(Tile, Plain),
-        x86_64 [avx512vbmi avx512 avx2] aarch64 [neon] any [],
+    "interleaved": channels::interleaved(Tile, Plain, Streaming) [vbmi avx512 avx2] [neon] [],
         "planes become the few neighbours of a pixel: vectors are shuffled from the bytes of planes";
-    "transposed": transpose::transposed(Tile, Jumping),
-        x86_64 [avx512 avx2] aarch64 [neon] any [portable],
+    "transposed": transpose::transposed(Tile, Jumping, Streaming) [avx512 avx2] [neon] [portable],
         "neighbours of the source become rows: micro-tiles are transposed, whole lines written";
-    "padded": transpose::padded(Tile, Plain),
-        x86_64 [avx512vbmi avx512 avx2] aarch64 [neon] any [],
+    "padded": transpose::padded(Tile, Plain, Ordinary) [vbmi avx512 avx2] [neon] [],
         "neighbours of an odd width become rows: micro-tiles are transposed, with padding in registers";
-    "rolled-short": rows::rolled_short(Tile, Rolled),
-        x86_64 [avx512vbmi avx512 avx2] aarch64 [neon] any [],
+    "rolled-short": rows::rolled_short(Tile, Rolled, Streaming) [vbmi avx512 avx2] [neon] [],
         "short rows are rolled: vectors are shuffled from windows of the source";
-    "rolled": rows::rolled(Tile, Rolled),
-        x86_64 [avx512 avx2] aarch64 [neon] any [portable],
+    "rolled": rows::rolled(Tile, Rolled, Streaming) [avx512 avx2] [neon] [portable],
         "rows are rolled: each is two runs, written as one";
-    "strided": elements::strided(Tile, Plain),
-        x86_64 [] aarch64 [] any [scalar],
+    "strided": elements::strided(Tile, Plain, Ordinary) [] [] [scalar],
         "no two neighbours stay together: element by element";
-    "sub-line": lanes::sub_line(LaneTile, Slabs),
-        x86_64 [avx512 avx2] aarch64 [neon] any [portable],
+    "sub-line": lanes::sub_line(LaneTile, Slabs, Streaming) [avx512 avx2] [neon] [portable],
         "rows of a few lanes follow each other: they are put together in the cache, and written as lines";
-    "barrel-shift": lanes::barrel_shift(LaneTile, Lanes),
-        x86_64 [avx512 avx2] aarch64 [neon] any [portable],
+    "barrel-shift": lanes::barrel_shift(LaneTile, Lanes, Streaming) [avx512 avx2] [neon] [portable],
         "every lane has a length of its own: whole lines of lanes are shifted";
-    "strided-lanes": lanes::strided_lanes(LaneTile, Lanes),
-        x86_64 [] aarch64 [] any [scalar],
+    "strided-lanes": lanes::strided_lanes(LaneTile, Lanes, Ordinary) [] [] [scalar],
         "every lane has a length of its own: element by element across the lanes";
 }

@@ -23,7 +23,7 @@ impl fmt::Display for AffineLoop {
 }
 
 /// How the result is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Store {
     /// Ordinary stores: the result is small enough to stay in the caches for whoever reads it next.
     Ordinary,

@@ -130,6 +130,7 @@ impl Planner {
             Some(cut) => self.pick(&roles, Some(&cut.second))?,
             None => kernel,
         };
+        let store = kernel.store(store).max(second.store(store));
         let (width, place) = (roles.width, roles.place);
         let arranged = roles.arrange(kernel.roles);
         if is_rolled && arranged.rolled.is_none() {

@@ -1,7 +1,6 @@
 //! The channels of pixels become planes.
 
 use std::array;
-use std::marker::PhantomData;
 use std::ops::Range;
 
 use super::{
@@ -9,7 +8,7 @@ use super::{
 };
 use crate::elements::strided;
 use crate::pattern::{Pattern, Space};
-use crate::simd::{LINE, Vector, store_part};
+use crate::simd::{LINE, Token, Vector, store_part};
 use crate::tile::{AffineLoop, Store, Tile};
 
 /// How far ahead pixels are prefetched that become planes by streaming stores, in bytes (measured;
@@ -39,14 +38,14 @@ pub(crate) fn tile(space: &Space) -> (usize, usize) {
 /// columns are pixels, neighbours in the destination, and a multiple of the width apart in the
 /// source.
 #[inline(always)]
-pub(crate) unsafe fn run<V: Vector>(tile: &Tile) {
+pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     let channels = tile.cols.src_stride.unsigned_abs() / tile.width;
     // Parts of ragged tiles may lack channels.
     let whole = tile.rows.len == channels && tile.cols.len * tile.width >= V::BYTES;
     // SAFETY: the contract is the same.
     unsafe {
         if whole {
-            by_channels!(tile, tile.width, channels, to_planes::<V>);
+            by_channels!(token, tile, tile.width, channels, to_planes::<V>);
         } else {
             strided::run(tile);
         }
@@ -56,7 +55,10 @@ pub(crate) unsafe fn run<V: Vector>(tile: &Tile) {
 /// # Safety
 /// As [`run`], for all of N channels of W bytes and a vector of pixels at least.
 #[inline(always)]
-unsafe fn to_planes<V: Vector, const W: usize, const N: usize, const SHUFFLES: usize>(tile: &Tile) {
+unsafe fn to_planes<V: Vector, const W: usize, const N: usize, const SHUFFLES: usize>(
+    token: Token<V>,
+    tile: &Tile,
+) {
     let tile = tile.rising();
     let planes = Planes::<V, W, N, SHUFFLES> {
         src: tile.src,
@@ -65,7 +67,7 @@ unsafe fn to_planes<V: Vector, const W: usize, const N: usize, const SHUFFLES: u
         }),
         pixels: tile.cols,
         indices: const { &indices::<SHUFFLES>(From::Pixels, N, W, V::BYTES) },
-        vector: PhantomData,
+        token,
     };
     let (pixels, line) = (tile.cols.len, LINE / W);
     let heads = planes.planes.map(|plane| head::<W>(plane, pixels * W, tile.store));
@@ -97,14 +99,14 @@ struct Planes<V, const W: usize, const N: usize, const SHUFFLES: usize> {
     planes: [*mut u8; N],
     pixels: AffineLoop,
     indices: &'static ShuffleIndices<SHUFFLES>,
-    vector: PhantomData<V>,
+    token: Token<V>,
 }
 
 impl<V: Vector, const W: usize, const N: usize, const SHUFFLES: usize> Planes<V, W, N, SHUFFLES> {
     /// Copies pixels to all planes at a time.
     ///
     /// # Safety
-    /// The machine has the set of V, and the pixels are the tile's, as many as fill whole vectors.
+    /// The pixels are the tile's, as many as fill whole vectors.
     /// If they are streamed, all planes have a line there.
     #[inline(always)]
     unsafe fn together(&self, pixels: Range<usize>, streamed: bool) {
@@ -132,7 +134,7 @@ impl<V: Vector, const W: usize, const N: usize, const SHUFFLES: usize> Planes<V,
     /// Copies pixels to planes whose lines do not begin with the same pixel: the first at `heads`.
     ///
     /// # Safety
-    /// The machine has the set of V, and the pixels of so many lines are the tile's.
+    /// The pixels of so many lines are the tile's.
     #[inline(always)]
     unsafe fn apart(&self, heads: &[usize; N], lines: usize) {
         let line = LINE / W;
@@ -158,12 +160,12 @@ impl<V: Vector, const W: usize, const N: usize, const SHUFFLES: usize> Planes<V,
     /// The vectors of the pixels from `pixel` on, as many as a vector has elements.
     ///
     /// # Safety
-    /// The machine has the set of V, and as many pixels as a vector has elements are the tile's.
+    /// As many pixels as a vector has elements are the tile's.
     #[inline(always)]
     unsafe fn vectors(&self, pixel: usize) -> [V; N] {
         let src = self.front(pixel);
         // SAFETY: the vectors are the bytes of these pixels.
-        unsafe { loaded(&array::from_fn(|index| src.wrapping_add(index * V::BYTES))) }
+        unsafe { loaded(self.token, &array::from_fn(|index| src.wrapping_add(index * V::BYTES))) }
     }
 
     /// Where the pixels from `pixel` on, as many as a vector has elements, begin in the source.
@@ -183,16 +185,10 @@ impl<V: Vector, const W: usize, const N: usize, const SHUFFLES: usize> Planes<V,
     }
 
     /// The vector of a plane.
-    ///
-    /// # Safety
-    /// The machine has the set of V.
     #[inline(always)]
-    unsafe fn shuffled(&self, vectors: &[V; N], channel: usize) -> V {
-        // SAFETY: by the caller; the indices are for these elements.
-        unsafe {
-            let vector = shuffled::<V, W, N, SHUFFLES>(vectors, self.indices, channel);
-            if self.falls() { vector.reverse::<W>() } else { vector }
-        }
+    fn shuffled(&self, vectors: &[V; N], channel: usize) -> V {
+        let vector = shuffled::<V, W, N, SHUFFLES>(vectors, self.indices, channel);
+        if self.falls() { vector.reverse::<W>() } else { vector }
     }
 
     /// Whether the pixels fall in the source.
@@ -204,8 +200,7 @@ impl<V: Vector, const W: usize, const N: usize, const SHUFFLES: usize> Planes<V,
     /// Copies a few pixels of one plane.
     ///
     /// # Safety
-    /// The pixels are the tile's, which has as many as a vector has elements, and the machine has
-    /// the set of V.
+    /// The pixels are the tile's, which has as many as a vector has elements.
     #[inline(always)]
     unsafe fn edge(&self, channel: usize, pixels: Range<usize>) {
         let each = V::BYTES / W;

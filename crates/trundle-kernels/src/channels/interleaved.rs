@@ -1,7 +1,6 @@
 //! Planes become the channels of pixels.
 
 use std::array;
-use std::marker::PhantomData;
 use std::ops::Range;
 
 use super::{
@@ -9,7 +8,7 @@ use super::{
 };
 use crate::elements::strided;
 use crate::pattern::{Pattern, Space};
-use crate::simd::{LINE, Vector, store_part};
+use crate::simd::{LINE, Token, Vector, store_part};
 use crate::tile::{Store, Tile};
 
 /// How far ahead each plane is prefetched where planes become pixels (measured; docs/kernels.md).
@@ -38,14 +37,14 @@ pub(crate) fn tile(space: &Space) -> (usize, usize) {
 /// multiple of the width apart in the destination; the columns are channels, neighbours in the
 /// destination.
 #[inline(always)]
-pub(crate) unsafe fn run<V: Vector>(tile: &Tile) {
+pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     let channels = tile.rows.dst_stride.unsigned_abs() / tile.width;
     // Parts of ragged tiles may lack channels.
     let whole = tile.cols.len == channels && tile.rows.len * tile.width >= V::BYTES;
     // SAFETY: the contract is the same.
     unsafe {
         if whole {
-            by_channels!(tile, tile.width, channels, to_pixels::<V>);
+            by_channels!(token, tile, tile.width, channels, to_pixels::<V>);
         } else {
             strided::run(tile);
         }
@@ -55,9 +54,12 @@ pub(crate) unsafe fn run<V: Vector>(tile: &Tile) {
 /// # Safety
 /// As [`run`], for all of N channels of W bytes and a vector of pixels at least.
 #[inline(always)]
-unsafe fn to_pixels<V: Vector, const W: usize, const N: usize, const SHUFFLES: usize>(tile: &Tile) {
+unsafe fn to_pixels<V: Vector, const W: usize, const N: usize, const SHUFFLES: usize>(
+    token: Token<V>,
+    tile: &Tile,
+) {
     let indices = const { &indices::<SHUFFLES>(From::Planes, N, W, V::BYTES) };
-    let pixels = Pixels::<V, W, N> { tile, vector: PhantomData };
+    let pixels = Pixels::<V, W, N> { token, tile };
     let (each, elements) = (V::BYTES / W, tile.rows.len * N);
     let head = head::<W>(tile.dst, elements * W, tile.store);
     let streamed = tile.store == Store::Streaming && head.is_some();
@@ -98,8 +100,8 @@ unsafe fn to_pixels<V: Vector, const W: usize, const N: usize, const SHUFFLES: u
 
 /// Pixels that are made from planes.
 struct Pixels<'a, V, const W: usize, const N: usize> {
+    token: Token<V>,
     tile: &'a Tile,
-    vector: PhantomData<V>,
 }
 
 impl<V: Vector, const W: usize, const N: usize> Pixels<'_, V, W, N> {
@@ -116,27 +118,24 @@ impl<V: Vector, const W: usize, const N: usize> Pixels<'_, V, W, N> {
     /// The vectors at these addresses, their elements in the order of the destination.
     ///
     /// # Safety
-    /// The machine has the set of V, and the vectors lie within the tile's planes.
+    /// The vectors lie within the tile's planes.
     #[inline(always)]
     unsafe fn vectors(&self, planes: &[*const u8; N]) -> [V; N] {
         let falls = self.tile.rows.src_stride < 0;
         // SAFETY: by the caller.
-        unsafe {
-            let mut vectors = loaded::<V, N>(planes);
-            if falls {
-                for vector in &mut vectors {
-                    *vector = vector.reverse::<W>();
-                }
+        let mut vectors = unsafe { loaded(self.token, planes) };
+        if falls {
+            for vector in &mut vectors {
+                *vector = vector.reverse::<W>();
             }
-            vectors
         }
+        vectors
     }
 
     /// Copies a few elements, counted through all channels.
     ///
     /// # Safety
-    /// The elements are the tile's, which has as many pixels as a vector has elements, and the
-    /// machine has the set of V; the indices are for it.
+    /// The elements are the tile's, which has as many pixels as a vector has elements.
     #[inline(always)]
     unsafe fn edge<const SHUFFLES: usize>(
         &self,

@@ -15,7 +15,7 @@
 pub(crate) mod deinterleaved;
 pub(crate) mod interleaved;
 
-use crate::simd::{LINE, Vector};
+use crate::simd::{Indices, LINE, Token, Vector};
 use crate::tile::Store;
 
 /// The most channels that are worth their picks: each vector takes one less.
@@ -28,24 +28,24 @@ const LEAST_ALIGNED_BYTES: usize = 4096;
 /// Calls a kernel for a number of elements of `$width` bytes with that width and that number as
 /// constants `W` and `N`, and the number of shuffles that make N vectors, `SHUFFLES`.
 macro_rules! by_channels {
-    ($tile:expr, $width:expr, $channels:expr, $kernel:ident::<$V:ident>) => {
+    ($token:expr, $tile:expr, $width:expr, $channels:expr, $kernel:ident::<$V:ident>) => {
         match $width {
-            1 => by_channels!($tile, $channels, $kernel::<$V, 1>),
-            2 => by_channels!($tile, $channels, $kernel::<$V, 2>),
-            4 => by_channels!($tile, $channels, $kernel::<$V, 4>),
-            8 => by_channels!($tile, $channels, $kernel::<$V, 8>),
+            1 => by_channels!($token, $tile, $channels, $kernel::<$V, 1>),
+            2 => by_channels!($token, $tile, $channels, $kernel::<$V, 2>),
+            4 => by_channels!($token, $tile, $channels, $kernel::<$V, 4>),
+            8 => by_channels!($token, $tile, $channels, $kernel::<$V, 8>),
             _ => strided::run($tile),
         }
     };
-    ($tile:expr, $channels:expr, $kernel:ident::<$V:ident, $W:literal>) => {
+    ($token:expr, $tile:expr, $channels:expr, $kernel:ident::<$V:ident, $W:literal>) => {
         match $channels {
-            2 => $kernel::<$V, $W, 2, 2>($tile),
-            3 => $kernel::<$V, $W, 3, 6>($tile),
-            4 => $kernel::<$V, $W, 4, 12>($tile),
-            5 => $kernel::<$V, $W, 5, 20>($tile),
-            6 => $kernel::<$V, $W, 6, 30>($tile),
-            7 => $kernel::<$V, $W, 7, 42>($tile),
-            8 => $kernel::<$V, $W, 8, 56>($tile),
+            2 => $kernel::<$V, $W, 2, 2>($token, $tile),
+            3 => $kernel::<$V, $W, 3, 6>($token, $tile),
+            4 => $kernel::<$V, $W, 4, 12>($token, $tile),
+            5 => $kernel::<$V, $W, 5, 20>($token, $tile),
+            6 => $kernel::<$V, $W, 6, 30>($token, $tile),
+            7 => $kernel::<$V, $W, 7, 42>($token, $tile),
+            8 => $kernel::<$V, $W, 8, 56>($token, $tile),
             _ => strided::run($tile),
         }
     };
@@ -117,37 +117,32 @@ const fn indices<const SHUFFLES: usize>(
 /// The vectors at these addresses.
 ///
 /// # Safety
-/// The machine has the set of V, and each is valid for reads of a vector.
+/// Each is valid for reads of a vector.
 #[inline(always)]
-unsafe fn loaded<V: Vector, const N: usize>(src: &[*const u8; N]) -> [V; N] {
+unsafe fn loaded<V: Vector, const N: usize>(token: Token<V>, src: &[*const u8; N]) -> [V; N] {
     // SAFETY: by the caller.
     unsafe {
         // No closure touches vectors: the compiler does not build those with the set's
         // instructions.
-        let mut vectors = [V::load(src[0]); N];
+        let mut vectors = [V::load(token, src[0]); N];
         for (vector, src) in vectors.iter_mut().zip(src) {
-            *vector = V::load(*src);
+            *vector = V::load(token, *src);
         }
         vectors
     }
 }
 
-/// Vector `index` of those that the indices are for.
-///
-/// # Safety
-/// The machine has the set of V; the indices are for it, and for N elements of W bytes.
+/// Vector `index` of those that the indices are for, of N elements of W bytes.
 #[inline(always)]
-unsafe fn shuffled<V: Vector, const W: usize, const N: usize, const SHUFFLES: usize>(
+fn shuffled<V: Vector, const W: usize, const N: usize, const SHUFFLES: usize>(
     vectors: &[V; N],
     indices: &ShuffleIndices<SHUFFLES>,
     index: usize,
 ) -> V {
     let mut there = vectors[0];
     for (added, vector) in vectors[1..].iter().enumerate() {
-        // SAFETY: the caller vouches for the set and for the indices, which are a line each.
-        there = unsafe {
-            there.shuffle::<W>(*vector, V::load(indices[index * (N - 1) + added].as_ptr()))
-        };
+        let indices = Indices::new(there.token(), &indices[index * (N - 1) + added]);
+        there = there.shuffle::<W>(*vector, indices);
     }
     there
 }

@@ -27,7 +27,7 @@ use crate::parts::scratch::{
 };
 use crate::pattern::{Pattern, Space};
 use crate::rows::runs;
-use crate::simd::{LINE, Vector};
+use crate::simd::{LINE, Token, Vector};
 use crate::tile::Tile;
 
 /// How many rows of an axis are moved at a time where its lanes need more bits.
@@ -66,7 +66,7 @@ pub(crate) fn tile(space: &Space) -> (usize, usize) {
 /// As [`Call::LaneTile`](crate::Call::LaneTile); the lanes are neighbours in the source and in the
 /// destination.
 #[inline(always)]
-pub(crate) unsafe fn run<V: Vector>(tile: &LaneTile<'_>) {
+pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &LaneTile<'_>) {
     // SAFETY: this thread moves one tile at a time.
     let (Some(runs), Some(mut scratch)) = (Runs::of(tile.ragged), unsafe { scratch() }) else {
         // SAFETY: the contract is the same.
@@ -86,7 +86,7 @@ pub(crate) unsafe fn run<V: Vector>(tile: &LaneTile<'_>) {
             let group = Group { tile, runs, rows, bytes: begin..end };
             // SAFETY: the group is a part of the tile; this thread does one group at a time, and
             // nobody else has its scratch.
-            begin = unsafe { group.copy::<V>(&mut scratch) };
+            begin = unsafe { group.copy(token, &mut scratch) };
             end = bytes.min(begin + byte_block);
         }
     }
@@ -98,11 +98,11 @@ impl Group<'_> {
     /// # Safety
     /// As [`run`], for a group of its tile, of [`block_rows`] rows at most.
     #[inline(always)]
-    unsafe fn copy<V: Vector>(mut self, scratch: &mut Scratch<'_>) -> usize {
+    unsafe fn copy<V: Vector>(mut self, token: Token<V>, scratch: &mut Scratch<'_>) -> usize {
         let reversed = loop {
             let Some(reversed) = self.find_reversed(scratch.lanes) else {
                 // SAFETY: every lane keeps all rows.
-                unsafe { self.copy_kept::<V>(self.rows.clone()) };
+                unsafe { self.copy_kept(token, self.rows.clone()) };
                 return self.bytes.end;
             };
             let fitting = PACKED_LINES / pitch(reversed.packed_rows(self.rows.len()));
@@ -115,16 +115,16 @@ impl Group<'_> {
         let bits = reversed.bits(self.rows.len());
         self.find_shifts(&reversed, bits, scratch);
         let packed_rows = reversed.packed_rows(self.rows.len());
-        let shift = Shift { group: &self, reversed: &reversed, packed_rows, bits };
+        let shift = Shift { token, group: &self, reversed: &reversed, packed_rows, bits };
         // SAFETY: no lane is reversed outside the rows of `reversed`.
         unsafe {
-            self.copy_kept::<V>(self.rows.start..reversed.rows.start);
+            self.copy_kept(token, self.rows.start..reversed.rows.start);
             if reversed.spread() >= 1 << bits || self.bytes.len() < LINE {
-                shift.copy::<V, false>(scratch);
+                shift.copy::<false>(scratch);
             } else {
-                shift.copy::<V, true>(scratch);
+                shift.copy::<true>(scratch);
             }
-            self.copy_kept::<V>(reversed.rows.end..self.rows.end);
+            self.copy_kept(token, reversed.rows.end..self.rows.end);
         }
         self.bytes.end
     }
@@ -132,7 +132,8 @@ impl Group<'_> {
 
 /// The passes over the reversed rows of a group: from the highest bits of the shifts to the lowest,
 /// which the last one does.
-struct Shift<'a> {
+struct Shift<'a, V> {
+    token: Token<V>,
     group: &'a Group<'a>,
     reversed: &'a Reversed,
     /// How many rows are packed of each line.
@@ -141,22 +142,22 @@ struct Shift<'a> {
     bits: usize,
 }
 
-impl Shift<'_> {
+impl<V: Vector> Shift<'_, V> {
     /// Moves the reversed rows. `PLAIN` if every line is whole and every shift is done by passes.
     ///
     /// # Safety
     /// As [`Group::copy`]; the scratch has what [`Group::find_shifts`] finds.
     #[inline(always)]
-    unsafe fn copy<V: Vector, const PLAIN: bool>(&self, scratch: &mut Scratch<'_>) {
+    unsafe fn copy<const PLAIN: bool>(&self, scratch: &mut Scratch<'_>) {
         // SAFETY: the contract is the same; each pass reads what the one before it has made.
         unsafe {
-            self.pack::<V, PLAIN>(scratch);
+            self.pack::<PLAIN>(scratch);
             for line in 0..self.group.lines() {
                 for bit in (PASS_BITS..self.bits).step_by(PASS_BITS).rev() {
-                    self.shift_packed::<V>(line, bit, scratch);
+                    self.shift_packed(line, bit, scratch);
                 }
             }
-            self.write_out::<V, PLAIN>(scratch);
+            self.write_out::<PLAIN>(scratch);
         }
     }
 
@@ -181,7 +182,7 @@ impl Shift<'_> {
     /// # Safety
     /// As [`Shift::copy`].
     #[inline(always)]
-    unsafe fn pack<V: Vector, const PLAIN: bool>(&self, scratch: &mut Scratch<'_>) {
+    unsafe fn pack<const PLAIN: bool>(&self, scratch: &mut Scratch<'_>) {
         let lines = self.group.lines();
         for row in (0..self.packed_rows).step_by(MADE) {
             let mut from = [std::ptr::null(); MADE];
@@ -204,9 +205,9 @@ impl Shift<'_> {
                         // line has room for a multiple of MADE rows.
                         unsafe {
                             let vector = if PLAIN {
-                                V::load(from.add(byte + at))
+                                V::load(self.token, from.add(byte + at))
                             } else {
-                                self.load_far::<V>(row + index, line_masks, byte, at)
+                                self.load_far(row + index, line_masks, byte, at)
                             };
                             vector.store(to.add(index * LINE + at));
                         }
@@ -221,20 +222,15 @@ impl Shift<'_> {
     /// # Safety
     /// As [`Shift::copy`].
     #[inline(always)]
-    unsafe fn load_far<V: Vector>(
-        &self,
-        row: usize,
-        line_masks: &LineMasks,
-        byte: usize,
-        at: usize,
-    ) -> V {
+    unsafe fn load_far(&self, row: usize, line_masks: &LineMasks, byte: usize, at: usize) -> V {
         let row = row.cast_signed();
         // SAFETY: the contract is the same; a line has one distance at least.
         unsafe {
-            let mut all = self.group.load_part::<V>(self.src(row + line_masks.far[0].0), byte + at);
+            let mut all =
+                self.group.load_part(self.token, self.src(row + line_masks.far[0].0), byte + at);
             for (rows, bytes) in &line_masks.far[1..line_masks.fars] {
-                let some = self.group.load_part::<V>(self.src(row + rows), byte + at);
-                all = V::select(V::mask(bytes >> at), some, all);
+                let some = self.group.load_part(self.token, self.src(row + rows), byte + at);
+                all = V::select(V::mask(self.token, bytes >> at), some, all);
             }
             all
         }
@@ -245,7 +241,7 @@ impl Shift<'_> {
     /// # Safety
     /// As [`Shift::copy`].
     #[inline(always)]
-    unsafe fn shift_packed<V: Vector>(&self, line: usize, bit: usize, scratch: &mut Scratch<'_>) {
+    unsafe fn shift_packed(&self, line: usize, bit: usize, scratch: &mut Scratch<'_>) {
         let step = 1 << bit;
         let packed = self.packed(line, scratch);
         let line_masks = &scratch.masks[line];
@@ -254,9 +250,9 @@ impl Shift<'_> {
                 // SAFETY: the contract is the same.
                 unsafe {
                     if row + MADE * step < self.packed_rows {
-                        self.shift_packed_rows::<V, READ>(packed, row, bit, line_masks);
+                        self.shift_packed_rows::<READ>(packed, row, bit, line_masks);
                     } else {
-                        self.shift_packed_rows::<V, MADE>(packed, row, bit, line_masks);
+                        self.shift_packed_rows::<MADE>(packed, row, bit, line_masks);
                     }
                 }
             }
@@ -269,7 +265,7 @@ impl Shift<'_> {
     /// # Safety
     /// As [`Shift::copy`]; the rows after those are none that are packed.
     #[inline(always)]
-    unsafe fn shift_packed_rows<V: Vector, const COUNT: usize>(
+    unsafe fn shift_packed_rows<const COUNT: usize>(
         &self,
         packed: *mut u8,
         row: usize,
@@ -281,11 +277,11 @@ impl Shift<'_> {
         for at in (0..LINE).step_by(V::BYTES) {
             // SAFETY: rows are within the packed line; each is read before it is written.
             unsafe {
-                let mut rows = [V::load(place(COUNT - 1).add(at)); READ];
+                let mut rows = [V::load(self.token, place(COUNT - 1).add(at)); READ];
                 for (index, vector) in rows.iter_mut().enumerate().take(COUNT - 1) {
-                    *vector = V::load(place(index).add(at));
+                    *vector = V::load(self.token, place(index).add(at));
                 }
-                shift_rows(&mut rows, masks::<V>(line_masks, bit, at));
+                shift_rows(&mut rows, masks(self.token, line_masks, bit, at));
                 for (index, vector) in rows.iter().enumerate().take(MADE) {
                     if row + (index << bit) <= last {
                         vector.store(place(index).add(at));
@@ -300,7 +296,7 @@ impl Shift<'_> {
     /// # Safety
     /// As [`Shift::copy`].
     #[inline(always)]
-    unsafe fn write_out<V: Vector, const PLAIN: bool>(&self, scratch: &mut Scratch<'_>) {
+    unsafe fn write_out<const PLAIN: bool>(&self, scratch: &mut Scratch<'_>) {
         let (count, bytes) = (self.reversed.rows.len(), self.group.bytes.len());
         let out = scratch.out;
         let at_once = OUT_BYTES / bytes / MADE * MADE;
@@ -310,11 +306,11 @@ impl Shift<'_> {
             for row in (begin..end).step_by(MADE) {
                 let to = out.wrapping_add((row - begin) * bytes);
                 // SAFETY: there is room for as many rows.
-                unsafe { self.make_rows::<V, PLAIN>(row, &mut reversed, to, scratch) };
+                unsafe { self.make_rows::<PLAIN>(row, &mut reversed, to, scratch) };
             }
             let rows = self.reversed.rows.start + begin..self.reversed.rows.start + end;
             // SAFETY: the rows are complete.
-            unsafe { self.group.write::<V>(rows, out, bytes.cast_signed()) };
+            unsafe { self.group.write(self.token, rows, out, bytes.cast_signed()) };
         }
     }
 
@@ -325,7 +321,7 @@ impl Shift<'_> {
     /// # Safety
     /// As [`Shift::copy`]; there is room for the rows.
     #[inline(always)]
-    unsafe fn make_rows<V: Vector, const PLAIN: bool>(
+    unsafe fn make_rows<const PLAIN: bool>(
         &self,
         row: usize,
         reversed: &mut [u64; MOST_LINES],
@@ -354,22 +350,22 @@ impl Shift<'_> {
                 // SAFETY: what is read beyond the packed rows is part of the scratch, and not used;
                 // a row that one lane keeps is valid in all.
                 unsafe {
-                    let mut rows = [V::load(packed.add(at)); READ];
+                    let mut rows = [V::load(self.token, packed.add(at)); READ];
                     for (index, vector) in rows.iter_mut().enumerate() {
-                        *vector = V::load(packed.add(index * LINE + at));
+                        *vector = V::load(self.token, packed.add(index * LINE + at));
                     }
-                    shift_rows(&mut rows, masks::<V>(line_masks, 0, at));
+                    shift_rows(&mut rows, masks(self.token, line_masks, 0, at));
                     *reversed = before;
                     for (index, vector) in rows.iter().enumerate().take(MADE) {
                         *reversed ^= changes[index];
                         let mut vector = *vector;
                         if *reversed != all {
                             let kept = if PLAIN {
-                                V::load(kept_rows[index].add(byte + at))
+                                V::load(self.token, kept_rows[index].add(byte + at))
                             } else {
-                                group.load_part::<V>(kept_rows[index], byte + at)
+                                group.load_part(self.token, kept_rows[index], byte + at)
                             };
-                            vector = V::select(V::mask(*reversed >> at), vector, kept);
+                            vector = V::select(V::mask(self.token, *reversed >> at), vector, kept);
                         }
                         let to = to.add(index * bytes + byte);
                         if PLAIN {
@@ -385,34 +381,29 @@ impl Shift<'_> {
 }
 
 /// The masks of three bits, for the vector at byte `at` of a line.
-///
-/// # Safety
-/// The machine has the set of V.
 #[inline(always)]
-unsafe fn masks<V: Vector>(line_masks: &LineMasks, bit: usize, at: usize) -> [V::Mask; PASS_BITS] {
+fn masks<V: Vector>(
+    token: Token<V>,
+    line_masks: &LineMasks,
+    bit: usize,
+    at: usize,
+) -> [V::Mask; PASS_BITS] {
     let [one, two, four] =
         [line_masks.bits[bit], line_masks.bits[bit + 1], line_masks.bits[bit + 2]];
-    // SAFETY: the caller vouches for the set.
-    unsafe { [V::mask(one >> at), V::mask(two >> at), V::mask(four >> at)] }
+    [V::mask(token, one >> at), V::mask(token, two >> at), V::mask(token, four >> at)]
 }
 
 /// Shifts the first [`MADE`] of some rows by three bits; the others are used up.
-///
-/// # Safety
-/// The machine has the set of V.
 #[inline(always)]
 #[allow(clippy::needless_range_loop, reason = "each row looks at another")]
-unsafe fn shift_rows<V: Vector>(rows: &mut [V; READ], masks: [V::Mask; PASS_BITS]) {
-    // SAFETY: the caller vouches for the set.
-    unsafe {
-        for row in 0..READ - 1 {
-            rows[row] = V::select(masks[0], rows[row + 1], rows[row]);
-        }
-        for row in 0..READ - 3 {
-            rows[row] = V::select(masks[1], rows[row + 2], rows[row]);
-        }
-        for row in 0..MADE {
-            rows[row] = V::select(masks[2], rows[row + 4], rows[row]);
-        }
+fn shift_rows<V: Vector>(rows: &mut [V; READ], masks: [V::Mask; PASS_BITS]) {
+    for row in 0..READ - 1 {
+        rows[row] = V::select(masks[0], rows[row + 1], rows[row]);
+    }
+    for row in 0..READ - 3 {
+        rows[row] = V::select(masks[1], rows[row + 2], rows[row]);
+    }
+    for row in 0..MADE {
+        rows[row] = V::select(masks[2], rows[row + 4], rows[row]);
     }
 }

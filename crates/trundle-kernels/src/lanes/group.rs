@@ -7,7 +7,7 @@ use super::reversed_run::{Reversed, Runs};
 use crate::jumps::Jumps;
 use crate::parts::scratch::{Lane, Scratch};
 use crate::rows::runs;
-use crate::simd::{LINE, Vector};
+use crate::simd::{LINE, Token, Vector};
 use crate::tile::{AffineLoop, Tile};
 
 /// Rows and bytes that are moved at a time.
@@ -97,16 +97,21 @@ impl Group<'_> {
     /// Reads a vector that begins with byte `at` of the group, of which the group may have less.
     ///
     /// # Safety
-    /// The group's bytes are valid at `src`, and the machine has the set of V.
+    /// The group's bytes are valid at `src`.
     #[inline(always)]
-    pub(crate) unsafe fn load_part<V: Vector>(&self, src: *const u8, at: usize) -> V {
+    pub(crate) unsafe fn load_part<V: Vector>(
+        &self,
+        token: Token<V>,
+        src: *const u8,
+        at: usize,
+    ) -> V {
         let bytes = self.bytes.len().saturating_sub(at);
         // SAFETY: no more is read than the group has.
         unsafe {
             if bytes >= V::BYTES {
-                V::load(src.add(at))
+                V::load(token, src.add(at))
             } else {
-                V::load_first(src.wrapping_add(at), bytes)
+                V::load_first(token, src.wrapping_add(at), bytes)
             }
         }
     }
@@ -114,7 +119,7 @@ impl Group<'_> {
     /// Writes a vector that begins with byte `at` of a line, of which the group may have less.
     ///
     /// # Safety
-    /// A line of the group is valid for writes at `dst`, and the machine has the set of V.
+    /// A line of the group is valid for writes at `dst`.
     #[inline(always)]
     pub(crate) unsafe fn store_part<V: Vector>(&self, vector: V, dst: *mut u8, at: usize) {
         let bytes = self.bytes.len().saturating_sub(at);
@@ -136,6 +141,7 @@ impl Group<'_> {
     #[inline(always)]
     pub(crate) unsafe fn write<V: Vector>(
         &self,
+        token: Token<V>,
         rows: Range<usize>,
         src: *const u8,
         src_stride: isize,
@@ -152,17 +158,20 @@ impl Group<'_> {
         let cols = AffineLoop { len: bytes, src_stride: 1, dst_stride: 1 };
         // SAFETY: the caller vouches for the rows; bytes are neighbours on both sides.
         unsafe {
-            runs::run::<V>(&Tile {
-                src,
-                dst,
-                width: 1,
-                rows,
-                cols,
-                store,
-                row_jumps: Jumps::NONE,
-                col_jumps: Jumps::NONE,
-                next: None,
-            });
+            runs::run(
+                token,
+                &Tile {
+                    src,
+                    dst,
+                    width: 1,
+                    rows,
+                    cols,
+                    store,
+                    row_jumps: Jumps::NONE,
+                    col_jumps: Jumps::NONE,
+                    next: None,
+                },
+            );
         }
     }
 
@@ -171,11 +180,11 @@ impl Group<'_> {
     /// # Safety
     /// They are rows of the group that no lane reverses.
     #[inline(always)]
-    pub(crate) unsafe fn copy_kept<V: Vector>(&self, rows: Range<usize>) {
+    pub(crate) unsafe fn copy_kept<V: Vector>(&self, token: Token<V>, rows: Range<usize>) {
         if !rows.is_empty() {
             let src = self.kept_src(rows.start);
             // SAFETY: every lane reads its row.
-            unsafe { self.write::<V>(rows, src, self.runs.kept.src_stride) };
+            unsafe { self.write(token, rows, src, self.runs.kept.src_stride) };
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::elements::copy::{self, by_width};
 use crate::parts::scratch::{Lane, MOST_BITS, OUT_BYTES, Scratch, scratch};
 use crate::pattern::{Pattern, Space};
 use crate::rows::runs;
-use crate::simd::{LINE, Vector, stream_line};
+use crate::simd::{LINE, Token, Vector, stream_line};
 use crate::tile::{AffineLoop, Store, Tile};
 
 /// How far ahead of what is reversed the source is prefetched, in bytes (measured;
@@ -52,7 +52,7 @@ pub(crate) fn tile(space: &Space) -> (usize, usize) {
 /// As [`Call::LaneTile`](crate::Call::LaneTile); the lanes are neighbours on both sides, make up
 /// rows of less than a line, and so do the rows.
 #[inline(always)]
-pub(crate) unsafe fn run<V: Vector>(tile: &LaneTile<'_>) {
+pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &LaneTile<'_>) {
     let Tile { dst, rows, cols, width, store, .. } = tile.tile;
     let row_bytes = cols.len * width;
     let runs = Runs::of(tile.ragged).filter(|runs| runs.kept.src_stride == row_bytes.cast_signed());
@@ -75,9 +75,9 @@ pub(crate) unsafe fn run<V: Vector>(tile: &LaneTile<'_>) {
             // SAFETY: the part is one of the tile; there is room for as many rows, and they come
             // next in the destination.
             unsafe {
-                part.make::<V>(lines.room(), &mut scratch);
+                part.make(token, lines.room(), &mut scratch);
                 let ahead = part.kept_src(part.rows.end).wrapping_add(AHEAD);
-                lines.put::<V>(part.bytes(), ahead);
+                lines.put(token, part.bytes(), ahead);
             }
         }
     }
@@ -114,10 +114,9 @@ impl Lines {
     /// the source at `ahead`.
     ///
     /// # Safety
-    /// They are made in the room and come next in the destination, and the machine has the set of
-    /// V.
+    /// They are made in the room and come next in the destination.
     #[inline(always)]
-    unsafe fn put<V: Vector>(&mut self, bytes: usize, ahead: *const u8) {
+    unsafe fn put<V: Vector>(&mut self, token: Token<V>, bytes: usize, ahead: *const u8) {
         self.full += bytes;
         let whole = self.full / LINE * LINE;
         if whole == 0 {
@@ -132,7 +131,7 @@ impl Lines {
                 V::prefetch(ahead.wrapping_add(at));
                 let (from, to) = (self.made.add(at), self.dst.add(at));
                 match self.store {
-                    Store::Streaming => stream_line::<V>(from, to),
+                    Store::Streaming => stream_line(token, from, to),
                     Store::Ordinary => copy::copy::<LINE>(from, to),
                 }
             }
@@ -194,7 +193,7 @@ impl Part<'_> {
     /// # Safety
     /// As [`run`], for a part of its tile; there is room for the rows and a line more.
     #[inline(always)]
-    unsafe fn make<V: Vector>(&self, to: *mut u8, scratch: &mut Scratch<'_>) {
+    unsafe fn make<V: Vector>(&self, token: Token<V>, to: *mut u8, scratch: &mut Scratch<'_>) {
         let AffineLoop { len: count, .. } = self.slab.tile.cols;
         let lanes = &mut *scratch.lanes;
         let reversed = Reversed::find(self.slab, &self.runs, &self.rows, 0..count, lanes);
@@ -205,7 +204,7 @@ impl Part<'_> {
             match reversed {
                 None => self.keep(self.rows.clone(), to),
                 Some(reversed) if shifted && reversed.spread() < self.rows.len() => {
-                    self.shift::<V>(&reversed, to, scratch);
+                    self.shift(token, &reversed, to, scratch);
                 }
                 Some(reversed) => {
                     let lanes = &scratch.lanes[..count];
@@ -275,7 +274,13 @@ impl Part<'_> {
     /// As [`Part::make`]; `reversed` is of the part, with its lanes in the scratch, and has shifts
     /// below the number of rows.
     #[inline(always)]
-    unsafe fn shift<V: Vector>(&self, reversed: &Reversed, to: *mut u8, scratch: &mut Scratch<'_>) {
+    unsafe fn shift<V: Vector>(
+        &self,
+        token: Token<V>,
+        reversed: &Reversed,
+        to: *mut u8,
+        scratch: &mut Scratch<'_>,
+    ) {
         let pairs = bits_of(reversed.spread()).div_ceil(2).max(1);
         let bits = self.find_masks(reversed, scratch);
         let readable = self.readable(reversed);
@@ -292,12 +297,12 @@ impl Part<'_> {
                 for line in (0..rows * self.row_bytes).step_by(LINE) {
                     for at in (0..LINE).step_by(V::BYTES) {
                         let from = packed.add(line + at);
-                        shift_twice::<V>(from, step, masks, at).store(from);
+                        shift_twice(token, from, step, masks, at).store(from);
                     }
                     masks = masks.map(|mask| every.next(mask));
                 }
             }
-            self.write::<V>(packed, every, [bits[0], bits[1]], &readable, to, scratch);
+            self.write(token, every, [bits[0], bits[1]], &readable, to, scratch);
         }
     }
 
@@ -355,7 +360,7 @@ impl Part<'_> {
     #[inline(always)]
     unsafe fn write<V: Vector>(
         &self,
-        packed: *const u8,
+        token: Token<V>,
         every: Every,
         bits: [u64; 2],
         readable: &Range<isize>,
@@ -367,7 +372,7 @@ impl Part<'_> {
         let mut after = 0;
         let flip = if self.runs.reversed_first { 0 } else { u64::MAX };
         let whole = readable.start..readable.end - V::BYTES.cast_signed() + 1;
-        let Scratch { sub_line_changes: changes, .. } = scratch;
+        let Scratch { copies: packed, sub_line_changes: changes, .. } = scratch;
         let lines = self.bytes().div_ceil(LINE);
         // Lanes without an end leave theirs beyond the last line.
         changes[lines..lines + 2].fill(0);
@@ -380,13 +385,13 @@ impl Part<'_> {
                 // SAFETY: the packed rows reach as far as the shifts of the part's rows and a line
                 // more; there is room for a line more than the part; what is readable is.
                 unsafe {
-                    let reversed = shift_twice::<V>(packed.add(byte), self.row_bytes, masks, at);
+                    let reversed = shift_twice(token, packed.add(byte), self.row_bytes, masks, at);
                     let own = if whole.contains(&byte.cast_signed()) {
-                        V::load(src.add(byte))
+                        V::load(token, src.add(byte))
                     } else {
-                        V::load(load_within(src, byte, readable).as_ptr().cast())
+                        V::load(token, load_within(src, byte, readable).as_ptr().cast())
                     };
-                    V::select(V::mask(kept >> at), own, reversed).store(to.add(byte));
+                    V::select(V::mask(token, kept >> at), own, reversed).store(to.add(byte));
                 }
             }
             masks = masks.map(|mask| every.next(mask));
@@ -449,14 +454,21 @@ impl Every {
 /// other from twice as far.
 ///
 /// # Safety
-/// The machine has the set of V, and vectors up to 3 steps on are valid for reads.
+/// Vectors up to 3 steps on are valid for reads.
 #[inline(always)]
-unsafe fn shift_twice<V: Vector>(from: *const u8, step: usize, masks: [u64; 2], at: usize) -> V {
-    // SAFETY: the caller vouches for the set and the bytes.
+unsafe fn shift_twice<V: Vector>(
+    token: Token<V>,
+    from: *const u8,
+    step: usize,
+    masks: [u64; 2],
+    at: usize,
+) -> V {
+    // SAFETY: the caller vouches for the bytes.
     unsafe {
-        let [once, twice] = [V::mask(masks[0] >> at), V::mask(masks[1] >> at)];
-        let near = V::select(once, V::load(from.add(step)), V::load(from));
-        let far = V::select(once, V::load(from.add(3 * step)), V::load(from.add(2 * step)));
+        let [once, twice] = [V::mask(token, masks[0] >> at), V::mask(token, masks[1] >> at)];
+        let near = V::select(once, V::load(token, from.add(step)), V::load(token, from));
+        let far =
+            V::select(once, V::load(token, from.add(3 * step)), V::load(token, from.add(2 * step)));
         V::select(twice, far, near)
     }
 }

@@ -2,12 +2,12 @@
 
 use std::mem::MaybeUninit;
 
-use crate::simd::{LINE, Vector};
+use crate::simd::{LINE, Token, Vector};
 
 /// The most vectors of a line: those of the smallest registers.
 const MOST_PARTS: usize = LINE / 16;
 
-/// A line in registers.
+/// A line in registers: as many of these as make one, each of which has been written.
 pub(crate) struct Line<V>([MaybeUninit<V>; MOST_PARTS]);
 
 /// A line in memory.
@@ -23,8 +23,15 @@ impl<V: Vector> Line<V> {
     const PARTS: usize = LINE / V::BYTES;
 
     /// The line of row `i` of micro-tiles of `side` vectors: a vector of each micro-tile.
+    ///
+    /// # Safety
+    /// Each has been written.
     #[inline(always)]
-    pub(crate) fn of_row(micro_tiles: &[MaybeUninit<V>; LINE], i: usize, side: usize) -> Self {
+    pub(crate) unsafe fn of_row(
+        micro_tiles: &[MaybeUninit<V>; LINE],
+        i: usize,
+        side: usize,
+    ) -> Self {
         let mut line = Line([MaybeUninit::uninit(); MOST_PARTS]);
         for part in 0..Self::PARTS {
             line.0[part] = micro_tiles[part * side + i];
@@ -33,13 +40,13 @@ impl<V: Vector> Line<V> {
     }
 
     /// # Safety
-    /// The machine has the set of V, and `src` is valid for reads of a line.
+    /// `src` is valid for reads of a line.
     #[inline(always)]
-    pub(crate) unsafe fn load(src: *const u8) -> Self {
+    pub(crate) unsafe fn load(token: Token<V>, src: *const u8) -> Self {
         let mut line = Line([MaybeUninit::uninit(); MOST_PARTS]);
         for part in 0..Self::PARTS {
             // SAFETY: the parts make up the line.
-            line.0[part].write(unsafe { V::load(src.add(part * V::BYTES)) });
+            line.0[part].write(unsafe { V::load(token, src.add(part * V::BYTES)) });
         }
         line
     }
@@ -47,21 +54,21 @@ impl<V: Vector> Line<V> {
     /// Reads the first `bytes` bytes, at most [`LINE`]; what the others are is not said.
     ///
     /// # Safety
-    /// The machine has the set of V, and `src` is valid for reads of them.
+    /// `src` is valid for reads of them.
     #[inline(always)]
-    pub(crate) unsafe fn load_first(src: *const u8, bytes: usize) -> Self {
+    pub(crate) unsafe fn load_first(token: Token<V>, src: *const u8, bytes: usize) -> Self {
         let mut line = Line([MaybeUninit::uninit(); MOST_PARTS]);
         for part in 0..Self::PARTS {
             let at = (part * V::BYTES).min(bytes);
             // SAFETY: by the caller.
-            let vector = unsafe { V::load_first(src.add(at), (bytes - at).min(V::BYTES)) };
+            let vector = unsafe { V::load_first(token, src.add(at), (bytes - at).min(V::BYTES)) };
             line.0[part].write(vector);
         }
         line
     }
 
     /// # Safety
-    /// The machine has the set of V, and `dst` is valid for writes of a line.
+    /// `dst` is valid for writes of a line.
     #[inline(always)]
     pub(crate) unsafe fn store(&self, dst: *mut u8) {
         for part in 0..Self::PARTS {
@@ -71,31 +78,27 @@ impl<V: Vector> Line<V> {
     }
 
     /// This line, but from byte `from` on `other`.
-    ///
-    /// # Safety
-    /// The machine has the set of V.
     #[inline(always)]
-    pub(crate) unsafe fn then(&self, other: &Self, from: usize) -> Self {
+    pub(crate) fn then(&self, other: &Self, from: usize) -> Self {
         let mut line = Line([MaybeUninit::uninit(); MOST_PARTS]);
         for part in 0..Self::PARTS {
             let at = part * V::BYTES;
-            // SAFETY: the parts of both are initialised.
-            line.0[part].write(unsafe {
-                let (left, right) = (self.0[part].assume_init(), other.0[part].assume_init());
-                left.then(right, from.clamp(at, at + V::BYTES) - at)
-            });
+            // SAFETY: the parts of both are written.
+            let (left, right) =
+                unsafe { (self.0[part].assume_init(), other.0[part].assume_init()) };
+            line.0[part].write(left.then(right, from.clamp(at, at + V::BYTES) - at));
         }
         line
     }
 
-    /// The line from byte `at` on of this line and `next` in a row: 1 to [`LINE`], a multiple of W.
+    /// The line from byte `at` on of this line and `next` in a row: a multiple of W.
     ///
     /// # Safety
-    /// The machine has the set of V.
+    /// `at` is 1 to [`LINE`]: no other bytes are known.
     #[inline(always)]
     pub(crate) unsafe fn join<const W: usize>(&self, next: &Line<V>, at: usize) -> Line<V> {
         let part = |index: usize| match index.checked_sub(Self::PARTS) {
-            // SAFETY: the parts of a line are initialised.
+            // SAFETY: the parts of a line are written, and the caller asks for no more.
             None => unsafe { self.0[index].assume_init() },
             // SAFETY: the same.
             Some(index) => unsafe { next.0[index].assume_init() },
@@ -103,9 +106,7 @@ impl<V: Vector> Line<V> {
         let (first, at) = ((at - 1) / V::BYTES, (at - 1) % V::BYTES + 1);
         let mut line = Line([MaybeUninit::uninit(); MOST_PARTS]);
         for index in 0..Self::PARTS {
-            // SAFETY: the caller vouches for the set.
-            line.0[index]
-                .write(unsafe { part(first + index).join::<W>(part(first + index + 1), at) });
+            line.0[index].write(part(first + index).join::<W>(part(first + index + 1), at));
         }
         line
     }
@@ -113,7 +114,7 @@ impl<V: Vector> Line<V> {
     /// Streams the line.
     ///
     /// # Safety
-    /// The machine has the set of V, and `dst` is valid for writes and aligned to a line.
+    /// `dst` is valid for writes and aligned to a line.
     #[inline(always)]
     pub(crate) unsafe fn stream(&self, dst: *mut u8) {
         for part in 0..Self::PARTS {
@@ -125,7 +126,7 @@ impl<V: Vector> Line<V> {
     /// Stores the first `bytes` bytes, at most [`LINE`], by ordinary stores.
     ///
     /// # Safety
-    /// The machine has the set of V, and `dst` is valid for writes of them.
+    /// `dst` is valid for writes of them.
     #[inline(always)]
     pub(crate) unsafe fn store_first(&self, dst: *mut u8, bytes: usize) {
         for part in 0..Self::PARTS {

@@ -1,10 +1,11 @@
 //! Bytes written one after another, in whole lines by streaming stores.
 
 use super::line::Line;
-use crate::simd::{LINE, Vector};
+use crate::simd::{LINE, Token, Vector};
 
 /// Writes bytes one after another, in lines.
 pub(crate) struct Writer<V> {
+    token: Token<V>,
     /// The line that is being put together.
     line: Line<V>,
     /// Where it goes: aligned to a line.
@@ -17,16 +18,13 @@ pub(crate) struct Writer<V> {
 
 impl<V: Vector> Writer<V> {
     /// A writer that begins at `dst`.
-    ///
-    /// # Safety
-    /// The machine has the set of V.
     #[inline(always)]
-    pub(crate) unsafe fn at(dst: *mut u8) -> Self {
+    pub(crate) fn at(token: Token<V>, dst: *mut u8) -> Self {
         const NOTHING: [u8; LINE] = [0; LINE];
         let skip = dst.addr() % LINE;
-        // SAFETY: the caller vouches for the set.
-        let line = unsafe { Line::load(NOTHING.as_ptr()) };
-        Writer { line, dst: dst.wrapping_sub(skip), skip, full: skip }
+        // SAFETY: what is read is a line.
+        let line = unsafe { Line::load(token, NOTHING.as_ptr()) };
+        Writer { token, line, dst: dst.wrapping_sub(skip), skip, full: skip }
     }
 
     /// Writes the first `bytes` bytes of `line`, which are whole elements of W bytes, as are all
@@ -65,15 +63,15 @@ impl<V: Vector> Writer<V> {
         unsafe {
             let mut at = (LINE - self.full).min(bytes);
             V::prefetch(src.wrapping_offset(ahead));
-            self.put_line_of::<W>(&Line::load_first(src, at), at);
+            self.put_line_of::<W>(&Line::load_first(self.token, src, at), at);
             while at + LINE <= bytes {
                 V::prefetch(src.wrapping_add(at).wrapping_offset(ahead));
-                Line::<V>::load(src.add(at)).stream(self.dst);
+                Line::load(self.token, src.add(at)).stream(self.dst);
                 self.dst = self.dst.wrapping_add(LINE);
                 at += LINE;
             }
             if at < bytes {
-                self.line = Line::load_first(src.add(at), bytes - at);
+                self.line = Line::load_first(self.token, src.add(at), bytes - at);
                 self.full = bytes - at;
             }
         }
@@ -88,7 +86,9 @@ impl<V: Vector> Writer<V> {
     pub(crate) unsafe fn put_bytes<const W: usize>(&mut self, src: *const u8, bytes: usize) {
         for at in (0..bytes).step_by(LINE) {
             // SAFETY: the caller vouches for the bytes.
-            unsafe { self.put_line_of::<W>(&Line::load(src.add(at)), LINE.min(bytes - at)) };
+            let line = unsafe { Line::load(self.token, src.add(at)) };
+            // SAFETY: the same.
+            unsafe { self.put_line_of::<W>(&line, LINE.min(bytes - at)) };
         }
     }
 

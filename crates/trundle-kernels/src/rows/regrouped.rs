@@ -3,7 +3,7 @@
 use super::windows::{Windows, fits, phases};
 use super::{reversed, runs};
 use crate::pattern::Pattern;
-use crate::simd::Vector;
+use crate::simd::{Token, Vector};
 use crate::tile::Tile;
 
 pub(crate) use super::tile;
@@ -33,7 +33,7 @@ pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
 /// As [`Call::Tile`](crate::Call::Tile); the columns are neighbours on both sides, rising in the
 /// destination.
 #[inline(always)]
-pub(crate) unsafe fn run<V: Vector>(tile: &Tile) {
+pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     let Tile { rows, cols, width, .. } = *tile;
     let (group, bytes) = (cols.len * width, rows.len * cols.len * width);
     // Rows of a part of a ragged tile may have gaps between them.
@@ -41,10 +41,10 @@ pub(crate) unsafe fn run<V: Vector>(tile: &Tile) {
     if bytes < V::BYTES || !follow || !fits(V::BYTES, group, rows.src_stride) {
         // SAFETY: the contract is the same.
         return unsafe {
-            if cols.src_stride > 0 { runs::run::<V>(tile) } else { reversed::run::<V>(tile) }
+            if cols.src_stride > 0 { runs::run(token, tile) } else { reversed::run(token, tile) }
         };
     }
     let windows = Windows::new::<V>(group, rows.src_stride, width, cols.src_stride > 0);
     // SAFETY: the rows fill `bytes` without gaps, which are no less than a vector.
-    unsafe { windows.copy::<V>(tile.src, tile.dst, bytes, tile.store) };
+    unsafe { windows.copy(token, tile.src, tile.dst, bytes, tile.store) };
 }

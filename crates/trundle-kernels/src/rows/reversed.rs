@@ -4,7 +4,7 @@ use super::windows::{Windows, fits};
 use crate::elements::copy::{self, by_width};
 use crate::elements::strided;
 use crate::pattern::Pattern;
-use crate::simd::{LINE, Vector};
+use crate::simd::{LINE, Token, Vector};
 use crate::tile::{AHEAD_BYTES, LEAST_STREAMED_BYTES, Next, Store, Tile};
 
 pub(crate) use super::tile;
@@ -21,19 +21,19 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
 /// As [`Call::Tile`](crate::Call::Tile); the columns are neighbours, falling in the source and
 /// rising in the destination.
 #[inline(always)]
-pub(crate) unsafe fn run<V: Vector>(tile: &Tile) {
+pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     // SAFETY: the contract is the same; W is the tile's width.
     unsafe {
         match tile.width {
             // Registers hold whole elements of these widths, and can reverse them.
-            1 => vectors::<V, 1>(tile),
-            2 => vectors::<V, 2>(tile),
-            4 => vectors::<V, 4>(tile),
-            8 => vectors::<V, 8>(tile),
-            16 => vectors::<V, 16>(tile),
+            1 => vectors::<V, 1>(token, tile),
+            2 => vectors::<V, 2>(token, tile),
+            4 => vectors::<V, 4>(token, tile),
+            8 => vectors::<V, 8>(token, tile),
+            16 => vectors::<V, 16>(token, tile),
             // A window holds few elements that are half a line, and costs more than to move them.
             _ if V::HAS_SHUFFLE && (tile.width < LINE / 2 || tile.store == Store::Streaming) => {
-                backwards::<V>(tile);
+                backwards(token, tile);
             }
             width => by_width!(width, W => elements_of_rows::<W>(tile), strided::run(tile)),
         }
@@ -46,7 +46,7 @@ pub(crate) unsafe fn run<V: Vector>(tile: &Tile) {
 /// As [`Call::Tile`](crate::Call::Tile); the columns are neighbours, falling in the source and
 /// rising in the destination.
 #[inline(always)]
-unsafe fn backwards<V: Vector>(tile: &Tile) {
+unsafe fn backwards<V: Vector>(token: Token<V>, tile: &Tile) {
     let (width, bytes) = (tile.width, tile.cols.len * tile.width);
     if bytes < V::BYTES || !fits(V::BYTES, width, tile.cols.src_stride) {
         // SAFETY: the contract is the same.
@@ -57,46 +57,48 @@ unsafe fn backwards<V: Vector>(tile: &Tile) {
         // SAFETY: a row is as many elements as fill `bytes`, and no less than a vector.
         unsafe {
             let (src, dst) = tile.row(row);
-            windows.copy::<V>(src, dst, bytes, tile.store);
+            windows.copy(token, src, dst, bytes, tile.store);
         }
     }
 }
 
 /// A row: its elements fall from before `end` in the source, and rise from `dst`.
 #[derive(Clone, Copy)]
-struct Row {
+struct Row<V> {
+    token: Token<V>,
     /// Behind the element that comes first, which is the last in memory.
     end: *const u8,
     dst: *mut u8,
     bytes: usize,
 }
 
-impl Row {
+impl<V: Vector> Row<V> {
     /// The vector that goes to byte `at` of the row.
     ///
     /// # Safety
-    /// The machine has the set of V, and the row has the vector's bytes from `at` on.
+    /// The row has the vector's bytes from `at` on.
     #[inline(always)]
-    unsafe fn vector<V: Vector, const W: usize>(&self, at: usize) -> V {
+    unsafe fn vector<const W: usize>(&self, at: usize) -> V {
         // SAFETY: the caller vouches for the bytes.
-        unsafe { V::load(self.end.sub(at + V::BYTES)).reverse::<W>() }
+        unsafe { V::load(self.token, self.end.sub(at + V::BYTES)).reverse::<W>() }
     }
 
     /// Stores the `bytes` bytes from byte `at` on, and nothing around them.
     ///
     /// # Safety
-    /// The machine has the set of V, and the bytes are whole elements of the row.
+    /// The bytes are whole elements of the row.
     #[inline(always)]
-    unsafe fn store_part<V: Vector, const W: usize>(&self, at: usize, bytes: usize) {
+    unsafe fn store_part<const W: usize>(&self, at: usize, bytes: usize) {
         let whole = bytes / V::BYTES * V::BYTES;
         // SAFETY: the caller vouches for the bytes.
         unsafe {
             for at in (at..at + whole).step_by(V::BYTES) {
-                self.vector::<V, W>(at).store(self.dst.add(at));
+                self.vector::<W>(at).store(self.dst.add(at));
             }
             let (at, rest) = (at + whole, bytes - whole);
             if rest > 0 {
-                let reversed = V::load_first(self.end.sub(at + rest), rest).reverse::<W>();
+                let reversed =
+                    V::load_first(self.token, self.end.sub(at + rest), rest).reverse::<W>();
                 let first = reversed.join::<W>(reversed, V::BYTES - rest);
                 first.store_first(self.dst.add(at), rest);
             }
@@ -106,12 +108,12 @@ impl Row {
     /// Streams the line at byte `at`.
     ///
     /// # Safety
-    /// The machine has the set of V, the row has the line, and it is aligned.
+    /// The row has the line, and it is aligned.
     #[inline(always)]
-    unsafe fn stream_line<V: Vector, const W: usize>(&self, at: usize) {
+    unsafe fn stream_line<const W: usize>(&self, at: usize) {
         for at in (at..at + LINE).step_by(V::BYTES) {
             // SAFETY: the caller vouches for the line.
-            unsafe { self.vector::<V, W>(at).stream(self.dst.add(at)) };
+            unsafe { self.vector::<W>(at).stream(self.dst.add(at)) };
         }
     }
 }
@@ -119,14 +121,14 @@ impl Row {
 /// # Safety
 /// As [`run`], for elements of W bytes, which divide a vector.
 #[inline(always)]
-unsafe fn vectors<V: Vector, const W: usize>(tile: &Tile) {
+unsafe fn vectors<V: Vector, const W: usize>(token: Token<V>, tile: &Tile) {
     let bytes = tile.cols.len * W;
     let streamed = tile.store == Store::Streaming && bytes >= LEAST_STREAMED_BYTES;
     for index in 0..tile.rows.len {
         // SAFETY: a row has `bytes` bytes up to the end of the element at `src`, and from `dst` on.
         unsafe {
             let (src, dst) = tile.row(index);
-            let row = Row { end: src.add(W), dst, bytes };
+            let row = Row { token, end: src.add(W), dst, bytes };
             let head = dst.align_offset(LINE);
             if streamed && head.is_multiple_of(W) {
                 stream_row::<V, W>(&row, head, tile.next(index));
@@ -144,23 +146,23 @@ unsafe fn vectors<V: Vector, const W: usize>(tile: &Tile) {
 /// As [`Row::store_part`] for the whole row, of two lines at least; it is aligned to a line at
 /// `head`, where an element begins.
 #[inline(always)]
-unsafe fn stream_row<V: Vector, const W: usize>(row: &Row, head: usize, next: Next) {
+unsafe fn stream_row<V: Vector, const W: usize>(row: &Row<V>, head: usize, next: Next) {
     let end = head + (row.bytes - head) / LINE * LINE;
     let ahead = AHEAD_BYTES.min(end - head);
     // SAFETY: all lines are lines of the row.
     unsafe {
-        row.store_part::<V, W>(0, head);
+        row.store_part::<W>(0, head);
         for at in (head..end - ahead).step_by(LINE) {
             V::prefetch(row.end.wrapping_sub(at + AHEAD_BYTES));
-            row.stream_line::<V, W>(at);
+            row.stream_line::<W>(at);
         }
         next.prefetch_partial(row.dst.add(row.bytes));
         for (index, at) in (end - ahead..end).step_by(LINE).enumerate() {
             V::prefetch(next.line(index));
-            row.stream_line::<V, W>(at);
+            row.stream_line::<W>(at);
         }
         next.prefetch_rest(ahead / LINE);
-        row.store_part::<V, W>(end, row.bytes - end);
+        row.store_part::<W>(end, row.bytes - end);
     }
 }
 
@@ -169,12 +171,12 @@ unsafe fn stream_row<V: Vector, const W: usize>(row: &Row, head: usize, next: Ne
 /// # Safety
 /// As [`vectors`], for one row.
 #[inline(always)]
-unsafe fn store_row<V: Vector, const W: usize>(row: &Row) {
+unsafe fn store_row<V: Vector, const W: usize>(row: &Row<V>) {
     // SAFETY: each arm stays within the row.
     unsafe {
         if row.bytes < V::BYTES {
             if V::BYTES == LINE {
-                row.store_part::<V, W>(0, row.bytes);
+                row.store_part::<W>(0, row.bytes);
             } else {
                 elements::<W>(row.end.sub(W), row.dst, row.bytes / W);
             }
@@ -182,9 +184,9 @@ unsafe fn store_row<V: Vector, const W: usize>(row: &Row) {
         }
         let last = row.bytes - V::BYTES;
         for at in (0..last).step_by(V::BYTES) {
-            row.vector::<V, W>(at).store(row.dst.add(at));
+            row.vector::<W>(at).store(row.dst.add(at));
         }
-        row.vector::<V, W>(last).store(row.dst.add(last));
+        row.vector::<W>(last).store(row.dst.add(last));
     }
 }
 

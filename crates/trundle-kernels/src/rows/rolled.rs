@@ -6,7 +6,7 @@
 use super::runs;
 use crate::parts::writer::Writer;
 use crate::pattern::Pattern;
-use crate::simd::Vector;
+use crate::simd::{Token, Vector};
 use crate::tile::{AHEAD_BYTES, Store, Tile};
 
 pub(crate) use super::tile;
@@ -21,7 +21,7 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
 /// # Safety
 /// As [`Call::Tile`](crate::Call::Tile).
 #[inline(always)]
-pub(crate) unsafe fn run<V: Vector>(tile: &Tile) {
+pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     let bytes = tile.cols.len * tile.width;
     let cut = tile.col_jumps.first * tile.width;
     let strides = tile.rows.dst_stride.unsigned_abs();
@@ -31,8 +31,9 @@ pub(crate) unsafe fn run<V: Vector>(tile: &Tile) {
         if tile.store == Store::Ordinary {
             for row in 0..tile.rows.len {
                 let (src, dst) = tile.row(row);
-                runs::copy_run::<V>(src, dst, cut);
-                runs::copy_run::<V>(
+                runs::copy_run(token, src, dst, cut);
+                runs::copy_run(
+                    token,
                     src.offset(cut.cast_signed() + tile.col_jumps.following[0].bytes),
                     dst.add(cut),
                     bytes - cut,
@@ -40,9 +41,9 @@ pub(crate) unsafe fn run<V: Vector>(tile: &Tile) {
             }
         } else {
             match unaligned.trailing_zeros() {
-                0 => stream_rows::<V, 1>(tile),
-                1 => stream_rows::<V, 2>(tile),
-                _ => stream_rows::<V, 4>(tile),
+                0 => stream_rows::<V, 1>(token, tile),
+                1 => stream_rows::<V, 2>(token, tile),
+                _ => stream_rows::<V, 4>(token, tile),
             }
         }
     }
@@ -53,7 +54,7 @@ pub(crate) unsafe fn run<V: Vector>(tile: &Tile) {
 /// # Safety
 /// As [`run`]; the rows and the runs begin and end at multiples of W in the destination.
 #[inline(always)]
-unsafe fn stream_rows<V: Vector, const W: usize>(tile: &Tile) {
+unsafe fn stream_rows<V: Vector, const W: usize>(token: Token<V>, tile: &Tile) {
     let bytes = tile.cols.len * tile.width;
     let cut = tile.col_jumps.first * tile.width;
     let follow = tile.rows.dst_stride == bytes.cast_signed();
@@ -67,12 +68,12 @@ unsafe fn stream_rows<V: Vector, const W: usize>(tile: &Tile) {
     // SAFETY: a row's runs are `cut` bytes from `src` on, and the others before them; the writer
     // writes rows of the tile.
     unsafe {
-        let mut writer = Writer::<V>::at(tile.dst);
+        let mut writer = Writer::at(token, tile.dst);
         for row in 0..tile.rows.len {
             let (src, dst) = tile.row(row);
             if row > 0 && !follow {
                 writer.end();
-                writer = Writer::at(dst);
+                writer = Writer::at(token, dst);
             }
             writer.put_run::<W>(src, cut, ahead);
             let first = src.offset(cut.cast_signed() + tile.col_jumps.following[0].bytes);

@@ -3,7 +3,7 @@
 use super::rolled;
 use super::windows::{Windows, fits_rolled};
 use crate::pattern::Pattern;
-use crate::simd::Vector;
+use crate::simd::{Token, Vector};
 use crate::tile::Tile;
 
 pub(crate) use super::tile;
@@ -25,15 +25,15 @@ pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
 /// # Safety
 /// As [`rolled`].
 #[inline(always)]
-pub(crate) unsafe fn run<V: Vector>(tile: &Tile) {
+pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     let Tile { rows, cols, width, .. } = *tile;
     let group = cols.len * width;
     let follow = rows.dst_stride == group.cast_signed();
     if rows.len * group < V::BYTES || !follow {
         // SAFETY: the contract is the same.
-        return unsafe { rolled::run::<V>(tile) };
+        return unsafe { rolled::run(token, tile) };
     }
     let windows = Windows::rolled::<V>(group, tile.col_jumps.first * width);
     // SAFETY: the rows fill so many bytes without gaps, which are no less than a vector.
-    unsafe { windows.copy::<V>(tile.src, tile.dst, rows.len * group, tile.store) };
+    unsafe { windows.copy(token, tile.src, tile.dst, rows.len * group, tile.store) };
 }

@@ -2,7 +2,7 @@
 
 use crate::elements::copy::ends;
 use crate::pattern::Pattern;
-use crate::simd::{LINE, Vector, stream_line};
+use crate::simd::{LINE, Token, Vector, stream_line};
 use crate::tile::{AHEAD_BYTES, LEAST_STREAMED_BYTES, Next, Store, Tile};
 
 /// Longer runs are left to the system's copy.
@@ -21,7 +21,7 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
 /// # Safety
 /// As [`Call::Tile`](crate::Call::Tile); the columns are neighbours on both sides.
 #[inline(always)]
-pub(crate) unsafe fn run<V: Vector>(tile: &Tile) {
+pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     let bytes = tile.cols.len * tile.width;
     let streamed = tile.store == Store::Streaming && bytes >= LEAST_STREAMED_BYTES;
     for row in 0..tile.rows.len {
@@ -29,11 +29,11 @@ pub(crate) unsafe fn run<V: Vector>(tile: &Tile) {
         unsafe {
             let (src, dst) = tile.row(row);
             if streamed {
-                stream_run::<V>(src, dst, bytes, tile.next(row));
+                stream_run(token, src, dst, bytes, tile.next(row));
             } else if bytes <= V::BYTES && V::BYTES == LINE {
-                V::load_first(src, bytes).store_first(dst, bytes);
+                V::load_first(token, src, bytes).store_first(dst, bytes);
             } else {
-                copy_run::<V>(src, dst, bytes);
+                copy_run(token, src, dst, bytes);
             }
         }
     }
@@ -45,7 +45,12 @@ pub(crate) unsafe fn run<V: Vector>(tile: &Tile) {
 /// # Safety
 /// `src` is valid for reads and `dst` for writes of `bytes` bytes, and they do not overlap.
 #[inline(always)]
-pub(crate) unsafe fn copy_run<V: Vector>(src: *const u8, dst: *mut u8, bytes: usize) {
+pub(crate) unsafe fn copy_run<V: Vector>(
+    token: Token<V>,
+    src: *const u8,
+    dst: *mut u8,
+    bytes: usize,
+) {
     // SAFETY: each arm moves at most `bytes`, which the caller vouches for.
     unsafe {
         match bytes {
@@ -57,10 +62,10 @@ pub(crate) unsafe fn copy_run<V: Vector>(src: *const u8, dst: *mut u8, bytes: us
             64..128 => ends::<64>(src, dst, bytes),
             128..=MOST_INLINE_BYTES => {
                 for at in (0..bytes - V::BYTES).step_by(V::BYTES) {
-                    V::load(src.add(at)).store(dst.add(at));
+                    V::load(token, src.add(at)).store(dst.add(at));
                 }
                 let last = bytes - V::BYTES;
-                V::load(src.add(last)).store(dst.add(last));
+                V::load(token, src.add(last)).store(dst.add(last));
             }
             _ => std::ptr::copy_nonoverlapping(src, dst, bytes),
         }
@@ -73,23 +78,29 @@ pub(crate) unsafe fn copy_run<V: Vector>(src: *const u8, dst: *mut u8, bytes: us
 /// # Safety
 /// As [`copy_run`], with `bytes` of a line at least.
 #[inline(always)]
-unsafe fn stream_run<V: Vector>(src: *const u8, dst: *mut u8, bytes: usize, next: Next) {
+unsafe fn stream_run<V: Vector>(
+    token: Token<V>,
+    src: *const u8,
+    dst: *mut u8,
+    bytes: usize,
+    next: Next,
+) {
     let head = dst.align_offset(LINE);
     let end = head + (bytes - head) / LINE * LINE;
     let ahead = AHEAD_BYTES.min(end - head);
     // SAFETY: `at` stays within the run; `dst + at` is aligned from the head on.
     unsafe {
-        copy_run::<V>(src, dst, head);
+        copy_run(token, src, dst, head);
         for at in (head..end - ahead).step_by(LINE) {
             V::prefetch(src.wrapping_add(at + AHEAD_BYTES));
-            stream_line::<V>(src.add(at), dst.add(at));
+            stream_line(token, src.add(at), dst.add(at));
         }
         next.prefetch_partial(dst.add(bytes));
         for (index, at) in (end - ahead..end).step_by(LINE).enumerate() {
             V::prefetch(next.line(index));
-            stream_line::<V>(src.add(at), dst.add(at));
+            stream_line(token, src.add(at), dst.add(at));
         }
         next.prefetch_rest(ahead / LINE);
-        copy_run::<V>(src.add(end), dst.add(end), bytes - end);
+        copy_run(token, src.add(end), dst.add(end), bytes - end);
     }
 }

@@ -5,7 +5,7 @@
 //! it is shuffled from the first and the last vector of that window. Where a vector begins within a
 //! group decides the shuffle indices; after as many vectors as a group has odd bytes, they repeat.
 
-use crate::simd::{LINE, Vector, store_part};
+use crate::simd::{Indices, LINE, Token, Vector, store_part};
 use crate::tile::{AHEAD_BYTES, Store};
 
 /// The most places within a group where a vector can begin: the bytes of the longest group.
@@ -118,11 +118,12 @@ impl Windows {
     /// Copies a run of whole groups.
     ///
     /// # Safety
-    /// The machine has the set of V, which the windows are for. `bytes` are a vector at least;
-    /// every group is valid for reads, from `src` on, and `bytes` for writes.
+    /// The windows are for V. `bytes` are a vector at least; every group is valid for reads, from
+    /// `src` on, and `bytes` for writes.
     #[inline(always)]
     pub(crate) unsafe fn copy<V: Vector>(
         &self,
+        token: Token<V>,
         src: *const u8,
         dst: *mut u8,
         bytes: usize,
@@ -141,7 +142,7 @@ impl Windows {
         unsafe {
             for at in (0..head).step_by(V::BYTES) {
                 let index = at / V::BYTES % self.count;
-                let vector: V = self.shuffled(phases_src(at, index), index);
+                let vector: V = self.shuffled(token, phases_src(at, index), index);
                 store_part(vector, 0..V::BYTES.min(head - at), dst.add(at));
             }
             let whole = (bytes - head) / V::BYTES;
@@ -153,7 +154,7 @@ impl Windows {
             let mut src = phases_src(begin, index);
             let mut at = begin;
             for _ in 0..whole {
-                let (vector, dst): (V, _) = (self.shuffled(src, index), dst.add(at));
+                let (vector, dst): (V, _) = (self.shuffled(token, src, index), dst.add(at));
                 if streamed {
                     vector.stream(dst);
                 } else {
@@ -176,7 +177,7 @@ impl Windows {
             let at = head + whole * V::BYTES;
             // The run ends with a vector of the last phase.
             let (end, last) = (bytes - V::BYTES, self.count - 1);
-            let vector: V = self.shuffled(phases_src(end, last), last);
+            let vector: V = self.shuffled(token, phases_src(end, last), last);
             store_part(vector, at - end..V::BYTES, dst.add(at));
         }
     }
@@ -196,15 +197,16 @@ impl Windows {
     /// A vector, from where the groups of phase 0 are read.
     ///
     /// # Safety
-    /// The machine has the set of V, and the window is valid for reads.
+    /// The window is valid for reads.
     #[inline(always)]
-    unsafe fn shuffled<V: Vector>(&self, src: *const u8, index: usize) -> V {
+    unsafe fn shuffled<V: Vector>(&self, token: Token<V>, src: *const u8, index: usize) -> V {
         let Phase { window: [first, last], indices } = &self.phases[index];
         // SAFETY: by the caller; indices are counted through both vectors.
         unsafe {
             V::prefetch(src.wrapping_offset(*first + AHEAD_BYTES.cast_signed()));
-            let (first, last) = (V::load(src.offset(*first)), V::load(src.offset(*last)));
-            first.shuffle::<1>(last, V::load(indices.as_ptr()))
+            let (first, last) =
+                (V::load(token, src.offset(*first)), V::load(token, src.offset(*last)));
+            first.shuffle::<1>(last, Indices::new(token, indices))
         }
     }
 }

@@ -1,55 +1,48 @@
 //! AVX2: half a line in a register.
 
-use std::arch::x86_64::{
-    __m256i, _MM_HINT_T0, _mm_prefetch, _mm256_and_si256, _mm256_blendv_epi8, _mm256_cmpeq_epi8,
-    _mm256_loadu_si256, _mm256_loadu2_m128i, _mm256_permute2x128_si256, _mm256_permute4x64_epi64,
-    _mm256_permutevar8x32_epi32, _mm256_set1_epi64x, _mm256_setr_epi8, _mm256_setr_epi64x,
-    _mm256_shuffle_epi8, _mm256_shuffle_epi32, _mm256_slli_epi16, _mm256_slli_epi32,
-    _mm256_srai_epi32, _mm256_srli_epi32, _mm256_storeu_si256, _mm256_stream_si256,
-    _mm256_unpackhi_epi8, _mm256_unpackhi_epi16, _mm256_unpackhi_epi32, _mm256_unpackhi_epi64,
-    _mm256_unpacklo_epi8, _mm256_unpacklo_epi16, _mm256_unpacklo_epi32, _mm256_unpacklo_epi64,
-};
+use std::arch::x86_64::*;
 
-use super::{Lanes, Outlined, Vector};
+use super::{Indices, Lanes, Outlined, Token, Vector, token};
 use crate::Tile;
 
 #[derive(Clone, Copy)]
 pub(crate) struct Avx2(__m256i);
 
+token!(Avx2, "avx2");
+
 impl Vector for Avx2 {
     const BYTES: usize = 32;
-    const HAS_SHUFFLE: bool = true;
 
     type Mask = __m256i;
 
     #[inline(always)]
-    unsafe fn load(src: *const u8) -> Self {
-        // SAFETY: the caller vouches for AVX2 and for the bytes.
+    unsafe fn load(_: Token<Self>, src: *const u8) -> Self {
+        // SAFETY: the token proves AVX2; the caller vouches for the bytes.
         Avx2(unsafe { _mm256_loadu_si256(src.cast()) })
     }
 
     #[inline(always)]
-    unsafe fn load_lanes(srcs: &Lanes<*const u8>) -> Self {
-        // SAFETY: the caller vouches for AVX2 and for the bytes.
+    unsafe fn load_lanes(_: Token<Self>, srcs: &Lanes<*const u8>) -> Self {
+        // SAFETY: the token proves AVX2; the caller vouches for the bytes.
         Avx2(unsafe { _mm256_loadu2_m128i(srcs[1].cast(), srcs[0].cast()) })
     }
 
     #[inline(always)]
     unsafe fn store(self, dst: *mut u8) {
-        // SAFETY: the caller vouches for AVX2 and for the bytes.
+        // SAFETY: the vector proves AVX2; the caller vouches for the bytes.
         unsafe { _mm256_storeu_si256(dst.cast(), self.0) };
     }
 
     #[inline(always)]
     unsafe fn stream(self, dst: *mut u8) {
-        // SAFETY: the caller vouches for AVX2, for the bytes and for the alignment.
+        // SAFETY: the vector proves AVX2; the caller vouches for the bytes and the alignment.
         unsafe { _mm256_stream_si256(dst.cast(), self.0) };
     }
 
     #[inline(always)]
-    unsafe fn interleave<const W: usize>(self, other: Self) -> (Self, Self) {
+    fn interleave<const W: usize>(self, other: Self) -> (Self, Self) {
         let (a, b) = (self.0, other.0);
-        // SAFETY: the caller vouches for AVX2.
+        // SAFETY: the vector proves AVX2.
         let (low, high) = unsafe {
             match W {
                 1 => (_mm256_unpacklo_epi8(a, b), _mm256_unpackhi_epi8(a, b)),
@@ -62,9 +55,9 @@ impl Vector for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn transpose_lanes(vectors: &mut Lanes<Self>) {
+    fn transpose_lanes(vectors: &mut Lanes<Self>) {
         let (a, b) = (vectors[0].0, vectors[1].0);
-        // SAFETY: the caller vouches for AVX2.
+        // SAFETY: the vector proves AVX2.
         unsafe {
             vectors[0] = Avx2(_mm256_permute2x128_si256::<0x20>(a, b));
             vectors[1] = Avx2(_mm256_permute2x128_si256::<0x31>(a, b));
@@ -72,8 +65,8 @@ impl Vector for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn reverse<const W: usize>(self) -> Self {
-        // SAFETY: the caller vouches for AVX2.
+    fn reverse<const W: usize>(self) -> Self {
+        // SAFETY: the vector proves AVX2.
         unsafe {
             // Each half is reversed by itself; then the halves change places.
             let halves = match W {
@@ -100,8 +93,8 @@ impl Vector for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn mask(bits: u64) -> __m256i {
-        // SAFETY: the caller vouches for AVX2.
+    fn mask(_: Token<Self>, bits: u64) -> __m256i {
+        // SAFETY: the token proves AVX2.
         unsafe {
             // Each byte gets the byte of `bits` that has its bit, and keeps that bit.
             let each = _mm256_set1_epi64x(bits.cast_signed());
@@ -117,15 +110,15 @@ impl Vector for Avx2 {
     }
 
     #[inline(always)]
-    unsafe fn select(mask: __m256i, named: Self, others: Self) -> Self {
-        // SAFETY: the caller vouches for AVX2.
+    fn select(mask: __m256i, named: Self, others: Self) -> Self {
+        // SAFETY: the vector proves AVX2.
         Avx2(unsafe { _mm256_blendv_epi8(others.0, named.0, mask) })
     }
 
     #[inline(always)]
-    unsafe fn shuffle<const W: usize>(self, other: Self, indices: Self) -> Self {
-        let (a, b, indices) = (self.0, other.0, indices.0);
-        // SAFETY: the caller vouches for AVX2.
+    fn shuffle<const W: usize>(self, other: Self, indices: Indices<Self>) -> Self {
+        let (a, b, indices) = (self.0, other.0, indices.0.0);
+        // SAFETY: the vector proves AVX2.
         Avx2(unsafe {
             if W.is_multiple_of(4) {
                 // The indices of elements are read from the lowest bits that they need.
@@ -159,9 +152,9 @@ impl Vector for Avx2 {
     }
 
     #[target_feature(enable = "avx2")]
-    unsafe fn outlined<P: Outlined>(tile: &Tile) {
+    unsafe fn outlined<P: Outlined>(token: Token<Self>, tile: &Tile) {
         // SAFETY: the contract is the same.
-        unsafe { P::run::<Self>(tile) };
+        unsafe { P::run(token, tile) };
     }
 
     #[inline(always)]

@@ -1,38 +1,23 @@
-//! AVX-512, the F and BW parts: a whole line in a register.
+//! AVX-512, the F and BW parts: a whole line in a register. With the VBMI part, single bytes go
+//! anywhere in one instruction.
 
-use std::arch::x86_64::{
-    __m512i, _mm_cvtsi32_si128, _mm_loadu_si128, _mm512_add_epi16, _mm512_add_epi32,
-    _mm512_and_si512, _mm512_andnot_si512, _mm512_castsi128_si512, _mm512_inserti32x4,
-    _mm512_loadu_si512, _mm512_mask_blend_epi8, _mm512_mask_storeu_epi8, _mm512_maskz_loadu_epi8,
-    _mm512_or_si512, _mm512_permutex2var_epi16, _mm512_permutex2var_epi32,
-    _mm512_permutexvar_epi16, _mm512_permutexvar_epi32, _mm512_permutexvar_epi64,
-    _mm512_set1_epi16, _mm512_set1_epi32, _mm512_shuffle_epi8, _mm512_shuffle_i32x4,
-    _mm512_sll_epi32, _mm512_slli_epi16, _mm512_sllv_epi16, _mm512_srl_epi32, _mm512_srli_epi16,
-    _mm512_srli_epi32, _mm512_srlv_epi16, _mm512_storeu_si512, _mm512_stream_si512,
-    _mm512_unpackhi_epi8, _mm512_unpackhi_epi16, _mm512_unpackhi_epi32, _mm512_unpackhi_epi64,
-    _mm512_unpacklo_epi8, _mm512_unpacklo_epi16, _mm512_unpacklo_epi32, _mm512_unpacklo_epi64,
-};
+use std::arch::x86_64::*;
 
-use super::{Avx2, Lanes, Outlined, Vector};
+use super::{Avx2, Indices, LINE, Lanes, Outlined, Token, Vector, token};
 use crate::Tile;
 
 #[derive(Clone, Copy)]
-pub(crate) struct Avx512(pub(crate) __m512i);
+pub(crate) struct Avx512<const VBMI: bool = false>(__m512i);
 
-/// The order of `BYTES / size_of::<T>()` elements in a register.
-pub(crate) trait Order: Copy {}
-impl Order for u8 {}
-impl Order for u16 {}
-impl Order for u32 {}
-impl Order for u64 {}
+pub(crate) type Avx512Vbmi = Avx512<true>;
 
-/// The register of an order.
+/// The register of these integers.
 ///
 /// # Safety
 /// The machine has AVX-512F.
 #[inline(always)]
-pub(crate) unsafe fn order<T: Order, const N: usize>(indices: &[T; N]) -> __m512i {
-    const { assert!(size_of::<[T; N]>() == Avx512::BYTES) };
+unsafe fn order<T, const N: usize>(indices: &[T; N]) -> __m512i {
+    const { assert!(size_of::<[T; N]>() == LINE) };
     // SAFETY: the array is a register's bytes.
     unsafe { _mm512_loadu_si512(indices.as_ptr().cast()) }
 }
@@ -57,22 +42,24 @@ unsafe fn joined(a: __m512i, b: __m512i, at: usize) -> __m512i {
     }
 }
 
-impl Vector for Avx512 {
-    const BYTES: usize = 64;
-    const HAS_SHUFFLE: bool = true;
+token!(Avx512, "avx512f,avx512bw,avx512vl");
+token!(Avx512Vbmi, "avx512f,avx512bw,avx512vl,avx512vbmi");
+
+impl<const VBMI: bool> Vector for Avx512<VBMI> {
+    const BYTES: usize = LINE;
 
     type Mask = u64;
 
     #[inline(always)]
-    unsafe fn load(src: *const u8) -> Self {
-        // SAFETY: the caller vouches for AVX-512F and for the bytes.
+    unsafe fn load(_: Token<Self>, src: *const u8) -> Self {
+        // SAFETY: the token proves AVX-512F; the caller vouches for the bytes.
         Avx512(unsafe { _mm512_loadu_si512(src.cast()) })
     }
 
     #[inline(always)]
-    unsafe fn load_lanes(srcs: &Lanes<*const u8>) -> Self {
+    unsafe fn load_lanes(_: Token<Self>, srcs: &Lanes<*const u8>) -> Self {
         let [a, b, c, d] = *srcs;
-        // SAFETY: the caller vouches for AVX-512F and for the bytes.
+        // SAFETY: the token proves AVX-512F; the caller vouches for the bytes.
         Avx512(unsafe {
             let first = _mm512_castsi128_si512(_mm_loadu_si128(a.cast()));
             let second = _mm512_inserti32x4::<1>(first, _mm_loadu_si128(b.cast()));
@@ -83,32 +70,33 @@ impl Vector for Avx512 {
 
     #[inline(always)]
     unsafe fn store(self, dst: *mut u8) {
-        // SAFETY: the caller vouches for AVX-512F and for the bytes.
+        // SAFETY: the vector proves AVX-512F; the caller vouches for the bytes.
         unsafe { _mm512_storeu_si512(dst.cast(), self.0) };
     }
 
     #[inline(always)]
-    unsafe fn load_first(src: *const u8, bytes: usize) -> Self {
-        // SAFETY: the caller vouches for AVX-512F and BW, and for the bytes: the others are not
-        // read.
+    unsafe fn load_first(_: Token<Self>, src: *const u8, bytes: usize) -> Self {
+        // SAFETY: the token proves AVX-512F and BW; the caller vouches for the bytes: the others are
+        // not read.
         Avx512(unsafe { _mm512_maskz_loadu_epi8(first(bytes), src.cast()) })
     }
 
     #[inline(always)]
     unsafe fn store_first(self, dst: *mut u8, bytes: usize) {
-        // SAFETY: the caller vouches for AVX-512F and BW, and for the bytes: no other is written.
+        // SAFETY: the vector proves AVX-512F and BW; the caller vouches for the bytes: no other is
+        // written.
         unsafe { _mm512_mask_storeu_epi8(dst.cast(), first(bytes), self.0) };
     }
 
     #[inline(always)]
-    unsafe fn then(self, other: Self, from: usize) -> Self {
-        // SAFETY: the caller vouches for AVX-512F and BW.
+    fn then(self, other: Self, from: usize) -> Self {
+        // SAFETY: the vector proves AVX-512F and BW.
         Avx512(unsafe { _mm512_mask_blend_epi8(first(from), other.0, self.0) })
     }
 
     #[inline(always)]
-    unsafe fn join<const W: usize>(self, other: Self, at: usize) -> Self {
-        // SAFETY: the caller vouches for AVX-512F and BW.
+    fn join<const W: usize>(self, other: Self, at: usize) -> Self {
+        // SAFETY: the vector proves AVX-512F and BW.
         unsafe {
             match W {
                 1 => {
@@ -136,14 +124,14 @@ impl Vector for Avx512 {
 
     #[inline(always)]
     unsafe fn stream(self, dst: *mut u8) {
-        // SAFETY: the caller vouches for AVX-512F, for the bytes and for the alignment.
+        // SAFETY: the vector proves AVX-512F; the caller vouches for the bytes and the alignment.
         unsafe { _mm512_stream_si512(dst.cast(), self.0) };
     }
 
     #[inline(always)]
-    unsafe fn interleave<const W: usize>(self, other: Self) -> (Self, Self) {
+    fn interleave<const W: usize>(self, other: Self) -> (Self, Self) {
         let (a, b) = (self.0, other.0);
-        // SAFETY: the caller vouches for AVX-512F and BW.
+        // SAFETY: the vector proves AVX-512F and BW.
         let (low, high) = unsafe {
             match W {
                 1 => (_mm512_unpacklo_epi8(a, b), _mm512_unpackhi_epi8(a, b)),
@@ -156,11 +144,11 @@ impl Vector for Avx512 {
     }
 
     #[inline(always)]
-    unsafe fn transpose_lanes(vectors: &mut Lanes<Self>) {
+    fn transpose_lanes(vectors: &mut Lanes<Self>) {
         /// The even, and the odd 16 bytes of both.
         #[inline(always)]
         unsafe fn split(a: __m512i, b: __m512i) -> (__m512i, __m512i) {
-            // SAFETY: the caller vouches for AVX-512F.
+            // SAFETY: the vector proves AVX-512F.
             unsafe {
                 (
                     _mm512_shuffle_i32x4::<0b10_00_10_00>(a, b),
@@ -169,7 +157,7 @@ impl Vector for Avx512 {
             }
         }
         let [a, b, c, d] = vectors.map(|vector| vector.0);
-        // SAFETY: the caller vouches for AVX-512F.
+        // SAFETY: the vector proves AVX-512F.
         unsafe {
             let ((even, odd), (more_even, more_odd)) = (split(a, b), split(c, d));
             let (first, third) = split(even, more_even);
@@ -179,11 +167,15 @@ impl Vector for Avx512 {
     }
 
     #[inline(always)]
-    unsafe fn reverse<const W: usize>(self) -> Self {
+    fn reverse<const W: usize>(self) -> Self {
         const QUARTERS: [u64; 8] = [6, 7, 4, 5, 2, 3, 0, 1];
-        // SAFETY: the caller vouches for AVX-512F and BW.
+        // SAFETY: the vector proves AVX-512F and BW.
         Avx512(unsafe {
             match W {
+                1 if VBMI => {
+                    let indices: [u8; 64] = std::array::from_fn(|place| 63 - place as u8);
+                    _mm512_permutexvar_epi8(order(&indices), self.0)
+                }
                 1 => {
                     // Quarters are reversed by themselves, then change places.
                     let bytes: [u8; 64] = std::array::from_fn(|place| 15 - place as u8 % 16);
@@ -208,24 +200,25 @@ impl Vector for Avx512 {
     }
 
     #[inline(always)]
-    unsafe fn mask(bits: u64) -> u64 {
+    fn mask(_: Token<Self>, bits: u64) -> u64 {
         bits
     }
 
     #[inline(always)]
-    unsafe fn select(mask: u64, named: Self, others: Self) -> Self {
-        // SAFETY: the caller vouches for AVX-512BW.
+    fn select(mask: u64, named: Self, others: Self) -> Self {
+        // SAFETY: the vector proves AVX-512BW.
         Avx512(unsafe { _mm512_mask_blend_epi8(mask, others.0, named.0) })
     }
 
     #[inline(always)]
-    unsafe fn shuffle<const W: usize>(self, other: Self, indices: Self) -> Self {
+    fn shuffle<const W: usize>(self, other: Self, indices: Indices<Self>) -> Self {
         /// The bytes that are the second of their two.
         const SECOND: u64 = 0xaaaa_aaaa_aaaa_aaaa;
-        let (a, b, indices) = (self.0, other.0, indices.0);
-        // SAFETY: the caller vouches for AVX-512F and BW.
+        let (a, b, indices) = (self.0, other.0, indices.0.0);
+        // SAFETY: the vector proves AVX-512F and BW.
         Avx512(unsafe {
             match W {
+                1 if VBMI => _mm512_permutex2var_epi8(a, indices, b),
                 1 => {
                     // The two bytes that hold the first of two places, then those that hold the
                     // second; each byte that is wanted is moved to its place in them. The numbers
@@ -248,10 +241,20 @@ impl Vector for Avx512 {
         })
     }
 
-    #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-    unsafe fn outlined<P: Outlined>(tile: &Tile) {
-        // SAFETY: the contract is the same.
-        unsafe { P::run::<Self>(tile) };
+    #[inline(always)]
+    unsafe fn outlined<P: Outlined>(_: Token<Self>, tile: &Tile) {
+        #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+        unsafe fn without<P: Outlined>(tile: &Tile) {
+            // SAFETY: the contract is the same.
+            unsafe { P::run(Token::<Avx512>::new(), tile) };
+        }
+        #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
+        unsafe fn with<P: Outlined>(tile: &Tile) {
+            // SAFETY: the contract is the same.
+            unsafe { P::run(Token::<Avx512Vbmi>::new(), tile) };
+        }
+        // SAFETY: the token proves the set, and the contract is the same.
+        unsafe { if VBMI { with::<P>(tile) } else { without::<P>(tile) } };
     }
 
     #[inline(always)]

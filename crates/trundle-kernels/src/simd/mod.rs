@@ -4,13 +4,12 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
-#[cfg(target_arch = "x86_64")]
-mod avx512vbmi;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod portable;
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::str::FromStr;
@@ -18,9 +17,7 @@ use std::str::FromStr;
 #[cfg(target_arch = "x86_64")]
 pub(crate) use avx2::Avx2;
 #[cfg(target_arch = "x86_64")]
-pub(crate) use avx512::Avx512;
-#[cfg(target_arch = "x86_64")]
-pub(crate) use avx512vbmi::Avx512Vbmi;
+pub(crate) use avx512::{Avx512, Avx512Vbmi};
 #[cfg(target_arch = "aarch64")]
 pub(crate) use neon::Neon;
 pub(crate) use portable::Portable;
@@ -80,9 +77,7 @@ impl Simd {
     pub fn detect() -> Simd {
         Simd::available().last().unwrap_or(Simd::Portable)
     }
-}
 
-impl Simd {
     /// What the set is called.
     pub fn name(self) -> &'static str {
         match self {
@@ -129,14 +124,31 @@ pub const LINE: usize = 64;
 /// As many vectors as the widest has 16 bytes.
 pub(crate) type Lanes<V> = [V; LINE / 16];
 
-/// A register of an instruction set, and the few things that kernels do with it.
+/// Proof that the machine has the instruction set of V: it is made by code that is compiled with the
+/// instructions of the set, and which so runs only where they are.
+#[derive(Clone, Copy)]
+pub(crate) struct Token<V>(PhantomData<V>);
+
+/// The token of a set of these features.
+macro_rules! token {
+    ($set:ty $(, $features:literal)?) => {
+        impl Token<$set> {
+            #[inline]
+            $(#[target_feature(enable = $features)])?
+            pub(crate) fn new() -> Self {
+                Token(std::marker::PhantomData)
+            }
+        }
+    };
+}
+use token;
+
+/// A register of an instruction set, and the few things that kernels do with it. Who has one is on a
+/// machine that has the set, as who has a [`Token`]: each is made with one, or of others.
 ///
 /// Elements may hold padding, and pointers. Registers of the machine carry both as any copy of
 /// memory does, although in the letter of the language only [`Portable`] may hold bytes without a
 /// value.
-///
-/// # Safety
-/// Every method may be called only on a machine that has the set.
 pub(crate) trait Vector: Copy {
     /// The bytes of a register: a divisor of [`LINE`].
     const BYTES: usize;
@@ -145,19 +157,29 @@ pub(crate) trait Vector: Copy {
     type Mask: Copy;
 
     /// Whether [`Vector::shuffle`] is faster than moving elements one by one.
-    const HAS_SHUFFLE: bool;
+    const HAS_SHUFFLE: bool = true;
+
+    /// That the machine has the set.
+    #[inline(always)]
+    fn token(self) -> Token<Self> {
+        Token(PhantomData)
+    }
 
     /// Reads [`Vector::BYTES`] bytes.
     ///
     /// # Safety
     /// They are valid for reads.
-    unsafe fn load(src: *const u8) -> Self;
+    unsafe fn load(token: Token<Self>, src: *const u8) -> Self;
 
     /// Reads 16 bytes from as many places as a register has 16 bytes, the first of `srcs`.
     ///
     /// # Safety
     /// They are valid for reads.
-    unsafe fn load_lanes(srcs: &Lanes<*const u8>) -> Self;
+    #[inline(always)]
+    unsafe fn load_lanes(token: Token<Self>, srcs: &Lanes<*const u8>) -> Self {
+        // SAFETY: a register of 16 bytes has one place; the contract is the same.
+        unsafe { Self::load(token, srcs[0]) }
+    }
 
     /// Writes [`Vector::BYTES`] bytes.
     ///
@@ -170,12 +192,12 @@ pub(crate) trait Vector: Copy {
     /// # Safety
     /// They are valid for reads.
     #[inline(always)]
-    unsafe fn load_first(src: *const u8, bytes: usize) -> Self {
+    unsafe fn load_first(token: Token<Self>, src: *const u8, bytes: usize) -> Self {
         let mut buffer = MaybeUninit::<[u8; LINE]>::zeroed();
         // SAFETY: a vector is a line at most; the caller vouches for the source.
         unsafe {
             std::ptr::copy_nonoverlapping(src, buffer.as_mut_ptr().cast(), bytes);
-            Self::load(buffer.as_ptr().cast())
+            Self::load(token, buffer.as_ptr().cast())
         }
     }
 
@@ -193,36 +215,30 @@ pub(crate) trait Vector: Copy {
         }
     }
 
-    /// This register, but from byte `from` on `other`.
-    ///
-    /// # Safety
-    /// As the trait.
+    /// This register, but from byte `from` on, which is at most [`Vector::BYTES`], `other`.
     #[inline(always)]
-    unsafe fn then(self, other: Self, from: usize) -> Self {
+    fn then(self, other: Self, from: usize) -> Self {
         let mut buffer = MaybeUninit::<[u8; LINE]>::uninit();
         let start: *mut u8 = buffer.as_mut_ptr().cast();
         // SAFETY: a vector is a line at most.
         unsafe {
             other.store(start);
-            self.store_first(start, from);
-            Self::load(start)
+            self.store_first(start, from.min(Self::BYTES));
+            Self::load(self.token(), start)
         }
     }
 
     /// [`Vector::BYTES`] bytes from byte `at` of `self` and `other` in a row; `at` is a multiple of
     /// `W`, and [`Vector::BYTES`] at most.
-    ///
-    /// # Safety
-    /// As the trait.
     #[inline(always)]
-    unsafe fn join<const W: usize>(self, other: Self, at: usize) -> Self {
+    fn join<const W: usize>(self, other: Self, at: usize) -> Self {
         let mut buffer = MaybeUninit::<[u8; 2 * LINE]>::uninit();
         let start: *mut u8 = buffer.as_mut_ptr().cast();
-        // SAFETY: two vectors are two lines at most, and `at` is within the first.
+        // SAFETY: two vectors are two lines at most.
         unsafe {
             self.store(start);
             other.store(start.add(Self::BYTES));
-            Self::load(start.add(at))
+            Self::load(self.token(), start.add(at.min(Self::BYTES)))
         }
     }
 
@@ -231,55 +247,42 @@ pub(crate) trait Vector: Copy {
     ///
     /// # Safety
     /// They are valid for writes, and `dst` is aligned to them.
-    unsafe fn stream(self, dst: *mut u8);
+    #[inline(always)]
+    unsafe fn stream(self, dst: *mut u8) {
+        // SAFETY: the contract is the same.
+        unsafe { self.store(dst) };
+    }
 
     /// Within each 16 bytes, elements of `W` bytes of both in turn: the first half of that, and the
     /// second half. `W` is a power of two below 16.
-    ///
-    /// # Safety
-    /// As the trait.
-    unsafe fn interleave<const W: usize>(self, other: Self) -> (Self, Self);
+    fn interleave<const W: usize>(self, other: Self) -> (Self, Self);
 
     /// Exchanges the index of a vector with that of its 16 bytes: a transpose of as many vectors as
     /// each has 16 bytes; the others are left as they are.
-    ///
-    /// # Safety
-    /// As the trait.
-    unsafe fn transpose_lanes(vectors: &mut Lanes<Self>);
+    #[inline(always)]
+    fn transpose_lanes(_vectors: &mut Lanes<Self>) {}
 
     /// Elements of `W` bytes in the opposite order; `W` is a power of two
     /// below [`Vector::BYTES`], and 16 at most.
-    ///
-    /// # Safety
-    /// As the trait.
-    unsafe fn reverse<const W: usize>(self) -> Self;
+    fn reverse<const W: usize>(self) -> Self;
 
     /// The bytes whose bits are set in the lowest [`Vector::BYTES`] of `bits`.
-    ///
-    /// # Safety
-    /// As the trait.
-    unsafe fn mask(bits: u64) -> Self::Mask;
+    fn mask(token: Token<Self>, bits: u64) -> Self::Mask;
 
     /// The bytes of `named` that `mask` names, and the others of `others`.
-    ///
-    /// # Safety
-    /// As the trait.
-    unsafe fn select(mask: Self::Mask, named: Self, others: Self) -> Self;
+    fn select(mask: Self::Mask, named: Self, others: Self) -> Self;
 
     /// The bytes at `indices` of both registers: numbers below 2 · [`Vector::BYTES`], counted
     /// through this register and on through the other. Elements of `W` bytes stay together: each W
     /// indices are neighbours that begin at a multiple of W. `W` as in [`Vector::interleave`].
-    ///
-    /// # Safety
-    /// As the trait, and `indices` are such numbers.
-    unsafe fn shuffle<const W: usize>(self, other: Self, indices: Self) -> Self;
+    fn shuffle<const W: usize>(self, other: Self, indices: Indices<Self>) -> Self;
 
     /// Calls a part of a kernel as a function of its own, which is compiled with the instructions
     /// of the set.
     ///
     /// # Safety
-    /// As the trait, and as the part.
-    unsafe fn outlined<P: Outlined>(tile: &Tile);
+    /// As the part.
+    unsafe fn outlined<P: Outlined>(token: Token<Self>, tile: &Tile);
 
     /// Prefetches the line at `address`, which need not be valid.
     fn prefetch(address: *const u8);
@@ -290,8 +293,21 @@ pub(crate) trait Vector: Copy {
 /// functions whose frames, where nothing is optimised, are larger than a thread's stack.
 pub(crate) trait Outlined {
     /// # Safety
-    /// The machine has the set of V, and what the part's kernel asks of the tile holds.
-    unsafe fn run<V: Vector>(tile: &Tile);
+    /// What the part's kernel asks of the tile holds.
+    unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile);
+}
+
+/// A register of indices for [`Vector::shuffle`].
+#[derive(Clone, Copy)]
+pub(crate) struct Indices<V>(V);
+
+impl<V: Vector> Indices<V> {
+    /// The first of these, as many as a register has bytes.
+    #[inline(always)]
+    pub(crate) fn new(token: Token<V>, indices: &[u8; LINE]) -> Self {
+        // SAFETY: a vector is a line at most.
+        Indices(unsafe { V::load(token, indices.as_ptr()) })
+    }
 }
 
 /// Prefetches a line, where no set of instructions has been chosen.
@@ -318,20 +334,20 @@ pub fn fence() {
 /// Writes a whole line by streaming stores, as the set can.
 ///
 /// # Safety
-/// The machine has the set, `src` is valid for reads and `dst` for writes of [`LINE`] bytes, and
-/// `dst` is aligned to [`LINE`].
+/// `src` is valid for reads and `dst` for writes of [`LINE`] bytes, and `dst` is aligned to
+/// [`LINE`].
 #[inline(always)]
-pub(crate) unsafe fn stream_line<V: Vector>(src: *const u8, dst: *mut u8) {
+pub(crate) unsafe fn stream_line<V: Vector>(token: Token<V>, src: *const u8, dst: *mut u8) {
     for at in (0..LINE).step_by(V::BYTES) {
         // SAFETY: vectors divide the line.
-        unsafe { V::load(src.add(at)).stream(dst.add(at)) };
+        unsafe { V::load(token, src.add(at)).stream(dst.add(at)) };
     }
 }
 
 /// Writes a part of a vector.
 ///
 /// # Safety
-/// The machine has the set of V, `bytes` lie within a vector, and as many are valid for writes.
+/// `bytes` lie within a vector, and as many are valid for writes at `dst`.
 #[inline(always)]
 pub(crate) unsafe fn store_part<V: Vector>(vector: V, bytes: Range<usize>, dst: *mut u8) {
     let mut line = MaybeUninit::<[u8; LINE]>::uninit();
@@ -355,28 +371,27 @@ mod tests {
         shuffled: Vec<u8>,
     }
 
-    /// # Safety
-    /// The machine has the set of V.
-    unsafe fn moved<V: Vector, const W: usize>(both: &[u8], indices: &[u8]) -> Moved {
+    fn moved<V: Vector, const W: usize>(
+        token: Token<V>,
+        both: &[u8],
+        indices: &[u8; LINE],
+    ) -> Moved {
         let store = |vectors: &[V]| {
             let mut bytes = vec![0; vectors.len() * V::BYTES];
             for (vector, to) in vectors.iter().zip(bytes.chunks_exact_mut(V::BYTES)) {
-                // SAFETY: the caller vouches for the set; the part has a vector's bytes.
+                // SAFETY: the part has a vector's bytes.
                 unsafe { vector.store(to.as_mut_ptr()) };
             }
             bytes
         };
         let (a, b) = both.split_at(V::BYTES);
-        // SAFETY: the caller vouches for the set; all are of a vector's bytes.
-        unsafe {
-            let (a, b, indices) =
-                (V::load(a.as_ptr()), V::load(b.as_ptr()), V::load(indices.as_ptr()));
-            let (low, high) = a.interleave::<W>(b);
-            Moved {
-                interleaved: store(&[low, high]),
-                reversed: store(&[a.reverse::<W>()]),
-                shuffled: store(&[a.shuffle::<W>(b, indices)]),
-            }
+        // SAFETY: both are of a vector's bytes.
+        let (a, b) = unsafe { (V::load(token, a.as_ptr()), V::load(token, b.as_ptr())) };
+        let (low, high) = a.interleave::<W>(b);
+        Moved {
+            interleaved: store(&[low, high]),
+            reversed: store(&[a.reverse::<W>()]),
+            shuffled: store(&[a.shuffle::<W>(b, Indices::new(token, indices))]),
         }
     }
 
@@ -398,30 +413,21 @@ mod tests {
         }
     }
 
-    /// # Safety
-    /// The machine has the set of V.
-    unsafe fn moves_elements_of<V: Vector, const W: usize>() {
+    fn moves_elements_of<V: Vector, const W: usize>(token: Token<V>) {
         let both: Vec<u8> = (0..2 * V::BYTES).map(|byte| (byte * 167 + 13) as u8).collect();
         for salt in 0..50 {
             let place = |byte: usize| (byte / W * 29 + salt * 31 + byte / W * salt) * W + byte % W;
-            let indices: Vec<u8> =
-                (0..V::BYTES).map(|byte| (place(byte) % (2 * V::BYTES)) as u8).collect();
-            // SAFETY: the caller vouches for the set.
-            let moved = unsafe { moved::<V, W>(&both, &indices) };
-            assert_eq!(moved, expected::<W>(&both, &indices), "elements of {W} bytes");
+            let indices = std::array::from_fn(|byte| (place(byte) % (2 * V::BYTES)) as u8);
+            let moved = moved::<V, W>(token, &both, &indices);
+            assert_eq!(moved, expected::<W>(&both, &indices[..V::BYTES]), "elements of {W} bytes");
         }
     }
 
-    /// # Safety
-    /// The machine has the set of V.
-    unsafe fn moves_elements<V: Vector>() {
-        // SAFETY: the caller vouches for the set.
-        unsafe {
-            moves_elements_of::<V, 1>();
-            moves_elements_of::<V, 2>();
-            moves_elements_of::<V, 4>();
-            moves_elements_of::<V, 8>();
-        }
+    fn moves_elements<V: Vector>(token: Token<V>) {
+        moves_elements_of::<V, 1>(token);
+        moves_elements_of::<V, 2>(token);
+        moves_elements_of::<V, 4>(token);
+        moves_elements_of::<V, 8>(token);
     }
 
     #[test]
@@ -431,14 +437,14 @@ mod tests {
             unsafe {
                 match simd {
                     #[cfg(target_arch = "aarch64")]
-                    Simd::Neon => moves_elements::<Neon>(),
+                    Simd::Neon => moves_elements(Token::<Neon>::new()),
                     #[cfg(target_arch = "x86_64")]
-                    Simd::Avx2 => moves_elements::<Avx2>(),
+                    Simd::Avx2 => moves_elements(Token::<Avx2>::new()),
                     #[cfg(target_arch = "x86_64")]
-                    Simd::Avx512 => moves_elements::<Avx512>(),
+                    Simd::Avx512 => moves_elements(Token::<Avx512>::new()),
                     #[cfg(target_arch = "x86_64")]
-                    Simd::Avx512Vbmi => moves_elements::<Avx512Vbmi>(),
-                    _ => moves_elements::<Portable>(),
+                    Simd::Avx512Vbmi => moves_elements(Token::<Avx512Vbmi>::new()),
+                    _ => moves_elements(Token::<Portable>::new()),
                 }
             }
         }

@@ -1,66 +1,48 @@
 //! NEON: a quarter of a line in a register.
 
-use std::arch::aarch64::{
-    uint8x16_t, uint8x16x2_t, vaddq_u8, vbslq_u8, vcombine_u8, vdup_n_u8, vdupq_n_u8, vextq_u8,
-    vld1q_u8, vqtbl2q_u8, vreinterpretq_u8_u16, vreinterpretq_u8_u32, vreinterpretq_u8_u64,
-    vreinterpretq_u16_u8, vreinterpretq_u32_u8, vreinterpretq_u64_u8, vrev64q_u8, vrev64q_u16,
-    vrev64q_u32, vst1q_u8, vtstq_u8, vzip1q_u8, vzip1q_u16, vzip1q_u32, vzip1q_u64, vzip2q_u8,
-    vzip2q_u16, vzip2q_u32, vzip2q_u64,
-};
+use std::arch::aarch64::*;
 use std::arch::asm;
 
-use super::{Lanes, Outlined, Vector};
+use super::{Indices, Outlined, Token, Vector, token};
 use crate::Tile;
 
+/// It streams by ordinary stores: streaming ones write two registers at once.
 #[derive(Clone, Copy)]
 pub(crate) struct Neon(uint8x16_t);
+
+token!(Neon, "neon");
 
 impl Vector for Neon {
     const BYTES: usize = 16;
 
-    const HAS_SHUFFLE: bool = true;
-
     type Mask = uint8x16_t;
 
     #[inline(always)]
-    unsafe fn load(src: *const u8) -> Self {
-        // SAFETY: the caller vouches for NEON and for the bytes.
+    unsafe fn load(_: Token<Self>, src: *const u8) -> Self {
+        // SAFETY: the token proves NEON; the caller vouches for the bytes.
         Neon(unsafe { vld1q_u8(src) })
     }
 
     #[inline(always)]
-    unsafe fn load_lanes(srcs: &Lanes<*const u8>) -> Self {
-        // SAFETY: the contract is the same.
-        unsafe { Self::load(srcs[0]) }
-    }
-
-    #[inline(always)]
     unsafe fn store(self, dst: *mut u8) {
-        // SAFETY: the caller vouches for NEON and for the bytes.
+        // SAFETY: the vector proves NEON; the caller vouches for the bytes.
         unsafe { vst1q_u8(dst, self.0) };
     }
 
     #[inline(always)]
-    unsafe fn join<const W: usize>(self, other: Self, at: usize) -> Self {
+    fn join<const W: usize>(self, other: Self, at: usize) -> Self {
         let indices: [u8; 16] = std::array::from_fn(|place| place as u8);
-        // SAFETY: the caller vouches for NEON; the indices are a register's bytes.
+        // SAFETY: the vector proves NEON; the indices are a register's bytes.
         Neon(unsafe {
             let from = vaddq_u8(vld1q_u8(indices.as_ptr()), vdupq_n_u8(at as u8));
             vqtbl2q_u8(uint8x16x2_t(self.0, other.0), from)
         })
     }
 
-    /// An ordinary store: streaming ones write two registers at once.
     #[inline(always)]
-    unsafe fn stream(self, dst: *mut u8) {
-        // SAFETY: the contract is the same.
-        unsafe { self.store(dst) };
-    }
-
-    #[inline(always)]
-    unsafe fn interleave<const W: usize>(self, other: Self) -> (Self, Self) {
+    fn interleave<const W: usize>(self, other: Self) -> (Self, Self) {
         let (a, b) = (self.0, other.0);
-        // SAFETY: the caller vouches for NEON.
+        // SAFETY: the vector proves NEON.
         let (low, high) = unsafe {
             match W {
                 1 => (vzip1q_u8(a, b), vzip2q_u8(a, b)),
@@ -86,12 +68,9 @@ impl Vector for Neon {
     }
 
     #[inline(always)]
-    unsafe fn transpose_lanes(_vectors: &mut Lanes<Self>) {}
-
-    #[inline(always)]
-    unsafe fn reverse<const W: usize>(self) -> Self {
+    fn reverse<const W: usize>(self) -> Self {
         let whole = self.0;
-        // SAFETY: the caller vouches for NEON.
+        // SAFETY: the vector proves NEON.
         Neon(unsafe {
             // Each half is reversed by itself; then the halves change places.
             let halves = match W {
@@ -106,10 +85,10 @@ impl Vector for Neon {
     }
 
     #[inline(always)]
-    unsafe fn mask(bits: u64) -> uint8x16_t {
+    fn mask(_: Token<Self>, bits: u64) -> uint8x16_t {
         const BIT_OF_BYTE: [u8; 16] = [1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128];
         let [first, second, ..] = bits.to_le_bytes();
-        // SAFETY: the caller vouches for NEON; the bits are a register's bytes.
+        // SAFETY: the token proves NEON; the bits are a register's bytes.
         unsafe {
             let each = vcombine_u8(vdup_n_u8(first), vdup_n_u8(second));
             vtstq_u8(each, vld1q_u8(BIT_OF_BYTE.as_ptr()))
@@ -117,21 +96,21 @@ impl Vector for Neon {
     }
 
     #[inline(always)]
-    unsafe fn select(mask: uint8x16_t, named: Self, others: Self) -> Self {
-        // SAFETY: the caller vouches for NEON.
+    fn select(mask: uint8x16_t, named: Self, others: Self) -> Self {
+        // SAFETY: the vector proves NEON.
         Neon(unsafe { vbslq_u8(mask, named.0, others.0) })
     }
 
     #[inline(always)]
-    unsafe fn shuffle<const W: usize>(self, other: Self, indices: Self) -> Self {
-        // SAFETY: the caller vouches for NEON.
-        Neon(unsafe { vqtbl2q_u8(uint8x16x2_t(self.0, other.0), indices.0) })
+    fn shuffle<const W: usize>(self, other: Self, indices: Indices<Self>) -> Self {
+        // SAFETY: the vector proves NEON.
+        Neon(unsafe { vqtbl2q_u8(uint8x16x2_t(self.0, other.0), indices.0.0) })
     }
 
     #[target_feature(enable = "neon")]
-    unsafe fn outlined<P: Outlined>(tile: &Tile) {
+    unsafe fn outlined<P: Outlined>(token: Token<Self>, tile: &Tile) {
         // SAFETY: the contract is the same.
-        unsafe { P::run::<Self>(tile) };
+        unsafe { P::run(token, tile) };
     }
 
     #[inline(always)]

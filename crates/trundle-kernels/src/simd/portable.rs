@@ -3,12 +3,14 @@
 use std::array;
 use std::mem::MaybeUninit;
 
-use super::{Lanes, Outlined, Vector};
+use super::{Indices, Outlined, Token, Vector, token};
 use crate::Tile;
 
 /// 16 bytes, what most machines hold in a register. Each may be padding of an element.
 #[derive(Clone, Copy)]
 pub(crate) struct Portable([MaybeUninit<u8>; 16]);
+
+token!(Portable);
 
 impl Vector for Portable {
     const BYTES: usize = 16;
@@ -17,15 +19,9 @@ impl Vector for Portable {
     type Mask = [bool; 16];
 
     #[inline(always)]
-    unsafe fn load(src: *const u8) -> Self {
+    unsafe fn load(_: Token<Self>, src: *const u8) -> Self {
         // SAFETY: the caller vouches for the bytes.
         Portable(unsafe { src.cast::<[MaybeUninit<u8>; 16]>().read_unaligned() })
-    }
-
-    #[inline(always)]
-    unsafe fn load_lanes(srcs: &Lanes<*const u8>) -> Self {
-        // SAFETY: the caller vouches for the bytes.
-        unsafe { Self::load(srcs[0]) }
     }
 
     #[inline(always)]
@@ -35,13 +31,7 @@ impl Vector for Portable {
     }
 
     #[inline(always)]
-    unsafe fn stream(self, dst: *mut u8) {
-        // SAFETY: the contract is the same.
-        unsafe { self.store(dst) };
-    }
-
-    #[inline(always)]
-    unsafe fn interleave<const W: usize>(self, other: Self) -> (Self, Self) {
+    fn interleave<const W: usize>(self, other: Self) -> (Self, Self) {
         let interleaved = |place: usize| {
             // Elements alternate, so each pair of them takes one from either side.
             let (pair, byte) = (place / (2 * W), place % W);
@@ -55,36 +45,33 @@ impl Vector for Portable {
     }
 
     #[inline(always)]
-    unsafe fn transpose_lanes(_vectors: &mut Lanes<Self>) {}
-
-    #[inline(always)]
-    unsafe fn reverse<const W: usize>(self) -> Self {
+    fn reverse<const W: usize>(self) -> Self {
         Portable(array::from_fn(|place| self.0[16 - W - place / W * W + place % W]))
     }
 
     #[inline(always)]
-    unsafe fn mask(bits: u64) -> [bool; 16] {
+    fn mask(_: Token<Self>, bits: u64) -> [bool; 16] {
         array::from_fn(|place| bits >> place & 1 == 1)
     }
 
     #[inline(always)]
-    unsafe fn select(mask: [bool; 16], named: Self, others: Self) -> Self {
+    fn select(mask: [bool; 16], named: Self, others: Self) -> Self {
         let of = |place: usize| if mask[place] { named.0[place] } else { others.0[place] };
         Portable(array::from_fn(of))
     }
 
     #[inline(always)]
-    unsafe fn shuffle<const W: usize>(self, other: Self, indices: Self) -> Self {
+    fn shuffle<const W: usize>(self, other: Self, indices: Indices<Self>) -> Self {
         Portable(array::from_fn(|byte| {
-            // SAFETY: the caller gives such indices.
-            let place = usize::from(unsafe { indices.0[byte].assume_init() });
+            // SAFETY: indices have values.
+            let place = usize::from(unsafe { indices.0.0[byte].assume_init() });
             if place < 16 { self.0[place] } else { other.0[place % 16] }
         }))
     }
 
-    unsafe fn outlined<P: Outlined>(tile: &Tile) {
+    unsafe fn outlined<P: Outlined>(token: Token<Self>, tile: &Tile) {
         // SAFETY: the contract is the same.
-        unsafe { P::run::<Self>(tile) };
+        unsafe { P::run(token, tile) };
     }
 
     #[inline(always)]

@@ -5,10 +5,12 @@
 
 use std::mem::MaybeUninit;
 
-use super::micro_tile::{LANE, MOST_VECTORS, transpose_micro_tile, transpose_within_lanes};
+use super::micro_tile::{
+    LANE, MOST_VECTORS, transpose_micro_tile, transpose_within_lanes, written,
+};
 use crate::jumps::Jumps;
 use crate::parts::line::Line;
-use crate::simd::{LINE, Vector};
+use crate::simd::{LINE, Token, Vector};
 use crate::tile::{Store, Tile};
 
 /// The most bytes of such a tile: both sides fill a first-level cache.
@@ -30,7 +32,7 @@ type Cols = [*const u8; LINE];
 /// As [`transposed`](super::transposed::run), for elements of W bytes and rising rows, none
 /// of which jump.
 #[inline(always)]
-pub(crate) unsafe fn cache_resident<V: Vector, const W: usize>(tile: &Tile) {
+pub(crate) unsafe fn cache_resident<V: Vector, const W: usize>(token: Token<V>, tile: &Tile) {
     let (each, side) = (LINE / W, V::BYTES / W);
     let mut cols: Cols = [tile.src; LINE];
     for first in (0..tile.cols.len).step_by(each) {
@@ -46,10 +48,10 @@ pub(crate) unsafe fn cache_resident<V: Vector, const W: usize>(tile: &Tile) {
             // SAFETY: the rows are rows of the tile, and the columns too.
             unsafe {
                 let made = if left >= side || left < LANE / W {
-                    micro_tile_lines::<V, W>(&cols, row, left.min(side), &mut lines);
+                    micro_tile_lines::<V, W>(token, &cols, row, left.min(side), &mut lines);
                     side
                 } else {
-                    lane_lines::<V, W>(&cols, row, &mut lines);
+                    lane_lines::<V, W>(token, &cols, row, &mut lines);
                     LANE / W
                 };
                 for i in 0..made.min(left) {
@@ -66,9 +68,10 @@ pub(crate) unsafe fn cache_resident<V: Vector, const W: usize>(tile: &Tile) {
 /// The lines of `count` rows, at most as many as a vector has elements.
 ///
 /// # Safety
-/// The machine has the set of V, and the rows are valid in all columns.
+/// The rows are valid in all columns.
 #[inline(always)]
 unsafe fn micro_tile_lines<V: Vector, const W: usize>(
+    token: Token<V>,
     cols: &Cols,
     row: usize,
     count: usize,
@@ -81,11 +84,15 @@ unsafe fn micro_tile_lines<V: Vector, const W: usize>(
             let src = col.wrapping_add(row * W);
             // SAFETY: by the caller.
             vector.write(unsafe {
-                if count == side { V::load(src) } else { V::load_first(src, count * W) }
+                if count == side {
+                    V::load(token, src)
+                } else {
+                    V::load_first(token, src, count * W)
+                }
             });
         }
-        // SAFETY: all vectors are known.
-        unsafe { transpose_micro_tile::<V, W>(vectors) };
+        // SAFETY: all vectors are written.
+        transpose_micro_tile::<V, W>(unsafe { written(vectors) });
     }
 }
 
@@ -96,6 +103,7 @@ unsafe fn micro_tile_lines<V: Vector, const W: usize>(
 /// As [`micro_tile_lines`].
 #[inline(always)]
 unsafe fn lane_lines<V: Vector, const W: usize>(
+    token: Token<V>,
     cols: &Cols,
     row: usize,
     lines: &mut [MaybeUninit<V>; MOST_VECTORS],
@@ -109,9 +117,9 @@ unsafe fn lane_lines<V: Vector, const W: usize>(
                 *src = cols[(part * lanes + lane) * each + i].wrapping_add(row * W);
             }
             // SAFETY: by the caller.
-            vector.write(unsafe { V::load_lanes(&srcs) });
+            vector.write(unsafe { V::load_lanes(token, &srcs) });
         }
-        // SAFETY: all vectors are known.
-        unsafe { transpose_within_lanes::<V, W>(vectors) };
+        // SAFETY: all vectors are written.
+        transpose_within_lanes::<V, W>(unsafe { written(vectors) });
     }
 }

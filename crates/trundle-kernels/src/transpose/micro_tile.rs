@@ -2,6 +2,7 @@
 
 use std::array;
 use std::mem::MaybeUninit;
+use std::ptr;
 
 use crate::simd::{LINE, Lanes, Vector};
 
@@ -11,123 +12,95 @@ pub(crate) const MOST_VECTORS: usize = LINE;
 /// The bytes of a lane: what the instructions of all sets work on by itself.
 pub(crate) const LANE: usize = 16;
 
+/// Vectors that are written one by one, when each has been.
+///
+/// # Safety
+/// Each has been.
+#[inline(always)]
+pub(crate) unsafe fn written<V: Vector>(vectors: &mut [MaybeUninit<V>]) -> &mut [V] {
+    // SAFETY: by the caller, and both lie in memory alike.
+    unsafe { &mut *(ptr::from_mut(vectors) as *mut [V]) }
+}
+
 /// Transposes a micro-tile of as many vectors as each has elements of W bytes.
 ///
 /// Within lanes first: neighbouring vectors, as many as a lane has elements, seen as one sequence
 /// in each lane. An interleave of the sequence's halves rotates the bits of every element's index
 /// by one, and as many interleaves as a place in the lane has bits exchange that place with the
 /// vector's index. Then whole lanes change places with the groups.
-///
-/// # Safety
-/// The machine has the set of V, and every vector is initialised.
 #[inline(always)]
-pub(crate) unsafe fn transpose_micro_tile<V: Vector, const W: usize>(
-    vectors: &mut [MaybeUninit<V>],
-) {
-    // SAFETY: the contract is the same.
-    unsafe {
-        match W {
-            1 => groups_and_lanes::<V, W, 16>(vectors),
-            2 => groups_and_lanes::<V, W, 8>(vectors),
-            4 => groups_and_lanes::<V, W, 4>(vectors),
-            8 => groups_and_lanes::<V, W, 2>(vectors),
-            _ => groups_and_lanes::<V, W, 1>(vectors),
-        }
+pub(crate) fn transpose_micro_tile<V: Vector, const W: usize>(vectors: &mut [V]) {
+    match W {
+        1 => groups_and_lanes::<V, W, 16>(vectors),
+        2 => groups_and_lanes::<V, W, 8>(vectors),
+        4 => groups_and_lanes::<V, W, 4>(vectors),
+        8 => groups_and_lanes::<V, W, 2>(vectors),
+        _ => groups_and_lanes::<V, W, 1>(vectors),
     }
 }
 
 /// [`transpose_micro_tile`], where a lane has G elements.
-///
-/// # Safety
-/// As [`transpose_micro_tile`].
 #[inline(always)]
-unsafe fn groups_and_lanes<V: Vector, const W: usize, const G: usize>(
-    vectors: &mut [MaybeUninit<V>],
-) {
+fn groups_and_lanes<V: Vector, const W: usize, const G: usize>(vectors: &mut [V]) {
     let lanes = V::BYTES / LANE;
     for group in vectors.chunks_exact_mut(G).take(lanes) {
-        // SAFETY: the caller vouches for the set and for the vectors.
-        unsafe { interleave_group::<V, W, G>(group) };
+        interleave_group::<V, W, G>(group);
     }
     for place in 0..G {
-        // SAFETY: the caller vouches for the set and for the vectors.
-        unsafe {
-            let first = vectors[place].assume_init();
-            let mut exchanged: Lanes<V> = [first; 4];
-            for lane in 1..lanes {
-                exchanged[lane] = vectors[lane * G + place].assume_init();
-            }
-            V::transpose_lanes(&mut exchanged);
-            for lane in 0..lanes {
-                vectors[lane * G + place].write(exchanged[lane]);
-            }
+        let mut exchanged: Lanes<V> = [vectors[place]; 4];
+        for lane in 1..lanes {
+            exchanged[lane] = vectors[lane * G + place];
+        }
+        V::transpose_lanes(&mut exchanged);
+        for lane in 0..lanes {
+            vectors[lane * G + place] = exchanged[lane];
         }
     }
 }
 
 /// Transposes, in each lane by itself, the micro-tile that the lanes of a group make: as many
 /// vectors as a lane has elements of W bytes.
-///
-/// # Safety
-/// The machine has the set of V, and every vector is initialised.
 #[inline(always)]
-pub(crate) unsafe fn transpose_within_lanes<V: Vector, const W: usize>(
-    group: &mut [MaybeUninit<V>],
-) {
-    // SAFETY: the contract is the same.
-    unsafe {
-        match W {
-            1 => interleave_group::<V, W, 16>(group),
-            2 => interleave_group::<V, W, 8>(group),
-            4 => interleave_group::<V, W, 4>(group),
-            8 => interleave_group::<V, W, 2>(group),
-            _ => {}
-        }
+pub(crate) fn transpose_within_lanes<V: Vector, const W: usize>(group: &mut [V]) {
+    match W {
+        1 => interleave_group::<V, W, 16>(group),
+        2 => interleave_group::<V, W, 8>(group),
+        4 => interleave_group::<V, W, 4>(group),
+        8 => interleave_group::<V, W, 2>(group),
+        _ => {}
     }
 }
 
 /// [`transpose_within_lanes`], where a lane has G elements.
-///
-/// # Safety
-/// As [`transpose_within_lanes`].
 #[inline(always)]
-unsafe fn interleave_group<V: Vector, const W: usize, const G: usize>(
-    group: &mut [MaybeUninit<V>],
-) {
-    // SAFETY: the caller vouches for the set and for the vectors.
-    unsafe {
-        let mut interleaved: [V; G] = array::from_fn(|i| group[i].assume_init());
-        // Written out, since the vectors stay in registers then.
-        if G >= 2 {
-            interleave_halves::<V, W, G>(&mut interleaved);
-        }
-        if G >= 4 {
-            interleave_halves::<V, W, G>(&mut interleaved);
-        }
-        if G >= 8 {
-            interleave_halves::<V, W, G>(&mut interleaved);
-        }
-        if G >= 16 {
-            interleave_halves::<V, W, G>(&mut interleaved);
-        }
-        for (vector, interleaved) in group.iter_mut().zip(interleaved) {
-            vector.write(interleaved);
-        }
+fn interleave_group<V: Vector, const W: usize, const G: usize>(group: &mut [V]) {
+    let mut interleaved: [V; G] = array::from_fn(|i| group[i]);
+    // Written out, since the vectors stay in registers then.
+    if G >= 2 {
+        interleave_halves::<V, W, G>(&mut interleaved);
+    }
+    if G >= 4 {
+        interleave_halves::<V, W, G>(&mut interleaved);
+    }
+    if G >= 8 {
+        interleave_halves::<V, W, G>(&mut interleaved);
+    }
+    if G >= 16 {
+        interleave_halves::<V, W, G>(&mut interleaved);
+    }
+    for (vector, interleaved) in group.iter_mut().zip(interleaved) {
+        *vector = interleaved;
     }
 }
 
 /// Interleaves the first half of the vectors with the second half.
-///
-/// # Safety
-/// The machine has the set of V.
 #[inline(always)]
-unsafe fn interleave_halves<V: Vector, const W: usize, const G: usize>(vectors: &mut [V; G]) {
+fn interleave_halves<V: Vector, const W: usize, const G: usize>(vectors: &mut [V; G]) {
     let from = *vectors;
     macro_rules! interleave {
         ($($i:literal)*) => {
             $(if $i < G / 2 {
-                // SAFETY: the caller vouches for the set.
-                let (low, high) = unsafe { from[$i].interleave::<W>(from[$i + G / 2]) };
+                let (low, high) = from[$i].interleave::<W>(from[$i + G / 2]);
                 (vectors[2 * $i], vectors[2 * $i + 1]) = (low, high);
             })*
         };

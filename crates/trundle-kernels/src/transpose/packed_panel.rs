@@ -11,7 +11,7 @@ use super::row_block::RowBlock;
 use crate::jumps::Jumps;
 use crate::parts::line::Line;
 use crate::parts::scratch::{COPIED_BYTES, scratch};
-use crate::simd::{LINE, Vector};
+use crate::simd::{LINE, Token, Vector};
 use crate::tile::Tile;
 
 /// How much of each row of the destination a panel makes, in bytes.
@@ -105,11 +105,16 @@ impl PackedPanels {
     /// is made while `micro-tiles` micro-tiles are transposed.
     ///
     /// # Safety
-    /// The machine has the set of V; the columns are columns of the tile.
+    /// The columns are columns of the tile.
     #[inline(always)]
-    pub(crate) unsafe fn advance<V: Vector>(&mut self, cols: usize, micro_tiles: usize) {
+    pub(crate) unsafe fn advance<V: Vector>(
+        &mut self,
+        token: Token<V>,
+        cols: usize,
+        micro_tiles: usize,
+    ) {
         // SAFETY: the contract is the same.
-        unsafe { self.copy::<V>(self.cols) };
+        unsafe { self.copy(token, self.cols) };
         (self.from, self.to) = (self.to, self.from);
         (self.cols, self.there) = (cols, 0);
         (self.micro_tiles, self.due) = (micro_tiles, 0);
@@ -126,12 +131,12 @@ impl PackedPanels {
     /// # Safety
     /// As [`PackedPanels::advance`].
     #[inline(always)]
-    pub(crate) unsafe fn pack_some<V: Vector>(&mut self) {
+    pub(crate) unsafe fn pack_some<V: Vector>(&mut self, token: Token<V>) {
         self.due += self.cols;
         while self.due >= self.micro_tiles && self.there < self.cols {
             self.due -= self.micro_tiles;
             // SAFETY: the contract is the same.
-            unsafe { self.copy::<V>(self.there + 1) };
+            unsafe { self.copy(token, self.there + 1) };
         }
     }
 
@@ -140,7 +145,7 @@ impl PackedPanels {
     /// # Safety
     /// As [`PackedPanels::advance`].
     #[inline(always)]
-    unsafe fn copy<V: Vector>(&mut self, end: usize) {
+    unsafe fn copy<V: Vector>(&mut self, token: Token<V>, end: usize) {
         while self.there < end {
             let src = self.src.wrapping_offset(self.next.next());
             let ahead = self.src.wrapping_offset(self.ahead.next());
@@ -151,12 +156,12 @@ impl PackedPanels {
             unsafe {
                 for at in (0..whole).step_by(LINE) {
                     V::prefetch(ahead.wrapping_add(at + LINE - 1));
-                    Line::<V>::load(src.add(at)).store(to.add(at));
+                    Line::load(token, src.add(at)).store(to.add(at));
                 }
                 if whole < self.bytes {
                     V::prefetch(ahead.wrapping_add(self.bytes - 1));
                     let rest = self.bytes - whole;
-                    Line::<V>::load_first(src.add(whole), rest).store(to.add(whole));
+                    Line::load_first(token, src.add(whole), rest).store(to.add(whole));
                 }
             }
             self.there += 1;

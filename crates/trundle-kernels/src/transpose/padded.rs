@@ -3,10 +3,10 @@
 
 use std::mem::MaybeUninit;
 
-use super::micro_tile::{MOST_VECTORS, transpose_micro_tile};
+use super::micro_tile::{MOST_VECTORS, transpose_micro_tile, written};
 use crate::elements::strided;
 use crate::pattern::{Pattern, Space};
-use crate::simd::{LINE, Vector};
+use crate::simd::{Indices, LINE, Token, Vector};
 use crate::tile::Tile;
 
 /// How many columns ahead the source is prefetched, as for the blocked transpose.
@@ -34,13 +34,13 @@ pub(crate) fn tile(space: &Space) -> (usize, usize) {
 /// # Safety
 /// As [`Call::Tile`](crate::Call::Tile).
 #[inline(always)]
-pub(crate) unsafe fn run<V: Vector>(tile: &Tile) {
+pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     // SAFETY: the contract is the same; P is a width that holds the tile's.
     unsafe {
         match tile.width {
-            3 => micro_tiles::<V, 4>(tile),
-            5..=7 => micro_tiles::<V, 8>(tile),
-            9..=15 => micro_tiles::<V, 16>(tile),
+            3 => micro_tiles::<V, 4>(token, tile),
+            5..=7 => micro_tiles::<V, 8>(token, tile),
+            9..=15 => micro_tiles::<V, 16>(token, tile),
             _ => strided::run(tile),
         }
     }
@@ -49,7 +49,7 @@ pub(crate) unsafe fn run<V: Vector>(tile: &Tile) {
 /// # Safety
 /// As [`run`], for elements that are padded to P bytes.
 #[inline(always)]
-unsafe fn micro_tiles<V: Vector, const P: usize>(tile: &Tile) {
+unsafe fn micro_tiles<V: Vector, const P: usize>(token: Token<V>, tile: &Tile) {
     let side = V::BYTES / P;
     let (rows, cols, width) = (tile.rows.len, tile.cols.len, tile.width);
     if side < 2 || rows * width < V::BYTES || cols < side {
@@ -64,7 +64,7 @@ unsafe fn micro_tiles<V: Vector, const P: usize>(tile: &Tile) {
         for first in (0..rows).step_by(side) {
             let row = first.min(rows - side);
             // SAFETY: the micro-tile lies within the tile.
-            unsafe { micro_tile::<V, P>(tile, row, col, indices) };
+            unsafe { micro_tile::<V, P>(token, tile, row, col, indices) };
         }
     }
 }
@@ -101,6 +101,7 @@ impl ShuffleIndices {
 /// rise and are as many as fill a vector. The indices are for its width.
 #[inline(always)]
 unsafe fn micro_tile<V: Vector, const P: usize>(
+    token: Token<V>,
     tile: &Tile,
     row: usize,
     col: usize,
@@ -116,23 +117,24 @@ unsafe fn micro_tile<V: Vector, const P: usize>(
     }
     let mut vectors = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
     let vectors = &mut vectors[..side];
+    let padded = Indices::new(token, &padded);
+    let packed = Indices::new(token, &indices.packed);
     // SAFETY: what is read lies within the columns, what is written within the rows.
     unsafe {
-        let (padded, packed) = (V::load(padded.as_ptr()), V::load(indices.packed.as_ptr()));
         for (index, vector) in vectors.iter_mut().enumerate() {
             let at = (col + index).cast_signed() * tile.cols.src_stride;
             let src = tile.src.offset(at).add(from);
             let ahead = COLS_AHEAD.cast_signed() * tile.cols.src_stride;
             V::prefetch(src.wrapping_offset(ahead));
-            let read = V::load(src);
+            let read = V::load(token, src);
             vector.write(read.shuffle::<1>(read, padded));
         }
+        let vectors = written(vectors);
         transpose_micro_tile::<V, P>(vectors);
         let whole = (tile.cols.len - col) * width >= V::BYTES;
         for (index, vector) in vectors.iter().enumerate() {
             let dst = tile.row(row + index).1.add(col * width);
-            let vector = vector.assume_init();
-            let vector = vector.shuffle::<1>(vector, packed);
+            let vector = vector.shuffle::<1>(*vector, packed);
             if whole {
                 vector.store(dst);
             } else {

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use super::cursor::{Cursor, Lookahead};
 use super::packed_panel::{MOST_PACKED_COLS, PackedPanels};
 use super::row_block::RowBlock;
-use crate::simd::{LINE, Vector};
+use crate::simd::{LINE, Token, Vector};
 use crate::tile::Tile;
 
 /// How far ahead the source is prefetched, in columns and, where those are short, in bytes: the
@@ -39,7 +39,8 @@ fn aliasing(tile: &Tile) -> bool {
 }
 
 /// A panel of columns that are gone through together, row by row.
-pub(crate) struct Panel {
+pub(crate) struct Panel<V> {
+    pub(crate) token: Token<V>,
     /// The number of columns of the tile before it.
     pub(crate) done: usize,
     /// Where the first row of each column is read.
@@ -56,18 +57,20 @@ pub(crate) struct Panel {
     aliasing: bool,
 }
 
-impl Panel {
+impl<V: Vector> Panel<V> {
     /// Before the first panel of some rows of a tile.
     #[inline(always)]
     pub(crate) fn of(
+        token: Token<V>,
         tile: &Tile,
         rows: &RowBlock,
         width: usize,
         packed: Option<PackedPanels>,
-    ) -> Panel {
+    ) -> Panel<V> {
         let short = BYTES_AHEAD / (rows.count * width);
         let cols_ahead = COLS_AHEAD.max(panel_cols(width)).max(short);
         Panel {
+            token,
             done: 0,
             srcs: [MaybeUninit::uninit(); MOST_PANEL_COLS],
             aheads: [MaybeUninit::uninit(); MOST_PANEL_COLS],
@@ -95,7 +98,7 @@ impl Panel {
     /// # Safety
     /// As [`PackedPanels::advance`].
     #[inline(always)]
-    pub(crate) unsafe fn advance<V: Vector, const W: usize>(
+    pub(crate) unsafe fn advance<const W: usize>(
         &mut self,
         done: usize,
         count: usize,
@@ -106,7 +109,7 @@ impl Panel {
         let padded = (count + LINE / W).min(MOST_PANEL_COLS);
         if let Some(packed) = &mut self.packed {
             // SAFETY: the contract is the same.
-            unsafe { packed.advance::<V>(coming, micro_tiles) };
+            unsafe { packed.advance(self.token, coming, micro_tiles) };
             for col in 0..padded {
                 // What is packed is near, and its next line may be nearer.
                 self.srcs[col].write(packed.col(col));

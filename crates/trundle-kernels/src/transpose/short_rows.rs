@@ -3,11 +3,13 @@
 use std::mem::MaybeUninit;
 
 use super::cursor::Cursor;
-use super::micro_tile::{LANE, MOST_VECTORS, transpose_micro_tile, transpose_within_lanes};
+use super::micro_tile::{
+    LANE, MOST_VECTORS, transpose_micro_tile, transpose_within_lanes, written,
+};
 use crate::jumps::Jumps;
 use crate::parts::line::Line;
 use crate::parts::writer::Writer;
-use crate::simd::{LINE, Lanes, Vector};
+use crate::simd::{LINE, Lanes, Outlined, Token, Vector};
 use crate::tile::{AffineLoop, Tile};
 
 /// Rows of at most this many bytes that follow each other are put together in registers.
@@ -24,51 +26,53 @@ pub(crate) fn are_short_rows(tile: &Tile) -> bool {
         && tile.rows.len > 1
 }
 
-/// Streams the rows of a tile of which [`are_short_rows`] holds.
-///
-/// # Safety
-/// As [`transposed`](super::transposed::run), for elements of W bytes and rising rows at
+/// Streams the rows of a tile of which [`are_short_rows`] holds: of elements of W bytes, and at
 /// multiples of W.
-#[inline(always)]
-pub(crate) unsafe fn short_rows<V: Vector, const W: usize>(tile: &Tile) {
-    let mut srcs = [MaybeUninit::<*const u8>::uninit(); MOST_SHORT_ROW_BYTES];
-    // Lines that lack columns have the last in their place.
-    let padded = tile.cols.len.next_multiple_of(LINE / W);
-    let mut next = Cursor::of_cols(tile);
-    let mut last = tile.src;
-    for (col, src) in srcs[..padded].iter_mut().enumerate() {
-        if col < tile.cols.len {
-            last = tile.src.wrapping_offset(next.next());
-        }
-        src.write(last);
-    }
-    // SAFETY: as many are known.
-    let srcs: &[*const u8] = unsafe { std::slice::from_raw_parts(srcs.as_ptr().cast(), padded) };
-    let mut next = Cursor::of_rows(tile);
-    let mut row = 0;
-    while row < tile.rows.len {
-        let len = next.until_jump.min(tile.rows.len - row);
-        let dst = tile.dst.wrapping_offset(next.offset);
-        let rows = Tile {
-            src: tile.src.wrapping_add(row * W),
-            dst,
-            rows: AffineLoop { len, ..tile.rows },
-            row_jumps: Jumps::NONE,
-            ..*tile
-        };
-        // What is written in part is read before: the last line, and the first after the jump.
-        V::prefetch(dst.wrapping_add(len * tile.cols.len * W));
-        next.skip(len);
-        V::prefetch(tile.dst.wrapping_offset(next.offset));
-        // SAFETY: the rows are rows of the tile, between two jumps.
-        unsafe {
-            if are_lanes::<W>(tile.cols.len) {
-                join_lanes::<V, W>(&rows, &srcs[..tile.cols.len], row * W);
-            } else {
-                join_rows::<V, W>(&rows, srcs, row * W);
+pub(crate) struct ShortRows<const W: usize>;
+
+impl<const W: usize> Outlined for ShortRows<W> {
+    #[inline(always)]
+    unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
+        let mut srcs = [MaybeUninit::<*const u8>::uninit(); MOST_SHORT_ROW_BYTES];
+        // Lines that lack columns have the last in their place.
+        let padded = tile.cols.len.next_multiple_of(LINE / W);
+        let mut next = Cursor::of_cols(tile);
+        let mut last = tile.src;
+        for (col, src) in srcs[..padded].iter_mut().enumerate() {
+            if col < tile.cols.len {
+                last = tile.src.wrapping_offset(next.next());
             }
+            src.write(last);
         }
-        row += len;
+        // SAFETY: as many are known.
+        let srcs: &[*const u8] =
+            unsafe { std::slice::from_raw_parts(srcs.as_ptr().cast(), padded) };
+        let mut next = Cursor::of_rows(tile);
+        let mut row = 0;
+        while row < tile.rows.len {
+            let len = next.until_jump.min(tile.rows.len - row);
+            let dst = tile.dst.wrapping_offset(next.offset);
+            let rows = Tile {
+                src: tile.src.wrapping_add(row * W),
+                dst,
+                rows: AffineLoop { len, ..tile.rows },
+                row_jumps: Jumps::NONE,
+                ..*tile
+            };
+            // What is written in part is read before: the last line, and the first after the jump.
+            V::prefetch(dst.wrapping_add(len * tile.cols.len * W));
+            next.skip(len);
+            V::prefetch(tile.dst.wrapping_offset(next.offset));
+            // SAFETY: the rows are rows of the tile, between two jumps.
+            unsafe {
+                if are_lanes::<W>(tile.cols.len) {
+                    join_lanes::<V, W>(token, &rows, &srcs[..tile.cols.len], row * W);
+                } else {
+                    join_rows::<V, W>(token, &rows, srcs, row * W);
+                }
+            }
+            row += len;
+        }
     }
 }
 
@@ -82,10 +86,15 @@ const fn are_lanes<const W: usize>(cols: usize) -> bool {
 /// put in the order of the destination, which makes whole lines.
 ///
 /// # Safety
-/// As [`short_rows`], for columns at `at` bytes from `srcs`, which fill lanes and of which there is
+/// As [`ShortRows`], for columns at `at` bytes from `srcs`, which fill lanes and of which there is
 /// a multiple of a line's lanes.
 #[inline(always)]
-unsafe fn join_lanes<V: Vector, const W: usize>(tile: &Tile, srcs: &[*const u8], at: usize) {
+unsafe fn join_lanes<V: Vector, const W: usize>(
+    token: Token<V>,
+    tile: &Tile,
+    srcs: &[*const u8],
+    at: usize,
+) {
     let (each, side, lanes) = (LANE / W, V::BYTES / W, V::BYTES / LANE);
     // How many lanes a row has, and how many bytes the same lane of all vectors.
     let (pieces, block) = (srcs.len() / each, srcs.len() * LANE);
@@ -95,14 +104,14 @@ unsafe fn join_lanes<V: Vector, const W: usize>(tile: &Tile, srcs: &[*const u8],
     // SAFETY: only rows and columns of the tile are read. Each lane of the vectors becomes as many
     // bytes as the vectors have lanes; what is made is written one after another.
     unsafe {
-        let mut writer = Writer::<V>::at(tile.dst);
+        let mut writer = Writer::at(token, tile.dst);
         for row in (0..tile.rows.len).step_by(side) {
             let count = side.min(tile.rows.len - row);
             for (vectors, srcs) in vectors.chunks_exact_mut(each).zip(srcs.chunks_exact(each)) {
                 for (vector, src) in vectors.iter_mut().zip(srcs) {
-                    vector.write(load_rows::<V, W>(src.add(at + row * W), count));
+                    vector.write(load_rows::<V, W>(token, src.add(at + row * W), count));
                 }
-                transpose_within_lanes::<V, W>(vectors);
+                transpose_within_lanes::<V, W>(written(vectors));
             }
             let (mut place, mut piece) = (0, 0);
             for first in (0..srcs.len()).step_by(lanes) {
@@ -128,16 +137,16 @@ unsafe fn join_lanes<V: Vector, const W: usize>(tile: &Tile, srcs: &[*const u8],
 /// `count` rows of a column, at most as many as a vector has elements.
 ///
 /// # Safety
-/// The machine has the set of V, and the rows are valid.
+/// The rows are valid.
 #[inline(always)]
-unsafe fn load_rows<V: Vector, const W: usize>(src: *const u8, count: usize) -> V {
+unsafe fn load_rows<V: Vector, const W: usize>(token: Token<V>, src: *const u8, count: usize) -> V {
     // SAFETY: by the caller.
     unsafe {
         if count == V::BYTES / W {
             V::prefetch(src.wrapping_add(SHORT_ROWS_AHEAD));
-            V::load(src)
+            V::load(token, src)
         } else {
-            V::load_first(src, count * W)
+            V::load_first(token, src, count * W)
         }
     }
 }
@@ -145,16 +154,21 @@ unsafe fn load_rows<V: Vector, const W: usize>(src: *const u8, count: usize) -> 
 /// Joins rows of any length: each line is put together from the ends of rows.
 ///
 /// # Safety
-/// As [`short_rows`], for columns at `at` bytes from `srcs`, of which there are enough to fill
+/// As [`ShortRows`], for columns at `at` bytes from `srcs`, of which there are enough to fill
 /// lines.
 #[inline(always)]
-unsafe fn join_rows<V: Vector, const W: usize>(tile: &Tile, srcs: &[*const u8], at: usize) {
+unsafe fn join_rows<V: Vector, const W: usize>(
+    token: Token<V>,
+    tile: &Tile,
+    srcs: &[*const u8],
+    at: usize,
+) {
     let (each, side) = (LINE / W, V::BYTES / W);
     let groups = srcs.len() / each;
     let mut lines = [[MaybeUninit::<V>::uninit(); MOST_VECTORS]; MOST_SHORT_ROW_BYTES / LINE];
     // SAFETY: only rows and columns of the tile are read, and rows written one after another.
     unsafe {
-        let mut writer = Writer::<V>::at(tile.dst);
+        let mut writer = Writer::at(token, tile.dst);
         for row in (0..tile.rows.len).step_by(side) {
             let count = side.min(tile.rows.len - row);
             for (group, lines) in lines[..groups].iter_mut().enumerate() {
@@ -162,9 +176,9 @@ unsafe fn join_rows<V: Vector, const W: usize>(tile: &Tile, srcs: &[*const u8], 
                     let vectors = &mut lines[micro_tile * side..(micro_tile + 1) * side];
                     let srcs = &srcs[group * each + micro_tile * side..][..side];
                     for (vector, src) in vectors.iter_mut().zip(srcs) {
-                        vector.write(load_rows::<V, W>(src.add(at + row * W), count));
+                        vector.write(load_rows::<V, W>(token, src.add(at + row * W), count));
                     }
-                    transpose_micro_tile::<V, W>(vectors);
+                    transpose_micro_tile::<V, W>(written(vectors));
                 }
             }
             for i in 0..count {

@@ -18,16 +18,18 @@ use std::ops::Range;
 
 use super::cache_resident::{cache_resident, is_cache_resident};
 use super::cursor::Cursor;
-use super::micro_tile::{LANE, MOST_VECTORS, transpose_micro_tile, transpose_within_lanes};
+use super::micro_tile::{
+    LANE, MOST_VECTORS, transpose_micro_tile, transpose_within_lanes, written,
+};
 use super::packed_panel::PackedPanels;
 use super::panel::Panel;
 use super::row_block::{MOST_ROWS, RowBlock};
-use super::short_rows::{MOST_SHORT_ROW_BYTES, are_short_rows, short_rows};
-use super::whole_lines::whole_lines;
+use super::short_rows::{MOST_SHORT_ROW_BYTES, ShortRows, are_short_rows};
+use super::whole_lines::WholeLines;
 use crate::elements::strided;
 use crate::parts::line::{CarryBuffer, Line};
 use crate::pattern::{Pattern, Space};
-use crate::simd::{LINE, Outlined, Vector};
+use crate::simd::{LINE, Outlined, Token, Vector};
 use crate::tile::{Store, Tile};
 
 /// What the rows and the columns of a transpose come to at least, in bytes (measured on pictures of
@@ -102,16 +104,16 @@ pub(crate) fn tile(space: &Space) -> (usize, usize) {
 /// As [`Call::Tile`](crate::Call::Tile); the width is 1, 2, 4, 8, 16 or whole lines. Rows that jump
 /// rise through the source.
 #[inline(always)]
-pub(crate) unsafe fn run<V: Vector>(tile: &Tile) {
+pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     // SAFETY: the contract is the same; W is the tile's width.
     unsafe {
         match tile.width {
-            1 => V::outlined::<Lines<1>>(tile),
-            2 => V::outlined::<Lines<2>>(tile),
-            4 => V::outlined::<Lines<4>>(tile),
-            8 => V::outlined::<Lines<8>>(tile),
-            16 => V::outlined::<Lines<16>>(tile),
-            _ => V::outlined::<WholeLines>(tile),
+            1 => V::outlined::<Lines<1>>(token, tile),
+            2 => V::outlined::<Lines<2>>(token, tile),
+            4 => V::outlined::<Lines<4>>(token, tile),
+            8 => V::outlined::<Lines<8>>(token, tile),
+            16 => V::outlined::<Lines<16>>(token, tile),
+            _ => V::outlined::<WholeLines>(token, tile),
         }
     }
 }
@@ -121,31 +123,34 @@ struct Lines<const W: usize>;
 
 impl<const W: usize> Outlined for Lines<W> {
     #[inline(always)]
-    unsafe fn run<V: Vector>(tile: &Tile) {
-        // SAFETY: the contract is the same.
-        unsafe { lines::<V, W>(&tile.rising()) };
-    }
-}
-
-/// Elements of whole lines.
-struct WholeLines;
-
-impl Outlined for WholeLines {
-    #[inline(always)]
-    unsafe fn run<V: Vector>(tile: &Tile) {
-        // SAFETY: the contract is the same.
-        unsafe { whole_lines::<V>(&tile.rising()) };
-    }
-}
-
-/// Elements of W bytes in short rows that follow each other.
-struct ShortRows<const W: usize>;
-
-impl<const W: usize> Outlined for ShortRows<W> {
-    #[inline(always)]
-    unsafe fn run<V: Vector>(tile: &Tile) {
-        // SAFETY: the contract is the same.
-        unsafe { short_rows::<V, W>(tile) };
+    unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
+        let tile = &tile.rising();
+        if is_cache_resident(tile) {
+            // SAFETY: the contract is the same.
+            return unsafe { cache_resident::<V, W>(token, tile) };
+        }
+        let aligned = tile.dst.addr().is_multiple_of(W)
+            && tile.rows.dst_stride.unsigned_abs().is_multiple_of(W)
+            && tile.row_jumps.is_multiple_of(W);
+        let streamed = tile.store == Store::Streaming && aligned;
+        let joined = streamed && are_short_rows(tile);
+        let streamed = streamed && tile.cols.len * W >= LINE;
+        // Whether lines begin at the same columns in every row.
+        let together = tile.rows.dst_stride.unsigned_abs().is_multiple_of(LINE)
+            && tile.row_jumps.is_multiple_of(LINE);
+        // SAFETY: the contract is the same; rows that are joined or streamed are aligned to
+        // elements.
+        unsafe {
+            if joined {
+                V::outlined::<ShortRows<W>>(token, tile);
+            } else if streamed && together {
+                V::outlined::<Large<W, STREAMING_ALIGNED>>(token, tile);
+            } else if streamed {
+                V::outlined::<Large<W, STREAMING>>(token, tile);
+            } else {
+                V::outlined::<Large<W, ORDINARY>>(token, tile);
+            }
+        }
     }
 }
 
@@ -160,7 +165,7 @@ const STREAMING_ALIGNED: u8 = 2;
 
 impl<const W: usize, const WRITTEN: u8> Outlined for Large<W, WRITTEN> {
     #[inline(always)]
-    unsafe fn run<V: Vector>(tile: &Tile) {
+    unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
         let mut next = Cursor::of_rows(tile);
         for first in (0..tile.rows.len).step_by(MOST_ROWS) {
             let count = MOST_ROWS.min(tile.rows.len - first);
@@ -174,52 +179,11 @@ impl<const W: usize, const WRITTEN: u8> Outlined for Large<W, WRITTEN> {
             // SAFETY: the rows are rows of the tile.
             unsafe {
                 match WRITTEN {
-                    STREAMING_ALIGNED => stream_aligned_rows::<V, W>(tile, &rows),
-                    STREAMING => stream_rows::<V, W>(tile, &rows),
-                    _ => store_rows::<V, W>(tile, &rows),
+                    STREAMING_ALIGNED => stream_aligned_rows::<V, W>(token, tile, &rows),
+                    STREAMING => stream_rows::<V, W>(token, tile, &rows),
+                    _ => store_rows::<V, W>(token, tile, &rows),
                 }
             }
-        }
-    }
-}
-
-/// # Safety
-/// As [`run`], for elements of W bytes and rising rows.
-#[inline(always)]
-unsafe fn lines<V: Vector, const W: usize>(tile: &Tile) {
-    if is_cache_resident(tile) {
-        // SAFETY: the contract is the same.
-        return unsafe { cache_resident::<V, W>(tile) };
-    }
-    // SAFETY: the contract is the same.
-    unsafe { large::<V, W>(tile) };
-}
-
-/// [`lines`] of a tile that may be large.
-///
-/// # Safety
-/// As [`lines`].
-#[inline(always)]
-unsafe fn large<V: Vector, const W: usize>(tile: &Tile) {
-    let aligned = tile.dst.addr().is_multiple_of(W)
-        && tile.rows.dst_stride.unsigned_abs().is_multiple_of(W)
-        && tile.row_jumps.is_multiple_of(W);
-    let streamed = tile.store == Store::Streaming && aligned;
-    let joined = streamed && are_short_rows(tile);
-    let streamed = streamed && tile.cols.len * W >= LINE;
-    // Whether lines begin at the same columns in every row.
-    let together = tile.rows.dst_stride.unsigned_abs().is_multiple_of(LINE)
-        && tile.row_jumps.is_multiple_of(LINE);
-    // SAFETY: the contract is the same; rows that are joined or streamed are aligned to elements.
-    unsafe {
-        if joined {
-            V::outlined::<ShortRows<W>>(tile);
-        } else if streamed && together {
-            V::outlined::<Large<W, STREAMING_ALIGNED>>(tile);
-        } else if streamed {
-            V::outlined::<Large<W, STREAMING>>(tile);
-        } else {
-            V::outlined::<Large<W, ORDINARY>>(tile);
         }
     }
 }
@@ -229,13 +193,13 @@ unsafe fn large<V: Vector, const W: usize>(tile: &Tile) {
 /// # Safety
 /// As [`run`], for elements of W bytes and rising rows.
 #[inline(always)]
-unsafe fn store_rows<V: Vector, const W: usize>(tile: &Tile, rows: &RowBlock) {
-    let mut panel = Panel::of(tile, rows, W, None);
+unsafe fn store_rows<V: Vector, const W: usize>(token: Token<V>, tile: &Tile, rows: &RowBlock) {
+    let mut panel = Panel::of(token, tile, rows, W, None);
     for done in (0..tile.cols.len).step_by(LINE / W) {
         let count = (tile.cols.len - done).min(LINE / W);
         // SAFETY: the columns are columns of the tile.
         unsafe {
-            panel.advance::<V, W>(done, count, 0, 0);
+            panel.advance::<W>(done, count, 0, 0);
             put_lines::<V, W, STORED>(&mut panel, rows, 0..count, &mut []);
         }
     }
@@ -247,12 +211,16 @@ unsafe fn store_rows<V: Vector, const W: usize>(tile: &Tile, rows: &RowBlock) {
 /// # Safety
 /// As [`run`], for elements of W bytes and rising rows, all aligned as the first.
 #[inline(always)]
-unsafe fn stream_aligned_rows<V: Vector, const W: usize>(tile: &Tile, rows: &RowBlock) {
+unsafe fn stream_aligned_rows<V: Vector, const W: usize>(
+    token: Token<V>,
+    tile: &Tile,
+    rows: &RowBlock,
+) {
     // SAFETY: there is a row, and it has a line or more.
     unsafe {
         let over = rows.dst(0).1;
         let head = if over > 0 { (LINE - over) / W } else { 0 };
-        stream::<V, W, STORED, ALIGNED, STORED>(tile, rows, head, &mut []);
+        stream::<V, W, STORED, ALIGNED, STORED>(token, tile, rows, head, &mut []);
     }
 }
 
@@ -263,15 +231,15 @@ unsafe fn stream_aligned_rows<V: Vector, const W: usize>(tile: &Tile, rows: &Row
 /// As [`run`], for elements of W bytes and rising rows, each a line or longer, at multiples
 /// of W.
 #[inline(always)]
-unsafe fn stream_rows<V: Vector, const W: usize>(tile: &Tile, rows: &RowBlock) {
+unsafe fn stream_rows<V: Vector, const W: usize>(token: Token<V>, tile: &Tile, rows: &RowBlock) {
     let mut carry = [CarryBuffer::NONE; MOST_ROWS];
     // SAFETY: the first group is a whole one, and from it on every row carries a line.
     unsafe {
-        stream::<V, W, BEGUN, STREAMED, ENDED>(tile, rows, LINE / W, &mut carry);
+        stream::<V, W, BEGUN, STREAMED, ENDED>(token, tile, rows, LINE / W, &mut carry);
         if tile.cols.len.is_multiple_of(LINE / W) {
             for (row, carry) in carry[..rows.count].iter().enumerate() {
                 let (base, over) = rows.dst(row);
-                let line = Line::<V>::load(carry.0.as_ptr().cast());
+                let line = Line::load(token, carry.0.as_ptr().cast());
                 let rest = line.join::<W>(&line, LINE - over);
                 rest.store_first(base.wrapping_add(tile.cols.len * W), over);
             }
@@ -286,6 +254,7 @@ unsafe fn stream_rows<V: Vector, const W: usize>(tile: &Tile, rows: &RowBlock) {
 /// As [`put_lines`], for rows of the tile; it has `head` columns.
 #[inline(always)]
 unsafe fn stream<V: Vector, const W: usize, const HEAD: u8, const BODY: u8, const TAIL: u8>(
+    token: Token<V>,
     tile: &Tile,
     rows: &RowBlock,
     head: usize,
@@ -293,7 +262,7 @@ unsafe fn stream<V: Vector, const W: usize, const HEAD: u8, const BODY: u8, cons
 ) {
     let (each, cols) = (LINE / W, tile.cols.len);
     let end = head + (cols - head) / each * each;
-    let mut panel = Panel::of(tile, rows, W, PackedPanels::of(tile, rows, W));
+    let mut panel = Panel::of(token, tile, rows, W, PackedPanels::of(tile, rows, W));
     let most = panel.cols(W);
     // Where a panel ends: the first has the head's columns too, and the last those of the tail.
     let until = |from: usize| {
@@ -307,13 +276,13 @@ unsafe fn stream<V: Vector, const W: usize, const HEAD: u8, const BODY: u8, cons
             rows.prefetch::<V>(0);
         }
         if let Some(packed) = &mut panel.packed {
-            packed.advance::<V>(until(0), 1);
+            packed.advance(token, until(0), 1);
         }
         let mut from = 0;
         while from < cols {
             let to = until(from);
             let coming = if to < cols { until(to) - to } else { 0 };
-            panel.advance::<V, W>(from, to - from, coming, blocks * (to - from).div_ceil(each));
+            panel.advance::<W>(from, to - from, coming, blocks * (to - from).div_ceil(each));
             if to == cols {
                 rows.prefetch::<V>(cols * W);
             }
@@ -346,7 +315,7 @@ const ENDED: u8 = 4;
 /// ended, rows carry lines.
 #[inline(always)]
 unsafe fn put_lines<V: Vector, const W: usize, const PUT: u8>(
-    panel: &mut Panel,
+    panel: &mut Panel<V>,
     rows: &RowBlock,
     cols: Range<usize>,
     carry: &mut [CarryBuffer],
@@ -369,7 +338,7 @@ unsafe fn put_lines<V: Vector, const W: usize, const PUT: u8>(
             for first in cols.clone().step_by(LINE / W) {
                 let count = (cols.end - first).min(LINE / W);
                 if let Some(packed) = &mut panel.packed {
-                    packed.pack_some::<V>();
+                    packed.pack_some(panel.token);
                 }
                 for micro_tile in 0..LINE / V::BYTES {
                     let vectors = &mut lines[micro_tile * side..(micro_tile + 1) * side];
@@ -382,9 +351,9 @@ unsafe fn put_lines<V: Vector, const W: usize, const PUT: u8>(
                             V::prefetch(ahead);
                         }
                         V::prefetch(ahead.wrapping_add(row * W + V::BYTES - 1));
-                        vector.write(V::load(src.assume_init().add(row * W)));
+                        vector.write(V::load(panel.token, src.assume_init().add(row * W)));
                     }
-                    transpose_micro_tile::<V, W>(vectors);
+                    transpose_micro_tile::<V, W>(written(vectors));
                 }
                 for i in 0..side {
                     let line = Line::of_row(&lines, i, side);
@@ -403,7 +372,7 @@ unsafe fn put_lines<V: Vector, const W: usize, const PUT: u8>(
 /// As [`put_lines`], for those rows.
 #[inline(always)]
 unsafe fn put_lane_lines<V: Vector, const W: usize, const PUT: u8>(
-    panel: &Panel,
+    panel: &Panel<V>,
     rows: &RowBlock,
     row: usize,
     cols: Range<usize>,
@@ -424,9 +393,9 @@ unsafe fn put_lane_lines<V: Vector, const W: usize, const PUT: u8>(
                         V::prefetch(panel.aheads[col].assume_init().wrapping_add(row * W));
                         *src = panel.srcs[col].assume_init().add(row * W);
                     }
-                    vector.write(V::load_lanes(&srcs));
+                    vector.write(V::load_lanes(panel.token, &srcs));
                 }
-                transpose_within_lanes::<V, W>(vectors);
+                transpose_within_lanes::<V, W>(written(vectors));
             }
             for i in 0..each {
                 let line = Line::of_row(&lines, i, each);
@@ -443,7 +412,7 @@ unsafe fn put_lane_lines<V: Vector, const W: usize, const PUT: u8>(
 /// As [`put_lines`], for the rows `some`.
 #[inline(always)]
 unsafe fn put_some_lines<V: Vector, const W: usize, const PUT: u8>(
-    panel: &Panel,
+    panel: &Panel<V>,
     rows: &RowBlock,
     some: Range<usize>,
     cols: Range<usize>,
@@ -459,9 +428,9 @@ unsafe fn put_some_lines<V: Vector, const W: usize, const PUT: u8>(
                 let srcs = &panel.srcs[first + micro_tile * side..first + (micro_tile + 1) * side];
                 for (vector, src) in vectors.iter_mut().zip(srcs) {
                     let src = src.assume_init().add(some.start * W);
-                    vector.write(V::load_first(src, some.len() * W));
+                    vector.write(V::load_first(panel.token, src, some.len() * W));
                 }
-                transpose_micro_tile::<V, W>(vectors);
+                transpose_micro_tile::<V, W>(written(vectors));
             }
             for (i, row) in some.clone().enumerate() {
                 let line = Line::of_row(&lines, i, side);
@@ -479,7 +448,7 @@ unsafe fn put_some_lines<V: Vector, const W: usize, const PUT: u8>(
 #[inline(always)]
 unsafe fn put_line<V: Vector, const W: usize, const PUT: u8>(
     line: &Line<V>,
-    panel: &Panel,
+    panel: &Panel<V>,
     first: usize,
     count: usize,
     rows: &RowBlock,
@@ -501,12 +470,12 @@ unsafe fn put_line<V: Vector, const W: usize, const PUT: u8>(
             }
             STREAMED => {
                 let carry = carry.get_unchecked_mut(row).0.as_mut_ptr().cast::<u8>();
-                Line::load(carry).join::<W>(line, LINE - over).stream(dst);
+                Line::load(panel.token, carry).join::<W>(line, LINE - over).stream(dst);
                 line.store(carry);
             }
             _ => {
                 let carry = carry.get_unchecked(row).0.as_ptr().cast();
-                let joined = Line::load(carry).join::<W>(line, LINE - over);
+                let joined = Line::load(panel.token, carry).join::<W>(line, LINE - over);
                 joined.store_first(dst, (over + bytes).min(LINE));
                 let rest = (over + bytes).saturating_sub(LINE);
                 line.join::<W>(line, LINE - over).store_first(dst.add(LINE), rest);

@@ -2,7 +2,7 @@
 
 use super::cursor::Cursor;
 use crate::parts::line::{CarryBuffer, Line};
-use crate::simd::{LINE, Vector};
+use crate::simd::{LINE, Outlined, Token, Vector};
 use crate::tile::{Store, Tile, prefetch_partial};
 
 /// The rows that are moved together: what they keep stays in a first-level cache.
@@ -16,31 +16,32 @@ const BYTES_AHEAD: usize = 8 << 10;
 ///
 /// Lines of the destination begin anywhere in an element: what one element leaves of a line is
 /// kept until the next completes it.
-///
-/// # Safety
-/// As [`Call::Tile`](crate::Call::Tile); the width is a multiple of a line, and rows rise through
-/// the source.
-#[inline(always)]
-pub(crate) unsafe fn whole_lines<V: Vector>(tile: &Tile) {
-    let mut next = Cursor::of_rows(tile);
-    for first in (0..tile.rows.len).step_by(MOST_ROWS) {
-        let count = MOST_ROWS.min(tile.rows.len - first);
-        let mut dsts = [(tile.dst, 0); MOST_ROWS];
-        for dst in &mut dsts[..count] {
-            let row = tile.dst.wrapping_offset(next.next());
-            *dst = (row, row.addr() % LINE);
-            if tile.store == Store::Streaming {
-                prefetch_partial(row);
-                prefetch_partial(row.wrapping_add(tile.cols.len * tile.width));
+pub(crate) struct WholeLines;
+
+impl Outlined for WholeLines {
+    #[inline(always)]
+    unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
+        let tile = &tile.rising();
+        let mut next = Cursor::of_rows(tile);
+        for first in (0..tile.rows.len).step_by(MOST_ROWS) {
+            let count = MOST_ROWS.min(tile.rows.len - first);
+            let mut dsts = [(tile.dst, 0); MOST_ROWS];
+            for dst in &mut dsts[..count] {
+                let row = tile.dst.wrapping_offset(next.next());
+                *dst = (row, row.addr() % LINE);
+                if tile.store == Store::Streaming {
+                    prefetch_partial(row);
+                    prefetch_partial(row.wrapping_add(tile.cols.len * tile.width));
+                }
             }
-        }
-        let src = tile.src.wrapping_add(first * tile.width);
-        let rows = Rows { src, dsts: &dsts[..count] };
-        // SAFETY: the rows are rows of the tile.
-        unsafe {
-            match tile.store {
-                Store::Streaming => stream_rows::<V>(tile, &rows),
-                Store::Ordinary => store_rows::<V>(tile, &rows),
+            let src = tile.src.wrapping_add(first * tile.width);
+            let rows = Rows { src, dsts: &dsts[..count] };
+            // SAFETY: the rows are rows of the tile.
+            unsafe {
+                match tile.store {
+                    Store::Streaming => stream_rows(token, tile, &rows),
+                    Store::Ordinary => store_rows(token, tile, &rows),
+                }
             }
         }
     }
@@ -54,9 +55,9 @@ struct Rows<'a> {
 }
 
 /// # Safety
-/// As [`whole_lines`], for rows of the tile.
+/// As [`WholeLines`], for rows of the tile.
 #[inline(always)]
-unsafe fn store_rows<V: Vector>(tile: &Tile, rows: &Rows<'_>) {
+unsafe fn store_rows<V: Vector>(token: Token<V>, tile: &Tile, rows: &Rows<'_>) {
     let mut cols = Cursor::of_cols(tile);
     for col in 0..tile.cols.len {
         let src = rows.src.wrapping_offset(cols.next());
@@ -64,7 +65,7 @@ unsafe fn store_rows<V: Vector>(tile: &Tile, rows: &Rows<'_>) {
             for at in (0..tile.width).step_by(LINE) {
                 // SAFETY: the element is one of the tile's.
                 unsafe {
-                    let line = Line::<V>::load(src.add(row * tile.width + at));
+                    let line = Line::load(token, src.add(row * tile.width + at));
                     line.store(dst.add(col * tile.width + at));
                 }
             }
@@ -73,9 +74,9 @@ unsafe fn store_rows<V: Vector>(tile: &Tile, rows: &Rows<'_>) {
 }
 
 /// # Safety
-/// As [`whole_lines`], for rows of the tile.
+/// As [`WholeLines`], for rows of the tile.
 #[inline(always)]
-unsafe fn stream_rows<V: Vector>(tile: &Tile, rows: &Rows<'_>) {
+unsafe fn stream_rows<V: Vector>(token: Token<V>, tile: &Tile, rows: &Rows<'_>) {
     let width = tile.width;
     let mut carry = [CarryBuffer::NONE; MOST_ROWS];
     let (mut cols, mut aheads) = (Cursor::of_cols(tile), Cursor::of_cols(tile));
@@ -100,25 +101,25 @@ unsafe fn stream_rows<V: Vector>(tile: &Tile, rows: &Rows<'_>) {
             unsafe {
                 let (src, dst) = (src.add(row * width), dst.add(col * width));
                 let carry = carry.0.as_mut_ptr().cast::<u8>();
-                let first = Line::<V>::load(src);
+                let first = Line::load(token, src);
                 if over == 0 {
                     first.stream(dst);
                 } else if col == 0 {
                     first.store_first(dst, LINE - over);
                 } else {
-                    join::<V>(&Line::load(carry), &first, LINE - over).stream(dst.sub(over));
+                    join::<V>(&Line::load(token, carry), &first, LINE - over).stream(dst.sub(over));
                 }
                 for at in (LINE..width).step_by(LINE) {
-                    Line::<V>::load(src.add(at - over)).stream(dst.add(at - over));
+                    Line::load(token, src.add(at - over)).stream(dst.add(at - over));
                 }
-                Line::<V>::load(src.add(width - LINE)).store(carry);
+                Line::load(token, src.add(width - LINE)).store(carry);
             }
         }
     }
     for (&(dst, over), carry) in rows.dsts.iter().zip(&carry) {
         // SAFETY: each row has kept its last line, of which the last bytes are still to be written.
         unsafe {
-            let line = Line::<V>::load(carry.0.as_ptr().cast());
+            let line = Line::load(token, carry.0.as_ptr().cast());
             let end = dst.add(tile.cols.len * width);
             join::<V>(&line, &line, LINE - over).store_first(end.sub(over), over);
         }
@@ -128,10 +129,10 @@ unsafe fn stream_rows<V: Vector>(tile: &Tile, rows: &Rows<'_>) {
 /// [`Line::join`] at any byte, the quick way where it can.
 ///
 /// # Safety
-/// The machine has the set of V.
+/// As [`Line::join`].
 #[inline(always)]
 unsafe fn join<V: Vector>(first: &Line<V>, next: &Line<V>, at: usize) -> Line<V> {
-    // SAFETY: the caller vouches for the set.
+    // SAFETY: the contract is the same.
     unsafe {
         if at.is_multiple_of(4) { first.join::<4>(next, at) } else { first.join::<1>(next, at) }
     }
