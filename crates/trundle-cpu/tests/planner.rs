@@ -27,7 +27,7 @@ fn kernels_without_streaming_stores_are_given_ordinary_ones() {
     {
         let src = Layout::row_major(map.in_shape(), width).unwrap();
         let dst = Layout::row_major(map.out_shape(), width).unwrap();
-        let plan = planner.plan(&Move::new(&map, width, &src, &dst).unwrap());
+        let plan = planner.plan(&Move::new(&map, width, &src, &dst, MOST_BOXES).unwrap());
         let step = &plan.steps()[0];
         assert_eq!((step.kernel.name, step.store), (kernel, store));
     }

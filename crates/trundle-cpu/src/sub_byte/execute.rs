@@ -68,7 +68,7 @@ pub(crate) unsafe fn run_parts(
                             move_box(packing, &boxes.unit(unit), buffers, scratch);
                         }
                         SubByteStep::Rows(rows) => {
-                            rows.run(packing, unit, buffers, scratch, cancellation)
+                            rows.run(packing, unit, buffers, scratch, cancellation);
                         }
                     }
                 }
@@ -135,7 +135,7 @@ unsafe fn move_box(packing: Packing, at: &At<'_>, buffers: Buffers<'_>, scratch:
             assert!(plan.src_bytes <= read.len() && plan.dst_bytes <= written.len());
             // SAFETY: the copies are as large as the plan asks, and two vectors do not overlap.
             unsafe {
-                execute::run(plan, read.as_ptr(), written.as_mut_ptr(), &Cancellation::never())
+                execute::run(plan, read.as_ptr(), written.as_mut_ptr(), &Cancellation::never());
             };
             written
         }
