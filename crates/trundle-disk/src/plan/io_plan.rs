@@ -95,7 +95,7 @@ const LEAST_SPANS: usize = 256;
 const MARGIN: f64 = 1.25;
 
 /// A tensor of fewer bytes is read whole.
-const SMALL_BYTES: usize = 32 << 20;
+pub(crate) const SMALL_BYTES: usize = 32 << 20;
 
 impl Movement {
     /// The best I/O plan that the resources allow.

@@ -10,7 +10,7 @@ use trundle_formats::{Described, FileSkeleton, Format, Order, StoredDType, Tenso
 use crate::Storage;
 use crate::error::Error;
 use crate::plan::input::{Input, JobInput, JobTensor};
-use crate::plan::io_plan::{FilePass, IoPlan, Resources, Traffic};
+use crate::plan::io_plan::{FilePass, IoPlan, Resources, SMALL_BYTES, Traffic};
 use crate::plan::location::unit;
 use crate::plan::measurements::Measurements;
 use crate::plan::movement::Movement;
@@ -201,6 +201,7 @@ impl Job {
         let mut storage = options.storage.unwrap_or(Storage::SSD);
         let mut decided = tensors(&storage)?;
         if options.storage.is_none()
+            && !is_small(&decided)
             && !requests_are_few(&decided, &storage)
             && let Some(source) = files.iter().find_map(|file| file.blob()?.file())
             && let Some(found) = Measurements::of_user().storage(source, || Storage::probe(source))
@@ -386,6 +387,16 @@ impl TensorJob {
             }
         }
     }
+}
+
+/// Whether all is read whole, so quickly that the storage makes no difference.
+fn is_small(tensors: &[TensorJob]) -> bool {
+    let is_whole = |tensor: &TensorJob| matches!(tensor.io_plan, IoPlan::Whole);
+    let both = |tensor: &TensorJob| {
+        let (read, written) = tensor.movement.file_bytes_of_ends();
+        read.saturating_add(written)
+    };
+    tensors.iter().all(is_whole) && tensors.iter().map(both).sum::<u64>() <= SMALL_BYTES as u64
 }
 
 fn requests_are_few(tensors: &[TensorJob], storage: &Storage) -> bool {

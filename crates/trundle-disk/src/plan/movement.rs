@@ -92,10 +92,20 @@ impl Movement {
     }
 
     fn new(program: Program) -> trundle::Result<Movement> {
-        let (whole_passes, scratch_bytes) = in_memory(&program)?;
-        let mut budget = budget();
-        let simplified = program.clone().simplified(&budget);
-        let passes = simplified.passes(&mut budget);
+        let device = Device::default();
+        let mut in_memory = device.budget();
+        let mut simplified = program.clone().simplified(&in_memory);
+        let mut passes = simplified.passes(&mut in_memory);
+        let whole_passes = passes.len();
+        let mut scratch_bytes = 0;
+        // What is one pass in memory is one on disk, where regions cost less.
+        if whole_passes > 1 {
+            let planned = PlannedProgram::new(device, &simplified)?;
+            scratch_bytes = planned.runner().temporary_bytes() as u64;
+            let mut on_disk = budget();
+            simplified = program.clone().simplified(&on_disk);
+            passes = simplified.passes(&mut on_disk);
+        }
         let alone = |pass: &Pass| {
             let Isolated { program, inputs } = simplified.isolated(pass)?;
             Ok(MovementPass { target: pass.target, reads: inputs, program: program.unpacked() })
@@ -182,18 +192,4 @@ fn given(
             program.moved_by(inverted, Transpose::new(&[]))
         }
     }
-}
-
-/// How many passes a program takes in memory, and the bytes of what lies between them.
-fn in_memory(program: &Program) -> trundle::Result<(usize, u64)> {
-    let (device, mut budget) = (Device::default(), Device::default().budget());
-    let simplified = program.clone().simplified(&budget);
-    Ok(match simplified.passes(&mut budget).len() {
-        // Nothing lies between, and plans of all tensors of a file would take their time.
-        passes @ (0 | 1) => (passes, 0),
-        passes => {
-            let planned = PlannedProgram::new(device, &simplified)?;
-            (passes, planned.runner().temporary_bytes() as u64)
-        }
-    })
 }

@@ -246,6 +246,10 @@ impl<'a> Executor<'a> {
         let Some((batch, other)) = moving else {
             return self.transfer(arriving, leaving, buffer, run).map(|()| 0.0);
         };
+        // A job of one batch needs no second thread.
+        if arriving.is_none() && leaving.is_none() {
+            return self.move_elements(other, batch);
+        }
         let both = std::thread::scope(|scope| {
             let transfer = || self.transfer(arriving, leaving, &mut *buffer, run);
             let transfer = std::thread::Builder::new().spawn_scoped(scope, transfer).ok()?;
