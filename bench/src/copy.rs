@@ -20,7 +20,7 @@ pub(crate) struct Copy {
 
 impl Copy {
     pub(crate) fn of(bytes: usize, threads: usize) -> Result<Copy, PlanError> {
-        let plan = Plan::packed(&Chain::new(), 1, &Shape::new([bytes])?, Some(threads))?;
+        let plan = Plan::row_major(&Chain::new(), 1, &Shape::new([bytes])?, Some(threads))?;
         Ok(Copy { plan, threads: threads.min(bytes / LEAST_SHARE_BYTES).max(1) })
     }
 

@@ -58,7 +58,7 @@ struct Subject<'a> {
 impl<'a> Subject<'a> {
     fn of(case: &'a Case, chain: &Chain, threads: usize) -> Result<Subject<'a>, PlanError> {
         let shape = Shape::new(case.sizes.as_slice())?;
-        let plan = Plan::packed(chain, case.dtype, &shape, Some(threads))?;
+        let plan = Plan::row_major(chain, case.dtype, &shape, Some(threads))?;
         Ok(Subject { case, shape, plan })
     }
 

@@ -67,7 +67,7 @@ fn measure_typed<T: Typed>(
     let run_error = |source| Error::Run { case: case.name.clone(), source };
     let shape = Shape::new(case.sizes.as_slice()).map_err(run_error)?;
     let plan =
-        Plan::packed(&case.chain, size_of::<T>(), &shape, Some(threads)).map_err(plan_error)?;
+        Plan::row_major(&case.chain, size_of::<T>(), &shape, Some(threads)).map_err(plan_error)?;
     let copy = Copy::of(case.bytes(), threads).map_err(plan_error)?;
     let src: Vec<T> = (0..shape.elements()).map(T::numbered).collect();
     let right = plan.run_slice(&src).map_err(run_error)?;

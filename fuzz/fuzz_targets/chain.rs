@@ -28,7 +28,7 @@ fuzz_target!(|text: &str| {
 
     assert_eq!(chain.to_string().parse(), Ok(chain.clone()));
 
-    match Plan::packed(&chain, 1, &shape, Some(1)) {
+    match Plan::row_major(&chain, 1, &shape, Some(1)) {
         Ok(plan) => {
             let passes = plan.passes();
             let out_shape = chain.out_shape(&shape).expect("it fits, as the plan says");

@@ -88,7 +88,7 @@ mod tests {
             for case in suite.cases {
                 let shape = Shape::new(case.sizes.as_slice()).unwrap();
                 let passes = |chain: &Chain| {
-                    Plan::packed(chain, case.dtype, &shape, Some(1)).unwrap().passes().len()
+                    Plan::row_major(chain, case.dtype, &shape, Some(1)).unwrap().passes().len()
                 };
                 assert_eq!(passes(&case.chain), 1, "{}", case.name);
                 if let Against::Chain(chain) = &case.against {

@@ -115,7 +115,7 @@ impl Descriptor {
         let layout = self.layout.clone();
         Ok(match self.width.packing() {
             None => TensorView::new(bytes, self.dtype, layout),
-            Some(packing) => TensorView::packed(bytes, self.dtype, packing.order(), layout),
+            Some(packing) => TensorView::sub_byte(bytes, self.dtype, packing.order(), layout),
         }?)
     }
 
@@ -129,7 +129,7 @@ impl Descriptor {
         let layout = self.layout.clone();
         Ok(match self.width.packing() {
             None => TensorViewMut::new(bytes, self.dtype, layout),
-            Some(packing) => TensorViewMut::packed(bytes, self.dtype, packing.order(), layout),
+            Some(packing) => TensorViewMut::sub_byte(bytes, self.dtype, packing.order(), layout),
         }?)
     }
 }

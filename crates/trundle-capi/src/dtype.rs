@@ -133,7 +133,7 @@ pub(crate) fn element(argument: &str, number: trundle_dtype) -> Result<(DType, W
         return Ok((dtype, dtype.into()));
     };
     let dtype = element_type(argument, number - added)?;
-    Ok((dtype, dtype.packed(*order)?))
+    Ok((dtype, dtype.sub_byte(*order)?))
 }
 
 /// The element type that a caller's number says, without an order.
@@ -224,10 +224,10 @@ mod tests {
         assert_eq!((dtype, width), (DType::I4, DType::I4.into()));
         let high = TRUNDLE_DTYPE_I4 + TRUNDLE_BIT_ORDER_HIGH_FIRST;
         let packing = Packing::new(4, BitOrder::HighFirst).unwrap();
-        assert_eq!(element("data", high).unwrap(), (DType::I4, Width::Packed(packing)));
+        assert_eq!(element("data", high).unwrap(), (DType::I4, Width::SubByte(packing)));
         let stream = TRUNDLE_DTYPE_U3 + TRUNDLE_BIT_ORDER_LOW_FIRST;
         let packing = Packing::new(3, BitOrder::LowFirst).unwrap();
-        assert_eq!(element("data", stream).unwrap(), (DType::U3, Width::Packed(packing)));
+        assert_eq!(element("data", stream).unwrap(), (DType::U3, Width::SubByte(packing)));
         for number in [
             TRUNDLE_DTYPE_I4 + TRUNDLE_BIT_ORDER_SPLIT,
             TRUNDLE_DTYPE_U3 + TRUNDLE_BIT_ORDER_HIGH_FIRST,

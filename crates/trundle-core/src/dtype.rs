@@ -155,15 +155,15 @@ impl DType {
     ///
     /// # Errors
     /// [`Error::NoSuchPacking`] if the type is not packed so, or not at all.
-    pub fn packed(self, order: BitOrder) -> Result<Width> {
+    pub fn sub_byte(self, order: BitOrder) -> Result<Width> {
         let packing = self.packing().and_then(|own| own.with_order(order));
-        packing.map(Width::Packed).ok_or(Error::NoSuchPacking { dtype: self, order })
+        packing.map(Width::SubByte).ok_or(Error::NoSuchPacking { dtype: self, order })
     }
 }
 
 impl From<DType> for Width {
     fn from(dtype: DType) -> Width {
-        dtype.packing().map_or(Width::Bytes(dtype.width()), Width::Packed)
+        dtype.packing().map_or(Width::Bytes(dtype.width()), Width::SubByte)
     }
 }
 

@@ -22,24 +22,24 @@ pub struct Layout {
 crate::fingerprint!(struct Layout { shape, offset_bytes, strides_bytes });
 
 impl Layout {
-    /// Packed, row-major (the last axis fastest), from the start of the buffer.
+    /// Contiguous, row-major (the last axis fastest), from the start of the buffer.
     ///
     /// # Errors
     /// [`Error::TooLarge`] if the elements fill more than `isize::MAX` bytes.
     pub fn row_major(shape: &Shape, width: usize) -> Result<Layout> {
-        Self::packed(shape, width, (0..shape.rank()).rev())
+        Self::contiguous(shape, width, (0..shape.rank()).rev())
     }
 
-    /// Packed, column-major (the first axis fastest, Fortran's order), from the start.
+    /// Contiguous, column-major (the first axis fastest, Fortran's order), from the start.
     ///
     /// # Errors
     /// [`Error::TooLarge`] if the elements fill more than `isize::MAX` bytes.
     pub fn column_major(shape: &Shape, width: usize) -> Result<Layout> {
-        Self::packed(shape, width, 0..shape.rank())
+        Self::contiguous(shape, width, 0..shape.rank())
     }
 
-    /// Packed with the axes from the fastest to the slowest as `fastest_first` names them.
-    fn packed(
+    /// Contiguous, with the axes from the fastest to the slowest as `fastest_first` names them.
+    fn contiguous(
         shape: &Shape,
         width: usize,
         fastest_first: impl Iterator<Item = usize>,

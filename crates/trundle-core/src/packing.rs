@@ -148,10 +148,10 @@ pub enum Width {
     /// They are so many whole bytes.
     Bytes(usize),
     /// They share bytes.
-    Packed(Packing),
+    SubByte(Packing),
 }
 
-crate::fingerprint!(enum Width { "bytes" Bytes(bytes), "packed" Packed(packing) });
+crate::fingerprint!(enum Width { "bytes" Bytes(bytes), "packed" SubByte(packing) });
 
 impl Width {
     /// By how much a [`Layout`](crate::Layout) counts an element: its bytes. Packed elements are
@@ -159,7 +159,7 @@ impl Width {
     pub const fn units(self) -> usize {
         match self {
             Width::Bytes(bytes) => bytes,
-            Width::Packed(_) => 1,
+            Width::SubByte(_) => 1,
         }
     }
 
@@ -167,7 +167,7 @@ impl Width {
     pub const fn bytes(self, units: usize) -> usize {
         match self {
             Width::Bytes(_) => units,
-            Width::Packed(packing) => packing.bytes(units),
+            Width::SubByte(packing) => packing.bytes(units),
         }
     }
 
@@ -175,7 +175,7 @@ impl Width {
     pub const fn packing(self) -> Option<Packing> {
         match self {
             Width::Bytes(_) => None,
-            Width::Packed(packing) => Some(packing),
+            Width::SubByte(packing) => Some(packing),
         }
     }
 }
@@ -185,7 +185,7 @@ impl fmt::Display for Width {
         match self {
             Width::Bytes(1) => f.write_str("1 byte"),
             Width::Bytes(bytes) => write!(f, "{bytes} bytes"),
-            Width::Packed(packing) => write!(f, "{} bits, {}", packing.bits(), packing.order()),
+            Width::SubByte(packing) => write!(f, "{} bits, {}", packing.bits(), packing.order()),
         }
     }
 }
@@ -198,7 +198,7 @@ impl From<usize> for Width {
 
 impl From<Packing> for Width {
     fn from(packing: Packing) -> Width {
-        Width::Packed(packing)
+        Width::SubByte(packing)
     }
 }
 

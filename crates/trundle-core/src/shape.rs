@@ -51,7 +51,7 @@ impl Shape {
     pub fn bytes(&self, width: impl Into<Width>) -> Result<usize> {
         let width = match width.into() {
             Width::Bytes(width) => width,
-            Width::Packed(packing) => return Ok(packing.bytes(self.elements())),
+            Width::SubByte(packing) => return Ok(packing.bytes(self.elements())),
         };
         self.elements()
             .checked_mul(width)

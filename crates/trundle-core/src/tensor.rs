@@ -91,18 +91,18 @@ macro_rules! view {
                 $View { buffer: bytes, dtype, width: dtype.into(), layout }.checked()
             }
 
-            /// The same for packed elements in any order, not that of their type.
+            /// The same for sub-byte elements in any order, not that of their type.
             ///
             /// # Errors
             /// [`Error::NoSuchPacking`], [`Error::PackedOutOfBounds`], or
             /// [`Error::OverlappingLayout`] for a view to write.
-            pub fn packed(
+            pub fn sub_byte(
                 bytes: &'a $($mut)? [u8],
                 dtype: DType,
                 order: BitOrder,
                 layout: Layout,
             ) -> Result<$View<'a>> {
-                $View { buffer: bytes, dtype, width: dtype.packed(order)?, layout }.checked()
+                $View { buffer: bytes, dtype, width: dtype.sub_byte(order)?, layout }.checked()
             }
 
             /// A contiguous, row-major view.

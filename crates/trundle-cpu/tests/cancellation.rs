@@ -58,8 +58,8 @@ fn works() -> Vec<Move> {
         work(Roll::new(&[5, 7], &[0, 1]), &[901, 1003], 4),
         work(Transpose::new(&[]), &[2031, 1621], 1),
         work(ReverseSubsequences::new(0, lengths), &[64, 20_011], 4),
-        work(Transpose::new(&[]), &[2031, 2621], Width::Packed(u4)),
-        work(Roll::new(&[12_345], &[0]), &[5_000_001], Width::Packed(u4)),
+        work(Transpose::new(&[]), &[2031, 2621], Width::SubByte(u4)),
+        work(Roll::new(&[12_345], &[0]), &[5_000_001], Width::SubByte(u4)),
     ]
 }
 
@@ -140,7 +140,7 @@ fn packed_rows_that_are_half_of_a_tensor_are_stopped_within() {
     // Rows of neighbours, and rows that are moved element by element.
     for (axis, sizes) in [(1, [2, row]), (0, [row, 2])] {
         let reverse = ReverseSubsequences::new(axis, vec![row as u64 - 1, row as u64 / 2]);
-        let work = work(reverse, &sizes, Width::Packed(u4));
+        let work = work(reverse, &sizes, Width::SubByte(u4));
         let (cpu, plan) = plan(&work, 1);
         let src = source(&work);
         let asked = Asked::new(10);

@@ -25,7 +25,7 @@ impl Observer for Nobody {
 fn elements(bytes: &[u8], width: Width, count: usize) -> Vec<Vec<u8>> {
     match width {
         Width::Bytes(unit) => bytes.chunks(unit.max(1)).map(<[u8]>::to_vec).collect(),
-        Width::Packed(packing) => (0..count).map(|i| vec![packing.get(bytes, i)]).collect(),
+        Width::SubByte(packing) => (0..count).map(|i| vec![packing.get(bytes, i)]).collect(),
     }
 }
 

@@ -117,7 +117,7 @@ impl StoredDType {
     /// # Errors
     /// [`Error::NoSuchPacking`] if elements of the type are not packed so, or not at all.
     pub fn with_bit_order(self, order: BitOrder) -> Result<StoredDType, Error> {
-        Ok(StoredDType { width: self.dtype.packed(order)?, ..self })
+        Ok(StoredDType { width: self.dtype.sub_byte(order)?, ..self })
     }
 
     /// Whether this is numpy's type of so many bytes that mean nothing to it, which is also what it
@@ -237,10 +237,10 @@ impl StoredDType {
     pub fn value_at(&self, data: &[u8], offset: usize) -> Option<f64> {
         match self.width {
             Width::Bytes(bytes) => self.value(data.get(offset..)?.get(..bytes)?),
-            Width::Packed(packing) if packing.bytes(offset.checked_add(1)?) <= data.len() => {
+            Width::SubByte(packing) if packing.bytes(offset.checked_add(1)?) <= data.len() => {
                 self.value(&[packing.get(data, offset)])
             }
-            Width::Packed(_) => None,
+            Width::SubByte(_) => None,
         }
     }
 

@@ -49,7 +49,7 @@ impl TensorHint {
         })?;
         let bits = match element.width() {
             Width::Bytes(bytes) => 8 * bytes as u128,
-            Width::Packed(packing) => packing.bits() as u128,
+            Width::SubByte(packing) => packing.bits() as u128,
         };
         let others = shape.iter().enumerate().filter(|(axis, _)| *axis != free);
         let bits = others.fold(bits, |bits, (_, size)| bits.saturating_mul(*size as u128));

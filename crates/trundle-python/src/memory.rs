@@ -44,7 +44,7 @@ impl Memory {
     }
 
     /// Elements one after another, the last axis fastest.
-    pub(crate) fn packed(first: *mut u8, sizes: &[isize], width: usize) -> Memory {
+    pub(crate) fn contiguous(first: *mut u8, sizes: &[isize], width: usize) -> Memory {
         let mut strides: PerAxis<isize> = SmallVec::from_elem(0, sizes.len());
         let mut stride = width.cast_signed();
         for (axis, size) in sizes.iter().enumerate().rev() {

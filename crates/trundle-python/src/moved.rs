@@ -149,7 +149,7 @@ pub(crate) fn moved_into(
     }
     let bytes = src.packed_bytes();
     let block = Block::new(bytes).ok_or_else(|| out_of_memory(bytes))?;
-    let apart = Memory::packed(block.start(), &src.sizes, src.width);
+    let apart = Memory::contiguous(block.start(), &src.sizes, src.width);
     let planned_move = plan(&apart, Some(dst))?;
     let copy = planned(py, &Operation::Copy, src, None, threads)?;
     run(py, &copy.plan, src.extent(), apart.extent())?;

@@ -155,7 +155,7 @@ impl<Buffer: Bytewise + ?Sized> PairByPair<Buffer> {
     }
 
     /// Moves elements that share bytes, each as `go_on` says so.
-    fn packed(
+    fn sub_byte(
         plan: &Move,
         packing: Packing,
         src: &Buffer,
@@ -249,7 +249,7 @@ impl<Buffer: Bytewise + ?Sized> Backend for PairByPair<Buffer> {
         let go_on = || go_on() || self.fault == Fault::GoesOnAfterANo;
         let is_whole = match plan.packing() {
             None => self.bytes(plan, src, dst, &go_on),
-            Some(packing) => PairByPair::packed(plan, packing, src, dst, &go_on),
+            Some(packing) => PairByPair::sub_byte(plan, packing, src, dst, &go_on),
         };
         if is_whole { Ok(()) } else { Err(Error::Stopped) }
     }

@@ -260,7 +260,7 @@ impl Grid {
         let elements = self.elements();
         match header.element.width() {
             Width::Bytes(bytes) => elements.saturating_mul(bytes) as u64,
-            Width::Packed(packing) => packing.bytes(elements) as u64,
+            Width::SubByte(packing) => packing.bytes(elements) as u64,
         }
     }
 
@@ -311,7 +311,7 @@ impl Grid {
         // Packed elements are counted, not their bytes.
         let (unit, bits) = match header.element.width() {
             Width::Bytes(bytes) => (bytes.max(1) as u64, 8),
-            Width::Packed(packing) => (1, packing.bits() as u64),
+            Width::SubByte(packing) => (1, packing.bits() as u64),
         };
         let bytes = |units: u64| units.saturating_mul(bits).div_ceil(8);
         let (mut reads, mut extent) = (1u64, unit);
@@ -391,7 +391,7 @@ fn zeros(bytes: usize) -> Result<Vec<u8>, Error> {
 fn place(width: Width, at: u64, data_bytes: u64, slot: usize) -> Place {
     match width {
         Width::Bytes(bytes) => Place { start: at, bytes, within: 0, slot },
-        Width::Packed(packing) => {
+        Width::SubByte(packing) => {
             let group = packing.group() as u64;
             let start = at / group * packing.group_bytes() as u64;
             let bytes = (packing.group_bytes() as u64).min(data_bytes - start) as usize;
@@ -468,7 +468,7 @@ impl<I: Iterator<Item = Place> + Clone> Picker<I> {
                 Width::Bytes(bytes) => {
                     self.picked[place.slot * bytes..][..bytes].copy_from_slice(&self.cell);
                 }
-                Width::Packed(packing) => {
+                Width::SubByte(packing) => {
                     self.picked[place.slot] = packing.get(&self.cell, place.within);
                 }
             }

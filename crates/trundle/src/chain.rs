@@ -306,9 +306,9 @@ mod tests {
         chain.ops().iter().map(step).collect()
     }
 
-    /// The law of [`Plan::passes`]; the passes between packed tensors.
+    /// The law of [`Plan::passes`]; the passes between row-major tensors.
     fn check_passes(chain: &Chain, shape: &Shape) -> Vec<ChainPass> {
-        let plan = Plan::packed(chain, 2, shape, Some(1)).unwrap();
+        let plan = Plan::row_major(chain, 2, shape, Some(1)).unwrap();
         let (passes, steps) = (plan.passes().to_vec(), steps(chain, shape));
         let out_shape = chain.out_shape(shape).unwrap();
         let maps: Vec<IndexMap> = passes.iter().map(|pass| pass.map.clone()).collect();

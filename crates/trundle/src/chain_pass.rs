@@ -36,7 +36,7 @@ pub(crate) fn one_move(
 }
 
 /// What `maps` do one after another between two layouts, in as few passes as `device` says is worth
-/// it, with their moves; packed tensors lie between two passes. The stages of a pass are the maps
+/// it, with their moves; contiguous tensors lie between two passes. The stages of a pass are the maps
 /// that it takes in.
 ///
 /// # Errors
@@ -65,13 +65,13 @@ pub(crate) fn lowered(
         return Ok(lowered);
     }
     // Axes that are split or merged across gaps of `dst` are put there by a pass of their own.
-    let packed = Layout::row_major(&out_shape, width.units())?;
-    let (mut passes, mut moves) = lowering.to(src, &packed, device)?.ok_or_else(|| {
+    let contiguous = Layout::row_major(&out_shape, width.units())?;
+    let (mut passes, mut moves) = lowering.to(src, &contiguous, device)?.ok_or_else(|| {
         let (from, to) = (src.shape().clone(), out_shape.clone());
         Error::NotOnePass { from, to }
     })?;
     let map = IndexMap::identity(&out_shape);
-    moves.push(Move::new(&map, width, &packed, dst, 1)?);
+    moves.push(Move::new(&map, width, &contiguous, dst, 1)?);
     passes.push(ChainPass { stages: stages..stages, map });
     Ok((passes, moves))
 }
@@ -121,9 +121,10 @@ impl Lowering {
         let (mut begin, mut from) = (TensorId(0), src.clone());
         let mut budget = device.budget();
         for pass in self.program.passes_to(&layouts, &mut budget) {
-            let packed = |id| self.packed(id);
+            let contiguous = |id| self.contiguous(id);
             let map = self.map(begin, pass.target)?;
-            let to = if pass.target == self.last() { dst.clone() } else { packed(pass.target)? };
+            let to =
+                if pass.target == self.last() { dst.clone() } else { contiguous(pass.target)? };
             let regions = pass.reads.into_iter().next().map(|read| read.regions);
             let work = match &regions {
                 Some(Some(regions)) => {
@@ -133,9 +134,9 @@ impl Lowering {
                     match counted {
                         Some(from) => Move::of_regions(regions, self.width, &from),
                         None => {
-                            // Its axes are split or merged across gaps: packed first.
+                            // Its axes are split or merged across gaps, which are left out first.
                             let map = IndexMap::identity(src.shape());
-                            moves.push(Move::new(&map, self.width, src, &packed(begin)?, 1)?);
+                            moves.push(Move::new(&map, self.width, src, &contiguous(begin)?, 1)?);
                             passes.push(ChainPass { stages: 0..0, map });
                             let from = Layout::row_major(shape, self.width.units())?;
                             Move::of_regions(regions, self.width, &from)
@@ -158,8 +159,8 @@ impl Lowering {
         Ok(Some((passes, moves)))
     }
 
-    /// A tensor, packed.
-    fn packed(&self, id: TensorId) -> Result<Layout> {
+    /// A tensor, row-major and contiguous.
+    fn contiguous(&self, id: TensorId) -> Result<Layout> {
         Layout::row_major(&self.program.tensor(id).shape, self.width.units())
     }
 
@@ -183,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn axes_that_do_not_fit_a_layout_are_packed_first() {
+    fn axes_that_do_not_fit_a_layout_are_made_contiguous_first() {
         let shape = |sizes: &[usize]| Shape::new(sizes).unwrap();
         let (whole, parts) = (shape(&[3, 4]), shape(&[2, 6]));
         let map = IndexMap::reshape(&whole, &parts).unwrap();

@@ -185,7 +185,7 @@ fn sequence(lengths: &[i64], axis: i64, batch_axis: i64) -> ReverseSequence {
     ReverseSequence::new(axis, batch_axis, lengths)
 }
 
-/// The elements of `data`, packed and row-major, whatever its strides.
+/// The elements of `data`, contiguous and row-major, whatever its strides.
 ///
 /// # Errors
 /// [`Error::TooLarge`] if they fill more bytes than can be addressed, which takes strides of 0.
@@ -296,8 +296,8 @@ fn plan(
     out: Option<&Layout>,
     threads: usize,
 ) -> Result<Planned> {
-    let packed = || Layout::row_major(map.out_shape(), width.units());
-    let out = out.map_or_else(packed, |out| Ok(out.clone()))?;
+    let contiguous = || Layout::row_major(map.out_shape(), width.units());
+    let out = out.map_or_else(contiguous, |out| Ok(out.clone()))?;
     let device = Device::new(Some(threads));
     let moves = match one_move(map, width, data, &out, &device)? {
         Some(work) => vec![work],
@@ -331,7 +331,7 @@ mod tests {
         let [data, other, moved, out, other_out] = layouts else { panic!("five layouts") };
         let width = Width::Bytes(4);
         let copy = Call { op: None, width, data, out: None, threads: 2 };
-        let packed = |packing| Call { width: Width::Packed(packing), ..copy };
+        let packed = |packing| Call { width: Width::SubByte(packing), ..copy };
         let op = |declared, arguments| Call { op: Some((declared, arguments)), ..copy };
         let roll = |arguments| op(Roll::DECLARATION, arguments);
         let rot90 = |arguments| op(Rot90::DECLARATION, arguments);
@@ -405,7 +405,7 @@ mod tests {
             view(DType::U8, [4, 6]),
             view(DType::U8, [6, 4]),
             view(DType::U16, [4, 6]),
-            TensorView::packed(
+            TensorView::sub_byte(
                 &bytes,
                 DType::U4,
                 BitOrder::HighFirst,

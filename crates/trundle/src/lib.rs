@@ -7,7 +7,7 @@
 //! use trundle::{Chain, Plan, Shape};
 //!
 //! let chain: Chain = "flip(axes=[2]) | h w c -> c h w".parse()?;
-//! let plan = Plan::packed(&chain, size_of::<u8>(), &Shape::new([2, 2, 3])?, None)?;
+//! let plan = Plan::row_major(&chain, size_of::<u8>(), &Shape::new([2, 2, 3])?, None)?;
 //! let bgr = [1u8, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12];
 //! assert_eq!(plan.run_slice(&bgr)?, [3, 6, 9, 12, 2, 5, 8, 11, 1, 4, 7, 10]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -19,7 +19,7 @@
 //! |---|---|
 //! | one operator, now and then | [`roll`], [`transpose`], [`flip`], [`rot90`], [`reverse_sequence`], [`reverse_subsequences`]: a [`TensorView`] in, a new [`Tensor`] out |
 //! | `&[f32]`, a slice of any `Copy` type | [`TensorView::from_slice`], [`TensorView::from_strided`]; the result's [`Tensor::into_vec`] is a `Vec` of it, without a copy |
-//! | bytes, with the name of what they hold | [`TensorView::new`], [`TensorView::row_major`], [`TensorView::packed`] |
+//! | bytes, with the name of what they hold | [`TensorView::new`], [`TensorView::row_major`], [`TensorView::sub_byte`] |
 //! | an array of the crate ndarray | the module `ndarray`, with the feature of this name |
 //! | a pointer, sizes and strides | [`view_from_raw_parts`] |
 //! | a place for the result | the same with `_into`: [`roll_into`], [`transpose_into`], ... write to a [`TensorViewMut`] of any strides, also of [`MaybeUninit`](std::mem::MaybeUninit) |

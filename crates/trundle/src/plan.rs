@@ -20,7 +20,7 @@ use crate::lowering::{CpuPlan, Device, Runner};
 ///
 /// let chain: Chain = "flip(axes=[2]) | h w c -> c h w".parse()?;
 /// let shape = Shape::new([2, 2, 3])?;
-/// let plan = Plan::packed(&chain, 1, &shape, None)?;
+/// let plan = Plan::row_major(&chain, 1, &shape, None)?;
 /// let bgr = [1u8, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12];
 /// let mut rgb = [0u8; 12];
 /// plan.run(&bgr, &mut rgb)?;
@@ -102,11 +102,11 @@ impl Plan {
         Ok(Plan { chain: chain.clone(), passes, moves, runner })
     }
 
-    /// [`Plan::new`] from and to packed, row-major tensors.
+    /// [`Plan::new`] from and to row-major tensors without gaps.
     ///
     /// # Errors
     /// As [`Plan::new`].
-    pub fn packed(
+    pub fn row_major(
         chain: &Chain,
         width: impl Into<Width>,
         shape: &Shape,
@@ -141,7 +141,7 @@ impl Plan {
     /// use trundle::{Chain, Error, Plan, Shape};
     ///
     /// let chain: Chain = "a b -> b a".parse()?;
-    /// let plan = Plan::packed(&chain, 1, &Shape::new([2000, 3000])?, None)?;
+    /// let plan = Plan::row_major(&chain, 1, &Shape::new([2000, 3000])?, None)?;
     /// let (src, mut dst) = (vec![0u8; 6_000_000], vec![0u8; 6_000_000]);
     /// let end = Instant::now() + Duration::from_secs(60);
     /// plan.run_while(&src, &mut dst, &|| Instant::now() < end)?;
@@ -172,12 +172,12 @@ impl Plan {
         })
     }
 
-    /// [`Plan::run`] on a slice of elements, for plans of their width to a packed layout. With several
+    /// [`Plan::run`] on a slice of elements, for plans of their width to a contiguous layout. With several
     /// passes it allocates what lies between them, besides the result.
     ///
     /// # Errors
     /// As [`Plan::run`], and [`Error::SizesDiffer`](crate::Error::SizesDiffer) if the destination
-    /// is not packed.
+    /// is not contiguous.
     pub fn run_slice<T: Copy>(&self, src: &[T]) -> Result<Vec<T>> {
         run_in_turn(self.cpu_plans(), src, CpuPlan::run_slice, CpuPlan::run_slice)
     }
@@ -189,7 +189,7 @@ impl Plan {
     /// use trundle::{Chain, Plan, Shape};
     ///
     /// let chain: Chain = "a b -> b a".parse()?;
-    /// let plan = Plan::packed(&chain, size_of::<u32>(), &Shape::new([2, 3])?, None)?;
+    /// let plan = Plan::row_major(&chain, size_of::<u32>(), &Shape::new([2, 3])?, None)?;
     /// let mut turned = Box::new_uninit_slice(6);
     /// assert_eq!(plan.run_slice_uninit(&[1u32, 2, 3, 4, 5, 6], &mut turned)?, [1, 4, 2, 5, 3, 6]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -207,14 +207,14 @@ impl Plan {
         })
     }
 
-    /// [`Plan::run`] on values that own something, for plans of their size from and to packed
+    /// [`Plan::run`] on values that own something, for plans of their size from and to contiguous
     /// layouts: each value is moved to its place, none is cloned and none is dropped.
     ///
     /// ```
     /// use trundle::{Chain, Plan, Shape};
     ///
     /// let chain: Chain = "a b -> b a".parse()?;
-    /// let plan = Plan::packed(&chain, size_of::<String>(), &Shape::new([2, 3])?, None)?;
+    /// let plan = Plan::row_major(&chain, size_of::<String>(), &Shape::new([2, 3])?, None)?;
     /// let mut words: Vec<String> = ["a", "b", "c", "d", "e", "f"].map(String::from).into();
     /// plan.run_owned(&mut words)?;
     /// assert_eq!(words, ["a", "d", "b", "e", "c", "f"]);
@@ -332,7 +332,7 @@ mod tests {
 
     fn plan(text: &str, sizes: &[usize]) -> Plan {
         let chain: Chain = text.parse().unwrap_or_else(|error| panic!("{error}"));
-        Plan::packed(&chain, 1, &Shape::new(sizes).unwrap(), Some(1)).unwrap()
+        Plan::row_major(&chain, 1, &Shape::new(sizes).unwrap(), Some(1)).unwrap()
     }
 
     #[test]
@@ -340,7 +340,7 @@ mod tests {
         use std::error::Error as _;
 
         let chain: Chain = "flip(axes=[7])".parse().unwrap();
-        let error = Plan::packed(&chain, 1, &Shape::new([2, 3]).unwrap(), None).unwrap_err();
+        let error = Plan::row_major(&chain, 1, &Shape::new([2, 3]).unwrap(), None).unwrap_err();
         let of_chain = error.source().unwrap();
         assert!(of_chain.is::<ChainError>());
         let of_operator = of_chain.source().unwrap().downcast_ref();
@@ -367,7 +367,7 @@ mod tests {
                      reverse(axis=0, batch_axis=1, lengths=[3, 2])";
         let plan = |chain: &str, width: usize| {
             let chain: Chain = chain.parse().unwrap_or_else(|error| panic!("{error}"));
-            Plan::packed(&chain, width, &Shape::new([3, 2]).unwrap(), Some(1)).unwrap()
+            Plan::row_major(&chain, width, &Shape::new([3, 2]).unwrap(), Some(1)).unwrap()
         };
         let expected = [4, 3, 0, 5, 2, 1];
         // A byte, and bytes of padding.
@@ -402,9 +402,9 @@ mod tests {
         let chain = Chain::new().then(Roll::new(&shift, &axes)).then(Flip::new(&[4]));
         let shape = Shape::new(sizes).unwrap();
         // All of them are not too many where some are left as they are.
-        assert_eq!(Plan::packed(&chain, 4, &shape, None).unwrap().passes().len(), 1);
+        assert_eq!(Plan::row_major(&chain, 4, &shape, None).unwrap().passes().len(), 1);
         let chain = Chain::new().then(Roll::new(&[1], &axes)).then(Flip::new(&[4]));
-        let plan = Plan::packed(&chain, 4, &shape, None).unwrap();
+        let plan = Plan::row_major(&chain, 4, &shape, None).unwrap();
         // Two for the roll, the second of which takes in the flip.
         assert_eq!(plan.passes().len(), 2);
         assert!(plan.moves().iter().all(|work| work.blocks().len() <= 128), "{plan}");

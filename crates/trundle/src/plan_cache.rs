@@ -18,7 +18,7 @@
 //! use trundle::plan_cache::{MOST_PLAN_BYTES, PlanCache};
 //! use trundle::{Chain, Plan, PlanError, Shape};
 //!
-//! /// A transpose of two packed axes.
+//! /// A transpose of two contiguous axes.
 //! #[derive(Hash)]
 //! struct Turned {
 //!     sizes: [usize; 2],
@@ -28,7 +28,7 @@
 //! impl Turned {
 //!     fn plan(&self) -> Result<Plan, PlanError> {
 //!         let chain = Chain::new().then(Transpose::new(&[1, 0]));
-//!         Plan::packed(&chain, self.width, &Shape::new(self.sizes)?, None)
+//!         Plan::row_major(&chain, self.width, &Shape::new(self.sizes)?, None)
 //!     }
 //! }
 //!

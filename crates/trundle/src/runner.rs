@@ -191,7 +191,7 @@ impl<B: Backend> Runner<B> {
     }
 
     /// Moves the elements of `inputs` to `outputs`. Bytes of these that no element covers are left
-    /// as they are, and so are bits beside packed elements. It does not allocate, but for the
+    /// as they are, and so are bits beside sub-byte elements. It does not allocate, but for the
     /// temporary buffers at first and where several threads run it at once, and for plans of tiles.
     ///
     /// # Errors

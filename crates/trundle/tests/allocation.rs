@@ -90,7 +90,7 @@ fn a_planned_run_allocates_nothing() {
     ];
     for (chain, passes, threads) in chains {
         let chain = chain.iter().fold(Chain::new(), |chain, op| chain.then((*op).clone()));
-        let plan = Plan::packed(&chain, width, &shape, Some(threads)).unwrap();
+        let plan = Plan::row_major(&chain, width, &shape, Some(threads)).unwrap();
         assert_eq!(plan.passes().len(), passes);
         let src = vec![1u8; layout.span(width).unwrap().len()];
         let mut dst = vec![0u8; src.len()];

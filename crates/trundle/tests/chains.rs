@@ -11,7 +11,7 @@ fn a_chain_of_any_operators_moves_as_the_oracle_does_in_turn() {
     holds(3000, &shaping_chains(600, 6), |case| {
         let chain = case.ops.iter().cloned().fold(Chain::new(), Chain::then);
         let shape = Shape::new(&case.shape[..]).unwrap();
-        let plan = Plan::packed(&chain, size_of::<u32>(), &shape, None)
+        let plan = Plan::row_major(&chain, size_of::<u32>(), &shape, None)
             .unwrap_or_else(|error| panic!("{chain}: {error}"));
         prop_assert_eq!(plan.out_shape().sizes(), case.naive.shape(), "{}", chain);
         let labels: Vec<u32> = (0..).take(shape.elements()).collect();

@@ -36,7 +36,7 @@ impl<'a> Row<'a> {
             Err(error) => return refused(format!("{error}")),
         };
         let shape = Shape::new(&self.shape[..]).unwrap();
-        let plan = match Plan::packed(&chain, size_of::<u32>(), &shape, None) {
+        let plan = match Plan::row_major(&chain, size_of::<u32>(), &shape, None) {
             Ok(plan) => plan,
             Err(error) => return refused(format!("{error}")),
         };

@@ -81,7 +81,7 @@ fn run<B: Testable + Clone>(backend: &B, program: &Program, budget: Budget) -> u
 #[test]
 fn planned_programs_move_every_element_from_its_origin() {
     let packing = Packing::new(4, BitOrder::LowFirst).unwrap();
-    let widths = [Width::from(4), Width::from(1), Width::Packed(packing)];
+    let widths = [Width::from(4), Width::from(1), Width::SubByte(packing)];
     let mut in_tiles = 0;
     for seed in 0..1500 {
         let mut choices = Choices::of(seed);

@@ -85,7 +85,7 @@ fn shape() -> Shape {
 
 fn plan(threads: Option<usize>) -> Plan {
     let chain: Chain = "transpose()".parse().unwrap();
-    Plan::packed(&chain, size_of::<u32>(), &shape(), threads).unwrap()
+    Plan::row_major(&chain, size_of::<u32>(), &shape(), threads).unwrap()
 }
 
 fn threads_of(plan: &Plan) -> usize {

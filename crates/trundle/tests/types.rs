@@ -18,7 +18,7 @@ fn types() -> Vec<(DType, Width)> {
         None => vec![(dtype, Width::from(dtype))],
         Some(own) => {
             let orders = BitOrder::ALL.into_iter().filter_map(|order| own.with_order(order));
-            orders.map(|packing| (dtype, Width::Packed(packing))).collect()
+            orders.map(|packing| (dtype, Width::SubByte(packing))).collect()
         }
     })
     .collect()
@@ -30,7 +30,7 @@ fn elements(layout: &Layout, width: Width, bytes: &[u8]) -> Vec<Vec<u8>> {
         let at = layout.offset_of(&index);
         match width {
             Width::Bytes(width) => bytes[at..at + width].to_vec(),
-            Width::Packed(packing) => vec![packing.get(bytes, at)],
+            Width::SubByte(packing) => vec![packing.get(bytes, at)],
         }
     };
     indices(layout.shape()).into_iter().map(element).collect()
@@ -43,7 +43,7 @@ fn view<'a>(
 ) -> Result<TensorView<'a>> {
     match width.packing() {
         None => TensorView::new(bytes, dtype, layout.clone()),
-        Some(packing) => TensorView::packed(bytes, dtype, packing.order(), layout.clone()),
+        Some(packing) => TensorView::sub_byte(bytes, dtype, packing.order(), layout.clone()),
     }
 }
 
@@ -54,7 +54,7 @@ fn view_mut<'a>(
 ) -> Result<TensorViewMut<'a>> {
     match width.packing() {
         None => TensorViewMut::new(bytes, dtype, layout.clone()),
-        Some(packing) => TensorViewMut::packed(bytes, dtype, packing.order(), layout.clone()),
+        Some(packing) => TensorViewMut::sub_byte(bytes, dtype, packing.order(), layout.clone()),
     }
 }
 
@@ -164,7 +164,7 @@ fn bits_beside_an_output_stay() {
             let data: Vec<u8> = (0..packing.bytes(15)).map(|at| (at * 83 + 5) as u8).collect();
             let from = Layout::row_major(&part, 1).unwrap();
             let data_view =
-                TensorView::packed(&data, dtype, packing.order(), from.clone()).unwrap();
+                TensorView::sub_byte(&data, dtype, packing.order(), from.clone()).unwrap();
             for filling in [0x00, 0xff, 0x5a] {
                 for first in 0..=columns - 3 {
                     let strides = [columns.cast_signed(), 1];
@@ -179,7 +179,7 @@ fn bits_beside_an_output_stay() {
                         packing.set(&mut expected, to, packing.get(&data, number));
                     }
                     let mut view =
-                        TensorViewMut::packed(&mut out, dtype, packing.order(), layout).unwrap();
+                        TensorViewMut::sub_byte(&mut out, dtype, packing.order(), layout).unwrap();
                     trundle::roll_into(&data_view, &[1], &[0], &mut view).unwrap();
                     assert_eq!(out, expected, "{packing:?} at column {first} of {filling:#x}");
                 }
@@ -200,7 +200,8 @@ fn packed_tensors_that_do_not_fit_are_refused() {
     assert!(view(&[0; 5], DType::U3).is_err());
     assert!(view(&[0; 6], DType::U3).is_ok());
     let layout = Layout::row_major(&shape, 1).unwrap();
-    let order = |dtype, order| TensorView::packed(&[0; 4], dtype, order, layout.clone()).map(drop);
+    let order =
+        |dtype, order| TensorView::sub_byte(&[0; 4], dtype, order, layout.clone()).map(drop);
     assert_eq!(
         order(DType::U4, BitOrder::Split).unwrap_err().to_string(),
         "elements of type u4 are not packed split"
@@ -216,7 +217,7 @@ fn other_orders_are_another_type() {
     let (bytes, mut out) = ([0x21, 0x43], [0xee; 2]);
     let data = TensorView::row_major(&bytes, DType::U4, &shape).unwrap();
     let layout = Layout::row_major(&shape, 1).unwrap();
-    let high = TensorView::packed(&bytes, DType::U4, BitOrder::HighFirst, layout).unwrap();
+    let high = TensorView::sub_byte(&bytes, DType::U4, BitOrder::HighFirst, layout).unwrap();
     let mut out_view = TensorViewMut::row_major(&mut out, DType::U4, &shape).unwrap();
     let refused = trundle::transpose_into(&high, &[], &mut out_view).unwrap_err();
     assert_eq!(
@@ -229,14 +230,17 @@ fn other_orders_are_another_type() {
     assert_eq!(out, [0x31, 0x42]);
     let turned = trundle::transpose(&high, &[]).unwrap();
     assert_eq!(turned.bytes(), [0x24, 0x13]);
-    assert_eq!(turned.view().width(), Width::Packed(Packing::new(4, BitOrder::HighFirst).unwrap()));
+    assert_eq!(
+        turned.view().width(),
+        Width::SubByte(Packing::new(4, BitOrder::HighFirst).unwrap())
+    );
 }
 
 #[test]
 fn elements_that_share_bytes_are_no_slice() {
     let shape = Shape::new([3, 5]).unwrap();
     let chain: trundle::Chain = "transpose()".parse().unwrap();
-    let plan = trundle::Plan::packed(&chain, DType::I4, &shape, None).unwrap();
+    let plan = trundle::Plan::row_major(&chain, DType::I4, &shape, None).unwrap();
     let (src, mut dst) = ([7u8; 8], [0u8; 8]);
     assert!(matches!(plan.run_slice_into(&src, &mut dst), Err(Error::WidthMismatch { .. })));
     assert!(matches!(plan.run_slice(&src), Err(Error::WidthMismatch { .. })));

@@ -162,7 +162,7 @@ fn check_rest(
     let base = now.as_ptr().addr() as i128;
     let parts: Vec<Range<i128>> = match width {
         // Bits between packed elements are the business of the tests of packed moves.
-        Width::Packed(_) => vec![reach],
+        Width::SubByte(_) => vec![reach],
         Width::Bytes(units) => out.offsets().into_iter().map(|at| at..at + units as i128).collect(),
     };
     for part in parts {

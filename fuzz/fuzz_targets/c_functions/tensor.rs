@@ -68,7 +68,7 @@ impl Tensor {
         }
         let dtype = DType::from_name(name).ok()?;
         let Some((_, order)) = added else { return Some(dtype.into()) };
-        dtype.packing()?.with_order(order).map(Width::Packed)
+        dtype.packing()?.with_order(order).map(Width::SubByte)
     }
 
     pub(crate) fn elements(&self) -> Option<i128> {

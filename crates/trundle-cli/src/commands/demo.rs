@@ -141,8 +141,8 @@ struct Times {
 /// Times both in turn, since a machine's bandwidth changes with what its neighbours do.
 fn time_beside_copy(shape: &Shape, threads: Option<usize>) -> Result<Times, Failure> {
     let width = DType::F32.width();
-    let movement = Plan::packed(&inversion(), width, shape, threads)?;
-    let copy = Plan::packed(&Chain::new(), width, shape, threads)?;
+    let movement = Plan::row_major(&inversion(), width, shape, threads)?;
+    let copy = Plan::row_major(&Chain::new(), width, shape, threads)?;
     let src = trundle_view::phantom(shape[0])?;
     let bytes = src.len();
     let mut dst = Device::default().buffer(bytes).map_err(|_| {

@@ -293,10 +293,10 @@ fn every_part_of_a_layout_and_of_a_type_is_seen() {
         ("order", packing(4, low), packing(4, high)),
     ]);
     every_part(&[
-        ("bytes", Width::Bytes(4), Width::Packed(packing(4, low))),
+        ("bytes", Width::Bytes(4), Width::SubByte(packing(4, low))),
         ("bytes.bytes", Width::Bytes(4), Width::Bytes(2)),
-        ("packed", Width::Packed(packing(4, low)), Width::Bytes(4)),
-        ("packed.packing", Width::Packed(packing(4, low)), Width::Packed(packing(4, high))),
+        ("packed", Width::SubByte(packing(4, low)), Width::Bytes(4)),
+        ("packed.packing", Width::SubByte(packing(4, low)), Width::SubByte(packing(4, high))),
     ]);
     let mut dtypes: BTreeSet<u128> = DType::NAMED.iter().map(Fingerprint::fingerprint).collect();
     dtypes.extend([DType::Bytes(1), DType::Bytes(2)].map(|dtype| dtype.fingerprint()));
@@ -317,7 +317,7 @@ fn fingerprints_are_the_same_in_every_build() {
         ("map of lengths", map(ReverseSequence::new(1, 0, [4, 2, 3]).into(), &[3, 4])),
         ("program", program(&[3]).fingerprint()),
         ("layout", Layout::row_major(&shape(&[4, 3]), 4).unwrap().fingerprint()),
-        ("width", Width::Packed(Packing::new(4, BitOrder::HighFirst).unwrap()).fingerprint()),
+        ("width", Width::SubByte(Packing::new(4, BitOrder::HighFirst).unwrap()).fingerprint()),
         ("dtype", DType::F32.fingerprint()),
         ("numbers", (1.5f64, (-1isize, true)).fingerprint()),
     ];

@@ -45,7 +45,7 @@ pub(crate) struct Runs {
 pub(crate) fn unit(width: Width) -> usize {
     match width {
         Width::Bytes(bytes) => bytes,
-        Width::Packed(_) => 1,
+        Width::SubByte(_) => 1,
     }
 }
 

@@ -56,7 +56,7 @@ impl<'a> Elements<'a> {
     pub(crate) fn of_file(bytes: &'a [u8], width: Width) -> Elements<'a> {
         match width {
             Width::Bytes(unit) => Elements::Bytes(bytes, unit),
-            Width::Packed(packing) => Elements::Packed(bytes, packing),
+            Width::SubByte(packing) => Elements::Packed(bytes, packing),
         }
     }
 
@@ -380,8 +380,10 @@ mod tests {
             let shape = Shape::new([4, 3, 5]).unwrap();
             let program = chain.program(&shape, 1).unwrap();
             let bytes: Vec<u8> = (0..60).map(|n: u8| n.wrapping_mul(7)).collect();
-            let moved =
-                trundle::Plan::packed(&chain, 1, &shape, None).unwrap().run_slice(&bytes).unwrap();
+            let moved = trundle::Plan::row_major(&chain, 1, &shape, None)
+                .unwrap()
+                .run_slice(&bytes)
+                .unwrap();
             let target = program.outputs()[0];
             let out_shape = &program.tensor(target).shape;
             let whole: Bounds = shape.iter().map(|size| 0..*size).collect();

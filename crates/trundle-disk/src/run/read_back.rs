@@ -35,7 +35,7 @@ pub(crate) fn read_back(
     // Of sub-byte elements a multiple of every group.
     let share = match width {
         Width::Bytes(unit) => (READ_BYTES / unit.max(1)).max(1),
-        Width::Packed(_) => READ_BYTES,
+        Width::SubByte(_) => READ_BYTES,
     };
     let parts = elements.div_ceil(share);
     let next = Mutex::new(0..parts);
@@ -111,7 +111,7 @@ mod tests {
             let width = trundle_formats::StoredDType::new(dtype).width();
             let elements = match width {
                 Width::Bytes(unit) => bytes.len() / unit,
-                Width::Packed(_) => bytes.len() * 2 - 8,
+                Width::SubByte(_) => bytes.len() * 2 - 8,
             };
             let length = width.bytes(elements * width.units());
             for threads in [1, 4] {

@@ -29,7 +29,7 @@ fn job(storage: Storage) -> (Job, TensorFile, Vec<u8>) {
     let noise = |n: u64| (n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 41) as u8;
     let bytes: Vec<u8> = (1..=shape.elements() as u64 * 2).map(noise).collect();
     let chain: Chain = "reshape(300, 400) | flip(1) | a b -> b a".parse().unwrap();
-    let plan = trundle::Plan::packed(&chain, DType::U16, &shape, None).unwrap();
+    let plan = trundle::Plan::row_major(&chain, DType::U16, &shape, None).unwrap();
     let mut expected = vec![0; bytes.len()];
     plan.run(&bytes, &mut expected).unwrap();
     let hint = TensorHint::of(&element, &shape);

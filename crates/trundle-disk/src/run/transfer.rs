@@ -74,7 +74,7 @@ pub(crate) fn requests<'a, M: Memory>(
     let unit = unit(data.width);
     let most = match data.width {
         Width::Bytes(_) => (REQUEST_BYTES / unit.max(1)).max(1),
-        Width::Packed(_) => PACKED_REQUEST,
+        Width::SubByte(_) => PACKED_REQUEST,
     };
     if runs.len == 0 || unit == 0 {
         return;
@@ -118,7 +118,7 @@ impl<M> Request<'_, M> {
         let bytes = |elements: usize| file_bytes(width, elements);
         let begin = match width {
             Width::Bytes(_) => bytes(first),
-            Width::Packed(packing) => bytes(first / packing.group() * packing.group()),
+            Width::SubByte(packing) => bytes(first / packing.group() * packing.group()),
         };
         (self.data.offset + begin as u64, bytes(first + self.within.len()) - begin)
     }
@@ -143,7 +143,7 @@ impl Request<'_, &mut [u8]> {
             let (at, bytes) = self.bytes_of(first);
             match self.data.width {
                 Width::Bytes(_) => self.data.blob.read_exact_at(memory, at)?,
-                Width::Packed(packing) => {
+                Width::SubByte(packing) => {
                     scratch.resize(bytes, 0);
                     self.data.blob.read_exact_at(&mut scratch, at)?;
                     let begin = first % packing.group();
@@ -168,7 +168,7 @@ impl Request<'_, &[u8]> {
             let (at, bytes) = self.bytes_of(first);
             match self.data.width {
                 Width::Bytes(_) => self.data.blob.write_all_at(memory, at)?,
-                Width::Packed(packing) => {
+                Width::SubByte(packing) => {
                     scratch.resize(bytes, 0);
                     self.write_packed(packing, first, memory, &mut scratch, shared)?;
                 }

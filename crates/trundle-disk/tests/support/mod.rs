@@ -77,7 +77,7 @@ pub(crate) fn read_tensor(path: &Path, hint: &TensorHint, index: usize) -> Vec<u
 
 /// What a chain makes of a row-major tensor in memory.
 pub(crate) fn moved(chain: &Chain, element: &StoredDType, shape: &Shape, data: &[u8]) -> Vec<u8> {
-    let plan = Plan::packed(chain, element.width(), shape, None).unwrap();
+    let plan = Plan::row_major(chain, element.width(), shape, None).unwrap();
     let mut out = vec![0; bytes_of(element, plan.out_shape())];
     plan.run(data, &mut out).unwrap();
     out

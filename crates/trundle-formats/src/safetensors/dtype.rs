@@ -71,7 +71,7 @@ pub(crate) fn name(element: &StoredDType) -> Result<&'static str, String> {
     let (name, row) = found.ok_or_else(|| format!("it has no type {}", element.name()))?;
     let held = row.element();
     match (element.width(), held.width()) {
-        (Width::Packed(own), Width::Packed(held)) if own != held => {
+        (Width::SubByte(own), Width::SubByte(held)) if own != held => {
             Err(format!("it has {name} packed {}, not {}", held.order(), own.order()))
         }
         (Width::Bytes(bytes), _) if bytes > 1 && element.byte_order() != held.byte_order() => {

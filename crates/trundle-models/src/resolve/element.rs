@@ -18,7 +18,7 @@ pub(crate) fn number(element: &StoredDType, bytes: &[u8], at: usize) -> Option<N
     // Elements of up to 8 bytes.
     let mut own = [0; 8];
     let own = match element.width() {
-        Width::Packed(packing) => {
+        Width::SubByte(packing) => {
             bytes.get(..packing.bytes(at.checked_add(1)?))?;
             own[0] = packing.get(bytes, at);
             &mut own[..1]
