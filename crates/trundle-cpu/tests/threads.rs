@@ -4,7 +4,7 @@
 use trundle_core::ops::{Flip, ReverseSequence, Roll, Transpose};
 use trundle_core::{Backend, IndexMap, Layout, Move, Op, Shape};
 use trundle_cpu::{Cpu, Machine, Plan, Planner};
-use trundle_testing::MOST_BOXES;
+use trundle_testing::{MOST_BOXES, everything};
 
 /// Moves of three to five megabytes with edges that fall in the middle of tiles and lines: the
 /// operator, the shape and the width of an element.
@@ -52,6 +52,7 @@ fn plan(work: &Move, threads: usize, l3_bytes: usize) -> Plan {
 
 #[test]
 fn every_run_on_any_number_of_threads_is_exact() {
+    let runs = if everything() { 5 } else { 2 };
     for work in moves() {
         let src = source(work.src_bytes());
         let expected = expected(&work, &src);
@@ -60,7 +61,7 @@ fn every_run_on_any_number_of_threads_is_exact() {
                 let plan = plan(&work, threads, l3_bytes);
                 assert_eq!(plan.threads(), threads.min(work.moved_bytes() / (1 << 20)));
                 let mut dst = vec![0; work.dst_bytes()];
-                for run in 0..5 {
+                for run in 0..runs {
                     dst.fill(0xa5);
                     Cpu::default().run(&plan, &src, &mut dst).unwrap();
                     assert!(dst == expected, "run {run} of\n{plan}");
@@ -102,13 +103,14 @@ fn every_unit_is_in_one_task() {
 #[test]
 fn callers_of_one_plan_do_not_disturb_each_other() {
     let work = &moves()[5];
+    let runs = if everything() { 20 } else { 5 };
     let (plan, src) = (plan(work, 3, 0), source(work.src_bytes()));
     let expected = expected(work, &src);
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
                 let mut dst = vec![0; work.dst_bytes()];
-                for _ in 0..20 {
+                for _ in 0..runs {
                     dst.fill(0xa5);
                     Cpu::default().run(&plan, &src, &mut dst).unwrap();
                     assert!(dst == expected);

@@ -221,13 +221,18 @@ fn no_movement_takes_more_memory_than_it_may() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| -> PathBuf { folder.path().join(name) };
     for (number, case) in cases().iter().enumerate() {
+        // Of the others one half, each at one size.
+        let all = everything() || case.too_little > 0;
+        if !all && number % 2 == 1 {
+            continue;
+        }
         let (from, to) = (path(case.from), path(case.to));
         write_tensors(&from, case.element, case.shape, case.order, case.tensors);
         let (element, shape) = (StoredDType::new(case.element), Shape::new(case.shape).unwrap());
         let source = read_tensor(&from, &hint(&from, &element, &shape), 0);
         let sizes = if number % 2 == 0 { [8, 64] } else { [8, 20] };
         for (io_plan, max_bytes) in sizes.map(|mib| mib << 20).into_iter().enumerate() {
-            let is_dealt = everything() || case.too_little > 0 || io_plan == number / 2 % 2;
+            let is_dealt = all || io_plan == number / 2 % 2;
             if max_bytes <= case.too_little || !is_dealt {
                 continue;
             }

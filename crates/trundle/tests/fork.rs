@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use trundle::lowering::{Device, Move, Runner};
 use trundle::ops::Transpose;
 use trundle::{Error, Layout, Op, Shape};
-use trundle_testing::MOST_BOXES;
+use trundle_testing::{MOST_BOXES, everything};
 
 // The signatures are POSIX's; an id of a process is an int where these tests run.
 unsafe extern "C" {
@@ -199,6 +199,7 @@ fn a_child_of_a_process_that_moves_does_not_wait_for_what_it_does_not_have() {
     let _alone = alone();
     let (runner, src) = (runner(), source());
     let (runner, src, stop) = (&runner, &src, &AtomicBool::new(false));
+    let forks = if everything() { 40 } else { 10 };
     thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(move || {
@@ -209,7 +210,7 @@ fn a_child_of_a_process_that_moves_does_not_wait_for_what_it_does_not_have() {
             });
         }
         let children = catch_unwind(|| {
-            for _ in 0..40 {
+            for _ in 0..forks {
                 in_child(|| moves_with_help(runner, src));
             }
         });
