@@ -29,7 +29,7 @@ def seconds(call):
 def long_stages(x):
     lengths = [i * 37 % 200 + 3 for i in range(64)]
     stages = [f"reverse(axis=1, lengths={lengths}, batch_axis=0)", "roll(1, 1)"]
-    return stages * max(3, min(150, int(0.8 / seconds(lambda: trundle.chain(*stages)(x)))))
+    return stages * max(6, min(150, int(0.8 / seconds(lambda: trundle.chain(*stages)(x)))))
 """
 
 
