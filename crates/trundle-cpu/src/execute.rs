@@ -92,7 +92,8 @@ impl Tiles {
     #[inline]
     unsafe fn put(&mut self, tile: &Tile, run: Mover) {
         if tile.store == Store::Ordinary {
-            // Small moves are of one tile, and what is near need not be prefetched.
+            // Small moves are of one tile, and what is near need not be prefetched. Kernels without
+            // streaming stores do not look at the next tile.
             // SAFETY: by the caller.
             return unsafe { run(tile) };
         }

@@ -60,7 +60,7 @@ impl Kernel {
         (rows.clamp(1, all_rows), cols.clamp(1, all_cols))
     }
 
-    /// How it writes a result for which some stores are wanted: as that, if it can.
+    /// What it writes with where `wanted` is asked for: that if it can, else ordinary stores.
     pub fn store(&self, wanted: Store) -> Store {
         wanted.min(self.stores)
     }

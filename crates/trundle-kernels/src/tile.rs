@@ -22,10 +22,11 @@ impl fmt::Display for AffineLoop {
     }
 }
 
-/// How the result is written.
+/// How the result is written. Of two, the greater can do more: who can stream can also store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Store {
-    /// Ordinary stores: the result is small enough to stay in the caches for whoever reads it next.
+    /// Ordinary stores: the result is small enough to stay in the caches for whoever reads it next, or
+    /// its kernel has no others.
     Ordinary,
     /// Streaming (non-temporal) stores: the result is larger than the caches, and a line that is
     /// written whole need not be read first.

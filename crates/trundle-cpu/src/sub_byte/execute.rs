@@ -37,9 +37,9 @@ impl Scratch {
     }
 }
 
-/// Moves the units of `parts`, unless `cancellation` is requested: it is asked before each part, and within large
-/// units. Bits of `dst` that are of no element stay as they are, in bytes that are shared too: they
-/// may be another tensor's.
+/// Moves the units of `parts`, unless `cancellation` is requested: it is asked before each part, and
+/// within large units. Bits of `dst` that are of no element stay as they are, in bytes that are
+/// shared too: they may be another tensor's.
 ///
 /// # Safety
 /// `src` holds all that the steps' move reads. `dst` is valid for writes of all that it writes, it

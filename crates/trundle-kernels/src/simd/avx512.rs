@@ -146,9 +146,12 @@ impl<const VBMI: bool> Vector for Avx512<VBMI> {
     #[inline(always)]
     fn transpose_lanes(vectors: &mut Lanes<Self>) {
         /// The even, and the odd 16 bytes of both.
+        ///
+        /// # Safety
+        /// The machine has AVX-512F.
         #[inline(always)]
         unsafe fn split(a: __m512i, b: __m512i) -> (__m512i, __m512i) {
-            // SAFETY: the vector proves AVX-512F.
+            // SAFETY: by the caller.
             unsafe {
                 (
                     _mm512_shuffle_i32x4::<0b10_00_10_00>(a, b),
@@ -169,7 +172,7 @@ impl<const VBMI: bool> Vector for Avx512<VBMI> {
     #[inline(always)]
     fn reverse<const W: usize>(self) -> Self {
         const QUARTERS: [u64; 8] = [6, 7, 4, 5, 2, 3, 0, 1];
-        // SAFETY: the vector proves AVX-512F and BW.
+        // SAFETY: the vector proves AVX-512F and BW, and VBMI if it is one of that.
         Avx512(unsafe {
             match W {
                 1 if VBMI => {
@@ -215,7 +218,7 @@ impl<const VBMI: bool> Vector for Avx512<VBMI> {
         /// The bytes that are the second of their two.
         const SECOND: u64 = 0xaaaa_aaaa_aaaa_aaaa;
         let (a, b, indices) = (self.0, other.0, indices.0.0);
-        // SAFETY: the vector proves AVX-512F and BW.
+        // SAFETY: the vector proves AVX-512F and BW, and VBMI if it is one of that.
         Avx512(unsafe {
             match W {
                 1 if VBMI => _mm512_permutex2var_epi8(a, indices, b),
@@ -241,20 +244,11 @@ impl<const VBMI: bool> Vector for Avx512<VBMI> {
         })
     }
 
-    #[inline(always)]
-    unsafe fn outlined<P: Outlined>(_: Token<Self>, tile: &Tile) {
-        #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-        unsafe fn without<P: Outlined>(tile: &Tile) {
-            // SAFETY: the contract is the same.
-            unsafe { P::run(Token::<Avx512>::new(), tile) };
-        }
-        #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vbmi")]
-        unsafe fn with<P: Outlined>(tile: &Tile) {
-            // SAFETY: the contract is the same.
-            unsafe { P::run(Token::<Avx512Vbmi>::new(), tile) };
-        }
-        // SAFETY: the token proves the set, and the contract is the same.
-        unsafe { if VBMI { with::<P>(tile) } else { without::<P>(tile) } };
+    // No kernel that has such parts is built for VBMI, whose instructions so are not asked for.
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+    unsafe fn outlined<P: Outlined>(token: Token<Self>, tile: &Tile) {
+        // SAFETY: the contract is the same.
+        unsafe { P::run(token, tile) };
     }
 
     #[inline(always)]

@@ -124,8 +124,8 @@ pub const LINE: usize = 64;
 /// As many vectors as the widest has 16 bytes.
 pub(crate) type Lanes<V> = [V; LINE / 16];
 
-/// Proof that the machine has the instruction set of V: it is made by code that is compiled with the
-/// instructions of the set, and which so runs only where they are.
+/// Proof that the machine has the instruction set of V: safe code can make it only where it is compiled
+/// with the instructions of the set, and unsafe code has to know that they are there.
 #[derive(Clone, Copy)]
 pub(crate) struct Token<V>(PhantomData<V>);
 
@@ -143,8 +143,8 @@ macro_rules! token {
 }
 use token;
 
-/// A register of an instruction set, and the few things that kernels do with it. Who has one is on a
-/// machine that has the set, as who has a [`Token`]: each is made with one, or of others.
+/// A register of an instruction set, and the few things that kernels do with it. A value proves that
+/// the machine has the set, as a [`Token`] does: it is made with one, or from other values.
 ///
 /// Elements may hold padding, and pointers. Registers of the machine carry both as any copy of
 /// memory does, although in the letter of the language only [`Portable`] may hold bytes without a
@@ -177,6 +177,7 @@ pub(crate) trait Vector: Copy {
     /// They are valid for reads.
     #[inline(always)]
     unsafe fn load_lanes(token: Token<Self>, srcs: &Lanes<*const u8>) -> Self {
+        const { assert!(Self::BYTES == 16, "wider sets have their own") };
         // SAFETY: a register of 16 bytes has one place; the contract is the same.
         unsafe { Self::load(token, srcs[0]) }
     }
@@ -260,7 +261,9 @@ pub(crate) trait Vector: Copy {
     /// Exchanges the index of a vector with that of its 16 bytes: a transpose of as many vectors as
     /// each has 16 bytes; the others are left as they are.
     #[inline(always)]
-    fn transpose_lanes(_vectors: &mut Lanes<Self>) {}
+    fn transpose_lanes(_vectors: &mut Lanes<Self>) {
+        const { assert!(Self::BYTES == 16, "wider sets have their own") };
+    }
 
     /// Elements of `W` bytes in the opposite order; `W` is a power of two
     /// below [`Vector::BYTES`], and 16 at most.

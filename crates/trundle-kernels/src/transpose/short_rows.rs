@@ -26,8 +26,8 @@ pub(crate) fn are_short_rows(tile: &Tile) -> bool {
         && tile.rows.len > 1
 }
 
-/// Streams the rows of a tile of which [`are_short_rows`] holds: of elements of W bytes, and at
-/// multiples of W.
+/// Streams the rows of a tile of which [`are_short_rows`] holds: of elements of W bytes at multiples of
+/// W, its rows rising through the source.
 pub(crate) struct ShortRows<const W: usize>;
 
 impl<const W: usize> Outlined for ShortRows<W> {

@@ -138,8 +138,8 @@ impl<const W: usize> Outlined for Lines<W> {
         // Whether lines begin at the same columns in every row.
         let together = tile.rows.dst_stride.unsigned_abs().is_multiple_of(LINE)
             && tile.row_jumps.is_multiple_of(LINE);
-        // SAFETY: the contract is the same; rows that are joined or streamed are aligned to
-        // elements.
+        // SAFETY: the contract is the same; the rows rise, and those that are joined or streamed are
+        // aligned to elements.
         unsafe {
             if joined {
                 V::outlined::<ShortRows<W>>(token, tile);
@@ -154,7 +154,7 @@ impl<const W: usize> Outlined for Lines<W> {
     }
 }
 
-/// Elements of W bytes in rows, which are written as WRITTEN says.
+/// Elements of W bytes in rows that rise through the source, and are written as WRITTEN says.
 struct Large<const W: usize, const WRITTEN: u8>;
 
 /// Rows are written by ordinary stores, by streaming ones, or by streaming ones where their lines
@@ -323,7 +323,8 @@ unsafe fn put_lines<V: Vector, const W: usize, const PUT: u8>(
     let side = V::BYTES / W;
     let mut lines = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
     let mut row = 0;
-    // SAFETY: `row < rows.count`, so every access is in bounds.
+    // SAFETY: `row < rows.count`, so every access is in bounds; vectors are written before they become
+    // lines.
     unsafe {
         while row < rows.count {
             let left = rows.count - row;
@@ -380,7 +381,8 @@ unsafe fn put_lane_lines<V: Vector, const W: usize, const PUT: u8>(
 ) {
     let (each, lanes) = (LANE / W, V::BYTES / LANE);
     let mut lines = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
-    // SAFETY: `row < rows.count`, so every access is in bounds.
+    // SAFETY: `row < rows.count`, so every access is in bounds; vectors are written before they become
+    // lines.
     unsafe {
         for first in cols.clone().step_by(LINE / W) {
             for part in 0..LINE / V::BYTES {
@@ -420,7 +422,8 @@ unsafe fn put_some_lines<V: Vector, const W: usize, const PUT: u8>(
 ) {
     let side = V::BYTES / W;
     let mut lines = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
-    // SAFETY: `row < rows.count`, so every access is in bounds.
+    // SAFETY: `row < rows.count`, so every access is in bounds; vectors are written before they become
+    // lines.
     unsafe {
         for first in cols.clone().step_by(LINE / W) {
             for micro_tile in 0..LINE / V::BYTES {
