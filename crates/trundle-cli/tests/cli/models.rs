@@ -348,6 +348,67 @@ fn a_model_in_parts_that_was_killed_goes_on() {
     }
 }
 
+/// A model of two transposes: of `x` in an order that is an input, and of `z`, of another type.
+fn of_several_types(place: &Place, sizes: [usize; 2]) {
+    let [rows, columns] = sizes;
+    let given = |id: usize, name: &str, element: &str, shape: &str| {
+        format!(
+            "<layer id=\"{id}\" name=\"{name}\" type=\"Parameter\" version=\"opset1\">\
+             <data shape=\"{shape}\" element_type=\"{element}\"/>\
+             <output><port id=\"0\"/></output></layer>"
+        )
+    };
+    let turned = |id: usize, name: &str| {
+        format!(
+            "<layer id=\"{id}\" name=\"{name}/turned\" type=\"Transpose\" version=\"opset1\">\
+             <input><port id=\"0\"/><port id=\"1\"/></input>\
+             <output><port id=\"2\"/></output></layer>\
+             <layer id=\"{}\" name=\"{name}\" type=\"Result\" version=\"opset1\">\
+             <input><port id=\"0\"/></input></layer>",
+            id + 1
+        )
+    };
+    let edges: String = [(0, 0, 3, 0), (2, 0, 3, 1), (3, 2, 4, 0)]
+        .into_iter()
+        .chain([(1, 0, 5, 0), (2, 0, 5, 1), (5, 2, 6, 0)])
+        .map(|(from, from_port, to, to_port)| {
+            format!(
+                "<edge from-layer=\"{from}\" from-port=\"{from_port}\" to-layer=\"{to}\" \
+                 to-port=\"{to_port}\"/>"
+            )
+        })
+        .collect();
+    let shape = format!("{rows},{columns}");
+    let layers = [
+        given(0, "x", "f32", &shape),
+        given(1, "z", "u8", &shape),
+        given(2, "order", "i64", "2"),
+        turned(3, "y"),
+        turned(5, "w"),
+    ];
+    let text = format!(
+        "<net name=\"types\" version=\"11\"><layers>{}</layers><edges>{edges}</edges></net>",
+        layers.concat()
+    );
+    place.write("model.xml", text.as_bytes());
+    place.write("x.npy", &Tensor::noise("'<f4'", 4, &sizes).file(PLAIN));
+    place.write("z.npy", &Tensor::noise("'|u1'", 1, &sizes).file(PLAIN));
+    place.write("order.npy", &Tensor::list(&[1, 0]).file(PLAIN));
+}
+
+#[test]
+fn what_goes_in_parts_may_be_of_several_types() {
+    let place = Place::new();
+    of_several_types(&place, [900, 1100]);
+    let inputs = ["--input=x=x.npy", "--input=z=z.npy", "--input=order=order.npy"];
+    let args = [&["run", "model.xml", "--out-dir=out", "--force"][..], &inputs].concat();
+    place.run(&args).done();
+    let whole = ["out/y.npy", "out/w.npy"].map(|name| place.read(name));
+    place.run(&[&args[..], &["--max-mem=1M", "--verify"]].concat()).done();
+    assert!(whole == ["out/y.npy", "out/w.npy"].map(|name| place.read(name)));
+    assert_eq!(Tensor::read(&whole[0], 4).shape, [1100, 900]);
+}
+
 #[test]
 fn an_operator_that_computes_is_refused_by_name() {
     let place = Place::new();

@@ -72,34 +72,34 @@ impl JobInput {
         })
     }
 
-    /// An input of elements that become `element`, for what a program knows of it.
-    ///
-    /// # Errors
-    /// If it is not of that shape, or its elements are of another type.
-    pub(crate) fn new(
-        input: &Input,
-        files: &[&TensorFile],
-        element: &StoredDType,
-        given: &Definition,
-    ) -> trundle::Result<JobInput> {
+    /// An input whose elements become `element`.
+    pub(crate) fn new(input: &Input, files: &[&TensorFile], element: &StoredDType) -> JobInput {
         match input {
-            Input::Constant(bytes) if bytes.len() == given.bytes() => {
-                Ok(JobInput::Constant(Cursor::new(bytes.clone())))
-            }
-            Input::Constant(bytes) => Err(Error::SizesDiffer {
-                left: "the bytes of a constant",
-                right: "those of its input",
-                left_size: bytes.len(),
-                right_size: given.bytes(),
-            }),
+            Input::Constant(bytes) => JobInput::Constant(Cursor::new(bytes.clone())),
             Input::Tensor { file, index } => {
                 let mut input = JobInput::as_it_stands(files[*file], *file, *index);
                 if let JobInput::Tensor(tensor) = &mut input {
-                    tensor.check(element, given)?;
                     tensor.is_swapped = tensor.header.element != *element;
                 }
-                Ok(input)
+                input
             }
+        }
+    }
+
+    /// Checks that it is what a program knows of it, of elements that become `element`.
+    ///
+    /// # Errors
+    /// If it is not of that shape, or its elements are of another type.
+    pub(crate) fn check(&self, element: &StoredDType, given: &Definition) -> trundle::Result<()> {
+        match self {
+            JobInput::Tensor(tensor) => tensor.check(element, given),
+            JobInput::Constant(held) if held.get_ref().len() == given.bytes() => Ok(()),
+            JobInput::Constant(held) => Err(Error::SizesDiffer {
+                left: "the bytes of a constant",
+                right: "those of its input",
+                left_size: held.get_ref().len(),
+                right_size: given.bytes(),
+            }),
         }
     }
 

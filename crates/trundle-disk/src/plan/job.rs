@@ -30,7 +30,7 @@ pub struct Wanted<'a> {
 pub struct Assembled<'a> {
     /// What the output calls it.
     pub name: &'a str,
-    /// Its elements, and those of all inputs once they are little-endian.
+    /// Its elements, and those of all inputs that it is made of, once they are little-endian.
     pub element: StoredDType,
     /// How it is made.
     pub program: &'a Program,
@@ -110,17 +110,6 @@ const OVERHEAD_BYTES: u64 = 6 << 20;
 /// Where requests take less than this share of the time, it does not matter how long one takes.
 const SMALL_SHARE: f64 = 0.05;
 
-impl Assembled<'_> {
-    /// What each input of the program is.
-    fn job_inputs(&self, files: &[&TensorFile]) -> trundle::Result<Vec<JobInput>> {
-        let given = self.program.tensors().iter().filter_map(|tensor| match tensor.made {
-            Made::Given(input) => Some((tensor, &self.inputs[input])),
-            _ => None,
-        });
-        given.map(|(given, input)| JobInput::new(input, files, &self.element, given)).collect()
-    }
-}
-
 impl PlanOptions {
     /// The bytes that the buffers may have.
     fn budget(&self) -> usize {
@@ -157,7 +146,7 @@ impl Job {
     /// `outputs`. Nothing is written, and of the files no more than a probe is read.
     ///
     /// # Errors
-    /// [`Error`] as of [`Job::new`], and if an input is not of the shape and type that the program
+    /// [`Error`] as of [`Job::new`], and if an input that is read is not of the shape and type that the program
     /// states.
     ///
     /// # Panics
@@ -172,7 +161,8 @@ impl Job {
         let (mut inputs, mut tensors) = (Vec::new(), Vec::new());
         for output in outputs {
             let first = inputs.len();
-            inputs.extend(output.job_inputs(files).map_err(|error| Error::of(output.name, error))?);
+            let of_output = |input| JobInput::new(input, files, &output.element);
+            inputs.extend(output.inputs.iter().map(of_output));
             tensors.push(Unplanned::assembled(output, &inputs[first..], first)?);
         }
         Job::decided(files, inputs, &tensors, format, metadata, options)
@@ -389,9 +379,12 @@ impl TensorJob {
     }
 }
 
-/// Whether all is read whole, so quickly that the storage makes no difference.
+/// Whether all is moved whole, and so little that the storage makes no difference.
 fn is_small(tensors: &[TensorJob]) -> bool {
-    let is_whole = |tensor: &TensorJob| matches!(tensor.io_plan, IoPlan::Whole);
+    let is_whole = |tensor: &TensorJob| match &tensor.io_plan {
+        IoPlan::Whole => true,
+        IoPlan::Tiled(passes) => passes.is_empty(),
+    };
     let both = |tensor: &TensorJob| {
         let (read, written) = tensor.movement.file_bytes_of_ends();
         read.saturating_add(written)
@@ -474,8 +467,18 @@ impl Unplanned {
         let order =
             |input: &JobInput| input.tensor().map_or(Order::RowMajor, |tensor| tensor.header.order);
         let orders: Vec<Order> = inputs.iter().map(order).collect();
-        let movement = Movement::of_tensor(output.program, output.tensor, &orders)
-            .map_err(|error| Error::of(output.name, error))?;
+        let refused = |error| Error::of(output.name, error);
+        let movement =
+            Movement::of_tensor(output.program, output.tensor, &orders).map_err(refused)?;
+        // What others are made of may be of any type.
+        let read: BTreeSet<usize> = movement.inputs().iter().map(|(input, _)| *input).collect();
+        for given in output.program.tensors() {
+            if let Made::Given(input) = given.made
+                && read.contains(&input)
+            {
+                inputs[input].check(&output.element, given).map_err(refused)?;
+            }
+        }
         Ok(Unplanned {
             name: output.name.to_owned(),
             element: output.element.clone(),
