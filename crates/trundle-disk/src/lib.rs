@@ -8,6 +8,7 @@ mod error;
 mod plan;
 mod recovery;
 mod run;
+mod store;
 
 pub use error::{Error, Problem};
 pub use plan::input::Input;

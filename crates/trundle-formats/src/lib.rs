@@ -35,6 +35,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod blob;
 mod crc32;
 mod error;
 mod format;
@@ -50,7 +51,6 @@ mod raw;
 mod safetensors;
 mod skeleton;
 mod source;
-mod store;
 mod stored_dtype;
 mod strings;
 mod temporary_file;
@@ -62,6 +62,7 @@ mod uncompressed;
 mod values;
 mod write;
 
+pub use blob::{Blob, Sequential};
 pub use crc32::{combined_crc32, crc32};
 pub use error::{Error, ExitClass, Problem};
 pub use format::{FORMATS, Format, Progress};
@@ -70,7 +71,6 @@ pub use leftover::{LeftFile, Leftover, LeftoverState, Removal, leftovers};
 pub use names::{Shown, is_steering};
 pub use output::Output;
 pub use skeleton::{Described, FileSkeleton, Span};
-pub use store::{Blob, Sequential, Store};
 pub use stored_dtype::StoredDType;
 pub use temporary_file::{Begin, TemporaryFile, remove_temporary_files};
 pub use temporary_name::TemporaryName;

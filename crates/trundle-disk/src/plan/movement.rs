@@ -93,18 +93,14 @@ impl Movement {
 
     fn new(program: Program) -> trundle::Result<Movement> {
         let device = Device::default();
-        let mut in_memory = device.budget();
-        let mut simplified = program.clone().simplified(&in_memory);
-        let mut passes = simplified.passes(&mut in_memory);
-        let whole_passes = passes.len();
-        let mut scratch_bytes = 0;
+        let simplified = program.clone().simplified(&device.budget());
+        let mut passes = simplified.passes(&mut device.budget());
+        let (whole_passes, mut scratch_bytes) = (passes.len(), 0);
         // What is one pass in memory is one on disk, where regions cost less.
         if whole_passes > 1 {
             let planned = PlannedProgram::new(device, &simplified)?;
             scratch_bytes = planned.runner().temporary_bytes() as u64;
-            let mut on_disk = budget();
-            simplified = program.clone().simplified(&on_disk);
-            passes = simplified.passes(&mut on_disk);
+            passes = simplified.passes(&mut budget());
         }
         let alone = |pass: &Pass| {
             let Isolated { program, inputs } = simplified.isolated(pass)?;

@@ -10,11 +10,12 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
-use trundle_formats::{Begin, Blob, Sequential, Store, TemporaryName};
+use trundle_formats::{Begin, Blob, Sequential, TemporaryName};
 
 use crate::Storage;
 use crate::error::{Error, Problem};
 use crate::recovery::identity::{Hex, JobIdentity};
+use crate::store::Store;
 
 /// The ending of the names of journals.
 pub(crate) const ENDING: &str = "journal";

@@ -101,11 +101,19 @@ pub(crate) fn is_check(left: &Leftover) -> bool {
     left.files.iter().all(|file| file.ending == "check")
 }
 
+/// The key of what a pass writes for the next one, which ends its name.
+pub(crate) fn key_of_pass(pass: usize) -> String {
+    format!("{PASS}{pass}")
+}
+
+/// How these keys begin.
+const PASS: &str = "pass";
+
 /// Removes what lies between the passes of the run of a tag.
 pub(crate) fn remove_intermediates(folder: &Path, tag: &str) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = TemporaryName::parse(&entry.file_name());
-        if name.is_some_and(|name| name.tag() == tag && name.ending.starts_with("pass")) {
+        if name.is_some_and(|name| name.tag() == tag && name.ending.starts_with(PASS)) {
             // What cannot be removed is in nobody's way.
             let _ = std::fs::remove_file(entry.path());
         }
@@ -148,5 +156,5 @@ pub(crate) fn check_files(
     let (pass, passes) = group.pass;
     let begun = usize::from(progress.batches > 0 && pass + 1 < passes);
     (0..pass + begun)
-        .try_for_each(|pass| is_there(&format!("pass{pass}"), group.intermediate_bytes(job, pass)))
+        .try_for_each(|pass| is_there(&key_of_pass(pass), group.intermediate_bytes(job, pass)))
 }

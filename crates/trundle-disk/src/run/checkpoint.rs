@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use trundle_formats::{Output, Store};
+use trundle_formats::Output;
 
 use crate::error::Error;
 use crate::recovery::journal::{Journal, Progress};
+use crate::store::Store;
 
 /// How often it is noted how far the run is. In the tests of this crate, whenever there is something
 /// to note.
@@ -55,7 +56,7 @@ impl<'a> Checkpoint<'a> {
 
     /// Notes how far the run is. All that it counts has to be on the disk.
     pub(crate) fn note(&mut self) -> Result<(), Error> {
-        if let Some(journal) = &mut self.journal {
+        if let Some(journal) = &self.journal {
             journal.note(self.progress)?;
         }
         self.noted = (Instant::now(), self.progress);

@@ -3,11 +3,13 @@
 use std::io;
 use std::path::Path;
 
-use trundle_formats::{Begin, Blob, Store};
+use trundle_formats::{Begin, Blob};
 
 use crate::error::{Error, temporary, writing};
 use crate::plan::job::Job;
+use crate::recovery::key_of_pass;
 use crate::run::options::{Observer, RunOptions};
+use crate::store::Store;
 
 /// A job with its files, and how it is run. None of it changes.
 #[derive(Clone, Copy)]
@@ -56,9 +58,4 @@ impl Context<'_> {
     pub(crate) fn no_memory(&self, bytes: usize) -> Error {
         Error::file(self.path, trundle_formats::Problem::NoMemory { bytes })
     }
-}
-
-/// The key of what a pass writes for the next one.
-pub(crate) fn key_of_pass(pass: usize) -> String {
-    format!("pass{pass}")
 }

@@ -12,11 +12,12 @@ use crate::plan::input::JobInput;
 use crate::plan::io_plan::ReadFrom;
 use crate::plan::tasks::{TaskGroup, groups};
 use crate::recovery::journal::Progress;
+use crate::recovery::key_of_pass;
 use crate::run::batches::{Batch, Batches};
 use crate::run::buffer::Buffer;
 use crate::run::checkpoint::Checkpoint;
 use crate::run::checksums::Checksum;
-use crate::run::context::{Context, key_of_pass};
+use crate::run::context::Context;
 use crate::run::ring::Ring;
 use crate::run::source::{Source, SourceFile};
 use crate::run::transfer::{Data, Fault, Transfer, requests};
@@ -246,7 +247,7 @@ impl<'a> Executor<'a> {
         let Some((batch, other)) = moving else {
             return self.transfer(arriving, leaving, buffer, run).map(|()| 0.0);
         };
-        // A job of one batch needs no second thread.
+        // Where nothing is read or written meanwhile, no second thread is needed.
         if arriving.is_none() && leaving.is_none() {
             return self.move_elements(other, batch);
         }

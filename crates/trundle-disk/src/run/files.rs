@@ -5,7 +5,9 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use trundle_formats::{Begin, Blob, Problem, Store, TemporaryFile};
+use trundle_formats::{Begin, Blob, Problem, TemporaryFile};
+
+use crate::store::Store;
 
 /// Temporary files in a folder, where a later run of the same tag finds them again; their keys are the
 /// endings of their names.

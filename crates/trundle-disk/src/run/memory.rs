@@ -6,7 +6,9 @@ use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use trundle_formats::{Begin, Blob, Problem, Store};
+use trundle_formats::{Begin, Blob, Problem};
+
+use crate::store::Store;
 
 /// What goes wrong, and when: after so many operations.
 #[derive(Debug)]

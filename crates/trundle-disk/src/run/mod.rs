@@ -20,7 +20,7 @@ mod verify;
 use std::io;
 use std::path::Path;
 
-use trundle_formats::{Begin, Blob, Output, Sequential, Store};
+use trundle_formats::{Begin, Blob, Output, Sequential};
 
 use crate::error::{Error, Problem, reading, temporary, writing};
 use crate::plan::job::Job;
@@ -34,6 +34,7 @@ use crate::run::checkpoint::Checkpoint;
 use crate::run::context::Context;
 use crate::run::executor::{Executor, LARGE_BYTES};
 use crate::run::files::RunFiles;
+use crate::store::Store;
 
 pub use options::{Observer, Outcome, RunOptions};
 pub use source::Source;

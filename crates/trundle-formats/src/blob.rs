@@ -1,42 +1,12 @@
-//! Values of bytes under keys: what files are to a run, and the chunks of a folder to a format that
-//! is one.
-//!
-//! A file is one value, and whoever opens it has no need of its key any more: so reads and writes
-//! of ranges are those of a [`Blob`], and a [`Store`] only tells by a key which one. How an output
-//! appears whole under its name, and how one process keeps others away, is none of this: names,
-//! links, permissions and locks are a local folder's own, see [`Output`](crate::Output) and
-//! [`TemporaryFile`](crate::TemporaryFile).
+//! Bytes that several threads read and write at any place: a file, or bytes in memory. How an output
+//! appears whole under its name, and how one process keeps others away, is none of this: see
+//! [`Output`](crate::Output) and [`TemporaryFile`](crate::TemporaryFile).
 
 use std::fmt::Debug;
 use std::fs::File;
 use std::io::{self, Cursor, Read, Write};
 
-use crate::{Begin, Problem};
-
-/// Where a run has its own values: what it has done so far, and what lies between its passes.
-pub trait Store: Sync {
-    /// The value of `key`, new and empty, or as it is there. It is gone with this store, unless it is
-    /// [kept](Store::keep).
-    ///
-    /// # Errors
-    /// [`Problem::Busy`] if another process has it, [`Problem::Io`] if it cannot be made or, to be
-    /// resumed, is not there.
-    fn open(&self, key: &str, begin: Begin) -> Result<Box<dyn Blob>, Problem>;
-
-    /// A value without a key, which is gone when it is dropped.
-    ///
-    /// # Errors
-    /// If it cannot be made.
-    fn unnamed(&self) -> io::Result<Box<dyn Blob>>;
-
-    /// Whether all values that have a key stay if the run ends now.
-    fn keep(&self, kept: bool);
-
-    /// Removes the value of `key` that this store has opened.
-    fn remove(&self, key: &str);
-}
-
-/// A value: bytes that several threads read and write at once, at any place.
+/// Bytes that several threads read and write at once, at any place.
 pub trait Blob: Debug + Send + Sync {
     /// How many bytes it has.
     ///
@@ -62,7 +32,7 @@ pub trait Blob: Debug + Send + Sync {
     /// If there is no place.
     fn resize(&self, bytes: u64) -> io::Result<()>;
 
-    /// Waits until what was written is where it outlives the machine's end.
+    /// Waits until what was written would survive a power failure.
     ///
     /// # Errors
     /// If it cannot be written there.
@@ -109,7 +79,7 @@ pub trait Blob: Debug + Send + Sync {
     }
 }
 
-/// A value from front to back.
+/// A blob from front to back.
 #[derive(Debug)]
 pub struct Sequential<'a>(&'a dyn Blob, u64);
 
