@@ -12,7 +12,7 @@ use crate::job::plan_options;
 use crate::model_input::ModelInput;
 use crate::progress::Progress;
 
-/// An output of a model that is written from files.
+/// An output of a model, and the file that it goes to.
 pub(crate) struct FileOutput {
     /// What the model calls it.
     pub name: String,
@@ -56,7 +56,7 @@ pub(crate) fn run(
         };
         let assembled = Assembled {
             name: &output.name,
-            element: StoredDType::new(dtype),
+            element: StoredDType::little_endian(dtype),
             program: model.program(),
             tensor: output.tensor,
             inputs: &given,

@@ -185,7 +185,7 @@ pub(crate) fn readable(bytes: u64) -> String {
         return "1 byte".to_owned();
     }
     if bytes < 1024 {
-        return format!("{bytes} byte{}", if bytes == 1 { "" } else { "s" });
+        return format!("{bytes} bytes");
     }
     let mut size = bytes as f64 / 1024.0;
     let mut unit = 0;

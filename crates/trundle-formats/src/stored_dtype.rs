@@ -61,6 +61,11 @@ impl StoredDType {
         StoredDType::ordered(dtype, ByteOrder::NATIVE)
     }
 
+    /// The same in little-endian order, as models have their elements.
+    pub fn little_endian(dtype: DType) -> StoredDType {
+        StoredDType::ordered(dtype, ByteOrder::Little)
+    }
+
     /// The same in this byte order.
     pub(crate) fn ordered(dtype: DType, byte_order: ByteOrder) -> StoredDType {
         let bits = bits_of(dtype);

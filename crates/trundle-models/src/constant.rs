@@ -52,7 +52,7 @@ pub(crate) fn entries(element: ElementType, shape: &Shape) -> trundle_core::Resu
     }
 }
 
-/// The same with the bits after the last element as 0.
+/// These elements of a packed type with the bits after the last one as 0.
 pub(crate) fn unused_cleared(bytes: Bytes, dtype: DType, elements: usize) -> Bytes {
     let Some(packing) = dtype.packing() else { return bytes };
     let unused = elements..bytes.len() * 8 / packing.bits();

@@ -30,10 +30,10 @@ pub enum Error {
     /// Inputs that do not fit the model.
     #[error("{}", Shown(.0))]
     Input(String),
-    /// A node that does not fit what it is given.
+    /// A node, or a tensor that the file holds, that is not what it must be or does not fit what it is given.
     #[error("{}: {}", Shown(.node), Shown(.problem))]
     Node {
-        /// Which node: its operator and its name.
+        /// Which: a node's operator and name, or what the tensor is.
         node: String,
         /// What is wrong.
         problem: String,

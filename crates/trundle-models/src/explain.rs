@@ -95,7 +95,7 @@ fn literal(node: &Node) -> Option<String> {
     if shape.elements() > MOST_WRITTEN || !matches!(dtype, DType::I32 | DType::I64) {
         return None;
     }
-    let element = StoredDType::new(*dtype);
+    let element = StoredDType::little_endian(*dtype);
     let entry = |at: usize| match number(&element, bytes, at) {
         Some(Number::Integer(entry)) => Some(entry.to_string()),
         _ => None,

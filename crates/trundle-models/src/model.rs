@@ -97,9 +97,7 @@ impl PartialShape {
     pub fn fixed(sizes: &[usize]) -> PartialShape {
         PartialShape::Ranked(sizes.iter().map(|size| Dimension::Fixed(*size)).collect())
     }
-}
 
-impl PartialShape {
     /// The sizes, if the model fixes all of them.
     pub(crate) fn sizes(&self) -> Option<Vec<usize>> {
         let PartialShape::Ranked(dimensions) = self else { return None };

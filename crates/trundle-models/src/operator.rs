@@ -239,7 +239,7 @@ pub enum Pads {
 pub enum PadValue {
     /// What this input holds, one element of the data's type.
     Input(usize),
-    /// This number in the data's type, a float.
+    /// This number in the data's type: f16, bf16, f32 or f64.
     Float(f32),
 }
 

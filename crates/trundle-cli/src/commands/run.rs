@@ -259,7 +259,9 @@ impl Written {
     fn of(output: FileOutput, model: &ResolvedModel, data: Data) -> Result<Written, Failure> {
         let name = Shown(&output.name);
         let (element, bytes) = match (data, model.element(output.tensor)) {
-            (Data::Bytes(bytes), ElementType::Fixed(dtype)) => (StoredDType::new(dtype), bytes),
+            (Data::Bytes(bytes), ElementType::Fixed(dtype)) => {
+                (StoredDType::little_endian(dtype), bytes)
+            }
             (Data::Strings(strings), _) => {
                 let of_strings = StoredDType::of_strings(strings.iter().map(String::as_str));
                 let (element, bytes) = of_strings.ok_or_else(|| {

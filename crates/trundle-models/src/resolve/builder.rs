@@ -42,9 +42,9 @@ impl<'m> Builder<'m> {
             axes: 0,
         };
         for (input, given) in model.inputs.iter().zip(given) {
-            let tensor = builder
-                .given(input.element, &given.shape)
-                .map_err(|problem| problem.of(format!("input {:?}", input.name)))?;
+            let tensor = builder.given(input.element, &given.shape).map_err(|problem| {
+                Error::Input(problem.of(format!("input {:?}", input.name)).to_string())
+            })?;
             builder.name(tensor, &input.name);
         }
         Ok(builder)

@@ -12,28 +12,21 @@ pub(crate) enum Number {
     Float(f64),
 }
 
-/// The element of this number in little-endian `bytes`; `None` for a type that is no number, and
-/// beyond the end of the bytes.
+/// The element of this number in `bytes`; `None` where [`StoredDType::value`] has none, and beyond the
+/// end of the bytes.
 pub(crate) fn number(element: &StoredDType, bytes: &[u8], at: usize) -> Option<Number> {
-    // Elements of up to 8 bytes.
-    let mut own = [0; 8];
+    let code;
     let own = match element.width() {
         Width::SubByte(packing) => {
             bytes.get(..packing.bytes(at.checked_add(1)?))?;
-            own[0] = packing.get(bytes, at);
-            &mut own[..1]
+            code = [packing.get(bytes, at)];
+            &code[..]
         }
         Width::Bytes(width) => {
             let start = at.checked_mul(width)?;
-            let own = own.get_mut(..width)?;
-            own.copy_from_slice(bytes.get(start..start.checked_add(width)?)?);
-            own
+            bytes.get(start..start.checked_add(width)?)?
         }
     };
-    // The type is one of the machine's.
-    if cfg!(target_endian = "big") {
-        own.reverse();
-    }
     if element.dtype() == DType::Boolean {
         return Some(Number::Integer((*own != [0]).into()));
     }

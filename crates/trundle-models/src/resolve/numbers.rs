@@ -8,6 +8,7 @@ use trundle_formats::StoredDType;
 
 use super::element::{Number, number};
 use super::site::Site;
+use super::widen::is_signed;
 use crate::constant::Elements;
 use crate::problem::{Checked, Problem, wrong};
 use crate::{ElementType, IntegerTypes, Integers};
@@ -85,7 +86,7 @@ impl Site<'_, '_> {
         if count > MOST_ENTRIES {
             return wrong!("{what} has {count} entries, over the limit of {MOST_ENTRIES}");
         }
-        let element = StoredDType::new(dtype);
+        let element = StoredDType::little_endian(dtype);
         let entries = (0..count)
             .map(|at| {
                 let (data, at) = self.source(what, tensor, at)?;
@@ -183,9 +184,8 @@ fn accepted(element: ElementType, types: IntegerTypes) -> Option<DType> {
 
 /// Whether it is an integer type, packed or not.
 pub(super) fn is_integer(dtype: DType) -> bool {
-    use DType::{I2, I4, I8, I16, I32, I64, U1, U2, U3, U4, U6, U8, U16, U32, U64};
-    let signed = matches!(dtype, I2 | I4 | I8 | I16 | I32 | I64);
-    signed || matches!(dtype, U1 | U2 | U3 | U4 | U6 | U8 | U16 | U32 | U64)
+    use DType::{U1, U2, U3, U4, U6, U8, U16, U32, U64};
+    is_signed(dtype) || matches!(dtype, U1 | U2 | U3 | U4 | U6 | U8 | U16 | U32 | U64)
 }
 
 /// Whether it is a type of real floats.

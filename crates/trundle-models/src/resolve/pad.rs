@@ -31,15 +31,14 @@ pub(super) fn pad(
     value: Option<PadValue>,
 ) -> Checked<TensorId> {
     let (begins, ends) = both_ends(site, pads)?;
-    let rank = site.data_shape()?.rank();
-    let axes = site.list_or("axes", axes, (0..).take(rank))?;
+    let shape = site.data_shape()?;
+    let axes = site.list_or("axes", axes, (0..).take(shape.rank()))?;
     if begins.len() != axes.len() || ends.len() != axes.len() {
         let (axes, begins, ends) = (axes.len(), begins.len(), ends.len());
         return wrong!(
             "pads must have a begin and an end for each of {axes} axes, got {begins} and {ends}"
         );
     }
-    let shape = site.data_shape()?;
     let mut paddings: Vec<Option<Padding>> = shape.iter().map(|_| None).collect();
     for ((&axis, &begin), &end) in axes.iter().zip(&begins).zip(&ends) {
         let front = normalize_axis("axis", axis, shape.rank())?;

@@ -44,7 +44,7 @@ fn widened(constant: &Constant, to: DType) -> Checked<Constant> {
     }
     let elements = constant.shape.elements();
     let mut data = Vec::with_capacity(constant.shape.bytes(to)?);
-    let from = StoredDType::new(from);
+    let from = StoredDType::little_endian(from);
     for at in 0..elements {
         let element = number(&from, bytes, at).ok_or_else(inexact)?;
         push(element, to, &mut data).ok_or_else(inexact)?;
@@ -83,7 +83,7 @@ fn digits(dtype: DType) -> Option<usize> {
 }
 
 /// Whether an integer type has negative values.
-fn is_signed(dtype: DType) -> bool {
+pub(super) fn is_signed(dtype: DType) -> bool {
     matches!(dtype, DType::I2 | DType::I4 | DType::I8 | DType::I16 | DType::I32 | DType::I64)
 }
 
