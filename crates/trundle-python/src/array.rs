@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 
 use crate::handler;
 use crate::lazy::Lazy;
-use crate::memory::{Extent, Memory, packed_bytes};
+use crate::memory::{Extent, Memory, contiguous_bytes};
 use crate::recycled;
 
 /// What of an array's class a result has.
@@ -176,7 +176,7 @@ impl<'py> Array<'py> {
         }
     }
 
-    /// A new array of these sizes, packed, with elements of the same type, and its bytes.
+    /// A new array of these sizes, contiguous, with elements of the same type, and its bytes.
     ///
     /// # Errors
     /// MemoryError, or what a derived class raises.
@@ -186,7 +186,7 @@ impl<'py> Array<'py> {
         width: usize,
         class: Class,
     ) -> PyResult<(Array<'py>, Extent)> {
-        let bytes = packed_bytes(sizes, width);
+        let bytes = contiguous_bytes(sizes, width);
         let array = if bytes >= recycled::LEAST_BYTES {
             handler::with_recycled(self.object.py(), || self.allocate(sizes, class))?
         } else {
@@ -205,13 +205,13 @@ impl<'py> Array<'py> {
     fn check_made(&self, width: usize, bytes: usize) -> PyResult<()> {
         if width == 0 {
             // numpy makes texts of 0 characters ones of 1: nothing is moved there.
-            let made = self.memory("the result")?.packed_bytes();
-            // SAFETY: the array is new, packed, and of so many bytes.
+            let made = self.memory("the result")?.contiguous_bytes();
+            // SAFETY: the array is new, contiguous, and of so many bytes.
             unsafe { self.fields().data.write_bytes(0, made) };
             return Ok(());
         }
         let is_plain = self.object.get_type_ptr() == array_type(self.object.py());
-        if is_plain || self.memory("the result")?.packed_bytes() == bytes {
+        if is_plain || self.memory("the result")?.contiguous_bytes() == bytes {
             return Ok(());
         }
         let class = self.object.get_type().name()?;

@@ -59,9 +59,9 @@ impl Memory {
         self.width == 0 || self.sizes.contains(&0)
     }
 
-    /// The bytes that the elements fill, were they packed; saturating.
-    pub(crate) fn packed_bytes(&self) -> usize {
-        packed_bytes(&self.sizes, self.width)
+    /// The bytes that the elements fill, were they contiguous; saturating.
+    pub(crate) fn contiguous_bytes(&self) -> usize {
+        contiguous_bytes(&self.sizes, self.width)
     }
 
     /// The bytes of the first and the last that are reached, from `first` on.
@@ -110,8 +110,8 @@ impl Memory {
     }
 }
 
-/// The bytes of a packed tensor; saturating.
-pub(crate) fn packed_bytes(sizes: &[isize], width: usize) -> usize {
+/// The bytes of a contiguous tensor; saturating.
+pub(crate) fn contiguous_bytes(sizes: &[isize], width: usize) -> usize {
     if sizes.contains(&0) {
         return 0;
     }

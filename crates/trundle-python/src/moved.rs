@@ -32,7 +32,7 @@ pub(crate) struct Planned {
 }
 
 impl Planned {
-    /// The plan of `chain` from `src` to `dst`, or to a new, packed tensor. Errors show the place in
+    /// The plan of `chain` from `src` to `dst`, or to a new, contiguous tensor. Errors show the place in
     /// the chain if the caller has written it.
     pub(crate) fn new(
         py: Python<'_>,
@@ -147,7 +147,7 @@ pub(crate) fn moved_into(
     if !src.may_overlap(dst) {
         return run(py, &plan(src, Some(dst))?.plan, src.extent(), dst.extent());
     }
-    let bytes = src.packed_bytes();
+    let bytes = src.contiguous_bytes();
     let block = Block::new(bytes).ok_or_else(|| out_of_memory(bytes))?;
     let apart = Memory::contiguous(block.start(), &src.sizes, src.width);
     let planned_move = plan(&apart, Some(dst))?;

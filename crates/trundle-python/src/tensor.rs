@@ -8,7 +8,7 @@ use crate::array::{Array, Class};
 use crate::array_like::array_of;
 use crate::dlpack::{self, Foreign, Maker};
 use crate::error::out_of_memory;
-use crate::memory::{Extent, Memory, PerAxis, packed_bytes};
+use crate::memory::{Extent, Memory, PerAxis, contiguous_bytes};
 use crate::recycled::Block;
 use crate::traced;
 
@@ -130,7 +130,7 @@ impl<'py> Output<'py> {
             }
             Kind::Foreign(foreign) => {
                 let maker = Maker::of(foreign.object())?;
-                let bytes = packed_bytes(sizes, width);
+                let bytes = contiguous_bytes(sizes, width);
                 let block = Block::new(bytes).ok_or_else(|| out_of_memory(bytes))?;
                 let extent = Extent { start: block.start(), bytes };
                 let (sizes, dtype) = (sizes.into(), foreign.dtype());

@@ -388,7 +388,7 @@ REPEATED = {
     "chain error": (30_000, "fails(lambda: trundle.chain('flip(0) | nothing'))"),
     "large": (150, "trundle.transpose(large)"),
     "large in place": (150, "trundle.flip(large, out=large)"),
-    "large of other sizes": (150, "trundle.roll(large[: 300 + i * 7 % 700], 1)"),
+    "large of other sizes": (200, "trundle.roll(large[: 300 + i * 7 % 700], 1)"),
 }
 
 
