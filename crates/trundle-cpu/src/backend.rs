@@ -4,6 +4,7 @@ use trundle_core::program::Budget;
 use trundle_core::{Backend, Error, Move, Result};
 
 use crate::cancellation::Cancellation;
+use crate::large_pages::prefer_large_pages;
 use crate::{Machine, Plan, Planner};
 
 /// Moves elements with this machine's CPU.
@@ -62,7 +63,9 @@ impl Backend for Cpu {
         let too_large = |_| Error::TooLarge { what: format!("a buffer of {bytes} bytes") };
         Vec::<u8>::new().try_reserve_exact(bytes).map_err(too_large)?;
         // Memory that the system gives zeroed, so that nothing is written twice.
-        Ok(vec![0; bytes].into_boxed_slice())
+        let mut buffer: Vec<u8> = vec![0; bytes];
+        prefer_large_pages(&mut buffer);
+        Ok(buffer.into_boxed_slice())
     }
 
     fn buffer_of(&self, bytes: &[u8]) -> Result<Box<[u8]>> {

@@ -1,6 +1,6 @@
 //! A run's end before all is done, if its caller wants it.
 //!
-//! The caller is asked before each part of some 64 KiB, on the thread that takes it: a task of a run on
+//! The caller is asked before each part, of some 64 KiB or one unit, on the thread that takes it: a task of a run on
 //! one thread is all of the work, so tasks would be too large. A run that asks nobody is the same code.
 
 use std::sync::atomic::{AtomicBool, Ordering};

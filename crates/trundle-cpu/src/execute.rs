@@ -7,7 +7,8 @@ use crate::plan::{Part, Place, Plan, RaggedLoop, RaggedStep, Rolled, Step, Unit,
 use crate::sub_byte;
 use crate::threads::for_each_task;
 use trundle_kernels::{
-    AffineLoop, Call, Jumps, Kernel, LaneTile, Next, Ragged, Run, Store, Tile, simd,
+    AffineLoop, Call, GatherTile, Jumps, Kernel, LaneTile, Next, Ragged, Run, Store, Tables, Tile,
+    Tiles, simd,
 };
 
 /// The two buffers of a run, shared by its threads.
@@ -60,18 +61,20 @@ unsafe fn run_tiles(
     buffers: &Buffers,
     cancellation: &Cancellation<'_>,
 ) {
-    let mut tiles = Tiles::default();
+    let mut queue = Queue::default();
     for part in parts {
         if cancellation.is_requested() {
             break;
         }
-        for unit in part.first..part.end {
+        let step = &steps[part.step];
+        let mut unit = part.first;
+        while unit < part.end {
             // SAFETY: by the caller.
-            unsafe { run_unit(&steps[part.step], unit, buffers, &mut tiles) };
+            unit += unsafe { run_units(step, unit, part.end - unit, buffers, &mut queue) };
         }
     }
     // SAFETY: the same.
-    unsafe { tiles.finish() };
+    unsafe { queue.finish() };
     simd::fence();
 }
 
@@ -80,11 +83,35 @@ type Mover = unsafe fn(&Tile);
 
 /// Tiles on their way to their kernels: each waits for the next, to know where moving goes on.
 #[derive(Default)]
-struct Tiles {
+struct Queue {
     waiting: Option<(Tile, Mover)>,
 }
 
-impl Tiles {
+impl Queue {
+    /// Moves tiles by their kernel, but for the last, which may wait for the next.
+    ///
+    /// # Safety
+    /// As [`Call::Tiles`]; the kernel was picked for these strides on this machine.
+    #[inline]
+    unsafe fn put_all(&mut self, kernel: &Kernel, tiles: Tiles) {
+        let Tiles { mut tile, along } = tiles;
+        match kernel.call {
+            Call::Tile(run) => {
+                for _ in 0..along.len {
+                    // SAFETY: by the caller.
+                    unsafe { self.put(&tile, run) };
+                    tile.src = tile.src.wrapping_offset(along.src_stride);
+                    tile.dst = tile.dst.wrapping_offset(along.dst_stride);
+                }
+            }
+            // SAFETY: by the caller.
+            Call::Tiles(run) => unsafe { run(&tiles) },
+            Call::LaneTile(_) | Call::GatherTile(_) => {
+                unreachable!("a kernel of lanes or tables is picked for them alone")
+            }
+        }
+    }
+
     /// Moves the tile that waits; this one waits in its place.
     ///
     /// # Safety
@@ -120,15 +147,47 @@ impl Tiles {
     }
 }
 
-/// Moves one unit; its last tile may wait in `tiles` until the next comes, or they are finished.
+/// Moves one unit or more, at most `most`, and says how many; the last tile may wait in `queue` until the
+/// next comes, or they are finished.
+///
+/// # Safety
+/// The units are the step's, and `buffers` are valid for the plan: see [`run`].
+unsafe fn run_units(
+    step: &Step,
+    first: usize,
+    most: usize,
+    buffers: &Buffers,
+    queue: &mut Queue,
+) -> usize {
+    let innermost = step.outer.last().filter(|_| step.ragged.is_none() && step.tables.is_none());
+    let (Some(innermost), (1, 1)) = (innermost, step.blocks()) else {
+        // SAFETY: by the caller.
+        unsafe { run_unit(step, first, buffers, queue) };
+        return 1;
+    };
+    // Small tiles are moved in less time than it takes to find out where the next one is: those of the
+    // innermost loop are a step of it apart.
+    let count = (innermost.len - first % innermost.len).min(most);
+    let tile = tile_of(step, &step.unit(first), step.rows, step.cols, buffers);
+    let along = AffineLoop { len: count, ..*innermost };
+    // SAFETY: each tile is a part of the step's loops.
+    unsafe { queue.put_all(step.kernel, Tiles { tile, along }) };
+    count
+}
+
+/// Moves one unit; its last tile may wait in `queue` until the next comes, or they are finished.
 ///
 /// # Safety
 /// `unit` is one of the step's, and `buffers` are valid for the plan: see [`run`].
-unsafe fn run_unit(step: &Step, unit: usize, buffers: &Buffers, tiles: &mut Tiles) {
+unsafe fn run_unit(step: &Step, unit: usize, buffers: &Buffers, queue: &mut Queue) {
     let mut unit = step.unit(unit);
+    if let Some(tables) = &step.tables {
+        // SAFETY: the tile is a part of the step's loops.
+        return unsafe { gather_tile(step, tables, &unit, buffers) };
+    }
     let Some(RaggedStep { row, place, second }) = &step.ragged else {
         // SAFETY: the tile is a part of the step's loops.
-        return unsafe { put_tile(step, step.kernel, &unit, step.rows, step.cols, buffers, tiles) };
+        return unsafe { put_tile(step, step.kernel, &unit, step.rows, step.cols, buffers, queue) };
     };
     let entry = row.table.offset.wrapping_add_signed(unit.entries);
     if *place == Place::Lanes {
@@ -166,7 +225,7 @@ unsafe fn run_unit(step: &Step, unit: usize, buffers: &Buffers, tiles: &mut Tile
             }
         }
         // SAFETY: the tile is the part of the step's loops that lies in this run.
-        unsafe { put_tile(step, kernel, &unit, rows, cols, buffers, tiles) };
+        unsafe { put_tile(step, kernel, &unit, rows, cols, buffers, queue) };
     }
 }
 
@@ -181,14 +240,33 @@ unsafe fn put_tile(
     rows: AffineLoop,
     cols: AffineLoop,
     buffers: &Buffers,
-    tiles: &mut Tiles,
+    queue: &mut Queue,
 ) {
     let tile = tile_of(step, unit, rows, cols, buffers);
-    let Call::Tile(run) = kernel.call else {
-        unreachable!("a kernel of lanes is picked for lanes alone")
+    let along = AffineLoop { len: 1, src_stride: 0, dst_stride: 0 };
+    // SAFETY: the contract is the same.
+    unsafe { queue.put_all(kernel, Tiles { tile, along }) };
+}
+
+/// Moves a unit of many short loops.
+///
+/// # Safety
+/// As [`put_tile`], for the elements that the tables lead to.
+unsafe fn gather_tile(step: &Step, tables: &Tables, unit: &Unit, buffers: &Buffers) {
+    let (src, dst) = offset_of(step.rows, None, unit.rows.start);
+    let Call::GatherTile(run) = step.kernel.call else {
+        unreachable!("tables are made for kernels of them alone")
+    };
+    let tile = GatherTile {
+        src: buffers.src.wrapping_offset(unit.src.wrapping_add(src)),
+        dst: buffers.dst.wrapping_offset(unit.dst + dst),
+        width: step.width,
+        rounds: AffineLoop { len: unit.rows.len(), ..step.rows },
+        tables,
+        store: step.store,
     };
     // SAFETY: the contract is the same.
-    unsafe { tiles.put(&tile, run) };
+    unsafe { run(&tile) };
 }
 
 /// Moves lanes of a unit, each cut at its own place.
@@ -282,6 +360,7 @@ fn tile_of(
         col_jumps: Jumps::of(cols.len, cols.src_stride, rolled_cols, outer_cols, first_col),
         store: step.store,
         next: None,
+        tuning: step.tuning,
     }
 }
 
@@ -316,9 +395,9 @@ mod tests {
                     let buffers = Buffers { src: src.as_ptr(), dst: dst.as_mut_ptr() };
                     // SAFETY: both buffers have the sizes that the plan asks for.
                     unsafe {
-                        let mut tiles = Tiles::default();
-                        run_unit(step, unit, &buffers, &mut tiles);
-                        tiles.finish();
+                        let mut queue = Queue::default();
+                        run_unit(step, unit, &buffers, &mut queue);
+                        queue.finish();
                     }
                 });
                 writers.iter_mut().zip(written).for_each(|(count, one)| *count += u8::from(one));
@@ -327,6 +406,29 @@ mod tests {
         let mut expected = vec![0; work.dst_bytes()];
         work.for_each_pair(|_, to| expected[to..to + work.width()].fill(1));
         assert!(writers == expected, "{plan}");
+    }
+
+    #[test]
+    fn no_byte_of_many_short_axes_is_written_by_two_units() {
+        let inverted = Op::from(Transpose::new(&[]));
+        for sizes in [&[2; 9][..], &[3, 2, 2, 3, 2, 2], &[2, 2, 4001, 3]] {
+            for (width, gap) in [(1, 0), (4, 0), (12, 5)] {
+                let flip = Op::from(Flip::new(&[1])).index_map(&Shape::new(sizes).unwrap());
+                let flip = flip.unwrap();
+                let map = flip.then(&inverted.index_map(flip.out_shape()).unwrap()).unwrap();
+                let src = Layout::row_major(map.in_shape(), width).unwrap();
+                let mut stride = width;
+                let inner_first = map.out_shape().sizes().iter().rev().map(|size| {
+                    let now = stride;
+                    stride = now * size + gap;
+                    now.cast_signed()
+                });
+                let mut strides: Vec<isize> = inner_first.collect();
+                strides.reverse();
+                let dst = Layout::strided(map.out_shape(), 0, &strides).unwrap();
+                units_write_every_byte_once(&Move::new(&map, width, &src, &dst, 64).unwrap());
+            }
+        }
     }
 
     #[test]

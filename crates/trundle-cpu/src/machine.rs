@@ -3,8 +3,11 @@
 use std::fmt;
 use std::num::NonZeroUsize;
 
+use trundle_kernels::Tuning;
+
 use crate::Simd;
 use crate::fork_safe::ForkSafe;
+use crate::tuning;
 
 /// Cores, caches and instruction sets.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +22,8 @@ pub struct Machine {
     pub l3_bytes: usize,
     /// The widest instruction set that kernels may use.
     pub simd: Simd,
+    /// What is best on it: see [`tuning::used`].
+    pub tuning: Tuning,
 }
 
 impl Machine {
@@ -42,13 +47,19 @@ impl Machine {
         }
     }
 
+    /// How many cores the process may use.
+    pub fn cores() -> usize {
+        std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
+    }
+
     fn look() -> Machine {
         Machine {
-            threads: threads_from_environment().unwrap_or_else(available_cores),
+            threads: threads_from_environment().unwrap_or_else(Machine::cores),
             l1_bytes: cache_bytes("1", "Data").unwrap_or(32 << 10),
             l2_bytes: cache_bytes("2", "Unified").unwrap_or(512 << 10),
-            l3_bytes: cache_bytes("3", "Unified").unwrap_or(8 << 20),
+            l3_bytes: l3_bytes(),
             simd: forced_or_widest_simd(),
+            tuning: tuning::used().tuning,
         }
     }
 }
@@ -74,16 +85,16 @@ fn forced_or_widest_simd() -> Simd {
     match Machine::forced_simd() {
         Ok(forced) => forced.unwrap_or(widest),
         Err(refusal) => {
-            #[expect(
-                clippy::print_stderr,
-                reason = "who sets the variable must see that it has no effect"
-            )]
-            {
-                eprintln!("trundle: {refusal}; {widest} is used");
-            }
+            warn(&format!("{refusal}; {widest} is used"));
             widest
         }
     }
+}
+
+/// Says on stderr that something that was asked for has no effect.
+#[expect(clippy::print_stderr, reason = "who sets a variable must see that it has no effect")]
+pub(crate) fn warn(problem: &str) {
+    eprintln!("trundle: {problem}");
 }
 
 /// The set of a name, if this machine has it.
@@ -105,8 +116,9 @@ fn threads_from_environment() -> Option<usize> {
     std::env::var("TRUNDLE_NUM_THREADS").ok()?.trim().parse().ok().filter(|threads| *threads > 0)
 }
 
-fn available_cores() -> usize {
-    std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
+/// The last-level cache, in bytes.
+pub(crate) fn l3_bytes() -> usize {
+    cache_bytes("3", "Unified").unwrap_or(8 << 20)
 }
 
 /// The size of the first core's cache of a level and type, where Linux tells it.

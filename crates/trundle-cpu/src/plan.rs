@@ -7,7 +7,7 @@ use trundle_core::{Cut, LengthTable, Loop, Run};
 
 use crate::owned::Seen;
 use crate::sub_byte::SubByteSteps;
-use trundle_kernels::{AffineLoop, Kernel, Store};
+use trundle_kernels::{AffineLoop, Kernel, Store, Tables, Tuning};
 
 /// A movement decided down to kernels, tiles and tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,8 +103,13 @@ pub struct Step {
     pub row_block: usize,
     /// How many elements a row of a tile has at most.
     pub col_block: usize,
+    /// In a step of many short loops, what its columns are: the steps of several of them, from tables.
+    /// Its rows are how often a tile goes through these.
+    pub tables: Option<Tables>,
     /// The ragged loop, if the block has one.
     pub ragged: Option<RaggedStep>,
+    /// What is best on the machine that it was planned for.
+    pub tuning: Tuning,
 }
 
 /// Where the rows or the columns of a step are rolled: they jump back once in every round of their axis.
@@ -228,7 +233,9 @@ impl Plan {
 
     /// About how much memory the plan itself fills, in bytes.
     pub fn own_bytes(&self) -> usize {
-        let outer = |step: &Step| size_of_val(&step.outer[..]);
+        let outer = |step: &Step| {
+            size_of_val(&step.outer[..]) + step.tables.as_ref().map_or(0, Tables::own_bytes)
+        };
         let work = match &self.work {
             Work::Tiles(steps) => size_of_val(&steps[..]) + steps.iter().map(outer).sum::<usize>(),
             Work::SubByte(steps) => steps.own_bytes(),
@@ -392,6 +399,14 @@ impl fmt::Display for Step {
         write!(f, "\n    because {}", self.kernel.reason)?;
         for each in &self.outer {
             write!(f, "\n    outer {each}")?;
+        }
+        if let Some(tables) = &self.tables {
+            let (micro_tiles, rows, cols) = tables.counts();
+            write!(f, "\n    rows  {}", self.rows)?;
+            return write!(
+                f,
+                "\n    tables of {micro_tiles} micro-tiles, {rows} rows and {cols} cols"
+            );
         }
         let lines = [("rows", self.rows, self.row_wrap), ("cols", self.cols, self.col_wrap)];
         for (name, each, wrap) in lines {

@@ -7,6 +7,7 @@ use std::ptr::{slice_from_raw_parts, slice_from_raw_parts_mut};
 use trundle_core::{Error, Result};
 
 use crate::cancellation::Cancellation;
+use crate::large_pages::prefer_large_pages;
 use crate::{Plan, execute};
 
 /// What elements of `T` can be written to: places of `T`, and memory for it that is not initialised
@@ -146,6 +147,7 @@ impl Plan {
     unsafe fn run_to_new<T: Copy>(&self, src: &[T]) -> Result<Vec<T>> {
         let elements = self.moved_bytes.checked_div(size_of::<T>()).unwrap_or(0);
         let mut moved: Vec<T> = Vec::with_capacity(elements);
+        prefer_large_pages(moved.spare_capacity_mut());
         // SAFETY: by the caller; so many elements, for which there is room, are initialised then.
         unsafe {
             let written = self.run_whole(src, moved.spare_capacity_mut())?.len();

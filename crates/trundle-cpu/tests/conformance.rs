@@ -2,13 +2,22 @@
 //! machine has, with results through the caches and past them, on one thread and on several.
 #![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
 
+mod common;
+
 use trundle_core::{Backend, Layout, Move};
+use trundle_cpu::tuning::{Level, Packed, Tuning};
 use trundle_cpu::{CATALOGUE, Cpu, Machine, Planner, Simd};
 use trundle_testing::{MOST_BOXES, everything, suite};
 
-/// A CPU of one instruction set. With caches of no size, every result is streamed.
-fn cpu(simd: Simd, threads: usize, l3_bytes: usize) -> Cpu {
-    let machine = Machine { simd, threads, l3_bytes, ..Machine::detect().clone() };
+use common::streaming;
+
+/// A CPU of one instruction set, which streams results of more than so many bytes.
+fn cpu(simd: Simd, threads: usize, streaming_bytes: usize) -> Cpu {
+    cpu_with(simd, threads, streaming(streaming_bytes))
+}
+
+fn cpu_with(simd: Simd, threads: usize, tuning: Tuning) -> Cpu {
+    let machine = Machine { simd, threads, tuning, ..Machine::detect().clone() };
     Cpu::with_planner(Planner::new(machine))
 }
 
@@ -31,6 +40,44 @@ fn results_through_the_caches_are_those_of_the_oracle() {
 #[test]
 fn results_past_the_caches_are_those_of_the_oracle() {
     conformance_of_each_set(|simd| cpu(simd, 3, 0));
+}
+
+/// Two records that differ in everything from the first of those that are built in.
+#[test]
+fn results_are_the_same_with_any_tuning_record() {
+    let one = Tuning {
+        streaming_bytes: 0,
+        run_level: Level::L2,
+        run_ahead: 100,
+        run_pages: 4,
+        reversed_level: Level::L2,
+        reversed_ahead: 640,
+        transpose_level: Level::L2,
+        columns_ahead: 1,
+        column_bytes_ahead: 0,
+        lines_together: 2,
+        tile_bytes: 100,
+        tile_rows: 16,
+        tile_columns: 64,
+        short_row_bytes: 0,
+        narrow_short_row_bytes: 0,
+        packed: Packed::Never,
+    };
+    let other = Tuning {
+        run_pages: 3,
+        columns_ahead: 4096,
+        tile_bytes: 2 << 10,
+        tile_rows: 512,
+        tile_columns: 256,
+        short_row_bytes: 63,
+        narrow_short_row_bytes: 63,
+        packed: Packed::All,
+        ..one
+    };
+    for (number, tuning) in [one, other].into_iter().enumerate() {
+        let shares = if everything() { 2 } else { 8 };
+        suite::share_of_conformance(&cpu_with(Simd::detect(), 3, tuning), number, shares);
+    }
 }
 
 #[test]

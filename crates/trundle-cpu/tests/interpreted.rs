@@ -2,14 +2,18 @@
 //! suite would take days.
 #![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
 
+mod common;
+
 use trundle_core::ops::{Flip, ReverseSubsequences, Roll, Transpose};
 use trundle_core::{Backend, BitOrder, IndexMap, Layout, Move, Op, Packing, Shape};
 use trundle_cpu::{Cpu, Machine, Planner, Simd};
 use trundle_testing::MOST_BOXES;
 
+use common::streaming;
+
 /// Runs `ops` between buffers that end where the last element does, the destination's elements
 /// from `offset_bytes` on. With caches of no size, the result is streamed.
-fn check(ops: &[Op], sizes: &[usize], width: usize, l3_bytes: usize, offset_bytes: usize) {
+fn check(ops: &[Op], sizes: &[usize], width: usize, streaming_bytes: usize, offset_bytes: usize) {
     let map = ops.iter().fold(IndexMap::identity(&Shape::new(sizes).unwrap()), |map, op| {
         map.then(&op.index_map(map.out_shape()).unwrap()).unwrap()
     });
@@ -18,7 +22,11 @@ fn check(ops: &[Op], sizes: &[usize], width: usize, l3_bytes: usize, offset_byte
     let dst = Layout::strided(map.out_shape(), offset_bytes, dst.strides_bytes()).unwrap();
     let work = Move::new(&map, width, &src, &dst, MOST_BOXES).unwrap();
 
-    let machine = Machine { simd: Simd::Portable, l3_bytes, ..Machine::detect().clone() };
+    let machine = Machine {
+        simd: Simd::Portable,
+        tuning: streaming(streaming_bytes),
+        ..Machine::detect().clone()
+    };
     let cpu = Cpu::with_planner(Planner::new(machine));
     let src: Vec<u8> = (0..work.src_bytes()).map(|byte| (byte * 7 + byte / 251) as u8).collect();
     let (mut got, mut expected) = (vec![0; work.dst_bytes()], vec![0; work.dst_bytes()]);
@@ -31,9 +39,9 @@ fn check(ops: &[Op], sizes: &[usize], width: usize, l3_bytes: usize, offset_byte
     assert_eq!(got, expected, "{plan}");
 }
 
-fn check_all(l3_bytes: usize, offset_bytes: usize) {
+fn check_all(streaming_bytes: usize, offset_bytes: usize) {
     let check = |ops: &[Op], sizes: &[usize], width| {
-        check(ops, sizes, width, l3_bytes, offset_bytes);
+        check(ops, sizes, width, streaming_bytes, offset_bytes);
     };
     let transpose = || Op::from(Transpose::new(&[]));
     let flip = |axis| Op::from(Flip::new(&[axis]));
@@ -47,6 +55,7 @@ fn check_all(l3_bytes: usize, offset_bytes: usize) {
         check(&[transpose()], &[line + 1, 16 / width + 1], width);
         check(&[transpose()], &[3, line + 1], width);
         check(&[transpose(), flip(0)], &[line, 5], width);
+        check(&[transpose(), flip(2)], &[2, 2, 3, 2, 2, 2], width);
         check(&[transpose(), flip(1)], &[line + 1, 5], width);
         check(&[flip(0)], &[line + 3], width);
         check(&[Op::from(Roll::new(&[1, 2], &[0, 1]))], &[3, line + 1], width);

@@ -1,14 +1,18 @@
 //! What the planner decides.
 #![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
 
+mod common;
+
 use trundle_core::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Transpose};
-use trundle_core::{IndexMap, Layout, Move, Op, Shape};
-use trundle_cpu::{Machine, Place, Planner, Rolled, Simd, Step, Store};
+use trundle_core::{Backend, IndexMap, Layout, Move, Op, Shape};
+use trundle_cpu::{Cpu, Machine, Place, Planner, Rolled, Simd, Step, Store};
 use trundle_testing::MOST_BOXES;
 
+use common::streaming;
+
 #[test]
-fn results_beyond_half_of_the_last_cache_are_streamed() {
-    let planner = Planner::new(Machine { l3_bytes: 2000, ..Machine::detect().clone() });
+fn results_beyond_what_the_tuning_record_says_are_streamed() {
+    let planner = Planner::new(Machine { tuning: streaming(1000), ..Machine::detect().clone() });
     for (bytes, store) in [(1000, Store::Ordinary), (1001, Store::Streaming)] {
         let shape = Shape::new([bytes]).unwrap();
         let layout = Layout::row_major(&shape, 1).unwrap();
@@ -20,7 +24,8 @@ fn results_beyond_half_of_the_last_cache_are_streamed() {
 #[test]
 fn kernels_without_streaming_stores_are_given_ordinary_ones() {
     let simd = Simd::Portable;
-    let planner = Planner::new(Machine { l3_bytes: 2000, simd, ..Machine::detect().clone() });
+    let planner =
+        Planner::new(Machine { tuning: streaming(1000), simd, ..Machine::detect().clone() });
     let map = Op::from(Transpose::new(&[1, 0])).index_map(&Shape::new([50, 60]).unwrap()).unwrap();
     for (width, kernel, store) in
         [(4, "transposed-portable", Store::Streaming), (12, "strided-portable", Store::Ordinary)]
@@ -74,6 +79,36 @@ fn each_pattern_gets_its_kernel_rows_and_columns() {
 }
 
 #[test]
+fn many_short_axes_get_tables() {
+    let invert = |sizes: &[usize]| steps(Transpose::new(&[]), sizes);
+    let [step] = &invert(&[2; 12])[..] else { panic!("one step") };
+    assert_eq!((step.kernel.name, step.units()), ("gathered-portable", 1));
+    assert_eq!(step.cols.len, 1 << 12);
+    // A tile of two loops is large enough.
+    assert_eq!(shape_of(&invert(&[3, 20, 30])).0, "transposed-portable");
+    // Loops that no table holds are around the tiles.
+    let [step] = &invert(&[2, 2, 20_011, 3, 3])[..] else { panic!("one step") };
+    assert_eq!((step.kernel.name, step.rows.len, step.cols.len), ("gathered-portable", 20_011, 36));
+    let elements = step.units() * step.row_block * step.col_block;
+    assert!(elements >= 36 * 20_011 && step.units() < 1000, "{step}");
+
+    // Registers take bits of loops of two and more, whichever way they go.
+    for simd in Simd::available().filter(|simd| *simd != Simd::Portable) {
+        let planner = Planner::new(Machine { simd, ..Machine::detect().clone() });
+        for sizes in [&[2; 12][..], &[2, 4, 1024, 2, 2], &[2, 1 << 15, 2]] {
+            let shape = Shape::new(sizes).unwrap();
+            let flip = Flip::new(&[0]).index_map(&shape).unwrap();
+            let map = flip.then(&Transpose::new(&[]).index_map(&shape).unwrap()).unwrap();
+            let src = Layout::row_major(map.in_shape(), 4).unwrap();
+            let dst = Layout::row_major(map.out_shape(), 4).unwrap();
+            let plan = planner.plan(&Move::new(&map, 4, &src, &dst, MOST_BOXES).unwrap());
+            let name = plan.steps()[0].kernel.name;
+            assert!(name.starts_with("bit-permuted"), "{sizes:?}: {plan}");
+        }
+    }
+}
+
+#[test]
 fn reversed_rows_of_a_transpose_rise_through_the_source() {
     let flip = Flip::new(&[1]).index_map(&Shape::new([20, 30]).unwrap()).unwrap();
     let transpose = Transpose::new(&[1, 0]).index_map(flip.out_shape()).unwrap();
@@ -95,7 +130,7 @@ fn ragged_loops_are_the_rows_the_columns_or_lanes() {
     let sequence =
         |sizes: &[usize]| placed(&steps(ReverseSequence::new(1, 0, &lengths[..]), sizes));
     assert_eq!(sequence(&[4, 10, 16]), (Place::Rows, "runs-portable", "runs-portable"));
-    assert_eq!(sequence(&[4, 10]), (Place::Cols, "reversed-portable", "runs-portable"));
+    assert_eq!(sequence(&[4, 100]), (Place::Cols, "reversed-portable", "runs-portable"));
     let lanes = |sizes: &[usize; 3]| {
         let lengths: Vec<u64> = (0..(sizes[0] * sizes[2]) as u64).map(|lane| lane % 11).collect();
         steps(ReverseSubsequences::new(1, lengths), sizes)
@@ -135,4 +170,48 @@ fn every_unit_is_in_one_task() {
             assert!(taken.iter().flatten().all(|unit| *unit == 1), "{threads} threads, {plan}");
         }
     }
+}
+
+/// Destinations whose lines have gaps, on all of which a streaming store would not be aligned.
+#[test]
+fn many_short_axes_to_lines_with_gaps_are_right() {
+    let map = Op::from(Transpose::new(&[])).index_map(&Shape::new([2; 9]).unwrap()).unwrap();
+    for (width, nearest) in [(8, [1, 2, 5]), (8, [1, 2, 6]), (8, [1, 2, 4]), (16, [1, 3, 8])] {
+        let outer = (0..6).map(|axis| 16 << axis);
+        let mut strides: Vec<isize> = nearest.into_iter().chain(outer).collect();
+        strides.reverse();
+        strides.iter_mut().for_each(|stride| *stride *= width);
+        let width = width.cast_unsigned();
+        let src = Layout::row_major(map.in_shape(), width).unwrap();
+        let dst = Layout::strided(map.out_shape(), 0, &strides).unwrap();
+        let work = Move::new(&map, width, &src, &dst, MOST_BOXES).unwrap();
+        let read: Vec<u8> = (0..work.src_bytes()).map(|byte| (byte % 251) as u8).collect();
+        for simd in Simd::available() {
+            let machine = Machine { simd, tuning: streaming(0), ..Machine::detect().clone() };
+            let cpu = Cpu::with_planner(Planner::new(machine));
+            let plan = cpu.plan(&work);
+            let mut room = vec![0xee; work.dst_bytes() + 128];
+            let first = room.as_ptr().align_offset(64);
+            let written = &mut room[first..first + work.dst_bytes()];
+            let mut expected = written.to_vec();
+            work.for_each_pair(|from, to| {
+                expected[to..to + width].copy_from_slice(&read[from..from + width]);
+            });
+            cpu.run(&plan, &read, written).unwrap();
+            assert!(*written == expected[..], "{simd}, {nearest:?}: {plan}");
+        }
+    }
+}
+
+/// A few loops of primes are no reason for a tile of all of them.
+#[test]
+fn tiles_of_many_short_axes_are_small() {
+    let sizes = [7, 7, 89, 89, 7, 7];
+    let map = Op::from(Flip::new(&[4])).index_map(&Shape::new(sizes).unwrap()).unwrap();
+    let map = map.then(&Op::from(Transpose::new(&[])).index_map(map.out_shape()).unwrap()).unwrap();
+    let src = Layout::row_major(map.in_shape(), 1).unwrap();
+    let dst = Layout::row_major(map.out_shape(), 1).unwrap();
+    let work = Move::new(&map, 1, &src, &dst, MOST_BOXES).unwrap();
+    let plan = Planner::new(Machine { threads: 2, ..Machine::detect().clone() }).plan(&work);
+    assert!(plan.tasks().len() > 2 && plan.parts().len() > 8, "{plan}");
 }

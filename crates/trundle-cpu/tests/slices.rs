@@ -1,6 +1,8 @@
 //! Which slices a plan moves, and which it refuses.
 #![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
 
+mod common;
+
 use std::mem::MaybeUninit;
 use std::num::NonZeroU8;
 
@@ -8,6 +10,8 @@ use trundle_core::ops::{Flip, Transpose};
 use trundle_core::{Backend, DType, Error, IndexMap, Layout, Move, Op, Result, Shape, Width};
 use trundle_cpu::{Cpu, Machine, Plan, Planner, Simd};
 use trundle_testing::MOST_BOXES;
+
+use common::streaming;
 
 fn packed(size: usize, width: usize) -> Layout {
     Layout::row_major(&Shape::new([size]).unwrap(), width).unwrap()
@@ -106,8 +110,9 @@ fn moved<T: Copy + PartialEq + std::fmt::Debug>(values: &[T]) -> Vec<T> {
     let flip = Op::from(Flip::new(&[0, 1])).index_map(transpose.out_shape()).unwrap();
     let mut results = Vec::new();
     for simd in Simd::available() {
-        for l3_bytes in [0, 1 << 30] {
-            let machine = Machine { simd, l3_bytes, ..Machine::detect().clone() };
+        for streaming_bytes in [0, 1 << 30] {
+            let machine =
+                Machine { simd, tuning: streaming(streaming_bytes), ..Machine::detect().clone() };
             let cpu = Cpu::with_planner(Planner::new(machine));
             let plan = |map: &IndexMap| {
                 let src = Layout::row_major(map.in_shape(), width).unwrap();

@@ -1,10 +1,14 @@
 //! Large moves on several threads, again and again, and by several callers at once.
 #![allow(clippy::unwrap_used, reason = "the helpers of tests may panic as tests do")]
 
+mod common;
+
 use trundle_core::ops::{Flip, ReverseSequence, Roll, Transpose};
 use trundle_core::{Backend, IndexMap, Layout, Move, Op, Shape};
 use trundle_cpu::{Cpu, Machine, Plan, Planner};
 use trundle_testing::{MOST_BOXES, everything};
+
+use common::streaming;
 
 /// Moves of three to five megabytes with edges that fall in the middle of tiles and lines: the
 /// operator, the shape and the width of an element.
@@ -45,8 +49,9 @@ fn expected(work: &Move, src: &[u8]) -> Vec<u8> {
 }
 
 /// A plan on up to `threads` threads; with caches of no size, its results are streamed.
-fn plan(work: &Move, threads: usize, l3_bytes: usize) -> Plan {
-    let machine = Machine { threads, l3_bytes, ..Machine::detect().clone() };
+fn plan(work: &Move, threads: usize, streaming_bytes: usize) -> Plan {
+    let machine =
+        Machine { threads, tuning: streaming(streaming_bytes), ..Machine::detect().clone() };
     Planner::new(machine).plan(work)
 }
 
@@ -57,8 +62,8 @@ fn every_run_on_any_number_of_threads_is_exact() {
         let src = source(work.src_bytes());
         let expected = expected(&work, &src);
         for threads in [1, 2, 3, 7] {
-            for l3_bytes in [0, 1 << 30] {
-                let plan = plan(&work, threads, l3_bytes);
+            for streaming_bytes in [0, 1 << 30] {
+                let plan = plan(&work, threads, streaming_bytes);
                 assert_eq!(plan.threads(), threads.min(work.moved_bytes() / (1 << 20)));
                 let mut dst = vec![0; work.dst_bytes()];
                 for run in 0..runs {

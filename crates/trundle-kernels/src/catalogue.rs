@@ -2,11 +2,12 @@
 
 use std::fmt;
 
+use crate::gather::tables::GatherTile;
 use crate::lanes::ragged::LaneTile;
 use crate::pattern::{Pattern, Roles, Space};
 use crate::rows;
 use crate::simd::Simd;
-use crate::tile::{Store, Tile};
+use crate::tile::{Store, Tile, Tiles};
 
 /// How a kernel is called.
 #[derive(Clone, Copy)]
@@ -18,12 +19,22 @@ pub enum Call {
     /// source element is valid for reads and every destination element for writes, and no source
     /// byte is a destination byte. Only tiles of the kernel's `roles` jump.
     Tile(unsafe fn(&Tile)),
+    /// Moves tiles that are alike.
+    ///
+    /// # Safety
+    /// As `Tile`, for each of them.
+    Tiles(unsafe fn(&Tiles)),
     /// Moves lanes.
     ///
     /// # Safety
     /// As `Tile`, for the elements that the lengths select. Source rows that a lane reads, and rows
     /// between them, are valid for reads in every lane of the tile: they are rows of one tensor.
     LaneTile(unsafe fn(&LaneTile<'_>)),
+    /// Moves tiles of many loops.
+    ///
+    /// # Safety
+    /// As `Tile`, for the elements that the tables lead to; they were made for the kernel's registers.
+    GatherTile(unsafe fn(&GatherTile<'_>)),
 }
 
 /// One way to move tiles: a row of the catalogue.
@@ -156,16 +167,22 @@ macro_rules! instance {
 }
 
 catalogue! {
+    "bit-permuted": gather::bit_permuted(GatherTile, Bits, Streaming) [vbmi avx512 avx2] [neon] [],
+        "many axes of two, or of powers of two: bits of indices change places in registers";
+    "gathered": gather::gathered(GatherTile, Gathered, Ordinary) [] [] [scalar],
+        "many short axes: element by element, from tables of offsets over several of them";
     "regrouped": rows::regrouped(Tile, Plain, Streaming) [vbmi avx512 avx2] [neon] [],
         "short rows that follow each other: vectors are shuffled from windows of the source";
     "runs": rows::runs(Tile, Plain, Streaming) [avx512 avx2] [neon] [portable],
         "neighbours stay neighbours: rows are copied as runs of bytes";
+    "interleaved": channels::interleaved(Tile, Plain, Streaming) [vbmi avx512 avx2] [neon] [],
+        "planes become the few neighbours of a pixel: vectors are shuffled from the bytes of planes";
+    "small": elements::small(Tiles, Plain, Ordinary) [] [] [scalar],
+        "tiles of few elements, one after another: element by element";
     "reversed": rows::reversed(Tile, Plain, Streaming) [vbmi avx512 avx2] [neon] [portable],
         "neighbours in the opposite order: rows are read backwards";
     "deinterleaved": channels::deinterleaved(Tile, Plain, Streaming) [vbmi avx512 avx2] [neon] [],
         "the few neighbours of a pixel become planes: vectors are shuffled from the bytes of pixels";
-    "interleaved": channels::interleaved(Tile, Plain, Streaming) [vbmi avx512 avx2] [neon] [],
-        "planes become the few neighbours of a pixel: vectors are shuffled from the bytes of planes";
     "transposed": transpose::transposed(Tile, Jumping, Streaming) [avx512 avx2] [neon] [portable],
         "neighbours of the source become rows: micro-tiles are transposed, whole lines written";
     "padded": transpose::padded(Tile, Plain, Ordinary) [vbmi avx512 avx2] [neon] [],

@@ -10,6 +10,7 @@
 mod catalogue;
 mod channels;
 mod elements;
+mod gather;
 mod jumps;
 mod lanes;
 mod parts;
@@ -18,12 +19,15 @@ mod rows;
 pub mod simd;
 mod tile;
 mod transpose;
+mod tuning;
 
 pub use catalogue::{CATALOGUE, Call, Kernel};
+pub use gather::tables::{GatherTile, Gathered, Tables};
 pub use jumps::{Jump, Jumps};
 pub use lanes::ragged::{LaneTile, Ragged, Run};
 pub use lanes::sub_line::SLABS_BYTES;
 pub use pattern::{Pattern, Roles, Space};
 pub use simd::Simd;
-pub use tile::{AffineLoop, Next, Store, Tile};
+pub use tile::{AffineLoop, Next, Store, Tile, Tiles};
 pub use transpose::transposed::takes_lines;
+pub use tuning::{Level, Packed, Tuning};

@@ -1,6 +1,7 @@
 //! By what a kernel is picked, and cuts its tiles.
 
 use crate::tile::Store;
+use crate::tuning::Tuning;
 
 /// The strides of a tile, by which a kernel is picked.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +17,11 @@ pub struct Pattern {
     /// The same, counted on through the loops that continue them, as kernels do whose tiles may
     /// jump.
     pub wrapped: (usize, usize),
+    /// The same, where a loop that would continue both is counted with the columns only; of roles of many loops.
+    pub tile: (usize, usize),
+    /// How many steps of two are one within the other without a gap, from the nearest neighbours on,
+    /// in the source and in the destination; of roles of many loops.
+    pub bits: (usize, usize),
 }
 
 /// The tiles that a kernel is to move: it says how many rows and columns each has.
@@ -31,6 +37,8 @@ pub struct Space {
     pub store: Store,
     /// About how many bytes a task has.
     pub share: usize,
+    /// What is best on this machine.
+    pub tuning: Tuning,
 }
 
 /// Which loops of a block a kernel wants as its rows and its columns.
@@ -49,4 +57,8 @@ pub enum Roles {
     Lanes,
     /// The same, and the rows go on through the loop that repeats them without a gap.
     Slabs,
+    /// Many loops, several of which are made the rows, and others the columns, by tables.
+    Gathered,
+    /// The same, of loops of two.
+    Bits,
 }

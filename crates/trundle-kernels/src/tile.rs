@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::jumps::Jumps;
 use crate::simd::{LINE, prefetch};
+use crate::tuning::Tuning;
 
 /// `len` steps at fixed distances on both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,6 +127,17 @@ pub struct Tile {
     pub store: Store,
     /// Where moving goes on after the last row, if that is known.
     pub next: Option<Next>,
+    /// What is best on this machine.
+    pub tuning: Tuning,
+}
+
+/// Tiles that are alike, a step of a loop apart.
+#[derive(Clone, Copy)]
+pub struct Tiles {
+    /// The first.
+    pub tile: Tile,
+    /// From one to the next.
+    pub along: AffineLoop,
 }
 
 impl Tile {

@@ -66,6 +66,24 @@ pub fn chains(most_elements: usize, most_ops: usize) -> impl Strategy<Value = Ch
     })
 }
 
+/// Transposes, some with axes reversed, of tensors of 6 to 16 short axes and up to `most_elements`.
+pub fn many_axes(most_elements: usize) -> impl Strategy<Value = Chain> {
+    let size = prop_oneof![1 => Just(1usize), 12 => Just(2), 3 => Just(3), 2 => Just(4)];
+    vec((size, any::<u8>(), proptest::bool::weighted(0.2)), 6..=16).prop_map(move |axes| {
+        let (mut shape, mut elements) = (Vec::new(), 1);
+        for (size, ..) in &axes {
+            let size = if elements * size > most_elements { 1 } else { *size };
+            elements *= size;
+            shape.push(size);
+        }
+        let flipped = (0..axes.len()).filter(|axis| axes[*axis].2).map(signed).collect();
+        let mut order: Vec<usize> = (0..axes.len()).collect();
+        order.sort_by_key(|axis| axes[*axis].1);
+        let order = order.into_iter().map(signed).collect();
+        Chain { shape, ops: vec![PlainOp::Flip { axes: flipped }, PlainOp::Transpose { order }] }
+    })
+}
+
 /// The numbers of an operator that is yet to meet its shape.
 #[derive(Clone, Debug)]
 pub(crate) enum OpNumbers {
@@ -268,8 +286,13 @@ impl LayoutNumbers {
         if self.loose_strides.is_some() && loose.check_writable(width).is_ok() {
             loose
         } else {
-            self.nested(shape, width, &[false; MOST_RANK])
+            self.nested_destination(shape, width)
         }
+    }
+
+    /// The same, of axes one inside the other.
+    pub fn nested_destination(&self, shape: &[usize], width: usize) -> Layout {
+        self.nested(shape, width, &[false; MOST_RANK])
     }
 
     /// Axes one inside the other, with gaps between.

@@ -97,8 +97,8 @@
 //! # Ok::<(), trundle::Error>(())
 //! ```
 //!
-//! `TRUNDLE_NUM_THREADS` says how many threads may take part where nothing else does, and `TRUNDLE_SIMD` forces a set
-//! of instructions.
+//! `TRUNDLE_NUM_THREADS` says how many threads may take part where nothing else does, `TRUNDLE_SIMD` forces a set
+//! of instructions, and `TRUNDLE_TUNING` names the file of a [tuning record](tuning).
 #![forbid(unsafe_code)]
 
 mod chain;
@@ -127,6 +127,7 @@ pub use trundle_core::{
     Program, Result, Shape, Tensor, TensorView, TensorViewMut, Width, fingerprint, normalize_axis,
     ops,
 };
+pub use trundle_cpu::tuning;
 pub use trundle_cpu::{
     Destination, Machine, ThreadPool, threads, view_from_raw_parts, view_mut_from_raw_parts,
     with_pool, with_threads,

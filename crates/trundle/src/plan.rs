@@ -252,6 +252,11 @@ impl Plan {
         self.runner.temporary_bytes()
     }
 
+    /// About the bytes that the plan fills, with those between passes: what to keep it costs.
+    pub fn own_bytes(&self) -> usize {
+        self.cpu_plans().map(CpuPlan::own_bytes).sum::<usize>() + self.scratch_bytes()
+    }
+
     /// What each pass over memory does, in coordinates.
     pub fn passes(&self) -> &[ChainPass] {
         &self.passes

@@ -12,10 +12,11 @@
 //! all of these words are.
 //!
 //! ```
+//! use std::cell::RefCell;
 //! use std::rc::Rc;
 //!
 //! use trundle::ops::Transpose;
-//! use trundle::plan_cache::{MOST_PLAN_BYTES, PlanCache};
+//! use trundle::plan_cache::{self, PlanCache};
 //! use trundle::{Chain, Plan, PlanError, Shape};
 //!
 //! /// A transpose of two contiguous axes.
@@ -32,26 +33,24 @@
 //!     }
 //! }
 //!
-//! fn planned(cache: &mut PlanCache<Rc<Plan>>, call: &Turned) -> Result<Rc<Plan>, PlanError> {
-//!     if let Some(plan) = cache.get(call) {
-//!         return Ok(plan);
-//!     }
-//!     let plan = Rc::new(call.plan()?);
-//!     if plan.cpu_plans().map(|plan| plan.own_bytes()).sum::<usize>() <= MOST_PLAN_BYTES {
-//!         cache.put(call, plan.clone());
-//!     }
-//!     Ok(plan)
+//! thread_local! {
+//!     static PLANS: RefCell<PlanCache<Rc<Plan>>> = const { RefCell::new(PlanCache::new()) };
 //! }
 //!
-//! let mut cache = PlanCache::new();
-//! let first = planned(&mut cache, &Turned { sizes: [2, 3], width: 4 })?;
-//! assert!(Rc::ptr_eq(&first, &planned(&mut cache, &Turned { sizes: [2, 3], width: 4 })?));
-//! assert!(!Rc::ptr_eq(&first, &planned(&mut cache, &Turned { sizes: [3, 2], width: 4 })?));
-//! assert!(!Rc::ptr_eq(&first, &planned(&mut cache, &Turned { sizes: [2, 3], width: 2 })?));
+//! fn planned(call: &Turned) -> Result<Rc<Plan>, PlanError> {
+//!     plan_cache::planned(&PLANS, call, || call.plan().map(Rc::new), |plan| plan.own_bytes())
+//! }
+//!
+//! let first = planned(&Turned { sizes: [2, 3], width: 4 })?;
+//! assert!(Rc::ptr_eq(&first, &planned(&Turned { sizes: [2, 3], width: 4 })?));
+//! assert!(!Rc::ptr_eq(&first, &planned(&Turned { sizes: [3, 2], width: 4 })?));
+//! assert!(!Rc::ptr_eq(&first, &planned(&Turned { sizes: [2, 3], width: 2 })?));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use std::cell::RefCell;
 use std::hash::{Hash, Hasher};
+use std::thread::LocalKey;
 
 /// How many plans a cache keeps: more than a program's hot loop has different calls (a guess), and
 /// few enough to look through one by one.
@@ -63,7 +62,7 @@ pub const MOST_WORDS: usize = 52;
 
 /// Plans that fill more bytes are not worth keeping: those of large moves, which take long beside
 /// their planning, and of rolls of many axes. A cache does not know what its plans fill: whoever
-/// puts them there does.
+/// puts them there does, as [`planned`] is told.
 pub const MOST_PLAN_BYTES: usize = 16 << 10;
 
 /// Odd numbers without a pattern: what each word counts in the hash.
@@ -233,6 +232,35 @@ impl<P: Clone> Default for PlanCache<P> {
     fn default() -> PlanCache<P> {
         PlanCache::new()
     }
+}
+
+/// The plan of a call: one that this thread's cache has, else what `plan` makes, which is kept if
+/// the bytes that it fills, as `own_bytes` says, are no more than [`MOST_PLAN_BYTES`]. Errors are not
+/// kept.
+///
+/// Each thread has a cache of its own, so that no call waits for another or shares a line with it.
+/// While the thread ends the cache may be gone: then nothing is kept.
+///
+/// # Errors
+/// Those of `plan`.
+#[inline]
+pub fn planned<P: Clone, E>(
+    cache: &'static LocalKey<RefCell<PlanCache<P>>>,
+    call: &impl Hash,
+    plan: impl FnOnce() -> Result<P, E>,
+    own_bytes: impl FnOnce(&P) -> usize,
+) -> Result<P, E> {
+    if let Ok(Some(kept)) = cache.try_with(|plans| plans.try_borrow_mut().ok()?.get(call)) {
+        return Ok(kept);
+    }
+    let planned = plan()?;
+    if own_bytes(&planned) <= MOST_PLAN_BYTES {
+        // A cache that is gone, or in use by a call that this one is made in, is not needed.
+        let _ = cache.try_with(|plans| {
+            plans.try_borrow_mut().map(|mut plans| plans.put(call, planned.clone()))
+        });
+    }
+    Ok(planned)
 }
 
 #[cfg(test)]

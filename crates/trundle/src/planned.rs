@@ -9,11 +9,10 @@ use trundle_cpu::Destination;
 
 use crate::lowering::CpuPlan;
 use crate::plan::run_in_turn;
-use crate::plan_cache::{MOST_PLAN_BYTES, PlanCache};
+use crate::plan_cache::{self, PlanCache};
 
 thread_local! {
-    /// Each thread keeps plans of its own, so that no call waits for another or shares a line with
-    /// it, and a plan that runs is kept alive by a count that is no atomic.
+    /// A plan that runs is kept alive by a count that is no atomic.
     static PLANS: RefCell<PlanCache<Rc<Planned>>> = const { RefCell::new(PlanCache::new()) };
 }
 
@@ -56,19 +55,7 @@ pub(crate) fn planned<C: Hash, E>(
     call: &C,
     plan: impl FnOnce(&C) -> Result<Planned, E>,
 ) -> Result<Rc<Planned>, E> {
-    if let Some(planned) = with_plans(|plans| plans.get(call)).flatten() {
-        return Ok(planned);
-    }
-    let planned = Rc::new(plan(call)?);
-    if planned.own_bytes() <= MOST_PLAN_BYTES {
-        with_plans(|plans| plans.put(call, planned.clone()));
-    }
-    Ok(planned)
-}
-
-/// Calls `visit` with this thread's plans, unless they are gone, as they may be while it ends.
-fn with_plans<T>(visit: impl FnOnce(&mut PlanCache<Rc<Planned>>) -> T) -> Option<T> {
-    PLANS.try_with(|plans| Some(visit(&mut *plans.try_borrow_mut().ok()?))).ok().flatten()
+    plan_cache::planned(&PLANS, call, || plan(call).map(Rc::new), |planned| planned.own_bytes())
 }
 
 #[cfg(test)]

@@ -118,6 +118,34 @@ impl Loops {
             && in_source != in_destination
     }
 
+    /// Whether some are left, and none is rolled or cut by a table.
+    pub(super) fn are_plain(&self) -> bool {
+        self.roll.is_none()
+            && self.ragged.is_none()
+            && self.table_strides.is_empty()
+            && !self.plain.is_empty()
+    }
+
+    /// How many steps of two, of these and of the `picked`, are one within the other without a gap, from
+    /// the nearest neighbours on.
+    pub(super) fn bits(
+        &self,
+        picked: &[AffineLoop],
+        width: usize,
+        stride: impl Fn(&AffineLoop) -> isize,
+    ) -> usize {
+        let mut bits = 0;
+        loop {
+            let mut all = picked.iter().chain(&self.plain);
+            let next = all.find(|each| stride(each).unsigned_abs() == width << bits);
+            let Some(AffineLoop { len, .. }) = next else { return bits };
+            bits += len.trailing_zeros() as usize;
+            if !len.is_power_of_two() || *len < 2 {
+                return bits;
+            }
+        }
+    }
+
     /// The loop whose steps are the nearest in the destination.
     pub(super) fn take_innermost(&mut self, width: usize) -> Picked {
         let nearest = self.plain.last().map_or(isize::MAX, |each| each.dst_stride);

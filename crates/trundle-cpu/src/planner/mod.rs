@@ -1,12 +1,13 @@
 //! Which kernel, which tiles, which thread. What is right for a kernel, its row in the catalogue says.
 
+mod gathered;
 mod loops;
 mod roles;
 mod roll;
 mod tasks;
 
 use trundle_core::{Block, Move, Run};
-use trundle_kernels::{CATALOGUE, Kernel, Space, Store};
+use trundle_kernels::{CATALOGUE, Kernel, Roles, Space, Store, Tuning};
 
 use roles::{Arranged, Assigned};
 pub(crate) use roll::uncut;
@@ -35,6 +36,7 @@ struct Common {
     store: Store,
     /// About how many bytes a task has.
     share: usize,
+    tuning: Tuning,
 }
 
 /// Turns moves into plans for one machine.
@@ -87,11 +89,12 @@ impl Planner {
 
     /// How the blocks are done.
     fn steps(&self, work: &Move, moved_bytes: usize, threads: usize) -> Vec<Step> {
-        let is_large = moved_bytes > self.machine.l3_bytes / 2;
+        let is_large = moved_bytes > self.machine.tuning.streaming_bytes;
         let all = Common {
             width: work.width(),
             store: if is_large { Store::Streaming } else { Store::Ordinary },
             share: moved_bytes / (threads * TASKS_PER_THREAD),
+            tuning: self.machine.tuning,
         };
         let mut steps = Vec::with_capacity(work.blocks().len());
         for block in work.blocks() {
@@ -120,7 +123,7 @@ impl Planner {
     /// How one block is done as one step. If one of its loops is rolled but no kernel is there for it, the
     /// answer is none.
     fn step(&self, block: &Block, all: Common) -> Option<Step> {
-        let Common { width, store, share } = all;
+        let Common { width, store, share, tuning } = all;
         let roles = Assigned::of(block, width, store);
         let is_rolled = roles.is_rolled();
         let ragged = block.ragged().map(|at| &block.loops[at]);
@@ -131,6 +134,9 @@ impl Planner {
             None => kernel,
         };
         let store = kernel.store(store).max(second.store(store));
+        if matches!(kernel.roles, Roles::Gathered | Roles::Bits) {
+            return gathered::step(kernel, roles, block, Common { store, ..all });
+        }
         let (width, place) = (roles.width, roles.place);
         let arranged = roles.arrange(kernel.roles);
         if is_rolled && arranged.rolled.is_none() {
@@ -142,6 +148,7 @@ impl Planner {
             ragged_cols: place == Place::Cols,
             store,
             share,
+            tuning,
         });
         let Arranged { outer, rows, row_wrap, cols, col_wrap, table_strides, rolled, begin } =
             arranged;
@@ -164,7 +171,9 @@ impl Planner {
             rolled,
             row_block,
             col_block,
+            tables: None,
             ragged: row.map(|row| RaggedStep { row, place, second }),
+            tuning,
         })
     }
 

@@ -1,13 +1,17 @@
 //! The loops of a block in the roles that kernels want: its rows, its columns, and those around them.
 
 use trundle_core::{Block, Run};
+use trundle_kernels::simd::LINE;
 use trundle_kernels::{AffineLoop, Pattern, Roles, Store};
 
 use super::loops::{Loops, Picked, rising};
 use crate::plan::{Place, Rolled};
 
-/// Elements of this many bytes or more are copied as runs of bytes: a cache line.
-const LEAST_RUN_BYTES: usize = 64;
+/// Elements of this many bytes or more are copied as runs of bytes.
+const LEAST_RUN_BYTES: usize = LINE;
+
+/// Tables are not worth making for less elements (measured; docs/kernels.md).
+const LEAST_GATHERED: usize = 64;
 
 /// The loops of a block, of which two are picked.
 pub(super) struct Assigned {
@@ -20,6 +24,8 @@ pub(super) struct Assigned {
     others: Loops,
     /// The bytes of the first part of a rolled run, if the columns are one.
     rolled_run: Option<usize>,
+    /// Whether there are more loops than the rows and the columns, all of them affine.
+    are_many: bool,
 }
 
 /// The loops of a step, as a kernel wants them.
@@ -52,6 +58,8 @@ impl Assigned {
         };
         let rows = match cols {
             Picked::Lanes(..) => others.take_ragged(),
+            // What follows such rows in the destination is put together with them.
+            Picked::Plain(cols) if is_short_and_reversed(cols, width) => others.take_next(width),
             Picked::Plain(_) => others.take_nearest_in_source(width),
             Picked::Ragged(_) => others.take_next(width),
         };
@@ -61,7 +69,21 @@ impl Assigned {
             (_, Picked::Ragged(_)) => Place::Cols,
             _ => Place::Outer,
         };
-        Assigned { width, rows, cols, place, others, rolled_run }
+        // What stays together goes as runs, however short they are.
+        let step = width.cast_signed();
+        let is_run = (cols.each().src_stride, cols.each().dst_stride) == (step, step);
+        let are_many = others.are_plain()
+            && matches!((rows, cols), (Picked::Plain(_), Picked::Plain(_)))
+            && !is_run
+            && block.elements() >= LEAST_GATHERED;
+        Assigned { width, rows, cols, place, others, rolled_run, are_many }
+    }
+
+    /// All loops.
+    pub(super) fn into_loops(self) -> Vec<AffineLoop> {
+        let Assigned { rows, cols, mut others, .. } = self;
+        others.plain.extend([rows.each(), cols.each()]);
+        others.plain
     }
 
     /// Whether a loop is rolled.
@@ -77,6 +99,7 @@ impl Assigned {
             Roles::Plain | Roles::Jumping => {
                 self.place != Place::Lanes && self.rolled_run.is_none()
             }
+            Roles::Gathered | Roles::Bits => self.are_many,
         }
     }
 
@@ -88,16 +111,23 @@ impl Assigned {
         };
         let (rows, cols) = (in_run(self.rows), in_run(self.cols));
         let wrapped = |at: Option<usize>| at.map_or(1, |at| self.others.plain[at].len);
-        let wrapped = (
-            rows.len * wrapped(self.others.next_in_source(rows)),
-            cols.len * wrapped(self.others.next_in_destination(cols)),
-        );
-        pattern(self.width, rows, cols, wrapped)
+        let (row_wrap, col_wrap) =
+            (self.others.next_in_source(rows), self.others.next_in_destination(cols));
+        let wrapped = (rows.len * wrapped(row_wrap), cols.len * wrapped(col_wrap));
+        let mut pattern = pattern(self.width, rows, cols, wrapped);
+        if self.are_many {
+            pattern.tile = (if row_wrap == col_wrap { rows.len } else { wrapped.0 }, wrapped.1);
+            let of = |stride: fn(&AffineLoop) -> isize| {
+                self.others.bits(&[rows, cols], self.width, stride)
+            };
+            pattern.bits = (of(|each| each.src_stride), of(|each| each.dst_stride));
+        }
+        pattern
     }
 
     /// The loops as a kernel wants them that these roles suit.
     pub(super) fn arrange(self, wanted: Roles) -> Arranged {
-        let Assigned { width, rows, cols, place, mut others, rolled_run } = self;
+        let Assigned { width, rows, cols, place, mut others, rolled_run, .. } = self;
         let jumps = wanted == Roles::Jumping && place == Place::Outer;
         let (col_stride, mut wrap_stride) = (cols.table_stride(), 0);
         let (mut rows, cols) = (rows.each(), cols.each());
@@ -121,8 +151,19 @@ impl Assigned {
             wrap_stride = slabs.map_or(0, Picked::table_stride);
             row_wrap = slabs.map(Picked::each);
         } else if jumps {
+            let mut wrap_rows = |others: &mut Loops| {
+                row_wrap = others.next_in_source(rows).map(|at| others.remove(at).each());
+            };
+            // A loop may continue both: then it continues the rows, if they are fewer and less than
+            // a line, since a micro-tile would lack some.
+            let rows_first = rows.len < cols.len && rows.len * width < LINE;
+            if rows_first {
+                wrap_rows(&mut others);
+            }
             col_wrap = others.next_in_destination(cols).map(|at| others.remove(at).each());
-            row_wrap = others.next_in_source(rows).map(|at| others.remove(at).each());
+            if !rows_first {
+                wrap_rows(&mut others);
+            }
         }
         let table_strides = (others.table_strides, [col_stride, wrap_stride]);
         let outer = others.plain;
@@ -141,6 +182,12 @@ impl Arranged {
     }
 }
 
+/// Whether columns are neighbours in the opposite order, in less than a line.
+fn is_short_and_reversed(cols: AffineLoop, width: usize) -> bool {
+    let step = width.cast_signed();
+    (cols.src_stride, cols.dst_stride) == (-step, step) && cols.len * width < LINE
+}
+
 fn pattern(width: usize, rows: AffineLoop, cols: AffineLoop, wrapped: (usize, usize)) -> Pattern {
     Pattern {
         width,
@@ -148,5 +195,7 @@ fn pattern(width: usize, rows: AffineLoop, cols: AffineLoop, wrapped: (usize, us
         col_strides: (cols.src_stride, cols.dst_stride),
         lens: (rows.len, cols.len),
         wrapped,
+        tile: wrapped,
+        bits: (0, 0),
     }
 }

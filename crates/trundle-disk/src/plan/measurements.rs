@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
+use trundle::tuning::cache_folder;
 
 use crate::Storage;
 
@@ -51,14 +52,9 @@ impl Storage {
 }
 
 impl Measurements {
-    /// Those of the user: `disks.json` in the folder `trundle` of `XDG_CACHE_HOME`, or else of
-    /// `~/.cache`.
+    /// Those of the user: `disks.json` in the folder of the user's cache.
     pub(crate) fn of_user() -> Measurements {
-        let absolute = |variable: &str| {
-            std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute())
-        };
-        let folder = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
-        Measurements { path: folder.map(|folder| folder.join("trundle/disks.json")) }
+        Measurements { path: cache_folder().map(|folder| folder.join("disks.json")) }
     }
 
     /// What is remembered of the disk that `file` is on, or else what `measured` finds, which is

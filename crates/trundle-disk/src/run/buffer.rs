@@ -1,5 +1,7 @@
 //! The memory that a batch is read to and written from.
 
+use trundle::lowering::prefer_large_pages;
+
 use crate::error::Error;
 use crate::run::batches::Batch;
 use crate::run::prepared_task::PreparedTask;
@@ -92,6 +94,7 @@ fn grow(buffer: &mut Vec<u8>, bytes: usize) -> Result<(), usize> {
         // reserves that without aborting where there is none: so it is tried first.
         Vec::<u8>::new().try_reserve_exact(bytes + spare).map_err(|_| bytes)?;
         *buffer = vec![0; bytes];
+        prefer_large_pages(buffer);
     }
     Ok(())
 }

@@ -15,11 +15,15 @@ use crate::tile::{AffineLoop, Store, Tile};
 /// docs/kernels.md).
 const PIXELS_AHEAD: usize = 4 << 10;
 
+/// Planes of less take longer to begin with than to be transposed or moved one by one (measured;
+/// docs/kernels.md).
+const LEAST_PLANE_BYTES: usize = 4 * LINE;
+
 /// The neighbours of a pixel, in either order, become planes.
 pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
     let (width, (channels, pixels)) = (pattern.width, pattern.lens);
     is_pixel(width, channels)
-        && pixels * width >= LINE
+        && pixels * width >= LEAST_PLANE_BYTES
         && pattern.row_strides.0.unsigned_abs() == width
         && pattern.col_strides.0.unsigned_abs() == channels * width
         && pattern.col_strides.1 == width.cast_signed()

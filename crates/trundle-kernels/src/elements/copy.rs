@@ -1,4 +1,4 @@
-//! One element copied.
+//! Elements copied one by one.
 
 use std::mem::MaybeUninit;
 
@@ -71,4 +71,37 @@ pub(crate) unsafe fn ends<const N: usize>(src: *const u8, dst: *mut u8, width: u
         dst.cast::<Opaque<N>>().write_unaligned(first);
         dst.add(width - N).cast::<Opaque<N>>().write_unaligned(last);
     }
+}
+
+/// The elements of a tile.
+pub(crate) trait Elements {
+    /// Calls `copy` for where each is read and written.
+    ///
+    /// # Safety
+    /// The tile's elements are valid.
+    unsafe fn for_each(&self, copy: impl Fn(*const u8, *mut u8));
+}
+
+/// Copies elements of `width` bytes.
+///
+/// # Safety
+/// Each is valid for reads in the source and for writes in the destination, and no two overlap.
+#[inline(always)]
+pub(crate) unsafe fn copy_each(width: usize, elements: &impl Elements) {
+    by_width!(
+        width,
+        // SAFETY: the contract is the same; W is the width.
+        W => unsafe { elements.for_each(|src, dst| copy::<W>(src, dst)) },
+        // SAFETY: the contract is the same.
+        unsafe {
+            match width {
+                5..=7 => elements.for_each(|src, dst| ends::<4>(src, dst, width)),
+                9..=15 => elements.for_each(|src, dst| ends::<8>(src, dst, width)),
+                17..=32 => elements.for_each(|src, dst| ends::<16>(src, dst, width)),
+                33..=63 => elements.for_each(|src, dst| ends::<32>(src, dst, width)),
+                _ => elements
+                    .for_each(|src, dst| std::ptr::copy_nonoverlapping(src, dst, width)),
+            }
+        }
+    );
 }

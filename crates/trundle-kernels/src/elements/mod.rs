@@ -1,6 +1,7 @@
 //! Single elements.
 
-// The kernel.
+// Kernels.
+pub(crate) mod small;
 pub(crate) mod strided;
 
 // What it is made of, and others are.

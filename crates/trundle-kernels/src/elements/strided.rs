@@ -1,6 +1,6 @@
 //! Any strides at all: the plain loops.
 
-use super::copy::{by_width, copy, ends};
+use super::copy::{Elements, copy_each};
 use crate::channels::{deinterleaved, interleaved};
 use crate::pattern::{Pattern, Space};
 use crate::simd::LINE;
@@ -37,40 +37,25 @@ pub(crate) fn tile(space: &Space) -> (usize, usize) {
 /// # Safety
 /// As [`Call::Tile`](crate::Call::Tile).
 pub(crate) unsafe fn run(tile: &Tile) {
-    let width = tile.width;
-    by_width!(
-        width,
-        // SAFETY: the contract is the same; W is the tile's width.
-        W => unsafe { each(tile, |src, dst| copy::<W>(src, dst)) },
-        // SAFETY: the contract is the same; elements do not overlap.
-        unsafe {
-            match width {
-                5..=7 => each(tile, |src, dst| ends::<4>(src, dst, width)),
-                9..=15 => each(tile, |src, dst| ends::<8>(src, dst, width)),
-                17..=31 => each(tile, |src, dst| ends::<16>(src, dst, width)),
-                33..=63 => each(tile, |src, dst| ends::<32>(src, dst, width)),
-                _ => each(tile, |src, dst| std::ptr::copy_nonoverlapping(src, dst, width)),
-            }
-        }
-    );
+    // SAFETY: the contract is the same.
+    unsafe { copy_each(tile.width, tile) };
 }
 
-/// Calls `copy` for every element, along each row.
-///
-/// # Safety
-/// As [`run`].
-#[inline(always)]
-unsafe fn each(tile: &Tile, copy: impl Fn(*const u8, *mut u8)) {
-    // Rows of no elements, as parts of tiles may have, can begin outside the buffers.
-    let rows = if tile.cols.len == 0 { 0 } else { tile.rows.len };
-    for row in 0..rows {
-        // SAFETY: the row is one of the tile's, and has an element.
-        let (src, dst) = unsafe { tile.row(row) };
-        for col in 0..tile.cols.len.cast_signed() {
-            copy(
-                src.wrapping_offset(col * tile.cols.src_stride),
-                dst.wrapping_offset(col * tile.cols.dst_stride),
-            );
+/// Along each row.
+impl Elements for Tile {
+    #[inline(always)]
+    unsafe fn for_each(&self, copy: impl Fn(*const u8, *mut u8)) {
+        // Rows of no elements, as parts of tiles may have, can begin outside the buffers.
+        let rows = if self.cols.len == 0 { 0 } else { self.rows.len };
+        for row in 0..rows {
+            // SAFETY: the row is one of the tile's, and has an element.
+            let (src, dst) = unsafe { self.row(row) };
+            for col in 0..self.cols.len.cast_signed() {
+                copy(
+                    src.wrapping_offset(col * self.cols.src_stride),
+                    dst.wrapping_offset(col * self.cols.dst_stride),
+                );
+            }
         }
     }
 }

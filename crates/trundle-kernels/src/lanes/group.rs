@@ -146,7 +146,7 @@ impl Group<'_> {
         src: *const u8,
         src_stride: isize,
     ) {
-        let Tile { rows: AffineLoop { dst_stride, .. }, store, .. } = self.tile.tile;
+        let Tile { rows: AffineLoop { dst_stride, .. }, store, tuning, .. } = self.tile.tile;
         let dst = self.dst().wrapping_offset(rows.start.cast_signed() * dst_stride);
         let (mut count, mut bytes) = (rows.len(), self.bytes.len());
         let step = bytes.cast_signed();
@@ -170,6 +170,7 @@ impl Group<'_> {
                     row_jumps: Jumps::NONE,
                     col_jumps: Jumps::NONE,
                     next: None,
+                    tuning,
                 },
             );
         }

@@ -53,7 +53,7 @@ impl<V: Vector> Writer<V> {
     /// # Safety
     /// They are valid for reads, and what comes next in the destination for writes.
     #[inline(always)]
-    pub(crate) unsafe fn put_run<const W: usize>(
+    pub(crate) unsafe fn put_run<const W: usize, const LEVEL: u8>(
         &mut self,
         src: *const u8,
         bytes: usize,
@@ -62,10 +62,10 @@ impl<V: Vector> Writer<V> {
         // SAFETY: the caller vouches for the bytes.
         unsafe {
             let mut at = (LINE - self.full).min(bytes);
-            V::prefetch(src.wrapping_offset(ahead));
+            V::prefetch_into::<LEVEL>(src.wrapping_offset(ahead));
             self.put_line_of::<W>(&Line::load_first(self.token, src, at), at);
             while at + LINE <= bytes {
-                V::prefetch(src.wrapping_add(at).wrapping_offset(ahead));
+                V::prefetch_into::<LEVEL>(src.wrapping_add(at).wrapping_offset(ahead));
                 Line::load(self.token, src.add(at)).stream(self.dst);
                 self.dst = self.dst.wrapping_add(LINE);
                 at += LINE;

@@ -4,8 +4,9 @@ use super::windows::{Windows, fits};
 use crate::elements::copy::{self, by_width};
 use crate::elements::strided;
 use crate::pattern::Pattern;
-use crate::simd::{LINE, Token, Vector};
-use crate::tile::{AHEAD_BYTES, LEAST_STREAMED_BYTES, Next, Store, Tile};
+use crate::simd::{L1, L2, LINE, Token, Vector};
+use crate::tile::{LEAST_STREAMED_BYTES, Next, Store, Tile};
+use crate::tuning::{Level, Tuning};
 
 pub(crate) use super::tile;
 
@@ -124,16 +125,19 @@ impl<V: Vector> Row<V> {
 unsafe fn vectors<V: Vector, const W: usize>(token: Token<V>, tile: &Tile) {
     let bytes = tile.cols.len * W;
     let streamed = tile.store == Store::Streaming && bytes >= LEAST_STREAMED_BYTES;
+    let into_l2 = tile.tuning.reversed_level == Level::L2;
     for index in 0..tile.rows.len {
         // SAFETY: a row has `bytes` bytes up to the end of the element at `src`, and from `dst` on.
         unsafe {
             let (src, dst) = tile.row(index);
             let row = Row { token, end: src.add(W), dst, bytes };
             let head = dst.align_offset(LINE);
-            if streamed && head.is_multiple_of(W) {
-                stream_row::<V, W>(&row, head, tile.next(index));
-            } else {
+            if !(streamed && head.is_multiple_of(W)) {
                 store_row::<V, W>(&row);
+            } else if into_l2 {
+                stream_row::<V, W, L2>(&row, head, tile.next(index), &tile.tuning);
+            } else {
+                stream_row::<V, W, L1>(&row, head, tile.next(index), &tile.tuning);
             }
         }
     }
@@ -146,19 +150,25 @@ unsafe fn vectors<V: Vector, const W: usize>(token: Token<V>, tile: &Tile) {
 /// As [`Row::store_part`] for the whole row, of two lines at least; it is aligned to a line at
 /// `head`, where an element begins.
 #[inline(always)]
-unsafe fn stream_row<V: Vector, const W: usize>(row: &Row<V>, head: usize, next: Next) {
+unsafe fn stream_row<V: Vector, const W: usize, const LEVEL: u8>(
+    row: &Row<V>,
+    head: usize,
+    next: Next,
+    tuning: &Tuning,
+) {
     let end = head + (row.bytes - head) / LINE * LINE;
-    let ahead = AHEAD_BYTES.min(end - head);
+    let whole = tuning.reversed_ahead.next_multiple_of(LINE);
+    let ahead = whole.min(end - head);
     // SAFETY: all lines are lines of the row.
     unsafe {
         row.store_part::<W>(0, head);
         for at in (head..end - ahead).step_by(LINE) {
-            V::prefetch(row.end.wrapping_sub(at + AHEAD_BYTES));
+            V::prefetch_into::<LEVEL>(row.end.wrapping_sub(at + whole));
             row.stream_line::<W>(at);
         }
         next.prefetch_partial(row.dst.add(row.bytes));
         for (index, at) in (end - ahead..end).step_by(LINE).enumerate() {
-            V::prefetch(next.line(index));
+            V::prefetch_into::<LEVEL>(next.line(index));
             row.stream_line::<W>(at);
         }
         next.prefetch_rest(ahead / LINE);

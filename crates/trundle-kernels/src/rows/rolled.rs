@@ -6,8 +6,9 @@
 use super::runs;
 use crate::parts::writer::Writer;
 use crate::pattern::Pattern;
-use crate::simd::{Token, Vector};
-use crate::tile::{AHEAD_BYTES, Store, Tile};
+use crate::simd::{L1, L2, Token, Vector};
+use crate::tile::{Store, Tile};
+use crate::tuning::Level;
 
 pub(crate) use super::tile;
 
@@ -40,10 +41,13 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
                 );
             }
         } else {
-            match unaligned.trailing_zeros() {
-                0 => stream_rows::<V, 1>(token, tile),
-                1 => stream_rows::<V, 2>(token, tile),
-                _ => stream_rows::<V, 4>(token, tile),
+            match (unaligned.trailing_zeros(), tile.tuning.run_level) {
+                (0, Level::L1) => stream_rows::<V, 1, L1>(token, tile),
+                (0, Level::L2) => stream_rows::<V, 1, L2>(token, tile),
+                (1, Level::L1) => stream_rows::<V, 2, L1>(token, tile),
+                (1, Level::L2) => stream_rows::<V, 2, L2>(token, tile),
+                (_, Level::L1) => stream_rows::<V, 4, L1>(token, tile),
+                (_, Level::L2) => stream_rows::<V, 4, L2>(token, tile),
             }
         }
     }
@@ -54,16 +58,17 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
 /// # Safety
 /// As [`run`]; the rows and the runs begin and end at multiples of W in the destination.
 #[inline(always)]
-unsafe fn stream_rows<V: Vector, const W: usize>(token: Token<V>, tile: &Tile) {
+unsafe fn stream_rows<V: Vector, const W: usize, const LEVEL: u8>(token: Token<V>, tile: &Tile) {
     let bytes = tile.cols.len * tile.width;
     let cut = tile.col_jumps.first * tile.width;
     let follow = tile.rows.dst_stride == bytes.cast_signed();
     // The runs of near rows are read in turn: what is so many rows ahead is read as much later.
     let row = tile.rows.src_stride.unsigned_abs().max(1);
-    let ahead = if row <= 2 * AHEAD_BYTES {
-        ((AHEAD_BYTES - 1) / row).max(1).cast_signed() * tile.rows.src_stride
+    let bytes_ahead = tile.tuning.run_ahead;
+    let ahead = if row <= 2 * bytes_ahead {
+        ((bytes_ahead - 1) / row).max(1).cast_signed() * tile.rows.src_stride
     } else {
-        AHEAD_BYTES.cast_signed()
+        bytes_ahead.cast_signed()
     };
     // SAFETY: a row's runs are `cut` bytes from `src` on, and the others before them; the writer
     // writes rows of the tile.
@@ -75,9 +80,9 @@ unsafe fn stream_rows<V: Vector, const W: usize>(token: Token<V>, tile: &Tile) {
                 writer.end();
                 writer = Writer::at(token, dst);
             }
-            writer.put_run::<W>(src, cut, ahead);
+            writer.put_run::<W, LEVEL>(src, cut, ahead);
             let first = src.offset(cut.cast_signed() + tile.col_jumps.following[0].bytes);
-            writer.put_run::<W>(first, bytes - cut, ahead);
+            writer.put_run::<W, LEVEL>(first, bytes - cut, ahead);
         }
         writer.end();
     }

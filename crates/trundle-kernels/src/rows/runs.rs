@@ -1,12 +1,19 @@
 //! Rows that are runs of bytes: the copy.
 
+use std::ops::Range;
+
 use crate::elements::copy::ends;
 use crate::pattern::Pattern;
-use crate::simd::{LINE, Token, Vector, stream_line};
-use crate::tile::{AHEAD_BYTES, LEAST_STREAMED_BYTES, Next, Store, Tile};
+use crate::simd::{L1, L2, LINE, Token, Vector, stream_line};
+use crate::tile::{LEAST_STREAMED_BYTES, Next, Store, Tile};
+use crate::tuning::{Level, MOST_PAGES, Tuning};
 
 /// Longer runs are left to the system's copy.
 const MOST_INLINE_BYTES: usize = 4096;
+
+/// Ordinary stores of shorter runs begin within lines as they come: how many vectors they take then is
+/// always the same (measured; docs/kernels.md).
+const LEAST_ALIGNED_BYTES: usize = 512;
 
 pub(crate) use super::tile;
 
@@ -24,12 +31,15 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     let bytes = tile.cols.len * tile.width;
     let streamed = tile.store == Store::Streaming && bytes >= LEAST_STREAMED_BYTES;
+    let into_l2 = tile.tuning.run_level == Level::L2;
     for row in 0..tile.rows.len {
         // SAFETY: a row of the tile is `bytes` bytes in both buffers, which do not overlap.
         unsafe {
             let (src, dst) = tile.row(row);
-            if streamed {
-                stream_run(token, src, dst, bytes, tile.next(row));
+            if streamed && into_l2 {
+                stream_run::<V, L2>(token, src, dst, bytes, tile.next(row), &tile.tuning);
+            } else if streamed {
+                stream_run::<V, L1>(token, src, dst, bytes, tile.next(row), &tile.tuning);
             } else if bytes <= V::BYTES && V::BYTES == LINE {
                 V::load_first(token, src, bytes).store_first(dst, bytes);
             } else {
@@ -61,7 +71,10 @@ pub(crate) unsafe fn copy_run<V: Vector>(
             32..64 => ends::<32>(src, dst, bytes),
             64..128 => ends::<64>(src, dst, bytes),
             128..=MOST_INLINE_BYTES => {
-                for at in (0..bytes - V::BYTES).step_by(V::BYTES) {
+                // From the second vector on, none of a longer run is stored across lines.
+                V::load(token, src).store(dst);
+                let aligned = if bytes < LEAST_ALIGNED_BYTES { 0 } else { dst.addr() % V::BYTES };
+                for at in (V::BYTES - aligned..bytes - V::BYTES).step_by(V::BYTES) {
                     V::load(token, src.add(at)).store(dst.add(at));
                 }
                 let last = bytes - V::BYTES;
@@ -78,29 +91,68 @@ pub(crate) unsafe fn copy_run<V: Vector>(
 /// # Safety
 /// As [`copy_run`], with `bytes` of a line at least.
 #[inline(always)]
-unsafe fn stream_run<V: Vector>(
+unsafe fn stream_run<V: Vector, const LEVEL: u8>(
     token: Token<V>,
     src: *const u8,
     dst: *mut u8,
     bytes: usize,
     next: Next,
+    tuning: &Tuning,
 ) {
     let head = dst.align_offset(LINE);
     let end = head + (bytes - head) / LINE * LINE;
-    let ahead = AHEAD_BYTES.min(end - head);
+    let whole = tuning.run_ahead.next_multiple_of(LINE);
+    let ahead = whole.min(end - head);
     // SAFETY: `at` stays within the run; `dst + at` is aligned from the head on.
     unsafe {
         copy_run(token, src, dst, head);
-        for at in (head..end - ahead).step_by(LINE) {
-            V::prefetch(src.wrapping_add(at + AHEAD_BYTES));
+        let begin = head + stream_pages(token, src, dst, head..end - ahead, tuning.run_pages);
+        for at in (begin..end - ahead).step_by(LINE) {
+            V::prefetch_into::<LEVEL>(src.wrapping_add(at + whole));
             stream_line(token, src.add(at), dst.add(at));
         }
         next.prefetch_partial(dst.add(bytes));
         for (index, at) in (end - ahead..end).step_by(LINE).enumerate() {
-            V::prefetch(next.line(index));
+            V::prefetch_into::<LEVEL>(next.line(index));
             stream_line(token, src.add(at), dst.add(at));
         }
         next.prefetch_rest(ahead / LINE);
         copy_run(token, src.add(end), dst.add(end), bytes - end);
     }
+}
+
+/// The bytes of a page.
+const PAGE: usize = 4096;
+
+/// Shorter runs are copied line by line in the order of their bytes.
+const LEAST_PAGED_BYTES: usize = 32 << 10;
+
+/// Streams the lines `lines` of a run as far as there are `pages` pages, which are gone through line by
+/// line in turn: the prefetcher of a second-level cache follows several pages at once, and brings more
+/// lines than a core can wait for. The answer is how many bytes that was.
+///
+/// # Safety
+/// As [`stream_run`], for these bytes of the run, whose destination begins at a line.
+#[inline(always)]
+unsafe fn stream_pages<V: Vector>(
+    token: Token<V>,
+    src: *const u8,
+    dst: *mut u8,
+    lines: Range<usize>,
+    pages: usize,
+) -> usize {
+    if pages < 2 || lines.len() < LEAST_PAGED_BYTES {
+        return 0;
+    }
+    let group = pages.min(MOST_PAGES) * PAGE;
+    let whole = lines.len() / group * group;
+    for first in (lines.start..lines.start + whole).step_by(group) {
+        for line in (first..first + PAGE).step_by(LINE) {
+            for at in (line..line + group).step_by(PAGE) {
+                // SAFETY: the line is one of the run's, and aligned as the first.
+                unsafe { stream_line(token, src.add(at), dst.add(at)) };
+            }
+        }
+    }
+    whole
 }

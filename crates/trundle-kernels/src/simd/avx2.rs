@@ -151,6 +151,7 @@ impl Vector for Avx2 {
         })
     }
 
+    #[inline(never)]
     #[target_feature(enable = "avx2")]
     unsafe fn outlined<P: Outlined>(token: Token<Self>, tile: &Tile) {
         // SAFETY: the contract is the same.
@@ -161,5 +162,11 @@ impl Vector for Avx2 {
     fn prefetch(address: *const u8) {
         // SAFETY: SSE is part of x86-64; a prefetch of any address has no effect but on caches.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
+    }
+
+    #[inline(always)]
+    fn prefetch_l2(address: *const u8) {
+        // SAFETY: the same.
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(address.cast()) };
     }
 }

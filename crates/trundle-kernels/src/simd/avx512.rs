@@ -245,6 +245,7 @@ impl<const VBMI: bool> Vector for Avx512<VBMI> {
     }
 
     // No kernel that has such parts is built for VBMI, whose instructions so are not asked for.
+    #[inline(never)]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
     unsafe fn outlined<P: Outlined>(token: Token<Self>, tile: &Tile) {
         // SAFETY: the contract is the same.
@@ -254,5 +255,10 @@ impl<const VBMI: bool> Vector for Avx512<VBMI> {
     #[inline(always)]
     fn prefetch(address: *const u8) {
         Avx2::prefetch(address);
+    }
+
+    #[inline(always)]
+    fn prefetch_l2(address: *const u8) {
+        Avx2::prefetch_l2(address);
     }
 }

@@ -107,6 +107,7 @@ impl Vector for Neon {
         Neon(unsafe { vqtbl2q_u8(uint8x16x2_t(self.0, other.0), indices.0.0) })
     }
 
+    #[inline(never)]
     #[target_feature(enable = "neon")]
     unsafe fn outlined<P: Outlined>(token: Token<Self>, tile: &Tile) {
         // SAFETY: the contract is the same.
@@ -119,6 +120,18 @@ impl Vector for Neon {
         unsafe {
             asm!(
                 "prfm pldl1keep, [{}]",
+                in(reg) address.addr(),
+                options(nomem, nostack, preserves_flags)
+            );
+        }
+    }
+
+    #[inline(always)]
+    fn prefetch_l2(address: *const u8) {
+        // SAFETY: the same.
+        unsafe {
+            asm!(
+                "prfm pldl2keep, [{}]",
                 in(reg) address.addr(),
                 options(nomem, nostack, preserves_flags)
             );

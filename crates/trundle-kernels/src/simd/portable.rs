@@ -69,6 +69,7 @@ impl Vector for Portable {
         }))
     }
 
+    #[inline(never)]
     unsafe fn outlined<P: Outlined>(token: Token<Self>, tile: &Tile) {
         // SAFETY: the contract is the same.
         unsafe { P::run(token, tile) };
@@ -76,4 +77,7 @@ impl Vector for Portable {
 
     #[inline(always)]
     fn prefetch(_address: *const u8) {}
+
+    #[inline(always)]
+    fn prefetch_l2(_address: *const u8) {}
 }

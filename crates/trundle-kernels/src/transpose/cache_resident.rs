@@ -1,66 +1,210 @@
-//! Transposes of tiles that stay in the first-level cache: small ones, by ordinary stores.
+//! Transposes of tiles that stay in the caches, by ordinary stores.
 //!
-//! What is read is in the first-level cache or on its way: nothing is prefetched, and no addresses
-//! are listed first, which would cost more than the micro-tiles.
+//! No addresses of rows are listed first, which would cost more than the micro-tiles of small tiles.
 
 use std::mem::MaybeUninit;
 
+use super::cursor::Cursor;
 use super::micro_tile::{
     LANE, MOST_VECTORS, transpose_micro_tile, transpose_within_lanes, written,
 };
-use crate::jumps::Jumps;
+use crate::elements::copy::copy;
 use crate::parts::line::Line;
-use crate::simd::{LINE, Token, Vector};
-use crate::tile::{Store, Tile};
-
-/// The most bytes of such a tile: both sides fill a first-level cache.
-const MOST_RESIDENT_BYTES: usize = 16 << 10;
-
-/// Whether a tile is small, written by ordinary stores, and does not jump.
-pub(crate) fn is_cache_resident(tile: &Tile) -> bool {
-    tile.store == Store::Ordinary
-        && tile.rows.len * tile.cols.len * tile.width <= MOST_RESIDENT_BYTES
-        && (tile.row_jumps, tile.col_jumps) == (Jumps::NONE, Jumps::NONE)
-}
+use crate::simd::{LINE, Outlined, Token, Vector};
+use crate::tile::Tile;
 
 /// The columns that make a line of each row; missing columns repeat the last pointer.
 type Cols = [*const u8; LINE];
 
+/// Elements of W bytes of a near tile, in rows that rise through the source.
+pub(crate) struct CacheResident<const W: usize>;
+
+impl<const W: usize> Outlined for CacheResident<W> {
+    #[inline(always)]
+    unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
+        // SAFETY: the contract is the same.
+        unsafe { cache_resident::<V, W>(token, tile) };
+    }
+}
+
 /// Copies a near tile.
 ///
 /// # Safety
-/// As [`transposed`](super::transposed::run), for elements of W bytes and rising rows, none
-/// of which jump.
+/// As [`transposed`](super::transposed::run), for elements of W bytes and rising rows.
 #[inline(always)]
-pub(crate) unsafe fn cache_resident<V: Vector, const W: usize>(token: Token<V>, tile: &Tile) {
+unsafe fn cache_resident<V: Vector, const W: usize>(token: Token<V>, tile: &Tile) {
+    if W == LANE {
+        // SAFETY: the contract is the same.
+        return unsafe { lanes_one_by_one::<W>(tile) };
+    }
     let (each, side) = (LINE / W, V::BYTES / W);
     let mut cols: Cols = [tile.src; LINE];
+    let mut next_col = Cursor::of_cols(tile);
     for first in (0..tile.cols.len).step_by(each) {
         let count = (tile.cols.len - first).min(each);
+        let mut src = tile.src;
         for (index, col) in cols[..each].iter_mut().enumerate() {
-            let index = (first + index.min(count - 1)).cast_signed();
-            *col = tile.src.wrapping_offset(index * tile.cols.src_stride);
-        }
-        let mut row = 0;
-        while row < tile.rows.len {
-            let left = tile.rows.len - row;
-            let mut lines = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
-            // SAFETY: the rows are rows of the tile, and the columns too.
-            unsafe {
-                let made = if left >= side || left < LANE / W {
-                    micro_tile_lines::<V, W>(token, &cols, row, left.min(side), &mut lines);
-                    side
-                } else {
-                    lane_lines::<V, W>(token, &cols, row, &mut lines);
-                    LANE / W
-                };
-                for i in 0..made.min(left) {
-                    let dst = (row + i).cast_signed() * tile.rows.dst_stride;
-                    let dst = tile.dst.wrapping_offset(dst).wrapping_add(first * W);
-                    Line::of_row(&lines, i, made).store_first(dst, count * W);
-                }
-                row += made;
+            if index < count {
+                src = tile.src.wrapping_offset(next_col.next());
             }
+            *col = src;
+        }
+        let mut group = Group {
+            token,
+            cols: &cols,
+            dst: tile.dst.wrapping_add(first * W),
+            bytes: count * W,
+            next_row: Cursor::of_rows(tile),
+        };
+        let (mut row, rows) = (0, tile.rows.len);
+        // SAFETY: the rows are rows of the tile, and the columns too.
+        unsafe {
+            // Of 8 bytes, lanes take less instructions than a whole micro-tile.
+            while W < 8 && rows - row >= side {
+                group.micro_tile::<W>(row, side);
+                row += side;
+            }
+            while rows - row >= LANE / W {
+                group.lanes::<W>(row);
+                row += LANE / W;
+            }
+            if row < rows {
+                group.micro_tile::<W>(row, rows - row);
+            }
+        }
+    }
+}
+
+/// How many rows and columns of lanes are gone through together: the lines of a column stay in the
+/// first-level cache from row to row.
+const LANE_ROWS: usize = 2 * LINE / LANE;
+const LANE_COLS: usize = 160;
+
+/// Copies elements of W bytes, a lane, one by one, row by row, which takes a load and a store each. Whole
+/// lines take no less where they begin within lines of the destination, and neither do several rows at a
+/// time: stores of one line after another wait for each other (measured; docs/kernels.md).
+///
+/// # Safety
+/// As [`cache_resident`].
+#[inline(always)]
+unsafe fn lanes_one_by_one<const W: usize>(tile: &Tile) {
+    // SAFETY: the contract is the same.
+    unsafe {
+        match tile.cols.len {
+            2 => return few_columns::<W, 2>(tile),
+            3 => return few_columns::<W, 3>(tile),
+            4 => return few_columns::<W, 4>(tile),
+            5 => return few_columns::<W, 5>(tile),
+            6 => return few_columns::<W, 6>(tile),
+            7 => return few_columns::<W, 7>(tile),
+            _ => {}
+        }
+    }
+    // Of the same length, about, but for the last.
+    let most = tile.cols.len.div_ceil(tile.cols.len.div_ceil(LANE_COLS).max(1)).max(1);
+    let mut next_row = Cursor::of_rows(tile);
+    for row in (0..tile.rows.len).step_by(LANE_ROWS) {
+        let rows = (tile.rows.len - row).min(LANE_ROWS);
+        let mut dsts = [tile.dst; LANE_ROWS];
+        for dst in &mut dsts[..rows] {
+            *dst = tile.dst.wrapping_offset(next_row.next());
+        }
+        let mut next_col = Cursor::of_cols(tile);
+        let mut col = 0;
+        while col < tile.cols.len {
+            let count = (tile.cols.len - col).min(most).min(next_col.until_jump);
+            let src = tile.src.wrapping_add(row * W).wrapping_offset(next_col.offset);
+            for (index, dst) in dsts[..rows].iter().enumerate() {
+                let (src, dst) = (src.wrapping_add(index * W), dst.wrapping_add(col * W));
+                for at in 0..count {
+                    let src = src.wrapping_offset(at.cast_signed() * tile.cols.src_stride);
+                    // SAFETY: the element is the tile's; no column jumps before the last.
+                    unsafe { copy::<W>(src, dst.wrapping_add(at * W)) };
+                }
+            }
+            next_col.skip(count);
+            col += count;
+        }
+    }
+}
+
+/// Copies rows of COLS elements of W bytes.
+///
+/// # Safety
+/// As [`cache_resident`]; the tile has so many columns.
+#[inline(always)]
+unsafe fn few_columns<const W: usize, const COLS: usize>(tile: &Tile) {
+    let (mut next_row, mut next_col) = (Cursor::of_rows(tile), Cursor::of_cols(tile));
+    let mut srcs = [tile.src; COLS];
+    for src in &mut srcs {
+        *src = tile.src.wrapping_offset(next_col.next());
+    }
+    for row in 0..tile.rows.len {
+        let dst = tile.dst.wrapping_offset(next_row.next());
+        for (col, src) in srcs.iter().enumerate() {
+            // SAFETY: the element is the tile's.
+            unsafe { copy::<W>(src.wrapping_add(row * W), dst.wrapping_add(col * W)) };
+        }
+    }
+}
+
+/// Columns that make a line of each row, or a part of one, and the rows from the next on.
+struct Group<'a, V> {
+    token: Token<V>,
+    cols: &'a Cols,
+    /// Where the first row is written.
+    dst: *mut u8,
+    /// The bytes of each row.
+    bytes: usize,
+    next_row: Cursor,
+}
+
+impl<V: Vector> Group<'_, V> {
+    /// Moves the next `count` rows, at most as many as a vector has elements.
+    ///
+    /// # Safety
+    /// They are the tile's, the first of them `row`.
+    #[inline(always)]
+    unsafe fn micro_tile<const W: usize>(&mut self, row: usize, count: usize) {
+        let mut lines = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
+        // SAFETY: by the caller.
+        unsafe {
+            micro_tile_lines::<V, W>(self.token, self.cols, row, count, &mut lines);
+            if count == V::BYTES / W {
+                // As many lines as the compiler knows stay in registers.
+                self.put(&lines, V::BYTES / W, V::BYTES / W);
+            } else {
+                self.put(&lines, V::BYTES / W, count);
+            }
+        }
+    }
+
+    /// Moves the next rows, as many as a lane has elements.
+    ///
+    /// # Safety
+    /// They are the tile's, the first of them `row`.
+    #[inline(always)]
+    unsafe fn lanes<const W: usize>(&mut self, row: usize) {
+        let mut lines = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
+        // SAFETY: by the caller.
+        unsafe {
+            lane_lines::<V, W>(self.token, self.cols, row, &mut lines);
+            self.put(&lines, LANE / W, LANE / W);
+        }
+    }
+
+    /// Writes the lines of the next `count` rows.
+    ///
+    /// # Safety
+    /// They are the tile's, and as many lines have been made, of micro-tiles of `side` vectors.
+    #[inline(always)]
+    unsafe fn put(&mut self, lines: &[MaybeUninit<V>; MOST_VECTORS], side: usize, count: usize) {
+        for i in 0..count {
+            let dst = self.dst.wrapping_offset(self.next_row.next());
+            // The line that the next columns end in: rows are far apart, and stores wait for their lines.
+            V::prefetch(dst.wrapping_add(2 * LINE - 1));
+            // SAFETY: by the caller.
+            unsafe { Line::of_row(lines, i, side).store_first(dst, self.bytes) };
         }
     }
 }

@@ -7,7 +7,7 @@ pub(crate) mod transposed;
 // What they are made of.
 mod cache_resident;
 mod cursor;
-mod micro_tile;
+pub(crate) mod micro_tile;
 mod packed_panel;
 mod panel;
 mod row_block;

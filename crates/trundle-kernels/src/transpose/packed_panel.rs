@@ -43,7 +43,10 @@ fn is_packed(tile: &Tile, rows: &RowBlock) -> bool {
     let col_bytes = tile.cols.len * tile.width;
     let aliasing = tile.cols.src_stride % ALIASING_BYTES == 0;
     let helped = aliasing || (tile.col_jumps == Jumps::NONE && col_bytes < LONG_ROW_BYTES);
-    helped && (LEAST_ROW_BYTES..).contains(&col_bytes) && rows.count * tile.width >= LEAST_COL_BYTES
+    tile.tuning.packed.has(tile.width)
+        && helped
+        && (LEAST_ROW_BYTES..).contains(&col_bytes)
+        && rows.count * tile.width >= LEAST_COL_BYTES
 }
 
 /// Two packed panels: one that is transposed, and one that is made.

@@ -8,16 +8,6 @@ use super::row_block::RowBlock;
 use crate::simd::{LINE, Token, Vector};
 use crate::tile::Tile;
 
-/// How far ahead the source is prefetched, in columns and, where those are short, in bytes: the
-/// hardware prefetcher does not predict short runs that are a row apart, nor where columns jump
-/// (measured; docs/kernels.md).
-const COLS_AHEAD: usize = 32;
-const BYTES_AHEAD: usize = 8 << 10;
-
-/// The columns that are gone through together, row by row: of bytes, so many that a row gets two
-/// lines at once; of wider elements, one.
-const PANEL_COLS: usize = 2 * LINE;
-
 /// The most columns of a panel, with those of a first and of a last line.
 const MOST_PANEL_COLS: usize = MOST_PACKED_COLS + 2 * LINE;
 
@@ -27,9 +17,11 @@ const LINES_AHEAD: usize = 4;
 /// Columns that are a multiple of this apart fall into the same sets of a first-level cache.
 const ALIASING_BYTES: isize = 4096;
 
-/// How many columns of elements of this width are gone through together.
-const fn panel_cols(width: usize) -> usize {
-    if width == 1 { PANEL_COLS } else { LINE / width }
+/// How many columns are gone through together, row by row, where they are not packed.
+fn panel_cols(tile: &Tile) -> usize {
+    // Of bytes, so many that a row gets two lines at once.
+    let lines = if tile.width == 1 { 2 } else { tile.tuning.lines_together.clamp(1, 2) };
+    lines * LINE / tile.width
 }
 
 /// Whether the columns fall into the same sets of the caches: what is prefetched in later columns
@@ -50,6 +42,8 @@ pub(crate) struct Panel<V> {
     /// Where columns are copied before, if they are.
     pub(crate) packed: Option<PackedPanels>,
     src: *const u8,
+    /// How many columns of whole lines a panel has that is not packed.
+    cols: usize,
     /// The columns of later panels.
     next: Cursor,
     ahead: Lookahead,
@@ -64,11 +58,12 @@ impl<V: Vector> Panel<V> {
         token: Token<V>,
         tile: &Tile,
         rows: &RowBlock,
-        width: usize,
         packed: Option<PackedPanels>,
     ) -> Panel<V> {
-        let short = BYTES_AHEAD / (rows.count * width);
-        let cols_ahead = COLS_AHEAD.max(panel_cols(width)).max(short);
+        // The hardware prefetcher does not predict short runs that are a row apart, nor where columns
+        // jump.
+        let short = tile.tuning.column_bytes_ahead / (rows.count * tile.width);
+        let cols_ahead = tile.tuning.columns_ahead.max(panel_cols(tile)).max(short);
         Panel {
             token,
             done: 0,
@@ -76,6 +71,7 @@ impl<V: Vector> Panel<V> {
             aheads: [MaybeUninit::uninit(); MOST_PANEL_COLS],
             packed,
             src: tile.src.wrapping_add(rows.src),
+            cols: panel_cols(tile),
             next: Cursor::of_cols(tile),
             ahead: Lookahead::of(tile, cols_ahead, rows),
             aliasing: aliasing(tile),
@@ -87,7 +83,7 @@ impl<V: Vector> Panel<V> {
     pub(crate) fn cols(&self, width: usize) -> usize {
         match &self.packed {
             Some(packed) => packed.panel_cols(width),
-            None => panel_cols(width),
+            None => self.cols,
         }
     }
 

@@ -2,8 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use crate::simd::Vector;
-use crate::tile::Tile;
+use crate::tile::{Tile, prefetch_partial};
 
 /// The rows that are moved together: what they carry stays near.
 pub(crate) const MOST_ROWS: usize = 512;
@@ -40,14 +39,14 @@ impl RowBlock {
         (after.addr().wrapping_sub(tile.src.addr()).wrapping_sub(self.src)).cast_signed()
     }
 
-    /// Prefetches the lines that rows have `bytes` bytes after their first: a line that is written
-    /// in part is read before.
+    /// Prefetches the lines that rows have `bytes` bytes after their first, where a row begins or
+    /// ends within them: a line that is written in part is read before.
     #[inline(always)]
-    pub(crate) fn prefetch<V: Vector>(&self, bytes: usize) {
+    pub(crate) fn prefetch_partial(&self, bytes: usize) {
         for row in 0..self.count {
             // SAFETY: there is such a row.
             let (base, over) = unsafe { self.dst(row) };
-            V::prefetch(base.wrapping_add(over + bytes));
+            prefetch_partial(base.wrapping_add(over + bytes));
         }
     }
 }

@@ -10,10 +10,10 @@ use crate::jumps::Jumps;
 use crate::parts::line::Line;
 use crate::parts::writer::Writer;
 use crate::simd::{LINE, Lanes, Outlined, Token, Vector};
-use crate::tile::{AffineLoop, Tile};
+use crate::tile::{AffineLoop, Tile, prefetch_partial};
 
 /// Rows of at most this many bytes that follow each other are put together in registers.
-pub(crate) const MOST_SHORT_ROW_BYTES: usize = 4 * LINE;
+const MOST_SHORT_ROW_BYTES: usize = 4 * LINE;
 
 /// How many bytes ahead in the same column the source is prefetched, for such rows.
 const SHORT_ROWS_AHEAD: usize = 8 * LINE;
@@ -21,16 +21,16 @@ const SHORT_ROWS_AHEAD: usize = 8 * LINE;
 /// Whether the rows of a tile follow each other without a gap, and are short.
 pub(crate) fn are_short_rows(tile: &Tile) -> bool {
     let row_bytes = tile.cols.len * tile.width;
-    row_bytes <= MOST_SHORT_ROW_BYTES
+    row_bytes <= MOST_SHORT_ROW_BYTES.min(tile.tuning.short_row_bytes(tile.width))
         && tile.rows.dst_stride == row_bytes.cast_signed()
         && tile.rows.len > 1
 }
 
 /// Streams the rows of a tile of which [`are_short_rows`] holds: of elements of W bytes at multiples of
-/// W, its rows rising through the source.
-pub(crate) struct ShortRows<const W: usize>;
+/// W, its rows rising through the source, which is prefetched into the cache of LEVEL.
+pub(crate) struct ShortRows<const W: usize, const LEVEL: u8>;
 
-impl<const W: usize> Outlined for ShortRows<W> {
+impl<const W: usize, const LEVEL: u8> Outlined for ShortRows<W, LEVEL> {
     #[inline(always)]
     unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
         let mut srcs = [MaybeUninit::<*const u8>::uninit(); MOST_SHORT_ROW_BYTES];
@@ -60,15 +60,15 @@ impl<const W: usize> Outlined for ShortRows<W> {
                 ..*tile
             };
             // What is written in part is read before: the last line, and the first after the jump.
-            V::prefetch(dst.wrapping_add(len * tile.cols.len * W));
+            prefetch_partial(dst.wrapping_add(len * tile.cols.len * W));
             next.skip(len);
-            V::prefetch(tile.dst.wrapping_offset(next.offset));
+            prefetch_partial(tile.dst.wrapping_offset(next.offset));
             // SAFETY: the rows are rows of the tile, between two jumps.
             unsafe {
                 if are_lanes::<W>(tile.cols.len) {
-                    join_lanes::<V, W>(token, &rows, &srcs[..tile.cols.len], row * W);
+                    join_lanes::<V, W, LEVEL>(token, &rows, &srcs[..tile.cols.len], row * W);
                 } else {
-                    join_rows::<V, W>(token, &rows, srcs, row * W);
+                    join_rows::<V, W, LEVEL>(token, &rows, srcs, row * W);
                 }
             }
             row += len;
@@ -89,7 +89,7 @@ const fn are_lanes<const W: usize>(cols: usize) -> bool {
 /// As [`ShortRows`], for columns at `at` bytes from `srcs`, which fill lanes and of which there is
 /// a multiple of a line's lanes.
 #[inline(always)]
-unsafe fn join_lanes<V: Vector, const W: usize>(
+unsafe fn join_lanes<V: Vector, const W: usize, const LEVEL: u8>(
     token: Token<V>,
     tile: &Tile,
     srcs: &[*const u8],
@@ -109,7 +109,7 @@ unsafe fn join_lanes<V: Vector, const W: usize>(
             let count = side.min(tile.rows.len - row);
             for (vectors, srcs) in vectors.chunks_exact_mut(each).zip(srcs.chunks_exact(each)) {
                 for (vector, src) in vectors.iter_mut().zip(srcs) {
-                    vector.write(load_rows::<V, W>(token, src.add(at + row * W), count));
+                    vector.write(load_rows::<V, W, LEVEL>(token, src.add(at + row * W), count));
                 }
                 transpose_within_lanes::<V, W>(written(vectors));
             }
@@ -139,11 +139,15 @@ unsafe fn join_lanes<V: Vector, const W: usize>(
 /// # Safety
 /// The rows are valid.
 #[inline(always)]
-unsafe fn load_rows<V: Vector, const W: usize>(token: Token<V>, src: *const u8, count: usize) -> V {
+unsafe fn load_rows<V: Vector, const W: usize, const LEVEL: u8>(
+    token: Token<V>,
+    src: *const u8,
+    count: usize,
+) -> V {
     // SAFETY: by the caller.
     unsafe {
         if count == V::BYTES / W {
-            V::prefetch(src.wrapping_add(SHORT_ROWS_AHEAD));
+            V::prefetch_into::<LEVEL>(src.wrapping_add(SHORT_ROWS_AHEAD));
             V::load(token, src)
         } else {
             V::load_first(token, src, count * W)
@@ -157,7 +161,7 @@ unsafe fn load_rows<V: Vector, const W: usize>(token: Token<V>, src: *const u8, 
 /// As [`ShortRows`], for columns at `at` bytes from `srcs`, of which there are enough to fill
 /// lines.
 #[inline(always)]
-unsafe fn join_rows<V: Vector, const W: usize>(
+unsafe fn join_rows<V: Vector, const W: usize, const LEVEL: u8>(
     token: Token<V>,
     tile: &Tile,
     srcs: &[*const u8],
@@ -176,7 +180,7 @@ unsafe fn join_rows<V: Vector, const W: usize>(
                     let vectors = &mut lines[micro_tile * side..(micro_tile + 1) * side];
                     let srcs = &srcs[group * each + micro_tile * side..][..side];
                     for (vector, src) in vectors.iter_mut().zip(srcs) {
-                        vector.write(load_rows::<V, W>(token, src.add(at + row * W), count));
+                        vector.write(load_rows::<V, W, LEVEL>(token, src.add(at + row * W), count));
                     }
                     transpose_micro_tile::<V, W>(written(vectors));
                 }

@@ -16,7 +16,7 @@
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-use super::cache_resident::{cache_resident, is_cache_resident};
+use super::cache_resident::CacheResident;
 use super::cursor::Cursor;
 use super::micro_tile::{
     LANE, MOST_VECTORS, transpose_micro_tile, transpose_within_lanes, written,
@@ -24,13 +24,14 @@ use super::micro_tile::{
 use super::packed_panel::PackedPanels;
 use super::panel::Panel;
 use super::row_block::{MOST_ROWS, RowBlock};
-use super::short_rows::{MOST_SHORT_ROW_BYTES, ShortRows, are_short_rows};
+use super::short_rows::{ShortRows, are_short_rows};
 use super::whole_lines::WholeLines;
 use crate::elements::strided;
 use crate::parts::line::{CarryBuffer, Line};
 use crate::pattern::{Pattern, Space};
-use crate::simd::{LINE, Outlined, Token, Vector};
+use crate::simd::{L1, L2, LINE, Outlined, Token, Vector};
 use crate::tile::{Store, Tile};
+use crate::tuning::Level;
 
 /// What the rows and the columns of a transpose come to at least, in bytes (measured on pictures of
 /// 2 to 16 channels; docs/kernels.md).
@@ -66,35 +67,34 @@ const WHOLE_ROW_BYTES: usize = 8 << 10;
 /// the destination.
 const SHORT_ROWS_BYTES: usize = 32 * 64;
 
-/// How many rows of bytes that are streamed a tile has at most: memory serves runs of 256 bytes
+/// How many rows of bytes that are streamed a tile has at least: memory serves runs of 256 bytes
 /// slowly.
-const MOST_STREAMED_ROWS: usize = 512;
-
-/// How many columns a tile has at most, where tasks are large enough: the first panel of a tile is not
-/// packed while another is transposed (measured; docs/kernels.md).
-const MOST_TILE_COLS: usize = 4096;
+const LEAST_STREAMED_ROWS: usize = 512;
 
 /// Tiles as large as tasks allow.
 pub(crate) fn tile(space: &Space) -> (usize, usize) {
-    let Space { pattern, store, share, .. } = space;
+    let Space { pattern, store, share, tuning, .. } = space;
     if space.ragged_rows {
         return strided::tile(space);
     }
     let (width, streamed) = (pattern.width, *store == Store::Streaming);
     let col_bytes = pattern.lens.1 * width;
-    let short = col_bytes <= MOST_SHORT_ROW_BYTES;
+    let short = col_bytes <= tuning.short_row_bytes(width);
     if streamed && short && pattern.row_strides.1 == col_bytes.cast_signed() {
         return (SHORT_ROWS_BYTES / width, pattern.lens.1);
     }
     let (all_rows, _) = pattern.wrapped;
     let rows = if width >= LINE && all_rows * width <= WHOLE_ROW_BYTES {
         all_rows
-    } else if width == 1 && streamed {
-        MOST_STREAMED_ROWS
+    } else if streamed {
+        let most =
+            if width == 1 { LEAST_STREAMED_ROWS.max(tuning.tile_rows) } else { tuning.tile_rows };
+        (tuning.tile_bytes / width).clamp(1, most)
     } else {
         super::tile_of(width).0
     };
-    (rows, (share / (rows * width)).clamp(super::TILE_COLS, MOST_TILE_COLS))
+    let most = tuning.tile_columns;
+    (rows, (share / (rows * width)).clamp(most.min(super::TILE_COLS), most))
 }
 
 /// Copies a tile whose rows are neighbours in the source and whose columns are neighbours in the
@@ -124,38 +124,49 @@ struct Lines<const W: usize>;
 impl<const W: usize> Outlined for Lines<W> {
     #[inline(always)]
     unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
-        let tile = &tile.rising();
-        if is_cache_resident(tile) {
+        let risen;
+        let tile = if tile.rows.src_stride < 0 {
+            risen = tile.rising();
+            &risen
+        } else {
+            // A copy takes longer than to move a small tile.
+            tile
+        };
+        if tile.store == Store::Ordinary {
             // SAFETY: the contract is the same.
-            return unsafe { cache_resident::<V, W>(token, tile) };
+            return unsafe { V::outlined::<CacheResident<W>>(token, tile) };
         }
         let aligned = tile.dst.addr().is_multiple_of(W)
             && tile.rows.dst_stride.unsigned_abs().is_multiple_of(W)
             && tile.row_jumps.is_multiple_of(W);
-        let streamed = tile.store == Store::Streaming && aligned;
-        let joined = streamed && are_short_rows(tile);
-        let streamed = streamed && tile.cols.len * W >= LINE;
+        let joined = aligned && are_short_rows(tile);
+        let streamed = aligned && tile.cols.len * W >= LINE;
         // Whether lines begin at the same columns in every row.
         let together = tile.rows.dst_stride.unsigned_abs().is_multiple_of(LINE)
             && tile.row_jumps.is_multiple_of(LINE);
         // SAFETY: the contract is the same; the rows rise, and those that are joined or streamed are
         // aligned to elements.
         unsafe {
-            if joined {
-                V::outlined::<ShortRows<W>>(token, tile);
-            } else if streamed && together {
-                V::outlined::<Large<W, STREAMING_ALIGNED>>(token, tile);
-            } else if streamed {
-                V::outlined::<Large<W, STREAMING>>(token, tile);
-            } else {
-                V::outlined::<Large<W, ORDINARY>>(token, tile);
+            match tile.tuning.transpose_level {
+                Level::L1 if joined => V::outlined::<ShortRows<W, L1>>(token, tile),
+                Level::L2 if joined => V::outlined::<ShortRows<W, L2>>(token, tile),
+                _ if !streamed => V::outlined::<Large<W, ORDINARY, L1>>(token, tile),
+                Level::L1 if together => {
+                    V::outlined::<Large<W, STREAMING_ALIGNED, L1>>(token, tile);
+                }
+                Level::L2 if together => {
+                    V::outlined::<Large<W, STREAMING_ALIGNED, L2>>(token, tile);
+                }
+                Level::L1 => V::outlined::<Large<W, STREAMING, L1>>(token, tile),
+                Level::L2 => V::outlined::<Large<W, STREAMING, L2>>(token, tile),
             }
         }
     }
 }
 
-/// Elements of W bytes in rows that rise through the source, and are written as WRITTEN says.
-struct Large<const W: usize, const WRITTEN: u8>;
+/// Elements of W bytes in rows that rise through the source, prefetched into the cache of LEVEL and
+/// written as WRITTEN says.
+struct Large<const W: usize, const WRITTEN: u8, const LEVEL: u8>;
 
 /// Rows are written by ordinary stores, by streaming ones, or by streaming ones where their lines
 /// begin at the same columns.
@@ -163,7 +174,7 @@ const ORDINARY: u8 = 0;
 const STREAMING: u8 = 1;
 const STREAMING_ALIGNED: u8 = 2;
 
-impl<const W: usize, const WRITTEN: u8> Outlined for Large<W, WRITTEN> {
+impl<const W: usize, const WRITTEN: u8, const LEVEL: u8> Outlined for Large<W, WRITTEN, LEVEL> {
     #[inline(always)]
     unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
         let mut next = Cursor::of_rows(tile);
@@ -179,8 +190,8 @@ impl<const W: usize, const WRITTEN: u8> Outlined for Large<W, WRITTEN> {
             // SAFETY: the rows are rows of the tile.
             unsafe {
                 match WRITTEN {
-                    STREAMING_ALIGNED => stream_aligned_rows::<V, W>(token, tile, &rows),
-                    STREAMING => stream_rows::<V, W>(token, tile, &rows),
+                    STREAMING_ALIGNED => stream_aligned_rows::<V, W, LEVEL>(token, tile, &rows),
+                    STREAMING => stream_rows::<V, W, LEVEL>(token, tile, &rows),
                     _ => store_rows::<V, W>(token, tile, &rows),
                 }
             }
@@ -194,13 +205,13 @@ impl<const W: usize, const WRITTEN: u8> Outlined for Large<W, WRITTEN> {
 /// As [`run`], for elements of W bytes and rising rows.
 #[inline(always)]
 unsafe fn store_rows<V: Vector, const W: usize>(token: Token<V>, tile: &Tile, rows: &RowBlock) {
-    let mut panel = Panel::of(token, tile, rows, W, None);
+    let mut panel = Panel::of(token, tile, rows, None);
     for done in (0..tile.cols.len).step_by(LINE / W) {
         let count = (tile.cols.len - done).min(LINE / W);
         // SAFETY: the columns are columns of the tile.
         unsafe {
             panel.advance::<W>(done, count, 0, 0);
-            put_lines::<V, W, STORED>(&mut panel, rows, 0..count, &mut []);
+            put_lines::<V, W, STORED, L1>(&mut panel, rows, 0..count, &mut []);
         }
     }
 }
@@ -211,7 +222,7 @@ unsafe fn store_rows<V: Vector, const W: usize>(token: Token<V>, tile: &Tile, ro
 /// # Safety
 /// As [`run`], for elements of W bytes and rising rows, all aligned as the first.
 #[inline(always)]
-unsafe fn stream_aligned_rows<V: Vector, const W: usize>(
+unsafe fn stream_aligned_rows<V: Vector, const W: usize, const LEVEL: u8>(
     token: Token<V>,
     tile: &Tile,
     rows: &RowBlock,
@@ -220,7 +231,7 @@ unsafe fn stream_aligned_rows<V: Vector, const W: usize>(
     unsafe {
         let over = rows.dst(0).1;
         let head = if over > 0 { (LINE - over) / W } else { 0 };
-        stream::<V, W, STORED, ALIGNED, STORED>(token, tile, rows, head, &mut []);
+        stream::<V, W, STORED, ALIGNED, STORED, LEVEL>(token, tile, rows, head, &mut []);
     }
 }
 
@@ -231,11 +242,15 @@ unsafe fn stream_aligned_rows<V: Vector, const W: usize>(
 /// As [`run`], for elements of W bytes and rising rows, each a line or longer, at multiples
 /// of W.
 #[inline(always)]
-unsafe fn stream_rows<V: Vector, const W: usize>(token: Token<V>, tile: &Tile, rows: &RowBlock) {
+unsafe fn stream_rows<V: Vector, const W: usize, const LEVEL: u8>(
+    token: Token<V>,
+    tile: &Tile,
+    rows: &RowBlock,
+) {
     let mut carry = [CarryBuffer::NONE; MOST_ROWS];
     // SAFETY: the first group is a whole one, and from it on every row carries a line.
     unsafe {
-        stream::<V, W, BEGUN, STREAMED, ENDED>(token, tile, rows, LINE / W, &mut carry);
+        stream::<V, W, BEGUN, STREAMED, ENDED, LEVEL>(token, tile, rows, LINE / W, &mut carry);
         if tile.cols.len.is_multiple_of(LINE / W) {
             for (row, carry) in carry[..rows.count].iter().enumerate() {
                 let (base, over) = rows.dst(row);
@@ -253,7 +268,14 @@ unsafe fn stream_rows<V: Vector, const W: usize>(token: Token<V>, tile: &Tile, r
 /// # Safety
 /// As [`put_lines`], for rows of the tile; it has `head` columns.
 #[inline(always)]
-unsafe fn stream<V: Vector, const W: usize, const HEAD: u8, const BODY: u8, const TAIL: u8>(
+unsafe fn stream<
+    V: Vector,
+    const W: usize,
+    const HEAD: u8,
+    const BODY: u8,
+    const TAIL: u8,
+    const LEVEL: u8,
+>(
     token: Token<V>,
     tile: &Tile,
     rows: &RowBlock,
@@ -262,7 +284,7 @@ unsafe fn stream<V: Vector, const W: usize, const HEAD: u8, const BODY: u8, cons
 ) {
     let (each, cols) = (LINE / W, tile.cols.len);
     let end = head + (cols - head) / each * each;
-    let mut panel = Panel::of(token, tile, rows, W, PackedPanels::of(tile, rows, W));
+    let mut panel = Panel::of(token, tile, rows, PackedPanels::of(tile, rows, W));
     let most = panel.cols(W);
     // Where a panel ends: the first has the head's columns too, and the last those of the tail.
     let until = |from: usize| {
@@ -273,7 +295,7 @@ unsafe fn stream<V: Vector, const W: usize, const HEAD: u8, const BODY: u8, cons
     // SAFETY: the columns are columns of the tile.
     unsafe {
         if head > 0 {
-            rows.prefetch::<V>(0);
+            rows.prefetch_partial(0);
         }
         if let Some(packed) = &mut panel.packed {
             packed.advance(token, until(0), 1);
@@ -284,15 +306,15 @@ unsafe fn stream<V: Vector, const W: usize, const HEAD: u8, const BODY: u8, cons
             let coming = if to < cols { until(to) - to } else { 0 };
             panel.advance::<W>(from, to - from, coming, blocks * (to - from).div_ceil(each));
             if to == cols {
-                rows.prefetch::<V>(cols * W);
+                rows.prefetch_partial(cols * W);
             }
             let (head, tail) = (head.saturating_sub(from), to.min(end) - from);
             if head > 0 {
-                put_lines::<V, W, HEAD>(&mut panel, rows, 0..head, carry);
+                put_lines::<V, W, HEAD, LEVEL>(&mut panel, rows, 0..head, carry);
             }
-            put_lines::<V, W, BODY>(&mut panel, rows, head..tail, carry);
+            put_lines::<V, W, BODY, LEVEL>(&mut panel, rows, head..tail, carry);
             if tail < to - from {
-                put_lines::<V, W, TAIL>(&mut panel, rows, tail..to - from, carry);
+                put_lines::<V, W, TAIL, LEVEL>(&mut panel, rows, tail..to - from, carry);
             }
             from = to;
         }
@@ -314,7 +336,7 @@ const ENDED: u8 = 4;
 /// The columns are valid for the rows, and the rows for the columns. Where lines are streamed or
 /// ended, rows carry lines.
 #[inline(always)]
-unsafe fn put_lines<V: Vector, const W: usize, const PUT: u8>(
+unsafe fn put_lines<V: Vector, const W: usize, const PUT: u8, const LEVEL: u8>(
     panel: &mut Panel<V>,
     rows: &RowBlock,
     cols: Range<usize>,
@@ -332,7 +354,7 @@ unsafe fn put_lines<V: Vector, const W: usize, const PUT: u8>(
                 return put_some_lines::<V, W, PUT>(panel, rows, row..rows.count, cols, carry);
             }
             if left < side {
-                put_lane_lines::<V, W, PUT>(panel, rows, row, cols.clone(), carry);
+                put_lane_lines::<V, W, PUT, LEVEL>(panel, rows, row, cols.clone(), carry);
                 row += LANE / W;
                 continue;
             }
@@ -349,9 +371,10 @@ unsafe fn put_lines<V: Vector, const W: usize, const PUT: u8>(
                         // A column begins anywhere in a line, so it ends in one line more.
                         let ahead = ahead.assume_init();
                         if row == 0 {
-                            V::prefetch(ahead);
+                            V::prefetch_into::<LEVEL>(ahead);
                         }
-                        V::prefetch(ahead.wrapping_add(row * W + V::BYTES - 1));
+                        let end = ahead.wrapping_add(row * W + V::BYTES - 1);
+                        V::prefetch_into::<LEVEL>(end);
                         vector.write(V::load(panel.token, src.assume_init().add(row * W)));
                     }
                     transpose_micro_tile::<V, W>(written(vectors));
@@ -372,7 +395,7 @@ unsafe fn put_lines<V: Vector, const W: usize, const PUT: u8>(
 /// # Safety
 /// As [`put_lines`], for those rows.
 #[inline(always)]
-unsafe fn put_lane_lines<V: Vector, const W: usize, const PUT: u8>(
+unsafe fn put_lane_lines<V: Vector, const W: usize, const PUT: u8, const LEVEL: u8>(
     panel: &Panel<V>,
     rows: &RowBlock,
     row: usize,
@@ -392,7 +415,8 @@ unsafe fn put_lane_lines<V: Vector, const W: usize, const PUT: u8>(
                     let mut srcs = [panel.srcs[col + i].assume_init(); LINE / LANE];
                     for (lane, src) in srcs[..lanes].iter_mut().enumerate() {
                         let col = col + lane * each + i;
-                        V::prefetch(panel.aheads[col].assume_init().wrapping_add(row * W));
+                        let ahead = panel.aheads[col].assume_init().wrapping_add(row * W);
+                        V::prefetch_into::<LEVEL>(ahead);
                         *src = panel.srcs[col].assume_init().add(row * W);
                     }
                     vector.write(V::load_lanes(panel.token, &srcs));

@@ -7,7 +7,7 @@ use proptest::array::uniform2;
 use proptest::strategy::Strategy;
 use trundle_core::{IndexMap, Layout, Shape};
 
-use crate::cases::{Chain, chains, layouts, widths, windows};
+use crate::cases::{Chain, chains, layouts, many_axes, widths, windows};
 use crate::shapings::{ShapingChain, shaping_chains};
 use crate::{Naive, PlainOp, composed};
 
@@ -57,6 +57,25 @@ impl Case {
     pub fn shaping(most_elements: usize) -> impl Strategy<Value = Case> {
         let numbers = (shaping_chains(most_elements, 4), widths(), uniform2(0..70usize));
         numbers.prop_map(|(chain, width, offsets)| Case::contiguous_chain(chain, width, offsets))
+    }
+
+    /// Random cases of many short axes, of up to `most_elements`: between packed tensors at odd places
+    /// in both buffers, or between any two layouts.
+    pub fn many_axes(most_elements: usize) -> impl Strategy<Value = Case> {
+        let numbers = (many_axes(most_elements), widths(), layouts(), layouts());
+        (numbers, uniform2(0..70usize), 0..4u8).prop_map(|(numbers, offsets, turn)| {
+            let (chain, width, src, dst) = numbers;
+            let aligned = offsets.map(|offset| offset / 64 * 64);
+            let offsets = if turn == 0 { aligned } else { offsets };
+            let shape = chain.shape.clone();
+            let packed = Case::contiguous_chain(chain.into(), width, offsets);
+            let src = if turn < 3 { packed.src } else { src.source(&shape, width) };
+            let dst = match turn {
+                0 | 1 => packed.dst,
+                _ => dst.nested_destination(packed.chain.naive.shape(), width),
+            };
+            Case { src, dst, ..packed }
+        })
     }
 
     /// Random cases of up to `most_elements`.

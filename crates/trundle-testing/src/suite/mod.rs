@@ -41,6 +41,8 @@ pub fn share_of_conformance<B: Testable>(backend: &B, share: usize, shares: usiz
     let cases = |all: u32| all.div_ceil(u32::try_from(shares).unwrap_or(u32::MAX));
     random(backend, cases(2000), 300);
     random(backend, cases(100), 5000);
+    many_axes(backend, cases(1000), 300);
+    many_axes(backend, cases(200), 20_000);
     shaping(backend, cases(1000), 300);
     shaping(backend, cases(100), 5000);
     sweep(backend, large());
@@ -64,6 +66,16 @@ pub fn sweep<B: Testable>(backend: &B, cases: impl IntoIterator<Item = Case>) {
 /// If one does not come out as the oracle has it: with the smallest found, and the seed.
 pub fn random<B: Testable>(backend: &B, cases: u32, most_elements: usize) {
     holds(cases, &Case::any(most_elements), |case| {
+        check(backend, &case).map_err(TestCaseError::fail)
+    });
+}
+
+/// Runs random cases of many short axes, of up to `most_elements` each.
+///
+/// # Panics
+/// As [`random`].
+pub fn many_axes<B: Testable>(backend: &B, cases: u32, most_elements: usize) {
+    holds(cases, &Case::many_axes(most_elements), |case| {
         check(backend, &case).map_err(TestCaseError::fail)
     });
 }

@@ -4,7 +4,9 @@ use super::case::Case;
 use super::conditions::conditions;
 use super::reversals::{lane_lengths, lanes_reversed, narrow_lanes, rows_reversed};
 use super::rolls::{orders_of_rolled, rolls, rows_rolled};
-use super::transposes::{channels, groups, matrices, orders, pictures, strips};
+use super::transposes::{
+    channels, few_elements, groups, many_axes, matrices, orders, pictures, strips,
+};
 use crate::PlainOp;
 
 /// Sizes below, at and above those of vectors, cache lines and tiles.
@@ -21,6 +23,7 @@ pub(super) const SWEPT_OFFSETS: [[usize; 2]; 5] = [[0, 0], [1, 0], [0, 1], [5, 3
 pub fn sweeps() -> impl Iterator<Item = Case> {
     runs()
         .chain(matrices())
+        .chain(few_elements())
         .chain(pictures())
         .chain(groups())
         .chain(channels())
@@ -28,6 +31,7 @@ pub fn sweeps() -> impl Iterator<Item = Case> {
         .chain(rolls())
         .chain(rows_rolled())
         .chain(orders())
+        .chain(many_axes())
         .chain(orders_of_rolled())
         .chain(rows_reversed())
         .chain(lanes_reversed())

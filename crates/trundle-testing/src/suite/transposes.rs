@@ -5,6 +5,8 @@ use trundle_core::{Layout, Shape};
 use super::case::Case;
 use super::sweeps::{EDGE_SIZES, SWEPT_OFFSETS, SWEPT_WIDTHS, permutations};
 use crate::PlainOp;
+use crate::cases::signed;
+use crate::choices::Choices;
 
 /// Two axes exchanged, alone and with one of them reversed.
 pub(super) fn matrices() -> impl Iterator<Item = Case> {
@@ -17,6 +19,29 @@ pub(super) fn matrices() -> impl Iterator<Item = Case> {
                 }
                 let offsets = SWEPT_OFFSETS[(rows * columns + number) % SWEPT_OFFSETS.len()];
                 Case::contiguous(&[rows, columns], &ops, width, offsets)
+            })
+        })
+    })
+}
+
+/// Many matrices of few elements, and pictures of few channels whose axes are all inverted: alone and with an
+/// axis reversed.
+pub(super) fn few_elements() -> impl Iterator<Item = Case> {
+    let sizes = [2, 3, 4, 5, 6, 7, 9];
+    let pairs = sizes.into_iter().flat_map(move |a| sizes.into_iter().map(move |b| (a, b)));
+    let orders: [&[i64]; 3] = [&[0, 1, 3, 2], &[1, 0, 3, 2], &[3, 2, 1, 0]];
+    pairs.enumerate().flat_map(move |(number, (a, b))| {
+        SWEPT_WIDTHS.into_iter().enumerate().flat_map(move |(at, width)| {
+            orders.into_iter().enumerate().flat_map(move |(turn, order)| {
+                let turn = number + at + turn;
+                let mut ops = vec![PlainOp::Transpose { order: order.to_vec() }];
+                if turn.is_multiple_of(3) {
+                    ops.push(PlainOp::Flip { axes: vec![[0, 1, 2, 3][turn % 4]] });
+                }
+                let offsets = SWEPT_OFFSETS[turn % SWEPT_OFFSETS.len()];
+                let many = [2, 5 + turn % 30, a, b];
+                let picture = [1, 18 + turn % 30, 3 + turn % 20, a];
+                [many, picture].map(|shape| Case::contiguous(&shape, &ops, width, offsets))
             })
         })
     })
@@ -167,6 +192,38 @@ pub(super) fn orders() -> impl Iterator<Item = Case> {
                 let ops = [PlainOp::Transpose { order: order.clone() }];
                 Case::contiguous(&shape, &ops, width, [0, 0])
             })
+        })
+    })
+}
+
+/// Many axes of two, of powers of two and of other small sizes, in any order, some of them reversed.
+pub(super) fn many_axes() -> impl Iterator<Item = Case> {
+    let sizes: [&[usize]; 5] = [&[2], &[2, 4, 2, 8], &[2, 2, 2, 3], &[2, 3, 5], &[3, 1, 4, 67]];
+    SWEPT_WIDTHS.into_iter().flat_map(move |width| {
+        (0..60).map(move |turn| {
+            let mut choices = Choices::of((width * 100 + turn) as u64);
+            let (mut shape, mut elements) = (Vec::new(), 1);
+            let most = [100, 1000, 6000, 20_000][turn / 5 % 4];
+            while elements < most {
+                let sizes = sizes[turn % sizes.len()];
+                shape.push(sizes[choices.below(sizes.len())]);
+                elements *= shape[shape.len() - 1];
+            }
+            let mut order: Vec<usize> = (0..shape.len()).rev().collect();
+            if turn % 3 > 0 {
+                for last in (1..order.len()).rev() {
+                    order.swap(last, choices.below(last + 1));
+                }
+            }
+            let flipped: Vec<i64> =
+                (0..shape.len()).filter(|_| choices.below(3) == 0).map(signed).collect();
+            let mut ops =
+                vec![PlainOp::Transpose { order: order.into_iter().map(signed).collect() }];
+            if turn % 2 == 1 {
+                ops.insert(0, PlainOp::Flip { axes: flipped });
+            }
+            let offsets = SWEPT_OFFSETS[(turn / 7) % SWEPT_OFFSETS.len()];
+            Case::contiguous(&shape, &ops, width, offsets)
         })
     })
 }

@@ -1,0 +1,510 @@
+//! `tune`: the search for a machine's tuning record.
+//!
+//! Nothing in latencies, numbers of fill buffers or sizes of caches tells which record is best, so records
+//! are timed: all that are tried run in turn on the same buffers, so that each sees the machine in the
+//! same state, and only the ratios within a round count.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use trundle_core::ops::{Flip, Roll, Transpose};
+use trundle_core::{Backend, IndexMap, Layout, Move, Op, Result, Shape};
+use trundle_kernels::{Level, Packed, Tuning};
+
+use super::{built_in, kept, kept_path, used};
+use crate::{Cpu, Machine, Plan, Planner, Simd};
+
+/// The bytes of a buffer: twice what is streamed at the latest, so that caches are of no use.
+const BYTES: usize = 64 << 20;
+
+/// How many times each record runs each case, when records are compared and when the best is checked.
+const ROUNDS: usize = 3;
+const LAST_ROUNDS: usize = 7;
+
+/// A record has to be better than the best before it by this much: less is noise.
+const LEAST_GAIN: f64 = 1.02;
+
+/// How far the search is.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// What is compared.
+    pub what: &'static str,
+    /// How many comparisons are done, and how many there are.
+    pub done: usize,
+    /// All of them.
+    pub total: usize,
+}
+
+/// A movement, before and after.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    /// What is moved.
+    pub name: &'static str,
+    /// Its speed with the record that is built in, in bytes read and written a second.
+    pub before: f64,
+    /// That with the record that was found; where what was found is no faster for movements of its
+    /// kind, and so not in the record, the same as before.
+    pub after: f64,
+    /// That of a copy of as many bytes in the same rounds.
+    pub copy: f64,
+    shows: Shows,
+}
+
+/// What the search found.
+#[derive(Clone, Debug)]
+pub struct Tuned {
+    /// The record for this machine.
+    pub tuning: Tuning,
+    /// The record that is built in for it.
+    pub built_in: Tuning,
+    /// Movements that were timed with both in turn.
+    pub trials: Vec<Trial>,
+}
+
+impl Tuned {
+    /// Keeps the record where processes that start from now on find it, and says where that is.
+    ///
+    /// # Errors
+    /// If the file cannot be written, or there is no folder for it.
+    pub fn keep(&self) -> io::Result<PathBuf> {
+        let path = kept_path().ok_or_else(|| {
+            io::Error::other("neither XDG_CACHE_HOME nor HOME says where to keep it")
+        })?;
+        kept::write(&path, &self.text())?;
+        Ok(path)
+    }
+
+    /// The record as a file has it that `TRUNDLE_TUNING` may name.
+    pub fn text(&self) -> String {
+        let (cpu, cores) = (&used().cpu, Machine::cores());
+        let version = env!("CARGO_PKG_VERSION");
+        let numbers = self.tuning.to_string().replace(' ', "\n");
+        format!("# trundle {version}, tuned on {cpu}, {cores} cores\n{numbers}\n")
+    }
+}
+
+/// Finds the tuning record of this machine, in some seconds: nothing else should run meanwhile. The
+/// record is not used by this process, nor kept: see [`Tuned::keep`]. `go_on` is told how far the search is, and
+/// ends it by a no: the answer is then none.
+///
+/// # Errors
+/// [`TooLarge`](trundle_core::Error::TooLarge) if there is no memory for two buffers of 64 MiB.
+pub fn tune(go_on: &mut dyn FnMut(Progress) -> bool) -> Result<Option<Tuned>> {
+    tune_with(1, go_on)
+}
+
+/// [`tune`] by movements of axes that are a `share`th as long, for tests.
+fn tune_with(share: usize, go_on: &mut dyn FnMut(Progress) -> bool) -> Result<Option<Tuned>> {
+    // As most processes will be, whatever this one is told by its environment.
+    let (threads, simd) = (Machine::cores(), Simd::detect());
+    let machine = Machine { threads, simd, ..Machine::detect().clone() };
+    let mut search = Search::new(machine, share)?;
+    let (built_in, _) = built_in::for_cpu(&used().cpu, search.machine.l3_bytes);
+    let mut steps = Steps { done: 0, total: search.steps(), go_on };
+    let Some(found) = search.best(built_in, &mut steps)? else { return Ok(None) };
+    let Some(mut trials) = search.trials(built_in, found, &mut steps)? else { return Ok(None) };
+    // A tuned machine is no slower than an untuned one at movements of any kind.
+    let mut tuning = built_in;
+    tuning.streaming_bytes = found.streaming_bytes;
+    for shows in [Shows::Runs, Shows::Reversed, Shows::Transposes] {
+        let of_kind = |trial: &&Trial| trial.shows == shows;
+        let gains = trials.iter().filter(of_kind).map(|trial| trial.after / trial.before);
+        if geometric_mean(gains) >= 1.0 {
+            tuning = with_part(tuning, shows, &found);
+        } else {
+            let dropped = trials.iter_mut().filter(|trial| trial.shows == shows);
+            dropped.for_each(|trial| trial.after = trial.before);
+        }
+    }
+    Ok(Some(Tuned { tuning, built_in, trials }))
+}
+
+/// A movement that records are compared by.
+struct Case {
+    name: &'static str,
+    work: Move,
+    /// Which numbers of the record it shows.
+    shows: Shows,
+}
+
+/// What of a record a case shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shows {
+    Runs,
+    Reversed,
+    Transposes,
+}
+
+/// A record, with the numbers of another that such cases show.
+fn with_part(tuning: Tuning, shows: Shows, other: &Tuning) -> Tuning {
+    match shows {
+        Shows::Runs => Tuning {
+            run_level: other.run_level,
+            run_ahead: other.run_ahead,
+            run_pages: other.run_pages,
+            ..tuning
+        },
+        Shows::Reversed => Tuning {
+            reversed_level: other.reversed_level,
+            reversed_ahead: other.reversed_ahead,
+            ..tuning
+        },
+        Shows::Transposes => {
+            let others = Tuning { streaming_bytes: tuning.streaming_bytes, ..*other };
+            let others = with_part(others, Shows::Runs, &tuning);
+            with_part(others, Shows::Reversed, &tuning)
+        }
+    }
+}
+
+/// How far the search is, and who is told.
+struct Steps<'a> {
+    done: usize,
+    total: usize,
+    go_on: &'a mut dyn FnMut(Progress) -> bool,
+}
+
+impl Steps<'_> {
+    /// Tells of the next step, and asks whether it is to be done.
+    fn next(&mut self, what: &'static str) -> bool {
+        self.done += 1;
+        (self.go_on)(Progress { what, done: self.done - 1, total: self.total })
+    }
+}
+
+struct Search {
+    machine: Machine,
+    cases: Vec<Case>,
+    src: Box<[u8]>,
+    dst: Box<[u8]>,
+}
+
+impl Search {
+    fn new(machine: Machine, share: usize) -> Result<Search> {
+        let transposed = |order: &[i64]| Op::from(Transpose::new(order));
+        let cases = [
+            (
+                "rows rolled",
+                Shows::Runs,
+                4,
+                [4096, 4095].as_slice(),
+                Roll::new(&[5, -300], &[0, 1]).into(),
+            ),
+            ("a long run rolled", Shows::Runs, 1, &[BYTES - 8], Roll::new(&[12_345], &[0]).into()),
+            ("f32 flipped", Shows::Reversed, 4, &[4093, 4099], Flip::new(&[1]).into()),
+            ("u16 flipped", Shows::Reversed, 2, &[BYTES / 2 - 8], Flip::new(&[0]).into()),
+            ("f32 matrix", Shows::Transposes, 4, &[4088, 4104], transposed(&[])),
+            ("f32 matrix, powers of two", Shows::Transposes, 4, &[4096, 4096], transposed(&[])),
+            (
+                "f32, five axes",
+                Shows::Transposes,
+                4,
+                &[28, 28, 48, 28, 15],
+                transposed(&[1, 3, 0, 4, 2]),
+            ),
+            ("f32, inverted", Shows::Transposes, 4, &[32, 15, 15, 15, 5, 30], transposed(&[])),
+            ("f64 matrix", Shows::Transposes, 8, &[2900, 2888], transposed(&[])),
+            ("u16 matrix", Shows::Transposes, 2, &[5800, 5784], transposed(&[])),
+            (
+                "u16 pictures to channels last",
+                Shows::Transposes,
+                2,
+                &[8, 64, 56, 1160],
+                transposed(&[0, 2, 3, 1]),
+            ),
+            ("u8 matrix, powers of two", Shows::Transposes, 1, &[8192, 8192], transposed(&[])),
+        ];
+        let cases: Result<Vec<Case>> = cases
+            .into_iter()
+            .map(|(name, shows, width, sizes, op)| {
+                let sizes: Vec<usize> =
+                    sizes.iter().map(|size| (size / share).max(4.min(*size))).collect();
+                Ok(Case { name, shows, work: movement(&op, width, &sizes)? })
+            })
+            .collect();
+        let cases = cases?;
+        let cpu = Cpu::default();
+        let bytes = cases.iter().map(|case| case.work.moved_bytes()).max().unwrap_or(0);
+        let (mut src, mut dst) = (cpu.buffer(bytes)?, cpu.buffer(bytes)?);
+        // Pages that nobody has written are all the same one.
+        src.fill(1);
+        dst.fill(2);
+        Ok(Search { machine, cases, src, dst })
+    }
+
+    /// How many steps there are: a case of a comparison each, the sizes that are streamed, and the trials.
+    fn steps(&self) -> usize {
+        let cases = |shows| self.cases.iter().filter(|case| case.shows == shows).count();
+        let compared: usize = comparisons().iter().map(|each| cases(each.shows)).sum();
+        compared + 1 + self.cases.len()
+    }
+
+    /// The best record, beginning with one that is built in; none if the search is to end.
+    fn best(&mut self, built_in: Tuning, steps: &mut Steps<'_>) -> Result<Option<Tuning>> {
+        let mut best = built_in;
+        for comparison in comparisons() {
+            let tried = (comparison.records)(&best, self.machine.l3_bytes);
+            match self.best_of(best, &tried, &comparison, steps)? {
+                Some(better) => best = better,
+                None => return Ok(None),
+            }
+        }
+        if !steps.next("results that stay in the caches") {
+            return Ok(None);
+        }
+        best.streaming_bytes = self.streaming_bytes(best)?;
+        Ok(Some(best))
+    }
+
+    /// The best of some records for the cases that show them, of which `first` is the one to beat; none if
+    /// the search is to end.
+    fn best_of(
+        &mut self,
+        first: Tuning,
+        others: &[Tuning],
+        comparison: &Comparison,
+        steps: &mut Steps<'_>,
+    ) -> Result<Option<Tuning>> {
+        let mut records = vec![first];
+        records.extend(others.iter().filter(|other| **other != first));
+        let machine = &self.machine;
+        let mut gains = vec![Vec::new(); records.len()];
+        for case in self.cases.iter().filter(|case| case.shows == comparison.shows) {
+            if !steps.next(comparison.what) {
+                return Ok(None);
+            }
+            let plans: Vec<Plan> =
+                records.iter().map(|record| planned(machine, *record, &case.work)).collect();
+            let times = in_turn(&plans, ROUNDS, &self.src, &mut self.dst)?;
+            for (gains, time) in gains.iter_mut().zip(&times) {
+                gains.push(ratio(&times[0], time));
+            }
+        }
+        let mut best = (first, LEAST_GAIN);
+        for (record, gains) in records.iter().zip(gains).skip(1) {
+            let gain = geometric_mean(gains.into_iter());
+            if gain > best.1 {
+                best = (*record, gain);
+            }
+        }
+        Ok(Some(best.0))
+    }
+
+    /// From how many bytes on results are streamed: between the largest of the sizes that are tried at which
+    /// streaming is no gain, and the next.
+    fn streaming_bytes(&mut self, tuning: Tuning) -> Result<usize> {
+        const SIDES: [usize; 4] = [1016, 1448, 2040, 2888];
+        for side in SIDES.into_iter().rev().filter(|side| 4 * side * side <= self.src.len()) {
+            let work = movement(&Transpose::new(&[]).into(), 4, &[side, side])?;
+            let with = |streaming_bytes| Tuning { streaming_bytes, ..tuning };
+            let plans =
+                [with(usize::MAX), with(0)].map(|tuning| planned(&self.machine, tuning, &work));
+            let times = in_turn(&plans, 2 * LAST_ROUNDS, &self.src, &mut self.dst)?;
+            if ratio(&times[0], &times[1]) < LEAST_GAIN {
+                // The next size, which is twice as large, has gained; but for the largest.
+                let most = tuning.streaming_bytes.max(4 * side * side);
+                return Ok((4 * side * side * 3 / 2).min(most));
+            }
+        }
+        // All that was tried gained.
+        Ok(tuning.streaming_bytes.min(4 * SIDES[0] * SIDES[0] / 2))
+    }
+
+    /// The cases with two records, in turn with a copy; none if the search is to end.
+    fn trials(
+        &mut self,
+        before: Tuning,
+        after: Tuning,
+        steps: &mut Steps<'_>,
+    ) -> Result<Option<Vec<Trial>>> {
+        let mut trials = Vec::with_capacity(self.cases.len());
+        for case in &self.cases {
+            if !steps.next("before and after") {
+                return Ok(None);
+            }
+            let bytes = case.work.moved_bytes();
+            let copy = movement(&Flip::new(&[]).into(), 1, &[bytes])?;
+            let plans = [
+                planned(&self.machine, before, &case.work),
+                planned(&self.machine, after, &case.work),
+                planned(&self.machine, after, &copy),
+            ];
+            let times = in_turn(&plans, LAST_ROUNDS, &self.src, &mut self.dst)?;
+            let speed = |times: &Vec<f64>| 2.0 * bytes as f64 / median(times.clone());
+            let (before, after, copy) = (speed(&times[0]), speed(&times[1]), speed(&times[2]));
+            trials.push(Trial { name: case.name, before, after, copy, shows: case.shows });
+        }
+        Ok(Some(trials))
+    }
+}
+
+/// Records that are compared by the same cases.
+struct Comparison {
+    what: &'static str,
+    shows: Shows,
+    /// The records to try beside the best so far.
+    records: fn(&Tuning, usize) -> Vec<Tuning>,
+}
+
+/// The comparisons, one after another: whole records first, then what each may lack.
+fn comparisons() -> Vec<Comparison> {
+    let compare = |what, shows, records| Comparison { what, shows, records };
+    vec![
+        compare("transposes as other machines do them", Shows::Transposes, |best, l3_bytes| {
+            // Of others' records, what transposes take from them.
+            let all = built_in::all(l3_bytes).into_iter();
+            all.map(|other| with_part(*best, Shows::Transposes, &other)).collect()
+        }),
+        compare("where columns are prefetched to", Shows::Transposes, |best, _| {
+            vec![Tuning { transpose_level: other(best.transpose_level), ..*best }]
+        }),
+        compare("what is packed before it is transposed", Shows::Transposes, |best, _| {
+            let with = |packed| Tuning { packed, ..*best };
+            [Packed::Never, Packed::Narrow, Packed::All].map(with).to_vec()
+        }),
+        compare("tiles of a transpose", Shows::Transposes, |best, _| {
+            let tiles = [(512, 256), (1 << 10, 256), (2 << 10, 512)];
+            let with = |(tile_bytes, tile_rows)| Tuning { tile_bytes, tile_rows, ..*best };
+            tiles.map(with).to_vec()
+        }),
+        compare("columns of a tile", Shows::Transposes, |best, _| {
+            [256, 1024, 4096].map(|tile_columns| Tuning { tile_columns, ..*best }).to_vec()
+        }),
+        compare("how lines are written", Shows::Transposes, |best, _| {
+            vec![
+                Tuning { lines_together: 3 - best.lines_together, ..*best },
+                Tuning { short_row_bytes: 319 - best.short_row_bytes, ..*best },
+                Tuning { narrow_short_row_bytes: 319 - best.narrow_short_row_bytes, ..*best },
+                Tuning { column_bytes_ahead: (8 << 10) - best.column_bytes_ahead, ..*best },
+            ]
+        }),
+        compare("copies and rolls", Shows::Runs, |best, _| {
+            let mut records = Vec::new();
+            for run_pages in [1, 4] {
+                for run_level in [Level::L1, Level::L2] {
+                    for run_ahead in [2 << 10, 4 << 10, 16 << 10] {
+                        records.push(Tuning { run_level, run_ahead, run_pages, ..*best });
+                    }
+                }
+            }
+            records
+        }),
+        compare("rows read backwards", Shows::Reversed, |best, _| {
+            let mut records = Vec::new();
+            for reversed_level in [Level::L1, Level::L2] {
+                for reversed_ahead in [2 << 10, 4 << 10, 8 << 10] {
+                    records.push(Tuning { reversed_level, reversed_ahead, ..*best });
+                }
+            }
+            records
+        }),
+    ]
+}
+
+fn other(level: Level) -> Level {
+    match level {
+        Level::L1 => Level::L2,
+        Level::L2 => Level::L1,
+    }
+}
+
+/// An operator on row-major tensors of elements of `width` bytes.
+fn movement(op: &Op, width: usize, sizes: &[usize]) -> Result<Move> {
+    let map: IndexMap = op.index_map(&Shape::new(sizes)?)?;
+    let src = Layout::row_major(map.in_shape(), width)?;
+    let dst = Layout::row_major(map.out_shape(), width)?;
+    Move::new(&map, width, &src, &dst, 64)
+}
+
+fn planned(machine: &Machine, tuning: Tuning, work: &Move) -> Plan {
+    Planner::new(Machine { tuning, ..machine.clone() }).plan(work)
+}
+
+/// The seconds of each plan in each round. All see the machine alike: each round begins with another one,
+/// and with a run that does not count, since what follows other work is slower.
+fn in_turn(plans: &[Plan], rounds: usize, src: &[u8], dst: &mut [u8]) -> Result<Vec<Vec<f64>>> {
+    let cpu = Cpu::default();
+    let mut times = vec![Vec::with_capacity(rounds); plans.len()];
+    for round in 0..rounds {
+        let order = (0..plans.len()).map(|at| (at + round) % plans.len());
+        let first = round % plans.len();
+        cpu.run(&plans[first], src, dst)?;
+        for at in order {
+            let start = Instant::now();
+            cpu.run(&plans[at], src, dst)?;
+            times[at].push(start.elapsed().as_secs_f64());
+        }
+    }
+    Ok(times)
+}
+
+/// How many times as fast `times` are as `others`, in the same rounds.
+fn ratio(others: &[f64], times: &[f64]) -> f64 {
+    median(times.iter().zip(others).map(|(time, other)| other / time).collect())
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(1.0)
+}
+
+fn geometric_mean(values: impl Iterator<Item = f64>) -> f64 {
+    let (sum, count) =
+        values.fold((0.0, 0.0), |(sum, count), value| (sum + f64::ln(value), count + 1.0));
+    f64::exp(sum / f64::max(count, 1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_found_and_every_comparison_is_told() {
+        let mut told = Vec::new();
+        let tuned = tune_with(512, &mut |progress| {
+            told.push((progress.what, progress.done, progress.total));
+            true
+        });
+        let tuned = tuned.unwrap().unwrap();
+        let counts = told.iter().map(|(_, done, total)| (*done, *total));
+        assert!(counts.eq((0..told.len()).map(|done| (done, told.len()))), "{told:?}");
+        assert_eq!(tuned.tuning.to_string().parse(), Ok(tuned.tuning));
+        assert!(
+            tuned.trials.iter().all(|trial| trial.before.min(trial.after).min(trial.copy) > 0.0)
+        );
+        let names: Vec<&str> = tuned.trials.iter().map(|trial| trial.name).collect();
+        assert_eq!((names.len(), names[0]), (12, "rows rolled"));
+    }
+
+    #[test]
+    fn a_search_ends_when_it_is_told_to() {
+        let mut asked = 0;
+        let stopped = tune_with(512, &mut |_| {
+            asked += 1;
+            asked < 3
+        });
+        assert!(stopped.unwrap().is_none());
+        assert_eq!(asked, 3);
+    }
+
+    #[test]
+    fn a_part_of_a_record_is_what_its_cases_show() {
+        let (one, other) = (
+            Tuning::of_cache(1 << 20),
+            Tuning {
+                streaming_bytes: 1,
+                run_ahead: 64,
+                reversed_ahead: 128,
+                tile_rows: 16,
+                ..Tuning::of_cache(1 << 20)
+            },
+        );
+        let parts = [Shows::Runs, Shows::Reversed, Shows::Transposes];
+        let parts = parts.map(|shows| with_part(one, shows, &other));
+        assert_eq!(parts.map(|part| part.run_ahead), [64, 4096, 4096]);
+        assert_eq!(parts.map(|part| part.reversed_ahead), [4096, 128, 4096]);
+        assert_eq!(parts.map(|part| part.tile_rows), [256, 256, 16]);
+        assert!(parts.iter().all(|part| part.streaming_bytes == one.streaming_bytes));
+    }
+}

@@ -1,0 +1,192 @@
+//! Axes of two, and of powers of two, in registers: bits of indices change places.
+
+use std::mem::MaybeUninit;
+
+use super::tables::{GatherTile, Offset, Tables};
+use crate::pattern::Pattern;
+use crate::simd::{Indices, LINE, Token, Vector};
+use crate::tile::Store;
+use crate::transpose::micro_tile::{MOST_VECTORS, transpose_micro_tile, written};
+use crate::transpose::transposed;
+
+pub(crate) use crate::elements::strided::tile;
+
+/// Larger tiles of two loops are moved faster by these, but for transposes of rows that come to less (measured;
+/// docs/kernels.md).
+const MOST_PLAIN_BYTES: usize = 1024;
+const LEAST_PLAIN_ROW_BYTES: usize = 24;
+
+/// Tiles of two loops would be small, there are others, and as many steps of two as fill a register
+/// are the innermost on either side.
+pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
+    let Pattern { width, lens, tile, bits, .. } = *pattern;
+    let is_small = |(rows, cols): (usize, usize)| {
+        rows.saturating_mul(cols).saturating_mul(width) <= MOST_PLAIN_BYTES
+    };
+    matches!(width, 1 | 2 | 4 | 8 | 16)
+        && width << bits.0.min(bits.1) >= vector_bytes
+        && is_small(lens)
+        && (is_small(tile)
+            || tile.0 * width < LEAST_PLAIN_ROW_BYTES
+            || !transposed::applies(pattern, vector_bytes))
+}
+
+/// Copies micro-tiles of registers.
+///
+/// # Safety
+/// As [`Call::GatherTile`](crate::Call::GatherTile); the tables are for registers of V.
+#[inline(always)]
+pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &GatherTile<'_>) {
+    // SAFETY: the contract is the same; W is the tile's width.
+    unsafe {
+        match tile.width {
+            1 => rounds::<V, 1>(token, tile),
+            2 => rounds::<V, 2>(token, tile),
+            4 => rounds::<V, 4>(token, tile),
+            8 => rounds::<V, 8>(token, tile),
+            _ => rounds::<V, 16>(token, tile),
+        }
+    }
+}
+
+/// # Safety
+/// As [`run`], for elements of W bytes.
+#[inline(always)]
+unsafe fn rounds<V: Vector, const W: usize>(token: Token<V>, tile: &GatherTile<'_>) {
+    for (src, dst) in tile.rounds() {
+        let large = tile.store == Store::Streaming;
+        let streamed = large && tile.tables.lines && dst.addr().is_multiple_of(LINE);
+        let round = Round { tables: tile.tables, src, dst, large, streamed };
+        // SAFETY: the contract is the same; streamed registers are aligned.
+        unsafe {
+            match tile.tables.cols.len() {
+                many if many * W == V::BYTES => round.transposed::<V, W>(token),
+                1 => round.exchanged::<V, W, 1>(token),
+                2 => round.exchanged::<V, W, 2>(token),
+                4 if 8 * W <= V::BYTES => round.exchanged::<V, W, 4>(token),
+                8 if 16 * W <= V::BYTES => round.exchanged::<V, W, 8>(token),
+                16 if 32 * W <= V::BYTES => round.exchanged::<V, W, 16>(token),
+                _ => round.exchanged::<V, W, 32>(token),
+            }
+        }
+    }
+}
+
+/// The micro-tiles of a tile.
+struct Round<'a> {
+    tables: &'a Tables,
+    src: *const u8,
+    dst: *mut u8,
+    /// Whether the result is larger than the caches: what is read next is prefetched.
+    large: bool,
+    /// Whether its registers are streamed: all are aligned.
+    streamed: bool,
+}
+
+impl Round<'_> {
+    /// Where a micro-tile is read and written, and where the next is read.
+    #[inline(always)]
+    fn micro_tile(&self, at: usize) -> (*const u8, *mut u8, *const u8) {
+        let micro_tiles = &self.tables.micro_tiles;
+        let (src, dst) = micro_tiles[at].of(self.src, self.dst);
+        let next = micro_tiles.get(at + 1).map_or(src, |next| next.of(self.src, self.dst).0);
+        (src, dst, next)
+    }
+
+    /// Writes a register.
+    ///
+    /// # Safety
+    /// `dst` is a row of a micro-tile.
+    #[inline(always)]
+    unsafe fn put<V: Vector>(&self, vector: V, dst: *mut u8) {
+        // SAFETY: by the caller.
+        unsafe { if self.streamed { vector.stream(dst) } else { vector.store(dst) } }
+    }
+
+    /// Copies micro-tiles of as many registers as each has elements, all of whose bits are exchanged.
+    ///
+    /// # Safety
+    /// As [`run`], for this round, and such tables.
+    #[inline(always)]
+    unsafe fn transposed<V: Vector, const W: usize>(&self, token: Token<V>) {
+        let mut vectors = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
+        let vectors = &mut vectors[..V::BYTES / W];
+        for at in 0..self.tables.micro_tiles.len() {
+            let (src, dst, next) = self.micro_tile(at);
+            // SAFETY: by the caller; all vectors are written.
+            unsafe {
+                for (vector, col) in vectors.iter_mut().zip(&self.tables.cols) {
+                    if self.large {
+                        V::prefetch(next.wrapping_offset(col.src));
+                    }
+                    vector.write(V::load(token, src.wrapping_offset(col.src)));
+                }
+                let vectors = written(vectors);
+                transpose_micro_tile::<V, W>(vectors);
+                for (vector, row) in vectors.iter().zip(&self.tables.rows) {
+                    self.put(*vector, dst.wrapping_offset(row.dst));
+                }
+            }
+        }
+    }
+
+    /// Copies micro-tiles of N registers, the bits of whose indices are exchanged with some of the places.
+    ///
+    /// # Safety
+    /// As [`run`], for this round, and such tables.
+    #[inline(always)]
+    unsafe fn exchanged<V: Vector, const W: usize, const N: usize>(&self, token: Token<V>) {
+        let Tables { micro_tiles, rows, cols, exchanges, .. } = self.tables;
+        let (Ok(rows), Ok(cols)) =
+            (<&[Offset; N]>::try_from(&rows[..]), <&[Offset; N]>::try_from(&cols[..]))
+        else {
+            return;
+        };
+        let Some([one, ..]) = exchanges.get(..N.ilog2().max(1) as usize) else { return };
+        let (rows, cols) = (*rows, *cols);
+        let none = Indices::new(token, &one[0]);
+        let mut pairs = [[none; 2]; 5];
+        for (pair, indices) in pairs.iter_mut().zip(exchanges) {
+            *pair = [Indices::new(token, &indices[0]), Indices::new(token, &indices[1])];
+        }
+        for at in 0..micro_tiles.len() {
+            let (src, dst, next) = self.micro_tile(at);
+            // SAFETY: by the caller.
+            unsafe {
+                let mut vectors = [V::load(token, src.wrapping_offset(cols[0].src)); N];
+                for i in 0..N {
+                    if self.large {
+                        V::prefetch(next.wrapping_offset(cols[i].src));
+                    }
+                    vectors[i] = V::load(token, src.wrapping_offset(cols[i].src));
+                }
+                if N == 1 {
+                    vectors[0] = vectors[0].shuffle::<W>(vectors[0], none);
+                }
+                exchange::<V, W, N, 1>(&mut vectors, pairs[0]);
+                exchange::<V, W, N, 2>(&mut vectors, pairs[1]);
+                exchange::<V, W, N, 4>(&mut vectors, pairs[2]);
+                exchange::<V, W, N, 8>(&mut vectors, pairs[3]);
+                exchange::<V, W, N, 16>(&mut vectors, pairs[4]);
+                for i in 0..N {
+                    self.put(vectors[i], dst.wrapping_offset(rows[i].dst));
+                }
+            }
+        }
+    }
+}
+
+/// Exchanges the bit B of the indices of N vectors with a bit of places, if they have it.
+#[inline(always)]
+fn exchange<V: Vector, const W: usize, const N: usize, const B: usize>(
+    vectors: &mut [V; N],
+    [low, high]: [Indices<V>; 2],
+) {
+    for first in 0..N {
+        if B < N && first & B == 0 {
+            let (a, b) = (vectors[first], vectors[first | B]);
+            vectors[first] = a.shuffle::<W>(b, low);
+            vectors[first | B] = a.shuffle::<W>(b, high);
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Many short axes, element by element.
+
+use super::tables::GatherTile;
+use crate::elements::copy::{Elements, copy_each};
+use crate::pattern::Pattern;
+use crate::transpose::transposed;
+
+pub(crate) use crate::elements::strided::tile;
+
+/// More elements than this in a tile of two loops, and in one of a transpose, are moved as fast without
+/// tables (measured; docs/kernels.md).
+const MOST_PLAIN_ELEMENTS: usize = 64;
+const MOST_TRANSPOSED_ELEMENTS: usize = 128;
+
+/// Tiles of two loops would be small, and there are others.
+pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
+    let Pattern { lens, tile, .. } = *pattern;
+    let is_small = |(rows, cols): (usize, usize), most| rows.saturating_mul(cols) <= most;
+    is_small(lens, MOST_PLAIN_ELEMENTS)
+        && (is_small(tile, MOST_TRANSPOSED_ELEMENTS) || !transposed::applies(pattern, vector_bytes))
+}
+
+/// Copies element by element.
+///
+/// # Safety
+/// As [`Call::GatherTile`](crate::Call::GatherTile).
+pub(crate) unsafe fn run(tile: &GatherTile<'_>) {
+    // SAFETY: the contract is the same.
+    unsafe { copy_each(tile.width, tile) };
+}
+
+/// Along each row.
+impl Elements for GatherTile<'_> {
+    #[inline(always)]
+    unsafe fn for_each(&self, copy: impl Fn(*const u8, *mut u8)) {
+        let tables = self.tables;
+        for (src, dst) in self.rounds() {
+            for micro_tile in &tables.micro_tiles {
+                let (src, dst) = micro_tile.of(src, dst);
+                for row in &tables.rows {
+                    let (src, dst) = row.of(src, dst);
+                    for col in &tables.cols {
+                        let (src, dst) = col.of(src, dst);
+                        copy(src, dst);
+                    }
+                }
+            }
+        }
+    }
+}

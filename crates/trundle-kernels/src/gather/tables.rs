@@ -1,0 +1,313 @@
+//! The tables of a gather: which loops its tiles are made of, and the offsets of their steps.
+
+use super::exchanges::{Exchange, Place, exchanges};
+use crate::simd::LINE;
+use crate::tile::{AffineLoop, Store};
+
+/// How far a step is from the first, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Offset {
+    pub(crate) src: isize,
+    pub(crate) dst: isize,
+}
+
+impl Offset {
+    /// The places that are so far from these.
+    #[inline(always)]
+    pub(crate) fn of(self, src: *const u8, dst: *mut u8) -> (*const u8, *mut u8) {
+        (src.wrapping_offset(self.src), dst.wrapping_offset(self.dst))
+    }
+}
+
+/// What the tiles of a gather have in common: a tile is a number of micro-tiles, and each of these is rows of
+/// columns. All three are the steps of several loops.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tables {
+    pub(crate) micro_tiles: Vec<Offset>,
+    pub(crate) rows: Vec<Offset>,
+    pub(crate) cols: Vec<Offset>,
+    /// How registers are permuted, if the micro-tiles are moved in registers, and no transposes.
+    pub(crate) exchanges: Vec<Exchange>,
+    /// Whether all that is written whole begins with a line where the tile does.
+    pub(crate) lines: bool,
+}
+
+/// A tile of a gather: the micro-tiles of its tables, as often as it has rounds.
+#[derive(Clone, Copy)]
+pub struct GatherTile<'a> {
+    /// Where the first element is read.
+    pub src: *const u8,
+    /// Where it is written.
+    pub dst: *mut u8,
+    /// The size of an element in bytes.
+    pub width: usize,
+    /// How often the tables are gone through, and where.
+    pub rounds: AffineLoop,
+    /// The offsets.
+    pub tables: &'a Tables,
+    /// How the result is written.
+    pub store: Store,
+}
+
+impl GatherTile<'_> {
+    /// Where each round begins to be read and written.
+    #[inline(always)]
+    pub(crate) fn rounds(&self) -> impl Iterator<Item = (*const u8, *mut u8)> {
+        let GatherTile { src, dst, rounds, .. } = *self;
+        (0..rounds.len.cast_signed()).map(move |round| {
+            let offset = Offset {
+                src: round.wrapping_mul(rounds.src_stride),
+                dst: round.wrapping_mul(rounds.dst_stride),
+            };
+            offset.of(src, dst)
+        })
+    }
+}
+
+/// Tables, and what is left of the loops that they are made from.
+pub struct Gathered {
+    /// The tables.
+    pub tables: Tables,
+    /// The loops around the tiles, by falling destination stride.
+    pub outer: Vec<AffineLoop>,
+    /// Where the tiles begin, in bytes from where the loops do, in the source and in the destination.
+    pub begin: (isize, isize),
+    /// The elements of a tile.
+    pub elements: usize,
+}
+
+/// The largest factor that loops are cut into.
+const MOST_FACTOR: usize = 31;
+
+/// The most lines that are written half by half with streaming stores (measured; docs/kernels.md).
+const MOST_OPEN_LINES: usize = 4;
+
+/// The most micro-tiles of a tile: their table stays in the first-level cache.
+const MOST_MICRO_TILES: usize = 1 << 10;
+
+impl Tables {
+    /// The tables for `loops` over elements of `width` bytes, in tiles of about `tile_bytes`. Those
+    /// for registers of `vector_bytes` need loops of two, or of powers of two, that make up a
+    /// register without a gap in the source, and others in the destination; else the answer is none.
+    pub fn of(
+        loops: &[AffineLoop],
+        width: usize,
+        vector_bytes: Option<usize>,
+        tile_bytes: usize,
+    ) -> Option<Gathered> {
+        let mut left = Left::of(loops);
+        let (mut begin, mut pairs) = ((0, 0), Vec::new());
+        let (rows, cols) = match vector_bytes {
+            Some(bytes) => {
+                let bits = left.take_bits(width, bytes)?;
+                begin = bits.begin;
+                if bits.rows.len() < bits.places.len() {
+                    pairs = exchanges(&bits.places, bits.rows.len(), width, bytes);
+                }
+                (bits.rows, bits.cols)
+            }
+            None => {
+                let cols = left.take_line(width, |each| each.dst_stride);
+                (left.take_line(width, |each| each.src_stride), cols)
+            }
+        };
+        let count = |loops: &[AffineLoop]| loops.iter().map(|each| each.len).product::<usize>();
+        let micro_tile = match vector_bytes {
+            Some(bytes) => count(&rows) * bytes / width,
+            None => count(&rows) * count(&cols),
+        };
+        let mut micro_tiles =
+            left.take_near((tile_bytes / (micro_tile * width)).clamp(1, MOST_MICRO_TILES));
+        let lines = vector_bytes.is_some_and(|bytes| make_lines(bytes, &rows, &mut micro_tiles));
+        let tables = Tables {
+            lines,
+            micro_tiles: offsets(&micro_tiles),
+            rows: offsets(&rows),
+            cols: offsets(&cols),
+            exchanges: pairs,
+        };
+        let elements = micro_tile * tables.micro_tiles.len();
+        Some(Gathered { tables, outer: left.joined(), begin, elements })
+    }
+
+    /// How many bytes the tables fill.
+    pub fn own_bytes(&self) -> usize {
+        let Tables { micro_tiles, rows, cols, exchanges, .. } = self;
+        let offsets =
+            size_of_val(&micro_tiles[..]) + size_of_val(&rows[..]) + size_of_val(&cols[..]);
+        offsets + size_of_val(&exchanges[..])
+    }
+
+    /// The numbers of micro-tiles, of rows and of columns.
+    pub fn counts(&self) -> (usize, usize, usize) {
+        (self.micro_tiles.len(), self.rows.len(), self.cols.len())
+    }
+}
+
+/// The offsets of all steps of some loops, those of the first fastest.
+fn offsets(loops: &[AffineLoop]) -> Vec<Offset> {
+    let mut all = Vec::with_capacity(loops.iter().map(|each| each.len).product());
+    all.push(Offset { src: 0, dst: 0 });
+    for each in loops {
+        let inner = all.len();
+        for step in 1..each.len.cast_signed() {
+            for at in 0..inner {
+                let Offset { src, dst } = all[at];
+                let src = src.wrapping_add(step.wrapping_mul(each.src_stride));
+                all.push(Offset { src, dst: dst + step * each.dst_stride });
+            }
+        }
+    }
+    all
+}
+
+/// Brings to the front of `micro_tiles` the loops that make lines of the registers of `bytes` that are written.
+/// Whether all lines are then written whole, and few at a time.
+fn make_lines(bytes: usize, rows: &[AffineLoop], micro_tiles: &mut [AffineLoop]) -> bool {
+    let distance = |each: &AffineLoop| each.dst_stride.unsigned_abs();
+    // A part of a line begins at a multiple of its size: elsewhere its store would not be aligned.
+    let is_part = |each: &AffineLoop| {
+        let at = distance(each);
+        each.len == 2 && each.dst_stride > 0 && at >= bytes && at.is_power_of_two()
+    };
+    micro_tiles.sort_by_key(|each| distance(each) >= LINE);
+    let (mut all, mut within) = (true, 0);
+    for each in rows.iter().chain(&*micro_tiles) {
+        let part = distance(each) < LINE;
+        within += usize::from(part);
+        all &= if part { is_part(each) } else { distance(each).is_multiple_of(LINE) };
+    }
+    all && bytes << within == LINE && (bytes == LINE || 1 << rows.len() <= MOST_OPEN_LINES)
+}
+
+/// The loops of two that registers are made of.
+struct Bits {
+    /// Those that are neighbours in the source only, as a vector is permuted; those in the destination
+    /// only.
+    rows: Vec<AffineLoop>,
+    cols: Vec<AffineLoop>,
+    /// Where each bit of an element's place in a register of the destination comes from.
+    places: Vec<Place>,
+    begin: (isize, isize),
+}
+
+/// Loops that are in no table yet, cut into small factors.
+struct Left(Vec<AffineLoop>);
+
+impl Left {
+    fn of(loops: &[AffineLoop]) -> Left {
+        let mut pieces = Vec::with_capacity(2 * loops.len());
+        for each in loops {
+            let AffineLoop { mut len, mut src_stride, mut dst_stride } = *each;
+            let mut factor = 2;
+            while len > 1 {
+                if factor > MOST_FACTOR || factor * factor > len {
+                    factor = len;
+                }
+                if len.is_multiple_of(factor) {
+                    pieces.push(AffineLoop { len: factor, src_stride, dst_stride });
+                    let steps = factor.cast_signed();
+                    (src_stride, dst_stride) = (src_stride.wrapping_mul(steps), dst_stride * steps);
+                    len /= factor;
+                } else {
+                    factor += 1;
+                }
+            }
+        }
+        Left(pieces)
+    }
+
+    /// Takes the loops of two whose steps fill a register on either side.
+    fn take_bits(&mut self, width: usize, vector_bytes: usize) -> Option<Bits> {
+        let bits = (vector_bytes / width).ilog2() as usize;
+        let find = |stride: &dyn Fn(&AffineLoop) -> usize, at: usize| {
+            let mut all = self.0.iter().copied();
+            all.find(|each| each.len == 2 && stride(each) == width << at)
+        };
+        let in_source = |at| find(&|each| each.src_stride.unsigned_abs(), at);
+        let in_destination = |at| find(&|each| each.dst_stride.unsigned_abs(), at);
+        let sources: Vec<AffineLoop> = (0..bits).map(in_source).collect::<Option<_>>()?;
+        let destinations: Vec<AffineLoop> = (0..bits).map(in_destination).collect::<Option<_>>()?;
+        self.0.retain(|each| !sources.contains(each) && !destinations.contains(each));
+
+        let (mut rows, mut exchanged, mut begin) = (Vec::new(), Vec::new(), (0, 0));
+        for (at, each) in sources.iter().enumerate() {
+            // Registers are read upwards, whichever way a loop goes through the source.
+            let falls = each.src_stride < 0;
+            begin.0 += if falls { each.src_stride } else { 0 };
+            if !destinations.contains(each) {
+                begin.1 += if falls { each.dst_stride } else { 0 };
+                let dst_stride = if falls { -each.dst_stride } else { each.dst_stride };
+                rows.push(AffineLoop { len: 2, src_stride: 0, dst_stride });
+                exchanged.push(at);
+            }
+        }
+        let (mut cols, mut places) = (Vec::new(), Vec::with_capacity(bits));
+        for each in &destinations {
+            places.push(match sources.iter().position(|source| source == each) {
+                Some(bit) => Place { bit, falls: each.src_stride < 0, exchanged: None },
+                None => {
+                    cols.push(AffineLoop { dst_stride: 0, ..*each });
+                    let index = cols.len() - 1;
+                    Place { bit: exchanged[index], falls: false, exchanged: Some(index) }
+                }
+            });
+        }
+        Some(Bits { rows, cols, places, begin })
+    }
+
+    /// Takes the loops that are the nearest on a side, until they make a line, or the next would make
+    /// much more.
+    fn take_line(&mut self, width: usize, stride: fn(&AffineLoop) -> isize) -> Vec<AffineLoop> {
+        let (mut taken, mut count) = (Vec::new(), 1);
+        while count * width < LINE
+            && let Some(at) = self.nearest(stride, (LINE / width + MOST_FACTOR) / count)
+        {
+            count *= self.0[at].len;
+            taken.push(self.0.remove(at));
+        }
+        taken
+    }
+
+    /// The index of the loop of at most so many steps that is the nearest on a side. One that repeats
+    /// an element is the farthest.
+    fn nearest(&self, stride: fn(&AffineLoop) -> isize, most: usize) -> Option<usize> {
+        let distance = |at: &usize| stride(&self.0[*at]).unsigned_abs().wrapping_sub(1);
+        (0..self.0.len()).filter(|at| self.0[*at].len <= most).min_by_key(distance)
+    }
+
+    /// Takes loops of at most so many steps in all, the nearest of either side in turn: what is
+    /// read and what is written then lie in as few pages as can be.
+    fn take_near(&mut self, most: usize) -> Vec<AffineLoop> {
+        let (mut taken, mut count): (Vec<AffineLoop>, _) = (Vec::new(), 1);
+        let mut sides: [fn(&AffineLoop) -> isize; 2] =
+            [|each| each.src_stride, |each| each.dst_stride];
+        while let Some(at) = self.nearest(sides[0], most / count) {
+            count *= self.0[at].len;
+            taken.push(self.0.remove(at));
+            sides.reverse();
+        }
+        // What is read one after another is near: other orders are slower (measured; docs/kernels.md).
+        taken.sort_by_key(|each| each.src_stride.unsigned_abs());
+        taken
+    }
+
+    /// What is left, by falling destination stride, as few loops as can be.
+    fn joined(mut self) -> Vec<AffineLoop> {
+        self.0.sort_unstable_by_key(|each| std::cmp::Reverse(each.dst_stride));
+        let mut joined: Vec<AffineLoop> = Vec::with_capacity(self.0.len());
+        for each in self.0 {
+            let len = each.len.cast_signed();
+            match joined.last_mut() {
+                Some(outer)
+                    if outer.dst_stride == each.dst_stride * len
+                        && outer.src_stride == each.src_stride.wrapping_mul(len) =>
+                {
+                    *outer = AffineLoop { len: outer.len * each.len, ..each };
+                }
+                _ => joined.push(each),
+            }
+        }
+        joined
+    }
+}

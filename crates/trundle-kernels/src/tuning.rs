@@ -1,0 +1,280 @@
+//! What is best on one machine and slower on the next, and no fact about either says why.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// The cache that a prefetch brings a line into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// The first-level cache (T0 of x86-64, L1KEEP of aarch64).
+    L1,
+    /// The second-level cache (T1, L2KEEP).
+    L2,
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Level::L1 => "l1",
+            Level::L2 => "l2",
+        })
+    }
+}
+
+/// Which elements are packed in a second-level cache before they are transposed, where their columns
+/// drive each other out of the caches or are short.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Packed {
+    /// None.
+    Never,
+    /// Those of 1 and 2 bytes.
+    Narrow,
+    /// All.
+    All,
+}
+
+impl Packed {
+    /// Whether elements of so many bytes are.
+    pub(crate) fn has(self, width: usize) -> bool {
+        match self {
+            Packed::Never => false,
+            Packed::Narrow => width <= 2,
+            Packed::All => true,
+        }
+    }
+}
+
+impl fmt::Display for Packed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Packed::Never => "never",
+            Packed::Narrow => "narrow",
+            Packed::All => "all",
+        })
+    }
+}
+
+/// The tuning record: the numbers that kernels and the planner take from the machine. It changes how fast
+/// results are made, and never what they are. As text it is `name=value` for each, with a space between.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tuning {
+    /// Results of more bytes than this are written by streaming stores.
+    pub streaming_bytes: usize,
+    /// Where runs of bytes are prefetched to.
+    pub run_level: Level,
+    /// How many bytes ahead.
+    pub run_ahead: usize,
+    /// How many pages of a long run are copied in turn, line by line: 1 to 4.
+    pub run_pages: usize,
+    /// Where rows that are read backwards are prefetched to.
+    pub reversed_level: Level,
+    /// How many bytes ahead.
+    pub reversed_ahead: usize,
+    /// Where the columns of transposes are prefetched to.
+    pub transpose_level: Level,
+    /// How many columns ahead.
+    pub columns_ahead: usize,
+    /// How many bytes ahead at least, where columns are short.
+    pub column_bytes_ahead: usize,
+    /// How many lines of a row are written together, 1 or 2; of bytes there are always two.
+    pub lines_together: usize,
+    /// How far a tile of a transpose reaches along the source's neighbours, in bytes.
+    pub tile_bytes: usize,
+    /// How many rows such a tile has at most.
+    pub tile_rows: usize,
+    /// How many columns it has at most, where tasks are large enough.
+    pub tile_columns: usize,
+    /// Up to how many bytes rows that follow each other are put together in registers.
+    pub short_row_bytes: usize,
+    /// The same for rows of elements of 1 and 2 bytes.
+    pub narrow_short_row_bytes: usize,
+    /// Which elements are packed before they are transposed.
+    pub packed: Packed,
+}
+
+/// The most pages that are copied in turn.
+pub(crate) const MOST_PAGES: usize = 4;
+
+/// A number of the record: its name, the numbers that it may be, and where it is.
+struct Number {
+    name: &'static str,
+    range: std::ops::RangeInclusive<usize>,
+    of: fn(&mut Tuning) -> &mut usize,
+}
+
+/// The numbers, in the order of their text.
+const NUMBERS: [Number; 12] = {
+    const fn number(
+        name: &'static str,
+        range: std::ops::RangeInclusive<usize>,
+        of: fn(&mut Tuning) -> &mut usize,
+    ) -> Number {
+        Number { name, range, of }
+    }
+    [
+        number("streaming_bytes", 0..=usize::MAX, |tuning| &mut tuning.streaming_bytes),
+        number("run_ahead", 64..=1 << 20, |tuning| &mut tuning.run_ahead),
+        number("run_pages", 1..=MOST_PAGES, |tuning| &mut tuning.run_pages),
+        number("reversed_ahead", 64..=1 << 20, |tuning| &mut tuning.reversed_ahead),
+        number("columns_ahead", 1..=4096, |tuning| &mut tuning.columns_ahead),
+        number("column_bytes_ahead", 0..=1 << 20, |tuning| &mut tuning.column_bytes_ahead),
+        number("lines_together", 1..=2, |tuning| &mut tuning.lines_together),
+        number("tile_bytes", 64..=1 << 20, |tuning| &mut tuning.tile_bytes),
+        number("tile_rows", 16..=512, |tuning| &mut tuning.tile_rows),
+        number("tile_columns", 64..=1 << 20, |tuning| &mut tuning.tile_columns),
+        number("short_row_bytes", 0..=256, |tuning| &mut tuning.short_row_bytes),
+        number("narrow_short_row_bytes", 0..=256, |tuning| &mut tuning.narrow_short_row_bytes),
+    ]
+};
+
+impl Tuning {
+    /// What is right on most machines that were measured (docs/kernels.md), where the last-level cache
+    /// has so many bytes.
+    pub const fn of_cache(l3_bytes: usize) -> Tuning {
+        let half = l3_bytes / 2;
+        Tuning {
+            // A last-level cache of hundreds of megabytes is shared with strangers, and of no use for
+            // results.
+            streaming_bytes: if half < MOST_CACHED_BYTES { half } else { MOST_CACHED_BYTES },
+            run_level: Level::L1,
+            run_ahead: 4096,
+            run_pages: 1,
+            reversed_level: Level::L1,
+            reversed_ahead: 4096,
+            transpose_level: Level::L1,
+            columns_ahead: 32,
+            column_bytes_ahead: 8 << 10,
+            lines_together: 1,
+            tile_bytes: 1 << 10,
+            tile_rows: 256,
+            tile_columns: 4096,
+            short_row_bytes: 256,
+            narrow_short_row_bytes: 256,
+            packed: Packed::All,
+        }
+    }
+
+    /// This record, but for what `text` says: `name=value`, with a space between.
+    ///
+    /// # Errors
+    /// Where the text has another form, or a number is not possible.
+    pub fn with(mut self, text: &str) -> Result<Tuning, String> {
+        for word in text.split_whitespace() {
+            let (name, value) =
+                word.split_once('=').ok_or_else(|| format!("{word}: expected name=value"))?;
+            self.set(name, value)?;
+        }
+        Ok(self)
+    }
+
+    /// Up to how many bytes rows of elements of so many bytes are put together in registers.
+    pub(crate) fn short_row_bytes(&self, width: usize) -> usize {
+        if width <= 2 { self.narrow_short_row_bytes } else { self.short_row_bytes }
+    }
+
+    /// Sets what `name` names to what `value` says.
+    fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+        match name {
+            "run_level" => self.run_level = one_of(name, value, [Level::L1, Level::L2])?,
+            "reversed_level" => self.reversed_level = one_of(name, value, [Level::L1, Level::L2])?,
+            "transpose_level" => {
+                self.transpose_level = one_of(name, value, [Level::L1, Level::L2])?;
+            }
+            "packed" => {
+                let all = [Packed::Never, Packed::Narrow, Packed::All];
+                self.packed = one_of(name, value, all)?;
+            }
+            _ => {
+                let number = NUMBERS.iter().find(|number| number.name == name);
+                let number = number.ok_or_else(|| format!("{name}: there is no such number"))?;
+                let parsed = value.parse().ok().filter(|value| number.range.contains(value));
+                let (least, most) = (number.range.start(), number.range.end());
+                *(number.of)(self) = parsed.ok_or_else(|| {
+                    format!("{name}={value}: expected a number from {least} to {most}")
+                })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The one of `all` that prints as `value`.
+fn one_of<T: fmt::Display + Copy, const N: usize>(
+    name: &str,
+    value: &str,
+    all: [T; N],
+) -> Result<T, String> {
+    let names = all.map(|each| each.to_string());
+    let at = names.iter().position(|each| each == value);
+    at.map(|at| all[at]).ok_or_else(|| {
+        let [names @ .., last] = &names[..] else { return String::new() };
+        format!("{name}={value}: expected {} or {last}", names.join(", "))
+    })
+}
+
+/// More is streamed, however large the last-level cache is: sixteen second-level caches of the machines
+/// that were measured (docs/kernels.md).
+const MOST_CACHED_BYTES: usize = 16 << 20;
+
+impl fmt::Display for Tuning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut numbers = *self;
+        for number in &NUMBERS {
+            write!(f, "{}={} ", number.name, (number.of)(&mut numbers))?;
+        }
+        write!(
+            f,
+            "run_level={} reversed_level={} transpose_level={} packed={}",
+            self.run_level, self.reversed_level, self.transpose_level, self.packed
+        )
+    }
+}
+
+impl FromStr for Tuning {
+    type Err = String;
+
+    /// The record of a text that has every name; of one that is there twice, the last counts.
+    fn from_str(text: &str) -> Result<Tuning, String> {
+        let tuning = Tuning::of_cache(0).with(text)?;
+        let names = tuning.to_string();
+        let name_of = |word: &str| word.split_once('=').map(|(name, _)| name.to_owned());
+        let given: Vec<String> = text.split_whitespace().filter_map(name_of).collect();
+        let missing: Vec<String> = names
+            .split_whitespace()
+            .filter_map(name_of)
+            .filter(|name| !given.contains(name))
+            .collect();
+        if missing.is_empty() { Ok(tuning) } else { Err(format!("without {}", missing.join(", "))) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_is_read_as_it_is_written() {
+        let tuning = Tuning {
+            streaming_bytes: 5,
+            run_pages: 4,
+            transpose_level: Level::L2,
+            packed: Packed::Narrow,
+            ..Tuning::of_cache(1 << 30)
+        };
+        assert_eq!(tuning.to_string().parse(), Ok(tuning));
+        assert_eq!(Tuning::of_cache(1 << 30).streaming_bytes, 16 << 20);
+        assert_eq!(Tuning::of_cache(1 << 20).streaming_bytes, 1 << 19);
+    }
+
+    #[test]
+    fn a_record_that_is_not_whole_or_not_possible_is_refused() {
+        let text = Tuning::of_cache(0).to_string();
+        let refused = |text: &str| text.parse::<Tuning>().unwrap_err();
+        assert_eq!(refused(&text.replace("packed=all", "")), "without packed");
+        assert_eq!(refused("run_pages=9"), "run_pages=9: expected a number from 1 to 4");
+        assert_eq!(refused("run_level=l3"), "run_level=l3: expected l1 or l2");
+        assert_eq!(refused("packed=some"), "packed=some: expected never, narrow or all");
+        assert_eq!(refused("speed=9"), "speed: there is no such number");
+        assert_eq!(refused("fast"), "fast: expected name=value");
+    }
+}
