@@ -1,12 +1,12 @@
 //! Tensors as callers describe them.
 
-use std::ops::Range;
+use std::fmt::Display;
 
 use trundle::{DType, Error, Layout, Shape, TensorView, TensorViewMut, Width};
 
 use super::dtype::{element, trundle_dtype};
 use super::error::{Failure, Result};
-use super::memory::{Memory, entries, value};
+use super::memory::{Memory, Reach, entries, value};
 use super::status::TRUNDLE_ERROR_RANK;
 
 /// What a tensor is: its element type, its sizes, and where its elements lie.
@@ -27,6 +27,38 @@ pub struct trundle_tensor_desc {
     pub strides_elems: *const i64,
 }
 
+/// A description as the caller's memory has it, followed but not checked: of two that are equal in all
+/// of it [`Descriptor::read`] makes the same.
+#[derive(Clone, Copy, Debug, Hash)]
+pub(crate) struct Described<'a> {
+    dtype: trundle_dtype,
+    sizes: &'a [u64],
+    strides_elems: Option<&'a [i64]>,
+}
+
+impl Described<'_> {
+    /// What `desc` says; `None` if it is one that [`Descriptor::read`] refuses to follow.
+    ///
+    /// # Safety
+    /// As [`Descriptor::read`].
+    #[inline(always)]
+    pub(crate) unsafe fn read(desc: *const trundle_tensor_desc) -> Option<Self> {
+        // SAFETY: the contract is the same, and the rank is the caller's word.
+        unsafe {
+            let desc = value("", desc).ok()?;
+            // Nothing is followed of one that was never set.
+            element("", desc.dtype).ok()?;
+            let rank = checked_rank("", desc.rank).ok()?;
+            let sizes = entries("", desc.sizes, rank).ok()?;
+            let strides_elems = match desc.strides_elems.is_null() {
+                true => None,
+                false => Some(entries("", desc.strides_elems, rank).ok()?),
+            };
+            Some(Described { dtype: desc.dtype, sizes, strides_elems })
+        }
+    }
+}
+
 /// A higher rank is refused: no tensor that has elements has more than 62 axes of more than one,
 /// so this leaves room for four times as many. Higher ones come from memory that was never set,
 /// and the sizes that they promise are not there.
@@ -40,8 +72,9 @@ pub(crate) struct Descriptor {
     width: Width,
     /// In a buffer that begins where `reach` does.
     layout: Layout,
-    /// The bytes that it covers, counted from the element at index 0 of every axis.
-    reach: Range<isize>,
+    reach: Reach,
+    /// What its address is a multiple of.
+    alignment: usize,
 }
 
 impl Descriptor {
@@ -54,19 +87,20 @@ impl Descriptor {
         argument: &'static str,
         desc: *const trundle_tensor_desc,
     ) -> Result<Descriptor> {
-        let name = |member: &str| format!("{argument}_desc{member}");
+        let name = format_args!("{argument}_desc");
         // SAFETY: the contract is the same.
-        let desc = unsafe { value(&name(""), desc)? };
-        let element = element(&name(""), desc.dtype)?;
-        let rank = checked_rank(&name(""), desc.rank)?;
+        let desc = unsafe { value(name, desc)? };
+        let element = element(name, desc.dtype)?;
+        let rank = checked_rank(name, desc.rank)?;
         // SAFETY: the rank is the caller's word.
-        let sizes = unsafe { entries(&name("->sizes"), desc.sizes, rank)? };
+        let sizes = unsafe { entries(format_args!("{name}->sizes"), desc.sizes, rank)? };
         let shape = shape_of(sizes)?;
         if desc.strides_elems.is_null() {
             return Descriptor::new(argument, element, &shape, None);
         }
         // SAFETY: the same.
-        let strides = unsafe { entries(&name("->strides_elems"), desc.strides_elems, rank)? };
+        let strides =
+            unsafe { entries(format_args!("{name}->strides_elems"), desc.strides_elems, rank)? };
         Descriptor::new(argument, element, &shape, Some(strides))
     }
 
@@ -81,9 +115,9 @@ impl Descriptor {
             Some(strides) => strided(shape, width.units(), strides)?,
             None => Layout::row_major(shape, width.units())?,
         };
-        let Reach { bytes: reach, first_unit } = reach_of(width, &from_zero)?;
+        let (reach, first_unit) = reach_of(width, &from_zero)?;
         let layout = Layout::strided(shape, first_unit, from_zero.strides_bytes())?;
-        Ok(Descriptor { argument, dtype, width, layout, reach })
+        Ok(Descriptor { argument, dtype, width, layout, reach, alignment: alignment(dtype) })
     }
 
     pub(crate) fn dtype(&self) -> DType {
@@ -101,8 +135,9 @@ impl Descriptor {
     }
 
     /// All the memory of the tensor whose element at index 0 of every axis is at `data`.
+    #[inline]
     pub(crate) fn memory(&self, data: *const u8) -> Result<Memory> {
-        Memory::new(self.argument, data.cast_mut(), self.reach.clone(), alignment(self.dtype))
+        Memory::new(self.argument, data.cast_mut(), self.reach, self.alignment)
     }
 
     /// The tensor in its memory, to read.
@@ -135,12 +170,18 @@ impl Descriptor {
 }
 
 /// A rank that sizes can be read for.
-pub(crate) fn checked_rank(argument: &str, rank: u32) -> Result<usize> {
+#[inline]
+pub(crate) fn checked_rank(argument: impl Display, rank: u32) -> Result<usize> {
     if rank > MOST_AXES {
-        let message = format!("{argument} has rank {rank}, of {MOST_AXES} at most");
-        return Err(Failure::new(TRUNDLE_ERROR_RANK, message));
+        return Err(bad_rank(&argument, rank));
     }
     Ok(rank as usize)
+}
+
+#[cold]
+fn bad_rank(argument: &dyn Display, rank: u32) -> Failure {
+    let message = format!("{argument} has rank {rank}, of {MOST_AXES} at most");
+    Failure::new(TRUNDLE_ERROR_RANK, message)
 }
 
 /// The shape of these sizes.
@@ -167,29 +208,21 @@ fn strided(shape: &Shape, width: usize, strides_elems: &[i64]) -> Result<Layout>
     Ok(Layout::strided(shape, 0, &strides.ok_or_else(too_large)?)?)
 }
 
-/// What a tensor covers of a buffer.
-struct Reach {
-    /// Counted from the element at index 0 of every axis.
-    bytes: Range<isize>,
-    /// Where that element is in these bytes, as a layout counts: in bytes, or in elements if they
-    /// are packed.
-    first_unit: usize,
-}
-
-/// What a tensor covers whose `layout` has the element at index 0 of every axis at offset 0.
-fn reach_of(width: Width, layout: &Layout) -> Result<Reach> {
+/// What a tensor covers whose `layout` has the element at index 0 of every axis at offset 0, and where
+/// that element is in these bytes, as a layout counts: in bytes, or in elements if they are packed.
+fn reach_of(width: Width, layout: &Layout) -> Result<(Reach, usize)> {
     let units = layout.span(width.units())?;
     // Packed elements before the first are in groups that are over where the first begins one.
     let (group, group_bytes) =
         width.packing().map_or((1, 1), |packing| (packing.group(), packing.group_bytes()));
     let groups = units.start.unsigned_abs().div_ceil(group);
     let (before, end) = (groups * group_bytes, width.bytes(units.end.unsigned_abs()));
-    if before.checked_add(end).is_none_or(|bytes| bytes > isize::MAX.unsigned_abs()) {
+    let bytes = before.checked_add(end).filter(|bytes| *bytes <= isize::MAX.unsigned_abs());
+    let Some(bytes) = bytes else {
         let what = format!("{} with strides {:?}", layout.shape(), layout.strides_bytes());
         return Err(Error::TooLarge { what: format!("shape {what} in bytes") }.into());
-    }
-    let bytes = -before.cast_signed()..end.cast_signed();
-    Ok(Reach { bytes, first_unit: groups * group })
+    };
+    Ok((Reach { before, bytes }, groups * group))
 }
 
 /// What addresses of these elements are multiples of, as C has its types.

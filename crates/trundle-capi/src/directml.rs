@@ -166,7 +166,8 @@ unsafe fn read_tensor<'a>(
     let data_type = element_type(argument, desc.DataType)?;
     let rank = checked_rank(argument, desc.DimensionCount)?;
     // SAFETY: the rank is the caller's word.
-    let list = |member, first| unsafe { entries(&format!("{argument}->{member}"), first, rank) };
+    let list =
+        |member, first| unsafe { entries(format_args!("{argument}->{member}"), first, rank) };
     let sizes = list("Sizes", desc.Sizes)?;
     let strides = if desc.Strides.is_null() { None } else { Some(list("Strides", desc.Strides)?) };
     let total_tensor_size_in_bytes = desc.TotalTensorSizeInBytes;

@@ -1,6 +1,7 @@
 //! Element types as numbers.
 
 use std::ffi::{CStr, c_char};
+use std::fmt::Display;
 use std::ptr::null;
 
 use trundle::{BitOrder, DType, Width};
@@ -126,7 +127,7 @@ const ORDERS: [(trundle_dtype, BitOrder); 3] = [
 const ORDER_MASK: trundle_dtype = 0xf000;
 
 /// The element type that a caller's number says, and how its elements are packed if they are.
-pub(crate) fn element(argument: &str, number: trundle_dtype) -> Result<(DType, Width)> {
+pub(crate) fn element(argument: impl Display, number: trundle_dtype) -> Result<(DType, Width)> {
     let order = ORDERS.iter().find(|(added, _)| *added == number & ORDER_MASK);
     let Some((added, order)) = order.filter(|_| number < TRUNDLE_DTYPE_BYTES) else {
         let dtype = element_type(argument, number)?;
@@ -137,7 +138,7 @@ pub(crate) fn element(argument: &str, number: trundle_dtype) -> Result<(DType, W
 }
 
 /// The element type that a caller's number says, without an order.
-pub(crate) fn element_type(argument: &str, number: trundle_dtype) -> Result<DType> {
+pub(crate) fn element_type(argument: impl Display, number: trundle_dtype) -> Result<DType> {
     if number >= TRUNDLE_DTYPE_BYTES {
         return Ok(DType::Bytes((number - TRUNDLE_DTYPE_BYTES).unsigned_abs() as usize));
     }

@@ -1,8 +1,9 @@
 //! libtrundle: the operators of trundle as C functions. `include/trundle.h` is its documentation.
 //!
 //! A call goes through three stages. What it is given is read and checked ([`descriptor`],
-//! [`memory`]); the checked parts become views; the crate `trundle` moves them. Whatever is refused
-//! on the way, panics too, becomes a status and a message ([`error`]).
+//! [`memory`]); the checked parts become views or a plan; the crate `trundle` moves them. Whatever is
+//! refused on the way, panics too, becomes a status and a message ([`error`]). A call that came before
+//! finds its plan again, and of the first stage only what depends on addresses is left ([`one_shot`]).
 //!
 //! The modules name each other by `super::`, so that the fuzz target can take this file as one of
 //! its own modules: a C library cannot be linked to as a crate.
@@ -16,6 +17,7 @@ mod directml;
 mod dtype;
 mod error;
 mod memory;
+mod one_shot;
 mod operators;
 mod pair;
 mod plan;

@@ -3,7 +3,7 @@
 //! A description says which bytes a tensor covers. What no memory has, what is misaligned, and an output
 //! that overlaps anything that is read is refused; the rest becomes a slice of exactly those bytes.
 
-use std::ops::Range;
+use std::fmt::Display;
 
 use super::error::{Failure, Result};
 use super::status::{
@@ -21,27 +21,37 @@ const MOST_ENTRIES: usize = 1 << 16;
 const MOST_BYTES: usize = if usize::BITS == 64 { 1 << 57 } else { isize::MAX.unsigned_abs() };
 
 /// Checks that something can be read or written at `pointer`.
-pub(crate) fn check_pointer<T>(argument: &str, pointer: *const T) -> Result<()> {
+#[inline]
+pub(crate) fn check_pointer<T>(argument: impl Display, pointer: *const T) -> Result<()> {
     check_address(argument, pointer.addr(), align_of::<T>())
 }
 
-fn check_address(argument: &str, address: usize, alignment: usize) -> Result<()> {
+/// Checks an address against a power of two.
+#[inline]
+fn check_address(argument: impl Display, address: usize, alignment: usize) -> Result<()> {
+    // No division, which would take as long as the other checks of a call.
+    if address != 0 && address & (alignment - 1) == 0 {
+        return Ok(());
+    }
+    Err(bad_address(&argument, address, alignment))
+}
+
+#[cold]
+fn bad_address(argument: &dyn Display, address: usize, alignment: usize) -> Failure {
     if address == 0 {
         let message = format!("{argument} is a null pointer");
-        return Err(Failure::new(TRUNDLE_ERROR_NULL_POINTER, message));
+        return Failure::new(TRUNDLE_ERROR_NULL_POINTER, message);
     }
-    if !address.is_multiple_of(alignment) {
-        let message = format!("{argument} is {address:#x}, which is no multiple of {alignment}");
-        return Err(Failure::new(TRUNDLE_ERROR_MISALIGNED, message));
-    }
-    Ok(())
+    let message = format!("{argument} is {address:#x}, which is no multiple of {alignment}");
+    Failure::new(TRUNDLE_ERROR_MISALIGNED, message)
 }
 
 /// The value at `pointer`.
 ///
 /// # Safety
 /// A pointer that is not null and aligned leads to a value.
-pub(crate) unsafe fn value<T: Copy>(argument: &str, pointer: *const T) -> Result<T> {
+#[inline]
+pub(crate) unsafe fn value<T: Copy>(argument: impl Display, pointer: *const T) -> Result<T> {
     check_pointer(argument, pointer)?;
     // SAFETY: the pointer is aligned and not null; the rest is the caller's word.
     Ok(unsafe { pointer.read() })
@@ -52,8 +62,9 @@ pub(crate) unsafe fn value<T: Copy>(argument: &str, pointer: *const T) -> Result
 /// # Safety
 /// A pointer that is not null and aligned leads to that many entries, which nobody writes to
 /// during `'a`.
+#[inline(always)]
 pub(crate) unsafe fn entries<'a, T>(
-    argument: &str,
+    argument: impl Display + Copy,
     first: *const T,
     len: usize,
 ) -> Result<&'a [T]> {
@@ -71,7 +82,12 @@ pub(crate) unsafe fn entries<'a, T>(
 ///
 /// # Safety
 /// As [`entries`].
-pub(crate) unsafe fn list<'a>(argument: &str, first: *const i64, len: usize) -> Result<&'a [i64]> {
+#[inline(always)]
+pub(crate) unsafe fn list<'a>(
+    argument: impl Display + Copy,
+    first: *const i64,
+    len: usize,
+) -> Result<&'a [i64]> {
     if len > MOST_ENTRIES {
         let message = format!("{argument} has {len} entries, of {MOST_ENTRIES} at most");
         return Err(Failure::new(TRUNDLE_ERROR_RANK, message));
@@ -81,12 +97,33 @@ pub(crate) unsafe fn list<'a>(argument: &str, first: *const i64, len: usize) -> 
 }
 
 /// Checks that `bytes` from `first` on can be addressed.
-fn check_span(argument: &str, first: usize, bytes: usize) -> Result<()> {
+#[inline]
+fn check_span(argument: impl Display, first: usize, bytes: usize) -> Result<()> {
     if bytes <= MOST_BYTES && first.checked_add(bytes).is_some() {
         return Ok(());
     }
+    Err(beyond_memory(&argument, first, bytes))
+}
+
+#[cold]
+fn beyond_memory(argument: &dyn Display, first: usize, bytes: usize) -> Failure {
     let message = format!("{argument} of {bytes} bytes from {first:#x} on goes beyond all memory");
-    Err(Failure::new(TRUNDLE_ERROR_TOO_LARGE, message))
+    Failure::new(TRUNDLE_ERROR_TOO_LARGE, message)
+}
+
+#[cold]
+fn before_memory(argument: &str, address: usize) -> Failure {
+    let message = format!("{argument} at {address:#x} reaches before all memory");
+    Failure::new(TRUNDLE_ERROR_TOO_LARGE, message)
+}
+
+/// The bytes that a tensor covers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reach {
+    /// Those before the element at index 0 of every axis.
+    pub(crate) before: usize,
+    /// All of them, of which there are `isize::MAX` at most.
+    pub(crate) bytes: usize,
 }
 
 /// Memory of the caller that a call reads or writes.
@@ -98,27 +135,26 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// All that `reach` covers, in bytes from `pointer` on, which must be a multiple of
-    /// `alignment`. If it covers nothing the pointer may be anything.
+    /// So many bytes, those `before` the pointer among them, which must be a multiple of `alignment`, a
+    /// power of two. If there are none the pointer may be anything.
+    #[inline]
     pub(crate) fn new(
         argument: &'static str,
         pointer: *mut u8,
-        reach: Range<isize>,
+        reach: Reach,
         alignment: usize,
     ) -> Result<Memory> {
-        if reach.is_empty() {
-            return Ok(Memory { argument, first: pointer, bytes: 0 });
+        let Reach { before, bytes } = reach;
+        if bytes == 0 {
+            return Ok(Memory { argument, first: pointer, bytes });
         }
         check_address(argument, pointer.addr(), alignment)?;
-        let bytes = reach.end.wrapping_sub(reach.start).cast_unsigned();
-        let first = pointer.addr().checked_add_signed(reach.start).filter(|first| *first > 0);
-        let Some(first) = first else {
-            let address = pointer.addr();
-            let message = format!("{argument} at {address:#x} reaches before all memory");
-            return Err(Failure::new(TRUNDLE_ERROR_TOO_LARGE, message));
-        };
-        check_span(argument, first, bytes)?;
-        Ok(Memory { argument, first: pointer.wrapping_offset(reach.start), bytes })
+        if pointer.addr() <= before {
+            return Err(before_memory(argument, pointer.addr()));
+        }
+        let first = pointer.wrapping_sub(before);
+        check_span(argument, first.addr(), bytes)?;
+        Ok(Memory { argument, first, bytes })
     }
 
     /// The memory of a list.
@@ -126,24 +162,43 @@ impl Memory {
         Memory { argument, first: list.as_ptr().cast_mut().cast(), bytes: size_of_val(list) }
     }
 
+    /// The memory of a list that [`list`] does not refuse.
+    #[inline]
+    pub(crate) fn of_list(argument: &'static str, first: *const i64, len: usize) -> Memory {
+        let bytes = len.saturating_mul(size_of::<i64>());
+        Memory { argument, first: first.cast_mut().cast(), bytes }
+    }
+
     /// Checks that no byte of this is one of `other`.
+    #[inline]
     pub(crate) fn check_apart(&self, other: &Memory) -> Result<()> {
-        let ends = |memory: &Memory| (memory.first.addr(), memory.first.addr() + memory.bytes);
-        let ((begin, end), (other_begin, other_end)) = (ends(self), ends(other));
+        let ((begin, end), (other_begin, other_end)) = (self.ends(), other.ends());
         if self.bytes == 0 || other.bytes == 0 || end <= other_begin || other_end <= begin {
             return Ok(());
         }
+        Err(self.overlapping(other))
+    }
+
+    #[cold]
+    fn overlapping(&self, other: &Memory) -> Failure {
+        let ((begin, end), (other_begin, other_end)) = (self.ends(), other.ends());
         let message = format!(
             "{} at {begin:#x}..{end:#x} overlaps {} at {other_begin:#x}..{other_end:#x}",
             self.argument, other.argument
         );
-        Err(Failure::new(TRUNDLE_ERROR_OVERLAP, message))
+        Failure::new(TRUNDLE_ERROR_OVERLAP, message)
+    }
+
+    #[inline]
+    fn ends(&self) -> (usize, usize) {
+        (self.first.addr(), self.first.addr() + self.bytes)
     }
 
     /// The bytes, to read.
     ///
     /// # Safety
     /// They are the caller's, and nobody writes to them during `'a`.
+    #[inline]
     pub(crate) unsafe fn read<'a>(&self) -> &'a [u8] {
         if self.bytes == 0 {
             return &[];
@@ -157,6 +212,7 @@ impl Memory {
     ///
     /// # Safety
     /// They are the caller's, and nobody else reads or writes them during `'a`.
+    #[inline]
     pub(crate) unsafe fn write<'a>(&self) -> &'a mut [u8] {
         if self.bytes == 0 {
             return &mut [];

@@ -2,9 +2,12 @@
 
 use std::ffi::c_void;
 
+use trundle::ops::{Flip, Roll, Transpose};
+
 use super::descriptor::{Descriptor, trundle_tensor_desc};
 use super::error::guarded;
-use super::memory::{Memory, entries, list};
+use super::memory::{Memory, entries};
+use super::one_shot::moved;
 use super::pair::Pair;
 use super::status::trundle_status;
 
@@ -25,15 +28,9 @@ pub unsafe extern "C" fn trundle_roll(
     out_desc: *const trundle_tensor_desc,
     out: *mut c_void,
 ) -> trundle_status {
+    let lists = [("shift", shift, shift_len), ("axes", axes, axes_len)];
     // SAFETY: pointers lead to what the header says; what may not overlap does not.
-    guarded(|| unsafe {
-        let pair = Pair::read(data_desc, out_desc)?;
-        let shift = list("shift", shift, shift_len)?;
-        let axes = list("axes", axes, axes_len)?;
-        let lists = [Memory::of("shift", shift), Memory::of("axes", axes)];
-        let (data, mut out) = pair.views(data, out, &lists)?;
-        Ok(trundle::roll_into(&data, shift, axes, &mut out)?)
-    })
+    unsafe { moved(Roll::DECLARATION, (data_desc, data), lists, (out_desc, out)) }
 }
 
 /// Puts the axes in another order: out.sizes[i] = data.sizes[order[i]]. OpenVINO's Transpose-1.
@@ -49,13 +46,9 @@ pub unsafe extern "C" fn trundle_transpose(
     out_desc: *const trundle_tensor_desc,
     out: *mut c_void,
 ) -> trundle_status {
+    let lists = [("order", order, order_len)];
     // SAFETY: pointers lead to what the header says; what may not overlap does not.
-    guarded(|| unsafe {
-        let pair = Pair::read(data_desc, out_desc)?;
-        let order = list("order", order, order_len)?;
-        let (data, mut out) = pair.views(data, out, &[Memory::of("order", order)])?;
-        Ok(trundle::transpose_into(&data, order, &mut out)?)
-    })
+    unsafe { moved(Transpose::DECLARATION, (data_desc, data), lists, (out_desc, out)) }
 }
 
 /// Puts the elements in the opposite order along `axes`. Negative axes count from the end. `out` has
@@ -69,13 +62,9 @@ pub unsafe extern "C" fn trundle_flip(
     out_desc: *const trundle_tensor_desc,
     out: *mut c_void,
 ) -> trundle_status {
+    let lists = [("axes", axes, axes_len)];
     // SAFETY: pointers lead to what the header says; what may not overlap does not.
-    guarded(|| unsafe {
-        let pair = Pair::read(data_desc, out_desc)?;
-        let axes = list("axes", axes, axes_len)?;
-        let (data, mut out) = pair.views(data, out, &[Memory::of("axes", axes)])?;
-        Ok(trundle::flip_into(&data, axes, &mut out)?)
-    })
+    unsafe { moved(Flip::DECLARATION, (data_desc, data), lists, (out_desc, out)) }
 }
 
 /// Reverses, for each position outside `axis`, the first `length` elements along it, and copies the

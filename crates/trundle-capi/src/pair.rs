@@ -71,6 +71,7 @@ impl Pair {
     }
 
     /// Where both lie, once it is known that the output is apart from all that is read.
+    #[inline]
     pub(crate) fn memory(
         &self,
         data: *const c_void,

@@ -7,14 +7,40 @@ use trundle::{Chain, Op, Plan};
 
 use super::descriptor::{Descriptor, trundle_tensor_desc};
 use super::error::{Result, guarded};
-use super::memory::{check_pointer, list};
+use super::memory::{Memory, check_pointer, list};
 use super::pair::Pair;
 use super::status::trundle_status;
 
 /// An operator decided for two tensors, down to its loops: see trundle_plan_run().
 pub struct trundle_plan {
     pair: Pair,
-    plan: Plan,
+    pub(crate) plan: Plan,
+}
+
+impl trundle_plan {
+    pub(crate) fn new(pair: Pair, op: impl Into<Op>) -> Result<trundle_plan> {
+        let chain = Chain::new().then(op);
+        let (data, out) = (pair.data.layout(), pair.out.layout());
+        let plan = Plan::new(&chain, pair.data.width(), data, out, None)?;
+        Ok(trundle_plan { pair, plan })
+    }
+
+    /// Runs it on tensors that lie as was described, once it is known that they and `others`, which
+    /// the call reads too, are as they must be.
+    ///
+    /// # Safety
+    /// What the tensors cover is the caller's. Nobody else writes to it meanwhile, or reads the
+    /// output's.
+    pub(crate) unsafe fn run(
+        &self,
+        data: *const c_void,
+        out: *mut c_void,
+        others: &[Memory],
+    ) -> Result<()> {
+        let (data, out) = self.pair.memory(data, out, others)?;
+        // SAFETY: the output is apart from the data; the rest is the caller's word.
+        Ok(unsafe { self.plan.run(data.read(), out.write()) }?)
+    }
 }
 
 /// Plans trundle_roll(). The plan is written to `plan`, and is the caller's to free.
@@ -85,12 +111,8 @@ pub unsafe extern "C" fn trundle_plan_run(
     guarded(|| {
         check_pointer("plan", plan)?;
         // SAFETY: the caller has this plan from one of the functions above. What its tensors cover
-        // is the caller's, and the output is apart from the data.
-        unsafe {
-            let trundle_plan { pair, plan } = &*plan;
-            let (data, out) = pair.memory(data, out, &[])?;
-            Ok(plan.run(data.read(), out.write())?)
-        }
+        // is the caller's.
+        unsafe { (*plan).run(data, out, &[]) }
     })
 }
 
@@ -120,10 +142,8 @@ unsafe fn planned<O: Into<Op>>(
     guarded(|| unsafe {
         check_pointer("plan", plan)?;
         let pair = Pair::read(data_desc, out_desc)?;
-        let chain = Chain::new().then(op(&pair)?);
-        let (data, out) = (pair.data.layout(), pair.out.layout());
-        let made = Plan::new(&chain, pair.data.width(), data, out, None)?;
-        plan.write(Box::into_raw(Box::new(trundle_plan { pair, plan: made })));
+        let op = op(&pair)?;
+        plan.write(Box::into_raw(Box::new(trundle_plan::new(pair, op)?)));
         Ok(())
     })
 }

@@ -1,4 +1,4 @@
-//! A plan's run allocates nothing.
+//! A plan's run allocates nothing, nor does a call that came before.
 
 use std::alloc::{GlobalAlloc, Layout as Memory, System};
 use std::cell::Cell;
@@ -56,4 +56,17 @@ fn a_run_allocates_nothing_and_a_refusal_its_message() {
         assert!(allocations(overlapping) > 0);
         trundle_plan_free(plan);
     }
+}
+
+#[test]
+fn a_call_that_came_before_allocates_nothing() {
+    let desc = strided(TRUNDLE_DTYPE_U32, &[30, 40], &[40, 1]);
+    let (mut data, mut out) = (Guarded::new(4800), Guarded::new(4800));
+    let (data, out) = (data.start(), out.start());
+    // SAFETY: all pointers lead to what is described.
+    let flip = |axis: i64| unsafe { trundle_flip(&desc, data, &raw const axis, 1, &desc, out) };
+    assert!(allocations(|| assert_ok(flip(0))) > 0);
+    assert_eq!(allocations(|| assert_ok(flip(0))), 0);
+    assert!(allocations(|| assert_ok(flip(1))) > 0);
+    assert_eq!(allocations(|| assert_ok(flip(0))), 0);
 }

@@ -2,6 +2,7 @@
 
 mod allocation;
 mod directml;
+mod one_shot;
 mod operators;
 mod plans;
 mod random;
