@@ -1,7 +1,8 @@
 //! Arrays of other libraries, which share their memory through DLPack.
 //!
-//! They are read through `__dlpack__`, and not through the quicker table of C functions: PyTorch checks
-//! lazy conjugates and gradients only there. Results go back through the table where there is one.
+//! They are read through `__dlpack__`, and not through the quicker table of C functions: that gives elements
+//! as they lie in memory, also where a library has put off what is to be done with them. Of PyTorch it
+//! is known what that may be (`torch.rs`). Results go back through the table where there is one.
 
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ use pyo3::types::{IntoPyDict, PyType};
 
 use crate::memory::{Memory, PerAxis};
 use crate::recycled::Block;
+use crate::torch::Torch;
 
 /// How `__dlpack_device__` says it.
 const CPU: (i32, i32) = (1, 0);
@@ -26,7 +28,7 @@ const IMMUTABLE: [&str; 3] = ["jax", "jaxlib", "tensorflow"];
 
 /// Whether an object shares its elements so.
 pub(crate) fn is_foreign(object: &Bound<'_, PyAny>) -> PyResult<bool> {
-    object.hasattr(intern!(object.py(), "__dlpack__"))
+    Ok(Torch::of(object).is_some() || object.hasattr(intern!(object.py(), "__dlpack__"))?)
 }
 
 /// An array of another library, held while its elements are used.
@@ -34,6 +36,7 @@ pub(crate) struct Foreign<'py> {
     object: Bound<'py, PyAny>,
     imported: ImportedDlpack,
     dtype: DLDataType,
+    torch: Option<&'static Torch>,
 }
 
 impl std::fmt::Debug for Foreign<'_> {
@@ -50,19 +53,9 @@ impl<'py> Foreign<'py> {
         argument: &str,
         object: &Bound<'py, PyAny>,
     ) -> PyResult<(Foreign<'py>, Memory)> {
-        let py = object.py();
-        refuse_references(argument, object)?;
-        let device: (i32, i32) =
-            object.call_method0(intern!(py, "__dlpack_device__"))?.extract()?;
-        if device != CPU {
-            let message = format!(
-                "{argument} is on a device of DLPack's type {}: trundle moves what is in the \
-                 memory of the CPU",
-                device.0
-            );
-            return Err(PyValueError::new_err(message));
-        }
-        let imported = from_dlpack(capsule(object)?.as_borrowed(), None, None)?;
+        let torch = Torch::of(object);
+        let plain = torch.and_then(|torch| torch.import(object));
+        let imported = plain.map_or_else(|| shared(argument, object), Ok)?;
         let invalid = |error: dlpark::tensor::Error| PyBufferError::new_err(error.to_string());
         let tensor = imported.validate().map_err(invalid)?;
         let dtype = tensor.dtype();
@@ -78,7 +71,7 @@ impl<'py> Foreign<'py> {
         // SAFETY: the pointer is not followed here.
         let first = unsafe { tensor.offset_bytes_ptr() }.map_err(invalid)?.cast_mut();
         let memory = Memory { first, sizes, strides, width };
-        Ok((Foreign { object: object.clone(), imported, dtype }, memory))
+        Ok((Foreign { object: object.clone(), imported, dtype, torch }, memory))
     }
 
     pub(crate) fn object(&self) -> &Bound<'py, PyAny> {
@@ -125,11 +118,32 @@ impl<'py> Foreign<'py> {
     pub(crate) fn check_writable(&self, argument: &str) -> PyResult<()> {
         let is_shared_to_read =
             self.imported.flags().intersects(DlpackFlags::READ_ONLY | DlpackFlags::IS_COPIED);
-        if is_shared_to_read || IMMUTABLE.contains(&&*package(&self.object.get_type())) {
+        let is_immutable =
+            || self.torch.is_none() && IMMUTABLE.contains(&&*package(&self.object.get_type()));
+        if is_shared_to_read || is_immutable() {
             return Err(PyValueError::new_err(format!("{argument} array is read-only")));
         }
         Ok(())
     }
+}
+
+/// What an array shares by its functions of Python.
+///
+/// # Errors
+/// As [`Foreign::import`].
+fn shared(argument: &str, object: &Bound<'_, PyAny>) -> PyResult<ImportedDlpack> {
+    refuse_references(argument, object)?;
+    let device: (i32, i32) =
+        object.call_method0(intern!(object.py(), "__dlpack_device__"))?.extract()?;
+    if device != CPU {
+        let message = format!(
+            "{argument} is on a device of DLPack's type {}: trundle moves what is in the \
+             memory of the CPU",
+            device.0
+        );
+        return Err(PyValueError::new_err(message));
+    }
+    from_dlpack(capsule(object)?.as_borrowed(), None, None)
 }
 
 /// # Errors
@@ -164,10 +178,6 @@ fn width(dtype: DLDataType) -> Option<usize> {
 
 /// What an array's `__dlpack__` gives.
 ///
-/// The functions of C of its class, `__dlpack_c_exchange_api__`, need no capsule, but PyTorch's give
-/// the elements as they lie in memory, also where they are to be read as conjugates, negatives or
-/// parts of a gradient, all of which is refused here.
-///
 /// # Errors
 /// BufferError for such elements, and what the other library raises.
 fn capsule<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
@@ -192,6 +202,8 @@ fn capsule<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
 pub(crate) enum Maker<'py> {
     /// A function of C.
     Exchange(ExchangeApi),
+    /// One that was found before.
+    Known(&'static ExchangeApi),
     /// A `from_dlpack`.
     Function(Bound<'py, PyAny>),
     /// One that takes the capsule itself, as TensorFlow's does.
@@ -217,8 +229,12 @@ impl<'py> Maker<'py> {
     ///
     /// # Errors
     /// TypeError if there is none.
-    pub(crate) fn of(like: &Bound<'py, PyAny>) -> PyResult<Maker<'py>> {
+    pub(crate) fn of(like: &Foreign<'py>) -> PyResult<Maker<'py>> {
+        let Foreign { object: like, torch, .. } = like;
         let py = like.py();
+        if let Some(torch) = torch {
+            return Ok(torch.maker(py));
+        }
         if let Some(api) = ExchangeApi::from_object(like.as_borrowed())? {
             return Ok(Maker::Exchange(api));
         }
@@ -254,6 +270,7 @@ impl<'py> Maker<'py> {
         let held = Arc::new(Held { block, sizes, dtype });
         match self {
             Maker::Exchange(api) => api.managed_tensor_to_py_object_no_sync(managed(&held)?, py),
+            Maker::Known(api) => api.managed_tensor_to_py_object_no_sync(managed(&held)?, py),
             Maker::Function(function) => function.call1((Export { held },)),
             Maker::OfCapsule(function) => {
                 let capsule = Export { held }.__dlpack__(py, None, None, None, None)?;

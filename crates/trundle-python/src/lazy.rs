@@ -14,6 +14,11 @@ impl<T> Lazy<T> {
         Lazy(PyOnceLock::new())
     }
 
+    /// The value, if it has been made.
+    pub(crate) fn get(&self, py: Python<'_>) -> Option<&T> {
+        self.0.get(py)
+    }
+
     /// # Errors
     /// Those of `make`.
     pub(crate) fn get_or_make(

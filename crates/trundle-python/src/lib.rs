@@ -31,7 +31,10 @@ mod recycled;
 #[allow(unsafe_code)]
 mod run;
 mod tensor;
+#[allow(unsafe_code)]
+mod torch;
 mod traced;
+mod tuning;
 
 use pyo3::pymodule;
 
@@ -50,6 +53,8 @@ mod _trundle {
     // Its keywords are the sizes of axes, whatever they are called.
     #[pymodule_export]
     use super::functions::copies::rearrange;
+    #[pymodule_export]
+    use super::tuning::tune;
 
     #[allow(non_upper_case_globals)]
     #[pymodule_export]

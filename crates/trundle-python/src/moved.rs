@@ -7,8 +7,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use trundle::lowering::CpuPlan;
-use trundle::plan_cache::{MOST_PLAN_BYTES, PlanCache};
+use trundle::plan_cache::{self, PlanCache};
 use trundle::{Chain, Layout, Plan};
 
 use crate::error::{not_parsed, not_planned, out_of_memory};
@@ -19,7 +18,6 @@ use crate::run::run;
 use crate::tensor::{Output, Tensor};
 
 thread_local! {
-    /// Each thread keeps plans of its own, so that no call waits for another.
     static PLANS: RefCell<PlanCache<Arc<Planned>>> = const { RefCell::new(PlanCache::new()) };
 }
 
@@ -55,11 +53,6 @@ impl Planned {
         let sizes = plan.out_shape().iter().map(|size| size.cast_signed()).collect();
         Ok(Planned { plan, sizes })
     }
-
-    fn is_worth_keeping(&self) -> bool {
-        let plans: usize = self.plan.cpu_plans().map(CpuPlan::own_bytes).sum();
-        plans + self.plan.scratch_bytes() <= MOST_PLAN_BYTES
-    }
 }
 
 /// A movement between two memories as a call gives it, but for the elements: it is known again by
@@ -72,11 +65,6 @@ pub(crate) struct Call<'a, What> {
     /// `None` for a new array.
     pub(crate) dst: Option<Form<'a>>,
     pub(crate) threads: Option<usize>,
-}
-
-/// Calls `visit` with this thread's plans, unless they are gone, as they may be while it ends.
-fn with_plans<T>(visit: impl FnOnce(&mut PlanCache<Arc<Planned>>) -> T) -> Option<T> {
-    PLANS.try_with(|plans| plans.try_borrow_mut().ok().map(|mut plans| visit(&mut plans))).ok()?
 }
 
 /// The plan of an operation: one that this thread has kept, or a new one.
@@ -96,14 +84,7 @@ fn planned(
         return plan();
     }
     let call = Call { what: operation, src: src.form(), dst: dst.map(Memory::form), threads };
-    if let Some(kept) = with_plans(|plans| plans.get(&call)).flatten() {
-        return Ok(kept);
-    }
-    let planned = plan()?;
-    if planned.is_worth_keeping() {
-        with_plans(|plans| plans.put(&call, planned.clone()));
-    }
-    Ok(planned)
+    plan_cache::planned(&PLANS, &call, plan, |planned| planned.plan.own_bytes())
 }
 
 /// What `operation` makes of `x`: in `out`, or in a new array of the same kind.

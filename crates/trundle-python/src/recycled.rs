@@ -5,8 +5,12 @@
 //! result after another has them in the same few blocks.
 
 use std::alloc::{Layout, alloc, dealloc};
+use std::mem::MaybeUninit;
 use std::ptr::NonNull;
+use std::slice;
 use std::sync::{Mutex, TryLockError};
+
+use trundle::lowering::prefer_large_pages;
 
 /// From how many bytes on: smaller blocks are kept by the allocator itself.
 pub(crate) const LEAST_BYTES: usize = 2 << 20;
@@ -69,9 +73,10 @@ impl Block {
         // SAFETY: the layout has a size.
         let start = NonNull::new(unsafe { alloc(layout) })?;
         let block = Block { start, bytes };
-        if bytes >= LEAST_BYTES {
-            block.ask_for_huge_pages();
-        }
+        // SAFETY: the block has so many bytes, and is nobody else's.
+        let room =
+            unsafe { slice::from_raw_parts_mut(start.cast::<MaybeUninit<u8>>().as_ptr(), bytes) };
+        prefer_large_pages(room);
         Some(block)
     }
 
@@ -95,15 +100,6 @@ impl Block {
     pub(crate) unsafe fn from_raw(start: NonNull<u8>, bytes: usize) -> Block {
         Block { start, bytes }
     }
-
-    #[cfg(target_os = "linux")]
-    fn ask_for_huge_pages(&self) {
-        // SAFETY: the range is this block's. It is advice: a refusal changes nothing.
-        unsafe { libc::madvise(self.start().cast(), self.bytes, libc::MADV_HUGEPAGE) };
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn ask_for_huge_pages(&self) {}
 
     /// Tells the system that it may take the pages if memory becomes scarce; until then they stay.
     #[cfg(target_os = "linux")]

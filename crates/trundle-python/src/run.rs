@@ -119,11 +119,7 @@ impl Caller {
         if asked.elapsed() < BETWEEN_ASKS {
             return true;
         }
-        #[expect(
-            clippy::redundant_closure_for_method_calls,
-            reason = "the method is of one lifetime, and the call wants one for all"
-        )]
-        let signals = Python::attach(|py| py.check_signals());
+        let signals = signals();
         *asked = Instant::now();
         if let Err(error) = signals {
             *raised = Some(error);
@@ -136,4 +132,16 @@ impl Caller {
     fn raised(self) -> Option<PyErr> {
         self.raised.into_inner().ok().flatten()
     }
+}
+
+/// Runs the handlers of signals that have come, as Ctrl-C; for callers without the interpreter lock.
+///
+/// # Errors
+/// What a handler raises, as `KeyboardInterrupt`.
+#[expect(
+    clippy::redundant_closure_for_method_calls,
+    reason = "the method is of one lifetime, and the call wants one for all"
+)]
+pub(crate) fn signals() -> PyResult<()> {
+    Python::attach(|py| py.check_signals())
 }

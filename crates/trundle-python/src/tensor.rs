@@ -129,7 +129,7 @@ impl<'py> Output<'py> {
                 Ok((Output::Array(array), extent))
             }
             Kind::Foreign(foreign) => {
-                let maker = Maker::of(foreign.object())?;
+                let maker = Maker::of(foreign)?;
                 let bytes = contiguous_bytes(sizes, width);
                 let block = Block::new(bytes).ok_or_else(|| out_of_memory(bytes))?;
                 let extent = Extent { start: block.start(), bytes };

@@ -502,3 +502,20 @@ def test_references_are_given_back():
         grown = {i: b - a for i, (a, b) in enumerate(zip(before, after)) if abs(b - a) > 20}
         assert not grown, grown
     """)
+
+
+@posix
+def test_ctrl_c_stops_tuning(tmp_path):
+    """The search takes seconds: it looks for signals between what it compares, and keeps nothing then."""
+    text = """
+        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+        try:
+            trundle.tune()
+        except KeyboardInterrupt:
+            print("stopped")
+    """
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    command = [sys.executable, "-c", program(text)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
+    assert (done.returncode, done.stdout) == (0, "stopped\n"), done.stderr
+    assert list(tmp_path.iterdir()) == []

@@ -205,6 +205,65 @@ def test_gradients_are_refused():
         assert (x == 1).all()
 
 
+def test_plain_tensors_are_moved_without_functions_of_python(monkeypatch, rng):
+    """Which take many times as long as a small move."""
+    x = random_tensor(torch.bfloat16, (3, 4), rng)
+    trundle.flip(x)
+
+    def refuse(*_, **__):
+        raise AssertionError("a function of Python was called")
+
+    for name in ("__dlpack__", "__dlpack_device__"):
+        monkeypatch.setattr(torch.Tensor, name, refuse)
+    monkeypatch.setattr(torch, "from_dlpack", refuse)
+    out = torch.zeros_like(x)
+    assert_bits(trundle.flip(x), moved(x, np.flip))
+    assert trundle.roll(x, 5, out=out) is out
+    assert_bits(out, moved(x, lambda p: np.roll(p, 5)))
+    # Others are asked how they are to be read.
+    with pytest.raises(AssertionError):
+        trundle.flip(x.clone().requires_grad_())
+
+
+def test_classes_of_tensors_are_left_to_themselves():
+    class Named(torch.Tensor):
+        # Where the functions for it are.
+        __module__ = "torch"
+
+    x = torch.arange(6.0).reshape(2, 3)
+    for tensor in (x.as_subclass(Named), torch.nn.Parameter(x, requires_grad=False)):
+        result = trundle.flip(tensor)
+        assert type(result) is torch.Tensor and torch.equal(result, torch.flip(x, (0, 1)))
+        with pytest.raises(TypeError, match="out must be an array of the kind"):
+            trundle.flip(x, out=tensor)
+
+
+def test_tensors_are_refused_while_others_are_traced():
+    fake_tensor = pytest.importorskip("torch._subclasses.fake_tensor")
+    x, out = torch.ones(2, 3), torch.zeros(2, 3)
+    trundle.flip(x)
+    with fake_tensor.FakeTensorMode():
+        for call in (lambda: trundle.flip(x), lambda: trundle.flip(x, out=out)):
+            with pytest.raises(Exception, match="Fake"):
+                call()
+    assert not out.any()
+
+
+def test_lazy_tensors_are_no_output():
+    x = torch.tensor([[1 + 2j, 3 - 4j], [5j, 6]])
+    for dtype, out in [
+        (x.dtype, torch.zeros_like(x).conj()),
+        (torch.float32, torch.zeros_like(x).conj().imag),
+        (torch.float32, torch._neg_view(torch.zeros(2, 2))),
+    ]:
+        before = out.clone()
+        with pytest.raises((RuntimeError, BufferError), match="bit"):
+            trundle.flip(torch.ones(2, 2, dtype=dtype), out=out)
+        with pytest.raises((RuntimeError, BufferError), match="bit"):
+            trundle.flip(out)
+        assert torch.equal(out, before)
+
+
 def test_lazy_tensors_are_refused_or_right():
     """Conjugation and negation that PyTorch has put off are no part of the memory."""
     x = torch.tensor([[1 + 2j, 3 - 4j], [5j, 6]])

@@ -26,6 +26,7 @@ SIGNATURES = {
     "ifftshift": "(x, axes=None, *, out=None, threads=None)",
     "rearrange": "(x, pattern, /, **sizes)",
     "chain": "(*stages)",
+    "tune": "(*, keep=True)",
 }
 
 

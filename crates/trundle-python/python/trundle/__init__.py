@@ -49,6 +49,7 @@ from ._trundle import (
     rot90,
     swapaxes,
     transpose,
+    tune,
 )
 
 __all__ = [
@@ -69,4 +70,5 @@ __all__ = [
     "rot90",
     "swapaxes",
     "transpose",
+    "tune",
 ]

@@ -38,6 +38,7 @@ __all__ = [
     "rot90",
     "swapaxes",
     "transpose",
+    "tune",
 ]
 
 __version__: str
@@ -304,6 +305,8 @@ def rearrange(x: _Array, pattern: str, /, **sizes: _Int) -> _Array: ...
 def rearrange(x: ArrayLike, pattern: str, /, **sizes: _Int) -> NDArray[Any]: ...
 
 def chain(*stages: str) -> Chain: ...
+
+def tune(*, keep: bool = True) -> dict[str, Any]: ...
 
 @final
 class Chain:

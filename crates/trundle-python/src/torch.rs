@@ -1,0 +1,116 @@
+//! Tensors of PyTorch by its functions of C: those of Python that every library has, `__dlpack__` and
+//! `from_dlpack`, take twenty times as long as a small move.
+//!
+//! The functions of C give the elements as they lie in memory, also where they are to be read as
+//! conjugates, negatives or parts of a gradient, so that is asked here. Whatever is not as plain as most
+//! tensors are is left to `__dlpack__`, and so is saying what is wrong with it.
+
+use dlpark::ffi::{DLDataTypeCode, DLDevice};
+use dlpark::python::consumer::exchange::ExchangeApi;
+use dlpark::python::{ImportedDlpack, from_dlpack};
+use pyo3::exceptions::PyTypeError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyType;
+
+use crate::dlpack::{Maker, package};
+use crate::lazy::Lazy;
+
+/// What of PyTorch is needed, found once.
+pub(crate) struct Torch {
+    /// The class of plain tensors.
+    tensor: Py<PyType>,
+    /// The layout of tensors whose elements lie at strides.
+    strided: Py<PyAny>,
+    /// How many modes see every operation now: those of tracers are such.
+    modes: Py<PyAny>,
+    functions: Functions,
+}
+
+/// How it shares tensors.
+enum Functions {
+    /// From version 2.10 on.
+    Table(Table),
+    Capsules {
+        to_dlpack: Py<PyAny>,
+        from_dlpack: Py<PyAny>,
+    },
+}
+
+/// A library's table of functions of C.
+struct Table(ExchangeApi);
+
+// SAFETY: DLPack says that such a table is never freed, and it is only read.
+unsafe impl Send for Table {}
+// SAFETY: the same.
+unsafe impl Sync for Table {}
+
+impl Torch {
+    /// PyTorch, if `object` is a plain tensor of it.
+    pub(crate) fn of(object: &Bound<'_, PyAny>) -> Option<&'static Torch> {
+        static TORCH: Lazy<Torch> = Lazy::new();
+        let (py, class) = (object.py(), object.get_type());
+        match TORCH.get(py) {
+            Some(torch) => class.is(&torch.tensor).then_some(torch),
+            None if package(&class) != "torch" => None,
+            None => TORCH.get_or_make(py, || Torch::find(object)).ok(),
+        }
+    }
+
+    /// # Errors
+    /// TypeError if `tensor` is not a plain one; what Python raises.
+    fn find(tensor: &Bound<'_, PyAny>) -> PyResult<Torch> {
+        let (torch, class) = (tensor.py().import("torch")?, tensor.get_type());
+        if !torch.getattr("Tensor")?.is(&class) {
+            return Err(PyTypeError::new_err("a class of other tensors"));
+        }
+        let functions = match ExchangeApi::from_object(tensor.as_borrowed())? {
+            Some(table) => Functions::Table(Table(table)),
+            None => Functions::Capsules {
+                to_dlpack: torch.getattr("to_dlpack")?.unbind(),
+                from_dlpack: torch.getattr("from_dlpack")?.unbind(),
+            },
+        };
+        let strided = torch.getattr("strided")?.unbind();
+        let modes = torch.getattr("_C")?.getattr("_len_torch_dispatch_stack")?.unbind();
+        Ok(Torch { tensor: class.unbind(), strided, modes, functions })
+    }
+
+    /// The elements of a tensor; `None` for one that `__dlpack__` is to be asked for.
+    pub(crate) fn import(&self, tensor: &Bound<'_, PyAny>) -> Option<ImportedDlpack> {
+        let py = tensor.py();
+        let is = |name| tensor.call_method0(name)?.is_truthy();
+        let is_special = self.modes.bind(py).call0().ok()?.is_truthy().ok()?
+            || tensor.getattr(intern!(py, "requires_grad")).ok()?.is_truthy().ok()?
+            || !tensor.getattr(intern!(py, "layout")).ok()?.is(&self.strided)
+            || is(intern!(py, "is_neg")).ok()?;
+        if is_special {
+            return None;
+        }
+        let imported = match &self.functions {
+            Functions::Table(Table(table)) => {
+                let shared = table.import_managed_no_sync(tensor.as_borrowed()).ok()?;
+                ImportedDlpack::Versioned(shared.into_parts().0)
+            }
+            Functions::Capsules { to_dlpack, .. } => {
+                let capsule = to_dlpack.bind(py).call1((tensor,)).ok()?;
+                from_dlpack(capsule.as_borrowed(), None, None).ok()?
+            }
+        };
+        let shared = imported.validate().ok()?;
+        let (is_here, dtype) = (shared.device() == DLDevice::CPU, shared.dtype());
+        let is_conj =
+            || dtype.code == DLDataTypeCode::COMPLEX && is(intern!(py, "is_conj")).unwrap_or(true);
+        (is_here && !is_conj()).then_some(imported)
+    }
+
+    /// What makes a tensor of a result.
+    pub(crate) fn maker<'py>(&'static self, py: Python<'py>) -> Maker<'py> {
+        match &self.functions {
+            Functions::Table(Table(table)) => Maker::Known(table),
+            Functions::Capsules { from_dlpack, .. } => {
+                Maker::OfCapsule(from_dlpack.bind(py).clone())
+            }
+        }
+    }
+}
