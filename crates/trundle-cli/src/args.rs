@@ -77,6 +77,9 @@ pub(crate) enum Command {
     /// Time the operators beside a copy on this machine
     #[command(after_help = help::BENCH)]
     Bench(BenchArgs),
+    /// Find what is fastest on this machine, in some seconds, and keep it for later runs
+    #[command(after_help = help::TUNE)]
+    Tune(TuneArgs),
     /// Print completions for a shell
     #[command(after_help = help::COMPLETIONS)]
     Completions {
@@ -443,6 +446,29 @@ pub(crate) struct DemoArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct TuneArgs {
+    /// Write the record to this file, which `TRUNDLE_TUNING` may name, and do not keep it;
+    /// - is stdout
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["dry_run", "forget"])]
+    pub output: Option<PathBuf>,
+    /// Overwrite the file if it exists
+    #[arg(long, requires = "output")]
+    pub force: bool,
+    /// Only show what would be kept
+    #[arg(long, conflicts_with = "forget")]
+    pub dry_run: bool,
+    /// Forget what was kept: measure nothing
+    #[arg(long)]
+    pub forget: bool,
+    /// Print one JSON object on stdout
+    #[arg(long)]
+    pub json: bool,
+    /// Show no progress
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
     /// Only cases whose `suite/name type sizes` holds one of these words; without words, a few of
     /// each suite
@@ -466,6 +492,9 @@ pub(crate) struct BenchArgs {
     /// How many threads to use
     #[arg(long, value_name = "N", value_parser = crate::numbers::threads)]
     pub threads: Option<usize>,
+    /// Put the tensors on large pages, as numpy's and trundle's own results are
+    #[arg(long)]
+    pub large_pages: bool,
     /// How many times each case is timed in turn with a copy
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = crate::numbers::count)]
     pub rounds: usize,

@@ -37,7 +37,8 @@ Examples:
 
 Exit codes: 0 done, 1 failed while running, 2 wrong usage, 3 input refused.
 TRUNDLE_NUM_THREADS says how many threads to use where --threads does not.
-TRUNDLE_SIMD forces a set of instructions: portable, neon, avx2, avx512 or avx512vbmi.";
+TRUNDLE_SIMD forces a set of instructions: portable, neon, avx2, avx512 or avx512vbmi.
+TRUNDLE_TUNING names the file of a tuning record; with `off`, what `tune` kept is not used.";
 
 const TRANSPOSE: &str = "\
 Examples:
@@ -120,6 +121,13 @@ pub(crate) const DEMO: &str = "\
 Examples:
   trundle demo                                          into the folder trundle-demo
   trundle demo /tmp/demo --size 512                     512 MiB";
+
+pub(crate) const TUNE: &str = "\
+Examples:
+  trundle tune                  while nothing else runs
+  trundle tune --dry-run        what would it gain?
+  trundle tune -o record.txt    for machines of the same kind: TRUNDLE_TUNING=record.txt
+  trundle tune --forget         back to what is built in";
 
 pub(crate) const BENCH: &str = "\
 Examples:

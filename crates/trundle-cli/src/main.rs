@@ -101,6 +101,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Clean(clean) => commands::clean::run(&clean),
         Command::Demo(demo) => commands::demo::run(&demo),
         Command::Bench(bench) => commands::bench::run(&bench),
+        Command::Tune(tune) => commands::tune::run(&tune),
         Command::Completions { shell } => commands::shell::completions(shell),
         Command::Man { command } => commands::shell::man(&command),
     }

@@ -170,6 +170,7 @@ pub(crate) fn count(text: &str) -> Result<usize, String> {
 pub(crate) fn check_environment() -> Result<(), Failure> {
     const VARIABLE: &str = "TRUNDLE_NUM_THREADS";
     trundle::Machine::forced_simd().map_err(Failure::usage)?;
+    trundle::tuning::check_variable().map_err(Failure::usage)?;
     match std::env::var(VARIABLE) {
         Ok(text) if !text.is_empty() => threads(text.trim())
             .map(drop)

@@ -31,7 +31,9 @@ pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
         Output::check(path, args.force)?;
     }
     memory::check(trundle_bench::needed_bytes(&suites) as u64, None)?;
-    let record = measure(&suites, Settings::new(args.threads, args.rounds))?;
+    let settings =
+        Settings { large_pages: args.large_pages, ..Settings::new(args.threads, args.rounds) };
+    let record = measure(&suites, settings)?;
     if streamed == 0 {
         print(&record.table())?;
     }

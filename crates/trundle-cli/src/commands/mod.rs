@@ -8,4 +8,5 @@ pub(crate) mod plan;
 pub(crate) mod relayout;
 pub(crate) mod run;
 pub(crate) mod shell;
+pub(crate) mod tune;
 pub(crate) mod view;

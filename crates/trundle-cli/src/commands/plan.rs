@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use trundle::lowering::{AxisMap, Block, Cut, CutAt, Layer, Loop, Move, Run, Source};
+use trundle::tuning::{self, Used};
 use trundle::{Chain, Layout, Plan};
 use trundle_disk::{Job, TensorJob};
 use trundle_formats::{Format, Header, Order, Output, Shown};
@@ -69,7 +70,17 @@ fn plan_chain(operation: &Operation, planned: &PlannedArgs) -> Result<(), Failur
     for planned in plans {
         print(&planned.text())?;
     }
+    print(&tuning_text())?;
     print(&files_text(&job, is_moved))
+}
+
+/// The numbers that kernels and tiles take from the machine.
+fn tuning_text() -> String {
+    let Used { tuning, source, .. } = tuning::used();
+    let numbers = tuning.to_string();
+    let numbers: Vec<&str> = numbers.split(' ').collect();
+    let lines: String = numbers.chunks(5).map(|some| format!("  {}\n", some.join(" "))).collect();
+    format!("tuning: {}\n{lines}", Shown(source))
 }
 
 /// One tensor of a file, and what is done to it.
@@ -251,6 +262,8 @@ impl PlannedTensor<'_> {
             "bytes_written": bytes,
             "scratch_bytes": plan.scratch_bytes(),
             "stages": stages.collect::<Vec<_>>(),
+            "tuning": tuning::used().tuning.to_string(),
+            "tuning_source": tuning::used().source.to_string(),
             "files": files_report(tensor, job),
         })
     }

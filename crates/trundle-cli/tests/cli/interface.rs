@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::io::Write;
+use std::path::Path;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
@@ -517,4 +518,62 @@ fn stdin_may_be_closed() {
     let run = Run::of(place.command(&["info", "-"]).stdin(Stdio::null()));
     assert_eq!(run.code, Some(3), "{run:?}");
     assert!(run.stderr.starts_with("error: stdin: truncated: "), "{run:?}");
+}
+
+#[test]
+fn a_tuning_record_is_followed_refused_and_forgotten() {
+    let place = Place::new();
+    place.write("x.npy", &Tensor::counting(&[2, 3]).file(PLAIN));
+    let with = |variable: Option<&str>, args: &[&str]| {
+        let mut command = place.command(args);
+        command.env("XDG_CACHE_HOME", place.path("cache"));
+        command.env_remove("TRUNDLE_TUNING");
+        Run::of(command.envs(variable.map(|value| ("TRUNDLE_TUNING", value))))
+    };
+    let plan = ["plan", "transpose", "x.npy", "--json"];
+    let told = |variable| {
+        let report = with(variable, &plan).done().json();
+        let text = |key: &str| report[key].as_str().unwrap().to_owned();
+        (text("tuning"), text("tuning_source"))
+    };
+    let (built_in, source) = told(None);
+    assert!(source.starts_with("built in, for "), "{source}");
+    assert_eq!(told(Some("off")), (built_in.clone(), source.clone()));
+
+    // In part, and from a file.
+    let (changed, source) = told(Some("tile_rows=17"));
+    assert!(changed.contains(" tile_rows=17 ") && source == "TRUNDLE_TUNING", "{changed} {source}");
+    place.write("record.txt", format!("# of a friend\n{changed}\n").as_bytes());
+    assert_eq!(
+        told(Some("record.txt")),
+        (changed.clone(), "TRUNDLE_TUNING, record.txt".to_owned())
+    );
+
+    // What was kept counts, unless something is said, until it is forgotten.
+    let forgotten = with(None, &["tune", "--forget", "--json"]).done().json();
+    assert_eq!(forgotten["forgotten"], false);
+    let kept = Path::new(forgotten["path"].as_str().unwrap());
+    std::fs::create_dir_all(kept.parent().unwrap()).unwrap();
+    std::fs::write(kept, &changed).unwrap();
+    assert_eq!(told(None).0, changed);
+    assert_eq!(told(Some("off")).0, built_in);
+    std::fs::write(kept, "tile_rows=17").unwrap();
+    let run = with(None, &plan).done();
+    assert!(run.stderr.contains("without streaming_bytes"), "{run:?}");
+    assert!(with(None, &["tune", "--forget"]).done().text().contains("is forgotten"));
+    assert!(!kept.exists());
+
+    for (wrong, why) in [
+        ("nowhere.txt", "No such file"),
+        ("x.npy", "x.npy: "),
+        ("tile_rows=0", "tile_rows=0: expected a number from 16 to 512"),
+        ("speed=9", "speed: there is no such number"),
+    ] {
+        let run = with(Some(wrong), &plan);
+        assert_eq!(run.code, Some(2), "{run:?}");
+        assert!(
+            run.stderr.starts_with("error: TRUNDLE_TUNING: ") && run.stderr.contains(why),
+            "{run:?}"
+        );
+    }
 }
