@@ -33,13 +33,15 @@ pub struct Settings {
     pub threads: usize,
     /// How many times each case is timed in turn with a copy.
     pub rounds: usize,
+    /// Whether the tensors are on large pages (2 MiB on x86-64), where the system gives them.
+    pub large_pages: bool,
 }
 
 impl Settings {
     /// So many rounds, on `threads` threads or else on as many as the library would use.
     pub fn new(threads: Option<usize>, rounds: usize) -> Settings {
         let threads = threads.unwrap_or_else(|| trundle::Machine::detect().threads);
-        Settings { threads, rounds }
+        Settings { threads, rounds, large_pages: false }
     }
 }
 
@@ -63,8 +65,8 @@ pub fn run(
     settings: Settings,
     watch: &mut dyn FnMut(&Suite, &CaseRecord),
 ) -> Result<Record, Error> {
-    let Settings { threads, rounds } = settings;
-    let mut buffers = Buffers::new(most_bytes(suites))?;
+    let Settings { threads, rounds, large_pages } = settings;
+    let mut buffers = Buffers::new(most_bytes(suites), large_pages)?;
     let mut records = Vec::with_capacity(suites.len());
     for suite in suites {
         let mut cases = Vec::with_capacity(suite.cases.len());
@@ -77,5 +79,5 @@ pub fn run(
         }
         records.push(SuiteRecord::new(suite.name, suite.about, suite.bars, cases));
     }
-    Ok(Record { machine: MachineRecord::detect(), threads, rounds, suites: records })
+    Ok(Record { machine: MachineRecord::detect(), threads, rounds, large_pages, suites: records })
 }

@@ -1,7 +1,7 @@
 //! The machine that a record was made on.
 
 use serde::{Deserialize, Serialize};
-use trundle::Machine;
+use trundle::{Machine, tuning};
 
 /// What somebody needs to know to compare numbers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -10,6 +10,9 @@ pub struct MachineRecord {
     pub cpu: Option<String>,
     /// How many cores the process may use.
     pub cores: usize,
+    /// The tuning record that kernels and the planner take numbers from, and where it is from.
+    #[serde(default)]
+    pub tuning: String,
     /// The widest instruction set that kernels use.
     pub instructions: String,
     /// The sizes of a core's first- and second-level cache and of the last-level cache, in KiB.
@@ -19,10 +22,11 @@ pub struct MachineRecord {
 impl MachineRecord {
     /// This machine.
     pub fn detect() -> MachineRecord {
-        let machine = Machine::detect();
+        let (machine, used) = (Machine::detect(), tuning::used());
         MachineRecord {
             cpu: cpu_name(),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
+            tuning: format!("{} ({})", used.tuning, used.source),
             instructions: machine.simd.to_string(),
             caches_kib: [machine.l1_bytes, machine.l2_bytes, machine.l3_bytes]
                 .map(|bytes| bytes >> 10),

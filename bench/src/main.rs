@@ -29,6 +29,9 @@ struct Args {
     /// How many times each case is timed
     #[arg(long, value_name = "N", default_value = "7")]
     rounds: NonZeroUsize,
+    /// Put the tensors on large pages, as numpy's and trundle's own results are
+    #[arg(long)]
+    large_pages: bool,
     /// Where the record goes
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -36,7 +39,7 @@ struct Args {
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
     /// Measure nothing: show this record
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["words", "short", "threads", "rounds"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["words", "short", "threads", "rounds", "large_pages"])]
     from: Option<PathBuf>,
     /// Print tables for the README
     #[arg(long)]
@@ -87,8 +90,11 @@ fn run(args: &Args) -> Result<bool, Box<dyn Error>> {
 
 /// Measures, and prints each case as it is done.
 fn measure(args: &Args, suites: &[trundle_bench::Suite]) -> Result<Record, trundle_bench::Error> {
-    let settings = Settings::new(args.threads.map(NonZeroUsize::get), args.rounds.get());
-    print!("{}", head(&MachineRecord::detect(), settings.threads, settings.rounds));
+    let settings = Settings {
+        large_pages: args.large_pages,
+        ..Settings::new(args.threads.map(NonZeroUsize::get), args.rounds.get())
+    };
+    print!("{}", head(&MachineRecord::detect(), &settings));
     let mut last = "";
     trundle_bench::run(suites, settings, &mut |suite, case| {
         if suite.name != std::mem::replace(&mut last, suite.name) {

@@ -3,6 +3,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use trundle::lowering::prefer_large_pages;
 use trundle::{Chain, Plan, PlanError, Result, Shape, TensorView, TensorViewMut};
 
 use crate::case::{Against, Call, Case};
@@ -22,12 +23,16 @@ pub(crate) struct Buffers {
 
 impl Buffers {
     /// Two buffers of `bytes` bytes. They begin where a large allocation does, which is 16 bytes
-    /// after a line on Linux, as the arrays of most people do.
-    pub(crate) fn new(bytes: usize) -> Result<Buffers, Error> {
-        let buffer = || {
+    /// after a line on Linux, as the arrays of most people do. Large pages are asked for, if at all, before
+    /// anything is written.
+    pub(crate) fn new(bytes: usize, large_pages: bool) -> Result<Buffers, Error> {
+        let buffer = || -> Result<Vec<u8>, Error> {
             let mut buffer = Vec::new();
-            let reserved = buffer.try_reserve_exact(bytes);
-            reserved.map(|()| buffer).map_err(|_| Error::Memory { bytes })
+            buffer.try_reserve_exact(bytes).map_err(|_| Error::Memory { bytes })?;
+            if large_pages {
+                prefer_large_pages(buffer.spare_capacity_mut());
+            }
+            Ok(buffer)
         };
         let (mut src, mut dst) = (buffer()?, buffer()?);
         scatter(&mut src, bytes);
@@ -129,8 +134,9 @@ pub(crate) fn measure(
         Against::Chain(chain) => Some(Subject::of(case, chain, threads).map_err(plan_error)?),
     };
     let bytes = case.bytes();
-    let copy = Copy::of(bytes, threads).map_err(plan_error)?;
+    let mut copy = Copy::of(bytes, threads).map_err(plan_error)?;
     let (src, dst) = (&buffers.src[..bytes], &mut buffers.dst[..bytes]);
+    copy.choose(src, dst).map_err(run_error)?;
 
     // What the last case left might be right by chance.
     dst.fill(0);
@@ -139,7 +145,7 @@ pub(crate) fn measure(
 
     let times = time_in_turn(&subject, rival.as_ref(), &copy, src, dst, rounds);
     let times = times.map_err(run_error)?;
-    let [movement, streamed, system, _] = times.each_ref().map(|times| median(times.clone()));
+    let [movement, ours, system, _] = times.each_ref().map(|times| median(times.clone()));
     Ok(CaseRecord {
         name: case.name.clone(),
         dtype: case.dtype.to_string(),
@@ -149,14 +155,14 @@ pub(crate) fn measure(
         of_copy: fraction(&times[0], &times[1]).min(fraction(&times[0], &times[2])),
         of_single: rival.map(|_| fraction(&times[0], &times[3])),
         seconds: rounded_time(movement),
-        copy_seconds: rounded_time(streamed.min(system)),
+        copy_seconds: rounded_time(ours.min(system)),
         most_ns: case.most_ns,
         kernels: kernels(&subject.plan),
         rivals: Vec::new(),
     })
 }
 
-/// Seconds of the movement, the streamed copy, the system's copy and the rival, if there is one,
+/// Seconds of the movement, our fastest copy, the system's copy and the rival, if there is one,
 /// in each round.
 fn time_in_turn(
     subject: &Subject<'_>,
@@ -167,17 +173,17 @@ fn time_in_turn(
     rounds: usize,
 ) -> Result<[Vec<f64>; 4]> {
     let repeats = repetitions(|times| subject.time(times, src, dst))?;
-    let copies = repetitions(|times| timed(times, || copy.streamed(src, dst)))?;
+    let copies = repetitions(|times| timed(times, || copy.ours(src, dst)))?;
     let mut all: [Vec<f64>; 4] = Default::default();
     for _ in 0..rounds {
-        let streamed = timed(copies, || copy.streamed(black_box(src), black_box(&mut *dst)))?;
+        let ours = timed(copies, || copy.ours(black_box(src), black_box(&mut *dst)))?;
         let movement = subject.time(repeats, src, dst)?;
         let system = timed(copies, || {
             copy.system(black_box(src), black_box(&mut *dst));
             Ok(())
         })?;
         all[0].push(movement.as_secs_f64() / repeats as f64);
-        all[1].push(streamed.as_secs_f64() / copies as f64);
+        all[1].push(ours.as_secs_f64() / copies as f64);
         all[2].push(system.as_secs_f64() / copies as f64);
         if let Some(rival) = rival {
             all[3].push(rival.time(repeats, src, dst)?.as_secs_f64() / repeats as f64);
@@ -246,7 +252,7 @@ mod tests {
     }
 
     fn measured(case: &Case) -> Result<CaseRecord, Error> {
-        measure(case, &mut Buffers::new(case.bytes())?, 1, 3)
+        measure(case, &mut Buffers::new(case.bytes(), false)?, 1, 3)
     }
 
     #[test]

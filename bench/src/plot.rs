@@ -182,7 +182,7 @@ mod tests {
             SuiteRecord::new("timed", "about", bars, vec![case(0.1, None, Some(100.0))]),
         ];
         let machine = MachineRecord { cpu: Some("A&B <C>".to_owned()), ..MachineRecord::detect() };
-        Record { machine, threads: 1, rounds: 1, suites }
+        Record { machine, threads: 1, rounds: 1, large_pages: false, suites }
     }
 
     #[test]

@@ -15,6 +15,9 @@ pub struct Record {
     pub threads: usize,
     /// How many times each case was timed in turn with a copy.
     pub rounds: usize,
+    /// Whether the tensors were on large pages.
+    #[serde(default)]
+    pub large_pages: bool,
     /// What was timed.
     pub suites: Vec<SuiteRecord>,
 }
@@ -209,7 +212,7 @@ pub(crate) mod tests {
         let bars = Bars { mean: Some(0.9), least: None };
         let machine = MachineRecord::detect();
         let suites = vec![suite(bars, cases.clone()), suite(Bars::default(), cases)];
-        let record = Record { machine, threads: 2, rounds: 5, suites };
+        let record = Record { machine, threads: 2, rounds: 5, large_pages: false, suites };
         let text = record.to_json().unwrap();
         assert_eq!(Record::from_json(&text).unwrap(), record);
         assert_eq!(text.lines().filter(|line| line.starts_with("{\"name\":\"tr")).count(), 4);

@@ -19,19 +19,40 @@ use crate::record::RivalRecord;
 /// Elements that rivals have a type for.
 trait Typed: crate::copy::Element + PartialEq + 'static {
     fn numbered(number: usize) -> Self;
+
+    /// HPTT's transpose of this type, if it has one.
+    #[cfg(feature = "hptt")]
+    const HPTT: Option<HpttCall<Self>> = None;
 }
 
+/// HPTT's call for a type: the order, a factor, the source and its sizes, a factor of what is there, the
+/// destination, the threads, and which axis is the innermost.
+#[cfg(feature = "hptt")]
+type HpttCall<T> = fn(
+    &[usize],
+    T,
+    &[T],
+    &[usize],
+    T,
+    &mut [T],
+    usize,
+    hptt::MemoryOrder,
+) -> Result<(), hptt::Error>;
+
 macro_rules! typed {
-    ($($element:ty)*) => {
+    ($($element:ident $(by $hptt:ident)?,)*) => {
         $(impl Typed for $element {
             fn numbered(number: usize) -> Self {
                 number as $element
             }
+
+            $(#[cfg(feature = "hptt")]
+            const HPTT: Option<HpttCall<Self>> = Some(hptt::$hptt);)?
         })*
     };
 }
 
-typed!(u8 u16 f32 f64);
+typed!(u8, u16, f32 by transpose_f32, f64 by transpose_f64,);
 
 /// A crate that can transpose a case.
 trait Rival<T> {
@@ -68,7 +89,7 @@ fn measure_typed<T: Typed>(
     let shape = Shape::new(case.sizes.as_slice()).map_err(run_error)?;
     let plan =
         Plan::row_major(&case.chain, size_of::<T>(), &shape, Some(threads)).map_err(plan_error)?;
-    let copy = Copy::of(case.bytes(), threads).map_err(plan_error)?;
+    let mut copy = Copy::of(case.bytes(), threads).map_err(plan_error)?;
     let src: Vec<T> = (0..shape.elements()).map(T::numbered).collect();
     let right = plan.run_slice(&src).map_err(run_error)?;
 
@@ -77,10 +98,17 @@ fn measure_typed<T: Typed>(
     let strided = Strided { sizes: &case.sizes, order: order(&plan), pool };
     let square = Square { sizes: &case.sizes };
     let mut rivals: Vec<&dyn Rival<T>> = vec![&strided];
+    #[cfg(feature = "hptt")]
+    let hptt = Hptt { sizes: &case.sizes, order: order(&plan), threads };
+    #[cfg(feature = "hptt")]
+    if T::HPTT.is_some() {
+        rivals.push(&hptt);
+    }
     if case.sizes.len() == 2 {
         rivals.push(&square);
     }
     let mut dst = src.clone();
+    copy.choose(&src, &mut dst).map_err(run_error)?;
     let mut records = Vec::with_capacity(rivals.len());
     for rival in rivals {
         dst.copy_from_slice(&src);
@@ -91,8 +119,8 @@ fn measure_typed<T: Typed>(
         }
         let mut times: [Vec<f64>; 3] = Default::default();
         for _ in 0..rounds {
-            let streamed = timed(1, || copy.streamed(&src, black_box(&mut dst)));
-            times[0].push(streamed.map_err(run_error)?.as_secs_f64());
+            let ours = timed(1, || copy.ours(&src, black_box(&mut dst)));
+            times[0].push(ours.map_err(run_error)?.as_secs_f64());
             let mut failure = Ok(());
             let rivalled = timed(1, || {
                 failure = rival.transpose(&src, black_box(&mut dst));
@@ -174,5 +202,28 @@ impl<T: Typed> Rival<T> for Square<'_> {
     fn transpose(&self, src: &[T], dst: &mut [T]) -> Result<(), Error> {
         transpose::transpose(src, dst, self.sizes[1], self.sizes[0]);
         Ok(())
+    }
+}
+
+/// HPTT, by the crate of this name: it plans each call by its own estimate, which takes microseconds.
+#[cfg(feature = "hptt")]
+struct Hptt<'a> {
+    sizes: &'a [usize],
+    order: Vec<usize>,
+    threads: usize,
+}
+
+#[cfg(feature = "hptt")]
+impl<T: Typed> Rival<T> for Hptt<'_> {
+    fn name(&self) -> &'static str {
+        "hptt"
+    }
+
+    fn transpose(&self, src: &[T], dst: &mut [T]) -> Result<(), Error> {
+        let Some(call) = T::HPTT else { return Ok(()) };
+        let (one, zero) = (T::numbered(1), T::numbered(0));
+        let rows = hptt::MemoryOrder::RowMajor;
+        call(&self.order, one, src, self.sizes, zero, dst, self.threads, rows)
+            .map_err(failed("hptt"))
     }
 }

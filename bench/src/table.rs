@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use crate::Settings;
+use crate::machine::MachineRecord;
 use crate::record::{CaseRecord, Record, SuiteRecord};
 
 /// What to think of numbers that are below their aims.
@@ -12,7 +14,10 @@ const IF_BELOW: &str = "\n\
 impl Record {
     /// Every suite with its cases, then the suites together.
     pub fn table(&self) -> String {
-        let mut text = head(&self.machine, self.threads, self.rounds);
+        let mut text = head(
+            &self.machine,
+            &Settings { threads: self.threads, rounds: self.rounds, large_pages: self.large_pages },
+        );
         for suite in &self.suites {
             text.push_str(&suite_head(&suite.name, &suite.about));
             for case in &suite.cases {
@@ -134,10 +139,16 @@ impl CaseRecord {
 }
 
 /// What a run says first: where it runs, and what its numbers mean.
-pub fn head(machine: &impl std::fmt::Display, threads: usize, rounds: usize) -> String {
+pub fn head(machine: &MachineRecord, settings: &Settings) -> String {
+    let Settings { threads, rounds, large_pages } = *settings;
+    let pages = if large_pages { ", tensors on large pages" } else { "" };
+    let tuning = match machine.tuning.as_str() {
+        "" => String::new(),
+        tuning => format!("tuning: {tuning}\n"),
+    };
     format!(
-        "{machine}\n\
-         {threads} thread{}, medians of {rounds} round{}. Fractions are of the speed of the fastest\n\
+        "{machine}\n{tuning}\
+         {threads} thread{}, medians of {rounds} round{}{pages}. Fractions are of the speed of the fastest\n\
          parallel copy of the same bytes, timed in turn; GB/s are read and written.\n",
         if threads == 1 { "" } else { "s" },
         if rounds == 1 { "" } else { "s" },

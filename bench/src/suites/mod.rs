@@ -6,6 +6,7 @@
 mod chains;
 mod elements;
 mod lanes;
+mod many_axes;
 mod packed;
 mod pictures;
 mod rolls;
@@ -29,6 +30,7 @@ pub fn all() -> Vec<Suite> {
         rolls::suite(),
         sequences::suite(),
         lanes::suite(),
+        many_axes::suite(),
         packed::suite(),
         chains::suite(),
         windows::windows(),
