@@ -187,8 +187,8 @@ catalogue! {
         "neighbours of the source become rows: micro-tiles are transposed, whole lines written";
     "padded": transpose::padded(Tile, Plain, Ordinary) [vbmi avx512 avx2] [neon] [],
         "neighbours of an odd width become rows: micro-tiles are transposed, with padding in registers";
-    "rolled-short": rows::rolled_short(Tile, Rolled, Streaming) [vbmi avx512 avx2] [neon] [],
-        "short rows are rolled: vectors are shuffled from windows of the source";
+    "rolled-short": rows::rolled_short(Tile, Rolled, Streaming) [avx512 avx2] [neon] [],
+        "short rows are rolled: each vector is a choice of two vectors of the source, a row apart";
     "rolled": rows::rolled(Tile, Rolled, Streaming) [avx512 avx2] [neon] [portable],
         "rows are rolled: each is two runs, written as one";
     "strided": elements::strided(Tile, Plain, Ordinary) [] [] [scalar],

@@ -41,7 +41,7 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
                 );
             }
         } else {
-            match (unaligned.trailing_zeros(), tile.tuning.run_level) {
+            match (unaligned.trailing_zeros(), tile.tuning.rolled_level) {
                 (0, Level::L1) => stream_rows::<V, 1, L1>(token, tile),
                 (0, Level::L2) => stream_rows::<V, 1, L2>(token, tile),
                 (1, Level::L1) => stream_rows::<V, 2, L1>(token, tile),

@@ -1,23 +1,33 @@
-//! Short rows that are rolled: whole vectors of them at a time.
+//! Short rows that are rolled and follow each other: whole vectors of them at a time.
+//!
+//! A rolled row keeps its bytes in order: up to the cut they come from where the source's row goes on, and
+//! from the cut on from a row before that. So a vector of the destination is a choice, byte by byte, of
+//! two vectors of the source, a row apart, wherever rows begin in it.
 
-use super::rolled;
-use super::windows::{Windows, fits_rolled};
+use std::mem::MaybeUninit;
+use std::ops::Range;
+
+use super::{rolled, runs};
 use crate::pattern::Pattern;
-use crate::simd::{Token, Vector};
-use crate::tile::Tile;
+use crate::simd::{L1, L2, LINE, Token, Vector};
+use crate::tile::{Store, Tile, prefetch_partial};
+use crate::tuning::Level;
 
 pub(crate) use super::tile;
 
-/// Fewer rolled rows are not worth the shuffle indices that are worked out for them (a guess).
-const LEAST_ROLLED_ROWS: usize = 64;
+/// Longer rows are copied as two runs each: few of their vectors have bytes of both (measured;
+/// docs/kernels.md).
+const MOST_ROW_BYTES: usize = 512;
 
-/// Short rolled rows that follow each other on both sides, and enough of them to be worth the
-/// indices that their vectors are shuffled by.
-pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
+/// Less is copied run by run: most of it would be the part at either end that makes no whole vectors.
+const LEAST_BYTES: usize = 16 * LINE;
+
+/// Short rolled rows that follow each other on both sides.
+pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
     let (rows, cols) = pattern.lens;
-    let group = cols * pattern.width;
-    let follow = pattern.row_strides == (group.cast_signed(), group.cast_signed());
-    follow && fits_rolled(vector_bytes, group) && rows >= LEAST_ROLLED_ROWS
+    let row = cols.saturating_mul(pattern.width);
+    let follow = pattern.row_strides == (row.cast_signed(), row.cast_signed());
+    follow && row <= MOST_ROW_BYTES && rows.saturating_mul(row) >= LEAST_BYTES
 }
 
 /// Copies short rolled rows, which follow each other on both sides, in whole vectors.
@@ -26,14 +36,120 @@ pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
 /// As [`rolled`].
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
-    let Tile { rows, cols, width, .. } = *tile;
-    let group = cols.len * width;
-    let follow = rows.dst_stride == group.cast_signed();
-    if rows.len * group < V::BYTES || !follow {
+    let Tile { src, dst, rows, cols, width, .. } = *tile;
+    let rolled =
+        RolledRows { token, src, dst, row: cols.len * width, cut: tile.col_jumps.first * width };
+    let bytes = rows.len * rolled.row;
+    let streamed = tile.store == Store::Streaming;
+    // What is read a row before is there from the first cut on, and what is not up to the last.
+    let begin = rolled.cut + dst.wrapping_add(rolled.cut).align_offset(LINE);
+    let end = begin + (bytes - rolled.row + rolled.cut).saturating_sub(begin) / LINE * LINE;
+    if end <= begin || rolled.row > MOST_ROW_BYTES || rows.dst_stride != rolled.row.cast_signed() {
         // SAFETY: the contract is the same.
         return unsafe { rolled::run(token, tile) };
     }
-    let windows = Windows::rolled::<V>(group, tile.col_jumps.first * width);
-    // SAFETY: the rows fill so many bytes without gaps, which are no less than a vector.
-    unsafe { windows.copy(token, tile.src, tile.dst, rows.len * group, tile.store) };
+    let ahead = tile.tuning.run_ahead;
+    // SAFETY: the rows are those of the tile, one after another; the vectors lie between the first cut
+    // and the last.
+    unsafe {
+        if streamed {
+            prefetch_partial(dst.wrapping_add(end));
+        }
+        rolled.put_runs(0..begin);
+        match (streamed, tile.tuning.rolled_level) {
+            (false, _) => rolled.put_vectors::<false, L1>(begin..end, ahead),
+            (true, Level::L1) => rolled.put_vectors::<true, L1>(begin..end, ahead),
+            (true, Level::L2) => rolled.put_vectors::<true, L2>(begin..end, ahead),
+        }
+        rolled.put_runs(end..bytes);
+    }
+}
+
+/// Rolled rows that follow each other on both sides.
+struct RolledRows<V> {
+    token: Token<V>,
+    /// Where the first byte of the first row comes from.
+    src: *const u8,
+    dst: *mut u8,
+    /// The bytes of a row.
+    row: usize,
+    /// How many of them come from `src` on, as if rows were not rolled; the others from a row before that.
+    cut: usize,
+}
+
+impl<V: Vector> RolledRows<V> {
+    /// Puts the bytes `range`, counted from the first row's first on, run by run.
+    ///
+    /// # Safety
+    /// They are bytes of the rows.
+    #[inline(always)]
+    unsafe fn put_runs(&self, range: Range<usize>) {
+        let mut at = range.start;
+        while at < range.end {
+            let in_row = at % self.row;
+            let (end, src) = if in_row < self.cut {
+                (self.cut, self.src.wrapping_add(at))
+            } else {
+                (self.row, self.src.wrapping_add(at).wrapping_sub(self.row))
+            };
+            let bytes = (end - in_row).min(range.end - at);
+            // SAFETY: by the caller; the run goes on to its end.
+            unsafe { runs::copy_run(self.token, src, self.dst.add(at), bytes) };
+            at += bytes;
+        }
+    }
+
+    /// Puts the bytes `range` in whole vectors, and prefetches what is `ahead` bytes further in the
+    /// source.
+    ///
+    /// # Safety
+    /// They are whole lines of the rows, between the first cut and the last; rows have
+    /// [`MOST_ROW_BYTES`] at most.
+    #[inline(always)]
+    unsafe fn put_vectors<const STREAMED: bool, const LEVEL: u8>(
+        &self,
+        range: Range<usize>,
+        ahead: usize,
+    ) {
+        let choice = self.choice();
+        let choice: *const u8 = choice.as_ptr().cast();
+        let step = V::BYTES % self.row;
+        let mut in_row = range.start % self.row;
+        for line in range.step_by(LINE) {
+            if STREAMED {
+                V::prefetch_into::<LEVEL>(self.src.wrapping_add(line + ahead));
+            }
+            for at in (line..line + LINE).step_by(V::BYTES) {
+                // SAFETY: by the caller. There is a choice for a vector that begins anywhere in a row.
+                unsafe {
+                    let mask = V::load_mask(self.token, choice.add(in_row));
+                    let src = self.src.add(at);
+                    let before = V::load(self.token, src.sub(self.row));
+                    let vector = V::select(mask, V::load(self.token, src), before);
+                    if STREAMED {
+                        vector.stream(self.dst.add(at));
+                    } else {
+                        vector.store(self.dst.add(at));
+                    }
+                }
+                in_row += step;
+                if in_row >= self.row {
+                    in_row -= self.row;
+                }
+            }
+        }
+    }
+
+    /// For each byte of a row, and on through a vector that begins with its last, whether it comes from
+    /// `src` on.
+    #[inline(always)]
+    fn choice(&self) -> [MaybeUninit<u8>; MOST_ROW_BYTES + LINE] {
+        let mut choice = [MaybeUninit::uninit(); MOST_ROW_BYTES + LINE];
+        for first in (0..self.row + V::BYTES).step_by(self.row) {
+            let (end, cut) = ((first + self.row).min(choice.len()), first + self.cut);
+            choice[first.min(end)..cut.min(end)].fill(MaybeUninit::new(u8::MAX));
+            choice[cut.min(end)..end].fill(MaybeUninit::new(0));
+        }
+        choice
+    }
 }

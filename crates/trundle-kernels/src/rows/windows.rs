@@ -28,12 +28,6 @@ pub(crate) fn fits(bytes: usize, group: usize, step: isize) -> bool {
     (2..=MOST_GROUP_BYTES).contains(&group) && step.unsigned_abs() >= group && window <= 2 * bytes
 }
 
-/// Whether vectors of `bytes` bytes have their bytes from windows of at most two vectors, for
-/// rolled groups of `group` bytes that follow each other.
-pub(crate) fn fits_rolled(bytes: usize, group: usize) -> bool {
-    (2..=bytes).contains(&group)
-}
-
 /// At how many places of a group of `group` bytes vectors of `bytes` bytes, a power of two, begin
 /// before they begin at the same again.
 pub(crate) fn phases(bytes: usize, group: usize) -> usize {
@@ -72,21 +66,6 @@ impl Windows {
             let element = divided(byte, width) * width;
             if rises { byte } else { byte - 2 * element }
         })
-    }
-
-    /// For groups of `group` bytes that follow each other on both sides, each rolled: from byte
-    /// `cut` on it goes on with the start of the source's, whose byte that comes first is counted
-    /// from.
-    #[inline(always)]
-    pub(crate) fn rolled<V: Vector>(group: usize, cut: usize) -> Windows {
-        let (bytes, cut) = (small(group), small(cut));
-        Windows::of::<V>(
-            group,
-            group.cast_signed(),
-            |byte| {
-                if byte < cut { byte } else { byte - bytes }
-            },
-        )
     }
 
     /// For groups of `group` bytes, `step` bytes apart in the source, whose bytes are at `place_of`

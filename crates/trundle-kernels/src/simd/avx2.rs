@@ -40,6 +40,55 @@ impl Vector for Avx2 {
     }
 
     #[inline(always)]
+    fn then(self, other: Self, from: usize) -> Self {
+        let places: [u8; 32] = std::array::from_fn(|place| place as u8);
+        // SAFETY: the vector proves AVX2; the places are a register's bytes.
+        Avx2(unsafe {
+            let places = _mm256_loadu_si256(places.as_ptr().cast());
+            let first = _mm256_cmpgt_epi8(_mm256_set1_epi8((from as u8).cast_signed()), places);
+            _mm256_blendv_epi8(other.0, self.0, first)
+        })
+    }
+
+    #[inline(always)]
+    fn join<const W: usize>(self, other: Self, at: usize) -> Self {
+        let (a, b) = (self.0, other.0);
+        // SAFETY: the vector proves AVX2.
+        Avx2(unsafe {
+            if W.is_multiple_of(4) {
+                let word = _mm256_set1_epi32(((at / 4) as u32).cast_signed());
+                let from = _mm256_add_epi32(word, _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+                // The words of each are counted by the lowest bits.
+                let from_a = _mm256_permutevar8x32_epi32(a, from);
+                let from_b = _mm256_permutevar8x32_epi32(b, from);
+                let is_b = _mm256_cmpgt_epi32(from, _mm256_set1_epi32(7));
+                _mm256_blendv_epi8(from_a, from_b, is_b)
+            } else {
+                // Both halves of the result go on from one half to the next: from the halves of `a` or
+                // from those behind.
+                let between = _mm256_permute2x128_si256::<0x21>(a, b);
+                let is_late = _mm256_set1_epi8(if at >= 16 { -1 } else { 0 });
+                let first = _mm256_blendv_epi8(a, between, is_late);
+                let next = _mm256_blendv_epi8(between, b, is_late);
+                let at = if at >= 16 { at - 16 } else { at };
+                let places = _mm256_setr_epi8(
+                    0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, //
+                    0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
+                );
+                let from = _mm256_add_epi8(places, _mm256_set1_epi8((at as u8).cast_signed()));
+                // A place with its upper bit set gives zero: in the first those behind its 16, in the next
+                // those before.
+                let in_first = _mm256_add_epi8(from, _mm256_set1_epi8(0x70));
+                let in_next = _mm256_sub_epi8(from, _mm256_set1_epi8(16));
+                _mm256_or_si256(
+                    _mm256_shuffle_epi8(first, in_first),
+                    _mm256_shuffle_epi8(next, in_next),
+                )
+            }
+        })
+    }
+
+    #[inline(always)]
     fn interleave<const W: usize>(self, other: Self) -> (Self, Self) {
         let (a, b) = (self.0, other.0);
         // SAFETY: the vector proves AVX2.
@@ -107,6 +156,12 @@ impl Vector for Avx2 {
             let bit = _mm256_set1_epi64x(0x8040_2010_0804_0201u64.cast_signed());
             _mm256_cmpeq_epi8(_mm256_and_si256(_mm256_shuffle_epi8(each, of), bit), bit)
         }
+    }
+
+    #[inline(always)]
+    unsafe fn load_mask(token: Token<Self>, src: *const u8) -> __m256i {
+        // SAFETY: the contract is the same.
+        unsafe { Self::load(token, src) }.0
     }
 
     #[inline(always)]

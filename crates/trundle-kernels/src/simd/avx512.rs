@@ -208,6 +208,12 @@ impl<const VBMI: bool> Vector for Avx512<VBMI> {
     }
 
     #[inline(always)]
+    unsafe fn load_mask(token: Token<Self>, src: *const u8) -> u64 {
+        // SAFETY: the token proves AVX-512BW; the caller vouches for the bytes.
+        unsafe { _mm512_movepi8_mask(Self::load(token, src).0) }
+    }
+
+    #[inline(always)]
     fn select(mask: u64, named: Self, others: Self) -> Self {
         // SAFETY: the vector proves AVX-512BW.
         Avx512(unsafe { _mm512_mask_blend_epi8(mask, others.0, named.0) })

@@ -272,6 +272,12 @@ pub(crate) trait Vector: Copy {
     /// The bytes whose bits are set in the lowest [`Vector::BYTES`] of `bits`.
     fn mask(token: Token<Self>, bits: u64) -> Self::Mask;
 
+    /// The bytes that have their upper bit in the [`Vector::BYTES`] bytes at `src`.
+    ///
+    /// # Safety
+    /// They are valid for reads, and have values.
+    unsafe fn load_mask(token: Token<Self>, src: *const u8) -> Self::Mask;
+
     /// The bytes of `named` that `mask` names, and the others of `others`.
     fn select(mask: Self::Mask, named: Self, others: Self) -> Self;
 

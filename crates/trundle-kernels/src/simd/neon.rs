@@ -30,6 +30,16 @@ impl Vector for Neon {
     }
 
     #[inline(always)]
+    fn then(self, other: Self, from: usize) -> Self {
+        let places: [u8; 16] = std::array::from_fn(|place| place as u8);
+        // SAFETY: the vector proves NEON; the places are a register's bytes.
+        Neon(unsafe {
+            let first = vcltq_u8(vld1q_u8(places.as_ptr()), vdupq_n_u8(from as u8));
+            vbslq_u8(first, self.0, other.0)
+        })
+    }
+
+    #[inline(always)]
     fn join<const W: usize>(self, other: Self, at: usize) -> Self {
         let indices: [u8; 16] = std::array::from_fn(|place| place as u8);
         // SAFETY: the vector proves NEON; the indices are a register's bytes.
@@ -93,6 +103,12 @@ impl Vector for Neon {
             let each = vcombine_u8(vdup_n_u8(first), vdup_n_u8(second));
             vtstq_u8(each, vld1q_u8(BIT_OF_BYTE.as_ptr()))
         }
+    }
+
+    #[inline(always)]
+    unsafe fn load_mask(token: Token<Self>, src: *const u8) -> uint8x16_t {
+        // SAFETY: the token proves NEON; the caller vouches for the bytes.
+        unsafe { vcltzq_s8(vreinterpretq_s8_u8(Self::load(token, src).0)) }
     }
 
     #[inline(always)]

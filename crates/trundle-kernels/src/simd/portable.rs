@@ -55,6 +55,12 @@ impl Vector for Portable {
     }
 
     #[inline(always)]
+    unsafe fn load_mask(_: Token<Self>, src: *const u8) -> [bool; 16] {
+        // SAFETY: the caller vouches for the bytes.
+        array::from_fn(|place| unsafe { src.add(place).read() } > 127)
+    }
+
+    #[inline(always)]
     fn select(mask: [bool; 16], named: Self, others: Self) -> Self {
         let of = |place: usize| if mask[place] { named.0[place] } else { others.0[place] };
         Portable(array::from_fn(of))
