@@ -62,7 +62,9 @@ pub struct Tuning {
     pub streaming_bytes: usize,
     /// Where runs of bytes are prefetched to.
     pub run_level: Level,
-    /// How many bytes ahead.
+    /// Where rows that are rolled are prefetched to.
+    pub rolled_level: Level,
+    /// How many bytes ahead both are.
     pub run_ahead: usize,
     /// How many pages of a long run are copied in turn, line by line: 1 to 4.
     pub run_pages: usize,
@@ -122,8 +124,8 @@ const NUMBERS: [Number; 12] = {
         number("tile_bytes", 64..=1 << 20, |tuning| &mut tuning.tile_bytes),
         number("tile_rows", 16..=512, |tuning| &mut tuning.tile_rows),
         number("tile_columns", 64..=1 << 20, |tuning| &mut tuning.tile_columns),
-        number("short_row_bytes", 0..=256, |tuning| &mut tuning.short_row_bytes),
-        number("narrow_short_row_bytes", 0..=256, |tuning| &mut tuning.narrow_short_row_bytes),
+        number("short_row_bytes", 0..=512, |tuning| &mut tuning.short_row_bytes),
+        number("narrow_short_row_bytes", 0..=512, |tuning| &mut tuning.narrow_short_row_bytes),
     ]
 };
 
@@ -137,6 +139,7 @@ impl Tuning {
             // results.
             streaming_bytes: if half < MOST_CACHED_BYTES { half } else { MOST_CACHED_BYTES },
             run_level: Level::L1,
+            rolled_level: Level::L1,
             run_ahead: 4096,
             run_pages: 1,
             reversed_level: Level::L1,
@@ -176,6 +179,7 @@ impl Tuning {
     fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
         match name {
             "run_level" => self.run_level = one_of(name, value, [Level::L1, Level::L2])?,
+            "rolled_level" => self.rolled_level = one_of(name, value, [Level::L1, Level::L2])?,
             "reversed_level" => self.reversed_level = one_of(name, value, [Level::L1, Level::L2])?,
             "transpose_level" => {
                 self.transpose_level = one_of(name, value, [Level::L1, Level::L2])?;
@@ -224,8 +228,12 @@ impl fmt::Display for Tuning {
         }
         write!(
             f,
-            "run_level={} reversed_level={} transpose_level={} packed={}",
-            self.run_level, self.reversed_level, self.transpose_level, self.packed
+            "run_level={} rolled_level={} reversed_level={} transpose_level={} packed={}",
+            self.run_level,
+            self.rolled_level,
+            self.reversed_level,
+            self.transpose_level,
+            self.packed
         )
     }
 }

@@ -22,16 +22,20 @@ impl CarryBuffer {
 impl<V: Vector> Line<V> {
     const PARTS: usize = LINE / V::BYTES;
 
+    /// The line whose first part is this vector, and the only one where that is as long.
+    #[inline(always)]
+    pub(crate) fn of_vector(vector: V) -> Self {
+        let mut line = Line([MaybeUninit::uninit(); MOST_PARTS]);
+        line.0[0].write(vector);
+        line
+    }
+
     /// The line of row `i` of micro-tiles of `side` vectors: a vector of each micro-tile.
     ///
     /// # Safety
     /// Each has been written.
     #[inline(always)]
-    pub(crate) unsafe fn of_row(
-        micro_tiles: &[MaybeUninit<V>; LINE],
-        i: usize,
-        side: usize,
-    ) -> Self {
+    pub(crate) unsafe fn of_row(micro_tiles: &[MaybeUninit<V>], i: usize, side: usize) -> Self {
         let mut line = Line([MaybeUninit::uninit(); MOST_PARTS]);
         for part in 0..Self::PARTS {
             line.0[part] = micro_tiles[part * side + i];
@@ -97,6 +101,24 @@ impl<V: Vector> Line<V> {
     /// `at` is 1 to [`LINE`]: no other bytes are known.
     #[inline(always)]
     pub(crate) unsafe fn join<const W: usize>(&self, next: &Line<V>, at: usize) -> Line<V> {
+        if Self::PARTS == 1 {
+            // SAFETY: the part of a line is written.
+            let (first, next) = unsafe { (self.0[0].assume_init(), next.0[0].assume_init()) };
+            return Line::of_vector(first.join::<W>(next, at));
+        }
+        if Self::PARTS == 2 {
+            // SAFETY: the parts of both lines are written.
+            let [a, b, c, d] = unsafe {
+                [&self.0[0], &self.0[1], &next.0[0], &next.0[1]].map(|part| part.assume_init())
+            };
+            let late = at > V::BYTES;
+            let (from, at) = if late { (0, at - V::BYTES) } else { (V::BYTES, at) };
+            let (a, b, c) = (a.then(b, from), b.then(c, from), c.then(d, from));
+            let mut line = Line::of_vector(a.join::<W>(b, at));
+            line.0[1].write(b.join::<W>(c, at));
+            return line;
+        }
+        // A part that is not known before is read from memory.
         let part = |index: usize| match index.checked_sub(Self::PARTS) {
             // SAFETY: the parts of a line are written, and the caller asks for no more.
             None => unsafe { self.0[index].assume_init() },

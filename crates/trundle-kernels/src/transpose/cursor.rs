@@ -1,5 +1,7 @@
 //! The offsets of rows and columns, one after another.
 
+use std::mem::MaybeUninit;
+
 use super::row_block::RowBlock;
 use crate::jumps::Jumps;
 use crate::tile::Tile;
@@ -50,6 +52,23 @@ impl Cursor {
         self.jumps.following = [next, jump];
     }
 
+    /// Goes on by a step for each of `places`, and says where each was, from `base` on.
+    #[inline(always)]
+    pub(crate) fn fill(&mut self, base: *const u8, places: &mut [MaybeUninit<*const u8>]) {
+        let mut rest = places;
+        while !rest.is_empty() {
+            // Between two jumps nothing is asked, so that many are worked out at a time.
+            let (places, later) = rest.split_at_mut(self.until_jump.min(rest.len()));
+            let first = base.wrapping_offset(self.offset);
+            for (step, place) in places.iter_mut().enumerate() {
+                let offset = step.cast_signed().wrapping_mul(self.stride);
+                place.write(first.wrapping_offset(offset));
+            }
+            self.skip(places.len());
+            rest = later;
+        }
+    }
+
     #[inline(always)]
     pub(crate) fn next(&mut self) -> isize {
         let offset = self.offset;
@@ -80,6 +99,15 @@ impl Lookahead {
         cursor.skip(cols);
         wrapped.offset = rows.next(tile);
         Lookahead { cursor, until_wrap: tile.cols.len - cols, wrapped }
+    }
+
+    /// [`Cursor::fill`].
+    #[inline(always)]
+    pub(crate) fn fill(&mut self, base: *const u8, places: &mut [MaybeUninit<*const u8>]) {
+        let (here, wrapped) = places.split_at_mut(self.until_wrap.min(places.len()));
+        self.until_wrap -= here.len();
+        self.cursor.fill(base, here);
+        self.wrapped.fill(base, wrapped);
     }
 
     #[inline(always)]

@@ -110,14 +110,14 @@ impl PackedPanels {
     /// # Safety
     /// The columns are columns of the tile.
     #[inline(always)]
-    pub(crate) unsafe fn advance<V: Vector>(
+    pub(crate) unsafe fn advance<V: Vector, const LEVEL: u8>(
         &mut self,
         token: Token<V>,
         cols: usize,
         micro_tiles: usize,
     ) {
         // SAFETY: the contract is the same.
-        unsafe { self.copy(token, self.cols) };
+        unsafe { self.copy::<V, LEVEL>(token, self.cols) };
         (self.from, self.to) = (self.to, self.from);
         (self.cols, self.there) = (cols, 0);
         (self.micro_tiles, self.due) = (micro_tiles, 0);
@@ -134,12 +134,12 @@ impl PackedPanels {
     /// # Safety
     /// As [`PackedPanels::advance`].
     #[inline(always)]
-    pub(crate) unsafe fn pack_some<V: Vector>(&mut self, token: Token<V>) {
+    pub(crate) unsafe fn pack_some<V: Vector, const LEVEL: u8>(&mut self, token: Token<V>) {
         self.due += self.cols;
         while self.due >= self.micro_tiles && self.there < self.cols {
             self.due -= self.micro_tiles;
             // SAFETY: the contract is the same.
-            unsafe { self.copy(token, self.there + 1) };
+            unsafe { self.copy::<V, LEVEL>(token, self.there + 1) };
         }
     }
 
@@ -148,21 +148,21 @@ impl PackedPanels {
     /// # Safety
     /// As [`PackedPanels::advance`].
     #[inline(always)]
-    unsafe fn copy<V: Vector>(&mut self, token: Token<V>, end: usize) {
+    unsafe fn copy<V: Vector, const LEVEL: u8>(&mut self, token: Token<V>, end: usize) {
         while self.there < end {
             let src = self.src.wrapping_offset(self.next.next());
             let ahead = self.src.wrapping_offset(self.ahead.next());
             let to = self.to.wrapping_add(self.there * self.pitch);
-            V::prefetch(ahead);
+            V::prefetch_into::<LEVEL>(ahead);
             let whole = self.bytes / LINE * LINE;
             // SAFETY: the column is valid for reads, the scratch has room for it.
             unsafe {
                 for at in (0..whole).step_by(LINE) {
-                    V::prefetch(ahead.wrapping_add(at + LINE - 1));
+                    V::prefetch_into::<LEVEL>(ahead.wrapping_add(at + LINE - 1));
                     Line::load(token, src.add(at)).store(to.add(at));
                 }
                 if whole < self.bytes {
-                    V::prefetch(ahead.wrapping_add(self.bytes - 1));
+                    V::prefetch_into::<LEVEL>(ahead.wrapping_add(self.bytes - 1));
                     let rest = self.bytes - whole;
                     Line::load_first(token, src.add(whole), rest).store(to.add(whole));
                 }

@@ -94,7 +94,7 @@ impl<V: Vector> Panel<V> {
     /// # Safety
     /// As [`PackedPanels::advance`].
     #[inline(always)]
-    pub(crate) unsafe fn advance<const W: usize>(
+    pub(crate) unsafe fn advance<const W: usize, const LEVEL: u8>(
         &mut self,
         done: usize,
         count: usize,
@@ -105,7 +105,7 @@ impl<V: Vector> Panel<V> {
         let padded = (count + LINE / W).min(MOST_PANEL_COLS);
         if let Some(packed) = &mut self.packed {
             // SAFETY: the contract is the same.
-            unsafe { packed.advance(self.token, coming, micro_tiles) };
+            unsafe { packed.advance::<V, LEVEL>(self.token, coming, micro_tiles) };
             for col in 0..padded {
                 // What is packed is near, and its next line may be nearer.
                 self.srcs[col].write(packed.col(col));
@@ -113,21 +113,19 @@ impl<V: Vector> Panel<V> {
             }
             return;
         }
-        // Lines that lack columns have the last in their place.
-        let mut src = self.src;
-        for col in 0..padded {
-            if col < count {
-                src = self.src.wrapping_offset(self.next.next());
+        self.next.fill(self.src, &mut self.srcs[..count]);
+        if self.aliasing {
+            for (src, ahead) in self.srcs[..count].iter().zip(&mut self.aheads) {
+                // SAFETY: the place has been written.
+                let src = unsafe { src.assume_init() };
+                ahead.write(src.wrapping_add((LINES_AHEAD - 1) * LINE));
             }
-            self.srcs[col].write(src);
-            let ahead = if self.aliasing {
-                src.wrapping_add((LINES_AHEAD - 1) * LINE)
-            } else if col < count {
-                self.src.wrapping_offset(self.ahead.next())
-            } else {
-                src
-            };
-            self.aheads[col].write(ahead);
+        } else {
+            self.ahead.fill(self.src, &mut self.aheads[..count]);
         }
+        // Lines that lack columns have the last in their place.
+        let last = self.srcs[count - 1];
+        self.srcs[count..padded].fill(last);
+        self.aheads[count..padded].fill(last);
     }
 }

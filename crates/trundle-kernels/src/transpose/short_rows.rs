@@ -13,15 +13,50 @@ use crate::simd::{LINE, Lanes, Outlined, Token, Vector};
 use crate::tile::{AffineLoop, Tile, prefetch_partial};
 
 /// Rows of at most this many bytes that follow each other are put together in registers.
-const MOST_SHORT_ROW_BYTES: usize = 4 * LINE;
+const MOST_SHORT_ROW_BYTES: usize = 8 * LINE;
+
+/// The lines of such a row.
+const MOST_LINES: usize = MOST_SHORT_ROW_BYTES / LINE;
 
 /// How many bytes ahead in the same column the source is prefetched, for such rows.
 const SHORT_ROWS_AHEAD: usize = 8 * LINE;
 
-/// Whether the rows of a tile follow each other without a gap, and are short.
+/// What is prefetched with a place of a column: what comes some lines further in it, and at its end what
+/// the next tile begins with, if it is known.
+#[derive(Clone, Copy)]
+struct Ahead {
+    /// From how many bytes of a column on it is the next tile's.
+    until: usize,
+    /// How many bytes further both are.
+    bytes: [isize; 2],
+}
+
+impl Ahead {
+    fn of(tile: &Tile) -> Ahead {
+        let (column, ahead) = (tile.rows.len * tile.width, SHORT_ROWS_AHEAD.cast_signed());
+        let Some(next) = tile.next else {
+            return Ahead { until: usize::MAX, bytes: [ahead; 2] };
+        };
+        let jump = next.src.addr().wrapping_sub(tile.src.addr()).wrapping_sub(column);
+        Ahead {
+            until: column.saturating_sub(SHORT_ROWS_AHEAD),
+            bytes: [ahead, ahead.wrapping_add(jump.cast_signed())],
+        }
+    }
+
+    /// With byte `at` of a column.
+    #[inline(always)]
+    fn of_place(&self, at: usize) -> isize {
+        self.bytes[usize::from(at >= self.until)]
+    }
+}
+
+/// Whether the rows of a tile follow each other without a gap, and are short: and not whole lines of the
+/// destination, which need not be put together.
 pub(crate) fn are_short_rows(tile: &Tile) -> bool {
     let row_bytes = tile.cols.len * tile.width;
     row_bytes <= MOST_SHORT_ROW_BYTES.min(tile.tuning.short_row_bytes(tile.width))
+        && !(row_bytes.is_multiple_of(LINE) && tile.dst.addr().is_multiple_of(LINE))
         && tile.rows.dst_stride == row_bytes.cast_signed()
         && tile.rows.len > 1
 }
@@ -47,6 +82,7 @@ impl<const W: usize, const LEVEL: u8> Outlined for ShortRows<W, LEVEL> {
         // SAFETY: as many are known.
         let srcs: &[*const u8] =
             unsafe { std::slice::from_raw_parts(srcs.as_ptr().cast(), padded) };
+        let ahead = Ahead::of(tile);
         let mut next = Cursor::of_rows(tile);
         let mut row = 0;
         while row < tile.rows.len {
@@ -66,9 +102,9 @@ impl<const W: usize, const LEVEL: u8> Outlined for ShortRows<W, LEVEL> {
             // SAFETY: the rows are rows of the tile, between two jumps.
             unsafe {
                 if are_lanes::<W>(tile.cols.len) {
-                    join_lanes::<V, W, LEVEL>(token, &rows, &srcs[..tile.cols.len], row * W);
+                    join_lanes::<V, W, LEVEL>(token, &rows, &srcs[..tile.cols.len], row * W, ahead);
                 } else {
-                    join_rows::<V, W, LEVEL>(token, &rows, srcs, row * W);
+                    join_rows::<V, W, LEVEL>(token, &rows, srcs, row * W, ahead);
                 }
             }
             row += len;
@@ -94,12 +130,13 @@ unsafe fn join_lanes<V: Vector, const W: usize, const LEVEL: u8>(
     tile: &Tile,
     srcs: &[*const u8],
     at: usize,
+    ahead: Ahead,
 ) {
     let (each, side, lanes) = (LANE / W, V::BYTES / W, V::BYTES / LANE);
     // How many lanes a row has, and how many bytes the same lane of all vectors.
     let (pieces, block) = (srcs.len() / each, srcs.len() * LANE);
-    let mut vectors = [MaybeUninit::<V>::uninit(); MOST_SHORT_ROW_BYTES];
-    let mut made = [MaybeUninit::<V>::uninit(); MOST_SHORT_ROW_BYTES];
+    let mut vectors = [MaybeUninit::<V>::uninit(); LINE];
+    let mut made = [MaybeUninit::<V>::uninit(); LINE];
     let made: *mut u8 = made.as_mut_ptr().cast();
     // SAFETY: only rows and columns of the tile are read. Each lane of the vectors becomes as many
     // bytes as the vectors have lanes; what is made is written one after another.
@@ -107,9 +144,15 @@ unsafe fn join_lanes<V: Vector, const W: usize, const LEVEL: u8>(
         let mut writer = Writer::at(token, tile.dst);
         for row in (0..tile.rows.len).step_by(side) {
             let count = side.min(tile.rows.len - row);
+            let far = ahead.of_place(at + row * W);
             for (vectors, srcs) in vectors.chunks_exact_mut(each).zip(srcs.chunks_exact(each)) {
                 for (vector, src) in vectors.iter_mut().zip(srcs) {
-                    vector.write(load_rows::<V, W, LEVEL>(token, src.add(at + row * W), count));
+                    vector.write(load_rows::<V, W, LEVEL>(
+                        token,
+                        src.add(at + row * W),
+                        count,
+                        far,
+                    ));
                 }
                 transpose_within_lanes::<V, W>(written(vectors));
             }
@@ -134,7 +177,8 @@ unsafe fn join_lanes<V: Vector, const W: usize, const LEVEL: u8>(
     }
 }
 
-/// `count` rows of a column, at most as many as a vector has elements.
+/// `count` rows of a column, at most as many as a vector has elements, while what is `ahead` bytes
+/// further is prefetched.
 ///
 /// # Safety
 /// The rows are valid.
@@ -143,11 +187,12 @@ unsafe fn load_rows<V: Vector, const W: usize, const LEVEL: u8>(
     token: Token<V>,
     src: *const u8,
     count: usize,
+    ahead: isize,
 ) -> V {
+    V::prefetch_into::<LEVEL>(src.wrapping_offset(ahead));
     // SAFETY: by the caller.
     unsafe {
         if count == V::BYTES / W {
-            V::prefetch_into::<LEVEL>(src.wrapping_add(SHORT_ROWS_AHEAD));
             V::load(token, src)
         } else {
             V::load_first(token, src, count * W)
@@ -166,28 +211,34 @@ unsafe fn join_rows<V: Vector, const W: usize, const LEVEL: u8>(
     tile: &Tile,
     srcs: &[*const u8],
     at: usize,
+    ahead: Ahead,
 ) {
     let (each, side) = (LINE / W, V::BYTES / W);
-    let groups = srcs.len() / each;
-    let mut lines = [[MaybeUninit::<V>::uninit(); MOST_VECTORS]; MOST_SHORT_ROW_BYTES / LINE];
+    // The micro-tiles of a line of each row, one group of them after another.
+    let group = LINE / V::BYTES * side;
+    let mut lines = [MaybeUninit::<V>::uninit(); MOST_LINES * MOST_VECTORS];
     // SAFETY: only rows and columns of the tile are read, and rows written one after another.
     unsafe {
         let mut writer = Writer::at(token, tile.dst);
         for row in (0..tile.rows.len).step_by(side) {
             let count = side.min(tile.rows.len - row);
-            for (group, lines) in lines[..groups].iter_mut().enumerate() {
-                for micro_tile in 0..LINE / V::BYTES {
-                    let vectors = &mut lines[micro_tile * side..(micro_tile + 1) * side];
-                    let srcs = &srcs[group * each + micro_tile * side..][..side];
+            let far = ahead.of_place(at + row * W);
+            for (lines, srcs) in lines.chunks_exact_mut(group).zip(srcs.chunks_exact(each)) {
+                for (vectors, srcs) in lines.chunks_exact_mut(side).zip(srcs.chunks_exact(side)) {
                     for (vector, src) in vectors.iter_mut().zip(srcs) {
-                        vector.write(load_rows::<V, W, LEVEL>(token, src.add(at + row * W), count));
+                        vector.write(load_rows::<V, W, LEVEL>(
+                            token,
+                            src.add(at + row * W),
+                            count,
+                            far,
+                        ));
                     }
                     transpose_micro_tile::<V, W>(written(vectors));
                 }
             }
             for i in 0..count {
                 let mut rest = tile.cols.len * W;
-                for lines in &lines[..groups] {
+                for lines in lines.chunks_exact(group).take(srcs.len() / each) {
                     writer.put_line_of::<W>(&Line::of_row(lines, i, side), rest.min(LINE));
                     rest = rest.saturating_sub(LINE);
                 }

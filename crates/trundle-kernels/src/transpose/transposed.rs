@@ -113,7 +113,10 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
             4 => V::outlined::<Lines<4>>(token, tile),
             8 => V::outlined::<Lines<8>>(token, tile),
             16 => V::outlined::<Lines<16>>(token, tile),
-            _ => V::outlined::<WholeLines>(token, tile),
+            _ => match tile.tuning.transpose_level {
+                Level::L1 => V::outlined::<WholeLines<L1>>(token, tile),
+                Level::L2 => V::outlined::<WholeLines<L2>>(token, tile),
+            },
         }
     }
 }
@@ -210,7 +213,7 @@ unsafe fn store_rows<V: Vector, const W: usize>(token: Token<V>, tile: &Tile, ro
         let count = (tile.cols.len - done).min(LINE / W);
         // SAFETY: the columns are columns of the tile.
         unsafe {
-            panel.advance::<W>(done, count, 0, 0);
+            panel.advance::<W, L1>(done, count, 0, 0);
             put_lines::<V, W, STORED, L1>(&mut panel, rows, 0..count, &mut []);
         }
     }
@@ -291,20 +294,20 @@ unsafe fn stream<
         let until = from.max(head) + most;
         if until < end { until } else { cols }
     };
-    let blocks = (rows.count * W).div_ceil(V::BYTES);
+    let blocks = (rows.count * W).div_ceil(step_bytes::<V, W>());
     // SAFETY: the columns are columns of the tile.
     unsafe {
         if head > 0 {
             rows.prefetch_partial(0);
         }
         if let Some(packed) = &mut panel.packed {
-            packed.advance(token, until(0), 1);
+            packed.advance::<V, LEVEL>(token, until(0), 1);
         }
         let mut from = 0;
         while from < cols {
             let to = until(from);
             let coming = if to < cols { until(to) - to } else { 0 };
-            panel.advance::<W>(from, to - from, coming, blocks * (to - from).div_ceil(each));
+            panel.advance::<W, LEVEL>(from, to - from, coming, blocks * (to - from).div_ceil(each));
             if to == cols {
                 rows.prefetch_partial(cols * W);
             }
@@ -353,7 +356,7 @@ unsafe fn put_lines<V: Vector, const W: usize, const PUT: u8, const LEVEL: u8>(
             if left < LANE / W {
                 return put_some_lines::<V, W, PUT>(panel, rows, row..rows.count, cols, carry);
             }
-            if left < side {
+            if left < side || are_lanes::<V, W>() {
                 put_lane_lines::<V, W, PUT, LEVEL>(panel, rows, row, cols.clone(), carry);
                 row += LANE / W;
                 continue;
@@ -361,7 +364,7 @@ unsafe fn put_lines<V: Vector, const W: usize, const PUT: u8, const LEVEL: u8>(
             for first in cols.clone().step_by(LINE / W) {
                 let count = (cols.end - first).min(LINE / W);
                 if let Some(packed) = &mut panel.packed {
-                    packed.pack_some(panel.token);
+                    packed.pack_some::<V, LEVEL>(panel.token);
                 }
                 for micro_tile in 0..LINE / V::BYTES {
                     let vectors = &mut lines[micro_tile * side..(micro_tile + 1) * side];
@@ -389,6 +392,17 @@ unsafe fn put_lines<V: Vector, const W: usize, const PUT: u8, const LEVEL: u8>(
     }
 }
 
+/// Whether micro-tiles of elements of W bytes are always read lane by lane: those of vectors would not
+/// stay in the registers between their two steps.
+const fn are_lanes<V: Vector, const W: usize>() -> bool {
+    W <= 2 && V::BYTES > LANE
+}
+
+/// The rows that are transposed in one step.
+const fn step_bytes<V: Vector, const W: usize>() -> usize {
+    if are_lanes::<V, W>() { LANE } else { V::BYTES }
+}
+
 /// [`put_lines`] for as many rows as a lane has elements, from `row` on. Each lane of a vector
 /// reads a column of its own, so that a line needs no more than the transposes within lanes.
 ///
@@ -396,40 +410,115 @@ unsafe fn put_lines<V: Vector, const W: usize, const PUT: u8, const LEVEL: u8>(
 /// As [`put_lines`], for those rows.
 #[inline(always)]
 unsafe fn put_lane_lines<V: Vector, const W: usize, const PUT: u8, const LEVEL: u8>(
-    panel: &Panel<V>,
+    panel: &mut Panel<V>,
     rows: &RowBlock,
     row: usize,
     cols: Range<usize>,
     carry: &mut [CarryBuffer],
 ) {
-    let (each, lanes) = (LANE / W, V::BYTES / LANE);
-    let mut lines = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
-    // SAFETY: `row < rows.count`, so every access is in bounds; vectors are written before they become
-    // lines.
+    // SAFETY: the contract is the same; G is the number of elements of a lane.
     unsafe {
-        for first in cols.clone().step_by(LINE / W) {
-            for part in 0..LINE / V::BYTES {
-                let vectors = &mut lines[part * each..(part + 1) * each];
-                let col = first + part * lanes * each;
-                for (i, vector) in vectors.iter_mut().enumerate() {
-                    let mut srcs = [panel.srcs[col + i].assume_init(); LINE / LANE];
-                    for (lane, src) in srcs[..lanes].iter_mut().enumerate() {
-                        let col = col + lane * each + i;
-                        let ahead = panel.aheads[col].assume_init().wrapping_add(row * W);
-                        V::prefetch_into::<LEVEL>(ahead);
-                        *src = panel.srcs[col].assume_init().add(row * W);
-                    }
-                    vector.write(V::load_lanes(panel.token, &srcs));
-                }
-                transpose_within_lanes::<V, W>(written(vectors));
+        match W {
+            1 => put_lanes::<V, W, 16, PUT, LEVEL>(panel, rows, row, cols, carry),
+            2 => put_lanes::<V, W, 8, PUT, LEVEL>(panel, rows, row, cols, carry),
+            4 => put_lanes::<V, W, 4, PUT, LEVEL>(panel, rows, row, cols, carry),
+            8 => put_lanes::<V, W, 2, PUT, LEVEL>(panel, rows, row, cols, carry),
+            _ => put_lanes::<V, W, 1, PUT, LEVEL>(panel, rows, row, cols, carry),
+        }
+    }
+}
+
+/// [`put_lane_lines`], where a lane has G elements.
+///
+/// # Safety
+/// As [`put_lane_lines`].
+#[inline(always)]
+unsafe fn put_lanes<V: Vector, const W: usize, const G: usize, const PUT: u8, const LEVEL: u8>(
+    panel: &mut Panel<V>,
+    rows: &RowBlock,
+    row: usize,
+    cols: Range<usize>,
+    carry: &mut [CarryBuffer],
+) {
+    // Lines of the source have four lanes: with each, one of four columns is prefetched, or with the
+    // first all of them, if that is the only one.
+    let (line, quarter) = (row * W / LINE * LINE, row * W % LINE / LANE);
+    let asked = match rows.count * W - line {
+        LINE.. => quarter * G..(quarter + 1) * G,
+        _ if quarter == 0 => 0..LINE / W,
+        _ => 0..0,
+    };
+    for first in cols.clone().step_by(LINE / W) {
+        let count = (cols.end - first).min(LINE / W);
+        // SAFETY: `row < rows.count`, so every access is in bounds; vectors are written before they
+        // become lines.
+        unsafe {
+            if let Some(packed) = &mut panel.packed {
+                packed.pack_some::<V, LEVEL>(panel.token);
             }
-            for i in 0..each {
-                let line = Line::of_row(&lines, i, each);
-                let count = (cols.end - first).min(LINE / W);
-                put_line::<V, W, PUT>(&line, panel, first, count, rows, row + i, carry);
+            for ahead in &panel.aheads[first + asked.start..first + asked.end] {
+                let ahead = ahead.assume_init();
+                if line == 0 {
+                    V::prefetch_into::<LEVEL>(ahead);
+                }
+                V::prefetch_into::<LEVEL>(ahead.wrapping_add(line + LINE - 1));
+            }
+            if V::BYTES == LINE {
+                let vectors = lane_vectors::<V, W, G>(panel, first, row);
+                // Written out, since the vectors stay in registers then.
+                macro_rules! put {
+                    ($($i:literal)*) => {
+                        $(if $i < G {
+                            let line = Line::of_vector(vectors[$i]);
+                            put_line::<V, W, PUT>(&line, panel, first, count, rows, row + $i, carry);
+                        })*
+                    };
+                }
+                put!(0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
+            } else {
+                let mut lines = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
+                let lanes = V::BYTES / LANE;
+                for (part, lines) in lines.chunks_exact_mut(G).take(LINE / V::BYTES).enumerate() {
+                    let vectors = lane_vectors::<V, W, G>(panel, first + part * lanes * G, row);
+                    for (line, vector) in lines.iter_mut().zip(vectors) {
+                        line.write(vector);
+                    }
+                }
+                for i in 0..G {
+                    let line = Line::of_row(&lines, i, G);
+                    put_line::<V, W, PUT>(&line, panel, first, count, rows, row + i, carry);
+                }
             }
         }
     }
+}
+
+/// Vectors of as many lanes, each read from a column from row `row` on, transposed within lanes.
+///
+/// # Safety
+/// The columns from `col` on are columns of the panel, and the rows are rows of the columns.
+#[inline(always)]
+unsafe fn lane_vectors<V: Vector, const W: usize, const G: usize>(
+    panel: &Panel<V>,
+    col: usize,
+    row: usize,
+) -> [V; G] {
+    let lanes = V::BYTES / LANE;
+    // SAFETY: the caller vouches for the columns and the rows.
+    let vector = |i: usize| unsafe {
+        let mut srcs = [panel.srcs[col + i].assume_init().add(row * W); LINE / LANE];
+        for (lane, src) in srcs[..lanes].iter_mut().enumerate() {
+            *src = panel.srcs[col + lane * G + i].assume_init().add(row * W);
+        }
+        V::load_lanes(panel.token, &srcs)
+    };
+    let mut vectors = [vector(0); G];
+    macro_rules! load {
+        ($($i:literal)*) => { $(if $i < G { vectors[$i] = vector($i); })* };
+    }
+    load!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
+    transpose_within_lanes::<V, W>(&mut vectors);
+    vectors
 }
 
 /// [`put_lines`] for less rows than a micro-tile has.

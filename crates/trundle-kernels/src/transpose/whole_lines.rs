@@ -15,10 +15,10 @@ const BYTES_AHEAD: usize = 8 << 10;
 /// along the columns in the destination. Rows may jump in the destination, columns in the source.
 ///
 /// Lines of the destination begin anywhere in an element: what one element leaves of a line is
-/// kept until the next completes it.
-pub(crate) struct WholeLines;
+/// kept until the next completes it. The source is prefetched into the cache of LEVEL.
+pub(crate) struct WholeLines<const LEVEL: u8>;
 
-impl Outlined for WholeLines {
+impl<const LEVEL: u8> Outlined for WholeLines<LEVEL> {
     #[inline(always)]
     unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
         let tile = &tile.rising();
@@ -39,7 +39,7 @@ impl Outlined for WholeLines {
             // SAFETY: the rows are rows of the tile.
             unsafe {
                 match tile.store {
-                    Store::Streaming => stream_rows(token, tile, &rows),
+                    Store::Streaming => stream_rows::<V, LEVEL>(token, tile, &rows),
                     Store::Ordinary => store_rows(token, tile, &rows),
                 }
             }
@@ -76,7 +76,7 @@ unsafe fn store_rows<V: Vector>(token: Token<V>, tile: &Tile, rows: &Rows<'_>) {
 /// # Safety
 /// As [`WholeLines`], for rows of the tile.
 #[inline(always)]
-unsafe fn stream_rows<V: Vector>(token: Token<V>, tile: &Tile, rows: &Rows<'_>) {
+unsafe fn stream_rows<V: Vector, const LEVEL: u8>(token: Token<V>, tile: &Tile, rows: &Rows<'_>) {
     let width = tile.width;
     let mut carry = [CarryBuffer::NONE; MOST_ROWS];
     let (mut cols, mut aheads) = (Cursor::of_cols(tile), Cursor::of_cols(tile));
@@ -92,7 +92,7 @@ unsafe fn stream_rows<V: Vector>(token: Token<V>, tile: &Tile, rows: &Rows<'_>) 
         };
         if let Some(asked) = asked {
             for at in (0..=rows.dsts.len() * width).step_by(LINE) {
-                V::prefetch(asked.wrapping_add(at));
+                V::prefetch_into::<LEVEL>(asked.wrapping_add(at));
             }
         }
         for (row, (&(dst, over), carry)) in rows.dsts.iter().zip(&mut carry).enumerate() {
