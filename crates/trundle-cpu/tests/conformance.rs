@@ -48,6 +48,7 @@ fn results_are_the_same_with_any_tuning_record() {
     let one = Tuning {
         streaming_bytes: 0,
         run_level: Level::L2,
+        rolled_level: Level::L2,
         run_ahead: 100,
         run_pages: 4,
         reversed_level: Level::L2,

@@ -25,6 +25,7 @@ const ROWS: [Row; 5] = [
         name: "AMD family 25 (Zen 3 and 4)",
         is_for: |cpu| cpu.vendor == AMD && cpu.family == 25,
         tuning: |common| Tuning {
+            run_level: Level::L2,
             run_ahead: 2 << 10,
             reversed_level: Level::L2,
             reversed_ahead: 8 << 10,
@@ -32,8 +33,8 @@ const ROWS: [Row; 5] = [
             lines_together: 2,
             tile_bytes: 2 << 10,
             tile_rows: 512,
-            short_row_bytes: 63,
-            narrow_short_row_bytes: 63,
+            short_row_bytes: 512,
+            narrow_short_row_bytes: 512,
             packed: Packed::Narrow,
             ..common
         },
@@ -57,6 +58,7 @@ const ROWS: [Row; 5] = [
         is_for: |cpu| cpu.vendor == INTEL,
         tuning: |common| Tuning {
             run_level: Level::L2,
+            rolled_level: Level::L2,
             run_pages: 4,
             column_bytes_ahead: 0,
             lines_together: 2,

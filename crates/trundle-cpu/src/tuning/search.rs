@@ -141,6 +141,7 @@ fn with_part(tuning: Tuning, shows: Shows, other: &Tuning) -> Tuning {
     match shows {
         Shows::Runs => Tuning {
             run_level: other.run_level,
+            rolled_level: other.rolled_level,
             run_ahead: other.run_ahead,
             run_pages: other.run_pages,
             ..tuning
@@ -192,6 +193,7 @@ impl Search {
                 Roll::new(&[5, -300], &[0, 1]).into(),
             ),
             ("a long run rolled", Shows::Runs, 1, &[BYTES - 8], Roll::new(&[12_345], &[0]).into()),
+            ("rows in another order", Shows::Runs, 4, &[250, 125, 512], transposed(&[1, 0, 2])),
             ("f32 flipped", Shows::Reversed, 4, &[4093, 4099], Flip::new(&[1]).into()),
             ("u16 flipped", Shows::Reversed, 2, &[BYTES / 2 - 8], Flip::new(&[0]).into()),
             ("f32 matrix", Shows::Transposes, 4, &[4088, 4104], transposed(&[])),
@@ -374,21 +376,32 @@ fn comparisons() -> Vec<Comparison> {
         compare("how lines are written", Shows::Transposes, |best, _| {
             vec![
                 Tuning { lines_together: 3 - best.lines_together, ..*best },
-                Tuning { short_row_bytes: 319 - best.short_row_bytes, ..*best },
-                Tuning { narrow_short_row_bytes: 319 - best.narrow_short_row_bytes, ..*best },
                 Tuning { column_bytes_ahead: (8 << 10) - best.column_bytes_ahead, ..*best },
             ]
+        }),
+        compare("which rows are put together", Shows::Transposes, |best, _| {
+            let with = |short_row_bytes| Tuning { short_row_bytes, ..*best };
+            [63, 256, 512].map(with).to_vec()
+        }),
+        compare("which rows of 1 and 2 bytes are put together", Shows::Transposes, |best, _| {
+            let with = |narrow_short_row_bytes| Tuning { narrow_short_row_bytes, ..*best };
+            [63, 256, 512].map(with).to_vec()
         }),
         compare("copies and rolls", Shows::Runs, |best, _| {
             let mut records = Vec::new();
             for run_pages in [1, 4] {
                 for run_level in [Level::L1, Level::L2] {
                     for run_ahead in [2 << 10, 4 << 10, 16 << 10] {
-                        records.push(Tuning { run_level, run_ahead, run_pages, ..*best });
+                        let rolled_level = run_level;
+                        let record = Tuning { run_level, rolled_level, run_ahead, ..*best };
+                        records.push(Tuning { run_pages, ..record });
                     }
                 }
             }
             records
+        }),
+        compare("where rolled rows are prefetched to", Shows::Runs, |best, _| {
+            vec![Tuning { rolled_level: other(best.rolled_level), ..*best }]
         }),
         compare("rows read backwards", Shows::Reversed, |best, _| {
             let mut records = Vec::new();
@@ -474,7 +487,7 @@ mod tests {
             tuned.trials.iter().all(|trial| trial.before.min(trial.after).min(trial.copy) > 0.0)
         );
         let names: Vec<&str> = tuned.trials.iter().map(|trial| trial.name).collect();
-        assert_eq!((names.len(), names[0]), (12, "rows rolled"));
+        assert_eq!((names.len(), names[0]), (13, "rows rolled"));
     }
 
     #[test]
