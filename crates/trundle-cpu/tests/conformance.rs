@@ -70,8 +70,8 @@ fn results_are_the_same_with_any_tuning_record() {
         tile_bytes: 2 << 10,
         tile_rows: 512,
         tile_columns: 256,
-        short_row_bytes: 63,
-        narrow_short_row_bytes: 63,
+        short_row_bytes: 512,
+        narrow_short_row_bytes: 512,
         packed: Packed::All,
         ..one
     };

@@ -59,11 +59,15 @@ pub(super) fn orders_of_rolled() -> impl Iterator<Item = Case> {
 
 /// Many rows of every length to two lines, rolled to all sides of their vectors, and some longer.
 pub(super) fn rows_rolled() -> impl Iterator<Item = Case> {
-    (2..=66usize).chain([127, 128, 300, 511, 512, 513, 1284]).flat_map(|size| {
+    (2..=66usize).chain([127, 128, 300, 500, 511, 512, 513, 1284]).flat_map(|size| {
         (1..size).step_by(1 + size / 4).enumerate().flat_map(move |(number, shift)| {
             let shift = i64::try_from(shift).expect("a small shift");
-            // As many rows as make whole vectors, or few where rows are long.
-            let rows = if size < 100 { 65 } else { 5 };
+            // As many rows as make whole vectors, or few where rows are long; once one more than a tile has.
+            let rows = match size {
+                ..100 => 65,
+                500 => 66,
+                _ => 5,
+            };
             [(vec![rows + 2, size], 1), (vec![1 + number, rows, size], 1), (vec![rows, size], 4)]
                 .map(|(shape, width)| {
                     let ops = [PlainOp::Roll { shift: vec![shift, 2], axes: vec![-1, 0] }];
