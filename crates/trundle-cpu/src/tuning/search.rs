@@ -205,6 +205,7 @@ impl Search {
                 &[28, 28, 48, 28, 15],
                 transposed(&[1, 3, 0, 4, 2]),
             ),
+            ("f32, four axes", Shows::Transposes, 4, &[40, 97, 42, 97], transposed(&[2, 0, 3, 1])),
             ("f32, inverted", Shows::Transposes, 4, &[32, 15, 15, 15, 5, 30], transposed(&[])),
             ("f64 matrix", Shows::Transposes, 8, &[2900, 2888], transposed(&[])),
             ("u16 matrix", Shows::Transposes, 2, &[5800, 5784], transposed(&[])),
@@ -487,7 +488,7 @@ mod tests {
             tuned.trials.iter().all(|trial| trial.before.min(trial.after).min(trial.copy) > 0.0)
         );
         let names: Vec<&str> = tuned.trials.iter().map(|trial| trial.name).collect();
-        assert_eq!((names.len(), names[0]), (13, "rows rolled"));
+        assert_eq!((names.len(), names[0]), (14, "rows rolled"));
     }
 
     #[test]
