@@ -29,6 +29,7 @@ use crate::pattern::{Pattern, Space};
 use crate::rows::runs;
 use crate::simd::{LINE, Token, Vector};
 use crate::tile::Tile;
+use crate::tuning::Level;
 
 /// How many rows of an axis are moved at a time where its lanes need more bits.
 const ROWS_OF_MANY: usize = 1 << (MOST_BITS - 1);
@@ -177,6 +178,17 @@ impl<V: Vector> Shift<'_, V> {
         tile.tile.src.wrapping_add(bytes.start).wrapping_offset(index * runs.reversed.src_stride)
     }
 
+    /// Prefetches the lines of a row, into the cache that rows which are read backwards go into: one of
+    /// the two runs of every lane is.
+    #[inline(always)]
+    fn prefetch_row(&self, row: *const u8) {
+        let lines = (0..self.group.lines()).map(|line| row.wrapping_add(line * LINE));
+        match self.group.tile.tile.tuning.reversed_level {
+            Level::L1 => lines.for_each(V::prefetch),
+            Level::L2 => lines.for_each(V::prefetch_l2),
+        }
+    }
+
     /// Packs the lines, row after row.
     ///
     /// # Safety
@@ -191,9 +203,7 @@ impl<V: Vector> Shift<'_, V> {
                 // All of a row together: what is near in memory is best read at once.
                 let ahead =
                     from.wrapping_offset(PACKED_AHEAD * self.group.runs.reversed.src_stride);
-                for line in 0..lines {
-                    V::prefetch(ahead.wrapping_add(line * LINE));
-                }
+                self.prefetch_row(ahead);
             }
             for line in 0..lines {
                 let to = self.packed(line, scratch).wrapping_add(row * LINE);
@@ -335,9 +345,7 @@ impl<V: Vector> Shift<'_, V> {
         for (index, kept) in kept_rows.iter_mut().enumerate() {
             *kept = group.kept_src((reversed_rows.start + row + index).min(reversed_rows.end - 1));
             let ahead = kept.wrapping_offset(KEPT_AHEAD * group.runs.kept.src_stride);
-            for line in 0..lines {
-                V::prefetch(ahead.wrapping_add(line * LINE));
-            }
+            self.prefetch_row(ahead);
         }
         let all = u64::MAX >> (LINE - bytes.min(LINE));
         for (line, reversed) in reversed.iter_mut().enumerate().take(lines) {

@@ -9,8 +9,8 @@ use std::ops::Range;
 
 use super::{rolled, runs};
 use crate::pattern::Pattern;
-use crate::simd::{L1, L2, LINE, Token, Vector};
-use crate::tile::{Store, Tile, prefetch_partial};
+use crate::simd::{L1, L2, LINE, Token, Vector, prefetch};
+use crate::tile::{Store, Tile};
 use crate::tuning::Level;
 
 pub(crate) use super::tile;
@@ -53,7 +53,10 @@ pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     // and the last.
     unsafe {
         if streamed {
-            prefetch_partial(dst.wrapping_add(end));
+            // What is written by ordinary stores is read before.
+            for at in (0..begin).step_by(LINE).chain((end..bytes).step_by(LINE)) {
+                prefetch(dst.wrapping_add(at));
+            }
         }
         rolled.put_runs(0..begin);
         match (streamed, tile.tuning.rolled_level) {

@@ -8,12 +8,12 @@
 use crate::simd::{Indices, LINE, Token, Vector, store_part};
 use crate::tile::{AHEAD_BYTES, Store};
 
-/// The most places within a group where a vector can begin: the bytes of the longest group.
-const MOST_PHASES: usize = LINE;
-
-/// The most bytes of a group whose vectors are shuffled, where groups are not rolled: above that,
-/// two moves a group are as fast (measured).
+/// The most bytes of a group whose vectors are shuffled: above that, two moves a group are as fast
+/// (measured).
 const MOST_GROUP_BYTES: usize = 33;
+
+/// The most places within a group where a vector can begin: the bytes of the longest group.
+const MOST_PHASES: usize = MOST_GROUP_BYTES;
 
 /// Of results that stay in the caches, runs of less are not worth the work of beginning with a
 /// whole line (a guess).

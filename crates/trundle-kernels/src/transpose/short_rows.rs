@@ -40,7 +40,8 @@ impl Ahead {
         let jump = next.src.addr().wrapping_sub(tile.src.addr()).wrapping_sub(column);
         Ahead {
             until: column.saturating_sub(SHORT_ROWS_AHEAD),
-            bytes: [ahead, ahead.wrapping_add(jump.cast_signed())],
+            // Of a short column, the next tile's is prefetched from its first byte on.
+            bytes: [ahead, jump.wrapping_add(column.min(SHORT_ROWS_AHEAD)).cast_signed()],
         }
     }
 
@@ -51,12 +52,10 @@ impl Ahead {
     }
 }
 
-/// Whether the rows of a tile follow each other without a gap, and are short: and not whole lines of the
-/// destination, which need not be put together.
+/// Whether the rows of a tile follow each other without a gap, and are short.
 pub(crate) fn are_short_rows(tile: &Tile) -> bool {
     let row_bytes = tile.cols.len * tile.width;
     row_bytes <= MOST_SHORT_ROW_BYTES.min(tile.tuning.short_row_bytes(tile.width))
-        && !(row_bytes.is_multiple_of(LINE) && tile.dst.addr().is_multiple_of(LINE))
         && tile.rows.dst_stride == row_bytes.cast_signed()
         && tile.rows.len > 1
 }

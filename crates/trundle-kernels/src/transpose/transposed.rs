@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! for each group of columns that fills a line of the destination
-//!     for each group of rows that fills a vector of the source
+//!     for each group of rows that fills a vector of the source, or a lane of one (1 and 2 bytes)
 //!         for each micro-tile of the two (a vector's elements a side)
 //!             load a vector from each column          (neighbours along the rows)
 //!             interleave the first half of the vectors with the second half, log2(side) times
@@ -79,7 +79,7 @@ pub(crate) fn tile(space: &Space) -> (usize, usize) {
     }
     let (width, streamed) = (pattern.width, *store == Store::Streaming);
     let col_bytes = pattern.lens.1 * width;
-    let short = col_bytes <= tuning.short_row_bytes(width);
+    let short = width < LINE && col_bytes <= tuning.short_row_bytes(width);
     if streamed && short && pattern.row_strides.1 == col_bytes.cast_signed() {
         return (SHORT_ROWS_BYTES / width, pattern.lens.1);
     }
@@ -440,12 +440,12 @@ unsafe fn put_lanes<V: Vector, const W: usize, const G: usize, const PUT: u8, co
     cols: Range<usize>,
     carry: &mut [CarryBuffer],
 ) {
-    // Lines of the source have four lanes: with each, one of four columns is prefetched, or with the
-    // first all of them, if that is the only one.
+    // Lines of the source have four lanes: with each, one of four columns is prefetched; of a last line
+    // that is not whole, all with its first lane. Wide elements come here with such lines alone.
     let (line, quarter) = (row * W / LINE * LINE, row * W % LINE / LANE);
     let asked = match rows.count * W - line {
         LINE.. => quarter * G..(quarter + 1) * G,
-        _ if quarter == 0 => 0..LINE / W,
+        _ if quarter == 0 || !are_lanes::<V, W>() => 0..LINE / W,
         _ => 0..0,
     };
     for first in cols.clone().step_by(LINE / W) {
