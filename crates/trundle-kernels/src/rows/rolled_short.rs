@@ -15,11 +15,11 @@ use crate::tuning::Level;
 
 pub(crate) use super::tile;
 
-/// Longer rows are copied as two runs each: few of their vectors have bytes of both (measured;
-/// docs/kernels.md).
+/// Longer rows are copied as two runs each: few of their vectors have bytes of both (a guess).
 const MOST_ROW_BYTES: usize = 512;
 
-/// Less is copied run by run: most of it would be the part at either end that makes no whole vectors.
+/// Less is copied run by run: most of it would be the part at either end that makes no whole vectors
+/// (a guess).
 const LEAST_BYTES: usize = 16 * LINE;
 
 /// Short rolled rows that follow each other on both sides.

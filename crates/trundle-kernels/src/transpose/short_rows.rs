@@ -68,16 +68,11 @@ impl<const W: usize, const LEVEL: u8> Outlined for ShortRows<W, LEVEL> {
     #[inline(always)]
     unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
         let mut srcs = [MaybeUninit::<*const u8>::uninit(); MOST_SHORT_ROW_BYTES];
+        let (cols, padded) = (tile.cols.len, tile.cols.len.next_multiple_of(LINE / W));
+        Cursor::of_cols(tile).fill(tile.src, &mut srcs[..cols]);
         // Lines that lack columns have the last in their place.
-        let padded = tile.cols.len.next_multiple_of(LINE / W);
-        let mut next = Cursor::of_cols(tile);
-        let mut last = tile.src;
-        for (col, src) in srcs[..padded].iter_mut().enumerate() {
-            if col < tile.cols.len {
-                last = tile.src.wrapping_offset(next.next());
-            }
-            src.write(last);
-        }
+        let last = srcs[cols - 1];
+        srcs[cols..padded].fill(last);
         // SAFETY: as many are known.
         let srcs: &[*const u8] =
             unsafe { std::slice::from_raw_parts(srcs.as_ptr().cast(), padded) };
@@ -95,13 +90,13 @@ impl<const W: usize, const LEVEL: u8> Outlined for ShortRows<W, LEVEL> {
                 ..*tile
             };
             // What is written in part is read before: the last line, and the first after the jump.
-            prefetch_partial(dst.wrapping_add(len * tile.cols.len * W));
+            prefetch_partial(dst.wrapping_add(len * cols * W));
             next.skip(len);
             prefetch_partial(tile.dst.wrapping_offset(next.offset));
             // SAFETY: the rows are rows of the tile, between two jumps.
             unsafe {
-                if are_lanes::<W>(tile.cols.len) {
-                    join_lanes::<V, W, LEVEL>(token, &rows, &srcs[..tile.cols.len], row * W, ahead);
+                if are_lanes::<W>(cols) {
+                    join_lanes::<V, W, LEVEL>(token, &rows, &srcs[..cols], row * W, ahead);
                 } else {
                     join_rows::<V, W, LEVEL>(token, &rows, srcs, row * W, ahead);
                 }
