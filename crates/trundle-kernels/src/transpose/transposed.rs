@@ -416,35 +416,12 @@ unsafe fn put_lane_lines<V: Vector, const W: usize, const PUT: u8, const LEVEL: 
     cols: Range<usize>,
     carry: &mut [CarryBuffer],
 ) {
-    // SAFETY: the contract is the same; G is the number of elements of a lane.
-    unsafe {
-        match W {
-            1 => put_lanes::<V, W, 16, PUT, LEVEL>(panel, rows, row, cols, carry),
-            2 => put_lanes::<V, W, 8, PUT, LEVEL>(panel, rows, row, cols, carry),
-            4 => put_lanes::<V, W, 4, PUT, LEVEL>(panel, rows, row, cols, carry),
-            8 => put_lanes::<V, W, 2, PUT, LEVEL>(panel, rows, row, cols, carry),
-            _ => put_lanes::<V, W, 1, PUT, LEVEL>(panel, rows, row, cols, carry),
-        }
-    }
-}
-
-/// [`put_lane_lines`], where a lane has G elements.
-///
-/// # Safety
-/// As [`put_lane_lines`].
-#[inline(always)]
-unsafe fn put_lanes<V: Vector, const W: usize, const G: usize, const PUT: u8, const LEVEL: u8>(
-    panel: &mut Panel<V>,
-    rows: &RowBlock,
-    row: usize,
-    cols: Range<usize>,
-    carry: &mut [CarryBuffer],
-) {
+    let each = LANE / W;
     // Lines of the source have four lanes: with each, one of four columns is prefetched; of a last line
     // that is not whole, all with its first lane. Wide elements come here with such lines alone.
     let (line, quarter) = (row * W / LINE * LINE, row * W % LINE / LANE);
     let asked = match rows.count * W - line {
-        LINE.. => quarter * G..(quarter + 1) * G,
+        LINE.. => quarter * each..(quarter + 1) * each,
         _ if quarter == 0 || !are_lanes::<V, W>() => 0..LINE / W,
         _ => 0..0,
     };
@@ -464,11 +441,11 @@ unsafe fn put_lanes<V: Vector, const W: usize, const G: usize, const PUT: u8, co
                 V::prefetch_into::<LEVEL>(ahead.wrapping_add(line + LINE - 1));
             }
             if V::BYTES == LINE {
-                let vectors = lane_vectors::<V, W, G>(panel, first, row);
+                let vectors = lane_vectors::<V, W>(panel, first, row);
                 // Written out, since the vectors stay in registers then.
                 macro_rules! put {
                     ($($i:literal)*) => {
-                        $(if $i < G {
+                        $(if $i < LANE / W {
                             let line = Line::of_vector(vectors[$i]);
                             put_line::<V, W, PUT>(&line, panel, first, count, rows, row + $i, carry);
                         })*
@@ -478,14 +455,15 @@ unsafe fn put_lanes<V: Vector, const W: usize, const G: usize, const PUT: u8, co
             } else {
                 let mut lines = [MaybeUninit::<V>::uninit(); MOST_VECTORS];
                 let lanes = V::BYTES / LANE;
-                for (part, lines) in lines.chunks_exact_mut(G).take(LINE / V::BYTES).enumerate() {
-                    let vectors = lane_vectors::<V, W, G>(panel, first + part * lanes * G, row);
+                for (part, lines) in lines.chunks_exact_mut(each).take(LINE / V::BYTES).enumerate()
+                {
+                    let vectors = lane_vectors::<V, W>(panel, first + part * lanes * each, row);
                     for (line, vector) in lines.iter_mut().zip(vectors) {
                         line.write(vector);
                     }
                 }
-                for i in 0..G {
-                    let line = Line::of_row(&lines, i, G);
+                for i in 0..each {
+                    let line = Line::of_row(&lines, i, each);
                     put_line::<V, W, PUT>(&line, panel, first, count, rows, row + i, carry);
                 }
             }
@@ -493,31 +471,32 @@ unsafe fn put_lanes<V: Vector, const W: usize, const G: usize, const PUT: u8, co
     }
 }
 
-/// Vectors of as many lanes, each read from a column from row `row` on, transposed within lanes.
+/// As many vectors as a lane has elements, the first of these, of lanes that are each read from a column
+/// from row `row` on, transposed within lanes.
 ///
 /// # Safety
 /// The columns from `col` on are columns of the panel, and the rows are rows of the columns.
 #[inline(always)]
-unsafe fn lane_vectors<V: Vector, const W: usize, const G: usize>(
+unsafe fn lane_vectors<V: Vector, const W: usize>(
     panel: &Panel<V>,
     col: usize,
     row: usize,
-) -> [V; G] {
-    let lanes = V::BYTES / LANE;
+) -> [V; LANE] {
+    let (each, lanes) = (LANE / W, V::BYTES / LANE);
     // SAFETY: the caller vouches for the columns and the rows.
     let vector = |i: usize| unsafe {
         let mut srcs = [panel.srcs[col + i].assume_init().add(row * W); LINE / LANE];
         for (lane, src) in srcs[..lanes].iter_mut().enumerate() {
-            *src = panel.srcs[col + lane * G + i].assume_init().add(row * W);
+            *src = panel.srcs[col + lane * each + i].assume_init().add(row * W);
         }
         V::load_lanes(panel.token, &srcs)
     };
-    let mut vectors = [vector(0); G];
+    let mut vectors = [vector(0); LANE];
     macro_rules! load {
-        ($($i:literal)*) => { $(if $i < G { vectors[$i] = vector($i); })* };
+        ($($i:literal)*) => { $(if $i < LANE / W { vectors[$i] = vector($i); })* };
     }
     load!(1 2 3 4 5 6 7 8 9 10 11 12 13 14 15);
-    transpose_within_lanes::<V, W>(&mut vectors);
+    transpose_within_lanes::<V, W>(&mut vectors[..each]);
     vectors
 }
 
