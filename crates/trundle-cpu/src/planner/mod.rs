@@ -134,22 +134,25 @@ impl Planner {
             None => kernel,
         };
         let store = kernel.store(store).max(second.store(store));
-        if matches!(kernel.roles, Roles::Gathered | Roles::Bits) {
-            return gathered::step(kernel, roles, block, Common { store, ..all });
-        }
         let (width, place) = (roles.width, roles.place);
-        let arranged = roles.arrange(kernel.roles);
+        let (arranged, (row_block, col_block), tables) = match kernel.roles {
+            Roles::Gathered | Roles::Bits => gathered::arrange(kernel, roles, share)?,
+            _ => {
+                let arranged = roles.arrange(kernel.roles);
+                let tile = kernel.tile(&Space {
+                    pattern: arranged.pattern(width),
+                    ragged_rows: place == Place::Rows,
+                    ragged_cols: place == Place::Cols,
+                    store,
+                    share,
+                    tuning,
+                });
+                (arranged, tile, None)
+            }
+        };
         if is_rolled && arranged.rolled.is_none() {
             return None;
         }
-        let (row_block, col_block) = kernel.tile(&Space {
-            pattern: arranged.pattern(width),
-            ragged_rows: place == Place::Rows,
-            ragged_cols: place == Place::Cols,
-            store,
-            share,
-            tuning,
-        });
         let Arranged { outer, rows, row_wrap, cols, col_wrap, table_strides, rolled, begin } =
             arranged;
         let row = ragged.and_then(|each| {
@@ -171,7 +174,7 @@ impl Planner {
             rolled,
             row_block,
             col_block,
-            tables: None,
+            tables,
             ragged: row.map(|row| RaggedStep { row, place, second }),
             tuning,
         })
