@@ -30,21 +30,51 @@ pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
 #[inline(always)]
 pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &Tile) {
     let bytes = tile.cols.len * tile.width;
-    let streamed = tile.store == Store::Streaming && bytes >= LEAST_STREAMED_BYTES;
+    if tile.store == Store::Ordinary || bytes < LEAST_STREAMED_BYTES {
+        // SAFETY: the contract is the same.
+        return unsafe { store_rows(token, tile, bytes) };
+    }
     let into_l2 = tile.tuning.run_level == Level::L2;
     for row in 0..tile.rows.len {
         // SAFETY: a row of the tile is `bytes` bytes in both buffers, which do not overlap.
         unsafe {
             let (src, dst) = tile.row(row);
-            if streamed && into_l2 {
+            if into_l2 {
                 stream_run::<V, L2>(token, src, dst, bytes, tile.next(row), &tile.tuning);
-            } else if streamed {
-                stream_run::<V, L1>(token, src, dst, bytes, tile.next(row), &tile.tuning);
-            } else if bytes <= V::BYTES && V::BYTES == LINE {
-                V::load_first(token, src, bytes).store_first(dst, bytes);
             } else {
-                copy_run(token, src, dst, bytes);
+                stream_run::<V, L1>(token, src, dst, bytes, tile.next(row), &tile.tuning);
             }
+        }
+    }
+}
+
+/// Copies each row, `bytes` bytes, by ordinary stores. What depends on its length alone is asked once.
+///
+/// # Safety
+/// As [`run`].
+#[inline(always)]
+unsafe fn store_rows<V: Vector>(token: Token<V>, tile: &Tile, bytes: usize) {
+    macro_rules! each_row {
+        (|$src:ident, $dst:ident| $copy:expr) => {
+            for row in 0..tile.rows.len {
+                let ($src, $dst) = tile.row(row);
+                $copy;
+            }
+        };
+    }
+    // SAFETY: a row of the tile is `bytes` bytes in both buffers, which do not overlap.
+    unsafe {
+        if V::BYTES == LINE && bytes <= LINE {
+            each_row!(|src, dst| V::load_first(token, src, bytes).store_first(dst, bytes));
+        } else if V::BYTES == LINE && bytes <= 2 * LINE {
+            let last = bytes - LINE;
+            each_row!(|src, dst| {
+                let end = V::load(token, src.add(last));
+                V::load(token, src).store(dst);
+                end.store(dst.add(last));
+            });
+        } else {
+            each_row!(|src, dst| copy_run(token, src, dst, bytes));
         }
     }
 }
@@ -69,8 +99,7 @@ pub(crate) unsafe fn copy_run<V: Vector>(
             8..16 => ends::<8>(src, dst, bytes),
             16..32 => ends::<16>(src, dst, bytes),
             32..64 => ends::<32>(src, dst, bytes),
-            64..128 => ends::<64>(src, dst, bytes),
-            128..=MOST_INLINE_BYTES => {
+            LINE..=MOST_INLINE_BYTES => {
                 // From the second vector on, none of a longer run is stored across lines.
                 V::load(token, src).store(dst);
                 let aligned = if bytes < LEAST_ALIGNED_BYTES { 0 } else { dst.addr() % V::BYTES };
