@@ -68,7 +68,12 @@ unsafe fn cache_resident<V: Vector, const W: usize>(token: Token<V>, tile: &Tile
                 group.lanes::<W>(row);
                 row += LANE / W;
             }
-            if row < rows {
+            if row < rows && row > 0 {
+                // The last rows once more cost less than a micro-tile of few.
+                group.next_row = Cursor::of_rows(tile);
+                group.next_row.skip(rows - LANE / W);
+                group.lanes::<W>(rows - LANE / W);
+            } else if row < rows {
                 group.micro_tile::<W>(row, rows - row);
             }
         }
