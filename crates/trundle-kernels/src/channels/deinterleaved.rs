@@ -19,11 +19,15 @@ const PIXELS_AHEAD: usize = 4 << 10;
 /// docs/kernels.md).
 const LEAST_PLANE_BYTES: usize = 4 * LINE;
 
+/// The same for elements of 4 and 8 bytes, of which a vector has few.
+const LEAST_WIDE_PLANE_BYTES: usize = 8 * LINE;
+
 /// The neighbours of a pixel, in either order, become planes.
 pub(crate) fn applies(pattern: &Pattern, _: usize) -> bool {
     let (width, (channels, pixels)) = (pattern.width, pattern.lens);
+    let least = if width < 4 { LEAST_PLANE_BYTES } else { LEAST_WIDE_PLANE_BYTES };
     is_pixel(width, channels)
-        && pixels * width >= LEAST_PLANE_BYTES
+        && pixels * width >= least
         && pattern.row_strides.0.unsigned_abs() == width
         && pattern.col_strides.0.unsigned_abs() == channels * width
         && pattern.col_strides.1 == width.cast_signed()
