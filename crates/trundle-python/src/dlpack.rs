@@ -182,11 +182,17 @@ fn width(dtype: DLDataType) -> Option<usize> {
 /// BufferError for such elements, and what the other library raises.
 fn capsule<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = object.py();
-    // The one of these bits that PyTorch's `__dlpack__` does not ask for.
-    if let Some(is_negative) = object.getattr_opt(intern!(py, "is_neg"))?
-        && is_negative.call0()?.is_truthy()?
-    {
-        return Err(PyBufferError::new_err("the tensor's negative bit is set: use resolve_neg()"));
+    // What PyTorch's `__dlpack__` does not ask for.
+    let special = [
+        (intern!(py, "is_neg"), "the tensor's negative bit is set: use resolve_neg()"),
+        (intern!(py, "_is_zerotensor"), "the tensor is zero without memory of its own: use clone()"),
+    ];
+    for (is_special, message) in special {
+        if let Some(is_special) = object.getattr_opt(is_special)?
+            && is_special.call0()?.is_truthy()?
+        {
+            return Err(PyBufferError::new_err(message));
+        }
     }
     let named = [("max_version", (1, 1))].into_py_dict(py)?;
     match object.call_method(intern!(py, "__dlpack__"), (), Some(&named)) {

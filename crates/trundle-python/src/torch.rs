@@ -83,7 +83,8 @@ impl Torch {
         let is_special = self.modes.bind(py).call0().ok()?.is_truthy().ok()?
             || tensor.getattr(intern!(py, "requires_grad")).ok()?.is_truthy().ok()?
             || !tensor.getattr(intern!(py, "layout")).ok()?.is(&self.strided)
-            || is(intern!(py, "is_neg")).ok()?;
+            || is(intern!(py, "is_neg")).ok()?
+            || is(intern!(py, "_is_zerotensor")).ok()?;
         if is_special {
             return None;
         }

@@ -276,6 +276,12 @@ def test_lazy_tensors_are_refused_or_right():
 
 
 def test_what_has_no_memory_of_its_own_is_refused():
+    zeros = torch._efficientzerotensor(5, 4)
+    # The second's address is 16, where nothing is.
+    for tensor in (zeros, zeros[1:]):
+        with pytest.raises(BufferError, match="clone"):
+            trundle.flip(tensor)
+        assert torch.equal(trundle.flip(tensor.clone()), torch.zeros(tensor.shape))
     for tensor in (torch.ones(3, 4).to_sparse(), torch.empty(3, 4, device="meta")):
         with pytest.raises((RuntimeError, BufferError, ValueError, TypeError)):
             trundle.flip(tensor)
