@@ -1,0 +1,185 @@
+//! An array of a store.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use zarrs::array::{
+    Array, ArrayBytes, ArrayMetadata, ArrayShardedExt, ArraySubset, ArrayToBytesCodecTraits,
+    BytesRepresentation, CodecOptions,
+};
+use zarrs::convert::array_metadata_v2_to_v3;
+
+use crate::bounded;
+use crate::error::Error;
+use crate::folder::Folder;
+
+/// Metadata of more bytes is refused.
+pub(crate) const MOST_METADATA_BYTES: u64 = 16 << 20;
+
+/// The most bytes of a decoded chunk: Blosc has no larger ones.
+const MOST_CHUNK_BYTES: u64 = (1 << 31) - 1;
+
+/// More axes than this nobody has.
+const MOST_AXES: usize = 32;
+
+type Inner = Array<Folder>;
+
+/// An array: what its metadata says, and its chunks. Where chunks are in shards, `chunk` is what they are
+/// made of: the least that can be read by itself.
+#[derive(Debug)]
+pub struct ZarrArray {
+    /// Its path below the root, without a slash at either end; empty for the root itself.
+    pub path: String,
+    /// The sizes of its axes.
+    pub shape: Vec<u64>,
+    /// The sizes of a chunk, each 1 at least.
+    pub chunk: Vec<u64>,
+    /// The type of its elements: a name of Zarr's version 3, as `float32`, or numpy's, as `<U4`.
+    /// Elements are little-endian, whatever they are in the store.
+    pub dtype: String,
+    /// The bytes of an element.
+    pub width: usize,
+    /// The bytes of a chunk.
+    pub chunk_bytes: usize,
+    array: Inner,
+    /// The sizes of a shard, where chunks are in shards.
+    shard: Option<Vec<u64>>,
+}
+
+impl ZarrArray {
+    /// Reads the metadata of the array at `path` below `root`.
+    ///
+    /// # Errors
+    /// [`Error`] if it cannot be read, is malformed or not understood.
+    pub(crate) fn open(root: &Path, path: &str) -> Result<ZarrArray, Error> {
+        bounded::register();
+        let folder = Arc::new(Folder::new(root.to_owned(), MOST_METADATA_BYTES));
+        let node = format!("/{path}");
+        let mut array = Array::open(Arc::clone(&folder), &node).map_err(Error::unsupported)?;
+        if let ArrayMetadata::V2(metadata) = array.metadata() {
+            // Of version 2, zarrs does not take Blosc from those that were registered.
+            let same = array_metadata_v2_to_v3(metadata).map_err(Error::unsupported)?;
+            array = Array::new_with_metadata(Arc::clone(&folder), &node, same.into())
+                .map_err(Error::unsupported)?;
+        }
+        let dtype = element_type(&array)?;
+        let width = array.data_type().fixed_size();
+        let width = width.ok_or_else(|| Error::unsupported("elements of variable length"))?;
+        let (chunk, shard) = chunks(&array)?;
+        let elements = chunk.iter().try_fold(1u64, |product, size| product.checked_mul(*size));
+        let bytes = elements.and_then(|elements| elements.checked_mul(width as u64));
+        let chunk_bytes = bytes.filter(|bytes| *bytes <= MOST_CHUNK_BYTES).ok_or_else(|| {
+            let sizes: Vec<String> = chunk.iter().map(u64::to_string).collect();
+            let sizes = sizes.join("x");
+            Error::Unsupported(format!(
+                "chunks of {sizes} elements of {width} bytes, where {MOST_CHUNK_BYTES} bytes are the most"
+            ))
+        })?;
+        // Of a shard no more than its index and a chunk are read at once.
+        folder.expect(encoded_bytes(&array, shard.as_ref().unwrap_or(&chunk))?);
+        let shape = array.shape().to_vec();
+        Ok(ZarrArray {
+            path: path.to_owned(),
+            shape,
+            chunk,
+            dtype,
+            width,
+            chunk_bytes: chunk_bytes as usize,
+            array,
+            shard,
+        })
+    }
+
+    /// The elements of the chunk at `index`, one for each axis, row-major; what no file has is the fill
+    /// value. It has all of its elements also where it reaches beyond the array's end.
+    ///
+    /// # Errors
+    /// [`Error`] if it cannot be read or decoded.
+    pub fn read_chunk(&self, index: &[u64]) -> Result<Vec<u8>, Error> {
+        // One chunk at a time on this thread: whoever asks has threads of their own.
+        let options = CodecOptions::default().with_concurrent_target(1);
+        let (stored, read) = match &self.shard {
+            None => {
+                (index.to_vec(), self.array.retrieve_chunk_opt::<ArrayBytes<'_>>(index, &options))
+            }
+            Some(shard) => {
+                let axes = || index.iter().zip(shard).zip(&self.chunk);
+                let of: Vec<u64> = axes().map(|((i, shard), own)| i / (shard / own)).collect();
+                let start = axes().map(|((i, shard), own)| i % (shard / own) * own).collect();
+                let read = ArraySubset::new_with_start_shape(start, self.chunk.clone())
+                    .map_err(Error::unsupported)
+                    .map(|within| self.array.retrieve_chunk_subset_opt(&of, &within, &options))?;
+                (of, read)
+            }
+        };
+        let wrong = |why: String| Error::Chunk {
+            key: self.array.chunk_key(&stored).as_str().to_owned(),
+            why,
+        };
+        let bytes = read.map_err(|error| wrong(error.to_string()))?;
+        let bytes = bytes.into_fixed().map_err(|error| wrong(error.to_string()))?;
+        if bytes.len() != self.chunk_bytes {
+            let (got, expected) = (bytes.len(), self.chunk_bytes);
+            return Err(wrong(format!("has {got} bytes, not {expected}")));
+        }
+        Ok(bytes.into_owned())
+    }
+}
+
+/// What the elements are called.
+fn element_type(array: &Inner) -> Result<String, Error> {
+    if cfg!(target_endian = "big") {
+        return Err(Error::unsupported("Zarr on a big-endian machine"));
+    }
+    // Both names, where a type has two: `float32 / <f4`. numpy's is taken for what has no name in
+    // version 3.
+    let names = array.data_type().to_string();
+    let (v3, numpy) = names.split_once(" / ").unwrap_or((&names, ""));
+    let is_text = numpy.starts_with(['<', '>', '|']) && numpy.contains(['U', 'S', 'V']);
+    Ok(if is_text { numpy } else { v3 }.to_owned())
+}
+
+/// The sizes of a chunk, and of a shard if there are any.
+fn chunks(array: &Inner) -> Result<(Vec<u64>, Option<Vec<u64>>), Error> {
+    let rank = array.shape().len();
+    if rank > MOST_AXES {
+        return Err(Error::Unsupported(format!("{rank} axes, where {MOST_AXES} are the most")));
+    }
+    if let ArrayMetadata::V3(metadata) = array.metadata()
+        && metadata.chunk_grid.name() != "regular"
+    {
+        let name = metadata.chunk_grid.name();
+        return Err(Error::Unsupported(format!("chunks of different sizes ({name})")));
+    }
+    if array.shape().contains(&0) {
+        return Ok((vec![1; rank], None));
+    }
+    let stored = array.chunk_shape(&vec![0; rank]).map_err(Error::unsupported)?;
+    let stored: Vec<u64> = stored.iter().map(|size| size.get()).collect();
+    if !array.is_exclusively_sharded() {
+        return Ok((stored, None));
+    }
+    let inner = array.effective_subchunk_shape();
+    let inner = inner.ok_or_else(|| Error::unsupported("shards whose chunks nobody can tell"))?;
+    let inner: Vec<u64> = inner.iter().map(|size| size.get()).collect();
+    if stored.iter().zip(&inner).any(|(shard, chunk)| !shard.is_multiple_of(*chunk)) {
+        return Err(Error::unsupported("shards that are no whole number of chunks"));
+    }
+    Ok((inner, Some(stored)))
+}
+
+/// The most bytes that a chunk of these sizes may have in the store.
+fn encoded_bytes(array: &Inner, sizes: &[u64]) -> Result<u64, Error> {
+    let sizes: Option<Vec<_>> = sizes.iter().map(|size| (*size).try_into().ok()).collect();
+    let sizes = sizes.ok_or_else(|| Error::unsupported("chunks without elements"))?;
+    let codecs = array.codecs();
+    let encoded = codecs.encoded_representation(&sizes, array.data_type(), array.fill_value());
+    match encoded.map_err(Error::unsupported)? {
+        BytesRepresentation::FixedSize(bytes) | BytesRepresentation::BoundedSize(bytes) => {
+            Ok(bytes)
+        }
+        BytesRepresentation::UnboundedSize => {
+            Err(Error::unsupported("chunks of which nothing says how long they can be"))
+        }
+    }
+}

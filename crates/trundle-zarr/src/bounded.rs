@@ -1,0 +1,165 @@
+//! Codecs that give no more bytes than a chunk has.
+//!
+//! A few bytes of zstd or Blosc can claim to be 2^60, and some of gzip can be many; zarrs reserves what is
+//! claimed, or unpacks all before it looks. Each codec is put into one that looks first, under the name of
+//! the codec itself: zarrs asks for those that were registered before its own.
+
+use std::borrow::Cow;
+use std::io::Read;
+use std::sync::{Arc, Once};
+
+use zarrs::array::codec::api::{
+    BytesToBytesCodecTraits, Codec, CodecError, CodecMetadataOptions, CodecRuntimePluginV2,
+    CodecRuntimePluginV3, CodecTraits, PartialDecoderCapability, PartialEncoderCapability,
+    RecommendedConcurrency, register_codec_v2, register_codec_v3,
+};
+use zarrs::array::codec::{
+    BloscCodec, BloscCodecConfiguration, GzipCodec, GzipCodecConfiguration, ZlibCodec,
+    ZlibCodecConfiguration, ZstdCodec, ZstdCodecConfiguration,
+};
+use zarrs::array::{ArrayBytesRaw, BytesRepresentation, CodecOptions};
+use zarrs::metadata::Configuration;
+use zarrs::plugin::{ExtensionName, PluginCreateError, ZarrVersion};
+
+/// A codec whose results are bounded.
+#[derive(Debug)]
+struct Bounded {
+    inner: Arc<dyn BytesToBytesCodecTraits>,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Zstd,
+    Gzip,
+    Zlib,
+    Blosc,
+}
+
+/// The bytes of Blosc's header, of which those from 4 to 8 say how many it unpacks to.
+const BLOSC_HEADER: usize = 16;
+
+impl Bounded {
+    /// What `encoded` unpacks to, if that is at most `most` bytes.
+    fn unpacked(&self, encoded: &[u8], most: u64) -> Result<Option<Vec<u8>>, CodecError> {
+        let too_many =
+            || CodecError::Other(format!("decodes to more than the {most} bytes of a chunk"));
+        let read = |reader: &mut dyn Read| {
+            // A chunk has room for as many; what grew on the way would take three times as much.
+            let mut unpacked = Vec::new();
+            let room = usize::try_from(most).unwrap_or(usize::MAX).saturating_add(1);
+            let reserved = unpacked.try_reserve_exact(room);
+            reserved.map_err(|_| CodecError::Other(format!("no memory for {most} bytes")))?;
+            reader.take(most + 1).read_to_end(&mut unpacked)?;
+            if unpacked.len() as u64 > most { Err(too_many()) } else { Ok(Some(unpacked)) }
+        };
+        match self.kind {
+            Kind::Zstd => read(&mut zstd::stream::read::Decoder::new(encoded)?),
+            Kind::Gzip => read(&mut flate2::read::MultiGzDecoder::new(encoded)),
+            Kind::Zlib => read(&mut flate2::read::ZlibDecoder::new(encoded)),
+            Kind::Blosc => {
+                let header = encoded.first_chunk::<BLOSC_HEADER>();
+                let claimed = header.map(|head| [head[4], head[5], head[6], head[7]]);
+                match claimed.map(u32::from_le_bytes) {
+                    Some(bytes) if u64::from(bytes) <= most => Ok(None),
+                    Some(_) => Err(too_many()),
+                    None => Err(CodecError::Other("is too short for Blosc".to_owned())),
+                }
+            }
+        }
+    }
+}
+
+impl ExtensionName for Bounded {
+    fn name(&self, version: ZarrVersion) -> Option<Cow<'static, str>> {
+        self.inner.name(version)
+    }
+}
+
+impl CodecTraits for Bounded {
+    fn as_any(&self) -> &dyn std::any::Any {
+        self
+    }
+
+    fn configuration(
+        &self,
+        version: ZarrVersion,
+        options: &CodecMetadataOptions,
+    ) -> Option<Configuration> {
+        self.inner.configuration(version, options)
+    }
+
+    fn partial_decoder_capability(&self) -> PartialDecoderCapability {
+        PartialDecoderCapability { partial_read: false, partial_decode: false }
+    }
+
+    fn partial_encoder_capability(&self) -> PartialEncoderCapability {
+        PartialEncoderCapability { partial_encode: false }
+    }
+}
+
+impl BytesToBytesCodecTraits for Bounded {
+    fn into_dyn(self: Arc<Self>) -> Arc<dyn BytesToBytesCodecTraits> {
+        self
+    }
+
+    fn recommended_concurrency(
+        &self,
+        decoded: &BytesRepresentation,
+    ) -> Result<RecommendedConcurrency, CodecError> {
+        self.inner.recommended_concurrency(decoded)
+    }
+
+    fn encoded_representation(&self, decoded: &BytesRepresentation) -> BytesRepresentation {
+        self.inner.encoded_representation(decoded)
+    }
+
+    fn encode<'a>(
+        &self,
+        decoded: ArrayBytesRaw<'a>,
+        options: &CodecOptions,
+    ) -> Result<ArrayBytesRaw<'a>, CodecError> {
+        self.inner.encode(decoded, options)
+    }
+
+    fn decode<'a>(
+        &self,
+        encoded: ArrayBytesRaw<'a>,
+        decoded: &BytesRepresentation,
+        options: &CodecOptions,
+    ) -> Result<ArrayBytesRaw<'a>, CodecError> {
+        let no_bound = || CodecError::Other("nothing says how many bytes it decodes to".to_owned());
+        match self.unpacked(&encoded, decoded.size().ok_or_else(no_bound)?)? {
+            Some(unpacked) => Ok(Cow::Owned(unpacked)),
+            None => self.inner.decode(encoded, decoded, options),
+        }
+    }
+}
+
+/// Puts the bounded codecs before those of zarrs, once.
+pub(crate) fn register() {
+    static REGISTERED: Once = Once::new();
+    REGISTERED.call_once(|| {
+        macro_rules! register {
+            ($kind:ident, $codec:ty, $configuration:ty, $v3:literal, $v2:literal) => {
+                let make = |read: Result<$configuration, PluginCreateError>| {
+                    let inner = Arc::new(<$codec>::new_with_configuration(&read?)?);
+                    let kind = Kind::$kind;
+                    Ok(Codec::BytesToBytes(Arc::new(Bounded { inner, kind })))
+                };
+                register_codec_v3(CodecRuntimePluginV3::new(
+                    |name| name == $v3,
+                    move |metadata| make(metadata.to_typed_configuration().map_err(Into::into)),
+                ));
+                register_codec_v2(CodecRuntimePluginV2::new(
+                    |name| name == $v2,
+                    move |metadata| make(metadata.to_typed_configuration().map_err(Into::into)),
+                ));
+            };
+        }
+        register!(Zstd, ZstdCodec, ZstdCodecConfiguration, "zstd", "zstd");
+        register!(Gzip, GzipCodec, GzipCodecConfiguration, "gzip", "gzip");
+        register!(Zlib, ZlibCodec, ZlibCodecConfiguration, "numcodecs.zlib", "zlib");
+        register!(Blosc, BloscCodec, BloscCodecConfiguration, "blosc", "blosc");
+    });
+}

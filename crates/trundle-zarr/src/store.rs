@@ -1,0 +1,136 @@
+//! The arrays of a store.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
+
+use crate::array::{MOST_METADATA_BYTES, ZarrArray};
+use crate::error::Error;
+
+/// So many arrays are read of a store, in folders so deep: more is taken for a mistake.
+const MOST_ARRAYS: usize = 1 << 16;
+const MOST_DEPTH: usize = 64;
+
+/// A Zarr store in a folder: an array, or a group of arrays and groups.
+#[derive(Debug)]
+pub struct Store {
+    /// Its arrays, sorted by their paths.
+    pub arrays: Vec<ZarrArray>,
+    /// Those that cannot be read.
+    pub unreadable: Vec<Unreadable>,
+}
+
+/// An array that cannot be read.
+#[derive(Debug)]
+pub struct Unreadable {
+    /// Its path below the root.
+    pub path: String,
+    /// Why.
+    pub error: Error,
+}
+
+/// What a folder is.
+enum Node {
+    Array,
+    Group,
+    Neither,
+}
+
+/// What the files of metadata are called: of version 3, and of arrays and groups of version 2.
+const V3: &str = "zarr.json";
+const V2_ARRAY: &str = ".zarray";
+const V2_GROUP: &str = ".zgroup";
+
+impl Store {
+    /// Whether the folder at `path` is a store: whether it has one of the files of metadata.
+    pub fn is_store(path: &Path) -> bool {
+        [V3, V2_ARRAY, V2_GROUP].iter().any(|name| path.join(name).is_file())
+    }
+
+    /// Reads the metadata of all arrays of the store at `root`. Lists in the store, as consolidated
+    /// metadata, are not asked: they may be older than the arrays.
+    ///
+    /// # Errors
+    /// [`Error`] if a folder cannot be read, or there are too many.
+    pub fn open(root: &Path) -> Result<Store, Error> {
+        let mut store = Store { arrays: Vec::new(), unreadable: Vec::new() };
+        store.walk(root, "", 0)?;
+        Ok(store)
+    }
+
+    fn walk(&mut self, root: &Path, path: &str, depth: usize) -> Result<(), Error> {
+        match node(&root.join(path))? {
+            Node::Array => match ZarrArray::open(root, path) {
+                Ok(array) => self.arrays.push(array),
+                Err(error) => self.unreadable.push(Unreadable { path: path.to_owned(), error }),
+            },
+            // Below the root, what says nothing of itself is a group all the same in version 3.
+            Node::Group | Node::Neither if depth < MOST_DEPTH => {
+                for name in folders(&root.join(path))? {
+                    let below = if path.is_empty() { name } else { format!("{path}/{name}") };
+                    self.walk(root, &below, depth + 1)?;
+                }
+            }
+            Node::Group | Node::Neither => {
+                return Err(Error::Unsupported(format!("folders more than {MOST_DEPTH} deep")));
+            }
+        }
+        if self.arrays.len() + self.unreadable.len() > MOST_ARRAYS {
+            return Err(Error::Unsupported(format!("more than {MOST_ARRAYS} arrays")));
+        }
+        Ok(())
+    }
+}
+
+/// What the folder at `path` is.
+fn node(path: &Path) -> Result<Node, Error> {
+    if let Some(bytes) = metadata(&path.join(V3))? {
+        let read: serde_json::Value = serde_json::from_slice(&bytes)
+            .map_err(|error| Error::Unsupported(format!("{V3}: {error}")))?;
+        return match read.get("node_type").and_then(serde_json::Value::as_str) {
+            Some("array") => Ok(Node::Array),
+            Some("group") => Ok(Node::Group),
+            _ => Err(Error::Unsupported(format!("{V3}: says of no array and no group"))),
+        };
+    }
+    let has = |name: &str| path.join(name).is_file();
+    Ok(match (has(V2_ARRAY), has(V2_GROUP)) {
+        (true, _) => Node::Array,
+        (false, true) => Node::Group,
+        (false, false) => Node::Neither,
+    })
+}
+
+/// A file of metadata, if it is there.
+fn metadata(path: &Path) -> Result<Option<Vec<u8>>, Error> {
+    if !path.is_file() {
+        return Ok(None);
+    }
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MOST_METADATA_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MOST_METADATA_BYTES {
+        return Err(Error::Unsupported(format!("{V3}: more than {MOST_METADATA_BYTES} bytes")));
+    }
+    Ok(Some(bytes))
+}
+
+/// The names of the folders in the one at `path`, sorted. Symbolic links are not followed, which could lead
+/// in a circle, and hidden folders are none of a store's.
+fn folders(path: &Path) -> Result<Vec<String>, Error> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        if !entry.file_type()?.is_dir() {
+            continue;
+        }
+        let name = entry.file_name().into_string();
+        let name = name.map_err(|name| {
+            io::Error::other(format!("the name of a folder is no text: {}", name.display()))
+        })?;
+        if !name.starts_with(['.', '_']) {
+            names.push(name);
+        }
+    }
+    names.sort_unstable();
+    Ok(names)
+}

@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+"""Makes the stores that tests/stores.rs reads: the numbers from 0 on, as f32 of shape (5, 7, 9), in
+chunks of (3, 4, 5), written by zarr-python with each codec.
+
+    pip install zarr==3.1.6
+    python3 crates/trundle-zarr/tests/make.py
+"""
+
+import shutil
+from pathlib import Path
+
+import numcodecs
+import numpy as np
+import zarr
+
+STORES = Path(__file__).parent / "stores"
+
+NUMBERS = np.arange(5 * 7 * 9, dtype="f4").reshape(5, 7, 9)
+
+
+def make(name, chunks=(3, 4, 5), dtype="f4", **named):
+    array = zarr.create_array(STORES / name, shape=NUMBERS.shape, chunks=chunks, dtype=dtype, **named)
+    array[:] = NUMBERS
+
+
+shutil.rmtree(STORES, ignore_errors=True)
+STORES.mkdir()
+for name, compressor in [
+    ("v2-zstd", numcodecs.Zstd()),
+    ("v2-blosc", numcodecs.Blosc("lz4")),
+    ("v2-gzip", numcodecs.GZip()),
+    ("v2-zlib", numcodecs.Zlib()),
+]:
+    make(name, dtype=">f4", zarr_format=2, compressors=compressor, order="F" if name == "v2-zstd" else "C")
+make("v2-shuffle", zarr_format=2, compressors=None, filters=[numcodecs.Shuffle(4)])
+make("v3-zstd", compressors=[zarr.codecs.ZstdCodec()])
+make("v3-blosc", compressors=[zarr.codecs.BloscCodec(cname="zstd")])
+make("v3-gzip-transposed", compressors=[zarr.codecs.GzipCodec()], filters=[zarr.codecs.TransposeCodec(order=(2, 0, 1))])
+make("v3-big", serializer=zarr.codecs.BytesCodec(endian="big"), compressors=None)
+make("v3-sharded", chunks=(1, 4, 3), shards=(3, 4, 6))

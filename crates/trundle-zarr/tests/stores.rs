@@ -1,0 +1,127 @@
+//! Stores that zarr-python has written, with each codec: see make.py.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use trundle_zarr::{Store, ZarrArray};
+
+const SHAPE: [usize; 3] = [5, 7, 9];
+
+fn stores() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stores")
+}
+
+/// The only array of a store.
+fn only(path: &Path) -> ZarrArray {
+    let mut store = Store::open(path).unwrap();
+    assert!(store.unreadable.is_empty(), "{:?}", store.unreadable);
+    assert_eq!(store.arrays.len(), 1);
+    store.arrays.remove(0)
+}
+
+/// All elements, from all chunks.
+fn elements(array: &ZarrArray) -> Vec<f32> {
+    let chunk: Vec<usize> = array.chunk.iter().map(|size| *size as usize).collect();
+    let mut all = vec![f32::NAN; SHAPE.iter().product()];
+    for z in 0..SHAPE[0] {
+        for y in 0..SHAPE[1] {
+            for x in 0..SHAPE[2] {
+                let at = [z, y, x];
+                let index: Vec<u64> = at.iter().zip(&chunk).map(|(i, c)| (i / c) as u64).collect();
+                let decoded = array.read_chunk(&index).unwrap();
+                assert_eq!(decoded.len(), array.chunk_bytes);
+                let within = at.iter().zip(&chunk).fold(0, |place, (i, c)| place * c + i % c);
+                let bytes = decoded[4 * within..][..4].try_into().unwrap();
+                all[(z * SHAPE[1] + y) * SHAPE[2] + x] = f32::from_le_bytes(bytes);
+            }
+        }
+    }
+    all
+}
+
+#[test]
+fn what_zarr_python_writes_is_read() {
+    let expected: Vec<f32> = (0..5 * 7 * 9).map(|n| n as f32).collect();
+    let mut names = Vec::new();
+    for entry in fs::read_dir(stores()).unwrap() {
+        let path = entry.unwrap().path();
+        assert!(Store::is_store(&path), "{}", path.display());
+        let array = only(&path);
+        assert_eq!(
+            (&array.path[..], &array.shape[..], &array.dtype[..]),
+            ("", &[5, 7, 9][..], "float32")
+        );
+        assert_eq!(elements(&array), expected, "{}", path.display());
+        names.push(path);
+    }
+    assert_eq!(names.len(), 10);
+}
+
+#[test]
+fn chunks_of_a_shard_are_read_by_themselves() {
+    let array = only(&stores().join("v3-sharded"));
+    assert_eq!(array.chunk, [1, 4, 3]);
+    assert_eq!(array.chunk_bytes, 4 * 12);
+}
+
+/// A copy of a store with one file changed.
+fn changed(name: &str, file: &str, bytes: &[u8]) -> tempfile::TempDir {
+    let copy = tempfile::tempdir().unwrap();
+    copy_folder(&stores().join(name), copy.path());
+    fs::write(copy.path().join(file), bytes).unwrap();
+    copy
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let to = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_folder(&entry.path(), &to);
+        } else {
+            fs::copy(entry.path(), to).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_chunk_that_would_be_more_than_a_chunk_is_refused() {
+    use std::io::Write;
+
+    let zeros = vec![0; 1 << 20];
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    gzip.write_all(&zeros).unwrap();
+    let mut zlib = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
+    zlib.write_all(&zeros).unwrap();
+    let zstd = zstd::encode_all(&zeros[..], 3).unwrap();
+    // Version 2 of Blosc's format, lz4, one byte an element, 2^31 - 1 bytes from 100.
+    let blosc = [&[2, 1, 0x20, 1][..], &0x7fff_ffffu32.to_le_bytes(), &[0; 92]].concat();
+    for (name, file, bytes) in [
+        ("v2-zstd", "0.0.0", &zstd[..256.min(zstd.len())]),
+        ("v3-zstd", "c/0/0/0", &zstd[..]),
+        ("v2-gzip", "0.0.0", &gzip.finish().unwrap()[..200]),
+        ("v2-zlib", "0.0.0", &zlib.finish().unwrap()[..200]),
+        ("v2-blosc", "0.0.0", &blosc),
+        ("v3-blosc", "c/0/0/0", &blosc),
+    ] {
+        let copy = changed(name, file, bytes);
+        let error = only(copy.path()).read_chunk(&[0, 0, 0]).unwrap_err().to_string();
+        let (key, why) = error.split_once(": ").unwrap();
+        assert_eq!(key, format!("chunk {file}"), "{error}");
+        assert!(why.contains("decodes to more than the 240 bytes"), "{name}: {error}");
+        // Others are not harmed.
+        only(copy.path()).read_chunk(&[1, 1, 1]).unwrap();
+    }
+}
+
+#[test]
+fn a_shard_whose_index_leads_elsewhere_is_refused() {
+    let shard = fs::read(stores().join("v3-sharded/c/0/0/0")).unwrap();
+    for cut in [1, 4, 20, 100, shard.len() - 1] {
+        let copy = changed("v3-sharded", "c/0/0/0", &shard[..cut]);
+        let error = only(copy.path()).read_chunk(&[0, 0, 0]).unwrap_err().to_string();
+        assert!(error.starts_with("chunk c/0/0/0: "), "{error}");
+    }
+}
