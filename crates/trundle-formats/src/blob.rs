@@ -41,6 +41,10 @@ pub trait Blob: Debug + Send + Sync {
     /// Says that the bytes at `offset` are not needed soon.
     fn forget(&self, _offset: u64, _bytes: u64) {}
 
+    /// Says how many threads will read from it at once: one that unpacks what is read keeps a part for
+    /// each of them.
+    fn expect_readers(&self, _readers: usize) {}
+
     /// The local file that it is, whose disk can be measured.
     fn file(&self) -> Option<&File> {
         None

@@ -188,6 +188,10 @@ impl Problem {
             Problem::Member { problem, .. } | Problem::Kept { why: problem, .. } => {
                 problem.exit_class()
             }
+            // What was read is not what it should be.
+            Problem::Io { source, .. } if source.kind() == io::ErrorKind::InvalidData => {
+                ExitClass::Refused
+            }
             Problem::Io { .. }
             | Problem::NoMemory { .. }
             | Problem::Busy

@@ -5,13 +5,22 @@ use std::path::Path;
 
 use crate::error::is_stream;
 use crate::source::Source;
+#[cfg(feature = "zarr")]
+use crate::zarr;
 use crate::{
-    Described, Error, FileSkeleton, Header, Problem, TensorHint, Unreadable, npy, npz, raw,
+    Blob, Described, Error, FileSkeleton, Header, Problem, TensorHint, Unreadable, npy, npz, raw,
     safetensors,
 };
 
 /// Every format: one row each. The first is that of stdin and stdout.
-pub static FORMATS: &[Format] = &[npy::FORMAT, npz::FORMAT, safetensors::FORMAT, raw::FORMAT];
+pub static FORMATS: &[Format] = &[
+    npy::FORMAT,
+    npz::FORMAT,
+    safetensors::FORMAT,
+    #[cfg(feature = "zarr")]
+    zarr::FORMAT,
+    raw::FORMAT,
+];
 
 /// Told how many bytes of data were read or written so far.
 pub type Progress<'a> = dyn FnMut(u64) + 'a;
@@ -33,7 +42,8 @@ pub struct Format {
     /// Whether the first [`FIRST_BYTES`] of a file, or all of a shorter one, are those of its files.
     pub(crate) begins: fn(&[u8]) -> bool,
     pub(crate) open: Open,
-    pub(crate) skeleton: MakeFrame,
+    /// None of a format that is only read.
+    pub(crate) skeleton: Option<MakeFrame>,
 }
 
 /// How many bytes tell the format of a file.
@@ -59,8 +69,8 @@ pub(crate) trait Contents: Send {
         Ok(())
     }
 
-    /// Where all this is read from.
-    fn source(&self) -> &Source;
+    /// The bytes in which [`Header::data_offset`] counts, if they can be read at any place.
+    fn blob(&self) -> Option<&dyn Blob>;
 
     /// Whether the file has CRC-32 of the data.
     fn has_crc32(&self) -> bool {
@@ -131,6 +141,11 @@ impl Format {
         self.name
     }
 
+    /// Whether files of it can be written, and not only read.
+    pub fn is_written(&self) -> bool {
+        self.skeleton.is_some()
+    }
+
     /// The endings of its files, without the dot.
     pub fn endings(&self) -> &'static [&'static str] {
         self.endings
@@ -157,12 +172,16 @@ impl Format {
     /// # Errors
     /// [`Problem::OneTensor`] if the tensors are too many or too few; [`Problem::CannotHold`] if the
     /// name, the order or the element type of one cannot be stated; [`Problem::Unsupported`] if the
-    /// file or its headers would be too long.
+    /// file or its headers would be too long, or the format is [only read](Format::is_written).
     pub fn skeleton(
         &self,
         tensors: &[Described<'_>],
         metadata: &[(String, String)],
     ) -> Result<FileSkeleton, Problem> {
+        let Some(skeleton) = self.skeleton else {
+            let name = self.name;
+            return Err(Problem::Unsupported(format!("format {name} is read, but not written")));
+        };
         if self.holds_one && tensors.len() != 1 {
             let tensors = tensors.iter().map(|tensor| tensor.name.to_owned()).collect();
             return Err(Problem::OneTensor { format: self.name, tensors });
@@ -173,7 +192,7 @@ impl Format {
                 return Err(tensor.refused(self.name, "its data is column-major"));
             }
         }
-        (self.skeleton)(tensors, metadata)
+        skeleton(tensors, metadata)
     }
 
     pub(crate) fn open(

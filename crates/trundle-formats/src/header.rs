@@ -22,6 +22,11 @@ pub struct Header {
     pub data_offset: Option<u64>,
     /// The bytes that its data fills.
     pub data_bytes: usize,
+    /// The sizes of a chunk, each 1 at least, where the data at `data_offset` is no single box: it is
+    /// chunk after chunk then, in row-major order of the chunks and within each. The last along an
+    /// axis are as large as all others, and what lies beyond the tensor there is no part of it.
+    /// [`TensorFile::load`](crate::TensorFile::load) gives one box of all elements.
+    pub chunk: Option<Vec<usize>>,
 }
 
 trundle_core::fingerprint!(struct Header {
@@ -31,6 +36,7 @@ trundle_core::fingerprint!(struct Header {
     order,
     data_offset,
     data_bytes,
+    chunk,
 });
 
 impl Header {

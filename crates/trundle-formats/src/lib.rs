@@ -10,7 +10,8 @@
 //! .npz holds several, stored or deflated; it is written as `numpy.savez` writes it, stored.
 //! .safetensors is read and written with all its types, the order of its tensors and its metadata.
 //! Raw bytes (.bin, .raw) are read by a [`TensorHint`], which can also name the type of a file
-//! that holds the bits of one that its format lacks.
+//! that holds the bits of one that its format lacks. With the feature `zarr`, folders that are Zarr stores
+//! of version 2 or 3 are read.
 //!
 //! Files are not trusted: nothing is reserved because a header claims it, and what contradicts
 //! itself is refused before any data is read.
@@ -61,6 +62,8 @@ mod type_names;
 mod uncompressed;
 mod values;
 mod write;
+#[cfg(feature = "zarr")]
+mod zarr;
 
 pub use blob::{Blob, Sequential};
 pub use crc32::{combined_crc32, crc32};

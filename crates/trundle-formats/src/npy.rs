@@ -29,7 +29,7 @@ pub(crate) const FORMAT: Format = Format {
     states_column_major: true,
     begins: |first| first.starts_with(MAGIC),
     open,
-    skeleton,
+    skeleton: Some(skeleton),
 };
 
 const MAGIC: &[u8] = b"\x93NUMPY";
@@ -75,7 +75,7 @@ pub(crate) fn read_header(reader: &mut dyn Read, name: String) -> Result<(Header
     };
     let (element, order, shape) = interpret(entries)?;
     let data_bytes = shape.bytes(element.width())?;
-    Ok((Header { name, element, shape, order, data_offset: None, data_bytes }, bytes))
+    Ok((Header { name, element, shape, order, data_offset: None, data_bytes, chunk: None }, bytes))
 }
 
 fn malformed(what: impl std::fmt::Display) -> Problem {

@@ -19,7 +19,7 @@ pub(crate) const FORMAT: Format = Format {
     states_column_major: false,
     begins: |_| false,
     open,
-    skeleton,
+    skeleton: Some(skeleton),
 };
 
 fn open(source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem> {
@@ -36,6 +36,7 @@ fn open(source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem>
         shape,
         order: Order::RowMajor,
         data_offset: Some(start),
+        chunk: None,
     };
     let rest = match hint.offset {
         Some(_) => Rest::Ignored,

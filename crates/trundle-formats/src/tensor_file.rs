@@ -8,6 +8,8 @@ use crate::error::file_name;
 use crate::format::Contents;
 use crate::format::FIRST_BYTES;
 use crate::source::Source;
+#[cfg(feature = "zarr")]
+use crate::zarr;
 use crate::{Blob, Error, FORMATS, Format, Header, Problem, Progress, TensorHint};
 
 /// A file of tensors: what it holds is known, the data is read when it is asked for.
@@ -75,6 +77,10 @@ impl TensorFile {
         let open = || {
             if path.as_os_str().is_empty() {
                 return Err(Format::unknown_ending(path));
+            }
+            #[cfg(feature = "zarr")]
+            if let Some(contents) = zarr::open_folder(path, format, hint)? {
+                return Ok((&zarr::FORMAT, contents));
             }
             let mut source = Source::open(path)?;
             let format = match format {
@@ -175,7 +181,7 @@ impl TensorFile {
     /// The regular file or the bytes in memory that it is read from, `None` for a stream: for reads
     /// at a [`Header::data_offset`], which see no CRC-32.
     pub fn blob(&self) -> Option<&dyn Blob> {
-        self.contents.source().blob()
+        self.contents.blob()
     }
 
     /// Whether the file has CRC-32 of the data, which [`TensorFile::load`] and

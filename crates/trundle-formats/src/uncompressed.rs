@@ -4,7 +4,7 @@ use std::io::Write;
 
 use crate::format::Contents;
 use crate::source::{Source, copy};
-use crate::{Header, Problem, Progress};
+use crate::{Blob, Header, Problem, Progress};
 
 /// What such a file holds: tensors whose data lies one behind the other, to the end or to a rest.
 pub(crate) struct Uncompressed {
@@ -111,8 +111,8 @@ impl Contents for Uncompressed {
         }
     }
 
-    fn source(&self) -> &Source {
-        &self.source
+    fn blob(&self) -> Option<&dyn Blob> {
+        self.source.blob()
     }
 
     fn load(&mut self, index: usize, progress: &mut Progress<'_>) -> Result<Vec<u8>, Problem> {

@@ -76,7 +76,7 @@ proptest! {
             .collect();
         let metadata: Vec<(String, String)> =
             metadata.into_iter().enumerate().map(|(n, text)| (n.to_string(), text)).collect();
-        for format in FORMATS {
+        for format in FORMATS.iter().filter(|format| format.is_written()) {
             let named = if format.holds_one() { named.get(..1) } else { Some(&named[..]) };
             let Some(named) = named else { continue };
             let mut forwards = Vec::new();
@@ -91,7 +91,7 @@ proptest! {
 #[test]
 fn an_order_is_stated_where_it_matters_and_the_format_can() {
     let element = StoredDType::new(DType::U8);
-    for format in FORMATS {
+    for format in FORMATS.iter().filter(|format| format.is_written()) {
         for (sizes, matters) in
             [(&[2, 3][..], true), (&[6], false), (&[1, 6, 1], false), (&[2, 3, 0], false)]
         {

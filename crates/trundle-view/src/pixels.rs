@@ -91,12 +91,14 @@ impl Pixels {
             let bytes = file.load(index, &mut |done| progress(done, header.data_bytes as u64))?;
             return Pixels::of(plane, &header.element, bytes);
         }
-        let can_seek = file.blob().is_some() && header.data_offset.is_some();
+        // Data in chunks has its rows in pieces.
+        let start = header.data_offset.filter(|_| header.chunk.is_none());
+        let can_seek = file.blob().is_some() && start.is_some();
         let of = (layout.shape()[0], layout.shape()[1]);
         let grid = all.within(&header, limit, can_seek, budget.side)?;
         let wanted = Wanted { grid: &grid, header: &header, base: layout.offset_bytes() as u64 };
         let mut picker = wanted.picker()?;
-        match (file.blob(), header.data_offset) {
+        match (file.blob(), start) {
             (Some(source), Some(start)) => {
                 picker.read(source, start, progress).map_err(Error::Read)?;
             }

@@ -22,7 +22,9 @@ use crate::format::Contents;
 use crate::names::{check_relative, check_unique};
 use crate::source::{Source, copy, read_data};
 use crate::tensor_hint::TensorHint;
-use crate::{Described, FileSkeleton, Format, Header, Problem, Progress, Unreadable, crc32, npy};
+use crate::{
+    Blob, Described, FileSkeleton, Format, Header, Problem, Progress, Unreadable, crc32, npy,
+};
 
 pub(crate) const FORMAT: Format = Format {
     name: "npz",
@@ -32,7 +34,7 @@ pub(crate) const FORMAT: Format = Format {
     states_column_major: true,
     begins: |first| first.starts_with(b"PK\x03\x04") || first.starts_with(b"PK\x05\x06"),
     open,
-    skeleton,
+    skeleton: Some(skeleton),
 };
 
 /// What the names of members end with, behind the name of the tensor.
@@ -126,8 +128,8 @@ impl Contents for Archive {
         &self.unreadable
     }
 
-    fn source(&self) -> &Source {
-        &self.source
+    fn blob(&self) -> Option<&dyn Blob> {
+        self.source.blob()
     }
 
     fn has_crc32(&self) -> bool {

@@ -34,7 +34,7 @@ pub(crate) const FORMAT: Format = Format {
     states_column_major: false,
     begins,
     open,
-    skeleton,
+    skeleton: Some(skeleton),
 };
 
 /// The header's length is stated in so many bytes, the least significant first.
@@ -139,7 +139,7 @@ fn header(name: String, entry: &Entry, start: u64) -> Result<Header, Problem> {
         malformed(format!("the data of \"{name}\" begins at byte {first}, too far to be addressed"))
     })?;
     let (order, data_offset) = (Order::RowMajor, Some(data_offset));
-    Ok(Header { name, element, shape, order, data_offset, data_bytes })
+    Ok(Header { name, element, shape, order, data_offset, data_bytes, chunk: None })
 }
 
 fn skeleton(
