@@ -91,6 +91,10 @@ impl Problem {
     pub fn exit_class(&self) -> ExitClass {
         match self {
             Problem::File(error) => error.exit_class(),
+            // What was read is not what it should be.
+            Problem::Io { source, .. } if source.kind() == io::ErrorKind::InvalidData => {
+                ExitClass::Refused
+            }
             Problem::Io { .. }
             | Problem::Space { .. }
             | Problem::SourceChanged(_)

@@ -5,7 +5,9 @@ use std::io::Cursor;
 use bytes::Bytes;
 use trundle::Error;
 use trundle_core::program::Definition;
-use trundle_formats::{Header, StoredDType, TensorFile};
+use trundle_formats::{Header, Order, StoredDType, TensorFile};
+
+use crate::plan::movement::Arrangement;
 
 /// Where an input of a program has its elements.
 #[derive(Clone, Debug)]
@@ -100,6 +102,14 @@ impl JobInput {
                 left_size: held.get_ref().len(),
                 right_size: given.bytes(),
             }),
+        }
+    }
+
+    /// How its elements stand.
+    pub(crate) fn arrangement(&self) -> Arrangement<'_> {
+        match self.tensor() {
+            Some(tensor) => Arrangement::from(&tensor.header),
+            None => Arrangement::from(Order::RowMajor),
         }
     }
 

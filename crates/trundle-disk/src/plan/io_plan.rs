@@ -8,13 +8,15 @@
 use std::collections::BTreeMap;
 
 use trundle::Shape;
-use trundle_core::program::{Made, Program, TensorId};
+use trundle_core::program::{Definition, Made, Program, TensorId};
 
 use crate::Storage;
 use crate::error::{Error, Problem};
 use crate::plan::location::{Location, elements, file_bytes, unit};
 use crate::plan::movement::{Movement, MovementPass};
-use crate::plan::tiling::{self, Budget, SPAN_BYTES, Tile, bands, bands_in_place, chunks, tiles};
+use crate::plan::tiling::{
+    self, Budget, SPAN_BYTES, Sources, Tile, bands, bands_in_place, chunks, edges, tiles,
+};
 
 /// How it is moved.
 #[derive(Debug)]
@@ -199,7 +201,11 @@ impl TiledPass<'_> {
         let to = contiguous(&program.tensor(program.outputs()[0]).shape);
         // Where tiles do not grow, bands are at least few enough.
         let from: Vec<&Location> = reads.iter().map(|read| &read.from).collect();
-        let tiles = tiles(program, &from, self.budget, storage);
+        let chunk_axes: Vec<usize> =
+            self.pass.reads.iter().map(|of| self.chunk_axes(*of)).collect();
+        let edges = self.edges();
+        let sources = Sources { from: &from, chunk_axes: &chunk_axes, edges: &edges };
+        let tiles = tiles(program, sources, self.budget, storage);
         let one = tiles.or_else(|| bands(program, self.budget)).map(|tiles| {
             let target = Some(self.pass.target);
             vec![self.file_pass(target, program.clone(), reads.clone(), to.clone(), tiles)]
@@ -209,6 +215,31 @@ impl TiledPass<'_> {
             _ => None,
         };
         quicker(one, two, storage)
+    }
+
+    /// How many of the last axes of a tensor that the pass reads are a chunk's: none where it is not in
+    /// chunks, or is seen with other axes here.
+    fn chunk_axes(&self, of: TensorId) -> usize {
+        let own = self.movement.in_chunks.iter().find(|own| own.given == of);
+        let at = self.pass.reads.iter().position(|read| *read == of);
+        let is_given = |tensor: &&Definition| at.is_some_and(|at| tensor.made == Made::Given(at));
+        let given = self.pass.program.tensors().iter().find(is_given);
+        match (own, given) {
+            (Some(own), Some(given)) if given.shape.ends_with(&own.sizes) => own.sizes.len(),
+            _ => 0,
+        }
+    }
+
+    /// For each axis of the output where along it other chunks are read.
+    fn edges(&self) -> Vec<Vec<usize>> {
+        let Movement { program, in_chunks, passes, .. } = self.movement;
+        let own = &self.pass.program;
+        let is_all = passes.len() == 1
+            && own.tensor(own.outputs()[0]).shape == program.tensor(program.outputs()[0]).shape;
+        if in_chunks.is_empty() || !is_all {
+            return Vec::new();
+        }
+        edges(program, in_chunks)
     }
 
     /// Two passes: the first one puts the elements of each band of the output next to each other.
@@ -246,10 +277,18 @@ impl TiledPass<'_> {
         let width = self.movement.width();
         let bytes = |elements: usize| file_bytes(width, elements) as u64;
         let from: Vec<&Location> = reads.iter().map(|read| &read.from).collect();
+        let chunk_axes: Vec<usize> = reads
+            .iter()
+            .map(|read| match read.file {
+                ReadFrom::Input(_) => self.chunk_axes(read.of),
+                ReadFrom::Pass(_) => 0,
+            })
+            .collect();
+        let sources = Sources { from: &from, chunk_axes: &chunk_axes, edges: &[] };
         let traffic = tiles.iter().fold(Traffic::default(), |sum, tile| {
             let (reads, writes) = tile.runs(&from, &to);
             Traffic {
-                bytes_read: sum.bytes_read + bytes(tile.source_elements()),
+                bytes_read: sum.bytes_read + bytes(sources.covered(tile)),
                 bytes_written: sum.bytes_written + bytes(elements(&tile.out)),
                 reads: sum.reads + reads as u64,
                 writes: sum.writes + writes as u64,
@@ -297,6 +336,7 @@ mod tests {
     use trundle_formats::Order;
 
     use super::*;
+    use crate::plan::movement::Arrangement;
 
     /// How many passes a transposition of 64 MiB of bytes in 2 MiB takes, and how many seconds.
     #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -309,6 +349,44 @@ mod tests {
         let io_plan = movement.io_plan(Resources { budget: 2 << 20, storage: &storage }).unwrap();
         let IoPlan::Tiled(passes) = io_plan else { panic!("it does not fit") };
         (passes.len(), passes.iter().map(|pass| pass.seconds(&storage)).sum())
+    }
+
+    #[test]
+    fn chunks_are_read_about_once_where_tiles_hold_some() {
+        for (chain, sizes, chunk) in [
+            ("transpose(1, 2, 0) | roll(shift=360, axes=1)", [365, 361, 720], [24, 90, 180]),
+            ("roll(shift=100, axes=2) | flip(axes=[0, 1])", [365, 361, 720], [24, 90, 180]),
+            ("flip(axes=0) | transpose(2, 1, 0)", [1000, 300, 301], [1, 300, 301]),
+            ("transpose(2, 1, 0)", [1000, 300, 301], [1000, 10, 10]),
+        ] {
+            let chain: Chain = chain.parse().unwrap_or_else(|error| panic!("{error}"));
+            let shape = Shape::new(sizes).unwrap();
+            let movement = Movement::of_chain(
+                &chain,
+                Width::Bytes(4),
+                &shape,
+                Arrangement::InChunks(&chunk),
+                Order::RowMajor,
+            );
+            let movement = movement.unwrap();
+            let resources = Resources { budget: 64 << 20, storage: &Storage::SSD };
+            let IoPlan::Tiled(passes) = movement.io_plan(resources).unwrap() else {
+                panic!("it does not fit")
+            };
+            let stored = movement.file_bytes_of_ends().0;
+            let read = passes.iter().find(|pass| pass.reads[0].file == ReadFrom::Input(0));
+            let decoded = read.unwrap().traffic.bytes_read;
+            assert!(
+                decoded < 2 * stored,
+                "{chain}: {decoded} of {stored}, {} passes",
+                passes.len()
+            );
+            // Each element is written once.
+            let out = movement.out_shape().elements();
+            let written: usize =
+                passes.last().unwrap().tiles.iter().map(|tile| elements(&tile.out)).sum();
+            assert_eq!(written, out);
+        }
     }
 
     #[test]

@@ -8,12 +8,12 @@ use trundle_core::program::{Made, Program, TensorId};
 use trundle_formats::{Described, FileSkeleton, Format, Order, StoredDType, TensorFile};
 
 use crate::Storage;
-use crate::error::Error;
+use crate::error::{Error, Problem};
 use crate::plan::input::{Input, JobInput, JobTensor};
 use crate::plan::io_plan::{FilePass, IoPlan, Resources, SMALL_BYTES, Traffic};
-use crate::plan::location::unit;
+use crate::plan::location::{file_bytes, unit};
 use crate::plan::measurements::Measurements;
-use crate::plan::movement::Movement;
+use crate::plan::movement::{Arrangement, Movement};
 
 /// A tensor of a file, and what is to become of it.
 #[derive(Clone, Debug)]
@@ -66,6 +66,9 @@ pub struct Job {
     pub(crate) skeleton: FileSkeleton,
     /// The bytes that all buffers may take together.
     pub(crate) budget: usize,
+    /// How many requests read at once at most: fewer than the storage takes where each may decode a
+    /// chunk.
+    pub(crate) readers: usize,
     pub(crate) storage: Storage,
     pub(crate) threads: Option<usize>,
 }
@@ -183,7 +186,7 @@ impl Job {
                 .skeleton(&described, metadata)
                 .map_err(|problem| Error::file(Path::new("the output"), problem))?
         };
-        let budget = options.budget();
+        let (budget, readers) = readers(options.budget(), &inputs)?;
         let tensors = |storage: &Storage| -> Result<Vec<TensorJob>, Error> {
             let resources = Resources { budget, storage };
             unplanned.iter().cloned().map(|each| each.planned(resources)).collect()
@@ -200,7 +203,7 @@ impl Job {
             decided = tensors(&storage)?;
         }
         let (format, threads) = (format.name(), options.threads);
-        Ok(Job { inputs, tensors: decided, format, skeleton, budget, storage, threads })
+        Ok(Job { inputs, tensors: decided, format, skeleton, budget, readers, storage, threads })
     }
 
     /// The same job with the resources of one that was begun before.
@@ -379,6 +382,38 @@ impl TensorJob {
     }
 }
 
+/// A thread that decodes a chunk has memory for so many: the one that it keeps, what the file has, and
+/// what codecs make of that on the way.
+const CHUNKS_OF_READER: usize = 4;
+
+/// The share of the memory, as its inverse, for chunks that are decoded, if there is room for one.
+const READERS_SHARE: usize = 4;
+
+/// What of `bytes` is left for buffers where `inputs` have chunks that are decoded, and how many threads
+/// decode them at once.
+///
+/// # Errors
+/// [`Problem::Memory`] if there is not room for one.
+fn readers(bytes: usize, inputs: &[JobInput]) -> Result<(usize, usize), Error> {
+    let of_chunk = |input: &JobInput| {
+        let header = &input.tensor()?.header;
+        let elements: usize = header.chunk.as_ref()?.iter().product();
+        Some(file_bytes(header.element.width(), elements))
+    };
+    let Some(chunk) = inputs.iter().filter_map(of_chunk).max() else {
+        return Ok((bytes, usize::MAX));
+    };
+    let each = chunk.saturating_mul(CHUNKS_OF_READER).max(1);
+    let readers = (bytes / READERS_SHARE / each).clamp(1, Storage::SSD.in_flight);
+    match bytes.checked_sub(readers * each).filter(|left| *left > 0) {
+        Some(left) => Ok((left, readers)),
+        None => {
+            let (needed, limit) = (each as u64 + 1, bytes as u64);
+            Err(Error::from(Problem::Memory { needed, limit }))
+        }
+    }
+}
+
 /// Whether all is moved whole, and so little that the storage makes no difference.
 fn is_small(tensors: &[TensorJob]) -> bool {
     let is_whole = |tensor: &TensorJob| match &tensor.io_plan {
@@ -434,14 +469,13 @@ impl Unplanned {
         let width = header.element.width();
         let named = |error: PlanError| Error::of(&header.name, error);
         let out_shape = chain.out_shape(&header.shape).map_err(|error| named(error.into()))?;
-        let movement = |to: Order| {
-            Movement::of_chain(chain, width, &header.shape, header.order, to).map_err(named)
-        };
+        let movement =
+            |to: Order| Movement::of_chain(chain, width, &header.shape, header, to).map_err(named);
         let mut unplanned = Unplanned {
             name: header.name.clone(),
             element: header.element.clone(),
             inputs: vec![at],
-            in_order: Some(header.order),
+            in_order: header.chunk.is_none().then_some(header.order),
             movement: movement(Order::RowMajor)?,
             out_order: Order::RowMajor,
             out_shape,
@@ -464,12 +498,10 @@ impl Unplanned {
         inputs: &[JobInput],
         first: usize,
     ) -> Result<Unplanned, Error> {
-        let order =
-            |input: &JobInput| input.tensor().map_or(Order::RowMajor, |tensor| tensor.header.order);
-        let orders: Vec<Order> = inputs.iter().map(order).collect();
+        let arrangements: Vec<Arrangement<'_>> = inputs.iter().map(JobInput::arrangement).collect();
         let refused = |error| Error::of(output.name, error);
         let movement =
-            Movement::of_tensor(output.program, output.tensor, &orders).map_err(refused)?;
+            Movement::of_tensor(output.program, output.tensor, &arrangements).map_err(refused)?;
         // What others are made of may be of any type.
         let read: BTreeSet<usize> = movement.inputs().iter().map(|(input, _)| *input).collect();
         for given in output.program.tensors() {

@@ -1,13 +1,36 @@
 //! A tensor that is made of others, between files in which all of them are contiguous and row-major.
 
 use trundle::lowering::{Backend, Device, PlannedProgram};
-use trundle::ops::Transpose;
+use trundle::ops::{Reshape, Slice, Transpose};
 use trundle::{Chain, PlanError, Shape, Width};
 use trundle_core::program::{Budget, Isolated, Made, Pass, Program, TensorId};
-use trundle_formats::Order;
+use trundle_formats::{Header, Order};
+
+/// How the elements of a tensor stand in a file that is read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Arrangement<'a> {
+    InOrder(Order),
+    /// Chunk after chunk, of these sizes: see [`Header::chunk`].
+    InChunks(&'a [usize]),
+}
+
+impl<'a> From<&'a Header> for Arrangement<'a> {
+    fn from(header: &'a Header) -> Arrangement<'a> {
+        match &header.chunk {
+            Some(sizes) => Arrangement::InChunks(sizes),
+            None => Arrangement::InOrder(header.order),
+        }
+    }
+}
+
+impl From<Order> for Arrangement<'_> {
+    fn from(order: Order) -> Self {
+        Arrangement::InOrder(order)
+    }
+}
 
 /// A tensor's movement between files. A column-major file is one whose axes are inverted first, or
-/// last.
+/// last; one of chunks has the axes of the chunks' indices and of the places within each.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Movement {
     /// Its inputs are what the files hold, and its only output what is written.
@@ -18,9 +41,22 @@ pub(crate) struct Movement {
     whole_passes: usize,
     /// The bytes of what lies between those.
     scratch_bytes: u64,
+    /// What of its inputs stands in chunks.
+    pub(crate) in_chunks: Vec<InChunks>,
 }
 
-trundle::fingerprint!(struct Movement { program, passes } except { whole_passes, scratch_bytes });
+trundle::fingerprint!(struct Movement { program, passes } except { whole_passes, scratch_bytes, in_chunks });
+
+/// An input that stands in a file chunk after chunk.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct InChunks {
+    /// The input as the file has it.
+    pub(crate) given: TensorId,
+    /// The tensor that its chunks make.
+    pub(crate) tensor: TensorId,
+    /// The sizes of a chunk.
+    pub(crate) sizes: Vec<usize>,
+}
 
 /// A tensor of a movement, written in one pass.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,16 +72,16 @@ pub(crate) struct MovementPass {
 trundle::fingerprint!(struct MovementPass { target, reads, program });
 
 impl Movement {
-    /// The movement of `chain`, from a tensor of `shape` in one order to one in the other.
-    pub(crate) fn of_chain(
+    /// The movement of `chain`, from a tensor of `shape` that stands in a file so, to one of this order.
+    pub(crate) fn of_chain<'a>(
         chain: &Chain,
         width: Width,
         shape: &Shape,
-        from: Order,
+        from: impl Into<Arrangement<'a>>,
         to: Order,
     ) -> Result<Movement, PlanError> {
-        let mut program = Program::new();
-        let mut last = given(&mut program, shape, width, from)?;
+        let (mut program, mut in_chunks) = (Program::new(), Vec::new());
+        let mut last = given(&mut program, shape, width, from.into(), &mut in_chunks)?;
         for step in chain.steps(shape)? {
             last = program.moved(last, step)?;
         }
@@ -53,14 +89,15 @@ impl Movement {
             last = program.moved_by(last, Transpose::new(&[]))?;
         }
         program.output(last)?;
-        Ok(Movement::new(program)?)
+        Ok(Movement::new(program, in_chunks)?)
     }
 
-    /// The movement that makes one tensor of `whole`, whose inputs stand in files in these orders.
+    /// The movement that makes one tensor of `whole`, whose inputs stand in files so: row-major,
+    /// where nothing is said of one.
     pub(crate) fn of_tensor(
         whole: &Program,
         tensor: TensorId,
-        orders: &[Order],
+        arrangements: &[Arrangement<'_>],
     ) -> trundle::Result<Movement> {
         let mut needed = vec![false; whole.tensors().len()];
         needed[tensor.0] = true;
@@ -71,12 +108,14 @@ impl Movement {
             }
         }
         let (mut program, mut ids) = (Program::new(), vec![TensorId(0); needed.len()]);
+        let mut in_chunks = Vec::new();
         for (at, of) in whole.tensors().iter().enumerate() {
             ids[at] = match &of.made {
                 // All inputs stay, so that each keeps its index.
                 Made::Given(input) => {
-                    let order = orders.get(*input).copied().unwrap_or(Order::RowMajor);
-                    given(&mut program, &of.shape, of.width, order)?
+                    let own = arrangements.get(*input).copied();
+                    let own = own.unwrap_or(Arrangement::InOrder(Order::RowMajor));
+                    given(&mut program, &of.shape, of.width, own, &mut in_chunks)?
                 }
                 _ if !needed[at] => continue,
                 Made::Fill(element) => program.fill(of.width, element)?,
@@ -88,10 +127,10 @@ impl Movement {
             };
         }
         program.output(ids[tensor.0])?;
-        Movement::new(program)
+        Movement::new(program, in_chunks)
     }
 
-    fn new(program: Program) -> trundle::Result<Movement> {
+    fn new(program: Program, in_chunks: Vec<InChunks>) -> trundle::Result<Movement> {
         let device = Device::default();
         let simplified = program.clone().simplified(&device.budget());
         let mut passes = simplified.passes(&mut device.budget());
@@ -107,7 +146,7 @@ impl Movement {
             Ok(MovementPass { target: pass.target, reads: inputs, program: program.unpacked() })
         };
         let passes = passes.iter().map(alone).collect::<trundle::Result<_>>()?;
-        Ok(Movement { program, passes, whole_passes, scratch_bytes })
+        Ok(Movement { program, passes, whole_passes, scratch_bytes, in_chunks })
     }
 
     pub(crate) fn width(&self) -> Width {
@@ -173,19 +212,55 @@ pub(crate) fn budget() -> Budget {
     Budget { elements: 1, few: many, most: many, ..Device::default().budget() }
 }
 
-/// One more input, as it stands in a file of this order: row-major there.
+/// One more input, as it stands in a file: row-major there.
 fn given(
     program: &mut Program,
     shape: &Shape,
     width: Width,
-    order: Order,
+    arrangement: Arrangement<'_>,
+    in_chunks: &mut Vec<InChunks>,
 ) -> trundle::Result<TensorId> {
-    match order {
-        Order::RowMajor => program.given(shape.clone(), width),
-        Order::ColumnMajor => {
+    match arrangement {
+        Arrangement::InOrder(Order::RowMajor) => program.given(shape.clone(), width),
+        Arrangement::InOrder(Order::ColumnMajor) => {
             let sizes: Vec<usize> = shape.iter().rev().copied().collect();
             let inverted = program.given(Shape::new(sizes)?, width)?;
             program.moved_by(inverted, Transpose::new(&[]))
         }
+        Arrangement::InChunks(chunk) => {
+            let own = given_in_chunks(program, shape, width, chunk)?;
+            let tensor = own.tensor;
+            in_chunks.push(own);
+            Ok(tensor)
+        }
     }
+}
+
+/// One more input that stands in a file chunk after chunk: along each axis the index of the chunk comes
+/// to stand before the place within it, and what lies beyond the tensor is cut off.
+fn given_in_chunks(
+    program: &mut Program,
+    shape: &Shape,
+    width: Width,
+    chunk: &[usize],
+) -> trundle::Result<InChunks> {
+    let counts = || shape.iter().zip(chunk).map(|(size, chunk)| size.div_ceil(*chunk));
+    let in_file: Vec<usize> = counts().chain(chunk.iter().copied()).collect();
+    let given = program.given(Shape::new(in_file)?, width)?;
+    let of = |tensor| InChunks { given, tensor, sizes: chunk.to_vec() };
+    let mut last = given;
+    let (rank, integer) = (shape.rank(), |size: usize| size.cast_signed() as i64);
+    if counts().any(|count| count > 1) {
+        let axes = 0..integer(rank);
+        let side_by_side: Vec<i64> = axes.flat_map(|axis| [axis, axis + integer(rank)]).collect();
+        last = program.moved_by(last, Transpose::new(&side_by_side))?;
+    }
+    let whole: Vec<i64> =
+        counts().zip(chunk).map(|(count, chunk)| integer(count * chunk)).collect();
+    last = program.moved_by(last, Reshape::new(&whole))?;
+    let sizes: Vec<i64> = shape.iter().map(|size| integer(*size)).collect();
+    if sizes != whole {
+        last = program.moved_by(last, Slice::new(&vec![0; rank], &sizes, &[], &[]))?;
+    }
+    Ok(of(last))
 }

@@ -8,6 +8,7 @@ use trundle_core::{AxisMap, Piece};
 
 use crate::Storage;
 use crate::plan::location::{Bounds, Chunks, Location, elements};
+use crate::plan::movement::InChunks;
 
 /// A box of the output of a pass, and the boxes of its inputs that it is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,22 +100,59 @@ impl Tile {
     }
 }
 
+/// What a pass reads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sources<'a> {
+    /// Where the elements of each input are.
+    pub(crate) from: &'a [&'a Location],
+    /// How many of the last axes of each input are a chunk's, which is read whole for any element of it;
+    /// none where the input is not in chunks.
+    pub(crate) chunk_axes: &'a [usize],
+    /// For each axis of the output where along it other chunks are read, rising.
+    pub(crate) edges: &'a [Vec<usize>],
+}
+
+impl Sources<'_> {
+    /// The elements that are read for a tile, with those of its chunks that it does not need.
+    pub(crate) fn covered(&self, tile: &Tile) -> usize {
+        let of_one = |(input, source): &(usize, Bounds)| {
+            let Location::RowMajor { sizes } = self.from[*input] else { return elements(source) };
+            let outer = source.len() - self.chunk_axes[*input].min(source.len());
+            let of_chunk: usize = sizes[outer..].iter().product();
+            elements(&source[..outer]).saturating_mul(of_chunk)
+        };
+        tile.sources.iter().map(of_one).fold(0, usize::saturating_add)
+    }
+}
+
 /// Tiles for a pass between contiguous tensors, as long in all as fits the budget: grown axis by
 /// axis from a single element, each time along the one that saves most of the time that the storage
 /// takes for an element. `None` if there are none that fit.
 pub(crate) fn tiles(
     program: &Program,
-    from: &[&Location],
+    sources: Sources<'_>,
     budget: Budget,
     storage: &Storage,
 ) -> Option<Vec<Tile>> {
     let sizes = out_sizes(program);
     let to = Location::RowMajor { sizes: sizes.to_vec() };
     let seams = all_seams(program);
-    let stretches = seams.iter().map(|seams| longest(seams)).collect();
-    let growth = Growth { program, sizes, from, to, stretches, budget, storage };
+    let stretches: Vec<Range<usize>> = seams.iter().map(|seams| longest(seams)).collect();
+    // The longest chunk of a stretch: others end where an axis does, or at a seam.
+    let grid = |(axis, stretch): (usize, &Range<usize>)| {
+        let edges = sources.edges.get(axis).map_or(&[][..], |edges| edges);
+        let chunks = edges.windows(2).map(|pair| pair[0]..pair[1]);
+        let within =
+            chunks.filter(|chunk| chunk.start >= stretch.start && chunk.end <= stretch.end);
+        within.rev().max_by_key(Range::len)
+    };
+    let grids = stretches.iter().enumerate().map(grid).collect();
+    let growth = Growth { program, sizes, sources, to, stretches, grids, budget, storage };
     let steps = growth.grown()?;
-    fitting(program, boxes(&cuts(seams.into_iter().zip(steps), budget)?), budget)
+    let edges = (0..steps.len()).map(|axis| sources.edges.get(axis).map_or(&[][..], |edges| edges));
+    let axes = seams.into_iter().zip(steps).zip(edges);
+    let axes = axes.map(|((seams, step), edges)| Axis { seams, step, edges });
+    fitting(program, boxes(&cuts(axes, budget)?), budget)
 }
 
 /// Bands that are one run each of a contiguous tensor of the output's shape, cut where a source
@@ -122,8 +160,9 @@ pub(crate) fn tiles(
 pub(crate) fn bands(program: &Program, budget: Budget) -> Option<Vec<Tile>> {
     let whole: Bounds = out_sizes(program).iter().map(|size| 0..*size).collect();
     let steps = band_steps(&whole, budget.elements())?;
-    let seams = all_seams(program).into_iter();
-    fitting(program, boxes(&cuts(seams.zip(steps), budget)?), budget)
+    let axes = all_seams(program).into_iter().zip(steps);
+    let axes = axes.map(|(seams, step)| Axis { seams, step, edges: &[] });
+    fitting(program, boxes(&cuts(axes, budget)?), budget)
 }
 
 fn out_sizes(program: &Program) -> &[usize] {
@@ -133,8 +172,9 @@ fn out_sizes(program: &Program) -> &[usize] {
 /// Bands of a box that stay in place.
 pub(crate) fn bands_in_place(within: &[Range<usize>], budget: Budget) -> Option<Vec<Tile>> {
     let steps = band_steps(within, budget.elements())?;
-    let seams = within.iter().map(|range| vec![range.start, range.end]);
-    let boxes = boxes(&cuts(seams.zip(steps), budget)?);
+    let axes = within.iter().map(|range| vec![range.start, range.end]).zip(steps);
+    let axes = axes.map(|(seams, step)| Axis { seams, step, edges: &[] });
+    let boxes = boxes(&cuts(axes, budget)?);
     Some(boxes.into_iter().map(|out| Tile { sources: vec![(0, out.clone())], out }).collect())
 }
 
@@ -165,10 +205,12 @@ struct Growth<'a> {
     program: &'a Program,
     /// The sizes of its output.
     sizes: &'a [usize],
-    from: &'a [&'a Location],
+    sources: Sources<'a>,
     to: Location,
-    /// For each axis of the output the longest stretch over which the source does not jump.
+    /// For each axis of the output the longest stretch over which the source does not jump, and a chunk
+    /// of it, if it is of chunks.
     stretches: Vec<Range<usize>>,
+    grids: Vec<Option<Range<usize>>>,
     budget: Budget,
     storage: &'a Storage,
 }
@@ -200,7 +242,10 @@ impl Growth<'_> {
             } else {
                 self.stretches[axis].len()
             };
-            stretch.div_ceil(stretch.div_ceil(*step))
+            match &self.grids[axis] {
+                Some(chunk) if *step >= chunk.len() => *step,
+                _ => stretch.div_ceil(stretch.div_ceil(*step)),
+            }
         };
         Some(steps.iter().enumerate().map(even).collect())
     }
@@ -237,7 +282,17 @@ impl Growth<'_> {
         match step {
             _ if step >= self.size(axis) => None,
             _ if step >= stretch => Some(self.size(axis)),
-            _ => Some((step + step * more / of).max(step + 1).min(stretch)),
+            _ => {
+                let longer = (step + step * more / of).max(step + 1).min(stretch);
+                // A part of one more chunk would cost as much as all of it.
+                match &self.grids[axis] {
+                    Some(chunk) if longer > chunk.len() && longer < stretch => {
+                        let whole = longer / chunk.len() * chunk.len();
+                        Some(if whole > step { whole } else { step + chunk.len() }.min(stretch))
+                    }
+                    _ => Some(longer),
+                }
+            }
         }
     }
 
@@ -250,7 +305,10 @@ impl Growth<'_> {
                 if *step > stretch.len() {
                     0..self.size(axis)
                 } else {
-                    stretch.start..stretch.start + step
+                    // Where a chunk begins, if there is room for it.
+                    let begin = self.grids[axis].as_ref().map_or(stretch.start, |grid| grid.start);
+                    let begin = begin.min(stretch.end - step);
+                    begin..begin + step
                 }
             })
             .collect();
@@ -266,8 +324,8 @@ impl Growth<'_> {
     }
 
     fn traffic(&self, tile: &Tile) -> (u64, u64) {
-        let (read, written) = tile.runs(self.from, &self.to);
-        let moved = tile.elements() * self.budget.unit;
+        let (read, written) = tile.runs(self.sources.from, &self.to);
+        let moved = (elements(&tile.out) + self.sources.covered(tile)) * self.budget.unit;
         (moved as u64, (read + written) as u64)
     }
 
@@ -284,10 +342,31 @@ impl Growth<'_> {
 
 /// For each axis of the output of a pass where along it a source jumps, between 0 and its size.
 fn all_seams(program: &Program) -> Vec<Vec<usize>> {
+    seams_with(program, &|_, _| None)
+}
+
+/// For each axis of the output of a program where along it other chunks are read, of the inputs that are
+/// in chunks, or a source jumps.
+pub(crate) fn edges(program: &Program, in_chunks: &[InChunks]) -> Vec<Vec<usize>> {
+    seams_with(program, &|id, axis| {
+        let own = in_chunks.iter().find(|own| own.tensor == id)?;
+        let (size, chunk) = (program.tensor(id).shape[axis], own.sizes[axis]);
+        let edges = (chunk..size).step_by(chunk);
+        Some(if edges.len() <= MOST_EDGES { edges.collect() } else { Vec::new() })
+    })
+}
+
+/// Where so many chunks begin along an axis, tiles are not cut at their edges.
+const MOST_EDGES: usize = 1 << 16;
+
+/// What seams a tensor has along an axis, where they are not sought in what it is made of.
+type Known<'a> = dyn Fn(TensorId, usize) -> Option<Vec<usize>> + 'a;
+
+fn seams_with(program: &Program, known: &Known<'_>) -> Vec<Vec<usize>> {
     let output = program.outputs()[0];
     let seams = |(axis, size): (usize, &usize)| {
         let mut at = vec![0, *size];
-        add_seams(program, output, axis, &mut MOST_ASKED.clone(), &mut at);
+        add_seams(program, output, axis, &mut MOST_ASKED.clone(), known, &mut at);
         at.sort_unstable();
         at.dedup();
         at
@@ -306,19 +385,23 @@ fn add_seams(
     id: TensorId,
     axis: usize,
     left: &mut usize,
+    known: &Known<'_>,
     seams: &mut Vec<usize>,
 ) {
     if *left == 0 {
         return;
     }
     *left -= 1;
+    if let Some(known) = known(id, axis) {
+        return seams.extend(known);
+    }
     match &program.tensor(id).made {
         Made::Given(_) | Made::Fill(_) => {}
         Made::Joined { axis: along, parts } => {
             let mut begin = 0;
             for part in parts {
                 let mut own = Vec::new();
-                add_seams(program, *part, axis, left, &mut own);
+                add_seams(program, *part, axis, left, known, &mut own);
                 seams.extend(own.iter().map(|at| at + begin));
                 if axis == *along {
                     begin += program.tensor(*part).shape[axis];
@@ -336,7 +419,7 @@ fn add_seams(
                 };
                 let mut inner = Vec::new();
                 if map.layers().len() == 1 {
-                    add_seams(program, *from, source, left, &mut inner);
+                    add_seams(program, *from, source, left, known, &mut inner);
                 }
                 seams_of_pieces(&pieces, &inner, seams);
             }
@@ -366,15 +449,27 @@ fn longest(seams: &[usize]) -> Range<usize> {
     stretches.max_by_key(Range::len).unwrap_or(0..0)
 }
 
+/// An axis that is cut.
+struct Axis<'a> {
+    /// Where it is cut in any case, between its ends.
+    seams: Vec<usize>,
+    step: usize,
+    /// Where it is cut rather than elsewhere, rising.
+    edges: &'a [usize],
+}
+
 /// The cuts of an axis into steps, and at its seams unless a step is all of the axis.
-fn cut(seams: &[usize], step: usize) -> Vec<usize> {
+fn cut(axis: &Axis<'_>) -> Vec<usize> {
+    let Axis { seams, step, edges } = axis;
     let (begin, end) = (seams[0], seams[seams.len() - 1]);
     let mut cuts = vec![begin];
-    if step < end - begin {
+    if *step < end - begin {
         for stretch in seams.windows(2) {
             let mut at = stretch[0];
             while at < stretch[1] {
-                at = stretch[1].min(at + step);
+                let most = stretch[1].min(at + step);
+                let edge = edges[..edges.partition_point(|edge| *edge <= most)].last();
+                at = edge.copied().filter(|edge| *edge > at).unwrap_or(most);
                 cuts.push(at);
             }
         }
@@ -405,18 +500,16 @@ fn band_steps(within: &[Range<usize>], most: usize) -> Option<Vec<usize>> {
 
 /// The cuts of axes, each with its seams and the step; `None` if there were too many boxes between
 /// them.
-fn cuts(
-    axes: impl Iterator<Item = (Vec<usize>, usize)>,
-    budget: Budget,
-) -> Option<Vec<Vec<usize>>> {
+fn cuts<'a>(axes: impl Iterator<Item = Axis<'a>>, budget: Budget) -> Option<Vec<Vec<usize>>> {
     let mut boxes = 1usize;
-    axes.map(|(seams, step)| {
-        let along = match step < seams[seams.len() - 1] - seams[0] {
-            true => seams.windows(2).map(|ends| (ends[1] - ends[0]).div_ceil(step.max(1))).sum(),
+    axes.map(|axis| {
+        let Axis { seams, step, .. } = &axis;
+        let along = match *step < seams[seams.len() - 1] - seams[0] {
+            true => seams.windows(2).map(|ends| (ends[1] - ends[0]).div_ceil(*step.max(&1))).sum(),
             false => 1,
         };
         boxes = boxes.checked_mul(along).filter(|boxes| *boxes <= budget.most_tiles())?;
-        Some(cut(&seams, step))
+        Some(cut(&axis))
     })
     .collect()
 }
@@ -502,7 +595,7 @@ mod tests {
     use trundle_formats::Order;
 
     use super::*;
-    use crate::plan::movement::Movement;
+    use crate::plan::movement::{Arrangement, Movement};
 
     /// The only pass of a movement.
     fn pass(movement: &Movement) -> Program {
@@ -524,7 +617,9 @@ mod tests {
 
     fn tiles_of(program: &Program, budget: Budget) -> Option<Vec<Tile>> {
         let from = locations(program);
-        tiles(program, &from.iter().collect::<Vec<_>>(), budget, &Storage::SSD)
+        let from: Vec<&Location> = from.iter().collect();
+        let sources = Sources { from: &from, chunk_axes: &vec![0; from.len()], edges: &[] };
+        tiles(program, sources, budget, &Storage::SSD)
     }
 
     const ROOM: Budget = Budget { unit: 4, bytes: 64 << 20 };
@@ -589,6 +684,39 @@ mod tests {
         let place = Location::Chunks(chunks);
         for tile in &tiles {
             assert_eq!(place.runs(&tile.sources[0].1).count(), 1);
+        }
+    }
+
+    #[test]
+    fn edges_are_where_other_chunks_are_read() {
+        let (sizes, chunk) = ([10, 7, 12], [4, 3, 5]);
+        let chain = "roll(shift=[3, 2], axes=[0, 2]) | flip(axes=1) | transpose(2, 0, 1)";
+        let chain: Chain = chain.parse().unwrap();
+        let shape = Shape::new(sizes).unwrap();
+        let movement = Movement::of_chain(
+            &chain,
+            Width::Bytes(1),
+            &shape,
+            Arrangement::InChunks(&chunk),
+            Order::RowMajor,
+        );
+        let Movement { program, in_chunks, .. } = movement.unwrap();
+        let found = edges(&program, &in_chunks);
+        // Axis by axis: from which chunk the source of each index is.
+        let sources = [
+            (2, (0..12).map(|i| (i + 12 - 2) % 12).collect::<Vec<_>>()),
+            (0, (0..10).map(|i| (i + 10 - 3) % 10).collect()),
+            (1, (0..7).rev().collect()),
+        ];
+        for (axis, (source, read)) in sources.iter().enumerate() {
+            let of_chunk = |i: usize| read[i] / chunk[*source];
+            let jumps =
+                |i: &usize| of_chunk(i - 1) != of_chunk(*i) || read[i - 1].abs_diff(read[*i]) != 1;
+            let expected: Vec<usize> = std::iter::once(0)
+                .chain((1..read.len()).filter(jumps))
+                .chain([read.len()])
+                .collect();
+            assert_eq!(found[axis], expected, "axis {axis}");
         }
     }
 

@@ -10,8 +10,8 @@ use trundle_formats::Blob;
 
 use crate::plan::location::{Runs, file_bytes, unit};
 
-/// The stack of a thread that reads and writes: it calls the system and little else.
-const STACK_BYTES: usize = 256 << 10;
+/// The stack of a thread that reads and writes: it calls the system, or the codecs of a chunk.
+const STACK_BYTES: usize = 2 << 20;
 
 /// A request is of up to this many bytes.
 const REQUEST_BYTES: usize = 4 << 20;
@@ -273,12 +273,16 @@ impl<'a, M: Send> Direction<Request<'a, M>> {
 }
 
 impl Transfer<'_> {
-    /// Does it, with up to `in_flight` requests of each kind at once. `written` is told the bytes
-    /// of memory of each request that has been written.
-    pub(crate) fn run(self, in_flight: usize, written: &(dyn Fn(u64) + Sync)) -> Result<(), Fault> {
+    /// Does it, with up to so many requests that read and that write at once. `written` is told the
+    /// bytes of memory of each request that has been written.
+    pub(crate) fn run(
+        self,
+        (readers, writers): (usize, usize),
+        written: &(dyn Fn(u64) + Sync),
+    ) -> Result<(), Fault> {
         let shared = Mutex::new(());
-        let threads = |requests: usize| requests.min(in_flight.max(1));
-        let (readers, writers) = (threads(self.reads.len()), threads(self.writes.len()));
+        let (readers, writers) =
+            (self.reads.len().min(readers.max(1)), self.writes.len().min(writers.max(1)));
         let (reads, writes) = (Direction::new(self.reads), Direction::new(self.writes));
         let (take, put) = (
             |request: Request<'_, &mut [u8]>| request.read(),
@@ -336,7 +340,7 @@ mod tests {
                 memory: &ones[..],
             };
             let transfer = Transfer { reads: Vec::new(), writes: (0..8).map(request).collect() };
-            transfer.run(8, &|_| ()).unwrap();
+            transfer.run((8, 8), &|_| ()).unwrap();
             assert!(file.all().iter().all(|byte| *byte == 0xff));
         }
     }
@@ -352,7 +356,7 @@ mod tests {
                 requests(data(&from), &Runs::all(20), own, &mut reads);
                 requests(data(&to), &Runs::all(20), out, &mut writes);
             }
-            Transfer { reads, writes }.run(4, &|_| ())
+            Transfer { reads, writes }.run((4, 4), &|_| ())
         };
         for several in [1, 5] {
             for before in 0..several {
