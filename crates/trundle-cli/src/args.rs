@@ -205,9 +205,20 @@ pub(crate) const BIT_ORDERS: [(&str, BitOrder); 3] = [
     ("split", BitOrder::Split),
 ];
 
-/// A format by its name.
+/// A format that is read, by its name.
 fn format() -> impl TypedValueParser<Value = &'static Format> {
-    let names: Vec<&str> = FORMATS.iter().map(Format::name).collect();
+    named(FORMATS.iter())
+}
+
+/// A format that is written, by its name.
+fn written_format() -> impl TypedValueParser<Value = &'static Format> {
+    named(FORMATS.iter().filter(|format| format.is_written()))
+}
+
+fn named(
+    formats: impl Iterator<Item = &'static Format>,
+) -> impl TypedValueParser<Value = &'static Format> {
+    let names: Vec<&str> = formats.map(Format::name).collect();
     PossibleValuesParser::new(names).try_map(|name| Format::named(&name).ok_or("unknown format"))
 }
 
@@ -264,7 +275,7 @@ pub(crate) struct WriteArgs {
     #[arg(short, long, value_name = "OUT")]
     pub output: PathBuf,
     /// Its format, whatever its name ends with
-    #[arg(long, value_name = "FORMAT", value_parser = format())]
+    #[arg(long, value_name = "FORMAT", value_parser = written_format())]
     pub to: Option<&'static Format>,
     /// Overwrite the output if it exists; it may be the input
     #[arg(long)]
@@ -288,7 +299,7 @@ pub(crate) struct DryRunArgs {
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,
     /// Its format, whatever its name ends with
-    #[arg(long, value_name = "FORMAT", value_parser = format())]
+    #[arg(long, value_name = "FORMAT", value_parser = written_format())]
     pub to: Option<&'static Format>,
     /// The output may exist, and would be overwritten
     #[arg(long)]

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde_json::json;
 use trundle_disk::{Cost, Job, PlanOptions, RunOptions, Source, Storage, TensorJob};
-use trundle_formats::{Format, Output, Shown, TensorFile};
+use trundle_formats::{FORMATS, Format, Output, Shown, TensorFile};
 
 use crate::args::{MeansArgs, MoveArgs, StorageArg, WriteArgs};
 use crate::axes;
@@ -264,6 +264,13 @@ pub(crate) fn output_format(
     }
     let hint = "--to FORMAT says what is to be written";
     Format::of(path).map(Some).map_err(|error| Failure::from(error).with_hint(hint))
+}
+
+/// The format of an output of which nothing is said: the input's, or one that holds several tensors too
+/// where that is not written.
+pub(crate) fn format_like(file: &TensorFile) -> &'static Format {
+    let written = || FORMATS.iter().find(|format| format.is_written() && !format.holds_one());
+    Some(file.format()).filter(|format| format.is_written()).or_else(written).unwrap_or(&FORMATS[0])
 }
 
 /// Decides a job within the memory that may be used, of which `held` bytes are taken already.

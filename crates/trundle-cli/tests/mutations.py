@@ -9,7 +9,9 @@ that is kept and named, with the command. The seed is printed; the same seed giv
 """
 
 import argparse
+import gzip
 import io
+import json
 import os
 import pathlib
 import random
@@ -221,6 +223,23 @@ def safetensors():
     return struct.pack("<Q", len(header)) + header + bytes(range(at))
 
 
+def zarr_store(codecs):
+    """The files of an array of 3 x 5 numbers of 4 bytes in chunks of 2 x 2, as they stand or as gzip has them."""
+    chain = [{"name": "bytes", "configuration": {"endian": "little"}}]
+    if codecs:
+        chain.append({"name": "gzip", "configuration": {"level": 1}})
+    array = {
+        "zarr_format": 3, "node_type": "array", "shape": [3, 5], "data_type": "float32",
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [2, 2]}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+        "fill_value": 0.5, "codecs": chain, "attributes": {"units": "m"},
+    }
+    chunk = struct.pack("<4f", 1, 2, 3, 4)
+    chunk = gzip.compress(chunk) if codecs else chunk
+    given = {f"x.zarr/c/{row}/{column}": chunk for row in range(2) for column in range(3)}
+    return {"x.zarr/zarr.json": json.dumps(array).encode(), **given}
+
+
 def formats():
     """For each format, what gives a mutation's files and commands."""
     singles = {ending: files(ending) for ending in ("npy", "npz", "safetensors")}
@@ -245,6 +264,16 @@ def formats():
         given = {"model.onnx": model, "model.data": data, "x.npy": npy(shapes[number])}
         return given, model_commands("model.onnx")
 
+    def zarr(chance):
+        name = chance.choice(["x.zarr/zarr.json", "x.zarr/zarr.json", "x.zarr/c/0/0", "x.zarr/c/1/2"])
+        given = zarr_store(codecs=chance.random() < 0.5)
+        given[name] = mutated(given[name], chance)
+        return given, [
+            ["info", "x.zarr"],
+            ["plan", "flip", "x.zarr", "--axes", "0"],
+            ["transpose", "x.zarr", "-o", "out.npy", "--force", "--quiet", "--verify"],
+        ]
+
     def ir(chance):
         one = chance.random() < 0.8
         given = {
@@ -259,6 +288,7 @@ def formats():
         "npz": single("npz"),
         "npz, zipped again": single("npz", rezipped),
         "safetensors": single("safetensors"),
+        "zarr": zarr,
         "onnx": onnx_file,
         "openvino": ir,
     }
@@ -309,7 +339,9 @@ def main():
             contents, commands = make(chance)
             with tempfile.TemporaryDirectory() as folder:
                 for file, content in contents.items():
-                    (pathlib.Path(folder) / file).write_bytes(content)
+                    path = pathlib.Path(folder) / file
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.write_bytes(content)
                 for command in commands:
                     wrong, code = fault(program, command, folder)
                     codes[code] = codes.get(code, 0) + 1

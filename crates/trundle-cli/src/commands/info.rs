@@ -55,6 +55,9 @@ pub(crate) fn described(header: &Header) -> serde_json::Value {
     if let Some(name) = bit_order(header) {
         described["bit_order"] = name.into();
     }
+    if let Some(chunk) = &header.chunk {
+        described["chunk"] = chunk[..].into();
+    }
     described
 }
 
@@ -77,13 +80,18 @@ fn line(header: &Header) -> Result<String, Failure> {
         Some(name) => (format!(" {name}"), "elements"),
         None => (String::new(), "bytes"),
     };
+    let arranged = match &header.chunk {
+        Some(chunk) => format!("chunks of {chunk:?}"),
+        None => {
+            let strides = header.layout()?.strides_bytes().to_vec();
+            format!("{} order, strides {strides:?} {unit}", order(header))
+        }
+    };
     Ok(format!(
-        "  {}  {}{packed}  {}  {} order, strides {:?} {unit}  {}\n",
+        "  {}  {}{packed}  {}  {arranged}  {}\n",
         Shown(&header.name),
         header.element.name(),
         header.shape,
-        order(header),
-        header.layout()?.strides_bytes(),
         readable(header.data_bytes as u64),
     ))
 }

@@ -40,7 +40,7 @@ fn plan_chain(operation: &Operation, planned: &PlannedArgs) -> Result<(), Failur
     dry.check_output()?;
     let mut file = operation.input.open()?;
     file.read_on()?;
-    let format = dry.format(operation.input.path())?.unwrap_or(file.format());
+    let format = dry.format(operation.input.path())?.unwrap_or(job::format_like(&file));
     let choice = Choice::of(operation, &file, planning, format)?;
     let metadata = axes::still_true(&file, &choice, &operation.chain);
     let wanted = choice.wanted();

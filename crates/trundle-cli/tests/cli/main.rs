@@ -24,6 +24,8 @@ mod resume;
 mod safetensors;
 #[cfg(unix)]
 mod work;
+#[cfg(feature = "zarr")]
+mod zarr;
 
 use std::ffi::OsStr;
 use std::fmt;
