@@ -1,0 +1,124 @@
+"""Chains as the bench's record writes them, and what the transposes in them come to."""
+
+import ast
+import math
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+# Of what is called a picture: more are planes of something else.
+MOST_CHANNELS = 7
+
+
+class Unsupported(Exception):
+    """A library has no such operator, or not for such elements."""
+
+
+def parse(chain):
+    """The operators of a chain as the record writes it: pairs of a name and arguments."""
+    operators = []
+    for stage in chain.split(" | "):
+        name, arguments = re.fullmatch(r"(\w+)\((.*)\)", stage).groups()
+        # Lengths are cut off there; the bench makes them by a rule.
+        arguments = re.sub(r"lengths=\[.*\]", "lengths=None", arguments)
+        call = ast.parse(f"f({arguments})", mode="eval").body
+        operators.append(
+            (
+                name,
+                [ast.literal_eval(each) for each in call.args],
+                {each.arg: ast.literal_eval(each.value) for each in call.keywords},
+            )
+        )
+    return operators
+
+
+def lengths(count, size):
+    """The lengths of the bench: a fixed scatter over 0..=size."""
+    scatter = np.arange(count, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    return (scatter % np.uint64(size + 1)).astype(np.int64)
+
+
+def broadcast_shift(shift, axes):
+    return tuple(shift) * len(axes) if len(shift) == 1 else tuple(shift)
+
+
+def run_shape(operators, shape):
+    shape = tuple(shape)
+    for name, arguments, _ in operators:
+        if name == "transpose":
+            shape = tuple(shape[i] for i in arguments) if arguments else shape[::-1]
+        elif name == "reshape":
+            shape = tuple(arguments)
+    return shape
+
+
+def merged(order, shape):
+    """A transpose with fewer axes: those of size 1 dropped, those that stay together made one."""
+    order = order or range(len(shape))[::-1]
+    runs = []
+    kept = [axis for axis, size in enumerate(shape) if size != 1]
+    for axis in (kept.index(axis) for axis in order if axis in kept):
+        if runs and runs[-1][-1] + 1 == axis:
+            runs[-1].append(axis)
+        else:
+            runs.append([axis])
+    in_source = sorted(runs)
+    sizes = (math.prod(shape[kept[axis]] for axis in run) for run in in_source)
+    return tuple(map(in_source.index, runs)), tuple(sizes)
+
+
+@dataclass(frozen=True)
+class Matrices:
+    """A transpose that is one of matrices, one after another, of elements of `width` bytes."""
+
+    count: int
+    rows: int
+    columns: int
+    width: int
+
+    @classmethod
+    def of(cls, order, x):
+        order, sizes = merged(order, x.shape)
+        width = x.itemsize
+        if order and order[-1] == len(order) - 1:
+            # Axes that stay innermost are an element.
+            width *= sizes[-1]
+            order, sizes = order[:-1], sizes[:-1]
+        if order == (1, 0):
+            return cls(1, *sizes, width)
+        if order == (0, 2, 1):
+            return cls(*sizes, width)
+        raise Unsupported
+
+
+@dataclass(frozen=True)
+class Planes:
+    """Pictures whose channels become planes (`split`), or planes that become channels."""
+
+    count: int
+    pixels: int
+    channels: int
+    split: bool
+    # Whether the channels come in the opposite order.
+    is_reversed: bool
+
+    @classmethod
+    def of(cls, operators, x):
+        """None if the operators are something else."""
+        names = [name for name, _, _ in operators]
+        is_reversed = names == ["flip", "transpose"] and operators[0][2]["axes"] == [x.ndim - 1]
+        if names != ["transpose"] and not is_reversed:
+            return None
+        try:
+            matrices = Matrices.of(operators[-1][1], x)
+        except Unsupported:
+            return None
+        count, rows, columns = matrices.count, matrices.rows, matrices.columns
+        if matrices.width != x.itemsize or is_reversed and columns != x.shape[-1]:
+            return None
+        if columns <= MOST_CHANNELS:
+            return cls(count, rows, columns, True, is_reversed)
+        if rows <= MOST_CHANNELS and not is_reversed:
+            return cls(count, columns, rows, False, False)
+        return None

@@ -1,0 +1,254 @@
+"""What libraries for pictures move: matrices, and the channels of pictures."""
+
+import ctypes
+from ctypes import c_int, c_void_p
+from pathlib import Path
+
+import numpy as np
+
+from .chain import Matrices, Planes, Unsupported, merged, run_shape
+from .shared import Stepwise, Workers, function, load
+
+# Of a matrix of a batch: less than this, and what is timed is Python's call.
+LEAST_BYTES = 4096
+
+
+class Pictures(Stepwise):
+    """Functions for one matrix or picture at a time, which `Workers` call."""
+
+    def __init__(self, threads):
+        super().__init__(threads)
+        self.workers = Workers(threads)
+
+    def prepare(self, operators, x):
+        planes = Planes.of(operators, x)
+        out = np.empty(run_shape(operators, x.shape), x.dtype)
+        calls = planes and self.channels(planes, x, out)
+        if not calls:
+            return super().prepare(operators, x)
+        move = self.workers.run(calls)
+
+        def run():
+            move()
+            return out
+
+        return run
+
+    def step(self, name, arguments, named, x, out):
+        if name == "transpose":
+            matrices = Matrices.of(arguments, x)
+            if matrices.count > 1 and x.nbytes < LEAST_BYTES * matrices.count:
+                raise Unsupported
+            return self.workers.run(self.transposes(matrices, x, out))
+        if name == "flip" and x.ndim == 2:
+            return self.workers.run(self.flips(tuple(sorted(named["axes"])), x, out))
+        raise Unsupported
+
+    def channels(self, planes, x, out):
+        """The calls that split pictures or merge planes, None if there is no such function."""
+        raise NotImplementedError
+
+    def transposes(self, matrices, x, out):
+        """The calls that transpose matrices."""
+        raise NotImplementedError
+
+    def flips(self, axes, x, out):
+        """The calls that reverse the rows of a matrix (0,), the columns (1,), or both."""
+        raise NotImplementedError
+
+
+class OpenCV(Pictures):
+    """`transpose` of matrices, `transposeND` of the rest, `flip`, `split` and `merge`."""
+
+    name = "OpenCV"
+
+    TYPES = ("uint8", "uint16", "float32", "float64")
+    # Bytes of an element that `transpose` takes, and how many numbers it can be.
+    MOST_BYTES, MOST_NUMBERS = 32, 4
+    # Of `transposeND`, since version 5.
+    MOST_AXES = 10
+    FLIPS = {(0,): 0, (1,): 1, (0, 1): -1}
+
+    def __init__(self, threads):
+        super().__init__(threads)
+        import cv2
+
+        self.cv2 = cv2
+        cv2.setNumThreads(threads)
+
+    def step(self, name, arguments, named, x, out):
+        if x.dtype.name not in self.TYPES:
+            raise Unsupported
+        try:
+            return super().step(name, arguments, named, x, out)
+        except Unsupported:
+            if name != "transpose":
+                raise
+        order, sizes = merged(arguments, x.shape)
+        if len(order) > self.MOST_AXES:
+            raise Unsupported
+        source = self.cv2.Mat(x.reshape(sizes), wrap_channels=False)
+        target = out.reshape([sizes[axis] for axis in order])
+        target = self.cv2.Mat(target, wrap_channels=False)
+        return lambda: self.cv2.transposeND(source, order, target)
+
+    def channels(self, planes, x, out):
+        if x.dtype.name not in self.TYPES:
+            return None
+        pictures, flat = (out, x) if not planes.split else (x, out)
+        pictures = pictures.reshape(planes.count, 1, planes.pixels, planes.channels)
+        flat = flat.reshape(planes.count, planes.channels, 1, planes.pixels)
+        if planes.is_reversed:
+            flat = flat[:, ::-1]
+        if planes.split:
+            return [(self.cv2.split, (each, list(to))) for each, to in zip(pictures, flat)]
+        return [(self.cv2.merge, (list(each), to)) for each, to in zip(flat, pictures)]
+
+    def transposes(self, matrices, x, out):
+        numbers = matrices.width // x.itemsize
+        if matrices.width > self.MOST_BYTES or numbers > self.MOST_NUMBERS:
+            raise Unsupported
+        x = x.reshape(matrices.count, matrices.rows, matrices.columns, numbers)
+        out = out.reshape(matrices.count, matrices.columns, matrices.rows, numbers)
+        return [(self.cv2.transpose, each) for each in zip(x, out)]
+
+    def flips(self, axes, x, out):
+        return [(self.cv2.flip, (x, self.FLIPS[axes], out))]
+
+
+def addresses(planes, x, out):
+    """For each picture its address, and those of its planes in the order of its channels."""
+    pictures, flat = (x, out) if planes.split else (out, x)
+    size = planes.pixels * x.itemsize
+    for picture in range(planes.count):
+        at = picture * planes.channels * size
+        each = [flat.ctypes.data + at + channel * size for channel in range(planes.channels)]
+        yield pictures.ctypes.data + at, each[::-1] if planes.is_reversed else each
+
+
+def bands(matrices, x, out, threads):
+    """For each call the address in the source, that in the result, and how many rows.
+
+    There are matrices for all threads, or each is cut into as many bands of rows.
+    """
+    count, rows, width = matrices.count, matrices.rows, matrices.width
+    band = rows if count >= threads else -(-rows // threads)
+    for matrix in range(count):
+        at = matrix * rows * matrices.columns
+        for row in range(0, rows, band):
+            source = x.ctypes.data + (at + row * matrices.columns) * width
+            target = out.ctypes.data + (at + row) * width
+            yield source, target, min(band, rows - row)
+
+
+class Size(ctypes.Structure):
+    """`IppiSize`."""
+
+    _fields_ = [("width", c_int), ("height", c_int)]
+
+
+class Ipp(Pictures):
+    """`ippiTranspose`, `ippiMirror`, and `ippiCopy` from pixels to planes and back."""
+
+    name = "IPP"
+
+    # By the bytes of an element: as what it is transposed.
+    ELEMENTS = {
+        1: "8u_C1", 2: "16u_C1", 3: "8u_C3", 4: "32f_C1", 6: "16u_C3", 8: "32fc_C1",
+        12: "32f_C3", 16: "32f_C4",
+    }  # fmt: skip
+    TYPES = {1: "8u", 2: "16u", 4: "32f"}
+    # `IppiAxis`: the axis that stays.
+    FLIPS = {(0,): 0, (1,): 1, (0, 1): 2}
+
+    def __init__(self, threads):
+        super().__init__(threads)
+        function(load("ippcore"), "ippInit")()
+        # The library for this processor: the one that takes it finds nothing in packages of pip.
+        has_avx512 = "avx512bw" in Path("/proc/cpuinfo").read_text()
+        self.library = load("ippik0" if has_avx512 else "ippil9")
+
+    def function(self, name, *more):
+        types = (c_void_p, c_int, c_void_p, c_int, Size, *more)
+        return function(self.library, name, *types)
+
+    def channels(self, planes, x, out):
+        count = planes.channels
+        if count not in (3, 4) or x.itemsize not in self.TYPES:
+            return None
+        ways = (f"C{count}P{count}R", f"P{count}C{count}R")
+        copy = self.function(f"ippiCopy_{self.TYPES[x.itemsize]}_{ways[not planes.split]}")
+        size, row = Size(planes.pixels, 1), planes.pixels * x.itemsize
+        calls = []
+        for picture, flat in addresses(planes, x, out):
+            sides = [(picture, count * row), ((c_void_p * count)(*flat), row)]
+            source, target = sides if planes.split else sides[::-1]
+            calls.append((copy, (*source, *target, size)))
+        return calls
+
+    def transposes(self, matrices, x, out):
+        if matrices.width not in self.ELEMENTS:
+            raise Unsupported
+        move = self.function(f"ippiTranspose_{self.ELEMENTS[matrices.width]}R")
+        columns, width = matrices.columns, matrices.width
+        steps = columns * width, matrices.rows * width
+        return [
+            (move, (source, steps[0], target, steps[1], Size(columns, rows)))
+            for source, target, rows in bands(matrices, x, out, self.threads)
+        ]
+
+    def flips(self, axes, x, out):
+        if x.itemsize not in self.TYPES:
+            raise Unsupported
+        mirror = self.function(f"ippiMirror_{self.TYPES[x.itemsize]}_C1R", c_int)
+        step, size = x.strides[0], Size(x.shape[1], x.shape[0])
+        return [(mirror, (x.ctypes.data, step, out.ctypes.data, step, size, self.FLIPS[axes]))]
+
+
+class Libyuv(Pictures):
+    """`TransposePlane`, `MirrorPlane`, and pixels of two to four bytes split and merged."""
+
+    name = "libyuv"
+
+    TRANSPOSES = {"uint8": "TransposePlane", "uint16": "TransposePlane_16"}
+    # Names of pixels, and which channel each plane of the arguments is.
+    PIXELS = {2: ("UV", (0, 1)), 3: ("RGB", (0, 1, 2)), 4: ("ARGB", (2, 1, 0, 3))}
+
+    def __init__(self, threads):
+        super().__init__(threads)
+        self.library = load("yuv")
+
+    def function(self, name, planes):
+        """A function for so many planes or pictures, with the sizes after them."""
+        return function(self.library, name, *[c_void_p, c_int] * planes, c_int, c_int)
+
+    def channels(self, planes, x, out):
+        if planes.channels not in self.PIXELS or x.itemsize != 1:
+            return None
+        name, order = self.PIXELS[planes.channels]
+        way = "Split" if planes.split else "Merge"
+        move = self.function(f"{way}{name}Plane", planes.channels + 1)
+        calls = []
+        for picture, flat in addresses(planes, x, out):
+            arguments = [each for channel in order for each in (flat[channel], planes.pixels)]
+            at = 0 if planes.split else len(arguments)
+            arguments[at:at] = [picture, planes.pixels * planes.channels]
+            calls.append((move, (*arguments, planes.pixels, 1)))
+        return calls
+
+    def transposes(self, matrices, x, out):
+        if matrices.width != x.itemsize or x.dtype.name not in self.TRANSPOSES:
+            raise Unsupported
+        move = self.function(self.TRANSPOSES[x.dtype.name], 2)
+        columns, steps = matrices.columns, (matrices.columns, matrices.rows)
+        return [
+            (move, (source, steps[0], target, steps[1], columns, rows))
+            for source, target, rows in bands(matrices, x, out, self.threads)
+        ]
+
+    def flips(self, axes, x, out):
+        if axes != (1,) or x.itemsize != 1:
+            raise Unsupported
+        rows, columns = x.shape
+        arguments = (x.ctypes.data, columns, out.ctypes.data, columns, columns, rows)
+        return [(self.function("MirrorPlane", 2), arguments)]
