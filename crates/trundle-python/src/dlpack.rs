@@ -185,7 +185,10 @@ fn capsule<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     // What PyTorch's `__dlpack__` does not ask for.
     let special = [
         (intern!(py, "is_neg"), "the tensor's negative bit is set: use resolve_neg()"),
-        (intern!(py, "_is_zerotensor"), "the tensor is zero without memory of its own: use clone()"),
+        (
+            intern!(py, "_is_zerotensor"),
+            "the tensor is zero without memory of its own: use clone()",
+        ),
     ];
     for (is_special, message) in special {
         if let Some(is_special) = object.getattr_opt(is_special)?
