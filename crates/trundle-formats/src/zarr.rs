@@ -53,7 +53,9 @@ pub(crate) fn open_folder(
 
 fn problem(error: trundle_zarr::Error) -> Problem {
     match error {
-        trundle_zarr::Error::Unsupported(why) => Problem::Unsupported(why),
+        trundle_zarr::Error::Unsupported(why) | trundle_zarr::Error::TooMany(why) => {
+            Problem::Unsupported(why)
+        }
         other => Problem::reading(other.into()),
     }
 }
@@ -67,7 +69,10 @@ struct Arrays {
 
 impl Arrays {
     fn new(path: &Path, store: Store, hint: &TensorHint) -> Result<Arrays, Problem> {
-        let own_name = path.file_stem().unwrap_or_default().to_string_lossy();
+        // `.` has no name of its own.
+        let whole = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let named = if path.file_stem().is_some() { path } else { &whole };
+        let own_name = named.file_stem().unwrap_or_default().to_string_lossy();
         let name =
             |path: &str| if path.is_empty() { own_name.to_string() } else { path.to_owned() };
         let mut unreadable: Vec<Unreadable> = store
@@ -170,7 +175,7 @@ impl Contents for Arrays {
     ) -> Result<(), Problem> {
         let (array, shape) = (&self.chunks.arrays[index].1, &self.headers[index].shape);
         let mut copied = 0;
-        for slab in slabs(array, shape) {
+        for slab in slabs(array, shape)? {
             let bytes = read_slab(array, shape, slab)?;
             out.write_all(&bytes).map_err(Problem::writing)?;
             copied += bytes.len() as u64;
@@ -180,17 +185,33 @@ impl Contents for Arrays {
     }
 }
 
-/// The rows of the first axis that chunks share, chunk after chunk.
-fn slabs<'a>(array: &'a ZarrArray, shape: &'a Shape) -> impl Iterator<Item = Range<usize>> + 'a {
+/// So many bytes are put together at a time.
+const MOST_SLAB_BYTES: usize = 1 << 28;
+
+/// The rows of the first axis that are read together, those of one row of chunks at most.
+fn slabs(array: &ZarrArray, shape: &Shape) -> Result<Vec<Range<usize>>, Problem> {
     // Of no axes one element is all there is; of no elements there is nothing to read.
     let rows = if shape.contains(&0) { 0 } else { shape.first().copied().unwrap_or(1) };
-    let step = array.chunk.first().map_or(1, |size| *size as usize);
-    (0..rows).step_by(step).map(move |row| row..rows.min(row + step))
+    let bytes = shape.iter().skip(1).product::<usize>() * array.width;
+    if bytes > MOST_SLAB_BYTES && rows > 0 {
+        return Err(Problem::NoMemory { bytes });
+    }
+    let chunk = array.chunk.first().map_or(1, |size| *size as usize);
+    let most = (MOST_SLAB_BYTES / bytes.max(1)).max(1);
+    let mut slabs = Vec::new();
+    let mut begin = 0;
+    while begin < rows {
+        let end = rows.min(begin / chunk * chunk + chunk).min(begin + most);
+        slabs.push(begin..end);
+        begin = end;
+    }
+    Ok(slabs)
 }
 
-/// All elements of some rows of the first axis, which are those of one row of chunks.
+/// All elements of some rows of the first axis, which are those of one row of chunks or a part of it.
 fn read_slab(array: &ZarrArray, shape: &Shape, rows: Range<usize>) -> Result<Vec<u8>, Problem> {
     let rank = shape.len();
+    let before = array.chunk.first().map_or(0, |size| rows.start % *size as usize);
     let mut sizes = shape.to_vec();
     if let Some(first) = sizes.first_mut() {
         *first = rows.len();
@@ -208,7 +229,8 @@ fn read_slab(array: &ZarrArray, shape: &Shape, rows: Range<usize>) -> Result<Vec
             *first = (rows.start / chunk[0]) as u64;
         }
         let decoded = array.read_chunk(&key).map_err(problem)?;
-        copy_box(&decoded, &chunk, &index, &mut slab, &sizes, array.width);
+        let row_bytes = chunk.iter().skip(1).product::<usize>() * array.width;
+        copy_box(&decoded[before * row_bytes..], &chunk, &index, &mut slab, &sizes, array.width);
         let Some(axis) = (0..rank).rev().find(|axis| index[*axis] + 1 < counts[*axis]) else {
             return Ok(slab);
         };
@@ -297,9 +319,13 @@ impl Chunks {
     /// The chunk that begins at `begin`: one that was read before, or is about to be.
     fn decoded(&self, begin: u64) -> Arc<Decoded> {
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = recent.chunks.iter().find(|chunk| chunk.begin == begin) {
-            return Arc::clone(known);
+        if let Some(at) = recent.chunks.iter().position(|chunk| chunk.begin == begin)
+            && let Some(known) = recent.chunks.remove(at)
+        {
+            recent.chunks.push_back(Arc::clone(&known));
+            return known;
         }
+        // The one that was read longest ago makes way.
         while recent.chunks.len() >= recent.most {
             recent.chunks.pop_front();
         }

@@ -381,9 +381,12 @@ fn files_that_are_not_there_or_are_folders_or_of_no_format_are_told_apart() {
         fs::write(folder.path().join(name), b"some text").unwrap();
         let error = problem(name);
         assert_eq!(error.exit_class(), ExitClass::Usage);
-        let expected = format!(
-            "unknown ending \"{ending}\": expected one of .npy .npz .safetensors .bin .raw, or - for a stream"
-        );
+        let known: Vec<String> =
+            FORMATS.iter().flat_map(Format::endings).map(|ending| format!(".{ending}")).collect();
+        assert!(known.len() >= 5 && known[..3] == [".npy", ".npz", ".safetensors"]);
+        let known = known.join(" ");
+        let expected =
+            format!("unknown ending \"{ending}\": expected one of {known}, or - for a stream");
         assert_eq!(error.problem.to_string(), expected);
     }
     fs::write(

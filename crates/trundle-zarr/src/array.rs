@@ -1,11 +1,12 @@
 //! An array of a store.
 
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
 use zarrs::array::{
-    Array, ArrayBytes, ArrayMetadata, ArrayShardedExt, ArraySubset, ArrayToBytesCodecTraits,
-    BytesRepresentation, CodecOptions,
+    Array, ArrayBytes, ArrayMetadata, ArrayShardedExt, ArrayShardedReadableExt,
+    ArrayShardedReadableExtCache, ArrayToBytesCodecTraits, BytesRepresentation, CodecOptions,
 };
 use zarrs::convert::array_metadata_v2_to_v3;
 
@@ -18,6 +19,15 @@ pub(crate) const MOST_METADATA_BYTES: u64 = 16 << 20;
 
 /// The most bytes of a decoded chunk: Blosc has no larger ones.
 const MOST_CHUNK_BYTES: u64 = (1 << 31) - 1;
+
+/// The most chunks of a shard: its index, of 16 bytes for each, is in memory beside them.
+const MOST_CHUNKS_OF_SHARD: u64 = 1 << 18;
+
+/// The indices of so many shards are kept.
+const MOST_SHARDS: usize = 4;
+
+/// What codecs may add to the bytes of a chunk that does not become shorter, and its checksum.
+const MOST_ADDED_BYTES: u64 = 64 << 10;
 
 /// More axes than this nobody has.
 const MOST_AXES: usize = 32;
@@ -42,8 +52,21 @@ pub struct ZarrArray {
     /// The bytes of a chunk.
     pub chunk_bytes: usize,
     array: Inner,
-    /// The sizes of a shard, where chunks are in shards.
-    shard: Option<Vec<u64>>,
+    shards: Option<Shards>,
+}
+
+/// That chunks are in shards.
+struct Shards {
+    /// The sizes of one.
+    sizes: Vec<u64>,
+    /// The indices of those that were read last.
+    indices: ArrayShardedReadableExtCache,
+}
+
+impl fmt::Debug for Shards {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shards").field("sizes", &self.sizes).finish_non_exhaustive()
+    }
 }
 
 impl ZarrArray {
@@ -75,8 +98,23 @@ impl ZarrArray {
                 "chunks of {sizes} elements of {width} bytes, where {MOST_CHUNK_BYTES} bytes are the most"
             ))
         })?;
-        // Of a shard no more than its index and a chunk are read at once.
-        folder.expect(encoded_bytes(&array, shard.as_ref().unwrap_or(&chunk))?);
+        // Of a shard its index and one chunk after another are read.
+        let (most, shards) = match shard {
+            None => (encoded_bytes(&array, &chunk)?, None),
+            Some(sizes) => {
+                let axes = sizes.iter().zip(&chunk);
+                let count = axes.map(|(shard, chunk)| shard / chunk).try_fold(1, u64::checked_mul);
+                let count =
+                    count.filter(|count| *count <= MOST_CHUNKS_OF_SHARD).ok_or_else(|| {
+                        let most = MOST_CHUNKS_OF_SHARD;
+                        Error::Unsupported(format!("shards of more than {most} chunks"))
+                    })?;
+                let indices = ArrayShardedReadableExtCache::new(&array);
+                let most = (16 * count).max(2 * chunk_bytes) + MOST_ADDED_BYTES;
+                (most, Some(Shards { sizes, indices }))
+            }
+        };
+        folder.expect(most);
         let shape = array.shape().to_vec();
         Ok(ZarrArray {
             path: path.to_owned(),
@@ -86,7 +124,7 @@ impl ZarrArray {
             width,
             chunk_bytes: chunk_bytes as usize,
             array,
-            shard,
+            shards,
         })
     }
 
@@ -98,18 +136,17 @@ impl ZarrArray {
     pub fn read_chunk(&self, index: &[u64]) -> Result<Vec<u8>, Error> {
         // One chunk at a time on this thread: whoever asks has threads of their own.
         let options = CodecOptions::default().with_concurrent_target(1);
-        let (stored, read) = match &self.shard {
+        let (stored, read) = match &self.shards {
             None => {
                 (index.to_vec(), self.array.retrieve_chunk_opt::<ArrayBytes<'_>>(index, &options))
             }
-            Some(shard) => {
-                let axes = || index.iter().zip(shard).zip(&self.chunk);
-                let of: Vec<u64> = axes().map(|((i, shard), own)| i / (shard / own)).collect();
-                let start = axes().map(|((i, shard), own)| i % (shard / own) * own).collect();
-                let read = ArraySubset::new_with_start_shape(start, self.chunk.clone())
-                    .map_err(Error::unsupported)
-                    .map(|within| self.array.retrieve_chunk_subset_opt(&of, &within, &options))?;
-                (of, read)
+            Some(Shards { sizes, indices }) => {
+                let axes = index.iter().zip(sizes).zip(&self.chunk);
+                let of = axes.map(|((i, shard), chunk)| i / (shard / chunk)).collect();
+                if indices.len() >= MOST_SHARDS {
+                    indices.clear();
+                }
+                (of, self.array.retrieve_subchunk_opt(indices, index, &options))
             }
         };
         let wrong = |why: String| Error::Chunk {
@@ -135,7 +172,7 @@ fn element_type(array: &Inner) -> Result<String, Error> {
     // version 3.
     let names = array.data_type().to_string();
     let (v3, numpy) = names.split_once(" / ").unwrap_or((&names, ""));
-    let is_text = numpy.starts_with(['<', '>', '|']) && numpy.contains(['U', 'S', 'V']);
+    let is_text = numpy.starts_with(['<', '>', '|']) && numpy.contains(['U', 'V']);
     Ok(if is_text { numpy } else { v3 }.to_owned())
 }
 

@@ -11,6 +11,9 @@ pub enum Error {
     /// Something that is not understood, or larger than is read.
     #[error("{0}")]
     Unsupported(String),
+    /// More arrays or folders than are read.
+    #[error("{0}")]
+    TooMany(String),
     /// A chunk that is not what the metadata says.
     #[error("chunk {key}: {why}")]
     Chunk {

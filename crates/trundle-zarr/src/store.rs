@@ -7,8 +7,9 @@ use std::path::Path;
 use crate::array::{MOST_METADATA_BYTES, ZarrArray};
 use crate::error::Error;
 
-/// So many arrays are read of a store, in folders so deep: more is taken for a mistake.
+/// So many arrays and folders are read of a store, so deep: more is taken for a mistake.
 const MOST_ARRAYS: usize = 1 << 16;
+const MOST_FOLDERS: usize = 1 << 17;
 const MOST_DEPTH: usize = 64;
 
 /// A Zarr store in a folder: an array, or a group of arrays and groups.
@@ -30,6 +31,7 @@ pub struct Unreadable {
 }
 
 /// What a folder is.
+#[derive(Clone, Copy)]
 enum Node {
     Array,
     Group,
@@ -54,12 +56,46 @@ impl Store {
     /// [`Error`] if a folder cannot be read, or there are too many.
     pub fn open(root: &Path) -> Result<Store, Error> {
         let mut store = Store { arrays: Vec::new(), unreadable: Vec::new() };
-        store.walk(root, "", 0)?;
+        let node = node(root)?;
+        store.walk(root, "", node, &mut 0)?;
         Ok(store)
     }
 
-    fn walk(&mut self, root: &Path, path: &str, depth: usize) -> Result<(), Error> {
-        match node(&root.join(path))? {
+    /// Adds what is at a path below the root. What is wrong there hides nothing else.
+    fn add(&mut self, root: &Path, path: String, walked: &mut usize) -> Result<(), Error> {
+        let own = root.join(&path);
+        let is_link = fs::symlink_metadata(&own).is_ok_and(|found| found.is_symlink());
+        let node = match node(&own) {
+            // Which could lead in a circle.
+            Ok(Node::Array | Node::Group) if is_link => {
+                Err(Error::unsupported("is a symbolic link, which is not followed"))
+            }
+            Ok(_) if is_link => return Ok(()),
+            other => other,
+        };
+        let walked = node.and_then(|node| match node {
+            // Hidden folders that say nothing of themselves are no part of a store.
+            Node::Neither if is_hidden(&path) => Ok(()),
+            node => self.walk(root, &path, node, walked),
+        });
+        match walked {
+            Err(error @ Error::TooMany(_)) => return Err(error),
+            Err(error) => self.unreadable.push(Unreadable { path, error }),
+            Ok(()) => {}
+        }
+        Ok(())
+    }
+
+    fn walk(
+        &mut self,
+        root: &Path,
+        path: &str,
+        node: Node,
+        walked: &mut usize,
+    ) -> Result<(), Error> {
+        *walked += 1;
+        let depth = path.split('/').count();
+        match node {
             Node::Array => match ZarrArray::open(root, path) {
                 Ok(array) => self.arrays.push(array),
                 Err(error) => self.unreadable.push(Unreadable { path: path.to_owned(), error }),
@@ -68,7 +104,7 @@ impl Store {
             Node::Group | Node::Neither if depth < MOST_DEPTH => {
                 for name in folders(&root.join(path))? {
                     let below = if path.is_empty() { name } else { format!("{path}/{name}") };
-                    self.walk(root, &below, depth + 1)?;
+                    self.add(root, below, walked)?;
                 }
             }
             Node::Group | Node::Neither => {
@@ -76,7 +112,10 @@ impl Store {
             }
         }
         if self.arrays.len() + self.unreadable.len() > MOST_ARRAYS {
-            return Err(Error::Unsupported(format!("more than {MOST_ARRAYS} arrays")));
+            return Err(Error::TooMany(format!("more than {MOST_ARRAYS} arrays")));
+        }
+        if *walked > MOST_FOLDERS {
+            return Err(Error::TooMany(format!("more than {MOST_FOLDERS} folders")));
         }
         Ok(())
     }
@@ -114,22 +153,24 @@ fn metadata(path: &Path) -> Result<Option<Vec<u8>>, Error> {
     Ok(Some(bytes))
 }
 
-/// The names of the folders in the one at `path`, sorted. Symbolic links are not followed, which could lead
-/// in a circle, and hidden folders are none of a store's.
+/// Whether a folder has a name that is not meant for users.
+fn is_hidden(path: &str) -> bool {
+    path.rsplit('/').next().is_some_and(|name| name.starts_with(['.', '_']))
+}
+
+/// The names of the folders in the one at `path`, sorted, and of links to folders.
 fn folders(path: &Path) -> Result<Vec<String>, Error> {
     let mut names = Vec::new();
     for entry in fs::read_dir(path)? {
         let entry = entry?;
-        if !entry.file_type()?.is_dir() {
+        if !entry.path().is_dir() {
             continue;
         }
         let name = entry.file_name().into_string();
         let name = name.map_err(|name| {
             io::Error::other(format!("the name of a folder is no text: {}", name.display()))
         })?;
-        if !name.starts_with(['.', '_']) {
-            names.push(name);
-        }
+        names.push(name);
     }
     names.sort_unstable();
     Ok(names)

@@ -117,6 +117,31 @@ fn a_chunk_that_would_be_more_than_a_chunk_is_refused() {
 }
 
 #[test]
+fn what_is_wrong_in_one_place_hides_nothing_else() {
+    let group = tempfile::tempdir().unwrap();
+    let root = group.path();
+    let write = |path: &str, text: &str| {
+        fs::create_dir_all(root.join(path)).unwrap();
+        fs::write(root.join(path).join("zarr.json"), text).unwrap();
+    };
+    write("", r#"{"zarr_format": 3, "node_type": "group"}"#);
+    write("bad", "{bad");
+    write("neither", r#"{"zarr_format": 3}"#);
+    fs::create_dir_all(root.join(".hidden/deep")).unwrap();
+    copy_folder(&stores().join("v3-zstd"), &root.join("_named"));
+    copy_folder(&stores().join("v2-gzip"), &root.join("no group/of 2"));
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(root, root.join("circle")).unwrap();
+    let store = Store::open(root).unwrap();
+    let arrays: Vec<&str> = store.arrays.iter().map(|array| &array.path[..]).collect();
+    assert_eq!(arrays, ["_named", "no group/of 2"]);
+    let unreadable: Vec<&str> = store.unreadable.iter().map(|each| &each.path[..]).collect();
+    let links = if cfg!(unix) { &["circle"][..] } else { &[] };
+    assert_eq!(unreadable, [&["bad"][..], links, &["neither"]].concat());
+    assert!(Store::open(&root.join("bad")).is_err());
+}
+
+#[test]
 fn a_shard_whose_index_leads_elsewhere_is_refused() {
     let shard = fs::read(stores().join("v3-sharded/c/0/0/0")).unwrap();
     for cut in [1, 4, 20, 100, shard.len() - 1] {

@@ -186,7 +186,7 @@ impl Job {
                 .skeleton(&described, metadata)
                 .map_err(|problem| Error::file(Path::new("the output"), problem))?
         };
-        let (budget, readers) = readers(options.budget(), &inputs)?;
+        let (budget, readers) = readers(options, &inputs)?;
         let tensors = |storage: &Storage| -> Result<Vec<TensorJob>, Error> {
             let resources = Resources { budget, storage };
             unplanned.iter().cloned().map(|each| each.planned(resources)).collect()
@@ -389,12 +389,13 @@ const CHUNKS_OF_READER: usize = 4;
 /// The share of the memory, as its inverse, for chunks that are decoded, if there is room for one.
 const READERS_SHARE: usize = 4;
 
-/// What of `bytes` is left for buffers where `inputs` have chunks that are decoded, and how many threads
-/// decode them at once.
+/// What of the memory is left for buffers where `inputs` have chunks that are decoded, and how many
+/// threads decode them at once.
 ///
 /// # Errors
 /// [`Problem::Memory`] if there is not room for one.
-fn readers(bytes: usize, inputs: &[JobInput]) -> Result<(usize, usize), Error> {
+fn readers(options: &PlanOptions, inputs: &[JobInput]) -> Result<(usize, usize), Error> {
+    let bytes = options.budget();
     let of_chunk = |input: &JobInput| {
         let header = &input.tensor()?.header;
         let elements: usize = header.chunk.as_ref()?.iter().product();
@@ -403,12 +404,16 @@ fn readers(bytes: usize, inputs: &[JobInput]) -> Result<(usize, usize), Error> {
     let Some(chunk) = inputs.iter().filter_map(of_chunk).max() else {
         return Ok((bytes, usize::MAX));
     };
-    let each = chunk.saturating_mul(CHUNKS_OF_READER).max(1);
+    let in_chunks = |input: &&JobInput| of_chunk(input).is_some();
+    let files = inputs.iter().filter(in_chunks).filter_map(|input| Some(input.tensor()?.file));
+    // Each file keeps what was read of it last.
+    let others = files.collect::<BTreeSet<usize>>().len() - 1;
+    let each = chunk.saturating_mul(CHUNKS_OF_READER + others).max(1);
     let readers = (bytes / READERS_SHARE / each).clamp(1, Storage::SSD.in_flight);
     match bytes.checked_sub(readers * each).filter(|left| *left > 0) {
         Some(left) => Ok((left, readers)),
         None => {
-            let (needed, limit) = (each as u64 + 1, bytes as u64);
+            let (needed, limit) = (each as u64 + 2 * OVERHEAD_BYTES, options.max_bytes);
             Err(Error::from(Problem::Memory { needed, limit }))
         }
     }

@@ -508,8 +508,13 @@ fn cuts<'a>(axes: impl Iterator<Item = Axis<'a>>, budget: Budget) -> Option<Vec<
             true => seams.windows(2).map(|ends| (ends[1] - ends[0]).div_ceil(*step.max(&1))).sum(),
             false => 1,
         };
-        boxes = boxes.checked_mul(along).filter(|boxes| *boxes <= budget.most_tiles())?;
-        Some(cut(&axis))
+        let fits =
+            |count: usize| boxes.checked_mul(count).filter(|all| *all <= budget.most_tiles());
+        fits(along)?;
+        // At the edges of chunks there may be more.
+        let cuts = cut(&axis);
+        boxes = fits(cuts.len() - 1)?;
+        Some(cuts)
     })
     .collect()
 }
