@@ -2,7 +2,7 @@
 //!
 //! This is all that trundle knows of Zarr, and the only crate that names [`zarrs`], which reads metadata,
 //! codecs and shards. What is not in zarrs is here: a walk through the folders that trusts no list in them,
-//! reads that take no more than a chunk can have, and [codecs](bounded) that cannot be made to fill the
+//! reads that take no more than a chunk can have, and codecs (`bounded.rs`) that cannot be made to fill the
 //! memory by a few bytes that claim to be many.
 //!
 //! Source: the Zarr specifications, versions 2 and 3.
