@@ -14,9 +14,8 @@ use crate::Storage;
 use crate::error::{Error, Problem};
 use crate::plan::location::{Location, elements, file_bytes, unit};
 use crate::plan::movement::{Movement, MovementPass};
-use crate::plan::tiling::{
-    self, Budget, SPAN_BYTES, Sources, Tile, bands, bands_in_place, chunks, edges, tiles,
-};
+use crate::plan::seams::edges;
+use crate::plan::tiling::{self, Budget, SPAN_BYTES, Tile, bands, bands_in_place, chunks, tiles};
 
 /// How it is moved.
 #[derive(Debug)]
@@ -189,23 +188,17 @@ impl TiledPass<'_> {
         storage: &Storage,
     ) -> Option<Vec<FilePass>> {
         let program = &self.pass.program;
-        let contiguous = |shape: &Shape| Location::RowMajor { sizes: shape.to_vec() };
         let given = program.tensors().iter().filter(|tensor| matches!(tensor.made, Made::Given(_)));
-        let read = |(of, location): (&TensorId, Location)| FileRead {
-            of: *of,
-            file: file_of(*of),
-            from: location,
+        let read = |(of, given): (&TensorId, &Definition)| {
+            let chunk_axes = self.chunk_axes(*of, &given.shape);
+            let from = Location::RowMajor { sizes: given.shape.to_vec(), chunk_axes };
+            FileRead { of: *of, file: file_of(*of), from }
         };
-        let given = given.map(|tensor| contiguous(&tensor.shape));
         let reads: Vec<FileRead> = self.pass.reads.iter().zip(given).map(read).collect();
-        let to = contiguous(&program.tensor(program.outputs()[0]).shape);
+        let to = Location::row_major(&program.tensor(program.outputs()[0]).shape);
         // Where tiles do not grow, bands are at least few enough.
         let from: Vec<&Location> = reads.iter().map(|read| &read.from).collect();
-        let chunk_axes: Vec<usize> =
-            self.pass.reads.iter().map(|of| self.chunk_axes(*of)).collect();
-        let edges = self.edges();
-        let sources = Sources { from: &from, chunk_axes: &chunk_axes, edges: &edges };
-        let tiles = tiles(program, sources, self.budget, storage);
+        let tiles = tiles(program, &from, &self.edges(), self.budget, storage);
         let one = tiles.or_else(|| bands(program, self.budget)).map(|tiles| {
             let target = Some(self.pass.target);
             vec![self.file_pass(target, program.clone(), reads.clone(), to.clone(), tiles)]
@@ -217,17 +210,11 @@ impl TiledPass<'_> {
         quicker(one, two, storage)
     }
 
-    /// How many of the last axes of a tensor that the pass reads are a chunk's: none where it is not in
-    /// chunks, or is seen with other axes here.
-    fn chunk_axes(&self, of: TensorId) -> usize {
+    /// How many of the last axes of a tensor that the pass reads as `shape` are a chunk's: none where it is
+    /// not in chunks, or is seen with other axes here.
+    fn chunk_axes(&self, of: TensorId, shape: &Shape) -> usize {
         let own = self.movement.in_chunks.iter().find(|own| own.given == of);
-        let at = self.pass.reads.iter().position(|read| *read == of);
-        let is_given = |tensor: &&Definition| at.is_some_and(|at| tensor.made == Made::Given(at));
-        let given = self.pass.program.tensors().iter().find(is_given);
-        match (own, given) {
-            (Some(own), Some(given)) if given.shape.ends_with(&own.sizes) => own.sizes.len(),
-            _ => 0,
-        }
+        own.filter(|own| shape.ends_with(&own.sizes)).map_or(0, |own| own.sizes.len())
     }
 
     /// For each axis of the output where along it other chunks are read.
@@ -277,18 +264,10 @@ impl TiledPass<'_> {
         let width = self.movement.width();
         let bytes = |elements: usize| file_bytes(width, elements) as u64;
         let from: Vec<&Location> = reads.iter().map(|read| &read.from).collect();
-        let chunk_axes: Vec<usize> = reads
-            .iter()
-            .map(|read| match read.file {
-                ReadFrom::Input(_) => self.chunk_axes(read.of),
-                ReadFrom::Pass(_) => 0,
-            })
-            .collect();
-        let sources = Sources { from: &from, chunk_axes: &chunk_axes, edges: &[] };
         let traffic = tiles.iter().fold(Traffic::default(), |sum, tile| {
             let (reads, writes) = tile.runs(&from, &to);
             Traffic {
-                bytes_read: sum.bytes_read + bytes(sources.covered(tile)),
+                bytes_read: sum.bytes_read + bytes(tile.covered(&from)),
                 bytes_written: sum.bytes_written + bytes(elements(&tile.out)),
                 reads: sum.reads + reads as u64,
                 writes: sum.writes + writes as u64,

@@ -14,12 +14,15 @@ pub(crate) enum Location {
     RowMajor {
         /// The sizes of the axes.
         sizes: Vec<usize>,
+        /// How many of the last axes are those of a chunk of the file's own, which is read whole for any
+        /// element of it; none where elements are read by themselves.
+        chunk_axes: usize,
     },
     /// Boxes one after another, each of them contiguous, the last axis the fastest.
     Chunks(Chunks),
 }
 
-trundle::fingerprint!(enum Location { "row-major" RowMajor { sizes }, "cells" Chunks(chunks) });
+trundle::fingerprint!(enum Location { "row-major" RowMajor { sizes, chunk_axes }, "cells" Chunks(chunks) });
 
 /// A box of a tensor cut along its axes into chunks, which follow each other in row-major order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,11 +73,29 @@ pub(crate) fn common(one: &[Range<usize>], other: &[Range<usize>]) -> Option<Bou
 }
 
 impl Location {
+    /// Contiguous, the last axis the fastest, of elements that are read by themselves.
+    pub(crate) fn row_major(sizes: &[usize]) -> Location {
+        Location::RowMajor { sizes: sizes.to_vec(), chunk_axes: 0 }
+    }
+
+    /// The elements that are read for those of `bounds`.
+    pub(crate) fn covered(&self, bounds: &[Range<usize>]) -> usize {
+        match self {
+            Location::RowMajor { sizes, chunk_axes } => {
+                // Of no axes a chunk is one element.
+                let outer = bounds.len() - chunk_axes;
+                let of_chunk: usize = sizes[outer..].iter().product();
+                elements(&bounds[..outer]).saturating_mul(of_chunk)
+            }
+            Location::Chunks(_) => elements(bounds),
+        }
+    }
+
     /// The runs that `bounds` are, in row-major order of their elements. Of chunks, `bounds` lie
     /// within one.
     pub(crate) fn runs(&self, bounds: &[Range<usize>]) -> Runs {
         match self {
-            Location::RowMajor { sizes } => Runs::of(0, sizes, bounds),
+            Location::RowMajor { sizes, .. } => Runs::of(0, sizes, bounds),
             Location::Chunks(chunks) => {
                 let (first, chunk) = chunks.around(bounds);
                 let sizes: Vec<usize> = chunk.iter().map(Range::len).collect();
@@ -91,7 +112,7 @@ impl Location {
     /// How many elements stand there.
     pub(crate) fn elements(&self) -> usize {
         match self {
-            Location::RowMajor { sizes } => sizes.iter().product(),
+            Location::RowMajor { sizes, .. } => sizes.iter().product(),
             Location::Chunks(chunks) => chunks.cuts.iter().map(|cuts| extent(cuts)).product(),
         }
     }
@@ -252,7 +273,7 @@ mod tests {
     #[test]
     fn runs_of_every_box_are_its_elements_in_row_major_order() {
         for sizes in [&[3, 1, 4][..], &[2, 3, 2, 2], &[5], &[]] {
-            let location = Location::RowMajor { sizes: sizes.to_vec() };
+            let location = Location::row_major(sizes);
             for bounds in boxes(sizes) {
                 let expected: Vec<usize> = indices(&bounds)
                     .iter()
@@ -265,7 +286,7 @@ mod tests {
 
     #[test]
     fn whole_boxes_are_one_run() {
-        let location = Location::RowMajor { sizes: vec![4, 3, 5] };
+        let location = Location::row_major(&[4, 3, 5]);
         let runs = |bounds: &[Range<usize>]| {
             let runs = location.runs(bounds);
             (runs.count(), runs.len)

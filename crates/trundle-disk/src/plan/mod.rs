@@ -1,11 +1,13 @@
 //! What a job will do: how each tensor goes from file to file, decided before anything is written.
 
+mod growth;
 pub(crate) mod input;
 pub(crate) mod io_plan;
 pub(crate) mod job;
 pub(crate) mod location;
 mod measurements;
 pub(crate) mod movement;
+mod seams;
 pub(crate) mod storage;
 pub(crate) mod tasks;
 pub(crate) mod tiling;

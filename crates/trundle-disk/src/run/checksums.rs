@@ -393,7 +393,7 @@ mod tests {
                 target: Some(target),
                 out_shape,
                 sources: vec![Source { of: TensorId(0), shape: &shape, bounds: whole, elements }],
-                to: &Location::RowMajor { sizes: out_shape.to_vec() },
+                to: &Location::row_major(out_shape),
             };
             let out: Bounds = out_shape.iter().map(|size| 0..*size).collect();
             assert_eq!(

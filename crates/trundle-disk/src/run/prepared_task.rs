@@ -201,7 +201,7 @@ impl<'a> PreparedTask<'a> {
                     sources.push(Source { of, shape, bounds: all(shape.sizes()), elements });
                 }
                 let out_shape = movement.out_shape();
-                let to = &Location::RowMajor { sizes: out_shape.to_vec() };
+                let to = &Location::row_major(out_shape);
                 let (program, target) = (&movement.program, Some(movement.output()));
                 let origin = Origin { program, target, out_shape, sources, to };
                 origin.checksum(&all(out_shape.sizes()), threads)

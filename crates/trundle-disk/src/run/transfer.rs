@@ -315,7 +315,7 @@ mod tests {
 
     /// The runs of single elements at every eighth place, from `first` on.
     fn every_eighth(first: usize, count: usize) -> Runs {
-        Location::RowMajor { sizes: vec![count, 8] }.runs(&[0..count, first..first + 1])
+        Location::row_major(&[count, 8]).runs(&[0..count, first..first + 1])
     }
 
     fn data(blob: &Memory) -> Data<'_> {

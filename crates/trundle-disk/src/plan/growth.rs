@@ -1,0 +1,179 @@
+//! How far the tiles of a pass reach along each axis, for what the storage takes.
+
+use std::ops::Range;
+
+use trundle_core::program::Program;
+
+use crate::Storage;
+use crate::plan::location::{Location, elements};
+use crate::plan::seams::longest;
+use crate::plan::tiling::{Budget, Tile, out_sizes};
+
+/// Tiles of fewer bytes are not worth a round of reading, moving and writing.
+const LEAST_BYTES: usize = 16 << 20;
+
+/// Where requests take less than this share of the time, fewer of them are no gain.
+const FEW_REQUESTS: f64 = 0.01;
+
+/// How far tiles reach along each axis: what is asked for it.
+pub(crate) struct Growth<'a> {
+    program: &'a Program,
+    /// The sizes of its output.
+    sizes: &'a [usize],
+    from: &'a [&'a Location],
+    to: Location,
+    /// For each axis of the output the longest stretch over which the source does not jump, and a chunk
+    /// of it, if it is of chunks.
+    stretches: Vec<Range<usize>>,
+    grids: Vec<Option<Range<usize>>>,
+    budget: Budget,
+    storage: &'a Storage,
+}
+
+impl<'a> Growth<'a> {
+    /// For the output of a pass that has these seams, and these edges of chunks.
+    pub(crate) fn new<'e>(
+        program: &'a Program,
+        from: &'a [&'a Location],
+        seams: &[Vec<usize>],
+        edges_of: impl Fn(usize) -> &'e [usize],
+        budget: Budget,
+        storage: &'a Storage,
+    ) -> Growth<'a> {
+        let sizes = out_sizes(program);
+        let to = Location::row_major(sizes);
+        let stretches: Vec<Range<usize>> = seams.iter().map(|seams| longest(seams)).collect();
+        // The longest chunk of a stretch: others end where an axis does, or at a seam.
+        let grid = |(axis, stretch): (usize, &Range<usize>)| {
+            let chunks = edges_of(axis).windows(2).map(|pair| pair[0]..pair[1]);
+            let within =
+                chunks.filter(|chunk| chunk.start >= stretch.start && chunk.end <= stretch.end);
+            within.rev().max_by_key(Range::len)
+        };
+        let grids = stretches.iter().enumerate().map(grid).collect();
+        Growth { program, sizes, from, to, stretches, grids, budget, storage }
+    }
+
+    /// The steps along each axis of the output. Where one step more along any axis gains nothing,
+    /// many along one may: rows whose lengths differ are read with all their neighbours or whole.
+    /// So it is also begun with each axis as long as fits.
+    pub(crate) fn grown(&self) -> Option<Vec<usize>> {
+        let single = vec![1; self.stretches.len()];
+        let begins = (0..single.len()).filter_map(|axis| {
+            let mut long = single.clone();
+            long[axis] = self.size(axis);
+            while self.cost(&long).is_none() {
+                long[axis] = long[axis].min(self.stretches[axis].len() + 1) / 2;
+                if long[axis] <= 1 {
+                    return None;
+                }
+            }
+            Some(long)
+        });
+        let grown = std::iter::once(single.clone())
+            .chain(begins)
+            .filter_map(|begin| self.grown_from(begin));
+        let (_, steps) = grown.min_by(|(one, _), (other, _)| one.total_cmp(other))?;
+        let even = |(axis, step): (usize, &usize)| {
+            let stretch = if *step > self.stretches[axis].len() {
+                self.size(axis)
+            } else {
+                self.stretches[axis].len()
+            };
+            match &self.grids[axis] {
+                Some(chunk) if *step >= chunk.len() => *step,
+                _ => stretch.div_ceil(stretch.div_ceil(*step)),
+            }
+        };
+        Some(steps.iter().enumerate().map(even).collect())
+    }
+
+    /// The seconds for each element of the longest tile that these steps grow to, and its steps.
+    fn grown_from(&self, begin: Vec<usize>) -> Option<(f64, Vec<usize>)> {
+        let mut steps = begin;
+        let mut cost = self.cost(&steps)?;
+        for (more, of) in [(1, 1), (1, 2), (1, 4), (1, 8), (1, 16)] {
+            while !self.is_enough(&steps) {
+                let best = (0..steps.len())
+                    .filter_map(|axis| {
+                        let mut longer = steps.clone();
+                        longer[axis] = self.longer(axis, steps[axis], more, of)?;
+                        Some((self.cost(&longer)?, longer))
+                    })
+                    .min_by(|(one, _), (other, _)| one.total_cmp(other));
+                match best {
+                    Some((less, longer)) if less < cost => (cost, steps) = (less, longer),
+                    _ => break,
+                }
+            }
+        }
+        Some((cost, steps))
+    }
+
+    fn size(&self, axis: usize) -> usize {
+        self.sizes[axis]
+    }
+
+    /// A step grown by `more / of`: up to the end of the stretch first, then to all of the axis.
+    fn longer(&self, axis: usize, step: usize, more: usize, of: usize) -> Option<usize> {
+        let stretch = self.stretches[axis].len();
+        match step {
+            _ if step >= self.size(axis) => None,
+            _ if step >= stretch => Some(self.size(axis)),
+            _ => {
+                let longer = (step + step * more / of).max(step + 1).min(stretch);
+                // A part of one more chunk would cost as much as all of it.
+                match &self.grids[axis] {
+                    Some(chunk) if longer > chunk.len() && longer < stretch => {
+                        let whole = longer / chunk.len() * chunk.len();
+                        Some(if whole > step { whole } else { step + chunk.len() }.min(stretch))
+                    }
+                    _ => Some(longer),
+                }
+            }
+        }
+    }
+
+    fn tile(&self, steps: &[usize]) -> Option<Tile> {
+        let out = steps
+            .iter()
+            .enumerate()
+            .map(|(axis, step)| {
+                let stretch = &self.stretches[axis];
+                if *step > stretch.len() {
+                    0..self.size(axis)
+                } else {
+                    // Where a chunk begins, if there is room for it.
+                    let begin = self.grids[axis].as_ref().map_or(stretch.start, |grid| grid.start);
+                    let begin = begin.min(stretch.end - step);
+                    begin..begin + step
+                }
+            })
+            .collect();
+        Tile::of(self.program, out)
+    }
+
+    /// The seconds for each element of a tile of these steps; `None` if it does not fit.
+    fn cost(&self, steps: &[usize]) -> Option<f64> {
+        let tile = self.tile(steps)?;
+        let (bytes, requests) = self.traffic(&tile);
+        let seconds = self.storage.seconds(bytes, requests);
+        self.budget.holds(&tile).then_some(seconds / elements(&tile.out) as f64)
+    }
+
+    fn traffic(&self, tile: &Tile) -> (u64, u64) {
+        let (read, written) = tile.runs(self.from, &self.to);
+        let moved = (elements(&tile.out) + tile.covered(self.from)) * self.budget.unit;
+        (moved as u64, (read + written) as u64)
+    }
+
+    /// Whether longer tiles would gain nothing, and are not too many.
+    fn is_enough(&self, steps: &[usize]) -> bool {
+        let Some(tile) = self.tile(steps) else { return false };
+        let (bytes, requests) = self.traffic(&tile);
+        let share = self.storage.seconds(0, requests) / self.storage.seconds(bytes, requests);
+        let tiles = self.sizes.iter().product::<usize>() / elements(&tile.out).max(1);
+        let are_few = tiles <= self.budget.most_tiles() / 2;
+        bytes >= 2 * LEAST_BYTES as u64 && share < FEW_REQUESTS && are_few
+    }
+}

@@ -1,0 +1,182 @@
+//! Where along the axes of an output its sources jump, and where other chunks of them are read.
+
+use std::ops::Range;
+
+use trundle_core::program::{Made, Program, TensorId};
+use trundle_core::{AxisMap, Piece};
+
+use crate::plan::movement::InChunks;
+use crate::plan::tiling::out_sizes;
+
+/// Seams are sought in so many tensors at most: one that is joined of others again and again is met as
+/// often.
+const MOST_ASKED: usize = 1 << 12;
+
+/// Where so many chunks begin along an axis, tiles are not cut at their edges.
+const MOST_EDGES: usize = 1 << 16;
+
+/// For each axis of the output of a pass where along it a source jumps, between 0 and its size.
+pub(crate) fn all_seams(program: &Program) -> Vec<Vec<usize>> {
+    seams_with(program, &|_, _| None)
+}
+
+/// For each axis of the output of a program where along it other chunks are read, of the inputs that are
+/// in chunks, or a source jumps.
+pub(crate) fn edges(program: &Program, in_chunks: &[InChunks]) -> Vec<Vec<usize>> {
+    seams_with(program, &|id, axis| {
+        let own = in_chunks.iter().find(|own| own.tensor == id)?;
+        let (size, chunk) = (program.tensor(id).shape[axis], own.sizes[axis]);
+        let edges = (chunk..size).step_by(chunk);
+        Some(if edges.len() <= MOST_EDGES { edges.collect() } else { Vec::new() })
+    })
+}
+
+/// What seams a tensor has along an axis, where they are not sought in what it is made of.
+type Known<'a> = dyn Fn(TensorId, usize) -> Option<Vec<usize>> + 'a;
+
+fn seams_with(program: &Program, known: &Known<'_>) -> Vec<Vec<usize>> {
+    let output = program.outputs()[0];
+    let seams = |(axis, size): (usize, &usize)| {
+        let mut at = vec![0, *size];
+        add_seams(program, output, axis, &mut MOST_ASKED.clone(), known, &mut at);
+        at.sort_unstable();
+        at.dedup();
+        at
+    };
+    out_sizes(program).iter().enumerate().map(seams).collect()
+}
+
+/// Adds where along an axis of a tensor what it is made of jumps. Where one part ends and the next
+/// begins is no such place: a box may well have something of both.
+fn add_seams(
+    program: &Program,
+    id: TensorId,
+    axis: usize,
+    left: &mut usize,
+    known: &Known<'_>,
+    seams: &mut Vec<usize>,
+) {
+    if *left == 0 {
+        return;
+    }
+    *left -= 1;
+    if let Some(known) = known(id, axis) {
+        return seams.extend(known);
+    }
+    match &program.tensor(id).made {
+        Made::Given(_) | Made::Fill(_) => {}
+        Made::Joined { axis: along, parts } => {
+            let mut begin = 0;
+            for part in parts {
+                let mut own = Vec::new();
+                add_seams(program, *part, axis, left, known, &mut own);
+                seams.extend(own.iter().map(|at| at + begin));
+                if axis == *along {
+                    begin += program.tensor(*part).shape[axis];
+                }
+            }
+        }
+        Made::Moved { from, map } => {
+            let last = map.layers().last().and_then(|layer| layer.axes()).unwrap_or_default();
+            let size = map.out_shape()[axis];
+            for (source, read) in last.iter().enumerate().filter(|(_, read)| read.axis() == axis) {
+                let pieces = match read {
+                    AxisMap::Segments { pieces, .. } => pieces.clone(),
+                    AxisMap::Affine { line, .. } => [Piece { end: size, line: *line }].into(),
+                    AxisMap::Ragged { .. } => continue,
+                };
+                let mut inner = Vec::new();
+                if map.layers().len() == 1 {
+                    add_seams(program, *from, source, left, known, &mut inner);
+                }
+                seams_of_pieces(&pieces, &inner, seams);
+            }
+        }
+    }
+}
+
+/// Adds where one piece ends and the next begins, and where they read across one of the `inner` seams of what they read.
+fn seams_of_pieces(pieces: &[Piece], inner: &[usize], seams: &mut Vec<usize>) {
+    let mut begin = 0;
+    for Piece { end, line } in pieces {
+        let within = begin + 1..*end;
+        let at = |seam: &usize| match line.step {
+            1 => seam.cast_signed() - line.start,
+            -1 => line.start - seam.cast_signed() + 1,
+            _ => 0,
+        };
+        let across = inner.iter().map(at).filter_map(|at| usize::try_from(at).ok());
+        seams.extend(across.filter(|at| within.contains(at)));
+        seams.extend((begin > 0).then_some(begin));
+        begin = *end;
+    }
+}
+
+/// The longest stretch between two seams.
+pub(crate) fn longest(seams: &[usize]) -> Range<usize> {
+    let stretches = seams.windows(2).map(|ends| ends[0]..ends[1]);
+    stretches.max_by_key(Range::len).unwrap_or(0..0)
+}
+
+#[cfg(test)]
+mod tests {
+    use trundle::{Chain, Shape, Width};
+    use trundle_formats::Order;
+
+    use super::*;
+    use crate::plan::movement::{Arrangement, Movement};
+
+    #[test]
+    fn edges_are_where_other_chunks_are_read() {
+        let (sizes, chunk) = ([10, 7, 12], [4, 3, 5]);
+        let chain = "roll(shift=[3, 2], axes=[0, 2]) | flip(axes=1) | transpose(2, 0, 1)";
+        let chain: Chain = chain.parse().unwrap();
+        let shape = Shape::new(sizes).unwrap();
+        let movement = Movement::of_chain(
+            &chain,
+            Width::Bytes(1),
+            &shape,
+            Arrangement::InChunks(&chunk),
+            Order::RowMajor,
+        );
+        let Movement { program, in_chunks, .. } = movement.unwrap();
+        let found = edges(&program, &in_chunks);
+        // Axis by axis: from which chunk the source of each index is.
+        let sources = [
+            (2, (0..12).map(|i| (i + 12 - 2) % 12).collect::<Vec<_>>()),
+            (0, (0..10).map(|i| (i + 10 - 3) % 10).collect()),
+            (1, (0..7).rev().collect()),
+        ];
+        for (axis, (source, read)) in sources.iter().enumerate() {
+            let of_chunk = |i: usize| read[i] / chunk[*source];
+            let jumps =
+                |i: &usize| of_chunk(i - 1) != of_chunk(*i) || read[i - 1].abs_diff(read[*i]) != 1;
+            let expected: Vec<usize> = std::iter::once(0)
+                .chain((1..read.len()).filter(jumps))
+                .chain([read.len()])
+                .collect();
+            assert_eq!(found[axis], expected, "axis {axis}");
+        }
+    }
+
+    #[test]
+    fn a_seam_is_where_pieces_end_or_read_across_one() {
+        let seams = |pieces: &[(usize, isize, isize)], inner: &[usize]| {
+            let line = |(end, start, step): &(usize, isize, isize)| Piece {
+                end: *end,
+                line: trundle_core::Line { start: *start, step: *step },
+            };
+            let pieces: Vec<Piece> = pieces.iter().map(line).collect();
+            let mut seams = Vec::new();
+            seams_of_pieces(&pieces, inner, &mut seams);
+            seams
+        };
+        // 0 1 2 | 3 4 5 from the start, from 2 on, backwards, and every other one.
+        assert_eq!(seams(&[(6, 0, 1)], &[3]), [3]);
+        assert_eq!(seams(&[(4, 2, 1)], &[3]), [1]);
+        assert_eq!(seams(&[(6, 5, -1)], &[2]), [4]);
+        assert!(seams(&[(3, 0, 2)], &[3]).is_empty());
+        // 4 5 | 0 1 2 | 3: two pieces.
+        assert_eq!(seams(&[(2, 4, 1), (6, -2, 1)], &[3]), [5, 2]);
+    }
+}
