@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 
+use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::work::{ONE_PASS, TWO_PASSES, Work, signal};
@@ -60,7 +61,7 @@ fn what_a_process_uses_stays_and_comes_to_its_end() {
     assert!(text.ends_with("\n0 bytes removed\n"), "{text}");
     assert_eq!(left(&work.place, &["--force"])[0]["state"], "in use");
     assert_eq!(work.names(), before);
-    signal("-CONT", &child);
+    signal(Signal::CONT, &child);
     Run::awaited(child).done();
     work.is_done();
 }

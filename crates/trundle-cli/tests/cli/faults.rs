@@ -5,6 +5,8 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::Command;
 
+use rustix::process::Signal;
+
 use crate::npy::{self, Tensor};
 use crate::work::{ONE_PASS, TWO_PASSES, Work, signal};
 use crate::{Place, Run};
@@ -54,7 +56,7 @@ fn who_cannot_go_on_is_not_told_to() {
     let child = work.begun_and_stopped(&[]);
     let source = File::options().write(true).open(work.place.path("x.npy")).unwrap();
     source.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
-    signal("-CONT", &child);
+    signal(Signal::CONT, &child);
     let run = Run::awaited(child);
     assert_eq!(run.code, Some(1), "{run:?}");
     assert!(run.stderr.contains("x.npy: changed while it was read: "), "{run:?}");
@@ -74,7 +76,7 @@ fn a_result_whose_name_was_taken_is_kept_and_told() {
         let child = work.begun_and_stopped(more);
         let place = work.place.path("y.npy");
         take(&place);
-        signal("-CONT", &child);
+        signal(Signal::CONT, &child);
         let run = Run::awaited(child);
         assert_eq!(run.code, Some(2), "{run:?}");
         assert!(run.stderr.contains(said) && !run.stderr.contains("--resume"), "{run:?}");

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use rustix::process::Signal;
+
 use crate::npy::{PLAIN, Style, Tensor};
 use crate::{Place, Run};
 
@@ -328,9 +330,9 @@ fn a_model_in_parts_that_was_killed_goes_on() {
             place.command(&[&slowly[..], &["--force", "--verify"]].concat()).spawn().unwrap();
         while child.try_wait().unwrap().is_none() && !noted() {
             // It notes how far it is twice a second, however fast it is.
-            signal("-STOP", &child);
+            signal(Signal::STOP, &child);
             std::thread::sleep(std::time::Duration::from_millis(60));
-            signal("-CONT", &child);
+            signal(Signal::CONT, &child);
             std::thread::sleep(std::time::Duration::from_millis(2));
         }
         let is_over = child.try_wait().unwrap().is_some();

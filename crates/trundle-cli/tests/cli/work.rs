@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant, SystemTime};
 
+use rustix::process::{Pid, Signal};
+
 use crate::Place;
 use crate::npy::{PLAIN, Tensor};
 
@@ -69,9 +71,9 @@ impl Work {
     /// Lets the program stand still for so long that it notes how far it is when it goes on.
     pub(crate) fn hold(&self, child: &mut Child) {
         if self.wait(child, |work| work.file(".journal").is_some()) {
-            signal("-STOP", child);
+            signal(Signal::STOP, child);
             std::thread::sleep(NOTE_EVERY);
-            signal("-CONT", child);
+            signal(Signal::CONT, child);
         }
     }
 
@@ -79,11 +81,11 @@ impl Work {
     /// has to wait for its turn, until something is there or it is over.
     fn crept(&self, child: &mut Child, is_there: impl Fn(&Work) -> bool) -> bool {
         loop {
-            signal("-STOP", child);
+            signal(Signal::STOP, child);
             if is_there(self) || child.try_wait().unwrap().is_some() {
                 return is_there(self);
             }
-            signal("-CONT", child);
+            signal(Signal::CONT, child);
             std::thread::sleep(Duration::from_millis(1));
         }
     }
@@ -93,6 +95,13 @@ impl Work {
         let is_amid = |ending: &str| self.file(ending).is_some();
         let two_passes = self.args[0] == TWO_PASSES[0];
         for _ in 0..100 {
+            // What an earlier one has left would be taken for what this one has done.
+            if self.names() != ["x.npy"] {
+                self.names()
+                    .iter()
+                    .for_each(|name| fs::remove_file(self.place.path(name)).unwrap());
+                self.place.write("x.npy", &self.source);
+            }
             let mut child = self.begin(more);
             // It stands still from its first moment on: all of its work is before it when it has to
             // note something, so it is over before that only if it did all of it in one such step.
@@ -108,8 +117,6 @@ impl Work {
             // It was over before it could be stopped: once more.
             child.kill().unwrap();
             child.wait().unwrap();
-            let _ = fs::remove_file(self.place.path("y.npy"));
-            self.place.write("x.npy", &self.source);
         }
         panic!("it ends before it notes anything");
     }
@@ -169,9 +176,9 @@ impl Work {
     }
 }
 
-pub(crate) fn signal(name: &str, child: &Child) {
+pub(crate) fn signal(signal: Signal, child: &Child) {
     // It may be over.
-    let _ = Command::new("kill").args([name, &child.id().to_string()]).status();
+    let _ = rustix::process::kill_process(Pid::from_child(child), signal);
 }
 
 fn count_lines(text: &[u8]) -> usize {
