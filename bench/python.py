@@ -37,6 +37,8 @@ from pathlib import Path
 import numpy as np
 import rivals
 import trundle
+from libraries.chain import Unsupported, lengths
+from libraries.frameworks import Numpy, OnnxRuntime, OpenVINO, Torch
 
 try:
     import einops
@@ -62,8 +64,8 @@ MOST_KEPT = 4
 # Of a small array.
 SMALL_CALLS = 20000
 
-LENGTHS = rivals.lengths(256, 512)
-LENGTHS_OF_LANES = rivals.lengths(256 * 512, 512).reshape(256, 1, 512)
+LENGTHS = lengths(256, 512)
+LENGTHS_OF_LANES = lengths(256 * 512, 512).reshape(256, 1, 512)
 
 
 @functools.cache
@@ -229,15 +231,15 @@ def runtime_call(library, case, x):
 
 def model_of(case):
     if case.model is None:
-        raise rivals.Unsupported
+        raise Unsupported
     return case.model
 
 
 CALLS = {
-    rivals.Numpy: numpy_call,
-    rivals.Torch: torch_call,
-    rivals.OpenVINO: openvino_call,
-    rivals.OnnxRuntime: runtime_call,
+    Numpy: numpy_call,
+    Torch: torch_call,
+    OpenVINO: openvino_call,
+    OnnxRuntime: runtime_call,
 }
 
 
@@ -272,7 +274,7 @@ def calls_of(found, case, x, threads):
     for library in found:
         try:
             calls[library.name] = CALLS[type(library)](library, case, x)
-        except rivals.Unsupported:
+        except Unsupported:
             continue
         except Exception as error:  # each library has its own for what it cannot do
             print(f"  {library.name}: {type(error).__name__}: {error}", file=sys.stderr)

@@ -48,7 +48,7 @@ from pathlib import Path
 
 import libraries as classes
 import numpy as np
-from libraries.chain import Unsupported, lengths, parse  # noqa: F401  (`lengths`: bench/python.py)
+from libraries.chain import Unsupported, parse
 from libraries.frameworks import Numpy, OnnxRuntime, OpenVINO, Torch
 
 BENCH = (
