@@ -6,7 +6,8 @@ use std::fmt::Debug;
 use std::fs::File;
 use std::io::{self, Cursor, Read, Write};
 
-/// Bytes that several threads read and write at once, at any place.
+/// Bytes that several threads read and write at once, at any place. What is only read has nothing to say
+/// of writing.
 pub trait Blob: Debug + Send + Sync {
     /// How many bytes it has.
     ///
@@ -24,19 +25,25 @@ pub trait Blob: Debug + Send + Sync {
     ///
     /// # Errors
     /// If they cannot be written.
-    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize>;
+    fn write_at(&self, _bytes: &[u8], _offset: u64) -> io::Result<usize> {
+        Err(io::ErrorKind::ReadOnlyFilesystem.into())
+    }
 
     /// Makes it so long, and reserves what it has no place for yet, so that none is lacking later.
     ///
     /// # Errors
     /// If there is no place.
-    fn resize(&self, bytes: u64) -> io::Result<()>;
+    fn resize(&self, _bytes: u64) -> io::Result<()> {
+        Err(io::ErrorKind::ReadOnlyFilesystem.into())
+    }
 
     /// Waits until what was written would survive a power failure.
     ///
     /// # Errors
     /// If it cannot be written there.
-    fn sync(&self) -> io::Result<()>;
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
 
     /// Says that the bytes at `offset` are not needed soon.
     fn forget(&self, _offset: u64, _bytes: u64) {}
@@ -179,17 +186,5 @@ impl<T: AsRef<[u8]> + Debug + Send + Sync> Blob for Cursor<T> {
         let held = self.get_ref().as_ref();
         let mut rest = usize::try_from(offset).ok().and_then(|at| held.get(at..)).unwrap_or(&[]);
         rest.read(buffer)
-    }
-
-    fn write_at(&self, _: &[u8], _: u64) -> io::Result<usize> {
-        Err(io::ErrorKind::ReadOnlyFilesystem.into())
-    }
-
-    fn resize(&self, _: u64) -> io::Result<()> {
-        Err(io::ErrorKind::ReadOnlyFilesystem.into())
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        Ok(())
     }
 }

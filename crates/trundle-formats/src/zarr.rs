@@ -15,7 +15,6 @@ use trundle_core::{Shape, Width};
 use trundle_zarr::{Store, ZarrArray};
 
 use crate::format::Contents;
-use crate::names::check_unique;
 use crate::source::Source;
 use crate::{Blob, Format, Header, Order, Problem, Progress, StoredDType, TensorHint, Unreadable};
 
@@ -100,8 +99,6 @@ impl Arrays {
                 }
             });
         }
-        check_unique(headers.iter().map(|header| &*header.name))
-            .map_err(|name| Problem::Malformed(format!("two arrays are called \"{name}\"")))?;
         let described = hint.apply_to_any(headers.clone())?;
         for (header, stated) in described.iter().zip(&headers) {
             let same =
@@ -162,7 +159,9 @@ impl Contents for Arrays {
     }
 
     fn load(&mut self, index: usize, progress: &mut Progress<'_>) -> Result<Vec<u8>, Problem> {
+        let bytes = self.headers[index].data_bytes;
         let mut data = Vec::new();
+        data.try_reserve_exact(bytes).map_err(|_| Problem::NoMemory { bytes })?;
         self.copy_to(index, &mut data, progress)?;
         Ok(data)
     }
@@ -354,18 +353,6 @@ impl Blob for Chunks {
         let count = from.len().min(buffer.len());
         buffer[..count].copy_from_slice(&from[..count]);
         Ok(count)
-    }
-
-    fn write_at(&self, _: &[u8], _: u64) -> io::Result<usize> {
-        Err(io::ErrorKind::ReadOnlyFilesystem.into())
-    }
-
-    fn resize(&self, _: u64) -> io::Result<()> {
-        Err(io::ErrorKind::ReadOnlyFilesystem.into())
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        Ok(())
     }
 
     fn expect_readers(&self, readers: usize) {

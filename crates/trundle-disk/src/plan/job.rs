@@ -66,9 +66,8 @@ pub struct Job {
     pub(crate) skeleton: FileSkeleton,
     /// The bytes that all buffers may take together.
     pub(crate) budget: usize,
-    /// How many requests read at once at most: fewer than the storage takes where each may decode a
-    /// chunk.
-    pub(crate) readers: usize,
+    /// How many threads decode chunks at once, if chunks are read.
+    pub(crate) decoders: Option<usize>,
     pub(crate) storage: Storage,
     pub(crate) threads: Option<usize>,
 }
@@ -186,7 +185,7 @@ impl Job {
                 .skeleton(&described, metadata)
                 .map_err(|problem| Error::file(Path::new("the output"), problem))?
         };
-        let (budget, readers) = readers(options, &inputs)?;
+        let (budget, decoders) = decoders(options, &inputs)?;
         let tensors = |storage: &Storage| -> Result<Vec<TensorJob>, Error> {
             let resources = Resources { budget, storage };
             unplanned.iter().cloned().map(|each| each.planned(resources)).collect()
@@ -203,7 +202,7 @@ impl Job {
             decided = tensors(&storage)?;
         }
         let (format, threads) = (format.name(), options.threads);
-        Ok(Job { inputs, tensors: decided, format, skeleton, budget, readers, storage, threads })
+        Ok(Job { inputs, tensors: decided, format, skeleton, budget, decoders, storage, threads })
     }
 
     /// The same job with the resources of one that was begun before.
@@ -223,6 +222,11 @@ impl Job {
     /// Its tensors, in the order of the output.
     pub fn tensors(&self) -> &[TensorJob] {
         &self.tensors
+    }
+
+    /// How many requests read at once.
+    pub(crate) fn readers(&self) -> usize {
+        self.decoders.unwrap_or(usize::MAX).min(self.storage.in_flight)
     }
 
     /// The inputs of which something is read.
@@ -384,17 +388,17 @@ impl TensorJob {
 
 /// A thread that decodes a chunk has memory for so many: the one that it keeps, what the file has, and
 /// what codecs make of that on the way.
-const CHUNKS_OF_READER: usize = 4;
+const CHUNKS_OF_DECODER: usize = 4;
 
 /// The share of the memory, as its inverse, for chunks that are decoded, if there is room for one.
-const READERS_SHARE: usize = 4;
+const DECODERS_SHARE: usize = 4;
 
 /// What of the memory is left for buffers where `inputs` have chunks that are decoded, and how many
 /// threads decode them at once.
 ///
 /// # Errors
 /// [`Problem::Memory`] if there is not room for one.
-fn readers(options: &PlanOptions, inputs: &[JobInput]) -> Result<(usize, usize), Error> {
+fn decoders(options: &PlanOptions, inputs: &[JobInput]) -> Result<(usize, Option<usize>), Error> {
     let bytes = options.budget();
     let of_chunk = |input: &JobInput| {
         let header = &input.tensor()?.header;
@@ -402,16 +406,16 @@ fn readers(options: &PlanOptions, inputs: &[JobInput]) -> Result<(usize, usize),
         Some(file_bytes(header.element.width(), elements))
     };
     let Some(chunk) = inputs.iter().filter_map(of_chunk).max() else {
-        return Ok((bytes, usize::MAX));
+        return Ok((bytes, None));
     };
     let in_chunks = |input: &&JobInput| of_chunk(input).is_some();
     let files = inputs.iter().filter(in_chunks).filter_map(|input| Some(input.tensor()?.file));
     // Each file keeps what was read of it last.
     let others = files.collect::<BTreeSet<usize>>().len() - 1;
-    let each = chunk.saturating_mul(CHUNKS_OF_READER + others).max(1);
-    let readers = (bytes / READERS_SHARE / each).clamp(1, Storage::SSD.in_flight);
-    match bytes.checked_sub(readers * each).filter(|left| *left > 0) {
-        Some(left) => Ok((left, readers)),
+    let each = chunk.saturating_mul(CHUNKS_OF_DECODER + others).max(1);
+    let decoders = (bytes / DECODERS_SHARE / each).clamp(1, Storage::SSD.in_flight);
+    match bytes.checked_sub(decoders * each).filter(|left| *left > 0) {
+        Some(left) => Ok((left, Some(decoders))),
         None => {
             let (needed, limit) = (each as u64 + 2 * OVERHEAD_BYTES, options.max_bytes);
             Err(Error::from(Problem::Memory { needed, limit }))

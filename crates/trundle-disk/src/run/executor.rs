@@ -81,7 +81,7 @@ impl<'a> Executor<'a> {
         let unpacked = self.unpacked(sources)?;
         let files: Vec<SourceFile<'_>> = sources.iter().map(Source::file).collect();
         let blobs = files.iter().filter_map(|file| file.blob);
-        blobs.for_each(|blob| blob.expect_readers(job.readers.min(job.storage.in_flight)));
+        blobs.for_each(|blob| blob.expect_readers(job.readers()));
         if self.begin == Begin::Anew {
             let reserved = target.resize(job.skeleton.bytes());
             reserved.map_err(|error| self.context.writing(error))?;
@@ -301,7 +301,7 @@ impl<'a> Executor<'a> {
         }
         let transfer = Transfer { reads, writes };
         let advance = |bytes: u64| observer.advance(bytes);
-        let in_flight = (job.readers.min(job.storage.in_flight), job.storage.in_flight);
+        let in_flight = (job.readers(), job.storage.in_flight);
         transfer.run(in_flight, &advance).map_err(|fault| match fault {
             Fault::Reading(Some(source), error) => reading(run.sources[source].path)(error),
             Fault::Reading(None, source) => {
