@@ -18,10 +18,10 @@ use crate::folder::Folder;
 pub(crate) const MOST_METADATA_BYTES: u64 = 16 << 20;
 
 /// The most bytes of a decoded chunk: Blosc has no larger ones.
-const MOST_CHUNK_BYTES: u64 = (1 << 31) - 1;
+pub(crate) const MOST_CHUNK_BYTES: u64 = (1 << 31) - 1;
 
 /// The most chunks of a shard: its index, of 16 bytes for each, is in memory beside them.
-const MOST_CHUNKS_OF_SHARD: u64 = 1 << 18;
+pub(crate) const MOST_CHUNKS_OF_SHARD: u64 = 1 << 18;
 
 /// The indices of so many shards are kept.
 const MOST_SHARDS: usize = 4;

@@ -1,4 +1,4 @@
-//! The files of a store, read only.
+//! The files of a store, as they are read.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};

@@ -1,6 +1,6 @@
-//! Zarr stores in folders: which arrays there are, and their chunks.
+//! Zarr stores in folders: which arrays there are, and their chunks; and new ones of version 3.
 //!
-//! This is all that trundle knows of Zarr, and the only crate that names [`zarrs`], which reads metadata,
+//! This is all that trundle knows of Zarr, and the only crate that names [`zarrs`], which knows metadata,
 //! codecs and shards. What is not in zarrs is here: a walk through the folders that trusts no list in them,
 //! reads that take no more than a chunk can have, and codecs (`bounded.rs`) that cannot be made to fill the
 //! memory by a few bytes that claim to be many.
@@ -12,8 +12,10 @@ mod array;
 mod bounded;
 mod error;
 mod folder;
+mod new_array;
 mod store;
 
 pub use array::ZarrArray;
 pub use error::Error;
+pub use new_array::{ArrayWriter, NewArray};
 pub use store::{Store, Unreadable};

@@ -39,7 +39,7 @@ enum Node {
 }
 
 /// What the files of metadata are called: of version 3, and of arrays and groups of version 2.
-const V3: &str = "zarr.json";
+pub(crate) const V3: &str = "zarr.json";
 const V2_ARRAY: &str = ".zarray";
 const V2_GROUP: &str = ".zgroup";
 

@@ -1,0 +1,197 @@
+//! An array that is written.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::num::NonZeroU64;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use zarrs::array::codec::ZstdCodec;
+use zarrs::array::{
+    Array, ArrayBuilder, ArrayBytes, ArrayToBytesCodecTraits, CodecOptions, FillValue,
+};
+use zarrs::metadata::v3::MetadataV3;
+
+use crate::array::{MOST_CHUNK_BYTES, MOST_CHUNKS_OF_SHARD, MOST_METADATA_BYTES};
+use crate::error::Error;
+use crate::folder::Folder;
+use crate::store::V3;
+
+/// What zarr-python takes where nothing is said.
+const ZSTD_LEVEL: i32 = 3;
+
+/// An array to be written: of version 3, row-major, compressed by zstd, 0 where nothing is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewArray {
+    /// Its path below the root, without a slash at either end; empty for the root itself.
+    pub path: String,
+    /// The sizes of its axes.
+    pub shape: Vec<u64>,
+    /// The sizes of a chunk, each 1 at least.
+    pub chunk: Vec<u64>,
+    /// The sizes of a shard, each a multiple of the chunk's, if chunks are put into shards.
+    pub shard: Option<Vec<u64>>,
+    /// The type of its elements, as [`ZarrArray::dtype`](crate::ZarrArray::dtype) has it.
+    pub dtype: String,
+    /// The bytes of an element.
+    pub width: usize,
+}
+
+/// An array whose chunks are written one by one, each once, in any order and by several threads.
+#[derive(Debug)]
+pub struct ArrayWriter {
+    root: PathBuf,
+    array: Array<Folder>,
+    /// The sizes and the bytes of what is written at once: a shard, or a chunk where there are none.
+    sizes: Vec<NonZeroU64>,
+    bytes: usize,
+}
+
+impl NewArray {
+    /// The sizes of what is written at once: a shard, or a chunk where there are none.
+    pub fn written_at_once(&self) -> &[u64] {
+        self.shard.as_deref().unwrap_or(&self.chunk)
+    }
+
+    /// Checks that there can be such an array.
+    ///
+    /// # Errors
+    /// [`Error`] if Zarr has no such type, if chunks or shards are too large, or if one does not fit
+    /// the other.
+    pub fn check(&self) -> Result<(), Error> {
+        self.bytes_at_once()?;
+        self.builder().build_metadata().map_err(Error::unsupported)?;
+        Ok(())
+    }
+
+    /// The bytes of what is written at once.
+    fn bytes_at_once(&self) -> Result<usize, Error> {
+        let at_once = self.written_at_once();
+        let listed = |sizes: &[u64]| sizes.iter().map(u64::to_string).collect::<Vec<_>>().join("x");
+        if at_once.len() != self.shape.len() || self.chunk.len() != self.shape.len() {
+            let (shape, chunk) = (listed(&self.shape), listed(at_once));
+            return Err(Error::Unsupported(format!("chunks of {chunk} of an array of {shape}")));
+        }
+        if let Some(shard) = &self.shard {
+            let axes = || shard.iter().zip(&self.chunk);
+            if axes().any(|(shard, chunk)| !shard.is_multiple_of(*chunk)) {
+                let (shard, chunk) = (listed(shard), listed(&self.chunk));
+                let why = format!("shards of {shard} are no whole number of chunks of {chunk}");
+                return Err(Error::Unsupported(why));
+            }
+            let count = axes().map(|(shard, chunk)| shard / chunk).try_fold(1, u64::checked_mul);
+            if count.is_none_or(|count| count > MOST_CHUNKS_OF_SHARD) {
+                let most = MOST_CHUNKS_OF_SHARD;
+                return Err(Error::Unsupported(format!("shards of more than {most} chunks")));
+            }
+        }
+        let elements = at_once.iter().try_fold(1u64, |product, size| product.checked_mul(*size));
+        let bytes = elements.and_then(|elements| elements.checked_mul(self.width as u64));
+        let bytes = bytes.filter(|bytes| *bytes <= MOST_CHUNK_BYTES).ok_or_else(|| {
+            let (sizes, width) = (listed(at_once), self.width);
+            Error::Unsupported(format!(
+                "chunks of {sizes} elements of {width} bytes, where {MOST_CHUNK_BYTES} bytes are the most"
+            ))
+        })?;
+        Ok(bytes as usize)
+    }
+
+    fn builder(&self) -> ArrayBuilder {
+        let fill = FillValue::new(vec![0; self.width]);
+        let at_once = self.written_at_once().to_vec();
+        let shape = self.shape.clone();
+        let mut builder = match self.dtype.strip_prefix("<U") {
+            Some(_) => ArrayBuilder::new(shape, at_once, utf32(self.width), fill),
+            None => ArrayBuilder::new(shape, at_once, self.dtype.as_str(), fill),
+        };
+        builder.bytes_to_bytes_codecs(vec![Arc::new(ZstdCodec::new(ZSTD_LEVEL, false))]);
+        builder.subchunk_shape(self.shard.is_some().then(|| self.chunk.clone()));
+        builder
+    }
+}
+
+/// Texts of so many bytes, as numpy has them.
+fn utf32(width: usize) -> MetadataV3 {
+    let mut configuration = serde_json::Map::new();
+    configuration.insert("length_bytes".to_owned(), width.into());
+    MetadataV3::new_with_configuration("fixed_length_utf32", configuration)
+}
+
+impl ArrayWriter {
+    /// Writes the metadata of a new array below `root`, and those of the groups around it.
+    ///
+    /// # Errors
+    /// [`Error`] as [`NewArray::check`], and if it cannot be written.
+    pub fn create(root: &Path, new: &NewArray) -> Result<ArrayWriter, Error> {
+        let bytes = new.bytes_at_once()?;
+        let folder = Arc::new(Folder::new(root.to_owned(), MOST_METADATA_BYTES));
+        let path = format!("/{}", new.path);
+        let array = new.builder().build(folder, &path).map_err(Error::unsupported)?;
+        let mut around = root.to_owned();
+        for name in new.path.split('/').filter(|name| !name.is_empty()) {
+            create_group(&around)?;
+            around.push(name);
+        }
+        fs::create_dir_all(&around)?;
+        let metadata = serde_json::to_vec_pretty(array.metadata()).map_err(Error::unsupported)?;
+        write_file(&around.join(V3), &metadata)?;
+        let sizes = new.written_at_once().iter().map(|size| NonZeroU64::try_from(*size));
+        let sizes = sizes.collect::<Result<_, _>>().map_err(Error::unsupported)?;
+        Ok(ArrayWriter { root: root.to_owned(), array, sizes, bytes })
+    }
+
+    /// Writes what is written at once, at `index` of its like: all of its elements, row-major and
+    /// little-endian, also those beyond the array's end. What is 0 throughout has no file.
+    ///
+    /// # Errors
+    /// [`Error`] if it has other than its bytes, or cannot be encoded or written.
+    pub fn write(&self, index: &[u64], bytes: &[u8]) -> Result<(), Error> {
+        let key = self.array.chunk_key(index);
+        let wrong = |why: String| Error::Chunk { key: key.as_str().to_owned(), why };
+        if bytes.len() != self.bytes {
+            let (got, expected) = (bytes.len(), self.bytes);
+            return Err(wrong(format!("has {got} bytes, not {expected}")));
+        }
+        if bytes.iter().all(|byte| *byte == 0) {
+            return Ok(());
+        }
+        // One chunk at a time on this thread: whoever asks has threads of their own.
+        let options = CodecOptions::default().with_concurrent_target(1);
+        let encoded = self.array.codecs().encode(
+            ArrayBytes::new_flen(bytes),
+            &self.sizes,
+            self.array.data_type(),
+            self.array.fill_value(),
+            &options,
+        );
+        let encoded = encoded.map_err(|error| wrong(error.to_string()))?;
+        let path = self.root.join(key.as_str());
+        let written = match write_file(&path, &encoded) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
+                folder.and_then(|()| write_file(&path, &encoded))
+            }
+            other => other,
+        };
+        written.map_err(Error::Io)
+    }
+}
+
+/// Writes that the folder at `path` is a group, unless it says so.
+fn create_group(path: &Path) -> Result<(), Error> {
+    fs::create_dir_all(path)?;
+    let metadata = serde_json::json!({"zarr_format": 3, "node_type": "group", "attributes": {}});
+    let metadata = serde_json::to_vec_pretty(&metadata).map_err(Error::unsupported)?;
+    match write_file(&path.join(V3), &metadata) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        other => Ok(other?),
+    }
+}
+
+/// Writes a file that is not there. On Linux whoever ends the store writes all of its files out to the
+/// disk at once.
+fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = File::create_new(path)?;
+    file.write_all(bytes)?;
+    if cfg!(target_os = "linux") { Ok(()) } else { file.sync_all() }
+}

@@ -1,0 +1,134 @@
+//! Arrays that are written are what is read. What other implementations read of them: `.ci/zarr`.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::path::Path;
+
+use trundle_zarr::{ArrayWriter, NewArray, Store};
+
+fn new_array(path: &str, shape: &[u64], chunk: &[u64], shard: Option<&[u64]>) -> NewArray {
+    let (path, shape, chunk) = (path.to_owned(), shape.to_vec(), chunk.to_vec());
+    let shard = shard.map(<[u64]>::to_vec);
+    NewArray { path, shape, chunk, shard, dtype: "float32".to_owned(), width: 4 }
+}
+
+/// Each index of a grid of these sizes.
+fn indices(counts: &[u64]) -> Vec<Vec<u64>> {
+    counts.iter().fold(vec![Vec::new()], |all, count| {
+        all.iter().flat_map(|each| (0..*count).map(|i| [&each[..], &[i]].concat())).collect()
+    })
+}
+
+fn counts(shape: &[u64], chunk: &[u64]) -> Vec<u64> {
+    shape.iter().zip(chunk).map(|(size, chunk)| size.div_ceil(*chunk)).collect()
+}
+
+/// Writes numbers that all differ, and gives those of each chunk that can be read by itself.
+fn written(root: &Path, new: &NewArray) -> Vec<(Vec<u64>, Vec<u8>)> {
+    let writer = ArrayWriter::create(root, new).unwrap();
+    let at_once = new.written_at_once();
+    // The place of an element in the array, also beyond its end, tells its number.
+    let number = |at: &[u64]| at.iter().fold(1.0f32, |n, i| n * 31.0 + *i as f32);
+    let bytes = |begin: &[u64], sizes: &[u64]| -> Vec<u8> {
+        let of = |within: &Vec<u64>| -> [u8; 4] {
+            let at: Vec<u64> = begin.iter().zip(within).map(|(begin, i)| begin + i).collect();
+            number(&at).to_le_bytes()
+        };
+        indices(sizes).iter().flat_map(of).collect()
+    };
+    let begin = |index: &[u64], sizes: &[u64]| -> Vec<u64> {
+        index.iter().zip(sizes).map(|(i, size)| i * size).collect()
+    };
+    for index in indices(&counts(&new.shape, at_once)) {
+        writer.write(&index, &bytes(&begin(&index, at_once), at_once)).unwrap();
+    }
+    indices(&counts(&new.shape, &new.chunk))
+        .into_iter()
+        .map(|index| (index.clone(), bytes(&begin(&index, &new.chunk), &new.chunk)))
+        .collect()
+}
+
+#[test]
+fn what_is_written_is_read() {
+    for (path, shape, chunk, shard) in [
+        ("", &[5, 7, 9][..], &[2, 3, 4][..], None),
+        ("", &[5, 7, 9], &[2, 3, 4], Some(&[4, 3, 8][..])),
+        ("", &[100], &[7], Some(&[21])),
+        ("", &[], &[], None),
+        ("a/b/c", &[6, 4], &[6, 4], None),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let new = new_array(path, shape, chunk, shard);
+        new.check().unwrap();
+        let expected = written(folder.path(), &new);
+        let store = Store::open(folder.path()).unwrap();
+        assert!(store.unreadable.is_empty(), "{:?}", store.unreadable);
+        let [array] = &store.arrays[..] else { panic!("{:?}", store.arrays) };
+        assert_eq!((&array.path[..], &array.shape[..], &array.dtype[..]), (path, shape, "float32"));
+        assert_eq!(array.chunk, chunk);
+        for (index, bytes) in expected {
+            assert_eq!(array.read_chunk(&index).unwrap(), bytes, "{index:?} of {shape:?}");
+        }
+    }
+}
+
+#[test]
+fn types_are_those_that_are_read() {
+    for (dtype, width) in [
+        ("bool", 1),
+        ("int8", 1),
+        ("uint64", 8),
+        ("float16", 2),
+        ("bfloat16", 2),
+        ("complex64", 8),
+        ("complex128", 16),
+        ("<U4", 16),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let (dtype, shape, chunk) = (dtype.to_owned(), vec![3], vec![2]);
+        let new = NewArray { path: String::new(), shape, chunk, shard: None, dtype, width };
+        let writer = ArrayWriter::create(folder.path(), &new).unwrap();
+        let bytes: Vec<u8> = (0..2 * width).map(|n| (n % 2) as u8).collect();
+        writer.write(&[1], &bytes).unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let array = &store.arrays[0];
+        assert_eq!((&array.dtype, array.width), (&new.dtype, width));
+        assert_eq!(array.read_chunk(&[0]).unwrap(), vec![0; 2 * width]);
+        assert_eq!(array.read_chunk(&[1]).unwrap(), bytes);
+    }
+}
+
+#[test]
+fn what_is_0_throughout_has_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let writer = ArrayWriter::create(folder.path(), &new_array("", &[4], &[2], None)).unwrap();
+    writer.write(&[0], &[0; 8]).unwrap();
+    writer.write(&[1], &[0, 0, 0, 0, 0, 0, 0, 0x80]).unwrap();
+    assert!(!folder.path().join("c/0").exists() && folder.path().join("c/1").is_file());
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let refused = |new: &NewArray| {
+        let folder = tempfile::tempdir().unwrap();
+        let created = ArrayWriter::create(folder.path(), new).map(drop);
+        assert_eq!(folder.path().read_dir().unwrap().count(), 0, "{new:?}");
+        assert_eq!(new.check().unwrap_err().to_string(), created.unwrap_err().to_string());
+        new.check().unwrap_err().to_string()
+    };
+    let unlike = NewArray { dtype: "float31".to_owned(), ..new_array("", &[4], &[2], None) };
+    assert!(refused(&unlike).contains("float31"));
+    let shards = refused(&new_array("", &[9, 9], &[2, 3], Some(&[4, 4])));
+    assert_eq!(shards, "shards of 4x4 are no whole number of chunks of 2x3");
+    assert!(refused(&new_array("", &[9, 9], &[2], None)).contains("of 2 of an array of 9x9"));
+    assert!(refused(&new_array("", &[1 << 40], &[1 << 30], None)).contains("2147483647 bytes"));
+    let many = refused(&new_array("", &[1 << 40], &[1], Some(&[1 << 20])));
+    assert!(many.contains("more than 262144 chunks"), "{many}");
+
+    let folder = tempfile::tempdir().unwrap();
+    let writer = ArrayWriter::create(folder.path(), &new_array("", &[4], &[2], None)).unwrap();
+    let short = writer.write(&[0], &[1; 7]).unwrap_err().to_string();
+    assert_eq!(short, "chunk c/0: has 7 bytes, not 8");
+    // Each is written once.
+    writer.write(&[0], &[1; 8]).unwrap();
+    assert!(writer.write(&[0], &[1; 8]).is_err());
+}
