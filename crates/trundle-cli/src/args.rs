@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use trundle::BitOrder;
-use trundle_disk::Storage;
+use trundle_disk::{ChunkSizes, Storage};
 use trundle_formats::{FORMATS, Format, StoredDType};
 use trundle_view::Slice;
 
@@ -344,8 +344,8 @@ pub(crate) struct PlanArgs {
     pub means: MeansArgs,
 }
 
-/// What moving and planning may use, and to whom they report.
-#[derive(Debug, Args)]
+/// What moving and planning may use, how the output is cut, and to whom they report.
+#[derive(Debug, Default, Args)]
 pub(crate) struct MeansArgs {
     /// How many threads to use
     #[arg(long, value_name = "N", value_parser = crate::numbers::threads)]
@@ -358,6 +358,13 @@ pub(crate) struct MeansArgs {
     /// matters, and remembered; measure forgets that, and probes again
     #[arg(long, value_name = "STORAGE", value_parser = one_of(STORAGES))]
     pub storage: Option<StorageArg>,
+    /// The chunks of a Zarr store that is written: a size for each axis (24,48,-1) or for some of them
+    /// (0=24,2=-1), where -1 is all of it. Without it, those of the source, or 4 MiB at most
+    #[arg(long, value_name = "SIZES", allow_hyphen_values = true)]
+    pub chunks: Option<ChunkSizes>,
+    /// Its shards, files of many chunks: whole multiples of them. Without it, each chunk is a file
+    #[arg(long, value_name = "SIZES", allow_hyphen_values = true)]
+    pub shards: Option<ChunkSizes>,
     /// Print one JSON object on stdout; of long work, progress as one on each line of stderr
     #[arg(long)]
     pub json: bool,

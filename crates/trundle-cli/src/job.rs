@@ -210,8 +210,12 @@ fn is_special(path: &Path) -> bool {
 pub(crate) fn carry_out(operation: &Operation, moving: &MoveArgs) -> Result<Outcome, Failure> {
     let (writing, planning) = (&moving.writing, &moving.planning);
     let format = output_format(&writing.output, writing.to, operation.input.path())?;
-    Output::check(&writing.output, writing.force)?;
+    let check = |format: &Format| Output::check_as(format, &writing.output, writing.force);
+    format.map_or(Ok(()), check)?;
     let mut file = operation.input.open()?;
+    if format.is_none() {
+        check(file.format())?;
+    }
     let format = format.unwrap_or(file.format());
     let choice = Choice::of(operation, &file, planning, format)?;
     let metadata = axes::still_true(&file, &choice, &operation.chain);
@@ -284,7 +288,8 @@ pub(crate) fn decide(
     decided: impl FnOnce(&PlanOptions) -> Result<Job, trundle_disk::Error>,
 ) -> Result<Job, Failure> {
     let options = plan_options(held, means.max_mem, means.storage, means.threads)?;
-    Ok(decided(&PlanOptions { row_major, ..options })?)
+    let (chunks, shards) = (means.chunks.clone(), means.shards.clone());
+    Ok(decided(&PlanOptions { row_major, chunks, shards, ..options })?)
 }
 
 /// What a job may use, of which `held` bytes of memory are taken already.
@@ -311,7 +316,7 @@ pub(crate) fn plan_options(
         None => None,
     };
     let max_bytes = memory::limit(max_mem).saturating_sub(held);
-    Ok(PlanOptions { max_bytes, storage, threads, row_major: false })
+    Ok(PlanOptions { max_bytes, storage, threads, row_major: false, chunks: None, shards: None })
 }
 
 /// Carries a job out.

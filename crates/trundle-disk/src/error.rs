@@ -41,6 +41,9 @@ pub enum Problem {
         /// The bytes that may be used.
         limit: u64,
     },
+    /// Chunks that are asked for do not fit the output.
+    #[error("{0}")]
+    Chunks(String),
     /// The disk has no room for the output and what lies between two passes.
     #[error("{needed} bytes are needed on the disk, {available} are free")]
     Space {
@@ -100,6 +103,7 @@ impl Problem {
             | Problem::SourceChanged(_)
             | Problem::Busy
             | Problem::Different(_) => ExitClass::Failed,
+            Problem::Chunks(_) => ExitClass::Usage,
             Problem::Plan(_) | Problem::Memory { .. } | Problem::Resume(_) => ExitClass::Refused,
         }
     }

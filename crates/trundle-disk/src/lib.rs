@@ -11,6 +11,7 @@ mod run;
 mod store;
 
 pub use error::{Error, Problem};
+pub use plan::chunk_sizes::ChunkSizes;
 pub use plan::input::Input;
 pub use plan::job::{Assembled, Cost, Job, PlanOptions, TensorJob, Wanted};
 pub use plan::storage::Storage;

@@ -82,6 +82,8 @@ impl Sandbox {
             storage: Some(storage),
             threads: Some(2),
             row_major: false,
+            chunks: None,
+            shards: None,
         };
         let wanted = [Wanted { index: 0, chain: &self.chain }];
         let job = Job::new(&file, &wanted, Format::of(&self.to).unwrap(), &[], &planning).unwrap();

@@ -40,7 +40,7 @@ fn number(shape: &[usize], order: Order, index: &[usize]) -> usize {
 
 fn write_file(path: &Path, element: &StoredDType, shape: &[usize], order: Order, data: &[u8]) {
     let shape = Shape::new(shape).unwrap();
-    let described = Described { name: "x", element, shape: &shape, order };
+    let described = Described::new("x", element, &shape, order);
     let skeleton = Format::of(path).unwrap().skeleton(&[described], &[]).unwrap();
     let mut bytes = vec![0; skeleton.bytes() as usize];
     let checksums = if skeleton.needs_crc32() { vec![crc32(data)] } else { Vec::new() };
@@ -90,6 +90,8 @@ fn check(shape: &[usize], ops: Vec<Op>, naive: &Naive, seed: u64) -> Outcome {
         storage: Some([Storage::SSD, Storage::HDD, Storage::NETWORK][choices.below(3)]),
         threads: Some(1 + choices.below(2)),
         row_major: choices.below(2) == 0,
+        chunks: None,
+        shards: None,
     };
     let wanted = [Wanted { index: 0, chain: &chain }];
     let format = Format::of(&to).unwrap();

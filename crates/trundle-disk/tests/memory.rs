@@ -190,6 +190,8 @@ fn moved(
         storage: Some(storage),
         threads: Some(2),
         row_major: false,
+        chunks: None,
+        shards: None,
     };
     let wanted: Vec<Wanted<'_>> =
         (0..case.tensors).map(|index| Wanted { index, chain: chain(index) }).collect();
@@ -265,6 +267,8 @@ fn planned(path: &Path, sizes: &[usize], max_bytes: u64) {
                 storage: Some(storage),
                 threads: Some(2),
                 row_major: true,
+                chunks: None,
+                shards: None,
             };
             let format = Format::of(path).unwrap();
             let (job, bytes) = most(|| Job::new(&file, &wanted, format, &[], &options));

@@ -55,7 +55,7 @@ fn write_npy(path: &Path, shape: &Shape, order: Order, is_big: bool, bytes: &[u8
     element.make_little_endian(&mut stored);
     let skeleton = Format::of(path)
         .unwrap()
-        .skeleton(&[Described { name: "x", element: &element, shape, order }], &[])
+        .skeleton(&[Described::new("x", &element, shape, order)], &[])
         .unwrap();
     let mut file = vec![0; skeleton.bytes() as usize];
     for span in skeleton.spans(&[]).unwrap() {
@@ -122,6 +122,8 @@ fn every_element_of_a_program_of_files_is_its_origin() {
             storage: Some([Storage::SSD, Storage::HDD, Storage::NETWORK][choices.below(3)]),
             threads: Some(1 + choices.below(2)),
             row_major: false,
+            chunks: None,
+            shards: None,
         };
         let opened: Vec<&TensorFile> = files.iter().collect();
         let format = Format::of(&to).unwrap();
@@ -201,6 +203,8 @@ fn packed_elements_of_several_files_and_a_fill_keep_their_places() {
             storage: Some(Storage::SSD),
             threads: Some(2),
             row_major: false,
+            chunks: None,
+            shards: None,
         };
         let opened: Vec<&TensorFile> = files.iter().collect();
         let format = Format::of(&to).unwrap();
@@ -240,8 +244,14 @@ fn an_input_that_is_not_what_the_program_states_is_refused() {
             tensor: given,
             inputs: &[input],
         };
-        let options =
-            PlanOptions { max_bytes: 1 << 20, storage: None, threads: None, row_major: false };
+        let options = PlanOptions {
+            max_bytes: 1 << 20,
+            storage: None,
+            threads: None,
+            row_major: false,
+            chunks: None,
+            shards: None,
+        };
         let format = Format::of(&path).unwrap();
         Job::assembled(&[&file], &[output], format, &[], &options)
             .map(|_| ())

@@ -36,6 +36,8 @@ fn each_tensor_goes_to_its_place_in_one_pass_or_two() {
                 storage: Some(storage),
                 threads: Some(2),
                 row_major: false,
+                chunks: None,
+                shards: None,
             };
             let format = Format::of(&path("out")).unwrap();
             let job = Job::new(&file, &wanted, format, &[], &options).unwrap();

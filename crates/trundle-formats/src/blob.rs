@@ -52,6 +52,12 @@ pub trait Blob: Debug + Send + Sync {
     /// each of them.
     fn expect_readers(&self, _readers: usize) {}
 
+    /// Whether whoever writes a run of bytes does so in one go, however long it is: what packs them needs all
+    /// of a chunk.
+    fn takes_whole(&self) -> bool {
+        false
+    }
+
     /// The local file that it is, whose disk can be measured.
     fn file(&self) -> Option<&File> {
         None

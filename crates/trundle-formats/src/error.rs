@@ -72,6 +72,9 @@ pub enum Problem {
     /// A file is needed.
     #[error("is a folder")]
     Folder,
+    /// A folder that is not of the output's format, of this name, is not overwritten.
+    #[error("is a folder, and none of format {0}: it is not overwritten")]
+    OtherFolder(&'static str),
     /// The output's folder is missing.
     #[error("the folder {} does not exist", .0.display())]
     NoFolder(PathBuf),
@@ -199,6 +202,7 @@ impl Problem {
             Problem::UnknownEnding { .. }
             | Problem::Exists
             | Problem::Folder
+            | Problem::OtherFolder(_)
             | Problem::OneTensor { .. }
             | Problem::CannotHold { .. }
             | Problem::Crc32s { .. }

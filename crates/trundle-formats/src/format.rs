@@ -8,8 +8,8 @@ use crate::source::Source;
 #[cfg(feature = "zarr")]
 use crate::zarr;
 use crate::{
-    Blob, Described, Error, FileSkeleton, Header, Problem, TensorHint, Unreadable, npy, npz, raw,
-    safetensors,
+    Blob, Described, Error, FileSkeleton, Header, Problem, StoredDType, TensorHint, Unreadable,
+    npy, npz, raw, safetensors,
 };
 
 /// Every format: one row each. The first is that of stdin and stdout.
@@ -31,6 +31,9 @@ type Open = fn(Source, &TensorHint) -> Result<Box<dyn Contents>, Problem>;
 /// All of a file but the data of its tensors.
 type MakeFrame = fn(&[Described<'_>], &[(String, String)]) -> Result<FileSkeleton, Problem>;
 
+/// The data of a new folder.
+type BeginFolder = fn(&Path, &FileSkeleton) -> Result<Box<dyn Blob>, Problem>;
+
 /// A format of files of tensors.
 #[derive(Debug)]
 pub struct Format {
@@ -44,6 +47,17 @@ pub struct Format {
     pub(crate) open: Open,
     /// None of a format that is only read.
     pub(crate) skeleton: Option<MakeFrame>,
+    /// Of a format whose files are folders.
+    pub(crate) folder: Option<FolderFormat>,
+}
+
+/// What a format whose files are folders can do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FolderFormat {
+    /// Whether the folder at a path is one of it.
+    pub(crate) is_one: fn(&Path) -> bool,
+    /// The data of a new one, in the empty folder at a path.
+    pub(crate) begin: BeginFolder,
 }
 
 /// How many bytes tell the format of a file.
@@ -144,6 +158,20 @@ impl Format {
     /// Whether files of it can be written, and not only read.
     pub fn is_written(&self) -> bool {
         self.skeleton.is_some()
+    }
+
+    /// Whether its files are folders, in which data is in chunks, little-endian.
+    pub fn is_folder(&self) -> bool {
+        self.folder.is_some()
+    }
+
+    /// The type that elements of this one have in its files: a format of folders has them little-endian.
+    pub fn element_as_written(&self, element: &StoredDType) -> StoredDType {
+        if self.is_folder() { element.to_little_endian() } else { element.clone() }
+    }
+
+    pub(crate) fn folder(&self) -> Option<FolderFormat> {
+        self.folder
     }
 
     /// The endings of its files, without the dot.

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use crate::temporary_file::is_at;
 use crate::temporary_name::TemporaryName;
 
-/// The temporary files of one run.
+/// The temporary files of one run, or its folder.
 #[derive(Clone, Debug)]
 pub struct Leftover {
     /// What stands for the output in their names.
@@ -20,7 +20,7 @@ pub struct Leftover {
     pub tag: String,
     /// What they are.
     pub state: LeftoverState,
-    /// The files.
+    /// The files and folders.
     pub files: Vec<LeftFile>,
 }
 
@@ -31,7 +31,7 @@ pub struct LeftFile {
     pub path: PathBuf,
     /// What it is: the ending of its name.
     pub ending: String,
-    /// How long it is.
+    /// How long it is, with all that is in it.
     pub bytes: u64,
     /// When it was last written to, where the system tells.
     pub modified: Option<SystemTime>,
@@ -71,9 +71,15 @@ pub fn leftovers(folder: &Path, output_tag: Option<&str>) -> io::Result<Vec<Left
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let Some(name) = TemporaryName::parse(&entry.file_name()) else { continue };
-        // What vanishes meanwhile was not left; a link or a folder is not this program's.
+        // What vanishes meanwhile was not left; a link is not this program's.
         let Ok(found) = entry.metadata() else { continue };
-        if !found.is_file() || output_tag.is_some_and(|wanted| wanted != name.output) {
+        let bytes = match found.is_dir() {
+            true if name.ending.starts_with("pass") || name.ending == "journal" => None,
+            true => bytes_of_folder(&entry.path()),
+            false => found.is_file().then_some(found.len()),
+        };
+        let Some(bytes) = bytes else { continue };
+        if output_tag.is_some_and(|wanted| wanted != name.output) {
             continue;
         }
         let path =
@@ -99,7 +105,7 @@ pub fn leftovers(folder: &Path, output_tag: Option<&str>) -> io::Result<Vec<Left
                 Use::None => {}
             }
         }
-        let (ending, bytes, modified) = (name.ending, found.len(), found.modified().ok());
+        let (ending, modified) = (name.ending, found.modified().ok());
         left.files.push(LeftFile { path, ending, bytes, modified });
     }
     let mut left: Vec<Leftover> = runs.into_values().collect();
@@ -126,7 +132,8 @@ impl Leftover {
         let mut locked = Vec::new();
         for left in &self.files {
             let path = &left.path;
-            let file = match open_as_is(path, true) {
+            let is_folder = fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
+            let file = match open_as_is(path, !is_folder) {
                 Ok(file) => file,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(error) => return Removal::Failed(path.clone(), error),
@@ -140,7 +147,9 @@ impl Leftover {
             }
         }
         for (_, path) in &locked {
-            match fs::remove_file(path) {
+            let is_folder = fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
+            let removed = if is_folder { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+            match removed {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
                     return Removal::Failed((*path).clone(), error);
                 }
@@ -149,6 +158,23 @@ impl Leftover {
         }
         Removal::Removed
     }
+}
+
+/// The bytes of all files in a folder of the program's own, below it too; `None` of another: one that has
+/// something in it, and no metadata, which are written first.
+fn bytes_of_folder(path: &Path) -> Option<u64> {
+    let is_empty = fs::read_dir(path).ok()?.next().is_none();
+    let is_store = path.join("zarr.json").is_file();
+    (is_empty || is_store).then(|| bytes_below(path))
+}
+
+fn bytes_below(path: &Path) -> u64 {
+    let entries = fs::read_dir(path).into_iter().flatten().flatten();
+    let bytes = entries.filter_map(|entry| match entry.metadata().ok()? {
+        found if found.is_dir() => Some(bytes_below(&entry.path())),
+        found => Some(found.len()),
+    });
+    bytes.sum()
 }
 
 /// Whether a process has a file.

@@ -30,6 +30,7 @@ pub(crate) const FORMAT: Format = Format {
     begins: |first| first.starts_with(MAGIC),
     open,
     skeleton: Some(skeleton),
+    folder: None,
 };
 
 const MAGIC: &[u8] = b"\x93NUMPY";

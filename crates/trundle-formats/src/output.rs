@@ -1,18 +1,22 @@
-//! Files that appear whole or not at all.
+//! Files and folders that appear whole or not at all.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, Stdout, Write};
 use std::path::{Path, PathBuf};
 
 use crate::error::is_stream;
-use crate::temporary_name::output_tag;
-use crate::{Begin, Blob, Error, Format, Problem, TemporaryFile, TensorFile, TensorHint};
+use crate::format::FolderFormat;
+use crate::temporary_folder::TemporaryFolder;
+use crate::temporary_name::{output_tag, random_tag};
+use crate::{
+    Begin, Blob, Error, FileSkeleton, Format, Problem, TemporaryFile, TensorFile, TensorHint,
+};
 
 /// How many symbolic links may lead from one to the next: what Linux allows.
 const MAX_LINKS: usize = 40;
 
-/// A file being written. It is a temporary file beside its place until [`Output::finish`] renames
-/// it, and leaves nothing behind if it is dropped before.
+/// A file being written, or a folder of a format whose files are folders. It is a temporary one beside
+/// its place until [`Output::finish`] renames it, and leaves nothing behind if it is dropped before.
 ///
 /// A symbolic link is followed, and its target replaced. A file that is overwritten passes its
 /// permissions on; a new one gets those of any new file. What is no regular file (a pipe, a
@@ -28,6 +32,8 @@ pub struct Output {
 enum Target {
     /// A temporary file, and the place it is for.
     Replace(TemporaryFile, PathBuf),
+    /// A temporary folder, the place it is for, and what its format can do.
+    Folder(TemporaryFolder, PathBuf, FolderFormat),
     Special(File),
     Stdout(Stdout),
 }
@@ -60,6 +66,43 @@ impl Output {
         check().map_err(|problem| Error::at(path, "stdout", problem))
     }
 
+    /// [`Output::check`] of an output in `format`, which may be one of folders.
+    ///
+    /// # Errors
+    /// As [`Output::check`]. A folder is overwritten only by one of the same format.
+    pub fn check_as(format: &Format, path: &Path, overwrite: bool) -> Result<(), Error> {
+        let Some(folder) = format.folder() else { return Output::check(path, overwrite) };
+        let check = || {
+            let place = find_folder_place(path, overwrite, (format, folder))?;
+            TemporaryFolder::new(folder_of(&place), &random_tag(&tag_of(&place)), "check").map(drop)
+        };
+        check().map_err(|problem| Error::at(path, "stdout", problem))
+    }
+
+    /// Begins the output at `path` in `format`, which may be one of folders, under a name that a later run
+    /// with the same `tag` finds again: see [`Output::create_tagged`]. A folder is always begun anew.
+    ///
+    /// # Errors
+    /// As [`Output::create_tagged`] and [`Output::check_as`].
+    pub fn create_as(
+        format: &Format,
+        path: &Path,
+        overwrite: bool,
+        tag: &str,
+        begin: Begin,
+    ) -> Result<Output, Error> {
+        let Some(folder) = format.folder() else {
+            return Output::create_tagged(path, overwrite, tag, begin);
+        };
+        let create = || {
+            let place = find_folder_place(path, overwrite, (format, folder))?;
+            let temporary = TemporaryFolder::new(folder_of(&place), tag, "part")?;
+            Ok(Target::Folder(temporary, place, folder))
+        };
+        let target = create().map_err(|problem| Error::at(path, "stdout", problem))?;
+        Ok(Output { path: path.to_owned(), overwrite, target })
+    }
+
     /// Begins the output at `path`, or stdout for `-`.
     ///
     /// # Errors
@@ -90,8 +133,7 @@ impl Output {
     /// The folder that the output will be in; `None` for stdout, a pipe or a device.
     pub fn folder(path: &Path) -> Option<PathBuf> {
         let place = follow_links(path).ok().filter(|_| !is_stream(path))?;
-        (!is_special(path) && !fs::metadata(&place).is_ok_and(|found| !found.is_file()))
-            .then(|| folder_of(&place).to_owned())
+        (!is_special(path)).then(|| folder_of(&place).to_owned())
     }
 
     /// What stands for the output in the names of its temporary files, see
@@ -100,15 +142,25 @@ impl Output {
         tag_of(&follow_links(path).unwrap_or_else(|_| path.to_owned()))
     }
 
-    /// The file behind it, for writes at any place; `None` for stdout, a pipe or a device.
-    pub fn blob(&self) -> Option<Box<dyn Blob>> {
-        match &self.target {
-            Target::Replace(file, _) => Some(Box::new(file.file().try_clone().ok()?)),
-            Target::Special(_) | Target::Stdout(_) => None,
-        }
+    /// What is behind it, for writes at any place of a file that is `skeleton`.
+    ///
+    /// # Errors
+    /// [`Error`] for stdout, a pipe or a device, and if a folder cannot be begun.
+    pub fn blob(&self, skeleton: &FileSkeleton) -> Result<Box<dyn Blob>, Error> {
+        let blob = match &self.target {
+            Target::Replace(file, _) => {
+                let file = file.file().try_clone().map_err(Problem::writing);
+                file.map(|file| -> Box<dyn Blob> { Box::new(file) })
+            }
+            Target::Folder(folder, _, format) => (format.begin)(folder.path(), skeleton),
+            Target::Special(_) | Target::Stdout(_) => {
+                Err(Problem::writing(io::ErrorKind::NotSeekable.into()))
+            }
+        };
+        blob.map_err(|problem| Error::at(&self.path, "stdout", problem))
     }
 
-    /// [`TemporaryFile::keep`] of the file behind it.
+    /// [`TemporaryFile::keep`] of the file behind it. A folder is not kept.
     pub fn keep(&mut self, kept: bool) {
         if let Target::Replace(file, _) = &mut self.target {
             file.keep(kept);
@@ -125,7 +177,7 @@ impl Output {
         let format = Format::of(&self.path)?;
         match &self.target {
             Target::Replace(file, ..) => TensorFile::open_in(format, hint, file.path(), &self.path),
-            Target::Special(_) | Target::Stdout(_) => {
+            Target::Folder(..) | Target::Special(_) | Target::Stdout(_) => {
                 Err(error(Problem::reading(io::ErrorKind::NotSeekable.into())))
             }
         }
@@ -160,6 +212,12 @@ impl Target {
     fn finish(self, overwrite: bool) -> Result<(), Problem> {
         let (file, place) = match self {
             Target::Replace(file, place) => (file, place),
+            Target::Folder(folder, place, _) => {
+                folder.sync().map_err(Problem::writing)?;
+                folder.persist(&place, overwrite)?;
+                sync_folder(folder_of(&place));
+                return Ok(());
+            }
             Target::Special(mut file) => return file.flush().map_err(Problem::writing),
             Target::Stdout(mut stdout) => return stdout.flush().map_err(Problem::writing),
         };
@@ -192,6 +250,7 @@ impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.target {
             Target::Replace(file, _) => file.file().write(bytes),
+            Target::Folder(..) => Err(io::ErrorKind::IsADirectory.into()),
             Target::Special(file) => file.write(bytes),
             Target::Stdout(stdout) => stdout.write(bytes),
         }
@@ -200,6 +259,7 @@ impl Write for Output {
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.target {
             Target::Replace(file, _) => file.file().flush(),
+            Target::Folder(..) => Ok(()),
             Target::Special(file) => file.flush(),
             Target::Stdout(stdout) => stdout.flush(),
         }
@@ -251,6 +311,39 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
+/// The place that `path` means for a folder of `format`.
+fn find_folder_place(
+    path: &Path,
+    overwrite: bool,
+    (format, folder): (&Format, FolderFormat),
+) -> Result<PathBuf, Problem> {
+    let name = format.name();
+    if is_stream(path) || is_special(path) {
+        return Err(Problem::Unsupported(format!("format {name} is a folder, and no stream")));
+    }
+    let place = follow_links(path).map_err(Problem::writing)?;
+    match fs::metadata(&place) {
+        Ok(_) if !overwrite => Err(Problem::Exists),
+        Ok(found) if found.is_dir() && !(folder.is_one)(&place) => Err(Problem::OtherFolder(name)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            check_folder_of(&place)?;
+            Ok(place)
+        }
+        Err(error) => Err(Problem::writing(error)),
+        Ok(_) => Ok(place),
+    }
+}
+
+/// Checks that there is a folder for what is to be at `place`.
+fn check_folder_of(place: &Path) -> Result<(), Problem> {
+    let folder = folder_of(place);
+    let is_missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+    match fs::metadata(folder) {
+        Err(error) if is_missing(&error) => Err(Problem::NoFolder(folder.to_owned())),
+        _ => Ok(()),
+    }
+}
+
 /// The place that `path` means, and what is there now.
 fn find_place(path: &Path, overwrite: bool) -> Result<(PathBuf, Found), Problem> {
     if is_special(path) {
@@ -259,11 +352,7 @@ fn find_place(path: &Path, overwrite: bool) -> Result<(PathBuf, Found), Problem>
     let place = follow_links(path).map_err(Problem::writing)?;
     let found = find(&place, overwrite)?;
     if let Found::Nothing = found {
-        let folder = folder_of(&place);
-        let is_missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
-        if fs::metadata(folder).is_err_and(|error| is_missing(&error)) {
-            return Err(Problem::NoFolder(folder.to_owned()));
-        }
+        check_folder_of(&place)?;
     }
     Ok((place, found))
 }

@@ -20,6 +20,7 @@ pub(crate) const FORMAT: Format = Format {
     begins: |_| false,
     open,
     skeleton: Some(skeleton),
+    folder: None,
 };
 
 fn open(source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem> {

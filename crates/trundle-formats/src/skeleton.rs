@@ -18,9 +18,60 @@ pub struct Described<'a> {
     pub shape: &'a Shape,
     /// The order in which its packed elements will stand.
     pub order: Order,
+    /// The sizes of a chunk and of a shard, where the format has them and something is said of them.
+    pub chunk: Option<&'a [usize]>,
+    /// See `chunk`.
+    pub shard: Option<&'a [usize]>,
 }
 
-impl Described<'_> {
+/// A tensor of a file whose data is in chunks: one after another, in row-major order of the chunks and
+/// within each, without what of the last ones along an axis lies beyond the tensor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChunkedTensor {
+    /// Where it is in the file: empty for that of the file itself.
+    pub(crate) path: String,
+    /// The sizes of its axes.
+    pub(crate) sizes: Vec<usize>,
+    /// The sizes of a chunk, each 1 at least.
+    pub(crate) chunk: Vec<usize>,
+    /// The sizes of a shard, if chunks are put into shards.
+    pub(crate) shard: Option<Vec<usize>>,
+    /// The type of its elements, as the format calls it.
+    pub(crate) dtype: String,
+    /// The bytes of an element.
+    pub(crate) width: usize,
+}
+
+trundle_core::fingerprint!(struct ChunkedTensor { path, sizes, chunk, shard, dtype, width });
+
+impl ChunkedTensor {
+    /// The sizes of what is written at once: a shard, or a chunk where there are none.
+    pub fn at_once(&self) -> &[usize] {
+        self.shard.as_deref().unwrap_or(&self.chunk)
+    }
+
+    /// The sizes of a chunk.
+    pub fn chunk(&self) -> &[usize] {
+        &self.chunk
+    }
+
+    /// The sizes of a shard, if chunks are put into shards.
+    pub fn shard(&self) -> Option<&[usize]> {
+        self.shard.as_deref()
+    }
+}
+
+impl<'a> Described<'a> {
+    /// A tensor in chunks of which nothing is said, if the format has chunks.
+    pub fn new(
+        name: &'a str,
+        element: &'a StoredDType,
+        shape: &'a Shape,
+        order: Order,
+    ) -> Described<'a> {
+        Described { name, element, shape, order, chunk: None, shard: None }
+    }
+
     /// The bytes that its data fills.
     pub(crate) fn bytes(&self) -> Result<usize, Problem> {
         Ok(self.shape.bytes(self.element.width())?)
@@ -59,9 +110,10 @@ pub struct FileSkeleton {
     data_bytes: Vec<usize>,
     spans: Vec<Span>,
     crc32s: Vec<Crc32Field>,
+    chunked: Vec<ChunkedTensor>,
 }
 
-trundle_core::fingerprint!(struct FileSkeleton { bytes, data_offsets, data_bytes, spans, crc32s });
+trundle_core::fingerprint!(struct FileSkeleton { bytes, data_offsets, data_bytes, spans, crc32s, chunked });
 
 /// A place for a CRC-32, 4 bytes with the least significant one first: that of known bytes and a
 /// tensor's data behind them.
@@ -95,6 +147,11 @@ impl FileSkeleton {
         &self.data_bytes
     }
 
+    /// The tensors, where their data is in chunks; none where each is one box.
+    pub fn chunked(&self) -> &[ChunkedTensor] {
+        &self.chunked
+    }
+
     /// Whether the spans depend on the data: then they need the CRC-32 of each tensor's data.
     pub fn needs_crc32(&self) -> bool {
         !self.crc32s.is_empty()
@@ -125,6 +182,14 @@ impl FileSkeleton {
     pub(crate) fn push(&mut self, bytes: Vec<u8>) -> Result<(), Problem> {
         let offset = self.grow(bytes.len())?;
         self.spans.push(Span { offset, bytes });
+        Ok(())
+    }
+
+    /// Appends the data of the next tensor to the file, which is in chunks.
+    #[cfg(feature = "zarr")]
+    pub(crate) fn push_chunked(&mut self, tensor: ChunkedTensor) -> Result<(), Problem> {
+        self.push_data(tensor.sizes.iter().product::<usize>() * tensor.width)?;
+        self.chunked.push(tensor);
         Ok(())
     }
 

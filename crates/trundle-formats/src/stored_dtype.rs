@@ -66,6 +66,15 @@ impl StoredDType {
         StoredDType::ordered(dtype, ByteOrder::Little)
     }
 
+    /// The same type in little-endian order.
+    pub fn to_little_endian(&self) -> StoredDType {
+        let (descr, byte_order) = (self.descr.replace('>', "<"), ByteOrder::Little);
+        match self.byte_order {
+            ByteOrder::Little => self.clone(),
+            ByteOrder::Big => StoredDType { descr, byte_order, ..self.clone() },
+        }
+    }
+
     /// The same in this byte order.
     pub(crate) fn ordered(dtype: DType, byte_order: ByteOrder) -> StoredDType {
         let bits = bits_of(dtype);

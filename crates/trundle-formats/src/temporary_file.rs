@@ -11,7 +11,8 @@ use std::time::Duration;
 use tempfile::{NamedTempFile, TempPath};
 
 use crate::Problem;
-use crate::temporary_name::TemporaryName;
+use crate::temporary_folder::remove;
+use crate::temporary_name::{TemporaryName, random_tag};
 
 /// How often a file that somebody has is tried, and how long to wait between: who only looks whether
 /// it is in use has it for a moment.
@@ -44,10 +45,22 @@ pub fn remove_temporary_files() -> bool {
     let mut registry = registry();
     registry.removed = true;
     for (file, _) in registry.files.iter().filter(|(_, kept)| !**kept) {
-        // If it cannot be removed there is nothing left to do.
-        let _ = fs::remove_file(file);
+        remove(file);
     }
     registry.files.values().any(|kept| *kept)
+}
+
+/// How long a thread waits for the end of a program that is about to end.
+#[cfg(feature = "zarr")]
+const END_WAIT: Duration = Duration::from_secs(10);
+
+/// Lets the thread wait for the end of a program that has [removed](remove_temporary_files) what it writes
+/// to: nothing is to be said of what fails because of that.
+#[cfg(feature = "zarr")]
+pub(crate) fn wait_for_end() {
+    if registry().removed {
+        std::thread::sleep(END_WAIT);
+    }
 }
 
 /// A temporary file, which is removed when it is dropped, unless it is kept.
@@ -57,9 +70,26 @@ pub struct TemporaryFile {
     _entry: Entry,
 }
 
-/// The entry of a temporary file among all of them, until this is dropped.
+/// The entry of a temporary file or folder among all of them, until this is dropped.
 #[derive(Debug)]
-struct Entry(PathBuf);
+pub(crate) struct Entry(PathBuf);
+
+impl Entry {
+    /// What `make` makes at `path`, and its entry: no moment lies between the two, nor one for a removal.
+    pub(crate) fn made<T>(
+        path: &Path,
+        kept: bool,
+        make: impl FnOnce() -> Result<T, Problem>,
+    ) -> Result<(T, Entry), Problem> {
+        let mut registry = registry();
+        if registry.removed {
+            return Err(creating(io::ErrorKind::Interrupted.into()));
+        }
+        let made = make()?;
+        registry.files.insert(path.to_owned(), kept);
+        Ok((made, Entry(path.to_owned())))
+    }
+}
 
 impl Drop for Entry {
     fn drop(&mut self) {
@@ -85,12 +115,7 @@ impl TemporaryFile {
         ending: &str,
         permissions: Option<&Permissions>,
     ) -> Result<TemporaryFile, Problem> {
-        use std::hash::{BuildHasher, Hasher};
-
-        // Each of these has keys of its own, which are random.
-        let random = std::collections::hash_map::RandomState::new().build_hasher().finish();
-        let tag = format!("{output_tag}-{random:016x}");
-        TemporaryFile::tagged(folder, &tag, ending, Begin::Anew, permissions)
+        TemporaryFile::tagged(folder, &random_tag(output_tag), ending, Begin::Anew, permissions)
     }
 
     /// The path of a file in `folder` that a run with the same `tag` finds again.
@@ -113,30 +138,18 @@ impl TemporaryFile {
         permissions: Option<&Permissions>,
     ) -> Result<TemporaryFile, Problem> {
         let path = TemporaryFile::path_of(folder, tag, ending);
-        TemporaryFile::entered(begin == Begin::Resumed, || {
+        let kept = begin == Begin::Resumed;
+        let (file, _entry) = Entry::made(&path, kept, || {
             let file = open_locked(&path, begin, permissions)?;
             if begin == Begin::Anew {
                 file.set_len(0).map_err(creating)?;
             }
             let path = TempPath::try_from_path(&path).map_err(creating)?;
-            Ok(NamedTempFile::from_parts(file, path))
-        })
-    }
-
-    /// No moment lies between the making of a file and its entry, nor one for a removal.
-    fn entered(
-        kept: bool,
-        make: impl FnOnce() -> Result<NamedTempFile, Problem>,
-    ) -> Result<TemporaryFile, Problem> {
-        let mut registry = registry();
-        if registry.removed {
-            return Err(creating(io::ErrorKind::Interrupted.into()));
-        }
-        let mut file = make()?;
-        file.disable_cleanup(kept);
-        let path = file.path().to_owned();
-        registry.files.insert(path.clone(), kept);
-        Ok(TemporaryFile { file, _entry: Entry(path) })
+            let mut file = NamedTempFile::from_parts(file, path);
+            file.disable_cleanup(kept);
+            Ok(file)
+        })?;
+        Ok(TemporaryFile { file, _entry })
     }
 
     /// The file, open for reading and writing.
@@ -180,18 +193,21 @@ impl TemporaryFile {
         drop(_entry);
         let path = file.path().to_owned();
         let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        // As the path of the output is given, so is this one.
-        let shown = |path: &Path| place.with_file_name(path.file_name().unwrap_or_default());
         for number in 1..=FINISHED_NAMES {
             let number = if number == 1 { String::new() } else { number.to_string() };
             let finished = path.with_file_name(format!("{stem}.finished{number}"));
             match file.persist_noclobber(&finished) {
-                Ok(_) => return Problem::Kept { why: Box::new(why), place: shown(&finished) },
+                Ok(_) => {
+                    return Problem::Kept {
+                        why: Box::new(why),
+                        place: shown_beside(place, &finished),
+                    };
+                }
                 Err(error) => file = error.file,
             }
             file.disable_cleanup(true);
         }
-        Problem::Kept { why: Box::new(why), place: shown(&path) }
+        Problem::Kept { why: Box::new(why), place: shown_beside(place, &path) }
     }
 }
 
@@ -215,24 +231,38 @@ fn open_locked(
     }
     #[cfg(not(unix))]
     let _ = permissions;
-    let mut tries = 0;
     loop {
         let file = options.open(path).map_err(creating)?;
-        match file.try_lock() {
-            Err(fs::TryLockError::WouldBlock) if tries < LOCK_TRIES => {
-                tries += 1;
-                std::thread::sleep(LOCK_WAIT);
-                continue;
-            }
-            Err(fs::TryLockError::WouldBlock) => return Err(Problem::Busy),
-            // Where files cannot be locked, two runs at once are the user's to avoid.
-            Ok(()) | Err(fs::TryLockError::Error(_)) => {}
-        }
+        lock(&file)?;
         // Whoever had it before may just have given it its final name.
         if is_at(&file, path) {
             return Ok(file);
         }
     }
+}
+
+/// Takes a file or a folder for this process alone.
+///
+/// # Errors
+/// [`Problem::Busy`] if another process has it.
+pub(crate) fn lock(file: &File) -> Result<(), Problem> {
+    let mut tries = 0;
+    loop {
+        match file.try_lock() {
+            Err(fs::TryLockError::WouldBlock) if tries < LOCK_TRIES => {
+                tries += 1;
+                std::thread::sleep(LOCK_WAIT);
+            }
+            Err(fs::TryLockError::WouldBlock) => return Err(Problem::Busy),
+            // Where files cannot be locked, two runs at once are the user's to avoid.
+            Ok(()) | Err(fs::TryLockError::Error(_)) => return Ok(()),
+        }
+    }
+}
+
+/// The path of a temporary file of an output at `place`, given as that of the output is.
+pub(crate) fn shown_beside(place: &Path, temporary: &Path) -> PathBuf {
+    place.with_file_name(temporary.file_name().unwrap_or_default())
 }
 
 /// Whether `path` still leads to this file.
@@ -250,6 +280,6 @@ pub(crate) fn is_at(_: &File, _: &Path) -> bool {
     true
 }
 
-fn creating(source: io::Error) -> Problem {
+pub(crate) fn creating(source: io::Error) -> Problem {
     Problem::Io { doing: "create a file in its folder", source }
 }

@@ -86,6 +86,15 @@ impl fmt::Display for TemporaryName {
     }
 }
 
+/// The tag of a run to the output that `output_tag` stands for, which no other run has.
+pub(crate) fn random_tag(output_tag: &str) -> String {
+    use std::hash::{BuildHasher, Hasher};
+
+    // Each of these has keys of its own, which are random.
+    let random = std::collections::hash_map::RandomState::new().build_hasher().finish();
+    format!("{output_tag}-{random:016x}")
+}
+
 /// What stands for the output of this file name in the names of its temporary files: the name
 /// itself. Bytes that are no text, control characters and `%` are `%` and two digits; of a name that
 /// is too long there is the beginning, and a CRC-32 of all of it.

@@ -27,7 +27,7 @@ impl NamedTensor<'_> {
     /// What a file will say of it.
     fn described(&self) -> Described<'_> {
         let NamedTensor { name, element, shape, .. } = self;
-        Described { name, element, shape, order: Order::RowMajor }
+        Described::new(name, element, shape, Order::RowMajor)
     }
 }
 
@@ -79,8 +79,7 @@ impl Format {
 /// # Errors
 /// [`Error`] saying which of these does not hold.
 pub fn check_output(path: &Path, overwrite: bool) -> Result<(), Error> {
-    Format::of(path)?;
-    Output::check(path, overwrite)
+    Output::check_as(Format::of(path)?, path, overwrite)
 }
 
 /// Writes `tensors` to the file at `path`, in the format of its ending, or to stdout for `-`, as
@@ -112,6 +111,10 @@ pub fn stage(
 ) -> Result<Output, Error> {
     let error = |problem| Error::at(path, "stdout", problem);
     let format = Format::of(path)?;
+    if format.folder().is_some() {
+        let why = format!("format {} is written from files only", format.name());
+        return Err(error(Problem::Unsupported(why)));
+    }
     let mut output = Output::create(path, overwrite)?;
     format.write_to(&mut output, tensors, metadata, progress).map_err(error)?;
     Ok(output)

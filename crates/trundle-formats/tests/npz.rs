@@ -345,8 +345,7 @@ fn large_members_and_archives_are_described_by_zip64() {
     let path = folder.path().join("large.npz");
     let (bytes, small) = (StoredDType::new(DType::U8), shape(&[5]));
     let large = shape(&[5, 1 << 30]);
-    let described =
-        |name, shape| Described { name, element: &bytes, shape, order: Order::ColumnMajor };
+    let described = |name, shape| Described::new(name, &bytes, shape, Order::ColumnMajor);
     let tensors = [described("a", &small), described("b", &large), described("c", &small)];
     let skeleton = npz().skeleton(&tensors, &[]).unwrap();
     let file = File::create(&path).unwrap();
@@ -407,8 +406,7 @@ fn a_description_holds_for_the_tensors_that_it_fits() {
 fn what_an_archive_cannot_hold_is_not_framed() {
     let (element, packed) = (StoredDType::new(DType::U8), StoredDType::new(DType::U4));
     let square = shape(&[2, 2]);
-    let named =
-        |name| Described { name, element: &element, shape: &square, order: Order::RowMajor };
+    let named = |name| Described::new(name, &element, &square, Order::RowMajor);
     let refusal = |tensors: &[Described<'_>]| npz().skeleton(tensors, &[]).unwrap_err().to_string();
     let cannot = |name: &str, why: &str| {
         format!("a file of format npz cannot hold tensor \"{name}\": {why}")

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use trundle_core::{DType, Shape};
 use trundle_formats::{
-    Error, ExitClass, NamedTensor, Output, Problem, StoredDType, TensorFile, TensorHint,
-    check_output, stage, write,
+    Error, ExitClass, FileSkeleton, NamedTensor, Output, Problem, StoredDType, TensorFile,
+    TensorHint, check_output, stage, write,
 };
 
 fn write_bytes(path: &Path, bytes: &[u8], overwrite: bool) -> Result<(), Error> {
@@ -288,12 +288,12 @@ mod tagged {
         assert!(create(Begin::Resumed).is_err(), "there is nothing yet");
         let mut output = create(Begin::Anew).unwrap();
         output.write_all(b"first ").unwrap();
-        assert!(output.blob().is_some());
+        assert!(output.blob(&FileSkeleton::default()).is_ok());
         output.keep(true);
         drop(output);
         assert_eq!(names(&folder), [".trundle-1-2.part"]);
         let mut output = create(Begin::Resumed).unwrap();
-        assert_eq!(output.blob().unwrap().bytes().unwrap(), 6);
+        assert_eq!(output.blob(&FileSkeleton::default()).unwrap().bytes().unwrap(), 6);
         assert!(!path.exists());
         // Writing begins at the front: what has been written counts only with its places.
         output.write_all(b"second").unwrap();

@@ -340,7 +340,7 @@ fn a_description_holds_for_packed_tensors_too() {
 fn what_the_format_cannot_hold_is_not_framed() {
     let six = shape(&[2, 3]);
     let skeleton = |name, element: &StoredDType, order| {
-        let tensor = Described { name, element, shape: &six, order };
+        let tensor = Described::new(name, element, &six, order);
         safetensors().skeleton(&[tensor], &[]).map_err(|problem| problem.to_string())
     };
     let refusal = |element: &StoredDType| {
@@ -365,7 +365,7 @@ fn what_the_format_cannot_hold_is_not_framed() {
     skeleton("../x", &new(DType::F32), Order::RowMajor).unwrap();
     let float = new(DType::F4E2M1);
     let odd = shape(&[3]);
-    let tensor = Described { name: "x", element: &float, shape: &odd, order: Order::RowMajor };
+    let tensor = Described::new("x", &float, &odd, Order::RowMajor);
     let said = safetensors().skeleton(&[tensor], &[]).unwrap_err().to_string();
     assert!(
         said.ends_with("its shape [3] has 12 bits, which is not a whole number of bytes"),

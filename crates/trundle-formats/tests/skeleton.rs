@@ -18,11 +18,8 @@ fn backwards(
 ) -> Vec<u8> {
     let described: Vec<Described<'_>> = tensors
         .iter()
-        .map(|&NamedTensor { name, element, shape, .. }| Described {
-            name,
-            element,
-            shape,
-            order: Order::RowMajor,
+        .map(|&NamedTensor { name, element, shape, .. }| {
+            Described::new(name, element, shape, Order::RowMajor)
         })
         .collect();
     let skeleton = format.skeleton(&described, metadata).unwrap();
@@ -76,7 +73,7 @@ proptest! {
             .collect();
         let metadata: Vec<(String, String)> =
             metadata.into_iter().enumerate().map(|(n, text)| (n.to_string(), text)).collect();
-        for format in FORMATS.iter().filter(|format| format.is_written()) {
+        for format in FORMATS.iter().filter(|format| format.is_written() && !format.is_folder()) {
             let named = if format.holds_one() { named.get(..1) } else { Some(&named[..]) };
             let Some(named) = named else { continue };
             let mut forwards = Vec::new();
@@ -91,13 +88,13 @@ proptest! {
 #[test]
 fn an_order_is_stated_where_it_matters_and_the_format_can() {
     let element = StoredDType::new(DType::U8);
-    for format in FORMATS.iter().filter(|format| format.is_written()) {
+    for format in FORMATS.iter().filter(|format| format.is_written() && !format.is_folder()) {
         for (sizes, matters) in
             [(&[2, 3][..], true), (&[6], false), (&[1, 6, 1], false), (&[2, 3, 0], false)]
         {
             let shape = Shape::new(sizes).unwrap();
             let order = Order::ColumnMajor;
-            let tensor = Described { name: "x", element: &element, shape: &shape, order };
+            let tensor = Described::new("x", &element, &shape, order);
             let framed = format.skeleton(&[tensor], &[]);
             assert_eq!(framed.is_ok(), !matters || format.states_column_major());
             let Ok(skeleton) = framed else { continue };
@@ -115,7 +112,7 @@ fn a_column_major_header_is_that_of_numpy() {
     let file = TensorFile::open(&path).unwrap();
     let [Header { name, element, shape, order, .. }] = file.headers() else { panic!("one tensor") };
     assert_eq!(*order, Order::ColumnMajor);
-    let described = Described { name, element, shape, order: *order };
+    let described = Described::new(name, element, shape, *order);
     let skeleton = file.format().skeleton(&[described], &[]).unwrap();
     let [header] = &skeleton.spans(&[]).unwrap()[..] else { panic!("one span") };
     let original = std::fs::read(&path).unwrap();

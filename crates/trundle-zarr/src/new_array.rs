@@ -12,7 +12,7 @@ use zarrs::array::{
 };
 use zarrs::metadata::v3::MetadataV3;
 
-use crate::array::{MOST_CHUNK_BYTES, MOST_CHUNKS_OF_SHARD, MOST_METADATA_BYTES};
+use crate::array::{MOST_CHUNK_BYTES, MOST_CHUNKS_OF_SHARD, MOST_METADATA_BYTES, ZarrArray};
 use crate::error::Error;
 use crate::folder::Folder;
 use crate::store::V3;
@@ -140,6 +140,29 @@ impl ArrayWriter {
         Ok(ArrayWriter { root: root.to_owned(), array, sizes, bytes })
     }
 
+    /// Creates the folders that a key leads through, below the root: a store that was removed does not come
+    /// back.
+    fn create_folders(&self, key: &str) -> io::Result<()> {
+        let mut folder = self.root.clone();
+        let (folders, _) = key.rsplit_once('/').unwrap_or_default();
+        for name in folders.split('/').filter(|name| !name.is_empty()) {
+            folder.push(name);
+            match fs::create_dir(&folder) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The array as it is read.
+    ///
+    /// # Errors
+    /// [`Error`] if its metadata cannot be read.
+    pub fn written(&self) -> Result<ZarrArray, Error> {
+        ZarrArray::open(&self.root, self.array.path().as_str().trim_start_matches('/'))
+    }
+
     /// Writes what is written at once, at `index` of its like: all of its elements, row-major and
     /// little-endian, also those beyond the array's end. What is 0 throughout has no file.
     ///
@@ -168,8 +191,7 @@ impl ArrayWriter {
         let path = self.root.join(key.as_str());
         let written = match write_file(&path, &encoded) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
-                folder.and_then(|()| write_file(&path, &encoded))
+                self.create_folders(key.as_str()).and_then(|()| write_file(&path, &encoded))
             }
             other => other,
         };

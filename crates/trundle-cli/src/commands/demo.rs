@@ -126,7 +126,7 @@ fn move_volume(volume: &Path, moved: &Path, args: &DemoArgs) -> Result<Outcome, 
             tensor: None,
             only: false,
             row_major: true,
-            means: MeansArgs { threads: args.threads, max_mem: None, storage: None, json: false },
+            means: MeansArgs { threads: args.threads, ..MeansArgs::default() },
         },
     };
     job::carry_out(&operation, &moving)

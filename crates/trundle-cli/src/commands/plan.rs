@@ -37,10 +37,11 @@ pub(crate) fn run(command: PlanCommand) -> Result<(), Failure> {
 fn plan_chain(operation: &Operation, planned: &PlannedArgs) -> Result<(), Failure> {
     let PlannedArgs { planning, dry } = planned;
     let means = &planning.means;
-    dry.check_output()?;
+    let format = dry.format(operation.input.path())?;
+    dry.check_output(format)?;
     let mut file = operation.input.open()?;
     file.read_on()?;
-    let format = dry.format(operation.input.path())?.unwrap_or(job::format_like(&file));
+    let format = format.unwrap_or(job::format_like(&file));
     let choice = Choice::of(operation, &file, planning, format)?;
     let metadata = axes::still_true(&file, &choice, &operation.chain);
     let wanted = choice.wanted();
@@ -92,14 +93,15 @@ struct PlannedTensor<'a> {
 }
 
 impl DryRunArgs {
-    /// Checks that the output could be written, as the movement itself would.
+    /// Checks that the output could be written in `format`, as the movement itself would.
     ///
     /// # Errors
     /// If it exists and may not be overwritten, or has no folder.
-    pub(crate) fn check_output(&self) -> Result<(), Failure> {
-        match &self.output {
-            Some(output) => Ok(Output::check(output, self.force)?),
-            None => Ok(()),
+    pub(crate) fn check_output(&self, format: Option<&Format>) -> Result<(), Failure> {
+        match (&self.output, format) {
+            (Some(output), Some(format)) => Ok(Output::check_as(format, output, self.force)?),
+            (Some(output), None) => Ok(Output::check(output, self.force)?),
+            (None, _) => Ok(()),
         }
     }
 

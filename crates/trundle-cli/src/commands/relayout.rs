@@ -82,9 +82,9 @@ pub(crate) fn plan(
     dry: &DryRunArgs,
 ) -> Result<(), Failure> {
     let rules = rules(asked)?;
-    dry.check_output()?;
     let input = asked.described.of(&asked.input)?;
     let format = dry.format(input.path())?;
+    dry.check_output(format)?;
     if let (Some(format), Some(output)) = (format, &dry.output) {
         keeps_record(format, output)?;
     }
@@ -175,7 +175,12 @@ impl<'a> Relayout<'a> {
         Ok(Relayout { fates, metadata })
     }
 
-    fn job(&self, file: &TensorFile, format: &Format, means: &MeansArgs) -> Result<Job, Failure> {
+    fn job(
+        &self,
+        file: &TensorFile,
+        format: &'static Format,
+        means: &MeansArgs,
+    ) -> Result<Job, Failure> {
         let copy = Chain::new();
         let chain = |fate: &Fate<'a>| match fate {
             Fate::Moved(rule) => &rule.chain,

@@ -483,6 +483,8 @@ mod tests {
     use trundle::ops::Flip;
     use trundle_models::{Program, TensorInfo};
 
+    use trundle_formats::FileSkeleton;
+
     use super::*;
 
     /// A model that reverses 5 x 3 elements, and its input.
@@ -527,6 +529,7 @@ mod tests {
             let tensor = model.outputs()[0];
             let place = FileOutput { name: "y".to_owned(), tensor, path };
             let written = Written::of(place, &model, output).unwrap();
+            let skeleton = FileSkeleton::default();
             let verifier = Verifier::new(&model, &inputs);
             let staged =
                 || stage(&written.output.path, &[written.named()], &[], false, &mut |_| ());
@@ -534,16 +537,16 @@ mod tests {
             let good = staged().unwrap();
             verified(&good).unwrap();
 
-            let length = good.blob().unwrap().bytes().unwrap();
+            let length = good.blob(&skeleton).unwrap().bytes().unwrap();
             let data = length - written.bytes.len() as u64;
             for (at, byte) in (data..).zip(&written.bytes) {
                 let damaged = staged().unwrap();
-                damaged.blob().unwrap().write_all_at(&[byte ^ 1], at).unwrap();
+                damaged.blob(&skeleton).unwrap().write_all_at(&[byte ^ 1], at).unwrap();
                 let error = verified(&damaged).unwrap_err().to_string();
                 assert!(error.contains("verification failed"), "{element}, byte {at}: {error}");
             }
             let short = staged().unwrap();
-            short.blob().unwrap().resize(length - 1).unwrap();
+            short.blob(&skeleton).unwrap().resize(length - 1).unwrap();
             assert!(verified(&short).is_err());
             assert!(!written.output.path.exists());
         }

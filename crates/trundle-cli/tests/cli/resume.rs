@@ -263,18 +263,19 @@ fn who_is_stopped_is_told_how_to_go_on() {
             skip("the tests were started with a signal ignored, and so is the program");
             continue;
         }
-        let told = || {
+        let told = |patience: u64| {
             let child = work.begun_and_stopped(&[]);
             signal(Signal::CONT, &child);
-            // It has noted it, and is about to let it stay.
-            sleep(Duration::from_millis(5));
+            // It has noted it, and is about to let it stay, once the disk has the note.
+            sleep(Duration::from_millis(patience));
             signal(name, &child);
             let output = child.wait_with_output().unwrap();
             // On a busy machine it was not let so far, or was over.
             let is_amid = output.status.signal() == Some(name.as_raw()) && work.has_noted();
             is_amid.then(|| String::from_utf8(output.stderr).unwrap())
         };
-        let stderr = (0..100).find_map(|_| told()).expect("it is stopped with what it has noted");
+        let mut tries = [5, 10, 20, 40, 80, 160].into_iter().cycle().take(60);
+        let stderr = tries.find_map(told).expect("it is stopped with what it has noted");
         assert!(stderr.contains("with --resume continues"), "{stderr}");
         assert!(work.has_noted());
         let report = Run::of(&mut work.command(&["--resume", "--json"])).done().json();

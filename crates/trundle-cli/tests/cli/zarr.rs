@@ -86,17 +86,7 @@ fn what_is_moved_out_of_a_store_is_what_is_moved_out_of_an_npy() {
         let tensor = Tensor::noise("'<u2'", 2, &shape);
         write_store(&place.path("x.zarr"), &tensor, &chunk, |_| false);
         place.write("x.npy", &tensor.file(npy::PLAIN));
-        let stages = (0..1 + chance(&mut seed, 3)).map(|_| match chance(&mut seed, 3) {
-            0 => {
-                let mut axes: Vec<usize> = (0..rank).collect();
-                (1..rank).for_each(|axis| axes.swap(axis, chance(&mut seed, axis + 1)));
-                let axes: Vec<String> = axes.iter().map(usize::to_string).collect();
-                format!("transpose({})", axes.join(","))
-            }
-            1 => format!("flip(axes={})", chance(&mut seed, rank)),
-            _ => format!("roll(shift={}, axes={})", chance(&mut seed, 50), chance(&mut seed, rank)),
-        });
-        let chain = stages.collect::<Vec<_>>().join(" | ");
+        let chain = some_chain(&mut seed, rank);
         let memory = ["8K", "64K", "1M", "64M"][chance(&mut seed, 4)];
         place.run(&["apply", "x.npy", &chain, "-o", "expected.npy", "--row-major"]).done();
         let args = ["apply", "x.zarr", &chain, "-o", "out.npy", "--max-mem", memory, "--verify"];
@@ -110,6 +100,245 @@ fn what_is_moved_out_of_a_store_is_what_is_moved_out_of_an_npy() {
         let what = format!("case {case}: {shape:?} in {chunk:?}, {chain}, {memory}");
         assert!(place.read("out.npy") == place.read("expected.npy"), "{what}");
     }
+}
+
+/// A chain of some operators for a tensor of so many axes.
+fn some_chain(seed: &mut u64, rank: usize) -> String {
+    let stages = (0..1 + chance(seed, 3)).map(|_| match chance(seed, 3) {
+        0 => {
+            let mut axes: Vec<usize> = (0..rank).collect();
+            (1..rank).for_each(|axis| axes.swap(axis, chance(seed, axis + 1)));
+            let axes: Vec<String> = axes.iter().map(usize::to_string).collect();
+            format!("transpose({})", axes.join(","))
+        }
+        1 => format!("flip(axes={})", chance(seed, rank)),
+        _ => format!("roll(shift={}, axes={})", chance(seed, 50), chance(seed, rank)),
+    });
+    stages.collect::<Vec<_>>().join(" | ")
+}
+
+/// What copies all elements to an .npy file as they stand.
+fn copied(place: &Place, from: &str, to: &str) {
+    place.run(&["apply", from, "roll(shift=0, axes=0)", "-o", to, "--row-major"]).done();
+}
+
+#[test]
+fn what_is_moved_into_a_store_is_what_is_moved_into_an_npy() {
+    let mut seed = 11;
+    let mut refused = 0;
+    for case in 0..80 {
+        let place = Place::new();
+        let rank = 1 + chance(&mut seed, 4);
+        let most = [300, 40, 14, 8][rank - 1];
+        let shape: Vec<usize> = (0..rank).map(|_| 1 + chance(&mut seed, most)).collect();
+        let tensor = Tensor::noise("'<u2'", 2, &shape);
+        place.write("x.npy", &tensor.file(npy::PLAIN));
+        let chunk: Vec<usize> = shape.iter().map(|n| 1 + chance(&mut seed, n + 2)).collect();
+        write_store(&place.path("x.zarr"), &tensor, &chunk, |_| false);
+        let mut chain = some_chain(&mut seed, rank);
+        let mut out_rank = rank;
+        if rank > 1 && chance(&mut seed, 3) == 0 {
+            let names = &["a", "b", "c", "d"][..rank];
+            let (all, rest) = (names.join(" "), names[2..].join(" "));
+            chain = format!("{chain} | {all} -> (a b) {rest}");
+            out_rank -= 1;
+        }
+        let source = ["x.npy", "x.zarr"][chance(&mut seed, 2)];
+        let sizes: Vec<usize> = (0..out_rank).map(|_| 1 + chance(&mut seed, 12)).collect();
+        let listed = |times: usize| -> String {
+            let sizes: Vec<String> = sizes.iter().map(|size| (size * times).to_string()).collect();
+            sizes.join(",")
+        };
+        let (chunks, shards, memory) =
+            (listed(1), listed(2 + case % 2), ["24K", "64K", "1M", "64M"][chance(&mut seed, 4)]);
+        let mut args = vec!["apply", source, &chain, "-o", "y.zarr", "--max-mem", memory];
+        let sizes = ["--chunks", &chunks, "--shards", &shards];
+        args.extend(match chance(&mut seed, 4) {
+            0 => &[][..],
+            1 => &sizes[..2],
+            2 => &sizes[..],
+            _ => &["--chunks", "0=3"],
+        });
+        if case % 3 > 0 {
+            args.push("--verify");
+        }
+        let run = place.run(&args);
+        // Copies of a chunk or a shard, and the tile, may be more than the least memory.
+        if run.code == Some(3) && memory.ends_with('K') {
+            assert!(run.stderr.contains("of memory are needed"), "{run:?}");
+            refused += 1;
+            continue;
+        }
+        run.done();
+        assert_eq!(place.contents().len(), 3, "{:?}", place.contents());
+        place.run(&["apply", "x.npy", &chain, "-o", "expected.npy", "--row-major"]).done();
+        copied(&place, "y.zarr", "y.npy");
+        let what = format!("case {case}: {shape:?} in {chunk:?}, {args:?}");
+        assert!(place.read("y.npy") == place.read("expected.npy"), "{what}");
+    }
+    assert!(refused < 20, "{refused}");
+}
+
+#[test]
+fn chunks_go_with_their_axes_unless_others_are_asked_for() {
+    let place = Place::new();
+    let tensor = Tensor::noise("'<u2'", 2, &[20, 30, 40]);
+    write_store(&place.path("x.zarr"), &tensor, &[5, 6, 7], |_| false);
+    place.write("x.npy", &tensor.file(npy::PLAIN));
+    let chunk = |args: &[&str]| -> Value {
+        let chain = "roll(shift=3, axes=0) | flip(axes=1) | transpose(2, 0, 1)";
+        let _ = fs::remove_dir_all(place.path("y.zarr"));
+        place.run(&[&["apply", args[0], chain, "-o", "y.zarr"], &args[1..]].concat()).done();
+        let written = fs::read(place.path("y.zarr/zarr.json")).unwrap();
+        let written: Value = serde_json::from_slice(&written).unwrap();
+        let grid = &written["chunk_grid"]["configuration"]["chunk_shape"];
+        json!([grid, written["codecs"][0]["configuration"]["chunk_shape"]])
+    };
+    assert_eq!(chunk(&["x.zarr"]), json!([[7, 5, 6], null]));
+    assert_eq!(chunk(&["x.zarr", "--chunks", "1=9"]), json!([[7, 9, 6], null]));
+    assert_eq!(chunk(&["x.zarr", "--chunks", "-1,1,2"]), json!([[40, 1, 2], null]));
+    assert_eq!(chunk(&["x.zarr", "--shards", "0=-1"]), json!([[42, 5, 6], [7, 5, 6]]));
+    assert_eq!(chunk(&["x.npy"]), json!([[40, 20, 30], null]));
+    assert_eq!(chunk(&["x.npy", "--chunks", "0=8"]), json!([[8, 20, 30], null]));
+    assert_eq!(chunk(&["x.npy", "--shards", "16,-1,-1"]), json!([[16, 20, 30], [16, 20, 30]]));
+}
+
+#[test]
+fn several_tensors_are_a_group_and_bytes_become_little_endian() {
+    let place = Place::new();
+    let (one, other) = (Tensor::noise("'>f4'", 4, &[3, 4]), Tensor::noise("'<u2'", 2, &[5]));
+    place.write("one.npy", &one.file(npy::PLAIN));
+    place.write("other.npy", &other.file(npy::PLAIN));
+    let zip = |names: &[&str]| {
+        let script = "import sys, zipfile\n\
+            with zipfile.ZipFile('x.npz', 'w') as file:\n\
+            \x20   for name in sys.argv[1:]: file.writestr(name, open(name.split('/')[-1], 'rb').read())\n";
+        let mut command = std::process::Command::new("python3");
+        let made = command.args(["-c", script]).args(names).current_dir(place.path("")).status();
+        assert!(made.unwrap().success());
+    };
+    zip(&["deep/one.npy", "other.npy"]);
+    place.run(&["flip", "x.npz", "--axes", "0", "-o", "y.zarr", "--verify"]).done();
+    let info = place.run(&["info", "y.zarr"]).done().text();
+    assert!(info.contains("  deep/one  f32  [3, 4]  chunks of [3, 4]  48 bytes"), "{info}");
+    assert!(info.contains("  other  u16  [5]  chunks of [5]  10 bytes"), "{info}");
+    let only = ["--tensor", "deep/one", "--only"];
+    place.run(&[&["flip", "y.zarr", "--axes", "0", "-o", "back.npy"], &only[..]].concat()).done();
+    let swapped: Vec<u8> =
+        one.bytes.chunks_exact(4).flat_map(|each| each.iter().rev().copied()).collect();
+    let expected = Tensor { descr: "'<f4'".to_owned(), bytes: swapped, ..one.clone() };
+    place.write("expected.npy", &expected.file(npy::PLAIN));
+    copied(&place, "expected.npy", "same.npy");
+    assert!(place.read("back.npy") == place.read("same.npy"));
+
+    // Names that cannot be paths beside each other.
+    for (names, word) in [
+        (&["deep/one.npy", "deep/one/other.npy"][..], "would be an array within it"),
+        (&["a//one.npy", "other.npy"], "empty, of dots alone"),
+        (&["__a/one.npy", "other.npy"], "begins with \"__\""),
+    ] {
+        zip(names);
+        let run = place.run(&["flip", "x.npz", "--axes", "0", "-o", "z.zarr"]);
+        assert_eq!(run.code, Some(2), "{names:?}: {run:?}");
+        assert!(run.stderr.contains(word), "{names:?}: {run:?}");
+        assert!(!place.path("z.zarr").exists());
+    }
+}
+
+#[test]
+fn what_zarr_has_not_is_refused_before_anything_is_written() {
+    let place = Place::new();
+    for (dtype, shape, word) in [
+        ("u4", "4", "Zarr has no elements of type u4"),
+        ("f8e4m3", "2", "Zarr has no elements of type f8e4m3"),
+        ("bytes2", "1", "Zarr has no elements of type"),
+    ] {
+        place.write("x.bin", &[1, 2]);
+        let args = ["flip", "x.bin", "--dtype", dtype, "--shape", shape, "--axes", "0"];
+        let run = place.run(&[&args[..], &["-o", "y.zarr"]].concat());
+        assert_eq!(run.code, Some(2), "{run:?}");
+        assert!(run.stderr.contains(word), "{run:?}");
+    }
+    assert_eq!(place.contents().len(), 1);
+}
+
+#[test]
+fn a_store_takes_the_place_of_another_whole_or_not_at_all() {
+    let place = Place::new();
+    let tensor = Tensor::noise("'<u2'", 2, &[9, 8]);
+    place.write("x.npy", &tensor.file(npy::PLAIN));
+    write_store(&place.path("x.zarr"), &tensor, &[4, 3], |_| false);
+    fs::write(place.path("x.zarr/notes.txt"), "of the old one").unwrap();
+    let flip = |from: &str, to: &str, more: &[&str]| {
+        place.run(&[&["flip", from, "--axes", "0", "-o", to], more].concat())
+    };
+    // In the place of what is read, and of a file.
+    flip("x.zarr", "x.zarr", &["--force", "--verify"]).done();
+    assert!(!place.path("x.zarr/notes.txt").exists());
+    flip("x.npy", "expected.npy", &["--row-major"]).done();
+    copied(&place, "x.zarr", "y.npy");
+    assert!(place.read("y.npy") == place.read("expected.npy"));
+    place.write("z.zarr", b"a file");
+    flip("x.npy", "z.zarr", &["--force"]).done();
+    copied(&place, "z.zarr", "z.npy");
+    assert!(place.read("z.npy") == place.read("expected.npy"));
+    // A chunk that cannot be read leaves all as it was.
+    let chunk = place.path("z.zarr/c/0/0");
+    fs::write(&chunk, b"no zstd").unwrap();
+    let before = place.contents();
+    assert_eq!(flip("z.zarr", "x.zarr", &["--force"]).code, Some(3));
+    assert_eq!(flip("z.zarr", "new.zarr", &[]).code, Some(3));
+    assert_eq!(place.contents(), before);
+    copied(&place, "x.zarr", "again.npy");
+    assert!(place.read("again.npy") == place.read("expected.npy"));
+}
+
+#[cfg(unix)]
+#[test]
+fn what_a_kill_leaves_of_a_store_is_listed_and_removed() {
+    use std::os::unix::process::ExitStatusExt;
+
+    use rustix::process::{Pid, Signal, kill_process};
+
+    let place = Place::new();
+    place.write("x.npy", &Tensor::noise("'<u2'", 2, &[3000, 3000]).file(npy::PLAIN));
+    let args = ["flip", "x.npy", "--axes", "0", "-o", "y.zarr", "--chunks", "16,16"];
+    let left = || -> Vec<Value> {
+        let report = place.run(&["clean", "--json"]).done().json();
+        report["left"].as_array().unwrap().clone()
+    };
+    for signal in [Signal::KILL, Signal::INT] {
+        let mut child = place.command(&args).spawn().unwrap();
+        // It has more than ten thousand files to write.
+        while left().first().is_none_or(|left| left["bytes"].as_u64() < Some(10_000)) {
+            assert!(child.try_wait().unwrap().is_none(), "it is over too early");
+        }
+        assert_eq!(left()[0]["state"], "in use");
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        assert_eq!(child.wait().unwrap().signal(), Some(signal.as_raw()));
+        let left = left();
+        if signal == Signal::INT {
+            assert_eq!(left, [Value::Null; 0]);
+            assert_eq!(place.contents().len(), 1);
+            continue;
+        }
+        assert_eq!(
+            (&left[0]["output"], &left[0]["state"]),
+            (&"y.zarr".into(), &"interrupted".into())
+        );
+        assert_eq!(left[0]["resumable"], false);
+        place.run(&["clean", "--force"]).done();
+        assert_eq!(place.contents().len(), 1);
+    }
+    // What a kill has left is in nobody's way.
+    let mut child = place.command(&args).spawn().unwrap();
+    while left().is_empty() {
+        assert!(child.try_wait().unwrap().is_none(), "it is over too early");
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    place.run(&args[..6]).done();
+    assert_eq!(place.contents().len(), 2);
 }
 
 #[test]
@@ -180,13 +409,39 @@ fn what_is_no_store_or_cannot_be_written_is_refused_with_a_word() {
         (&["info", "plain"], 2, "is a folder"),
         (&["info", "file.zarr"], 3, "a Zarr store is a folder"),
         (&["info", "x.zarr", "--from", "npy"], 2, "is a folder"),
-        (&["flip", "x.zarr", "--axes", "0", "-o", "y.zarr"], 3, "zarr is read, but not written"),
-        (&["flip", "x.zarr", "--axes", "0", "-o", "y", "--to", "zarr"], 2, "invalid value"),
+        (&["flip", "x.zarr", "--axes", "0", "-o", "x.zarr"], 2, "already exists"),
+        (&["flip", "x.zarr", "--axes", "0", "-o", "plain", "--to", "zarr"], 2, "already exists"),
+        (
+            &["flip", "x.zarr", "--axes", "0", "-o", "plain", "--to", "zarr", "--force"],
+            2,
+            "is a folder, and none of format zarr: it is not overwritten",
+        ),
+        (&["flip", "x.zarr", "--axes", "0", "-o", "none/y.zarr"], 1, "none does not exist"),
+        (&["flip", "x.zarr", "--axes", "0", "-o", "-", "--to", "zarr"], 3, "and no stream"),
+        (
+            &["flip", "x.zarr", "--axes", "0", "-o", "y.npy", "--chunks", "2"],
+            2,
+            "npy has no chunks",
+        ),
+        (&["flip", "x.zarr", "--axes", "0", "-o", "y.zarr", "--chunks", "2,2"], 2, "2 sizes of"),
+        (&["flip", "x.zarr", "--axes", "0", "-o", "y.zarr", "--chunks", "x=2"], 2, "no number of"),
+        (
+            &["flip", "x.zarr", "--axes", "0", "-o", "y.zarr", "--shards", "3"],
+            2,
+            "shards of 3 are no whole number of chunks of 2",
+        ),
+        (&["plan", "flip", "x.zarr", "--axes", "0", "-o", "x.zarr"], 2, "already exists"),
+        (
+            &["relayout", "x.zarr", "--rule", "x: a -> a", "-o", "y.zarr"],
+            2,
+            "cannot store metadata",
+        ),
     ] {
         let run = place.run(args);
         assert_eq!(run.code, Some(code), "{args:?}: {run:?}");
         assert!(run.stderr.contains(words), "{args:?}: {run:?}");
     }
+    assert_eq!(place.contents().len(), 4, "nothing is written");
     place.run(&["info", "x.zarr", "--from", "zarr"]).done();
     fs::rename(place.path("x.zarr"), place.path("x")).unwrap();
     place.run(&["info", "x"]).done();

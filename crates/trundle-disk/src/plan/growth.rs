@@ -21,7 +21,7 @@ pub(crate) struct Growth<'a> {
     /// The sizes of its output.
     sizes: &'a [usize],
     from: &'a [&'a Location],
-    to: Location,
+    to: &'a Location,
     /// For each axis of the output the longest stretch over which the source does not jump, and a chunk
     /// of it, if it is of chunks.
     stretches: Vec<Range<usize>>,
@@ -34,14 +34,13 @@ impl<'a> Growth<'a> {
     /// For the output of a pass that has these seams, and these edges of chunks.
     pub(crate) fn new<'e>(
         program: &'a Program,
-        from: &'a [&'a Location],
+        (from, to): (&'a [&'a Location], &'a Location),
         seams: &[Vec<usize>],
         edges_of: impl Fn(usize) -> &'e [usize],
         budget: Budget,
         storage: &'a Storage,
     ) -> Growth<'a> {
         let sizes = out_sizes(program);
-        let to = Location::row_major(sizes);
         let stretches: Vec<Range<usize>> = seams.iter().map(|seams| longest(seams)).collect();
         // The longest chunk of a stretch: others end where an axis does, or at a seam.
         let grid = |(axis, stretch): (usize, &Range<usize>)| {
@@ -162,8 +161,10 @@ impl<'a> Growth<'a> {
     }
 
     fn traffic(&self, tile: &Tile) -> (u64, u64) {
-        let (read, written) = tile.runs(self.from, &self.to);
-        let moved = (elements(&tile.out) + tile.covered(self.from)) * self.budget.unit;
+        let (read, written) = tile.runs(self.from, self.to);
+        // What waits is written and read once more.
+        let out = elements(&tile.out) + 2 * self.to.waiting(&tile.out);
+        let moved = (out + tile.covered(self.from)) * self.budget.unit;
         (moved as u64, (read + written) as u64)
     }
 

@@ -5,7 +5,7 @@ use std::io::Cursor;
 use bytes::Bytes;
 use trundle::Error;
 use trundle_core::program::Definition;
-use trundle_formats::{Header, Order, StoredDType, TensorFile};
+use trundle_formats::{Format, Header, Order, StoredDType, TensorFile};
 
 use crate::plan::movement::Arrangement;
 
@@ -72,6 +72,16 @@ impl JobInput {
             is_swapped: false,
             is_checked: file.has_crc32(),
         })
+    }
+
+    /// A tensor of `file`, the first of a job's, with elements as `format` has them.
+    pub(crate) fn as_it_is_written(file: &TensorFile, index: usize, format: &Format) -> JobInput {
+        let mut input = JobInput::as_it_stands(file, 0, index);
+        if let JobInput::Tensor(tensor) = &mut input {
+            let element = &tensor.header.element;
+            tensor.is_swapped = format.element_as_written(element) != *element;
+        }
+        input
     }
 
     /// An input whose elements become `element`.

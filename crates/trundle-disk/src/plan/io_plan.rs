@@ -2,17 +2,18 @@
 //!
 //! A pass from one file may be two, with a file in another order between them: there the elements are in
 //! chunks, one for each band of the output. The first pass moves nothing but that; the second is the
-//! movement itself, from chunks that are each one run. Every file is row-major here. Where a movement
-//! leaves every element where it stands, it is copied and the header says so.
+//! movement itself, from chunks that are each one run. Every other file is row-major here, but an output in
+//! chunks: its tiles are of whole chunks as far as the memory allows. Where a movement leaves every element
+//! where it stands, it is copied and the header says so.
 
 use std::collections::BTreeMap;
 
-use trundle::Shape;
+use trundle::{Shape, Width};
 use trundle_core::program::{Definition, Made, Program, TensorId};
 
 use crate::Storage;
 use crate::error::{Error, Problem};
-use crate::plan::location::{Location, elements, file_bytes, unit};
+use crate::plan::location::{Chunks, Location, elements, file_bytes, unit};
 use crate::plan::movement::{Movement, MovementPass};
 use crate::plan::seams::edges;
 use crate::plan::tiling::{self, Budget, SPAN_BYTES, Tile, bands, bands_in_place, chunks, tiles};
@@ -99,11 +100,15 @@ const MARGIN: f64 = 1.25;
 pub(crate) const SMALL_BYTES: usize = 32 << 20;
 
 impl Movement {
-    /// The best I/O plan that the resources allow.
+    /// The best I/O plan that the resources allow, to a row-major file or to chunks of these sizes.
     ///
     /// # Errors
     /// [`Problem::Memory`] if none does.
-    pub(crate) fn io_plan(&self, resources: Resources<'_>) -> Result<IoPlan, Error> {
+    pub(crate) fn io_plan(
+        &self,
+        chunk: Option<&[usize]>,
+        resources: Resources<'_>,
+    ) -> Result<IoPlan, Error> {
         let (read, written) = self.file_bytes_of_ends();
         if written == 0 {
             return Ok(IoPlan::Tiled(Vec::new()));
@@ -111,11 +116,11 @@ impl Movement {
         let both = read.saturating_add(written);
         let is_small = both <= SMALL_BYTES as u64;
         let fits = |bytes: u64| bytes <= resources.budget as u64;
-        let fits_whole = fits(self.whole_bytes());
+        let fits_whole = fits(self.whole_bytes()) && chunk.is_none();
         if is_small && fits_whole {
             return Ok(IoPlan::Whole);
         }
-        let tiled = self.tiled(resources);
+        let tiled = self.tiled(chunk, resources);
         if fits_whole && !is_small {
             // What is moved in tiles is read while others are written.
             let requests = self.inputs().len() as u64 + 1;
@@ -128,13 +133,13 @@ impl Movement {
             }
         }
         tiled.map(IoPlan::Tiled).ok_or_else(|| {
-            let (needed, limit) = (self.least_bytes(resources), resources.budget as u64);
+            let (needed, limit) = (self.least_bytes(chunk, resources), resources.budget as u64);
             Error::from(Problem::Memory { needed, limit })
         })
     }
 
     /// About the bytes that would be enough where the resources are not.
-    fn least_bytes(&self, resources: Resources<'_>) -> u64 {
+    fn least_bytes(&self, chunk: Option<&[usize]>, resources: Resources<'_>) -> u64 {
         let whole = self.whole_bytes();
         // Planning more to find out would itself take more than the resources.
         let most = resources.budget.saturating_mul(4).max(64);
@@ -143,7 +148,7 @@ impl Movement {
             && more <= most
             && (more as u64) < whole
         {
-            if self.tiled(Resources { budget: more, ..resources }).is_some() {
+            if self.tiled(chunk, Resources { budget: more, ..resources }).is_some() {
                 return more as u64;
             }
             budget = more;
@@ -151,7 +156,7 @@ impl Movement {
         whole.min(tiling::least_bytes(whole).max(budget as u64))
     }
 
-    fn tiled(&self, resources: Resources<'_>) -> Option<Vec<FilePass>> {
+    fn tiled(&self, chunk: Option<&[usize]>, resources: Resources<'_>) -> Option<Vec<FilePass>> {
         let budget = Budget {
             unit: unit(self.width()),
             bytes: resources.budget - resources.budget / LISTS_SHARE,
@@ -164,10 +169,49 @@ impl Movement {
                 _ => ReadFrom::Pass(written[&id]),
             };
             let tiled = TiledPass { movement: self, pass, at: passes.len(), budget };
-            passes.extend(tiled.file_passes(&file_of, resources.storage)?);
+            let to = self.location_of(pass, chunk);
+            passes.extend(tiled.file_passes(to, &file_of, resources.storage)?);
             written.insert(pass.target, passes.len() - 1);
         }
+        if let (Some(chunk), Some(last)) = (chunk, passes.last())
+            && matches!(last.to, Location::RowMajor { .. })
+        {
+            passes.push(self.pass_into_chunks(
+                chunk,
+                passes.len() - 1,
+                budget,
+                resources.storage,
+            )?);
+        }
         Some(passes)
+    }
+
+    /// Where a pass writes to: to the chunks of the output, if it writes that with its axes.
+    fn location_of(&self, pass: &MovementPass, chunk: Option<&[usize]>) -> Location {
+        let sizes = pass.program.tensor(pass.program.outputs()[0]).shape.sizes();
+        let is_output = pass.target == self.output() && sizes == self.out_shape().sizes();
+        match chunk.filter(|_| is_output) {
+            Some(chunk) => Location::Chunks(Chunks::packed(sizes, chunk)),
+            None => Location::row_major(sizes),
+        }
+    }
+
+    /// A last pass that only cuts what the pass before it wrote row-major into chunks.
+    fn pass_into_chunks(
+        &self,
+        chunk: &[usize],
+        before: usize,
+        budget: Budget,
+        storage: &Storage,
+    ) -> Option<FilePass> {
+        let sizes = self.out_shape().sizes();
+        let kept = kept(self.out_shape(), self.width())?;
+        let (from, to) =
+            (Location::row_major(sizes), Location::Chunks(Chunks::packed(sizes, chunk)));
+        let tiles = tiles(&kept, (&[&from], &to), to.edges(), budget, storage)
+            .or_else(|| bands(&kept, to.edges(), budget))?;
+        let read = FileRead { of: self.output(), file: ReadFrom::Pass(before), from };
+        Some(FilePass::new(self.width(), None, kept, vec![read], to, tiles))
     }
 }
 
@@ -184,6 +228,7 @@ impl TiledPass<'_> {
     /// One pass over files, or two with a file between them if those take clearly less time.
     fn file_passes(
         &self,
+        to: Location,
         file_of: &dyn Fn(TensorId) -> ReadFrom,
         storage: &Storage,
     ) -> Option<Vec<FilePass>> {
@@ -195,11 +240,11 @@ impl TiledPass<'_> {
             FileRead { of: *of, file: file_of(*of), from }
         };
         let reads: Vec<FileRead> = self.pass.reads.iter().zip(given).map(read).collect();
-        let to = Location::row_major(&program.tensor(program.outputs()[0]).shape);
         // Where tiles do not grow, bands are at least few enough.
         let from: Vec<&Location> = reads.iter().map(|read| &read.from).collect();
-        let tiles = tiles(program, &from, &self.edges(), self.budget, storage);
-        let one = tiles.or_else(|| bands(program, self.budget)).map(|tiles| {
+        let edges = self.edges(&to);
+        let tiles = tiles(program, (&from, &to), &edges, self.budget, storage);
+        let one = tiles.or_else(|| bands(program, &edges, self.budget)).map(|tiles| {
             let target = Some(self.pass.target);
             vec![self.file_pass(target, program.clone(), reads.clone(), to.clone(), tiles)]
         });
@@ -217,8 +262,11 @@ impl TiledPass<'_> {
         own.filter(|own| shape.ends_with(&own.sizes)).map_or(0, |own| own.sizes.len())
     }
 
-    /// For each axis of the output where along it other chunks are read.
-    fn edges(&self) -> Vec<Vec<usize>> {
+    /// For each axis of the output where along it other chunks are written, or else read.
+    fn edges(&self, to: &Location) -> Vec<Vec<usize>> {
+        if !to.edges().is_empty() {
+            return to.edges().to_vec();
+        }
         let Movement { program, in_chunks, passes, .. } = self.movement;
         let own = &self.pass.program;
         let is_all = passes.len() == 1
@@ -234,7 +282,7 @@ impl TiledPass<'_> {
         // Half of the budget, so that a band is moved while others are read and written.
         let budget = Budget { bytes: self.budget.bytes / 2, ..self.budget };
         let program = &self.pass.program;
-        let second = bands(program, budget)?;
+        let second = bands(program, to.edges(), budget)?;
         let (chunks, around) = chunks(&second)?;
         // Each tile of the first pass could have a span of each chunk.
         let most = (budget.bytes / LISTS_SHARE / SPAN_BYTES).max(LEAST_SPANS);
@@ -243,7 +291,8 @@ impl TiledPass<'_> {
         }
         let first = bands_in_place(&around, budget)?;
         let intermediate = Location::Chunks(chunks);
-        let kept = kept(program)?;
+        let input = program.tensors().iter().find(|each| matches!(each.made, Made::Given(_)))?;
+        let kept = kept(&input.shape, input.width)?;
         let between =
             FileRead { file: ReadFrom::Pass(self.at), from: intermediate.clone(), ..*read };
         let target = Some(self.pass.target);
@@ -261,14 +310,27 @@ impl TiledPass<'_> {
         to: Location,
         tiles: Vec<Tile>,
     ) -> FilePass {
-        let width = self.movement.width();
+        FilePass::new(self.movement.width(), target, program, reads, to, tiles)
+    }
+}
+
+impl FilePass {
+    fn new(
+        width: Width,
+        target: Option<TensorId>,
+        program: Program,
+        reads: Vec<FileRead>,
+        to: Location,
+        tiles: Vec<Tile>,
+    ) -> FilePass {
         let bytes = |elements: usize| file_bytes(width, elements) as u64;
         let from: Vec<&Location> = reads.iter().map(|read| &read.from).collect();
         let traffic = tiles.iter().fold(Traffic::default(), |sum, tile| {
             let (reads, writes) = tile.runs(&from, &to);
+            let waiting = bytes(to.waiting(&tile.out));
             Traffic {
-                bytes_read: sum.bytes_read + bytes(tile.covered(&from)),
-                bytes_written: sum.bytes_written + bytes(elements(&tile.out)),
+                bytes_read: sum.bytes_read + bytes(tile.covered(&from)) + waiting,
+                bytes_written: sum.bytes_written + bytes(elements(&tile.out)) + waiting,
                 reads: sum.reads + reads as u64,
                 writes: sum.writes + writes as u64,
             }
@@ -277,11 +339,10 @@ impl TiledPass<'_> {
     }
 }
 
-/// The only input of a program, moved nowhere.
-fn kept(program: &Program) -> Option<Program> {
-    let input = program.tensors().iter().find(|tensor| matches!(tensor.made, Made::Given(_)))?;
+/// A program whose only tensor is moved nowhere.
+fn kept(shape: &Shape, width: Width) -> Option<Program> {
     let mut kept = Program::new();
-    let id = kept.given(input.shape.clone(), input.width).ok()?;
+    let id = kept.given(shape.clone(), width).ok()?;
     kept.output(id).ok()?;
     Some(kept)
 }
@@ -325,7 +386,8 @@ mod tests {
         let shape = Shape::new([8192, 8192]).unwrap();
         let (from, to) = (Order::RowMajor, Order::RowMajor);
         let movement = Movement::of_chain(&chain, Width::Bytes(1), &shape, from, to).unwrap();
-        let io_plan = movement.io_plan(Resources { budget: 2 << 20, storage: &storage }).unwrap();
+        let io_plan =
+            movement.io_plan(None, Resources { budget: 2 << 20, storage: &storage }).unwrap();
         let IoPlan::Tiled(passes) = io_plan else { panic!("it does not fit") };
         (passes.len(), passes.iter().map(|pass| pass.seconds(&storage)).sum())
     }
@@ -349,7 +411,7 @@ mod tests {
             );
             let movement = movement.unwrap();
             let resources = Resources { budget: 64 << 20, storage: &Storage::SSD };
-            let IoPlan::Tiled(passes) = movement.io_plan(resources).unwrap() else {
+            let IoPlan::Tiled(passes) = movement.io_plan(None, resources).unwrap() else {
                 panic!("it does not fit")
             };
             let stored = movement.file_bytes_of_ends().0;

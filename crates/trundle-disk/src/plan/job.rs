@@ -9,6 +9,7 @@ use trundle_formats::{Described, FileSkeleton, Format, Order, StoredDType, Tenso
 
 use crate::Storage;
 use crate::error::{Error, Problem};
+use crate::plan::chunk_sizes::ChunkSizes;
 use crate::plan::input::{Input, JobInput, JobTensor};
 use crate::plan::io_plan::{FilePass, IoPlan, Resources, SMALL_BYTES, Traffic};
 use crate::plan::location::{file_bytes, unit};
@@ -41,7 +42,7 @@ pub struct Assembled<'a> {
 }
 
 /// What a movement may use.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct PlanOptions {
     /// The bytes of memory that the process may have allocated.
     pub max_bytes: u64,
@@ -53,6 +54,11 @@ pub struct PlanOptions {
     /// Whether the output is row-major also where its format could state the order in which the
     /// elements stand already.
     pub row_major: bool,
+    /// The sizes of the output's chunks, where its format has chunks. Without them they are those of the
+    /// source, brought along by the operators, or what the format thinks best.
+    pub chunks: Option<ChunkSizes>,
+    /// The sizes of its shards, each a multiple of the chunk's. Without them there are none.
+    pub shards: Option<ChunkSizes>,
 }
 
 /// A movement from files to a file that is decided but not begun.
@@ -61,13 +67,15 @@ pub struct Job {
     /// What it reads, each once.
     pub(crate) inputs: Vec<JobInput>,
     pub(crate) tensors: Vec<TensorJob>,
-    /// The name of the output's format.
-    pub(crate) format: &'static str,
+    /// The output's format.
+    pub(crate) format: &'static Format,
     pub(crate) skeleton: FileSkeleton,
     /// The bytes that all buffers may take together.
     pub(crate) budget: usize,
     /// How many threads decode chunks at once, if chunks are read.
     pub(crate) decoders: Option<usize>,
+    /// How many encode them at once, if chunks are written.
+    pub(crate) encoders: Option<usize>,
     pub(crate) storage: Storage,
     pub(crate) threads: Option<usize>,
 }
@@ -85,6 +93,8 @@ pub struct TensorJob {
     pub(crate) io_plan: IoPlan,
     pub(crate) out_shape: Shape,
     pub(crate) out_order: Order,
+    /// The sizes of what is written at once, where the output is in chunks.
+    at_once: Option<Vec<usize>>,
 }
 
 /// What a job asks of the disk and of time.
@@ -130,12 +140,12 @@ impl Job {
     pub fn new(
         file: &TensorFile,
         wanted: &[Wanted<'_>],
-        format: &Format,
+        format: &'static Format,
         metadata: &[(String, String)],
         options: &PlanOptions,
     ) -> Result<Job, Error> {
         let of_wanted = |(at, each): (usize, &Wanted<'_>)| {
-            let input = JobInput::as_it_stands(file, 0, each.index);
+            let input = JobInput::as_it_is_written(file, each.index, format);
             let tensor = Unplanned::of_chain(&input, at, each.chain, format, options.row_major)?;
             Ok((input, tensor))
         };
@@ -156,7 +166,7 @@ impl Job {
     pub fn assembled(
         files: &[&TensorFile],
         outputs: &[Assembled<'_>],
-        format: &Format,
+        format: &'static Format,
         metadata: &[(String, String)],
         options: &PlanOptions,
     ) -> Result<Job, Error> {
@@ -174,21 +184,27 @@ impl Job {
         files: &[&TensorFile],
         inputs: Vec<JobInput>,
         unplanned: &[Unplanned],
-        format: &Format,
+        format: &'static Format,
         metadata: &[(String, String)],
         options: &PlanOptions,
     ) -> Result<Job, Error> {
+        let chunkings = unplanned.iter().map(|each| each.chunking(format, options));
+        let chunkings = chunkings.collect::<Result<Vec<Chunking>, _>>()?;
         let skeleton = {
+            let described = unplanned.iter().zip(&chunkings);
             let described: Vec<Described<'_>> =
-                unplanned.iter().map(Unplanned::described).collect();
+                described.map(|(each, chunking)| each.described(chunking)).collect();
             format
                 .skeleton(&described, metadata)
                 .map_err(|problem| Error::file(Path::new("the output"), problem))?
         };
         let (budget, decoders) = decoders(options, &inputs)?;
+        let (budget, encoders) = encoders(options, budget, unplanned, &skeleton)?;
         let tensors = |storage: &Storage| -> Result<Vec<TensorJob>, Error> {
             let resources = Resources { budget, storage };
-            unplanned.iter().cloned().map(|each| each.planned(resources)).collect()
+            let at_once = |at: usize| Some(skeleton.chunked().get(at)?.at_once().to_vec());
+            let each = unplanned.iter().cloned().enumerate();
+            each.map(|(at, each)| each.planned(at_once(at), resources)).collect()
         };
         let mut storage = options.storage.unwrap_or(Storage::SSD);
         let mut decided = tensors(&storage)?;
@@ -201,8 +217,8 @@ impl Job {
             storage = found;
             decided = tensors(&storage)?;
         }
-        let (format, threads) = (format.name(), options.threads);
-        Ok(Job { inputs, tensors: decided, format, skeleton, budget, decoders, storage, threads })
+        let (tensors, threads) = (decided, options.threads);
+        Ok(Job { inputs, tensors, format, skeleton, budget, decoders, encoders, storage, threads })
     }
 
     /// The same job with the resources of one that was begun before.
@@ -210,10 +226,18 @@ impl Job {
         let resources = Resources { budget, storage: &storage };
         let again = |tensor: TensorJob| {
             let TensorJob {
-                name, element, inputs, in_order, movement, out_shape, out_order, ..
+                name,
+                element,
+                inputs,
+                in_order,
+                movement,
+                out_shape,
+                out_order,
+                at_once,
+                ..
             } = tensor;
             Unplanned { name, element, inputs, in_order, movement, out_shape, out_order }
-                .planned(resources)
+                .planned(at_once, resources)
         };
         let tensors = self.tensors.into_iter().map(again).collect::<Result<_, _>>()?;
         Ok(Job { tensors, budget, storage, ..self })
@@ -227,6 +251,11 @@ impl Job {
     /// How many requests read at once.
     pub(crate) fn readers(&self) -> usize {
         self.decoders.unwrap_or(usize::MAX).min(self.storage.in_flight)
+    }
+
+    /// How many requests write at once.
+    pub(crate) fn writers(&self) -> usize {
+        self.encoders.unwrap_or(usize::MAX).min(self.storage.in_flight)
     }
 
     /// The inputs of which something is read.
@@ -390,8 +419,9 @@ impl TensorJob {
 /// what codecs make of that on the way.
 const CHUNKS_OF_DECODER: usize = 4;
 
-/// The share of the memory, as its inverse, for chunks that are decoded, if there is room for one.
-const DECODERS_SHARE: usize = 4;
+/// The share of the memory, as its inverse, for chunks that are decoded or encoded, if there is room for
+/// one.
+const CODECS_SHARE: usize = 4;
 
 /// What of the memory is left for buffers where `inputs` have chunks that are decoded, and how many
 /// threads decode them at once.
@@ -412,12 +442,51 @@ fn decoders(options: &PlanOptions, inputs: &[JobInput]) -> Result<(usize, Option
     let files = inputs.iter().filter(in_chunks).filter_map(|input| Some(input.tensor()?.file));
     // Each file keeps what was read of it last.
     let others = files.collect::<BTreeSet<usize>>().len() - 1;
-    let each = chunk.saturating_mul(CHUNKS_OF_DECODER + others).max(1);
-    let decoders = (bytes / DECODERS_SHARE / each).clamp(1, Storage::SSD.in_flight);
-    match bytes.checked_sub(decoders * each).filter(|left| *left > 0) {
-        Some(left) => Ok((left, Some(decoders))),
+    let each = chunk.saturating_mul(CHUNKS_OF_DECODER + others);
+    shared(options, bytes, each).map(|(left, decoders)| (left, Some(decoders)))
+}
+
+/// A thread that encodes has memory for so many of what is written at once: one with all of its elements,
+/// and what the codecs make of that.
+const COPIES_OF_ENCODER: usize = 3;
+
+/// What of `budget` is left for buffers where the output is in chunks, and how many threads encode them at
+/// once.
+///
+/// # Errors
+/// [`Problem::Memory`] if there is not room for one.
+fn encoders(
+    options: &PlanOptions,
+    budget: usize,
+    tensors: &[Unplanned],
+    skeleton: &FileSkeleton,
+) -> Result<(usize, Option<usize>), Error> {
+    let at_once = skeleton.chunked().iter().zip(tensors);
+    let bytes = at_once.map(|(chunked, tensor)| {
+        let elements = chunked.at_once().iter().copied().fold(1, usize::saturating_mul);
+        file_bytes(tensor.element.width(), elements)
+    });
+    match bytes.max() {
+        None => Ok((budget, None)),
+        Some(bytes) => {
+            let each = bytes.saturating_mul(COPIES_OF_ENCODER);
+            shared(options, budget, each).map(|(left, encoders)| (left, Some(encoders)))
+        }
+    }
+}
+
+/// What of `budget` is left if a share of it is for threads that take `each` bytes, and for how many.
+///
+/// # Errors
+/// [`Problem::Memory`] if there is not room for one.
+fn shared(options: &PlanOptions, budget: usize, each: usize) -> Result<(usize, usize), Error> {
+    let each = each.max(1);
+    let threads = (budget / CODECS_SHARE / each).clamp(1, Storage::SSD.in_flight);
+    match budget.checked_sub(threads.saturating_mul(each)).filter(|left| *left > 0) {
+        Some(left) => Ok((left, threads)),
         None => {
-            let (needed, limit) = (each as u64 + 2 * OVERHEAD_BYTES, options.max_bytes);
+            let (each, limit) = (each as u64, options.max_bytes);
+            let needed = each + OVERHEAD_BYTES.min(each) + 1;
             Err(Error::from(Problem::Memory { needed, limit }))
         }
     }
@@ -482,7 +551,7 @@ impl Unplanned {
             |to: Order| Movement::of_chain(chain, width, &header.shape, header, to).map_err(named);
         let mut unplanned = Unplanned {
             name: header.name.clone(),
-            element: header.element.clone(),
+            element: format.element_as_written(&header.element),
             inputs: vec![at],
             in_order: header.chunk.is_none().then_some(header.order),
             movement: movement(Order::RowMajor)?,
@@ -531,18 +600,86 @@ impl Unplanned {
         })
     }
 
-    fn described(&self) -> Described<'_> {
+    /// The chunks that are asked for, or else those of the source where the operators bring them.
+    fn chunking(&self, format: &Format, options: &PlanOptions) -> Result<Chunking, Error> {
+        if !format.is_folder() {
+            return match options.chunks.as_ref().or(options.shards.as_ref()) {
+                None => Ok(Chunking::default()),
+                Some(_) => {
+                    let why = format!("format {} has no chunks", format.name());
+                    Err(Error::from(Problem::Chunks(why)))
+                }
+            };
+        }
+        let sizes = self.out_shape.sizes();
+        let refused = |why: String| Error::from(Problem::Chunks(why)).within(&self.name);
+        let brought = self.movement.chunk();
+        let all = || sizes.iter().map(|size| (*size).max(1)).collect::<Vec<_>>();
+        let chunk = match &options.chunks {
+            None => brought,
+            Some(asked) => {
+                let otherwise = brought.unwrap_or_else(all);
+                Some(asked.of(sizes, &otherwise).map_err(refused)?)
+            }
+        };
+        let shard = match &options.shards {
+            None => None,
+            Some(asked) => {
+                let otherwise = chunk.clone().unwrap_or_else(all);
+                Some(asked.of(sizes, &otherwise).map_err(refused)?)
+            }
+        };
+        // All of an axis is as many chunks as it takes.
+        let shard = shard.map(|shard| match &chunk {
+            Some(chunk) => whole_chunks(&shard, chunk, sizes),
+            None => shard,
+        });
+        Ok(Chunking { chunk, shard })
+    }
+
+    fn described<'a>(&'a self, chunking: &'a Chunking) -> Described<'a> {
         Described {
-            name: &self.name,
-            element: &self.element,
-            shape: &self.out_shape,
-            order: self.out_order,
+            chunk: chunking.chunk.as_deref(),
+            shard: chunking.shard.as_deref(),
+            ..Described::new(&self.name, &self.element, &self.out_shape, self.out_order)
         }
     }
 
-    fn planned(self, resources: Resources<'_>) -> Result<TensorJob, Error> {
-        let io_plan = self.movement.io_plan(resources).map_err(|error| error.within(&self.name))?;
+    fn planned(
+        self,
+        at_once: Option<Vec<usize>>,
+        resources: Resources<'_>,
+    ) -> Result<TensorJob, Error> {
+        let io_plan = self.movement.io_plan(at_once.as_deref(), resources);
+        let io_plan = io_plan.map_err(|error| error.within(&self.name))?;
         let Unplanned { name, element, inputs, in_order, movement, out_shape, out_order } = self;
-        Ok(TensorJob { name, element, inputs, in_order, movement, io_plan, out_shape, out_order })
+        Ok(TensorJob {
+            name,
+            element,
+            inputs,
+            in_order,
+            movement,
+            io_plan,
+            out_shape,
+            out_order,
+            at_once,
+        })
     }
+}
+
+/// The sizes of a tensor's chunks and shards, where something is said of them.
+#[derive(Clone, Debug, Default)]
+struct Chunking {
+    chunk: Option<Vec<usize>>,
+    shard: Option<Vec<usize>>,
+}
+
+/// A shard that reaches to the end of an axis, and no further than chunks do.
+fn whole_chunks(shard: &[usize], chunk: &[usize], sizes: &[usize]) -> Vec<usize> {
+    let axes = shard.iter().zip(chunk).zip(sizes);
+    axes.map(|((shard, chunk), size)| match shard >= size {
+        true => shard.next_multiple_of(*chunk),
+        false => *shard,
+    })
+    .collect()
 }

@@ -29,9 +29,11 @@ trundle::fingerprint!(enum Location { "row-major" RowMajor { sizes, chunk_axes }
 pub(crate) struct Chunks {
     /// For each axis where the chunks begin, rising, and where the last one ends.
     cuts: Vec<Vec<usize>>,
+    /// Whether each is packed when all of it is there: a part of one waits elsewhere for the others.
+    is_packed: bool,
 }
 
-trundle::fingerprint!(struct Chunks { cuts });
+trundle::fingerprint!(struct Chunks { cuts, is_packed });
 
 /// Contiguous runs of elements, all of one length, at regular distances.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,6 +93,31 @@ impl Location {
         }
     }
 
+    /// The elements of `bounds` that are a part of a chunk which is packed when all of it is there.
+    pub(crate) fn waiting(&self, bounds: &[Range<usize>]) -> usize {
+        match self {
+            Location::Chunks(chunks) if chunks.is_packed => {
+                let whole = |(range, cuts): (&Range<usize>, &Vec<usize>)| {
+                    let first = cuts.partition_point(|cut| *cut < range.start);
+                    let end = cuts.partition_point(|cut| *cut <= range.end);
+                    let ends = cuts.get(first).zip(end.checked_sub(1).map(|last| cuts[last]));
+                    ends.map_or(0, |(first, last)| last.saturating_sub(*first))
+                };
+                let whole: usize = bounds.iter().zip(&chunks.cuts).map(whole).product();
+                elements(bounds) - whole
+            }
+            _ => 0,
+        }
+    }
+
+    /// For each axis where other chunks begin, and its ends; nothing where there are no chunks.
+    pub(crate) fn edges(&self) -> &[Vec<usize>] {
+        match self {
+            Location::RowMajor { .. } => &[],
+            Location::Chunks(chunks) => &chunks.cuts,
+        }
+    }
+
     /// The runs that `bounds` are, in row-major order of their elements. Of chunks, `bounds` lie
     /// within one.
     pub(crate) fn runs(&self, bounds: &[Range<usize>]) -> Runs {
@@ -142,7 +169,15 @@ impl Location {
 impl Chunks {
     /// The chunks that begin at `cuts`, rising for each axis; the last cut of each is an end.
     pub(crate) fn new(cuts: Vec<Vec<usize>>) -> Chunks {
-        Chunks { cuts }
+        Chunks { cuts, is_packed: false }
+    }
+
+    /// All of a tensor in chunks that are packed, of the same sizes but for the last along each axis.
+    pub(crate) fn packed(sizes: &[usize], chunk: &[usize]) -> Chunks {
+        let cuts = |(size, chunk): (&usize, &usize)| {
+            (0..*size).step_by(*chunk).chain(std::iter::once(*size)).collect()
+        };
+        Chunks { cuts: sizes.iter().zip(chunk).map(cuts).collect(), is_packed: true }
     }
 
     /// How many there are.
@@ -296,6 +331,19 @@ mod tests {
         assert_eq!(runs(&[1..2, 1..2, 1..4]), (1, 3));
         assert_eq!(runs(&[1..3, 1..3, 0..5]), (2, 10));
         assert_eq!(runs(&[0..4, 0..3, 0..2]), (12, 2));
+    }
+
+    #[test]
+    fn what_waits_is_what_is_in_no_whole_chunk() {
+        let (sizes, chunk) = ([7, 4], [3, 2]);
+        let location = Location::Chunks(Chunks::packed(&sizes, &chunk));
+        let all = location.spans(&[0..7, 0..4]);
+        for bounds in boxes(&sizes) {
+            let waiting = |whole: &&Bounds| common(whole, &bounds).as_ref() != Some(*whole);
+            let of_part = |part: &Bounds| common(part, &bounds).map_or(0, |both| elements(&both));
+            let expected: usize = all.iter().filter(waiting).map(of_part).sum();
+            assert_eq!(location.waiting(&bounds), expected, "{bounds:?}");
+        }
     }
 
     #[test]

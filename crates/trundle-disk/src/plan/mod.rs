@@ -1,5 +1,6 @@
 //! What a job will do: how each tensor goes from file to file, decided before anything is written.
 
+pub(crate) mod chunk_sizes;
 mod growth;
 pub(crate) mod input;
 pub(crate) mod io_plan;

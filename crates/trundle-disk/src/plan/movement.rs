@@ -6,6 +6,8 @@ use trundle::{Chain, PlanError, Shape, Width};
 use trundle_core::program::{Budget, Isolated, Made, Pass, Program, TensorId};
 use trundle_formats::{Header, Order};
 
+use crate::plan::seams::{edges, longest};
+
 /// How the elements of a tensor stand in a file that is read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Arrangement<'a> {
@@ -147,6 +149,16 @@ impl Movement {
         };
         let passes = passes.iter().map(alone).collect::<trundle::Result<_>>()?;
         Ok(Movement { program, passes, whole_passes, scratch_bytes, in_chunks })
+    }
+
+    /// About the sizes that chunks of what is read have in the output, along each axis the longest. `None`
+    /// if nothing is in chunks.
+    pub(crate) fn chunk(&self) -> Option<Vec<usize>> {
+        if self.in_chunks.is_empty() {
+            return None;
+        }
+        let edges = edges(&self.program, &self.in_chunks);
+        Some(edges.iter().map(|edges| longest(edges).len().max(1)).collect())
     }
 
     pub(crate) fn width(&self) -> Width {

@@ -100,32 +100,37 @@ impl Tile {
     }
 }
 
-/// Tiles for a pass between contiguous tensors, as long in all as fits the budget: grown axis by
+/// Tiles for a pass between tensors in files, as long in all as fits the budget: grown axis by
 /// axis from a single element, each time along the one that saves most of the time that the storage
 /// takes for an element. They are cut at `edges`, of each axis of the output, rather than elsewhere.
 /// `None` if there are none that fit.
 pub(crate) fn tiles(
     program: &Program,
-    from: &[&Location],
+    (from, to): (&[&Location], &Location),
     edges: &[Vec<usize>],
     budget: Budget,
     storage: &Storage,
 ) -> Option<Vec<Tile>> {
     let seams = all_seams(program);
-    let edges_of = |axis: usize| edges.get(axis).map_or(&[][..], |edges| edges);
-    let steps = Growth::new(program, from, &seams, edges_of, budget, storage).grown()?;
+    let edges_of = |axis: usize| edges_of(edges, axis);
+    let steps = Growth::new(program, (from, to), &seams, edges_of, budget, storage).grown()?;
     let axes = seams.into_iter().zip(steps).enumerate();
     let axes = axes.map(|(axis, (seams, step))| Axis { seams, step, edges: edges_of(axis) });
     fitting(program, boxes(&cuts(axes, budget)?), budget)
 }
 
+/// The edges along an axis, if there are any.
+fn edges_of(edges: &[Vec<usize>], axis: usize) -> &[usize] {
+    edges.get(axis).map_or(&[], |edges| edges)
+}
+
 /// Bands that are one run each of a contiguous tensor of the output's shape, cut where a source
-/// jumps; `None` if there are none that fit.
-pub(crate) fn bands(program: &Program, budget: Budget) -> Option<Vec<Tile>> {
+/// jumps, and at `edges` rather than elsewhere; `None` if there are none that fit.
+pub(crate) fn bands(program: &Program, edges: &[Vec<usize>], budget: Budget) -> Option<Vec<Tile>> {
     let whole: Bounds = out_sizes(program).iter().map(|size| 0..*size).collect();
     let steps = band_steps(&whole, budget.elements())?;
-    let axes = all_seams(program).into_iter().zip(steps);
-    let axes = axes.map(|(seams, step)| Axis { seams, step, edges: &[] });
+    let axes = all_seams(program).into_iter().zip(steps).enumerate();
+    let axes = axes.map(|(axis, (seams, step))| Axis { seams, step, edges: edges_of(edges, axis) });
     fitting(program, boxes(&cuts(axes, budget)?), budget)
 }
 
@@ -341,7 +346,8 @@ mod tests {
     fn tiles_of(program: &Program, budget: Budget) -> Option<Vec<Tile>> {
         let from = locations(program);
         let from: Vec<&Location> = from.iter().collect();
-        tiles(program, &from, &[], budget, &Storage::SSD)
+        let to = Location::row_major(out_sizes(program));
+        tiles(program, (&from, &to), &[], budget, &Storage::SSD)
     }
 
     const ROOM: Budget = Budget { unit: 4, bytes: 64 << 20 };
@@ -398,7 +404,7 @@ mod tests {
     fn bands_of_a_transpose_read_cells() {
         let program = program("roll(shift=[7], axes=[1]) | a b -> b a", &[2000, 30000]);
         let budget = Budget { unit: 4, bytes: 16 << 20 };
-        let tiles = bands(&program, budget).unwrap();
+        let tiles = bands(&program, &[], budget).unwrap();
         check(&program, &tiles, budget);
         assert_eq!(most_runs(&program, &tiles).1, 1);
         let (chunks, around) = chunks(&tiles).unwrap();
@@ -413,7 +419,7 @@ mod tests {
     fn sources_that_overlap_are_no_cells() {
         let program =
             program("reverse(axis=1, batch_axis=0, lengths=[100, 90, 80]) | a b -> b a", &[3, 100]);
-        let tiles = bands(&program, Budget { unit: 1, bytes: 330 }).unwrap();
+        let tiles = bands(&program, &[], Budget { unit: 1, bytes: 330 }).unwrap();
         assert!(chunks(&tiles).is_none());
     }
 

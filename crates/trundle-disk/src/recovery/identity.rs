@@ -58,7 +58,7 @@ impl JobIdentity {
         JobIdentity {
             tensors: Hex::of(&tensors),
             movements: Hex::of(&(movements, constants.collect::<Vec<_>>())),
-            output: Hex::of(&(job.format, (&job.skeleton, shapes))),
+            output: Hex::of(&(job.format.name(), (&job.skeleton, shapes))),
         }
     }
 

@@ -301,7 +301,7 @@ impl<'a> Executor<'a> {
         }
         let transfer = Transfer { reads, writes };
         let advance = |bytes: u64| observer.advance(bytes);
-        let in_flight = (job.readers(), job.storage.in_flight);
+        let in_flight = (job.readers(), job.writers());
         transfer.run(in_flight, &advance).map_err(|fault| match fault {
             Fault::Reading(Some(source), error) => reading(run.sources[source].path)(error),
             Fault::Reading(None, source) => {

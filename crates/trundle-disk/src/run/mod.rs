@@ -102,11 +102,9 @@ impl Job {
             }
             forget(&folder, &output_tag, is_unfinished);
         }
-        let mut output = Output::create_tagged(path, options.overwrite, &tag, begin)?;
+        let mut output = Output::create_as(job.format, path, options.overwrite, &tag, begin)?;
         check_alone(&folder, &output_tag, path, Some(&tag))?;
-        let Some(target) = output.blob() else {
-            return Err(writing(path)(io::ErrorKind::Unsupported.into()));
-        };
+        let target = output.blob(&job.skeleton)?;
         let journal = identity.clone().filter(|_| job.is_resumable()).map(|sources| Opening {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             job: asked,
@@ -165,6 +163,10 @@ impl Job {
         options: RunOptions,
         observer: &dyn Observer,
     ) -> Result<Finished, Error> {
+        if self.format.is_folder() {
+            // Which says that it cannot be one.
+            Output::check_as(self.format, path, options.overwrite)?;
+        }
         let mut output = Output::create(path, options.overwrite)?;
         if sources.iter().all(|source| source.file.blob().is_some()) {
             check_space(&std::env::temp_dir(), " (TMPDIR can name another folder)", &self)?;
@@ -185,7 +187,7 @@ impl Job {
     /// Whether it takes long enough, and reads nothing that has to be unpacked first.
     fn is_resumable(&self) -> bool {
         let in_place = self.tensors_read().all(|tensor| tensor.header.data_offset.is_some());
-        in_place && self.skeleton.bytes() >= RESUMABLE_BYTES
+        in_place && !self.format.is_folder() && self.skeleton.bytes() >= RESUMABLE_BYTES
     }
 }
 
@@ -239,7 +241,9 @@ fn check_unchanged(sources: &[Source<'_>], before: Option<&[SourceIdentity]>) ->
 fn check_space(folder: &Path, what: &str, job: &Job) -> Result<(), Error> {
     #[cfg(unix)]
     if let Ok(found) = rustix::fs::statvfs(folder) {
-        let needed = job.skeleton.bytes() + job.cost().temporary_bytes;
+        // How much chunks become when they are packed, nobody knows.
+        let output = if job.format.is_folder() { 0 } else { job.skeleton.bytes() };
+        let needed = output + job.cost().temporary_bytes;
         let available = found.f_bavail.saturating_mul(found.f_frsize);
         if needed > available {
             let folder = format!("{}{what}", folder.display());

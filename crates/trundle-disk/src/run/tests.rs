@@ -39,6 +39,8 @@ fn job(storage: Storage) -> (Job, TensorFile, Vec<u8>) {
         storage: Some(storage),
         threads: Some(2),
         row_major: false,
+        chunks: None,
+        shards: None,
     };
     let wanted = [Wanted { index: 0, chain: &chain }];
     (Job::new(&file, &wanted, format, &[], &options).unwrap(), file, expected)

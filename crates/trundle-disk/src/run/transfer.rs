@@ -73,6 +73,7 @@ pub(crate) fn requests<'a, M: Memory>(
 ) {
     let unit = unit(data.width);
     let most = match data.width {
+        _ if data.blob.takes_whole() => usize::MAX,
         Width::Bytes(_) => (REQUEST_BYTES / unit.max(1)).max(1),
         Width::SubByte(_) => PACKED_REQUEST,
     };

@@ -73,6 +73,7 @@ impl Executor<'_> {
             let (blob, offset) = self.target_of(group, tensor);
             let (elements, width) = written(tensor);
             blob.forget(offset, bytes((elements, width)));
+            blob.expect_readers(job.writers());
             let data = Data { blob, offset, width, forget: true, source: None };
             let found = self.read_back(data, elements)?;
             if found.checksum != self.checksums[tensor] {

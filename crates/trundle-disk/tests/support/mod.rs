@@ -44,10 +44,8 @@ pub(crate) fn write_tensors(
 ) -> Vec<u8> {
     let (element, shape) = (StoredDType::new(dtype), Shape::new(sizes).unwrap());
     let names: Vec<String> = (0..tensors).map(|number| format!("x{number:05}")).collect();
-    let described: Vec<Described<'_>> = names
-        .iter()
-        .map(|name| Described { name, element: &element, shape: &shape, order })
-        .collect();
+    let described: Vec<Described<'_>> =
+        names.iter().map(|name| Described::new(name, &element, &shape, order)).collect();
     let skeleton = Format::of(path).unwrap().skeleton(&described, &[]).unwrap();
     let data = noise(bytes_of(&element, &shape));
     let checksums = if skeleton.needs_crc32() { vec![crc32(&data); tensors] } else { Vec::new() };

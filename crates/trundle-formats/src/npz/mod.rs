@@ -35,6 +35,7 @@ pub(crate) const FORMAT: Format = Format {
     begins: |first| first.starts_with(b"PK\x03\x04") || first.starts_with(b"PK\x05\x06"),
     open,
     skeleton: Some(skeleton),
+    folder: None,
 };
 
 /// What the names of members end with, behind the name of the tensor.

@@ -35,6 +35,7 @@ pub(crate) const FORMAT: Format = Format {
     begins,
     open,
     skeleton: Some(skeleton),
+    folder: None,
 };
 
 /// The header's length is stated in so many bytes, the least significant first.

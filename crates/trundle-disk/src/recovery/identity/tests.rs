@@ -138,12 +138,7 @@ impl Sandbox {
         };
         fs::write(sandbox.path("in.bin"), [noise(0), vec![7; 2]].concat()).unwrap();
         let names = ["a", "b", "c"];
-        let described = names.map(|name| Described {
-            name,
-            element: &element,
-            shape: &shape,
-            order: Order::RowMajor,
-        });
+        let described = names.map(|name| Described::new(name, &element, &shape, Order::RowMajor));
         let format = Format::of(Path::new("in.safetensors")).unwrap();
         let skeleton = format.skeleton(&described, &[]).unwrap();
         let file = File::create(sandbox.path("in.safetensors")).unwrap();
@@ -188,6 +183,8 @@ impl Sandbox {
             storage: Some(asks.storage),
             threads: Some(2),
             row_major: asks.row_major,
+            chunks: None,
+            shards: None,
         };
         let format = FORMATS.iter().find(|format| format.name() == asks.format).unwrap();
         (Job::new(&file, &wanted, format, &asks.metadata, &options).unwrap(), file)

@@ -1,0 +1,83 @@
+//! Boxes of elements from one contiguous tensor to another.
+
+/// Where a box lies in a contiguous tensor.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    /// The sizes of the tensor.
+    pub(super) sizes: &'a [usize],
+    /// The index of the first element of the box.
+    pub(super) at: &'a [usize],
+}
+
+/// Copies a box of these lengths from one place to another, of elements of `width` bytes.
+pub(super) fn copy_box(
+    lens: &[usize],
+    width: usize,
+    (source, from): (&[u8], Place<'_>),
+    (out, to): (&mut [u8], Place<'_>),
+) {
+    let rank = lens.len();
+    let run = lens.last().copied().unwrap_or(1) * width;
+    let outer = &lens[..rank.saturating_sub(1)];
+    for row in 0..outer.iter().product() {
+        let (begin, end) = (from.byte(row, lens, width), to.byte(row, lens, width));
+        out[end..end + run].copy_from_slice(&source[begin..begin + run]);
+    }
+}
+
+impl Place<'_> {
+    /// The byte at which a row of a box of these lengths begins.
+    fn byte(&self, mut row: usize, lens: &[usize], width: usize) -> usize {
+        let (mut byte, mut step) = (0, width);
+        for axis in (0..lens.len()).rev() {
+            let within = if axis + 1 == lens.len() {
+                0
+            } else {
+                let within = row % lens[axis];
+                row /= lens[axis];
+                within
+            };
+            byte += (self.at[axis] + within) * step;
+            step *= self.sizes[axis];
+        }
+        byte
+    }
+}
+
+/// What a chunk of these sizes at `index` has of a tensor: where that begins, and its lengths.
+pub(super) fn part_of_chunk(
+    index: &[usize],
+    chunk: &[usize],
+    sizes: &[usize],
+) -> (Vec<usize>, Vec<usize>) {
+    let begin: Vec<usize> = index.iter().zip(chunk).map(|(i, chunk)| i * chunk).collect();
+    let axes = begin.iter().zip(chunk).zip(sizes);
+    let lens = axes.map(|((begin, chunk), size)| (*chunk).min(size - begin)).collect();
+    (begin, lens)
+}
+
+/// Each index of a grid of these sizes, in row-major order.
+pub(super) fn indices(counts: &[usize]) -> impl Iterator<Item = Vec<usize>> + use<'_> {
+    (0..counts.iter().product()).map(move |mut number: usize| {
+        let mut index = vec![0; counts.len()];
+        for (at, count) in index.iter_mut().zip(counts).rev() {
+            (*at, number) = (number % count, number / count);
+        }
+        index
+    })
+}
+
+/// For each axis how many chunks there are.
+pub(super) fn counts(sizes: &[usize], chunk: &[usize]) -> Vec<usize> {
+    sizes.iter().zip(chunk).map(|(size, chunk)| size.div_ceil(*chunk)).collect()
+}
+
+/// Sizes as Zarr counts them.
+pub(super) fn long(sizes: &[usize]) -> Vec<u64> {
+    sizes.iter().map(|size| *size as u64).collect()
+}
+
+/// Sizes that are known to fit this machine.
+pub(super) fn short(sizes: &[u64]) -> Vec<usize> {
+    sizes.iter().map(|size| *size as usize).collect()
+}

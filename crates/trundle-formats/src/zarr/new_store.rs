@@ -1,0 +1,340 @@
+//! A store that is written, as one sequence of bytes.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use trundle_zarr::{ArrayWriter, Error, NewArray, ZarrArray};
+
+use super::boxes::{Place, copy_box, counts, indices, long, part_of_chunk};
+use super::problem;
+use super::recent::Recent;
+use crate::temporary_file::wait_for_end;
+use crate::{Blob, ChunkedTensor, FileSkeleton, Problem};
+
+/// What is written at once of all arrays, one after another, without what lies beyond a tensor's end: see
+/// [`ChunkedTensor`]. Whoever writes all of one in one go hands it to the codecs as it is. The parts of
+/// others wait in a file without a name until they are whole.
+#[derive(Debug)]
+pub(super) struct NewStore {
+    arrays: Vec<Array>,
+    end: u64,
+    parts: Parts,
+    recent: Recent,
+}
+
+#[derive(Debug)]
+struct Array {
+    /// The byte at which it begins.
+    begin: u64,
+    sizes: Vec<usize>,
+    /// The sizes of what is written at once.
+    chunk: Vec<usize>,
+    /// The sizes of what can be read by itself.
+    read: Vec<usize>,
+    width: usize,
+    writer: ArrayWriter,
+    /// What was written, once it is read.
+    written: Mutex<Option<Arc<ZarrArray>>>,
+}
+
+/// A part of an array that is written at once.
+struct Chunk<'a> {
+    array: &'a Array,
+    index: Vec<usize>,
+    /// The byte at which it begins, and how many it has.
+    begin: u64,
+    bytes: usize,
+}
+
+impl NewStore {
+    /// The store of the tensors of `skeleton` in the folder at `path`, which is empty.
+    ///
+    /// # Errors
+    /// [`Problem`] if their metadata cannot be written.
+    pub(super) fn create(path: &Path, skeleton: &FileSkeleton) -> Result<NewStore, Problem> {
+        let tensors = skeleton.chunked().iter().zip(skeleton.data_offsets());
+        let arrays = tensors.map(|(tensor, begin)| {
+            let writer = ArrayWriter::create(path, &new_array(tensor)).map_err(written)?;
+            Ok(Array {
+                begin: *begin,
+                sizes: tensor.sizes.clone(),
+                chunk: tensor.at_once().to_vec(),
+                read: tensor.chunk.clone(),
+                width: tensor.width,
+                writer,
+                written: Mutex::default(),
+            })
+        });
+        let arrays = arrays.collect::<Result<_, Problem>>()?;
+        let beside = path.parent().unwrap_or(Path::new(".")).to_owned();
+        let parts = Parts { beside: beside.into(), held: Mutex::default() };
+        Ok(NewStore { arrays, end: skeleton.bytes(), parts, recent: Recent::default() })
+    }
+
+    /// What is written at once around byte `offset`.
+    fn find(&self, offset: u64) -> Chunk<'_> {
+        let at = self.arrays.partition_point(|array| array.begin <= offset) - 1;
+        self.arrays[at].around(offset)
+    }
+}
+
+/// What Zarr calls a tensor.
+pub(super) fn new_array(tensor: &ChunkedTensor) -> NewArray {
+    NewArray {
+        path: tensor.path.clone(),
+        shape: long(&tensor.sizes),
+        chunk: long(&tensor.chunk),
+        shard: tensor.shard.as_deref().map(long),
+        dtype: tensor.dtype.clone(),
+        width: tensor.width,
+    }
+}
+
+/// That something cannot be written.
+fn written(error: Error) -> Problem {
+    match error {
+        Error::Io(error) => Problem::writing(error),
+        other => problem(other),
+    }
+}
+
+impl Array {
+    fn around(&self, offset: u64) -> Chunk<'_> {
+        // Along the first axes as many as the chunk has, along this one those before it, along the others
+        // all.
+        let mut rest = (offset - self.begin) as usize / self.width.max(1);
+        let (mut outer, mut first, mut index) = (1, 0, Vec::with_capacity(self.sizes.len()));
+        for (axis, (size, chunk)) in self.sizes.iter().zip(&self.chunk).enumerate() {
+            let inner: usize = self.sizes[axis + 1..].iter().product();
+            let at = rest / (outer * inner) / chunk;
+            let begin = at * chunk;
+            rest -= outer * begin * inner;
+            first += outer * begin * inner;
+            outer *= (*chunk).min(size - begin);
+            index.push(at);
+        }
+        let begin = self.begin + (first * self.width) as u64;
+        Chunk { array: self, index, begin, bytes: outer * self.width }
+    }
+
+    fn written(&self) -> Result<Arc<ZarrArray>, Error> {
+        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(array) = &*written {
+            return Ok(Arc::clone(array));
+        }
+        let array = Arc::new(self.writer.written()?);
+        *written = Some(Arc::clone(&array));
+        Ok(array)
+    }
+}
+
+impl Chunk<'_> {
+    /// Writes it, all of which is `bytes`.
+    fn write(&self, bytes: &[u8]) -> io::Result<()> {
+        let Array { sizes, chunk, width, writer, .. } = self.array;
+        let (_, lens) = part_of_chunk(&self.index, chunk, sizes);
+        let mut whole = Cow::from(bytes);
+        if lens != *chunk {
+            // What lies beyond the end is 0, as what is not written.
+            let origin = vec![0; lens.len()];
+            let mut padded = zeros(chunk.iter().product::<usize>() * width)?;
+            let (from, to) =
+                (Place { sizes: &lens, at: &origin }, Place { sizes: chunk, at: &origin });
+            copy_box(&lens, *width, (bytes, from), (&mut padded, to));
+            whole = padded.into();
+        }
+        writer.write(&long(&self.index), &whole).map_err(io::Error::from)
+    }
+
+    /// What was written.
+    fn read(&self) -> Result<Vec<u8>, Error> {
+        let Array { sizes, chunk, read, width, .. } = self.array;
+        let written = self.array.written()?;
+        let (begin, lens) = part_of_chunk(&self.index, chunk, sizes);
+        let mut bytes = zeros(self.bytes)?;
+        for within in indices(&counts(&lens, read)) {
+            let axes = begin.iter().zip(read).zip(&within);
+            let index: Vec<usize> = axes.map(|((begin, read), i)| begin / read + i).collect();
+            let decoded = written.read_chunk(&long(&index))?;
+            let (at, part) = part_of_chunk(&within, read, &lens);
+            let origin = vec![0; at.len()];
+            let (from, to) = (Place { sizes: read, at: &origin }, Place { sizes: &lens, at: &at });
+            copy_box(&part, *width, (&decoded, from), (&mut bytes, to));
+        }
+        Ok(bytes)
+    }
+}
+
+fn zeros(bytes: usize) -> io::Result<Vec<u8>> {
+    let mut zeros = Vec::new();
+    zeros.try_reserve_exact(bytes).map_err(|_| io::ErrorKind::OutOfMemory)?;
+    zeros.resize(bytes, 0);
+    Ok(zeros)
+}
+
+impl Blob for NewStore {
+    fn bytes(&self) -> io::Result<u64> {
+        Ok(self.end)
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        if offset >= self.end || buffer.is_empty() {
+            return Ok(0);
+        }
+        let chunk = self.find(offset);
+        self.recent.read(chunk.begin, offset, buffer, || chunk.read())
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
+        if offset >= self.end || bytes.is_empty() {
+            return Ok(0);
+        }
+        let chunk = self.find(offset);
+        let left = chunk.bytes - (offset - chunk.begin) as usize;
+        let own = &bytes[..bytes.len().min(left)];
+        let written = match own.len() == chunk.bytes {
+            true => chunk.write(own),
+            false => self.parts.add(&chunk, own, offset).and_then(|whole| match whole {
+                Some(whole) => chunk.write(&whole),
+                None => Ok(()),
+            }),
+        };
+        if written.is_err() {
+            wait_for_end();
+        }
+        written.map(|()| own.len())
+    }
+
+    /// Files take their place when they are written.
+    fn resize(&self, _: u64) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// All that was begun is whole: its files are written out to the disk when the store is finished.
+    fn sync(&self) -> io::Result<()> {
+        match self.parts.held().covered.first_key_value() {
+            None => Ok(()),
+            Some((begin, bytes)) => {
+                Err(io::Error::other(format!("the chunk at byte {begin} has {bytes} bytes only")))
+            }
+        }
+    }
+
+    fn takes_whole(&self) -> bool {
+        true
+    }
+
+    fn expect_readers(&self, readers: usize) {
+        self.recent.expect_readers(readers);
+    }
+}
+
+/// Parts of what is written at once, until the others come.
+#[derive(Debug)]
+struct Parts {
+    /// The folder that the file of them is in.
+    beside: Box<Path>,
+    held: Mutex<Held>,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    /// Where each stands at its place.
+    file: Option<Arc<File>>,
+    /// How many bytes there are of each, by the byte at which it begins.
+    covered: BTreeMap<u64, usize>,
+}
+
+impl Parts {
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn file(&self) -> io::Result<Arc<File>> {
+        let mut held = self.held();
+        if let Some(file) = &held.file {
+            return Ok(Arc::clone(file));
+        }
+        let file = Arc::new(tempfile::tempfile_in(&self.beside)?);
+        held.file = Some(Arc::clone(&file));
+        Ok(file)
+    }
+
+    /// Adds a part of a chunk, and gives all of it once that is there.
+    fn add(&self, chunk: &Chunk<'_>, bytes: &[u8], offset: u64) -> io::Result<Option<Vec<u8>>> {
+        let file = self.file()?;
+        file.write_all_at(bytes, offset)?;
+        {
+            // Counted when it is there, so that whoever comes last finds all of it.
+            let mut held = self.held();
+            let covered = held.covered.entry(chunk.begin).or_default();
+            *covered += bytes.len();
+            if *covered < chunk.bytes {
+                return Ok(None);
+            }
+            held.covered.remove(&chunk.begin);
+        }
+        let mut whole = zeros(chunk.bytes)?;
+        file.read_exact_at(&mut whole, chunk.begin)?;
+        release(&file, chunk.begin, chunk.bytes as u64);
+        Ok(Some(whole))
+    }
+}
+
+/// Gives the space of what is not needed any more back to the disk, where that can be done.
+fn release(file: &File, offset: u64, bytes: u64) {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::FallocateFlags;
+
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        let _ = rustix::fs::fallocate(file, flags, offset, bytes);
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = (file, offset, bytes);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::boxes::short;
+    use super::*;
+
+    #[test]
+    fn every_byte_is_one_of_its_chunk() {
+        for (sizes, chunk) in [
+            (&[5, 7, 9][..], &[2, 3, 4][..]),
+            (&[6, 4], &[6, 4]),
+            (&[10], &[3]),
+            (&[3, 5], &[9, 1]),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let new = NewArray {
+                path: String::new(),
+                shape: long(sizes),
+                chunk: long(chunk),
+                shard: None,
+                dtype: "uint16".to_owned(),
+                width: 2,
+            };
+            let writer = ArrayWriter::create(folder.path(), &new).unwrap();
+            let (sizes, chunk, read) = (sizes.to_vec(), chunk.to_vec(), short(&new.chunk));
+            let array =
+                Array { begin: 8, sizes, chunk, read, width: 2, writer, written: Mutex::default() };
+            let mut offset = 8;
+            for index in indices(&counts(&array.sizes, &array.chunk)) {
+                let (_, lens) = part_of_chunk(&index, &array.chunk, &array.sizes);
+                let bytes = 2 * lens.iter().product::<usize>();
+                for at in offset..offset + bytes as u64 {
+                    let found = array.around(at);
+                    assert_eq!((&found.index, found.begin, found.bytes), (&index, offset, bytes));
+                }
+                offset += bytes as u64;
+            }
+            assert_eq!(offset, 8 + 2 * array.sizes.iter().product::<usize>() as u64);
+        }
+    }
+}

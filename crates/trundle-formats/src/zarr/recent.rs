@@ -1,0 +1,75 @@
+//! The chunks that were decoded last.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use trundle_zarr::Error;
+
+/// The chunks that were decoded last, as many as threads read at once.
+#[derive(Debug)]
+pub(super) struct Recent(Mutex<Held>);
+
+#[derive(Debug)]
+struct Held {
+    chunks: VecDeque<Arc<Decoded>>,
+    /// How many are kept.
+    most: usize,
+}
+
+/// A chunk, which one thread decodes while others wait.
+#[derive(Debug)]
+struct Decoded {
+    begin: u64,
+    bytes: OnceLock<Result<Vec<u8>, String>>,
+}
+
+impl Default for Recent {
+    fn default() -> Recent {
+        Recent(Mutex::new(Held { chunks: VecDeque::new(), most: 1 }))
+    }
+}
+
+impl Recent {
+    /// So many threads read at once.
+    pub(super) fn expect_readers(&self, readers: usize) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).most = readers.max(1);
+    }
+
+    /// Fills `buffer` with what stands at `offset` of the chunk that begins at `begin`, as far as that goes,
+    /// and says how many bytes that are. Unless the chunk is there, `decode` gives it.
+    pub(super) fn read(
+        &self,
+        begin: u64,
+        offset: u64,
+        buffer: &mut [u8],
+        decode: impl FnOnce() -> Result<Vec<u8>, Error>,
+    ) -> io::Result<usize> {
+        let chunk = self.decoded(begin);
+        let bytes = chunk.bytes.get_or_init(|| decode().map_err(|error| error.to_string()));
+        let wrong = |why: &String| io::Error::new(io::ErrorKind::InvalidData, why.clone());
+        let bytes = bytes.as_ref().map_err(wrong)?;
+        let from = &bytes[(offset - begin) as usize..];
+        let count = from.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&from[..count]);
+        Ok(count)
+    }
+
+    /// The chunk that begins at `begin`: one that was read before, or is about to be.
+    fn decoded(&self, begin: u64) -> Arc<Decoded> {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = held.chunks.iter().position(|chunk| chunk.begin == begin)
+            && let Some(known) = held.chunks.remove(at)
+        {
+            held.chunks.push_back(Arc::clone(&known));
+            return known;
+        }
+        // The one that was read longest ago makes way.
+        while held.chunks.len() >= held.most {
+            held.chunks.pop_front();
+        }
+        let new = Arc::new(Decoded { begin, bytes: OnceLock::new() });
+        held.chunks.push_back(Arc::clone(&new));
+        new
+    }
+}

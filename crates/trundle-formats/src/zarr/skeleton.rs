@@ -1,0 +1,160 @@
+//! What a store is before it has any data.
+
+use std::path::Path;
+
+use trundle_core::DType;
+
+use super::NAME;
+use super::new_store::{NewStore, new_array};
+use crate::names::{check_relative, check_unique};
+use crate::{Blob, ChunkedTensor, Described, FileSkeleton, Problem, StoredDType};
+
+/// Chunks of which nothing is said have so many bytes at most: enough for a disk and for what packs them,
+/// and not much beside what somebody wants to read.
+const CHUNK_BYTES: usize = 4 << 20;
+
+/// Along an axis there are so many chunks at most.
+const MOST_CHUNKS: usize = 1 << 20;
+
+/// The types that Zarr has, by its names.
+const TYPES: [(DType, &str); 15] = [
+    (DType::Boolean, "bool"),
+    (DType::I8, "int8"),
+    (DType::I16, "int16"),
+    (DType::I32, "int32"),
+    (DType::I64, "int64"),
+    (DType::U8, "uint8"),
+    (DType::U16, "uint16"),
+    (DType::U32, "uint32"),
+    (DType::U64, "uint64"),
+    (DType::F16, "float16"),
+    (DType::BF16, "bfloat16"),
+    (DType::F32, "float32"),
+    (DType::F64, "float64"),
+    (DType::Complex64, "complex64"),
+    (DType::Complex128, "complex128"),
+];
+
+/// One tensor is the array that the store is; of several each is one at the path that is its name.
+pub(super) fn skeleton(
+    tensors: &[Described<'_>],
+    _: &[(String, String)],
+) -> Result<FileSkeleton, Problem> {
+    if tensors.is_empty() {
+        return Err(Problem::Unsupported("a Zarr store of no array".to_owned()));
+    }
+    let is_one = tensors.len() == 1;
+    if !is_one {
+        check_names(tensors)?;
+    }
+    let mut skeleton = FileSkeleton::default();
+    for tensor in tensors {
+        let path = if is_one { String::new() } else { tensor.name.to_owned() };
+        let chunked = chunked(tensor, path)?;
+        new_array(&chunked).check().map_err(|error| tensor.refused(NAME, error.to_string()))?;
+        skeleton.push_chunked(chunked)?;
+    }
+    Ok(skeleton)
+}
+
+/// The store of a skeleton in the empty folder at `path`.
+pub(super) fn begin(path: &Path, skeleton: &FileSkeleton) -> Result<Box<dyn Blob>, Problem> {
+    Ok(Box::new(NewStore::create(path, skeleton)?))
+}
+
+/// Checks that all names can be paths of arrays beside each other.
+fn check_names(tensors: &[Described<'_>]) -> Result<(), Problem> {
+    for tensor in tensors {
+        let refused = |why: &str| Err(tensor.refused(NAME, why));
+        if let Err(why) = check_relative(tensor.name) {
+            return refused(&format!("its name {why}"));
+        }
+        // Source: "Node names" of Zarr's version 3.
+        let is_wrong = |part: &str| part.chars().all(|c| c == '.') || part.starts_with("__");
+        if tensor.name.split('/').any(is_wrong) {
+            return refused("a part of its name is empty, of dots alone or begins with \"__\"");
+        }
+        if tensor.name.split('/').any(|part| part == "zarr.json") {
+            return refused("the format reserves the name zarr.json");
+        }
+        let around = format!("{}/", tensor.name);
+        if let Some(within) = tensors.iter().find(|other| other.name.starts_with(&around)) {
+            return refused(&format!("\"{}\" would be an array within it", within.name));
+        }
+    }
+    check_unique(tensors.iter().map(|tensor| tensor.name)).map_err(|name| Problem::CannotHold {
+        format: NAME,
+        tensor: name.to_owned(),
+        why: "another tensor has the same name".to_owned(),
+    })
+}
+
+fn chunked(tensor: &Described<'_>, path: String) -> Result<ChunkedTensor, Problem> {
+    let element = tensor.element;
+    let dtype = type_name(element).ok_or_else(|| {
+        tensor.refused(NAME, format!("Zarr has no elements of type {}", element.name()))
+    })?;
+    let width = element.width().units();
+    let sizes = tensor.shape.to_vec();
+    let chunk = match (tensor.chunk, tensor.shard) {
+        (Some(chunk), _) => chunk.to_vec(),
+        (None, Some(shard)) => part_of(shard, width),
+        (None, None) => chunk_of(&sizes, width),
+    };
+    let shard = tensor.shard.map(<[usize]>::to_vec);
+    let many =
+        sizes.iter().zip(&chunk).position(|(size, chunk)| size.div_ceil(*chunk) > MOST_CHUNKS);
+    if let Some(axis) = many {
+        let (count, most) = (sizes[axis].div_ceil(chunk[axis]), MOST_CHUNKS);
+        let why = format!("along axis {axis} it would have {count} chunks, over {most}");
+        return Err(tensor.refused(NAME, why));
+    }
+    Ok(ChunkedTensor { path, sizes, chunk, shard, dtype, width })
+}
+
+/// What Zarr calls elements, if it has such.
+fn type_name(element: &StoredDType) -> Option<String> {
+    let dtype = element.dtype();
+    if let DType::Bytes(bytes) = dtype
+        && element.descr().starts_with("'<U")
+    {
+        return Some(format!("<U{}", bytes / 4));
+    }
+    // Times count as numbers do, and are none.
+    let is_plain = element.descr() == StoredDType::little_endian(dtype).descr();
+    let known = TYPES.iter().find(|(known, _)| *known == dtype && is_plain);
+    known.map(|(_, name)| (*name).to_owned())
+}
+
+/// The sizes of a chunk of a tensor, or of a shard, of which nothing is said: the longest side is halved
+/// until there are few enough bytes, so that no order of reading is better than another.
+fn chunk_of(sizes: &[usize], width: usize) -> Vec<usize> {
+    let mut chunk: Vec<usize> = sizes.iter().map(|size| (*size).max(1)).collect();
+    let bytes = |chunk: &[usize]| chunk.iter().fold(width, |all, size| all.saturating_mul(*size));
+    let mut cuts = vec![1; chunk.len()];
+    while bytes(&chunk) > CHUNK_BYTES
+        && let Some(axis) = (0..chunk.len()).max_by_key(|axis| chunk[*axis])
+        && chunk[axis] > 1
+    {
+        cuts[axis] *= 2;
+        chunk[axis] = sizes[axis].div_ceil(cuts[axis]);
+    }
+    chunk
+}
+
+/// The same of a shard, whose chunks are whole parts of it.
+fn part_of(shard: &[usize], width: usize) -> Vec<usize> {
+    let mut chunk = shard.to_vec();
+    let bytes = |chunk: &[usize]| chunk.iter().fold(width, |all, size| all.saturating_mul(*size));
+    let even = |chunk: &[usize]| {
+        let even =
+            (0..chunk.len()).filter(|axis| chunk[*axis] > 0 && chunk[*axis].is_multiple_of(2));
+        even.max_by_key(|axis| chunk[*axis])
+    };
+    while bytes(&chunk) > CHUNK_BYTES
+        && let Some(axis) = even(&chunk)
+    {
+        chunk[axis] /= 2;
+    }
+    chunk
+}
