@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""Random stores between the program and zarr-python, both ways: what one writes, the other reads.
+
+    pip install zarr==3.1.6
+    crates/trundle-zarr/tests/with_zarr_python.py target/release/trundle --count 200
+"""
+
+import argparse
+import math
+import random
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numcodecs
+import numpy as np
+import zarr
+
+TYPES = ["u1", "<i2", ">i4", "f4", "f8", "c16", ">f8", "?"]
+
+V2_CODECS = [None, numcodecs.Zstd(), numcodecs.Blosc("lz4"), numcodecs.GZip(), numcodecs.Zlib()]
+
+V3_CODECS = [
+    None,
+    [zarr.codecs.ZstdCodec()],
+    [zarr.codecs.BloscCodec()],
+    [zarr.codecs.GzipCodec()],
+]
+
+
+def some_array(chance):
+    """An array whose elements differ as far as their type lets them."""
+    rank = chance.randint(1, 4)
+    shape = [chance.randint(1, [400, 60, 24, 14][rank - 1]) for _ in range(rank)]
+    count = math.prod(shape)
+    return (np.arange(count) * 7 + 3).astype(chance.choice(TYPES)).reshape(shape)
+
+
+def some_store(chance, path, array):
+    """The array in a store of zarr-python, of any of its kinds."""
+    chunks = tuple(chance.randint(1, size + 2) for size in array.shape)
+    native = array.dtype.newbyteorder("=")
+    kind = chance.choice(["2", "3", "sharded", "transposed"])
+    same = {"shape": array.shape, "store": path}
+    if kind == "2":
+        store = zarr.create_array(
+            **same,
+            dtype=array.dtype,
+            chunks=chunks,
+            zarr_format=2,
+            order=chance.choice("CF"),
+            compressors=chance.choice(V2_CODECS),
+            fill_value=0,
+        )
+    elif kind == "3":
+        compressors = chance.choice(V3_CODECS)
+        store = zarr.create_array(**same, dtype=native, chunks=chunks, compressors=compressors)
+    elif kind == "sharded":
+        chunks = tuple(chance.randint(1, 5) for _ in array.shape)
+        shards = tuple(chunk * chance.randint(1, 4) for chunk in chunks)
+        store = zarr.create_array(**same, dtype=native, chunks=chunks, shards=shards)
+    else:
+        order = chance.sample(range(array.ndim), array.ndim)
+        filters = [zarr.codecs.TransposeCodec(order=tuple(order))]
+        store = zarr.create_array(**same, dtype=native, chunks=chunks, filters=filters)
+    store[...] = array
+    return kind
+
+
+def some_chain(chance, array):
+    """Some operators, and what numpy makes of them."""
+    stages = []
+    for _ in range(chance.randint(1, 3)):
+        axis = chance.randrange(array.ndim)
+        match chance.choice(["transpose", "roll", "flip"]):
+            case "transpose":
+                order = chance.sample(range(array.ndim), array.ndim)
+                stages.append(f"transpose({','.join(map(str, order))})")
+                array = array.transpose(order)
+            case "roll":
+                shift = chance.randint(-50, 50)
+                stages.append(f"roll(shift={shift}, axes={axis})")
+                array = np.roll(array, shift, axis)
+            case "flip":
+                stages.append(f"flip(axes={axis})")
+                array = np.flip(array, axis)
+    return " | ".join(stages), array
+
+
+def some_chunks(chance, array):
+    """How the output is cut, as options, and as zarr-python tells it."""
+    sizes = [chance.randint(1, 12) for _ in array.shape]
+    shards = [size * chance.randint(1, 4) for size in sizes]
+    options = ["--chunks", ",".join(map(str, sizes))]
+    match chance.randrange(3):
+        case 0:
+            return [], None
+        case 1:
+            return options, (tuple(sizes), None)
+        case _:
+            return [*options, "--shards", ",".join(map(str, shards))], (tuple(sizes), tuple(shards))
+
+
+def moved(program, *arguments):
+    """Whether the memory was enough for it; anything else that goes wrong ends all."""
+    done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
+    if done.returncode and "of memory are needed" not in done.stderr:
+        sys.exit(f"{' '.join(arguments)}: exit code {done.returncode}: {done.stderr}")
+    return done.returncode == 0
+
+
+def check(program, folder, chance):
+    """One array, from a store or an .npy file to a store and back; how often the memory was enough."""
+    array = some_array(chance)
+    source = folder / "x.npy"
+    kind = "npy"
+    if chance.random() < 0.7:
+        source = folder / "x.zarr"
+        kind = some_store(chance, str(source), array)
+    else:
+        np.save(source, array)
+    chain, expected = some_chain(chance, array)
+    chunks, told = some_chunks(chance, expected)
+    memory = ["--max-mem", chance.choice(["8K", "40K", "200K", "1M", "64M"])]
+    verify = ["--verify"] * chance.randrange(2)
+    out = folder / "y.zarr"
+    arguments = ["apply", str(source), chain, "-o", str(out), *chunks, *memory, *verify]
+    if not moved(program, *arguments):
+        return 0
+    what = f"{kind} {array.dtype.str} {array.shape}: {arguments}"
+    store = zarr.open_array(out, mode="r")
+    if told and (store.chunks, store.shards) != told:
+        sys.exit(f"{what}: chunks of {store.chunks}, shards of {store.shards}")
+    if store.dtype != array.dtype.newbyteorder("=") or not np.array_equal(store[...], expected):
+        sys.exit(f"{what}: zarr-python reads other elements")
+    back = folder / "back.npy"
+    if moved(program, "apply", str(out), "roll(shift=0, axes=0)", "-o", str(back), *memory):
+        read = np.load(back)
+        if not np.array_equal(read, expected):
+            sys.exit(f"{what}: it reads other elements itself")
+    return 1
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("program", type=Path)
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    chance = random.Random(arguments.seed)
+    enough = 0
+    for _ in range(arguments.count):
+        with tempfile.TemporaryDirectory() as folder:
+            enough += check(str(arguments.program.resolve()), Path(folder), chance)
+    if enough < arguments.count // 2:
+        sys.exit(f"only {enough} of {arguments.count} had memory enough")
+    print(f"{enough} stores were read alike by zarr-python {zarr.__version__}")
+
+
+if __name__ == "__main__":
+    main()
