@@ -18,8 +18,6 @@ pub(crate) struct Choice<'a> {
     fates: Vec<Fate<'a>>,
     /// How many there are that are left out, with what cannot be read.
     pub left_out: usize,
-    /// What is done to tensors that are kept: nothing.
-    copy: Chain,
 }
 
 /// What becomes of one.
@@ -66,7 +64,7 @@ impl<'a> Choice<'a> {
         }
         let is_out = |fate: &&Fate<'_>| matches!(fate, Fate::LeftOut);
         let left_out = fates.iter().filter(is_out).count() + file.unreadable().len();
-        Ok(Choice { fates, left_out, copy: Chain::new() })
+        Ok(Choice { fates, left_out })
     }
 
     /// What is wanted of the file, in its order.
@@ -74,8 +72,8 @@ impl<'a> Choice<'a> {
         let mut wanted = Vec::with_capacity(self.fates.len());
         for (index, fate) in self.fates.iter().enumerate() {
             match fate {
-                Fate::Moved(chain) => wanted.push(Wanted { index, chain }),
-                Fate::Kept => wanted.push(Wanted { index, chain: &self.copy }),
+                Fate::Moved(chain) => wanted.push(Wanted { index, chain: Some(chain) }),
+                Fate::Kept => wanted.push(Wanted { index, chain: None }),
                 Fate::LeftOut => {}
             }
         }

@@ -85,7 +85,7 @@ impl Sandbox {
             chunks: None,
             shards: None,
         };
-        let wanted = [Wanted { index: 0, chain: &self.chain }];
+        let wanted = [Wanted { index: 0, chain: Some(&self.chain) }];
         let job = Job::new(&file, &wanted, Format::of(&self.to).unwrap(), &[], &planning).unwrap();
         let passes = if storage == TWO_PASSES { 2 } else { 1 };
         assert_eq!(job.tensors()[0].tiles().len(), passes, "{:?}", job.tensors()[0].tiles());

@@ -93,7 +93,7 @@ fn check(shape: &[usize], ops: Vec<Op>, naive: &Naive, seed: u64) -> Outcome {
         chunks: None,
         shards: None,
     };
-    let wanted = [Wanted { index: 0, chain: &chain }];
+    let wanted = [Wanted { index: 0, chain: Some(&chain) }];
     let format = Format::of(&to).unwrap();
     let job = match Job::new(&file, &wanted, format, &[], &options) {
         Ok(job) => job,

@@ -194,7 +194,7 @@ fn moved(
         shards: None,
     };
     let wanted: Vec<Wanted<'_>> =
-        (0..case.tensors).map(|index| Wanted { index, chain: chain(index) }).collect();
+        (0..case.tensors).map(|index| Wanted { index, chain: Some(chain(index)) }).collect();
     let format = Format::of(to).unwrap();
     let options = RunOptions { overwrite: true, verify, resume: false };
     let ((passes, tiles), bytes) = most(|| {
@@ -261,7 +261,7 @@ fn planned(path: &Path, sizes: &[usize], max_bytes: u64) {
     for text in ["a b -> b a", "flip(0)", "flip(1) | a b -> b a"] {
         let chain: Chain = text.parse().unwrap_or_else(|error| panic!("{error}"));
         for storage in [Storage::SSD, Storage::HDD] {
-            let wanted = [Wanted { index: 0, chain: &chain }];
+            let wanted = [Wanted { index: 0, chain: Some(&chain) }];
             let options = PlanOptions {
                 max_bytes,
                 storage: Some(storage),

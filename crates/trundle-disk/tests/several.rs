@@ -30,7 +30,7 @@ fn each_tensor_goes_to_its_place_in_one_pass_or_two() {
             let chain = |index: usize| &chains[index % chains.len()];
             // In another order, and not all of them.
             let chosen = [4, 0, 3, 2];
-            let wanted = chosen.map(|index| Wanted { index, chain: chain(index) });
+            let wanted = chosen.map(|index| Wanted { index, chain: Some(chain(index)) });
             let options = PlanOptions {
                 max_bytes,
                 storage: Some(storage),

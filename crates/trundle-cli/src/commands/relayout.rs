@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use trundle::{Chain, Shape};
+use trundle::Shape;
 use trundle_disk::{Job, Wanted};
 use trundle_formats::{FORMATS, Format, Header, Output, Shown, TensorFile};
 
@@ -181,10 +181,9 @@ impl<'a> Relayout<'a> {
         format: &'static Format,
         means: &MeansArgs,
     ) -> Result<Job, Failure> {
-        let copy = Chain::new();
         let chain = |fate: &Fate<'a>| match fate {
-            Fate::Moved(rule) => &rule.chain,
-            Fate::Copied | Fate::Already(_) => &copy,
+            Fate::Moved(rule) => Some(&rule.chain),
+            Fate::Copied | Fate::Already(_) => None,
         };
         let wanted: Vec<Wanted<'_>> = self
             .fates

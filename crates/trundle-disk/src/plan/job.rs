@@ -21,9 +21,9 @@ use crate::plan::movement::{Arrangement, Movement};
 pub struct Wanted<'a> {
     /// Its index among the headers of the file.
     pub index: usize,
-    /// What is done to it. A chain without operators copies it as it stands, column-major too where
-    /// the output's format can state that, whatever the [options](PlanOptions::row_major) say.
-    pub chain: &'a Chain,
+    /// What is done to it. Without a chain it is copied as it stands, column-major too where the
+    /// output's format can state that, whatever the [options](PlanOptions::row_major) say.
+    pub chain: Option<&'a Chain>,
 }
 
 /// A tensor that is made of others by a program.
@@ -538,10 +538,12 @@ impl Unplanned {
     fn of_chain(
         input: &JobInput,
         at: usize,
-        chain: &Chain,
+        chain: Option<&Chain>,
         format: &Format,
         row_major: bool,
     ) -> Result<Unplanned, Error> {
+        let (row_major, copy) = (row_major && chain.is_some(), Chain::new());
+        let chain = chain.unwrap_or(&copy);
         let JobInput::Tensor(tensor) = input else { unreachable!("a tensor of a file") };
         let header = &tensor.header;
         let width = header.element.width();
@@ -558,7 +560,6 @@ impl Unplanned {
             out_order: Order::RowMajor,
             out_shape,
         };
-        let row_major = row_major && !chain.ops().is_empty();
         let can_state = format.states_column_major() && width.packing().is_none() && !row_major;
         if can_state && !unplanned.movement.is_copy() {
             let stated = movement(Order::ColumnMajor)?;

@@ -42,7 +42,7 @@ fn job(storage: Storage) -> (Job, TensorFile, Vec<u8>) {
         chunks: None,
         shards: None,
     };
-    let wanted = [Wanted { index: 0, chain: &chain }];
+    let wanted = [Wanted { index: 0, chain: Some(&chain) }];
     (Job::new(&file, &wanted, format, &[], &options).unwrap(), file, expected)
 }
 

@@ -176,8 +176,10 @@ impl Sandbox {
                 (*index, chain)
             })
             .collect();
-        let wanted: Vec<Wanted<'_>> =
-            chains.iter().map(|(index, chain)| Wanted { index: *index, chain }).collect();
+        let wanted: Vec<Wanted<'_>> = chains
+            .iter()
+            .map(|(index, chain)| Wanted { index: *index, chain: Some(chain) })
+            .collect();
         let options = PlanOptions {
             max_bytes: asks.max_bytes,
             storage: Some(asks.storage),
