@@ -35,6 +35,14 @@ pub(crate) enum Command {
         #[command(flatten)]
         moving: MoveArgs,
     },
+    /// Write a file in another format or order; nothing else moves
+    #[command(after_help = help::CONVERT)]
+    Convert {
+        #[command(flatten)]
+        operation: ConvertArgs,
+        #[command(flatten)]
+        moving: MoveArgs,
+    },
     /// Give tensors of a file another order of axes, by rules for their names
     #[command(after_help = help::RELAYOUT)]
     Relayout {
@@ -104,6 +112,14 @@ pub(crate) enum PlanCommand {
     Apply {
         #[command(flatten)]
         operation: ApplyArgs,
+        #[command(flatten)]
+        planned: PlannedArgs,
+    },
+    /// Write a file in another format or order
+    #[command(after_help = help::PLAN)]
+    Convert {
+        #[command(flatten)]
+        operation: ConvertArgs,
         #[command(flatten)]
         planned: PlannedArgs,
     },
@@ -239,6 +255,15 @@ pub(crate) struct ApplyArgs {
     pub input: PathBuf,
     #[arg(value_name = "CHAIN", help = help::chain())]
     pub chain: String,
+    #[command(flatten)]
+    pub described: DescriptionArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConvertArgs {
+    /// The file of tensors; - is stdin
+    #[arg(value_name = "IN")]
+    pub input: PathBuf,
     #[command(flatten)]
     pub described: DescriptionArgs,
 }

@@ -79,6 +79,14 @@ Examples:
   trundle apply im.npy \"slice(starts=[8], stops=[-8], axes=[1])\" -o cropped.npy
 docs/chains.md says all of the language.";
 
+pub(crate) const CONVERT: &str = "\
+Examples:
+  trundle convert era5.zarr --tensor t2m --only -o t2m.npy
+  trundle convert model.safetensors -o model.npz
+  trundle convert fortran.npy -o c.npy --row-major      column-major stays so without
+  trundle convert weights.bin --dtype f16 --shape 4096,-1 -o weights.npy
+Elements keep their type, and tensors their names and their order.";
+
 pub(crate) const RELAYOUT: &str = "\
 Examples:
   trundle relayout model.safetensors --rule 'conv*.weight: o i h w -> o h w i' -o out.safetensors

@@ -58,7 +58,7 @@ fn refuse(mut error: clap::Error) -> ExitCode {
         _ => None,
     };
     let operators = help::OPERATORS.iter().map(|(declared, _)| declared.name);
-    let mut moves = operators.chain(["apply", "relayout"]);
+    let mut moves = operators.chain(["apply", "convert", "relayout"]);
     if let Some(argument) = unexpected
         && std::env::args().nth(1).is_some_and(|command| moves.any(|name| name == command))
     {
@@ -87,6 +87,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
     match command {
         Command::Operator(command) => job::run(&command.operation()?, &command.rest),
         Command::Apply { operation, moving } => job::run(&operation.operation()?, &moving),
+        Command::Convert { operation, moving } => job::run(&operation.operation()?, &moving),
         Command::Relayout { asked, writing, means } => {
             commands::relayout::run(&asked, &writing, &means)
         }

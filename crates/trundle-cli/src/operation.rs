@@ -7,7 +7,7 @@ use trundle::notation::LengthsFile;
 use trundle::{Chain, Shape, normalize_axis};
 use trundle_formats::{FORMATS, Format, Problem, Shown, TensorFile};
 
-use crate::args::ApplyArgs;
+use crate::args::{ApplyArgs, ConvertArgs};
 use crate::failure::Failure;
 use crate::input::Input;
 use crate::memory;
@@ -102,6 +102,16 @@ impl ApplyArgs {
         let chain = Chain::parse(&self.chain, read)?;
         let input = self.described.of(&self.input)?;
         Ok(Operation { lengths_bytes, written: true, ..Operation::new(input, chain) })
+    }
+}
+
+impl ConvertArgs {
+    /// What these arguments ask for: a chain that moves nothing.
+    ///
+    /// # Errors
+    /// If what they say of the file does not go together.
+    pub(crate) fn operation(&self) -> Result<Operation, Failure> {
+        Ok(Operation::new(self.described.of(&self.input)?, Chain::new()))
     }
 }
 

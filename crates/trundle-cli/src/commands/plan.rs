@@ -29,6 +29,9 @@ pub(crate) fn run(command: PlanCommand) -> Result<(), Failure> {
     match command {
         PlanCommand::Operator(command) => plan_chain(&command.operation()?, &command.rest),
         PlanCommand::Apply { operation, planned } => plan_chain(&operation.operation()?, &planned),
+        PlanCommand::Convert { operation, planned } => {
+            plan_chain(&operation.operation()?, &planned)
+        }
         PlanCommand::Relayout { asked, means, dry } => relayout::plan(&asked, &means, &dry),
     }
 }
@@ -57,9 +60,8 @@ fn plan_chain(operation: &Operation, planned: &PlannedArgs) -> Result<(), Failur
     }
     let mut plans = Vec::with_capacity(wanted.len());
     let is_moved = |number: usize| choice.is_moved(wanted[number].index);
-    for (number, tensor) in job.tensors().iter().enumerate().filter(|(number, _)| is_moved(*number))
-    {
-        let (chain, header) = (wanted[number].chain, headers[number]);
+    for (number, tensor) in job.tensors().iter().enumerate() {
+        let (Some(chain), header) = (wanted[number].chain, headers[number]) else { continue };
         let plan = plan(chain, header, tensor, means.threads)?;
         plans.push(PlannedTensor { header, tensor, chain, plan });
     }

@@ -39,7 +39,7 @@ fn indices(sizes: &[usize]) -> Vec<Vec<usize>> {
 }
 
 /// Writes the store of an array of 2-byte elements, but for the chunks that `is_missing` says.
-fn write_store(
+pub(crate) fn write_store(
     root: &Path,
     tensor: &Tensor,
     chunk: &[usize],
