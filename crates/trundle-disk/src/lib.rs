@@ -15,4 +15,4 @@ pub use plan::chunk_sizes::ChunkSizes;
 pub use plan::input::Input;
 pub use plan::job::{Assembled, Cost, Job, PlanOptions, TensorJob, Wanted};
 pub use plan::storage::Storage;
-pub use run::{Finished, Observer, Outcome, RunOptions, Source};
+pub use run::{Difference, Finished, Observer, Outcome, RunOptions, Source, compare};

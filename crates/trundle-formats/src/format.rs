@@ -104,6 +104,9 @@ pub(crate) trait Contents: Send {
 }
 
 impl Format {
+    /// Raw bytes: the data of one tensor, and nothing else.
+    pub const RAW: &Format = &raw::FORMAT;
+
     /// The format of the path's ending, in small or capital letters; .npy for `-`.
     ///
     /// # Errors

@@ -36,8 +36,10 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod alike;
 mod blob;
 mod crc32;
+mod element_text;
 mod error;
 mod format;
 mod header;

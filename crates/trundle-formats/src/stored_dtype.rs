@@ -280,6 +280,27 @@ impl StoredDType {
         })
     }
 
+    /// The units of time that the bytes of one element count; None for types that count none.
+    pub(crate) fn ticks(&self, bytes: &[u8]) -> Option<i64> {
+        let counts = self.values == Values::Times;
+        counts.then(|| self.bits(bytes).map(i64::from_le_bytes)).flatten()
+    }
+
+    /// The type of the parts of elements, in the same byte order.
+    pub(crate) fn with_dtype(&self, dtype: DType) -> StoredDType {
+        StoredDType::ordered(dtype, self.byte_order)
+    }
+
+    /// Whether bits stand for the same as those of `other`, of the same [`DType`].
+    pub(crate) fn has_values_of(&self, other: &StoredDType) -> bool {
+        self.values == other.values
+    }
+
+    /// Whether the most significant byte of a number comes first.
+    pub(crate) fn is_big_endian(&self) -> bool {
+        self.byte_order == ByteOrder::Big
+    }
+
     /// The bits of a packed element; None unless `bytes` is one byte with zeros above them.
     fn code(&self, bytes: &[u8]) -> Option<u8> {
         let [code] = self.bits(bytes)?;

@@ -138,6 +138,16 @@ impl Movement {
         })
     }
 
+    /// The same in tiles also where the resources are enough for all of it.
+    ///
+    /// # Errors
+    /// As [`Movement::io_plan`].
+    pub(crate) fn tiled_plan(&self, resources: Resources<'_>) -> Result<IoPlan, Error> {
+        let (needed, limit) = (self.whole_bytes(), resources.budget as u64);
+        let plan = self.tiled(None, resources).map(IoPlan::Tiled);
+        plan.ok_or_else(|| Error::from(Problem::Memory { needed, limit }))
+    }
+
     /// About the bytes that would be enough where the resources are not.
     fn least_bytes(&self, chunk: Option<&[usize]>, resources: Resources<'_>) -> u64 {
         let whole = self.whole_bytes();
@@ -156,6 +166,7 @@ impl Movement {
         whole.min(tiling::least_bytes(whole).max(budget as u64))
     }
 
+    /// The best one in tiles, if there is one.
     fn tiled(&self, chunk: Option<&[usize]>, resources: Resources<'_>) -> Option<Vec<FilePass>> {
         let budget = Budget {
             unit: unit(self.width()),

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use trundle::{Chain, PlanError, Shape};
 use trundle_core::program::{Made, Program, TensorId};
-use trundle_formats::{Described, FileSkeleton, Format, Order, StoredDType, TensorFile};
+use trundle_formats::{Described, FileSkeleton, Format, Header, Order, StoredDType, TensorFile};
 
 use crate::Storage;
 use crate::error::{Error, Problem};
@@ -178,6 +178,30 @@ impl Job {
             tensors.push(Unplanned::assembled(output, &inputs[first..], first)?);
         }
         Job::decided(files, inputs, &tensors, format, metadata, options)
+    }
+
+    /// Decides how a tensor of `file` becomes bytes in this order, and nothing else beside them. All requests
+    /// are for whole elements.
+    ///
+    /// # Errors
+    /// [`Error`] if the memory is not enough for a single element.
+    pub(crate) fn in_order(
+        file: &TensorFile,
+        index: usize,
+        order: Order,
+        options: &PlanOptions,
+    ) -> Result<Job, Error> {
+        let input = JobInput::as_it_stands(file, 0, index);
+        let tensor = Unplanned::in_order(&file.headers()[index], order)?;
+        let mut job = Job::decided(&[file], vec![input], &[tensor], Format::RAW, &[], options)?;
+        for tensor in &mut job.tensors {
+            // One that is moved whole is written as bytes, cut anywhere.
+            if let IoPlan::Whole = tensor.io_plan {
+                let resources = Resources { budget: job.budget, storage: &job.storage };
+                tensor.io_plan = tensor.movement.tiled_plan(resources)?;
+            }
+        }
+        Ok(job)
     }
 
     fn decided(
@@ -569,6 +593,22 @@ impl Unplanned {
             }
         }
         Ok(unplanned)
+    }
+
+    /// A tensor as it stands in a file, in this order.
+    fn in_order(header: &Header, order: Order) -> Result<Unplanned, Error> {
+        let Header { name, element, shape, .. } = header;
+        let movement = Movement::of_chain(&Chain::new(), element.width(), shape, header, order);
+        Ok(Unplanned {
+            name: name.clone(),
+            element: element.clone(),
+            inputs: vec![0],
+            in_order: None,
+            movement: movement.map_err(|error| Error::of(name, error))?,
+            out_shape: shape.clone(),
+            // Bytes without a header say of no order that it is theirs.
+            out_order: Order::RowMajor,
+        })
     }
 
     /// A tensor of a program whose inputs are these, the job's from `first` on.

@@ -4,7 +4,9 @@ mod batches;
 mod buffer;
 mod checkpoint;
 mod checksums;
+mod comparison;
 mod context;
+mod counterpart;
 mod executor;
 mod files;
 #[cfg(test)]
@@ -36,6 +38,7 @@ use crate::run::executor::{Executor, LARGE_BYTES};
 use crate::run::files::RunFiles;
 use crate::store::Store;
 
+pub use comparison::{Difference, compare};
 pub use options::{Observer, Outcome, RunOptions};
 pub use source::Source;
 
@@ -98,7 +101,7 @@ impl Job {
         } else {
             // What a stream says of itself need not be so: it is read first.
             if identity.is_some() {
-                check_space(&folder, "", &job)?;
+                check_space(&folder, "", job.space())?;
             }
             forget(&folder, &output_tag, is_unfinished);
         }
@@ -169,7 +172,7 @@ impl Job {
         }
         let mut output = Output::create(path, options.overwrite)?;
         if sources.iter().all(|source| source.file.blob().is_some()) {
-            check_space(&std::env::temp_dir(), " (TMPDIR can name another folder)", &self)?;
+            check_space(&std::env::temp_dir(), " (TMPDIR can name another folder)", self.space())?;
         }
         let store = RunFiles::new(std::env::temp_dir(), String::new());
         let target = &*store.unnamed().map_err(temporary(None))?;
@@ -182,6 +185,13 @@ impl Job {
         io::copy(&mut Sequential::new(target), &mut output).map_err(writing(path))?;
         let outcome = Outcome { move_seconds, verified: options.verify, resumed: false };
         Ok(Finished { output, store, outcome })
+    }
+
+    /// The bytes of all that it writes and keeps until the end.
+    fn space(&self) -> u64 {
+        // How much chunks become when they are packed, nobody knows.
+        let output = if self.format.is_folder() { 0 } else { self.skeleton.bytes() };
+        output + self.cost().temporary_bytes
     }
 
     /// Whether it takes long enough, and reads nothing that has to be unpacked first.
@@ -237,13 +247,10 @@ fn check_unchanged(sources: &[Source<'_>], before: Option<&[SourceIdentity]>) ->
     Ok(())
 }
 
-/// Checks that the disk of `folder`, to which messages add `what`, has room for all that is written.
-fn check_space(folder: &Path, what: &str, job: &Job) -> Result<(), Error> {
+/// Checks that the disk of `folder`, to which messages add `what`, has room for so many bytes.
+fn check_space(folder: &Path, what: &str, needed: u64) -> Result<(), Error> {
     #[cfg(unix)]
     if let Ok(found) = rustix::fs::statvfs(folder) {
-        // How much chunks become when they are packed, nobody knows.
-        let output = if job.format.is_folder() { 0 } else { job.skeleton.bytes() };
-        let needed = output + job.cost().temporary_bytes;
         let available = found.f_bavail.saturating_mul(found.f_frsize);
         if needed > available {
             let folder = format!("{}{what}", folder.display());

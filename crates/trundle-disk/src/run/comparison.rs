@@ -1,0 +1,196 @@
+//! Two tensors compared, of files in any formats and orders, within a given amount of memory.
+
+use std::io;
+use std::path::Path;
+
+use trundle_formats::{Begin, Blob, Header, Order, StoredDType};
+
+use crate::error::{Error, reading, temporary};
+use crate::plan::job::{Job, PlanOptions};
+use crate::recovery::journal::Progress;
+use crate::run::checkpoint::Checkpoint;
+use crate::run::context::Context;
+use crate::run::counterpart::{Counterpart, Found};
+use crate::run::executor::Executor;
+use crate::run::files::RunFiles;
+use crate::run::options::{Observer, RunOptions};
+use crate::run::source::Source;
+use crate::run::{check_space, check_unchanged, sources_identity};
+use crate::store::Store;
+
+/// How two tensors differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Difference {
+    /// In their shapes or in the types of their elements, of which none is read then.
+    Headers,
+    /// In some of their elements.
+    Elements {
+        /// How many.
+        count: u64,
+        /// The index of the first of them, in row-major order.
+        index: Vec<usize>,
+        /// The type of both of the following.
+        element: StoredDType,
+        /// Its bytes in the one tensor and in the other; a packed element is one byte.
+        values: [Vec<u8>; 2],
+    },
+}
+
+/// A tensor on its way.
+struct Side<'a, 'f> {
+    source: &'a mut Source<'f>,
+    tensor: usize,
+}
+
+/// Compares the tensor of each file that has the index: `None` if they are equal, bit for bit. Byte
+/// orders, bit orders, and which axis runs fastest make no difference. Neither is held in memory as a
+/// whole; one that cannot be read at any place is put into a temporary file first, where the other cannot
+/// either.
+///
+/// # Errors
+/// [`Error`] if something cannot be read, a checksum of a file differs, a file changes meanwhile, or the
+/// memory is not enough for a single element.
+///
+/// # Panics
+/// If a file has no tensor of the index.
+pub fn compare(
+    sources: &mut [Source<'_>; 2],
+    tensors: [usize; 2],
+    options: &PlanOptions,
+    observer: &dyn Observer,
+) -> Result<Option<Difference>, Error> {
+    let headers = [0, 1].map(|side| sources[side].file.headers()[tensors[side]].clone());
+    let [one, other] = &headers;
+    if one.shape != other.shape || !one.element.is_alike(&other.element) {
+        return Ok(Some(Difference::Headers));
+    }
+    if one.data_bytes == 0 {
+        return Ok(None);
+    }
+    let identity = sources_identity(sources)?;
+    let observer = &Comparing(observer);
+    let [first, second] = sources;
+    let mut first = Side { source: first, tensor: tensors[0] };
+    let mut second = Side { source: second, tensor: tensors[1] };
+    // One that can be read anywhere stays where it is.
+    let is_turned = second.in_place().is_none() && first.in_place().is_some();
+    if is_turned {
+        std::mem::swap(&mut first, &mut second);
+    }
+    let written = first.header().element.clone();
+    let Found { count, first } = held_against(&mut first, &mut second, options, observer)?;
+    check_unchanged(sources, identity.as_deref())?;
+    let Some(first) = first else { return Ok(None) };
+    let [mut written_value, mut own_value] = first.values;
+    if is_turned {
+        std::mem::swap(&mut written_value, &mut own_value);
+    }
+    let (index, values) = (one.shape.unravel(first.place).to_vec(), [written_value, own_value]);
+    Ok(Some(Difference::Elements { count, index, element: written, values }))
+}
+
+/// What of `moved` differs from `still`, to whose place it is moved.
+fn held_against(
+    moved: &mut Side<'_, '_>,
+    still: &mut Side<'_, '_>,
+    options: &PlanOptions,
+    observer: &dyn Observer,
+) -> Result<Found, Error> {
+    let header = still.header().clone();
+    let laid_out = match still.in_place() {
+        Some(_) => {
+            still.check(observer)?;
+            None
+        }
+        None => Some(still.laid_out(options, observer)?),
+    };
+    let (place, order) = match (&laid_out, still.in_place()) {
+        (Some(blob), _) => ((&**blob, 0), Order::RowMajor),
+        (None, Some(place)) => (place, header.order),
+        (None, None) => return Err(reading(still.source.path)(io::ErrorKind::NotSeekable.into())),
+    };
+    let written = moved.header().element.clone();
+    let job = Job::in_order(moved.source.file, moved.tensor, order, options)?;
+    check_temporary(job.cost().temporary_bytes)?;
+    let counterpart = Counterpart::new(place, &header.element, &written, &header.shape, order);
+    let done = run(&job, moved.source, &counterpart, observer);
+    let found = counterpart.into_found().map_err(reading(still.source.path))?;
+    done.map(|()| found)
+}
+
+impl Side<'_, '_> {
+    fn header(&self) -> &Header {
+        &self.source.file.headers()[self.tensor]
+    }
+
+    /// Where its elements are, if they can be read anywhere and are no chunks.
+    fn in_place(&self) -> Option<(&dyn Blob, u64)> {
+        let Header { data_offset, chunk, .. } = self.header();
+        let offset = data_offset.filter(|_| chunk.is_none())?;
+        Some((self.source.file.blob()?, offset))
+    }
+
+    /// Reads it once through where the file has a checksum, which reads of parts do not compare.
+    fn check(&mut self, observer: &dyn Observer) -> Result<(), Error> {
+        if !self.source.file.has_crc32() {
+            return Ok(());
+        }
+        observer.phase("checking", self.header().data_bytes as u64);
+        let mut so_far = 0;
+        let mut advance = |bytes: u64| {
+            observer.advance(bytes - so_far);
+            so_far = bytes;
+        };
+        Ok(self.source.file.copy_to(self.tensor, &mut io::sink(), &mut advance)?)
+    }
+
+    /// It in a temporary file without a name, row-major.
+    fn laid_out(
+        &mut self,
+        options: &PlanOptions,
+        observer: &dyn Observer,
+    ) -> Result<Box<dyn Blob>, Error> {
+        let job = Job::in_order(self.source.file, self.tensor, Order::RowMajor, options)?;
+        if self.source.file.blob().is_some() {
+            check_temporary(job.bytes() + job.cost().temporary_bytes)?;
+        }
+        let blob = store().unnamed().map_err(temporary(None))?;
+        run(&job, self.source, &*blob, observer)?;
+        Ok(blob)
+    }
+}
+
+/// Where everything is that is written: nothing of it has a name.
+fn store() -> RunFiles {
+    RunFiles::new(std::env::temp_dir(), String::new())
+}
+
+fn check_temporary(bytes: u64) -> Result<(), Error> {
+    check_space(&std::env::temp_dir(), " (TMPDIR can name another folder)", bytes)
+}
+
+/// Carries out a job whose output is `target`.
+fn run(
+    job: &Job,
+    source: &mut Source<'_>,
+    target: &dyn Blob,
+    observer: &dyn Observer,
+) -> Result<(), Error> {
+    let (path, store, options): (&Path, _, _) = (source.path, store(), RunOptions::default());
+    let context = Context { job, path, target, store: &store, folder: None, options, observer };
+    let checkpoint = Checkpoint::new(None, &store, None, Progress::default());
+    Executor::new(context, Begin::Anew, checkpoint).run(std::slice::from_mut(source))
+}
+
+/// Whoever observes the job of a comparison, for whom nothing is moved.
+struct Comparing<'a>(&'a dyn Observer);
+
+impl Observer for Comparing<'_> {
+    fn phase(&self, name: &str, bytes: u64) {
+        self.0.phase(if name == "moving" { "comparing" } else { name }, bytes);
+    }
+
+    fn advance(&self, bytes: u64) {
+        self.0.advance(bytes);
+    }
+}
