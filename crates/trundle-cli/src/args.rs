@@ -74,6 +74,9 @@ pub(crate) enum Command {
     /// Print shape, type, order, strides and size of each tensor in a file
     #[command(after_help = help::INFO)]
     Info(InfoArgs),
+    /// Compare the tensors of two files: which differ, where first, and how often
+    #[command(after_help = help::CMP)]
+    Cmp(CmpArgs),
     /// Draw a 2-D slice: in the terminal, or as a PNG with -o
     #[command(after_help = help::VIEW)]
     View(ViewArgs),
@@ -420,6 +423,27 @@ pub(crate) struct InfoArgs {
     /// Print one JSON object on stdout
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub described: DescriptionArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CmpArgs {
+    /// A file of tensors; - is stdin
+    #[arg(value_name = "A")]
+    pub one: PathBuf,
+    /// The file that it is compared with
+    #[arg(value_name = "B")]
+    pub other: PathBuf,
+    /// Which tensor of files that hold several, or which of them, by a pattern such as 'conv*'.
+    /// Without it, all of them
+    #[arg(long, value_name = "NAME")]
+    pub tensor: Option<String>,
+    #[command(flatten)]
+    pub means: MeansArgs,
+    /// Print nothing but errors: the exit code says whether they are equal
+    #[arg(short, long, conflicts_with = "json")]
+    pub quiet: bool,
     #[command(flatten)]
     pub described: DescriptionArgs,
 }

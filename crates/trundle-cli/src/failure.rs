@@ -24,6 +24,17 @@ impl Failure {
         Failure { code: 1, message: message.to_string(), is_unread: false }
     }
 
+    /// What was compared differs, which has been said.
+    pub(crate) fn different() -> Failure {
+        Failure::running("")
+    }
+
+    /// The same of a command that ends with 1 where what it compares differs, and only there.
+    #[must_use]
+    pub(crate) fn of_comparison(self) -> Failure {
+        Failure { code: self.code.max(2), ..self }
+    }
+
     /// The command was used wrongly.
     pub(crate) fn usage(message: impl Display) -> Failure {
         Failure { code: 2, message: message.to_string(), is_unread: false }
@@ -58,6 +69,11 @@ impl Failure {
     /// Whether all that is wrong is that whoever was to read the output has stopped (`| head`).
     pub(crate) fn is_unread(&self) -> bool {
         self.is_unread
+    }
+
+    /// Whether there is nothing to say beside the exit code.
+    pub(crate) fn is_said(&self) -> bool {
+        self.message.is_empty()
     }
 
     /// What programs read.

@@ -116,6 +116,17 @@ Examples:
   trundle info model.safetensors --json
   trundle info weights.bin --dtype i4 --shape 4096,4096";
 
+pub(crate) const CMP: &str = "\
+Examples:
+  trundle cmp a.npy b.npy
+  trundle cmp model.safetensors model.npz               tensors of one name, whatever the order
+  trundle cmp era5.zarr t2m.npy --tensor t2m --max-mem 512M
+  trundle cmp weights.bin weights.npy --dtype f16 --shape 4096,-1
+Formats, byte orders, row-major or column-major and chunks make no difference; types, shapes and
+single bits do: 0.0 is not -0.0, and a NaN is equal to one of the same bits.
+What --dtype and the like say holds for both files, unless one says it itself.
+Exit codes: 0 equal, 1 different, 2 wrong usage or failed while running, 3 input refused.";
+
 pub(crate) const VIEW: &str = "\
 Examples:
   trundle view volume.npy                               the middle of it, in the terminal

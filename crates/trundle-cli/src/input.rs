@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use trundle::Shape;
-use trundle_formats::{Format, Problem, TensorFile, TensorHint};
+use trundle_formats::{Format, Problem, StoredDType, TensorFile, TensorHint};
 
 use crate::args::DescriptionArgs;
 use crate::failure::Failure;
@@ -47,6 +47,26 @@ impl Input {
 }
 
 impl DescriptionArgs {
+    /// The file at `path`, which is one of several that they describe: what is said of formats, of places
+    /// in a file and of byte orders is said of those alone that do not say it themselves.
+    ///
+    /// # Errors
+    /// As [`DescriptionArgs::of`].
+    pub(crate) fn of_one(&self, path: &Path) -> Result<Input, Failure> {
+        let mut input = self.of(path)?;
+        if Format::of_ending(path).is_some_and(|format| format.name() != Format::RAW.name()) {
+            input.format = None;
+            input.hint.offset = None;
+            input.hint.element = match (input.hint.element.take(), self.bit_order) {
+                (Some(element), None) if element.width().packing().is_none() => {
+                    Some(StoredDType::new(element.dtype()))
+                }
+                (element, _) => element,
+            };
+        }
+        Ok(input)
+    }
+
     /// The file at `path`, which they describe.
     ///
     /// # Errors

@@ -42,6 +42,7 @@ fn main() -> ExitCode {
             signals::end_unread();
             failure.exit_code()
         }
+        Err(failure) if failure.is_said() => failure.exit_code(),
         Err(failure) => {
             say::say(&format!("error: {failure}"));
             failure.exit_code()
@@ -98,6 +99,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         )),
         Command::Run(run) => commands::run::run(&run),
         Command::Info(info) => commands::info::run(&info),
+        Command::Cmp(cmp) => commands::cmp::run(&cmp),
         Command::View(view) => commands::view::run(&view),
         Command::Clean(clean) => commands::clean::run(&clean),
         Command::Demo(demo) => commands::demo::run(&demo),

@@ -3,6 +3,7 @@
 
 #[cfg(unix)]
 mod clean;
+mod cmp;
 mod convert;
 #[cfg(unix)]
 mod faults;

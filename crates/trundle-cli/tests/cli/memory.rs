@@ -110,3 +110,19 @@ fn a_deflated_member_larger_than_the_memory_is_moved() {
     assert!(place.read("y.npy").ends_with(&flipped_rows(&tensor)));
     assert_eq!(place.contents().len(), 2);
 }
+
+#[test]
+fn what_is_larger_than_the_memory_is_compared() {
+    let tensor = tensor();
+    let place = Place::new();
+    place.write("x.npy", &tensor.file(PLAIN));
+    place.write("x.npz", &archive("a.npy", &tensor.file(PLAIN)));
+    place.run(&["transpose", "x.npy", "-o", "inverted.npy", "--row-major"]).done();
+    place.run(&["transpose", "inverted.npy", "-o", "f.npy"]).done();
+    for files in [["x.npy", "f.npy"], ["f.npy", "x.npy"], ["x.npz", "f.npy"], ["x.npz", "x.npz"]] {
+        let run = streamed(&place, Vec::new(), &["cmp", files[0], files[1]]);
+        assert_eq!(run.text(), "equal\n", "{files:?}");
+    }
+    let run = streamed(&place, tensor.file(PLAIN), &["cmp", "f.npy", "-"]);
+    assert_eq!(run.text(), "equal\n");
+}

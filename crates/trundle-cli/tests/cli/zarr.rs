@@ -51,8 +51,7 @@ pub(crate) fn write_store(
     fs::write(root.join("zarr.json"), all).unwrap();
     let counts: Vec<usize> = shape.iter().zip(chunk).map(|(n, c)| n.div_ceil(*c)).collect();
     for index in indices(&counts).iter().filter(|index| !is_missing(index)) {
-        let key: Vec<String> = index.iter().map(usize::to_string).collect();
-        let file = root.join("c").join(key.join("/"));
+        let file = index.iter().fold(root.join("c"), |path, at| path.join(at.to_string()));
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         let mut bytes = Vec::new();
         for within in indices(chunk) {

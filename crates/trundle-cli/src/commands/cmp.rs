@@ -1,0 +1,266 @@
+//! `trundle cmp`.
+
+use std::path::Path;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+use trundle_disk::{Difference, PlanOptions, Source, compare};
+use trundle_formats::{Header, Shown, StoredDType, TensorFile};
+
+use crate::args::CmpArgs;
+use crate::failure::Failure;
+use crate::forecast::first_lines;
+use crate::input::Input;
+use crate::job::plan_options;
+use crate::progress::Progress;
+use crate::say::{print, print_json};
+use crate::selection::{select, shown_path};
+
+/// Compares the tensors of two files, and prints what differs.
+///
+/// # Errors
+/// That something differs, once that is printed. If a file cannot be read, is malformed, or has nothing of
+/// the name.
+pub(crate) fn run(args: &CmpArgs) -> Result<(), Failure> {
+    let is_equal = told(args).map_err(Failure::of_comparison)?;
+    if is_equal { Ok(()) } else { Err(Failure::different()) }
+}
+
+/// Whether all is equal, once that is printed.
+fn told(args: &CmpArgs) -> Result<bool, Failure> {
+    let start = Instant::now();
+    let streamed = [&args.one, &args.other].map(|path| path == Path::new("-"));
+    if streamed == [true, true] {
+        return Err(Failure::usage("stdin holds either the one file or the other"));
+    }
+    let inputs = [args.described.of_one(&args.one)?, args.described.of_one(&args.other)?];
+    let mut files = [inputs[0].open()?, inputs[1].open()?];
+    let pairs = Pairs::of(&inputs, &files, args.tensor.as_deref())?;
+    let means = &args.means;
+    let options = plan_options(0, means.max_mem, means.storage, means.threads)?;
+    let progress = match means.json {
+        true => Progress::events(args.quiet),
+        false => Progress::new(args.quiet),
+    };
+    let verdicts = pairs.verdicts(&inputs, &mut files, &options, &progress)?;
+    for file in &mut files {
+        file.read_on()?;
+    }
+    progress.finish();
+    let is_equal = verdicts.iter().all(|verdict| *verdict == Verdict::Equal);
+    let told: Vec<Told<'_>> = pairs.told(&inputs, &files, verdicts).collect();
+    if means.json {
+        print_json(&json!({
+            "equal": is_equal,
+            "tensors": told.iter().map(Told::report).collect::<Vec<_>>(),
+            "seconds": start.elapsed().as_secs_f64(),
+        }))?;
+    } else if !args.quiet {
+        let lines = first_lines(told.iter().filter_map(Told::line));
+        let lines: String = lines.map(|line| format!("{line}\n")).collect();
+        print(if is_equal { "equal\n" } else { &lines })?;
+    }
+    Ok(is_equal)
+}
+
+/// Which tensor of the one file is compared with which of the other, by their indices; with none where it
+/// has no counterpart.
+struct Pairs(Vec<[Option<usize>; 2]>);
+
+/// What becomes of a pair.
+#[derive(Clone, Debug, PartialEq)]
+enum Verdict {
+    Equal,
+    /// One of them is missing.
+    Alone,
+    Different(Difference),
+}
+
+impl Pairs {
+    /// The tensors that are meant: those of one name, or the only one of each file whatever their names.
+    ///
+    /// # Errors
+    /// If neither file has a tensor of the name, or something in one that is meant cannot be read.
+    fn of(
+        inputs: &[Input; 2],
+        files: &[TensorFile; 2],
+        name: Option<&str>,
+    ) -> Result<Pairs, Failure> {
+        for (input, file) in inputs.iter().zip(files) {
+            check_readable(input.path(), file, name)?;
+        }
+        let [one, other] = chosen(inputs, files, name)?;
+        if let ([one], [other]) = (&one[..], &other[..]) {
+            return Ok(Pairs(vec![[Some(*one), Some(*other)]]));
+        }
+        let named = |side: usize, index: usize| &files[side].headers()[index].name;
+        let of_name = |index: &usize| {
+            other.iter().copied().find(|candidate| named(1, *candidate) == named(0, *index))
+        };
+        let mut pairs: Vec<_> = one.iter().map(|index| [Some(*index), of_name(index)]).collect();
+        let is_alone = |index: &usize| !one.iter().any(|each| named(0, *each) == named(1, *index));
+        pairs.extend(other.iter().copied().filter(is_alone).map(|index| [None, Some(index)]));
+        // A stream is read from front to back.
+        if files[0].blob().is_some() && files[1].blob().is_none() {
+            pairs.sort_by_key(|pair| pair[1]);
+        }
+        Ok(Pairs(pairs))
+    }
+
+    /// Compares each pair.
+    fn verdicts(
+        &self,
+        inputs: &[Input; 2],
+        files: &mut [TensorFile; 2],
+        options: &PlanOptions,
+        progress: &Progress,
+    ) -> Result<Vec<Verdict>, Failure> {
+        let paths = [inputs[0].path(), inputs[1].path()];
+        let [one, other] = files;
+        let mut sources =
+            [Source { file: one, path: paths[0] }, Source { file: other, path: paths[1] }];
+        let mut verdict = |pair: &[Option<usize>; 2]| {
+            let [Some(one), Some(other)] = *pair else { return Ok(Verdict::Alone) };
+            let difference = compare(&mut sources, [one, other], options, progress)?;
+            Ok(difference.map_or(Verdict::Equal, Verdict::Different))
+        };
+        self.0.iter().map(&mut verdict).collect()
+    }
+
+    /// What there is to say of each.
+    fn told<'a>(
+        &self,
+        inputs: &'a [Input; 2],
+        files: &'a [TensorFile; 2],
+        verdicts: Vec<Verdict>,
+    ) -> impl Iterator<Item = Told<'a>> {
+        self.0.iter().zip(verdicts).map(move |(pair, verdict)| {
+            let header = |side: usize| pair[side].map(|index: usize| &files[side].headers()[index]);
+            let (headers, paths) = ([header(0), header(1)], [inputs[0].path(), inputs[1].path()]);
+            Told { paths, headers, verdict }
+        })
+    }
+}
+
+/// Checks that nothing that is meant is left out only since it cannot be read.
+fn check_readable(path: &Path, file: &TensorFile, name: Option<&str>) -> Result<(), Failure> {
+    let is_meant = |own: &str| name.is_none_or(|name| name == own);
+    match file.unreadable().iter().find(|each| is_meant(&each.name)) {
+        None => Ok(()),
+        Some(each) => {
+            let (path, name, why) = (shown_path(path), Shown(&each.name), Shown(&each.problem));
+            Err(Failure::refused(format!("{path}: \"{name}\" cannot be read: {why}"))
+                .with_hint("--tensor NAME leaves it out, where NAME may be '*'"))
+        }
+    }
+}
+
+/// The tensors of each file that are meant. That of a file which gives it no name of its own is meant by
+/// the name of the one that it is compared with.
+fn chosen(
+    inputs: &[Input; 2],
+    files: &[TensorFile; 2],
+    name: Option<&str>,
+) -> Result<[Vec<usize>; 2], Failure> {
+    let select = |side: usize| select(inputs[side].path(), files[side].headers(), name);
+    let instead = |side: usize| match files[side].format().holds_one() {
+        true => vec![0],
+        false => Vec::new(),
+    };
+    Ok(match [select(0), select(1)] {
+        [Ok(one), Ok(other)] => [one, other],
+        [Ok(one), Err(_)] => [one, instead(1)],
+        [Err(_), Ok(other)] => [instead(0), other],
+        [Err(error), Err(_)] => return Err(error),
+    })
+}
+
+/// A pair of tensors, or one alone, for people and for programs.
+struct Told<'a> {
+    paths: [&'a Path; 2],
+    headers: [Option<&'a Header>; 2],
+    verdict: Verdict,
+}
+
+impl Told<'_> {
+    /// A line, unless they are equal.
+    fn line(&self) -> Option<String> {
+        let (name, headers) = (self.name(), self.headers);
+        let said = match (&self.verdict, headers) {
+            (Verdict::Equal, _) => return None,
+            (Verdict::Different(difference), [Some(one), Some(other)]) => match difference {
+                Difference::Headers => headers_text([one, other]),
+                Difference::Elements { count, index, element, values } => {
+                    let [one, other] = texts(element, values);
+                    let of = format!("{count} of {} elements", self.elements());
+                    match count {
+                        1 => format!("{of} differs, at {index:?}: {one} and {other}"),
+                        _ => format!("{of} differ, the first at {index:?}: {one} and {other}"),
+                    }
+                }
+            },
+            (_, headers) => {
+                let side = usize::from(headers[0].is_none());
+                format!("only in {}", shown_path(self.paths[side]))
+            }
+        };
+        Some(format!("{name}: {said}"))
+    }
+
+    /// The name of both, or both names.
+    fn name(&self) -> String {
+        let mut names: Vec<String> = self
+            .headers
+            .iter()
+            .flatten()
+            .map(|each| format!("\"{}\"", Shown(&each.name)))
+            .collect();
+        names.dedup();
+        names.join(" and ")
+    }
+
+    /// How many elements each of them has.
+    fn elements(&self) -> usize {
+        self.headers[0].map_or(0, |header| header.shape.elements())
+    }
+
+    fn report(&self) -> Value {
+        let of_each = |what: fn(&Header) -> Value| self.headers.map(|header| header.map(what));
+        let mut report = json!({
+            "names": of_each(|header| header.name.clone().into()),
+            "dtypes": of_each(|header| header.element.name().into()),
+            "shapes": of_each(|header| header.shape.sizes().into()),
+            "equal": self.verdict == Verdict::Equal,
+        });
+        match &self.verdict {
+            Verdict::Equal => report["different"] = 0.into(),
+            Verdict::Different(Difference::Elements { count, index, element, values }) => {
+                report["different"] = (*count).into();
+                report["first"] = json!({ "index": index, "values": texts(element, values) });
+            }
+            Verdict::Alone | Verdict::Different(Difference::Headers) => {}
+        }
+        report
+    }
+}
+
+/// The types and shapes of two tensors; of types that are called alike what tells them apart.
+fn headers_text(headers: [&Header; 2]) -> String {
+    let [one, other] = headers.map(|header| &header.element);
+    let is_named_alike = one.name() == other.name() && !one.is_alike(other);
+    let text = |header: &Header| {
+        let element = &header.element;
+        let name = if is_named_alike { element.descr() } else { element.name() };
+        format!("{} {}", Shown(name), header.shape)
+    };
+    format!("{} and {}", text(headers[0]), text(headers[1]))
+}
+
+/// Two elements as people read them, with their bits where they read alike.
+fn texts(element: &StoredDType, values: &[Vec<u8>; 2]) -> [String; 2] {
+    let texts = [element.text(&values[0]), element.text(&values[1])];
+    if texts[0] != texts[1] {
+        return texts;
+    }
+    [0, 1].map(|side| format!("{} ({})", texts[side], element.bits_text(&values[side])))
+}

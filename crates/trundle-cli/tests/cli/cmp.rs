@@ -1,0 +1,458 @@
+//! `trundle cmp`, against a plain reading of both files.
+
+use serde_json::{Value, json};
+
+use crate::npy::{PLAIN, Style, Tensor};
+use crate::packed::{OTHERS, Packed, USUAL};
+use crate::refusals::refused;
+use crate::safetensors::{Named, file};
+use crate::{Place, Run, npz};
+
+const FORTRAN: Style = Style { version: 1, fortran: true };
+
+/// A number below `most` that is the same in every run.
+fn chance(seed: &mut u64, most: usize) -> usize {
+    *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    (*seed >> 33) as usize % most
+}
+
+/// The places of elements that differ, in row-major order.
+fn differing(one: &Tensor, other: &Tensor) -> Vec<usize> {
+    let pairs = one.bytes.chunks(one.width).zip(other.bytes.chunks(other.width));
+    pairs.enumerate().filter(|(_, (one, other))| one != other).map(|(place, _)| place).collect()
+}
+
+/// The index of the element at a place.
+fn index(mut place: usize, shape: &[usize]) -> Vec<usize> {
+    let mut index = vec![0; shape.len()];
+    for (at, size) in index.iter_mut().zip(shape).rev() {
+        (*at, place) = (place % size, place / size);
+    }
+    index
+}
+
+/// What is printed of two tensors of `<u2` that are named so.
+fn expected(names: &str, one: &Tensor, other: &Tensor) -> String {
+    let places = differing(one, other);
+    let Some(first) = places.first() else { return "equal\n".to_owned() };
+    let value = |tensor: &Tensor| u16::from_le_bytes([0, 1].map(|at| tensor.bytes[2 * first + at]));
+    let (of, at) = (one.bytes.len() / 2, index(*first, &one.shape));
+    let said = match places.len() {
+        1 => format!("1 of {of} elements differs, at {at:?}"),
+        count => format!("{count} of {of} elements differ, the first at {at:?}"),
+    };
+    format!("{names}: {said}: {} and {}\n", value(one), value(other))
+}
+
+/// In how many ways a tensor of `<u2` can stand in a file.
+const WAYS: [&str; 9] = [
+    "c.npy",
+    "f.npy",
+    "big.npy",
+    "bigf.npy",
+    "n.npz",
+    "nf.npz",
+    "s.safetensors",
+    "r.bin",
+    "z.zarr",
+];
+
+/// Writes a tensor of `<u2` in one of these ways, and says the name of the file and of the tensor in it.
+fn written(place: &Place, way: &str, prefix: &str, tensor: &Tensor) -> (String, String) {
+    let file_name = format!("{prefix}{way}");
+    let own = format!("{prefix}{}", way.split('.').next().unwrap());
+    let mut big = tensor.clone();
+    big.descr = "'>u2'".to_owned();
+    big.bytes.chunks_mut(2).for_each(<[u8]>::reverse);
+    let bytes = match way {
+        "c.npy" => tensor.file(PLAIN),
+        "f.npy" => tensor.file(FORTRAN),
+        "big.npy" => big.file(PLAIN),
+        "bigf.npy" => big.file(FORTRAN),
+        "n.npz" => npz::archive(&[("x.npy", tensor.file(PLAIN))]),
+        "nf.npz" => npz::archive(&[("x.npy", tensor.file(FORTRAN))]),
+        "s.safetensors" => file(&[], &[Named::new("x", "U16", tensor)]),
+        "r.bin" => tensor.bytes.clone(),
+        _ => {
+            let chunk: Vec<usize> = tensor.shape.iter().map(|size| size / 5 + 1).collect();
+            #[cfg(feature = "zarr")]
+            crate::zarr::write_store(&place.path(&file_name), tensor, &chunk, |_| false);
+            return (file_name, own);
+        }
+    };
+    place.write(&file_name, &bytes);
+    let is_named = matches!(way, "n.npz" | "nf.npz" | "s.safetensors");
+    (file_name, if is_named { "x".to_owned() } else { own })
+}
+
+/// Compares two files of `<u2` of this shape.
+fn compared(place: &Place, files: [&str; 2], shape: &[usize], more: &[&str]) -> Run {
+    let sizes: Vec<String> = shape.iter().map(usize::to_string).collect();
+    let sizes = sizes.join(",");
+    let mut args = vec!["cmp", files[0], files[1]];
+    if files.iter().any(|file| file.ends_with(".bin")) {
+        args.extend(["--dtype", "<u2", "--shape", &sizes]);
+    }
+    args.extend(more);
+    place.run(&args)
+}
+
+fn names(one: &str, other: &str) -> String {
+    if one == other { format!("\"{one}\"") } else { format!("\"{one}\" and \"{other}\"") }
+}
+
+fn ways() -> impl Iterator<Item = &'static str> {
+    WAYS.into_iter().filter(|way| cfg!(feature = "zarr") || *way != "z.zarr")
+}
+
+#[test]
+fn every_pair_of_formats_and_orders_is_compared_by_index() {
+    for (shape, changes) in [(&[5, 4, 6][..], &[77, 19, 80][..]), (&[], &[0]), (&[9], &[8, 3])] {
+        let place = Place::new();
+        let one = Tensor::noise("'<u2'", 2, shape);
+        let mut other = one.clone();
+        changes.iter().for_each(|change| other.bytes[2 * change + 1] ^= 0x40);
+        for (prefix, tensor) in [("a", &one), ("b", &other)] {
+            ways().for_each(|way| drop(written(&place, way, prefix, tensor)));
+        }
+        for (from, to) in ways().flat_map(|from| ways().map(move |to| (from, to))) {
+            let name = |prefix: &str, way: &str| match way {
+                "n.npz" | "nf.npz" | "s.safetensors" => "x".to_owned(),
+                way => format!("{prefix}{}", way.split('.').next().unwrap()),
+            };
+            let files = [format!("a{from}"), format!("a{to}"), format!("b{to}")];
+            let run = compared(&place, [&files[0], &files[1]], shape, &[]).done();
+            assert_eq!(
+                (run.text(), run.stderr),
+                ("equal\n".to_owned(), String::new()),
+                "{files:?}"
+            );
+            let run = compared(&place, [&files[0], &files[2]], shape, &["--threads", "1"]);
+            let said = expected(&names(&name("a", from), &name("b", to)), &one, &other);
+            assert_eq!((run.code, run.text()), (Some(1), said), "{files:?}");
+            assert_eq!(run.stderr, "");
+        }
+    }
+}
+
+#[test]
+fn the_first_of_random_changes_is_found_whatever_the_memory() {
+    let mut seed = 11;
+    for case in 0..400 {
+        let place = Place::new();
+        let rank = 1 + chance(&mut seed, 4);
+        let most = [9000, 130, 24, 11][rank - 1];
+        let shape: Vec<usize> = (0..rank).map(|_| 1 + chance(&mut seed, most)).collect();
+        let one = Tensor::noise("'<u2'", 2, &shape);
+        let mut other = one.clone();
+        let all = one.bytes.len() / 2;
+        let changes = if case % 4 == 0 { chance(&mut seed, 3 * all) } else { 1 };
+        for _ in 0..changes {
+            other.bytes[2 * chance(&mut seed, all) + chance(&mut seed, 2)] ^=
+                1 << chance(&mut seed, 8);
+        }
+        let mut way = || ways().nth(chance(&mut seed, ways().count())).unwrap();
+        let (one_way, other_way) = (way(), way());
+        let (one_file, one_name) = written(&place, one_way, "a", &one);
+        let (other_file, other_name) = written(&place, other_way, "b", &other);
+        let files = [&one_file, &other_file];
+        // A chunk has to fit several times.
+        let least = if files.iter().any(|file| file.ends_with(".zarr")) { 2 } else { 0 };
+        let memory = ["4K", "8K", "64K", "1G"][chance(&mut seed, 4).max(least)];
+        let storage = ["ssd", "hdd"][chance(&mut seed, 2)];
+        let more = ["--max-mem", memory, "--storage", storage];
+        let run = compared(&place, files.map(String::as_str), &shape, &more);
+        let said = expected(&names(&one_name, &other_name), &one, &other);
+        let code = i32::from(said != "equal\n");
+        let case = format!("{case}: {one_file} {other_file} {shape:?} {memory} {storage}");
+        assert_eq!((run.text(), run.code), (said, Some(code)), "{case}: {run:?}");
+        assert_eq!(place.contents().len(), 2, "{case}");
+    }
+}
+
+#[test]
+fn elements_of_any_width_are_whole_wherever_requests_are_cut() {
+    // 4 MiB, of which requests are, are no multiple of 3 or of 12.
+    for (descr, width, other_descr) in
+        [("'|V3'", 3, "'|V3'"), ("'<U3'", 12, "'<U3'"), ("'>c16'", 16, "'>c16'")]
+    {
+        let shape = [1000, 6 << 20].map(|size: usize| size);
+        let shape = [shape[0], shape[1] / shape[0] / width];
+        let mut one = Tensor::noise(descr, width, &shape);
+        // Characters that are some.
+        one.bytes.chunks_mut(4).filter(|_| width == 12).for_each(|character| {
+            character[0] = b'a' + character[0] % 26;
+            character[1..].fill(0);
+        });
+        let mut other = one.clone();
+        other.descr = other_descr.to_owned();
+        let all = one.bytes.len() / width;
+        for place in [all - 1, (4 << 20) / width, (4 << 20) / width + 1, all / 3] {
+            for byte in 0..width {
+                other.bytes[width * place + byte] ^= u8::from(byte % 4 == 0);
+            }
+        }
+        let place = Place::new();
+        place.write("a.npy", &one.file(PLAIN));
+        place.write("b.npy", &other.file(FORTRAN));
+        for files in [["a.npy", "b.npy"], ["b.npy", "a.npy"]] {
+            for memory in ["64K", "1G"] {
+                let args = ["cmp", files[0], files[1], "--json", "--max-mem", memory];
+                let report = place.run(&[&args[..], &["--storage", "ssd"]].concat()).json();
+                let found = &report["tensors"][0];
+                assert_eq!(found["different"], 4, "{descr} {memory} {found}");
+                assert_eq!(found["first"]["index"], json!(index(all / 3, &shape)), "{descr}");
+                let values = found["first"]["values"].as_array().unwrap();
+                assert_ne!(values[0], values[1], "{descr}");
+            }
+        }
+    }
+}
+
+#[test]
+fn packed_elements_are_compared_however_they_lie() {
+    for packed in USUAL.into_iter().chain(OTHERS) {
+        for shape in [&[5, 7][..], &[3, 800, 5], &[1], &[0]] {
+            let place = Place::new();
+            let one = packed.noise(shape);
+            let (one_bytes, all) = (packed.pack(&one), one.bytes.len());
+            place.write("a.bin", &one_bytes);
+            let row = Tensor { shape: vec![one_bytes.len()], bytes: one_bytes, ..one.clone() };
+            place.write("a.npy", &row.file(PLAIN));
+            let sizes: Vec<String> = shape.iter().map(usize::to_string).collect();
+            let sizes = sizes.join(",");
+            let hints = ["--dtype", packed.dtype, "--shape", &sizes, "--bit-order", packed.order];
+            for memory in ["4K", "64M"] {
+                let more = [&hints[..], &["--max-mem", memory]].concat();
+                let same = place.run(&[&["cmp", "a.bin", "a.npy"][..], &more].concat());
+                assert_eq!(same.done().text(), "equal\n", "{packed:?} {shape:?}");
+                if all == 0 {
+                    continue;
+                }
+                let mut other = one.clone();
+                let changed = [all / 2, all - 1];
+                changed.iter().for_each(|at| other.bytes[*at] = one.bytes[*at] ^ 1);
+                place.write("b.bin", &packed.pack(&other));
+                let args = [&["cmp", "a.npy", "b.bin", "--json"][..], &more].concat();
+                let found = place.run(&args).json()["tensors"][0].clone();
+                let count = if all > 1 { 2 } else { 1 };
+                assert_eq!(found["different"], count, "{packed:?} {shape:?} {memory}");
+                assert_eq!(found["first"]["index"], json!(index(all / 2, shape)), "{packed:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn bit_orders_make_no_difference() {
+    let [usual, turned] =
+        ["low-first", "high-first"].map(|order| Packed { dtype: "f4e2m1", bits: 4, order });
+    let mut one = usual.noise(&[6, 9]);
+    for (changed, said) in [
+        (None, "equal\n"),
+        (Some(31), "\"x\" and \"b\": 1 of 54 elements differs, at [3, 4]: 1.0 and 1.5\n"),
+    ] {
+        let place = Place::new();
+        one.bytes[31] = 2;
+        let mut other = one.clone();
+        if let Some(at) = changed {
+            other.bytes[at] ^= 1;
+        }
+        let data = usual.pack(&one);
+        let named = Named { name: "x", dtype: "F4", shape: &[6, 9], data: &data };
+        place.write("a.safetensors", &file(&[], &[named]));
+        place.write("b.bin", &turned.pack(&other));
+        let hints = ["--dtype", "f4e2m1", "--shape", "6,9", "--bit-order", "high-first"];
+        let run = place.run(&[&["cmp", "a.safetensors", "b.bin"][..], &hints].concat());
+        assert_eq!(run.text(), said, "{run:?}");
+        let run = place.run(&[&["cmp", "b.bin", "a.safetensors", "-q"][..], &hints].concat());
+        assert_eq!((run.code, run.stdout), (Some(i32::from(changed.is_some())), Vec::new()));
+    }
+}
+
+#[test]
+fn bits_count_and_values_are_told_as_their_type_has_them() {
+    let complex = [1.5f32.to_be_bytes(), (-2f32).to_be_bytes()].concat();
+    for (descr, one, other, said) in [
+        ("'<f4'", 1.5f32.to_le_bytes().to_vec(), 2.5f32.to_le_bytes().to_vec(), "1.5 and 2.5"),
+        ("'<f8'", 0f64.to_le_bytes().to_vec(), (-0f64).to_le_bytes().to_vec(), "0.0 and -0.0"),
+        (
+            "'<f4'",
+            0x7fc0_0000u32.to_le_bytes().to_vec(),
+            0x7fc0_0001u32.to_le_bytes().to_vec(),
+            "NaN (0x7fc00000) and NaN (0x7fc00001)",
+        ),
+        ("'<f2'", vec![0, 0x3c], vec![0, 0xbc], "1.0 and -1.0"),
+        ("'|b1'", vec![1], vec![2], "true (0x01) and true (0x02)"),
+        ("'|b1'", vec![1], vec![0], "true and false"),
+        ("'>c8'", complex, vec![0; 8], "1.5-2.0j and 0.0+0.0j"),
+        ("'>i8'", vec![0xff; 8], vec![0; 8], "-1 and 0"),
+        ("'<M8[s]'", vec![1, 0, 0, 0, 0, 0, 0, 0], vec![0, 0, 0, 0, 0, 0, 0, 0x80], "1 and NaT"),
+        ("'|S2'", b"ab".to_vec(), b"a\0".to_vec(), "b\"ab\" and b\"a\""),
+        ("[('a', '<i2'), ('b', '|u1')]", vec![1, 2, 3], vec![1, 2, 4], "0x010203 and 0x010204"),
+    ] {
+        let tensor = |bytes: &[u8]| Tensor {
+            descr: descr.to_owned(),
+            width: bytes.len(),
+            shape: vec![],
+            bytes: bytes.to_owned(),
+        };
+        let (a, b) = (tensor(&one), tensor(&other));
+        let place = Place::with(&[("a.npy", &a), ("b.npy", &b)]);
+        let run = place.run(&["cmp", "a.npy", "b.npy"]);
+        let line = format!("\"a\" and \"b\": 1 of 1 elements differs, at []: {said}\n");
+        assert_eq!((run.text(), run.code), (line, Some(1)), "{descr}");
+        assert_eq!(place.run(&["cmp", "a.npy", "a.npy"]).done().text(), "equal\n", "{descr}");
+    }
+}
+
+#[test]
+fn tensors_are_matched_by_name_and_what_is_missing_is_told() {
+    let (a, b, c) = (
+        Tensor::noise("'<f4'", 4, &[3, 5]),
+        Tensor::noise("'<f4'", 4, &[4, 3]),
+        Tensor::noise("'<u2'", 2, &[2, 0, 3]),
+    );
+    let mut changed = a.clone();
+    changed.bytes[4 * 7..][..4].copy_from_slice(&0.5f32.to_le_bytes());
+    let mut kept = a.clone();
+    kept.bytes[4 * 7..][..4].copy_from_slice(&(-3f32).to_le_bytes());
+    let place = Place::new();
+    let one = [("a.npy", kept.file(PLAIN)), ("b.npy", b.file(PLAIN)), ("c.npy", c.file(PLAIN))];
+    place.write("one.npz", &npz::archive(&one));
+    let turned = Tensor { shape: vec![3, 4], ..b.clone() };
+    let tensors = [
+        Named::new("d", "U8", &b),
+        Named::new("c", "U16", &c),
+        Named::new("b", "F32", &turned),
+        Named::new("a", "F32", &changed),
+    ];
+    let named = |tensors: &[Named<'_>]| {
+        let all: Vec<Named<'_>> = tensors.iter().map(|each| Named { ..each.clone() }).collect();
+        file(&[("format", "pt")], &all)
+    };
+    let mut tensors = tensors.to_vec();
+    tensors[0].shape = &[48];
+    place.write("other.safetensors", &named(&tensors));
+    let run = place.run(&["cmp", "one.npz", "other.safetensors"]);
+    let said = "\"a\": 1 of 15 elements differs, at [1, 2]: -3.0 and 0.5\n\
+                \"b\": f32 [4, 3] and f32 [3, 4]\n\
+                \"d\": only in other.safetensors\n";
+    assert_eq!((run.text(), run.code), (said.to_owned(), Some(1)), "{run:?}");
+    let report = place.run(&["cmp", "one.npz", "other.safetensors", "--json"]);
+    assert_eq!(report.code, Some(1));
+    let mut report = report.json();
+    assert!(report["seconds"].take().is_number());
+    let value: Value = json!({
+        "equal": false,
+        "seconds": null,
+        "tensors": [
+            {
+                "names": ["a", "a"], "dtypes": ["f32", "f32"], "shapes": [[3, 5], [3, 5]],
+                "equal": false, "different": 1,
+                "first": { "index": [1, 2], "values": ["-3.0", "0.5"] },
+            },
+            {
+                "names": ["b", "b"], "dtypes": ["f32", "f32"], "shapes": [[4, 3], [3, 4]],
+                "equal": false,
+            },
+            {
+                "names": ["c", "c"], "dtypes": ["u16", "u16"], "shapes": [[2, 0, 3], [2, 0, 3]],
+                "equal": true, "different": 0,
+            },
+            {
+                "names": [null, "d"], "dtypes": [null, "u8"], "shapes": [null, [48]],
+                "equal": false,
+            },
+        ],
+    });
+    assert_eq!(report, value);
+    let run = place.run(&["cmp", "other.safetensors", "one.npz", "--tensor", "[cd]"]);
+    assert_eq!(run.text(), "\"d\": only in other.safetensors\n");
+    let run = place.run(&["cmp", "other.safetensors", "one.npz", "--tensor", "c"]);
+    assert_eq!(run.done().text(), "equal\n");
+    // The tensor of an .npy has no name of its own.
+    place.write("x.npy", &kept.file(FORTRAN));
+    for files in [["one.npz", "x.npy"], ["x.npy", "one.npz"]] {
+        let args = ["cmp", files[0], files[1], "--tensor", "a"];
+        assert_eq!(place.run(&args).done().text(), "equal\n");
+    }
+    let run = place.run(&["cmp", "one.npz", "x.npy"]);
+    assert!(run.text().ends_with("\"c\": only in one.npz\n\"x\": only in x.npy\n"), "{run:?}");
+    // A stream with several, whose order is another.
+    let stream = place.read("other.safetensors");
+    let run = place.run_on(&stream, &["cmp", "one.npz", "-"]);
+    assert!(run.text().contains("1 of 15 elements differs, at [1, 2]: -3.0 and 0.5"), "{run:?}");
+    let run = place.run_on(&stream, &["cmp", "-", "other.safetensors"]);
+    assert_eq!(run.done().text(), "equal\n");
+}
+
+#[test]
+fn types_are_the_same_or_told() {
+    let place = Place::new();
+    let of = |descr: &str, width: usize| Tensor::noise(descr, width, &[6]);
+    place.write("f.npy", &of("'<f4'", 4).file(PLAIN));
+    place.write("i.npy", &of("'<i4'", 4).file(PLAIN));
+    place.write("v.npy", &of("'|V4'", 4).file(PLAIN));
+    place.write("s.npy", &of("[('a', '<i4')]", 4).file(PLAIN));
+    place.write("t.npy", &of("[('b', '<i4')]", 4).file(PLAIN));
+    for (files, said) in [
+        (["f.npy", "i.npy"], "\"f\" and \"i\": f32 [6] and i32 [6]\n"),
+        (["v.npy", "s.npy"], "\"v\" and \"s\": '|V4' [6] and [('a', '<i4')] [6]\n"),
+        (["s.npy", "t.npy"], "\"s\" and \"t\": [('a', '<i4')] [6] and [('b', '<i4')] [6]\n"),
+    ] {
+        let run = place.run(&["cmp", files[0], files[1]]);
+        assert_eq!((run.text(), run.code), (said.to_owned(), Some(1)), "{run:?}");
+    }
+    // A type that .npy lacks, named.
+    let bits = Tensor::noise("'<u2'", 2, &[6]);
+    place.write("bits.npy", &bits.file(PLAIN));
+    place.write("b.safetensors", &file(&[], &[Named::new("x", "BF16", &bits)]));
+    let run = place.run(&["cmp", "bits.npy", "b.safetensors"]);
+    assert_eq!(run.text(), "\"bits\" and \"x\": u16 [6] and bf16 [6]\n");
+    place.run(&["cmp", "bits.npy", "b.safetensors", "--dtype", "bf16"]).done();
+    // What is said of raw bytes is not said of a file that says it itself.
+    let mut raw = of("", 4).bytes;
+    raw.chunks_mut(4).for_each(<[u8]>::reverse);
+    place.write("big.raw", &[b"head", &raw[..], b"rest"].concat());
+    let hints = ["--dtype", ">f4", "--shape", "6", "--offset", "4", "--from", "raw"];
+    place.run(&[&["cmp", "big.raw", "f.npy"][..], &hints].concat()).done();
+    place.run(&[&["cmp", "f.npy", "big.raw"][..], &hints].concat()).done();
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused() {
+    let place = Place::with(&[("a.npy", &Tensor::counting(&[8, 9]))]);
+    let member = Tensor::counting(&[8, 9]).file(PLAIN);
+    let archive = npz::archive(&[("a.npy", member)]);
+    place.write("good.npz", &archive);
+    let mut bad = archive.clone();
+    let at = bad.windows(8).position(|bytes| bytes == [9, 0, 10, 0, 11, 0, 12, 0]).unwrap();
+    bad[at] ^= 1;
+    place.write("bad.npz", &bad);
+    place.write("short.npy", &place.read("a.npy")[..200]);
+    let objects = Tensor { descr: "'|O'".to_owned(), ..Tensor::counting(&[2]) };
+    let both = [("o.npy", objects.file(PLAIN)), ("a.npy", Tensor::counting(&[8, 9]).file(PLAIN))];
+    place.write("objects.npz", &npz::archive(&both));
+    refused(
+        &place,
+        &[
+            (&["cmp", "-", "-"], 2, &["stdin holds either the one file or the other"]),
+            (&["cmp", "a.npy"], 2, &["<B>"]),
+            (&["cmp", "a.npy", "none.npy"], 2, &["none.npy: cannot open"]),
+            (&["cmp", "a.npy", "short.npy"], 3, &["short.npy"]),
+            (&["cmp", "a.npy", "bad.npz"], 3, &["bad.npz"]),
+            (&["cmp", "bad.npz", "a.npy"], 3, &["bad.npz"]),
+            (&["cmp", "a.npy", "objects.npz"], 3, &["\"o\" cannot be read", "--tensor NAME"]),
+            (
+                &["cmp", "good.npz", "objects.npz", "--tensor", "x"],
+                3,
+                &["no tensor is named \"x\""],
+            ),
+            (&["cmp", "a.npy", "good.npz", "--max-mem", "1K"], 2, &["--max-mem"]),
+            (&["cmp", "a.npy", "good.npz", "-q", "--json"], 2, &["cannot be used with"]),
+        ],
+    );
+    place.run(&["cmp", "a.npy", "objects.npz", "--tensor", "a"]).done();
+    place.run(&["cmp", "a.npy", "good.npz", "--max-mem", "4K"]).done();
+}
