@@ -223,3 +223,127 @@ fn copy_of(error: &io::Error) -> io::Error {
         None => io::Error::new(error.kind(), error.to_string()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use trundle::{BitOrder, DType};
+
+    use super::*;
+    use crate::run::memory::{Faults, Memory};
+
+    fn found(
+        blob: &Memory,
+        written: &[u8],
+        piece: usize,
+        (element, of): (&StoredDType, &StoredDType),
+        (shape, order): (&Shape, Order),
+    ) -> Found {
+        let counterpart = Counterpart::new((blob, 3), element, of, shape, order);
+        for (number, piece_bytes) in written.chunks(piece).enumerate() {
+            counterpart.write_all_at(piece_bytes, (number * piece) as u64).unwrap();
+        }
+        counterpart.into_found().unwrap()
+    }
+
+    #[test]
+    fn every_single_change_is_found_at_its_index_in_pieces_of_any_length() {
+        let (shape, element) = (Shape::new([3, 5, 4]).unwrap(), StoredDType::new(DType::U16));
+        let bytes: Vec<u8> = (0..120).collect();
+        let faults = Faults { at_once: 7, ..Faults::default() };
+        let blob = Memory::new(&[b"abc", &bytes[..]].concat(), faults);
+        for order in [Order::RowMajor, Order::ColumnMajor] {
+            for piece in [2, 6, 48, 120] {
+                let types = (&element, &element);
+                assert_eq!(found(&blob, &bytes, piece, types, (&shape, order)).count, 0);
+                for at in 0..60 {
+                    let (mut one, mut two) = (bytes.clone(), bytes.clone());
+                    one[2 * at + 1] ^= 1;
+                    two[2 * at] ^= 1;
+                    two[119 - 2 * at] ^= 1;
+                    let place = |at: usize| match order {
+                        Order::RowMajor => at,
+                        Order::ColumnMajor => at % 3 * 20 + at / 3 % 5 * 4 + at / 15,
+                    };
+                    let alone = found(&blob, &one, piece, types, (&shape, order));
+                    let first = alone.first.unwrap();
+                    assert_eq!((alone.count, first.place), (1, place(at)), "{order} {piece}");
+                    let values = [one[2 * at..][..2].to_vec(), bytes[2 * at..][..2].to_vec()];
+                    assert_eq!(first.values, values);
+                    let both = found(&blob, &two, piece, types, (&shape, order));
+                    let least = place(at).min(place(59 - at));
+                    assert_eq!((both.count, both.first.unwrap().place), (2, least));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn many_changes_in_parts_leave_the_least_index() {
+        // More than is read at once, and all of it different.
+        let (shape, element) = (Shape::new([9, 40_000]).unwrap(), StoredDType::new(DType::U8));
+        let blob = Memory::new(&vec![0; 360_003], Faults::default());
+        for order in [Order::RowMajor, Order::ColumnMajor] {
+            let mut written = vec![1; 360_000];
+            written[..20].fill(0);
+            let least = match order {
+                Order::RowMajor => 20,
+                Order::ColumnMajor => 3,
+            };
+            let found = found(&blob, &written, 100_000, (&element, &element), (&shape, order));
+            assert_eq!((found.count, found.first.unwrap().place), (359_980, least), "{order}");
+        }
+    }
+
+    #[test]
+    fn what_shares_bytes_is_read_as_it_would_have_been_written() {
+        let shape = Shape::new([11]).unwrap();
+        let codes: Vec<u8> = (0..11).map(|n| n * 5 % 8).collect();
+        let of = |order| StoredDType::new(DType::U3).with_bit_order(order).unwrap();
+        for (own, written) in [BitOrder::LowFirst, BitOrder::Split].map(of).iter().flat_map(|own| {
+            [BitOrder::LowFirst, BitOrder::Split].map(|order| (own.clone(), of(order)))
+        }) {
+            let packed = |element: &StoredDType, codes: &[u8]| {
+                let packing = element.width().packing().unwrap();
+                // Bits that belong to no element are of no account.
+                let mut bytes = vec![0xff; packing.bytes(11)];
+                codes.iter().enumerate().for_each(|(at, code)| packing.set(&mut bytes, at, *code));
+                bytes
+            };
+            let stored = [b"abc", &packed(&own, &codes)[..]].concat();
+            let blob = Memory::new(&stored, Faults::default());
+            let (types, layout) = ((&own, &written), (&shape, Order::RowMajor));
+            let same = packed(&written, &codes);
+            assert_eq!(found(&blob, &same, 6, types, layout).count, 0);
+            let mut changed = codes.clone();
+            changed[9] ^= 2;
+            let found = found(&blob, &packed(&written, &changed), 3, types, layout);
+            let first = found.first.unwrap();
+            assert_eq!((found.count, first.place), (1, 9));
+            assert_eq!(first.values, [vec![changed[9]], vec![codes[9]]]);
+            let counterpart = Counterpart::new((&blob, 3), &own, &written, &shape, Order::RowMajor);
+            let mut read = vec![0; 3];
+            counterpart.read_exact_at(&mut read, 0).unwrap();
+            let packing = written.width().packing().unwrap();
+            let back: Vec<u8> = (0..8).map(|at| packing.get(&read, at)).collect();
+            assert_eq!(back, codes[..8]);
+        }
+    }
+
+    #[test]
+    fn that_it_cannot_be_read_is_not_lost() {
+        let (shape, element) = (Shape::new([4]).unwrap(), StoredDType::new(DType::U8));
+        let order = Order::RowMajor;
+        let faults = Faults { reads: AtomicUsize::new(1), ..Faults::default() };
+        let blob = Memory::new(&[0; 7], faults);
+        let counterpart = Counterpart::new((&blob, 3), &element, &element, &shape, order);
+        counterpart.write_all_at(&[0, 0], 0).unwrap();
+        assert!(counterpart.write_all_at(&[0, 0], 2).is_err());
+        assert_eq!(counterpart.into_found().unwrap_err().kind(), io::ErrorKind::Other);
+        let short = Memory::new(&[0; 6], Faults::default());
+        let counterpart = Counterpart::new((&short, 3), &element, &element, &shape, order);
+        assert!(counterpart.write_all_at(&[0; 4], 0).is_err());
+        assert_eq!(counterpart.into_found().unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+    }
+}
