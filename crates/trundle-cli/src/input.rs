@@ -47,14 +47,23 @@ impl Input {
 }
 
 impl DescriptionArgs {
-    /// The file at `path`, which is one of several that they describe: what is said of formats, of places
-    /// in a file and of byte orders is said of those alone that do not say it themselves.
+    /// The files at these paths, which both are described: what is said of formats, of places in a file and
+    /// of byte orders is said of those alone that do not say it themselves, if there is one.
     ///
     /// # Errors
     /// As [`DescriptionArgs::of`].
-    pub(crate) fn of_one(&self, path: &Path) -> Result<Input, Failure> {
+    pub(crate) fn of_both(&self, paths: [&Path; 2]) -> Result<[Input; 2], Failure> {
+        let says_itself = |path: &Path| {
+            Format::of_ending(path).is_some_and(|format| format.name() != Format::RAW.name())
+        };
+        let is_overridden = self.from.is_some() && paths.into_iter().all(says_itself);
+        let input = |path: &Path| self.of_one(path, says_itself(path) && !is_overridden);
+        Ok([input(paths[0])?, input(paths[1])?])
+    }
+
+    fn of_one(&self, path: &Path, says_itself: bool) -> Result<Input, Failure> {
         let mut input = self.of(path)?;
-        if Format::of_ending(path).is_some_and(|format| format.name() != Format::RAW.name()) {
+        if says_itself {
             input.format = None;
             input.hint.offset = None;
             input.hint.element = match (input.hint.element.take(), self.bit_order) {

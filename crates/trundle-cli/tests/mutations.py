@@ -196,6 +196,7 @@ def tensor_commands(name):
     return [
         ["info", name],
         ["plan", "flip", name, "--axes", "0"],
+        ["cmp", name, name],
         ["transpose", name, "-o", "out" + pathlib.Path(name).suffix, "--force", "--quiet", "--verify"],
     ]
 
@@ -271,6 +272,7 @@ def formats():
         return given, [
             ["info", "x.zarr"],
             ["plan", "flip", "x.zarr", "--axes", "0"],
+            ["cmp", "x.zarr", "x.zarr"],
             ["transpose", "x.zarr", "-o", "out.npy", "--force", "--quiet", "--verify"],
         ]
 

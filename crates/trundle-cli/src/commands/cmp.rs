@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use trundle_disk::{Difference, PlanOptions, Source, compare};
+use trundle_disk::{Difference, Source, compare};
 use trundle_formats::{Header, Shown, StoredDType, TensorFile};
 
 use crate::args::CmpArgs;
@@ -29,27 +29,17 @@ pub(crate) fn run(args: &CmpArgs) -> Result<(), Failure> {
 /// Whether all is equal, once that is printed.
 fn told(args: &CmpArgs) -> Result<bool, Failure> {
     let start = Instant::now();
-    let streamed = [&args.one, &args.other].map(|path| path == Path::new("-"));
-    if streamed == [true, true] {
+    let paths = [&*args.one, &*args.other];
+    if paths == [Path::new("-"); 2] {
         return Err(Failure::usage("stdin holds either the one file or the other"));
     }
-    let inputs = [args.described.of_one(&args.one)?, args.described.of_one(&args.other)?];
+    let inputs = args.described.of_both(paths)?;
     let mut files = [inputs[0].open()?, inputs[1].open()?];
     let pairs = Pairs::of(&inputs, &files, args.tensor.as_deref())?;
-    let means = &args.means;
-    let options = plan_options(0, means.max_mem, means.storage, means.threads)?;
-    let progress = match means.json {
-        true => Progress::events(args.quiet),
-        false => Progress::new(args.quiet),
-    };
-    let verdicts = pairs.verdicts(&inputs, &mut files, &options, &progress)?;
-    for file in &mut files {
-        file.read_on()?;
-    }
-    progress.finish();
-    let is_equal = verdicts.iter().all(|verdict| *verdict == Verdict::Equal);
+    let verdicts = pairs.verdicts(&inputs, &mut files, args)?;
     let told: Vec<Told<'_>> = pairs.told(&inputs, &files, verdicts).collect();
-    if means.json {
+    let is_equal = told.iter().all(|told| told.verdict == Verdict::Equal);
+    if args.means.json {
         print_json(&json!({
             "equal": is_equal,
             "tensors": told.iter().map(Told::report).collect::<Vec<_>>(),
@@ -107,24 +97,32 @@ impl Pairs {
         Ok(Pairs(pairs))
     }
 
-    /// Compares each pair.
+    /// Compares each pair, and reads streams on to their ends.
     fn verdicts(
         &self,
         inputs: &[Input; 2],
         files: &mut [TensorFile; 2],
-        options: &PlanOptions,
-        progress: &Progress,
+        args: &CmpArgs,
     ) -> Result<Vec<Verdict>, Failure> {
-        let paths = [inputs[0].path(), inputs[1].path()];
-        let [one, other] = files;
-        let mut sources =
-            [Source { file: one, path: paths[0] }, Source { file: other, path: paths[1] }];
-        let mut verdict = |pair: &[Option<usize>; 2]| {
+        let CmpArgs { means, quiet, .. } = args;
+        let options = plan_options(0, means.max_mem, means.storage, means.threads)?;
+        let progress = match means.json {
+            true => Progress::events(*quiet),
+            false => Progress::new(*quiet),
+        };
+        let [one, other] = files.each_mut();
+        let mut sources = [
+            Source { file: one, path: inputs[0].path() },
+            Source { file: other, path: inputs[1].path() },
+        ];
+        let verdict = |pair: &[Option<usize>; 2]| {
             let [Some(one), Some(other)] = *pair else { return Ok(Verdict::Alone) };
-            let difference = compare(&mut sources, [one, other], options, progress)?;
+            let difference = compare(&mut sources, [one, other], &options, &progress)?;
             Ok(difference.map_or(Verdict::Equal, Verdict::Different))
         };
-        self.0.iter().map(&mut verdict).collect()
+        let verdicts = self.0.iter().map(verdict).collect::<Result<_, Failure>>()?;
+        files.iter_mut().try_for_each(TensorFile::read_on)?;
+        Ok(verdicts)
     }
 
     /// What there is to say of each.

@@ -418,6 +418,10 @@ fn types_are_the_same_or_told() {
     let hints = ["--dtype", ">f4", "--shape", "6", "--offset", "4", "--from", "raw"];
     place.run(&[&["cmp", "big.raw", "f.npy"][..], &hints].concat()).done();
     place.run(&[&["cmp", "f.npy", "big.raw"][..], &hints].concat()).done();
+    // What both say themselves can be overridden.
+    let bytes = ["--from", "raw", "--dtype", "u8", "--shape", "-1"];
+    let run = place.run(&[&["cmp", "f.npy", "i.npy"][..], &bytes].concat());
+    assert_eq!(run.text(), "\"f\" and \"i\": 1 of 152 elements differs, at [22]: 102 and 105\n");
 }
 
 #[test]

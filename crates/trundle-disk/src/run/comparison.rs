@@ -36,7 +36,7 @@ pub enum Difference {
     },
 }
 
-/// A tensor on its way.
+/// A tensor of a file that is compared.
 struct Side<'a, 'f> {
     source: &'a mut Source<'f>,
     tensor: usize,
