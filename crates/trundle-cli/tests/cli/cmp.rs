@@ -74,9 +74,11 @@ fn written(place: &Place, way: &str, prefix: &str, tensor: &Tensor) -> (String, 
         "s.safetensors" => file(&[], &[Named::new("x", "U16", tensor)]),
         "r.bin" => tensor.bytes.clone(),
         _ => {
-            let chunk: Vec<usize> = tensor.shape.iter().map(|size| size / 5 + 1).collect();
             #[cfg(feature = "zarr")]
-            crate::zarr::write_store(&place.path(&file_name), tensor, &chunk, |_| false);
+            {
+                let chunk: Vec<usize> = tensor.shape.iter().map(|size| size / 5 + 1).collect();
+                crate::zarr::write_store(&place.path(&file_name), tensor, &chunk, |_| false);
+            }
             return (file_name, own);
         }
     };
