@@ -26,7 +26,7 @@ impl StoredDType {
     }
 
     /// The bytes that have an order: those of a number, of a part of a complex one, of a character.
-    fn number_bytes(&self) -> usize {
+    pub(crate) fn number_bytes(&self) -> usize {
         let width = self.dtype().width();
         match (self.dtype(), self.descr().get(2..3)) {
             (DType::Complex64 | DType::Complex128, _) | (_, Some("c")) => width / 2,

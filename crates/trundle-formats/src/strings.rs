@@ -56,14 +56,9 @@ impl StoredDType {
     /// Turns the bytes of elements into those of the same values with the least significant byte
     /// first.
     pub fn make_little_endian(&self, bytes: &mut [u8]) {
-        if self.byte_order() == ByteOrder::Little {
-            return;
-        }
-        let number = match self.dtype() {
-            DType::Complex64 | DType::Complex128 => self.dtype().width() / 2,
-            dtype => dtype.width(),
-        };
-        if number > 1 && !matches!(self.dtype(), DType::Bytes(_)) {
+        let number = self.number_bytes();
+        let has_order = !matches!(self.dtype(), DType::Bytes(_)) || self.holds_strings();
+        if self.byte_order() == ByteOrder::Big && has_order && number > 1 {
             bytes.chunks_exact_mut(number).for_each(<[u8]>::reverse);
         }
     }
@@ -113,5 +108,9 @@ mod tests {
         assert_eq!(turned(DType::Complex64, &[1, 2, 3, 4, 5, 6, 7, 8]), [4, 3, 2, 1, 8, 7, 6, 5]);
         assert_eq!(turned(DType::U8, &[1, 2]), [1, 2]);
         assert_eq!(turned(DType::Bytes(2), &[1, 2]), [1, 2]);
+        let text = StoredDType::named(">U2").unwrap();
+        let mut bytes = [0, 0, 0, 65, 0, 1, 2, 3];
+        text.make_little_endian(&mut bytes);
+        assert_eq!(bytes, [65, 0, 0, 0, 3, 2, 1, 0]);
     }
 }
