@@ -67,7 +67,7 @@ pub(crate) fn wait_for_end() {
 #[derive(Debug)]
 pub struct TemporaryFile {
     file: NamedTempFile,
-    _entry: Entry,
+    entry: Entry,
 }
 
 /// The entry of a temporary file or folder among all of them, until this is dropped.
@@ -86,8 +86,16 @@ impl Entry {
             return Err(creating(io::ErrorKind::Interrupted.into()));
         }
         let made = make()?;
-        registry.files.insert(path.to_owned(), kept);
-        Ok((made, Entry(path.to_owned())))
+        // Wherever the program goes meanwhile.
+        let path = std::path::absolute(path).map_err(creating)?;
+        registry.files.insert(path.clone(), kept);
+        Ok((made, Entry(path)))
+    }
+
+    fn keep(&self, kept: bool) {
+        if let Some(entry) = registry().files.get_mut(&self.0) {
+            *entry = kept;
+        }
     }
 }
 
@@ -139,7 +147,7 @@ impl TemporaryFile {
     ) -> Result<TemporaryFile, Problem> {
         let path = TemporaryFile::path_of(folder, tag, ending);
         let kept = begin == Begin::Resumed;
-        let (file, _entry) = Entry::made(&path, kept, || {
+        let (file, entry) = Entry::made(&path, kept, || {
             let file = open_locked(&path, begin, permissions)?;
             if begin == Begin::Anew {
                 file.set_len(0).map_err(creating)?;
@@ -149,7 +157,7 @@ impl TemporaryFile {
             file.disable_cleanup(kept);
             Ok(file)
         })?;
-        Ok(TemporaryFile { file, _entry })
+        Ok(TemporaryFile { file, entry })
     }
 
     /// The file, open for reading and writing.
@@ -166,15 +174,13 @@ impl TemporaryFile {
     /// or no longer.
     pub fn keep(&mut self, kept: bool) {
         self.file.disable_cleanup(kept);
-        if let Some(entry) = registry().files.get_mut(self.file.path()) {
-            *entry = kept;
-        }
+        self.entry.keep(kept);
     }
 
     /// Gives it the name `place`, over what is there only if `overwrite` is set. If it cannot have
     /// that, it is [kept](TemporaryFile::kept).
     pub(crate) fn persist(self, place: &Path, overwrite: bool) -> Result<(), Problem> {
-        let TemporaryFile { mut file, _entry } = self;
+        let TemporaryFile { mut file, entry } = self;
         file.disable_cleanup(false);
         let persisted = if overwrite { file.persist(place) } else { file.persist_noclobber(place) };
         let Err(error) = persisted else { return Ok(()) };
@@ -182,15 +188,15 @@ impl TemporaryFile {
             io::ErrorKind::AlreadyExists if !overwrite => Problem::Exists,
             _ => Problem::Io { doing: "rename the finished file", source: error.error },
         };
-        Err(TemporaryFile { file: error.file, _entry }.kept(place, why))
+        Err(TemporaryFile { file: error.file, entry }.kept(place, why))
     }
 
     /// Lets it stay for good, as a whole result that cannot have the name `place` because of `why`,
     /// under one that says so.
     pub(crate) fn kept(self, place: &Path, why: Problem) -> Problem {
-        let TemporaryFile { mut file, _entry } = self;
+        let TemporaryFile { mut file, entry } = self;
         file.disable_cleanup(true);
-        drop(_entry);
+        drop(entry);
         let path = file.path().to_owned();
         let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         for number in 1..=FINISHED_NAMES {

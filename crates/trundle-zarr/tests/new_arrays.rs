@@ -1,5 +1,5 @@
 //! Arrays that are written are what is read. What zarr-python reads of them:
-//! with_zarr_python.py.
+//! `with_zarr_python.py`.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::Path;

@@ -124,7 +124,6 @@ fn an_order_is_kept_where_it_can_be_stated_and_not_asked_otherwise() {
                 &["already exists; --force overwrites it"],
             ),
             (&["convert", "f.npy", "same.npy"], 2, &["the result goes to -o: '-o same.npy'"]),
-            (&["convert", "f.npy", "-o", "x.zarr", "--to", "zarr"], 2, &["invalid value 'zarr'"]),
             (&["convert", "none.npy", "-o", "none.npz"], 1, &["none.npy: cannot open"]),
         ],
     );

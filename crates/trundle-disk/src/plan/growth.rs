@@ -84,7 +84,24 @@ impl<'a> Growth<'a> {
                 _ => stretch.div_ceil(stretch.div_ceil(*step)),
             }
         };
-        Some(steps.iter().enumerate().map(even).collect())
+        let even: Vec<usize> = steps.iter().enumerate().map(even).collect();
+        Some(self.to_the_end(even))
+    }
+
+    /// Steps that leave less than a chunk of a stretch reach to its end, if that fits: another tile for the
+    /// rest would read and write as many chunks once more.
+    fn to_the_end(&self, mut steps: Vec<usize>) -> Vec<usize> {
+        for axis in 0..steps.len() {
+            let (stretch, step) = (self.stretches[axis].len(), steps[axis]);
+            let chunk = self.grids[axis].as_ref().map_or(0, Range::len);
+            if step < stretch && stretch - step < chunk {
+                steps[axis] = stretch;
+                if self.cost(&steps).is_none() {
+                    steps[axis] = step;
+                }
+            }
+        }
+        steps
     }
 
     /// The seconds for each element of the longest tile that these steps grow to, and its steps.
