@@ -9,7 +9,7 @@ use crate::source::Source;
 use crate::zarr;
 use crate::{
     Blob, Described, Error, FileSkeleton, Header, Problem, StoredDType, TensorHint, Unreadable,
-    npy, npz, raw, safetensors,
+    gguf, npy, npz, raw, safetensors,
 };
 
 /// Every format: one row each. The first is that of stdin and stdout.
@@ -19,6 +19,7 @@ pub static FORMATS: &[Format] = &[
     safetensors::FORMAT,
     #[cfg(feature = "zarr")]
     zarr::FORMAT,
+    gguf::FORMAT,
     raw::FORMAT,
 ];
 

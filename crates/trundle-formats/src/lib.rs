@@ -10,8 +10,9 @@
 //! .npz holds several, stored or deflated; it is written as `numpy.savez` writes it, stored.
 //! .safetensors is read and written with all its types, the order of its tensors and its metadata.
 //! Raw bytes (.bin, .raw) are read by a [`TensorHint`], which can also name the type of a file
-//! that holds the bits of one that its format lacks. With the feature `zarr`, folders that are Zarr stores
-//! of version 2 or 3 are read.
+//! that holds the bits of one that its format lacks. Read only is .gguf,
+//! of several tensors. With the feature `zarr`, folders that are Zarr
+//! stores of version 2 or 3 are read.
 //!
 //! Files are not trusted: nothing is reserved because a header claims it, and what contradicts
 //! itself is refused before any data is read.
@@ -42,7 +43,9 @@ mod crc32;
 mod element_text;
 mod error;
 mod format;
+mod gguf;
 mod header;
+mod header_reader;
 mod leftover;
 mod literal;
 mod names;

@@ -5,8 +5,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 
 use crate::error::file_name;
-use crate::format::Contents;
-use crate::format::FIRST_BYTES;
+use crate::format::{Contents, FIRST_BYTES};
 use crate::source::Source;
 #[cfg(feature = "zarr")]
 use crate::zarr;
@@ -158,7 +157,8 @@ impl TensorFile {
     }
 
     /// What else it has, of which nothing but the name can be told: members of an .npz that hold
-    /// Python objects, or are no .npy files. A file in which there is nothing else is refused.
+    /// Python objects, or are no .npy files, quantised tensors of a .gguf. A file in which there is
+    /// nothing else is refused.
     pub fn unreadable(&self) -> &[Unreadable] {
         self.contents.unreadable()
     }
@@ -173,7 +173,8 @@ impl TensorFile {
         read.map_err(|problem| Error { file: self.file.clone(), problem })
     }
 
-    /// Pairs of strings that it keeps beside its tensors, in order: `__metadata__` of .safetensors.
+    /// Pairs of strings that it keeps beside its tensors, in order: `__metadata__` of .safetensors,
+    /// and what other formats have in its place.
     pub fn metadata(&self) -> &[(String, String)] {
         self.contents.metadata()
     }

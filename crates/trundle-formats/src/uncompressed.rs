@@ -4,14 +4,16 @@ use std::io::Write;
 
 use crate::format::Contents;
 use crate::source::{Source, copy};
-use crate::{Blob, Header, Problem, Progress};
+use crate::{Blob, Header, Problem, Progress, Unreadable};
 
 /// What such a file holds: tensors whose data lies one behind the other, to the end or to a rest.
 pub(crate) struct Uncompressed {
     headers: Vec<Header>,
     metadata: Vec<(String, String)>,
+    unreadable: Vec<Unreadable>,
     source: Source,
-    /// Where all the data begins, in bytes from the start of the file, and how many it has.
+    /// Where all the data begins, in bytes from the start of the file, and how many it has, with what
+    /// lies between that of two tensors.
     start: u64,
     bytes: u64,
     rest: Rest,
@@ -41,7 +43,7 @@ impl Uncompressed {
         Uncompressed::new(vec![header], Vec::new(), start, source, rest)
     }
 
-    /// The same of several tensors in the order of their data, which has no holes.
+    /// The same of several tensors in the order of their data.
     pub(crate) fn new(
         headers: Vec<Header>,
         metadata: Vec<(String, String)>,
@@ -49,7 +51,10 @@ impl Uncompressed {
         source: Source,
         rest: Rest,
     ) -> Result<Box<Uncompressed>, Problem> {
-        let bytes = headers.iter().map(|header| header.data_bytes as u64).sum();
+        let end = |header: &Header| {
+            header.data_offset.unwrap_or(start).saturating_add(header.data_bytes as u64)
+        };
+        let bytes = headers.iter().map(end).max().unwrap_or(start).saturating_sub(start);
         if let Some(length) = source.length() {
             let beyond = Problem::OffsetBeyond { offset: start, length };
             let got = length.checked_sub(start).ok_or(beyond)?;
@@ -60,7 +65,13 @@ impl Uncompressed {
                 return Err(problem(bytes, got));
             }
         }
-        Ok(Box::new(Uncompressed { headers, metadata, source, start, bytes, rest }))
+        let unreadable = Vec::new();
+        Ok(Box::new(Uncompressed { headers, metadata, unreadable, source, start, bytes, rest }))
+    }
+
+    /// Says what else there is, which cannot be read.
+    pub(crate) fn set_unreadable(&mut self, unreadable: Vec<Unreadable>) {
+        self.unreadable = unreadable;
     }
 
     /// Goes to the data of the tensor at `index`.
@@ -96,6 +107,10 @@ impl Contents for Uncompressed {
 
     fn metadata(&self) -> &[(String, String)] {
         &self.metadata
+    }
+
+    fn unreadable(&self) -> &[Unreadable] {
+        &self.unreadable
     }
 
     fn read_on(&mut self) -> Result<(), Problem> {

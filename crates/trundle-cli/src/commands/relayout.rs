@@ -92,8 +92,7 @@ pub(crate) fn plan(
     file.read_on()?;
     check_all_is_kept(&file, input.path())?;
     let relayout = Relayout::of(&file, &rules).map_err(|failure| within(input.path(), failure))?;
-    let keeping = || FORMATS.iter().find(|format| format.keeps_metadata());
-    let format = format.or_else(keeping).unwrap_or(file.format());
+    let format = format.or_else(|| keeping().next()).unwrap_or(file.format());
     let job = relayout.job(&file, format, means)?;
     if dry.quiet {
         return Ok(());
@@ -133,13 +132,17 @@ fn check_all_is_kept(file: &TensorFile, input: &Path) -> Result<(), Failure> {
     file.unreadable().first().map_or(Ok(()), |tensor| Err(cannot_keep(input, tensor)))
 }
 
+/// The formats of outputs that have a place for the record of the axes.
+fn keeping() -> impl Iterator<Item = &'static Format> {
+    FORMATS.iter().filter(|format| format.is_written() && format.keeps_metadata())
+}
+
 /// Checks that the record of the axes has a place in the output.
 fn keeps_record(format: &Format, output: &Path) -> Result<(), Failure> {
     if format.keeps_metadata() {
         return Ok(());
     }
-    let keeping: Vec<&str> =
-        FORMATS.iter().filter(|format| format.keeps_metadata()).map(Format::name).collect();
+    let keeping: Vec<&str> = keeping().map(Format::name).collect();
     Err(Failure::usage(format!(
         "{}: .{} cannot store metadata, where relayout records the axes: write a .{} file",
         shown_path(output),

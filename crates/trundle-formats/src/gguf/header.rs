@@ -1,0 +1,120 @@
+//! What the header of a GGUF file says, in its order.
+
+use super::value::{self, Kind};
+use super::{ALIGNMENT_KEY, DEFAULT_ALIGNMENT, MAGIC, malformed};
+use crate::Problem;
+use crate::header_reader::HeaderReader;
+use crate::names::check_unique;
+
+/// The most axes that a tensor may have; ggml itself has 4 (`GGML_MAX_DIMS`).
+const MAX_DIMENSIONS: u32 = 64;
+
+/// All that a header states.
+pub(super) struct Stated {
+    /// The values that are no arrays.
+    pub metadata: Vec<(String, String)>,
+    pub tensors: Vec<Entry>,
+    /// The data of each tensor begins at a multiple of this.
+    pub alignment: u64,
+}
+
+/// What a header says of one tensor.
+pub(super) struct Entry {
+    pub name: String,
+    /// Those of the axes, the fastest first.
+    pub sizes: Vec<u64>,
+    /// The number of its type.
+    pub dtype: u32,
+    /// Where its data begins, in bytes from the start of all data.
+    pub offset: u64,
+}
+
+impl Stated {
+    pub(super) fn read(reader: &mut HeaderReader<'_>) -> Result<Stated, Problem> {
+        let tensors = read_start(reader)?;
+        let pairs = u64::from_le_bytes(reader.array("the number of pairs")?);
+        let mut stated =
+            Stated { metadata: Vec::new(), tensors: Vec::new(), alignment: DEFAULT_ALIGNMENT };
+        // No more is reserved than the counts are followed by.
+        for _ in 0..pairs {
+            stated.read_pair(reader)?;
+        }
+        for _ in 0..tensors {
+            stated.tensors.push(Entry::read(reader)?);
+        }
+        let twice = |name| malformed(format!("\"{name}\" occurs twice"));
+        check_unique(stated.tensors.iter().map(|entry| &entry.name[..])).map_err(twice)?;
+        check_unique(stated.metadata.iter().map(|(key, _)| &key[..])).map_err(twice)?;
+        Ok(stated)
+    }
+
+    fn read_pair(&mut self, reader: &mut HeaderReader<'_>) -> Result<(), Problem> {
+        let key = read_text(reader, "a key")?;
+        let kind = Kind::read(reader)?;
+        let value = value::read(reader, kind, &key)?;
+        if key == ALIGNMENT_KEY {
+            self.alignment = alignment(kind, value.as_deref())?;
+        }
+        self.metadata.extend(value.map(|value| (key, value)));
+        Ok(())
+    }
+}
+
+/// The magic number and the version, and then how many tensors there are.
+fn read_start(reader: &mut HeaderReader<'_>) -> Result<u64, Problem> {
+    let magic: [u8; 4] = reader.array("the beginning")?;
+    if magic != *MAGIC {
+        return Err(Problem::Malformed(format!(
+            "not a GGUF file: it begins with \"{}\", expected \"{}\"",
+            magic.escape_ascii(),
+            MAGIC.escape_ascii()
+        )));
+    }
+    match u32::from_le_bytes(reader.array("the version")?) {
+        2 | 3 => Ok(u64::from_le_bytes(reader.array("the number of tensors")?)),
+        version if matches!(version.swap_bytes(), 1..=3) => {
+            Err(Problem::Unsupported("is big-endian: only little-endian GGUF is read".to_owned()))
+        }
+        version => Err(Problem::Unsupported(format!(
+            "version {version} of GGUF is unknown: expected 2 or 3"
+        ))),
+    }
+}
+
+fn alignment(kind: Kind, value: Option<&str>) -> Result<u64, Problem> {
+    let number = value.filter(|_| kind == Kind::U32).and_then(|value| value.parse::<u32>().ok());
+    number.filter(|number| number.is_power_of_two()).map(u64::from).ok_or_else(|| {
+        let found = value.unwrap_or("an array");
+        malformed(format!("{ALIGNMENT_KEY} must be a power of two of type u32, got {kind} {found}"))
+    })
+}
+
+/// A text: its length in bytes, and then they.
+pub(super) fn read_text(
+    reader: &mut HeaderReader<'_>,
+    part: &'static str,
+) -> Result<String, Problem> {
+    let bytes = u64::from_le_bytes(reader.array(part)?);
+    let text = reader.bytes(part, bytes)?;
+    String::from_utf8(text)
+        .map_err(|error| malformed(format!("{part} is not UTF-8: {}", error.utf8_error())))
+}
+
+impl Entry {
+    fn read(reader: &mut HeaderReader<'_>) -> Result<Entry, Problem> {
+        let name = read_text(reader, "a tensor's name")?;
+        let dimensions = u32::from_le_bytes(reader.array("a tensor's number of dimensions")?);
+        if dimensions > MAX_DIMENSIONS {
+            return Err(Problem::Unsupported(format!(
+                "\"{name}\" has {dimensions} dimensions, over {MAX_DIMENSIONS}"
+            )));
+        }
+        let mut sizes = Vec::new();
+        for _ in 0..dimensions {
+            sizes.push(u64::from_le_bytes(reader.array("a tensor's dimensions")?));
+        }
+        let dtype = u32::from_le_bytes(reader.array("a tensor's type")?);
+        let offset = u64::from_le_bytes(reader.array("a tensor's offset")?);
+        Ok(Entry { name, sizes, dtype, offset })
+    }
+}

@@ -1,0 +1,124 @@
+//! The format of ggml's models: a header of values and tensors, then the data of these, each at a
+//! multiple of an alignment.
+//!
+//! Versions 2 and 3 are read, little-endian; version 3 can be big-endian too. Sizes begin with the
+//! fastest axis there, and are reversed. Tensors are listed in the order of their data. Quantised ones
+//! are told apart: their elements share bytes in blocks, so that none can be moved by itself. Values
+//! that are texts, numbers or booleans are kept as texts; arrays, such as the words of a tokenizer,
+//! are left out. What lies between the data of tensors, and behind it, is ignored.
+//!
+//! <https://github.com/ggml-org/ggml/blob/master/docs/gguf.md>
+
+mod dtype;
+mod header;
+mod value;
+
+use trundle_core::Shape;
+
+use self::header::{Entry, Stated};
+use crate::format::Contents;
+use crate::header_reader::HeaderReader;
+use crate::source::Source;
+use crate::tensor_hint::TensorHint;
+use crate::uncompressed::{Rest, Uncompressed};
+use crate::{Format, Header, Order, Problem, StoredDType, Unreadable};
+
+pub(crate) const FORMAT: Format = Format {
+    name: "gguf",
+    endings: &["gguf"],
+    holds_one: false,
+    keeps_metadata: true,
+    states_column_major: false,
+    begins: |first| first.starts_with(MAGIC),
+    open,
+    skeleton: None,
+    folder: None,
+};
+
+const MAGIC: &[u8; 4] = b"GGUF";
+
+/// The longest header that is read, in bytes; one with the words of a tokenizer has some millions.
+const MAX_HEADER_BYTES: u64 = 100_000_000;
+
+/// The key of the alignment of data, and what that is without it.
+const ALIGNMENT_KEY: &str = "general.alignment";
+const DEFAULT_ALIGNMENT: u64 = 32;
+
+fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem> {
+    let mut reader = HeaderReader::new(&mut source, MAX_HEADER_BYTES);
+    let Stated { metadata, mut tensors, alignment } = Stated::read(&mut reader)?;
+    let end = reader.position();
+    drop(reader);
+    // The header is far shorter than what could not be rounded up.
+    let start = end.next_multiple_of(alignment);
+    tensors.sort_by_key(|entry| entry.offset);
+    let mut headers = Vec::new();
+    let mut unreadable = Vec::new();
+    for entry in tensors {
+        entry.check_aligned(alignment)?;
+        match dtype::element(entry.dtype) {
+            Ok(element) => headers.push(entry.header(element, start)?),
+            Err(problem) => unreadable.push(Unreadable { name: entry.name, problem }),
+        }
+    }
+    check_apart(&headers)?;
+    if headers.is_empty() && !unreadable.is_empty() {
+        let Unreadable { name, problem } = unreadable.swap_remove(0);
+        return Err(Problem::Member { member: name, problem: Box::new(problem) });
+    }
+    let headers = hint.apply_to_any(headers)?;
+    // Where there is no data, the file need not be padded up to it.
+    let start = if headers.is_empty() { end } else { start };
+    let mut contents = Uncompressed::new(headers, metadata, start, source, Rest::Ignored)?;
+    contents.set_unreadable(unreadable);
+    Ok(contents)
+}
+
+fn malformed(what: impl std::fmt::Display) -> Problem {
+    Problem::Malformed(format!("malformed header: {what}"))
+}
+
+impl Entry {
+    fn check_aligned(&self, alignment: u64) -> Result<(), Problem> {
+        let Entry { name, offset, .. } = self;
+        if offset.is_multiple_of(alignment) {
+            return Ok(());
+        }
+        Err(malformed(format!(
+            "the data of \"{name}\" begins at byte {offset} of all data, which is no multiple of {alignment}"
+        )))
+    }
+
+    /// The tensor, where all data begins at `start`.
+    fn header(self, element: StoredDType, start: u64) -> Result<Header, Problem> {
+        let Entry { name, sizes, offset, .. } = self;
+        let sizes: Result<Vec<usize>, _> = sizes.into_iter().rev().map(usize::try_from).collect();
+        let sizes =
+            sizes.map_err(|_| malformed(format!("\"{name}\" has a size over {}", usize::MAX)))?;
+        let shape = Shape::new(sizes)?;
+        let data_bytes = shape.bytes(element.width())?;
+        let data_offset = start.checked_add(offset).ok_or_else(|| {
+            malformed(format!(
+                "the data of \"{name}\" begins at byte {offset}, too far to be addressed"
+            ))
+        })?;
+        let (order, data_offset) = (Order::RowMajor, Some(data_offset));
+        Ok(Header { name, element, shape, order, data_offset, data_bytes, chunk: None })
+    }
+}
+
+/// Checks that no byte is data of two tensors, so that all data is no more than the file.
+fn check_apart(headers: &[Header]) -> Result<(), Problem> {
+    let mut end = 0;
+    for Header { name, data_offset, data_bytes, .. } in headers.iter().filter(|h| h.data_bytes > 0)
+    {
+        let begin = data_offset.unwrap_or(0);
+        if begin < end {
+            return Err(malformed(format!(
+                "the data of \"{name}\" begins at byte {begin}, but that before it ends at {end}"
+            )));
+        }
+        end = begin.saturating_add(*data_bytes as u64);
+    }
+    Ok(())
+}
