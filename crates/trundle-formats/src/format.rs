@@ -9,7 +9,7 @@ use crate::source::Source;
 use crate::zarr;
 use crate::{
     Blob, Described, Error, FileSkeleton, Header, Problem, StoredDType, TensorHint, Unreadable,
-    gguf, npy, npz, raw, safetensors,
+    gguf, npy, npz, nrrd, raw, safetensors,
 };
 
 /// Every format: one row each. The first is that of stdin and stdout.
@@ -20,6 +20,7 @@ pub static FORMATS: &[Format] = &[
     #[cfg(feature = "zarr")]
     zarr::FORMAT,
     gguf::FORMAT,
+    nrrd::FORMAT,
     raw::FORMAT,
 ];
 

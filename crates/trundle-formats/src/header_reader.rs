@@ -61,6 +61,24 @@ impl<'a> HeaderReader<'a> {
         }
     }
 
+    /// The next line, without its end, which is a line feed or that behind a carriage return.
+    ///
+    /// # Errors
+    /// As [`HeaderReader::bytes`], where the source ends before the line does.
+    pub(crate) fn line(&mut self, part: &'static str) -> Result<Vec<u8>, Problem> {
+        let mut line = Vec::new();
+        loop {
+            match self.array(part)? {
+                [b'\n'] => break,
+                [byte] => line.push(byte),
+            }
+        }
+        if line.last() == Some(&b'\r') {
+            line.pop();
+        }
+        Ok(line)
+    }
+
     /// Counts the next `bytes` bytes, once they are found to be within the limit.
     fn advance(&mut self, bytes: u64) -> Result<usize, Problem> {
         let end = self.position.checked_add(bytes).filter(|end| *end <= self.most);

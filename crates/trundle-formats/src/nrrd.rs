@@ -1,0 +1,331 @@
+//! The format of Teem's rasters: one tensor, with a header of lines of text up to an empty one.
+//!
+//! Read is what has its data behind the header, as it is (`encoding: raw`), of every type. Sizes begin
+//! with the fastest axis there, and are reversed. Pairs of a key and a value (`key:=value`) are kept;
+//! fields that say something of the space around the tensor, such as its spacings and directions, are
+//! left out. Those that the format does not have are refused, as Teem refuses them. Names of fields,
+//! and words such as `raw`, are in small or capital letters. What follows the data is ignored.
+//!
+//! <https://teem.sourceforge.net/nrrd/format.html>
+
+use std::fmt;
+
+use trundle_core::Shape;
+
+use crate::format::Contents;
+use crate::header_reader::HeaderReader;
+use crate::literal::Literal;
+use crate::names::check_unique;
+use crate::source::Source;
+use crate::tensor_hint::TensorHint;
+use crate::uncompressed::{Rest, Uncompressed};
+use crate::{Format, Header, Order, Problem, StoredDType, numpy_dtype};
+
+pub(crate) const FORMAT: Format = Format {
+    name: "nrrd",
+    endings: &["nrrd"],
+    holds_one: true,
+    keeps_metadata: true,
+    states_column_major: false,
+    begins: |first| first.starts_with(MAGIC),
+    open,
+    skeleton: None,
+    folder: None,
+};
+
+/// What the first line begins with; the version follows.
+const MAGIC: &[u8] = b"NRRD000";
+const VERSIONS: [&[u8]; 5] = [b"1", b"2", b"3", b"4", b"5"];
+
+/// The longest header that is read, in bytes.
+const MAX_HEADER_BYTES: u64 = 1 << 20;
+
+/// The most axes that a tensor may have, as in Teem (`NRRD_DIM_MAX`).
+const MAX_DIMENSION: u64 = 16;
+
+/// The fields that say where the data is and what it is, without the spaces in their names, which may
+/// be there or not.
+const USED: [&str; 9] = [
+    "type",
+    "blocksize",
+    "dimension",
+    "sizes",
+    "encoding",
+    "endian",
+    "datafile",
+    "lineskip",
+    "byteskip",
+];
+
+/// Those that say other things.
+const LEFT_OUT: [&str; 22] = [
+    "content",
+    "number",
+    "min",
+    "max",
+    "oldmin",
+    "oldmax",
+    "sampleunits",
+    "space",
+    "spacedimension",
+    "spaceunits",
+    "spaceorigin",
+    "spacedirections",
+    "measurementframe",
+    "spacings",
+    "thicknesses",
+    "axismins",
+    "axismaxs",
+    "centers",
+    "centerings",
+    "labels",
+    "units",
+    "kinds",
+];
+
+/// What a type is called, and numpy's name for it without a byte order.
+const TYPES: [(&[&str], &str); 10] = [
+    (&["signed char", "int8", "int8_t"], "i1"),
+    (&["uchar", "unsigned char", "uint8", "uint8_t"], "u1"),
+    (&["short", "short int", "signed short", "signed short int", "int16", "int16_t"], "i2"),
+    (&["ushort", "unsigned short", "unsigned short int", "uint16", "uint16_t"], "u2"),
+    (&["int", "signed int", "int32", "int32_t"], "i4"),
+    (&["uint", "unsigned int", "uint32", "uint32_t"], "u4"),
+    (
+        &[
+            "longlong",
+            "long long",
+            "long long int",
+            "signed long long",
+            "signed long long int",
+            "int64",
+            "int64_t",
+        ],
+        "i8",
+    ),
+    (&["ulonglong", "unsigned long long", "unsigned long long int", "uint64", "uint64_t"], "u8"),
+    (&["float"], "f4"),
+    (&["double"], "f8"),
+];
+
+fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem> {
+    let name = source.name().to_owned();
+    let mut reader = HeaderReader::new(&mut source, MAX_HEADER_BYTES);
+    let lines = Lines::read(&mut reader)?;
+    let end = reader.position();
+    drop(reader);
+    lines.check_attached()?;
+    let (element, shape) = (lines.element()?, lines.shape()?);
+    let skipped = lines.byte_skip()?;
+    let start = end
+        .checked_add(skipped)
+        .ok_or_else(|| malformed(format!("\"byte skip\" is {skipped}, too far to be addressed")))?;
+    let data_bytes = shape.bytes(element.width())?;
+    let (order, data_offset) = (Order::RowMajor, Some(start));
+    let stated = Header { name, element, shape, order, data_offset, data_bytes, chunk: None };
+    let headers = vec![hint.apply(stated)?];
+    Ok(Uncompressed::new(headers, lines.pairs, start, source, Rest::Ignored)?)
+}
+
+fn malformed(what: impl fmt::Display) -> Problem {
+    Problem::Malformed(format!("malformed header: {what}"))
+}
+
+fn unsupported(what: impl fmt::Display) -> Problem {
+    Problem::Unsupported(what.to_string())
+}
+
+/// What the lines of a header say.
+#[derive(Default)]
+struct Lines {
+    /// Names of fields in small letters without spaces, and what they are followed by.
+    fields: Vec<(String, String)>,
+    /// Keys and values.
+    pairs: Vec<(String, String)>,
+}
+
+impl Lines {
+    /// Those up to the empty one, behind which `reader` is left.
+    fn read(reader: &mut HeaderReader<'_>) -> Result<Lines, Problem> {
+        const PART: &str = "the header";
+        check_magic(reader)?;
+        let mut lines = Lines::default();
+        loop {
+            let line = reader.line(PART)?;
+            if line.is_empty() {
+                break;
+            }
+            lines.push(&text(line))?;
+        }
+        let twice = |name| malformed(format!("\"{name}\" occurs twice"));
+        check_unique(lines.fields.iter().map(|(name, _)| &name[..])).map_err(twice)?;
+        check_unique(lines.pairs.iter().map(|(key, _)| &key[..])).map_err(twice)?;
+        Ok(lines)
+    }
+
+    /// Adds a line: a comment, a pair, or a field.
+    fn push(&mut self, line: &str) -> Result<(), Problem> {
+        if line.starts_with('#') {
+            return Ok(());
+        }
+        let colon = line.find(':');
+        let (pair, field) = (line.find(":="), line.find(": ").or(colon));
+        match (pair, field) {
+            (Some(pair), Some(field)) if pair <= field => {
+                self.pairs.push((unescaped(&line[..pair]), unescaped(&line[pair + 2..])));
+                Ok(())
+            }
+            (_, Some(field)) => self.push_field(&line[..field], line[field + 1..].trim()),
+            (_, None) => Err(malformed(format!("a line without a colon: \"{line}\""))),
+        }
+    }
+
+    fn push_field(&mut self, name: &str, said: &str) -> Result<(), Problem> {
+        let plain = name.replace(' ', "").to_ascii_lowercase();
+        if !USED.iter().chain(&LEFT_OUT).any(|known| *known == plain) {
+            return Err(malformed(format!("unknown field \"{name}\"")));
+        }
+        self.fields.push((plain, said.to_owned()));
+        Ok(())
+    }
+
+    /// What is said in the field of this name without spaces.
+    fn field(&self, name: &str) -> Option<&str> {
+        self.fields.iter().find(|(known, _)| known == name).map(|(_, said)| &said[..])
+    }
+
+    fn needed(&self, name: &str) -> Result<&str, Problem> {
+        self.field(name).ok_or_else(|| malformed(format!("\"{name}\" is missing")))
+    }
+
+    /// Checks that the data stands behind the header as it is.
+    fn check_attached(&self) -> Result<(), Problem> {
+        if self.field("datafile").is_some() {
+            return Err(unsupported("the data is in another file: only attached data is read"));
+        }
+        let encoding = self.needed("encoding")?;
+        if !encoding.eq_ignore_ascii_case("raw") {
+            return Err(unsupported(format!("the encoding is \"{encoding}\": only raw is read")));
+        }
+        match self.field("lineskip") {
+            None | Some("0") => Ok(()),
+            Some(lines) => {
+                Err(unsupported(format!("\"line skip\" is {lines}: only 0 is supported")))
+            }
+        }
+    }
+
+    /// The bytes between the header and the data.
+    fn byte_skip(&self) -> Result<u64, Problem> {
+        match self.field("byteskip") {
+            None => Ok(0),
+            Some("-1") => {
+                Err(unsupported("\"byte skip\" is -1: data that ends the file is not supported"))
+            }
+            Some(bytes) => number("byte skip", bytes),
+        }
+    }
+
+    fn element(&self) -> Result<StoredDType, Problem> {
+        let stated = self.needed("type")?;
+        let is_stated = |name: &&str| stated.eq_ignore_ascii_case(name);
+        if is_stated(&"block") {
+            let bytes = number("block size", self.needed("blocksize")?)?;
+            return match bytes {
+                0 => Err(malformed("\"block size\" is 0, expected 1 or more")),
+                bytes => numpy_dtype::element(&Literal::Str(format!("|V{bytes}"))),
+            };
+        }
+        let row = TYPES.iter().find(|(names, _)| names.iter().any(is_stated));
+        let (_, name) = row.ok_or_else(|| malformed(format!("unknown type \"{stated}\"")))?;
+        let sign = if name.ends_with('1') { '|' } else { self.byte_order()? };
+        numpy_dtype::element(&Literal::Str(format!("{sign}{name}")))
+    }
+
+    /// As numpy writes it.
+    fn byte_order(&self) -> Result<char, Problem> {
+        match self.needed("endian")? {
+            little if little.eq_ignore_ascii_case("little") => Ok('<'),
+            big if big.eq_ignore_ascii_case("big") => Ok('>'),
+            other => {
+                Err(malformed(format!("\"endian\" is \"{other}\", expected \"little\" or \"big\"")))
+            }
+        }
+    }
+
+    fn shape(&self) -> Result<Shape, Problem> {
+        let dimension = number("dimension", self.needed("dimension")?)?;
+        if !(1..=MAX_DIMENSION).contains(&dimension) {
+            return Err(malformed(format!(
+                "\"dimension\" is {dimension}, expected 1 to {MAX_DIMENSION}"
+            )));
+        }
+        let stated = self.needed("sizes")?;
+        let mut sizes = stated.split_whitespace().map(size).collect::<Result<Vec<usize>, _>>()?;
+        if sizes.len() as u64 != dimension {
+            let found = sizes.len();
+            return Err(malformed(format!(
+                "\"sizes\" has {found} numbers, but \"dimension\" is {dimension}"
+            )));
+        }
+        sizes.reverse();
+        Ok(Shape::new(sizes)?)
+    }
+}
+
+fn check_magic(reader: &mut HeaderReader<'_>) -> Result<(), Problem> {
+    let magic = reader.bytes("the beginning", MAGIC.len() as u64)?;
+    if magic != MAGIC {
+        return Err(Problem::Malformed(format!(
+            "not an NRRD file: it begins with \"{}\", expected \"{}\"",
+            magic.escape_ascii(),
+            MAGIC.escape_ascii()
+        )));
+    }
+    let version = reader.line("the version")?;
+    match VERSIONS.contains(&&version[..]) {
+        true => Ok(()),
+        false => Err(unsupported(format!(
+            "version \"{}\" of NRRD is unknown: expected 1 to {}",
+            version.escape_ascii(),
+            VERSIONS.len()
+        ))),
+    }
+}
+
+/// A line in UTF-8, which ASCII is, or else in Latin-1.
+fn text(line: Vec<u8>) -> String {
+    String::from_utf8(line)
+        .unwrap_or_else(|error| error.into_bytes().into_iter().map(char::from).collect())
+}
+
+/// A key or a value: line feeds and backslashes are written as `\n` and `\\` there.
+fn unescaped(text: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = text.chars();
+    while let Some(character) = rest.next() {
+        let mut ahead = rest.clone();
+        let escaped = match (character, ahead.next()) {
+            ('\\', Some('n')) => Some('\n'),
+            ('\\', Some('\\')) => Some('\\'),
+            _ => None,
+        };
+        if escaped.is_some() {
+            rest = ahead;
+        }
+        plain.push(escaped.unwrap_or(character));
+    }
+    plain
+}
+
+fn number(name: &str, said: &str) -> Result<u64, Problem> {
+    said.parse().map_err(|_| {
+        malformed(format!("\"{name}\" is \"{said}\", expected a number of 0 to {}", u64::MAX))
+    })
+}
+
+fn size(said: &str) -> Result<usize, Problem> {
+    said.parse().ok().filter(|size| *size > 0).ok_or_else(|| {
+        malformed(format!("\"sizes\" has \"{said}\", expected numbers of 1 to {}", usize::MAX))
+    })
+}
