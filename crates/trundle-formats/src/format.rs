@@ -9,7 +9,7 @@ use crate::source::Source;
 use crate::zarr;
 use crate::{
     Blob, Described, Error, FileSkeleton, Header, Problem, StoredDType, TensorHint, Unreadable,
-    gguf, npy, npz, nrrd, raw, safetensors,
+    gguf, nifti, npy, npz, nrrd, raw, safetensors,
 };
 
 /// Every format: one row each. The first is that of stdin and stdout.
@@ -21,6 +21,7 @@ pub static FORMATS: &[Format] = &[
     zarr::FORMAT,
     gguf::FORMAT,
     nrrd::FORMAT,
+    nifti::FORMAT,
     raw::FORMAT,
 ];
 
@@ -62,8 +63,16 @@ pub(crate) struct FolderFormat {
     pub(crate) begin: BeginFolder,
 }
 
-/// How many bytes tell the format of a file.
-pub(crate) const FIRST_BYTES: usize = 9;
+/// How many bytes tell the format of a file: those of NIfTI-1 have their magic at the end of the header.
+pub(crate) const FIRST_BYTES: usize = 348;
+
+/// What files that gzip has compressed begin with (RFC 1952, 2.3.1).
+pub(crate) const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
+
+/// Why such a file is not read, whatever is in it.
+pub(crate) fn gzip_refused() -> Problem {
+    Problem::Unsupported("is compressed with gzip: gunzip it first".to_owned())
+}
 
 /// What a file of some format holds.
 pub(crate) trait Contents: Send {

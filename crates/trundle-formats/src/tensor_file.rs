@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::path::Path;
 
 use crate::error::file_name;
-use crate::format::{Contents, FIRST_BYTES};
+use crate::format::{Contents, FIRST_BYTES, GZIP_MAGIC, gzip_refused};
 use crate::source::Source;
 #[cfg(feature = "zarr")]
 use crate::zarr;
@@ -28,10 +28,14 @@ pub struct Unreadable {
     pub problem: Problem,
 }
 
-/// The format of a file by its first bytes; .npy for a stream of which they tell nothing.
+/// The format of a file by its first bytes; .npy for a stream of which they tell nothing. A file that
+/// is compressed as a whole is refused.
 fn guessed(source: &mut Source, hint: &TensorHint) -> Result<Option<&'static Format>, Problem> {
     let first = source.peek(FIRST_BYTES)?;
     let format = Format::of_start(&first, hint);
+    if format.is_none() && first.starts_with(GZIP_MAGIC) {
+        return Err(gzip_refused());
+    }
     Ok(format.or_else(|| source.length().is_none().then_some(&FORMATS[0])))
 }
 

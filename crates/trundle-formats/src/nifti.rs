@@ -1,0 +1,291 @@
+//! The formats of the Neuroimaging Informatics Technology Initiative, NIfTI-1 and NIfTI-2: one tensor
+//! behind a header of fixed length.
+//!
+//! Read are single files (`.nii`, magic `n+1` or `n+2`) in either byte order; pairs of a header and an
+//! image (`.hdr`, `.img`) and what gzip has compressed (`.nii.gz`) are refused. Sizes begin with the
+//! fastest axis there, x, and are reversed: what the format calls x, y, z, t is of shape [t, z, y, x].
+//! The numbers are moved as they are stored. How they are to be scaled (`scl_slope`, `scl_inter`) is
+//! kept as texts where it changes them; where the tensor lies in space, and all else, is left out.
+//!
+//! <https://nifti.nimh.nih.gov/pub/dist/src/niftilib/nifti1.h>,
+//! <https://nifti.nimh.nih.gov/pub/dist/doc/nifti2.h>
+
+use std::fmt;
+
+use trundle_core::Shape;
+
+use crate::format::{Contents, GZIP_MAGIC, gzip_refused};
+use crate::literal::Literal;
+use crate::npy::read_exactly;
+use crate::source::Source;
+use crate::stored_dtype::ByteOrder;
+use crate::tensor_hint::TensorHint;
+use crate::uncompressed::{Rest, Uncompressed};
+use crate::{Format, Header, Order, Problem, StoredDType, numpy_dtype};
+
+pub(crate) const FORMAT: Format = Format {
+    name: "nii",
+    endings: &["nii"],
+    holds_one: true,
+    keeps_metadata: false,
+    states_column_major: false,
+    begins,
+    open,
+    skeleton: None,
+    folder: None,
+};
+
+/// A version of the format: where its fields are, in bytes from the start of the file.
+struct Version {
+    /// How long a header is, which its first four bytes say.
+    header_bytes: u16,
+    /// What tells a single file, and what a header whose data is in another file.
+    magic: &'static [u8],
+    pair_magic: &'static [u8],
+    magic_at: usize,
+    datatype_at: usize,
+    bitpix_at: usize,
+    dim_at: usize,
+    offset_at: usize,
+    slope_at: usize,
+    intercept_at: usize,
+    /// Whether sizes and the offset are of 64 bits, and the scaling of f64: else they are i16, f32 and f32.
+    is_wide: bool,
+}
+
+const NIFTI_1: Version = Version {
+    header_bytes: 348,
+    magic: b"n+1\0",
+    pair_magic: b"ni1\0",
+    magic_at: 344,
+    datatype_at: 70,
+    bitpix_at: 72,
+    dim_at: 40,
+    offset_at: 108,
+    slope_at: 112,
+    intercept_at: 116,
+    is_wide: false,
+};
+
+const NIFTI_2: Version = Version {
+    header_bytes: 540,
+    // What a transfer as text would change follows.
+    magic: b"n+2\0\r\n\x1a\n",
+    pair_magic: b"ni2\0\r\n\x1a\n",
+    magic_at: 4,
+    datatype_at: 12,
+    bitpix_at: 14,
+    dim_at: 16,
+    offset_at: 168,
+    slope_at: 176,
+    intercept_at: 184,
+    is_wide: true,
+};
+
+const VERSIONS: [&Version; 2] = [&NIFTI_1, &NIFTI_2];
+
+/// A header begins with its length, in so many bytes.
+const LENGTH_BYTES: usize = 4;
+
+/// The most axes that a tensor may have.
+const MAX_DIMENSIONS: i64 = 7;
+
+/// Behind the header there are so many bytes, which say whether extensions follow.
+const EXTENDER_BYTES: u64 = 4;
+
+/// The number of a type, the bits of an element, and numpy's description of it, where `=` stands for the
+/// file's byte order. Colours are what nibabel makes of them.
+const DATATYPES: [(i16, i16, &str); 16] = [
+    (2, 8, "'|u1'"),
+    (4, 16, "'=i2'"),
+    (8, 32, "'=i4'"),
+    (16, 32, "'=f4'"),
+    (32, 64, "'=c8'"),
+    (64, 64, "'=f8'"),
+    (128, 24, "[('R', '|u1'), ('G', '|u1'), ('B', '|u1')]"),
+    (256, 8, "'|i1'"),
+    (512, 16, "'=u2'"),
+    (768, 32, "'=u4'"),
+    (1024, 64, "'=i8'"),
+    (1280, 64, "'=u8'"),
+    (1536, 128, "'=f16'"),
+    (1792, 128, "'=c16'"),
+    (2048, 256, "'=c32'"),
+    (2304, 32, "[('R', '|u1'), ('G', '|u1'), ('B', '|u1'), ('A', '|u1')]"),
+];
+
+fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem> {
+    let name = source.name().to_owned();
+    let fields = Fields::read(&mut source)?;
+    fields.check_magic()?;
+    let (element, shape) = (fields.element()?, fields.shape()?);
+    let start = fields.data_offset()?;
+    let data_bytes = shape.bytes(element.width())?;
+    let (order, data_offset) = (Order::RowMajor, Some(start));
+    let stated = Header { name, element, shape, order, data_offset, data_bytes, chunk: None };
+    let headers = vec![hint.apply(stated)?];
+    Ok(Uncompressed::new(headers, fields.scaling(), start, source, Rest::Ignored)?)
+}
+
+/// The length of a header, in either byte order, and its magic.
+fn begins(first: &[u8]) -> bool {
+    let Some((length, _)) = first.split_first_chunk() else { return false };
+    version(*length).is_some_and(|(version, _)| {
+        first.get(version.magic_at..).is_some_and(|rest| rest.starts_with(version.magic))
+    })
+}
+
+/// The version and the byte order of a header that begins so.
+fn version(length: [u8; LENGTH_BYTES]) -> Option<(&'static Version, ByteOrder)> {
+    let of =
+        |length: u32| VERSIONS.into_iter().find(|known| u32::from(known.header_bytes) == length);
+    let little = of(u32::from_le_bytes(length)).map(|version| (version, ByteOrder::Little));
+    little.or_else(|| Some((of(u32::from_be_bytes(length))?, ByteOrder::Big)))
+}
+
+fn malformed(what: impl fmt::Display) -> Problem {
+    Problem::Malformed(format!("malformed header: {what}"))
+}
+
+/// The fields of a header.
+struct Fields {
+    version: &'static Version,
+    byte_order: ByteOrder,
+    bytes: Vec<u8>,
+}
+
+impl Fields {
+    fn read(source: &mut Source) -> Result<Fields, Problem> {
+        let mut length = [0; LENGTH_BYTES];
+        length.copy_from_slice(&read_exactly(source, "the header's length", LENGTH_BYTES)?);
+        if length.starts_with(GZIP_MAGIC) {
+            return Err(gzip_refused());
+        }
+        let (version, byte_order) = version(length).ok_or_else(|| {
+            Problem::Malformed(format!(
+                "not a NIfTI file: it begins with {}, expected {} or {}",
+                u32::from_le_bytes(length),
+                NIFTI_1.header_bytes,
+                NIFTI_2.header_bytes
+            ))
+        })?;
+        let rest = usize::from(version.header_bytes) - LENGTH_BYTES;
+        let rest = read_exactly(source, "the header", rest)?;
+        Ok(Fields { version, byte_order, bytes: [&length[..], &rest].concat() })
+    }
+
+    fn check_magic(&self) -> Result<(), Problem> {
+        let Version { magic, pair_magic, magic_at, .. } = self.version;
+        let found = &self.bytes[*magic_at..][..magic.len()];
+        if found == *magic {
+            return Ok(());
+        }
+        if found == *pair_magic {
+            let why = "the data is in another file (.img): only single files are read";
+            return Err(Problem::Unsupported(why.to_owned()));
+        }
+        Err(Problem::Malformed(format!(
+            "not a NIfTI file: its magic is \"{}\", expected \"{}\"",
+            found.escape_ascii(),
+            magic.escape_ascii()
+        )))
+    }
+
+    /// The bytes of the number at `at`, with the least significant one first.
+    fn bits<const N: usize>(&self, at: usize) -> [u8; N] {
+        let mut bits = [0; N];
+        bits.copy_from_slice(&self.bytes[at..][..N]);
+        if self.byte_order == ByteOrder::Big {
+            bits.reverse();
+        }
+        bits
+    }
+
+    fn short(&self, at: usize) -> i16 {
+        i16::from_le_bytes(self.bits(at))
+    }
+
+    fn float(&self, at: usize) -> f64 {
+        match self.version.is_wide {
+            true => f64::from_le_bytes(self.bits(at)),
+            false => f32::from_le_bytes(self.bits(at)).into(),
+        }
+    }
+
+    /// The number at `index` of `dim`: of the axes first, and then their sizes.
+    fn dim(&self, index: usize) -> i64 {
+        let at = self.version.dim_at;
+        match self.version.is_wide {
+            true => i64::from_le_bytes(self.bits(at + 8 * index)),
+            false => self.short(at + 2 * index).into(),
+        }
+    }
+
+    fn shape(&self) -> Result<Shape, Problem> {
+        let dimensions = self.dim(0);
+        if !(1..=MAX_DIMENSIONS).contains(&dimensions) {
+            return Err(malformed(format!(
+                "dim[0] is {dimensions}, expected 1 to {MAX_DIMENSIONS}"
+            )));
+        }
+        let size = |index| {
+            let size = self.dim(index);
+            usize::try_from(size).map_err(|_| {
+                malformed(format!("dim[{index}] is {size}, expected 0 to {}", usize::MAX))
+            })
+        };
+        let sizes: Result<Vec<usize>, Problem> =
+            (1..=dimensions as usize).rev().map(size).collect();
+        Ok(Shape::new(sizes?)?)
+    }
+
+    fn element(&self) -> Result<StoredDType, Problem> {
+        let number = self.short(self.version.datatype_at);
+        let row = DATATYPES.iter().find(|(known, ..)| *known == number);
+        let (_, bits, descr) = row.ok_or_else(|| {
+            Problem::Unsupported(format!("elements of datatype {number} are not read"))
+        })?;
+        let stated = self.short(self.version.bitpix_at);
+        if stated != *bits {
+            return Err(malformed(format!(
+                "bitpix is {stated}, but datatype {number} has {bits} bits"
+            )));
+        }
+        let descr = descr.replace('=', &self.byte_order.sign().to_string());
+        let literal = Literal::parse(&descr).map_err(malformed)?;
+        numpy_dtype::element(&literal)
+    }
+
+    /// Where the data begins: behind the header and what says whether extensions follow.
+    fn data_offset(&self) -> Result<u64, Problem> {
+        let at = self.version.offset_at;
+        let least = u64::from(self.version.header_bytes) + EXTENDER_BYTES;
+        let (found, shown) = match self.version.is_wide {
+            true => {
+                let offset = i64::from_le_bytes(self.bits(at));
+                (u64::try_from(offset).ok(), offset.to_string())
+            }
+            false => {
+                let offset = self.float(at);
+                let is_whole = offset.fract() == 0.0 && (0.0..1e18).contains(&offset);
+                (is_whole.then_some(offset as u64), offset.to_string())
+            }
+        };
+        found.filter(|offset| *offset >= least).ok_or_else(|| {
+            malformed(format!("vox_offset is {shown}, expected a whole number of {least} or more"))
+        })
+    }
+
+    /// How the numbers are to be scaled, if that changes them: a slope of 0 stands for none.
+    fn scaling(&self) -> Vec<(String, String)> {
+        let (slope, intercept) =
+            (self.float(self.version.slope_at), self.float(self.version.intercept_at));
+        let is_none = slope == 0.0 || !slope.is_finite() || (slope == 1.0 && intercept == 0.0);
+        match is_none {
+            true => Vec::new(),
+            false => [("scl_slope", slope), ("scl_inter", intercept)]
+                .map(|(name, value)| (name.to_owned(), value.to_string()))
+                .to_vec(),
+        }
+    }
+}
