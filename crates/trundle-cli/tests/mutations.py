@@ -193,11 +193,15 @@ def rezipped(content, chance):
 
 
 def tensor_commands(name):
+    ending = pathlib.Path(name).suffix
+    # Those that are only read go to another format, without what cannot be read.
+    is_written = ending in (".npy", ".npz", ".safetensors", ".zarr")
+    chosen, out = ([], "out" + ending) if is_written else (["--tensor", "*", "--only"], "out.npz")
     return [
         ["info", name],
-        ["plan", "flip", name, "--axes", "0"],
+        ["plan", "flip", name, "--axes", "0", *chosen],
         ["cmp", name, name],
-        ["transpose", name, "-o", "out" + pathlib.Path(name).suffix, "--force", "--quiet", "--verify"],
+        ["transpose", name, "-o", out, *chosen, "--force", "--quiet", "--verify"],
     ]
 
 
@@ -224,6 +228,42 @@ def safetensors():
     return struct.pack("<Q", len(header)) + header + bytes(range(at))
 
 
+def gguf():
+    """A file of two tensors around one that is quantised, with values of several kinds."""
+    def text(content):
+        return struct.pack("<Q", len(content)) + content.encode()
+
+    words = struct.pack("<IQ", 8, 2) + text("a") + text("bc")
+    pairs = [("general.alignment", 4, struct.pack("<I", 32)), ("name", 8, text("x")), ("words", 9, words)]
+    tensors = [("a", [3, 4], 0, 0), ("q", [32, 2], 8, 64), ("b.w", [7], 24, 160)]
+    out = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(pairs))
+    out += b"".join(text(key) + struct.pack("<I", kind) + value for key, kind, value in pairs)
+    for name, sizes, kind, at in tensors:
+        out += text(name) + struct.pack(f"<I{len(sizes)}QIQ", len(sizes), *sizes, kind, at)
+    return out + bytes(-len(out) % 32) + bytes(range(167))
+
+
+def nrrd():
+    lines = ["NRRD0004", "# made here", "type: short", "dimension: 3", "sizes: 5 4 3", "endian: big", "encoding: raw"]
+    lines += ["space dimension: 3", "byte skip: 2", "key:=a value"]
+    return "\n".join(lines).encode() + b"\n\n" + bytes(range(122))
+
+
+def nifti(version):
+    """Numbers of 2 bytes of shape [4, 3, 2], scaled."""
+    header = bytearray(352 if version == 1 else 544)
+    if version == 1:
+        struct.pack_into("<i", header, 0, 348)
+        struct.pack_into("<8h", header, 40, 3, 2, 3, 4, 1, 1, 1, 1)
+        struct.pack_into("<2h", header, 70, 4, 16)
+        struct.pack_into("<3f", header, 108, 352, 2, -1)
+        header[344:348] = b"n+1\0"
+    else:
+        struct.pack_into(">i8s2h8q", header, 0, 540, b"n+2\0\r\n\x1a\n", 4, 16, 3, 2, 3, 4, 1, 1, 1, 1)
+        struct.pack_into(">q2d", header, 168, 544, 2, -1)
+    return bytes(header) + bytes(range(48))
+
+
 def zarr_store(codecs):
     """The files of an array of 3 x 5 numbers of 4 bytes in chunks of 2 x 2, as they stand or as gzip has them."""
     chain = [{"name": "bytes", "configuration": {"endian": "little"}}]
@@ -245,6 +285,7 @@ def formats():
     """For each format, what gives a mutation's files and commands."""
     singles = {ending: files(ending) for ending in ("npy", "npz", "safetensors")}
     singles["safetensors"] += [safetensors()] * len(singles["safetensors"])
+    singles |= {"gguf": [gguf()], "nrrd": [nrrd()], "nii": [nifti(1), nifti(2)]}
     models, (xml, weights) = onnx_models(), openvino_model()
     shapes = [[2, 8, 4], [2, 4], [2, 8]]
 
@@ -290,6 +331,9 @@ def formats():
         "npz": single("npz"),
         "npz, zipped again": single("npz", rezipped),
         "safetensors": single("safetensors"),
+        "gguf": single("gguf"),
+        "nrrd": single("nrrd"),
+        "nii": single("nii"),
         "zarr": zarr,
         "onnx": onnx_file,
         "openvino": ir,

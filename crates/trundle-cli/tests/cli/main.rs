@@ -7,6 +7,7 @@ mod cmp;
 mod convert;
 #[cfg(unix)]
 mod faults;
+mod headers;
 mod hostile;
 mod interface;
 mod kept;

@@ -29,7 +29,7 @@ fn what_is_missing_or_a_folder_is_called_so() {
                 2,
                 &["text.dat: unknown ending \".dat\"", "--from FORMAT, or --dtype and --shape"],
             ),
-            (&["info", "text.dat", "--from", "nrrd"], 2, &["nrrd", "npy, npz, safetensors, "]),
+            (&["info", "text.dat", "--from", "tiff"], 2, &["tiff", "npy, npz, safetensors, "]),
             (&["info", "text.dat", "--from", "npy"], 3, &["text.dat: not an .npy file"]),
             (&["info", "text.dat", "--dtype", "u8"], 2, &["text.dat: raw bytes", "--shape are"]),
             (

@@ -1,0 +1,146 @@
+//! Formats that are only read, in which a header says where the data is: what is moved out of such a file
+//! is what is moved out of an .npy file with the same tensor.
+
+use crate::Place;
+use crate::npy::{self, Tensor};
+
+/// A GGUF text: its length, and then it.
+fn text(text: &str) -> Vec<u8> {
+    [&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat()
+}
+
+/// A GGUF file of tensors by their names and the numbers of their types, each with its data at a multiple
+/// of 32 bytes.
+fn gguf(tensors: &[(&str, u32, &Tensor)]) -> Vec<u8> {
+    let mut file = [b"GGUF".to_vec(), 3u32.to_le_bytes().to_vec()].concat();
+    file.extend([tensors.len() as u64, 1].map(u64::to_le_bytes).concat());
+    file.extend([text("general.name"), 8u32.to_le_bytes().to_vec(), text("made here")].concat());
+    let mut data = Vec::new();
+    for (name, number, tensor) in tensors {
+        file.extend(text(name));
+        file.extend((tensor.shape.len() as u32).to_le_bytes());
+        let fastest_first = tensor.shape.iter().rev();
+        file.extend(fastest_first.flat_map(|size| (*size as u64).to_le_bytes()));
+        file.extend(number.to_le_bytes());
+        file.extend((data.len() as u64).to_le_bytes());
+        data.extend_from_slice(&tensor.bytes);
+        data.resize(data.len().next_multiple_of(32), 0);
+    }
+    file.resize(file.len().next_multiple_of(32), 0);
+    [file, data].concat()
+}
+
+/// An NRRD file of 16-bit integers.
+fn nrrd(tensor: &Tensor) -> Vec<u8> {
+    let sizes: Vec<String> = tensor.shape.iter().rev().map(usize::to_string).collect();
+    let (dimension, sizes) = (sizes.len(), sizes.join(" "));
+    let header = format!(
+        "NRRD0004\ntype: ushort\ndimension: {dimension}\nsizes: {sizes}\nendian: little\nencoding: raw\n\n"
+    );
+    [header.as_bytes(), &tensor.bytes].concat()
+}
+
+/// A NIfTI-1 file of 16-bit integers, which are to be scaled by `slope`.
+fn nifti(tensor: &Tensor, slope: f32) -> Vec<u8> {
+    let mut header = [0; 352];
+    header[..4].copy_from_slice(&348u32.to_le_bytes());
+    let rank = [tensor.shape.len()];
+    for (index, size) in rank.iter().chain(tensor.shape.iter().rev()).enumerate() {
+        header[40 + 2 * index..][..2].copy_from_slice(&(*size as u16).to_le_bytes());
+    }
+    header[70..72].copy_from_slice(&512u16.to_le_bytes());
+    header[72..74].copy_from_slice(&16u16.to_le_bytes());
+    header[108..112].copy_from_slice(&352f32.to_le_bytes());
+    header[112..116].copy_from_slice(&slope.to_le_bytes());
+    header[344..348].copy_from_slice(b"n+1\0");
+    [&header[..], &tensor.bytes].concat()
+}
+
+#[test]
+fn what_is_moved_out_of_a_file_is_what_is_moved_out_of_an_npy() {
+    let place = Place::new();
+    for shape in [&[4, 5, 6][..], &[7], &[40, 30, 20], &[2, 3, 4, 5, 6]] {
+        let tensor = Tensor::noise("'<u2'", 2, shape);
+        let floats = Tensor { descr: "'<f2'".to_owned(), ..tensor.clone() };
+        place.write("x.npy", &tensor.file(npy::PLAIN));
+        place.write("f.npy", &floats.file(npy::PLAIN));
+        place.write("x.nrrd", &nrrd(&tensor));
+        place.write("x.nii", &nifti(&tensor, 0.0));
+        place.write("f.gguf", &gguf(&[("f", 1, &floats)]));
+        for chain in ["transpose(axes=-1)", "flip(axes=0)", "roll(shift=3, axes=0) | flip(axes=0)"]
+        {
+            let axes: Vec<String> = (0..shape.len()).rev().map(|axis| axis.to_string()).collect();
+            let chain = chain.replace("axes=-1", &axes.join(","));
+            for (name, like) in [("x.nrrd", "x.npy"), ("x.nii", "x.npy"), ("f.gguf", "f.npy")] {
+                place
+                    .run(&["apply", like, &chain, "-o", "expected.npy", "--force", "--row-major"])
+                    .done();
+                for memory in ["8K", "64M"] {
+                    let to = ["-o", "out.npy", "--force", "--row-major", "--verify"];
+                    let args = [&["apply", name, &chain, "--max-mem", memory][..], &to].concat();
+                    place.run(&args).done();
+                    assert!(place.read("out.npy") == place.read("expected.npy"), "{name} {chain}");
+                }
+                let file = place.read(name);
+                let args = ["apply", "-", &chain, "-o", "streamed.npy", "--force", "--row-major"];
+                place.run_on(&file, &args).done();
+                assert!(place.read("streamed.npy") == place.read("expected.npy"), "{name} {chain}");
+            }
+        }
+    }
+}
+
+#[test]
+fn tensors_that_are_quantised_hide_no_others() {
+    let place = Place::new();
+    let (one, other) = (Tensor::noise("'<f4'", 4, &[3, 4]), Tensor::noise("'|i1'", 1, &[5]));
+    let packed = Tensor::noise("'|u1'", 1, &[2, 32]);
+    place.write(
+        "m.gguf",
+        &gguf(&[("one", 0, &one), ("packed", 12, &packed), ("other", 24, &other)]),
+    );
+    let info = place.run(&["info", "m.gguf"]).done().text();
+    let lines: Vec<&str> = info.lines().collect();
+    assert_eq!(lines[0], "m.gguf: gguf");
+    assert!(lines[1].starts_with("  one  f32  [3, 4]  "), "{info}");
+    assert!(lines[2].starts_with("  other  i8  [5]  "), "{info}");
+    assert!(lines[3].starts_with("  packed  cannot be read: is of type Q4_K, "), "{info}");
+
+    let kept = place.run(&["flip", "m.gguf", "--axes", "0", "-o", "all.safetensors"]);
+    assert_eq!(kept.code, Some(3), "{kept:?}");
+    let all = ["flip", "m.gguf", "--axes", "0", "--tensor", "*", "--only", "-o", "all.safetensors"];
+    place.run(&all).done();
+    let metadata = r#"{"__metadata__":{"general.name":"made here"}"#;
+    let written = String::from_utf8_lossy(&place.read("all.safetensors")).into_owned();
+    assert!(written.contains(metadata), "{written}");
+    let run = place
+        .run(&["flip", "m.gguf", "--axes", "0", "--tensor", "one", "--only", "-o", "one.npy"])
+        .done();
+    assert!(run.stderr.contains("the format keeps no metadata; left out: general.name"), "{run:?}");
+    place.write("x.npy", &one.file(npy::PLAIN));
+    place.run(&["flip", "x.npy", "--axes", "0", "-o", "expected.npy"]).done();
+    assert!(place.read("one.npy") == place.read("expected.npy"));
+}
+
+#[test]
+fn what_would_be_lost_or_cannot_be_read_is_said() {
+    let place = Place::new();
+    let tensor = Tensor::noise("'<u2'", 2, &[3, 4]);
+    place.write("x.nii", &nifti(&tensor, 0.5));
+    place.write("x.nrrd", &nrrd(&tensor));
+    place.write("x.nii.gz", b"\x1f\x8b\x08\0\0\0\0\0\0\x03");
+    let run = place.run(&["flip", "x.nii", "--axes", "0", "-o", "x.npy"]).done();
+    assert!(run.stderr.contains("left out: scl_slope, scl_inter"), "{run:?}");
+    for (args, code, words) in [
+        (&["info", "x.nii.gz"][..], 3, "is compressed with gzip: gunzip it first"),
+        (&["flip", "x.nii", "--axes", "0", "-o", "y.nii"], 3, "nii is read, but not written"),
+        (&["flip", "x.nrrd", "--axes", "0", "-o", "y.nrrd"], 3, "nrrd is read, but not written"),
+        (&["flip", "x.npy", "--axes", "0", "-o", "y.gguf"], 3, "gguf is read, but not written"),
+        (&["info", "x.nii", "--from", "nrrd"], 3, "not an NRRD file"),
+    ] {
+        let run = place.run(args);
+        assert!(run.code.is_some_and(|code| code != 0), "{args:?}: {run:?}");
+        assert!(run.stderr.contains(words), "{args:?}: {run:?}");
+        assert_eq!(run.code, Some(code), "{args:?}: {run:?}");
+    }
+}
