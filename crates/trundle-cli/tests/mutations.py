@@ -264,6 +264,33 @@ def nifti(version):
     return bytes(header) + bytes(range(48))
 
 
+def state_dict(mutate, chance):
+    """A file of torch.save with two tensors, a number and a list; the pickle or the archive is mutated."""
+    def text(content):
+        return b"X" + struct.pack("<I", len(content)) + content.encode()
+
+    def ints(*numbers):
+        return b"(" + b"".join(b"K" + bytes([number]) for number in numbers) + b"t"
+
+    def tensor(key, kind, sizes, strides):
+        storage = b"(" + text("storage") + b"ctorch\n" + kind + b"\n" + text(key) + text("cpu") + b"K\x40tQ"
+        hooks = b"\x89ccollections\nOrderedDict\n)R"
+        return b"ctorch._utils\n_rebuild_tensor_v2\n(" + storage + b"K\x01" + ints(*sizes) + ints(*strides) + hooks + b"tR"
+
+    pickle = b"\x80\x02}q\x00(" + text("a") + tensor("0", b"FloatStorage", [3, 4], [4, 1])
+    pickle += text("b") + b"](" + tensor("1", b"ByteStorage", [2, 5], [5, 1]) + b"K\x07e" + text("c") + b"h\x00u."
+    # That the dict holds itself is refused: mostly it does not.
+    pickle = pickle if chance.random() < 0.05 else pickle.replace(b"h\x00u.", b"K\x00u.")
+    is_pickle = chance.random() < 0.7
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("x/data.pkl", mutate(pickle, chance) if is_pickle else pickle)
+        archive.writestr("x/byteorder", b"little")
+        archive.writestr("x/data/0", bytes(range(64)))
+        archive.writestr("x/data/1", bytes(range(64)))
+    return out.getvalue() if is_pickle else mutate(out.getvalue(), chance)
+
+
 def zarr_store(codecs):
     """The files of an array of 3 x 5 numbers of 4 bytes in chunks of 2 x 2, as they stand or as gzip has them."""
     chain = [{"name": "bytes", "configuration": {"endian": "little"}}]
@@ -295,6 +322,9 @@ def formats():
             return {name: mutate(chance.choice(singles[ending]), chance)}, tensor_commands(name)
 
         return make
+
+    def pt(chance):
+        return {"x.pt": state_dict(mutated, chance)}, tensor_commands("x.pt")
 
     def onnx_file(chance):
         number = chance.randrange(len(models))
@@ -334,6 +364,7 @@ def formats():
         "gguf": single("gguf"),
         "nrrd": single("nrrd"),
         "nii": single("nii"),
+        "pt": pt,
         "zarr": zarr,
         "onnx": onnx_file,
         "openvino": ir,

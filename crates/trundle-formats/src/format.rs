@@ -9,7 +9,7 @@ use crate::source::Source;
 use crate::zarr;
 use crate::{
     Blob, Described, Error, FileSkeleton, Header, Problem, StoredDType, TensorHint, Unreadable,
-    gguf, nifti, npy, npz, nrrd, raw, safetensors,
+    gguf, nifti, npy, npz, nrrd, pt, raw, safetensors,
 };
 
 /// Every format: one row each. The first is that of stdin and stdout.
@@ -22,6 +22,7 @@ pub static FORMATS: &[Format] = &[
     gguf::FORMAT,
     nrrd::FORMAT,
     nifti::FORMAT,
+    pt::FORMAT,
     raw::FORMAT,
 ];
 

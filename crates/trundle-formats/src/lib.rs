@@ -10,8 +10,8 @@
 //! .npz holds several, stored or deflated; it is written as `numpy.savez` writes it, stored.
 //! .safetensors is read and written with all its types, the order of its tensors and its metadata.
 //! Raw bytes (.bin, .raw) are read by a [`TensorHint`], which can also name the type of a file
-//! that holds the bits of one that its format lacks. Read only are .gguf, of several tensors, .nrrd
-//! and .nii, of one each. With the feature `zarr`, folders that are Zarr
+//! that holds the bits of one that its format lacks. Read only are .gguf and .pt, of several
+//! tensors, .nrrd and .nii, of one each. With the feature `zarr`, folders that are Zarr
 //! stores of version 2 or 3 are read.
 //!
 //! Files are not trusted: nothing is reserved because a header claims it, and what contradicts
@@ -55,6 +55,7 @@ mod npz;
 mod nrrd;
 mod numpy_dtype;
 mod output;
+mod pt;
 mod raw;
 mod safetensors;
 mod skeleton;

@@ -114,7 +114,7 @@ impl TensorFile {
     ///
     /// # Errors
     /// As [`TensorFile::open_as`]; that the data is too short is seen when it is loaded. Formats
-    /// that are read from their end, .npz, are refused.
+    /// that are read from their end, .npz and .pt, are refused.
     pub fn from_reader(
         format: &'static Format,
         hint: &TensorHint,

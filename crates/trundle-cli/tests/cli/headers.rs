@@ -1,8 +1,8 @@
 //! Formats that are only read, in which a header says where the data is: what is moved out of such a file
 //! is what is moved out of an .npy file with the same tensor.
 
-use crate::Place;
 use crate::npy::{self, Tensor};
+use crate::{Place, npz};
 
 /// A GGUF text: its length, and then it.
 fn text(text: &str) -> Vec<u8> {
@@ -54,6 +54,60 @@ fn nifti(tensor: &Tensor, slope: f32) -> Vec<u8> {
     header[112..116].copy_from_slice(&slope.to_le_bytes());
     header[344..348].copy_from_slice(b"n+1\0");
     [&header[..], &tensor.bytes].concat()
+}
+
+/// A text of a pickle.
+fn pickled(text: &str) -> Vec<u8> {
+    [b"X", &(text.len() as u32).to_le_bytes()[..], text.as_bytes()].concat()
+}
+
+/// A file of torch.save: a dict of one tensor of 16-bit floats, with its strides in elements, and of what
+/// runs a command where a pickle is run.
+fn state_dict(tensor: &Tensor, strides: &[usize]) -> Vec<u8> {
+    let ints = |numbers: &[usize]| -> Vec<u8> {
+        let each = numbers.iter().flat_map(|n| [b"J", &(*n as u32).to_le_bytes()[..]].concat());
+        [b"(".to_vec(), each.collect(), b"t".to_vec()].concat()
+    };
+    let storage = [
+        &pickled("storage")[..],
+        b"ctorch\nHalfStorage\n",
+        &pickled("0"),
+        &pickled("cpu"),
+        b"K\0tQ",
+    ];
+    let numbers = [b"K\0".to_vec(), ints(&tensor.shape), ints(strides)].concat();
+    let rebuilt =
+        [b"ctorch._utils\n_rebuild_tensor_v2\n((", &storage.concat()[..], &numbers, b"\x89NtR"];
+    let command = [b"cos\nsystem\n", &pickled("touch run")[..], b"\x85R"].concat();
+    let pickle =
+        [&b"\x80\x02}("[..], &pickled("w"), &rebuilt.concat(), &pickled("evil"), &command, b"u."];
+    npz::archive(&[("m/data.pkl", pickle.concat()), ("m/data/0", tensor.bytes.clone())])
+}
+
+#[test]
+fn of_a_state_dict_nothing_is_run() {
+    let place = Place::new();
+    let tensor = Tensor::noise("'<f2'", 2, &[4, 5]);
+    place.write("x.npy", &tensor.file(npy::PLAIN));
+    place.write("m.pt", &state_dict(&tensor, &[5, 1]));
+    place.run(&["flip", "x.npy", "--axes", "0", "-o", "expected.npy"]).done();
+    for memory in ["8K", "64M"] {
+        let args =
+            ["flip", "m.pt", "--axes", "0", "--tensor", "w", "--only", "-o", "w.npy", "--force"];
+        place.run(&[&args[..], &["--max-mem", memory, "--verify"]].concat()).done();
+        assert!(place.read("w.npy") == place.read("expected.npy"));
+    }
+    let info = place.run(&["info", "m.pt"]).done().text();
+    assert!(info.contains("evil  cannot be read: is made by os.system, and nothing"), "{info}");
+    assert!(!place.path("run").exists());
+    place.write("t.pt", &state_dict(&tensor, &[1, 4]));
+    let run = place.run(&["info", "t.pt"]);
+    assert!(run.code == Some(3) && run.stderr.contains("its strides are [1, 4]"), "{run:?}");
+    let run = place.run_on(&place.read("m.pt"), &["info", "-", "--from", "pt"]);
+    assert!(
+        run.code == Some(3) && run.stderr.contains("it must be a file, not a stream"),
+        "{run:?}"
+    );
 }
 
 #[test]

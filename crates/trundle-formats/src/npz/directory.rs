@@ -5,7 +5,6 @@ use rawzip::{
     ZipFileHeaderRecord,
 };
 
-use super::ENDING;
 use super::member::{Member, Method};
 use crate::Problem;
 use crate::names::{check_relative, check_unique};
@@ -33,14 +32,17 @@ struct Entry {
 }
 
 /// The members of the archive in `source`, in the order of its directory, and of those that cannot
-/// be read why not.
+/// be read why not: those whose names do not end with `ending` among them.
 ///
 /// # Errors
 /// [`Problem::Malformed`] or [`Problem::Unsupported`]: see the format's own documentation.
-pub(super) fn read(source: &mut Source) -> Result<Vec<(Member, Option<Problem>)>, Problem> {
+pub(crate) fn read(
+    source: &mut Source,
+    ending: &str,
+) -> Result<Vec<(Member, Option<Problem>)>, Problem> {
     let mut buffer = vec![0; RECORD_BYTES];
     let archive = ZipArchive::from_seekable(source, &mut buffer).map_err(malformed)?;
-    let mut entries = entries(&archive, &mut buffer)?;
+    let mut entries = entries(&archive, &mut buffer, ending)?;
     check_unique(entries.iter().map(|entry| &entry.member.name[..])).map_err(|name| {
         Problem::Malformed(format!("two members of the archive are named \"{name}\""))
     })?;
@@ -71,14 +73,18 @@ fn malformed(error: rawzip::Error) -> Problem {
 }
 
 /// The entries of the directory, but those of folders.
-fn entries(archive: &ZipArchive<impl ReaderAt>, buffer: &mut [u8]) -> Result<Vec<Entry>, Problem> {
+fn entries(
+    archive: &ZipArchive<impl ReaderAt>,
+    buffer: &mut [u8],
+    ending: &str,
+) -> Result<Vec<Entry>, Problem> {
     let mut found = 0;
     let mut entries = Vec::new();
     let mut records = archive.entries(buffer);
     while let Some(record) = records.next_entry().map_err(malformed)? {
         found += 1;
         if !record.is_dir() || record.uncompressed_size_hint() > 0 {
-            entries.push(entry(&record)?);
+            entries.push(entry(&record, ending)?);
         }
     }
     let expected = archive.entries_hint();
@@ -90,7 +96,7 @@ fn entries(archive: &ZipArchive<impl ReaderAt>, buffer: &mut [u8]) -> Result<Vec
     Ok(entries)
 }
 
-fn entry(record: &ZipFileHeaderRecord<'_>) -> Result<Entry, Problem> {
+fn entry(record: &ZipFileHeaderRecord<'_>, ending: &str) -> Result<Entry, Problem> {
     let raw = record.file_path().as_bytes().to_vec();
     let name = decoded(&raw, record.flags().is_utf8())?;
     let method = record.compression_method();
@@ -102,7 +108,7 @@ fn entry(record: &ZipFileHeaderRecord<'_>) -> Result<Entry, Problem> {
         bytes: record.uncompressed_size_hint(),
         crc32: record.crc32(),
     };
-    let fault = match check(&member, record) {
+    let fault = match check(&member, record, ending) {
         Ok(()) => None,
         Err(fault @ Problem::Unsupported(_)) => Some(fault),
         Err(problem) => return Err(member.problem(problem)),
@@ -134,12 +140,13 @@ fn code_page_437(byte: u8) -> char {
 }
 
 /// Checks what the directory alone says of a member.
-fn check(member: &Member, record: &ZipFileHeaderRecord<'_>) -> Result<(), Problem> {
-    check_relative(member.tensor_name())
+fn check(member: &Member, record: &ZipFileHeaderRecord<'_>, ending: &str) -> Result<(), Problem> {
+    let tensor_name = member.name.strip_suffix(ending);
+    check_relative(tensor_name.unwrap_or(&member.name))
         .map_err(|why| Problem::Malformed(format!("its name {why}")))?;
-    if member.tensor_name() == member.name {
+    if tensor_name.is_none() {
         return Err(Problem::Unsupported(format!(
-            "is not an .npy file: its name does not end with {ENDING}"
+            "is not an {ending} file: its name does not end with {ending}"
         )));
     }
     if record.flags().is_encrypted() {

@@ -10,7 +10,7 @@ use crate::Problem;
 use crate::source::{Source, copy};
 
 /// A file in an archive, as the directory has it.
-pub(super) struct Member {
+pub(crate) struct Member {
     /// With its ending.
     pub name: String,
     pub method: Method,
@@ -26,24 +26,24 @@ pub(super) struct Member {
 
 /// How the bytes of a member stand in the archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Method {
+pub(crate) enum Method {
     Stored,
     Deflated,
 }
 
 impl Member {
     /// The name of the tensor in it.
-    pub(super) fn tensor_name(&self) -> &str {
+    pub(crate) fn tensor_name(&self) -> &str {
         self.name.strip_suffix(ENDING).unwrap_or(&self.name)
     }
 
     /// Where its byte number `at` stands in the archive, if it stands there as it is.
-    pub(super) fn place_of(&self, at: u64) -> Option<u64> {
+    pub(crate) fn place_of(&self, at: u64) -> Option<u64> {
         (self.method == Method::Stored).then_some(self.start + at)
     }
 
     /// Begins to read its bytes.
-    pub(super) fn read<'a>(&'a self, source: &'a mut Source) -> Result<Reader<'a>, Problem> {
+    pub(crate) fn read<'a>(&'a self, source: &'a mut Source) -> Result<Reader<'a>, Problem> {
         source.seek_to(self.start)?;
         let packed = source.take(self.packed_bytes);
         let input = match self.method {
@@ -54,7 +54,7 @@ impl Member {
     }
 
     /// `problem`, in this member.
-    pub(super) fn problem(&self, problem: Problem) -> Problem {
+    pub(crate) fn problem(&self, problem: Problem) -> Problem {
         let problem = match problem {
             // Not the system's: what the decoder says of the data.
             Problem::Io { doing: "read", source }
@@ -75,7 +75,7 @@ impl Member {
 }
 
 /// The bytes of a member from front to back, as many as the directory says.
-pub(super) struct Reader<'a> {
+pub(crate) struct Reader<'a> {
     member: &'a Member,
     input: Input<'a>,
     /// Of what was read.
@@ -110,7 +110,7 @@ impl Read for Reader<'_> {
 
 impl Reader<'_> {
     /// The bytes that are known to come: those that stand in the archive as they are.
-    pub(super) fn stored(&self) -> u64 {
+    pub(crate) fn stored(&self) -> u64 {
         match self.input {
             Input::Stored(_) => self.left,
             Input::Deflated(_) => 0,
@@ -119,7 +119,7 @@ impl Reader<'_> {
 
     /// Reads on to the end, and checks that it is where the directory says, behind the bytes that
     /// the CRC-32 is of.
-    pub(super) fn finish(mut self) -> Result<(), Problem> {
+    pub(crate) fn finish(mut self) -> Result<(), Problem> {
         let left = self.left;
         copy(&mut self, left, &mut io::sink(), &mut |_| ())?;
         let expected = self.member.bytes;

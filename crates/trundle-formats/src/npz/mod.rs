@@ -11,8 +11,8 @@
 //! Members are written as `numpy.savez` writes them, stored, but with their data at multiples of 64
 //! bytes, so that it can be mapped into memory.
 
-mod directory;
-mod member;
+pub(crate) mod directory;
+pub(crate) mod member;
 mod records;
 
 use std::io::{self, Write};
@@ -60,7 +60,7 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
     let mut members = Vec::new();
     let mut unreadable = Vec::new();
     let mut first_unreadable = None;
-    for (member, fault) in directory::read(&mut source)? {
+    for (member, fault) in directory::read(&mut source, ENDING)? {
         let read = match fault {
             Some(fault) => Err(fault),
             None => read_header(&member, &mut source),

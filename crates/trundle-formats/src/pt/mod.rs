@@ -1,0 +1,242 @@
+//! The format of `torch.save`: a zip archive with a pickle, which says what there is, and a stored member
+//! for the elements of each storage.
+//!
+//! A pickle is a program; nothing of it is run. It is read as far as `torch.save` uses it for tensors in
+//! dicts, lists and tuples, such as a state dict, and parameters. A tensor's name is its keys with dots
+//! between them. Tensors whose elements do not stand row-major in their storage, and objects of other
+//! kinds, are told apart: they cannot be read. Numbers, texts and booleans are kept as texts. Several
+//! tensors may share a storage; each is read from there. CRC-32 are not compared.
+//!
+//! <https://docs.pytorch.org/docs/main/notes/serialization.html>
+
+mod dtype;
+mod entries;
+mod pickle;
+mod tensor;
+
+use std::collections::HashMap;
+
+use trundle_core::Shape;
+
+use self::entries::entries;
+use self::pickle::{Object, Pickle};
+use self::tensor::Stated;
+use crate::format::Contents;
+use crate::names::check_unique;
+use crate::npz::directory;
+use crate::npz::member::{Member, Method};
+use crate::source::{Source, read_data};
+use crate::stored_dtype::ByteOrder;
+use crate::tensor_hint::TensorHint;
+use crate::uncompressed::{Rest, Uncompressed};
+use crate::{Format, Header, Order, Problem, StoredDType, Unreadable};
+
+pub(crate) const FORMAT: Format = Format {
+    name: "pt",
+    endings: &["pt", "pth"],
+    holds_one: false,
+    keeps_metadata: true,
+    states_column_major: false,
+    // As archives of .npy files do, which are told by it.
+    begins: |_| false,
+    open,
+    skeleton: None,
+    folder: None,
+};
+
+/// The member of the pickle, below a folder.
+const PICKLE: &str = "data.pkl";
+
+/// What a file begins with that is no archive, but pickles one behind another: that of a large integer.
+const OLD_MAGIC: &[u8] = b"\x80\x02\x8a";
+
+/// The bytes that may be said of all that cannot be read.
+const MAX_FAULT_BYTES: usize = 1 << 26;
+
+/// The longest pickle that is read, in bytes; what is made of it can take 50 times as many.
+const MAX_PICKLE_BYTES: u64 = 1 << 23;
+
+/// The member that says the byte order, where there is one, and the most that it may have to say.
+const BYTE_ORDER: &str = "byteorder";
+const MAX_BYTE_ORDER_BYTES: u64 = 16;
+
+fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem> {
+    if source.length().is_none() {
+        return Err(Problem::Unsupported(
+            "an archive of torch.save is read from its end: it must be a file, not a stream"
+                .to_owned(),
+        ));
+    }
+    if source.peek(OLD_MAGIC.len())? == OLD_MAGIC {
+        return Err(Problem::Unsupported(
+            "is no archive: what torch.save wrote before PyTorch 1.6 is not read".to_owned(),
+        ));
+    }
+    let archive = Archive::read(&mut source)?;
+    let pickle = Pickle::parse(&archive.load(PICKLE, MAX_PICKLE_BYTES, &mut source)?)?;
+    let byte_order = archive.byte_order(&mut source)?;
+    let mut held = Held::default();
+    for entry in entries(&pickle)? {
+        // One that is all that there is has the file's name.
+        let name = if entry.name.is_empty() { source.name().to_owned() } else { entry.name };
+        match text(pickle.object(entry.id)) {
+            Some(text) => held.metadata.push((name, text)),
+            None => {
+                let stated = tensor::stated(&pickle, entry.id);
+                held.push(
+                    name.clone(),
+                    stated.and_then(|it| archive.header(name, &it, byte_order)),
+                )?;
+            }
+        }
+    }
+    let Held { headers, unreadable, metadata, .. } = held.checked()?;
+    let headers = hint.apply_to_any(headers)?;
+    let mut contents = Uncompressed::new(headers, metadata, 0, source, Rest::Ignored)?;
+    contents.set_unreadable(unreadable);
+    Ok(contents)
+}
+
+/// A number, a text or a boolean, as a text.
+fn text(object: &Object) -> Option<String> {
+    match object {
+        Object::None => Some("None".to_owned()),
+        Object::Bool(value) => Some(value.to_string()),
+        Object::Int(value) => Some(value.to_string()),
+        Object::Float(value) => Some(value.to_string()),
+        Object::Text(value) => Some(value.clone()),
+        _ => None,
+    }
+}
+
+/// What a file holds, as it is found.
+#[derive(Default)]
+struct Held {
+    headers: Vec<Header>,
+    unreadable: Vec<Unreadable>,
+    metadata: Vec<(String, String)>,
+    /// The bytes that are said of what cannot be read.
+    fault_bytes: usize,
+}
+
+impl Held {
+    /// Adds what was read of the object of this name.
+    fn push(&mut self, name: String, read: Result<Header, Problem>) -> Result<(), Problem> {
+        match read {
+            Ok(header) => self.headers.push(header),
+            Err(Problem::Unsupported(why)) if self.fault_bytes + why.len() <= MAX_FAULT_BYTES => {
+                self.fault_bytes += why.len();
+                self.unreadable.push(Unreadable { name, problem: Problem::Unsupported(why) });
+            }
+            Err(problem) => {
+                return Err(Problem::Member { member: name, problem: Box::new(problem) });
+            }
+        }
+        Ok(())
+    }
+
+    /// The same, if no name is there twice and there is something that can be read, or nothing at all.
+    fn checked(mut self) -> Result<Held, Problem> {
+        let names = self.headers.iter().map(|header| &header.name[..]);
+        let names = names.chain(self.unreadable.iter().map(|each| &each.name[..]));
+        let twice = |name| Problem::Unsupported(format!("two of the objects are named \"{name}\""));
+        check_unique(names).map_err(twice)?;
+        check_unique(self.metadata.iter().map(|(key, _)| &key[..])).map_err(twice)?;
+        if self.headers.is_empty() && !self.unreadable.is_empty() {
+            let Unreadable { name, problem } = self.unreadable.swap_remove(0);
+            return Err(Problem::Member { member: name, problem: Box::new(problem) });
+        }
+        Ok(self)
+    }
+}
+
+/// The members of an archive, by their names without the folder that all are in.
+struct Archive {
+    members: HashMap<String, (Member, Option<Problem>)>,
+}
+
+impl Archive {
+    fn read(source: &mut Source) -> Result<Archive, Problem> {
+        let read = directory::read(source, "")?;
+        let is_pickle = |name: &str| name.split_once('/').is_some_and(|(_, name)| name == PICKLE);
+        let pickle = read.iter().find(|(member, _)| is_pickle(&member.name));
+        let folder =
+            pickle.and_then(|(member, _)| member.name.strip_suffix(PICKLE)).map(str::to_owned);
+        let folder = folder.ok_or_else(|| {
+            Problem::Malformed(format!("not an archive of torch.save: it has no {PICKLE}"))
+        })?;
+        let members = read.into_iter().filter_map(|(member, fault)| {
+            let name = member.name.strip_prefix(&folder)?.to_owned();
+            Some((name, (member, fault)))
+        });
+        Ok(Archive { members: members.collect() })
+    }
+
+    /// The member of this name, whose bytes stand in the archive as they are.
+    fn stored(&self, name: &str) -> Result<&Member, Problem> {
+        match self.members.get(name) {
+            None => Err(Problem::Malformed(format!("the archive has no member {name}"))),
+            Some((_, Some(fault))) => {
+                Err(Problem::Unsupported(format!("the archive's member {name} {fault}")))
+            }
+            Some((member, None)) if member.method != Method::Stored => {
+                Err(Problem::Unsupported(format!("the archive's member {name} is compressed")))
+            }
+            Some((member, None)) => Ok(member),
+        }
+    }
+
+    /// All bytes of the member of this name.
+    fn load(&self, name: &str, most: u64, source: &mut Source) -> Result<Vec<u8>, Problem> {
+        let member = self.stored(name)?;
+        if member.bytes > most {
+            let why = format!("has {} bytes, over {most}", member.bytes);
+            return Err(Problem::Unsupported(format!("the archive's member {name} {why}")));
+        }
+        let mut reader = member.read(source)?;
+        let bytes = read_data(&mut reader, member.bytes as usize, member.bytes, &mut |_| ())?;
+        Ok(bytes)
+    }
+
+    /// The byte order of all elements; little-endian without a word of it.
+    fn byte_order(&self, source: &mut Source) -> Result<ByteOrder, Problem> {
+        if !self.members.contains_key(BYTE_ORDER) {
+            return Ok(ByteOrder::Little);
+        }
+        match &self.load(BYTE_ORDER, MAX_BYTE_ORDER_BYTES, source)?[..] {
+            b"little" => Ok(ByteOrder::Little),
+            b"big" => Ok(ByteOrder::Big),
+            other => Err(Problem::Malformed(format!(
+                "{BYTE_ORDER} is \"{}\", expected \"little\" or \"big\"",
+                other.escape_ascii()
+            ))),
+        }
+    }
+
+    /// The tensor that is stated, if its elements are all in its storage.
+    fn header(&self, name: String, stated: &Stated, order: ByteOrder) -> Result<Header, Problem> {
+        stated.check_row_major()?;
+        let element = StoredDType::ordered(stated.dtype, order);
+        let size = |size: &u64| {
+            usize::try_from(*size)
+                .map_err(|_| Problem::Malformed(format!("a size of {size}, over {}", usize::MAX)))
+        };
+        let sizes: Vec<usize> = stated.sizes.iter().map(size).collect::<Result<_, _>>()?;
+        let shape = Shape::new(sizes)?;
+        let data_bytes = shape.bytes(element.width())?;
+        let storage = self.stored(&format!("data/{}", stated.storage))?;
+        let begin = stated.offset.checked_mul(stated.dtype.width() as u64);
+        let end = begin.and_then(|begin| begin.checked_add(data_bytes as u64));
+        let (Some(begin), Some(_)) = (begin, end.filter(|end| *end <= storage.bytes)) else {
+            return Err(Problem::Malformed(format!(
+                "{} {shape} from element {} on has {data_bytes} bytes, but its storage has {}",
+                element.name(),
+                stated.offset,
+                storage.bytes
+            )));
+        };
+        let data_offset = storage.place_of(begin);
+        let order = Order::RowMajor;
+        Ok(Header { name, element, shape, order, data_offset, data_bytes, chunk: None })
+    }
+}
