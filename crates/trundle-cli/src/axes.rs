@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use trundle::{Chain, Op};
+use trundle::{Chain, Shape};
 use trundle_formats::TensorFile;
 
 use crate::selection::Choice;
@@ -98,30 +98,41 @@ impl Record {
     }
 }
 
-/// The metadata of a file once `chain` is applied to some of its tensors: without what it records of
-/// their axes, unless every operator leaves the axes as they are, and of tensors that are left out.
-/// What is no record stays, and so does one that is still true, letter for letter.
+/// The metadata of a file once `chain` is applied to some of its tensors, and the keys of what is left out
+/// of it since it would be false. Of the record of axes, that is what it says of tensors whose axes are
+/// others now, or that are left out; and all that others say of the order of axes. The rest stays letter for
+/// letter.
 pub(crate) fn still_true(
     file: &TensorFile,
     choice: &Choice<'_>,
     chain: &Chain,
-) -> Vec<(String, String)> {
-    let metadata = file.metadata();
-    let Ok(mut record) = Record::of(metadata) else { return metadata.to_vec() };
-    let is_kept = chain.ops().iter().all(leaves_axes);
-    let is_untrue = |index| choice.is_left_out(index) || !is_kept && choice.is_moved(index);
+) -> (Vec<(String, String)>, Vec<String>) {
+    let is_turned =
+        |index: usize| choice.is_moved(index) && !leaves_axes(chain, &file.headers()[index].shape);
+    let is_any_turned = (0..file.headers().len()).any(is_turned);
+    let is_false = |key: &str| is_any_turned && OF_ORDER.contains(&key);
+    let (untrue, metadata): (Vec<_>, Vec<_>) =
+        file.metadata().iter().cloned().partition(|(key, _)| is_false(key));
+    let untrue = untrue.into_iter().map(|(key, _)| key).collect();
+    let Ok(mut record) = Record::of(&metadata) else { return (metadata, untrue) };
     let noted = record.0.len();
     for (index, header) in file.headers().iter().enumerate() {
-        if is_untrue(index) {
+        if choice.is_left_out(index) || is_turned(index) {
             record.0.remove(&header.name);
         }
     }
-    if record.0.len() == noted { metadata.to_vec() } else { record.within(metadata) }
+    let metadata = if record.0.len() == noted { metadata } else { record.within(&metadata) };
+    (metadata, untrue)
 }
 
-/// Whether the axes are in the order in which they were, each as long as it was.
-fn leaves_axes(op: &Op) -> bool {
-    matches!(op, Op::Flip(_) | Op::Roll(_) | Op::ReverseSequence(_) | Op::ReverseSubsequences(_))
+/// What says of axes in their order: the keys of OME-NGFF, of its versions up to 0.4 and from 0.5 on.
+const OF_ORDER: [&str; 2] = ["multiscales", "ome"];
+
+/// Whether the axes of a tensor are in the order in which they were, each as long as it was.
+fn leaves_axes(chain: &Chain, shape: &Shape) -> bool {
+    let is_in_order = |axes: Vec<usize>| axes.into_iter().eq(0..shape.rank());
+    chain.axes_kept(shape).is_some_and(is_in_order)
+        && chain.out_shape(shape).is_ok_and(|out| out == *shape)
 }
 
 #[cfg(test)]

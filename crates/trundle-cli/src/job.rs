@@ -37,7 +37,10 @@ pub(crate) struct Outcome {
     pub outputs: Vec<serde_json::Value>,
     /// How many tensors of the input are not in the output.
     pub left_out: usize,
-    /// The keys of the metadata that the output cannot hold.
+    /// Whether the output's format keeps metadata.
+    pub keeps_metadata: bool,
+    /// The keys of the metadata that the output does not have: since its format keeps none, or since they
+    /// would be false.
     pub metadata_left_out: Vec<String>,
 }
 
@@ -92,7 +95,7 @@ pub(crate) fn report(outcome: &Outcome, moving: &MoveArgs, seconds: f64) -> Resu
     Ok(())
 }
 
-/// Names the metadata that the output cannot hold, also to those who want to hear of nothing else.
+/// Names the metadata that the output does not have, also to those who want to hear of nothing else.
 fn warn_of_metadata(outcome: &Outcome, writing: &WriteArgs) {
     let keys = &outcome.metadata_left_out;
     if keys.is_empty() {
@@ -105,7 +108,11 @@ fn warn_of_metadata(outcome: &Outcome, writing: &WriteArgs) {
         false => "",
     };
     let (file, keys) = (shown_output(&writing.output), listed(keys.iter()));
-    say(&format!("warning: {file}: the format keeps no metadata; left out: {keys}{axes}"));
+    let why = match outcome.keeps_metadata {
+        true => "what is said of the order of axes is no longer so",
+        false => "the format keeps no metadata",
+    };
+    say(&format!("warning: {file}: {why}; left out: {keys}{axes}"));
 }
 
 /// What messages call an output.
@@ -218,7 +225,7 @@ pub(crate) fn carry_out(operation: &Operation, moving: &MoveArgs) -> Result<Outc
     }
     let format = format.unwrap_or(file.format());
     let choice = Choice::of(operation, &file, planning, format)?;
-    let metadata = axes::still_true(&file, &choice, &operation.chain);
+    let (metadata, untrue) = axes::still_true(&file, &choice, &operation.chain);
     let wanted = choice.wanted();
     let job = decide(operation.lengths_bytes, &planning.means, planning.row_major, |options| {
         Job::new(&file, &wanted, format, &metadata, options)
@@ -237,9 +244,11 @@ pub(crate) fn carry_out(operation: &Operation, moving: &MoveArgs) -> Result<Outc
         }
     }
     outcome.left_out = choice.left_out;
-    if !format.keeps_metadata() {
-        outcome.metadata_left_out = metadata.into_iter().map(|(key, _)| key).collect();
-    }
+    outcome.metadata_left_out = match format.keeps_metadata() {
+        true => untrue,
+        false => file.metadata().iter().map(|(key, _)| key.clone()).collect(),
+    };
+    outcome.keeps_metadata = format.keeps_metadata();
     Ok(outcome)
 }
 
@@ -353,6 +362,7 @@ pub(crate) fn run_job(
         cost,
         outputs,
         left_out: 0,
+        keeps_metadata: true,
         metadata_left_out: Vec::new(),
     })
 }

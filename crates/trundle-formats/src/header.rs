@@ -4,7 +4,7 @@ use std::fmt;
 
 use trundle_core::{Layout, Shape};
 
-use crate::StoredDType;
+use crate::{Annotations, StoredDType};
 
 /// One tensor of a file: everything but its data.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +27,8 @@ pub struct Header {
     /// axis are as large as all others, and what lies beyond the tensor there is no part of it.
     /// [`TensorFile::load`](crate::TensorFile::load) gives one box of all elements.
     pub chunk: Option<Vec<usize>>,
+    /// What else is said of it.
+    pub annotations: Annotations,
 }
 
 trundle_core::fingerprint!(struct Header {
@@ -37,6 +39,7 @@ trundle_core::fingerprint!(struct Header {
     data_offset,
     data_bytes,
     chunk,
+    annotations,
 });
 
 impl Header {

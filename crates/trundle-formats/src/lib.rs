@@ -38,6 +38,7 @@
 #![forbid(unsafe_code)]
 
 mod alike;
+mod annotations;
 mod blob;
 mod crc32;
 mod element_text;
@@ -74,6 +75,7 @@ mod write;
 #[cfg(feature = "zarr")]
 mod zarr;
 
+pub use annotations::Annotations;
 pub use blob::{Blob, Sequential};
 pub use crc32::{combined_crc32, crc32};
 pub use error::{Error, ExitClass, Problem};

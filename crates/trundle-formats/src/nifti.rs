@@ -21,7 +21,7 @@ use crate::source::Source;
 use crate::stored_dtype::ByteOrder;
 use crate::tensor_hint::TensorHint;
 use crate::uncompressed::{Rest, Uncompressed};
-use crate::{Format, Header, Order, Problem, StoredDType, numpy_dtype};
+use crate::{Annotations, Format, Header, Order, Problem, StoredDType, numpy_dtype};
 
 pub(crate) const FORMAT: Format = Format {
     name: "nii",
@@ -122,7 +122,16 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
     let start = fields.data_offset()?;
     let data_bytes = shape.bytes(element.width())?;
     let (order, data_offset) = (Order::RowMajor, Some(start));
-    let stated = Header { name, element, shape, order, data_offset, data_bytes, chunk: None };
+    let stated = Header {
+        name,
+        element,
+        shape,
+        order,
+        data_offset,
+        data_bytes,
+        chunk: None,
+        annotations: Annotations::default(),
+    };
     let headers = vec![hint.apply(stated)?];
     Ok(Uncompressed::new(headers, fields.scaling(), start, source, Rest::Ignored)?)
 }

@@ -19,7 +19,9 @@ use crate::literal::Literal;
 use crate::source::Source;
 use crate::tensor_hint::TensorHint;
 use crate::uncompressed::{Rest, Uncompressed};
-use crate::{Described, FileSkeleton, Format, Header, Order, Problem, StoredDType, numpy_dtype};
+use crate::{
+    Annotations, Described, FileSkeleton, Format, Header, Order, Problem, StoredDType, numpy_dtype,
+};
 
 pub(crate) const FORMAT: Format = Format {
     name: "npy",
@@ -76,7 +78,19 @@ pub(crate) fn read_header(reader: &mut dyn Read, name: String) -> Result<(Header
     };
     let (element, order, shape) = interpret(entries)?;
     let data_bytes = shape.bytes(element.width())?;
-    Ok((Header { name, element, shape, order, data_offset: None, data_bytes, chunk: None }, bytes))
+    Ok((
+        Header {
+            name,
+            element,
+            shape,
+            order,
+            data_offset: None,
+            data_bytes,
+            chunk: None,
+            annotations: Annotations::default(),
+        },
+        bytes,
+    ))
 }
 
 fn malformed(what: impl std::fmt::Display) -> Problem {

@@ -19,7 +19,7 @@ use crate::names::check_unique;
 use crate::source::Source;
 use crate::tensor_hint::TensorHint;
 use crate::uncompressed::{Rest, Uncompressed};
-use crate::{Format, Header, Order, Problem, StoredDType, numpy_dtype};
+use crate::{Annotations, Format, Header, Order, Problem, StoredDType, numpy_dtype};
 
 pub(crate) const FORMAT: Format = Format {
     name: "nrrd",
@@ -122,7 +122,16 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
         .ok_or_else(|| malformed(format!("\"byte skip\" is {skipped}, too far to be addressed")))?;
     let data_bytes = shape.bytes(element.width())?;
     let (order, data_offset) = (Order::RowMajor, Some(start));
-    let stated = Header { name, element, shape, order, data_offset, data_bytes, chunk: None };
+    let stated = Header {
+        name,
+        element,
+        shape,
+        order,
+        data_offset,
+        data_bytes,
+        chunk: None,
+        annotations: Annotations::default(),
+    };
     let headers = vec![hint.apply(stated)?];
     Ok(Uncompressed::new(headers, lines.pairs, start, source, Rest::Ignored)?)
 }

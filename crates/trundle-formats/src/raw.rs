@@ -9,7 +9,7 @@ use crate::format::Contents;
 use crate::source::Source;
 use crate::tensor_hint::TensorHint;
 use crate::uncompressed::{Rest, Uncompressed};
-use crate::{Described, FileSkeleton, Format, Header, Order, Problem};
+use crate::{Annotations, Described, FileSkeleton, Format, Header, Order, Problem};
 
 pub(crate) const FORMAT: Format = Format {
     name: "raw",
@@ -38,6 +38,7 @@ fn open(source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem>
         order: Order::RowMajor,
         data_offset: Some(start),
         chunk: None,
+        annotations: Annotations::default(),
     };
     let rest = match hint.offset {
         Some(_) => Rest::Ignored,

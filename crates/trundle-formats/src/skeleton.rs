@@ -5,7 +5,7 @@
 
 use trundle_core::Shape;
 
-use crate::{Order, Problem, StoredDType, combined_crc32};
+use crate::{Annotations, Order, Problem, StoredDType, combined_crc32};
 
 /// A tensor as a file will describe it; its data comes later.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +22,8 @@ pub struct Described<'a> {
     pub chunk: Option<&'a [usize]>,
     /// See `chunk`.
     pub shard: Option<&'a [usize]>,
+    /// What else is said of it, which most formats leave out.
+    pub annotations: Option<&'a Annotations>,
 }
 
 /// A tensor of a file whose data is in chunks: one after another, in row-major order of the chunks and
@@ -40,9 +42,11 @@ pub struct ChunkedTensor {
     pub(crate) dtype: String,
     /// The bytes of an element.
     pub(crate) width: usize,
+    /// What else is said of it.
+    pub(crate) annotations: Annotations,
 }
 
-trundle_core::fingerprint!(struct ChunkedTensor { path, sizes, chunk, shard, dtype, width });
+trundle_core::fingerprint!(struct ChunkedTensor { path, sizes, chunk, shard, dtype, width, annotations });
 
 impl ChunkedTensor {
     /// The sizes of what is written at once: a shard, or a chunk where there are none.
@@ -69,7 +73,7 @@ impl<'a> Described<'a> {
         shape: &'a Shape,
         order: Order,
     ) -> Described<'a> {
-        Described { name, element, shape, order, chunk: None, shard: None }
+        Described { name, element, shape, order, chunk: None, shard: None, annotations: None }
     }
 
     /// The bytes that its data fills.
@@ -111,9 +115,18 @@ pub struct FileSkeleton {
     spans: Vec<Span>,
     crc32s: Vec<Crc32Field>,
     chunked: Vec<ChunkedTensor>,
+    attributes: String,
 }
 
-trundle_core::fingerprint!(struct FileSkeleton { bytes, data_offsets, data_bytes, spans, crc32s, chunked });
+trundle_core::fingerprint!(struct FileSkeleton {
+    bytes,
+    data_offsets,
+    data_bytes,
+    spans,
+    crc32s,
+    chunked,
+    attributes,
+});
 
 /// A place for a CRC-32, 4 bytes with the least significant one first: that of known bytes and a
 /// tensor's data behind them.
@@ -183,6 +196,18 @@ impl FileSkeleton {
         let offset = self.grow(bytes.len())?;
         self.spans.push(Span { offset, bytes });
         Ok(())
+    }
+
+    /// What is said of the file as a whole: an object in JSON, or nothing.
+    #[cfg(feature = "zarr")]
+    pub(crate) fn attributes(&self) -> &str {
+        &self.attributes
+    }
+
+    /// Says something of the file as a whole.
+    #[cfg(feature = "zarr")]
+    pub(crate) fn set_attributes(&mut self, attributes: String) {
+        self.attributes = attributes;
     }
 
     /// Appends the data of the next tensor to the file, which is in chunks.

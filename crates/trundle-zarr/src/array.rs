@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+use serde_json::Value;
 use zarrs::array::{
     Array, ArrayBytes, ArrayMetadata, ArrayShardedExt, ArrayShardedReadableExt,
     ArrayShardedReadableExtCache, ArrayToBytesCodecTraits, BytesRepresentation, CodecOptions,
@@ -13,6 +14,7 @@ use zarrs::convert::array_metadata_v2_to_v3;
 use crate::bounded;
 use crate::error::Error;
 use crate::folder::Folder;
+use crate::store::Attributes;
 
 /// Metadata of more bytes is refused.
 pub(crate) const MOST_METADATA_BYTES: u64 = 16 << 20;
@@ -51,6 +53,12 @@ pub struct ZarrArray {
     pub width: usize,
     /// The bytes of a chunk.
     pub chunk_bytes: usize,
+    /// The names of its axes, if any has one.
+    pub dimension_names: Vec<Option<String>>,
+    /// All that is said of it besides.
+    pub attributes: Attributes,
+    /// The bytes of the element that stands for all that was never written.
+    pub fill: Vec<u8>,
     array: Inner,
     shards: Option<Shards>,
 }
@@ -116,6 +124,8 @@ impl ZarrArray {
         };
         folder.expect(most);
         let shape = array.shape().to_vec();
+        let mut attributes = array.attributes().clone();
+        let dimension_names = dimension_names(&array, &mut attributes);
         Ok(ZarrArray {
             path: path.to_owned(),
             shape,
@@ -123,6 +133,9 @@ impl ZarrArray {
             dtype,
             width,
             chunk_bytes: chunk_bytes as usize,
+            dimension_names,
+            attributes,
+            fill: array.fill_value().as_ne_bytes().to_vec(),
             array,
             shards,
         })
@@ -162,6 +175,24 @@ impl ZarrArray {
         Ok(bytes.into_owned())
     }
 }
+
+/// The names of the axes. What has no place for them keeps them among the attributes, as xarray does, which
+/// they leave.
+fn dimension_names(array: &Inner, attributes: &mut Attributes) -> Vec<Option<String>> {
+    let stated = array.dimension_names().clone().unwrap_or_default();
+    let rank = array.shape().len();
+    let kept = attributes.get(DIMENSIONS).and_then(Value::as_array);
+    let kept = kept.filter(|kept| kept.len() == rank && kept.iter().all(Value::is_string));
+    if !stated.is_empty() || kept.is_none() {
+        return if stated.iter().all(Option::is_none) { Vec::new() } else { stated };
+    }
+    let kept = attributes.remove(DIMENSIONS);
+    let kept = kept.as_ref().and_then(Value::as_array).cloned().unwrap_or_default();
+    kept.iter().map(|name| name.as_str().map(str::to_owned)).collect()
+}
+
+/// The attribute in which xarray keeps the names of axes where Zarr has no place for them.
+const DIMENSIONS: &str = "_ARRAY_DIMENSIONS";
 
 /// What the elements are called.
 fn element_type(array: &Inner) -> Result<String, Error> {

@@ -17,5 +17,5 @@ mod store;
 
 pub use array::ZarrArray;
 pub use error::Error;
-pub use new_array::{ArrayWriter, NewArray};
-pub use store::{Store, Unreadable};
+pub use new_array::{ArrayWriter, NewArray, create_group};
+pub use store::{Attributes, Store, Unreadable};

@@ -15,12 +15,12 @@ use zarrs::metadata::v3::MetadataV3;
 use crate::array::{MOST_CHUNK_BYTES, MOST_CHUNKS_OF_SHARD, MOST_METADATA_BYTES, ZarrArray};
 use crate::error::Error;
 use crate::folder::Folder;
-use crate::store::V3;
+use crate::store::{Attributes, V3};
 
 /// What zarr-python takes where nothing is said.
 const ZSTD_LEVEL: i32 = 3;
 
-/// An array to be written: of version 3, row-major, compressed by zstd, 0 where nothing is written.
+/// An array to be written: of version 3, row-major, compressed by zstd.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewArray {
     /// Its path below the root, without a slash at either end; empty for the root itself.
@@ -33,8 +33,12 @@ pub struct NewArray {
     pub shard: Option<Vec<u64>>,
     /// The type of its elements, as [`ZarrArray::dtype`](crate::ZarrArray::dtype) has it.
     pub dtype: String,
-    /// The bytes of an element.
-    pub width: usize,
+    /// The names of its axes, if any has one.
+    pub dimension_names: Vec<Option<String>>,
+    /// All that is said of it besides.
+    pub attributes: Attributes,
+    /// The bytes of the element that stands for all that is not written.
+    pub fill: Vec<u8>,
 }
 
 /// An array whose chunks are written one by one, each once, in any order and by several threads.
@@ -86,9 +90,9 @@ impl NewArray {
             }
         }
         let elements = at_once.iter().try_fold(1u64, |product, size| product.checked_mul(*size));
-        let bytes = elements.and_then(|elements| elements.checked_mul(self.width as u64));
+        let bytes = elements.and_then(|elements| elements.checked_mul(self.fill.len() as u64));
         let bytes = bytes.filter(|bytes| *bytes <= MOST_CHUNK_BYTES).ok_or_else(|| {
-            let (sizes, width) = (listed(at_once), self.width);
+            let (sizes, width) = (listed(at_once), self.fill.len());
             Error::Unsupported(format!(
                 "chunks of {sizes} elements of {width} bytes, where {MOST_CHUNK_BYTES} bytes are the most"
             ))
@@ -97,15 +101,18 @@ impl NewArray {
     }
 
     fn builder(&self) -> ArrayBuilder {
-        let fill = FillValue::new(vec![0; self.width]);
+        let fill = FillValue::new(self.fill.clone());
         let at_once = self.written_at_once().to_vec();
         let shape = self.shape.clone();
         let mut builder = match self.dtype.strip_prefix("<U") {
-            Some(_) => ArrayBuilder::new(shape, at_once, utf32(self.width), fill),
+            Some(_) => ArrayBuilder::new(shape, at_once, utf32(self.fill.len()), fill),
             None => ArrayBuilder::new(shape, at_once, self.dtype.as_str(), fill),
         };
         builder.bytes_to_bytes_codecs(vec![Arc::new(ZstdCodec::new(ZSTD_LEVEL, false))]);
         builder.subchunk_shape(self.shard.is_some().then(|| self.chunk.clone()));
+        let names = Some(self.dimension_names.clone()).filter(|names| !names.is_empty());
+        builder.dimension_names(names);
+        builder.attributes(self.attributes.clone());
         builder
     }
 }
@@ -118,7 +125,7 @@ fn utf32(width: usize) -> MetadataV3 {
 }
 
 impl ArrayWriter {
-    /// Writes the metadata of a new array below `root`, and those of the groups around it.
+    /// Writes the metadata of a new array below `root`, and those of the groups around it that have none.
     ///
     /// # Errors
     /// [`Error`] as [`NewArray::check`], and if it cannot be written.
@@ -129,7 +136,7 @@ impl ArrayWriter {
         let array = new.builder().build(folder, &path).map_err(Error::unsupported)?;
         let mut around = root.to_owned();
         for name in new.path.split('/').filter(|name| !name.is_empty()) {
-            create_group(&around)?;
+            create_group(&around, &Attributes::new())?;
             around.push(name);
         }
         fs::create_dir_all(&around)?;
@@ -164,7 +171,7 @@ impl ArrayWriter {
     }
 
     /// Writes what is written at once, at `index` of its like: all of its elements, row-major and
-    /// little-endian, also those beyond the array's end. What is 0 throughout has no file.
+    /// little-endian, also those beyond the array's end. What is the fill value throughout has no file.
     ///
     /// # Errors
     /// [`Error`] if it has other than its bytes, or cannot be encoded or written.
@@ -175,7 +182,8 @@ impl ArrayWriter {
             let (got, expected) = (bytes.len(), self.bytes);
             return Err(wrong(format!("has {got} bytes, not {expected}")));
         }
-        if bytes.iter().all(|byte| *byte == 0) {
+        let fill = self.array.fill_value().as_ne_bytes();
+        if bytes.chunks_exact(fill.len().max(1)).all(|element| element == fill) {
             return Ok(());
         }
         // One chunk at a time on this thread: whoever asks has threads of their own.
@@ -199,10 +207,14 @@ impl ArrayWriter {
     }
 }
 
-/// Writes that the folder at `path` is a group, unless it says so.
-fn create_group(path: &Path) -> Result<(), Error> {
+/// Writes that the folder at `path` is a group, of which this is said besides, unless it says so.
+///
+/// # Errors
+/// If that cannot be written.
+pub fn create_group(path: &Path, attributes: &Attributes) -> Result<(), Error> {
     fs::create_dir_all(path)?;
-    let metadata = serde_json::json!({"zarr_format": 3, "node_type": "group", "attributes": {}});
+    let metadata =
+        serde_json::json!({"zarr_format": 3, "node_type": "group", "attributes": attributes});
     let metadata = serde_json::to_vec_pretty(&metadata).map_err(Error::unsupported)?;
     match write_file(&path.join(V3), &metadata) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),

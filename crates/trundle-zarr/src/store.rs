@@ -4,6 +4,8 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
+use serde_json::Value;
+
 use crate::array::{MOST_METADATA_BYTES, ZarrArray};
 use crate::error::Error;
 
@@ -12,9 +14,14 @@ const MOST_ARRAYS: usize = 1 << 16;
 const MOST_FOLDERS: usize = 1 << 17;
 const MOST_DEPTH: usize = 64;
 
+/// What is said of an array or a group besides: values in JSON by their names.
+pub type Attributes = serde_json::Map<String, Value>;
+
 /// A Zarr store in a folder: an array, or a group of arrays and groups.
 #[derive(Debug)]
 pub struct Store {
+    /// What is said of it as a whole, if it is a group; what is said of an array is with that.
+    pub attributes: Attributes,
     /// Its arrays, sorted by their paths.
     pub arrays: Vec<ZarrArray>,
     /// Those that cannot be read.
@@ -42,6 +49,7 @@ enum Node {
 pub(crate) const V3: &str = "zarr.json";
 const V2_ARRAY: &str = ".zarray";
 const V2_GROUP: &str = ".zgroup";
+const V2_ATTRIBUTES: &str = ".zattrs";
 
 impl Store {
     /// Whether the folder at `path` is a store: whether it has one of the files of metadata.
@@ -55,8 +63,12 @@ impl Store {
     /// # Errors
     /// [`Error`] if a folder cannot be read, or there are too many.
     pub fn open(root: &Path) -> Result<Store, Error> {
-        let mut store = Store { arrays: Vec::new(), unreadable: Vec::new() };
         let node = node(root)?;
+        let attributes = match node {
+            Node::Array => Attributes::new(),
+            Node::Group | Node::Neither => attributes_of_group(root)?,
+        };
+        let mut store = Store { attributes, arrays: Vec::new(), unreadable: Vec::new() };
         store.walk(root, "", node, &mut 0)?;
         Ok(store)
     }
@@ -124,9 +136,9 @@ impl Store {
 /// What the folder at `path` is.
 fn node(path: &Path) -> Result<Node, Error> {
     if let Some(bytes) = metadata(&path.join(V3))? {
-        let read: serde_json::Value = serde_json::from_slice(&bytes)
+        let read: Value = serde_json::from_slice(&bytes)
             .map_err(|error| Error::Unsupported(format!("{V3}: {error}")))?;
-        return match read.get("node_type").and_then(serde_json::Value::as_str) {
+        return match read.get("node_type").and_then(Value::as_str) {
             Some("array") => Ok(Node::Array),
             Some("group") => Ok(Node::Group),
             _ => Err(Error::Unsupported(format!("{V3}: says of no array and no group"))),
@@ -138,6 +150,23 @@ fn node(path: &Path) -> Result<Node, Error> {
         (false, true) => Node::Group,
         (false, false) => Node::Neither,
     })
+}
+
+/// What is said of the group in the folder at `path`.
+fn attributes_of_group(path: &Path) -> Result<Attributes, Error> {
+    let read = |name: &str| -> Result<Option<Value>, Error> {
+        let Some(bytes) = metadata(&path.join(name))? else { return Ok(None) };
+        let read = serde_json::from_slice(&bytes);
+        read.map(Some).map_err(|error| Error::Unsupported(format!("{name}: {error}")))
+    };
+    let attributes = match read(V3)? {
+        Some(mut group) => group.get_mut("attributes").map(Value::take),
+        None => read(V2_ATTRIBUTES)?,
+    };
+    match attributes {
+        Some(Value::Object(attributes)) => Ok(attributes),
+        _ => Ok(Attributes::new()),
+    }
 }
 
 /// A file of metadata, if it is there.

@@ -4,12 +4,14 @@
 
 use std::path::Path;
 
-use trundle_zarr::{ArrayWriter, NewArray, Store};
+use trundle_zarr::{ArrayWriter, Attributes, NewArray, Store, create_group};
 
 fn new_array(path: &str, shape: &[u64], chunk: &[u64], shard: Option<&[u64]>) -> NewArray {
     let (path, shape, chunk) = (path.to_owned(), shape.to_vec(), chunk.to_vec());
     let shard = shard.map(<[u64]>::to_vec);
-    NewArray { path, shape, chunk, shard, dtype: "float32".to_owned(), width: 4 }
+    let (dtype, fill) = ("float32".to_owned(), vec![0; 4]);
+    let (dimension_names, attributes) = (Vec::new(), Attributes::new());
+    NewArray { path, shape, chunk, shard, dtype, dimension_names, attributes, fill }
 }
 
 /// Each index of a grid of these sizes.
@@ -85,8 +87,8 @@ fn types_are_those_that_are_read() {
         ("<U4", 16),
     ] {
         let folder = tempfile::tempdir().unwrap();
-        let (dtype, shape, chunk) = (dtype.to_owned(), vec![3], vec![2]);
-        let new = NewArray { path: String::new(), shape, chunk, shard: None, dtype, width };
+        let (dtype, fill) = (dtype.to_owned(), vec![0; width]);
+        let new = NewArray { dtype, fill, ..new_array("", &[3], &[2], None) };
         let writer = ArrayWriter::create(folder.path(), &new).unwrap();
         let bytes: Vec<u8> = (0..2 * width).map(|n| (n % 2) as u8).collect();
         writer.write(&[1], &bytes).unwrap();
@@ -96,6 +98,31 @@ fn types_are_those_that_are_read() {
         assert_eq!(array.read_chunk(&[0]).unwrap(), vec![0; 2 * width]);
         assert_eq!(array.read_chunk(&[1]).unwrap(), bytes);
     }
+}
+
+#[test]
+fn what_is_said_besides_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = |name: &str| -> Attributes {
+        [(name.to_owned(), serde_json::json!([1, {"deep": "ü"}]))].into_iter().collect()
+    };
+    let names = vec![Some("lat".to_owned()), None];
+    let new = NewArray {
+        dimension_names: names.clone(),
+        attributes: said("of it"),
+        fill: f32::NAN.to_le_bytes().to_vec(),
+        ..new_array("t", &[3, 4], &[2, 2], None)
+    };
+    create_group(folder.path(), &said("of all")).unwrap();
+    let writer = ArrayWriter::create(folder.path(), &new).unwrap();
+    writer.write(&[0, 0], &f32::NAN.to_le_bytes().repeat(4)).unwrap();
+    assert!(!folder.path().join("t/c/0/0").exists(), "nothing but the fill value");
+    let store = Store::open(folder.path()).unwrap();
+    assert_eq!(store.attributes, said("of all"));
+    let array = &store.arrays[0];
+    assert_eq!((&array.dimension_names, &array.attributes), (&names, &new.attributes));
+    assert_eq!(array.fill, new.fill);
+    assert_eq!(array.read_chunk(&[0, 0]).unwrap(), new.fill.repeat(4));
 }
 
 #[test]

@@ -105,6 +105,20 @@ impl Chain {
         Ok(steps)
     }
 
+    /// For each axis of the result the axis of a tensor of `shape` that it is, if the chain only moves
+    /// elements along axes and the axes themselves: `None` if it splits, merges, puts in or leaves out axes,
+    /// or does not fit.
+    pub fn axes_kept(&self, shape: &Shape) -> Option<Vec<usize>> {
+        // Where there are no elements, maps do not tell axes apart.
+        let sizes: Vec<usize> = shape.iter().map(|size| (*size).max(1)).collect();
+        let steps = self.steps(&Shape::new(sizes).ok()?).ok()?;
+        let mut axes: Vec<usize> = (0..shape.rank()).collect();
+        for step in steps {
+            axes = step.axes_kept()?.into_iter().map(|axis| axes[axis]).collect();
+        }
+        Some(axes)
+    }
+
     /// The chain as a program: an input of this shape and width, a tensor for each operator, and the
     /// last of them as the only output.
     ///
@@ -282,6 +296,24 @@ mod tests {
 
     fn chain(text: &str) -> Chain {
         text.parse().unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    #[test]
+    fn axes_are_kept_unless_they_are_split_merged_or_put_in() {
+        for sizes in [[3, 4, 5], [1, 4, 1], [1, 1, 1], [3, 0, 5], [0, 0, 0]] {
+            let kept = |text: &str| chain(text).axes_kept(&shape(&sizes));
+            assert_eq!(kept("transpose(2, 0, 1)"), Some(vec![2, 0, 1]), "{sizes:?}");
+            assert_eq!(kept("transpose(2,0,1) | roll(shift=1, axes=0)"), Some(vec![2, 0, 1]));
+            assert_eq!(kept("transpose(2,0,1) | transpose(2,0,1)"), Some(vec![1, 2, 0]));
+            assert_eq!(kept("flip(axes=[0, 2]) | a b c -> b a c"), Some(vec![1, 0, 2]));
+            assert_eq!(kept("a b c -> (a b) c"), None, "{sizes:?}");
+            assert_eq!(kept("a b c -> a (b c)"), None);
+        }
+        let kept = |text: &str| chain(text).axes_kept(&shape(&[3, 4, 5]));
+        assert_eq!(kept("rot90(k=1, axes=[0, 1])"), Some(vec![1, 0, 2]));
+        assert_eq!(kept("slice(starts=[1], stops=[3], axes=[1])"), Some(vec![0, 1, 2]));
+        assert_eq!(kept("reverse(axis=1, batch_axis=0, lengths=[1, 2, 3])"), Some(vec![0, 1, 2]));
+        assert_eq!(kept("transpose(0, 1)"), None, "it does not fit");
     }
 
     /// For each output index of `shape` after the chain, the source index by one map after

@@ -58,7 +58,23 @@ pub(crate) fn described(header: &Header) -> serde_json::Value {
     if let Some(chunk) = &header.chunk {
         described["chunk"] = chunk[..].into();
     }
+    if !header.annotations.dimension_names.is_empty() {
+        described["dimension_names"] = json!(header.annotations.dimension_names);
+    }
     described
+}
+
+/// The names of the axes, in parentheses, if any has one.
+fn names_of_axes(header: &Header) -> String {
+    let names = &header.annotations.dimension_names;
+    if names.is_empty() {
+        return String::new();
+    }
+    let shown = |name: &Option<String>| match name {
+        Some(name) => Shown(name).to_string(),
+        None => "-".to_owned(),
+    };
+    format!(" ({})", names.iter().map(shown).collect::<Vec<_>>().join(", "))
 }
 
 /// How the elements are packed, as `--bit-order` names it; `None` for elements of whole bytes.
@@ -88,10 +104,11 @@ fn line(header: &Header) -> Result<String, Failure> {
         }
     };
     Ok(format!(
-        "  {}  {}{packed}  {}  {arranged}  {}\n",
+        "  {}  {}{packed}  {}{}  {arranged}  {}\n",
         Shown(&header.name),
         header.element.name(),
         header.shape,
+        names_of_axes(header),
         readable(header.data_bytes as u64),
     ))
 }

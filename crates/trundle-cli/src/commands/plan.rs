@@ -46,7 +46,7 @@ fn plan_chain(operation: &Operation, planned: &PlannedArgs) -> Result<(), Failur
     file.read_on()?;
     let format = format.unwrap_or(job::format_like(&file));
     let choice = Choice::of(operation, &file, planning, format)?;
-    let metadata = axes::still_true(&file, &choice, &operation.chain);
+    let (metadata, _) = axes::still_true(&file, &choice, &operation.chain);
     let wanted = choice.wanted();
     let job = job::decide(operation.lengths_bytes, means, planning.row_major, |options| {
         Job::new(&file, &wanted, format, &metadata, options)

@@ -103,6 +103,22 @@ impl IndexMap {
         &self.layers
     }
 
+    /// For each axis of the output the axis of the source that it is, if each is one of its own, whatever
+    /// elements it has: `None` where axes are split, merged, put in or left out, or there are no elements.
+    pub fn axes_kept(&self) -> Option<Vec<usize>> {
+        let [only] = &self.layers[..] else { return None };
+        let axes = only.axes()?;
+        let out = self.out_shape();
+        let mut kept = vec![None; out.rank()];
+        for (source, read) in axes.iter().enumerate() {
+            let of = kept.get_mut(read.axis())?;
+            if of.replace(source).is_some() {
+                return None;
+            }
+        }
+        kept.into_iter().collect::<Option<Vec<usize>>>().filter(|_| out.elements() > 0)
+    }
+
     /// What is left of the map without a reshape at the source, if there is one: then
     /// a packed source can be read as one of the shape that is left.
     pub fn without_source_reshape(&self) -> Option<IndexMap> {

@@ -26,7 +26,7 @@ pub enum Input {
 /// The same, with what the file says of it.
 #[derive(Clone, Debug)]
 pub(crate) enum JobInput {
-    Tensor(JobTensor),
+    Tensor(Box<JobTensor>),
     Constant(Cursor<Bytes>),
 }
 
@@ -65,13 +65,13 @@ impl JobTensor {
 impl JobInput {
     /// A tensor of `file`, which is the one of this index, with elements as they stand there.
     pub(crate) fn as_it_stands(file: &TensorFile, number: usize, index: usize) -> JobInput {
-        JobInput::Tensor(JobTensor {
+        JobInput::Tensor(Box::new(JobTensor {
             file: number,
             index,
             header: file.headers()[index].clone(),
             is_swapped: false,
             is_checked: file.has_crc32(),
-        })
+        }))
     }
 
     /// A tensor of `file`, the first of a job's, with elements as `format` has them.

@@ -5,7 +5,9 @@ use std::path::Path;
 
 use trundle::{Chain, PlanError, Shape};
 use trundle_core::program::{Made, Program, TensorId};
-use trundle_formats::{Described, FileSkeleton, Format, Header, Order, StoredDType, TensorFile};
+use trundle_formats::{
+    Annotations, Described, FileSkeleton, Format, Header, Order, StoredDType, TensorFile,
+};
 
 use crate::Storage;
 use crate::error::{Error, Problem};
@@ -260,8 +262,18 @@ impl Job {
                 at_once,
                 ..
             } = tensor;
-            Unplanned { name, element, inputs, in_order, movement, out_shape, out_order }
-                .planned(at_once, resources)
+            let annotations = Annotations::default();
+            let unplanned = Unplanned {
+                name,
+                element,
+                inputs,
+                in_order,
+                movement,
+                out_shape,
+                out_order,
+                annotations,
+            };
+            unplanned.planned(at_once, resources)
         };
         let tensors = self.tensors.into_iter().map(again).collect::<Result<_, _>>()?;
         Ok(Job { tensors, budget, storage, ..self })
@@ -555,6 +567,8 @@ struct Unplanned {
     movement: Movement,
     out_shape: Shape,
     out_order: Order,
+    /// What else is said of it.
+    annotations: Annotations,
 }
 
 impl Unplanned {
@@ -583,6 +597,7 @@ impl Unplanned {
             movement: movement(Order::RowMajor)?,
             out_order: Order::RowMajor,
             out_shape,
+            annotations: header.annotations.of_axes(chain.axes_kept(&header.shape).as_deref()),
         };
         let can_state = format.states_column_major() && width.packing().is_none() && !row_major;
         if can_state && !unplanned.movement.is_copy() {
@@ -608,6 +623,7 @@ impl Unplanned {
             out_shape: shape.clone(),
             // Bytes without a header say of no order that it is theirs.
             out_order: Order::RowMajor,
+            annotations: Annotations::default(),
         })
     }
 
@@ -638,6 +654,7 @@ impl Unplanned {
             out_shape: movement.out_shape().clone(),
             movement,
             out_order: Order::RowMajor,
+            annotations: Annotations::default(),
         })
     }
 
@@ -682,6 +699,7 @@ impl Unplanned {
         Described {
             chunk: chunking.chunk.as_deref(),
             shard: chunking.shard.as_deref(),
+            annotations: Some(&self.annotations),
             ..Described::new(&self.name, &self.element, &self.out_shape, self.out_order)
         }
     }
@@ -693,7 +711,8 @@ impl Unplanned {
     ) -> Result<TensorJob, Error> {
         let io_plan = self.movement.io_plan(at_once.as_deref(), resources);
         let io_plan = io_plan.map_err(|error| error.within(&self.name))?;
-        let Unplanned { name, element, inputs, in_order, movement, out_shape, out_order } = self;
+        let Unplanned { name, element, inputs, in_order, movement, out_shape, out_order, .. } =
+            self;
         Ok(TensorJob {
             name,
             element,

@@ -21,7 +21,7 @@ use crate::header_reader::HeaderReader;
 use crate::source::Source;
 use crate::tensor_hint::TensorHint;
 use crate::uncompressed::{Rest, Uncompressed};
-use crate::{Format, Header, Order, Problem, StoredDType, Unreadable};
+use crate::{Annotations, Format, Header, Order, Problem, StoredDType, Unreadable};
 
 pub(crate) const FORMAT: Format = Format {
     name: "gguf",
@@ -103,7 +103,16 @@ impl Entry {
             ))
         })?;
         let (order, data_offset) = (Order::RowMajor, Some(data_offset));
-        Ok(Header { name, element, shape, order, data_offset, data_bytes, chunk: None })
+        Ok(Header {
+            name,
+            element,
+            shape,
+            order,
+            data_offset,
+            data_bytes,
+            chunk: None,
+            annotations: Annotations::default(),
+        })
     }
 }
 

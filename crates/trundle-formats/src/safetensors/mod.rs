@@ -24,7 +24,7 @@ use crate::npy::read_exactly;
 use crate::source::Source;
 use crate::tensor_hint::TensorHint;
 use crate::uncompressed::{Rest, Uncompressed};
-use crate::{Described, FileSkeleton, Format, Header, Order, Problem};
+use crate::{Annotations, Described, FileSkeleton, Format, Header, Order, Problem};
 
 pub(crate) const FORMAT: Format = Format {
     name: "safetensors",
@@ -140,7 +140,16 @@ fn header(name: String, entry: &Entry, start: u64) -> Result<Header, Problem> {
         malformed(format!("the data of \"{name}\" begins at byte {first}, too far to be addressed"))
     })?;
     let (order, data_offset) = (Order::RowMajor, Some(data_offset));
-    Ok(Header { name, element, shape, order, data_offset, data_bytes, chunk: None })
+    Ok(Header {
+        name,
+        element,
+        shape,
+        order,
+        data_offset,
+        data_bytes,
+        chunk: None,
+        annotations: Annotations::default(),
+    })
 }
 
 fn skeleton(

@@ -7,16 +7,21 @@ use std::path::Path;
 use trundle_core::{Shape, Width};
 use trundle_zarr::{Store, ZarrArray};
 
+use super::attributes;
 use super::boxes::{Place, copy_box, counts, indices, part_of_chunk, short};
 use super::chunks::Chunks;
 use super::problem;
 use super::recent::Recent;
 use crate::format::Contents;
-use crate::{Blob, Header, Order, Problem, Progress, StoredDType, TensorHint, Unreadable};
+use crate::{
+    Annotations, Blob, Header, Order, Problem, Progress, StoredDType, TensorHint, Unreadable,
+};
 
 /// The arrays of a store.
 pub(super) struct Arrays {
     headers: Vec<Header>,
+    /// What is said of the store as a whole.
+    metadata: Vec<(String, String)>,
     unreadable: Vec<Unreadable>,
     chunks: Chunks,
 }
@@ -34,9 +39,14 @@ impl Arrays {
             .into_iter()
             .map(|each| Unreadable { name: name(&each.path), problem: problem(each.error) })
             .collect();
+        let mut attributes = store.attributes;
         let (mut headers, mut arrays, mut begin) = (Vec::new(), Vec::new(), 0);
-        for array in store.arrays {
+        for mut array in store.arrays {
             let name = name(&array.path);
+            if array.path.is_empty() {
+                // The only one: what is said of it is said of the store.
+                attributes = std::mem::take(&mut array.attributes);
+            }
             match header(&array, name.clone(), begin) {
                 Ok((header, end)) => {
                     headers.push(header);
@@ -70,7 +80,8 @@ impl Arrays {
             }
         }
         let chunks = Chunks { arrays, end: begin, recent: Recent::default() };
-        Ok(Arrays { headers: described, unreadable, chunks })
+        let metadata = attributes::to_metadata(attributes);
+        Ok(Arrays { headers: described, metadata, unreadable, chunks })
     }
 }
 
@@ -97,12 +108,23 @@ fn header(array: &ZarrArray, name: String, begin: u64) -> Result<(Header, u64), 
         .ok_or_else(too_large)?;
     let (order, data_offset) = (Order::RowMajor, Some(begin));
     let chunk = Some(chunk);
-    Ok((Header { name, element, shape, order, data_offset, data_bytes, chunk }, end))
+    let annotations = Annotations {
+        dimension_names: array.dimension_names.clone(),
+        attributes: attributes::to_text(&array.attributes),
+        fill: Some(array.fill.clone()),
+    };
+    let header =
+        Header { name, element, shape, order, data_offset, data_bytes, chunk, annotations };
+    Ok((header, end))
 }
 
 impl Contents for Arrays {
     fn headers(&self) -> &[Header] {
         &self.headers
+    }
+
+    fn metadata(&self) -> &[(String, String)] {
+        &self.metadata
     }
 
     fn unreadable(&self) -> &[Unreadable] {

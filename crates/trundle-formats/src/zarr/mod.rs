@@ -7,6 +7,7 @@
 //! what lies beyond the tensor's end (`new_store.rs`).
 
 mod arrays;
+mod attributes;
 mod boxes;
 mod chunks;
 mod new_store;
@@ -28,7 +29,7 @@ pub(crate) const FORMAT: Format = Format {
     name: NAME,
     endings: &[NAME],
     holds_one: false,
-    keeps_metadata: false,
+    keeps_metadata: true,
     states_column_major: false,
     begins: |_| false,
     open: |_: Source, _| Err(Problem::Unsupported("a Zarr store is a folder".to_owned())),

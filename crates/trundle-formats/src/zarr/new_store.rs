@@ -7,8 +7,9 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use trundle_zarr::{ArrayWriter, Error, NewArray, ZarrArray};
+use trundle_zarr::{ArrayWriter, Error, NewArray, ZarrArray, create_group};
 
+use super::attributes;
 use super::boxes::{Place, copy_box, counts, indices, long, part_of_chunk};
 use super::problem;
 use super::recent::Recent;
@@ -35,7 +36,8 @@ struct Array {
     chunk: Vec<usize>,
     /// The sizes of what can be read by itself.
     read: Vec<usize>,
-    width: usize,
+    /// An element that stands for what is beyond the end.
+    fill: Vec<u8>,
     writer: ArrayWriter,
     /// What was written, once it is read.
     written: Mutex<Option<Arc<ZarrArray>>>,
@@ -56,6 +58,9 @@ impl NewStore {
     /// # Errors
     /// [`Problem`] if their metadata cannot be written.
     pub(super) fn create(path: &Path, skeleton: &FileSkeleton) -> Result<NewStore, Problem> {
+        if skeleton.chunked().iter().all(|tensor| !tensor.path.is_empty()) {
+            create_group(path, &attributes::of_text(skeleton.attributes())).map_err(written)?;
+        }
         let tensors = skeleton.chunked().iter().zip(skeleton.data_offsets());
         let arrays = tensors.map(|(tensor, begin)| {
             let writer = ArrayWriter::create(path, &new_array(tensor)).map_err(written)?;
@@ -64,7 +69,7 @@ impl NewStore {
                 sizes: tensor.sizes.clone(),
                 chunk: tensor.at_once().to_vec(),
                 read: tensor.chunk.clone(),
-                width: tensor.width,
+                fill: fill_of(tensor),
                 writer,
                 written: Mutex::default(),
             })
@@ -90,8 +95,16 @@ pub(super) fn new_array(tensor: &ChunkedTensor) -> NewArray {
         chunk: long(&tensor.chunk),
         shard: tensor.shard.as_deref().map(long),
         dtype: tensor.dtype.clone(),
-        width: tensor.width,
+        dimension_names: tensor.annotations.dimension_names.clone(),
+        attributes: attributes::of_text(&tensor.annotations.attributes),
+        fill: fill_of(tensor),
     }
+}
+
+/// What stands for all that is not written: 0 if nothing is said of it.
+fn fill_of(tensor: &ChunkedTensor) -> Vec<u8> {
+    let stated = tensor.annotations.fill.clone();
+    stated.filter(|fill| fill.len() == tensor.width).unwrap_or_else(|| vec![0; tensor.width])
 }
 
 /// That something cannot be written.
@@ -106,7 +119,8 @@ impl Array {
     fn around(&self, offset: u64) -> Chunk<'_> {
         // Along the first axes as many as the chunk has, along this one those before it, along the others
         // all.
-        let mut rest = (offset - self.begin) as usize / self.width.max(1);
+        let width = self.fill.len();
+        let mut rest = (offset - self.begin) as usize / width.max(1);
         let (mut outer, mut first, mut index) = (1, 0, Vec::with_capacity(self.sizes.len()));
         for (axis, (size, chunk)) in self.sizes.iter().zip(&self.chunk).enumerate() {
             let inner: usize = self.sizes[axis + 1..].iter().product();
@@ -117,8 +131,8 @@ impl Array {
             outer *= (*chunk).min(size - begin);
             index.push(at);
         }
-        let begin = self.begin + (first * self.width) as u64;
-        Chunk { array: self, index, begin, bytes: outer * self.width }
+        let begin = self.begin + (first * width) as u64;
+        Chunk { array: self, index, begin, bytes: outer * width }
     }
 
     fn written(&self) -> Result<Arc<ZarrArray>, Error> {
@@ -135,16 +149,20 @@ impl Array {
 impl Chunk<'_> {
     /// Writes it, all of which is `bytes`.
     fn write(&self, bytes: &[u8]) -> io::Result<()> {
-        let Array { sizes, chunk, width, writer, .. } = self.array;
+        let Array { sizes, chunk, fill, writer, .. } = self.array;
         let (_, lens) = part_of_chunk(&self.index, chunk, sizes);
         let mut whole = Cow::from(bytes);
         if lens != *chunk {
-            // What lies beyond the end is 0, as what is not written.
             let origin = vec![0; lens.len()];
-            let mut padded = zeros(chunk.iter().product::<usize>() * width)?;
+            let mut padded = zeros(chunk.iter().product::<usize>() * fill.len())?;
+            if fill.iter().any(|byte| *byte != 0) {
+                padded
+                    .chunks_exact_mut(fill.len())
+                    .for_each(|element| element.copy_from_slice(fill));
+            }
             let (from, to) =
                 (Place { sizes: &lens, at: &origin }, Place { sizes: chunk, at: &origin });
-            copy_box(&lens, *width, (bytes, from), (&mut padded, to));
+            copy_box(&lens, fill.len(), (bytes, from), (&mut padded, to));
             whole = padded.into();
         }
         writer.write(&long(&self.index), &whole).map_err(io::Error::from)
@@ -152,7 +170,7 @@ impl Chunk<'_> {
 
     /// What was written.
     fn read(&self) -> Result<Vec<u8>, Error> {
-        let Array { sizes, chunk, read, width, .. } = self.array;
+        let Array { sizes, chunk, read, fill, .. } = self.array;
         let written = self.array.written()?;
         let (begin, lens) = part_of_chunk(&self.index, chunk, sizes);
         let mut bytes = zeros(self.bytes)?;
@@ -163,7 +181,7 @@ impl Chunk<'_> {
             let (at, part) = part_of_chunk(&within, read, &lens);
             let origin = vec![0; at.len()];
             let (from, to) = (Place { sizes: read, at: &origin }, Place { sizes: &lens, at: &at });
-            copy_box(&part, *width, (&decoded, from), (&mut bytes, to));
+            copy_box(&part, fill.len(), (&decoded, from), (&mut bytes, to));
         }
         Ok(bytes)
     }
@@ -318,12 +336,21 @@ mod tests {
                 chunk: long(chunk),
                 shard: None,
                 dtype: "uint16".to_owned(),
-                width: 2,
+                dimension_names: Vec::new(),
+                attributes: trundle_zarr::Attributes::new(),
+                fill: vec![0; 2],
             };
             let writer = ArrayWriter::create(folder.path(), &new).unwrap();
             let (sizes, chunk, read) = (sizes.to_vec(), chunk.to_vec(), short(&new.chunk));
-            let array =
-                Array { begin: 8, sizes, chunk, read, width: 2, writer, written: Mutex::default() };
+            let array = Array {
+                begin: 8,
+                sizes,
+                chunk,
+                read,
+                fill: new.fill,
+                writer,
+                written: Mutex::default(),
+            };
             let mut offset = 8;
             for index in indices(&counts(&array.sizes, &array.chunk)) {
                 let (_, lens) = part_of_chunk(&index, &array.chunk, &array.sizes);

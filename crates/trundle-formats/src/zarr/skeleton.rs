@@ -4,8 +4,8 @@ use std::path::Path;
 
 use trundle_core::DType;
 
-use super::NAME;
 use super::new_store::{NewStore, new_array};
+use super::{NAME, attributes};
 use crate::names::{check_relative, check_unique};
 use crate::{Blob, ChunkedTensor, Described, FileSkeleton, Problem, StoredDType};
 
@@ -35,10 +35,11 @@ const TYPES: [(DType, &str); 15] = [
     (DType::Complex128, "complex128"),
 ];
 
-/// One tensor is the array that the store is; of several each is one at the path that is its name.
+/// One tensor is the array that the store is, of which all is said; of several each is one at the path that
+/// is its name, in a group.
 pub(super) fn skeleton(
     tensors: &[Described<'_>],
-    _: &[(String, String)],
+    metadata: &[(String, String)],
 ) -> Result<FileSkeleton, Problem> {
     if tensors.is_empty() {
         return Err(Problem::Unsupported("a Zarr store of no array".to_owned()));
@@ -48,11 +49,19 @@ pub(super) fn skeleton(
         check_names(tensors)?;
     }
     let mut skeleton = FileSkeleton::default();
+    let mut of_all = attributes::of_metadata(metadata);
     for tensor in tensors {
         let path = if is_one { String::new() } else { tensor.name.to_owned() };
-        let chunked = chunked(tensor, path)?;
+        let mut chunked = chunked(tensor, path)?;
+        if is_one {
+            of_all.extend(attributes::of_text(&chunked.annotations.attributes));
+            chunked.annotations.attributes = attributes::to_text(&of_all);
+        }
         new_array(&chunked).check().map_err(|error| tensor.refused(NAME, error.to_string()))?;
         skeleton.push_chunked(chunked)?;
+    }
+    if !is_one {
+        skeleton.set_attributes(attributes::to_text(&of_all));
     }
     Ok(skeleton)
 }
@@ -109,7 +118,8 @@ fn chunked(tensor: &Described<'_>, path: String) -> Result<ChunkedTensor, Proble
         let why = format!("along axis {axis} it would have {count} chunks, over {most}");
         return Err(tensor.refused(NAME, why));
     }
-    Ok(ChunkedTensor { path, sizes, chunk, shard, dtype, width })
+    let annotations = tensor.annotations.cloned().unwrap_or_default();
+    Ok(ChunkedTensor { path, sizes, chunk, shard, dtype, width, annotations })
 }
 
 /// What Zarr calls elements, if it has such.

@@ -1,0 +1,56 @@
+//! What is said of an array or a group besides, as texts.
+
+use serde_json::Value;
+use trundle_zarr::Attributes;
+
+/// Pairs of texts, as other formats have them. What is no text is one in JSON, and so is a text that
+/// could be taken for that.
+pub(super) fn to_metadata(attributes: Attributes) -> Vec<(String, String)> {
+    let text = |value: Value| match value {
+        Value::String(text) if serde_json::from_str::<Value>(&text).is_err() => text,
+        other => other.to_string(),
+    };
+    attributes.into_iter().map(|(key, value)| (key, text(value))).collect()
+}
+
+/// The attributes that were such pairs.
+pub(super) fn of_metadata(metadata: &[(String, String)]) -> Attributes {
+    let value =
+        |text: &String| serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()));
+    metadata.iter().map(|(key, text)| (key.clone(), value(text))).collect()
+}
+
+/// An object in JSON; nothing if there is nothing in it.
+pub(super) fn to_text(attributes: &Attributes) -> String {
+    if attributes.is_empty() {
+        return String::new();
+    }
+    Value::Object(attributes.clone()).to_string()
+}
+
+/// The attributes of an object in JSON; none of what is none.
+pub(super) fn of_text(text: &str) -> Attributes {
+    match serde_json::from_str(text) {
+        Ok(Value::Object(attributes)) => attributes,
+        _ => Attributes::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attributes_come_back_from_pairs_and_from_a_text() {
+        let all = serde_json::json!({
+            "title": "wind at 10 m", "empty": "", "number": 5, "text of a number": "5", "null": null,
+            "text of a word": "null", "list": [1, "two", {"three": 3.5}], "quoted": "\"x\"",
+        });
+        let Value::Object(all) = all else { panic!("an object") };
+        let pairs = to_metadata(all.clone());
+        assert!(pairs.contains(&("title".to_owned(), "wind at 10 m".to_owned())));
+        assert_eq!(of_metadata(&pairs), all);
+        assert_eq!(of_text(&to_text(&all)), all);
+        assert_eq!(of_text(&to_text(&Attributes::new())), Attributes::new());
+    }
+}
