@@ -246,7 +246,7 @@ pub(crate) fn carry_out(operation: &Operation, moving: &MoveArgs) -> Result<Outc
     outcome.left_out = choice.left_out;
     outcome.metadata_left_out = match format.keeps_metadata() {
         true => untrue,
-        false => file.metadata().iter().map(|(key, _)| key.clone()).collect(),
+        false => metadata.into_iter().map(|(key, _)| key).chain(untrue).collect(),
     };
     outcome.keeps_metadata = format.keeps_metadata();
     Ok(outcome)

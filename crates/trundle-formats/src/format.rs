@@ -58,6 +58,8 @@ pub struct Format {
 /// What a format whose files are folders can do.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FolderFormat {
+    /// The format's name.
+    pub(crate) name: &'static str,
     /// Whether the folder at a path is one of it.
     pub(crate) is_one: fn(&Path) -> bool,
     /// The data of a new one, in the empty folder at a path.

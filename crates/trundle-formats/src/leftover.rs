@@ -75,7 +75,7 @@ pub fn leftovers(folder: &Path, output_tag: Option<&str>) -> io::Result<Vec<Left
         let Ok(found) = entry.metadata() else { continue };
         let bytes = match found.is_dir() {
             true if name.ending.starts_with("pass") || name.ending == "journal" => None,
-            true => bytes_of_folder(&entry.path()),
+            true => Some(bytes_below(&entry.path())),
             false => found.is_file().then_some(found.len()),
         };
         let Some(bytes) = bytes else { continue };
@@ -160,14 +160,7 @@ impl Leftover {
     }
 }
 
-/// The bytes of all files in a folder of the program's own, below it too; `None` of another: one that has
-/// something in it, and no metadata, which are written first.
-fn bytes_of_folder(path: &Path) -> Option<u64> {
-    let is_empty = fs::read_dir(path).ok()?.next().is_none();
-    let is_store = path.join("zarr.json").is_file();
-    (is_empty || is_store).then(|| bytes_below(path))
-}
-
+/// The bytes of all files in a folder, below it too.
 fn bytes_below(path: &Path) -> u64 {
     let entries = fs::read_dir(path).into_iter().flatten().flatten();
     let bytes = entries.filter_map(|entry| match entry.metadata().ok()? {

@@ -73,7 +73,7 @@ impl Output {
     pub fn check_as(format: &Format, path: &Path, overwrite: bool) -> Result<(), Error> {
         let Some(folder) = format.folder() else { return Output::check(path, overwrite) };
         let check = || {
-            let place = find_folder_place(path, overwrite, (format, folder))?;
+            let place = find_folder_place(path, overwrite, folder)?;
             TemporaryFolder::new(folder_of(&place), &random_tag(&tag_of(&place)), "check").map(drop)
         };
         check().map_err(|problem| Error::at(path, "stdout", problem))
@@ -95,7 +95,7 @@ impl Output {
             return Output::create_tagged(path, overwrite, tag, begin);
         };
         let create = || {
-            let place = find_folder_place(path, overwrite, (format, folder))?;
+            let place = find_folder_place(path, overwrite, folder)?;
             let temporary = TemporaryFolder::new(folder_of(&place), tag, "part")?;
             Ok(Target::Folder(temporary, place, folder))
         };
@@ -212,9 +212,9 @@ impl Target {
     fn finish(self, overwrite: bool) -> Result<(), Problem> {
         let (file, place) = match self {
             Target::Replace(file, place) => (file, place),
-            Target::Folder(folder, place, _) => {
+            Target::Folder(folder, place, format) => {
                 folder.sync().map_err(Problem::writing)?;
-                folder.persist(&place, overwrite)?;
+                folder.persist(&place, overwrite, format)?;
                 sync_folder(folder_of(&place));
                 return Ok(());
             }
@@ -315,16 +315,19 @@ fn folder_of(path: &Path) -> &Path {
 fn find_folder_place(
     path: &Path,
     overwrite: bool,
-    (format, folder): (&Format, FolderFormat),
+    format: FolderFormat,
 ) -> Result<PathBuf, Problem> {
-    let name = format.name();
+    let name = format.name;
     if is_stream(path) || is_special(path) {
         return Err(Problem::Unsupported(format!("format {name} is a folder, and no stream")));
     }
     let place = follow_links(path).map_err(Problem::writing)?;
+    if place.file_name().is_none() {
+        return Err(Problem::Unsupported("a new folder needs a name of its own".to_owned()));
+    }
     match fs::metadata(&place) {
         Ok(_) if !overwrite => Err(Problem::Exists),
-        Ok(found) if found.is_dir() && !(folder.is_one)(&place) => Err(Problem::OtherFolder(name)),
+        Ok(found) if found.is_dir() && !(format.is_one)(&place) => Err(Problem::OtherFolder(name)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             check_folder_of(&place)?;
             Ok(place)
@@ -377,7 +380,8 @@ fn is_special(path: &Path) -> bool {
 
 /// Where the symbolic links at `path` lead, also if nothing is there.
 fn follow_links(path: &Path) -> io::Result<PathBuf> {
-    let mut place = path.to_owned();
+    // A slash at the end would itself follow a link.
+    let mut place: PathBuf = path.components().collect();
     for _ in 0..MAX_LINKS {
         match fs::symlink_metadata(&place) {
             Ok(metadata) if metadata.is_symlink() => {

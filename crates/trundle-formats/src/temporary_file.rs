@@ -51,12 +51,10 @@ pub fn remove_temporary_files() -> bool {
 }
 
 /// How long a thread waits for the end of a program that is about to end.
-#[cfg(feature = "zarr")]
 const END_WAIT: Duration = Duration::from_secs(10);
 
 /// Lets the thread wait for the end of a program that has [removed](remove_temporary_files) what it writes
 /// to: nothing is to be said of what fails because of that.
-#[cfg(feature = "zarr")]
 pub(crate) fn wait_for_end() {
     if registry().removed {
         std::thread::sleep(END_WAIT);
@@ -90,6 +88,25 @@ impl Entry {
         let path = std::path::absolute(path).map_err(creating)?;
         registry.files.insert(path.clone(), kept);
         Ok((made, Entry(path)))
+    }
+
+    /// The end of it: what `last` does to it is done before or after a removal of all, and it is no longer
+    /// one of them.
+    pub(crate) fn ended<T>(&self, last: impl FnOnce() -> Result<T, Problem>) -> Result<T, Problem> {
+        let mut registry = registry();
+        if registry.removed {
+            drop(registry);
+            wait_for_end();
+            return Err(creating(io::ErrorKind::Interrupted.into()));
+        }
+        let done = last();
+        registry.files.remove(&self.0);
+        done
+    }
+
+    /// Whether it is no longer one of them.
+    pub(crate) fn is_ended(&self) -> bool {
+        !registry().files.contains_key(&self.0)
     }
 
     fn keep(&self, kept: bool) {
@@ -198,10 +215,7 @@ impl TemporaryFile {
         file.disable_cleanup(true);
         drop(entry);
         let path = file.path().to_owned();
-        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        for number in 1..=FINISHED_NAMES {
-            let number = if number == 1 { String::new() } else { number.to_string() };
-            let finished = path.with_file_name(format!("{stem}.finished{number}"));
+        for finished in finished_names(&path) {
             match file.persist_noclobber(&finished) {
                 Ok(_) => {
                     return Problem::Kept {
@@ -264,6 +278,15 @@ pub(crate) fn lock(file: &File) -> Result<(), Problem> {
             Ok(()) | Err(fs::TryLockError::Error(_)) => return Ok(()),
         }
     }
+}
+
+/// The names under which a whole result is kept that was a temporary file at `path`.
+pub(crate) fn finished_names(path: &Path) -> impl Iterator<Item = PathBuf> + use<'_> {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    (1..=FINISHED_NAMES).map(move |number| {
+        let number = if number == 1 { String::new() } else { number.to_string() };
+        path.with_file_name(format!("{stem}.finished{number}"))
+    })
 }
 
 /// The path of a temporary file of an output at `place`, given as that of the output is.

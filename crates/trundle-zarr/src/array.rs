@@ -32,7 +32,7 @@ const MOST_SHARDS: usize = 4;
 const MOST_ADDED_BYTES: u64 = 64 << 10;
 
 /// More axes than this nobody has.
-const MOST_AXES: usize = 32;
+pub(crate) const MOST_AXES: usize = 32;
 
 type Inner = Array<Folder>;
 

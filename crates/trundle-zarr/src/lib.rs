@@ -18,4 +18,4 @@ mod store;
 pub use array::ZarrArray;
 pub use error::Error;
 pub use new_array::{ArrayWriter, NewArray, create_group};
-pub use store::{Attributes, Store, Unreadable};
+pub use store::{Attributes, MOST_ARRAYS, Store, Unreadable};

@@ -12,10 +12,12 @@ use zarrs::array::{
 };
 use zarrs::metadata::v3::MetadataV3;
 
-use crate::array::{MOST_CHUNK_BYTES, MOST_CHUNKS_OF_SHARD, MOST_METADATA_BYTES, ZarrArray};
+use crate::array::{
+    MOST_AXES, MOST_CHUNK_BYTES, MOST_CHUNKS_OF_SHARD, MOST_METADATA_BYTES, ZarrArray,
+};
 use crate::error::Error;
 use crate::folder::Folder;
-use crate::store::{Attributes, V3};
+use crate::store::{Attributes, MOST_DEPTH, V3};
 
 /// What zarr-python takes where nothing is said.
 const ZSTD_LEVEL: i32 = 3;
@@ -63,6 +65,17 @@ impl NewArray {
     /// [`Error`] if Zarr has no such type, if chunks or shards are too large, or if one does not fit
     /// the other.
     pub fn check(&self) -> Result<(), Error> {
+        let (rank, depth) = (self.shape.len(), self.path.split('/').count());
+        if rank > MOST_AXES {
+            return Err(Error::Unsupported(format!("{rank} axes, where {MOST_AXES} are the most")));
+        }
+        if depth >= MOST_DEPTH {
+            let why = format!("{depth} folders deep, where {MOST_DEPTH} are the most");
+            return Err(Error::Unsupported(why));
+        }
+        if self.fill.is_empty() {
+            return Err(Error::unsupported("elements of no bytes"));
+        }
         self.bytes_at_once()?;
         self.builder().build_metadata().map_err(Error::unsupported)?;
         Ok(())

@@ -9,10 +9,10 @@ use serde_json::Value;
 use crate::array::{MOST_METADATA_BYTES, ZarrArray};
 use crate::error::Error;
 
-/// So many arrays and folders are read of a store, so deep: more is taken for a mistake.
-const MOST_ARRAYS: usize = 1 << 16;
+/// So many arrays are read of a store, and folders, so deep: more is taken for a mistake.
+pub const MOST_ARRAYS: usize = 1 << 16;
 const MOST_FOLDERS: usize = 1 << 17;
-const MOST_DEPTH: usize = 64;
+pub(crate) const MOST_DEPTH: usize = 64;
 
 /// What is said of an array or a group besides: values in JSON by their names.
 pub type Attributes = serde_json::Map<String, Value>;

@@ -52,8 +52,12 @@ pub(crate) fn run(
     let format = job::output_format(&writing.output, writing.to, input.path())?;
     format.map_or(Ok(()), |format| keeps_record(format, &writing.output))?;
     job::check_streams(writing, means.json)?;
-    Output::check(&writing.output, writing.force)?;
+    let check = |format: &Format| Output::check_as(format, &writing.output, writing.force);
+    format.map_or(Ok(()), check)?;
     let mut file = input.open()?;
+    if format.is_none() {
+        check(file.format())?;
+    }
     let format = format.unwrap_or(file.format());
     keeps_record(format, &writing.output)?;
     check_all_is_kept(&file, input.path())?;

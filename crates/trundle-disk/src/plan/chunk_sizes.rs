@@ -50,18 +50,23 @@ impl FromStr for ChunkSizes {
 }
 
 impl ChunkSizes {
-    /// The sizes for a tensor of these; those of which nothing is said are `otherwise`.
+    /// The sizes of what they are of, for a tensor of these; those of which nothing is said are `otherwise`.
     ///
     /// # Errors
     /// What does not fit, as a message.
-    pub(crate) fn of(&self, sizes: &[usize], otherwise: &[usize]) -> Result<Vec<usize>, String> {
+    pub(crate) fn of(
+        &self,
+        what: &str,
+        sizes: &[usize],
+        otherwise: &[usize],
+    ) -> Result<Vec<usize>, String> {
         let rank = sizes.len();
         let all = |axis: usize| sizes[axis].max(1);
         let mut own = otherwise.to_vec();
         let in_turn = self.sizes.iter().all(|(axis, _)| axis.is_none());
         if in_turn && self.sizes.len() != rank {
             let got = self.sizes.len();
-            return Err(format!("{got} sizes of chunks, where the result has {rank} axes"));
+            return Err(format!("{got} sizes of {what}, where the result has {rank} axes"));
         }
         for (at, (axis, size)) in self.sizes.iter().enumerate() {
             let axis = axis.unwrap_or(at);
@@ -80,7 +85,7 @@ mod tests {
 
     #[test]
     fn sizes_are_of_each_axis_or_of_some() {
-        let of = |text: &str| text.parse::<ChunkSizes>()?.of(&[10, 20, 0], &[3, 4, 5]);
+        let of = |text: &str| text.parse::<ChunkSizes>()?.of("chunks", &[10, 20, 0], &[3, 4, 5]);
         assert_eq!(of("1, 2,30"), Ok(vec![1, 2, 30]));
         assert_eq!(of("-1,2,-1"), Ok(vec![10, 2, 1]));
         assert_eq!(of("1=7"), Ok(vec![3, 7, 5]));
@@ -89,7 +94,7 @@ mod tests {
 
     #[test]
     fn what_is_no_size_is_refused_with_a_word() {
-        let of = |text: &str| text.parse::<ChunkSizes>()?.of(&[10, 20, 30], &[3, 4, 5]);
+        let of = |text: &str| text.parse::<ChunkSizes>()?.of("chunks", &[10, 20, 30], &[3, 4, 5]);
         for (text, word) in [
             ("", "\"\" is no size"),
             ("0,1,2", "\"0\" is no size"),

@@ -76,6 +76,8 @@ pub(crate) struct Traffic {
     pub(crate) bytes_written: u64,
     pub(crate) reads: u64,
     pub(crate) writes: u64,
+    /// Of the bytes that are read and written, those of chunks that wait for their other parts.
+    pub(crate) waiting: u64,
 }
 
 /// What a movement may use.
@@ -344,6 +346,7 @@ impl FilePass {
                 bytes_written: sum.bytes_written + bytes(elements(&tile.out)) + waiting,
                 reads: sum.reads + reads as u64,
                 writes: sum.writes + writes as u64,
+                waiting: sum.waiting + waiting,
             }
         });
         FilePass { target, program, reads, to, tiles, traffic }
@@ -376,7 +379,7 @@ fn quicker(
 impl FilePass {
     /// The seconds that it takes.
     pub(crate) fn seconds(&self, storage: &Storage) -> f64 {
-        let Traffic { bytes_read, bytes_written, reads, writes } = self.traffic;
+        let Traffic { bytes_read, bytes_written, reads, writes, .. } = self.traffic;
         storage.seconds(bytes_read + bytes_written, reads + writes)
     }
 }

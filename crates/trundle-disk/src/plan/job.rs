@@ -405,7 +405,7 @@ impl TensorJob {
         let mean = |bytes: u64, runs: u64| bytes / runs.max(1);
         let pass = |pass: &FilePass| {
             let traffic = pass.traffic;
-            let Traffic { bytes_read, bytes_written, reads, writes } = traffic;
+            let Traffic { bytes_read, bytes_written, reads, writes, .. } = traffic;
             (pass.tiles.len(), mean(bytes_read, reads), mean(bytes_written, writes))
         };
         passes.iter().map(pass).collect()
@@ -439,6 +439,7 @@ impl TensorJob {
                     cost.reads += traffic.reads;
                     cost.writes += traffic.writes;
                     cost.seconds += pass.seconds(storage);
+                    cost.temporary_bytes += traffic.waiting;
                     if index + 1 < passes.len() {
                         cost.temporary_bytes += traffic.bytes_written;
                     }
@@ -677,21 +678,23 @@ impl Unplanned {
             None => brought,
             Some(asked) => {
                 let otherwise = brought.unwrap_or_else(all);
-                Some(asked.of(sizes, &otherwise).map_err(refused)?)
+                Some(asked.of("chunks", sizes, &otherwise).map_err(refused)?)
             }
         };
         let shard = match &options.shards {
             None => None,
             Some(asked) => {
                 let otherwise = chunk.clone().unwrap_or_else(all);
-                Some(asked.of(sizes, &otherwise).map_err(refused)?)
+                Some(asked.of("shards", sizes, &otherwise).map_err(refused)?)
             }
         };
         // All of an axis is as many chunks as it takes.
-        let shard = shard.map(|shard| match &chunk {
-            Some(chunk) => whole_chunks(&shard, chunk, sizes),
-            None => shard,
-        });
+        let shard = match (shard, &chunk) {
+            (Some(shard), Some(chunk)) => {
+                Some(whole_chunks(&shard, chunk, sizes).map_err(refused)?)
+            }
+            (shard, _) => shard,
+        };
         Ok(Chunking { chunk, shard })
     }
 
@@ -735,11 +738,16 @@ struct Chunking {
 }
 
 /// A shard that reaches to the end of an axis, and no further than chunks do.
-fn whole_chunks(shard: &[usize], chunk: &[usize], sizes: &[usize]) -> Vec<usize> {
+///
+/// # Errors
+/// That one would be too large, as a message.
+fn whole_chunks(shard: &[usize], chunk: &[usize], sizes: &[usize]) -> Result<Vec<usize>, String> {
     let axes = shard.iter().zip(chunk).zip(sizes);
     axes.map(|((shard, chunk), size)| match shard >= size {
-        true => shard.next_multiple_of(*chunk),
-        false => *shard,
+        true => shard
+            .checked_next_multiple_of(*chunk)
+            .ok_or_else(|| format!("a shard of {shard} in chunks of {chunk} is too large")),
+        false => Ok(*shard),
     })
     .collect()
 }

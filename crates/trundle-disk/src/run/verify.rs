@@ -106,6 +106,8 @@ impl Executor<'_> {
     fn read_back(&self, data: Data<'_>, elements: usize) -> Result<Found, Error> {
         let Context { job, path, observer, .. } = self.context;
         let advance = |bytes: u64| observer.advance(bytes);
-        read_back(data, elements, job.storage.in_flight, &advance).map_err(reading(path))
+        // What is decoded for it has memory for as many.
+        let threads = if data.blob.takes_whole() { job.writers() } else { job.storage.in_flight };
+        read_back(data, elements, threads, &advance).map_err(reading(path))
     }
 }

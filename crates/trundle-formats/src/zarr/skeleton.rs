@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use trundle_core::DType;
+use trundle_zarr::MOST_ARRAYS;
 
 use super::new_store::{NewStore, new_array};
 use super::{NAME, attributes};
@@ -15,6 +16,9 @@ const CHUNK_BYTES: usize = 4 << 20;
 
 /// Along an axis there are so many chunks at most.
 const MOST_CHUNKS: usize = 1 << 20;
+
+/// Files and folders have names of so many bytes at most.
+const NAME_BYTES: usize = 255;
 
 /// The types that Zarr has, by its names.
 const TYPES: [(DType, &str); 15] = [
@@ -43,6 +47,12 @@ pub(super) fn skeleton(
 ) -> Result<FileSkeleton, Problem> {
     if tensors.is_empty() {
         return Err(Problem::Unsupported("a Zarr store of no array".to_owned()));
+    }
+    if tensors.len() > MOST_ARRAYS {
+        let count = tensors.len();
+        return Err(Problem::Unsupported(format!(
+            "{count} arrays, where {MOST_ARRAYS} are the most"
+        )));
     }
     let is_one = tensors.len() == 1;
     if !is_one {
@@ -83,6 +93,9 @@ fn check_names(tensors: &[Described<'_>]) -> Result<(), Problem> {
         if tensor.name.split('/').any(is_wrong) {
             return refused("a part of its name is empty, of dots alone or begins with \"__\"");
         }
+        if tensor.name.split('/').any(|part| part.len() > NAME_BYTES) {
+            return refused(&format!("a part of its name has more than {NAME_BYTES} bytes"));
+        }
         if tensor.name.split('/').any(|part| part == "zarr.json") {
             return refused("the format reserves the name zarr.json");
         }
@@ -111,9 +124,10 @@ fn chunked(tensor: &Described<'_>, path: String) -> Result<ChunkedTensor, Proble
         (None, None) => chunk_of(&sizes, width),
     };
     let shard = tensor.shard.map(<[usize]>::to_vec);
+    let is_empty = sizes.contains(&0);
     let many =
         sizes.iter().zip(&chunk).position(|(size, chunk)| size.div_ceil(*chunk) > MOST_CHUNKS);
-    if let Some(axis) = many {
+    if let Some(axis) = many.filter(|_| !is_empty) {
         let (count, most) = (sizes[axis].div_ceil(chunk[axis]), MOST_CHUNKS);
         let why = format!("along axis {axis} it would have {count} chunks, over {most}");
         return Err(tensor.refused(NAME, why));
