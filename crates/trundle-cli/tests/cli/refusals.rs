@@ -538,6 +538,12 @@ pub(crate) mod unix {
             // there are none left.
             command.env("MALLOC_ARENA_MAX", "1");
             let run = Run::from(command.current_dir(place.path("")).output().unwrap());
+            // A new thread that finds no place for its signal stack ends the process: the standard library
+            // does that, and nobody can prevent it.
+            if run.stderr.contains("failed to allocate an alternative stack") {
+                place.run(&["clean", "--force"]).done();
+                continue;
+            }
             let files = fs::read_dir(place.path("")).unwrap().count();
             if run.code == Some(0) {
                 assert_eq!(files, 2);
