@@ -4,7 +4,7 @@ use std::fmt;
 
 use trundle_core::{Layout, Shape};
 
-use crate::{Annotations, StoredDType};
+use crate::{Annotations, Problem, StoredDType};
 
 /// One tensor of a file: everything but its data.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +43,30 @@ trundle_core::fingerprint!(struct Header {
 });
 
 impl Header {
+    /// A row-major tensor in one box at an offset, of which nothing else is said.
+    ///
+    /// # Errors
+    /// If it would have more bytes than can be addressed.
+    pub(crate) fn row_major(
+        name: String,
+        element: StoredDType,
+        shape: Shape,
+        data_offset: Option<u64>,
+    ) -> Result<Header, Problem> {
+        let data_bytes = shape.bytes(element.width())?;
+        let (order, annotations) = (Order::RowMajor, Annotations::default());
+        Ok(Header {
+            name,
+            element,
+            shape,
+            order,
+            data_offset,
+            data_bytes,
+            chunk: None,
+            annotations,
+        })
+    }
+
     /// Where the elements lie, from the start of the tensor's data; packed ones as if they were
     /// unpacked.
     ///

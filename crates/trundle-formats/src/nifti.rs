@@ -21,7 +21,7 @@ use crate::source::Source;
 use crate::stored_dtype::ByteOrder;
 use crate::tensor_hint::TensorHint;
 use crate::uncompressed::{Rest, Uncompressed};
-use crate::{Annotations, Format, Header, Order, Problem, StoredDType, numpy_dtype};
+use crate::{Format, Header, Problem, StoredDType, numpy_dtype};
 
 pub(crate) const FORMAT: Format = Format {
     name: "nii",
@@ -120,18 +120,7 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
     fields.check_magic()?;
     let (element, shape) = (fields.element()?, fields.shape()?);
     let start = fields.data_offset()?;
-    let data_bytes = shape.bytes(element.width())?;
-    let (order, data_offset) = (Order::RowMajor, Some(start));
-    let stated = Header {
-        name,
-        element,
-        shape,
-        order,
-        data_offset,
-        data_bytes,
-        chunk: None,
-        annotations: Annotations::default(),
-    };
+    let stated = Header::row_major(name, element, shape, Some(start))?;
     let headers = vec![hint.apply(stated)?];
     Ok(Uncompressed::new(headers, fields.scaling(), start, source, Rest::Ignored)?)
 }

@@ -19,9 +19,7 @@ use crate::literal::Literal;
 use crate::source::Source;
 use crate::tensor_hint::TensorHint;
 use crate::uncompressed::{Rest, Uncompressed};
-use crate::{
-    Annotations, Described, FileSkeleton, Format, Header, Order, Problem, StoredDType, numpy_dtype,
-};
+use crate::{Described, FileSkeleton, Format, Header, Order, Problem, StoredDType, numpy_dtype};
 
 pub(crate) const FORMAT: Format = Format {
     name: "npy",
@@ -77,20 +75,7 @@ pub(crate) fn read_header(reader: &mut dyn Read, name: String) -> Result<(Header
         return Err(malformed(format!("expected a dict, found {literal}")));
     };
     let (element, order, shape) = interpret(entries)?;
-    let data_bytes = shape.bytes(element.width())?;
-    Ok((
-        Header {
-            name,
-            element,
-            shape,
-            order,
-            data_offset: None,
-            data_bytes,
-            chunk: None,
-            annotations: Annotations::default(),
-        },
-        bytes,
-    ))
+    Ok((Header { order, ..Header::row_major(name, element, shape, None)? }, bytes))
 }
 
 fn malformed(what: impl std::fmt::Display) -> Problem {

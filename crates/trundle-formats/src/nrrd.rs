@@ -19,7 +19,7 @@ use crate::names::check_unique;
 use crate::source::Source;
 use crate::tensor_hint::TensorHint;
 use crate::uncompressed::{Rest, Uncompressed};
-use crate::{Annotations, Format, Header, Order, Problem, StoredDType, numpy_dtype};
+use crate::{Format, Header, Problem, StoredDType, numpy_dtype};
 
 pub(crate) const FORMAT: Format = Format {
     name: "nrrd",
@@ -120,18 +120,7 @@ fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Prob
     let start = end
         .checked_add(skipped)
         .ok_or_else(|| malformed(format!("\"byte skip\" is {skipped}, too far to be addressed")))?;
-    let data_bytes = shape.bytes(element.width())?;
-    let (order, data_offset) = (Order::RowMajor, Some(start));
-    let stated = Header {
-        name,
-        element,
-        shape,
-        order,
-        data_offset,
-        data_bytes,
-        chunk: None,
-        annotations: Annotations::default(),
-    };
+    let stated = Header::row_major(name, element, shape, Some(start))?;
     let headers = vec![hint.apply(stated)?];
     Ok(Uncompressed::new(headers, lines.pairs, start, source, Rest::Ignored)?)
 }

@@ -9,7 +9,7 @@ use crate::format::Contents;
 use crate::source::Source;
 use crate::tensor_hint::TensorHint;
 use crate::uncompressed::{Rest, Uncompressed};
-use crate::{Annotations, Described, FileSkeleton, Format, Header, Order, Problem};
+use crate::{Described, FileSkeleton, Format, Header, Problem};
 
 pub(crate) const FORMAT: Format = Format {
     name: "raw",
@@ -30,16 +30,7 @@ fn open(source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem>
     let bytes = source.length().map(|length| length.saturating_sub(start));
     let Some(element) = &hint.element else { return Err(undescribed) };
     let Some(shape) = hint.shape_in(element, bytes)? else { return Err(undescribed) };
-    let header = Header {
-        name: source.name().to_owned(),
-        element: element.clone(),
-        data_bytes: shape.bytes(element.width())?,
-        shape,
-        order: Order::RowMajor,
-        data_offset: Some(start),
-        chunk: None,
-        annotations: Annotations::default(),
-    };
+    let header = Header::row_major(source.name().to_owned(), element.clone(), shape, Some(start))?;
     let rest = match hint.offset {
         Some(_) => Rest::Ignored,
         None => Rest::Refused(|expected, got| Problem::DataLeft { expected, got }),

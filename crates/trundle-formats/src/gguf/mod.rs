@@ -21,7 +21,7 @@ use crate::header_reader::HeaderReader;
 use crate::source::Source;
 use crate::tensor_hint::TensorHint;
 use crate::uncompressed::{Rest, Uncompressed};
-use crate::{Annotations, Format, Header, Order, Problem, StoredDType, Unreadable};
+use crate::{Format, Header, Problem, StoredDType, Unreadable};
 
 pub(crate) const FORMAT: Format = Format {
     name: "gguf",
@@ -96,23 +96,13 @@ impl Entry {
         let sizes =
             sizes.map_err(|_| malformed(format!("\"{name}\" has a size over {}", usize::MAX)))?;
         let shape = Shape::new(sizes)?;
-        let data_bytes = shape.bytes(element.width())?;
         let data_offset = start.checked_add(offset).ok_or_else(|| {
             malformed(format!(
                 "the data of \"{name}\" begins at byte {offset}, too far to be addressed"
             ))
         })?;
-        let (order, data_offset) = (Order::RowMajor, Some(data_offset));
-        Ok(Header {
-            name,
-            element,
-            shape,
-            order,
-            data_offset,
-            data_bytes,
-            chunk: None,
-            annotations: Annotations::default(),
-        })
+        let data_offset = Some(data_offset);
+        Header::row_major(name, element, shape, data_offset)
     }
 }
 

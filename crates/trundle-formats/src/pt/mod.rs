@@ -29,7 +29,7 @@ use crate::source::{Source, read_data};
 use crate::stored_dtype::ByteOrder;
 use crate::tensor_hint::TensorHint;
 use crate::uncompressed::{Rest, Uncompressed};
-use crate::{Annotations, Format, Header, Order, Problem, StoredDType, Unreadable};
+use crate::{Format, Header, Problem, StoredDType, Unreadable};
 
 pub(crate) const FORMAT: Format = Format {
     name: "pt",
@@ -236,16 +236,6 @@ impl Archive {
             )));
         };
         let data_offset = storage.place_of(begin);
-        let order = Order::RowMajor;
-        Ok(Header {
-            name,
-            element,
-            shape,
-            order,
-            data_offset,
-            data_bytes,
-            chunk: None,
-            annotations: Annotations::default(),
-        })
+        Header::row_major(name, element, shape, data_offset)
     }
 }

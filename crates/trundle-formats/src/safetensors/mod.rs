@@ -24,7 +24,7 @@ use crate::npy::read_exactly;
 use crate::source::Source;
 use crate::tensor_hint::TensorHint;
 use crate::uncompressed::{Rest, Uncompressed};
-use crate::{Annotations, Described, FileSkeleton, Format, Header, Order, Problem};
+use crate::{Described, FileSkeleton, Format, Header, Problem};
 
 pub(crate) const FORMAT: Format = Format {
     name: "safetensors",
@@ -134,22 +134,12 @@ fn header(name: String, entry: &Entry, start: u64) -> Result<Header, Problem> {
     if let Some(bits) = dtype::open_bits(&element, &shape) {
         return Err(malformed(format!("\"{name}\", {} {shape}, {bits}", entry.dtype)));
     }
-    let data_bytes = shape.bytes(element.width())?;
     let [first, _] = entry.data_offsets;
     let data_offset = start.checked_add(first).ok_or_else(|| {
         malformed(format!("the data of \"{name}\" begins at byte {first}, too far to be addressed"))
     })?;
-    let (order, data_offset) = (Order::RowMajor, Some(data_offset));
-    Ok(Header {
-        name,
-        element,
-        shape,
-        order,
-        data_offset,
-        data_bytes,
-        chunk: None,
-        annotations: Annotations::default(),
-    })
+    let data_offset = Some(data_offset);
+    Header::row_major(name, element, shape, data_offset)
 }
 
 fn skeleton(
