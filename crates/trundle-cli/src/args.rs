@@ -296,6 +296,18 @@ pub(crate) struct MoveArgs {
     pub planning: PlanArgs,
 }
 
+/// How a result is cut, where its format has chunks.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct ChunkArgs {
+    /// The chunks of a Zarr store that is written: a size for each axis (24,48,-1) or for some of them
+    /// (0=24,2=-1), where -1 is all of it. Without it, those of the source, or 4 MiB at most
+    #[arg(long, value_name = "SIZES", allow_hyphen_values = true)]
+    pub chunks: Option<ChunkSizes>,
+    /// Its shards, files of many chunks: whole multiples of them. Without it, each chunk is a file
+    #[arg(long, value_name = "SIZES", allow_hyphen_values = true)]
+    pub shards: Option<ChunkSizes>,
+}
+
 /// Where a result goes, and how it gets there.
 #[derive(Debug, Args)]
 pub(crate) struct WriteArgs {
@@ -305,6 +317,8 @@ pub(crate) struct WriteArgs {
     /// Its format, whatever its name ends with
     #[arg(long, value_name = "FORMAT", value_parser = written_format())]
     pub to: Option<&'static Format>,
+    #[command(flatten)]
+    pub chunking: ChunkArgs,
     /// Overwrite the output if it exists; it may be the input
     #[arg(long)]
     pub force: bool,
@@ -329,6 +343,8 @@ pub(crate) struct DryRunArgs {
     /// Its format, whatever its name ends with
     #[arg(long, value_name = "FORMAT", value_parser = written_format())]
     pub to: Option<&'static Format>,
+    #[command(flatten)]
+    pub chunking: ChunkArgs,
     /// The output may exist, and would be overwritten
     #[arg(long)]
     pub force: bool,
@@ -372,7 +388,7 @@ pub(crate) struct PlanArgs {
     pub means: MeansArgs,
 }
 
-/// What moving and planning may use, how the output is cut, and to whom they report.
+/// What moving and planning may use, and to whom they report.
 #[derive(Debug, Default, Args)]
 pub(crate) struct MeansArgs {
     /// How many threads to use
@@ -386,13 +402,6 @@ pub(crate) struct MeansArgs {
     /// matters, and remembered; measure forgets that, and probes again
     #[arg(long, value_name = "STORAGE", value_parser = one_of(STORAGES))]
     pub storage: Option<StorageArg>,
-    /// The chunks of a Zarr store that is written: a size for each axis (24,48,-1) or for some of them
-    /// (0=24,2=-1), where -1 is all of it. Without it, those of the source, or 4 MiB at most
-    #[arg(long, value_name = "SIZES", allow_hyphen_values = true)]
-    pub chunks: Option<ChunkSizes>,
-    /// Its shards, files of many chunks: whole multiples of them. Without it, each chunk is a file
-    #[arg(long, value_name = "SIZES", allow_hyphen_values = true)]
-    pub shards: Option<ChunkSizes>,
     /// Print one JSON object on stdout; of long work, progress as one on each line of stderr
     #[arg(long)]
     pub json: bool,

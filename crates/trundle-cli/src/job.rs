@@ -8,7 +8,7 @@ use serde_json::json;
 use trundle_disk::{Cost, Job, PlanOptions, RunOptions, Source, Storage, TensorJob};
 use trundle_formats::{FORMATS, Format, Output, Shown, TensorFile};
 
-use crate::args::{MeansArgs, MoveArgs, StorageArg, WriteArgs};
+use crate::args::{ChunkArgs, MeansArgs, MoveArgs, StorageArg, WriteArgs};
 use crate::axes;
 use crate::failure::Failure;
 use crate::forecast::{counted, first_lines};
@@ -227,7 +227,8 @@ pub(crate) fn carry_out(operation: &Operation, moving: &MoveArgs) -> Result<Outc
     let choice = Choice::of(operation, &file, planning, format)?;
     let (metadata, untrue) = axes::still_true(&file, &choice, &operation.chain);
     let wanted = choice.wanted();
-    let job = decide(operation.lengths_bytes, &planning.means, planning.row_major, |options| {
+    let (held, means) = (operation.lengths_bytes, &planning.means);
+    let job = decide(held, means, planning.row_major, &writing.chunking, |options| {
         Job::new(&file, &wanted, format, &metadata, options)
     });
     let job =
@@ -294,10 +295,11 @@ pub(crate) fn decide(
     held: u64,
     means: &MeansArgs,
     row_major: bool,
+    chunking: &ChunkArgs,
     decided: impl FnOnce(&PlanOptions) -> Result<Job, trundle_disk::Error>,
 ) -> Result<Job, Failure> {
     let options = plan_options(held, means.max_mem, means.storage, means.threads)?;
-    let (chunks, shards) = (means.chunks.clone(), means.shards.clone());
+    let ChunkArgs { chunks, shards } = chunking.clone();
     Ok(decided(&PlanOptions { row_major, chunks, shards, ..options })?)
 }
 

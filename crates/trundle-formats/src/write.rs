@@ -73,13 +73,24 @@ impl Format {
     }
 }
 
+/// The format of the path's ending, whose files are written from front to back.
+fn format_of_file(path: &Path) -> Result<&'static Format, Error> {
+    let format = Format::of(path)?;
+    if format.is_folder() {
+        let why = format!("format {} is written from files only", format.name());
+        return Err(Error::at(path, "stdout", Problem::Unsupported(why)));
+    }
+    Ok(format)
+}
+
 /// Checks that `path` can become an output, before any work is done for it: its ending is known,
 /// its folder is there, and it does not exist unless `overwrite` allows that. `-` is stdout.
 ///
 /// # Errors
 /// [`Error`] saying which of these does not hold.
 pub fn check_output(path: &Path, overwrite: bool) -> Result<(), Error> {
-    Output::check_as(Format::of(path)?, path, overwrite)
+    format_of_file(path)?;
+    Output::check(path, overwrite)
 }
 
 /// Writes `tensors` to the file at `path`, in the format of its ending, or to stdout for `-`, as
@@ -110,11 +121,7 @@ pub fn stage(
     progress: &mut Progress<'_>,
 ) -> Result<Output, Error> {
     let error = |problem| Error::at(path, "stdout", problem);
-    let format = Format::of(path)?;
-    if format.folder().is_some() {
-        let why = format!("format {} is written from files only", format.name());
-        return Err(error(Problem::Unsupported(why)));
-    }
+    let format = format_of_file(path)?;
     let mut output = Output::create(path, overwrite)?;
     format.write_to(&mut output, tensors, metadata, progress).map_err(error)?;
     Ok(output)

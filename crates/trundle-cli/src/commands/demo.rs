@@ -12,7 +12,7 @@ use trundle_formats::{NamedTensor, Shown, StoredDType, TensorFile, write};
 use trundle_view::{Pixels, Slice};
 
 use super::view::write_png;
-use crate::args::{DemoArgs, MeansArgs, MoveArgs, PlanArgs, WriteArgs};
+use crate::args::{ChunkArgs, DemoArgs, MeansArgs, MoveArgs, PlanArgs, WriteArgs};
 use crate::failure::Failure;
 use crate::input::Input;
 use crate::job::{self, Outcome};
@@ -117,6 +117,7 @@ fn move_volume(volume: &Path, moved: &Path, args: &DemoArgs) -> Result<Outcome, 
         writing: WriteArgs {
             output: moved.to_owned(),
             to: None,
+            chunking: ChunkArgs::default(),
             force: true,
             verify: true,
             resume: false,

@@ -48,7 +48,8 @@ fn plan_chain(operation: &Operation, planned: &PlannedArgs) -> Result<(), Failur
     let choice = Choice::of(operation, &file, planning, format)?;
     let (metadata, _) = axes::still_true(&file, &choice, &operation.chain);
     let wanted = choice.wanted();
-    let job = job::decide(operation.lengths_bytes, means, planning.row_major, |options| {
+    let (held, row_major) = (operation.lengths_bytes, planning.row_major);
+    let job = job::decide(held, means, row_major, &dry.chunking, |options| {
         Job::new(&file, &wanted, format, &metadata, options)
     })?;
     if dry.quiet {

@@ -9,7 +9,7 @@ use trundle_disk::{Job, Wanted};
 use trundle_formats::{FORMATS, Format, Header, Output, Shown, TensorFile};
 
 use super::plan::{cost_report, files_text, passes_report};
-use crate::args::{DryRunArgs, MeansArgs, RelayoutArgs, WriteArgs};
+use crate::args::{ChunkArgs, DryRunArgs, MeansArgs, RelayoutArgs, WriteArgs};
 use crate::axes::{Axes, Record};
 use crate::failure::Failure;
 use crate::forecast::{self, first_lines, sentence};
@@ -62,7 +62,7 @@ pub(crate) fn run(
     keeps_record(format, &writing.output)?;
     check_all_is_kept(&file, input.path())?;
     let relayout = Relayout::of(&file, &rules).map_err(|failure| within(input.path(), failure))?;
-    let job = relayout.job(&file, format, means)?;
+    let job = relayout.job(&file, format, means, &writing.chunking)?;
     let out_shapes = shapes(&job);
     let outcome = job::run_job(job, &mut file, input.path(), writing, means.json)?;
     let told: Vec<Told<'_>> = relayout.told(file.headers(), &out_shapes).collect();
@@ -97,7 +97,7 @@ pub(crate) fn plan(
     check_all_is_kept(&file, input.path())?;
     let relayout = Relayout::of(&file, &rules).map_err(|failure| within(input.path(), failure))?;
     let format = format.or_else(|| keeping().next()).unwrap_or(file.format());
-    let job = relayout.job(&file, format, means)?;
+    let job = relayout.job(&file, format, means, &dry.chunking)?;
     if dry.quiet {
         return Ok(());
     }
@@ -187,6 +187,7 @@ impl<'a> Relayout<'a> {
         file: &TensorFile,
         format: &'static Format,
         means: &MeansArgs,
+        chunking: &ChunkArgs,
     ) -> Result<Job, Failure> {
         let chain = |fate: &Fate<'a>| match fate {
             Fate::Moved(rule) => Some(&rule.chain),
@@ -198,7 +199,7 @@ impl<'a> Relayout<'a> {
             .enumerate()
             .map(|(index, fate)| Wanted { index, chain: chain(fate) })
             .collect();
-        job::decide(0, means, false, |options| {
+        job::decide(0, means, false, chunking, |options| {
             Job::new(file, &wanted, format, &self.metadata, options)
         })
     }

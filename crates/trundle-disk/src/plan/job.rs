@@ -153,7 +153,7 @@ impl Job {
         };
         let both = wanted.iter().enumerate().map(of_wanted).collect::<Result<Vec<_>, Error>>()?;
         let (inputs, tensors): (_, Vec<Unplanned>) = both.into_iter().unzip();
-        Job::decided(&[file], inputs, &tensors, format, metadata, options)
+        Job::decided(&[file], inputs, tensors, format, metadata, options)
     }
 
     /// Decides how tensors of `files` and constants become an output of `format` whose tensors are
@@ -179,7 +179,7 @@ impl Job {
             inputs.extend(output.inputs.iter().map(of_output));
             tensors.push(Unplanned::assembled(output, &inputs[first..], first)?);
         }
-        Job::decided(files, inputs, &tensors, format, metadata, options)
+        Job::decided(files, inputs, tensors, format, metadata, options)
     }
 
     /// Decides how a tensor of `file` becomes bytes in this order, and nothing else beside them. All requests
@@ -195,7 +195,7 @@ impl Job {
     ) -> Result<Job, Error> {
         let input = JobInput::as_it_stands(file, 0, index);
         let tensor = Unplanned::in_order(&file.headers()[index], order)?;
-        let mut job = Job::decided(&[file], vec![input], &[tensor], Format::RAW, &[], options)?;
+        let mut job = Job::decided(&[file], vec![input], vec![tensor], Format::RAW, &[], options)?;
         for tensor in &mut job.tensors {
             // One that is moved whole is written as bytes, cut anywhere.
             if let IoPlan::Whole = tensor.io_plan {
@@ -209,7 +209,7 @@ impl Job {
     fn decided(
         files: &[&TensorFile],
         inputs: Vec<JobInput>,
-        unplanned: &[Unplanned],
+        unplanned: Vec<Unplanned>,
         format: &'static Format,
         metadata: &[(String, String)],
         options: &PlanOptions,
@@ -225,15 +225,14 @@ impl Job {
                 .map_err(|problem| Error::file(Path::new("the output"), problem))?
         };
         let (budget, decoders) = decoders(options, &inputs)?;
-        let (budget, encoders) = encoders(options, budget, unplanned, &skeleton)?;
-        let tensors = |storage: &Storage| -> Result<Vec<TensorJob>, Error> {
-            let resources = Resources { budget, storage };
-            let at_once = |at: usize| Some(skeleton.chunked().get(at)?.at_once().to_vec());
-            let each = unplanned.iter().cloned().enumerate();
-            each.map(|(at, each)| each.planned(at_once(at), resources)).collect()
-        };
+        let (budget, encoders) = encoders(options, budget, &unplanned, &skeleton)?;
         let mut storage = options.storage.unwrap_or(Storage::SSD);
-        let mut decided = tensors(&storage)?;
+        let at_once = |at: usize| Some(skeleton.chunked().get(at)?.at_once().to_vec());
+        let planned = |(at, each): (usize, Unplanned)| {
+            each.planned(at_once(at), Resources { budget, storage: &storage })
+        };
+        let mut decided =
+            unplanned.into_iter().enumerate().map(planned).collect::<Result<Vec<_>, Error>>()?;
         if options.storage.is_none()
             && !is_small(&decided)
             && !requests_are_few(&decided, &storage)
@@ -241,7 +240,9 @@ impl Job {
             && let Some(found) = Measurements::of_user().storage(source, || Storage::probe(source))
         {
             storage = found;
-            decided = tensors(&storage)?;
+            let resources = Resources { budget, storage: &storage };
+            let again = |tensor: TensorJob| tensor.planned_again(resources);
+            decided = decided.into_iter().map(again).collect::<Result<_, _>>()?;
         }
         let (tensors, threads) = (decided, options.threads);
         Ok(Job { inputs, tensors, format, skeleton, budget, decoders, encoders, storage, threads })
@@ -250,31 +251,7 @@ impl Job {
     /// The same job with the resources of one that was begun before.
     pub(crate) fn with_resources(self, budget: usize, storage: Storage) -> Result<Job, Error> {
         let resources = Resources { budget, storage: &storage };
-        let again = |tensor: TensorJob| {
-            let TensorJob {
-                name,
-                element,
-                inputs,
-                in_order,
-                movement,
-                out_shape,
-                out_order,
-                at_once,
-                ..
-            } = tensor;
-            let annotations = Annotations::default();
-            let unplanned = Unplanned {
-                name,
-                element,
-                inputs,
-                in_order,
-                movement,
-                out_shape,
-                out_order,
-                annotations,
-            };
-            unplanned.planned(at_once, resources)
-        };
+        let again = |tensor: TensorJob| tensor.planned_again(resources);
         let tensors = self.tensors.into_iter().map(again).collect::<Result<_, _>>()?;
         Ok(Job { tensors, budget, storage, ..self })
     }
@@ -355,6 +332,13 @@ impl Job {
 }
 
 impl TensorJob {
+    /// The same with other resources.
+    fn planned_again(self, resources: Resources<'_>) -> Result<TensorJob, Error> {
+        let io_plan = self.movement.io_plan(self.at_once.as_deref(), resources);
+        let io_plan = io_plan.map_err(|error| error.within(&self.name))?;
+        Ok(TensorJob { io_plan, ..self })
+    }
+
     /// What the output calls it.
     pub fn name(&self) -> &str {
         &self.name

@@ -1,5 +1,6 @@
 //! What a store is before it has any data.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use trundle_core::DType;
@@ -83,6 +84,7 @@ pub(super) fn begin(path: &Path, skeleton: &FileSkeleton) -> Result<Box<dyn Blob
 
 /// Checks that all names can be paths of arrays beside each other.
 fn check_names(tensors: &[Described<'_>]) -> Result<(), Problem> {
+    let names: BTreeSet<&str> = tensors.iter().map(|tensor| tensor.name).collect();
     for tensor in tensors {
         let refused = |why: &str| Err(tensor.refused(NAME, why));
         if let Err(why) = check_relative(tensor.name) {
@@ -100,8 +102,9 @@ fn check_names(tensors: &[Described<'_>]) -> Result<(), Problem> {
             return refused("the format reserves the name zarr.json");
         }
         let around = format!("{}/", tensor.name);
-        if let Some(within) = tensors.iter().find(|other| other.name.starts_with(&around)) {
-            return refused(&format!("\"{}\" would be an array within it", within.name));
+        let within = names.range(&around[..]..).next().filter(|name| name.starts_with(&around));
+        if let Some(within) = within {
+            return refused(&format!("\"{within}\" would be an array within it"));
         }
     }
     check_unique(tensors.iter().map(|tensor| tensor.name)).map_err(|name| Problem::CannotHold {
@@ -154,9 +157,8 @@ fn type_name(element: &StoredDType) -> Option<String> {
 /// until there are few enough bytes, so that no order of reading is better than another.
 fn chunk_of(sizes: &[usize], width: usize) -> Vec<usize> {
     let mut chunk: Vec<usize> = sizes.iter().map(|size| (*size).max(1)).collect();
-    let bytes = |chunk: &[usize]| chunk.iter().fold(width, |all, size| all.saturating_mul(*size));
     let mut cuts = vec![1; chunk.len()];
-    while bytes(&chunk) > CHUNK_BYTES
+    while is_large(&chunk, width)
         && let Some(axis) = (0..chunk.len()).max_by_key(|axis| chunk[*axis])
         && chunk[axis] > 1
     {
@@ -166,16 +168,19 @@ fn chunk_of(sizes: &[usize], width: usize) -> Vec<usize> {
     chunk
 }
 
+fn is_large(chunk: &[usize], width: usize) -> bool {
+    chunk.iter().fold(width, |all, size| all.saturating_mul(*size)) > CHUNK_BYTES
+}
+
 /// The same of a shard, whose chunks are whole parts of it.
 fn part_of(shard: &[usize], width: usize) -> Vec<usize> {
     let mut chunk = shard.to_vec();
-    let bytes = |chunk: &[usize]| chunk.iter().fold(width, |all, size| all.saturating_mul(*size));
     let even = |chunk: &[usize]| {
         let even =
             (0..chunk.len()).filter(|axis| chunk[*axis] > 0 && chunk[*axis].is_multiple_of(2));
         even.max_by_key(|axis| chunk[*axis])
     };
-    while bytes(&chunk) > CHUNK_BYTES
+    while is_large(&chunk, width)
         && let Some(axis) = even(&chunk)
     {
         chunk[axis] /= 2;
