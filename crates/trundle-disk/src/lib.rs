@@ -13,6 +13,7 @@ mod store;
 pub use error::{Error, Problem};
 pub use plan::chunk_sizes::ChunkSizes;
 pub use plan::input::Input;
-pub use plan::job::{Assembled, Cost, Job, PlanOptions, TensorJob, Wanted};
+pub use plan::job::{Assembled, Cost, Job, PlanOptions, Wanted};
 pub use plan::storage::Storage;
+pub use plan::tensor_job::TensorJob;
 pub use run::{Difference, Finished, Observer, Outcome, RunOptions, Source, compare};

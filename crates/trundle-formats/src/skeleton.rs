@@ -54,14 +54,9 @@ impl ChunkedTensor {
         self.shard.as_deref().unwrap_or(&self.chunk)
     }
 
-    /// The sizes of a chunk.
-    pub fn chunk(&self) -> &[usize] {
-        &self.chunk
-    }
-
-    /// The sizes of a shard, if chunks are put into shards.
-    pub fn shard(&self) -> Option<&[usize]> {
-        self.shard.as_deref()
+    /// The bytes of what is written at once.
+    pub fn bytes_at_once(&self) -> usize {
+        self.at_once().iter().fold(self.width, |bytes, size| bytes.saturating_mul(*size))
     }
 }
 

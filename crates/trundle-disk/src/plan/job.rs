@@ -3,20 +3,18 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use trundle::{Chain, PlanError, Shape};
-use trundle_core::program::{Made, Program, TensorId};
-use trundle_formats::{
-    Annotations, Described, FileSkeleton, Format, Header, Order, StoredDType, TensorFile,
-};
+use trundle::Chain;
+use trundle_core::program::{Program, TensorId};
+use trundle_formats::{Described, FileSkeleton, Format, Order, StoredDType, TensorFile};
 
 use crate::Storage;
-use crate::error::{Error, Problem};
+use crate::error::Error;
 use crate::plan::chunk_sizes::ChunkSizes;
+use crate::plan::codec_memory::{decoders, encoders};
 use crate::plan::input::{Input, JobInput, JobTensor};
-use crate::plan::io_plan::{FilePass, IoPlan, Resources, SMALL_BYTES, Traffic};
-use crate::plan::location::{file_bytes, unit};
+use crate::plan::io_plan::{IoPlan, Resources, SMALL_BYTES};
 use crate::plan::measurements::Measurements;
-use crate::plan::movement::{Arrangement, Movement};
+use crate::plan::tensor_job::{Chunking, TensorJob, Unplanned};
 
 /// A tensor of a file, and what is to become of it.
 #[derive(Clone, Debug)]
@@ -82,23 +80,6 @@ pub struct Job {
     pub(crate) threads: Option<usize>,
 }
 
-/// One tensor of it.
-#[derive(Debug)]
-pub struct TensorJob {
-    pub(crate) name: String,
-    pub(crate) element: StoredDType,
-    /// For each input of the movement which of the job's it is.
-    pub(crate) inputs: Vec<usize>,
-    /// The order of its elements in the only file that it is made of.
-    in_order: Option<Order>,
-    pub(crate) movement: Movement,
-    pub(crate) io_plan: IoPlan,
-    pub(crate) out_shape: Shape,
-    pub(crate) out_order: Order,
-    /// The sizes of what is written at once, where the output is in chunks.
-    at_once: Option<Vec<usize>>,
-}
-
 /// What a job asks of the disk and of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
@@ -119,14 +100,14 @@ pub struct Cost {
 }
 
 /// What the program takes beside the buffers of a job: threads' own buffers, headers, plans.
-const OVERHEAD_BYTES: u64 = 6 << 20;
+pub(crate) const OVERHEAD_BYTES: u64 = 6 << 20;
 
 /// Where requests take less than this share of the time, it does not matter how long one takes.
 const SMALL_SHARE: f64 = 0.05;
 
 impl PlanOptions {
     /// The bytes that the buffers may have.
-    fn budget(&self) -> usize {
+    pub(crate) fn budget(&self) -> usize {
         let overhead = OVERHEAD_BYTES.min(self.max_bytes / 2);
         usize::try_from(self.max_bytes - overhead).unwrap_or(usize::MAX)
     }
@@ -225,7 +206,7 @@ impl Job {
                 .map_err(|problem| Error::file(Path::new("the output"), problem))?
         };
         let (budget, decoders) = decoders(options, &inputs)?;
-        let (budget, encoders) = encoders(options, budget, &unplanned, &skeleton)?;
+        let (budget, encoders) = encoders(options, budget, &skeleton)?;
         let mut storage = options.storage.unwrap_or(Storage::SSD);
         let at_once = |at: usize| Some(skeleton.chunked().get(at)?.at_once().to_vec());
         let planned = |(at, each): (usize, Unplanned)| {
@@ -331,188 +312,6 @@ impl Job {
     }
 }
 
-impl TensorJob {
-    /// The same with other resources.
-    fn planned_again(self, resources: Resources<'_>) -> Result<TensorJob, Error> {
-        let io_plan = self.movement.io_plan(self.at_once.as_deref(), resources);
-        let io_plan = io_plan.map_err(|error| error.within(&self.name))?;
-        Ok(TensorJob { io_plan, ..self })
-    }
-
-    /// What the output calls it.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// The type of its elements.
-    pub fn element(&self) -> &StoredDType {
-        &self.element
-    }
-
-    /// The sizes of its axes in the output.
-    pub fn out_shape(&self) -> &Shape {
-        &self.out_shape
-    }
-
-    /// The order of its elements in the output.
-    pub fn out_order(&self) -> Order {
-        self.out_order
-    }
-
-    /// Whether its elements stay where they are and the header alone says another order of axes.
-    pub fn is_by_header(&self) -> bool {
-        self.movement.is_copy() && self.in_order.is_some_and(|order| order != self.out_order)
-    }
-
-    /// Whether its bytes are the same in the output, in the same order.
-    pub fn is_copy(&self) -> bool {
-        self.movement.is_copy()
-    }
-
-    /// The bytes that it fills in the output.
-    pub fn out_bytes(&self) -> u64 {
-        self.movement.file_bytes_of_ends().1
-    }
-
-    /// How many times its elements go through memory.
-    pub fn passes(&self) -> usize {
-        match &self.io_plan {
-            IoPlan::Whole => self.movement.whole_passes(),
-            IoPlan::Tiled(passes) => passes.len(),
-        }
-    }
-
-    /// For each pass over files how many tiles it has, and the bytes of its runs: of one that is
-    /// read, and of one that is written, on average. None if the tensor is read whole.
-    pub fn tiles(&self) -> Vec<(usize, u64, u64)> {
-        let IoPlan::Tiled(passes) = &self.io_plan else { return Vec::new() };
-        let mean = |bytes: u64, runs: u64| bytes / runs.max(1);
-        let pass = |pass: &FilePass| {
-            let traffic = pass.traffic;
-            let Traffic { bytes_read, bytes_written, reads, writes, .. } = traffic;
-            (pass.tiles.len(), mean(bytes_read, reads), mean(bytes_written, writes))
-        };
-        passes.iter().map(pass).collect()
-    }
-
-    fn cost(&self, storage: &Storage) -> Cost {
-        let unit = unit(self.movement.width());
-        match &self.io_plan {
-            IoPlan::Whole => {
-                let (read, written) = self.movement.file_bytes_of_ends();
-                let (bytes_read, bytes_written) = (read, written);
-                let buffer_bytes = self.movement.whole_bytes();
-                let requests = self.movement.inputs().len() as u64 + 1;
-                let seconds = storage.seconds(read + written, requests);
-                Cost {
-                    bytes_read,
-                    bytes_written,
-                    reads: self.movement.inputs().len() as u64,
-                    writes: 1,
-                    temporary_bytes: 0,
-                    buffer_bytes,
-                    seconds,
-                }
-            }
-            IoPlan::Tiled(passes) => {
-                let mut cost = Cost::default();
-                for (index, pass) in passes.iter().enumerate() {
-                    let traffic = pass.traffic;
-                    cost.bytes_read += traffic.bytes_read;
-                    cost.bytes_written += traffic.bytes_written;
-                    cost.reads += traffic.reads;
-                    cost.writes += traffic.writes;
-                    cost.seconds += pass.seconds(storage);
-                    cost.temporary_bytes += traffic.waiting;
-                    if index + 1 < passes.len() {
-                        cost.temporary_bytes += traffic.bytes_written;
-                    }
-                    let largest = pass.tiles.iter().map(|tile| tile.elements() * unit).max();
-                    cost.buffer_bytes = cost.buffer_bytes.max(largest.unwrap_or(0) as u64);
-                }
-                cost
-            }
-        }
-    }
-}
-
-/// A thread that decodes a chunk has memory for so many: the one that it keeps, what the file has, and
-/// what codecs make of that on the way.
-const CHUNKS_OF_DECODER: usize = 4;
-
-/// The share of the memory, as its inverse, for chunks that are decoded or encoded, if there is room for
-/// one.
-const CODECS_SHARE: usize = 4;
-
-/// What of the memory is left for buffers where `inputs` have chunks that are decoded, and how many
-/// threads decode them at once.
-///
-/// # Errors
-/// [`Problem::Memory`] if there is not room for one.
-fn decoders(options: &PlanOptions, inputs: &[JobInput]) -> Result<(usize, Option<usize>), Error> {
-    let bytes = options.budget();
-    let of_chunk = |input: &JobInput| {
-        let header = &input.tensor()?.header;
-        let elements: usize = header.chunk.as_ref()?.iter().product();
-        Some(file_bytes(header.element.width(), elements))
-    };
-    let Some(chunk) = inputs.iter().filter_map(of_chunk).max() else {
-        return Ok((bytes, None));
-    };
-    let in_chunks = |input: &&JobInput| of_chunk(input).is_some();
-    let files = inputs.iter().filter(in_chunks).filter_map(|input| Some(input.tensor()?.file));
-    // Each file keeps what was read of it last.
-    let others = files.collect::<BTreeSet<usize>>().len() - 1;
-    let each = chunk.saturating_mul(CHUNKS_OF_DECODER + others);
-    shared(options, bytes, each).map(|(left, decoders)| (left, Some(decoders)))
-}
-
-/// A thread that encodes has memory for so many of what is written at once: one with all of its elements,
-/// and what the codecs make of that.
-const COPIES_OF_ENCODER: usize = 3;
-
-/// What of `budget` is left for buffers where the output is in chunks, and how many threads encode them at
-/// once.
-///
-/// # Errors
-/// [`Problem::Memory`] if there is not room for one.
-fn encoders(
-    options: &PlanOptions,
-    budget: usize,
-    tensors: &[Unplanned],
-    skeleton: &FileSkeleton,
-) -> Result<(usize, Option<usize>), Error> {
-    let at_once = skeleton.chunked().iter().zip(tensors);
-    let bytes = at_once.map(|(chunked, tensor)| {
-        let elements = chunked.at_once().iter().copied().fold(1, usize::saturating_mul);
-        file_bytes(tensor.element.width(), elements)
-    });
-    match bytes.max() {
-        None => Ok((budget, None)),
-        Some(bytes) => {
-            let each = bytes.saturating_mul(COPIES_OF_ENCODER);
-            shared(options, budget, each).map(|(left, encoders)| (left, Some(encoders)))
-        }
-    }
-}
-
-/// What of `budget` is left if a share of it is for threads that take `each` bytes, and for how many.
-///
-/// # Errors
-/// [`Problem::Memory`] if there is not room for one.
-fn shared(options: &PlanOptions, budget: usize, each: usize) -> Result<(usize, usize), Error> {
-    let each = each.max(1);
-    let threads = (budget / CODECS_SHARE / each).clamp(1, Storage::SSD.in_flight);
-    match budget.checked_sub(threads.saturating_mul(each)).filter(|left| *left > 0) {
-        Some(left) => Ok((left, threads)),
-        None => {
-            let (each, limit) = (each as u64, options.max_bytes);
-            let needed = each + OVERHEAD_BYTES.min(each) + 1;
-            Err(Error::from(Problem::Memory { needed, limit }))
-        }
-    }
-}
-
 /// Whether all is moved whole, and so little that the storage makes no difference.
 fn is_small(tensors: &[TensorJob]) -> bool {
     let is_whole = |tensor: &TensorJob| match &tensor.io_plan {
@@ -540,198 +339,4 @@ fn requests_are_few(tensors: &[TensorJob], storage: &Storage) -> bool {
         }
     }
     requests <= SMALL_SHARE * all
-}
-
-/// A tensor whose I/O plan is not decided yet.
-#[derive(Clone, Debug)]
-struct Unplanned {
-    name: String,
-    element: StoredDType,
-    inputs: Vec<usize>,
-    in_order: Option<Order>,
-    movement: Movement,
-    out_shape: Shape,
-    out_order: Order,
-    /// What else is said of it.
-    annotations: Annotations,
-}
-
-impl Unplanned {
-    /// What `chain` makes of a tensor, which is the job's input of this index.
-    fn of_chain(
-        input: &JobInput,
-        at: usize,
-        chain: Option<&Chain>,
-        format: &Format,
-        row_major: bool,
-    ) -> Result<Unplanned, Error> {
-        let (row_major, copy) = (row_major && chain.is_some(), Chain::new());
-        let chain = chain.unwrap_or(&copy);
-        let JobInput::Tensor(tensor) = input else { unreachable!("a tensor of a file") };
-        let header = &tensor.header;
-        let width = header.element.width();
-        let named = |error: PlanError| Error::of(&header.name, error);
-        let out_shape = chain.out_shape(&header.shape).map_err(|error| named(error.into()))?;
-        let movement =
-            |to: Order| Movement::of_chain(chain, width, &header.shape, header, to).map_err(named);
-        let mut unplanned = Unplanned {
-            name: header.name.clone(),
-            element: format.element_as_written(&header.element),
-            inputs: vec![at],
-            in_order: header.chunk.is_none().then_some(header.order),
-            movement: movement(Order::RowMajor)?,
-            out_order: Order::RowMajor,
-            out_shape,
-            annotations: header.annotations.of_axes(chain.axes_kept(&header.shape).as_deref()),
-        };
-        let can_state = format.states_column_major() && width.packing().is_none() && !row_major;
-        if can_state && !unplanned.movement.is_copy() {
-            let stated = movement(Order::ColumnMajor)?;
-            if stated.is_copy() {
-                unplanned =
-                    Unplanned { movement: stated, out_order: Order::ColumnMajor, ..unplanned };
-            }
-        }
-        Ok(unplanned)
-    }
-
-    /// A tensor as it stands in a file, in this order.
-    fn in_order(header: &Header, order: Order) -> Result<Unplanned, Error> {
-        let Header { name, element, shape, .. } = header;
-        let movement = Movement::of_chain(&Chain::new(), element.width(), shape, header, order);
-        Ok(Unplanned {
-            name: name.clone(),
-            element: element.clone(),
-            inputs: vec![0],
-            in_order: None,
-            movement: movement.map_err(|error| Error::of(name, error))?,
-            out_shape: shape.clone(),
-            // Bytes without a header say of no order that it is theirs.
-            out_order: Order::RowMajor,
-            annotations: Annotations::default(),
-        })
-    }
-
-    /// A tensor of a program whose inputs are these, the job's from `first` on.
-    fn assembled(
-        output: &Assembled<'_>,
-        inputs: &[JobInput],
-        first: usize,
-    ) -> Result<Unplanned, Error> {
-        let arrangements: Vec<Arrangement<'_>> = inputs.iter().map(JobInput::arrangement).collect();
-        let refused = |error| Error::of(output.name, error);
-        let movement =
-            Movement::of_tensor(output.program, output.tensor, &arrangements).map_err(refused)?;
-        // What others are made of may be of any type.
-        let read: BTreeSet<usize> = movement.inputs().iter().map(|(input, _)| *input).collect();
-        for given in output.program.tensors() {
-            if let Made::Given(input) = given.made
-                && read.contains(&input)
-            {
-                inputs[input].check(&output.element, given).map_err(refused)?;
-            }
-        }
-        Ok(Unplanned {
-            name: output.name.to_owned(),
-            element: output.element.clone(),
-            inputs: (first..first + inputs.len()).collect(),
-            in_order: None,
-            out_shape: movement.out_shape().clone(),
-            movement,
-            out_order: Order::RowMajor,
-            annotations: Annotations::default(),
-        })
-    }
-
-    /// The chunks that are asked for, or else those of the source where the operators bring them.
-    fn chunking(&self, format: &Format, options: &PlanOptions) -> Result<Chunking, Error> {
-        if !format.is_folder() {
-            return match options.chunks.as_ref().or(options.shards.as_ref()) {
-                None => Ok(Chunking::default()),
-                Some(_) => {
-                    let why = format!("format {} has no chunks", format.name());
-                    Err(Error::from(Problem::Chunks(why)))
-                }
-            };
-        }
-        let sizes = self.out_shape.sizes();
-        let refused = |why: String| Error::from(Problem::Chunks(why)).within(&self.name);
-        let brought = self.movement.chunk();
-        let all = || sizes.iter().map(|size| (*size).max(1)).collect::<Vec<_>>();
-        let chunk = match &options.chunks {
-            None => brought,
-            Some(asked) => {
-                let otherwise = brought.unwrap_or_else(all);
-                Some(asked.of("chunks", sizes, &otherwise).map_err(refused)?)
-            }
-        };
-        let shard = match &options.shards {
-            None => None,
-            Some(asked) => {
-                let otherwise = chunk.clone().unwrap_or_else(all);
-                Some(asked.of("shards", sizes, &otherwise).map_err(refused)?)
-            }
-        };
-        // All of an axis is as many chunks as it takes.
-        let shard = match (shard, &chunk) {
-            (Some(shard), Some(chunk)) => {
-                Some(whole_chunks(&shard, chunk, sizes).map_err(refused)?)
-            }
-            (shard, _) => shard,
-        };
-        Ok(Chunking { chunk, shard })
-    }
-
-    fn described<'a>(&'a self, chunking: &'a Chunking) -> Described<'a> {
-        Described {
-            chunk: chunking.chunk.as_deref(),
-            shard: chunking.shard.as_deref(),
-            annotations: Some(&self.annotations),
-            ..Described::new(&self.name, &self.element, &self.out_shape, self.out_order)
-        }
-    }
-
-    fn planned(
-        self,
-        at_once: Option<Vec<usize>>,
-        resources: Resources<'_>,
-    ) -> Result<TensorJob, Error> {
-        let io_plan = self.movement.io_plan(at_once.as_deref(), resources);
-        let io_plan = io_plan.map_err(|error| error.within(&self.name))?;
-        let Unplanned { name, element, inputs, in_order, movement, out_shape, out_order, .. } =
-            self;
-        Ok(TensorJob {
-            name,
-            element,
-            inputs,
-            in_order,
-            movement,
-            io_plan,
-            out_shape,
-            out_order,
-            at_once,
-        })
-    }
-}
-
-/// The sizes of a tensor's chunks and shards, where something is said of them.
-#[derive(Clone, Debug, Default)]
-struct Chunking {
-    chunk: Option<Vec<usize>>,
-    shard: Option<Vec<usize>>,
-}
-
-/// A shard that reaches to the end of an axis, and no further than chunks do.
-///
-/// # Errors
-/// That one would be too large, as a message.
-fn whole_chunks(shard: &[usize], chunk: &[usize], sizes: &[usize]) -> Result<Vec<usize>, String> {
-    let axes = shard.iter().zip(chunk).zip(sizes);
-    axes.map(|((shard, chunk), size)| match shard >= size {
-        true => shard
-            .checked_next_multiple_of(*chunk)
-            .ok_or_else(|| format!("a shard of {shard} in chunks of {chunk} is too large")),
-        false => Ok(*shard),
-    })
-    .collect()
 }

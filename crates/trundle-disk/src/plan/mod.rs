@@ -1,6 +1,7 @@
 //! What a job will do: how each tensor goes from file to file, decided before anything is written.
 
 pub(crate) mod chunk_sizes;
+mod codec_memory;
 mod growth;
 pub(crate) mod input;
 pub(crate) mod io_plan;
@@ -11,4 +12,5 @@ pub(crate) mod movement;
 mod seams;
 pub(crate) mod storage;
 pub(crate) mod tasks;
+pub(crate) mod tensor_job;
 pub(crate) mod tiling;

@@ -9,9 +9,10 @@ use trundle_formats::Order;
 
 use crate::plan::input::{JobInput, JobTensor};
 use crate::plan::io_plan::IoPlan;
-use crate::plan::job::{Job, TensorJob};
+use crate::plan::job::Job;
 use crate::plan::movement::Movement;
 use crate::plan::tasks::{TaskGroup, groups};
+use crate::plan::tensor_job::TensorJob;
 
 /// To be raised when the same tiles and batches mean something else in an intermediate file, in an
 /// output or in a journal. That others are cut is seen without it.

@@ -9,10 +9,11 @@ use trundle_formats::StoredDType;
 
 use crate::error::Error;
 use crate::plan::io_plan::{FilePass, FileRead, IoPlan, ReadFrom};
-use crate::plan::job::{Job, TensorJob};
+use crate::plan::job::Job;
 use crate::plan::location::{Bounds, Location, Runs, elements, unit};
 use crate::plan::movement::{self, made_of_output};
 use crate::plan::tasks::Task;
+use crate::plan::tensor_job::TensorJob;
 use crate::plan::tiling::Tile;
 use crate::run::checksums::{Checksum, Elements, Origin, Source};
 
