@@ -5,6 +5,30 @@
 use std::fmt::Debug;
 use std::fs::File;
 use std::io::{self, Cursor, Read, Write};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// What tells whether what is read is still what it was: not where it is, which another mount or another
+/// machine may change, but two of one size and one time differ in their samples.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlobIdentity {
+    /// How many bytes there are.
+    pub bytes: u64,
+    /// When they were last written to, in nanoseconds since 1970.
+    pub modified: u128,
+    /// Some of them, or what is said of some of them.
+    pub samples: Vec<u8>,
+}
+
+/// How many samples of a file are taken, the first at its begin and the last at its end.
+const SAMPLES: u64 = 16;
+
+/// The bytes of each.
+const SAMPLE_BYTES: u64 = 4 << 10;
+
+/// A time in nanoseconds since 1970.
+pub(crate) fn nanoseconds(time: SystemTime) -> u128 {
+    time.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos()
+}
 
 /// Bytes that several threads read and write at once, at any place. What is only read has nothing to say
 /// of writing.
@@ -61,6 +85,14 @@ pub trait Blob: Debug + Send + Sync {
     /// The local file that it is, whose disk can be measured.
     fn file(&self) -> Option<&File> {
         None
+    }
+
+    /// What tells whether it is still what it was; `None` of what another process would not find again.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    fn identity(&self) -> io::Result<Option<BlobIdentity>> {
+        Ok(None)
     }
 
     /// Fills `buffer` from the bytes at `offset`.
@@ -179,6 +211,19 @@ impl Blob for File {
 
     fn file(&self) -> Option<&File> {
         Some(self)
+    }
+
+    fn identity(&self) -> io::Result<Option<BlobIdentity>> {
+        let metadata = self.metadata()?;
+        let bytes = metadata.len();
+        let mut samples = vec![0; (bytes.min(SAMPLES * SAMPLE_BYTES)) as usize];
+        let distance = bytes.saturating_sub(SAMPLE_BYTES) / (SAMPLES - 1);
+        // Of a file that is no longer than its samples, all.
+        let distance = if bytes <= SAMPLES * SAMPLE_BYTES { SAMPLE_BYTES } else { distance };
+        for (index, sample) in samples.chunks_mut(SAMPLE_BYTES as usize).enumerate() {
+            self.read_exact_at(sample, index as u64 * distance)?;
+        }
+        Ok(Some(BlobIdentity { bytes, modified: nanoseconds(metadata.modified()?), samples }))
     }
 }
 

@@ -2,8 +2,10 @@
 
 use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::error::is_stream;
+use crate::shared_output::Sharing;
 use crate::source::Source;
 #[cfg(feature = "zarr")]
 use crate::zarr;
@@ -35,8 +37,8 @@ type Open = fn(Source, &TensorHint) -> Result<Box<dyn Contents>, Problem>;
 /// All of a file but the data of its tensors.
 type MakeFrame = fn(&[Described<'_>], &[(String, String)]) -> Result<FileSkeleton, Problem>;
 
-/// The data of a new folder.
-type BeginFolder = fn(&Path, &FileSkeleton) -> Result<Box<dyn Blob>, Problem>;
+/// The data of a new folder; or of one that is shared, which has been begun.
+type BeginFolder = fn(&Path, &FileSkeleton, Option<Arc<Sharing>>) -> Result<Box<dyn Blob>, Problem>;
 
 /// A format of files of tensors.
 #[derive(Debug)]
@@ -62,7 +64,7 @@ pub(crate) struct FolderFormat {
     pub(crate) name: &'static str,
     /// Whether the folder at a path is one of it.
     pub(crate) is_one: fn(&Path) -> bool,
-    /// The data of a new one, in the empty folder at a path.
+    /// The data of a new one, in the empty folder at a path, or of one that several processes write.
     pub(crate) begin: BeginFolder,
 }
 

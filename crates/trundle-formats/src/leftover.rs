@@ -99,7 +99,7 @@ pub fn leftovers(folder: &Path, output_tag: Option<&str>) -> io::Result<Vec<Left
             files: Vec::new(),
         });
         if left.state != LeftoverState::InUse {
-            match use_of(&path) {
+            match use_of(&path, name.ending == "tasks") {
                 Use::By => left.state = LeftoverState::InUse,
                 Use::Unknown => left.state = LeftoverState::Unknown,
                 Use::None => {}
@@ -177,9 +177,11 @@ enum Use {
     Unknown,
 }
 
-fn use_of(path: &Path) -> Use {
+/// Whether a process has what is at `path`, or some have it together where it `is_shared`.
+fn use_of(path: &Path, is_shared: bool) -> Use {
     // For a moment: who wants the file tries more than once.
-    match open_as_is(path, false).map(|file| file.try_lock_shared()) {
+    let try_lock = |file: File| if is_shared { file.try_lock() } else { file.try_lock_shared() };
+    match open_as_is(path, false).map(try_lock) {
         Ok(Ok(())) => Use::None,
         Ok(Err(TryLockError::WouldBlock)) => Use::By,
         Err(error) if error.kind() == io::ErrorKind::NotFound => Use::None,

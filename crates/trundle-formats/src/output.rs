@@ -39,7 +39,7 @@ enum Target {
 }
 
 /// What there is at a place for an output.
-enum Found {
+pub(crate) enum Found {
     Nothing,
     Regular(Metadata),
     Special,
@@ -152,7 +152,7 @@ impl Output {
                 let file = file.file().try_clone().map_err(Problem::writing);
                 file.map(|file| -> Box<dyn Blob> { Box::new(file) })
             }
-            Target::Folder(folder, _, format) => (format.begin)(folder.path(), skeleton),
+            Target::Folder(folder, _, format) => (format.begin)(folder.path(), skeleton, None),
             Target::Special(_) | Target::Stdout(_) => {
                 Err(Problem::writing(io::ErrorKind::NotSeekable.into()))
             }
@@ -239,7 +239,7 @@ impl Target {
 
 /// Writes the new name out to the disk. The file is whole already, so that a system which cannot do
 /// this is no failure.
-fn sync_folder(folder: &Path) {
+pub(crate) fn sync_folder(folder: &Path) {
     #[cfg(unix)]
     let _ = File::open(folder).and_then(|folder| folder.sync_all());
     #[cfg(not(unix))]
@@ -304,7 +304,7 @@ fn permissions(_: &Found) -> Option<fs::Permissions> {
 }
 
 /// The folder that `path` is in.
-fn folder_of(path: &Path) -> &Path {
+pub(crate) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
@@ -312,7 +312,7 @@ fn folder_of(path: &Path) -> &Path {
 }
 
 /// The place that `path` means for a folder of `format`.
-fn find_folder_place(
+pub(crate) fn find_folder_place(
     path: &Path,
     overwrite: bool,
     format: FolderFormat,
@@ -348,7 +348,7 @@ fn check_folder_of(place: &Path) -> Result<(), Problem> {
 }
 
 /// The place that `path` means, and what is there now.
-fn find_place(path: &Path, overwrite: bool) -> Result<(PathBuf, Found), Problem> {
+pub(crate) fn find_place(path: &Path, overwrite: bool) -> Result<(PathBuf, Found), Problem> {
     if is_special(path) {
         return Ok((path.to_owned(), Found::Special));
     }
@@ -379,7 +379,7 @@ fn is_special(path: &Path) -> bool {
 }
 
 /// Where the symbolic links at `path` lead, also if nothing is there.
-fn follow_links(path: &Path) -> io::Result<PathBuf> {
+pub(crate) fn follow_links(path: &Path) -> io::Result<PathBuf> {
     // A slash at the end would itself follow a link.
     let mut place: PathBuf = path.components().collect();
     for _ in 0..MAX_LINKS {

@@ -16,8 +16,8 @@ use crate::temporary_name::{TemporaryName, random_tag};
 
 /// How often a file that somebody has is tried, and how long to wait between: who only looks whether
 /// it is in use has it for a moment.
-const LOCK_TRIES: u32 = 10;
-const LOCK_WAIT: Duration = Duration::from_millis(5);
+pub(crate) const LOCK_TRIES: u32 = 10;
+pub(crate) const LOCK_WAIT: Duration = Duration::from_millis(5);
 
 /// A finished result that cannot get its name is kept under one of so many.
 const FINISHED_NAMES: u32 = 100;

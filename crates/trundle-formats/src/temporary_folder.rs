@@ -72,11 +72,7 @@ impl TemporaryFolder {
     ) -> Result<(), Problem> {
         // No signal comes between two names.
         let renamed = self.entry.ended(|| {
-            let renamed = match fs::symlink_metadata(place) {
-                Ok(_) if !overwrite => Err(Problem::Exists),
-                Ok(_) => exchange(&self.path, place, format).map(Some),
-                Err(_) => rename_to_new(&self.path, place).map(|()| None),
-            };
+            let renamed = rename_to_place(&self.path, place, overwrite, format);
             renamed.map_err(|why| kept(&self.path, place, why))
         });
         if let Some(replaced) = renamed? {
@@ -137,6 +133,21 @@ const RENAME: &str = "rename the finished folder";
 
 fn renaming(source: io::Error) -> Problem {
     Problem::Io { doing: RENAME, source }
+}
+
+/// Gives the folder at `path` the name `place`, in the place of what is there only if `overwrite` is set, and
+/// of a folder only if it is of the same format; says where that is now.
+pub(crate) fn rename_to_place(
+    path: &Path,
+    place: &Path,
+    overwrite: bool,
+    format: FolderFormat,
+) -> Result<Option<PathBuf>, Problem> {
+    match fs::symlink_metadata(place) {
+        Ok(_) if !overwrite => Err(Problem::Exists),
+        Ok(_) => exchange(path, place, format).map(Some),
+        Err(_) => rename_to_new(path, place).map(|()| None),
+    }
 }
 
 /// Gives the folder at `path` the name `place`, where nothing is.

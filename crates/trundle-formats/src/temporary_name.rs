@@ -25,7 +25,7 @@ pub struct TemporaryName {
     pub output: String,
     /// What tells the runs to one output apart.
     pub plan: String,
-    /// What the file is: `part`, `pass0`, `journal`, `finished` or `check`.
+    /// What the file is: `part`, `pass0`, `journal`, `tasks`, `finished` or `check`.
     pub ending: String,
 }
 
@@ -44,7 +44,7 @@ impl TemporaryName {
         let is_numbered = |kind: &str| {
             ending.strip_prefix(kind).is_some_and(|end| end.bytes().all(|n| n.is_ascii_digit()))
         };
-        let is_ending = matches!(ending, "part" | "journal" | "check")
+        let is_ending = matches!(ending, "part" | "journal" | "tasks" | "check")
             || is_numbered("finished")
             || (is_numbered("pass") && ending != "pass");
         (is_plan && is_ending && !output.is_empty()).then(|| TemporaryName {
@@ -132,6 +132,8 @@ mod tests {
     use super::*;
 
     const PLAN: &str = "0123456789abcdef";
+    const ENDINGS: [&str; 8] =
+        ["part", "journal", "tasks", "pass0", "pass12", "finished", "finished2", "check"];
 
     fn parsed(tag: &str, ending: &str) -> Option<TemporaryName> {
         TemporaryName::parse(OsStr::new(&TemporaryName::of(tag, ending)))
@@ -143,7 +145,7 @@ mod tests {
         {
             let tag = output_tag(OsStr::new(name));
             assert!(!tag.contains(char::is_control), "{tag:?}");
-            for ending in ["part", "journal", "pass0", "pass12", "finished", "finished2", "check"] {
+            for ending in ENDINGS {
                 let read = parsed(&format!("{tag}-{PLAN}"), ending).unwrap_or_else(|| {
                     panic!("{tag}.{ending} is not known again");
                 });

@@ -1,8 +1,10 @@
 //! An array of a store.
 
 use std::fmt;
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use serde_json::Value;
 use zarrs::array::{
@@ -59,6 +61,7 @@ pub struct ZarrArray {
     pub attributes: Attributes,
     /// The bytes of the element that stands for all that was never written.
     pub fill: Vec<u8>,
+    root: PathBuf,
     array: Inner,
     shards: Option<Shards>,
 }
@@ -136,6 +139,7 @@ impl ZarrArray {
             dimension_names,
             attributes,
             fill: array.fill_value().as_ne_bytes().to_vec(),
+            root: root.to_owned(),
             array,
             shards,
         })
@@ -173,6 +177,28 @@ impl ZarrArray {
             return Err(wrong(format!("has {got} bytes, not {expected}")));
         }
         Ok(bytes.into_owned())
+    }
+}
+
+impl ZarrArray {
+    /// What the store says of the array, as text.
+    pub fn metadata(&self) -> String {
+        serde_json::to_string(self.array.metadata()).unwrap_or_default()
+    }
+
+    /// The bytes of the file that has the chunk at `index`, and when it was last written to; `None` if there
+    /// is none.
+    pub fn stored(&self, index: &[u64]) -> Option<(u64, Option<SystemTime>)> {
+        let index = match &self.shards {
+            None => index.to_vec(),
+            Some(Shards { sizes, .. }) => {
+                let axes = index.iter().zip(sizes).zip(&self.chunk);
+                axes.map(|((i, shard), chunk)| i / (shard / chunk)).collect()
+            }
+        };
+        let path = self.root.join(self.array.chunk_key(&index).as_str());
+        let found = fs::metadata(path).ok()?;
+        Some((found.len(), found.modified().ok()))
     }
 }
 

@@ -1,10 +1,13 @@
 //! An array that is written.
 
+use std::collections::hash_map::RandomState;
 use std::fs::{self, File};
+use std::hash::{BuildHasher, Hasher};
 use std::io::{self, Write};
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use zarrs::array::codec::ZstdCodec;
 use zarrs::array::{
@@ -47,6 +50,8 @@ pub struct NewArray {
 #[derive(Debug)]
 pub struct ArrayWriter {
     root: PathBuf,
+    /// Where files are made that are then renamed, if several processes write the array.
+    made_in: Option<PathBuf>,
     array: Array<Folder>,
     /// The sizes and the bytes of what is written at once: a shard, or a chunk where there are none.
     sizes: Vec<NonZeroU64>,
@@ -143,21 +148,37 @@ impl ArrayWriter {
     /// # Errors
     /// [`Error`] as [`NewArray::check`], and if it cannot be written.
     pub fn create(root: &Path, new: &NewArray) -> Result<ArrayWriter, Error> {
-        let bytes = new.bytes_at_once()?;
-        let folder = Arc::new(Folder::new(root.to_owned(), MOST_METADATA_BYTES));
-        let path = format!("/{}", new.path);
-        let array = new.builder().build(folder, &path).map_err(Error::unsupported)?;
+        let writer = ArrayWriter::new(root, None, new)?;
         let mut around = root.to_owned();
         for name in new.path.split('/').filter(|name| !name.is_empty()) {
             create_group(&around, &Attributes::new())?;
             around.push(name);
         }
         fs::create_dir_all(&around)?;
-        let metadata = serde_json::to_vec_pretty(array.metadata()).map_err(Error::unsupported)?;
+        let metadata = writer.array.metadata();
+        let metadata = serde_json::to_vec_pretty(metadata).map_err(Error::unsupported)?;
         write_file(&around.join(V3), &metadata)?;
+        Ok(writer)
+    }
+
+    /// An array below `root` that has its metadata, and is written by several processes, of which two may
+    /// write the same: each file is made in the folder `made_in` first, on the same file system, and then
+    /// renamed.
+    ///
+    /// # Errors
+    /// [`Error`] as [`NewArray::check`].
+    pub fn join(root: &Path, made_in: &Path, new: &NewArray) -> Result<ArrayWriter, Error> {
+        ArrayWriter::new(root, Some(made_in.to_owned()), new)
+    }
+
+    fn new(root: &Path, made_in: Option<PathBuf>, new: &NewArray) -> Result<ArrayWriter, Error> {
+        let bytes = new.bytes_at_once()?;
+        let folder = Arc::new(Folder::new(root.to_owned(), MOST_METADATA_BYTES));
+        let path = format!("/{}", new.path);
+        let array = new.builder().build(folder, &path).map_err(Error::unsupported)?;
         let sizes = new.written_at_once().iter().map(|size| NonZeroU64::try_from(*size));
         let sizes = sizes.collect::<Result<_, _>>().map_err(Error::unsupported)?;
-        Ok(ArrayWriter { root: root.to_owned(), array, sizes, bytes })
+        Ok(ArrayWriter { root: root.to_owned(), made_in, array, sizes, bytes })
     }
 
     /// Creates the folders that a key leads through, below the root: a store that was removed does not come
@@ -184,11 +205,12 @@ impl ArrayWriter {
     }
 
     /// Writes what is written at once, at `index` of its like: all of its elements, row-major and
-    /// little-endian, also those beyond the array's end. What is the fill value throughout has no file.
+    /// little-endian, also those beyond the array's end. What is the fill value throughout has no file; of
+    /// others this is the path below the root, and its bytes.
     ///
     /// # Errors
     /// [`Error`] if it has other than its bytes, or cannot be encoded or written.
-    pub fn write(&self, index: &[u64], bytes: &[u8]) -> Result<(), Error> {
+    pub fn write(&self, index: &[u64], bytes: &[u8]) -> Result<Option<(String, u64)>, Error> {
         let key = self.array.chunk_key(index);
         let wrong = |why: String| Error::Chunk { key: key.as_str().to_owned(), why };
         if bytes.len() != self.bytes {
@@ -197,7 +219,7 @@ impl ArrayWriter {
         }
         let fill = self.array.fill_value().as_ne_bytes();
         if bytes.chunks_exact(fill.len().max(1)).all(|element| element == fill) {
-            return Ok(());
+            return Ok(None);
         }
         // One chunk at a time on this thread: whoever asks has threads of their own.
         let options = CodecOptions::default().with_concurrent_target(1);
@@ -210,13 +232,18 @@ impl ArrayWriter {
         );
         let encoded = encoded.map_err(|error| wrong(error.to_string()))?;
         let path = self.root.join(key.as_str());
-        let written = match write_file(&path, &encoded) {
+        let write = || match &self.made_in {
+            None => write_file(&path, &encoded),
+            Some(folder) => write_renamed(folder, &path, &encoded),
+        };
+        let written = match write() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                self.create_folders(key.as_str()).and_then(|()| write_file(&path, &encoded))
+                self.create_folders(key.as_str()).and_then(|()| write())
             }
             other => other,
         };
-        written.map_err(Error::Io)
+        written.map_err(Error::Io)?;
+        Ok(Some((key.as_str().to_owned(), encoded.len() as u64)))
     }
 }
 
@@ -233,6 +260,21 @@ pub fn create_group(path: &Path, attributes: &Attributes) -> Result<(), Error> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         other => Ok(other?),
     }
+}
+
+/// Writes a file that is made in `folder` and then renamed: whoever reads it finds all of it, of whichever
+/// process that wrote the same.
+fn write_renamed(folder: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let random = RandomState::new().build_hasher().finish();
+    let made = folder.join(format!("{random:016x}-{count}.new"));
+    let written = write_file(&made, bytes).and_then(|()| fs::rename(&made, path));
+    if written.is_err() {
+        // If there is nothing to remove, so much the better.
+        let _ = fs::remove_file(&made);
+    }
+    written
 }
 
 /// Writes a file that is not there. On Linux whoever ends the store writes all of its files out to the

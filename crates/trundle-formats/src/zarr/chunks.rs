@@ -5,7 +5,12 @@ use std::io;
 use trundle_zarr::ZarrArray;
 
 use super::recent::Recent;
-use crate::Blob;
+use crate::blob::nanoseconds;
+use crate::{Blob, BlobIdentity};
+
+/// The files of about so many chunks tell whether a store is what it was, and of so many of each array.
+const SAMPLES: usize = 1024;
+const SAMPLES_OF_ARRAY: usize = 16;
 
 /// The decoded chunks of all arrays, one after another.
 #[derive(Debug, Default)]
@@ -44,6 +49,33 @@ impl Blob for Chunks {
         }
         let (array, begin, index) = self.find(offset);
         self.recent.read(begin, offset, buffer, || array.read_chunk(&index))
+    }
+
+    /// Of the files of some chunks how long they are, and when they were written, and all metadata.
+    fn identity(&self) -> io::Result<Option<BlobIdentity>> {
+        let each = (SAMPLES / self.arrays.len().max(1)).max(SAMPLES_OF_ARRAY);
+        let mut identity = BlobIdentity { bytes: 0, modified: 0, samples: Vec::new() };
+        for (begin, array) in &self.arrays {
+            identity.samples.extend(array.metadata().into_bytes());
+            let end = self.arrays.iter().map(|(other, _)| *other).find(|other| other > begin);
+            let count = (end.unwrap_or(self.end) - begin) / (array.chunk_bytes as u64).max(1);
+            let taken = count.min(each as u64);
+            for number in 0..taken {
+                // The first and the last among them.
+                let number = number * (count - 1) / (taken - 1).max(1);
+                let (_, _, index) = self.find(begin + number * array.chunk_bytes as u64);
+                let Some((bytes, modified)) = array.stored(&index) else {
+                    identity.samples.push(0);
+                    continue;
+                };
+                let modified = modified.map(nanoseconds).unwrap_or_default();
+                identity.bytes += bytes;
+                identity.modified = identity.modified.max(modified);
+                identity.samples.extend(bytes.to_le_bytes());
+                identity.samples.extend(modified.to_le_bytes());
+            }
+        }
+        Ok(Some(identity))
     }
 
     fn expect_readers(&self, readers: usize) {

@@ -13,6 +13,7 @@ use super::attributes;
 use super::boxes::{Place, copy_box, counts, indices, long, part_of_chunk};
 use super::problem;
 use super::recent::Recent;
+use crate::shared_output::Sharing;
 use crate::temporary_file::wait_for_end;
 use crate::{Blob, ChunkedTensor, FileSkeleton, Problem};
 
@@ -25,6 +26,8 @@ pub(super) struct NewStore {
     end: u64,
     parts: Parts,
     recent: Recent,
+    /// Where several processes write it.
+    sharing: Option<Arc<Sharing>>,
 }
 
 #[derive(Debug)]
@@ -53,17 +56,27 @@ struct Chunk<'a> {
 }
 
 impl NewStore {
-    /// The store of the tensors of `skeleton` in the folder at `path`, which is empty.
+    /// The store of the tensors of `skeleton` in the folder at `path`, which is empty; or, where several
+    /// processes write it, has been begun like this and has all metadata.
     ///
     /// # Errors
     /// [`Problem`] if their metadata cannot be written.
-    pub(super) fn create(path: &Path, skeleton: &FileSkeleton) -> Result<NewStore, Problem> {
-        if skeleton.chunked().iter().all(|tensor| !tensor.path.is_empty()) {
+    pub(super) fn begin(
+        path: &Path,
+        skeleton: &FileSkeleton,
+        sharing: Option<Arc<Sharing>>,
+    ) -> Result<NewStore, Problem> {
+        let is_group = skeleton.chunked().iter().all(|tensor| !tensor.path.is_empty());
+        if is_group && sharing.is_none() {
             create_group(path, &attributes::of_text(skeleton.attributes())).map_err(written)?;
         }
         let tensors = skeleton.chunked().iter().zip(skeleton.data_offsets());
         let arrays = tensors.map(|(tensor, begin)| {
-            let writer = ArrayWriter::create(path, &new_array(tensor)).map_err(written)?;
+            let writer = match &sharing {
+                None => ArrayWriter::create(path, &new_array(tensor)),
+                Some(sharing) => ArrayWriter::join(path, &sharing.made_in, &new_array(tensor)),
+            };
+            let writer = writer.map_err(written)?;
             Ok(Array {
                 begin: *begin,
                 sizes: tensor.sizes.clone(),
@@ -77,7 +90,8 @@ impl NewStore {
         let arrays = arrays.collect::<Result<_, Problem>>()?;
         let beside = path.parent().unwrap_or(Path::new(".")).to_owned();
         let parts = Parts { beside: beside.into(), held: Mutex::default() };
-        Ok(NewStore { arrays, end: skeleton.bytes(), parts, recent: Recent::default() })
+        let (end, recent) = (skeleton.bytes(), Recent::default());
+        Ok(NewStore { arrays, end, parts, recent, sharing })
     }
 
     /// What is written at once around byte `offset`.
@@ -148,7 +162,7 @@ impl Array {
 
 impl Chunk<'_> {
     /// Writes it, all of which is `bytes`.
-    fn write(&self, bytes: &[u8]) -> io::Result<()> {
+    fn write(&self, bytes: &[u8], sharing: Option<&Sharing>) -> io::Result<()> {
         let Array { sizes, chunk, fill, writer, .. } = self.array;
         let (_, lens) = part_of_chunk(&self.index, chunk, sizes);
         let mut whole = Cow::from(bytes);
@@ -165,7 +179,11 @@ impl Chunk<'_> {
             copy_box(&lens, fill.len(), (bytes, from), (&mut padded, to));
             whole = padded.into();
         }
-        writer.write(&long(&self.index), &whole).map_err(io::Error::from)
+        let written = writer.write(&long(&self.index), &whole)?;
+        if let (Some((path, bytes)), Some(sharing)) = (written, sharing) {
+            sharing.note(path, bytes);
+        }
+        Ok(())
     }
 
     /// What was written.
@@ -215,9 +233,9 @@ impl Blob for NewStore {
         let left = chunk.bytes - (offset - chunk.begin) as usize;
         let own = &bytes[..bytes.len().min(left)];
         let written = match own.len() == chunk.bytes {
-            true => chunk.write(own),
+            true => chunk.write(own, self.sharing.as_deref()),
             false => self.parts.add(&chunk, own, offset).and_then(|whole| match whole {
-                Some(whole) => chunk.write(&whole),
+                Some(whole) => chunk.write(&whole, self.sharing.as_deref()),
                 None => Ok(()),
             }),
         };

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use trundle_core::DType;
 use trundle_zarr::MOST_ARRAYS;
@@ -9,6 +10,7 @@ use trundle_zarr::MOST_ARRAYS;
 use super::new_store::{NewStore, new_array};
 use super::{NAME, attributes};
 use crate::names::{check_relative, check_unique};
+use crate::shared_output::Sharing;
 use crate::{Blob, ChunkedTensor, Described, FileSkeleton, Problem, StoredDType};
 
 /// Chunks of which nothing is said have so many bytes at most: enough for a disk and for what packs them,
@@ -77,9 +79,13 @@ pub(super) fn skeleton(
     Ok(skeleton)
 }
 
-/// The store of a skeleton in the empty folder at `path`.
-pub(super) fn begin(path: &Path, skeleton: &FileSkeleton) -> Result<Box<dyn Blob>, Problem> {
-    Ok(Box::new(NewStore::create(path, skeleton)?))
+/// The store of a skeleton in the folder at `path`: see [`NewStore::begin`].
+pub(super) fn begin(
+    path: &Path,
+    skeleton: &FileSkeleton,
+    sharing: Option<Arc<Sharing>>,
+) -> Result<Box<dyn Blob>, Problem> {
+    Ok(Box::new(NewStore::begin(path, skeleton, sharing)?))
 }
 
 /// Checks that all names can be paths of arrays beside each other.
