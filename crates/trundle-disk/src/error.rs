@@ -61,9 +61,39 @@ pub enum Problem {
     /// Another process writes the same output.
     #[error("is being written by another process")]
     Busy,
+    /// A job cannot be done in tasks, or not in those that were planned.
+    #[error("{0}")]
+    Tasks(String),
+    /// Tasks that have to be done first are not done, by their numbers.
+    #[error("{} done yet: {}", are_missing(.0), ranges(.0))]
+    MissingTasks(Vec<usize>),
     /// What was read back is not what was read from the source.
     #[error("verification failed: {0}")]
     Different(String),
+}
+
+/// That so many tasks are not done.
+fn are_missing(tasks: &[usize]) -> String {
+    match tasks.len() {
+        1 => "1 task is not".to_owned(),
+        count => format!("{count} tasks are not"),
+    }
+}
+
+/// Rising numbers, those that follow one another as a range: the form in which Slurm takes them.
+fn ranges(numbers: &[usize]) -> String {
+    let mut ranges: Vec<(usize, usize)> = Vec::new();
+    for number in numbers {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == *number => *last = *number,
+            _ => ranges.push((*number, *number)),
+        }
+    }
+    let shown = |(first, last): (usize, usize)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    };
+    ranges.into_iter().map(shown).collect::<Vec<_>>().join(",")
 }
 
 impl Error {
@@ -102,9 +132,12 @@ impl Problem {
             | Problem::Space { .. }
             | Problem::SourceChanged(_)
             | Problem::Busy
+            | Problem::MissingTasks(_)
             | Problem::Different(_) => ExitClass::Failed,
             Problem::Chunks(_) => ExitClass::Usage,
-            Problem::Plan(_) | Problem::Memory { .. } | Problem::Resume(_) => ExitClass::Refused,
+            Problem::Plan(_) | Problem::Memory { .. } | Problem::Resume(_) | Problem::Tasks(_) => {
+                ExitClass::Refused
+            }
         }
     }
 }

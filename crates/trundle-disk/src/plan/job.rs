@@ -222,19 +222,29 @@ impl Job {
         {
             storage = found;
             let resources = Resources { budget, storage: &storage };
-            let again = |tensor: TensorJob| tensor.planned_again(resources);
-            decided = decided.into_iter().map(again).collect::<Result<_, _>>()?;
+            let again = decided.iter().map(|tensor| tensor.planned_again(resources));
+            decided = again.collect::<Result<_, _>>()?;
         }
         let (tensors, threads) = (decided, options.threads);
         Ok(Job { inputs, tensors, format, skeleton, budget, decoders, encoders, storage, threads })
     }
 
     /// The same job with the resources of one that was begun before.
-    pub(crate) fn with_resources(self, budget: usize, storage: Storage) -> Result<Job, Error> {
+    pub(crate) fn with_resources(&self, budget: usize, storage: Storage) -> Result<Job, Error> {
+        let Job { inputs, tensors, format, skeleton, decoders, encoders, threads, .. } = self;
         let resources = Resources { budget, storage: &storage };
-        let again = |tensor: TensorJob| tensor.planned_again(resources);
-        let tensors = self.tensors.into_iter().map(again).collect::<Result<_, _>>()?;
-        Ok(Job { tensors, budget, storage, ..self })
+        let tensors = tensors.iter().map(|tensor| tensor.planned_again(resources));
+        Ok(Job {
+            inputs: inputs.clone(),
+            tensors: tensors.collect::<Result<_, _>>()?,
+            format,
+            skeleton: skeleton.clone(),
+            budget,
+            decoders: *decoders,
+            encoders: *encoders,
+            storage,
+            threads: *threads,
+        })
     }
 
     /// Its tensors, in the order of the output.

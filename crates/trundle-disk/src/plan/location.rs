@@ -136,6 +136,18 @@ impl Location {
         }
     }
 
+    /// The index of the first element of the chunk around `bounds`, and how many it has; of what has no chunks,
+    /// that of all.
+    pub(crate) fn chunk_around(&self, bounds: &[Range<usize>]) -> (usize, usize) {
+        match self {
+            Location::RowMajor { .. } => (0, self.elements()),
+            Location::Chunks(chunks) => {
+                let (first, chunk) = chunks.around(bounds);
+                (first, elements(&chunk))
+            }
+        }
+    }
+
     /// How many elements stand there.
     pub(crate) fn elements(&self) -> usize {
         match self {

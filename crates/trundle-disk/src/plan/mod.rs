@@ -9,6 +9,7 @@ pub(crate) mod job;
 pub(crate) mod location;
 mod measurements;
 pub(crate) mod movement;
+pub(crate) mod numbered;
 mod seams;
 pub(crate) mod storage;
 pub(crate) mod tasks;

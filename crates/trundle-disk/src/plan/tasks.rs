@@ -1,10 +1,12 @@
 //! What a job does, in order: groups of tasks one after another, batches of tasks within a group.
 
+use std::iter::once;
 use std::ops::Range;
 
 use crate::plan::io_plan::{FilePass, IoPlan};
 use crate::plan::job::Job;
 use crate::plan::location::{elements, file_bytes, unit};
+use crate::plan::tensor_job::TensorJob;
 use crate::plan::tiling::{SPAN_BYTES, Tile};
 
 /// Tasks that read only what was there before the first of them begins.
@@ -87,6 +89,27 @@ impl TaskGroup {
         }
     }
 
+    /// Which elements it writes of a tensor, by their places where it writes them.
+    pub(crate) fn written(&self, tensor: usize, job: &Job) -> Vec<Range<usize>> {
+        let TensorJob { io_plan, movement, .. } = &job.tensors[tensor];
+        let IoPlan::Tiled(passes) = io_plan else {
+            return once(0..movement.out_shape().elements()).collect();
+        };
+        let to = &passes[self.pass.0].to;
+        let own = self.tasks.iter().filter(|task| task.tensor == tensor);
+        let tiles: Vec<&Tile> = own.map(|task| task.pass_and_tile(passes).1).collect();
+        let all = to.elements();
+        if tiles.iter().map(|tile| elements(&tile.out)).sum::<usize>() == all {
+            return once(0..all).collect();
+        }
+        let spans = tiles.iter().flat_map(|tile| to.spans(&tile.out));
+        let runs = spans.flat_map(|span| {
+            let runs = to.runs(&span);
+            (0..runs.count()).map(move |run| runs.start(run)..runs.start(run) + runs.len)
+        });
+        merged(runs.collect())
+    }
+
     /// The bytes of files that some of its tasks write.
     pub(crate) fn written_bytes(&self, tasks: Range<usize>, job: &Job) -> u64 {
         self.tasks[tasks].iter().map(|task| task.written_bytes(job)).sum()
@@ -96,6 +119,19 @@ impl TaskGroup {
     pub(crate) fn bytes(&self, batch: &Range<usize>, job: &Job) -> usize {
         self.tasks[batch.clone()].iter().map(|task| task.bytes(job)).sum()
     }
+}
+
+/// Ranges in rising order, those that touch as one.
+fn merged(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    ranges.sort_by_key(|range| range.start);
+    ranges.dedup_by(|next, before| {
+        let touch = before.end == next.start;
+        if touch {
+            before.end = next.end;
+        }
+        touch
+    });
+    ranges
 }
 
 impl Task {

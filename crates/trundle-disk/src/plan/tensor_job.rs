@@ -33,10 +33,19 @@ pub struct TensorJob {
 
 impl TensorJob {
     /// The same with other resources.
-    pub(crate) fn planned_again(self, resources: Resources<'_>) -> Result<TensorJob, Error> {
+    pub(crate) fn planned_again(&self, resources: Resources<'_>) -> Result<TensorJob, Error> {
         let io_plan = self.movement.io_plan(self.at_once.as_deref(), resources);
         let io_plan = io_plan.map_err(|error| error.within(&self.name))?;
-        Ok(TensorJob { io_plan, ..self })
+        Ok(TensorJob {
+            name: self.name.clone(),
+            element: self.element.clone(),
+            inputs: self.inputs.clone(),
+            movement: self.movement.clone(),
+            io_plan,
+            out_shape: self.out_shape.clone(),
+            at_once: self.at_once.clone(),
+            ..*self
+        })
     }
 
     /// What the output calls it.

@@ -7,10 +7,9 @@
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
-use trundle_formats::{Begin, Blob, Sequential, TemporaryName};
+use trundle_formats::{Begin, Blob, BlobIdentity, Sequential, TemporaryName};
 
 use crate::Storage;
 use crate::error::{Error, Problem};
@@ -40,8 +39,7 @@ pub(crate) struct Opening {
     pub(crate) tiles: Hex,
 }
 
-/// What identifies a source: not its path or its inode, which another mount
-/// or another machine may change, but two files of one size and one time differ in their samples.
+/// What identifies a source, see [`BlobIdentity`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SourceIdentity {
     pub(crate) bytes: u64,
@@ -50,12 +48,6 @@ pub(crate) struct SourceIdentity {
     /// The fingerprint of some of its bytes.
     samples: Hex,
 }
-
-/// How many samples of a source are taken, the first at its begin and the last at its end.
-const SAMPLES: u64 = 16;
-
-/// The bytes of each.
-const SAMPLE_BYTES: u64 = 4 << 10;
 
 /// How far it is: a later moment is the greater one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -68,19 +60,14 @@ pub(crate) struct Progress {
 }
 
 impl SourceIdentity {
-    /// That of an open file.
-    pub(crate) fn of(file: &File) -> io::Result<SourceIdentity> {
-        let metadata = file.metadata()?;
-        let modified = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
-        let bytes = metadata.len();
-        let mut samples = vec![0; (bytes.min(SAMPLES * SAMPLE_BYTES)) as usize];
-        let distance = bytes.saturating_sub(SAMPLE_BYTES) / (SAMPLES - 1);
-        // Of a file that is no longer than its samples, all.
-        let distance = if bytes <= SAMPLES * SAMPLE_BYTES { SAMPLE_BYTES } else { distance };
-        for (index, sample) in samples.chunks_mut(SAMPLE_BYTES as usize).enumerate() {
-            file.read_exact_at(sample, index as u64 * distance)?;
-        }
-        Ok(SourceIdentity { bytes, modified: modified.as_nanos(), samples: Hex::of(&samples) })
+    /// That of what is read; `None` if another process would not find it again.
+    pub(crate) fn of(blob: &dyn Blob) -> io::Result<Option<SourceIdentity>> {
+        let identity = blob.identity()?;
+        Ok(identity.map(|BlobIdentity { bytes, modified, samples }| SourceIdentity {
+            bytes,
+            modified,
+            samples: Hex::of(&samples),
+        }))
     }
 }
 

@@ -115,6 +115,28 @@ impl<'a> Executor<'a> {
         self.finish()
     }
 
+    /// Does a part of a group, for which all that it reads is there, and whose output has begun. What the
+    /// files have as checksums is held against them if that `is_asked`.
+    pub(crate) fn run_part(
+        &mut self,
+        sources: &mut [Source<'_>],
+        part: &TaskGroup,
+        is_asked: bool,
+    ) -> Result<(), Error> {
+        let job = self.context.job;
+        let unpacked = match is_asked {
+            true => self.unpacked(sources)?,
+            false => job.inputs.iter().map(|_| None).collect(),
+        };
+        let files: Vec<SourceFile<'_>> = sources.iter().map(Source::file).collect();
+        let blobs = files.iter().filter_map(|file| file.blob);
+        blobs.for_each(|blob| blob.expect_readers(job.readers()));
+        self.open_intermediates(part, true, false)?;
+        let batches = &part.batches(job);
+        let run = GroupRun { index: 0, group: part, batches, sources: &files, unpacked: &unpacked };
+        self.run_group(run, 0)
+    }
+
     /// The data of tensors that can only be read from front to back, each in a file of its own. Of
     /// others it is read once through where the file has checksums, which reads of parts do not
     /// check.
@@ -387,7 +409,7 @@ impl<'a> Executor<'a> {
     }
 
     /// Writes what the output has beside its data.
-    fn finish(&self) -> Result<(), Error> {
+    pub(crate) fn finish(&self) -> Result<(), Error> {
         let Context { job, path, target, .. } = self.context;
         let checksums = self.output_checksums()?;
         let spans = job.skeleton.spans(&checksums).map_err(|problem| Error::file(path, problem))?;

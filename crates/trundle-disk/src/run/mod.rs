@@ -11,6 +11,7 @@ mod executor;
 mod files;
 #[cfg(test)]
 pub(crate) mod memory;
+mod numbered;
 mod options;
 mod prepared_task;
 mod read_back;
@@ -22,7 +23,7 @@ mod verify;
 use std::io;
 use std::path::Path;
 
-use trundle_formats::{Begin, Blob, Output, Sequential};
+use trundle_formats::{Begin, Output, Sequential};
 
 use crate::error::{Error, Problem, reading, temporary, writing};
 use crate::plan::job::Job;
@@ -39,6 +40,7 @@ use crate::run::files::RunFiles;
 use crate::store::Store;
 
 pub use comparison::{Difference, compare};
+pub use numbered::{NumberedJob, TaskPlan};
 pub use options::{Observer, Outcome, RunOptions};
 pub use source::Source;
 
@@ -229,8 +231,11 @@ impl Finished {
 fn sources_identity(sources: &[Source<'_>]) -> Result<Option<Vec<SourceIdentity>>, Error> {
     let mut identities = Vec::with_capacity(sources.len());
     for Source { file, path } in sources {
-        let Some(file) = file.blob().and_then(Blob::file) else { return Ok(None) };
-        identities.push(SourceIdentity::of(file).map_err(reading(path))?);
+        let Some(blob) = file.blob() else { return Ok(None) };
+        match SourceIdentity::of(blob).map_err(reading(path))? {
+            Some(identity) => identities.push(identity),
+            None => return Ok(None),
+        }
     }
     Ok(Some(identities))
 }
@@ -238,8 +243,8 @@ fn sources_identity(sources: &[Source<'_>]) -> Result<Option<Vec<SourceIdentity>
 /// Checks that the sources are what they were.
 fn check_unchanged(sources: &[Source<'_>], before: Option<&[SourceIdentity]>) -> Result<(), Error> {
     for (Source { file, path }, before) in sources.iter().zip(before.unwrap_or_default()) {
-        let Some(file) = file.blob().and_then(Blob::file) else { continue };
-        if SourceIdentity::of(file).map_err(reading(path))? != *before {
+        let Some(blob) = file.blob() else { continue };
+        if SourceIdentity::of(blob).map_err(reading(path))?.as_ref() != Some(before) {
             let changed = "its size or its modification time has changed";
             return Err(Error::of(path.display(), Problem::SourceChanged(changed)));
         }

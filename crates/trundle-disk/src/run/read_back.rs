@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
 
@@ -23,10 +24,10 @@ pub(crate) struct Found {
     pub(crate) crc: u32,
 }
 
-/// Reads so many elements, by several threads; `advance` is told the bytes of each part.
+/// Reads these elements, by several threads; `advance` is told the bytes of each part.
 pub(crate) fn read_back(
     data: Data<'_>,
-    elements: usize,
+    elements: &[Range<usize>],
     threads: usize,
     advance: &(dyn Fn(u64) + Sync),
 ) -> io::Result<Found> {
@@ -37,16 +38,20 @@ pub(crate) fn read_back(
         Width::Bytes(unit) => (READ_BYTES / unit.max(1)).max(1),
         Width::SubByte(_) => READ_BYTES,
     };
-    let parts = elements.div_ceil(share);
-    let next = Mutex::new(0..parts);
+    let part = |range: &Range<usize>| {
+        let (start, end) = (range.start, range.end);
+        (start..end).step_by(share).map(move |first| first..end.min(first + share))
+    };
+    let most = elements.iter().map(Range::len).max().unwrap_or(0).min(share);
+    let parts: usize = elements.iter().map(|range| range.len().div_ceil(share)).sum();
+    let next = Mutex::new(elements.iter().flat_map(part).enumerate());
     let found = Mutex::new((Checksum::default(), Crc::default()));
     let work = || -> io::Result<()> {
-        let mut memory = vec![0; bytes_of(share.min(elements))];
+        let mut memory = vec![0; bytes_of(most)];
         loop {
             let part = next.lock().unwrap_or_else(PoisonError::into_inner).next();
-            let Some(part) = part else { return Ok(()) };
-            let first = part * share;
-            let count = share.min(elements - first);
+            let Some((part, range)) = part else { return Ok(()) };
+            let (first, count) = (range.start, range.len());
             let (at, bytes) = (data.offset + bytes_of(first) as u64, bytes_of(count));
             let memory = &mut memory[..bytes];
             data.blob.read_exact_at(memory, at)?;
@@ -96,6 +101,8 @@ impl Crc {
 
 #[cfg(test)]
 mod tests {
+    use std::slice::from_ref;
+
     use trundle::DType;
 
     use super::*;
@@ -116,7 +123,7 @@ mod tests {
             let length = width.bytes(elements * width.units());
             for threads in [1, 4] {
                 let data = Data { blob: &file, offset: 6, width, forget: true, source: None };
-                let found = read_back(data, elements, threads, &|_| ()).unwrap();
+                let found = read_back(data, from_ref(&(0..elements)), threads, &|_| ()).unwrap();
                 let checksum = Elements::of_file(&bytes[..length], width).checksum(0, elements);
                 let crc = trundle_formats::crc32(&bytes[..length]);
                 assert_eq!(found, Found { checksum, crc }, "{dtype:?}");
@@ -129,9 +136,9 @@ mod tests {
         let file = Memory::new(&[0; 99], Faults::default());
         let width = Width::Bytes(1);
         let data = Data { blob: &file, offset: 0, width, forget: false, source: None };
-        assert!(read_back(data, 99, 3, &|_| ()).is_ok());
+        assert!(read_back(data, from_ref(&(0..99)), 3, &|_| ()).is_ok());
         assert_eq!(
-            read_back(data, 100, 3, &|_| ()).unwrap_err().kind(),
+            read_back(data, from_ref(&(0..100)), 3, &|_| ()).unwrap_err().kind(),
             io::ErrorKind::UnexpectedEof
         );
     }

@@ -1,9 +1,11 @@
 //! What a run does to compare what it wrote with what it read, and to state the output's checksums.
 
+use std::ops::Range;
+use std::slice::from_ref;
+
 use trundle::{Machine, Width};
 
 use crate::error::{Error, Problem, reading};
-use crate::plan::io_plan::IoPlan;
 use crate::plan::location::file_bytes;
 use crate::plan::tasks::TaskGroup;
 use crate::run::batches::{Batch, Batches};
@@ -52,30 +54,30 @@ impl Executor<'_> {
         }
     }
 
-    /// Reads back what a group has written, and compares the checksums.
+    /// Reads back what a group, or a part of one, has written, and compares the checksums.
     pub(super) fn compare(&self, group: &TaskGroup) -> Result<(), Error> {
         let Context { job, path, target, observer, .. } = self.context;
         target.sync().map_err(|error| self.context.writing(error))?;
         let mut tensors: Vec<usize> = group.tasks.iter().map(|task| task.tensor).collect();
         tensors.dedup();
-        let (pass, passes) = group.pass;
-        let written = |tensor: usize| -> (usize, Width) {
-            let tensor = &job.tensors[tensor];
-            let elements = match &tensor.io_plan {
-                IoPlan::Tiled(plans) if pass + 1 < passes => plans[pass].to.elements(),
-                _ => tensor.movement.out_shape().elements(),
-            };
-            (elements, tensor.movement.width())
+        let written = tensors.into_iter().map(|tensor| (tensor, group.written(tensor, job)));
+        let written: Vec<(usize, Vec<Range<usize>>)> = written.collect();
+        let bytes = |tensor: usize, ranges: &[Range<usize>]| -> u64 {
+            let width = job.tensors[tensor].movement.width();
+            ranges.iter().map(|range| file_bytes(width, range.len()) as u64).sum()
         };
-        let bytes = |(elements, width): (usize, Width)| file_bytes(width, elements) as u64;
-        observer.phase("verifying", tensors.iter().map(|tensor| bytes(written(*tensor))).sum());
-        for tensor in tensors {
+        let all = written.iter().map(|(tensor, ranges)| bytes(*tensor, ranges)).sum();
+        observer.phase("verifying", all);
+        for (tensor, ranges) in written {
             let (blob, offset) = self.target_of(group, tensor);
-            let (elements, width) = written(tensor);
-            blob.forget(offset, bytes((elements, width)));
+            let width = job.tensors[tensor].movement.width();
+            if let [all] = &ranges[..] {
+                let first = offset + file_bytes(width, all.start) as u64;
+                blob.forget(first, bytes(tensor, &ranges));
+            }
             blob.expect_readers(job.writers());
             let data = Data { blob, offset, width, forget: true, source: None };
-            let found = self.read_back(data, elements)?;
+            let found = self.read_back(data, &ranges)?;
             if found.checksum != self.checksums[tensor] {
                 let name = job.tensors[tensor].name();
                 let what = format!("what was written of {name:?} differs from what was read");
@@ -98,12 +100,12 @@ impl Executor<'_> {
         data.map(|(offset, count)| {
             let (offset, width) = (*offset, Width::Bytes(1));
             let data = Data { blob, offset, width, forget: false, source: None };
-            Ok(self.read_back(data, *count)?.crc)
+            Ok(self.read_back(data, from_ref(&(0..*count)))?.crc)
         })
         .collect()
     }
 
-    fn read_back(&self, data: Data<'_>, elements: usize) -> Result<Found, Error> {
+    fn read_back(&self, data: Data<'_>, elements: &[Range<usize>]) -> Result<Found, Error> {
         let Context { job, path, observer, .. } = self.context;
         let advance = |bytes: u64| observer.advance(bytes);
         // What is decoded for it has memory for as many.

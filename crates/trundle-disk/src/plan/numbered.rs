@@ -1,0 +1,146 @@
+//! The tiles of a job in numbered tasks, which any processes do.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::plan::io_plan::IoPlan;
+use crate::plan::job::Job;
+use crate::plan::location::elements;
+use crate::plan::tasks::{Task, TaskGroup, groups};
+
+/// Of a large job each task writes this share.
+const MOST_TASKS: u64 = 1000;
+
+/// A task writes so many bytes at least, unless somebody asks for others: less would not be worth a process.
+const LEAST_BYTES: u64 = 64 << 20;
+
+/// So many tasks are enough for many workers, and are made unless it takes clearly longer.
+const ENOUGH_TASKS: usize = 16;
+const MARGIN: f64 = 1.25;
+
+/// The buffers of a tile: what is read and what is written, while the same of another is moved.
+const BUFFERS: u64 = 4;
+
+/// Tasks of which none needs another's result. Those of the stages before have to be done first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stage {
+    /// The number of the first.
+    pub first: usize,
+    /// How many there are.
+    pub tasks: usize,
+    /// The bytes that they write.
+    pub bytes: u64,
+}
+
+impl Stage {
+    /// The numbers of its tasks.
+    pub fn numbers(&self) -> Range<usize> {
+        self.first..self.first + self.tasks
+    }
+}
+
+/// Some tiles of a group that one process writes: all of each chunk that it writes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NumberedTask {
+    pub(crate) group: usize,
+    pub(crate) tiles: Range<usize>,
+}
+
+impl Job {
+    /// The same job, cut into tiles for tasks that write about so many bytes each, or else for a usual number of
+    /// tasks; and the bytes. Memory in which all goes at once would make one task of it.
+    ///
+    /// # Errors
+    /// [`Error`] if the memory is not enough for a single element.
+    pub(crate) fn for_tasks(&self, bytes: Option<u64>) -> Result<(Job, u64), Error> {
+        if let Some(bytes) = bytes {
+            let most = usize::try_from(bytes.saturating_mul(BUFFERS)).unwrap_or(usize::MAX);
+            let mut budget = most.min(self.budget);
+            loop {
+                match self.with_resources(budget, self.storage) {
+                    Err(_) if budget < self.budget => budget = (2 * budget).min(self.budget),
+                    decided => return decided.map(|job| (job, bytes)),
+                }
+            }
+        }
+        let bytes = (self.bytes() / MOST_TASKS).max(LEAST_BYTES);
+        let mut decided = self.with_resources(self.budget, self.storage)?;
+        let most_seconds = MARGIN * decided.cost().seconds;
+        let is_too_few = |job: &Job| numbered(job, &groups(job), bytes).1.len() < ENOUGH_TASKS;
+        while decided.budget as u64 > BUFFERS * bytes && is_too_few(&decided) {
+            let Ok(less) = self.with_resources(decided.budget / 2, self.storage) else { break };
+            if less.cost().seconds > most_seconds {
+                break;
+            }
+            decided = less;
+        }
+        Ok((decided, bytes))
+    }
+}
+
+/// The tasks of a job, by number, each of about so many bytes where chunks allow, and the stages that they
+/// are in.
+pub(crate) fn numbered(
+    job: &Job,
+    groups: &[TaskGroup],
+    bytes: u64,
+) -> (Vec<Stage>, Vec<NumberedTask>) {
+    let (mut stages, mut tasks): (Vec<Stage>, Vec<NumberedTask>) = Default::default();
+    let passes = groups.iter().map(|group| group.pass.0 + 1).max().unwrap_or(0);
+    for pass in 0..passes {
+        let first = tasks.len();
+        let mut written = 0;
+        let of_pass = groups.iter().enumerate().filter(|(_, group)| group.pass.0 == pass);
+        for (number, group) in of_pass {
+            let cut = cut(job, group, bytes).into_iter();
+            tasks.extend(cut.map(|tiles| NumberedTask { group: number, tiles }));
+            written += group.written_bytes(0..group.tasks.len(), job);
+        }
+        stages.push(Stage { first, tasks: tasks.len() - first, bytes: written });
+    }
+    (stages, tasks)
+}
+
+/// The tiles of a group in runs that write about so many bytes, and of each chunk all or nothing.
+fn cut(job: &Job, group: &TaskGroup, bytes: u64) -> Vec<Range<usize>> {
+    let mut runs = Vec::new();
+    let (mut begin, mut written, mut begun) = (0, 0, BegunChunks::default());
+    for (at, tile) in group.tasks.iter().enumerate() {
+        written += tile.written_bytes(job);
+        begun.add(*tile, job);
+        if begun.0.is_empty() && written >= bytes {
+            runs.push(begin..at + 1);
+            (begin, written) = (at + 1, 0);
+        }
+    }
+    if begin < group.tasks.len() {
+        runs.push(begin..group.tasks.len());
+    }
+    runs
+}
+
+/// The chunks of which some elements are written and others not, by tensor and first element, and how many.
+#[derive(Default)]
+struct BegunChunks(BTreeMap<(usize, usize), usize>);
+
+impl BegunChunks {
+    fn add(&mut self, tile: Task, job: &Job) {
+        let IoPlan::Tiled(passes) = &job.tensors[tile.tensor].io_plan else { return };
+        let (pass, own) = tile.pass_and_tile(passes);
+        if pass.to.waiting(&own.out) == 0 {
+            return;
+        }
+        for span in pass.to.spans(&own.out) {
+            let (first, all) = pass.to.chunk_around(&span);
+            let key = (tile.tensor, first);
+            let covered = self.0.entry(key).or_default();
+            *covered += elements(&span);
+            if *covered >= all {
+                self.0.remove(&key);
+            }
+        }
+    }
+}

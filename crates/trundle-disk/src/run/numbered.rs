@@ -1,0 +1,380 @@
+//! A job that is done as numbered tasks, by any processes that see its files, in any order within a stage.
+//! A task that is done twice, or twice at once, or ends early and is done again, changes nothing.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use trundle::{Fingerprint, Width};
+use trundle_formats::{Begin, Blob, Joined, Output, Problem as FileProblem, SharedOutput};
+
+use crate::Storage;
+use crate::error::{Error, Problem, writing};
+use crate::plan::job::Job;
+use crate::plan::numbered::{NumberedTask, Stage, numbered};
+use crate::plan::tasks::{TaskGroup, groups};
+use crate::plan::tensor_job::TensorJob;
+use crate::recovery::identity::JobIdentity;
+use crate::recovery::journal::{Opening, Progress, SourceIdentity};
+use crate::recovery::{check_alone, forget, is_unfinished, key_of_pass, output_tag, tag};
+use crate::run::checkpoint::Checkpoint;
+use crate::run::context::Context;
+use crate::run::executor::Executor;
+use crate::run::options::{Observer, RunOptions};
+use crate::run::source::Source;
+use crate::run::{check_space, check_unchanged, sources_identity};
+use crate::store::Store;
+
+/// What a process has to know to do a task of a job that it has decided again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TaskPlan {
+    opening: Opening,
+    tag: String,
+    /// What tells the output, once it is at its place, from any other.
+    output: Option<u64>,
+    overwrite: bool,
+    /// How many threads decode and encode chunks in each process, for which there is memory.
+    decoders: Option<usize>,
+    encoders: Option<usize>,
+    task_bytes: u64,
+    stages: Vec<Stage>,
+}
+
+impl TaskPlan {
+    /// The tasks, by stages.
+    pub fn stages(&self) -> &[Stage] {
+        &self.stages
+    }
+
+    /// How many tasks there are.
+    pub fn tasks(&self) -> usize {
+        self.stages.iter().map(|stage| stage.tasks).sum()
+    }
+
+    /// The folder in which the tasks have what they share, of an output at `path`: it is gone when they are
+    /// finished.
+    pub fn folder(&self, path: &Path) -> PathBuf {
+        SharedOutput::work_folder(path, &self.tag)
+    }
+
+    /// The storage that the job was decided for, which need not be measured again.
+    pub fn storage(&self) -> Storage {
+        self.opening.storage
+    }
+}
+
+/// A job of which tasks are done.
+#[derive(Debug)]
+pub struct NumberedJob {
+    job: Job,
+    path: PathBuf,
+    plan: TaskPlan,
+    output: SharedOutput,
+    groups: Vec<TaskGroup>,
+    tasks: Vec<NumberedTask>,
+}
+
+impl Job {
+    /// Begins the output at `path`, to be written by tasks of about `bytes` bytes each, or as many as are
+    /// usual. The output is hidden until they are [finished](NumberedJob::finish).
+    ///
+    /// # Errors
+    /// [`Error`] if the output cannot be begun or is being written, and if what is read can only be read from
+    /// front to back, or elements are less than a byte.
+    pub fn begin_tasks(
+        &self,
+        sources: &[Source<'_>],
+        path: &Path,
+        overwrite: bool,
+        bytes: Option<u64>,
+    ) -> Result<TaskPlan, Error> {
+        let no_file = || {
+            let why = "tasks write a file or a store, not a stream".to_owned();
+            Error::of(path.display(), Problem::Tasks(why))
+        };
+        let folder = Output::folder(path).ok_or_else(no_file)?;
+        let sources = self.check_for_tasks(sources)?;
+        let (job, task_bytes) = self.for_tasks(bytes)?;
+        let (asked, output_tag) = (JobIdentity::of(&job), output_tag(path));
+        check_alone(&folder, &output_tag, path, None)?;
+        forget(&folder, &output_tag, is_unfinished);
+        let groups = groups(&job);
+        let own = |group: &TaskGroup| match group.pass {
+            (pass, passes) if pass + 1 < passes => group.intermediate_bytes(&job, pass),
+            _ => 0,
+        };
+        let between: u64 = groups.iter().map(own).sum();
+        let of_output = if job.format.is_folder() { 0 } else { job.skeleton.bytes() };
+        check_space(&folder, "", between + of_output)?;
+        let (stages, _) = numbered(&job, &groups, task_bytes);
+        // Not that of a run by one process, which has files of the same names.
+        let tag = tag(&asked, &output_tag, (job.budget, "tasks").fingerprint() as usize);
+        let output = SharedOutput::begin(job.format, path, overwrite, &tag, &job.skeleton)?;
+        for group in &groups {
+            let (pass, passes) = group.pass;
+            if pass + 1 < passes {
+                let key = key_of(group.tasks[0].tensor, &key_of_pass(pass));
+                let file = output.work_file(&key).map_err(writing(path))?;
+                let bytes = group.intermediate_bytes(&job, pass);
+                Blob::resize(&file, bytes).map_err(writing(path))?;
+            }
+        }
+        let opening = Opening {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            job: asked,
+            sources,
+            budget: job.budget,
+            storage: job.storage,
+            tiles: job.tiles(),
+        };
+        Ok(TaskPlan {
+            opening,
+            tag,
+            output: output.id(),
+            overwrite,
+            decoders: job.decoders,
+            encoders: job.encoders,
+            task_bytes,
+            stages,
+        })
+    }
+
+    /// Joins in the tasks of a plan, which was made for the same job; `None` if they are finished.
+    ///
+    /// # Errors
+    /// [`Error`] if the job is another one by now, a source has changed, or what was begun is gone.
+    pub fn join_tasks(
+        self,
+        plan: &TaskPlan,
+        sources: &[Source<'_>],
+        path: &Path,
+    ) -> Result<Option<NumberedJob>, Error> {
+        let refused = |why: String| Error::of(path.display(), Problem::Tasks(why));
+        let joined = SharedOutput::join(self.format, path, plan.overwrite, &plan.tag, plan.output)?;
+        let output = match joined {
+            Joined::Begun(output) => output,
+            Joined::Finished => {
+                SharedOutput::forget(path, &plan.tag);
+                return Ok(None);
+            }
+            Joined::Gone => {
+                let why = "what the tasks had done is gone: plan them again";
+                return Err(refused(why.to_owned()));
+            }
+        };
+        let Opening { version, job: asked, sources: before, budget, storage, tiles } =
+            &plan.opening;
+        if version != env!("CARGO_PKG_VERSION") {
+            return Err(refused(format!("was planned by version {version} of trundle")));
+        }
+        if let Some(difference) = asked.difference(&JobIdentity::of(&self)) {
+            return Err(refused(format!("is no longer what was planned: {difference}")));
+        }
+        let found = self.check_for_tasks(sources)?;
+        for ((now, before), source) in found.iter().zip(before).zip(sources) {
+            if now != before {
+                let changed = "it is not what it was when the tasks were planned";
+                return Err(Error::of(source.path.display(), Problem::SourceChanged(changed)));
+            }
+        }
+        let mut job = match (self.budget, self.storage) == (*budget, *storage) {
+            true => self,
+            false => self.with_resources(*budget, *storage)?,
+        };
+        (job.decoders, job.encoders) = (plan.decoders, plan.encoders);
+        let groups = groups(&job);
+        let (stages, tasks) = numbered(&job, &groups, plan.task_bytes);
+        if job.tiles() != *tiles || stages != plan.stages {
+            return Err(refused("would be cut into other tasks than were planned".to_owned()));
+        }
+        let (path, plan) = (path.to_owned(), plan.clone());
+        Ok(Some(NumberedJob { job, path, plan, output, groups, tasks }))
+    }
+
+    /// What identifies the sources, if tasks can read them.
+    fn check_for_tasks(&self, sources: &[Source<'_>]) -> Result<Vec<SourceIdentity>, Error> {
+        let is_packed = |tensor: &&TensorJob| matches!(tensor.movement.width(), Width::SubByte(_));
+        if let Some(tensor) = self.tensors.iter().find(is_packed) {
+            let why = "two tasks cannot write elements that share a byte".to_owned();
+            return Err(Error::of(tensor.name(), Problem::Tasks(why)));
+        }
+        let in_place = self.tensors_read().all(|tensor| tensor.header.data_offset.is_some());
+        sources_identity(sources)?.filter(|_| in_place).ok_or_else(|| {
+            let why = "tasks read at any place, which streams and compressed files do not allow";
+            Error::from(Problem::Tasks(why.to_owned()))
+        })
+    }
+}
+
+impl NumberedJob {
+    /// The job, as it is cut into tasks.
+    pub fn job(&self) -> &Job {
+        &self.job
+    }
+
+    /// Does the task of this number, unless it is done; whether it was not.
+    ///
+    /// # Errors
+    /// [`Error`] if there is no such task, tasks of an earlier stage are missing, or what [`Job::run`] fails
+    /// for.
+    pub fn run(
+        &self,
+        number: usize,
+        sources: &mut [Source<'_>],
+        verify: bool,
+        observer: &dyn Observer,
+    ) -> Result<bool, Error> {
+        let refused = |why: String| Error::of(self.path.display(), Problem::Tasks(why));
+        let Some(task) = self.tasks.get(number) else {
+            let count = self.tasks.len();
+            return Err(refused(format!(
+                "there is no task {number}: there are {count}, from 0 on"
+            )));
+        };
+        if self.noted(number)?.is_some() {
+            return Ok(false);
+        }
+        let earlier = self.plan.stages.iter().take_while(|stage| stage.numbers().end <= number);
+        let missing = self.missing_of(earlier.flat_map(Stage::numbers))?;
+        if !missing.is_empty() {
+            return Err(Error::of(self.path.display(), Problem::MissingTasks(missing)));
+        }
+        let done = self.done(number, task, sources, verify, observer);
+        // One that was done before may have been finished meanwhile.
+        match done {
+            Err(_) if self.is_finished() => Ok(false),
+            done => done.map(|()| true),
+        }
+    }
+
+    fn done(
+        &self,
+        number: usize,
+        task: &NumberedTask,
+        sources: &mut [Source<'_>],
+        verify: bool,
+        observer: &dyn Observer,
+    ) -> Result<(), Error> {
+        let group = &self.groups[task.group];
+        let part = TaskGroup { tasks: group.tasks[task.tiles.clone()].to_vec(), pass: group.pass };
+        let target = self.output.blob(&self.job.skeleton)?;
+        let store = WorkFiles { output: &self.output, tensor: part.tasks[0].tensor };
+        let context = self.context(&*target, &store, verify, observer);
+        let checkpoint = Checkpoint::new(None, &store, None, Progress::default());
+        let mut executor = Executor::new(context, Begin::Resumed, checkpoint);
+        executor.run_part(sources, &part, number == 0)?;
+        check_unchanged(sources, Some(&self.plan.opening.sources))?;
+        let io = writing(&self.path);
+        target.sync().map_err(&io)?;
+        self.output.sync().map_err(&io)?;
+        let line = |(path, bytes): (String, u64)| format!("{bytes} {path}\n");
+        let text: String = self.output.written().into_iter().map(line).collect();
+        self.output.note(&key_of_task(number), &text).map_err(&io)
+    }
+
+    fn context<'a>(
+        &'a self,
+        target: &'a dyn Blob,
+        store: &'a dyn Store,
+        verify: bool,
+        observer: &'a dyn Observer,
+    ) -> Context<'a> {
+        let options = RunOptions { overwrite: self.plan.overwrite, verify, resume: false };
+        let folder = self.path.parent();
+        Context { job: &self.job, path: &self.path, target, store, folder, options, observer }
+    }
+
+    /// What was noted of a task that is done.
+    fn noted(&self, number: usize) -> Result<Option<String>, Error> {
+        self.output.noted(&key_of_task(number)).map_err(|source| {
+            Error::of(self.path.display(), Problem::Io { doing: "read what tasks noted", source })
+        })
+    }
+
+    /// The tasks that are not done, or of which something is gone.
+    ///
+    /// # Errors
+    /// [`Error`] if what tasks noted cannot be read.
+    pub fn missing(&self) -> Result<Vec<usize>, Error> {
+        self.missing_of(0..self.tasks.len())
+    }
+
+    fn missing_of(&self, numbers: impl Iterator<Item = usize>) -> Result<Vec<usize>, Error> {
+        let mut missing = Vec::new();
+        for number in numbers {
+            let Some(noted) = self.noted(number)? else {
+                missing.push(number);
+                continue;
+            };
+            let is_there = |line: &str| match line.split_once(' ') {
+                Some((bytes, path)) => {
+                    bytes.parse().is_ok_and(|bytes| self.output.has(path, bytes))
+                }
+                None => false,
+            };
+            if !noted.lines().all(is_there) {
+                self.output.unnote(&key_of_task(number));
+                missing.push(number);
+            }
+        }
+        Ok(missing)
+    }
+
+    fn is_finished(&self) -> bool {
+        let TaskPlan { tag, output, overwrite, .. } = &self.plan;
+        let joined = SharedOutput::join(self.job.format, &self.path, *overwrite, tag, *output);
+        matches!(joined, Ok(Joined::Finished))
+    }
+
+    /// Gives the output its name, once all tasks are done, and removes what they shared.
+    ///
+    /// # Errors
+    /// [`Error`] if tasks are missing, one is still being done, or the output cannot have its name: all of
+    /// it stays then as it is.
+    pub fn finish(self, observer: &dyn Observer) -> Result<(), Error> {
+        let missing = self.missing()?;
+        if !missing.is_empty() {
+            return Err(Error::of(self.path.display(), Problem::MissingTasks(missing)));
+        }
+        {
+            let target = self.output.blob(&self.job.skeleton)?;
+            let store = WorkFiles { output: &self.output, tensor: 0 };
+            let context = self.context(&*target, &store, false, observer);
+            let checkpoint = Checkpoint::new(None, &store, None, Progress::default());
+            Executor::new(context, Begin::Resumed, checkpoint).finish()?;
+        }
+        Ok(self.output.finish()?)
+    }
+}
+
+/// The name of what a tensor's pass writes for the next one.
+fn key_of(tensor: usize, key: &str) -> String {
+    format!("{tensor}-{key}")
+}
+
+/// The name of what is noted of a task.
+fn key_of_task(number: usize) -> String {
+    format!("task-{number}")
+}
+
+/// What tasks have beside the output.
+struct WorkFiles<'a> {
+    output: &'a SharedOutput,
+    /// The tensor whose passes it is for.
+    tensor: usize,
+}
+
+impl Store for WorkFiles<'_> {
+    fn open(&self, key: &str, _: Begin) -> Result<Box<dyn Blob>, FileProblem> {
+        let file = self.output.work_file(&key_of(self.tensor, key));
+        Ok(Box::new(file.map_err(|source| FileProblem::Io { doing: "open", source })?))
+    }
+
+    fn unnamed(&self) -> io::Result<Box<dyn Blob>> {
+        Ok(Box::new(tempfile::tempfile()?))
+    }
+
+    fn keep(&self, _: bool) {}
+
+    fn remove(&self, _: &str) {}
+}
