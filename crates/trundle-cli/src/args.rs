@@ -80,6 +80,12 @@ pub(crate) enum Command {
     /// Draw a 2-D slice: in the terminal, or as a PNG with -o
     #[command(after_help = help::VIEW)]
     View(ViewArgs),
+    /// Do numbered tasks of a plan that `plan --tasks` made
+    #[command(after_help = help::TASK)]
+    Task(TaskArgs),
+    /// Let the output of numbered tasks appear, if all are done; else say which are missing
+    #[command(after_help = help::TASK)]
+    Finish(FinishArgs),
     /// List what interrupted runs left in a folder, and remove it with --force
     Clean(CleanArgs),
     /// Move a 3-D volume that it makes, verify it, time it beside a copy, and draw it
@@ -292,6 +298,10 @@ pub(crate) struct RelayoutArgs {
 pub(crate) struct MoveArgs {
     #[command(flatten)]
     pub writing: WriteArgs,
+    /// Let so many processes of this machine do the work, as numbered tasks; memory and threads are
+    /// shared among them
+    #[arg(long, value_name = "N", value_parser = crate::numbers::count)]
+    pub workers: Option<usize>,
     #[command(flatten)]
     pub planning: PlanArgs,
 }
@@ -369,6 +379,23 @@ pub(crate) struct PlannedArgs {
     pub planning: PlanArgs,
     #[command(flatten)]
     pub dry: DryRunArgs,
+    #[command(flatten)]
+    pub numbering: NumberingArgs,
+}
+
+/// How a plan becomes numbered tasks.
+#[derive(Debug, Args)]
+pub(crate) struct NumberingArgs {
+    /// Write the plan to this file as numbered tasks, each of which any worker can do with `trundle
+    /// task`, and begin the output, which `trundle finish` lets appear
+    #[arg(long, value_name = "PLAN.json", requires = "output")]
+    pub tasks: Option<PathBuf>,
+    /// About how much each task writes (256M). Without it, a thousandth of the output, 64M at least
+    #[arg(long, value_name = "SIZE", requires = "tasks", value_parser = crate::numbers::memory)]
+    pub task_size: Option<Bytes>,
+    /// Understood, so that `plan` can be put in front of any command
+    #[arg(long, hide = true, value_parser = crate::numbers::count)]
+    pub workers: Option<usize>,
 }
 
 /// What applying operators and planning it have in common.
@@ -490,6 +517,45 @@ pub(crate) struct ViewArgs {
     pub quiet: bool,
     #[command(flatten)]
     pub described: DescriptionArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TaskArgs {
+    /// The plan, as `plan --tasks` wrote it
+    #[arg(value_name = "PLAN.json")]
+    pub plan: PathBuf,
+    /// The numbers of the tasks, from 0 on. One that is done is left alone
+    #[arg(value_name = "N", required_unless_present = "array", conflicts_with = "array")]
+    pub numbers: Vec<usize>,
+    /// Take the number from the environment: of a Slurm array (`SLURM_ARRAY_TASK_ID`), or of an
+    /// indexed Kubernetes job (`JOB_COMPLETION_INDEX`)
+    #[arg(long)]
+    pub array: bool,
+    /// Wait for the tasks of the stages before that others still do, in place of failing
+    #[arg(long)]
+    pub wait: bool,
+    /// How many threads to use
+    #[arg(long, value_name = "N", value_parser = crate::numbers::threads)]
+    pub threads: Option<usize>,
+    /// Print one JSON object on stdout
+    #[arg(long)]
+    pub json: bool,
+    /// Say nothing but errors and warnings
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct FinishArgs {
+    /// The plan, as `plan --tasks` wrote it
+    #[arg(value_name = "PLAN.json")]
+    pub plan: PathBuf,
+    /// Print one JSON object on stdout
+    #[arg(long)]
+    pub json: bool,
+    /// Say nothing but errors and warnings
+    #[arg(short, long)]
+    pub quiet: bool,
 }
 
 #[derive(Debug, Args)]

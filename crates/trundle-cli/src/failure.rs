@@ -45,6 +45,13 @@ impl Failure {
         Failure { code: 3, message: message.to_string(), is_unread: false }
     }
 
+    /// That a worker ended with this code, or by a signal.
+    pub(crate) fn of_process(code: Option<i32>, message: impl Display) -> Failure {
+        let code =
+            code.and_then(|code| u8::try_from(code).ok()).filter(|code| (1..=3).contains(code));
+        Failure { code: code.unwrap_or(1), ..Failure::running(message) }
+    }
+
     /// What the crates below say how bad it is.
     fn of(class: ExitClass, message: impl Display) -> Failure {
         match class {

@@ -80,6 +80,15 @@ Examples:
   trundle apply im.npy \"slice(starts=[8], stops=[-8], axes=[1])\" -o cropped.npy
 docs/chains.md says all of the language.";
 
+pub(crate) const TASK: &str = "\
+Examples:
+  trundle plan apply in.zarr \"t y x -> y x t\" -o out.zarr --max-mem 4G --tasks plan.json
+  seq 0 99 | xargs -P8 -n1 trundle task plan.json       if the plan has 100 tasks
+  sbatch --array=0-99 --wrap \"trundle task plan.json --array\"
+  trundle finish plan.json
+A task that is done twice, or twice at once, or killed and done again, changes nothing.
+docs/files.md says more.";
+
 pub(crate) const CONVERT: &str = "\
 Examples:
   trundle convert era5.zarr --tensor t2m --only -o t2m.npy

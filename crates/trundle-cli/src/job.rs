@@ -18,13 +18,14 @@ use crate::operation::Operation;
 use crate::progress::Progress;
 use crate::say::{print_json, say};
 use crate::selection::{Choice, listed, shown_path};
+use crate::workers;
 
 /// What a movement came to.
 pub(crate) struct Outcome {
     /// The most passes that a tensor took.
     pub passes: usize,
-    /// Seconds for moving alone, without reading and writing.
-    pub move_seconds: f64,
+    /// Seconds for moving alone, without reading and writing, where one process did it.
+    pub move_seconds: Option<f64>,
     /// Whether the output was read back and found to be what was read.
     pub verified: bool,
     /// Whether it went on with what an earlier run had left.
@@ -145,11 +146,13 @@ pub(crate) fn report_of(outcome: &Outcome, seconds: f64) -> serde_json::Value {
         "outputs": outcome.outputs,
         "passes": outcome.passes,
         "seconds": seconds,
-        "move_seconds": outcome.move_seconds,
         "bytes_read": outcome.cost.bytes_read,
         "bytes_written": outcome.cost.bytes_written,
         "resumed": outcome.resumed,
     });
+    if let Some(seconds) = outcome.move_seconds {
+        report["move_seconds"] = seconds.into();
+    }
     if outcome.verified {
         report["verified"] = true.into();
     }
@@ -228,6 +231,8 @@ pub(crate) fn carry_out(operation: &Operation, moving: &MoveArgs) -> Result<Outc
     let (metadata, untrue) = axes::still_true(&file, &choice, &operation.chain);
     let wanted = choice.wanted();
     let (held, means) = (operation.lengths_bytes, &planning.means);
+    let of_worker = workers::share(moving);
+    let means = of_worker.as_ref().unwrap_or(means);
     let job = decide(held, means, planning.row_major, &writing.chunking, |options| {
         Job::new(&file, &wanted, format, &metadata, options)
     });
@@ -237,8 +242,11 @@ pub(crate) fn carry_out(operation: &Operation, moving: &MoveArgs) -> Result<Outc
             false => failure.with_hint("--only leaves out what --tensor does not name"),
         })?;
     let kept: Vec<bool> = wanted.iter().map(|each| !choice.is_moved(each.index)).collect();
-    let mut outcome =
-        run_job(job, &mut file, operation.input.path(), writing, planning.means.json)?;
+    let (input, json) = (operation.input.path(), planning.means.json);
+    let mut outcome = match moving.workers {
+        None => run_job(job, &mut file, input, writing, json)?,
+        Some(count) => workers::run(count, job, &mut file, input, moving)?,
+    };
     for (output, kept) in outcome.outputs.iter_mut().zip(kept) {
         if kept {
             output["kept"] = true.into();
@@ -343,10 +351,7 @@ pub(crate) fn run_job(
 ) -> Result<Outcome, Failure> {
     let WriteArgs { output, force, verify, resume, quiet, .. } = writing;
     let options = RunOptions { overwrite: *force, verify: *verify, resume: *resume };
-    let outputs = job.tensors().iter().map(|tensor| described(tensor, output)).collect();
-    let passes = job.tensors().iter().map(TensorJob::passes).max().unwrap_or(0);
-    let by_header = matches!(job.tensors(), [only] if only.is_by_header());
-    let cost = job.cost();
+    let outcome = Outcome::of(&job, output);
     let progress = match json {
         true => Progress::events(*quiet),
         false => Progress::new(*quiet),
@@ -355,18 +360,26 @@ pub(crate) fn run_job(
     let done = job.run(&mut [source], output, options, &progress);
     progress.finish();
     let done = done.map_err(|error| progress.failure(error))?;
-    Ok(Outcome {
-        passes,
-        move_seconds: done.move_seconds,
-        verified: done.verified,
-        resumed: done.resumed,
-        by_header,
-        cost,
-        outputs,
-        left_out: 0,
-        keeps_metadata: true,
-        metadata_left_out: Vec::new(),
-    })
+    let (move_seconds, verified, resumed) = (Some(done.move_seconds), done.verified, done.resumed);
+    Ok(Outcome { move_seconds, verified, resumed, ..outcome })
+}
+
+impl Outcome {
+    /// What a job will have come to, but for what only running it tells.
+    pub(crate) fn of(job: &Job, output: &Path) -> Outcome {
+        Outcome {
+            passes: job.tensors().iter().map(TensorJob::passes).max().unwrap_or(0),
+            move_seconds: None,
+            verified: false,
+            resumed: false,
+            by_header: matches!(job.tensors(), [only] if only.is_by_header()),
+            cost: job.cost(),
+            outputs: job.tensors().iter().map(|tensor| described(tensor, output)).collect(),
+            left_out: 0,
+            keeps_metadata: true,
+            metadata_left_out: Vec::new(),
+        }
+    }
 }
 
 fn described(tensor: &TensorJob, file: &Path) -> serde_json::Value {

@@ -20,6 +20,8 @@ mod rule;
 mod say;
 mod selection;
 mod signals;
+mod tasks;
+mod workers;
 
 use std::process::ExitCode;
 
@@ -101,6 +103,8 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Info(info) => commands::info::run(&info),
         Command::Cmp(cmp) => commands::cmp::run(&cmp),
         Command::View(view) => commands::view::run(&view),
+        Command::Task(task) => commands::task::run(&task),
+        Command::Finish(finish) => commands::task::finish(&finish),
         Command::Clean(clean) => commands::clean::run(&clean),
         Command::Demo(demo) => commands::demo::run(&demo),
         Command::Bench(bench) => commands::bench::run(&bench),

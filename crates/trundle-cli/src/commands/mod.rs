@@ -9,5 +9,6 @@ pub(crate) mod plan;
 pub(crate) mod relayout;
 pub(crate) mod run;
 pub(crate) mod shell;
+pub(crate) mod task;
 pub(crate) mod tune;
 pub(crate) mod view;

@@ -7,11 +7,11 @@ use trundle::lowering::{AxisMap, Block, Cut, CutAt, Layer, Loop, Move, Run, Sour
 use trundle::tuning::{self, Used};
 use trundle::{Chain, Layout, Plan};
 use trundle_disk::{Job, TensorJob};
-use trundle_formats::{Format, Header, Order, Output, Shown};
+use trundle_formats::{Format, Header, Order, Output, Shown, TensorFile};
 
 use super::info::described;
 use super::relayout;
-use crate::args::{DryRunArgs, PlanCommand, PlannedArgs};
+use crate::args::{DryRunArgs, MeansArgs, PlanCommand, PlannedArgs};
 use crate::axes;
 use crate::failure::Failure;
 use crate::forecast::{counted, destination, first_lines, sentence, tensors};
@@ -20,6 +20,7 @@ use crate::numbers::readable;
 use crate::operation::Operation;
 use crate::say::{print, print_json};
 use crate::selection::Choice;
+use crate::tasks;
 
 /// Says what would be done, without reading the data: a sentence, or every stage.
 ///
@@ -38,20 +39,16 @@ pub(crate) fn run(command: PlanCommand) -> Result<(), Failure> {
 
 /// One chain, on each tensor that it is meant for.
 fn plan_chain(operation: &Operation, planned: &PlannedArgs) -> Result<(), Failure> {
-    let PlannedArgs { planning, dry } = planned;
+    let PlannedArgs { planning, dry, numbering } = planned;
     let means = &planning.means;
     let format = dry.format(operation.input.path())?;
     dry.check_output(format)?;
-    let mut file = operation.input.open()?;
+    let Decided { mut file, format, choice, job } = decided(operation, planned, means)?;
     file.read_on()?;
-    let format = format.unwrap_or(job::format_like(&file));
-    let choice = Choice::of(operation, &file, planning, format)?;
-    let (metadata, _) = axes::still_true(&file, &choice, &operation.chain);
+    if let Some(plan) = &numbering.tasks {
+        return tasks::begin(plan, &mut file, &job, operation, planned);
+    }
     let wanted = choice.wanted();
-    let (held, row_major) = (operation.lengths_bytes, planning.row_major);
-    let job = job::decide(held, means, row_major, &dry.chunking, |options| {
-        Job::new(&file, &wanted, format, &metadata, options)
-    })?;
     if dry.quiet {
         return Ok(());
     }
@@ -76,6 +73,37 @@ fn plan_chain(operation: &Operation, planned: &PlannedArgs) -> Result<(), Failur
     }
     print(&tuning_text())?;
     print(&files_text(&job, is_moved))
+}
+
+/// A job, and what it was decided by.
+pub(crate) struct Decided<'a> {
+    pub(crate) file: TensorFile,
+    format: &'static Format,
+    choice: Choice<'a>,
+    pub(crate) job: Job,
+}
+
+/// Decides what is planned, by these means.
+///
+/// # Errors
+/// What the movement itself would refuse.
+pub(crate) fn decided<'a>(
+    operation: &'a Operation,
+    planned: &PlannedArgs,
+    means: &MeansArgs,
+) -> Result<Decided<'a>, Failure> {
+    let PlannedArgs { planning, dry, .. } = planned;
+    let format = dry.format(operation.input.path())?;
+    let file = operation.input.open()?;
+    let format = format.unwrap_or(job::format_like(&file));
+    let choice = Choice::of(operation, &file, planning, format)?;
+    let (metadata, _) = axes::still_true(&file, &choice, &operation.chain);
+    let wanted = choice.wanted();
+    let (held, row_major) = (operation.lengths_bytes, planning.row_major);
+    let job = job::decide(held, means, row_major, &dry.chunking, |options| {
+        Job::new(&file, &wanted, format, &metadata, options)
+    })?;
+    Ok(Decided { file, format, choice, job })
 }
 
 /// The numbers that kernels and tiles take from the machine.

@@ -25,6 +25,8 @@ mod results;
 #[cfg(unix)]
 mod resume;
 mod safetensors;
+#[cfg(all(unix, feature = "zarr"))]
+mod tasks;
 #[cfg(unix)]
 mod work;
 #[cfg(feature = "zarr")]

@@ -1,0 +1,108 @@
+//! `trundle task` and `trundle finish`.
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use serde_json::json;
+use trundle_disk::{Problem, Source};
+
+use crate::args::{FinishArgs, TaskArgs};
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::say::{print_json, say};
+use crate::selection::shown_path;
+use crate::tasks::{Joined, PlanFile};
+
+/// Where schedulers put the number of a task.
+const NUMBERS: [&str; 2] = ["SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX"];
+
+/// How often it is looked whether the tasks of an earlier stage are done.
+const WAIT: Duration = Duration::from_millis(500);
+
+/// Does tasks of a plan.
+///
+/// # Errors
+/// If one cannot be done: what it needs is missing, has changed, or cannot be read or written.
+pub(crate) fn run(args: &TaskArgs) -> Result<(), Failure> {
+    let numbers = if args.array { vec![number_of_array()?] } else { args.numbers.clone() };
+    let plan = PlanFile::read(&args.plan)?;
+    let progress = Progress::new(args.quiet || args.json);
+    let done = plan.join(args.threads, |joined| {
+        let Joined { job, file, input, verify, .. } = joined;
+        let mut done = Vec::with_capacity(numbers.len());
+        for number in &numbers {
+            let sources = &mut [Source { file, path: input }];
+            let is_new = loop {
+                match job.run(*number, sources, verify, &progress) {
+                    Err(error) if is_early(&error) && args.wait => sleep(WAIT),
+                    Err(error) if is_early(&error) => {
+                        return Err(Failure::from(error).with_hint("--wait waits for them"));
+                    }
+                    done => break done?,
+                }
+            };
+            done.push(is_new);
+        }
+        Ok(done)
+    })?;
+    progress.finish();
+    let is_finished = done.is_none();
+    let done = done.unwrap_or_else(|| vec![false; numbers.len()]);
+    for (number, is_new) in numbers.iter().zip(&done) {
+        if args.json {
+            print_json(&json!({ "task": number, "done": true, "before": !is_new }))?;
+        } else if !args.quiet {
+            let file = shown_path(&args.plan);
+            say(&match (is_new, is_finished) {
+                (true, _) => format!("{file}: task {number} is done"),
+                (_, true) => format!("{file}: task {number} was done before; all is finished"),
+                _ => format!("{file}: task {number} was done before"),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Whether all that is wrong is that tasks have to be done first.
+fn is_early(error: &trundle_disk::Error) -> bool {
+    matches!(*error.problem, Problem::MissingTasks(_))
+}
+
+/// The number that a scheduler gave.
+fn number_of_array() -> Result<usize, Failure> {
+    let given = NUMBERS.iter().find_map(|name| Some((name, std::env::var(name).ok()?)));
+    let Some((name, number)) = given else {
+        let names = NUMBERS.join(" nor ");
+        return Err(Failure::usage(format!("--array: neither {names} is set")));
+    };
+    number
+        .parse()
+        .map_err(|_| Failure::usage(format!("--array: {name} is {number:?}, no number of a task")))
+}
+
+/// Lets the output of a plan appear.
+///
+/// # Errors
+/// If tasks are missing, or the output cannot have its name.
+pub(crate) fn finish(args: &FinishArgs) -> Result<(), Failure> {
+    let plan = PlanFile::read(&args.plan)?;
+    let progress = Progress::new(args.quiet || args.json);
+    let output = plan.join(None, |joined| {
+        joined.job.finish(&progress)?;
+        Ok(joined.output.to_owned())
+    })?;
+    progress.finish();
+    let file = shown_path(&args.plan);
+    match (&output, args.json, args.quiet) {
+        (_, true, _) => print_json(&json!({ "finished": true, "before": output.is_none() })),
+        (_, _, true) => Ok(()),
+        (Some(output), ..) => {
+            say(&format!("{}: finished", shown_path(output)));
+            Ok(())
+        }
+        (None, ..) => {
+            say(&format!("{file}: was finished before"));
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Plans of numbered tasks, as files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::Parser;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use trundle_disk::{Job, NumberedJob, Source, Stage, TaskPlan};
+use trundle_formats::{Output, TensorFile};
+
+use crate::args::{Cli, Command, MeansArgs, PlanCommand, PlannedArgs, StorageArg};
+use crate::commands::plan::{Decided, decided};
+use crate::failure::Failure;
+use crate::forecast::counted;
+use crate::job::write_with;
+use crate::memory;
+use crate::numbers::{Bytes, readable};
+use crate::operation::Operation;
+use crate::say::{print, print_json};
+use crate::selection::shown_path;
+
+/// The version of the form of these files.
+const VERSION: u32 = 1;
+
+/// No plan is longer than this: it holds a command, and a few numbers.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// A plan of numbered tasks: the command that says what is moved, which each task decides again, and what
+/// was decided.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct PlanFile {
+    /// The version of the form.
+    trundle_tasks: u32,
+    /// The folder that the paths in the command count from.
+    folder: PathBuf,
+    /// Its arguments.
+    command: Vec<String>,
+    /// The bytes of memory that a task may use.
+    max_mem: u64,
+    /// What was decided.
+    pub tasks: TaskPlan,
+}
+
+/// Begins the output of a job that was planned, and writes its tasks to `plan`.
+///
+/// # Errors
+/// If the job cannot be done in tasks, or one of the two cannot be written.
+pub(crate) fn begin(
+    plan: &Path,
+    file: &mut TensorFile,
+    job: &Job,
+    operation: &Operation,
+    planned: &PlannedArgs,
+) -> Result<(), Failure> {
+    let PlannedArgs { planning, dry, numbering } = planned;
+    let Some(output) = &dry.output else { return Err(Failure::usage("--tasks needs -o")) };
+    Output::check(plan, dry.force)?;
+    let command = std::env::args_os().skip(1).map(std::ffi::OsString::into_string);
+    let command = command.collect::<Result<Vec<String>, _>>().map_err(|argument| {
+        let argument = argument.to_string_lossy().into_owned();
+        Failure::usage(format!("{argument:?} is no text, which a plan of tasks is"))
+    })?;
+    let source = Source { file, path: operation.input.path() };
+    let size = numbering.task_size.map(|Bytes(bytes)| bytes);
+    let tasks = job.begin_tasks(&[source], output, dry.force, size)?;
+    let written = PlanFile::new(command, planning.means.max_mem, tasks)?;
+    let text = written.text()?;
+    write_with(plan, dry.force, |out| std::io::Write::write_all(out, text.as_bytes()))?;
+    let means = &planning.means;
+    match (means.json, dry.quiet) {
+        (true, _) => print_json(&written.report(plan)),
+        (_, true) => Ok(()),
+        _ => print(&written.lines(plan)),
+    }
+}
+
+impl PlanFile {
+    /// A plan of a command given here, whose tasks may use so much memory.
+    ///
+    /// # Errors
+    /// If the system does not say where the program is.
+    pub(crate) fn new(
+        command: Vec<String>,
+        max_mem: Option<Bytes>,
+        tasks: TaskPlan,
+    ) -> Result<PlanFile, Failure> {
+        let folder = std::env::current_dir().map_err(|error| {
+            Failure::running(format!("cannot find out the current folder: {error}"))
+        })?;
+        let max_mem = memory::limit(max_mem);
+        Ok(PlanFile { trundle_tasks: VERSION, folder, command, max_mem, tasks })
+    }
+
+    /// It as a file has it.
+    ///
+    /// # Errors
+    /// If a path is no text.
+    pub(crate) fn text(&self) -> Result<String, Failure> {
+        let text = serde_json::to_string_pretty(self);
+        text.map(|text| text + "\n").map_err(|error| Failure::usage(error.to_string()))
+    }
+
+    /// Reads one.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is no such file.
+    pub(crate) fn read(path: &Path) -> Result<PlanFile, Failure> {
+        let shown = shown_path(path);
+        let unread = |error| Failure::running(format!("{shown}: cannot read: {error}"));
+        let found = fs::metadata(path).map_err(unread)?;
+        let no_plan = |why: &dyn std::fmt::Display| {
+            Failure::refused(format!("{shown}: is no plan of tasks: {why}"))
+        };
+        if found.len() > MOST_BYTES {
+            return Err(no_plan(&"it is too long"));
+        }
+        let text = fs::read_to_string(path).map_err(unread)?;
+        let read: PlanFile = serde_json::from_str(&text).map_err(|error| no_plan(&error))?;
+        match read.trundle_tasks {
+            VERSION => Ok(read),
+            other => Err(no_plan(&format!("it is of version {other}, not {VERSION}"))),
+        }
+    }
+
+    /// Joins in the tasks, where the paths of the command lead, and gives the job with all that it reads and
+    /// writes to `work`; none if the tasks are finished.
+    ///
+    /// # Errors
+    /// If the command is not understood any more, what it reads has changed, or what was done is gone.
+    pub(crate) fn join<T>(
+        &self,
+        threads: Option<usize>,
+        work: impl FnOnce(Joined<'_>) -> Result<T, Failure>,
+    ) -> Result<Option<T>, Failure> {
+        std::env::set_current_dir(&self.folder).map_err(|error| {
+            let folder = shown_path(&self.folder);
+            Failure::running(format!("{folder}: cannot work in the folder of the plan: {error}"))
+        })?;
+        let arguments = ["trundle"].into_iter().chain(self.command.iter().map(String::as_str));
+        let no_command =
+            || Failure::refused("the command of the plan is not understood".to_owned());
+        let cli = Cli::try_parse_from(arguments).map_err(|_| no_command())?;
+        let (operation, planned) = match cli.command {
+            Command::Plan { operation: Some(command), .. } => match command {
+                PlanCommand::Operator(command) => (command.operation()?, command.rest),
+                PlanCommand::Apply { operation, planned } => (operation.operation()?, planned),
+                PlanCommand::Convert { operation, planned } => (operation.operation()?, planned),
+                PlanCommand::Relayout { .. } => return Err(no_command()),
+            },
+            _ => return Err(no_command()),
+        };
+        let given = &planned.planning.means;
+        let means = MeansArgs {
+            threads: threads.or(given.threads),
+            max_mem: Some(Bytes(self.max_mem)),
+            storage: Some(StorageArg::Kind(self.tasks.storage())),
+            json: given.json,
+        };
+        let Decided { mut file, job, .. } = decided(&operation, &planned, &means)?;
+        let output = planned.dry.output.as_ref().ok_or_else(no_command)?;
+        let input = operation.input.path();
+        let source = Source { file: &mut file, path: input };
+        let Some(job) = job.join_tasks(&self.tasks, &[source], output)? else { return Ok(None) };
+        let verify = planned.dry.verify;
+        let file = &mut file;
+        work(Joined { job, file, input, output, verify }).map(Some)
+    }
+
+    /// What was planned, for people.
+    fn lines(&self, plan: &Path) -> String {
+        let stages = self.tasks.stages();
+        let (count, memory) = (self.tasks.tasks(), readable(self.max_mem));
+        let plan = shown_path(plan);
+        let mut text =
+            format!("{plan}: {}, each within {memory} of memory\n", counted(count, "task"));
+        for (number, stage) in stages.iter().enumerate() {
+            let of_stages = match stages.len() {
+                1 => String::new(),
+                all => format!("stage {} of {all}: ", number + 1),
+            };
+            let bytes = readable(stage.bytes);
+            text.push_str(&format!("  {of_stages}tasks {} write {bytes}\n", shown_range(stage)));
+        }
+        if stages.len() > 1 {
+            text.push_str("  a stage begins when all tasks of the one before are done\n");
+        }
+        text + &format!("next: trundle task {plan} N for each, then trundle finish {plan}\n")
+    }
+
+    /// The same for programs.
+    fn report(&self, plan: &Path) -> serde_json::Value {
+        let stage = |stage: &Stage| json!({ "first": stage.first, "tasks": stage.tasks, "bytes": stage.bytes });
+        json!({
+            "plan": plan.to_string_lossy(),
+            "tasks": self.tasks.tasks(),
+            "stages": self.tasks.stages().iter().map(stage).collect::<Vec<_>>(),
+            "max_mem": self.max_mem,
+        })
+    }
+}
+
+/// The numbers of a stage, as Slurm takes them.
+fn shown_range(stage: &Stage) -> String {
+    match stage.tasks {
+        1 => stage.first.to_string(),
+        _ => format!("{}-{}", stage.first, stage.numbers().end - 1),
+    }
+}
+
+/// A job whose tasks are done here, with what it reads and writes.
+pub(crate) struct Joined<'a> {
+    pub job: NumberedJob,
+    pub file: &'a mut TensorFile,
+    pub input: &'a Path,
+    pub output: &'a Path,
+    /// Whether what a task writes is read back and compared.
+    pub verify: bool,
+}

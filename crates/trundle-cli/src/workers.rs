@@ -1,0 +1,197 @@
+//! A movement that several processes of this machine do, as numbered tasks.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+use trundle_disk::{Job, NumberedJob, Source, Stage, TaskPlan};
+use trundle_formats::{Output, TensorFile, leftovers};
+
+use crate::args::{MeansArgs, MoveArgs};
+use crate::failure::Failure;
+use crate::job::Outcome;
+use crate::memory;
+use crate::numbers::Bytes;
+use crate::progress::Progress;
+use crate::tasks::PlanFile;
+
+/// How often a task is begun that ends by a signal, as of a system that has no more memory.
+const TRIES: usize = 3;
+
+/// The name of the plan in the folder that the tasks share.
+const PLAN: &str = "plan.json";
+
+/// What one of several workers may use; none if there is one process.
+pub(crate) fn share(moving: &MoveArgs) -> Option<MeansArgs> {
+    let (count, means) = (moving.workers?, &moving.planning.means);
+    Some(MeansArgs {
+        threads: Some(threads_of(means.threads, count)),
+        max_mem: Some(Bytes(memory::limit(means.max_mem) / count as u64)),
+        storage: means.storage,
+        json: means.json,
+    })
+}
+
+/// How many threads each of so many workers has.
+fn threads_of(all: Option<usize>, workers: usize) -> usize {
+    all.unwrap_or_else(|| trundle::Machine::detect().threads).div_ceil(workers)
+}
+
+/// Carries a job out by so many workers.
+///
+/// # Errors
+/// If a task cannot be done. What was done stays, and `--resume` goes on with it.
+pub(crate) fn run(
+    count: usize,
+    job: Job,
+    file: &mut TensorFile,
+    input: &Path,
+    moving: &MoveArgs,
+) -> Result<Outcome, Failure> {
+    let writing = &moving.writing;
+    let (output, json) = (&writing.output, moving.planning.means.json);
+    let progress =
+        if json { Progress::events(writing.quiet) } else { Progress::new(writing.quiet) };
+    let source = [Source { file, path: input }];
+    let means = share(moving).unwrap_or_default();
+    let earlier = if writing.resume { earlier(output) } else { None };
+    let resumed = earlier.is_some();
+    let plan = match earlier {
+        Some(plan) => plan,
+        None => {
+            let tasks = job.begin_tasks(&source, output, writing.force, None)?;
+            let plan = PlanFile::new(command()?, means.max_mem, tasks)?;
+            let path = plan.tasks.folder(output).join(PLAN);
+            std::fs::write(&path, plan.text()?)
+                .map_err(|error| Failure::running(format!("cannot write the plan: {error}")))?;
+            plan
+        }
+    };
+    let mut outcome = Outcome { resumed, verified: writing.verify, ..Outcome::of(&job, output) };
+    if let Some(job) = job.join_tasks(&plan.tasks, &source, output)? {
+        outcome = Outcome { resumed, verified: writing.verify, ..Outcome::of(job.job(), output) };
+        let workers = Workers { count, plan: &plan.tasks, output, means: &means };
+        let kept = |failure: Failure| {
+            failure
+                .with_hint("what was done is kept, and the same command with --resume continues it")
+        };
+        workers.run(&job, &progress).map_err(kept)?;
+        job.finish(&progress)?;
+    }
+    progress.finish();
+    Ok(outcome)
+}
+
+/// The arguments of this process, as those of a plan.
+fn command() -> Result<Vec<String>, Failure> {
+    let arguments = std::env::args_os().skip(1).map(OsString::into_string);
+    let arguments = arguments.collect::<Result<Vec<String>, _>>().map_err(|argument| {
+        Failure::usage(format!("--workers: {:?} is no text", argument.to_string_lossy()))
+    })?;
+    Ok(["plan".to_owned()].into_iter().chain(arguments).collect())
+}
+
+/// The plan that an earlier run to the same output has left.
+fn earlier(output: &Path) -> Option<PlanFile> {
+    let left = leftovers(&Output::folder(output)?, Some(&Output::tag(output))).ok()?;
+    let folders = left.iter().flat_map(|left| &left.files).filter(|file| file.ending == "tasks");
+    folders.into_iter().find_map(|folder| PlanFile::read(&folder.path.join(PLAN)).ok())
+}
+
+/// Processes that do the tasks of a plan.
+struct Workers<'a> {
+    count: usize,
+    plan: &'a TaskPlan,
+    output: &'a Path,
+    means: &'a MeansArgs,
+}
+
+impl Workers<'_> {
+    fn run(&self, job: &NumberedJob, progress: &Progress) -> Result<(), Failure> {
+        let missing = job.missing()?;
+        let stages = self.plan.stages();
+        for (number, stage) in stages.iter().enumerate() {
+            let name = match stages.len() {
+                1 => "moving".to_owned(),
+                all => format!("pass {} of {all}", number + 1),
+            };
+            trundle_disk::Observer::phase(progress, &name, stage.bytes);
+            let left = missing.iter().copied().filter(|task| stage.numbers().contains(task));
+            self.run_stage(stage, left.collect(), progress)?;
+        }
+        Ok(())
+    }
+
+    /// Does the tasks of a stage that are left.
+    fn run_stage(
+        &self,
+        stage: &Stage,
+        left: Vec<usize>,
+        progress: &Progress,
+    ) -> Result<(), Failure> {
+        let share = stage.bytes / (stage.tasks as u64).max(1);
+        trundle_disk::Observer::advance(progress, share * (stage.tasks - left.len()) as u64);
+        let plan = self.plan.folder(self.output).join(PLAN);
+        let queue = Mutex::new(left.into_iter());
+        let failed: Mutex<Option<Failure>> = Mutex::new(None);
+        let work = || {
+            loop {
+                if failed.lock().unwrap_or_else(PoisonError::into_inner).is_some() {
+                    return;
+                }
+                let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+                let Some(number) = next else { return };
+                match self.run_task(&plan, number) {
+                    Ok(()) => trundle_disk::Observer::advance(progress, share),
+                    Err(failure) => {
+                        let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
+                        failed.get_or_insert(failure);
+                    }
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..self.count {
+                // Where no more threads can be had, fewer workers do it.
+                let _ = std::thread::Builder::new().spawn_scoped(scope, work);
+            }
+            work();
+        });
+        failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
+    }
+
+    /// Does a task in a process of its own.
+    fn run_task(&self, plan: &PathBuf, number: usize) -> Result<(), Failure> {
+        let run = || {
+            let program = std::env::current_exe()?;
+            Command::new(program)
+                .arg("task")
+                .arg(plan)
+                .args([&number.to_string(), "--quiet"])
+                .args(self.means.threads.map(|threads| format!("--threads={threads}")))
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .output()
+        };
+        let mut tries = 0;
+        let ended = loop {
+            tries += 1;
+            let ended = run()
+                .map_err(|error| Failure::running(format!("cannot start a worker: {error}")))?;
+            let is_killed = ended.status.code().is_none();
+            if !is_killed || tries == TRIES {
+                break ended;
+            }
+        };
+        match ended.status.success() {
+            true => Ok(()),
+            false => {
+                let said = String::from_utf8_lossy(&ended.stderr);
+                let said = said.trim().trim_start_matches("error: ");
+                let why = if said.is_empty() { ended.status.to_string() } else { said.to_owned() };
+                Err(Failure::of_process(ended.status.code(), format!("task {number}: {why}")))
+            }
+        }
+    }
+}

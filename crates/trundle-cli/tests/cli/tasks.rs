@@ -1,0 +1,328 @@
+//! Numbered tasks: done in any order, twice, at once, killed and done again, they make what one run makes.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::npy::Tensor;
+use crate::{Place, Run};
+
+const CHAIN: &str = "t y x -> y x t | roll(shift=[90], axes=[1]) | flip(axes=[0])";
+
+/// Where something is moved to, and the MiB of memory for that.
+type Job = (&'static [&'static str], usize);
+
+/// One pass to a store, two passes to a store, and a file.
+const JOBS: [Job; 3] = [
+    (&["-o", "out.zarr", "--chunks", "24,48,-1"], 64),
+    (&["-o", "out.zarr", "--chunks", "24,48,-1"], 1),
+    (&["-o", "out.npy"], 1),
+];
+
+/// The movement by one process, or by several.
+fn apply((output, memory): Job, workers: usize) -> Vec<String> {
+    let mut args = vec!["apply".to_owned(), "in.zarr".to_owned(), CHAIN.to_owned()];
+    args.extend(output.iter().map(ToString::to_string));
+    args.extend(["--max-mem".to_owned(), format!("{}M", memory * workers)]);
+    if workers > 1 {
+        args.extend(["--workers".to_owned(), workers.to_string()]);
+    }
+    args
+}
+
+/// A plan of tasks, and what one run makes.
+struct Planned {
+    place: Place,
+    output: String,
+    stages: Vec<std::ops::Range<usize>>,
+    expected: BTreeMap<String, Vec<u8>>,
+}
+
+impl Planned {
+    fn new(job: Job) -> Planned {
+        let place = Place::with(&[("in.npy", &Tensor::noise("'<u2'", 2, &[40, 91, 180]))]);
+        place.run(&["convert", "in.npy", "-o", "in.zarr", "--chunks", "8,30,45"]).done();
+        let once = apply(job, 1);
+        place.run(&once).done();
+        let output = job.0[1].to_owned();
+        let expected = tree(&place.path(&output));
+        remove(&place.path(&output));
+        let plan = ["plan"].into_iter().chain(once.iter().map(String::as_str));
+        let plan = plan.chain(["--tasks", "plan.json", "--task-size", "100K", "--json"]);
+        let planned = place.run(&plan.collect::<Vec<_>>()).done().json();
+        let stage = |stage: &Value| {
+            let first = stage["first"].as_u64().unwrap() as usize;
+            first..first + stage["tasks"].as_u64().unwrap() as usize
+        };
+        let stages: Vec<_> = planned["stages"].as_array().unwrap().iter().map(stage).collect();
+        assert!(stages.iter().map(ExactSizeIterator::len).sum::<usize>() > 3, "{stages:?}");
+        Planned { place, output, stages, expected }
+    }
+
+    fn task(&self, number: usize) -> Run {
+        self.place.run(&["task", "plan.json", &number.to_string()])
+    }
+
+    fn begin(&self, number: usize) -> Child {
+        let args = ["task", "plan.json", &number.to_string(), "--wait"];
+        self.place.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    }
+
+    fn finish(&self) -> Run {
+        self.place.run(&["finish", "plan.json"])
+    }
+
+    /// Checks that the output is there, as one run makes it, and nothing else is left.
+    fn check(&self) {
+        assert!(tree(&self.place.path(&self.output)) == self.expected, "it differs");
+        let names: Vec<String> = self.place.contents().into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["in.npy", "in.zarr", &self.output, "plan.json"]);
+    }
+}
+
+/// All files below a folder, or the one that it is.
+fn tree(path: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    if path.is_file() {
+        files.insert(String::new(), fs::read(path).unwrap());
+        return files;
+    }
+    for entry in fs::read_dir(path).unwrap().map(Result::unwrap) {
+        let name = entry.file_name().into_string().unwrap();
+        for (below, bytes) in tree(&entry.path()) {
+            files.insert(format!("{name}/{below}"), bytes);
+        }
+    }
+    files
+}
+
+fn remove(path: &Path) {
+    if path.is_dir() { fs::remove_dir_all(path).unwrap() } else { fs::remove_file(path).unwrap() }
+}
+
+/// A number below `most`, another one each time.
+fn chance(state: &mut u64, most: usize) -> usize {
+    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    (*state >> 33) as usize % most
+}
+
+#[test]
+fn tasks_make_what_one_run_makes_in_any_order_and_twice() {
+    for (job, stages) in JOBS.into_iter().zip([1, 2, 1]) {
+        let planned = Planned::new(job);
+        assert_eq!(planned.stages.len(), stages);
+        assert_eq!(planned.finish().code, Some(1));
+        for stage in &planned.stages {
+            for number in stage.clone().rev() {
+                assert!(!planned.place.path(&planned.output).exists());
+                planned.task(number).done();
+                let again = planned.task(number).done();
+                assert!(again.stderr.contains("was done before"), "{again:?}");
+            }
+        }
+        planned.finish().done();
+        planned.check();
+        // Once more, of all.
+        let late = planned.task(0).done();
+        assert!(late.stderr.contains("all is finished"), "{late:?}");
+        assert!(planned.finish().done().stderr.contains("was finished before"));
+        planned.check();
+    }
+}
+
+#[test]
+fn tasks_at_once_change_nothing() {
+    for job in JOBS {
+        let planned = Planned::new(job);
+        for stage in &planned.stages {
+            let twice = stage.clone().flat_map(|number| [number, number]);
+            let children: Vec<Child> = twice.map(|number| planned.begin(number)).collect();
+            for mut child in children {
+                assert!(child.wait().unwrap().success());
+            }
+        }
+        planned.finish().done();
+        planned.check();
+    }
+}
+
+#[test]
+fn killed_at_any_moment_and_done_again_they_make_the_same() {
+    let kills = if std::env::var_os("TRUNDLE_TESTS").is_some() { 100 } else { 12 };
+    for (number, job) in JOBS.into_iter().enumerate() {
+        let planned = Planned::new(job);
+        let all: Vec<usize> = planned.stages.iter().cloned().flatten().collect();
+        let start = Instant::now();
+        planned.task(all[0]).done();
+        let whole = start.elapsed();
+        let mut state = number as u64;
+        for _ in 0..kills {
+            let mut child = planned.begin(all[chance(&mut state, all.len())]);
+            thread::sleep(whole.mul_f64(chance(&mut state, 100) as f64 / 100.0));
+            let _ = child.kill();
+            child.wait().unwrap();
+            assert!(!planned.place.path(&planned.output).exists());
+        }
+        for number in all {
+            planned.task(number).done();
+        }
+        planned.finish().done();
+        planned.check();
+    }
+}
+
+#[test]
+fn what_is_missing_is_told() {
+    let planned = Planned::new(JOBS[1]);
+    let second = planned.stages[1].clone();
+    let early = planned.task(second.start);
+    assert_eq!(early.code, Some(1), "{early:?}");
+    assert!(early.stderr.contains("tasks are not done yet: 0-"), "{early:?}");
+    for number in planned.stages[0].clone() {
+        planned.task(number).done();
+    }
+    for number in second.clone().filter(|number| *number != second.start + 1) {
+        planned.task(number).done();
+    }
+    let missing = planned.finish();
+    assert_eq!(missing.code, Some(1), "{missing:?}");
+    let told = format!("1 task is not done yet: {}", second.start + 1);
+    assert!(missing.stderr.contains(&told), "{missing:?}");
+    planned.task(second.start + 1).done();
+    // A file that somebody has removed or cut off is seen.
+    let part = planned.place.contents().into_iter().find(|(name, _)| name.ends_with(".part"));
+    let chunk = planned.place.path(&part.unwrap().0).join("c/0/0/0");
+    let bytes = fs::read(&chunk).unwrap();
+    fs::write(&chunk, &bytes[..bytes.len() - 1]).unwrap();
+    let cut = planned.finish();
+    assert!(cut.code == Some(1) && cut.stderr.contains("1 task is not done yet"), "{cut:?}");
+    for number in second {
+        planned.task(number).done();
+    }
+    planned.finish().done();
+    planned.check();
+}
+
+#[test]
+fn no_task_works_on_something_else() {
+    let planned = Planned::new(JOBS[0]);
+    let refused = |run: Run, code: i32, said: &str| {
+        assert!(run.code == Some(code) && run.stderr.contains(said), "{said}: {run:?}");
+    };
+    refused(planned.task(10_000), 3, "there is no task 10000");
+    refused(planned.place.run(&["task", "plan.json"]), 2, "required");
+    refused(planned.place.run(&["task", "plan.json", "--array"]), 2, "SLURM_ARRAY_TASK_ID");
+    refused(planned.place.run(&["task", "none.json", "0"]), 1, "cannot read");
+    let plan = planned.place.read("plan.json");
+    let text = String::from_utf8(plan.clone()).unwrap();
+    for (from, to, code, said) in [
+        ("\"trundle_tasks\": 1", "\"trundle_tasks\": 2", 3, "of version 2, not 1"),
+        ("\"24,48,-1\"", "\"24,24,-1\"", 3, "no longer what was planned"),
+        ("shift=[90]", "shift=[91]", 3, "no longer what was planned: the operators"),
+        ("\"plan\"", "\"info\"", 3, "command of the plan is not understood"),
+        ("{", "[", 3, "is no plan of tasks"),
+    ] {
+        assert!(text.contains(from));
+        planned.place.write("plan.json", text.replacen(from, to, 1).as_bytes());
+        refused(planned.task(0), code, said);
+    }
+    for length in (0..plan.len()).step_by(97) {
+        planned.place.write("plan.json", &plan[..length]);
+        refused(planned.task(0), 3, "is no plan of tasks");
+    }
+    planned.place.write("plan.json", &plan);
+    planned.task(0).done();
+    // The source is another one.
+    let chunk = planned.place.path("in.zarr/c/0/0/0");
+    let bytes = fs::read(&chunk).unwrap();
+    fs::write(&chunk, [&bytes[..], b"x"].concat()).unwrap();
+    refused(planned.task(1), 1, "in.zarr: changed while it was read");
+    fs::write(&chunk, bytes).unwrap();
+    refused(planned.task(1), 1, "in.zarr: changed while it was read");
+    // What was done is gone.
+    planned.place.run(&["clean", "--force"]).done();
+    refused(planned.finish(), 3, "is gone: plan them again");
+}
+
+#[test]
+fn an_array_gives_the_number() {
+    let planned = Planned::new(JOBS[0]);
+    for variable in ["SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX"] {
+        let mut command = planned.place.command(&["task", "plan.json", "--array", "--json"]);
+        let run = Run::of(command.env(variable, "1")).done();
+        assert_eq!(run.json()["task"], 1);
+        let mut command = planned.place.command(&["task", "plan.json", "--array"]);
+        let run = Run::of(command.env(variable, "one"));
+        assert!(run.code == Some(2) && run.stderr.contains("no number of a task"), "{run:?}");
+    }
+}
+
+#[test]
+fn what_tasks_work_on_is_not_cleaned_away() {
+    let planned = Planned::new(JOBS[1]);
+    let waiting = planned.stages[1].start;
+    let mut child = planned.begin(waiting);
+    let start = Instant::now();
+    let state = |left: Value| left["left"][0]["state"].as_str().map(str::to_owned);
+    while state(planned.place.run(&["clean", "--json"]).done().json()).as_deref() != Some("in use")
+    {
+        assert!(start.elapsed() < Duration::from_secs(20) && child.try_wait().unwrap().is_none());
+    }
+    let left = planned.place.run(&["clean", "--force", "--json"]).done().json();
+    assert!(left["removed_bytes"] == 0 && state(left).as_deref() == Some("in use"));
+    for number in planned.stages[0].clone() {
+        planned.task(number).done();
+    }
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn workers_make_what_one_run_makes() {
+    for job in JOBS {
+        let planned = Planned::new(job);
+        planned.place.run(&["clean", "--force"]).done();
+        let args = [apply(job, 3), vec!["--verify".to_owned()]].concat();
+        let run = planned.place.run(&args).done();
+        assert!(run.stderr.contains("verified"), "{run:?}");
+        planned.check();
+        let again = planned.place.run(&args);
+        assert!(again.code == Some(2) && again.stderr.contains("already exists"), "{again:?}");
+        planned.place.run(&[args, vec!["--force".to_owned()]].concat()).done();
+        planned.check();
+    }
+}
+
+#[test]
+fn workers_go_on_where_a_run_was_killed() {
+    for job in JOBS {
+        let planned = Planned::new(job);
+        planned.place.run(&["clean", "--force"]).done();
+        let args = [apply(job, 2), vec!["--resume".to_owned()]].concat();
+        let mut state = 7;
+        for _ in 0..4 {
+            let mut child = planned.place.command(&args).spawn().unwrap();
+            thread::sleep(Duration::from_millis(chance(&mut state, 400) as u64));
+            let _ = child.kill();
+            child.wait().unwrap();
+            if planned.place.path(&planned.output).exists() {
+                remove(&planned.place.path(&planned.output));
+            }
+        }
+        // Workers end with the task that they do.
+        let start = Instant::now();
+        loop {
+            let run = planned.place.run(&args);
+            if run.code == Some(0) {
+                break;
+            }
+            let waits = run.stderr.contains("another process") && start.elapsed().as_secs() < 30;
+            assert!(waits, "{run:?}");
+        }
+        planned.check();
+    }
+}
