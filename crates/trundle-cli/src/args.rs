@@ -416,7 +416,7 @@ pub(crate) struct PlanArgs {
 }
 
 /// What moving and planning may use, and to whom they report.
-#[derive(Debug, Default, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct MeansArgs {
     /// How many threads to use
     #[arg(long, value_name = "N", value_parser = crate::numbers::threads)]

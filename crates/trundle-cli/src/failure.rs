@@ -2,7 +2,6 @@
 
 use std::fmt::{self, Display};
 use std::io::ErrorKind;
-use std::process::ExitCode;
 
 use trundle::{ParseError, PlanError};
 use trundle_formats::{ExitClass, Problem, Shown};
@@ -52,6 +51,12 @@ impl Failure {
         Failure { code: code.unwrap_or(1), ..Failure::running(message) }
     }
 
+    /// The same, where what was used wrongly is a file.
+    #[must_use]
+    pub(crate) fn as_refused(self) -> Failure {
+        Failure { code: if self.code == 2 { 3 } else { self.code }, ..self }
+    }
+
     /// What the crates below say how bad it is.
     fn of(class: ExitClass, message: impl Display) -> Failure {
         match class {
@@ -83,9 +88,9 @@ impl Failure {
         self.message.is_empty()
     }
 
-    /// What programs read.
-    pub(crate) fn exit_code(&self) -> ExitCode {
-        ExitCode::from(self.code)
+    /// The exit code, which programs read.
+    pub(crate) fn code(&self) -> u8 {
+        self.code
     }
 }
 

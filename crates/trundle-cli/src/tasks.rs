@@ -3,16 +3,16 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use clap::Parser;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use trundle_disk::{Job, NumberedJob, Source, Stage, TaskPlan};
 use trundle_formats::{Output, TensorFile};
 
-use crate::args::{Cli, Command, MeansArgs, PlanCommand, PlannedArgs, StorageArg};
+use crate::args::{MeansArgs, PlannedArgs, StorageArg};
 use crate::commands::plan::{Decided, decided};
 use crate::failure::Failure;
 use crate::forecast::counted;
+use crate::functions::parsed;
 use crate::job::write_with;
 use crate::memory;
 use crate::numbers::{Bytes, readable};
@@ -56,15 +56,11 @@ pub(crate) fn begin(
     let PlannedArgs { planning, dry, numbering } = planned;
     let Some(output) = &dry.output else { return Err(Failure::usage("--tasks needs -o")) };
     Output::check(plan, dry.force)?;
-    let command = std::env::args_os().skip(1).map(std::ffi::OsString::into_string);
-    let command = command.collect::<Result<Vec<String>, _>>().map_err(|argument| {
-        let argument = argument.to_string_lossy().into_owned();
-        Failure::usage(format!("{argument:?} is no text, which a plan of tasks is"))
-    })?;
+    let command = crate::arguments()?.into_iter().skip(1).collect();
     let source = Source { file, path: operation.input.path() };
     let size = numbering.task_size.map(|Bytes(bytes)| bytes);
     let tasks = job.begin_tasks(&[source], output, dry.force, size)?;
-    let written = PlanFile::new(command, planning.means.max_mem, tasks)?;
+    let written = PlanFile::new(here()?, command, planning.means.max_mem, tasks);
     let text = written.text()?;
     write_with(plan, dry.force, |out| std::io::Write::write_all(out, text.as_bytes()))?;
     let means = &planning.means;
@@ -76,20 +72,15 @@ pub(crate) fn begin(
 }
 
 impl PlanFile {
-    /// A plan of a command given here, whose tasks may use so much memory.
-    ///
-    /// # Errors
-    /// If the system does not say where the program is.
+    /// A plan of a command given in a folder, whose tasks may use so much memory.
     pub(crate) fn new(
+        folder: PathBuf,
         command: Vec<String>,
         max_mem: Option<Bytes>,
         tasks: TaskPlan,
-    ) -> Result<PlanFile, Failure> {
-        let folder = std::env::current_dir().map_err(|error| {
-            Failure::running(format!("cannot find out the current folder: {error}"))
-        })?;
+    ) -> PlanFile {
         let max_mem = memory::limit(max_mem);
-        Ok(PlanFile { trundle_tasks: VERSION, folder, command, max_mem, tasks })
+        PlanFile { trundle_tasks: VERSION, folder, command, max_mem, tasks }
     }
 
     /// It as a file has it.
@@ -109,14 +100,21 @@ impl PlanFile {
         let shown = shown_path(path);
         let unread = |error| Failure::running(format!("{shown}: cannot read: {error}"));
         let found = fs::metadata(path).map_err(unread)?;
-        let no_plan = |why: &dyn std::fmt::Display| {
-            Failure::refused(format!("{shown}: is no plan of tasks: {why}"))
-        };
         if found.len() > MOST_BYTES {
-            return Err(no_plan(&"it is too long"));
+            return Err(Failure::refused(format!("{shown}: is too long for a plan of tasks")));
         }
         let text = fs::read_to_string(path).map_err(unread)?;
-        let read: PlanFile = serde_json::from_str(&text).map_err(|error| no_plan(&error))?;
+        PlanFile::parse(&text).map_err(|failure| failure.within(&shown.to_string()))
+    }
+
+    /// Reads the text of one.
+    ///
+    /// # Errors
+    /// If it is no such text.
+    pub(crate) fn parse(text: &str) -> Result<PlanFile, Failure> {
+        let no_plan =
+            |why: &dyn std::fmt::Display| Failure::refused(format!("is no plan of tasks: {why}"));
+        let read: PlanFile = serde_json::from_str(text).map_err(|error| no_plan(&error))?;
         match read.trundle_tasks {
             VERSION => Ok(read),
             other => Err(no_plan(&format!("it is of version {other}, not {VERSION}"))),
@@ -133,23 +131,14 @@ impl PlanFile {
         threads: Option<usize>,
         work: impl FnOnce(Joined<'_>) -> Result<T, Failure>,
     ) -> Result<Option<T>, Failure> {
-        std::env::set_current_dir(&self.folder).map_err(|error| {
-            let folder = shown_path(&self.folder);
-            Failure::running(format!("{folder}: cannot work in the folder of the plan: {error}"))
-        })?;
-        let arguments = ["trundle"].into_iter().chain(self.command.iter().map(String::as_str));
-        let no_command =
-            || Failure::refused("the command of the plan is not understood".to_owned());
-        let cli = Cli::try_parse_from(arguments).map_err(|_| no_command())?;
-        let (operation, planned) = match cli.command {
-            Command::Plan { operation: Some(command), .. } => match command {
-                PlanCommand::Operator(command) => (command.operation()?, command.rest),
-                PlanCommand::Apply { operation, planned } => (operation.operation()?, planned),
-                PlanCommand::Convert { operation, planned } => (operation.operation()?, planned),
-                PlanCommand::Relayout { .. } => return Err(no_command()),
-            },
-            _ => return Err(no_command()),
-        };
+        // A plan whose paths are absolute has no folder.
+        if !self.folder.as_os_str().is_empty() {
+            std::env::set_current_dir(&self.folder).map_err(|error| {
+                let folder = shown_path(&self.folder);
+                Failure::running(format!("{folder}: cannot work in the plan's folder: {error}"))
+            })?;
+        }
+        let (operation, planned) = parsed(&self.command).map_err(Failure::as_refused)?;
         let given = &planned.planning.means;
         let means = MeansArgs {
             threads: threads.or(given.threads),
@@ -158,7 +147,8 @@ impl PlanFile {
             json: given.json,
         };
         let Decided { mut file, job, .. } = decided(&operation, &planned, &means)?;
-        let output = planned.dry.output.as_ref().ok_or_else(no_command)?;
+        let output = planned.dry.output.as_ref();
+        let output = output.ok_or_else(|| Failure::refused("the plan has no output"))?;
         let input = operation.input.path();
         let source = Source { file: &mut file, path: input };
         let Some(job) = job.join_tasks(&self.tasks, &[source], output)? else { return Ok(None) };
@@ -198,6 +188,15 @@ impl PlanFile {
             "max_mem": self.max_mem,
         })
     }
+}
+
+/// The current folder.
+///
+/// # Errors
+/// If the system does not tell.
+pub(crate) fn here() -> Result<PathBuf, Failure> {
+    std::env::current_dir()
+        .map_err(|error| Failure::running(format!("cannot find out the current folder: {error}")))
 }
 
 /// The numbers of a stage, as Slurm takes them.

@@ -1,6 +1,6 @@
 //! A movement that several processes of this machine do, as numbered tasks.
 
-use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
@@ -8,13 +8,14 @@ use std::sync::{Mutex, PoisonError};
 use trundle_disk::{Job, NumberedJob, Source, Stage, TaskPlan};
 use trundle_formats::{Output, TensorFile, leftovers};
 
+use crate::PROGRAM;
 use crate::args::{MeansArgs, MoveArgs};
 use crate::failure::Failure;
 use crate::job::Outcome;
 use crate::memory;
 use crate::numbers::Bytes;
 use crate::progress::Progress;
-use crate::tasks::PlanFile;
+use crate::tasks::{PlanFile, here};
 
 /// How often a task is begun that ends by a signal, as of a system that has no more memory.
 const TRIES: usize = 3;
@@ -61,7 +62,9 @@ pub(crate) fn run(
         Some(plan) => plan,
         None => {
             let tasks = job.begin_tasks(&source, output, writing.force, None)?;
-            let plan = PlanFile::new(command()?, means.max_mem, tasks)?;
+            let command = crate::arguments()?.into_iter().skip(1);
+            let command = ["plan".to_owned()].into_iter().chain(command).collect();
+            let plan = PlanFile::new(here()?, command, means.max_mem, tasks);
             let path = plan.tasks.folder(output).join(PLAN);
             std::fs::write(&path, plan.text()?)
                 .map_err(|error| Failure::running(format!("cannot write the plan: {error}")))?;
@@ -83,13 +86,16 @@ pub(crate) fn run(
     Ok(outcome)
 }
 
-/// The arguments of this process, as those of a plan.
-fn command() -> Result<Vec<String>, Failure> {
-    let arguments = std::env::args_os().skip(1).map(OsString::into_string);
-    let arguments = arguments.collect::<Result<Vec<String>, _>>().map_err(|argument| {
-        Failure::usage(format!("--workers: {:?} is no text", argument.to_string_lossy()))
-    })?;
-    Ok(["plan".to_owned()].into_iter().chain(arguments).collect())
+/// This program, to be started once more.
+fn program() -> io::Result<Command> {
+    match PROGRAM.get().map(Vec::as_slice) {
+        Some([program, arguments @ ..]) => {
+            let mut command = Command::new(program);
+            command.args(arguments);
+            Ok(command)
+        }
+        _ => std::env::current_exe().map(Command::new),
+    }
 }
 
 /// The plan that an earlier run to the same output has left.
@@ -164,8 +170,7 @@ impl Workers<'_> {
     /// Does a task in a process of its own.
     fn run_task(&self, plan: &PathBuf, number: usize) -> Result<(), Failure> {
         let run = || {
-            let program = std::env::current_exe()?;
-            Command::new(program)
+            program()?
                 .arg("task")
                 .arg(plan)
                 .args([&number.to_string(), "--quiet"])

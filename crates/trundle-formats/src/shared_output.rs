@@ -299,6 +299,18 @@ impl SharedOutput {
         finish().map_err(|problem| self.error(problem))
     }
 
+    /// Removes all of it.
+    ///
+    /// # Errors
+    /// [`Problem::Busy`] if a process still writes to it.
+    pub fn discard(self) -> Result<(), Error> {
+        if let Some(taken) = &self.taken {
+            lock(taken).map_err(|problem| self.error(problem))?;
+        }
+        [&self.part, &self.work].into_iter().for_each(|path| remove(path));
+        Ok(())
+    }
+
     fn of_work(&self, name: &str) -> PathBuf {
         self.work.join(name)
     }

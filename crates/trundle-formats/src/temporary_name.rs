@@ -90,9 +90,10 @@ impl fmt::Display for TemporaryName {
 pub(crate) fn random_tag(output_tag: &str) -> String {
     use std::hash::{BuildHasher, Hasher};
 
-    // Each of these has keys of its own, which are random.
-    let random = std::collections::hash_map::RandomState::new().build_hasher().finish();
-    format!("{output_tag}-{random:016x}")
+    // Each of these has keys of its own, which are random; but for those of two processes that one has forked.
+    let mut random = std::collections::hash_map::RandomState::new().build_hasher();
+    random.write_u32(std::process::id());
+    format!("{output_tag}-{:016x}", random.finish())
 }
 
 /// What stands for the output of this file name in the names of its temporary files: the name

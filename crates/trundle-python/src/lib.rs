@@ -30,6 +30,7 @@ mod operation;
 mod recycled;
 #[allow(unsafe_code)]
 mod run;
+mod stores;
 mod tensor;
 #[allow(unsafe_code)]
 mod torch;
@@ -53,6 +54,10 @@ mod _trundle {
     // Its keywords are the sizes of axes, whatever they are called.
     #[pymodule_export]
     use super::functions::copies::rearrange;
+    #[pymodule_export]
+    use super::stores::{
+        discard_tasks, finish_tasks, missing_tasks, plan_tasks, run_program, run_task,
+    };
     #[pymodule_export]
     use super::tuning::tune;
 

@@ -267,8 +267,10 @@ pub fn create_group(path: &Path, attributes: &Attributes) -> Result<(), Error> {
 fn write_renamed(folder: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    let random = RandomState::new().build_hasher().finish();
-    let made = folder.join(format!("{random:016x}-{count}.new"));
+    // What is random is the same in two processes that one has forked.
+    let mut random = RandomState::new().build_hasher();
+    random.write_u32(std::process::id());
+    let made = folder.join(format!("{:016x}-{count}.new", random.finish()));
     let written = write_file(&made, bytes).and_then(|()| fs::rename(&made, path));
     if written.is_err() {
         // If there is nothing to remove, so much the better.

@@ -320,6 +320,14 @@ impl NumberedJob {
         Ok(missing)
     }
 
+    /// Removes the output that was begun, and all that was done for it.
+    ///
+    /// # Errors
+    /// [`Error`] if a task is being done.
+    pub fn discard(self) -> Result<(), Error> {
+        Ok(self.output.discard()?)
+    }
+
     fn is_finished(&self) -> bool {
         let TaskPlan { tag, output, overwrite, .. } = &self.plan;
         let joined = SharedOutput::join(self.job.format, &self.path, *overwrite, tag, *output);

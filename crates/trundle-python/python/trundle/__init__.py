@@ -30,6 +30,7 @@ threads
 The interpreter lock is released while more than a few KiB are moved, and Ctrl-C stops a long move.
 """
 
+from . import zarr
 from ._trundle import (
     Chain,
     Plan,
@@ -71,4 +72,5 @@ __all__ = [
     "swapaxes",
     "transpose",
     "tune",
+    "zarr",
 ]

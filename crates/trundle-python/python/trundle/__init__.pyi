@@ -20,6 +20,8 @@ from typing import (
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from . import zarr as zarr
+
 __all__ = [
     "Chain",
     "Plan",
@@ -39,6 +41,7 @@ __all__ = [
     "swapaxes",
     "transpose",
     "tune",
+    "zarr",
 ]
 
 __version__: str

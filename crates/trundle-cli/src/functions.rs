@@ -1,0 +1,124 @@
+//! Commands as functions, for programs that this one is a part of: nothing is said on stdout or stderr, no signal
+//! is handled, and the current folder stays as it is, so that all paths have to be absolute.
+
+use std::path::PathBuf;
+
+use clap::Parser;
+use trundle_disk::{NumberedJob, Source};
+
+use crate::args::{Cli, Command, MeansArgs, PlanCommand, PlannedArgs};
+use crate::commands::plan::{Decided, decided};
+use crate::failure::Failure;
+use crate::memory;
+use crate::numbers::Bytes;
+use crate::operation::Operation;
+use crate::progress::Progress;
+use crate::tasks::{Joined, PlanFile};
+
+/// Why a command failed.
+#[derive(Debug)]
+pub struct Failed {
+    /// The exit code that the program would have: 1 failed while running, 2 wrong usage, 3 input refused.
+    pub code: u8,
+    /// The message.
+    pub message: String,
+}
+
+impl From<Failure> for Failed {
+    fn from(failure: Failure) -> Failed {
+        Failed { code: failure.code(), message: failure.to_string() }
+    }
+}
+
+/// Begins an output that is written by numbered tasks, and gives their plan, as `trundle plan --tasks` writes
+/// it. The arguments are those behind `trundle plan`: `apply IN CHAIN -o OUT ...`; `--workers` share the memory.
+///
+/// # Errors
+/// [`Failed`] as the command.
+pub fn plan(arguments: &[String]) -> Result<String, Failed> {
+    let command: Vec<String> =
+        ["plan"].into_iter().map(str::to_owned).chain(arguments.iter().cloned()).collect();
+    let (operation, planned) = parsed(&command)?;
+    let given = &planned.planning.means;
+    let workers = planned.numbering.workers.unwrap_or(1) as u64;
+    let max_mem = Some(Bytes(memory::limit(given.max_mem) / workers));
+    let means = &MeansArgs { max_mem, ..given.clone() };
+    let Decided { mut file, job, .. } = decided(&operation, &planned, means)?;
+    let Some(output) = &planned.dry.output else {
+        return Err(Failure::usage("an output is missing").into());
+    };
+    let source = Source { file: &mut file, path: operation.input.path() };
+    let size = planned.numbering.task_size.map(|Bytes(bytes)| bytes);
+    let tasks =
+        job.begin_tasks(&[source], output, planned.dry.force, size).map_err(Failure::from)?;
+    Ok(PlanFile::new(PathBuf::new(), command, means.max_mem, tasks).text()?)
+}
+
+/// What a command of a plan asks for.
+///
+/// # Errors
+/// If it is not understood.
+pub(crate) fn parsed(command: &[String]) -> Result<(Operation, PlannedArgs), Failure> {
+    let arguments = ["trundle"].into_iter().chain(command.iter().map(String::as_str));
+    let cli = Cli::try_parse_from(arguments).map_err(|error| {
+        let text = error.to_string();
+        let said = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+        Failure::usage(format!("the command is not understood: {said}"))
+    })?;
+    let Command::Plan { operation: Some(command), .. } = cli.command else {
+        return Err(Failure::refused("the command of the plan plans nothing"));
+    };
+    match command {
+        PlanCommand::Operator(command) => Ok((command.operation()?, command.rest)),
+        PlanCommand::Apply { operation, planned } => Ok((operation.operation()?, planned)),
+        PlanCommand::Convert { operation, planned } => Ok((operation.operation()?, planned)),
+        PlanCommand::Relayout { .. } => {
+            Err(Failure::refused("relayout is not done in tasks".to_owned()))
+        }
+    }
+}
+
+/// Does something with the job of a plan; `None` if it is finished.
+fn joined<T>(
+    plan: &str,
+    threads: Option<usize>,
+    work: impl FnOnce(Joined<'_>) -> Result<T, trundle_disk::Error>,
+) -> Result<Option<T>, Failed> {
+    let plan = PlanFile::parse(plan)?;
+    Ok(plan.join(threads, |joined| work(joined).map_err(Failure::from))?)
+}
+
+/// Does a task of a plan, with so many threads, and says whether it was not done before.
+///
+/// # Errors
+/// [`Failed`] as `trundle task`.
+pub fn task(plan: &str, number: usize, threads: Option<usize>) -> Result<bool, Failed> {
+    let done = joined(plan, threads, |Joined { job, file, input, verify, .. }| {
+        job.run(number, &mut [Source { file, path: input }], verify, &Progress::new(true))
+    })?;
+    Ok(done.unwrap_or(false))
+}
+
+/// The tasks of a plan that are not done.
+///
+/// # Errors
+/// [`Failed`] if what was done cannot be read.
+pub fn missing(plan: &str) -> Result<Vec<usize>, Failed> {
+    Ok(joined(plan, None, |joined| joined.job.missing())?.unwrap_or_default())
+}
+
+/// Lets the output of a plan appear, and says whether it had not before.
+///
+/// # Errors
+/// [`Failed`] as `trundle finish`.
+pub fn finish(plan: &str) -> Result<bool, Failed> {
+    Ok(joined(plan, None, |joined| joined.job.finish(&Progress::new(true)))?.is_some())
+}
+
+/// Removes what the tasks of a plan have done.
+///
+/// # Errors
+/// [`Failed`] if one is being done.
+pub fn discard(plan: &str) -> Result<(), Failed> {
+    joined(plan, None, |joined| NumberedJob::discard(joined.job)).map(|_| ())
+}

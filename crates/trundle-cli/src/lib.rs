@@ -1,0 +1,144 @@
+//! The program `trundle`: arguments, files, messages. A library too, so that the Python package has the same
+//! program, and the parts of it that are functions there.
+#![forbid(unsafe_code)]
+
+mod args;
+mod axes;
+mod commands;
+mod failure;
+mod forecast;
+mod help;
+mod input;
+mod job;
+mod memory;
+mod model_input;
+mod model_job;
+mod numbers;
+mod operation;
+mod operator;
+mod progress;
+mod rule;
+mod say;
+mod selection;
+mod signals;
+mod tasks;
+mod workers;
+
+pub mod functions;
+
+use std::ffi::OsString;
+use std::sync::OnceLock;
+
+use clap::Parser;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use trundle_formats::{Shown, is_steering};
+
+use crate::args::{Cli, Command};
+use crate::failure::Failure;
+
+/// The arguments of this process, the first of which is the program's name.
+static ARGUMENTS: OnceLock<Vec<OsString>> = OnceLock::new();
+
+/// The arguments of this process, as text.
+///
+/// # Errors
+/// If one is no text, which what keeps them has to be.
+fn arguments() -> Result<Vec<String>, Failure> {
+    let arguments = ARGUMENTS.get().into_iter().flatten().cloned().map(OsString::into_string);
+    arguments.collect::<Result<Vec<String>, _>>().map_err(|argument| {
+        let argument = argument.to_string_lossy().into_owned();
+        Failure::usage(format!("{argument:?} is no text, which a plan of tasks is"))
+    })
+}
+
+/// What starts this program as another process: a path, and arguments that come before its own.
+static PROGRAM: OnceLock<Vec<OsString>> = OnceLock::new();
+
+/// Runs the program with these arguments, the first of which is its name, and gives its exit code. `program`
+/// is what starts another process of it, where that is not the file that this process was started from.
+pub fn run(
+    arguments: impl IntoIterator<Item = OsString>,
+    program: impl IntoIterator<Item = OsString>,
+) -> u8 {
+    PROGRAM.get_or_init(|| program.into_iter().collect());
+    let arguments = ARGUMENTS.get_or_init(|| arguments.into_iter().collect());
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => return refuse(error, arguments),
+    };
+    signals::clean_up_when_stopped();
+    match numbers::check_environment().and_then(|()| dispatch(cli.command)) {
+        Ok(()) => 0,
+        Err(failure) if failure.is_unread() => {
+            signals::end_unread();
+            failure.code()
+        }
+        Err(failure) if failure.is_said() => failure.code(),
+        Err(failure) => {
+            say::say(&format!("error: {failure}"));
+            failure.code()
+        }
+    }
+}
+
+/// Says what is wrong with the arguments, or what help is asked for.
+fn refuse(mut error: clap::Error, arguments: &[OsString]) -> u8 {
+    let unexpected = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(argument)) if error.kind() == ErrorKind::UnknownArgument => {
+            (!argument.starts_with('-')).then(|| argument.clone())
+        }
+        _ => None,
+    };
+    let operators = help::OPERATORS.iter().map(|(declared, _)| declared.name);
+    let mut moves = operators.chain(["apply", "convert", "relayout"]);
+    if let Some(argument) = unexpected
+        && arguments.get(1).is_some_and(|command| moves.any(|name| name == command))
+    {
+        let tip = format!("the result goes to -o: '-o {}'", Shown(argument));
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    // Arguments may be names of files, and clap shows them as they are.
+    for kind in [ContextKind::InvalidArg, ContextKind::InvalidValue, ContextKind::InvalidSubcommand]
+    {
+        if let Some(ContextValue::String(given)) = error.get(kind) {
+            let shown = ContextValue::String(Shown(given).to_string());
+            error.insert(kind, shown);
+        }
+    }
+    let is_hostile = |text: &OsString| text.to_string_lossy().contains(is_steering);
+    if error.use_stderr() && arguments.iter().any(is_hostile) {
+        say::say(error.render().to_string().trim_end());
+    } else {
+        // As clap does: that nobody reads it is no failure.
+        let _ = error.print();
+    }
+    u8::try_from(error.exit_code()).unwrap_or(2)
+}
+
+fn dispatch(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Operator(command) => job::run(&command.operation()?, &command.rest),
+        Command::Apply { operation, moving } => job::run(&operation.operation()?, &moving),
+        Command::Convert { operation, moving } => job::run(&operation.operation()?, &moving),
+        Command::Relayout { asked, writing, means } => {
+            commands::relayout::run(&asked, &writing, &means)
+        }
+        Command::Plan { operation: Some(operation), .. } => commands::plan::run(operation),
+        Command::Plan { model: Some(model), verbose, .. } => commands::run::plan(&model, verbose),
+        Command::Plan { .. } => Err(Failure::usage(
+            "what is to be planned is missing: a model, or an operation such as transpose",
+        )),
+        Command::Run(run) => commands::run::run(&run),
+        Command::Info(info) => commands::info::run(&info),
+        Command::Cmp(cmp) => commands::cmp::run(&cmp),
+        Command::View(view) => commands::view::run(&view),
+        Command::Task(task) => commands::task::run(&task),
+        Command::Finish(finish) => commands::task::finish(&finish),
+        Command::Clean(clean) => commands::clean::run(&clean),
+        Command::Demo(demo) => commands::demo::run(&demo),
+        Command::Bench(bench) => commands::bench::run(&bench),
+        Command::Tune(tune) => commands::tune::run(&tune),
+        Command::Completions { shell } => commands::shell::completions(shell),
+        Command::Man { command } => commands::shell::man(&command),
+    }
+}

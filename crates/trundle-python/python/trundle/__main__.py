@@ -1,0 +1,14 @@
+"""The program ``trundle``."""
+
+import sys
+
+from . import _trundle
+
+
+def main() -> int:
+    """Run the program with the arguments of this process."""
+    return _trundle.run_program(sys.argv, [sys.executable, "-m", "trundle"])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,138 @@
+"""Stores and files that are moved without being in memory."""
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import trundle
+
+CHAIN = "t y x -> y x t | roll(shift=[30], axes=[1]) | flip(axes=[0])"
+
+
+def moved(x):
+    return np.roll(x.transpose(1, 2, 0), 30, axis=1)[::-1]
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A folder with an array in a store, and the array."""
+    monkeypatch.chdir(tmp_path)
+    x = np.random.default_rng(7).integers(0, 1 << 16, (24, 45, 90)).astype(np.uint16)
+    np.save("x.npy", x)
+    trundle.zarr.apply("x.npy", "", "x.zarr", chunks=(8, 15, 30))
+    os.remove("x.npy")
+    return x
+
+
+def read(store):
+    """The array of a store, by way of a file."""
+    trundle.zarr.apply(store, "", "read.npy", overwrite=True)
+    array = np.load("read.npy")
+    os.remove("read.npy")
+    return array
+
+
+def names():
+    return sorted(os.listdir("."))
+
+
+@pytest.mark.parametrize("chunks", [None, (15, -1, 8), {0: 15, 2: 8}, "15,30,8"])
+def test_a_chain_is_applied(place, chunks):
+    trundle.zarr.apply("x.zarr", CHAIN, Path("y.zarr"), chunks=chunks, max_mem="2MiB", verify=True)
+    assert (read("y.zarr") == moved(place)).all()
+    assert names() == ["x.zarr", "y.zarr"]
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_workers(place, workers):
+    told = []
+    trundle.zarr.apply(
+        "x.zarr",
+        CHAIN,
+        "y.npy",
+        workers=workers,
+        max_mem=workers << 20,
+        progress=lambda done, of: told.append((done, of)),
+    )
+    assert (np.load("y.npy") == moved(place)).all()
+    assert told == sorted(told) and told[-1][0] <= told[-1][1]
+
+
+@pytest.mark.parametrize("pool", [ProcessPoolExecutor, ThreadPoolExecutor])
+def test_executors(place, pool):
+    planned = trundle.zarr.plan("x.zarr", CHAIN, "y.zarr", max_mem="1MiB", task_size="8KiB")
+    assert len(planned) > 4 and [n for stage in planned.stages for n in stage] == planned.missing()
+    assert "y.zarr" not in names()
+    with pool(2) as executor:
+        planned.run(executor=executor)
+    assert (read("y.zarr") == moved(place)).all()
+    assert names() == ["x.zarr", "y.zarr"]
+    # Done again, it changes nothing.
+    planned.run()
+    assert planned.missing() == []
+
+
+def test_tasks_by_number(place):
+    planned = trundle.zarr.plan("x.zarr", CHAIN, "y.zarr", max_mem="1MiB", task_size="8KiB")
+    planned.save("plan.json")
+    for stage in planned.stages:
+        for number in reversed(stage):
+            with pytest.raises(OSError, match="not done yet"):
+                trundle.zarr.finish("plan.json")
+            assert trundle.zarr.run_task("plan.json", number)
+            assert not trundle.zarr.run_task("plan.json", number)
+    with pytest.raises(ValueError, match=f"there is no task {len(planned)}"):
+        trundle.zarr.run_task("plan.json", len(planned))
+    trundle.zarr.finish("plan.json")
+    assert (read("y.zarr") == moved(place)).all()
+
+
+def test_what_is_refused_leaves_nothing(place):
+    for error, args, more in [
+        (FileNotFoundError, ("none.zarr", CHAIN, "y.zarr"), {}),
+        (FileExistsError, ("x.zarr", CHAIN, "x.zarr"), {}),
+        (ValueError, ("x.zarr", "a b -> b a", "y.zarr"), {}),
+        (ValueError, ("x.zarr", CHAIN, "y.zarr"), {"chunks": (1, 2)}),
+        (ValueError, ("x.zarr", CHAIN, "y.zarr"), {"max_mem": "much"}),
+        (ValueError, ("x.zarr", CHAIN, "y.zarr"), {"max_mem": 4096}),
+        (ValueError, ("s3://bucket/x.zarr", CHAIN, "y.zarr"), {}),
+        (ValueError, ("x.zarr", CHAIN, "y.unknown"), {}),
+    ]:
+        with pytest.raises(error):
+            trundle.zarr.apply(*args, **more)
+        assert names() == ["x.zarr"]
+
+
+def test_a_task_that_fails_leaves_nothing(place):
+    chunk = Path("x.zarr/c/1/1/1")
+    chunk.write_bytes(b"broken")
+    with pytest.raises((OSError, ValueError), match="c/1/1/1"):
+        trundle.zarr.apply("x.zarr", CHAIN, "y.zarr", workers=2, max_mem="2MiB")
+    assert names() == ["x.zarr"]
+
+
+def test_a_store_is_replaced_by_itself(place):
+    trundle.zarr.apply("x.zarr", "flip(axes=[1])", "x.zarr", overwrite=True)
+    assert (read("x.zarr") == place[:, ::-1]).all()
+    assert names() == ["x.zarr"]
+
+
+def test_arrays_of_zarr(place):
+    zarr = pytest.importorskip("zarr")
+    trundle.zarr.apply(zarr.open("x.zarr"), CHAIN, "file://" + os.path.abspath("y.zarr"))
+    assert (zarr.open("y.zarr")[...] == moved(place)).all()
+    with pytest.raises(ValueError, match="local folder"):
+        trundle.zarr.apply(zarr.zeros((3,)), "flip(axes=[0])", "z.zarr")
+
+
+def test_the_program(place):
+    run = [sys.executable, "-m", "trundle"]
+    subprocess.run([*run, "apply", "x.zarr", CHAIN, "-o", "y.zarr", "--workers", "2"], check=True)
+    assert (read("y.zarr") == moved(place)).all()
+    wrong = subprocess.run([*run, "apply", "x.zarr"], capture_output=True, text=True, check=False)
+    assert wrong.returncode == 2 and "CHAIN" in wrong.stderr
