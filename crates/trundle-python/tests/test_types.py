@@ -36,7 +36,7 @@ def test_signatures(name):
 
 
 def test_names():
-    assert set(trundle.__all__) == {*SIGNATURES, "Chain", "Plan"}
+    assert set(trundle.__all__) == {*SIGNATURES, "Chain", "Plan", "zarr"}
     assert isinstance(trundle.__version__, str)
     assert str(inspect.signature(trundle.Chain.plan)) == (
         "(self, x, /, *, threads=None, **lengths)"

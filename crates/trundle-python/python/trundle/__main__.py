@@ -2,7 +2,7 @@
 
 import sys
 
-from . import _trundle
+from . import _trundle  # type: ignore[attr-defined]
 
 
 def main() -> int:

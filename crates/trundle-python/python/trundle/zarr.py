@@ -21,7 +21,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from . import _trundle
+from . import _trundle  # type: ignore[attr-defined]
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
