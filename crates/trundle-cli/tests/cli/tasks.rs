@@ -224,7 +224,7 @@ fn no_task_works_on_something_else() {
         ("\"trundle_tasks\": 1", "\"trundle_tasks\": 2", 3, "of version 2, not 1"),
         ("\"24,48,-1\"", "\"24,24,-1\"", 3, "no longer what was planned"),
         ("shift=[90]", "shift=[91]", 3, "no longer what was planned: the operators"),
-        ("\"plan\"", "\"info\"", 3, "command of the plan is not understood"),
+        ("\"plan\"", "\"info\"", 3, "the command is not understood"),
         ("{", "[", 3, "is no plan of tasks"),
     ] {
         assert!(text.contains(from));
