@@ -6,7 +6,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use trundle::BitOrder;
 use trundle_disk::{ChunkSizes, Storage};
-use trundle_formats::{FORMATS, Format, StoredDType};
+use trundle_formats::{Codecs, FORMATS, Format, StoredDType};
 use trundle_view::Slice;
 
 use crate::help;
@@ -306,16 +306,21 @@ pub(crate) struct MoveArgs {
     pub planning: PlanArgs,
 }
 
-/// How a result is cut, where its format has chunks.
+/// How a result is cut and encoded, where its format has chunks.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ChunkArgs {
     /// The chunks of a Zarr store that is written: a size for each axis (24,48,-1) or for some of them
     /// (0=24,2=-1), where -1 is all of it. Without it, those of the source, or 4 MiB at most
     #[arg(long, value_name = "SIZES", allow_hyphen_values = true)]
     pub chunks: Option<ChunkSizes>,
-    /// Its shards, files of many chunks: whole multiples of them. Without it, each chunk is a file
+    /// Its shards, files of many chunks: whole multiples of them. Without it, those of the source if --chunks
+    /// says nothing else, or each chunk is a file
     #[arg(long, value_name = "SIZES", allow_hyphen_values = true)]
     pub shards: Option<ChunkSizes>,
+    /// What its chunks are compressed with: zstd:3, gzip:6, blosc:lz4:5:shuffle, or none. Without it, as in
+    /// the source, or zstd:3
+    #[arg(long, value_name = "CODEC")]
+    pub codec: Option<Codecs>,
 }
 
 /// Where a result goes, and how it gets there.

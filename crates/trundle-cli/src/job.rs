@@ -43,6 +43,8 @@ pub(crate) struct Outcome {
     /// The keys of the metadata that the output does not have: since its format keeps none, or since they
     /// would be false.
     pub metadata_left_out: Vec<String>,
+    /// The codecs of the source that the output does not have, each with what is in its place.
+    pub codecs_not_kept: Vec<String>,
 }
 
 /// Moves a file's tensors to another file, and says so.
@@ -67,6 +69,7 @@ pub(crate) fn report(outcome: &Outcome, moving: &MoveArgs, seconds: f64) -> Resu
     }
     let writing = &moving.writing;
     warn_of_metadata(outcome, writing);
+    warn_of_codecs(outcome, &writing.output);
     if writing.quiet {
         return Ok(());
     }
@@ -116,6 +119,21 @@ fn warn_of_metadata(outcome: &Outcome, writing: &WriteArgs) {
     say(&format!("warning: {file}: {why}; left out: {keys}{axes}"));
 }
 
+/// Names the codecs of the source that the output does not have, also to those who want to hear of nothing
+/// else.
+pub(crate) fn warn_of_codecs(outcome: &Outcome, output: &Path) {
+    if !outcome.codecs_not_kept.is_empty() {
+        let (file, codecs) = (shown_output(output), not_kept(outcome.codecs_not_kept.iter()));
+        say(&format!("warning: {file}: {codecs}"));
+    }
+}
+
+/// That codecs are not kept.
+pub(crate) fn not_kept(codecs: impl Iterator<Item = impl AsRef<str>>) -> String {
+    let codecs: Vec<String> = codecs.map(|codec| Shown(codec.as_ref()).to_string()).collect();
+    format!("codecs of the source are not kept: {}", codecs.join("; "))
+}
+
 /// What messages call an output.
 fn shown_output(path: &Path) -> String {
     match path == Path::new("-") {
@@ -161,6 +179,9 @@ pub(crate) fn report_of(outcome: &Outcome, seconds: f64) -> serde_json::Value {
     }
     if !outcome.metadata_left_out.is_empty() {
         report["metadata_left_out"] = json!(outcome.metadata_left_out);
+    }
+    if !outcome.codecs_not_kept.is_empty() {
+        report["codecs_not_kept"] = json!(outcome.codecs_not_kept);
     }
     report
 }
@@ -307,8 +328,8 @@ pub(crate) fn decide(
     decided: impl FnOnce(&PlanOptions) -> Result<Job, trundle_disk::Error>,
 ) -> Result<Job, Failure> {
     let options = plan_options(held, means.max_mem, means.storage, means.threads)?;
-    let ChunkArgs { chunks, shards } = chunking.clone();
-    Ok(decided(&PlanOptions { row_major, chunks, shards, ..options })?)
+    let ChunkArgs { chunks, shards, codec: codecs } = chunking.clone();
+    Ok(decided(&PlanOptions { row_major, chunks, shards, codecs, ..options })?)
 }
 
 /// What a job may use, of which `held` bytes of memory are taken already.
@@ -335,7 +356,8 @@ pub(crate) fn plan_options(
         None => None,
     };
     let max_bytes = memory::limit(max_mem).saturating_sub(held);
-    Ok(PlanOptions { max_bytes, storage, threads, row_major: false, chunks: None, shards: None })
+    let (chunks, shards, codecs) = (None, None, None);
+    Ok(PlanOptions { max_bytes, storage, threads, row_major: false, chunks, shards, codecs })
 }
 
 /// Carries a job out.
@@ -378,6 +400,7 @@ impl Outcome {
             left_out: 0,
             keeps_metadata: true,
             metadata_left_out: Vec::new(),
+            codecs_not_kept: job.codecs_not_kept().map(str::to_owned).collect(),
         }
     }
 }

@@ -84,6 +84,7 @@ impl Sandbox {
             row_major: false,
             chunks: None,
             shards: None,
+            codecs: None,
         };
         let wanted = [Wanted { index: 0, chain: Some(&self.chain) }];
         let job = Job::new(&file, &wanted, Format::of(&self.to).unwrap(), &[], &planning).unwrap();

@@ -92,6 +92,7 @@ fn check(shape: &[usize], ops: Vec<Op>, naive: &Naive, seed: u64) -> Outcome {
         row_major: choices.below(2) == 0,
         chunks: None,
         shards: None,
+        codecs: None,
     };
     let wanted = [Wanted { index: 0, chain: Some(&chain) }];
     let format = Format::of(&to).unwrap();

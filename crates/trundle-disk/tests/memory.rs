@@ -192,6 +192,7 @@ fn moved(
         row_major: false,
         chunks: None,
         shards: None,
+        codecs: None,
     };
     let wanted: Vec<Wanted<'_>> =
         (0..case.tensors).map(|index| Wanted { index, chain: Some(chain(index)) }).collect();
@@ -269,6 +270,7 @@ fn planned(path: &Path, sizes: &[usize], max_bytes: u64) {
                 row_major: true,
                 chunks: None,
                 shards: None,
+                codecs: None,
             };
             let format = Format::of(path).unwrap();
             let (job, bytes) = most(|| Job::new(&file, &wanted, format, &[], &options));

@@ -124,6 +124,7 @@ fn every_element_of_a_program_of_files_is_its_origin() {
             row_major: false,
             chunks: None,
             shards: None,
+            codecs: None,
         };
         let opened: Vec<&TensorFile> = files.iter().collect();
         let format = Format::of(&to).unwrap();
@@ -205,6 +206,7 @@ fn packed_elements_of_several_files_and_a_fill_keep_their_places() {
             row_major: false,
             chunks: None,
             shards: None,
+            codecs: None,
         };
         let opened: Vec<&TensorFile> = files.iter().collect();
         let format = Format::of(&to).unwrap();
@@ -251,6 +253,7 @@ fn an_input_that_is_not_what_the_program_states_is_refused() {
             row_major: false,
             chunks: None,
             shards: None,
+            codecs: None,
         };
         let format = Format::of(&path).unwrap();
         Job::assembled(&[&file], &[output], format, &[], &options)

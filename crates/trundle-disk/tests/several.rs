@@ -38,6 +38,7 @@ fn each_tensor_goes_to_its_place_in_one_pass_or_two() {
                 row_major: false,
                 chunks: None,
                 shards: None,
+                codecs: None,
             };
             let format = Format::of(&path("out")).unwrap();
             let job = Job::new(&file, &wanted, format, &[], &options).unwrap();

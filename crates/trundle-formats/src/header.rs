@@ -4,7 +4,7 @@ use std::fmt;
 
 use trundle_core::{Layout, Shape};
 
-use crate::{Annotations, Problem, StoredDType};
+use crate::{Annotations, Codecs, Problem, StoredDType};
 
 /// One tensor of a file: everything but its data.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +27,8 @@ pub struct Header {
     /// axis are as large as all others, and what lies beyond the tensor there is no part of it.
     /// [`TensorFile::load`](crate::TensorFile::load) gives one box of all elements.
     pub chunk: Option<Vec<usize>>,
+    /// How its chunks are encoded, where it has some.
+    pub encoding: Option<Encoding>,
     /// What else is said of it.
     pub annotations: Annotations,
 }
@@ -39,8 +41,37 @@ trundle_core::fingerprint!(struct Header {
     data_offset,
     data_bytes,
     chunk,
+    encoding,
     annotations,
 });
+
+/// How the chunks of a tensor are encoded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Encoding {
+    /// The sizes of a shard, a file of several chunks, if they are in such.
+    pub shard: Option<Vec<usize>>,
+    /// The codecs that go with the data.
+    pub codecs: Codecs,
+    /// Those that do not, each with what is in its place.
+    pub not_kept: Vec<String>,
+    /// Whether a chunk would be the same bytes if it were written with these codecs.
+    pub as_written: bool,
+}
+
+trundle_core::fingerprint!(struct Encoding { shard, codecs, not_kept, as_written });
+
+impl Encoding {
+    /// The same of a tensor each of whose axes was an `axis` of this one: without shards if its axes are
+    /// others.
+    #[must_use]
+    pub fn of_axes(&self, axes: Option<&[usize]>) -> Encoding {
+        let of = |shard: &Vec<usize>, axes: &[usize]| -> Option<Vec<usize>> {
+            axes.iter().map(|axis| shard.get(*axis).copied()).collect()
+        };
+        let shard = self.shard.as_ref().zip(axes).and_then(|(shard, axes)| of(shard, axes));
+        Encoding { shard, ..self.clone() }
+    }
+}
 
 impl Header {
     /// A row-major tensor in one box at an offset, of which nothing else is said.
@@ -63,6 +94,7 @@ impl Header {
             data_offset,
             data_bytes,
             chunk: None,
+            encoding: None,
             annotations,
         })
     }

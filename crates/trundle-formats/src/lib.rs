@@ -40,6 +40,7 @@
 mod alike;
 mod annotations;
 mod blob;
+mod codecs;
 mod crc32;
 mod element_text;
 mod error;
@@ -78,10 +79,11 @@ mod zarr;
 
 pub use annotations::Annotations;
 pub use blob::{Blob, BlobIdentity, Sequential};
+pub use codecs::Codecs;
 pub use crc32::{combined_crc32, crc32};
 pub use error::{Error, ExitClass, Problem};
 pub use format::{FORMATS, Format, Progress};
-pub use header::{Header, Order};
+pub use header::{Encoding, Header, Order};
 pub use leftover::{LeftFile, Leftover, LeftoverState, Removal, leftovers};
 pub use names::{Shown, is_steering};
 pub use output::Output;

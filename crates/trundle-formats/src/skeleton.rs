@@ -5,7 +5,7 @@
 
 use trundle_core::Shape;
 
-use crate::{Annotations, Order, Problem, StoredDType, combined_crc32};
+use crate::{Annotations, Codecs, Order, Problem, StoredDType, combined_crc32};
 
 /// A tensor as a file will describe it; its data comes later.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +22,8 @@ pub struct Described<'a> {
     pub chunk: Option<&'a [usize]>,
     /// See `chunk`.
     pub shard: Option<&'a [usize]>,
+    /// The codecs of its chunks, where the format has chunks and something is said of them.
+    pub codecs: Option<&'a Codecs>,
     /// What else is said of it, which most formats leave out.
     pub annotations: Option<&'a Annotations>,
 }
@@ -38,6 +40,8 @@ pub struct ChunkedTensor {
     pub(crate) chunk: Vec<usize>,
     /// The sizes of a shard, if chunks are put into shards.
     pub(crate) shard: Option<Vec<usize>>,
+    /// What a chunk goes through when it is written.
+    pub(crate) codecs: Codecs,
     /// The type of its elements, as the format calls it.
     pub(crate) dtype: String,
     /// The bytes of an element.
@@ -46,12 +50,31 @@ pub struct ChunkedTensor {
     pub(crate) annotations: Annotations,
 }
 
-trundle_core::fingerprint!(struct ChunkedTensor { path, sizes, chunk, shard, dtype, width, annotations });
+trundle_core::fingerprint!(struct ChunkedTensor {
+    path,
+    sizes,
+    chunk,
+    shard,
+    codecs,
+    dtype,
+    width,
+    annotations,
+});
 
 impl ChunkedTensor {
     /// The sizes of what is written at once: a shard, or a chunk where there are none.
     pub fn at_once(&self) -> &[usize] {
         self.shard.as_deref().unwrap_or(&self.chunk)
+    }
+
+    /// What a chunk goes through when it is written.
+    pub fn codecs(&self) -> &Codecs {
+        &self.codecs
+    }
+
+    /// Whether chunks are put into shards.
+    pub fn is_sharded(&self) -> bool {
+        self.shard.is_some()
     }
 
     /// The bytes of what is written at once.
@@ -68,7 +91,16 @@ impl<'a> Described<'a> {
         shape: &'a Shape,
         order: Order,
     ) -> Described<'a> {
-        Described { name, element, shape, order, chunk: None, shard: None, annotations: None }
+        Described {
+            name,
+            element,
+            shape,
+            order,
+            chunk: None,
+            shard: None,
+            codecs: None,
+            annotations: None,
+        }
     }
 
     /// The bytes that its data fills.

@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use zarrs::array::{
     Array, ArrayBytes, ArrayMetadata, ArrayShardedExt, ArrayShardedReadableExt,
     ArrayShardedReadableExtCache, ArrayToBytesCodecTraits, BytesRepresentation, CodecOptions,
 };
 use zarrs::convert::array_metadata_v2_to_v3;
+use zarrs::metadata::v3::MetadataV3;
+use zarrs::storage::StoreKey;
 
 use crate::bounded;
 use crate::error::Error;
@@ -48,6 +50,12 @@ pub struct ZarrArray {
     pub shape: Vec<u64>,
     /// The sizes of a chunk, each 1 at least.
     pub chunk: Vec<u64>,
+    /// The sizes of a shard, if chunks are in shards.
+    pub shard: Option<Vec<u64>>,
+    /// Whether the index of a shard is where and how [`ArrayWriter`](crate::ArrayWriter) writes it.
+    pub has_usual_index: bool,
+    /// The codecs of a chunk, as the metadata of version 3 has them, also of an array of version 2.
+    pub codecs: Vec<Value>,
     /// The type of its elements: a name of Zarr's version 3, as `float32`, or numpy's, as `<U4`.
     /// Elements are little-endian, whatever they are in the store.
     pub dtype: String,
@@ -63,20 +71,15 @@ pub struct ZarrArray {
     pub fill: Vec<u8>,
     root: PathBuf,
     array: Inner,
-    shards: Option<Shards>,
+    indices: Indices,
 }
 
-/// That chunks are in shards.
-struct Shards {
-    /// The sizes of one.
-    sizes: Vec<u64>,
-    /// The indices of those that were read last.
-    indices: ArrayShardedReadableExtCache,
-}
+/// The indices of the shards that were read last.
+struct Indices(ArrayShardedReadableExtCache);
 
-impl fmt::Debug for Shards {
+impl fmt::Debug for Indices {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shards").field("sizes", &self.sizes).finish_non_exhaustive()
+        f.debug_struct("Indices").finish_non_exhaustive()
     }
 }
 
@@ -110,8 +113,8 @@ impl ZarrArray {
             ))
         })?;
         // Of a shard its index and one chunk after another are read.
-        let (most, shards) = match shard {
-            None => (encoded_bytes(&array, &chunk)?, None),
+        let most = match &shard {
+            None => encoded_bytes(&array, &chunk)?,
             Some(sizes) => {
                 let axes = sizes.iter().zip(&chunk);
                 let count = axes.map(|(shard, chunk)| shard / chunk).try_fold(1, u64::checked_mul);
@@ -120,19 +123,21 @@ impl ZarrArray {
                         let most = MOST_CHUNKS_OF_SHARD;
                         Error::Unsupported(format!("shards of more than {most} chunks"))
                     })?;
-                let indices = ArrayShardedReadableExtCache::new(&array);
-                let most = (16 * count).max(2 * chunk_bytes) + MOST_ADDED_BYTES;
-                (most, Some(Shards { sizes, indices }))
+                (16 * count).max(2 * chunk_bytes) + MOST_ADDED_BYTES
             }
         };
         folder.expect(most);
         let shape = array.shape().to_vec();
         let mut attributes = array.attributes().clone();
         let dimension_names = dimension_names(&array, &mut attributes);
+        let (codecs, has_usual_index) = codecs(&array);
         Ok(ZarrArray {
             path: path.to_owned(),
             shape,
             chunk,
+            shard,
+            has_usual_index,
+            codecs,
             dtype,
             width,
             chunk_bytes: chunk_bytes as usize,
@@ -140,8 +145,8 @@ impl ZarrArray {
             attributes,
             fill: array.fill_value().as_ne_bytes().to_vec(),
             root: root.to_owned(),
+            indices: Indices(ArrayShardedReadableExtCache::new(&array)),
             array,
-            shards,
         })
     }
 
@@ -153,23 +158,17 @@ impl ZarrArray {
     pub fn read_chunk(&self, index: &[u64]) -> Result<Vec<u8>, Error> {
         // One chunk at a time on this thread: whoever asks has threads of their own.
         let options = CodecOptions::default().with_concurrent_target(1);
-        let (stored, read) = match &self.shards {
-            None => {
-                (index.to_vec(), self.array.retrieve_chunk_opt::<ArrayBytes<'_>>(index, &options))
-            }
-            Some(Shards { sizes, indices }) => {
-                let axes = index.iter().zip(sizes).zip(&self.chunk);
-                let of = axes.map(|((i, shard), chunk)| i / (shard / chunk)).collect();
+        let read = match &self.shard {
+            None => self.array.retrieve_chunk_opt::<ArrayBytes<'_>>(index, &options),
+            Some(_) => {
+                let Indices(indices) = &self.indices;
                 if indices.len() >= MOST_SHARDS {
                     indices.clear();
                 }
-                (of, self.array.retrieve_subchunk_opt(indices, index, &options))
+                self.array.retrieve_subchunk_opt(indices, index, &options)
             }
         };
-        let wrong = |why: String| Error::Chunk {
-            key: self.array.chunk_key(&stored).as_str().to_owned(),
-            why,
-        };
+        let wrong = |why: String| Error::Chunk { key: self.key(index).as_str().to_owned(), why };
         let bytes = read.map_err(|error| wrong(error.to_string()))?;
         let bytes = bytes.into_fixed().map_err(|error| wrong(error.to_string()))?;
         if bytes.len() != self.chunk_bytes {
@@ -178,6 +177,40 @@ impl ZarrArray {
         }
         Ok(bytes.into_owned())
     }
+
+    /// The key of what has the chunk at `index`: its shard, if it is in one.
+    fn key(&self, index: &[u64]) -> StoreKey {
+        let Some(shard) = &self.shard else { return self.array.chunk_key(index) };
+        let axes = index.iter().zip(shard).zip(&self.chunk);
+        let of: Vec<u64> = axes.map(|((i, shard), chunk)| i / (shard / chunk)).collect();
+        self.array.chunk_key(&of)
+    }
+}
+
+/// The codecs of a chunk, those within where chunks are in shards, and whether the index of these is the usual
+/// one.
+fn codecs(array: &Inner) -> (Vec<Value>, bool) {
+    let ArrayMetadata::V3(metadata) = array.metadata() else { return (Vec::new(), true) };
+    if !array.is_exclusively_sharded() {
+        return (metadata.codecs.iter().map(codec).collect(), true);
+    }
+    let sharding = metadata.codecs.first().and_then(MetadataV3::configuration);
+    let told = |key: &str| sharding.and_then(|sharding| sharding.get(key));
+    let listed = |key: &str| -> Vec<Value> {
+        let read =
+            told(key).map(|codecs| serde_json::from_value::<Vec<MetadataV3>>(codecs.clone()));
+        read.and_then(Result::ok).unwrap_or_default().iter().map(codec).collect()
+    };
+    let is_at_end = told("index_location").is_none_or(|location| location == "end");
+    let of_index = listed("index_codecs");
+    let names: Vec<&Value> = of_index.iter().map(|codec| &codec["name"]).collect();
+    let is_little = of_index.first().is_some_and(|c| c["configuration"]["endian"] == "little");
+    (listed("codecs"), is_at_end && is_little && names == ["bytes", "crc32c"])
+}
+
+/// A codec with its name and its configuration, also where it is written as a name alone.
+fn codec(metadata: &MetadataV3) -> Value {
+    json!({ "name": metadata.name(), "configuration": metadata.configuration() })
 }
 
 impl ZarrArray {
@@ -189,15 +222,7 @@ impl ZarrArray {
     /// The bytes of the file that has the chunk at `index`, and when it was last written to; `None` if there
     /// is none.
     pub fn stored(&self, index: &[u64]) -> Option<(u64, Option<SystemTime>)> {
-        let index = match &self.shards {
-            None => index.to_vec(),
-            Some(Shards { sizes, .. }) => {
-                let axes = index.iter().zip(sizes).zip(&self.chunk);
-                axes.map(|((i, shard), chunk)| i / (shard / chunk)).collect()
-            }
-        };
-        let path = self.root.join(self.array.chunk_key(&index).as_str());
-        let found = fs::metadata(path).ok()?;
+        let found = fs::metadata(self.root.join(self.key(index).as_str())).ok()?;
         Some((found.len(), found.modified().ok()))
     }
 }

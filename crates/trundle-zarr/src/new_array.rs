@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use zarrs::array::codec::ZstdCodec;
+use serde_json::Value;
+use zarrs::array::codec::api::{BytesToBytesCodecTraits, Codec};
 use zarrs::array::{
     Array, ArrayBuilder, ArrayBytes, ArrayToBytesCodecTraits, CodecOptions, FillValue,
 };
@@ -18,14 +19,12 @@ use zarrs::metadata::v3::MetadataV3;
 use crate::array::{
     MOST_AXES, MOST_CHUNK_BYTES, MOST_CHUNKS_OF_SHARD, MOST_METADATA_BYTES, ZarrArray,
 };
+use crate::bounded;
 use crate::error::Error;
 use crate::folder::Folder;
 use crate::store::{Attributes, MOST_DEPTH, V3};
 
-/// What zarr-python takes where nothing is said.
-const ZSTD_LEVEL: i32 = 3;
-
-/// An array to be written: of version 3, row-major, compressed by zstd.
+/// An array to be written: of version 3, row-major, little-endian.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewArray {
     /// Its path below the root, without a slash at either end; empty for the root itself.
@@ -36,6 +35,9 @@ pub struct NewArray {
     pub chunk: Vec<u64>,
     /// The sizes of a shard, each a multiple of the chunk's, if chunks are put into shards.
     pub shard: Option<Vec<u64>>,
+    /// The codecs that the bytes of a chunk go through, one after another, as the metadata of version 3 has
+    /// them; each gives bytes for bytes.
+    pub codecs: Vec<Value>,
     /// The type of its elements, as [`ZarrArray::dtype`](crate::ZarrArray::dtype) has it.
     pub dtype: String,
     /// The names of its axes, if any has one.
@@ -82,7 +84,7 @@ impl NewArray {
             return Err(Error::unsupported("elements of no bytes"));
         }
         self.bytes_at_once()?;
-        self.builder().build_metadata().map_err(Error::unsupported)?;
+        self.builder()?.build_metadata().map_err(Error::unsupported)?;
         Ok(())
     }
 
@@ -118,7 +120,7 @@ impl NewArray {
         Ok(bytes as usize)
     }
 
-    fn builder(&self) -> ArrayBuilder {
+    fn builder(&self) -> Result<ArrayBuilder, Error> {
         let fill = FillValue::new(self.fill.clone());
         let at_once = self.written_at_once().to_vec();
         let shape = self.shape.clone();
@@ -126,12 +128,24 @@ impl NewArray {
             Some(_) => ArrayBuilder::new(shape, at_once, utf32(self.fill.len()), fill),
             None => ArrayBuilder::new(shape, at_once, self.dtype.as_str(), fill),
         };
-        builder.bytes_to_bytes_codecs(vec![Arc::new(ZstdCodec::new(ZSTD_LEVEL, false))]);
+        let codecs = self.codecs.iter().map(codec).collect::<Result<Vec<_>, _>>()?;
+        builder.bytes_to_bytes_codecs(codecs);
         builder.subchunk_shape(self.shard.is_some().then(|| self.chunk.clone()));
         let names = Some(self.dimension_names.clone()).filter(|names| !names.is_empty());
         builder.dimension_names(names);
         builder.attributes(self.attributes.clone());
-        builder
+        Ok(builder)
+    }
+}
+
+/// A codec that gives bytes for bytes.
+fn codec(metadata: &Value) -> Result<Arc<dyn BytesToBytesCodecTraits>, Error> {
+    bounded::register();
+    let read =
+        serde_json::from_value::<MetadataV3>(metadata.clone()).map_err(Error::unsupported)?;
+    match Codec::from_metadata(&read).map_err(Error::unsupported)? {
+        Codec::BytesToBytes(codec) => Ok(codec),
+        _ => Err(Error::Unsupported(format!("codec {} is none of bytes", read.name()))),
     }
 }
 
@@ -175,7 +189,7 @@ impl ArrayWriter {
         let bytes = new.bytes_at_once()?;
         let folder = Arc::new(Folder::new(root.to_owned(), MOST_METADATA_BYTES));
         let path = format!("/{}", new.path);
-        let array = new.builder().build(folder, &path).map_err(Error::unsupported)?;
+        let array = new.builder()?.build(folder, &path).map_err(Error::unsupported)?;
         let sizes = new.written_at_once().iter().map(|size| NonZeroU64::try_from(*size));
         let sizes = sizes.collect::<Result<_, _>>().map_err(Error::unsupported)?;
         Ok(ArrayWriter { root: root.to_owned(), made_in, array, sizes, bytes })

@@ -6,12 +6,16 @@ use std::path::Path;
 
 use trundle_zarr::{ArrayWriter, Attributes, NewArray, Store, create_group};
 
+fn zstd() -> Vec<serde_json::Value> {
+    vec![serde_json::json!({"name": "zstd", "configuration": {"level": 3, "checksum": false}})]
+}
+
 fn new_array(path: &str, shape: &[u64], chunk: &[u64], shard: Option<&[u64]>) -> NewArray {
     let (path, shape, chunk) = (path.to_owned(), shape.to_vec(), chunk.to_vec());
     let shard = shard.map(<[u64]>::to_vec);
     let (dtype, fill) = ("float32".to_owned(), vec![0; 4]);
     let (dimension_names, attributes) = (Vec::new(), Attributes::new());
-    NewArray { path, shape, chunk, shard, dtype, dimension_names, attributes, fill }
+    NewArray { path, shape, chunk, shard, codecs: zstd(), dtype, dimension_names, attributes, fill }
 }
 
 /// Each index of a grid of these sizes.

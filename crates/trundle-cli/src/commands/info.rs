@@ -58,6 +58,12 @@ pub(crate) fn described(header: &Header) -> serde_json::Value {
     if let Some(chunk) = &header.chunk {
         described["chunk"] = chunk[..].into();
     }
+    if let Some(encoding) = &header.encoding {
+        described["codec"] = encoding.codecs.to_string().into();
+        if let Some(shard) = &encoding.shard {
+            described["shard"] = shard[..].into();
+        }
+    }
     if !header.annotations.dimension_names.is_empty() {
         described["dimension_names"] = json!(header.annotations.dimension_names);
     }
@@ -91,13 +97,20 @@ fn order(header: &Header) -> &'static str {
     }
 }
 
+/// The shards that chunks are in, if they are, and their codecs.
+fn encoding(header: &Header) -> String {
+    let Some(encoding) = &header.encoding else { return String::new() };
+    let shards = encoding.shard.as_ref().map(|shard| format!(" in shards of {shard:?}"));
+    format!("{}, codec {}", shards.unwrap_or_default(), encoding.codecs)
+}
+
 fn line(header: &Header) -> Result<String, Failure> {
     let (packed, unit) = match bit_order(header) {
         Some(name) => (format!(" {name}"), "elements"),
         None => (String::new(), "bytes"),
     };
     let arranged = match &header.chunk {
-        Some(chunk) => format!("chunks of {chunk:?}"),
+        Some(chunk) => format!("chunks of {chunk:?}{}", encoding(header)),
         None => {
             let strides = header.layout()?.strides_bytes().to_vec();
             format!("{} order, strides {strides:?} {unit}", order(header))

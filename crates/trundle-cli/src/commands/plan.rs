@@ -15,7 +15,7 @@ use crate::args::{DryRunArgs, MeansArgs, PlanCommand, PlannedArgs};
 use crate::axes;
 use crate::failure::Failure;
 use crate::forecast::{counted, destination, first_lines, sentence, tensors};
-use crate::job;
+use crate::job::{self, not_kept};
 use crate::numbers::readable;
 use crate::operation::Operation;
 use crate::say::{print, print_json};
@@ -152,6 +152,9 @@ impl DryRunArgs {
         let mut lines = String::new();
         if let Some(output) = &self.output {
             lines.push_str(&format!("  {}\n", destination(output, format)));
+        }
+        if job.codecs_not_kept().next().is_some() {
+            lines.push_str(&format!("  {}\n", not_kept(job.codecs_not_kept())));
         }
         if self.verify {
             let bytes = readable(job.tensors().iter().map(TensorJob::out_bytes).sum());

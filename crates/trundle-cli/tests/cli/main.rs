@@ -4,6 +4,8 @@
 #[cfg(unix)]
 mod clean;
 mod cmp;
+#[cfg(feature = "zarr")]
+mod codecs;
 mod convert;
 #[cfg(unix)]
 mod faults;

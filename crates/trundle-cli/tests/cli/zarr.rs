@@ -219,8 +219,11 @@ fn several_tensors_are_a_group_and_bytes_become_little_endian() {
     zip(&["deep/one.npy", "other.npy"]);
     place.run(&["flip", "x.npz", "--axes", "0", "-o", "y.zarr", "--verify"]).done();
     let info = place.run(&["info", "y.zarr"]).done().text();
-    assert!(info.contains("  deep/one  f32  [3, 4]  chunks of [3, 4]  48 bytes"), "{info}");
-    assert!(info.contains("  other  u16  [5]  chunks of [5]  10 bytes"), "{info}");
+    assert!(
+        info.contains("  deep/one  f32  [3, 4]  chunks of [3, 4], codec zstd:3  48 bytes"),
+        "{info}"
+    );
+    assert!(info.contains("  other  u16  [5]  chunks of [5], codec zstd:3  10 bytes"), "{info}");
     let only = ["--tensor", "deep/one", "--only"];
     place.run(&[&["flip", "y.zarr", "--axes", "0", "-o", "back.npy"], &only[..]].concat()).done();
     let swapped: Vec<u8> =
@@ -245,7 +248,7 @@ fn several_tensors_are_a_group_and_bytes_become_little_endian() {
 }
 
 /// The metadata of what is at a path of a store.
-fn written(place: &Place, path: &str) -> Value {
+pub(crate) fn written(place: &Place, path: &str) -> Value {
     serde_json::from_slice(&place.read(&format!("{path}/zarr.json"))).unwrap()
 }
 
@@ -465,8 +468,8 @@ fn groups_are_files_of_several_tensors() {
     let info = place.run(&["info", "g.zarr"]).done().text();
     let lines: Vec<&str> = info.lines().collect();
     assert_eq!(lines[0], "g.zarr: zarr");
-    assert_eq!(lines[1], "  deep/other  u16  [5]  chunks of [2]  10 bytes");
-    assert_eq!(lines[2], "  one  u16  [3, 4]  chunks of [2, 4]  24 bytes");
+    assert_eq!(lines[1], "  deep/other  u16  [5]  chunks of [2], codec none  10 bytes");
+    assert_eq!(lines[2], "  one  u16  [3, 4]  chunks of [2, 4], codec none  24 bytes");
     assert!(lines[3].starts_with("  text  cannot be read: "), "{info}");
     let json = place.run(&["info", "g.zarr", "--json"]).done().json();
     assert_eq!(json["tensors"][1]["chunk"], json!([2, 4]));

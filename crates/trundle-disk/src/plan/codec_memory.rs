@@ -44,9 +44,13 @@ pub(crate) fn decoders(
     shared(options, bytes, each).map(|(left, decoders)| (left, Some(decoders)))
 }
 
-/// A thread that encodes has memory for so many of what is written at once: one with all of its elements,
-/// and what the codecs make of that.
-const COPIES_OF_ENCODER: usize = 3;
+/// What a thread that encodes has in memory: one of what is written at once with all of its elements, and what
+/// codecs make of that, two at a time, or one that is sent on as it is; and what they need for themselves.
+fn bytes_of_encoder(tensor: &ChunkedTensor) -> usize {
+    let (bytes, codecs) = (tensor.bytes_at_once(), tensor.codecs());
+    let copies = if codecs.is_none() && !tensor.is_sharded() { 2 } else { 3 };
+    bytes.saturating_mul(copies).saturating_add(codecs.workspace_bytes(bytes))
+}
 
 /// What of `budget` is left for buffers where the output is in chunks, and how many threads encode them at
 /// once.
@@ -58,13 +62,9 @@ pub(crate) fn encoders(
     budget: usize,
     skeleton: &FileSkeleton,
 ) -> Result<(usize, Option<usize>), Error> {
-    let bytes = skeleton.chunked().iter().map(ChunkedTensor::bytes_at_once);
-    match bytes.max() {
+    match skeleton.chunked().iter().map(bytes_of_encoder).max() {
         None => Ok((budget, None)),
-        Some(bytes) => {
-            let each = bytes.saturating_mul(COPIES_OF_ENCODER);
-            shared(options, budget, each).map(|(left, encoders)| (left, Some(encoders)))
-        }
+        Some(each) => shared(options, budget, each).map(|(left, encoders)| (left, Some(encoders))),
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use trundle::Chain;
 use trundle_core::program::{Program, TensorId};
-use trundle_formats::{Described, FileSkeleton, Format, Order, StoredDType, TensorFile};
+use trundle_formats::{Codecs, Described, FileSkeleton, Format, Order, StoredDType, TensorFile};
 
 use crate::Storage;
 use crate::error::Error;
@@ -57,8 +57,12 @@ pub struct PlanOptions {
     /// The sizes of the output's chunks, where its format has chunks. Without them they are those of the
     /// source, brought along by the operators, or what the format thinks best.
     pub chunks: Option<ChunkSizes>,
-    /// The sizes of its shards, each a multiple of the chunk's. Without them there are none.
+    /// The sizes of its shards, each a multiple of the chunk's. Without them they are those of the source
+    /// where its chunks are, or none.
     pub shards: Option<ChunkSizes>,
+    /// What its chunks go through when they are written. Without it, the source's, or what the format
+    /// thinks best.
+    pub codecs: Option<Codecs>,
 }
 
 /// A movement from files to a file that is decided but not begun.
@@ -78,6 +82,7 @@ pub struct Job {
     pub(crate) encoders: Option<usize>,
     pub(crate) storage: Storage,
     pub(crate) threads: Option<usize>,
+    codecs_not_kept: BTreeSet<String>,
 }
 
 /// What a job asks of the disk and of time.
@@ -205,6 +210,10 @@ impl Job {
                 .skeleton(&described, metadata)
                 .map_err(|problem| Error::file(Path::new("the output"), problem))?
         };
+        let codecs_not_kept = match format.is_folder() && options.codecs.is_none() {
+            true => unplanned.iter().flat_map(Unplanned::codecs_not_kept).cloned().collect(),
+            false => BTreeSet::new(),
+        };
         let (budget, decoders) = decoders(options, &inputs)?;
         let (budget, encoders) = encoders(options, budget, &skeleton)?;
         let mut storage = options.storage.unwrap_or(Storage::SSD);
@@ -226,7 +235,18 @@ impl Job {
             decided = again.collect::<Result<_, _>>()?;
         }
         let (tensors, threads) = (decided, options.threads);
-        Ok(Job { inputs, tensors, format, skeleton, budget, decoders, encoders, storage, threads })
+        Ok(Job {
+            inputs,
+            tensors,
+            format,
+            skeleton,
+            budget,
+            decoders,
+            encoders,
+            storage,
+            threads,
+            codecs_not_kept,
+        })
     }
 
     /// The same job with the resources of one that was begun before.
@@ -250,6 +270,12 @@ impl Job {
     /// Its tensors, in the order of the output.
     pub fn tensors(&self) -> &[TensorJob] {
         &self.tensors
+    }
+
+    /// The codecs of what is read that do not go with the data, though the output has codecs and nothing is
+    /// asked of them; each with what is in its place.
+    pub fn codecs_not_kept(&self) -> impl Iterator<Item = &str> {
+        self.codecs_not_kept.iter().map(String::as_str)
     }
 
     /// How many requests read at once.

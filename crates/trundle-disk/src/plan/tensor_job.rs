@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use trundle::{Chain, PlanError, Shape};
 use trundle_core::program::Made;
-use trundle_formats::{Annotations, Described, Format, Header, Order, StoredDType};
+use trundle_formats::{
+    Annotations, Codecs, Described, Encoding, Format, Header, Order, StoredDType,
+};
 
 use crate::Storage;
 use crate::error::{Error, Problem};
@@ -155,6 +157,8 @@ pub(crate) struct Unplanned {
     movement: Movement,
     out_shape: Shape,
     out_order: Order,
+    /// How its chunks are encoded in the only file that it is made of, of the axes that it has.
+    encoding: Option<Encoding>,
     /// What else is said of it.
     annotations: Annotations,
 }
@@ -177,6 +181,7 @@ impl Unplanned {
         let out_shape = chain.out_shape(&header.shape).map_err(|error| named(error.into()))?;
         let movement =
             |to: Order| Movement::of_chain(chain, width, &header.shape, header, to).map_err(named);
+        let axes = chain.axes_kept(&header.shape);
         let mut unplanned = Unplanned {
             name: header.name.clone(),
             element: format.element_as_written(&header.element),
@@ -185,7 +190,8 @@ impl Unplanned {
             movement: movement(Order::RowMajor)?,
             out_order: Order::RowMajor,
             out_shape,
-            annotations: header.annotations.of_axes(chain.axes_kept(&header.shape).as_deref()),
+            encoding: header.encoding.as_ref().map(|encoding| encoding.of_axes(axes.as_deref())),
+            annotations: header.annotations.of_axes(axes.as_deref()),
         };
         let can_state = format.states_column_major() && width.packing().is_none() && !row_major;
         if can_state && !unplanned.movement.is_copy() {
@@ -211,6 +217,7 @@ impl Unplanned {
             out_shape: shape.clone(),
             // Bytes without a header say of no order that it is theirs.
             out_order: Order::RowMajor,
+            encoding: None,
             annotations: Annotations::default(),
         })
     }
@@ -242,24 +249,30 @@ impl Unplanned {
             out_shape: movement.out_shape().clone(),
             movement,
             out_order: Order::RowMajor,
+            encoding: None,
             annotations: Annotations::default(),
         })
     }
 
-    /// The chunks that are asked for, or else those of the source where the operators bring them.
+    /// The codecs that do not go with its data.
+    pub(crate) fn codecs_not_kept(&self) -> &[String] {
+        self.encoding.as_ref().map_or(&[], |encoding| &encoding.not_kept)
+    }
+
+    /// The chunks, shards and codecs that are asked for, or else those of the source, where the operators
+    /// bring them.
     pub(crate) fn chunking(
         &self,
         format: &Format,
         options: &PlanOptions,
     ) -> Result<Chunking, Error> {
         if !format.is_folder() {
-            return match options.chunks.as_ref().or(options.shards.as_ref()) {
-                None => Ok(Chunking::default()),
-                Some(_) => {
-                    let why = format!("format {} has no chunks", format.name());
-                    Err(Error::from(Problem::Chunks(why)))
-                }
-            };
+            let PlanOptions { chunks, shards, codecs, .. } = options;
+            if chunks.is_none() && shards.is_none() && codecs.is_none() {
+                return Ok(Chunking::default());
+            }
+            let why = format!("format {} has no chunks", format.name());
+            return Err(Error::from(Problem::Chunks(why)));
         }
         let sizes = self.out_shape.sizes();
         let refused = |why: String| Error::from(Problem::Chunks(why)).within(&self.name);
@@ -273,7 +286,8 @@ impl Unplanned {
             }
         };
         let shard = match &options.shards {
-            None => None,
+            None if options.chunks.is_some() => None,
+            None => self.shard_brought(chunk.as_deref()),
             Some(asked) => {
                 let otherwise = chunk.clone().unwrap_or_else(all);
                 Some(asked.of("shards", sizes, &otherwise).map_err(refused)?)
@@ -286,13 +300,28 @@ impl Unplanned {
             }
             (shard, _) => shard,
         };
-        Ok(Chunking { chunk, shard })
+        let brought = self.encoding.as_ref().map(|encoding| &encoding.codecs);
+        let codecs = options.codecs.as_ref().or(brought).cloned();
+        Ok(Chunking { chunk, shard, codecs })
+    }
+
+    /// The shards of the source with its axes, if they are whole numbers of these chunks; none longer than
+    /// the axis.
+    fn shard_brought(&self, chunk: Option<&[usize]>) -> Option<Vec<usize>> {
+        let (shard, chunk) = (self.encoding.as_ref()?.shard.as_ref()?, chunk?);
+        let axes = shard.iter().zip(chunk).zip(self.out_shape.iter());
+        let fitted = axes.map(|((shard, chunk), size)| match shard.is_multiple_of(*chunk) {
+            true => size.max(&1).checked_next_multiple_of(*chunk).map(|all| all.min(*shard)),
+            false => None,
+        });
+        fitted.collect()
     }
 
     pub(crate) fn described<'a>(&'a self, chunking: &'a Chunking) -> Described<'a> {
         Described {
             chunk: chunking.chunk.as_deref(),
             shard: chunking.shard.as_deref(),
+            codecs: chunking.codecs.as_ref(),
             annotations: Some(&self.annotations),
             ..Described::new(&self.name, &self.element, &self.out_shape, self.out_order)
         }
@@ -321,11 +350,12 @@ impl Unplanned {
     }
 }
 
-/// The sizes of a tensor's chunks and shards, where something is said of them.
+/// The sizes of a tensor's chunks and shards, and its codecs, where something is said of them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Chunking {
     chunk: Option<Vec<usize>>,
     shard: Option<Vec<usize>>,
+    codecs: Option<Codecs>,
 }
 
 /// A shard that reaches to the end of an axis, and no further than chunks do.

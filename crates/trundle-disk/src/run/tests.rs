@@ -41,6 +41,7 @@ fn job(storage: Storage) -> (Job, TensorFile, Vec<u8>) {
         row_major: false,
         chunks: None,
         shards: None,
+        codecs: None,
     };
     let wanted = [Wanted { index: 0, chain: Some(&chain) }];
     (Job::new(&file, &wanted, format, &[], &options).unwrap(), file, expected)

@@ -10,6 +10,7 @@ use trundle_zarr::{Store, ZarrArray};
 use super::attributes;
 use super::boxes::{Place, copy_box, counts, indices, part_of_chunk, short};
 use super::chunks::Chunks;
+use super::codecs;
 use super::problem;
 use super::recent::Recent;
 use crate::format::Contents;
@@ -108,13 +109,26 @@ fn header(array: &ZarrArray, name: String, begin: u64) -> Result<(Header, u64), 
         .ok_or_else(too_large)?;
     let (order, data_offset) = (Order::RowMajor, Some(begin));
     let chunk = Some(chunk);
+    let shard = array.shard.as_deref().map(sizes).map(|sizes| sizes.ok_or_else(too_large));
+    let mut encoding = codecs::encoding(&array.codecs, shard.transpose()?, array.width);
+    encoding.as_written &= array.has_usual_index;
+    let encoding = Some(encoding);
     let annotations = Annotations {
         dimension_names: array.dimension_names.clone(),
         attributes: attributes::to_text(&array.attributes),
         fill: Some(array.fill.clone()),
     };
-    let header =
-        Header { name, element, shape, order, data_offset, data_bytes, chunk, annotations };
+    let header = Header {
+        name,
+        element,
+        shape,
+        order,
+        data_offset,
+        data_bytes,
+        chunk,
+        encoding,
+        annotations,
+    };
     Ok((header, end))
 }
 

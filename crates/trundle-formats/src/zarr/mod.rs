@@ -10,6 +10,7 @@ mod arrays;
 mod attributes;
 mod boxes;
 mod chunks;
+mod codecs;
 mod new_store;
 mod recent;
 mod skeleton;

@@ -11,6 +11,7 @@ use trundle_zarr::{ArrayWriter, Error, NewArray, ZarrArray, create_group};
 
 use super::attributes;
 use super::boxes::{Place, copy_box, counts, indices, long, part_of_chunk};
+use super::codecs;
 use super::problem;
 use super::recent::Recent;
 use crate::shared_output::Sharing;
@@ -108,6 +109,7 @@ pub(super) fn new_array(tensor: &ChunkedTensor) -> NewArray {
         shape: long(&tensor.sizes),
         chunk: long(&tensor.chunk),
         shard: tensor.shard.as_deref().map(long),
+        codecs: codecs::to_metadata(&tensor.codecs, tensor.width),
         dtype: tensor.dtype.clone(),
         dimension_names: tensor.annotations.dimension_names.clone(),
         attributes: attributes::of_text(&tensor.annotations.attributes),
@@ -353,6 +355,7 @@ mod tests {
                 shape: long(sizes),
                 chunk: long(chunk),
                 shard: None,
+                codecs: Vec::new(),
                 dtype: "uint16".to_owned(),
                 dimension_names: Vec::new(),
                 attributes: trundle_zarr::Attributes::new(),

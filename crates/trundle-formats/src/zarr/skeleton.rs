@@ -141,8 +141,11 @@ fn chunked(tensor: &Described<'_>, path: String) -> Result<ChunkedTensor, Proble
         let why = format!("along axis {axis} it would have {count} chunks, over {most}");
         return Err(tensor.refused(NAME, why));
     }
+    let codecs = tensor.codecs.cloned().unwrap_or_default();
+    let chunk_bytes = chunk.iter().fold(width, |bytes, size| bytes.saturating_mul(*size));
+    codecs.check(chunk_bytes).map_err(|why| tensor.refused(NAME, why))?;
     let annotations = tensor.annotations.cloned().unwrap_or_default();
-    Ok(ChunkedTensor { path, sizes, chunk, shard, dtype, width, annotations })
+    Ok(ChunkedTensor { path, sizes, chunk, shard, codecs, dtype, width, annotations })
 }
 
 /// What Zarr calls elements, if it has such.

@@ -187,6 +187,7 @@ impl Sandbox {
             row_major: asks.row_major,
             chunks: None,
             shards: None,
+            codecs: None,
         };
         let format = FORMATS.iter().find(|format| format.name() == asks.format).unwrap();
         (Job::new(&file, &wanted, format, &asks.metadata, &options).unwrap(), file)

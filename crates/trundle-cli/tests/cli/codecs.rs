@@ -1,0 +1,159 @@
+//! The codecs and the shards of Zarr stores: kept, or chosen.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::Place;
+use crate::npy::{self, Tensor};
+use crate::zarr::written;
+
+/// A place with a tensor of u16 in an .npy file.
+fn with_tensor(shape: &[usize]) -> Place {
+    let place = Place::new();
+    let tensor = Tensor::noise("'<u2'", 2, shape);
+    place.write("x.npy", &tensor.file(npy::PLAIN));
+    place
+}
+
+/// The codecs of the array at a path: those of its chunks, where these are in shards.
+fn codecs(place: &Place, path: &str) -> Value {
+    let metadata = written(place, path);
+    let sharding = &metadata["codecs"][0]["configuration"]["codecs"];
+    if sharding.is_null() { metadata["codecs"].clone() } else { sharding.clone() }
+}
+
+fn bytes() -> Value {
+    json!({ "name": "bytes", "configuration": { "endian": "little" } })
+}
+
+const TURN: &str = "roll(shift=3, axes=0) | flip(axes=1) | transpose(2, 0, 1)";
+
+#[test]
+fn codecs_are_those_that_are_asked_for_and_then_go_with_the_data() {
+    let place = with_tensor(&[9, 10, 11]);
+    place.run(&["apply", "x.npy", TURN, "-o", "expected.npy", "--row-major"]).done();
+    let zstd = |level: i32, checksum: bool| json!({ "name": "zstd", "configuration": { "level": level, "checksum": checksum } });
+    let gzip = |level: u8| json!({ "name": "gzip", "configuration": { "level": level } });
+    let blosc = |cname: &str, clevel: u8, shuffle: &str, blocksize: usize, typesize: usize| {
+        json!({ "name": "blosc", "configuration": {
+            "cname": cname, "clevel": clevel, "shuffle": shuffle,
+            "typesize": typesize, "blocksize": blocksize,
+        } })
+    };
+    let crc32c = json!({ "name": "crc32c" });
+    let shuffle = json!({ "name": "numcodecs.shuffle", "configuration": { "elementsize": 2 } });
+    for (codec, of_chunk) in [
+        ("none", json!([bytes()])),
+        ("zstd", json!([bytes(), zstd(3, false)])),
+        ("zstd:-5:checksum", json!([bytes(), zstd(-5, true)])),
+        ("gzip:1,crc32c", json!([bytes(), gzip(1), crc32c])),
+        ("blosc", json!([bytes(), blosc("lz4", 5, "shuffle", 0, 2)])),
+        (
+            "blosc:zstd:2:bitshuffle:4096:4",
+            json!([bytes(), blosc("zstd", 2, "bitshuffle", 4096, 4)]),
+        ),
+        ("blosc:blosclz:9:noshuffle", json!([bytes(), blosc("blosclz", 9, "noshuffle", 0, 2)])),
+        ("shuffle:2,zstd:1", json!([bytes(), shuffle, zstd(1, false)])),
+    ] {
+        for cut in [&["--chunks", "4,5,6"][..], &["--chunks", "2,5,3", "--shards", "4,5,6"]] {
+            let args = [&["convert", "x.npy", "-o", "x.zarr", "--force", "--codec", codec], cut];
+            place.run(&args.concat()).done();
+            assert_eq!(codecs(&place, "x.zarr"), of_chunk, "{codec}");
+            let made = place.run(&["info", "x.zarr", "--json"]).done().json();
+            let name = made["tensors"][0]["codec"].as_str().unwrap().to_owned();
+            assert!(name.starts_with(codec), "{name}");
+            // Kept, also where the axes are others.
+            place.run(&["apply", "x.zarr", TURN, "-o", "y.zarr", "--force", "--verify"]).done();
+            assert_eq!(codecs(&place, "y.zarr"), of_chunk, "{codec}");
+            let made = place.run(&["info", "y.zarr", "--json"]).done().json();
+            let sharded = cut.len() > 2;
+            let (chunk, shard) = (&made["tensors"][0]["chunk"], &made["tensors"][0]["shard"]);
+            assert_eq!(*chunk, if sharded { json!([3, 2, 5]) } else { json!([6, 4, 5]) });
+            assert_eq!(*shard, if sharded { json!([6, 4, 5]) } else { Value::Null });
+            place.run(&["cmp", "y.zarr", "expected.npy"]).done();
+        }
+    }
+    // Another one is another one.
+    place.run(&["convert", "x.zarr", "-o", "z.zarr", "--codec", "gzip:9"]).done();
+    assert_eq!(codecs(&place, "z.zarr"), json!([bytes(), gzip(9)]));
+    place.run(&["cmp", "x.npy", "z.zarr"]).done();
+}
+
+#[test]
+fn shards_follow_the_axes_unless_chunks_are_asked_for() {
+    let place = with_tensor(&[20, 30, 40]);
+    let cut = ["--chunks", "2,5,10", "--shards", "4,30,20"];
+    place.run(&[&["convert", "x.npy", "-o", "x.zarr"], &cut[..]].concat()).done();
+    let sizes = |args: &[&str]| {
+        place.run(&[&["apply", "x.zarr"], args, &["-o", "y.zarr", "--force", "--verify"]].concat());
+        let made = place.run(&["info", "y.zarr", "--json"]).done().json();
+        json!([made["tensors"][0]["chunk"], made["tensors"][0]["shard"]])
+    };
+    assert_eq!(sizes(&["transpose(2,0,1)"]), json!([[10, 2, 5], [20, 4, 30]]));
+    assert_eq!(sizes(&["roll(shift=4, axes=0)"]), json!([[2, 5, 10], [4, 30, 20]]));
+    // No longer than what is left of the axis.
+    let some = "slice(starts=0, stops=12, axes=1)";
+    assert_eq!(sizes(&[some]), json!([[2, 5, 10], [4, 15, 20]]));
+    assert_eq!(sizes(&["transpose(2,0,1)", "--chunks", "10,2,5"]), json!([[10, 2, 5], null]));
+    assert_eq!(sizes(&["transpose(2,0,1)", "--shards", "-1,2,5"]), json!([[10, 2, 5], [40, 2, 5]]));
+    // Axes that are merged have none.
+    assert_eq!(sizes(&["a b c -> (a b) c"])[1], Value::Null);
+}
+
+#[test]
+fn what_is_not_kept_of_codecs_is_said() {
+    let stores = Path::new(env!("CARGO_MANIFEST_DIR")).join("../trundle-zarr/tests/stores");
+    let place = Place::new();
+    let source = |name: &str| stores.join(name).to_str().unwrap().to_owned();
+    let zlib = "codecs of the source are not kept: numcodecs.zlib, in whose place is gzip of the same level";
+    for (name, kept, warned) in [
+        ("v2-zstd", "zstd", ""),
+        ("v2-blosc", "blosc:lz4:5:shuffle", ""),
+        ("v2-gzip", "gzip:1", ""),
+        ("v2-zlib", "gzip:1", zlib),
+        ("v2-shuffle", "shuffle:4", ""),
+        ("v3-blosc", "blosc:zstd:5:shuffle", ""),
+        ("v3-gzip-transposed", "gzip:5", ""),
+        ("v3-big", "none", ""),
+        ("v3-sharded", "zstd", ""),
+    ] {
+        let source = source(name);
+        let planned = place.run(&["plan", "convert", &source, "-o", "y.zarr", "--force"]).done();
+        assert!(planned.text().contains(warned), "{name}: {planned:?}");
+        let args = ["convert", &source, "-o", "y.zarr", "--force", "--quiet", "--verify"];
+        let run = place.run(&args).done();
+        match warned {
+            "" => assert_eq!(run.stderr, "", "{name}"),
+            _ => assert!(run.stderr.contains(warned), "{name}: {run:?}"),
+        }
+        let info = place.run(&["info", "y.zarr"]).done().text();
+        assert!(info.contains(&format!(", codec {kept}")), "{name}: {info}");
+        place.run(&["cmp", &source, "y.zarr"]).done();
+        fs::remove_dir_all(place.path("y.zarr")).unwrap();
+    }
+    // What is asked for is what is wanted.
+    let args = ["convert", &source("v2-zlib"), "-o", "y.zarr", "--codec", "none"];
+    let run = place.run(&[&args[..], &["--quiet"]].concat()).done();
+    assert_eq!(run.stderr, "");
+}
+
+#[test]
+fn what_is_no_codec_is_refused_before_anything_is_written() {
+    let place = with_tensor(&[3, 5]);
+    for (codec, output, word) in [
+        ("lzma", "y.zarr", "\"lzma\" is no codec"),
+        ("gzip:10", "y.zarr", "\"10\" is no level: 0 to 9"),
+        ("shuffle:4", "y.zarr", "are no whole number of the 4 of shuffle"),
+        ("zstd:3", "y.npy", "format npy has no chunks"),
+    ] {
+        for plan in [&["plan"][..], &[]] {
+            let args = [plan, &["flip", "x.npy", "--axes", "0", "-o", output, "--codec", codec]];
+            let run = place.run(&args.concat());
+            assert_eq!(run.code, Some(2), "{codec}: {run:?}");
+            assert!(run.stderr.contains(word), "{codec}: {run:?}");
+            assert!(!place.path(output).exists());
+        }
+    }
+}

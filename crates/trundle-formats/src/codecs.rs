@@ -1,0 +1,278 @@
+//! By which codecs chunks are encoded.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// The codecs of a tensor whose data is in chunks, in the order in which the bytes of a chunk go through
+/// them when it is written. Without any they stand as they are.
+///
+/// From and to a text: `zstd:3`, `blosc:lz4:5:shuffle`, `gzip:6,crc32c`, `none`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Codecs(pub(crate) Vec<Codec>);
+
+trundle_core::fingerprint!(struct Codecs(codecs));
+
+/// A codec, as the metadata of Zarr's version 3 knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Codec {
+    Zstd {
+        level: i32,
+        checksum: bool,
+    },
+    Gzip {
+        level: u8,
+    },
+    Blosc {
+        /// One of [`BLOSC_COMPRESSORS`].
+        compressor: String,
+        level: u8,
+        /// One of [`BLOSC_SHUFFLES`].
+        shuffle: String,
+        /// The bytes of a block, or 0 for what Blosc thinks best.
+        block_bytes: usize,
+        /// The bytes of what it takes for an element, where they are not those of the tensor's.
+        element_bytes: Option<usize>,
+    },
+    /// The first bytes of all elements, then the second ones, and so on.
+    Shuffle {
+        element_bytes: usize,
+    },
+    /// A checksum behind the bytes.
+    Crc32c,
+}
+
+trundle_core::fingerprint!(enum Codec {
+    "zstd" Zstd { level, checksum },
+    "gzip" Gzip { level },
+    "blosc" Blosc { compressor, level, shuffle, block_bytes, element_bytes },
+    "shuffle" Shuffle { element_bytes },
+    "crc32c" Crc32c,
+});
+
+/// What Blosc compresses with.
+pub(crate) const BLOSC_COMPRESSORS: [&str; 6] =
+    ["blosclz", "lz4", "lz4hc", "snappy", "zlib", "zstd"];
+
+/// How it shuffles bytes before.
+pub(crate) const BLOSC_SHUFFLES: [&str; 3] = ["noshuffle", "shuffle", "bitshuffle"];
+
+/// The least and the most of zstd's levels: 0 is its own choice.
+const ZSTD_LEVELS: (i32, i32) = (-131_072, 22);
+
+/// The most of the levels of gzip and Blosc: 0 only copies.
+pub(crate) const MOST_LEVEL: u8 = 9;
+
+/// Blosc's blocks and elements, and those of a shuffle, have so many bytes at most: a chunk has no more.
+const MOST_BYTES: usize = i32::MAX as usize;
+
+impl Default for Codecs {
+    /// zstd at its usual level: what most take for numbers of which nothing is known.
+    fn default() -> Codecs {
+        Codecs(vec![Codec::Zstd { level: 3, checksum: false }])
+    }
+}
+
+impl Codecs {
+    /// Whether the bytes of a chunk stand as they are.
+    pub fn is_none(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// About the bytes that a thread which encodes chunks of so many bytes has beside these and what becomes
+    /// of them, where that is more than a few MiB.
+    ///
+    /// Source: `ZSTD_estimateCCtxSize` of zstd 1.5, with the size of what is compressed.
+    pub fn workspace_bytes(&self, chunk_bytes: usize) -> usize {
+        let of_codec = |codec: &Codec| match codec {
+            Codec::Zstd { level, .. } => {
+                let mib: usize = match level {
+                    ..=4 => 0,
+                    5..=9 => 11,
+                    10..=16 => 65,
+                    17..=19 => 82,
+                    20 => 162,
+                    21 => 322,
+                    22.. => 642,
+                };
+                chunk_bytes.saturating_mul(32).min(mib << 20)
+            }
+            _ => 0,
+        };
+        self.0.iter().map(of_codec).max().unwrap_or(0)
+    }
+
+    /// What is wrong with them for chunks of so many bytes, if anything is.
+    pub(crate) fn check(&self, chunk_bytes: usize) -> Result<(), String> {
+        for codec in &self.0 {
+            if let Codec::Shuffle { element_bytes } = codec
+                && !chunk_bytes.is_multiple_of(*element_bytes)
+            {
+                return Err(format!(
+                    "its chunks of {chunk_bytes} bytes are no whole number of the {element_bytes} of shuffle"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Codecs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str("none");
+        }
+        for (at, codec) in self.0.iter().enumerate() {
+            f.write_str(if at > 0 { "," } else { "" })?;
+            codec.fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Codec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Codec::Zstd { level, checksum: false } => write!(f, "zstd:{level}"),
+            Codec::Zstd { level, checksum: true } => write!(f, "zstd:{level}:checksum"),
+            Codec::Gzip { level } => write!(f, "gzip:{level}"),
+            Codec::Blosc { compressor, level, shuffle, block_bytes, element_bytes } => {
+                write!(f, "blosc:{compressor}:{level}:{shuffle}")?;
+                match (block_bytes, element_bytes) {
+                    (0, None) => Ok(()),
+                    (bytes, None) => write!(f, ":{bytes}"),
+                    (bytes, Some(element)) => write!(f, ":{bytes}:{element}"),
+                }
+            }
+            Codec::Shuffle { element_bytes } => write!(f, "shuffle:{element_bytes}"),
+            Codec::Crc32c => f.write_str("crc32c"),
+        }
+    }
+}
+
+impl FromStr for Codecs {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Codecs, String> {
+        if text.trim() == "none" {
+            return Ok(Codecs(Vec::new()));
+        }
+        text.split(',').map(|part| part.trim().parse()).collect::<Result<_, _>>().map(Codecs)
+    }
+}
+
+impl FromStr for Codec {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Codec, String> {
+        let mut words = text.split(':');
+        let name = words.next().unwrap_or_default();
+        let codec = match name {
+            "zstd" => Codec::Zstd {
+                level: number(words.next(), "level", ZSTD_LEVELS)?.unwrap_or(3),
+                checksum: one_of(words.next(), &["checksum"])?.is_some(),
+            },
+            "gzip" => Codec::Gzip { level: number(words.next(), "level", LEVELS)?.unwrap_or(5) },
+            "blosc" => Codec::Blosc {
+                compressor: one_of(words.next(), &BLOSC_COMPRESSORS)?.unwrap_or("lz4").to_owned(),
+                level: number(words.next(), "level", LEVELS)?.unwrap_or(5),
+                shuffle: one_of(words.next(), &BLOSC_SHUFFLES)?.unwrap_or("shuffle").to_owned(),
+                block_bytes: number(words.next(), "size of a block", (0, MOST_BYTES))?.unwrap_or(0),
+                element_bytes: number(words.next(), "size of an element", (1, 255))?,
+            },
+            "shuffle" => Codec::Shuffle {
+                element_bytes: number(words.next(), "size of an element", (1, MOST_BYTES))?
+                    .ok_or("shuffle needs the bytes of an element: shuffle:4")?,
+            },
+            "crc32c" => Codec::Crc32c,
+            "none" => return Err("none stands alone".to_owned()),
+            _ => {
+                return Err(format!(
+                    "\"{name}\" is no codec: zstd:3, gzip:6, blosc:lz4:5:shuffle, crc32c, or none"
+                ));
+            }
+        };
+        match words.next() {
+            None => Ok(codec),
+            Some(word) => Err(format!("\"{word}\" is one word more than {name} has")),
+        }
+    }
+}
+
+/// The levels of gzip and Blosc.
+const LEVELS: (u8, u8) = (0, MOST_LEVEL);
+
+/// The number that a word is, if there is one.
+fn number<T>(word: Option<&str>, what: &str, (least, most): (T, T)) -> Result<Option<T>, String>
+where
+    T: FromStr + PartialOrd + fmt::Display,
+{
+    let Some(word) = word else { return Ok(None) };
+    let read = word.parse().ok().filter(|number| (&least..=&most).contains(&number));
+    read.map(Some).ok_or_else(|| format!("\"{word}\" is no {what}: {least} to {most}"))
+}
+
+/// A word, if there is one, which is one of these.
+fn one_of<'a>(word: Option<&str>, known: &[&'a str]) -> Result<Option<&'a str>, String> {
+    let Some(word) = word else { return Ok(None) };
+    let found = known.iter().find(|known| **known == word);
+    found.map(|found| Some(*found)).ok_or_else(|| format!("\"{word}\" is not {}", known.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codecs_print_as_they_are_read() {
+        for text in [
+            "none",
+            "zstd:3",
+            "zstd:-7:checksum",
+            "gzip:0",
+            "gzip:6,crc32c",
+            "blosc:lz4:5:shuffle",
+            "blosc:blosclz:9:noshuffle:65536",
+            "blosc:zstd:1:bitshuffle:0:8",
+            "shuffle:8,zstd:1",
+        ] {
+            assert_eq!(text.parse::<Codecs>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn what_is_left_out_is_the_usual() {
+        for (text, all) in [
+            ("zstd", "zstd:3"),
+            ("gzip", "gzip:5"),
+            ("blosc", "blosc:lz4:5:shuffle"),
+            ("blosc:zstd", "blosc:zstd:5:shuffle"),
+            ("blosc:zstd:9", "blosc:zstd:9:shuffle"),
+            (" gzip:1 , crc32c ", "gzip:1,crc32c"),
+        ] {
+            assert_eq!(text.parse::<Codecs>().unwrap(), all.parse().unwrap());
+        }
+        assert_eq!(Codecs::default(), "zstd".parse().unwrap());
+    }
+
+    #[test]
+    fn what_is_no_codec_is_refused_with_a_word() {
+        for (text, word) in [
+            ("", "\"\" is no codec"),
+            ("lzma", "\"lzma\" is no codec: zstd:3, "),
+            ("zstd:23", "\"23\" is no level: -131072 to 22"),
+            ("gzip:10", "\"10\" is no level: 0 to 9"),
+            ("gzip:six", "\"six\" is no level"),
+            ("gzip:-1", "\"-1\" is no level"),
+            ("gzip:6:7", "\"7\" is one word more than gzip has"),
+            ("zstd:3:sum", "\"sum\" is not checksum"),
+            ("blosc:gzip", "\"gzip\" is not blosclz, lz4, "),
+            ("blosc:lz4:5:yes", "\"yes\" is not noshuffle, "),
+            ("blosc:lz4:5:shuffle:0:256", "\"256\" is no size of an element: 1 to 255"),
+            ("shuffle", "needs the bytes of an element"),
+            ("zstd,none", "none stands alone"),
+        ] {
+            let error = text.parse::<Codecs>().unwrap_err();
+            assert!(error.contains(word), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Codecs in the metadata of version 3.
+
+use serde_json::{Value, json};
+
+use crate::codecs::{BLOSC_COMPRESSORS, BLOSC_SHUFFLES, Codec, MOST_LEVEL};
+use crate::{Codecs, Encoding};
+
+/// What of the codecs of an array, of elements of `width` bytes, goes with its data: compression and
+/// checksums, of which every order of elements comes out bit for bit as it went in. What is not kept is
+/// named, with what is in its place.
+pub(super) fn encoding(stored: &[Value], shard: Option<Vec<usize>>, width: usize) -> Encoding {
+    let (mut kept, mut not_kept, mut as_written) = (Vec::new(), Vec::new(), true);
+    for codec in stored {
+        let name = codec["name"].as_str().unwrap_or_default();
+        match name {
+            // Their order is part of the movement, and so is that of an element's bytes.
+            "bytes" => as_written &= codec["configuration"]["endian"] != "big",
+            "transpose" => as_written = false,
+            _ => match kept_codec(name, &codec["configuration"], width) {
+                Some((codec, None)) => kept.push(codec),
+                Some((codec, Some(place))) => {
+                    as_written = false;
+                    not_kept.push(format!("{name}, in whose place is {place}"));
+                    kept.push(codec);
+                }
+                None => {
+                    as_written = false;
+                    not_kept.push(name.to_owned());
+                }
+            },
+        }
+    }
+    Encoding { shard, codecs: Codecs(kept), not_kept, as_written }
+}
+
+/// The codec that is written for one that is read, and what it is if it is another one.
+fn kept_codec(name: &str, told: &Value, width: usize) -> Option<(Codec, Option<&'static str>)> {
+    let size = |key: &str| usize::try_from(told[key].as_u64()?).ok();
+    let level = |key: &str| u8::try_from(told[key].as_u64()?).ok().filter(|it| *it <= MOST_LEVEL);
+    let one_of = |key: &str, known: &[&str]| {
+        let found = told[key].as_str().filter(|name| known.contains(name));
+        found.map(str::to_owned)
+    };
+    let codec = match name {
+        "zstd" => Codec::Zstd {
+            level: i32::try_from(told["level"].as_i64()?).ok()?,
+            checksum: told["checksum"].as_bool().unwrap_or(false),
+        },
+        "gzip" => Codec::Gzip { level: level("level")? },
+        "blosc" => {
+            let shuffle = one_of("shuffle", &BLOSC_SHUFFLES).unwrap_or("noshuffle".to_owned());
+            let element_bytes = size("typesize").filter(|bytes| {
+                // Of what is not shuffled it makes no difference.
+                shuffle != "noshuffle" && *bytes != of_blosc(width)
+            });
+            Codec::Blosc {
+                compressor: one_of("cname", &BLOSC_COMPRESSORS)?,
+                level: level("clevel")?,
+                shuffle,
+                block_bytes: size("blocksize").unwrap_or(0),
+                element_bytes,
+            }
+        }
+        "crc32c" => Codec::Crc32c,
+        "numcodecs.shuffle" => {
+            let element_bytes = size("elementsize").filter(|bytes| *bytes > 0)?;
+            Codec::Shuffle { element_bytes }
+        }
+        // The same bytes between another beginning and another end, and one that version 3 knows.
+        "numcodecs.zlib" => {
+            return Some((Codec::Gzip { level: level("level")? }, Some("gzip of the same level")));
+        }
+        "numcodecs.fletcher32" => return Some((Codec::Crc32c, Some("crc32c"))),
+        _ => return None,
+    };
+    Some((codec, None))
+}
+
+/// What Blosc takes for an element of so many bytes: it counts to 255.
+fn of_blosc(width: usize) -> usize {
+    if width <= 255 { width } else { 1 }
+}
+
+/// The codecs of an array of elements of `width` bytes, as they are written.
+pub(super) fn to_metadata(codecs: &Codecs, width: usize) -> Vec<Value> {
+    let metadata = |codec: &Codec| match codec {
+        Codec::Zstd { level, checksum } => {
+            json!({"name": "zstd", "configuration": {"level": level, "checksum": checksum}})
+        }
+        Codec::Gzip { level } => json!({"name": "gzip", "configuration": {"level": level}}),
+        Codec::Blosc { compressor, level, shuffle, block_bytes, element_bytes } => {
+            let element_bytes = element_bytes.unwrap_or(of_blosc(width));
+            json!({"name": "blosc", "configuration": {
+                "cname": compressor, "clevel": level, "shuffle": shuffle,
+                "typesize": element_bytes, "blocksize": block_bytes,
+            }})
+        }
+        Codec::Shuffle { element_bytes } => {
+            json!({"name": "numcodecs.shuffle", "configuration": {"elementsize": element_bytes}})
+        }
+        Codec::Crc32c => json!({"name": "crc32c"}),
+    };
+    codecs.0.iter().map(metadata).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_kept() {
+        for text in [
+            "none",
+            "zstd:-7:checksum",
+            "gzip:6,crc32c",
+            "blosc:lz4:5:shuffle",
+            "blosc:zlib:9:bitshuffle:65536:2",
+            "shuffle:8,zstd:0",
+        ] {
+            let codecs: Codecs = text.parse().unwrap();
+            let found = encoding(&to_metadata(&codecs, 4), None, 4);
+            assert_eq!((&found.codecs, found.as_written), (&codecs, true), "{text}");
+            assert!(found.not_kept.is_empty(), "{:?}", found.not_kept);
+        }
+    }
+
+    #[test]
+    fn what_is_not_kept_is_named() {
+        let of = |codecs: Value| {
+            let Value::Array(codecs) = codecs else { panic!("a list") };
+            let found = encoding(&codecs, None, 4);
+            (found.codecs.to_string(), found.not_kept, found.as_written)
+        };
+        let order = json!({"name": "transpose", "configuration": {"order": [1, 0]}});
+        let bytes = |endian: &str| json!({"name": "bytes", "configuration": {"endian": endian}});
+        assert_eq!(of(json!([order, bytes("little")])), ("none".to_owned(), vec![], false));
+        assert_eq!(of(json!([bytes("big")])), ("none".to_owned(), vec![], false));
+        assert_eq!(of(json!([bytes("little")])), ("none".to_owned(), vec![], true));
+        let zlib = json!({"name": "numcodecs.zlib", "configuration": {"level": 7}});
+        let place = "numcodecs.zlib, in whose place is gzip of the same level".to_owned();
+        assert_eq!(of(json!([bytes("little"), zlib])), ("gzip:7".to_owned(), vec![place], false));
+        let scale = json!({"name": "fixedscaleoffset", "configuration": {"scale": 10}});
+        let not_kept = vec!["fixedscaleoffset".to_owned()];
+        assert_eq!(of(json!([scale, bytes("little")])), ("none".to_owned(), not_kept, false));
+    }
+}
