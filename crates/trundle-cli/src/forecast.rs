@@ -66,7 +66,9 @@ fn passes(tensors: &[TensorJob]) -> String {
 /// What becomes of the elements.
 fn doing(tensors: &[TensorJob]) -> &'static str {
     let all = |is: fn(&TensorJob) -> bool| tensors.iter().all(is);
-    if all(TensorJob::is_by_header) {
+    if all(|tensor| tensor.encoded_chunks().is_some()) {
+        ", nothing is decoded: chunks are copied as they are encoded"
+    } else if all(TensorJob::is_by_header) {
         ", nothing moves: the header says column-major (--row-major moves the elements)"
     } else if all(TensorJob::is_copy) {
         ", nothing moves: the data is copied as it is"
@@ -79,7 +81,9 @@ fn doing(tensors: &[TensorJob]) -> &'static str {
 
 /// What is asked of the disk, where more than once through memory is.
 fn traffic(job: &Job) -> String {
-    if job.tensors().iter().all(|tensor| tensor.tiles().is_empty()) {
+    let is_simple =
+        |tensor: &TensorJob| tensor.tiles().is_empty() || tensor.encoded_chunks().is_some();
+    if job.tensors().iter().all(is_simple) {
         return String::new();
     }
     let cost = job.cost();

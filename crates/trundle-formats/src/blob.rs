@@ -82,6 +82,23 @@ pub trait Blob: Debug + Send + Sync {
         false
     }
 
+    /// The file with a chunk, or a shard where there are some, as it is encoded: the one at `index` of the
+    /// tensor whose data begins at byte `tensor`. None if it has none, and is the fill value throughout.
+    ///
+    /// # Errors
+    /// If it cannot be opened, or the data is not in chunks.
+    fn encoded_chunk(&self, _tensor: u64, _index: &[usize]) -> io::Result<Option<File>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Writes such a chunk.
+    ///
+    /// # Errors
+    /// If it cannot be written, or the data is not in chunks.
+    fn write_encoded_chunk(&self, _tensor: u64, _index: &[usize], _chunk: File) -> io::Result<()> {
+        Err(io::ErrorKind::ReadOnlyFilesystem.into())
+    }
+
     /// The local file that it is, whose disk can be measured.
     fn file(&self) -> Option<&File> {
         None

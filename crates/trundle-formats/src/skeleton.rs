@@ -5,7 +5,7 @@
 
 use trundle_core::Shape;
 
-use crate::{Annotations, Codecs, Order, Problem, StoredDType, combined_crc32};
+use crate::{Annotations, Codecs, Header, Order, Problem, StoredDType, combined_crc32};
 
 /// A tensor as a file will describe it; its data comes later.
 #[derive(Clone, Copy, Debug)]
@@ -72,9 +72,28 @@ impl ChunkedTensor {
         &self.codecs
     }
 
-    /// Whether chunks are put into shards.
-    pub fn is_sharded(&self) -> bool {
-        self.shard.is_some()
+    /// The sizes of a chunk, each 1 at least.
+    pub fn chunk(&self) -> &[usize] {
+        &self.chunk
+    }
+
+    /// The sizes of a shard, if chunks are put into shards.
+    pub fn shard(&self) -> Option<&[usize]> {
+        self.shard.as_deref()
+    }
+
+    /// Whether a chunk of `source` of the same elements would be the same bytes.
+    pub fn is_encoded_as(&self, source: &Header) -> bool {
+        let fill = source.annotations.fill.as_ref();
+        source.encoding.as_ref().is_some_and(|encoding| {
+            encoding.as_written && encoding.codecs == self.codecs && fill == Some(&self.fill())
+        })
+    }
+
+    /// The bytes of the element that stands for all that is not written: 0 if nothing is said of it.
+    pub(crate) fn fill(&self) -> Vec<u8> {
+        let stated = self.annotations.fill.clone();
+        stated.filter(|fill| fill.len() == self.width).unwrap_or_else(|| vec![0; self.width])
     }
 
     /// The bytes of what is written at once.

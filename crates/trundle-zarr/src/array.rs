@@ -1,7 +1,7 @@
 //! An array of a store.
 
 use std::fmt;
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -176,6 +176,23 @@ impl ZarrArray {
             return Err(wrong(format!("has {got} bytes, not {expected}")));
         }
         Ok(bytes.into_owned())
+    }
+
+    /// The file of a chunk as it is encoded, or of a shard where there are some, at `index` of its like; none
+    /// if it was never written.
+    ///
+    /// # Errors
+    /// [`Error`] if it cannot be opened, or is longer than codecs make it.
+    pub fn encoded(&self, index: &[u64]) -> Result<Option<File>, Error> {
+        let key = self.array.chunk_key(index);
+        let storage = self.array.storage();
+        let opened = match self.shard {
+            None => storage.file(&key),
+            // How long a shard is was never asked of one that is read chunk by chunk.
+            Some(_) => storage.open(&key).map(|found| found.map(|(file, _)| file)),
+        };
+        let wrong = |why: String| Error::Chunk { key: key.as_str().to_owned(), why };
+        opened.map_err(|error| wrong(error.to_string()))
     }
 
     /// The key of what has the chunk at `index`: its shard, if it is in one.

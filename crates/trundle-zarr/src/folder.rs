@@ -33,8 +33,24 @@ impl Folder {
         self.most.load(Ordering::Relaxed)
     }
 
+    /// The file of a key, if it is there, which has no more bytes than are expected.
+    pub(crate) fn file(&self, key: &StoreKey) -> Result<Option<File>, StorageError> {
+        let Some((file, bytes)) = self.open(key)? else { return Ok(None) };
+        self.check(bytes)?;
+        Ok(Some(file))
+    }
+
+    fn check(&self, bytes: u64) -> Result<(), StorageError> {
+        let most = self.most();
+        if bytes <= most {
+            return Ok(());
+        }
+        let why = format!("is {bytes} bytes, where {most} at most were expected");
+        Err(StorageError::Other(why))
+    }
+
     /// A regular file, and its bytes; none if nothing is there, which is a chunk that was never written.
-    fn open(&self, key: &StoreKey) -> Result<Option<(File, u64)>, StorageError> {
+    pub(crate) fn open(&self, key: &StoreKey) -> Result<Option<(File, u64)>, StorageError> {
         let path = self.root.join(key.as_str());
         // A pipe would wait for somebody to write before it says that it is none.
         match fs::metadata(&path) {
@@ -63,11 +79,7 @@ fn read(file: &File, bytes: u64) -> Result<Vec<u8>, StorageError> {
 impl ReadableStorageTraits for Folder {
     fn get(&self, key: &StoreKey) -> Result<MaybeBytes, StorageError> {
         let Some((file, bytes)) = self.open(key)? else { return Ok(None) };
-        let most = self.most();
-        if bytes > most {
-            let why = format!("is {bytes} bytes, where {most} at most were expected");
-            return Err(StorageError::Other(why));
-        }
+        self.check(bytes)?;
         Ok(Some(read(&file, bytes)?.into()))
     }
 

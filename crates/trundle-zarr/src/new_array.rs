@@ -245,19 +245,61 @@ impl ArrayWriter {
             &options,
         );
         let encoded = encoded.map_err(|error| wrong(error.to_string()))?;
-        let path = self.root.join(key.as_str());
-        let write = || match &self.made_in {
-            None => write_file(&path, &encoded),
-            Some(folder) => write_renamed(folder, &path, &encoded),
+        let written = self.put(key.as_str(), |file| file.write_all(&encoded))?;
+        Ok(Some((key.as_str().to_owned(), written)))
+    }
+
+    /// Writes what is written at once as it is encoded already, at `index` of its like, and gives its path below
+    /// the root, and its bytes.
+    ///
+    /// # Errors
+    /// [`Error`] if it cannot be read or written.
+    pub fn write_encoded(&self, index: &[u64], mut encoded: File) -> Result<(String, u64), Error> {
+        let key = self.array.chunk_key(index);
+        // The system copies from file to file, or lets both share the bytes.
+        let written = self.put(key.as_str(), |file| io::copy(&mut encoded, file).map(|_| ()))?;
+        Ok((key.as_str().to_owned(), written))
+    }
+
+    /// Writes the file of a key, and gives its bytes. Where several processes write, it is made elsewhere and then
+    /// renamed: whoever reads it finds all of it, of whichever process that wrote the same.
+    fn put(
+        &self,
+        key: &str,
+        write: impl FnOnce(&mut File) -> io::Result<()>,
+    ) -> io::Result<u64> {
+        let path = self.root.join(key);
+        let Some(folder) = &self.made_in else {
+            let mut file = self.within_folders(key, || File::create_new(&path))?;
+            write(&mut file)?;
+            return synced(&file);
         };
-        let written = match write() {
+        let made = folder.join(unique_name());
+        let written = File::create_new(&made)
+            .and_then(|mut file| write(&mut file).and_then(|()| synced(&file)))
+            .and_then(|bytes| {
+                self.within_folders(key, || fs::rename(&made, &path)).map(|()| bytes)
+            });
+        if written.is_err() {
+            // If there is nothing to remove, so much the better.
+            let _ = fs::remove_file(&made);
+        }
+        written
+    }
+
+    /// Does something in the folders that lead to a key, which are made if they are missing.
+    fn within_folders<T>(
+        &self,
+        key: &str,
+        mut make: impl FnMut() -> io::Result<T>,
+    ) -> io::Result<T> {
+        match make() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                self.create_folders(key.as_str()).and_then(|()| write())
+                self.create_folders(key)?;
+                make()
             }
             other => other,
-        };
-        written.map_err(Error::Io)?;
-        Ok(Some((key.as_str().to_owned(), encoded.len() as u64)))
+        }
     }
 }
 
@@ -276,27 +318,28 @@ pub fn create_group(path: &Path, attributes: &Attributes) -> Result<(), Error> {
     }
 }
 
-/// Writes a file that is made in `folder` and then renamed: whoever reads it finds all of it, of whichever
-/// process that wrote the same.
-fn write_renamed(folder: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// A name that no other process gives to what it makes in a folder.
+fn unique_name() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     // What is random is the same in two processes that one has forked.
     let mut random = RandomState::new().build_hasher();
     random.write_u32(std::process::id());
-    let made = folder.join(format!("{:016x}-{count}.new", random.finish()));
-    let written = write_file(&made, bytes).and_then(|()| fs::rename(&made, path));
-    if written.is_err() {
-        // If there is nothing to remove, so much the better.
-        let _ = fs::remove_file(&made);
-    }
-    written
+    format!("{:016x}-{count}.new", random.finish())
 }
 
-/// Writes a file that is not there. On Linux whoever ends the store writes all of its files out to the
-/// disk at once.
+/// Writes a file that is not there.
 fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = File::create_new(path)?;
     file.write_all(bytes)?;
-    if cfg!(target_os = "linux") { Ok(()) } else { file.sync_all() }
+    synced(&file).map(|_| ())
+}
+
+/// Has a new file written out to the disk, and gives its bytes. On Linux whoever ends the store does so with all
+/// of its files at once.
+fn synced(file: &File) -> io::Result<u64> {
+    if cfg!(not(target_os = "linux")) {
+        file.sync_all()?;
+    }
+    Ok(file.metadata()?.len())
 }

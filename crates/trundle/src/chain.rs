@@ -105,6 +105,12 @@ impl Chain {
         Ok(steps)
     }
 
+    /// What all operators do to a tensor of `shape`, as one map; `None` if they do not fit.
+    pub fn index_map(&self, shape: &Shape) -> Option<IndexMap> {
+        let steps = self.steps(shape).ok()?;
+        steps.iter().try_fold(IndexMap::identity(shape), |all, step| all.then(step).ok())
+    }
+
     /// For each axis of the result the axis of a tensor of `shape` that it is, if the chain only moves
     /// elements along axes and the axes themselves: `None` if it splits, merges, puts in or leaves out axes,
     /// or does not fit.

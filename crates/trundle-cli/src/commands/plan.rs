@@ -149,7 +149,7 @@ impl DryRunArgs {
 
     /// Where the output would go and what would follow, as lines; none if nothing is said of it.
     pub(crate) fn lines(&self, job: &Job, format: &Format) -> String {
-        let mut lines = String::new();
+        let mut lines = encoded_line(job);
         if let Some(output) = &self.output {
             lines.push_str(&format!("  {}\n", destination(output, format)));
         }
@@ -161,6 +161,14 @@ impl DryRunArgs {
             lines.push_str(&format!("  then {bytes} are read back and compared\n"));
         }
         lines
+    }
+}
+
+/// How many chunks would be copied as they are encoded, as a line; none if all are decoded.
+fn encoded_line(job: &Job) -> String {
+    match job.tensors().iter().filter_map(TensorJob::encoded_chunks).sum() {
+        0 => String::new(),
+        count => format!("  encoded chunks copied: {count}\n"),
     }
 }
 
@@ -200,6 +208,11 @@ pub(super) fn files_text(job: &Job, is_told: impl Fn(usize) -> bool) -> String {
     for (_, tensor) in job.tensors().iter().enumerate().filter(|(number, _)| is_told(*number)) {
         let name = Shown(tensor.name());
         let tiles = tensor.tiles();
+        if let Some(count) = tensor.encoded_chunks() {
+            let chunks = counted(count, "chunk");
+            text.push_str(&format!("  {name}: {chunks} copied as they are encoded\n"));
+            continue;
+        }
         if tensor.is_by_header() {
             text.push_str(&format!("  {name}: copied as it is, the header says column-major\n"));
         } else if tiles.is_empty() {
@@ -231,6 +244,9 @@ pub(super) fn files_text(job: &Job, is_told: impl Fn(usize) -> bool) -> String {
 fn files_report(tensor: &TensorJob, job: &Job) -> Value {
     let mut report = cost_report(job);
     report["by_header"] = tensor.is_by_header().into();
+    if let Some(count) = tensor.encoded_chunks() {
+        report["encoded_chunks"] = count.into();
+    }
     report["passes"] = passes_report(tensor);
     report
 }

@@ -7,6 +7,8 @@ mod cmp;
 #[cfg(feature = "zarr")]
 mod codecs;
 mod convert;
+#[cfg(feature = "zarr")]
+mod encoded;
 #[cfg(unix)]
 mod faults;
 mod headers;

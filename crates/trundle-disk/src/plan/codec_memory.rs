@@ -48,7 +48,7 @@ pub(crate) fn decoders(
 /// codecs make of that, two at a time, or one that is sent on as it is; and what they need for themselves.
 fn bytes_of_encoder(tensor: &ChunkedTensor) -> usize {
     let (bytes, codecs) = (tensor.bytes_at_once(), tensor.codecs());
-    let copies = if codecs.is_none() && !tensor.is_sharded() { 2 } else { 3 };
+    let copies = if codecs.is_none() && tensor.shard().is_none() { 2 } else { 3 };
     bytes.saturating_mul(copies).saturating_add(codecs.workspace_bytes(bytes))
 }
 

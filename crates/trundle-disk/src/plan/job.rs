@@ -217,9 +217,9 @@ impl Job {
         let (budget, decoders) = decoders(options, &inputs)?;
         let (budget, encoders) = encoders(options, budget, &skeleton)?;
         let mut storage = options.storage.unwrap_or(Storage::SSD);
-        let at_once = |at: usize| Some(skeleton.chunked().get(at)?.at_once().to_vec());
         let planned = |(at, each): (usize, Unplanned)| {
-            each.planned(at_once(at), Resources { budget, storage: &storage })
+            let resources = Resources { budget, storage: &storage };
+            each.planned(skeleton.chunked().get(at), &inputs, resources)
         };
         let mut decided =
             unplanned.into_iter().enumerate().map(planned).collect::<Result<Vec<_>, Error>>()?;
@@ -252,6 +252,7 @@ impl Job {
     /// The same job with the resources of one that was begun before.
     pub(crate) fn with_resources(&self, budget: usize, storage: Storage) -> Result<Job, Error> {
         let Job { inputs, tensors, format, skeleton, decoders, encoders, threads, .. } = self;
+        let codecs_not_kept = self.codecs_not_kept.clone();
         let resources = Resources { budget, storage: &storage };
         let tensors = tensors.iter().map(|tensor| tensor.planned_again(resources));
         Ok(Job {
@@ -264,6 +265,7 @@ impl Job {
             encoders: *encoders,
             storage,
             threads: *threads,
+            codecs_not_kept,
         })
     }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod chunk_sizes;
 mod codec_memory;
+pub(crate) mod encoded;
 mod growth;
 pub(crate) mod input;
 pub(crate) mod io_plan;

@@ -32,7 +32,8 @@ trundle::fingerprint!(struct Task { tensor, pass, tile });
 /// Batches of fewer bytes than this would not keep the disk busy.
 const BATCH_BYTES: usize = 32 << 20;
 
-/// The groups of a job. Tensors that take one pass share a group.
+/// The groups of a job. Tensors that take one pass share a group, but for those whose chunks are copied as they
+/// are encoded.
 pub(crate) fn groups(job: &Job) -> Vec<TaskGroup> {
     let mut groups = Vec::new();
     let mut together = TaskGroup { tasks: Vec::new(), pass: (0, 1) };
@@ -41,7 +42,7 @@ pub(crate) fn groups(job: &Job) -> Vec<TaskGroup> {
             |pass: usize, tiles: usize| (0..tiles).map(move |tile| Task { tensor, pass, tile });
         match &each.io_plan {
             IoPlan::Whole => together.tasks.extend(tasks(0, 1)),
-            IoPlan::Tiled(passes) if passes.len() == 1 => {
+            IoPlan::Tiled(passes) if passes.len() == 1 && each.encoded().is_none() => {
                 together.tasks.extend(tasks(0, passes[0].tiles.len()));
             }
             IoPlan::Tiled(passes) => {
@@ -76,6 +77,12 @@ impl TaskGroup {
             batches.push(begin..self.tasks.len());
         }
         batches
+    }
+
+    /// The tensor whose chunks are copied as they are encoded, if it is the group of one.
+    pub(crate) fn encoded(&self, job: &Job) -> Option<usize> {
+        let tensor = self.tasks.first()?.tensor;
+        job.tensors[tensor].encoded().map(|_| tensor)
     }
 
     /// The bytes of the file that a pass over the tensor of a group writes for the next one.

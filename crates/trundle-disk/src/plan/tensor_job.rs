@@ -3,13 +3,15 @@
 use std::collections::BTreeSet;
 
 use trundle::{Chain, PlanError, Shape};
+use trundle_core::IndexMap;
 use trundle_core::program::Made;
 use trundle_formats::{
-    Annotations, Codecs, Described, Encoding, Format, Header, Order, StoredDType,
+    Annotations, ChunkedTensor, Codecs, Described, Encoding, Format, Header, Order, StoredDType,
 };
 
 use crate::Storage;
 use crate::error::{Error, Problem};
+use crate::plan::encoded::EncodedChunks;
 use crate::plan::input::JobInput;
 use crate::plan::io_plan::{FilePass, IoPlan, Resources, Traffic};
 use crate::plan::job::{Assembled, Cost, PlanOptions};
@@ -31,6 +33,8 @@ pub struct TensorJob {
     pub(crate) out_order: Order,
     /// The sizes of what is written at once, where the output is in chunks.
     at_once: Option<Vec<usize>>,
+    /// The chunks of the output that are chunks of what is read.
+    encoded: Option<EncodedChunks>,
 }
 
 impl TensorJob {
@@ -80,6 +84,17 @@ impl TensorJob {
         self.movement.is_copy()
     }
 
+    /// How many chunks are copied as they are encoded, if all are.
+    pub fn encoded_chunks(&self) -> Option<usize> {
+        self.encoded().map(EncodedChunks::count)
+    }
+
+    /// Those chunks. To verify them, the elements are read in one pass.
+    pub(crate) fn encoded(&self) -> Option<&EncodedChunks> {
+        let is_one_pass = matches!(&self.io_plan, IoPlan::Tiled(passes) if passes.len() == 1);
+        self.encoded.as_ref().filter(|_| is_one_pass)
+    }
+
     /// The bytes that it fills in the output.
     pub fn out_bytes(&self) -> u64 {
         self.movement.file_bytes_of_ends().1
@@ -108,6 +123,18 @@ impl TensorJob {
 
     pub(crate) fn cost(&self, storage: &Storage) -> Cost {
         let unit = unit(self.movement.width());
+        if let Some(encoded) = self.encoded() {
+            // How much the codecs have made of them nobody knows.
+            let (count, bytes) = (encoded.count() as u64, self.out_bytes());
+            return Cost {
+                bytes_read: bytes,
+                bytes_written: bytes,
+                reads: count,
+                writes: count,
+                seconds: storage.seconds(2 * bytes, 2 * count),
+                ..Cost::default()
+            };
+        }
         match &self.io_plan {
             IoPlan::Whole => {
                 let (read, written) = self.movement.file_bytes_of_ends();
@@ -155,6 +182,8 @@ pub(crate) struct Unplanned {
     inputs: Vec<usize>,
     in_order: Option<Order>,
     movement: Movement,
+    /// What the chain does to the only tensor that it is made of, whose bytes stay in their order.
+    map: Option<IndexMap>,
     out_shape: Shape,
     out_order: Order,
     /// How its chunks are encoded in the only file that it is made of, of the axes that it has.
@@ -188,6 +217,7 @@ impl Unplanned {
             inputs: vec![at],
             in_order: header.chunk.is_none().then_some(header.order),
             movement: movement(Order::RowMajor)?,
+            map: chain.index_map(&header.shape).filter(|_| !tensor.is_swapped),
             out_order: Order::RowMajor,
             out_shape,
             encoding: header.encoding.as_ref().map(|encoding| encoding.of_axes(axes.as_deref())),
@@ -214,6 +244,7 @@ impl Unplanned {
             inputs: vec![0],
             in_order: None,
             movement: movement.map_err(|error| Error::of(name, error))?,
+            map: None,
             out_shape: shape.clone(),
             // Bytes without a header say of no order that it is theirs.
             out_order: Order::RowMajor,
@@ -248,6 +279,7 @@ impl Unplanned {
             in_order: None,
             out_shape: movement.out_shape().clone(),
             movement,
+            map: None,
             out_order: Order::RowMajor,
             encoding: None,
             annotations: Annotations::default(),
@@ -329,10 +361,13 @@ impl Unplanned {
 
     pub(crate) fn planned(
         self,
-        at_once: Option<Vec<usize>>,
+        chunked: Option<&ChunkedTensor>,
+        inputs: &[JobInput],
         resources: Resources<'_>,
     ) -> Result<TensorJob, Error> {
+        let at_once = chunked.map(|chunked| chunked.at_once().to_vec());
         let io_plan = self.movement.io_plan(at_once.as_deref(), resources);
+        let encoded = self.encoded(chunked, inputs);
         let io_plan = io_plan.map_err(|error| error.within(&self.name))?;
         let Unplanned { name, element, inputs, in_order, movement, out_shape, out_order, .. } =
             self;
@@ -346,7 +381,18 @@ impl Unplanned {
             out_shape,
             out_order,
             at_once,
+            encoded,
         })
+    }
+
+    /// The chunks of what it is written to that are chunks of what it is made of.
+    fn encoded(
+        &self,
+        chunked: Option<&ChunkedTensor>,
+        inputs: &[JobInput],
+    ) -> Option<EncodedChunks> {
+        let ([input], Some(map)) = (&self.inputs[..], &self.map) else { return None };
+        EncodedChunks::of(map, &inputs[*input].tensor()?.header, chunked?)
     }
 }
 

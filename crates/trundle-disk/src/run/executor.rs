@@ -104,6 +104,14 @@ impl<'a> Executor<'a> {
             };
             self.open_intermediates(group, done > 0, is_again)?;
             let (sources, unpacked) = (&files[..], &unpacked[..]);
+            let done = match group.encoded(job) {
+                None => done,
+                // What is left is to verify them.
+                Some(tensor) => {
+                    self.copy_encoded(tensor, sources)?;
+                    batches.len()
+                }
+            };
             self.run_group(GroupRun { index, group, batches, sources, unpacked }, done)?;
             self.checkpoint.reached(Progress { groups: index + 1, batches: 0 });
             self.note(true)?;

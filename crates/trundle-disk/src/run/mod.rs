@@ -7,6 +7,7 @@ mod checksums;
 mod comparison;
 mod context;
 mod counterpart;
+mod encoded;
 mod executor;
 mod files;
 #[cfg(test)]

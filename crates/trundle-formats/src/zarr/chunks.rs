@@ -1,9 +1,11 @@
 //! The chunks of a store that is read, as one sequence of bytes.
 
+use std::fs::File;
 use std::io;
 
 use trundle_zarr::ZarrArray;
 
+use super::boxes::long;
 use super::recent::Recent;
 use crate::blob::nanoseconds;
 use crate::{Blob, BlobIdentity};
@@ -49,6 +51,11 @@ impl Blob for Chunks {
         }
         let (array, begin, index) = self.find(offset);
         self.recent.read(begin, offset, buffer, || array.read_chunk(&index))
+    }
+
+    fn encoded_chunk(&self, tensor: u64, index: &[usize]) -> io::Result<Option<File>> {
+        let at = self.arrays.partition_point(|(begin, _)| *begin <= tensor) - 1;
+        Ok(self.arrays[at].1.encoded(&long(index))?)
     }
 
     /// Of the files of some chunks how long they are, and when they were written, and all metadata.

@@ -83,7 +83,7 @@ impl NewStore {
                 sizes: tensor.sizes.clone(),
                 chunk: tensor.at_once().to_vec(),
                 read: tensor.chunk.clone(),
-                fill: fill_of(tensor),
+                fill: tensor.fill(),
                 writer,
                 written: Mutex::default(),
             })
@@ -113,14 +113,8 @@ pub(super) fn new_array(tensor: &ChunkedTensor) -> NewArray {
         dtype: tensor.dtype.clone(),
         dimension_names: tensor.annotations.dimension_names.clone(),
         attributes: attributes::of_text(&tensor.annotations.attributes),
-        fill: fill_of(tensor),
+        fill: tensor.fill(),
     }
-}
-
-/// What stands for all that is not written: 0 if nothing is said of it.
-fn fill_of(tensor: &ChunkedTensor) -> Vec<u8> {
-    let stated = tensor.annotations.fill.clone();
-    stated.filter(|fill| fill.len() == tensor.width).unwrap_or_else(|| vec![0; tensor.width])
 }
 
 /// That something cannot be written.
@@ -245,6 +239,19 @@ impl Blob for NewStore {
             wait_for_end();
         }
         written.map(|()| own.len())
+    }
+
+    fn write_encoded_chunk(&self, tensor: u64, index: &[usize], chunk: File) -> io::Result<()> {
+        let array = &self.arrays[self.arrays.partition_point(|array| array.begin <= tensor) - 1];
+        let written = array.writer.write_encoded(&long(index), chunk);
+        if written.is_err() {
+            wait_for_end();
+        }
+        let (path, bytes) = written?;
+        if let Some(sharing) = &self.sharing {
+            sharing.note(path, bytes);
+        }
+        Ok(())
     }
 
     /// Files take their place when they are written.

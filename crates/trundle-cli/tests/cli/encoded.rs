@@ -1,0 +1,147 @@
+//! Chunks of Zarr stores that are copied as they are encoded.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::Place;
+use crate::npy::{self, Tensor};
+use crate::zarr::written;
+
+/// A place with a tensor of u16, in an .npy file and in a store of chunks of [1, 4, 3], or of shards of these, whose
+/// codecs are not quite those that its metadata says: who packs its chunks again makes others of them.
+fn with_store(shape: &[usize], shards: &[&str]) -> Place {
+    let place = Place::new();
+    let tensor = Tensor::noise("'<u2'", 2, shape);
+    place.write("x.npy", &tensor.file(npy::PLAIN));
+    let args = ["convert", "x.npy", "-o", "x.zarr", "--codec", "gzip:9", "--chunks", "1,4,3"];
+    place.run(&[&args[..], shards].concat()).done();
+    let text = String::from_utf8(place.read("x.zarr/zarr.json")).unwrap();
+    let level = |level: u8| format!("\"level\": {level}");
+    assert!(text.contains(&level(9)));
+    place.write("x.zarr/zarr.json", text.replace(&level(9), &level(0)).as_bytes());
+    place
+}
+
+fn count(place: &Place, chain: &str, args: &[&str]) -> Value {
+    let plan = [&["plan", "apply", "x.zarr", chain, "-o", "new.zarr", "--json"], args].concat();
+    place.run(&plan).done().json()["files"]["encoded_chunks"].clone()
+}
+
+/// Moves the store by a chain, and checks that the result is that of the .npy file.
+fn moved(place: &Place, chain: &str, args: &[&str]) {
+    let _ = fs::remove_dir_all(place.path("y.zarr"));
+    place.run(&["apply", "x.npy", chain, "-o", "y.npy", "--row-major", "--force"]).done();
+    place.run(&[&["apply", "x.zarr", chain, "-o", "y.zarr"], args].concat()).done();
+    place.run(&["cmp", "y.npy", "y.zarr"]).done();
+}
+
+#[test]
+fn chunks_that_stay_whole_are_copied_as_they_are() {
+    let place = with_store(&[5, 10, 9], &[]);
+    for (chain, chunks, from, to) in [
+        ("roll(shift=0, axes=0)", 45, "4/2/2", "4/2/2"),
+        ("roll(shift=2, axes=0)", 45, "4/1/0", "1/1/0"),
+        ("roll(shift=[1, -3], axes=[0, 2])", 45, "0/1/1", "1/1/0"),
+        ("flip(axes=0)", 45, "4/1/0", "0/1/0"),
+        ("slice(starts=[2, 4], stops=[4, 10], axes=[0, 1])", 12, "2/2/1", "0/1/1"),
+        // The first axis has one element a chunk: it may stand anywhere.
+        ("transpose(1, 2, 0) | flip(axes=2)", 45, "0/2/1", "2/1/4"),
+    ] {
+        assert_eq!(count(&place, chain, &[]), json!(chunks), "{chain}");
+        for verify in [&["--verify"][..], &[]] {
+            moved(&place, chain, verify);
+            let chunk = |store: &str, index: &str| place.read(&format!("{store}/c/{index}"));
+            assert_eq!(chunk("y.zarr", to), chunk("x.zarr", from), "{chain}");
+        }
+    }
+    let plan = ["plan", "convert", "x.zarr", "-o", "y.zarr", "--force"];
+    let text = place.run(&plan).done().text();
+    assert!(text.contains("nothing is decoded: chunks are copied as they are encoded"), "{text}");
+    assert!(text.contains("\n  encoded chunks copied: 45\n"), "{text}");
+    let text = place.run(&[&plan[..], &["--verbose"]].concat()).done().text();
+    assert!(text.contains("  x: 45 chunks copied as they are encoded\n"), "{text}");
+}
+
+#[test]
+fn chunks_that_do_not_are_decoded() {
+    let place = with_store(&[5, 10, 9], &[]);
+    for (chain, args) in [
+        ("roll(shift=1, axes=1)", &[][..]),
+        ("roll(shift=4, axes=1)", &[]),
+        ("flip(axes=2)", &[]),
+        ("transpose(0, 2, 1)", &[]),
+        ("slice(starts=0, stops=9, axes=1)", &[]),
+        ("slice(starts=0, stops=5, axes=0, steps=2) | roll(shift=1, axes=2)", &[]),
+        ("roll(shift=2, axes=0)", &["--codec", "gzip:1"]),
+        ("roll(shift=2, axes=0)", &["--chunks", "1,4,6"]),
+        ("roll(shift=2, axes=0)", &["--shards", "2,4,3"]),
+    ] {
+        assert_eq!(count(&place, chain, args), Value::Null, "{chain} {args:?}");
+        moved(&place, chain, &[args, &["--verify"]].concat());
+    }
+    // A fill value of its own, big-endian elements: those of version 3 that are not as they are written.
+    let metadata = written(&place, "x.zarr");
+    let mut other = metadata.clone();
+    other["codecs"][0]["configuration"]["endian"] = json!("big");
+    place.write("x.zarr/zarr.json", other.to_string().as_bytes());
+    assert_eq!(count(&place, "flip(axes=0)", &[]), Value::Null);
+}
+
+#[test]
+fn shards_are_copied_whole_and_missing_chunks_stay_missing() {
+    let shards = ["--shards", "2,4,9"];
+    let place = with_store(&[6, 10, 9], &shards);
+    assert_eq!(count(&place, "roll(shift=2, axes=0)", &[]), json!(9));
+    moved(&place, "roll(shift=2, axes=0)", &["--verify"]);
+    assert_eq!(place.read("x.zarr/c/0/1/0"), place.read("y.zarr/c/1/1/0"));
+    // By a chunk that is no whole shard.
+    assert_eq!(count(&place, "roll(shift=1, axes=0)", &[]), Value::Null);
+    moved(&place, "roll(shift=1, axes=0)", &["--verify"]);
+    // An index at the beginning of a shard is not what is written.
+    let metadata = written(&place, "x.zarr");
+    let mut other = metadata.clone();
+    other["codecs"][0]["configuration"]["index_location"] = json!("start");
+    place.write("x.zarr/zarr.json", other.to_string().as_bytes());
+    assert_eq!(count(&place, "roll(shift=2, axes=0)", &[]), Value::Null);
+    place.write("x.zarr/zarr.json", metadata.to_string().as_bytes());
+
+    fs::remove_file(place.path("x.zarr/c/2/0/0")).unwrap();
+    place.run(&["convert", "x.zarr", "-o", "z.zarr", "--verify"]).done();
+    assert!(!place.path("z.zarr/c/2/0/0").exists());
+    assert!(place.path("z.zarr/c/2/1/0").exists());
+    place.run(&["cmp", "x.zarr", "z.zarr"]).done();
+}
+
+#[test]
+fn what_is_damaged_is_found_by_verify_and_what_is_too_long_at_once() {
+    let place = with_store(&[5, 10, 9], &[]);
+    let chunk = place.read("x.zarr/c/1/1/1");
+    place.write("x.zarr/c/1/1/1", &chunk[..chunk.len() / 2]);
+    let run = place.run(&["flip", "x.zarr", "--axes", "0", "-o", "y.zarr", "--verify"]);
+    assert_eq!(run.code, Some(3), "{run:?}");
+    assert!(run.stderr.contains("chunk c/1/1/1"), "{run:?}");
+    place.write("x.zarr/c/1/1/1", &[0; 1 << 16]);
+    let run = place.run(&["flip", "x.zarr", "--axes", "0", "-o", "y.zarr"]);
+    assert_eq!(run.code, Some(3), "{run:?}");
+    assert!(run.stderr.contains("chunk c/1/1/1: is 65536 bytes"), "{run:?}");
+    let left: Vec<String> = place.contents().into_iter().map(|(name, _)| name).collect();
+    assert!(left.iter().all(|name| !name.contains("y.zarr")), "{left:?}");
+}
+
+#[test]
+fn tensors_that_are_kept_are_copied_beside_one_that_moves() {
+    let place = with_store(&[5, 10, 9], &[]);
+    let group = json!({ "zarr_format": 3, "node_type": "group", "attributes": {} });
+    fs::create_dir(place.path("g.zarr")).unwrap();
+    place.write("g.zarr/zarr.json", group.to_string().as_bytes());
+    fs::rename(place.path("x.zarr"), place.path("g.zarr/a")).unwrap();
+    place.run(&["flip", "g.zarr/a", "--axes", "1", "-o", "g.zarr/b", "--to", "zarr"]).done();
+    let args = ["roll", "g.zarr", "--tensor", "b", "--shift", "1", "--axes", "2", "--verify"];
+    place.run(&[&args[..], &["-o", "h.zarr"]].concat()).done();
+    assert_eq!(place.read("h.zarr/a/c/4/2/2"), place.read("g.zarr/a/c/4/2/2"));
+    place.run(&["cmp", "h.zarr", "x.npy", "--tensor", "a"]).done();
+    let run =
+        place.run(&["plan", "roll", "g.zarr", "--tensor", "b", "--shift", "1", "--axes", "2"]);
+    assert_eq!(run.done().text().matches("encoded chunks copied: 45").count(), 1);
+}

@@ -1,0 +1,144 @@
+//! Chunks that go from one store to another as they are encoded.
+
+use trundle_core::{AxisMap, IndexMap};
+use trundle_formats::{ChunkedTensor, Header};
+
+/// For each chunk of an output the one of a source that has the same elements at the same places; shards
+/// where there are some.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct EncodedChunks {
+    /// How many the output has along each axis.
+    counts: Vec<usize>,
+    /// For each axis of the source the axis of the output that it is, and for each index of a chunk along that the
+    /// source's.
+    axes: Vec<(usize, Vec<usize>)>,
+}
+
+/// Along an axis there are so many chunks at most: beyond, they are decoded.
+const MOST_CHUNKS: usize = 1 << 20;
+
+impl EncodedChunks {
+    /// Those of `target`, which is `source` moved by `map`, if each of its chunks is one of the source, as it
+    /// would be encoded.
+    pub(crate) fn of(
+        map: &IndexMap,
+        source: &Header,
+        target: &ChunkedTensor,
+    ) -> Option<EncodedChunks> {
+        let kept = map.axes_kept()?;
+        let [layer] = map.layers() else { return None };
+        let moved =
+            |sizes: &[usize]| -> Vec<usize> { kept.iter().map(|axis| sizes[*axis]).collect() };
+        let encoding = source.encoding.as_ref()?;
+        let chunk = source.chunk.as_deref()?;
+        let shard = encoding.shard.as_deref();
+        let is_cut_alike = target.chunk() == moved(chunk)
+            && target.shard() == shard.map(moved).as_deref()
+            && target.is_encoded_as(source);
+        if !is_cut_alike {
+            return None;
+        }
+        let at_once = shard.unwrap_or(chunk);
+        // Elements of a chunk stay in their order if the axes along which it has several do.
+        let long = |of: &&usize| at_once[**of] > 1;
+        if !kept.iter().filter(long).is_sorted() {
+            return None;
+        }
+        let mut counts = vec![0; kept.len()];
+        let mut axes = Vec::with_capacity(kept.len());
+        for (axis, read) in layer.axes()?.iter().enumerate() {
+            let to = read.axis();
+            let sizes = (source.shape[axis], map.out_shape()[to]);
+            let table = chunks_along(read, sizes, at_once[axis])?;
+            counts[to] = table.len();
+            axes.push((to, table));
+        }
+        Some(EncodedChunks { counts, axes })
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.counts.iter().product()
+    }
+
+    /// The index of the source's chunk and that of the output's, of the one of this number.
+    pub(crate) fn pair(&self, number: usize) -> (Vec<usize>, Vec<usize>) {
+        let (mut rest, mut to) = (number, vec![0; self.counts.len()]);
+        for (at, count) in to.iter_mut().zip(&self.counts).rev() {
+            (*at, rest) = (rest % count, rest / count);
+        }
+        let from = self.axes.iter().map(|(axis, table)| table[to[*axis]]).collect();
+        (from, to)
+    }
+}
+
+/// For each chunk along an axis of an output, of chunks as long as `chunk`, the one of the source that it is, if
+/// each is one: all of it, from its beginning to its end, or the axis's.
+fn chunks_along(read: &AxisMap, (from, to): (usize, usize), chunk: usize) -> Option<Vec<usize>> {
+    let count = to.div_ceil(chunk);
+    if count > MOST_CHUNKS {
+        return None;
+    }
+    let of_chunk = |number: usize| {
+        let begin = number * chunk;
+        let length = chunk.min(to - begin);
+        let line = match read {
+            AxisMap::Affine { line, .. } => *line,
+            AxisMap::Segments { pieces, .. } => {
+                let piece = &pieces[pieces.partition_point(|piece| piece.end <= begin)];
+                if piece.end < begin + length {
+                    return None;
+                }
+                piece.line
+            }
+            AxisMap::Ragged { .. } => return None,
+        };
+        let first = usize::try_from(line.at(begin.cast_signed())).ok()?;
+        let is_whole = first.is_multiple_of(chunk) && chunk.min(from - first) == length;
+        (is_whole && (length == 1 || line.step == 1)).then_some(first / chunk)
+    };
+    (0..count).map(of_chunk).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trundle::{Chain, Shape};
+
+    /// The chunks of each axis of the source, if a chain for a tensor of these sizes leaves chunks of `chunk`
+    /// whole.
+    fn along(chain: &str, shape: &[usize], chunk: &[usize]) -> Option<Vec<(usize, Vec<usize>)>> {
+        let (chain, shape) = (chain.parse::<Chain>().unwrap(), Shape::new(shape).unwrap());
+        let map = chain.index_map(&shape)?;
+        let axes = map.layers()[0].axes()?.iter().enumerate();
+        axes.map(|(axis, read)| {
+            let sizes = (shape[axis], map.out_shape()[read.axis()]);
+            Some((read.axis(), chunks_along(read, sizes, chunk[axis])?))
+        })
+        .collect()
+    }
+
+    #[test]
+    fn chunks_are_whole_where_no_element_of_one_moves_within() {
+        for (chain, expected) in [
+            ("roll(shift=4, axes=0)", Some(vec![(0, vec![3, 4, 0, 1, 2]), (1, vec![0, 1, 2])])),
+            ("roll(shift=3, axes=0)", None),
+            // The last of an axis is shorter, and so it stays the last.
+            ("roll(shift=3, axes=1)", None),
+            ("slice(starts=4, stops=8, axes=0)", Some(vec![(0, vec![2, 3]), (1, vec![0, 1, 2])])),
+            (
+                "slice(starts=3, stops=8, axes=1)",
+                Some(vec![(0, (0..5).collect()), (1, vec![1, 2])]),
+            ),
+            ("slice(starts=0, stops=5, axes=1)", None),
+            ("slice(starts=1, stops=8, axes=1)", None),
+            ("flip(axes=0)", None),
+            ("transpose(1, 0)", Some(vec![(1, (0..5).collect()), (0, vec![0, 1, 2])])),
+        ] {
+            assert_eq!(along(chain, &[10, 8], &[2, 3]), expected, "{chain}");
+        }
+        // Of chunks of one element along it, an axis may be turned round.
+        assert_eq!(along("flip(axes=0)", &[3], &[1]), Some(vec![(0, vec![2, 1, 0])]));
+        assert_eq!(along("slice(starts=0, stops=6, axes=0, steps=2)", &[6], &[2]), None);
+    }
+}

@@ -1,0 +1,60 @@
+//! Chunks on their way from one store to another as they are encoded.
+
+use std::sync::{Mutex, PoisonError};
+use std::thread::Builder;
+
+use crate::error::{Error, reading};
+use crate::run::context::Context;
+use crate::run::executor::Executor;
+use crate::run::source::SourceFile;
+
+impl Executor<'_> {
+    /// Copies the chunks of a tensor of which each is one of its source, by several threads. What has no
+    /// file there has none here.
+    pub(super) fn copy_encoded(
+        &self,
+        tensor: usize,
+        sources: &[SourceFile<'_>],
+    ) -> Result<(), Error> {
+        let Context { job, target, observer, .. } = self.context;
+        let of = &job.tensors[tensor];
+        let Some(chunks) = of.encoded() else { return Ok(()) };
+        let Some(input) = of.inputs.first().and_then(|input| job.inputs[*input].tensor()) else {
+            return Ok(());
+        };
+        let SourceFile { blob, path } = sources[input.file];
+        let not_seekable = || reading(path)(std::io::ErrorKind::NotSeekable.into());
+        let source = blob.ok_or_else(not_seekable)?;
+        let from = input.header.data_offset.unwrap_or(0);
+        let to = job.skeleton.data_offsets()[tensor];
+        let (count, bytes) = (chunks.count(), of.out_bytes());
+        observer.phase("copying", bytes);
+        let next = Mutex::new(0..count);
+        let work = || -> Result<(), Error> {
+            loop {
+                let number = next.lock().unwrap_or_else(PoisonError::into_inner).next();
+                let Some(number) = number else { return Ok(()) };
+                let (read, written) = chunks.pair(number);
+                let chunk = source.encoded_chunk(from, &read).map_err(reading(path))?;
+                if let Some(chunk) = chunk {
+                    let copied = target.write_encoded_chunk(to, &written, chunk);
+                    copied.map_err(|error| self.context.writing(error))?;
+                }
+                // An equal share for each; together they are all.
+                let share =
+                    |number: usize| (u128::from(bytes) * number as u128 / count as u128) as u64;
+                observer.advance(share(number + 1) - share(number));
+            }
+        };
+        std::thread::scope(|scope| {
+            let more = job.storage.in_flight.clamp(1, count.max(1)) - 1;
+            // Where there are no more threads to be had, this one does it alone.
+            let spawned: Vec<_> =
+                (0..more).map_while(|_| Builder::new().spawn_scoped(scope, work).ok()).collect();
+            let own = work();
+            spawned.into_iter().fold(own, |all, each| {
+                all.and(each.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            })
+        })
+    }
+}
