@@ -110,10 +110,20 @@ pub(crate) fn still_true(
     let is_turned =
         |index: usize| choice.is_moved(index) && !leaves_axes(chain, &file.headers()[index].shape);
     let is_any_turned = (0..file.headers().len()).any(is_turned);
-    let is_false = |key: &str| is_any_turned && OF_ORDER.contains(&key);
-    let (untrue, metadata): (Vec<_>, Vec<_>) =
-        file.metadata().iter().cloned().partition(|(key, _)| is_false(key));
-    let untrue = untrue.into_iter().map(|(key, _)| key).collect();
+    let (mut metadata, mut untrue) = (Vec::new(), Vec::new());
+    for (key, text) in file.metadata() {
+        if is_any_turned && OF_ORDER.contains(&key.as_str()) {
+            untrue.push(key.clone());
+        } else if key.ends_with('/') && is_of_left_out(file, choice, key) {
+            // What is said of a group of which nothing is left.
+        } else if key.ends_with('/') && is_any_turned {
+            let (text, keys) = group_still_true(text);
+            untrue.extend(keys.into_iter().map(|own| format!("{key}{own}")));
+            metadata.push((key.clone(), text));
+        } else {
+            metadata.push((key.clone(), text.clone()));
+        }
+    }
     let Ok(mut record) = Record::of(&metadata) else { return (metadata, untrue) };
     let noted = record.0.len();
     for (index, header) in file.headers().iter().enumerate() {
@@ -123,6 +133,28 @@ pub(crate) fn still_true(
     }
     let metadata = if record.0.len() == noted { metadata } else { record.within(&metadata) };
     (metadata, untrue)
+}
+
+/// Whether all tensors below the path `key` are left out, and there are some.
+fn is_of_left_out(file: &TensorFile, choice: &Choice<'_>, key: &str) -> bool {
+    let below =
+        file.headers().iter().enumerate().filter(|(_, header)| header.name.starts_with(key));
+    let mut left_out = below.map(|(index, _)| choice.is_left_out(index)).peekable();
+    left_out.peek().is_some() && left_out.all(|is_left_out| is_left_out)
+}
+
+/// What is said of a group within a store, an object in JSON, without what is said of axes in their order; and the
+/// keys of that.
+fn group_still_true(text: &str) -> (String, Vec<&'static str>) {
+    let Ok(serde_json::Value::Object(mut own)) = serde_json::from_str(text) else {
+        return (text.to_owned(), Vec::new());
+    };
+    let untrue: Vec<_> =
+        OF_ORDER.into_iter().filter(|key| own.shift_remove(*key).is_some()).collect();
+    match untrue.is_empty() {
+        true => (text.to_owned(), untrue),
+        false => (serde_json::Value::Object(own).to_string(), untrue),
+    }
 }
 
 /// What says of axes in their order: the keys of OME-NGFF, of its versions up to 0.4 and from 0.5 on.

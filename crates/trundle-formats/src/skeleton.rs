@@ -161,7 +161,8 @@ pub struct FileSkeleton {
     spans: Vec<Span>,
     crc32s: Vec<Crc32Field>,
     chunked: Vec<ChunkedTensor>,
-    attributes: String,
+    /// What is said of each group by its path, that of the file itself empty: an object in JSON.
+    groups: Vec<(String, String)>,
 }
 
 trundle_core::fingerprint!(struct FileSkeleton {
@@ -171,7 +172,7 @@ trundle_core::fingerprint!(struct FileSkeleton {
     spans,
     crc32s,
     chunked,
-    attributes,
+    groups,
 });
 
 /// A place for a CRC-32, 4 bytes with the least significant one first: that of known bytes and a
@@ -244,16 +245,17 @@ impl FileSkeleton {
         Ok(())
     }
 
-    /// What is said of the file as a whole: an object in JSON, or nothing.
+    /// What is said of each group by its path, that of the file as a whole empty: an object in JSON, or
+    /// nothing.
     #[cfg(feature = "zarr")]
-    pub(crate) fn attributes(&self) -> &str {
-        &self.attributes
+    pub(crate) fn groups(&self) -> &[(String, String)] {
+        &self.groups
     }
 
-    /// Says something of the file as a whole.
+    /// Says something of groups.
     #[cfg(feature = "zarr")]
-    pub(crate) fn set_attributes(&mut self, attributes: String) {
-        self.attributes = attributes;
+    pub(crate) fn set_groups(&mut self, groups: Vec<(String, String)>) {
+        self.groups = groups;
     }
 
     /// Appends the data of the next tensor to the file, which is in chunks.

@@ -13,9 +13,11 @@ mod bounded;
 mod error;
 mod folder;
 mod new_array;
+mod new_group;
 mod store;
 
 pub use array::ZarrArray;
 pub use error::Error;
-pub use new_array::{ArrayWriter, NewArray, create_group};
+pub use new_array::{ArrayWriter, NewArray};
+pub use new_group::create_groups;
 pub use store::{Attributes, MOST_ARRAYS, Store, Unreadable};

@@ -120,6 +120,12 @@ impl NewArray {
         Ok(bytes as usize)
     }
 
+    /// What its metadata will be.
+    pub(crate) fn metadata(&self) -> Result<Value, Error> {
+        let metadata = self.builder()?.build_metadata().map_err(Error::unsupported)?;
+        serde_json::to_value(metadata).map_err(Error::unsupported)
+    }
+
     fn builder(&self) -> Result<ArrayBuilder, Error> {
         let fill = FillValue::new(self.fill.clone());
         let at_once = self.written_at_once().to_vec();
@@ -157,21 +163,18 @@ fn utf32(width: usize) -> MetadataV3 {
 }
 
 impl ArrayWriter {
-    /// Writes the metadata of a new array below `root`, and those of the groups around it that have none.
+    /// Writes the metadata of a new array below `root`; those of the groups around it are
+    /// [written](crate::create_groups) by themselves.
     ///
     /// # Errors
     /// [`Error`] as [`NewArray::check`], and if it cannot be written.
     pub fn create(root: &Path, new: &NewArray) -> Result<ArrayWriter, Error> {
         let writer = ArrayWriter::new(root, None, new)?;
-        let mut around = root.to_owned();
-        for name in new.path.split('/').filter(|name| !name.is_empty()) {
-            create_group(&around, &Attributes::new())?;
-            around.push(name);
-        }
-        fs::create_dir_all(&around)?;
+        let own = root.join(&new.path);
+        fs::create_dir_all(&own)?;
         let metadata = writer.array.metadata();
         let metadata = serde_json::to_vec_pretty(metadata).map_err(Error::unsupported)?;
-        write_file(&around.join(V3), &metadata)?;
+        write_file(&own.join(V3), &metadata)?;
         Ok(writer)
     }
 
@@ -303,21 +306,6 @@ impl ArrayWriter {
     }
 }
 
-/// Writes that the folder at `path` is a group, of which this is said besides, unless it says so.
-///
-/// # Errors
-/// If that cannot be written.
-pub fn create_group(path: &Path, attributes: &Attributes) -> Result<(), Error> {
-    fs::create_dir_all(path)?;
-    let metadata =
-        serde_json::json!({"zarr_format": 3, "node_type": "group", "attributes": attributes});
-    let metadata = serde_json::to_vec_pretty(&metadata).map_err(Error::unsupported)?;
-    match write_file(&path.join(V3), &metadata) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        other => Ok(other?),
-    }
-}
-
 /// A name that no other process gives to what it makes in a folder.
 fn unique_name() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
@@ -329,7 +317,7 @@ fn unique_name() -> String {
 }
 
 /// Writes a file that is not there.
-fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = File::create_new(path)?;
     file.write_all(bytes)?;
     synced(&file).map(|_| ())

@@ -1,5 +1,6 @@
 //! The arrays of a store.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
@@ -22,6 +23,8 @@ pub type Attributes = serde_json::Map<String, Value>;
 pub struct Store {
     /// What is said of it as a whole, if it is a group; what is said of an array is with that.
     pub attributes: Attributes,
+    /// What is said of the groups within it, by their paths, if anything is.
+    pub groups: BTreeMap<String, Attributes>,
     /// Its arrays, sorted by their paths.
     pub arrays: Vec<ZarrArray>,
     /// Those that cannot be read.
@@ -68,7 +71,8 @@ impl Store {
             Node::Array => Attributes::new(),
             Node::Group | Node::Neither => attributes_of_group(root)?,
         };
-        let mut store = Store { attributes, arrays: Vec::new(), unreadable: Vec::new() };
+        let (groups, arrays, unreadable) = (BTreeMap::new(), Vec::new(), Vec::new());
+        let mut store = Store { attributes, groups, arrays, unreadable };
         store.walk(root, "", node, &mut 0)?;
         Ok(store)
     }
@@ -114,6 +118,15 @@ impl Store {
             },
             // Below the root, what says nothing of itself is a group all the same in version 3.
             Node::Group | Node::Neither if depth < MOST_DEPTH => {
+                let attributes = match (node, path) {
+                    (Node::Group, path) if !path.is_empty() => {
+                        attributes_of_group(&root.join(path))?
+                    }
+                    _ => Attributes::new(),
+                };
+                if !attributes.is_empty() {
+                    self.groups.insert(path.to_owned(), attributes);
+                }
                 for name in folders(&root.join(path))? {
                     let below = if path.is_empty() { name } else { format!("{path}/{name}") };
                     self.add(root, below, walked)?;

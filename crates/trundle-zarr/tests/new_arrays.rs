@@ -2,9 +2,10 @@
 //! `with_zarr_python.py`.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use trundle_zarr::{ArrayWriter, Attributes, NewArray, Store, create_group};
+use trundle_zarr::{ArrayWriter, Attributes, NewArray, Store, create_groups};
 
 fn zstd() -> Vec<serde_json::Value> {
     vec![serde_json::json!({"name": "zstd", "configuration": {"level": 3, "checksum": false}})]
@@ -117,7 +118,8 @@ fn what_is_said_besides_is_kept() {
         fill: f32::NAN.to_le_bytes().to_vec(),
         ..new_array("t", &[3, 4], &[2, 2], None)
     };
-    create_group(folder.path(), &said("of all")).unwrap();
+    let groups = BTreeMap::from([(String::new(), said("of all"))]);
+    create_groups(folder.path(), &groups, std::slice::from_ref(&new)).unwrap();
     let writer = ArrayWriter::create(folder.path(), &new).unwrap();
     writer.write(&[0, 0], &f32::NAN.to_le_bytes().repeat(4)).unwrap();
     assert!(!folder.path().join("t/c/0/0").exists(), "nothing but the fill value");

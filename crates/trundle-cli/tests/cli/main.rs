@@ -11,6 +11,8 @@ mod convert;
 mod encoded;
 #[cfg(unix)]
 mod faults;
+#[cfg(feature = "zarr")]
+mod groups;
 mod headers;
 mod hostile;
 mod interface;

@@ -50,6 +50,7 @@ impl TensorJob {
             io_plan,
             out_shape: self.out_shape.clone(),
             at_once: self.at_once.clone(),
+            encoded: self.encoded.clone(),
             ..*self
         })
     }

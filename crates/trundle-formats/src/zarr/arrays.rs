@@ -81,7 +81,11 @@ impl Arrays {
             }
         }
         let chunks = Chunks { arrays, end: begin, recent: Recent::default() };
-        let metadata = attributes::to_metadata(attributes);
+        let mut metadata = attributes::to_metadata(attributes);
+        // Of a group within, under its path with a slash behind.
+        let of_groups = store.groups.iter();
+        metadata
+            .extend(of_groups.map(|(path, own)| (format!("{path}/"), attributes::to_text(own))));
         Ok(Arrays { headers: described, metadata, unreadable, chunks })
     }
 }

@@ -7,7 +7,7 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use trundle_zarr::{ArrayWriter, Error, NewArray, ZarrArray, create_group};
+use trundle_zarr::{ArrayWriter, Error, NewArray, ZarrArray, create_groups};
 
 use super::attributes;
 use super::boxes::{Place, copy_box, counts, indices, long, part_of_chunk};
@@ -69,7 +69,11 @@ impl NewStore {
     ) -> Result<NewStore, Problem> {
         let is_group = skeleton.chunked().iter().all(|tensor| !tensor.path.is_empty());
         if is_group && sharing.is_none() {
-            create_group(path, &attributes::of_text(skeleton.attributes())).map_err(written)?;
+            let of_group =
+                |(path, text): &(String, String)| (path.clone(), attributes::of_text(text));
+            let groups = skeleton.groups().iter().map(of_group).collect();
+            let arrays: Vec<NewArray> = skeleton.chunked().iter().map(new_array).collect();
+            create_groups(path, &groups, &arrays).map_err(written)?;
         }
         let tensors = skeleton.chunked().iter().zip(skeleton.data_offsets());
         let arrays = tensors.map(|(tensor, begin)| {

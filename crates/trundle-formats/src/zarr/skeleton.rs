@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use trundle_core::DType;
-use trundle_zarr::MOST_ARRAYS;
+use trundle_zarr::{Attributes, MOST_ARRAYS};
 
 use super::new_store::{NewStore, new_array};
 use super::{NAME, attributes};
@@ -62,7 +62,9 @@ pub(super) fn skeleton(
         check_names(tensors)?;
     }
     let mut skeleton = FileSkeleton::default();
-    let mut of_all = attributes::of_metadata(metadata);
+    let (of_groups, of_all): (Vec<_>, Vec<_>) =
+        metadata.iter().cloned().partition(|pair| !is_one && is_group(pair, tensors));
+    let mut of_all = attributes::of_metadata(&of_all);
     for tensor in tensors {
         let path = if is_one { String::new() } else { tensor.name.to_owned() };
         let mut chunked = chunked(tensor, path)?;
@@ -74,9 +76,24 @@ pub(super) fn skeleton(
         skeleton.push_chunked(chunked)?;
     }
     if !is_one {
-        skeleton.set_attributes(attributes::to_text(&of_all));
+        let of_root = (String::new(), attributes::to_text(&of_all));
+        let of_group = |(key, text): (String, String)| (key.trim_end_matches('/').to_owned(), text);
+        skeleton.set_groups(of_groups.into_iter().map(of_group).chain([of_root]).collect());
     }
     Ok(skeleton)
+}
+
+/// Whether a pair of metadata says something of a group within the store: its key is the path with a slash behind,
+/// where there is or can be one.
+fn is_group((key, text): &(String, String), tensors: &[Described<'_>]) -> bool {
+    let Some(path) = key.strip_suffix('/') else { return false };
+    let is_name = |part: &str| part.chars().any(|c| c != '.') && !part.starts_with("__");
+    let is_within =
+        |tensor: &Described<'_>| format!("{path}/").starts_with(&format!("{}/", tensor.name));
+    check_relative(path).is_ok()
+        && path.split('/').all(is_name)
+        && !tensors.iter().any(is_within)
+        && serde_json::from_str::<Attributes>(text).is_ok()
 }
 
 /// The store of a skeleton in the folder at `path`: see [`NewStore::begin`].

@@ -1,0 +1,58 @@
+//! The groups of a store that is written.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::error::Error;
+use crate::new_array::{NewArray, write_file};
+use crate::store::{Attributes, V3};
+
+/// A list of more bytes is left out: whoever opened the store would have to read all of it first.
+const MOST_LIST_BYTES: usize = 8 << 20;
+
+/// Writes that the folder at `root` is a group, and so is what lies between it and `arrays`, which are yet to be
+/// written. `groups` has what is said of each by its path, that of the root empty; one without arrays is
+/// written too. The root's metadata lists all the others (consolidated metadata), as zarr-python and xarray
+/// look for it.
+///
+/// # Errors
+/// [`Error`] as [`NewArray::check`], and if they cannot be written.
+pub fn create_groups(
+    root: &Path,
+    groups: &BTreeMap<String, Attributes>,
+    arrays: &[NewArray],
+) -> Result<(), Error> {
+    let mut all = groups.clone();
+    for path in groups.keys().chain(arrays.iter().map(|array| &array.path)) {
+        for (end, _) in path.match_indices('/') {
+            all.entry(path[..end].to_owned()).or_default();
+        }
+    }
+    let of_root = all.remove("").unwrap_or_default();
+    let group = |attributes: &Attributes| json!({ "zarr_format": 3, "node_type": "group", "attributes": attributes });
+    let mut list: Vec<(&str, Value)> = Vec::with_capacity(all.len() + arrays.len());
+    list.extend(all.iter().map(|(path, attributes)| (&path[..], group(attributes))));
+    for array in arrays {
+        list.push((&array.path, array.metadata()?));
+    }
+    // As zarr-python has them: what is less deep comes first.
+    list.sort_by_key(|(path, _)| (path.matches('/').count(), *path));
+    let list: serde_json::Map<String, Value> =
+        list.into_iter().map(|(path, metadata)| (path.to_owned(), metadata)).collect();
+    let mut root_group = group(&of_root);
+    if serde_json::to_vec(&list).map_err(Error::unsupported)?.len() <= MOST_LIST_BYTES {
+        root_group["consolidated_metadata"] =
+            json!({ "kind": "inline", "must_understand": false, "metadata": list });
+    }
+    write(root, &root_group)?;
+    all.iter().try_for_each(|(path, attributes)| write(&root.join(path), &group(attributes)))
+}
+
+fn write(folder: &Path, metadata: &Value) -> Result<(), Error> {
+    fs::create_dir_all(folder)?;
+    let text = serde_json::to_vec_pretty(metadata).map_err(Error::unsupported)?;
+    Ok(write_file(&folder.join(V3), &text)?)
+}
