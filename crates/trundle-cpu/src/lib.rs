@@ -8,6 +8,7 @@ mod backend;
 mod cancellation;
 mod execute;
 mod fork_safe;
+mod freed_memory;
 mod large_pages;
 mod machine;
 mod owned;
@@ -21,6 +22,7 @@ mod threads;
 pub mod tuning;
 
 pub use backend::Cpu;
+pub use freed_memory::give_freed_memory_back;
 pub use large_pages::prefer_large_pages;
 pub use machine::Machine;
 pub use plan::{Part, Place, Plan, RaggedLoop, RaggedStep, Rolled, Step};

@@ -36,7 +36,7 @@ pub use crate::chain_pass::ChainPass;
 pub use crate::planned_program::{PlannedPart, PlannedPass, PlannedProgram};
 pub use crate::runner::{BufferId, Moves, Plans, Runner, Step};
 
-pub use trundle_cpu::{Planner, prefer_large_pages};
+pub use trundle_cpu::{Planner, give_freed_memory_back, prefer_large_pages};
 
 /// What moves elements: the one line that says so.
 pub type Device = trundle_cpu::Cpu;

@@ -1,0 +1,48 @@
+//! Memory that was freed.
+
+/// Has the system's allocator give large buffers, of 1 MiB and more, back to the system as soon as they are
+/// freed, from now on and in all of the process: glibc's else learns from the first that is freed to keep
+/// buffers of its size, up to 32 MiB each and in every thread. For a program that may have only so much; each
+/// large buffer is then of new pages. Elsewhere than on Linux with glibc nothing changes.
+pub fn give_freed_memory_back() {
+    #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
+    {
+        use std::ffi::c_int;
+
+        unsafe extern "C" {
+            fn mallopt(parameter: c_int, value: c_int) -> c_int;
+        }
+
+        /// `M_MMAP_THRESHOLD`: see mallopt(3). That it is set ends the learning.
+        const MMAP_THRESHOLD: c_int = -3;
+
+        // SAFETY: the parameter is one of those that mallopt knows, it changes only where later buffers come
+        // from, and it takes the allocator's lock.
+        unsafe { mallopt(MMAP_THRESHOLD, 1 << 20) };
+    }
+}
+
+#[cfg(all(test, target_os = "linux", target_env = "gnu", not(miri)))]
+mod tests {
+    use super::*;
+
+    /// The process's memory, in KiB.
+    fn resident() -> usize {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
+    }
+
+    #[test]
+    fn large_buffers_are_given_back() {
+        give_freed_memory_back();
+        let before = resident();
+        for _ in 0..3 {
+            let buffers: Vec<Vec<u8>> = (0..16).map(|_| vec![1; 8 << 20]).collect();
+            // What is freed in the middle of others is given back too.
+            let kept: Vec<_> = buffers.into_iter().skip(15).collect();
+            let now = resident();
+            assert!(now < before + (64 << 10), "{now} KiB, {before} before, with {}", kept.len());
+        }
+    }
+}
