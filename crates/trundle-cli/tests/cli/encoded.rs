@@ -130,6 +130,21 @@ fn what_is_damaged_is_found_by_verify_and_what_is_too_long_at_once() {
 }
 
 #[test]
+fn an_array_of_one_chunk_is_copied_as_it_is_and_moved_in_one_pass() {
+    for shape in [&[7][..], &[], &[3, 1, 4]] {
+        let place = Place::new();
+        place.write("x.npy", &Tensor::noise("'<u2'", 2, shape).file(npy::PLAIN));
+        place.run(&["convert", "x.npy", "-o", "x.zarr", "--codec", "gzip:1"]).done();
+        let plan = place.run(&["plan", "convert", "x.zarr", "-o", "y.zarr"]).done().text();
+        assert!(plan.contains("1 pass, nothing is decoded"), "{plan}");
+        place.run(&["convert", "x.zarr", "-o", "y.zarr", "--verify"]).done();
+        place.run(&["cmp", "y.zarr", "x.npy"]).done();
+        place.run(&["convert", "x.zarr", "-o", "z.zarr", "--codec", "none", "--verify"]).done();
+        place.run(&["cmp", "z.zarr", "x.npy"]).done();
+    }
+}
+
+#[test]
 fn tensors_that_are_kept_are_copied_beside_one_that_moves() {
     let place = with_store(&[5, 10, 9], &[]);
     let group = json!({ "zarr_format": 3, "node_type": "group", "attributes": {} });

@@ -257,7 +257,10 @@ fn given_in_chunks(
     chunk: &[usize],
 ) -> trundle::Result<InChunks> {
     let counts = || shape.iter().zip(chunk).map(|(size, chunk)| size.div_ceil(*chunk));
-    let in_file: Vec<usize> = counts().chain(chunk.iter().copied()).collect();
+    // One chunk has the axes of the tensor and no others.
+    let is_one = counts().all(|count| count == 1);
+    let indices = counts().filter(|_| !is_one);
+    let in_file: Vec<usize> = indices.chain(chunk.iter().copied()).collect();
     let given = program.given(Shape::new(in_file)?, width)?;
     let of = |tensor| InChunks { given, tensor, sizes: chunk.to_vec() };
     let mut last = given;
@@ -269,7 +272,9 @@ fn given_in_chunks(
     }
     let whole: Vec<i64> =
         counts().zip(chunk).map(|(count, chunk)| integer(count * chunk)).collect();
-    last = program.moved_by(last, Reshape::new(&whole))?;
+    if !is_one {
+        last = program.moved_by(last, Reshape::new(&whole))?;
+    }
     let sizes: Vec<i64> = shape.iter().map(|size| integer(*size)).collect();
     if sizes != whole {
         last = program.moved_by(last, Slice::new(&vec![0; rank], &sizes, &[], &[]))?;
