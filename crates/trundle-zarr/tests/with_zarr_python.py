@@ -20,14 +20,31 @@ import zarr
 
 TYPES = ["u1", "<i2", ">i4", "f4", "f8", "c16", ">c8", ">f8", "?", "<U5", ">U3"]
 
-V2_CODECS = [None, numcodecs.Zstd(), numcodecs.Blosc("lz4"), numcodecs.GZip(), numcodecs.Zlib()]
+# What version 3 has in the place of each.
+V2_CODECS = [
+    (None, []),
+    (numcodecs.Zstd(5), [zarr.codecs.ZstdCodec(level=5)]),
+    (numcodecs.Blosc("lz4hc", 3, numcodecs.Blosc.BITSHUFFLE), "blosc"),
+    (numcodecs.GZip(2), [zarr.codecs.GzipCodec(level=2)]),
+    (numcodecs.Zlib(4), [zarr.codecs.GzipCodec(level=4)]),
+]
 
 V3_CODECS = [
-    None,
-    [zarr.codecs.ZstdCodec()],
-    [zarr.codecs.BloscCodec()],
-    [zarr.codecs.GzipCodec()],
+    [],
+    [zarr.codecs.ZstdCodec(level=-2, checksum=True)],
+    [zarr.codecs.BloscCodec(cname="zstd", clevel=2, shuffle="noshuffle", typesize=4)],
+    [zarr.codecs.BloscCodec(cname="blosclz", clevel=9, shuffle="shuffle", blocksize=4096)],
+    [zarr.codecs.GzipCodec(level=1), zarr.codecs.Crc32cCodec()],
 ]
+
+# Codecs that are asked for, and what zarr-python calls them.
+ASKED = {
+    "none": [],
+    "zstd:7": [zarr.codecs.ZstdCodec(level=7)],
+    "gzip:9,crc32c": [zarr.codecs.GzipCodec(level=9), zarr.codecs.Crc32cCodec()],
+    "blosc:lz4:1:bitshuffle": "blosc",
+    "blosc:zlib": "blosc",
+}
 
 
 def some_array(chance):
@@ -39,34 +56,38 @@ def some_array(chance):
 
 
 def some_store(chance, path, array):
-    """The array in a store of zarr-python, of any of its kinds."""
+    """The array in a store of zarr-python, of any of its kinds: which, and the codecs that are to be kept."""
     chunks = tuple(chance.randint(1, size + 2) for size in array.shape)
     native = array.dtype.newbyteorder("=")
     kind = chance.choice(["2", "3", "sharded", "transposed"])
     same = {"shape": array.shape, "store": path}
+    kept = chance.choice(V3_CODECS)
     if kind == "2":
+        compressor, kept = chance.choice(V2_CODECS)
         store = zarr.create_array(
             **same,
             dtype=array.dtype,
             chunks=chunks,
             zarr_format=2,
             order=chance.choice("CF"),
-            compressors=chance.choice(V2_CODECS),
+            compressors=compressor,
             fill_value=0,
         )
     elif kind == "3":
-        compressors = chance.choice(V3_CODECS)
-        store = zarr.create_array(**same, dtype=native, chunks=chunks, compressors=compressors)
+        store = zarr.create_array(**same, dtype=native, chunks=chunks, compressors=kept)
     elif kind == "sharded":
         chunks = tuple(chance.randint(1, 5) for _ in array.shape)
         shards = tuple(chunk * chance.randint(1, 4) for chunk in chunks)
-        store = zarr.create_array(**same, dtype=native, chunks=chunks, shards=shards)
+        store = zarr.create_array(**same, dtype=native, chunks=chunks, shards=shards, compressors=kept)
     else:
         order = chance.sample(range(array.ndim), array.ndim)
         filters = [zarr.codecs.TransposeCodec(order=tuple(order))]
-        store = zarr.create_array(**same, dtype=native, chunks=chunks, filters=filters)
+        store = zarr.create_array(**same, dtype=native, chunks=chunks, filters=filters, compressors=kept)
     store[...] = array
-    return kind
+    if kept and kind != "2" and isinstance(kept[0], zarr.codecs.BloscCodec):
+        # zarr-python gives it the size of an element where it has none.
+        kept = list(store.compressors)
+    return kind, kept
 
 
 def some_chain(chance, array):
@@ -115,10 +136,10 @@ def check(program, folder, chance):
     """One array, from a store or an .npy file to a store and back; how often the memory was enough."""
     array = some_array(chance)
     source = folder / "x.npy"
-    kind = "npy"
+    kind, codecs = "npy", [zarr.codecs.ZstdCodec(level=3)]
     if chance.random() < 0.7:
         source = folder / "x.zarr"
-        kind = some_store(chance, str(source), array)
+        kind, codecs = some_store(chance, str(source), array)
     else:
         np.save(source, array)
     chain, expected = some_chain(chance, array)
@@ -127,6 +148,10 @@ def check(program, folder, chance):
     verify = ["--verify"] * chance.randrange(2)
     out = folder / "y.zarr"
     arguments = ["apply", str(source), chain, "-o", str(out), *chunks, *memory, *verify]
+    if chance.random() < 0.4:
+        asked = chance.choice(list(ASKED))
+        codecs = ASKED[asked]
+        arguments += ["--codec", asked]
     if not moved(program, *arguments):
         return 0
     what = f"{kind} {array.dtype.str} {array.shape}: {arguments}"
@@ -135,6 +160,12 @@ def check(program, folder, chance):
         sys.exit(f"{what}: chunks of {store.chunks}, shards of {store.shards}")
     if store.dtype != array.dtype.newbyteorder("=") or not np.array_equal(store[...], expected):
         sys.exit(f"{what}: zarr-python reads other elements")
+    if codecs == "blosc":
+        is_kept = [type(codec) for codec in store.compressors] == [zarr.codecs.BloscCodec]
+    else:
+        is_kept = list(store.compressors) == codecs
+    if not is_kept:
+        sys.exit(f"{what}: codecs {store.compressors}, not {codecs}")
     back = folder / "back.npy"
     if moved(program, "apply", str(out), "roll(shift=0, axes=0)", "-o", str(back), *memory):
         read = np.load(back)

@@ -49,10 +49,7 @@ fn kept_codec(name: &str, told: &Value, width: usize) -> Option<(Codec, Option<&
         "gzip" => Codec::Gzip { level: level("level")? },
         "blosc" => {
             let shuffle = one_of("shuffle", &BLOSC_SHUFFLES).unwrap_or("noshuffle".to_owned());
-            let element_bytes = size("typesize").filter(|bytes| {
-                // Of what is not shuffled it makes no difference.
-                shuffle != "noshuffle" && *bytes != of_blosc(width)
-            });
+            let element_bytes = size("typesize").filter(|bytes| *bytes != of_blosc(width));
             Codec::Blosc {
                 compressor: one_of("cname", &BLOSC_COMPRESSORS)?,
                 level: level("clevel")?,
