@@ -13,7 +13,7 @@ use crate::memory;
 use crate::numbers::Bytes;
 use crate::operation::Operation;
 use crate::progress::Progress;
-use crate::tasks::{Joined, PlanFile};
+use crate::tasks::{Joined, PlanFile, task_options};
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -48,9 +48,8 @@ pub fn plan(arguments: &[String]) -> Result<String, Failed> {
         return Err(Failure::usage("an output is missing").into());
     };
     let source = Source { file: &mut file, path: operation.input.path() };
-    let size = planned.numbering.task_size.map(|Bytes(bytes)| bytes);
-    let tasks =
-        job.begin_tasks(&[source], output, planned.dry.force, size).map_err(Failure::from)?;
+    let options = task_options(&planned.dry, &planned.numbering);
+    let tasks = job.begin_tasks(&[source], output, options).map_err(Failure::from)?;
     Ok(PlanFile::new(PathBuf::new(), command, means.max_mem, tasks).text()?)
 }
 
@@ -93,8 +92,8 @@ fn joined<T>(
 /// # Errors
 /// [`Failed`] as `trundle task`.
 pub fn task(plan: &str, number: usize, threads: Option<usize>) -> Result<bool, Failed> {
-    let done = joined(plan, threads, |Joined { job, file, input, verify, .. }| {
-        job.run(number, &mut [Source { file, path: input }], verify, &Progress::new(true))
+    let done = joined(plan, threads, |Joined { job, file, input, .. }| {
+        job.run(number, &mut [Source { file, path: input }], &Progress::new(true))
     })?;
     Ok(done.unwrap_or(false))
 }

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use trundle_disk::{Job, NumberedJob, Source, Stage, TaskPlan};
+use trundle_disk::{Job, NumberedJob, Source, Stage, TaskOptions, TaskPlan};
 use trundle_formats::{Output, TensorFile};
 
-use crate::args::{MeansArgs, PlannedArgs, StorageArg};
+use crate::args::{DryRunArgs, MeansArgs, NumberingArgs, PlannedArgs, StorageArg};
 use crate::commands::plan::{Decided, decided};
 use crate::failure::Failure;
 use crate::forecast::counted;
@@ -58,8 +58,7 @@ pub(crate) fn begin(
     Output::check(plan, dry.force)?;
     let command = crate::arguments()?.into_iter().skip(1).collect();
     let source = Source { file, path: operation.input.path() };
-    let size = numbering.task_size.map(|Bytes(bytes)| bytes);
-    let tasks = job.begin_tasks(&[source], output, dry.force, size)?;
+    let tasks = job.begin_tasks(&[source], output, task_options(dry, numbering))?;
     let written = PlanFile::new(here()?, command, planning.means.max_mem, tasks);
     let text = written.text()?;
     write_with(plan, dry.force, |out| std::io::Write::write_all(out, text.as_bytes()))?;
@@ -152,9 +151,8 @@ impl PlanFile {
         let input = operation.input.path();
         let source = Source { file: &mut file, path: input };
         let Some(job) = job.join_tasks(&self.tasks, &[source], output)? else { return Ok(None) };
-        let verify = planned.dry.verify;
         let file = &mut file;
-        work(Joined { job, file, input, output, verify }).map(Some)
+        work(Joined { job, file, input, output }).map(Some)
     }
 
     /// What was planned, for people.
@@ -190,6 +188,12 @@ impl PlanFile {
     }
 }
 
+/// What is said of tasks.
+pub(crate) fn task_options(dry: &DryRunArgs, numbering: &NumberingArgs) -> TaskOptions {
+    let bytes = numbering.task_size.map(|Bytes(bytes)| bytes);
+    TaskOptions { overwrite: dry.force, verify: dry.verify, bytes }
+}
+
 /// The current folder.
 ///
 /// # Errors
@@ -213,6 +217,4 @@ pub(crate) struct Joined<'a> {
     pub file: &'a mut TensorFile,
     pub input: &'a Path,
     pub output: &'a Path,
-    /// Whether what a task writes is read back and compared.
-    pub verify: bool,
 }

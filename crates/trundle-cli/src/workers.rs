@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
-use trundle_disk::{Job, NumberedJob, Source, Stage, TaskPlan};
+use trundle_disk::{Job, NumberedJob, Source, Stage, TaskOptions, TaskPlan};
 use trundle_formats::{Output, TensorFile, leftovers};
 
 use crate::PROGRAM;
@@ -56,12 +56,13 @@ pub(crate) fn run(
         if json { Progress::events(writing.quiet) } else { Progress::new(writing.quiet) };
     let source = [Source { file, path: input }];
     let means = share(moving).unwrap_or_default();
+    let options = TaskOptions { overwrite: writing.force, verify: writing.verify, bytes: None };
     let earlier = if writing.resume { earlier(output) } else { None };
     let resumed = earlier.is_some();
     let plan = match earlier {
         Some(plan) => plan,
         None => {
-            let tasks = job.begin_tasks(&source, output, writing.force, None)?;
+            let tasks = job.begin_tasks(&source, output, options)?;
             let command = crate::arguments()?.into_iter().skip(1);
             let command = ["plan".to_owned()].into_iter().chain(command).collect();
             let plan = PlanFile::new(here()?, command, means.max_mem, tasks);

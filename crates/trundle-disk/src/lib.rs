@@ -18,5 +18,6 @@ pub use plan::numbered::Stage;
 pub use plan::storage::Storage;
 pub use plan::tensor_job::TensorJob;
 pub use run::{
-    Difference, Finished, NumberedJob, Observer, Outcome, RunOptions, Source, TaskPlan, compare,
+    Difference, Finished, NumberedJob, Observer, Outcome, RunOptions, Source, TaskOptions,
+    TaskPlan, compare,
 };

@@ -266,11 +266,7 @@ impl ArrayWriter {
 
     /// Writes the file of a key, and gives its bytes. Where several processes write, it is made elsewhere and then
     /// renamed: whoever reads it finds all of it, of whichever process that wrote the same.
-    fn put(
-        &self,
-        key: &str,
-        write: impl FnOnce(&mut File) -> io::Result<()>,
-    ) -> io::Result<u64> {
+    fn put(&self, key: &str, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<u64> {
         let path = self.root.join(key);
         let Some(folder) = &self.made_in else {
             let mut file = self.within_folders(key, || File::create_new(&path))?;

@@ -28,12 +28,12 @@ pub(crate) fn run(args: &TaskArgs) -> Result<(), Failure> {
     let plan = PlanFile::read(&args.plan)?;
     let progress = Progress::new(args.quiet || args.json);
     let done = plan.join(args.threads, |joined| {
-        let Joined { job, file, input, verify, .. } = joined;
+        let Joined { job, file, input, .. } = joined;
         let mut done = Vec::with_capacity(numbers.len());
         for number in &numbers {
             let sources = &mut [Source { file, path: input }];
             let is_new = loop {
-                match job.run(*number, sources, verify, &progress) {
+                match job.run(*number, sources, &progress) {
                     Err(error) if is_early(&error) && args.wait => sleep(WAIT),
                     Err(error) if is_early(&error) => {
                         return Err(Failure::from(error).with_hint("--wait waits for them"));

@@ -326,3 +326,23 @@ fn workers_go_on_where_a_run_was_killed() {
         planned.check();
     }
 }
+
+#[test]
+fn chunks_that_stay_whole_are_copied_by_tasks_too() {
+    let place = Place::with(&[("in.npy", &Tensor::noise("'<u2'", 2, &[40, 90, 180]))]);
+    place.run(&["convert", "in.npy", "-o", "in.zarr", "--chunks", "8,30,45"]).done();
+    let roll = ["roll", "in.zarr", "--shift", "30,45", "--axes", "1,2", "-o"];
+    place.run(&[&roll[..], &["once.zarr"]].concat()).done();
+    for verify in [&[][..], &["--verify"]] {
+        let more = ["out.zarr", "--tasks", "plan.json", "--task-size", "100K", "--force"];
+        let plan = [&["plan"], &roll[..], &more, verify].concat();
+        place.run(&plan).done();
+        let tasks = place.run(&[&plan[..], &["--json"]].concat()).done().json()["tasks"].clone();
+        assert!(tasks.as_u64() > Some(4), "{tasks}");
+        for number in (0..tasks.as_u64().unwrap()).rev() {
+            place.run(&["task", "plan.json", &number.to_string()]).done();
+        }
+        place.run(&["finish", "plan.json"]).done();
+        assert!(tree(&place.path("out.zarr")) == tree(&place.path("once.zarr")), "{verify:?}");
+    }
+}

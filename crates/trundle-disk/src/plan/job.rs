@@ -82,7 +82,7 @@ pub struct Job {
     pub(crate) encoders: Option<usize>,
     pub(crate) storage: Storage,
     pub(crate) threads: Option<usize>,
-    codecs_not_kept: BTreeSet<String>,
+    pub(crate) codecs_not_kept: BTreeSet<String>,
 }
 
 /// What a job asks of the disk and of time.

@@ -6,6 +6,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::plan::encoded::EncodedChunks;
 use crate::plan::io_plan::IoPlan;
 use crate::plan::job::Job;
 use crate::plan::location::elements;
@@ -42,14 +43,25 @@ impl Stage {
     }
 }
 
-/// Some tiles of a group that one process writes: all of each chunk that it writes to.
+/// A part of a group that one process does: some tiles, of each chunk that they are written to all; or some
+/// chunks, where these are copied as they are encoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NumberedTask {
     pub(crate) group: usize,
-    pub(crate) tiles: Range<usize>,
+    pub(crate) part: Range<usize>,
 }
 
 impl Job {
+    /// The same job, where all chunks are decoded and encoded again if that `is_asked`.
+    pub(crate) fn decoding(self, is_asked: bool) -> Job {
+        let Job { tensors, .. } = self;
+        let tensors = tensors.into_iter().map(|tensor| match is_asked {
+            true => tensor.decoding(),
+            false => tensor,
+        });
+        Job { tensors: tensors.collect(), ..self }
+    }
+
     /// The same job, cut into tiles for tasks that write about so many bytes each, or else for a usual number of
     /// tasks; and the bytes. Memory in which all goes at once would make one task of it.
     ///
@@ -96,7 +108,7 @@ pub(crate) fn numbered(
         let of_pass = groups.iter().enumerate().filter(|(_, group)| group.pass.0 == pass);
         for (number, group) in of_pass {
             let cut = cut(job, group, bytes).into_iter();
-            tasks.extend(cut.map(|tiles| NumberedTask { group: number, tiles }));
+            tasks.extend(cut.map(|part| NumberedTask { group: number, part }));
             written += group.written_bytes(0..group.tasks.len(), job);
         }
         stages.push(Stage { first, tasks: tasks.len() - first, bytes: written });
@@ -106,6 +118,13 @@ pub(crate) fn numbered(
 
 /// The tiles of a group in runs that write about so many bytes, and of each chunk all or nothing.
 fn cut(job: &Job, group: &TaskGroup, bytes: u64) -> Vec<Range<usize>> {
+    if let Some(tensor) = group.encoded(job) {
+        let count = job.tensors[tensor].encoded().map_or(0, EncodedChunks::count);
+        let all = group.written_bytes(0..group.tasks.len(), job);
+        let tasks = usize::try_from(all / bytes.max(1)).unwrap_or(count).clamp(1, count.max(1));
+        let at = |task: usize| (count as u128 * task as u128 / tasks as u128) as usize;
+        return (0..tasks).map(|task| at(task)..at(task + 1)).collect();
+    }
     let mut runs = Vec::new();
     let (mut begin, mut written, mut begun) = (0, 0, BegunChunks::default());
     for (at, tile) in group.tasks.iter().enumerate() {

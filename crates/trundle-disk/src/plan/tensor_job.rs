@@ -55,6 +55,11 @@ impl TensorJob {
         })
     }
 
+    /// The same, where no chunk is copied as it is encoded.
+    pub(crate) fn decoding(self) -> TensorJob {
+        TensorJob { encoded: None, ..self }
+    }
+
     /// What the output calls it.
     pub fn name(&self) -> &str {
         &self.name

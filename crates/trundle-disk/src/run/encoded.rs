@@ -1,5 +1,6 @@
 //! Chunks on their way from one store to another as they are encoded.
 
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 use std::thread::Builder;
 
@@ -9,12 +10,13 @@ use crate::run::executor::Executor;
 use crate::run::source::SourceFile;
 
 impl Executor<'_> {
-    /// Copies the chunks of a tensor of which each is one of its source, by several threads. What has no
-    /// file there has none here.
+    /// Copies some chunks of a tensor of which each is one of its source, or all, by several threads. What has
+    /// no file there has none here.
     pub(super) fn copy_encoded(
         &self,
         tensor: usize,
         sources: &[SourceFile<'_>],
+        some: Option<Range<usize>>,
     ) -> Result<(), Error> {
         let Context { job, target, observer, .. } = self.context;
         let of = &job.tensors[tensor];
@@ -28,8 +30,13 @@ impl Executor<'_> {
         let from = input.header.data_offset.unwrap_or(0);
         let to = job.skeleton.data_offsets()[tensor];
         let (count, bytes) = (chunks.count(), of.out_bytes());
-        observer.phase("copying", bytes);
-        let next = Mutex::new(0..count);
+        let some = some.unwrap_or(0..count);
+        // An equal share for each; together they are all.
+        let share = |number: usize| (u128::from(bytes) * number as u128 / count as u128) as u64;
+        let bytes = |chunks: Range<usize>| share(chunks.end) - share(chunks.start);
+        observer.phase("copying", if count == 0 { 0 } else { bytes(some.clone()) });
+        let threads = job.storage.in_flight.clamp(1, some.len().max(1));
+        let next = Mutex::new(some);
         let work = || -> Result<(), Error> {
             loop {
                 let number = next.lock().unwrap_or_else(PoisonError::into_inner).next();
@@ -40,17 +47,13 @@ impl Executor<'_> {
                     let copied = target.write_encoded_chunk(to, &written, chunk);
                     copied.map_err(|error| self.context.writing(error))?;
                 }
-                // An equal share for each; together they are all.
-                let share =
-                    |number: usize| (u128::from(bytes) * number as u128 / count as u128) as u64;
-                observer.advance(share(number + 1) - share(number));
+                observer.advance(bytes(number..number + 1));
             }
         };
         std::thread::scope(|scope| {
-            let more = job.storage.in_flight.clamp(1, count.max(1)) - 1;
             // Where there are no more threads to be had, this one does it alone.
             let spawned: Vec<_> =
-                (0..more).map_while(|_| Builder::new().spawn_scoped(scope, work).ok()).collect();
+                (1..threads).map_while(|_| Builder::new().spawn_scoped(scope, work).ok()).collect();
             let own = work();
             spawned.into_iter().fold(own, |all, each| {
                 all.and(each.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))

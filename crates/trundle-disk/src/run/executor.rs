@@ -108,7 +108,7 @@ impl<'a> Executor<'a> {
                 None => done,
                 // What is left is to verify them.
                 Some(tensor) => {
-                    self.copy_encoded(tensor, sources)?;
+                    self.copy_encoded(tensor, sources, None)?;
                     batches.len()
                 }
             };
@@ -123,12 +123,14 @@ impl<'a> Executor<'a> {
         self.finish()
     }
 
-    /// Does a part of a group, for which all that it reads is there, and whose output has begun. What the
-    /// files have as checksums is held against them if that `is_asked`.
+    /// Does a part of a group, for which all that it reads is there, and whose output has begun: some of its
+    /// tiles, or of its chunks where these are copied as they are encoded. What the files have as checksums is
+    /// held against them if that `is_asked`.
     pub(crate) fn run_part(
         &mut self,
         sources: &mut [Source<'_>],
-        part: &TaskGroup,
+        group: &TaskGroup,
+        part: Range<usize>,
         is_asked: bool,
     ) -> Result<(), Error> {
         let job = self.context.job;
@@ -139,6 +141,10 @@ impl<'a> Executor<'a> {
         let files: Vec<SourceFile<'_>> = sources.iter().map(Source::file).collect();
         let blobs = files.iter().filter_map(|file| file.blob);
         blobs.for_each(|blob| blob.expect_readers(job.readers()));
+        if let Some(tensor) = group.encoded(job) {
+            return self.copy_encoded(tensor, &files, Some(part));
+        }
+        let part = &TaskGroup { tasks: group.tasks[part].to_vec(), pass: group.pass };
         self.open_intermediates(part, true, false)?;
         let batches = &part.batches(job);
         let run = GroupRun { index: 0, group: part, batches, sources: &files, unpacked: &unpacked };

@@ -41,7 +41,7 @@ use crate::run::files::RunFiles;
 use crate::store::Store;
 
 pub use comparison::{Difference, compare};
-pub use numbered::{NumberedJob, TaskPlan};
+pub use numbered::{NumberedJob, TaskOptions, TaskPlan};
 pub use options::{Observer, Outcome, RunOptions};
 pub use source::Source;
 

@@ -33,6 +33,8 @@ pub struct TaskPlan {
     /// What tells the output, once it is at its place, from any other.
     output: Option<u64>,
     overwrite: bool,
+    /// Whether what a task writes is read back and compared.
+    verify: bool,
     /// How many threads decode and encode chunks in each process, for which there is memory.
     decoders: Option<usize>,
     encoders: Option<usize>,
@@ -63,6 +65,18 @@ impl TaskPlan {
     }
 }
 
+/// How the tasks of a job are done.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TaskOptions {
+    /// Whether an output that exists is replaced.
+    pub overwrite: bool,
+    /// Whether each task reads back what it wrote and compares it with what it read. Then all chunks are decoded,
+    /// also those that could be copied as they are.
+    pub verify: bool,
+    /// About how many bytes each task writes; `None` for as many as are usual.
+    pub bytes: Option<u64>,
+}
+
 /// A job of which tasks are done.
 #[derive(Debug)]
 pub struct NumberedJob {
@@ -75,8 +89,7 @@ pub struct NumberedJob {
 }
 
 impl Job {
-    /// Begins the output at `path`, to be written by tasks of about `bytes` bytes each, or as many as are
-    /// usual. The output is hidden until they are [finished](NumberedJob::finish).
+    /// Begins the output at `path`, to be written by tasks. The output is hidden until they are [finished](NumberedJob::finish).
     ///
     /// # Errors
     /// [`Error`] if the output cannot be begun or is being written, and if what is read can only be read from
@@ -85,9 +98,9 @@ impl Job {
         &self,
         sources: &[Source<'_>],
         path: &Path,
-        overwrite: bool,
-        bytes: Option<u64>,
+        options: TaskOptions,
     ) -> Result<TaskPlan, Error> {
+        let TaskOptions { overwrite, verify, bytes } = options;
         let no_file = || {
             let why = "tasks write a file or a store, not a stream".to_owned();
             Error::of(path.display(), Problem::Tasks(why))
@@ -95,6 +108,7 @@ impl Job {
         let folder = Output::folder(path).ok_or_else(no_file)?;
         let sources = self.check_for_tasks(sources)?;
         let (job, task_bytes) = self.for_tasks(bytes)?;
+        let job = job.decoding(verify);
         let (asked, output_tag) = (JobIdentity::of(&job), output_tag(path));
         check_alone(&folder, &output_tag, path, None)?;
         forget(&folder, &output_tag, is_unfinished);
@@ -132,6 +146,7 @@ impl Job {
             tag,
             output: output.id(),
             overwrite,
+            verify,
             decoders: job.decoders,
             encoders: job.encoders,
             task_bytes,
@@ -180,7 +195,8 @@ impl Job {
         let mut job = match (self.budget, self.storage) == (*budget, *storage) {
             true => self,
             false => self.with_resources(*budget, *storage)?,
-        };
+        }
+        .decoding(plan.verify);
         (job.decoders, job.encoders) = (plan.decoders, plan.encoders);
         let groups = groups(&job);
         let (stages, tasks) = numbered(&job, &groups, plan.task_bytes);
@@ -221,7 +237,6 @@ impl NumberedJob {
         &self,
         number: usize,
         sources: &mut [Source<'_>],
-        verify: bool,
         observer: &dyn Observer,
     ) -> Result<bool, Error> {
         let refused = |why: String| Error::of(self.path.display(), Problem::Tasks(why));
@@ -239,7 +254,7 @@ impl NumberedJob {
         if !missing.is_empty() {
             return Err(Error::of(self.path.display(), Problem::MissingTasks(missing)));
         }
-        let done = self.done(number, task, sources, verify, observer);
+        let done = self.done(number, task, sources, observer);
         // One that was done before may have been finished meanwhile.
         match done {
             Err(_) if self.is_finished() => Ok(false),
@@ -252,17 +267,15 @@ impl NumberedJob {
         number: usize,
         task: &NumberedTask,
         sources: &mut [Source<'_>],
-        verify: bool,
         observer: &dyn Observer,
     ) -> Result<(), Error> {
         let group = &self.groups[task.group];
-        let part = TaskGroup { tasks: group.tasks[task.tiles.clone()].to_vec(), pass: group.pass };
         let target = self.output.blob(&self.job.skeleton)?;
-        let store = WorkFiles { output: &self.output, tensor: part.tasks[0].tensor };
-        let context = self.context(&*target, &store, verify, observer);
+        let store = WorkFiles { output: &self.output, tensor: group.tasks[0].tensor };
+        let context = self.context(&*target, &store, self.plan.verify, observer);
         let checkpoint = Checkpoint::new(None, &store, None, Progress::default());
         let mut executor = Executor::new(context, Begin::Resumed, checkpoint);
-        executor.run_part(sources, &part, number == 0)?;
+        executor.run_part(sources, group, task.part.clone(), number == 0)?;
         check_unchanged(sources, Some(&self.plan.opening.sources))?;
         let io = writing(&self.path);
         target.sync().map_err(&io)?;
