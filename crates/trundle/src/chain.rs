@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use trundle_core::{Error, IndexMap, Op, Program, Shape, Width};
 
-use crate::notation::{self, LengthsFile, NotationError, Snippet, StageKind, quoted};
+use crate::notation::{self, AxisNames, LengthsFile, NotationError, Snippet, StageKind, quoted};
 pub use open::{OpenChain, Slot};
 
 /// Operators to be applied one after another; none of them leave a tensor as it is.
@@ -60,10 +60,24 @@ impl Chain {
     /// [`ParseError::Read`] with what `read_lengths` refuses.
     pub fn parse<E>(
         text: &str,
+        read_lengths: impl FnMut(&str) -> Result<LengthsFile, E>,
+    ) -> Result<Chain, ParseError<E>> {
+        Chain::parse_named(text, &mut AxisNames::unknown(), read_lengths)
+    }
+
+    /// The chain that `text` says for a tensor whose axes have these names, which are then those of the result:
+    /// stages that do nothing to such a tensor are left out.
+    ///
+    /// # Errors
+    /// As [`Chain::parse`]; also [`ParseError::Notation`] for a name that no axis has, and for a stage that cannot be
+    /// said of this tensor.
+    pub fn parse_named<E>(
+        text: &str,
+        names: &mut AxisNames,
         mut read_lengths: impl FnMut(&str) -> Result<LengthsFile, E>,
     ) -> Result<Chain, ParseError<E>> {
         let mut chain = Chain { text: text.to_owned(), ..Chain::default() };
-        for stage in notation::parse(text).map_err(ParseError::Notation)? {
+        for stage in notation::parse_named(text, names).map_err(ParseError::Notation)? {
             let op = match stage.kind {
                 StageKind::Op(op) => op,
                 StageKind::ReverseByFile { axis, batch_axis, file, file_span } => {

@@ -4,11 +4,12 @@ use std::num::{IntErrorKind, ParseIntError};
 use std::ops::Range;
 use std::str::FromStr;
 
-use trundle_core::ops::{Declaration, Parameter};
+use trundle_core::ops::{Declaration, Kind, Parameter};
 
 use super::call;
 use super::cursor::{Cursor, Word};
 use super::error::{Fault, quoted};
+use super::names::{Given, NameError, dim_words};
 
 /// What an argument is given.
 pub(super) struct Value<'a> {
@@ -28,6 +29,12 @@ enum Form<'a> {
     List(Vec<Word<'a>>),
 }
 
+/// A name without its quotes.
+fn unquoted(word: &str) -> &str {
+    let within = |quote| word.strip_prefix(quote)?.strip_suffix(quote);
+    within('"').or_else(|| within('\'')).unwrap_or(word)
+}
+
 impl<'a> Value<'a> {
     pub(super) fn read(cursor: &mut Cursor<'a>) -> Result<Value<'a>, Fault> {
         let start = cursor.at();
@@ -41,12 +48,8 @@ impl<'a> Value<'a> {
                 Form::List(words)
             }
             Some(quote @ ('"' | '\'')) => {
-                let rest = cursor.rest();
-                let Some(length) = rest[1..].find(quote) else {
-                    return Err(Fault::new(cursor.here(), "quote that is never closed"));
-                };
-                let written = cursor.take(length + 2).text;
-                Form::Quoted { written, name: &rest[1..=length] }
+                let written = quoted_entry(cursor, quote)?.text;
+                Form::Quoted { written, name: unquoted(written) }
             }
             _ => {
                 let ends = |c: char| c.is_whitespace() || matches!(c, ',' | ')' | '|');
@@ -98,6 +101,9 @@ impl<'a> Value<'a> {
 /// Reads a word that should be an integer of a list.
 fn list_entry<'a>(cursor: &mut Cursor<'a>) -> Result<Word<'a>, Fault> {
     let ends = |c: char| c.is_whitespace() || matches!(c, ',' | ']' | ')' | '[' | '(' | '|');
+    if let Some(quote @ ('"' | '\'')) = cursor.peek() {
+        return quoted_entry(cursor, quote);
+    }
     let word = cursor.take_while(|c| !ends(c));
     match cursor.peek() {
         _ if !word.text.is_empty() => Ok(word),
@@ -105,6 +111,14 @@ fn list_entry<'a>(cursor: &mut Cursor<'a>) -> Result<Word<'a>, Fault> {
             Err(Fault::new(cursor.here(), "list in a list").suggest("write one list of integers"))
         }
         _ => Err(cursor.expected("an integer")),
+    }
+}
+
+/// Reads a word in quotes.
+fn quoted_entry<'a>(cursor: &mut Cursor<'a>, quote: char) -> Result<Word<'a>, Fault> {
+    match cursor.rest()[1..].find(quote) {
+        Some(length) => Ok(cursor.take(length + 2)),
+        None => Err(Fault::new(cursor.here(), "quote that is never closed")),
     }
 }
 
@@ -142,8 +156,8 @@ pub(super) struct Arguments<'a> {
     pub(super) declared: &'static Declaration,
     /// Where the whole call stands.
     call: Range<usize>,
-    /// For each parameter, what it is given.
-    values: Vec<Option<Value<'a>>>,
+    /// For each parameter, what it is given, and whether these are names of axes.
+    values: Vec<Option<(Value<'a>, bool)>>,
 }
 
 impl<'a> Arguments<'a> {
@@ -168,10 +182,11 @@ impl<'a> Arguments<'a> {
             return Err(Fault::new(extra.span.clone(), message)
                 .suggest(format!("they are {}", names.join(", "))));
         }
-        let mut values: Vec<_> = unnamed.into_iter().map(Some).collect();
+        let mut values: Vec<_> = unnamed.into_iter().map(|value| Some((value, false))).collect();
         values.resize_with(parameters.len(), || None);
         for (name, value) in named {
-            if values[call::parameter(declared, &name)?].replace(value).is_some() {
+            let (number, are_names) = call::parameter(declared, &name)?;
+            if values[number].replace((value, are_names)).is_some() {
                 let message = format!("argument {} is given twice", quoted(name.text));
                 return Err(Fault::new(name.span, message));
             }
@@ -181,27 +196,63 @@ impl<'a> Arguments<'a> {
 
     /// What the parameter of this number is given.
     pub(super) fn required(&self, number: usize) -> Result<&Value<'a>, Fault> {
-        self.values[number].as_ref().ok_or_else(|| {
+        self.values[number].as_ref().map(|(value, _)| value).ok_or_else(|| {
             let Declaration { name, parameters, example, .. } = self.declared;
             let message = format!("{name} lacks the argument \"{}\"", parameters[number].name);
             Fault::new(self.call.clone(), message).suggest(format!("write {example}"))
         })
     }
 
-    /// The integers that the parameter of this number is given, or its default.
-    pub(super) fn integers(&self, number: usize) -> Result<Vec<i64>, Fault> {
+    /// What each parameter is given, or its default; nothing for lengths.
+    pub(super) fn given(&self) -> Result<Vec<Given>, Fault> {
+        let numbers = 0..self.declared.parameters.len();
+        numbers.map(|number| self.given_of(number)).collect()
+    }
+
+    fn given_of(&self, number: usize) -> Result<Given, Fault> {
         let Parameter { name, kind, default, .. } = &self.declared.parameters[number];
-        if let (None, Some(default)) = (&self.values[number], default) {
-            return Ok(default.to_vec());
+        match (&self.values[number], default) {
+            (None, Some(default)) => return Ok(Given::Integers(default.to_vec())),
+            _ if *kind == Kind::Lengths => return Ok(Given::Integers(Vec::new())),
+            _ => {}
         }
+        let are_names = self.values[number].as_ref().is_some_and(|(_, are_names)| *are_names);
         let value = self.required(number)?;
         if let Form::List(_) = value.form
             && kind.is_single()
         {
-            let message = format!("{name} must be one integer, got a list");
+            let one = if are_names { "the name of one axis" } else { "one integer" };
+            let message = format!("{name} must be {one}, got a list");
             return Err(Fault::new(value.span.clone(), message));
         }
-        value.words().iter().map(|word| integer(name, word)).collect()
+        let words = value.words();
+        if are_names {
+            let name = |word: &Word<'_>| unquoted(word.text).to_owned();
+            return Ok(Given::Names(words.iter().map(name).collect()));
+        }
+        let integers = words.iter().map(|word| {
+            let is_name = !dim_words(&self.declared.parameters[number]).is_empty()
+                && word.text.starts_with(char::is_alphabetic);
+            integer(name, word).map_err(|fault| match is_name {
+                true => fault.suggest(format!("names go with {}=", self.dim_word(number))),
+                false => fault,
+            })
+        });
+        Ok(Given::Integers(integers.collect::<Result<_, _>>()?))
+    }
+
+    /// What the parameter of this number is called where it takes names.
+    fn dim_word(&self, number: usize) -> &'static str {
+        dim_words(&self.declared.parameters[number]).first().copied().unwrap_or_default()
+    }
+
+    /// Why a name does not go with the tensor, at its place.
+    pub(super) fn misnamed(&self, error: NameError) -> Fault {
+        let names = self.values.iter().flatten().filter(|(_, are_names)| *are_names);
+        let mut words = names.flat_map(|(value, _)| value.words());
+        let is_it = |word: &Word<'a>| error.name.as_deref() == Some(unquoted(word.text));
+        let found = words.find(is_it).map(|word| word.span);
+        error.at(found.unwrap_or_else(|| self.call.clone()))
     }
 }
 

@@ -1,14 +1,15 @@
 //! Calls: `roll(shift=[-1, 2], axes=[0, 1])`.
 
 use trundle_core::Op;
-use trundle_core::ops::{DECLARATIONS, Declaration, Kind, Parameter};
+use trundle_core::ops::{DECLARATIONS, Declaration, Parameter};
 
-use super::StageKind;
 use super::arguments::{Arguments, Value, integer, separated};
 use super::cursor::{Cursor, Word};
 use super::error::{Fault, quoted};
 use super::lengths::{LengthsError, LengthsFile};
+use super::names::{AxisNames, Given, dim_words};
 use super::similar::most_similar;
+use super::{Read, StageKind};
 
 /// The operator that is called so.
 pub(super) fn declared(name: &str) -> Option<&'static Declaration> {
@@ -26,11 +27,11 @@ pub(super) fn names() -> String {
 }
 
 /// Reads the parentheses and what is in them. The stage began at `start`.
-pub(super) fn read(
+pub(super) fn read<'a>(
     declared: &'static Declaration,
-    cursor: &mut Cursor<'_>,
+    cursor: &mut Cursor<'a>,
     start: usize,
-) -> Result<StageKind, Fault> {
+) -> Result<Arguments<'a>, Fault> {
     let (mut unnamed, mut named) = (Vec::new(), Vec::new());
     separated(cursor, |cursor| {
         let name = argument_name(cursor);
@@ -47,19 +48,30 @@ pub(super) fn read(
         Ok(())
     })?;
     let call = start..cursor.at();
-    stage(&Arguments::bind(declared, call, unnamed, named)?)
+    Arguments::bind(declared, call, unnamed, named)
 }
 
-fn stage(given: &Arguments<'_>) -> Result<StageKind, Fault> {
-    let parameters = given.declared.parameters.iter().enumerate();
-    let integers = |(number, parameter): (usize, &Parameter)| match parameter.kind {
-        Kind::Lengths => Ok(Vec::new()),
-        _ => given.integers(number),
+/// The stage for a tensor whose axes have these names, which it follows.
+pub(super) fn stage(arguments: &Arguments<'_>, names: &mut AxisNames) -> Result<Read, Fault> {
+    let given = arguments.given()?;
+    let is_name = |given: &Given| matches!(given, Given::Names(_));
+    let is_by_number = !given.iter().any(is_name);
+    let resolved = names.resolve(arguments.declared, &given);
+    let Some(numbers) = resolved.map_err(|error| arguments.misnamed(error))? else {
+        return Ok(Read { kind: None, is_by_number });
     };
-    let integers = parameters.map(integers).collect::<Result<Vec<_>, _>>()?;
-    match given.declared.op(&integers) {
+    let kind = kind(arguments, &numbers)?;
+    if let StageKind::Op(op) = &kind {
+        names.follow(op, &numbers);
+    }
+    Ok(Read { kind: Some(kind), is_by_number })
+}
+
+/// What a call does, with these integers for each parameter.
+fn kind(arguments: &Arguments<'_>, integers: &[Vec<i64>]) -> Result<StageKind, Fault> {
+    match arguments.declared.op(integers) {
         Some(op) => Ok(op.into()),
-        None => reverse(given, &integers),
+        None => reverse(arguments, integers),
     }
 }
 
@@ -91,15 +103,19 @@ fn reverse(given: &Arguments<'_>, integers: &[Vec<i64>]) -> Result<StageKind, Fa
     Ok(op.into())
 }
 
-/// Which parameter a name is. `axis` and `axes` are one, whichever of them the stage has.
-pub(super) fn parameter(declared: &Declaration, name: &Word<'_>) -> Result<usize, Fault> {
+/// Which parameter a name is, and whether it takes axes by their names. `axis` and `axes` are one, whichever of
+/// them the stage has, and `dim` and `dims` are it by name.
+pub(super) fn parameter(declared: &Declaration, name: &Word<'_>) -> Result<(usize, bool), Fault> {
     let position = |name| declared.parameters.iter().position(|parameter| parameter.name == name);
-    let other = match name.text {
+    let by_number = position(name.text).or(match name.text {
         "axis" => position("axes"),
         "axes" => position("axis"),
         _ => None,
-    };
-    position(name.text).or(other).ok_or_else(|| {
+    });
+    let is_named = |parameter: &Parameter| dim_words(parameter).contains(&name.text);
+    let by_name = declared.parameters.iter().position(is_named);
+    let found = by_number.map(|at| (at, false)).or(by_name.map(|at| (at, true)));
+    found.ok_or_else(|| {
         let suggestion = match similar_parameter(declared, name.text) {
             Some(similar) => format!("did you mean \"{similar}\"?"),
             None => format!("write {}", declared.example),
@@ -109,14 +125,9 @@ pub(super) fn parameter(declared: &Declaration, name: &Word<'_>) -> Result<usize
     })
 }
 
-/// The parameter that was perhaps meant: one that looks alike, or that others call so.
+/// The parameter that was perhaps meant.
 fn similar_parameter(declared: &Declaration, name: &str) -> Option<&'static str> {
-    let parameters = || declared.parameters.iter().map(|parameter| parameter.name);
-    let is_axis = |parameter: &&str| matches!(*parameter, "axis" | "axes");
-    most_similar(name, parameters()).or_else(|| match name {
-        "dim" | "dims" => parameters().find(is_axis),
-        _ => None,
-    })
+    most_similar(name, declared.parameters.iter().map(|parameter| parameter.name))
 }
 
 /// Reads `name =` if that is next.

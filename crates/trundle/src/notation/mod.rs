@@ -6,9 +6,10 @@
 //! pattern  = side ( "->" | "→" ) side { "," name "=" size }
 //! side     = { name | "1" | "..." | "(" { name | "1" | "..." } ")" }
 //! call     = name "(" [ argument { "," argument } ] ")"
-//! argument = [ name "=" ] ( integer | list | file )
-//! list     = "[" [ integer { "," integer } ] "]"               or with "(" and ")"
+//! argument = [ name "=" ] ( integer | list | file | axis )
+//! list     = "[" [ integer { "," integer } | axis { "," axis } ] "]"      or with "(" and ")"
 //! file     = a word without space , ) | or any text in " or '
+//! axis     = the name of an axis, as a file
 //! ```
 //!
 //! A pattern such as `b (h p1) (w p2) c -> b (h w) (p1 p2 c), p1=16, p2=16` names the axes of the
@@ -32,7 +33,9 @@
 //! [`ReverseSequence`](trundle_core::ops::ReverseSequence) if it has a batch axis. Of a call with a
 //! single argument, as `transpose(2, 0, 1)`, all that has no name is one list.
 //! Where a list is wanted, one integer is a list of one. Integers are of 64 bits. `axis` and `axes`
-//! are the same argument, whichever of them a call has.
+//! are the same argument, whichever of them a call has. In their place `dim` and `dims` take axes by their
+//! names, and so does `batch_dim`: names are those of the tensor's file ([`AxisNames`]), and those that a pattern
+//! before gives.
 //!
 //! Law: what an [`Op`] prints as is a stage that gives an equal operator, unless it has more
 //! lengths than it prints, or lengths with a shape of their own, which print as a list, or is a
@@ -45,7 +48,9 @@ mod call;
 mod cursor;
 mod error;
 mod lengths;
+mod names;
 mod pattern;
+mod placed;
 mod side;
 mod similar;
 
@@ -53,6 +58,7 @@ use std::ops::Range;
 
 pub use error::NotationError;
 pub use lengths::{LengthsError, LengthsFile};
+pub use names::{AxisNames, Given, NameError, dim_words};
 pub use pattern::AxisPattern;
 pub use similar::most_similar;
 use trundle_core::Op;
@@ -99,14 +105,24 @@ impl<T: Into<Op>> From<T> for StageKind {
 ///
 /// # Errors
 /// [`NotationError`] with the first place that is not of the language. Takes time in proportion to
-/// the text.
+/// the text, and of stages that name axes to the number of axes.
 pub fn parse(text: &str) -> Result<Vec<Stage>, NotationError> {
-    stages(text).map_err(|fault| fault.within(text))
+    parse_named(text, &mut AxisNames::unknown())
 }
 
-fn stages(text: &str) -> Result<Vec<Stage>, Fault> {
+/// The stages of a chain for a tensor whose axes have these names, in the order in which they are applied: none
+/// that do nothing to it. The names are then those of the result.
+///
+/// # Errors
+/// As [`parse`]; also for a name that no axis has, and for a stage that cannot be said of this tensor.
+pub fn parse_named(text: &str, names: &mut AxisNames) -> Result<Vec<Stage>, NotationError> {
+    stages(text, names).map_err(|fault| fault.within(text))
+}
+
+fn stages(text: &str, names: &mut AxisNames) -> Result<Vec<Stage>, Fault> {
     let mut cursor = Cursor::new(text);
     let mut stages = Vec::new();
+    let mut numbered = None;
     cursor.skip_space();
     if cursor.peek().is_none() {
         return Err(Fault::new(cursor.here(), "the chain is empty").suggest(HOW_TO_WRITE_A_STAGE));
@@ -116,13 +132,20 @@ fn stages(text: &str) -> Result<Vec<Stage>, Fault> {
             return Err(empty_stage(cursor.here()));
         }
         let start = cursor.at();
-        let kind = stage(&mut cursor)?;
-        stages.push(Stage { span: cursor.since(start), kind });
+        let read = stage(&mut cursor, names)?;
+        let span = cursor.since(start);
+        if read.is_by_number {
+            numbered.get_or_insert_with(|| span.clone());
+        }
+        stages.extend(read.kind.map(|kind| Stage { span, kind }));
 
         cursor.skip_space();
         let bar = cursor.here();
         if bar.is_empty() {
-            return Ok(stages);
+            return match numbered.zip(names.lacked.as_deref()) {
+                None => Ok(stages),
+                Some((span, lacked)) => Err(by_number(span, lacked)),
+            };
         }
         if !cursor.eat('|') {
             return Err(cursor.expected("\"|\" or the end after a stage"));
@@ -141,8 +164,24 @@ fn empty_stage(bar: Range<usize>) -> Fault {
     Fault::new(bar, "empty stage").suggest("drop this \"|\", or write a stage beside it")
 }
 
+/// Why a stage cannot be for a tensor that has fewer axes than others.
+fn by_number(span: Range<usize>, lacked: &str) -> Fault {
+    let lacked = quoted(lacked);
+    let message = format!("there is no axis {lacked}, and this stage has axes by their numbers");
+    Fault::new(span, message)
+        .suggest("by their names, as in dims=[lat, lon], it is for tensors of fewer axes too")
+}
+
+/// A stage that was read.
+struct Read {
+    /// `None` if it does nothing to the tensor.
+    kind: Option<StageKind>,
+    /// Whether it is for axes by their numbers, of which a tensor may have fewer than another.
+    is_by_number: bool,
+}
+
 /// Reads one stage. A name with a parenthesis is a call, anything else a pattern.
-fn stage(cursor: &mut Cursor<'_>) -> Result<StageKind, Fault> {
+fn stage(cursor: &mut Cursor<'_>, names: &mut AxisNames) -> Result<Read, Fault> {
     let mut ahead = cursor.clone();
     let name = ahead.name();
     let name_end = ahead.at();
@@ -150,18 +189,18 @@ fn stage(cursor: &mut Cursor<'_>) -> Result<StageKind, Fault> {
     let called = !name.text.is_empty() && ahead.peek() == Some('(');
     let declared = call::declared(name.text);
     if let Some(declared) = declared.filter(|_| called) {
-        let read = call::read(declared, &mut ahead, cursor.at());
+        let given = call::read(declared, &mut ahead, cursor.at());
         let end = ahead.clone();
         ahead.skip_space();
-        let alone = read.is_ok() && matches!(ahead.peek(), None | Some('|'));
+        let alone = given.is_ok() && matches!(ahead.peek(), None | Some('|'));
         // An axis may have the name of a stage: `roll (h w) -> h roll w`.
         if alone || !pattern::has_arrow_after_parentheses(cursor.rest()) {
             *cursor = end;
-            return read;
+            return call::stage(&given?, names);
         }
     }
-    if let Some(op) = pattern::read(cursor) {
-        return Ok(StageKind::Op(op?));
+    if let Some(read) = pattern::read(cursor, names) {
+        return read;
     }
 
     let rest = cursor.rest();

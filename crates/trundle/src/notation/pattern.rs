@@ -2,13 +2,16 @@
 
 use std::ops::Range;
 
-use trundle_core::ops::{PatternFault, Rearrange, Side};
+use trundle_core::ops::{PatternFault, Rearrange, Side, Transpose};
 use trundle_core::{Error, Op, Shape};
 
 use super::cursor::{Cursor, Word};
 use super::error::{Fault, NotationError, quoted};
+use super::names::AxisNames;
+use super::placed::Placed;
 use super::side::WrittenSide;
 use super::similar::most_similar;
+use super::{Read, StageKind};
 
 const ARROWS: [&str; 2] = ["->", "→"];
 
@@ -38,7 +41,7 @@ impl AxisPattern {
     }
 
     fn read(text: &str) -> Result<AxisPattern, Fault> {
-        let stages = super::stages(text)?;
+        let stages = super::stages(text, &mut AxisNames::unknown())?;
         let span = stages.first().map_or(0..0, |stage| stage.span.clone());
         if let [_, second, ..] = &stages[..] {
             let fault = Fault::new(second.span.clone(), "a second stage beside an axis pattern");
@@ -61,9 +64,10 @@ struct Pattern<'a> {
     sizes: Vec<(Word<'a>, usize)>,
 }
 
-/// Reads a stage that has an arrow; `None` if it has none.
-pub(super) fn read(cursor: &mut Cursor<'_>) -> Option<Result<Op, Fault>> {
-    Some(Pattern::read(cursor)?.and_then(Pattern::into_op))
+/// Reads a stage that has an arrow, for a tensor whose axes have these names, which it follows; `None` if it
+/// has none.
+pub(super) fn read(cursor: &mut Cursor<'_>, names: &mut AxisNames) -> Option<Result<Read, Fault>> {
+    Some(Pattern::read(cursor)?.and_then(|pattern| pattern.stage(names)))
 }
 
 /// Whether an arrow stands in this stage after its first parentheses.
@@ -122,7 +126,22 @@ impl<'a> Pattern<'a> {
         Ok(Pattern { left, arrow, right, sizes })
     }
 
-    fn into_op(self) -> Result<Op, Fault> {
+    fn stage(&self, names: &mut AxisNames) -> Result<Read, Fault> {
+        let written = self.op()?;
+        let placed = names.place(&self.left.groups, &self.right.groups).map_err(|error| {
+            let span = error.name.as_deref().and_then(|name| self.left.spans_of(name).next());
+            error.at(span.or(self.left.span()).unwrap_or_else(|| self.arrow.clone()))
+        })?;
+        let (op, is_by_number) = match placed {
+            Placed::ByPlace => (Some(written), true),
+            Placed::ByName => (Some(written), false),
+            Placed::Order(order) => (Some(Transpose::new(&order).into()), false),
+            Placed::Idle => (None, false),
+        };
+        Ok(Read { kind: op.map(StageKind::Op), is_by_number })
+    }
+
+    fn op(&self) -> Result<Op, Fault> {
         let groups = (self.left.groups.clone(), self.right.groups.clone());
         match Rearrange::new(groups.0, groups.1, self.given_sizes()) {
             Ok(rearrange) => Ok(rearrange.into_op()),
@@ -133,7 +152,7 @@ impl<'a> Pattern<'a> {
                     None => said,
                 })
             }
-            Err(error) => Err(Fault::new(self.arrow, error.to_string())),
+            Err(error) => Err(Fault::new(self.arrow.clone(), error.to_string())),
         }
     }
 

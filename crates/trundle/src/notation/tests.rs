@@ -9,6 +9,7 @@ use trundle_core::{Op, Shape};
 
 use super::{LengthsFile, StageKind, parse};
 
+mod names;
 mod patterns;
 
 /// The operators of a chain whose lengths are lists.

@@ -42,7 +42,7 @@ impl Group {
     }
 
     /// The name, if it is one axis by its name.
-    pub(super) fn as_axis(&self) -> Option<&str> {
+    pub fn as_axis(&self) -> Option<&str> {
         match self {
             Group::Merged(parts) => match &parts[..] {
                 [Part::Axis(name)] => Some(name),

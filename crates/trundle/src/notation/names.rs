@@ -1,0 +1,352 @@
+//! What the axes of a tensor are called, along a chain that is read for it.
+//!
+//! Names come from the tensor's file, and from the patterns of the chain. Operators know none: each name
+//! becomes a number when its stage is read.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fmt;
+use std::ops::Range;
+use std::ptr;
+
+use trundle_core::ops::{Declaration, Kind, Parameter, Rot90, Transpose};
+use trundle_core::{Op, Shape};
+
+use super::error::{Fault, quoted};
+use super::similar::most_similar;
+
+/// The names of a tensor's axes, before a chain and, once it is read, behind it.
+///
+/// ```
+/// use std::convert::Infallible;
+///
+/// use trundle::notation::AxisNames;
+/// use trundle::{Chain, Shape};
+///
+/// let text = "time lat lon -> lat lon time | roll(shift=1, dim=lon)";
+/// let read = |_: &str| -> Result<_, Infallible> { unreachable!("no lengths") };
+/// let wind = ["time", "lat", "lon"].map(|name| Some(name.to_owned()));
+/// let chain = Chain::parse_named(text, &mut AxisNames::of(&wind), read)?;
+/// assert_eq!(chain.to_string(), "transpose(1, 2, 0) | roll(shift=[1], axes=[1])");
+///
+/// // Of the same data set, an array that has some of these axes.
+/// let mut names = AxisNames::of(&wind[2..]).among(["time", "lat", "lon"]);
+/// let chain = Chain::parse_named(text, &mut names, read)?;
+/// assert_eq!(chain.to_string(), "roll(shift=[1], axes=[0])");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct AxisNames {
+    pub(super) axes: Vec<Axis>,
+    /// The names that other tensors have, which a chain is for too.
+    pub(super) elsewhere: BTreeSet<String>,
+    /// Whether the tensor is not known yet, and may have any name.
+    any: bool,
+    /// The first name in the chain that another tensor has, and this one lacks.
+    pub(super) lacked: Option<String>,
+}
+
+/// One axis, or several.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Axis {
+    One {
+        /// What the file calls it.
+        stated: Option<String>,
+        /// What a pattern before calls it.
+        given: Option<String>,
+    },
+    /// Any number of axes of which nothing is known.
+    Rest,
+}
+
+/// What the parameter of a call is given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Given {
+    /// Integers, or axes by their numbers.
+    Integers(Vec<i64>),
+    /// Axes by their names.
+    Names(Vec<String>),
+}
+
+/// What a parameter that takes axes is called where it takes them by their names, the usual word first; nothing
+/// for one that takes none.
+pub fn dim_words(parameter: &Parameter) -> &'static [&'static str] {
+    match (parameter.kind, parameter.name) {
+        (Kind::Axes, _) => &["dims", "dim"],
+        (Kind::Axis, "axis") => &["dim", "dims"],
+        (Kind::Axis, _) => &["batch_dim"],
+        _ => &[],
+    }
+}
+
+/// Why names do not go with the axes of a tensor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NameError {
+    /// What is wrong, in one line.
+    pub message: String,
+    /// What to write instead, in one line.
+    pub suggestion: Option<String>,
+    /// The name that it is about, if it is about one.
+    pub(super) name: Option<String>,
+}
+
+impl std::error::Error for NameError {}
+
+impl fmt::Display for NameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        self.suggestion.as_ref().map_or(Ok(()), |suggestion| write!(f, "\n  {suggestion}"))
+    }
+}
+
+impl NameError {
+    pub(super) fn new(name: &str, message: impl Into<String>) -> NameError {
+        NameError { message: message.into(), suggestion: None, name: Some(name.to_owned()) }
+    }
+
+    pub(super) fn suggest(self, suggestion: impl Into<String>) -> NameError {
+        NameError { suggestion: Some(suggestion.into()), ..self }
+    }
+
+    /// The same at a place of a chain.
+    pub(super) fn at(self, span: Range<usize>) -> Fault {
+        let fault = Fault::new(span, self.message);
+        match self.suggestion {
+            Some(suggestion) => fault.suggest(suggestion),
+            None => fault,
+        }
+    }
+}
+
+pub(super) const UNNAMED: Axis = Axis::One { stated: None, given: None };
+
+impl Axis {
+    pub(super) fn stated(&self) -> Option<&str> {
+        match self {
+            Axis::One { stated, .. } => stated.as_deref(),
+            Axis::Rest => None,
+        }
+    }
+
+    /// All that it is called, each once.
+    fn names(&self) -> impl Iterator<Item = &str> {
+        let both = match self {
+            Axis::One { stated, given } if stated == given => [given.as_deref(), None],
+            Axis::One { stated, given } => [given.as_deref(), stated.as_deref()],
+            Axis::Rest => [None, None],
+        };
+        both.into_iter().flatten()
+    }
+}
+
+impl AxisNames {
+    /// Nothing is known, not even how many axes there are: names come from patterns alone.
+    pub fn unknown() -> AxisNames {
+        AxisNames { axes: vec![Axis::Rest], elsewhere: BTreeSet::new(), any: false, lacked: None }
+    }
+
+    /// Those of a tensor that is not known yet: every name is taken, and becomes some number. For those who
+    /// want to know whether a text is of the language before they look at a tensor.
+    pub fn any() -> AxisNames {
+        AxisNames { any: true, ..AxisNames::unknown() }
+    }
+
+    /// What each axis is called, where it has a name.
+    pub fn of(axes: &[Option<String>]) -> AxisNames {
+        let one = |stated: &Option<String>| Axis::One { stated: stated.clone(), given: None };
+        AxisNames { axes: axes.iter().map(one).collect(), ..AxisNames::unknown() }
+    }
+
+    /// The same of a tensor among others that have these names. A stage whose names these are moves the tensor
+    /// as far as it has them, where all of its axes have names.
+    #[must_use]
+    pub fn among(self, names: impl IntoIterator<Item = impl Into<String>>) -> AxisNames {
+        AxisNames { elsewhere: names.into_iter().map(Into::into).collect(), ..self }
+    }
+
+    /// The axes of a call as numbers; `None` if it does nothing to a tensor that lacks the axes.
+    ///
+    /// # Errors
+    /// [`NameError`] for a name that no axis has, or several have, and for a call that is for more axes than the
+    /// tensor has and cannot be for fewer.
+    pub fn resolve(
+        &mut self,
+        declared: &Declaration,
+        given: &[Given],
+    ) -> Result<Option<Vec<Vec<i64>>>, NameError> {
+        let mut numbers = Vec::with_capacity(given.len());
+        // For each name of a list, whether the tensor has it.
+        let mut has: Vec<bool> = Vec::new();
+        for (parameter, given) in declared.parameters.iter().zip(given) {
+            let names = match given {
+                Given::Integers(integers) => {
+                    numbers.push(integers.clone());
+                    continue;
+                }
+                Given::Names(names) => names,
+            };
+            let places = self.places_of(names)?;
+            let lacks = |name: &String| {
+                let message = format!("there is no axis {} to go with the others", quoted(name));
+                NameError::new(name, message)
+            };
+            match (parameter.kind, &places[..]) {
+                (Kind::Axis, [None]) if parameter.default.is_none() => return Ok(None),
+                (Kind::Axis, [None]) => return Err(lacks(&names[0])),
+                (Kind::Axes, [None, ..]) if places.iter().all(Option::is_none) => return Ok(None),
+                (Kind::Axes, _) => {
+                    let lacked = places.iter().position(Option::is_none);
+                    if let Some(lacked) = lacked
+                        && ptr::eq(declared, Rot90::DECLARATION)
+                    {
+                        return Err(lacks(&names[lacked]));
+                    }
+                    has = places.iter().map(Option::is_some).collect();
+                }
+                _ => {}
+            }
+            if ptr::eq(declared, Transpose::DECLARATION)
+                && places.iter().flatten().any(|at| *at < 0)
+            {
+                let message = "it is not known how many axes there are";
+                return Err(NameError::new(&names[0], message).suggest("write a pattern"));
+            }
+            numbers.push(places.into_iter().flatten().collect());
+        }
+        if has.contains(&false) {
+            check_for_all(declared, given)?;
+            for (parameter, list) in declared.parameters.iter().zip(&mut numbers) {
+                if parameter.kind == Kind::Integers && list.len() == has.len() {
+                    let mut has = has.iter();
+                    list.retain(|_| has.next().copied().unwrap_or(true));
+                }
+            }
+        }
+        Ok(Some(numbers))
+    }
+
+    /// Where the axis of each name is, from the end where nothing else is known; `None` if another tensor has it,
+    /// and this one surely not.
+    fn places_of(&mut self, names: &[String]) -> Result<Vec<Option<i64>>, NameError> {
+        let rest = self.rest();
+        let mut called: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (at, axis) in self.axes.iter().enumerate() {
+            axis.names().for_each(|name| called.entry(name).or_default().push(at));
+        }
+        let mut lacked = None;
+        let place = |name: &String| match called.get(&name[..]).map_or(&[][..], Vec::as_slice) {
+            _ if self.any => Ok(Some(0)),
+            [at] => {
+                let number = |at: usize| at.cast_signed() as i64;
+                let is_behind = rest.is_some_and(|rest| rest < *at);
+                Ok(Some(number(*at) - if is_behind { number(self.axes.len()) } else { 0 }))
+            }
+            [_, ..] => Err(NameError::new(name, format!("two axes are called {}", quoted(name)))
+                .suggest("give their numbers, as in axes=[0, 1]")),
+            [] if self.elsewhere.contains(name) && self.are_all_named() => {
+                lacked.get_or_insert_with(|| name.clone());
+                Ok(None)
+            }
+            [] => Err(self.not_found(name)),
+        };
+        let places = names.iter().map(place).collect();
+        self.lacked = self.lacked.take().or(lacked);
+        places
+    }
+
+    /// Which entry stands for axes of which nothing is known.
+    pub(super) fn rest(&self) -> Option<usize> {
+        self.axes.iter().position(|axis| *axis == Axis::Rest)
+    }
+
+    fn not_found(&self, name: &str) -> NameError {
+        let error = NameError::new(name, format!("no axis is called {}", quoted(name)));
+        let own = self.axes.iter().flat_map(Axis::names);
+        let known: Vec<&str> = own.chain(self.elsewhere.iter().map(String::as_str)).collect();
+        let is_number = name.parse::<i64>().is_ok();
+        match most_similar(name, known.iter().copied()) {
+            Some(similar) => error.suggest(format!("did you mean {}?", quoted(similar))),
+            None if is_number => error.suggest("axes are numbered by axis= and axes=[...]"),
+            None if known.is_empty() => error
+                .suggest("axes have names by their file, or by a pattern before: t y x -> y x t"),
+            None => error.suggest(format!("there are {self}")),
+        }
+    }
+
+    /// Whether the file names every axis.
+    pub(super) fn are_all_named(&self) -> bool {
+        self.axes.iter().all(|axis| axis.stated().is_some())
+    }
+
+    /// Follows the axes through a call with these arguments.
+    pub(super) fn follow(&mut self, op: &Op, arguments: &[Vec<i64>]) {
+        let place = |axis: i64, rank: usize| {
+            let axis = if axis < 0 { axis.checked_add_unsigned(rank as u64)? } else { axis };
+            usize::try_from(axis).ok().filter(|axis| *axis < rank)
+        };
+        match (op, arguments) {
+            (Op::Reshape(_), _) => self.axes = vec![Axis::Rest],
+            (Op::Transpose(_), [order]) if order.is_empty() => self.axes.reverse(),
+            (Op::Transpose(_), [order]) => {
+                self.expand(order.len());
+                let moved = |axis: &i64| Some(self.axes.get(place(*axis, order.len())?)?.clone());
+                self.axes = order.iter().map(|axis| moved(axis).unwrap_or(UNNAMED)).collect();
+            }
+            (Op::Rot90(_), [turns, axes]) if turns.iter().any(|turns| turns % 2 != 0) => {
+                let rank = self.axes.len();
+                let places = axes.iter().map(|axis| place(*axis, rank));
+                match places.collect::<Option<Vec<usize>>>().as_deref() {
+                    Some([one, other]) if !self.axes.contains(&Axis::Rest) => {
+                        self.axes.swap(*one, *other);
+                    }
+                    _ => self.axes = vec![Axis::Rest],
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Makes of axes of which nothing is known as many as make up this rank.
+    pub(super) fn expand(&mut self, rank: usize) {
+        if let Some(at) = self.rest() {
+            let more = (rank + 1).saturating_sub(self.axes.len());
+            self.axes.splice(at..=at, vec![UNNAMED; more]);
+        }
+    }
+}
+
+impl fmt::Display for AxisNames {
+    /// `(time, lat, -)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = |axis: &Axis| match axis {
+            Axis::Rest => "...".to_owned(),
+            one => {
+                one.names().next().map_or("-".to_owned(), |name| name.escape_debug().to_string())
+            }
+        };
+        write!(f, "({})", self.axes.iter().map(name).collect::<Vec<_>>().join(", "))
+    }
+}
+
+/// Checks that a call fits a tensor that has all of its axes, so that what is refused there is not done to a
+/// tensor that lacks some.
+fn check_for_all(declared: &Declaration, given: &[Given]) -> Result<(), NameError> {
+    let mut rank = 0;
+    let numbers: Vec<Vec<i64>> = given
+        .iter()
+        .map(|given| match given {
+            Given::Integers(integers) => integers.clone(),
+            Given::Names(names) => {
+                let begin = rank;
+                rank += names.len();
+                (begin..rank).map(|axis| axis.cast_signed() as i64).collect()
+            }
+        })
+        .collect();
+    let fits = |op: Op| Shape::new(vec![1; rank]).and_then(|shape| op.index_map(&shape));
+    match declared.op(&numbers).map(fits) {
+        Some(Err(error)) => {
+            Err(NameError { message: error.to_string(), suggestion: None, name: None })
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,189 @@
+//! Patterns, held against the names of a tensor's axes.
+
+use std::collections::{BTreeSet, HashMap};
+
+use trundle_core::ops::{Group, Part};
+
+use super::error::quoted;
+use super::names::{Axis, AxisNames, NameError, UNNAMED};
+
+/// What becomes of a pattern for a tensor with names.
+#[derive(Debug)]
+pub(super) enum Placed {
+    /// It is for all axes, in turn.
+    ByPlace,
+    /// It is for all axes, of which the file calls some as it does.
+    ByName,
+    /// It puts those of its axes that the tensor has in this order.
+    Order(Vec<i64>),
+    /// The tensor has nothing that it would move.
+    Idle,
+}
+
+impl AxisNames {
+    /// Holds a pattern against the names that the file states, and follows the axes through it.
+    ///
+    /// # Errors
+    /// [`NameError`] if a name of the file stands where the file has another axis, or if the pattern is for more
+    /// axes than the tensor has and cannot be for fewer.
+    pub(super) fn place(&mut self, left: &[Group], right: &[Group]) -> Result<Placed, NameError> {
+        let names: Vec<&str> = left.iter().filter_map(Group::as_axis).collect();
+        let stated: BTreeSet<&str> = self.axes.iter().filter_map(Axis::stated).collect();
+        let is_here = |name: &str| stated.contains(name);
+        let is_known = |name: &str| is_here(name) || self.elsewhere.contains(name);
+        let lacked = names.iter().copied().find(|name| !is_here(name));
+        let Some(lacked) = lacked.filter(|_| {
+            self.are_all_named()
+                && names.iter().any(|name| is_known(name))
+                && !self.elsewhere.is_empty()
+        }) else {
+            let is_by_name = names.iter().any(|name| is_known(name));
+            self.place_as_written(left, right)?;
+            return Ok(if is_by_name { Placed::ByName } else { Placed::ByPlace });
+        };
+        if let Some(unknown) = names.iter().find(|name| !is_known(name)) {
+            let message = format!(
+                "no tensor has an axis {}, and the others are axes of tensors",
+                quoted(unknown)
+            );
+            return Err(NameError::new(unknown, message)
+                .suggest("name all axes as the file does, or all of them otherwise"));
+        }
+        let placed = self.place_those_there(left, right, lacked)?;
+        self.lacked.get_or_insert_with(|| lacked.to_owned());
+        // What it splits from axes that are not there is not there either.
+        self.elsewhere.extend(right.iter().filter_map(Group::as_axis).map(str::to_owned));
+        Ok(placed)
+    }
+
+    /// The part of a pattern that is for the axes that the tensor has.
+    fn place_those_there(
+        &mut self,
+        left: &[Group],
+        right: &[Group],
+        lacked: &str,
+    ) -> Result<Placed, NameError> {
+        let own: Vec<&str> = self.axes.iter().filter_map(Axis::stated).collect();
+        let in_pattern: BTreeSet<&str> = left.iter().filter_map(Group::as_axis).collect();
+        let beside: Vec<&str> =
+            own.iter().copied().filter(|name| !in_pattern.contains(name)).collect();
+        if beside.len() == own.len() {
+            return Ok(Placed::Idle);
+        }
+        let is_order = left
+            .iter()
+            .chain(right)
+            .all(|group| *group == Group::Ellipsis || group.as_axis().is_some());
+        if !is_order {
+            let message = format!(
+                "there is no axis {}, and what splits or merges axes is for all of them",
+                quoted(lacked)
+            );
+            return Err(NameError::new(lacked, message));
+        }
+        let has_ellipsis = left.contains(&Group::Ellipsis);
+        let named: Vec<&str> =
+            own.iter().copied().filter(|name| in_pattern.contains(name)).collect();
+        let (from, to) = (those_of(left, &own, &[]), those_of(right, &own, &[]));
+        if from != named {
+            return Err(self.misplaced(named[0]));
+        }
+        let is_placed = those_of(left, &own, &beside) == own;
+        let whole = those_of(right, &own, &beside);
+        if (is_placed && whole == own) || (!is_placed && from == to) {
+            return Ok(Placed::Idle);
+        }
+        if !is_placed && has_ellipsis {
+            return Err(self.misplaced(named[0]));
+        }
+        if !is_placed && let Some(more) = beside.first() {
+            let message = format!("axis {} is not in the pattern", quoted(more));
+            let error = NameError { message, suggestion: None, name: None };
+            return Err(
+                error.suggest("write \"...\" on both sides for the axes that have no name there")
+            );
+        }
+        let place = |name: &&str| own.iter().position(|own| own == name);
+        let order: Vec<usize> = whole.iter().filter_map(place).collect();
+        self.axes = order.iter().map(|at| self.axes[*at].clone()).collect();
+        Ok(Placed::Order(order.into_iter().map(|at| at.cast_signed() as i64).collect()))
+    }
+
+    fn misplaced(&self, name: &str) -> NameError {
+        NameError::new(
+            name,
+            format!("the axes are {self}, in this order, and the pattern has another"),
+        )
+        .suggest("before the arrow axes stand as they are in the file, behind it as they shall be")
+    }
+
+    fn place_as_written(&mut self, left: &[Group], right: &[Group]) -> Result<(), NameError> {
+        let before = self.aligned(left);
+        let stated: BTreeSet<&str> = self.axes.iter().filter_map(Axis::stated).collect();
+        let mut named: HashMap<&str, Option<String>> = HashMap::new();
+        for (group, axes) in left.iter().zip(&before) {
+            let Group::Merged(parts) = group else { continue };
+            let own = axes.first().and_then(Axis::stated);
+            for part in parts {
+                let Part::Axis(name) = part else { continue };
+                if stated.contains(&name[..]) && own != Some(name) {
+                    return Err(self.misplaced(name));
+                }
+            }
+            // A part of an axis is not what the file calls so.
+            named.extend(group.as_axis().map(|name| (name, own.map(str::to_owned))));
+        }
+        let ellipsis = left.iter().position(|group| *group == Group::Ellipsis);
+        let behind = |group: &Group| match (group, group.as_axis()) {
+            (Group::Ellipsis, _) => ellipsis.map_or_else(Vec::new, |at| before[at].clone()),
+            (_, None) => vec![UNNAMED],
+            (_, Some(name)) => {
+                let stated = named.get(name).cloned().flatten();
+                vec![Axis::One { stated, given: Some(name.to_owned()) }]
+            }
+        };
+        self.axes = right.iter().flat_map(behind).collect();
+        Ok(())
+    }
+
+    /// For each group on the left of a pattern the axes that it stands for. Of those that the pattern does not fit,
+    /// nothing is known: it says so itself, when it is given the shape.
+    fn aligned(&mut self, left: &[Group]) -> Vec<Vec<Axis>> {
+        let ellipsis = left.iter().position(|group| *group == Group::Ellipsis);
+        if ellipsis.is_none() {
+            self.expand(left.len());
+        }
+        let (rank, rest) = (self.axes.len(), self.rest());
+        let fits = match ellipsis {
+            Some(_) => rest.is_some() || rank + 1 >= left.len(),
+            None => rank == left.len(),
+        };
+        if !fits {
+            self.axes = vec![Axis::Rest];
+        }
+        let (rank, rest) = (self.axes.len(), self.rest());
+        let of_group = |(at, group): (usize, &Group)| {
+            let is_before = ellipsis.is_none_or(|ellipsis| at < ellipsis);
+            let place = if is_before { Some(at) } else { (rank + at).checked_sub(left.len()) };
+            let is_known = |place: &usize| rest.is_none_or(|rest| (*place < rest) == is_before);
+            match group {
+                Group::Ellipsis if rest.is_some() => vec![Axis::Rest],
+                Group::Ellipsis => self.axes[at..rank + at + 1 - left.len()].to_vec(),
+                Group::Merged(_) => {
+                    let axis = place.filter(is_known).and_then(|place| self.axes.get(place));
+                    vec![axis.cloned().filter(|axis| *axis != Axis::Rest).unwrap_or(UNNAMED)]
+                }
+            }
+        };
+        left.iter().enumerate().map(of_group).collect()
+    }
+}
+
+/// The names on a side of a pattern that a tensor has, with others of its names where `...` stands.
+fn those_of<'a>(side: &[Group], own: &[&'a str], others: &[&'a str]) -> Vec<&'a str> {
+    let of_group = |group: &Group| match group.as_axis() {
+        Some(name) => own.iter().copied().find(|own| *own == name).into_iter().collect(),
+        None => others.to_vec(),
+    };
+    side.iter().flat_map(of_group).collect()
+}
