@@ -1,56 +1,82 @@
 //! Sizes of chunks and of shards, as somebody asks for them.
 
+use std::collections::BTreeSet;
 use std::str::FromStr;
 
-/// Sizes of chunks or of shards: of each axis in turn, or of some by their numbers. `-1` is all of an axis.
+/// Sizes of chunks or of shards: of each axis in turn, or of some by their numbers or names. `-1` is all of an
+/// axis.
 ///
-/// From a text: `24,48,-1`, or `0=24,2=-1`.
+/// From a text: `24,48,-1`, `0=24,2=-1` or `lat=24,time=-1`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChunkSizes {
-    /// The axis, unless all are named in turn, and its size, unless it is all of it.
-    sizes: Vec<(Option<usize>, Option<usize>)>,
+    /// The axis, unless all are told in turn, and its size, unless it is all of it.
+    sizes: Vec<(Option<Axis>, Option<usize>)>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Axis {
+    Number(usize),
+    Name(String),
 }
 
 impl FromStr for ChunkSizes {
     type Err = String;
 
     fn from_str(text: &str) -> Result<ChunkSizes, String> {
-        let one = |part: &str| -> Result<(Option<usize>, Option<usize>), String> {
-            let (axis, size) = match part.split_once('=') {
+        let one = |part: &str| -> Result<(Option<Axis>, Option<usize>), String> {
+            let (axis, size) = match part.rsplit_once('=') {
                 Some((axis, size)) => (Some(axis.trim()), size.trim()),
                 None => (None, part.trim()),
             };
-            let axis = axis.map(|axis| {
-                let number = axis.parse::<usize>();
-                number.map_err(|_| {
-                    format!("\"{axis}\" is no number of an axis: 0=24 gives the first 24")
-                })
+            let axis = axis.map(|axis| match axis.parse() {
+                Ok(number) => Axis::Number(number),
+                Err(_) => Axis::Name(axis.to_owned()),
             });
             let wrong = || format!("\"{size}\" is no size: 1 or more, or -1 for all of the axis");
             let size = match size {
                 "-1" => None,
                 _ => Some(size.parse().ok().filter(|size| *size > 0).ok_or_else(wrong)?),
             };
-            Ok((axis.transpose()?, size))
+            Ok((axis, size))
         };
         let sizes = text.split(',').map(one).collect::<Result<Vec<_>, _>>()?;
-        let named = sizes.iter().filter(|(axis, _)| axis.is_some()).count();
-        if named != 0 && named != sizes.len() {
-            return Err("either all axes have their numbers or none, as in 0=24,1=48".to_owned());
-        }
-        for (at, (axis, _)) in sizes.iter().enumerate() {
-            if let Some(axis) = axis
-                && sizes[..at].iter().any(|(other, _)| *other == Some(*axis))
-            {
-                return Err(format!("axis {axis} has two sizes"));
-            }
+        let told = sizes.iter().filter(|(axis, _)| axis.is_some()).count();
+        if told != 0 && told != sizes.len() {
+            return Err(
+                "either all axes are told or none, as in 0=24,1=48 or lat=24,lon=48".to_owned()
+            );
         }
         Ok(ChunkSizes { sizes })
     }
 }
 
 impl ChunkSizes {
-    /// The sizes of what they are of, for a tensor of these; those of which nothing is said are `otherwise`.
+    /// Checks that each axis that has a size by its name is one of some result, whose axes have these names.
+    ///
+    /// # Errors
+    /// Which is none, as a message.
+    pub(crate) fn check_names(&self, names: &BTreeSet<&str>) -> Result<(), String> {
+        let unknown = |axis: &Axis| match axis {
+            Axis::Name(name) if !names.contains(&name[..]) => Some(name.clone()),
+            _ => None,
+        };
+        let axes = self.sizes.iter().filter_map(|(axis, _)| axis.as_ref());
+        match axes.filter_map(unknown).next() {
+            None => Ok(()),
+            Some(name) if names.is_empty() => {
+                Err(format!("a size for axis {name:?}, where the axes have no names"))
+            }
+            Some(name) => {
+                const MOST: usize = 20;
+                let known: Vec<String> =
+                    names.iter().take(MOST).map(|name| format!("{name:?}")).collect();
+                Err(format!("a size for axis {name:?}, where the axes are {}", known.join(", ")))
+            }
+        }
+    }
+
+    /// The sizes of what they are of, for a tensor of these whose axes have these names, if any has one; those
+    /// of which nothing is said are `otherwise`. `None` if they are all of axes that other tensors have.
     ///
     /// # Errors
     /// What does not fit, as a message.
@@ -58,24 +84,42 @@ impl ChunkSizes {
         &self,
         what: &str,
         sizes: &[usize],
+        names: &[Option<String>],
         otherwise: &[usize],
-    ) -> Result<Vec<usize>, String> {
+    ) -> Result<Option<Vec<usize>>, String> {
         let rank = sizes.len();
         let all = |axis: usize| sizes[axis].max(1);
-        let mut own = otherwise.to_vec();
         let in_turn = self.sizes.iter().all(|(axis, _)| axis.is_none());
         if in_turn && self.sizes.len() != rank {
             let got = self.sizes.len();
             return Err(format!("{got} sizes of {what}, where the result has {rank} axes"));
         }
+        let mut own: Vec<Option<usize>> = vec![None; rank];
         for (at, (axis, size)) in self.sizes.iter().enumerate() {
-            let axis = axis.unwrap_or(at);
+            let axis = match axis {
+                None => at,
+                Some(Axis::Number(axis)) => *axis,
+                Some(Axis::Name(name)) => {
+                    let is_it = |axis: &usize| names[*axis].as_ref() == Some(name);
+                    let mut called = (0..names.len()).filter(is_it);
+                    match (called.next(), called.next()) {
+                        (None, _) => continue,
+                        (Some(axis), None) => axis,
+                        _ => return Err(format!("two axes are called {name:?}")),
+                    }
+                }
+            };
             if axis >= rank {
                 return Err(format!("a size for axis {axis}, where the result has {rank} axes"));
             }
-            own[axis] = size.unwrap_or_else(|| all(axis));
+            if own[axis].replace(size.unwrap_or_else(|| all(axis))).is_some() {
+                return Err(format!("axis {axis} has two sizes"));
+            }
         }
-        Ok(own)
+        let is_said = own.iter().any(Option::is_some);
+        let filled =
+            own.into_iter().zip(otherwise).map(|(own, otherwise)| own.unwrap_or(*otherwise));
+        Ok(is_said.then(|| filled.collect()))
     }
 }
 
@@ -85,21 +129,35 @@ mod tests {
 
     #[test]
     fn sizes_are_of_each_axis_or_of_some() {
-        let of = |text: &str| text.parse::<ChunkSizes>()?.of("chunks", &[10, 20, 0], &[3, 4, 5]);
-        assert_eq!(of("1, 2,30"), Ok(vec![1, 2, 30]));
-        assert_eq!(of("-1,2,-1"), Ok(vec![10, 2, 1]));
-        assert_eq!(of("1=7"), Ok(vec![3, 7, 5]));
-        assert_eq!(of("2=-1,0=-1"), Ok(vec![10, 4, 1]));
+        let named = ["lat", "lon"].map(|name| Some(name.to_owned()));
+        let names = [named.to_vec(), vec![None]].concat();
+        let of =
+            |text: &str| text.parse::<ChunkSizes>()?.of("chunks", &[10, 20, 0], &names, &[3, 4, 5]);
+        assert_eq!(of("1, 2,30"), Ok(Some(vec![1, 2, 30])));
+        assert_eq!(of("-1,2,-1"), Ok(Some(vec![10, 2, 1])));
+        assert_eq!(of("1=7"), Ok(Some(vec![3, 7, 5])));
+        assert_eq!(of("2=-1,0=-1"), Ok(Some(vec![10, 4, 1])));
+        assert_eq!(of("lon=7"), Ok(Some(vec![3, 7, 5])));
+        assert_eq!(of("lon=-1,0=2,time=9"), Ok(Some(vec![2, 20, 5])));
+        assert_eq!(of("time=9"), Ok(None));
     }
 
     #[test]
     fn what_is_no_size_is_refused_with_a_word() {
-        let of = |text: &str| text.parse::<ChunkSizes>()?.of("chunks", &[10, 20, 30], &[3, 4, 5]);
+        let names = ["x", "x", "y"].map(|name| Some(name.to_owned()));
+        let of = |text: &str| {
+            let sizes = text.parse::<ChunkSizes>()?;
+            sizes.check_names(&BTreeSet::from(["x", "y"]))?;
+            sizes.of("chunks", &[10, 20, 30], &names, &[3, 4, 5])
+        };
         for (text, word) in [
             ("", "\"\" is no size"),
             ("0,1,2", "\"0\" is no size"),
             ("1,-2,2", "\"-2\" is no size"),
-            ("lat=24", "\"lat\" is no number of an axis"),
+            ("lat=24", "a size for axis \"lat\", where the axes are \"x\", \"y\""),
+            ("-1=24", "a size for axis \"-1\""),
+            ("x=24", "two axes are called \"x\""),
+            ("2=1,y=2", "axis 2 has two sizes"),
             ("0=1,2", "either all axes"),
             ("0=1,0=2", "axis 0 has two sizes"),
             ("1,2", "2 sizes of chunks, where the result has 3 axes"),

@@ -78,8 +78,10 @@ fn shared(options: &PlanOptions, budget: usize, each: usize) -> Result<(usize, u
     match budget.checked_sub(threads.saturating_mul(each)).filter(|left| *left > 0) {
         Some(left) => Ok((left, threads)),
         None => {
-            let (each, limit) = (each as u64, options.max_bytes);
-            let needed = each + OVERHEAD_BYTES.min(each) + 1;
+            let (lacking, limit) = ((each + 1 - budget) as u64, options.max_bytes);
+            // Of a small limit, what is more goes half to the program.
+            let times = if limit < 2 * OVERHEAD_BYTES { 2 } else { 1 };
+            let needed = limit.saturating_add(times * lacking);
             Err(Error::from(Problem::Memory { needed, limit }))
         }
     }

@@ -8,7 +8,7 @@ use trundle_core::program::{Program, TensorId};
 use trundle_formats::{Codecs, Described, FileSkeleton, Format, Order, StoredDType, TensorFile};
 
 use crate::Storage;
-use crate::error::Error;
+use crate::error::{Error, Problem};
 use crate::plan::chunk_sizes::ChunkSizes;
 use crate::plan::codec_memory::{decoders, encoders};
 use crate::plan::input::{Input, JobInput, JobTensor};
@@ -200,6 +200,9 @@ impl Job {
         metadata: &[(String, String)],
         options: &PlanOptions,
     ) -> Result<Job, Error> {
+        if format.is_folder() {
+            check_axes_with_sizes(&unplanned, options)?;
+        }
         let chunkings = unplanned.iter().map(|each| each.chunking(format, options));
         let chunkings = chunkings.collect::<Result<Vec<Chunking>, _>>()?;
         let skeleton = {
@@ -348,6 +351,15 @@ impl Job {
         }
         cost
     }
+}
+
+/// Checks that axes that have sizes of chunks by their names are axes of some result.
+fn check_axes_with_sizes(unplanned: &[Unplanned], options: &PlanOptions) -> Result<(), Error> {
+    let names = unplanned.iter().flat_map(Unplanned::axis_names).collect();
+    for asked in [&options.chunks, &options.shards].into_iter().flatten() {
+        asked.check_names(&names).map_err(|why| Error::from(Problem::Chunks(why)))?;
+    }
+    Ok(())
 }
 
 /// Whether all is moved whole, and so little that the storage makes no difference.

@@ -297,6 +297,11 @@ impl Unplanned {
         self.encoding.as_ref().map_or(&[], |encoding| &encoding.not_kept)
     }
 
+    /// The names of its axes in the output.
+    pub(crate) fn axis_names(&self) -> impl Iterator<Item = &str> {
+        self.annotations.dimension_names.iter().flatten().map(String::as_str)
+    }
+
     /// The chunks, shards and codecs that are asked for, or else those of the source, where the operators
     /// bring them.
     pub(crate) fn chunking(
@@ -312,15 +317,15 @@ impl Unplanned {
             let why = format!("format {} has no chunks", format.name());
             return Err(Error::from(Problem::Chunks(why)));
         }
-        let sizes = self.out_shape.sizes();
+        let (sizes, names) = (self.out_shape.sizes(), &self.annotations.dimension_names);
         let refused = |why: String| Error::from(Problem::Chunks(why)).within(&self.name);
         let brought = self.movement.chunk();
         let all = || sizes.iter().map(|size| (*size).max(1)).collect::<Vec<_>>();
         let chunk = match &options.chunks {
             None => brought,
             Some(asked) => {
-                let otherwise = brought.unwrap_or_else(all);
-                Some(asked.of("chunks", sizes, &otherwise).map_err(refused)?)
+                let otherwise = brought.clone().unwrap_or_else(all);
+                asked.of("chunks", sizes, names, &otherwise).map_err(refused)?.or(brought)
             }
         };
         let shard = match &options.shards {
@@ -328,7 +333,7 @@ impl Unplanned {
             None => self.shard_brought(chunk.as_deref()),
             Some(asked) => {
                 let otherwise = chunk.clone().unwrap_or_else(all);
-                Some(asked.of("shards", sizes, &otherwise).map_err(refused)?)
+                asked.of("shards", sizes, names, &otherwise).map_err(refused)?
             }
         };
         // All of an axis is as many chunks as it takes.
