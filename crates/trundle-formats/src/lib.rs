@@ -51,6 +51,7 @@ mod header_reader;
 mod leftover;
 mod literal;
 mod names;
+pub mod ngff;
 mod nifti;
 mod npy;
 mod npz;

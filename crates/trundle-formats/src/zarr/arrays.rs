@@ -14,6 +14,7 @@ use super::codecs;
 use super::problem;
 use super::recent::Recent;
 use crate::format::Contents;
+use crate::ngff;
 use crate::{
     Annotations, Blob, Header, Order, Problem, Progress, StoredDType, TensorHint, Unreadable,
 };
@@ -41,12 +42,17 @@ impl Arrays {
             .map(|each| Unreadable { name: name(&each.path), problem: problem(each.error) })
             .collect();
         let mut attributes = store.attributes;
+        let mut axis_names = ngff::axis_names(&attributes);
         let (mut headers, mut arrays, mut begin) = (Vec::new(), Vec::new(), 0);
         for mut array in store.arrays {
             let name = name(&array.path);
             if array.path.is_empty() {
                 // The only one: what is said of it is said of the store.
                 attributes = std::mem::take(&mut array.attributes);
+            }
+            let of_pyramid = axis_names.remove(&array.path).unwrap_or_default();
+            if array.dimension_names.is_empty() && of_pyramid.len() == array.shape.len() {
+                array.dimension_names = of_pyramid;
             }
             match header(&array, name.clone(), begin) {
                 Ok((header, end)) => {

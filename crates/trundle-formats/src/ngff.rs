@@ -1,0 +1,178 @@
+//! What OME-NGFF says of the axes of a group's arrays: the pyramids of an image, of versions 0.3 to 0.5.
+//!
+//! Source: "multiscales" metadata of OME-NGFF 0.4 and 0.5. An object of `multiscales` has the `axes` of all of
+//! its arrays, and for each array, which its path names, transformations with a number for each axis.
+
+use serde_json::Value;
+
+/// The keys of a file's metadata that may say of axes in their order: of versions up to 0.4, and from 0.5 on.
+pub const KEYS: [&str; 2] = ["multiscales", "ome"];
+
+/// What stands under one of the [keys](KEYS), as a text in JSON, once the axes of each array are in another
+/// order: `order_of` gives for each axis of an array's result the axis that it was, and nothing of an array that
+/// is not there, or whose axes are others now. `None` if that cannot be said.
+pub fn reordered(
+    key: &str,
+    text: &str,
+    order_of: impl Fn(&str) -> Option<Vec<usize>>,
+) -> Option<String> {
+    let mut value: Value = serde_json::from_str(text).ok()?;
+    if let Some(multiscales) = multiscales_of(key, &mut value) {
+        for multiscale in multiscales.as_array_mut()? {
+            reorder(multiscale, &order_of)?;
+        }
+    }
+    Some(value.to_string())
+}
+
+/// For each array that a store's attributes say it of, its path and the names of its axes.
+#[cfg(feature = "zarr")]
+pub(crate) fn axis_names(
+    attributes: &serde_json::Map<String, Value>,
+) -> std::collections::HashMap<String, Vec<Option<String>>> {
+    let mut names = std::collections::HashMap::new();
+    for (key, value) in attributes {
+        let mut value = value.clone();
+        let found = KEYS.contains(&&key[..]).then(|| multiscales_of(key, &mut value)).flatten();
+        for multiscale in found.and_then(|found| found.as_array()).into_iter().flatten() {
+            let Some(axes) = multiscale["axes"].as_array() else { continue };
+            let name = |axis: &Value| axis["name"].as_str().or(axis.as_str()).map(str::to_owned);
+            let axes: Vec<Option<String>> = axes.iter().map(name).collect();
+            for dataset in multiscale["datasets"].as_array().into_iter().flatten() {
+                if let Some(path) = dataset["path"].as_str() {
+                    names.insert(path.to_owned(), axes.clone());
+                }
+            }
+        }
+    }
+    names
+}
+
+fn multiscales_of<'a>(key: &str, value: &'a mut Value) -> Option<&'a mut Value> {
+    if key == KEYS[0] { Some(value) } else { value.get_mut(KEYS[0]) }
+}
+
+fn reorder(multiscale: &mut Value, order_of: impl Fn(&str) -> Option<Vec<usize>>) -> Option<()> {
+    let mut orders = Vec::new();
+    for dataset in multiscale["datasets"].as_array()? {
+        orders.push(order_of(dataset["path"].as_str()?)?);
+    }
+    let order = orders.first()?.clone();
+    if orders.iter().any(|other| *other != order) {
+        return None;
+    }
+    permute(multiscale.get_mut("axes")?, &order)?;
+    reorder_transformations(multiscale, &order)?;
+    for dataset in multiscale["datasets"].as_array_mut()? {
+        reorder_transformations(dataset, &order)?;
+    }
+    Some(())
+}
+
+/// Those of an array, or of all.
+fn reorder_transformations(of: &mut Value, order: &[usize]) -> Option<()> {
+    let Some(transformations) = of.get_mut("coordinateTransformations") else { return Some(()) };
+    for transformation in transformations.as_array_mut()? {
+        match transformation["type"].as_str()?.to_owned() {
+            kind if kind == "scale" || kind == "translation" => {
+                permute(transformation.get_mut(&kind)?, order)?;
+            }
+            kind if kind == "identity" => {}
+            _ => return None,
+        }
+    }
+    Some(())
+}
+
+/// The entries of a list with one for each axis.
+fn permute(list: &mut Value, order: &[usize]) -> Option<()> {
+    let list = list.as_array_mut().filter(|list| list.len() == order.len())?;
+    *list = order.iter().map(|axis| list.get(*axis).cloned()).collect::<Option<_>>()?;
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn multiscales() -> Value {
+        let level = |path: &str, scale: f64| {
+            json!({ "path": path, "coordinateTransformations": [
+                { "type": "scale", "scale": [1.0, 0.5, scale, scale] },
+                { "type": "translation", "translation": [0, 1, 2, 3] },
+            ] })
+        };
+        json!([{
+            "version": "0.4", "name": "cells",
+            "axes": [
+                { "name": "c", "type": "channel" },
+                { "name": "z", "type": "space", "unit": "micrometer" },
+                { "name": "y", "type": "space" }, { "name": "x", "type": "space" },
+            ],
+            "datasets": [level("0", 0.25), level("1", 0.75)],
+            "coordinateTransformations": [{ "type": "scale", "scale": [1, 2, 3, 4] }],
+        }])
+    }
+
+    /// An order that is not its own inverse.
+    const ORDER: [usize; 4] = [1, 2, 3, 0];
+
+    fn moved(key: &str, value: &Value) -> Option<Value> {
+        let order = |path: &str| ["0", "1"].contains(&path).then(|| ORDER.to_vec());
+        reordered(key, &value.to_string(), order).map(|text| serde_json::from_str(&text).unwrap())
+    }
+
+    #[test]
+    fn axes_scales_and_translations_go_with_the_axes() {
+        let moved_once = moved("multiscales", &multiscales()).unwrap();
+        let one = &moved_once[0];
+        let names: Vec<&str> = one["axes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|axis| axis["name"].as_str().unwrap())
+            .collect();
+        assert_eq!(names, ["z", "y", "x", "c"]);
+        assert_eq!(one["axes"][0]["unit"], "micrometer");
+        assert_eq!(one["coordinateTransformations"][0]["scale"], json!([2, 3, 4, 1]));
+        let level = &one["datasets"][1]["coordinateTransformations"];
+        assert_eq!(level[0]["scale"], json!([0.5, 0.75, 0.75, 1.0]));
+        assert_eq!(level[1]["translation"], json!([1, 2, 3, 0]));
+        assert_eq!(one["name"], "cells");
+        // Of version 0.5, with all that stands beside it.
+        let ome = json!({ "version": "0.5", "multiscales": multiscales(), "omero": { "id": 1 } });
+        let moved_ome = moved("ome", &ome).unwrap();
+        assert_eq!(moved_ome["multiscales"], moved_once);
+        assert_eq!(moved_ome["omero"], ome["omero"]);
+        // Of version 0.3, axes are texts.
+        let old = json!([{ "axes": ["c", "z", "y", "x"], "datasets": [{ "path": "0" }] }]);
+        assert_eq!(moved("multiscales", &old).unwrap()[0]["axes"], json!(["z", "y", "x", "c"]));
+        // What says nothing of axes stays.
+        let labels = json!({ "version": "0.5", "labels": ["cells"] });
+        assert_eq!(moved("ome", &labels), Some(labels));
+    }
+
+    #[test]
+    fn what_cannot_be_said_is_not() {
+        for (path, value) in [
+            ("/0/datasets/1/path", json!("2")),
+            ("/0/axes", json!(["x"])),
+            ("/0/axes", Value::Null),
+            ("/0/datasets", json!([])),
+            ("/0/datasets/0/coordinateTransformations/0/scale", json!([1, 2])),
+            ("/0/datasets/0/coordinateTransformations/0", json!({ "type": "scale", "path": "s" })),
+            ("/0/datasets/0/coordinateTransformations/0/type", json!("affine")),
+        ] {
+            let mut other = multiscales();
+            *other.pointer_mut(path).unwrap() = value;
+            assert_eq!(moved("multiscales", &other), None, "{path}");
+        }
+        let order =
+            |path: &str| Some(if path == "0" { vec![1, 2, 3, 0] } else { vec![0, 1, 2, 3] });
+        assert_eq!(reordered("multiscales", &multiscales().to_string(), order), None);
+        assert_eq!(reordered("multiscales", "no JSON", order), None);
+        assert_eq!(moved("multiscales", &json!("a text")), None);
+    }
+}
