@@ -309,8 +309,8 @@ pub(crate) struct MoveArgs {
 /// How a result is cut and encoded, where its format has chunks.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ChunkArgs {
-    /// The chunks of a Zarr store that is written: a size for each axis (24,48,-1) or for some of them
-    /// (0=24,2=-1), where -1 is all of it. Without it, those of the source, or 4 MiB at most
+    /// The chunks of a Zarr store that is written: a size for each axis (24,48,-1) or for some of them, by their
+    /// names or numbers (lat=24,time=-1), where -1 is all of it. Without it, those of the source, or 4 MiB at most
     #[arg(long, value_name = "SIZES", allow_hyphen_values = true)]
     pub chunks: Option<ChunkSizes>,
     /// Its shards, files of many chunks: whole multiples of them. Without it, those of the source if --chunks

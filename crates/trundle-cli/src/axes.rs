@@ -1,10 +1,11 @@
 //! What the axes of a tensor are, and the record of it in a file's metadata.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use serde_json::Value;
 use trundle::{Chain, Shape};
-use trundle_formats::TensorFile;
+use trundle_formats::{TensorFile, ngff};
 
 use crate::selection::Choice;
 
@@ -98,28 +99,33 @@ impl Record {
     }
 }
 
-/// The metadata of a file once `chain` is applied to some of its tensors, and the keys of what is left out
+/// The metadata of a file once some of its tensors are moved, and the keys of what is left out
 /// of it since it would be false. Of the record of axes, that is what it says of tensors whose axes are
-/// others now, or that are left out; and all that others say of the order of axes. The rest stays letter for
-/// letter.
+/// others now, or that are left out; and what OME-NGFF says of the order of axes where another cannot be said in
+/// its place. The rest stays letter for letter.
 pub(crate) fn still_true(
     file: &TensorFile,
     choice: &Choice<'_>,
-    chain: &Chain,
 ) -> (Vec<(String, String)>, Vec<String>) {
-    let is_turned =
-        |index: usize| choice.is_moved(index) && !leaves_axes(chain, &file.headers()[index].shape);
+    let is_turned = |index: usize| {
+        let chain = choice.chain(index);
+        chain.is_some_and(|chain| !leaves_axes(chain, &file.headers()[index].shape))
+    };
     let is_any_turned = (0..file.headers().len()).any(is_turned);
     let (mut metadata, mut untrue) = (Vec::new(), Vec::new());
     for (key, text) in file.metadata() {
-        if is_any_turned && OF_ORDER.contains(&key.as_str()) {
-            untrue.push(key.clone());
-        } else if key.ends_with('/') && is_of_left_out(file, choice, key) {
+        if key.ends_with('/') && is_of_left_out(file, choice, key) {
             // What is said of a group of which nothing is left.
         } else if key.ends_with('/') && is_any_turned {
-            let (text, keys) = group_still_true(text);
+            let (text, keys) =
+                group_still_true(text, |name| order_of(file, choice, &format!("{key}{name}")));
             untrue.extend(keys.into_iter().map(|own| format!("{key}{own}")));
             metadata.push((key.clone(), text));
+        } else if is_any_turned && ngff::KEYS.contains(&&key[..]) {
+            match ngff::reordered(key, text, |name| order_of(file, choice, name)) {
+                Some(text) => metadata.push((key.clone(), text)),
+                None => untrue.push(key.clone()),
+            }
         } else {
             metadata.push((key.clone(), text.clone()));
         }
@@ -143,28 +149,52 @@ fn is_of_left_out(file: &TensorFile, choice: &Choice<'_>, key: &str) -> bool {
     left_out.peek().is_some() && left_out.all(|is_left_out| is_left_out)
 }
 
-/// What is said of a group within a store, an object in JSON, without what is said of axes in their order; and the
-/// keys of that.
-fn group_still_true(text: &str) -> (String, Vec<&'static str>) {
-    let Ok(serde_json::Value::Object(mut own)) = serde_json::from_str(text) else {
+/// What is said of a group within a store, an object in JSON, with what is said of axes in the order that they have
+/// now; and the keys of what cannot be said of that.
+fn group_still_true(
+    text: &str,
+    order_of: impl Fn(&str) -> Option<Vec<usize>>,
+) -> (String, Vec<&'static str>) {
+    let Ok(Value::Object(mut own)) = serde_json::from_str(text) else {
         return (text.to_owned(), Vec::new());
     };
-    let untrue: Vec<_> =
-        OF_ORDER.into_iter().filter(|key| own.shift_remove(*key).is_some()).collect();
-    match untrue.is_empty() {
-        true => (text.to_owned(), untrue),
-        false => (serde_json::Value::Object(own).to_string(), untrue),
+    let mut untrue = Vec::new();
+    for key in ngff::KEYS {
+        let Some(stated) = own.get_mut(key) else { continue };
+        let reordered = ngff::reordered(key, &stated.to_string(), &order_of);
+        match reordered.and_then(|text| serde_json::from_str(&text).ok()) {
+            Some(reordered) => *stated = reordered,
+            None => {
+                own.shift_remove(key);
+                untrue.push(key);
+            }
+        }
     }
+    (Value::Object(own).to_string(), untrue)
 }
-
-/// What says of axes in their order: the keys of OME-NGFF, of its versions up to 0.4 and from 0.5 on.
-const OF_ORDER: [&str; 2] = ["multiscales", "ome"];
 
 /// Whether the axes of a tensor are in the order in which they were, each as long as it was.
 fn leaves_axes(chain: &Chain, shape: &Shape) -> bool {
-    let is_in_order = |axes: Vec<usize>| axes.into_iter().eq(0..shape.rank());
-    chain.axes_kept(shape).is_some_and(is_in_order)
-        && chain.out_shape(shape).is_ok_and(|out| out == *shape)
+    order_behind(chain, shape).is_some_and(|order| order.into_iter().eq(0..shape.rank()))
+}
+
+/// For each axis of a result the axis that it was, if each is as long as it was.
+fn order_behind(chain: &Chain, shape: &Shape) -> Option<Vec<usize>> {
+    let order = chain.axes_kept(shape)?;
+    let out = chain.out_shape(shape).ok()?;
+    let is_permutation = order.iter().collect::<BTreeSet<_>>().len() == shape.rank();
+    let is_as_long = order.iter().map(|axis| &shape[*axis]).eq(out.iter());
+    (is_permutation && is_as_long).then_some(order)
+}
+
+/// The same of the tensor of a name, if it is in the output.
+fn order_of(file: &TensorFile, choice: &Choice<'_>, name: &str) -> Option<Vec<usize>> {
+    let index = file.headers().iter().position(|header| header.name == name)?;
+    let shape = &file.headers()[index].shape;
+    match choice.chain(index) {
+        Some(chain) => order_behind(chain, shape),
+        None => (!choice.is_left_out(index)).then(|| (0..shape.rank()).collect()),
+    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use trundle_formats::{ExitClass, Problem, Shown};
 use crate::memory;
 
 /// A message and an exit code.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Failure {
     code: u8,
     message: String,

@@ -51,7 +51,8 @@ Examples:
 const ROLL: &str = "\
 Examples:
   trundle roll spectrum.npy -o out.npy --shift 128 --axes 0,1       fftshift of 256 x 256
-  trundle roll windows.npy -o out.npy --shift -3,-3 --axes 1,2      towards smaller indices";
+  trundle roll windows.npy -o out.npy --shift -3,-3 --axes 1,2      towards smaller indices
+  trundle roll era5.zarr -o out.zarr --shift 720 --dims lon         all arrays that have this axis";
 
 const REVERSE: &str = "\
 Examples:
@@ -64,6 +65,7 @@ const FLIP: &str = "\
 Examples:
   trundle flip image.npy -o upside-down.npy --axes 0
   trundle flip bgr.npy -o rgb.npy --axes -1             the last axis: the channels
+  trundle flip era5.zarr -o north-up.zarr --dims lat    all arrays that have this axis
 `reverse` reverses only the first elements of each row.";
 
 const ROT90: &str = "\
@@ -78,6 +80,7 @@ Examples:
   trundle apply im.npy \"(h p) (w q) c -> (h w) (p q c), p=16, q=16\" -o patches.npy
   trundle apply ims.npy \"b ... c -> b (...) c\" -o pixels.npy              axes merged
   trundle apply im.npy \"slice(starts=[8], stops=[-8], axes=[1])\" -o cropped.npy
+  trundle apply era5.zarr \"time lat lon -> lat lon time | flip(dim=lat)\" -o out.zarr
 docs/chains.md says all of the language.";
 
 pub(crate) const TASK: &str = "\

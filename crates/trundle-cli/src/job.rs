@@ -249,7 +249,7 @@ pub(crate) fn carry_out(operation: &Operation, moving: &MoveArgs) -> Result<Outc
     }
     let format = format.unwrap_or(file.format());
     let choice = Choice::of(operation, &file, planning, format)?;
-    let (metadata, untrue) = axes::still_true(&file, &choice, &operation.chain);
+    let (metadata, untrue) = axes::still_true(&file, &choice);
     let wanted = choice.wanted();
     let (held, means) = (operation.lengths_bytes, &planning.means);
     let of_worker = workers::share(moving);
@@ -257,11 +257,12 @@ pub(crate) fn carry_out(operation: &Operation, moving: &MoveArgs) -> Result<Outc
     let job = decide(held, means, planning.row_major, &writing.chunking, |options| {
         Job::new(&file, &wanted, format, &metadata, options)
     });
-    let job =
-        job.map_err(|failure| match wanted.iter().all(|each| choice.is_moved(each.index)) {
+    let job = job.map_err(|failure| {
+        match planning.tensor.is_none() || wanted.iter().all(|each| choice.is_moved(each.index)) {
             true => failure,
             false => failure.with_hint("--only leaves out what --tensor does not name"),
-        })?;
+        }
+    })?;
     let kept: Vec<bool> = wanted.iter().map(|each| !choice.is_moved(each.index)).collect();
     let (input, json) = (operation.input.path(), planning.means.json);
     let mut outcome = match moving.workers {

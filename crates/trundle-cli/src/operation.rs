@@ -1,28 +1,48 @@
-//! What a command asks for: a file, and a chain of operators.
+//! What a command asks for: a file, and operators for its tensors.
 
 use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
-use trundle::notation::LengthsFile;
+use trundle::notation::{AxisNames, Given, LengthsFile};
+use trundle::ops::{Declaration, Kind};
 use trundle::{Chain, Shape, normalize_axis};
-use trundle_formats::{FORMATS, Format, Problem, Shown, TensorFile};
+use trundle_formats::{FORMATS, Format, Header, Problem, Shown, TensorFile};
 
 use crate::args::{ApplyArgs, ConvertArgs};
 use crate::failure::Failure;
 use crate::input::Input;
 use crate::memory;
 
-/// A chain, and the file whose tensors it is applied to.
+/// What is done to the tensors of a file.
 pub(crate) struct Operation {
     pub input: Input,
-    pub chain: Chain,
+    asked: Asked,
     /// The bytes that the lengths of its reversals take at most, while they become a chain.
     pub lengths_bytes: u64,
     /// Whether the user wrote the chain, so that errors show the place in it.
     pub written: bool,
-    /// The one length that stands for as many as a tensor needs, where the chain is a reversal by
-    /// it.
-    one_length: Option<OneLength>,
+}
+
+/// What is asked for, of which a chain is made for each tensor.
+enum Asked {
+    /// The same for all.
+    Chain(Chain),
+    /// A chain as it was written, with the lengths that it names, and what it is for a tensor whose axes have
+    /// no names.
+    Written { text: String, lengths: HashMap<String, LengthsFile>, unnamed: Result<Chain, Failure> },
+    /// One operator, with axes by their names, and the lengths of a reversal.
+    Call { declared: &'static Declaration, given: Vec<Given>, lengths: Option<Lengths> },
+    /// A reversal by lengths, of axes by their numbers. A single one stands for as many as a tensor needs.
+    Reversal { chain: Chain, one: Option<OneLength> },
+}
+
+/// Lengths that are not of a tensor yet.
+struct Lengths {
+    /// As they were read.
+    read: LengthsFile,
+    /// The one length that stands for as many as a tensor needs.
+    one: Option<i128>,
 }
 
 /// A reversal by the same length everywhere.
@@ -46,49 +66,144 @@ impl OneLength {
             }
         }
     }
+
+    /// The reversal of a tensor of this shape.
+    ///
+    /// # Errors
+    /// If it takes more memory than there is, or the length is none.
+    fn chain(self, shape: &Shape) -> Result<Chain, Failure> {
+        let count = self.count(shape).unwrap_or(1);
+        memory::check(BYTES_A_LENGTH.saturating_mul(count as u64), None)?;
+        let op = LengthsFile::list(vec![self.length; count]).reverse(self.axis, self.batch_axis);
+        Ok(Chain::new().then(op.map_err(Failure::refused)?))
+    }
 }
 
 impl Operation {
     /// A chain that the program made, applied to a file.
     pub(crate) fn new(input: Input, chain: Chain) -> Operation {
-        Operation { input, chain, lengths_bytes: 0, written: false, one_length: None }
+        Operation::of(input, Asked::Chain(chain))
     }
 
-    /// The chain for a tensor of this shape.
+    /// One operator with axes by their names.
     ///
     /// # Errors
-    /// If it takes more memory than there is.
-    pub(crate) fn chain_for(&self, shape: &Shape) -> Result<Cow<'_, Chain>, Failure> {
-        let Some(one) = self.one_length else { return Ok(Cow::Borrowed(&self.chain)) };
-        let Some(count) = one.count(shape).filter(|count| *count != 1) else {
-            return Ok(Cow::Borrowed(&self.chain));
+    /// If the lengths cannot be read.
+    pub(crate) fn call(
+        input: Input,
+        declared: &'static Declaration,
+        given: Vec<Given>,
+        lengths: &str,
+    ) -> Result<Operation, Failure> {
+        let has_lengths = declared.parameters.iter().any(|each| each.kind == Kind::Lengths);
+        let mut lengths_bytes = 0;
+        let lengths = match has_lengths {
+            true => {
+                let read =
+                    self::lengths(lengths, input.path(), BYTES_A_KEPT_LENGTH, &mut lengths_bytes)?;
+                Some(Lengths { read, one: lengths.trim().parse().ok() })
+            }
+            false => None,
         };
-        memory::check(BYTES_A_LENGTH.saturating_mul(count as u64), None)?;
-        let op = LengthsFile::list(vec![one.length; count])
-            .reverse(one.axis, one.batch_axis)
-            .map_err(Failure::refused)?;
-        Ok(Cow::Owned(Chain::new().then(op)))
+        let operation = Operation::of(input, Asked::Call { declared, given, lengths });
+        Ok(Operation { lengths_bytes, ..operation })
+    }
+
+    /// Whether it may do nothing to a tensor that lacks the axes that it names.
+    pub(crate) fn is_by_name(&self) -> bool {
+        matches!(self.asked, Asked::Written { .. } | Asked::Call { .. })
+    }
+
+    fn of(input: Input, asked: Asked) -> Operation {
+        Operation { input, asked, lengths_bytes: 0, written: false }
+    }
+
+    /// The chain for a tensor, one of several whose axes have the names `among`, or the only one. It is without
+    /// operators if nothing is done to that.
+    ///
+    /// # Errors
+    /// If a name is not that of one axis, or if it takes more memory than there is.
+    pub(crate) fn chain_for(
+        &self,
+        header: &Header,
+        among: Option<&BTreeSet<String>>,
+    ) -> Result<Cow<'_, Chain>, Failure> {
+        let (shape, stated) = (&header.shape, &header.annotations.dimension_names);
+        let names = || {
+            let unnamed = vec![None; shape.rank()];
+            let names = AxisNames::of(if stated.is_empty() { &unnamed } else { stated });
+            names.among(among.into_iter().flatten().cloned())
+        };
+        match &self.asked {
+            Asked::Chain(chain) => Ok(Cow::Borrowed(chain)),
+            Asked::Reversal { chain, one } => {
+                match one.filter(|one| one.count(shape).is_some_and(|count| count != 1)) {
+                    None => Ok(Cow::Borrowed(chain)),
+                    Some(one) => Ok(Cow::Owned(one.chain(shape)?)),
+                }
+            }
+            // What has no axes lacks all of those that others have.
+            Asked::Written { unnamed, .. }
+                if stated.is_empty() && !(shape.rank() == 0 && among.is_some()) =>
+            {
+                unnamed.as_ref().map(Cow::Borrowed).map_err(Failure::clone)
+            }
+            Asked::Written { text, lengths, .. } => {
+                let read = |file: &str| {
+                    lengths.get(file).cloned().ok_or_else(|| Failure::refused("no such lengths"))
+                };
+                let chain = Chain::parse_named(text, &mut names(), read);
+                chain.map(Cow::Owned).map_err(Failure::refused)
+            }
+            Asked::Call { declared, given, lengths } => {
+                let numbers = names().resolve(declared, given).map_err(Failure::refused)?;
+                let Some(numbers) = numbers else { return Ok(Cow::Owned(Chain::new())) };
+                if let Some(op) = declared.op(&numbers) {
+                    return Ok(Cow::Owned(Chain::new().then(op)));
+                }
+                let (axis, batch_axis) = axes_of(declared, &numbers);
+                let lacks = || Failure::usage(format!("{} lacks its lengths", declared.name));
+                let lengths = lengths.as_ref().ok_or_else(lacks)?;
+                if let Some(length) = lengths.one {
+                    return Ok(Cow::Owned(OneLength { length, axis, batch_axis }.chain(shape)?));
+                }
+                let op =
+                    lengths.read.clone().reverse(axis, batch_axis).map_err(Failure::refused)?;
+                Ok(Cow::Owned(Chain::new().then(op)))
+            }
+        }
     }
 }
 
-/// A reversal along `axis` by the lengths that the command line gives.
+/// The axis of a reversal, and that along which its lengths vary.
+fn axes_of(declared: &Declaration, numbers: &[Vec<i64>]) -> (i64, Option<i64>) {
+    let parameters = declared.parameters.iter().zip(numbers);
+    let integer = |name| {
+        let named = parameters.clone().find(|(parameter, _)| parameter.name == name);
+        named.and_then(|(_, given)| given.first().copied())
+    };
+    (integer("axis").unwrap_or_default(), integer("batch_axis"))
+}
+
+/// A reversal by the lengths that the command line gives, along axes by their numbers.
 ///
 /// # Errors
 /// If the lengths cannot be read, or are of no use for a reversal.
 pub(crate) fn reversal(
     input: Input,
     given: &str,
-    axis: i64,
-    batch_axis: Option<i64>,
+    declared: &Declaration,
+    numbers: &[Vec<i64>],
 ) -> Result<Operation, Failure> {
+    let (axis, batch_axis) = axes_of(declared, numbers);
     let mut lengths_bytes = 0;
-    let op = lengths(given, input.path(), &mut lengths_bytes)?
+    let op = lengths(given, input.path(), BYTES_A_LENGTH, &mut lengths_bytes)?
         .reverse(axis, batch_axis)
         .map_err(Failure::refused)?;
-    let one_length = given.trim().parse().ok();
-    let one_length = one_length.map(|length| OneLength { length, axis, batch_axis });
-    let operation = Operation::new(input, Chain::new().then(op));
-    Ok(Operation { lengths_bytes, one_length, ..operation })
+    let one = given.trim().parse().ok();
+    let one = one.map(|length| OneLength { length, axis, batch_axis });
+    let operation = Operation::of(input, Asked::Reversal { chain: Chain::new().then(op), one });
+    Ok(Operation { lengths_bytes, ..operation })
 }
 
 impl ApplyArgs {
@@ -97,11 +212,22 @@ impl ApplyArgs {
     /// # Errors
     /// If the chain is not of the language, or names lengths that cannot be read.
     pub(crate) fn operation(&self) -> Result<Operation, Failure> {
-        let mut lengths_bytes = 0;
-        let read = |file: &str| read_lengths(file, &self.input, &mut lengths_bytes);
-        let chain = Chain::parse(&self.chain, read)?;
+        let (mut lengths_bytes, mut lengths) = (0, HashMap::new());
+        let read = |file: &str| {
+            let read = read_lengths(file, &self.input, BYTES_A_KEPT_LENGTH, &mut lengths_bytes)?;
+            lengths.insert(file.to_owned(), read.clone());
+            Ok(read)
+        };
+        // Whether it is of the language is known before the names of the axes are.
+        Chain::parse_named(&self.chain, &mut AxisNames::any(), read)?;
+        let again = |file: &str| {
+            lengths.get(file).cloned().ok_or_else(|| Failure::refused("no such lengths"))
+        };
+        let unnamed = Chain::parse(&self.chain, again).map_err(Failure::refused);
         let input = self.described.of(&self.input)?;
-        Ok(Operation { lengths_bytes, written: true, ..Operation::new(input, chain) })
+        let text = self.chain.clone();
+        let operation = Operation::of(input, Asked::Written { text, lengths, unnamed });
+        Ok(Operation { lengths_bytes, written: true, ..operation })
     }
 }
 
@@ -115,8 +241,8 @@ impl ConvertArgs {
     }
 }
 
-/// The lengths that the command line gives: a list, or the name of a file.
-fn lengths(text: &str, input: &Path, held: &mut u64) -> Result<LengthsFile, Failure> {
+/// The lengths that the command line gives: a list, or the name of a file, each of which takes so many bytes.
+fn lengths(text: &str, input: &Path, each: u64, held: &mut u64) -> Result<LengthsFile, Failure> {
     if text.trim().is_empty() {
         return Ok(LengthsFile::list(Vec::new()));
     }
@@ -128,7 +254,7 @@ fn lengths(text: &str, input: &Path, held: &mut u64) -> Result<LengthsFile, Fail
             Shown(entry),
             Shown(text)
         ))),
-        Err(_) => read_lengths(text, input, held),
+        Err(_) => read_lengths(text, input, each, held),
     }
 }
 
@@ -145,9 +271,17 @@ fn names_a_file(text: &str) -> bool {
 /// and in the table that is moved by.
 const BYTES_A_LENGTH: u64 = (size_of::<i128>() + 3 * size_of::<u64>()) as u64;
 
-/// The lengths in a file of one tensor of integers; `input` is the file of the data. What they take
-/// is added to `held`.
-fn read_lengths(file: &str, input: &Path, held: &mut u64) -> Result<LengthsFile, Failure> {
+/// The same where what was read is kept, for each tensor that it may be for.
+const BYTES_A_KEPT_LENGTH: u64 = BYTES_A_LENGTH + size_of::<i128>() as u64;
+
+/// The lengths in a file of one tensor of integers; `input` is the file of the data. What they take,
+/// `each` so many bytes, is added to `held`.
+fn read_lengths(
+    file: &str,
+    input: &Path,
+    each: u64,
+    held: &mut u64,
+) -> Result<LengthsFile, Failure> {
     if file == "-" && input == Path::new("-") {
         return Err(Failure::usage("stdin holds either the tensor to move or the lengths"));
     }
@@ -174,7 +308,7 @@ fn read_lengths(file: &str, input: &Path, held: &mut u64) -> Result<LengthsFile,
     if width == 0 && elements > 0 {
         return Err(no_integers());
     }
-    *held += header.data_bytes as u64 + BYTES_A_LENGTH.saturating_mul(elements as u64);
+    *held += header.data_bytes as u64 + each.saturating_mul(elements as u64);
     memory::check(*held, None)?;
     let bytes = opened.load(0, &mut |_| ())?;
     let layout = header.layout()?;

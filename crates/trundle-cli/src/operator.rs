@@ -1,10 +1,12 @@
 //! The commands that apply one operator, made of its declaration.
 
+use std::convert::Infallible;
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
-use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, Subcommand, value_parser};
+use clap::{Arg, ArgGroup, ArgMatches, Args, Command, FromArgMatches, Subcommand, value_parser};
 use trundle::Chain;
+use trundle::notation::{Given, dim_words};
 use trundle::ops::{Declaration, Kind, Parameter};
 
 use crate::args::{DescriptionArgs, MoveArgs, PlannedArgs};
@@ -20,7 +22,7 @@ pub(crate) struct OperatorCommand<Rest> {
     input: PathBuf,
     described: DescriptionArgs,
     /// For each parameter what it is given, but for lengths.
-    integers: Vec<Vec<i64>>,
+    given: Vec<Given>,
     lengths: String,
     pub rest: Rest,
 }
@@ -49,17 +51,18 @@ impl<R> OperatorCommand<R> {
     /// # Errors
     /// If what they say of the file does not go together, or lengths cannot be read or are of no use.
     pub(crate) fn operation(&self) -> Result<Operation, Failure> {
-        if let Some(op) = self.declared.op(&self.integers) {
-            return Ok(Operation::new(self.described.of(&self.input)?, Chain::new().then(op)));
-        }
-        let parameters = self.declared.parameters.iter().zip(&self.integers);
-        let integer = |name| {
-            let named = parameters.clone().find(|(parameter, _)| parameter.name == name);
-            named.and_then(|(_, given)| given.first().copied())
-        };
-        let axis = integer("axis").unwrap_or_default();
         let input = self.described.of(&self.input)?;
-        reversal(input, &self.lengths, axis, integer("batch_axis"))
+        let integers = |given: &Given| match given {
+            Given::Integers(integers) => Some(integers.clone()),
+            Given::Names(_) => None,
+        };
+        let Some(integers) = self.given.iter().map(integers).collect::<Option<Vec<_>>>() else {
+            return Operation::call(input, self.declared, self.given.clone(), &self.lengths);
+        };
+        match self.declared.op(&integers) {
+            Some(op) => Ok(Operation::new(input, Chain::new().then(op))),
+            None => reversal(input, &self.lengths, self.declared, &integers),
+        }
     }
 }
 
@@ -70,7 +73,9 @@ impl<R: Rest> Subcommand for OperatorCommand<R> {
             let input = input.help("The tensor to move; - is stdin");
             let command = Command::new(declared.name)
                 .arg(input.value_parser(value_parser!(PathBuf)))
-                .args(declared.parameters.iter().map(argument));
+                .args(declared.parameters.iter().map(argument))
+                .args(declared.parameters.iter().filter_map(argument_by_name))
+                .groups(declared.parameters.iter().filter_map(either));
             // Each part of the arguments would say what it is itself.
             R::augment_args(DescriptionArgs::augment_args(command))
                 .about(declared.summary)
@@ -96,12 +101,20 @@ impl<R: Rest> FromArgMatches for OperatorCommand<R> {
         });
         let missing = || clap::Error::new(ErrorKind::MissingSubcommand);
         let (declared, given) = given.ok_or_else(missing)?;
-        let integers = |parameter: &Parameter| match parameter.kind {
-            Kind::Lengths => Vec::new(),
-            kind if kind.is_single() => {
-                given.get_one(parameter.name).copied().into_iter().collect()
+        let of_parameter = |parameter: &Parameter| {
+            let word = dim_words(parameter).first();
+            if let Some(Names(names)) = word.and_then(|word| given.get_one(word)) {
+                return Given::Names(names.clone());
             }
-            _ => given.get_one(parameter.name).map_or_else(Vec::new, |Numbers(list)| list.clone()),
+            Given::Integers(match parameter.kind {
+                Kind::Lengths => Vec::new(),
+                kind if kind.is_single() => {
+                    given.get_one(parameter.name).copied().into_iter().collect()
+                }
+                _ => given
+                    .get_one(parameter.name)
+                    .map_or_else(Vec::new, |Numbers(list)| list.clone()),
+            })
         };
         let lengths = declared.parameters.iter().find(|each| each.kind == Kind::Lengths);
         let lengths = lengths.and_then(|parameter| given.get_one(parameter.name).cloned());
@@ -109,7 +122,7 @@ impl<R: Rest> FromArgMatches for OperatorCommand<R> {
             declared,
             input: given.get_one("input").cloned().unwrap_or_default(),
             described: DescriptionArgs::from_arg_matches(given)?,
-            integers: declared.parameters.iter().map(integers).collect(),
+            given: declared.parameters.iter().map(of_parameter).collect(),
             lengths: lengths.unwrap_or_default(),
             rest: R::from_arg_matches(given)?,
         })
@@ -121,6 +134,38 @@ impl<R: Rest> FromArgMatches for OperatorCommand<R> {
     }
 }
 
+/// The option that a parameter is where it takes axes by their names.
+fn argument_by_name(parameter: &Parameter) -> Option<Arg> {
+    let [word, others @ ..] = dim_words(parameter) else { return None };
+    let help = match parameter.kind.is_single() {
+        true => "The same axis by its name, where the file names axes",
+        false => "The same axes by their names, where the file names axes: lat,lon",
+    };
+    let arg = Arg::new(*word)
+        .long(word.replace('_', "-"))
+        .aliases(others.iter().copied())
+        .value_name(if parameter.kind.is_single() { "NAME" } else { "NAMES" })
+        .help(help);
+    Some(match parameter.kind.is_single() {
+        true => arg.value_parser(|name: &str| Ok::<_, Infallible>(Names(vec![name.to_owned()]))),
+        false => arg.value_parser(|list: &str| {
+            let names = list.split(',').map(|name| name.trim().to_owned()).collect();
+            Ok::<_, Infallible>(Names(names))
+        }),
+    })
+}
+
+/// Axes are given by their numbers or by their names.
+fn either(parameter: &Parameter) -> Option<ArgGroup> {
+    let word = dim_words(parameter).first()?;
+    let group = ArgGroup::new(format!("{} or {word}", parameter.name));
+    Some(group.args([parameter.name, word]).required(parameter.default.is_none()))
+}
+
+/// Names of axes.
+#[derive(Clone, Debug)]
+struct Names(Vec<String>);
+
 /// The option that a parameter is.
 fn argument(parameter: &Parameter) -> Arg {
     let Parameter { name, kind, default, summary } = parameter;
@@ -128,12 +173,12 @@ fn argument(parameter: &Parameter) -> Arg {
         .long(name.replace('_', "-"))
         .value_name(if *kind == Kind::Axis { "AXIS".to_owned() } else { name.to_uppercase() })
         .help(*summary)
-        .required(default.is_none())
         .allow_hyphen_values(true);
     // One axis or several, and an order of them too: both words are understood.
     if *kind == Kind::Axes || *name == "axis" {
         arg = arg.aliases(["axis", "axes"].into_iter().filter(|word| word != name));
     }
+    arg = arg.required(default.is_none() && dim_words(parameter).is_empty());
     if let Some(default @ [_, ..]) = default {
         let numbers: Vec<String> = default.iter().map(ToString::to_string).collect();
         arg = arg.default_value(numbers.join(","));

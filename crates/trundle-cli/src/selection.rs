@@ -1,6 +1,7 @@
 //! Which tensors of a file are meant, and what becomes of the others.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use glob::Pattern;
@@ -60,7 +61,9 @@ impl<'a> Choice<'a> {
         let mut fates = Vec::with_capacity(headers.len());
         fates.resize_with(headers.len(), || if others_stay { Fate::Kept } else { Fate::LeftOut });
         for (index, chain) in fitting(operation, headers, name)? {
-            fates[index] = Fate::Moved(chain);
+            // What is asked for does nothing to it, since it has none of the axes.
+            let is_idle = chain.ops().is_empty() && operation.is_by_name();
+            fates[index] = if is_idle { Fate::Kept } else { Fate::Moved(chain) };
         }
         let is_out = |fate: &&Fate<'_>| matches!(fate, Fate::LeftOut);
         let left_out = fates.iter().filter(is_out).count() + file.unreadable().len();
@@ -83,6 +86,14 @@ impl<'a> Choice<'a> {
     /// Whether the operation is applied to the tensor of this number.
     pub(crate) fn is_moved(&self, index: usize) -> bool {
         matches!(self.fates[index], Fate::Moved(_))
+    }
+
+    /// What is done to the tensor of this number, if something is.
+    pub(crate) fn chain(&self, index: usize) -> Option<&Chain> {
+        match &self.fates[index] {
+            Fate::Moved(chain) => Some(chain),
+            _ => None,
+        }
     }
 
     /// Whether the tensor of this number is not in the output.
@@ -152,10 +163,11 @@ fn fitting<'a>(
     name: Option<&str>,
 ) -> Result<Vec<(usize, Cow<'a, Chain>)>, Failure> {
     let chosen = select(operation.input.path(), headers, name)?;
+    let among = (chosen.len() > 1).then(|| names_of(chosen.iter().map(|index| &headers[*index])));
     let mut fit = Vec::with_capacity(chosen.len());
     let mut first_fault = None;
     for index in &chosen {
-        match fitted(operation, &headers[*index]) {
+        match fitted(operation, &headers[*index], among.as_ref()) {
             Ok(chain) => fit.push((*index, chain)),
             Err(fault) => drop(first_fault.get_or_insert(fault)),
         }
@@ -174,10 +186,22 @@ fn fitting<'a>(
     Err(fault.with_hint(&format!("the operation fits {listed}; --tensor NAME picks one")))
 }
 
-/// What the operation does to a tensor.
-fn fitted<'a>(operation: &'a Operation, header: &Header) -> Result<Cow<'a, Chain>, Failure> {
+/// The names of all axes of some tensors.
+fn names_of<'a>(headers: impl Iterator<Item = &'a Header>) -> BTreeSet<String> {
+    headers
+        .flat_map(|header| header.annotations.dimension_names.iter().flatten().cloned())
+        .collect()
+}
+
+/// What the operation does to a tensor, one of several whose axes have the names `among`, or the only one that
+/// is meant.
+fn fitted<'a>(
+    operation: &'a Operation,
+    header: &Header,
+    among: Option<&BTreeSet<String>>,
+) -> Result<Cow<'a, Chain>, Failure> {
     let chain =
-        operation.chain_for(&header.shape).map_err(|failure| failure.within(&header.name))?;
+        operation.chain_for(header, among).map_err(|failure| failure.within(&header.name))?;
     let Err(error) = chain.out_shape(&header.shape) else { return Ok(chain) };
     if operation.written {
         return Err(Failure::from(PlanError::from(error)).within(&header.name));

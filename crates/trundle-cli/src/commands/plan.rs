@@ -97,7 +97,7 @@ pub(crate) fn decided<'a>(
     let file = operation.input.open()?;
     let format = format.unwrap_or(job::format_like(&file));
     let choice = Choice::of(operation, &file, planning, format)?;
-    let (metadata, _) = axes::still_true(&file, &choice, &operation.chain);
+    let (metadata, _) = axes::still_true(&file, &choice);
     let wanted = choice.wanted();
     let (held, row_major) = (operation.lengths_bytes, planning.row_major);
     let job = job::decide(held, means, row_major, &dry.chunking, |options| {

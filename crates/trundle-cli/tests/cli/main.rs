@@ -20,6 +20,8 @@ mod kept;
 #[cfg(unix)]
 mod memory;
 mod models;
+#[cfg(feature = "zarr")]
+mod names;
 mod npy;
 mod npz;
 mod packed;

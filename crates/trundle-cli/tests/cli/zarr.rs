@@ -10,7 +10,7 @@ use crate::Place;
 use crate::npy::{self, Tensor};
 
 /// The metadata of an array of version 3 whose chunks stand as they are.
-fn metadata(shape: &[usize], chunk: &[usize], codecs: &Value) -> Value {
+pub(crate) fn metadata(shape: &[usize], chunk: &[usize], codecs: &Value) -> Value {
     json!({
         "zarr_format": 3,
         "node_type": "array",
@@ -24,7 +24,7 @@ fn metadata(shape: &[usize], chunk: &[usize], codecs: &Value) -> Value {
     })
 }
 
-fn plain() -> Value {
+pub(crate) fn plain() -> Value {
     json!([{ "name": "bytes", "configuration": { "endian": "little" } }])
 }
 
@@ -517,7 +517,11 @@ fn what_is_no_store_or_cannot_be_written_is_refused_with_a_word() {
             "npy has no chunks",
         ),
         (&["flip", "x.zarr", "--axes", "0", "-o", "y.zarr", "--chunks", "2,2"], 2, "2 sizes of"),
-        (&["flip", "x.zarr", "--axes", "0", "-o", "y.zarr", "--chunks", "x=2"], 2, "no number of"),
+        (
+            &["flip", "x.zarr", "--axes", "0", "-o", "y.zarr", "--chunks", "x=2"],
+            2,
+            "axes have no names",
+        ),
         (
             &["flip", "x.zarr", "--axes", "0", "-o", "y.zarr", "--shards", "3"],
             2,

@@ -1,0 +1,324 @@
+//! Axes by the names that a store gives them: every array of a group moves by those that it has.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::Place;
+use crate::npy::{self, Tensor};
+use crate::zarr::{metadata, plain, write_store, written};
+
+/// The arrays of a data set, as of the weather: their names, sizes, and the names of their axes.
+const ARRAYS: [(&str, &[usize], &[&str]); 6] = [
+    ("wind", &[3, 4, 5], &["time", "lat", "lon"]),
+    ("mask", &[4, 5], &["lat", "lon"]),
+    ("time", &[3], &["time"]),
+    ("lat", &[4], &["lat"]),
+    ("lon", &[5], &["lon"]),
+    ("lat_bnds", &[4, 2], &["lat", "bnds"]),
+];
+
+const CHAIN: &str = "time lat lon -> lat lon time | roll(shift=2, dim=lon) | flip(dim=lat)";
+
+/// The same for each array by numbers, where something is done to it.
+const BY_NUMBERS: [(&str, Option<&str>); 6] = [
+    ("wind", Some("transpose(1, 2, 0) | roll(shift=2, axes=1) | flip(axes=0)")),
+    ("mask", Some("roll(shift=2, axes=1) | flip(axes=0)")),
+    ("time", None),
+    ("lat", Some("flip(axes=0)")),
+    ("lon", Some("roll(shift=2, axes=0)")),
+    ("lat_bnds", Some("flip(axes=0)")),
+];
+
+/// An array whose axes have names, of chunks of two.
+fn write_array(root: &Path, name: &str, sizes: &[usize], axes: &[&str]) -> Tensor {
+    let tensor = Tensor::noise("'<u2'", 2, sizes);
+    let chunk = vec![2; sizes.len()];
+    write_store(&root.join(name), &tensor, &chunk, |_| false);
+    let mut all = metadata(sizes, &chunk, &plain());
+    if !axes.is_empty() {
+        all["dimension_names"] = json!(axes);
+    }
+    fs::write(root.join(name).join("zarr.json"), all.to_string()).unwrap();
+    tensor
+}
+
+fn write_group(root: &Path, attributes: &Value) {
+    fs::create_dir_all(root).unwrap();
+    let all = json!({ "zarr_format": 3, "node_type": "group", "attributes": attributes });
+    fs::write(root.join("zarr.json"), all.to_string()).unwrap();
+}
+
+/// A place with the data set as `x.zarr`, and each array of it as an .npy.
+fn data_set() -> Place {
+    let place = Place::new();
+    write_group(&place.path("x.zarr"), &json!({ "title": "wind" }));
+    for (name, sizes, axes) in ARRAYS {
+        let tensor = write_array(&place.path("x.zarr"), name, sizes, axes);
+        place.write(&format!("{name}.npy"), &tensor.file(npy::PLAIN));
+    }
+    place
+}
+
+/// Checks that an array of a store has the elements of an .npy after a chain.
+fn check(place: &Place, store: &str, array: &str, chain: Option<&str>) {
+    let chain = chain.unwrap_or("roll(shift=0, axes=0)");
+    let expected =
+        ["apply", &format!("{array}.npy"), chain, "-o", "e.npy", "--force", "--row-major"];
+    place.run(&expected).done();
+    let cmp = place.run(&["cmp", store, "e.npy", "--tensor", array]);
+    assert_eq!(cmp.text().trim(), "equal", "{array}: {cmp:?}");
+}
+
+#[test]
+fn every_array_of_a_group_moves_by_the_names_that_it_has() {
+    let place = data_set();
+    let run = place.run(&["apply", "x.zarr", CHAIN, "-o", "y.zarr", "--verify"]).done();
+    assert!(run.stderr.contains("6 tensors, 1 of them kept as they are"), "{run:?}");
+    for (array, chain) in BY_NUMBERS {
+        check(&place, "y.zarr", array, chain);
+    }
+    assert_eq!(written(&place, "y.zarr/wind")["dimension_names"], json!(["lat", "lon", "time"]));
+    assert_eq!(written(&place, "y.zarr/lat_bnds")["dimension_names"], json!(["lat", "bnds"]));
+    assert_eq!(written(&place, "y.zarr")["attributes"], json!({ "title": "wind" }));
+
+    let plan = place.run(&["plan", "apply", "x.zarr", CHAIN]).done().text();
+    assert!(plan.contains("  wind: u16 [3, 4, 5] -> [4, 5, 3]\n"), "{plan}");
+    assert!(plan.contains("  mask: u16 [4, 5] -> [4, 5]\n"), "{plan}");
+    let plan = place.run(&["plan", "apply", "x.zarr", CHAIN, "--json"]).done().text();
+    let chains: Vec<Value> = plan.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |name: &str| chains.iter().find(|plan| plan["tensor"]["name"] == name);
+    assert_eq!(
+        of("mask").unwrap()["chain"],
+        json!(["roll(shift=[2], axes=[1])", "flip(axes=[0])"])
+    );
+    assert!(of("time").is_none(), "nothing is done to it");
+
+    // Some of them, and what they are named otherwise.
+    let some = ["--tensor", "l*", "--only", "-o", "some.zarr"];
+    place.run(&[&["apply", "x.zarr", "flip(dims=[lat])"], &some[..]].concat()).done();
+    check(&place, "some.zarr", "lat_bnds", Some("flip(0)"));
+    check(&place, "some.zarr", "lon", None);
+    let one = ["--tensor", "wind", "--only", "-o", "wind.zarr"];
+    place
+        .run(&[&["apply", "x.zarr", "t y x -> y x t | flip(dims=[x, time])"], &one[..]].concat())
+        .done();
+    place
+        .run(&["apply", "wind.npy", "transpose(1,2,0) | flip(1, 2)", "-o", "w.npy", "--row-major"])
+        .done();
+    assert_eq!(place.run(&["cmp", "wind.zarr", "w.npy"]).done().text().trim(), "equal");
+}
+
+#[test]
+fn options_name_axes_too() {
+    for (args, array, chain) in [
+        (&["roll", "--shift", "2", "--dims", "lon"][..], "wind", Some("roll(shift=2, axes=2)")),
+        (&["roll", "--shift", "2", "--dim", "lon"], "lat", None),
+        (&["roll", "--shift", "1,-2", "--dims", "lat,lon"], "mask", Some("roll([1, -2], [0, 1])")),
+        (&["roll", "--shift", "1,-2", "--dims", "lat,lon"], "lon", Some("roll(-2, 0)")),
+        (&["flip", "--dims", "lat"], "lat_bnds", Some("flip(0)")),
+        (
+            &["transpose", "--dims", "lon,time,lat", "--tensor", "wind"],
+            "wind",
+            Some("transpose(2, 0, 1)"),
+        ),
+        (&["rot90", "--dims", "lat,lon", "--tensor", "[wm]*"], "mask", Some("rot90()")),
+        (
+            &["reverse", "--dim", "time", "--lengths", "2"],
+            "wind",
+            Some("slice([0], [2], [0]) | flip(0) | tile(2, 1, 1)"),
+        ),
+        (&["reverse", "--dim", "time", "--lengths", "2"], "mask", None),
+    ] {
+        let place = data_set();
+        let run = [&args[..1], &["x.zarr", "-o", "y.zarr"], &args[1..]].concat();
+        place.run(&run).done();
+        if array == "wind" && args[0] == "reverse" {
+            let lengths = vec!["2"; 20].join(",");
+            let by_number =
+                ["reverse", "wind.npy", "--axis", "0", "--lengths", &lengths, "-o", "e.npy"];
+            place.run(&by_number).done();
+            let cmp = ["cmp", "y.zarr", "e.npy", "--tensor", "wind"];
+            assert_eq!(place.run(&cmp).text().trim(), "equal");
+        } else {
+            check(&place, "y.zarr", array, chain);
+        }
+    }
+    let place = data_set();
+    let batch = ["reverse", "x.zarr", "--dim", "lon", "--batch-dim", "lat", "--lengths", "1,2,3,4"];
+    let run = place.run(&[&batch[..], &["-o", "y.zarr", "--tensor", "mask"]].concat());
+    run.done();
+    check(&place, "y.zarr", "mask", Some("reverse(1, [1, 2, 3, 4], 0)"));
+    let run = place.run(&[&batch[..], &["-o", "z.zarr"]].concat());
+    assert_eq!(run.code, Some(3), "{run:?}");
+    assert!(run.stderr.contains("there is no axis \"lat\" to go with the others"), "{run:?}");
+}
+
+#[test]
+fn what_names_do_not_say_is_refused_and_nothing_is_written() {
+    let place = data_set();
+    write_array(&place.path("x.zarr"), "turned", &[5, 4], &["lon", "lat"]);
+    write_array(&place.path("x.zarr"), "deep", &[2, 3, 4, 5], &["depth", "time", "lat", "lon"]);
+    let before = place.contents();
+    let turned = &["--tensor", "turned"][..];
+    let deep = &["--tensor", "deep"][..];
+    for (chain, more, words) in [
+        (
+            "flip(dim=latt)",
+            &[][..],
+            "no axis is called \"latt\"\n  flip(dim=latt)\n           ^^^^\n  did you mean \"lat\"?",
+        ),
+        ("flip(dim=lat)", &["--tensor", "lon"], "lon: no axis is called \"lat\""),
+        ("lat lon -> lon lat", turned, "turned: the axes are (lon, lat), in this order"),
+        (CHAIN, &[], "deep: stage 1 does not fit shape [2, 3, 4, 5]: the pattern is for 3 axes"),
+        (CHAIN, deep, "write \"...\" on both sides"),
+        (
+            "time lat lon bnds -> bnds lon lat time",
+            &[],
+            "deep: axis \"depth\" is not in the pattern",
+        ),
+        ("... lat lon -> ... lon lat", &[], "turned: the axes are (lon, lat), in this order"),
+        (
+            "... time lat lon -> ... time (lat lon)",
+            &[],
+            "there is no axis \"time\", and what splits or merges",
+        ),
+        (
+            "flip(dim=time) | roll(shift=1, axes=0)",
+            &[],
+            "lat: there is no axis \"time\", and this stage has axes by their numbers",
+        ),
+        ("time lat x -> x lat time", &[], "no tensor has an axis \"x\""),
+        ("rot90(dims=[time, lat])", &[], "there is no axis \"time\" to go with the others"),
+    ] {
+        let run = place.run(&[&["apply", "x.zarr", chain, "-o", "y.zarr"], more].concat());
+        assert_eq!(run.code, Some(3), "{chain}: {run:?}");
+        assert!(run.stderr.contains(words), "{chain}: {run:?}");
+        assert!(run.stderr.contains("--tensor") || !more.is_empty(), "{chain}: {run:?}");
+    }
+    for (args, code, words) in [
+        (
+            &["roll", "x.zarr", "--shift", "1", "--dims", "x", "-o", "y.zarr"][..],
+            3,
+            "no axis is called \"x\"",
+        ),
+        (&["flip", "wind.npy", "--dims", "lat", "-o", "y.npy"], 3, "axes have names by their file"),
+        (
+            &["flip", "x.zarr", "--dims", "lat", "--axes", "0", "-o", "y.zarr"],
+            2,
+            "cannot be used with",
+        ),
+        (&["flip", "x.zarr", "-o", "y.zarr"], 2, "required arguments"),
+        (
+            &["apply", "wind.npy", "flip(dim=lat)", "-o", "y.npy"],
+            3,
+            "axes have names by their file",
+        ),
+        (&["apply", "wind.npy", "flip(dims=[lat)", "-o", "y.npy"], 2, "expected"),
+    ] {
+        let run = place.run(args);
+        assert_eq!(run.code, Some(code), "{args:?}: {run:?}");
+        assert!(run.stderr.contains(words), "{args:?}: {run:?}");
+    }
+    assert_eq!(place.contents(), before);
+    let dots = ["apply", "x.zarr", "... time lat lon -> ... lat lon time", "-o", "y.zarr"];
+    place.run(&[&dots[..], deep].concat()).done();
+    assert_eq!(
+        written(&place, "y.zarr/deep")["dimension_names"],
+        json!(["depth", "lat", "lon", "time"])
+    );
+}
+
+#[test]
+fn patterns_name_axes_of_files_without_names() {
+    let place = data_set();
+    let chain = "t y x -> y x t | roll(shift=2, dim=x)";
+    place.run(&["apply", "wind.npy", chain, "-o", "y.npy", "--row-major"]).done();
+    let by_number = "transpose(1, 2, 0) | roll(2, 1)";
+    place.run(&["apply", "wind.npy", by_number, "-o", "e.npy", "--row-major"]).done();
+    assert!(place.read("y.npy") == place.read("e.npy"));
+}
+
+#[test]
+fn chunks_and_shards_are_said_by_the_names_of_the_result() {
+    let place = data_set();
+    let sizes = ["--chunks", "lat=3,lon=2,time=-1", "--shards", "lat=6"];
+    place.run(&[&["apply", "x.zarr", CHAIN, "-o", "y.zarr"], &sizes[..]].concat()).done();
+    let cut = |array: &str| {
+        let written = written(&place, &format!("y.zarr/{array}"));
+        let grid = &written["chunk_grid"]["configuration"]["chunk_shape"];
+        json!([grid, written["codecs"][0]["configuration"]["chunk_shape"]])
+    };
+    assert_eq!(cut("wind"), json!([[6, 2, 3], [3, 2, 3]]));
+    assert_eq!(cut("lat_bnds"), json!([[6, 2], [3, 2]]));
+    assert_eq!(cut("lon"), json!([[2], null]), "no shards, since it has no such axis");
+    assert_eq!(cut("time"), json!([[3], null]));
+    let args = ["convert", "x.zarr", "-o", "z.zarr", "--chunks", "lot=3"];
+    let run = place.run(&args);
+    assert_eq!(run.code, Some(2), "{run:?}");
+    let words = "a size for axis \"lot\", where the axes are \"bnds\", \"lat\", \"lon\", \"time\"";
+    assert!(run.stderr.contains(words), "{run:?}");
+}
+
+/// What OME-NGFF says of a pyramid of two levels.
+fn pyramid() -> Value {
+    let level = |path: &str, scale: f64| {
+        json!({ "path": path, "coordinateTransformations": [
+            { "type": "scale", "scale": [1.0, 2.0, scale] },
+            { "type": "translation", "translation": [0.0, 1.0, 3.5] },
+        ] })
+    };
+    let axis = |name: &str| json!({ "name": name, "type": "space" });
+    json!([{
+        "version": "0.4",
+        "axes": [{ "name": "c", "type": "channel" }, axis("y"), axis("x")],
+        "datasets": [level("0", 0.5), level("1", 0.25)],
+    }])
+}
+
+#[test]
+fn the_axes_of_a_pyramid_go_with_its_data() {
+    for (key, said) in [
+        ("multiscales", pyramid()),
+        ("ome", json!({ "version": "0.5", "multiscales": pyramid(), "omero": { "id": 1 } })),
+    ] {
+        let place = Place::new();
+        write_group(&place.path("x.zarr"), &json!({ key: said, "title": "cells" }));
+        // Its arrays have no names but those that are said for all of them.
+        write_array(&place.path("x.zarr"), "0", &[2, 4, 6], &[]);
+        write_array(&place.path("x.zarr"), "1", &[2, 2, 3], &[]);
+        let info = place.run(&["info", "x.zarr"]).done().text();
+        assert!(info.contains("1  u16  [2, 2, 3] (c, y, x)"), "{info}");
+
+        // An order that is not its own inverse.
+        place.run(&["apply", "x.zarr", "c y x -> y x c | flip(dim=y)", "-o", "y.zarr"]).done();
+        assert_eq!(written(&place, "y.zarr/1")["dimension_names"], json!(["y", "x", "c"]));
+        let all = written(&place, "y.zarr")["attributes"].clone();
+        assert_eq!(all["title"], "cells");
+        let one = if key == "ome" { &all["ome"]["multiscales"][0] } else { &all["multiscales"][0] };
+        let names: Vec<&Value> =
+            one["axes"].as_array().unwrap().iter().map(|axis| &axis["name"]).collect();
+        assert_eq!(names, ["y", "x", "c"]);
+        let level = &one["datasets"][1]["coordinateTransformations"];
+        assert_eq!(level[0]["scale"], json!([2.0, 0.25, 1.0]));
+        assert_eq!(level[1]["translation"], json!([1.0, 3.5, 0.0]));
+        if key == "ome" {
+            assert_eq!(all["ome"]["omero"], json!({ "id": 1 }));
+        }
+        // Back again.
+        place.run(&["transpose", "y.zarr", "--dims", "c,y,x", "-o", "z.zarr"]).done();
+        assert_eq!(written(&place, "z.zarr")["attributes"][key], said);
+
+        // Of one level alone, of a part, and of axes that are merged, nothing true can be said.
+        for chain in [
+            &["apply", "x.zarr", "c y x -> y x c", "--tensor", "0", "-o", "w.zarr", "--force"][..],
+            &["apply", "x.zarr", "c y x -> (c y) x", "-o", "w.zarr", "--force"],
+            &["apply", "x.zarr", "slice(starts=1, stops=2, dims=x)", "-o", "w.zarr", "--force"],
+        ] {
+            let run = place.run(chain).done();
+            assert!(run.stderr.contains(&format!("left out: {key}")), "{run:?}");
+            assert_eq!(written(&place, "w.zarr")["attributes"], json!({ "title": "cells" }));
+        }
+    }
+}
