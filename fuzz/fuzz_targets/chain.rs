@@ -1,11 +1,12 @@
 //! The chain language: any text is refused with its place or gives a chain that prints as itself
-//! and has passes, or says which stage does not fit.
+//! and has passes, or says which stage does not fit. For tensors with names of axes it is refused or gives a chain
+//! too.
 #![no_main]
 
 use std::convert::Infallible;
 
 use libfuzzer_sys::fuzz_target;
-use trundle::notation::LengthsFile;
+use trundle::notation::{AxisNames, LengthsFile};
 use trundle::{Chain, ParseError, Plan, PlanError};
 use trundle_core::{Op, Shape};
 
@@ -16,6 +17,13 @@ fuzz_target!(|text: &str| {
         let lengths: Vec<i128> = file.bytes().map(|byte| i128::from(byte) - 48).collect();
         Ok::<_, Infallible>(LengthsFile::list(lengths))
     };
+    let named = ["t", "y", "x"].map(|name| Some(name.to_owned()));
+    for axes in [&named[..], &named[2..], &[]] {
+        let mut names = AxisNames::of(axes).among(["t", "y", "x"]);
+        if let Err(ParseError::Notation(error)) = Chain::parse_named(text, &mut names, read) {
+            assert!(text.get(error.span.clone()).is_some(), "{:?}", error.span);
+        }
+    }
     let chain = match Chain::parse(text, read) {
         Ok(chain) => chain,
         Err(ParseError::Notation(error)) => {
