@@ -7,7 +7,7 @@ use std::path::Path;
 
 use glob::Pattern;
 use trundle::Chain;
-use trundle::notation::{AxisPattern, NotationError};
+use trundle::notation::{AxisNames, AxisPattern, NotationError, parse_named};
 use trundle_formats::{Header, Shown};
 
 use crate::args::RelayoutArgs;
@@ -109,16 +109,27 @@ impl Rule {
         self.names == tensor || self.pattern.matches(tensor)
     }
 
-    /// Checks that it fits a tensor.
+    /// Checks that it fits a tensor, and the names that its file has for the axes.
     ///
     /// # Errors
     /// Why not, with the place in the rule.
     pub(crate) fn check(&self, header: &Header) -> Result<(), Failure> {
-        let Err(error) = self.chain.out_shape(&header.shape) else { return Ok(()) };
-        let span = self.axes_begin + error.span.start..self.axes_begin + error.span.end;
-        let mut shown = NotationError::new(error.source.to_string(), &self.text, span);
-        shown.suggestion = error.suggestion;
-        Err(Failure::refused(format!("{}: {shown}", Shown(&header.name))))
+        let misfit = |message: String, span: Range<usize>, suggestion: Option<String>| {
+            let span = self.axes_begin + span.start..self.axes_begin + span.end;
+            let mut shown = NotationError::new(message, &self.text, span);
+            shown.suggestion = suggestion;
+            Failure::refused(format!("{}: {shown}", Shown(&header.name)))
+        };
+        let names = &header.annotations.dimension_names;
+        if !names.is_empty() {
+            let axes = &self.text[self.axes_begin..];
+            parse_named(axes, &mut AxisNames::of(names))
+                .map_err(|error| misfit(error.message, error.span, error.suggestion))?;
+        }
+        self.chain
+            .out_shape(&header.shape)
+            .map_err(|error| misfit(error.source.to_string(), error.span, error.suggestion))?;
+        Ok(())
     }
 }
 

@@ -231,6 +231,21 @@ fn what_names_do_not_say_is_refused_and_nothing_is_written() {
 }
 
 #[test]
+fn rules_are_held_against_the_names_too() {
+    let place = data_set();
+    let relayout = |rule: &str| {
+        place.run(&["relayout", "x.zarr", "--rule", rule, "-o", "y.safetensors", "--force"])
+    };
+    relayout("wind: time lat lon -> lat lon time").done();
+    relayout("wind: t y x -> y x t").done();
+    let run = relayout("wind: lat lon time -> time lat lon");
+    assert_eq!(run.code, Some(3), "{run:?}");
+    let words = "wind: the axes are (time, lat, lon), in this order, and the pattern has another\n  \
+         wind: lat lon time -> time lat lon\n        ^^^\n";
+    assert!(run.stderr.contains(words), "{run:?}");
+}
+
+#[test]
 fn patterns_name_axes_of_files_without_names() {
     let place = data_set();
     let chain = "t y x -> y x t | roll(shift=2, dim=x)";
