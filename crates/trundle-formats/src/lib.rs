@@ -39,7 +39,11 @@
 
 mod alike;
 mod annotations;
+#[cfg(feature = "zarr")]
+mod attributes;
 mod blob;
+#[cfg(feature = "zarr")]
+mod chunked;
 mod codecs;
 mod crc32;
 mod element_text;

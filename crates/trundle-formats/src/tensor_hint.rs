@@ -129,6 +129,30 @@ impl TensorHint {
         }
     }
 
+    /// The same of tensors in chunks, whose sizes and widths are those of their chunks.
+    ///
+    /// # Errors
+    /// As [`TensorHint::apply_to_any`], and [`Problem::HintDiffers`] if this would give one others.
+    #[cfg(feature = "zarr")]
+    pub(crate) fn apply_to_chunked(&self, stated: &[Header]) -> Result<Vec<Header>, Problem> {
+        let described = self.apply_to_any(stated.to_vec())?;
+        for (header, stated) in described.iter().zip(stated) {
+            let same =
+                header.shape == stated.shape && header.element.width() == stated.element.width();
+            if !same && stated.chunk.is_some() {
+                return Err(Problem::HintDiffers(format!(
+                    "\"{}\" is of shape {} and type {}, and cannot be read as {} {}",
+                    stated.name,
+                    stated.shape,
+                    stated.element.name(),
+                    header.shape,
+                    header.element.name()
+                )));
+            }
+        }
+        Ok(described)
+    }
+
     /// The tensor whose packed elements are the bytes of `stated`.
     fn unpack(&self, element: &StoredDType, stated: &Header) -> Result<Header, Problem> {
         let (element, name) = (in_file_of(element, stated)?, element.name());

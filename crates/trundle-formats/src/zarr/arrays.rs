@@ -1,22 +1,21 @@
 //! The arrays of a store that is read, as tensors.
 
-use std::io::Write;
-use std::ops::Range;
+use std::fs::File;
+use std::io::{self, Write};
 use std::path::Path;
+use std::time::SystemTime;
 
 use trundle_core::{Shape, Width};
 use trundle_zarr::{Store, ZarrArray};
 
-use super::attributes;
-use super::boxes::{Place, copy_box, counts, indices, part_of_chunk, short};
-use super::chunks::Chunks;
 use super::codecs;
 use super::problem;
-use super::recent::Recent;
+use crate::chunked::{ChunkedArray, Chunks, bytes_of_chunks, copy_all};
 use crate::format::Contents;
 use crate::ngff;
 use crate::{
     Annotations, Blob, Header, Order, Problem, Progress, StoredDType, TensorHint, Unreadable,
+    attributes,
 };
 
 /// The arrays of a store.
@@ -25,7 +24,7 @@ pub(super) struct Arrays {
     /// What is said of the store as a whole.
     metadata: Vec<(String, String)>,
     unreadable: Vec<Unreadable>,
-    chunks: Chunks,
+    chunks: Chunks<ZarrArray>,
 }
 
 impl Arrays {
@@ -71,22 +70,8 @@ impl Arrays {
                 }
             });
         }
-        let described = hint.apply_to_any(headers.clone())?;
-        for (header, stated) in described.iter().zip(&headers) {
-            let same =
-                header.shape == stated.shape && header.element.width() == stated.element.width();
-            if !same {
-                return Err(Problem::HintDiffers(format!(
-                    "\"{}\" is of shape {} and type {}, and cannot be read as {} {}",
-                    stated.name,
-                    stated.shape,
-                    stated.element.name(),
-                    header.shape,
-                    header.element.name()
-                )));
-            }
-        }
-        let chunks = Chunks { arrays, end: begin, recent: Recent::default() };
+        let described = hint.apply_to_chunked(&headers)?;
+        let chunks = Chunks::new(arrays, begin);
         let mut metadata = attributes::to_metadata(attributes);
         // Of a group within, under its path with a slash behind.
         let of_groups = store.groups.iter();
@@ -110,10 +95,7 @@ fn header(array: &ZarrArray, name: String, begin: u64) -> Result<(Header, u64), 
     let shape = Shape::new(sizes(&array.shape).ok_or_else(too_large)?)?;
     let data_bytes = shape.bytes(element.width())?;
     let chunk = sizes(&array.chunk).ok_or_else(too_large)?;
-    let count = shape.iter().zip(&chunk).map(|(size, chunk)| size.div_ceil(*chunk));
-    let end = count
-        .map(|count| count as u64)
-        .try_fold(array.chunk_bytes as u64, u64::checked_mul)
+    let end = bytes_of_chunks(&shape, &chunk, array.chunk_bytes)
         .and_then(|bytes| bytes.checked_add(begin))
         .filter(|end| *end <= i64::MAX as u64)
         .ok_or_else(too_large)?;
@@ -173,65 +155,37 @@ impl Contents for Arrays {
         out: &mut dyn Write,
         progress: &mut Progress<'_>,
     ) -> Result<(), Problem> {
-        let (array, shape) = (&self.chunks.arrays[index].1, &self.headers[index].shape);
-        let mut copied = 0;
-        for slab in slabs(array, shape)? {
-            let bytes = read_slab(array, shape, slab)?;
-            out.write_all(&bytes).map_err(Problem::writing)?;
-            copied += bytes.len() as u64;
-            progress(copied);
-        }
-        Ok(())
+        let array = &self.chunks.arrays[index].1;
+        copy_all(array, &self.headers[index], out, progress)
     }
 }
 
-/// So many bytes are put together at a time.
-const MOST_SLAB_BYTES: usize = 1 << 28;
+impl ChunkedArray for ZarrArray {
+    fn sizes(&self) -> &[u64] {
+        &self.shape
+    }
 
-/// The rows of the first axis that are read together, those of one row of chunks at most.
-fn slabs(array: &ZarrArray, shape: &Shape) -> Result<Vec<Range<usize>>, Problem> {
-    // Of no axes one element is all there is; of no elements there is nothing to read.
-    let rows = if shape.contains(&0) { 0 } else { shape.first().copied().unwrap_or(1) };
-    let bytes = shape.iter().skip(1).product::<usize>() * array.width;
-    if bytes > MOST_SLAB_BYTES && rows > 0 {
-        return Err(Problem::NoMemory { bytes });
+    fn chunk(&self) -> &[u64] {
+        &self.chunk
     }
-    let chunk = array.chunk.first().map_or(1, |size| *size as usize);
-    let most = (MOST_SLAB_BYTES / bytes.max(1)).max(1);
-    let mut slabs = Vec::new();
-    let mut begin = 0;
-    while begin < rows {
-        let end = rows.min(begin / chunk * chunk + chunk).min(begin + most);
-        slabs.push(begin..end);
-        begin = end;
-    }
-    Ok(slabs)
-}
 
-/// All elements of some rows of the first axis, which are those of one row of chunks or a part of it.
-fn read_slab(array: &ZarrArray, shape: &Shape, rows: Range<usize>) -> Result<Vec<u8>, Problem> {
-    let before = array.chunk.first().map_or(0, |size| rows.start % *size as usize);
-    let mut sizes = shape.to_vec();
-    if let Some(first) = sizes.first_mut() {
-        *first = rows.len();
+    fn chunk_bytes(&self) -> usize {
+        self.chunk_bytes
     }
-    let bytes = sizes.iter().product::<usize>() * array.width;
-    let mut slab = Vec::new();
-    slab.try_reserve_exact(bytes).map_err(|_| Problem::NoMemory { bytes })?;
-    slab.resize(bytes, 0);
-    let chunk = short(&array.chunk);
-    for index in indices(&counts(&sizes, &chunk)) {
-        let mut key: Vec<u64> = index.iter().map(|i| *i as u64).collect();
-        if let Some(first) = key.first_mut() {
-            *first = (rows.start / chunk[0]) as u64;
-        }
-        let decoded = array.read_chunk(&key).map_err(problem)?;
-        let (begin, lens) = part_of_chunk(&index, &chunk, &sizes);
-        let mut within = vec![0; chunk.len()];
-        within.iter_mut().take(1).for_each(|first| *first = before);
-        let (from, to) =
-            (Place { sizes: &chunk, at: &within }, Place { sizes: &sizes, at: &begin });
-        copy_box(&lens, array.width, (&decoded, from), (&mut slab, to));
+
+    fn read_chunk(&self, index: &[u64]) -> io::Result<Vec<u8>> {
+        ZarrArray::read_chunk(self, index).map_err(io::Error::from)
     }
-    Ok(slab)
+
+    fn encoded_chunk(&self, index: &[u64]) -> io::Result<Option<File>> {
+        Ok(self.encoded(index)?)
+    }
+
+    fn stored_chunk(&self, index: &[u64]) -> Option<(u64, Option<SystemTime>)> {
+        self.stored(index)
+    }
+
+    fn metadata(&self) -> String {
+        self.metadata()
+    }
 }

@@ -1,18 +1,12 @@
 //! Zarr stores, which are folders: of versions 2 and 3 read, of version 3 written, through [`trundle_zarr`].
 //!
 //! An array is a tensor whose data is in chunks, and a group as many tensors as there are arrays in it, by
-//! their paths. To whoever reads at some place, the store is one sequence of bytes: the chunks of all
-//! arrays, decoded, one after another. A chunk is decoded when the first of its bytes is read, and kept
-//! until others are; what has the fill value is such a chunk too. To whoever writes, it is the like, but for
-//! what lies beyond the tensor's end (`new_store.rs`).
+//! their paths. To whoever writes, the store is one sequence of bytes as it is to whoever reads
+//! (`chunked/mod.rs`), but for what lies beyond the tensor's end (`new_store.rs`).
 
 mod arrays;
-mod attributes;
-mod boxes;
-mod chunks;
 mod codecs;
 mod new_store;
-mod recent;
 mod skeleton;
 
 use std::path::Path;

@@ -9,14 +9,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use trundle_zarr::{ArrayWriter, Error, NewArray, ZarrArray, create_groups};
 
-use super::attributes;
-use super::boxes::{Place, copy_box, counts, indices, long, part_of_chunk};
 use super::codecs;
 use super::problem;
-use super::recent::Recent;
+use crate::chunked::{Place, Recent, copy_box, counts, indices, part_of_chunk};
 use crate::shared_output::Sharing;
 use crate::temporary_file::wait_for_end;
-use crate::{Blob, ChunkedTensor, FileSkeleton, Problem};
+use crate::{Blob, ChunkedTensor, FileSkeleton, Problem, attributes};
 
 /// What is written at once of all arrays, one after another, without what lies beyond a tensor's end: see
 /// [`ChunkedTensor`]. Whoever writes all of one in one go hands it to the codecs as it is. The parts of
@@ -104,6 +102,11 @@ impl NewStore {
         let at = self.arrays.partition_point(|array| array.begin <= offset) - 1;
         self.arrays[at].around(offset)
     }
+}
+
+/// Sizes as Zarr counts them.
+pub(super) fn long(sizes: &[usize]) -> Vec<u64> {
+    sizes.iter().map(|size| *size as u64).collect()
 }
 
 /// What Zarr calls a tensor.
@@ -222,7 +225,7 @@ impl Blob for NewStore {
             return Ok(0);
         }
         let chunk = self.find(offset);
-        self.recent.read(chunk.begin, offset, buffer, || chunk.read())
+        self.recent.read(chunk.begin, offset, buffer, || chunk.read().map_err(io::Error::from))
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
@@ -349,8 +352,11 @@ fn release(file: &File, offset: u64, bytes: u64) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::boxes::short;
     use super::*;
+
+    fn short(sizes: &[u64]) -> Vec<usize> {
+        sizes.iter().map(|size| *size as usize).collect()
+    }
 
     #[test]
     fn every_byte_is_one_of_its_chunk() {

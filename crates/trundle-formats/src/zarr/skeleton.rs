@@ -7,11 +7,11 @@ use std::sync::Arc;
 use trundle_core::DType;
 use trundle_zarr::{Attributes, MOST_ARRAYS};
 
+use super::NAME;
 use super::new_store::{NewStore, new_array};
-use super::{NAME, attributes};
 use crate::names::{check_relative, check_unique};
 use crate::shared_output::Sharing;
-use crate::{Blob, ChunkedTensor, Described, FileSkeleton, Problem, StoredDType};
+use crate::{Blob, ChunkedTensor, Described, FileSkeleton, Problem, StoredDType, attributes};
 
 /// Chunks of which nothing is said have so many bytes at most: enough for a disk and for what packs them,
 /// and not much beside what somebody wants to read.

@@ -2,15 +2,15 @@
 
 /// Where a box lies in a contiguous tensor.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(crate) struct Place<'a> {
     /// The sizes of the tensor.
-    pub(super) sizes: &'a [usize],
+    pub(crate) sizes: &'a [usize],
     /// The index of the first element of the box.
-    pub(super) at: &'a [usize],
+    pub(crate) at: &'a [usize],
 }
 
 /// Copies a box of these lengths from one place to another, of elements of `width` bytes.
-pub(super) fn copy_box(
+pub(crate) fn copy_box(
     lens: &[usize],
     width: usize,
     (source, from): (&[u8], Place<'_>),
@@ -45,7 +45,7 @@ impl Place<'_> {
 }
 
 /// What a chunk of these sizes at `index` has of a tensor: where that begins, and its lengths.
-pub(super) fn part_of_chunk(
+pub(crate) fn part_of_chunk(
     index: &[usize],
     chunk: &[usize],
     sizes: &[usize],
@@ -57,7 +57,7 @@ pub(super) fn part_of_chunk(
 }
 
 /// Each index of a grid of these sizes, in row-major order.
-pub(super) fn indices(counts: &[usize]) -> impl Iterator<Item = Vec<usize>> + use<'_> {
+pub(crate) fn indices(counts: &[usize]) -> impl Iterator<Item = Vec<usize>> + use<'_> {
     (0..counts.iter().product()).map(move |mut number: usize| {
         let mut index = vec![0; counts.len()];
         for (at, count) in index.iter_mut().zip(counts).rev() {
@@ -68,16 +68,11 @@ pub(super) fn indices(counts: &[usize]) -> impl Iterator<Item = Vec<usize>> + us
 }
 
 /// For each axis how many chunks there are.
-pub(super) fn counts(sizes: &[usize], chunk: &[usize]) -> Vec<usize> {
+pub(crate) fn counts(sizes: &[usize], chunk: &[usize]) -> Vec<usize> {
     sizes.iter().zip(chunk).map(|(size, chunk)| size.div_ceil(*chunk)).collect()
 }
 
-/// Sizes as Zarr counts them.
-pub(super) fn long(sizes: &[usize]) -> Vec<u64> {
-    sizes.iter().map(|size| *size as u64).collect()
-}
-
 /// Sizes that are known to fit this machine.
-pub(super) fn short(sizes: &[u64]) -> Vec<usize> {
+pub(crate) fn short(sizes: &[u64]) -> Vec<usize> {
     sizes.iter().map(|size| *size as usize).collect()
 }

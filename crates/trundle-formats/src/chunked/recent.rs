@@ -4,11 +4,9 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use trundle_zarr::Error;
-
 /// The chunks that were decoded last, as many as threads read at once.
 #[derive(Debug)]
-pub(super) struct Recent(Mutex<Held>);
+pub(crate) struct Recent(Mutex<Held>);
 
 #[derive(Debug)]
 struct Held {
@@ -32,18 +30,18 @@ impl Default for Recent {
 
 impl Recent {
     /// So many threads read at once.
-    pub(super) fn expect_readers(&self, readers: usize) {
+    pub(crate) fn expect_readers(&self, readers: usize) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).most = readers.max(1);
     }
 
     /// Fills `buffer` with what stands at `offset` of the chunk that begins at `begin`, as far as that goes,
     /// and says how many bytes that are. Unless the chunk is there, `decode` gives it.
-    pub(super) fn read(
+    pub(crate) fn read(
         &self,
         begin: u64,
         offset: u64,
         buffer: &mut [u8],
-        decode: impl FnOnce() -> Result<Vec<u8>, Error>,
+        decode: impl FnOnce() -> io::Result<Vec<u8>>,
     ) -> io::Result<usize> {
         let chunk = self.decoded(begin);
         let bytes = chunk.bytes.get_or_init(|| decode().map_err(|error| error.to_string()));

@@ -1,11 +1,13 @@
 //! What is said of an array or a group besides, as texts.
 
 use serde_json::Value;
-use trundle_zarr::Attributes;
+
+/// Values in JSON by their names.
+type Attributes = serde_json::Map<String, Value>;
 
 /// Pairs of texts, as other formats have them. What is no text is one in JSON, and so is a text that
 /// could be taken for that.
-pub(super) fn to_metadata(attributes: Attributes) -> Vec<(String, String)> {
+pub(crate) fn to_metadata(attributes: Attributes) -> Vec<(String, String)> {
     let text = |value: Value| match value {
         Value::String(text) if serde_json::from_str::<Value>(&text).is_err() => text,
         other => other.to_string(),
@@ -14,14 +16,14 @@ pub(super) fn to_metadata(attributes: Attributes) -> Vec<(String, String)> {
 }
 
 /// The attributes that were such pairs.
-pub(super) fn of_metadata(metadata: &[(String, String)]) -> Attributes {
+pub(crate) fn of_metadata(metadata: &[(String, String)]) -> Attributes {
     let value =
         |text: &String| serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()));
     metadata.iter().map(|(key, text)| (key.clone(), value(text))).collect()
 }
 
 /// An object in JSON; nothing if there is nothing in it.
-pub(super) fn to_text(attributes: &Attributes) -> String {
+pub(crate) fn to_text(attributes: &Attributes) -> String {
     if attributes.is_empty() {
         return String::new();
     }
@@ -29,7 +31,7 @@ pub(super) fn to_text(attributes: &Attributes) -> String {
 }
 
 /// The attributes of an object in JSON; none of what is none.
-pub(super) fn of_text(text: &str) -> Attributes {
+pub(crate) fn of_text(text: &str) -> Attributes {
     match serde_json::from_str(text) {
         Ok(Value::Object(attributes)) => attributes,
         _ => Attributes::new(),

@@ -1,11 +1,9 @@
-//! The chunks of a store that is read, as one sequence of bytes.
+//! The chunks of arrays that are read, as one sequence of bytes.
 
 use std::fs::File;
 use std::io;
 
-use trundle_zarr::ZarrArray;
-
-use super::boxes::long;
+use super::array::ChunkedArray;
 use super::recent::Recent;
 use crate::blob::nanoseconds;
 use crate::{Blob, BlobIdentity};
@@ -15,32 +13,37 @@ const SAMPLES: usize = 1024;
 const SAMPLES_OF_ARRAY: usize = 16;
 
 /// The decoded chunks of all arrays, one after another.
-#[derive(Debug, Default)]
-pub(super) struct Chunks {
+#[derive(Debug)]
+pub(crate) struct Chunks<A> {
     /// The arrays, and the byte at which the chunks of each begin.
-    pub(super) arrays: Vec<(u64, ZarrArray)>,
+    pub(crate) arrays: Vec<(u64, A)>,
     /// Where the last one ends.
-    pub(super) end: u64,
-    pub(super) recent: Recent,
+    end: u64,
+    recent: Recent,
 }
 
-impl Chunks {
+impl<A: ChunkedArray> Chunks<A> {
+    /// The chunks of arrays that begin at these bytes, the last of which ends at `end`.
+    pub(crate) fn new(arrays: Vec<(u64, A)>, end: u64) -> Chunks<A> {
+        Chunks { arrays, end, recent: Recent::default() }
+    }
+
     /// The array that byte `offset` is one of, where the chunk around it begins, and the chunk's index
     /// along each axis.
-    fn find(&self, offset: u64) -> (&ZarrArray, u64, Vec<u64>) {
+    fn find(&self, offset: u64) -> (&A, u64, Vec<u64>) {
         let at = self.arrays.partition_point(|(begin, _)| *begin <= offset) - 1;
         let (begin, array) = &self.arrays[at];
-        let number = (offset - begin) / array.chunk_bytes as u64;
-        let (mut rest, mut index) = (number, vec![0; array.shape.len()]);
+        let number = (offset - begin) / array.chunk_bytes() as u64;
+        let (mut rest, mut index) = (number, vec![0; array.sizes().len()]);
         for (axis, at) in index.iter_mut().enumerate().rev() {
-            let count = array.shape[axis].div_ceil(array.chunk[axis]);
+            let count = array.sizes()[axis].div_ceil(array.chunk()[axis]);
             (*at, rest) = (rest % count, rest / count);
         }
-        (array, begin + number * array.chunk_bytes as u64, index)
+        (array, begin + number * array.chunk_bytes() as u64, index)
     }
 }
 
-impl Blob for Chunks {
+impl<A: ChunkedArray> Blob for Chunks<A> {
     fn bytes(&self) -> io::Result<u64> {
         Ok(self.end)
     }
@@ -55,7 +58,8 @@ impl Blob for Chunks {
 
     fn encoded_chunk(&self, tensor: u64, index: &[usize]) -> io::Result<Option<File>> {
         let at = self.arrays.partition_point(|(begin, _)| *begin <= tensor) - 1;
-        Ok(self.arrays[at].1.encoded(&long(index))?)
+        let index: Vec<u64> = index.iter().map(|i| *i as u64).collect();
+        self.arrays[at].1.encoded_chunk(&index)
     }
 
     /// Of the files of some chunks how long they are, and when they were written, and all metadata.
@@ -65,13 +69,13 @@ impl Blob for Chunks {
         for (begin, array) in &self.arrays {
             identity.samples.extend(array.metadata().into_bytes());
             let end = self.arrays.iter().map(|(other, _)| *other).find(|other| other > begin);
-            let count = (end.unwrap_or(self.end) - begin) / (array.chunk_bytes as u64).max(1);
+            let count = (end.unwrap_or(self.end) - begin) / (array.chunk_bytes() as u64).max(1);
             let taken = count.min(each as u64);
             for number in 0..taken {
                 // The first and the last among them.
                 let number = number * (count - 1) / (taken - 1).max(1);
-                let (_, _, index) = self.find(begin + number * array.chunk_bytes as u64);
-                let Some((bytes, modified)) = array.stored(&index) else {
+                let (_, _, index) = self.find(begin + number * array.chunk_bytes() as u64);
+                let Some((bytes, modified)) = array.stored_chunk(&index) else {
                     identity.samples.push(0);
                     continue;
                 };

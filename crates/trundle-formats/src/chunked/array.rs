@@ -1,0 +1,133 @@
+//! Arrays in chunks, and all of one from front to back.
+
+use std::fmt::Debug;
+use std::fs::File;
+use std::io::{self, Write};
+use std::ops::Range;
+use std::time::SystemTime;
+
+use trundle_core::Shape;
+
+use super::boxes::{Place, copy_box, counts, indices, part_of_chunk, short};
+use crate::{Header, Problem, Progress};
+
+/// An array whose chunks are decoded one by one, by several threads at once.
+pub(crate) trait ChunkedArray: Debug + Send + Sync {
+    /// The sizes of its axes.
+    fn sizes(&self) -> &[u64];
+
+    /// The sizes of a chunk, each 1 at least.
+    fn chunk(&self) -> &[u64];
+
+    /// The bytes of a chunk.
+    fn chunk_bytes(&self) -> usize;
+
+    /// The elements of the chunk at an index, of which there is one for each axis.
+    ///
+    /// # Errors
+    /// If it cannot be read, or is not what the metadata says.
+    fn read_chunk(&self, index: &[u64]) -> io::Result<Vec<u8>>;
+
+    /// The file of the chunk at an index as it is encoded, where each has one; none if it was never written.
+    ///
+    /// # Errors
+    /// If it cannot be opened.
+    fn encoded_chunk(&self, _index: &[u64]) -> io::Result<Option<File>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// The bytes of that file, and when it was last written to.
+    fn stored_chunk(&self, _index: &[u64]) -> Option<(u64, Option<SystemTime>)> {
+        None
+    }
+
+    /// What is said of the array, as text.
+    fn metadata(&self) -> String;
+}
+
+/// The bytes that the chunks of an array fill; none if they are more than a file can have.
+pub(crate) fn bytes_of_chunks(shape: &Shape, chunk: &[usize], chunk_bytes: usize) -> Option<u64> {
+    let counts = shape.iter().zip(chunk).map(|(size, chunk)| size.div_ceil(*chunk) as u64);
+    counts.into_iter().try_fold(chunk_bytes as u64, u64::checked_mul)
+}
+
+/// Passes all elements of the array of `header` on, row-major.
+///
+/// # Errors
+/// [`Problem`] if a chunk cannot be read, or `out` does not take them.
+pub(crate) fn copy_all(
+    array: &impl ChunkedArray,
+    header: &Header,
+    out: &mut dyn Write,
+    progress: &mut Progress<'_>,
+) -> Result<(), Problem> {
+    let (shape, width) = (&header.shape, header.element.width().units());
+    let mut copied = 0;
+    for slab in slabs(array, width, shape)? {
+        let bytes = read_slab(array, width, shape, slab)?;
+        out.write_all(&bytes).map_err(Problem::writing)?;
+        copied += bytes.len() as u64;
+        progress(copied);
+    }
+    Ok(())
+}
+
+/// So many bytes are put together at a time.
+const MOST_SLAB_BYTES: usize = 1 << 28;
+
+/// The rows of the first axis that are read together, those of one row of chunks at most.
+fn slabs(
+    array: &impl ChunkedArray,
+    width: usize,
+    shape: &Shape,
+) -> Result<Vec<Range<usize>>, Problem> {
+    // Of no axes one element is all there is; of no elements there is nothing to read.
+    let rows = if shape.contains(&0) { 0 } else { shape.first().copied().unwrap_or(1) };
+    let bytes = shape.iter().skip(1).product::<usize>() * width;
+    if bytes > MOST_SLAB_BYTES && rows > 0 {
+        return Err(Problem::NoMemory { bytes });
+    }
+    let chunk = array.chunk().first().map_or(1, |size| *size as usize);
+    let most = (MOST_SLAB_BYTES / bytes.max(1)).max(1);
+    let mut slabs = Vec::new();
+    let mut begin = 0;
+    while begin < rows {
+        let end = rows.min(begin / chunk * chunk + chunk).min(begin + most);
+        slabs.push(begin..end);
+        begin = end;
+    }
+    Ok(slabs)
+}
+
+/// All elements of some rows of the first axis, which are those of one row of chunks or a part of it.
+fn read_slab(
+    array: &impl ChunkedArray,
+    width: usize,
+    shape: &Shape,
+    rows: Range<usize>,
+) -> Result<Vec<u8>, Problem> {
+    let before = array.chunk().first().map_or(0, |size| rows.start % *size as usize);
+    let mut sizes = shape.to_vec();
+    if let Some(first) = sizes.first_mut() {
+        *first = rows.len();
+    }
+    let bytes = sizes.iter().product::<usize>() * width;
+    let mut slab = Vec::new();
+    slab.try_reserve_exact(bytes).map_err(|_| Problem::NoMemory { bytes })?;
+    slab.resize(bytes, 0);
+    let chunk = short(array.chunk());
+    for index in indices(&counts(&sizes, &chunk)) {
+        let mut key: Vec<u64> = index.iter().map(|i| *i as u64).collect();
+        if let Some(first) = key.first_mut() {
+            *first = (rows.start / chunk[0]) as u64;
+        }
+        let decoded = array.read_chunk(&key).map_err(Problem::reading)?;
+        let (begin, lens) = part_of_chunk(&index, &chunk, &sizes);
+        let mut within = vec![0; chunk.len()];
+        within.iter_mut().take(1).for_each(|first| *first = before);
+        let (from, to) =
+            (Place { sizes: &chunk, at: &within }, Place { sizes: &sizes, at: &begin });
+        copy_box(&lens, width, (&decoded, from), (&mut slab, to));
+    }
+    Ok(slab)
+}
