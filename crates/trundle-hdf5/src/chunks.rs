@@ -1,0 +1,233 @@
+//! The chunks of a dataset.
+
+use std::io;
+use std::sync::OnceLock;
+
+use hdf5_reader::btree_v1::{BTreeV1Key, collect_btree_v1_leaves_storage};
+use hdf5_reader::chunk_index::{ChunkEntry, collect_v2_chunk_entries_storage};
+use hdf5_reader::extensible_array::collect_extensible_array_chunk_entries_storage;
+use hdf5_reader::fixed_array::collect_fixed_array_chunk_entries_storage;
+
+use crate::error::{Error, guarded};
+use crate::filters::Filters;
+use crate::layout::{Dataspace, Index};
+use crate::metadata::Metadata;
+
+/// The most bytes of a decoded chunk, as for other formats; HDF5 has none of more than twice as many.
+pub(crate) const MOST_CHUNK_BYTES: u64 = (1 << 31) - 1;
+
+/// A dataset in chunks.
+#[derive(Debug)]
+pub struct Chunked {
+    /// The sizes of its axes.
+    pub shape: Vec<u64>,
+    /// The sizes of a chunk, each 1 at least.
+    pub chunk: Vec<u64>,
+    /// The bytes of a chunk.
+    pub chunk_bytes: usize,
+    pub(crate) path: String,
+    pub(crate) metadata: Metadata,
+    pub(crate) space: Dataspace,
+    /// None where no chunk was ever written.
+    pub(crate) address: Option<u64>,
+    pub(crate) index: Index,
+    pub(crate) edges_are_plain: bool,
+    pub(crate) filters: Filters,
+    /// An element that stands for all that was never written.
+    pub(crate) fill: Vec<u8>,
+    /// Where each chunk is, once one of them was asked for.
+    pub(crate) table: OnceLock<Result<Vec<Stored>, String>>,
+}
+
+/// Where a chunk is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stored {
+    /// Which one it is in row-major order.
+    number: u64,
+    address: u64,
+    bytes: u64,
+    /// A bit for each filter that was left out.
+    mask: u32,
+}
+
+impl Chunked {
+    /// The elements of the chunk at an index, of which there is one for each axis, as they were before the
+    /// filters; of one that was never written the fill value.
+    ///
+    /// # Errors
+    /// [`Error`] if it cannot be read, or is not what the metadata says.
+    pub fn read_chunk(&self, index: &[u64]) -> Result<Vec<u8>, Error> {
+        let Some(stored) = self.find(index)? else {
+            return Ok(self.fill.repeat(self.chunk_bytes / self.fill.len().max(1)));
+        };
+        let wrong = |why: String| {
+            let at = index.iter().zip(&self.chunk).map(|(index, size)| index * size).collect();
+            Error::Chunk { dataset: self.path.clone(), at, why }
+        };
+        let is_plain = self.edges_are_plain && self.is_edge(index);
+        let most =
+            if is_plain { self.chunk_bytes } else { self.filters.most_stored(self.chunk_bytes) };
+        let bytes = usize::try_from(stored.bytes).ok().filter(|bytes| *bytes <= most);
+        let bytes = bytes.ok_or_else(|| {
+            wrong(format!("is stored in {} bytes, expected {most} at most", stored.bytes))
+        })?;
+        let data = self.metadata.read(stored.address, bytes).map_err(|error| match error {
+            Error::Io(error) => Error::Io(error),
+            other => wrong(other.to_string()),
+        })?;
+        let mask = if is_plain { u32::MAX } else { stored.mask };
+        let undone = guarded(|| {
+            self.filters
+                .undo(data, mask, self.fill.len(), self.chunk_bytes)
+                .map_err(Error::Malformed)
+        });
+        undone.map_err(|error| wrong(error.to_string()))
+    }
+
+    /// Whether a chunk reaches beyond the end.
+    fn is_edge(&self, index: &[u64]) -> bool {
+        let mut axes = index.iter().zip(&self.chunk).zip(&self.shape);
+        axes.any(|((index, chunk), size)| (index + 1).saturating_mul(*chunk) > *size)
+    }
+
+    /// Where a chunk is, if it was written.
+    fn find(&self, index: &[u64]) -> Result<Option<Stored>, Error> {
+        let Some(address) = self.address else { return Ok(None) };
+        if self.index == Index::Implicit {
+            // All chunks that there can be, one behind the other.
+            let bytes = self.chunk_bytes as u64;
+            let number = number_of(index, &self.space.most, &self.chunk);
+            let address = number.and_then(|number| number.checked_mul(bytes)?.checked_add(address));
+            let address =
+                address.ok_or_else(|| Error::malformed("more chunks than can be counted"))?;
+            return Ok(Some(Stored { number: 0, address, bytes, mask: 0 }));
+        }
+        let table = self.table.get_or_init(|| {
+            let table = guarded(|| self.read_table(address));
+            table.map_err(|error| format!("\"{}\": its chunks: {error}", self.path))
+        });
+        let table = table
+            .as_ref()
+            .map_err(|why| Error::Io(io::Error::new(io::ErrorKind::InvalidData, why.clone())))?;
+        let number = number_of(index, &self.shape, &self.chunk);
+        let at = table.binary_search_by_key(&number, |stored| Some(stored.number));
+        Ok(at.ok().map(|at| table[at]))
+    }
+
+    /// Reads where all chunks are, and sorts them.
+    fn read_table(&self, address: u64) -> Result<Vec<Stored>, Error> {
+        let axes = self.shape.len();
+        let chunk: Result<Vec<u32>, _> =
+            self.chunk.iter().map(|size| u32::try_from(*size)).collect();
+        let chunk =
+            chunk.map_err(|_| Error::unsupported("chunks of 2^32 elements along an axis"))?;
+        let (storage, offset_size) = (&self.metadata, self.metadata.offset_size);
+        let length_size = self.metadata.length_size;
+        // These two count chunks by what the dataset can become.
+        let (shape, most) = (&self.shape, &self.space.most);
+        let entries = match self.index {
+            Index::BTreeV1 => {
+                let leaves = collect_btree_v1_leaves_storage(
+                    storage,
+                    address,
+                    offset_size,
+                    length_size,
+                    Some(axes as u32),
+                    &chunk,
+                    None,
+                )?;
+                leaves
+                    .into_iter()
+                    .map(|(key, address)| entry_of(key, address, axes))
+                    .collect::<Result<_, _>>()?
+            }
+            Index::Single { stored, mask } => {
+                let size = stored.unwrap_or(0);
+                vec![ChunkEntry { address, size, filter_mask: mask, offsets: vec![0; axes] }]
+            }
+            Index::Implicit => Vec::new(),
+            Index::FixedArray => collect_fixed_array_chunk_entries_storage(
+                storage,
+                address,
+                offset_size,
+                length_size,
+                most,
+                &chunk,
+                None,
+            )?,
+            Index::ExtensibleArray => collect_extensible_array_chunk_entries_storage(
+                storage,
+                address,
+                offset_size,
+                length_size,
+                shape,
+                Some(most),
+                &chunk,
+                None,
+            )?,
+            Index::BTreeV2 => collect_v2_chunk_entries_storage(
+                storage,
+                address,
+                offset_size,
+                length_size,
+                axes as u32,
+                &chunk,
+                None,
+            )?,
+        };
+        let mut table = Vec::new();
+        table
+            .try_reserve_exact(entries.len())
+            .map_err(|_| Error::Io(io::ErrorKind::OutOfMemory.into()))?;
+        for entry in entries {
+            let stored = self.stored(&entry)?;
+            table.extend(stored);
+        }
+        table.sort_unstable_by_key(|stored| stored.number);
+        if table.windows(2).any(|pair| pair[0].number == pair[1].number) {
+            return Err(Error::malformed("two of them have the same place"));
+        }
+        Ok(table)
+    }
+
+    /// Where a chunk is, unless it is none, or one that was left when the dataset became smaller.
+    fn stored(&self, entry: &ChunkEntry) -> Result<Option<Stored>, Error> {
+        let is_on_grid = entry.offsets.len() == self.chunk.len()
+            && entry.offsets.iter().zip(&self.chunk).all(|(at, size)| at.is_multiple_of(*size));
+        if !is_on_grid {
+            return Err(Error::malformed(format!(
+                "one begins at {:?}, chunks are {:?}",
+                entry.offsets, self.chunk
+            )));
+        }
+        let undefined = u64::MAX >> (64 - 8 * u32::from(self.metadata.offset_size));
+        let is_beyond = entry.offsets.iter().zip(&self.shape).any(|(at, size)| at >= size);
+        if is_beyond || entry.address == undefined || entry.address == u64::MAX {
+            return Ok(None);
+        }
+        let index: Vec<u64> =
+            entry.offsets.iter().zip(&self.chunk).map(|(at, size)| at / size).collect();
+        let number = number_of(&index, &self.shape, &self.chunk);
+        let number = number.ok_or_else(|| Error::malformed("more chunks than can be counted"))?;
+        let bytes = if entry.size == 0 { self.chunk_bytes as u64 } else { entry.size };
+        Ok(Some(Stored { number, address: entry.address, bytes, mask: entry.filter_mask }))
+    }
+}
+
+fn entry_of(key: BTreeV1Key, address: u64, axes: usize) -> Result<ChunkEntry, Error> {
+    let BTreeV1Key::RawData { chunk_size, filter_mask, mut offsets } = key else {
+        return Err(Error::malformed("a tree of links instead of chunks"));
+    };
+    offsets.truncate(axes);
+    Ok(ChunkEntry { address, size: chunk_size.into(), filter_mask, offsets })
+}
+
+/// Which chunk an index is in row-major order, if that can be counted.
+fn number_of(index: &[u64], sizes: &[u64], chunk: &[u64]) -> Option<u64> {
+    let axes = index.iter().zip(sizes).zip(chunk);
+    axes.enumerate().try_fold(0u64, |number, (axis, ((index, size), chunk))| {
+        // How many there are along the first axis makes no difference.
+        let scaled = if axis == 0 { 0 } else { number.checked_mul(size.div_ceil(*chunk))? };
+        scaled.checked_add(*index)
+    })
+}

@@ -1,0 +1,271 @@
+//! Datasets.
+
+use std::sync::OnceLock;
+
+use serde_json::Value;
+
+use crate::attributes::{Attribute, Attributes, Heaps};
+use crate::chunks::{Chunked, MOST_CHUNK_BYTES};
+use crate::datatype::{Class, Datatype};
+use crate::error::Error;
+use crate::filters::Filters;
+use crate::header::{ObjectHeader, kind};
+use crate::layout::{Dataspace, Layout, fill_value};
+use crate::metadata::Metadata;
+
+/// A dataset: what its metadata says.
+#[derive(Debug)]
+pub struct Dataset {
+    /// Its path below the root, without a slash at either end.
+    pub path: String,
+    /// The sizes of its axes.
+    pub shape: Vec<u64>,
+    /// The type of its elements as numpy writes it, as `>f4`, or by our name where numpy has none, as `bf16`.
+    pub dtype: String,
+    /// The bytes of an element.
+    pub width: usize,
+    /// Where its data is.
+    pub data: Data,
+    /// The names of its axes, if any has one.
+    pub dimension_names: Vec<Option<String>>,
+    /// All that is said of it besides, but what only files of HDF5 have a use for.
+    pub attributes: Attributes,
+    /// The bytes of the element, little-endian, that stands for all that was never written, if it says one.
+    pub fill: Option<Vec<u8>>,
+}
+
+/// Where the data of a dataset is.
+#[derive(Debug)]
+pub enum Data {
+    /// In the file, row-major, from this byte on.
+    At(u64),
+    /// In the metadata.
+    Held(Vec<u8>),
+    /// Nowhere: all elements are this one.
+    Filled(Vec<u8>),
+    /// In chunks.
+    Chunked(Box<Chunked>),
+}
+
+/// What attributes are called that say nothing but how a file is made: by the library, its dimension scales,
+/// and netCDF-4.
+const INTERNAL: [&str; 7] = [
+    "DIMENSION_LIST",
+    "REFERENCE_LIST",
+    "DIMENSION_LABELS",
+    "_Netcdf4Dimid",
+    "_Netcdf4Coordinates",
+    "_nc3_strict",
+    "_NCProperties",
+];
+
+/// The same of a dimension scale.
+const INTERNAL_OF_SCALES: [&str; 2] = ["CLASS", "NAME"];
+
+/// The attribute of the conventions for climate data that is an element of the dataset.
+const FILL_VALUE: &str = "_FillValue";
+
+impl Dataset {
+    /// Reads what a header says of the dataset at `path`, all but the names of its axes.
+    pub(crate) fn read(
+        metadata: &Metadata,
+        path: &str,
+        header: &ObjectHeader,
+    ) -> Result<Dataset, Error> {
+        let needed = |kind, what: &str| {
+            let found = header.find(metadata, kind)?;
+            found.ok_or_else(|| Error::malformed(format!("has no {what}")))
+        };
+        let datatype = Datatype::parse(&needed(kind::DATATYPE, "type")?)?;
+        let dtype = datatype.name()?;
+        let space = Dataspace::parse(&needed(kind::DATASPACE, "sizes")?, metadata)?;
+        if space.is_null {
+            return Err(Error::unsupported("has no elements, and no sizes"));
+        }
+        if header.messages.iter().any(|message| message.kind == kind::EXTERNAL_FILES) {
+            return Err(Error::unsupported("its data is in other files"));
+        }
+        let stated = fill(metadata, header, &datatype)?;
+        let zeros = || vec![0; datatype.width];
+        let element = stated.clone().unwrap_or_else(zeros);
+        let layout = Layout::parse(&needed(kind::LAYOUT, "data")?, metadata)?;
+        let bytes = space.elements().and_then(|count| count.checked_mul(datatype.width as u64));
+        let bytes = bytes.filter(|bytes| *bytes <= i64::MAX as u64);
+        let bytes = bytes.ok_or_else(|| Error::unsupported("more bytes than a file can have"))?;
+        let data = match layout {
+            Layout::Compact(data) => held(data, bytes)?,
+            Layout::Contiguous(None) => Data::Filled(element),
+            Layout::Contiguous(Some(_)) if bytes == 0 => Data::Filled(element),
+            Layout::Contiguous(Some(address)) => Data::At(place(metadata, address, bytes)?),
+            Layout::Chunked { address, chunk, index, edges_are_plain } => {
+                let chunk_bytes = chunk_bytes(&chunk, &space, datatype.width)?;
+                let filters = header.find(metadata, kind::FILTERS)?;
+                let filters = filters.map(|body| Filters::parse(&body)).transpose()?;
+                Data::Chunked(Box::new(Chunked {
+                    shape: space.sizes.clone(),
+                    chunk,
+                    chunk_bytes,
+                    path: path.to_owned(),
+                    metadata: metadata.clone(),
+                    space: space.clone(),
+                    address,
+                    index,
+                    edges_are_plain,
+                    filters: filters.unwrap_or_default(),
+                    fill: element,
+                    table: OnceLock::new(),
+                }))
+            }
+        };
+        Ok(Dataset {
+            path: path.to_owned(),
+            shape: space.sizes,
+            dtype,
+            width: datatype.width,
+            data,
+            dimension_names: Vec::new(),
+            attributes: Attributes::new(),
+            fill: stated.map(|fill| datatype.to_little_endian(fill)),
+        })
+    }
+}
+
+/// What attributes say that are of use elsewhere, in their order. The fill value of floats is what xarray
+/// makes of it in a Zarr store, since JSON has no NaN: the bytes of an f64 in base 64. What JSON has no place
+/// for is left out.
+pub(crate) fn public(
+    metadata: &Metadata,
+    all: &[Attribute],
+    is_scale: bool,
+    heaps: &mut Heaps,
+) -> Attributes {
+    let is_internal =
+        |name| INTERNAL.contains(&name) || is_scale && INTERNAL_OF_SCALES.contains(&name);
+    let public = all.iter().filter(|attribute| !is_internal(&attribute.name));
+    let pairs = public.filter_map(|attribute| {
+        let value = match attribute.float() {
+            Some(float) if attribute.name == FILL_VALUE => {
+                Value::String(base64(&float.to_le_bytes()))
+            }
+            _ => attribute.value(metadata, heaps)?,
+        };
+        Some((attribute.name.clone(), value))
+    });
+    pairs.collect()
+}
+
+impl Attribute {
+    /// The float that it is, if it is one.
+    fn float(&self) -> Option<f64> {
+        let Class::Float { .. } = self.datatype.class else { return None };
+        match *self.datatype.to_little_endian(self.data.clone()) {
+            [a, b, c, d] => Some(f32::from_le_bytes([a, b, c, d]).into()),
+            [a, b, c, d, e, f, g, h] => Some(f64::from_le_bytes([a, b, c, d, e, f, g, h])),
+            _ => None,
+        }
+    }
+}
+
+/// The digits of base 64 (RFC 4648, section 4).
+const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/// Bytes as text in base 64.
+fn base64(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    for three in bytes.chunks(3) {
+        let byte = |at: usize| u32::from(three.get(at).copied().unwrap_or(0));
+        let word = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for at in 0..4u32 {
+            let digit = DIGITS[(word >> (18 - 6 * at)) as usize & 63];
+            text.push(if at as usize <= three.len() { char::from(digit) } else { '=' });
+        }
+    }
+    text
+}
+
+/// The bytes of a text in base 64; none if it is not one.
+pub(crate) fn from_base64(text: &str) -> Option<Vec<u8>> {
+    let digits = text.trim_end_matches('=');
+    let mut bytes = Vec::new();
+    let mut word = 0u32;
+    for (at, digit) in digits.bytes().enumerate() {
+        let value = DIGITS.iter().position(|known| *known == digit)?;
+        word = (word << 6 | value as u32) & 0xff_ffff;
+        if at % 4 != 0 {
+            let left = 6 - 2 * (at as u32 % 4);
+            bytes.push((word >> left) as u8);
+        }
+    }
+    Some(bytes)
+}
+
+fn held(mut data: Vec<u8>, bytes: u64) -> Result<Data, Error> {
+    if (data.len() as u64) < bytes {
+        let got = data.len();
+        return Err(Error::malformed(format!("its data has {got} bytes, expected {bytes}")));
+    }
+    data.truncate(bytes as usize);
+    Ok(Data::Held(data))
+}
+
+/// The byte of the file at which data begins that has so many.
+fn place(metadata: &Metadata, address: u64, bytes: u64) -> Result<u64, Error> {
+    let place = address.checked_add(metadata.base);
+    let end = place.and_then(|place| place.checked_add(bytes));
+    match (place, end) {
+        (Some(place), Some(end)) if end <= metadata.bytes.bytes() => Ok(place),
+        _ => Err(Error::malformed(format!(
+            "its {bytes} bytes at byte {address} are beyond the end of the file"
+        ))),
+    }
+}
+
+fn chunk_bytes(chunk: &[u64], space: &Dataspace, width: usize) -> Result<usize, Error> {
+    if chunk.len() != space.sizes.len() {
+        let (chunk, axes) = (chunk.len(), space.sizes.len());
+        return Err(Error::malformed(format!("chunks of {chunk} axes in a dataset of {axes}")));
+    }
+    let bytes = chunk.iter().try_fold(width as u64, |bytes, size| bytes.checked_mul(*size));
+    let bytes = bytes.filter(|bytes| *bytes <= MOST_CHUNK_BYTES);
+    let bytes = bytes.ok_or_else(|| {
+        Error::unsupported(format!(
+            "chunks of sizes {chunk:?} of {width} bytes each, where {MOST_CHUNK_BYTES} bytes are the most"
+        ))
+    })?;
+    Ok(bytes as usize)
+}
+
+/// The bytes of the element that stands for what was never written, as they are stored.
+fn fill(
+    metadata: &Metadata,
+    header: &ObjectHeader,
+    datatype: &Datatype,
+) -> Result<Option<Vec<u8>>, Error> {
+    let (new, old) = (kind::FILL_VALUE, kind::FILL_VALUE_OLD);
+    let found = match header.find(metadata, new)? {
+        Some(body) => fill_value(&body, false)?,
+        None => header.find(metadata, old)?.map_or(Ok(None), |body| fill_value(&body, true))?,
+    };
+    match found {
+        Some(fill) if fill.len() != datatype.width => {
+            let (got, width) = (fill.len(), datatype.width);
+            Err(Error::malformed(format!("its fill value has {got} bytes, elements have {width}")))
+        }
+        other => Ok(other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base_64_is_that_of_rfc_4648() {
+        for (bytes, text) in
+            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")]
+        {
+            assert_eq!(base64(bytes.as_bytes()), text);
+            assert_eq!(from_base64(text).as_deref(), Some(bytes.as_bytes()));
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! Types of elements.
+
+use hdf5_reader::io::Cursor;
+
+use crate::error::Error;
+
+/// A type of elements: what of it is understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Datatype {
+    /// The bytes of an element.
+    pub(crate) width: usize,
+    pub(crate) class: Class,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Class {
+    Integer {
+        is_signed: bool,
+        is_big: bool,
+    },
+    Float {
+        kind: Float,
+        is_big: bool,
+    },
+    /// Real and imaginary part, each of such a float.
+    Complex {
+        kind: Float,
+        is_big: bool,
+    },
+    /// An enumeration of FALSE and TRUE in one byte, as h5py has them.
+    Boolean,
+    /// Texts of so many bytes, with NUL or spaces behind them.
+    Text {
+        is_padded_by_spaces: bool,
+    },
+    /// Texts of any length, in a heap.
+    VarText,
+    Reference,
+    /// As many references as there are, in a heap.
+    VarReferences,
+    /// Bytes that mean nothing.
+    Opaque,
+    /// What nothing more is known of than what it is called.
+    Other(String),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Float {
+    F16,
+    BF16,
+    F32,
+    F64,
+}
+
+/// Types within types are so deep at most.
+const MOST_DEPTH: usize = 8;
+
+/// Sizes of floats in bits: all, then place and size of the exponent, place and size of the mantissa, the
+/// bias, and the place of the sign.
+const FLOATS: [(Float, [u32; 7]); 4] = [
+    (Float::F16, [16, 10, 5, 0, 10, 15, 15]),
+    (Float::BF16, [16, 7, 8, 0, 7, 127, 15]),
+    (Float::F32, [32, 23, 8, 0, 23, 127, 31]),
+    (Float::F64, [64, 52, 11, 0, 52, 1023, 63]),
+];
+
+impl Float {
+    /// Its sizes, see [`FLOATS`].
+    pub(crate) fn sizes(self) -> [u32; 7] {
+        FLOATS.iter().find(|(kind, _)| *kind == self).map(|(_, sizes)| *sizes).unwrap_or_default()
+    }
+}
+
+impl Datatype {
+    /// Reads a message.
+    pub(crate) fn parse(body: &[u8]) -> Result<Datatype, Error> {
+        parse(&mut Cursor::new(body), 0)
+    }
+
+    /// The type as numpy writes it, or by our name where numpy has none.
+    ///
+    /// # Errors
+    /// That there is no such type, and what it is.
+    pub(crate) fn name(&self) -> Result<String, Error> {
+        let sign = |is_big| match (self.width, is_big) {
+            (1, _) => '|',
+            (_, true) => '>',
+            (_, false) => '<',
+        };
+        let width = self.width;
+        let refused = |what: &str| Err(Error::unsupported(format!("{what} cannot be moved")));
+        match &self.class {
+            Class::Integer { is_signed, is_big } if [1, 2, 4, 8].contains(&width) => {
+                Ok(format!("{}{}{width}", sign(*is_big), if *is_signed { 'i' } else { 'u' }))
+            }
+            Class::Integer { .. } => refused(&format!("integers of {width} bytes")),
+            Class::Float { kind: Float::BF16, is_big: false } => Ok("bf16".to_owned()),
+            Class::Float { kind: Float::BF16, .. } => refused("big-endian bf16"),
+            Class::Float { is_big, .. } => Ok(format!("{}f{width}", sign(*is_big))),
+            Class::Complex { kind: Float::F32 | Float::F64, is_big } => {
+                Ok(format!("{}c{width}", sign(*is_big)))
+            }
+            Class::Complex { .. } => refused("complex numbers of two f16"),
+            Class::Boolean => Ok("|b1".to_owned()),
+            Class::Text { .. } => Ok(format!("|S{width}")),
+            Class::Opaque => Ok(format!("|V{width}")),
+            Class::VarText => refused("texts of variable length"),
+            Class::Reference => refused("references"),
+            Class::VarReferences => refused("lists of references"),
+            Class::Other(what) => refused(what),
+        }
+    }
+
+    /// The bytes of an element in little-endian order.
+    pub(crate) fn to_little_endian(&self, mut bytes: Vec<u8>) -> Vec<u8> {
+        match self.class {
+            Class::Integer { is_big: true, .. } | Class::Float { is_big: true, .. } => {
+                bytes.reverse();
+            }
+            Class::Complex { is_big: true, .. } => {
+                bytes.chunks_mut((self.width / 2).max(1)).for_each(<[u8]>::reverse);
+            }
+            _ => {}
+        }
+        bytes
+    }
+}
+
+fn parse(cursor: &mut Cursor<'_>, depth: usize) -> Result<Datatype, Error> {
+    if depth > MOST_DEPTH {
+        return Err(Error::unsupported(format!("types more than {MOST_DEPTH} deep")));
+    }
+    let word = cursor.read_u32_le()?;
+    let (class, version, flags) = (word & 0xf, (word >> 4) & 0xf, word >> 8);
+    let bytes = cursor.read_u32_le()?;
+    let width = bytes as usize;
+    if width == 0 {
+        return Err(Error::malformed("elements of 0 bytes"));
+    }
+    let other = |what: &str| Class::Other(what.to_owned());
+    let class = match class {
+        // Bits are as numbers without a sign.
+        0 | 4 => integer(cursor, width, flags, class == 0)?,
+        1 => float(cursor, width, flags)?,
+        2 => other("times"),
+        3 => Class::Text { is_padded_by_spaces: flags & 0xf == 2 },
+        5 => {
+            let tag = cursor.read_bytes((flags & 0xff) as usize)?;
+            let end = tag.iter().position(|byte| *byte == 0).unwrap_or(tag.len());
+            match &tag[..end] {
+                [] => Class::Opaque,
+                tag => Class::Other(format!("bytes of type {:?}", String::from_utf8_lossy(tag))),
+            }
+        }
+        6 => compound(cursor, width, (flags & 0xffff) as usize, version, depth)?,
+        7 if flags & 0xf == 0 => Class::Reference,
+        7 => other("references to regions"),
+        8 => enumeration(cursor, (flags & 0xffff) as usize, version, depth)?,
+        9 => {
+            let base = parse(cursor, depth + 1)?;
+            match (flags & 0xf, base.class) {
+                (1, _) => Class::VarText,
+                (_, Class::Reference) => Class::VarReferences,
+                _ => other("lists of variable length"),
+            }
+        }
+        10 => other("elements that are arrays"),
+        11 => match parse(cursor, depth + 1)?.class {
+            Class::Float { kind, is_big } => Class::Complex { kind, is_big },
+            _ => other("complex numbers of integers"),
+        },
+        class => Class::Other(format!("elements of class {class}")),
+    };
+    Ok(Datatype { width, class })
+}
+
+fn integer(
+    cursor: &mut Cursor<'_>,
+    width: usize,
+    flags: u32,
+    can_be_signed: bool,
+) -> Result<Class, Error> {
+    let (place, bits) = (cursor.read_u16_le()?, cursor.read_u16_le()?);
+    if place != 0 || usize::from(bits) != 8 * width {
+        return Ok(Class::Other(format!("integers of {bits} bits in {width} bytes")));
+    }
+    Ok(Class::Integer { is_signed: can_be_signed && flags & 0x08 != 0, is_big: flags & 1 != 0 })
+}
+
+fn float(cursor: &mut Cursor<'_>, width: usize, flags: u32) -> Result<Class, Error> {
+    let (place, bits) = (cursor.read_u16_le()?, cursor.read_u16_le()?);
+    let parts = cursor.read_bytes(4)?;
+    let bias = cursor.read_u32_le()?;
+    let found = [
+        u32::from(bits),
+        parts[0].into(),
+        parts[1].into(),
+        parts[2].into(),
+        parts[3].into(),
+        bias,
+        (flags >> 8) & 0xff,
+    ];
+    let known = FLOATS.iter().find(|(_, sizes)| *sizes == found && sizes[0] as usize == 8 * width);
+    // The leading 1 of the mantissa is not stored, and bytes stand in one order or the other.
+    let is_usual = place == 0 && (flags >> 4) & 3 == 2 && flags & 0x40 == 0;
+    Ok(match known.filter(|_| is_usual) {
+        Some((kind, _)) => Class::Float { kind: *kind, is_big: flags & 1 != 0 },
+        None => Class::Other(format!("floats of {bits} bits in {width} bytes")),
+    })
+}
+
+fn compound(
+    cursor: &mut Cursor<'_>,
+    width: usize,
+    count: usize,
+    version: u32,
+    depth: usize,
+) -> Result<Class, Error> {
+    let other = || Ok(Class::Other("structures".to_owned()));
+    if count != 2 {
+        return other();
+    }
+    let mut parts = Vec::new();
+    for _ in 0..count {
+        let name = name(cursor, version)?;
+        let offset_bytes =
+            if version < 3 { 4 } else { (1..4).find(|n| width >> (8 * n) == 0).unwrap_or(4) };
+        let offset = cursor.read_uvar(offset_bytes)?;
+        let mut is_array = false;
+        if version == 1 {
+            is_array = cursor.read_u8()? != 0;
+            cursor.skip(3 + 4 + 4 + 16)?;
+        }
+        let part = parse(cursor, depth + 1)?;
+        let Class::Float { kind, is_big } = part.class else { return other() };
+        if is_array {
+            return other();
+        }
+        parts.push((name, offset, part.width, kind, is_big));
+    }
+    let [(real, 0, bytes, kind, is_big), (imaginary, second, _, other_kind, other_is_big)] =
+        &parts[..]
+    else {
+        return other();
+    };
+    let names = (real.as_slice(), imaginary.as_slice());
+    let is_named = [(&b"r"[..], &b"i"[..]), (b"real", b"imag")].contains(&names);
+    let is_pair = (kind, is_big) == (other_kind, other_is_big) && *second == *bytes as u64;
+    if is_named && is_pair && width == 2 * bytes {
+        return Ok(Class::Complex { kind: *kind, is_big: *is_big });
+    }
+    other()
+}
+
+/// An enumeration is moved as the integers that it is stored as.
+fn enumeration(
+    cursor: &mut Cursor<'_>,
+    count: usize,
+    version: u32,
+    depth: usize,
+) -> Result<Class, Error> {
+    let base = parse(cursor, depth + 1)?;
+    let Class::Integer { .. } = base.class else {
+        return Ok(Class::Other("enumerations".to_owned()));
+    };
+    if base.width == 1 && count == 2 {
+        let names = [name(cursor, version)?, name(cursor, version)?];
+        let is_boolean = names == [&b"FALSE"[..], b"TRUE"] && cursor.read_bytes(2)? == [0, 1];
+        if is_boolean {
+            return Ok(Class::Boolean);
+        }
+    }
+    Ok(base.class)
+}
+
+/// A name, up to its NUL; of old versions padded to a multiple of 8 bytes.
+fn name(cursor: &mut Cursor<'_>, version: u32) -> Result<Vec<u8>, Error> {
+    let mut name = Vec::new();
+    loop {
+        match cursor.read_u8()? {
+            0 => break,
+            byte => name.push(byte),
+        }
+    }
+    if version < 3 {
+        cursor.skip((name.len() + 1).next_multiple_of(8) - name.len() - 1)?;
+    }
+    Ok(name)
+}

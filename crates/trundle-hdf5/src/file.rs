@@ -1,0 +1,151 @@
+//! What is in a file.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::attributes::{Attribute, Attributes, Heaps, attributes};
+use crate::dataset::{Dataset, public};
+use crate::dimensions::{Named, Scales, variable_path};
+use crate::error::{Error, guarded};
+use crate::group::{Target, children};
+use crate::header::{ObjectHeader, kind};
+use crate::metadata::{Metadata, ReadAt};
+
+/// So many datasets are read of a file, and groups so deep: more is taken for a mistake.
+pub const MOST_DATASETS: usize = 1 << 16;
+const MOST_DEPTH: usize = 64;
+
+/// A file of HDF5: its datasets, in the order in which they were made where that is known, else by name.
+#[derive(Debug)]
+pub struct Hdf5File {
+    /// What is said of it as a whole.
+    pub attributes: Attributes,
+    /// Its datasets, with those of groups in it.
+    pub datasets: Vec<Dataset>,
+    /// Those that cannot be read.
+    pub unreadable: Vec<Unreadable>,
+}
+
+/// A dataset or group that cannot be read.
+#[derive(Debug)]
+pub struct Unreadable {
+    /// Its path below the root.
+    pub path: String,
+    /// Why.
+    pub error: Error,
+}
+
+/// A dataset that was found.
+struct Found {
+    path: String,
+    address: u64,
+    attributes: Vec<Attribute>,
+    dataset: Result<Dataset, Error>,
+}
+
+/// A walk through the groups.
+struct Walk<'a> {
+    metadata: &'a Metadata,
+    found: Vec<Found>,
+    unreadable: Vec<Unreadable>,
+    /// The addresses of the groups that were seen: one can be in another by several names, and in itself.
+    groups: HashSet<u64>,
+}
+
+impl Hdf5File {
+    /// Reads the metadata of all datasets: of each what it is, not yet where its chunks are.
+    ///
+    /// # Errors
+    /// [`Error`] if it is no file of HDF5, or its root cannot be read.
+    pub fn open(bytes: Arc<dyn ReadAt>) -> Result<Hdf5File, Error> {
+        guarded(|| Hdf5File::read(bytes))
+    }
+
+    fn read(bytes: Arc<dyn ReadAt>) -> Result<Hdf5File, Error> {
+        let (metadata, root) = Metadata::new(bytes)?;
+        let metadata = &metadata;
+        let groups = HashSet::from([root]);
+        let mut walk = Walk { metadata, found: Vec::new(), unreadable: Vec::new(), groups };
+        let header = ObjectHeader::read(metadata, root)?;
+        walk.group(&header, "", 0)?;
+        let Walk { found, mut unreadable, .. } = walk;
+        let (mut scales, mut heaps) = (Scales::default(), Heaps::default());
+        for each in &found {
+            scales.add(&each.named(), metadata, &mut heaps);
+        }
+        let mut datasets = Vec::new();
+        for each in found {
+            if each.named().is_no_variable(metadata, &mut heaps) {
+                continue;
+            }
+            let is_scale = each.named().is_scale(metadata, &mut heaps);
+            let names = scales.names(&each.named(), metadata, &mut heaps);
+            let path = variable_path(&each.path);
+            match each.dataset {
+                Ok(dataset) => datasets.push(Dataset {
+                    path,
+                    dimension_names: names,
+                    attributes: public(metadata, &each.attributes, is_scale, &mut heaps),
+                    ..dataset
+                }),
+                Err(error) => unreadable.push(Unreadable { path, error }),
+            }
+        }
+        let attributes = public(metadata, &attributes(metadata, &header)?, false, &mut heaps);
+        Ok(Hdf5File { attributes, datasets, unreadable })
+    }
+}
+
+impl Found {
+    fn named(&self) -> Named<'_> {
+        let axes = self.dataset.as_ref().map_or(0, |dataset| dataset.shape.len());
+        Named { address: self.address, path: &self.path, axes, attributes: &self.attributes }
+    }
+}
+
+impl Walk<'_> {
+    /// Adds what is in the group of `header`, whose path and a slash are `prefix`.
+    fn group(&mut self, header: &ObjectHeader, prefix: &str, depth: usize) -> Result<(), Error> {
+        if depth > MOST_DEPTH {
+            return Err(Error::unsupported(format!("groups more than {MOST_DEPTH} deep")));
+        }
+        for (name, target) in children(self.metadata, header)? {
+            let path = format!("{prefix}{name}");
+            if self.found.len() + self.unreadable.len() >= MOST_DATASETS {
+                return Err(Error::unsupported(format!("more than {MOST_DATASETS} datasets")));
+            }
+            let added = match target {
+                _ if name.is_empty() || name == "." || name.contains('/') => {
+                    Err(Error::malformed("its name is none"))
+                }
+                Target::Object(address) => self.object(&path, address, depth),
+                // What it stands for has a name of its own.
+                Target::Name => Ok(()),
+                Target::OtherFile(file) => {
+                    Err(Error::unsupported(format!("is in another file, {file:?}")))
+                }
+            };
+            if let Err(error) = added {
+                self.unreadable.push(Unreadable { path, error });
+            }
+        }
+        Ok(())
+    }
+
+    fn object(&mut self, path: &str, address: u64, depth: usize) -> Result<(), Error> {
+        let metadata = self.metadata;
+        let header = ObjectHeader::read(metadata, address)?;
+        let has =
+            |kinds: &[u16]| header.messages.iter().any(|message| kinds.contains(&message.kind));
+        if has(&[kind::LAYOUT]) {
+            let dataset = Dataset::read(metadata, path, &header);
+            let attributes = attributes(metadata, &header)?;
+            self.found.push(Found { path: path.to_owned(), address, attributes, dataset });
+        } else if has(&[kind::SYMBOL_TABLE, kind::LINK_INFO, kind::LINK])
+            && self.groups.insert(address)
+        {
+            self.group(&header, &format!("{path}/"), depth + 1)?;
+        }
+        Ok(())
+    }
+}

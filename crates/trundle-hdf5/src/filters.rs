@@ -1,0 +1,164 @@
+//! Filters: what chunks went through before they were stored.
+
+use hdf5_reader::filters::apply_pipeline_with_limit;
+use hdf5_reader::io::Cursor;
+use hdf5_reader::messages::filter_pipeline::{
+    self, FILTER_DEFLATE, FILTER_FLETCHER32, FILTER_NBIT, FILTER_SCALEOFFSET, FILTER_SHUFFLE,
+    FILTER_SZIP, FilterDescription,
+};
+
+use crate::error::Error;
+
+/// h5py's LZF.
+const FILTER_LZF: u16 = 32000;
+
+/// The filters that are undone, as far as somebody's own parameters allow.
+const KNOWN: [u16; 7] = [
+    FILTER_DEFLATE,
+    FILTER_SHUFFLE,
+    FILTER_FLETCHER32,
+    FILTER_SZIP,
+    FILTER_NBIT,
+    FILTER_SCALEOFFSET,
+    FILTER_LZF,
+];
+
+/// What others are called, by their registered numbers.
+const OTHERS: [(u16, &str); 9] = [
+    (305, "LZO"),
+    (307, "bzip2"),
+    (32001, "Blosc"),
+    (32004, "LZ4"),
+    (32008, "bitshuffle"),
+    (32013, "ZFP"),
+    (32015, "Zstandard"),
+    (32017, "SZ"),
+    (32026, "Blosc2"),
+];
+
+/// What filters may add to the bytes of a chunk that does not become shorter, and their checksums.
+const MOST_ADDED_BYTES: usize = 64 << 10;
+
+/// The filters of a dataset, in the order in which they were applied.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Filters(Vec<FilterDescription>);
+
+impl Filters {
+    /// Reads a message, all of whose filters can be undone.
+    pub(crate) fn parse(body: &[u8]) -> Result<Filters, Error> {
+        let filters = filter_pipeline::parse(&mut Cursor::new(body), 8, 8, body.len())?.filters;
+        for filter in &filters {
+            if KNOWN.contains(&filter.id) {
+                continue;
+            }
+            let known = OTHERS.iter().find(|(id, _)| *id == filter.id).map(|(_, name)| *name);
+            let stated = filter.name.as_deref().filter(|name| !name.is_empty());
+            let name = known.or(stated).unwrap_or("without a name");
+            let id = filter.id;
+            return Err(Error::unsupported(format!("the filter {id} ({name}) cannot be undone")));
+        }
+        if filters.len() > 32 {
+            return Err(Error::malformed(format!(
+                "{} filters, where 32 are the most",
+                filters.len()
+            )));
+        }
+        Ok(Filters(filters))
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The most bytes that a chunk of `bytes` can have been stored in.
+    pub(crate) fn most_stored(&self, bytes: usize) -> usize {
+        if self.is_empty() { bytes } else { bytes.saturating_add(bytes / 8 + MOST_ADDED_BYTES) }
+    }
+
+    /// The bytes of a chunk, of elements of `width`, that was stored as `data` after those filters of which
+    /// no bit of `mask` says that they were left out. It has `bytes`; what comes to more is refused before.
+    pub(crate) fn undo(
+        &self,
+        mut data: Vec<u8>,
+        mask: u32,
+        width: usize,
+        bytes: usize,
+    ) -> Result<Vec<u8>, String> {
+        for (at, filter) in self.0.iter().enumerate().rev() {
+            if mask & (1 << at) != 0 {
+                continue;
+            }
+            // What other filters still have to be undone for may be a little more.
+            let most = if at == 0 { bytes } else { self.most_stored(bytes) };
+            data = match filter.id {
+                FILTER_LZF => lzf(&data, most)?,
+                _ => {
+                    let one = std::slice::from_ref(filter);
+                    let undone = apply_pipeline_with_limit(&data, one, 0, width, None, Some(most));
+                    undone.map_err(|error| error.to_string())?
+                }
+            };
+        }
+        if data.len() != bytes {
+            return Err(format!("has {} bytes, expected {bytes}", data.len()));
+        }
+        Ok(data)
+    }
+}
+
+/// What LZF (`liblzf` 3.6) packed into `packed`, at most `most` bytes. A control byte below 32 stands before
+/// as many bytes and one more; any other begins a copy of what is already there.
+fn lzf(packed: &[u8], most: usize) -> Result<Vec<u8>, String> {
+    let ends = || "LZF: ends too early".to_owned();
+    let mut bytes = packed.iter().map(|byte| usize::from(*byte));
+    let mut out = Vec::new();
+    while let Some(control) = bytes.next() {
+        let literal = control + 1;
+        let (distance, count) = if control < 32 {
+            (None, literal)
+        } else {
+            let long = if control >> 5 == 7 { bytes.next().ok_or_else(ends)? } else { 0 };
+            let distance = ((control & 31) << 8) + bytes.next().ok_or_else(ends)? + 1;
+            (Some(distance), (control >> 5) + long + 2)
+        };
+        if count > most - out.len() {
+            return Err(format!("LZF: more than {most} bytes"));
+        }
+        match distance {
+            None => {
+                for _ in 0..count {
+                    out.push(bytes.next().ok_or_else(ends)? as u8);
+                }
+            }
+            Some(distance) => {
+                let from = out.len().checked_sub(distance).ok_or("LZF: a copy of nothing")?;
+                // A copy may reach into what it makes.
+                for at in from..from + count {
+                    out.push(out[at]);
+                }
+            }
+        }
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lzf_gives_literals_and_copies_of_them() {
+        // "ab", then 2 + 3 bytes from 2 back.
+        assert_eq!(lzf(&[1, b'a', b'b', 3 << 5, 1], 7).as_deref(), Ok(&b"abababa"[..]));
+        // A long copy: 7 + 1 + 2 bytes from 1 back.
+        assert_eq!(lzf(&[0, b'x', 7 << 5, 1, 0], 11).as_deref(), Ok(&b"xxxxxxxxxxx"[..]));
+        for (packed, most, why) in [
+            (&[1, b'a', b'b', 3 << 5, 1][..], 6, "more than 6"),
+            (&[5, b'a'], 9, "too early"),
+            (&[0, b'a', 2 << 5, 1], 9, "copy of nothing"),
+            (&[0, b'a', 7 << 5], 9, "too early"),
+        ] {
+            assert!(lzf(packed, most).is_err_and(|error| error.contains(why)), "{packed:?}");
+        }
+    }
+}

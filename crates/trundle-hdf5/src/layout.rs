@@ -1,0 +1,221 @@
+//! Sizes of datasets, and how their data is stored.
+
+use hdf5_reader::io::Cursor;
+
+use crate::error::Error;
+use crate::metadata::Metadata;
+
+/// More axes than this nobody has.
+const MOST_AXES: usize = 32;
+
+/// The sizes of a dataset.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Dataspace {
+    pub(crate) sizes: Vec<u64>,
+    /// What they can become; `u64::MAX` where there is no limit.
+    pub(crate) most: Vec<u64>,
+    /// Whether it has no elements at all, and no sizes.
+    pub(crate) is_null: bool,
+}
+
+impl Dataspace {
+    pub(crate) fn parse(body: &[u8], metadata: &Metadata) -> Result<Dataspace, Error> {
+        let mut cursor = Cursor::new(body);
+        let (version, axes, flags) = (cursor.read_u8()?, cursor.read_u8()?, cursor.read_u8()?);
+        let kind = cursor.read_u8()?;
+        match version {
+            1 => cursor.skip(4)?,
+            2 => {}
+            version => {
+                return Err(Error::unsupported(format!("sizes of version {version} are unknown")));
+            }
+        }
+        let axes = usize::from(axes);
+        if axes > MOST_AXES {
+            return Err(Error::unsupported(format!("{axes} axes, where {MOST_AXES} are the most")));
+        }
+        let mut list = || (0..axes).map(|_| cursor.read_length(metadata.length_size)).collect();
+        let sizes: Vec<u64> = list_of(&mut list)?;
+        let most = if flags & 1 != 0 { list_of(&mut list)? } else { sizes.clone() };
+        let unlimited = u64::MAX >> (64 - 8 * u32::from(metadata.length_size));
+        let most = most.into_iter().map(|most| if most == unlimited { u64::MAX } else { most });
+        Ok(Dataspace { sizes, most: most.collect(), is_null: version == 2 && kind == 2 })
+    }
+
+    /// How many elements there are, if a machine can count them.
+    pub(crate) fn elements(&self) -> Option<u64> {
+        if self.is_null {
+            return Some(0);
+        }
+        self.sizes.iter().try_fold(1u64, |product, size| product.checked_mul(*size))
+    }
+}
+
+fn list_of(
+    list: &mut impl FnMut() -> Result<Vec<u64>, hdf5_reader::error::Error>,
+) -> Result<Vec<u64>, Error> {
+    Ok(list()?)
+}
+
+/// How the data of a dataset is stored. An address is none where nothing was ever written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Layout {
+    Compact(Vec<u8>),
+    Contiguous(Option<u64>),
+    Chunked {
+        address: Option<u64>,
+        /// The sizes of a chunk, without the bytes of an element that stand behind them.
+        chunk: Vec<u64>,
+        index: Index,
+        /// Whether chunks that reach beyond the end are stored without filters.
+        edges_are_plain: bool,
+    },
+}
+
+/// What says where chunks are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Index {
+    BTreeV1,
+    Single { stored: Option<u64>, mask: u32 },
+    Implicit,
+    FixedArray,
+    ExtensibleArray,
+    BTreeV2,
+}
+
+impl Layout {
+    pub(crate) fn parse(body: &[u8], metadata: &Metadata) -> Result<Layout, Error> {
+        let mut cursor = Cursor::new(body);
+        match cursor.read_u8()? {
+            1 | 2 => old(&mut cursor, metadata),
+            version @ 3..=5 => {
+                let class = cursor.read_u8()?;
+                match (class, version) {
+                    (0, _) => {
+                        let bytes = cursor.read_u16_le()?;
+                        Ok(Layout::Compact(cursor.read_bytes(usize::from(bytes))?.to_vec()))
+                    }
+                    (1, _) => Ok(Layout::Contiguous(metadata.address(&mut cursor)?)),
+                    (2, 3) => {
+                        let axes = usize::from(cursor.read_u8()?);
+                        let address = metadata.address(&mut cursor)?;
+                        chunked_by_tree(&mut cursor, axes, address)
+                    }
+                    (2, version) => chunked(&mut cursor, metadata, version),
+                    (3, _) => {
+                        Err(Error::unsupported("is virtual: its data is that of other datasets"))
+                    }
+                    _ => Err(unknown("class", class)),
+                }
+            }
+            version => Err(unknown("version", version)),
+        }
+    }
+}
+
+fn unknown(what: &str, value: u8) -> Error {
+    Error::unsupported(format!("storage of {what} {value} is unknown"))
+}
+
+/// Of versions 1 and 2.
+fn old(cursor: &mut Cursor<'_>, metadata: &Metadata) -> Result<Layout, Error> {
+    let (axes, class) = (usize::from(cursor.read_u8()?), cursor.read_u8()?);
+    cursor.skip(5)?;
+    let address = if class == 0 { None } else { metadata.address(cursor)? };
+    match class {
+        0 => {
+            cursor.skip(4 * axes)?;
+            let bytes = cursor.read_u32_le()? as usize;
+            Ok(Layout::Compact(cursor.read_bytes(bytes)?.to_vec()))
+        }
+        1 => Ok(Layout::Contiguous(address)),
+        2 => chunked_by_tree(cursor, axes, address),
+        class => Err(unknown("class", class)),
+    }
+}
+
+fn chunked_by_tree(
+    cursor: &mut Cursor<'_>,
+    axes: usize,
+    address: Option<u64>,
+) -> Result<Layout, Error> {
+    let sizes: Result<Vec<u64>, _> =
+        (0..axes).map(|_| cursor.read_u32_le().map(u64::from)).collect();
+    let chunk = without_element(sizes?)?;
+    Ok(Layout::Chunked { address, chunk, index: Index::BTreeV1, edges_are_plain: false })
+}
+
+/// Of version 4, and of version 5, whose sizes of stored chunks are longer.
+fn chunked(cursor: &mut Cursor<'_>, metadata: &Metadata, version: u8) -> Result<Layout, Error> {
+    let (flags, axes, size_bytes) = (cursor.read_u8()?, cursor.read_u8()?, cursor.read_u8()?);
+    let sizes: Result<Vec<u64>, _> =
+        (0..axes).map(|_| cursor.read_uvar(usize::from(size_bytes))).collect();
+    let chunk = without_element(sizes?)?;
+    let index = match cursor.read_u8()? {
+        1 if flags & 2 != 0 => {
+            let length_size = if version == 4 { metadata.length_size } else { 8 };
+            let stored = Some(cursor.read_length(length_size)?);
+            Index::Single { stored, mask: cursor.read_u32_le()? }
+        }
+        1 => Index::Single { stored: None, mask: 0 },
+        2 => Index::Implicit,
+        3 => {
+            cursor.skip(1)?;
+            Index::FixedArray
+        }
+        4 => {
+            cursor.skip(5)?;
+            Index::ExtensibleArray
+        }
+        5 => {
+            cursor.skip(6)?;
+            Index::BTreeV2
+        }
+        index => {
+            return Err(Error::unsupported(format!(
+                "an index of chunks of kind {index} is unknown"
+            )));
+        }
+    };
+    let address = metadata.address(cursor)?;
+    Ok(Layout::Chunked { address, chunk, index, edges_are_plain: flags & 1 != 0 })
+}
+
+/// Sizes of a chunk, without that of an element.
+fn without_element(mut sizes: Vec<u64>) -> Result<Vec<u64>, Error> {
+    sizes.pop();
+    if sizes.is_empty() || sizes.len() > MOST_AXES || sizes.contains(&0) {
+        return Err(Error::malformed(format!("chunks of sizes {sizes:?}")));
+    }
+    Ok(sizes)
+}
+
+/// The bytes of the element that stands for all that was never written, if the dataset says which.
+pub(crate) fn fill_value(body: &[u8], is_old: bool) -> Result<Option<Vec<u8>>, Error> {
+    let mut cursor = Cursor::new(body);
+    let is_there = is_old || {
+        let version = cursor.read_u8()?;
+        match version {
+            1 | 2 => {
+                cursor.skip(2)?;
+                // Of version 1 the bytes are there always, but there may be none.
+                cursor.read_u8()? != 0 || version == 1
+            }
+            3 => cursor.read_u8()? & 0x20 != 0,
+            version => {
+                return Err(Error::unsupported(format!(
+                    "fill values of version {version} are unknown"
+                )));
+            }
+        }
+    };
+    if !is_there || cursor.remaining() < 4 {
+        return Ok(None);
+    }
+    let bytes = cursor.read_u32_le()?;
+    // A length below 0 stands for no value.
+    if bytes == 0 || bytes > i32::MAX as u32 {
+        return Ok(None);
+    }
+    Ok(Some(cursor.read_bytes(bytes as usize)?.to_vec()))
+}

@@ -1,0 +1,96 @@
+//! The bytes of a file, as metadata is read from them.
+
+use std::fmt::Debug;
+use std::io;
+use std::sync::Arc;
+
+use hdf5_reader::error::Error as ReaderError;
+use hdf5_reader::io::Cursor;
+use hdf5_reader::storage::{Storage, StorageBuffer};
+use hdf5_reader::superblock::Superblock;
+
+use crate::error::Error;
+
+/// Bytes that several threads read at once, at any place.
+pub trait ReadAt: Debug + Send + Sync {
+    /// How many bytes there are.
+    fn bytes(&self) -> u64;
+
+    /// Fills `buffer` from the bytes at `offset`.
+    ///
+    /// # Errors
+    /// If they cannot be read, or there are not as many.
+    fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
+}
+
+/// Metadata in one piece of more bytes is refused. Tables of addresses are in pieces, each much smaller.
+const MOST_PIECE_BYTES: usize = 256 << 20;
+
+/// A file whose superblock is known.
+#[derive(Clone, Debug)]
+pub(crate) struct Metadata {
+    pub(crate) bytes: Arc<dyn ReadAt>,
+    /// The byte in which addresses begin to count: beyond a user block.
+    pub(crate) base: u64,
+    /// The bytes of an address, and of a length.
+    pub(crate) offset_size: u8,
+    pub(crate) length_size: u8,
+}
+
+impl Metadata {
+    /// Reads the superblock: the file, and the address of its root group.
+    pub(crate) fn new(bytes: Arc<dyn ReadAt>) -> Result<(Metadata, u64), Error> {
+        let whole = Metadata { bytes, base: 0, offset_size: 8, length_size: 8 };
+        let superblock = Superblock::parse_from_storage(&whole)?;
+        let root = superblock.root_object_header_address()?;
+        let Superblock { base_address: base, offset_size, length_size, .. } = superblock;
+        if ![offset_size, length_size].iter().all(|size| [2, 4, 8].contains(size)) {
+            return Err(Error::malformed(format!(
+                "addresses of {offset_size} bytes and lengths of {length_size}"
+            )));
+        }
+        Ok((Metadata { base, offset_size, length_size, ..whole }, root))
+    }
+
+    /// So many bytes at an address.
+    pub(crate) fn read(&self, address: u64, bytes: usize) -> Result<Vec<u8>, Error> {
+        let place = address.checked_add(self.base);
+        let end = place.and_then(|place| place.checked_add(bytes as u64));
+        let (Some(place), Some(_)) = (place, end.filter(|end| *end <= self.bytes.bytes())) else {
+            return Err(Error::malformed(format!(
+                "{bytes} bytes at byte {address} are beyond the end of the file"
+            )));
+        };
+        let mut read = Vec::new();
+        let reserved = read.try_reserve_exact(bytes);
+        reserved.map_err(|_| Error::Io(io::ErrorKind::OutOfMemory.into()))?;
+        read.resize(bytes, 0);
+        self.bytes.read_exact_at(&mut read, place)?;
+        Ok(read)
+    }
+
+    /// The address that comes next; none for that which stands for nothing.
+    pub(crate) fn address(&self, cursor: &mut Cursor<'_>) -> Result<Option<u64>, Error> {
+        let address = cursor.read_offset(self.offset_size)?;
+        let is_one = !Cursor::is_undefined_offset(address, self.offset_size);
+        Ok(is_one.then_some(address))
+    }
+}
+
+impl Storage for Metadata {
+    fn len(&self) -> u64 {
+        self.bytes.bytes().saturating_sub(self.base)
+    }
+
+    fn read_range(&self, offset: u64, len: usize) -> hdf5_reader::error::Result<StorageBuffer> {
+        if len > MOST_PIECE_BYTES {
+            let why = format!("metadata of {len} bytes, where {MOST_PIECE_BYTES} are the most");
+            return Err(ReaderError::InvalidData(why));
+        }
+        let read = self.read(offset, len).map_err(|error| match error {
+            Error::Io(error) => ReaderError::Io(error),
+            other => ReaderError::InvalidData(other.to_string()),
+        })?;
+        Ok(StorageBuffer::from_vec(read))
+    }
+}

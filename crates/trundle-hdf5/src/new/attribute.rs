@@ -1,0 +1,112 @@
+//! Attributes that are written.
+
+use serde_json::Value;
+
+use super::datatype::encoded;
+use super::encode::{Encoder, dataspace};
+use super::heap::{ELEMENT_BYTES, Heap};
+use crate::datatype::{Class, Datatype, Float};
+use crate::error::Error;
+
+/// The attribute of the conventions for climate data that is an element of the dataset.
+pub(super) const FILL_VALUE: &str = "_FillValue";
+
+/// A longer text is in a heap.
+const MOST_TEXT_BYTES: usize = 60_000;
+
+/// The value of an attribute.
+#[derive(Clone, Debug)]
+pub(super) struct Encoded {
+    pub(super) datatype: Vec<u8>,
+    pub(super) space: Vec<u8>,
+    pub(super) data: Vec<u8>,
+}
+
+/// The message of an attribute.
+///
+/// # Errors
+/// If its name is too long.
+pub(super) fn message(name: &str, value: &Encoded) -> Result<Vec<u8>, Error> {
+    let too_long = |_| Error::unsupported("an attribute's name is too long");
+    let name_bytes = u16::try_from(name.len() + 1).map_err(too_long)?;
+    // UTF-8.
+    let mut out = Encoder::default();
+    out.u8(3)
+        .u8(0)
+        .u16(name_bytes)
+        .u16(value.datatype.len() as u16)
+        .u16(value.space.len() as u16)
+        .u8(1);
+    out.bytes(name.as_bytes()).u8(0).bytes(&value.datatype).bytes(&value.space).bytes(&value.data);
+    Ok(out.0)
+}
+
+/// A value in JSON. What HDF5 has no place for in an attribute, as an object, is its text in JSON.
+pub(super) fn of_value(value: &Value, heap: &mut Heap<'_>) -> Encoded {
+    let (elements, sizes) = match value {
+        Value::Array(list) => (&list[..], vec![list.len() as u64]),
+        one => (std::slice::from_ref(one), Vec::new()),
+    };
+    let is_all = |is: fn(&Value) -> bool| !elements.is_empty() && elements.iter().all(is);
+    let (datatype, data): (Datatype, Vec<u8>) = if is_all(Value::is_boolean) {
+        let bytes = elements.iter().map(|value| u8::from(*value == Value::Bool(true)));
+        (Datatype { width: 1, class: Class::Boolean }, bytes.collect())
+    } else if is_all(Value::is_i64) {
+        let class = Class::Integer { is_signed: true, is_big: false };
+        let longs = elements.iter().filter_map(Value::as_i64).flat_map(i64::to_le_bytes);
+        (Datatype { width: 8, class }, longs.collect())
+    } else if is_all(Value::is_u64) {
+        let class = Class::Integer { is_signed: false, is_big: false };
+        let longs = elements.iter().filter_map(Value::as_u64).flat_map(u64::to_le_bytes);
+        (Datatype { width: 8, class }, longs.collect())
+    } else if is_all(Value::is_number) {
+        let class = Class::Float { kind: Float::F64, is_big: false };
+        let floats = elements.iter().filter_map(Value::as_f64).flat_map(f64::to_le_bytes);
+        (Datatype { width: 8, class }, floats.collect())
+    } else if is_all(Value::is_string) {
+        return texts(elements.iter().filter_map(Value::as_str), &sizes, heap);
+    } else {
+        return texts(std::iter::once(&value.to_string()[..]), &[], heap);
+    };
+    if data.len() > MOST_TEXT_BYTES {
+        // No message is as long.
+        return texts(std::iter::once(&value.to_string()[..]), &[], heap);
+    }
+    Encoded { datatype: encoded(&datatype), space: dataspace(&sizes), data }
+}
+
+/// One text stands in the attribute itself where the heap says so; several, and a long one, are in the heap.
+fn texts<'a>(texts: impl Iterator<Item = &'a str>, sizes: &[u64], heap: &mut Heap<'_>) -> Encoded {
+    let texts: Vec<&str> = texts.collect();
+    match texts[..] {
+        [one] if heap.has_own_texts && sizes.is_empty() && one.len() < MOST_TEXT_BYTES => text(one),
+        _ if texts.len() * ELEMENT_BYTES > MOST_TEXT_BYTES => {
+            let all = Value::from(texts.iter().map(|text| Value::from(*text)).collect::<Vec<_>>());
+            var_texts(&[&all.to_string()], &[], heap)
+        }
+        _ => var_texts(&texts, sizes, heap),
+    }
+}
+
+/// A text in the attribute itself.
+pub(super) fn text(text: &str) -> Encoded {
+    let mut out = Encoder::default();
+    // With NUL behind it, UTF-8.
+    let width = (text.len() + 1) as u32;
+    out.u32(0x10 << 8 | 0x10 | 3).u32(width);
+    Encoded { datatype: out.0, space: dataspace(&[]), data: [text.as_bytes(), b"\0"].concat() }
+}
+
+/// Texts in a heap.
+pub(super) fn var_texts(texts: &[&str], sizes: &[u64], heap: &mut Heap<'_>) -> Encoded {
+    let datatype = encoded(&Datatype { width: ELEMENT_BYTES, class: Class::VarText });
+    let data = texts.iter().flat_map(|text| heap.add(text.as_bytes(), text.len())).collect();
+    Encoded { datatype, space: dataspace(sizes), data }
+}
+
+/// For each axis the object at an address, in a heap.
+pub(super) fn references(addresses: &[u64], heap: &mut Heap<'_>) -> Encoded {
+    let datatype = encoded(&Datatype { width: ELEMENT_BYTES, class: Class::VarReferences });
+    let data = addresses.iter().flat_map(|address| heap.add(&address.to_le_bytes(), 1)).collect();
+    Encoded { datatype, space: dataspace(&[addresses.len() as u64]), data }
+}

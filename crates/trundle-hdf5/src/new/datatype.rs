@@ -1,0 +1,148 @@
+//! Types of elements that are written.
+
+use serde_json::Value;
+
+use super::attribute::Encoded;
+use super::encode::{Encoder, dataspace};
+use crate::dataset::from_base64;
+use crate::datatype::{Class, Datatype, Float};
+use crate::error::Error;
+
+/// A type of elements.
+#[derive(Clone, Debug)]
+pub(super) struct Element {
+    /// The bytes of an element.
+    pub(super) width: usize,
+    /// The message that says so.
+    pub(super) encoded: Vec<u8>,
+    datatype: Datatype,
+}
+
+impl Element {
+    /// The type that numpy calls so, or `bf16`.
+    ///
+    /// # Errors
+    /// If HDF5 has none such.
+    pub(super) fn named(name: &str) -> Result<Element, Error> {
+        let none = || Error::unsupported(format!("HDF5 has no elements of type {name}"));
+        let (is_big, kind, width) = match name {
+            "bf16" => (false, 'B', 2),
+            _ => {
+                let (order, rest) = name.split_at_checked(1).ok_or_else(none)?;
+                let mut letters = rest.chars();
+                let kind = letters.next().ok_or_else(none)?;
+                (order == ">", kind, letters.as_str().parse().map_err(|_| none())?)
+            }
+        };
+        let float = |width| match width {
+            2 => Ok(Float::F16),
+            4 => Ok(Float::F32),
+            8 => Ok(Float::F64),
+            _ => Err(none()),
+        };
+        let class = match kind {
+            'i' | 'u' => Class::Integer { is_signed: kind == 'i', is_big },
+            'f' => Class::Float { kind: float(width)?, is_big },
+            'B' => Class::Float { kind: Float::BF16, is_big },
+            'c' => Class::Complex { kind: float(width / 2)?, is_big },
+            'b' => Class::Boolean,
+            'S' => Class::Text { is_padded_by_spaces: false },
+            'V' => Class::Opaque,
+            _ => return Err(none()),
+        };
+        if width == 0 {
+            return Err(Error::unsupported("HDF5 has no elements of 0 bytes"));
+        }
+        let datatype = Datatype { width, class };
+        Ok(Element { width, encoded: encoded(&datatype), datatype })
+    }
+
+    /// The bytes of an element as they are stored, from those in little-endian order.
+    pub(super) fn stored(&self, little: Vec<u8>) -> Vec<u8> {
+        // To turn the bytes round is its own inverse.
+        self.datatype.to_little_endian(little)
+    }
+
+    /// What stands for a fill value in JSON, in this type: a number, or a float in base 64. None if it is
+    /// neither.
+    pub(super) fn of_fill_value(&self, value: &Value) -> Option<Encoded> {
+        let bytes = match &self.datatype.class {
+            Class::Float { kind, .. } => {
+                let float = match value {
+                    Value::String(text) => f64::from_le_bytes(from_base64(text)?.try_into().ok()?),
+                    other => other.as_f64()?,
+                };
+                match kind {
+                    Float::F32 => (float as f32).to_le_bytes().to_vec(),
+                    Float::F64 => float.to_le_bytes().to_vec(),
+                    Float::F16 | Float::BF16 => return None,
+                }
+            }
+            Class::Integer { .. } => {
+                let long = value.as_i64().map(i64::to_le_bytes);
+                let long = long.or_else(|| Some(value.as_u64()?.to_le_bytes()))?;
+                long.get(..self.width)?.to_vec()
+            }
+            _ => return None,
+        };
+        Some(Encoded {
+            datatype: self.encoded.clone(),
+            space: dataspace(&[1]),
+            data: self.stored(bytes),
+        })
+    }
+}
+
+/// The bits of a type's message beside its size: class, and version 1.
+fn head(out: &mut Encoder, class: u8, flags: u32, width: usize) {
+    out.u32(flags << 8 | 0x10 | u32::from(class)).u32(width as u32);
+}
+
+/// The message of a type; of those that are only read, that of bytes without a meaning.
+pub(super) fn encoded(datatype: &Datatype) -> Vec<u8> {
+    let width = datatype.width;
+    let mut out = Encoder::default();
+    match &datatype.class {
+        Class::Integer { is_signed, is_big } => {
+            head(&mut out, 0, u32::from(*is_big) | u32::from(*is_signed) << 3, width);
+            out.u16(0).u16(8 * width as u16);
+        }
+        Class::Float { kind, is_big } => {
+            let sizes = kind.sizes();
+            // A mantissa whose leading 1 is not stored; the place of the sign.
+            head(&mut out, 1, u32::from(*is_big) | 2 << 4 | sizes[6] << 8, width);
+            out.u16(0).u16(sizes[0] as u16);
+            sizes[1..5].iter().for_each(|size| {
+                out.u8(*size as u8);
+            });
+            out.u32(sizes[5]);
+        }
+        Class::Complex { kind, is_big } => {
+            // As h5py and others have it: two members, of version 3, whose places have 1 byte.
+            let part = Class::Float { kind: *kind, is_big: *is_big };
+            let part = encoded(&Datatype { width: width / 2, class: part });
+            out.u32(2 << 8 | 0x30 | 6).u32(width as u32);
+            out.bytes(b"r\0").u8(0).bytes(&part).bytes(b"i\0").u8(width as u8 / 2).bytes(&part);
+        }
+        Class::Boolean => {
+            let base = Class::Integer { is_signed: true, is_big: false };
+            out.u32(2 << 8 | 0x30 | 8).u32(1).bytes(&encoded(&Datatype { width: 1, class: base }));
+            out.bytes(b"FALSE\0TRUE\0\0\x01");
+        }
+        // With NUL behind it, as numpy's; ASCII.
+        Class::Text { .. } => head(&mut out, 3, 1, width),
+        // Of any length, UTF-8, ended by NUL.
+        Class::VarText => {
+            head(&mut out, 9, 0x101, width);
+            let base = Class::Integer { is_signed: false, is_big: false };
+            out.bytes(&encoded(&Datatype { width: 1, class: base }));
+        }
+        Class::Reference => head(&mut out, 7, 0, width),
+        Class::VarReferences => {
+            head(&mut out, 9, 0, width);
+            out.bytes(&encoded(&Datatype { width: 8, class: Class::Reference }));
+        }
+        Class::Opaque | Class::Other(_) => head(&mut out, 5, 0, width),
+    }
+    out.0
+}

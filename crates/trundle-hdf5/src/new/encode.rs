@@ -1,0 +1,70 @@
+//! Bytes of metadata.
+
+use hdf5_reader::checksum::jenkins_lookup3;
+
+use crate::error::Error;
+
+/// The address of nothing.
+pub(super) const UNDEFINED: u64 = u64::MAX;
+
+/// Bytes that are put behind each other, numbers with the least significant one first.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Encoder(pub(super) Vec<u8>);
+
+impl Encoder {
+    pub(super) fn bytes(&mut self, bytes: &[u8]) -> &mut Encoder {
+        self.0.extend_from_slice(bytes);
+        self
+    }
+
+    pub(super) fn u8(&mut self, value: u8) -> &mut Encoder {
+        self.bytes(&[value])
+    }
+
+    pub(super) fn u16(&mut self, value: u16) -> &mut Encoder {
+        self.bytes(&value.to_le_bytes())
+    }
+
+    pub(super) fn u32(&mut self, value: u32) -> &mut Encoder {
+        self.bytes(&value.to_le_bytes())
+    }
+
+    pub(super) fn u64(&mut self, value: u64) -> &mut Encoder {
+        self.bytes(&value.to_le_bytes())
+    }
+}
+
+/// An object header of version 2, of messages with their kinds.
+///
+/// # Errors
+/// If a message is longer than one can be.
+pub(super) fn object_header(messages: &[(u16, Vec<u8>)]) -> Result<Vec<u8>, Error> {
+    let mut body = Encoder::default();
+    for (kind, message) in messages {
+        let length = u16::try_from(message.len()).map_err(|_| {
+            Error::unsupported(format!(
+                "metadata of {} bytes, where 65535 are the most",
+                message.len()
+            ))
+        })?;
+        body.u8(*kind as u8).u16(length).u8(0).bytes(message);
+    }
+    let length = u32::try_from(body.0.len());
+    let length = length.map_err(|_| Error::unsupported("more than 4 GiB of metadata"))?;
+    // The length of all messages has 4 bytes.
+    let mut out = Encoder::default();
+    out.bytes(b"OHDR").u8(2).u8(2).u32(length).bytes(&body.0);
+    let sum = jenkins_lookup3(&out.0);
+    out.u32(sum);
+    Ok(out.0)
+}
+
+/// The sizes of a dataset or an attribute.
+pub(super) fn dataspace(sizes: &[u64]) -> Vec<u8> {
+    let mut out = Encoder::default();
+    out.u8(2).u8(sizes.len() as u8).u8(0).u8(u8::from(!sizes.is_empty()));
+    for size in sizes {
+        out.u64(*size);
+    }
+    out.0
+}

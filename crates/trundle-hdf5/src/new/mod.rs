@@ -1,0 +1,237 @@
+//! New files: all of their metadata, and where their data will be.
+//!
+//! The metadata is one block in front of the data: superblock, groups, datasets, heaps of texts and references.
+//! Where each is follows from the lengths of those before, which do not depend on where anything is. So all is
+//! encoded twice, first to learn the lengths, then with the places.
+
+mod attribute;
+mod datatype;
+mod encode;
+mod heap;
+mod scales;
+mod tree;
+
+use hdf5_reader::checksum::jenkins_lookup3;
+
+use self::attribute::{Encoded, FILL_VALUE, message, of_value};
+use self::encode::{Encoder, UNDEFINED, object_header};
+use self::heap::Heap;
+use self::scales::Scales;
+use self::tree::Tree;
+use crate::SIGNATURE;
+use crate::attributes::Attributes;
+use crate::error::Error;
+use crate::header::kind;
+
+/// A dataset that is written: contiguous, row-major.
+#[derive(Clone, Debug)]
+pub struct NewDataset {
+    /// Its path below the root, without a slash at either end.
+    pub path: String,
+    /// The sizes of its axes.
+    pub shape: Vec<u64>,
+    /// The type of its elements as numpy writes it, as `>f4`, or `bf16`.
+    pub dtype: String,
+    /// The bytes of its data.
+    pub bytes: u64,
+    /// The names of its axes, if any has one.
+    pub dimension_names: Vec<Option<String>>,
+    /// All that is said of it besides.
+    pub attributes: Attributes,
+    /// The bytes of the element, little-endian, that stands for all that was never written, if one does.
+    pub fill: Option<Vec<u8>>,
+}
+
+/// A file but for its data.
+#[derive(Clone, Debug)]
+pub struct NewFile {
+    /// What it begins with.
+    pub metadata: Vec<u8>,
+    /// Where the data of each dataset begins, in their order.
+    pub data: Vec<u64>,
+}
+
+/// Data begins at a multiple of this many bytes, so that it can be mapped into memory.
+const DATA_ALIGNMENT: u64 = 64;
+
+/// The bytes of a superblock of version 2.
+const SUPERBLOCK_BYTES: u64 = 48;
+
+/// The kind of a message that is only written: how a group keeps its links.
+const GROUP_INFO: u16 = 0x0a;
+
+/// Where everything is, as far as it is known.
+#[derive(Debug, Default)]
+struct Places {
+    /// Of groups, datasets and scales without data, in the order of the tree.
+    objects: Vec<u64>,
+    heaps: Vec<u64>,
+    data: Vec<u64>,
+    /// The length of the file.
+    end: u64,
+}
+
+impl Places {
+    fn object(&self, at: usize) -> u64 {
+        self.objects.get(at).copied().unwrap_or(0)
+    }
+}
+
+impl NewFile {
+    /// The file of these datasets, of which `attributes` are said as a whole.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if a type or a name is none that a file can have.
+    pub fn of(datasets: &[NewDataset], attributes: &Attributes) -> Result<NewFile, Error> {
+        let tree = Tree::of(datasets)?;
+        let (tree, scales) = Scales::of(datasets, tree);
+        let (blocks, heaps) = encoded(datasets, attributes, &tree, &scales, &Places::default())?;
+        let mut end = SUPERBLOCK_BYTES;
+        let mut places = Places::default();
+        for block in &blocks {
+            places.objects.push(end);
+            end = (end + block.len() as u64).next_multiple_of(8);
+        }
+        for heap in &heaps {
+            places.heaps.push(end);
+            end += heap.len() as u64;
+        }
+        for dataset in datasets {
+            let begin = end.checked_next_multiple_of(DATA_ALIGNMENT);
+            let (begin, next) = begin
+                .and_then(|begin| Some((begin, begin.checked_add(dataset.bytes)?)))
+                .filter(|(_, next)| *next <= i64::MAX as u64)
+                .ok_or_else(|| Error::unsupported("more bytes than a file can have"))?;
+            places.data.push(begin);
+            end = next;
+        }
+        places.end = end;
+        let (blocks, heaps) = encoded(datasets, attributes, &tree, &scales, &places)?;
+        let mut metadata = superblock(&places);
+        for block in blocks {
+            metadata.extend(block);
+            metadata.resize(metadata.len().next_multiple_of(8), 0);
+        }
+        heaps.into_iter().for_each(|heap| metadata.extend(heap));
+        Ok(NewFile { metadata, data: places.data })
+    }
+}
+
+/// A superblock of version 2, which HDF5 reads since 1.8.
+fn superblock(places: &Places) -> Vec<u8> {
+    let mut out = Encoder::default();
+    out.bytes(SIGNATURE).u8(2).u8(8).u8(8).u8(0);
+    out.u64(0).u64(UNDEFINED).u64(places.end).u64(places.object(0));
+    let sum = jenkins_lookup3(&out.0);
+    out.u32(sum);
+    out.0
+}
+
+type Blocks = Vec<Vec<u8>>;
+
+/// All objects in the order of the tree, and the heaps.
+fn encoded(
+    datasets: &[NewDataset],
+    attributes: &Attributes,
+    tree: &Tree,
+    scales: &Scales,
+    places: &Places,
+) -> Result<(Blocks, Blocks), Error> {
+    let mut heap = Heap::new(&places.heaps, scales.are_there());
+    let mut blocks = Vec::new();
+    for (at, node) in tree.nodes.iter().enumerate() {
+        let messages = match &node.kind {
+            tree::Kind::Group(children) => {
+                let own = if at == 0 { attributes.clone() } else { Attributes::new() };
+                group(tree, children, &own, places, &mut heap)?
+            }
+            tree::Kind::Dataset(index) => {
+                let place = places.data.get(*index).copied().unwrap_or(0);
+                let names = scales.attributes(at, &datasets[*index], places, &mut heap);
+                dataset(&datasets[*index], place, &names, &mut heap).map_err(|error| {
+                    Error::unsupported(format!("\"{}\": {error}", datasets[*index].path))
+                })?
+            }
+            tree::Kind::Dimension(size) => {
+                let dimension = NewDataset {
+                    path: String::new(),
+                    shape: vec![*size],
+                    dtype: "<f4".to_owned(),
+                    bytes: 0,
+                    dimension_names: Vec::new(),
+                    attributes: Attributes::new(),
+                    fill: None,
+                };
+                let names = scales.attributes(at, &dimension, places, &mut heap);
+                dataset(&dimension, UNDEFINED, &names, &mut heap)?
+            }
+        };
+        blocks.push(object_header(&messages)?);
+    }
+    Ok((blocks, heap.finish()))
+}
+
+type Messages = Vec<(u16, Vec<u8>)>;
+
+/// Attributes that say what the axes are.
+type Named = Vec<(&'static str, Encoded)>;
+
+fn group(
+    tree: &Tree,
+    children: &[usize],
+    attributes: &Attributes,
+    places: &Places,
+    heap: &mut Heap<'_>,
+) -> Result<Messages, Error> {
+    // Links are in the header, in the order in which they are made.
+    let mut info = Encoder::default();
+    info.u8(0).u8(1).u64(children.len() as u64).u64(UNDEFINED).u64(UNDEFINED);
+    let mut messages = vec![(kind::LINK_INFO, info.0), (GROUP_INFO, vec![0, 0])];
+    for (order, child) in children.iter().enumerate() {
+        let name = tree.nodes[*child].name.as_bytes();
+        let length = u16::try_from(name.len());
+        let length = length.map_err(|_| Error::unsupported("a name of more than 65535 bytes"))?;
+        // Its length has 2 bytes, and creation order and character set (UTF-8) are there.
+        let mut link = Encoder::default();
+        link.u8(1).u8(0x01 | 0x04 | 0x10).u64(order as u64).u8(1).u16(length).bytes(name);
+        link.u64(places.object(*child));
+        messages.push((kind::LINK, link.0));
+    }
+    for (name, value) in attributes {
+        messages.push((kind::ATTRIBUTE, message(name, &of_value(value, heap))?));
+    }
+    Ok(messages)
+}
+
+fn dataset(
+    dataset: &NewDataset,
+    place: u64,
+    names: &Named,
+    heap: &mut Heap<'_>,
+) -> Result<Messages, Error> {
+    let element = datatype::Element::named(&dataset.dtype)?;
+    let mut layout = Encoder::default();
+    let place = if dataset.bytes == 0 { UNDEFINED } else { place };
+    layout.u8(3).u8(1).u64(place).u64(dataset.bytes);
+    // Space is there from the beginning (1), and nothing is filled (2: if something says what with).
+    let mut fill = Encoder::default();
+    let stated = dataset.fill.as_ref().filter(|fill| fill.len() == element.width);
+    let stated = stated.map(|fill| element.stored(fill.clone())).unwrap_or_default();
+    fill.u8(2).u8(2).u8(2).u8(1).u32(stated.len() as u32).bytes(&stated);
+    let mut messages = vec![
+        (kind::DATASPACE, encode::dataspace(&dataset.shape)),
+        (kind::DATATYPE, element.encoded.clone()),
+        (kind::FILL_VALUE, fill.0),
+        (kind::LAYOUT, layout.0),
+    ];
+    let said: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
+    for (name, value) in names {
+        messages.push((kind::ATTRIBUTE, message(name, value)?));
+    }
+    for (name, value) in dataset.attributes.iter().filter(|(name, _)| !said.contains(&&name[..])) {
+        let own = (name == FILL_VALUE).then(|| element.of_fill_value(value)).flatten();
+        let value = own.unwrap_or_else(|| of_value(value, heap));
+        messages.push((kind::ATTRIBUTE, message(name, &value)?));
+    }
+    Ok(messages)
+}

@@ -1,0 +1,76 @@
+//! The groups of a new file, and what is in them.
+
+use std::collections::HashMap;
+
+use super::NewDataset;
+use crate::error::Error;
+
+/// All objects; the first is the root.
+#[derive(Debug)]
+pub(super) struct Tree {
+    pub(super) nodes: Vec<Node>,
+    by_path: HashMap<String, usize>,
+}
+
+#[derive(Debug)]
+pub(super) struct Node {
+    pub(super) name: String,
+    pub(super) kind: Kind,
+}
+
+#[derive(Debug)]
+pub(super) enum Kind {
+    /// The objects in it, in their order.
+    Group(Vec<usize>),
+    /// The index of a dataset.
+    Dataset(usize),
+    /// A dimension of so many that is no dataset.
+    Dimension(u64),
+}
+
+impl Tree {
+    /// The tree of datasets by their paths.
+    ///
+    /// # Errors
+    /// If a path is none, or one of two that cannot be beside each other.
+    pub(super) fn of(datasets: &[NewDataset]) -> Result<Tree, Error> {
+        let root = Node { name: String::new(), kind: Kind::Group(Vec::new()) };
+        let mut tree = Tree { nodes: vec![root], by_path: HashMap::from([(String::new(), 0)]) };
+        for (index, dataset) in datasets.iter().enumerate() {
+            let is_wrong = |part: &str| part.is_empty() || part == "." || part.contains('\0');
+            if dataset.path.split('/').any(is_wrong) {
+                let path = &dataset.path;
+                return Err(Error::unsupported(format!(
+                    "{path:?} is no path of HDF5: a part is empty or \".\""
+                )));
+            }
+            tree.add(&dataset.path, Kind::Dataset(index))?;
+        }
+        Ok(tree)
+    }
+
+    /// Adds an object at a path, with the groups that it is in.
+    pub(super) fn add(&mut self, path: &str, kind: Kind) -> Result<usize, Error> {
+        let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let group = match self.by_path.get(above) {
+            Some(group) => *group,
+            None => self.add(above, Kind::Group(Vec::new()))?,
+        };
+        let at = self.nodes.len();
+        let refused = |why: &str| Err(Error::unsupported(format!("{path:?}: {why}")));
+        let Kind::Group(children) = &mut self.nodes[group].kind else {
+            return refused("it would be within another dataset");
+        };
+        if self.by_path.insert(path.to_owned(), at).is_some() {
+            return refused("another dataset or group has the same path");
+        }
+        children.push(at);
+        self.nodes.push(Node { name: name.to_owned(), kind });
+        Ok(at)
+    }
+
+    /// The object at a path.
+    pub(super) fn find(&self, path: &str) -> Option<usize> {
+        self.by_path.get(path).copied()
+    }
+}
