@@ -1,0 +1,280 @@
+//! Files of h5py and netCDF4, which make.py makes: the numbers from 0 on, of shape (5, 7), in every layout.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::json;
+use trundle_hdf5::{Data, Dataset, Error, Hdf5File, NewDataset, NewFile, ReadAt};
+
+#[derive(Debug)]
+struct Bytes(Vec<u8>);
+
+impl ReadAt for Bytes {
+    fn bytes(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        let from = self.0.get(offset as usize..).and_then(|rest| rest.get(..buffer.len()));
+        buffer.copy_from_slice(from.ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
+}
+
+fn bytes_of(name: &str) -> Vec<u8> {
+    let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files");
+    fs::read(files.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+fn open(bytes: &[u8]) -> Result<Hdf5File, Error> {
+    Hdf5File::open(Arc::new(Bytes(bytes.to_vec())))
+}
+
+fn dataset<'a>(file: &'a Hdf5File, path: &str) -> &'a Dataset {
+    file.datasets.iter().find(|dataset| dataset.path == path).unwrap_or_else(|| panic!("{path}"))
+}
+
+/// All elements, row-major.
+fn elements(dataset: &Dataset, file: &[u8]) -> Result<Vec<u8>, Error> {
+    let count: u64 = dataset.shape.iter().product();
+    let bytes = count as usize * dataset.width;
+    let chunked = match &dataset.data {
+        Data::At(place) => return Ok(file[*place as usize..][..bytes].to_vec()),
+        Data::Held(held) => return Ok(held.clone()),
+        Data::Filled(element) => return Ok(element.repeat(count as usize)),
+        Data::Chunked(chunked) => chunked,
+    };
+    let [rows, columns] = chunked.chunk[..] else { panic!("two axes") };
+    let mut all = Vec::new();
+    for row in 0..dataset.shape[0] {
+        for column in 0..dataset.shape[1] {
+            let chunk = chunked.read_chunk(&[row / rows, column / columns])?;
+            let at = (row % rows * columns + column % columns) as usize;
+            all.extend(&chunk[at * dataset.width..][..dataset.width]);
+        }
+    }
+    Ok(all)
+}
+
+fn numbers<const N: usize>(of: impl Fn(u8) -> [u8; N]) -> Vec<u8> {
+    (0..35).flat_map(of).collect()
+}
+
+#[test]
+fn chunks_are_found_by_every_index_and_after_every_filter() {
+    for name in ["old-chunked.h5", "new-chunked.h5", "newest-chunked.h5"] {
+        let bytes = bytes_of(name);
+        let file = open(&bytes).unwrap();
+        assert!(file.unreadable.is_empty(), "{name}: {:?}", file.unreadable);
+        assert_eq!(file.datasets.len(), 13, "{name}");
+        let expected = numbers(|n| i16::from(n).to_le_bytes());
+        for dataset in file.datasets.iter().filter(|dataset| dataset.dtype == "<i2") {
+            let path = &dataset.path;
+            assert!(matches!(dataset.data, Data::Chunked(_)), "{name}: {path}");
+            assert_eq!(elements(dataset, &bytes).unwrap(), expected, "{name}: {path}");
+        }
+        // What was never written has the fill value, in the order of its bytes that the file has.
+        let part = dataset(&file, "part");
+        assert_eq!((&part.dtype[..], &part.fill), (">i4", &Some((-7i32).to_le_bytes().to_vec())));
+        let is_written = |n: u8| n / 7 < 2 && n % 7 < 3;
+        let expected = numbers(|n| if is_written(n) { 1i32 } else { -7 }.to_be_bytes());
+        assert_eq!(elements(part, &bytes).unwrap(), expected, "{name}");
+        let never = dataset(&file, "never");
+        assert_eq!(elements(never, &bytes).unwrap(), numbers(|_| 2.5f32.to_le_bytes()), "{name}");
+    }
+}
+
+#[test]
+fn types_layouts_and_attributes_are_those_of_the_library() {
+    for name in ["old-whole.h5", "new-whole.h5"] {
+        let bytes = bytes_of(name);
+        let file = open(&bytes).unwrap();
+        let is = |path: &str, dtype: &str, expected: Vec<u8>| {
+            let dataset = dataset(&file, path);
+            assert_eq!(dataset.dtype, dtype, "{name}: {path}");
+            assert_eq!(elements(dataset, &bytes).unwrap(), expected, "{name}: {path}");
+        };
+        is("big", ">f8", numbers(|n| f64::from(n).to_be_bytes()));
+        is("bool", "|b1", numbers(|n| [u8::from(n.is_multiple_of(3))]));
+        is("compact", "<i2", numbers(|n| i16::from(n).to_le_bytes()));
+        let real = |n| [f32::from(n).to_le_bytes(), [0; 4]].concat();
+        is("complex", "<c8", (0..35u8).flat_map(real).collect());
+        is("text", "|S3", b"a\0\0bcd".to_vec());
+        is("scalar", "<f8", 3.5f64.to_le_bytes().to_vec());
+        let said = serde_json::Value::from(dataset(&file, "big").attributes.clone());
+        let expected =
+            json!({"units": "m", "list": [1.5, 2.0], "names": ["one", "two"], "number": -5});
+        assert_eq!(said, expected, "{name}");
+        assert_eq!(dataset(&file, "half").attributes.len(), 9, "{name}");
+    }
+}
+
+#[test]
+fn what_cannot_be_moved_hides_no_others() {
+    let bytes = bytes_of("refused.h5");
+    let file = open(&bytes).unwrap();
+    // Other names of the same are no datasets.
+    let paths: Vec<&str> = file.datasets.iter().map(|dataset| &dataset.path[..]).collect();
+    assert_eq!(paths, ["big"]);
+    // Behind a user block.
+    let expected = numbers(|n| f64::from(n).to_be_bytes());
+    assert_eq!(elements(&file.datasets[0], &bytes).unwrap(), expected);
+    let why: Vec<String> =
+        file.unreadable.iter().map(|each| format!("{}: {}", each.path, each.error)).collect();
+    for (path, word) in [
+        ("words", "variable length"),
+        ("structure", "structures"),
+        ("reference", "references"),
+        ("nothing", "no elements"),
+        ("elsewhere", "in another file, \"other.h5\""),
+        ("long double", "80 bits"),
+        ("virtual", "virtual"),
+    ] {
+        let start = format!("{path}: ");
+        assert!(why.iter().any(|why| why.starts_with(&start) && why.contains(word)), "{why:?}");
+    }
+    assert_eq!(why.len(), 7, "{why:?}");
+}
+
+#[test]
+fn axes_have_the_names_of_netcdf() {
+    let file = open(&bytes_of("climate.nc")).unwrap();
+    let names = |path: &str| -> Vec<String> {
+        dataset(&file, path).dimension_names.iter().flatten().cloned().collect()
+    };
+    assert_eq!(names("t2m"), ["time", "x"]);
+    assert_eq!(names("x"), ["x"]);
+    assert_eq!(names("packed"), ["time", "none"]);
+    // The dimension "none" is no variable, and the variable of that name is of x; so is what is in a group.
+    assert_eq!(names("none"), ["x"]);
+    assert_eq!(names("g/y"), ["x"]);
+    assert_eq!(file.datasets.len(), 5);
+    assert_eq!(serde_json::Value::from(file.attributes.clone()), json!({"title": "numbers"}));
+    // A NaN as xarray has it in Zarr, and an integer as it is.
+    let said = |path: &str| serde_json::Value::from(dataset(&file, path).attributes.clone());
+    assert_eq!(said("t2m"), json!({"_FillValue": "AAAAAAAA+H8=", "long_name": "temperature"}));
+    assert_eq!(said("packed"), json!({"_FillValue": -1, "scale_factor": 0.5}));
+}
+
+fn new(path: &str, shape: &[u64], dtype: &str, bytes: u64, names: &[&str]) -> NewDataset {
+    NewDataset {
+        path: path.to_owned(),
+        shape: shape.to_vec(),
+        dtype: dtype.to_owned(),
+        bytes,
+        dimension_names: names.iter().map(|name| Some((*name).to_owned())).collect(),
+        attributes: trundle_hdf5::Attributes::new(),
+        fill: None,
+    }
+}
+
+#[test]
+fn what_is_written_is_read_as_it_was() {
+    let long = "x".repeat(70_000);
+    let said = json!({
+        "text": "m s-1", "empty": "", "long": long, "number": -3, "large": u64::MAX, "float": 0.1, "true": true,
+        "list": [1, 2], "texts": ["a", "", "b"], "floats": [1.5, 2.0],
+    });
+    let serde_json::Value::Object(said) = said else { panic!("an object") };
+    let types = [
+        "|b1", "|i1", "|u1", "<i2", ">u4", "<i8", "<f2", "bf16", ">f4", "<f8", "<c8", ">c16",
+        "|S3", "|V5",
+    ];
+    let widths = [1, 1, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16, 3, 5];
+    let mut datasets: Vec<NewDataset> = types
+        .iter()
+        .zip(widths)
+        .map(|(dtype, width)| {
+            new(&format!("of/{}", &dtype[1..]), &[2, 3], dtype, 6 * width, &["a", "b"])
+        })
+        .collect();
+    datasets.push(new("a", &[2], "<i4", 8, &["a"]));
+    datasets.push(new("other", &[5], "<i4", 20, &["a"]));
+    datasets.push(new("none", &[0, 3], "<i4", 0, &[]));
+    datasets.push(new("scalar", &[], "<f4", 4, &[]));
+    datasets[4] = NewDataset {
+        attributes: said.clone(),
+        fill: Some(vec![1, 2, 3, 4]),
+        ..datasets[4].clone()
+    };
+    let made = NewFile::of(&datasets, &said).unwrap();
+    let mut bytes = made.metadata.clone();
+    for (dataset, begin) in datasets.iter().zip(&made.data) {
+        assert!(*begin >= bytes.len() as u64 && begin.is_multiple_of(64));
+        bytes.resize(*begin as usize, 0);
+        bytes.resize(bytes.len() + dataset.bytes as usize, 9);
+    }
+    let file = open(&bytes).unwrap();
+    assert!(file.unreadable.is_empty(), "{:?}", file.unreadable);
+    assert_eq!(file.attributes, said);
+    assert_eq!(file.datasets.len(), datasets.len());
+    for (found, expected) in file.datasets.iter().zip(&datasets) {
+        assert_eq!((&found.path, &found.shape), (&expected.path, &expected.shape));
+        assert_eq!(found.dtype, expected.dtype, "{}", expected.path);
+        // Of another length than the dataset of that name, and so a name alone.
+        assert_eq!(found.dimension_names, expected.dimension_names, "{}", expected.path);
+        assert_eq!(found.attributes, expected.attributes);
+        assert_eq!(found.fill, expected.fill);
+        assert!(elements(found, &bytes).unwrap().iter().all(|byte| *byte == 9));
+    }
+    for path in ["", "a//b", "./a", "a/", "a/b", "of"] {
+        let two = [
+            new("a", &[2], "<i4", 8, &[]),
+            new("of/x", &[2], "<i4", 8, &[]),
+            new(path, &[1], "<i4", 4, &[]),
+        ];
+        assert!(NewFile::of(&two, &said).is_err(), "{path:?}");
+    }
+    for dtype in ["<U3", "<M8[ns]", "<f16", "<f12", "|S0", "é", "<"] {
+        assert!(NewFile::of(&[new("a", &[2], dtype, 8, &[])], &said).is_err(), "{dtype}");
+    }
+}
+
+/// A number below `most` that is the same in every run.
+fn chance(seed: &mut u64, most: usize) -> usize {
+    *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    (*seed >> 33) as usize % most
+}
+
+#[test]
+fn no_damaged_file_is_more_than_refused() {
+    let mut seed = 5;
+    for name in [
+        "old-chunked.h5",
+        "new-chunked.h5",
+        "newest-chunked.h5",
+        "refused.h5",
+        "climate.nc",
+        "new-whole.h5",
+    ] {
+        let whole = bytes_of(name);
+        for case in 0..400 {
+            let mut bytes = whole.clone();
+            if case % 8 == 0 {
+                bytes.truncate(chance(&mut seed, whole.len()));
+            }
+            for _ in 0..1 + chance(&mut seed, 4) * usize::from(!bytes.is_empty()) {
+                let at = chance(&mut seed, bytes.len().max(1));
+                let many = [0xff; 8];
+                match (chance(&mut seed, 3), bytes.get_mut(at..)) {
+                    (0, Some([byte, ..])) => *byte = chance(&mut seed, 256) as u8,
+                    (1, Some([byte, ..])) => *byte ^= 1 << chance(&mut seed, 8),
+                    (_, Some(rest)) => {
+                        let count = rest.len().min(many.len());
+                        rest[..count].copy_from_slice(&many[..count]);
+                    }
+                    (_, None) => {}
+                }
+            }
+            let Ok(file) = open(&bytes) else { continue };
+            for dataset in &file.datasets {
+                let is_small = dataset.shape.iter().all(|size| *size < 100) && dataset.width < 100;
+                if is_small && dataset.shape.len() == 2 {
+                    let _ = elements(dataset, &bytes);
+                }
+            }
+        }
+    }
+}

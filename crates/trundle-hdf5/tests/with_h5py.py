@@ -1,0 +1,246 @@
+"""Random files of HDF5 and netCDF-4: what h5py and netCDF4 write is read, moved and compared to numpy, what
+is written is read by h5py, and netCDF-4 that becomes a Zarr store is the same to xarray.
+
+    python with_h5py.py TRUNDLE [--count 200] [--seed 1]
+
+needs h5py and numpy; netCDF4, xarray and zarr for the last part, which is left out without them.
+"""
+
+import argparse
+import pathlib
+import random
+import subprocess
+import tempfile
+
+import h5py
+import numpy as np
+
+TYPES = [
+    "?", "i1", "u1", "<i2", ">i2", "<u2", "<i4", ">i4", ">u4", "<i8", ">u8", "<f2", ">f2", "<f4", ">f4",
+    "<f8", ">f8", "<c8", ">c8", "<c16", "S3",
+]
+
+
+SAID = {"text": "m² s-1", "empty": "", "texts": ["a", "", "é"], "list": [1, 2], "float": 0.5, "true": True}
+
+
+def run(*arguments):
+    done = subprocess.run([str(each) for each in arguments], capture_output=True, text=True)
+    assert done.returncode == 0, f"{' '.join(map(str, arguments))}\n{done.stderr}"
+    return done.stdout
+
+
+def elements(rng, dtype, shape):
+    """Any bits, where every bit pattern is an element of its own."""
+    dtype = np.dtype(dtype)
+    count = int(np.prod(shape))
+    if dtype.kind == "b":
+        return np.array([rng.random() < 0.5 for _ in range(count)], dtype).reshape(shape)
+    if dtype.kind == "S":
+        return np.array([rng.choice([b"a", b"bcd", b""]) for _ in range(count)], dtype).reshape(shape)
+    if rng.random() < 0.5:
+        return (np.arange(count) % 101).astype(dtype).reshape(shape)
+    values = np.frombuffer(rng.randbytes(count * dtype.itemsize), dtype).reshape(shape)
+    return values if dtype.kind in "iu" else np.where(np.isfinite(values), values, 1).astype(dtype)
+
+
+def said(attributes):
+    for key, expected in SAID.items():
+        found = attributes[key]
+        assert np.array_equal(found, expected) and type(found) is not np.bytes_, (key, found)
+
+
+def same(found, expected):
+    assert found.shape == expected.shape, (found.shape, expected.shape)
+    assert found.dtype.newbyteorder("=") == expected.dtype.newbyteorder("="), (found.dtype, expected.dtype)
+    assert np.array_equal(found, expected), (found, expected)
+
+
+def dataset(rng, group, name):
+    """A random dataset, and what is in it."""
+    dtype = np.dtype(rng.choice(TYPES))
+    axes = rng.choice([0, 1, 2, 2, 3, 4])
+    shape = tuple(rng.choice([1, 2, 3, 5, 8, 13, 21]) for _ in range(axes))
+    values = elements(rng, dtype, shape)
+    options = {}
+    kind = rng.choice(["plain", "chunks", "chunks", "chunks", "never"]) if axes else "plain"
+    if kind == "chunks":
+        options["chunks"] = tuple(rng.randint(1, size) for size in shape)
+        options["maxshape"] = tuple(rng.choice([size, size, None, size + 9]) for size in shape)
+        options["compression"] = rng.choice([None, "gzip", "gzip", "lzf"])
+        options["shuffle"] = rng.random() < 0.5
+        options["fletcher32"] = rng.random() < 0.3
+        if dtype.kind in "iu" and rng.random() < 0.1:
+            options.update(scaleoffset=0, compression=None, fletcher32=False)
+    if kind == "never" or rng.random() < 0.4:
+        options["fillvalue"] = elements(rng, dtype, (1,))[0]
+    made = group.create_dataset(name, shape=shape, dtype=dtype, **options)
+    fill = options.get("fillvalue", np.zeros((), dtype))
+    if kind == "chunks" and "fillvalue" in options and rng.random() < 0.5:
+        # A part of it is never written.
+        corner = tuple(slice(0, rng.randint(0, size)) for size in shape)
+        whole = np.full(shape, fill, dtype)
+        whole[corner] = values[corner]
+        made[corner] = values[corner]
+        return whole
+    if kind == "never":
+        return np.full(shape, fill, dtype)
+    made[...] = values
+    if kind == "chunks" and axes and options["maxshape"][0] is None and rng.random() < 0.3:
+        # Chunks beyond the end may be left.
+        made.resize(rng.randint(1, shape[0]), axis=0)
+        values = values[: made.shape[0]]
+    return values
+
+
+def chain(rng, axes):
+    """A random chain, and the same for numpy."""
+    stages, moves = [], []
+    for _ in range(rng.randint(1, 3)):
+        kind = rng.choice(["flip", "roll", "transpose"])
+        axis = rng.randrange(axes)
+        if kind == "flip":
+            stages.append(f"flip(axes={axis})")
+            moves.append(lambda x, axis=axis: np.flip(x, axis))
+        elif kind == "roll":
+            shift = rng.randint(-9, 9)
+            stages.append(f"roll(shift={shift}, axes={axis})")
+            moves.append(lambda x, shift=shift, axis=axis: np.roll(x, shift, axis))
+        else:
+            order = rng.sample(range(axes), axes)
+            stages.append(f"transpose({','.join(map(str, order))})")
+            moves.append(lambda x, order=order: np.transpose(x, order))
+    def move(x):
+        for each in moves:
+            x = each(x)
+        return x
+    return " | ".join(stages), move
+
+
+def reads(rng, trundle, folder):
+    """What h5py writes is read."""
+    path = folder / rng.choice(["a.h5", "a.nc", "a.dat"])
+    expected = {}
+    libver = rng.choice([("earliest", "latest"), ("earliest", "v108"), ("v110", "v110"), "latest", None])
+    options = {"userblock_size": 1024} if rng.random() < 0.1 else {}
+    with h5py.File(path, "w", libver=libver, track_order=rng.random() < 0.5, **options) as file:
+        for at in range(rng.choice([1, 2, 3, 12])):
+            name = rng.choice([f"x{at}", f"g/y{at}", f"g/h{at % 3}/z{at}"])
+            expected[name] = dataset(rng, file, name)
+            for number in range(rng.choice([0, 1, 12])):
+                file[name].attrs[f"a{number}"] = number
+            if rng.random() < 0.3:
+                file[name].attrs.update(SAID)
+        file.attrs.update(SAID)
+    if path.suffix == ".dat" and options:
+        path = path.rename(folder / "a.h5")
+    run(trundle, "convert", path, "-o", folder / "all.npz", "--force", "--verify")
+    with np.load(folder / "all.npz") as found:
+        assert sorted(found.files) == sorted(expected), (found.files, expected.keys())
+        for name, values in expected.items():
+            same(found[name], values)
+    name = rng.choice(list(expected))
+    values = expected[name]
+    if values.ndim:
+        stages, move = chain(rng, values.ndim)
+        out = folder / "moved.npy"
+        small = ["--max-mem", "1M"] if rng.random() < 0.5 else []
+        run(trundle, "apply", path, stages, "--tensor", name, "--only", "-o", out, "--force", *small)
+        same(np.load(out), move(values))
+    run(trundle, "cmp", path, folder / "all.npz")
+    return path, expected
+
+
+def writes(rng, trundle, folder, path, expected):
+    """What trundle writes is read by h5py."""
+    out = folder / rng.choice(["out.h5", "out.nc"])
+    if len({values.ndim for values in expected.values()}) == 1 and next(iter(expected.values())).ndim:
+        stages, move = chain(rng, next(iter(expected.values())).ndim)
+    else:
+        stages, move = None, lambda x: x
+    command = ["apply", path, stages] if stages else ["convert", path]
+    run(trundle, *command, "-o", out, "--force", "--verify")
+    with h5py.File(out) as file:
+        found = []
+        file.visititems(lambda name, item: found.append(name) if isinstance(item, h5py.Dataset) else None)
+        assert sorted(found) == sorted(expected), (found, expected.keys())
+        for name, values in expected.items():
+            moved = move(values)
+            same(np.array(file[name][()], file[name].dtype), moved)
+            assert file[name].chunks is None
+            if "text" in file[name].attrs:
+                said(file[name].attrs)
+        said(file.attrs)
+    run(trundle, "cmp", out, out)
+
+
+def netcdf(rng, trundle, folder):
+    """netCDF-4 that becomes a Zarr store, or a file again, is the same to xarray."""
+    import netCDF4
+    import xarray
+
+    path = folder / "n.nc"
+    sizes = {"time": rng.randint(1, 9), "lat": rng.randint(1, 9), "lon": rng.randint(1, 9), "none": 2}
+    with netCDF4.Dataset(path, "w") as file:
+        file.title = "a title"
+        for name, size in sizes.items():
+            file.createDimension(name, None if name == "time" else size)
+        for name in ["time", "lat", "lon"]:
+            made = file.createVariable(name, "f8", (name,))
+            made.units = "days since 2000-01-01" if name == "time" else "degrees"
+            made[:] = np.arange(sizes[name])
+        for at in range(rng.randint(1, 4)):
+            names = rng.sample(list(sizes), rng.randint(1, 4))
+            packed = rng.random() < 0.5
+            fill = rng.choice([None, -9, float("nan")]) if not packed else -32768
+            options = {"zlib": True, "complevel": 1, "shuffle": True} if rng.random() < 0.5 else {}
+            made = file.createVariable(
+                f"v{at}", "i2" if packed else rng.choice(["f4", "f8"]), names, fill_value=fill, **options
+            )
+            made.set_auto_maskandscale(False)
+            made.long_name = f"variable {at}"
+            made.valid_range = np.array([-5, 99], made.dtype)
+            if packed:
+                made.scale_factor, made.add_offset = 0.25, 10.0
+            shape = [sizes[name] for name in names]
+            values = elements(rng, "i2", shape).astype(made.dtype) % 100
+            if fill is not None:
+                values.flat[0] = fill
+            made[:] = values
+    expected = xarray.open_dataset(path, decode_times=False).load()
+    for out in [folder / "n.zarr", folder / "again.nc"]:
+        run(trundle, "convert", path, "-o", out, "--force")
+        kind = {"engine": "zarr", "consolidated": False} if out.suffix == ".zarr" else {}
+        found = xarray.open_dataset(out, decode_times=False, **kind).load()
+        xarray.testing.assert_identical(found, expected)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("trundle", type=pathlib.Path)
+    parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    trundle = arguments.trundle.resolve()
+    try:
+        import netCDF4, xarray, zarr  # noqa: F401, E401
+        has_netcdf = True
+    except ImportError:
+        has_netcdf = False
+        print("netCDF-4 is left out: netCDF4, xarray or zarr is not there")
+    for seed in range(arguments.seed, arguments.seed + arguments.count):
+        rng = random.Random(seed)
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                path, expected = reads(rng, trundle, pathlib.Path(folder))
+                writes(rng, trundle, pathlib.Path(folder), path, expected)
+                if has_netcdf and seed % 4 == 0:
+                    netcdf(rng, trundle, pathlib.Path(folder))
+            except BaseException:
+                print(f"--seed {seed} --count 1 failed")
+                raise
+    print(f"{arguments.count} files as h5py has them")
+
+
+if __name__ == "__main__":
+    main()
