@@ -15,6 +15,33 @@ pub(crate) fn to_metadata(attributes: Attributes) -> Vec<(String, String)> {
     attributes.into_iter().map(|(key, value)| (key, text(value))).collect()
 }
 
+/// The same of a format whose attributes are no objects: a text that is one in JSON stays as it is, and comes
+/// back with [`of_metadata_without_objects`].
+#[cfg(feature = "hdf5")]
+pub(crate) fn to_metadata_without_objects(attributes: Attributes) -> Vec<(String, String)> {
+    let pairs = attributes.into_iter().flat_map(|(key, value)| match value {
+        Value::String(text) if is_object(&text) => vec![(key, text)],
+        other => to_metadata(Attributes::from_iter([(key, other)])),
+    });
+    pairs.collect()
+}
+
+/// The attributes that were such pairs.
+#[cfg(feature = "hdf5")]
+pub(crate) fn of_metadata_without_objects(metadata: &[(String, String)]) -> Attributes {
+    let mut attributes = of_metadata(metadata);
+    for (key, text) in metadata.iter().filter(|(_, text)| is_object(text)) {
+        attributes.insert(key.clone(), Value::String(text.clone()));
+    }
+    attributes
+}
+
+/// Whether a text is an object in JSON.
+#[cfg(feature = "hdf5")]
+fn is_object(text: &str) -> bool {
+    text.trim_start().starts_with('{') && matches!(serde_json::from_str(text), Ok(Value::Object(_)))
+}
+
 /// The attributes that were such pairs.
 pub(crate) fn of_metadata(metadata: &[(String, String)]) -> Attributes {
     let value =
@@ -54,5 +81,17 @@ mod tests {
         assert_eq!(of_metadata(&pairs), all);
         assert_eq!(of_text(&to_text(&all)), all);
         assert_eq!(of_text(&to_text(&Attributes::new())), Attributes::new());
+    }
+
+    #[cfg(feature = "hdf5")]
+    #[test]
+    fn a_text_that_is_an_object_stays_as_it_is_where_there_are_no_objects() {
+        let all = serde_json::json!({
+            "config": "{\"a\" : 1.0}", "number": 5, "text of a number": "5", "brace": "{", "list": [1, 2],
+        });
+        let Value::Object(all) = all else { panic!("an object") };
+        let pairs = to_metadata_without_objects(all.clone());
+        assert!(pairs.contains(&("config".to_owned(), "{\"a\" : 1.0}".to_owned())), "{pairs:?}");
+        assert_eq!(of_metadata_without_objects(&pairs), all);
     }
 }

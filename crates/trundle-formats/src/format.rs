@@ -5,6 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::error::is_stream;
+#[cfg(feature = "hdf5")]
+use crate::hdf5;
 use crate::shared_output::Sharing;
 use crate::source::Source;
 #[cfg(feature = "zarr")]
@@ -21,6 +23,8 @@ pub static FORMATS: &[Format] = &[
     safetensors::FORMAT,
     #[cfg(feature = "zarr")]
     zarr::FORMAT,
+    #[cfg(feature = "hdf5")]
+    hdf5::FORMAT,
     gguf::FORMAT,
     nrrd::FORMAT,
     nifti::FORMAT,

@@ -12,7 +12,7 @@
 //! Raw bytes (.bin, .raw) are read by a [`TensorHint`], which can also name the type of a file
 //! that holds the bits of one that its format lacks. Read only are .gguf and .pt, of several
 //! tensors, .nrrd and .nii, of one each. With the feature `zarr`, folders that are Zarr
-//! stores of version 2 or 3 are read.
+//! stores of version 2 or 3 are read. With the feature `hdf5`, so are files of HDF5 and netCDF-4.
 //!
 //! Files are not trusted: nothing is reserved because a header claims it, and what contradicts
 //! itself is refused before any data is read.
@@ -39,10 +39,10 @@
 
 mod alike;
 mod annotations;
-#[cfg(feature = "zarr")]
+#[cfg(any(feature = "zarr", feature = "hdf5"))]
 mod attributes;
 mod blob;
-#[cfg(feature = "zarr")]
+#[cfg(any(feature = "zarr", feature = "hdf5"))]
 mod chunked;
 mod codecs;
 mod crc32;
@@ -50,6 +50,8 @@ mod element_text;
 mod error;
 mod format;
 mod gguf;
+#[cfg(feature = "hdf5")]
+mod hdf5;
 mod header;
 mod header_reader;
 mod leftover;

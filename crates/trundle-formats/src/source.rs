@@ -3,6 +3,8 @@
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 use std::path::Path;
+#[cfg(feature = "hdf5")]
+use std::sync::Arc;
 
 use crate::error::is_stream;
 use crate::{Blob, Problem, Progress};
@@ -64,6 +66,16 @@ impl Source {
         match &self.input {
             Input::File { file, .. } => Some(file),
             Input::Memory(bytes) => Some(bytes),
+            Input::Stream(_) => None,
+        }
+    }
+
+    /// The same, for several threads that read from it.
+    #[cfg(feature = "hdf5")]
+    pub(crate) fn into_blob(self) -> Option<Arc<dyn Blob>> {
+        match self.input {
+            Input::File { file, .. } => Some(Arc::new(file)),
+            Input::Memory(bytes) => Some(Arc::new(bytes)),
             Input::Stream(_) => None,
         }
     }

@@ -133,7 +133,7 @@ impl TensorHint {
     ///
     /// # Errors
     /// As [`TensorHint::apply_to_any`], and [`Problem::HintDiffers`] if this would give one others.
-    #[cfg(feature = "zarr")]
+    #[cfg(any(feature = "zarr", feature = "hdf5"))]
     pub(crate) fn apply_to_chunked(&self, stated: &[Header]) -> Result<Vec<Header>, Problem> {
         let described = self.apply_to_any(stated.to_vec())?;
         for (header, stated) in described.iter().zip(stated) {

@@ -76,6 +76,10 @@ proptest! {
         for format in FORMATS.iter().filter(|format| format.is_written() && !format.is_folder()) {
             let named = if format.holds_one() { named.get(..1) } else { Some(&named[..]) };
             let Some(named) = named else { continue };
+            let is_packed = |tensor: &NamedTensor<'_>| tensor.element.width().packing().is_some();
+            if format.name() == "hdf5" && named.iter().any(is_packed) {
+                continue;
+            }
             let mut forwards = Vec::new();
             let mut told = 0;
             format.write_to(&mut forwards, named, &metadata, &mut |bytes| told = bytes).unwrap();

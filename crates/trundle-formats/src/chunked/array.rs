@@ -41,8 +41,10 @@ pub(crate) trait ChunkedArray: Debug + Send + Sync {
         None
     }
 
-    /// What is said of the array, as text.
-    fn metadata(&self) -> String;
+    /// What is said of the array, as text, where that is not in the same file.
+    fn metadata(&self) -> String {
+        String::new()
+    }
 }
 
 /// The bytes that the chunks of an array fill; none if they are more than a file can have.

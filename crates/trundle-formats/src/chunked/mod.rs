@@ -10,6 +10,8 @@ mod chunks;
 mod recent;
 
 pub(crate) use array::{ChunkedArray, bytes_of_chunks, copy_all};
+#[cfg(feature = "zarr")]
 pub(crate) use boxes::{Place, copy_box, counts, indices, part_of_chunk};
 pub(crate) use chunks::Chunks;
+#[cfg(feature = "zarr")]
 pub(crate) use recent::Recent;

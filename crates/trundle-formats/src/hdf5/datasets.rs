@@ -1,0 +1,197 @@
+//! The datasets of a file that is read, as tensors.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use trundle_core::{Shape, Width};
+use trundle_hdf5::{Chunked, Dataset, Hdf5File};
+
+use super::data::{Data, Unstored};
+use super::problem;
+use crate::chunked::{Chunks, bytes_of_chunks, copy_all};
+use crate::format::Contents;
+use crate::names::check_unique;
+use crate::{
+    Annotations, Blob, Header, Problem, Progress, StoredDType, TensorHint, Unreadable, attributes,
+};
+
+/// Data that is passed on is held in parts of so many bytes.
+const PART_BYTES: usize = 256 << 10;
+
+/// The datasets of a file.
+pub(super) struct Datasets {
+    headers: Vec<Header>,
+    /// Which of the chunked ones each is, if it is one.
+    chunked: Vec<Option<usize>>,
+    metadata: Vec<(String, String)>,
+    unreadable: Vec<Unreadable>,
+    data: Data,
+}
+
+/// The datasets, as they are put behind each other.
+#[derive(Default)]
+struct Placed {
+    headers: Vec<Header>,
+    chunked: Vec<Option<usize>>,
+    unstored: Vec<(u64, Unstored)>,
+    arrays: Vec<(u64, Box<Chunked>)>,
+    /// Where what comes next begins. Chunks count from 0 until all else has a place.
+    unstored_end: u64,
+    chunks_end: u64,
+}
+
+impl Datasets {
+    /// The datasets of `file`, which has so many bytes.
+    pub(super) fn new(
+        blob: Arc<dyn Blob>,
+        bytes: u64,
+        own_name: &str,
+        file: Hdf5File,
+        hint: &TensorHint,
+    ) -> Result<Datasets, Problem> {
+        let mut unreadable: Vec<Unreadable> = file
+            .unreadable
+            .into_iter()
+            .map(|each| Unreadable { name: each.path, problem: problem(each.error) })
+            .collect();
+        let mut placed = Placed { unstored_end: bytes, ..Placed::default() };
+        for dataset in file.datasets {
+            let name = dataset.path.clone();
+            if let Err(problem) = placed.add(dataset) {
+                unreadable.push(Unreadable { name, problem });
+            }
+        }
+        let Placed { mut headers, chunked, unstored, mut arrays, unstored_end, chunks_end } =
+            placed;
+        if headers.is_empty() {
+            return Err(match unreadable.pop() {
+                None => Problem::Unsupported(format!("\"{own_name}\" holds no dataset")),
+                Some(Unreadable { name, problem }) => {
+                    Problem::Member { member: name, problem: Box::new(problem) }
+                }
+            });
+        }
+        let names = headers.iter().map(|header| &header.name[..]);
+        check_unique(names)
+            .map_err(|name| Problem::Malformed(format!("\"{name}\" is there twice")))?;
+        let end = unstored_end.checked_add(chunks_end).filter(|end| *end <= i64::MAX as u64);
+        let end = end.ok_or_else(|| {
+            Problem::Unsupported("more bytes in chunks than a file can have".to_owned())
+        })?;
+        arrays.iter_mut().for_each(|(begin, _)| *begin += unstored_end);
+        for (header, _) in headers.iter_mut().zip(&chunked).filter(|(_, array)| array.is_some()) {
+            header.data_offset = header.data_offset.map(|begin| begin + unstored_end);
+        }
+        let headers = hint.apply_to_chunked(&headers)?;
+        let chunks = Chunks::new(arrays, end);
+        let data = Data { file: blob, bytes, unstored, chunks_begin: unstored_end, chunks };
+        let metadata = attributes::to_metadata_without_objects(file.attributes);
+        Ok(Datasets { headers, chunked, metadata, unreadable, data })
+    }
+}
+
+impl Placed {
+    fn add(&mut self, dataset: Dataset) -> Result<(), Problem> {
+        let Dataset { path, shape, dtype, width, data, dimension_names, attributes, fill } =
+            dataset;
+        let too_large = || Problem::Unsupported("more bytes than a file can have".to_owned());
+        let element = StoredDType::named(&dtype).map_err(Problem::Unsupported)?;
+        if element.width() != Width::Bytes(width) {
+            return Err(Problem::Unsupported(format!("elements of type {dtype} are not read")));
+        }
+        let short = |sizes: &[u64]| -> Option<Vec<usize>> {
+            sizes.iter().map(|size| usize::try_from(*size).ok()).collect()
+        };
+        let shape = Shape::new(short(&shape).ok_or_else(too_large)?)?;
+        let annotations =
+            Annotations { dimension_names, attributes: attributes::to_text(&attributes), fill };
+        let header = Header { annotations, ..Header::row_major(path, element, shape, None)? };
+        let bytes = header.data_bytes as u64;
+        let (offset, chunk, array) = match data {
+            trundle_hdf5::Data::At(place) => (place, None, None),
+            trundle_hdf5::Data::Held(held) => (self.place(Unstored::Held(held))?, None, None),
+            trundle_hdf5::Data::Filled(element) => {
+                (self.place(Unstored::Filled(element, bytes))?, None, None)
+            }
+            trundle_hdf5::Data::Chunked(array) => {
+                let chunk = short(&array.chunk).ok_or_else(too_large)?;
+                let begin = self.chunks_end;
+                let all = bytes_of_chunks(&header.shape, &chunk, array.chunk_bytes);
+                let end = all.and_then(|bytes| bytes.checked_add(begin)).ok_or_else(too_large)?;
+                self.chunks_end = end;
+                self.arrays.push((begin, array));
+                (begin, Some(chunk), Some(self.arrays.len() - 1))
+            }
+        };
+        self.headers.push(Header { data_offset: Some(offset), chunk, ..header });
+        self.chunked.push(array);
+        Ok(())
+    }
+
+    /// Where data begins that comes next behind the file.
+    fn place(&mut self, unstored: Unstored) -> Result<u64, Problem> {
+        let begin = self.unstored_end;
+        let end = begin.checked_add(unstored.bytes()).filter(|end| *end <= i64::MAX as u64);
+        self.unstored_end = end.ok_or_else(|| {
+            Problem::Unsupported(
+                "more bytes that were never written than a file can have".to_owned(),
+            )
+        })?;
+        // What has no bytes is where nothing is read.
+        if end > Some(begin) {
+            self.unstored.push((begin, unstored));
+        }
+        Ok(begin)
+    }
+}
+
+impl Contents for Datasets {
+    fn headers(&self) -> &[Header] {
+        &self.headers
+    }
+
+    fn metadata(&self) -> &[(String, String)] {
+        &self.metadata
+    }
+
+    fn unreadable(&self) -> &[Unreadable] {
+        &self.unreadable
+    }
+
+    fn blob(&self) -> Option<&dyn Blob> {
+        Some(&self.data)
+    }
+
+    fn load(&mut self, index: usize, progress: &mut Progress<'_>) -> Result<Vec<u8>, Problem> {
+        let bytes = self.headers[index].data_bytes;
+        let mut data = Vec::new();
+        data.try_reserve_exact(bytes).map_err(|_| Problem::NoMemory { bytes })?;
+        self.copy_to(index, &mut data, progress)?;
+        Ok(data)
+    }
+
+    fn copy_to(
+        &mut self,
+        index: usize,
+        out: &mut dyn Write,
+        progress: &mut Progress<'_>,
+    ) -> Result<(), Problem> {
+        let header = &self.headers[index];
+        if let Some(array) = self.chunked[index] {
+            return copy_all(&self.data.chunks.arrays[array].1, header, out, progress);
+        }
+        let (begin, bytes) = (header.data_offset.unwrap_or(0), header.data_bytes as u64);
+        let mut part = vec![0; PART_BYTES.min(header.data_bytes)];
+        let mut copied = 0;
+        while copied < bytes {
+            let count = part.len().min(usize::try_from(bytes - copied).unwrap_or(usize::MAX));
+            self.data
+                .read_exact_at(&mut part[..count], begin + copied)
+                .map_err(Problem::reading)?;
+            out.write_all(&part[..count]).map_err(Problem::writing)?;
+            copied += count as u64;
+            progress(copied);
+        }
+        Ok(())
+    }
+}

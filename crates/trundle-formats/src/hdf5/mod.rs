@@ -1,0 +1,65 @@
+//! HDF5, and so netCDF-4, through [`trundle_hdf5`].
+//!
+//! Each dataset is a tensor by its path. Contiguous data stands in the file as it is. Chunks, what is in the
+//! metadata and what was never written are as if they stood behind the file, decoded (`data.rs`).
+
+mod data;
+mod datasets;
+mod skeleton;
+
+use std::sync::Arc;
+
+use trundle_hdf5::{Hdf5File, SIGNATURE};
+
+use self::data::Bytes;
+use self::datasets::Datasets;
+use crate::format::Contents;
+use crate::source::Source;
+use crate::{Format, Problem, TensorHint};
+
+pub(crate) const FORMAT: Format = Format {
+    name: "hdf5",
+    endings: &["h5", "hdf5", "hdf", "he5", "nc", "nc4"],
+    holds_one: false,
+    keeps_metadata: true,
+    states_column_major: false,
+    begins: |first| first.starts_with(SIGNATURE),
+    open,
+    skeleton: Some(skeleton::skeleton),
+    folder: None,
+};
+
+/// What files of netCDF begin with that are none of HDF5.
+const CLASSIC: [&[u8]; 3] = [b"CDF\x01", b"CDF\x02", b"CDF\x05"];
+
+/// What files of HDF4 begin with.
+const HDF4: &[u8] = b"\x0e\x03\x13\x01";
+
+fn open(mut source: Source, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem> {
+    let first = source.peek(SIGNATURE.len())?;
+    if CLASSIC.iter().any(|magic| first.starts_with(magic)) {
+        let why = "is netCDF of the classic kind: nccopy -k nc4 makes it netCDF-4, which is read";
+        return Err(Problem::Unsupported(why.to_owned()));
+    }
+    if first.starts_with(HDF4) {
+        return Err(Problem::Unsupported("is HDF4, not HDF5".to_owned()));
+    }
+    let name = source.name().to_owned();
+    let Some(blob) = source.into_blob() else {
+        return Err(Problem::Unsupported(
+            "HDF5 is read at many places: it must be a file, not a stream".to_owned(),
+        ));
+    };
+    let bytes = blob.bytes().map_err(Problem::reading)?;
+    let file =
+        Hdf5File::open(Arc::new(Bytes { blob: Arc::clone(&blob), bytes })).map_err(problem)?;
+    Ok(Box::new(Datasets::new(blob, bytes, &name, file, hint)?))
+}
+
+fn problem(error: trundle_hdf5::Error) -> Problem {
+    match error {
+        trundle_hdf5::Error::Malformed(why) => Problem::Malformed(why),
+        trundle_hdf5::Error::Unsupported(why) => Problem::Unsupported(why),
+        other => Problem::reading(other.into()),
+    }
+}

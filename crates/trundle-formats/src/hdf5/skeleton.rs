@@ -1,0 +1,78 @@
+//! What a file is before it has any data.
+
+use trundle_core::DType;
+use trundle_hdf5::{NewDataset, NewFile};
+
+use super::FORMAT;
+use crate::names::{check_relative, check_unique};
+use crate::stored_dtype::ByteOrder;
+use crate::{Described, FileSkeleton, Problem, StoredDType, attributes};
+
+/// All metadata stands before the data, which is contiguous.
+pub(super) fn skeleton(
+    tensors: &[Described<'_>],
+    metadata: &[(String, String)],
+) -> Result<FileSkeleton, Problem> {
+    check_unique(tensors.iter().map(|tensor| tensor.name)).map_err(|name| Problem::CannotHold {
+        format: FORMAT.name,
+        tensor: name.to_owned(),
+        why: "another tensor has the same name".to_owned(),
+    })?;
+    let datasets: Result<Vec<NewDataset>, Problem> = tensors.iter().map(dataset).collect();
+    let of_all = attributes::of_metadata_without_objects(metadata);
+    let file = NewFile::of(&datasets?, &of_all).map_err(super::problem)?;
+    let mut skeleton = FileSkeleton::default();
+    let mut between = file.metadata;
+    for (tensor, begin) in tensors.iter().zip(file.data) {
+        let room = begin - skeleton.bytes() - between.len() as u64;
+        between.resize(between.len() + room as usize, 0);
+        if !between.is_empty() {
+            skeleton.push(std::mem::take(&mut between))?;
+        }
+        skeleton.push_data(tensor.bytes()?)?;
+    }
+    if !between.is_empty() {
+        skeleton.push(between)?;
+    }
+    Ok(skeleton)
+}
+
+fn dataset(tensor: &Described<'_>) -> Result<NewDataset, Problem> {
+    let refused = |why: &str| tensor.refused(FORMAT.name, why);
+    check_relative(tensor.name).map_err(|why| refused(&format!("its name {why}")))?;
+    let element = tensor.element;
+    let dtype = type_name(element)
+        .ok_or_else(|| refused(&format!("HDF5 has no elements of type {}", element.name())))?;
+    let annotations = tensor.annotations.cloned().unwrap_or_default();
+    Ok(NewDataset {
+        path: tensor.name.to_owned(),
+        shape: tensor.shape.iter().map(|size| *size as u64).collect(),
+        dtype,
+        bytes: tensor.bytes()? as u64,
+        dimension_names: annotations.dimension_names,
+        attributes: attributes::of_text(&annotations.attributes),
+        fill: annotations.fill,
+    })
+}
+
+/// What elements are called, if HDF5 has such.
+fn type_name(element: &StoredDType) -> Option<String> {
+    let dtype = element.dtype();
+    let descr = element.descr().trim_matches('\'');
+    if let DType::Bytes(_) = dtype {
+        // Bytes without a meaning, and texts of one byte a character.
+        let is_plain = descr.starts_with("|S") || descr.starts_with("|V");
+        return is_plain.then(|| descr.to_owned());
+    }
+    let order = if element.is_big_endian() { ByteOrder::Big } else { ByteOrder::Little };
+    // Times count as numbers do, and are none; other types are stated as their bits.
+    let is_plain = *element == StoredDType::ordered(dtype, order);
+    match dtype {
+        DType::BF16 => (order == ByteOrder::Little).then(|| "bf16".to_owned()),
+        DType::Boolean | DType::F16 | DType::F32 | DType::F64 => is_plain.then(|| descr.to_owned()),
+        DType::I8 | DType::I16 | DType::I32 | DType::I64 => is_plain.then(|| descr.to_owned()),
+        DType::U8 | DType::U16 | DType::U32 | DType::U64 => is_plain.then(|| descr.to_owned()),
+        DType::Complex64 | DType::Complex128 => is_plain.then(|| descr.to_owned()),
+        _ => None,
+    }
+}
