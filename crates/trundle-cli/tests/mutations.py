@@ -25,6 +25,7 @@ import zipfile
 
 ADDRESS_SPACE = 1 << 30
 SECONDS = 20
+HDF5_FILES = pathlib.Path(__file__).resolve().parents[2] / "trundle-hdf5/tests/files"
 DATA = pathlib.Path(__file__).resolve().parents[2] / "trundle-formats/tests/data"
 
 
@@ -347,6 +348,16 @@ def formats():
             ["transpose", "x.zarr", "-o", "out.npy", "--force", "--quiet", "--verify"],
         ]
 
+    def hdf5(chance):
+        name = chance.choice(sorted(each.name for each in HDF5_FILES.iterdir()))
+        given = mutated((HDF5_FILES / name).read_bytes(), chance)
+        return {name: given}, [
+            ["info", name],
+            ["plan", "convert", name, "--tensor", "*", "--only", "-o", "out.npz"],
+            ["convert", name, "--tensor", "*", "--only", "-o", "out.npz", "--force", "--quiet", "--verify"],
+            ["convert", name, "--tensor", "*", "--only", "-o", "out.h5", "--force", "--quiet"],
+        ]
+
     def ir(chance):
         one = chance.random() < 0.8
         given = {
@@ -366,6 +377,7 @@ def formats():
         "nii": single("nii"),
         "pt": pt,
         "zarr": zarr,
+        "hdf5": hdf5,
         "onnx": onnx_file,
         "openvino": ir,
     }

@@ -13,6 +13,8 @@ mod encoded;
 mod faults;
 #[cfg(feature = "zarr")]
 mod groups;
+#[cfg(feature = "hdf5")]
+mod hdf5;
 mod headers;
 mod hostile;
 mod interface;

@@ -411,7 +411,10 @@ fn what_a_rule_may_not_be() {
             (
                 &[&to("out.npz")[..], &[RULE]].concat(),
                 2,
-                &["out.npz: .npz cannot store metadata", "write a .safetensors or .zarr file"],
+                &[
+                    "out.npz: .npz cannot store metadata",
+                    "write a .safetensors or .zarr or .hdf5 file",
+                ],
             ),
             (&[&to("-")[..], &[RULE]].concat(), 2, &["cannot store metadata"]),
             (&[&to("there.safetensors")[..], &[RULE]].concat(), 2, &["already exists; --force"]),

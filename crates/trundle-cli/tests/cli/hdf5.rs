@@ -1,0 +1,156 @@
+//! Files of HDF5 and netCDF-4 that h5py and netCDF4 have made (crates/trundle-hdf5/tests/make.py): what is moved
+//! out of them is what is moved out of the same tensor in an .npy file.
+
+use std::fs;
+use std::path::Path;
+
+use crate::npy::{self, Tensor};
+use crate::{Place, Run};
+
+fn file(name: &str) -> Vec<u8> {
+    let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("../trundle-hdf5/tests/files");
+    fs::read(files.join(name)).unwrap()
+}
+
+impl Run {
+    /// Checks that it ended with this code: what was said of it.
+    #[track_caller]
+    fn ended_with(&self, code: i32) -> &str {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        &self.stderr
+    }
+}
+
+/// The numbers 0 to 34 as (5, 7).
+fn numbers<const N: usize>(descr: &str, of: impl Fn(u8) -> [u8; N]) -> Tensor {
+    let bytes = (0..35).flat_map(of).collect();
+    Tensor { descr: descr.to_owned(), width: N, shape: vec![5, 7], bytes }
+}
+
+#[test]
+fn what_is_moved_out_of_chunks_is_what_is_moved_out_of_an_npy() {
+    let place = Place::new();
+    let tensor = numbers("'<i2'", |n| i16::from(n).to_le_bytes());
+    place.write("x.npy", &tensor.file(npy::PLAIN));
+    for name in ["old-chunked.h5", "new-chunked.h5", "newest-chunked.h5"] {
+        place.write("in.h5", &file(name));
+        for (dataset, chain, memory) in [
+            ("fixed/gzip", "transpose()", "64M"),
+            ("long/plain", "roll(shift=[3, -2], axes=[0, 1])", "4K"),
+            ("free/gzip", "flip(axes=0) | roll(shift=1, axes=1) | transpose()", "4K"),
+            ("bounded/plain", "flip(axes=[0, 1])", "64M"),
+            ("one", "transpose()", "64M"),
+            ("fixed/lzf", "a b -> (a b)", "64M"),
+        ] {
+            let only = [
+                "--tensor",
+                dataset,
+                "--only",
+                "--max-mem",
+                memory,
+                "--force",
+                "--row-major",
+                "--verify",
+            ];
+            place
+                .run(&["apply", "x.npy", chain, "-o", "expected.npy", "--force", "--row-major"])
+                .done();
+            place.run(&[&["apply", "in.h5", chain, "-o", "out.npy"], &only[..]].concat()).done();
+            assert_eq!(place.read("out.npy"), place.read("expected.npy"), "{name}: {dataset}");
+            place.run(&[&["apply", "in.h5", chain, "-o", "out.h5"], &only[..]].concat()).done();
+            place.run(&["cmp", "out.h5", "expected.npy"]).done();
+        }
+    }
+}
+
+#[test]
+fn all_of_a_file_goes_to_a_file_and_back() {
+    let place = Place::new();
+    for name in ["old-chunked.h5", "new-whole.h5", "climate.nc"] {
+        place.write("in.h5", &file(name));
+        place.run(&["convert", "in.h5", "-o", "again.nc", "--force", "--verify"]).done();
+        place.run(&["cmp", "in.h5", "again.nc"]).done();
+        // A file of its own is written as it was.
+        place.run(&["convert", "again.nc", "-o", "third.h5", "--force"]).done();
+        assert_eq!(place.read("again.nc"), place.read("third.h5"), "{name}");
+        place.run(&["convert", "again.nc", "-o", "out.npz", "--force", "-q"]).done();
+        place.run(&["cmp", "in.h5", "out.npz"]).done();
+    }
+    place.write("in.dat", &file("new-whole.h5"));
+    let info = place.run(&["info", "in.dat"]).done().text();
+    assert!(info.starts_with("in.dat: hdf5\n"), "{info}");
+    let tensor = numbers("'>f8'", |n| f64::from(n).to_be_bytes());
+    place.run(&["convert", "in.dat", "--tensor", "big", "--only", "-o", "big.npy"]).done();
+    place.write("expected.npy", &tensor.file(npy::PLAIN));
+    place.run(&["cmp", "big.npy", "expected.npy"]).done();
+}
+
+#[test]
+fn names_of_axes_attributes_and_metadata_go_along() {
+    let place = Place::new();
+    place.write("in.nc", &file("climate.nc"));
+    place.run(&["transpose", "in.nc", "--tensor", "t2m", "-o", "out.nc", "--order", "1,0"]).done();
+    let info = place.run(&["info", "out.nc", "--json"]).done().json();
+    let tensors = info["tensors"].as_array().unwrap();
+    let named = |name: &str| tensors.iter().find(|tensor| tensor["name"] == name).unwrap();
+    assert_eq!(named("t2m")["dimension_names"], serde_json::json!(["x", "time"]));
+    assert_eq!(named("g/y")["dimension_names"], serde_json::json!(["x"]));
+    place.run(&["convert", "out.nc", "--tensor", "x", "--only", "-o", "x.safetensors"]).done();
+    let text = place.read("x.safetensors");
+    assert!(text.windows(17).any(|window| window == b"\"title\":\"numbers\""));
+}
+
+#[cfg(feature = "zarr")]
+#[test]
+fn netcdf_becomes_a_store_of_the_same_attributes_and_fill_values() {
+    let place = Place::new();
+    place.write("in.nc", &file("climate.nc"));
+    place.run(&["convert", "in.nc", "-o", "out.zarr"]).done();
+    place.run(&["cmp", "in.nc", "out.zarr"]).done();
+    let metadata = |name: &str| -> serde_json::Value {
+        serde_json::from_slice(&place.read(&format!("out.zarr/{name}zarr.json"))).unwrap()
+    };
+    assert_eq!(metadata("")["attributes"]["title"], "numbers");
+    let t2m = metadata("t2m/");
+    assert_eq!(t2m["dimension_names"], serde_json::json!(["time", "x"]));
+    assert_eq!(t2m["fill_value"], "NaN");
+    assert_eq!(t2m["attributes"]["_FillValue"], "AAAAAAAA+H8=");
+    assert_eq!(t2m["attributes"]["long_name"], "temperature");
+}
+
+#[test]
+fn what_cannot_be_moved_is_named_and_hides_no_others() {
+    let place = Place::new();
+    place.write("in.h5", &file("refused.h5"));
+    let info = place.run(&["info", "in.h5"]).done().text();
+    assert!(info.contains("  virtual  cannot be read: is virtual"), "{info}");
+    assert!(info.contains("  big  f64  [5, 7]"), "{info}");
+    place.run(&["flip", "in.h5", "--axes", "0", "-o", "out.h5"]).ended_with(3);
+    place
+        .run(&["flip", "in.h5", "--axes", "0", "--tensor", "big", "--only", "-o", "out.h5"])
+        .done();
+}
+
+#[test]
+fn other_files_and_what_hdf5_cannot_hold_are_refused_with_a_word() {
+    let place = Place::new();
+    place.write("classic.nc", b"CDF\x01\0\0\0\0");
+    place.write("old.hdf", b"\x0e\x03\x13\x01....");
+    place.write("none.h5", b"no HDF5, but long enough to be looked at");
+    place.write("cut.h5", &file("old-chunked.h5")[..3000]);
+    place.write("unicode.npy", &Tensor::noise("'<U3'", 12, &[4]).file(npy::PLAIN));
+    place.write("time.npy", &Tensor::noise("'<M8[ns]'", 8, &[4]).file(npy::PLAIN));
+    for (code, args, word) in [
+        (3, &["info", "classic.nc"][..], "netCDF of the classic kind"),
+        (3, &["info", "old.hdf"], "HDF4"),
+        (3, &["info", "none.h5"], "magic"),
+        (2, &["convert", "unicode.npy", "-o", "x.h5"], "HDF5 has no elements of type U3"),
+        (2, &["convert", "time.npy", "-o", "x.h5"], "HDF5 has no elements of type datetime64"),
+    ] {
+        let run = place.run(args);
+        let error = run.ended_with(code);
+        assert!(error.contains(word), "{args:?}: {error}");
+    }
+    place.run(&["flip", "cut.h5", "--axes", "0", "-o", "x.npz"]).ended_with(3);
+    assert!(!place.path("x.npz").exists() && !place.path("x.h5").exists());
+}
