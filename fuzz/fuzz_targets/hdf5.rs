@@ -1,0 +1,8 @@
+//! Any bytes as an HDF5 file: read or refused.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+mod tensors;
+
+fuzz_target!(|bytes: &[u8]| tensors::check("hdf5", bytes));
