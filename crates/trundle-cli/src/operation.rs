@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
+use std::sync::Arc;
 
 use trundle::notation::{AxisNames, Given, LengthsFile};
 use trundle::ops::{Declaration, Kind};
@@ -126,13 +127,16 @@ impl Operation {
     pub(crate) fn chain_for(
         &self,
         header: &Header,
-        among: Option<&BTreeSet<String>>,
+        among: Option<&Arc<BTreeSet<String>>>,
     ) -> Result<Cow<'_, Chain>, Failure> {
         let (shape, stated) = (&header.shape, &header.annotations.dimension_names);
         let names = || {
             let unnamed = vec![None; shape.rank()];
             let names = AxisNames::of(if stated.is_empty() { &unnamed } else { stated });
-            names.among(among.into_iter().flatten().cloned())
+            match among {
+                Some(among) => names.among(among),
+                None => names,
+            }
         };
         match &self.asked {
             Asked::Chain(chain) => Ok(Cow::Borrowed(chain)),

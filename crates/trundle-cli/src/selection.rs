@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use glob::Pattern;
 use trundle::{Chain, Error, PlanError, Shape};
@@ -187,10 +188,9 @@ fn fitting<'a>(
 }
 
 /// The names of all axes of some tensors.
-fn names_of<'a>(headers: impl Iterator<Item = &'a Header>) -> BTreeSet<String> {
-    headers
-        .flat_map(|header| header.annotations.dimension_names.iter().flatten().cloned())
-        .collect()
+fn names_of<'a>(headers: impl Iterator<Item = &'a Header>) -> Arc<BTreeSet<String>> {
+    let names = headers.flat_map(|header| header.annotations.dimension_names.iter().flatten());
+    Arc::new(names.cloned().collect())
 }
 
 /// What the operation does to a tensor, one of several whose axes have the names `among`, or the only one that
@@ -198,7 +198,7 @@ fn names_of<'a>(headers: impl Iterator<Item = &'a Header>) -> BTreeSet<String> {
 fn fitted<'a>(
     operation: &'a Operation,
     header: &Header,
-    among: Option<&BTreeSet<String>>,
+    among: Option<&Arc<BTreeSet<String>>>,
 ) -> Result<Cow<'a, Chain>, Failure> {
     let chain =
         operation.chain_for(header, among).map_err(|failure| failure.within(&header.name))?;

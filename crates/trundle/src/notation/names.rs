@@ -7,6 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::ops::Range;
 use std::ptr;
+use std::sync::Arc;
 
 use trundle_core::ops::{Declaration, Kind, Parameter, Rot90, Transpose};
 use trundle_core::{Op, Shape};
@@ -17,7 +18,9 @@ use super::similar::most_similar;
 /// The names of a tensor's axes, before a chain and, once it is read, behind it.
 ///
 /// ```
+/// use std::collections::BTreeSet;
 /// use std::convert::Infallible;
+/// use std::sync::Arc;
 ///
 /// use trundle::notation::AxisNames;
 /// use trundle::{Chain, Shape};
@@ -29,7 +32,8 @@ use super::similar::most_similar;
 /// assert_eq!(chain.to_string(), "transpose(1, 2, 0) | roll(shift=[1], axes=[1])");
 ///
 /// // Of the same data set, an array that has some of these axes.
-/// let mut names = AxisNames::of(&wind[2..]).among(["time", "lat", "lon"]);
+/// let all: BTreeSet<String> = wind.iter().flatten().cloned().collect();
+/// let mut names = AxisNames::of(&wind[2..]).among(&Arc::new(all));
 /// let chain = Chain::parse_named(text, &mut names, read)?;
 /// assert_eq!(chain.to_string(), "roll(shift=[1], axes=[0])");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -38,7 +42,9 @@ use super::similar::most_similar;
 pub struct AxisNames {
     pub(super) axes: Vec<Axis>,
     /// The names that other tensors have, which a chain is for too.
-    pub(super) elsewhere: BTreeSet<String>,
+    elsewhere: Arc<BTreeSet<String>>,
+    /// The names of what a pattern would have split from axes that are not there.
+    pub(super) gone: BTreeSet<String>,
     /// Whether the tensor is not known yet, and may have any name.
     any: bool,
     /// The first name in the chain that another tensor has, and this one lacks.
@@ -141,7 +147,13 @@ impl Axis {
 impl AxisNames {
     /// Nothing is known, not even how many axes there are: names come from patterns alone.
     pub fn unknown() -> AxisNames {
-        AxisNames { axes: vec![Axis::Rest], elsewhere: BTreeSet::new(), any: false, lacked: None }
+        AxisNames {
+            axes: vec![Axis::Rest],
+            elsewhere: Arc::default(),
+            gone: BTreeSet::new(),
+            any: false,
+            lacked: None,
+        }
     }
 
     /// Those of a tensor that is not known yet: every name is taken, and becomes some number. For those who
@@ -159,8 +171,8 @@ impl AxisNames {
     /// The same of a tensor among others that have these names. A stage whose names these are moves the tensor
     /// as far as it has them, where all of its axes have names.
     #[must_use]
-    pub fn among(self, names: impl IntoIterator<Item = impl Into<String>>) -> AxisNames {
-        AxisNames { elsewhere: names.into_iter().map(Into::into).collect(), ..self }
+    pub fn among(self, names: &Arc<BTreeSet<String>>) -> AxisNames {
+        AxisNames { elsewhere: names.clone(), ..self }
     }
 
     /// The axes of a call as numbers; `None` if it does nothing to a tensor that lacks the axes.
@@ -242,7 +254,7 @@ impl AxisNames {
             }
             [_, ..] => Err(NameError::new(name, format!("two axes are called {}", quoted(name)))
                 .suggest("give their numbers, as in axes=[0, 1]")),
-            [] if self.elsewhere.contains(name) && self.are_all_named() => {
+            [] if self.is_elsewhere(name) && self.are_all_named() => {
                 lacked.get_or_insert_with(|| name.clone());
                 Ok(None)
             }
@@ -253,6 +265,16 @@ impl AxisNames {
         places
     }
 
+    /// Whether other tensors have an axis of this name, or parts of axes that this one lacks.
+    pub(super) fn is_elsewhere(&self, name: &str) -> bool {
+        self.elsewhere.contains(name) || self.gone.contains(name)
+    }
+
+    /// Whether there are other tensors with names.
+    pub(super) fn has_others(&self) -> bool {
+        !self.elsewhere.is_empty()
+    }
+
     /// Which entry stands for axes of which nothing is known.
     pub(super) fn rest(&self) -> Option<usize> {
         self.axes.iter().position(|axis| *axis == Axis::Rest)
@@ -260,8 +282,10 @@ impl AxisNames {
 
     fn not_found(&self, name: &str) -> NameError {
         let error = NameError::new(name, format!("no axis is called {}", quoted(name)));
-        let own = self.axes.iter().flat_map(Axis::names);
-        let known: Vec<&str> = own.chain(self.elsewhere.iter().map(String::as_str)).collect();
+        // A data set may have very many.
+        const MOST: usize = 100;
+        let others = self.elsewhere.iter().take(MOST).map(String::as_str);
+        let known: Vec<&str> = self.axes.iter().flat_map(Axis::names).chain(others).collect();
         let is_number = name.parse::<i64>().is_ok();
         match most_similar(name, known.iter().copied()) {
             Some(similar) => error.suggest(format!("did you mean {}?", quoted(similar))),

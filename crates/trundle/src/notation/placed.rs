@@ -30,12 +30,10 @@ impl AxisNames {
         let names: Vec<&str> = left.iter().filter_map(Group::as_axis).collect();
         let stated: BTreeSet<&str> = self.axes.iter().filter_map(Axis::stated).collect();
         let is_here = |name: &str| stated.contains(name);
-        let is_known = |name: &str| is_here(name) || self.elsewhere.contains(name);
+        let is_known = |name: &str| is_here(name) || self.is_elsewhere(name);
         let lacked = names.iter().copied().find(|name| !is_here(name));
         let Some(lacked) = lacked.filter(|_| {
-            self.are_all_named()
-                && names.iter().any(|name| is_known(name))
-                && !self.elsewhere.is_empty()
+            self.are_all_named() && names.iter().any(|name| is_known(name)) && self.has_others()
         }) else {
             let is_by_name = names.iter().any(|name| is_known(name));
             self.place_as_written(left, right)?;
@@ -52,7 +50,7 @@ impl AxisNames {
         let placed = self.place_those_there(left, right, lacked)?;
         self.lacked.get_or_insert_with(|| lacked.to_owned());
         // What it splits from axes that are not there is not there either.
-        self.elsewhere.extend(right.iter().filter_map(Group::as_axis).map(str::to_owned));
+        self.gone.extend(right.iter().filter_map(Group::as_axis).map(str::to_owned));
         Ok(placed)
     }
 

@@ -1,6 +1,8 @@
 //! Axes by their names: those of a file, those of patterns, and of one array among others.
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 use trundle_core::Shape;
@@ -12,6 +14,11 @@ use crate::Chain;
 fn names(written: &str) -> AxisNames {
     let name = |word: &str| (word != "-").then(|| word.to_owned());
     AxisNames::of(&written.split_whitespace().map(name).collect::<Vec<_>>())
+}
+
+/// The names of a data set.
+fn others(names: &[&str]) -> Arc<BTreeSet<String>> {
+    Arc::new(names.iter().map(|name| (*name).to_owned()).collect())
 }
 
 /// What the chain is for a tensor with these names.
@@ -134,14 +141,14 @@ fn a_tensor_among_others_is_moved_as_far_as_it_has_the_axes() {
         ("lat", "reverse(dim=time, lengths=[1, 2])", ""),
         ("lat", "time (a b) lon -> time a b lon, b=2 | flip(dim=b)", ""),
     ] {
-        let mut names = names(axes).among(["time", "lat", "lon", "depth", "bnds"]);
+        let mut names = names(axes).among(&others(&["time", "lat", "lon", "depth", "bnds"]));
         assert_eq!(said(text, &mut names), Ok(expected.to_owned()), "{axes}: {text}");
     }
 }
 
 #[test]
 fn what_could_be_meant_otherwise_is_refused() {
-    let others = ["time", "lat", "lon", "depth", "bnds"];
+    let others = others(&["time", "lat", "lon", "depth", "bnds"]);
     for (axes, text, word) in [
         ("time lat lon", "flip(dim=lan)", "no axis is called \"lan\""),
         ("time lat lon", "flip(dims=[lat, 1])", "no axis is called \"1\""),
@@ -196,7 +203,7 @@ fn what_could_be_meant_otherwise_is_refused() {
         ("- lat", "roll(shift=1, dim=lon)", "no axis is called \"lon\""),
         ("-", "roll(shift=1, dim=lon)", "no axis is called \"lon\""),
     ] {
-        let refused = said(text, &mut names(axes).among(others));
+        let refused = said(text, &mut names(axes).among(&others));
         let error = refused.expect_err(&format!("{axes}: {text}"));
         assert!(error.contains(word), "{axes}: {text}: {error}");
         assert!(error.contains('^'), "{error}");
@@ -262,7 +269,7 @@ proptest! {
         let text = texts.join(" | ");
         let of = |axes: &[usize]| {
             let named: Vec<_> = axes.iter().map(|axis| Some(AXES[*axis].0.to_owned())).collect();
-            let mut names = AxisNames::of(&named).among(AXES.map(|(name, _)| name));
+            let mut names = AxisNames::of(&named).among(&others(&AXES.map(|(name, _)| name)));
             let lengths = |_: &str| -> Result<LengthsFile, Infallible> { unreachable!("no lengths") };
             let chain = Chain::parse_named(&text, &mut names, lengths).unwrap();
             (chain, Shape::new(axes.iter().map(|axis| AXES[*axis].1).collect::<Vec<_>>()).unwrap())
