@@ -21,28 +21,3 @@ pub fn give_freed_memory_back() {
         unsafe { mallopt(MMAP_THRESHOLD, 1 << 20) };
     }
 }
-
-#[cfg(all(test, target_os = "linux", target_env = "gnu", not(miri)))]
-mod tests {
-    use super::*;
-
-    /// The process's memory, in KiB.
-    fn resident() -> usize {
-        let status = std::fs::read_to_string("/proc/self/status").unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-        line.trim().trim_end_matches(" kB").parse().unwrap()
-    }
-
-    #[test]
-    fn large_buffers_are_given_back() {
-        give_freed_memory_back();
-        let before = resident();
-        for _ in 0..3 {
-            let buffers: Vec<Vec<u8>> = (0..16).map(|_| vec![1; 8 << 20]).collect();
-            // What is freed in the middle of others is given back too.
-            let kept: Vec<_> = buffers.into_iter().skip(15).collect();
-            let now = resident();
-            assert!(now < before + (64 << 10), "{now} KiB, {before} before, with {}", kept.len());
-        }
-    }
-}
