@@ -83,9 +83,9 @@ impl Codecs {
     ///
     /// Source: `ZSTD_estimateCCtxSize` of zstd 1.5, with the size of what is compressed.
     pub fn workspace_bytes(&self, chunk_bytes: usize) -> usize {
-        let of_codec = |codec: &Codec| match codec {
-            Codec::Zstd { level, .. } => {
-                let mib: usize = match level {
+        let of_codec = |codec: &Codec| -> usize {
+            let mib = match codec {
+                Codec::Zstd { level, .. } => match level {
                     ..=4 => 0,
                     5..=9 => 11,
                     10..=16 => 65,
@@ -93,26 +93,14 @@ impl Codecs {
                     20 => 162,
                     21 => 322,
                     22.. => 642,
-                };
-                chunk_bytes.saturating_mul(32).min(mib << 20)
-            }
-            _ => 0,
+                },
+                // Of zstd it has its highest levels for its own, in blocks of 2 MiB at most.
+                Codec::Blosc { compressor, level: 6.., .. } if compressor == "zstd" => 40,
+                _ => 0,
+            };
+            chunk_bytes.saturating_mul(32).min(mib << 20)
         };
         self.0.iter().map(of_codec).max().unwrap_or(0)
-    }
-
-    /// What is wrong with them for chunks of so many bytes, if anything is.
-    pub(crate) fn check(&self, chunk_bytes: usize) -> Result<(), String> {
-        for codec in &self.0 {
-            if let Codec::Shuffle { element_bytes } = codec
-                && !chunk_bytes.is_multiple_of(*element_bytes)
-            {
-                return Err(format!(
-                    "its chunks of {chunk_bytes} bytes are no whole number of the {element_bytes} of shuffle"
-                ));
-            }
-        }
-        Ok(())
     }
 }
 

@@ -78,6 +78,23 @@ fn of_blosc(width: usize) -> usize {
     if width <= 255 { width } else { 1 }
 }
 
+/// Checks that they can be those of chunks of so many bytes.
+///
+/// # Errors
+/// What is wrong with them, as a message.
+pub(super) fn check(codecs: &Codecs, chunk_bytes: usize) -> Result<(), String> {
+    for codec in &codecs.0 {
+        if let Codec::Shuffle { element_bytes } = codec
+            && !chunk_bytes.is_multiple_of(*element_bytes)
+        {
+            return Err(format!(
+                "its chunks of {chunk_bytes} bytes are no whole number of the {element_bytes} of shuffle"
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// The codecs of an array of elements of `width` bytes, as they are written.
 pub(super) fn to_metadata(codecs: &Codecs, width: usize) -> Vec<Value> {
     let metadata = |codec: &Codec| match codec {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use trundle_core::DType;
 use trundle_zarr::{Attributes, MOST_ARRAYS};
 
-use super::NAME;
 use super::new_store::{NewStore, new_array};
+use super::{NAME, codecs};
 use crate::names::{check_relative, check_unique};
 use crate::shared_output::Sharing;
 use crate::{Blob, ChunkedTensor, Described, FileSkeleton, Problem, StoredDType, attributes};
@@ -160,7 +160,7 @@ fn chunked(tensor: &Described<'_>, path: String) -> Result<ChunkedTensor, Proble
     }
     let codecs = tensor.codecs.cloned().unwrap_or_default();
     let chunk_bytes = chunk.iter().fold(width, |bytes, size| bytes.saturating_mul(*size));
-    codecs.check(chunk_bytes).map_err(|why| tensor.refused(NAME, why))?;
+    codecs::check(&codecs, chunk_bytes).map_err(|why| tensor.refused(NAME, why))?;
     let annotations = tensor.annotations.cloned().unwrap_or_default();
     Ok(ChunkedTensor { path, sizes, chunk, shard, codecs, dtype, width, annotations })
 }
