@@ -51,9 +51,9 @@ impl Failure {
         Failure { code: code.unwrap_or(1), ..Failure::running(message) }
     }
 
-    /// The same, where what was used wrongly is a file.
+    /// The same of a command that a plan holds: the plan is what is refused.
     #[must_use]
-    pub(crate) fn as_refused(self) -> Failure {
+    pub(crate) fn of_plan(self) -> Failure {
         Failure { code: if self.code == 2 { 3 } else { self.code }, ..self }
     }
 

@@ -137,7 +137,7 @@ impl PlanFile {
                 Failure::running(format!("{folder}: cannot work in the plan's folder: {error}"))
             })?;
         }
-        let (operation, planned) = parsed(&self.command).map_err(Failure::as_refused)?;
+        let (operation, planned) = parsed(&self.command).map_err(Failure::of_plan)?;
         let given = &planned.planning.means;
         let means = MeansArgs {
             threads: threads.or(given.threads),
