@@ -15,6 +15,7 @@ fn raised(failed: Failed) -> PyErr {
 
 /// Begin an output that numbered tasks write, and return their plan as text.
 #[pyfunction]
+#[allow(clippy::needless_pass_by_value, reason = "a list of Python becomes a vector")]
 pub(crate) fn plan_tasks(py: Python<'_>, arguments: Vec<String>) -> PyResult<String> {
     py.detach(|| functions::plan(&arguments)).map_err(raised)
 }

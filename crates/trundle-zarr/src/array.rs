@@ -114,6 +114,8 @@ impl ZarrArray {
         })?;
         // Of a shard its index and one chunk after another are read.
         let most = match &shard {
+            // Of no elements nothing is read.
+            None if array.shape().contains(&0) => MOST_ADDED_BYTES,
             None => encoded_bytes(&array, &chunk)?,
             Some(sizes) => {
                 let axes = sizes.iter().zip(&chunk);

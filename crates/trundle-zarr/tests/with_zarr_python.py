@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Random stores between the program and zarr-python, both ways: what one writes, the other reads.
+"""Random stores between the program, zarr-python and tensorstore: what one writes, the others read.
 
-    pip install zarr==3.1.6
+    pip install zarr==3.1.6 tensorstore==0.1.86
     crates/trundle-zarr/tests/with_zarr_python.py target/release/trundle --count 200
 """
 
@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numcodecs
 import numpy as np
+import tensorstore
 import zarr
 
 TYPES = ["u1", "<i2", ">i4", "f4", "f8", "c16", ">c8", ">f8", "?", "<U5", ">U3"]
@@ -51,12 +52,15 @@ def some_array(chance):
     """An array whose elements differ as far as their type lets them."""
     rank = chance.randint(1, 4)
     shape = [chance.randint(1, [400, 60, 24, 14][rank - 1]) for _ in range(rank)]
+    if chance.random() < 0.03:
+        shape[chance.randrange(rank)] = 0
     count = math.prod(shape)
     return (np.arange(count) * 7 + 3).astype(chance.choice(TYPES)).reshape(shape)
 
 
 def some_store(chance, path, array):
-    """The array in a store of zarr-python, of any of its kinds: which, and the codecs that are to be kept."""
+    """The array in a store of zarr-python, of any of its kinds, now and then only a part of it: what is read there
+    then, which kind, and the codecs that are to be kept."""
     chunks = tuple(chance.randint(1, size + 2) for size in array.shape)
     native = array.dtype.newbyteorder("=")
     kind = chance.choice(["2", "3", "sharded", "transposed"])
@@ -83,11 +87,17 @@ def some_store(chance, path, array):
         order = chance.sample(range(array.ndim), array.ndim)
         filters = [zarr.codecs.TransposeCodec(order=tuple(order))]
         store = zarr.create_array(**same, dtype=native, chunks=chunks, filters=filters, compressors=kept)
-    store[...] = array
+    if chance.random() < 0.3:
+        # What is never written is the fill value, of which most chunks have no file.
+        part = tuple(slice(chance.randint(0, size), None) for size in array.shape)
+        store[part] = array[part]
+        array = store[...]
+    else:
+        store[...] = array
     if kept and kind != "2" and isinstance(kept[0], zarr.codecs.BloscCodec):
         # zarr-python gives it the size of an element where it has none.
         kept = list(store.compressors)
-    return kind, kept
+    return array, kind, kept
 
 
 def some_chain(chance, array):
@@ -139,7 +149,7 @@ def check(program, folder, chance):
     kind, codecs = "npy", [zarr.codecs.ZstdCodec(level=3)]
     if chance.random() < 0.7:
         source = folder / "x.zarr"
-        kind, codecs = some_store(chance, str(source), array)
+        array, kind, codecs = some_store(chance, str(source), array)
     else:
         np.save(source, array)
     chain, expected = some_chain(chance, array)
@@ -152,6 +162,8 @@ def check(program, folder, chance):
         asked = chance.choice(list(ASKED))
         codecs = ASKED[asked]
         arguments += ["--codec", asked]
+    if chance.random() < 0.15:
+        arguments += ["--workers", "2"]
     if not moved(program, *arguments):
         return 0
     what = f"{kind} {array.dtype.str} {array.shape}: {arguments}"
@@ -160,6 +172,12 @@ def check(program, folder, chance):
         sys.exit(f"{what}: chunks of {store.chunks}, shards of {store.shards}")
     if store.dtype != array.dtype.newbyteorder("=") or not np.array_equal(store[...], expected):
         sys.exit(f"{what}: zarr-python reads other elements")
+    # It has no texts of fixed length.
+    if array.dtype.kind != "U":
+        kvstore = {"driver": "file", "path": str(out)}
+        found = tensorstore.open({"driver": "zarr3", "kvstore": kvstore}).result().read().result()
+        if not np.array_equal(found, expected):
+            sys.exit(f"{what}: tensorstore reads other elements")
     if codecs == "blosc":
         is_kept = [type(codec) for codec in store.compressors] == [zarr.codecs.BloscCodec]
     else:
@@ -189,7 +207,7 @@ def main():
             enough += check(str(arguments.program.resolve()), Path(folder), chance)
     if enough < arguments.count // 2:
         sys.exit(f"only {enough} of {arguments.count} had memory enough")
-    print(f"{enough} stores were read alike by zarr-python {zarr.__version__}")
+    print(f"{enough} stores were read alike by zarr-python {zarr.__version__} and tensorstore")
 
 
 if __name__ == "__main__":

@@ -74,6 +74,25 @@ fn chance(seed: &mut u64, most: usize) -> usize {
 }
 
 #[test]
+fn shards_of_no_elements_are_read() {
+    let codecs = json!([{
+        "name": "sharding_indexed",
+        "configuration": {
+            "chunk_shape": [3, 2],
+            "codecs": plain(),
+            "index_codecs": [plain()[0], { "name": "crc32c" }],
+            "index_location": "end",
+        },
+    }]);
+    let place = Place::new();
+    fs::create_dir(place.path("x.zarr")).unwrap();
+    let stated = metadata(&[0, 4], &[6, 2], &codecs);
+    fs::write(place.path("x.zarr/zarr.json"), stated.to_string()).unwrap();
+    let run = place.run(&["transpose", "x.zarr", "-o", "y.npy", "--json"]).done();
+    assert_eq!(run.json()["outputs"][0]["shape"], json!([4, 0]));
+}
+
+#[test]
 fn what_is_moved_out_of_a_store_is_what_is_moved_out_of_an_npy() {
     let mut seed = 7;
     for case in 0..60 {
