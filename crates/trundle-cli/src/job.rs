@@ -164,12 +164,13 @@ pub(crate) fn report_of(outcome: &Outcome, seconds: f64) -> serde_json::Value {
         "outputs": outcome.outputs,
         "passes": outcome.passes,
         "seconds": seconds,
+        "move_seconds": outcome.move_seconds,
         "bytes_read": outcome.cost.bytes_read,
         "bytes_written": outcome.cost.bytes_written,
         "resumed": outcome.resumed,
     });
-    if let Some(seconds) = outcome.move_seconds {
-        report["move_seconds"] = seconds.into();
+    if let (None, Some(known)) = (outcome.move_seconds, report.as_object_mut()) {
+        known.shift_remove("move_seconds");
     }
     if outcome.verified {
         report["verified"] = true.into();
