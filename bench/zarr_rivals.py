@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Times moves of Zarr stores beside dask.array, and beside rechunker where it can do the same, in turn.
+"""Times moves of Zarr stores beside dask.array, Cubed and rechunker, where they can do the same, in turn.
 
     python3 -m venv dask && dask/bin/pip install "dask[array]" zarr==3.1.6
+    python3 -m venv cubed && cubed/bin/pip install cubed zarr==3.1.6
     python3 -m venv rechunker && rechunker/bin/pip install rechunker "zarr<3" "numcodecs<0.16"
     cargo build --release -p trundle-cli
     python3 bench/zarr_rivals.py --dask dask/bin/python --rechunker rechunker/bin/python [--gib 2] [--rounds 5]
@@ -14,7 +15,8 @@ first environment; that of rechunker is of Zarr's version 2. Two moves:
 
 Each round runs all in turn, each in a process of its own and with `--threads`, until what it wrote is on the disk.
 What is printed is the median of the seconds and the most memory that a process had (`ru_maxrss`). Boxes of each
-result are compared with the source. trundle and rechunker have `--max-mem`; dask has none that it keeps to.
+result are compared with the source. trundle, Cubed and rechunker have `--max-mem`; dask has none that it keeps to. The
+floor is what it takes to decode and encode each chunk as it is, by zarr-python on as many threads.
 """
 
 import argparse
@@ -61,6 +63,34 @@ with dask.config.set(scheduler="threads", num_workers=threads):
         y = x.rechunk(chunks)
     store = zarr.create_array(out, shape=y.shape, chunks=chunks, dtype="f4", compressors=compressors)
     da.store(y, store, lock=False)
+"""
+
+CUBED = """
+import sys, cubed, cubed.array_api as xp, shutil
+from cubed.runtime.create import create_executor
+source, out, move, memory, threads = *sys.argv[1:5], int(sys.argv[5])
+spec = cubed.Spec(work_dir=out + ".between", allowed_mem=int(memory), reserved_mem=0)
+x = cubed.from_zarr(source, spec=spec)
+if move == "turn":
+    y = xp.permute_dims(xp.roll(x, 100, axis=3), (0, 2, 3, 1)).rechunk((1, 256, 256, 16))
+else:
+    y = x.rechunk((x.shape[0], 16, 64, 64))
+executor = create_executor("threads", {"max_workers": threads})
+cubed.to_zarr(y, out, executor=executor)
+shutil.rmtree(out + ".between", ignore_errors=True)
+"""
+
+FLOOR = """
+import sys, zarr, math, itertools
+from concurrent.futures import ThreadPoolExecutor
+source, out, threads = *sys.argv[1:3], int(sys.argv[3])
+zarr.config.set({"threading.max_workers": 1, "async.concurrency": 1})
+x = zarr.open_array(source, mode="r")
+y = zarr.create_array(out, shape=x.shape, chunks=x.chunks, dtype=x.dtype, compressors=x.compressors)
+def copy(index):
+    y.blocks[index] = x.blocks[index]
+with ThreadPoolExecutor(threads) as pool:
+    list(pool.map(copy, itertools.product(*(range(math.ceil(n / c)) for n, c in zip(x.shape, x.chunks)))))
 """
 
 RECHUNKER = """
@@ -120,6 +150,10 @@ def commands(arguments, codec, move, sources, out, count):
     all_of = {"trundle": [str(arguments.bin), *moves[move], *options]}
     if arguments.dask:
         all_of["dask"] = [arguments.dask, "-c", DASK, sources[3], out, move, codec, threads]
+        if move == "turn":
+            all_of["floor"] = [arguments.dask, "-c", FLOOR, sources[3], out, threads]
+    if arguments.cubed:
+        all_of["cubed"] = [arguments.cubed, "-c", CUBED, sources[3], out, move, str(memory << 20), threads]
     if arguments.rechunker and move == "rechunk":
         bytes_ = str(memory << 20)
         all_of["rechunker"] = [arguments.rechunker, "-c", RECHUNKER, sources[2], out, bytes_, codec, threads]
@@ -131,6 +165,7 @@ def main():
     parser.add_argument("--bin", type=Path, default=Path("target/release/trundle"))
     parser.add_argument("--dask", required=True, help="Python with dask and zarr 3; it makes and checks the stores too")
     parser.add_argument("--rechunker", help="Python with rechunker and zarr 2")
+    parser.add_argument("--cubed", help="Python with cubed and zarr 3")
     parser.add_argument("--dir", type=Path, default=Path("/tmp/zarr-rivals"))
     parser.add_argument("--gib", type=float, default=2)
     parser.add_argument("--rounds", type=int, default=5)
@@ -161,7 +196,7 @@ def main():
                 for name, command in commands(arguments, codec, move, sources, out, count).items():
                     shutil.rmtree(out, ignore_errors=True)
                     found.setdefault(name, []).append(timed(command, environment))
-                    if turn == 0:
+                    if turn == 0 and name != "floor":
                         subprocess.run([arguments.dask, "-c", CHECK, sources[3], out, move], check=True)
             shutil.rmtree(out, ignore_errors=True)
             for name, each in found.items():

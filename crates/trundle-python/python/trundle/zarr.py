@@ -38,6 +38,7 @@ def apply(
     *,
     chunks: Sizes = None,
     shards: Sizes = None,
+    codec: str | None = None,
     max_mem: int | str | None = None,
     workers: int | None = None,
     executor: Executor | None = None,
@@ -60,6 +61,9 @@ def apply(
     chunks, shards : int, sequence, mapping or str, optional
         The sizes of a Zarr store's chunks and shards: one for each axis of the result, or by name or number for some of
         them; -1 is all of an axis. None: those of the source, brought along.
+    codec : str, optional
+        What chunks go through when they are written: ``"none"``, ``"zstd:3"``, ``"blosc:lz4:5:shuffle"``, ``"gzip:6"``
+        and what else ``--codec`` takes. None: the codecs of the source.
     max_mem : int or str, optional
         The bytes of memory that may be used, as a number or as ``"4GiB"``: by this process, or by each task of an
         `executor`. None: a quarter of what is free, shared among the workers.
@@ -94,6 +98,7 @@ def apply(
         dst,
         chunks=chunks,
         shards=shards,
+        codec=codec,
         max_mem=max_mem,
         workers=workers,
         verify=verify,
@@ -114,6 +119,7 @@ def plan(
     *,
     chunks: Sizes = None,
     shards: Sizes = None,
+    codec: str | None = None,
     max_mem: int | str | None = None,
     workers: int | None = None,
     verify: bool = False,
@@ -140,6 +146,7 @@ def plan(
     options = {
         "--chunks": _sizes(chunks),
         "--shards": _sizes(shards),
+        "--codec": codec,
         "--max-mem": max_mem,
         "--task-size": task_size,
         "--workers": workers,
