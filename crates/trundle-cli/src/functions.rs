@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use clap::Parser;
-use trundle_disk::{NumberedJob, Source};
+use trundle_disk::Source;
 
 use crate::args::{Cli, Command, MeansArgs, PlanCommand, PlannedArgs};
 use crate::commands::plan::{Decided, decided};
@@ -84,6 +84,7 @@ fn joined<T>(
     work: impl FnOnce(Joined<'_>) -> Result<T, trundle_disk::Error>,
 ) -> Result<Option<T>, Failed> {
     let plan = PlanFile::parse(plan)?;
+    plan.check_here()?;
     Ok(plan.join(threads, |joined| work(joined).map_err(Failure::from))?)
 }
 
@@ -114,10 +115,14 @@ pub fn finish(plan: &str) -> Result<bool, Failed> {
     Ok(joined(plan, None, |joined| joined.job.finish(&Progress::new(true)))?.is_some())
 }
 
-/// Removes what the tasks of a plan have done.
+/// Removes what the tasks of a plan have done, whatever has become of what they read.
 ///
 /// # Errors
 /// [`Failed`] if one is being done.
 pub fn discard(plan: &str) -> Result<(), Failed> {
-    joined(plan, None, |joined| NumberedJob::discard(joined.job)).map(|_| ())
+    let plan = PlanFile::parse(plan)?;
+    plan.check_here()?;
+    let (_, planned) = parsed(plan.command())?;
+    let output = planned.dry.output.ok_or_else(|| Failure::refused("the plan has no output"))?;
+    Ok(plan.tasks.discard(&output).map_err(Failure::from)?)
 }

@@ -1,7 +1,17 @@
 //! What happens when the program is told to stop.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 #[cfg(unix)]
 use crate::say::say;
+
+/// Whether a later run can go on with what is there beside temporary files.
+static RESUMES: AtomicBool = AtomicBool::new(false);
+
+/// Says whether whoever stops the program is told that another run goes on with what is there.
+pub(crate) fn tell_of_resume(is: bool) {
+    RESUMES.store(is, Ordering::Relaxed);
+}
 
 /// Lets SIGINT, SIGTERM and SIGHUP remove what is not finished before they end the program as ever.
 #[cfg(unix)]
@@ -18,7 +28,7 @@ pub(crate) fn clean_up_when_stopped() {
         let Ok(mut signals) = Signals::new(wanted) else { return };
         let _ = ready.send(());
         for signal in signals.forever() {
-            if trundle_formats::remove_temporary_files() {
+            if trundle_formats::remove_temporary_files() || RESUMES.load(Ordering::Relaxed) {
                 say("stopped; the same command with --resume continues from here");
             }
             let _ = emulate_default_handler(signal);

@@ -56,12 +56,24 @@ pub(crate) fn begin(
     let PlannedArgs { planning, dry, numbering } = planned;
     let Some(output) = &dry.output else { return Err(Failure::usage("--tasks needs -o")) };
     Output::check(plan, dry.force)?;
-    let command = crate::arguments()?.into_iter().skip(1).collect();
+    for other in [operation.input.path(), output] {
+        if is_within(plan, other) {
+            let (plan, other) = (shown_path(plan), shown_path(other));
+            return Err(Failure::usage(format!("{plan}: the plan cannot be within {other}")));
+        }
+    }
+    let command: Vec<String> = crate::arguments()?.into_iter().skip(1).collect();
+    let folder = here()?;
     let source = Source { file, path: operation.input.path() };
     let tasks = job.begin_tasks(&[source], output, task_options(dry, numbering))?;
-    let written = PlanFile::new(here()?, command, planning.means.max_mem, tasks);
-    let text = written.text()?;
-    write_with(plan, dry.force, |out| std::io::Write::write_all(out, text.as_bytes()))?;
+    let written = PlanFile::new(folder, command, planning.means.max_mem, tasks);
+    let done = written.text().and_then(|text| {
+        write_with(plan, dry.force, |out| std::io::Write::write_all(out, text.as_bytes()))
+    });
+    if done.is_err() {
+        written.tasks.discard(output)?;
+    }
+    done?;
     let means = &planning.means;
     match (means.json, dry.quiet) {
         (true, _) => print_json(&written.report(plan)),
@@ -80,6 +92,11 @@ impl PlanFile {
     ) -> PlanFile {
         let max_mem = memory::limit(max_mem);
         PlanFile { trundle_tasks: VERSION, folder, command, max_mem, tasks }
+    }
+
+    /// Its arguments.
+    pub(crate) fn command(&self) -> &[String] {
+        &self.command
     }
 
     /// It as a file has it.
@@ -130,13 +147,6 @@ impl PlanFile {
         threads: Option<usize>,
         work: impl FnOnce(Joined<'_>) -> Result<T, Failure>,
     ) -> Result<Option<T>, Failure> {
-        // A plan whose paths are absolute has no folder.
-        if !self.folder.as_os_str().is_empty() {
-            std::env::set_current_dir(&self.folder).map_err(|error| {
-                let folder = shown_path(&self.folder);
-                Failure::running(format!("{folder}: cannot work in the plan's folder: {error}"))
-            })?;
-        }
         let (operation, planned) = parsed(&self.command).map_err(Failure::of_plan)?;
         let given = &planned.planning.means;
         let means = MeansArgs {
@@ -153,6 +163,39 @@ impl PlanFile {
         let Some(job) = job.join_tasks(&self.tasks, &[source], output)? else { return Ok(None) };
         let file = &mut file;
         work(Joined { job, file, input, output }).map(Some)
+    }
+
+    /// Goes to the folder that the paths in the command count from.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub(crate) fn go_there(&self) -> Result<(), Failure> {
+        // A plan whose paths are absolute has no folder.
+        if self.folder.as_os_str().is_empty() {
+            return Ok(());
+        }
+        std::env::set_current_dir(&self.folder).map_err(|error| {
+            let folder = shown_path(&self.folder);
+            Failure::running(format!("{folder}: cannot work in the plan's folder: {error}"))
+        })
+    }
+
+    /// Checks that the paths in the command lead where they did from here.
+    ///
+    /// # Errors
+    /// If they count from another folder.
+    pub(crate) fn check_here(&self) -> Result<(), Failure> {
+        let is_here =
+            || Some(self.folder.canonicalize().ok()? == here().ok()?.canonicalize().ok()?);
+        match self.folder.as_os_str().is_empty() || is_here() == Some(true) {
+            true => Ok(()),
+            false => {
+                let folder = shown_path(&self.folder);
+                Err(Failure::usage(format!(
+                    "the paths of the plan count from {folder}: go there first"
+                )))
+            }
+        }
     }
 
     /// What was planned, for people.
@@ -186,6 +229,18 @@ impl PlanFile {
             "max_mem": self.max_mem,
         })
     }
+}
+
+/// Whether a path leads to a file or a folder, or into it.
+fn is_within(path: &Path, other: &Path) -> bool {
+    let whole = |path: &Path| -> Option<PathBuf> {
+        let path = std::path::absolute(path).ok()?;
+        path.canonicalize().ok().or_else(|| {
+            let folder = path.parent()?.canonicalize().ok()?;
+            Some(folder.join(path.file_name()?))
+        })
+    };
+    whole(path).zip(whole(other)).is_some_and(|(path, other)| path.starts_with(other))
 }
 
 /// What is said of tasks.

@@ -6,18 +6,20 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 use trundle_disk::{Job, NumberedJob, Source, Stage, TaskOptions, TaskPlan};
-use trundle_formats::{Output, TensorFile, leftovers};
+use trundle_formats::{Leftover, Output, TensorFile, leftovers};
 
 use crate::PROGRAM;
 use crate::args::{MeansArgs, MoveArgs};
 use crate::failure::Failure;
+use crate::functions::parsed;
 use crate::job::Outcome;
 use crate::memory;
 use crate::numbers::Bytes;
 use crate::progress::Progress;
+use crate::signals;
 use crate::tasks::{PlanFile, here};
 
-/// How often a task is begun that ends by a signal, as of a system that has no more memory.
+/// How often a task is begun, if it ends by a signal, as of a system that has no more memory.
 const TRIES: usize = 3;
 
 /// The name of the plan in the folder that the tasks share.
@@ -57,34 +59,71 @@ pub(crate) fn run(
     let source = [Source { file, path: input }];
     let means = share(moving).unwrap_or_default();
     let options = TaskOptions { overwrite: writing.force, verify: writing.verify, bytes: None };
-    let earlier = if writing.resume { earlier(output) } else { None };
-    let resumed = earlier.is_some();
-    let plan = match earlier {
+    let (earlier, others) = earlier(output);
+    let plan = match earlier.filter(|_| writing.resume) {
+        Some(plan) if writing.verify && !plan.file.tasks.verifies() => {
+            return Err(Failure::usage(
+                "what was done is not verified: go on without --verify, or begin anew without --resume",
+            ));
+        }
         Some(plan) => plan,
         None => {
-            let tasks = job.begin_tasks(&source, output, options)?;
-            let command = crate::arguments()?.into_iter().skip(1);
-            let command = ["plan".to_owned()].into_iter().chain(command).collect();
-            let plan = PlanFile::new(here()?, command, means.max_mem, tasks);
-            let path = plan.tasks.folder(output).join(PLAN);
-            std::fs::write(&path, plan.text()?)
-                .map_err(|error| Failure::running(format!("cannot write the plan: {error}")))?;
-            plan
+            // Those of earlier workers, which nobody goes on with.
+            others.iter().for_each(|left| drop(left.remove()));
+            begin(&job, &source, output, options, &means)?
         }
     };
-    let mut outcome = Outcome { resumed, verified: writing.verify, ..Outcome::of(&job, output) };
-    if let Some(job) = job.join_tasks(&plan.tasks, &source, output)? {
-        outcome = Outcome { resumed, verified: writing.verify, ..Outcome::of(job.job(), output) };
-        let workers = Workers { count, plan: &plan.tasks, output, means: &means };
-        let kept = |failure: Failure| {
+    let (resumed, verified) = (plan.is_earlier, plan.file.tasks.verifies());
+    let tasks = &plan.file.tasks;
+    let mut outcome = Outcome { resumed, verified, ..Outcome::of(&job, output) };
+    if let Some(job) = job.join_tasks(tasks, &source, output)? {
+        outcome = Outcome { resumed, verified, ..Outcome::of(job.job(), output) };
+        let workers = Workers { count, plan: tasks, output, means: &means };
+        signals::tell_of_resume(true);
+        let done = workers.run(&job, &progress);
+        signals::tell_of_resume(false);
+        done.map_err(|failure| {
             failure
                 .with_hint("what was done is kept, and the same command with --resume continues it")
-        };
-        workers.run(&job, &progress).map_err(kept)?;
+        })?;
         job.finish(&progress)?;
     }
     progress.finish();
     Ok(outcome)
+}
+
+/// Begins the output, and notes the plan among what the tasks share.
+fn begin(
+    job: &Job,
+    source: &[Source<'_>],
+    output: &Path,
+    options: TaskOptions,
+    means: &MeansArgs,
+) -> Result<Plan, Failure> {
+    // What reports to somebody is for this process.
+    let is_told =
+        |argument: &String| !["--json", "--quiet", "-q", "--resume"].contains(&&**argument);
+    let command = crate::arguments()?.into_iter().skip(1).filter(is_told);
+    let command: Vec<String> = ["plan".to_owned()].into_iter().chain(command).collect();
+    parsed(&command)?;
+    let folder = here()?;
+    let tasks = job.begin_tasks(source, output, options)?;
+    let path = tasks.folder(output).join(PLAN);
+    let file = PlanFile::new(folder, command, means.max_mem, tasks);
+    let written = file.text().and_then(|text| {
+        let written = std::fs::write(&path, text);
+        written.map_err(|error| Failure::running(format!("cannot write the plan: {error}")))
+    });
+    if written.is_err() {
+        file.tasks.discard(output)?;
+    }
+    written.map(|()| Plan { file, is_earlier: false })
+}
+
+/// The plan of workers, and whether an earlier run made it.
+struct Plan {
+    file: PlanFile,
+    is_earlier: bool,
 }
 
 /// This program, to be started once more.
@@ -99,11 +138,22 @@ fn program() -> io::Result<Command> {
     }
 }
 
-/// The plan that an earlier run to the same output has left.
-fn earlier(output: &Path) -> Option<PlanFile> {
-    let left = leftovers(&Output::folder(output)?, Some(&Output::tag(output))).ok()?;
-    let folders = left.iter().flat_map(|left| &left.files).filter(|file| file.ending == "tasks");
-    folders.into_iter().find_map(|folder| PlanFile::read(&folder.path.join(PLAN)).ok())
+/// What workers have left that were to write the same output: the plan of one, and all of it.
+fn earlier(output: &Path) -> (Option<Plan>, Vec<Leftover>) {
+    let folder = Output::folder(output);
+    let left = folder.and_then(|folder| leftovers(&folder, Some(&Output::tag(output))).ok());
+    let plan = |left: &Leftover| {
+        let folder = left.files.iter().find(|file| file.ending == "tasks")?;
+        PlanFile::read(&folder.path.join(PLAN)).ok()
+    };
+    let (mut first, mut all) = (None, Vec::new());
+    for left in left.into_iter().flatten() {
+        if let Some(file) = plan(&left) {
+            first.get_or_insert(Plan { file, is_earlier: true });
+            all.push(left);
+        }
+    }
+    (first, all)
 }
 
 /// Processes that do the tasks of a plan.

@@ -8,6 +8,7 @@ use std::thread::sleep;
 
 use tempfile::TempPath;
 
+use crate::blob::nanoseconds;
 use crate::format::FolderFormat;
 use crate::output::{find_folder_place, find_place, folder_of, follow_links, sync_folder};
 use crate::temporary_file::{LOCK_TRIES, LOCK_WAIT, creating, is_at, lock};
@@ -67,12 +68,12 @@ impl Sharing {
 }
 
 impl SharedOutput {
-    /// Begins the output at `path` in `format`, which is `skeleton` beside its data. What an earlier one of
-    /// the same `tag` has left is removed.
+    /// Begins the output at `path` in `format`, which is `skeleton` beside its data, under a `tag` that no other
+    /// has.
     ///
     /// # Errors
     /// [`Error`] if it exists and `overwrite` is not set, if it cannot be created in its folder, or is no file
-    /// or folder but a stream; [`Problem::Busy`] if processes write one of the same tag.
+    /// or folder but a stream.
     pub fn begin(
         format: &Format,
         path: &Path,
@@ -82,19 +83,12 @@ impl SharedOutput {
     ) -> Result<SharedOutput, Error> {
         let begin = || {
             let mut shared = SharedOutput::at(format, path, overwrite, tag)?;
-            if fs::symlink_metadata(&shared.work).is_ok() {
-                let earlier = File::open(&shared.work).map_err(creating)?;
-                lock(&earlier)?;
-                remove(&shared.work);
-            }
-            remove(&shared.part);
+            create_private(&shared.work).map_err(creating)?;
             let made = shared.create(skeleton);
             if made.is_err() {
-                remove(&shared.part);
-                remove(&shared.work);
+                [&shared.part, &shared.work].into_iter().for_each(|path| remove(path));
             }
-            made?;
-            Ok(shared)
+            made.map(|()| shared)
         };
         begin().map_err(|problem| Error::at(path, "stdout", problem))
     }
@@ -108,7 +102,7 @@ impl SharedOutput {
         path: &Path,
         overwrite: bool,
         tag: &str,
-        id: Option<u64>,
+        id: Option<&str>,
     ) -> Result<Joined, Error> {
         let join = || {
             // Whether it may be overwritten was asked when it was begun.
@@ -117,17 +111,37 @@ impl SharedOutput {
             let is_begun = shared.take()? && shared.part.exists();
             match is_begun {
                 true => Ok(Joined::Begun(shared)),
-                false if id.is_some() && id == id_of(&shared.place) => Ok(Joined::Finished),
+                false if id.is_some() && id == id_of(&shared.place).as_deref() => {
+                    Ok(Joined::Finished)
+                }
                 false => Ok(Joined::Gone),
             }
         };
         join().map_err(|problem| Error::at(path, "stdout", problem))
     }
 
-    /// What is left of the work of an output that is [finished](Joined::Finished): a process may have ended
-    /// right after that.
-    pub fn forget(path: &Path, tag: &str) {
-        remove(&SharedOutput::work_folder(path, tag));
+    /// Removes what is left of the output at `path` that was begun with `tag`: all of it if it is not finished, else
+    /// what a process had no time for that ended right after that.
+    ///
+    /// # Errors
+    /// [`Error`] if it cannot be opened, [`Problem::Busy`] if a process writes to it.
+    pub fn discard(path: &Path, tag: &str) -> Result<(), Error> {
+        let work = SharedOutput::work_folder(path, tag);
+        let locked = || match File::open(&work) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            opened => {
+                let taken = opened.map_err(creating)?;
+                lock(&taken)?;
+                Ok(is_at(&taken, &work).then_some(taken))
+            }
+        };
+        // As long as it is removed, nobody joins.
+        let taken = locked().map_err(|problem| Error::at(path, "stdout", problem))?;
+        if taken.is_some() || cfg!(not(unix)) {
+            remove(&work.with_extension("part"));
+            remove(&work);
+        }
+        Ok(())
     }
 
     /// The folder with what the processes share besides.
@@ -154,7 +168,6 @@ impl SharedOutput {
     }
 
     fn create(&mut self, skeleton: &FileSkeleton) -> Result<(), Problem> {
-        fs::create_dir(&self.work).map_err(creating)?;
         if !self.take()? {
             return Err(Problem::Busy);
         }
@@ -196,8 +209,13 @@ impl SharedOutput {
 
     /// What tells the output, wherever it is, from any other that was ever at its place, where the system
     /// has something of the kind.
-    pub fn id(&self) -> Option<u64> {
+    pub fn id(&self) -> Option<String> {
         id_of(&self.part)
+    }
+
+    /// Whether what it shares is where it was: nobody has removed or finished it.
+    pub fn is_there(&self) -> bool {
+        self.taken.as_ref().map_or(self.work.exists(), |taken| is_at(taken, &self.work))
     }
 
     /// What is behind it, for writes at any place of what is `skeleton`.
@@ -287,6 +305,10 @@ impl SharedOutput {
             if let Some(taken) = &self.taken {
                 lock(taken)?;
             }
+            // Until the lock was had, another may have done this, or removed it.
+            if !self.is_there() {
+                return Err(Problem::Busy);
+            }
             self.sync().map_err(Problem::writing)?;
             let replaced = match self.format {
                 Some(format) => rename_to_place(&self.part, &self.place, self.overwrite, format)?,
@@ -299,18 +321,6 @@ impl SharedOutput {
         finish().map_err(|problem| self.error(problem))
     }
 
-    /// Removes all of it.
-    ///
-    /// # Errors
-    /// [`Problem::Busy`] if a process still writes to it.
-    pub fn discard(self) -> Result<(), Error> {
-        if let Some(taken) = &self.taken {
-            lock(taken).map_err(|problem| self.error(problem))?;
-        }
-        [&self.part, &self.work].into_iter().for_each(|path| remove(path));
-        Ok(())
-    }
-
     fn of_work(&self, name: &str) -> PathBuf {
         self.work.join(name)
     }
@@ -320,16 +330,27 @@ impl SharedOutput {
     }
 }
 
-/// What tells a file or a folder from any other, if it is there.
+/// A new folder for nobody else's eyes.
+fn create_private(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+/// What tells a file or a folder from any other that was ever there, if it is there and the system tells when
+/// it was made: numbers alone are given again.
 #[cfg(unix)]
-fn id_of(path: &Path) -> Option<u64> {
+fn id_of(path: &Path) -> Option<String> {
     use std::os::unix::fs::MetadataExt;
 
-    fs::symlink_metadata(path).ok().map(|found| found.ino())
+    let found = fs::symlink_metadata(path).ok()?;
+    let made = nanoseconds(found.created().ok()?);
+    Some(format!("{}-{made}", found.ino()))
 }
 
 #[cfg(not(unix))]
-fn id_of(_: &Path) -> Option<u64> {
+fn id_of(_: &Path) -> Option<String> {
     None
 }
 

@@ -26,6 +26,7 @@ const WAIT: Duration = Duration::from_millis(500);
 pub(crate) fn run(args: &TaskArgs) -> Result<(), Failure> {
     let numbers = if args.array { vec![number_of_array()?] } else { args.numbers.clone() };
     let plan = PlanFile::read(&args.plan)?;
+    plan.go_there()?;
     let progress = Progress::new(args.quiet || args.json);
     let done = plan.join(args.threads, |joined| {
         let Joined { job, file, input, .. } = joined;
@@ -86,6 +87,7 @@ fn number_of_array() -> Result<usize, Failure> {
 /// If tasks are missing, or the output cannot have its name.
 pub(crate) fn finish(args: &FinishArgs) -> Result<(), Failure> {
     let plan = PlanFile::read(&args.plan)?;
+    plan.go_there()?;
     let progress = Progress::new(args.quiet || args.json);
     let output = plan.join(None, |joined| {
         joined.job.finish(&progress)?;

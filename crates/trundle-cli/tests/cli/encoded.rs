@@ -160,3 +160,18 @@ fn tensors_that_are_kept_are_copied_beside_one_that_moves() {
         place.run(&["plan", "roll", "g.zarr", "--tensor", "b", "--shift", "1", "--axes", "2"]);
     assert_eq!(run.done().text().matches("encoded chunks copied: 45").count(), 1);
 }
+
+#[test]
+fn many_small_chunks_are_copied_whatever_the_memory() {
+    let place = Place::with(&[("x.npy", &Tensor::noise("'|u1'", 1, &[600, 1000]))]);
+    place.run(&["convert", "x.npy", "-o", "x.zarr", "--chunks", "10,10"]).done();
+    for memory in ["200K", "64M"] {
+        let plan = place.run(&["plan", "convert", "x.zarr", "-o", "y.zarr", "--max-mem", memory]);
+        assert!(plan.done().text().contains("nothing is decoded"), "{memory}");
+        let convert = ["convert", "x.zarr", "-o", "y.zarr", "--max-mem", memory, "--force"];
+        for verify in [&[][..], &["--verify"]] {
+            place.run(&[&convert[..], verify].concat()).done();
+            place.run(&["cmp", "x.zarr", "y.zarr"]).done();
+        }
+    }
+}

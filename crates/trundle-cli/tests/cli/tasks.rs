@@ -346,3 +346,99 @@ fn chunks_that_stay_whole_are_copied_by_tasks_too() {
         assert!(tree(&place.path("out.zarr")) == tree(&place.path("once.zarr")), "{verify:?}");
     }
 }
+
+#[test]
+fn two_plans_of_one_job_do_not_count_for_each_other() {
+    let planned = Planned::new(JOBS[2]);
+    let mut other = vec!["plan".to_owned()];
+    other.extend(apply(JOBS[2], 1));
+    other.extend(["--tasks", "other.json", "--task-size", "200K"].map(str::to_owned));
+    planned.place.run(&other).done();
+    planned.task(0).done();
+    planned.task(1).done();
+    assert_eq!(planned.place.run(&["finish", "other.json"]).code, Some(1));
+    for number in planned.stages[0].clone() {
+        planned.task(number).done();
+    }
+    planned.finish().done();
+    assert!(tree(&planned.place.path(&planned.output)) == planned.expected, "it differs");
+    // What is left is the other's, and its result has no place any more.
+    let late = planned.place.run(&["task", "other.json", "0"]).done();
+    assert!(late.stderr.contains("task 0 is done"), "{late:?}");
+}
+
+#[test]
+fn the_output_of_another_run_is_not_taken_for_that_of_tasks() {
+    for _ in 0..3 {
+        let planned = Planned::new(JOBS[2]);
+        planned.task(0).done();
+        planned.place.run(&["clean", "--force"]).done();
+        planned.place.run(&["flip", "in.zarr", "--axes", "0", "-o", &planned.output]).done();
+        let gone = planned.finish();
+        assert!(gone.code == Some(3) && gone.stderr.contains("is gone"), "{gone:?}");
+    }
+}
+
+#[test]
+fn a_run_of_the_same_output_leaves_tasks_alone() {
+    let planned = Planned::new(JOBS[1]);
+    planned.task(0).done();
+    planned.place.run(&apply(JOBS[1], 1)).done();
+    remove(&planned.place.path(&planned.output));
+    for number in planned.stages.iter().cloned().flatten() {
+        planned.task(number).done();
+    }
+    planned.finish().done();
+    planned.check();
+}
+
+#[test]
+fn a_plan_that_cannot_be_written_leaves_nothing() {
+    let place = Place::with(&[("in.npy", &Tensor::noise("'<u2'", 2, &[40, 91, 180]))]);
+    for (plan, code) in [("in.npy", 2), ("out.npy", 2), ("none/plan.json", 1)] {
+        let args =
+            ["plan", "flip", "in.npy", "--axes", "0", "-o", "out.npy", "--force", "--tasks", plan];
+        let before = place.contents();
+        let run = place.run(&args);
+        assert!(run.code == Some(code), "{run:?}");
+        assert!(place.contents() == before, "{plan}");
+    }
+}
+
+#[test]
+fn workers_report_as_one_process_does() {
+    let place = Place::with(&[("in.npy", &Tensor::noise("'<u2'", 2, &[40, 91, 180]))]);
+    let args = ["flip", "in.npy", "--axes", "0", "-o", "out.npy", "--workers", "2"];
+    let run = place.run(&[&args[..], &["--json", "--quiet", "--resume"]].concat()).done();
+    assert_eq!(run.json()["outputs"][0]["shape"], serde_json::json!([40, 91, 180]));
+    // What was not verified is not said to be.
+    remove(&place.path("out.npy"));
+    let mut child = place.command(&[&args[..], &["--max-mem", "200K"]].concat()).spawn().unwrap();
+    thread::sleep(Duration::from_millis(60));
+    let _ = child.kill();
+    child.wait().unwrap();
+    let left = place.contents().iter().any(|(name, _)| name.ends_with(".tasks"));
+    if left && !place.path("out.npy").exists() {
+        let run = place.run(&[&args[..], &["--max-mem", "200K", "--resume", "--verify"]].concat());
+        let is_refused = run.code == Some(2) && run.stderr.contains("is not verified");
+        assert!(is_refused || run.stderr.contains("another process"), "{run:?}");
+    }
+}
+
+#[test]
+fn who_waits_for_what_is_gone_is_told() {
+    let planned = Planned::new(JOBS[1]);
+    let child = planned
+        .place
+        .command(&["task", "plan.json", &planned.stages[1].start.to_string(), "--wait"])
+        .spawn()
+        .unwrap();
+    thread::sleep(Duration::from_millis(300));
+    for (name, _) in planned.place.contents() {
+        if name.starts_with(".trundle") {
+            remove(&planned.place.path(&name));
+        }
+    }
+    let run = Run::awaited(child);
+    assert!(run.code == Some(3) && run.stderr.contains("is gone"), "{run:?}");
+}

@@ -11,6 +11,7 @@ use crate::plan::io_plan::IoPlan;
 use crate::plan::job::Job;
 use crate::plan::location::elements;
 use crate::plan::tasks::{Task, TaskGroup, groups};
+use crate::plan::tensor_job::TensorJob;
 
 /// Of a large job each task writes this share.
 const MOST_TASKS: u64 = 1000;
@@ -52,10 +53,10 @@ pub(crate) struct NumberedTask {
 }
 
 impl Job {
-    /// The same job, where all chunks are decoded and encoded again if that `is_asked`.
-    pub(crate) fn decoding(self, is_asked: bool) -> Job {
+    /// The same job, where all chunks of these tensors are decoded and encoded again.
+    pub(crate) fn decoding(self, which: impl Fn(&TensorJob) -> bool) -> Job {
         let Job { tensors, .. } = self;
-        let tensors = tensors.into_iter().map(|tensor| match is_asked {
+        let tensors = tensors.into_iter().map(|tensor| match which(&tensor) {
             true => tensor.decoding(),
             false => tensor,
         });

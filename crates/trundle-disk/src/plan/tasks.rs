@@ -45,6 +45,11 @@ pub(crate) fn groups(job: &Job) -> Vec<TaskGroup> {
             IoPlan::Tiled(passes) if passes.len() == 1 && each.encoded().is_none() => {
                 together.tasks.extend(tasks(0, passes[0].tiles.len()));
             }
+            // One group, whatever it would take to decode them.
+            IoPlan::Tiled(passes) if each.encoded().is_some() => {
+                let tasks = tasks(0, passes[0].tiles.len()).collect();
+                groups.push(TaskGroup { tasks, pass: (0, 1) });
+            }
             IoPlan::Tiled(passes) => {
                 for (index, pass) in passes.iter().enumerate() {
                     let tasks = tasks(index, pass.tiles.len()).collect();

@@ -95,10 +95,15 @@ impl TensorJob {
         self.encoded().map(EncodedChunks::count)
     }
 
-    /// Those chunks. To verify them, the elements are read in one pass.
+    /// Those chunks.
     pub(crate) fn encoded(&self) -> Option<&EncodedChunks> {
-        let is_one_pass = matches!(&self.io_plan, IoPlan::Tiled(passes) if passes.len() == 1);
-        self.encoded.as_ref().filter(|_| is_one_pass)
+        let is_tiled = matches!(&self.io_plan, IoPlan::Tiled(passes) if !passes.is_empty());
+        self.encoded.as_ref().filter(|_| is_tiled)
+    }
+
+    /// Whether these can be verified where they are: the elements are read in one pass.
+    pub(crate) fn verifies_encoded(&self) -> bool {
+        matches!(&self.io_plan, IoPlan::Tiled(passes) if passes.len() == 1)
     }
 
     /// The bytes that it fills in the output.
@@ -110,6 +115,7 @@ impl TensorJob {
     pub fn passes(&self) -> usize {
         match &self.io_plan {
             IoPlan::Whole => self.movement.whole_passes(),
+            IoPlan::Tiled(_) if self.encoded().is_some() => 1,
             IoPlan::Tiled(passes) => passes.len(),
         }
     }

@@ -91,9 +91,10 @@ pub(crate) fn forget(folder: &Path, output_tag: &str, meant: fn(&Leftover) -> bo
     }
 }
 
-/// Whether it is of a run, and not a result that is whole.
+/// Whether it is of a run, and not a result that is whole, nor of tasks, which may be done another day.
 pub(crate) fn is_unfinished(left: &Leftover) -> bool {
-    left.state != LeftoverState::Finished
+    let is_of_tasks = left.files.iter().any(|file| file.ending == "tasks");
+    left.state != LeftoverState::Finished && !is_of_tasks
 }
 
 /// Whether it is of a run that only looked whether the output can be written.

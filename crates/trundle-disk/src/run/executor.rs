@@ -104,15 +104,16 @@ impl<'a> Executor<'a> {
             };
             self.open_intermediates(group, done > 0, is_again)?;
             let (sources, unpacked) = (&files[..], &unpacked[..]);
-            let done = match group.encoded(job) {
-                None => done,
-                // What is left is to verify them.
+            let run = GroupRun { index, group, batches, sources, unpacked };
+            match group.encoded(job) {
+                None => self.run_group(run, done)?,
                 Some(tensor) => {
                     self.copy_encoded(tensor, sources, None)?;
-                    batches.len()
+                    if options.verify {
+                        self.run_group(run, batches.len())?;
+                    }
                 }
-            };
-            self.run_group(GroupRun { index, group, batches, sources, unpacked }, done)?;
+            }
             self.checkpoint.reached(Progress { groups: index + 1, batches: 0 });
             self.note(true)?;
             if pass + 1 == passes {
@@ -149,6 +150,12 @@ impl<'a> Executor<'a> {
         let batches = &part.batches(job);
         let run = GroupRun { index: 0, group: part, batches, sources: &files, unpacked: &unpacked };
         self.run_group(run, 0)
+    }
+
+    /// Waits until what passes have written for each other would survive a power failure.
+    pub(crate) fn sync_intermediates(&self) -> Result<(), Error> {
+        let synced = self.intermediates.iter().try_for_each(|file| file.sync());
+        synced.map_err(|error| self.context.writing_intermediate(error))
     }
 
     /// The data of tensors that can only be read from front to back, each in a file of its own. Of
@@ -411,9 +418,7 @@ impl<'a> Executor<'a> {
             return Ok(());
         }
         self.context.target.sync().map_err(|error| self.context.writing(error))?;
-        for file in &self.intermediates {
-            file.sync().map_err(|error| self.context.writing_intermediate(error))?;
-        }
+        self.sync_intermediates()?;
         self.checkpoint.note()?;
         if !self.checkpoint.is_kept() {
             self.keep(true);

@@ -84,11 +84,24 @@ impl Job {
         let Some(folder) = Output::folder(path) else {
             return self.run_to_stream(sources, path, options, observer);
         };
+        let asked = self.decoding(|tensor| options.verify && !tensor.verifies_encoded());
+        asked.prepare_in(&folder, sources, path, options, observer)
+    }
+
+    /// The same of an output in a folder.
+    fn prepare_in(
+        self,
+        folder: &Path,
+        sources: &mut [Source<'_>],
+        path: &Path,
+        options: RunOptions,
+        observer: &dyn Observer,
+    ) -> Result<Finished, Error> {
         let identity = sources_identity(sources)?;
         let (asked, output_tag) = (JobIdentity::of(&self), output_tag(path));
-        check_alone(&folder, &output_tag, path, None)?;
+        check_alone(folder, &output_tag, path, None)?;
         let found = match options.resume {
-            true => asked.found(&folder, &output_tag, identity.as_deref())?,
+            true => asked.found(folder, &output_tag, identity.as_deref())?,
             false => None,
         };
         let (job, progress) = match &found {
@@ -100,16 +113,16 @@ impl Job {
         let tag = tag(&asked, &output_tag, job.budget);
         let begin = if found.is_some() { Begin::Resumed } else { Begin::Anew };
         if let Some((opening, progress)) = &found {
-            check_files(&job, &folder, &tag, opening, *progress)?;
+            check_files(&job, folder, &tag, opening, *progress)?;
         } else {
             // What a stream says of itself need not be so: it is read first.
             if identity.is_some() {
-                check_space(&folder, "", job.space())?;
+                check_space(folder, "", job.space())?;
             }
-            forget(&folder, &output_tag, is_unfinished);
+            forget(folder, &output_tag, is_unfinished);
         }
         let mut output = Output::create_as(job.format, path, options.overwrite, &tag, begin)?;
-        check_alone(&folder, &output_tag, path, Some(&tag))?;
+        check_alone(folder, &output_tag, path, Some(&tag))?;
         let target = output.blob(&job.skeleton)?;
         let journal = identity.clone().filter(|_| job.is_resumable()).map(|sources| Opening {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -119,15 +132,15 @@ impl Job {
             storage: job.storage,
             tiles: job.tiles(),
         });
-        let store = RunFiles::new(folder.clone(), tag.clone());
+        let store = RunFiles::new(folder.to_owned(), tag.clone());
         let journal =
-            journal.map(|opening| Journal::begin(&store, &folder, &opening, begin)).transpose()?;
+            journal.map(|opening| Journal::begin(&store, folder, &opening, begin)).transpose()?;
         let context = Context {
             job: &job,
             path,
             target: &*target,
             store: &store,
-            folder: Some(&folder),
+            folder: Some(folder),
             options,
             observer,
         };
@@ -154,8 +167,8 @@ impl Job {
         done?;
         // One that was stopped right after its last pass had not removed what that read.
         if resumed {
-            remove_intermediates(&folder, &tag);
-            forget(&folder, &output_tag, is_check);
+            remove_intermediates(folder, &tag);
+            forget(folder, &output_tag, is_check);
         }
         let outcome = Outcome { move_seconds, verified: options.verify, resumed };
         Ok(Finished { output, store, outcome })

@@ -1,6 +1,8 @@
 //! A job that is done as numbered tasks, by any processes that see its files, in any order within a stage.
 //! A task that is done twice, or twice at once, or ends early and is done again, changes nothing.
 
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -31,7 +33,7 @@ pub struct TaskPlan {
     opening: Opening,
     tag: String,
     /// What tells the output, once it is at its place, from any other.
-    output: Option<u64>,
+    output: Option<String>,
     overwrite: bool,
     /// Whether what a task writes is read back and compared.
     verify: bool,
@@ -57,6 +59,19 @@ impl TaskPlan {
     /// finished.
     pub fn folder(&self, path: &Path) -> PathBuf {
         SharedOutput::work_folder(path, &self.tag)
+    }
+
+    /// Whether tasks read back what they write.
+    pub fn verifies(&self) -> bool {
+        self.verify
+    }
+
+    /// Removes the output at `path` that was begun, and all that was done for it, unless it is finished.
+    ///
+    /// # Errors
+    /// [`Error`] if a task is being done.
+    pub fn discard(&self, path: &Path) -> Result<(), Error> {
+        Ok(SharedOutput::discard(path, &self.tag)?)
     }
 
     /// The storage that the job was decided for, which need not be measured again.
@@ -108,7 +123,7 @@ impl Job {
         let folder = Output::folder(path).ok_or_else(no_file)?;
         let sources = self.check_for_tasks(sources)?;
         let (job, task_bytes) = self.for_tasks(bytes)?;
-        let job = job.decoding(verify);
+        let job = job.decoding(|_| verify);
         let (asked, output_tag) = (JobIdentity::of(&job), output_tag(path));
         check_alone(&folder, &output_tag, path, None)?;
         forget(&folder, &output_tag, is_unfinished);
@@ -121,8 +136,9 @@ impl Job {
         let of_output = if job.format.is_folder() { 0 } else { job.skeleton.bytes() };
         check_space(&folder, "", between + of_output)?;
         let (stages, _) = numbered(&job, &groups, task_bytes);
-        // Not that of a run by one process, which has files of the same names.
-        let tag = tag(&asked, &output_tag, (job.budget, "tasks").fingerprint() as usize);
+        // Not that of any other plan, also of the same job, nor of a run by one process.
+        let unique = (job.budget, ("tasks", RandomState::new().build_hasher().finish()));
+        let tag = tag(&asked, &output_tag, unique.fingerprint() as usize);
         let output = SharedOutput::begin(job.format, path, overwrite, &tag, &job.skeleton)?;
         for group in &groups {
             let (pass, passes) = group.pass;
@@ -165,16 +181,18 @@ impl Job {
         path: &Path,
     ) -> Result<Option<NumberedJob>, Error> {
         let refused = |why: String| Error::of(path.display(), Problem::Tasks(why));
-        let joined = SharedOutput::join(self.format, path, plan.overwrite, &plan.tag, plan.output)?;
+        let joined = {
+            let id = plan.output.as_deref();
+            SharedOutput::join(self.format, path, plan.overwrite, &plan.tag, id)?
+        };
         let output = match joined {
             Joined::Begun(output) => output,
             Joined::Finished => {
-                SharedOutput::forget(path, &plan.tag);
+                plan.discard(path)?;
                 return Ok(None);
             }
             Joined::Gone => {
-                let why = "what the tasks had done is gone: plan them again";
-                return Err(refused(why.to_owned()));
+                return Err(refused(GONE.to_owned()));
             }
         };
         let Opening { version, job: asked, sources: before, budget, storage, tiles } =
@@ -196,7 +214,7 @@ impl Job {
             true => self,
             false => self.with_resources(*budget, *storage)?,
         }
-        .decoding(plan.verify);
+        .decoding(|_| plan.verify);
         (job.decoders, job.encoders) = (plan.decoders, plan.encoders);
         let groups = groups(&job);
         let (stages, tasks) = numbered(&job, &groups, plan.task_bytes);
@@ -276,6 +294,9 @@ impl NumberedJob {
         let checkpoint = Checkpoint::new(None, &store, None, Progress::default());
         let mut executor = Executor::new(context, Begin::Resumed, checkpoint);
         executor.run_part(sources, group, task.part.clone(), number == 0)?;
+        // What the next pass reads is on the disk, and closed, before anybody is told.
+        executor.sync_intermediates()?;
+        drop(executor);
         check_unchanged(sources, Some(&self.plan.opening.sources))?;
         let io = writing(&self.path);
         target.sync().map_err(&io)?;
@@ -314,6 +335,9 @@ impl NumberedJob {
 
     fn missing_of(&self, numbers: impl Iterator<Item = usize>) -> Result<Vec<usize>, Error> {
         let mut missing = Vec::new();
+        if !self.output.is_there() {
+            return Err(Error::of(self.path.display(), Problem::Tasks(GONE.to_owned())));
+        }
         for number in numbers {
             let Some(noted) = self.noted(number)? else {
                 missing.push(number);
@@ -333,17 +357,10 @@ impl NumberedJob {
         Ok(missing)
     }
 
-    /// Removes the output that was begun, and all that was done for it.
-    ///
-    /// # Errors
-    /// [`Error`] if a task is being done.
-    pub fn discard(self) -> Result<(), Error> {
-        Ok(self.output.discard()?)
-    }
-
     fn is_finished(&self) -> bool {
         let TaskPlan { tag, output, overwrite, .. } = &self.plan;
-        let joined = SharedOutput::join(self.job.format, &self.path, *overwrite, tag, *output);
+        let (format, id) = (self.job.format, output.as_deref());
+        let joined = SharedOutput::join(format, &self.path, *overwrite, tag, id);
         matches!(joined, Ok(Joined::Finished))
     }
 
@@ -367,6 +384,9 @@ impl NumberedJob {
         Ok(self.output.finish()?)
     }
 }
+
+/// That there is nothing left of what was begun.
+const GONE: &str = "what the tasks had done is gone: plan them again";
 
 /// The name of what a tensor's pass writes for the next one.
 fn key_of(tensor: usize, key: &str) -> String {

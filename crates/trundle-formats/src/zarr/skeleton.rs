@@ -87,7 +87,10 @@ pub(super) fn skeleton(
 /// where there is or can be one.
 fn is_group((key, text): &(String, String), tensors: &[Described<'_>]) -> bool {
     let Some(path) = key.strip_suffix('/') else { return false };
-    let is_name = |part: &str| part.chars().any(|c| c != '.') && !part.starts_with("__");
+    let is_name = |part: &str| {
+        let is_taken = part.starts_with("__") || part == "zarr.json";
+        part.chars().any(|c| c != '.') && !is_taken && part.len() <= NAME_BYTES
+    };
     let is_within =
         |tensor: &Described<'_>| format!("{path}/").starts_with(&format!("{}/", tensor.name));
     check_relative(path).is_ok()

@@ -16,6 +16,7 @@ within a given amount of memory. They are done here, by an executor, or by any p
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -108,7 +109,9 @@ def apply(
     try:
         planned.run(executor=executor, workers=workers, progress=progress)
     except BaseException:
-        planned.discard()
+        # What is wrong is what is to be told, also if something of it has to stay.
+        with contextlib.suppress(OSError, ValueError):
+            planned.discard()
         raise
 
 
@@ -190,7 +193,7 @@ class Plan:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Plan:
-        """Read a plan that was saved, or that ``trundle plan --tasks`` wrote with absolute paths."""
+        """Read a plan that was saved, or that ``trundle plan --tasks`` wrote in the current folder."""
         with open(path, encoding="utf-8") as file:
             return cls(file.read())
 
