@@ -75,9 +75,9 @@ pub(crate) fn run(
     };
     let (resumed, verified) = (plan.is_earlier, plan.file.tasks.verifies());
     let tasks = &plan.file.tasks;
-    let mut outcome = Outcome { resumed, verified, ..Outcome::of(&job, output) };
+    let mut outcome = Outcome { verified, resumed, ..Outcome::of(&job, output) };
     if let Some(job) = job.join_tasks(tasks, &source, output)? {
-        outcome = Outcome { resumed, verified, ..Outcome::of(job.job(), output) };
+        outcome = Outcome { verified, resumed, ..Outcome::of(job.job(), output) };
         let workers = Workers { count, plan: tasks, output, means: &means };
         signals::tell_of_resume(true);
         let done = workers.run(&job, &progress);

@@ -166,7 +166,16 @@ fn many_small_chunks_are_copied_whatever_the_memory() {
     let place = Place::with(&[("x.npy", &Tensor::noise("'|u1'", 1, &[600, 1000]))]);
     place.run(&["convert", "x.npy", "-o", "x.zarr", "--chunks", "10,10"]).done();
     for memory in ["200K", "64M"] {
-        let plan = place.run(&["plan", "convert", "x.zarr", "-o", "y.zarr", "--max-mem", memory]);
+        let plan = place.run(&[
+            "plan",
+            "convert",
+            "x.zarr",
+            "-o",
+            "y.zarr",
+            "--max-mem",
+            memory,
+            "--force",
+        ]);
         assert!(plan.done().text().contains("nothing is decoded"), "{memory}");
         let convert = ["convert", "x.zarr", "-o", "y.zarr", "--max-mem", memory, "--force"];
         for verify in [&[][..], &["--verify"]] {
