@@ -38,12 +38,24 @@ impl Program {
     /// [`Error::NumberOutOfRange`](crate::Error::NumberOutOfRange) if the pass is of another program,
     /// which has more tensors.
     pub fn isolated(&self, pass: &Pass) -> Result<Isolated> {
+        self.isolated_as(pass, false)
+    }
+
+    /// The same of a pass whose output keeps its shape: a reshape at that end stays.
+    ///
+    /// # Errors
+    /// As [`Program::isolated`].
+    pub fn isolated_in_shape(&self, pass: &Pass) -> Result<Isolated> {
+        self.isolated_as(pass, true)
+    }
+
+    fn isolated_as(&self, pass: &Pass, keeps_shape: bool) -> Result<Isolated> {
         self.checked(pass.target)?;
         let made = self.made_within(pass);
         let (isolated, ids, inputs) = Default::default();
         let mut building = Building { whole: self, isolated, ids, inputs };
         for (at, made) in &made {
-            building.add(*at, made, *at == pass.target)?;
+            building.add(*at, made, *at == pass.target && !keeps_shape)?;
         }
         let output = building.id(pass.target, &self.tensor(pass.target).shape)?;
         building.isolated.program.outputs = vec![output];
@@ -92,8 +104,8 @@ impl Program {
 }
 
 impl Building<'_> {
-    /// Adds a tensor that is no input.
-    fn add(&mut self, at: TensorId, made: &Made, is_output: bool) -> Result<()> {
+    /// Adds a tensor that is no input, without a reshape at its end if it `is_contiguous`.
+    fn add(&mut self, at: TensorId, made: &Made, is_contiguous: bool) -> Result<()> {
         let width = self.whole.tensor(at).width;
         let id = match made {
             Made::Given(_) => return Ok(()),
@@ -105,7 +117,7 @@ impl Building<'_> {
             }
             Made::Moved { from, map } => {
                 let mut map = map.clone();
-                if is_output {
+                if is_contiguous {
                     map = map.without_output_reshape().unwrap_or(map);
                 }
                 if !self.ids.contains_key(from) {

@@ -69,9 +69,11 @@ pub(crate) struct MovementPass {
     pub(crate) reads: Vec<TensorId>,
     /// The pass alone, of elements that take whole bytes, without reshapes at its ends.
     pub(crate) program: Program,
+    /// The same with the target's own axes, where it has others there.
+    pub(crate) in_shape: Option<Program>,
 }
 
-trundle::fingerprint!(struct MovementPass { target, reads, program });
+trundle::fingerprint!(struct MovementPass { target, reads, program, in_shape });
 
 impl Movement {
     /// The movement of `chain`, from a tensor of `shape` that stands in a file so, to one of this order.
@@ -145,7 +147,13 @@ impl Movement {
         }
         let alone = |pass: &Pass| {
             let Isolated { program, inputs } = simplified.isolated(pass)?;
-            Ok(MovementPass { target: pass.target, reads: inputs, program: program.unpacked() })
+            let shape = &simplified.tensor(pass.target).shape;
+            let in_shape = match program.tensor(program.outputs()[0]).shape == *shape {
+                true => None,
+                false => Some(simplified.isolated_in_shape(pass)?.program.unpacked()),
+            };
+            let (target, program) = (pass.target, program.unpacked());
+            Ok(MovementPass { target, reads: inputs, program, in_shape })
         };
         let passes = passes.iter().map(alone).collect::<trundle::Result<_>>()?;
         Ok(Movement { program, passes, whole_passes, scratch_bytes, in_chunks })
