@@ -141,13 +141,15 @@ fn large_chunks_go_through_no_more_memory_than_there_may_be() {
     let place = Place::new();
     place.write("x.npy", &tensor.file(PLAIN));
     let within = |args: &[&str]| streamed_within("100M", &place, Vec::new(), args);
-    for (codec, cut) in [
+    let all = [
         ("zstd:1", &["--chunks", "8,512,512"][..]),
         ("none", &["--chunks", "8,512,512"]),
         ("blosc:lz4:1:shuffle,crc32c", &["--chunks", "4,256,512", "--shards", "8,512,1024"]),
-    ] {
+    ];
+    let some = if std::env::var_os("TRUNDLE_TESTS").is_some() { all.len() } else { 1 };
+    for (codec, cut) in &all[..some] {
         let args = ["convert", "x.npy", "-o", "x.zarr", "--force", "--codec", codec];
-        within(&[&args[..], cut].concat());
+        within(&[&args[..], *cut].concat());
         within(&["roll", "x.zarr", "--shift", "5", "--axes", "1", "-o", "y.zarr", "--force"]);
         within(&["transpose", "x.zarr", "--order", "2,0,1", "-o", "y.zarr", "--force"]);
         within(&["transpose", "y.zarr", "--order", "1,2,0", "-o", "z.npy", "--force"]);
