@@ -6,14 +6,13 @@ use std::path::PathBuf;
 use clap::Parser;
 use trundle_disk::Source;
 
-use crate::args::{Cli, Command, MeansArgs, PlanCommand, PlannedArgs};
+use crate::args::{Cli, Command, PlanCommand, PlannedArgs};
 use crate::commands::plan::{Decided, decided};
 use crate::failure::Failure;
-use crate::memory;
-use crate::numbers::Bytes;
 use crate::operation::Operation;
 use crate::progress::Progress;
 use crate::tasks::{Joined, PlanFile, task_options};
+use crate::workers::share;
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -39,10 +38,7 @@ pub fn plan(arguments: &[String]) -> Result<String, Failed> {
     let command: Vec<String> =
         ["plan"].into_iter().map(str::to_owned).chain(arguments.iter().cloned()).collect();
     let (operation, planned) = parsed(&command)?;
-    let given = &planned.planning.means;
-    let workers = planned.numbering.workers.unwrap_or(1) as u64;
-    let max_mem = Some(Bytes(memory::limit(given.max_mem) / workers));
-    let means = &MeansArgs { max_mem, ..given.clone() };
+    let means = &share(&planned.planning.means, planned.numbering.workers.unwrap_or(1));
     let Decided { mut file, job, .. } = decided(&operation, &planned, means)?;
     let Some(output) = &planned.dry.output else {
         return Err(Failure::usage("an output is missing").into());
@@ -50,7 +46,7 @@ pub fn plan(arguments: &[String]) -> Result<String, Failed> {
     let source = Source { file: &mut file, path: operation.input.path() };
     let options = task_options(&planned.dry, &planned.numbering);
     let tasks = job.begin_tasks(&[source], output, options).map_err(Failure::from)?;
-    Ok(PlanFile::new(PathBuf::new(), command, means.max_mem, tasks).text()?)
+    Ok(PlanFile::new(PathBuf::new(), command, means.max_mem, tasks).keep(output, Ok)?)
 }
 
 /// What a command of a plan asks for.

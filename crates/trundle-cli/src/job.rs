@@ -253,7 +253,7 @@ pub(crate) fn carry_out(operation: &Operation, moving: &MoveArgs) -> Result<Outc
     let (metadata, untrue) = axes::still_true(&file, &choice);
     let wanted = choice.wanted();
     let (held, means) = (operation.lengths_bytes, &planning.means);
-    let of_worker = workers::share(moving);
+    let of_worker = moving.workers.map(|count| workers::share(means, count));
     let means = of_worker.as_ref().unwrap_or(means);
     let job = decide(held, means, planning.row_major, &writing.chunking, |options| {
         Job::new(&file, &wanted, format, &metadata, options)
@@ -268,7 +268,7 @@ pub(crate) fn carry_out(operation: &Operation, moving: &MoveArgs) -> Result<Outc
     let (input, json) = (operation.input.path(), planning.means.json);
     let mut outcome = match moving.workers {
         None => run_job(job, &mut file, input, writing, json)?,
-        Some(count) => workers::run(count, job, &mut file, input, moving)?,
+        Some(count) => workers::run((count, means), job, &mut file, input, writing)?,
     };
     for (output, kept) in outcome.outputs.iter_mut().zip(kept) {
         if kept {

@@ -63,18 +63,13 @@ pub(crate) fn begin(
         }
     }
     let command: Vec<String> = crate::arguments()?.into_iter().skip(1).collect();
-    let folder = here()?;
+    let (folder, means) = (here()?, &planning.means);
     let source = Source { file, path: operation.input.path() };
     let tasks = job.begin_tasks(&[source], output, task_options(dry, numbering))?;
-    let written = PlanFile::new(folder, command, planning.means.max_mem, tasks);
-    let done = written.text().and_then(|text| {
+    let written = PlanFile::new(folder, command, means.max_mem, tasks);
+    written.keep(output, |text| {
         write_with(plan, dry.force, |out| std::io::Write::write_all(out, text.as_bytes()))
-    });
-    if done.is_err() {
-        written.tasks.discard(output)?;
-    }
-    done?;
-    let means = &planning.means;
+    })?;
     match (means.json, dry.quiet) {
         (true, _) => print_json(&written.report(plan)),
         (_, true) => Ok(()),
@@ -99,13 +94,22 @@ impl PlanFile {
         &self.command
     }
 
-    /// It as a file has it.
+    /// Hands its text, as a file has it, to `keeper`. If nobody keeps it, nothing is left of the output that
+    /// was begun.
     ///
     /// # Errors
-    /// If a path is no text.
-    pub(crate) fn text(&self) -> Result<String, Failure> {
-        let text = serde_json::to_string_pretty(self);
-        text.map(|text| text + "\n").map_err(|error| Failure::usage(error.to_string()))
+    /// If a path is no text, or it is not kept.
+    pub(crate) fn keep<T>(
+        &self,
+        output: &Path,
+        keeper: impl FnOnce(String) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let text = serde_json::to_string_pretty(self).map(|text| text + "\n");
+        let kept = text.map_err(|error| Failure::usage(error.to_string())).and_then(keeper);
+        if kept.is_err() {
+            self.tasks.discard(output)?;
+        }
+        kept
     }
 
     /// Reads one.

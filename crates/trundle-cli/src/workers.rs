@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
-use trundle_disk::{Job, NumberedJob, Source, Stage, TaskOptions, TaskPlan};
+use trundle_disk::{Job, NumberedJob, Observer, Source, Stage, TaskOptions, TaskPlan};
 use trundle_formats::{Leftover, Output, TensorFile, leftovers};
 
 use crate::PROGRAM;
-use crate::args::{MeansArgs, MoveArgs};
+use crate::args::{MeansArgs, WriteArgs};
 use crate::failure::Failure;
 use crate::functions::parsed;
 use crate::job::Outcome;
@@ -25,15 +25,13 @@ const TRIES: usize = 3;
 /// The name of the plan in the folder that the tasks share.
 const PLAN: &str = "plan.json";
 
-/// What one of several workers may use; none if there is one process.
-pub(crate) fn share(moving: &MoveArgs) -> Option<MeansArgs> {
-    let (count, means) = (moving.workers?, &moving.planning.means);
-    Some(MeansArgs {
+/// What one of so many workers may use.
+pub(crate) fn share(means: &MeansArgs, count: usize) -> MeansArgs {
+    MeansArgs {
         threads: Some(threads_of(means.threads, count)),
         max_mem: Some(Bytes(memory::limit(means.max_mem) / count as u64)),
-        storage: means.storage,
-        json: means.json,
-    })
+        ..means.clone()
+    }
 }
 
 /// How many threads each of so many workers has.
@@ -41,23 +39,21 @@ fn threads_of(all: Option<usize>, workers: usize) -> usize {
     all.unwrap_or_else(|| trundle::Machine::detect().threads).div_ceil(workers)
 }
 
-/// Carries a job out by so many workers.
+/// Carries a job out by so many workers, each of which may use `means`.
 ///
 /// # Errors
 /// If a task cannot be done. What was done stays, and `--resume` goes on with it.
 pub(crate) fn run(
-    count: usize,
+    (count, means): (usize, &MeansArgs),
     job: Job,
     file: &mut TensorFile,
     input: &Path,
-    moving: &MoveArgs,
+    writing: &WriteArgs,
 ) -> Result<Outcome, Failure> {
-    let writing = &moving.writing;
-    let (output, json) = (&writing.output, moving.planning.means.json);
+    let output = &writing.output;
     let progress =
-        if json { Progress::events(writing.quiet) } else { Progress::new(writing.quiet) };
+        if means.json { Progress::events(writing.quiet) } else { Progress::new(writing.quiet) };
     let source = [Source { file, path: input }];
-    let means = share(moving).unwrap_or_default();
     let options = TaskOptions { overwrite: writing.force, verify: writing.verify, bytes: None };
     let (earlier, others) = earlier(output);
     let plan = match earlier.filter(|_| writing.resume) {
@@ -70,7 +66,7 @@ pub(crate) fn run(
         None => {
             // Those of earlier workers, which nobody goes on with.
             others.iter().for_each(|left| drop(left.remove()));
-            begin(&job, &source, output, options, &means)?
+            begin(&job, &source, output, options, means)?
         }
     };
     let (resumed, verified) = (plan.is_earlier, plan.file.tasks.verifies());
@@ -78,7 +74,7 @@ pub(crate) fn run(
     let mut outcome = Outcome { verified, resumed, ..Outcome::of(&job, output) };
     if let Some(job) = job.join_tasks(tasks, &source, output)? {
         outcome = Outcome { verified, resumed, ..Outcome::of(job.job(), output) };
-        let workers = Workers { count, plan: tasks, output, means: &means };
+        let workers = Workers { count, plan: tasks, output, means };
         signals::tell_of_resume(true);
         let done = workers.run(&job, &progress);
         signals::tell_of_resume(false);
@@ -110,14 +106,11 @@ fn begin(
     let tasks = job.begin_tasks(source, output, options)?;
     let path = tasks.folder(output).join(PLAN);
     let file = PlanFile::new(folder, command, means.max_mem, tasks);
-    let written = file.text().and_then(|text| {
+    file.keep(output, |text| {
         let written = std::fs::write(&path, text);
         written.map_err(|error| Failure::running(format!("cannot write the plan: {error}")))
-    });
-    if written.is_err() {
-        file.tasks.discard(output)?;
-    }
-    written.map(|()| Plan { file, is_earlier: false })
+    })?;
+    Ok(Plan { file, is_earlier: false })
 }
 
 /// The plan of workers, and whether an earlier run made it.
@@ -173,7 +166,7 @@ impl Workers<'_> {
                 1 => "moving".to_owned(),
                 all => format!("pass {} of {all}", number + 1),
             };
-            trundle_disk::Observer::phase(progress, &name, stage.bytes);
+            Observer::phase(progress, &name, stage.bytes);
             let left = missing.iter().copied().filter(|task| stage.numbers().contains(task));
             self.run_stage(stage, left.collect(), progress)?;
         }
@@ -188,7 +181,7 @@ impl Workers<'_> {
         progress: &Progress,
     ) -> Result<(), Failure> {
         let share = stage.bytes / (stage.tasks as u64).max(1);
-        trundle_disk::Observer::advance(progress, share * (stage.tasks - left.len()) as u64);
+        progress.advance(share * (stage.tasks - left.len()) as u64);
         let plan = self.plan.folder(self.output).join(PLAN);
         let queue = Mutex::new(left.into_iter());
         let failed: Mutex<Option<Failure>> = Mutex::new(None);
@@ -200,7 +193,7 @@ impl Workers<'_> {
                 let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
                 let Some(number) = next else { return };
                 match self.run_task(&plan, number) {
-                    Ok(()) => trundle_disk::Observer::advance(progress, share),
+                    Ok(()) => progress.advance(share),
                     Err(failure) => {
                         let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
                         failed.get_or_insert(failure);

@@ -112,7 +112,13 @@ pub(crate) trait Contents: Send {
     }
 
     /// The data of the tensor at `index`, exactly as long as its header says.
-    fn load(&mut self, index: usize, progress: &mut Progress<'_>) -> Result<Vec<u8>, Problem>;
+    fn load(&mut self, index: usize, progress: &mut Progress<'_>) -> Result<Vec<u8>, Problem> {
+        let bytes = self.headers()[index].data_bytes;
+        let mut data = Vec::new();
+        data.try_reserve_exact(bytes).map_err(|_| Problem::NoMemory { bytes })?;
+        self.copy_to(index, &mut data, progress)?;
+        Ok(data)
+    }
 
     /// The same data, in parts.
     fn copy_to(

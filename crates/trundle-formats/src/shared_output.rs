@@ -12,9 +12,9 @@ use crate::blob::nanoseconds;
 use crate::format::FolderFormat;
 use crate::output::{find_folder_place, find_place, folder_of, follow_links, sync_folder};
 use crate::temporary_file::{LOCK_TRIES, LOCK_WAIT, creating, is_at, lock};
-use crate::temporary_folder::{remove, rename_to_place};
-use crate::temporary_name::TemporaryName;
-use crate::{Blob, Error, FileSkeleton, Format, Problem};
+use crate::temporary_folder::{remove, rename_to_place, sync_below};
+use crate::temporary_name::{TemporaryName, random_tag};
+use crate::{Blob, Error, FileSkeleton, Format, Output, Problem};
 
 /// An output that several processes write, of which two may write the same. It is beside its place until
 /// one of them [finishes](SharedOutput::finish) it, and stays there whoever ends early; another folder beside
@@ -25,6 +25,7 @@ use crate::{Blob, Error, FileSkeleton, Format, Problem};
 pub struct SharedOutput {
     path: PathBuf,
     place: PathBuf,
+    tag: String,
     overwrite: bool,
     /// What becomes the output.
     part: PathBuf,
@@ -68,8 +69,8 @@ impl Sharing {
 }
 
 impl SharedOutput {
-    /// Begins the output at `path` in `format`, which is `skeleton` beside its data, under a `tag` that no other
-    /// has.
+    /// Begins the output at `path` in `format`, which is `skeleton` beside its data, under a
+    /// [tag](SharedOutput::tag) that no other has.
     ///
     /// # Errors
     /// [`Error`] if it exists and `overwrite` is not set, if it cannot be created in its folder, or is no file
@@ -78,11 +79,11 @@ impl SharedOutput {
         format: &Format,
         path: &Path,
         overwrite: bool,
-        tag: &str,
         skeleton: &FileSkeleton,
     ) -> Result<SharedOutput, Error> {
         let begin = || {
-            let mut shared = SharedOutput::at(format, path, overwrite, tag)?;
+            let tag = random_tag(&Output::tag(path));
+            let mut shared = SharedOutput::at(format, path, overwrite, &tag)?;
             create_private(&shared.work).map_err(creating)?;
             let made = shared.create(skeleton);
             if made.is_err() {
@@ -138,7 +139,7 @@ impl SharedOutput {
         // As long as it is removed, nobody joins.
         let taken = locked().map_err(|problem| Error::at(path, "stdout", problem))?;
         if taken.is_some() || cfg!(not(unix)) {
-            remove(&work.with_extension("part"));
+            remove(&part_of(&work));
             remove(&work);
         }
         Ok(())
@@ -160,11 +161,19 @@ impl SharedOutput {
             Some(folder) => find_folder_place(path, overwrite, folder)?,
             None => find_place(path, overwrite)?.0,
         };
-        let beside = |ending| folder_of(&place).join(TemporaryName::of(tag, ending));
-        let (part, work) = (beside("part"), beside("tasks"));
+        let work = SharedOutput::work_folder(path, tag);
         let sharing = Sharing { made_in: work.clone(), written: Mutex::default() };
-        let (path, format, sharing) = (path.to_owned(), format.folder(), Arc::new(sharing));
-        Ok(SharedOutput { path, place, overwrite, part, work, taken: None, format, sharing })
+        Ok(SharedOutput {
+            path: path.to_owned(),
+            place,
+            tag: tag.to_owned(),
+            overwrite,
+            part: part_of(&work),
+            work,
+            taken: None,
+            format: format.folder(),
+            sharing: Arc::new(sharing),
+        })
     }
 
     fn create(&mut self, skeleton: &FileSkeleton) -> Result<(), Problem> {
@@ -205,6 +214,11 @@ impl SharedOutput {
             }
         }
         Err(Problem::Busy)
+    }
+
+    /// By what other processes find it.
+    pub fn tag(&self) -> &str {
+        &self.tag
     }
 
     /// What tells the output, wherever it is, from any other that was ever at its place, where the system
@@ -288,11 +302,7 @@ impl SharedOutput {
     /// If it cannot be written there.
     pub fn sync(&self) -> io::Result<()> {
         let part = File::open(&self.part)?;
-        #[cfg(target_os = "linux")]
-        if self.format.is_some() {
-            return Ok(rustix::fs::syncfs(&part)?);
-        }
-        if self.format.is_some() { Ok(()) } else { part.sync_all() }
+        if self.format.is_some() { sync_below(&part) } else { part.sync_all() }
     }
 
     /// Gives the output its name, and removes what the processes shared besides.
@@ -328,6 +338,11 @@ impl SharedOutput {
     fn error(&self, problem: Problem) -> Error {
         Error::at(&self.path, "stdout", problem)
     }
+}
+
+/// Where what becomes the output is, beside the folder of the work.
+fn part_of(work: &Path) -> PathBuf {
+    work.with_extension("part")
 }
 
 /// A new folder for nobody else's eyes.

@@ -49,17 +49,12 @@ impl TemporaryFolder {
         &self.path
     }
 
-    /// Waits until all that is in it would survive a power failure. On other systems than Linux, each file
-    /// was written out to the disk when it was written.
+    /// [`sync_below`] of it.
     ///
     /// # Errors
     /// If it cannot be written there.
     pub(crate) fn sync(&self) -> io::Result<()> {
-        #[cfg(target_os = "linux")]
-        if let Some(own) = &self.own {
-            rustix::fs::syncfs(own)?;
-        }
-        Ok(())
+        self.own.as_ref().map_or(Ok(()), sync_below)
     }
 
     /// Gives it the name `place`, in the place of what is there only if `overwrite` is set, and of a folder
@@ -133,6 +128,16 @@ const RENAME: &str = "rename the finished folder";
 
 fn renaming(source: io::Error) -> Problem {
     Problem::Io { doing: RENAME, source }
+}
+
+/// Waits until all that is in a folder would survive a power failure. On other systems than Linux, each file was
+/// written out to the disk when it was written.
+pub(crate) fn sync_below(folder: &File) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    rustix::fs::syncfs(folder)?;
+    #[cfg(not(target_os = "linux"))]
+    let _ = folder;
+    Ok(())
 }
 
 /// Gives the folder at `path` the name `place`, in the place of what is there only if `overwrite` is set, and

@@ -13,6 +13,7 @@ use trundle_formats::{Begin, Blob, BlobIdentity, Sequential, TemporaryName};
 
 use crate::Storage;
 use crate::error::{Error, Problem};
+use crate::plan::job::Job;
 use crate::recovery::identity::{Hex, JobIdentity};
 use crate::store::Store;
 
@@ -57,6 +58,20 @@ pub(crate) struct Progress {
     pub(crate) groups: usize,
     /// Batches of the next one that are done.
     pub(crate) batches: usize,
+}
+
+impl Opening {
+    /// That of a job, which is `identity`.
+    pub(crate) fn of(job: &Job, identity: JobIdentity, sources: Vec<SourceIdentity>) -> Opening {
+        Opening {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            job: identity,
+            sources,
+            budget: job.budget,
+            storage: job.storage,
+            tiles: job.tiles(),
+        }
+    }
 }
 
 impl SourceIdentity {

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
-use std::thread::Builder;
 
 use crate::error::{Error, reading};
 use crate::run::context::Context;
 use crate::run::executor::Executor;
 use crate::run::source::SourceFile;
+use crate::run::together::together;
 
 impl Executor<'_> {
     /// Copies some chunks of a tensor of which each is one of its source, or all, by several threads. What has
@@ -50,14 +50,6 @@ impl Executor<'_> {
                 observer.advance(bytes(number..number + 1));
             }
         };
-        std::thread::scope(|scope| {
-            // Where there are no more threads to be had, this one does it alone.
-            let spawned: Vec<_> =
-                (1..threads).map_while(|_| Builder::new().spawn_scoped(scope, work).ok()).collect();
-            let own = work();
-            spawned.into_iter().fold(own, |all, each| {
-                all.and(each.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            })
-        })
+        together(threads, work)
     }
 }

@@ -18,6 +18,7 @@ mod prepared_task;
 mod read_back;
 mod ring;
 mod source;
+mod together;
 mod transfer;
 mod verify;
 
@@ -124,14 +125,8 @@ impl Job {
         let mut output = Output::create_as(job.format, path, options.overwrite, &tag, begin)?;
         check_alone(folder, &output_tag, path, Some(&tag))?;
         let target = output.blob(&job.skeleton)?;
-        let journal = identity.clone().filter(|_| job.is_resumable()).map(|sources| Opening {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            job: asked,
-            sources,
-            budget: job.budget,
-            storage: job.storage,
-            tiles: job.tiles(),
-        });
+        let journal = identity.clone().filter(|_| job.is_resumable());
+        let journal = journal.map(|sources| Opening::of(&job, asked, sources));
         let store = RunFiles::new(folder.to_owned(), tag.clone());
         let journal =
             journal.map(|opening| Journal::begin(&store, folder, &opening, begin)).transpose()?;

@@ -1,13 +1,11 @@
 //! A job that is done as numbered tasks, by any processes that see its files, in any order within a stage.
 //! A task that is done twice, or twice at once, or ends early and is done again, changes nothing.
 
-use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher, Hasher};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use trundle::{Fingerprint, Width};
+use trundle::Width;
 use trundle_formats::{Begin, Blob, Joined, Output, Problem as FileProblem, SharedOutput};
 
 use crate::Storage;
@@ -18,7 +16,7 @@ use crate::plan::tasks::{TaskGroup, groups};
 use crate::plan::tensor_job::TensorJob;
 use crate::recovery::identity::JobIdentity;
 use crate::recovery::journal::{Opening, Progress, SourceIdentity};
-use crate::recovery::{check_alone, forget, is_unfinished, key_of_pass, output_tag, tag};
+use crate::recovery::{check_alone, forget, is_unfinished, key_of_pass, output_tag};
 use crate::run::checkpoint::Checkpoint;
 use crate::run::context::Context;
 use crate::run::executor::Executor;
@@ -136,30 +134,10 @@ impl Job {
         let of_output = if job.format.is_folder() { 0 } else { job.skeleton.bytes() };
         check_space(&folder, "", between + of_output)?;
         let (stages, _) = numbered(&job, &groups, task_bytes);
-        // Not that of any other plan, also of the same job, nor of a run by one process.
-        let unique = (job.budget, ("tasks", RandomState::new().build_hasher().finish()));
-        let tag = tag(&asked, &output_tag, unique.fingerprint() as usize);
-        let output = SharedOutput::begin(job.format, path, overwrite, &tag, &job.skeleton)?;
-        for group in &groups {
-            let (pass, passes) = group.pass;
-            if pass + 1 < passes {
-                let key = key_of(group.tasks[0].tensor, &key_of_pass(pass));
-                let file = output.work_file(&key).map_err(writing(path))?;
-                let bytes = group.intermediate_bytes(&job, pass);
-                Blob::resize(&file, bytes).map_err(writing(path))?;
-            }
-        }
-        let opening = Opening {
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            job: asked,
-            sources,
-            budget: job.budget,
-            storage: job.storage,
-            tiles: job.tiles(),
-        };
-        Ok(TaskPlan {
-            opening,
-            tag,
+        let output = SharedOutput::begin(job.format, path, overwrite, &job.skeleton)?;
+        let plan = TaskPlan {
+            opening: Opening::of(&job, asked, sources),
+            tag: output.tag().to_owned(),
             output: output.id(),
             overwrite,
             verify,
@@ -167,7 +145,13 @@ impl Job {
             encoders: job.encoders,
             task_bytes,
             stages,
-        })
+        };
+        let reserved = groups.iter().try_for_each(|group| reserve(group, &job, &output));
+        drop(output);
+        if reserved.is_err() {
+            plan.discard(path)?;
+        }
+        reserved.map(|()| plan).map_err(writing(path))
     }
 
     /// Joins in the tasks of a plan, which was made for the same job; `None` if they are finished.
@@ -388,6 +372,16 @@ impl NumberedJob {
 
 /// That there is nothing left of what was begun.
 const GONE: &str = "what the tasks had done is gone: plan them again";
+
+/// Makes the file that a pass writes for the next one, if it does.
+fn reserve(group: &TaskGroup, job: &Job, output: &SharedOutput) -> io::Result<()> {
+    let (pass, passes) = group.pass;
+    if pass + 1 == passes {
+        return Ok(());
+    }
+    let file = output.work_file(&key_of(group.tasks[0].tensor, &key_of_pass(pass)))?;
+    Blob::resize(&file, group.intermediate_bytes(job, pass))
+}
 
 /// The name of what a tensor's pass writes for the next one.
 fn key_of(tensor: usize, key: &str) -> String {

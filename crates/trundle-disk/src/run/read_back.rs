@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
-use std::thread::Builder;
 
 use trundle::Width;
 use trundle_formats::combined_crc32;
 
 use crate::plan::location::file_bytes;
 use crate::run::checksums::{Checksum, Elements};
+use crate::run::together::together;
 use crate::run::transfer::Data;
 
 /// What is read at once, by each thread.
@@ -66,16 +66,7 @@ pub(crate) fn read_back(
             advance(bytes as u64);
         }
     };
-    std::thread::scope(|scope| {
-        let more = threads.clamp(1, parts.max(1)) - 1;
-        // Where there are no more threads to be had, this one does it alone.
-        let spawned: Vec<_> =
-            (0..more).map_while(|_| Builder::new().spawn_scoped(scope, work).ok()).collect();
-        let own = work();
-        spawned.into_iter().fold(own, |all, each| {
-            all.and(each.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-        })
-    })?;
+    together(threads.clamp(1, parts.max(1)), work)?;
     let (checksum, crc) = found.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok(Found { checksum, crc: crc.all })
 }

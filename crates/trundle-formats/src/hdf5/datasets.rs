@@ -162,14 +162,6 @@ impl Contents for Datasets {
         Some(&self.data)
     }
 
-    fn load(&mut self, index: usize, progress: &mut Progress<'_>) -> Result<Vec<u8>, Problem> {
-        let bytes = self.headers[index].data_bytes;
-        let mut data = Vec::new();
-        data.try_reserve_exact(bytes).map_err(|_| Problem::NoMemory { bytes })?;
-        self.copy_to(index, &mut data, progress)?;
-        Ok(data)
-    }
-
     fn copy_to(
         &mut self,
         index: usize,

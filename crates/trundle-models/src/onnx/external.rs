@@ -121,8 +121,11 @@ impl<'a> Place<'a> {
     }
 }
 
-/// The path that `location` is, refused if it names anything outside the folder.
+/// The path that `location` is, refused if it names anything outside the folder, or cannot be a path.
 fn within_folder(location: &str) -> Checked<&Path> {
+    if location.contains('\0') {
+        return wrong!("external data is in {location:?}, which is no file's name");
+    }
     let path = Path::new(location);
     let inside =
         path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));

@@ -88,6 +88,11 @@ fn places_that_do_not_fit_are_refused() {
         ),
         (3, vec![place, ("zip", "1")], r#"external data has "zip", which is not known"#),
         (3, vec![("location", "deep")], "not a file"),
+        (
+            3,
+            vec![("location", "w\0.bin")],
+            r#"external data is in "w\0.bin", which is no file's name"#,
+        ),
     ] {
         let refused = read_as(&inside, size, &entries);
         assert!(refused.starts_with("initializer \"w\": "), "{refused}");
