@@ -30,6 +30,15 @@ pub(crate) fn nanoseconds(time: SystemTime) -> u128 {
     time.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos()
 }
 
+/// A chunk as it is encoded.
+#[derive(Debug)]
+pub enum EncodedChunk {
+    /// In a file of its own, which the system copies by itself.
+    File(File),
+    /// In memory.
+    Bytes(Vec<u8>),
+}
+
 /// Bytes that several threads read and write at once, at any place. What is only read has nothing to say
 /// of writing.
 pub trait Blob: Debug + Send + Sync {
@@ -82,12 +91,12 @@ pub trait Blob: Debug + Send + Sync {
         false
     }
 
-    /// The file with a chunk, or a shard where there are some, as it is encoded: the one at `index` of the
-    /// tensor whose data begins at byte `tensor`. None if it has none, and is the fill value throughout.
+    /// A chunk, or a shard where there are some, as it is encoded: the one at `index` of the tensor whose data
+    /// begins at byte `tensor`. None if there is none, and it is the fill value throughout.
     ///
     /// # Errors
     /// If it cannot be opened, or the data is not in chunks.
-    fn encoded_chunk(&self, _tensor: u64, _index: &[usize]) -> io::Result<Option<File>> {
+    fn encoded_chunk(&self, _tensor: u64, _index: &[usize]) -> io::Result<Option<EncodedChunk>> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
@@ -95,7 +104,12 @@ pub trait Blob: Debug + Send + Sync {
     ///
     /// # Errors
     /// If it cannot be written, or the data is not in chunks.
-    fn write_encoded_chunk(&self, _tensor: u64, _index: &[usize], _chunk: File) -> io::Result<()> {
+    fn write_encoded_chunk(
+        &self,
+        _tensor: u64,
+        _index: &[usize],
+        _chunk: EncodedChunk,
+    ) -> io::Result<()> {
         Err(io::ErrorKind::ReadOnlyFilesystem.into())
     }
 

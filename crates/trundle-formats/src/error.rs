@@ -75,6 +75,16 @@ pub enum Problem {
     /// A folder that is not of the output's format, of this name, is not overwritten.
     #[error("is a folder, and none of format {0}: it is not overwritten")]
     OtherFolder(&'static str),
+    /// A store in a bucket is not overwritten.
+    #[error(
+        "already exists, and a store in a bucket is not replaced: while one is written over the other, neither is whole. Remove it first, or choose another name"
+    )]
+    NotReplaced,
+    /// Another process writes to the same place in a bucket, or did not end well.
+    #[error(
+        "is being written by another process, or was left unfinished by one: --force removes that and begins anew"
+    )]
+    Unfinished,
     /// The output's folder is missing.
     #[error("the folder {} does not exist", .0.display())]
     NoFolder(PathBuf),
@@ -198,11 +208,13 @@ impl Problem {
             Problem::Io { .. }
             | Problem::NoMemory { .. }
             | Problem::Busy
+            | Problem::Unfinished
             | Problem::NoFolder(_) => ExitClass::Failed,
             Problem::UnknownEnding { .. }
             | Problem::Exists
             | Problem::Folder
             | Problem::OtherFolder(_)
+            | Problem::NotReplaced
             | Problem::OneTensor { .. }
             | Problem::CannotHold { .. }
             | Problem::Crc32s { .. }

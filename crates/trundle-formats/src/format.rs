@@ -4,6 +4,8 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
+#[cfg(feature = "s3")]
+use crate::bucket_output::BucketOutput;
 use crate::error::is_stream;
 #[cfg(feature = "hdf5")]
 use crate::hdf5;
@@ -41,8 +43,21 @@ type Open = fn(Source, &TensorHint) -> Result<Box<dyn Contents>, Problem>;
 /// All of a file but the data of its tensors.
 type MakeFrame = fn(&[Described<'_>], &[(String, String)]) -> Result<FileSkeleton, Problem>;
 
-/// The data of a new folder; or of one that is shared, which has been begun.
-type BeginFolder = fn(&Path, &FileSkeleton, Option<Arc<Sharing>>) -> Result<Box<dyn Blob>, Problem>;
+/// The data of a new folder.
+type BeginFolder = fn(NewFolder<'_>, &FileSkeleton) -> Result<Box<dyn Blob>, Problem>;
+
+/// Where a new folder is written.
+#[derive(Clone, Debug)]
+#[cfg_attr(not(feature = "zarr"), allow(dead_code, reason = "no other format has folders"))]
+pub(crate) enum NewFolder<'a> {
+    /// In this one, which is empty.
+    Alone(&'a Path),
+    /// In this one, by several processes, of which one has begun it.
+    Shared(&'a Path, Arc<Sharing>),
+    /// In a bucket.
+    #[cfg(feature = "s3")]
+    Bucket(Arc<BucketOutput>),
+}
 
 /// A format of files of tensors.
 #[derive(Debug)]
@@ -68,7 +83,7 @@ pub(crate) struct FolderFormat {
     pub(crate) name: &'static str,
     /// Whether the folder at a path is one of it.
     pub(crate) is_one: fn(&Path) -> bool,
-    /// The data of a new one, in the empty folder at a path, or of one that several processes write.
+    /// The data of a new one.
     pub(crate) begin: BeginFolder,
 }
 

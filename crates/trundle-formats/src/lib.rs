@@ -42,6 +42,8 @@ mod annotations;
 #[cfg(any(feature = "zarr", feature = "hdf5"))]
 mod attributes;
 mod blob;
+#[cfg(feature = "s3")]
+mod bucket_output;
 #[cfg(any(feature = "zarr", feature = "hdf5"))]
 mod chunked;
 mod codecs;
@@ -79,13 +81,14 @@ mod tensor_file;
 mod tensor_hint;
 mod type_names;
 mod uncompressed;
+mod url;
 mod values;
 mod write;
 #[cfg(feature = "zarr")]
 mod zarr;
 
 pub use annotations::Annotations;
-pub use blob::{Blob, BlobIdentity, Sequential};
+pub use blob::{Blob, BlobIdentity, EncodedChunk, Sequential};
 pub use codecs::Codecs;
 pub use crc32::{combined_crc32, crc32};
 pub use error::{Error, ExitClass, Problem};
@@ -101,4 +104,5 @@ pub use temporary_file::{Begin, TemporaryFile, remove_temporary_files};
 pub use temporary_name::TemporaryName;
 pub use tensor_file::{TensorFile, Unreadable};
 pub use tensor_hint::TensorHint;
+pub use url::is_url;
 pub use write::{NamedTensor, check_output, stage, write};

@@ -1,13 +1,23 @@
 //! Files and folders that appear whole or not at all.
 
+use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Stdout, Write};
 use std::path::{Path, PathBuf};
+#[cfg(feature = "s3")]
+use std::sync::Arc;
 
+#[cfg(feature = "s3")]
+use crate::bucket_output::BucketOutput;
 use crate::error::is_stream;
-use crate::format::FolderFormat;
+use crate::format::{FolderFormat, NewFolder};
 use crate::temporary_folder::TemporaryFolder;
 use crate::temporary_name::{output_tag, random_tag};
+#[cfg(not(feature = "s3"))]
+use crate::url::no_s3;
+use crate::url::url_of;
+#[cfg(feature = "s3")]
+use crate::zarr;
 use crate::{
     Begin, Blob, Error, FileSkeleton, Format, Problem, TemporaryFile, TensorFile, TensorHint,
 };
@@ -34,6 +44,9 @@ enum Target {
     Replace(TemporaryFile, PathBuf),
     /// A temporary folder, the place it is for, and what its format can do.
     Folder(TemporaryFolder, PathBuf, FolderFormat),
+    /// A store in a bucket.
+    #[cfg(feature = "s3")]
+    Bucket(Arc<BucketOutput>),
     Special(File),
     Stdout(Stdout),
 }
@@ -73,6 +86,14 @@ impl Output {
     pub fn check_as(format: &Format, path: &Path, overwrite: bool) -> Result<(), Error> {
         let Some(folder) = format.folder() else { return Output::check(path, overwrite) };
         let check = || {
+            #[cfg(feature = "s3")]
+            if let Some(url) = url_of(path) {
+                return BucketOutput::check(url, overwrite);
+            }
+            #[cfg(not(feature = "s3"))]
+            if url_of(path).is_some() {
+                return Err(no_s3());
+            }
             let place = find_folder_place(path, overwrite, folder)?;
             TemporaryFolder::new(folder_of(&place), &random_tag(&tag_of(&place)), "check").map(drop)
         };
@@ -95,6 +116,14 @@ impl Output {
             return Output::create_tagged(path, overwrite, tag, begin);
         };
         let create = || {
+            #[cfg(feature = "s3")]
+            if let Some(url) = url_of(path) {
+                return Ok(Target::Bucket(Arc::new(BucketOutput::begin(url, overwrite)?)));
+            }
+            #[cfg(not(feature = "s3"))]
+            if url_of(path).is_some() {
+                return Err(no_s3());
+            }
             let place = find_folder_place(path, overwrite, folder)?;
             let temporary = TemporaryFolder::new(folder_of(&place), tag, "part")?;
             Ok(Target::Folder(temporary, place, folder))
@@ -130,8 +159,12 @@ impl Output {
         Ok(Output { path: path.to_owned(), overwrite, target })
     }
 
-    /// The folder that the output will be in; `None` for stdout, a pipe or a device.
+    /// The folder that the output will be in, and what is written beside it; `None` for stdout, a pipe or a
+    /// device. Beside what is in a bucket, that is the folder of temporary files.
     pub fn folder(path: &Path) -> Option<PathBuf> {
+        if url_of(path).is_some() {
+            return Some(std::env::temp_dir());
+        }
         let place = follow_links(path).ok().filter(|_| !is_stream(path))?;
         (!is_special(path)).then(|| folder_of(&place).to_owned())
     }
@@ -139,6 +172,9 @@ impl Output {
     /// What stands for the output in the names of its temporary files, see
     /// [`TemporaryName`](crate::TemporaryName).
     pub fn tag(path: &Path) -> String {
+        if let Some(url) = url_of(path) {
+            return output_tag(OsStr::new(&url.replace('/', "%2F")));
+        }
         tag_of(&follow_links(path).unwrap_or_else(|_| path.to_owned()))
     }
 
@@ -152,7 +188,13 @@ impl Output {
                 let file = file.file().try_clone().map_err(Problem::writing);
                 file.map(|file| -> Box<dyn Blob> { Box::new(file) })
             }
-            Target::Folder(folder, _, format) => (format.begin)(folder.path(), skeleton, None),
+            Target::Folder(folder, _, format) => {
+                (format.begin)(NewFolder::Alone(folder.path()), skeleton)
+            }
+            #[cfg(feature = "s3")]
+            Target::Bucket(output) => {
+                (zarr::FOLDER.begin)(NewFolder::Bucket(Arc::clone(output)), skeleton)
+            }
             Target::Special(_) | Target::Stdout(_) => {
                 Err(Problem::writing(io::ErrorKind::NotSeekable.into()))
             }
@@ -177,6 +219,8 @@ impl Output {
         let format = Format::of(&self.path)?;
         match &self.target {
             Target::Replace(file, ..) => TensorFile::open_in(format, hint, file.path(), &self.path),
+            #[cfg(feature = "s3")]
+            Target::Bucket(_) => Err(error(Problem::reading(io::ErrorKind::NotSeekable.into()))),
             Target::Folder(..) | Target::Special(_) | Target::Stdout(_) => {
                 Err(error(Problem::reading(io::ErrorKind::NotSeekable.into())))
             }
@@ -218,6 +262,8 @@ impl Target {
                 sync_folder(folder_of(&place));
                 return Ok(());
             }
+            #[cfg(feature = "s3")]
+            Target::Bucket(output) => return output.finish(),
             Target::Special(mut file) => return file.flush().map_err(Problem::writing),
             Target::Stdout(mut stdout) => return stdout.flush().map_err(Problem::writing),
         };
@@ -251,6 +297,8 @@ impl Write for Output {
         match &mut self.target {
             Target::Replace(file, _) => file.file().write(bytes),
             Target::Folder(..) => Err(io::ErrorKind::IsADirectory.into()),
+            #[cfg(feature = "s3")]
+            Target::Bucket(_) => Err(io::ErrorKind::IsADirectory.into()),
             Target::Special(file) => file.write(bytes),
             Target::Stdout(stdout) => stdout.write(bytes),
         }
@@ -260,6 +308,8 @@ impl Write for Output {
         match &mut self.target {
             Target::Replace(file, _) => file.file().flush(),
             Target::Folder(..) => Ok(()),
+            #[cfg(feature = "s3")]
+            Target::Bucket(_) => Ok(()),
             Target::Special(file) => file.flush(),
             Target::Stdout(stdout) => stdout.flush(),
         }
@@ -349,6 +399,10 @@ fn check_folder_of(place: &Path) -> Result<(), Problem> {
 
 /// The place that `path` means, and what is there now.
 pub(crate) fn find_place(path: &Path, overwrite: bool) -> Result<(PathBuf, Found), Problem> {
+    if url_of(path).is_some() {
+        let why = "only Zarr stores are written to a bucket: --to zarr".to_owned();
+        return Err(Problem::Unsupported(why));
+    }
     if is_special(path) {
         return Ok((path.to_owned(), Found::Special));
     }

@@ -9,7 +9,7 @@ use std::thread::sleep;
 use tempfile::TempPath;
 
 use crate::blob::nanoseconds;
-use crate::format::FolderFormat;
+use crate::format::{FolderFormat, NewFolder};
 use crate::output::{find_folder_place, find_place, folder_of, follow_links, sync_folder};
 use crate::temporary_file::{LOCK_TRIES, LOCK_WAIT, creating, is_at, lock};
 use crate::temporary_folder::{remove, rename_to_place, sync_below};
@@ -182,7 +182,7 @@ impl SharedOutput {
         }
         if let Some(format) = self.format {
             fs::create_dir(&self.part).map_err(creating)?;
-            (format.begin)(&self.part, skeleton, None)?;
+            (format.begin)(NewFolder::Alone(&self.part), skeleton)?;
         } else {
             let file = File::create_new(&self.part).map_err(creating)?;
             file.resize(skeleton.bytes()).map_err(Problem::writing)?;
@@ -238,7 +238,10 @@ impl SharedOutput {
     /// [`Error`] if it cannot be opened.
     pub fn blob(&self, skeleton: &FileSkeleton) -> Result<Box<dyn Blob>, Error> {
         let blob = match self.format {
-            Some(format) => (format.begin)(&self.part, skeleton, Some(Arc::clone(&self.sharing))),
+            Some(format) => {
+                let shared = NewFolder::Shared(&self.part, Arc::clone(&self.sharing));
+                (format.begin)(shared, skeleton)
+            }
             None => {
                 let file = File::options().read(true).write(true).open(&self.part);
                 file.map(|file| -> Box<dyn Blob> { Box::new(file) }).map_err(Problem::writing)

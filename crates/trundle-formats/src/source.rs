@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::error::is_stream;
-use crate::{Blob, Problem, Progress};
+use crate::{Blob, Problem, Progress, is_url};
 
 /// Bytes are read in parts of this size, each reported to whoever watches the progress.
 const CHUNK_BYTES: usize = 8 << 20;
@@ -38,6 +38,10 @@ impl Source {
     pub(crate) fn open(path: &Path) -> Result<Source, Problem> {
         if is_stream(path) {
             return Ok(Source::stream("stdin", Box::new(io::stdin())));
+        }
+        if is_url(path) {
+            let why = "only Zarr stores are read from a bucket".to_owned();
+            return Err(Problem::Unsupported(why));
         }
         let opening = |source| Problem::Io { doing: "open", source };
         let file = File::open(path).map_err(opening)?;

@@ -1,10 +1,7 @@
 //! An array of a store.
 
 use std::fmt;
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use serde_json::{Value, json};
 use zarrs::array::{
@@ -17,7 +14,8 @@ use zarrs::storage::StoreKey;
 
 use crate::bounded;
 use crate::error::Error;
-use crate::folder::Folder;
+use crate::reader::Reader;
+use crate::storage::{Object, Stat, Storage};
 use crate::store::Attributes;
 
 /// Metadata of more bytes is refused.
@@ -38,7 +36,7 @@ const MOST_ADDED_BYTES: u64 = 64 << 10;
 /// More axes than this nobody has.
 pub(crate) const MOST_AXES: usize = 32;
 
-type Inner = Array<Folder>;
+type Inner = Array<Reader>;
 
 /// An array: what its metadata says, and its chunks. Where chunks are in shards, `chunk` is what they are
 /// made of: the least that can be read by itself.
@@ -69,7 +67,6 @@ pub struct ZarrArray {
     pub attributes: Attributes,
     /// The bytes of the element that stands for all that was never written.
     pub fill: Vec<u8>,
-    root: PathBuf,
     array: Inner,
     indices: Indices,
 }
@@ -84,19 +81,19 @@ impl fmt::Debug for Indices {
 }
 
 impl ZarrArray {
-    /// Reads the metadata of the array at `path` below `root`.
+    /// Reads the metadata of the array at `path` of a store.
     ///
     /// # Errors
     /// [`Error`] if it cannot be read, is malformed or not understood.
-    pub(crate) fn open(root: &Path, path: &str) -> Result<ZarrArray, Error> {
+    pub(crate) fn open(storage: &Arc<dyn Storage>, path: &str) -> Result<ZarrArray, Error> {
         bounded::register();
-        let folder = Arc::new(Folder::new(root.to_owned(), MOST_METADATA_BYTES));
+        let reader = Arc::new(Reader::new(Arc::clone(storage), MOST_METADATA_BYTES));
         let node = format!("/{path}");
-        let mut array = Array::open(Arc::clone(&folder), &node).map_err(Error::unsupported)?;
+        let mut array = Array::open(Arc::clone(&reader), &node).map_err(Error::unsupported)?;
         if let ArrayMetadata::V2(metadata) = array.metadata() {
             // Of version 2, zarrs does not take Blosc from those that were registered.
             let same = array_metadata_v2_to_v3(metadata).map_err(Error::unsupported)?;
-            array = Array::new_with_metadata(Arc::clone(&folder), &node, same.into())
+            array = Array::new_with_metadata(Arc::clone(&reader), &node, same.into())
                 .map_err(Error::unsupported)?;
         }
         let dtype = element_type(&array)?;
@@ -128,7 +125,7 @@ impl ZarrArray {
                 (16 * count).max(2 * chunk_bytes) + MOST_ADDED_BYTES
             }
         };
-        folder.expect(most);
+        reader.expect(most);
         let shape = array.shape().to_vec();
         let mut attributes = array.attributes().clone();
         let dimension_names = dimension_names(&array, &mut attributes);
@@ -146,7 +143,6 @@ impl ZarrArray {
             dimension_names,
             attributes,
             fill: array.fill_value().as_ne_bytes().to_vec(),
-            root: root.to_owned(),
             indices: Indices(ArrayShardedReadableExtCache::new(&array)),
             array,
         })
@@ -180,21 +176,18 @@ impl ZarrArray {
         Ok(bytes.into_owned())
     }
 
-    /// The file of a chunk as it is encoded, or of a shard where there are some, at `index` of its like; none
-    /// if it was never written.
+    /// A chunk as it is encoded, or a shard where there are some, at `index` of its like; none if it was never
+    /// written.
     ///
     /// # Errors
     /// [`Error`] if it cannot be opened, or is longer than codecs make it.
-    pub fn encoded(&self, index: &[u64]) -> Result<Option<File>, Error> {
+    pub fn encoded(&self, index: &[u64]) -> Result<Option<Object>, Error> {
         let key = self.array.chunk_key(index);
-        let storage = self.array.storage();
-        let opened = match self.shard {
-            None => storage.file(&key),
-            // How long a shard is was never asked of one that is read chunk by chunk.
-            Some(_) => storage.open(&key).map(|found| found.map(|(file, _)| file)),
-        };
+        let reader = self.array.storage();
+        // How long a shard is was never asked of one that is read chunk by chunk.
+        let most = self.shard.as_ref().map_or(reader.most(), |_| u64::MAX);
         let wrong = |why: String| Error::Chunk { key: key.as_str().to_owned(), why };
-        opened.map_err(|error| wrong(error.to_string()))
+        reader.storage.object(key.as_str(), most).map_err(|error| wrong(error.to_string()))
     }
 
     /// The key of what has the chunk at `index`: its shard, if it is in one.
@@ -238,11 +231,9 @@ impl ZarrArray {
         serde_json::to_string(self.array.metadata()).unwrap_or_default()
     }
 
-    /// The bytes of the file that has the chunk at `index`, and when it was last written to; `None` if there
-    /// is none.
-    pub fn stored(&self, index: &[u64]) -> Option<(u64, Option<SystemTime>)> {
-        let found = fs::metadata(self.root.join(self.key(index).as_str())).ok()?;
-        Some((found.len(), found.modified().ok()))
+    /// What is known of the object that has the chunk at `index`; `None` if there is none.
+    pub fn stored(&self, index: &[u64]) -> Option<Stat> {
+        self.array.storage().storage.stat(self.key(index).as_str()).ok()?
     }
 }
 

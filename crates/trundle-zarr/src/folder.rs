@@ -1,121 +1,169 @@
-//! The files of a store, as they are read.
+//! The files of a store in a folder.
 
+use std::collections::hash_map::RandomState;
 use std::fs::{self, File};
-use std::io::{self, Read, Seek, SeekFrom};
-use std::ops::Range;
-use std::path::PathBuf;
+use std::hash::{BuildHasher, Hasher};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use zarrs::storage::byte_range::{ByteRange, ByteRangeIterator};
-use zarrs::storage::{
-    Bytes, MaybeBytes, MaybeBytesIterator, ReadableStorageTraits, StorageError, StoreKey,
-};
+use crate::storage::{Below, Object, Part, Stat, Storage, check_bytes, wrong};
 
-/// The folder of a store, for one array. What is longer than expected is refused before it is read.
+/// A folder that a store is in.
 #[derive(Debug)]
-pub(crate) struct Folder {
+pub struct Folder {
     root: PathBuf,
-    /// The most bytes that are expected of a file: first of metadata, then of a chunk.
-    most: AtomicU64,
+    /// Where files are made that are then renamed, if several processes write the store.
+    made_in: Option<PathBuf>,
 }
 
 impl Folder {
-    pub(crate) fn new(root: PathBuf, most: u64) -> Folder {
-        Folder { root, most: AtomicU64::new(most) }
+    /// The folder at `root`.
+    pub fn new(root: &Path) -> Folder {
+        Folder { root: root.to_owned(), made_in: None }
     }
 
-    /// Expects files of `most` bytes at most from now on.
-    pub(crate) fn expect(&self, most: u64) {
-        self.most.store(most, Ordering::Relaxed);
+    /// The same, to which several processes write, of which two may write the same: each file is made in the
+    /// folder `made_in` first, on the same file system, and then renamed.
+    pub fn shared(root: &Path, made_in: &Path) -> Folder {
+        Folder { root: root.to_owned(), made_in: Some(made_in.to_owned()) }
     }
 
-    fn most(&self) -> u64 {
-        self.most.load(Ordering::Relaxed)
-    }
-
-    /// The file of a key, if it is there, which has no more bytes than are expected.
-    pub(crate) fn file(&self, key: &StoreKey) -> Result<Option<File>, StorageError> {
-        let Some((file, bytes)) = self.open(key)? else { return Ok(None) };
-        self.check(bytes)?;
-        Ok(Some(file))
-    }
-
-    fn check(&self, bytes: u64) -> Result<(), StorageError> {
-        let most = self.most();
-        if bytes <= most {
-            return Ok(());
+    /// A regular file, and its bytes; none if nothing is there.
+    fn open(&self, key: &str) -> io::Result<Option<(File, u64)>> {
+        if self.stat(key)?.is_none() {
+            return Ok(None);
         }
-        let why = format!("is {bytes} bytes, where {most} at most were expected");
-        Err(StorageError::Other(why))
-    }
-
-    /// A regular file, and its bytes; none if nothing is there, which is a chunk that was never written.
-    pub(crate) fn open(&self, key: &StoreKey) -> Result<Option<(File, u64)>, StorageError> {
-        let path = self.root.join(key.as_str());
-        // A pipe would wait for somebody to write before it says that it is none.
-        match fs::metadata(&path) {
-            Ok(found) if !found.is_file() => {
-                return Err(StorageError::Other("is not a regular file".to_owned()));
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            other => other?,
-        };
-        let file = File::open(&path)?;
+        let file = File::open(self.root.join(key))?;
         let bytes = file.metadata()?.len();
         Ok(Some((file, bytes)))
     }
-}
 
-/// The next bytes of a file that has so many.
-fn read(file: &File, bytes: u64) -> Result<Vec<u8>, StorageError> {
-    let mut read = Vec::new();
-    let room = usize::try_from(bytes).unwrap_or(usize::MAX);
-    let reserved = read.try_reserve_exact(room);
-    reserved.map_err(|_| StorageError::Other(format!("no memory for {bytes} bytes")))?;
-    file.take(bytes).read_to_end(&mut read)?;
-    Ok(read)
-}
-
-impl ReadableStorageTraits for Folder {
-    fn get(&self, key: &StoreKey) -> Result<MaybeBytes, StorageError> {
-        let Some((file, bytes)) = self.open(key)? else { return Ok(None) };
-        self.check(bytes)?;
-        Ok(Some(read(&file, bytes)?.into()))
-    }
-
-    fn get_partial_many<'a>(
-        &'a self,
-        key: &StoreKey,
-        ranges: ByteRangeIterator<'a>,
-    ) -> Result<MaybeBytesIterator<'a>, StorageError> {
-        let Some((mut file, all)) = self.open(key)? else { return Ok(None) };
-        Ok(Some(Box::new(ranges.map(move |range| {
-            let within = match range {
-                ByteRange::FromStart(start, None) => Some(start..all),
-                ByteRange::FromStart(start, Some(length)) => {
-                    start.checked_add(length).map(|end| start..end)
-                }
-                ByteRange::Suffix(length) => all.checked_sub(length).map(|start| start..all),
-            };
-            let is_there = |range: &Range<u64>| range.start <= range.end && range.end <= all;
-            let within = within.filter(is_there).ok_or_else(|| {
-                StorageError::Other(format!("its index leads out of its {all} bytes"))
-            })?;
-            let length = within.end - within.start;
-            if length > self.most() {
-                let why = format!("has a part of {length} bytes, more than were expected");
-                return Err(StorageError::Other(why));
+    /// Creates the folders that a key leads through, below the root: a store that was removed does not come
+    /// back.
+    fn create_folders(&self, key: &str) -> io::Result<()> {
+        let mut folder = self.root.clone();
+        let (folders, _) = key.rsplit_once('/').unwrap_or_default();
+        for name in folders.split('/').filter(|name| !name.is_empty()) {
+            folder.push(name);
+            match fs::create_dir(&folder) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+                _ => {}
             }
-            file.seek(SeekFrom::Start(within.start))?;
-            Ok(Bytes::from(read(&file, length)?))
-        }))))
+        }
+        Ok(())
     }
 
-    fn size_key(&self, key: &StoreKey) -> Result<Option<u64>, StorageError> {
-        Ok(self.open(key)?.map(|(_, bytes)| bytes))
+    /// Does something in the folders that lead to a key, which are made if they are missing.
+    fn within_folders<T>(
+        &self,
+        key: &str,
+        mut make: impl FnMut() -> io::Result<T>,
+    ) -> io::Result<T> {
+        match make() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.create_folders(key)?;
+                make()
+            }
+            other => other,
+        }
+    }
+}
+
+impl Storage for Folder {
+    fn stat(&self, key: &str) -> io::Result<Option<Stat>> {
+        // A pipe would wait for somebody to write before it says that it is none.
+        match fs::metadata(self.root.join(key)) {
+            Ok(found) if !found.is_file() => {
+                Err(io::Error::new(io::ErrorKind::Unsupported, "is not a regular file"))
+            }
+            Ok(found) => Ok(Some(Stat { bytes: found.len(), modified: found.modified().ok() })),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
-    fn supports_get_partial(&self) -> bool {
-        true
+    fn read(&self, key: &str, part: Part, most: u64) -> io::Result<Option<Vec<u8>>> {
+        let Some((mut file, all)) = self.open(key)? else { return Ok(None) };
+        let range = part.within(all, most)?;
+        if range.start > 0 {
+            file.seek(SeekFrom::Start(range.start))?;
+        }
+        let bytes = range.end - range.start;
+        let mut read = Vec::new();
+        let room = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let reserved = read.try_reserve_exact(room);
+        reserved.map_err(|_| wrong(format!("no memory for {bytes} bytes")))?;
+        file.take(bytes).read_to_end(&mut read)?;
+        Ok(Some(read))
     }
+
+    fn object(&self, key: &str, most: u64) -> io::Result<Option<Object>> {
+        let Some((file, bytes)) = self.open(key)? else { return Ok(None) };
+        check_bytes(bytes, most)?;
+        Ok(Some(Object::File(file)))
+    }
+
+    /// The folders in the one at `path`, and links to folders.
+    fn folders(&self, path: &str) -> io::Result<Vec<Below>> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir(self.root.join(path))? {
+            let entry = entry?;
+            if !entry.path().is_dir() {
+                continue;
+            }
+            let is_link = entry.file_type()?.is_symlink();
+            let name = entry.file_name().into_string();
+            let name = name.map_err(|name| {
+                io::Error::other(format!("the name of a folder is no text: {}", name.display()))
+            })?;
+            found.push(Below { name, is_link });
+        }
+        found.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+        Ok(found)
+    }
+
+    /// Where several processes write, a file is made elsewhere and then renamed: whoever reads it finds all of it,
+    /// of whichever process that wrote the same.
+    fn write(&self, key: &str, object: Object) -> io::Result<u64> {
+        let path = self.root.join(key);
+        let Some(folder) = &self.made_in else {
+            let file = self.within_folders(key, || File::create_new(&path))?;
+            return fill(file, object);
+        };
+        let made = folder.join(unique_name());
+        let written =
+            File::create_new(&made).and_then(|file| fill(file, object)).and_then(|bytes| {
+                self.within_folders(key, || fs::rename(&made, &path)).map(|()| bytes)
+            });
+        if written.is_err() {
+            // If there is nothing to remove, so much the better.
+            let _ = fs::remove_file(&made);
+        }
+        written
+    }
+}
+
+/// A name that no other process gives to what it makes in a folder.
+fn unique_name() -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    // What is random is the same in two processes that one has forked.
+    let mut random = RandomState::new().build_hasher();
+    random.write_u32(std::process::id());
+    format!("{:016x}-{count}.new", random.finish())
+}
+
+/// Writes a new file, and gives its bytes.
+fn fill(mut file: File, object: Object) -> io::Result<u64> {
+    match object {
+        Object::Bytes(bytes) => file.write_all(&bytes)?,
+        // The system copies from file to file, or lets both share the bytes.
+        Object::File(mut from) => io::copy(&mut from, &mut file).map(drop)?,
+    }
+    // On Linux whoever ends the store has all of its files written out to the disk at once.
+    if cfg!(not(target_os = "linux")) {
+        file.sync_all()?;
+    }
+    Ok(file.metadata()?.len())
 }

@@ -1,7 +1,8 @@
-//! Zarr stores in folders: which arrays there are, and their chunks; and new ones of version 3.
+//! Zarr stores, in folders and wherever else there are objects by keys: which arrays there are, and their
+//! chunks; and new ones of version 3.
 //!
 //! This is all that trundle knows of Zarr, and the only crate that names [`zarrs`], which knows metadata,
-//! codecs and shards. What is not in zarrs is here: a walk through the folders that trusts no list in them,
+//! codecs and shards. What is not in zarrs is here: a walk through a store that trusts no list in it,
 //! reads that take no more than a chunk can have, and codecs (`bounded.rs`) that cannot be made to fill the
 //! memory by a few bytes that claim to be many.
 //!
@@ -14,10 +15,14 @@ mod error;
 mod folder;
 mod new_array;
 mod new_group;
+mod reader;
+mod storage;
 mod store;
 
 pub use array::ZarrArray;
 pub use error::Error;
+pub use folder::Folder;
 pub use new_array::{ArrayWriter, NewArray};
 pub use new_group::create_groups;
+pub use storage::{Below, Object, Part, Stat, Storage, check_bytes};
 pub use store::{Attributes, MOST_ARRAYS, Store, Unreadable};

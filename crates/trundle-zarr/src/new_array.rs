@@ -1,13 +1,7 @@
 //! An array that is written.
 
-use std::collections::hash_map::RandomState;
-use std::fs::{self, File};
-use std::hash::{BuildHasher, Hasher};
-use std::io::{self, Write};
 use std::num::NonZeroU64;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::Value;
 use zarrs::array::codec::api::{BytesToBytesCodecTraits, Codec};
@@ -21,8 +15,9 @@ use crate::array::{
 };
 use crate::bounded;
 use crate::error::Error;
-use crate::folder::Folder;
-use crate::store::{Attributes, MOST_DEPTH, V3};
+use crate::reader::Reader;
+use crate::storage::{Object, Storage};
+use crate::store::{Attributes, MOST_DEPTH, V3, key_of};
 
 /// An array to be written: of version 3, row-major, little-endian.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,10 +46,7 @@ pub struct NewArray {
 /// An array whose chunks are written one by one, each once, in any order and by several threads.
 #[derive(Debug)]
 pub struct ArrayWriter {
-    root: PathBuf,
-    /// Where files are made that are then renamed, if several processes write the array.
-    made_in: Option<PathBuf>,
-    array: Array<Folder>,
+    array: Array<Reader>,
     /// The sizes and the bytes of what is written at once: a shard, or a chunk where there are none.
     sizes: Vec<NonZeroU64>,
     bytes: usize,
@@ -163,54 +155,35 @@ fn utf32(width: usize) -> MetadataV3 {
 }
 
 impl ArrayWriter {
-    /// Writes the metadata of a new array below `root`; those of the groups around it are
+    /// Writes the metadata of a new array of a store; those of the groups around it are
     /// [written](crate::create_groups) by themselves.
     ///
     /// # Errors
     /// [`Error`] as [`NewArray::check`], and if it cannot be written.
-    pub fn create(root: &Path, new: &NewArray) -> Result<ArrayWriter, Error> {
-        let writer = ArrayWriter::new(root, None, new)?;
-        let own = root.join(&new.path);
-        fs::create_dir_all(&own)?;
+    pub fn create(storage: &Arc<dyn Storage>, new: &NewArray) -> Result<ArrayWriter, Error> {
+        let writer = ArrayWriter::join(storage, new)?;
         let metadata = writer.array.metadata();
         let metadata = serde_json::to_vec_pretty(metadata).map_err(Error::unsupported)?;
-        write_file(&own.join(V3), &metadata)?;
+        storage.write(&key_of(&new.path, V3), Object::Bytes(metadata))?;
         Ok(writer)
     }
 
-    /// An array below `root` that has its metadata, and is written by several processes, of which two may
-    /// write the same: each file is made in the folder `made_in` first, on the same file system, and then
-    /// renamed.
+    /// An array of a store that has its metadata.
     ///
     /// # Errors
     /// [`Error`] as [`NewArray::check`].
-    pub fn join(root: &Path, made_in: &Path, new: &NewArray) -> Result<ArrayWriter, Error> {
-        ArrayWriter::new(root, Some(made_in.to_owned()), new)
-    }
-
-    fn new(root: &Path, made_in: Option<PathBuf>, new: &NewArray) -> Result<ArrayWriter, Error> {
+    pub fn join(storage: &Arc<dyn Storage>, new: &NewArray) -> Result<ArrayWriter, Error> {
         let bytes = new.bytes_at_once()?;
-        let folder = Arc::new(Folder::new(root.to_owned(), MOST_METADATA_BYTES));
+        let reader = Arc::new(Reader::new(Arc::clone(storage), MOST_METADATA_BYTES));
         let path = format!("/{}", new.path);
-        let array = new.builder()?.build(folder, &path).map_err(Error::unsupported)?;
+        let array = new.builder()?.build(reader, &path).map_err(Error::unsupported)?;
         let sizes = new.written_at_once().iter().map(|size| NonZeroU64::try_from(*size));
         let sizes = sizes.collect::<Result<_, _>>().map_err(Error::unsupported)?;
-        Ok(ArrayWriter { root: root.to_owned(), made_in, array, sizes, bytes })
+        Ok(ArrayWriter { array, sizes, bytes })
     }
 
-    /// Creates the folders that a key leads through, below the root: a store that was removed does not come
-    /// back.
-    fn create_folders(&self, key: &str) -> io::Result<()> {
-        let mut folder = self.root.clone();
-        let (folders, _) = key.rsplit_once('/').unwrap_or_default();
-        for name in folders.split('/').filter(|name| !name.is_empty()) {
-            folder.push(name);
-            match fs::create_dir(&folder) {
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-                _ => {}
-            }
-        }
-        Ok(())
+    fn storage(&self) -> Arc<dyn Storage> {
+        Arc::clone(&self.array.storage().storage)
     }
 
     /// The array as it is read.
@@ -218,12 +191,12 @@ impl ArrayWriter {
     /// # Errors
     /// [`Error`] if its metadata cannot be read.
     pub fn written(&self) -> Result<ZarrArray, Error> {
-        ZarrArray::open(&self.root, self.array.path().as_str().trim_start_matches('/'))
+        ZarrArray::open(&self.storage(), self.array.path().as_str().trim_start_matches('/'))
     }
 
     /// Writes what is written at once, at `index` of its like: all of its elements, row-major and
     /// little-endian, also those beyond the array's end. What is the fill value throughout has no file; of
-    /// others this is the path below the root, and its bytes.
+    /// others this is the key, and its bytes.
     ///
     /// # Errors
     /// [`Error`] if it has other than its bytes, or cannot be encoded or written.
@@ -248,82 +221,18 @@ impl ArrayWriter {
             &options,
         );
         let encoded = encoded.map_err(|error| wrong(error.to_string()))?;
-        let written = self.put(key.as_str(), |file| file.write_all(&encoded))?;
+        let written = self.storage().write(key.as_str(), Object::Bytes(encoded.into_owned()))?;
         Ok(Some((key.as_str().to_owned(), written)))
     }
 
-    /// Writes what is written at once as it is encoded already, at `index` of its like, and gives its path below
-    /// the root, and its bytes.
+    /// Writes what is written at once as it is encoded already, at `index` of its like, and gives its key, and its
+    /// bytes.
     ///
     /// # Errors
     /// [`Error`] if it cannot be read or written.
-    pub fn write_encoded(&self, index: &[u64], mut encoded: File) -> Result<(String, u64), Error> {
+    pub fn write_encoded(&self, index: &[u64], encoded: Object) -> Result<(String, u64), Error> {
         let key = self.array.chunk_key(index);
-        // The system copies from file to file, or lets both share the bytes.
-        let written = self.put(key.as_str(), |file| io::copy(&mut encoded, file).map(|_| ()))?;
+        let written = self.storage().write(key.as_str(), encoded)?;
         Ok((key.as_str().to_owned(), written))
     }
-
-    /// Writes the file of a key, and gives its bytes. Where several processes write, it is made elsewhere and then
-    /// renamed: whoever reads it finds all of it, of whichever process that wrote the same.
-    fn put(&self, key: &str, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<u64> {
-        let path = self.root.join(key);
-        let Some(folder) = &self.made_in else {
-            let mut file = self.within_folders(key, || File::create_new(&path))?;
-            write(&mut file)?;
-            return synced(&file);
-        };
-        let made = folder.join(unique_name());
-        let written = File::create_new(&made)
-            .and_then(|mut file| write(&mut file).and_then(|()| synced(&file)))
-            .and_then(|bytes| {
-                self.within_folders(key, || fs::rename(&made, &path)).map(|()| bytes)
-            });
-        if written.is_err() {
-            // If there is nothing to remove, so much the better.
-            let _ = fs::remove_file(&made);
-        }
-        written
-    }
-
-    /// Does something in the folders that lead to a key, which are made if they are missing.
-    fn within_folders<T>(
-        &self,
-        key: &str,
-        mut make: impl FnMut() -> io::Result<T>,
-    ) -> io::Result<T> {
-        match make() {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                self.create_folders(key)?;
-                make()
-            }
-            other => other,
-        }
-    }
-}
-
-/// A name that no other process gives to what it makes in a folder.
-fn unique_name() -> String {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    // What is random is the same in two processes that one has forked.
-    let mut random = RandomState::new().build_hasher();
-    random.write_u32(std::process::id());
-    format!("{:016x}-{count}.new", random.finish())
-}
-
-/// Writes a file that is not there.
-pub(crate) fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = File::create_new(path)?;
-    file.write_all(bytes)?;
-    synced(&file).map(|_| ())
-}
-
-/// Has a new file written out to the disk, and gives its bytes. On Linux whoever ends the store does so with all
-/// of its files at once.
-fn synced(file: &File) -> io::Result<u64> {
-    if cfg!(not(target_os = "linux")) {
-        file.sync_all()?;
-    }
-    Ok(file.metadata()?.len())
 }

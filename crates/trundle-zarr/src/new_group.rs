@@ -1,19 +1,18 @@
 //! The groups of a store that is written.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::Path;
 
 use serde_json::{Value, json};
 
 use crate::error::Error;
-use crate::new_array::{NewArray, write_file};
-use crate::store::{Attributes, V3};
+use crate::new_array::NewArray;
+use crate::storage::{Object, Storage};
+use crate::store::{Attributes, V3, key_of};
 
 /// A list of more bytes is left out: whoever opened the store would have to read all of it first.
 const MOST_LIST_BYTES: usize = 8 << 20;
 
-/// Writes that the folder at `root` is a group, and so is what lies between it and `arrays`, which are yet to be
+/// Writes that a store is a group, and so is what lies between it and `arrays`, which are yet to be
 /// written. `groups` has what is said of each by its path, that of the root empty; one without arrays is
 /// written too. The root's metadata lists all the others (consolidated metadata), as zarr-python and xarray
 /// look for it.
@@ -21,7 +20,7 @@ const MOST_LIST_BYTES: usize = 8 << 20;
 /// # Errors
 /// [`Error`] as [`NewArray::check`], and if they cannot be written.
 pub fn create_groups(
-    root: &Path,
+    storage: &dyn Storage,
     groups: &BTreeMap<String, Attributes>,
     arrays: &[NewArray],
 ) -> Result<(), Error> {
@@ -47,12 +46,12 @@ pub fn create_groups(
         root_group["consolidated_metadata"] =
             json!({ "kind": "inline", "must_understand": false, "metadata": list });
     }
-    write(root, &root_group)?;
-    all.iter().try_for_each(|(path, attributes)| write(&root.join(path), &group(attributes)))
+    write(storage, "", &root_group)?;
+    all.iter().try_for_each(|(path, attributes)| write(storage, path, &group(attributes)))
 }
 
-fn write(folder: &Path, metadata: &Value) -> Result<(), Error> {
-    fs::create_dir_all(folder)?;
+fn write(storage: &dyn Storage, path: &str, metadata: &Value) -> Result<(), Error> {
     let text = serde_json::to_vec_pretty(metadata).map_err(Error::unsupported)?;
-    Ok(write_file(&folder.join(V3), &text)?)
+    storage.write(&key_of(path, V3), Object::Bytes(text))?;
+    Ok(())
 }

@@ -1,14 +1,15 @@
 //! The arrays of a store.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::Value;
 
 use crate::array::{MOST_METADATA_BYTES, ZarrArray};
 use crate::error::Error;
+use crate::storage::{Below, Part, Storage};
 
 /// So many arrays are read of a store, and folders, so deep: more is taken for a mistake.
 pub const MOST_ARRAYS: usize = 1 << 16;
@@ -18,7 +19,7 @@ pub(crate) const MOST_DEPTH: usize = 64;
 /// What is said of an array or a group besides: values in JSON by their names.
 pub type Attributes = serde_json::Map<String, Value>;
 
-/// A Zarr store in a folder: an array, or a group of arrays and groups.
+/// A Zarr store: an array, or a group of arrays and groups.
 #[derive(Debug)]
 pub struct Store {
     /// What is said of it as a whole, if it is a group; what is said of an array is with that.
@@ -60,29 +61,44 @@ impl Store {
         [V3, V2_ARRAY, V2_GROUP].iter().any(|name| path.join(name).is_file())
     }
 
-    /// Reads the metadata of all arrays of the store at `root`. Lists in the store, as consolidated
-    /// metadata, are not asked: they may be older than the arrays.
+    /// Whether there is a store: whether there is one of the objects of metadata.
     ///
     /// # Errors
-    /// [`Error`] if a folder cannot be read, or there are too many.
-    pub fn open(root: &Path) -> Result<Store, Error> {
-        let node = node(root)?;
+    /// [`Error`] if that cannot be found out.
+    pub fn is_in(storage: &dyn Storage) -> Result<bool, Error> {
+        for name in [V3, V2_ARRAY, V2_GROUP] {
+            if is_there(storage, name)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Reads the metadata of all arrays of a store. Lists in the store, as consolidated metadata, are not asked:
+    /// they may be older than the arrays.
+    ///
+    /// # Errors
+    /// [`Error`] if something cannot be read, or there is too much.
+    pub fn open(storage: &Arc<dyn Storage>) -> Result<Store, Error> {
+        let node = node(&**storage, "")?;
         let attributes = match node {
             Node::Array => Attributes::new(),
-            Node::Group | Node::Neither => attributes_of_group(root)?,
+            Node::Group | Node::Neither => attributes_of_group(&**storage, "")?,
         };
         let (groups, arrays, unreadable) = (BTreeMap::new(), Vec::new(), Vec::new());
         let mut store = Store { attributes, groups, arrays, unreadable };
-        store.walk(root, "", node, &mut 0)?;
+        store.walk(storage, "", node, &mut 0)?;
         Ok(store)
     }
 
-    /// Adds what is at a path below the root. What is wrong there hides nothing else.
-    fn add(&mut self, root: &Path, path: String, walked: &mut usize) -> Result<(), Error> {
-        let own = root.join(&path);
-        let is_link = fs::symlink_metadata(&own).is_ok_and(|found| found.is_symlink());
-        let node = match node(&own) {
-            // Which could lead in a circle.
+    /// Adds what is at a path. What is wrong there hides nothing else.
+    fn add(
+        &mut self,
+        storage: &Arc<dyn Storage>,
+        (path, is_link): (String, bool),
+        walked: &mut usize,
+    ) -> Result<(), Error> {
+        let node = match node(&**storage, &path) {
             Ok(Node::Array | Node::Group) if is_link => {
                 Err(Error::unsupported("is a symbolic link, which is not followed"))
             }
@@ -92,7 +108,7 @@ impl Store {
         let walked = node.and_then(|node| match node {
             // Hidden folders that say nothing of themselves are no part of a store.
             Node::Neither if is_hidden(&path) => Ok(()),
-            node => self.walk(root, &path, node, walked),
+            node => self.walk(storage, &path, node, walked),
         });
         match walked {
             Err(error @ Error::TooMany(_)) => return Err(error),
@@ -104,7 +120,7 @@ impl Store {
 
     fn walk(
         &mut self,
-        root: &Path,
+        storage: &Arc<dyn Storage>,
         path: &str,
         node: Node,
         walked: &mut usize,
@@ -112,7 +128,7 @@ impl Store {
         *walked += 1;
         let depth = path.split('/').count();
         match node {
-            Node::Array => match ZarrArray::open(root, path) {
+            Node::Array => match ZarrArray::open(storage, path) {
                 Ok(array) => self.arrays.push(array),
                 Err(error) => self.unreadable.push(Unreadable { path: path.to_owned(), error }),
             },
@@ -120,16 +136,15 @@ impl Store {
             Node::Group | Node::Neither if depth < MOST_DEPTH => {
                 let attributes = match (node, path) {
                     (Node::Group, path) if !path.is_empty() => {
-                        attributes_of_group(&root.join(path))?
+                        attributes_of_group(&**storage, path)?
                     }
                     _ => Attributes::new(),
                 };
                 if !attributes.is_empty() {
                     self.groups.insert(path.to_owned(), attributes);
                 }
-                for name in folders(&root.join(path))? {
-                    let below = if path.is_empty() { name } else { format!("{path}/{name}") };
-                    self.add(root, below, walked)?;
+                for Below { name, is_link } in storage.folders(path)? {
+                    self.add(storage, (key_of(path, &name), is_link), walked)?;
                 }
             }
             Node::Group | Node::Neither => {
@@ -146,9 +161,14 @@ impl Store {
     }
 }
 
-/// What the folder at `path` is.
-fn node(path: &Path) -> Result<Node, Error> {
-    if let Some(bytes) = metadata(&path.join(V3))? {
+/// The key of what is called `name` in what is at a path.
+pub(crate) fn key_of(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") }
+}
+
+/// What is at a path.
+fn node(storage: &dyn Storage, path: &str) -> Result<Node, Error> {
+    if let Some(bytes) = metadata(storage, path, V3)? {
         let read: Value = serde_json::from_slice(&bytes)
             .map_err(|error| Error::Unsupported(format!("{V3}: {error}")))?;
         return match read.get("node_type").and_then(Value::as_str) {
@@ -157,18 +177,26 @@ fn node(path: &Path) -> Result<Node, Error> {
             _ => Err(Error::Unsupported(format!("{V3}: says of no array and no group"))),
         };
     }
-    let has = |name: &str| path.join(name).is_file();
-    Ok(match (has(V2_ARRAY), has(V2_GROUP)) {
+    let has = |name: &str| is_there(storage, &key_of(path, name));
+    Ok(match (has(V2_ARRAY)?, has(V2_GROUP)?) {
         (true, _) => Node::Array,
         (false, true) => Node::Group,
         (false, false) => Node::Neither,
     })
 }
 
-/// What is said of the group in the folder at `path`.
-fn attributes_of_group(path: &Path) -> Result<Attributes, Error> {
+/// Whether an object is there: something else under its name is none.
+fn is_there(storage: &dyn Storage, key: &str) -> Result<bool, Error> {
+    match storage.stat(key) {
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(false),
+        other => Ok(other?.is_some()),
+    }
+}
+
+/// What is said of the group at a path.
+fn attributes_of_group(storage: &dyn Storage, path: &str) -> Result<Attributes, Error> {
     let read = |name: &str| -> Result<Option<Value>, Error> {
-        let Some(bytes) = metadata(&path.join(name))? else { return Ok(None) };
+        let Some(bytes) = metadata(storage, path, name)? else { return Ok(None) };
         let read = serde_json::from_slice(&bytes);
         read.map(Some).map_err(|error| Error::Unsupported(format!("{name}: {error}")))
     };
@@ -182,38 +210,18 @@ fn attributes_of_group(path: &Path) -> Result<Attributes, Error> {
     }
 }
 
-/// A file of metadata, if it is there.
-fn metadata(path: &Path) -> Result<Option<Vec<u8>>, Error> {
-    if !path.is_file() {
-        return Ok(None);
+/// An object of metadata, if it is there.
+fn metadata(storage: &dyn Storage, path: &str, name: &str) -> Result<Option<Vec<u8>>, Error> {
+    match storage.read(&key_of(path, name), Part::All, MOST_METADATA_BYTES) {
+        Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+            Err(Error::Unsupported(format!("{name}: {error}")))
+        }
+        other => Ok(other?),
     }
-    let mut bytes = Vec::new();
-    File::open(path)?.take(MOST_METADATA_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MOST_METADATA_BYTES {
-        return Err(Error::Unsupported(format!("{V3}: more than {MOST_METADATA_BYTES} bytes")));
-    }
-    Ok(Some(bytes))
 }
 
 /// Whether a folder has a name that is not meant for users.
 fn is_hidden(path: &str) -> bool {
     path.rsplit('/').next().is_some_and(|name| name.starts_with(['.', '_']))
-}
-
-/// The names of the folders in the one at `path`, sorted, and of links to folders.
-fn folders(path: &Path) -> Result<Vec<String>, Error> {
-    let mut names = Vec::new();
-    for entry in fs::read_dir(path)? {
-        let entry = entry?;
-        if !entry.path().is_dir() {
-            continue;
-        }
-        let name = entry.file_name().into_string();
-        let name = name.map_err(|name| {
-            io::Error::other(format!("the name of a folder is no text: {}", name.display()))
-        })?;
-        names.push(name);
-    }
-    names.sort_unstable();
-    Ok(names)
 }

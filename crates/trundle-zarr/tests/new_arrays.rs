@@ -4,8 +4,14 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
-use trundle_zarr::{ArrayWriter, Attributes, NewArray, Store, create_groups};
+use trundle_zarr::{ArrayWriter, Attributes, Folder, NewArray, Storage, Store, create_groups};
+
+/// The storage in the folder at `path`.
+fn at(path: &Path) -> Arc<dyn Storage> {
+    Arc::new(Folder::new(path))
+}
 
 fn zstd() -> Vec<serde_json::Value> {
     vec![serde_json::json!({"name": "zstd", "configuration": {"level": 3, "checksum": false}})]
@@ -32,7 +38,7 @@ fn counts(shape: &[u64], chunk: &[u64]) -> Vec<u64> {
 
 /// Writes numbers that all differ, and gives those of each chunk that can be read by itself.
 fn written(root: &Path, new: &NewArray) -> Vec<(Vec<u64>, Vec<u8>)> {
-    let writer = ArrayWriter::create(root, new).unwrap();
+    let writer = ArrayWriter::create(&at(root), new).unwrap();
     let at_once = new.written_at_once();
     // The place of an element in the array, also beyond its end, tells its number.
     let number = |at: &[u64]| at.iter().fold(1.0f32, |n, i| n * 31.0 + *i as f32);
@@ -68,7 +74,7 @@ fn what_is_written_is_read() {
         let new = new_array(path, shape, chunk, shard);
         new.check().unwrap();
         let expected = written(folder.path(), &new);
-        let store = Store::open(folder.path()).unwrap();
+        let store = Store::open(&at(folder.path())).unwrap();
         assert!(store.unreadable.is_empty(), "{:?}", store.unreadable);
         let [array] = &store.arrays[..] else { panic!("{:?}", store.arrays) };
         assert_eq!((&array.path[..], &array.shape[..], &array.dtype[..]), (path, shape, "float32"));
@@ -94,10 +100,10 @@ fn types_are_those_that_are_read() {
         let folder = tempfile::tempdir().unwrap();
         let (dtype, fill) = (dtype.to_owned(), vec![0; width]);
         let new = NewArray { dtype, fill, ..new_array("", &[3], &[2], None) };
-        let writer = ArrayWriter::create(folder.path(), &new).unwrap();
+        let writer = ArrayWriter::create(&at(folder.path()), &new).unwrap();
         let bytes: Vec<u8> = (0..2 * width).map(|n| (n % 2) as u8).collect();
         writer.write(&[1], &bytes).unwrap();
-        let store = Store::open(folder.path()).unwrap();
+        let store = Store::open(&at(folder.path())).unwrap();
         let array = &store.arrays[0];
         assert_eq!((&array.dtype, array.width), (&new.dtype, width));
         assert_eq!(array.read_chunk(&[0]).unwrap(), vec![0; 2 * width]);
@@ -119,11 +125,11 @@ fn what_is_said_besides_is_kept() {
         ..new_array("t", &[3, 4], &[2, 2], None)
     };
     let groups = BTreeMap::from([(String::new(), said("of all"))]);
-    create_groups(folder.path(), &groups, std::slice::from_ref(&new)).unwrap();
-    let writer = ArrayWriter::create(folder.path(), &new).unwrap();
+    create_groups(&*at(folder.path()), &groups, std::slice::from_ref(&new)).unwrap();
+    let writer = ArrayWriter::create(&at(folder.path()), &new).unwrap();
     writer.write(&[0, 0], &f32::NAN.to_le_bytes().repeat(4)).unwrap();
     assert!(!folder.path().join("t/c/0/0").exists(), "nothing but the fill value");
-    let store = Store::open(folder.path()).unwrap();
+    let store = Store::open(&at(folder.path())).unwrap();
     assert_eq!(store.attributes, said("of all"));
     let array = &store.arrays[0];
     assert_eq!((&array.dimension_names, &array.attributes), (&names, &new.attributes));
@@ -134,7 +140,7 @@ fn what_is_said_besides_is_kept() {
 #[test]
 fn what_is_0_throughout_has_no_file() {
     let folder = tempfile::tempdir().unwrap();
-    let writer = ArrayWriter::create(folder.path(), &new_array("", &[4], &[2], None)).unwrap();
+    let writer = ArrayWriter::create(&at(folder.path()), &new_array("", &[4], &[2], None)).unwrap();
     writer.write(&[0], &[0; 8]).unwrap();
     writer.write(&[1], &[0, 0, 0, 0, 0, 0, 0, 0x80]).unwrap();
     assert!(!folder.path().join("c/0").exists() && folder.path().join("c/1").is_file());
@@ -144,7 +150,7 @@ fn what_is_0_throughout_has_no_file() {
 fn what_does_not_fit_is_refused() {
     let refused = |new: &NewArray| {
         let folder = tempfile::tempdir().unwrap();
-        let created = ArrayWriter::create(folder.path(), new).map(drop);
+        let created = ArrayWriter::create(&at(folder.path()), new).map(drop);
         assert_eq!(folder.path().read_dir().unwrap().count(), 0, "{new:?}");
         assert_eq!(new.check().unwrap_err().to_string(), created.unwrap_err().to_string());
         new.check().unwrap_err().to_string()
@@ -159,7 +165,7 @@ fn what_does_not_fit_is_refused() {
     assert!(many.contains("more than 262144 chunks"), "{many}");
 
     let folder = tempfile::tempdir().unwrap();
-    let writer = ArrayWriter::create(folder.path(), &new_array("", &[4], &[2], None)).unwrap();
+    let writer = ArrayWriter::create(&at(folder.path()), &new_array("", &[4], &[2], None)).unwrap();
     let short = writer.write(&[0], &[1; 7]).unwrap_err().to_string();
     assert_eq!(short, "chunk c/0: has 7 bytes, not 8");
     // Each is written once.

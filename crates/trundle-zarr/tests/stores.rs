@@ -4,7 +4,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use trundle_zarr::{Store, ZarrArray};
+use std::sync::Arc;
+
+use trundle_zarr::{Folder, Storage, Store, ZarrArray};
+
+/// The storage in the folder at `path`.
+fn at(path: &Path) -> Arc<dyn Storage> {
+    Arc::new(Folder::new(path))
+}
 
 const SHAPE: [usize; 3] = [5, 7, 9];
 
@@ -14,7 +21,7 @@ fn stores() -> PathBuf {
 
 /// The only array of a store.
 fn only(path: &Path) -> ZarrArray {
-    let mut store = Store::open(path).unwrap();
+    let mut store = Store::open(&at(path)).unwrap();
     assert!(store.unreadable.is_empty(), "{:?}", store.unreadable);
     assert_eq!(store.arrays.len(), 1);
     store.arrays.remove(0)
@@ -132,13 +139,13 @@ fn what_is_wrong_in_one_place_hides_nothing_else() {
     copy_folder(&stores().join("v2-gzip"), &root.join("no group/of 2"));
     #[cfg(unix)]
     std::os::unix::fs::symlink(root, root.join("circle")).unwrap();
-    let store = Store::open(root).unwrap();
+    let store = Store::open(&at(root)).unwrap();
     let arrays: Vec<&str> = store.arrays.iter().map(|array| &array.path[..]).collect();
     assert_eq!(arrays, ["_named", "no group/of 2"]);
     let unreadable: Vec<&str> = store.unreadable.iter().map(|each| &each.path[..]).collect();
     let links = if cfg!(unix) { &["circle"][..] } else { &[] };
     assert_eq!(unreadable, [&["bad"][..], links, &["neither"]].concat());
-    assert!(Store::open(&root.join("bad")).is_err());
+    assert!(Store::open(&at(&root.join("bad"))).is_err());
 }
 
 #[test]

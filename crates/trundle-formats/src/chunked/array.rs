@@ -1,7 +1,6 @@
 //! Arrays in chunks, and all of one from front to back.
 
 use std::fmt::Debug;
-use std::fs::File;
 use std::io::{self, Write};
 use std::ops::Range;
 use std::time::SystemTime;
@@ -9,7 +8,7 @@ use std::time::SystemTime;
 use trundle_core::Shape;
 
 use super::boxes::{Place, copy_box, counts, indices, part_of_chunk, short};
-use crate::{Header, Problem, Progress};
+use crate::{EncodedChunk, Header, Problem, Progress};
 
 /// An array whose chunks are decoded one by one, by several threads at once.
 pub(crate) trait ChunkedArray: Debug + Send + Sync {
@@ -28,15 +27,15 @@ pub(crate) trait ChunkedArray: Debug + Send + Sync {
     /// If it cannot be read, or is not what the metadata says.
     fn read_chunk(&self, index: &[u64]) -> io::Result<Vec<u8>>;
 
-    /// The file of the chunk at an index as it is encoded, where each has one; none if it was never written.
+    /// The chunk at an index as it is encoded, where each is by itself; none if it was never written.
     ///
     /// # Errors
     /// If it cannot be opened.
-    fn encoded_chunk(&self, _index: &[u64]) -> io::Result<Option<File>> {
+    fn encoded_chunk(&self, _index: &[u64]) -> io::Result<Option<EncodedChunk>> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// The bytes of that file, and when it was last written to.
+    /// The bytes that it has there, and when it was last written.
     fn stored_chunk(&self, _index: &[u64]) -> Option<(u64, Option<SystemTime>)> {
         None
     }

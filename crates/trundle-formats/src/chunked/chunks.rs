@@ -1,12 +1,11 @@
 //! The chunks of arrays that are read, as one sequence of bytes.
 
-use std::fs::File;
 use std::io;
 
 use super::array::ChunkedArray;
 use super::recent::Recent;
 use crate::blob::nanoseconds;
-use crate::{Blob, BlobIdentity};
+use crate::{Blob, BlobIdentity, EncodedChunk};
 
 /// The files of about so many chunks tell whether a store is what it was, and of so many of each array.
 const SAMPLES: usize = 1024;
@@ -56,7 +55,7 @@ impl<A: ChunkedArray> Blob for Chunks<A> {
         self.recent.read(begin, offset, buffer, || array.read_chunk(&index))
     }
 
-    fn encoded_chunk(&self, tensor: u64, index: &[usize]) -> io::Result<Option<File>> {
+    fn encoded_chunk(&self, tensor: u64, index: &[usize]) -> io::Result<Option<EncodedChunk>> {
         let at = self.arrays.partition_point(|(begin, _)| *begin <= tensor) - 1;
         let index: Vec<u64> = index.iter().map(|i| *i as u64).collect();
         self.arrays[at].1.encoded_chunk(&index)

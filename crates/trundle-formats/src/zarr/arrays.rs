@@ -1,12 +1,11 @@
 //! The arrays of a store that is read, as tensors.
 
-use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 use std::time::SystemTime;
 
 use trundle_core::{Shape, Width};
-use trundle_zarr::{Store, ZarrArray};
+use trundle_zarr::{Object, Store, ZarrArray};
 
 use super::codecs;
 use super::problem;
@@ -14,8 +13,8 @@ use crate::chunked::{ChunkedArray, Chunks, bytes_of_chunks, copy_all};
 use crate::format::Contents;
 use crate::ngff;
 use crate::{
-    Annotations, Blob, Header, Order, Problem, Progress, StoredDType, TensorHint, Unreadable,
-    attributes,
+    Annotations, Blob, EncodedChunk, Header, Order, Problem, Progress, StoredDType, TensorHint,
+    Unreadable, attributes,
 };
 
 /// The arrays of a store.
@@ -169,12 +168,16 @@ impl ChunkedArray for ZarrArray {
         ZarrArray::read_chunk(self, index).map_err(io::Error::from)
     }
 
-    fn encoded_chunk(&self, index: &[u64]) -> io::Result<Option<File>> {
-        Ok(self.encoded(index)?)
+    fn encoded_chunk(&self, index: &[u64]) -> io::Result<Option<EncodedChunk>> {
+        let chunk = self.encoded(index)?;
+        Ok(chunk.map(|chunk| match chunk {
+            Object::File(file) => EncodedChunk::File(file),
+            Object::Bytes(bytes) => EncodedChunk::Bytes(bytes),
+        }))
     }
 
     fn stored_chunk(&self, index: &[u64]) -> Option<(u64, Option<SystemTime>)> {
-        self.stored(index)
+        self.stored(index).map(|found| (found.bytes, found.modified))
     }
 
     fn metadata(&self) -> String {

@@ -7,15 +7,22 @@
 mod arrays;
 mod codecs;
 mod new_store;
+#[cfg(feature = "s3")]
+mod objects;
 mod skeleton;
 
+use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
-use trundle_zarr::Store;
+use trundle_zarr::{Folder, Storage, Store};
 
 use self::arrays::Arrays;
+#[cfg(feature = "s3")]
+pub(crate) use self::objects::{Objects, in_memory};
 use crate::format::{Contents, FolderFormat};
 use crate::source::Source;
+use crate::url::url_of;
 use crate::{Format, Problem, TensorHint};
 
 const NAME: &str = "zarr";
@@ -29,10 +36,13 @@ pub(crate) const FORMAT: Format = Format {
     begins: |_| false,
     open: |_: Source, _| Err(Problem::Unsupported("a Zarr store is a folder".to_owned())),
     skeleton: Some(skeleton::skeleton),
-    folder: Some(FolderFormat { name: NAME, is_one: Store::is_store, begin: skeleton::begin }),
+    folder: Some(FOLDER),
 };
 
-/// The store in the folder at `path`, if there is a folder and it is to be a store.
+pub(crate) const FOLDER: FolderFormat =
+    FolderFormat { name: NAME, is_one: Store::is_store, begin: skeleton::begin };
+
+/// The store in the folder at `path` or at a URL, if there is a folder and it is to be a store.
 ///
 /// # Errors
 /// [`Problem`] if it is none, or nothing of it can be read.
@@ -42,6 +52,19 @@ pub(crate) fn open_folder(
     hint: &TensorHint,
 ) -> Result<Option<Box<dyn Contents>>, Problem> {
     let is_asked_for = format.is_some_and(|format| format.name == FORMAT.name);
+    if let Some(url) = url_of(path) {
+        if !is_asked_for && format.is_some() {
+            let why = "only Zarr stores are read from a bucket".to_owned();
+            return Err(Problem::Unsupported(why));
+        }
+        let storage = in_bucket(url)?;
+        if !Store::is_in(&*storage).map_err(problem)? {
+            let missing = "there is no zarr.json, .zarray or .zgroup";
+            let source = io::Error::new(io::ErrorKind::NotFound, missing);
+            return Err(Problem::Io { doing: "open", source });
+        }
+        return read(path, &storage, hint).map(Some);
+    }
     if !path.is_dir() || (format.is_some() && !is_asked_for) {
         return Ok(None);
     }
@@ -49,11 +72,32 @@ pub(crate) fn open_folder(
         let missing = "is a folder without zarr.json, .zarray or .zgroup".to_owned();
         return if is_asked_for { Err(Problem::Malformed(missing)) } else { Ok(None) };
     }
-    let store = Store::open(path).map_err(problem)?;
-    Ok(Some(Box::new(Arrays::new(path, store, hint)?)))
+    let storage: Arc<dyn Storage> = Arc::new(Folder::new(path));
+    read(path, &storage, hint).map(Some)
 }
 
-fn problem(error: trundle_zarr::Error) -> Problem {
+fn read(
+    path: &Path,
+    storage: &Arc<dyn Storage>,
+    hint: &TensorHint,
+) -> Result<Box<dyn Contents>, Problem> {
+    let store = Store::open(storage).map_err(problem)?;
+    Ok(Box::new(Arrays::new(path, store, hint)?))
+}
+
+#[cfg(feature = "s3")]
+fn in_bucket(url: &str) -> Result<Arc<dyn Storage>, Problem> {
+    let bucket = trundle_s3::Bucket::open(url);
+    let bucket = bucket.map_err(|source| Problem::Io { doing: "open", source })?;
+    Ok(Arc::new(Objects(bucket)))
+}
+
+#[cfg(not(feature = "s3"))]
+fn in_bucket(_: &str) -> Result<Arc<dyn Storage>, Problem> {
+    Err(crate::url::no_s3())
+}
+
+pub(crate) fn problem(error: trundle_zarr::Error) -> Problem {
     match error {
         trundle_zarr::Error::Unsupported(why) | trundle_zarr::Error::TooMany(why) => {
             Problem::Unsupported(why)

@@ -7,14 +7,17 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use trundle_zarr::{ArrayWriter, Error, NewArray, ZarrArray, create_groups};
+use trundle_zarr::{
+    ArrayWriter, Error, Folder, NewArray, Object, Storage, ZarrArray, create_groups,
+};
 
 use super::codecs;
 use super::problem;
 use crate::chunked::{Place, Recent, copy_box, counts, indices, part_of_chunk};
+use crate::format::NewFolder;
 use crate::shared_output::Sharing;
 use crate::temporary_file::wait_for_end;
-use crate::{Blob, ChunkedTensor, FileSkeleton, Problem, attributes};
+use crate::{Blob, ChunkedTensor, EncodedChunk, FileSkeleton, Problem, attributes};
 
 /// What is written at once of all arrays, one after another, without what lies beyond a tensor's end: see
 /// [`ChunkedTensor`]. Whoever writes all of one in one go hands it to the codecs as it is. The parts of
@@ -55,29 +58,35 @@ struct Chunk<'a> {
 }
 
 impl NewStore {
-    /// The store of the tensors of `skeleton` in the folder at `path`, which is empty; or, where several
-    /// processes write it, has been begun like this and has all metadata.
+    /// The store of the tensors of `skeleton`. Where several processes write it, it has been begun like this and
+    /// has all metadata.
     ///
     /// # Errors
     /// [`Problem`] if their metadata cannot be written.
-    pub(super) fn begin(
-        path: &Path,
-        skeleton: &FileSkeleton,
-        sharing: Option<Arc<Sharing>>,
-    ) -> Result<NewStore, Problem> {
+    pub(super) fn begin(new: NewFolder<'_>, skeleton: &FileSkeleton) -> Result<NewStore, Problem> {
+        let beside = |path: &Path| path.parent().unwrap_or(Path::new(".")).to_owned();
+        let (storage, beside, sharing): (Arc<dyn Storage>, _, _) = match new {
+            NewFolder::Alone(path) => (Arc::new(Folder::new(path)), beside(path), None),
+            NewFolder::Shared(path, sharing) => {
+                let folder = Folder::shared(path, &sharing.made_in);
+                (Arc::new(folder), beside(path), Some(sharing))
+            }
+            #[cfg(feature = "s3")]
+            NewFolder::Bucket(output) => (output, std::env::temp_dir(), None),
+        };
         let is_group = skeleton.chunked().iter().all(|tensor| !tensor.path.is_empty());
         if is_group && sharing.is_none() {
             let of_group =
                 |(path, text): &(String, String)| (path.clone(), attributes::of_text(text));
             let groups = skeleton.groups().iter().map(of_group).collect();
             let arrays: Vec<NewArray> = skeleton.chunked().iter().map(new_array).collect();
-            create_groups(path, &groups, &arrays).map_err(written)?;
+            create_groups(&*storage, &groups, &arrays).map_err(written)?;
         }
         let tensors = skeleton.chunked().iter().zip(skeleton.data_offsets());
         let arrays = tensors.map(|(tensor, begin)| {
             let writer = match &sharing {
-                None => ArrayWriter::create(path, &new_array(tensor)),
-                Some(sharing) => ArrayWriter::join(path, &sharing.made_in, &new_array(tensor)),
+                None => ArrayWriter::create(&storage, &new_array(tensor)),
+                Some(_) => ArrayWriter::join(&storage, &new_array(tensor)),
             };
             let writer = writer.map_err(written)?;
             Ok(Array {
@@ -91,7 +100,6 @@ impl NewStore {
             })
         });
         let arrays = arrays.collect::<Result<_, Problem>>()?;
-        let beside = path.parent().unwrap_or(Path::new(".")).to_owned();
         let parts = Parts { beside: beside.into(), held: Mutex::default() };
         let (end, recent) = (skeleton.bytes(), Recent::default());
         Ok(NewStore { arrays, end, parts, recent, sharing })
@@ -248,7 +256,16 @@ impl Blob for NewStore {
         written.map(|()| own.len())
     }
 
-    fn write_encoded_chunk(&self, tensor: u64, index: &[usize], chunk: File) -> io::Result<()> {
+    fn write_encoded_chunk(
+        &self,
+        tensor: u64,
+        index: &[usize],
+        chunk: EncodedChunk,
+    ) -> io::Result<()> {
+        let chunk = match chunk {
+            EncodedChunk::File(file) => Object::File(file),
+            EncodedChunk::Bytes(bytes) => Object::Bytes(bytes),
+        };
         let array = &self.arrays[self.arrays.partition_point(|array| array.begin <= tensor) - 1];
         let written = array.writer.write_encoded(&long(index), chunk);
         if written.is_err() {
@@ -367,6 +384,7 @@ mod tests {
             (&[3, 5], &[9, 1]),
         ] {
             let folder = tempfile::tempdir().unwrap();
+            let storage: Arc<dyn Storage> = Arc::new(Folder::new(folder.path()));
             let new = NewArray {
                 path: String::new(),
                 shape: long(sizes),
@@ -378,7 +396,7 @@ mod tests {
                 attributes: trundle_zarr::Attributes::new(),
                 fill: vec![0; 2],
             };
-            let writer = ArrayWriter::create(folder.path(), &new).unwrap();
+            let writer = ArrayWriter::create(&storage, &new).unwrap();
             let (sizes, chunk, read) = (sizes.to_vec(), chunk.to_vec(), short(&new.chunk));
             let array = Array {
                 begin: 8,

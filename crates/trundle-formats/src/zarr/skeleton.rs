@@ -1,16 +1,14 @@
 //! What a store is before it has any data.
 
 use std::collections::BTreeSet;
-use std::path::Path;
-use std::sync::Arc;
 
 use trundle_core::DType;
 use trundle_zarr::{Attributes, MOST_ARRAYS};
 
 use super::new_store::{NewStore, new_array};
 use super::{NAME, codecs};
+use crate::format::NewFolder;
 use crate::names::{check_relative, check_unique};
-use crate::shared_output::Sharing;
 use crate::{Blob, ChunkedTensor, Described, FileSkeleton, Problem, StoredDType, attributes};
 
 /// Chunks of which nothing is said have so many bytes at most: enough for a disk and for what packs them,
@@ -99,13 +97,9 @@ fn is_group((key, text): &(String, String), tensors: &[Described<'_>]) -> bool {
         && serde_json::from_str::<Attributes>(text).is_ok()
 }
 
-/// The store of a skeleton in the folder at `path`: see [`NewStore::begin`].
-pub(super) fn begin(
-    path: &Path,
-    skeleton: &FileSkeleton,
-    sharing: Option<Arc<Sharing>>,
-) -> Result<Box<dyn Blob>, Problem> {
-    Ok(Box::new(NewStore::begin(path, skeleton, sharing)?))
+/// The store of a skeleton: see [`NewStore::begin`].
+pub(super) fn begin(new: NewFolder<'_>, skeleton: &FileSkeleton) -> Result<Box<dyn Blob>, Problem> {
+    Ok(Box::new(NewStore::begin(new, skeleton)?))
 }
 
 /// Checks that all names can be paths of arrays beside each other.

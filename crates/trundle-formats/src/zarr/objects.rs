@@ -1,0 +1,65 @@
+//! The objects of a store in a bucket.
+
+use std::io;
+
+use trundle_s3::Bucket;
+use trundle_zarr::{Below, Object, Part, Stat, Storage, check_bytes};
+
+/// A bucket that a store is read from.
+#[derive(Debug)]
+pub(crate) struct Objects(pub(crate) Bucket);
+
+impl Storage for Objects {
+    fn stat(&self, key: &str) -> io::Result<Option<Stat>> {
+        let found = self.0.stat(key)?;
+        Ok(found.map(|found| Stat { bytes: found.bytes, modified: Some(found.modified) }))
+    }
+
+    fn read(&self, key: &str, part: Part, most: u64) -> io::Result<Option<Vec<u8>>> {
+        let asked = match part {
+            Part::All => trundle_s3::Part::All,
+            // Of nothing nothing is asked: servers refuse that. Nor is what says no end.
+            Part::From(_) | Part::Range(_, 0) | Part::Last(0) => {
+                let Some(found) = self.0.stat(key)? else { return Ok(None) };
+                let range = part.within(found.bytes, most)?;
+                let length = range.end - range.start;
+                if length == 0 {
+                    return Ok(Some(Vec::new()));
+                }
+                trundle_s3::Part::Range(range.start, length)
+            }
+            Part::Range(start, length) => trundle_s3::Part::Range(start, length),
+            Part::Last(length) => trundle_s3::Part::Last(length),
+        };
+        self.0.read(key, asked, |all, _| part.within(all, most).map(drop))
+    }
+
+    fn object(&self, key: &str, most: u64) -> io::Result<Option<Object>> {
+        let read = self.0.read(key, trundle_s3::Part::All, |all, _| check_bytes(all, most))?;
+        Ok(read.map(Object::Bytes))
+    }
+
+    fn folders(&self, path: &str) -> io::Result<Vec<Below>> {
+        let names = self.0.folders(path)?;
+        Ok(names.into_iter().map(|name| Below { name, is_link: false }).collect())
+    }
+
+    fn write(&self, key: &str, object: Object) -> io::Result<u64> {
+        let bytes = in_memory(object)?;
+        let written = bytes.len() as u64;
+        self.0.write(key, bytes, trundle_s3::New::OrReplace)?;
+        Ok(written)
+    }
+}
+
+/// All bytes of an object.
+pub(crate) fn in_memory(object: Object) -> io::Result<Vec<u8>> {
+    match object {
+        Object::Bytes(bytes) => Ok(bytes),
+        Object::File(mut file) => {
+            let mut bytes = Vec::new();
+            io::Read::read_to_end(&mut file, &mut bytes)?;
+            Ok(bytes)
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Requests that a thread waits for.
+
+use std::env;
+use std::future::Future;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::{BackoffConfig, RetryConfig};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::profile::Profile;
+
+/// A request that fails is made again so often, after times that grow: for half a minute all in all.
+const MOST_RETRIES: usize = 8;
+const FIRST_WAIT: Duration = Duration::from_millis(100);
+const LONGEST_WAIT: Duration = Duration::from_secs(8);
+const LONGEST: Duration = Duration::from_mins(2);
+
+/// What makes requests in this process.
+#[derive(Clone, Debug)]
+pub(crate) struct Client {
+    /// The process that it is of: one that is made by `fork` has none of its threads.
+    process: u32,
+    runtime: Arc<Runtime>,
+    pub(crate) requests: Arc<AmazonS3>,
+}
+
+/// The thread that waits for the network on behalf of all others, and the process that it is in.
+static RUNTIME: Mutex<Option<(u32, Arc<Runtime>)>> = Mutex::new(None);
+
+impl Client {
+    /// For the objects of a bucket.
+    ///
+    /// # Errors
+    /// If what the environment says cannot be used.
+    pub(crate) fn new(bucket: &str) -> io::Result<Client> {
+        // What encrypts is chosen with it, before anything asks for that.
+        let runtime = runtime()?;
+        let requests = Arc::new(builder(bucket)?.build().map_err(invalid)?);
+        Ok(Client { process: std::process::id(), runtime, requests })
+    }
+
+    /// Whether it is of this process.
+    pub(crate) fn is_usable(&self) -> bool {
+        self.process == std::process::id()
+    }
+
+    /// Waits for a request.
+    pub(crate) fn wait<T>(&self, request: impl Future<Output = T>) -> T {
+        self.runtime.block_on(request)
+    }
+}
+
+fn runtime() -> io::Result<Arc<Runtime>> {
+    let process = std::process::id();
+    let mut held = RUNTIME.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((of, runtime)) = &*held
+        && *of == process
+    {
+        return Ok(Arc::clone(runtime));
+    }
+    // Where there is one already, it stays the one.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(1)
+        .thread_name("trundle-s3")
+        .enable_all()
+        .build()?;
+    let runtime = Arc::new(runtime);
+    // Whoever ended that of another process would wait for threads that this one does not have.
+    std::mem::forget(held.replace((process, Arc::clone(&runtime))));
+    Ok(runtime)
+}
+
+/// What the environment says of a bucket, and else the files of the AWS command line.
+fn builder(bucket: &str) -> io::Result<AmazonS3Builder> {
+    let backoff = BackoffConfig { init_backoff: FIRST_WAIT, max_backoff: LONGEST_WAIT, base: 2.0 };
+    let retry = RetryConfig { backoff, max_retries: MOST_RETRIES, retry_timeout: LONGEST };
+    let mut builder = AmazonS3Builder::from_env().with_bucket_name(bucket).with_retry(retry);
+    let is_set = |builder: &AmazonS3Builder, key| builder.get_config_value(&key).is_some();
+    let profile = Profile::of_environment();
+    // A profile that is asked for has its own; what is set for no profile is of nobody else.
+    if !is_set(&builder, AmazonS3ConfigKey::AccessKeyId)
+        && let (Some(key_id), Some(secret)) = (profile.key_id, profile.secret)
+    {
+        builder = builder.with_access_key_id(key_id).with_secret_access_key(secret);
+        if let Some(token) = profile.token {
+            builder = builder.with_token(token);
+        }
+    } else if env::var_os("AWS_PROFILE").is_some()
+        && !is_set(&builder, AmazonS3ConfigKey::AccessKeyId)
+    {
+        let name = env::var("AWS_PROFILE").unwrap_or_default();
+        let why = format!(
+            "AWS_PROFILE is {name:?}, which has no access key in the files of the AWS command line"
+        );
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+    }
+    if !is_set(&builder, AmazonS3ConfigKey::Region)
+        && !is_set(&builder, AmazonS3ConfigKey::DefaultRegion)
+        && let Some(region) = profile.region
+    {
+        builder = builder.with_region(region);
+    }
+    let endpoint = ["AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"];
+    let endpoint = endpoint.iter().find_map(|name| env::var(name).ok()).or(profile.endpoint);
+    if let Some(endpoint) = endpoint {
+        // Who names a server without encryption wants that.
+        let is_plain = endpoint.starts_with("http://");
+        builder = builder.with_endpoint(endpoint);
+        if is_plain {
+            builder = builder.with_allow_http(true);
+        }
+    }
+    Ok(builder)
+}
+
+#[allow(clippy::needless_pass_by_value, reason = "a function for `map_err`")]
+pub(crate) fn invalid(error: impl ToString) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, error.to_string())
+}

@@ -1,0 +1,47 @@
+//! What a URL names.
+
+use std::io;
+
+/// What URLs of buckets begin with.
+const SCHEME: &str = "s3://";
+
+/// Whether a text is the URL of something in a bucket.
+pub fn is_url(text: &str) -> bool {
+    text.starts_with(SCHEME)
+}
+
+/// The bucket of a URL, and the keys below what it names: `s3://bucket/a/b` has those that begin with `a/b/`.
+///
+/// # Errors
+/// If it has no bucket, or its path has parts that no key has: empty ones, `.` and `..`.
+pub(crate) fn parts(url: &str) -> io::Result<(&str, &str)> {
+    let refused = |why: &str| Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+    let rest = url.strip_prefix(SCHEME).unwrap_or(url);
+    let (bucket, path) = rest.split_once('/').unwrap_or((rest, ""));
+    if bucket.is_empty() {
+        return refused("names no bucket: expected s3://BUCKET/PATH");
+    }
+    let path = path.trim_end_matches('/');
+    if path.is_empty() {
+        return refused("names a bucket and nothing in it: expected s3://BUCKET/PATH");
+    }
+    if path.split('/').any(|part| matches!(part, "" | "." | "..")) {
+        return refused("has a part that is empty, `.` or `..`");
+    }
+    Ok((bucket, path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_name_a_bucket_and_a_path_in_it() {
+        assert_eq!(parts("s3://b/x.zarr").unwrap(), ("b", "x.zarr"));
+        assert_eq!(parts("s3://b/a/x.zarr//").unwrap(), ("b", "a/x.zarr"));
+        for wrong in ["s3://", "s3:///x", "s3://b", "s3://b/", "s3://b/a//b", "s3://b/../c"] {
+            assert!(parts(wrong).is_err(), "{wrong}");
+        }
+        assert!(is_url("s3://b/x") && !is_url("s3:/b/x") && !is_url("./s3://b"));
+    }
+}

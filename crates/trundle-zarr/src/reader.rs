@@ -1,0 +1,71 @@
+//! The objects of an array, as zarrs reads them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use zarrs::storage::byte_range::{ByteRange, ByteRangeIterator};
+use zarrs::storage::{
+    Bytes, MaybeBytes, MaybeBytesIterator, ReadableStorageTraits, StorageError, StoreKey,
+};
+
+use crate::storage::{Part, Storage};
+
+/// The storage of a store, for one array. What is longer than expected is refused before it is read.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    pub(crate) storage: Arc<dyn Storage>,
+    /// The most bytes that are expected of an object: first of metadata, then of a chunk.
+    most: AtomicU64,
+}
+
+impl Reader {
+    pub(crate) fn new(storage: Arc<dyn Storage>, most: u64) -> Reader {
+        Reader { storage, most: AtomicU64::new(most) }
+    }
+
+    /// Expects objects of `most` bytes at most from now on.
+    pub(crate) fn expect(&self, most: u64) {
+        self.most.store(most, Ordering::Relaxed);
+    }
+
+    pub(crate) fn most(&self) -> u64 {
+        self.most.load(Ordering::Relaxed)
+    }
+}
+
+impl ReadableStorageTraits for Reader {
+    fn get(&self, key: &StoreKey) -> Result<MaybeBytes, StorageError> {
+        let read = self.storage.read(key.as_str(), Part::All, self.most())?;
+        Ok(read.map(Bytes::from))
+    }
+
+    fn get_partial_many<'a>(
+        &'a self,
+        key: &StoreKey,
+        ranges: ByteRangeIterator<'a>,
+    ) -> Result<MaybeBytesIterator<'a>, StorageError> {
+        let mut parts = Vec::new();
+        for range in ranges {
+            let part = match range {
+                ByteRange::FromStart(start, None) => Part::From(start),
+                ByteRange::FromStart(start, Some(length)) => Part::Range(start, length),
+                ByteRange::Suffix(length) => Part::Last(length),
+            };
+            // None of the parts is there if one is not.
+            match self.storage.read(key.as_str(), part, self.most()) {
+                Ok(None) => return Ok(None),
+                Ok(Some(read)) => parts.push(Ok(Bytes::from(read))),
+                Err(error) => parts.push(Err(error.into())),
+            }
+        }
+        Ok(Some(Box::new(parts.into_iter())))
+    }
+
+    fn size_key(&self, key: &StoreKey) -> Result<Option<u64>, StorageError> {
+        Ok(self.storage.stat(key.as_str())?.map(|found| found.bytes))
+    }
+
+    fn supports_get_partial(&self) -> bool {
+        true
+    }
+}
