@@ -1,12 +1,12 @@
 //! The command line.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use trundle::BitOrder;
 use trundle_disk::{ChunkSizes, Storage};
-use trundle_formats::{Codecs, FORMATS, Format, StoredDType};
+use trundle_formats::{Codecs, FORMATS, Format, StoredDType, is_url};
 use trundle_view::Slice;
 
 use crate::help;
@@ -175,8 +175,8 @@ pub(crate) struct RunArgs {
     /// it, what the machine has free, and a quarter of that for parts
     #[arg(long, value_name = "SIZE", value_parser = crate::numbers::memory)]
     pub max_mem: Option<Bytes>,
-    /// Where the files are: ssd, hdd or network. Without it, found out by a short probe where it
-    /// matters, and remembered; measure forgets that, and probes again
+    /// Where the files are: ssd, hdd, network or bucket. Without it, found out by a short probe where it
+    /// matters, and remembered, and bucket for s3://; measure forgets that, and probes again
     #[arg(long, value_name = "STORAGE", value_parser = one_of(STORAGES))]
     pub storage: Option<StorageArg>,
     /// Overwrite outputs that exist
@@ -430,13 +430,22 @@ pub(crate) struct MeansArgs {
     /// it, a quarter of what the machine has free
     #[arg(long, value_name = "SIZE", value_parser = crate::numbers::memory)]
     pub max_mem: Option<Bytes>,
-    /// Where the files are: ssd, hdd or network. Without it, found out by a short probe where it
-    /// matters, and remembered; measure forgets that, and probes again
+    /// Where the files are: ssd, hdd, network or bucket. Without it, found out by a short probe where it
+    /// matters, and remembered, and bucket for s3://; measure forgets that, and probes again
     #[arg(long, value_name = "STORAGE", value_parser = one_of(STORAGES))]
     pub storage: Option<StorageArg>,
     /// Print one JSON object on stdout; of long work, progress as one on each line of stderr
     #[arg(long)]
     pub json: bool,
+}
+
+impl MeansArgs {
+    /// The same for files at these paths: if one is in a bucket, that is what they are on.
+    pub(crate) fn between(&self, paths: &[&Path]) -> MeansArgs {
+        let in_bucket = || paths.iter().any(|path| is_url(path));
+        let bucket = || in_bucket().then_some(StorageArg::Kind(Storage::BUCKET));
+        MeansArgs { storage: self.storage.or_else(bucket), ..self.clone() }
+    }
 }
 
 /// What is said of the disk.
@@ -449,10 +458,11 @@ pub(crate) enum StorageArg {
 }
 
 /// What is said of disks, by the names on the command line.
-const STORAGES: [(&str, StorageArg); 4] = [
+const STORAGES: [(&str, StorageArg); 5] = [
     ("ssd", StorageArg::Kind(Storage::SSD)),
     ("hdd", StorageArg::Kind(Storage::HDD)),
     ("network", StorageArg::Kind(Storage::NETWORK)),
+    ("bucket", StorageArg::Kind(Storage::BUCKET)),
     ("measure", StorageArg::Measure),
 ];
 

@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use trundle_s3::{Bucket, New};
 use trundle_zarr::{Below, Object, Part, Stat, Storage, Store};
 
+use crate::temporary_name::random_tag;
 use crate::zarr::{Objects, in_memory};
 use crate::{Problem, zarr};
 
@@ -54,18 +55,13 @@ impl BucketOutput {
     /// As [`BucketOutput::check`], and if the bucket cannot be written to.
     pub(crate) fn begin(url: &str, overwrite: bool) -> Result<BucketOutput, Problem> {
         let objects = Objects(Bucket::open(url).map_err(opening)?);
-        let mode = match find(&objects, overwrite)? {
-            Found::Nothing => New::Only,
-            Found::Unfinished => {
-                objects.0.remove_all().map_err(removing)?;
-                New::OrReplace
-            }
-        };
-        let claimed = objects.0.write(CLAIM, b"trundle writes a store here\n".to_vec(), mode);
-        claimed.map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => Problem::Unfinished,
-            _ => Problem::writing(error),
-        })?;
+        if find(&objects, overwrite)? == Found::Unfinished {
+            objects.0.remove_all().map_err(removing)?;
+        }
+        let claim = random_tag("writes a store here, as").into_bytes();
+        if !is_made(&objects, CLAIM, claim)? {
+            return Err(Problem::Unfinished);
+        }
         let (metadata, is_finished) = (Mutex::default(), AtomicBool::new(false));
         Ok(BucketOutput { objects, metadata, is_finished })
     }
@@ -81,11 +77,10 @@ impl BucketOutput {
         for (key, bytes) in metadata {
             bucket.write(&key, bytes, New::OrReplace).map_err(Problem::writing)?;
         }
-        if let Some(root) = root {
-            bucket.write(METADATA, root, New::Only).map_err(|error| match error.kind() {
-                io::ErrorKind::AlreadyExists => Problem::Exists,
-                _ => Problem::writing(error),
-            })?;
+        if let Some(root) = root
+            && !is_made(&self.objects, METADATA, root)?
+        {
+            return Err(Problem::NotReplaced);
         }
         self.is_finished.store(true, Ordering::Relaxed);
         // Beside a store that is whole it means nothing.
@@ -114,12 +109,28 @@ fn find(objects: &Objects, overwrite: bool) -> Result<Found, Problem> {
         return Ok(Found::Nothing);
     }
     if Store::is_in(objects).map_err(zarr::problem)? {
-        return Err(if overwrite { Problem::NotReplaced } else { Problem::Exists });
+        return Err(Problem::NotReplaced);
     }
     match objects.0.stat(CLAIM).map_err(opening)? {
         Some(_) if overwrite => Ok(Found::Unfinished),
         Some(_) => Err(Problem::Unfinished),
         None => Err(Problem::OtherFolder("zarr")),
+    }
+}
+
+/// Makes an object where there is none, and says whether it is this one.
+fn is_made(objects: &Objects, key: &str, bytes: Vec<u8>) -> Result<bool, Problem> {
+    let most = bytes.len() as u64;
+    match objects.0.write(key, bytes.clone(), New::Only) {
+        Ok(()) => Ok(true),
+        // A request whose answer was lost is made again, and finds what it made itself.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            match objects.read(key, Part::All, most) {
+                Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(false),
+                found => Ok(found.map_err(Problem::reading)? == Some(bytes)),
+            }
+        }
+        Err(error) => Err(Problem::writing(error)),
     }
 }
 

@@ -262,8 +262,35 @@ fn failed(error: Error) -> io::Error {
         Error::NotFound { .. } => io::ErrorKind::NotFound,
         _ => io::ErrorKind::Other,
     };
-    let text = error.to_string();
+    io::Error::new(kind, said(&error.to_string()))
+}
+
+/// What there is to say of an error: where a server answers with a document, its message.
+fn said(text: &str) -> String {
     // The address at which a machine of a cloud has credentials.
-    let text = if text.contains("169.254.169.254") { NO_CREDENTIALS.to_owned() } else { text };
-    io::Error::new(kind, text)
+    if text.contains("169.254.169.254") {
+        return NO_CREDENTIALS.to_owned();
+    }
+    let Some((before, document)) = text.split_once("<?xml") else { return text.to_owned() };
+    let within = |name: &str| {
+        let (_, from) = document.split_once(&format!("<{name}>"))?;
+        Some(from.split_once("</")?.0)
+    };
+    match (within("Code"), within("Message")) {
+        (Some(code), Some(message)) => format!("{before}{code}: {message}"),
+        _ => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_document_there_is_the_message() {
+        let document = "404 Not Found: <?xml version=\"1.0\"?>\n<Error><Code>NoSuchBucket</Code><Message>It does not exist</Message></Error>";
+        assert_eq!(said(document), "404 Not Found: NoSuchBucket: It does not exist");
+        assert_eq!(said("<?xml but not whole"), "<?xml but not whole");
+        assert_eq!(said("GET http://169.254.169.254/latest in 1 s"), NO_CREDENTIALS);
+    }
 }

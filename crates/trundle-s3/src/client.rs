@@ -12,8 +12,8 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::profile::Profile;
 
-/// A request that fails is made again so often, after times that grow: for half a minute all in all.
-const MOST_RETRIES: usize = 8;
+/// A request that fails is made again so often, after times that grow, some seconds in all.
+const MOST_RETRIES: usize = 10;
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(8);
 const LONGEST: Duration = Duration::from_mins(2);

@@ -74,7 +74,8 @@ pub(crate) fn encoders(
 /// [`Problem::Memory`] if there is not room for one.
 fn shared(options: &PlanOptions, budget: usize, each: usize) -> Result<(usize, usize), Error> {
     let each = each.max(1);
-    let threads = (budget / CODECS_SHARE / each).clamp(1, Storage::SSD.in_flight);
+    let most = options.storage.unwrap_or(Storage::SSD).in_flight.max(Storage::SSD.in_flight);
+    let threads = (budget / CODECS_SHARE / each).clamp(1, most);
     match budget.checked_sub(threads.saturating_mul(each)).filter(|left| *left > 0) {
         Some(left) => Ok((left, threads)),
         None => {

@@ -66,6 +66,11 @@ impl Storage {
     pub const NETWORK: Storage =
         Storage { bytes_per_second: 250e6, request_seconds: 1e-3, in_flight: 8 };
 
+    /// A bucket of objects, each request for one: of a machine in the same region. A guess, from the guides of
+    /// the servers.
+    pub const BUCKET: Storage =
+        Storage { bytes_per_second: 400e6, request_seconds: 30e-3, in_flight: 32 };
+
     /// The seconds that so many bytes take in so many requests.
     pub fn seconds(&self, bytes: u64, requests: u64) -> f64 {
         let in_flight = self.in_flight.max(1) as f64;

@@ -1,0 +1,286 @@
+#!/usr/bin/env python3
+"""Stores in S3 buckets, both ways, on a server that fails one request in ten.
+
+    pip install "moto[s3,server]==5.2.5" zarr==3.1.6
+    crates/trundle-s3/tests/with_moto.py target/release/trundle --count 40
+
+Between the program and the server (moto) stands a proxy that answers 500 and 503, cuts bodies off, hangs up and
+takes its time. What the program writes is read by zarr-python, once it is copied into a folder by boto3.
+"""
+
+import argparse
+import http.client
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import boto3
+import numpy as np
+import zarr
+from moto.server import ThreadedMotoServer
+
+BUCKET = "trundle-tests"
+KEYS = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1"}
+
+
+class Proxy(BaseHTTPRequestHandler):
+    """Passes requests on to a server, but for some."""
+
+    protocol_version = "HTTP/1.1"
+    server_address = None
+    chance = random.Random(1)
+    # One request in so many fails; none if it is 0, all if it is 1.
+    failing = 10
+    failures = 0
+
+    def log_message(self, *_):
+        pass
+
+    def answer(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        fails = Proxy.failing and Proxy.chance.randrange(Proxy.failing) == 0
+        kind = Proxy.chance.choice(["500", "503", "cut", "hang up", "late"]) if fails else ""
+        if fails:
+            Proxy.failures += 1
+        if kind in ("500", "503"):
+            return self.give(int(kind), [], b"")
+        connection = http.client.HTTPConnection(*Proxy.server_address, timeout=60)
+        connection.request(self.command, self.path, body, dict(self.headers))
+        got = connection.getresponse()
+        content = got.read()
+        connection.close()
+        if kind == "hang up":
+            # After the server has done what it was asked.
+            self.close_connection = True
+            return None
+        if kind == "late":
+            time.sleep(0.3)
+        self.give(got.status, got.getheaders(), content, kind == "cut" and len(content) > 1)
+        return None
+
+    def give(self, status, headers, content, is_cut=False):
+        self.send_response_only(status)
+        for name, value in headers:
+            if name.lower() not in ("connection", "transfer-encoding", "content-length"):
+                self.send_header(name, value)
+        length = len(content)
+        if self.command == "HEAD":
+            length = next((value for name, value in headers if name.lower() == "content-length"), 0)
+        self.send_header("Content-Length", str(length))
+        self.end_headers()
+        if self.command == "HEAD":
+            return
+        self.wfile.write(content[: len(content) // 2] if is_cut else content)
+        if is_cut:
+            self.close_connection = True
+
+    do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = answer
+
+
+class ProxyServer(ThreadingHTTPServer):
+    """Of whoever hangs up, as one does that is killed, nothing is said."""
+
+    request_queue_size = 128
+    daemon_threads = True
+
+    def handle_error(self, request, client_address):
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
+class Place:
+    """A bucket, a folder, and the program."""
+
+    def __init__(self, program, folder, s3, endpoint):
+        self.program, self.folder, self.s3, self.endpoint = program, Path(folder), s3, endpoint
+
+    def start(self, *arguments, **environment):
+        own = {**os.environ, **KEYS, "AWS_ENDPOINT_URL": self.endpoint, "HOME": str(self.folder), **environment}
+        own = {name: value for name, value in own.items() if value is not None}
+        command = [self.program, *map(str, arguments)]
+        return subprocess.Popen(
+            command, cwd=self.folder, env=own, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+
+    def run(self, *arguments, expect=0, says="", **environment):
+        process = self.start(*arguments, **environment)
+        out, err = process.communicate(timeout=300)
+        if process.returncode != expect or says not in err:
+            sys.exit(f"trundle {arguments}: exit code {process.returncode}, expected {expect} and {says!r}\n{out}{err}")
+        return out
+
+    def keys(self, prefix):
+        pages = self.s3.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=prefix)
+        return sorted(each["Key"] for page in pages for each in page.get("Contents", []))
+
+    def upload(self, store, prefix):
+        for path in sorted(store.rglob("*")):
+            if path.is_file():
+                self.s3.upload_file(str(path), BUCKET, f"{prefix}/{path.relative_to(store)}")
+
+    def download(self, prefix):
+        """What zarr-python reads of the store at a prefix."""
+        store = Path(tempfile.mkdtemp(dir=self.folder))
+        for key in self.keys(f"{prefix}/"):
+            path = store / key[len(prefix) + 1 :]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self.s3.download_file(BUCKET, key, str(path))
+        return zarr.open(str(store), mode="r")
+
+
+def some_store(chance, folder):
+    """A store that zarr-python writes, and its array."""
+    rank = chance.randint(1, 3)
+    shape = [chance.randint(1, [200, 30, 14][rank - 1]) for _ in range(rank)]
+    array = (np.arange(np.prod(shape)) * 7 % 251).astype(chance.choice(["u1", ">i4", "f8", "<i2"])).reshape(shape)
+    chunks = [chance.randint(max(1, size // 4), size) for size in shape]
+    shards = [chunk * chance.randint(1, 3) for chunk in chunks] if chance.random() < 0.4 else None
+    version = 3 if shards else chance.choice([2, 3])
+    path = folder / f"{chance.getrandbits(64):x}.zarr"
+    made = zarr.create_array(
+        str(path), shape=shape, chunks=chunks, shards=shards, dtype=array.dtype, zarr_format=version, fill_value=0
+    )
+    # What is the fill value throughout has no object.
+    if chance.random() < 0.3:
+        array[: max(1, shape[0] // 2)] = 0
+    made[...] = array
+    return path, array
+
+
+def some_movement(chance, array):
+    order = chance.sample(range(array.ndim), array.ndim)
+    shift, axis = chance.randint(-9, 9), chance.randrange(array.ndim)
+    flipped = chance.randrange(array.ndim)
+    chain = f"transpose({','.join(map(str, order))}) | roll(shift={shift}, axes={axis}) | flip(axes={flipped})"
+    return chain, np.flip(np.roll(array.transpose(order), shift, axis), flipped)
+
+
+def random_stores(place, chance, count):
+    for number in range(count):
+        local, array = some_store(chance, place.folder)
+        place.upload(local, f"in/{number}.zarr")
+        chain, expected = some_movement(chance, array)
+        source, target = f"s3://{BUCKET}/in/{number}.zarr", f"s3://{BUCKET}/out/{number}.zarr"
+        chunks = ",".join(str(chance.randint(max(1, size // 3), size)) for size in expected.shape)
+        place.run("apply", source, chain, "-o", target, "--chunks", chunks, *chance.choice([[], ["--verify"]]))
+        written = place.download(f"out/{number}.zarr")
+        if written[...].dtype != expected.dtype.newbyteorder("<") or not np.array_equal(written[...], expected):
+            sys.exit(f"{chain} of {local} is not what numpy makes of it")
+        left = [key for key in place.keys(f"out/{number}.zarr") if "trundle" in key]
+        if left:
+            sys.exit(f"{target}: {left} is left")
+    print(f"{count} stores between buckets, of {Proxy.failures} requests that failed none mattered")
+
+
+def groups(place):
+    """Groups within groups, and what is said of them."""
+    root = zarr.open_group(str(place.folder / "g.zarr"), mode="w", attributes={"title": "all"})
+    inner = root.create_group("a/b", attributes={"of": "b"})
+    for name in ("x", "y"):
+        inner.create_array(name, shape=(4, 6), chunks=(2, 3), dtype="f4")[...] = np.arange(24).reshape(4, 6)
+    place.upload(place.folder / "g.zarr", "g.zarr")
+    place.run("transpose", f"s3://{BUCKET}/g.zarr", "-o", f"s3://{BUCKET}/h.zarr", "--order", "1,0")
+    written = place.download("h.zarr")
+    assert written.attrs["title"] == "all" and written["a/b"].attrs["of"] == "b"
+    assert np.array_equal(written["a/b/y"][...], np.arange(24).reshape(4, 6).T)
+
+
+def refusals(place):
+    np.save(place.folder / "x.npy", np.arange(24).reshape(4, 6))
+    there, gone = f"s3://{BUCKET}/h.zarr", f"s3://{BUCKET}/none.zarr"
+    refused = [
+        (["info", gone], 1, "there is no zarr.json"),
+        (["info", f"s3://{BUCKET}/x.npy"], 3, "only Zarr stores are read"),
+        (["info", "s3://"], 1, "names no bucket"),
+        (["transpose", "x.npy", "-o", f"s3://{BUCKET}/y.npy"], 3, "only Zarr stores are written"),
+        (["transpose", "x.npy", "-o", there], 2, "a store in a bucket is not replaced"),
+        (["transpose", "x.npy", "-o", there, "--force"], 2, "a store in a bucket is not replaced"),
+        (["transpose", "x.npy", "-o", f"s3://{BUCKET}/in", "--to", "zarr"], 2, "is a folder, and none of format zarr"),
+        (["transpose", "x.npy", "-o", "s3://no-such-bucket/y.zarr"], 1, "NoSuchBucket"),
+    ]
+    for arguments, expect, says in refused:
+        place.run(*arguments, expect=expect, says=says)
+    without = {"AWS_ACCESS_KEY_ID": None, "AWS_SECRET_ACCESS_KEY": None}
+    place.run("info", there, expect=1, says="no credentials", **without)
+    place.run("info", there, expect=1, says='AWS_PROFILE is "none"', AWS_PROFILE="none", **without)
+    (place.folder / ".aws").mkdir()
+    (place.folder / ".aws/credentials").write_text("[lab]\naws_access_key_id=a\naws_secret_access_key=b\n")
+    place.run("info", there, AWS_PROFILE="lab", **without)
+    Proxy.failing = 1
+    begin = time.monotonic()
+    Proxy.chance = random.Random(3)
+    place.run("info", there, expect=1)
+    Proxy.failing = 0
+    print(f"a server that always fails is given up after {time.monotonic() - begin:.0f} s")
+
+
+def unfinished(place):
+    """A run that fails leaves nothing; one that is killed leaves what only --force removes."""
+    shape = (1200, 4)
+    array = np.arange(4800, dtype="i4").reshape(shape) + 1
+    path = place.folder / "many.zarr"
+    zarr.create_array(str(path), shape=shape, chunks=(1, 4), dtype="i4")[...] = array
+    (path / "c/1199/0").write_bytes(b"torn")
+    target = f"s3://{BUCKET}/many.zarr"
+    # More keys than one request lists.
+    flip = ["flip", "many.zarr", "-o", target, "--axes", "1"]
+    place.run(*flip, "--codec", "zstd:1", expect=3, says="c/1199/0")
+    assert place.keys("many.zarr") == [], place.keys("many.zarr")[:3]
+    zarr.create_array(str(path), shape=shape, chunks=(1, 4), dtype="i4", overwrite=True)[...] = array
+    process = place.start(*flip)
+    while len(place.keys("many.zarr")) < 20:
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    left = place.keys("many.zarr")
+    assert 1 < len(left) < 1200 and not any(key.endswith("zarr.json") for key in left), left[:5]
+    # One of another job, which nobody must find among the new ones.
+    place.s3.put_object(Bucket=BUCKET, Key="many.zarr/c/0/1", Body=b"stale")
+    place.run("info", target, expect=1, says="there is no zarr.json")
+    place.run(*flip, expect=1, says="--force removes that and begins anew")
+    place.run(*flip, "--force")
+    assert np.array_equal(place.download("many.zarr")[...], array[:, ::-1])
+    assert len(place.keys("many.zarr")) == 1201
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("program")
+    parser.add_argument("--count", type=int, default=40)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().getrandbits(32))
+    given = parser.parse_args()
+    print(f"seed {given.seed}")
+    chance = Proxy.chance = random.Random(given.seed)
+    server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
+    server.start()
+    Proxy.server_address = server.get_host_and_port()
+    proxy = ProxyServer(("127.0.0.1", 0), Proxy)
+    threading.Thread(target=proxy.serve_forever, daemon=True).start()
+    host, port = Proxy.server_address
+    s3 = boto3.client(
+        "s3",
+        endpoint_url=f"http://{host}:{port}",
+        region_name="us-east-1",
+        aws_access_key_id="key",
+        aws_secret_access_key="secret",
+    )
+    s3.create_bucket(Bucket=BUCKET)
+    with tempfile.TemporaryDirectory() as folder:
+        program = str(Path(given.program).resolve())
+        place = Place(program, folder, s3, f"http://127.0.0.1:{proxy.server_port}")
+        random_stores(place, chance, given.count)
+        groups(place)
+        refusals(place)
+        unfinished(place)
+    server.stop()
+
+
+main()
