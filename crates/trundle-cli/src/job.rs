@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde_json::json;
 use trundle_disk::{Cost, Job, PlanOptions, RunOptions, Source, Storage, TensorJob};
-use trundle_formats::{FORMATS, Format, Output, Shown, TensorFile};
+use trundle_formats::{FORMATS, Format, Output, Shown, TensorFile, is_url};
 
 use crate::args::{ChunkArgs, MeansArgs, MoveArgs, StorageArg, WriteArgs};
 use crate::axes;
@@ -242,7 +242,12 @@ fn is_special(path: &Path) -> bool {
 pub(crate) fn carry_out(operation: &Operation, moving: &MoveArgs) -> Result<Outcome, Failure> {
     let (writing, planning) = (&moving.writing, &moving.planning);
     let format = output_format(&writing.output, writing.to, operation.input.path())?;
-    let check = |format: &Format| Output::check_as(format, &writing.output, writing.force);
+    // In a bucket there is what is gone on with, and nothing else.
+    let is_resumed = writing.resume && is_url(&writing.output);
+    let check = |format: &Format| match is_resumed {
+        true => Ok(()),
+        false => Output::check_as(format, &writing.output, writing.force),
+    };
     format.map_or(Ok(()), check)?;
     let mut file = operation.input.open()?;
     if format.is_none() {

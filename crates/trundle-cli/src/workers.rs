@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 use trundle_disk::{Job, NumberedJob, Observer, Source, Stage, TaskOptions, TaskPlan};
-use trundle_formats::{Leftover, Output, TensorFile, leftovers};
+use trundle_formats::{Leftover, Output, TensorFile, is_url, leftovers};
 
 use crate::PROGRAM;
 use crate::args::{MeansArgs, WriteArgs};
@@ -55,8 +55,8 @@ pub(crate) fn run(
         if means.json { Progress::events(writing.quiet) } else { Progress::new(writing.quiet) };
     let source = [Source { file, path: input }];
     let options = TaskOptions { overwrite: writing.force, verify: writing.verify, bytes: None };
-    let (earlier, others) = earlier(output);
-    let plan = match earlier.filter(|_| writing.resume) {
+    let (mut earlier, others) = earlier(output);
+    let plan = match earlier.take_if(|_| writing.resume) {
         Some(plan) if writing.verify && !plan.file.tasks.verifies() => {
             return Err(Failure::usage(
                 "what was done is not verified: go on without --verify, or begin anew without --resume",
@@ -65,6 +65,9 @@ pub(crate) fn run(
         Some(plan) => plan,
         None => {
             // Those of earlier workers, which nobody goes on with.
+            if let Some(earlier) = earlier.filter(|_| is_url(output)) {
+                earlier.file.tasks.discard(output)?;
+            }
             others.iter().for_each(|left| drop(left.remove()));
             begin(&job, &source, output, options, means)?
         }
@@ -104,10 +107,13 @@ fn begin(
     parsed(&command)?;
     let folder = here()?;
     let tasks = job.begin_tasks(source, output, options)?;
-    let path = tasks.folder(output).join(PLAN);
+    let tasks_folder = tasks.folder(output);
+    let path = tasks_folder.join(PLAN);
     let file = PlanFile::new(folder, command, means.max_mem, tasks);
     file.keep(output, |text| {
-        let written = std::fs::write(&path, text);
+        // Beside a bucket there is none yet.
+        let made = std::fs::create_dir_all(&tasks_folder);
+        let written = made.and_then(|()| std::fs::write(&path, text));
         written.map_err(|error| Failure::running(format!("cannot write the plan: {error}")))
     })?;
     Ok(Plan { file, is_earlier: false })

@@ -9,61 +9,109 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use trundle_s3::{Bucket, New};
 use trundle_zarr::{Below, Object, Part, Stat, Storage, Store};
 
-use crate::temporary_name::random_tag;
 use crate::zarr::{Objects, in_memory};
 use crate::{Problem, zarr};
 
-/// The object that says that a store is being written, and what is written below it is nobody else's.
-const CLAIM: &str = ".trundle-unfinished";
+/// What the keys of all begin with that is there only as long as a store is not finished.
+const UNFINISHED: &str = ".trundle-unfinished";
+
+/// The object that says by which processes a store is being written: what is below it is nobody else's.
+const CLAIM: &str = ".trundle-unfinished/claim";
 
 /// The objects without which a store is none.
 const METADATA: &str = "zarr.json";
 
+/// The bytes of a tag or of a note, at most.
+const MOST_NOTE_BYTES: u64 = 16 << 20;
+
 /// A store that is written to a bucket. Nothing there can be renamed, and so its chunks are written where they
 /// stay; but as long as there is no metadata nobody finds a store there, and that is written when it is
-/// [finished](BucketOutput::finish), of the root last. All is removed if it is dropped before.
+/// [finished](BucketOutput::finish), of the root last. All is removed if it is dropped before, unless it is
+/// [kept](BucketOutput::keep).
 #[derive(Debug)]
 pub(crate) struct BucketOutput {
     objects: Objects,
-    /// What is written at the end, by its keys.
+    /// What the claim says.
+    tag: String,
+    /// What is written at the end, by its keys; of one that is kept, it is in the bucket.
     metadata: Mutex<BTreeMap<String, Vec<u8>>>,
-    is_finished: AtomicBool,
-}
-
-/// What there is at the place of an output.
-#[derive(Debug, PartialEq, Eq)]
-enum Found {
-    Nothing,
-    /// What a run that ended early has left, or one that has not ended writes.
-    Unfinished,
+    is_kept: AtomicBool,
 }
 
 impl BucketOutput {
-    /// Checks that a store can be begun at a URL.
+    /// Checks that a store can be begun at a URL, and says whether there is what a run has left that ended early.
     ///
     /// # Errors
-    /// [`Problem`] if it cannot: the bucket cannot be read, or there is something. What a run has left that ended
-    /// early makes room if `overwrite` is set; a store never does, as both could not be whole at once.
+    /// [`Problem`] if it cannot: the bucket cannot be read, or there is something. What a run has left makes room
+    /// if `overwrite` is set; a store never does, as both could not be whole at once.
     pub(crate) fn check(url: &str, overwrite: bool) -> Result<(), Problem> {
-        let bucket = Bucket::open(url).map_err(opening)?;
-        find(&Objects(bucket), overwrite).map(drop)
+        has_leftover(&open(url)?, overwrite).map(drop)
     }
 
-    /// Begins a store at a URL.
+    /// Begins a store at a URL, under a tag that no other has.
     ///
     /// # Errors
     /// As [`BucketOutput::check`], and if the bucket cannot be written to.
-    pub(crate) fn begin(url: &str, overwrite: bool) -> Result<BucketOutput, Problem> {
-        let objects = Objects(Bucket::open(url).map_err(opening)?);
-        if find(&objects, overwrite)? == Found::Unfinished {
+    pub(crate) fn begin(url: &str, overwrite: bool, tag: &str) -> Result<BucketOutput, Problem> {
+        let objects = open(url)?;
+        if has_leftover(&objects, overwrite)? {
             objects.0.remove_all().map_err(removing)?;
         }
-        let claim = random_tag("writes a store here, as").into_bytes();
-        if !is_made(&objects, CLAIM, claim)? {
+        if !is_made(&objects, CLAIM, tag.as_bytes().to_vec(), tag)? {
             return Err(Problem::Unfinished);
         }
-        let (metadata, is_finished) = (Mutex::default(), AtomicBool::new(false));
-        Ok(BucketOutput { objects, metadata, is_finished })
+        Ok(BucketOutput::new(objects, tag, false))
+    }
+
+    /// The store that was begun like this and is [kept](BucketOutput::keep); `Err` of whether it is finished.
+    ///
+    /// # Errors
+    /// [`Problem`] if the bucket cannot be read.
+    pub(crate) fn join(url: &str, tag: &str) -> Result<Result<BucketOutput, bool>, Problem> {
+        let objects = open(url)?;
+        if is_claimed(&objects, tag)? {
+            return Ok(Ok(BucketOutput::new(objects, tag, true)));
+        }
+        let of_root = objects.0.tag(METADATA).map_err(opening)?;
+        Ok(Err(of_root.as_deref() == Some(own(tag))))
+    }
+
+    /// Removes what was begun like this, unless it is finished.
+    ///
+    /// # Errors
+    /// [`Problem`] if it cannot be removed.
+    pub(crate) fn discard(url: &str, tag: &str) -> Result<(), Problem> {
+        let objects = open(url)?;
+        if !is_claimed(&objects, tag)? {
+            return Ok(());
+        }
+        // Of one that is finished, only this was left.
+        let is_finished = objects.0.tag(METADATA).map_err(opening)?.is_some();
+        let below = if is_finished { UNFINISHED } else { "" };
+        objects.0.remove_below(below, CLAIM).map_err(removing)?;
+        objects.0.remove(CLAIM).map_err(removing)
+    }
+
+    fn new(objects: Objects, tag: &str, is_kept: bool) -> BucketOutput {
+        let (metadata, is_kept) = (Mutex::default(), AtomicBool::new(is_kept));
+        BucketOutput { objects, tag: tag.to_owned(), metadata, is_kept }
+    }
+
+    /// Leaves what is there to those who [join](BucketOutput::join).
+    ///
+    /// # Errors
+    /// [`Problem`] if what they need cannot be written.
+    pub(crate) fn keep(&self) -> Result<(), Problem> {
+        for (key, bytes) in std::mem::take(&mut *self.metadata()) {
+            let written = self.objects.0.write(&kept(&key), bytes, New::OrReplace);
+            written.map_err(Problem::writing)?;
+        }
+        self.is_kept.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn is_kept(&self) -> bool {
+        self.is_kept.load(Ordering::Relaxed)
     }
 
     /// Writes the metadata, by which the store is there.
@@ -71,21 +119,58 @@ impl BucketOutput {
     /// # Errors
     /// [`Problem`] if it cannot be written, or another has written a store there meanwhile.
     pub(crate) fn finish(&self) -> Result<(), Problem> {
-        let mut metadata = std::mem::take(&mut *self.metadata());
-        let root = metadata.remove(METADATA);
         let bucket = &self.objects.0;
+        let mut metadata = std::mem::take(&mut *self.metadata());
+        if self.is_kept() {
+            for key in bucket.keys(&kept(""), usize::MAX).map_err(Problem::reading)? {
+                let read = self.objects.read(&key, Part::All, MOST_NOTE_BYTES);
+                let read = read.map_err(Problem::reading)?.unwrap_or_default();
+                let own = key.strip_prefix(&kept("")).unwrap_or_default();
+                metadata.insert(own.trim_start_matches('/').to_owned(), read);
+            }
+        }
+        let root = metadata.remove(METADATA);
         for (key, bytes) in metadata {
             bucket.write(&key, bytes, New::OrReplace).map_err(Problem::writing)?;
         }
         if let Some(root) = root
-            && !is_made(&self.objects, METADATA, root)?
+            && !is_made(&self.objects, METADATA, root, &self.tag)?
         {
             return Err(Problem::NotReplaced);
         }
-        self.is_finished.store(true, Ordering::Relaxed);
-        // Beside a store that is whole it means nothing.
-        let _ = bucket.remove(CLAIM);
+        self.is_kept.store(true, Ordering::Relaxed);
+        // Beside a store that is whole it means nothing, and the next to ask for it removes it.
+        let _ = bucket.remove_below(UNFINISHED, CLAIM).and_then(|()| bucket.remove(CLAIM));
         Ok(())
+    }
+
+    /// Whether nobody has finished or removed it.
+    pub(crate) fn is_there(&self) -> bool {
+        is_claimed(&self.objects, &self.tag).unwrap_or(false)
+    }
+
+    /// The text that was noted under a name.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub(crate) fn noted(&self, name: &str) -> io::Result<Option<String>> {
+        let read = self.objects.read(&note(name), Part::All, MOST_NOTE_BYTES)?;
+        let text = read.map(String::from_utf8).transpose();
+        text.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+    }
+
+    /// Notes a text under a name.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub(crate) fn note(&self, name: &str, text: &str) -> io::Result<()> {
+        self.objects.0.write(&note(name), text.as_bytes().to_vec(), New::OrReplace)
+    }
+
+    /// Forgets what was noted under a name.
+    pub(crate) fn unnote(&self, name: &str) {
+        // If nothing was, so much the better.
+        let _ = self.objects.0.remove(&note(name));
     }
 
     fn metadata(&self) -> MutexGuard<'_, BTreeMap<String, Vec<u8>>> {
@@ -95,48 +180,70 @@ impl BucketOutput {
 
 impl Drop for BucketOutput {
     fn drop(&mut self) {
-        if !self.is_finished.load(Ordering::Relaxed) {
+        if !self.is_kept() {
             // What cannot be removed is still known by the claim, which goes last.
-            let _ =
-                self.objects.0.remove_all_but(CLAIM).and_then(|()| self.objects.0.remove(CLAIM));
+            let bucket = &self.objects.0;
+            let _ = bucket.remove_below("", CLAIM).and_then(|()| bucket.remove(CLAIM));
         }
     }
 }
 
-/// What there is.
-fn find(objects: &Objects, overwrite: bool) -> Result<Found, Problem> {
-    if objects.0.keys(1).map_err(opening)?.is_empty() {
-        return Ok(Found::Nothing);
+fn open(url: &str) -> Result<Objects, Problem> {
+    Ok(Objects(Bucket::open(url).map_err(opening)?))
+}
+
+/// Whether there is what a run has left that ended early, where there may be nothing else.
+fn has_leftover(objects: &Objects, overwrite: bool) -> Result<bool, Problem> {
+    if objects.0.keys("", 1).map_err(opening)?.is_empty() {
+        return Ok(false);
     }
     if Store::is_in(objects).map_err(zarr::problem)? {
         return Err(Problem::NotReplaced);
     }
     match objects.0.stat(CLAIM).map_err(opening)? {
-        Some(_) if overwrite => Ok(Found::Unfinished),
+        Some(_) if overwrite => Ok(true),
         Some(_) => Err(Problem::Unfinished),
         None => Err(Problem::OtherFolder("zarr")),
     }
 }
 
+/// Whether what is there is being written under this tag.
+fn is_claimed(objects: &Objects, tag: &str) -> Result<bool, Problem> {
+    let claim = objects.read(CLAIM, Part::All, MOST_NOTE_BYTES).map_err(opening)?;
+    Ok(claim.as_deref() == Some(tag.as_bytes()))
+}
+
 /// Makes an object where there is none, and says whether it is this one.
-fn is_made(objects: &Objects, key: &str, bytes: Vec<u8>) -> Result<bool, Problem> {
-    let most = bytes.len() as u64;
-    match objects.0.write(key, bytes.clone(), New::Only) {
+fn is_made(objects: &Objects, key: &str, bytes: Vec<u8>, tag: &str) -> Result<bool, Problem> {
+    match objects.0.write_tagged(key, bytes, New::Only, own(tag)) {
         Ok(()) => Ok(true),
         // A request whose answer was lost is made again, and finds what it made itself.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            match objects.read(key, Part::All, most) {
-                Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(false),
-                found => Ok(found.map_err(Problem::reading)? == Some(bytes)),
-            }
+            Ok(objects.0.tag(key).map_err(Problem::reading)?.as_deref() == Some(own(tag)))
         }
         Err(error) => Err(Problem::writing(error)),
     }
 }
 
+/// What of a tag no other has: letters and digits.
+fn own(tag: &str) -> &str {
+    tag.rsplit_once('-').map_or(tag, |(_, own)| own)
+}
+
 /// Whether the metadata of this key says that there is an array or a group.
 fn is_metadata(key: &str) -> bool {
     Path::new(key).file_name().is_some_and(|name| name == METADATA)
+}
+
+/// Where metadata is until the store is finished.
+fn kept(key: &str) -> String {
+    let slash = if key.is_empty() { "" } else { "/" };
+    format!("{UNFINISHED}/metadata{slash}{key}")
+}
+
+/// Where a note is.
+fn note(name: &str) -> String {
+    format!("{UNFINISHED}/notes/{name}")
 }
 
 fn opening(source: io::Error) -> Problem {
@@ -157,9 +264,14 @@ impl Storage for BucketOutput {
 
     fn read(&self, key: &str, part: Part, most: u64) -> io::Result<Option<Vec<u8>>> {
         let held = self.metadata().get(key).cloned();
-        let Some(held) = held else { return self.objects.read(key, part, most) };
-        let range = part.within(held.len() as u64, most)?;
-        Ok(Some(held[range.start as usize..range.end as usize].to_vec()))
+        if let Some(held) = held {
+            let range = part.within(held.len() as u64, most)?;
+            return Ok(Some(held[range.start as usize..range.end as usize].to_vec()));
+        }
+        match self.is_kept() && is_metadata(key) {
+            true => self.objects.read(&kept(key), part, most),
+            false => self.objects.read(key, part, most),
+        }
     }
 
     fn object(&self, key: &str, most: u64) -> io::Result<Option<Object>> {

@@ -54,9 +54,9 @@ pub(crate) enum NewFolder<'a> {
     Alone(&'a Path),
     /// In this one, by several processes, of which one has begun it.
     Shared(&'a Path, Arc<Sharing>),
-    /// In a bucket.
+    /// In a bucket; by several processes, of which one has begun it, if they share it.
     #[cfg(feature = "s3")]
-    Bucket(Arc<BucketOutput>),
+    Bucket(Arc<BucketOutput>, Option<Arc<Sharing>>),
 }
 
 /// A format of files of tensors.

@@ -69,6 +69,9 @@ mod output;
 mod pt;
 mod raw;
 mod safetensors;
+#[cfg(feature = "s3")]
+mod shared_bucket;
+mod shared_folder;
 mod shared_output;
 mod skeleton;
 mod source;

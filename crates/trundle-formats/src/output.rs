@@ -118,7 +118,8 @@ impl Output {
         let create = || {
             #[cfg(feature = "s3")]
             if let Some(url) = url_of(path) {
-                return Ok(Target::Bucket(Arc::new(BucketOutput::begin(url, overwrite)?)));
+                let tag = random_tag(&Output::tag(path));
+                return Ok(Target::Bucket(Arc::new(BucketOutput::begin(url, overwrite, &tag)?)));
             }
             #[cfg(not(feature = "s3"))]
             if url_of(path).is_some() {
@@ -193,7 +194,7 @@ impl Output {
             }
             #[cfg(feature = "s3")]
             Target::Bucket(output) => {
-                (zarr::FOLDER.begin)(NewFolder::Bucket(Arc::clone(output)), skeleton)
+                (zarr::FOLDER.begin)(NewFolder::Bucket(Arc::clone(output), None), skeleton)
             }
             Target::Special(_) | Target::Stdout(_) => {
                 Err(Problem::writing(io::ErrorKind::NotSeekable.into()))

@@ -1,39 +1,29 @@
 //! An output that several processes write together, until one of them finishes it.
 
-use std::fs::{self, File, TryLockError};
-use std::io::{self, Write};
+use std::fmt::Debug;
+use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::sleep;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tempfile::TempPath;
-
-use crate::blob::nanoseconds;
-use crate::format::{FolderFormat, NewFolder};
-use crate::output::{find_folder_place, find_place, folder_of, follow_links, sync_folder};
-use crate::temporary_file::{LOCK_TRIES, LOCK_WAIT, creating, is_at, lock};
-use crate::temporary_folder::{remove, rename_to_place, sync_below};
+#[cfg(feature = "s3")]
+use crate::bucket_output::BucketOutput;
+use crate::output::{folder_of, follow_links};
+use crate::shared_folder::SharedFolder;
 use crate::temporary_name::{TemporaryName, random_tag};
+use crate::url::url_of;
 use crate::{Blob, Error, FileSkeleton, Format, Output, Problem};
 
-/// An output that several processes write, of which two may write the same. It is beside its place until
-/// one of them [finishes](SharedOutput::finish) it, and stays there whoever ends early; another folder beside
-/// it has what else they share: the files of passes, and which parts of the work are done.
+/// An output that several processes write, of which two may write the same. It is hidden until one of them
+/// [finishes](SharedOutput::finish) it, and stays there whoever ends early, with what else they share: the files of
+/// passes, and which parts of the work are done.
 ///
-/// As long as a process has one, [`leftovers`](crate::leftovers) knows that it is in use.
+/// As long as a process has one in a folder, [`leftovers`](crate::leftovers) knows that it is in use.
 #[derive(Debug)]
 pub struct SharedOutput {
     path: PathBuf,
-    place: PathBuf,
     tag: String,
-    overwrite: bool,
-    /// What becomes the output.
-    part: PathBuf,
-    work: PathBuf,
-    /// The folder of the work, taken together with other processes; none where folders cannot be opened.
-    taken: Option<File>,
-    format: Option<FolderFormat>,
-    sharing: Arc<Sharing>,
+    shared: Box<dyn Shared>,
 }
 
 /// What of an output that several processes write is there.
@@ -47,6 +37,42 @@ pub enum Joined {
     Gone,
 }
 
+/// Where such an output is written.
+pub(crate) trait Shared: Debug + Send + Sync {
+    /// As [`SharedOutput::id`].
+    fn id(&self) -> Option<String>;
+
+    /// As [`SharedOutput::is_there`].
+    fn is_there(&self) -> bool;
+
+    /// As [`SharedOutput::blob`].
+    fn blob(&self, skeleton: &FileSkeleton) -> Result<Box<dyn Blob>, Problem>;
+
+    /// What is noted of its files.
+    fn sharing(&self) -> &Sharing;
+
+    /// As [`SharedOutput::has`].
+    fn has(&self, path: &str, bytes: u64) -> bool;
+
+    /// As [`SharedOutput::work_file`].
+    fn work_file(&self, name: &str) -> io::Result<File>;
+
+    /// As [`SharedOutput::noted`].
+    fn noted(&self, name: &str) -> io::Result<Option<String>>;
+
+    /// As [`SharedOutput::note`].
+    fn note(&self, name: &str, text: &str) -> io::Result<()>;
+
+    /// As [`SharedOutput::unnote`].
+    fn unnote(&self, name: &str);
+
+    /// As [`SharedOutput::sync`].
+    fn sync(&self) -> io::Result<()>;
+
+    /// As [`SharedOutput::finish`].
+    fn finish(&self) -> Result<(), Problem>;
+}
+
 /// How the files of a folder are written by several processes: each is made in another folder and then
 /// renamed.
 #[derive(Debug)]
@@ -57,6 +83,11 @@ pub(crate) struct Sharing {
 }
 
 impl Sharing {
+    /// Of files that are made in a folder.
+    pub(crate) fn in_folder(made_in: PathBuf) -> Sharing {
+        Sharing { made_in, written: Mutex::default() }
+    }
+
     /// Notes a file: its path in the folder, and its bytes.
     #[cfg(feature = "zarr")]
     pub(crate) fn note(&self, path: String, bytes: u64) {
@@ -81,17 +112,15 @@ impl SharedOutput {
         overwrite: bool,
         skeleton: &FileSkeleton,
     ) -> Result<SharedOutput, Error> {
-        let begin = || {
-            let tag = random_tag(&Output::tag(path));
-            let mut shared = SharedOutput::at(format, path, overwrite, &tag)?;
-            create_private(&shared.work).map_err(creating)?;
-            let made = shared.create(skeleton);
-            if made.is_err() {
-                [&shared.part, &shared.work].into_iter().for_each(|path| remove(path));
+        let tag = random_tag(&Output::tag(path));
+        let begin = || -> Result<Box<dyn Shared>, Problem> {
+            if let Some(url) = url_of(path) {
+                return begin_in_bucket(format, url, overwrite, &tag, skeleton);
             }
-            made.map(|()| shared)
+            Ok(Box::new(SharedFolder::begin(format, path, overwrite, &tag, skeleton)?))
         };
-        begin().map_err(|problem| Error::at(path, "stdout", problem))
+        let shared = begin().map_err(|problem| Error::at(path, "stdout", problem))?;
+        Ok(SharedOutput { path: path.to_owned(), tag, shared })
     }
 
     /// The output that was begun like this, to write to it too. Its part of `id` is what was begun.
@@ -105,20 +134,20 @@ impl SharedOutput {
         tag: &str,
         id: Option<&str>,
     ) -> Result<Joined, Error> {
-        let join = || {
-            // Whether it may be overwritten was asked when it was begun.
-            let mut shared = SharedOutput::at(format, path, true, tag)?;
-            shared.overwrite = overwrite;
-            let is_begun = shared.take()? && shared.part.exists();
-            match is_begun {
-                true => Ok(Joined::Begun(shared)),
-                false if id.is_some() && id == id_of(&shared.place).as_deref() => {
-                    Ok(Joined::Finished)
-                }
-                false => Ok(Joined::Gone),
+        let join = || -> Result<Result<Box<dyn Shared>, bool>, Problem> {
+            if let Some(url) = url_of(path) {
+                return join_in_bucket(url, tag);
             }
+            let joined = SharedFolder::join(format, path, overwrite, tag, id)?;
+            Ok(joined.map(|shared| -> Box<dyn Shared> { Box::new(shared) }))
         };
-        join().map_err(|problem| Error::at(path, "stdout", problem))
+        Ok(match join().map_err(|problem| Error::at(path, "stdout", problem))? {
+            Ok(shared) => {
+                Joined::Begun(SharedOutput { path: path.to_owned(), tag: tag.to_owned(), shared })
+            }
+            Err(true) => Joined::Finished,
+            Err(false) => Joined::Gone,
+        })
     }
 
     /// Removes what is left of the output at `path` that was begun with `tag`: all of it if it is not finished, else
@@ -127,93 +156,17 @@ impl SharedOutput {
     /// # Errors
     /// [`Error`] if it cannot be opened, [`Problem::Busy`] if a process writes to it.
     pub fn discard(path: &Path, tag: &str) -> Result<(), Error> {
-        let work = SharedOutput::work_folder(path, tag);
-        let locked = || match File::open(&work) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            opened => {
-                let taken = opened.map_err(creating)?;
-                lock(&taken)?;
-                Ok(is_at(&taken, &work).then_some(taken))
-            }
-        };
-        // As long as it is removed, nobody joins.
-        let taken = locked().map_err(|problem| Error::at(path, "stdout", problem))?;
-        if taken.is_some() || cfg!(not(unix)) {
-            remove(&part_of(&work));
-            remove(&work);
+        #[cfg(feature = "s3")]
+        if let Some(url) = url_of(path) {
+            let discarded = BucketOutput::discard(url, tag);
+            discarded.map_err(|problem| Error::at(path, "stdout", problem))?;
         }
-        Ok(())
+        SharedFolder::discard(path, tag).map_err(|problem| Error::at(path, "stdout", problem))
     }
 
-    /// The folder with what the processes share besides.
+    /// The folder with what the processes share besides; of an output in a bucket, those on this machine.
     pub fn work_folder(path: &Path, tag: &str) -> PathBuf {
-        let place = follow_links(path).unwrap_or_else(|_| path.to_owned());
-        folder_of(&place).join(TemporaryName::of(tag, "tasks"))
-    }
-
-    fn at(
-        format: &Format,
-        path: &Path,
-        overwrite: bool,
-        tag: &str,
-    ) -> Result<SharedOutput, Problem> {
-        let place = match format.folder() {
-            Some(folder) => find_folder_place(path, overwrite, folder)?,
-            None => find_place(path, overwrite)?.0,
-        };
-        let work = SharedOutput::work_folder(path, tag);
-        let sharing = Sharing { made_in: work.clone(), written: Mutex::default() };
-        Ok(SharedOutput {
-            path: path.to_owned(),
-            place,
-            tag: tag.to_owned(),
-            overwrite,
-            part: part_of(&work),
-            work,
-            taken: None,
-            format: format.folder(),
-            sharing: Arc::new(sharing),
-        })
-    }
-
-    fn create(&mut self, skeleton: &FileSkeleton) -> Result<(), Problem> {
-        if !self.take()? {
-            return Err(Problem::Busy);
-        }
-        if let Some(format) = self.format {
-            fs::create_dir(&self.part).map_err(creating)?;
-            (format.begin)(NewFolder::Alone(&self.part), skeleton)?;
-        } else {
-            let file = File::create_new(&self.part).map_err(creating)?;
-            file.resize(skeleton.bytes()).map_err(Problem::writing)?;
-            if let Ok(found) = fs::metadata(&self.place) {
-                file.set_permissions(found.permissions()).map_err(Problem::writing)?;
-            }
-        }
-        self.sync().map_err(Problem::writing)
-    }
-
-    /// Takes the folder of the work together with others; whether it is there.
-    fn take(&mut self) -> Result<bool, Problem> {
-        if cfg!(not(unix)) {
-            return Ok(self.work.is_dir());
-        }
-        let folder = match File::open(&self.work) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-            opened => opened.map_err(creating)?,
-        };
-        for _ in 0..LOCK_TRIES {
-            match folder.try_lock_shared() {
-                Err(TryLockError::WouldBlock) => sleep(LOCK_WAIT),
-                // Where folders cannot be locked, it is the user's to remove nothing that is in use.
-                Ok(()) | Err(TryLockError::Error(_)) => {
-                    let is_there = is_at(&folder, &self.work);
-                    self.taken = Some(folder);
-                    return Ok(is_there);
-                }
-            }
-        }
-        Err(Problem::Busy)
+        work_folder(path, tag)
     }
 
     /// By what other processes find it.
@@ -224,12 +177,12 @@ impl SharedOutput {
     /// What tells the output, wherever it is, from any other that was ever at its place, where the system
     /// has something of the kind.
     pub fn id(&self) -> Option<String> {
-        id_of(&self.part)
+        self.shared.id()
     }
 
     /// Whether what it shares is where it was: nobody has removed or finished it.
     pub fn is_there(&self) -> bool {
-        self.taken.as_ref().map_or(self.work.exists(), |taken| is_at(taken, &self.work))
+        self.shared.is_there()
     }
 
     /// What is behind it, for writes at any place of what is `skeleton`.
@@ -237,27 +190,17 @@ impl SharedOutput {
     /// # Errors
     /// [`Error`] if it cannot be opened.
     pub fn blob(&self, skeleton: &FileSkeleton) -> Result<Box<dyn Blob>, Error> {
-        let blob = match self.format {
-            Some(format) => {
-                let shared = NewFolder::Shared(&self.part, Arc::clone(&self.sharing));
-                (format.begin)(shared, skeleton)
-            }
-            None => {
-                let file = File::options().read(true).write(true).open(&self.part);
-                file.map(|file| -> Box<dyn Blob> { Box::new(file) }).map_err(Problem::writing)
-            }
-        };
-        blob.map_err(|problem| self.error(problem))
+        self.shared.blob(skeleton).map_err(|problem| self.error(problem))
     }
 
     /// The files of a folder that were written through this: their paths in it, and their bytes.
     pub fn written(&self) -> Vec<(String, u64)> {
-        std::mem::take(&mut *self.sharing.written())
+        std::mem::take(&mut *self.shared.sharing().written())
     }
 
     /// Whether a file of a folder is there with so many bytes.
     pub fn has(&self, path: &str, bytes: u64) -> bool {
-        fs::metadata(self.part.join(path)).is_ok_and(|found| found.len() == bytes)
+        self.shared.has(path, bytes)
     }
 
     /// A file of this name that all processes share beside the output.
@@ -265,7 +208,7 @@ impl SharedOutput {
     /// # Errors
     /// If it cannot be opened.
     pub fn work_file(&self, name: &str) -> io::Result<File> {
-        File::options().read(true).write(true).create(true).truncate(false).open(self.of_work(name))
+        self.shared.work_file(name)
     }
 
     /// The text that was noted under this name; `None` if nothing was.
@@ -273,11 +216,7 @@ impl SharedOutput {
     /// # Errors
     /// If it cannot be read.
     pub fn noted(&self, name: &str) -> io::Result<Option<String>> {
-        match fs::read_to_string(self.of_work(name)) {
-            Ok(text) => Ok(Some(text)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
+        self.shared.noted(name)
     }
 
     /// Notes a text under a name, on the disk, whole or not at all.
@@ -285,18 +224,12 @@ impl SharedOutput {
     /// # Errors
     /// If it cannot be written.
     pub fn note(&self, name: &str, text: &str) -> io::Result<()> {
-        let mut file = tempfile::NamedTempFile::new_in(&self.work)?;
-        file.write_all(text.as_bytes())?;
-        file.as_file().sync_all()?;
-        file.persist(self.of_work(name))?;
-        sync_folder(&self.work);
-        Ok(())
+        self.shared.note(name, text)
     }
 
     /// Forgets what was noted under a name.
     pub fn unnote(&self, name: &str) {
-        // If nothing was, so much the better.
-        let _ = fs::remove_file(self.of_work(name));
+        self.shared.unnote(name);
     }
 
     /// Waits until what was written to it would survive a power failure.
@@ -304,8 +237,7 @@ impl SharedOutput {
     /// # Errors
     /// If it cannot be written there.
     pub fn sync(&self) -> io::Result<()> {
-        let part = File::open(&self.part)?;
-        if self.format.is_some() { sync_below(&part) } else { part.sync_all() }
+        self.shared.sync()
     }
 
     /// Gives the output its name, and removes what the processes shared besides.
@@ -314,28 +246,12 @@ impl SharedOutput {
     /// [`Error`] if it cannot have it: it stays as it is, to be finished later. [`Problem::Busy`] if a process
     /// still writes to it.
     pub fn finish(self) -> Result<(), Error> {
-        let finish = || {
-            if let Some(taken) = &self.taken {
-                lock(taken)?;
-            }
-            // Until the lock was had, another may have done this, or removed it.
-            if !self.is_there() {
-                return Err(Problem::Busy);
-            }
-            self.sync().map_err(Problem::writing)?;
-            let replaced = match self.format {
-                Some(format) => rename_to_place(&self.part, &self.place, self.overwrite, format)?,
-                None => rename_file(&self.part, &self.place, self.overwrite).map(|()| None)?,
-            };
-            sync_folder(folder_of(&self.place));
-            replaced.iter().chain([&self.work]).for_each(|path| remove(path));
-            Ok(())
-        };
-        finish().map_err(|problem| self.error(problem))
-    }
-
-    fn of_work(&self, name: &str) -> PathBuf {
-        self.work.join(name)
+        self.shared.finish().map_err(|problem| self.error(problem))?;
+        if url_of(&self.path).is_some() {
+            // What those on this machine had beside a bucket; if it cannot be removed, it is in nobody's way.
+            let _ = SharedFolder::discard(&self.path, &self.tag);
+        }
+        Ok(())
     }
 
     fn error(&self, problem: Problem) -> Error {
@@ -343,48 +259,48 @@ impl SharedOutput {
     }
 }
 
-/// Where what becomes the output is, beside the folder of the work.
-fn part_of(work: &Path) -> PathBuf {
-    work.with_extension("part")
+/// The folder that processes with `tag` share beside the output at `path`.
+pub(crate) fn work_folder(path: &Path, tag: &str) -> PathBuf {
+    let name = TemporaryName::of(tag, "tasks");
+    if url_of(path).is_some() {
+        return std::env::temp_dir().join(name);
+    }
+    let place = follow_links(path).unwrap_or_else(|_| path.to_owned());
+    folder_of(&place).join(name)
 }
 
-/// A new folder for nobody else's eyes.
-fn create_private(path: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
+#[cfg(feature = "s3")]
+fn begin_in_bucket(
+    format: &Format,
+    url: &str,
+    overwrite: bool,
+    tag: &str,
+    skeleton: &FileSkeleton,
+) -> Result<Box<dyn Shared>, Problem> {
+    // What is no store cannot be written there.
+    Output::check_as(format, Path::new(url), overwrite).map_err(|error| error.problem)?;
+    Ok(Box::new(crate::shared_bucket::SharedBucket::begin(url, overwrite, tag, skeleton)?))
 }
 
-/// What tells a file or a folder from any other that was ever there, if it is there and the system tells when
-/// it was made: numbers alone are given again.
-#[cfg(unix)]
-fn id_of(path: &Path) -> Option<String> {
-    use std::os::unix::fs::MetadataExt;
-
-    let found = fs::symlink_metadata(path).ok()?;
-    let made = nanoseconds(found.created().ok()?);
-    Some(format!("{}-{made}", found.ino()))
+#[cfg(not(feature = "s3"))]
+fn begin_in_bucket(
+    _: &Format,
+    _: &str,
+    _: bool,
+    _: &str,
+    _: &FileSkeleton,
+) -> Result<Box<dyn Shared>, Problem> {
+    Err(crate::url::no_s3())
 }
 
-#[cfg(not(unix))]
-fn id_of(_: &Path) -> Option<String> {
-    None
+/// What was begun; `Err` of whether it is finished.
+#[cfg(feature = "s3")]
+fn join_in_bucket(url: &str, tag: &str) -> Result<Result<Box<dyn Shared>, bool>, Problem> {
+    let joined = crate::shared_bucket::SharedBucket::join(url, tag)?;
+    Ok(joined.map(|shared| -> Box<dyn Shared> { Box::new(shared) }))
 }
 
-/// Gives a file another name, over what is there only if `overwrite` is set.
-fn rename_file(path: &Path, place: &Path, overwrite: bool) -> Result<(), Problem> {
-    let temporary = TempPath::try_from_path(path).map_err(creating)?;
-    let renamed = match overwrite {
-        true => temporary.persist(place),
-        false => temporary.persist_noclobber(place),
-    };
-    renamed.map_err(|error| {
-        // It stays where it is.
-        let _ = error.path.keep();
-        match error.error.kind() {
-            io::ErrorKind::AlreadyExists if !overwrite => Problem::Exists,
-            _ => Problem::Io { doing: "rename the finished file", source: error.error },
-        }
-    })
+#[cfg(not(feature = "s3"))]
+fn join_in_bucket(_: &str, _: &str) -> Result<Result<Box<dyn Shared>, bool>, Problem> {
+    Err(crate::url::no_s3())
 }

@@ -1,15 +1,16 @@
 //! The objects below a path of a bucket.
 
+use std::borrow::Cow;
 use std::io;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use futures_util::StreamExt;
 use futures_util::future::ready;
 use object_store::path::Path;
 use object_store::{
-    Error, GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutOptions,
-    PutPayload,
+    Attribute, Attributes, Error, GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt,
+    PutMode, PutOptions, PutPayload,
 };
 
 use crate::client::{Client, invalid};
@@ -24,6 +25,9 @@ pub struct Bucket {
     prefix: String,
     client: Mutex<Client>,
 }
+
+/// Under what an object says who wrote it.
+const TAG: Attribute = Attribute::Metadata(Cow::Borrowed("trundle"));
 
 /// What is known of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,7 +94,8 @@ impl Bucket {
     /// If that cannot be asked.
     pub fn stat(&self, key: &str) -> io::Result<Option<ObjectInfo>> {
         let (client, path) = (self.client()?, self.path(key)?);
-        found(client.wait(client.requests.head(&path))).map(|found| found.as_ref().map(info))
+        let found = again(|| found(client.wait(client.requests.head(&path))))?;
+        Ok(found.as_ref().map(info))
     }
 
     /// A part of an object, if it is there, and how many bytes the whole has. `check` is asked before any byte
@@ -113,7 +118,8 @@ impl Bucket {
         };
         let (client, path) = (self.client()?, self.path(key)?);
         let options = GetOptions { range, ..GetOptions::default() };
-        let Some(got) = found(client.wait(client.requests.get_opts(&path, options)))? else {
+        let ask = || found(client.wait(client.requests.get_opts(&path, options.clone())));
+        let Some(got) = again(ask)? else {
             return Ok(None);
         };
         let bytes = got.range.end - got.range.start;
@@ -150,28 +156,31 @@ impl Bucket {
     /// If they cannot be listed.
     pub fn folders(&self, path: &str) -> io::Result<Vec<String>> {
         let (client, path) = (self.client()?, self.path(path)?);
-        let listed = client.wait(client.requests.list_with_delimiter(Some(&path)));
-        let listed = listed.map_err(failed)?;
+        let listed = again(|| {
+            client.wait(client.requests.list_with_delimiter(Some(&path))).map_err(failed)
+        })?;
         let last = |path: &Path| path.filename().map(str::to_owned);
         let mut names: Vec<String> = listed.common_prefixes.iter().filter_map(last).collect();
         names.sort_unstable();
         Ok(names)
     }
 
-    /// The first keys there are, `most` at most.
+    /// The first keys below a path, `most` at most.
     ///
     /// # Errors
     /// If they cannot be listed.
-    pub fn keys(&self, most: usize) -> io::Result<Vec<String>> {
-        let (client, path) = (self.client()?, self.path("")?);
-        let listed = client.requests.list(Some(&path)).take(most);
-        let listed: Vec<Result<ObjectMeta, Error>> = client.wait(listed.collect());
+    pub fn keys(&self, path: &str, most: usize) -> io::Result<Vec<String>> {
+        let (client, path) = (self.client()?, self.path(path)?);
         let skipped = self.prefix.len() + 1;
         let key = |object: Result<ObjectMeta, Error>| {
             let object = object.map_err(failed)?;
             Ok(object.location.as_ref().get(skipped..).unwrap_or_default().to_owned())
         };
-        listed.into_iter().map(key).collect()
+        again(|| {
+            let listed = client.requests.list(Some(&path)).take(most);
+            let listed: Vec<Result<ObjectMeta, Error>> = client.wait(listed.collect());
+            listed.into_iter().map(key).collect()
+        })
     }
 
     /// Removes all objects.
@@ -179,33 +188,41 @@ impl Bucket {
     /// # Errors
     /// If they cannot be listed or removed.
     pub fn remove_all(&self) -> io::Result<()> {
-        self.remove_those(|_| true)
+        self.remove_those("", |_| true)
     }
 
-    /// Removes all objects but that of a key.
+    /// Removes all objects below a path but that of a key.
     ///
     /// # Errors
     /// If they cannot be listed or removed.
-    pub fn remove_all_but(&self, key: &str) -> io::Result<()> {
-        let kept = self.path(key)?;
-        self.remove_those(move |path| *path != kept)
+    pub fn remove_below(&self, path: &str, kept: &str) -> io::Result<()> {
+        let kept = self.path(kept)?;
+        self.remove_those(path, move |path| *path != kept)
     }
 
-    fn remove_those(&self, is_removed: impl Fn(&Path) -> bool + Send + 'static) -> io::Result<()> {
-        let (client, path) = (self.client()?, self.path("")?);
-        let listed = client.requests.list(Some(&path)).filter_map(move |object| {
-            let path = object.map(|object| object.location);
-            ready(Some(path).filter(|path| path.as_ref().map_or(true, &is_removed)))
-        });
-        let mut removed = client.requests.delete_stream(listed.boxed());
-        client.wait(async {
-            while let Some(each) = removed.next().await {
-                match each {
-                    Ok(_) | Err(Error::NotFound { .. }) => {}
-                    Err(error) => return Err(failed(error)),
+    fn remove_those(
+        &self,
+        path: &str,
+        is_removed: impl Fn(&Path) -> bool + Send + Sync + 'static,
+    ) -> io::Result<()> {
+        let (client, path) = (self.client()?, self.path(path)?);
+        let is_removed = Arc::new(is_removed);
+        again(|| {
+            let is_removed = Arc::clone(&is_removed);
+            let listed = client.requests.list(Some(&path)).filter_map(move |object| {
+                let path = object.map(|object| object.location);
+                ready(Some(path).filter(|path| path.as_ref().map_or(true, &*is_removed)))
+            });
+            let mut removed = client.requests.delete_stream(listed.boxed());
+            client.wait(async {
+                while let Some(each) = removed.next().await {
+                    match each {
+                        Ok(_) | Err(Error::NotFound { .. }) => {}
+                        Err(error) => return Err(failed(error)),
+                    }
                 }
-            }
-            Ok(())
+                Ok(())
+            })
         })
     }
 
@@ -214,15 +231,43 @@ impl Bucket {
     /// # Errors
     /// If it cannot be written, and as `new` says.
     pub fn write(&self, key: &str, bytes: Vec<u8>, new: New) -> io::Result<()> {
+        self.put(key, bytes, new, Attributes::new())
+    }
+
+    /// [`Bucket::write`] of an object that says of itself who wrote it, in ASCII: see [`Bucket::tag`].
+    ///
+    /// # Errors
+    /// As [`Bucket::write`].
+    pub fn write_tagged(&self, key: &str, bytes: Vec<u8>, new: New, tag: &str) -> io::Result<()> {
+        self.put(key, bytes, new, Attributes::from_iter([(TAG, tag.to_owned())]))
+    }
+
+    fn put(&self, key: &str, bytes: Vec<u8>, new: New, own: Attributes) -> io::Result<()> {
         let (client, path) = (self.client()?, self.path(key)?);
         let mode = match new {
             New::OrReplace => PutMode::Overwrite,
             New::Only => PutMode::Create,
         };
         let payload = PutPayload::from(bytes);
-        let options = PutOptions::from(mode);
-        client.wait(client.requests.put_opts(&path, payload, options)).map_err(failed)?;
+        let options = PutOptions { mode, attributes: own, ..PutOptions::default() };
+        again(|| {
+            let (payload, options) = (payload.clone(), options.clone());
+            client.wait(client.requests.put_opts(&path, payload, options)).map_err(failed)
+        })?;
         Ok(())
+    }
+
+    /// What an object says of who wrote it, if it is there and says so.
+    ///
+    /// # Errors
+    /// If it cannot be asked.
+    pub fn tag(&self, key: &str) -> io::Result<Option<String>> {
+        let (client, path) = (self.client()?, self.path(key)?);
+        let options = GetOptions { head: true, ..GetOptions::default() };
+        let ask = || found(client.wait(client.requests.get_opts(&path, options.clone())));
+        let got = again(ask)?;
+        let tag = got.and_then(|got| got.attributes.get(&TAG).map(|tag| tag.to_string()));
+        Ok(tag)
     }
 
     /// Removes an object, if it is there.
@@ -231,8 +276,26 @@ impl Bucket {
     /// If it cannot be removed.
     pub fn remove(&self, key: &str) -> io::Result<()> {
         let (client, path) = (self.client()?, self.path(key)?);
-        found(client.wait(client.requests.delete(&path))).map(drop)
+        again(|| found(client.wait(client.requests.delete(&path)))).map(drop)
     }
+}
+
+/// What was cut off is asked for so often.
+const MOST_TRIES: usize = 5;
+
+/// How the client says that the body of an answer was cut off.
+const CUT_OFF: &str = "body error";
+
+/// Does again what ended in the midst of an answer. Requests that fail otherwise are made again further below, and
+/// so is what remains of an object; but not lists, nor what says why something failed.
+fn again<T>(mut ask: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    for _ in 1..MOST_TRIES {
+        match ask() {
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+            other => return other,
+        }
+    }
+    ask()
 }
 
 fn info(object: &ObjectMeta) -> ObjectInfo {
@@ -262,7 +325,10 @@ fn failed(error: Error) -> io::Error {
         Error::NotFound { .. } => io::ErrorKind::NotFound,
         _ => io::ErrorKind::Other,
     };
-    io::Error::new(kind, said(&error.to_string()))
+    let text = error.to_string();
+    let is_cut_off = kind == io::ErrorKind::Other && text.contains(CUT_OFF);
+    let kind = if is_cut_off { io::ErrorKind::ConnectionAborted } else { kind };
+    io::Error::new(kind, said(&text))
 }
 
 /// What there is to say of an error: where a server answers with a document, its message.

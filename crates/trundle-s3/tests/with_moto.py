@@ -46,7 +46,8 @@ class Proxy(BaseHTTPRequestHandler):
     def answer(self):
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         fails = Proxy.failing and Proxy.chance.randrange(Proxy.failing) == 0
-        kind = Proxy.chance.choice(["500", "503", "cut", "hang up", "late"]) if fails else ""
+        kinds = ["500", "503"] if Proxy.failing == 1 else ["500", "503", "cut", "hang up", "late"]
+        kind = Proxy.chance.choice(kinds) if fails else ""
         if fails:
             Proxy.failures += 1
         if kind in ("500", "503"):
@@ -215,8 +216,7 @@ def refusals(place):
     place.run("info", there, AWS_PROFILE="lab", **without)
     Proxy.failing = 1
     begin = time.monotonic()
-    Proxy.chance = random.Random(3)
-    place.run("info", there, expect=1)
+    place.run("info", there, expect=1, says="after 10 retries")
     Proxy.failing = 0
     print(f"a server that always fails is given up after {time.monotonic() - begin:.0f} s")
 
@@ -251,6 +251,55 @@ def unfinished(place):
     assert len(place.keys("many.zarr")) == 1201
 
 
+def tasks(place, chance, kills):
+    """Tasks that are killed, done twice and in any order."""
+    local, shape = place.folder / "t.zarr", (64, 48, 40)
+    array = np.arange(np.prod(shape), dtype="i4").reshape(shape)
+    zarr.create_array(str(local), shape=shape, chunks=(16, 12, 10), dtype="i4")[...] = array
+    place.upload(local, "t.zarr")
+    source, chain = f"s3://{BUCKET}/t.zarr", "transpose(2, 0, 1) | roll(shift=5, axes=0)"
+    expected = np.roll(array.transpose(2, 0, 1), 5, 0)
+    for number in range(kills):
+        target = f"s3://{BUCKET}/tasks{number}.zarr"
+        plan = place.folder / f"plan{number}.json"
+        dry = ["apply", source, chain, "-o", target, "--chunks", "10,16,12"]
+        place.run("plan", *dry, "--tasks", plan.name, "--task-size", "64K")
+        place.run("info", target, expect=1, says="there is no zarr.json")
+        count = 4
+        numbers = [number for number in range(count) for _ in range(2)]
+        chance.shuffle(numbers)
+        place.run("finish", plan.name, expect=1)
+        killed = place.start("task", plan.name, *map(str, numbers))
+        time.sleep(chance.uniform(0.02, 0.4))
+        killed.send_signal(signal.SIGKILL)
+        killed.wait()
+        both = [place.start("task", plan.name, *map(str, numbers[at::2])) for at in (0, 1)]
+        for process in both:
+            _, err = process.communicate(timeout=300)
+            assert process.returncode == 0, err
+        place.run("task", plan.name, *map(str, range(count)))
+        place.run("finish", plan.name)
+        assert np.array_equal(place.download(f"tasks{number}.zarr")[...], expected)
+        assert not [key for key in place.keys(f"tasks{number}.zarr") if "trundle" in key]
+        # Whoever comes late finds that all is done.
+        place.run("task", plan.name, "0")
+        place.run("finish", plan.name)
+    for number in range(kills):
+        target = f"s3://{BUCKET}/workers{number}.zarr"
+        command = ["apply", source, chain, "-o", target, "--chunks", "5,8,6", "--workers", "2"]
+        killed = place.start(*command)
+        time.sleep(chance.uniform(0.1, 1.2))
+        killed.send_signal(signal.SIGKILL)
+        killed.wait()
+        # Those that it started end when they see that it is gone, or have done what they had begun.
+        time.sleep(0.5)
+        if not any(key.endswith(f"workers{number}.zarr/zarr.json") for key in place.keys(f"workers{number}.zarr")):
+            place.run(*command, "--resume")
+        assert np.array_equal(place.download(f"workers{number}.zarr")[...], expected)
+        assert not [key for key in place.keys(f"workers{number}.zarr") if "trundle" in key]
+    print(f"{2 * kills} stores by tasks, of which some were killed")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program")
@@ -277,6 +326,7 @@ def main():
         program = str(Path(given.program).resolve())
         place = Place(program, folder, s3, f"http://127.0.0.1:{proxy.server_port}")
         random_stores(place, chance, given.count)
+        tasks(place, chance, max(2, given.count // 8))
         groups(place)
         refusals(place)
         unfinished(place)

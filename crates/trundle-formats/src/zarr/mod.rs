@@ -11,6 +11,7 @@ mod new_store;
 mod objects;
 mod skeleton;
 
+#[cfg(feature = "s3")]
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use trundle_zarr::{Folder, Storage, Store};
 
 use self::arrays::Arrays;
 #[cfg(feature = "s3")]
-pub(crate) use self::objects::{Objects, in_memory};
+pub(crate) use self::objects::{Answering, Objects, in_memory};
 use crate::format::{Contents, FolderFormat};
 use crate::source::Source;
 use crate::url::url_of;
@@ -57,13 +58,7 @@ pub(crate) fn open_folder(
             let why = "only Zarr stores are read from a bucket".to_owned();
             return Err(Problem::Unsupported(why));
         }
-        let storage = in_bucket(url)?;
-        if !Store::is_in(&*storage).map_err(problem)? {
-            let missing = "there is no zarr.json, .zarray or .zgroup";
-            let source = io::Error::new(io::ErrorKind::NotFound, missing);
-            return Err(Problem::Io { doing: "open", source });
-        }
-        return read(path, &storage, hint).map(Some);
+        return open_in_bucket(url, path, hint).map(Some);
     }
     if !path.is_dir() || (format.is_some() && !is_asked_for) {
         return Ok(None);
@@ -85,15 +80,24 @@ fn read(
     Ok(Box::new(Arrays::new(path, store, hint)?))
 }
 
+/// The store at a URL.
 #[cfg(feature = "s3")]
-fn in_bucket(url: &str) -> Result<Arc<dyn Storage>, Problem> {
-    let bucket = trundle_s3::Bucket::open(url);
-    let bucket = bucket.map_err(|source| Problem::Io { doing: "open", source })?;
-    Ok(Arc::new(Objects(bucket)))
+fn open_in_bucket(url: &str, path: &Path, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem> {
+    let opening = |source| Problem::Io { doing: "open", source };
+    let bucket = trundle_s3::Bucket::open(url).map_err(opening)?;
+    let objects = Arc::new(Answering::new(bucket));
+    if !Store::is_in(&*objects).map_err(problem)? {
+        let missing = "there is no zarr.json, .zarray or .zgroup";
+        return Err(opening(io::Error::new(io::ErrorKind::NotFound, missing)));
+    }
+    let storage: Arc<dyn Storage> = Arc::clone(&objects) as _;
+    let store = read(path, &storage, hint);
+    objects.check().map_err(opening)?;
+    store
 }
 
 #[cfg(not(feature = "s3"))]
-fn in_bucket(_: &str) -> Result<Arc<dyn Storage>, Problem> {
+fn open_in_bucket(_: &str, _: &Path, _: &TensorHint) -> Result<Box<dyn Contents>, Problem> {
     Err(crate::url::no_s3())
 }
 

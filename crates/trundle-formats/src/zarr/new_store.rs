@@ -72,7 +72,7 @@ impl NewStore {
                 (Arc::new(folder), beside(path), Some(sharing))
             }
             #[cfg(feature = "s3")]
-            NewFolder::Bucket(output) => (output, std::env::temp_dir(), None),
+            NewFolder::Bucket(output, sharing) => (output, std::env::temp_dir(), sharing),
         };
         let is_group = skeleton.chunked().iter().all(|tensor| !tensor.path.is_empty());
         if is_group && sharing.is_none() {

@@ -1,6 +1,7 @@
 //! The objects of a store in a bucket.
 
 use std::io;
+use std::sync::OnceLock;
 
 use trundle_s3::Bucket;
 use trundle_zarr::{Below, Object, Part, Stat, Storage, check_bytes};
@@ -8,6 +9,58 @@ use trundle_zarr::{Below, Object, Part, Stat, Storage, check_bytes};
 /// A bucket that a store is read from.
 #[derive(Debug)]
 pub(crate) struct Objects(pub(crate) Bucket);
+
+/// The same as long as its metadata is read: what cannot be asked must not look like an array that is malformed.
+#[derive(Debug)]
+pub(crate) struct Answering {
+    objects: Objects,
+    failure: OnceLock<String>,
+}
+
+impl Answering {
+    pub(crate) fn new(bucket: Bucket) -> Answering {
+        Answering { objects: Objects(bucket), failure: OnceLock::new() }
+    }
+
+    /// Whether all that was asked was answered.
+    ///
+    /// # Errors
+    /// The first request that was not.
+    pub(crate) fn check(&self) -> io::Result<()> {
+        self.failure.get().map_or(Ok(()), |why| Err(io::Error::other(why.clone())))
+    }
+
+    fn noted<T>(&self, answer: io::Result<T>) -> io::Result<T> {
+        if let Err(error) = &answer
+            && error.kind() != io::ErrorKind::InvalidData
+        {
+            self.failure.get_or_init(|| error.to_string());
+        }
+        answer
+    }
+}
+
+impl Storage for Answering {
+    fn stat(&self, key: &str) -> io::Result<Option<Stat>> {
+        self.noted(self.objects.stat(key))
+    }
+
+    fn read(&self, key: &str, part: Part, most: u64) -> io::Result<Option<Vec<u8>>> {
+        self.noted(self.objects.read(key, part, most))
+    }
+
+    fn object(&self, key: &str, most: u64) -> io::Result<Option<Object>> {
+        self.noted(self.objects.object(key, most))
+    }
+
+    fn folders(&self, path: &str) -> io::Result<Vec<Below>> {
+        self.noted(self.objects.folders(path))
+    }
+
+    fn write(&self, key: &str, object: Object) -> io::Result<u64> {
+        self.noted(self.objects.write(key, object))
+    }
+}
 
 impl Storage for Objects {
     fn stat(&self, key: &str) -> io::Result<Option<Stat>> {

@@ -1,0 +1,280 @@
+//! An output that several processes write, in the folder that it is for.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::sleep;
+
+use tempfile::TempPath;
+
+use crate::blob::nanoseconds;
+use crate::format::{FolderFormat, NewFolder};
+use crate::output::{find_folder_place, find_place, folder_of, sync_folder};
+use crate::shared_output::{Shared, Sharing, work_folder};
+use crate::temporary_file::{LOCK_TRIES, LOCK_WAIT, creating, is_at, lock};
+use crate::temporary_folder::{remove, rename_to_place, sync_below};
+use crate::{Blob, FileSkeleton, Format, Problem};
+
+/// An output that is beside its place until it is finished; another folder beside it has what else its processes
+/// share: the files of passes, and which parts of the work are done.
+#[derive(Debug)]
+pub(crate) struct SharedFolder {
+    place: PathBuf,
+    overwrite: bool,
+    /// What becomes the output.
+    part: PathBuf,
+    work: PathBuf,
+    /// The folder of the work, taken together with other processes; none where folders cannot be opened.
+    taken: Option<File>,
+    format: Option<FolderFormat>,
+    sharing: Arc<Sharing>,
+}
+
+impl SharedFolder {
+    /// Begins the output.
+    pub(crate) fn begin(
+        format: &Format,
+        path: &Path,
+        overwrite: bool,
+        tag: &str,
+        skeleton: &FileSkeleton,
+    ) -> Result<SharedFolder, Problem> {
+        let mut shared = SharedFolder::at(format, path, overwrite, tag)?;
+        create_private(&shared.work).map_err(creating)?;
+        let made = shared.create(skeleton);
+        if made.is_err() {
+            [&shared.part, &shared.work].into_iter().for_each(|path| remove(path));
+        }
+        made.map(|()| shared)
+    }
+
+    /// The output that was begun like this; `Err` of whether it is finished.
+    pub(crate) fn join(
+        format: &Format,
+        path: &Path,
+        overwrite: bool,
+        tag: &str,
+        id: Option<&str>,
+    ) -> Result<Result<SharedFolder, bool>, Problem> {
+        // Whether it may be overwritten was asked when it was begun.
+        let mut shared = SharedFolder::at(format, path, true, tag)?;
+        shared.overwrite = overwrite;
+        let is_begun = shared.take()? && shared.part.exists();
+        match is_begun {
+            true => Ok(Ok(shared)),
+            false => Ok(Err(id.is_some() && id == id_of(&shared.place).as_deref())),
+        }
+    }
+
+    /// Removes what is left of an output.
+    pub(crate) fn discard(path: &Path, tag: &str) -> Result<(), Problem> {
+        let work = work_folder(path, tag);
+        let locked = || -> Result<Option<File>, Problem> {
+            match File::open(&work) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+                opened => {
+                    let taken = opened.map_err(creating)?;
+                    lock(&taken)?;
+                    Ok(is_at(&taken, &work).then_some(taken))
+                }
+            }
+        };
+        // As long as it is removed, nobody joins.
+        let taken = locked()?;
+        if taken.is_some() || cfg!(not(unix)) {
+            remove(&part_of(&work));
+            remove(&work);
+        }
+        Ok(())
+    }
+
+    fn at(
+        format: &Format,
+        path: &Path,
+        overwrite: bool,
+        tag: &str,
+    ) -> Result<SharedFolder, Problem> {
+        let place = match format.folder() {
+            Some(folder) => find_folder_place(path, overwrite, folder)?,
+            None => find_place(path, overwrite)?.0,
+        };
+        let work = work_folder(path, tag);
+        let sharing = Sharing::in_folder(work.clone());
+        Ok(SharedFolder {
+            place,
+            overwrite,
+            part: part_of(&work),
+            work,
+            taken: None,
+            format: format.folder(),
+            sharing: Arc::new(sharing),
+        })
+    }
+
+    fn create(&mut self, skeleton: &FileSkeleton) -> Result<(), Problem> {
+        if !self.take()? {
+            return Err(Problem::Busy);
+        }
+        if let Some(format) = self.format {
+            fs::create_dir(&self.part).map_err(creating)?;
+            (format.begin)(NewFolder::Alone(&self.part), skeleton)?;
+        } else {
+            let file = File::create_new(&self.part).map_err(creating)?;
+            file.resize(skeleton.bytes()).map_err(Problem::writing)?;
+            if let Ok(found) = fs::metadata(&self.place) {
+                file.set_permissions(found.permissions()).map_err(Problem::writing)?;
+            }
+        }
+        self.sync().map_err(Problem::writing)
+    }
+
+    /// Takes the folder of the work together with others; whether it is there.
+    fn take(&mut self) -> Result<bool, Problem> {
+        if cfg!(not(unix)) {
+            return Ok(self.work.is_dir());
+        }
+        let folder = match File::open(&self.work) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            opened => opened.map_err(creating)?,
+        };
+        for _ in 0..LOCK_TRIES {
+            match folder.try_lock_shared() {
+                Err(TryLockError::WouldBlock) => sleep(LOCK_WAIT),
+                // Where folders cannot be locked, it is the user's to remove nothing that is in use.
+                Ok(()) | Err(TryLockError::Error(_)) => {
+                    let is_there = is_at(&folder, &self.work);
+                    self.taken = Some(folder);
+                    return Ok(is_there);
+                }
+            }
+        }
+        Err(Problem::Busy)
+    }
+
+    fn of_work(&self, name: &str) -> PathBuf {
+        self.work.join(name)
+    }
+}
+
+impl Shared for SharedFolder {
+    fn id(&self) -> Option<String> {
+        id_of(&self.part)
+    }
+
+    fn is_there(&self) -> bool {
+        self.taken.as_ref().map_or(self.work.exists(), |taken| is_at(taken, &self.work))
+    }
+
+    fn blob(&self, skeleton: &FileSkeleton) -> Result<Box<dyn Blob>, Problem> {
+        let Some(format) = self.format else {
+            let file = File::options().read(true).write(true).open(&self.part);
+            return Ok(Box::new(file.map_err(Problem::writing)?));
+        };
+        let shared = NewFolder::Shared(&self.part, Arc::clone(&self.sharing));
+        (format.begin)(shared, skeleton)
+    }
+
+    fn sharing(&self) -> &Sharing {
+        &self.sharing
+    }
+
+    fn has(&self, path: &str, bytes: u64) -> bool {
+        fs::metadata(self.part.join(path)).is_ok_and(|found| found.len() == bytes)
+    }
+
+    fn work_file(&self, name: &str) -> io::Result<File> {
+        File::options().read(true).write(true).create(true).truncate(false).open(self.of_work(name))
+    }
+
+    fn noted(&self, name: &str) -> io::Result<Option<String>> {
+        match fs::read_to_string(self.of_work(name)) {
+            Ok(text) => Ok(Some(text)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn note(&self, name: &str, text: &str) -> io::Result<()> {
+        let mut file = tempfile::NamedTempFile::new_in(&self.work)?;
+        file.write_all(text.as_bytes())?;
+        file.as_file().sync_all()?;
+        file.persist(self.of_work(name))?;
+        sync_folder(&self.work);
+        Ok(())
+    }
+
+    fn unnote(&self, name: &str) {
+        // If nothing was, so much the better.
+        let _ = fs::remove_file(self.of_work(name));
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        let part = File::open(&self.part)?;
+        if self.format.is_some() { sync_below(&part) } else { part.sync_all() }
+    }
+
+    fn finish(&self) -> Result<(), Problem> {
+        if let Some(taken) = &self.taken {
+            lock(taken)?;
+        }
+        // Until the lock was had, another may have done this, or removed it.
+        if !self.is_there() {
+            return Err(Problem::Busy);
+        }
+        self.sync().map_err(Problem::writing)?;
+        let replaced = match self.format {
+            Some(format) => rename_to_place(&self.part, &self.place, self.overwrite, format)?,
+            None => rename_file(&self.part, &self.place, self.overwrite).map(|()| None)?,
+        };
+        sync_folder(folder_of(&self.place));
+        replaced.iter().chain([&self.work]).for_each(|path| remove(path));
+        Ok(())
+    }
+}
+
+/// Where what becomes the output is, beside the folder of the work.
+fn part_of(work: &Path) -> PathBuf {
+    work.with_extension("part")
+}
+
+/// A new folder for nobody else's eyes.
+fn create_private(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+/// What tells a file or a folder from any other that was ever there, if it is there and the system tells when
+/// it was made: numbers alone are given again.
+#[cfg(unix)]
+fn id_of(path: &Path) -> Option<String> {
+    use std::os::unix::fs::MetadataExt;
+
+    let found = fs::symlink_metadata(path).ok()?;
+    let made = nanoseconds(found.created().ok()?);
+    Some(format!("{}-{made}", found.ino()))
+}
+
+#[cfg(not(unix))]
+fn id_of(_: &Path) -> Option<String> {
+    None
+}
+
+/// Gives a file another name, over what is there only if `overwrite` is set.
+fn rename_file(path: &Path, place: &Path, overwrite: bool) -> Result<(), Problem> {
+    let temporary = TempPath::try_from_path(path).map_err(creating)?;
+    let renamed = match overwrite {
+        true => temporary.persist(place),
+        false => temporary.persist_noclobber(place),
+    };
+    renamed.map_err(|error| {
+        // It stays where it is.
+        let _ = error.path.keep();
+        match error.error.kind() {
+            io::ErrorKind::AlreadyExists if !overwrite => Problem::Exists,
+            _ => Problem::Io { doing: "rename the finished file", source: error.error },
+        }
+    })
+}
