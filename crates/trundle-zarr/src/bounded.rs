@@ -36,6 +36,9 @@ enum Kind {
     Blosc,
 }
 
+/// What zstd says if there is more than the buffer has room for.
+const FULL: &str = "Destination buffer is too small";
+
 /// The bytes of Blosc's header, of which those from 4 to 8 say how many it unpacks to.
 const BLOSC_HEADER: usize = 16;
 
@@ -44,17 +47,30 @@ impl Bounded {
     fn unpacked(&self, encoded: &[u8], most: u64) -> Result<Option<Vec<u8>>, CodecError> {
         let too_many =
             || CodecError::Other(format!("decodes to more than the {most} bytes of a chunk"));
+        // A chunk has room for as many; what grew on the way would take three times as much.
+        let room = |bytes: u64| {
+            let mut room: Vec<u8> = Vec::new();
+            let reserved = room.try_reserve_exact(usize::try_from(bytes).unwrap_or(usize::MAX));
+            reserved.map_err(|_| CodecError::Other(format!("no memory for {bytes} bytes")))?;
+            Ok::<_, CodecError>(room)
+        };
         let read = |reader: &mut dyn Read| {
-            // A chunk has room for as many; what grew on the way would take three times as much.
-            let mut unpacked = Vec::new();
-            let room = usize::try_from(most).unwrap_or(usize::MAX).saturating_add(1);
-            let reserved = unpacked.try_reserve_exact(room);
-            reserved.map_err(|_| CodecError::Other(format!("no memory for {most} bytes")))?;
-            reader.take(most + 1).read_to_end(&mut unpacked)?;
+            let mut unpacked = room(most.saturating_add(1))?;
+            reader.take(most.saturating_add(1)).read_to_end(&mut unpacked)?;
             if unpacked.len() as u64 > most { Err(too_many()) } else { Ok(Some(unpacked)) }
         };
         match self.kind {
-            Kind::Zstd => read(&mut zstd::stream::read::Decoder::new(encoded)?),
+            // In one go, since a stream keeps a window of up to 128 MiB beside what it has given.
+            Kind::Zstd => {
+                let mut unpacked = room(most)?;
+                let mut decoder = zstd::bulk::Decompressor::new()?;
+                match decoder.decompress_to_buffer(encoded, &mut unpacked) {
+                    Ok(_) if unpacked.len() as u64 > most => Err(too_many()),
+                    Ok(_) => Ok(Some(unpacked)),
+                    Err(error) if error.to_string() == FULL => Err(too_many()),
+                    Err(error) => Err(error.into()),
+                }
+            }
             Kind::Gzip => read(&mut flate2::read::MultiGzDecoder::new(encoded)),
             Kind::Zlib => read(&mut flate2::read::ZlibDecoder::new(encoded)),
             Kind::Blosc => {
