@@ -350,7 +350,7 @@ pub(crate) fn plan_options(
     storage: Option<StorageArg>,
     threads: Option<usize>,
 ) -> Result<PlanOptions, Failure> {
-    memory::check(held, max_mem)?;
+    memory::check(held.saturating_add(memory::least()), max_mem)?;
     let storage = match storage {
         Some(StorageArg::Kind(storage)) => Some(storage),
         Some(StorageArg::Measure) => {
@@ -363,9 +363,9 @@ pub(crate) fn plan_options(
         }
         None => None,
     };
-    let max_bytes = memory::limit(max_mem).saturating_sub(held);
-    let (chunks, shards, codecs) = (None, None, None);
-    Ok(PlanOptions { max_bytes, storage, threads, row_major: false, chunks, shards, codecs })
+    let (max_bytes, held_bytes) = (memory::limit(max_mem), memory::beside(held));
+    let (row_major, chunks, shards, codecs) = (false, None, None, None);
+    Ok(PlanOptions { max_bytes, held_bytes, storage, threads, row_major, chunks, shards, codecs })
 }
 
 /// Carries a job out.

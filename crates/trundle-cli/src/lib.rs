@@ -69,6 +69,7 @@ pub fn run(
     signals::clean_up_when_stopped();
     // What codecs take and free again would else stay beside what --max-mem counts.
     trundle::lowering::give_freed_memory_back();
+    memory::count_program();
     match numbers::check_environment().and_then(|()| dispatch(cli.command)) {
         Ok(()) => 0,
         Err(failure) if failure.is_unread() => {

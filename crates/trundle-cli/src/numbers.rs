@@ -5,6 +5,7 @@ use std::str::FromStr;
 use trundle_formats::Shown;
 
 use crate::failure::Failure;
+use crate::memory::check_variable;
 
 /// Integers separated by commas, in brackets or not; none, if there is no text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -171,6 +172,7 @@ pub(crate) fn check_environment() -> Result<(), Failure> {
     const VARIABLE: &str = "TRUNDLE_NUM_THREADS";
     trundle::Machine::forced_simd().map_err(Failure::usage)?;
     trundle::tuning::check_variable().map_err(Failure::usage)?;
+    check_variable()?;
     match std::env::var(VARIABLE) {
         Ok(text) if !text.is_empty() => threads(text.trim())
             .map(drop)

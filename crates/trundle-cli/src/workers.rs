@@ -29,7 +29,7 @@ const PLAN: &str = "plan.json";
 pub(crate) fn share(means: &MeansArgs, count: usize) -> MeansArgs {
     MeansArgs {
         threads: Some(threads_of(means.threads, count)),
-        max_mem: Some(Bytes(memory::limit(means.max_mem) / count as u64)),
+        max_mem: Some(Bytes(memory::share(means.max_mem, count))),
         ..means.clone()
     }
 }

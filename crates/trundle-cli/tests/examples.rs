@@ -72,6 +72,7 @@ fn the_examples_print_what_they_say() {
             .env("COLUMNS", "100")
             .env("NO_COLOR", "1")
             .env("TRUNDLE_NUM_THREADS", "2")
+            .env("TRUNDLE_OWN_MEMORY", "0")
             .case(&document)
             .run();
         std::env::set_current_dir(package).unwrap();

@@ -79,6 +79,7 @@ impl Sandbox {
         let mut file = TensorFile::open_as(&self.from, &hint).unwrap();
         let planning = PlanOptions {
             max_bytes: 200_000,
+            held_bytes: 0,
             storage: Some(storage),
             threads: Some(2),
             row_major: false,

@@ -87,6 +87,7 @@ fn check(shape: &[usize], ops: Vec<Op>, naive: &Naive, seed: u64) -> Outcome {
     let chain = ops.into_iter().fold(Chain::new(), Chain::then);
     let options = PlanOptions {
         max_bytes: [2, 6, 20, 70, 300, 2000, 20 << 20][choices.below(7)] * 2 * 16,
+        held_bytes: 0,
         storage: Some([Storage::SSD, Storage::HDD, Storage::NETWORK][choices.below(3)]),
         threads: Some(1 + choices.below(2)),
         row_major: choices.below(2) == 0,

@@ -187,6 +187,7 @@ fn moved(
     let mut file = TensorFile::open_as(from, &hint(from, &element, &shape)).unwrap();
     let planning = PlanOptions {
         max_bytes: max_bytes as u64,
+        held_bytes: 0,
         storage: Some(storage),
         threads: Some(2),
         row_major: false,
@@ -265,6 +266,7 @@ fn planned(path: &Path, sizes: &[usize], max_bytes: u64) {
             let wanted = [Wanted { index: 0, chain: Some(&chain) }];
             let options = PlanOptions {
                 max_bytes,
+                held_bytes: 0,
                 storage: Some(storage),
                 threads: Some(2),
                 row_major: true,

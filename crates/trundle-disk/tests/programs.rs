@@ -119,6 +119,7 @@ fn every_element_of_a_program_of_files_is_its_origin() {
         let output = Assembled { name: "out", element, program: &program, tensor, inputs: &given };
         let options = PlanOptions {
             max_bytes: [40, 100, 400, 1000, 4000, 20 << 20][choices.below(6)] * 2,
+            held_bytes: 0,
             storage: Some([Storage::SSD, Storage::HDD, Storage::NETWORK][choices.below(3)]),
             threads: Some(1 + choices.below(2)),
             row_major: false,
@@ -201,6 +202,7 @@ fn packed_elements_of_several_files_and_a_fill_keep_their_places() {
         };
         let options = PlanOptions {
             max_bytes,
+            held_bytes: 0,
             storage: Some(Storage::SSD),
             threads: Some(2),
             row_major: false,
@@ -248,6 +250,7 @@ fn an_input_that_is_not_what_the_program_states_is_refused() {
         };
         let options = PlanOptions {
             max_bytes: 1 << 20,
+            held_bytes: 0,
             storage: None,
             threads: None,
             row_major: false,

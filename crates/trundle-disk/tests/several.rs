@@ -33,6 +33,7 @@ fn each_tensor_goes_to_its_place_in_one_pass_or_two() {
             let wanted = chosen.map(|index| Wanted { index, chain: Some(chain(index)) });
             let options = PlanOptions {
                 max_bytes,
+                held_bytes: 0,
                 storage: Some(storage),
                 threads: Some(2),
                 row_major: false,

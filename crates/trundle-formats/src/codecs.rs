@@ -78,29 +78,60 @@ impl Codecs {
         self.0.is_empty()
     }
 
-    /// About the bytes that a thread which encodes chunks of so many bytes has beside these and what becomes
-    /// of them, where that is more than a few MiB.
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The most bytes that a thread which encodes chunks of so many bytes has beside these and what becomes
+    /// of them.
     ///
-    /// Source: `ZSTD_estimateCCtxSize` of zstd 1.5, with the size of what is compressed.
-    pub fn workspace_bytes(&self, chunk_bytes: usize) -> usize {
+    /// Source: `ZSTD_estimateCCtxSize` of zstd 1.5 in whole MiB, with the size of what is compressed.
+    pub fn encoding_bytes(&self, chunk_bytes: usize) -> usize {
         let of_codec = |codec: &Codec| -> usize {
+            let of_blocks = blocks(codec, 3, chunk_bytes);
             let mib = match codec {
                 Codec::Zstd { level, .. } => match level {
-                    ..=4 => 0,
-                    5..=9 => 11,
+                    ..0 | 1..=2 => 1,
+                    0 | 3 => 2,
+                    4 => 3,
+                    5..=9 => 13,
                     10..=16 => 65,
                     17..=19 => 82,
                     20 => 162,
                     21 => 322,
-                    22.. => 642,
+                    22.. => 650,
                 },
                 // Of zstd it has its highest levels for its own, in blocks of 2 MiB at most.
-                Codec::Blosc { compressor, level: 6.., .. } if compressor == "zstd" => 40,
-                _ => 0,
+                Codec::Blosc { compressor, level, .. } if compressor == "zstd" => match level {
+                    ..=2 => 3,
+                    3..=5 => 13,
+                    6.. => 40,
+                },
+                Codec::Gzip { .. } | Codec::Blosc { .. } => 1,
+                Codec::Shuffle { .. } | Codec::Crc32c => 0,
             };
-            chunk_bytes.saturating_mul(32).min(mib << 20)
+            of_blocks.saturating_add(chunk_bytes.saturating_mul(32).min(mib << 20))
         };
         self.0.iter().map(of_codec).max().unwrap_or(0)
+    }
+
+    /// The same of a thread that decodes them.
+    pub fn decoding_bytes(&self, chunk_bytes: usize) -> usize {
+        self.0.iter().map(|codec| blocks(codec, 3, chunk_bytes)).max().unwrap_or(0)
+    }
+}
+
+/// The bytes of so many blocks of Blosc, which it has for itself.
+fn blocks(codec: &Codec, count: usize, chunk_bytes: usize) -> usize {
+    /// It takes no larger ones unless it is told to.
+    const MOST_BLOCK: usize = 1 << 20;
+    match codec {
+        Codec::Blosc { block_bytes, .. } => {
+            let block = MOST_BLOCK.max(*block_bytes).min(chunk_bytes);
+            block.saturating_mul(count)
+        }
+        _ => 0,
     }
 }
 

@@ -96,6 +96,11 @@ impl ChunkedTensor {
         stated.filter(|fill| fill.len() == self.width).unwrap_or_else(|| vec![0; self.width])
     }
 
+    /// The bytes of a chunk.
+    pub fn bytes_of_chunk(&self) -> usize {
+        self.chunk.iter().fold(self.width, |bytes, size| bytes.saturating_mul(*size))
+    }
+
     /// The bytes of what is written at once.
     pub fn bytes_at_once(&self) -> usize {
         self.at_once().iter().fold(self.width, |bytes, size| bytes.saturating_mul(*size))

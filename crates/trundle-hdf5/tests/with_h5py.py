@@ -7,6 +7,7 @@ needs h5py and numpy; netCDF4, xarray and zarr for the last part, which is left 
 """
 
 import argparse
+import os
 import pathlib
 import random
 import subprocess
@@ -14,6 +15,9 @@ import tempfile
 
 import h5py
 import numpy as np
+
+# Small limits are of what is moved, not of the program.
+os.environ["TRUNDLE_OWN_MEMORY"] = "0"
 
 TYPES = [
     "?", "i1", "u1", "<i2", ">i2", "<u2", "<i4", ">i4", ">u4", "<i8", ">u8", "<f2", ">f2", "<f4", ">f4",

@@ -6,6 +6,7 @@
 """
 
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
@@ -14,6 +15,9 @@ from pathlib import Path
 
 import numpy as np
 import xarray as xr
+
+# Small limits are of what is moved, not of the program.
+os.environ["TRUNDLE_OWN_MEMORY"] = "0"
 
 CHAIN = "time lat lon -> lat lon time | roll(shift=720, dim=lon) | flip(dim=lat)"
 

@@ -7,6 +7,7 @@
 
 import argparse
 import math
+import os
 import random
 import subprocess
 import sys
@@ -18,6 +19,9 @@ import numcodecs
 import numpy as np
 import tensorstore
 import zarr
+
+# Small limits are of what is moved, not of the program.
+os.environ["TRUNDLE_OWN_MEMORY"] = "0"
 
 TYPES = ["u1", "<i2", ">i4", "f4", "f8", "c16", ">c8", ">f8", "?", "<U5", ">U3"]
 

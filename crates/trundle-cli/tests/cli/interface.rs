@@ -368,7 +368,7 @@ fn too_little_memory_for_an_element_is_refused() {
     let before = place.contents();
     let refused = run("wide.npy", "4K", &[]);
     assert_eq!(refused.code, Some(3), "{refused:?}");
-    let said = "bytes of memory are needed, 2048 may be used";
+    let said = "bytes of memory are needed, 4096 may be used";
     assert!(refused.stderr.contains(said), "{refused:?}");
     for size in ["0", "1", "10", "4095"] {
         let refused = run("x.npy", size, &[]);

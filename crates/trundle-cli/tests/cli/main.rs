@@ -111,6 +111,8 @@ impl Place {
         for variable in ["COLUMNS", "LINES", "NO_COLOR", "COLORTERM", "CLICOLOR_FORCE"] {
             command.env_remove(variable);
         }
+        // Small limits are of what is moved, not of a program that is larger in a build for tests.
+        command.env("TRUNDLE_OWN_MEMORY", "0");
         // Nothing that is remembered of this machine's disks is read or written.
         command.env("XDG_CACHE_HOME", "/dev/null");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

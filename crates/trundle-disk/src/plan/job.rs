@@ -44,8 +44,11 @@ pub struct Assembled<'a> {
 /// What a movement may use.
 #[derive(Clone, Debug)]
 pub struct PlanOptions {
-    /// The bytes of memory that the process may have allocated.
+    /// The bytes of memory that may be taken.
     pub max_bytes: u64,
+    /// How many of them are taken before anything is moved, and stay so: by the process itself, and by
+    /// what was read already.
+    pub held_bytes: u64,
     /// What the files are on. If it matters and is not given, it is measured by a short probe, or as
     /// one found before.
     pub storage: Option<Storage>,
@@ -104,8 +107,9 @@ pub struct Cost {
     pub seconds: f64,
 }
 
-/// What the program takes beside the buffers of a job: threads' own buffers, headers, plans.
-pub(crate) const OVERHEAD_BYTES: u64 = 6 << 20;
+/// What a job takes beside its buffers and its codecs: the stacks of threads, headers, plans, and what the
+/// allocator keeps.
+const OVERHEAD_BYTES: u64 = 6 << 20;
 
 /// Where requests take less than this share of the time, it does not matter how long one takes.
 const SMALL_SHARE: f64 = 0.05;
@@ -113,8 +117,16 @@ const SMALL_SHARE: f64 = 0.05;
 impl PlanOptions {
     /// The bytes that the buffers may have.
     pub(crate) fn budget(&self) -> usize {
-        let overhead = OVERHEAD_BYTES.min(self.max_bytes / 2);
-        usize::try_from(self.max_bytes - overhead).unwrap_or(usize::MAX)
+        let left = self.max_bytes.saturating_sub(self.held_bytes);
+        // Of little memory half is for buffers.
+        usize::try_from(left - OVERHEAD_BYTES.min(left / 2)).unwrap_or(usize::MAX)
+    }
+
+    /// That the buffers need so many bytes, which are more than they may have.
+    pub(crate) fn lacking(&self, budget: u64) -> Error {
+        let taken = self.held_bytes.saturating_add(OVERHEAD_BYTES.min(budget));
+        let (needed, limit) = (taken.saturating_add(budget), self.max_bytes);
+        Error::from(Problem::Memory { needed, limit })
     }
 }
 
@@ -217,15 +229,22 @@ impl Job {
             true => unplanned.iter().flat_map(Unplanned::codecs_not_kept).cloned().collect(),
             false => BTreeSet::new(),
         };
-        let (budget, decoders) = decoders(options, &inputs)?;
-        let (budget, encoders) = encoders(options, budget, &skeleton)?;
+        let (all, lacking) = (options.budget(), |needed| options.lacking(needed as u64));
+        let most = options.storage.unwrap_or(Storage::SSD).in_flight.max(Storage::SSD.in_flight);
+        let (budget, decoders) = decoders((all, most), &inputs).map_err(lacking)?;
+        let (budget, encoders) =
+            encoders((budget, most), &skeleton).map_err(|needed| lacking(all - budget + needed))?;
+        let in_all = |error: Error| match *error.problem {
+            Problem::Memory { needed, .. } => lacking(all - budget + needed as usize),
+            _ => error,
+        };
         let mut storage = options.storage.unwrap_or(Storage::SSD);
         let planned = |(at, each): (usize, Unplanned)| {
             let resources = Resources { budget, storage: &storage };
             each.planned(skeleton.chunked().get(at), &inputs, resources)
         };
-        let mut decided =
-            unplanned.into_iter().enumerate().map(planned).collect::<Result<Vec<_>, Error>>()?;
+        let decided = unplanned.into_iter().enumerate().map(planned);
+        let mut decided = decided.collect::<Result<Vec<_>, Error>>().map_err(in_all)?;
         if options.storage.is_none()
             && !is_small(&decided)
             && !requests_are_few(&decided, &storage)
@@ -235,7 +254,7 @@ impl Job {
             storage = found;
             let resources = Resources { budget, storage: &storage };
             let again = decided.iter().map(|tensor| tensor.planned_again(resources));
-            decided = again.collect::<Result<_, _>>()?;
+            decided = again.collect::<Result<_, _>>().map_err(in_all)?;
         }
         let (tensors, threads) = (decided, options.threads);
         Ok(Job {

@@ -36,6 +36,7 @@ fn job(storage: Storage) -> (Job, TensorFile, Vec<u8>) {
     let file = TensorFile::from_bytes(format, &hint, "x", bytes).unwrap();
     let options = PlanOptions {
         max_bytes: 60_000,
+        held_bytes: 0,
         storage: Some(storage),
         threads: Some(2),
         row_major: false,

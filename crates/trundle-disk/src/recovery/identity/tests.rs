@@ -182,6 +182,7 @@ impl Sandbox {
             .collect();
         let options = PlanOptions {
             max_bytes: asks.max_bytes,
+            held_bytes: 0,
             storage: Some(asks.storage),
             threads: Some(2),
             row_major: asks.row_major,
