@@ -111,7 +111,7 @@ impl Codecs {
                 Codec::Gzip { .. } | Codec::Blosc { .. } => 1,
                 Codec::Shuffle { .. } | Codec::Crc32c => 0,
             };
-            of_blocks.saturating_add(chunk_bytes.saturating_mul(32).min(mib << 20))
+            of_blocks.saturating_add(chunk_bytes.saturating_mul(48).min(mib << 20))
         };
         self.0.iter().map(of_codec).max().unwrap_or(0)
     }

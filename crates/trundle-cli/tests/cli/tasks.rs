@@ -20,7 +20,7 @@ type Job = (&'static [&'static str], usize);
 /// One pass to a store, two passes to a store, and a file.
 const JOBS: [Job; 3] = [
     (&["-o", "out.zarr", "--chunks", "24,48,-1"], 64),
-    (&["-o", "out.zarr", "--chunks", "24,48,-1"], 1),
+    (&["-o", "out.zarr", "--chunks", "24,48,-1", "--codec", "crc32c"], 1),
     (&["-o", "out.npy"], 1),
 ];
 
