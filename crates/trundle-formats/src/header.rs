@@ -56,9 +56,11 @@ pub struct Encoding {
     pub not_kept: Vec<String>,
     /// Whether a chunk would be the same bytes if it were written with these codecs.
     pub as_written: bool,
+    /// The bytes that a thread which decodes chunks has for those codecs that are not kept.
+    pub decoding_bytes: usize,
 }
 
-trundle_core::fingerprint!(struct Encoding { shard, codecs, not_kept, as_written });
+trundle_core::fingerprint!(struct Encoding { shard, codecs, not_kept, as_written } except { decoding_bytes });
 
 impl Encoding {
     /// The same of a tensor each of whose axes was an `axis` of this one: without shards if its axes are

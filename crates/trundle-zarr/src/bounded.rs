@@ -14,8 +14,8 @@ use zarrs::array::codec::api::{
     RecommendedConcurrency, register_codec_v2, register_codec_v3,
 };
 use zarrs::array::codec::{
-    BloscCodec, BloscCodecConfiguration, GzipCodec, GzipCodecConfiguration, ZlibCodec,
-    ZlibCodecConfiguration, ZstdCodec, ZstdCodecConfiguration,
+    BloscCodec, BloscCodecConfiguration, Bz2Codec, Bz2CodecConfiguration, GzipCodec,
+    GzipCodecConfiguration, ZlibCodec, ZlibCodecConfiguration, ZstdCodec, ZstdCodecConfiguration,
 };
 use zarrs::array::{ArrayBytesRaw, BytesRepresentation, CodecOptions};
 use zarrs::metadata::Configuration;
@@ -33,6 +33,7 @@ enum Kind {
     Zstd,
     Gzip,
     Zlib,
+    Bz2,
     Blosc,
 }
 
@@ -73,6 +74,7 @@ impl Bounded {
             }
             Kind::Gzip => read(&mut flate2::read::MultiGzDecoder::new(encoded)),
             Kind::Zlib => read(&mut flate2::read::ZlibDecoder::new(encoded)),
+            Kind::Bz2 => read(&mut bzip2::read::MultiBzDecoder::new(encoded)),
             Kind::Blosc => {
                 let header = encoded.first_chunk::<BLOSC_HEADER>();
                 let claimed = header.map(|head| [head[4], head[5], head[6], head[7]]);
@@ -176,6 +178,7 @@ pub(crate) fn register() {
         register!(Zstd, ZstdCodec, ZstdCodecConfiguration, "zstd", "zstd");
         register!(Gzip, GzipCodec, GzipCodecConfiguration, "gzip", "gzip");
         register!(Zlib, ZlibCodec, ZlibCodecConfiguration, "numcodecs.zlib", "zlib");
+        register!(Bz2, Bz2Codec, Bz2CodecConfiguration, "numcodecs.bz2", "bz2");
         register!(Blosc, BloscCodec, BloscCodecConfiguration, "blosc", "blosc");
     });
 }

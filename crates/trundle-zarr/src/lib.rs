@@ -13,6 +13,7 @@ mod array;
 mod bounded;
 mod error;
 mod folder;
+mod lz4;
 mod new_array;
 mod new_group;
 mod reader;

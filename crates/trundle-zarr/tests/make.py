@@ -12,6 +12,7 @@ from pathlib import Path
 import numcodecs
 import numpy as np
 import zarr
+import zarr.codecs.numcodecs
 
 STORES = Path(__file__).parent / "stores"
 
@@ -30,6 +31,9 @@ for name, compressor in [
     ("v2-blosc", numcodecs.Blosc("lz4")),
     ("v2-gzip", numcodecs.GZip()),
     ("v2-zlib", numcodecs.Zlib()),
+    ("v2-lz4", numcodecs.LZ4()),
+    ("v2-bz2", numcodecs.BZ2()),
+    ("v2-adler32", numcodecs.Adler32()),
 ]:
     make(name, dtype=">f4", zarr_format=2, compressors=compressor, order="F" if name == "v2-zstd" else "C")
 make("v2-shuffle", zarr_format=2, compressors=None, filters=[numcodecs.Shuffle(4)])
@@ -37,4 +41,5 @@ make("v3-zstd", compressors=[zarr.codecs.ZstdCodec()])
 make("v3-blosc", compressors=[zarr.codecs.BloscCodec(cname="zstd")])
 make("v3-gzip-transposed", compressors=[zarr.codecs.GzipCodec()], filters=[zarr.codecs.TransposeCodec(order=(2, 0, 1))])
 make("v3-big", serializer=zarr.codecs.BytesCodec(endian="big"), compressors=None)
+make("v3-lz4", compressors=[zarr.codecs.numcodecs.LZ4()])
 make("v3-sharded", chunks=(1, 4, 3), shards=(3, 4, 6))

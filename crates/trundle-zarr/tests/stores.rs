@@ -62,7 +62,7 @@ fn what_zarr_python_writes_is_read() {
         assert_eq!(elements(&array), expected, "{}", path.display());
         names.push(path);
     }
-    assert_eq!(names.len(), 10);
+    assert_eq!(names.len(), 14);
 }
 
 #[test]
@@ -102,6 +102,8 @@ fn a_chunk_that_would_be_more_than_a_chunk_is_refused() {
     gzip.write_all(&zeros).unwrap();
     let mut zlib = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
     zlib.write_all(&zeros).unwrap();
+    let mut bz2 = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::best());
+    bz2.write_all(&zeros).unwrap();
     let zstd = zstd::encode_all(&zeros[..], 3).unwrap();
     // Version 2 of Blosc's format, lz4, one byte an element, 2^31 - 1 bytes from 100.
     let blosc = [&[2, 1, 0x20, 1][..], &0x7fff_ffffu32.to_le_bytes(), &[0; 92]].concat();
@@ -110,6 +112,9 @@ fn a_chunk_that_would_be_more_than_a_chunk_is_refused() {
         ("v3-zstd", "c/0/0/0", &zstd[..]),
         ("v2-gzip", "0.0.0", &gzip.finish().unwrap()[..200]),
         ("v2-zlib", "0.0.0", &zlib.finish().unwrap()[..200]),
+        ("v2-bz2", "0.0.0", &bz2.finish().unwrap()),
+        ("v2-lz4", "0.0.0", &[0xff; 100]),
+        ("v3-lz4", "c/0/0/0", &[241, 0, 0, 0, 0x10, 7]),
         ("v2-blosc", "0.0.0", &blosc),
         ("v3-blosc", "c/0/0/0", &blosc),
     ] {
@@ -155,5 +160,24 @@ fn a_shard_whose_index_leads_elsewhere_is_refused() {
         let copy = changed("v3-sharded", "c/0/0/0", &shard[..cut]);
         let error = only(copy.path()).read_chunk(&[0, 0, 0]).unwrap_err().to_string();
         assert!(error.starts_with("chunk c/0/0/0: "), "{error}");
+    }
+}
+
+#[test]
+fn lz4_that_ends_early_or_says_less_is_refused() {
+    for (bytes, word) in [
+        (&[][..], "is too short for lz4"),
+        (&[240, 0, 0], "is too short for lz4"),
+        // 5 bytes, where 240 are stated, and a block that ends within a literal.
+        (&[240, 0, 0, 0, 0x50, 1, 2, 3, 4, 5], "5 bytes, where 240 are stated"),
+        (&[240, 0, 0, 0, 0xf0, 200, 1], "lz4: "),
+        // A copy of what is before the beginning.
+        (&[240, 0, 0, 0, 0x04, 9, 0], "lz4: "),
+        // What it says is less than a chunk has.
+        (&[5, 0, 0, 0, 0x50, 1, 2, 3, 4, 5], ""),
+    ] {
+        let copy = changed("v2-lz4", "0.0.0", bytes);
+        let error = only(copy.path()).read_chunk(&[0, 0, 0]).unwrap_err().to_string();
+        assert!(error.starts_with("chunk 0.0.0: ") && error.contains(word), "{bytes:?}: {error}");
     }
 }

@@ -32,6 +32,9 @@ V2_CODECS = [
     (numcodecs.Blosc("lz4hc", 3, numcodecs.Blosc.BITSHUFFLE), "blosc"),
     (numcodecs.GZip(2), [zarr.codecs.GzipCodec(level=2)]),
     (numcodecs.Zlib(4), [zarr.codecs.GzipCodec(level=4)]),
+    (numcodecs.BZ2(1), [zarr.codecs.ZstdCodec(level=9)]),
+    (numcodecs.Adler32(), [zarr.codecs.Crc32cCodec()]),
+    (numcodecs.LZ4(), "blosc"),
 ]
 
 V3_CODECS = [

@@ -60,7 +60,8 @@ fn chunk_bytes(header: &Header) -> Option<usize> {
 fn bytes_of_decoder(header: &Header) -> Option<usize> {
     let bytes = chunk_bytes(header)?;
     let encoding = header.encoding.as_ref();
-    let of_codecs = encoding.map_or(0, |encoding| encoding.codecs.decoding_bytes(bytes));
+    let of_codecs = encoding
+        .map_or(0, |encoding| encoding.codecs.decoding_bytes(bytes).max(encoding.decoding_bytes));
     let shard = encoding.and_then(|encoding| encoding.shard.as_ref()).zip(header.chunk.as_ref());
     let of_chunks = match shard {
         None => bytes.saturating_mul(CHUNKS_OF_DECODER),

@@ -10,8 +10,12 @@ use crate::{Codecs, Encoding};
 /// named, with what is in its place.
 pub(super) fn encoding(stored: &[Value], shard: Option<Vec<usize>>, width: usize) -> Encoding {
     let (mut kept, mut not_kept, mut as_written) = (Vec::new(), Vec::new(), true);
+    let mut decoding_bytes = 0;
     for codec in stored {
         let name = codec["name"].as_str().unwrap_or_default();
+        if name == "numcodecs.bz2" {
+            decoding_bytes = BZ2_BYTES;
+        }
         match name {
             // Their order is part of the movement, and so is that of an element's bytes.
             "bytes" => as_written &= codec["configuration"]["endian"] != "big",
@@ -30,8 +34,11 @@ pub(super) fn encoding(stored: &[Value], shard: Option<Vec<usize>>, width: usize
             },
         }
     }
-    Encoding { shard, codecs: Codecs(kept), not_kept, as_written }
+    Encoding { shard, codecs: Codecs(kept), not_kept, as_written, decoding_bytes }
 }
+
+/// What bzip2 needs to decode: four bytes for each of a block of 900,000, and some tables.
+const BZ2_BYTES: usize = 4 << 20;
 
 /// The codec that is written for one that is read, and what it is if it is another one.
 fn kept_codec(name: &str, told: &Value, width: usize) -> Option<(Codec, Option<&'static str>)> {
@@ -67,7 +74,19 @@ fn kept_codec(name: &str, told: &Value, width: usize) -> Option<(Codec, Option<&
         "numcodecs.zlib" => {
             return Some((Codec::Gzip { level: level("level")? }, Some("gzip of the same level")));
         }
-        "numcodecs.fletcher32" => return Some((Codec::Crc32c, Some("crc32c"))),
+        "numcodecs.fletcher32" | "numcodecs.adler32" => {
+            return Some((Codec::Crc32c, Some("crc32c")));
+        }
+        // What version 3 has of the same kind.
+        "numcodecs.lz4" => {
+            let (compressor, shuffle) = ("lz4".to_owned(), "noshuffle".to_owned());
+            let (level, block_bytes, element_bytes) = (5, 0, None);
+            let codec = Codec::Blosc { compressor, level, shuffle, block_bytes, element_bytes };
+            return Some((codec, Some("blosc of lz4")));
+        }
+        "numcodecs.bz2" => {
+            return Some((Codec::Zstd { level: 9, checksum: false }, Some("zstd of level 9")));
+        }
         _ => return None,
     };
     Some((codec, None))
@@ -153,6 +172,15 @@ mod tests {
         let zlib = json!({"name": "numcodecs.zlib", "configuration": {"level": 7}});
         let place = "numcodecs.zlib, in whose place is gzip of the same level".to_owned();
         assert_eq!(of(json!([bytes("little"), zlib])), ("gzip:7".to_owned(), vec![place], false));
+        for (name, kept, place) in [
+            ("numcodecs.lz4", "blosc:lz4:5:noshuffle", "blosc of lz4"),
+            ("numcodecs.bz2", "zstd:9", "zstd of level 9"),
+            ("numcodecs.adler32", "crc32c", "crc32c"),
+        ] {
+            let not_kept = vec![format!("{name}, in whose place is {place}")];
+            let codec = json!({"name": name, "configuration": {}});
+            assert_eq!(of(json!([bytes("little"), codec])), (kept.to_owned(), not_kept, false));
+        }
         let scale = json!({"name": "fixedscaleoffset", "configuration": {"scale": 10}});
         let not_kept = vec!["fixedscaleoffset".to_owned()];
         assert_eq!(of(json!([scale, bytes("little")])), ("none".to_owned(), not_kept, false));
