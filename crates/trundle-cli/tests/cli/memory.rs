@@ -156,6 +156,14 @@ fn large_chunks_go_through_no_more_memory_than_there_may_be() {
     }
 }
 
+/// Boxes of many short runs are as large as the memory where requests take long.
+#[test]
+fn boxes_that_fill_the_memory_leave_room_for_the_program() {
+    let place = Place::with(&[("x.npy", &tensor())]);
+    let args = ["transpose", "x.npy", "--order", "2,1,0", "--row-major", "--storage", "hdd"];
+    streamed(&place, Vec::new(), &[&args[..], &["-o", "y.npy"]].concat());
+}
+
 /// Numbers below some others, the same each time.
 #[cfg(feature = "zarr")]
 struct Choices(u64);
@@ -229,6 +237,8 @@ fn the_limit_is_that_of_all_that_the_process_takes() {
         if choices.below(3) == 0 {
             args.push("--verify");
         }
+        // Where requests take long, tiles are as large as the memory.
+        args.extend(["--storage", ["ssd", "hdd"][choices.below(2)]]);
         let done = streamed_within(max_mem, &place, Vec::new(), &args);
         let is_refused = done.code == Some(3) && done.stderr.contains("of memory are needed");
         refused += usize::from(is_refused);
