@@ -8,6 +8,7 @@ pub mod cases;
 pub mod choices;
 mod composed;
 mod guarded;
+mod noise;
 mod operator;
 mod oracle;
 mod pair_by_pair;
@@ -21,6 +22,7 @@ mod testable;
 
 pub use composed::{MOST_BOXES, composed, one_pass};
 pub use guarded::{Flush, Guarded};
+pub use noise::noise;
 pub use operator::PlainOp;
 pub use oracle::{Naive, indices, read_elements, write_elements};
 pub use pair_by_pair::{Bytewise, Cells, PairByPair};

@@ -28,9 +28,7 @@ pub(crate) const PLAIN: Style = Style { version: 1, fortran: false };
 impl Tensor {
     /// Elements of bytes that look like chance, so that no two places are likely to be equal.
     pub(crate) fn noise(descr: &str, width: usize, shape: &[usize]) -> Tensor {
-        let bytes = (0..shape.iter().product::<usize>() * width)
-            .map(|n| ((n as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 41) as u8)
-            .collect();
+        let bytes = trundle_testing::noise(shape.iter().product::<usize>() * width);
         Tensor { descr: descr.to_owned(), width, shape: shape.to_owned(), bytes }
     }
 

@@ -1,5 +1,7 @@
 //! Raw bytes in and out, and types that .npy lacks.
 
+use trundle_testing::everything;
+
 use crate::Place;
 use crate::npy::{PLAIN, Tensor};
 use crate::packed::{OTHERS, Packed, USUAL};
@@ -52,8 +54,13 @@ fn every_operator_moves_every_element_of_every_packed_type() {
 
 #[test]
 fn counts_that_fill_no_byte_go_through_raw_and_npy() {
-    for packed in USUAL {
-        for shape in [&[3, 5, 7][..], &[], &[1], &[13], &[3, 0, 4], &[64, 65]] {
+    let shapes = [&[3, 5, 7][..], &[], &[1], &[13], &[3, 0, 4], &[64, 65]];
+    for (number, packed) in USUAL.into_iter().enumerate() {
+        for (other, shape) in shapes.into_iter().enumerate() {
+            // A third of the pairs, with each type and each shape, where not everything is tested.
+            if !everything() && (number + other) % 3 != 0 {
+                continue;
+            }
             let tensor = packed.noise(shape);
             let bytes = packed.pack(&tensor);
             let place = Place::new();

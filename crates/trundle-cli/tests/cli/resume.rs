@@ -13,6 +13,12 @@ use crate::Run;
 use crate::refusals::unix::{is_ignored, skip};
 use crate::work::{ONE_PASS, TWO_PASSES, Work, signal};
 
+/// The movements to interrupt: both, or where not everything is tested the one of two passes, which has
+/// all that the other has.
+fn movements() -> &'static [&'static [&'static str]] {
+    if everything() { &[ONE_PASS, TWO_PASSES] } else { &[TWO_PASSES] }
+}
+
 /// Kills at moments all over the time that the work takes, and goes on, until it has been killed so
 /// many times, or a quarter of them where not everything is tested, and is done.
 fn killed_again_and_again(args: &[&'static str], kills: u32, verify: bool) {
@@ -80,7 +86,7 @@ fn killed_at_any_moment_two_passes_end_the_same() {
 
 #[test]
 fn what_was_noted_is_not_done_again() {
-    for args in [ONE_PASS, TWO_PASSES] {
+    for args in movements() {
         for verify in [&[][..], &["--verify"]] {
             let work = Work::new(args);
             work.begun_and_killed(verify);
@@ -233,7 +239,7 @@ fn what_is_not_as_it_was_noted_is_refused_and_stays() {
 
 #[test]
 fn a_line_that_is_not_whole_does_not_count() {
-    for args in [ONE_PASS, TWO_PASSES] {
+    for args in movements() {
         let work = Work::new(args);
         work.begun_and_killed(&["--verify"]);
         let journal = work.file(".journal").unwrap();

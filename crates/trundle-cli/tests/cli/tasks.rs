@@ -153,7 +153,7 @@ fn tasks_at_once_change_nothing() {
 
 #[test]
 fn killed_at_any_moment_and_done_again_they_make_the_same() {
-    let kills = if std::env::var_os("TRUNDLE_TESTS").is_some() { 100 } else { 12 };
+    let kills = if trundle_testing::everything() { 100 } else { 12 };
     for (number, job) in JOBS.into_iter().enumerate() {
         let planned = Planned::new(job);
         let all: Vec<usize> = planned.stages.iter().cloned().flatten().collect();

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::{Value, json};
+use trundle_testing::everything;
 
 use crate::Place;
 use crate::npy::{self, Tensor};
@@ -95,7 +96,7 @@ fn shards_of_no_elements_are_read() {
 #[test]
 fn what_is_moved_out_of_a_store_is_what_is_moved_out_of_an_npy() {
     let mut seed = 7;
-    for case in 0..60 {
+    for case in 0..if everything() { 60 } else { 40 } {
         let place = Place::new();
         let rank = 1 + chance(&mut seed, 4);
         let most = [300, 40, 14, 8][rank - 1];
@@ -144,7 +145,7 @@ fn copied(place: &Place, from: &str, to: &str) {
 fn what_is_moved_into_a_store_is_what_is_moved_into_an_npy() {
     let mut seed = 11;
     let mut refused = 0;
-    for case in 0..80 {
+    for case in 0..if everything() { 80 } else { 40 } {
         let place = Place::new();
         let rank = 1 + chance(&mut seed, 4);
         let most = [300, 40, 14, 8][rank - 1];
