@@ -207,7 +207,7 @@ fn the_limit_is_that_of_all_that_the_process_takes() {
     let shape = [61, 402, 509];
     let place = Place::with(&[("x.npy", &Tensor::noise("'<f4'", 4, &shape))]);
     let mut choices = Choices(3);
-    let (runs, mut refused) = (if trundle_testing::everything() { 100 } else { 5 }, 0);
+    let (runs, mut refused) = (if trundle_testing::everything() { 30 } else { 4 }, 0);
     for run in 0..runs {
         let mebibytes = [76, 84, 96, 128, 160][choices.below(5)];
         let max_mem = &format!("{mebibytes}M");

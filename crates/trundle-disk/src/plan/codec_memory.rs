@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use trundle_formats::{ChunkedTensor, FileSkeleton, Header};
 
-use crate::Storage;
 use crate::plan::input::JobInput;
 use crate::plan::location::file_bytes;
 
