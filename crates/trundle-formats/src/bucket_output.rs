@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use trundle_s3::{Bucket, New};
-use trundle_zarr::{Below, Object, Part, Stat, Storage, Store};
+use trundle_zarr::{Below, Object, ObjectStore, Part, Stat, Store};
 
 use crate::zarr::{Objects, in_memory};
 use crate::{Problem, zarr};
@@ -119,6 +119,10 @@ impl BucketOutput {
     /// # Errors
     /// [`Problem`] if it cannot be written, or another has written a store there meanwhile.
     pub(crate) fn finish(&self) -> Result<(), Problem> {
+        // Somebody else may have begun there anew.
+        if !self.is_there() {
+            return Err(Problem::Busy);
+        }
         let bucket = &self.objects.0;
         let mut metadata = std::mem::take(&mut *self.metadata());
         if self.is_kept() {
@@ -180,7 +184,8 @@ impl BucketOutput {
 
 impl Drop for BucketOutput {
     fn drop(&mut self) {
-        if !self.is_kept() {
+        // What somebody else has begun there since is not removed.
+        if !self.is_kept() && self.is_there() {
             // What cannot be removed is still known by the claim, which goes last.
             let bucket = &self.objects.0;
             let _ = bucket.remove_below("", CLAIM).and_then(|()| bucket.remove(CLAIM));
@@ -254,7 +259,7 @@ fn removing(source: io::Error) -> Problem {
     Problem::Io { doing: "remove what is there", source }
 }
 
-impl Storage for BucketOutput {
+impl ObjectStore for BucketOutput {
     fn stat(&self, key: &str) -> io::Result<Option<Stat>> {
         match self.metadata().get(key) {
             Some(held) => Ok(Some(Stat { bytes: held.len() as u64, modified: None })),

@@ -14,8 +14,8 @@ use zarrs::storage::StoreKey;
 
 use crate::bounded;
 use crate::error::Error;
+use crate::object_store::{Object, ObjectStore, Stat};
 use crate::reader::Reader;
-use crate::storage::{Object, Stat, Storage};
 use crate::store::Attributes;
 
 /// Metadata of more bytes is refused.
@@ -85,9 +85,9 @@ impl ZarrArray {
     ///
     /// # Errors
     /// [`Error`] if it cannot be read, is malformed or not understood.
-    pub(crate) fn open(storage: &Arc<dyn Storage>, path: &str) -> Result<ZarrArray, Error> {
+    pub(crate) fn open(objects: &Arc<dyn ObjectStore>, path: &str) -> Result<ZarrArray, Error> {
         bounded::register();
-        let reader = Arc::new(Reader::new(Arc::clone(storage), MOST_METADATA_BYTES));
+        let reader = Arc::new(Reader::new(Arc::clone(objects), MOST_METADATA_BYTES));
         let node = format!("/{path}");
         let mut array = Array::open(Arc::clone(&reader), &node).map_err(Error::unsupported)?;
         if let ArrayMetadata::V2(metadata) = array.metadata() {
@@ -187,7 +187,7 @@ impl ZarrArray {
         // How long a shard is was never asked of one that is read chunk by chunk.
         let most = self.shard.as_ref().map_or(reader.most(), |_| u64::MAX);
         let wrong = |why: String| Error::Chunk { key: key.as_str().to_owned(), why };
-        reader.storage.object(key.as_str(), most).map_err(|error| wrong(error.to_string()))
+        reader.objects.object(key.as_str(), most).map_err(|error| wrong(error.to_string()))
     }
 
     /// The key of what has the chunk at `index`: its shard, if it is in one.
@@ -233,7 +233,7 @@ impl ZarrArray {
 
     /// What is known of the object that has the chunk at `index`; `None` if there is none.
     pub fn stored(&self, index: &[u64]) -> Option<Stat> {
-        self.array.storage().storage.stat(self.key(index).as_str()).ok()?
+        self.array.storage().objects.stat(self.key(index).as_str()).ok()?
     }
 }
 

@@ -7,7 +7,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::storage::{Below, Object, Part, Stat, Storage, check_bytes, wrong};
+use crate::object_store::{Below, Object, ObjectStore, Part, Stat, check_bytes, wrong};
 
 /// A folder that a store is in.
 #[derive(Debug)]
@@ -70,7 +70,7 @@ impl Folder {
     }
 }
 
-impl Storage for Folder {
+impl ObjectStore for Folder {
     fn stat(&self, key: &str) -> io::Result<Option<Stat>> {
         // A pipe would wait for somebody to write before it says that it is none.
         match fs::metadata(self.root.join(key)) {

@@ -16,8 +16,8 @@ mod folder;
 mod lz4;
 mod new_array;
 mod new_group;
+mod object_store;
 mod reader;
-mod storage;
 mod store;
 
 pub use array::ZarrArray;
@@ -25,5 +25,5 @@ pub use error::Error;
 pub use folder::Folder;
 pub use new_array::{ArrayWriter, NewArray};
 pub use new_group::create_groups;
-pub use storage::{Below, Object, Part, Stat, Storage, check_bytes};
+pub use object_store::{Below, Object, ObjectStore, Part, Stat, check_bytes};
 pub use store::{Attributes, MOST_ARRAYS, Store, Unreadable};

@@ -15,8 +15,8 @@ use crate::array::{
 };
 use crate::bounded;
 use crate::error::Error;
+use crate::object_store::{Object, ObjectStore};
 use crate::reader::Reader;
-use crate::storage::{Object, Storage};
 use crate::store::{Attributes, MOST_DEPTH, V3, key_of};
 
 /// An array to be written: of version 3, row-major, little-endian.
@@ -160,11 +160,11 @@ impl ArrayWriter {
     ///
     /// # Errors
     /// [`Error`] as [`NewArray::check`], and if it cannot be written.
-    pub fn create(storage: &Arc<dyn Storage>, new: &NewArray) -> Result<ArrayWriter, Error> {
-        let writer = ArrayWriter::join(storage, new)?;
+    pub fn create(objects: &Arc<dyn ObjectStore>, new: &NewArray) -> Result<ArrayWriter, Error> {
+        let writer = ArrayWriter::join(objects, new)?;
         let metadata = writer.array.metadata();
         let metadata = serde_json::to_vec_pretty(metadata).map_err(Error::unsupported)?;
-        storage.write(&key_of(&new.path, V3), Object::Bytes(metadata))?;
+        objects.write(&key_of(&new.path, V3), Object::Bytes(metadata))?;
         Ok(writer)
     }
 
@@ -172,9 +172,9 @@ impl ArrayWriter {
     ///
     /// # Errors
     /// [`Error`] as [`NewArray::check`].
-    pub fn join(storage: &Arc<dyn Storage>, new: &NewArray) -> Result<ArrayWriter, Error> {
+    pub fn join(objects: &Arc<dyn ObjectStore>, new: &NewArray) -> Result<ArrayWriter, Error> {
         let bytes = new.bytes_at_once()?;
-        let reader = Arc::new(Reader::new(Arc::clone(storage), MOST_METADATA_BYTES));
+        let reader = Arc::new(Reader::new(Arc::clone(objects), MOST_METADATA_BYTES));
         let path = format!("/{}", new.path);
         let array = new.builder()?.build(reader, &path).map_err(Error::unsupported)?;
         let sizes = new.written_at_once().iter().map(|size| NonZeroU64::try_from(*size));
@@ -182,8 +182,8 @@ impl ArrayWriter {
         Ok(ArrayWriter { array, sizes, bytes })
     }
 
-    fn storage(&self) -> Arc<dyn Storage> {
-        Arc::clone(&self.array.storage().storage)
+    fn objects(&self) -> Arc<dyn ObjectStore> {
+        Arc::clone(&self.array.storage().objects)
     }
 
     /// The array as it is read.
@@ -191,7 +191,7 @@ impl ArrayWriter {
     /// # Errors
     /// [`Error`] if its metadata cannot be read.
     pub fn written(&self) -> Result<ZarrArray, Error> {
-        ZarrArray::open(&self.storage(), self.array.path().as_str().trim_start_matches('/'))
+        ZarrArray::open(&self.objects(), self.array.path().as_str().trim_start_matches('/'))
     }
 
     /// Writes what is written at once, at `index` of its like: all of its elements, row-major and
@@ -221,7 +221,7 @@ impl ArrayWriter {
             &options,
         );
         let encoded = encoded.map_err(|error| wrong(error.to_string()))?;
-        let written = self.storage().write(key.as_str(), Object::Bytes(encoded.into_owned()))?;
+        let written = self.objects().write(key.as_str(), Object::Bytes(encoded.into_owned()))?;
         Ok(Some((key.as_str().to_owned(), written)))
     }
 
@@ -232,7 +232,7 @@ impl ArrayWriter {
     /// [`Error`] if it cannot be read or written.
     pub fn write_encoded(&self, index: &[u64], encoded: Object) -> Result<(String, u64), Error> {
         let key = self.array.chunk_key(index);
-        let written = self.storage().write(key.as_str(), encoded)?;
+        let written = self.objects().write(key.as_str(), encoded)?;
         Ok((key.as_str().to_owned(), written))
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::error::Error;
 use crate::new_array::NewArray;
-use crate::storage::{Object, Storage};
+use crate::object_store::{Object, ObjectStore};
 use crate::store::{Attributes, V3, key_of};
 
 /// A list of more bytes is left out: whoever opened the store would have to read all of it first.
@@ -20,7 +20,7 @@ const MOST_LIST_BYTES: usize = 8 << 20;
 /// # Errors
 /// [`Error`] as [`NewArray::check`], and if they cannot be written.
 pub fn create_groups(
-    storage: &dyn Storage,
+    objects: &dyn ObjectStore,
     groups: &BTreeMap<String, Attributes>,
     arrays: &[NewArray],
 ) -> Result<(), Error> {
@@ -46,12 +46,12 @@ pub fn create_groups(
         root_group["consolidated_metadata"] =
             json!({ "kind": "inline", "must_understand": false, "metadata": list });
     }
-    write(storage, "", &root_group)?;
-    all.iter().try_for_each(|(path, attributes)| write(storage, path, &group(attributes)))
+    write(objects, "", &root_group)?;
+    all.iter().try_for_each(|(path, attributes)| write(objects, path, &group(attributes)))
 }
 
-fn write(storage: &dyn Storage, path: &str, metadata: &Value) -> Result<(), Error> {
+fn write(objects: &dyn ObjectStore, path: &str, metadata: &Value) -> Result<(), Error> {
     let text = serde_json::to_vec_pretty(metadata).map_err(Error::unsupported)?;
-    storage.write(&key_of(path, V3), Object::Bytes(text))?;
+    objects.write(&key_of(path, V3), Object::Bytes(text))?;
     Ok(())
 }

@@ -8,19 +8,19 @@ use zarrs::storage::{
     Bytes, MaybeBytes, MaybeBytesIterator, ReadableStorageTraits, StorageError, StoreKey,
 };
 
-use crate::storage::{Part, Storage};
+use crate::object_store::{ObjectStore, Part};
 
-/// The storage of a store, for one array. What is longer than expected is refused before it is read.
+/// The objects of a store, for one array. What is longer than expected is refused before it is read.
 #[derive(Debug)]
 pub(crate) struct Reader {
-    pub(crate) storage: Arc<dyn Storage>,
+    pub(crate) objects: Arc<dyn ObjectStore>,
     /// The most bytes that are expected of an object: first of metadata, then of a chunk.
     most: AtomicU64,
 }
 
 impl Reader {
-    pub(crate) fn new(storage: Arc<dyn Storage>, most: u64) -> Reader {
-        Reader { storage, most: AtomicU64::new(most) }
+    pub(crate) fn new(objects: Arc<dyn ObjectStore>, most: u64) -> Reader {
+        Reader { objects, most: AtomicU64::new(most) }
     }
 
     /// Expects objects of `most` bytes at most from now on.
@@ -35,7 +35,7 @@ impl Reader {
 
 impl ReadableStorageTraits for Reader {
     fn get(&self, key: &StoreKey) -> Result<MaybeBytes, StorageError> {
-        let read = self.storage.read(key.as_str(), Part::All, self.most())?;
+        let read = self.objects.read(key.as_str(), Part::All, self.most())?;
         Ok(read.map(Bytes::from))
     }
 
@@ -52,7 +52,7 @@ impl ReadableStorageTraits for Reader {
                 ByteRange::Suffix(length) => Part::Last(length),
             };
             // None of the parts is there if one is not.
-            match self.storage.read(key.as_str(), part, self.most()) {
+            match self.objects.read(key.as_str(), part, self.most()) {
                 Ok(None) => return Ok(None),
                 Ok(Some(read)) => parts.push(Ok(Bytes::from(read))),
                 Err(error) => parts.push(Err(error.into())),
@@ -62,7 +62,7 @@ impl ReadableStorageTraits for Reader {
     }
 
     fn size_key(&self, key: &StoreKey) -> Result<Option<u64>, StorageError> {
-        Ok(self.storage.stat(key.as_str())?.map(|found| found.bytes))
+        Ok(self.objects.stat(key.as_str())?.map(|found| found.bytes))
     }
 
     fn supports_get_partial(&self) -> bool {

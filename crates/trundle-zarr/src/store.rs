@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::array::{MOST_METADATA_BYTES, ZarrArray};
 use crate::error::Error;
-use crate::storage::{Below, Part, Storage};
+use crate::object_store::{Below, ObjectStore, Part};
 
 /// So many arrays are read of a store, and folders, so deep: more is taken for a mistake.
 pub const MOST_ARRAYS: usize = 1 << 16;
@@ -65,9 +65,9 @@ impl Store {
     ///
     /// # Errors
     /// [`Error`] if that cannot be found out.
-    pub fn is_in(storage: &dyn Storage) -> Result<bool, Error> {
+    pub fn is_in(objects: &dyn ObjectStore) -> Result<bool, Error> {
         for name in [V3, V2_ARRAY, V2_GROUP] {
-            if is_there(storage, name)? {
+            if is_there(objects, name)? {
                 return Ok(true);
             }
         }
@@ -79,26 +79,26 @@ impl Store {
     ///
     /// # Errors
     /// [`Error`] if something cannot be read, or there is too much.
-    pub fn open(storage: &Arc<dyn Storage>) -> Result<Store, Error> {
-        let node = node(&**storage, "")?;
+    pub fn open(objects: &Arc<dyn ObjectStore>) -> Result<Store, Error> {
+        let node = node(&**objects, "")?;
         let attributes = match node {
             Node::Array => Attributes::new(),
-            Node::Group | Node::Neither => attributes_of_group(&**storage, "")?,
+            Node::Group | Node::Neither => attributes_of_group(&**objects, "")?,
         };
         let (groups, arrays, unreadable) = (BTreeMap::new(), Vec::new(), Vec::new());
         let mut store = Store { attributes, groups, arrays, unreadable };
-        store.walk(storage, "", node, &mut 0)?;
+        store.walk(objects, "", node, &mut 0)?;
         Ok(store)
     }
 
     /// Adds what is at a path. What is wrong there hides nothing else.
     fn add(
         &mut self,
-        storage: &Arc<dyn Storage>,
+        objects: &Arc<dyn ObjectStore>,
         (path, is_link): (String, bool),
         walked: &mut usize,
     ) -> Result<(), Error> {
-        let node = match node(&**storage, &path) {
+        let node = match node(&**objects, &path) {
             Ok(Node::Array | Node::Group) if is_link => {
                 Err(Error::unsupported("is a symbolic link, which is not followed"))
             }
@@ -108,7 +108,7 @@ impl Store {
         let walked = node.and_then(|node| match node {
             // Hidden folders that say nothing of themselves are no part of a store.
             Node::Neither if is_hidden(&path) => Ok(()),
-            node => self.walk(storage, &path, node, walked),
+            node => self.walk(objects, &path, node, walked),
         });
         match walked {
             Err(error @ Error::TooMany(_)) => return Err(error),
@@ -120,7 +120,7 @@ impl Store {
 
     fn walk(
         &mut self,
-        storage: &Arc<dyn Storage>,
+        objects: &Arc<dyn ObjectStore>,
         path: &str,
         node: Node,
         walked: &mut usize,
@@ -128,7 +128,7 @@ impl Store {
         *walked += 1;
         let depth = path.split('/').count();
         match node {
-            Node::Array => match ZarrArray::open(storage, path) {
+            Node::Array => match ZarrArray::open(objects, path) {
                 Ok(array) => self.arrays.push(array),
                 Err(error) => self.unreadable.push(Unreadable { path: path.to_owned(), error }),
             },
@@ -136,15 +136,15 @@ impl Store {
             Node::Group | Node::Neither if depth < MOST_DEPTH => {
                 let attributes = match (node, path) {
                     (Node::Group, path) if !path.is_empty() => {
-                        attributes_of_group(&**storage, path)?
+                        attributes_of_group(&**objects, path)?
                     }
                     _ => Attributes::new(),
                 };
                 if !attributes.is_empty() {
                     self.groups.insert(path.to_owned(), attributes);
                 }
-                for Below { name, is_link } in storage.folders(path)? {
-                    self.add(storage, (key_of(path, &name), is_link), walked)?;
+                for Below { name, is_link } in objects.folders(path)? {
+                    self.add(objects, (key_of(path, &name), is_link), walked)?;
                 }
             }
             Node::Group | Node::Neither => {
@@ -167,8 +167,8 @@ pub(crate) fn key_of(path: &str, name: &str) -> String {
 }
 
 /// What is at a path.
-fn node(storage: &dyn Storage, path: &str) -> Result<Node, Error> {
-    if let Some(bytes) = metadata(storage, path, V3)? {
+fn node(objects: &dyn ObjectStore, path: &str) -> Result<Node, Error> {
+    if let Some(bytes) = metadata(objects, path, V3)? {
         let read: Value = serde_json::from_slice(&bytes)
             .map_err(|error| Error::Unsupported(format!("{V3}: {error}")))?;
         return match read.get("node_type").and_then(Value::as_str) {
@@ -177,7 +177,7 @@ fn node(storage: &dyn Storage, path: &str) -> Result<Node, Error> {
             _ => Err(Error::Unsupported(format!("{V3}: says of no array and no group"))),
         };
     }
-    let has = |name: &str| is_there(storage, &key_of(path, name));
+    let has = |name: &str| is_there(objects, &key_of(path, name));
     Ok(match (has(V2_ARRAY)?, has(V2_GROUP)?) {
         (true, _) => Node::Array,
         (false, true) => Node::Group,
@@ -186,17 +186,17 @@ fn node(storage: &dyn Storage, path: &str) -> Result<Node, Error> {
 }
 
 /// Whether an object is there: something else under its name is none.
-fn is_there(storage: &dyn Storage, key: &str) -> Result<bool, Error> {
-    match storage.stat(key) {
+fn is_there(objects: &dyn ObjectStore, key: &str) -> Result<bool, Error> {
+    match objects.stat(key) {
         Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(false),
         other => Ok(other?.is_some()),
     }
 }
 
 /// What is said of the group at a path.
-fn attributes_of_group(storage: &dyn Storage, path: &str) -> Result<Attributes, Error> {
+fn attributes_of_group(objects: &dyn ObjectStore, path: &str) -> Result<Attributes, Error> {
     let read = |name: &str| -> Result<Option<Value>, Error> {
-        let Some(bytes) = metadata(storage, path, name)? else { return Ok(None) };
+        let Some(bytes) = metadata(objects, path, name)? else { return Ok(None) };
         let read = serde_json::from_slice(&bytes);
         read.map(Some).map_err(|error| Error::Unsupported(format!("{name}: {error}")))
     };
@@ -211,8 +211,8 @@ fn attributes_of_group(storage: &dyn Storage, path: &str) -> Result<Attributes, 
 }
 
 /// An object of metadata, if it is there.
-fn metadata(storage: &dyn Storage, path: &str, name: &str) -> Result<Option<Vec<u8>>, Error> {
-    match storage.read(&key_of(path, name), Part::All, MOST_METADATA_BYTES) {
+fn metadata(objects: &dyn ObjectStore, path: &str, name: &str) -> Result<Option<Vec<u8>>, Error> {
+    match objects.read(&key_of(path, name), Part::All, MOST_METADATA_BYTES) {
         Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(None),
         Err(error) if error.kind() == io::ErrorKind::InvalidData => {
             Err(Error::Unsupported(format!("{name}: {error}")))

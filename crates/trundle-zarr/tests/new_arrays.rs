@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use trundle_zarr::{ArrayWriter, Attributes, Folder, NewArray, Storage, Store, create_groups};
+use trundle_zarr::{ArrayWriter, Attributes, Folder, NewArray, ObjectStore, Store, create_groups};
 
-/// The storage in the folder at `path`.
-fn at(path: &Path) -> Arc<dyn Storage> {
+/// The objects in the folder at `path`.
+fn at(path: &Path) -> Arc<dyn ObjectStore> {
     Arc::new(Folder::new(path))
 }
 

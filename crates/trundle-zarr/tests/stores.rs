@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use std::sync::Arc;
 
-use trundle_zarr::{Folder, Storage, Store, ZarrArray};
+use trundle_zarr::{Folder, ObjectStore, Store, ZarrArray};
 
-/// The storage in the folder at `path`.
-fn at(path: &Path) -> Arc<dyn Storage> {
+/// The objects in the folder at `path`.
+fn at(path: &Path) -> Arc<dyn ObjectStore> {
     Arc::new(Folder::new(path))
 }
 

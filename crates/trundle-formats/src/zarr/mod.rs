@@ -16,7 +16,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use trundle_zarr::{Folder, Storage, Store};
+use trundle_zarr::{Folder, ObjectStore, Store};
 
 use self::arrays::Arrays;
 #[cfg(feature = "s3")]
@@ -67,16 +67,16 @@ pub(crate) fn open_folder(
         let missing = "is a folder without zarr.json, .zarray or .zgroup".to_owned();
         return if is_asked_for { Err(Problem::Malformed(missing)) } else { Ok(None) };
     }
-    let storage: Arc<dyn Storage> = Arc::new(Folder::new(path));
-    read(path, &storage, hint).map(Some)
+    let objects: Arc<dyn ObjectStore> = Arc::new(Folder::new(path));
+    read(path, &objects, hint).map(Some)
 }
 
 fn read(
     path: &Path,
-    storage: &Arc<dyn Storage>,
+    objects: &Arc<dyn ObjectStore>,
     hint: &TensorHint,
 ) -> Result<Box<dyn Contents>, Problem> {
-    let store = Store::open(storage).map_err(problem)?;
+    let store = Store::open(objects).map_err(problem)?;
     Ok(Box::new(Arrays::new(path, store, hint)?))
 }
 
@@ -85,14 +85,14 @@ fn read(
 fn open_in_bucket(url: &str, path: &Path, hint: &TensorHint) -> Result<Box<dyn Contents>, Problem> {
     let opening = |source| Problem::Io { doing: "open", source };
     let bucket = trundle_s3::Bucket::open(url).map_err(opening)?;
-    let objects = Arc::new(Answering::new(bucket));
-    if !Store::is_in(&*objects).map_err(problem)? {
+    let bucket = Arc::new(Answering::new(bucket));
+    if !Store::is_in(&*bucket).map_err(problem)? {
         let missing = "there is no zarr.json, .zarray or .zgroup";
         return Err(opening(io::Error::new(io::ErrorKind::NotFound, missing)));
     }
-    let storage: Arc<dyn Storage> = Arc::clone(&objects) as _;
-    let store = read(path, &storage, hint);
-    objects.check().map_err(opening)?;
+    let objects: Arc<dyn ObjectStore> = Arc::clone(&bucket) as _;
+    let store = read(path, &objects, hint);
+    bucket.check().map_err(opening)?;
     store
 }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use trundle_zarr::{
-    ArrayWriter, Error, Folder, NewArray, Object, Storage, ZarrArray, create_groups,
+    ArrayWriter, Error, Folder, NewArray, Object, ObjectStore, ZarrArray, create_groups,
 };
 
 use super::codecs;
@@ -65,7 +65,7 @@ impl NewStore {
     /// [`Problem`] if their metadata cannot be written.
     pub(super) fn begin(new: NewFolder<'_>, skeleton: &FileSkeleton) -> Result<NewStore, Problem> {
         let beside = |path: &Path| path.parent().unwrap_or(Path::new(".")).to_owned();
-        let (storage, beside, sharing): (Arc<dyn Storage>, _, _) = match new {
+        let (objects, beside, sharing): (Arc<dyn ObjectStore>, _, _) = match new {
             NewFolder::Alone(path) => (Arc::new(Folder::new(path)), beside(path), None),
             NewFolder::Shared(path, sharing) => {
                 let folder = Folder::shared(path, &sharing.made_in);
@@ -80,13 +80,13 @@ impl NewStore {
                 |(path, text): &(String, String)| (path.clone(), attributes::of_text(text));
             let groups = skeleton.groups().iter().map(of_group).collect();
             let arrays: Vec<NewArray> = skeleton.chunked().iter().map(new_array).collect();
-            create_groups(&*storage, &groups, &arrays).map_err(written)?;
+            create_groups(&*objects, &groups, &arrays).map_err(written)?;
         }
         let tensors = skeleton.chunked().iter().zip(skeleton.data_offsets());
         let arrays = tensors.map(|(tensor, begin)| {
             let writer = match &sharing {
-                None => ArrayWriter::create(&storage, &new_array(tensor)),
-                Some(_) => ArrayWriter::join(&storage, &new_array(tensor)),
+                None => ArrayWriter::create(&objects, &new_array(tensor)),
+                Some(_) => ArrayWriter::join(&objects, &new_array(tensor)),
             };
             let writer = writer.map_err(written)?;
             Ok(Array {
@@ -384,7 +384,7 @@ mod tests {
             (&[3, 5], &[9, 1]),
         ] {
             let folder = tempfile::tempdir().unwrap();
-            let storage: Arc<dyn Storage> = Arc::new(Folder::new(folder.path()));
+            let objects: Arc<dyn ObjectStore> = Arc::new(Folder::new(folder.path()));
             let new = NewArray {
                 path: String::new(),
                 shape: long(sizes),
@@ -396,7 +396,7 @@ mod tests {
                 attributes: trundle_zarr::Attributes::new(),
                 fill: vec![0; 2],
             };
-            let writer = ArrayWriter::create(&storage, &new).unwrap();
+            let writer = ArrayWriter::create(&objects, &new).unwrap();
             let (sizes, chunk, read) = (sizes.to_vec(), chunk.to_vec(), short(&new.chunk));
             let array = Array {
                 begin: 8,

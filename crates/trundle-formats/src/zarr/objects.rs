@@ -4,7 +4,7 @@ use std::io;
 use std::sync::OnceLock;
 
 use trundle_s3::Bucket;
-use trundle_zarr::{Below, Object, Part, Stat, Storage, check_bytes};
+use trundle_zarr::{Below, Object, ObjectStore, Part, Stat, check_bytes};
 
 /// A bucket that a store is read from.
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl Answering {
     }
 }
 
-impl Storage for Answering {
+impl ObjectStore for Answering {
     fn stat(&self, key: &str) -> io::Result<Option<Stat>> {
         self.noted(self.objects.stat(key))
     }
@@ -62,7 +62,7 @@ impl Storage for Answering {
     }
 }
 
-impl Storage for Objects {
+impl ObjectStore for Objects {
     fn stat(&self, key: &str) -> io::Result<Option<Stat>> {
         let found = self.0.stat(key)?;
         Ok(found.map(|found| Stat { bytes: found.bytes, modified: Some(found.modified) }))

@@ -53,7 +53,7 @@ def apply(
     Parameters
     ----------
     src : str, os.PathLike, zarr.Array or zarr.Group
-        What is moved: a path, a ``file://`` URL, or an array or a group of a local store.
+        What is moved: a path, a ``file://`` or ``s3://`` URL, or an array or a group of a local store.
     chain : str
         The operators: an axis pattern with names (``"z y x -> x y z"``), calls (``"roll(shift=[1], axes=[0])"``), several
         of them separated by ``|``; an empty text only converts.
@@ -312,8 +312,10 @@ def _path(given: Any) -> str:
         from urllib.request import url2pathname
 
         path = url2pathname(urlsplit(path).path)
+    elif path.startswith("s3://"):
+        return path
     elif "://" in path:
-        raise ValueError(f"{path}: only local folders and files are read and written")
+        raise ValueError(f"{path}: only local folders, files and s3:// are read and written")
     return os.path.abspath(path)
 
 

@@ -1,4 +1,4 @@
-//! Where the objects of a store are.
+//! Where the objects of a Zarr store are.
 
 use std::fmt::Debug;
 use std::fs::File;
@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 /// What a store is in: objects by their keys, which are paths below its root with slashes between their
 /// parts. A folder has files for them, a bucket has them as they are.
-pub trait Storage: Debug + Send + Sync {
+pub trait ObjectStore: Debug + Send + Sync {
     /// How long an object is, and when it was written; none if it is not there, which a chunk that was never
     /// written is not.
     ///
@@ -18,7 +18,7 @@ pub trait Storage: Debug + Send + Sync {
     /// A part of an object, none if it is not there. What is more than `most` bytes is refused before it is read.
     ///
     /// # Errors
-    /// As [`Storage::stat`], and if it cannot be read; [`io::ErrorKind::InvalidData`] if it has more bytes, or not all
+    /// As [`ObjectStore::stat`], and if it cannot be read; [`io::ErrorKind::InvalidData`] if it has more bytes, or not all
     /// of the part.
     fn read(&self, key: &str, part: Part, most: u64) -> io::Result<Option<Vec<u8>>>;
 
