@@ -287,6 +287,10 @@ impl ObjectStore for BucketOutput {
         self.objects.folders(path)
     }
 
+    fn is_remote(&self) -> bool {
+        true
+    }
+
     fn write(&self, key: &str, object: Object) -> io::Result<u64> {
         if !is_metadata(key) {
             return self.objects.write(key, object);

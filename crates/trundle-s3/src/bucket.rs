@@ -286,6 +286,9 @@ const MOST_TRIES: usize = 5;
 /// How the client says that the body of an answer was cut off.
 const CUT_OFF: &str = "body error";
 
+/// How a server says that an object has nothing of the part that was asked for.
+const NOT_WITHIN: &str = "416 Range Not Satisfiable";
+
 /// Does again what ended in the midst of an answer. Requests that fail otherwise are made again further below, and
 /// so is what remains of an object; but not lists, nor what says why something failed.
 fn again<T>(mut ask: impl FnMut() -> io::Result<T>) -> io::Result<T> {
@@ -326,8 +329,11 @@ fn failed(error: Error) -> io::Error {
         _ => io::ErrorKind::Other,
     };
     let text = error.to_string();
-    let is_cut_off = kind == io::ErrorKind::Other && text.contains(CUT_OFF);
-    let kind = if is_cut_off { io::ErrorKind::ConnectionAborted } else { kind };
+    let kind = match kind {
+        io::ErrorKind::Other if text.contains(CUT_OFF) => io::ErrorKind::ConnectionAborted,
+        io::ErrorKind::Other if text.contains(NOT_WITHIN) => io::ErrorKind::InvalidData,
+        other => other,
+    };
     io::Error::new(kind, said(&text))
 }
 

@@ -190,6 +190,11 @@ impl ZarrArray {
         reader.objects.object(key.as_str(), most).map_err(|error| wrong(error.to_string()))
     }
 
+    /// Whether each question to what it is in takes as long as a network does.
+    pub fn is_remote(&self) -> bool {
+        self.array.storage().objects.is_remote()
+    }
+
     /// The key of what has the chunk at `index`: its shard, if it is in one.
     fn key(&self, index: &[u64]) -> StoreKey {
         let Some(shard) = &self.shard else { return self.array.chunk_key(index) };

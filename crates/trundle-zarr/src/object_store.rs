@@ -34,6 +34,11 @@ pub trait ObjectStore: Debug + Send + Sync {
     /// If they cannot be listed.
     fn folders(&self, path: &str) -> io::Result<Vec<Below>>;
 
+    /// Whether each question takes as long as a network does.
+    fn is_remote(&self) -> bool {
+        false
+    }
+
     /// Writes an object, whole or not at all to whoever reads it, and says how many bytes it has.
     ///
     /// # Errors

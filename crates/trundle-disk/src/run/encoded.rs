@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
+use trundle_formats::ChunkedTensor;
+
 use crate::error::{Error, reading};
 use crate::run::context::Context;
 use crate::run::executor::Executor;
@@ -35,7 +37,10 @@ impl Executor<'_> {
         let share = |number: usize| (u128::from(bytes) * number as u128 / count as u128) as u64;
         let bytes = |chunks: Range<usize>| share(chunks.end) - share(chunks.start);
         observer.phase("copying", if count == 0 { 0 } else { bytes(some.clone()) });
-        let threads = job.storage.in_flight.clamp(1, some.len().max(1));
+        // On its way to or from a bucket each is in memory.
+        let at_once = job.skeleton.chunked().get(tensor).map_or(0, ChunkedTensor::bytes_at_once);
+        let most = job.storage.in_flight.min(some.len()).min(job.budget / at_once.max(1));
+        let threads = most.max(1);
         let next = Mutex::new(some);
         let work = || -> Result<(), Error> {
             loop {

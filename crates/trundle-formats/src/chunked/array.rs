@@ -40,6 +40,11 @@ pub(crate) trait ChunkedArray: Debug + Send + Sync {
         None
     }
 
+    /// Whether that takes as long as a network does.
+    fn is_remote(&self) -> bool {
+        false
+    }
+
     /// What is said of the array, as text, where that is not in the same file.
     fn metadata(&self) -> String {
         String::new()

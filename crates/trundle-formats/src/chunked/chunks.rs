@@ -8,8 +8,10 @@ use crate::blob::nanoseconds;
 use crate::{Blob, BlobIdentity, EncodedChunk};
 
 /// The files of about so many chunks tell whether a store is what it was, and of so many of each array.
-const SAMPLES: usize = 1024;
-const SAMPLES_OF_ARRAY: usize = 16;
+const SAMPLES: (usize, usize) = (1024, 16);
+
+/// The same where each takes as long as a network does.
+const REMOTE_SAMPLES: (usize, usize) = (64, 2);
 
 /// The decoded chunks of all arrays, one after another.
 #[derive(Debug)]
@@ -63,7 +65,9 @@ impl<A: ChunkedArray> Blob for Chunks<A> {
 
     /// Of the files of some chunks how long they are, and when they were written, and all metadata.
     fn identity(&self) -> io::Result<Option<BlobIdentity>> {
-        let each = (SAMPLES / self.arrays.len().max(1)).max(SAMPLES_OF_ARRAY);
+        let is_remote = self.arrays.first().is_some_and(|(_, array)| array.is_remote());
+        let (all, of_array) = if is_remote { REMOTE_SAMPLES } else { SAMPLES };
+        let each = (all / self.arrays.len().max(1)).max(of_array);
         let mut identity = BlobIdentity { bytes: 0, modified: 0, samples: Vec::new() };
         for (begin, array) in &self.arrays {
             identity.samples.extend(array.metadata().into_bytes());

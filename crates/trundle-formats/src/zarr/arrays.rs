@@ -180,6 +180,10 @@ impl ChunkedArray for ZarrArray {
         self.stored(index).map(|found| (found.bytes, found.modified))
     }
 
+    fn is_remote(&self) -> bool {
+        self.is_remote()
+    }
+
     fn metadata(&self) -> String {
         self.metadata()
     }

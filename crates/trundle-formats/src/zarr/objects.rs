@@ -57,6 +57,10 @@ impl ObjectStore for Answering {
         self.noted(self.objects.folders(path))
     }
 
+    fn is_remote(&self) -> bool {
+        true
+    }
+
     fn write(&self, key: &str, object: Object) -> io::Result<u64> {
         self.noted(self.objects.write(key, object))
     }
@@ -95,6 +99,10 @@ impl ObjectStore for Objects {
     fn folders(&self, path: &str) -> io::Result<Vec<Below>> {
         let names = self.0.folders(path)?;
         Ok(names.into_iter().map(|name| Below { name, is_link: false }).collect())
+    }
+
+    fn is_remote(&self) -> bool {
+        true
     }
 
     fn write(&self, key: &str, object: Object) -> io::Result<u64> {
