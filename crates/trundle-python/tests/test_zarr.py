@@ -43,7 +43,7 @@ def names():
 
 @pytest.mark.parametrize("chunks", [None, (15, -1, 8), {0: 15, 2: 8}, "15,30,8"])
 def test_a_chain_is_applied(place, chunks):
-    trundle.zarr.apply("x.zarr", CHAIN, Path("y.zarr"), chunks=chunks, max_mem="2MiB", verify=True)
+    trundle.zarr.apply("x.zarr", CHAIN, Path("y.zarr"), chunks=chunks, max_mem="3MiB", verify=True)
     assert (read("y.zarr") == moved(place)).all()
     assert names() == ["x.zarr", "y.zarr"]
 

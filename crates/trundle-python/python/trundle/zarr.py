@@ -140,7 +140,7 @@ def plan(
         About how many bytes each task writes. None: a thousandth of the result, 64 MiB at least.
     """
     source, target = _path(src), _path(dst)
-    if not os.path.exists(source):
+    if not _is_url(source) and not os.path.exists(source):
         raise FileNotFoundError(f"{source}: no such file or store")
     if os.path.exists(target) and not overwrite:
         raise FileExistsError(f"{target}: already exists; overwrite=True replaces it")
@@ -296,6 +296,11 @@ def _workers_of(executor: Executor) -> int | None:
     return getattr(executor, "_max_workers", None) or os.cpu_count()
 
 
+def _is_url(path: str) -> bool:
+    """Whether a path names something in a bucket."""
+    return path.startswith("s3://")
+
+
 def _path(given: Any) -> str:
     """The absolute path of a store or a file."""
     store = getattr(given, "store", None)
@@ -312,7 +317,7 @@ def _path(given: Any) -> str:
         from urllib.request import url2pathname
 
         path = url2pathname(urlsplit(path).path)
-    elif path.startswith("s3://"):
+    elif _is_url(path):
         return path
     elif "://" in path:
         raise ValueError(f"{path}: only local folders, files and s3:// are read and written")
