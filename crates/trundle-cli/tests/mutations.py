@@ -402,7 +402,9 @@ def fault(program, command, folder):
     if "panicked at" in said:
         return f"panicked: {said[:400]}", run.returncode
     # What the system refuses is its failure: memory beyond the limit is none of these.
-    if run.returncode in (0, 2, 3) or (run.returncode == 1 and "(os error " in said):
+    # A model can be right and its result larger than any disk.
+    is_system = "(os error " in said or " bytes are needed on the disk, " in said
+    if run.returncode in (0, 2, 3) or (run.returncode == 1 and is_system):
         return None, run.returncode
     return f"exit code {run.returncode}: {said[:400]}", run.returncode
 

@@ -43,7 +43,7 @@ def main() -> None:
             order = rng.sample(range(3), 3)
             shift, axis = rng.randint(-99, 99), rng.randrange(3)
             chain = f"transpose({', '.join(map(str, order))}) | roll(shift=[{shift}], axes=[{axis}])"
-            planned = trundle.zarr.plan(source, chain, target, max_mem="4MiB", task_size="16KiB")
+            planned = trundle.zarr.plan(source, chain, target, max_mem="12MiB", task_size="16KiB")
             kill = number % 2 == 1
             if kill:
                 kills += 1
