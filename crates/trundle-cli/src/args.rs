@@ -440,9 +440,9 @@ pub(crate) struct MeansArgs {
 }
 
 impl MeansArgs {
-    /// The same for files at these paths: if one is in a bucket, that is what they are on.
-    pub(crate) fn between(&self, paths: &[&Path]) -> MeansArgs {
-        let in_bucket = || paths.iter().any(|path| is_url(path));
+    /// The same for a file that becomes another: if one of them is in a bucket, that is what they are on.
+    pub(crate) fn between(&self, input: &Path, output: Option<&Path>) -> MeansArgs {
+        let in_bucket = || is_url(input) || output.is_some_and(is_url);
         let bucket = || in_bucket().then_some(StorageArg::Kind(Storage::BUCKET));
         MeansArgs { storage: self.storage.or_else(bucket), ..self.clone() }
     }

@@ -260,7 +260,7 @@ pub(crate) fn carry_out(operation: &Operation, moving: &MoveArgs) -> Result<Outc
     let (held, means) = (operation.lengths_bytes, &planning.means);
     let of_worker = moving.workers.map(|count| workers::share(means, count));
     let means = of_worker.as_ref().unwrap_or(means);
-    let means = &means.between(&[operation.input.path(), &writing.output]);
+    let means = &means.between(operation.input.path(), Some(&writing.output));
     let job = decide(held, means, planning.row_major, &writing.chunking, |options| {
         Job::new(&file, &wanted, format, &metadata, options)
     });

@@ -35,11 +35,12 @@ pub(crate) struct BucketOutput {
     tag: String,
     /// What is written at the end, by its keys; of one that is kept, it is in the bucket.
     metadata: Mutex<BTreeMap<String, Vec<u8>>>,
+    /// Nothing is removed: others write to it, or it is finished.
     is_kept: AtomicBool,
 }
 
 impl BucketOutput {
-    /// Checks that a store can be begun at a URL, and says whether there is what a run has left that ended early.
+    /// Checks that a store can be begun at a URL.
     ///
     /// # Errors
     /// [`Problem`] if it cannot: the bucket cannot be read, or there is something. What a run has left makes room
@@ -55,7 +56,7 @@ impl BucketOutput {
     pub(crate) fn begin(url: &str, overwrite: bool, tag: &str) -> Result<BucketOutput, Problem> {
         let objects = open(url)?;
         if has_leftover(&objects, overwrite)? {
-            objects.0.remove_all().map_err(removing)?;
+            clear(&objects.0, "").map_err(removing)?;
         }
         if !is_made(&objects, CLAIM, tag.as_bytes().to_vec(), tag)? {
             return Err(Problem::Unfinished);
@@ -88,8 +89,7 @@ impl BucketOutput {
         // Of one that is finished, only this was left.
         let is_finished = objects.0.tag(METADATA).map_err(opening)?.is_some();
         let below = if is_finished { UNFINISHED } else { "" };
-        objects.0.remove_below(below, CLAIM).map_err(removing)?;
-        objects.0.remove(CLAIM).map_err(removing)
+        clear(&objects.0, below).map_err(removing)
     }
 
     fn new(objects: Objects, tag: &str, is_kept: bool) -> BucketOutput {
@@ -108,6 +108,11 @@ impl BucketOutput {
         }
         self.is_kept.store(true, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// What the claim says.
+    pub(crate) fn tag(&self) -> &str {
+        &self.tag
     }
 
     fn is_kept(&self) -> bool {
@@ -144,7 +149,7 @@ impl BucketOutput {
         }
         self.is_kept.store(true, Ordering::Relaxed);
         // Beside a store that is whole it means nothing, and the next to ask for it removes it.
-        let _ = bucket.remove_below(UNFINISHED, CLAIM).and_then(|()| bucket.remove(CLAIM));
+        let _ = clear(bucket, UNFINISHED);
         Ok(())
     }
 
@@ -186,9 +191,7 @@ impl Drop for BucketOutput {
     fn drop(&mut self) {
         // What somebody else has begun there since is not removed.
         if !self.is_kept() && self.is_there() {
-            // What cannot be removed is still known by the claim, which goes last.
-            let bucket = &self.objects.0;
-            let _ = bucket.remove_below("", CLAIM).and_then(|()| bucket.remove(CLAIM));
+            let _ = clear(&self.objects.0, "");
         }
     }
 }
@@ -210,6 +213,12 @@ fn has_leftover(objects: &Objects, overwrite: bool) -> Result<bool, Problem> {
         Some(_) => Err(Problem::Unfinished),
         None => Err(Problem::OtherFolder("zarr")),
     }
+}
+
+/// Removes what is below a path, and the claim last: by it the next who asks knows what could not be removed.
+fn clear(bucket: &Bucket, path: &str) -> io::Result<()> {
+    bucket.remove_below(path, CLAIM)?;
+    bucket.remove(CLAIM)
 }
 
 /// Whether what is there is being written under this tag.

@@ -9,7 +9,7 @@ use crate::bucket_output::BucketOutput;
 use crate::error::is_stream;
 #[cfg(feature = "hdf5")]
 use crate::hdf5;
-use crate::shared_output::Sharing;
+use crate::shared_output::WrittenFiles;
 use crate::source::Source;
 #[cfg(feature = "zarr")]
 use crate::zarr;
@@ -52,11 +52,12 @@ type BeginFolder = fn(NewFolder<'_>, &FileSkeleton) -> Result<Box<dyn Blob>, Pro
 pub(crate) enum NewFolder<'a> {
     /// In this one, which is empty.
     Alone(&'a Path),
-    /// In this one, by several processes, of which one has begun it.
-    Shared(&'a Path, Arc<Sharing>),
-    /// In a bucket; by several processes, of which one has begun it, if they share it.
+    /// In this one, by several processes, of which one has begun it: each file is made in another folder and then
+    /// renamed.
+    Shared { folder: &'a Path, made_in: &'a Path, written: Arc<WrittenFiles> },
+    /// In a bucket; by several processes, of which one has begun it, if they note what was written.
     #[cfg(feature = "s3")]
-    Bucket(Arc<BucketOutput>, Option<Arc<Sharing>>),
+    Bucket(Arc<BucketOutput>, Option<Arc<WrittenFiles>>),
 }
 
 /// A format of files of tensors.

@@ -16,8 +16,6 @@ use crate::temporary_name::{output_tag, random_tag};
 #[cfg(not(feature = "s3"))]
 use crate::url::no_s3;
 use crate::url::url_of;
-#[cfg(feature = "s3")]
-use crate::zarr;
 use crate::{
     Begin, Blob, Error, FileSkeleton, Format, Problem, TemporaryFile, TensorFile, TensorHint,
 };
@@ -46,7 +44,7 @@ enum Target {
     Folder(TemporaryFolder, PathBuf, FolderFormat),
     /// A store in a bucket.
     #[cfg(feature = "s3")]
-    Bucket(Arc<BucketOutput>),
+    Bucket(Arc<BucketOutput>, FolderFormat),
     Special(File),
     Stdout(Stdout),
 }
@@ -119,7 +117,10 @@ impl Output {
             #[cfg(feature = "s3")]
             if let Some(url) = url_of(path) {
                 let tag = random_tag(&Output::tag(path));
-                return Ok(Target::Bucket(Arc::new(BucketOutput::begin(url, overwrite, &tag)?)));
+                return Ok(Target::Bucket(
+                    Arc::new(BucketOutput::begin(url, overwrite, &tag)?),
+                    folder,
+                ));
             }
             #[cfg(not(feature = "s3"))]
             if url_of(path).is_some() {
@@ -193,8 +194,8 @@ impl Output {
                 (format.begin)(NewFolder::Alone(folder.path()), skeleton)
             }
             #[cfg(feature = "s3")]
-            Target::Bucket(output) => {
-                (zarr::FOLDER.begin)(NewFolder::Bucket(Arc::clone(output), None), skeleton)
+            Target::Bucket(output, format) => {
+                (format.begin)(NewFolder::Bucket(Arc::clone(output), None), skeleton)
             }
             Target::Special(_) | Target::Stdout(_) => {
                 Err(Problem::writing(io::ErrorKind::NotSeekable.into()))
@@ -221,7 +222,7 @@ impl Output {
         match &self.target {
             Target::Replace(file, ..) => TensorFile::open_in(format, hint, file.path(), &self.path),
             #[cfg(feature = "s3")]
-            Target::Bucket(_) => Err(error(Problem::reading(io::ErrorKind::NotSeekable.into()))),
+            Target::Bucket(..) => Err(error(Problem::reading(io::ErrorKind::NotSeekable.into()))),
             Target::Folder(..) | Target::Special(_) | Target::Stdout(_) => {
                 Err(error(Problem::reading(io::ErrorKind::NotSeekable.into())))
             }
@@ -264,7 +265,7 @@ impl Target {
                 return Ok(());
             }
             #[cfg(feature = "s3")]
-            Target::Bucket(output) => return output.finish(),
+            Target::Bucket(output, _) => return output.finish(),
             Target::Special(mut file) => return file.flush().map_err(Problem::writing),
             Target::Stdout(mut stdout) => return stdout.flush().map_err(Problem::writing),
         };
@@ -299,7 +300,7 @@ impl Write for Output {
             Target::Replace(file, _) => file.file().write(bytes),
             Target::Folder(..) => Err(io::ErrorKind::IsADirectory.into()),
             #[cfg(feature = "s3")]
-            Target::Bucket(_) => Err(io::ErrorKind::IsADirectory.into()),
+            Target::Bucket(..) => Err(io::ErrorKind::IsADirectory.into()),
             Target::Special(file) => file.write(bytes),
             Target::Stdout(stdout) => stdout.write(bytes),
         }
@@ -310,7 +311,7 @@ impl Write for Output {
             Target::Replace(file, _) => file.file().flush(),
             Target::Folder(..) => Ok(()),
             #[cfg(feature = "s3")]
-            Target::Bucket(_) => Ok(()),
+            Target::Bucket(..) => Ok(()),
             Target::Special(file) => file.flush(),
             Target::Stdout(stdout) => stdout.flush(),
         }
@@ -398,11 +399,15 @@ fn check_folder_of(place: &Path) -> Result<(), Problem> {
     }
 }
 
+/// That files of a format cannot be in a bucket.
+pub(crate) fn only_stores() -> Problem {
+    Problem::Unsupported("only Zarr stores are written to a bucket: --to zarr".to_owned())
+}
+
 /// The place that `path` means, and what is there now.
 pub(crate) fn find_place(path: &Path, overwrite: bool) -> Result<(PathBuf, Found), Problem> {
     if url_of(path).is_some() {
-        let why = "only Zarr stores are written to a bucket: --to zarr".to_owned();
-        return Err(Problem::Unsupported(why));
+        return Err(only_stores());
     }
     if is_special(path) {
         return Ok((path.to_owned(), Found::Special));

@@ -2,51 +2,53 @@
 
 use std::fs::File;
 use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::bucket_output::BucketOutput;
-use crate::format::NewFolder;
-use crate::shared_output::{Shared, Sharing};
-use crate::{Blob, FileSkeleton, Problem, zarr};
+use crate::format::{FolderFormat, NewFolder};
+use crate::shared_output::{Shared, WrittenFiles};
+use crate::{Blob, FileSkeleton, Problem};
 
 /// A store that several processes write to a bucket, where they note what is done.
 #[derive(Debug)]
 pub(crate) struct SharedBucket {
+    format: FolderFormat,
     output: Arc<BucketOutput>,
-    tag: String,
-    sharing: Arc<Sharing>,
+    written: Arc<WrittenFiles>,
 }
 
 impl SharedBucket {
     /// Begins a store at a URL.
     pub(crate) fn begin(
+        format: FolderFormat,
         url: &str,
         overwrite: bool,
         tag: &str,
         skeleton: &FileSkeleton,
     ) -> Result<SharedBucket, Problem> {
         let output = Arc::new(BucketOutput::begin(url, overwrite, tag)?);
-        (zarr::FOLDER.begin)(NewFolder::Bucket(Arc::clone(&output), None), skeleton)?;
+        (format.begin)(NewFolder::Bucket(Arc::clone(&output), None), skeleton)?;
         output.keep()?;
-        Ok(SharedBucket::of(output, tag))
+        Ok(SharedBucket { format, output, written: Arc::default() })
     }
 
     /// The store that was begun like this; `Err` of whether it is finished.
-    pub(crate) fn join(url: &str, tag: &str) -> Result<Result<SharedBucket, bool>, Problem> {
+    pub(crate) fn join(
+        format: FolderFormat,
+        url: &str,
+        tag: &str,
+    ) -> Result<Result<SharedBucket, bool>, Problem> {
         let joined = BucketOutput::join(url, tag)?;
-        Ok(joined.map(|output| SharedBucket::of(Arc::new(output), tag)))
-    }
-
-    fn of(output: Arc<BucketOutput>, tag: &str) -> SharedBucket {
-        let sharing = Arc::new(Sharing::in_folder(PathBuf::new()));
-        SharedBucket { output, tag: tag.to_owned(), sharing }
+        Ok(joined.map(|output| {
+            let output = Arc::new(output);
+            SharedBucket { format, output, written: Arc::default() }
+        }))
     }
 }
 
 impl Shared for SharedBucket {
     fn id(&self) -> Option<String> {
-        Some(self.tag.clone())
+        Some(self.output.tag().to_owned())
     }
 
     fn is_there(&self) -> bool {
@@ -54,12 +56,12 @@ impl Shared for SharedBucket {
     }
 
     fn blob(&self, skeleton: &FileSkeleton) -> Result<Box<dyn Blob>, Problem> {
-        let sharing = Some(Arc::clone(&self.sharing));
-        (zarr::FOLDER.begin)(NewFolder::Bucket(Arc::clone(&self.output), sharing), skeleton)
+        let written = Some(Arc::clone(&self.written));
+        (self.format.begin)(NewFolder::Bucket(Arc::clone(&self.output), written), skeleton)
     }
 
-    fn sharing(&self) -> &Sharing {
-        &self.sharing
+    fn written(&self) -> &WrittenFiles {
+        &self.written
     }
 
     fn has(&self, path: &str, bytes: u64) -> bool {

@@ -11,7 +11,7 @@ use tempfile::TempPath;
 use crate::blob::nanoseconds;
 use crate::format::{FolderFormat, NewFolder};
 use crate::output::{find_folder_place, find_place, folder_of, sync_folder};
-use crate::shared_output::{Shared, Sharing, work_folder};
+use crate::shared_output::{Shared, WrittenFiles, work_folder};
 use crate::temporary_file::{LOCK_TRIES, LOCK_WAIT, creating, is_at, lock};
 use crate::temporary_folder::{remove, rename_to_place, sync_below};
 use crate::{Blob, FileSkeleton, Format, Problem};
@@ -28,7 +28,7 @@ pub(crate) struct SharedFolder {
     /// The folder of the work, taken together with other processes; none where folders cannot be opened.
     taken: Option<File>,
     format: Option<FolderFormat>,
-    sharing: Arc<Sharing>,
+    written: Arc<WrittenFiles>,
 }
 
 impl SharedFolder {
@@ -100,7 +100,6 @@ impl SharedFolder {
             None => find_place(path, overwrite)?.0,
         };
         let work = work_folder(path, tag);
-        let sharing = Sharing::in_folder(work.clone());
         Ok(SharedFolder {
             place,
             overwrite,
@@ -108,7 +107,7 @@ impl SharedFolder {
             work,
             taken: None,
             format: format.folder(),
-            sharing: Arc::new(sharing),
+            written: Arc::default(),
         })
     }
 
@@ -171,12 +170,16 @@ impl Shared for SharedFolder {
             let file = File::options().read(true).write(true).open(&self.part);
             return Ok(Box::new(file.map_err(Problem::writing)?));
         };
-        let shared = NewFolder::Shared(&self.part, Arc::clone(&self.sharing));
+        let shared = NewFolder::Shared {
+            folder: &self.part,
+            made_in: &self.work,
+            written: Arc::clone(&self.written),
+        };
         (format.begin)(shared, skeleton)
     }
 
-    fn sharing(&self) -> &Sharing {
-        &self.sharing
+    fn written(&self) -> &WrittenFiles {
+        &self.written
     }
 
     fn has(&self, path: &str, bytes: u64) -> bool {

@@ -8,6 +8,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 #[cfg(feature = "s3")]
 use crate::bucket_output::BucketOutput;
+#[cfg(feature = "s3")]
+use crate::format::FolderFormat;
+#[cfg(feature = "s3")]
+use crate::output::only_stores;
 use crate::output::{folder_of, follow_links};
 use crate::shared_folder::SharedFolder;
 use crate::temporary_name::{TemporaryName, random_tag};
@@ -48,8 +52,8 @@ pub(crate) trait Shared: Debug + Send + Sync {
     /// As [`SharedOutput::blob`].
     fn blob(&self, skeleton: &FileSkeleton) -> Result<Box<dyn Blob>, Problem>;
 
-    /// What is noted of its files.
-    fn sharing(&self) -> &Sharing;
+    /// The files that were written through this.
+    fn written(&self) -> &WrittenFiles;
 
     /// As [`SharedOutput::has`].
     fn has(&self, path: &str, bytes: u64) -> bool;
@@ -73,29 +77,19 @@ pub(crate) trait Shared: Debug + Send + Sync {
     fn finish(&self) -> Result<(), Problem>;
 }
 
-/// How the files of a folder are written by several processes: each is made in another folder and then
-/// renamed.
-#[derive(Debug)]
-pub(crate) struct Sharing {
-    #[cfg_attr(not(feature = "zarr"), allow(dead_code, reason = "no other format has folders"))]
-    pub(crate) made_in: PathBuf,
-    written: Mutex<Vec<(String, u64)>>,
-}
+/// The files of an output that one of several processes has written.
+#[derive(Debug, Default)]
+pub(crate) struct WrittenFiles(Mutex<Vec<(String, u64)>>);
 
-impl Sharing {
-    /// Of files that are made in a folder.
-    pub(crate) fn in_folder(made_in: PathBuf) -> Sharing {
-        Sharing { made_in, written: Mutex::default() }
-    }
-
-    /// Notes a file: its path in the folder, and its bytes.
+impl WrittenFiles {
+    /// Notes a file: its path in the output, and its bytes.
     #[cfg(feature = "zarr")]
     pub(crate) fn note(&self, path: String, bytes: u64) {
-        self.written().push((path, bytes));
+        self.lock().push((path, bytes));
     }
 
-    fn written(&self) -> MutexGuard<'_, Vec<(String, u64)>> {
-        self.written.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Vec<(String, u64)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -136,7 +130,7 @@ impl SharedOutput {
     ) -> Result<Joined, Error> {
         let join = || -> Result<Result<Box<dyn Shared>, bool>, Problem> {
             if let Some(url) = url_of(path) {
-                return join_in_bucket(url, tag);
+                return join_in_bucket(format, url, tag);
             }
             let joined = SharedFolder::join(format, path, overwrite, tag, id)?;
             Ok(joined.map(|shared| -> Box<dyn Shared> { Box::new(shared) }))
@@ -195,7 +189,7 @@ impl SharedOutput {
 
     /// The files of a folder that were written through this: their paths in it, and their bytes.
     pub fn written(&self) -> Vec<(String, u64)> {
-        std::mem::take(&mut *self.shared.sharing().written())
+        std::mem::take(&mut *self.shared.written().lock())
     }
 
     /// Whether a file of a folder is there with so many bytes.
@@ -269,6 +263,12 @@ pub(crate) fn work_folder(path: &Path, tag: &str) -> PathBuf {
     folder_of(&place).join(name)
 }
 
+/// What a format can do whose files can be in a bucket: one of folders.
+#[cfg(feature = "s3")]
+fn in_bucket(format: &Format) -> Result<FolderFormat, Problem> {
+    format.folder().ok_or_else(only_stores)
+}
+
 #[cfg(feature = "s3")]
 fn begin_in_bucket(
     format: &Format,
@@ -277,9 +277,8 @@ fn begin_in_bucket(
     tag: &str,
     skeleton: &FileSkeleton,
 ) -> Result<Box<dyn Shared>, Problem> {
-    // What is no store cannot be written there.
-    Output::check_as(format, Path::new(url), overwrite).map_err(|error| error.problem)?;
-    Ok(Box::new(crate::shared_bucket::SharedBucket::begin(url, overwrite, tag, skeleton)?))
+    let folder = in_bucket(format)?;
+    Ok(Box::new(crate::shared_bucket::SharedBucket::begin(folder, url, overwrite, tag, skeleton)?))
 }
 
 #[cfg(not(feature = "s3"))]
@@ -295,12 +294,16 @@ fn begin_in_bucket(
 
 /// What was begun; `Err` of whether it is finished.
 #[cfg(feature = "s3")]
-fn join_in_bucket(url: &str, tag: &str) -> Result<Result<Box<dyn Shared>, bool>, Problem> {
-    let joined = crate::shared_bucket::SharedBucket::join(url, tag)?;
+fn join_in_bucket(
+    format: &Format,
+    url: &str,
+    tag: &str,
+) -> Result<Result<Box<dyn Shared>, bool>, Problem> {
+    let joined = crate::shared_bucket::SharedBucket::join(in_bucket(format)?, url, tag)?;
     Ok(joined.map(|shared| -> Box<dyn Shared> { Box::new(shared) }))
 }
 
 #[cfg(not(feature = "s3"))]
-fn join_in_bucket(_: &str, _: &str) -> Result<Result<Box<dyn Shared>, bool>, Problem> {
+fn join_in_bucket(_: &Format, _: &str, _: &str) -> Result<Result<Box<dyn Shared>, bool>, Problem> {
     Err(crate::url::no_s3())
 }

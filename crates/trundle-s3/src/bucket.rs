@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
 use futures_util::StreamExt;
@@ -183,35 +183,17 @@ impl Bucket {
         })
     }
 
-    /// Removes all objects.
-    ///
-    /// # Errors
-    /// If they cannot be listed or removed.
-    pub fn remove_all(&self) -> io::Result<()> {
-        self.remove_those("", |_| true)
-    }
-
     /// Removes all objects below a path but that of a key.
     ///
     /// # Errors
     /// If they cannot be listed or removed.
     pub fn remove_below(&self, path: &str, kept: &str) -> io::Result<()> {
-        let kept = self.path(kept)?;
-        self.remove_those(path, move |path| *path != kept)
-    }
-
-    fn remove_those(
-        &self,
-        path: &str,
-        is_removed: impl Fn(&Path) -> bool + Send + Sync + 'static,
-    ) -> io::Result<()> {
-        let (client, path) = (self.client()?, self.path(path)?);
-        let is_removed = Arc::new(is_removed);
+        let (client, path, kept) = (self.client()?, self.path(path)?, self.path(kept)?);
         again(|| {
-            let is_removed = Arc::clone(&is_removed);
+            let kept = kept.clone();
             let listed = client.requests.list(Some(&path)).filter_map(move |object| {
                 let path = object.map(|object| object.location);
-                ready(Some(path).filter(|path| path.as_ref().map_or(true, &*is_removed)))
+                ready(Some(path).filter(|path| path.as_ref().map_or(true, |path| *path != kept)))
             });
             let mut removed = client.requests.delete_stream(listed.boxed());
             client.wait(async {

@@ -100,8 +100,7 @@ pub(crate) fn decided<'a>(
     let (metadata, _) = axes::still_true(&file, &choice);
     let wanted = choice.wanted();
     let (held, row_major) = (operation.lengths_bytes, planning.row_major);
-    let paths = [Some(operation.input.path()), dry.output.as_deref()];
-    let means = &means.between(&paths.into_iter().flatten().collect::<Vec<_>>());
+    let means = &means.between(operation.input.path(), dry.output.as_deref());
     let job = job::decide(held, means, row_major, &dry.chunking, |options| {
         Job::new(&file, &wanted, format, &metadata, options)
     })?;

@@ -62,7 +62,7 @@ pub(crate) fn run(
     keeps_record(format, &writing.output)?;
     check_all_is_kept(&file, input.path())?;
     let relayout = Relayout::of(&file, &rules).map_err(|failure| within(input.path(), failure))?;
-    let between = means.between(&[input.path(), &writing.output]);
+    let between = means.between(input.path(), Some(&writing.output));
     let job = relayout.job(&file, format, &between, &writing.chunking)?;
     let out_shapes = shapes(&job);
     let outcome = job::run_job(job, &mut file, input.path(), writing, means.json)?;
@@ -99,8 +99,7 @@ pub(crate) fn plan(
     check_all_is_kept(&file, input.path())?;
     let relayout = Relayout::of(&file, &rules).map_err(|failure| within(input.path(), failure))?;
     let format = format.or_else(|| keeping().next()).unwrap_or(file.format());
-    let paths = [Some(input.path()), dry.output.as_deref()];
-    let between = means.between(&paths.into_iter().flatten().collect::<Vec<_>>());
+    let between = means.between(input.path(), dry.output.as_deref());
     let job = relayout.job(&file, format, &between, &dry.chunking)?;
     if dry.quiet {
         return Ok(());

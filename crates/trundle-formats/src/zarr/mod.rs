@@ -37,11 +37,8 @@ pub(crate) const FORMAT: Format = Format {
     begins: |_| false,
     open: |_: Source, _| Err(Problem::Unsupported("a Zarr store is a folder".to_owned())),
     skeleton: Some(skeleton::skeleton),
-    folder: Some(FOLDER),
+    folder: Some(FolderFormat { name: NAME, is_one: Store::is_store, begin: skeleton::begin }),
 };
-
-pub(crate) const FOLDER: FolderFormat =
-    FolderFormat { name: NAME, is_one: Store::is_store, begin: skeleton::begin };
 
 /// The store in the folder at `path` or at a URL, if there is a folder and it is to be a store.
 ///

@@ -15,7 +15,7 @@ use super::codecs;
 use super::problem;
 use crate::chunked::{Place, Recent, copy_box, counts, indices, part_of_chunk};
 use crate::format::NewFolder;
-use crate::shared_output::Sharing;
+use crate::shared_output::WrittenFiles;
 use crate::temporary_file::wait_for_end;
 use crate::{Blob, ChunkedTensor, EncodedChunk, FileSkeleton, Problem, attributes};
 
@@ -29,7 +29,7 @@ pub(super) struct NewStore {
     parts: Parts,
     recent: Recent,
     /// Where several processes write it.
-    sharing: Option<Arc<Sharing>>,
+    shared: Option<Arc<WrittenFiles>>,
 }
 
 #[derive(Debug)]
@@ -65,17 +65,16 @@ impl NewStore {
     /// [`Problem`] if their metadata cannot be written.
     pub(super) fn begin(new: NewFolder<'_>, skeleton: &FileSkeleton) -> Result<NewStore, Problem> {
         let beside = |path: &Path| path.parent().unwrap_or(Path::new(".")).to_owned();
-        let (objects, beside, sharing): (Arc<dyn ObjectStore>, _, _) = match new {
+        let (objects, beside, shared): (Arc<dyn ObjectStore>, _, _) = match new {
             NewFolder::Alone(path) => (Arc::new(Folder::new(path)), beside(path), None),
-            NewFolder::Shared(path, sharing) => {
-                let folder = Folder::shared(path, &sharing.made_in);
-                (Arc::new(folder), beside(path), Some(sharing))
+            NewFolder::Shared { folder, made_in, written } => {
+                (Arc::new(Folder::shared(folder, made_in)), beside(folder), Some(written))
             }
             #[cfg(feature = "s3")]
-            NewFolder::Bucket(output, sharing) => (output, std::env::temp_dir(), sharing),
+            NewFolder::Bucket(output, written) => (output, std::env::temp_dir(), written),
         };
         let is_group = skeleton.chunked().iter().all(|tensor| !tensor.path.is_empty());
-        if is_group && sharing.is_none() {
+        if is_group && shared.is_none() {
             let of_group =
                 |(path, text): &(String, String)| (path.clone(), attributes::of_text(text));
             let groups = skeleton.groups().iter().map(of_group).collect();
@@ -84,7 +83,7 @@ impl NewStore {
         }
         let tensors = skeleton.chunked().iter().zip(skeleton.data_offsets());
         let arrays = tensors.map(|(tensor, begin)| {
-            let writer = match &sharing {
+            let writer = match &shared {
                 None => ArrayWriter::create(&objects, &new_array(tensor)),
                 Some(_) => ArrayWriter::join(&objects, &new_array(tensor)),
             };
@@ -102,7 +101,7 @@ impl NewStore {
         let arrays = arrays.collect::<Result<_, Problem>>()?;
         let parts = Parts { beside: beside.into(), held: Mutex::default() };
         let (end, recent) = (skeleton.bytes(), Recent::default());
-        Ok(NewStore { arrays, end, parts, recent, sharing })
+        Ok(NewStore { arrays, end, parts, recent, shared })
     }
 
     /// What is written at once around byte `offset`.
@@ -173,7 +172,7 @@ impl Array {
 
 impl Chunk<'_> {
     /// Writes it, all of which is `bytes`.
-    fn write(&self, bytes: &[u8], sharing: Option<&Sharing>) -> io::Result<()> {
+    fn write(&self, bytes: &[u8], shared: Option<&WrittenFiles>) -> io::Result<()> {
         let Array { sizes, chunk, fill, writer, .. } = self.array;
         let (_, lens) = part_of_chunk(&self.index, chunk, sizes);
         let mut whole = Cow::from(bytes);
@@ -191,8 +190,8 @@ impl Chunk<'_> {
             whole = padded.into();
         }
         let written = writer.write(&long(&self.index), &whole)?;
-        if let (Some((path, bytes)), Some(sharing)) = (written, sharing) {
-            sharing.note(path, bytes);
+        if let (Some((path, bytes)), Some(shared)) = (written, shared) {
+            shared.note(path, bytes);
         }
         Ok(())
     }
@@ -244,9 +243,9 @@ impl Blob for NewStore {
         let left = chunk.bytes - (offset - chunk.begin) as usize;
         let own = &bytes[..bytes.len().min(left)];
         let written = match own.len() == chunk.bytes {
-            true => chunk.write(own, self.sharing.as_deref()),
+            true => chunk.write(own, self.shared.as_deref()),
             false => self.parts.add(&chunk, own, offset).and_then(|whole| match whole {
-                Some(whole) => chunk.write(&whole, self.sharing.as_deref()),
+                Some(whole) => chunk.write(&whole, self.shared.as_deref()),
                 None => Ok(()),
             }),
         };
@@ -272,8 +271,8 @@ impl Blob for NewStore {
             wait_for_end();
         }
         let (path, bytes) = written?;
-        if let Some(sharing) = &self.sharing {
-            sharing.note(path, bytes);
+        if let Some(shared) = &self.shared {
+            shared.note(path, bytes);
         }
         Ok(())
     }
