@@ -55,6 +55,13 @@ fn chunk_bytes(header: &Header) -> Option<usize> {
     Some(file_bytes(header.element.width(), elements))
 }
 
+/// The bytes of a chunk, if codecs decode it.
+pub(crate) fn decoded_bytes(header: &Header) -> Option<usize> {
+    let encoding = header.encoding.as_ref()?;
+    let has_codecs = encoding.codecs.count() > 0 || !encoding.not_kept.is_empty();
+    chunk_bytes(header).filter(|_| has_codecs)
+}
+
 /// What a thread that decodes chunks has in memory, if the data is in chunks.
 fn bytes_of_decoder(header: &Header) -> Option<usize> {
     let bytes = chunk_bytes(header)?;

@@ -5,12 +5,14 @@ use std::path::Path;
 
 use trundle::Chain;
 use trundle_core::program::{Program, TensorId};
-use trundle_formats::{Codecs, Described, FileSkeleton, Format, Order, StoredDType, TensorFile};
+use trundle_formats::{
+    ChunkedTensor, Codecs, Described, FileSkeleton, Format, Order, StoredDType, TensorFile,
+};
 
 use crate::Storage;
 use crate::error::{Error, Problem};
 use crate::plan::chunk_sizes::ChunkSizes;
-use crate::plan::codec_memory::{decoders, encoders};
+use crate::plan::codec_memory::{decoded_bytes, decoders, encoders};
 use crate::plan::input::{Input, JobInput, JobTensor};
 use crate::plan::io_plan::{IoPlan, Resources, SMALL_BYTES};
 use crate::plan::measurements::Measurements;
@@ -310,6 +312,14 @@ impl Job {
     /// How many requests write at once.
     pub(crate) fn writers(&self) -> usize {
         self.encoders.unwrap_or(usize::MAX).min(self.storage.in_flight)
+    }
+
+    /// The bytes of a chunk that codecs decode, and of what they encode at once.
+    pub(crate) fn coded_bytes(&self) -> usize {
+        let decoded = self.inputs.iter().filter_map(|input| decoded_bytes(&input.tensor()?.header));
+        let encoded = self.skeleton.chunked().iter().filter(|tensor| tensor.codecs().count() > 0);
+        let encoded = encoded.map(ChunkedTensor::bytes_at_once);
+        decoded.max().unwrap_or(0).saturating_add(encoded.max().unwrap_or(0))
     }
 
     /// The inputs of which something is read.

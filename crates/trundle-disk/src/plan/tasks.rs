@@ -32,6 +32,10 @@ trundle::fingerprint!(struct Task { tensor, pass, tile });
 /// Batches of fewer bytes than this would not keep the disk busy.
 const BATCH_BYTES: usize = 32 << 20;
 
+/// Of chunks that codecs take longer for than the disk, batches have so many, if half of the memory has room for
+/// them: at the end of each a thread waits until others are done with theirs.
+const CODED_CHUNKS: usize = 16;
+
 /// The groups of a job. Tensors that take one pass share a group, but for those whose chunks are copied as they
 /// are encoded.
 pub(crate) fn groups(job: &Job) -> Vec<TaskGroup> {
@@ -69,9 +73,12 @@ impl TaskGroup {
     pub(crate) fn batches(&self, job: &Job) -> Vec<Range<usize>> {
         let mut batches = Vec::new();
         let (mut begin, mut bytes) = (0, 0);
+        let enough = job.coded_bytes().saturating_mul(CODED_CHUNKS).max(BATCH_BYTES);
         for (index, task) in self.tasks.iter().enumerate() {
             let own = task.bytes(job);
-            let is_full = bytes + own > job.budget || bytes >= BATCH_BYTES;
+            let is_full = bytes + own > job.budget
+                || bytes >= enough
+                || (bytes >= BATCH_BYTES && bytes + own > job.budget / 2);
             if index > begin && is_full {
                 batches.push(begin..index);
                 (begin, bytes) = (index, 0);
