@@ -288,7 +288,7 @@ impl ObjectStore for BucketOutput {
         }
     }
 
-    fn object(&self, key: &str, most: u64) -> io::Result<Option<Object>> {
+    fn object(&self, key: &str, most: u64) -> io::Result<Option<Object<'static>>> {
         self.objects.object(key, most)
     }
 
@@ -300,7 +300,7 @@ impl ObjectStore for BucketOutput {
         true
     }
 
-    fn write(&self, key: &str, object: Object) -> io::Result<u64> {
+    fn write(&self, key: &str, object: Object<'_>) -> io::Result<u64> {
         if !is_metadata(key) {
             return self.objects.write(key, object);
         }

@@ -1,6 +1,7 @@
 //! An array of a store.
 
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -13,8 +14,9 @@ use zarrs::metadata::v3::MetadataV3;
 use zarrs::storage::StoreKey;
 
 use crate::bounded;
+use crate::cores::on_a_core;
 use crate::error::Error;
-use crate::object_store::{Object, ObjectStore, Stat};
+use crate::object_store::{Object, ObjectStore, Part, Stat};
 use crate::reader::Reader;
 use crate::store::Attributes;
 
@@ -67,6 +69,7 @@ pub struct ZarrArray {
     pub attributes: Attributes,
     /// The bytes of the element that stands for all that was never written.
     pub fill: Vec<u8>,
+    in_place: Option<InPlace>,
     array: Inner,
     indices: Indices,
 }
@@ -130,6 +133,7 @@ impl ZarrArray {
         let mut attributes = array.attributes().clone();
         let dimension_names = dimension_names(&array, &mut attributes);
         let (codecs, has_usual_index) = codecs(&array);
+        let in_place = InPlace::of(&codecs).filter(|_| shard.is_none());
         Ok(ZarrArray {
             path: path.to_owned(),
             shape,
@@ -143,6 +147,7 @@ impl ZarrArray {
             dimension_names,
             attributes,
             fill: array.fill_value().as_ne_bytes().to_vec(),
+            in_place,
             indices: Indices(ArrayShardedReadableExtCache::new(&array)),
             array,
         })
@@ -156,7 +161,7 @@ impl ZarrArray {
     pub fn read_chunk(&self, index: &[u64]) -> Result<Vec<u8>, Error> {
         // One chunk at a time on this thread: whoever asks has threads of their own.
         let options = CodecOptions::default().with_concurrent_target(1);
-        let read = match &self.shard {
+        let read = on_a_core(|| match &self.shard {
             None => self.array.retrieve_chunk_opt::<ArrayBytes<'_>>(index, &options),
             Some(_) => {
                 let Indices(indices) = &self.indices;
@@ -165,7 +170,7 @@ impl ZarrArray {
                 }
                 self.array.retrieve_subchunk_opt(indices, index, &options)
             }
-        };
+        });
         let wrong = |why: String| Error::Chunk { key: self.key(index).as_str().to_owned(), why };
         let bytes = read.map_err(|error| wrong(error.to_string()))?;
         let bytes = bytes.into_fixed().map_err(|error| wrong(error.to_string()))?;
@@ -176,12 +181,30 @@ impl ZarrArray {
         Ok(bytes.into_owned())
     }
 
+    /// The same elements, where `out` has room for all of them.
+    ///
+    /// # Errors
+    /// As [`ZarrArray::read_chunk`].
+    pub fn read_chunk_to(&self, index: &[u64], out: &mut [u8]) -> Result<(), Error> {
+        let Some(in_place) = self.in_place else {
+            out.copy_from_slice(&self.read_chunk(index)?);
+            return Ok(());
+        };
+        let key = self.array.chunk_key(index);
+        let is_there = in_place.read(&self.array.storage(), key.as_str(), out);
+        if !is_there.map_err(|why| Error::Chunk { key: key.as_str().to_owned(), why })? {
+            let elements = out.chunks_exact_mut(self.width.max(1));
+            elements.for_each(|element| element.copy_from_slice(&self.fill));
+        }
+        Ok(())
+    }
+
     /// A chunk as it is encoded, or a shard where there are some, at `index` of its like; none if it was never
     /// written.
     ///
     /// # Errors
     /// [`Error`] if it cannot be opened, or is longer than codecs make it.
-    pub fn encoded(&self, index: &[u64]) -> Result<Option<Object>, Error> {
+    pub fn encoded(&self, index: &[u64]) -> Result<Option<Object<'static>>, Error> {
         let key = self.array.chunk_key(index);
         let reader = self.array.storage();
         // How long a shard is was never asked of one that is read chunk by chunk.
@@ -223,6 +246,44 @@ fn codecs(array: &Inner) -> (Vec<Value>, bool) {
     let names: Vec<&Value> = of_index.iter().map(|codec| &codec["name"]).collect();
     let is_little = of_index.first().is_some_and(|c| c["configuration"]["endian"] == "little");
     (listed("codecs"), is_at_end && is_little && names == ["bytes", "crc32c"])
+}
+
+/// The codecs of which a chunk can be decoded where it is wanted, without memory for all of it beside that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum InPlace {
+    /// None: the bytes are the elements.
+    Raw,
+    Zstd,
+}
+
+impl InPlace {
+    fn of(codecs: &[Value]) -> Option<InPlace> {
+        let (bytes, others) = codecs.split_first()?;
+        if bytes["name"] != "bytes" || bytes["configuration"]["endian"] == "big" {
+            return None;
+        }
+        match others {
+            [] => Some(InPlace::Raw),
+            [codec] if codec["name"] == "zstd" => Some(InPlace::Zstd),
+            _ => None,
+        }
+    }
+
+    /// Reads what fills `out`; whether it is there.
+    fn read(self, reader: &Reader, key: &str, out: &mut [u8]) -> Result<bool, String> {
+        let wrong = |error: io::Error| error.to_string();
+        if self == InPlace::Raw {
+            return reader.objects.read_all(key, out).map_err(wrong);
+        }
+        let encoded = reader.objects.read(key, Part::All, reader.most()).map_err(wrong)?;
+        let Some(encoded) = encoded else { return Ok(false) };
+        let expected = out.len();
+        let got = on_a_core(|| bounded::unpack_zstd(&encoded, expected as u64, out));
+        match got.map_err(|error| error.to_string())? {
+            got if got == expected => Ok(true),
+            got => Err(format!("has {got} bytes, not {expected}")),
+        }
+    }
 }
 
 /// A codec with its name and its configuration, also where it is written as a name alone.

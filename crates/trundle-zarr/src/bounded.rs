@@ -20,6 +20,7 @@ use zarrs::array::codec::{
 use zarrs::array::{ArrayBytesRaw, BytesRepresentation, CodecOptions};
 use zarrs::metadata::Configuration;
 use zarrs::plugin::{ExtensionName, PluginCreateError, ZarrVersion};
+use zstd::zstd_safe::WriteBuf;
 
 /// A codec whose results are bounded.
 #[derive(Debug)]
@@ -46,8 +47,7 @@ const BLOSC_HEADER: usize = 16;
 impl Bounded {
     /// What `encoded` unpacks to, if that is at most `most` bytes.
     fn unpacked(&self, encoded: &[u8], most: u64) -> Result<Option<Vec<u8>>, CodecError> {
-        let too_many =
-            || CodecError::Other(format!("decodes to more than the {most} bytes of a chunk"));
+        let too_many = || too_many(most);
         // A chunk has room for as many; what grew on the way would take three times as much.
         let room = |bytes: u64| {
             let mut room: Vec<u8> = Vec::new();
@@ -64,13 +64,8 @@ impl Bounded {
             // In one go, since a stream keeps a window of up to 128 MiB beside what it has given.
             Kind::Zstd => {
                 let mut unpacked = room(most)?;
-                let mut decoder = zstd::bulk::Decompressor::new()?;
-                match decoder.decompress_to_buffer(encoded, &mut unpacked) {
-                    Ok(_) if unpacked.len() as u64 > most => Err(too_many()),
-                    Ok(_) => Ok(Some(unpacked)),
-                    Err(error) if error.to_string() == FULL => Err(too_many()),
-                    Err(error) => Err(error.into()),
-                }
+                unpack_zstd(encoded, most, &mut unpacked)?;
+                Ok(Some(unpacked))
             }
             Kind::Gzip => read(&mut flate2::read::MultiGzDecoder::new(encoded)),
             Kind::Zlib => read(&mut flate2::read::ZlibDecoder::new(encoded)),
@@ -85,6 +80,24 @@ impl Bounded {
                 }
             }
         }
+    }
+}
+
+fn too_many(most: u64) -> CodecError {
+    CodecError::Other(format!("decodes to more than the {most} bytes of a chunk"))
+}
+
+/// Unpacks to where there is room for `most` bytes, and gives how many there are.
+pub(crate) fn unpack_zstd(
+    encoded: &[u8],
+    most: u64,
+    out: &mut (impl WriteBuf + ?Sized),
+) -> Result<usize, CodecError> {
+    match zstd::bulk::Decompressor::new()?.decompress_to_buffer(encoded, out) {
+        Ok(bytes) if bytes as u64 > most => Err(too_many(most)),
+        Ok(bytes) => Ok(bytes),
+        Err(error) if error.to_string() == FULL => Err(too_many(most)),
+        Err(error) => Err(error.into()),
     }
 }
 

@@ -7,7 +7,9 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::object_store::{Below, Object, ObjectStore, Part, Stat, check_bytes, wrong};
+use crate::object_store::{
+    Below, Object, ObjectStore, Part, Stat, check_bytes, check_length, wrong,
+};
 
 /// A folder that a store is in.
 #[derive(Debug)]
@@ -98,7 +100,14 @@ impl ObjectStore for Folder {
         Ok(Some(read))
     }
 
-    fn object(&self, key: &str, most: u64) -> io::Result<Option<Object>> {
+    fn read_all(&self, key: &str, out: &mut [u8]) -> io::Result<bool> {
+        let Some((mut file, all)) = self.open(key)? else { return Ok(false) };
+        check_length(all, out.len() as u64)?;
+        file.read_exact(out)?;
+        Ok(true)
+    }
+
+    fn object(&self, key: &str, most: u64) -> io::Result<Option<Object<'static>>> {
         let Some((file, bytes)) = self.open(key)? else { return Ok(None) };
         check_bytes(bytes, most)?;
         Ok(Some(Object::File(file)))
@@ -125,7 +134,7 @@ impl ObjectStore for Folder {
 
     /// Where several processes write, a file is made elsewhere and then renamed: whoever reads it finds all of it,
     /// of whichever process that wrote the same.
-    fn write(&self, key: &str, object: Object) -> io::Result<u64> {
+    fn write(&self, key: &str, object: Object<'_>) -> io::Result<u64> {
         let path = self.root.join(key);
         let Some(folder) = &self.made_in else {
             let file = self.within_folders(key, || File::create_new(&path))?;
@@ -155,15 +164,31 @@ fn unique_name() -> String {
 }
 
 /// Writes a new file, and gives its bytes.
-fn fill(mut file: File, object: Object) -> io::Result<u64> {
+fn fill(mut file: File, object: Object<'_>) -> io::Result<u64> {
     match object {
         Object::Bytes(bytes) => file.write_all(&bytes)?,
         // The system copies from file to file, or lets both share the bytes.
         Object::File(mut from) => io::copy(&mut from, &mut file).map(drop)?,
     }
-    // On Linux whoever ends the store has all of its files written out to the disk at once.
-    if cfg!(not(target_os = "linux")) {
-        file.sync_all()?;
+    let bytes = file.metadata()?.len();
+    write_out(&file, bytes)?;
+    Ok(bytes)
+}
+
+/// Files of so many bytes are written out to the disk as soon as they are there.
+#[cfg(target_os = "linux")]
+const LARGE_BYTES: u64 = 1 << 20;
+
+/// On Linux whoever ends the store waits until all of its files are on the disk: large ones are on their way
+/// there then, while others are still made. Elsewhere each is waited for.
+fn write_out(file: &File, bytes: u64) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    if bytes >= LARGE_BYTES {
+        // Of what is not on the disk nothing is forgotten, but it is written. If the system cannot, it is later.
+        let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);
     }
-    Ok(file.metadata()?.len())
+    #[cfg(not(target_os = "linux"))]
+    file.sync_all()?;
+    let _ = bytes;
+    Ok(())
 }

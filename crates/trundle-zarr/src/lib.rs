@@ -11,6 +11,7 @@
 
 mod array;
 mod bounded;
+mod cores;
 mod error;
 mod folder;
 mod lz4;

@@ -14,6 +14,7 @@ use crate::array::{
     MOST_AXES, MOST_CHUNK_BYTES, MOST_CHUNKS_OF_SHARD, MOST_METADATA_BYTES, ZarrArray,
 };
 use crate::bounded;
+use crate::cores::on_a_core;
 use crate::error::Error;
 use crate::object_store::{Object, ObjectStore};
 use crate::reader::Reader;
@@ -164,7 +165,7 @@ impl ArrayWriter {
         let writer = ArrayWriter::join(objects, new)?;
         let metadata = writer.array.metadata();
         let metadata = serde_json::to_vec_pretty(metadata).map_err(Error::unsupported)?;
-        objects.write(&key_of(&new.path, V3), Object::Bytes(metadata))?;
+        objects.write(&key_of(&new.path, V3), Object::Bytes(metadata.into()))?;
         Ok(writer)
     }
 
@@ -213,15 +214,17 @@ impl ArrayWriter {
         }
         // One chunk at a time on this thread: whoever asks has threads of their own.
         let options = CodecOptions::default().with_concurrent_target(1);
-        let encoded = self.array.codecs().encode(
-            ArrayBytes::new_flen(bytes),
-            &self.sizes,
-            self.array.data_type(),
-            self.array.fill_value(),
-            &options,
-        );
+        let encoded = on_a_core(|| {
+            self.array.codecs().encode(
+                ArrayBytes::new_flen(bytes),
+                &self.sizes,
+                self.array.data_type(),
+                self.array.fill_value(),
+                &options,
+            )
+        });
         let encoded = encoded.map_err(|error| wrong(error.to_string()))?;
-        let written = self.objects().write(key.as_str(), Object::Bytes(encoded.into_owned()))?;
+        let written = self.objects().write(key.as_str(), Object::Bytes(encoded))?;
         Ok(Some((key.as_str().to_owned(), written)))
     }
 
@@ -230,7 +233,11 @@ impl ArrayWriter {
     ///
     /// # Errors
     /// [`Error`] if it cannot be read or written.
-    pub fn write_encoded(&self, index: &[u64], encoded: Object) -> Result<(String, u64), Error> {
+    pub fn write_encoded(
+        &self,
+        index: &[u64],
+        encoded: Object<'_>,
+    ) -> Result<(String, u64), Error> {
         let key = self.array.chunk_key(index);
         let written = self.objects().write(key.as_str(), encoded)?;
         Ok((key.as_str().to_owned(), written))

@@ -1,5 +1,6 @@
 //! Where the objects of a Zarr store are.
 
+use std::borrow::Cow;
 use std::fmt::Debug;
 use std::fs::File;
 use std::io;
@@ -22,11 +23,22 @@ pub trait ObjectStore: Debug + Send + Sync {
     /// of the part.
     fn read(&self, key: &str, part: Part, most: u64) -> io::Result<Option<Vec<u8>>>;
 
+    /// All of an object that is exactly as long as `out`, and whether it is there.
+    ///
+    /// # Errors
+    /// As [`ObjectStore::read`]; [`io::ErrorKind::InvalidData`] if it is longer or shorter.
+    fn read_all(&self, key: &str, out: &mut [u8]) -> io::Result<bool> {
+        let Some(read) = self.read(key, Part::All, out.len() as u64)? else { return Ok(false) };
+        check_length(read.len() as u64, out.len() as u64)?;
+        out.copy_from_slice(&read);
+        Ok(true)
+    }
+
     /// An object as it is, to be written elsewhere.
     ///
     /// # Errors
     /// If it cannot be opened, or has more bytes than `most`.
-    fn object(&self, key: &str, most: u64) -> io::Result<Option<Object>>;
+    fn object(&self, key: &str, most: u64) -> io::Result<Option<Object<'static>>>;
 
     /// The names of what is below a path and may have objects below itself, sorted.
     ///
@@ -43,7 +55,7 @@ pub trait ObjectStore: Debug + Send + Sync {
     ///
     /// # Errors
     /// If it cannot be written.
-    fn write(&self, key: &str, object: Object) -> io::Result<u64>;
+    fn write(&self, key: &str, object: Object<'_>) -> io::Result<u64>;
 }
 
 /// What is known of an object.
@@ -70,11 +82,11 @@ pub enum Part {
 
 /// The bytes of an object.
 #[derive(Debug)]
-pub enum Object {
+pub enum Object<'a> {
     /// Those of a file, which the system copies by itself.
     File(File),
     /// These.
-    Bytes(Vec<u8>),
+    Bytes(Cow<'a, [u8]>),
 }
 
 /// Something that may have objects below itself.
@@ -95,6 +107,17 @@ pub fn check_bytes(bytes: u64, most: u64) -> io::Result<()> {
         return Ok(());
     }
     Err(wrong(format!("is {bytes} bytes, where {most} at most were expected")))
+}
+
+/// That an object is as long as expected.
+///
+/// # Errors
+/// If it is not.
+pub(crate) fn check_length(bytes: u64, expected: u64) -> io::Result<()> {
+    if bytes == expected {
+        return Ok(());
+    }
+    Err(wrong(format!("has {bytes} bytes, not {expected}")))
 }
 
 impl Part {

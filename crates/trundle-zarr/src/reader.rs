@@ -8,6 +8,7 @@ use zarrs::storage::{
     Bytes, MaybeBytes, MaybeBytesIterator, ReadableStorageTraits, StorageError, StoreKey,
 };
 
+use crate::cores::off_the_core;
 use crate::object_store::{ObjectStore, Part};
 
 /// The objects of a store, for one array. What is longer than expected is refused before it is read.
@@ -35,7 +36,7 @@ impl Reader {
 
 impl ReadableStorageTraits for Reader {
     fn get(&self, key: &StoreKey) -> Result<MaybeBytes, StorageError> {
-        let read = self.objects.read(key.as_str(), Part::All, self.most())?;
+        let read = off_the_core(|| self.objects.read(key.as_str(), Part::All, self.most()))?;
         Ok(read.map(Bytes::from))
     }
 
@@ -52,7 +53,7 @@ impl ReadableStorageTraits for Reader {
                 ByteRange::Suffix(length) => Part::Last(length),
             };
             // None of the parts is there if one is not.
-            match self.objects.read(key.as_str(), part, self.most()) {
+            match off_the_core(|| self.objects.read(key.as_str(), part, self.most())) {
                 Ok(None) => return Ok(None),
                 Ok(Some(read)) => parts.push(Ok(Bytes::from(read))),
                 Err(error) => parts.push(Err(error.into())),
@@ -62,7 +63,7 @@ impl ReadableStorageTraits for Reader {
     }
 
     fn size_key(&self, key: &StoreKey) -> Result<Option<u64>, StorageError> {
-        Ok(self.objects.stat(key.as_str())?.map(|found| found.bytes))
+        Ok(off_the_core(|| self.objects.stat(key.as_str()))?.map(|found| found.bytes))
     }
 
     fn supports_get_partial(&self) -> bool {

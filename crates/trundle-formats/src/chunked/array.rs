@@ -27,6 +27,15 @@ pub(crate) trait ChunkedArray: Debug + Send + Sync {
     /// If it cannot be read, or is not what the metadata says.
     fn read_chunk(&self, index: &[u64]) -> io::Result<Vec<u8>>;
 
+    /// The same elements, where `out` has room for all of them.
+    ///
+    /// # Errors
+    /// As [`ChunkedArray::read_chunk`].
+    fn read_chunk_to(&self, index: &[u64], out: &mut [u8]) -> io::Result<()> {
+        out.copy_from_slice(&self.read_chunk(index)?);
+        Ok(())
+    }
+
     /// The chunk at an index as it is encoded, where each is by itself; none if it was never written.
     ///
     /// # Errors

@@ -168,11 +168,15 @@ impl ChunkedArray for ZarrArray {
         ZarrArray::read_chunk(self, index).map_err(io::Error::from)
     }
 
+    fn read_chunk_to(&self, index: &[u64], out: &mut [u8]) -> io::Result<()> {
+        ZarrArray::read_chunk_to(self, index, out).map_err(io::Error::from)
+    }
+
     fn encoded_chunk(&self, index: &[u64]) -> io::Result<Option<EncodedChunk>> {
         let chunk = self.encoded(index)?;
         Ok(chunk.map(|chunk| match chunk {
             Object::File(file) => EncodedChunk::File(file),
-            Object::Bytes(bytes) => EncodedChunk::Bytes(bytes),
+            Object::Bytes(bytes) => EncodedChunk::Bytes(bytes.into_owned()),
         }))
     }
 

@@ -263,7 +263,7 @@ impl Blob for NewStore {
     ) -> io::Result<()> {
         let chunk = match chunk {
             EncodedChunk::File(file) => Object::File(file),
-            EncodedChunk::Bytes(bytes) => Object::Bytes(bytes),
+            EncodedChunk::Bytes(bytes) => Object::Bytes(bytes.into()),
         };
         let array = &self.arrays[self.arrays.partition_point(|array| array.begin <= tensor) - 1];
         let written = array.writer.write_encoded(&long(index), chunk);

@@ -49,7 +49,7 @@ impl ObjectStore for Answering {
         self.noted(self.objects.read(key, part, most))
     }
 
-    fn object(&self, key: &str, most: u64) -> io::Result<Option<Object>> {
+    fn object(&self, key: &str, most: u64) -> io::Result<Option<Object<'static>>> {
         self.noted(self.objects.object(key, most))
     }
 
@@ -61,7 +61,7 @@ impl ObjectStore for Answering {
         true
     }
 
-    fn write(&self, key: &str, object: Object) -> io::Result<u64> {
+    fn write(&self, key: &str, object: Object<'_>) -> io::Result<u64> {
         self.noted(self.objects.write(key, object))
     }
 }
@@ -91,9 +91,9 @@ impl ObjectStore for Objects {
         self.0.read(key, asked, |all, _| part.within(all, most).map(drop))
     }
 
-    fn object(&self, key: &str, most: u64) -> io::Result<Option<Object>> {
+    fn object(&self, key: &str, most: u64) -> io::Result<Option<Object<'static>>> {
         let read = self.0.read(key, trundle_s3::Part::All, |all, _| check_bytes(all, most))?;
-        Ok(read.map(Object::Bytes))
+        Ok(read.map(|read| Object::Bytes(read.into())))
     }
 
     fn folders(&self, path: &str) -> io::Result<Vec<Below>> {
@@ -105,7 +105,7 @@ impl ObjectStore for Objects {
         true
     }
 
-    fn write(&self, key: &str, object: Object) -> io::Result<u64> {
+    fn write(&self, key: &str, object: Object<'_>) -> io::Result<u64> {
         let bytes = in_memory(object)?;
         let written = bytes.len() as u64;
         self.0.write(key, bytes, trundle_s3::New::OrReplace)?;
@@ -114,9 +114,9 @@ impl ObjectStore for Objects {
 }
 
 /// All bytes of an object.
-pub(crate) fn in_memory(object: Object) -> io::Result<Vec<u8>> {
+pub(crate) fn in_memory(object: Object<'_>) -> io::Result<Vec<u8>> {
     match object {
-        Object::Bytes(bytes) => Ok(bytes),
+        Object::Bytes(bytes) => Ok(bytes.into_owned()),
         Object::File(mut file) => {
             let mut bytes = Vec::new();
             io::Read::read_to_end(&mut file, &mut bytes)?;
