@@ -7,6 +7,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::cached::CachedFiles;
 use crate::object_store::{
     Below, Object, ObjectStore, Part, Stat, check_bytes, check_length, wrong,
 };
@@ -17,18 +18,20 @@ pub struct Folder {
     root: PathBuf,
     /// Where files are made that are then renamed, if several processes write the store.
     made_in: Option<PathBuf>,
+    cached: CachedFiles,
 }
 
 impl Folder {
     /// The folder at `root`.
     pub fn new(root: &Path) -> Folder {
-        Folder { root: root.to_owned(), made_in: None }
+        Folder { root: root.to_owned(), made_in: None, cached: CachedFiles::default() }
     }
 
     /// The same, to which several processes write, of which two may write the same: each file is made in the
     /// folder `made_in` first, on the same file system, and then renamed.
     pub fn shared(root: &Path, made_in: &Path) -> Folder {
-        Folder { root: root.to_owned(), made_in: Some(made_in.to_owned()) }
+        let made_in = Some(made_in.to_owned());
+        Folder { made_in, ..Folder::new(root) }
     }
 
     /// A regular file, and its bytes; none if nothing is there.
@@ -39,6 +42,18 @@ impl Folder {
         let file = File::open(self.root.join(key))?;
         let bytes = file.metadata()?.len();
         Ok(Some((file, bytes)))
+    }
+
+    /// Writes a new file, and gives its bytes.
+    fn fill(&self, mut file: File, object: Object<'_>) -> io::Result<u64> {
+        match object {
+            Object::Bytes(bytes) => file.write_all(&bytes)?,
+            // The system copies from file to file, or lets both share the bytes.
+            Object::File(mut from) => io::copy(&mut from, &mut file).map(drop)?,
+        }
+        let bytes = file.metadata()?.len();
+        self.cached.add(file, bytes)?;
+        Ok(bytes)
     }
 
     /// Creates the folders that a key leads through, below the root: a store that was removed does not come
@@ -138,11 +153,11 @@ impl ObjectStore for Folder {
         let path = self.root.join(key);
         let Some(folder) = &self.made_in else {
             let file = self.within_folders(key, || File::create_new(&path))?;
-            return fill(file, object);
+            return self.fill(file, object);
         };
         let made = folder.join(unique_name());
         let written =
-            File::create_new(&made).and_then(|file| fill(file, object)).and_then(|bytes| {
+            File::create_new(&made).and_then(|file| self.fill(file, object)).and_then(|bytes| {
                 self.within_folders(key, || fs::rename(&made, &path)).map(|()| bytes)
             });
         if written.is_err() {
@@ -161,34 +176,4 @@ fn unique_name() -> String {
     let mut random = RandomState::new().build_hasher();
     random.write_u32(std::process::id());
     format!("{:016x}-{count}.new", random.finish())
-}
-
-/// Writes a new file, and gives its bytes.
-fn fill(mut file: File, object: Object<'_>) -> io::Result<u64> {
-    match object {
-        Object::Bytes(bytes) => file.write_all(&bytes)?,
-        // The system copies from file to file, or lets both share the bytes.
-        Object::File(mut from) => io::copy(&mut from, &mut file).map(drop)?,
-    }
-    let bytes = file.metadata()?.len();
-    write_out(&file, bytes)?;
-    Ok(bytes)
-}
-
-/// Files of so many bytes are written out to the disk as soon as they are there.
-#[cfg(target_os = "linux")]
-const LARGE_BYTES: u64 = 1 << 20;
-
-/// On Linux whoever ends the store waits until all of its files are on the disk: large ones are on their way
-/// there then, while others are still made. Elsewhere each is waited for.
-fn write_out(file: &File, bytes: u64) -> io::Result<()> {
-    #[cfg(target_os = "linux")]
-    if bytes >= LARGE_BYTES {
-        // Of what is not on the disk nothing is forgotten, but it is written. If the system cannot, it is later.
-        let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);
-    }
-    #[cfg(not(target_os = "linux"))]
-    file.sync_all()?;
-    let _ = bytes;
-    Ok(())
 }

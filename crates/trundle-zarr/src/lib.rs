@@ -11,6 +11,7 @@
 
 mod array;
 mod bounded;
+mod cached;
 mod cores;
 mod error;
 mod folder;
