@@ -321,6 +321,10 @@ pub(crate) struct ChunkArgs {
     /// the source, or zstd:3
     #[arg(long, value_name = "CODEC")]
     pub codec: Option<Codecs>,
+    /// Copy the chunks of a Zarr store as they are, and write an order of axes as a codec of the result: nothing is
+    /// decoded, and what cannot be moved so is refused
+    #[arg(long, conflicts_with_all = ["chunks", "shards", "codec"])]
+    pub metadata_only: bool,
 }
 
 /// Where a result goes, and how it gets there.

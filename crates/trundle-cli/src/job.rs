@@ -336,8 +336,9 @@ pub(crate) fn decide(
     decided: impl FnOnce(&PlanOptions) -> Result<Job, trundle_disk::Error>,
 ) -> Result<Job, Failure> {
     let options = plan_options(held, means.max_mem, means.storage, means.threads)?;
-    let ChunkArgs { chunks, shards, codec: codecs } = chunking.clone();
-    Ok(decided(&PlanOptions { row_major, chunks, shards, codecs, ..options })?)
+    let ChunkArgs { chunks, shards, codec: codecs, metadata_only } = chunking.clone();
+    let options = PlanOptions { row_major, chunks, shards, codecs, metadata_only, ..options };
+    Ok(decided(&options)?)
 }
 
 /// What a job may use, of which `held` bytes of memory are taken already.
@@ -364,8 +365,17 @@ pub(crate) fn plan_options(
         None => None,
     };
     let (max_bytes, held_bytes) = (memory::limit(max_mem), memory::beside(held));
-    let (row_major, chunks, shards, codecs) = (false, None, None, None);
-    Ok(PlanOptions { max_bytes, held_bytes, storage, threads, row_major, chunks, shards, codecs })
+    Ok(PlanOptions {
+        max_bytes,
+        held_bytes,
+        storage,
+        threads,
+        row_major: false,
+        chunks: None,
+        shards: None,
+        codecs: None,
+        metadata_only: false,
+    })
 }
 
 /// Carries a job out.

@@ -86,6 +86,7 @@ impl Sandbox {
             chunks: None,
             shards: None,
             codecs: None,
+            metadata_only: false,
         };
         let wanted = [Wanted { index: 0, chain: Some(&self.chain) }];
         let job = Job::new(&file, &wanted, Format::of(&self.to).unwrap(), &[], &planning).unwrap();

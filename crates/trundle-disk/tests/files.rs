@@ -94,6 +94,7 @@ fn check(shape: &[usize], ops: Vec<Op>, naive: &Naive, seed: u64) -> Outcome {
         chunks: None,
         shards: None,
         codecs: None,
+        metadata_only: false,
     };
     let wanted = [Wanted { index: 0, chain: Some(&chain) }];
     let format = Format::of(&to).unwrap();

@@ -194,6 +194,7 @@ fn moved(
         chunks: None,
         shards: None,
         codecs: None,
+        metadata_only: false,
     };
     let wanted: Vec<Wanted<'_>> =
         (0..case.tensors).map(|index| Wanted { index, chain: Some(chain(index)) }).collect();
@@ -273,6 +274,7 @@ fn planned(path: &Path, sizes: &[usize], max_bytes: u64) {
                 chunks: None,
                 shards: None,
                 codecs: None,
+                metadata_only: false,
             };
             let format = Format::of(path).unwrap();
             let (job, bytes) = most(|| Job::new(&file, &wanted, format, &[], &options));

@@ -126,6 +126,7 @@ fn every_element_of_a_program_of_files_is_its_origin() {
             chunks: None,
             shards: None,
             codecs: None,
+            metadata_only: false,
         };
         let opened: Vec<&TensorFile> = files.iter().collect();
         let format = Format::of(&to).unwrap();
@@ -209,6 +210,7 @@ fn packed_elements_of_several_files_and_a_fill_keep_their_places() {
             chunks: None,
             shards: None,
             codecs: None,
+            metadata_only: false,
         };
         let opened: Vec<&TensorFile> = files.iter().collect();
         let format = Format::of(&to).unwrap();
@@ -257,6 +259,7 @@ fn an_input_that_is_not_what_the_program_states_is_refused() {
             chunks: None,
             shards: None,
             codecs: None,
+            metadata_only: false,
         };
         let format = Format::of(&path).unwrap();
         Job::assembled(&[&file], &[output], format, &[], &options)

@@ -40,6 +40,7 @@ fn each_tensor_goes_to_its_place_in_one_pass_or_two() {
                 chunks: None,
                 shards: None,
                 codecs: None,
+                metadata_only: false,
             };
             let format = Format::of(&path("out")).unwrap();
             let job = Job::new(&file, &wanted, format, &[], &options).unwrap();

@@ -23,8 +23,9 @@ pub struct Header {
     /// The bytes that its data fills.
     pub data_bytes: usize,
     /// The sizes of a chunk, each 1 at least, where the data at `data_offset` is no single box: it is
-    /// chunk after chunk then, in row-major order of the chunks and within each. The last along an
-    /// axis are as large as all others, and what lies beyond the tensor there is no part of it.
+    /// chunk after chunk then, in row-major order of the chunks and within each, or that of its
+    /// encoding. The last along an axis are as large as all others, and what lies beyond the tensor there is no
+    /// part of it.
     /// [`TensorFile::load`](crate::TensorFile::load) gives one box of all elements.
     pub chunk: Option<Vec<usize>>,
     /// How its chunks are encoded, where it has some.
@@ -50,6 +51,9 @@ trundle_core::fingerprint!(struct Header {
 pub struct Encoding {
     /// The sizes of a shard, a file of several chunks, if they are in such.
     pub shard: Option<Vec<usize>>,
+    /// The axes of a chunk in the order in which its elements stand there, the slowest first, where that is not
+    /// row-major.
+    pub order: Option<Vec<usize>>,
     /// The codecs that go with the data.
     pub codecs: Codecs,
     /// Those that do not, each with what is in its place.
@@ -60,18 +64,26 @@ pub struct Encoding {
     pub decoding_bytes: usize,
 }
 
-trundle_core::fingerprint!(struct Encoding { shard, codecs, not_kept, as_written } except { decoding_bytes });
+trundle_core::fingerprint!(struct Encoding { shard, order, codecs, not_kept, as_written } except { decoding_bytes });
 
 impl Encoding {
-    /// The same of a tensor each of whose axes was an `axis` of this one: without shards if its axes are
-    /// others.
+    /// The same of a tensor each of whose axes was an `axis` of this one, whose chunks have the same elements in the
+    /// same order; without shards and row-major if its axes are others.
     #[must_use]
     pub fn of_axes(&self, axes: Option<&[usize]>) -> Encoding {
         let of = |shard: &Vec<usize>, axes: &[usize]| -> Option<Vec<usize>> {
             axes.iter().map(|axis| shard.get(*axis).copied()).collect()
         };
         let shard = self.shard.as_ref().zip(axes).and_then(|(shard, axes)| of(shard, axes));
-        Encoding { shard, ..self.clone() }
+        let order = axes.and_then(|axes| self.order_of_axes(axes));
+        Encoding { shard, order, ..self.clone() }
+    }
+
+    fn order_of_axes(&self, axes: &[usize]) -> Option<Vec<usize>> {
+        let row_major: Vec<usize> = (0..axes.len()).collect();
+        let own = self.order.as_deref().unwrap_or(&row_major);
+        let moved = own.iter().map(|axis| axes.iter().position(|of| of == axis));
+        moved.collect::<Option<Vec<_>>>().filter(|order| !order.is_sorted())
     }
 }
 

@@ -22,6 +22,8 @@ pub struct Described<'a> {
     pub chunk: Option<&'a [usize]>,
     /// See `chunk`.
     pub shard: Option<&'a [usize]>,
+    /// The axes of a chunk in the order in which its elements will stand there, where that is not row-major.
+    pub chunk_order: Option<&'a [usize]>,
     /// The codecs of its chunks, where the format has chunks and something is said of them.
     pub codecs: Option<&'a Codecs>,
     /// What else is said of it, which most formats leave out.
@@ -29,7 +31,7 @@ pub struct Described<'a> {
 }
 
 /// A tensor of a file whose data is in chunks: one after another, in row-major order of the chunks and
-/// within each, without what of the last ones along an axis lies beyond the tensor.
+/// within each as it is written here, without what of the last ones along an axis lies beyond the tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChunkedTensor {
     /// Where it is in the file: empty for that of the file itself.
@@ -40,6 +42,8 @@ pub struct ChunkedTensor {
     pub(crate) chunk: Vec<usize>,
     /// The sizes of a shard, if chunks are put into shards.
     pub(crate) shard: Option<Vec<usize>>,
+    /// The axes of a chunk in the order in which its elements stand there, where that is not row-major.
+    pub(crate) order: Option<Vec<usize>>,
     /// What a chunk goes through when it is written.
     pub(crate) codecs: Codecs,
     /// The type of its elements, as the format calls it.
@@ -55,6 +59,7 @@ trundle_core::fingerprint!(struct ChunkedTensor {
     sizes,
     chunk,
     shard,
+    order,
     codecs,
     dtype,
     width,
@@ -80,6 +85,12 @@ impl ChunkedTensor {
     /// The sizes of a shard, if chunks are put into shards.
     pub fn shard(&self) -> Option<&[usize]> {
         self.shard.as_deref()
+    }
+
+    /// The axes of a chunk in the order in which its elements stand there, the slowest first, where that is not
+    /// row-major.
+    pub fn order(&self) -> Option<&[usize]> {
+        self.order.as_deref()
     }
 
     /// Whether a chunk of `source` of the same elements would be the same bytes.
@@ -122,6 +133,7 @@ impl<'a> Described<'a> {
             order,
             chunk: None,
             shard: None,
+            chunk_order: None,
             codecs: None,
             annotations: None,
         }

@@ -48,6 +48,15 @@ def test_a_chain_is_applied(place, chunks):
     assert names() == ["x.zarr", "y.zarr"]
 
 
+def test_an_order_is_metadata_alone(place):
+    turned = place.transpose(2, 0, 1)
+    trundle.zarr.apply("x.zarr", "t y x -> x t y", "y.zarr", metadata_only=True)
+    assert (read("y.zarr") == turned).all()
+    assert Path("y.zarr/c/2/1/0").read_bytes() == Path("x.zarr/c/1/0/2").read_bytes()
+    with pytest.raises(ValueError, match="metadata only: axis 2 is not moved by whole chunks of 30"):
+        trundle.zarr.apply("x.zarr", "flip(axes=[2])", "z.zarr", metadata_only=True)
+
+
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_workers(place, workers):
     told = []

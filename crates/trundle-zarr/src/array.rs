@@ -10,7 +10,7 @@ use zarrs::array::{
     ArrayShardedReadableExtCache, ArrayToBytesCodecTraits, BytesRepresentation, CodecOptions,
 };
 use zarrs::convert::array_metadata_v2_to_v3;
-use zarrs::metadata::v3::MetadataV3;
+use zarrs::metadata::v3::{ArrayMetadataV3, MetadataV3};
 use zarrs::storage::StoreKey;
 
 use crate::bounded;
@@ -54,7 +54,10 @@ pub struct ZarrArray {
     pub shard: Option<Vec<u64>>,
     /// Whether the index of a shard is where and how [`ArrayWriter`](crate::ArrayWriter) writes it.
     pub has_usual_index: bool,
-    /// The codecs of a chunk, as the metadata of version 3 has them, also of an array of version 2.
+    /// The axes of a chunk in the order in which its elements stand there, the slowest first: what codecs that
+    /// transpose, and come before all others, make of it.
+    pub order: Vec<usize>,
+    /// The others of a chunk, as the metadata of version 3 has them, also of an array of version 2.
     pub codecs: Vec<Value>,
     /// The type of its elements: a name of Zarr's version 3, as `float32`, or numpy's, as `<U4`.
     /// Elements are little-endian, whatever they are in the store.
@@ -69,6 +72,7 @@ pub struct ZarrArray {
     pub attributes: Attributes,
     /// The bytes of the element that stands for all that was never written.
     pub fill: Vec<u8>,
+    metadata: String,
     in_place: Option<InPlace>,
     array: Inner,
     indices: Indices,
@@ -92,13 +96,18 @@ impl ZarrArray {
         bounded::register();
         let reader = Arc::new(Reader::new(Arc::clone(objects), MOST_METADATA_BYTES));
         let node = format!("/{path}");
-        let mut array = Array::open(Arc::clone(&reader), &node).map_err(Error::unsupported)?;
-        if let ArrayMetadata::V2(metadata) = array.metadata() {
+        let stored = Array::open(Arc::clone(&reader), &node).map_err(Error::unsupported)?;
+        let metadata = match stored.metadata() {
             // Of version 2, zarrs does not take Blosc from those that were registered.
-            let same = array_metadata_v2_to_v3(metadata).map_err(Error::unsupported)?;
-            array = Array::new_with_metadata(Arc::clone(&reader), &node, same.into())
-                .map_err(Error::unsupported)?;
-        }
+            ArrayMetadata::V2(metadata) => {
+                array_metadata_v2_to_v3(metadata).map_err(Error::unsupported)?
+            }
+            ArrayMetadata::V3(metadata) => metadata.clone(),
+        };
+        let text = serde_json::to_string(stored.metadata()).unwrap_or_default();
+        let (metadata, order) = as_stored(metadata);
+        let array = Array::new_with_metadata(Arc::clone(&reader), &node, metadata.into())
+            .map_err(Error::unsupported)?;
         let dtype = element_type(&array)?;
         let width = array.data_type().fixed_size();
         let width = width.ok_or_else(|| Error::unsupported("elements of variable length"))?;
@@ -140,6 +149,7 @@ impl ZarrArray {
             chunk,
             shard,
             has_usual_index,
+            order,
             codecs,
             dtype,
             width,
@@ -147,14 +157,15 @@ impl ZarrArray {
             dimension_names,
             attributes,
             fill: array.fill_value().as_ne_bytes().to_vec(),
+            metadata: text,
             in_place,
             indices: Indices(ArrayShardedReadableExtCache::new(&array)),
             array,
         })
     }
 
-    /// The elements of the chunk at `index`, one for each axis, row-major; what no file has is the fill
-    /// value. It has all of its elements also where it reaches beyond the array's end.
+    /// The elements of the chunk at `index`, one for each axis, in the array's [`order`](ZarrArray::order); what
+    /// no file has is the fill value. It has all of its elements also where it reaches beyond the array's end.
     ///
     /// # Errors
     /// [`Error`] if it cannot be read or decoded.
@@ -286,6 +297,50 @@ impl InPlace {
     }
 }
 
+/// What an array says of itself without the codecs that only transpose its chunks, and the axes of a chunk in the
+/// order in which these leave its elements.
+fn as_stored(mut metadata: ArrayMetadataV3) -> (ArrayMetadataV3, Vec<usize>) {
+    let rank = metadata.shape.len();
+    let within = |sharding: &MetadataV3| {
+        let told = serde_json::to_value(sharding.configuration()?).ok()?;
+        let mut configuration = told.as_object()?.clone();
+        let codecs = configuration.get("codecs")?.clone();
+        let codecs = serde_json::from_value::<Vec<MetadataV3>>(codecs).ok()?;
+        let (codecs, order) = without_transposes(&codecs, rank)?;
+        configuration.insert("codecs".to_owned(), serde_json::to_value(codecs).ok()?);
+        Some((vec![MetadataV3::new_with_configuration(sharding.name(), configuration)], order))
+    };
+    let left = match &metadata.codecs[..] {
+        [sharding] if sharding.name() == "sharding_indexed" => within(sharding),
+        codecs => without_transposes(codecs, rank),
+    };
+    let Some((codecs, order)) = left else { return (metadata, (0..rank).collect()) };
+    metadata.codecs = codecs;
+    (metadata, order)
+}
+
+/// What follows the codecs that transpose, and the order of axes that these make. None if there is nothing to
+/// leave out, or what follows is not what makes bytes of elements.
+fn without_transposes(codecs: &[MetadataV3], rank: usize) -> Option<(Vec<MetadataV3>, Vec<usize>)> {
+    let transposes = codecs.iter().take_while(|codec| codec.name() == "transpose").count();
+    let (transposes, others) = codecs.split_at(transposes);
+    if others.first()?.name() != "bytes" {
+        return None;
+    }
+    let mut order: Vec<usize> = (0..rank).collect();
+    for codec in transposes {
+        let told = codec.configuration()?.get("order")?.clone();
+        let taken = serde_json::from_value::<Vec<usize>>(told).ok()?;
+        let mut sorted = taken.clone();
+        sorted.sort_unstable();
+        if !sorted.into_iter().eq(0..rank) {
+            return None;
+        }
+        order = taken.iter().map(|axis| order[*axis]).collect();
+    }
+    Some((others.to_vec(), order))
+}
+
 /// A codec with its name and its configuration, also where it is written as a name alone.
 fn codec(metadata: &MetadataV3) -> Value {
     json!({ "name": metadata.name(), "configuration": metadata.configuration() })
@@ -293,8 +348,8 @@ fn codec(metadata: &MetadataV3) -> Value {
 
 impl ZarrArray {
     /// What the store says of the array, as text.
-    pub fn metadata(&self) -> String {
-        serde_json::to_string(self.array.metadata()).unwrap_or_default()
+    pub fn metadata(&self) -> &str {
+        &self.metadata
     }
 
     /// What is known of the object that has the chunk at `index`; `None` if there is none.

@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use zarrs::array::codec::api::{BytesToBytesCodecTraits, Codec};
 use zarrs::array::{
     Array, ArrayBuilder, ArrayBytes, ArrayToBytesCodecTraits, CodecOptions, FillValue,
@@ -20,7 +20,7 @@ use crate::object_store::{Object, ObjectStore};
 use crate::reader::Reader;
 use crate::store::{Attributes, MOST_DEPTH, V3, key_of};
 
-/// An array to be written: of version 3, row-major, little-endian.
+/// An array to be written: of version 3, little-endian.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewArray {
     /// Its path below the root, without a slash at either end; empty for the root itself.
@@ -31,6 +31,9 @@ pub struct NewArray {
     pub chunk: Vec<u64>,
     /// The sizes of a shard, each a multiple of the chunk's, if chunks are put into shards.
     pub shard: Option<Vec<u64>>,
+    /// The axes of a chunk in the order in which its elements will stand there, the slowest first: what is not
+    /// row-major is written with a codec that transposes.
+    pub order: Vec<usize>,
     /// The codecs that the bytes of a chunk go through, one after another, as the metadata of version 3 has
     /// them; each gives bytes for bytes.
     pub codecs: Vec<Value>,
@@ -127,8 +130,15 @@ impl NewArray {
             Some(_) => ArrayBuilder::new(shape, at_once, utf32(self.fill.len()), fill),
             None => ArrayBuilder::new(shape, at_once, self.dtype.as_str(), fill),
         };
-        let codecs = self.codecs.iter().map(codec).collect::<Result<Vec<_>, _>>()?;
+        let codecs = self.codecs.iter().map(codec_of_bytes).collect::<Result<Vec<_>, _>>()?;
         builder.bytes_to_bytes_codecs(codecs);
+        if !self.order.is_sorted() {
+            let metadata = json!({"name": "transpose", "configuration": {"order": self.order}});
+            let Codec::ArrayToArray(transpose) = codec(&metadata)? else {
+                return Err(Error::Unsupported("codec transpose is none of arrays".to_owned()));
+            };
+            builder.array_to_array_codecs(vec![transpose]);
+        }
         builder.subchunk_shape(self.shard.is_some().then(|| self.chunk.clone()));
         let names = Some(self.dimension_names.clone()).filter(|names| !names.is_empty());
         builder.dimension_names(names);
@@ -138,14 +148,18 @@ impl NewArray {
 }
 
 /// A codec that gives bytes for bytes.
-fn codec(metadata: &Value) -> Result<Arc<dyn BytesToBytesCodecTraits>, Error> {
+fn codec_of_bytes(metadata: &Value) -> Result<Arc<dyn BytesToBytesCodecTraits>, Error> {
+    match codec(metadata)? {
+        Codec::BytesToBytes(codec) => Ok(codec),
+        _ => Err(Error::Unsupported(format!("codec {} is none of bytes", metadata["name"]))),
+    }
+}
+
+fn codec(metadata: &Value) -> Result<Codec, Error> {
     bounded::register();
     let read =
         serde_json::from_value::<MetadataV3>(metadata.clone()).map_err(Error::unsupported)?;
-    match Codec::from_metadata(&read).map_err(Error::unsupported)? {
-        Codec::BytesToBytes(codec) => Ok(codec),
-        _ => Err(Error::Unsupported(format!("codec {} is none of bytes", read.name()))),
-    }
+    Codec::from_metadata(&read).map_err(Error::unsupported)
 }
 
 /// Texts of so many bytes, as numpy has them.

@@ -22,7 +22,19 @@ fn new_array(path: &str, shape: &[u64], chunk: &[u64], shard: Option<&[u64]>) ->
     let shard = shard.map(<[u64]>::to_vec);
     let (dtype, fill) = ("float32".to_owned(), vec![0; 4]);
     let (dimension_names, attributes) = (Vec::new(), Attributes::new());
-    NewArray { path, shape, chunk, shard, codecs: zstd(), dtype, dimension_names, attributes, fill }
+    let order = (0..shape.len()).collect();
+    NewArray {
+        path,
+        shape,
+        chunk,
+        shard,
+        order,
+        codecs: zstd(),
+        dtype,
+        dimension_names,
+        attributes,
+        fill,
+    }
 }
 
 /// Each index of a grid of these sizes.

@@ -38,7 +38,8 @@ fn elements(array: &ZarrArray) -> Vec<f32> {
                 let index: Vec<u64> = at.iter().zip(&chunk).map(|(i, c)| (i / c) as u64).collect();
                 let decoded = array.read_chunk(&index).unwrap();
                 assert_eq!(decoded.len(), array.chunk_bytes);
-                let within = at.iter().zip(&chunk).fold(0, |place, (i, c)| place * c + i % c);
+                let axes = array.order.iter().map(|axis| (at[*axis], chunk[*axis]));
+                let within = axes.fold(0, |place, (i, c)| place * c + i % c);
                 let bytes = decoded[4 * within..][..4].try_into().unwrap();
                 all[(z * SHAPE[1] + y) * SHAPE[2] + x] = f32::from_le_bytes(bytes);
             }

@@ -63,6 +63,9 @@ pub(crate) fn described(header: &Header) -> serde_json::Value {
         if let Some(shard) = &encoding.shard {
             described["shard"] = shard[..].into();
         }
+        if let Some(order) = &encoding.order {
+            described["chunk_order"] = order[..].into();
+        }
     }
     if !header.annotations.dimension_names.is_empty() {
         described["dimension_names"] = json!(header.annotations.dimension_names);
@@ -97,11 +100,14 @@ fn order(header: &Header) -> &'static str {
     }
 }
 
-/// The shards that chunks are in, if they are, and their codecs.
+/// The order of a chunk's elements, if it is not row-major, the shards that chunks are in, if they are, and their
+/// codecs.
 fn encoding(header: &Header) -> String {
     let Some(encoding) = &header.encoding else { return String::new() };
+    let order = encoding.order.as_ref().map(|order| format!(" with axes in order {order:?}"));
     let shards = encoding.shard.as_ref().map(|shard| format!(" in shards of {shard:?}"));
-    format!("{}, codec {}", shards.unwrap_or_default(), encoding.codecs)
+    let (order, shards) = (order.unwrap_or_default(), shards.unwrap_or_default());
+    format!("{order}{shards}, codec {}", encoding.codecs)
 }
 
 fn line(header: &Header) -> Result<String, Failure> {

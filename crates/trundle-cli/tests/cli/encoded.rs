@@ -184,3 +184,82 @@ fn many_small_chunks_are_copied_whatever_the_memory() {
         }
     }
 }
+
+#[test]
+fn an_order_of_axes_can_be_metadata_alone() {
+    let place = with_store(&[5, 10, 9], &[]);
+    let only = "--metadata-only";
+    let codecs = |store: &str| written(&place, store)["codecs"].clone();
+    for (chain, order, from, to) in [
+        ("transpose(0, 2, 1)", json!([0, 2, 1]), "4/2/1", "4/1/2"),
+        ("transpose(2, 1, 0)", json!([2, 1, 0]), "4/2/1", "1/2/4"),
+        ("transpose(1, 2, 0)", Value::Null, "4/2/1", "2/1/4"),
+        ("transpose(2, 0, 1) | roll(shift=3, axes=0)", json!([1, 2, 0]), "4/2/1", "2/4/2"),
+        ("roll(shift=2, axes=0)", Value::Null, "4/1/0", "1/1/0"),
+    ] {
+        // Only as asked: readers put such chunks in order each time.
+        let expected = if order.is_null() { json!(45) } else { Value::Null };
+        assert_eq!(count(&place, chain, &[]), expected, "{chain}");
+        assert_eq!(count(&place, chain, &[only]), json!(45), "{chain}");
+        for args in [&[only, "--verify"][..], &[only, "--workers", "2"]] {
+            moved(&place, chain, args);
+        }
+        let found = codecs("y.zarr")[0].clone();
+        match &order {
+            Value::Null => assert_eq!(found["name"], "bytes", "{chain}"),
+            order => assert_eq!(&found["configuration"]["order"], order, "{chain}: {found}"),
+        }
+        let chunk = |store: &str, index: &str| place.read(&format!("{store}/c/{index}"));
+        assert_eq!(chunk("y.zarr", to), chunk("x.zarr", from), "{chain}");
+    }
+    // What is read so is put in order again, by what is written or by its metadata.
+    moved(&place, "transpose(2, 1, 0)", &[only]);
+    let info = place.run(&["info", "y.zarr", "--json"]).done().json();
+    assert_eq!(info["tensors"][0]["chunk_order"], json!([2, 1, 0]));
+    let text = place.run(&["info", "y.zarr"]).done().text();
+    assert!(text.contains("chunks of [3, 4, 1] with axes in order [2, 1, 0], codec"), "{text}");
+    let back = ["apply", "y.zarr", "transpose(2, 1, 0)", "-o", "z.zarr", "--force"];
+    for (args, first) in [(&[][..], "bytes"), (&[only], "bytes")] {
+        place.run(&[&back[..], args].concat()).done();
+        place.run(&["cmp", "x.npy", "z.zarr"]).done();
+        assert_eq!(codecs("z.zarr")[0]["name"], first);
+        assert_eq!(place.read("z.zarr/c/4/2/1"), place.read("x.zarr/c/4/2/1"));
+    }
+    place.run(&["apply", "y.zarr", "roll(shift=1, axes=0)", "-o", "z.npy"]).done();
+    place.run(&["apply", "y.npy", "roll(shift=1, axes=0)", "-o", "r.npy"]).done();
+    place.run(&["cmp", "r.npy", "z.npy"]).done();
+    place.run(&["convert", "y.zarr", "-o", "z.npz"]).done();
+    place.run(&["cmp", "y.zarr", "z.npz"]).done();
+}
+
+#[test]
+fn what_metadata_alone_cannot_do_is_refused() {
+    let place = with_store(&[5, 10, 9], &[]);
+    for (chain, why) in [
+        ("roll(shift=1, axes=1)", "axis 1 is not moved by whole chunks of 4"),
+        ("flip(axes=2)", "axis 2 is not moved by whole chunks of 3"),
+        ("a b c -> (a b) c", "more is done than that axes are put in order, rolled and cut"),
+    ] {
+        let run = place.run(&["apply", "x.zarr", chain, "-o", "y.zarr", "--metadata-only"]);
+        assert_eq!(run.code, Some(2), "{run:?}");
+        assert!(run.stderr.contains(&format!("metadata only: {why}")), "{run:?}");
+    }
+    let npy = place.run(&["flip", "x.zarr", "--axes", "0", "-o", "y.npy", "--metadata-only"]);
+    assert!(npy.stderr.contains("metadata only: format npy has no chunks to copy"), "{npy:?}");
+    let npy = place.run(&["flip", "x.npy", "--axes", "0", "-o", "y.zarr", "--metadata-only"]);
+    assert!(npy.stderr.contains("metadata only: the source has no chunks"), "{npy:?}");
+    let shards = with_store(&[6, 10, 9], &["--shards", "2,4,9"]);
+    // Chunks of a shard follow each other along its first axis, then its last.
+    for (order, code) in [("1,0,2", Some(0)), ("2,0,1", Some(2))] {
+        let chain = format!("transpose({order})");
+        let out = ["-o", "y.zarr", "--metadata-only", "--verify", "--force"];
+        let run = shards.run(&[&["apply", "x.zarr", &chain], &out[..]].concat());
+        assert_eq!(run.code, code, "{run:?}");
+        if code == Some(0) {
+            shards.run(&["apply", "x.npy", &chain, "-o", "y.npy"]).done();
+            shards.run(&["cmp", "y.zarr", "y.npy"]).done();
+        } else {
+            assert!(run.stderr.contains("the chunks of a shard come in another order"), "{run:?}");
+        }
+    }
+}

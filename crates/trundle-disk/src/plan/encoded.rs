@@ -20,40 +20,58 @@ const MOST_CHUNKS: usize = 1 << 20;
 impl EncodedChunks {
     /// Those of `target`, which is `source` moved by `map`, if each of its chunks is one of the source, as it
     /// would be encoded.
+    ///
+    /// # Errors
+    /// Why they are not, as a message.
     pub(crate) fn of(
         map: &IndexMap,
         source: &Header,
         target: &ChunkedTensor,
-    ) -> Option<EncodedChunks> {
-        let kept = map.axes_kept()?;
-        let [layer] = map.layers() else { return None };
+    ) -> Result<EncodedChunks, String> {
+        let others = || "more is done than that axes are put in order, rolled and cut".to_owned();
+        let kept = map.axes_kept().ok_or_else(others)?;
+        let ([layer], rank) = (map.layers(), kept.len()) else { return Err(others()) };
         let moved =
             |sizes: &[usize]| -> Vec<usize> { kept.iter().map(|axis| sizes[*axis]).collect() };
-        let encoding = source.encoding.as_ref()?;
-        let chunk = source.chunk.as_deref()?;
+        let (Some(encoding), Some(chunk)) = (&source.encoding, source.chunk.as_deref()) else {
+            return Err("the source has no chunks that could be copied".to_owned());
+        };
         let shard = encoding.shard.as_deref();
-        let is_cut_alike = target.chunk() == moved(chunk)
-            && target.shard() == shard.map(moved).as_deref()
-            && target.is_encoded_as(source);
+        let is_cut_alike =
+            target.chunk() == moved(chunk) && target.shard() == shard.map(moved).as_deref();
         if !is_cut_alike {
-            return None;
+            return Err("the chunks or shards of the result are others".to_owned());
+        }
+        if !target.is_encoded_as(source) {
+            return Err("the source has codecs, or a byte order, that is not written".to_owned());
+        }
+        // Elements of a chunk stay where they are if the axes along which it has several do, and chunks of a shard
+        // likewise.
+        let row_major: Vec<usize> = (0..rank).collect();
+        let from = encoding.order.as_deref().unwrap_or(&row_major).iter().copied();
+        let to = target.order().unwrap_or(&row_major).iter().map(|axis| kept[*axis]);
+        let long = |axis: &usize| chunk[*axis] > 1;
+        if !from.filter(long).eq(to.filter(long)) {
+            return Err("the elements of chunks come in another order".to_owned());
+        }
+        let several = |axis: &&usize| shard.is_some_and(|shard| shard[**axis] > chunk[**axis]);
+        if !kept.iter().filter(several).is_sorted() {
+            return Err("the chunks of a shard come in another order".to_owned());
         }
         let at_once = shard.unwrap_or(chunk);
-        // Elements of a chunk stay in their order if the axes along which it has several do.
-        let long = |of: &&usize| at_once[**of] > 1;
-        if !kept.iter().filter(long).is_sorted() {
-            return None;
-        }
-        let mut counts = vec![0; kept.len()];
-        let mut axes = Vec::with_capacity(kept.len());
-        for (axis, read) in layer.axes()?.iter().enumerate() {
+        let mut counts = vec![0; rank];
+        let mut axes = Vec::with_capacity(rank);
+        for (axis, read) in layer.axes().ok_or_else(others)?.iter().enumerate() {
             let to = read.axis();
             let sizes = (source.shape[axis], map.out_shape()[to]);
-            let table = chunks_along(read, sizes, at_once[axis])?;
+            let table = chunks_along(read, sizes, at_once[axis]).ok_or_else(|| {
+                let what = if shard.is_some() { "shards" } else { "chunks" };
+                format!("axis {axis} is not moved by whole {what} of {}", at_once[axis])
+            })?;
             counts[to] = table.len();
             axes.push((to, table));
         }
-        Some(EncodedChunks { counts, axes })
+        Ok(EncodedChunks { counts, axes })
     }
 
     /// How many there are.

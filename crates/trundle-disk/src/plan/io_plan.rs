@@ -431,7 +431,7 @@ mod tests {
                 &chain,
                 Width::Bytes(4),
                 &shape,
-                Arrangement::InChunks(&chunk),
+                Arrangement::InChunks { sizes: &chunk, order: None },
                 Order::RowMajor,
             );
             let movement = movement.unwrap();
@@ -462,7 +462,8 @@ mod tests {
             ([32, 16, 1000, 1000], [1, 16, 250, 200], [32, 16, 125, 50]),
         ] {
             let shape = Shape::new(sizes).unwrap();
-            let (chain, from) = (Chain::new(), Arrangement::InChunks(&chunk));
+            let (chain, from) =
+                (Chain::new(), Arrangement::InChunks { sizes: &chunk, order: None });
             let movement =
                 Movement::of_chain(&chain, Width::Bytes(4), &shape, from, Order::RowMajor);
             let resources = Resources { budget: 400 << 20, storage: &Storage::SSD };

@@ -68,6 +68,9 @@ pub struct PlanOptions {
     /// What its chunks go through when they are written. Without it, the source's, or what the format
     /// thinks best.
     pub codecs: Option<Codecs>,
+    /// Whether chunks are copied as they are encoded, and an order of axes is written as a codec; what cannot be
+    /// moved so is refused.
+    pub metadata_only: bool,
 }
 
 /// A movement from files to a file that is decided but not begun.
@@ -243,7 +246,7 @@ impl Job {
         let mut storage = options.storage.unwrap_or(Storage::SSD);
         let planned = |(at, each): (usize, Unplanned)| {
             let resources = Resources { budget, storage: &storage };
-            each.planned(skeleton.chunked().get(at), &inputs, resources)
+            each.planned(skeleton.chunked().get(at), &inputs, resources, options.metadata_only)
         };
         let decided = unplanned.into_iter().enumerate().map(planned);
         let mut decided = decided.collect::<Result<Vec<_>, Error>>().map_err(in_all)?;

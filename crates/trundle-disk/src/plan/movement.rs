@@ -12,14 +12,21 @@ use crate::plan::seams::{edges, longest};
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Arrangement<'a> {
     InOrder(Order),
-    /// Chunk after chunk, of these sizes: see [`Header::chunk`].
-    InChunks(&'a [usize]),
+    /// Chunk after chunk: see [`Header::chunk`].
+    InChunks {
+        sizes: &'a [usize],
+        /// The axes of a chunk in the order in which its elements stand, where that is not row-major.
+        order: Option<&'a [usize]>,
+    },
 }
 
 impl<'a> From<&'a Header> for Arrangement<'a> {
     fn from(header: &'a Header) -> Arrangement<'a> {
         match &header.chunk {
-            Some(sizes) => Arrangement::InChunks(sizes),
+            Some(sizes) => {
+                let order = header.encoding.as_ref().and_then(|encoding| encoding.order.as_deref());
+                Arrangement::InChunks { sizes, order }
+            }
             None => Arrangement::InOrder(header.order),
         }
     }
@@ -247,8 +254,8 @@ fn given(
             let inverted = program.given(Shape::new(sizes)?, width)?;
             program.moved_by(inverted, Transpose::new(&[]))
         }
-        Arrangement::InChunks(chunk) => {
-            let own = given_in_chunks(program, shape, width, chunk)?;
+        Arrangement::InChunks { sizes, order } => {
+            let own = given_in_chunks(program, shape, width, (sizes, order))?;
             let tensor = own.tensor;
             in_chunks.push(own);
             Ok(tensor)
@@ -257,26 +264,37 @@ fn given(
 }
 
 /// One more input that stands in a file chunk after chunk: along each axis the index of the chunk comes
-/// to stand before the place within it, and what lies beyond the tensor is cut off.
+/// to stand before the place within it, wherever that stands in the chunk, and what lies beyond the tensor is cut
+/// off.
 fn given_in_chunks(
     program: &mut Program,
     shape: &Shape,
     width: Width,
-    chunk: &[usize],
+    (chunk, order): (&[usize], Option<&[usize]>),
 ) -> trundle::Result<InChunks> {
+    let rank = shape.rank();
+    let row_major: Vec<usize> = (0..rank).collect();
+    let order = order.unwrap_or(&row_major);
     let counts = || shape.iter().zip(chunk).map(|(size, chunk)| size.div_ceil(*chunk));
     // One chunk has the axes of the tensor and no others.
     let is_one = counts().all(|count| count == 1);
     let indices = counts().filter(|_| !is_one);
-    let in_file: Vec<usize> = indices.chain(chunk.iter().copied()).collect();
+    let within = order.iter().map(|axis| chunk[*axis]);
+    let in_file: Vec<usize> = indices.chain(within).collect();
     let given = program.given(Shape::new(in_file)?, width)?;
     let of = |tensor| InChunks { given, tensor, sizes: chunk.to_vec() };
     let mut last = given;
-    let (rank, integer) = (shape.rank(), |size: usize| size.cast_signed() as i64);
-    if counts().any(|count| count > 1) {
-        let axes = 0..integer(rank);
-        let side_by_side: Vec<i64> = axes.flat_map(|axis| [axis, axis + integer(rank)]).collect();
+    let integer = |size: usize| size.cast_signed() as i64;
+    let mut within = vec![0; rank];
+    order.iter().enumerate().for_each(|(at, axis)| within[*axis] = at);
+    if !is_one && (counts().any(|count| count > 1) || !order.is_sorted()) {
+        let axes = within.iter().enumerate();
+        let side_by_side: Vec<i64> =
+            axes.flat_map(|(axis, at)| [integer(axis), integer(rank + at)]).collect();
         last = program.moved_by(last, Transpose::new(&side_by_side))?;
+    } else if !order.is_sorted() {
+        let within: Vec<i64> = within.iter().map(|at| integer(*at)).collect();
+        last = program.moved_by(last, Transpose::new(&within))?;
     }
     let whole: Vec<i64> =
         counts().zip(chunk).map(|(count, chunk)| integer(count * chunk)).collect();

@@ -136,7 +136,7 @@ mod tests {
             &chain,
             Width::Bytes(1),
             &shape,
-            Arrangement::InChunks(&chunk),
+            Arrangement::InChunks { sizes: &chunk, order: None },
             Order::RowMajor,
         );
         let Movement { program, in_chunks, .. } = movement.unwrap();

@@ -316,7 +316,11 @@ impl Unplanned {
         options: &PlanOptions,
     ) -> Result<Chunking, Error> {
         if !format.is_folder() {
-            let PlanOptions { chunks, shards, codecs, .. } = options;
+            let PlanOptions { chunks, shards, codecs, metadata_only, .. } = options;
+            if *metadata_only {
+                let why = format!("metadata only: format {} has no chunks to copy", format.name());
+                return Err(Error::from(Problem::Chunks(why)));
+            }
             if chunks.is_none() && shards.is_none() && codecs.is_none() {
                 return Ok(Chunking::default());
             }
@@ -351,7 +355,12 @@ impl Unplanned {
         };
         let brought = self.encoding.as_ref().map(|encoding| &encoding.codecs);
         let codecs = options.codecs.as_ref().or(brought).cloned();
-        Ok(Chunking { chunk, shard, codecs })
+        let order = self.encoding.as_ref().and_then(|encoding| encoding.order.clone());
+        // An axis of which a chunk has one element has no place.
+        let long = |axis: &&usize| chunk.as_ref().is_none_or(|chunk| chunk[**axis] > 1);
+        let is_row_major = |order: &Vec<usize>| order.iter().filter(long).is_sorted();
+        let order = order.filter(|order| options.metadata_only && !is_row_major(order));
+        Ok(Chunking { chunk, shard, order, codecs })
     }
 
     /// The shards of the source with its axes, if they are whole numbers of these chunks; none longer than
@@ -370,6 +379,7 @@ impl Unplanned {
         Described {
             chunk: chunking.chunk.as_deref(),
             shard: chunking.shard.as_deref(),
+            chunk_order: chunking.order.as_deref(),
             codecs: chunking.codecs.as_ref(),
             annotations: Some(&self.annotations),
             ..Described::new(&self.name, &self.element, &self.out_shape, self.out_order)
@@ -381,10 +391,17 @@ impl Unplanned {
         chunked: Option<&ChunkedTensor>,
         inputs: &[JobInput],
         resources: Resources<'_>,
+        metadata_only: bool,
     ) -> Result<TensorJob, Error> {
         let at_once = chunked.map(|chunked| chunked.at_once().to_vec());
         let io_plan = self.movement.io_plan(at_once.as_deref(), resources);
-        let encoded = self.encoded(chunked, inputs);
+        let encoded = match self.encoded(chunked, inputs) {
+            Err(why) if metadata_only => {
+                let why = format!("metadata only: {why}");
+                return Err(Error::from(Problem::Chunks(why)).within(&self.name));
+            }
+            encoded => encoded.ok(),
+        };
         let io_plan = io_plan.map_err(|error| error.within(&self.name))?;
         let Unplanned { name, element, inputs, in_order, movement, out_shape, out_order, .. } =
             self;
@@ -403,13 +420,20 @@ impl Unplanned {
     }
 
     /// The chunks of what it is written to that are chunks of what it is made of.
+    ///
+    /// # Errors
+    /// Why they are not, as a message.
     fn encoded(
         &self,
         chunked: Option<&ChunkedTensor>,
         inputs: &[JobInput],
-    ) -> Option<EncodedChunks> {
-        let ([input], Some(map)) = (&self.inputs[..], &self.map) else { return None };
-        EncodedChunks::of(map, &inputs[*input].tensor()?.header, chunked?)
+    ) -> Result<EncodedChunks, String> {
+        let several = || "it is made of more than chunks".to_owned();
+        let ([input], Some(map), Some(chunked)) = (&self.inputs[..], &self.map, chunked) else {
+            return Err(several());
+        };
+        let source = inputs[*input].tensor().ok_or_else(several)?;
+        EncodedChunks::of(map, &source.header, chunked)
     }
 }
 
@@ -418,6 +442,8 @@ impl Unplanned {
 pub(crate) struct Chunking {
     chunk: Option<Vec<usize>>,
     shard: Option<Vec<usize>>,
+    /// The axes of a chunk in the order in which its elements stand, where that is not row-major.
+    order: Option<Vec<usize>>,
     codecs: Option<Codecs>,
 }
 

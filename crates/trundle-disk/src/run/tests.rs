@@ -43,6 +43,7 @@ fn job(storage: Storage) -> (Job, TensorFile, Vec<u8>) {
         chunks: None,
         shards: None,
         codecs: None,
+        metadata_only: false,
     };
     let wanted = [Wanted { index: 0, chain: Some(&chain) }];
     (Job::new(&file, &wanted, format, &[], &options).unwrap(), file, expected)

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use trundle_core::Shape;
 
-use super::boxes::{Place, copy_box, counts, indices, part_of_chunk, short};
+use super::boxes::{Place, copy_box, counts, indices, part_of_chunk, row_major, short};
 use crate::{EncodedChunk, Header, Problem, Progress};
 
 /// An array whose chunks are decoded one by one, by several threads at once.
@@ -21,7 +21,12 @@ pub(crate) trait ChunkedArray: Debug + Send + Sync {
     /// The bytes of a chunk.
     fn chunk_bytes(&self) -> usize;
 
-    /// The elements of the chunk at an index, of which there is one for each axis.
+    /// The axes of a chunk in the order in which its elements stand, the slowest first, where that is not row-major.
+    fn order(&self) -> Option<&[usize]> {
+        None
+    }
+
+    /// The elements of the chunk at an index, of which there is one for each axis, in that order.
     ///
     /// # Errors
     /// If it cannot be read, or is not what the metadata says.
@@ -34,6 +39,18 @@ pub(crate) trait ChunkedArray: Debug + Send + Sync {
     fn read_chunk_to(&self, index: &[u64], out: &mut [u8]) -> io::Result<()> {
         out.copy_from_slice(&self.read_chunk(index)?);
         Ok(())
+    }
+
+    /// The same elements, row-major.
+    ///
+    /// # Errors
+    /// As [`ChunkedArray::read_chunk`].
+    fn read_row_major(&self, index: &[u64]) -> io::Result<Vec<u8>> {
+        let bytes = self.read_chunk(index)?;
+        Ok(match self.order() {
+            Some(order) => row_major(&bytes, &short(self.chunk()), order),
+            None => bytes,
+        })
     }
 
     /// The chunk at an index as it is encoded, where each is by itself; none if it was never written.
@@ -136,7 +153,7 @@ fn read_slab(
         if let Some(first) = key.first_mut() {
             *first = (rows.start / chunk[0]) as u64;
         }
-        let decoded = array.read_chunk(&key).map_err(Problem::reading)?;
+        let decoded = array.read_row_major(&key).map_err(Problem::reading)?;
         let (begin, lens) = part_of_chunk(&index, &chunk, &sizes);
         let mut within = vec![0; chunk.len()];
         within.iter_mut().take(1).for_each(|first| *first = before);

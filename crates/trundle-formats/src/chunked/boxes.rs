@@ -44,6 +44,20 @@ impl Place<'_> {
     }
 }
 
+/// The elements of a box of these sizes in row-major order, of one in which the axes stand in another, the slowest
+/// first.
+pub(crate) fn row_major(bytes: &[u8], sizes: &[usize], order: &[usize]) -> Vec<u8> {
+    let width = bytes.len() / sizes.iter().product::<usize>().max(1);
+    let (mut steps, mut step) = (vec![0; sizes.len()], width);
+    for axis in order.iter().rev() {
+        steps[*axis] = step;
+        step *= sizes[*axis];
+    }
+    let place = |index: Vec<usize>| index.iter().zip(&steps).map(|(at, step)| at * step).sum();
+    let places = indices(sizes).map(place);
+    places.flat_map(|at: usize| bytes[at..at + width].iter().copied()).collect()
+}
+
 /// What a chunk of these sizes at `index` has of a tensor: where that begins, and its lengths.
 pub(crate) fn part_of_chunk(
     index: &[usize],
@@ -75,4 +89,27 @@ pub(crate) fn counts(sizes: &[usize], chunk: &[usize]) -> Vec<usize> {
 /// Sizes that are known to fit this machine.
 pub(crate) fn short(sizes: &[u64]) -> Vec<usize> {
     sizes.iter().map(|size| *size as usize).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elements_of_another_order_become_row_major() {
+        // Element (i, j, k) of 2 x 3 x 4 is 100 i + 10 j + k, and stands with j the slowest and i the fastest.
+        let (sizes, order) = ([2, 3, 4], [1, 2, 0]);
+        let value = |i: usize, j: usize, k: usize| (100 * i + 10 * j + k) as u16;
+        let mut stored = Vec::new();
+        for j in 0..3 {
+            for k in 0..4 {
+                stored.extend((0..2).flat_map(|i| value(i, j, k).to_le_bytes()));
+            }
+        }
+        let expected: Vec<u8> = indices(&sizes)
+            .flat_map(|index| value(index[0], index[1], index[2]).to_le_bytes())
+            .collect();
+        assert_eq!(row_major(&stored, &sizes, &order), expected);
+        assert_eq!(row_major(&[7, 8], &[], &[]), [7, 8]);
+    }
 }

@@ -101,8 +101,10 @@ fn header(array: &ZarrArray, name: String, begin: u64) -> Result<(Header, u64), 
     let (order, data_offset) = (Order::RowMajor, Some(begin));
     let chunk = Some(chunk);
     let shard = array.shard.as_deref().map(sizes).map(|sizes| sizes.ok_or_else(too_large));
-    let mut encoding = codecs::encoding(&array.codecs, shard.transpose()?, array.width);
+    let mut encoding = codecs::encoding(&array.codecs, array.width);
     encoding.as_written &= array.has_usual_index;
+    encoding.shard = shard.transpose()?;
+    encoding.order = Some(array.order.clone()).filter(|order| !order.is_sorted());
     let encoding = Some(encoding);
     let annotations = Annotations {
         dimension_names: array.dimension_names.clone(),
@@ -164,6 +166,10 @@ impl ChunkedArray for ZarrArray {
         self.chunk_bytes
     }
 
+    fn order(&self) -> Option<&[usize]> {
+        Some(&self.order[..]).filter(|order| !order.is_sorted())
+    }
+
     fn read_chunk(&self, index: &[u64]) -> io::Result<Vec<u8>> {
         ZarrArray::read_chunk(self, index).map_err(io::Error::from)
     }
@@ -189,6 +195,6 @@ impl ChunkedArray for ZarrArray {
     }
 
     fn metadata(&self) -> String {
-        self.metadata()
+        self.metadata().to_owned()
     }
 }

@@ -8,7 +8,7 @@ use crate::{Codecs, Encoding};
 /// What of the codecs of an array, of elements of `width` bytes, goes with its data: compression and
 /// checksums, of which every order of elements comes out bit for bit as it went in. What is not kept is
 /// named, with what is in its place.
-pub(super) fn encoding(stored: &[Value], shard: Option<Vec<usize>>, width: usize) -> Encoding {
+pub(super) fn encoding(stored: &[Value], width: usize) -> Encoding {
     let (mut kept, mut not_kept, mut as_written) = (Vec::new(), Vec::new(), true);
     let mut decoding_bytes = 0;
     for codec in stored {
@@ -17,7 +17,7 @@ pub(super) fn encoding(stored: &[Value], shard: Option<Vec<usize>>, width: usize
             decoding_bytes = BZ2_BYTES;
         }
         match name {
-            // Their order is part of the movement, and so is that of an element's bytes.
+            // The order of an element's bytes is part of the movement, and so is that of elements: see `order`.
             "bytes" => as_written &= codec["configuration"]["endian"] != "big",
             "transpose" => as_written = false,
             _ => match kept_codec(name, &codec["configuration"], width) {
@@ -34,7 +34,8 @@ pub(super) fn encoding(stored: &[Value], shard: Option<Vec<usize>>, width: usize
             },
         }
     }
-    Encoding { shard, codecs: Codecs(kept), not_kept, as_written, decoding_bytes }
+    let (shard, order) = (None, None);
+    Encoding { shard, order, codecs: Codecs(kept), not_kept, as_written, decoding_bytes }
 }
 
 /// What bzip2 needs to decode: four bytes for each of a block of 900,000, and some tables.
@@ -151,7 +152,7 @@ mod tests {
             "shuffle:8,zstd:0",
         ] {
             let codecs: Codecs = text.parse().unwrap();
-            let found = encoding(&to_metadata(&codecs, 4), None, 4);
+            let found = encoding(&to_metadata(&codecs, 4), 4);
             assert_eq!((&found.codecs, found.as_written), (&codecs, true), "{text}");
             assert!(found.not_kept.is_empty(), "{:?}", found.not_kept);
         }
@@ -161,7 +162,7 @@ mod tests {
     fn what_is_not_kept_is_named() {
         let of = |codecs: Value| {
             let Value::Array(codecs) = codecs else { panic!("a list") };
-            let found = encoding(&codecs, None, 4);
+            let found = encoding(&codecs, 4);
             (found.codecs.to_string(), found.not_kept, found.as_written)
         };
         let order = json!({"name": "transpose", "configuration": {"order": [1, 0]}});

@@ -13,7 +13,7 @@ use trundle_zarr::{
 
 use super::codecs;
 use super::problem;
-use crate::chunked::{Place, Recent, copy_box, counts, indices, part_of_chunk};
+use crate::chunked::{ChunkedArray, Place, Recent, copy_box, counts, indices, part_of_chunk};
 use crate::format::NewFolder;
 use crate::shared_output::WrittenFiles;
 use crate::temporary_file::wait_for_end;
@@ -123,6 +123,7 @@ pub(super) fn new_array(tensor: &ChunkedTensor) -> NewArray {
         shape: long(&tensor.sizes),
         chunk: long(&tensor.chunk),
         shard: tensor.shard.as_deref().map(long),
+        order: tensor.order.clone().unwrap_or_else(|| (0..tensor.sizes.len()).collect()),
         codecs: codecs::to_metadata(&tensor.codecs, tensor.width),
         dtype: tensor.dtype.clone(),
         dimension_names: tensor.annotations.dimension_names.clone(),
@@ -205,7 +206,7 @@ impl Chunk<'_> {
         for within in indices(&counts(&lens, read)) {
             let axes = begin.iter().zip(read).zip(&within);
             let index: Vec<usize> = axes.map(|((begin, read), i)| begin / read + i).collect();
-            let decoded = written.read_chunk(&long(&index))?;
+            let decoded = written.read_row_major(&long(&index))?;
             let (at, part) = part_of_chunk(&within, read, &lens);
             let origin = vec![0; at.len()];
             let (from, to) = (Place { sizes: read, at: &origin }, Place { sizes: &lens, at: &at });
@@ -389,6 +390,7 @@ mod tests {
                 shape: long(sizes),
                 chunk: long(chunk),
                 shard: None,
+                order: (0..sizes.len()).collect(),
                 codecs: Vec::new(),
                 dtype: "uint16".to_owned(),
                 dimension_names: Vec::new(),

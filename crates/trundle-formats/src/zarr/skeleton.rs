@@ -159,7 +159,8 @@ fn chunked(tensor: &Described<'_>, path: String) -> Result<ChunkedTensor, Proble
     let chunk_bytes = chunk.iter().fold(width, |bytes, size| bytes.saturating_mul(*size));
     codecs::check(&codecs, chunk_bytes).map_err(|why| tensor.refused(NAME, why))?;
     let annotations = tensor.annotations.cloned().unwrap_or_default();
-    Ok(ChunkedTensor { path, sizes, chunk, shard, codecs, dtype, width, annotations })
+    let order = tensor.chunk_order.map(<[usize]>::to_vec);
+    Ok(ChunkedTensor { path, sizes, chunk, shard, order, codecs, dtype, width, annotations })
 }
 
 /// What Zarr calls elements, if it has such.

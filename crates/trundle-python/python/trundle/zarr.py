@@ -46,6 +46,7 @@ def apply(
     verify: bool = False,
     overwrite: bool = False,
     tensor: str | None = None,
+    metadata_only: bool = False,
     progress: Callable[[int, int], object] | None = None,
 ) -> None:
     """Apply a chain of operators to what is in a store or a file, into another one, which appears whole or not at all.
@@ -79,6 +80,9 @@ def apply(
         Whether a result that exists is replaced; it may be the source.
     tensor : str, optional
         Which tensor, or which of them by a pattern such as ``"t2*"``, where the source has several; others are kept.
+    metadata_only : bool, optional
+        Whether the chunks of a Zarr store are copied as they are encoded, and an order of axes is written as the codec
+        ``transpose`` of the result. What cannot be moved so is a `ValueError`.
     progress : callable, optional
         Told the bytes written so far and all of them, after each task.
 
@@ -105,6 +109,7 @@ def apply(
         verify=verify,
         overwrite=overwrite,
         tensor=tensor,
+        metadata_only=metadata_only,
     )
     try:
         planned.run(executor=executor, workers=workers, progress=progress)
@@ -128,6 +133,7 @@ def plan(
     verify: bool = False,
     overwrite: bool = False,
     tensor: str | None = None,
+    metadata_only: bool = False,
     task_size: int | str | None = None,
 ) -> Plan:
     """Plan what `apply` does, as numbered tasks, and begin the result, which is hidden until it is finished.
@@ -157,6 +163,7 @@ def plan(
     }
     arguments += [f"{name}={value}" for name, value in options.items() if value is not None]
     arguments += ["--tasks=-"]
+    arguments += ["--metadata-only"] if metadata_only else []
     arguments += ["--verify"] if verify else []
     arguments += ["--force"] if overwrite else []
     return Plan(_trundle.plan_tasks(arguments))

@@ -189,6 +189,7 @@ impl Sandbox {
             chunks: None,
             shards: None,
             codecs: None,
+            metadata_only: false,
         };
         let format = FORMATS.iter().find(|format| format.name() == asks.format).unwrap();
         (Job::new(&file, &wanted, format, &asks.metadata, &options).unwrap(), file)
