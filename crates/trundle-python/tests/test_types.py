@@ -67,7 +67,10 @@ mypy = pytest.mark.skipif(importlib.util.find_spec("mypy") is None, reason="mypy
 
 @mypy
 def test_stubs_are_of_the_package(tmp_path):
-    command = [sys.executable, "-m", "mypy.stubtest", "trundle"]
+    # It needs zarr-python, which need not be there.
+    allowed = tmp_path / "allowed"
+    allowed.write_text("trundle\\.codecs\n")
+    command = [sys.executable, "-m", "mypy.stubtest", "trundle", "--ignore-unused-allowlist", "--allowlist", str(allowed)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=240)
     assert done.returncode == 0, done.stdout + done.stderr
 
