@@ -205,6 +205,7 @@ def refusals(place):
         (["transpose", "x.npy", "-o", there, "--force"], 2, "a store in a bucket is not replaced"),
         (["transpose", "x.npy", "-o", f"s3://{BUCKET}/in", "--to", "zarr"], 2, "is a folder, and none of format zarr"),
         (["transpose", "x.npy", "-o", "s3://no-such-bucket/y.zarr"], 1, "NoSuchBucket"),
+        (["info", "s3://no-such-bucket/y.zarr"], 1, "NoSuchBucket"),
     ]
     for arguments, expect, says in refused:
         place.run(*arguments, expect=expect, says=says)

@@ -84,6 +84,12 @@ fn open_in_bucket(url: &str, path: &Path, hint: &TensorHint) -> Result<Box<dyn C
     let bucket = trundle_s3::Bucket::open(url).map_err(opening)?;
     let bucket = Arc::new(Answering::new(bucket));
     if !Store::is_in(&*bucket).map_err(problem)? {
+        // Who asks for an object of a bucket that is not there is told that the object is not: a list tells.
+        if let Err(error) = bucket.folders("")
+            && error.kind() != io::ErrorKind::PermissionDenied
+        {
+            return Err(opening(error));
+        }
         let missing = "there is no zarr.json, .zarray or .zgroup";
         return Err(opening(io::Error::new(io::ErrorKind::NotFound, missing)));
     }
