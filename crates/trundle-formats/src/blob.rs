@@ -37,6 +37,9 @@ pub enum EncodedChunk {
     File(File),
     /// In memory.
     Bytes(Vec<u8>),
+    /// Where a store is that may be copied to without bringing it here.
+    #[cfg(feature = "zarr")]
+    Elsewhere(Box<dyn trundle_zarr::Elsewhere>),
 }
 
 /// Bytes that several threads read and write at once, at any place. What is only read has nothing to say

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use trundle_s3::{Bucket, New};
 use trundle_zarr::{Below, Object, ObjectStore, Part, Stat, Store};
@@ -197,7 +197,7 @@ impl Drop for BucketOutput {
 }
 
 fn open(url: &str) -> Result<Objects, Problem> {
-    Ok(Objects(Bucket::open(url).map_err(opening)?))
+    Ok(Objects(Arc::new(Bucket::open(url).map_err(opening)?)))
 }
 
 /// Whether there is what a run has left that ended early, where there may be nothing else.

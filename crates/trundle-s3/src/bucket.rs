@@ -239,6 +239,21 @@ impl Bucket {
         Ok(())
     }
 
+    /// Whether the server can copy objects of another one to this without sending them: if they are in one bucket.
+    pub fn is_beside(&self, other: &Bucket) -> bool {
+        self.name == other.name
+    }
+
+    /// Lets the server copy an object of a bucket that this [is beside](Bucket::is_beside), in place of one that is
+    /// there.
+    ///
+    /// # Errors
+    /// If it cannot be copied: [`io::ErrorKind::NotFound`] if it is not there.
+    pub fn copy(&self, key: &str, other: &Bucket, from: &str) -> io::Result<()> {
+        let (client, from, to) = (self.client()?, other.path(from)?, self.path(key)?);
+        again(|| client.wait(client.requests.copy(&from, &to)).map_err(failed))
+    }
+
     /// What an object says of who wrote it, if it is there and says so.
     ///
     /// # Errors

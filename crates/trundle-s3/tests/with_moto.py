@@ -39,6 +39,8 @@ class Proxy(BaseHTTPRequestHandler):
     # One request in so many fails; none if it is 0, all if it is 1.
     failing = 10
     failures = 0
+    # What the server was asked to copy by itself.
+    copies = 0
 
     def log_message(self, *_):
         pass
@@ -53,6 +55,7 @@ class Proxy(BaseHTTPRequestHandler):
         if kind in ("500", "503"):
             return self.give(int(kind), [], b"")
         connection = http.client.HTTPConnection(*Proxy.server_address, timeout=60)
+        Proxy.copies += "x-amz-copy-source" in self.headers
         connection.request(self.command, self.path, body, dict(self.headers))
         got = connection.getresponse()
         content = got.read()
@@ -193,6 +196,34 @@ def groups(place):
     assert np.array_equal(written["a/b/y"][...], np.arange(24).reshape(4, 6).T)
 
 
+def copies(place):
+    """Chunks that stay as they are encoded are copied by the server, within a bucket."""
+    array = np.arange(60, dtype="u2").reshape(6, 10)
+    made = zarr.create_array(str(place.folder / "c.zarr"), shape=(6, 10), chunks=(2, 5), dtype="u2", fill_value=0)
+    array[2:4, 5:] = 0
+    made[...] = array
+    place.upload(place.folder / "c.zarr", "c.zarr")
+    source, before = f"s3://{BUCKET}/c.zarr", Proxy.copies
+    place.run("roll", source, "--shift", "2", "--axes", "0", "-o", f"s3://{BUCKET}/d.zarr")
+    # One that was never written stays so; one whose answer was lost is copied again.
+    assert Proxy.copies - before >= 5, Proxy.copies - before
+    assert np.array_equal(place.download("d.zarr")[...], np.roll(array, 2, 0))
+    assert len(place.keys("d.zarr/")) == 6
+    place.run("transpose", source, "--metadata-only", "-o", f"s3://{BUCKET}/e.zarr")
+    assert np.array_equal(place.download("e.zarr")[...], array.T)
+    copied = Proxy.copies
+    place.run("convert", source, "-o", "c2.zarr")
+    assert np.array_equal(zarr.open_array(place.folder / "c2.zarr")[...], array)
+    place.run("convert", "c2.zarr", "-o", f"s3://{BUCKET}/f.zarr")
+    place.s3.create_bucket(Bucket=f"{BUCKET}-2")
+    place.run("convert", source, "-o", f"s3://{BUCKET}-2/f.zarr")
+    place.run("cmp", "c2.zarr", f"s3://{BUCKET}-2/f.zarr")
+    assert Proxy.copies == copied
+    place.s3.delete_object(Bucket=BUCKET, Key="c.zarr/c/0/1")
+    place.run("convert", source, "-o", f"s3://{BUCKET}/g2.zarr")
+    assert len(place.keys("g2.zarr/")) == 5
+
+
 def refusals(place):
     np.save(place.folder / "x.npy", np.arange(24).reshape(4, 6))
     there, gone = f"s3://{BUCKET}/h.zarr", f"s3://{BUCKET}/none.zarr"
@@ -305,6 +336,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program")
     parser.add_argument("--count", type=int, default=40)
+    parser.add_argument("--kills", type=int, help="runs of tasks, and of workers, that are killed")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().getrandbits(32))
     given = parser.parse_args()
     print(f"seed {given.seed}")
@@ -327,8 +359,9 @@ def main():
         program = str(Path(given.program).resolve())
         place = Place(program, folder, s3, f"http://127.0.0.1:{proxy.server_port}")
         random_stores(place, chance, given.count)
-        tasks(place, chance, max(2, given.count // 8))
+        tasks(place, chance, given.kills or max(2, given.count // 8))
         groups(place)
+        copies(place)
         refusals(place)
         unfinished(place)
     server.stop()

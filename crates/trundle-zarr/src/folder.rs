@@ -48,6 +48,7 @@ impl Folder {
     fn fill(&self, mut file: File, object: Object<'_>) -> io::Result<u64> {
         match object {
             Object::Bytes(bytes) => file.write_all(&bytes)?,
+            Object::Elsewhere(object) => file.write_all(&object.read()?)?,
             // The system copies from file to file, or lets both share the bytes.
             Object::File(mut from) => io::copy(&mut from, &mut file).map(drop)?,
         }

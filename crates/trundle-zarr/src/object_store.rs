@@ -1,5 +1,6 @@
 //! Where the objects of a Zarr store are.
 
+use std::any::Any;
 use std::borrow::Cow;
 use std::fmt::Debug;
 use std::fs::File;
@@ -87,6 +88,17 @@ pub enum Object<'a> {
     File(File),
     /// These.
     Bytes(Cow<'a, [u8]>),
+    /// Those of an object elsewhere, which need not come here to be copied.
+    Elsewhere(Box<dyn Elsewhere>),
+}
+
+/// An object of another store.
+pub trait Elsewhere: Any + Debug + Send {
+    /// Its bytes.
+    ///
+    /// # Errors
+    /// If they cannot be read.
+    fn read(&self) -> io::Result<Vec<u8>>;
 }
 
 /// Something that may have objects below itself.

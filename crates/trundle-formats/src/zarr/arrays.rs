@@ -183,6 +183,7 @@ impl ChunkedArray for ZarrArray {
         Ok(chunk.map(|chunk| match chunk {
             Object::File(file) => EncodedChunk::File(file),
             Object::Bytes(bytes) => EncodedChunk::Bytes(bytes.into_owned()),
+            Object::Elsewhere(object) => EncodedChunk::Elsewhere(object),
         }))
     }
 

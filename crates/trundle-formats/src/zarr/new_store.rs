@@ -265,6 +265,7 @@ impl Blob for NewStore {
         let chunk = match chunk {
             EncodedChunk::File(file) => Object::File(file),
             EncodedChunk::Bytes(bytes) => Object::Bytes(bytes.into()),
+            EncodedChunk::Elsewhere(object) => Object::Elsewhere(object),
         };
         let array = &self.arrays[self.arrays.partition_point(|array| array.begin <= tensor) - 1];
         let written = array.writer.write_encoded(&long(index), chunk);

@@ -1,14 +1,34 @@
 //! The objects of a store in a bucket.
 
+use std::any::Any;
 use std::io;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use trundle_s3::Bucket;
-use trundle_zarr::{Below, Object, ObjectStore, Part, Stat, check_bytes};
+use trundle_zarr::{Below, Elsewhere, Object, ObjectStore, Part, Stat, check_bytes};
 
 /// A bucket that a store is read from.
 #[derive(Debug)]
-pub(crate) struct Objects(pub(crate) Bucket);
+pub(crate) struct Objects(pub(crate) Arc<Bucket>);
+
+/// An object of a bucket.
+#[derive(Debug)]
+struct InBucket {
+    bucket: Arc<Bucket>,
+    key: String,
+    bytes: u64,
+}
+
+/// A server copies no larger objects by one request.
+const MOST_COPIED_BYTES: u64 = 5 << 30;
+
+impl Elsewhere for InBucket {
+    fn read(&self) -> io::Result<Vec<u8>> {
+        let check = |all, _| check_bytes(all, self.bytes);
+        let read = self.bucket.read(&self.key, trundle_s3::Part::All, check)?;
+        read.ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+}
 
 /// The same as long as its metadata is read: what cannot be asked must not look like an array that is malformed.
 #[derive(Debug)]
@@ -19,7 +39,7 @@ pub(crate) struct Answering {
 
 impl Answering {
     pub(crate) fn new(bucket: Bucket) -> Answering {
-        Answering { objects: Objects(bucket), failure: OnceLock::new() }
+        Answering { objects: Objects(Arc::new(bucket)), failure: OnceLock::new() }
     }
 
     /// Whether all that was asked was answered.
@@ -92,8 +112,10 @@ impl ObjectStore for Objects {
     }
 
     fn object(&self, key: &str, most: u64) -> io::Result<Option<Object<'static>>> {
-        let read = self.0.read(key, trundle_s3::Part::All, |all, _| check_bytes(all, most))?;
-        Ok(read.map(|read| Object::Bytes(read.into())))
+        let Some(found) = self.0.stat(key)? else { return Ok(None) };
+        check_bytes(found.bytes, most)?;
+        let (bucket, key) = (Arc::clone(&self.0), key.to_owned());
+        Ok(Some(Object::Elsewhere(Box::new(InBucket { bucket, key, bytes: found.bytes }))))
     }
 
     fn folders(&self, path: &str) -> io::Result<Vec<Below>> {
@@ -106,6 +128,14 @@ impl ObjectStore for Objects {
     }
 
     fn write(&self, key: &str, object: Object<'_>) -> io::Result<u64> {
+        if let Object::Elsewhere(elsewhere) = &object
+            && let Some(from) = (&**elsewhere as &dyn Any).downcast_ref::<InBucket>()
+            && self.0.is_beside(&from.bucket)
+            && from.bytes <= MOST_COPIED_BYTES
+        {
+            self.0.copy(key, &from.bucket, &from.key)?;
+            return Ok(from.bytes);
+        }
         let bytes = in_memory(object)?;
         let written = bytes.len() as u64;
         self.0.write(key, bytes, trundle_s3::New::OrReplace)?;
@@ -117,6 +147,7 @@ impl ObjectStore for Objects {
 pub(crate) fn in_memory(object: Object<'_>) -> io::Result<Vec<u8>> {
     match object {
         Object::Bytes(bytes) => Ok(bytes.into_owned()),
+        Object::Elsewhere(object) => object.read(),
         Object::File(mut file) => {
             let mut bytes = Vec::new();
             io::Read::read_to_end(&mut file, &mut bytes)?;
