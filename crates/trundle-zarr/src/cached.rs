@@ -1,11 +1,11 @@
 //! Files that were written, and that the system's cache has until they are on the disk.
 
+#[cfg(target_os = "linux")]
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
-use std::sync::Mutex;
 #[cfg(target_os = "linux")]
-use std::sync::PoisonError;
+use std::sync::{Mutex, PoisonError};
 
 /// Files of so many bytes are written out to the disk as soon as they are there.
 #[cfg(target_os = "linux")]
@@ -20,23 +20,26 @@ const MOST_BYTES: u64 = 256 << 20;
 
 /// The large files that were written last, each with its bytes.
 #[derive(Debug, Default)]
-pub(crate) struct CachedFiles(Mutex<VecDeque<(File, u64)>>);
+pub(crate) struct CachedFiles {
+    #[cfg(target_os = "linux")]
+    files: Mutex<VecDeque<(File, u64)>>,
+}
 
 impl CachedFiles {
-    /// Takes a file of so many bytes that was just written. On Linux whoever ends a store waits until all of its
-    /// files are on the disk: large ones are on their way there then, while others are still made. Elsewhere each is
-    /// waited for.
+    /// Takes a file of so many bytes that was just written. Whoever ends a store waits until all of its files are on
+    /// the disk: large ones are on their way there then, while others are still made.
     ///
     /// # Errors
-    /// If it cannot be written out.
+    /// None: what the system does not write out now, it does later.
     #[cfg(target_os = "linux")]
+    #[allow(clippy::unnecessary_wraps, reason = "elsewhere it can fail")]
     pub(crate) fn add(&self, file: File, bytes: u64) -> io::Result<()> {
         if bytes < LARGE_BYTES {
             return Ok(());
         }
         // Of what is not on the disk nothing is forgotten, but it is written.
         forget(&file);
-        let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         files.push_back((file, bytes));
         let mut all: u64 = files.iter().map(|(_, bytes)| bytes).sum();
         let mut past = Vec::new();
@@ -50,8 +53,12 @@ impl CachedFiles {
         Ok(())
     }
 
-    /// The same.
+    /// Waits until a file that was just written is on the disk.
+    ///
+    /// # Errors
+    /// If it cannot be written out.
     #[cfg(not(target_os = "linux"))]
+    #[allow(clippy::unused_self, reason = "elsewhere they are kept")]
     pub(crate) fn add(&self, file: File, _bytes: u64) -> io::Result<()> {
         file.sync_all()
     }

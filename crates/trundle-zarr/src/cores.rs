@@ -6,17 +6,20 @@
 //! for a core.
 
 use std::cell::Cell;
-use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::available_parallelism;
 
 /// How many cores nobody uses; fewer than none where threads came back from storage to find all of them in use.
 struct Cores {
     free: Mutex<isize>,
     freed: Condvar,
+    /// The process whose threads use them. One that is made by `fork` has none of these threads, and counts by itself.
+    process: u32,
+    of_child: OnceLock<Box<Cores>>,
 }
 
-static CORES: LazyLock<Cores> =
-    LazyLock::new(|| Cores { free: Mutex::new(all()), freed: Condvar::new() });
+/// Those of the first process.
+static CORES: OnceLock<Box<Cores>> = OnceLock::new();
 
 fn all() -> isize {
     available_parallelism().map_or(1, |all| isize::try_from(all.get()).unwrap_or(isize::MAX))
@@ -28,6 +31,24 @@ thread_local! {
 }
 
 impl Cores {
+    /// Those of this process.
+    fn own() -> &'static Cores {
+        let process = std::process::id();
+        let mut place = &CORES;
+        loop {
+            let cores = place.get_or_init(|| Box::new(Cores::new(process)));
+            if cores.process == process {
+                return cores;
+            }
+            place = &cores.of_child;
+        }
+    }
+
+    fn new(process: u32) -> Cores {
+        let (free, freed, of_child) = (Mutex::new(all()), Condvar::new(), OnceLock::new());
+        Cores { free, freed, process, of_child }
+    }
+
     fn free(&self) -> MutexGuard<'_, isize> {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -65,8 +86,9 @@ pub(crate) fn on_a_core<T>(compute: impl FnOnce() -> T) -> T {
     if HAS_CORE.get() {
         return compute();
     }
-    CORES.wait_and_take();
-    let _core = OnDrop(|| CORES.give_back());
+    let cores = Cores::own();
+    cores.wait_and_take();
+    let _core = OnDrop(|| cores.give_back());
     compute()
 }
 
@@ -75,8 +97,9 @@ pub(crate) fn off_the_core<T>(transfer: impl FnOnce() -> T) -> T {
     if !HAS_CORE.get() {
         return transfer();
     }
-    CORES.give_back();
-    let _core = OnDrop(|| CORES.take_back());
+    let cores = Cores::own();
+    cores.give_back();
+    let _core = OnDrop(|| cores.take_back());
     transfer()
 }
 
@@ -120,6 +143,6 @@ mod tests {
 
         let broken = || on_a_core(|| off_the_core(|| std::panic::resume_unwind(Box::new(()))));
         assert!(std::panic::catch_unwind(broken).is_err() && !HAS_CORE.get());
-        assert_eq!(*CORES.free(), all());
+        assert_eq!(*Cores::own().free(), all());
     }
 }
