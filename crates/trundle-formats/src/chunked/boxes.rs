@@ -53,9 +53,16 @@ pub(crate) fn row_major(bytes: &[u8], sizes: &[usize], order: &[usize]) -> Vec<u
         steps[*axis] = step;
         step *= sizes[*axis];
     }
-    let place = |index: Vec<usize>| index.iter().zip(&steps).map(|(at, step)| at * step).sum();
-    let places = indices(sizes).map(place);
-    places.flat_map(|at: usize| bytes[at..at + width].iter().copied()).collect()
+    let mut out = Vec::with_capacity(bytes.len());
+    let Some((last, outer)) = sizes.split_last() else { return bytes.to_vec() };
+    for index in indices(outer) {
+        let mut at = index.iter().zip(&steps).map(|(at, step)| at * step).sum::<usize>();
+        for _ in 0..*last {
+            out.extend_from_slice(&bytes[at..at + width]);
+            at += steps[outer.len()];
+        }
+    }
+    out
 }
 
 /// What a chunk of these sizes at `index` has of a tensor: where that begins, and its lengths.

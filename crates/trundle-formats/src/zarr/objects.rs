@@ -19,14 +19,18 @@ struct InBucket {
     bytes: u64,
 }
 
-/// A server copies no larger objects by one request.
-const MOST_COPIED_BYTES: u64 = 5 << 30;
+/// Larger objects may take a server longer than a request may take.
+const MOST_COPIED_BYTES: u64 = 1 << 30;
 
 impl Elsewhere for InBucket {
     fn read(&self) -> io::Result<Vec<u8>> {
         let check = |all, _| check_bytes(all, self.bytes);
-        let read = self.bucket.read(&self.key, trundle_s3::Part::All, check)?;
-        read.ok_or_else(|| io::ErrorKind::NotFound.into())
+        let read = self.bucket.read(&self.key, trundle_s3::Part::All, check);
+        // Whoever asks for it is about to write it elsewhere.
+        let wrong = |error: io::Error| {
+            io::Error::new(error.kind(), format!("{} of the source: {error}", self.key))
+        };
+        read.and_then(|read| read.ok_or_else(|| io::ErrorKind::NotFound.into())).map_err(wrong)
     }
 }
 
@@ -133,8 +137,12 @@ impl ObjectStore for Objects {
             && self.0.is_beside(&from.bucket)
             && from.bytes <= MOST_COPIED_BYTES
         {
-            self.0.copy(key, &from.bucket, &from.key)?;
-            return Ok(from.bytes);
+            match self.0.copy(key, &from.bucket, &from.key) {
+                Ok(()) => return Ok(from.bytes),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(error),
+                // Who may read and write need not be allowed to let it be copied, nor know every server how to.
+                Err(_) => {}
+            }
         }
         let bytes = in_memory(object)?;
         let written = bytes.len() as u64;
