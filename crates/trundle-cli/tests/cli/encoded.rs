@@ -263,3 +263,24 @@ fn what_metadata_alone_cannot_do_is_refused() {
         }
     }
 }
+
+#[test]
+fn chunks_longer_than_an_axis_and_arrays_of_nothing_are_metadata_too() {
+    let place = with_store(&[5, 10, 9], &[]);
+    let text = written(&place, "x.zarr");
+    for (shape, chunk) in [([5, 3, 9], [1, 4, 3]), ([0, 10, 9], [1, 4, 3])] {
+        let mut other = text.clone();
+        other["shape"] = json!(shape);
+        other["chunk_grid"]["configuration"]["chunk_shape"] = json!(chunk);
+        place.write("x.zarr/zarr.json", other.to_string().as_bytes());
+        for command in [&["convert", "x.zarr"][..], &["apply", "x.zarr", "transpose(2, 1, 0)"]] {
+            let args = ["-o", "y.zarr", "--metadata-only", "--verify", "--force"];
+            place.run(&[command, &args].concat()).done();
+            let back = if command.len() == 2 { "transpose(0, 1, 2)" } else { "transpose(2, 1, 0)" };
+            place.run(&["apply", "y.zarr", back, "-o", "z.npy", "--force"]).done();
+            place.run(&["cmp", "x.zarr", "z.npy"]).done();
+        }
+        let found = &written(&place, "y.zarr")["chunk_grid"]["configuration"]["chunk_shape"];
+        assert!(shape[0] == 0 || found == &json!([3, 4, 1]), "{found}");
+    }
+}

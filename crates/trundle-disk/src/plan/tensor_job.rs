@@ -329,7 +329,10 @@ impl Unplanned {
         }
         let (sizes, names) = (self.out_shape.sizes(), &self.annotations.dimension_names);
         let refused = |why: String| Error::from(Problem::Chunks(why)).within(&self.name);
-        let brought = self.movement.chunk();
+        let brought = match self.kept_chunk() {
+            Some(kept) if options.metadata_only => Some(kept),
+            _ => self.movement.chunk(),
+        };
         let all = || sizes.iter().map(|size| (*size).max(1)).collect::<Vec<_>>();
         let chunk = match &options.chunks {
             None => brought,
@@ -340,6 +343,9 @@ impl Unplanned {
         };
         let shard = match &options.shards {
             None if options.chunks.is_some() => None,
+            None if options.metadata_only => {
+                self.encoding.as_ref().and_then(|encoding| encoding.shard.clone())
+            }
             None => self.shard_brought(chunk.as_deref()),
             Some(asked) => {
                 let otherwise = chunk.clone().unwrap_or_else(all);
@@ -361,6 +367,13 @@ impl Unplanned {
         let is_row_major = |order: &Vec<usize>| order.iter().filter(long).is_sorted();
         let order = order.filter(|order| options.metadata_only && !is_row_major(order));
         Ok(Chunking { chunk, shard, order, codecs })
+    }
+
+    /// The chunk of the only source with its axes, also where it is longer than one of them.
+    fn kept_chunk(&self) -> Option<Vec<usize>> {
+        let [source] = &self.movement.in_chunks[..] else { return None };
+        let kept = self.map.as_ref()?.axes_kept()?;
+        kept.iter().map(|axis| source.sizes.get(*axis).copied()).collect()
     }
 
     /// The shards of the source with its axes, if they are whole numbers of these chunks; none longer than
@@ -396,7 +409,8 @@ impl Unplanned {
         let at_once = chunked.map(|chunked| chunked.at_once().to_vec());
         let io_plan = self.movement.io_plan(at_once.as_deref(), resources);
         let encoded = match self.encoded(chunked, inputs) {
-            Err(why) if metadata_only => {
+            // Of no elements there is nothing to copy.
+            Err(why) if metadata_only && self.out_shape.elements() > 0 => {
                 let why = format!("metadata only: {why}");
                 return Err(Error::from(Problem::Chunks(why)).within(&self.name));
             }
