@@ -219,10 +219,10 @@ fn an_order_of_axes_can_be_metadata_alone() {
     let text = place.run(&["info", "y.zarr"]).done().text();
     assert!(text.contains("chunks of [3, 4, 1] with axes in order [2, 1, 0], codec"), "{text}");
     let back = ["apply", "y.zarr", "transpose(2, 1, 0)", "-o", "z.zarr", "--force"];
-    for (args, first) in [(&[][..], "bytes"), (&[only], "bytes")] {
+    for args in [&[][..], &[only]] {
         place.run(&[&back[..], args].concat()).done();
         place.run(&["cmp", "x.npy", "z.zarr"]).done();
-        assert_eq!(codecs("z.zarr")[0]["name"], first);
+        assert_eq!(codecs("z.zarr")[0]["name"], "bytes");
         assert_eq!(place.read("z.zarr/c/4/2/1"), place.read("x.zarr/c/4/2/1"));
     }
     place.run(&["apply", "y.zarr", "roll(shift=1, axes=0)", "-o", "z.npy"]).done();

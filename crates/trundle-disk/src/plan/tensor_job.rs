@@ -327,12 +327,12 @@ impl Unplanned {
             let why = format!("format {} has no chunks", format.name());
             return Err(Error::from(Problem::Chunks(why)));
         }
+        if options.metadata_only {
+            return Ok(self.chunking_as_stored());
+        }
         let (sizes, names) = (self.out_shape.sizes(), &self.annotations.dimension_names);
         let refused = |why: String| Error::from(Problem::Chunks(why)).within(&self.name);
-        let brought = match self.kept_chunk() {
-            Some(kept) if options.metadata_only => Some(kept),
-            _ => self.movement.chunk(),
-        };
+        let brought = self.movement.chunk();
         let all = || sizes.iter().map(|size| (*size).max(1)).collect::<Vec<_>>();
         let chunk = match &options.chunks {
             None => brought,
@@ -343,9 +343,6 @@ impl Unplanned {
         };
         let shard = match &options.shards {
             None if options.chunks.is_some() => None,
-            None if options.metadata_only => {
-                self.encoding.as_ref().and_then(|encoding| encoding.shard.clone())
-            }
             None => self.shard_brought(chunk.as_deref()),
             Some(asked) => {
                 let otherwise = chunk.clone().unwrap_or_else(all);
@@ -361,19 +358,26 @@ impl Unplanned {
         };
         let brought = self.encoding.as_ref().map(|encoding| &encoding.codecs);
         let codecs = options.codecs.as_ref().or(brought).cloned();
-        let order = self.encoding.as_ref().and_then(|encoding| encoding.order.clone());
-        // An axis of which a chunk has one element has no place.
-        let long = |axis: &&usize| chunk.as_ref().is_none_or(|chunk| chunk[**axis] > 1);
-        let is_row_major = |order: &Vec<usize>| order.iter().filter(long).is_sorted();
-        let order = order.filter(|order| options.metadata_only && !is_row_major(order));
-        Ok(Chunking { chunk, shard, order, codecs })
+        Ok(Chunking { chunk, shard, order: None, codecs })
     }
 
-    /// The chunk of the only source with its axes, also where it is longer than one of them.
-    fn kept_chunk(&self) -> Option<Vec<usize>> {
-        let [source] = &self.movement.in_chunks[..] else { return None };
-        let kept = self.map.as_ref()?.axes_kept()?;
-        kept.iter().map(|axis| source.sizes.get(*axis).copied()).collect()
+    /// Those of the only source with its axes, also where they are longer than one of them, in the order in which
+    /// its elements stand.
+    fn chunking_as_stored(&self) -> Chunking {
+        let chunk = || -> Option<Vec<usize>> {
+            let [source] = &self.movement.in_chunks[..] else { return None };
+            let kept = self.map.as_ref()?.axes_kept()?;
+            kept.iter().map(|axis| source.sizes.get(*axis).copied()).collect()
+        };
+        let (Some(encoding), Some(chunk)) = (self.encoding.clone(), chunk()) else {
+            return Chunking::default();
+        };
+        let Encoding { shard, order, codecs, .. } = encoding;
+        // An axis of which a chunk has one element has no place.
+        let is_row_major =
+            |order: &Vec<usize>| order.iter().filter(|axis| chunk[**axis] > 1).is_sorted();
+        let order = order.filter(|order| !is_row_major(order));
+        Chunking { chunk: Some(chunk), shard, order, codecs: Some(codecs) }
     }
 
     /// The shards of the source with its axes, if they are whole numbers of these chunks; none longer than

@@ -101,10 +101,10 @@ fn header(array: &ZarrArray, name: String, begin: u64) -> Result<(Header, u64), 
     let (order, data_offset) = (Order::RowMajor, Some(begin));
     let chunk = Some(chunk);
     let shard = array.shard.as_deref().map(sizes).map(|sizes| sizes.ok_or_else(too_large));
-    let mut encoding = codecs::encoding(&array.codecs, array.width);
+    let order_of_chunk = ChunkedArray::order(array).map(<[usize]>::to_vec);
+    let mut encoding =
+        codecs::encoding(&array.codecs, shard.transpose()?, order_of_chunk, array.width);
     encoding.as_written &= array.has_usual_index;
-    encoding.shard = shard.transpose()?;
-    encoding.order = Some(array.order.clone()).filter(|order| !order.is_sorted());
     let encoding = Some(encoding);
     let annotations = Annotations {
         dimension_names: array.dimension_names.clone(),

@@ -5,10 +5,15 @@ use serde_json::{Value, json};
 use crate::codecs::{BLOSC_COMPRESSORS, BLOSC_SHUFFLES, Codec, MOST_LEVEL};
 use crate::{Codecs, Encoding};
 
-/// What of the codecs of an array, of elements of `width` bytes, goes with its data: compression and
-/// checksums, of which every order of elements comes out bit for bit as it went in. What is not kept is
-/// named, with what is in its place.
-pub(super) fn encoding(stored: &[Value], width: usize) -> Encoding {
+/// What of the codecs of an array, of elements of `width` bytes in chunks of this order, goes with its data:
+/// compression and checksums, of which every order of elements comes out bit for bit as it went in. What is not kept
+/// is named, with what is in its place.
+pub(super) fn encoding(
+    stored: &[Value],
+    shard: Option<Vec<usize>>,
+    order: Option<Vec<usize>>,
+    width: usize,
+) -> Encoding {
     let (mut kept, mut not_kept, mut as_written) = (Vec::new(), Vec::new(), true);
     let mut decoding_bytes = 0;
     for codec in stored {
@@ -34,7 +39,6 @@ pub(super) fn encoding(stored: &[Value], width: usize) -> Encoding {
             },
         }
     }
-    let (shard, order) = (None, None);
     Encoding { shard, order, codecs: Codecs(kept), not_kept, as_written, decoding_bytes }
 }
 
@@ -152,7 +156,7 @@ mod tests {
             "shuffle:8,zstd:0",
         ] {
             let codecs: Codecs = text.parse().unwrap();
-            let found = encoding(&to_metadata(&codecs, 4), 4);
+            let found = encoding(&to_metadata(&codecs, 4), None, None, 4);
             assert_eq!((&found.codecs, found.as_written), (&codecs, true), "{text}");
             assert!(found.not_kept.is_empty(), "{:?}", found.not_kept);
         }
@@ -162,7 +166,7 @@ mod tests {
     fn what_is_not_kept_is_named() {
         let of = |codecs: Value| {
             let Value::Array(codecs) = codecs else { panic!("a list") };
-            let found = encoding(&codecs, 4);
+            let found = encoding(&codecs, None, None, 4);
             (found.codecs.to_string(), found.not_kept, found.as_written)
         };
         let order = json!({"name": "transpose", "configuration": {"order": [1, 0]}});
