@@ -51,6 +51,11 @@ pub(crate) struct Stored {
 }
 
 impl Chunked {
+    /// The picoseconds that a core takes to undo the filters for a byte of a chunk, about.
+    pub fn decoding_picoseconds(&self) -> u64 {
+        self.filters.picoseconds()
+    }
+
     /// The elements of the chunk at an index, of which there is one for each axis, as they were before the
     /// filters; of one that was never written the fill value.
     ///

@@ -1,19 +1,20 @@
-//! How far the tiles of a pass reach along each axis, for what the storage takes.
+//! How far the tiles of a pass reach along each axis, for the time that they take.
 
 use std::ops::Range;
 
 use trundle_core::program::Program;
 
-use crate::Storage;
 use crate::plan::location::{Location, elements};
+use crate::plan::rates::Rates;
 use crate::plan::seams::longest;
 use crate::plan::tiling::{Budget, Tile, out_sizes};
 
 /// Tiles of fewer bytes are not worth a round of reading, moving and writing.
 const LEAST_BYTES: usize = 16 << 20;
 
-/// Where requests take less than this share of the time, fewer of them are no gain.
-const FEW_REQUESTS: f64 = 0.01;
+/// Where requests, and chunks that are read again or wait, take less than this share of the time, longer tiles are
+/// no gain.
+const LITTLE: f64 = 0.01;
 
 /// How far tiles reach along each axis: what is asked for it.
 pub(crate) struct Growth<'a> {
@@ -27,7 +28,7 @@ pub(crate) struct Growth<'a> {
     stretches: Vec<Range<usize>>,
     grids: Vec<Option<Range<usize>>>,
     budget: Budget,
-    storage: &'a Storage,
+    rates: &'a Rates,
 }
 
 impl<'a> Growth<'a> {
@@ -38,7 +39,7 @@ impl<'a> Growth<'a> {
         seams: &[Vec<usize>],
         edges_of: impl Fn(usize) -> &'e [usize],
         budget: Budget,
-        storage: &'a Storage,
+        rates: &'a Rates,
     ) -> Growth<'a> {
         let sizes = out_sizes(program);
         let stretches: Vec<Range<usize>> = seams.iter().map(|seams| longest(seams)).collect();
@@ -50,12 +51,13 @@ impl<'a> Growth<'a> {
             within.rev().max_by_key(Range::len)
         };
         let grids = stretches.iter().enumerate().map(grid).collect();
-        Growth { program, sizes, from, to, stretches, grids, budget, storage }
+        Growth { program, sizes, from, to, stretches, grids, budget, rates }
     }
 
     /// The steps along each axis of the output. Where one step more along any axis gains nothing,
     /// many along one may: rows whose lengths differ are read with all their neighbours or whole.
-    /// So it is also begun with each axis as long as fits.
+    /// So it is also begun with each axis as long as fits, and with a whole chunk: what has long runs before it
+    /// has a whole chunk may never have one.
     pub(crate) fn grown(&self) -> Option<Vec<usize>> {
         let single = vec![1; self.stretches.len()];
         let begins = (0..single.len()).filter_map(|axis| {
@@ -69,23 +71,31 @@ impl<'a> Growth<'a> {
             }
             Some(long)
         });
-        let grown = std::iter::once(single.clone())
-            .chain(begins)
-            .filter_map(|begin| self.grown_from(begin));
-        let (_, steps) = grown.min_by(|(one, _), (other, _)| one.total_cmp(other))?;
-        let even = |(axis, step): (usize, &usize)| {
-            let stretch = if *step > self.stretches[axis].len() {
-                self.size(axis)
-            } else {
-                self.stretches[axis].len()
+        let chunk = self.grids.iter().map(|chunk| chunk.as_ref().map_or(1, Range::len));
+        let grown =
+            [single.clone(), chunk.collect()].into_iter().chain(begins).filter_map(|begin| {
+                let steps = self.to_the_end(self.even(self.grown_from(begin)?));
+                Some((self.cost(&steps)?, steps))
+            });
+        grown.min_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, steps)| steps)
+    }
+
+    /// Steps of which as many go along each axis, all of about one length.
+    fn even(&self, mut steps: Vec<usize>) -> Vec<usize> {
+        for (axis, step) in steps.iter_mut().enumerate() {
+            let stretch = match self.stretches[axis].len() {
+                stretch if *step > stretch => self.size(axis),
+                stretch => stretch,
             };
-            match &self.grids[axis] {
-                Some(chunk) if *step >= chunk.len() => *step,
-                _ => stretch.div_ceil(stretch.div_ceil(*step)),
-            }
-        };
-        let even: Vec<usize> = steps.iter().enumerate().map(even).collect();
-        Some(self.to_the_end(even))
+            let even = |all: usize, step: usize| all.div_ceil(all.div_ceil(step));
+            *step = match self.grids[axis].as_ref().map(Range::len) {
+                _ if *step >= stretch => stretch,
+                Some(chunk) if *step < chunk => even(chunk, *step),
+                Some(chunk) => even(stretch.div_ceil(chunk), *step / chunk) * chunk,
+                None => even(stretch, *step),
+            };
+        }
+        steps
     }
 
     /// Steps that leave less than a chunk of a stretch reach to its end, if that fits: another tile for the
@@ -104,8 +114,8 @@ impl<'a> Growth<'a> {
         steps
     }
 
-    /// The seconds for each element of the longest tile that these steps grow to, and its steps.
-    fn grown_from(&self, begin: Vec<usize>) -> Option<(f64, Vec<usize>)> {
+    /// The longest steps that these grow to.
+    fn grown_from(&self, begin: Vec<usize>) -> Option<Vec<usize>> {
         let mut steps = begin;
         let mut cost = self.cost(&steps)?;
         for (more, of) in [(1, 1), (1, 2), (1, 4), (1, 8), (1, 16)] {
@@ -123,7 +133,7 @@ impl<'a> Growth<'a> {
                 }
             }
         }
-        Some((cost, steps))
+        Some(steps)
     }
 
     fn size(&self, axis: usize) -> usize {
@@ -138,11 +148,18 @@ impl<'a> Growth<'a> {
             _ if step >= stretch => Some(self.size(axis)),
             _ => {
                 let longer = (step + step * more / of).max(step + 1).min(stretch);
-                // A part of one more chunk would cost as much as all of it.
                 match &self.grids[axis] {
+                    // A part of one more chunk would cost as much as all of it.
                     Some(chunk) if longer > chunk.len() && longer < stretch => {
                         let whole = longer / chunk.len() * chunk.len();
                         Some(if whole > step { whole } else { step + chunk.len() }.min(stretch))
+                    }
+                    // Of equal parts of a chunk, what counts is how many there are.
+                    Some(chunk) if longer < chunk.len() => {
+                        let parts = chunk.len().div_ceil(longer);
+                        let equal = chunk.len().div_ceil(parts);
+                        let fewer = || chunk.len().div_ceil(parts - 1);
+                        Some(if equal > step { equal } else { fewer() }.min(stretch))
                     }
                     _ => Some(longer),
                 }
@@ -172,26 +189,31 @@ impl<'a> Growth<'a> {
     /// The seconds for each element of a tile of these steps; `None` if it does not fit.
     fn cost(&self, steps: &[usize]) -> Option<f64> {
         let tile = self.tile(steps)?;
-        let (bytes, requests) = self.traffic(&tile);
-        let seconds = self.storage.seconds(bytes, requests);
+        let (bytes, requests, decoding) = self.traffic(&tile);
+        let seconds = self.rates.seconds(bytes, requests, decoding);
         self.budget.holds(&tile).then_some(seconds / elements(&tile.out) as f64)
     }
 
-    fn traffic(&self, tile: &Tile) -> (u64, u64) {
+    /// The bytes of a tile, the requests for them, and the picoseconds of a core to decode them.
+    fn traffic(&self, tile: &Tile) -> (u64, u64, u64) {
         let (read, written) = tile.runs(self.from, self.to);
         // What waits is written and read once more.
         let out = elements(&tile.out) + 2 * self.to.waiting(&tile.out);
         let moved = (out + tile.covered(self.from)) * self.budget.unit;
-        (moved as u64, (read + written) as u64)
+        (moved as u64, (read + written) as u64, tile.decoding(self.from))
     }
 
     /// Whether longer tiles would gain nothing, and are not too many.
     fn is_enough(&self, steps: &[usize]) -> bool {
         let Some(tile) = self.tile(steps) else { return false };
-        let (bytes, requests) = self.traffic(&tile);
-        let share = self.storage.seconds(0, requests) / self.storage.seconds(bytes, requests);
+        let (bytes, requests, decoding) = self.traffic(&tile);
+        // What no tile can do without: its own elements, in no requests.
+        let used = tile.source_elements() as f64 / tile.covered(self.from).max(1) as f64;
+        let own = (tile.elements() * self.budget.unit) as u64;
+        let least = self.rates.seconds(own, 0, (decoding as f64 * used) as u64);
+        let share = 1.0 - least / self.rates.seconds(bytes, requests, decoding);
         let tiles = self.sizes.iter().product::<usize>() / elements(&tile.out).max(1);
         let are_few = tiles <= self.budget.most_tiles() / 2;
-        bytes >= 2 * LEAST_BYTES as u64 && share < FEW_REQUESTS && are_few
+        bytes >= 2 * LEAST_BYTES as u64 && share < LITTLE && are_few
     }
 }

@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 use trundle::{Shape, Width};
 use trundle_core::program::{Definition, Made, Program, TensorId};
 
-use crate::Storage;
 use crate::error::{Error, Problem};
 use crate::plan::location::{Chunks, Location, elements, file_bytes, unit};
 use crate::plan::movement::{Movement, MovementPass};
+use crate::plan::rates::Rates;
 use crate::plan::seams::edges;
 use crate::plan::tiling::{self, Budget, SPAN_BYTES, Tile, bands, bands_in_place, chunks, tiles};
 
@@ -78,6 +78,8 @@ pub(crate) struct Traffic {
     pub(crate) writes: u64,
     /// Of the bytes that are read and written, those of chunks that wait for their other parts.
     pub(crate) waiting: u64,
+    /// The picoseconds of a core in codecs that decode what is read.
+    pub(crate) decoding: u64,
 }
 
 /// What a movement may use.
@@ -85,7 +87,7 @@ pub(crate) struct Traffic {
 pub(crate) struct Resources<'a> {
     /// The bytes of all buffers together.
     pub(crate) budget: usize,
-    pub(crate) storage: &'a Storage,
+    pub(crate) rates: &'a Rates,
 }
 
 /// The share of the memory, as its inverse, for the lists of tiles and for the plans of spans.
@@ -126,9 +128,9 @@ impl Movement {
         if fits_whole && !is_small {
             // What is moved in tiles is read while others are written.
             let requests = self.inputs().len() as u64 + 1;
-            let whole = 1.1 * resources.storage.seconds(both, requests);
+            let whole = 1.1 * resources.rates.seconds(both, requests, self.decoding());
             let is_better = tiled.as_ref().is_none_or(|passes| {
-                passes.iter().map(|pass| pass.seconds(resources.storage)).sum::<f64>() > whole
+                passes.iter().map(|pass| pass.seconds(resources.rates)).sum::<f64>() > whole
             });
             if is_better {
                 return Ok(IoPlan::Whole);
@@ -183,7 +185,7 @@ impl Movement {
             };
             let tiled = |program, to| {
                 let tiled = TiledPass { movement: self, pass, program, at: passes.len(), budget };
-                tiled.file_passes(to, &file_of, resources.storage)
+                tiled.file_passes(to, &file_of, resources.rates)
             };
             let plain = tiled(&pass.program, self.location_of(pass, chunk));
             let planned = match (chunk, &pass.in_shape) {
@@ -192,13 +194,12 @@ impl Movement {
                     let chunks = Chunks::packed(self.out_shape().sizes(), chunk);
                     let last = |mut plain: Vec<FilePass>| {
                         let before = passes.len() + plain.len() - 1;
-                        let last =
-                            self.pass_into_chunks(chunk, before, budget, resources.storage)?;
+                        let last = self.pass_into_chunks(chunk, before, budget, resources.rates)?;
                         plain.push(last);
                         Some(plain)
                     };
                     let direct = tiled(program, Location::Chunks(chunks));
-                    quicker(direct, plain.and_then(last), resources.storage)
+                    quicker(direct, plain.and_then(last), resources.rates)
                 }
                 _ => plain,
             };
@@ -224,13 +225,13 @@ impl Movement {
         chunk: &[usize],
         before: usize,
         budget: Budget,
-        storage: &Storage,
+        rates: &Rates,
     ) -> Option<FilePass> {
         let sizes = self.out_shape().sizes();
         let kept = kept(self.out_shape(), self.width())?;
         let (from, to) =
             (Location::row_major(sizes), Location::Chunks(Chunks::packed(sizes, chunk)));
-        let tiles = tiles(&kept, (&[&from], &to), to.edges(), budget, storage)
+        let tiles = tiles(&kept, (&[&from], &to), to.edges(), budget, rates)
             .or_else(|| bands(&kept, to.edges(), budget))?;
         let read = FileRead { of: self.output(), file: ReadFrom::Pass(before), from };
         Some(FilePass::new(self.width(), None, kept, vec![read], to, tiles))
@@ -254,20 +255,21 @@ impl TiledPass<'_> {
         &self,
         to: Location,
         file_of: &dyn Fn(TensorId) -> ReadFrom,
-        storage: &Storage,
+        rates: &Rates,
     ) -> Option<Vec<FilePass>> {
         let program = self.program;
         let given = program.tensors().iter().filter(|tensor| matches!(tensor.made, Made::Given(_)));
         let read = |(of, given): (&TensorId, &Definition)| {
             let chunk_axes = self.chunk_axes(*of, &given.shape);
-            let from = Location::RowMajor { sizes: given.shape.to_vec(), chunk_axes };
+            let (sizes, decoding) = (given.shape.to_vec(), self.movement.decoding_of(*of));
+            let from = Location::RowMajor { sizes, chunk_axes, decoding };
             FileRead { of: *of, file: file_of(*of), from }
         };
         let reads: Vec<FileRead> = self.pass.reads.iter().zip(given).map(read).collect();
         // Where tiles do not grow, bands are at least few enough.
         let from: Vec<&Location> = reads.iter().map(|read| &read.from).collect();
         let edges = self.edges(&to);
-        let tiles = tiles(program, (&from, &to), &edges, self.budget, storage);
+        let tiles = tiles(program, (&from, &to), &edges, self.budget, rates);
         let one = tiles.or_else(|| bands(program, &edges, self.budget)).map(|tiles| {
             let target = Some(self.pass.target);
             vec![self.file_pass(target, program.clone(), reads.clone(), to.clone(), tiles)]
@@ -276,7 +278,7 @@ impl TiledPass<'_> {
             [only] => self.two_passes(only, to),
             _ => None,
         };
-        quicker(one, two, storage)
+        quicker(one, two, rates)
     }
 
     /// How many of the last axes of a tensor that the pass reads as `shape` are a chunk's: none where it is
@@ -358,6 +360,7 @@ impl FilePass {
                 reads: sum.reads + reads as u64,
                 writes: sum.writes + writes as u64,
                 waiting: sum.waiting + waiting,
+                decoding: sum.decoding.saturating_add(tile.decoding(&from)),
             }
         });
         FilePass { target, program, reads, to, tiles, traffic }
@@ -376,10 +379,10 @@ fn kept(shape: &Shape, width: Width) -> Option<Program> {
 fn quicker(
     one: Option<Vec<FilePass>>,
     two: Option<Vec<FilePass>>,
-    storage: &Storage,
+    rates: &Rates,
 ) -> Option<Vec<FilePass>> {
     let seconds =
-        |passes: &[FilePass]| -> f64 { passes.iter().map(|pass| pass.seconds(storage)).sum() };
+        |passes: &[FilePass]| -> f64 { passes.iter().map(|pass| pass.seconds(rates)).sum() };
     match (one, two) {
         (Some(one), Some(two)) if seconds(&one) > MARGIN * seconds(&two) => Some(two),
         (Some(one), _) => Some(one),
@@ -389,9 +392,9 @@ fn quicker(
 
 impl FilePass {
     /// The seconds that it takes.
-    pub(crate) fn seconds(&self, storage: &Storage) -> f64 {
-        let Traffic { bytes_read, bytes_written, reads, writes, .. } = self.traffic;
-        storage.seconds(bytes_read + bytes_written, reads + writes)
+    pub(crate) fn seconds(&self, rates: &Rates) -> f64 {
+        let Traffic { bytes_read, bytes_written, reads, writes, decoding, .. } = self.traffic;
+        rates.seconds(bytes_read + bytes_written, reads + writes, decoding)
     }
 }
 
@@ -401,20 +404,23 @@ mod tests {
     use trundle_formats::Order;
 
     use super::*;
+    use crate::Storage;
     use crate::plan::movement::Arrangement;
+
+    const SSD: Rates = Rates { storage: Storage::SSD, coders: 1 };
 
     /// How many passes a transposition of 64 MiB of bytes in 2 MiB takes, and how many seconds.
     #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
     fn taken(request_seconds: f64) -> (usize, f64) {
         let storage = Storage { bytes_per_second: 1e9, request_seconds, in_flight: 8 };
+        let rates = Rates { storage, coders: 1 };
         let chain: Chain = "a b -> b a".parse().unwrap_or_else(|error| panic!("{error}"));
         let shape = Shape::new([8192, 8192]).unwrap();
         let (from, to) = (Order::RowMajor, Order::RowMajor);
         let movement = Movement::of_chain(&chain, Width::Bytes(1), &shape, from, to).unwrap();
-        let io_plan =
-            movement.io_plan(None, Resources { budget: 2 << 20, storage: &storage }).unwrap();
+        let io_plan = movement.io_plan(None, Resources { budget: 2 << 20, rates: &rates }).unwrap();
         let IoPlan::Tiled(passes) = io_plan else { panic!("it does not fit") };
-        (passes.len(), passes.iter().map(|pass| pass.seconds(&storage)).sum())
+        (passes.len(), passes.iter().map(|pass| pass.seconds(&rates)).sum())
     }
 
     #[test]
@@ -431,11 +437,11 @@ mod tests {
                 &chain,
                 Width::Bytes(4),
                 &shape,
-                Arrangement::InChunks { sizes: &chunk, order: None },
+                Arrangement::InChunks { sizes: &chunk, order: None, decoding: 0 },
                 Order::RowMajor,
             );
             let movement = movement.unwrap();
-            let resources = Resources { budget: 64 << 20, storage: &Storage::SSD };
+            let resources = Resources { budget: 64 << 20, rates: &SSD };
             let IoPlan::Tiled(passes) = movement.io_plan(None, resources).unwrap() else {
                 panic!("it does not fit")
             };
@@ -456,6 +462,33 @@ mod tests {
     }
 
     #[test]
+    #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+    fn what_is_dear_to_decode_is_decoded_fewer_times() {
+        // How many passes it takes, and how often a chunk is decoded, by what decoding a byte takes.
+        let taken = |sizes: [usize; 3], chunk: [usize; 3], budget: usize, decoding: u64| {
+            let shape = Shape::new(sizes).unwrap();
+            let chain = "transpose(2, 1, 0)".parse::<Chain>().unwrap();
+            let from = Arrangement::InChunks { sizes: &chunk, order: None, decoding };
+            let movement =
+                Movement::of_chain(&chain, Width::Bytes(4), &shape, from, Order::RowMajor).unwrap();
+            let resources = Resources { budget, rates: &SSD };
+            let IoPlan::Tiled(passes) = movement.io_plan(None, resources).unwrap() else {
+                panic!("it does not fit")
+            };
+            let read = passes.iter().filter(|pass| pass.reads[0].file == ReadFrom::Input(0));
+            let decoded: u64 = read.map(|pass| pass.traffic.bytes_read).sum();
+            (passes.len(), decoded / (4 * shape.elements() as u64))
+        };
+        let sizes = [1024, 512, 512];
+        for (chunk, mebibytes, free, dear) in
+            [([64, 64, 64], 32, 2, 1), ([1, 512, 512], 16, 26, 4), ([16, 128, 512], 16, 13, 2)]
+        {
+            assert_eq!(taken(sizes, chunk, mebibytes << 20, 0), (1, free), "{chunk:?}");
+            assert_eq!(taken(sizes, chunk, mebibytes << 20, 35_000), (1, dear), "{chunk:?}");
+        }
+    }
+
+    #[test]
     fn other_chunks_are_one_pass_where_both_fit() {
         for (sizes, chunk, to) in [
             ([32, 16, 1024, 1024], [1, 16, 256, 256], [32, 16, 64, 64]),
@@ -463,10 +496,10 @@ mod tests {
         ] {
             let shape = Shape::new(sizes).unwrap();
             let (chain, from) =
-                (Chain::new(), Arrangement::InChunks { sizes: &chunk, order: None });
+                (Chain::new(), Arrangement::InChunks { sizes: &chunk, order: None, decoding: 0 });
             let movement =
                 Movement::of_chain(&chain, Width::Bytes(4), &shape, from, Order::RowMajor);
-            let resources = Resources { budget: 400 << 20, storage: &Storage::SSD };
+            let resources = Resources { budget: 400 << 20, rates: &SSD };
             let io_plan = movement.unwrap().io_plan(Some(&to), resources).unwrap();
             let IoPlan::Tiled(passes) = io_plan else { panic!("it does not fit") };
             assert_eq!(passes.len(), 1);

@@ -1,7 +1,9 @@
 //! A movement from files to a file, decided: what becomes of each tensor, and where it goes.
 
 use std::collections::BTreeSet;
+use std::num::NonZeroUsize;
 use std::path::Path;
+use std::thread::available_parallelism;
 
 use trundle::Chain;
 use trundle_core::program::{Program, TensorId};
@@ -16,6 +18,7 @@ use crate::plan::codec_memory::{decoded_bytes, decoders, encoders};
 use crate::plan::input::{Input, JobInput, JobTensor};
 use crate::plan::io_plan::{IoPlan, Resources, SMALL_BYTES};
 use crate::plan::measurements::Measurements;
+use crate::plan::rates::Rates;
 use crate::plan::tensor_job::{Chunking, TensorJob, Unplanned};
 
 /// A tensor of a file, and what is to become of it.
@@ -88,7 +91,7 @@ pub struct Job {
     pub(crate) decoders: Option<usize>,
     /// How many encode them at once, if chunks are written.
     pub(crate) encoders: Option<usize>,
-    pub(crate) storage: Storage,
+    pub(crate) rates: Rates,
     pub(crate) threads: Option<usize>,
     pub(crate) codecs_not_kept: BTreeSet<String>,
 }
@@ -108,7 +111,7 @@ pub struct Cost {
     pub temporary_bytes: u64,
     /// The bytes of the buffers.
     pub buffer_bytes: u64,
-    /// The seconds that it takes, by the model of the storage.
+    /// The seconds that it takes, by the models of the storage and of codecs.
     pub seconds: f64,
 }
 
@@ -202,7 +205,7 @@ impl Job {
         for tensor in &mut job.tensors {
             // One that is moved whole is written as bytes, cut anywhere.
             if let IoPlan::Whole = tensor.io_plan {
-                let resources = Resources { budget: job.budget, storage: &job.storage };
+                let resources = Resources { budget: job.budget, rates: &job.rates };
                 tensor.io_plan = tensor.movement.tiled_plan(resources)?;
             }
         }
@@ -243,21 +246,24 @@ impl Job {
             Problem::Memory { needed, .. } => lacking(all - budget + needed as usize),
             _ => error,
         };
-        let mut storage = options.storage.unwrap_or(Storage::SSD);
+        let storage = options.storage.unwrap_or(Storage::SSD);
+        let cores = available_parallelism().map_or(1, NonZeroUsize::get);
+        let coders = options.threads.unwrap_or(cores).min(decoders.unwrap_or(usize::MAX));
+        let mut rates = Rates { storage, coders };
         let planned = |(at, each): (usize, Unplanned)| {
-            let resources = Resources { budget, storage: &storage };
+            let resources = Resources { budget, rates: &rates };
             each.planned(skeleton.chunked().get(at), &inputs, resources, options.metadata_only)
         };
         let decided = unplanned.into_iter().enumerate().map(planned);
         let mut decided = decided.collect::<Result<Vec<_>, Error>>().map_err(in_all)?;
         if options.storage.is_none()
             && !is_small(&decided)
-            && !requests_are_few(&decided, &storage)
+            && !requests_are_few(&decided, &rates)
             && let Some(source) = files.iter().find_map(|file| file.blob()?.file())
             && let Some(found) = Measurements::of_user().storage(source, || Storage::probe(source))
         {
-            storage = found;
-            let resources = Resources { budget, storage: &storage };
+            rates.storage = found;
+            let resources = Resources { budget, rates: &rates };
             let again = decided.iter().map(|tensor| tensor.planned_again(resources));
             decided = again.collect::<Result<_, _>>().map_err(in_all)?;
         }
@@ -270,17 +276,17 @@ impl Job {
             budget,
             decoders,
             encoders,
-            storage,
+            rates,
             threads,
             codecs_not_kept,
         })
     }
 
     /// The same job with the resources of one that was begun before.
-    pub(crate) fn with_resources(&self, budget: usize, storage: Storage) -> Result<Job, Error> {
+    pub(crate) fn with_resources(&self, budget: usize, rates: Rates) -> Result<Job, Error> {
         let Job { inputs, tensors, format, skeleton, decoders, encoders, threads, .. } = self;
         let codecs_not_kept = self.codecs_not_kept.clone();
-        let resources = Resources { budget, storage: &storage };
+        let resources = Resources { budget, rates: &rates };
         let tensors = tensors.iter().map(|tensor| tensor.planned_again(resources));
         Ok(Job {
             inputs: inputs.clone(),
@@ -290,7 +296,7 @@ impl Job {
             budget,
             decoders: *decoders,
             encoders: *encoders,
-            storage,
+            rates,
             threads: *threads,
             codecs_not_kept,
         })
@@ -309,12 +315,12 @@ impl Job {
 
     /// How many requests read at once.
     pub(crate) fn readers(&self) -> usize {
-        self.decoders.unwrap_or(usize::MAX).min(self.storage.in_flight)
+        self.decoders.unwrap_or(usize::MAX).min(self.rates.storage.in_flight)
     }
 
     /// How many requests write at once.
     pub(crate) fn writers(&self) -> usize {
-        self.encoders.unwrap_or(usize::MAX).min(self.storage.in_flight)
+        self.encoders.unwrap_or(usize::MAX).min(self.rates.storage.in_flight)
     }
 
     /// The bytes of a chunk that codecs decode, and of what they encode at once.
@@ -323,6 +329,16 @@ impl Job {
         let encoded = self.skeleton.chunked().iter().filter(|tensor| tensor.codecs().count() > 0);
         let encoded = encoded.map(ChunkedTensor::bytes_at_once);
         decoded.max().unwrap_or(0).saturating_add(encoded.max().unwrap_or(0))
+    }
+
+    /// The picoseconds of a core in codecs that encode what is written.
+    fn encoding(&self) -> u64 {
+        let each = self.tensors.iter().zip(self.skeleton.chunked());
+        let encoded = each.filter(|(tensor, _)| tensor.encoded().is_none());
+        let picoseconds = |(tensor, chunked): (&TensorJob, &ChunkedTensor)| {
+            tensor.out_bytes().saturating_mul(chunked.codecs().encoding_picoseconds())
+        };
+        encoded.map(picoseconds).fold(0, u64::saturating_add)
     }
 
     /// The inputs of which something is read.
@@ -346,7 +362,7 @@ impl Job {
 
     /// The storage that it was decided for.
     pub fn storage(&self) -> &Storage {
-        &self.storage
+        &self.rates.storage
     }
 
     /// What it asks for.
@@ -354,7 +370,7 @@ impl Job {
         let mut cost = Cost::default();
         let mut held = 0;
         for tensor in &self.tensors {
-            let each = tensor.cost(&self.storage);
+            let each = tensor.cost(&self.rates);
             cost.bytes_read += each.bytes_read;
             cost.bytes_written += each.bytes_written;
             cost.reads += each.reads;
@@ -363,20 +379,21 @@ impl Job {
             cost.temporary_bytes = cost.temporary_bytes.max(each.temporary_bytes);
             cost.buffer_bytes = cost.buffer_bytes.max(each.buffer_bytes);
         }
+        cost.seconds += self.rates.seconds(0, 0, self.encoding());
         for tensor in self.tensors_read() {
             let bytes = tensor.header.data_bytes as u64;
             if tensor.header.data_offset.is_none() {
                 held += bytes;
             } else if tensor.is_checked {
                 cost.bytes_read += bytes;
-                cost.seconds += self.storage.seconds(bytes, 0);
+                cost.seconds += self.rates.seconds(bytes, 0, 0);
             }
         }
         // What is compressed is unpacked first, to a file of its own.
         cost.bytes_read += held;
         cost.bytes_written += held;
         cost.temporary_bytes += held;
-        cost.seconds += self.storage.seconds(2 * held, 0);
+        cost.seconds += self.rates.seconds(2 * held, 0, 0);
         if self.skeleton.needs_crc32() {
             cost.bytes_read +=
                 self.skeleton.data_bytes().iter().map(|bytes| *bytes as u64).sum::<u64>();
@@ -407,12 +424,12 @@ fn is_small(tensors: &[TensorJob]) -> bool {
     tensors.iter().all(is_whole) && tensors.iter().map(both).sum::<u64>() <= SMALL_BYTES as u64
 }
 
-fn requests_are_few(tensors: &[TensorJob], storage: &Storage) -> bool {
+fn requests_are_few(tensors: &[TensorJob], rates: &Rates) -> bool {
     let (mut all, mut requests) = (0.0, 0.0);
     for tensor in tensors {
-        let cost = tensor.cost(storage);
+        let cost = tensor.cost(rates);
         all += cost.seconds;
-        requests += storage.seconds(0, cost.reads + cost.writes);
+        requests += rates.seconds(0, cost.reads + cost.writes, 0);
         // Two passes are there because requests would else be many.
         if let IoPlan::Tiled(passes) = &tensor.io_plan
             && passes.iter().any(|pass| pass.target.is_none())

@@ -17,12 +17,14 @@ pub(crate) enum Location {
         /// How many of the last axes are those of a chunk of the file's own, which is read whole for any
         /// element of it; none where elements are read by themselves.
         chunk_axes: usize,
+        /// The picoseconds that a core takes to decode an element.
+        decoding: u64,
     },
     /// Boxes one after another, each of them contiguous, the last axis the fastest.
     Chunks(Chunks),
 }
 
-trundle::fingerprint!(enum Location { "row-major" RowMajor { sizes, chunk_axes }, "cells" Chunks(chunks) });
+trundle::fingerprint!(enum Location { "row-major" RowMajor { sizes, chunk_axes, decoding }, "cells" Chunks(chunks) });
 
 /// A box of a tensor cut along its axes into chunks, which follow each other in row-major order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,19 +79,29 @@ pub(crate) fn common(one: &[Range<usize>], other: &[Range<usize>]) -> Option<Bou
 impl Location {
     /// Contiguous, the last axis the fastest, of elements that are read by themselves.
     pub(crate) fn row_major(sizes: &[usize]) -> Location {
-        Location::RowMajor { sizes: sizes.to_vec(), chunk_axes: 0 }
+        Location::RowMajor { sizes: sizes.to_vec(), chunk_axes: 0, decoding: 0 }
     }
 
     /// The elements that are read for those of `bounds`.
     pub(crate) fn covered(&self, bounds: &[Range<usize>]) -> usize {
         match self {
-            Location::RowMajor { sizes, chunk_axes } => {
+            Location::RowMajor { sizes, chunk_axes, .. } => {
                 // Of no axes a chunk is one element.
                 let outer = bounds.len() - chunk_axes;
                 let of_chunk: usize = sizes[outer..].iter().product();
                 elements(&bounds[..outer]).saturating_mul(of_chunk)
             }
             Location::Chunks(_) => elements(bounds),
+        }
+    }
+
+    /// The picoseconds that a core takes to decode what is read for those of `bounds`.
+    pub(crate) fn decoding(&self, bounds: &[Range<usize>]) -> u64 {
+        match self {
+            Location::RowMajor { decoding, .. } if *decoding > 0 => {
+                (self.covered(bounds) as u64).saturating_mul(*decoding)
+            }
+            _ => 0,
         }
     }
 

@@ -6,6 +6,7 @@ use trundle::{Chain, PlanError, Shape, Width};
 use trundle_core::program::{Budget, Isolated, Made, Pass, Program, TensorId};
 use trundle_formats::{Header, Order};
 
+use crate::plan::location::unit;
 use crate::plan::seams::{edges, longest};
 
 /// How the elements of a tensor stand in a file that is read.
@@ -17,6 +18,8 @@ pub(crate) enum Arrangement<'a> {
         sizes: &'a [usize],
         /// The axes of a chunk in the order in which its elements stand, where that is not row-major.
         order: Option<&'a [usize]>,
+        /// The picoseconds that a core takes to decode a byte.
+        decoding: u64,
     },
 }
 
@@ -25,7 +28,7 @@ impl<'a> From<&'a Header> for Arrangement<'a> {
         match &header.chunk {
             Some(sizes) => {
                 let order = header.encoding.as_ref().and_then(|encoding| encoding.order.as_deref());
-                Arrangement::InChunks { sizes, order }
+                Arrangement::InChunks { sizes, order, decoding: header.decoding_picoseconds }
             }
             None => Arrangement::InOrder(header.order),
         }
@@ -65,6 +68,8 @@ pub(crate) struct InChunks {
     pub(crate) tensor: TensorId,
     /// The sizes of a chunk.
     pub(crate) sizes: Vec<usize>,
+    /// The picoseconds that a core takes to decode a byte.
+    pub(crate) decoding: u64,
 }
 
 /// A tensor of a movement, written in one pass.
@@ -216,6 +221,21 @@ impl Movement {
         self.program.tensor(id).bytes() as u64
     }
 
+    /// The picoseconds of a core to decode an element of a tensor that is given.
+    pub(crate) fn decoding_of(&self, id: TensorId) -> u64 {
+        let own = self.in_chunks.iter().find(|own| own.given == id);
+        own.map_or(0, |own| own.decoding * unit(self.program.tensor(id).width) as u64)
+    }
+
+    /// The picoseconds of a core to decode all that is read once.
+    pub(crate) fn decoding(&self) -> u64 {
+        let of_input = |(_, id): &(usize, TensorId)| {
+            let elements = self.program.tensor(*id).shape.elements() as u64;
+            elements.saturating_mul(self.decoding_of(*id))
+        };
+        self.inputs().iter().map(of_input).fold(0, u64::saturating_add)
+    }
+
     /// The bytes of memory for all of it at once: both ends, and what is between passes.
     pub(crate) fn whole_bytes(&self) -> u64 {
         let (read, written) = self.file_bytes_of_ends();
@@ -254,10 +274,9 @@ fn given(
             let inverted = program.given(Shape::new(sizes)?, width)?;
             program.moved_by(inverted, Transpose::new(&[]))
         }
-        Arrangement::InChunks { sizes, order } => {
-            let own = given_in_chunks(program, shape, width, (sizes, order))?;
-            let tensor = own.tensor;
-            in_chunks.push(own);
+        Arrangement::InChunks { sizes, order, decoding } => {
+            let (given, tensor) = given_in_chunks(program, shape, width, (sizes, order))?;
+            in_chunks.push(InChunks { given, tensor, sizes: sizes.to_vec(), decoding });
             Ok(tensor)
         }
     }
@@ -265,13 +284,13 @@ fn given(
 
 /// One more input that stands in a file chunk after chunk: along each axis the index of the chunk comes
 /// to stand before the place within it, wherever that stands in the chunk, and what lies beyond the tensor is cut
-/// off.
+/// off. The input, and the tensor that it makes.
 fn given_in_chunks(
     program: &mut Program,
     shape: &Shape,
     width: Width,
     (chunk, order): (&[usize], Option<&[usize]>),
-) -> trundle::Result<InChunks> {
+) -> trundle::Result<(TensorId, TensorId)> {
     let rank = shape.rank();
     let row_major: Vec<usize> = (0..rank).collect();
     let order = order.unwrap_or(&row_major);
@@ -282,7 +301,6 @@ fn given_in_chunks(
     let within = order.iter().map(|axis| chunk[*axis]);
     let in_file: Vec<usize> = indices.chain(within).collect();
     let given = program.given(Shape::new(in_file)?, width)?;
-    let of = |tensor| InChunks { given, tensor, sizes: chunk.to_vec() };
     let mut last = given;
     let integer = |size: usize| size.cast_signed() as i64;
     let mut within = vec![0; rank];
@@ -305,5 +323,5 @@ fn given_in_chunks(
     if sizes != whole {
         last = program.moved_by(last, Slice::new(&vec![0; rank], &sizes, &[], &[]))?;
     }
-    Ok(of(last))
+    Ok((given, last))
 }

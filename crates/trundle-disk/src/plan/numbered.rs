@@ -73,18 +73,18 @@ impl Job {
             let most = usize::try_from(bytes.saturating_mul(BUFFERS)).unwrap_or(usize::MAX);
             let mut budget = most.min(self.budget);
             loop {
-                match self.with_resources(budget, self.storage) {
+                match self.with_resources(budget, self.rates) {
                     Err(_) if budget < self.budget => budget = (2 * budget).min(self.budget),
                     decided => return decided.map(|job| (job, bytes)),
                 }
             }
         }
         let bytes = (self.bytes() / MOST_TASKS).max(LEAST_BYTES);
-        let mut decided = self.with_resources(self.budget, self.storage)?;
+        let mut decided = self.with_resources(self.budget, self.rates)?;
         let most_seconds = MARGIN * decided.cost().seconds;
         let is_too_few = |job: &Job| numbered(job, &groups(job), bytes).1.len() < ENOUGH_TASKS;
         while decided.budget as u64 > BUFFERS * bytes && is_too_few(&decided) {
-            let Ok(less) = self.with_resources(decided.budget / 2, self.storage) else { break };
+            let Ok(less) = self.with_resources(decided.budget / 2, self.rates) else { break };
             if less.cost().seconds > most_seconds {
                 break;
             }

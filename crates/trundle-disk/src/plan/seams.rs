@@ -136,7 +136,7 @@ mod tests {
             &chain,
             Width::Bytes(1),
             &shape,
-            Arrangement::InChunks { sizes: &chunk, order: None },
+            Arrangement::InChunks { sizes: &chunk, order: None, decoding: 0 },
             Order::RowMajor,
         );
         let Movement { program, in_chunks, .. } = movement.unwrap();

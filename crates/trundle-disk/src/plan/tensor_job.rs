@@ -9,7 +9,6 @@ use trundle_formats::{
     Annotations, ChunkedTensor, Codecs, Described, Encoding, Format, Header, Order, StoredDType,
 };
 
-use crate::Storage;
 use crate::error::{Error, Problem};
 use crate::plan::encoded::EncodedChunks;
 use crate::plan::input::JobInput;
@@ -17,6 +16,7 @@ use crate::plan::io_plan::{FilePass, IoPlan, Resources, Traffic};
 use crate::plan::job::{Assembled, Cost, PlanOptions};
 use crate::plan::location::unit;
 use crate::plan::movement::{Arrangement, Movement};
+use crate::plan::rates::Rates;
 
 /// A tensor of a job, decided.
 #[derive(Debug)]
@@ -133,7 +133,7 @@ impl TensorJob {
         passes.iter().map(pass).collect()
     }
 
-    pub(crate) fn cost(&self, storage: &Storage) -> Cost {
+    pub(crate) fn cost(&self, rates: &Rates) -> Cost {
         let unit = unit(self.movement.width());
         if let Some(encoded) = self.encoded() {
             // How much the codecs have made of them nobody knows.
@@ -143,7 +143,7 @@ impl TensorJob {
                 bytes_written: bytes,
                 reads: count,
                 writes: count,
-                seconds: storage.seconds(2 * bytes, 2 * count),
+                seconds: rates.seconds(2 * bytes, 2 * count, 0),
                 ..Cost::default()
             };
         }
@@ -153,7 +153,7 @@ impl TensorJob {
                 let (bytes_read, bytes_written) = (read, written);
                 let buffer_bytes = self.movement.whole_bytes();
                 let requests = self.movement.inputs().len() as u64 + 1;
-                let seconds = storage.seconds(read + written, requests);
+                let seconds = rates.seconds(read + written, requests, self.movement.decoding());
                 Cost {
                     bytes_read,
                     bytes_written,
@@ -172,7 +172,7 @@ impl TensorJob {
                     cost.bytes_written += traffic.bytes_written;
                     cost.reads += traffic.reads;
                     cost.writes += traffic.writes;
-                    cost.seconds += pass.seconds(storage);
+                    cost.seconds += pass.seconds(rates);
                     cost.temporary_bytes += traffic.waiting;
                     if index + 1 < passes.len() {
                         cost.temporary_bytes += traffic.bytes_written;

@@ -5,9 +5,9 @@ use std::ops::Range;
 use trundle::lowering::{Backend, Device};
 use trundle_core::program::Program;
 
-use crate::Storage;
 use crate::plan::growth::Growth;
 use crate::plan::location::{Bounds, Chunks, Location, elements};
+use crate::plan::rates::Rates;
 use crate::plan::seams::all_seams;
 
 /// A box of the output of a pass, and the boxes of its inputs that it is made of.
@@ -91,6 +91,12 @@ impl Tile {
         covered.fold(0, usize::saturating_add)
     }
 
+    /// The picoseconds of a core to decode what is read for it.
+    pub(crate) fn decoding(&self, from: &[&Location]) -> u64 {
+        let decoding = self.sources.iter().map(|(input, source)| from[*input].decoding(source));
+        decoding.fold(0, u64::saturating_add)
+    }
+
     /// How many runs are read, and how many written, if all spans have as many as the first.
     pub(crate) fn runs(&self, from: &[&Location], to: &Location) -> (usize, usize) {
         let of_one = |span: &Bounds| to.count_spans(&self.out) * to.runs(span).count();
@@ -101,19 +107,19 @@ impl Tile {
 }
 
 /// Tiles for a pass between tensors in files, as long in all as fits the budget: grown axis by
-/// axis from a single element, each time along the one that saves most of the time that the storage
-/// takes for an element. They are cut at `edges`, of each axis of the output, rather than elsewhere.
+/// axis from a single element, each time along the one that saves most of the time that an element
+/// takes. They are cut at `edges`, of each axis of the output, rather than elsewhere.
 /// `None` if there are none that fit.
 pub(crate) fn tiles(
     program: &Program,
     (from, to): (&[&Location], &Location),
     edges: &[Vec<usize>],
     budget: Budget,
-    storage: &Storage,
+    rates: &Rates,
 ) -> Option<Vec<Tile>> {
     let seams = all_seams(program);
     let edges_of = |axis: usize| edges_of(edges, axis);
-    let steps = Growth::new(program, (from, to), &seams, edges_of, budget, storage).grown()?;
+    let steps = Growth::new(program, (from, to), &seams, edges_of, budget, rates).grown()?;
     let axes = seams.into_iter().zip(steps).enumerate();
     let axes = axes.map(|(axis, (seams, step))| Axis { seams, step, edges: edges_of(axis) });
     fitting(program, boxes(&cuts(axes, budget)?), budget)
@@ -323,6 +329,7 @@ mod tests {
     use trundle_formats::Order;
 
     use super::*;
+    use crate::Storage;
     use crate::plan::movement::Movement;
 
     /// The only pass of a movement.
@@ -347,7 +354,7 @@ mod tests {
         let from = locations(program);
         let from: Vec<&Location> = from.iter().collect();
         let to = Location::row_major(out_sizes(program));
-        tiles(program, (&from, &to), &[], budget, &Storage::SSD)
+        tiles(program, (&from, &to), &[], budget, &Rates { storage: Storage::SSD, coders: 1 })
     }
 
     const ROOM: Budget = Budget { unit: 4, bytes: 64 << 20 };

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use trundle_formats::{Begin, Blob, BlobIdentity, Sequential, TemporaryName};
 
-use crate::Storage;
 use crate::error::{Error, Problem};
 use crate::plan::job::Job;
+use crate::plan::rates::Rates;
 use crate::recovery::identity::{Hex, JobIdentity};
 use crate::store::Store;
 
@@ -34,8 +34,7 @@ pub(crate) struct Opening {
     /// What the tiles were chosen by.
     #[serde(rename = "room")]
     pub(crate) budget: usize,
-    #[serde(rename = "device")]
-    pub(crate) storage: Storage,
+    pub(crate) rates: Rates,
     /// The tiles.
     pub(crate) tiles: Hex,
 }
@@ -68,7 +67,7 @@ impl Opening {
             job: identity,
             sources,
             budget: job.budget,
-            storage: job.storage,
+            rates: job.rates,
             tiles: job.tiles(),
         }
     }
@@ -189,11 +188,13 @@ fn said(mut text: impl BufRead) -> io::Result<Said> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Storage;
 
     const OPENING: &str = concat!(
         r#"{"version":"0.1.0","asked":{"tensors":"00","movements":"11","output":"22"},"#,
         r#""sources":[{"bytes":1200,"modified":1795000000123456789,"samples":"33"}],"room":100000,"#,
-        r#""device":{"bytes_per_second":1.5e9,"request_seconds":0.0001,"in_flight":8},"tiles":"44"}"#,
+        r#""rates":{"storage":{"bytes_per_second":1.5e9,"request_seconds":0.0001,"in_flight":8},"#,
+        r#""coders":2},"tiles":"44"}"#,
     );
 
     fn reached(groups: usize, batches: usize) -> Progress {

@@ -39,7 +39,7 @@ impl Executor<'_> {
         observer.phase("copying", if count == 0 { 0 } else { bytes(some.clone()) });
         // On its way to or from a bucket each is in memory.
         let at_once = job.skeleton.chunked().get(tensor).map_or(0, ChunkedTensor::bytes_at_once);
-        let most = job.storage.in_flight.min(some.len()).min(job.budget / at_once.max(1));
+        let most = job.rates.storage.in_flight.min(some.len()).min(job.budget / at_once.max(1));
         let threads = most.max(1);
         let next = Mutex::new(some);
         let work = || -> Result<(), Error> {

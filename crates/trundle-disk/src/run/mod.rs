@@ -107,7 +107,7 @@ impl Job {
         };
         let (job, progress) = match &found {
             Some((opening, progress)) => {
-                (self.with_resources(opening.budget, opening.storage)?, *progress)
+                (self.with_resources(opening.budget, opening.rates)?, *progress)
             }
             None => (self, Progress::default()),
         };

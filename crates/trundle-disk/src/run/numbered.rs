@@ -74,7 +74,7 @@ impl TaskPlan {
 
     /// The storage that the job was decided for, which need not be measured again.
     pub fn storage(&self) -> Storage {
-        self.opening.storage
+        self.opening.rates.storage
     }
 }
 
@@ -180,8 +180,7 @@ impl Job {
                 return Err(refused(GONE.to_owned()));
             }
         };
-        let Opening { version, job: asked, sources: before, budget, storage, tiles } =
-            &plan.opening;
+        let Opening { version, job: asked, sources: before, budget, rates, tiles } = &plan.opening;
         if version != env!("CARGO_PKG_VERSION") {
             return Err(refused(format!("was planned by version {version} of trundle")));
         }
@@ -195,9 +194,9 @@ impl Job {
                 return Err(Error::of(source.path.display(), Problem::SourceChanged(changed)));
             }
         }
-        let mut job = match (self.budget, self.storage) == (*budget, *storage) {
+        let mut job = match (self.budget, self.rates) == (*budget, *rates) {
             true => self,
-            false => self.with_resources(*budget, *storage)?,
+            false => self.with_resources(*budget, *rates)?,
         }
         .decoding(|_| plan.verify);
         (job.decoders, job.encoders) = (plan.decoders, plan.encoders);

@@ -67,7 +67,7 @@ fn run(storage: Storage, store: &MemoryStore, verify: bool) -> Result<(), Error>
         job: JobIdentity::of(&job),
         sources: Vec::new(),
         budget: job.budget,
-        storage,
+        rates: job.rates,
         tiles: job.tiles(),
     };
     let target = &*store.open("part", begin).map_err(|problem| Error::file(path, problem))?;

@@ -109,7 +109,8 @@ impl Executor<'_> {
         let Context { job, path, observer, .. } = self.context;
         let advance = |bytes: u64| observer.advance(bytes);
         // What is decoded for it has memory for as many.
-        let threads = if data.blob.takes_whole() { job.writers() } else { job.storage.in_flight };
+        let threads =
+            if data.blob.takes_whole() { job.writers() } else { job.rates.storage.in_flight };
         read_back(data, elements, threads, &advance).map_err(reading(path))
     }
 }

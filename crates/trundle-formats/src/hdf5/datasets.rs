@@ -107,6 +107,7 @@ impl Placed {
             Annotations { dimension_names, attributes: attributes::to_text(&attributes), fill };
         let header = Header { annotations, ..Header::row_major(path, element, shape, None)? };
         let bytes = header.data_bytes as u64;
+        let mut decoding_picoseconds = 0;
         let (offset, chunk, array) = match data {
             trundle_hdf5::Data::At(place) => (place, None, None),
             trundle_hdf5::Data::Held(held) => (self.place(Unstored::Held(held))?, None, None),
@@ -119,11 +120,13 @@ impl Placed {
                 let all = bytes_of_chunks(&header.shape, &chunk, array.chunk_bytes);
                 let end = all.and_then(|bytes| bytes.checked_add(begin)).ok_or_else(too_large)?;
                 self.chunks_end = end;
+                decoding_picoseconds = array.decoding_picoseconds();
                 self.arrays.push((begin, array));
                 (begin, Some(chunk), Some(self.arrays.len() - 1))
             }
         };
-        self.headers.push(Header { data_offset: Some(offset), chunk, ..header });
+        let data_offset = Some(offset);
+        self.headers.push(Header { data_offset, chunk, decoding_picoseconds, ..header });
         self.chunked.push(array);
         Ok(())
     }

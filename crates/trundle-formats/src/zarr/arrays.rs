@@ -105,6 +105,7 @@ fn header(array: &ZarrArray, name: String, begin: u64) -> Result<(Header, u64), 
     let mut encoding =
         codecs::encoding(&array.codecs, shard.transpose()?, order_of_chunk, array.width);
     encoding.as_written &= array.has_usual_index;
+    let decoding_picoseconds = codecs::decoding_picoseconds(&array.codecs, &encoding);
     let encoding = Some(encoding);
     let annotations = Annotations {
         dimension_names: array.dimension_names.clone(),
@@ -120,6 +121,7 @@ fn header(array: &ZarrArray, name: String, begin: u64) -> Result<(Header, u64), 
         data_bytes,
         chunk,
         encoding,
+        decoding_picoseconds,
         annotations,
     };
     Ok((header, end))
