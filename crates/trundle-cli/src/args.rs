@@ -579,10 +579,10 @@ pub(crate) struct FinishArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CleanArgs {
-    /// The folder to look in; folders in it are not looked into
+    /// The folder to look in; folders in it are not looked into. Of `s3://BUCKET/PATH`, stores there and a level below
     #[arg(value_name = "DIR", default_value = ".")]
     pub folder: PathBuf,
-    /// Remove what is listed; what a running process uses stays
+    /// Remove what is listed; what a running process uses stays, but in a bucket, which does not tell
     #[arg(long)]
     pub force: bool,
     /// Print one JSON object on stdout

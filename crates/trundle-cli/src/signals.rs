@@ -13,21 +13,28 @@ pub(crate) fn tell_of_resume(is: bool) {
     RESUMES.store(is, Ordering::Relaxed);
 }
 
-/// Lets SIGINT, SIGTERM and SIGHUP remove what is not finished before they end the program as ever.
+/// Lets SIGINT, SIGTERM and SIGHUP remove what is not finished before they end the program as ever. What is in a
+/// bucket can take a while: a second signal ends it at once.
 #[cfg(unix)]
 pub(crate) fn clean_up_when_stopped() {
-    use std::sync::mpsc;
+    use std::sync::{Arc, mpsc};
 
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::flag::register_conditional_default;
     use signal_hook::iterator::Signals;
     use signal_hook::low_level::emulate_default_handler;
 
     let (ready, is_ready) = mpsc::channel();
     let wait = move || {
         let wanted = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !is_ignored(*signal));
+        let is_told = Arc::new(AtomicBool::new(false));
+        for signal in wanted.clone() {
+            let _ = register_conditional_default(signal, Arc::clone(&is_told));
+        }
         let Ok(mut signals) = Signals::new(wanted) else { return };
         let _ = ready.send(());
         for signal in signals.forever() {
+            is_told.store(true, Ordering::Relaxed);
             if trundle_formats::remove_temporary_files() || RESUMES.load(Ordering::Relaxed) {
                 say("stopped; the same command with --resume continues from here");
             }

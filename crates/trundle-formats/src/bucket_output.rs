@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
 
 use trundle_s3::{Bucket, New};
 use trundle_zarr::{Below, Object, ObjectStore, Part, Stat, Store};
 
 use crate::zarr::{Objects, in_memory};
-use crate::{Problem, zarr};
+use crate::{LeftFile, Leftover, LeftoverState, Output, Problem, zarr};
 
 /// What the keys of all begin with that is there only as long as a store is not finished.
 const UNFINISHED: &str = ".trundle-unfinished";
@@ -23,6 +23,9 @@ const METADATA: &str = "zarr.json";
 
 /// The bytes of a tag or of a note, at most.
 const MOST_NOTE_BYTES: u64 = 16 << 20;
+
+/// Those that are begun, for the end of a program that drops nothing.
+static BEGUN: Mutex<Vec<Weak<BucketOutput>>> = Mutex::new(Vec::new());
 
 /// A store that is written to a bucket. Nothing there can be renamed, and so its chunks are written where they
 /// stay; but as long as there is no metadata nobody finds a store there, and that is written when it is
@@ -37,6 +40,51 @@ pub(crate) struct BucketOutput {
     metadata: Mutex<BTreeMap<String, Vec<u8>>>,
     /// Nothing is removed: others write to it, or it is finished.
     is_kept: AtomicBool,
+    /// Shared by all who write, and alone that of who removes what they wrote.
+    writing: RwLock<()>,
+}
+
+/// Removes what stores are begun that are not finished, but for those that are kept: for a program that is about to
+/// end by a signal. Who writes to one of them waits for that end.
+pub(crate) fn remove_begun() {
+    let begun = std::mem::take(&mut *BEGUN.lock().unwrap_or_else(PoisonError::into_inner));
+    for output in begun.iter().filter_map(Weak::upgrade) {
+        std::mem::forget(output.writing.write().unwrap_or_else(PoisonError::into_inner));
+        output.remove();
+        // Its threads have it still, and so must this until they end.
+        std::mem::forget(output);
+    }
+}
+
+/// What runs have left at a URL, or in one of the folders there.
+///
+/// # Errors
+/// If the bucket cannot be read.
+pub(crate) fn leftovers(url: &str) -> io::Result<Vec<Leftover>> {
+    let url = url.trim_end_matches('/');
+    let bucket = Bucket::open(url)?;
+    let mut urls = vec![url.to_owned()];
+    urls.extend(bucket.folders("")?.iter().map(|name| format!("{url}/{name}")));
+    let mut left = Vec::new();
+    for url in urls {
+        let objects = Objects(Arc::new(Bucket::open(&url)?));
+        let Some(claim) = objects.read(CLAIM, Part::All, MOST_NOTE_BYTES)? else { continue };
+        let tag = String::from_utf8(claim)
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+        let is_finished = objects.0.stat(METADATA)?.is_some();
+        let below = if is_finished { UNFINISHED } else { "" };
+        let Some(all) = objects.0.all_below(below)? else { continue };
+        let (ending, bytes) = ("part".to_owned(), all.bytes);
+        let (path, modified) = (PathBuf::from(&url), Some(all.modified));
+        left.push(Leftover {
+            output_tag: Output::tag(&path),
+            output: url,
+            tag,
+            state: LeftoverState::InBucket,
+            files: vec![LeftFile { path, ending, bytes, modified }],
+        });
+    }
+    Ok(left)
 }
 
 impl BucketOutput {
@@ -53,7 +101,11 @@ impl BucketOutput {
     ///
     /// # Errors
     /// As [`BucketOutput::check`], and if the bucket cannot be written to.
-    pub(crate) fn begin(url: &str, overwrite: bool, tag: &str) -> Result<BucketOutput, Problem> {
+    pub(crate) fn begin(
+        url: &str,
+        overwrite: bool,
+        tag: &str,
+    ) -> Result<Arc<BucketOutput>, Problem> {
         let objects = open(url)?;
         if has_leftover(&objects, overwrite)? {
             clear(&objects.0, "").map_err(removing)?;
@@ -61,7 +113,11 @@ impl BucketOutput {
         if !is_made(&objects, CLAIM, tag.as_bytes().to_vec(), tag)? {
             return Err(Problem::Unfinished);
         }
-        Ok(BucketOutput::new(objects, tag, false))
+        let output = Arc::new(BucketOutput::new(objects, tag, false));
+        let mut begun = BEGUN.lock().unwrap_or_else(PoisonError::into_inner);
+        begun.retain(|each| each.strong_count() > 0);
+        begun.push(Arc::downgrade(&output));
+        Ok(output)
     }
 
     /// The store that was begun like this and is [kept](BucketOutput::keep); `Err` of whether it is finished.
@@ -94,7 +150,20 @@ impl BucketOutput {
 
     fn new(objects: Objects, tag: &str, is_kept: bool) -> BucketOutput {
         let (metadata, is_kept) = (Mutex::default(), AtomicBool::new(is_kept));
-        BucketOutput { objects, tag: tag.to_owned(), metadata, is_kept }
+        BucketOutput { objects, tag: tag.to_owned(), metadata, is_kept, writing: RwLock::default() }
+    }
+
+    /// Does what writes, or waits for the end of a program that removes what was written.
+    fn writes<T>(&self, write: impl FnOnce() -> T) -> T {
+        let _writing = self.writing.read().unwrap_or_else(PoisonError::into_inner);
+        write()
+    }
+
+    /// Removes all of it, unless it is kept or somebody else has begun there since.
+    fn remove(&self) {
+        if !self.is_kept() && self.is_there() {
+            let _ = clear(&self.objects.0, "");
+        }
     }
 
     /// Leaves what is there to those who [join](BucketOutput::join).
@@ -102,6 +171,10 @@ impl BucketOutput {
     /// # Errors
     /// [`Problem`] if what they need cannot be written.
     pub(crate) fn keep(&self) -> Result<(), Problem> {
+        self.writes(|| self.keep_all())
+    }
+
+    fn keep_all(&self) -> Result<(), Problem> {
         for (key, bytes) in std::mem::take(&mut *self.metadata()) {
             let written = self.objects.0.write(&kept(&key), bytes, New::OrReplace);
             written.map_err(Problem::writing)?;
@@ -124,6 +197,10 @@ impl BucketOutput {
     /// # Errors
     /// [`Problem`] if it cannot be written, or another has written a store there meanwhile.
     pub(crate) fn finish(&self) -> Result<(), Problem> {
+        self.writes(|| self.finish_all())
+    }
+
+    fn finish_all(&self) -> Result<(), Problem> {
         // Somebody else may have begun there anew.
         if !self.is_there() {
             return Err(Problem::Busy);
@@ -189,10 +266,7 @@ impl BucketOutput {
 
 impl Drop for BucketOutput {
     fn drop(&mut self) {
-        // What somebody else has begun there since is not removed.
-        if !self.is_kept() && self.is_there() {
-            let _ = clear(&self.objects.0, "");
-        }
+        self.remove();
     }
 }
 
@@ -302,7 +376,7 @@ impl ObjectStore for BucketOutput {
 
     fn write(&self, key: &str, object: Object<'_>) -> io::Result<u64> {
         if !is_metadata(key) {
-            return self.objects.write(key, object);
+            return self.writes(|| self.objects.write(key, object));
         }
         let bytes = in_memory(object)?;
         let written = bytes.len() as u64;

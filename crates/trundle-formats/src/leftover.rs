@@ -6,8 +6,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+#[cfg(feature = "s3")]
+use crate::bucket_output::{self, BucketOutput};
 use crate::temporary_file::is_at;
 use crate::temporary_name::TemporaryName;
+#[cfg(not(feature = "s3"))]
+use crate::url::no_s3;
+use crate::url::url_of;
 
 /// The temporary files of one run, or its folder.
 #[derive(Clone, Debug)]
@@ -49,6 +54,8 @@ pub enum LeftoverState {
     /// The system does not say whether a process has them: they are somebody else's, or in a folder
     /// without locks.
     Unknown,
+    /// The beginning of a store in a bucket, where nobody can tell whether a process is writing it.
+    InBucket,
 }
 
 /// What happened to files that were to be removed.
@@ -62,11 +69,23 @@ pub enum Removal {
     Failed(PathBuf, io::Error),
 }
 
-/// The temporary files in `folder`, by run; those of one output, or all.
+/// The temporary files in `folder`, by run; those of one output, or all. Of the URL of something in a bucket, what is
+/// not finished there and in its folders.
 ///
 /// # Errors
-/// If the folder cannot be read.
+/// If the folder or the bucket cannot be read.
 pub fn leftovers(folder: &Path, output_tag: Option<&str>) -> io::Result<Vec<Leftover>> {
+    #[cfg(feature = "s3")]
+    if let Some(url) = url_of(folder) {
+        let all = bucket_output::leftovers(url)?.into_iter();
+        return Ok(all
+            .filter(|left| output_tag.is_none_or(|own| own == left.output_tag))
+            .collect());
+    }
+    #[cfg(not(feature = "s3"))]
+    if url_of(folder).is_some() {
+        return Err(io::Error::new(io::ErrorKind::Unsupported, no_s3().to_string()));
+    }
     let mut runs: BTreeMap<(String, bool), Leftover> = BTreeMap::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -127,8 +146,19 @@ impl Leftover {
         self.files.iter().filter_map(|file| file.modified).max()
     }
 
-    /// Removes the files, unless a process has one of them or the system does not say.
+    /// Removes the files, unless a process has one of them or the system does not say. What is in a bucket is removed
+    /// in any case.
     pub fn remove(&self) -> Removal {
+        #[cfg(feature = "s3")]
+        if self.state == LeftoverState::InBucket {
+            return match BucketOutput::discard(&self.output, &self.tag) {
+                Ok(()) => Removal::Removed,
+                Err(problem) => {
+                    let error = io::Error::other(problem.to_string());
+                    Removal::Failed(self.files[0].path.clone(), error)
+                }
+            };
+        }
         let mut locked = Vec::new();
         for left in &self.files {
             let path = &left.path;

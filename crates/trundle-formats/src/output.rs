@@ -117,10 +117,7 @@ impl Output {
             #[cfg(feature = "s3")]
             if let Some(url) = url_of(path) {
                 let tag = random_tag(&Output::tag(path));
-                return Ok(Target::Bucket(
-                    Arc::new(BucketOutput::begin(url, overwrite, &tag)?),
-                    folder,
-                ));
+                return Ok(Target::Bucket(BucketOutput::begin(url, overwrite, &tag)?, folder));
             }
             #[cfg(not(feature = "s3"))]
             if url_of(path).is_some() {

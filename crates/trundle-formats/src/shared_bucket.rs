@@ -26,7 +26,7 @@ impl SharedBucket {
         tag: &str,
         skeleton: &FileSkeleton,
     ) -> Result<SharedBucket, Problem> {
-        let output = Arc::new(BucketOutput::begin(url, overwrite, tag)?);
+        let output = BucketOutput::begin(url, overwrite, tag)?;
         (format.begin)(NewFolder::Bucket(Arc::clone(&output), None), skeleton)?;
         output.keep()?;
         Ok(SharedBucket { format, output, written: Arc::default() })

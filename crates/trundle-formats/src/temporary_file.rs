@@ -47,6 +47,8 @@ pub fn remove_temporary_files() -> bool {
     for (file, _) in registry.files.iter().filter(|(_, kept)| !**kept) {
         remove(file);
     }
+    #[cfg(feature = "s3")]
+    crate::bucket_output::remove_begun();
     registry.files.values().any(|kept| *kept)
 }
 

@@ -5,8 +5,8 @@ use std::io;
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
-use futures_util::StreamExt;
 use futures_util::future::ready;
+use futures_util::{StreamExt, TryStreamExt};
 use object_store::path::Path;
 use object_store::{
     Attribute, Attributes, Error, GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt,
@@ -180,6 +180,26 @@ impl Bucket {
             let listed = client.requests.list(Some(&path)).take(most);
             let listed: Vec<Result<ObjectMeta, Error>> = client.wait(listed.collect());
             listed.into_iter().map(key).collect()
+        })
+    }
+
+    /// The bytes of all objects below a path together, and when the last of them was written; `None` if there are none.
+    ///
+    /// # Errors
+    /// If they cannot be listed.
+    pub fn all_below(&self, path: &str) -> io::Result<Option<ObjectInfo>> {
+        let (client, path) = (self.client()?, self.path(path)?);
+        again(|| {
+            let listed = client.requests.list(Some(&path));
+            let both = |one: ObjectInfo, other: ObjectInfo| ObjectInfo {
+                bytes: one.bytes + other.bytes,
+                modified: one.modified.max(other.modified),
+            };
+            let all = listed.try_fold(None, |all: Option<ObjectInfo>, object| {
+                let own = info(&object);
+                ready(Ok(Some(all.map_or(own, |all| both(all, own)))))
+            });
+            client.wait(all).map_err(failed)
         })
     }
 

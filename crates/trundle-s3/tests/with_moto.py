@@ -254,7 +254,7 @@ def refusals(place):
 
 
 def unfinished(place):
-    """A run that fails leaves nothing; one that is killed leaves what only --force removes."""
+    """A run that fails or is stopped leaves nothing; one that is killed leaves what --force removes, and `clean`."""
     shape = (1100, 4)
     array = np.arange(4400, dtype="i4").reshape(shape) + 1
     path = place.folder / "many.zarr"
@@ -266,12 +266,26 @@ def unfinished(place):
     place.run(*flip, "--codec", "zstd:1", expect=3, says="c/1099/0")
     assert place.keys("many.zarr") == [], place.keys("many.zarr")[:3]
     zarr.create_array(str(path), shape=shape, chunks=(1, 4), dtype="i4", overwrite=True)[...] = array
-    process = place.start(*flip)
-    while len(place.keys("many.zarr")) < 20:
-        assert process.poll() is None, process.stderr.read()
-        time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+
+    def begun_and_told(told):
+        process = place.start(*flip)
+        while len(place.keys("many.zarr")) < 20:
+            assert process.poll() is None, process.stderr.read()
+            time.sleep(0.01)
+        process.send_signal(told)
+        assert process.wait() == -told, process.returncode
+
+    begun_and_told(signal.SIGINT)
+    assert place.keys("many.zarr") == [], place.keys("many.zarr")[:3]
+    begun_and_told(signal.SIGKILL)
+    told = place.run("clean", target)
+    assert f"{target}: not finished, or being written, which a bucket does not tell" in told, told
+    assert place.keys("many.zarr")
+    told = place.run("clean", target, "--force")
+    assert " removed" in told and place.keys("many.zarr") == [], told
+    told = place.run("clean", target)
+    assert "nothing is left here" in told, told
+    begun_and_told(signal.SIGKILL)
     left = place.keys("many.zarr")
     assert 1 < len(left) < 1100 and not any(key.endswith("zarr.json") for key in left), left[:5]
     # One of another job, which nobody must find among the new ones.

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use serde_json::{Value, json};
-use trundle_formats::{Leftover, LeftoverState, Removal, Shown, leftovers};
+use trundle_formats::{Leftover, LeftoverState, Removal, Shown, is_url, leftovers};
 
 use crate::args::CleanArgs;
 use crate::failure::Failure;
@@ -31,7 +31,7 @@ struct Told<'a> {
 pub(crate) fn run(args: &CleanArgs) -> Result<(), Failure> {
     let folder = &args.folder;
     let failed = |error| Failure::running(format!("{}: cannot list: {error}", shown_path(folder)));
-    if folder.metadata().map_err(failed)?.is_file() {
+    if !is_url(folder) && folder.metadata().map_err(failed)?.is_file() {
         let name = shown_path(folder);
         return Err(Failure::usage(format!("{name}: is a file, expected a folder")));
     }
@@ -60,7 +60,9 @@ pub(crate) fn run(args: &CleanArgs) -> Result<(), Failure> {
 }
 
 fn is_removable(state: LeftoverState) -> bool {
-    matches!(state, LeftoverState::Interrupted | LeftoverState::Finished)
+    use LeftoverState::{Finished, InBucket, Interrupted};
+
+    matches!(state, Interrupted | Finished | InBucket)
 }
 
 impl Told<'_> {
@@ -79,7 +81,7 @@ impl Told<'_> {
             LeftoverState::InUse => "in use",
             LeftoverState::Interrupted => "interrupted",
             LeftoverState::Finished => "finished",
-            LeftoverState::Unknown => "unknown",
+            LeftoverState::Unknown | LeftoverState::InBucket => "unknown",
         }
     }
 
@@ -90,6 +92,9 @@ impl Told<'_> {
             (_, true) => "removed",
             (LeftoverState::InUse, _) => "in use by a process that runs",
             (LeftoverState::Unknown, _) => "perhaps in use, which the system does not tell",
+            (LeftoverState::InBucket, _) => {
+                "not finished, or being written, which a bucket does not tell"
+            }
             (LeftoverState::Finished, _) => "finished, but its name was taken",
             (LeftoverState::Interrupted, _) if *is_resumable => {
                 "interrupted, to go on with by --resume"
