@@ -109,3 +109,12 @@ pub use tensor_file::{TensorFile, Unreadable};
 pub use tensor_hint::TensorHint;
 pub use url::is_url;
 pub use write::{NamedTensor, check_output, stage, write};
+
+/// Lets this process decode and encode chunks of Zarr stores on so many cores, or on those that the machine has. All
+/// movements share them.
+pub fn use_cores(count: Option<usize>) {
+    #[cfg(feature = "zarr")]
+    trundle_zarr::use_cores(count);
+    #[cfg(not(feature = "zarr"))]
+    let _ = count;
+}

@@ -9,13 +9,21 @@ use std::cell::Cell;
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::available_parallelism;
 
-/// How many cores nobody uses; fewer than none where threads came back from storage to find all of them in use.
+/// Cores of which threads take one each.
 struct Cores {
-    free: Mutex<isize>,
+    count: Mutex<Count>,
     freed: Condvar,
     /// The process whose threads use them. One that is made by `fork` has none of these threads, and counts by itself.
     process: u32,
     of_child: OnceLock<Box<Cores>>,
+}
+
+struct Count {
+    /// How many nobody uses; fewer than none where threads came back from storage to find all of them in use, or
+    /// where there were more before.
+    free: isize,
+    /// How many there are to be used.
+    all: isize,
 }
 
 /// Those of the first process.
@@ -45,29 +53,38 @@ impl Cores {
     }
 
     fn new(process: u32) -> Cores {
-        let (free, freed, of_child) = (Mutex::new(all()), Condvar::new(), OnceLock::new());
-        Cores { free, freed, process, of_child }
+        let count = Mutex::new(Count { free: all(), all: all() });
+        Cores { count, freed: Condvar::new(), process, of_child: OnceLock::new() }
     }
 
-    fn free(&self) -> MutexGuard<'_, isize> {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    fn count(&self) -> MutexGuard<'_, Count> {
+        self.count.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn wait_and_take(&self) {
-        let free = self.freed.wait_while(self.free(), |free| *free <= 0);
-        *free.unwrap_or_else(PoisonError::into_inner) -= 1;
+        let count = self.freed.wait_while(self.count(), |count| count.free <= 0);
+        count.unwrap_or_else(PoisonError::into_inner).free -= 1;
         HAS_CORE.set(true);
+    }
+
+    /// So many are to be used from now on.
+    fn use_so_many(&self, all: isize) {
+        let mut count = self.count();
+        count.free += all - count.all;
+        count.all = all;
+        drop(count);
+        self.freed.notify_all();
     }
 
     /// Takes one at once: others may have all of them, and wait for a lock that this thread has.
     fn take_back(&self) {
-        *self.free() -= 1;
+        self.count().free -= 1;
         HAS_CORE.set(true);
     }
 
     fn give_back(&self) {
         HAS_CORE.set(false);
-        *self.free() += 1;
+        self.count().free += 1;
         self.freed.notify_one();
     }
 }
@@ -79,6 +96,12 @@ impl<F: FnMut()> Drop for OnDrop<F> {
     fn drop(&mut self) {
         (self.0)();
     }
+}
+
+/// Lets this process decode and encode on so many cores, or on those that the machine has. All stores share them.
+pub fn use_cores(count: Option<usize>) {
+    let count = count.map_or_else(all, |count| isize::try_from(count.max(1)).unwrap_or(isize::MAX));
+    Cores::own().use_so_many(count);
 }
 
 /// Decodes or encodes on a core of its own. Whoever waits here has no lock that `compute` takes elsewhere.
@@ -119,12 +142,17 @@ mod tests {
             computing.fetch_sub(1, Ordering::SeqCst);
         };
         let threads = 4 * all().unsigned_abs();
-        std::thread::scope(|scope| {
-            for _ in 0..threads {
-                scope.spawn(|| (0..50).for_each(|_| on_a_core(|| on_a_core(compute))));
-            }
-        });
-        assert!((1..=all().unsigned_abs()).contains(&most.into_inner()));
+        for count in [None, Some(1), Some(3)] {
+            use_cores(count);
+            std::thread::scope(|scope| {
+                for _ in 0..threads {
+                    scope.spawn(|| (0..50).for_each(|_| on_a_core(|| on_a_core(compute))));
+                }
+            });
+            let all = count.unwrap_or(all().unsigned_abs());
+            assert!((1..=all).contains(&most.swap(0, Ordering::SeqCst)), "{count:?}");
+        }
+        use_cores(None);
 
         // Whoever reads has a lock that those who compute wait for.
         let lock = Mutex::new(());
@@ -143,6 +171,6 @@ mod tests {
 
         let broken = || on_a_core(|| off_the_core(|| std::panic::resume_unwind(Box::new(()))));
         assert!(std::panic::catch_unwind(broken).is_err() && !HAS_CORE.get());
-        assert_eq!(*Cores::own().free(), all());
+        assert_eq!(Cores::own().count().free, all());
     }
 }

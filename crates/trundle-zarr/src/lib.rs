@@ -23,6 +23,7 @@ mod reader;
 mod store;
 
 pub use array::ZarrArray;
+pub use cores::use_cores;
 pub use error::Error;
 pub use folder::Folder;
 pub use new_array::{ArrayWriter, NewArray};

@@ -1,7 +1,6 @@
 //! A movement from files to a file, decided: what becomes of each tensor, and where it goes.
 
 use std::collections::BTreeSet;
-use std::num::NonZeroUsize;
 use std::path::Path;
 use std::thread::available_parallelism;
 
@@ -238,7 +237,10 @@ impl Job {
             false => BTreeSet::new(),
         };
         let (all, lacking) = (options.budget(), |needed| options.lacking(needed as u64));
-        let most = options.storage.unwrap_or(Storage::SSD).in_flight.max(Storage::SSD.in_flight);
+        let storage = options.storage.unwrap_or(Storage::SSD);
+        let cores = options.threads.or_else(|| Some(available_parallelism().ok()?.get()));
+        let cores = cores.unwrap_or(1);
+        let most = storage.in_flight.max(Storage::SSD.in_flight).max(cores);
         let (budget, decoders) = decoders((all, most), &inputs).map_err(lacking)?;
         let (budget, encoders) =
             encoders((budget, most), &skeleton).map_err(|needed| lacking(all - budget + needed))?;
@@ -246,9 +248,7 @@ impl Job {
             Problem::Memory { needed, .. } => lacking(all - budget + needed as usize),
             _ => error,
         };
-        let storage = options.storage.unwrap_or(Storage::SSD);
-        let cores = available_parallelism().map_or(1, NonZeroUsize::get);
-        let coders = options.threads.unwrap_or(cores).min(decoders.unwrap_or(usize::MAX));
+        let coders = decoders.max(encoders).map_or(cores, |most| most.min(cores));
         let mut rates = Rates { storage, coders };
         let planned = |(at, each): (usize, Unplanned)| {
             let resources = Resources { budget, rates: &rates };
@@ -313,14 +313,24 @@ impl Job {
         self.codecs_not_kept.iter().map(String::as_str)
     }
 
-    /// How many requests read at once.
+    /// How many requests read at once: as many as the storage takes, or as there are cores to decode.
     pub(crate) fn readers(&self) -> usize {
-        self.decoders.unwrap_or(usize::MAX).min(self.rates.storage.in_flight)
+        let headers = self.inputs.iter().filter_map(|input| Some(&input.tensor()?.header));
+        let in_codecs = headers.map(|header| header.decoding_picoseconds).sum::<u64>();
+        self.at_once(in_codecs).min(self.decoders.unwrap_or(usize::MAX))
     }
 
-    /// How many requests write at once.
+    /// How many requests write at once, in the same way.
     pub(crate) fn writers(&self) -> usize {
-        self.encoders.unwrap_or(usize::MAX).min(self.rates.storage.in_flight)
+        let chunked = self.skeleton.chunked().iter();
+        let in_codecs = chunked.map(|tensor| tensor.codecs().encoding_picoseconds()).sum::<u64>();
+        self.at_once(in_codecs).min(self.encoders.unwrap_or(usize::MAX))
+    }
+
+    /// How many requests there are at once, of bytes that take so many picoseconds in codecs.
+    fn at_once(&self, in_codecs: u64) -> usize {
+        let Rates { storage, coders } = self.rates;
+        if in_codecs > 0 { storage.in_flight.max(coders) } else { storage.in_flight }
     }
 
     /// The bytes of a chunk that codecs decode, and of what they encode at once.

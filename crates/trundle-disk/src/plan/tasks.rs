@@ -73,7 +73,8 @@ impl TaskGroup {
     pub(crate) fn batches(&self, job: &Job) -> Vec<Range<usize>> {
         let mut batches = Vec::new();
         let (mut begin, mut bytes) = (0, 0);
-        let enough = job.coded_bytes().saturating_mul(CODED_CHUNKS).max(BATCH_BYTES);
+        let chunks = CODED_CHUNKS.max(2 * job.rates.coders);
+        let enough = job.coded_bytes().saturating_mul(chunks).max(BATCH_BYTES);
         for (index, task) in self.tasks.iter().enumerate() {
             let own = task.bytes(job);
             let is_full = bytes + own > job.budget
