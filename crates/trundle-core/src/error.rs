@@ -66,6 +66,20 @@ pub enum Error {
         /// The sizes that are wanted; -1 is what is left.
         sizes: Vec<i64>,
     },
+    /// A tensor of this shape cannot be broadcast to these sizes.
+    SizesDoNotBroadcast {
+        /// The shape that there is.
+        shape: Shape,
+        /// The sizes that are wanted.
+        sizes: Vec<i64>,
+    },
+    /// Elements of an axis are to be put around it, and it has none.
+    EmptyAxisPadded {
+        /// The axis.
+        axis: usize,
+        /// How many are wanted on one side.
+        width: usize,
+    },
     /// An axis pattern is no pattern, or does not fit the shape.
     Pattern(Box<PatternFault>),
     /// A number is outside what its argument may be.
@@ -260,6 +274,12 @@ impl fmt::Display for Error {
                 from.elements(),
                 to.elements()
             ),
+            Error::SizesDoNotBroadcast { shape, sizes } => {
+                write!(f, "shape {shape} cannot be broadcast to {sizes:?}")
+            }
+            Error::EmptyAxisPadded { axis, width } => {
+                write!(f, "axis {axis} has no elements, and cannot be padded by {width} of them")
+            }
             Error::SizesDoNotFit { shape, sizes } => {
                 let elements = shape.elements();
                 let inferred = sizes.iter().filter(|size| **size == -1).count();

@@ -1,6 +1,7 @@
 //! The operators of models, with parameters that are given or read from the graph.
 
 use trundle_core::DType;
+use trundle_core::ops::PadMode;
 
 use crate::Constant;
 
@@ -123,13 +124,20 @@ pub enum Operator {
         /// Which axis; one entry, negative ones count from the end.
         axis: Integers,
     },
-    /// The data with a constant around it; negative numbers cut off instead.
+    /// The data in a larger shape: axes of size 1 made longer, and new ones.
+    Broadcast {
+        /// The sizes, or those that it is broadcast with.
+        sizes: Integers,
+        /// Which axis of the data is which of the output.
+        rule: BroadcastRule,
+    },
+    /// The data with something around it; negative numbers cut off instead.
     Pad {
         /// How much before and after.
         pads: Pads,
         /// All axes in order if left out; negative ones count from the end.
         axes: Option<Integers>,
-        /// The constant; zero if left out.
+        /// What stands there; zero if left out.
         value: Option<PadValue>,
     },
     /// Blocks of channels (axis 1) spread over the axes after it.
@@ -241,6 +249,25 @@ pub enum PadValue {
     Input(usize),
     /// This number in the data's type: f16, bf16, f32 or f64.
     Float(f32),
+    /// Elements of the data.
+    Elements {
+        /// Which.
+        mode: PadMode,
+        /// Whether no more than the data has in a row may be put there, as OpenVINO's Pad has it: of a mirror image
+        /// without the outermost element one less than the size.
+        once: bool,
+    },
+}
+
+/// Which axes are held against each other in a broadcast.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BroadcastRule {
+    /// From the last ones on; the output has the sizes that are given.
+    ToSizes,
+    /// From the last ones on, and where the size that is given is 1, or none is, the data's stays.
+    BothWays,
+    /// Those that are listed, one for each axis of the data.
+    Mapped(Integers),
 }
 
 /// Where the axes of a block lie in the channel axis.

@@ -33,9 +33,16 @@ EXAMPLES = {
     "h w c → c h w": (IMAGE, lambda p: p.transpose(2, 0, 1)),
     "… c -> c …": (VOLUME, lambda p: p.transpose(2, 0, 1)),
     "() b t -> t b ()": ((1, 3, 4), lambda p: p.transpose(2, 1, 0)),
+    "broadcast(3, 2, 4)": ((2, 1), lambda p: np.broadcast_to(p, (3, 2, 4))),
+    "broadcast(2, -1, 4)": ((3, 1), lambda p: np.broadcast_to(p, (2, 3, 4))),
     "flip(axes=[1])": (IMAGE, lambda p: np.flip(p, 1)),
     "flip(0, 1)": (IMAGE, lambda p: np.flip(p, (0, 1))),
     "flip(-1)": (IMAGE, lambda p: np.flip(p, -1)),
+    'pad(width=[[0, 0], [1, 2]], mode="edge")': (BATCH, lambda p: np.pad(p, [(0, 0), (1, 2)], "edge")),
+    "pad(1, reflect)": (BATCH, lambda p: np.pad(p, 1, "reflect")),
+    "pad([9, 12], symmetric) | transpose()": (BATCH, lambda p: np.pad(p, (9, 12), "symmetric").T),
+    "pad(7, wrap) | roll(1, 0)": (BATCH, lambda p: np.roll(np.pad(p, 7, "wrap"), 1, 0)),
+    "repeat(repeats=2, axis=1)": (IMAGE, lambda p: np.repeat(p, 2, 1)),
     "reshape(2, -1, 4)": (IMAGE, lambda p: p.reshape(2, -1, 4)),
     "reverse(axis=1, lengths=[2, 9, 0])": (
         BATCH,
@@ -81,6 +88,19 @@ def test_stages_may_be_given_one_by_one(rng):
         assert_new(chain(x), x, np.roll(np.flip(x, 2).transpose(2, 0, 1), 1, 0))
 
 
+def pad_as_numpy(count, rng):
+    for _ in range(count):
+        x = random_array("u2", tuple(rng.integers(1, 6, rng.integers(1, 4))), rng)
+        mode = rng.choice(["edge", "reflect", "symmetric", "wrap"])
+        width = rng.integers(0, 12, (x.ndim, 2))
+        padded = trundle.chain(f"pad(width={width.tolist()}, mode={mode})")(x)
+        assert (padded == np.pad(x, width, mode)).all(), (x.shape, width, mode)
+
+
+def test_pads_are_those_of_numpy(rng):
+    pad_as_numpy(500, rng)
+
+
 def test_a_chain_of_no_stages_copies(rng):
     chain = trundle.chain()
     for shape in (IMAGE, (), (0,)):
@@ -102,6 +122,10 @@ def test_random_chains_are_their_steps(rng):
         ("a b c -> c a b", lambda p: p.transpose(2, 0, 1)),
         ("a b c -> a (b c) 1", lambda p: p.reshape(p.shape[0], -1, 1)),
         ("tile(1, 2, 1)", lambda p: np.tile(p, (1, 2, 1))),
+        ("repeat(2, -1)", lambda p: np.repeat(p, 2, -1)),
+        ("pad([0, 1], edge)", lambda p: np.pad(p, (0, 1), "edge")),
+        ("pad([[1, 0], [0, 2], [0, 0]], reflect)", lambda p: np.pad(p, [(1, 0), (0, 2), (0, 0)], "reflect")),
+        ("pad([[0, 0], [2, 1], [0, 3]], wrap)", lambda p: np.pad(p, [(0, 0), (2, 1), (0, 3)], "wrap")),
         ("slice(starts=[0], stops=[1000], axes=[1], steps=[2])", lambda p: p[:, ::2]),
         ("slice(starts=[-1], stops=[-1000], axes=[0], steps=[-1])", lambda p: p[::-1]),
     ]

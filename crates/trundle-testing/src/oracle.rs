@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use trundle_core::Layout;
+use trundle_core::ops::PadMode;
 
 /// A small tensor of labels, row-major. Each element of an original tensor is labelled with its
 /// row-major number, so where the labels end up is all there is to know about a movement.
@@ -179,6 +180,52 @@ impl Naive {
             for axis in 0..index.len() {
                 from[axis] = index[axis] % self.shape[axis];
             }
+        })
+    }
+
+    /// numpy's `repeat`: "repeat each element of an array after themselves", along one axis.
+    #[must_use]
+    pub fn repeat(&self, repeats: usize, axis: usize) -> Naive {
+        let mut shape = self.shape.clone();
+        shape[axis] *= repeats;
+        self.gathered(shape, |index, from| {
+            from.copy_from_slice(index);
+            from[axis] = index[axis] / repeats;
+        })
+    }
+
+    /// numpy's `broadcast_to`: axes from the last one on, of which one of size 1 has its element everywhere.
+    #[must_use]
+    pub fn broadcast(&self, sizes: &[usize]) -> Naive {
+        let new = sizes.len() - self.shape.len();
+        self.gathered(sizes.to_vec(), |index, from| {
+            for (axis, size) in self.shape.iter().enumerate() {
+                from[axis] = if *size == 1 { 0 } else { index[new + axis] };
+            }
+        })
+    }
+
+    /// numpy's `pad` along one axis: outwards from its first index the modes list the indices that come next, again
+    /// and again, and from its last index their mirror images.
+    #[must_use]
+    pub fn pad(&self, axis: usize, [before, behind]: [usize; 2], mode: PadMode) -> Naive {
+        let size = self.shape[axis];
+        let outwards: Vec<usize> = match mode {
+            PadMode::Edge => vec![0],
+            PadMode::Reflect if size == 1 => vec![0],
+            PadMode::Reflect => (1..size).chain((0..size.saturating_sub(1)).rev()).collect(),
+            PadMode::Symmetric => (0..size).chain((0..size).rev()).collect(),
+            PadMode::Wrap => (0..size).rev().collect(),
+        };
+        let mut sources: Vec<usize> = outwards.iter().copied().cycle().take(before).collect();
+        sources.reverse();
+        sources.extend(0..size);
+        sources.extend(outwards.iter().cycle().take(behind).map(|index| size - 1 - index));
+        let mut shape = self.shape.clone();
+        shape[axis] = sources.len();
+        self.gathered(shape, |index, from| {
+            from.copy_from_slice(index);
+            from[axis] = sources[index[axis]];
         })
     }
 

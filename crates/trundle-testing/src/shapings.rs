@@ -2,10 +2,12 @@
 
 use proptest::array::uniform6;
 use proptest::collection::vec;
-use proptest::prelude::{Strategy, any};
+use proptest::prelude::{Just, Strategy, any};
 use proptest::prop_oneof;
 use trundle_core::Op;
-use trundle_core::ops::{Group, Part, Rearrange, Reshape, Slice, Tile};
+use trundle_core::ops::{
+    Broadcast, Group, Pad, PadMode, Part, Rearrange, Repeat, Reshape, Slice, Tile,
+};
 
 use crate::cases::{Chain, OpNumbers, op_numbers, shapes, signed};
 use crate::{Naive, PlainOp};
@@ -52,6 +54,9 @@ enum Numbers {
     Reshape { picks: [u8; 6], inferred: Option<u8> },
     Slice { axis: u8, start: i64, stop: i64, step: i64 },
     Tile { axis: u8, repeat: usize },
+    Repeat { axis: u8, repeats: usize },
+    Broadcast { new: Vec<usize>, longer: usize },
+    Pad { axis: u8, width: [usize; 2], mode: PadMode },
     Rearrange { picks: [u8; 6], keys: [u8; 12], joined: [bool; 12] },
 }
 
@@ -66,12 +71,24 @@ fn numbers() -> impl Strategy<Value = Numbers> {
         1 => (any::<u8>(), bound(), bound(), prop_oneof![-3..=-1i64, 1..=3i64])
             .prop_map(|(axis, start, stop, step)| Numbers::Slice { axis, start, stop, step }),
         1 => (any::<u8>(), 0..=3usize).prop_map(|(axis, repeat)| Numbers::Tile { axis, repeat }),
+        1 => (any::<u8>(), 0..=3usize)
+            .prop_map(|(axis, repeats)| Numbers::Repeat { axis, repeats }),
+        1 => (vec(1..=3usize, 0..=1), 0..=4usize)
+            .prop_map(|(new, longer)| Numbers::Broadcast { new, longer }),
+        2 => (any::<u8>(), [0..=9usize, 0..=9usize], modes())
+            .prop_map(|(axis, width, mode)| Numbers::Pad { axis, width, mode }),
         2 => (uniform6(any::<u8>()), keys, joined).prop_map(|(picks, keys, joined)| {
             let keys = std::array::from_fn(|i| if i < 6 { keys.0[i] } else { keys.1[i - 6] });
             let joined = std::array::from_fn(|i| if i < 6 { joined.0[i] } else { joined.1[i - 6] });
             Numbers::Rearrange { picks, keys, joined }
         }),
     ]
+}
+
+fn modes() -> impl Strategy<Value = PadMode> {
+    use PadMode::{Edge, Reflect, Symmetric, Wrap};
+
+    prop_oneof![Just(Edge), Just(Reflect), Just(Symmetric), Just(Wrap)]
 }
 
 impl Numbers {
@@ -105,6 +122,38 @@ impl Numbers {
                 }
                 let given: Vec<i64> = repeats.iter().copied().map(signed).collect();
                 (Tile::new(&given).into(), tensor.tile(&repeats))
+            }
+            Numbers::Repeat { axis, repeats } => {
+                let axis = usize::from(*axis) % rank;
+                let repeats = if elements * repeats <= most_elements { *repeats } else { 1 };
+                let repeat = Repeat::new(signed(repeats), signed(axis));
+                (repeat.into(), tensor.repeat(repeats, axis))
+            }
+            Numbers::Broadcast { new, longer } => {
+                let fits = |count: usize| elements.max(1) * count <= most_elements;
+                let new = new.iter().copied().filter(|size| rank < 6 && fits(*size));
+                let mut sizes: Vec<usize> = new.collect();
+                let count: usize = sizes.iter().product();
+                sizes.extend(tensor.shape());
+                if let Some(one) = sizes.iter().rposition(|size| *size == 1)
+                    && fits(count * longer)
+                    && one + rank >= sizes.len()
+                {
+                    sizes[one] = *longer;
+                }
+                let given: Vec<i64> = sizes.iter().copied().map(signed).collect();
+                (Broadcast::new(&given).into(), tensor.broadcast(&sizes))
+            }
+            Numbers::Pad { axis, width, mode } => {
+                let axis = usize::from(*axis) % rank;
+                let size = tensor.shape()[axis];
+                let all = width[0] + width[1];
+                // Of no elements there are none to put around.
+                let fits = size > 0 && elements / size * (size + all) <= most_elements;
+                let width = if fits { *width } else { [0, 0] };
+                let mut given = vec![0; 2 * rank];
+                given[2 * axis..2 * axis + 2].copy_from_slice(&width.map(signed));
+                (Pad::new(&given, *mode).into(), tensor.pad(axis, width, *mode))
             }
             Numbers::Rearrange { picks, keys, joined } => rearrange(tensor, picks, keys, joined),
         }

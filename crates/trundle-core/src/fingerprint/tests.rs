@@ -3,8 +3,8 @@ use std::fmt::Debug;
 
 use super::*;
 use crate::ops::{
-    Flip, Group, Part, Rearrange, Reshape, ReverseSequence, ReverseSubsequences, Roll, Rot90,
-    Slice, Tile, Transpose, parameters,
+    Broadcast, Flip, Group, Pad, PadMode, Part, Rearrange, Repeat, Reshape, ReverseSequence,
+    ReverseSubsequences, Roll, Rot90, Slice, Tile, Transpose, parameters,
 };
 use crate::program::{Definition, Made, Program, TensorId};
 use crate::{
@@ -66,11 +66,16 @@ fn operators() -> Vec<(&'static str, &'static str, Op, Op)> {
     let slice = |starts: i64, stops: i64, axes: i64, steps: i64| -> Op {
         Slice::new(&[starts], &[stops], &[axes], &[steps]).into()
     };
+    let pad = |width: &[i64], mode| -> Op { Pad::new(width, mode).into() };
     let merged: &[&[&str]] = &[&["a", "b"]];
     let apart: &[&[&str]] = &[&["a"], &["b"]];
     let turned: &[&[&str]] = &[&["b"], &["a"]];
     vec![
+        ("broadcast", "sizes", Broadcast::new(&[2, 3]).into(), Broadcast::new(&[3, 3]).into()),
         ("flip", "axes", Flip::new(&[0]).into(), Flip::new(&[1]).into()),
+        ("pad", "width", pad(&[1, 2], PadMode::Wrap), pad(&[2, 1], PadMode::Wrap)),
+        ("pad", "mode", pad(&[1], PadMode::Edge), pad(&[1], PadMode::Reflect)),
+        ("pad", "mode", pad(&[1], PadMode::Symmetric), pad(&[1], PadMode::Wrap)),
         ("rearrange", "left", pattern(apart, apart, &[]), pattern(turned, apart, &[])),
         ("rearrange", "right", pattern(apart, apart, &[]), pattern(apart, turned, &[])),
         (
@@ -85,6 +90,8 @@ fn operators() -> Vec<(&'static str, &'static str, Op, Op)> {
             pattern(merged, apart, &[("a", 2)]),
             pattern(merged, apart, &[("b", 2)]),
         ),
+        ("repeat", "repeats", Repeat::new(2, 1).into(), Repeat::new(3, 1).into()),
+        ("repeat", "axis", Repeat::new(2, 0).into(), Repeat::new(2, -1).into()),
         ("reshape", "sizes", Reshape::new(&[2, 6]).into(), Reshape::new(&[6, 2]).into()),
         ("reverse_sequence", "axis", sequence(1, 0, &[2, 3]), sequence(2, 0, &[2, 3])),
         ("reverse_sequence", "batch_axis", sequence(1, 0, &[2, 3]), sequence(1, 2, &[2, 3])),

@@ -59,14 +59,18 @@ pub enum Kind {
     Integer,
     /// A list of integers.
     Integers,
+    /// Pairs of integers, one after another: `[[0, 0], [1, 2]]`.
+    Pairs,
+    /// One of these words; as an integer, which one it is.
+    Word(&'static [&'static str]),
     /// A length for each row or each batch: a list, or a tensor.
     Lengths,
 }
 
 impl Kind {
-    /// Whether it is one integer.
+    /// Whether it is one integer, or one word.
     pub fn is_single(self) -> bool {
-        matches!(self, Kind::Axis | Kind::Integer)
+        matches!(self, Kind::Axis | Kind::Integer | Kind::Word(_))
     }
 }
 
@@ -86,6 +90,16 @@ impl Declaration {
             let Parameter { name, kind, default, .. } = parameter;
             match argument {
                 [] if *default == Some(&[]) => continue,
+                [one] if let Kind::Word(words) = kind => {
+                    let word = usize::try_from(*one).ok().and_then(|one| words.get(one));
+                    write!(f, "{separator}{name}={:?}", word.unwrap_or(&""))?;
+                }
+                pairs
+                    if *kind == Kind::Pairs && pairs.len() > 2 && pairs.len().is_multiple_of(2) =>
+                {
+                    let pairs: Vec<&[i64]> = pairs.chunks(2).collect();
+                    write!(f, "{separator}{name}={pairs:?}")?;
+                }
                 [one] if kind.is_single() => write!(f, "{separator}{name}={one}")?,
                 // `transpose(2, 0, 1)`: what may be left out needs no name where it is alone.
                 list if self.parameters.len() == 1 && default.is_some() => {
@@ -139,7 +153,7 @@ macro_rules! declaration {
     (
         $(#[doc = $summary:literal])+
         $name:literal, $example:literal, $make:expr, {
-            $($(#[doc = $text:literal])+ $parameter:ident: $kind:ident $(= $default:expr)?,)*
+            $($(#[doc = $text:literal])+ $parameter:ident: $kind:ident $(($words:expr))? $(= $default:expr)?,)*
         }
     ) => {
         static DECLARATION: super::Declaration = super::Declaration {
@@ -148,7 +162,7 @@ macro_rules! declaration {
             example: $example,
             parameters: &[$(super::Parameter {
                 name: stringify!($parameter),
-                kind: super::Kind::$kind,
+                kind: super::Kind::$kind$(($words))?,
                 default: {
                     let defaults: &[&'static [i64]] = &[$(&$default)?];
                     defaults.first().copied()
@@ -166,7 +180,7 @@ macro_rules! declare {
     (
         $(#[doc = $summary:literal])+
         $op:ident, $name:literal, $example:literal, {
-            $($(#[doc = $text:literal])+ $field:ident: $kind:ident $(= $default:expr)?,)*
+            $($(#[doc = $text:literal])+ $field:ident: $kind:ident $(($words:expr))? $(= $default:expr)?,)*
         }
     ) => {
         crate::fingerprint!(struct $op { $($field),* });
@@ -178,7 +192,7 @@ macro_rules! declare {
                 $(let $field = arguments.next().copied().unwrap_or_default();)*
                 $op { $($field: super::declaration::Argument::of($field)),* }.into()
             }), {
-                $($(#[doc = $text])+ $field: $kind $(= $default)?,)*
+                $($(#[doc = $text])+ $field: $kind $(($words))? $(= $default)?,)*
             }
         }
 

@@ -2,8 +2,11 @@
 
 #[macro_use]
 mod declaration;
+mod broadcast;
 mod flip;
+mod pad;
 mod rearrange;
+mod repeat;
 mod reshape;
 mod reverse_sequence;
 mod reverse_subsequences;
@@ -15,9 +18,12 @@ mod transpose;
 
 use std::fmt;
 
+pub use broadcast::Broadcast;
 pub use declaration::{Declaration, Kind, Parameter};
 pub use flip::Flip;
+pub use pad::{Pad, PadMode};
 pub use rearrange::{Group, Part, PatternFault, Rearrange, Side};
+pub use repeat::Repeat;
 pub use reshape::Reshape;
 pub(crate) use reshape::known_elements;
 pub use reverse_sequence::ReverseSequence;
@@ -83,8 +89,11 @@ macro_rules! operators {
 }
 
 operators! {
+    Broadcast "broadcast", "Axes of size 1 made longer, and new ones in front.";
     Flip "flip", "Elements in the opposite order along some axes.";
+    Pad "pad", "Elements of the tensor put around it.";
     Rearrange "rearrange", "Axes split, put in another order and merged, as a pattern writes it.";
+    Repeat "repeat", "Each index of an axis several times in a row.";
     Reshape "reshape", "The same elements in axes of other sizes.";
     ReverseSequence "reverse_sequence",
         "The first elements along one axis reversed, with a length for each batch.";
@@ -98,8 +107,11 @@ operators! {
 }
 
 /// The operators that are called by a name, in the order of the names.
-pub static DECLARATIONS: [&Declaration; 8] = [
+pub static DECLARATIONS: [&Declaration; 11] = [
+    Broadcast::DECLARATION,
     Flip::DECLARATION,
+    Pad::DECLARATION,
+    Repeat::DECLARATION,
     Reshape::DECLARATION,
     ReverseSubsequences::DECLARATION,
     Roll::DECLARATION,

@@ -4,9 +4,13 @@
 //! versions of an operator only take more element types, which all are taken here from the first
 //! on; negative axes too, which old versions leave open.
 
+use trundle_core::ops::PadMode;
+
 use super::call::{Call, missing};
 use crate::problem::{Checked, unsupported, wrong};
-use crate::{BlockOrder, IntegerTypes, Integers, Operator, PadValue, Pads, Parts, ZeroSize};
+use crate::{
+    BlockOrder, BroadcastRule, IntegerTypes, Integers, Operator, PadValue, Pads, Parts, ZeroSize,
+};
 
 /// A form of an operator: what the file calls it, the first opset that has it so, and how its
 /// neutral form is made.
@@ -43,6 +47,7 @@ pub(super) const OPERATORS: &[Row] = &[
         one_output: false,
         ..row("Dropout", 12, &["data"], &["ratio", "training_mode"], dropout)
     },
+    row("Expand", 8, &["input", "shape"], &[], expand),
     row("Flatten", 1, &["input"], &[], flatten),
     row("Identity", 1, &["input"], &[], identity),
     row("Pad", 1, &["data"], &[], pad_by_attributes),
@@ -163,29 +168,38 @@ fn identity(_: &mut Call<'_, '_>) -> Checked<Operator> {
     Ok(Operator::Identity)
 }
 
-/// Refuses a Pad of anything but a constant.
-fn pads_a_constant(call: &mut Call<'_, '_>) -> Checked<()> {
-    match call.attributes.text("mode")? {
-        None | Some("constant") => Ok(()),
-        Some(mode) => unsupported!("mode {mode:?} is not supported, only \"constant\" is"),
-    }
+fn expand(_: &mut Call<'_, '_>) -> Checked<Operator> {
+    Ok(Operator::Broadcast { sizes: list(1), rule: BroadcastRule::BothWays })
+}
+
+/// The elements of the data that a Pad puts around it; none where it is a constant. As much as is asked for is put
+/// there, as numpy does, by whose words the text explains the modes.
+fn pad_elements(call: &mut Call<'_, '_>) -> Checked<Option<PadValue>> {
+    let mode = match call.attributes.text("mode")? {
+        None | Some("constant") => return Ok(None),
+        Some("edge") => PadMode::Edge,
+        Some("reflect") => PadMode::Reflect,
+        Some("wrap") if call.opset >= 19 => PadMode::Wrap,
+        Some(mode) => return wrong!("mode {mode:?} is none of opset {}", call.opset),
+    };
+    Ok(Some(PadValue::Elements { mode, once: false }))
 }
 
 fn pad(call: &mut Call<'_, '_>) -> Checked<Operator> {
-    pads_a_constant(call)?;
+    let elements = pad_elements(call)?;
     let axes = call.optional_list(3, IntegerTypes::I32OrI64);
-    let value = call.has(2).then_some(PadValue::Input(2));
+    let value = elements.or(call.has(2).then_some(PadValue::Input(2)));
     Ok(Operator::Pad { pads: Pads::Both(list(1)), axes, value })
 }
 
 /// Pad of opset 1 and 2, whose value is a float whatever the data is.
 fn pad_by_attributes(call: &mut Call<'_, '_>) -> Checked<Operator> {
-    pads_a_constant(call)?;
+    let elements = pad_elements(call)?;
     let pads = Pads::Both(call.required(if call.opset < 2 { "paddings" } else { "pads" })?);
     // The zero that is there without a value is the positive one, all of whose bits are 0.
     let bits = call.attributes.float("value")?.filter(|bits| *bits != 0);
     let value = bits.map(|bits| PadValue::Float(f32::from_bits(bits)));
-    Ok(Operator::Pad { pads, axes: None, value })
+    Ok(Operator::Pad { pads, axes: None, value: elements.or(value) })
 }
 
 fn reshape_by_attribute(call: &mut Call<'_, '_>) -> Checked<Operator> {

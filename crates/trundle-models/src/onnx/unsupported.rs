@@ -11,11 +11,10 @@ use crate::Result;
 use crate::survey::{Survey, Why};
 
 /// Operators that move elements and are not supported, or not in every form.
-const MOVES: [&str; 13] = [
+const MOVES: [&str; 12] = [
     "BitCast",
     "CenterCropPad",
     "Compress",
-    "Expand",
     "Gather",
     "GatherElements",
     "GatherND",

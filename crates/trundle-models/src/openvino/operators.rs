@@ -5,13 +5,14 @@
 use std::ops::RangeInclusive;
 
 use trundle_core::DType;
+use trundle_core::ops::PadMode;
 
 use super::element;
 use super::layer::Layer;
 use crate::survey::{Survey, Why};
 use crate::{
-    BlockOrder, ElementType, IntegerTypes, Integers, Operator, PadValue, Pads, Parts, Result,
-    StridedSliceMasks, ZeroSize,
+    BlockOrder, BroadcastRule, ElementType, IntegerTypes, Integers, Operator, PadValue, Pads,
+    Parts, Result, StridedSliceMasks, ZeroSize,
 };
 
 /// What is known of a layer's input before anything runs.
@@ -56,7 +57,8 @@ use Role::Operator as Op;
 const ANY: RangeInclusive<usize> = 1..=usize::MAX;
 
 #[rustfmt::skip]
-const KINDS: [Kind; 23] = [
+const KINDS: [Kind; 24] = [
+    Kind { name: "Broadcast",       since: 1,  inputs: 2..=3, outputs: 1..=1, role: Op(broadcast) },
     Kind { name: "Concat",          since: 1,  inputs: ANY,   outputs: 1..=1, role: Op(concat) },
     Kind { name: "Const",           since: 1,  inputs: 0..=0, outputs: 1..=1, role: Role::Constant },
     Kind { name: "Constant",        since: 1,  inputs: 0..=0, outputs: 1..=1, role: Role::Constant },
@@ -83,9 +85,8 @@ const KINDS: [Kind; 23] = [
 ];
 
 /// Layers that move elements and are not supported, or not in every form.
-const MOVES: [&str; 13] = [
+const MOVES: [&str; 12] = [
     "BatchToSpace",
-    "Broadcast",
     "ExtractImagePatches",
     "Gather",
     "GatherElements",
@@ -239,9 +240,34 @@ fn pad(layer: &Layer, _: &[Operand]) -> Result<Operator> {
             value: (layer.inputs.len() > 3).then_some(PadValue::Input(3)),
         }),
         mode => {
-            Err(layer.unsupported(format!("pad_mode {mode:?} is not supported; what is: constant")))
+            let known = [
+                ("edge", PadMode::Edge),
+                ("reflect", PadMode::Reflect),
+                ("symmetric", PadMode::Symmetric),
+            ];
+            let found = known.iter().find(|(name, _)| *name == mode);
+            let (_, mode) = found.ok_or_else(|| {
+                layer.malformed(format!("pad_mode {mode:?} is none of its modes"))
+            })?;
+            Ok(Operator::Pad {
+                pads: Pads::Each { begins: integers(1), ends: integers(2) },
+                axes: None,
+                value: Some(PadValue::Elements { mode: *mode, once: true }),
+            })
         }
     }
+}
+
+fn broadcast(layer: &Layer, _: &[Operand]) -> Result<Operator> {
+    let mapping = layer.inputs.len() > 2;
+    let rule = match layer.attribute("mode").unwrap_or("numpy") {
+        "numpy" => BroadcastRule::ToSizes,
+        "bidirectional" => BroadcastRule::BothWays,
+        "explicit" if mapping => BroadcastRule::Mapped(integers(2)),
+        "explicit" => return Err(layer.malformed("mode is explicit, and axes_mapping is missing")),
+        mode => return Err(layer.malformed(format!("mode {mode:?} is none of its modes"))),
+    };
+    Ok(Operator::Broadcast { sizes: integers(1), rule })
 }
 
 fn reshape(layer: &Layer, _: &[Operand]) -> Result<Operator> {

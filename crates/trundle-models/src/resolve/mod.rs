@@ -5,6 +5,7 @@
 //! they stand, so no tensor of data is ever made here.
 
 mod blocks;
+mod broadcast;
 mod builder;
 mod element;
 mod inputs;
@@ -148,6 +149,7 @@ fn resolved(site: &mut Site<'_, '_>) -> Checked<Vec<TensorId>> {
         Operator::Concat { axis } => joins::concat(site, *axis)?,
         Operator::Tile { repeats } => moves::tile(site, repeats)?,
         Operator::TileAxis { repeats, axis } => moves::tile_axis(site, repeats, axis)?,
+        Operator::Broadcast { sizes, rule } => broadcast::broadcast(site, sizes, rule)?,
         Operator::Pad { pads, axes, value } => pad::pad(site, pads, axes.as_ref(), *value)?,
         Operator::DepthToSpace { block, order } => blocks::depth_to_space(site, *block, *order)?,
         Operator::SpaceToDepth { block, order } => blocks::space_to_depth(site, *block, *order)?,

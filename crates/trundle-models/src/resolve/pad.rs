@@ -1,8 +1,9 @@
-//! Pad with a constant.
+//! Pad with a constant, or with elements of the data.
 
 use std::ops::Range;
 use std::sync::Arc;
 
+use trundle_core::ops::{Pad, PadMode};
 use trundle_core::program::TensorId;
 use trundle_core::{IndexMap, Shape, normalize_axis};
 
@@ -23,7 +24,7 @@ struct Padding {
 /// Pad. Along each axis the output has `before + size + after` indices, and that of the data's
 /// index i is `before + i`; the data outside is cut off, the output outside the data is padded.
 ///
-/// Source: ONNX's Pad and OpenVINO's Pad-12 in their constant mode.
+/// Source: ONNX's Pad and OpenVINO's Pad-12.
 pub(super) fn pad(
     site: &mut Site<'_, '_>,
     pads: &Pads,
@@ -54,6 +55,10 @@ pub(super) fn pad(
         padding.as_ref().map_or(0..*size, |padding| padding.kept.clone())
     };
     let kept: Vec<_> = paddings.iter().zip(shape.iter()).map(kept).collect();
+    if let Some(PadValue::Elements { mode, once }) = value {
+        let cut_off = site.moved(cut(&shape, &kept)?)?;
+        return pad_with_elements(site, cut_off, &paddings, mode, once);
+    }
     let value = scalar_value(site, value)?;
     let mut padded = site.moved(cut(&shape, &kept)?)?;
     for (axis, padding) in paddings.into_iter().enumerate() {
@@ -67,6 +72,34 @@ pub(super) fn pad(
         padded = site.builder.joined(axis, &parts)?;
     }
     Ok(padded)
+}
+
+/// The data, of which nothing is to be cut off any more, with its own elements around it.
+fn pad_with_elements(
+    site: &mut Site<'_, '_>,
+    data: TensorId,
+    paddings: &[Option<Padding>],
+    mode: PadMode,
+    once: bool,
+) -> Checked<TensorId> {
+    let shape = site.builder.shape(data).clone();
+    let mut width = Vec::with_capacity(2 * paddings.len());
+    for (axis, (padding, size)) in paddings.iter().zip(shape.iter()).enumerate() {
+        let most = match mode {
+            PadMode::Reflect => size.saturating_sub(1),
+            PadMode::Symmetric => *size,
+            PadMode::Edge | PadMode::Wrap => usize::MAX,
+        };
+        for pad in padding.as_ref().map_or([0, 0], |padding| [padding.before, padding.after]) {
+            if once && pad > most {
+                return wrong!(
+                    "a pad of {pad} along axis {axis} of size {size}, where mode {mode} has {most} at most"
+                );
+            }
+            width.push(i64::try_from(pad).unwrap_or(i64::MAX));
+        }
+    }
+    site.builder.moved_by(data, Pad::new(&width, mode))
 }
 
 /// How much is put before and after each axis.
@@ -129,6 +162,7 @@ fn scalar_value(site: &mut Site<'_, '_>, value: Option<PadValue>) -> Checked<Ten
             }
             Data::Bytes(bytes.into())
         }
+        (Some(PadValue::Elements { .. }), _) => return wrong!("it pads with its own elements"),
         (None, ElementType::Fixed(dtype)) => return site.builder.zero(dtype),
         (None, ElementType::String) => Data::Strings(Arc::new([String::new()])),
     };

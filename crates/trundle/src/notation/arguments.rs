@@ -10,6 +10,7 @@ use super::call;
 use super::cursor::{Cursor, Word};
 use super::error::{Fault, quoted};
 use super::names::{Given, NameError, dim_words};
+use super::similar::most_similar;
 
 /// What an argument is given.
 pub(super) struct Value<'a> {
@@ -27,6 +28,8 @@ enum Form<'a> {
         name: &'a str,
     },
     List(Vec<Word<'a>>),
+    /// Lists in a list, each with its place, and where the first one begins.
+    Lists(Vec<(Vec<Word<'a>>, Range<usize>)>, Range<usize>),
 }
 
 /// A name without its quotes.
@@ -40,12 +43,26 @@ impl<'a> Value<'a> {
         let start = cursor.at();
         let form = match cursor.peek() {
             Some('[' | '(') => {
-                let mut words = Vec::new();
+                let (mut words, mut lists, mut inner) = (Vec::new(), Vec::new(), None);
                 separated(cursor, |cursor| {
-                    words.push(list_entry(cursor)?);
+                    if !matches!(cursor.peek(), Some('[' | '(')) {
+                        words.push(list_entry(cursor)?);
+                        return Ok(());
+                    }
+                    let (start, mut list) = (cursor.at(), Vec::new());
+                    inner.get_or_insert(cursor.here());
+                    separated(cursor, |cursor| {
+                        list.push(list_entry(cursor)?);
+                        Ok(())
+                    })?;
+                    lists.push((list, start..cursor.at()));
                     Ok(())
                 })?;
-                Form::List(words)
+                match inner {
+                    None => Form::List(words),
+                    Some(first) if !words.is_empty() => return Err(list_in_list(first)),
+                    Some(first) => Form::Lists(lists, first),
+                }
             }
             Some(quote @ ('"' | '\'')) => {
                 let written = quoted_entry(cursor, quote)?.text;
@@ -68,7 +85,7 @@ impl<'a> Value<'a> {
         match self.form {
             Form::Quoted { name, .. } => Some(name),
             Form::Bare(text) => (!is_integer(text)).then_some(text),
-            Form::List(_) => None,
+            Form::List(_) | Form::Lists(..) => None,
         }
     }
 
@@ -79,14 +96,52 @@ impl<'a> Value<'a> {
                 vec![Word { text, span: self.span.clone() }]
             }
             Form::List(words) => words.clone(),
+            Form::Lists(lists, _) => lists.iter().flat_map(|(words, _)| words.clone()).collect(),
         }
+    }
+
+    /// Checks that lists in the list are what the parameter takes.
+    fn check_lists(&self, parameter: &Parameter) -> Result<(), Fault> {
+        let Form::Lists(lists, first) = &self.form else { return Ok(()) };
+        if parameter.kind != Kind::Pairs {
+            return Err(list_in_list(first.clone()));
+        }
+        match lists.iter().find(|(words, _)| words.len() != 2) {
+            None => Ok(()),
+            Some((words, span)) => {
+                let (name, count) = (parameter.name, words.len());
+                let message = format!("{name} must be pairs of integers, got a list of {count}");
+                Err(Fault::new(span.clone(), message))
+            }
+        }
+    }
+
+    /// Which of these words it is.
+    fn choice(&self, name: &str, words: &[&'static str]) -> Result<i64, Fault> {
+        let text = match &self.form {
+            Form::Bare(text) | Form::Quoted { name: text, .. } => *text,
+            Form::List(_) | Form::Lists(..) => {
+                let message = format!("{name} must be one word, got a list");
+                return Err(Fault::new(self.span.clone(), message));
+            }
+        };
+        let found = (0..).zip(words).find(|(_, word)| **word == text);
+        found.map(|(number, _)| number).ok_or_else(|| {
+            let (words_listed, got) = (words.join(", "), quoted(text));
+            let message = format!("{name} must be one of {words_listed}, got {got}");
+            let fault = Fault::new(self.span.clone(), message);
+            match most_similar(text, words.iter().copied()) {
+                Some(similar) => fault.suggest(format!("did you mean \"{similar}\"?")),
+                None => fault,
+            }
+        })
     }
 
     /// Several integers as one list.
     fn gathered(parameter: &str, values: &[Value<'a>]) -> Result<Value<'a>, Fault> {
         let mut words = Vec::with_capacity(values.len());
         for value in values {
-            if let Form::List(_) = value.form {
+            if let Form::List(_) | Form::Lists(..) = value.form {
                 let message = format!("{parameter} must be integers or one list, got both");
                 return Err(Fault::new(value.span.clone(), message));
             }
@@ -107,11 +162,13 @@ fn list_entry<'a>(cursor: &mut Cursor<'a>) -> Result<Word<'a>, Fault> {
     let word = cursor.take_while(|c| !ends(c));
     match cursor.peek() {
         _ if !word.text.is_empty() => Ok(word),
-        Some('[' | '(') => {
-            Err(Fault::new(cursor.here(), "list in a list").suggest("write one list of integers"))
-        }
+        Some('[' | '(') => Err(list_in_list(cursor.here())),
         _ => Err(cursor.expected("an integer")),
     }
+}
+
+fn list_in_list(span: Range<usize>) -> Fault {
+    Fault::new(span, "list in a list").suggest("write one list of integers")
 }
 
 /// Reads a word in quotes.
@@ -210,7 +267,11 @@ impl<'a> Arguments<'a> {
     }
 
     fn given_of(&self, number: usize) -> Result<Given, Fault> {
-        let Parameter { name, kind, default, .. } = &self.declared.parameters[number];
+        let parameter = &self.declared.parameters[number];
+        let Parameter { name, kind, default, .. } = parameter;
+        if let Some((value, _)) = &self.values[number] {
+            value.check_lists(parameter)?;
+        }
         match (&self.values[number], default) {
             (None, Some(default)) => return Ok(Given::Integers(default.to_vec())),
             _ if *kind == Kind::Lengths => return Ok(Given::Integers(Vec::new())),
@@ -218,6 +279,9 @@ impl<'a> Arguments<'a> {
         }
         let are_names = self.values[number].as_ref().is_some_and(|(_, are_names)| *are_names);
         let value = self.required(number)?;
+        if let Kind::Word(words) = kind {
+            return Ok(Given::Integers(vec![value.choice(name, words)?]));
+        }
         if let Form::List(_) = value.form
             && kind.is_single()
         {

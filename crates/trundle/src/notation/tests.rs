@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use trundle_core::ops::{
-    DECLARATIONS, Declaration, Flip, Parameter, Reshape, ReverseSequence, ReverseSubsequences,
-    Roll, Rot90, Slice, Tile, Transpose,
+    Broadcast, DECLARATIONS, Declaration, Flip, Pad, PadMode, Parameter, Repeat, Reshape,
+    ReverseSequence, ReverseSubsequences, Roll, Rot90, Slice, Tile, Transpose,
 };
 use trundle_core::{Op, Shape};
 
@@ -61,6 +61,15 @@ fn calls_and_patterns_give_their_operators() {
         ("reshape([6])", Reshape::new(&[6]).into()),
         ("reshape()", Reshape::new(&[]).into()),
         ("tile(2, 1)", Tile::new(&[2, 1]).into()),
+        ("pad(1, edge)", Pad::new(&[1], PadMode::Edge).into()),
+        ("pad([1, 2], mode=wrap)", Pad::new(&[1, 2], PadMode::Wrap).into()),
+        (
+            "pad(width=((1, 2), [3,4]), mode='reflect')",
+            Pad::new(&[1, 2, 3, 4], PadMode::Reflect).into(),
+        ),
+        ("pad([[1, 2]], \"symmetric\")", Pad::new(&[1, 2], PadMode::Symmetric).into()),
+        ("repeat(3, 1)", Repeat::new(3, 1).into()),
+        ("broadcast(2, 3)", Broadcast::new(&[2, 3]).into()),
         ("rot90()", Rot90::new(1, &[0, 1]).into()),
         ("rot90(-1)", Rot90::new(-1, &[0, 1]).into()),
         ("rot90(k=2, axes=(1, -1))", Rot90::new(2, &[1, -1]).into()),

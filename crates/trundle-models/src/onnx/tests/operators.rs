@@ -323,6 +323,7 @@ fn pad() {
     let zero = "Pad { pads: Both(Given([0, 1])), axes: None, value: None }";
     let minus_zero = "Pad { pads: Both(Given([0, 1])), axes: None, value: Some(Float(-0.0)) }";
     let one = "Pad { pads: Both(Given([0, 1])), axes: None, value: Some(Float(1.5)) }";
+    let elements = |mode: &str| format!("Some(Elements {{ mode: {mode}, once: false }})");
     check(vec![
         (1, 1, of(&["x"], vec![ints("paddings", &[0, 1])]), zero),
         (2, 10, of(&["x"], vec![ints("pads", &[0, 1])]), zero),
@@ -350,12 +351,49 @@ fn pad() {
             r#"Pad "y": it has 4 inputs, and takes 3: data, pads, constant_value"#,
         ),
         (
-            1,
+            11,
+            28,
+            of(&["x", "pads", "v"], vec![text("mode", "reflect")]),
+            &format!("{by_input}, axes: None, value: {} }}", elements("Reflect")),
+        ),
+        (
+            19,
             28,
             of(&["x", "pads"], vec![text("mode", "wrap")]),
-            r#"Pad "y": mode "wrap" is not supported, only "constant" is"#,
+            &format!("{by_input}, axes: None, value: {} }}", elements("Wrap")),
+        ),
+        (
+            18,
+            18,
+            of(&["x", "pads"], vec![text("mode", "wrap")]),
+            r#"Pad "y": mode "wrap" is none of opset 18"#,
+        ),
+        (
+            2,
+            10,
+            of(&["x"], vec![ints("pads", &[0, 1]), text("mode", "edge"), float("value", 1.5)]),
+            &format!(
+                "Pad {{ pads: Both(Given([0, 1])), axes: None, value: {} }}",
+                elements("Edge")
+            ),
+        ),
+        (
+            19,
+            19,
+            of(&["x", "pads"], vec![text("mode", "symmetric")]),
+            r#"Pad "y": mode "symmetric" is none of opset 19"#,
         ),
     ]);
+}
+
+#[test]
+fn expand() {
+    check(vec![(
+        8,
+        28,
+        node("Expand", &["x", "shape"], &["y"], vec![]),
+        "Broadcast { sizes: Input { input: 1, types: I64 }, rule: BothWays }",
+    )]);
 }
 
 /// The value is stated as a float, and is of the data's type in the graph.
@@ -383,7 +421,7 @@ fn the_value_of_an_old_pad_has_the_type_of_its_data() {
 
 #[test]
 fn what_computes_is_refused_with_the_list_of_what_does_not() {
-    let all = "Concat, Constant, DepthToSpace, Dropout, Flatten, Identity, Pad, Reshape, ReverseSequence, \
+    let all = "Concat, Constant, DepthToSpace, Dropout, Expand, Flatten, Identity, Pad, Reshape, ReverseSequence, \
                Slice, SpaceToDepth, Split, Squeeze, Tile, Transpose, Unsqueeze";
     let named = Node { name: "conv1".to_owned(), ..node("Conv", &["x"], &["y"], vec![]) };
     assert_eq!(

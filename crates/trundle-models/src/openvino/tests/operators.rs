@@ -1,12 +1,13 @@
 //! Each layer in each of its forms.
 
 use trundle_core::DType;
+use trundle_core::ops::PadMode;
 
 use super::super::read_parts;
 use super::{Ir, refusal, said};
 use crate::{
-    BlockOrder, IntegerTypes, Integers, Operator, PadValue, Pads, Parts, Result, StridedSliceMasks,
-    ValueId, ZeroSize,
+    BlockOrder, BroadcastRule, IntegerTypes, Integers, Operator, PadValue, Pads, Parts, Result,
+    StridedSliceMasks, ValueId, ZeroSize,
 };
 
 /// What a layer becomes whose first input is f32, and the others i64.
@@ -139,6 +140,8 @@ fn layers_that_put_together() {
         axes: None,
         value,
     };
+    let elements = |mode| Some(PadValue::Elements { mode, once: true });
+    let spread = |rule| Operator::Broadcast { sizes: list(1), rule };
     let blocks = "block_size=\"2\" mode=\"blocks_first\"";
     let (first, last) = (BlockOrder::BlocksFirst, BlockOrder::DepthFirst);
     let to_space = |block, order| Operator::DepthToSpace { block, order };
@@ -150,6 +153,13 @@ fn layers_that_put_together() {
         ("Tile", "opset1", "", 2, 1, Operator::Tile { repeats: list(1) }),
         ("Pad", "opset1", "pad_mode=\"constant\"", 3, 1, pad(None)),
         ("Pad", "opset12", "pad_mode=\"constant\"", 4, 1, pad(Some(PadValue::Input(3)))),
+        ("Pad", "opset1", "pad_mode=\"edge\"", 3, 1, pad(elements(PadMode::Edge))),
+        ("Pad", "opset1", "pad_mode=\"reflect\"", 4, 1, pad(elements(PadMode::Reflect))),
+        ("Pad", "opset12", "pad_mode=\"symmetric\"", 3, 1, pad(elements(PadMode::Symmetric))),
+        ("Broadcast", "opset1", "", 2, 1, spread(BroadcastRule::ToSizes)),
+        ("Broadcast", "opset3", "mode=\"numpy\"", 2, 1, spread(BroadcastRule::ToSizes)),
+        ("Broadcast", "opset3", "mode=\"bidirectional\"", 2, 1, spread(BroadcastRule::BothWays)),
+        ("Broadcast", "opset3", "mode=\"explicit\"", 3, 1, spread(BroadcastRule::Mapped(list(2)))),
         ("DepthToSpace", "opset1", blocks, 1, 1, to_space(2, first)),
         ("DepthToSpace", "opset1", "mode=\"depth_first\"", 1, 1, to_space(1, last)),
         ("SpaceToDepth", "opset1", blocks, 1, 1, to_depth(2, first)),
@@ -246,7 +256,9 @@ fn attributes_that_operators_cannot_have() {
             "block_size=\"-1\" is not a number that it can have",
         ),
         ("Pad", "", 3, 1, "it has no attribute \"pad_mode\""),
-        ("Pad", "pad_mode=\"edge\"", 3, 1, "pad_mode \"edge\" is not supported; what is: constant"),
+        ("Pad", "pad_mode=\"wrap\"", 3, 1, "pad_mode \"wrap\" is none of its modes"),
+        ("Broadcast", "mode=\"explicit\"", 2, 1, "mode is explicit, and axes_mapping is missing"),
+        ("Broadcast", "mode=\"pdpd\"", 2, 1, "mode \"pdpd\" is none of its modes"),
         ("Reshape", "", 2, 1, "it has no attribute \"special_zero\""),
         (
             "Reshape",

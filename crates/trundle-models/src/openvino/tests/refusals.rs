@@ -48,7 +48,7 @@ fn the_good_model_is_read() {
 
 #[test]
 fn what_computes_is_refused_with_what_does_not() {
-    let names = "Concat, Const, Constant, Convert, DepthToSpace, Identity, Pad, Parameter, \
+    let names = "Broadcast, Concat, Const, Constant, Convert, DepthToSpace, Identity, Pad, Parameter, \
                  Reshape, Result, Reverse, ReverseSequence, Roll, ShuffleChannels, Slice, \
                  SpaceToDepth, Split, Squeeze, StridedSlice, Tile, Transpose, Unsqueeze, \
                  VariadicSplit";

@@ -1,9 +1,10 @@
-//! Slice, Split, Concat, Pad.
+//! Slice, Split, Concat, Pad, Broadcast.
 
 use trundle_core::DType;
+use trundle_core::ops::PadMode;
 
 use super::sketch::{Sketch, Tagged, constant, expect, from_input, given, i64s, refuse, strings};
-use crate::{IntegerTypes, Operator, PadValue, Pads, Parts};
+use crate::{BroadcastRule, IntegerTypes, Operator, PadValue, Pads, Parts};
 
 fn slice(starts: &[i64], stops: &[i64], axes: Option<&[i64]>, steps: Option<&[i64]>) -> Operator {
     Operator::Slice {
@@ -193,6 +194,83 @@ fn what_pads_is_zero_unless_it_is_given() {
     let mut packed = Sketch::new(&[constant(DType::U4, &[1], vec![5])]);
     packed.node(pad(&[2], &[0], None, None), &[0], 1);
     assert!(packed.resolve().is_ok());
+}
+
+/// A pad of elements of the data: the index of each, from the one that it has in numpy's words.
+#[track_caller]
+fn expect_elements(begins: &[i64], ends: &[i64], mode: PadMode, size: usize, expected: &[u64]) {
+    let pads = Pads::Each { begins: given(begins), ends: given(ends) };
+    for once in [false, true] {
+        let value = Some(PadValue::Elements { mode, once });
+        let mut sketch = Sketch::new(&[Tagged::counting(&[size], 0).constant()]);
+        sketch.node(Operator::Pad { pads: pads.clone(), axes: None, value }, &[0], 1);
+        assert_eq!(sketch.run().unwrap()[0].tags, expected, "{mode}");
+    }
+}
+
+#[test]
+fn pads_are_elements_of_what_is_kept() {
+    expect_elements(&[2], &[1], PadMode::Edge, 3, &[0, 0, 0, 1, 2, 2]);
+    expect_elements(&[2], &[2], PadMode::Reflect, 3, &[2, 1, 0, 1, 2, 1, 0]);
+    expect_elements(&[3], &[2], PadMode::Symmetric, 3, &[2, 1, 0, 0, 1, 2, 2, 1]);
+    expect_elements(&[2], &[4], PadMode::Wrap, 3, &[1, 2, 0, 1, 2, 0, 1, 2, 0]);
+    // What is cut off is not mirrored.
+    expect_elements(&[-1], &[2], PadMode::Reflect, 4, &[1, 2, 3, 2, 1]);
+    expect_elements(&[1], &[-2], PadMode::Edge, 4, &[0, 0, 1]);
+}
+
+#[test]
+fn pads_beyond_a_mirror_are_refused_where_the_text_does() {
+    let pad = |pad: i64, mode, once| Operator::Pad {
+        pads: Pads::Both(given(&[pad, 0])),
+        axes: None,
+        value: Some(PadValue::Elements { mode, once }),
+    };
+    let mut beyond = Sketch::new(&[Tagged::counting(&[3], 0).constant()]);
+    beyond.node(pad(5, PadMode::Reflect, false), &[0], 1);
+    assert_eq!(beyond.run().unwrap()[0].tags, [1, 0, 1, 2, 1, 0, 1, 2]);
+    refuse(
+        pad(3, PadMode::Reflect, true),
+        &[3],
+        &[],
+        "a pad of 3 along axis 0 of size 3, where mode reflect has 2 at most",
+    );
+    refuse(
+        pad(4, PadMode::Symmetric, true),
+        &[3],
+        &[],
+        "a pad of 4 along axis 0 of size 3, where mode symmetric has 3 at most",
+    );
+    refuse(pad(1, PadMode::Edge, true), &[0], &[], "axis 0 has no elements, and cannot be padded");
+}
+
+#[test]
+fn data_is_broadcast_by_each_rule() {
+    let expect =
+        |sizes: &[i64], rule: BroadcastRule, own: &[usize], to: &[usize], axes: &[usize]| {
+            let data = Tagged::counting(own, 0);
+            let mut sketch = Sketch::new(&[data.constant()]);
+            sketch.node(Operator::Broadcast { sizes: given(sizes), rule }, &[0], 1);
+            let expected = Tagged::of(to, |index| {
+                let at = |(axis, size): (&usize, &usize)| if *size == 1 { 0 } else { index[*axis] };
+                data.at(&axes.iter().zip(own).map(at).collect::<Vec<_>>())
+            });
+            assert_eq!(sketch.run().unwrap(), [expected]);
+        };
+    let (to, both) = (BroadcastRule::ToSizes, BroadcastRule::BothWays);
+    let mapped = |axes: &[i64]| BroadcastRule::Mapped(given(axes));
+    expect(&[2, 3, 4], to.clone(), &[3, 1], &[2, 3, 4], &[1, 2]);
+    expect(&[4, 1], both.clone(), &[2, 1, 3], &[2, 4, 3], &[0, 1, 2]);
+    expect(&[2, 1, 3], both.clone(), &[4, 1], &[2, 4, 3], &[1, 2]);
+    expect(&[2, 3, 4], mapped(&[1]), &[3], &[2, 3, 4], &[1]);
+    expect(&[2, 3, 4], mapped(&[0, 2]), &[2, 1], &[2, 3, 4], &[0, 2]);
+    let broadcast = |sizes: &[i64], rule| Operator::Broadcast { sizes: given(sizes), rule };
+    refuse(broadcast(&[3], to.clone()), &[2, 3], &[], "shape [2, 3] cannot be broadcast to [3]");
+    refuse(broadcast(&[2, -1], to), &[2, 3], &[], "sizes may not be negative, got -1");
+    refuse(broadcast(&[2], both), &[3], &[], "shape [3] cannot be broadcast to [2]");
+    refuse(broadcast(&[3, 2], mapped(&[1, 0])), &[2, 3], &[], "axes_mapping [1, 0] does not rise");
+    refuse(broadcast(&[3], mapped(&[0, 1])), &[3], &[], "has 2 axes, and the data 1");
+    refuse(broadcast(&[3], mapped(&[1])), &[3], &[], "axis of axes_mapping 1 is out of range");
 }
 
 #[test]

@@ -1,0 +1,265 @@
+//! More of the tensor around it, as numpy's `pad` says it.
+
+use std::fmt;
+
+use super::declaration::Argument;
+use crate::error::check_sizes;
+use crate::{AxisMap, Error, IndexMap, Line, Piece, Result, Shape};
+
+/// Elements of the tensor put before and behind it along its axes.
+///
+/// Source: the documentation of numpy's `pad`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Pad {
+    width: Vec<i64>,
+    mode: PadMode,
+}
+
+declare! {
+    /// Put elements of the tensor around it (numpy's pad)
+    Pad, "pad", "pad(width=[[0, 0], [1, 2]], mode=\"edge\")", {
+        /// How many elements before and behind along each axis; one pair, or one number, for all axes
+        width: Pairs,
+        /// Which: the outermost, those within mirrored (without or with the outermost), or those of the other end
+        mode: Word(&PadMode::WORDS),
+    }
+}
+
+/// Which elements are put around a tensor. `abcd` by three on each side:
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PadMode {
+    /// `aaa abcd ddd`
+    Edge,
+    /// `dcb abcd cba`
+    Reflect,
+    /// `cba abcd dcb`
+    Symmetric,
+    /// `bcd abcd abc`
+    Wrap,
+}
+
+crate::fingerprint!(enum PadMode {
+    "edge" Edge,
+    "reflect" Reflect,
+    "symmetric" Symmetric,
+    "wrap" Wrap,
+});
+
+impl PadMode {
+    const ALL: [PadMode; 4] = [PadMode::Edge, PadMode::Reflect, PadMode::Symmetric, PadMode::Wrap];
+
+    /// The words for them.
+    const WORDS: [&'static str; 4] = ["edge", "reflect", "symmetric", "wrap"];
+
+    /// After so many indices the source's begin anew.
+    fn period(self, size: usize) -> Option<usize> {
+        match self {
+            // One element is its own mirror image.
+            _ if size == 1 => None,
+            PadMode::Edge => None,
+            PadMode::Reflect => Some(2 * (size - 1)),
+            PadMode::Symmetric => Some(2 * size),
+            PadMode::Wrap => Some(size),
+        }
+    }
+}
+
+impl fmt::Display for PadMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(PadMode::WORDS[*self as usize])
+    }
+}
+
+impl Argument for PadMode {
+    fn of(list: &[i64]) -> PadMode {
+        let number = list.first().and_then(|number| usize::try_from(*number).ok());
+        number.and_then(|number| PadMode::ALL.get(number)).copied().unwrap_or(PadMode::Edge)
+    }
+
+    fn list(&self) -> &[i64] {
+        match self {
+            PadMode::Edge => &[0],
+            PadMode::Reflect => &[1],
+            PadMode::Symmetric => &[2],
+            PadMode::Wrap => &[3],
+        }
+    }
+}
+
+/// An axis may be there so many times, or in so many pieces: each is a region of its own to be moved.
+const MOST_PIECES: usize = 1 << 12;
+
+impl Pad {
+    /// So many elements before and behind along each axis: a pair for each, or one for all, or one number for all
+    /// of those.
+    pub fn new(width: &[i64], mode: PadMode) -> Pad {
+        Pad { width: width.to_vec(), mode }
+    }
+
+    /// The map for a tensor of this shape.
+    ///
+    /// # Errors
+    /// [`Error::SizesDiffer`] if there are other than so many widths, [`Error::NumberOutOfRange`] for one below 0,
+    /// [`Error::EmptyAxisPadded`] for one along an axis without elements, [`Error::TooLarge`], also if an axis
+    /// would be there some thousand times.
+    pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
+        let widths = self.widths(shape)?;
+        let too_large = || Error::TooLarge { what: format!("shape {shape} by {self}") };
+        let (mut sizes, mut axes) = (Vec::new(), Vec::new());
+        for (axis, (size, [before, behind])) in shape.iter().zip(widths).enumerate() {
+            if *size == 0 && before + behind > 0 {
+                return Err(Error::EmptyAxisPadded { axis, width: before.max(behind) });
+            }
+            let padded = size.checked_add(before).and_then(|padded| padded.checked_add(behind));
+            let padded = padded.filter(|padded| *padded <= isize::MAX as usize);
+            let padded = padded.ok_or_else(too_large)?;
+            let map = padded_axis(axis, self.mode, *size, before, padded);
+            axes.push(map.ok_or_else(too_large)?);
+            sizes.push(padded);
+        }
+        Ok(IndexMap::new(Shape::new(sizes)?, shape.clone(), axes))
+    }
+
+    /// The widths before and behind each axis.
+    fn widths(&self, shape: &Shape) -> Result<Vec<[usize; 2]>> {
+        let width = |number: i64| {
+            let expected = "a number that is not negative";
+            let refusal = || Error::NumberOutOfRange { argument: "width", number, expected };
+            usize::try_from(number).map_err(|_| refusal())
+        };
+        let widths = self.width.iter().map(|number| width(*number)).collect::<Result<Vec<_>>>()?;
+        match widths[..] {
+            [both] => Ok(vec![[both; 2]; shape.rank()]),
+            [before, behind] => Ok(vec![[before, behind]; shape.rank()]),
+            _ => {
+                let sizes = ("width", widths.len());
+                check_sizes(sizes, ("two for each axis of the tensor", 2 * shape.rank()))?;
+                Ok(widths.chunks_exact(2).map(|pair| [pair[0], pair[1]]).collect())
+            }
+        }
+    }
+}
+
+/// An axis of `size` in one of `padded`, where `before` come first; `None` if it would be too many pieces.
+fn padded_axis(
+    axis: usize,
+    mode: PadMode,
+    size: usize,
+    before: usize,
+    padded: usize,
+) -> Option<AxisMap> {
+    if padded == size {
+        return Some(AxisMap::identity(axis));
+    }
+    let (own, shift) = (size.cast_signed(), before.cast_signed());
+    let once = |coordinate: isize| Line { start: coordinate, step: 0 };
+    let Some(period) = mode.period(size) else {
+        let pieces = [
+            Piece { end: before, line: once(0) },
+            Piece { end: before + size, line: Line { start: -shift, step: 1 } },
+            Piece { end: padded, line: once(own - 1) },
+        ];
+        return Some(AxisMap::from_pieces(axis, pieces));
+    };
+    if padded / period > MOST_PIECES {
+        return None;
+    }
+    // Where the period before the first index begins, and in each where what comes next does.
+    let mut begin = shift.rem_euclid(period.cast_signed()) - period.cast_signed();
+    let mut pieces = Vec::new();
+    let end = |end: isize| usize::try_from(end).unwrap_or(0).min(padded);
+    while begin < padded.cast_signed() {
+        pieces.push(Piece { end: end(begin + own), line: Line { start: -begin, step: 1 } });
+        // Backwards: from the last index, or the one before it.
+        let last = match mode {
+            PadMode::Reflect => begin + 2 * (own - 1),
+            PadMode::Symmetric => begin + 2 * own - 1,
+            PadMode::Edge | PadMode::Wrap => begin,
+        };
+        begin += period.cast_signed();
+        pieces.push(Piece { end: end(begin), line: Line { start: last, step: -1 } });
+    }
+    Some(AxisMap::from_pieces(axis, pieces))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pad(sizes: &[usize], width: &[i64], mode: PadMode) -> Result<IndexMap> {
+        Pad::new(width, mode).index_map(&Shape::new(sizes).unwrap())
+    }
+
+    /// What the text says of an index: numpy's words, one at a time.
+    fn expected(mode: PadMode, at: isize, size: isize) -> isize {
+        match mode {
+            PadMode::Edge => at.clamp(0, size - 1),
+            PadMode::Wrap => at.rem_euclid(size),
+            PadMode::Symmetric => {
+                let at = at.rem_euclid(2 * size);
+                at.min(2 * size - 1 - at)
+            }
+            PadMode::Reflect if size == 1 => 0,
+            PadMode::Reflect => {
+                let at = at.rem_euclid(2 * size - 2);
+                at.min(2 * size - 2 - at)
+            }
+        }
+    }
+
+    #[test]
+    fn every_index_is_what_the_mode_says() {
+        for mode in PadMode::ALL {
+            for size in 1..=5usize {
+                for before in 0..=13usize {
+                    for behind in 0..=13usize {
+                        let width = [before, behind].map(|width| i64::try_from(width).unwrap());
+                        let map = pad(&[size], &width, mode).unwrap();
+                        let all = (size + before + behind).cast_signed();
+                        assert_eq!(map.out_shape().sizes(), [all.unsigned_abs()]);
+                        for at in 0..all {
+                            let own = expected(mode, at - before.cast_signed(), size.cast_signed());
+                            let found = map.source_of(&[at.unsigned_abs()]);
+                            assert_eq!(found, [own.unsigned_abs()], "{mode} {size} {before} {at}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn one_pair_or_number_is_for_all_axes() {
+        let all = pad(&[4, 5], &[1, 2, 1, 2], PadMode::Wrap).unwrap();
+        assert_eq!(pad(&[4, 5], &[1, 2], PadMode::Wrap).unwrap(), all);
+        let both = pad(&[4, 5], &[3, 3, 3, 3], PadMode::Reflect).unwrap();
+        assert_eq!(pad(&[4, 5], &[3], PadMode::Reflect).unwrap(), both);
+        assert!(pad(&[4, 5], &[0], PadMode::Edge).unwrap().is_identity());
+        assert!(pad(&[0, 5], &[0, 0, 0, 0], PadMode::Edge).unwrap().is_identity());
+    }
+
+    #[test]
+    fn what_cannot_be_padded_is_refused() {
+        let refusal =
+            |sizes: &[usize], width: &[i64], mode| pad(sizes, width, mode).unwrap_err().to_string();
+        assert_eq!(
+            refusal(&[2, 3], &[1, 1, 1], PadMode::Edge),
+            "width and two for each axis of the tensor must have equal sizes, got 3 and 4"
+        );
+        assert_eq!(
+            refusal(&[2], &[1, -1], PadMode::Edge),
+            "width -1 is out of range: expected a number that is not negative"
+        );
+        assert_eq!(
+            refusal(&[2, 0], &[1, 2], PadMode::Wrap),
+            "axis 1 has no elements, and cannot be padded by 2 of them"
+        );
+        assert_eq!(
+            refusal(&[2], &[1 << 40, 0], PadMode::Wrap),
+            "shape [2] by pad(width=[1099511627776, 0], mode=\"wrap\") is too large to be addressed"
+        );
+        assert!(pad(&[2], &[i64::MAX], PadMode::Edge).is_err());
+        let one = pad(&[1], &[1 << 40, 1 << 40], PadMode::Reflect).unwrap();
+        assert_eq!(one.out_shape().sizes(), [(1 << 41) + 1]);
+    }
+}
