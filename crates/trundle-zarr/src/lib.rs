@@ -21,6 +21,7 @@ mod new_group;
 mod object_store;
 mod reader;
 mod store;
+mod zstd_encoders;
 
 pub use array::ZarrArray;
 pub use cores::use_cores;

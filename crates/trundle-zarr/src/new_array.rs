@@ -1,5 +1,6 @@
 //! An array that is written.
 
+use std::borrow::Cow;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
@@ -19,6 +20,7 @@ use crate::error::Error;
 use crate::object_store::{Object, ObjectStore};
 use crate::reader::Reader;
 use crate::store::{Attributes, MOST_DEPTH, V3, key_of};
+use crate::zstd_encoders::ZstdEncoders;
 
 /// An array to be written: of version 3, little-endian.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +56,8 @@ pub struct ArrayWriter {
     /// The sizes and the bytes of what is written at once: a shard, or a chunk where there are none.
     sizes: Vec<NonZeroU64>,
     bytes: usize,
+    /// Where the bytes of a chunk go through zstd alone.
+    encoders: Option<ZstdEncoders>,
 }
 
 impl NewArray {
@@ -194,7 +198,9 @@ impl ArrayWriter {
         let array = new.builder()?.build(reader, &path).map_err(Error::unsupported)?;
         let sizes = new.written_at_once().iter().map(|size| NonZeroU64::try_from(*size));
         let sizes = sizes.collect::<Result<_, _>>().map_err(Error::unsupported)?;
-        Ok(ArrayWriter { array, sizes, bytes })
+        let is_plain = new.shard.is_none() && new.order.is_sorted();
+        let encoders = ZstdEncoders::of(&new.codecs).filter(|_| is_plain);
+        Ok(ArrayWriter { array, sizes, bytes, encoders })
     }
 
     fn objects(&self) -> Arc<dyn ObjectStore> {
@@ -225,6 +231,13 @@ impl ArrayWriter {
         let fill = self.array.fill_value().as_ne_bytes();
         if bytes.chunks_exact(fill.len().max(1)).all(|element| element == fill) {
             return Ok(None);
+        }
+        if let Some(encoders) = &self.encoders {
+            let write = |encoded: &[u8]| {
+                self.objects().write(key.as_str(), Object::Bytes(Cow::Borrowed(encoded)))
+            };
+            let written = encoders.encode(bytes, write).map_err(|error| wrong(error.to_string()));
+            return Ok(Some((key.as_str().to_owned(), written??)));
         }
         // One chunk at a time on this thread: whoever asks has threads of their own.
         let options = CodecOptions::default().with_concurrent_target(1);
