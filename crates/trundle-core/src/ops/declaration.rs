@@ -88,25 +88,23 @@ impl Declaration {
         let mut separator = "";
         for (parameter, argument) in self.parameters.iter().zip(arguments) {
             let Parameter { name, kind, default, .. } = parameter;
-            match argument {
-                [] if *default == Some(&[]) => continue,
-                [one] if let Kind::Word(words) = kind => {
+            match (kind, argument) {
+                (_, []) if *default == Some(&[]) => continue,
+                (Kind::Word(words), [one]) => {
                     let word = usize::try_from(*one).ok().and_then(|one| words.get(one));
                     write!(f, "{separator}{name}={:?}", word.unwrap_or(&""))?;
                 }
-                pairs
-                    if *kind == Kind::Pairs && pairs.len() > 2 && pairs.len().is_multiple_of(2) =>
-                {
+                (Kind::Pairs, pairs) if pairs.len() > 2 && pairs.len().is_multiple_of(2) => {
                     let pairs: Vec<&[i64]> = pairs.chunks(2).collect();
                     write!(f, "{separator}{name}={pairs:?}")?;
                 }
-                [one] if kind.is_single() => write!(f, "{separator}{name}={one}")?,
+                (_, [one]) if kind.is_single() => write!(f, "{separator}{name}={one}")?,
                 // `transpose(2, 0, 1)`: what may be left out needs no name where it is alone.
-                list if self.parameters.len() == 1 && default.is_some() => {
+                (_, list) if self.parameters.len() == 1 && default.is_some() => {
                     let list = format!("{list:?}");
                     f.write_str(list.trim_matches(['[', ']']))?;
                 }
-                list => write!(f, "{separator}{name}={list:?}")?,
+                (_, list) => write!(f, "{separator}{name}={list:?}")?,
             }
             separator = ", ";
         }
