@@ -131,14 +131,26 @@ pub enum Operator {
         /// Which axis of the data is which of the output.
         rule: BroadcastRule,
     },
-    /// The data with something around it; negative numbers cut off instead.
+    /// The data with a constant around it; negative numbers cut off instead.
     Pad {
         /// How much before and after.
         pads: Pads,
         /// All axes in order if left out; negative ones count from the end.
         axes: Option<Integers>,
-        /// What stands there; zero if left out.
+        /// The constant; zero if left out.
         value: Option<PadValue>,
+    },
+    /// The data with elements of its own around it; negative numbers cut off instead.
+    PadElements {
+        /// How much before and after.
+        pads: Pads,
+        /// All axes in order if left out; negative ones count from the end.
+        axes: Option<Integers>,
+        /// Which elements.
+        mode: PadMode,
+        /// Whether no more than the data has in a row may be put there, as OpenVINO's Pad has it: of a mirror image
+        /// without the outermost element one less than the size.
+        once: bool,
     },
     /// Blocks of channels (axis 1) spread over the axes after it.
     DepthToSpace {
@@ -249,14 +261,6 @@ pub enum PadValue {
     Input(usize),
     /// This number in the data's type: f16, bf16, f32 or f64.
     Float(f32),
-    /// Elements of the data.
-    Elements {
-        /// Which.
-        mode: PadMode,
-        /// Whether no more than the data has in a row may be put there, as OpenVINO's Pad has it: of a mirror image
-        /// without the outermost element one less than the size.
-        once: bool,
-    },
 }
 
 /// Which axes are held against each other in a broadcast.

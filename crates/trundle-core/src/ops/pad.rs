@@ -77,12 +77,8 @@ impl Argument for PadMode {
     }
 
     fn list(&self) -> &[i64] {
-        match self {
-            PadMode::Edge => &[0],
-            PadMode::Reflect => &[1],
-            PadMode::Symmetric => &[2],
-            PadMode::Wrap => &[3],
-        }
+        const NUMBERS: [i64; 4] = [0, 1, 2, 3];
+        std::slice::from_ref(&NUMBERS[*self as usize])
     }
 }
 

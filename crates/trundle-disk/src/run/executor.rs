@@ -55,6 +55,7 @@ impl<'a> Executor<'a> {
         begin: Begin,
         checkpoint: Checkpoint<'a>,
     ) -> Executor<'a> {
+        use_cores(context.job.threads);
         Executor {
             context,
             begin,
@@ -78,7 +79,6 @@ impl<'a> Executor<'a> {
     /// Does all groups, and writes what the output has beside its data.
     pub(crate) fn run(&mut self, sources: &mut [Source<'_>]) -> Result<(), Error> {
         let Context { job, target, options, .. } = self.context;
-        use_cores(job.threads);
         let unpacked = self.unpacked(sources)?;
         let files: Vec<SourceFile<'_>> = sources.iter().map(Source::file).collect();
         let blobs = files.iter().filter_map(|file| file.blob);
@@ -136,7 +136,6 @@ impl<'a> Executor<'a> {
         is_asked: bool,
     ) -> Result<(), Error> {
         let job = self.context.job;
-        use_cores(job.threads);
         let unpacked = match is_asked {
             true => self.unpacked(sources)?,
             false => job.inputs.iter().map(|_| None).collect(),

@@ -174,7 +174,7 @@ fn expand(_: &mut Call<'_, '_>) -> Checked<Operator> {
 
 /// The elements of the data that a Pad puts around it; none where it is a constant. As much as is asked for is put
 /// there, as numpy does, by whose words the text explains the modes.
-fn pad_elements(call: &mut Call<'_, '_>) -> Checked<Option<PadValue>> {
+fn pad_elements(call: &mut Call<'_, '_>) -> Checked<Option<PadMode>> {
     let mode = match call.attributes.text("mode")? {
         None | Some("constant") => return Ok(None),
         Some("edge") => PadMode::Edge,
@@ -182,14 +182,18 @@ fn pad_elements(call: &mut Call<'_, '_>) -> Checked<Option<PadValue>> {
         Some("wrap") if call.opset >= 19 => PadMode::Wrap,
         Some(mode) => return wrong!("mode {mode:?} is none of opset {}", call.opset),
     };
-    Ok(Some(PadValue::Elements { mode, once: false }))
+    Ok(Some(mode))
 }
 
 fn pad(call: &mut Call<'_, '_>) -> Checked<Operator> {
     let elements = pad_elements(call)?;
     let axes = call.optional_list(3, IntegerTypes::I32OrI64);
-    let value = elements.or(call.has(2).then_some(PadValue::Input(2)));
-    Ok(Operator::Pad { pads: Pads::Both(list(1)), axes, value })
+    let pads = Pads::Both(list(1));
+    if let Some(mode) = elements {
+        return Ok(Operator::PadElements { pads, axes, mode, once: false });
+    }
+    let value = call.has(2).then_some(PadValue::Input(2));
+    Ok(Operator::Pad { pads, axes, value })
 }
 
 /// Pad of opset 1 and 2, whose value is a float whatever the data is.
@@ -199,7 +203,10 @@ fn pad_by_attributes(call: &mut Call<'_, '_>) -> Checked<Operator> {
     // The zero that is there without a value is the positive one, all of whose bits are 0.
     let bits = call.attributes.float("value")?.filter(|bits| *bits != 0);
     let value = bits.map(|bits| PadValue::Float(f32::from_bits(bits)));
-    Ok(Operator::Pad { pads, axes: None, value: elements.or(value) })
+    Ok(match elements {
+        Some(mode) => Operator::PadElements { pads, axes: None, mode, once: false },
+        None => Operator::Pad { pads, axes: None, value },
+    })
 }
 
 fn reshape_by_attribute(call: &mut Call<'_, '_>) -> Checked<Operator> {

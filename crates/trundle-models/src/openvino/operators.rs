@@ -249,11 +249,8 @@ fn pad(layer: &Layer, _: &[Operand]) -> Result<Operator> {
             let (_, mode) = found.ok_or_else(|| {
                 layer.malformed(format!("pad_mode {mode:?} is none of its modes"))
             })?;
-            Ok(Operator::Pad {
-                pads: Pads::Each { begins: integers(1), ends: integers(2) },
-                axes: None,
-                value: Some(PadValue::Elements { mode: *mode, once: true }),
-            })
+            let pads = Pads::Each { begins: integers(1), ends: integers(2) };
+            Ok(Operator::PadElements { pads, axes: None, mode: *mode, once: true })
         }
     }
 }

@@ -151,6 +151,9 @@ fn resolved(site: &mut Site<'_, '_>) -> Checked<Vec<TensorId>> {
         Operator::TileAxis { repeats, axis } => moves::tile_axis(site, repeats, axis)?,
         Operator::Broadcast { sizes, rule } => broadcast::broadcast(site, sizes, rule)?,
         Operator::Pad { pads, axes, value } => pad::pad(site, pads, axes.as_ref(), *value)?,
+        Operator::PadElements { pads, axes, mode, once } => {
+            pad::pad_elements(site, pads, axes.as_ref(), *mode, *once)?
+        }
         Operator::DepthToSpace { block, order } => blocks::depth_to_space(site, *block, *order)?,
         Operator::SpaceToDepth { block, order } => blocks::space_to_depth(site, *block, *order)?,
         Operator::ShuffleChannels { axis, groups } => {

@@ -31,6 +31,27 @@ pub(super) fn pad(
     axes: Option<&Integers>,
     value: Option<PadValue>,
 ) -> Checked<TensorId> {
+    let (mut padded, paddings) = cut_off(site, pads, axes)?;
+    let value = scalar_value(site, value)?;
+    for (axis, padding) in paddings.into_iter().enumerate() {
+        let Some(Padding { before, after, .. }) = padding else { continue };
+        let parts = [
+            block(site, value, padded, axis, before)?,
+            Some(padded),
+            block(site, value, padded, axis, after)?,
+        ];
+        let parts: Vec<TensorId> = parts.into_iter().flatten().collect();
+        padded = site.builder.joined(axis, &parts)?;
+    }
+    Ok(padded)
+}
+
+/// The data without what is cut off, and what there is to be along each axis, where something is.
+fn cut_off(
+    site: &mut Site<'_, '_>,
+    pads: &Pads,
+    axes: Option<&Integers>,
+) -> Checked<(TensorId, Vec<Option<Padding>>)> {
     let (begins, ends) = both_ends(site, pads)?;
     let shape = site.data_shape()?;
     let axes = site.list_or("axes", axes, (0..).take(shape.rank()))?;
@@ -55,33 +76,18 @@ pub(super) fn pad(
         padding.as_ref().map_or(0..*size, |padding| padding.kept.clone())
     };
     let kept: Vec<_> = paddings.iter().zip(shape.iter()).map(kept).collect();
-    if let Some(PadValue::Elements { mode, once }) = value {
-        let cut_off = site.moved(cut(&shape, &kept)?)?;
-        return pad_with_elements(site, cut_off, &paddings, mode, once);
-    }
-    let value = scalar_value(site, value)?;
-    let mut padded = site.moved(cut(&shape, &kept)?)?;
-    for (axis, padding) in paddings.into_iter().enumerate() {
-        let Some(Padding { before, after, .. }) = padding else { continue };
-        let parts = [
-            block(site, value, padded, axis, before)?,
-            Some(padded),
-            block(site, value, padded, axis, after)?,
-        ];
-        let parts: Vec<TensorId> = parts.into_iter().flatten().collect();
-        padded = site.builder.joined(axis, &parts)?;
-    }
-    Ok(padded)
+    Ok((site.moved(cut(&shape, &kept)?)?, paddings))
 }
 
-/// The data, of which nothing is to be cut off any more, with its own elements around it.
-fn pad_with_elements(
+/// The same with elements of the data: of what is kept of it.
+pub(super) fn pad_elements(
     site: &mut Site<'_, '_>,
-    data: TensorId,
-    paddings: &[Option<Padding>],
+    pads: &Pads,
+    axes: Option<&Integers>,
     mode: PadMode,
     once: bool,
 ) -> Checked<TensorId> {
+    let (data, paddings) = cut_off(site, pads, axes)?;
     let shape = site.builder.shape(data).clone();
     let mut width = Vec::with_capacity(2 * paddings.len());
     for (axis, (padding, size)) in paddings.iter().zip(shape.iter()).enumerate() {
@@ -162,7 +168,6 @@ fn scalar_value(site: &mut Site<'_, '_>, value: Option<PadValue>) -> Checked<Ten
             }
             Data::Bytes(bytes.into())
         }
-        (Some(PadValue::Elements { .. }), _) => return wrong!("it pads with its own elements"),
         (None, ElementType::Fixed(dtype)) => return site.builder.zero(dtype),
         (None, ElementType::String) => Data::Strings(Arc::new([String::new()])),
     };

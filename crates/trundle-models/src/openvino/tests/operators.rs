@@ -140,7 +140,12 @@ fn layers_that_put_together() {
         axes: None,
         value,
     };
-    let elements = |mode| Some(PadValue::Elements { mode, once: true });
+    let elements = |mode| Operator::PadElements {
+        pads: Pads::Each { begins: list(1), ends: list(2) },
+        axes: None,
+        mode,
+        once: true,
+    };
     let spread = |rule| Operator::Broadcast { sizes: list(1), rule };
     let blocks = "block_size=\"2\" mode=\"blocks_first\"";
     let (first, last) = (BlockOrder::BlocksFirst, BlockOrder::DepthFirst);
@@ -153,9 +158,9 @@ fn layers_that_put_together() {
         ("Tile", "opset1", "", 2, 1, Operator::Tile { repeats: list(1) }),
         ("Pad", "opset1", "pad_mode=\"constant\"", 3, 1, pad(None)),
         ("Pad", "opset12", "pad_mode=\"constant\"", 4, 1, pad(Some(PadValue::Input(3)))),
-        ("Pad", "opset1", "pad_mode=\"edge\"", 3, 1, pad(elements(PadMode::Edge))),
-        ("Pad", "opset1", "pad_mode=\"reflect\"", 4, 1, pad(elements(PadMode::Reflect))),
-        ("Pad", "opset12", "pad_mode=\"symmetric\"", 3, 1, pad(elements(PadMode::Symmetric))),
+        ("Pad", "opset1", "pad_mode=\"edge\"", 3, 1, elements(PadMode::Edge)),
+        ("Pad", "opset1", "pad_mode=\"reflect\"", 4, 1, elements(PadMode::Reflect)),
+        ("Pad", "opset12", "pad_mode=\"symmetric\"", 3, 1, elements(PadMode::Symmetric)),
         ("Broadcast", "opset1", "", 2, 1, spread(BroadcastRule::ToSizes)),
         ("Broadcast", "opset3", "mode=\"numpy\"", 2, 1, spread(BroadcastRule::ToSizes)),
         ("Broadcast", "opset3", "mode=\"bidirectional\"", 2, 1, spread(BroadcastRule::BothWays)),

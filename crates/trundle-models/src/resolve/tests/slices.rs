@@ -201,9 +201,9 @@ fn what_pads_is_zero_unless_it_is_given() {
 fn expect_elements(begins: &[i64], ends: &[i64], mode: PadMode, size: usize, expected: &[u64]) {
     let pads = Pads::Each { begins: given(begins), ends: given(ends) };
     for once in [false, true] {
-        let value = Some(PadValue::Elements { mode, once });
         let mut sketch = Sketch::new(&[Tagged::counting(&[size], 0).constant()]);
-        sketch.node(Operator::Pad { pads: pads.clone(), axes: None, value }, &[0], 1);
+        let pads = pads.clone();
+        sketch.node(Operator::PadElements { pads, axes: None, mode, once }, &[0], 1);
         assert_eq!(sketch.run().unwrap()[0].tags, expected, "{mode}");
     }
 }
@@ -221,10 +221,11 @@ fn pads_are_elements_of_what_is_kept() {
 
 #[test]
 fn pads_beyond_a_mirror_are_refused_where_the_text_does() {
-    let pad = |pad: i64, mode, once| Operator::Pad {
+    let pad = |pad: i64, mode, once| Operator::PadElements {
         pads: Pads::Both(given(&[pad, 0])),
         axes: None,
-        value: Some(PadValue::Elements { mode, once }),
+        mode,
+        once,
     };
     let mut beyond = Sketch::new(&[Tagged::counting(&[3], 0).constant()]);
     beyond.node(pad(5, PadMode::Reflect, false), &[0], 1);
