@@ -180,6 +180,7 @@ unsafe fn run_units(
 /// # Safety
 /// `unit` is one of the step's, and `buffers` are valid for the plan: see [`run`].
 unsafe fn run_unit(step: &Step, unit: usize, buffers: &Buffers, queue: &mut Queue) {
+    let next = unit + 1;
     let mut unit = step.unit(unit);
     if let Some(tables) = &step.tables {
         // SAFETY: the tile is a part of the step's loops.
@@ -192,7 +193,7 @@ unsafe fn run_unit(step: &Step, unit: usize, buffers: &Buffers, queue: &mut Queu
     let entry = row.table.offset.wrapping_add_signed(unit.entries);
     if *place == Place::Lanes {
         // SAFETY: the lanes are a part of the step's loops.
-        return unsafe { run_lanes(step, row, &unit, entry, buffers) };
+        return unsafe { run_lanes(step, row, &unit, next, entry, buffers) };
     }
     let length = row.table.lengths[entry];
     let cut = row.cut(length);
@@ -269,11 +270,18 @@ unsafe fn gather_tile(step: &Step, tables: &Tables, unit: &Unit, buffers: &Buffe
     unsafe { run(&tile) };
 }
 
-/// Moves lanes of a unit, each cut at its own place.
+/// Moves lanes of a unit, each cut at its own place. Unit `next` of the step is likely to be moved after it.
 ///
 /// # Safety
 /// As [`put_tile`], for the elements that the lengths select.
-unsafe fn run_lanes(step: &Step, row: &RaggedLoop, unit: &Unit, entry: usize, buffers: &Buffers) {
+unsafe fn run_lanes(
+    step: &Step,
+    row: &RaggedLoop,
+    unit: &Unit,
+    next: usize,
+    entry: usize,
+    buffers: &Buffers,
+) {
     let Unit { rows, cols, .. } = unit;
     let axis = step.rows.len;
     // Rows count from the start of the ragged axis, where each lane's runs are measured from.
@@ -283,6 +291,12 @@ unsafe fn run_lanes(step: &Step, row: &RaggedLoop, unit: &Unit, entry: usize, bu
     let mut tile = tile_of(step, &at_row_0, step.rows, step.cols, buffers);
     let (src, dst) = offset_of(step.rows, step.row_wrap, slab * axis);
     (tile.src, tile.dst) = (tile.src.wrapping_offset(src), tile.dst.wrapping_offset(dst));
+    if next < step.units() {
+        let next = step.unit(next);
+        let at_row_0 = Unit { rows: 0..1, ..next };
+        let Tile { src, dst, cols, .. } = tile_of(step, &at_row_0, step.rows, step.cols, buffers);
+        tile.next = Some(Next::at(src, dst, cols.src_stride));
+    }
     let one = AffineLoop { len: 1, src_stride: 0, dst_stride: 0 };
     let wrap = step.row_wrap.unwrap_or(one);
     let [.., lane_stride, slab_lane_stride] = row.table.strides[..] else {

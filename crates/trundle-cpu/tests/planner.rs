@@ -61,8 +61,10 @@ fn shape_of(steps: &[Step]) -> (&'static str, Vec<usize>, usize, usize) {
 #[test]
 fn each_pattern_gets_its_kernel_rows_and_columns() {
     let transpose = |order: &[i64], sizes: &[usize]| shape_of(&steps(Transpose::new(order), sizes));
-    // Runs of 400 bytes: those that are near in the source are the rows.
-    assert_eq!(transpose(&[1, 0, 2], &[20, 30, 100]), ("runs-portable", vec![20], 30, 400));
+    // Runs of 400 bytes: those that are near in the destination are the rows, or, past the caches, those
+    // that are near in the source.
+    assert_eq!(transpose(&[1, 0, 2], &[20, 30, 100]), ("runs-portable", vec![30], 20, 400));
+    assert_eq!(transpose(&[1, 0, 2], &[900, 300, 100]), ("runs-portable", vec![900], 300, 400));
     assert_eq!(transpose(&[0, 2, 1], &[5, 20, 30]), ("transposed-portable", vec![5], 30, 20));
     assert_eq!(transpose(&[1, 0, 2], &[20, 30, 1]), ("transposed-portable", vec![], 30, 20));
     // Elements of 12 bytes stay together.
@@ -136,7 +138,7 @@ fn ragged_loops_are_the_rows_the_columns_or_lanes() {
         steps(ReverseSubsequences::new(1, lengths), sizes)
     };
     let wide = placed(&lanes(&[2, 10, 20]));
-    assert_eq!(wide, (Place::Lanes, "barrel-shift-portable", "barrel-shift-portable"));
+    assert_eq!(wide, (Place::Lanes, "packed-lanes-portable", "packed-lanes-portable"));
     // Rows of less than a line: a unit goes on through slabs.
     let narrow = lanes(&[2, 10, 6]);
     assert_eq!(placed(&narrow), (Place::Lanes, "sub-line-portable", "sub-line-portable"));

@@ -195,8 +195,8 @@ catalogue! {
         "no two neighbours stay together: element by element";
     "sub-line": lanes::sub_line(LaneTile, Slabs, Streaming) [avx512 avx2] [neon] [portable],
         "rows of a few lanes follow each other: they are put together in the cache, and written as lines";
-    "barrel-shift": lanes::barrel_shift(LaneTile, Lanes, Streaming) [avx512 avx2] [neon] [portable],
-        "every lane has a length of its own: whole lines of lanes are shifted";
+    "packed-lanes": lanes::packed_lanes(LaneTile, Lanes, Streaming) [avx512 avx2] [neon] [portable],
+        "every lane has a length of its own: lines of lanes are packed, put in order in the cache, and written whole";
     "strided-lanes": lanes::strided_lanes(LaneTile, Lanes, Ordinary) [] [] [scalar],
         "every lane has a length of its own: element by element across the lanes";
 }

@@ -1,9 +1,6 @@
-//! Lanes that are neighbours, each cut at a place of its own: whole lines of lanes are moved.
-//!
-//! In one of the two runs, the *kept* one, all lanes read the same row of the source. In the other,
-//! the *reversed* one, they read rows in the opposite order, each lane from a row of its own:
-//! beside the lane that begins the furthest back, every lane is *shifted* by some number of rows. A
-//! shift is done bit by bit, for all lanes of a line at once, as a barrel shifter does it:
+//! Lanes that are neighbours, each read in the opposite order from a row of its own: beside the lane
+//! that begins the furthest back, every lane is *shifted* by some number of rows. A shift is done bit
+//! by bit, for all lanes of a line at once, as a barrel shifter does it:
 //!
 //! ```text
 //! for each few lines of lanes
@@ -14,126 +11,24 @@
 //! ```
 //!
 //! A pass over the rows does three bits in registers; the last one writes. So a line costs a dozen
-//! instructions for every three bits, however wide its elements are, where moving it element by
+//! instructions for every three bits, however narrow its elements are, where moving it element by
 //! element takes a load and a store for each.
 
 use super::group::Group;
-use super::ragged::LaneTile;
-use super::reversed_run::{Reversed, Runs};
-use super::strided_lanes;
+use super::reversed_run::Reversed;
 use crate::parts::scratch::{
-    LineMasks, MADE, MOST_BITS, MOST_LINES, OUT_BYTES, PACKED_LINES, PASS_BITS, READ, Scratch,
-    pitch, scratch,
+    LineMasks, MADE, MOST_LINES, OUT_BYTES, PASS_BITS, READ, Scratch, pitch,
 };
-use crate::pattern::{Pattern, Space};
-use crate::rows::runs;
 use crate::simd::{LINE, Token, Vector};
-use crate::tile::Tile;
-use crate::tuning::Level;
-
-/// How many rows of an axis are moved at a time where its lanes need more bits.
-const ROWS_OF_MANY: usize = 1 << (MOST_BITS - 1);
 
 /// How many rows ahead of the one that is read the source is prefetched (measured;
 /// docs/kernels.md).
 const PACKED_AHEAD: isize = 8;
 const KEPT_AHEAD: isize = 4;
 
-/// How many bytes of a row are moved at a time, of so many rows.
-fn most_bytes(rows: usize) -> usize {
-    LINE * (PACKED_LINES / pitch(rows)).min(MOST_LINES)
-}
-
-/// How many rows of the ragged axis are moved at a time, of as many as there are.
-fn block_rows(rows: usize) -> usize {
-    if rows <= 1 << MOST_BITS { rows } else { ROWS_OF_MANY }
-}
-
-/// Lanes that are neighbours on both sides.
-pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
-    runs::applies(pattern, vector_bytes)
-}
-
-/// Tiles of some blocks that are moved at a time.
-pub(crate) fn tile(space: &Space) -> (usize, usize) {
-    let (width, (rows, _)) = (space.pattern.width, space.pattern.lens);
-    let rows = block_rows(rows);
-    (rows, 4 * most_bytes(rows) / width)
-}
-
-/// Copies lanes that are neighbours on both sides.
-///
-/// # Safety
-/// As [`Call::LaneTile`](crate::Call::LaneTile); the lanes are neighbours in the source and in the
-/// destination.
-#[inline(always)]
-pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &LaneTile<'_>) {
-    // SAFETY: this thread moves one tile at a time.
-    let (Some(runs), Some(mut scratch)) = (Runs::of(tile.ragged), unsafe { scratch() }) else {
-        // SAFETY: the contract is the same.
-        return unsafe { strided_lanes::run(tile) };
-    };
-    let Tile { dst, rows, cols, width, .. } = tile.tile;
-    let (row_end, bytes) = (tile.row_begin + rows.len, cols.len * width);
-    let row_block = block_rows(rows.len);
-    // Groups of about the same size meet where lines of the destination do.
-    let most = most_bytes(row_block).saturating_sub(LINE).max(LINE);
-    let byte_block = bytes.div_ceil(bytes.div_ceil(most)).next_multiple_of(LINE);
-    let first_end = bytes.min(byte_block + dst.align_offset(LINE));
-    for row in (tile.row_begin..row_end).step_by(row_block) {
-        let (mut begin, mut end) = (0, first_end);
-        while begin < end {
-            let rows = row..row_end.min(row + row_block);
-            let group = Group { tile, runs, rows, bytes: begin..end };
-            // SAFETY: the group is a part of the tile; this thread does one group at a time, and
-            // nobody else has its scratch.
-            begin = unsafe { group.copy(token, &mut scratch) };
-            end = bytes.min(begin + byte_block);
-        }
-    }
-}
-
-impl Group<'_> {
-    /// Copies the group, or as many of its lines as fit the scratch; gives the byte up to which.
-    ///
-    /// # Safety
-    /// As [`run`], for a group of its tile, of [`block_rows`] rows at most.
-    #[inline(always)]
-    unsafe fn copy<V: Vector>(mut self, token: Token<V>, scratch: &mut Scratch<'_>) -> usize {
-        let reversed = loop {
-            let Some(reversed) = self.find_reversed(scratch.lanes) else {
-                // SAFETY: every lane keeps all rows.
-                unsafe { self.copy_kept(token, self.rows.clone()) };
-                return self.bytes.end;
-            };
-            let fitting = PACKED_LINES / pitch(reversed.packed_rows(self.rows.len()));
-            if self.lines() <= fitting {
-                break reversed;
-            }
-            // Lanes of few rows that lie far apart in the source.
-            self.bytes.end = self.bytes.start + fitting * LINE;
-        };
-        let bits = reversed.bits(self.rows.len());
-        self.find_shifts(&reversed, bits, scratch);
-        let packed_rows = reversed.packed_rows(self.rows.len());
-        let shift = Shift { token, group: &self, reversed: &reversed, packed_rows, bits };
-        // SAFETY: no lane is reversed outside the rows of `reversed`.
-        unsafe {
-            self.copy_kept(token, self.rows.start..reversed.rows.start);
-            if reversed.spread() >= 1 << bits || self.bytes.len() < LINE {
-                shift.copy::<false>(scratch);
-            } else {
-                shift.copy::<true>(scratch);
-            }
-            self.copy_kept(token, reversed.rows.end..self.rows.end);
-        }
-        self.bytes.end
-    }
-}
-
 /// The passes over the reversed rows of a group: from the highest bits of the shifts to the lowest,
 /// which the last one does.
-struct Shift<'a, V> {
+pub(crate) struct Shift<'a, V> {
     token: Token<V>,
     group: &'a Group<'a>,
     reversed: &'a Reversed,
@@ -143,11 +38,35 @@ struct Shift<'a, V> {
     bits: usize,
 }
 
-impl<V: Vector> Shift<'_, V> {
+impl<'a, V: Vector> Shift<'a, V> {
+    /// Those of a group.
+    pub(crate) fn of(token: Token<V>, group: &'a Group<'a>, reversed: &'a Reversed) -> Self {
+        let packed_rows = reversed.packed_rows(group.rows.len());
+        let bits = reversed.bits(group.rows.len());
+        Shift { token, group, reversed, packed_rows, bits }
+    }
+
+    /// Moves the reversed rows.
+    ///
+    /// # Safety
+    /// The rows are those that a lane of the group reverses, and fit the scratch, which has its lanes.
+    #[inline(always)]
+    pub(crate) unsafe fn copy_all(&self, scratch: &mut Scratch<'_>) {
+        self.group.find_shifts(self.reversed, self.bits, scratch);
+        // SAFETY: the contract is the same.
+        unsafe {
+            if self.reversed.spread() >= 1 << self.bits || self.group.bytes.len() < LINE {
+                self.copy::<false>(scratch);
+            } else {
+                self.copy::<true>(scratch);
+            }
+        }
+    }
+
     /// Moves the reversed rows. `PLAIN` if every line is whole and every shift is done by passes.
     ///
     /// # Safety
-    /// As [`Group::copy`]; the scratch has what [`Group::find_shifts`] finds.
+    /// As [`Shift::copy_all`]; the scratch has what [`Group::find_shifts`] finds.
     #[inline(always)]
     unsafe fn copy<const PLAIN: bool>(&self, scratch: &mut Scratch<'_>) {
         // SAFETY: the contract is the same; each pass reads what the one before it has made.
@@ -178,17 +97,6 @@ impl<V: Vector> Shift<'_, V> {
         tile.tile.src.wrapping_add(bytes.start).wrapping_offset(index * runs.reversed.src_stride)
     }
 
-    /// Prefetches the lines of a row, into the cache that rows which are read backwards go into: one of
-    /// the two runs of every lane is.
-    #[inline(always)]
-    fn prefetch_row(&self, row: *const u8) {
-        let lines = (0..self.group.lines()).map(|line| row.wrapping_add(line * LINE));
-        match self.group.tile.tile.tuning.reversed_level {
-            Level::L1 => lines.for_each(V::prefetch),
-            Level::L2 => lines.for_each(V::prefetch_l2),
-        }
-    }
-
     /// Packs the lines, row after row.
     ///
     /// # Safety
@@ -203,7 +111,7 @@ impl<V: Vector> Shift<'_, V> {
                 // All of a row together: what is near in memory is best read at once.
                 let ahead =
                     from.wrapping_offset(PACKED_AHEAD * self.group.runs.reversed.src_stride);
-                self.prefetch_row(ahead);
+                self.group.prefetch_row::<V>(ahead);
             }
             for line in 0..lines {
                 let to = self.packed(line, scratch).wrapping_add(row * LINE);
@@ -345,7 +253,7 @@ impl<V: Vector> Shift<'_, V> {
         for (index, kept) in kept_rows.iter_mut().enumerate() {
             *kept = group.kept_src((reversed_rows.start + row + index).min(reversed_rows.end - 1));
             let ahead = kept.wrapping_offset(KEPT_AHEAD * group.runs.kept.src_stride);
-            self.prefetch_row(ahead);
+            self.group.prefetch_row::<V>(ahead);
         }
         let all = u64::MAX >> (LINE - bytes.min(LINE));
         for (line, reversed) in reversed.iter_mut().enumerate().take(lines) {

@@ -9,6 +9,7 @@ use crate::parts::scratch::{Lane, Scratch};
 use crate::rows::runs;
 use crate::simd::{LINE, Token, Vector};
 use crate::tile::{AffineLoop, Tile};
+use crate::tuning::Level;
 
 /// Rows and bytes that are moved at a time.
 pub(crate) struct Group<'a> {
@@ -18,6 +19,8 @@ pub(crate) struct Group<'a> {
     pub(crate) rows: Range<usize>,
     /// The bytes of neighbouring lanes, from the first lane of the tile.
     pub(crate) bytes: Range<usize>,
+    /// Where row 0 of the next group begins, if that is known.
+    pub(crate) next: Option<*const u8>,
 }
 
 impl Group<'_> {
@@ -38,10 +41,23 @@ impl Group<'_> {
         byte / self.tile.tile.width
     }
 
+    /// The lanes of the tile that the bytes are of.
+    pub(crate) fn lanes(&self) -> Range<usize> {
+        self.lane_at(self.bytes.start)..self.lane_at(self.bytes.end - 1) + 1
+    }
+
+    /// The bytes of the group that belong to its lane `index`: all of its element, but for what is
+    /// another group's of the first and the last lane.
+    #[inline(always)]
+    pub(crate) fn place_of(&self, index: usize) -> Range<usize> {
+        let (width, Range { start, end }) = (self.tile.tile.width, self.bytes.clone());
+        let lane = self.lane_at(start) + index;
+        (lane * width).max(start) - start..((lane + 1) * width).min(end) - start
+    }
+
     /// Finds what is reversed of each lane; `None` if nothing is.
     pub(crate) fn find_reversed(&self, lanes: &mut [Lane]) -> Option<Reversed> {
-        let indices = self.lane_at(self.bytes.start)..self.lane_at(self.bytes.end - 1) + 1;
-        Reversed::find(self.tile, &self.runs, &self.rows, indices, lanes)
+        Reversed::find(self.tile, &self.runs, &self.rows, self.lanes(), lanes)
     }
 
     /// Finds the masks of each line, and the changes in each of its rows.
@@ -89,9 +105,32 @@ impl Group<'_> {
     /// Where a row is read that is kept.
     #[inline(always)]
     pub(crate) fn kept_src(&self, row: usize) -> *const u8 {
+        self.kept_row(self.tile.tile.src.wrapping_add(self.bytes.start), row)
+    }
+
+    /// The same of a group whose row 0 begins at `src`.
+    #[inline(always)]
+    pub(crate) fn kept_row(&self, src: *const u8, row: usize) -> *const u8 {
         let Run { src_offset, src_stride, .. } = *self.runs.kept;
-        let row = src_offset.wrapping_add(row.cast_signed().wrapping_mul(src_stride));
-        self.tile.tile.src.wrapping_add(self.bytes.start).wrapping_offset(row)
+        src.wrapping_offset(src_offset.wrapping_add(row.cast_signed().wrapping_mul(src_stride)))
+    }
+
+    /// Prefetches the lines of a row, into the cache that rows which are read backwards go into: one of
+    /// the two runs of every lane is.
+    #[inline(always)]
+    pub(crate) fn prefetch_row<V: Vector>(&self, row: *const u8) {
+        match self.tile.tile.tuning.reversed_level {
+            Level::L1 => {
+                (0..self.lines()).for_each(|line| V::prefetch(row.wrapping_add(line * LINE)))
+            }
+            Level::L2 => self.prefetch_row_l2::<V>(row),
+        }
+    }
+
+    /// The same, into the second-level cache.
+    #[inline(always)]
+    pub(crate) fn prefetch_row_l2<V: Vector>(&self, row: *const u8) {
+        (0..self.lines()).for_each(|line| V::prefetch_l2(row.wrapping_add(line * LINE)));
     }
 
     /// Reads a vector that begins with byte `at` of the group, of which the group may have less.

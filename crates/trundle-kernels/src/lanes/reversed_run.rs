@@ -38,6 +38,13 @@ impl<'a> Runs<'a> {
             start_per_length: if reversed.src_per_length == reversed.src_stride { 1 } else { -1 },
         })
     }
+
+    /// The index of the source row that row 0 of the kept run reads, if it reads whole rows; the next
+    /// reads the one before.
+    pub(crate) fn kept_start(&self) -> Option<isize> {
+        let (offset, stride) = (self.kept.src_offset, self.reversed.src_stride);
+        (offset % stride == 0).then(|| offset / stride)
+    }
 }
 
 /// What is reversed of all lanes of a group.

@@ -8,7 +8,7 @@ use crate::tile::Tile;
 /// Lanes whose cuts are worked out together, before the rows are walked.
 const LANES: usize = 64;
 
-pub(crate) use super::barrel_shift::tile;
+pub(crate) use super::packed_lanes::tile;
 
 /// Any strides.
 pub(crate) fn applies(_: &Pattern, _: usize) -> bool {

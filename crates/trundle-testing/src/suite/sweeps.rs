@@ -105,7 +105,7 @@ pub fn large() -> impl Iterator<Item = Case> {
         axis,
         lengths: lane_lengths(lanes, rows, 0),
     };
-    let cases: [(&[usize], PlainOp, usize); 10] = [
+    let cases: [(&[usize], PlainOp, usize); 11] = [
         (&[600_011], PlainOp::Flip { axes: vec![0] }, 4),
         (&[500_009], roll(&[123_456], &[0]), 8),
         (&[801, 703], transpose(&[1, 0]), 4),
@@ -116,6 +116,8 @@ pub fn large() -> impl Iterator<Item = Case> {
         (&[4, 999, 131], reverse(&[999, 0, 500, 1]), 4),
         (&[3, 515, 1100], lanes(1, 3300, 515), 2),
         (&[20_011, 67], lanes(0, 67, 20_011), 2),
+        // As many rows as a thread's scratch holds of so many lines.
+        (&[3001, 575], lanes(0, 575, 3001), 2),
     ];
     cases.into_iter().map(|(shape, op, width)| Case::contiguous(shape, &[op], width, [0, 0]))
 }

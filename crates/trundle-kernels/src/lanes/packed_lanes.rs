@@ -1,0 +1,115 @@
+//! Lanes that are neighbours, each cut at a place of its own: whole lines of lanes are moved.
+//!
+//! In one of the two runs, the *kept* one, all lanes read the same row of the source. In the other,
+//! the *reversed* one, they read rows in the opposite order, each lane from a row of its own. What a
+//! few lines of lanes read is packed in the second-level cache, put in order there, and leaves it in
+//! whole lines: lane by lane where what is reversed of a lane is a reversal of these rows alone
+//! ([`swapped`](super::swapped)), else for all lanes of a line at once
+//! ([`barrel_shift`](super::barrel_shift)).
+
+use super::barrel_shift::Shift;
+use super::group::Group;
+use super::ragged::LaneTile;
+use super::reversed_run::Runs;
+use super::strided_lanes;
+use super::swapped::Swap;
+use crate::parts::scratch::{MOST_BITS, MOST_LINES, PACKED_LINES, Scratch, pitch, scratch};
+use crate::pattern::{Pattern, Space};
+use crate::rows::runs;
+use crate::simd::{LINE, Token, Vector};
+use crate::tile::Tile;
+
+/// How many rows of an axis are moved at a time where its lanes need more bits.
+const ROWS_OF_MANY: usize = 1 << (MOST_BITS - 1);
+
+/// How many bytes of a row are moved at a time, of so many rows.
+fn most_bytes(rows: usize) -> usize {
+    LINE * (PACKED_LINES / pitch(rows)).min(MOST_LINES)
+}
+
+/// How many rows of the ragged axis are moved at a time, of as many as there are.
+fn block_rows(rows: usize) -> usize {
+    if rows <= 1 << MOST_BITS { rows } else { ROWS_OF_MANY }
+}
+
+/// Lanes that are neighbours on both sides.
+pub(crate) fn applies(pattern: &Pattern, vector_bytes: usize) -> bool {
+    runs::applies(pattern, vector_bytes)
+}
+
+/// Tiles of some blocks that are moved at a time.
+pub(crate) fn tile(space: &Space) -> (usize, usize) {
+    let (width, (rows, _)) = (space.pattern.width, space.pattern.lens);
+    let rows = block_rows(rows);
+    (rows, 4 * most_bytes(rows) / width)
+}
+
+/// Copies lanes that are neighbours on both sides.
+///
+/// # Safety
+/// As [`Call::LaneTile`](crate::Call::LaneTile); the lanes are neighbours in the source and in the
+/// destination.
+#[inline(always)]
+pub(crate) unsafe fn run<V: Vector>(token: Token<V>, tile: &LaneTile<'_>) {
+    // SAFETY: this thread moves one tile at a time.
+    let (Some(runs), Some(mut scratch)) = (Runs::of(tile.ragged), unsafe { scratch() }) else {
+        // SAFETY: the contract is the same.
+        return unsafe { strided_lanes::run(tile) };
+    };
+    let Tile { dst, rows, cols, width, .. } = tile.tile;
+    let (row_end, bytes) = (tile.row_begin + rows.len, cols.len * width);
+    let row_block = block_rows(rows.len);
+    // Groups of about the same size meet where lines of the destination do.
+    let most = most_bytes(row_block).saturating_sub(LINE).max(LINE);
+    let byte_block = bytes.div_ceil(bytes.div_ceil(most)).next_multiple_of(LINE);
+    let first_end = bytes.min(byte_block + dst.align_offset(LINE));
+    for row in (tile.row_begin..row_end).step_by(row_block) {
+        let (mut begin, mut end) = (0, first_end);
+        while begin < end {
+            let rows = row..row_end.min(row + row_block);
+            let next = if end < bytes {
+                Some(tile.tile.src.wrapping_add(end))
+            } else {
+                tile.tile.next.map(|next| next.src)
+            };
+            let group = Group { tile, runs, rows, bytes: begin..end, next };
+            // SAFETY: the group is a part of the tile; this thread does one group at a time, and
+            // nobody else has its scratch.
+            begin = unsafe { group.copy(token, &mut scratch) };
+            end = bytes.min(begin + byte_block);
+        }
+    }
+}
+
+impl Group<'_> {
+    /// Copies the group, or as many of its lines as fit the scratch; gives the byte up to which.
+    ///
+    /// # Safety
+    /// As [`run`], for a group of its tile, of [`block_rows`] rows at most.
+    #[inline(always)]
+    unsafe fn copy<V: Vector>(mut self, token: Token<V>, scratch: &mut Scratch<'_>) -> usize {
+        let reversed = loop {
+            let Some(reversed) = self.find_reversed(scratch.lanes) else {
+                // SAFETY: every lane keeps all rows.
+                unsafe { self.copy_kept(token, self.rows.clone()) };
+                return self.bytes.end;
+            };
+            let fitting = PACKED_LINES / pitch(reversed.packed_rows(self.rows.len()));
+            if self.lines() <= fitting {
+                break reversed;
+            }
+            // Lanes of few rows that lie far apart in the source.
+            self.bytes.end = self.bytes.start + fitting * LINE;
+        };
+        // SAFETY: no lane is reversed outside the rows of `reversed`.
+        unsafe {
+            self.copy_kept(token, self.rows.start..reversed.rows.start);
+            match Swap::of(&self, &reversed, scratch.lanes, V::BYTES) {
+                Some(swap) => swap.copy(token, scratch),
+                None => Shift::of(token, &self, &reversed).copy_all(scratch),
+            }
+            self.copy_kept(token, reversed.rows.end..self.rows.end);
+        }
+        self.bytes.end
+    }
+}
