@@ -60,6 +60,10 @@ impl Assigned {
             Picked::Lanes(..) => others.take_ragged(),
             // What follows such rows in the destination is put together with them.
             Picked::Plain(cols) if is_short_and_reversed(cols, width) => others.take_next(width),
+            // In the caches, a line that two rows share is best written at once.
+            Picked::Plain(cols) if store == Store::Ordinary && is_run(cols, width) => {
+                others.take_next(width)
+            }
             Picked::Plain(_) => others.take_nearest_in_source(width),
             Picked::Ragged(_) => others.take_next(width),
         };
@@ -70,8 +74,7 @@ impl Assigned {
             _ => Place::Outer,
         };
         // What stays together goes as runs, however short they are.
-        let step = width.cast_signed();
-        let is_run = (cols.each().src_stride, cols.each().dst_stride) == (step, step);
+        let is_run = is_run(cols.each(), width);
         let are_many = others.are_plain()
             && matches!((rows, cols), (Picked::Plain(_), Picked::Plain(_)))
             && !is_run
@@ -180,6 +183,12 @@ impl Arranged {
         let counts = (wrapped(rows, self.row_wrap), wrapped(cols, self.col_wrap));
         pattern(width, rows, cols, counts)
     }
+}
+
+/// Whether columns are neighbours on both sides.
+fn is_run(cols: AffineLoop, width: usize) -> bool {
+    let step = width.cast_signed();
+    (cols.src_stride, cols.dst_stride) == (step, step)
 }
 
 /// Whether columns are neighbours in the opposite order, in less than a line.
