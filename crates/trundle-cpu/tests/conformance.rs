@@ -5,7 +5,7 @@
 mod common;
 
 use trundle_core::{Backend, Layout, Move};
-use trundle_cpu::tuning::{Level, Packed, Tuning};
+use trundle_cpu::tuning::{Level, LinesTogether, Packed, Tuning};
 use trundle_cpu::{CATALOGUE, Cpu, Machine, Planner, Simd};
 use trundle_testing::{MOST_BOXES, everything, suite};
 
@@ -56,7 +56,7 @@ fn results_are_the_same_with_any_tuning_record() {
         transpose_level: Level::L2,
         columns_ahead: 1,
         column_bytes_ahead: 0,
-        lines_together: 2,
+        lines_together: LinesTogether::Two,
         tile_bytes: 100,
         tile_rows: 16,
         tile_columns: 64,

@@ -30,4 +30,4 @@ pub use pattern::{Pattern, Roles, Space};
 pub use simd::Simd;
 pub use tile::{AffineLoop, Next, Store, Tile, Tiles};
 pub use transpose::transposed::takes_lines;
-pub use tuning::{Level, Packed, Tuning};
+pub use tuning::{Level, LinesTogether, Packed, Tuning};

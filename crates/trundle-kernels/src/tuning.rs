@@ -21,6 +21,39 @@ impl fmt::Display for Level {
     }
 }
 
+/// How many neighbouring lines of each row of its destination a transpose writes together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinesTogether {
+    /// One.
+    One,
+    /// Two where the lines of all rows begin at the same columns and columns are long, else one.
+    Aligned,
+    /// Two.
+    Two,
+}
+
+impl LinesTogether {
+    /// The number of lines, where the lines of all rows begin at the same columns if `aligned`, and columns
+    /// have so many bytes.
+    pub(crate) fn of(self, aligned: bool, col_bytes: usize) -> usize {
+        match self {
+            LinesTogether::Two => 2,
+            LinesTogether::Aligned if aligned && col_bytes >= LEAST_TOGETHER_BYTES => 2,
+            _ => 1,
+        }
+    }
+}
+
+impl fmt::Display for LinesTogether {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            LinesTogether::One => "1",
+            LinesTogether::Aligned => "aligned",
+            LinesTogether::Two => "2",
+        })
+    }
+}
+
 /// Which elements are packed in a second-level cache before they are transposed, where their columns
 /// drive each other out of the caches or are short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,8 +111,8 @@ pub struct Tuning {
     pub columns_ahead: usize,
     /// How many bytes ahead at least, where columns are short.
     pub column_bytes_ahead: usize,
-    /// How many lines of a row are written together, 1 or 2; of bytes there are always two.
-    pub lines_together: usize,
+    /// How many lines of a row are written together; of bytes there are always two.
+    pub lines_together: LinesTogether,
     /// How far a tile of a transpose reaches along the source's neighbours, in bytes.
     pub tile_bytes: usize,
     /// How many rows such a tile has at most.
@@ -105,7 +138,7 @@ struct Number {
 }
 
 /// The numbers, in the order of their text.
-const NUMBERS: [Number; 12] = {
+const NUMBERS: [Number; 11] = {
     const fn number(
         name: &'static str,
         range: std::ops::RangeInclusive<usize>,
@@ -120,7 +153,6 @@ const NUMBERS: [Number; 12] = {
         number("reversed_ahead", 64..=1 << 20, |tuning| &mut tuning.reversed_ahead),
         number("columns_ahead", 1..=4096, |tuning| &mut tuning.columns_ahead),
         number("column_bytes_ahead", 0..=1 << 20, |tuning| &mut tuning.column_bytes_ahead),
-        number("lines_together", 1..=2, |tuning| &mut tuning.lines_together),
         number("tile_bytes", 64..=1 << 20, |tuning| &mut tuning.tile_bytes),
         number("tile_rows", 16..=512, |tuning| &mut tuning.tile_rows),
         number("tile_columns", 64..=1 << 20, |tuning| &mut tuning.tile_columns),
@@ -147,7 +179,7 @@ impl Tuning {
             transpose_level: Level::L1,
             columns_ahead: 32,
             column_bytes_ahead: 8 << 10,
-            lines_together: 1,
+            lines_together: LinesTogether::One,
             tile_bytes: 1 << 10,
             tile_rows: 256,
             tile_columns: 4096,
@@ -184,6 +216,10 @@ impl Tuning {
             "transpose_level" => {
                 self.transpose_level = one_of(name, value, [Level::L1, Level::L2])?;
             }
+            "lines_together" => {
+                let all = [LinesTogether::One, LinesTogether::Aligned, LinesTogether::Two];
+                self.lines_together = one_of(name, value, all)?;
+            }
             "packed" => {
                 let all = [Packed::Never, Packed::Narrow, Packed::All];
                 self.packed = one_of(name, value, all)?;
@@ -216,6 +252,9 @@ fn one_of<T: fmt::Display + Copy, const N: usize>(
     })
 }
 
+/// Columns of fewer bytes are short: those of pixels of a few channels (measured; docs/kernels.md).
+const LEAST_TOGETHER_BYTES: usize = 512;
+
 /// More is streamed, however large the last-level cache is: sixteen second-level caches of the machines
 /// that were measured (docs/kernels.md).
 const MOST_CACHED_BYTES: usize = 16 << 20;
@@ -228,11 +267,12 @@ impl fmt::Display for Tuning {
         }
         write!(
             f,
-            "run_level={} rolled_level={} reversed_level={} transpose_level={} packed={}",
+            "run_level={} rolled_level={} reversed_level={} transpose_level={} lines_together={} packed={}",
             self.run_level,
             self.rolled_level,
             self.reversed_level,
             self.transpose_level,
+            self.lines_together,
             self.packed
         )
     }
@@ -266,6 +306,7 @@ mod tests {
             streaming_bytes: 5,
             run_pages: 4,
             transpose_level: Level::L2,
+            lines_together: LinesTogether::Aligned,
             packed: Packed::Narrow,
             ..Tuning::of_cache(1 << 30)
         };

@@ -1,6 +1,6 @@
 //! The tuning records that come with trundle.
 
-use trundle_kernels::{Level, Packed, Tuning};
+use trundle_kernels::{Level, LinesTogether, Packed, Tuning};
 
 use super::cpu_model::CpuModel;
 
@@ -19,7 +19,12 @@ const ROWS: [Row; 5] = [
     Row {
         name: "AMD family 26 (Zen 5)",
         is_for: |cpu| cpu.vendor == AMD && cpu.family == 26,
-        tuning: |common| common,
+        tuning: |common| Tuning {
+            lines_together: LinesTogether::Aligned,
+            tile_bytes: 2 << 10,
+            tile_rows: 512,
+            ..common
+        },
     },
     Row {
         name: "AMD family 25 (Zen 3 and 4)",
@@ -30,7 +35,7 @@ const ROWS: [Row; 5] = [
             reversed_level: Level::L2,
             reversed_ahead: 8 << 10,
             transpose_level: Level::L2,
-            lines_together: 2,
+            lines_together: LinesTogether::Two,
             tile_bytes: 2 << 10,
             tile_rows: 512,
             short_row_bytes: 512,
@@ -61,7 +66,7 @@ const ROWS: [Row; 5] = [
             rolled_level: Level::L2,
             run_pages: 4,
             column_bytes_ahead: 0,
-            lines_together: 2,
+            lines_together: LinesTogether::Two,
             tile_columns: 256,
             packed: Packed::Narrow,
             ..common
@@ -108,6 +113,6 @@ mod tests {
         assert_eq!(named(INTEL, 6, 85), ROWS[2].name);
         assert_eq!(named("aarch64", 0, 0), "any processor");
         assert_eq!(for_cpu(&CpuModel::default(), 480 << 20).0.streaming_bytes, 16 << 20);
-        assert_eq!(all(32 << 20).len(), 4);
+        assert_eq!(all(32 << 20).len(), 5);
     }
 }

@@ -24,7 +24,7 @@ use std::path::PathBuf;
 use crate::fork_safe::ForkSafe;
 use crate::machine;
 
-pub use trundle_kernels::{Level, Packed, Tuning};
+pub use trundle_kernels::{Level, LinesTogether, Packed, Tuning};
 
 pub use cpu_model::CpuModel;
 pub use search::{Progress, Trial, Tuned, tune};

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use trundle_core::ops::{Flip, Roll, Transpose};
 use trundle_core::{Backend, IndexMap, Layout, Move, Op, Result, Shape};
-use trundle_kernels::{Level, Packed, Tuning};
+use trundle_kernels::{Level, LinesTogether, Packed, Tuning};
 
 use super::{built_in, kept, kept_path, used};
 use crate::{Cpu, Machine, Plan, Planner, Simd};
@@ -375,10 +375,12 @@ fn comparisons() -> Vec<Comparison> {
             [256, 1024, 4096].map(|tile_columns| Tuning { tile_columns, ..*best }).to_vec()
         }),
         compare("how lines are written", Shows::Transposes, |best, _| {
-            vec![
-                Tuning { lines_together: 3 - best.lines_together, ..*best },
-                Tuning { column_bytes_ahead: (8 << 10) - best.column_bytes_ahead, ..*best },
-            ]
+            let lines = [LinesTogether::One, LinesTogether::Aligned, LinesTogether::Two];
+            let with = |lines_together| Tuning { lines_together, ..*best };
+            let column_bytes_ahead = (8 << 10) - best.column_bytes_ahead;
+            let mut records = lines.map(with).to_vec();
+            records.push(Tuning { column_bytes_ahead, ..*best });
+            records
         }),
         compare("which rows are put together", Shows::Transposes, |best, _| {
             let with = |short_row_bytes| Tuning { short_row_bytes, ..*best };

@@ -32,21 +32,28 @@ const COLS_AHEAD: usize = 8;
 const LEAST_COL_BYTES: usize = 256;
 const LEAST_ROW_BYTES: usize = 1024;
 
-/// Longer rows are packed only where the columns alias, as are those whose columns jump.
+/// Longer rows of bytes, and of elements of 2, are packed only where the columns alias, as are those whose
+/// columns jump.
 const LONG_ROW_BYTES: usize = 4096;
 
-/// Columns that are a multiple of this apart fall into few sets of a first-level cache.
-const ALIASING_BYTES: isize = 512;
+/// Columns that are a multiple of this apart fall into few sets of a first-level cache: of elements of 1
+/// and 2 bytes, and of wider ones (measured; docs/kernels.md).
+const NARROW_ALIASING_BYTES: isize = 512;
+const ALIASING_BYTES: isize = 4096;
+
+/// Whether columns so far apart in the source fall into too few sets of the caches to be read as they are.
+pub(crate) fn are_aliasing(width: usize, src_stride: isize) -> bool {
+    src_stride % if width <= 2 { NARROW_ALIASING_BYTES } else { ALIASING_BYTES } == 0
+}
 
 /// Whether the columns of a tile are packed for some of its rows.
 fn is_packed(tile: &Tile, rows: &RowBlock) -> bool {
-    let col_bytes = tile.cols.len * tile.width;
-    let aliasing = tile.cols.src_stride % ALIASING_BYTES == 0;
-    let helped = aliasing || (tile.col_jumps == Jumps::NONE && col_bytes < LONG_ROW_BYTES);
-    tile.tuning.packed.has(tile.width)
-        && helped
+    let (width, col_bytes) = (tile.width, tile.cols.len * tile.width);
+    let short = width <= 2 && tile.col_jumps == Jumps::NONE && col_bytes < LONG_ROW_BYTES;
+    tile.tuning.packed.has(width)
+        && (short || are_aliasing(width, tile.cols.src_stride))
         && (LEAST_ROW_BYTES..).contains(&col_bytes)
-        && rows.count * tile.width >= LEAST_COL_BYTES
+        && rows.count * width >= LEAST_COL_BYTES
 }
 
 /// Two packed panels: one that is transposed, and one that is made.

@@ -20,8 +20,14 @@ const ALIASING_BYTES: isize = 4096;
 /// How many columns are gone through together, row by row, where they are not packed.
 fn panel_cols(tile: &Tile) -> usize {
     // Of bytes, so many that a row gets two lines at once.
-    let lines = if tile.width == 1 { 2 } else { tile.tuning.lines_together.clamp(1, 2) };
+    let together = tile.tuning.lines_together.of(are_aligned(tile), tile.rows.len * tile.width);
+    let lines = if tile.width == 1 { 2 } else { together };
     lines * LINE / tile.width
+}
+
+/// Whether lines of the destination begin at the same columns in every row.
+pub(crate) fn are_aligned(tile: &Tile) -> bool {
+    tile.rows.dst_stride.unsigned_abs().is_multiple_of(LINE) && tile.row_jumps.is_multiple_of(LINE)
 }
 
 /// Whether the columns fall into the same sets of the caches: what is prefetched in later columns

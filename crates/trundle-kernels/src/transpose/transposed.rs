@@ -21,8 +21,8 @@ use super::cursor::Cursor;
 use super::micro_tile::{
     LANE, MOST_VECTORS, transpose_micro_tile, transpose_within_lanes, written,
 };
-use super::packed_panel::PackedPanels;
-use super::panel::Panel;
+use super::packed_panel::{PackedPanels, are_aliasing};
+use super::panel::{Panel, are_aligned};
 use super::row_block::{MOST_ROWS, RowBlock};
 use super::short_rows::{ShortRows, are_short_rows};
 use super::whole_lines::WholeLines;
@@ -71,6 +71,9 @@ const SHORT_ROWS_BYTES: usize = 32 * 64;
 /// slowly.
 const LEAST_STREAMED_ROWS: usize = 512;
 
+/// How far a tile reaches along the source's neighbours where its columns are packed, in bytes and in rows.
+const PACKED_TILE: (usize, usize) = (1 << 10, 256);
+
 /// Tiles as large as tasks allow.
 pub(crate) fn tile(space: &Space) -> (usize, usize) {
     let Space { pattern, store, share, tuning, .. } = space;
@@ -87,14 +90,29 @@ pub(crate) fn tile(space: &Space) -> (usize, usize) {
     let rows = if width >= LINE && all_rows * width <= WHOLE_ROW_BYTES {
         all_rows
     } else if streamed {
-        let most =
-            if width == 1 { LEAST_STREAMED_ROWS.max(tuning.tile_rows) } else { tuning.tile_rows };
-        (tuning.tile_bytes / width).clamp(1, most)
+        // Of columns that are packed, tiles are smaller: they share the second-level cache with the panels.
+        let packed = tuning.packed.has(width) && are_aliasing(width, pattern.col_strides.0);
+        let (bytes, rows) =
+            if packed { PACKED_TILE } else { (tuning.tile_bytes, tuning.tile_rows) };
+        let most = if width == 1 { LEAST_STREAMED_ROWS.max(rows) } else { rows };
+        (bytes / width).clamp(1, most)
     } else {
-        super::tile_of(width).0
+        super::tile_of(width)
+            .0
+            .min(unaliased_rows(pattern.row_strides.1))
+            .max(LANE / width.min(LANE))
     };
     let most = tuning.tile_columns;
     (rows, (share / (rows * width)).clamp(most.min(super::TILE_COLS), most))
+}
+
+/// How many rows so far apart in the destination fall into different places of a first-level cache: a line
+/// that is written in two parts, since rows begin within lines, is still there for its second.
+fn unaliased_rows(dst_stride: isize) -> usize {
+    const SAME_SET_BYTES: usize = 4096;
+    const WAYS: usize = 8;
+    let apart = 1 << dst_stride.trailing_zeros().min(SAME_SET_BYTES.trailing_zeros());
+    WAYS * SAME_SET_BYTES / apart
 }
 
 /// Copies a tile whose rows are neighbours in the source and whose columns are neighbours in the
@@ -145,8 +163,7 @@ impl<const W: usize> Outlined for Lines<W> {
         let joined = aligned && are_short_rows(tile);
         let streamed = aligned && tile.cols.len * W >= LINE;
         // Whether lines begin at the same columns in every row.
-        let together = tile.rows.dst_stride.unsigned_abs().is_multiple_of(LINE)
-            && tile.row_jumps.is_multiple_of(LINE);
+        let together = are_aligned(tile);
         // SAFETY: the contract is the same; the rows rise, and those that are joined or streamed are
         // aligned to elements.
         unsafe {
