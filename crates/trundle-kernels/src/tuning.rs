@@ -253,7 +253,7 @@ fn one_of<T: fmt::Display + Copy, const N: usize>(
 }
 
 /// Columns of fewer bytes are short: those of pixels of a few channels (measured; docs/kernels.md).
-const LEAST_TOGETHER_BYTES: usize = 512;
+const LEAST_TOGETHER_BYTES: usize = 1024;
 
 /// More is streamed, however large the last-level cache is: sixteen second-level caches of the machines
 /// that were measured (docs/kernels.md).

@@ -14,16 +14,14 @@
 //! instructions for every three bits, however narrow its elements are, where moving it element by
 //! element takes a load and a store for each.
 
-use super::group::Group;
+use super::group::{Group, PACKED_AHEAD};
 use super::reversed_run::Reversed;
 use crate::parts::scratch::{
     LineMasks, MADE, MOST_LINES, OUT_BYTES, PASS_BITS, READ, Scratch, pitch,
 };
 use crate::simd::{LINE, Token, Vector};
 
-/// How many rows ahead of the one that is read the source is prefetched (measured;
-/// docs/kernels.md).
-const PACKED_AHEAD: isize = 8;
+/// How many rows ahead of the one that is kept the source is prefetched (measured; docs/kernels.md).
 const KEPT_AHEAD: isize = 4;
 
 /// The passes over the reversed rows of a group: from the highest bits of the shifts to the lowest,

@@ -11,6 +11,9 @@ use crate::simd::{LINE, Token, Vector};
 use crate::tile::{AffineLoop, Tile};
 use crate::tuning::Level;
 
+/// How many rows ahead of the one that is packed the source is prefetched (measured; docs/kernels.md).
+pub(crate) const PACKED_AHEAD: isize = 8;
+
 /// Rows and bytes that are moved at a time.
 pub(crate) struct Group<'a> {
     pub(crate) tile: &'a LaneTile<'a>,
@@ -121,7 +124,7 @@ impl Group<'_> {
     pub(crate) fn prefetch_row<V: Vector>(&self, row: *const u8) {
         match self.tile.tile.tuning.reversed_level {
             Level::L1 => {
-                (0..self.lines()).for_each(|line| V::prefetch(row.wrapping_add(line * LINE)))
+                (0..self.lines()).for_each(|line| V::prefetch(row.wrapping_add(line * LINE)));
             }
             Level::L2 => self.prefetch_row_l2::<V>(row),
         }

@@ -9,7 +9,7 @@
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-use super::group::Group;
+use super::group::{Group, PACKED_AHEAD};
 use super::reversed_run::Reversed;
 use crate::elements::copy::by_width;
 use crate::parts::scratch::{COPIED_BYTES, Lane, Scratch};
@@ -18,9 +18,6 @@ use crate::simd::{LINE, Token, Vector};
 
 /// Smaller elements are shifted, many at once, where a vector is a line (measured; docs/kernels.md).
 const LEAST_BYTES: usize = 2;
-
-/// How many rows ahead of the one that is packed the source is prefetched.
-const PACKED_AHEAD: isize = 8;
 
 /// How many pairs of rows are swapped together: their loads come before their stores.
 const PAIRS: usize = 4;
@@ -90,7 +87,7 @@ impl<'a> Swap<'a> {
             self.group.prefetch_row::<V>(src.wrapping_offset(PACKED_AHEAD * stride));
             // SAFETY: the row is read in all lanes, or between rows that are.
             unsafe {
-                runs::copy_run(token, src, to.add(index * self.pitch), self.group.bytes.len())
+                runs::copy_run(token, src, to.add(index * self.pitch), self.group.bytes.len());
             };
         }
     }

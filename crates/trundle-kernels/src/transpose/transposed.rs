@@ -31,7 +31,7 @@ use crate::parts::line::{CarryBuffer, Line};
 use crate::pattern::{Pattern, Space};
 use crate::simd::{L1, L2, LINE, Outlined, Token, Vector};
 use crate::tile::{Store, Tile};
-use crate::tuning::Level;
+use crate::tuning::{Level, Tuning};
 
 /// What the rows and the columns of a transpose come to at least, in bytes (measured on pictures of
 /// 2 to 16 channels; docs/kernels.md).
@@ -71,7 +71,8 @@ const SHORT_ROWS_BYTES: usize = 32 * 64;
 /// slowly.
 const LEAST_STREAMED_ROWS: usize = 512;
 
-/// How far a tile reaches along the source's neighbours where its columns are packed, in bytes and in rows.
+/// How far a tile reaches along the source's neighbours where columns of elements of more than 2 bytes are
+/// packed, in bytes and in rows: it shares the second-level cache with the panels (measured; docs/kernels.md).
 const PACKED_TILE: (usize, usize) = (1 << 10, 256);
 
 /// Tiles as large as tasks allow.
@@ -90,29 +91,33 @@ pub(crate) fn tile(space: &Space) -> (usize, usize) {
     let rows = if width >= LINE && all_rows * width <= WHOLE_ROW_BYTES {
         all_rows
     } else if streamed {
-        // Of columns that are packed, tiles are smaller: they share the second-level cache with the panels.
-        let packed = tuning.packed.has(width) && are_aliasing(width, pattern.col_strides.0);
-        let (bytes, rows) =
-            if packed { PACKED_TILE } else { (tuning.tile_bytes, tuning.tile_rows) };
-        let most = if width == 1 { LEAST_STREAMED_ROWS.max(rows) } else { rows };
-        (bytes / width).clamp(1, most)
+        streamed_rows(pattern, tuning).min(all_rows)
     } else {
-        super::tile_of(width)
-            .0
-            .min(unaliased_rows(pattern.row_strides.1))
-            .max(LANE / width.min(LANE))
+        super::tile_of(width).0.min(cached_rows(pattern))
     };
     let most = tuning.tile_columns;
     (rows, (share / (rows * width)).clamp(most.min(super::TILE_COLS), most))
 }
 
-/// How many rows so far apart in the destination fall into different places of a first-level cache: a line
-/// that is written in two parts, since rows begin within lines, is still there for its second.
-fn unaliased_rows(dst_stride: isize) -> usize {
+/// How many rows a tile has that is streamed.
+fn streamed_rows(pattern: &Pattern, tuning: &Tuning) -> usize {
+    let (width, stride) = (pattern.width, pattern.col_strides.0);
+    let packed = width > 2 && tuning.packed.has(width) && are_aliasing(width, stride);
+    let (bytes, rows) = if packed { PACKED_TILE } else { (tuning.tile_bytes, tuning.tile_rows) };
+    let most = if width == 1 { LEAST_STREAMED_ROWS.max(rows) } else { rows };
+    (bytes / width).clamp(1, most)
+}
+
+/// How many rows a tile has at most that is written in the caches: as many as a first-level cache has
+/// places for, so that a line that is written in two parts, since rows begin within lines, is still there
+/// for its second.
+fn cached_rows(pattern: &Pattern) -> usize {
     const SAME_SET_BYTES: usize = 4096;
     const WAYS: usize = 8;
-    let apart = 1 << dst_stride.trailing_zeros().min(SAME_SET_BYTES.trailing_zeros());
-    WAYS * SAME_SET_BYTES / apart
+    let zeros = pattern.row_strides.1.trailing_zeros().min(SAME_SET_BYTES.trailing_zeros());
+    let rows = (WAYS * SAME_SET_BYTES) >> zeros;
+    // Less than a lane's are as much work.
+    rows.max(LANE / pattern.width.min(LANE))
 }
 
 /// Copies a tile whose rows are neighbours in the source and whose columns are neighbours in the
