@@ -252,7 +252,7 @@ fn one_of<T: fmt::Display + Copy, const N: usize>(
     })
 }
 
-/// Columns of fewer bytes are short: those of pixels of a few channels (measured; docs/kernels.md).
+/// Columns of fewer bytes are written a line at a time (a guess: those of 512 bytes lost with two).
 const LEAST_TOGETHER_BYTES: usize = 1024;
 
 /// More is streamed, however large the last-level cache is: sixteen second-level caches of the machines
