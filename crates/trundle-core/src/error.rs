@@ -135,6 +135,24 @@ pub enum Error {
         /// The size of the axis that is reversed.
         size: usize,
     },
+    /// An index does not lie within its axis.
+    IndexOutOfRange {
+        /// The index.
+        index: i64,
+        /// Where it stands among the indices.
+        position: Vec<usize>,
+        /// The size of the axis.
+        size: usize,
+    },
+    /// A window is larger than what it is moved along.
+    WindowTooLarge {
+        /// The axis.
+        axis: usize,
+        /// From the first element of the window to its last, both counted.
+        extent: usize,
+        /// The size of the axis.
+        size: usize,
+    },
     /// The batch axis and the sequence axis are the same.
     SameAxis {
         /// The first argument.
@@ -331,6 +349,22 @@ impl fmt::Display for Error {
                 f,
                 "length {length} at index {index} is out of range for an axis of size {size}: \
                  expected 0..={size}"
+            ),
+            Error::IndexOutOfRange { index, position, size: 0 } => write!(
+                f,
+                "index {index} at {position:?} is out of range for an axis of size 0, which has no \
+                 elements"
+            ),
+            Error::IndexOutOfRange { index, position, size } => write!(
+                f,
+                "index {index} at {position:?} is out of range for an axis of size {size}: \
+                 expected -{size}..={}",
+                size - 1
+            ),
+            Error::WindowTooLarge { axis, extent, size } => write!(
+                f,
+                "a window of {extent} along axis {axis} is larger than the axis, which has size \
+                 {size}"
             ),
             Error::SameAxis { left, right, axis } => {
                 write!(f, "{left} and {right} must differ, both are axis {axis}")

@@ -3,12 +3,14 @@
 use std::ops::Range;
 
 use crate::cancellation::Cancellation;
-use crate::plan::{Part, Place, Plan, RaggedLoop, RaggedStep, Rolled, Step, Unit, Work, offset_of};
+use crate::plan::{
+    IndexedStep, Part, Place, Plan, RaggedLoop, RaggedStep, Rolled, Step, Unit, Work, offset_of,
+};
 use crate::sub_byte;
 use crate::threads::for_each_task;
 use trundle_kernels::{
-    AffineLoop, Call, GatherTile, Jumps, Kernel, LaneTile, Next, Ragged, Run, Store, Tables, Tile,
-    Tiles, simd,
+    AffineLoop, Call, GatherTile, IndexTile, Jumps, Kernel, LaneTile, Next, Ragged, Run, Store,
+    Tables, Tile, Tiles, simd,
 };
 
 /// The two buffers of a run, shared by its threads.
@@ -106,7 +108,7 @@ impl Queue {
             }
             // SAFETY: by the caller.
             Call::Tiles(run) => unsafe { run(&tiles) },
-            Call::LaneTile(_) | Call::GatherTile(_) => {
+            Call::LaneTile(_) | Call::GatherTile(_) | Call::IndexTile(_) => {
                 unreachable!("a kernel of lanes or tables is picked for them alone")
             }
         }
@@ -159,7 +161,8 @@ unsafe fn run_units(
     buffers: &Buffers,
     queue: &mut Queue,
 ) -> usize {
-    let innermost = step.outer.last().filter(|_| step.ragged.is_none() && step.tables.is_none());
+    let is_plain = step.ragged.is_none() && step.tables.is_none() && step.indexed.is_none();
+    let innermost = step.outer.last().filter(|_| is_plain);
     let (Some(innermost), (1, 1)) = (innermost, step.blocks()) else {
         // SAFETY: by the caller.
         unsafe { run_unit(step, first, buffers, queue) };
@@ -185,6 +188,15 @@ unsafe fn run_unit(step: &Step, unit: usize, buffers: &Buffers, queue: &mut Queu
     if let Some(tables) = &step.tables {
         // SAFETY: the tile is a part of the step's loops.
         return unsafe { gather_tile(step, tables, &unit, buffers) };
+    }
+    if let Some(indexed) = &step.indexed {
+        let entry = indexed.table.offset.wrapping_add_signed(unit.entries);
+        if let Call::IndexTile(run) = step.kernel.call {
+            let tile = index_tile(step, indexed, &unit, entry, buffers);
+            // SAFETY: the tile is a part of the step's loops.
+            return unsafe { run(&tile) };
+        }
+        unit.src = unit.src.wrapping_add(indexed.table.at(entry));
     }
     let Some(RaggedStep { row, place, second }) = &step.ragged else {
         // SAFETY: the tile is a part of the step's loops.
@@ -268,6 +280,32 @@ unsafe fn gather_tile(step: &Step, tables: &Tables, unit: &Unit, buffers: &Buffe
     };
     // SAFETY: the contract is the same.
     unsafe { run(&tile) };
+}
+
+/// The elements of a unit that are read where indices lead.
+fn index_tile<'a>(
+    step: &Step,
+    indexed: &'a IndexedStep,
+    unit: &Unit,
+    entry: usize,
+    buffers: &Buffers,
+) -> IndexTile<'a> {
+    let Unit { rows, cols, .. } = unit;
+    let (row, col) = (rows.start.cast_signed(), cols.start.cast_signed());
+    let (row_entries, col_entries) = indexed.tile_strides;
+    let (of_row, of_col) =
+        (offset_of(step.rows, None, rows.start), offset_of(step.cols, None, cols.start));
+    let part = |each: AffineLoop, range: &Range<usize>| AffineLoop { len: range.len(), ..each };
+    IndexTile {
+        src: buffers.src.wrapping_offset(unit.src.wrapping_add(of_row.0).wrapping_add(of_col.0)),
+        dst: buffers.dst.wrapping_offset(unit.dst + of_row.1 + of_col.1),
+        width: step.width,
+        rows: (part(step.rows, rows), row_entries),
+        cols: (part(step.cols, cols), col_entries),
+        indices: &indexed.table.indices,
+        entry: entry.wrapping_add_signed(row * row_entries + col * col_entries),
+        scale: indexed.table.scale,
+    }
 }
 
 /// Moves lanes of a unit, each cut at its own place. Unit `next` of the step is likely to be moved after it.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use trundle_core::{Cut, LengthTable, Loop, Run};
+use trundle_core::{Cut, IndexTable, LengthTable, Loop, Run};
 
 use crate::owned::Seen;
 use crate::sub_byte::SubByteSteps;
@@ -108,8 +108,19 @@ pub struct Step {
     pub tables: Option<Tables>,
     /// The ragged loop, if the block has one.
     pub ragged: Option<RaggedStep>,
+    /// What indices add to where it reads, if the block has some.
+    pub indexed: Option<IndexedStep>,
     /// What is best on the machine that it was planned for.
     pub tuning: Tuning,
+}
+
+/// The indices of a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexedStep {
+    /// Their table. The strides are those of the loops around the tiles.
+    pub table: IndexTable,
+    /// How far apart rows and columns of a tile are in the table; both 0 unless its kernel is of indices.
+    pub tile_strides: (isize, isize),
 }
 
 /// Where the rows or the columns of a step are rolled: they jump back once in every round of their axis.
@@ -185,7 +196,7 @@ pub(crate) struct Unit {
     /// Where index 0 of the rows and columns is written, in bytes from the start of the
     /// destination.
     pub(crate) dst: isize,
-    /// What the outer loops add to the entry in the table of lengths.
+    /// What the outer loops add to the entry in the table of lengths or indices.
     pub(crate) entries: isize,
     /// The index of a ragged loop that is an outer one.
     pub(crate) ragged_index: usize,
@@ -311,6 +322,9 @@ impl Step {
             if let Some(ragged) = &self.ragged {
                 entries += index * ragged.row.table.strides[at];
             }
+            if let Some(indexed) = &self.indexed {
+                entries += index * indexed.table.strides[at];
+            }
         }
         Unit { src, dst, entries, ragged_index, rows, cols }
     }
@@ -423,6 +437,13 @@ impl fmt::Display for Step {
                 write!(f, "\n    rolled: after {first} rows come the first of the destination")?;
             }
             None => {}
+        }
+        if let Some(IndexedStep { table, tile_strides: (rows, cols) }) = &self.indexed {
+            let strides = &table.strides;
+            write!(f, "\n    indices of {} bytes each, entries {strides:+?} apart", table.scale)?;
+            if (*rows, *cols) != (0, 0) {
+                write!(f, ", of rows {rows:+}, of cols {cols:+}")?;
+            }
         }
         if let Some(RaggedStep { row, place, .. }) = &self.ragged {
             write!(

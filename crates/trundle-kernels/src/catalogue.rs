@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::gather::indexed::IndexTile;
 use crate::gather::tables::GatherTile;
 use crate::lanes::ragged::LaneTile;
 use crate::pattern::{Pattern, Roles, Space};
@@ -35,6 +36,11 @@ pub enum Call {
     /// # Safety
     /// As `Tile`, for the elements that the tables lead to; they were made for the kernel's registers.
     GatherTile(unsafe fn(&GatherTile<'_>)),
+    /// Moves tiles of elements at indices.
+    ///
+    /// # Safety
+    /// As `Tile`, for the elements that the indices lead to.
+    IndexTile(unsafe fn(&IndexTile<'_>)),
 }
 
 /// One way to move tiles: a row of the catalogue.
@@ -171,6 +177,8 @@ catalogue! {
         "many axes of two, or of powers of two: bits of indices change places in registers";
     "gathered": gather::gathered(GatherTile, Gathered, Ordinary) [] [] [scalar],
         "many short axes: element by element, from tables of offsets over several of them";
+    "indexed": gather::indexed(IndexTile, Indexed, Ordinary) [] [] [scalar],
+        "indices say where elements are read: element by element";
     "regrouped": rows::regrouped(Tile, Plain, Streaming) [vbmi avx512 avx2] [neon] [],
         "short rows that follow each other: vectors are shuffled from windows of the source";
     "runs": rows::runs(Tile, Plain, Streaming) [avx512 avx2] [neon] [portable],

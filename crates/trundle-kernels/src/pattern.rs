@@ -61,4 +61,6 @@ pub enum Roles {
     Gathered,
     /// The same, of loops of two.
     Bits,
+    /// The columns are a loop whose elements are read where indices lead.
+    Indexed,
 }

@@ -229,6 +229,50 @@ impl Naive {
         })
     }
 
+    /// numpy's `take`: along `axis` the elements at `indices`, whose axes come in its place. Those below 0 count from
+    /// the end.
+    #[must_use]
+    pub fn take(&self, axis: usize, sizes: &[usize], indices: &[i64]) -> Naive {
+        let mut shape = self.shape[..axis].to_vec();
+        shape.extend(sizes);
+        shape.extend(&self.shape[axis + 1..]);
+        self.gathered(shape, |index, from| {
+            let behind = axis + sizes.len();
+            from[..axis].copy_from_slice(&index[..axis]);
+            from[axis + 1..].copy_from_slice(&index[behind..]);
+            from[axis] =
+                self.index_of(axis, indices[row_major_number(&index[axis..behind], sizes)]);
+        })
+    }
+
+    /// ONNX's GatherElements: `out[i][j] = data[index[i][j]][j]` along the first axis, and so on.
+    #[must_use]
+    pub fn take_along_axis(&self, axis: usize, sizes: &[usize], indices: &[i64]) -> Naive {
+        self.gathered(sizes.to_vec(), |index, from| {
+            from.copy_from_slice(index);
+            from[axis] = self.index_of(axis, indices[row_major_number(index, sizes)]);
+        })
+    }
+
+    /// numpy's `sliding_window_view` along one axis, with every `step`-th window: the elements of a window are a new
+    /// axis, the last.
+    #[must_use]
+    pub fn windows(&self, axis: usize, size: usize, step: usize) -> Naive {
+        let mut shape = self.shape.clone();
+        shape[axis] = (shape[axis] - size) / step + 1;
+        shape.push(size);
+        self.gathered(shape, |index, from| {
+            let (within, index) = index.split_last().expect("the axis of the windows");
+            from.copy_from_slice(index);
+            from[axis] = index[axis] * step + within;
+        })
+    }
+
+    fn index_of(&self, axis: usize, index: i64) -> usize {
+        let size = self.shape[axis] as i128;
+        narrow(i128::from(index) + if index < 0 { size } else { 0 })
+    }
+
     /// The elements within one range for each axis, as a tensor of their own.
     #[must_use]
     pub fn within(&self, bounds: &[Range<usize>]) -> Naive {

@@ -4,10 +4,11 @@ use proptest::array::uniform6;
 use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any};
 use proptest::prop_oneof;
-use trundle_core::Op;
 use trundle_core::ops::{
-    Broadcast, Group, Pad, PadMode, Part, Rearrange, Repeat, Reshape, Slice, Tile,
+    Broadcast, Group, Indices, Pad, PadMode, Part, Rearrange, Repeat, Reshape, Slice, Take,
+    TakeAlongAxis, Tile, Windows,
 };
+use trundle_core::{Op, Shape};
 
 use crate::cases::{Chain, OpNumbers, op_numbers, shapes, signed};
 use crate::{Naive, PlainOp};
@@ -57,6 +58,9 @@ enum Numbers {
     Repeat { axis: u8, repeats: usize },
     Broadcast { new: Vec<usize>, longer: usize },
     Pad { axis: u8, width: [usize; 2], mode: PadMode },
+    Take { axis: u8, indices: Vec<i64>, apart: bool },
+    TakeAlongAxis { axis: u8, size: usize, seed: i64 },
+    Windows { axis: u8, size: usize, step: usize },
     Rearrange { picks: [u8; 6], keys: [u8; 12], joined: [bool; 12] },
 }
 
@@ -77,6 +81,12 @@ fn numbers() -> impl Strategy<Value = Numbers> {
             .prop_map(|(new, longer)| Numbers::Broadcast { new, longer }),
         2 => (any::<u8>(), [0..=9usize, 0..=9usize], modes())
             .prop_map(|(axis, width, mode)| Numbers::Pad { axis, width, mode }),
+        2 => (any::<u8>(), vec(any::<i64>(), 0..=9), any::<bool>())
+            .prop_map(|(axis, indices, apart)| Numbers::Take { axis, indices, apart }),
+        1 => (any::<u8>(), 0..=4usize, any::<i64>())
+            .prop_map(|(axis, size, seed)| Numbers::TakeAlongAxis { axis, size, seed }),
+        1 => (any::<u8>(), 1..=3usize, 1..=3usize)
+            .prop_map(|(axis, size, step)| Numbers::Windows { axis, size, step }),
         2 => (uniform6(any::<u8>()), keys, joined).prop_map(|(picks, keys, joined)| {
             let keys = std::array::from_fn(|i| if i < 6 { keys.0[i] } else { keys.1[i - 6] });
             let joined = std::array::from_fn(|i| if i < 6 { joined.0[i] } else { joined.1[i - 6] });
@@ -155,9 +165,64 @@ impl Numbers {
                 given[2 * axis..2 * axis + 2].copy_from_slice(&width.map(signed));
                 (Pad::new(&given, *mode).into(), tensor.pad(axis, width, *mode))
             }
+            Numbers::Take { axis, indices, apart } => {
+                let axis = usize::from(*axis) % rank;
+                let size = tensor.shape()[axis];
+                // Of no elements there are none to take.
+                let most = if size > 0 { most_elements / (elements / size).max(1) } else { 0 };
+                let fitting = indices.iter().take(most).map(|index| within(*index, size));
+                let indices: Vec<i64> = fitting.collect();
+                // In a row, or as the axes of a square.
+                let sizes = match indices.len() {
+                    4 if *apart && rank < 6 => vec![2, 2],
+                    1 if *apart => Vec::new(),
+                    count => vec![count],
+                };
+                let own = Indices::new(shape_of(&sizes), indices.clone());
+                let take = Take::new(signed(axis), own.unwrap_or_else(|error| panic!("{error}")));
+                (take.into(), tensor.take(axis, &sizes, &indices))
+            }
+            Numbers::TakeAlongAxis { axis, size, seed } => {
+                let axis = usize::from(*axis) % rank;
+                let (mut sizes, own) = (tensor.shape().to_vec(), tensor.shape()[axis]);
+                let fits = own > 0 && elements / own * size <= most_elements;
+                sizes[axis] = if fits { *size } else { 0 };
+                let mut number = *seed;
+                let next = |_| {
+                    number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                    within(number >> 33, own)
+                };
+                let indices: Vec<i64> = (0..sizes.iter().product()).map(next).collect();
+                let own = Indices::new(shape_of(&sizes), indices.clone());
+                let own = own.unwrap_or_else(|error| panic!("{error}"));
+                let along = TakeAlongAxis::new(signed(axis), own);
+                (along.into(), tensor.take_along_axis(axis, &sizes, &indices))
+            }
+            Numbers::Windows { axis, size, step } => {
+                let axis = usize::from(*axis) % rank;
+                let fits = rank < 6
+                    && tensor.shape()[axis] >= *size
+                    && elements.saturating_mul(*size) <= most_elements;
+                if !fits {
+                    return (Tile::new(&vec![1; rank]).into(), tensor.clone());
+                }
+                let windows =
+                    Windows::new(&[signed(*size)], &[signed(*step)], &[signed(axis)], &[]);
+                (windows.into(), tensor.windows(axis, *size, *step))
+            }
             Numbers::Rearrange { picks, keys, joined } => rearrange(tensor, picks, keys, joined),
         }
     }
+}
+
+/// An index of an axis, which counts from the end as often as not.
+fn within(number: i64, size: usize) -> i64 {
+    let size = signed(size);
+    number.rem_euclid(2 * size.max(1)) - size
+}
+
+fn shape_of(sizes: &[usize]) -> Shape {
+    Shape::new(sizes).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Sizes that multiply to `elements`.

@@ -3,12 +3,13 @@ use std::fmt::Debug;
 
 use super::*;
 use crate::ops::{
-    Broadcast, Flip, Group, Pad, PadMode, Part, Rearrange, Repeat, Reshape, ReverseSequence,
-    ReverseSubsequences, Roll, Rot90, Slice, Tile, Transpose, parameters,
+    Broadcast, Flip, GatherNd, Group, IndexMode, Indices, Pad, PadMode, Part, Rearrange, Repeat,
+    Reshape, ReverseSequence, ReverseSubsequences, Roll, Rot90, Slice, Take, TakeAlongAxis, Tile,
+    Transpose, Windows, parameters,
 };
 use crate::program::{Definition, Made, Program, TensorId};
 use crate::{
-    AxisMap, BitOrder, DType, Layer, Layout, Lengths, Line, Op, Packing, Piece, Shape, TensorView,
+    AxisMap, BitOrder, DType, Layer, Layout, Line, Op, Packing, Piece, Shape, Table, TensorView,
     Width,
 };
 
@@ -67,12 +68,24 @@ fn operators() -> Vec<(&'static str, &'static str, Op, Op)> {
         Slice::new(&[starts], &[stops], &[axes], &[steps]).into()
     };
     let pad = |width: &[i64], mode| -> Op { Pad::new(width, mode).into() };
+    let indices = |sizes: &[usize], values: &[i64]| Indices::new(shape(sizes), values).unwrap();
+    let take = |axis, values: &[i64]| Take::new(axis, indices(&[2], values));
+    let along =
+        |axis, values: &[i64]| -> Op { TakeAlongAxis::new(axis, indices(&[1, 2], values)).into() };
+    let nd =
+        |batch, values: &[i64]| -> Op { GatherNd::new(batch, indices(&[1, 2], values)).into() };
+    let windows = |numbers: [i64; 4]| -> Op {
+        let [size, step, axes, dilation] = numbers.map(|number| [number]);
+        Windows::new(&size, &step, &axes, &dilation).into()
+    };
     let merged: &[&[&str]] = &[&["a", "b"]];
     let apart: &[&[&str]] = &[&["a"], &["b"]];
     let turned: &[&[&str]] = &[&["b"], &["a"]];
     vec![
         ("broadcast", "sizes", Broadcast::new(&[2, 3]).into(), Broadcast::new(&[3, 3]).into()),
         ("flip", "axes", Flip::new(&[0]).into(), Flip::new(&[1]).into()),
+        ("gather_nd", "indices", nd(0, &[0, 1]), nd(0, &[1, 0])),
+        ("gather_nd", "batch_axes", nd(0, &[0, 1]), nd(1, &[0, 1])),
         ("pad", "width", pad(&[1, 2], PadMode::Wrap), pad(&[2, 1], PadMode::Wrap)),
         ("pad", "mode", pad(&[1], PadMode::Edge), pad(&[1], PadMode::Reflect)),
         ("pad", "mode", pad(&[1], PadMode::Symmetric), pad(&[1], PadMode::Wrap)),
@@ -109,8 +122,29 @@ fn operators() -> Vec<(&'static str, &'static str, Op, Op)> {
         ("slice", "stops", slice(0, 3, 1, 2), slice(0, 4, 1, 2)),
         ("slice", "axes", slice(0, 3, 1, 2), slice(0, 3, 0, 2)),
         ("slice", "steps", slice(0, 3, 1, 2), slice(0, 3, 1, 1)),
+        ("take", "axis", take(0, &[0, 1]).into(), take(1, &[0, 1]).into()),
+        ("take", "indices", take(0, &[0, 1]).into(), take(0, &[1, 0]).into()),
+        (
+            "take",
+            "indices",
+            Take::new(0, indices(&[1, 2], &[0, 1])).into(),
+            Take::new(0, indices(&[2, 1], &[0, 1])).into(),
+        ),
+        (
+            "take",
+            "mode",
+            take(0, &[0, 1]).with_mode(IndexMode::Wrap).into(),
+            take(0, &[0, 1]).with_mode(IndexMode::Clip).into(),
+        ),
+        ("take", "batch_axes", take(1, &[0, 1]).into(), take(1, &[0, 1]).with_batch_axes(1).into()),
+        ("take_along_axis", "axis", along(0, &[0, 1]), along(1, &[0, 1])),
+        ("take_along_axis", "indices", along(0, &[0, 1]), along(0, &[1, 0])),
         ("tile", "repeats", Tile::new(&[2, 1]).into(), Tile::new(&[1, 2]).into()),
         ("transpose", "order", Transpose::new(&[0, 1]).into(), Transpose::new(&[1, 0]).into()),
+        ("windows", "size", windows([2, 1, 0, 1]), windows([3, 1, 0, 1])),
+        ("windows", "step", windows([2, 1, 0, 1]), windows([2, 2, 0, 1])),
+        ("windows", "axes", windows([2, 1, 0, 1]), windows([2, 1, 1, 1])),
+        ("windows", "dilation", windows([2, 1, 0, 1]), windows([2, 1, 0, 2])),
     ]
 }
 
@@ -178,9 +212,8 @@ fn every_part_of_a_map_is_seen() {
     let piece = |end, line| Piece { end, line };
     let (up, down) = (Line::IDENTITY, line(4, -1));
     every_part(&[("end", piece(1, up), piece(2, up)), ("line", piece(1, up), piece(1, down))]);
-    let lengths = |values: &[usize], offset, strides: &[isize]| {
-        Lengths::new(values, offset, strides.to_vec())
-    };
+    let lengths =
+        |values: &[usize], offset, strides: &[isize]| Table::new(values, offset, strides.to_vec());
     every_part(&[
         ("values", lengths(&[3, 1, 2], 0, &[0, 1]), lengths(&[3, 2, 1], 0, &[0, 1])),
         ("offset", lengths(&[3, 1, 2], 0, &[0, 1]), lengths(&[3, 1, 2], 1, &[0, 1])),
@@ -194,7 +227,16 @@ fn every_part_of_a_map_is_seen() {
         lengths: lengths(values, 0, &[0, 1]),
         after,
     };
+    let sum = |start, steps: &[isize]| AxisMap::Sum { start, steps: steps.to_vec() };
+    let indexed =
+        |values: &[usize], line| AxisMap::Indexed { indices: lengths(values, 0, &[0, 1]), line };
     every_part(&[
+        ("sum", sum(0, &[1, 2]), affine(0, up)),
+        ("sum.start", sum(0, &[1, 2]), sum(1, &[1, 2])),
+        ("sum.steps", sum(0, &[1, 2]), sum(0, &[2, 1])),
+        ("indexed", indexed(&[1], up), affine(0, up)),
+        ("indexed.indices", indexed(&[1, 2], up), indexed(&[2, 1], up)),
+        ("indexed.line", indexed(&[1], up), indexed(&[1], down)),
         ("affine", affine(0, up), segments(0, 4)),
         ("affine.axis", affine(0, up), affine(1, up)),
         ("affine.line", affine(0, up), affine(0, down)),

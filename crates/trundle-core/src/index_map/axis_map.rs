@@ -1,6 +1,6 @@
 //! How one source coordinate follows from the output's coordinates.
 
-use super::Lengths;
+use super::Table;
 
 /// The coordinate `start + step · i`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -79,9 +79,23 @@ pub enum AxisMap {
         /// From its coordinate to that on the reversed axis; the step is 1 or -1.
         before: Line,
         /// How many coordinates are reversed, by the other output coordinates.
-        lengths: Lengths,
+        lengths: Table,
         /// From the coordinate on the reversed axis to the source's; the step is 1 or -1.
         after: Line,
+    },
+    /// `start + Σ steps[axis] · i[axis]` over the coordinates on all axes: windows.
+    Sum {
+        /// The coordinate at the index that is 0 everywhere.
+        start: isize,
+        /// What a step along each output axis adds.
+        steps: Vec<isize>,
+    },
+    /// `line` at the number that a table has for the output's coordinates: gathers.
+    Indexed {
+        /// The table.
+        indices: Table,
+        /// From its numbers to the source's coordinates.
+        line: Line,
     },
 }
 
@@ -89,6 +103,8 @@ crate::fingerprint!(enum AxisMap {
     "affine" Affine { axis, line },
     "segments" Segments { axis, pieces },
     "ragged" Ragged { axis, before, lengths, after },
+    "sum" Sum { start, steps },
+    "indexed" Indexed { indices, line },
 });
 
 impl AxisMap {
@@ -97,28 +113,43 @@ impl AxisMap {
         AxisMap::Affine { axis, line: Line::IDENTITY }
     }
 
-    /// The output axis that is read.
-    pub fn axis(&self) -> usize {
-        match self {
+    /// The output axis that is read, if it is one.
+    pub fn axis(&self) -> Option<usize> {
+        let mut axes = self.axes();
+        axes.next().filter(|_| axes.next().is_none())
+    }
+
+    /// The output axes that are read.
+    pub fn axes(&self) -> impl Iterator<Item = usize> + '_ {
+        let (one, several) = match self {
             AxisMap::Affine { axis, .. }
             | AxisMap::Segments { axis, .. }
-            | AxisMap::Ragged { axis, .. } => *axis,
-        }
+            | AxisMap::Ragged { axis, .. } => (Some(*axis), &[][..]),
+            AxisMap::Sum { steps, .. } => (None, &steps[..]),
+            AxisMap::Indexed { indices, .. } => (None, indices.strides()),
+        };
+        let several = several.iter().enumerate().filter(|(_, step)| **step != 0);
+        one.into_iter().chain(several.map(|(axis, _)| axis))
     }
 
     /// The source coordinate for an output index that lies within the output's shape.
     pub fn source_of(&self, index: &[usize]) -> usize {
-        let i = index[self.axis()];
         let coordinate = match self {
-            AxisMap::Affine { line, .. } => line.at(i.cast_signed()),
-            AxisMap::Segments { pieces, .. } => {
+            AxisMap::Affine { axis, line } => line.at(index[*axis].cast_signed()),
+            AxisMap::Segments { axis, pieces } => {
+                let i = index[*axis];
                 pieces[pieces.partition_point(|piece| piece.end <= i)].line.at(i.cast_signed())
             }
-            AxisMap::Ragged { before, lengths, after, .. } => {
-                let j = before.at(i.cast_signed());
+            AxisMap::Ragged { axis, before, lengths, after } => {
+                let j = before.at(index[*axis].cast_signed());
                 let length = lengths.at(index).cast_signed();
                 after.at(if j < length { length - 1 - j } else { j })
             }
+            AxisMap::Sum { start, steps } => {
+                let steps = index.iter().zip(steps).map(|(i, step)| i.cast_signed() * step);
+                start + steps.sum::<isize>()
+            }
+            AxisMap::Indexed { indices, line } => line.at(indices.at(index).cast_signed()),
         };
         coordinate.unsigned_abs()
     }
@@ -132,16 +163,19 @@ impl AxisMap {
     pub(crate) fn lines(&self) -> usize {
         match self {
             AxisMap::Segments { pieces, .. } => pieces.len(),
-            AxisMap::Affine { .. } | AxisMap::Ragged { .. } => 1,
+            AxisMap::Affine { .. }
+            | AxisMap::Ragged { .. }
+            | AxisMap::Sum { .. }
+            | AxisMap::Indexed { .. } => 1,
         }
     }
 
-    /// The pieces of an affine or segmented map over an axis of `size`; `None` for a ragged one.
+    /// The pieces of an affine or segmented map over an axis of `size`; `None` for any other.
     pub(super) fn pieces(&self, size: usize) -> Option<Vec<Piece>> {
         match self {
             AxisMap::Affine { line, .. } => Some(vec![Piece { end: size, line: *line }]),
             AxisMap::Segments { pieces, .. } => Some(pieces.clone()),
-            AxisMap::Ragged { .. } => None,
+            AxisMap::Ragged { .. } | AxisMap::Sum { .. } | AxisMap::Indexed { .. } => None,
         }
     }
 
@@ -183,14 +217,14 @@ impl AxisMap {
     pub(super) fn ragged(
         axis: usize,
         before: Line,
-        lengths: &Lengths,
+        lengths: &Table,
         after: Line,
         sizes: &[usize],
     ) -> AxisMap {
         let lengths = lengths.simplest(sizes);
         match lengths.uniform() {
             Some(length) => {
-                let reversal = Lengths::reversal(length, ROW_END);
+                let reversal = Table::reversal(length, ROW_END);
                 let row = [Piece { end: sizes[axis], line: before }];
                 let pieces = follow(&row, &reversal)
                     .into_iter()
@@ -200,6 +234,95 @@ impl AxisMap {
             None => AxisMap::Ragged { axis, before, lengths, after },
         }
     }
+}
+
+/// As many pieces as a table of indices may be: each is a box of its own, and costs more than the entries of the
+/// table do.
+const MOST_PIECES: usize = 64;
+
+/// How many indices a piece has at least, on an average, that is worth more than their entries in a table (a guess).
+const LEAST_PIECE: usize = 4;
+
+impl AxisMap {
+    /// The same coordinate for every index of an output of `sizes`.
+    fn constant(coordinate: isize, sizes: &[usize]) -> AxisMap {
+        match sizes {
+            [] => AxisMap::Sum { start: coordinate, steps: Vec::new() },
+            [size, ..] => {
+                let line = Line { start: coordinate, step: 0 };
+                AxisMap::from_pieces(0, [Piece { end: *size, line }])
+            }
+        }
+    }
+
+    /// A sum in the simplest form that gives the same coordinates over `sizes`: of one axis it is affine.
+    pub(super) fn sum(start: isize, mut steps: Vec<isize>, sizes: &[usize]) -> AxisMap {
+        for (step, size) in steps.iter_mut().zip(sizes) {
+            if *size == 1 {
+                *step = 0;
+            }
+        }
+        let mut varying = (0..steps.len()).filter(|axis| steps[*axis] != 0);
+        match (varying.next(), varying.next()) {
+            (None, _) => AxisMap::constant(start, sizes),
+            (Some(axis), None) => {
+                let line = Line { start, step: steps[axis] };
+                AxisMap::from_pieces(axis, [Piece { end: sizes[axis], line }])
+            }
+            _ => AxisMap::Sum { start, steps },
+        }
+    }
+
+    /// A gather in the simplest form that gives the same coordinates over `sizes`, none of them zero: a table that
+    /// is a few lines becomes these.
+    pub(super) fn indexed(indices: &Table, line: Line, sizes: &[usize]) -> AxisMap {
+        let indices = indices.within(sizes);
+        let varying = {
+            let mut varying = indices.varying_axes();
+            (varying.next(), varying.next())
+        };
+        match varying {
+            (None, _) => {
+                let one = indices.uniform().unwrap_or_default();
+                AxisMap::constant(line.at(one.cast_signed()), sizes)
+            }
+            (Some(axis), None) => match lines_of(indices.along(axis, sizes[axis]), sizes[axis]) {
+                Some(pieces) => {
+                    let through = |Piece { end, line: own }| Piece { end, line: own.then(line) };
+                    AxisMap::from_pieces(axis, pieces.into_iter().map(through))
+                }
+                None => AxisMap::Indexed { indices, line },
+            },
+            _ => AxisMap::Indexed { indices, line },
+        }
+    }
+}
+
+/// The lines that `indices` follow, if they are so few that they are worth more than the table.
+fn lines_of(indices: impl Iterator<Item = usize>, count: usize) -> Option<Vec<Piece>> {
+    let most = MOST_PIECES.min(count / LEAST_PIECE).max(2);
+    let mut pieces: Vec<Piece> = Vec::new();
+    // Where the last piece begins, and its index there.
+    let (mut begin, mut first) = (0, 0);
+    for (i, index) in indices.enumerate() {
+        let (at, index) = (i.cast_signed(), index.cast_signed());
+        match pieces.last_mut() {
+            // The second index of a piece says how it goes on.
+            Some(last) if i == begin + 1 => {
+                let step = index - first;
+                *last = Piece { end: i + 1, line: Line { start: index - step * at, step } };
+            }
+            Some(last) if last.line.at(at) == index => last.end = i + 1,
+            _ => {
+                if pieces.len() == most {
+                    return None;
+                }
+                (begin, first) = (i, index);
+                pieces.push(Piece { end: i + 1, line: Line { start: index - at, step: 1 } });
+            }
+        }
+    }
+    Some(pieces)
 }
 
 /// Beyond every coordinate, so that the last piece of a reversal of unknown size holds them all.

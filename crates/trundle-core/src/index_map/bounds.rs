@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::region::{Coordinate, CutForm, Form, NotOne, Row};
+use super::region::{Coordinate, CutForm, Form, IndexedForm, NotOne, Row};
 use super::{AxisMap, IndexMap, Layer, Line, Piece, Region, Room, visit_preimage};
 use crate::error::check_sizes;
 use crate::{Error, Layout, Result, Shape};
@@ -111,7 +111,8 @@ pub(crate) fn shape_of(bounds: &[Range<usize>]) -> Result<Shape> {
 impl AxisMap {
     /// From the least to behind the greatest coordinate over a whole output that has elements.
     fn reached(&self, out_shape: &Shape) -> Option<Range<isize>> {
-        let Some(pieces) = self.pieces(out_shape[self.axis()]) else {
+        let pieces = self.axis().and_then(|axis| self.pieces(out_shape[axis]));
+        let Some(pieces) = pieces else {
             return bounds_of_axis(self, Region::of(&Layout::row_major(out_shape, 1).ok()?));
         };
         // In one walk: a region is cut at each piece after a search among all of them.
@@ -194,6 +195,7 @@ impl Region {
             Coordinate::Linear(form) => self.range_of(form),
             Coordinate::Cut(cut) => self.range_of_cut(cut),
             Coordinate::Ragged(row) => self.range_of_row(row),
+            Coordinate::Indexed(indexed) => self.range_of_indexed(indexed),
         }
     }
 
@@ -238,12 +240,33 @@ impl Region {
         ends[0].min(ends[1])..ends[0].max(ends[1]) + 1
     }
 
+    fn range_of_indexed(&self, indexed: &IndexedForm) -> Range<isize> {
+        let (mut least, mut greatest) = (usize::MAX, 0);
+        self.for_each_value(&indexed.entry, |entry| {
+            let index = indexed.indices[entry.unsigned_abs()];
+            (least, greatest) = (least.min(index), greatest.max(index));
+        });
+        let ends = [least, greatest].map(|index| indexed.line.at(index.cast_signed()));
+        ends[0].min(ends[1])..ends[0].max(ends[1]).saturating_add(1)
+    }
+
     /// Every value of a form, perhaps several times.
     fn for_each_value(&self, form: &Form, mut visit: impl FnMut(isize)) {
-        let sizes: Vec<usize> = form.terms.iter().map(|term| self.sizes[term.number]).collect();
+        let Some((longest, others)) = (0..form.terms.len())
+            .max_by_key(|at| self.sizes[form.terms[*at].number])
+            .map(|at| (form.terms[at], form.without(form.terms[at].number)))
+        else {
+            return visit(form.start);
+        };
+        let sizes: Vec<usize> = others.terms.iter().map(|term| self.sizes[term.number]).collect();
         crate::shape::for_each_index(&sizes, |index| {
-            let steps = index.iter().zip(&form.terms).map(|(i, term)| i.cast_signed() * term.step);
-            visit(form.start + steps.sum::<isize>());
+            let terms = index.iter().zip(&others.terms);
+            let steps = terms.map(|(i, term)| i.cast_signed() * term.step);
+            let start = others.start + steps.sum::<isize>();
+            // The longest loop in a plain one: tables are read in whole.
+            for i in 0..self.sizes[longest.number].cast_signed() {
+                visit(start + i * longest.step);
+            }
         });
     }
 }

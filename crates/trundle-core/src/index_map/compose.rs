@@ -71,10 +71,19 @@ impl Layer {
 
 /// The map of one source axis of `first`, asked at the coordinates that `next` gives.
 fn axis_after(first: &AxisMap, next: &Layer) -> Option<AxisMap> {
-    let middle = first.axis();
     let next_axes = next.axes.as_ref()?;
-    let inner = &next_axes[middle];
     let sizes = next.out_shape.sizes();
+    let middle = match first {
+        AxisMap::Sum { start, steps } => return sum_after(*start, steps, next_axes, sizes.len()),
+        AxisMap::Indexed { indices, line } => {
+            let indices = indices.pull_back(next_axes, sizes)?;
+            return Some(AxisMap::Indexed { indices, line: *line });
+        }
+        AxisMap::Affine { axis, .. }
+        | AxisMap::Segments { axis, .. }
+        | AxisMap::Ragged { axis, .. } => *axis,
+    };
+    let inner = &next_axes[middle];
     match (first, inner) {
         (AxisMap::Affine { line, .. }, AxisMap::Ragged { axis, before, lengths, after }) => {
             let after = after.then(*line);
@@ -88,11 +97,22 @@ fn axis_after(first: &AxisMap, next: &Layer) -> Option<AxisMap> {
         }
         (AxisMap::Affine { .. } | AxisMap::Segments { .. }, AxisMap::Affine { .. })
         | (AxisMap::Affine { .. } | AxisMap::Segments { .. }, AxisMap::Segments { .. }) => {
-            let axis = inner.axis();
+            let axis = inner.axis()?;
             let outer = first.pieces(next.in_shape[middle])?;
             Some(AxisMap::from_pieces(axis, follow(&inner.pieces(sizes[axis])?, &outer)))
         }
-        (AxisMap::Segments { .. }, AxisMap::Ragged { .. }) => None,
+        (AxisMap::Affine { line, .. }, AxisMap::Sum { start, steps }) => {
+            let steps = steps.iter().map(|step| step.wrapping_mul(line.step)).collect();
+            Some(AxisMap::Sum { start: line.at(*start), steps })
+        }
+        (AxisMap::Affine { line, .. }, AxisMap::Indexed { indices, line: inner }) => {
+            Some(AxisMap::Indexed { indices: indices.clone(), line: inner.then(*line) })
+        }
+        (AxisMap::Segments { pieces, .. }, AxisMap::Indexed { indices, line }) => {
+            let indices = indices.map(|index| piece_at(pieces, line.at(index.cast_signed())));
+            Some(AxisMap::Indexed { indices, line: Line::IDENTITY })
+        }
+        (AxisMap::Segments { .. }, AxisMap::Ragged { .. } | AxisMap::Sum { .. }) => None,
         (AxisMap::Ragged { before, lengths, after, .. }, AxisMap::Affine { axis, line }) => {
             let lengths = lengths.pull_back(next_axes, sizes)?;
             let before = line.then(*before);
@@ -106,7 +126,10 @@ fn axis_after(first: &AxisMap, next: &Layer) -> Option<AxisMap> {
                 after: *after,
             })
         }
-        (AxisMap::Ragged { .. }, AxisMap::Segments { .. }) => None,
+        (
+            AxisMap::Ragged { .. },
+            AxisMap::Segments { .. } | AxisMap::Sum { .. } | AxisMap::Indexed { .. },
+        ) => None,
         (
             AxisMap::Ragged { before, lengths, after, .. },
             AxisMap::Ragged { axis, before: first_before, lengths: inner_lengths, after: between },
@@ -119,5 +142,48 @@ fn axis_after(first: &AxisMap, next: &Layer) -> Option<AxisMap> {
                 AxisMap::from_pieces(*axis, [row])
             })
         }
+        (AxisMap::Sum { .. } | AxisMap::Indexed { .. }, _) => {
+            unreachable!("what reads several axes has been asked")
+        }
     }
 }
+
+/// A sum at the coordinates that `axes` give, if these are sums too.
+fn sum_after(
+    mut start: isize,
+    steps: &[isize],
+    axes: &[AxisMap],
+    out_rank: usize,
+) -> Option<AxisMap> {
+    let mut summed = vec![0isize; out_rank];
+    for (inner, step) in axes.iter().zip(steps).filter(|(_, step)| **step != 0) {
+        let mut add = |axis: usize, own: isize| {
+            summed[axis] = summed[axis].wrapping_add(own.wrapping_mul(*step));
+        };
+        let first = match inner {
+            AxisMap::Affine { axis, line } => {
+                add(*axis, line.step);
+                line.start
+            }
+            AxisMap::Sum { start, steps } => {
+                steps.iter().enumerate().for_each(|(axis, own)| add(axis, *own));
+                *start
+            }
+            AxisMap::Segments { .. } | AxisMap::Indexed { .. } | AxisMap::Ragged { .. } => {
+                return None;
+            }
+        };
+        start = start.wrapping_add(first.wrapping_mul(*step));
+    }
+    Some(AxisMap::Sum { start, steps: summed })
+}
+
+/// What pieces give at an index of a table. Of entries that are not read some may be out of bounds: they stay it.
+pub(super) fn piece_at(pieces: &[Piece], index: isize) -> usize {
+    let piece = pieces.get(pieces.partition_point(|piece| piece.end.cast_signed() <= index));
+    let within = piece.filter(|_| index >= 0).map(|piece| piece.line.at(index));
+    within.and_then(|index| usize::try_from(index).ok()).unwrap_or(OUT_OF_BOUNDS)
+}
+
+/// An index that no axis has.
+pub(super) const OUT_OF_BOUNDS: usize = isize::MAX.unsigned_abs() / 2;

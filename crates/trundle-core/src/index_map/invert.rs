@@ -1,6 +1,6 @@
 //! The map that puts every element back.
 
-use super::{AxisMap, IndexMap, Layer, Line, Piece};
+use super::{AxisMap, IndexMap, Layer, Line, Piece, Table};
 
 impl IndexMap {
     /// The map that undoes this one; `None` if it is not a bijection.
@@ -28,8 +28,9 @@ impl Layer {
         // Which source axis reads each output axis: one each, in a bijection.
         let mut readers = vec![None; self.out_shape.rank()];
         for (source, map) in maps.iter().enumerate() {
-            if readers[map.axis()].replace(source).is_some()
-                || self.in_shape[source] != self.out_shape[map.axis()]
+            let read = map.axis()?;
+            if readers[read].replace(source).is_some()
+                || self.in_shape[source] != self.out_shape[read]
             {
                 return None;
             }
@@ -42,6 +43,15 @@ impl Layer {
         for (out, source) in readers.iter().enumerate() {
             if let Some(pieces) = maps[*source].pieces(self.out_shape[out]) {
                 axes[out] = AxisMap::from_pieces(*source, inverted(&pieces)?);
+            }
+            if let AxisMap::Indexed { indices, line } = &maps[*source] {
+                let found = indices.along(out, self.out_shape[out]);
+                let found = found.map(|index| line.at(index.cast_signed()));
+                let indices = inverted_table(found, self.out_shape[out])?;
+                let mut strides = vec![0; self.in_shape.rank()];
+                strides[*source] = 1;
+                let indices = Table::new(indices, 0, strides);
+                axes[out] = AxisMap::Indexed { indices, line: Line::IDENTITY };
             }
         }
         for (out, source) in readers.iter().enumerate() {
@@ -83,6 +93,18 @@ fn inverted(pieces: &[Piece]) -> Option<Vec<Piece>> {
             (std::mem::replace(&mut reached, end) == from).then_some(Piece { end, line })
         })
         .collect()
+}
+
+/// Where each of the coordinates below `size` comes from. `None` unless `found` has each of them once.
+fn inverted_table(found: impl Iterator<Item = isize>, size: usize) -> Option<Vec<usize>> {
+    let mut back = vec![usize::MAX; size];
+    for (i, coordinate) in found.enumerate() {
+        let place = back.get_mut(usize::try_from(coordinate).ok()?)?;
+        if std::mem::replace(place, i) != usize::MAX {
+            return None;
+        }
+    }
+    Some(back)
 }
 
 #[cfg(test)]

@@ -24,7 +24,8 @@ impl IndexMap {
         let axes = (0..in_shape.rank())
             .map(|source| {
                 let first = &parts[0].0[source];
-                if first.axis() != axis && parts.iter().all(|(part, _)| part[source] == *first) {
+                let reads_it = first.axes().any(|read| read == axis);
+                if !reads_it && parts.iter().all(|(part, _)| part[source] == *first) {
                     return Some(first.clone());
                 }
                 let (mut pieces, mut begin) = (Vec::new(), 0);
@@ -69,7 +70,7 @@ fn pieces_at(map: &AxisMap, axis: usize, size: usize, begin: usize) -> Option<Ve
     let pieces = match map {
         // One coordinate everywhere; a map of a single index has the step 1.
         AxisMap::Affine { line, .. } if line.step == 0 => vec![Piece { end: size, line: *line }],
-        _ if map.axis() == axis => map.pieces(size)?,
+        _ if map.axis() == Some(axis) => map.pieces(size)?,
         _ => return None,
     };
     let back = Line { start: -begin.cast_signed(), step: 1 };

@@ -85,13 +85,16 @@ impl Layer {
 ///
 /// Law: the coordinate at every index of `out_shape` is unchanged.
 fn simplified(axis: AxisMap, out_shape: &Shape) -> AxisMap {
-    let size = out_shape[axis.axis()];
     match axis {
-        AxisMap::Affine { axis, line } => AxisMap::from_pieces(axis, [Piece { end: size, line }]),
+        AxisMap::Affine { axis, line } => {
+            AxisMap::from_pieces(axis, [Piece { end: out_shape[axis], line }])
+        }
         AxisMap::Segments { axis, pieces } => AxisMap::from_pieces(axis, pieces),
         AxisMap::Ragged { axis, before, lengths, after } => {
             AxisMap::ragged(axis, before, &lengths, after, out_shape)
         }
+        AxisMap::Sum { start, steps } => AxisMap::sum(start, steps, out_shape),
+        AxisMap::Indexed { indices, line } => AxisMap::indexed(&indices, line, out_shape),
     }
 }
 

@@ -8,22 +8,23 @@ mod compose;
 mod invert;
 mod joined;
 mod layer;
-mod lengths;
+
 mod preimage;
 mod region;
 mod regions;
 mod split;
 mod stretch;
+mod table;
 
 use std::fmt;
 
 pub use axis_map::{AxisMap, Line, Piece};
 pub(crate) use bounds::{check_bounds, shape_of};
 pub use layer::Layer;
-pub use lengths::Lengths;
 pub(crate) use preimage::{Room, visit_preimage};
-pub(crate) use region::{Coordinate, CutForm, Form, Region, Row};
+pub(crate) use region::{Coordinate, CutForm, Form, IndexedForm, Region, Row};
 pub use regions::Regions;
+pub use table::Table;
 
 use crate::{Error, Result, Shape};
 
@@ -111,7 +112,7 @@ impl IndexMap {
         let out = self.out_shape();
         let mut kept = vec![None; out.rank()];
         for (source, read) in axes.iter().enumerate() {
-            let of = kept.get_mut(read.axis())?;
+            let of = kept.get_mut(read.axis()?)?;
             if of.replace(source).is_some() {
                 return None;
             }
@@ -240,6 +241,18 @@ impl fmt::Display for AxisMap {
                 f.write_str(" elsewhere; lengths ")?;
                 write!(f, "{}..={}", least.unwrap_or(&0), most.unwrap_or(&0))?;
                 let varying: Vec<usize> = lengths.varying_axes().collect();
+                write!(f, " by out axes {varying:?}")
+            }
+            AxisMap::Sum { start, steps } => {
+                write!(f, "{start}")?;
+                let steps = steps.iter().enumerate().filter(|(_, step)| **step != 0);
+                steps.into_iter().try_for_each(|(axis, step)| write!(f, " {step:+}·out[{axis}]"))
+            }
+            AxisMap::Indexed { indices, line } => {
+                line.write(f, "index")?;
+                let (most, least) = (indices.values().iter().max(), indices.values().iter().min());
+                write!(f, "; indices {}..={}", least.unwrap_or(&0), most.unwrap_or(&0))?;
+                let varying: Vec<usize> = indices.varying_axes().collect();
                 write!(f, " by out axes {varying:?}")
             }
         }

@@ -1,6 +1,7 @@
 //! A region pulled back through the layers of a map.
 
-use super::region::{Coordinate, Form, Found, NotOne};
+use super::compose::OUT_OF_BOUNDS;
+use super::region::{Coordinate, Form, Found, IndexedForm, NotOne};
 use super::{Layer, Region};
 use crate::shape::row_major_strides;
 
@@ -48,7 +49,7 @@ pub(crate) fn visit_preimage(
         };
         if axes == step.layer.in_shape.rank() {
             region.coordinates.drain(..step.layer.out_shape.rank());
-            if region.rows() > 1 {
+            if region.rows() > 1 || (region.rows() == 1 && region.has_indices()) {
                 return None;
             }
             stack.push(OnTheWay { region, layers: layers + 1, axes: 0 });
@@ -114,8 +115,19 @@ impl Digit {
         if let ([(axis, 1)], 1, None) = (&self.terms[..], self.unit, self.base) {
             return Ok((region.coordinates[*axis].clone(), None));
         }
-        let mut number = Form { start: 0, terms: Vec::new() };
-        for (axis, unit) in &self.terms {
+        let (mut number, mut terms) = (Form { start: 0, terms: Vec::new() }, &self.terms[..]);
+        // Of indices, the outermost digit can be split; those within it do not carry into it.
+        if let [(axis, unit), within @ ..] = terms
+            && let Coordinate::Indexed(indexed) = &region.coordinates[*axis]
+        {
+            if self.unit % unit == 0 {
+                return Ok((Coordinate::Indexed(self.of_indices(indexed, *unit)), None));
+            }
+            if self.base.is_some_and(|base| unit % (self.unit * base) == 0) {
+                terms = within;
+            }
+        }
+        for (axis, unit) in terms {
             number.add(region.linear(&region.coordinates[*axis])?, *unit);
         }
         let (above, _) = region.divided(&number, self.unit)?;
@@ -124,6 +136,19 @@ impl Digit {
             None => above,
         };
         Ok((Coordinate::Linear(digit), None))
+    }
+}
+
+impl Digit {
+    /// This digit of indices that count `unit` each.
+    fn of_indices(&self, indexed: &IndexedForm, unit: isize) -> IndexedForm {
+        let above = self.unit / unit;
+        indexed.map(|index| {
+            let digit = index.div_euclid(above);
+            let digit = self.base.map_or(digit, |base| digit.rem_euclid(base));
+            // Entries that are not read may be anything.
+            usize::try_from(digit).unwrap_or(OUT_OF_BOUNDS)
+        })
     }
 }
 
@@ -196,6 +221,11 @@ impl Region {
             }
         }
         Some((below, beyond))
+    }
+
+    /// Whether a coordinate is read from a table of indices.
+    fn has_indices(&self) -> bool {
+        self.coordinates.iter().any(|each| matches!(each, Coordinate::Indexed(_)))
     }
 
     /// The number of rows that are reversed in part.

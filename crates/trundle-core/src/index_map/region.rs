@@ -8,7 +8,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{AxisMap, Line, Piece};
+use super::compose::{OUT_OF_BOUNDS, piece_at};
+use super::{AxisMap, Line, Piece, Table};
 use crate::Layout;
 
 /// `start + Σ step · i` over the loops of a region.
@@ -32,6 +33,7 @@ pub(crate) enum Coordinate {
     Linear(Form),
     Cut(CutForm),
     Ragged(Row),
+    Indexed(IndexedForm),
 }
 
 impl Coordinate {
@@ -47,6 +49,10 @@ impl Coordinate {
             }),
             Coordinate::Ragged(row) => {
                 Coordinate::Ragged(Row { after: row.after.then(line), ..row.clone() })
+            }
+            Coordinate::Indexed(indexed) => {
+                let line = indexed.line.then(line);
+                Coordinate::Indexed(IndexedForm { line, ..indexed.clone() })
             }
         }
     }
@@ -85,6 +91,24 @@ pub(crate) struct Row {
     /// Which of the lengths it is. It does not vary along the row.
     pub(crate) entry: Form,
     pub(crate) after: Line,
+}
+
+/// A coordinate that is `line` at the index that a table has at `entry`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct IndexedForm {
+    pub(crate) indices: Arc<[usize]>,
+    /// Which of the indices it is. It varies.
+    pub(crate) entry: Form,
+    pub(crate) line: Line,
+}
+
+impl IndexedForm {
+    /// What `number` makes of each coordinate, those of entries that are not read among them.
+    pub(super) fn map(&self, number: impl Fn(isize) -> usize) -> IndexedForm {
+        let at = |index: &usize| number(self.line.at(index.cast_signed()));
+        let indices = self.indices.iter().map(at).collect();
+        IndexedForm { indices, entry: self.entry.clone(), line: Line::IDENTITY }
+    }
 }
 
 /// A box of the output, as loops, with the place in the output and the coordinates in the tensor
@@ -188,6 +212,7 @@ impl Region {
                 Coordinate::Linear(form) => (form, None),
                 Coordinate::Cut(cut) => (&mut cut.first, Some(&mut cut.second)),
                 Coordinate::Ragged(row) => (&mut row.entry, None),
+                Coordinate::Indexed(indexed) => (&mut indexed.entry, None),
             };
             std::iter::once(form).chain(second)
         });
@@ -198,7 +223,7 @@ impl Region {
     pub(crate) fn boxes(&self) -> usize {
         let cut_along = |coordinate: &Coordinate| match coordinate {
             Coordinate::Cut(cut) => Some(cut.number),
-            Coordinate::Linear(_) | Coordinate::Ragged(_) => None,
+            Coordinate::Linear(_) | Coordinate::Ragged(_) | Coordinate::Indexed(_) => None,
         };
         let is_first = |at: usize, number: usize| {
             self.coordinates[..at].iter().all(|earlier| cut_along(earlier) != Some(number))
@@ -229,7 +254,7 @@ impl Region {
         match coordinate {
             Coordinate::Linear(form) => Ok(form),
             Coordinate::Cut(cut) => self.at_cut(cut),
-            Coordinate::Ragged(_) => Err(NotOne::Never),
+            Coordinate::Ragged(_) | Coordinate::Indexed(_) => Err(NotOne::Never),
         }
     }
 
@@ -413,9 +438,24 @@ impl Region {
 
     /// The coordinate that an axis map gives where the region is now.
     pub(super) fn through_axis(&self, map: &AxisMap) -> Found<(Coordinate, Option<usize>)> {
-        let at = &self.coordinates[map.axis()];
+        let at = match map {
+            AxisMap::Affine { axis, .. }
+            | AxisMap::Segments { axis, .. }
+            | AxisMap::Ragged { axis, .. } => &self.coordinates[*axis],
+            AxisMap::Sum { start, steps } => {
+                let sum = self.summed(*start, steps)?;
+                return Ok((Coordinate::Linear(sum), None));
+            }
+            AxisMap::Indexed { indices, line } => {
+                return Ok((self.indexed(indices, *line)?, None));
+            }
+        };
         match (map, at) {
             (AxisMap::Affine { line, .. }, at) => Ok((at.then(*line), None)),
+            (AxisMap::Segments { pieces, .. }, Coordinate::Indexed(indexed)) => {
+                let indexed = indexed.map(|index| piece_at(pieces, index));
+                Ok((Coordinate::Indexed(indexed), None))
+            }
             (AxisMap::Segments { pieces, .. }, Coordinate::Linear(form)) => {
                 for (at, piece) in pieces.iter().enumerate() {
                     let end = match self.along_two(form, &pieces[at..]) {
@@ -458,10 +498,38 @@ impl Region {
             (AxisMap::Segments { .. } | AxisMap::Ragged { .. }, Coordinate::Cut(cut)) => {
                 self.at_cut(cut)
             }
-            (AxisMap::Segments { .. } | AxisMap::Ragged { .. }, Coordinate::Ragged(_)) => {
-                Err(NotOne::Never)
+            (AxisMap::Segments { .. } | AxisMap::Ragged { .. }, Coordinate::Ragged(_))
+            | (AxisMap::Ragged { .. }, Coordinate::Indexed(_)) => Err(NotOne::Never),
+            (AxisMap::Sum { .. } | AxisMap::Indexed { .. }, _) => {
+                unreachable!("what reads several coordinates has been asked")
             }
         }
+    }
+
+    /// The coordinate at the index that a table has for the coordinates that have been reached.
+    fn indexed(&self, indices: &Table, line: Line) -> Found<Coordinate> {
+        let mut varying = indices.varying_axes().map(|axis| (&self.coordinates[axis], axis));
+        // Indices that are looked up by those of another table.
+        if let (Some((Coordinate::Indexed(inner), axis)), None) = (varying.next(), varying.next()) {
+            let (first, stride) = (indices.offset(), indices.strides()[axis]);
+            let of = |index: isize| {
+                let entry = first.wrapping_add_signed(index.wrapping_mul(stride));
+                indices.values().get(entry).copied().unwrap_or(OUT_OF_BOUNDS)
+            };
+            let composed = inner.map(of);
+            return Ok(Coordinate::Indexed(IndexedForm { line, ..composed }));
+        }
+        let entry = self.entry(indices)?;
+        Ok(match entry.terms[..] {
+            [] => {
+                let index = indices.values()[entry.start.unsigned_abs()];
+                Coordinate::Linear(Form::constant(line.at(index.cast_signed())))
+            }
+            _ => {
+                let indices = indices.values().clone();
+                Coordinate::Indexed(IndexedForm { indices, entry, line })
+            }
+        })
     }
 
     /// The coordinate along two pieces, where a form leads from one into the other between two steps of a
@@ -491,22 +559,27 @@ impl Region {
         Some(Ok(CutForm { number, at: at.unsigned_abs(), first, second }))
     }
 
-    /// Which entry of a table of lengths is read, if that is linear.
-    fn entry(&self, lengths: &super::Lengths) -> Found<Form> {
-        let mut entry = Form::constant(lengths.offset().cast_signed());
-        for (coordinate, stride) in self.coordinates.iter().zip(lengths.strides()) {
-            if *stride != 0 {
-                entry.add(self.linear(coordinate)?, *stride);
+    /// Which entry of a table is read, if that is linear.
+    fn entry(&self, table: &Table) -> Found<Form> {
+        self.summed(table.offset().cast_signed(), table.strides())
+    }
+
+    /// `start` and of each coordinate so many times, if they are linear.
+    fn summed(&self, start: isize, steps: &[isize]) -> Found<Form> {
+        let mut sum = Form::constant(start);
+        for (coordinate, step) in self.coordinates.iter().zip(steps) {
+            if *step != 0 {
+                sum.add(self.linear(coordinate)?, *step);
             }
         }
-        Ok(entry)
+        Ok(sum)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Lengths, Shape};
+    use crate::{Shape, Table};
 
     /// The place of every element of a region and its coordinates, in any order.
     fn elements(region: &Region) -> Vec<(isize, Vec<isize>)> {
@@ -527,6 +600,10 @@ mod tests {
                     let j = row.before.at(index[row.number].cast_signed());
                     row.after.at(if j < length { length - 1 - j } else { j })
                 }
+                Coordinate::Indexed(indexed) => {
+                    let index = indexed.indices[at(&indexed.entry).unsigned_abs()];
+                    indexed.line.at(index.cast_signed())
+                }
             };
             let coordinates = region.coordinates.iter().map(coordinate).collect();
             elements.push((at(&region.place), coordinates));
@@ -543,7 +620,7 @@ mod tests {
         let row = AxisMap::Ragged {
             axis: 1,
             before: Line::reversal(6),
-            lengths: Lengths::new([2, 6, 5], 0, vec![1, 0]),
+            lengths: Table::new([2, 6, 5], 0, vec![1, 0]),
             after: Line::IDENTITY,
         };
         let Ok((coordinate, None)) = region.through_axis(&row) else { panic!("a row") };
@@ -615,7 +692,7 @@ mod tests {
         let along_row = AxisMap::Ragged {
             axis: 1,
             before: Line::IDENTITY,
-            lengths: Lengths::new([1, 2, 3, 4, 5, 6], 0, vec![0, 1]),
+            lengths: Table::new([1, 2, 3, 4, 5, 6], 0, vec![0, 1]),
             after: Line::IDENTITY,
         };
         assert!(matches!(region.through_axis(&along_row), Err(NotOne::Never)));

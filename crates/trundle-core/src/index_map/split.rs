@@ -36,8 +36,8 @@ impl Layer {
     fn split(&self) -> Option<(Layer, Layer)> {
         let axes = self.axes.as_ref()?;
         let grows = |source: usize| {
-            let (from, to) = (self.in_shape[source], self.out_shape[axes[source].axis()]);
-            to as f64 / from as f64
+            let to = axes[source].axis().map_or(1, |axis| self.out_shape[axis]);
+            to as f64 / self.in_shape[source] as f64
         };
         // What makes the tensor smaller is done first, so that what lies between is not large.
         let mut jumping: Vec<usize> = (0..axes.len()).filter(|at| axes[*at].lines() > 1).collect();
@@ -55,11 +55,12 @@ impl Layer {
         let is_first = |source: usize| match &axes[source] {
             AxisMap::Segments { .. } => jumping.contains(&source),
             AxisMap::Affine { .. } => grows(source) < 1.0,
-            AxisMap::Ragged { .. } => false,
+            AxisMap::Ragged { .. } | AxisMap::Sum { .. } | AxisMap::Indexed { .. } => false,
         };
-        let size = |source: usize| match is_first(source) {
-            true => self.out_shape[axes[source].axis()],
-            false => self.in_shape[source],
+        let first_axis = |source: usize| axes[source].axis().filter(|_| is_first(source));
+        let size = |source: usize| match first_axis(source) {
+            Some(axis) => self.out_shape[axis],
+            None => self.in_shape[source],
         };
         let between = Shape::new((0..axes.len()).map(size).collect::<Vec<_>>()).ok()?;
         let first = axes.iter().enumerate().map(|(source, map)| match map {
@@ -68,11 +69,13 @@ impl Layer {
                 AxisMap::Segments { axis: source, pieces: pieces.clone() }
             }
             AxisMap::Affine { line, .. } => AxisMap::Affine { axis: source, line: *line },
-            AxisMap::Ragged { .. } => unreachable!("rows stay whole"),
+            AxisMap::Ragged { .. } | AxisMap::Sum { .. } | AxisMap::Indexed { .. } => {
+                unreachable!("what does not jump stays whole")
+            }
         });
-        let second = axes.iter().enumerate().map(|(source, map)| match is_first(source) {
-            true => AxisMap::identity(map.axis()),
-            false => map.clone(),
+        let second = axes.iter().enumerate().map(|(source, map)| match first_axis(source) {
+            Some(axis) => AxisMap::identity(axis),
+            None => map.clone(),
         });
         Some((
             Layer::of_axes(between.clone(), self.in_shape.clone(), first.collect()),

@@ -31,13 +31,18 @@ impl IndexMap {
 impl AxisMap {
     /// The same of the coordinate on one source axis; the elements may be more than there are.
     fn stretch(&self, index: &[usize], along: usize) -> (usize, isize) {
-        let i = index[self.axis()];
+        let i = index[along];
         match self {
             AxisMap::Ragged { axis, lengths, .. } if *axis != along => {
                 let varies = lengths.varying_axes().any(|axis| axis == along);
                 (if varies { 1 } else { usize::MAX }, 0)
             }
-            _ if self.axis() != along => (usize::MAX, 0),
+            AxisMap::Sum { steps, .. } => (usize::MAX, steps[along]),
+            AxisMap::Indexed { indices, .. } => {
+                let varies = indices.varying_axes().any(|axis| axis == along);
+                (if varies { 1 } else { usize::MAX }, 0)
+            }
+            _ if self.axis() != Some(along) => (usize::MAX, 0),
             AxisMap::Affine { line, .. } => (usize::MAX, line.step),
             AxisMap::Segments { pieces, .. } => match pieces.iter().find(|piece| i < piece.end) {
                 Some(piece) => (piece.end - i, piece.line.step),

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use super::{Block, Cut, CutAt, LengthTable, Loop, Move, Run, Source};
+use super::{Block, Cut, CutAt, IndexTable, LengthTable, Loop, Move, Run, Source};
 use crate::error::check_shape;
-use crate::index_map::{Coordinate, CutForm, Form, Region, Room, Row, visit_preimage};
+use crate::index_map::{Coordinate, CutForm, Form, IndexedForm, Region, Room, Row, visit_preimage};
 use crate::{Error, IndexMap, Layer, Layout, Line, Regions, Result, Width};
 
 /// The blocks of `map` between two layouts, `most` at most, not yet canonical.
@@ -100,6 +100,7 @@ fn block_of(region: &Region, src: &Layout) -> Result<Block> {
         src_offset: src.offset_bytes().cast_signed(),
         dst_offset: region.place.start,
         loops: Vec::with_capacity(region.sizes.len()),
+        indices: Vec::new(),
     };
     block.loops.extend(region.sizes.iter().map(|len| Loop {
         len: *len,
@@ -128,6 +129,20 @@ fn block_of(region: &Region, src: &Layout) -> Result<Block> {
             Coordinate::Ragged(row) => {
                 let cut = ragged_cut(row, *stride, block.loops.len());
                 block.loops[row.number].src.cut(cut);
+            }
+            Coordinate::Indexed(IndexedForm { indices, entry, line }) => {
+                let start = line.start.wrapping_mul(*stride);
+                block.src_offset = block.src_offset.wrapping_add(start);
+                let mut strides = vec![0; block.loops.len()];
+                for term in &entry.terms {
+                    strides[term.number] = term.step;
+                }
+                block.indices.push(IndexTable {
+                    indices: indices.clone(),
+                    offset: entry.start.unsigned_abs(),
+                    strides,
+                    scale: line.step.wrapping_mul(*stride),
+                });
             }
         }
     }

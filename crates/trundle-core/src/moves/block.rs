@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::canonicalize;
 use super::cut::{Cut, CutAt, LengthTable};
+use super::index_table::IndexTable;
 
 /// Loops nested in each other, the outermost first, around one element.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +18,8 @@ pub struct Block {
     /// is cut by a table: it is there also where it has one step, since what is read follows from a
     /// length; its destination stride is 0 then.
     pub loops: Vec<Loop>,
+    /// What indices add to where elements are read; none in most blocks, and none where a loop is cut by a table.
+    pub indices: Vec<IndexTable>,
 }
 
 /// `len` steps.
@@ -150,22 +153,27 @@ impl Block {
         canonicalize::halves(self, at)
     }
 
-    /// The table that cuts one of the loops.
-    pub(super) fn table(&self) -> Option<&LengthTable> {
-        self.loops.iter().find_map(Loop::cut_by_table).map(|(_, table)| table)
+    /// The strides by loop of all tables.
+    pub(super) fn table_strides(&self) -> impl Iterator<Item = &[isize]> {
+        let lengths = self.loops.iter().find_map(Loop::cut_by_table);
+        let lengths = lengths.map(|(_, table)| &table.strides[..]);
+        lengths.into_iter().chain(self.indices.iter().map(|table| &table.strides[..]))
     }
 
-    /// The same, to be changed.
-    pub(super) fn table_mut(&mut self) -> Option<&mut LengthTable> {
-        self.loops.iter_mut().find_map(Loop::table_mut)
+    /// The entry of the first position and the strides by loop of all tables, to be changed.
+    pub(super) fn entries_mut(&mut self) -> impl Iterator<Item = (&mut usize, &mut Vec<isize>)> {
+        let lengths = self.loops.iter_mut().find_map(Loop::table_mut);
+        let lengths = lengths.map(|table| (&mut table.offset, &mut table.strides));
+        let indices = self.indices.iter_mut();
+        lengths.into_iter().chain(indices.map(|table| (&mut table.offset, &mut table.strides)))
     }
 
     /// Leaves out an affine loop.
     pub(super) fn remove(&mut self, at: usize) {
         self.loops.remove(at);
-        if let Some(table) = self.table_mut() {
-            table.strides.remove(at);
-        }
+        self.entries_mut().for_each(|(_, strides)| {
+            strides.remove(at);
+        });
     }
 
     /// Calls `visit` with the offset in the source and in the destination of every element.
@@ -176,6 +184,9 @@ impl Block {
             for (each, i) in self.loops.iter().zip(index) {
                 src = src.wrapping_add(each.src_of(*i, index));
                 dst += i.cast_signed() * each.dst_stride;
+            }
+            for table in &self.indices {
+                src = src.wrapping_add(table.src_of(index));
             }
             visit(src.unsigned_abs(), dst.unsigned_abs());
         });
@@ -193,6 +204,7 @@ impl Block {
                 Source::Cut(cut) => cut.distances().for_each(&mut visit),
             }
         }
+        self.indices.iter().for_each(|table| visit(table.scale));
     }
 
     /// Changes each of these distances.
@@ -206,6 +218,7 @@ impl Block {
                 Source::Cut(cut) => cut.distances_mut().for_each(&change),
             }
         }
+        self.indices.iter_mut().for_each(|table| change(&mut table.scale));
     }
 }
 
@@ -215,7 +228,7 @@ impl fmt::Display for Block {
         for each in &self.loops {
             write!(f, ", {each}")?;
         }
-        Ok(())
+        self.indices.iter().try_for_each(|table| write!(f, ", src {table}"))
     }
 }
 

@@ -37,6 +37,14 @@ fn drop_single_steps(block: &mut Block) {
             _ => {}
         }
     }
+    // An index that no loop varies is a place.
+    block.indices.retain(|table| match table.constant() {
+        Some(constant) => {
+            block.src_offset = block.src_offset.wrapping_add(constant);
+            false
+        }
+        None => true,
+    });
 }
 
 /// Every loop runs upwards through the destination.
@@ -56,9 +64,9 @@ fn orient(block: &mut Block) {
             }
             Source::Cut(cut) => cut.turn(each.len),
         }
-        if let Some(table) = block.table_mut() {
-            table.offset = table.offset.wrapping_add_signed(last * table.strides[at]);
-            table.strides[at] = -table.strides[at];
+        for (offset, strides) in block.entries_mut() {
+            *offset = offset.wrapping_add_signed(last * strides[at]);
+            strides[at] = -strides[at];
         }
     }
 }
@@ -99,17 +107,16 @@ fn order(block: &mut Block) {
     if block.loops.is_sorted_by_key(outward) {
         return;
     }
-    let Some(table) = block.table_mut() else {
+    if block.table_strides().next().is_none() {
         return block.loops.sort_unstable_by_key(outward);
-    };
-    let strides = std::mem::take(&mut table.strides);
-    let mut loops: Vec<_> = std::mem::take(&mut block.loops).into_iter().zip(strides).collect();
-    loops.sort_by_key(|(each, _)| outward(each));
-    let strides;
-    (block.loops, strides) = loops.into_iter().unzip();
-    if let Some(table) = block.table_mut() {
-        table.strides = strides;
     }
+    let mut order: Vec<usize> = (0..block.loops.len()).collect();
+    order.sort_by_key(|at| outward(&block.loops[*at]));
+    for (_, strides) in block.entries_mut() {
+        *strides = order.iter().map(|at| strides[*at]).collect();
+    }
+    let mut loops: Vec<Option<Loop>> = block.loops.drain(..).map(Some).collect();
+    block.loops = order.iter().filter_map(|at| loops[*at].take()).collect();
 }
 
 /// A loop whose steps continue those of the loop within it is one loop with it, also where it is cut at
@@ -130,10 +137,10 @@ fn coalesce(block: &mut Block) {
         };
         if reads_on
             && continues(outer.dst_stride, inner.dst_stride)
-            && block.table().is_none_or(|table| continues(table.strides[at - 1], table.strides[at]))
+            && block.table_strides().all(|strides| continues(strides[at - 1], strides[at]))
         {
             let (len, dst_stride) = (inner.len, inner.dst_stride);
-            // What the table has of the outer loop goes with the inner one.
+            // What the tables have of the outer loop goes with the inner one.
             block.loops.swap(at - 1, at);
             block.remove(at - 1);
             let joined = &mut block.loops[at - 1];
@@ -165,8 +172,8 @@ pub(super) fn halves(block: &Block, at: usize) -> Option<[Block; 2]> {
         half.dst_offset += from * each.dst_stride;
         let start = run.src_offset.wrapping_add(run.src_stride.wrapping_mul(from));
         half.src_offset = half.src_offset.wrapping_add(start);
-        if let Some(table) = half.table_mut() {
-            table.offset = table.offset.wrapping_add_signed(from * table.strides[at]);
+        for (offset, strides) in half.entries_mut() {
+            *offset = offset.wrapping_add_signed(from * strides[at]);
         }
         drop_single_steps(&mut half);
         coalesce(&mut half);
@@ -212,7 +219,7 @@ fn innermost(block: &Block) -> Option<usize> {
 /// steps, or what its runs are multiples of.
 fn run(block: &Block, at: usize, width: isize) -> usize {
     let each = &block.loops[at];
-    if each.dst_stride != width || block.table().is_some_and(|table| table.strides[at] != 0) {
+    if each.dst_stride != width || block.table_strides().any(|strides| strides[at] != 0) {
         return 1;
     }
     match &each.src {

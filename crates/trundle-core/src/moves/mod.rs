@@ -4,11 +4,13 @@ mod bind;
 mod block;
 mod canonicalize;
 mod cut;
+mod index_table;
 
 use std::fmt;
 
 pub use block::{Block, Loop, Source};
 pub use cut::{Cut, CutAt, LengthTable, Run};
+pub use index_table::IndexTable;
 
 use crate::{IndexMap, Layout, Packing, Regions, Result, Width};
 

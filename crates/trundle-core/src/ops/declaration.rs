@@ -63,8 +63,8 @@ pub enum Kind {
     Pairs,
     /// One of these words; as an integer, which one it is.
     Word(&'static [&'static str]),
-    /// A length for each row or each batch: a list, or a tensor.
-    Lengths,
+    /// Lengths or indices, of which there may be as many as elements: a list, or a tensor.
+    Numbers,
 }
 
 impl Kind {

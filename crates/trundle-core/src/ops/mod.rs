@@ -4,6 +4,8 @@
 mod declaration;
 mod broadcast;
 mod flip;
+mod gather_nd;
+mod indices;
 mod pad;
 mod rearrange;
 mod repeat;
@@ -13,14 +15,19 @@ mod reverse_subsequences;
 mod roll;
 mod rot90;
 mod slice;
+mod take;
+mod take_along_axis;
 mod tile;
 mod transpose;
+mod windows;
 
 use std::fmt;
 
 pub use broadcast::Broadcast;
 pub use declaration::{Declaration, Kind, Parameter};
 pub use flip::Flip;
+pub use gather_nd::GatherNd;
+pub use indices::{IndexMode, Indices};
 pub use pad::{Pad, PadMode};
 pub use rearrange::{Group, Part, PatternFault, Rearrange, Side};
 pub use repeat::Repeat;
@@ -31,8 +38,11 @@ pub use reverse_subsequences::{LengthBuffer, ReverseSubsequences};
 pub use roll::Roll;
 pub use rot90::Rot90;
 pub use slice::Slice;
+pub use take::Take;
+pub use take_along_axis::TakeAlongAxis;
 pub use tile::Tile;
 pub use transpose::Transpose;
+pub use windows::Windows;
 
 use crate::{IndexMap, Result, Shape};
 
@@ -91,6 +101,7 @@ macro_rules! operators {
 operators! {
     Broadcast "broadcast", "Axes of size 1 made longer, and new ones in front.";
     Flip "flip", "Elements in the opposite order along some axes.";
+    GatherNd "gather_nd", "Elements, or slices, at indices of several axes together.";
     Pad "pad", "Elements of the tensor put around it.";
     Rearrange "rearrange", "Axes split, put in another order and merged, as a pattern writes it.";
     Repeat "repeat", "Each index of an axis several times in a row.";
@@ -102,12 +113,15 @@ operators! {
     Roll "roll", "Elements shifted along some axes, in at one end what goes out at the other.";
     Rot90 "rot90", "The tensor turned by 90 degrees in the plane of two axes.";
     Slice "slice", "Elements from a start, before a stop, at a step, along some axes.";
+    Take "take", "The elements at indices of one axis.";
+    TakeAlongAxis "take_along_axis", "For each position an element of its row, at an index of its own.";
     Tile "tile", "The tensor repeated along its axes.";
     Transpose "transpose", "The axes in another order.";
+    Windows "windows", "Every window of a size along some axes, as new axes.";
 }
 
 /// The operators that are called by a name, in the order of the names.
-pub static DECLARATIONS: [&Declaration; 11] = [
+pub static DECLARATIONS: [&Declaration; 14] = [
     Broadcast::DECLARATION,
     Flip::DECLARATION,
     Pad::DECLARATION,
@@ -117,6 +131,9 @@ pub static DECLARATIONS: [&Declaration; 11] = [
     Roll::DECLARATION,
     Rot90::DECLARATION,
     Slice::DECLARATION,
+    Take::DECLARATION,
+    TakeAlongAxis::DECLARATION,
     Tile::DECLARATION,
     Transpose::DECLARATION,
+    Windows::DECLARATION,
 ];

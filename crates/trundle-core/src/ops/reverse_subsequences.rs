@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Declaration;
 use crate::error::check_sizes;
 use crate::shape::{normalize_axis, row_major_strides};
-use crate::{AxisMap, DType, Error, IndexMap, Lengths, Line, Result, Shape, TensorView};
+use crate::{AxisMap, DType, Error, IndexMap, Line, Result, Shape, Table, TensorView};
 
 /// For each position outside the axis, the first `length` elements along it reversed and the rest
 /// kept. A length over the size of the axis counts as the size.
@@ -32,7 +32,7 @@ declaration! {
         /// outside the axis in row-major order, or for each index of the batch axis; one number
         /// stands for all. Lengths over the size of the axis count as the size, but with a batch
         /// axis they are refused
-        lengths: Lengths,
+        lengths: Numbers,
         /// The axis along which the lengths vary (reverse sequence)
         batch_axis: Axis = [],
     }
@@ -167,7 +167,7 @@ pub(super) fn reversed_rows(
 ) -> IndexMap {
     // Rows of length 0 and 1 stay alike: one number for both, so that equal maps are equal.
     lengths.iter_mut().for_each(|length| *length = (*length).max(1));
-    let lengths = Lengths::new(lengths, 0, strides);
+    let lengths = Table::new(lengths, 0, strides);
     let mut axes: Vec<AxisMap> = (0..shape.rank()).map(AxisMap::identity).collect();
     axes[axis] = AxisMap::Ragged { axis, before: Line::IDENTITY, lengths, after: Line::IDENTITY };
     IndexMap::new(shape.clone(), shape.clone(), axes)

@@ -1,6 +1,7 @@
 //! Which kernel, which tiles, which thread. What is right for a kernel, its row in the catalogue says.
 
 mod gathered;
+mod indexed;
 mod loops;
 mod roles;
 mod roll;
@@ -9,6 +10,7 @@ mod tasks;
 use trundle_core::{Block, Move, Run};
 use trundle_kernels::{CATALOGUE, Kernel, Roles, Space, Store, Tuning};
 
+pub(crate) use indexed::merged;
 use roles::{Arranged, Assigned};
 pub(crate) use roll::uncut;
 use roll::{is_only_roll, outermost_cut};
@@ -107,7 +109,11 @@ impl Planner {
     /// if it is rolled and a kernel can.
     fn put_steps(&self, block: &Block, all: Common, steps: &mut Vec<Step>) {
         let cut = outermost_cut(block);
-        if cut.is_none_or(|at| is_only_roll(block, at))
+        if cut.is_none() && !block.indices.is_empty() {
+            return steps.push(self.indexed_step(block, all));
+        }
+        if block.indices.is_empty()
+            && cut.is_none_or(|at| is_only_roll(block, at))
             && let Some(step) = self.step(block, all)
         {
             return steps.push(step);
@@ -176,6 +182,7 @@ impl Planner {
             col_block,
             tables,
             ragged: row.map(|row| RaggedStep { row, place, second }),
+            indexed: None,
             tuning,
         })
     }

@@ -70,6 +70,9 @@ pub(crate) unsafe fn run_parts(
                         SubByteStep::Rows(rows) => {
                             rows.run(packing, unit, buffers, scratch, cancellation);
                         }
+                        SubByteStep::Elements(elements) => {
+                            elements.run(packing, unit, buffers, scratch);
+                        }
                     }
                 }
             }

@@ -5,6 +5,7 @@
 //! only what does not.
 
 mod codec;
+mod elements;
 mod execute;
 mod plan;
 mod rows;

@@ -5,6 +5,7 @@ use std::fmt;
 use trundle_core::{Block, IndexMap, Loop, Move, Packing, Result, Shape};
 use trundle_kernels::AffineLoop;
 
+use super::elements::Elements;
 use super::rows::Rows;
 use super::side::{Side, unpacked_layout};
 use crate::planner::uncut;
@@ -37,6 +38,8 @@ pub(crate) enum SubByteStep {
     Boxes(Boxes),
     /// Rows of a ragged axis, one after another.
     Rows(Rows),
+    /// Elements that are read where indices lead, one after another.
+    Elements(Elements),
 }
 
 /// The boxes of a block. The loops are cut into pieces; a unit is a piece of each.
@@ -85,7 +88,7 @@ impl SubByteSteps {
                 let forms: usize = boxes.forms.iter().map(form).sum();
                 size_of_val(&boxes.loops[..]) + size_of_val(&boxes.forms[..]) + forms
             }
-            SubByteStep::Rows(_) => 0,
+            SubByteStep::Rows(_) | SubByteStep::Elements(_) => 0,
         };
         let steps: usize = self.steps.iter().map(step).sum();
         size_of_val(&self.steps[..]) + steps
@@ -106,6 +109,9 @@ impl SubByteSteps {
 
 impl SubByteStep {
     fn of(block: &Block, width: usize, planner: &Planner) -> SubByteStep {
+        if let Some(elements) = Elements::of(block, width) {
+            return SubByteStep::Elements(elements);
+        }
         match Rows::of(block, width) {
             Some(rows) => SubByteStep::Rows(rows),
             None => SubByteStep::Boxes(Boxes::of(block, width, planner)),
@@ -116,6 +122,7 @@ impl SubByteStep {
         match self {
             SubByteStep::Boxes(boxes) => boxes.counts().product(),
             SubByteStep::Rows(rows) => rows.units(),
+            SubByteStep::Elements(elements) => elements.units(),
         }
     }
 
@@ -124,6 +131,7 @@ impl SubByteStep {
         match self {
             SubByteStep::Boxes(boxes) => boxes.pieces.iter().product(),
             SubByteStep::Rows(rows) => rows.scratch_bytes(),
+            SubByteStep::Elements(elements) => elements.scratch_bytes(),
         }
     }
 
@@ -132,6 +140,7 @@ impl SubByteStep {
         match self {
             SubByteStep::Boxes(boxes) => boxes.pieces.iter().product(),
             SubByteStep::Rows(rows) => rows.unit_elements(),
+            SubByteStep::Elements(elements) => elements.unit_elements(),
         }
     }
 
@@ -140,6 +149,7 @@ impl SubByteStep {
         match self {
             SubByteStep::Boxes(boxes) => boxes.unit(unit).dst,
             SubByteStep::Rows(rows) => rows.dst_of(unit),
+            SubByteStep::Elements(elements) => elements.dst_of(unit),
         }
     }
 }
@@ -269,6 +279,7 @@ impl fmt::Display for SubByteSteps {
             match step {
                 SubByteStep::Boxes(boxes) => write!(f, "{boxes} of {bits} bits")?,
                 SubByteStep::Rows(rows) => write!(f, "{rows} of {bits} bits")?,
+                SubByteStep::Elements(elements) => write!(f, "{elements} of {bits} bits")?,
             }
             write!(f, "\n    because they share bytes, and do not stay together in whole ones")?;
             if let SubByteStep::Boxes(Boxes { forms, .. }) = step

@@ -1,30 +1,30 @@
-//! The table of lengths that a ragged axis map reads.
+//! A table of numbers that an axis map reads: the lengths of reversed rows, the indices of a gather.
 
 use std::sync::Arc;
 
 use super::{AxisMap, Line, Piece};
 use crate::shape::{for_each_index, row_major_strides};
 
-/// One length for each position outside the reversed axis.
+/// One number for each output index: a length, or an index of the source.
 ///
 /// The entry for an output index is `values[offset + Σ strides[axis] · index[axis]]`. An axis
-/// along which the lengths do not vary has stride 0, the reversed axis among them.
+/// along which the numbers do not vary has stride 0.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Lengths {
+pub struct Table {
     values: Arc<[usize]>,
     offset: usize,
     strides: Vec<isize>,
 }
 
-crate::fingerprint!(struct Lengths { values, offset, strides });
+crate::fingerprint!(struct Table { values, offset, strides });
 
-impl Lengths {
+impl Table {
     /// A table read with one stride, in entries, for each output axis.
     ///
     /// # Panics
     /// Reading panics if the strides lead outside `values`; operators check before they build one.
-    pub fn new(values: impl Into<Arc<[usize]>>, offset: usize, strides: Vec<isize>) -> Lengths {
-        Lengths { values: values.into(), offset, strides }
+    pub fn new(values: impl Into<Arc<[usize]>>, offset: usize, strides: Vec<isize>) -> Table {
+        Table { values: values.into(), offset, strides }
     }
 
     /// Every entry of the table, in no particular order and perhaps more than are read.
@@ -42,24 +42,24 @@ impl Lengths {
         &self.strides
     }
 
-    /// The length at an output index.
+    /// The number at an output index.
     pub fn at(&self, index: &[usize]) -> usize {
         self.values[self.entry(index)]
     }
 
-    /// Where in the table the length at an output index stands.
+    /// Where in the table the number at an output index stands.
     fn entry(&self, index: &[usize]) -> usize {
         let steps: isize =
             index.iter().zip(&self.strides).map(|(i, stride)| i.cast_signed() * stride).sum();
         self.offset.wrapping_add_signed(steps)
     }
 
-    /// The axes along which the lengths may vary.
+    /// The axes along which the numbers may vary.
     pub(super) fn varying_axes(&self) -> impl Iterator<Item = usize> + '_ {
         self.strides.iter().enumerate().filter(|(_, stride)| **stride != 0).map(|(axis, _)| axis)
     }
 
-    /// The one length that is read everywhere, if no axis has a stride.
+    /// The one number that is read everywhere, if no axis has a stride.
     pub(super) fn uniform(&self) -> Option<usize> {
         if self.strides.iter().any(|stride| *stride != 0) {
             return None;
@@ -67,22 +67,22 @@ impl Lengths {
         self.values.get(self.offset).copied()
     }
 
-    /// Whether both read the same length at every index of `sizes`.
-    pub(super) fn agrees_with(&self, other: &Lengths, sizes: &[usize]) -> bool {
+    /// Whether both read the same number at every index of `sizes`.
+    pub(super) fn agrees_with(&self, other: &Table, sizes: &[usize]) -> bool {
         self.simplest(sizes) == other.simplest(sizes)
     }
 
-    /// The one form of these lengths over `sizes`: a row-major table over the axes along which
-    /// they vary, without an entry that is not read. Equal lengths have equal forms.
+    /// The one form of these numbers over `sizes`: a row-major table over the axes along which
+    /// they vary, without an entry that is not read. Equal numbers have equal forms.
     ///
     /// Law: `simplest.at(index) == self.at(index)` for every index of `sizes`.
-    pub(super) fn simplest(&self, sizes: &[usize]) -> Lengths {
+    pub(super) fn simplest(&self, sizes: &[usize]) -> Table {
         let varying: Vec<usize> = sizes
             .iter()
             .enumerate()
             .map(|(axis, size)| if self.vary_along(axis, sizes) { *size } else { 1 })
             .collect();
-        Lengths::tabulated(&varying, |index| self.at(index))
+        Table::tabulated(&varying, |index| self.at(index))
     }
 
     /// Whether two neighbours along `axis` differ.
@@ -107,51 +107,90 @@ impl Lengths {
         differ
     }
 
-    /// A row-major table of what `length_at` says at each index of `sizes`.
-    fn tabulated(sizes: &[usize], mut length_at: impl FnMut(&[usize]) -> usize) -> Lengths {
+    /// A row-major table of what `number_at` says at each index of `sizes`.
+    fn tabulated(sizes: &[usize], mut number_at: impl FnMut(&[usize]) -> usize) -> Table {
         let mut values = Vec::with_capacity(sizes.iter().product());
-        for_each_index(sizes, |index| values.push(length_at(index)));
-        Lengths { values: values.into(), offset: 0, strides: row_major_strides(sizes) }
+        for_each_index(sizes, |index| values.push(number_at(index)));
+        Table { values: values.into(), offset: 0, strides: row_major_strides(sizes) }
     }
 
-    /// The same lengths asked through `axes`: entry `b` of an index into `self` is
+    /// The same numbers asked through `axes`: entry `b` of an index into `self` is
     /// `axes[b](out)` for an output index `out` of `out_sizes`. `None` if a varying axis is read
     /// through a ragged map.
     ///
     /// Law: `pulled.at(out) == self.at(axes(out))` for every `out`.
-    pub(super) fn pull_back(&self, axes: &[AxisMap], out_sizes: &[usize]) -> Option<Lengths> {
+    pub(super) fn pull_back(&self, axes: &[AxisMap], out_sizes: &[usize]) -> Option<Table> {
         if self.varying_axes().any(|b| axes[b].is_ragged()) {
             return None;
         }
-        if self.varying_axes().any(|b| matches!(axes[b], AxisMap::Segments { .. })) {
+        let is_linear = |b: usize| matches!(axes[b], AxisMap::Affine { .. } | AxisMap::Sum { .. });
+        if !self.varying_axes().all(is_linear) {
             return Some(self.tabulate(axes, out_sizes));
         }
-        let mut pulled = Lengths {
+        let mut pulled = Table {
             values: self.values.clone(),
             offset: self.offset,
             strides: vec![0; out_sizes.len()],
         };
         for b in self.varying_axes() {
-            let AxisMap::Affine { axis, line } = &axes[b] else { return None };
-            pulled.offset = pulled.offset.wrapping_add_signed(self.strides[b] * line.start);
-            pulled.strides[*axis] += self.strides[b] * line.step;
+            let stride = self.strides[b];
+            let mut start = |start: isize| {
+                pulled.offset = pulled.offset.wrapping_add_signed(stride * start);
+            };
+            match &axes[b] {
+                AxisMap::Affine { axis, line } => {
+                    start(line.start);
+                    pulled.strides[*axis] += stride * line.step;
+                }
+                AxisMap::Sum { start: first, steps } => {
+                    start(*first);
+                    for (own, step) in pulled.strides.iter_mut().zip(steps) {
+                        *own += stride * step;
+                    }
+                }
+                AxisMap::Segments { .. } | AxisMap::Indexed { .. } | AxisMap::Ragged { .. } => {
+                    return None;
+                }
+            }
         }
         Some(pulled)
     }
 
     /// A new table over the output axes that the varying axes read.
-    fn tabulate(&self, axes: &[AxisMap], out_sizes: &[usize]) -> Lengths {
+    fn tabulate(&self, axes: &[AxisMap], out_sizes: &[usize]) -> Table {
         let mut sizes = vec![1; out_sizes.len()];
-        for b in self.varying_axes() {
-            let axis = axes[b].axis();
+        for axis in self.varying_axes().flat_map(|b| axes[b].axes()) {
             sizes[axis] = out_sizes[axis];
         }
         let mut inner = vec![0; axes.len()];
-        Lengths::tabulated(&sizes, |index| {
+        Table::tabulated(&sizes, |index| {
             for b in self.varying_axes() {
                 inner[b] = axes[b].source_of(index);
             }
             self.at(&inner)
+        })
+    }
+
+    /// The same over `sizes`: no stride along an axis of one index.
+    pub(super) fn within(&self, sizes: &[usize]) -> Table {
+        let strides = self.strides.iter().zip(sizes);
+        let strides = strides.map(|(stride, size)| if *size == 1 { 0 } else { *stride }).collect();
+        Table { values: self.values.clone(), offset: self.offset, strides }
+    }
+
+    /// The table of what `number` makes of each of its numbers.
+    pub(super) fn map(&self, number: impl Fn(usize) -> usize) -> Table {
+        let values: Vec<usize> = self.values.iter().map(|value| number(*value)).collect();
+        Table { values: values.into(), offset: self.offset, strides: self.strides.clone() }
+    }
+
+    /// The numbers in the order of the one axis of `size` along which they vary.
+    pub(super) fn along(&self, axis: usize, size: usize) -> impl Iterator<Item = usize> + '_ {
+        let (mut entry, stride) = (self.offset, self.strides[axis]);
+        (0..size).map(move |_| {
+            let value = self.values[entry];
+            entry = entry.wrapping_add_signed(stride);
+            value
         })
     }
 

@@ -1,0 +1,140 @@
+//! GatherND of ONNX and OpenVINO.
+
+use std::fmt;
+
+use super::indices::{IndexMode, Indices};
+use super::reverse_subsequences::Listed;
+use crate::error::check_sizes;
+use crate::{AxisMap, Error, IndexMap, Line, Result, Shape, Table};
+
+/// The elements, or slices, at indices of several axes together: the last axis of the indices has one for each of
+/// these. With batch axes, the first axes of tensor and indices are one.
+///
+/// Source: the specifications of ONNX's GatherND, opset 13, and OpenVINO's GatherND-8.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct GatherNd {
+    indices: Indices,
+    batch_axes: usize,
+}
+
+crate::fingerprint!(struct GatherNd { indices, batch_axes });
+
+impl GatherNd {
+    /// The elements at `indices`, of which the first so many axes are those of the tensor.
+    pub fn new(batch_axes: usize, indices: Indices) -> GatherNd {
+        GatherNd { indices, batch_axes }
+    }
+
+    /// The map for a tensor of this shape.
+    ///
+    /// # Errors
+    /// [`Error::NumberOutOfRange`] if tensor or indices have too few axes, [`Error::SizesDiffer`] for batch axes of
+    /// other sizes, [`Error::IndexOutOfRange`], [`Error::TooLarge`].
+    pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
+        let (batch, own) = (self.batch_axes, self.indices.shape());
+        let signed = |size: usize| i64::try_from(size).unwrap_or(i64::MAX);
+        let Some((together, positions)) = own.split_last() else {
+            let (argument, expected) = ("the rank of the indices", "1 or more");
+            return Err(Error::NumberOutOfRange { argument, number: 0, expected });
+        };
+        let (rank, axes) = (shape.rank(), batch.saturating_add(*together));
+        if batch > positions.len() {
+            let (argument, expected) = ("batch axes", "fewer than the indices have axes");
+            return Err(Error::NumberOutOfRange { argument, number: signed(batch), expected });
+        }
+        if axes > rank {
+            let argument = "the size of the last axis of the indices";
+            let expected = "as many as the tensor has axes beside the batch axes, or fewer";
+            return Err(Error::NumberOutOfRange { argument, number: signed(*together), expected });
+        }
+        for (size, other) in shape.iter().zip(positions).take(batch) {
+            check_sizes(("a batch axis of the tensor", *size), ("that of the indices", *other))?;
+        }
+        let sizes = [positions, &shape[axes..]].concat();
+        let too_large =
+            |_| Error::TooLarge { what: format!("shape {shape} at indices of shape {own}") };
+        let out = Shape::new(sizes).map_err(too_large)?;
+        let mut strides = self.indices.strides();
+        strides.pop();
+        // The table of one axis has the indices of that axis alone.
+        strides.iter_mut().for_each(|stride| *stride /= (*together).max(1).cast_signed());
+        strides.resize(out.rank(), 0);
+        let mut maps: Vec<AxisMap> = (0..batch).map(AxisMap::identity).collect();
+        for (first, axis) in (batch..axes).enumerate() {
+            let every = (first, *together);
+            let coordinates = self.indices.coordinates(shape[axis], IndexMode::Raise, every)?;
+            let indices = Table::new(coordinates, 0, strides.clone());
+            maps.push(AxisMap::Indexed { indices, line: Line::IDENTITY });
+        }
+        maps.extend((positions.len()..out.rank()).map(AxisMap::identity));
+        Ok(IndexMap::new(out, shape.clone(), maps))
+    }
+}
+
+impl fmt::Display for GatherNd {
+    /// For people: the chain language does not have it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("gather_nd(indices=")?;
+        Listed(self.indices.values()).fmt(f)?;
+        write!(f, ", batch_axes={})", self.batch_axes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shape(sizes: &[usize]) -> Shape {
+        Shape::new(sizes).unwrap()
+    }
+
+    fn gather(batch: usize, sizes: &[usize], values: &[i64], of: &[usize]) -> Result<IndexMap> {
+        GatherNd::new(batch, Indices::new(shape(sizes), values).unwrap()).index_map(&shape(of))
+    }
+
+    #[test]
+    fn elements_and_slices_at_indices_of_several_axes() {
+        // The examples of ONNX's text.
+        let found = |map: &IndexMap| {
+            let mut found = Vec::new();
+            map.out_shape().for_each_index(|i| found.push(map.in_shape().ravel(&map.source_of(i))));
+            found
+        };
+        let elements = gather(0, &[2, 2], &[0, 0, 1, 1], &[2, 2]).unwrap();
+        assert_eq!((elements.out_shape().sizes(), found(&elements)), (&[2][..], vec![0, 3]));
+        let rows = gather(0, &[2, 1], &[1, 0], &[2, 2]).unwrap();
+        assert_eq!((rows.out_shape().sizes(), found(&rows)), (&[2, 2][..], vec![2, 3, 0, 1]));
+        let deep = gather(0, &[2, 2], &[0, 1, 1, 0], &[2, 2, 2]).unwrap();
+        assert_eq!((deep.out_shape().sizes(), found(&deep)), (&[2, 2][..], vec![2, 3, 4, 5]));
+        let deeper = gather(0, &[2, 1, 2], &[0, 1, 1, 0], &[2, 2, 2]).unwrap();
+        assert_eq!(
+            (deeper.out_shape().sizes(), found(&deeper)),
+            (&[2, 1, 2][..], vec![2, 3, 4, 5])
+        );
+        let batch = gather(1, &[2, 1], &[1, 0], &[2, 2, 2]).unwrap();
+        assert_eq!((batch.out_shape().sizes(), found(&batch)), (&[2, 2][..], vec![2, 3, 4, 5]));
+        let whole = gather(0, &[3, 0], &[], &[2]).unwrap();
+        assert_eq!(
+            (whole.out_shape().sizes(), found(&whole)),
+            (&[3, 2][..], vec![0, 1, 0, 1, 0, 1])
+        );
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let refusal = |result: Result<IndexMap>| result.unwrap_err().to_string();
+        assert_eq!(
+            refusal(gather(0, &[], &[1], &[2])),
+            "the rank of the indices 0 is out of range: expected 1 or more"
+        );
+        assert!(
+            refusal(gather(0, &[1, 3], &[0, 0, 0], &[2, 2])).starts_with("the size of the last")
+        );
+        assert!(refusal(gather(2, &[2, 1], &[0, 0], &[2, 2, 2])).starts_with("batch axes 2 is"));
+        assert!(refusal(gather(1, &[3, 1], &[0; 3], &[2, 2])).starts_with("a batch axis of"));
+        assert_eq!(
+            refusal(gather(0, &[2, 2], &[0, 0, 1, -3], &[2, 2])),
+            "index -3 at [1, 1] is out of range for an axis of size 2: expected -2..=1"
+        );
+    }
+}

@@ -1,0 +1,174 @@
+//! The indices of a gather: what they may be, and what stands where they are read.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::error::check_sizes;
+use crate::shape::row_major_strides;
+use crate::{Error, Result, Shape};
+
+/// Indices into an axis, as a tensor of any shape.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Indices {
+    shape: Shape,
+    /// Row-major.
+    values: Arc<[i64]>,
+}
+
+crate::fingerprint!(struct Indices { shape, values });
+
+/// What an index is that does not lie within its axis.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum IndexMode {
+    /// Refused; those from -size to -1 count from the end.
+    #[default]
+    Raise,
+    /// Counted around: the remainder by the size.
+    Wrap,
+    /// The nearest that there is; those below 0 are 0.
+    Clip,
+}
+
+crate::fingerprint!(enum IndexMode {
+    "raise" Raise,
+    "wrap" Wrap,
+    "clip" Clip,
+});
+
+impl IndexMode {
+    const ALL: [IndexMode; 3] = [IndexMode::Raise, IndexMode::Wrap, IndexMode::Clip];
+
+    /// The words for them.
+    pub(super) const WORDS: [&'static str; 3] = ["raise", "wrap", "clip"];
+
+    /// The mode of this number among the words of a call.
+    pub fn of_number(number: i64) -> Option<IndexMode> {
+        IndexMode::ALL.get(usize::try_from(number).ok()?).copied()
+    }
+}
+
+impl fmt::Display for IndexMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(IndexMode::WORDS[*self as usize])
+    }
+}
+
+impl Indices {
+    /// Indices in a shape, row-major.
+    ///
+    /// # Errors
+    /// [`Error::SizesDiffer`] if there is not one for each element of the shape.
+    pub fn new(shape: Shape, values: impl Into<Arc<[i64]>>) -> Result<Indices> {
+        let values = values.into();
+        check_sizes(("indices", values.len()), ("the elements of their shape", shape.elements()))?;
+        Ok(Indices { shape, values })
+    }
+
+    /// Indices in a row.
+    pub fn list(values: impl Into<Arc<[i64]>>) -> Indices {
+        let values = values.into();
+        let shape = Shape::new([values.len()])
+            .unwrap_or_else(|error| unreachable!("values that are there are counted: {error}"));
+        Indices { shape, values }
+    }
+
+    /// Their shape.
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// All of them, row-major.
+    pub fn values(&self) -> &Arc<[i64]> {
+        &self.values
+    }
+
+    /// The distance between neighbours along each of their axes.
+    pub(super) fn strides(&self) -> Vec<isize> {
+        row_major_strides(&self.shape)
+    }
+
+    /// Every `every`-th of them from `first` on, each as the coordinate on an axis of `size` that it means.
+    ///
+    /// # Errors
+    /// [`Error::IndexOutOfRange`] for the first that means none.
+    pub(super) fn coordinates(
+        &self,
+        size: usize,
+        mode: IndexMode,
+        (first, every): (usize, usize),
+    ) -> Result<Vec<usize>> {
+        let own = self.values.get(first..).unwrap_or_default();
+        // Whole numbers of 64 bits: a size is less than the largest of them.
+        let limit = size.cast_signed() as i64;
+        if limit == 0 && !own.is_empty() {
+            return Err(self.out_of_range(first, size));
+        }
+        let signed = |index: i64| match mode {
+            IndexMode::Raise => index + if index < 0 { limit } else { 0 },
+            IndexMode::Wrap => index.rem_euclid(limit),
+            IndexMode::Clip => index.clamp(0, limit - 1),
+        };
+        // One pass that has no way out but at its end, which is several times as fast.
+        let mut coordinates = Vec::with_capacity(own.len().div_ceil(every.max(1)));
+        let mut are_within = true;
+        coordinates.extend(own.iter().step_by(every.max(1)).map(|index| {
+            let coordinate = signed(*index);
+            are_within &= (0..limit).contains(&coordinate);
+            coordinate.cast_unsigned() as usize
+        }));
+        match coordinates.iter().position(|coordinate| *coordinate >= size) {
+            Some(at) if !are_within => Err(self.out_of_range(first + at * every.max(1), size)),
+            _ => Ok(coordinates),
+        }
+    }
+
+    fn out_of_range(&self, position: usize, size: usize) -> Error {
+        let index = self.values.get(position).copied().unwrap_or_default();
+        Error::IndexOutOfRange { index, position: self.shape.unravel(position), size }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn coordinates(values: &[i64], size: usize, mode: IndexMode) -> Result<Vec<usize>> {
+        Indices::list(values).coordinates(size, mode, (0, 1))
+    }
+
+    #[test]
+    fn each_mode_says_what_lies_outside_is() {
+        let values = [0, 3, -1, -4];
+        assert_eq!(coordinates(&values, 4, IndexMode::Raise).unwrap(), [0, 3, 3, 0]);
+        let beyond = [4, -5, 9, i64::MIN, i64::MAX];
+        assert_eq!(coordinates(&beyond, 4, IndexMode::Wrap).unwrap(), [0, 3, 1, 0, 3]);
+        assert_eq!(coordinates(&beyond, 4, IndexMode::Clip).unwrap(), [3, 0, 3, 0, 3]);
+    }
+
+    #[test]
+    fn what_lies_outside_is_refused_with_its_place() {
+        let refusal = |values: &[i64], size| {
+            coordinates(values, size, IndexMode::Raise).unwrap_err().to_string()
+        };
+        let of_four = |index: i64, at: usize| {
+            format!(
+                "index {index} at [{at}] is out of range for an axis of size 4: expected -4..=3"
+            )
+        };
+        assert_eq!(refusal(&[0, 4], 4), of_four(4, 1));
+        assert_eq!(refusal(&[1, 2, -5], 4), of_four(-5, 2));
+        assert_eq!(refusal(&[i64::MIN], 4), of_four(i64::MIN, 0));
+        assert_eq!(
+            refusal(&[0], 0),
+            "index 0 at [0] is out of range for an axis of size 0, which has no elements"
+        );
+        for mode in [IndexMode::Raise, IndexMode::Wrap, IndexMode::Clip] {
+            assert!(coordinates(&[1], 0, mode).is_err());
+            assert_eq!(coordinates(&[], 0, mode).unwrap(), [0; 0]);
+        }
+        let tensor = Indices::new(Shape::new([2, 2]).unwrap(), [0, 1, 2, 9]).unwrap();
+        let refused = tensor.coordinates(3, IndexMode::Raise, (1, 2)).unwrap_err();
+        assert!(refused.to_string().starts_with("index 9 at [1, 1] is"), "{refused}");
+        assert_eq!(tensor.coordinates(3, IndexMode::Raise, (0, 2)).unwrap(), [0, 2]);
+    }
+}

@@ -1,0 +1,181 @@
+//! Gather of ONNX and OpenVINO, which is numpy's `take`.
+
+use std::fmt;
+
+use super::Declaration;
+use super::indices::{IndexMode, Indices};
+use super::reverse_subsequences::Listed;
+use crate::error::check_sizes;
+use crate::shape::normalize_axis;
+use crate::{AxisMap, Error, IndexMap, Line, Result, Shape, Table};
+
+/// The elements at indices of one axis: the axes of the indices come in its place. With batch axes, the first axes
+/// of tensor and indices are one, and each of their positions has indices of its own.
+///
+/// Source: the specification of OpenVINO's Gather-8, of which ONNX's Gather has no batch axes; the documentation of
+/// numpy's `take`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Take {
+    axis: i64,
+    indices: Indices,
+    mode: IndexMode,
+    batch_axes: usize,
+}
+
+crate::fingerprint!(struct Take { axis, indices, mode, batch_axes });
+
+declaration! {
+    /// Take the elements at indices of an axis (numpy's take, ONNX's Gather)
+    "take", "take(indices=[2, 0, 0], axis=1)", None, {
+        /// Which elements: a file, or a list; the axes of the indices come in the place of the axis
+        indices: Numbers,
+        /// The axis; a negative one counts from the end
+        axis: Axis = [0],
+        /// What an index out of range is: refused, counted around, or the nearest
+        mode: Word(&IndexMode::WORDS) = [0],
+    }
+}
+
+impl Take {
+    /// Its name and its parameters.
+    pub const DECLARATION: &'static Declaration = &DECLARATION;
+
+    /// The elements at `indices` of `axis`, which counts from the end if it is negative.
+    pub fn new(axis: i64, indices: Indices) -> Take {
+        Take { axis, indices, mode: IndexMode::Raise, batch_axes: 0 }
+    }
+
+    /// The same, with another meaning of indices out of range.
+    #[must_use]
+    pub fn with_mode(self, mode: IndexMode) -> Take {
+        Take { mode, ..self }
+    }
+
+    /// The same, where the first so many axes of the indices are those of the tensor.
+    #[must_use]
+    pub fn with_batch_axes(self, batch_axes: usize) -> Take {
+        Take { batch_axes, ..self }
+    }
+
+    /// The map for a tensor of this shape.
+    ///
+    /// # Errors
+    /// [`Error::AxisOutOfRange`], [`Error::IndexOutOfRange`]; [`Error::SizesDiffer`] for batch axes of other sizes,
+    /// [`Error::NumberOutOfRange`] for more of them than there are before the axis, or than the indices have;
+    /// [`Error::TooLarge`].
+    pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
+        let axis = normalize_axis("axis", self.axis, shape.rank())?;
+        let (batch_axes, own) = (self.batch_axes, self.indices.shape());
+        if batch_axes > axis.min(own.rank()) {
+            let expected =
+                "as many as there are before the axis, and as the indices have, or fewer";
+            let number = i64::try_from(batch_axes).unwrap_or(i64::MAX);
+            return Err(Error::NumberOutOfRange { argument: "batch axes", number, expected });
+        }
+        for (size, other) in shape.iter().zip(own.iter()).take(batch_axes) {
+            check_sizes(("a batch axis of the tensor", *size), ("that of the indices", *other))?;
+        }
+        let coordinates = self.indices.coordinates(shape[axis], self.mode, (0, 1))?;
+        let (before, behind) = (&shape[..axis], &shape[axis + 1..]);
+        let sizes = [before, &own[batch_axes..], behind].concat();
+        let new = own.rank() - batch_axes;
+        let mut strides = vec![0; sizes.len()];
+        for (at, stride) in self.indices.strides().into_iter().enumerate() {
+            strides[if at < batch_axes { at } else { axis + at - batch_axes }] = stride;
+        }
+        let indices = Table::new(coordinates, 0, strides);
+        let mut axes: Vec<AxisMap> = (0..axis).map(AxisMap::identity).collect();
+        axes.push(AxisMap::Indexed { indices, line: Line::IDENTITY });
+        axes.extend((axis..axis + behind.len()).map(|at| AxisMap::identity(at + new)));
+        let out = Shape::new(sizes).map_err(|_| Error::TooLarge {
+            what: format!("shape {shape} with indices of shape {own} in the place of axis {axis}"),
+        })?;
+        Ok(IndexMap::new(out, shape.clone(), axes))
+    }
+}
+
+impl fmt::Display for Take {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("take(indices=")?;
+        Listed(self.indices.values()).fmt(f)?;
+        write!(f, ", axis={}", self.axis)?;
+        if self.mode != IndexMode::Raise {
+            write!(f, ", mode=\"{}\"", self.mode)?;
+        }
+        f.write_str(")")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shape(sizes: &[usize]) -> Shape {
+        Shape::new(sizes).unwrap()
+    }
+
+    fn indices(sizes: &[usize], values: &[i64]) -> Indices {
+        Indices::new(shape(sizes), values).unwrap()
+    }
+
+    #[test]
+    fn the_axes_of_the_indices_come_in_the_place_of_the_axis() {
+        let map = Take::new(1, indices(&[2, 2], &[3, 0, -1, 1])).index_map(&shape(&[5, 4, 3]));
+        let map = map.unwrap();
+        assert_eq!(map.out_shape().sizes(), [5, 2, 2, 3]);
+        let taken = [3, 0, 3, 1];
+        map.out_shape().for_each_index(|i| {
+            assert_eq!(map.source_of(i), [i[0], taken[2 * i[1] + i[2]], i[3]]);
+        });
+        // A scalar leaves the axis out.
+        let one = Take::new(-1, indices(&[], &[2])).index_map(&shape(&[3])).unwrap();
+        assert_eq!((one.out_shape().rank(), one.source_of(&[])), (0, vec![2]));
+    }
+
+    #[test]
+    fn batch_axes_have_indices_of_their_own() {
+        let take = Take::new(2, indices(&[2, 3], &[0, 1, 2, 3, 3, 0])).with_batch_axes(1);
+        let map = take.index_map(&shape(&[2, 5, 4])).unwrap();
+        assert_eq!(map.out_shape().sizes(), [2, 5, 3]);
+        let taken = [0, 1, 2, 3, 3, 0];
+        map.out_shape().for_each_index(|i| {
+            assert_eq!(map.source_of(i), [i[0], i[1], taken[3 * i[0] + i[2]]]);
+        });
+        let refusal = |batch_axes, sizes: &[usize]| {
+            let take = take.clone().with_batch_axes(batch_axes);
+            take.index_map(&shape(sizes)).unwrap_err().to_string()
+        };
+        assert_eq!(
+            refusal(1, &[3, 5, 4]),
+            "a batch axis of the tensor and that of the indices must have equal sizes, got 3 and 2"
+        );
+        assert!(refusal(3, &[2, 3, 4]).starts_with("batch axes 3 is out of range"));
+    }
+
+    #[test]
+    fn a_few_lines_need_no_table() {
+        let map =
+            |values: &[i64]| Take::new(0, Indices::list(values)).index_map(&shape(&[9])).unwrap();
+        let axis = |map: &IndexMap| map.layers()[0].axes().unwrap()[0].clone();
+        assert_eq!(
+            axis(&map(&[7, 5, 3, 1])),
+            AxisMap::Affine { axis: 0, line: Line { start: 7, step: -2 } }
+        );
+        assert!(matches!(axis(&map(&[4, 5, 6, 0, 1, 2])), AxisMap::Segments { .. }));
+        assert!(map(&[0, 1, 2, 3, 4, 5, 6, 7, 8]).is_identity());
+        let table = map(&[4, 1, 6, 0, 7, 3, 2]);
+        assert!(matches!(axis(&table), AxisMap::Indexed { .. }));
+        let found: Vec<_> = (0..7).map(|i| table.source_of(&[i])[0]).collect();
+        assert_eq!(found, [4, 1, 6, 0, 7, 3, 2]);
+    }
+
+    #[test]
+    fn nothing_is_taken_of_nothing() {
+        let none = Take::new(0, Indices::list([])).index_map(&shape(&[0, 3])).unwrap();
+        assert_eq!(none.out_shape().sizes(), [0, 3]);
+        let refused = Take::new(0, Indices::list([0])).index_map(&shape(&[0, 3])).unwrap_err();
+        assert!(matches!(refused, Error::IndexOutOfRange { size: 0, .. }));
+        let huge = Take::new(0, indices(&[2, 3], &[0; 6])).index_map(&shape(&[1, 1 << 61]));
+        assert!(matches!(huge, Err(Error::TooLarge { .. })));
+    }
+}

@@ -1,0 +1,149 @@
+//! numpy's `take_along_axis`, of which GatherElements is what shapes that agree make.
+
+use std::fmt;
+
+use super::Declaration;
+use super::indices::{IndexMode, Indices};
+use super::reverse_subsequences::Listed;
+use crate::error::check_sizes;
+use crate::shape::normalize_axis;
+use crate::{AxisMap, Error, IndexMap, Line, Result, Shape, Table};
+
+/// For each position an element of its row along an axis, at the index that stands there:
+/// `out[i, j, k] = in[i, indices[i, j, k], k]`. Along the other axes sizes of 1 stand for as many as there are.
+///
+/// Source: the documentation of numpy's `take_along_axis`; the specifications of ONNX's GatherElements and
+/// OpenVINO's GatherElements-6.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TakeAlongAxis {
+    axis: i64,
+    indices: Indices,
+}
+
+crate::fingerprint!(struct TakeAlongAxis { axis, indices });
+
+declaration! {
+    /// Take an element of its row for each position (numpy's take_along_axis, ONNX's GatherElements)
+    "take_along_axis", "take_along_axis(indices=order.npy, axis=1)", None, {
+        /// Which elements: a file of as many axes as the tensor; along the others sizes of 1 stand for all
+        indices: Numbers,
+        /// The axis; a negative one counts from the end
+        axis: Axis,
+    }
+}
+
+impl TakeAlongAxis {
+    /// Its name and its parameters.
+    pub const DECLARATION: &'static Declaration = &DECLARATION;
+
+    /// The elements at `indices` of the rows along `axis`, which counts from the end if it is negative, as do
+    /// negative indices.
+    pub fn new(axis: i64, indices: Indices) -> TakeAlongAxis {
+        TakeAlongAxis { axis, indices }
+    }
+
+    /// The map for a tensor of this shape.
+    ///
+    /// # Errors
+    /// [`Error::AxisOutOfRange`], [`Error::IndexOutOfRange`]; [`Error::SizesDiffer`] if the indices have not as many
+    /// axes as the tensor, [`Error::SizesDoNotBroadcast`] if along another axis neither has the size 1 nor both the
+    /// same.
+    pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
+        let axis = normalize_axis("axis", self.axis, shape.rank())?;
+        let own = self.indices.shape();
+        check_sizes(
+            ("the axes of the indices", own.rank()),
+            ("those of the tensor", shape.rank()),
+        )?;
+        let mut sizes = Vec::with_capacity(shape.rank());
+        for (at, (size, other)) in shape.iter().zip(own.iter()).enumerate() {
+            sizes.push(match (*size, *other) {
+                (_, other) if at == axis => other,
+                (size, other) if size == other => size,
+                (1, other) => other,
+                (size, 1) => size,
+                _ => {
+                    let sizes = own.iter().map(|size| size.cast_signed() as i64).collect();
+                    return Err(Error::SizesDoNotBroadcast { shape: shape.clone(), sizes });
+                }
+            });
+        }
+        let coordinates = self.indices.coordinates(shape[axis], IndexMode::Raise, (0, 1))?;
+        let strides = self.indices.strides().into_iter().zip(own.iter());
+        let strides = strides.map(|(stride, size)| if *size == 1 { 0 } else { stride }).collect();
+        let indices = Table::new(coordinates, 0, strides);
+        let of_axis = |at: usize| match at {
+            _ if at == axis => AxisMap::Indexed { indices: indices.clone(), line: Line::IDENTITY },
+            _ if shape[at] == 1 => AxisMap::Affine { axis: at, line: Line { start: 0, step: 0 } },
+            _ => AxisMap::identity(at),
+        };
+        let axes = (0..shape.rank()).map(of_axis).collect();
+        Ok(IndexMap::new(Shape::new(sizes)?, shape.clone(), axes))
+    }
+}
+
+impl fmt::Display for TakeAlongAxis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("take_along_axis(indices=")?;
+        Listed(self.indices.values()).fmt(f)?;
+        write!(f, ", axis={})", self.axis)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shape(sizes: &[usize]) -> Shape {
+        Shape::new(sizes).unwrap()
+    }
+
+    fn along(axis: i64, sizes: &[usize], values: &[i64], of: &[usize]) -> Result<IndexMap> {
+        let indices = Indices::new(shape(sizes), values).unwrap();
+        TakeAlongAxis::new(axis, indices).index_map(&shape(of))
+    }
+
+    #[test]
+    fn each_position_has_an_index_of_its_own() {
+        let values = [2, 0, 1, 1, -1, 0];
+        let map = along(1, &[2, 3], &values, &[2, 3]).unwrap();
+        map.out_shape().for_each_index(|i| {
+            let index = values[3 * i[0] + i[1]];
+            let index = if index < 0 { index + 3 } else { index };
+            assert_eq!(map.source_of(i), [i[0], usize::try_from(index).unwrap()]);
+        });
+        let fewer = along(0, &[1, 3], &[1, 0, 1], &[2, 3]).unwrap();
+        assert_eq!(fewer.out_shape().sizes(), [1, 3]);
+        assert_eq!(fewer.source_of(&[0, 2]), [1, 2]);
+    }
+
+    #[test]
+    fn sizes_of_one_stand_for_all() {
+        let rows = along(1, &[1, 2], &[2, 0], &[4, 3]).unwrap();
+        assert_eq!(rows.out_shape().sizes(), [4, 2]);
+        rows.out_shape().for_each_index(|i| assert_eq!(rows.source_of(i), [i[0], [2, 0][i[1]]]));
+        let column = along(1, &[4, 1], &[2, 0, 1, 1], &[1, 3]).unwrap();
+        assert_eq!(column.out_shape().sizes(), [4, 1]);
+        column
+            .out_shape()
+            .for_each_index(|i| assert_eq!(column.source_of(i), [0, [2, 0, 1, 1][i[0]]]));
+        assert_eq!(along(0, &[0, 3], &[], &[2, 3]).unwrap().out_shape().sizes(), [0, 3]);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let refusal = |result: Result<IndexMap>| result.unwrap_err().to_string();
+        assert_eq!(
+            refusal(along(1, &[2], &[0, 0], &[2, 3])),
+            "the axes of the indices and those of the tensor must have equal sizes, got 1 and 2"
+        );
+        assert_eq!(
+            refusal(along(1, &[3, 1], &[0, 0, 0], &[2, 3])),
+            "shape [2, 3] cannot be broadcast to [3, 1]"
+        );
+        assert_eq!(
+            refusal(along(1, &[2, 1], &[0, 3], &[2, 3])),
+            "index 3 at [1, 0] is out of range for an axis of size 3: expected -3..=2"
+        );
+    }
+}

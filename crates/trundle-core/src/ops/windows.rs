@@ -1,0 +1,158 @@
+//! Windows along axes, as numpy's `sliding_window_view` says them.
+
+use crate::error::check_sizes;
+use crate::shape::normalize_axis;
+use crate::{AxisMap, Error, IndexMap, Result, Shape};
+
+/// Every window of a size along some axes: along each of these is where the window begins, and a new axis at the end
+/// has its elements.
+///
+/// Source: the documentation of numpy's `sliding_window_view`; steps and dilation as PyTorch's `unfold` has them.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Windows {
+    size: Vec<i64>,
+    step: Vec<i64>,
+    axes: Vec<i64>,
+    dilation: Vec<i64>,
+}
+
+declare! {
+    /// Every window of a size along some axes (numpy's sliding_window_view, im2col)
+    Windows, "windows", "windows(size=[3, 3], step=[1, 1], axes=[0, 1])", {
+        /// How many elements a window has along each of the axes
+        size: Integers,
+        /// How far apart two windows are; 1 if it is left out
+        step: Integers = [],
+        /// The axes, each once; all of them, in order, if they are left out
+        axes: Axes = [],
+        /// How far apart two elements of a window are; 1 if it is left out
+        dilation: Integers = [],
+    }
+}
+
+impl Windows {
+    /// Windows of `size` along `axes`, or along all of them in order if there are none; `step` and `dilation` are 1
+    /// where there are none.
+    pub fn new(size: &[i64], step: &[i64], axes: &[i64], dilation: &[i64]) -> Windows {
+        let [size, step, axes, dilation] = [size, step, axes, dilation].map(<[i64]>::to_vec);
+        Windows { size, step, axes, dilation }
+    }
+
+    /// The map for a tensor of this shape.
+    ///
+    /// # Errors
+    /// [`Error::AxisOutOfRange`], [`Error::RepeatedAxis`], [`Error::SizesDiffer`] if there is not one number for each
+    /// axis, [`Error::NumberOutOfRange`] for one below 1, [`Error::WindowTooLarge`], [`Error::TooLarge`].
+    pub fn index_map(&self, shape: &Shape) -> Result<IndexMap> {
+        let axes = self.axes_of(shape)?;
+        let [size, step, dilation] = [
+            positive("size", &self.size, axes.len())?,
+            positive("step", &self.step, axes.len())?,
+            positive("dilation", &self.dilation, axes.len())?,
+        ];
+        let too_large = || Error::TooLarge { what: format!("shape {shape} by {self}") };
+        let rank = shape.rank() + axes.len();
+        let mut sizes = shape.sizes().to_vec();
+        let steps = |own: usize| {
+            let mut steps = vec![0; rank];
+            steps[own] = 1isize;
+            steps
+        };
+        let mut sums: Vec<Vec<isize>> = (0..shape.rank()).map(steps).collect();
+        for (at, axis) in axes.iter().enumerate() {
+            let extent =
+                (size[at] - 1).checked_mul(dilation[at]).and_then(|far| far.checked_add(1));
+            let extent = extent.ok_or_else(too_large)?;
+            let Some(left) = shape[*axis].checked_sub(extent) else {
+                return Err(Error::WindowTooLarge { axis: *axis, extent, size: shape[*axis] });
+            };
+            sizes[*axis] = left / step[at] + 1;
+            // Of a step that is longer than the axis there is no second.
+            sums[*axis][*axis] = if sizes[*axis] == 1 { 0 } else { step[at].cast_signed() };
+            sums[*axis][shape.rank() + at] = dilation[at].cast_signed();
+        }
+        sizes.extend(&size);
+        let out = Shape::new(sizes).map_err(|_| too_large())?;
+        let sums = sums.into_iter().map(|steps| AxisMap::Sum { start: 0, steps });
+        Ok(IndexMap::new(out, shape.clone(), sums.collect()))
+    }
+
+    fn axes_of(&self, shape: &Shape) -> Result<Vec<usize>> {
+        if self.axes.is_empty() {
+            return Ok((0..shape.rank()).collect());
+        }
+        let mut axes = Vec::with_capacity(self.axes.len());
+        for axis in &self.axes {
+            let own = normalize_axis("axes", *axis, shape.rank())?;
+            if axes.contains(&own) {
+                return Err(Error::RepeatedAxis { argument: "axes", axis: *axis });
+            }
+            axes.push(own);
+        }
+        Ok(axes)
+    }
+}
+
+/// One number for each axis, each 1 or more; all 1 if there are none.
+fn positive(argument: &'static str, numbers: &[i64], axes: usize) -> Result<Vec<usize>> {
+    if numbers.is_empty() && argument != "size" {
+        return Ok(vec![1; axes]);
+    }
+    check_sizes((argument, numbers.len()), ("the axes", axes))?;
+    let one = |number: &i64| {
+        let refusal =
+            || Error::NumberOutOfRange { argument, number: *number, expected: "1 or more" };
+        usize::try_from(*number).ok().filter(|one| *one > 0).ok_or_else(refusal)
+    };
+    numbers.iter().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn windows(
+        sizes: &[usize],
+        size: &[i64],
+        step: &[i64],
+        axes: &[i64],
+        dilation: &[i64],
+    ) -> Result<IndexMap> {
+        Windows::new(size, step, axes, dilation).index_map(&Shape::new(sizes).unwrap())
+    }
+
+    #[test]
+    fn each_window_begins_a_step_behind_the_one_before() {
+        let map = windows(&[7, 5], &[3, 2], &[2, 1], &[], &[1, 3]).unwrap();
+        assert_eq!(map.out_shape().sizes(), [3, 2, 3, 2]);
+        map.out_shape().for_each_index(|i| {
+            assert_eq!(map.source_of(i), [2 * i[0] + i[2], i[1] + 3 * i[3]]);
+        });
+        let one = windows(&[4, 6], &[2], &[], &[-1], &[]).unwrap();
+        assert_eq!(one.out_shape().sizes(), [4, 5, 2]);
+        one.out_shape().for_each_index(|i| assert_eq!(one.source_of(i), [i[0], i[1] + i[2]]));
+        assert_eq!(windows(&[3], &[3], &[1 << 40], &[], &[]).unwrap().out_shape().sizes(), [1, 3]);
+    }
+
+    #[test]
+    fn windows_that_do_not_fit_are_refused() {
+        let refusal = |size: &[i64], step: &[i64], axes: &[i64], dilation: &[i64]| {
+            windows(&[4, 6], size, step, axes, dilation).unwrap_err().to_string()
+        };
+        assert_eq!(
+            refusal(&[5], &[], &[0], &[]),
+            "a window of 5 along axis 0 is larger than the axis, which has size 4"
+        );
+        assert_eq!(
+            refusal(&[3], &[], &[0], &[2]),
+            "a window of 5 along axis 0 is larger than the axis, which has size 4"
+        );
+        assert_eq!(refusal(&[0], &[], &[0], &[]), "size 0 is out of range: expected 1 or more");
+        assert_eq!(
+            refusal(&[1, 1], &[1], &[], &[]),
+            "step and the axes must have equal sizes, got 1 and 2"
+        );
+        assert_eq!(refusal(&[1, 1], &[], &[1, -1], &[]), "axes has axis -1 twice");
+        assert!(refusal(&[i64::MAX], &[], &[0], &[i64::MAX]).contains("too large"));
+    }
+}

@@ -1,0 +1,154 @@
+//! Blocks that are read where indices lead.
+
+use std::sync::Arc;
+
+use trundle_core::{Block, IndexTable};
+use trundle_kernels::simd::LINE;
+use trundle_kernels::{AffineLoop, CATALOGUE, Kernel, Pattern, Roles, Space, Store};
+
+use super::{Common, Planner};
+use crate::plan::{IndexedStep, Step};
+
+/// What is moved for one index is worth tiles of its own from so many bytes on, since finding each costs some
+/// nanoseconds (a guess).
+const LEAST_TILE_BYTES: usize = 4 * LINE;
+
+impl Planner {
+    /// How a block with indices is done, of which no loop is cut: where much is moved for each index, as tiles of
+    /// any kernel, each where its index leads; else element by element.
+    pub(super) fn indexed_step(&self, block: &Block, all: Common) -> Step {
+        let table = merged(block);
+        let varies = |at: &usize| table.strides[*at] != 0;
+        let (varying, still): (Vec<usize>, Vec<usize>) =
+            (0..block.loops.len()).partition(|at| varies(at));
+        let of_loop = |at: &usize| affine(block, *at);
+        let each = still.iter().map(|at| block.loops[*at].len).product::<usize>() * all.width;
+        let is_innermost = varying.last() > still.last();
+        if each >= LEAST_TILE_BYTES && (all.width >= LINE || !is_innermost) {
+            let loops = still.iter().map(|at| block.loops[*at].clone()).collect();
+            let still = Block { loops, indices: Vec::new(), ..block.clone() };
+            if let Some(step) = self.step(&still, all) {
+                let mut outer: Vec<AffineLoop> = varying.iter().map(of_loop).collect();
+                let mut strides: Vec<isize> = varying.iter().map(|at| table.strides[*at]).collect();
+                outer.extend(&step.outer);
+                strides.resize(outer.len(), 0);
+                let table = IndexTable { strides, ..table };
+                let indexed = Some(IndexedStep { table, tile_strides: (0, 0) });
+                return Step { outer, indexed, ..step };
+            }
+        }
+        self.by_elements(block, table, &varying, all)
+    }
+
+    /// Element by element: the columns are the innermost loop that indices vary along, the rows the innermost of the
+    /// others.
+    fn by_elements(
+        &self,
+        block: &Block,
+        table: IndexTable,
+        varying: &[usize],
+        all: Common,
+    ) -> Step {
+        let kernel = kernel();
+        let Common { width, share, tuning, .. } = all;
+        let mut left: Vec<usize> = (0..block.loops.len()).collect();
+        let one = AffineLoop { len: 1, src_stride: 0, dst_stride: 0 };
+        let mut take = |wanted: Option<usize>| {
+            let at = wanted.and_then(|wanted| left.iter().position(|at| *at == wanted));
+            at.map_or((one, 0), |at| {
+                let at = left.remove(at);
+                (affine(block, at), table.strides[at])
+            })
+        };
+        let innermost = varying.last().copied();
+        let (cols, col_entries) = take(innermost);
+        let next = (0..block.loops.len()).rev().find(|at| Some(*at) != innermost);
+        let (rows, row_entries) = take(next);
+        let lens = (rows.len, cols.len);
+        let (row_block, col_block) = kernel.tile(&Space {
+            pattern: Pattern {
+                width,
+                row_strides: (rows.src_stride, rows.dst_stride),
+                col_strides: (cols.src_stride, cols.dst_stride),
+                lens,
+                wrapped: lens,
+                tile: lens,
+                bits: (0, 0),
+            },
+            ragged_rows: false,
+            ragged_cols: false,
+            store: Store::Ordinary,
+            share,
+            tuning,
+        });
+        let strides = left.iter().map(|at| table.strides[*at]).collect();
+        let table = IndexTable { strides, ..table };
+        Step {
+            kernel,
+            store: Store::Ordinary,
+            width,
+            src_offset: block.src_offset,
+            dst_offset: block.dst_offset,
+            outer: left.iter().map(|at| affine(block, *at)).collect(),
+            rows,
+            row_wrap: None,
+            cols,
+            col_wrap: None,
+            rolled: None,
+            row_block,
+            col_block,
+            tables: None,
+            ragged: None,
+            indexed: Some(IndexedStep { table, tile_strides: (row_entries, col_entries) }),
+            tuning,
+        }
+    }
+}
+
+/// The kernel of elements at indices.
+fn kernel() -> &'static Kernel {
+    let found = CATALOGUE.iter().find(|kernel| kernel.roles == Roles::Indexed);
+    found.unwrap_or_else(|| unreachable!("the catalogue has a kernel of indices"))
+}
+
+/// A loop of a block that is not cut.
+fn affine(block: &Block, at: usize) -> AffineLoop {
+    let each = &block.loops[at];
+    let src_stride = each.affine_stride().unwrap_or_default();
+    AffineLoop { len: each.len, src_stride, dst_stride: each.dst_stride }
+}
+
+/// All indices of a block as one table: what the others add, in bytes, where there are several.
+pub(crate) fn merged(block: &Block) -> IndexTable {
+    if let [only] = &block.indices[..] {
+        return only.clone();
+    }
+    let loops = block.loops.len();
+    // Row-major over the loops along which one of them varies.
+    let mut strides = vec![0isize; loops];
+    let mut entries = 1usize;
+    for at in (0..loops).rev() {
+        if block.indices.iter().any(|table| table.strides[at] != 0) {
+            strides[at] = entries.cast_signed();
+            entries *= block.loops[at].len;
+        }
+    }
+    let mut offsets = vec![0usize; entries];
+    for table in &block.indices {
+        let mut index = vec![0usize; loops];
+        let mut entry = table.offset;
+        for offset in &mut offsets {
+            *offset = offset.wrapping_add_signed(table.at(entry));
+            for at in (0..loops).rev().filter(|at| strides[*at] != 0) {
+                index[at] += 1;
+                entry = entry.wrapping_add_signed(table.strides[at]);
+                if index[at] < block.loops[at].len {
+                    break;
+                }
+                let back = table.strides[at].wrapping_mul(block.loops[at].len.cast_signed());
+                (index[at], entry) = (0, entry.wrapping_add_signed(back.wrapping_neg()));
+            }
+        }
+    }
+    IndexTable { indices: Arc::from(offsets), offset: 0, strides, scale: 1 }
+}
