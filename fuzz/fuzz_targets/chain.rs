@@ -7,16 +7,16 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
-use trundle::notation::{AxisNames, LengthsFile};
+use trundle::notation::{AxisNames, NumbersFile, Unfilled};
 use trundle::{Chain, ParseError, Plan, PlanError};
 use trundle_core::{Op, Shape};
 
 fuzz_target!(|text: &str| {
     let shape = Shape::new([2, 3, 4]).expect("24 elements");
     // A file is called by the lengths that it has: each byte of its name is one.
-    let read = |file: &str| {
+    let read = |_: &Unfilled, file: &str| {
         let lengths: Vec<i128> = file.bytes().map(|byte| i128::from(byte) - 48).collect();
-        Ok::<_, Infallible>(LengthsFile::list(lengths))
+        Ok::<_, Infallible>(NumbersFile::list(lengths))
     };
     let named = ["t", "y", "x"].map(|name| Some(name.to_owned()));
     let all = Arc::new(named.iter().flatten().cloned().collect());

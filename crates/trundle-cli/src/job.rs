@@ -257,7 +257,7 @@ pub(crate) fn carry_out(operation: &Operation, moving: &MoveArgs) -> Result<Outc
     let choice = Choice::of(operation, &file, planning, format)?;
     let (metadata, untrue) = axes::still_true(&file, &choice);
     let wanted = choice.wanted();
-    let (held, means) = (operation.lengths_bytes, &planning.means);
+    let (held, means) = (operation.numbers_bytes, &planning.means);
     let of_worker = moving.workers.map(|count| workers::share(means, count));
     let means = of_worker.as_ref().unwrap_or(means);
     let means = &means.between(operation.input.path(), Some(&writing.output));

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
-use trundle::notation::{AxisNames, Given, LengthsFile};
+use trundle::notation::{AxisNames, Given, NumbersFile, Unfilled};
 use trundle::ops::{Declaration, Kind};
 use trundle::{Chain, Shape, normalize_axis};
 use trundle_formats::{FORMATS, Format, Header, Problem, Shown, TensorFile};
@@ -19,8 +19,8 @@ use crate::memory;
 pub(crate) struct Operation {
     pub input: Input,
     asked: Asked,
-    /// The bytes that the lengths of its reversals take at most, while they become a chain.
-    pub lengths_bytes: u64,
+    /// The bytes that its lengths and indices take at most, while they become a chain.
+    pub numbers_bytes: u64,
     /// Whether the user wrote the chain, so that errors show the place in it.
     pub written: bool,
 }
@@ -29,19 +29,19 @@ pub(crate) struct Operation {
 enum Asked {
     /// The same for all.
     Chain(Chain),
-    /// A chain as it was written, with the lengths that it names, and what it is for a tensor whose axes have
+    /// A chain as it was written, with the lengths and indices of the files that it names, and what it is for a tensor whose axes have
     /// no names.
-    Written { text: String, lengths: HashMap<String, LengthsFile>, unnamed: Result<Chain, Failure> },
-    /// One operator, with axes by their names, and the lengths of a reversal.
-    Call { declared: &'static Declaration, given: Vec<Given>, lengths: Option<Lengths> },
+    Written { text: String, numbers: HashMap<String, NumbersFile>, unnamed: Result<Chain, Failure> },
+    /// One operator, with axes by their names, and its lengths or indices.
+    Call { declared: &'static Declaration, given: Vec<Given>, numbers: Option<Numbers> },
     /// A reversal by lengths, of axes by their numbers. A single one stands for as many as a tensor needs.
     Reversal { chain: Chain, one: Option<OneLength> },
 }
 
-/// Lengths that are not of a tensor yet.
-struct Lengths {
+/// Lengths or indices that are not of a tensor yet.
+struct Numbers {
     /// As they were read.
-    read: LengthsFile,
+    read: NumbersFile,
     /// The one length that stands for as many as a tensor needs.
     one: Option<i128>,
 }
@@ -74,8 +74,10 @@ impl OneLength {
     /// If it takes more memory than there is, or the length is none.
     fn chain(self, shape: &Shape) -> Result<Chain, Failure> {
         let count = self.count(shape).unwrap_or(1);
-        memory::check(BYTES_A_LENGTH.saturating_mul(count as u64), None)?;
-        let op = LengthsFile::list(vec![self.length; count]).reverse(self.axis, self.batch_axis);
+        memory::check(BYTES_A_NUMBER.saturating_mul(count as u64), None)?;
+        let OneLength { length, axis, batch_axis } = self;
+        let unfilled = Unfilled::Reverse { axis, batch_axis };
+        let op = unfilled.fill(NumbersFile::list(vec![length; count]));
         Ok(Chain::new().then(op.map_err(Failure::refused)?))
     }
 }
@@ -94,20 +96,21 @@ impl Operation {
         input: Input,
         declared: &'static Declaration,
         given: Vec<Given>,
-        lengths: &str,
+        numbers: &str,
     ) -> Result<Operation, Failure> {
-        let has_lengths = declared.parameters.iter().any(|each| each.kind == Kind::Lengths);
-        let mut lengths_bytes = 0;
-        let lengths = match has_lengths {
-            true => {
-                let read =
-                    self::lengths(lengths, input.path(), BYTES_A_KEPT_LENGTH, &mut lengths_bytes)?;
-                Some(Lengths { read, one: lengths.trim().parse().ok() })
+        let parameter = declared.parameters.iter().find(|each| each.kind == Kind::Numbers);
+        let mut numbers_bytes = 0;
+        let numbers = match parameter {
+            Some(parameter) => {
+                let each = BYTES_A_KEPT_NUMBER;
+                let own = (parameter.name, numbers);
+                let read = self::numbers(own, input.path(), each, &mut numbers_bytes)?;
+                Some(Numbers { read, one: numbers.trim().parse().ok() })
             }
-            false => None,
+            None => None,
         };
-        let operation = Operation::of(input, Asked::Call { declared, given, lengths });
-        Ok(Operation { lengths_bytes, ..operation })
+        let operation = Operation::of(input, Asked::Call { declared, given, numbers });
+        Ok(Operation { numbers_bytes, ..operation })
     }
 
     /// Whether it may do nothing to a tensor that lacks the axes that it names.
@@ -116,7 +119,7 @@ impl Operation {
     }
 
     fn of(input: Input, asked: Asked) -> Operation {
-        Operation { input, asked, lengths_bytes: 0, written: false }
+        Operation { input, asked, numbers_bytes: 0, written: false }
     }
 
     /// The chain for a tensor, one of several whose axes have the names `among`, or the only one. It is without
@@ -152,62 +155,61 @@ impl Operation {
             {
                 unnamed.as_ref().map(Cow::Borrowed).map_err(Failure::clone)
             }
-            Asked::Written { text, lengths, .. } => {
-                let read = |file: &str| {
-                    lengths.get(file).cloned().ok_or_else(|| Failure::refused("no such lengths"))
+            Asked::Written { text, numbers, .. } => {
+                let read = |_: &Unfilled, file: &str| {
+                    numbers.get(file).cloned().ok_or_else(|| Failure::refused("no such file"))
                 };
                 let chain = Chain::parse_named(text, &mut names(), read);
                 chain.map(Cow::Owned).map_err(Failure::refused)
             }
-            Asked::Call { declared, given, lengths } => {
+            Asked::Call { declared, given, numbers: own } => {
                 let numbers = names().resolve(declared, given).map_err(Failure::refused)?;
                 let Some(numbers) = numbers else { return Ok(Cow::Owned(Chain::new())) };
                 if let Some(op) = declared.op(&numbers) {
                     return Ok(Cow::Owned(Chain::new().then(op)));
                 }
-                let (axis, batch_axis) = axes_of(declared, &numbers);
-                let lacks = || Failure::usage(format!("{} lacks its lengths", declared.name));
-                let lengths = lengths.as_ref().ok_or_else(lacks)?;
-                if let Some(length) = lengths.one {
+                let unfilled = Unfilled::of(declared, &numbers);
+                let lacks = || {
+                    Failure::usage(format!("{} lacks its {}", declared.name, unfilled.argument()))
+                };
+                let own = own.as_ref().ok_or_else(lacks)?;
+                if let (Some(length), &Unfilled::Reverse { axis, batch_axis }) =
+                    (own.one, &unfilled)
+                {
                     return Ok(Cow::Owned(OneLength { length, axis, batch_axis }.chain(shape)?));
                 }
-                let op =
-                    lengths.read.clone().reverse(axis, batch_axis).map_err(Failure::refused)?;
+                let op = unfilled.fill(own.read.clone()).map_err(Failure::refused)?;
                 Ok(Cow::Owned(Chain::new().then(op)))
             }
         }
     }
 }
 
-/// The axis of a reversal, and that along which its lengths vary.
-fn axes_of(declared: &Declaration, numbers: &[Vec<i64>]) -> (i64, Option<i64>) {
-    let parameters = declared.parameters.iter().zip(numbers);
-    let integer = |name| {
-        let named = parameters.clone().find(|(parameter, _)| parameter.name == name);
-        named.and_then(|(_, given)| given.first().copied())
-    };
-    (integer("axis").unwrap_or_default(), integer("batch_axis"))
-}
-
-/// A reversal by the lengths that the command line gives, along axes by their numbers.
+/// An operator with the lengths or indices that the command line gives, along axes by their numbers.
 ///
 /// # Errors
-/// If the lengths cannot be read, or are of no use for a reversal.
-pub(crate) fn reversal(
+/// If the numbers cannot be read, or are of no use for the operator.
+pub(crate) fn with_numbers(
     input: Input,
     given: &str,
-    declared: &Declaration,
-    numbers: &[Vec<i64>],
+    declared: &'static Declaration,
+    integers: &[Vec<i64>],
 ) -> Result<Operation, Failure> {
-    let (axis, batch_axis) = axes_of(declared, numbers);
-    let mut lengths_bytes = 0;
-    let op = lengths(given, input.path(), BYTES_A_LENGTH, &mut lengths_bytes)?
-        .reverse(axis, batch_axis)
-        .map_err(Failure::refused)?;
-    let one = given.trim().parse().ok();
-    let one = one.map(|length| OneLength { length, axis, batch_axis });
-    let operation = Operation::of(input, Asked::Reversal { chain: Chain::new().then(op), one });
-    Ok(Operation { lengths_bytes, ..operation })
+    let unfilled = Unfilled::of(declared, integers);
+    let mut numbers_bytes = 0;
+    let own = (unfilled.argument(), given);
+    let read = numbers(own, input.path(), BYTES_A_NUMBER, &mut numbers_bytes)?;
+    let op = unfilled.fill(read).map_err(Failure::refused)?;
+    let chain = Chain::new().then(op);
+    let asked = match unfilled {
+        Unfilled::Reverse { axis, batch_axis } => {
+            let one = given.trim().parse().ok();
+            let one = one.map(|length| OneLength { length, axis, batch_axis });
+            Asked::Reversal { chain, one }
+        }
+        _ => Asked::Chain(chain),
+    };
+    Ok(Operation { numbers_bytes, ..Operation::of(input, asked) })
 }
 
 impl ApplyArgs {
@@ -216,22 +218,23 @@ impl ApplyArgs {
     /// # Errors
     /// If the chain is not of the language, or names lengths that cannot be read.
     pub(crate) fn operation(&self) -> Result<Operation, Failure> {
-        let (mut lengths_bytes, mut lengths) = (0, HashMap::new());
-        let read = |file: &str| {
-            let read = read_lengths(file, &self.input, BYTES_A_KEPT_LENGTH, &mut lengths_bytes)?;
-            lengths.insert(file.to_owned(), read.clone());
+        let (mut numbers_bytes, mut numbers) = (0, HashMap::new());
+        let read = |unfilled: &Unfilled, file: &str| {
+            let own = (unfilled.argument(), file);
+            let read = read_numbers(own, &self.input, BYTES_A_KEPT_NUMBER, &mut numbers_bytes)?;
+            numbers.insert(file.to_owned(), read.clone());
             Ok(read)
         };
         // Whether it is of the language is known before the names of the axes are.
         Chain::parse_named(&self.chain, &mut AxisNames::any(), read)?;
-        let again = |file: &str| {
-            lengths.get(file).cloned().ok_or_else(|| Failure::refused("no such lengths"))
+        let again = |_: &Unfilled, file: &str| {
+            numbers.get(file).cloned().ok_or_else(|| Failure::refused("no such file"))
         };
         let unnamed = Chain::parse(&self.chain, again).map_err(Failure::refused);
         let input = self.described.of(&self.input)?;
         let text = self.chain.clone();
-        let operation = Operation::of(input, Asked::Written { text, lengths, unnamed });
-        Ok(Operation { lengths_bytes, written: true, ..operation })
+        let operation = Operation::of(input, Asked::Written { text, numbers, unnamed });
+        Ok(Operation { numbers_bytes, written: true, ..operation })
     }
 }
 
@@ -245,20 +248,26 @@ impl ConvertArgs {
     }
 }
 
-/// The lengths that the command line gives: a list, or the name of a file, each of which takes so many bytes.
-fn lengths(text: &str, input: &Path, each: u64, held: &mut u64) -> Result<LengthsFile, Failure> {
+/// The lengths or indices, as `argument` says, that the command line gives: a list, or the name of a file, each of
+/// which takes so many bytes.
+fn numbers(
+    (argument, text): (&'static str, &str),
+    input: &Path,
+    each: u64,
+    held: &mut u64,
+) -> Result<NumbersFile, Failure> {
     if text.trim().is_empty() {
-        return Ok(LengthsFile::list(Vec::new()));
+        return Ok(NumbersFile::list(Vec::new()));
     }
     let number = |entry: &str| entry.trim().parse().map_err(|_| entry.trim().to_owned());
     match text.split(',').map(number).collect::<Result<_, _>>() {
-        Ok(values) => Ok(LengthsFile::list(values)),
+        Ok(values) => Ok(NumbersFile::list(values)),
         Err(entry) if !names_a_file(text) => Err(Failure::usage(format!(
-            "lengths entry \"{}\" is not an integer, and there is no file \"{}\"",
+            "{argument} entry \"{}\" is not an integer, and there is no file \"{}\"",
             Shown(entry),
             Shown(text)
         ))),
-        Err(_) => read_lengths(text, input, each, held),
+        Err(_) => read_numbers((argument, text), input, each, held),
     }
 }
 
@@ -271,34 +280,35 @@ fn names_a_file(text: &str) -> bool {
         || endings.any(|known| ending.eq_ignore_ascii_case(known))
 }
 
-/// What a length takes while it becomes part of a chain: as it is read, as the operator holds it,
+/// What a length or an index takes while it becomes part of a chain: as it is read, as the operator holds it,
 /// and in the table that is moved by.
-const BYTES_A_LENGTH: u64 = (size_of::<i128>() + 3 * size_of::<u64>()) as u64;
+const BYTES_A_NUMBER: u64 = (size_of::<i128>() + 3 * size_of::<u64>()) as u64;
 
 /// The same where what was read is kept, for each tensor that it may be for.
-const BYTES_A_KEPT_LENGTH: u64 = BYTES_A_LENGTH + size_of::<i128>() as u64;
+const BYTES_A_KEPT_NUMBER: u64 = BYTES_A_NUMBER + size_of::<i128>() as u64;
 
-/// The lengths in a file of one tensor of integers; `input` is the file of the data. What they take,
+/// The lengths or indices in a file of one tensor of integers; `input` is the file of the data. What they take,
 /// `each` so many bytes, is added to `held`.
-fn read_lengths(
-    file: &str,
+fn read_numbers(
+    (argument, file): (&'static str, &str),
     input: &Path,
     each: u64,
     held: &mut u64,
-) -> Result<LengthsFile, Failure> {
+) -> Result<NumbersFile, Failure> {
     if file == "-" && input == Path::new("-") {
-        return Err(Failure::usage("stdin holds either the tensor to move or the lengths"));
+        let message = format!("stdin holds either the tensor to move or the {argument}");
+        return Err(Failure::usage(message));
     }
     let mut opened = match TensorFile::open(Path::new(file)) {
         Err(error) if matches!(error.problem, Problem::HintMissing(_)) => {
-            return Err(Failure::usage(format!("{error}: lengths are a list, or an .npy file")));
+            return Err(Failure::usage(format!("{error}: {argument} are a list, or an .npy file")));
         }
         opened => opened?,
     };
     let [header] = opened.headers() else {
         let tensors = opened.headers().len();
         return Err(Failure::refused(format!(
-            "{}: lengths are one tensor, got {tensors}",
+            "{}: {argument} are one tensor, got {tensors}",
             Shown(file)
         )));
     };
@@ -306,7 +316,7 @@ fn read_lengths(
     let elements = header.shape.elements();
     let name = header.element.name();
     let no_integers =
-        || Failure::refused(format!("{}: lengths are integers, got {name}", Shown(file)));
+        || Failure::refused(format!("{}: {argument} are integers, got {name}", Shown(file)));
     let width = header.element.dtype().width();
     // Of an empty type there may be 2^62.
     if width == 0 && elements > 0 {
@@ -319,11 +329,11 @@ fn read_lengths(
     let mut values = Vec::new();
     values.try_reserve_exact(elements).map_err(|_| {
         let file = Shown(file);
-        Failure::running(format!("{file}: cannot hold {elements} lengths: not enough memory"))
+        Failure::running(format!("{file}: cannot hold {elements} {argument}: not enough memory"))
     })?;
     for number in 0..elements {
         let at = layout.offset_of(&header.shape.unravel(number));
         values.push(header.element.integer(&bytes[at..][..width]).ok_or_else(no_integers)?);
     }
-    Ok(LengthsFile::new(header.shape.clone(), values)?)
+    Ok(NumbersFile::new(header.shape.clone(), values)?)
 }

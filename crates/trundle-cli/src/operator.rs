@@ -13,7 +13,7 @@ use crate::args::{DescriptionArgs, MoveArgs, PlannedArgs};
 use crate::failure::Failure;
 use crate::help::{OPERATORS, PLAN};
 use crate::numbers::Numbers;
-use crate::operation::{Operation, reversal};
+use crate::operation::{Operation, with_numbers};
 
 /// One operator with its arguments, the file that it is applied to, and what else the command takes.
 #[derive(Debug)]
@@ -21,9 +21,9 @@ pub(crate) struct OperatorCommand<Rest> {
     declared: &'static Declaration,
     input: PathBuf,
     described: DescriptionArgs,
-    /// For each parameter what it is given, but for lengths.
+    /// For each parameter what it is given, but for lengths and indices.
     given: Vec<Given>,
-    lengths: String,
+    numbers: String,
     pub rest: Rest,
 }
 
@@ -49,7 +49,7 @@ impl<R> OperatorCommand<R> {
     /// What these arguments ask for.
     ///
     /// # Errors
-    /// If what they say of the file does not go together, or lengths cannot be read or are of no use.
+    /// If what they say of the file does not go together, or lengths or indices cannot be read or are of no use.
     pub(crate) fn operation(&self) -> Result<Operation, Failure> {
         let input = self.described.of(&self.input)?;
         let integers = |given: &Given| match given {
@@ -57,11 +57,11 @@ impl<R> OperatorCommand<R> {
             Given::Names(_) => None,
         };
         let Some(integers) = self.given.iter().map(integers).collect::<Option<Vec<_>>>() else {
-            return Operation::call(input, self.declared, self.given.clone(), &self.lengths);
+            return Operation::call(input, self.declared, self.given.clone(), &self.numbers);
         };
         match self.declared.op(&integers) {
             Some(op) => Ok(Operation::new(input, Chain::new().then(op))),
-            None => reversal(input, &self.lengths, self.declared, &integers),
+            None => with_numbers(input, &self.numbers, self.declared, &integers),
         }
     }
 }
@@ -107,7 +107,7 @@ impl<R: Rest> FromArgMatches for OperatorCommand<R> {
                 return Given::Names(names.clone());
             }
             Given::Integers(match parameter.kind {
-                Kind::Lengths => Vec::new(),
+                Kind::Numbers => Vec::new(),
                 kind if kind.is_single() => {
                     given.get_one(parameter.name).copied().into_iter().collect()
                 }
@@ -116,14 +116,14 @@ impl<R: Rest> FromArgMatches for OperatorCommand<R> {
                     .map_or_else(Vec::new, |Numbers(list)| list.clone()),
             })
         };
-        let lengths = declared.parameters.iter().find(|each| each.kind == Kind::Lengths);
-        let lengths = lengths.and_then(|parameter| given.get_one(parameter.name).cloned());
+        let numbers = declared.parameters.iter().find(|each| each.kind == Kind::Numbers);
+        let numbers = numbers.and_then(|parameter| given.get_one(parameter.name).cloned());
         Ok(OperatorCommand {
             declared,
             input: given.get_one("input").cloned().unwrap_or_default(),
             described: DescriptionArgs::from_arg_matches(given)?,
             given: declared.parameters.iter().map(of_parameter).collect(),
-            lengths: lengths.unwrap_or_default(),
+            numbers: numbers.unwrap_or_default(),
             rest: R::from_arg_matches(given)?,
         })
     }
@@ -184,7 +184,7 @@ fn argument(parameter: &Parameter) -> Arg {
         arg = arg.default_value(numbers.join(","));
     }
     match kind {
-        Kind::Lengths => arg,
+        Kind::Numbers => arg,
         kind if kind.is_single() => arg.value_parser(value_parser!(i64)),
         _ => arg.value_parser(value_parser!(Numbers)),
     }

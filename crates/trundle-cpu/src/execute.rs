@@ -185,10 +185,6 @@ unsafe fn run_units(
 unsafe fn run_unit(step: &Step, unit: usize, buffers: &Buffers, queue: &mut Queue) {
     let next = unit + 1;
     let mut unit = step.unit(unit);
-    if let Some(tables) = &step.tables {
-        // SAFETY: the tile is a part of the step's loops.
-        return unsafe { gather_tile(step, tables, &unit, buffers) };
-    }
     if let Some(indexed) = &step.indexed {
         let entry = indexed.table.offset.wrapping_add_signed(unit.entries);
         if let Call::IndexTile(run) = step.kernel.call {
@@ -197,6 +193,10 @@ unsafe fn run_unit(step: &Step, unit: usize, buffers: &Buffers, queue: &mut Queu
             return unsafe { run(&tile) };
         }
         unit.src = unit.src.wrapping_add(indexed.table.at(entry));
+    }
+    if let Some(tables) = &step.tables {
+        // SAFETY: the tile is a part of the step's loops.
+        return unsafe { gather_tile(step, tables, &unit, buffers) };
     }
     let Some(RaggedStep { row, place, second }) = &step.ragged else {
         // SAFETY: the tile is a part of the step's loops.

@@ -99,7 +99,7 @@ fn is_roll(map: &IndexMap) -> bool {
         AxisMap::Segments { axis: read, pieces } => {
             *read == axis && pieces.len() == 2 && pieces.iter().all(|piece| piece.line.step == 1)
         }
-        AxisMap::Ragged { .. } => false,
+        AxisMap::Ragged { .. } | AxisMap::Sum { .. } | AxisMap::Indexed { .. } => false,
     };
     let axes = layer.axes().unwrap_or_default();
     map.in_shape() == map.out_shape()

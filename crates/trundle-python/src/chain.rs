@@ -10,8 +10,8 @@ use trundle::{OpenChain, Slot};
 
 use crate::array::Class;
 use crate::error::not_parsed;
+use crate::integer_array::IntegerArray;
 use crate::keywords::unexpected;
-use crate::lengths::Lengths;
 use crate::memory::{Memory, PerAxis};
 use crate::moved::{Call, Planned, moved_by};
 use crate::numbers;
@@ -64,7 +64,7 @@ pub(crate) struct Chain {
     whole: Option<Steps>,
     /// The last lengths that it was given, and the chain with them: those of a batch come again
     /// for each of its arrays.
-    last: Mutex<Option<(Vec<Lengths>, Arc<Steps>)>>,
+    last: Mutex<Option<(Vec<IntegerArray>, Arc<Steps>)>>,
 }
 
 /// The operators of a chain, and how they were done.
@@ -333,7 +333,7 @@ impl Chain {
         }
         let slots = self.open.slots();
         let lengths = slots.iter().map(|slot| lengths_of(slot, given));
-        let lengths = lengths.collect::<PyResult<Vec<Lengths>>>()?;
+        let lengths = lengths.collect::<PyResult<Vec<IntegerArray>>>()?;
         if let Ok(last) = self.last.try_lock()
             && let Some((same, steps)) = &*last
             && *same == lengths
@@ -343,10 +343,7 @@ impl Chain {
         let mut given = lengths.iter();
         let chain = self.open.fill(|slot| {
             let lengths = given.next().cloned().ok_or_else(|| missing(slot))?;
-            match slot.batch_axis {
-                Some(batch_axis) => lengths.sequence(&slot.name, slot.axis, batch_axis),
-                None => lengths.subsequences_or_list(py, &slot.name, slot.axis),
-            }
+            lengths.fill(py, &slot.name, &slot.unfilled)
         })?;
         let steps = Arc::new(Steps { chain, ..Steps::default() });
         if let Ok(mut last) = self.last.try_lock() {
@@ -382,9 +379,9 @@ impl Chain {
     }
 }
 
-fn lengths_of(slot: &Slot, given: Option<&Bound<'_, PyDict>>) -> PyResult<Lengths> {
+fn lengths_of(slot: &Slot, given: Option<&Bound<'_, PyDict>>) -> PyResult<IntegerArray> {
     let value = given.map(|given| given.get_item(&slot.name)).transpose()?.flatten();
-    Lengths::read(&slot.name, &value.ok_or_else(|| missing(slot))?)
+    IntegerArray::read(&slot.name, &value.ok_or_else(|| missing(slot))?)
 }
 
 fn missing(slot: &Slot) -> PyErr {

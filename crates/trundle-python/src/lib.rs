@@ -19,9 +19,9 @@ mod functions;
 mod handler;
 #[allow(unsafe_code)]
 mod hinted;
+mod integer_array;
 mod keywords;
 mod lazy;
-mod lengths;
 mod memory;
 mod moved;
 mod numbers;

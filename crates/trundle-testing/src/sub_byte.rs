@@ -4,11 +4,13 @@
 use std::borrow::{Borrow, BorrowMut};
 use std::fmt;
 
+use proptest::array::uniform2;
 use proptest::strategy::Strategy;
 use proptest::test_runner::TestCaseError;
 use trundle_core::{BitOrder, Error, IndexMap, Layout, Move, Packing, Shape};
 
 use crate::cases::{chains, layouts, windows};
+use crate::shapings::shaping_chains;
 use crate::suite::{self, Case, hold, new_buffer, noise};
 use crate::{Flush, MOST_BOXES, PlainOp, TestBuffer, Testable, holds, indices};
 
@@ -215,6 +217,13 @@ pub fn conformance<B: Testable>(backend: &B) {
         }
     }
     holds(600, &any(), |case| check(backend, &case, &tables).map_err(TestCaseError::fail));
+    holds(300, &shaping(), |case| check(backend, &case, &tables).map_err(TestCaseError::fail));
+}
+
+/// Cases of every operator there is, between contiguous tensors.
+fn shaping() -> impl Strategy<Value = Case> {
+    let numbers = (shaping_chains(300, 3), uniform2(0..70usize));
+    numbers.prop_map(|(chain, offsets)| Case::contiguous_chain(chain, 1, offsets))
 }
 
 /// One case large enough that several threads take part.

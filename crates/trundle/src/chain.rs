@@ -8,7 +8,9 @@ use std::str::FromStr;
 
 use trundle_core::{Error, IndexMap, Op, Program, Shape, Width};
 
-use crate::notation::{self, AxisNames, LengthsFile, NotationError, Snippet, StageKind, quoted};
+use crate::notation::{
+    self, AxisNames, NotationError, NumbersFile, Snippet, StageKind, Unfilled, quoted,
+};
 pub use open::{OpenChain, Slot};
 
 /// Operators to be applied one after another; none of them leave a tensor as it is.
@@ -52,17 +54,17 @@ impl Chain {
         self
     }
 
-    /// The chain that `text` says in the language of [`notation`]; `read_lengths` gives the
-    /// lengths that are in the file of a name.
+    /// The chain that `text` says in the language of [`notation`]; `read_numbers` gives the
+    /// lengths or indices that are in the file of a name.
     ///
     /// # Errors
     /// [`ParseError::Notation`] if `text` is not of the language, or if lengths are out of range;
-    /// [`ParseError::Read`] with what `read_lengths` refuses.
+    /// [`ParseError::Read`] with what `read_numbers` refuses.
     pub fn parse<E>(
         text: &str,
-        read_lengths: impl FnMut(&str) -> Result<LengthsFile, E>,
+        read_numbers: impl FnMut(&Unfilled, &str) -> Result<NumbersFile, E>,
     ) -> Result<Chain, ParseError<E>> {
-        Chain::parse_named(text, &mut AxisNames::unknown(), read_lengths)
+        Chain::parse_named(text, &mut AxisNames::unknown(), read_numbers)
     }
 
     /// The chain that `text` says for a tensor whose axes have these names, which are then those of the result:
@@ -74,23 +76,24 @@ impl Chain {
     pub fn parse_named<E>(
         text: &str,
         names: &mut AxisNames,
-        mut read_lengths: impl FnMut(&str) -> Result<LengthsFile, E>,
+        mut read_numbers: impl FnMut(&Unfilled, &str) -> Result<NumbersFile, E>,
     ) -> Result<Chain, ParseError<E>> {
         let mut chain = Chain { text: text.to_owned(), ..Chain::default() };
         for stage in notation::parse_named(text, names).map_err(ParseError::Notation)? {
             let op = match stage.kind {
                 StageKind::Op(op) => op,
-                StageKind::ReverseByFile { axis, batch_axis, file, file_span } => {
-                    match read_lengths(&file).map(|lengths| lengths.reverse(axis, batch_axis)) {
+                StageKind::ByFile { unfilled, file, file_span } => {
+                    let argument = unfilled.argument();
+                    match read_numbers(&unfilled, &file).map(|numbers| unfilled.fill(numbers)) {
                         Ok(Ok(op)) => op,
                         Ok(Err(error)) => {
-                            let message = format!("lengths in {}: {error}", quoted(&file));
+                            let message = format!("{argument} in {}: {error}", quoted(&file));
                             let fault = notation::Fault::new(file_span, message);
                             return Err(ParseError::Notation(fault.within(text)));
                         }
                         Err(error) => {
-                            let text = text.to_owned();
-                            return Err(ParseError::Read { error, file, text, span: file_span });
+                            let (text, span) = (text.to_owned(), file_span);
+                            return Err(ParseError::Read { argument, error, file, text, span });
                         }
                     }
                 }
@@ -205,12 +208,12 @@ impl FromStr for Chain {
 
     /// As [`Chain::parse`], where lengths are lists: no file is read.
     fn from_str(text: &str) -> Result<Chain, NotationError> {
-        Chain::parse(text, |_| Err(())).map_err(|error| match error {
+        Chain::parse(text, |_, _| Err(())).map_err(|error| match error {
             ParseError::Notation(error) => error,
-            ParseError::Read { file, text, span, .. } => {
-                let message = format!("lengths in {}: no file is read here", quoted(&file));
+            ParseError::Read { argument, file, text, span, .. } => {
+                let message = format!("{argument} in {}: no file is read here", quoted(&file));
                 notation::Fault::new(span, message)
-                    .suggest("write a list, as lengths=[2, 4, 3]")
+                    .suggest(format!("write a list, as {argument}=[2, 4, 3]"))
                     .within(&text)
             }
         })
@@ -238,8 +241,10 @@ impl fmt::Display for Chain {
 pub enum ParseError<E> {
     /// The text is not of the chain language, or the lengths are out of range.
     Notation(NotationError),
-    /// Lengths could not be read.
+    /// Lengths or indices could not be read.
     Read {
+        /// Which of them: `lengths` or `indices`.
+        argument: &'static str,
         /// Why not.
         error: E,
         /// The name of the file.
@@ -257,8 +262,8 @@ impl<E: fmt::Display> fmt::Display for ParseError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ParseError::Notation(error) => error.fmt(f),
-            ParseError::Read { error, file, text, span } => {
-                write!(f, "lengths in {}: {error}{}", quoted(file), Snippet { text, span })
+            ParseError::Read { argument, error, file, text, span } => {
+                write!(f, "{argument} in {}: {error}{}", quoted(file), Snippet { text, span })
             }
         }
     }
@@ -441,11 +446,11 @@ mod tests {
     fn lengths_are_read_from_files() {
         let text = "reverse(1, rows.npy) | reverse(1, batch_axis=0, lengths='list')";
         let mut asked = Vec::new();
-        let parsed = Chain::parse(text, |file| {
+        let parsed = Chain::parse(text, |_, file| {
             asked.push(file.to_owned());
             match file {
-                "rows.npy" => Ok(LengthsFile::new(shape(&[2, 1]), vec![9, 1]).unwrap()),
-                "list" => Ok(LengthsFile::list(vec![0, 2])),
+                "rows.npy" => Ok(NumbersFile::new(shape(&[2, 1]), vec![9, 1]).unwrap()),
+                "list" => Ok(NumbersFile::list(vec![0, 2])),
                 _ => Err("no such file"),
             }
         });
@@ -459,8 +464,8 @@ mod tests {
 
     #[test]
     fn lengths_that_are_refused_are_shown_in_the_chain() {
-        let parse = |text: &str, lengths: Result<LengthsFile, &'static str>| {
-            Chain::parse(text, |_| lengths.clone()).unwrap_err().to_string()
+        let parse = |text: &str, lengths: Result<NumbersFile, &'static str>| {
+            Chain::parse(text, |_, _| lengths.clone()).unwrap_err().to_string()
         };
         assert_eq!(
             parse("flip(0) | reverse(1, lens.npy)", Err("no such file")),
@@ -469,7 +474,7 @@ mod tests {
              \u{20}                    ^^^^^^^^"
         );
         assert_eq!(
-            parse("reverse(1, lens.npy)", Ok(LengthsFile::list(vec![1, -2]))),
+            parse("reverse(1, lens.npy)", Ok(NumbersFile::list(vec![1, -2]))),
             "lengths in \"lens.npy\": length -2 at index 1 is out of range: \
              expected 0..=18446744073709551615\n  \
                reverse(1, lens.npy)\n  \
@@ -483,7 +488,7 @@ mod tests {
                write a list, as lengths=[2, 4, 3]"
         );
         assert!(matches!(
-            Chain::parse("flop(1)", |_| Err(())),
+            Chain::parse("flop(1)", |_, _| Err(())),
             Err(ParseError::Notation(error)) if error.span == (0..4)
         ));
     }

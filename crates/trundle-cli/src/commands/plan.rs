@@ -99,7 +99,7 @@ pub(crate) fn decided<'a>(
     let choice = Choice::of(operation, &file, planning, format)?;
     let (metadata, _) = axes::still_true(&file, &choice);
     let wanted = choice.wanted();
-    let (held, row_major) = (operation.lengths_bytes, planning.row_major);
+    let (held, row_major) = (operation.numbers_bytes, planning.row_major);
     let means = &means.between(operation.input.path(), dry.output.as_deref());
     let job = job::decide(held, means, row_major, &dry.chunking, |options| {
         Job::new(&file, &wanted, format, &metadata, options)

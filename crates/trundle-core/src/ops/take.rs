@@ -57,6 +57,11 @@ impl Take {
         Take { batch_axes, ..self }
     }
 
+    /// The indices.
+    pub fn indices(&self) -> &Indices {
+        &self.indices
+    }
+
     /// The map for a tensor of this shape.
     ///
     /// # Errors

@@ -62,7 +62,7 @@ impl EncodedChunks {
         let mut counts = vec![0; rank];
         let mut axes = Vec::with_capacity(rank);
         for (axis, read) in layer.axes().ok_or_else(others)?.iter().enumerate() {
-            let to = read.axis();
+            let to = read.axis().ok_or_else(others)?;
             let sizes = (source.shape[axis], map.out_shape()[to]);
             let table = chunks_along(read, sizes, at_once[axis]).ok_or_else(|| {
                 let what = if shard.is_some() { "shards" } else { "chunks" };
@@ -109,7 +109,7 @@ fn chunks_along(read: &AxisMap, (from, to): (usize, usize), chunk: usize) -> Opt
                 }
                 piece.line
             }
-            AxisMap::Ragged { .. } => return None,
+            AxisMap::Ragged { .. } | AxisMap::Sum { .. } | AxisMap::Indexed { .. } => return None,
         };
         let first = usize::try_from(line.at(begin.cast_signed())).ok()?;
         let is_whole = first.is_multiple_of(chunk) && chunk.min(from - first) == length;
@@ -130,8 +130,9 @@ mod tests {
         let map = chain.index_map(&shape)?;
         let axes = map.layers()[0].axes()?.iter().enumerate();
         axes.map(|(axis, read)| {
-            let sizes = (shape[axis], map.out_shape()[read.axis()]);
-            Some((read.axis(), chunks_along(read, sizes, chunk[axis])?))
+            let to = read.axis()?;
+            let sizes = (shape[axis], map.out_shape()[to]);
+            Some((to, chunks_along(read, sizes, chunk[axis])?))
         })
         .collect()
     }

@@ -79,11 +79,15 @@ fn add_seams(
         Made::Moved { from, map } => {
             let last = map.layers().last().and_then(|layer| layer.axes()).unwrap_or_default();
             let size = map.out_shape()[axis];
-            for (source, read) in last.iter().enumerate().filter(|(_, read)| read.axis() == axis) {
+            for (source, read) in
+                last.iter().enumerate().filter(|(_, read)| read.axis() == Some(axis))
+            {
                 let pieces = match read {
                     AxisMap::Segments { pieces, .. } => pieces.clone(),
                     AxisMap::Affine { line, .. } => [Piece { end: size, line: *line }].into(),
-                    AxisMap::Ragged { .. } => continue,
+                    AxisMap::Ragged { .. } | AxisMap::Sum { .. } | AxisMap::Indexed { .. } => {
+                        continue;
+                    }
                 };
                 let mut inner = Vec::new();
                 if map.layers().len() == 1 {

@@ -4,8 +4,8 @@ use pyo3::prelude::*;
 use trundle::ops::Flip;
 
 use crate::array::Class;
+use crate::integer_array::IntegerArray;
 use crate::keywords::{axis_or_axes, required};
-use crate::lengths::Lengths;
 use crate::moved::moved;
 use crate::numbers;
 use crate::operation::Operation;
@@ -136,7 +136,7 @@ pub(crate) fn reverse_subsequences<'py>(
     let axis = required("reverse_subsequences", "axis", axis)?;
     let (x, threads) = (Tensor::to_read("x", x, Class::Kept)?, numbers::threads(threads)?);
     let axis = numbers::axis("axis", axis, x.memory.sizes.len())?;
-    let op = Lengths::read("lengths", lengths)?.subsequences(py, "lengths", axis)?;
+    let op = IntegerArray::read("lengths", lengths)?.subsequences(py, "lengths", axis)?;
     moved(py, &Operation::Once(op), &x, out, threads)
 }
 
@@ -206,6 +206,6 @@ pub(crate) fn reverse_sequence<'py>(
     let rank = x.memory.sizes.len();
     let axis = numbers::axis("axis", axis, rank)?;
     let batch_axis = numbers::axis("batch_axis", batch_axis, rank)?;
-    let op = Lengths::read("lengths", lengths)?.sequence("lengths", axis, batch_axis)?;
+    let op = IntegerArray::read("lengths", lengths)?.sequence("lengths", axis, batch_axis)?;
     moved(py, &Operation::Once(op), &x, out, threads)
 }

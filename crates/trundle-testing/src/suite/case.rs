@@ -37,7 +37,7 @@ impl Case {
     }
 
     /// The same for any chain.
-    pub(super) fn contiguous_chain(chain: ShapingChain, width: usize, offsets: [usize; 2]) -> Case {
+    pub(crate) fn contiguous_chain(chain: ShapingChain, width: usize, offsets: [usize; 2]) -> Case {
         let layout = |shape: &[usize], offset| {
             let shape = Shape::new(shape).expect("a shape that fits in memory");
             let packed = Layout::row_major(&shape, width).expect("a tensor that fits in memory");

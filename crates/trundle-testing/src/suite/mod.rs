@@ -4,6 +4,7 @@
 mod case;
 mod check;
 mod conditions;
+mod gathers;
 mod reversals;
 mod rolls;
 mod sweeps;

@@ -2,6 +2,7 @@
 
 use super::case::Case;
 use super::conditions::conditions;
+use super::gathers::gathers;
 use super::reversals::{lane_lengths, lanes_reversed, narrow_lanes, rows_reversed};
 use super::rolls::{orders_of_rolled, rolls, rows_rolled};
 use super::transposes::{
@@ -38,6 +39,7 @@ pub fn sweeps() -> impl Iterator<Item = Case> {
         .chain(narrow_lanes())
         .chain(corners())
         .chain(conditions())
+        .chain(gathers())
 }
 
 /// One axis, copied and reversed.

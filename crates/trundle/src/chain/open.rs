@@ -1,4 +1,4 @@
-//! Chains that are read once, and given lengths with every tensor.
+//! Chains that are read once, and given lengths and indices with every tensor.
 
 use std::ops::Range;
 
@@ -6,24 +6,19 @@ use trundle_core::Op;
 use trundle_core::ops::ReverseSubsequences;
 
 use super::Chain;
-use crate::notation::{self, Fault, NotationError, StageKind, quoted};
+use crate::notation::{self, Fault, NotationError, StageKind, Unfilled, quoted};
 
-/// A chain whose reversals may leave their lengths open: where the language has the name of a file, a
-/// name stands for lengths that are given later, `reverse(axis=1, lengths=n)`.
+/// A chain that may leave lengths and indices open: where the language has the name of a file, a
+/// name stands for numbers that are given later, `reverse(axis=1, lengths=n)`, `take(indices=i)`.
 ///
 /// ```
-/// use std::convert::Infallible;
-///
 /// use trundle::OpenChain;
-/// use trundle::ops::ReverseSequence;
+/// use trundle::notation::NumbersFile;
 ///
 /// let open = OpenChain::parse("b t -> t b | reverse(axis=0, lengths=n, batch_axis=1)")?;
 /// assert_eq!(open.slots()[0].name, "n");
 /// for lengths in [[3, 1], [2, 2]] {
-///     let chain = open.fill(|slot| {
-///         let batch_axis = slot.batch_axis.unwrap_or_default();
-///         Ok::<_, Infallible>(ReverseSequence::new(slot.axis, batch_axis, lengths).into())
-///     })?;
+///     let chain = open.fill(|slot| slot.unfilled.fill(NumbersFile::list(lengths.to_vec())))?;
 ///     assert_eq!(chain.ops().len(), 2);
 /// }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -35,17 +30,14 @@ pub struct OpenChain {
     slots: Vec<Slot>,
 }
 
-/// A reversal that lacks its lengths.
+/// A stage that lacks its lengths or indices.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Slot {
     /// Which operator of the chain it is, counted from 0.
     pub stage: usize,
-    /// The axis that is reversed.
-    pub axis: i64,
-    /// The axis that has one length for each index; without one there is a length for each position
-    /// outside `axis`.
-    pub batch_axis: Option<i64>,
-    /// What the lengths are called. Several slots may have one name.
+    /// The operator without its numbers.
+    pub unfilled: Unfilled,
+    /// What the numbers are called. Several slots may have one name.
     pub name: String,
 }
 
@@ -63,10 +55,11 @@ impl OpenChain {
         for (at, stage) in notation::parse(text)?.into_iter().enumerate() {
             let op = match stage.kind {
                 StageKind::Op(op) => op,
-                StageKind::ReverseByFile { axis, batch_axis, file, file_span } => {
-                    check_name(text, file_span)?;
-                    open.slots.push(Slot { stage: at, axis, batch_axis, name: file });
-                    unfilled(axis)
+                StageKind::ByFile { unfilled, file, file_span } => {
+                    check_name(text, file_span, unfilled.argument())?;
+                    let placeholder = ReverseSubsequences::new(unfilled.axis(), Vec::new());
+                    open.slots.push(Slot { stage: at, unfilled, name: file });
+                    placeholder.into()
                 }
             };
             open.chain.ops.push(op);
@@ -83,11 +76,11 @@ impl OpenChain {
     /// The chain with an operator in each slot.
     ///
     /// # Errors
-    /// What `reversal` gives as one.
-    pub fn fill<E>(&self, mut reversal: impl FnMut(&Slot) -> Result<Op, E>) -> Result<Chain, E> {
+    /// What `operator` gives as one.
+    pub fn fill<E>(&self, mut operator: impl FnMut(&Slot) -> Result<Op, E>) -> Result<Chain, E> {
         let mut chain = self.chain.clone();
         for slot in &self.slots {
-            chain.ops[slot.stage] = reversal(slot)?;
+            chain.ops[slot.stage] = operator(slot)?;
         }
         Ok(chain)
     }
@@ -100,21 +93,18 @@ impl From<Chain> for OpenChain {
     }
 }
 
-fn unfilled(axis: i64) -> Op {
-    ReverseSubsequences::new(axis, Vec::new()).into()
-}
-
-fn check_name(text: &str, span: Range<usize>) -> Result<(), NotationError> {
+fn check_name(text: &str, span: Range<usize>, argument: &str) -> Result<(), NotationError> {
     let written = &text[span.clone()];
     let starts = written.chars().next().is_some_and(|c| c.is_alphabetic() || c == '_');
     if starts && written.chars().all(|c| c.is_alphanumeric() || c == '_') {
         return Ok(());
     }
     let file = written.trim_matches(['"', '\'']);
-    let message = format!("lengths in {}: no file is read here", quoted(file));
-    Err(Fault::new(span, message)
-        .suggest("write a list, as lengths=[2, 4, 3], or a name, as lengths=n, and give n later")
-        .within(text))
+    let message = format!("{argument} in {}: no file is read here", quoted(file));
+    let how = format!(
+        "write a list, as {argument}=[2, 4, 3], or a name, as {argument}=n, and give n later"
+    );
+    Err(Fault::new(span, message).suggest(how).within(text))
 }
 
 #[cfg(test)]
@@ -123,9 +113,10 @@ mod tests {
     use trundle_core::ops::{Flip, ReverseSequence};
 
     use super::*;
+    use crate::notation::{NumbersError, NumbersFile};
 
-    fn sequence(slot: &Slot, lengths: &[i128]) -> Result<Op, ()> {
-        Ok(ReverseSequence::new(slot.axis, slot.batch_axis.ok_or(())?, lengths).into())
+    fn sequence(slot: &Slot, lengths: &[i128]) -> Result<Op, NumbersError> {
+        slot.unfilled.fill(NumbersFile::list(lengths.to_vec()))
     }
 
     #[test]

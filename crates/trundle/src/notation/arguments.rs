@@ -274,7 +274,7 @@ impl<'a> Arguments<'a> {
         }
         match (&self.values[number], default) {
             (None, Some(default)) => return Ok(Given::Integers(default.to_vec())),
-            _ if *kind == Kind::Lengths => return Ok(Given::Integers(Vec::new())),
+            _ if *kind == Kind::Numbers => return Ok(Given::Integers(Vec::new())),
             _ => {}
         }
         let are_names = self.values[number].as_ref().is_some_and(|(_, are_names)| *are_names);

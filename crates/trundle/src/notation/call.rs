@@ -1,13 +1,12 @@
 //! Calls: `roll(shift=[-1, 2], axes=[0, 1])`.
 
-use trundle_core::Op;
-use trundle_core::ops::{DECLARATIONS, Declaration, Parameter};
+use trundle_core::ops::{DECLARATIONS, Declaration, Kind, Parameter};
 
 use super::arguments::{Arguments, Value, integer, separated};
 use super::cursor::{Cursor, Word};
 use super::error::{Fault, quoted};
-use super::lengths::{LengthsError, LengthsFile};
 use super::names::{AxisNames, Given, dim_words};
+use super::numbers::{NumbersError, NumbersFile, Unfilled};
 use super::similar::most_similar;
 use super::{Read, StageKind};
 
@@ -71,32 +70,26 @@ pub(super) fn stage(arguments: &Arguments<'_>, names: &mut AxisNames) -> Result<
 fn kind(arguments: &Arguments<'_>, integers: &[Vec<i64>]) -> Result<StageKind, Fault> {
     match arguments.declared.op(integers) {
         Some(op) => Ok(op.into()),
-        None => reverse(arguments, integers),
+        None => with_numbers(arguments, integers),
     }
 }
 
-/// A reversal, by lengths that are listed or in a file.
-fn reverse(given: &Arguments<'_>, integers: &[Vec<i64>]) -> Result<StageKind, Fault> {
-    let at = |name| {
-        given.declared.parameters.iter().position(|each| each.name == name).unwrap_or_default()
-    };
-    let axis = integers[at("axis")].first().copied().unwrap_or_default();
-    let batch_axis = integers[at("batch_axis")].first().copied();
-    let lengths = given.required(at("lengths"))?;
-    if let Some(file) = lengths.as_file() {
-        return Ok(StageKind::ReverseByFile {
-            axis,
-            batch_axis,
-            file: file.to_owned(),
-            file_span: lengths.span.clone(),
-        });
+/// An operator with lengths or indices, which are listed or in a file.
+fn with_numbers(given: &Arguments<'_>, integers: &[Vec<i64>]) -> Result<StageKind, Fault> {
+    let unfilled = Unfilled::of(given.declared, integers);
+    let parameters = given.declared.parameters;
+    let at = parameters.iter().position(|each| each.kind == Kind::Numbers).unwrap_or_default();
+    let numbers = given.required(at)?;
+    if let Some(file) = numbers.as_file() {
+        let (file, file_span) = (file.to_owned(), numbers.span.clone());
+        return Ok(StageKind::ByFile { unfilled, file, file_span });
     }
-    let words = lengths.words();
-    let values = words.iter().map(|word| integer("lengths", word)).collect::<Result<_, _>>()?;
-    let op: Op = LengthsFile::list(values).reverse(axis, batch_axis).map_err(|error| {
+    let (words, name) = (numbers.words(), parameters[at].name);
+    let values = words.iter().map(|word| integer(name, word)).collect::<Result<_, _>>()?;
+    let op = unfilled.fill(NumbersFile::list(values)).map_err(|error| {
         let span = match &error {
-            LengthsError::OutOfRange { index, .. } => words[*index].span.clone(),
-            LengthsError::NotAList { .. } => lengths.span.clone(),
+            NumbersError::OutOfRange { index, .. } => words[*index].span.clone(),
+            NumbersError::NotAList { .. } => numbers.span.clone(),
         };
         Fault::new(span, error.to_string())
     })?;

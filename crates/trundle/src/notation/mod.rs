@@ -47,8 +47,8 @@ mod arguments;
 mod call;
 mod cursor;
 mod error;
-mod lengths;
 mod names;
+mod numbers;
 mod pattern;
 mod placed;
 mod side;
@@ -57,8 +57,8 @@ mod similar;
 use std::ops::Range;
 
 pub use error::NotationError;
-pub use lengths::{LengthsError, LengthsFile};
 pub use names::{AxisNames, Given, NameError, dim_words};
+pub use numbers::{NumbersError, NumbersFile, Unfilled};
 pub use pattern::AxisPattern;
 pub use similar::most_similar;
 use trundle_core::Op;
@@ -82,12 +82,10 @@ pub struct Stage {
 pub enum StageKind {
     /// An operator with all its parameters.
     Op(Op),
-    /// A reversal whose lengths are in a file.
-    ReverseByFile {
-        /// The axis that is reversed.
-        axis: i64,
-        /// The axis that has one length for each index.
-        batch_axis: Option<i64>,
+    /// An operator whose lengths or indices are in a file.
+    ByFile {
+        /// The operator without them.
+        unfilled: Unfilled,
         /// The name of the file.
         file: String,
         /// Where the name stands in the text, in bytes.

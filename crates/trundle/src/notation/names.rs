@@ -309,6 +309,14 @@ impl AxisNames {
         };
         match (op, arguments) {
             (Op::Reshape(_), _) => self.axes = vec![Axis::Rest],
+            // The axes of the indices, which may be any number, come in the place of one.
+            (Op::Take(take), _) if take.indices().shape().rank() != 1 => {
+                self.axes = vec![Axis::Rest];
+            }
+            (Op::Windows(_), [_, _, axes, _]) => match axes.len() {
+                0 => self.axes = vec![Axis::Rest],
+                new => self.axes.extend(vec![UNNAMED; new]),
+            },
             (Op::Transpose(_), [order]) if order.is_empty() => self.axes.reverse(),
             (Op::Transpose(_), [order]) => {
                 self.expand(order.len());

@@ -2,12 +2,13 @@
 
 use proptest::prelude::*;
 use trundle_core::ops::{
-    Broadcast, DECLARATIONS, Declaration, Flip, Pad, PadMode, Parameter, Repeat, Reshape,
-    ReverseSequence, ReverseSubsequences, Roll, Rot90, Slice, Tile, Transpose,
+    Broadcast, DECLARATIONS, Declaration, Flip, IndexMode, Indices, Kind, Pad, PadMode, Parameter,
+    Repeat, Reshape, ReverseSequence, ReverseSubsequences, Roll, Rot90, Slice, Take, TakeAlongAxis,
+    Tile, Transpose,
 };
 use trundle_core::{Op, Shape};
 
-use super::{LengthsFile, StageKind, parse};
+use super::{NumbersFile, StageKind, Unfilled, parse};
 
 mod names;
 mod patterns;
@@ -17,7 +18,7 @@ fn ops(text: &str) -> Vec<Op> {
     let stages = parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
     let op = |kind| match kind {
         StageKind::Op(op) => op,
-        StageKind::ReverseByFile { file, .. } => panic!("{text} reads {file}"),
+        StageKind::ByFile { file, .. } => panic!("{text} reads {file}"),
     };
     stages.into_iter().map(|stage| op(stage.kind)).collect()
 }
@@ -122,7 +123,11 @@ fn lengths_may_be_in_a_file() {
     ] {
         let stages = parse(text).unwrap();
         match &stages[0].kind {
-            StageKind::ReverseByFile { axis: 1, batch_axis: None, file, file_span } => {
+            StageKind::ByFile {
+                unfilled: Unfilled::Reverse { axis: 1, batch_axis: None },
+                file,
+                file_span,
+            } => {
                 assert_eq!(file, name);
                 assert_eq!(&text[file_span.clone()], written);
             }
@@ -132,41 +137,51 @@ fn lengths_may_be_in_a_file() {
     let stages = parse("reverse(axis=1, batch_axis=-1, lengths=l) | flip(0)").unwrap();
     assert!(matches!(
         &stages[0].kind,
-        StageKind::ReverseByFile { batch_axis: Some(-1), file, .. } if file == "l"
+        StageKind::ByFile { unfilled: Unfilled::Reverse { batch_axis: Some(-1), .. }, file, .. } if file == "l"
     ));
 }
 
 #[test]
 fn values_of_a_file_make_the_reversal_that_fits_their_shape() {
     let file = |sizes: &[usize], values: &[i128]| {
-        LengthsFile::new(Shape::new(sizes).unwrap(), values.to_vec()).unwrap()
+        NumbersFile::new(Shape::new(sizes).unwrap(), values.to_vec()).unwrap()
     };
+    let reverse = |batch_axis, numbers| Unfilled::Reverse { axis: 1, batch_axis }.fill(numbers);
     let rows = Shape::new([2, 1]).unwrap();
     assert_eq!(
-        file(&[2, 1], &[3, 4]).reverse(1, None),
+        reverse(None, file(&[2, 1], &[3, 4])),
         Ok(ReverseSubsequences::dense(1, rows, [3, 4]).into())
     );
+    assert_eq!(reverse(None, file(&[2], &[3, 4])), Ok(ReverseSubsequences::new(1, [3, 4]).into()));
     assert_eq!(
-        file(&[2], &[3, 4]).reverse(1, None),
-        Ok(ReverseSubsequences::new(1, [3, 4]).into())
-    );
-    assert_eq!(
-        file(&[2], &[3, -4]).reverse(1, Some(0)),
+        reverse(Some(0), file(&[2], &[3, -4])),
         Ok(ReverseSequence::new(1, 0, [3, -4]).into())
     );
     assert_eq!(
-        file(&[2, 1], &[3, 4]).reverse(1, Some(0)).unwrap_err().to_string(),
+        reverse(Some(0), file(&[2, 1], &[3, 4])).unwrap_err().to_string(),
         "lengths along a batch axis must have one axis, got shape [2, 1]"
     );
     for sizes in [&[2][..], &[2, 1]] {
         assert_eq!(
-            file(sizes, &[3, -4]).reverse(1, None).unwrap_err().to_string(),
+            reverse(None, file(sizes, &[3, -4])).unwrap_err().to_string(),
             "length -4 at index 1 is out of range: expected 0..=18446744073709551615"
         );
     }
     assert_eq!(
-        LengthsFile::new(Shape::new([3]).unwrap(), vec![1]).unwrap_err().to_string(),
-        "lengths and their shape must have equal sizes, got 1 and 3"
+        NumbersFile::new(Shape::new([3]).unwrap(), vec![1]).unwrap_err().to_string(),
+        "numbers and their shape must have equal sizes, got 1 and 3"
+    );
+    let square = Indices::new(Shape::new([2, 2]).unwrap(), [0, 1, -1, 5]).unwrap();
+    let take = Unfilled::Take { axis: -1, mode: IndexMode::Wrap };
+    assert_eq!(
+        take.fill(file(&[2, 2], &[0, 1, -1, 5])),
+        Ok(Take::new(-1, square.clone()).with_mode(IndexMode::Wrap).into())
+    );
+    let along = Unfilled::TakeAlongAxis { axis: 0 };
+    assert_eq!(along.fill(file(&[2, 2], &[0, 1, -1, 5])), Ok(TakeAlongAxis::new(0, square).into()));
+    assert_eq!(
+        along.fill(file(&[2], &[0, 1 << 70])).unwrap_err().to_string(),
+        "index 1180591620717411303424 at position 1 is out of range for a signed 64-bit integer"
     );
 }
 
@@ -239,8 +254,10 @@ fn any_declared() -> impl Strategy<Value = Op> {
     let integers = || proptest::collection::vec(any::<i64>(), 0..5);
     let most = DECLARATIONS.iter().map(|declared| declared.parameters.len()).max().unwrap();
     let lists = proptest::collection::vec((any::<i64>(), integers()), most);
-    let of_integers: Vec<&Declaration> =
-        DECLARATIONS.into_iter().filter(|declared| declared.name != "reverse").collect();
+    let of_integers: Vec<&Declaration> = DECLARATIONS
+        .into_iter()
+        .filter(|declared| declared.parameters.iter().all(|each| each.kind != Kind::Numbers))
+        .collect();
     (proptest::sample::select(of_integers), lists).prop_map(|(declared, lists)| {
         let argument = |(parameter, (one, list)): (&Parameter, &(i64, Vec<i64>))| {
             if parameter.kind.is_single() { vec![*one] } else { list.clone() }
@@ -258,7 +275,7 @@ fn the_example_of_each_declaration_is_a_call_of_it() {
         assert!(example.starts_with(&format!("{name}(")), "{name}: {example}");
         match &parse(example).unwrap()[0].kind {
             StageKind::Op(op) => assert_eq!(op.to_string(), *example),
-            kind => assert!(*name == "reverse" && matches!(kind, StageKind::ReverseByFile { .. })),
+            kind => assert!(matches!(kind, StageKind::ByFile { .. }), "{name}"),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use trundle_core::Shape;
 
-use super::super::{AxisNames, LengthsFile};
+use super::super::{AxisNames, NumbersFile, Unfilled};
 use crate::Chain;
 
 /// The names of axes that are written with space between them; `-` is none.
@@ -23,7 +23,7 @@ fn others(names: &[&str]) -> Arc<BTreeSet<String>> {
 
 /// What the chain is for a tensor with these names.
 fn said(text: &str, names: &mut AxisNames) -> Result<String, String> {
-    let lengths = |_: &str| Ok::<_, Infallible>(LengthsFile::list(vec![1, 2]));
+    let lengths = |_: &Unfilled, _: &str| Ok::<_, Infallible>(NumbersFile::list(vec![1, 2]));
     match Chain::parse_named(text, names, lengths) {
         Ok(chain) => Ok(chain.to_string()),
         Err(error) => Err(error.to_string()),
@@ -270,7 +270,7 @@ proptest! {
         let of = |axes: &[usize]| {
             let named: Vec<_> = axes.iter().map(|axis| Some(AXES[*axis].0.to_owned())).collect();
             let mut names = AxisNames::of(&named).among(&others(&AXES.map(|(name, _)| name)));
-            let lengths = |_: &str| -> Result<LengthsFile, Infallible> { unreachable!("no lengths") };
+            let lengths = |_: &Unfilled, _: &str| -> Result<NumbersFile, Infallible> { unreachable!("no lengths") };
             let chain = Chain::parse_named(&text, &mut names, lengths).unwrap();
             (chain, Shape::new(axes.iter().map(|axis| AXES[*axis].1).collect::<Vec<_>>()).unwrap())
         };

@@ -1,11 +1,12 @@
-//! The lengths of reversals, from any array of integers.
+//! The lengths of reversals and the indices of gathers, from any array of integers.
 
 use std::sync::Arc;
 
 use numpy::{Element, PyArray1, PyArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use trundle::ops::{ReverseSequence, ReverseSubsequences};
+use trundle::notation::Unfilled;
+use trundle::ops::{Indices, ReverseSequence, ReverseSubsequences, Take, TakeAlongAxis};
 use trundle::{Op, Shape};
 
 use crate::array::Array;
@@ -15,7 +16,7 @@ use crate::traced;
 
 /// An array of integers, row-major.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Lengths {
+pub(crate) struct IntegerArray {
     sizes: Vec<usize>,
     values: Integers,
 }
@@ -26,12 +27,12 @@ enum Integers {
     Unsigned(Vec<u64>),
 }
 
-impl Lengths {
+impl IntegerArray {
     /// Whatever numpy makes an array of, as the argument `name`.
     ///
     /// # Errors
     /// TypeError for elements that are no integers.
-    pub(crate) fn read(name: &str, lengths: &Bound<'_, PyAny>) -> PyResult<Lengths> {
+    pub(crate) fn read(name: &str, lengths: &Bound<'_, PyAny>) -> PyResult<IntegerArray> {
         let array = as_array(name, lengths)
             .map_err(|error| traced::refusal(name, lengths).unwrap_or(error))?;
         let dtype = array.getattr("dtype")?;
@@ -48,7 +49,7 @@ impl Lengths {
                 return Err(PyTypeError::new_err(message));
             }
         };
-        Ok(Lengths { sizes, values })
+        Ok(IntegerArray { sizes, values })
     }
 
     /// A reversal along `axis` with a length for each index of `batch_axis`.
@@ -77,10 +78,10 @@ impl Lengths {
         Ok(ReverseSubsequences::dense(axis, shape, self.values.not_negative(name)?).into())
     }
 
-    /// As [`Lengths::subsequences`], and a list of one axis is all positions in row-major order.
+    /// As [`IntegerArray::subsequences`], and a list of one axis is all positions in row-major order.
     ///
     /// # Errors
-    /// As [`Lengths::subsequences`].
+    /// As [`IntegerArray::subsequences`].
     pub(crate) fn subsequences_or_list(
         self,
         py: Python<'_>,
@@ -91,6 +92,50 @@ impl Lengths {
             1 => Ok(ReverseSubsequences::new(axis, self.values.not_negative(name)?).into()),
             _ => self.subsequences(py, name, axis),
         }
+    }
+}
+
+impl IntegerArray {
+    /// The operator of a chain that lacks them.
+    ///
+    /// # Errors
+    /// As the other functions.
+    pub(crate) fn fill(self, py: Python<'_>, name: &str, unfilled: &Unfilled) -> PyResult<Op> {
+        match *unfilled {
+            Unfilled::Reverse { axis, batch_axis: Some(batch_axis) } => {
+                self.sequence(name, axis, batch_axis)
+            }
+            Unfilled::Reverse { axis, batch_axis: None } => {
+                self.subsequences_or_list(py, name, axis)
+            }
+            Unfilled::Take { axis, mode } => {
+                Ok(Take::new(axis, self.indices(py, name)?).with_mode(mode).into())
+            }
+            Unfilled::TakeAlongAxis { axis } => {
+                Ok(TakeAlongAxis::new(axis, self.indices(py, name)?).into())
+            }
+            _ => Err(PyTypeError::new_err(format!("{name} is of no use for this stage"))),
+        }
+    }
+
+    /// Indices, in the shape of the array.
+    ///
+    /// # Errors
+    /// ValueError for one that is beyond 64 bits with a sign.
+    pub(crate) fn indices(self, py: Python<'_>, name: &str) -> PyResult<Indices> {
+        let values: Arc<[i64]> = match self.values {
+            Integers::Signed(values) => values.into(),
+            Integers::Unsigned(values) => {
+                let signed = |value: u64| {
+                    i64::try_from(value).map_err(|_| {
+                        PyValueError::new_err(format!("{name}: index {value} is out of range"))
+                    })
+                };
+                values.into_iter().map(signed).collect::<PyResult<Vec<i64>>>()?.into()
+            }
+        };
+        let shape = Shape::new(self.sizes).map_err(|error| refused(py, &error))?;
+        Indices::new(shape, values).map_err(|error| refused(py, &error))
     }
 }
 
@@ -110,7 +155,7 @@ impl Integers {
     }
 }
 
-/// Lengths as an array of numpy's.
+/// What was given as an array of numpy's.
 fn as_array<'py>(name: &str, lengths: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     if let Some(array) = Array::of(lengths) {
         // Masked ones are refused.
