@@ -249,7 +249,7 @@ fn moved_into<T: Copy + 'static, D: Destination<T>>(
     data: &TensorView<'_, T>,
     out: &mut TensorViewMut<'_, D>,
 ) -> Result<()> {
-    check_dtype((data.dtype(), data.width()), (out.dtype(), out.width()))?;
+    check_dtype("out", (data.dtype(), data.width()), (out.dtype(), out.width()))?;
     let (width, from, to) = (data.width(), data.layout(), Some(out.layout()));
     let call = Call { op, width, data: from, out: to, threads: threads() };
     planned(&call, Call::plan)?.run_into(data, out)
@@ -268,14 +268,18 @@ fn reversed_into<T: Copy + 'static, D: Destination<T>>(
     data: &TensorView<'_, T>,
     out: &mut TensorViewMut<'_, D>,
 ) -> Result<()> {
-    check_dtype((data.dtype(), data.width()), (out.dtype(), out.width()))?;
+    check_dtype("out", (data.dtype(), data.width()), (out.dtype(), out.width()))?;
     let map = op.into().index_map(data.shape())?;
     plan(&map, data.width(), data.layout(), Some(out.layout()), threads())?.run_into(data, out)
 }
 
-/// Checks that the elements of an output are of the type of the data, and packed as those.
-fn check_dtype(data: (DType, Width), out: (DType, Width)) -> Result<()> {
-    let (argument, dtype) = ("out", out.0);
+/// Checks that the elements of another tensor are of the type of the data, and packed as those.
+pub(crate) fn check_dtype(
+    argument: &'static str,
+    data: (DType, Width),
+    out: (DType, Width),
+) -> Result<()> {
+    let dtype = out.0;
     if dtype != data.0 {
         return Err(Error::DTypeMismatch { argument, expected: vec![data.0], got: dtype });
     }

@@ -22,6 +22,8 @@
 //! | bytes, with the name of what they hold | [`TensorView::new`], [`TensorView::row_major`], [`TensorView::sub_byte`] |
 //! | an array of the crate ndarray | the module `ndarray`, with the feature of this name |
 //! | a pointer, sizes and strides | [`view_from_raw_parts`] |
+//! | several tensors that are to be one, or a constant around one | [`concatenate`], [`stack`], [`pad`] |
+//! | the same again and again, or any other [`Program`] | a [`ProgramPlan`] |
 //! | a place for the result | the same with `_into`: [`roll_into`], [`transpose_into`], ... write to a [`TensorViewMut`] of any strides, also of [`MaybeUninit`](std::mem::MaybeUninit) |
 //! | an array with strides that shall lie in one piece, or go elsewhere | [`contiguous`], [`copy_into`] |
 //! | several operators | a [`Chain`], written as text or built of [`Op`]s |
@@ -105,6 +107,7 @@ mod chain;
 mod chain_pass;
 pub mod directml;
 mod functions;
+mod joins;
 pub mod lowering;
 #[cfg(feature = "ndarray")]
 pub mod ndarray;
@@ -113,6 +116,7 @@ mod plan;
 pub mod plan_cache;
 mod planned;
 mod planned_program;
+mod program_plan;
 mod runner;
 
 pub use chain::{Chain, ChainError, OpenChain, ParseError, Slot};
@@ -121,7 +125,9 @@ pub use functions::{
     reverse_subsequences, reverse_subsequences_into, roll, roll_into, rot90, rot90_into, transpose,
     transpose_into,
 };
+pub use joins::{concatenate, concatenate_into, pad, pad_into, stack, stack_into};
 pub use plan::{Plan, PlanError};
+pub use program_plan::ProgramPlan;
 pub use trundle_core::{
     BitOrder, DType, Digest, Error, Fingerprint, IndexMap, Layout, Op, Packing, Permutation,
     Program, Result, Shape, Tensor, TensorView, TensorViewMut, Width, fingerprint, normalize_axis,

@@ -237,6 +237,54 @@ impl Program {
         Ok(id)
     }
 
+    /// Adds tensors of one shape one after another along a new axis.
+    ///
+    /// # Errors
+    /// As [`Program::joined`]; the axis is one of the result.
+    pub fn stacked(&mut self, axis: usize, parts: &[TensorId]) -> Result<TensorId> {
+        let mut layers = Vec::with_capacity(parts.len());
+        for part in parts {
+            let shape = self.checked(*part)?.shape.clone();
+            let mut sizes = shape.sizes().to_vec();
+            if axis <= sizes.len() {
+                sizes.insert(axis, 1);
+            }
+            let map = IndexMap::reshape(&shape, &Shape::new(sizes)?)?;
+            layers.push(self.moved(*part, map)?);
+        }
+        self.joined(axis, &layers)
+    }
+
+    /// Adds a tensor with so many elements before and behind it along each axis: those of `fill`, a tensor of rank 0.
+    ///
+    /// # Errors
+    /// [`Error::SizesDiffer`] if there is not a pair for each axis, and as [`Program::joined`].
+    pub fn padded(
+        &mut self,
+        from: TensorId,
+        widths: &[[usize; 2]],
+        fill: TensorId,
+    ) -> Result<TensorId> {
+        let rank = self.checked(from)?.shape.rank();
+        check_sizes(("the pairs of widths", widths.len()), ("the axes of the tensor", rank))?;
+        let mut padded = from;
+        for (axis, ends) in widths.iter().enumerate() {
+            let mut parts = vec![padded];
+            for (at, width) in [(0, ends[0]), (1, ends[1])] {
+                if width > 0 {
+                    let mut sizes = self.tensor(padded).shape.sizes().to_vec();
+                    sizes[axis] = width;
+                    let block = self.broadcast(fill, &Shape::new(sizes)?)?;
+                    parts.insert(if at == 0 { 0 } else { parts.len() }, block);
+                }
+            }
+            if parts.len() > 1 {
+                padded = self.joined(axis, &parts)?;
+            }
+        }
+        Ok(padded)
+    }
+
     /// Names a tensor as the next output. One tensor may be several.
     ///
     /// # Errors

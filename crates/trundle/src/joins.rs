@@ -1,0 +1,256 @@
+//! One-shot functions of several tensors, and of a tensor with a constant around it.
+
+use trundle_core::program::{Program, TensorId};
+use trundle_core::{Error, Layout, Result, Tensor, TensorView, TensorViewMut, normalize_axis};
+use trundle_cpu::threads;
+
+use crate::functions::check_dtype;
+use crate::program_plan::ProgramPlan;
+
+/// Tensors one after another along an axis, on which alone their sizes may differ; a negative one counts from the end.
+///
+/// Source: OpenVINO's Concat-1; numpy's `concatenate`.
+///
+/// # Errors
+/// [`Error::NumberOutOfRange`] for no tensors, [`Error::AxisOutOfRange`], [`Error::ShapeMismatch`],
+/// [`Error::DTypeMismatch`], [`Error::TooLarge`].
+pub fn concatenate<T: Copy + 'static>(parts: &[TensorView<'_, T>], axis: i64) -> Result<Tensor<T>> {
+    to_new(parts, &concatenation(parts, axis)?)
+}
+
+/// [`concatenate`] into `out`, of the joined shape and the type of the tensors.
+///
+/// # Errors
+/// As [`concatenate`], also for `out`.
+pub fn concatenate_into<T: Copy + 'static>(
+    parts: &[TensorView<'_, T>],
+    axis: i64,
+    out: &mut TensorViewMut<'_, T>,
+) -> Result<()> {
+    assembled(parts, &concatenation(parts, axis)?, &[], out)
+}
+
+/// Tensors of one shape one after another along a new axis of the result; a negative one counts from its end.
+///
+/// Source: numpy's `stack`.
+///
+/// # Errors
+/// As [`concatenate`].
+pub fn stack<T: Copy + 'static>(parts: &[TensorView<'_, T>], axis: i64) -> Result<Tensor<T>> {
+    to_new(parts, &stacked(parts, axis)?)
+}
+
+/// [`stack`] into `out`, of the stacked shape and the type of the tensors.
+///
+/// # Errors
+/// As [`stack`], also for `out`.
+pub fn stack_into<T: Copy + 'static>(
+    parts: &[TensorView<'_, T>],
+    axis: i64,
+    out: &mut TensorViewMut<'_, T>,
+) -> Result<()> {
+    assembled(parts, &stacked(parts, axis)?, &[], out)
+}
+
+/// So many elements of a constant before and behind the tensor along each axis. `value` is one of them: a slice of one
+/// element, or of the bytes that hold one where the tensor is of bytes.
+///
+/// Source: OpenVINO's Pad-12 in mode constant; numpy's `pad`.
+///
+/// # Errors
+/// [`Error::SizesDiffer`] if there is not a pair for each axis, or if `value` is other than one element;
+/// [`Error::TooLarge`].
+pub fn pad<T: Copy + 'static>(
+    data: &TensorView<'_, T>,
+    widths: &[[usize; 2]],
+    value: &[T],
+) -> Result<Tensor<T>> {
+    let program = padding(data, widths, value)?;
+    let mut out = new_tensor(data, &program, value)?;
+    assembled(std::slice::from_ref(data), &program, value, &mut out.view_mut())?;
+    Ok(out)
+}
+
+/// [`pad`] into `out`, of the padded shape and the type of `data`.
+///
+/// # Errors
+/// As [`pad`], also for `out`.
+pub fn pad_into<T: Copy + 'static>(
+    data: &TensorView<'_, T>,
+    widths: &[[usize; 2]],
+    value: &[T],
+    out: &mut TensorViewMut<'_, T>,
+) -> Result<()> {
+    assembled(std::slice::from_ref(data), &padding(data, widths, value)?, value, out)
+}
+
+fn concatenation<T>(parts: &[TensorView<'_, T>], axis: i64) -> Result<Program> {
+    joining(parts, |program, given| {
+        let rank = parts.first().map_or(1, |part| part.shape().rank());
+        program.joined(normalize_axis("axis", axis, rank)?, given)
+    })
+}
+
+fn stacked<T>(parts: &[TensorView<'_, T>], axis: i64) -> Result<Program> {
+    joining(parts, |program, given| {
+        let rank = parts.first().map_or(1, |part| part.shape().rank() + 1);
+        program.stacked(normalize_axis("axis", axis, rank)?, given)
+    })
+}
+
+/// The program of tensors of one type that are put together.
+fn joining<T>(
+    parts: &[TensorView<'_, T>],
+    join: impl FnOnce(&mut Program, &[TensorId]) -> Result<TensorId>,
+) -> Result<Program> {
+    let mut program = Program::new();
+    let mut given = Vec::with_capacity(parts.len());
+    for part in parts {
+        check_dtype(
+            "a tensor",
+            (parts[0].dtype(), parts[0].width()),
+            (part.dtype(), part.width()),
+        )?;
+        given.push(program.given(part.shape().clone(), part.width())?);
+    }
+    let joined = join(&mut program, &given)?;
+    program.with_output(joined)
+}
+
+/// The program of a tensor with a constant around it, of whose value only the size matters here.
+fn padding<T>(data: &TensorView<'_, T>, widths: &[[usize; 2]], value: &[T]) -> Result<Program> {
+    let width = data.width();
+    let element = vec![0; width.bytes(width.units())];
+    let (left, right) = ("the bytes of the value", "those of an element");
+    let (left_size, right_size) = (size_of_val(value), element.len());
+    if left_size != right_size {
+        return Err(Error::SizesDiffer { left, right, left_size, right_size });
+    }
+    let mut program = Program::new();
+    let given = program.given(data.shape().clone(), width)?;
+    let fill = program.fill(width, &element)?;
+    let padded = program.padded(given, widths, fill)?;
+    program.with_output(padded)
+}
+
+fn to_new<T: Copy + 'static>(parts: &[TensorView<'_, T>], program: &Program) -> Result<Tensor<T>> {
+    // There is a first: no program joins nothing.
+    let any = parts.iter().map(TensorView::buffer).find_map(<[T]>::first);
+    let mut out =
+        new_tensor(&parts[0], program, any.map(std::slice::from_ref).unwrap_or_default())?;
+    assembled(parts, program, &[], &mut out.view_mut())?;
+    Ok(out)
+}
+
+/// A tensor of the shape of what a program makes, whose elements are any.
+fn new_tensor<T: Copy + 'static>(
+    like: &TensorView<'_, T>,
+    program: &Program,
+    any: &[T],
+) -> Result<Tensor<T>> {
+    let shape = &program.tensor(program.outputs()[0]).shape;
+    let elements = shape.bytes(like.width())? / size_of::<T>().max(1);
+    let mut buffer = Vec::new();
+    if let Some(any) = any.first() {
+        let too_large = |_| Error::TooLarge { what: format!("a tensor of shape {shape}") };
+        buffer.try_reserve_exact(elements).map_err(too_large)?;
+        buffer.resize(elements, *any);
+    }
+    Tensor::like(like, buffer, shape)
+}
+
+/// What a program makes of these tensors, in `out`.
+fn assembled<T: Copy + 'static>(
+    inputs: &[TensorView<'_, T>],
+    program: &Program,
+    fill: &[T],
+    out: &mut TensorViewMut<'_, T>,
+) -> Result<()> {
+    if let Some(first) = inputs.first() {
+        check_dtype("out", (first.dtype(), first.width()), (out.dtype(), out.width()))?;
+    }
+    let layouts: Vec<Layout> = inputs.iter().map(|input| input.layout().clone()).collect();
+    let plan = ProgramPlan::new(program, &layouts, out.layout(), Some(threads()))?;
+    let buffers: Vec<&[T]> = inputs.iter().map(TensorView::buffer).collect();
+    plan.run_slices(&buffers, fill, out.buffer_mut())
+}
+
+#[cfg(test)]
+mod tests {
+    use trundle_core::Shape;
+
+    use super::*;
+
+    fn shape(sizes: &[usize]) -> Shape {
+        Shape::new(sizes).unwrap()
+    }
+
+    #[test]
+    fn tensors_follow_each_other_along_an_axis() {
+        let (one, other) = (shape(&[2, 2]), shape(&[2, 1]));
+        let parts = [
+            TensorView::from_slice(&[1u32, 2, 3, 4], &one).unwrap(),
+            TensorView::from_slice(&[5, 6], &other).unwrap(),
+        ];
+        assert_eq!(concatenate(&parts, -1).unwrap().into_vec(), [1, 2, 5, 3, 4, 6]);
+        let turned = TensorView::from_strided(&[1u32, 2, 3, 4], &one, 3, &[-1, -2]).unwrap();
+        let stacked = stack(&[parts[0].clone(), turned], 1).unwrap();
+        assert_eq!(stacked.shape().sizes(), [2, 2, 2]);
+        assert_eq!(stacked.into_vec(), [1, 2, 4, 2, 3, 4, 3, 1]);
+        let mut out = [0; 12];
+        let mut spread =
+            TensorViewMut::from_strided(&mut out, &shape(&[2, 3]), 0, &[1, 4]).unwrap();
+        concatenate_into(&parts, 1, &mut spread).unwrap();
+        assert_eq!(out, [1, 3, 0, 0, 2, 4, 0, 0, 5, 6, 0, 0]);
+    }
+
+    #[test]
+    fn a_constant_stands_around_a_tensor() {
+        let data = [(1u8, 'a'), (2, 'b')];
+        let data = TensorView::from_slice(&data, &shape(&[1, 2])).unwrap();
+        let padded = pad(&data, &[[1, 0], [0, 1]], &[(0, '-')]).unwrap();
+        let none = (0, '-');
+        assert_eq!(padded.into_vec(), [none, none, none, (1, 'a'), (2, 'b'), none]);
+        let bytes = TensorView::row_major(&[1, 0, 2, 0], trundle_core::DType::U16, &shape(&[2]));
+        let padded = pad(&bytes.unwrap(), &[[1, 1]], &[7, 9]).unwrap();
+        assert_eq!(padded.into_vec(), [7, 9, 1, 0, 2, 0, 7, 9]);
+        let nibbles = [0x21u8, 0x03];
+        let nibbles = TensorView::row_major(&nibbles, trundle_core::DType::U4, &shape(&[3]));
+        let padded = pad(&nibbles.unwrap(), &[[2, 0]], &[0x0f]).unwrap();
+        assert_eq!(padded.into_vec(), [0xff, 0x21, 0x03]);
+        let empty = TensorView::<u8>::from_slice(&[], &shape(&[0])).unwrap();
+        assert_eq!(pad(&empty, &[[1, 1]], &[8]).unwrap().into_vec(), [8, 8]);
+    }
+
+    #[test]
+    fn what_does_not_go_together_is_refused() {
+        let (row, one) = (shape(&[2]), shape(&[1, 2]));
+        let parts = [
+            TensorView::from_slice(&[1u32, 2], &row).unwrap(),
+            TensorView::from_slice(&[1, 2], &one).unwrap(),
+        ];
+        assert_eq!(
+            concatenate(&parts, 0).unwrap_err().to_string(),
+            "a part must have shape [2], got [1, 2]"
+        );
+        assert_eq!(
+            concatenate::<u32>(&[], 0).unwrap_err().to_string(),
+            "the number of parts 0 is out of range: expected 1 or more"
+        );
+        assert!(matches!(
+            concatenate(&parts[..1], 1),
+            Err(Error::AxisOutOfRange { axis: 1, rank: 1, .. })
+        ));
+        assert_eq!(
+            pad(&parts[0], &[[1, 1]], &[]).unwrap_err().to_string(),
+            "the bytes of the value and those of an element must have equal sizes, got 0 and 4"
+        );
+        assert!(pad(&parts[0], &[[usize::MAX, 1]], &[0]).is_err());
+        let bytes = TensorView::from_slice(&[1u8, 2], &row).unwrap();
+        let floats = TensorView::row_major(&[0; 2], trundle_core::DType::I8, &row).unwrap();
+        assert_eq!(
+            concatenate(&[bytes, floats], 0).unwrap_err().to_string(),
+            "a tensor must have element type u8, got i8"
+        );
+    }
+}
