@@ -510,6 +510,15 @@ trundle_status trundle_transpose_plan(const struct trundle_tensor_desc *data_des
                                       struct trundle_plan **plan);
 
 /**
+ * Plans trundle_flip(). The plan is written to `plan`, and is the caller's to free.
+ */
+trundle_status trundle_flip_plan(const struct trundle_tensor_desc *data_desc,
+                                 const int64_t *axes,
+                                 size_t axes_len,
+                                 const struct trundle_tensor_desc *out_desc,
+                                 struct trundle_plan **plan);
+
+/**
  * Plans trundle_reverse_subsequences() for these lengths, which are read now and not again. The
  * plan is written to `plan`, and is the caller's to free.
  */
@@ -519,6 +528,18 @@ trundle_status trundle_reverse_subsequences_plan(const struct trundle_tensor_des
                                                  uint32_t axis,
                                                  const struct trundle_tensor_desc *out_desc,
                                                  struct trundle_plan **plan);
+
+/**
+ * Plans trundle_reverse_sequence() for these lengths, which are read now and not again. The plan is
+ * written to `plan`, and is the caller's to free.
+ */
+trundle_status trundle_reverse_sequence_plan(const struct trundle_tensor_desc *data_desc,
+                                             const int64_t *lengths,
+                                             size_t lengths_len,
+                                             int64_t axis,
+                                             int64_t batch_axis,
+                                             const struct trundle_tensor_desc *out_desc,
+                                             struct trundle_plan **plan);
 
 /**
  * Does what was planned, from `data` to `out`, which lie in memory as was described. It allocates

@@ -2,12 +2,12 @@
 
 use std::ffi::c_void;
 
-use trundle::ops::{ReverseSubsequences, Roll, Transpose};
+use trundle::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Transpose};
 use trundle::{Chain, Op, Plan};
 
 use super::descriptor::{Descriptor, trundle_tensor_desc};
 use super::error::{Result, guarded};
-use super::memory::{Memory, check_pointer, list};
+use super::memory::{Memory, check_pointer, entries, list};
 use super::pair::Pair;
 use super::status::trundle_status;
 
@@ -78,6 +78,19 @@ pub unsafe extern "C" fn trundle_transpose_plan(
     }
 }
 
+/// Plans trundle_flip(). The plan is written to `plan`, and is the caller's to free.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn trundle_flip_plan(
+    data_desc: *const trundle_tensor_desc,
+    axes: *const i64,
+    axes_len: usize,
+    out_desc: *const trundle_tensor_desc,
+    plan: *mut *mut trundle_plan,
+) -> trundle_status {
+    // SAFETY: pointers lead to what the header says.
+    unsafe { planned(data_desc, out_desc, plan, |_| Ok(Flip::new(list("axes", axes, axes_len)?))) }
+}
+
 /// Plans trundle_reverse_subsequences() for these lengths, which are read now and not again. The
 /// plan is written to `plan`, and is the caller's to free.
 #[unsafe(no_mangle)]
@@ -96,6 +109,29 @@ pub unsafe extern "C" fn trundle_reverse_subsequences_plan(
             pair.check_lengths(&lengths_desc, axis)?;
             let lengths = lengths_desc.view(&lengths_desc.memory(lengths.cast())?)?;
             Ok(ReverseSubsequences::from_view(axis.into(), &lengths)?)
+        })
+    }
+}
+
+/// Plans trundle_reverse_sequence() for these lengths, which are read now and not again. The plan is
+/// written to `plan`, and is the caller's to free.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn trundle_reverse_sequence_plan(
+    data_desc: *const trundle_tensor_desc,
+    lengths: *const i64,
+    lengths_len: usize,
+    axis: i64,
+    batch_axis: i64,
+    out_desc: *const trundle_tensor_desc,
+    plan: *mut *mut trundle_plan,
+) -> trundle_status {
+    // SAFETY: pointers lead to what the header says.
+    unsafe {
+        planned(data_desc, out_desc, plan, |pair| {
+            pair.check_batches(lengths_len, batch_axis)?;
+            let lengths = entries("lengths", lengths, lengths_len)?;
+            let lengths: Vec<i128> = lengths.iter().copied().map(i128::from).collect();
+            Ok(ReverseSequence::new(axis, batch_axis, lengths))
         })
     }
 }

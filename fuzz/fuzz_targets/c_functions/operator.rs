@@ -135,6 +135,21 @@ impl Operator {
                         &mut plan,
                     )
                 }
+                Operator::Flip { axes } if planned => {
+                    trundle_flip_plan(from, axes.as_ptr(), axes.len(), to, &mut plan)
+                }
+                Operator::ReverseSequence { lengths, axis, batch_axis } if planned => {
+                    let (first, count) = (lengths.as_ptr(), lengths.len());
+                    trundle_reverse_sequence_plan(
+                        from,
+                        first,
+                        count,
+                        *axis,
+                        *batch_axis,
+                        to,
+                        &mut plan,
+                    )
+                }
                 Operator::Roll { shift: s, axes: a } => {
                     return trundle_roll(
                         from,

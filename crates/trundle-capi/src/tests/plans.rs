@@ -65,6 +65,20 @@ fn a_plan_does_what_the_call_does() {
     lengths.fill(0);
     assert_ok(plan.run(data.start(), out.start()));
     out.assert_is(&bytes!(u16: 2, 1, 3, 6, 5, 4));
+
+    // SAFETY: the same.
+    let plan = Owned::new(|plan| unsafe { trundle_flip_plan(&desc, [0].as_ptr(), 1, &desc, plan) });
+    assert_ok(plan.run(data.start(), out.start()));
+    out.assert_is(&bytes!(u16: 4, 5, 6, 1, 2, 3));
+
+    let mut lengths = [3, 2];
+    // SAFETY: the same.
+    let plan = Owned::new(|plan| unsafe {
+        trundle_reverse_sequence_plan(&desc, lengths.as_ptr(), 2, 1, -2, &desc, plan)
+    });
+    lengths.fill(-1);
+    assert_ok(plan.run(data.start(), out.start()));
+    out.assert_is(&bytes!(u16: 3, 2, 1, 5, 4, 6));
 }
 
 #[test]
@@ -130,6 +144,27 @@ fn what_cannot_be_planned_leaves_the_pointer_as_it_was() {
             (
                 TRUNDLE_ERROR_NULL_POINTER,
                 trundle_roll_plan(&desc, one, 1, one, 1, &desc, null_mut()),
+            ),
+            (TRUNDLE_ERROR_AXIS, trundle_flip_plan(&desc, [1, 1].as_ptr(), 2, &desc, plan)),
+            (TRUNDLE_ERROR_NULL_POINTER, trundle_flip_plan(&desc, null(), 1, &desc, plan)),
+            (TRUNDLE_ERROR_RANK, trundle_flip_plan(&desc, one, usize::MAX, &desc, plan)),
+            (TRUNDLE_ERROR_SHAPE, trundle_flip_plan(&desc, one, 1, &other, plan)),
+            (TRUNDLE_ERROR_NULL_POINTER, trundle_flip_plan(&desc, one, 1, &desc, null_mut())),
+            (
+                TRUNDLE_ERROR_LENGTH,
+                trundle_reverse_sequence_plan(&desc, [1, 4].as_ptr(), 2, 1, 0, &desc, plan),
+            ),
+            (
+                TRUNDLE_ERROR_SHAPE,
+                trundle_reverse_sequence_plan(&desc, null(), usize::MAX, 1, 0, &desc, plan),
+            ),
+            (
+                TRUNDLE_ERROR_NULL_POINTER,
+                trundle_reverse_sequence_plan(&desc, null(), 2, 1, 0, &desc, plan),
+            ),
+            (
+                TRUNDLE_ERROR_AXIS,
+                trundle_reverse_sequence_plan(&desc, [1, 1].as_ptr(), 2, 0, 0, &desc, plan),
             ),
         ]
     };

@@ -120,7 +120,7 @@ fn run_plan(made: trundle_status, plan: *mut trundle_plan, data: *mut c_void, ou
     }
 }
 
-/// Calls the operator's function, or plans it and runs the plan if it has one.
+/// Calls the operator's function, or plans it and runs the plan.
 fn call(
     op: &PlainOp,
     data: &mut Tensor,
@@ -155,6 +155,10 @@ fn call(
             PlainOp::Rot90 { .. } => unreachable!("C has no function for it"),
             PlainOp::Flip { axes } => {
                 let (axes, axes_len) = list(axes);
+                if planned {
+                    let made = trundle_flip_plan(&from, axes, axes_len, &to, &mut plan);
+                    return run_plan(made, plan, src, dst);
+                }
                 assert_ok(trundle_flip(&from, src, axes, axes_len, &to, dst));
             }
             PlainOp::ReverseSubsequences { axis, lengths: each } => {
@@ -175,6 +179,18 @@ fn call(
                 let each: Vec<i64> =
                     lengths.iter().map(|length| (*length).try_into().unwrap()).collect();
                 let (lengths, count) = list(&each);
+                if planned {
+                    let made = trundle_reverse_sequence_plan(
+                        &from,
+                        lengths,
+                        count,
+                        *axis,
+                        *batch_axis,
+                        &to,
+                        &mut plan,
+                    );
+                    return run_plan(made, plan, src, dst);
+                }
                 assert_ok(trundle_reverse_sequence(
                     &from,
                     src,
