@@ -19,7 +19,7 @@
  *   elements may share a byte, or a bit where they are less than a byte.
  * - It may be called from any thread, and by several at once. Large tensors are moved on several
  *   threads: as many as the environment variable TRUNDLE_NUM_THREADS says, else as there are
- *   cores.
+ *   cores, and in the calls of a thread as trundle_set_num_threads() says.
  */
 
 #ifndef TRUNDLE_H
@@ -415,6 +415,23 @@ const char *trundle_version(void);
  * gives the numbers. It is valid until another call fails in this thread, or the thread ends.
  */
 const char *trundle_last_error(void);
+
+/**
+ * Says how many threads may take part in each call of this thread from now on, itself among them: 1
+ * for this thread alone; 0, as in the beginning, for as many as the environment variable
+ * TRUNDLE_NUM_THREADS says, else as there are cores. Other threads say it for themselves.
+ *
+ * A plan is for at most as many threads as the one that makes it says, and is run by no more than
+ * the one that runs it says: made for 4, it is run by 2 where that says 2, and by 4 where that says
+ * 8. Small tensors are moved by one thread, whatever is said.
+ */
+void trundle_set_num_threads(size_t threads);
+
+/**
+ * How many threads may take part in a call of this thread now: what trundle_set_num_threads() says,
+ * else TRUNDLE_NUM_THREADS, else the number of cores that the process may use.
+ */
+size_t trundle_num_threads(void);
 
 /**
  * Shifts elements along axes, in at one end what goes out at the other:

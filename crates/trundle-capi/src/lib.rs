@@ -22,6 +22,7 @@ mod operators;
 mod pair;
 mod plan;
 mod status;
+mod threads;
 mod version;
 
 pub use descriptor::*;
@@ -31,6 +32,7 @@ pub use error::*;
 pub use operators::*;
 pub use plan::*;
 pub use status::*;
+pub use threads::*;
 pub use version::*;
 
 #[cfg(test)]

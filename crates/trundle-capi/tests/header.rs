@@ -4,8 +4,17 @@
 use std::path::Path;
 
 /// The modules with items for C, in the order in which the header has them.
-const MODULES: [&str; 8] =
-    ["status", "dtype", "version", "error", "descriptor", "operators", "plan", "directml"];
+const MODULES: [&str; 9] = [
+    "status",
+    "dtype",
+    "version",
+    "error",
+    "threads",
+    "descriptor",
+    "operators",
+    "plan",
+    "directml",
+];
 
 #[test]
 fn the_header_is_made_of_the_sources() {

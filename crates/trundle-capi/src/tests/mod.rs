@@ -7,6 +7,7 @@ mod operators;
 mod plans;
 mod random;
 mod refusals;
+mod threads;
 
 use std::ffi::{CStr, c_void};
 use std::ptr::null;
