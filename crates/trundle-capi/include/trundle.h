@@ -29,7 +29,7 @@
 #include <stdint.h>
 
 /**
- * An operator decided for two tensors, down to its loops: see trundle_plan_run().
+ * An operator or a chain decided for two tensors, down to its loops: see trundle_plan_run().
  */
 typedef struct trundle_plan trundle_plan;
 
@@ -202,6 +202,16 @@ typedef uint32_t trundle_feature_level;
  * The library has a fault. What it was writing may be incomplete.
  */
 #define TRUNDLE_ERROR_INTERNAL 14
+
+/**
+ * A text is no chain.
+ */
+#define TRUNDLE_ERROR_CHAIN 15
+
+/**
+ * A number of a chain's stage is out of range, such as a step of 0.
+ */
+#define TRUNDLE_ERROR_NUMBER 16
 
 /**
  * IEEE 754 binary32.
@@ -559,8 +569,9 @@ trundle_status trundle_reverse_sequence_plan(const struct trundle_tensor_desc *d
                                              struct trundle_plan **plan);
 
 /**
- * Does what was planned, from `data` to `out`, which lie in memory as was described. It allocates
- * no memory, and several threads may run one plan at once.
+ * Does what was planned, from `data` to `out`, which lie in memory as was described. Several threads
+ * may run one plan at once. It allocates no memory, unless a chain takes several passes and other
+ * threads run the plan just now: then what lies between the passes is allocated for this run.
  */
 trundle_status trundle_plan_run(const struct trundle_plan *plan,
                                 const void *data,
@@ -570,6 +581,32 @@ trundle_status trundle_plan_run(const struct trundle_plan *plan,
  * Frees a plan, which no thread may be running. NULL is no plan, and nothing is done.
  */
 void trundle_plan_free(struct trundle_plan *plan);
+
+/**
+ * Plans any stages in a row, such as "flip(axes=[2]) | h w c -> c h w": all that docs/chains.md
+ * says, but that lengths are lists and no files. It takes one pass over memory where one is enough.
+ * The plan is written to `plan`, and is the caller's to free.
+ *
+ * `chain` is UTF-8, and is not needed any more when this returns. `out` has the type of `data`, and
+ * the sizes that trundle_chain_out_sizes() says. What is wrong with the chain, or does not fit the
+ * sizes, the message shows in several lines: the part of the chain, carets below it, and often what
+ * to write instead.
+ */
+trundle_status trundle_chain_plan(const char *chain,
+                                  const struct trundle_tensor_desc *data_desc,
+                                  const struct trundle_tensor_desc *out_desc,
+                                  struct trundle_plan **plan);
+
+/**
+ * Says the sizes of what a chain makes of `data`: how many there are is written to `rank`, and they
+ * to `sizes`, which has room for `capacity` of them. With a capacity of 0 only the rank is asked
+ * for, and `sizes` may be NULL; with one that is too small otherwise nothing is written.
+ */
+trundle_status trundle_chain_out_sizes(const char *chain,
+                                       const struct trundle_tensor_desc *data_desc,
+                                       uint64_t *sizes,
+                                       uint32_t capacity,
+                                       uint32_t *rank);
 
 /**
  * Reverses, for each position outside `Axis`, the first `length` elements along it, and copies the

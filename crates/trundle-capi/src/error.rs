@@ -66,7 +66,7 @@ impl From<Error> for Failure {
 impl From<PlanError> for Failure {
     fn from(error: PlanError) -> Failure {
         match error {
-            // A plan is of one operator: which one is no question.
+            // Of a single operator there is no question which one it is; chains show the place.
             PlanError::Chain(error) => Failure::from(*error.source),
             PlanError::Layout(error) => Failure::from(error),
             error => Failure::new(TRUNDLE_ERROR_INTERNAL, error.to_string()),

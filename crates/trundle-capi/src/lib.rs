@@ -12,6 +12,7 @@
 #![allow(clippy::doc_markdown, reason = "comments become those of the header")]
 #![allow(clippy::missing_safety_doc, reason = "the header says what a caller of C functions owes")]
 
+mod chain;
 mod descriptor;
 mod directml;
 mod dtype;
@@ -25,6 +26,7 @@ mod status;
 mod threads;
 mod version;
 
+pub use chain::*;
 pub use descriptor::*;
 pub use directml::*;
 pub use dtype::*;

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 
 use trundle::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Transpose};
-use trundle::{Chain, Op, Plan};
+use trundle::{Chain, Op, Plan, PlanError};
 
 use super::descriptor::{Descriptor, trundle_tensor_desc};
 use super::error::{Result, guarded};
@@ -11,7 +11,7 @@ use super::memory::{Memory, check_pointer, entries, list};
 use super::pair::Pair;
 use super::status::trundle_status;
 
-/// An operator decided for two tensors, down to its loops: see trundle_plan_run().
+/// An operator or a chain decided for two tensors, down to its loops: see trundle_plan_run().
 pub struct trundle_plan {
     pair: Pair,
     pub(crate) plan: Plan,
@@ -19,9 +19,12 @@ pub struct trundle_plan {
 
 impl trundle_plan {
     pub(crate) fn new(pair: Pair, op: impl Into<Op>) -> Result<trundle_plan> {
-        let chain = Chain::new().then(op);
+        Ok(trundle_plan::of_chain(pair, &Chain::new().then(op))?)
+    }
+
+    pub(crate) fn of_chain(pair: Pair, chain: &Chain) -> Result<trundle_plan, PlanError> {
         let (data, out) = (pair.data.layout(), pair.out.layout());
-        let plan = Plan::new(&chain, pair.data.width(), data, out, None)?;
+        let plan = Plan::new(chain, pair.data.width(), data, out, None)?;
         Ok(trundle_plan { pair, plan })
     }
 
@@ -136,8 +139,9 @@ pub unsafe extern "C" fn trundle_reverse_sequence_plan(
     }
 }
 
-/// Does what was planned, from `data` to `out`, which lie in memory as was described. It allocates
-/// no memory, and several threads may run one plan at once.
+/// Does what was planned, from `data` to `out`, which lie in memory as was described. Several threads
+/// may run one plan at once. It allocates no memory, unless a chain takes several passes and other
+/// threads run the plan just now: then what lies between the passes is allocated for this run.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn trundle_plan_run(
     plan: *const trundle_plan,
@@ -174,12 +178,29 @@ unsafe fn planned<O: Into<Op>>(
     plan: *mut *mut trundle_plan,
     op: impl FnOnce(&Pair) -> Result<O>,
 ) -> trundle_status {
-    // SAFETY: the contract is the same, and the pointer to write to is checked first.
-    guarded(|| unsafe {
+    // SAFETY: the contract is the same.
+    unsafe {
+        made(plan, || {
+            let pair = Pair::read(data_desc, out_desc)?;
+            let op = op(&pair)?;
+            trundle_plan::new(pair, op)
+        })
+    }
+}
+
+/// Writes what `make` makes to `plan`.
+///
+/// # Safety
+/// A `plan` that is not null and aligned leads to a pointer.
+pub(crate) unsafe fn made(
+    plan: *mut *mut trundle_plan,
+    make: impl FnOnce() -> Result<trundle_plan>,
+) -> trundle_status {
+    guarded(|| {
         check_pointer("plan", plan)?;
-        let pair = Pair::read(data_desc, out_desc)?;
-        let op = op(&pair)?;
-        plan.write(Box::into_raw(Box::new(trundle_plan::new(pair, op)?)));
+        let made = Box::new(make()?);
+        // SAFETY: it is aligned and no null pointer, so the caller has a pointer there.
+        unsafe { plan.write(Box::into_raw(made)) };
         Ok(())
     })
 }

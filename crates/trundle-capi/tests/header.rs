@@ -4,7 +4,7 @@
 use std::path::Path;
 
 /// The modules with items for C, in the order in which the header has them.
-const MODULES: [&str; 9] = [
+const MODULES: [&str; 10] = [
     "status",
     "dtype",
     "version",
@@ -13,6 +13,7 @@ const MODULES: [&str; 9] = [
     "descriptor",
     "operators",
     "plan",
+    "chain",
     "directml",
 ];
 

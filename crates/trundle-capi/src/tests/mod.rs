@@ -1,6 +1,7 @@
 //! The C functions, called as C calls them.
 
 mod allocation;
+mod chains;
 mod directml;
 mod one_shot;
 mod operators;
