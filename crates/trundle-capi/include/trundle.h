@@ -29,6 +29,15 @@
 #include <stdint.h>
 
 /**
+ * The version of this header, TRUNDLE_VERSION_MAJOR.TRUNDLE_VERSION_MINOR.TRUNDLE_VERSION_PATCH;
+ * trundle_version() says that of the library that is running.
+ */
+#define TRUNDLE_VERSION "0.1.0"
+#define TRUNDLE_VERSION_MAJOR 0
+#define TRUNDLE_VERSION_MINOR 1
+#define TRUNDLE_VERSION_PATCH 0
+
+/**
  * An operator or a chain decided for two tensors, down to its loops: see trundle_plan_run().
  */
 typedef struct trundle_plan trundle_plan;
@@ -416,7 +425,8 @@ trundle_status trundle_dtype_from_name(const char *name,
 const char *trundle_dtype_name(trundle_dtype dtype);
 
 /**
- * The version of the library that is running, such as "0.1.0".
+ * The version of the library that is running, such as "0.1.0"; that of the header is
+ * TRUNDLE_VERSION.
  */
 const char *trundle_version(void);
 
@@ -576,6 +586,20 @@ trundle_status trundle_reverse_sequence_plan(const struct trundle_tensor_desc *d
 trundle_status trundle_plan_run(const struct trundle_plan *plan,
                                 const void *data,
                                 void *out);
+
+/**
+ * Says in words how a plan does it: its passes over memory, and of each the operators, where every
+ * element comes from, and the loops, kernels and threads. The words are for people, UTF-8 in several
+ * lines, and others in other versions.
+ *
+ * They are written to `buffer`, which has room for `capacity` bytes, with a NUL behind them; and how
+ * many bytes that takes, the NUL too, to `needed`, which may be NULL. With a capacity of 0 only that
+ * is asked for, and `buffer` may be NULL; with one that is too small otherwise nothing is written.
+ */
+trundle_status trundle_plan_describe(const struct trundle_plan *plan,
+                                     char *buffer,
+                                     size_t capacity,
+                                     size_t *needed);
 
 /**
  * Frees a plan, which no thread may be running. NULL is no plan, and nothing is done.

@@ -1,13 +1,13 @@
 //! Planned calls: everything is decided once, and run often.
 
-use std::ffi::c_void;
+use std::ffi::{c_char, c_void};
 
 use trundle::ops::{Flip, ReverseSequence, ReverseSubsequences, Roll, Transpose};
 use trundle::{Chain, Op, Plan, PlanError};
 
 use super::descriptor::{Descriptor, trundle_tensor_desc};
 use super::error::{Result, guarded};
-use super::memory::{Memory, check_pointer, entries, list};
+use super::memory::{Memory, check_pointer, check_room, entries, list};
 use super::pair::Pair;
 use super::status::trundle_status;
 
@@ -153,6 +153,45 @@ pub unsafe extern "C" fn trundle_plan_run(
         // SAFETY: the caller has this plan from one of the functions above. What its tensors cover
         // is the caller's.
         unsafe { (*plan).run(data, out, &[]) }
+    })
+}
+
+/// Says in words how a plan does it: its passes over memory, and of each the operators, where every
+/// element comes from, and the loops, kernels and threads. The words are for people, UTF-8 in several
+/// lines, and others in other versions.
+///
+/// They are written to `buffer`, which has room for `capacity` bytes, with a NUL behind them; and how
+/// many bytes that takes, the NUL too, to `needed`, which may be NULL. With a capacity of 0 only that
+/// is asked for, and `buffer` may be NULL; with one that is too small otherwise nothing is written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn trundle_plan_describe(
+    plan: *const trundle_plan,
+    buffer: *mut c_char,
+    capacity: usize,
+    needed: *mut usize,
+) -> trundle_status {
+    guarded(|| {
+        check_pointer("plan", plan)?;
+        if !needed.is_null() {
+            check_pointer("needed", needed)?;
+        }
+        // SAFETY: the caller has this plan from one of the functions above.
+        let words = unsafe { &*plan }.plan.to_string();
+        let bytes = words.len() + 1;
+        if capacity > 0 {
+            check_room("buffer", buffer, capacity, bytes)?;
+            // SAFETY: it is no null pointer and there is room, so the caller has these bytes there;
+            // the words are memory of our own.
+            unsafe {
+                buffer.copy_from_nonoverlapping(words.as_ptr().cast(), words.len());
+                buffer.add(words.len()).write(0);
+            }
+        }
+        if !needed.is_null() {
+            // SAFETY: it is aligned and no null pointer, so the caller has a number there.
+            unsafe { needed.write(bytes) };
+        }
+        Ok(())
     })
 }
 
