@@ -87,7 +87,8 @@ typedef struct trundle_tensor_desc {
  */
 typedef struct TRUNDLE_BUFFER_TENSOR_DESC {
     /**
-     * One of TRUNDLE_DTYPE_*; a value of DML_TENSOR_DATA_TYPE is the same number.
+     * One of TRUNDLE_DTYPE_*, to which one of TRUNDLE_BIT_ORDER_* may be added; a value of
+     * DML_TENSOR_DATA_TYPE is the same number.
      */
     trundle_dtype DataType;
     /**
@@ -122,7 +123,7 @@ typedef struct TRUNDLE_REVERSE_SUBSEQUENCES_OPERATOR_DESC {
      */
     const struct TRUNDLE_BUFFER_TENSOR_DESC *SequenceLengthsTensor;
     /**
-     * The result: of the sizes and the type of the input.
+     * The result: of the sizes and the type of the input, also in the order of bits.
      */
     const struct TRUNDLE_BUFFER_TENSOR_DESC *OutputTensor;
     /**
