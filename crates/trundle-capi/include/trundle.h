@@ -19,7 +19,7 @@
  *   elements may share a byte, or a bit where they are less than a byte.
  * - It may be called from any thread, and by several at once. Large tensors are moved on several
  *   threads: as many as the environment variable TRUNDLE_NUM_THREADS says, else as there are
- *   cores.
+ *   cores, and in the calls of a thread as trundle_set_num_threads() says.
  */
 
 #ifndef TRUNDLE_H
@@ -29,7 +29,16 @@
 #include <stdint.h>
 
 /**
- * An operator decided for two tensors, down to its loops: see trundle_plan_run().
+ * The version of this header, TRUNDLE_VERSION_MAJOR.TRUNDLE_VERSION_MINOR.TRUNDLE_VERSION_PATCH;
+ * trundle_version() says that of the library that is running.
+ */
+#define TRUNDLE_VERSION "0.1.0"
+#define TRUNDLE_VERSION_MAJOR 0
+#define TRUNDLE_VERSION_MINOR 1
+#define TRUNDLE_VERSION_PATCH 0
+
+/**
+ * An operator or a chain decided for two tensors, down to its loops: see trundle_plan_run().
  */
 typedef struct trundle_plan trundle_plan;
 
@@ -78,7 +87,8 @@ typedef struct trundle_tensor_desc {
  */
 typedef struct TRUNDLE_BUFFER_TENSOR_DESC {
     /**
-     * One of TRUNDLE_DTYPE_*; a value of DML_TENSOR_DATA_TYPE is the same number.
+     * One of TRUNDLE_DTYPE_*, to which one of TRUNDLE_BIT_ORDER_* may be added; a value of
+     * DML_TENSOR_DATA_TYPE is the same number.
      */
     trundle_dtype DataType;
     /**
@@ -113,7 +123,7 @@ typedef struct TRUNDLE_REVERSE_SUBSEQUENCES_OPERATOR_DESC {
      */
     const struct TRUNDLE_BUFFER_TENSOR_DESC *SequenceLengthsTensor;
     /**
-     * The result: of the sizes and the type of the input.
+     * The result: of the sizes and the type of the input, also in the order of bits.
      */
     const struct TRUNDLE_BUFFER_TENSOR_DESC *OutputTensor;
     /**
@@ -202,6 +212,16 @@ typedef uint32_t trundle_feature_level;
  * The library has a fault. What it was writing may be incomplete.
  */
 #define TRUNDLE_ERROR_INTERNAL 14
+
+/**
+ * A text is no chain.
+ */
+#define TRUNDLE_ERROR_CHAIN 15
+
+/**
+ * A number of a chain's stage is out of range, such as a step of 0.
+ */
+#define TRUNDLE_ERROR_NUMBER 16
 
 /**
  * IEEE 754 binary32.
@@ -406,7 +426,8 @@ trundle_status trundle_dtype_from_name(const char *name,
 const char *trundle_dtype_name(trundle_dtype dtype);
 
 /**
- * The version of the library that is running, such as "0.1.0".
+ * The version of the library that is running, such as "0.1.0"; that of the header is
+ * TRUNDLE_VERSION.
  */
 const char *trundle_version(void);
 
@@ -415,6 +436,23 @@ const char *trundle_version(void);
  * gives the numbers. It is valid until another call fails in this thread, or the thread ends.
  */
 const char *trundle_last_error(void);
+
+/**
+ * Says how many threads may take part in each call of this thread from now on, itself among them: 1
+ * for this thread alone; 0, as in the beginning, for as many as the environment variable
+ * TRUNDLE_NUM_THREADS says, else as there are cores. Other threads say it for themselves.
+ *
+ * A plan is for at most as many threads as the one that makes it says, and is run by no more than
+ * the one that runs it says: made for 4, it is run by 2 where that says 2, and by 4 where that says
+ * 8. Small tensors are moved by one thread, whatever is said.
+ */
+void trundle_set_num_threads(size_t threads);
+
+/**
+ * How many threads may take part in a call of this thread now: what trundle_set_num_threads() says,
+ * else TRUNDLE_NUM_THREADS, else the number of cores that the process may use.
+ */
+size_t trundle_num_threads(void);
 
 /**
  * Shifts elements along axes, in at one end what goes out at the other:
@@ -510,6 +548,15 @@ trundle_status trundle_transpose_plan(const struct trundle_tensor_desc *data_des
                                       struct trundle_plan **plan);
 
 /**
+ * Plans trundle_flip(). The plan is written to `plan`, and is the caller's to free.
+ */
+trundle_status trundle_flip_plan(const struct trundle_tensor_desc *data_desc,
+                                 const int64_t *axes,
+                                 size_t axes_len,
+                                 const struct trundle_tensor_desc *out_desc,
+                                 struct trundle_plan **plan);
+
+/**
  * Plans trundle_reverse_subsequences() for these lengths, which are read now and not again. The
  * plan is written to `plan`, and is the caller's to free.
  */
@@ -521,17 +568,70 @@ trundle_status trundle_reverse_subsequences_plan(const struct trundle_tensor_des
                                                  struct trundle_plan **plan);
 
 /**
- * Does what was planned, from `data` to `out`, which lie in memory as was described. It allocates
- * no memory, and several threads may run one plan at once.
+ * Plans trundle_reverse_sequence() for these lengths, which are read now and not again. The plan is
+ * written to `plan`, and is the caller's to free.
+ */
+trundle_status trundle_reverse_sequence_plan(const struct trundle_tensor_desc *data_desc,
+                                             const int64_t *lengths,
+                                             size_t lengths_len,
+                                             int64_t axis,
+                                             int64_t batch_axis,
+                                             const struct trundle_tensor_desc *out_desc,
+                                             struct trundle_plan **plan);
+
+/**
+ * Does what was planned, from `data` to `out`, which lie in memory as was described. Several threads
+ * may run one plan at once. It allocates no memory, unless a chain takes several passes and other
+ * threads run the plan just now: then what lies between the passes is allocated for this run.
  */
 trundle_status trundle_plan_run(const struct trundle_plan *plan,
                                 const void *data,
                                 void *out);
 
 /**
+ * Says in words how a plan does it: its passes over memory, and of each the operators, where every
+ * element comes from, and the loops, kernels and threads. The words are for people, UTF-8 in several
+ * lines, and others in other versions.
+ *
+ * They are written to `buffer`, which has room for `capacity` bytes, with a NUL behind them; and how
+ * many bytes that takes, the NUL too, to `needed`, which may be NULL. With a capacity of 0 only that
+ * is asked for, and `buffer` may be NULL; with one that is too small otherwise nothing is written.
+ */
+trundle_status trundle_plan_describe(const struct trundle_plan *plan,
+                                     char *buffer,
+                                     size_t capacity,
+                                     size_t *needed);
+
+/**
  * Frees a plan, which no thread may be running. NULL is no plan, and nothing is done.
  */
 void trundle_plan_free(struct trundle_plan *plan);
+
+/**
+ * Plans any stages in a row, such as "flip(axes=[2]) | h w c -> c h w": all that docs/chains.md
+ * says, but that lengths are lists and no files. It takes one pass over memory where one is enough.
+ * The plan is written to `plan`, and is the caller's to free.
+ *
+ * `chain` is UTF-8, and is not needed any more when this returns. `out` has the type of `data`, and
+ * the sizes that trundle_chain_out_sizes() says. What is wrong with the chain, or does not fit the
+ * sizes, the message shows in several lines: the part of the chain, carets below it, and often what
+ * to write instead.
+ */
+trundle_status trundle_chain_plan(const char *chain,
+                                  const struct trundle_tensor_desc *data_desc,
+                                  const struct trundle_tensor_desc *out_desc,
+                                  struct trundle_plan **plan);
+
+/**
+ * Says the sizes of what a chain makes of `data`: how many there are is written to `rank`, and they
+ * to `sizes`, which has room for `capacity` of them. With a capacity of 0 only the rank is asked
+ * for, and `sizes` may be NULL; with one that is too small otherwise nothing is written.
+ */
+trundle_status trundle_chain_out_sizes(const char *chain,
+                                       const struct trundle_tensor_desc *data_desc,
+                                       uint64_t *sizes,
+                                       uint32_t capacity,
+                                       uint32_t *rank);
 
 /**
  * Reverses, for each position outside `Axis`, the first `length` elements along it, and copies the

@@ -3,10 +3,11 @@
 
 use std::ffi::c_void;
 
+use trundle::Packing;
 use trundle::directml::{BufferTensorDesc, Error, FeatureLevel, ReverseSubsequencesOperatorDesc};
 
 use super::descriptor::{Descriptor, checked_rank, shape_of};
-use super::dtype::{element_type, trundle_dtype};
+use super::dtype::{element, trundle_dtype};
 use super::error::{Failure, Result, guarded};
 use super::memory::{Memory, check_pointer, entries, value};
 use super::status::{
@@ -32,7 +33,8 @@ pub const TRUNDLE_FEATURE_LEVEL_5_0: trundle_feature_level = 0x5000;
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct TRUNDLE_BUFFER_TENSOR_DESC {
-    /// One of TRUNDLE_DTYPE_*; a value of DML_TENSOR_DATA_TYPE is the same number.
+    /// One of TRUNDLE_DTYPE_*, to which one of TRUNDLE_BIT_ORDER_* may be added; a value of
+    /// DML_TENSOR_DATA_TYPE is the same number.
     pub DataType: trundle_dtype,
     /// The number of axes.
     pub DimensionCount: u32,
@@ -53,7 +55,7 @@ pub struct TRUNDLE_REVERSE_SUBSEQUENCES_OPERATOR_DESC {
     pub InputTensor: *const TRUNDLE_BUFFER_TENSOR_DESC,
     /// The lengths: u32 or u64, with the sizes of the input, but 1 on `Axis`.
     pub SequenceLengthsTensor: *const TRUNDLE_BUFFER_TENSOR_DESC,
-    /// The result: of the sizes and the type of the input.
+    /// The result: of the sizes and the type of the input, also in the order of bits.
     pub OutputTensor: *const TRUNDLE_BUFFER_TENSOR_DESC,
     /// The axis to reverse along, below the rank of the input.
     pub Axis: u32,
@@ -163,7 +165,8 @@ unsafe fn read_tensor<'a>(
 ) -> Result<BufferTensorDesc<'a>> {
     // SAFETY: the contract is the same.
     let desc = unsafe { value(argument, desc)? };
-    let data_type = element_type(argument, desc.DataType)?;
+    let (data_type, width) = element(argument, desc.DataType)?;
+    let bit_order = width.packing().map(Packing::order);
     let rank = checked_rank(argument, desc.DimensionCount)?;
     // SAFETY: the rank is the caller's word.
     let list =
@@ -171,7 +174,7 @@ unsafe fn read_tensor<'a>(
     let sizes = list("Sizes", desc.Sizes)?;
     let strides = if desc.Strides.is_null() { None } else { Some(list("Strides", desc.Strides)?) };
     let total_tensor_size_in_bytes = desc.TotalTensorSizeInBytes;
-    Ok(BufferTensorDesc { data_type, sizes, strides, total_tensor_size_in_bytes })
+    Ok(BufferTensorDesc { data_type, bit_order, sizes, strides, total_tensor_size_in_bytes })
 }
 
 /// Checks an operator, against the table of a feature level if there is one.
@@ -203,7 +206,7 @@ fn memory(
     let strides: Option<Vec<i64>> =
         tensor.strides.map(|strides| strides.iter().copied().map(i64::from).collect());
     let shape = shape_of(tensor.sizes)?;
-    let element = (tensor.data_type, tensor.data_type.into());
+    let element = (tensor.data_type, tensor.width()?);
     Descriptor::new(argument, element, &shape, strides.as_deref())?.memory(buffer.cast())
 }
 

@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use trundle::{Error, PlanError};
 
 use super::status::{TRUNDLE_ERROR_INTERNAL, TRUNDLE_OK, status_of, trundle_status};
+use super::threads;
 
 thread_local! {
     static LAST_MESSAGE: RefCell<CString> = RefCell::default();
@@ -65,7 +66,7 @@ impl From<Error> for Failure {
 impl From<PlanError> for Failure {
     fn from(error: PlanError) -> Failure {
         match error {
-            // A plan is of one operator: which one is no question.
+            // Of a single operator there is no question which one it is; chains show the place.
             PlanError::Chain(error) => Failure::from(*error.source),
             PlanError::Layout(error) => Failure::from(error),
             error => Failure::new(TRUNDLE_ERROR_INTERNAL, error.to_string()),
@@ -73,10 +74,10 @@ impl From<PlanError> for Failure {
     }
 }
 
-/// Runs a call: its refusal, or its panic, becomes the status and the thread's last message.
+/// Runs a call, with as many threads as the caller's has said: its refusal, or its panic, becomes the status and the thread's last message.
 pub(crate) fn guarded(call: impl FnOnce() -> Result<()>) -> trundle_status {
     // Nothing outlives the call that a panic could leave half done, but for what it writes.
-    let outcome = catch_unwind(AssertUnwindSafe(call))
+    let outcome = catch_unwind(AssertUnwindSafe(|| threads::within(call)))
         .unwrap_or_else(|panic| Err(Failure::of_panic(&*panic)));
     match outcome {
         Ok(()) => TRUNDLE_OK,

@@ -12,6 +12,7 @@
 #![allow(clippy::doc_markdown, reason = "comments become those of the header")]
 #![allow(clippy::missing_safety_doc, reason = "the header says what a caller of C functions owes")]
 
+mod chain;
 mod descriptor;
 mod directml;
 mod dtype;
@@ -22,8 +23,10 @@ mod operators;
 mod pair;
 mod plan;
 mod status;
+mod threads;
 mod version;
 
+pub use chain::*;
 pub use descriptor::*;
 pub use directml::*;
 pub use dtype::*;
@@ -31,6 +34,7 @@ pub use error::*;
 pub use operators::*;
 pub use plan::*;
 pub use status::*;
+pub use threads::*;
 pub use version::*;
 
 #[cfg(test)]

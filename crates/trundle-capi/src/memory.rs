@@ -7,8 +7,8 @@ use std::fmt::Display;
 
 use super::error::{Failure, Result};
 use super::status::{
-    TRUNDLE_ERROR_MISALIGNED, TRUNDLE_ERROR_NULL_POINTER, TRUNDLE_ERROR_OVERLAP,
-    TRUNDLE_ERROR_RANK, TRUNDLE_ERROR_TOO_LARGE,
+    TRUNDLE_ERROR_BUFFER_SIZE, TRUNDLE_ERROR_MISALIGNED, TRUNDLE_ERROR_NULL_POINTER,
+    TRUNDLE_ERROR_OVERLAP, TRUNDLE_ERROR_RANK, TRUNDLE_ERROR_TOO_LARGE,
 };
 
 /// Lists of axes and shifts may name an axis as often as they like, so no rank bounds them. A
@@ -76,6 +76,24 @@ pub(crate) unsafe fn entries<'a, T>(
     // SAFETY: the pointer is aligned and not null, the entries fit into addresses; the rest is the
     // caller's word.
     Ok(unsafe { std::slice::from_raw_parts(first, len) })
+}
+
+/// Checks that `needed` values can be written to memory that has room for `capacity` of them.
+pub(crate) fn check_room<T>(
+    argument: &'static str,
+    first: *mut T,
+    capacity: usize,
+    needed: usize,
+) -> Result<()> {
+    if capacity < needed {
+        let message = format!("{argument} has room for {capacity}, of {needed} that are needed");
+        return Err(Failure::new(TRUNDLE_ERROR_BUFFER_SIZE, message));
+    }
+    if needed > 0 {
+        check_pointer(argument, first)?;
+        check_span(argument, first.addr(), needed.saturating_mul(size_of::<T>()))?;
+    }
+    Ok(())
 }
 
 /// [`entries`] of parameters such as axes and shifts.

@@ -36,13 +36,25 @@ pub const TRUNDLE_ERROR_FEATURE_LEVEL: trundle_status = 13;
 /// The library has a fault. What it was writing may be incomplete.
 pub const TRUNDLE_ERROR_INTERNAL: trundle_status = 14;
 
+/// A text is no chain.
+pub const TRUNDLE_ERROR_CHAIN: trundle_status = 15;
+/// A number of a chain's stage is out of range, such as a step of 0.
+pub const TRUNDLE_ERROR_NUMBER: trundle_status = 16;
+
 /// The number for what a refusal of the crate `trundle` is about.
 pub(crate) fn status_of(error: &Error) -> trundle_status {
     match error {
         Error::AxisOutOfRange { .. } | Error::RepeatedAxis { .. } | Error::SameAxis { .. } => {
             TRUNDLE_ERROR_AXIS
         }
-        Error::SizesDiffer { .. } | Error::ShapeMismatch { .. } => TRUNDLE_ERROR_SHAPE,
+        Error::SizesDiffer { .. }
+        | Error::ShapeMismatch { .. }
+        | Error::ElementsDiffer { .. }
+        | Error::SizesDoNotFit { .. }
+        | Error::SizesDoNotBroadcast { .. }
+        | Error::EmptyAxisPadded { .. }
+        | Error::Pattern(_) => TRUNDLE_ERROR_SHAPE,
+        Error::NumberOutOfRange { .. } => TRUNDLE_ERROR_NUMBER,
         Error::DTypeMismatch { .. }
         | Error::NoSuchPacking { .. }
         | Error::PackingMismatch { .. } => TRUNDLE_ERROR_DTYPE,

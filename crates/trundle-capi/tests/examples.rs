@@ -13,6 +13,10 @@ const STATIC_LIBRARIES: [&str; 6] = ["-lgcc_s", "-lutil", "-lrt", "-lpthread", "
 
 const PLANES: &str = "  3  6  9 13 16 19\n  2  5  8 12 15 18\n  1  4  7 11 14 17\n\
                       order entry 3 is out of range for rank 3: expected 0..=2\n";
+const CHAIN: &str = "1 pass over memory\n  2  1  0  5  4  3\n  8  7  6 11 10  9\n \
+                     14 13 12 17 16 15\n 20 19 18 23 22 21\nunknown stage \"tanspose\"\n  \
+                     flip(axes=[2]) | tanspose(2, 0, 1)\n                   ^^^^^^^^\n  \
+                     did you mean \"transpose\"?\n";
 const SEQUENCES: &str = "2 1 3 4 8 7 6 5 11 10 9 12 \n2 1 3 4 8 7 6 5 11 10 9 12 \n";
 const README: &str = "1 4\n2 5\n3 6\n";
 
@@ -99,6 +103,11 @@ impl Compiler {
 fn the_c_example_works() {
     let source = package().join("examples/planes.c");
     C.try_example(&source, PLANES);
+}
+
+#[test]
+fn the_c_example_of_a_chain_works() {
+    C.try_example(&package().join("examples/chain.c"), CHAIN);
 }
 
 #[test]

@@ -3,14 +3,44 @@
 
 use std::path::Path;
 
+/// The version of the package, which the preprocessor can ask for.
+fn version_macros() -> String {
+    format!(
+        r#"
+/**
+ * The version of this header, TRUNDLE_VERSION_MAJOR.TRUNDLE_VERSION_MINOR.TRUNDLE_VERSION_PATCH;
+ * trundle_version() says that of the library that is running.
+ */
+#define TRUNDLE_VERSION "{}"
+#define TRUNDLE_VERSION_MAJOR {}
+#define TRUNDLE_VERSION_MINOR {}
+#define TRUNDLE_VERSION_PATCH {}"#,
+        env!("CARGO_PKG_VERSION"),
+        env!("CARGO_PKG_VERSION_MAJOR"),
+        env!("CARGO_PKG_VERSION_MINOR"),
+        env!("CARGO_PKG_VERSION_PATCH")
+    )
+}
+
 /// The modules with items for C, in the order in which the header has them.
-const MODULES: [&str; 8] =
-    ["status", "dtype", "version", "error", "descriptor", "operators", "plan", "directml"];
+const MODULES: [&str; 10] = [
+    "status",
+    "dtype",
+    "version",
+    "error",
+    "threads",
+    "descriptor",
+    "operators",
+    "plan",
+    "chain",
+    "directml",
+];
 
 #[test]
 fn the_header_is_made_of_the_sources() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let config = cbindgen::Config::from_file(root.join("cbindgen.toml")).unwrap();
+    let mut config = cbindgen::Config::from_file(root.join("cbindgen.toml")).unwrap();
+    config.after_includes = Some(version_macros());
     let builder = MODULES.iter().fold(cbindgen::Builder::new().with_config(config), |all, name| {
         all.with_src(root.join("src").join(name).with_extension("rs"))
     });

@@ -22,7 +22,7 @@ use trundle::Width;
 use trundle_testing::Naive;
 
 use crate::capi::*;
-use crate::operator::Operator;
+use crate::operator::{Operator, Way};
 use crate::place::{ARENA_BYTES, MOST_BYTES, Place, TooMuch};
 use crate::tensor::{Tensor, any_sizes, elements};
 
@@ -101,13 +101,16 @@ fn try_case(bytes: &mut Unstructured<'_>) -> Result<()> {
     } else {
         vec![]
     };
-    let planned = bytes.arbitrary()?;
+    let way = *bytes.choose(&[Way::AtOnce, Way::Planned, Way::Chained])?;
+    // Set for each case, so that none depends on those before it.
+    trundle_set_num_threads(if bytes.arbitrary()? { bytes.arbitrary()? } else { 0 });
     let call = [(&data, pointers[0]), (&lengths, pointers[1]), (&out, pointers[2])];
     // SAFETY: memory is honest, see above.
-    let status = unsafe { operator.call(planned, call) };
+    let status = unsafe { operator.call(way, call) };
 
     if status != TRUNDLE_OK {
-        assert!((1..TRUNDLE_ERROR_INTERNAL).contains(&status), "{status}");
+        assert!((1..=TRUNDLE_ERROR_NUMBER).contains(&status), "{status}");
+        assert_ne!(status, TRUNDLE_ERROR_INTERNAL);
         // SAFETY: the message is a C string.
         let message = unsafe { CStr::from_ptr(trundle_last_error()) };
         assert!(!message.is_empty());

@@ -1,9 +1,11 @@
 //! Operators with any parameters, in C and for the oracle.
 
-use std::ffi::c_void;
-use std::ptr::null_mut;
+use std::ffi::{CString, c_void};
+use std::ptr::{null, null_mut};
 
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
+use trundle::ops::{Flip, ReverseSequence, Roll, Transpose};
+use trundle::{Chain, Op};
 use trundle_testing::PlainOp;
 
 use crate::capi::*;
@@ -16,6 +18,17 @@ pub(crate) enum Operator {
     Flip { axes: Vec<i64> },
     ReverseSubsequences { axis: u32 },
     ReverseSequence { lengths: Vec<i64>, axis: i64, batch_axis: i64 },
+}
+
+/// How an operator is called.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Way {
+    /// Its function.
+    AtOnce,
+    /// Its plan, and the plan's run.
+    Planned,
+    /// The same of a chain that is the operator in words; planned, if there are no such words.
+    Chained,
 }
 
 pub(crate) fn any_axis(bytes: &mut Unstructured<'_>, rank: i64) -> Result<i64> {
@@ -104,21 +117,46 @@ impl Operator {
         }
     }
 
+    /// The operator as a chain, unless its lengths lie in memory that may not be there.
+    fn chain(&self) -> Option<CString> {
+        let op: Op = match self {
+            Operator::Roll { shift, axes } => Roll::new(shift, axes).into(),
+            Operator::Transpose { order } => Transpose::new(order).into(),
+            Operator::Flip { axes } => Flip::new(axes).into(),
+            Operator::ReverseSequence { lengths, axis, batch_axis } => {
+                let lengths: Vec<i128> = lengths.iter().copied().map(i128::from).collect();
+                ReverseSequence::new(*axis, *batch_axis, lengths).into()
+            }
+            Operator::ReverseSubsequences { .. } => return None,
+        };
+        CString::new(Chain::new().then(op).to_string()).ok()
+    }
+
     /// The C function, or the plan and its run.
     ///
     /// # Safety
     /// All pointers lead to what is described, or the descriptions are to be refused.
-    pub(crate) unsafe fn call(
-        &self,
-        planned: bool,
-        all: [(&Tensor, *mut c_void); 3],
-    ) -> trundle_status {
-        let [(from, data), (lengths_tensor, lengths_data), (to, out)] = all;
-        let (from, to, table) = (&from.desc, &to.desc, &lengths_tensor.desc);
+    pub(crate) unsafe fn call(&self, way: Way, all: [(&Tensor, *mut c_void); 3]) -> trundle_status {
+        let [(from, data), (lengths_tensor, lengths_data), (to_tensor, out)] = all;
+        let (from, to, table) = (&from.desc, &to_tensor.desc, &lengths_tensor.desc);
         let mut plan = null_mut();
+        let planned = way != Way::AtOnce;
+        let chain = self.chain().filter(|_| way == Way::Chained);
         // SAFETY: by the caller.
         unsafe {
             let made = match self {
+                _ if chain.is_some() => {
+                    let text = chain.as_ref().map_or(null(), |chain| chain.as_ptr());
+                    let made = trundle_chain_plan(text, from, to, &mut plan);
+                    let (mut sizes, mut rank) = ([0; 512], 0);
+                    let (first, most) = (sizes.as_mut_ptr(), sizes.len() as u32);
+                    let told = trundle_chain_out_sizes(text, from, first, most, &mut rank);
+                    if made == TRUNDLE_OK {
+                        assert_eq!(told, TRUNDLE_OK);
+                        assert!(sizes[..rank as usize] == to_tensor.sizes);
+                    }
+                    made
+                }
                 Operator::Roll { shift: s, axes: a } if planned => {
                     trundle_roll_plan(from, s.as_ptr(), s.len(), a.as_ptr(), a.len(), to, &mut plan)
                 }
@@ -131,6 +169,21 @@ impl Operator {
                         table,
                         lengths_data,
                         *axis,
+                        to,
+                        &mut plan,
+                    )
+                }
+                Operator::Flip { axes } if planned => {
+                    trundle_flip_plan(from, axes.as_ptr(), axes.len(), to, &mut plan)
+                }
+                Operator::ReverseSequence { lengths, axis, batch_axis } if planned => {
+                    let (first, count) = (lengths.as_ptr(), lengths.len());
+                    trundle_reverse_sequence_plan(
+                        from,
+                        first,
+                        count,
+                        *axis,
+                        *batch_axis,
                         to,
                         &mut plan,
                     )
@@ -179,6 +232,17 @@ impl Operator {
                 }
             };
             assert_eq!(made == TRUNDLE_OK, !plan.is_null());
+            if made == TRUNDLE_OK {
+                let (mut words, mut needed) = ([1u8; 64], 0);
+                let (first, room) = (words.as_mut_ptr().cast(), words.len());
+                let told = trundle_plan_describe(plan, first, room, &mut needed);
+                match told {
+                    TRUNDLE_OK => {
+                        assert!(words[needed - 1] == 0 && !words[..needed - 1].contains(&0))
+                    }
+                    _ => assert!(words == [1; 64]),
+                }
+            }
             let status = if made == TRUNDLE_OK { trundle_plan_run(plan, data, out) } else { made };
             trundle_plan_free(plan);
             status

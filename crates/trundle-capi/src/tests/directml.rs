@@ -73,6 +73,40 @@ fn strides_are_read_and_gaps_of_the_output_are_kept() {
 }
 
 #[test]
+fn types_may_have_an_order_of_bits() {
+    let (sizes, rows) = ([1, 1, 3, 3], tensor(TRUNDLE_DTYPE_U32, &ROWS, 12));
+    let lengths = [2u32, 3, 1];
+    let high = tensor(TRUNDLE_DTYPE_I4 + TRUNDLE_BIT_ORDER_HIGH_FIRST, &sizes, 5);
+    let input = [0x12u8, 0x34, 0x56, 0x78, 0x9f];
+    let mut out = Guarded::of(&[0; 5]);
+    let buffers = (input.as_ptr().cast(), lengths.as_ptr().cast(), out.start());
+    assert_ok(run(&high, &rows, &high, 0, buffers));
+    out.assert_is(&[0x21, 0x36, 0x54, 0x78, 0x90]);
+    // As a stream, nine elements of 3 bits fill 4 bytes and not 6.
+    let stream = tensor(TRUNDLE_DTYPE_U3 + TRUNDLE_BIT_ORDER_LOW_FIRST, &sizes, 4);
+    let input = [0x88u8, 0xc6, 0xfa, 0x05];
+    let mut out = Guarded::of(&[0; 4]);
+    let buffers = (input.as_ptr().cast(), lengths.as_ptr().cast(), out.start());
+    assert_ok(run(&stream, &rows, &stream, 0, buffers));
+    out.assert_is(&[0x81, 0xca, 0xf9, 0x05]);
+    let low = tensor(TRUNDLE_DTYPE_I4, &sizes, 5);
+    let wrong = tensor(TRUNDLE_DTYPE_F16 + TRUNDLE_BIT_ORDER_LOW_FIRST, &sizes, 18);
+    let split = tensor(TRUNDLE_DTYPE_U3, &sizes, 4);
+    for (data, to, level, status, words) in [
+        (&high, &low, 0, TRUNDLE_ERROR_DTYPE, "OutputTensor must hold elements of type i4"),
+        (&wrong, &wrong, 0, TRUNDLE_ERROR_DTYPE, "f16 are not packed low first"),
+        (&split, &split, 0, TRUNDLE_ERROR_BUFFER_SIZE, "InputTensor needs 6 bytes"),
+        (&high, &high, 0x6400, TRUNDLE_ERROR_FEATURE_LEVEL, "InputTensor has element type i4"),
+    ] {
+        let mut out = Guarded::new(32);
+        let buffers = (input.as_ptr().cast(), lengths.as_ptr().cast(), out.start());
+        assert_eq!(run(data, &rows, to, level, buffers), status, "{}", last_message());
+        assert!(last_message().contains(words), "{}", last_message());
+        out.assert_untouched();
+    }
+}
+
+#[test]
 fn a_level_refuses_what_the_operator_allows() {
     let data = tensor(TRUNDLE_DTYPE_F64, &SIZES, 96);
     let rows = tensor(TRUNDLE_DTYPE_U64, &ROWS, 24);

@@ -1,12 +1,14 @@
 //! The C functions, called as C calls them.
 
 mod allocation;
+mod chains;
 mod directml;
 mod one_shot;
 mod operators;
 mod plans;
 mod random;
 mod refusals;
+mod threads;
 
 use std::ffi::{CStr, c_void};
 use std::ptr::null;

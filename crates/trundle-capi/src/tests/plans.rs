@@ -65,6 +65,65 @@ fn a_plan_does_what_the_call_does() {
     lengths.fill(0);
     assert_ok(plan.run(data.start(), out.start()));
     out.assert_is(&bytes!(u16: 2, 1, 3, 6, 5, 4));
+
+    // SAFETY: the same.
+    let plan = Owned::new(|plan| unsafe { trundle_flip_plan(&desc, [0].as_ptr(), 1, &desc, plan) });
+    assert_ok(plan.run(data.start(), out.start()));
+    out.assert_is(&bytes!(u16: 4, 5, 6, 1, 2, 3));
+
+    let mut lengths = [3, 2];
+    // SAFETY: the same.
+    let plan = Owned::new(|plan| unsafe {
+        trundle_reverse_sequence_plan(&desc, lengths.as_ptr(), 2, 1, -2, &desc, plan)
+    });
+    lengths.fill(-1);
+    assert_ok(plan.run(data.start(), out.start()));
+    out.assert_is(&bytes!(u16: 3, 2, 1, 5, 4, 6));
+}
+
+#[test]
+fn a_plan_says_what_it_does() {
+    let desc = packed(TRUNDLE_DTYPE_U16, &[2, 3]);
+    let plan = transposing(desc, packed(TRUNDLE_DTYPE_U16, &[3, 2]));
+    // SAFETY: the plan was made.
+    let expected = unsafe { &*plan.0 }.plan.to_string();
+    assert!(expected.contains("1 pass over memory") && expected.contains("transpose("));
+    let bytes = expected.len() + 1;
+    let mut needed = 0;
+    let mut text = Guarded::new(bytes + 9);
+    // SAFETY: all pointers lead to what is described, or are refused.
+    let describe = |text: *mut c_void, capacity, needed: *mut usize| unsafe {
+        trundle_plan_describe(plan.0, text.cast(), capacity, needed)
+    };
+    assert_ok(describe(null_mut(), 0, &mut needed));
+    assert_eq!(needed, bytes);
+    assert_ok(describe(null_mut(), 0, null_mut()));
+    needed = 7;
+    for capacity in [1, bytes - 1] {
+        let refused = describe(text.start(), capacity, &mut needed);
+        assert_eq!(refused, TRUNDLE_ERROR_BUFFER_SIZE);
+        let words = format!("buffer has room for {capacity}, of {bytes} that are needed");
+        assert_eq!(last_message(), words);
+    }
+    assert_eq!(describe(null_mut(), bytes, &mut needed), TRUNDLE_ERROR_NULL_POINTER);
+    let odd = (&raw mut needed).wrapping_byte_add(1);
+    assert_eq!(describe(text.start(), bytes, odd), TRUNDLE_ERROR_MISALIGNED);
+    let beyond = std::ptr::without_provenance_mut(usize::MAX);
+    assert_eq!(describe(beyond, bytes, &mut needed), TRUNDLE_ERROR_TOO_LARGE);
+    assert_eq!(needed, 7);
+    text.assert_untouched();
+    // SAFETY: there is no plan, which is refused.
+    let refused = unsafe { trundle_plan_describe(null(), text.start().cast(), 9, &mut needed) };
+    assert_eq!((refused, needed), (TRUNDLE_ERROR_NULL_POINTER, 7));
+    text.assert_untouched();
+
+    let words = [expected.as_bytes(), &[0], &[GUARD; 9]].concat();
+    for (capacity, needed) in [(bytes, &raw mut needed), (bytes + 9, null_mut())] {
+        text.content_mut().fill(GUARD);
+        assert_ok(describe(text.start(), capacity, needed));
+        text.assert_is(&words);
+    }
+    assert_eq!(needed, bytes);
 }
 
 #[test]
@@ -130,6 +189,27 @@ fn what_cannot_be_planned_leaves_the_pointer_as_it_was() {
             (
                 TRUNDLE_ERROR_NULL_POINTER,
                 trundle_roll_plan(&desc, one, 1, one, 1, &desc, null_mut()),
+            ),
+            (TRUNDLE_ERROR_AXIS, trundle_flip_plan(&desc, [1, 1].as_ptr(), 2, &desc, plan)),
+            (TRUNDLE_ERROR_NULL_POINTER, trundle_flip_plan(&desc, null(), 1, &desc, plan)),
+            (TRUNDLE_ERROR_RANK, trundle_flip_plan(&desc, one, usize::MAX, &desc, plan)),
+            (TRUNDLE_ERROR_SHAPE, trundle_flip_plan(&desc, one, 1, &other, plan)),
+            (TRUNDLE_ERROR_NULL_POINTER, trundle_flip_plan(&desc, one, 1, &desc, null_mut())),
+            (
+                TRUNDLE_ERROR_LENGTH,
+                trundle_reverse_sequence_plan(&desc, [1, 4].as_ptr(), 2, 1, 0, &desc, plan),
+            ),
+            (
+                TRUNDLE_ERROR_SHAPE,
+                trundle_reverse_sequence_plan(&desc, null(), usize::MAX, 1, 0, &desc, plan),
+            ),
+            (
+                TRUNDLE_ERROR_NULL_POINTER,
+                trundle_reverse_sequence_plan(&desc, null(), 2, 1, 0, &desc, plan),
+            ),
+            (
+                TRUNDLE_ERROR_AXIS,
+                trundle_reverse_sequence_plan(&desc, [1, 1].as_ptr(), 2, 0, 0, &desc, plan),
             ),
         ]
     };

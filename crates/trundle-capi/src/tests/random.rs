@@ -1,11 +1,14 @@
-//! Random operators on random tensors of every type, against the oracle: the calls and the plans.
+//! Random operators and chains on random tensors of every type, against the oracle: the calls and the
+//! plans.
 
-use std::ffi::c_void;
+use std::ffi::{CString, c_void};
+use std::fmt::Debug;
 use std::ptr::null_mut;
 
 use proptest::prelude::{Strategy, any};
-use trundle::{DType, Layout, Packing, Width};
+use trundle::{Chain, DType, Layout, Packing, Width};
 use trundle_testing::cases::{LayoutNumbers, buffer_bytes, chains, layouts};
+use trundle_testing::shapings::shaping_chains;
 use trundle_testing::{Naive, PlainOp, holds, indices, read_elements, write_elements};
 
 use super::*;
@@ -82,7 +85,7 @@ impl Tensor {
 fn dtypes() -> Vec<(trundle_dtype, DType)> {
     let mut all = Vec::new();
     for dtype in DType::NAMED.iter().copied().chain([0, 1, 3, 12, 33].map(DType::Bytes)) {
-        let name = std::ffi::CString::new(dtype.to_string()).unwrap();
+        let name = CString::new(dtype.to_string()).unwrap();
         let mut number = 0;
         // SAFETY: both pointers lead to what is asked.
         assert_ok(unsafe { trundle_dtype_from_name(name.as_ptr(), &mut number) });
@@ -120,7 +123,7 @@ fn run_plan(made: trundle_status, plan: *mut trundle_plan, data: *mut c_void, ou
     }
 }
 
-/// Calls the operator's function, or plans it and runs the plan if it has one.
+/// Calls the operator's function, or plans it and runs the plan.
 fn call(
     op: &PlainOp,
     data: &mut Tensor,
@@ -155,6 +158,10 @@ fn call(
             PlainOp::Rot90 { .. } => unreachable!("C has no function for it"),
             PlainOp::Flip { axes } => {
                 let (axes, axes_len) = list(axes);
+                if planned {
+                    let made = trundle_flip_plan(&from, axes, axes_len, &to, &mut plan);
+                    return run_plan(made, plan, src, dst);
+                }
                 assert_ok(trundle_flip(&from, src, axes, axes_len, &to, dst));
             }
             PlainOp::ReverseSubsequences { axis, lengths: each } => {
@@ -175,6 +182,18 @@ fn call(
                 let each: Vec<i64> =
                     lengths.iter().map(|length| (*length).try_into().unwrap()).collect();
                 let (lengths, count) = list(&each);
+                if planned {
+                    let made = trundle_reverse_sequence_plan(
+                        &from,
+                        lengths,
+                        count,
+                        *axis,
+                        *batch_axis,
+                        &to,
+                        &mut plan,
+                    );
+                    return run_plan(made, plan, src, dst);
+                }
                 assert_ok(trundle_reverse_sequence(
                     &from,
                     src,
@@ -203,32 +222,75 @@ fn every_operator_moves_every_type_as_the_oracle_says() {
     );
     holds(CASES, &cases, |(chain, (from, to, for_lengths), (pick, seed, planned, wide))| {
         let Some(op) = chain.ops.first() else { return Ok(()) };
-        let (number, dtype) = dtypes[pick.index(dtypes.len())];
-        let expected: Naive = chain.naive();
-
-        let mut data = Tensor::new(number, dtype, &from.source(&chain.shape, 1));
-        fill(data.buffer.content_mut(), seed);
-        // An output may be a part of a larger tensor: what else is there stays, bit by bit.
-        let fresh = || {
-            let mut out = Tensor::new(number, dtype, &to.destination(expected.shape(), 1));
-            match planned {
-                true => out.buffer.content_mut().fill(0xff),
-                false => fill(out.buffer.content_mut(), !seed),
-            }
-            out
-        };
-        let mut out = fresh();
-        call(op, &mut data, &mut out, planned, (&for_lengths, wide));
-
-        let elements = data.elements();
-        let moved: Vec<&Vec<u8>> =
-            expected.labels().iter().map(|label| &elements[*label]).collect();
-        assert!(out.elements().iter().eq(moved.iter().copied()), "{dtype} {op:?}");
-        let mut right = fresh();
-        right.write(&moved);
-        out.buffer.assert_is(right.buffer.content());
+        let ways = (dtypes[pick.index(dtypes.len())], (&from, &to), seed);
+        check(&chain.shape, &chain.naive(), ways, planned, &op, |data, out| {
+            call(op, data, out, planned, (&for_lengths, wide));
+        });
         Ok(())
     });
+}
+
+#[test]
+fn every_chain_moves_every_type_as_the_oracle_says() {
+    let dtypes = dtypes();
+    let ways = (any::<proptest::sample::Index>(), any::<u64>(), any::<bool>());
+    let cases = (shaping_chains(200, 4), (layouts(), layouts()), ways);
+    holds(CASES, &cases, |(chain, (from, to), (pick, seed, ones))| {
+        if chain.ops.is_empty() {
+            return Ok(());
+        }
+        let built = chain.ops.iter().cloned().fold(Chain::new(), Chain::then);
+        let text = CString::new(built.to_string()).unwrap();
+        let ways = (dtypes[pick.index(dtypes.len())], (&from, &to), seed);
+        check(&chain.shape, &chain.naive, ways, ones, &text, |data, out| {
+            let (from, to, mut plan) = (data.desc(), out.desc(), null_mut());
+            let (mut sizes, mut rank) = ([u64::MAX; 32], u32::MAX);
+            // SAFETY: all pointers lead to what is described.
+            let made = unsafe {
+                let (text, sizes) = (text.as_ptr(), sizes.as_mut_ptr());
+                assert_ok(trundle_chain_out_sizes(text, &from, sizes, 32, &mut rank));
+                trundle_chain_plan(text, &from, &to, &mut plan)
+            };
+            assert_eq!(sizes[..rank as usize], out.sizes);
+            run_plan(made, plan, data.data(), out.data());
+        });
+        Ok(())
+    });
+}
+
+/// An element type, the layouts of the input and the output, and what the input is made of.
+type Ways<'a> = ((trundle_dtype, DType), (&'a LayoutNumbers, &'a LayoutNumbers), u64);
+
+/// Moves bytes of `seed` with `call`, and holds what it writes against the labels that an oracle has
+/// made of a tensor of `shape`.
+fn check(
+    shape: &[usize],
+    expected: &Naive,
+    ((number, dtype), (from, to), seed): Ways<'_>,
+    ones: bool,
+    what: &dyn Debug,
+    call: impl FnOnce(&mut Tensor, &mut Tensor),
+) {
+    let mut data = Tensor::new(number, dtype, &from.source(shape, 1));
+    fill(data.buffer.content_mut(), seed);
+    // An output may be a part of a larger tensor: what else is there stays, bit by bit.
+    let fresh = || {
+        let mut out = Tensor::new(number, dtype, &to.destination(expected.shape(), 1));
+        match ones {
+            true => out.buffer.content_mut().fill(0xff),
+            false => fill(out.buffer.content_mut(), !seed),
+        }
+        out
+    };
+    let mut out = fresh();
+    call(&mut data, &mut out);
+
+    let elements = data.elements();
+    let moved: Vec<&Vec<u8>> = expected.labels().iter().map(|label| &elements[*label]).collect();
+    assert!(out.elements().iter().eq(moved.iter().copied()), "{dtype} {what:?}");
+    let mut right = fresh();
+    right.write(&moved);
+    out.buffer.assert_is(right.buffer.content());
 }
 
 /// Bytes without a pattern.

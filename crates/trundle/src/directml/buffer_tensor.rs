@@ -1,6 +1,6 @@
 //! `DML_BUFFER_TENSOR_DESC`.
 
-use trundle_core::{DType, Layout, Shape, Width};
+use trundle_core::{BitOrder, DType, Layout, Shape, Width};
 
 use super::{Error, Result};
 
@@ -9,6 +9,9 @@ use super::{Error, Result};
 pub struct BufferTensorDesc<'a> {
     /// The type of the elements: any, unless a feature level is asked.
     pub data_type: DType,
+    /// The order in which elements of less than a byte share bytes, which DirectML has none of; `None`
+    /// for that of [`DType::packing`], and for all other types.
+    pub bit_order: Option<BitOrder>,
     /// The size of each axis, the outermost first.
     pub sizes: &'a [u32],
     /// The distance between neighbours along each axis, in elements, one for each axis; 0 gives the
@@ -30,16 +33,29 @@ impl BufferTensorDesc<'_> {
     ///
     /// # Errors
     /// [`SizesDiffer`](trundle_core::Error::SizesDiffer) if there is not one stride for each axis,
+    /// [`NoSuchPacking`](trundle_core::Error::NoSuchPacking) if the type has not this order of bits,
     /// [`TooLarge`](trundle_core::Error::TooLarge) if the result is over `u64::MAX`.
     pub fn minimum_buffer_bytes(&self) -> Result<u64> {
         self.check_strides("the tensor")?;
-        let bytes = self.reached_bytes().map(|bytes| bytes.next_multiple_of(GRAIN_BYTES));
+        let bytes =
+            self.reached_bytes(self.width()?).map(|bytes| bytes.next_multiple_of(GRAIN_BYTES));
         Ok(bytes.and_then(|bytes| bytes.try_into().ok()).ok_or_else(|| self.too_large())?)
+    }
+
+    /// What a move must know of the elements: their bytes, or how they share some.
+    ///
+    /// # Errors
+    /// [`NoSuchPacking`](trundle_core::Error::NoSuchPacking) if the type has not this order of bits.
+    pub fn width(&self) -> Result<Width> {
+        Ok(match self.bit_order {
+            None => self.data_type.into(),
+            Some(order) => self.data_type.sub_byte(order)?,
+        })
     }
 
     /// The bytes from the start of the buffer to the end of the last element; `None` if `u128` has
     /// no room for a number on the way.
-    fn reached_bytes(&self) -> Option<u128> {
+    fn reached_bytes(&self, width: Width) -> Option<u128> {
         if self.sizes.contains(&0) {
             return Some(0);
         }
@@ -51,7 +67,6 @@ impl BufferTensorDesc<'_> {
                 self.sizes.iter().zip(strides).map(along).sum::<u128>() + 1
             }
         };
-        let width = Width::from(self.data_type);
         let (group, group_bytes) = width
             .packing()
             .map_or((1, width.units()), |packing| (packing.group(), packing.group_bytes()));
@@ -63,10 +78,9 @@ impl BufferTensorDesc<'_> {
     /// Checks that the description holds together and fits its buffer, and gives the layout.
     pub(super) fn checked_layout(&self, argument: &'static str) -> Result<Layout> {
         self.check_strides(argument)?;
-        let shape = self.shape()?;
-        let layout = self.layout(&shape)?;
+        let (shape, width) = (self.shape()?, self.width()?);
+        let layout = self.layout(&shape, width)?;
         let total = self.total_tensor_size_in_bytes;
-        let width = Width::from(self.data_type);
         let needed = width.bytes(layout.span(width.units())?.end.unsigned_abs()) as u64;
         if needed > total {
             return Err(Error::BufferTooSmall { argument, needed, total });
@@ -94,8 +108,8 @@ impl BufferTensorDesc<'_> {
         Ok(Shape::new(self.sizes.iter().map(size).collect::<Vec<_>>())?)
     }
 
-    fn layout(&self, shape: &Shape) -> Result<Layout> {
-        let width = self.data_type.width();
+    fn layout(&self, shape: &Shape, width: Width) -> Result<Layout> {
+        let width = width.units();
         let Some(strides) = self.strides else { return Ok(Layout::row_major(shape, width)?) };
         let in_bytes = |(stride, size): (&u32, &u32)| {
             // Nobody goes along such an axis, so its stride may be anything.

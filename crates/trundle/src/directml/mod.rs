@@ -10,6 +10,7 @@
 //!
 //! let tensor = |data_type, sizes, bytes| BufferTensorDesc {
 //!     data_type,
+//!     bit_order: None,
 //!     sizes,
 //!     strides: None,
 //!     total_tensor_size_in_bytes: bytes,

@@ -1,6 +1,6 @@
 //! `DML_REVERSE_SUBSEQUENCES_OPERATOR_DESC`.
 
-use trundle_core::{DType, Error as Refusal, Layout, Shape, TensorView, TensorViewMut};
+use trundle_core::{DType, Error as Refusal, Layout, Shape, TensorView, TensorViewMut, Width};
 
 use super::{BufferTensorDesc, FeatureLevel, Result};
 
@@ -12,7 +12,8 @@ pub struct ReverseSubsequencesOperatorDesc<'a> {
     pub input_tensor: BufferTensorDesc<'a>,
     /// The lengths: u32 or u64, with the sizes of the input, but 1 on `axis`.
     pub sequence_lengths_tensor: BufferTensorDesc<'a>,
-    /// The result: of the sizes and the type of the input. No two of its elements share a byte.
+    /// The result: of the sizes, the type and the order of bits of the input. No two of its elements
+    /// share a byte, or a bit where they are less than one.
     pub output_tensor: BufferTensorDesc<'a>,
     /// The axis to reverse along, below the rank of the input.
     pub axis: u32,
@@ -62,12 +63,20 @@ impl<'a> ReverseSubsequencesOperatorDesc<'a> {
             (&layouts.output, output.len()),
         ];
         for ((argument, tensor), (layout, bytes)) in self.tensors().into_iter().zip(slices) {
-            layout.check_within(argument, tensor.data_type, bytes)?;
+            layout.check_within(argument, tensor.width()?, bytes)?;
         }
-        let data = TensorView::new(input, self.input_tensor.data_type, layouts.input)?;
+        let BufferTensorDesc { data_type, bit_order, .. } = self.input_tensor;
+        let data = match bit_order {
+            None => TensorView::new(input, data_type, layouts.input),
+            Some(order) => TensorView::sub_byte(input, data_type, order, layouts.input),
+        }?;
         let lengths =
             TensorView::new(lengths, self.sequence_lengths_tensor.data_type, layouts.lengths)?;
-        let mut out = TensorViewMut::new(output, self.output_tensor.data_type, layouts.output)?;
+        let BufferTensorDesc { data_type, bit_order, .. } = self.output_tensor;
+        let mut out = match bit_order {
+            None => TensorViewMut::new(output, data_type, layouts.output),
+            Some(order) => TensorViewMut::sub_byte(output, data_type, order, layouts.output),
+        }?;
         let axis = self.axis.into();
         Ok(crate::reverse_subsequences_into(&data, &lengths, axis, &mut out)?)
     }
@@ -84,9 +93,10 @@ impl<'a> ReverseSubsequencesOperatorDesc<'a> {
             &[DType::U32, DType::U64],
         )?;
         check_type("OutputTensor", &self.output_tensor, &[self.input_tensor.data_type])?;
+        check_order("OutputTensor", &self.output_tensor, self.input_tensor.width()?)?;
         check_sizes("SequenceLengthsTensor", &self.one_on_axis(sizes)?, &layouts.lengths)?;
         check_sizes("OutputTensor", sizes, &layouts.output)?;
-        layouts.output.check_writable(self.output_tensor.data_type.width())?;
+        layouts.output.check_writable(self.output_tensor.width()?.units())?;
         Ok(layouts)
     }
 
@@ -114,6 +124,20 @@ fn check_type(
         return Ok(());
     }
     Err(Refusal::DTypeMismatch { argument, expected: expected.to_vec(), got }.into())
+}
+
+/// Checks that elements of the type that is needed are packed as is needed.
+fn check_order(
+    argument: &'static str,
+    tensor: &BufferTensorDesc<'_>,
+    expected: Width,
+) -> Result<()> {
+    let packings = expected.packing().zip(tensor.width()?.packing());
+    let Some((expected, got)) = packings.filter(|(expected, got)| expected != got) else {
+        return Ok(());
+    };
+    let (dtype, expected, got) = (tensor.data_type, expected.order(), got.order());
+    Err(Refusal::PackingMismatch { argument, dtype, expected, got }.into())
 }
 
 fn check_sizes(argument: &'static str, expected: &Shape, layout: &Layout) -> Result<()> {

@@ -1,12 +1,23 @@
 use std::ops::RangeInclusive;
 
-use trundle_core::DType;
+use trundle_core::{BitOrder, DType};
 
 use super::{BufferTensorDesc, Error, FeatureLevel, ReverseSubsequencesOperatorDesc};
 
 /// A packed tensor in a buffer that DirectML has room for.
 fn tensor(data_type: DType, sizes: &[u32]) -> BufferTensorDesc<'_> {
-    let any = BufferTensorDesc { data_type, sizes, strides: None, total_tensor_size_in_bytes: 0 };
+    packed(data_type, None, sizes)
+}
+
+/// The same, in an order of bits.
+fn packed(data_type: DType, bit_order: Option<BitOrder>, sizes: &[u32]) -> BufferTensorDesc<'_> {
+    let any = BufferTensorDesc {
+        data_type,
+        bit_order,
+        sizes,
+        strides: None,
+        total_tensor_size_in_bytes: 0,
+    };
     BufferTensorDesc { total_tensor_size_in_bytes: any.minimum_buffer_bytes().unwrap(), ..any }
 }
 
@@ -180,7 +191,8 @@ fn the_total_size_holds_the_tensor_and_for_a_level_whole_words() {
 fn the_least_size_of_a_buffer_is_that_of_directml_without_wrapping() {
     let least = |data_type, sizes: &[u32], strides: Option<&[u32]>| {
         let total_tensor_size_in_bytes = 0;
-        BufferTensorDesc { data_type, sizes, strides, total_tensor_size_in_bytes }
+        let bit_order = None;
+        BufferTensorDesc { data_type, bit_order, sizes, strides, total_tensor_size_in_bytes }
             .minimum_buffer_bytes()
             .map_err(|error| error.to_string())
     };
@@ -301,6 +313,66 @@ fn packed_elements_are_moved_too() {
     let mut output = [0; 5];
     each.run(&[0x21, 0x43, 0x65, 0x87, 0x09], lengths.as_flattened(), &mut output).unwrap();
     assert_eq!(output, [0x12, 0x63, 0x45, 0x87, 0x09]);
+}
+
+#[test]
+fn packed_elements_of_another_order_are_moved_in_it() {
+    let (sizes, rows) = ([3, 3], [3, 1]);
+    let lengths = [2u32, 3, 1].map(u32::to_ne_bytes);
+    let moved = |data_type, order, input: &[u8], output: &mut [u8]| {
+        let each = operator(packed(data_type, order, &sizes), tensor(DType::U32, &rows), 1);
+        each.run(input, lengths.as_flattened(), output)
+    };
+    // 1 2 3, 4 5 6, 7 8 9 become 2 1 3, 6 5 4, 7 8 9.
+    let mut output = [0; 5];
+    let high = Some(BitOrder::HighFirst);
+    moved(DType::I4, high, &[0x12, 0x34, 0x56, 0x78, 0x9f], &mut output).unwrap();
+    assert_eq!(output, [0x21, 0x36, 0x54, 0x78, 0x90]);
+    // The order that the type has by itself may be said too. The last half byte stays.
+    let low = Some(BitOrder::LowFirst);
+    moved(DType::I4, low, &[0x21, 0x43, 0x65, 0x87, 0x09], &mut output).unwrap();
+    assert_eq!(output, [0x12, 0x63, 0x45, 0x87, 0x99]);
+    // Nine elements of 3 bits as a stream fill 4 bytes, and split they fill 6.
+    // 0 1 2, 3 4 5, 6 7 5 become 1 0 2, 5 4 3, 6 7 5.
+    let mut output = [0; 4];
+    moved(DType::U3, low, &[0x88, 0xc6, 0xfa, 0x05], &mut output).unwrap();
+    assert_eq!(output, [0x81, 0xca, 0xf9, 0x05]);
+    let refused = moved(DType::U3, None, &[0; 4], &mut output);
+    let words = "InputTensor reaches elements 0..9 of 3 bits, but its buffer has 4 bytes";
+    assert_eq!(message(refused), words);
+}
+
+#[test]
+fn orders_of_bits_that_do_not_fit_are_refused() {
+    let (sizes, rows) = ([2, 3], tensor(DType::U32, &[2, 1]));
+    let (high, low) = (Some(BitOrder::HighFirst), Some(BitOrder::LowFirst));
+    let data = packed(DType::U4, high, &sizes);
+    let wrong = |bit_order, data_type| BufferTensorDesc { data_type, bit_order, ..data };
+    for (wrong, expected) in [
+        (
+            ReverseSubsequencesOperatorDesc {
+                output_tensor: tensor(DType::U4, &sizes),
+                ..operator(data, rows, 1)
+            },
+            "OutputTensor must hold elements of type u4 that are packed high first, got low first",
+        ),
+        (
+            operator(wrong(high, DType::U3), rows, 1),
+            "elements of type u3 are not packed high first",
+        ),
+        (operator(wrong(low, DType::U8), rows, 1), "elements of type u8 are not packed low first"),
+        (
+            operator(data, BufferTensorDesc { bit_order: low, ..rows }, 1),
+            "elements of type u32 are not packed low first",
+        ),
+    ] {
+        assert_eq!(message(wrong.check(None)), expected);
+        assert_eq!(message(wrong.run(&[0; 6], &[0; 8], &mut [0; 6])), expected);
+    }
+    assert!(wrong(low, DType::U8).minimum_buffer_bytes().is_err());
+    assert_eq!(operator(data, rows, 1).check(None), Ok(()));
+    assert_eq!(packed(DType::U3, low, &[1, 9]).minimum_buffer_bytes(), Ok(4));
+    assert_eq!(packed(DType::U3, None, &[1, 9]).minimum_buffer_bytes(), Ok(8));
 }
 
 #[test]
