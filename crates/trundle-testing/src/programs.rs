@@ -4,7 +4,9 @@
 
 use std::ops::Range;
 
-use trundle_core::ops::{Flip, ReverseSubsequences, Roll, Tile, Transpose};
+use trundle_core::ops::{
+    Flip, Indices, ReverseSubsequences, Roll, Take, TakeAlongAxis, Tile, Transpose, Windows,
+};
 use trundle_core::program::{Budget, Program, TensorId};
 use trundle_core::{IndexMap, Op, Shape, Width};
 
@@ -44,7 +46,7 @@ fn map_of(choices: &mut Choices, of: &Shape) -> IndexMap {
         return IndexMap::broadcast(&shape(&choices.sizes(elements)));
     }
     let axis = choices.below(of.rank());
-    let op: Op = match choices.below(9) {
+    let op: Op = match choices.below(12) {
         0 | 1 => {
             let to = match of.elements() {
                 0 => vec![choices.below(3), 0],
@@ -72,6 +74,25 @@ fn map_of(choices: &mut Choices, of: &Shape) -> IndexMap {
             let mut repeats = vec![1; of.rank()];
             repeats[axis] = 2;
             Tile::new(&repeats).into()
+        }
+        8 if of[axis] > 0 => {
+            let count = [0, 1, 3, 7][choices.below(4)];
+            let count = if of.elements() > 200 { count.min(of[axis]) } else { count };
+            let mut any = || signed(choices.below(2 * of[axis])) - signed(of[axis]);
+            let values: Vec<i64> = (0..count).map(|_| any()).collect();
+            Take::new(signed(axis), Indices::list(values)).into()
+        }
+        9 if of[axis] > 0 => {
+            let mut sizes = of.to_vec();
+            sizes[axis] = 1 + choices.below(of[axis].min(5));
+            let elements = sizes.iter().product();
+            let values: Vec<i64> = (0..elements).map(|_| signed(choices.below(of[axis]))).collect();
+            let indices = Indices::new(shape(&sizes), values).unwrap();
+            TakeAlongAxis::new(signed(axis), indices).into()
+        }
+        10 if of[axis] > 1 && of.elements() < 100 && of.rank() < 6 => {
+            let step = 1 + choices.below(2);
+            Windows::new(&[2], &[signed(step)], &[signed(axis)], &[]).into()
         }
         _ => {
             let mut rows = of.to_vec();

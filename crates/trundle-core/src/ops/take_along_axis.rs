@@ -42,6 +42,11 @@ impl TakeAlongAxis {
         TakeAlongAxis { axis, indices }
     }
 
+    /// The indices.
+    pub fn indices(&self) -> &Indices {
+        &self.indices
+    }
+
     /// The map for a tensor of this shape.
     ///
     /// # Errors

@@ -11,6 +11,7 @@ mod pull_back;
 mod restrict;
 mod simplify;
 mod tiles;
+mod updated;
 
 use std::collections::BTreeMap;
 
