@@ -59,8 +59,8 @@ pub use error::{Error, Result};
 pub use links::Links;
 pub use model::{Dimension, Input, Model, Node, Output, PartialShape, ValueId};
 pub use operator::{
-    BlockOrder, BroadcastRule, IntegerTypes, Integers, Operator, PadValue, Pads, Parts,
-    StridedSliceMasks, ZeroSize,
+    AspectRatio, BlockOrder, BroadcastRule, Coordinates, Floats, IntegerTypes, Integers,
+    LeastScale, Nearest, Operator, PadValue, Pads, Parts, StridedSliceMasks, ZeroSize,
 };
 pub use planned::PlannedModel;
 pub use resolve::Given;

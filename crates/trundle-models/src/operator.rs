@@ -166,6 +166,79 @@ pub enum Operator {
         /// Where in the channel axis the block's axes lie.
         order: BlockOrder,
     },
+    /// Blocks of the batch (axis 0) spread over the axes after it, and cut off at their ends.
+    BatchToSpace {
+        /// The length of a block's side along each axis; that along the batch is 1.
+        block: Integers,
+        /// How much is cut off: nothing of the batch.
+        crops: Pads,
+    },
+    /// Zeros put around the data, and blocks of the axes after the batch (axis 0) gathered into it.
+    SpaceToBatch {
+        /// The length of a block's side along each axis; that along the batch is 1.
+        block: Integers,
+        /// How much is put there: nothing around the batch.
+        pads: Pads,
+    },
+    /// The data cut off, or with zeros around it, alike on both sides, and where it cannot be so one more on the last.
+    CenterCropPad {
+        /// The sizes.
+        sizes: Integers,
+        /// All axes in order if left out; negative ones count from the end.
+        axes: Option<Integers>,
+    },
+    /// The data in other sizes: at each index of an axis the nearest one of the data's. One of scales and sizes is
+    /// there, and not empty.
+    Resize {
+        /// By how much the axes become longer.
+        scales: Option<Floats>,
+        /// How long they become.
+        sizes: Option<Integers>,
+        /// What the sizes mean.
+        aspect: AspectRatio,
+        /// All axes in order if left out; negative ones count from the end.
+        axes: Option<Integers>,
+        /// Zeros around the data before, from the first axis on: before, and after.
+        pads: [Vec<i64>; 2],
+        /// Where an index of the output lies in the data.
+        coordinates: Coordinates,
+        /// Which index is nearest to that.
+        nearest: Nearest,
+        /// The least scale.
+        least: LeastScale,
+    },
+    /// Dropout, which is the data as it is unless it is training with a ratio over 0. A second output is all true.
+    Dropout {
+        /// The input that says how much is dropped, 0.5 without it.
+        ratio: Option<usize>,
+        /// The input that says whether it is training.
+        training: Option<Integers>,
+    },
+    /// The sizes of the data, or some of them.
+    Shape {
+        /// The first axis; negative ones count from the end, and what lies beyond is the end.
+        start: i64,
+        /// Before which axis they end, in the same way; after the last if left out.
+        end: Option<i64>,
+        /// i32 or i64.
+        element: DType,
+    },
+    /// How many elements the data has.
+    Size,
+    /// One element everywhere.
+    Filled {
+        /// The sizes.
+        sizes: Integers,
+        /// The element, a tensor of one.
+        value: Constant,
+    },
+    /// The numbers from input 0 on, before that of input 1, apart by that of input 2.
+    Range {
+        /// Their type; that of all three inputs if left out.
+        element: Option<DType>,
+        /// Whether numbers of 16 bits are made of those of f32, and not of f64.
+        single: bool,
+    },
     /// Channels of each group interleaved with those of the others.
     ShuffleChannels {
         /// Negative ones count from the end.
@@ -187,6 +260,15 @@ pub enum Integers {
         /// What its elements may be.
         types: IntegerTypes,
     },
+}
+
+/// A list of floats that the file states, or that an input gives.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Floats {
+    /// The list.
+    Given(Vec<f64>),
+    /// What the input of this number holds, of any type of floats.
+    Input(usize),
 }
 
 /// The element types that a list of integers may have.
@@ -272,6 +354,68 @@ pub enum BroadcastRule {
     BothWays,
     /// Those that are listed, one for each axis of the data.
     Mapped(Integers),
+}
+
+/// What the sizes of a resize mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AspectRatio {
+    /// The sizes.
+    Stretched,
+    /// All axes are scaled alike, and none becomes longer than its size.
+    NotLarger,
+    /// All axes are scaled alike, and none becomes shorter than its size.
+    NotSmaller,
+}
+
+/// What the scales of a resize may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeastScale {
+    /// Over 0.
+    OverZero,
+    /// 1 or more.
+    One,
+}
+
+/// Where an index x of an axis of a resize's output lies in the data.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Coordinates {
+    /// (x + 0.5) / scale - 0.5.
+    HalfPixel,
+    /// The same about the middle of the output, where its size was rounded down.
+    HalfPixelSymmetric,
+    /// As `HalfPixel`, but 0 of an output of size 1.
+    PytorchHalfPixel,
+    /// The first index at the first and the last at the last: x (own size - 1) / (size - 1).
+    AlignCorners {
+        /// Whether the size there is the scale times the data's, as it is before it is rounded down.
+        unrounded: bool,
+    },
+    /// x / scale.
+    Asymmetric,
+    /// (x + 0.5) / scale.
+    TfHalfPixelForNn,
+    /// As `AlignCorners`, of a part of the data.
+    TfCropAndResize {
+        /// Where the part begins along each axis, and where it ends: 0 is the first index, 1 the last.
+        part: Floats,
+        /// What stands where the part lies outside the data.
+        outside: f32,
+    },
+}
+
+/// Which index is the nearest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nearest {
+    /// The nearest; of two the lower.
+    RoundPreferFloor,
+    /// The nearest; of two the upper.
+    RoundPreferCeil,
+    /// The one at or below.
+    Floor,
+    /// The one at or above.
+    Ceil,
+    /// The one at or above where the scale is less than 1, else the one at or below.
+    Simple,
 }
 
 /// Where the axes of a block lie in the channel axis.

@@ -14,6 +14,7 @@ mod growth;
 mod operators;
 mod opsets;
 mod proto;
+mod resize;
 mod scope;
 mod tensor;
 mod tensors;

@@ -5,11 +5,17 @@
 //! on; negative axes too, which old versions leave open.
 
 use trundle_core::ops::PadMode;
+use trundle_core::{DType, Shape};
 
 use super::call::{Call, missing};
+use super::resize::{
+    resize, resize_by_scales, upsample, upsample_by_attribute, upsample_by_height_and_width,
+    upsample_withdrawn,
+};
 use crate::problem::{Checked, unsupported, wrong};
 use crate::{
-    BlockOrder, BroadcastRule, IntegerTypes, Integers, Operator, PadValue, Pads, Parts, ZeroSize,
+    BlockOrder, BroadcastRule, Constant, Data, ElementType, IntegerTypes, Integers, Operator,
+    PadValue, Pads, Parts, ZeroSize,
 };
 
 /// A form of an operator: what the file calls it, the first opset that has it so, and how its
@@ -39,8 +45,10 @@ const fn row(
 
 /// Every operator there is here, sorted by name, the oldest form first.
 pub(super) const OPERATORS: &[Row] = &[
+    row("CenterCropPad", 18, &["input_data", "shape"], &[], center_crop_pad),
     Row { inputs: None, ..row("Concat", 1, &[], &[], concat) },
     row("Constant", 1, &[], &[], constant),
+    row("ConstantOfShape", 9, &["input"], &[], constant_of_shape),
     row("DepthToSpace", 1, &["input"], &[], depth_to_space),
     Row { one_output: false, ..row("Dropout", 1, &["data"], &[], dropout) },
     Row {
@@ -53,9 +61,15 @@ pub(super) const OPERATORS: &[Row] = &[
     row("Pad", 1, &["data"], &[], pad_by_attributes),
     row("Pad", 11, &["data", "pads"], &["constant_value"], pad),
     row("Pad", 18, &["data", "pads"], &["constant_value", "axes"], pad),
+    row("Range", 11, &["start", "limit", "delta"], &[], range),
     row("Reshape", 1, &["data"], &[], reshape_by_attribute),
     row("Reshape", 5, &["data", "shape"], &[], reshape),
+    row("Resize", 10, &["X", "scales"], &[], resize_by_scales),
+    row("Resize", 11, &["X", "roi", "scales"], &["sizes"], resize),
+    row("Resize", 13, &["X"], &["roi", "scales", "sizes"], resize),
     row("ReverseSequence", 10, &["input", "sequence_lens"], &[], reverse_sequence),
+    row("Shape", 1, &["data"], &[], shape),
+    row("Size", 1, &["data"], &[], size),
     row("Slice", 1, &["data"], &[], slice_by_attributes),
     row("Slice", 10, &["data", "starts", "ends"], &["axes", "steps"], slice),
     row("SpaceToDepth", 1, &["input"], &[], space_to_depth),
@@ -69,6 +83,10 @@ pub(super) const OPERATORS: &[Row] = &[
     row("Transpose", 1, &["data"], &[], transpose),
     row("Unsqueeze", 1, &["data"], &[], unsqueeze_by_attribute),
     row("Unsqueeze", 13, &["data", "axes"], &[], unsqueeze),
+    row("Upsample", 1, &["X"], &[], upsample_by_height_and_width),
+    row("Upsample", 7, &["X"], &[], upsample_by_attribute),
+    row("Upsample", 9, &["X", "scales"], &[], upsample),
+    row("Upsample", 10, &["X", "scales"], &[], upsample_withdrawn),
 ];
 
 /// The forms of the operator of this name, the oldest first.
@@ -148,16 +166,61 @@ fn dropout(call: &mut Call<'_, '_>) -> Checked<Operator> {
         7..12 => false,
         _ => {
             call.attributes.int("seed")?;
-            call.has(2)
+            false
         }
     };
     if trains {
         return unsupported!("only Dropout at inference is supported: it may be training");
     }
-    if call.outputs != 1 {
-        return unsupported!("the mask of Dropout is not supported");
+    match call.outputs {
+        1 => {}
+        2 if call.opset >= 12 => {}
+        // Up to then the text does not say what it is, nor of which type.
+        2 => return unsupported!("the mask of Dropout is supported from opset 12 on"),
+        outputs => return wrong!("it lists {outputs} outputs, but produces one or two"),
     }
-    Ok(Operator::Identity)
+    let training = call.optional_list(2, IntegerTypes::Mask);
+    Ok(Operator::Dropout { ratio: call.has(1).then_some(1), training })
+}
+
+fn center_crop_pad(call: &mut Call<'_, '_>) -> Checked<Operator> {
+    let sizes = Integers::Input { input: 1, types: IntegerTypes::I32OrI64 };
+    Ok(Operator::CenterCropPad { sizes, axes: call.given("axes")? })
+}
+
+fn constant_of_shape(call: &mut Call<'_, '_>) -> Checked<Operator> {
+    let value = match call.attributes.tensor("value")? {
+        Some(tensor) => call.tensors.tensor(tensor, "its value")?,
+        None => Constant {
+            element: ElementType::Fixed(DType::F32),
+            shape: Shape::default(),
+            data: Data::Bytes(vec![0; 4].into()),
+        },
+    };
+    Ok(Operator::Filled { sizes: list(0), value })
+}
+
+/// Range. What it makes numbers of 16 bits of it says from opset 27 on.
+fn range(call: &mut Call<'_, '_>) -> Checked<Operator> {
+    let stash = if call.opset < 27 { None } else { call.attributes.int("stash_type")? };
+    let single = match stash {
+        None | Some(1) => true,
+        Some(11) => false,
+        Some(other) => return wrong!("stash_type is {other}, expected 1 (FLOAT) or 11 (DOUBLE)"),
+    };
+    Ok(Operator::Range { element: None, single })
+}
+
+fn shape(call: &mut Call<'_, '_>) -> Checked<Operator> {
+    let (start, end) = match call.opset {
+        ..15 => (None, None),
+        _ => (call.attributes.int("start")?, call.attributes.int("end")?),
+    };
+    Ok(Operator::Shape { start: start.unwrap_or(0), end, element: DType::I64 })
+}
+
+fn size(_: &mut Call<'_, '_>) -> Checked<Operator> {
+    Ok(Operator::Size)
 }
 
 fn flatten(call: &mut Call<'_, '_>) -> Checked<Operator> {

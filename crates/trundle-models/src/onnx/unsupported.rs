@@ -1,5 +1,6 @@
 //! The nodes of a model that this reader has no operator for.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use super::builder::label;
@@ -11,9 +12,8 @@ use crate::Result;
 use crate::survey::{Survey, Why};
 
 /// Operators that move elements and are not supported, or not in every form.
-const MOVES: [&str; 12] = [
+const MOVES: [&str; 11] = [
     "BitCast",
-    "CenterCropPad",
     "Compress",
     "Gather",
     "GatherElements",
@@ -27,7 +27,7 @@ const MOVES: [&str; 12] = [
 ];
 
 /// Operators that give numbers of shapes.
-const SHAPES: [&str; 5] = ["ConstantOfShape", "NonZero", "Range", "Shape", "Size"];
+const SHAPES: [&str; 1] = ["NonZero"];
 
 /// Operators of graphs and of lists of tensors.
 const HOLDS: [&str; 7] =
@@ -48,12 +48,18 @@ pub(super) fn refuse<'a>(nodes: &'a [proto::Node], functions: &Functions<'a>) ->
                 continue;
             }
             let domain = domain(&node.domain);
-            if node.op_type.is_empty()
-                || (domain.is_empty() && node.overload.is_empty() && is_known(&node.op_type))
-            {
+            if node.op_type.is_empty() {
                 continue;
             }
             let kind = node.op_type.escape_debug();
+            if let Some(mode) = mode_that_computes(node).filter(|_| domain.is_empty()) {
+                let name = format!("{kind} in mode {}", mode.escape_debug());
+                survey.add(Why::Computes, name, || label(node, ""));
+                continue;
+            }
+            if domain.is_empty() && node.overload.is_empty() && is_known(&node.op_type) {
+                continue;
+            }
             let (why, name) = match domain {
                 "" => (why(node), kind.to_string()),
                 other => (Why::Unknown, format!("{kind} of domain {}", other.escape_debug())),
@@ -66,12 +72,7 @@ pub(super) fn refuse<'a>(nodes: &'a [proto::Node], functions: &Functions<'a>) ->
 
 fn why(node: &proto::Node) -> Why {
     let kind = node.op_type.as_str();
-    let nearest = || {
-        let mode = node.attribute.iter().find(|attribute| attribute.name == "mode");
-        mode.and_then(|mode| mode.s.as_ref()).is_none_or(|mode| mode[..] == *b"nearest")
-    };
     match kind {
-        "Resize" | "Upsample" if nearest() => Why::Moves,
         _ if MOVES.contains(&kind) => Why::Moves,
         _ if SHAPES.contains(&kind) => Why::Shapes,
         _ if HOLDS.contains(&kind) => Why::Holds,
@@ -81,4 +82,14 @@ fn why(node: &proto::Node) -> Why {
         }
         _ => Why::Computes,
     }
+}
+
+/// The mode of a resize that does not only take the nearest.
+fn mode_that_computes(node: &proto::Node) -> Option<Cow<'_, str>> {
+    if !matches!(node.op_type.as_str(), "Resize" | "Upsample") || !node.overload.is_empty() {
+        return None;
+    }
+    let mode = node.attribute.iter().find(|attribute| attribute.name == "mode")?;
+    let mode = mode.s.as_ref().filter(|mode| mode[..] != *b"nearest")?;
+    Some(String::from_utf8_lossy(mode))
 }

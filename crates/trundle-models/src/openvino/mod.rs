@@ -15,6 +15,7 @@
 mod document;
 mod element;
 mod fragment;
+mod interpolate;
 mod layer;
 mod names;
 mod operators;

@@ -8,6 +8,7 @@ use trundle_core::DType;
 use trundle_core::ops::PadMode;
 
 use super::element;
+use super::interpolate::{interpolate, mode_that_computes};
 use super::layer::Layer;
 use crate::survey::{Survey, Why};
 use crate::{
@@ -57,7 +58,8 @@ use Role::Operator as Op;
 const ANY: RangeInclusive<usize> = 1..=usize::MAX;
 
 #[rustfmt::skip]
-const KINDS: [Kind; 24] = [
+const KINDS: [Kind; 29] = [
+    Kind { name: "BatchToSpace",    since: 2,  inputs: 4..=4, outputs: 1..=1, role: Op(batch_to_space) },
     Kind { name: "Broadcast",       since: 1,  inputs: 2..=3, outputs: 1..=1, role: Op(broadcast) },
     Kind { name: "Concat",          since: 1,  inputs: ANY,   outputs: 1..=1, role: Op(concat) },
     Kind { name: "Const",           since: 1,  inputs: 0..=0, outputs: 1..=1, role: Role::Constant },
@@ -65,15 +67,19 @@ const KINDS: [Kind; 24] = [
     Kind { name: "Convert",         since: 1,  inputs: 1..=1, outputs: 1..=1, role: Op(convert) },
     Kind { name: "DepthToSpace",    since: 1,  inputs: 1..=1, outputs: 1..=1, role: Op(depth_to_space) },
     Kind { name: "Identity",        since: 16, inputs: 1..=1, outputs: 1..=1, role: Op(identity) },
+    Kind { name: "Interpolate",     since: 1,  inputs: 2..=4, outputs: 1..=1, role: Op(interpolate) },
     Kind { name: "Pad",             since: 1,  inputs: 3..=4, outputs: 1..=1, role: Op(pad) },
     Kind { name: "Parameter",       since: 1,  inputs: 0..=0, outputs: 1..=1, role: Role::Parameter },
+    Kind { name: "Range",           since: 1,  inputs: 3..=3, outputs: 1..=1, role: Op(range) },
     Kind { name: "Reshape",         since: 1,  inputs: 2..=2, outputs: 1..=1, role: Op(reshape) },
     Kind { name: "Result",          since: 1,  inputs: 1..=1, outputs: 0..=1, role: Role::Result },
     Kind { name: "Reverse",         since: 1,  inputs: 2..=2, outputs: 1..=1, role: Op(reverse) },
     Kind { name: "ReverseSequence", since: 1,  inputs: 2..=2, outputs: 1..=1, role: Op(reverse_sequence) },
     Kind { name: "Roll",            since: 7,  inputs: 3..=3, outputs: 1..=1, role: Op(roll) },
+    Kind { name: "ShapeOf",         since: 1,  inputs: 1..=1, outputs: 1..=1, role: Op(shape_of) },
     Kind { name: "ShuffleChannels", since: 1,  inputs: 1..=1, outputs: 1..=1, role: Op(shuffle_channels) },
     Kind { name: "Slice",           since: 8,  inputs: 4..=5, outputs: 1..=1, role: Op(slice) },
+    Kind { name: "SpaceToBatch",    since: 2,  inputs: 4..=4, outputs: 1..=1, role: Op(space_to_batch) },
     Kind { name: "SpaceToDepth",    since: 1,  inputs: 1..=1, outputs: 1..=1, role: Op(space_to_depth) },
     Kind { name: "Split",           since: 1,  inputs: 2..=2, outputs: ANY,   role: Op(split) },
     Kind { name: "Squeeze",         since: 1,  inputs: 1..=2, outputs: 1..=1, role: Op(squeeze) },
@@ -85,8 +91,7 @@ const KINDS: [Kind; 24] = [
 ];
 
 /// Layers that move elements and are not supported, or not in every form.
-const MOVES: [&str; 12] = [
-    "BatchToSpace",
+const MOVES: [&str; 10] = [
     "ExtractImagePatches",
     "Gather",
     "GatherElements",
@@ -96,12 +101,11 @@ const MOVES: [&str; 12] = [
     "ScatterNDUpdate",
     "ScatterUpdate",
     "SliceScatter",
-    "SpaceToBatch",
     "Unique",
 ];
 
 /// Layers that give numbers of shapes.
-const SHAPES: [&str; 3] = ["NonZero", "Range", "ShapeOf"];
+const SHAPES: [&str; 1] = ["NonZero"];
 
 /// Layers of graphs.
 const HOLDS: [&str; 3] = ["If", "Loop", "TensorIterator"];
@@ -111,6 +115,11 @@ pub(super) fn refuse(layers: &[Layer]) -> Result<()> {
     let mut survey = Survey::default();
     for layer in layers {
         let name = layer.kind;
+        if let Some(mode) = mode_that_computes(layer) {
+            let name = format!("{name} in mode {}", mode.escape_debug());
+            survey.add(Why::Computes, name, || layer.place());
+            continue;
+        }
         if KINDS.iter().any(|kind| kind.name == name) {
             continue;
         }
@@ -163,12 +172,12 @@ impl Kind {
 }
 
 /// A list that an input gives, of any integer type.
-fn integers(input: usize) -> Integers {
+pub(super) fn integers(input: usize) -> Integers {
     Integers::Input { input, types: IntegerTypes::Integers }
 }
 
 /// The same, if the layer has that input.
-fn optional_integers(layer: &Layer, input: usize) -> Option<Integers> {
+pub(super) fn optional_integers(layer: &Layer, input: usize) -> Option<Integers> {
     (input < layer.inputs.len()).then(|| integers(input))
 }
 
@@ -230,6 +239,47 @@ fn block_order(layer: &Layer) -> Result<BlockOrder> {
             Err(layer.malformed(format!("mode {mode:?} is neither blocks_first nor depth_first")))
         }
     }
+}
+
+/// The pads, or crops, that two inputs give.
+fn pads(begins: usize) -> Pads {
+    Pads::Each { begins: integers(begins), ends: integers(begins + 1) }
+}
+
+fn batch_to_space(_: &Layer, _: &[Operand]) -> Result<Operator> {
+    Ok(Operator::BatchToSpace { block: integers(1), crops: pads(2) })
+}
+
+fn space_to_batch(_: &Layer, _: &[Operand]) -> Result<Operator> {
+    Ok(Operator::SpaceToBatch { block: integers(1), pads: pads(2) })
+}
+
+fn shape_of(layer: &Layer, _: &[Operand]) -> Result<Operator> {
+    let output = layer.attribute("output_type").filter(|_| !matches!(layer.opset(), Ok(Some(..3))));
+    let element = match output.unwrap_or("i64") {
+        "i64" => DType::I64,
+        "i32" => DType::I32,
+        name => {
+            return Err(layer.malformed(format!("output_type {name:?} is neither i32 nor i64")));
+        }
+    };
+    Ok(Operator::Shape { start: 0, end: None, element })
+}
+
+/// Range. From set 4 on it says its type itself.
+fn range(layer: &Layer, _: &[Operand]) -> Result<Operator> {
+    let element = match layer.opset()? {
+        Some(..4) => None,
+        _ => {
+            let name = layer.required("output_type")?;
+            let element = element::parse(name).map_err(|problem| layer.malformed(problem))?;
+            let ElementType::Fixed(dtype) = element else {
+                return Err(layer.malformed(format!("output_type {name:?} is no type of numbers")));
+            };
+            Some(dtype)
+        }
+    };
+    Ok(Operator::Range { element, single: false })
 }
 
 fn pad(layer: &Layer, _: &[Operand]) -> Result<Operator> {

@@ -125,7 +125,9 @@ impl Reader<'_> {
         let operands: Vec<Operand> = inputs.iter().map(|value| self.operands[value.0]).collect();
         let operator = make(&self.layers[at], &operands)?;
         let element = match operator {
-            Operator::Widen(dtype) => Some(ElementType::Fixed(dtype)),
+            Operator::Widen(dtype)
+            | Operator::Shape { element: dtype, .. }
+            | Operator::Range { element: Some(dtype), .. } => Some(ElementType::Fixed(dtype)),
             _ => operands[0].element,
         };
         let outputs: Vec<ValueId> = (0..self.layers[at].outputs.len())

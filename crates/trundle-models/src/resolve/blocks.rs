@@ -1,12 +1,14 @@
-//! Blocks of channels and of space: an axis split, the axes in another order, axes merged.
+//! Blocks of channels, of the batch and of space: an axis split, the axes in another order, axes merged.
 
 use trundle_core::ops::Transpose;
 use trundle_core::program::TensorId;
 use trundle_core::{Shape, normalize_axis};
 
+use super::pad::{both_ends, pad};
 use super::site::Site;
-use crate::BlockOrder;
+use super::slices::{cut, equal_sizes};
 use crate::problem::{Checked, wrong};
+use crate::{BlockOrder, Integers, Pads};
 
 /// `DepthToSpace`.
 ///
@@ -43,7 +45,8 @@ pub(super) fn depth_to_space(
     for size in spatial {
         merged.push(times(*size, block)?);
     }
-    rearranged(site, split, &axes, merged)
+    let data = site.data()?;
+    rearranged(site, data, split, &axes, merged)
 }
 
 /// `SpaceToDepth`, which undoes [`depth_to_space`].
@@ -75,7 +78,8 @@ pub(super) fn space_to_depth(
     axes.extend(outside);
     let mut merged = vec![shape[0], times(shape[1], blocks)?];
     merged.extend(spatial.iter().map(|size| size / block));
-    rearranged(site, split, &axes, merged)
+    let data = site.data()?;
+    rearranged(site, data, split, &axes, merged)
 }
 
 /// `ShuffleChannels`.
@@ -96,7 +100,120 @@ pub(super) fn shuffle_channels(
     split.splice(axis..=axis, [groups, size / groups]);
     let mut axes: Vec<usize> = (0..split.len()).collect();
     axes.swap(axis, axis + 1);
-    rearranged(site, split, &axes, shape.to_vec())
+    let data = site.data()?;
+    rearranged(site, data, split, &axes, shape.to_vec())
+}
+
+/// `BatchToSpace`.
+///
+/// Source: OpenVINO's BatchToSpace-2.
+pub(super) fn batch_to_space(
+    site: &mut Site<'_, '_>,
+    block: &Integers,
+    crops: &Pads,
+) -> Checked<TensorId> {
+    let (data, shape) = (site.data()?, site.data_shape()?);
+    let block = sides(site, &shape, block)?;
+    let (begins, ends) = around(site, &shape, "crops", crops)?;
+    let blocks = block.iter().try_fold(1usize, |blocks, side| blocks.checked_mul(*side));
+    let Some(blocks) = blocks.filter(|blocks| shape[0].is_multiple_of(*blocks)) else {
+        return wrong!("a batch of {} does not hold blocks of {block:?}", shape[0]);
+    };
+    let (batch, rank) = (shape[0] / blocks, shape.rank());
+    // The sides of a block, the batch that is left, and the axes of space.
+    let mut split = block[1..].to_vec();
+    split.push(batch);
+    split.extend(&shape[1..]);
+    let mut axes = vec![rank - 1];
+    axes.extend((1..rank).flat_map(|axis| [rank - 1 + axis, axis - 1]));
+    let mut merged = vec![batch];
+    for (size, side) in shape[1..].iter().zip(&block[1..]) {
+        merged.push(times(*size, *side)?);
+    }
+    let spread = rearranged(site, data, split, &axes, merged)?;
+    let shape = site.builder.shape(spread).clone();
+    let mut kept = Vec::with_capacity(rank);
+    for (axis, (size, (begin, end))) in shape.iter().zip(begins.into_iter().zip(ends)).enumerate() {
+        match size.checked_sub(end) {
+            Some(stop) if begin <= stop => kept.push(begin..stop),
+            _ => {
+                return wrong!("crops {begin} and {end} are more than axis {axis} of size {size}");
+            }
+        }
+    }
+    site.builder.moved(spread, cut(&shape, &kept)?)
+}
+
+/// `SpaceToBatch`, which undoes [`batch_to_space`].
+///
+/// Source: OpenVINO's SpaceToBatch-2.
+pub(super) fn space_to_batch(
+    site: &mut Site<'_, '_>,
+    block: &Integers,
+    pads: &Pads,
+) -> Checked<TensorId> {
+    let shape = site.data_shape()?;
+    let block = sides(site, &shape, block)?;
+    around(site, &shape, "pads", pads)?;
+    let padded = pad(site, pads, None, None)?;
+    let (shape, rank) = (site.builder.shape(padded).clone(), shape.rank());
+    let mut split = vec![shape[0]];
+    let mut merged = vec![shape[0]];
+    for (axis, (size, side)) in shape.iter().zip(&block).enumerate().skip(1) {
+        if !size.is_multiple_of(*side) {
+            return wrong!(
+                "axis {axis} of size {size} with its pads does not hold blocks of {side}"
+            );
+        }
+        split.extend([size / side, *side]);
+        merged[0] = times(merged[0], *side)?;
+        merged.push(size / side);
+    }
+    let mut axes: Vec<usize> = (1..rank).map(|axis| 2 * axis).collect();
+    axes.push(0);
+    axes.extend((1..rank).map(|axis| 2 * axis - 1));
+    rearranged(site, padded, split, &axes, merged)
+}
+
+/// The sides of a block, one for each axis; along the batch it has 1.
+fn sides(site: &mut Site<'_, '_>, shape: &Shape, block: &Integers) -> Checked<Vec<usize>> {
+    let rank = shape.rank();
+    if rank < 2 {
+        return wrong!("the data must have rank 2 or more, got shape {shape}");
+    }
+    let block = site.list("block_shape", block)?;
+    equal_sizes("block_shape", block.len(), "the data's axes", rank)?;
+    let side = |side: &i64| {
+        let side = usize::try_from(*side).ok().filter(|side| *side > 0);
+        side.ok_or_else(|| format!("block_shape {block:?} has sides below 1").into())
+    };
+    let sides = block.iter().map(side).collect::<Checked<Vec<usize>>>()?;
+    if sides[0] != 1 {
+        return wrong!("block_shape begins with {}, expected 1 for the batch", sides[0]);
+    }
+    Ok(sides)
+}
+
+/// What is put around or cut off: one number for each axis and end, none below 0, and 0 along the batch.
+fn around(
+    site: &mut Site<'_, '_>,
+    shape: &Shape,
+    what: &str,
+    pads: &Pads,
+) -> Checked<(Vec<usize>, Vec<usize>)> {
+    let (begins, ends) = both_ends(site, pads)?;
+    for list in [&begins, &ends] {
+        equal_sizes(what, list.len(), "the data's axes", shape.rank())?;
+    }
+    if (begins[0], ends[0]) != (0, 0) {
+        let (begin, end) = (begins[0], ends[0]);
+        return wrong!("{what} begin with {begin} and {end}, expected 0 for the batch");
+    }
+    let number = |number: i64| {
+        usize::try_from(number).map_err(|_| format!("{what} may not be negative, got {number}"))
+    };
+    let numbers = |list: Vec<i64>| list.into_iter().map(number).collect::<Result<Vec<_>, _>>();
+    Ok((numbers(begins)?, numbers(ends)?))
 }
 
 /// The sizes after the batch and the channels, of which there is one at least.
@@ -123,11 +240,11 @@ fn times(size: usize, factor: usize) -> Checked<usize> {
 /// The data in a shape with axes split, these in another order (in gather form), and merged.
 fn rearranged(
     site: &mut Site<'_, '_>,
+    data: TensorId,
     split: Vec<usize>,
     axes: &[usize],
     merged: Vec<usize>,
 ) -> Checked<TensorId> {
-    let data = site.data()?;
     let split = site.builder.reshaped(data, &Shape::new(split)?)?;
     let order: Vec<i64> = axes.iter().map(|axis| axis.cast_signed() as i64).collect();
     let transposed = site.builder.moved_by(split, Transpose::new(&order))?;

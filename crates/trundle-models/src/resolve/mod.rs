@@ -7,12 +7,17 @@
 mod blocks;
 mod broadcast;
 mod builder;
+mod dropout;
 mod element;
 mod inputs;
 mod joins;
+mod known;
 mod moves;
+mod nearest;
 mod numbers;
 mod pad;
+mod range;
+mod resize;
 mod shapes;
 mod site;
 mod slices;
@@ -124,6 +129,9 @@ fn outputs_of(
 fn resolved(site: &mut Site<'_, '_>) -> Checked<Vec<TensorId>> {
     let output = match &site.node.operator {
         Operator::Split { axis, parts } => return joins::split(site, axis, parts),
+        Operator::Dropout { ratio, training } => {
+            return dropout::dropout(site, *ratio, training.as_ref());
+        }
         Operator::Constant(constant) => site.builder.constant(constant)?,
         Operator::Identity => site.data()?,
         Operator::Widen(dtype) => widen::widen(site, *dtype)?,
@@ -156,6 +164,14 @@ fn resolved(site: &mut Site<'_, '_>) -> Checked<Vec<TensorId>> {
         }
         Operator::DepthToSpace { block, order } => blocks::depth_to_space(site, *block, *order)?,
         Operator::SpaceToDepth { block, order } => blocks::space_to_depth(site, *block, *order)?,
+        Operator::BatchToSpace { block, crops } => blocks::batch_to_space(site, block, crops)?,
+        Operator::SpaceToBatch { block, pads } => blocks::space_to_batch(site, block, pads)?,
+        Operator::CenterCropPad { sizes, axes } => pad::center(site, sizes, axes.as_ref())?,
+        Operator::Resize { .. } => resize::resize(site)?,
+        Operator::Shape { start, end, element } => known::shape(site, *start, *end, *element)?,
+        Operator::Size => known::size(site)?,
+        Operator::Filled { sizes, value } => known::filled(site, sizes, value)?,
+        Operator::Range { element, single } => range::range(site, *element, *single)?,
         Operator::ShuffleChannels { axis, groups } => {
             blocks::shuffle_channels(site, *axis, *groups)?
         }

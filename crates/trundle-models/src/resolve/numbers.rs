@@ -11,10 +11,10 @@ use super::site::Site;
 use super::widen::is_signed;
 use crate::constant::Elements;
 use crate::problem::{Checked, Problem, wrong};
-use crate::{ElementType, IntegerTypes, Integers};
+use crate::{ElementType, Floats, IntegerTypes, Integers};
 
 /// The most entries of a list that is read from a tensor.
-const MOST_ENTRIES: usize = 1 << 24;
+pub(super) const MOST_ENTRIES: usize = 1 << 24;
 
 /// The most steps, from a tensor to the one it is made of, that reading all lists may take: a
 /// small file can state many lists at the end of a long chain.
@@ -75,10 +75,53 @@ impl Site<'_, '_> {
             }
             Integers::Input { input, types } => (*input, *types),
         };
+        let fits = |element| accepted(element, types);
+        let list = self.numbers(what, input, fits, words(types))?;
+        let whole = |entry: Option<Number>| whole(what, entry);
+        let entries = list.entries.into_iter().map(whole).collect::<Checked<_>>()?;
+        Ok(List { entries, scalar: list.scalar })
+    }
+
+    /// A parameter's entries that are floats.
+    pub(super) fn floats(&mut self, what: &str, from: &Floats) -> Checked<Vec<f64>> {
+        let input = match from {
+            Floats::Given(entries) => return Ok(entries.clone()),
+            Floats::Input(input) => *input,
+        };
+        let fits = |element| match element {
+            ElementType::Fixed(dtype) if is_float(dtype) => Some(dtype),
+            _ => None,
+        };
+        let float = |entry: Option<Number>| match entry {
+            Some(Number::Float(entry)) => Ok(entry),
+            _ => wrong!("{what} entries are not floats"),
+        };
+        let list = self.numbers(what, input, fits, "a float type")?;
+        list.entries.into_iter().map(float).collect()
+    }
+
+    /// An input's only entry, an integer or a float.
+    pub(super) fn number(&mut self, what: &str, input: usize) -> Checked<Number> {
+        let fits = |element| accepted(element, IntegerTypes::Numbers);
+        let entries = self.numbers(what, input, fits, words(IntegerTypes::Numbers))?.entries;
+        match entries[..] {
+            [Some(entry)] => Ok(entry),
+            _ => wrong!("{what} must be one number, got {}", entries.len()),
+        }
+    }
+
+    /// What an input holds, of a type that `fits`; `types` says which those are.
+    fn numbers(
+        &mut self,
+        what: &str,
+        input: usize,
+        fits: impl Fn(ElementType) -> Option<DType>,
+        types: &str,
+    ) -> Checked<List<Option<Number>>> {
         let tensor = self.input(input)?;
         let (element, shape) = (self.builder.element(tensor), self.builder.shape(tensor).clone());
-        let dtype = accepted(element, types)
-            .ok_or_else(|| format!("{what} may not be of type {element}, only {}", words(types)))?;
+        let dtype = fits(element)
+            .ok_or_else(|| format!("{what} may not be of type {element}, only {types}"))?;
         if shape.rank() > 1 {
             return wrong!("{what} must be a list or a scalar, got shape {shape}");
         }
@@ -90,10 +133,22 @@ impl Site<'_, '_> {
         let entries = (0..count)
             .map(|at| {
                 let (data, at) = self.source(what, tensor, at)?;
-                whole(what, number(&element, data.bytes(), at))
+                Ok(number(&element, data.bytes(), at))
             })
             .collect::<Checked<_>>()?;
         Ok(List { entries, scalar: shape.rank() == 0 })
+    }
+
+    /// Counts steps that are taken to read or to make a list.
+    pub(super) fn spend(&mut self, what: &str, steps: usize) -> Checked<()> {
+        self.builder.steps = self.builder.steps.saturating_add(steps);
+        if self.builder.steps > MOST_STEPS {
+            return wrong!(
+                "the {what} and the lists before it take more than {MOST_STEPS} steps to read, \
+                 which is the limit"
+            );
+        }
+        Ok(())
     }
 
     /// Where an element of a tensor, counted in row-major order, comes from: what holds it, and
@@ -112,13 +167,7 @@ impl Site<'_, '_> {
                 Made::Moved { map, .. } => 1 + map.in_shape().rank() + tensor.shape.rank(),
                 Made::Joined { .. } => 1 + tensor.shape.rank(),
             };
-            self.builder.steps = self.builder.steps.saturating_add(cost);
-            if self.builder.steps > MOST_STEPS {
-                return wrong!(
-                    "the {what} and the lists before it take more than {MOST_STEPS} steps to \
-                     read, which is the limit"
-                );
-            }
+            self.spend(what, cost)?;
             match self.builder.program().source_of(id, at) {
                 Some(next) => (id, at) = next,
                 None => break,
@@ -189,7 +238,7 @@ pub(super) fn is_integer(dtype: DType) -> bool {
 }
 
 /// Whether it is a type of real floats.
-fn is_float(dtype: DType) -> bool {
+pub(super) fn is_float(dtype: DType) -> bool {
     use DType::{BF16, F4E2M1, F8E4M3, F8E5M2, F8E8M0, F16, F32, F64};
     matches!(dtype, F4E2M1 | F8E4M3 | F8E5M2 | F8E8M0 | BF16 | F16 | F32 | F64)
 }

@@ -9,7 +9,7 @@ use trundle_core::{IndexMap, Shape, normalize_axis};
 
 use super::element::Number;
 use super::site::Site;
-use super::slices::cut;
+use super::slices::{cut, equal_sizes};
 use super::widen::push;
 use crate::problem::{Checked, wrong};
 use crate::{Constant, Data, ElementType, Integers, PadValue, Pads};
@@ -108,8 +108,34 @@ pub(super) fn pad_elements(
     site.builder.moved_by(data, Pad::new(&width, mode))
 }
 
+/// `CenterCropPad`: of an odd number the smaller half is cut off, or put, before the first element.
+///
+/// Source: ONNX's `CenterCropPad`, opset 18.
+pub(super) fn center(
+    site: &mut Site<'_, '_>,
+    sizes: &Integers,
+    axes: Option<&Integers>,
+) -> Checked<TensorId> {
+    let sizes = site.list("shape", sizes)?;
+    let shape = site.data_shape()?;
+    let axes = site.list_or("axes", axes, (0..).take(shape.rank()))?;
+    equal_sizes("shape", sizes.len(), "axes", axes.len())?;
+    let (mut begins, mut ends) = (Vec::new(), Vec::new());
+    for (axis, wanted) in axes.iter().zip(sizes) {
+        if wanted < 0 {
+            return wrong!("sizes may not be negative, got {wanted}");
+        }
+        let size = shape[normalize_axis("axis", *axis, shape.rank())?];
+        let more = wanted - size.cast_signed() as i64;
+        begins.push(more / 2);
+        ends.push(more - more / 2);
+    }
+    let pads = Pads::Each { begins: Integers::Given(begins), ends: Integers::Given(ends) };
+    pad(site, &pads, Some(&Integers::Given(axes)), None)
+}
+
 /// How much is put before and after each axis.
-fn both_ends(site: &mut Site<'_, '_>, pads: &Pads) -> Checked<(Vec<i64>, Vec<i64>)> {
+pub(super) fn both_ends(site: &mut Site<'_, '_>, pads: &Pads) -> Checked<(Vec<i64>, Vec<i64>)> {
     match pads {
         Pads::Each { begins, ends } => Ok((site.list("begins", begins)?, site.list("ends", ends)?)),
         Pads::Both(both) => {
@@ -141,7 +167,7 @@ impl Padding {
 }
 
 /// What pads, as a tensor of rank 0.
-fn scalar_value(site: &mut Site<'_, '_>, value: Option<PadValue>) -> Checked<TensorId> {
+pub(super) fn scalar_value(site: &mut Site<'_, '_>, value: Option<PadValue>) -> Checked<TensorId> {
     let shape = Shape::new([])?;
     let data = site.data()?;
     let element = site.builder.element(data);
@@ -175,7 +201,7 @@ fn scalar_value(site: &mut Site<'_, '_>, value: Option<PadValue>) -> Checked<Ten
 }
 
 /// What stands before or after `beside` along an axis; nothing if it has no size.
-fn block(
+pub(super) fn block(
     site: &mut Site<'_, '_>,
     value: TensorId,
     beside: TensorId,

@@ -5,6 +5,8 @@ mod external;
 mod functions;
 mod graphs;
 mod operators;
+mod resizes;
+mod shapes;
 mod truncated;
 
 use prost::Message;
@@ -47,6 +49,11 @@ fn ints(name: &str, values: &[i64]) -> Attribute {
 
 fn float(name: &str, value: f32) -> Attribute {
     Attribute { f: Some(value.to_bits()), ..attribute(name, attribute_type::FLOAT) }
+}
+
+fn floats(name: &str, values: &[f32]) -> Attribute {
+    let floats = values.iter().map(|value| value.to_bits()).collect();
+    Attribute { floats, ..attribute(name, attribute_type::FLOATS) }
 }
 
 fn text(name: &str, value: &str) -> Attribute {

@@ -6,7 +6,7 @@ use super::*;
 use crate::Given;
 
 /// What the last node of the model is read as, or the refusal.
-fn read_as(version: i64, node: Node) -> String {
+pub(super) fn read_as(version: i64, node: Node) -> String {
     match read(&model(version, vec![node], FLOAT)) {
         Ok(model) => format!("{:?}", model.nodes.last().expect("there is a node").operator),
         Err(error) => error.to_string(),
@@ -14,7 +14,7 @@ fn read_as(version: i64, node: Node) -> String {
 }
 
 /// Checks `(first opset, last opset, node, what it is read as)`.
-fn check(cases: Vec<(i64, i64, Node, &str)>) {
+pub(super) fn check(cases: Vec<(i64, i64, Node, &str)>) {
     for (first, last, node, expected) in cases {
         for version in first..=last {
             let found = read_as(version, node.clone());
@@ -416,8 +416,9 @@ fn the_value_of_an_old_pad_has_the_type_of_its_data() {
 
 #[test]
 fn what_computes_is_refused_with_the_list_of_what_does_not() {
-    let all = "Concat, Constant, DepthToSpace, Dropout, Expand, Flatten, Identity, Pad, Reshape, ReverseSequence, \
-               Slice, SpaceToDepth, Split, Squeeze, Tile, Transpose, Unsqueeze";
+    let all = "CenterCropPad, Concat, Constant, ConstantOfShape, DepthToSpace, Dropout, Expand, Flatten, Identity, Pad, \
+               Range, Reshape, Resize, ReverseSequence, Shape, Size, Slice, SpaceToDepth, Split, Squeeze, Tile, \
+               Transpose, Unsqueeze, Upsample";
     let named = Node { name: "conv1".to_owned(), ..node("Conv", &["x"], &["y"], vec![]) };
     assert_eq!(
         read_as(17, named.clone()),
@@ -439,21 +440,24 @@ fn what_computes_is_refused_with_the_list_of_what_does_not() {
 fn all_that_is_not_supported_is_named_with_its_count() {
     let nodes = vec![
         node("Transpose", &["x"], &["t"], vec![]),
-        node("Shape", &["t"], &["s"], vec![]),
+        node("NonZero", &["t"], &["s"], vec![]),
         node("Conv", &["t"], &["c\n"], vec![]),
         node("Relu", &["c\n"], &["r"], vec![]),
         node("Conv", &["r"], &["d"], vec![]),
         node("Gather", &["d", "s"], &["g"], vec![]),
-        node("Resize", &["g"], &["z"], vec![text("mode", "nearest")]),
+        node("Resize", &["g"], &["k"], vec![text("mode", "nearest")]),
+        node("Resize", &["k"], &["l"], vec![text("mode", "cubic")]),
+        node("Upsample", &["l"], &["z"], vec![text("mode", "linear")]),
         node("If", &["z"], &["i"], vec![]),
         node("a\u{1b}[31mb", &["i"], &["y"], vec![]),
     ];
     let refused = refusal(&model(17, nodes, FLOAT));
-    let expected = "Shape \"s\": not supported: Conv (2 nodes), Relu (1 node), which compute; \
-                    Gather (1 node), Resize (1 node), which move elements, but not yet here; \
-                    Shape (1 node), which makes numbers of shapes; \
+    let expected = "NonZero \"s\": not supported: Conv (2 nodes), Relu (1 node), Resize in mode cubic (1 node), \
+                    Upsample in mode linear (1 node), which compute; \
+                    Gather (1 node), which moves elements, but not yet here; \
+                    NonZero (1 node), which makes numbers of shapes; \
                     If (1 node), which holds graphs or lists of tensors; \
-                    a\\u{1b}[31mb (1 node), which is not known; what is: Concat, ";
+                    a\\u{1b}[31mb (1 node), which is not known; what is: CenterCropPad, ";
     assert!(refused.starts_with(expected), "{refused}");
 }
 
@@ -464,17 +468,33 @@ fn a_node_without_an_operator_says_so() {
 
 #[test]
 fn dropout_is_what_it_is_at_inference() {
-    let dropout = |opset, inputs: &[&str], attributes| {
-        read_as(opset, node("Dropout", inputs, &["y"], attributes))
+    let of = |inputs: &[&str], outputs: &[&str], attributes| {
+        node("Dropout", inputs, outputs, attributes)
     };
-    assert_eq!(dropout(6, &["x"], vec![int("is_test", 1), float("ratio", 0.5)]), "Identity");
-    assert_eq!(dropout(7, &["x"], vec![float("ratio", 0.5)]), "Identity");
-    assert_eq!(dropout(13, &["x"], vec![int("seed", 3)]), "Identity");
-    let training = "Dropout \"y\": only Dropout at inference is supported: it may be training";
-    assert_eq!(dropout(6, &["x"], vec![]), training);
-    assert_eq!(dropout(13, &["x", "", "x"], vec![]), training);
-    let mask = node("Dropout", &["x"], &["y", "mask"], vec![]);
-    assert_eq!(read_as(13, mask), "Dropout \"y\": the mask of Dropout is not supported");
+    let ratio = || vec![float("ratio", 0.5)];
+    let none = "Dropout { ratio: None, training: None }";
+    let training = r#"Dropout "y": only Dropout at inference is supported: it may be training"#;
+    let mask = r#"Dropout "y": the mask of Dropout is supported from opset 12 on"#;
+    check(vec![
+        (1, 6, of(&["x"], &["y"], [ratio(), vec![int("is_test", 1)]].concat()), none),
+        (1, 6, of(&["x"], &["y"], vec![]), training),
+        (7, 11, of(&["x"], &["y"], ratio()), none),
+        (7, 11, of(&["x"], &["y", "mask"], ratio()), mask),
+        (12, 28, of(&["x"], &["y"], vec![int("seed", 3)]), none),
+        (12, 28, of(&["x"], &["y", "mask"], vec![]), none),
+        (
+            12,
+            28,
+            of(&["x", "r", "t"], &["y"], vec![]),
+            "Dropout { ratio: Some(1), training: Some(Input { input: 2, types: Mask }) }",
+        ),
+        (
+            12,
+            12,
+            of(&["x"], &["y", "m", "n"], vec![]),
+            r#"Dropout "y": it lists 3 outputs, but produces one or two"#,
+        ),
+    ]);
 }
 
 #[test]

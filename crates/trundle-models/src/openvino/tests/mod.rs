@@ -4,6 +4,7 @@ mod constants;
 mod files;
 mod fragments;
 mod graphs;
+mod interpolate;
 mod names;
 mod operators;
 mod refusals;

@@ -11,7 +11,13 @@ use crate::{
 };
 
 /// What a layer becomes whose first input is f32, and the others i64.
-fn made(kind: &str, version: &str, data: &str, inputs: usize, outputs: usize) -> Result<Operator> {
+pub(super) fn made(
+    kind: &str,
+    version: &str,
+    data: &str,
+    inputs: usize,
+    outputs: usize,
+) -> Result<Operator> {
     let mut ir = Ir::new();
     let from: Vec<_> = (0..inputs)
         .map(|input| ir.parameter("", if input == 0 { "f32" } else { "i64" }, "?,?"))
@@ -131,6 +137,57 @@ fn layers_that_cut() {
         ("Split", "opset1", "num_splits=\"3\"", 2, 3, split(Parts::Equal)),
         ("VariadicSplit", "opset1", "", 3, 2, split(Parts::Sizes(list(2)))),
     ]);
+}
+
+#[test]
+fn layers_of_shapes_and_blocks_of_batches() {
+    let shape = |element| Operator::Shape { start: 0, end: None, element };
+    let range = |element| Operator::Range { element, single: false };
+    let pads = || Pads::Each { begins: list(2), ends: list(3) };
+    let (i32, i64) = ("output_type=\"i32\"", "output_type=\"i64\"");
+    check([
+        ("ShapeOf", "opset1", "", 1, 1, shape(DType::I64)),
+        // The attribute came with set 3.
+        ("ShapeOf", "opset1", i32, 1, 1, shape(DType::I64)),
+        ("ShapeOf", "opset3", "", 1, 1, shape(DType::I64)),
+        ("ShapeOf", "opset3", i32, 1, 1, shape(DType::I32)),
+        ("ShapeOf", "opset3", i64, 1, 1, shape(DType::I64)),
+        ("Range", "opset1", "", 3, 1, range(None)),
+        ("Range", "opset4", i32, 3, 1, range(Some(DType::I32))),
+        (
+            "BatchToSpace",
+            "opset2",
+            "",
+            4,
+            1,
+            Operator::BatchToSpace { block: list(1), crops: pads() },
+        ),
+        (
+            "SpaceToBatch",
+            "opset2",
+            "",
+            4,
+            1,
+            Operator::SpaceToBatch { block: list(1), pads: pads() },
+        ),
+    ]);
+    let refused = |kind, data, inputs| refusal(made(kind, "opset4", data, inputs, 1));
+    let message = refused("ShapeOf", "output_type=\"u8\"", 1);
+    assert!(message.ends_with("output_type \"u8\" is neither i32 nor i64"), "{message}");
+    assert!(refused("Range", "", 3).ends_with("it has no attribute \"output_type\""));
+    let message = refusal(made("BatchToSpace", "opset1", "", 4, 1));
+    assert!(message.ends_with("BatchToSpace is there from opset2 on"), "{message}");
+}
+
+/// What a layer gives that is not of its data's type.
+#[test]
+fn the_type_of_sizes_is_their_own() {
+    let mut ir = Ir::new();
+    let x = ir.parameter("x", "f32", "2,3");
+    let shape = ir.layer("s", "ShapeOf", "opset3", "output_type=\"i32\"", &[x], 1);
+    let same = ir.layer("c", "Convert", "opset1", "destination_type=\"i32\"", &[shape], 1);
+    ir.result(same);
+    assert_eq!(said(&ir.read().unwrap().nodes[1].operator), said(&Operator::Identity));
 }
 
 #[test]

@@ -48,9 +48,9 @@ fn the_good_model_is_read() {
 
 #[test]
 fn what_computes_is_refused_with_what_does_not() {
-    let names = "Broadcast, Concat, Const, Constant, Convert, DepthToSpace, Identity, Pad, Parameter, \
-                 Reshape, Result, Reverse, ReverseSequence, Roll, ShuffleChannels, Slice, \
-                 SpaceToDepth, Split, Squeeze, StridedSlice, Tile, Transpose, Unsqueeze, \
+    let names = "BatchToSpace, Broadcast, Concat, Const, Constant, Convert, DepthToSpace, Identity, Interpolate, \
+                 Pad, Parameter, Range, Reshape, Result, Reverse, ReverseSequence, Roll, ShapeOf, ShuffleChannels, \
+                 Slice, SpaceToBatch, SpaceToDepth, Split, Squeeze, StridedSlice, Tile, Transpose, Unsqueeze, \
                  VariadicSplit";
     for (kind, why) in [
         ("MatMul", "which computes"),

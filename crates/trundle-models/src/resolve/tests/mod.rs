@@ -1,13 +1,16 @@
 //! Every operator against what its text says of each element, and against its refusals.
 #![expect(clippy::cast_possible_wrap, reason = "the sizes here are small")]
 
+mod known;
 mod lists;
 mod movements;
 mod naive;
 mod random;
+mod resizes;
 mod shapes;
 mod sketch;
 mod slices;
+mod spaces;
 mod strided_slices;
 mod untrusted;
 mod widenings;

@@ -1,0 +1,106 @@
+//! Interpolate in each of its forms, to the nearest.
+//!
+//! Its first form says little of what it does; OpenVINO makes the fourth of it, and so is it read here.
+
+use super::layer::Layer;
+use super::operators::{Operand, integers, optional_integers};
+use crate::{AspectRatio, Coordinates, Floats, Integers, LeastScale, Nearest, Operator, Result};
+
+/// The mode of one that does not only take the nearest.
+pub(super) fn mode_that_computes<'a>(layer: &Layer<'a>) -> Option<&'a str> {
+    let mode = layer.attribute("mode").filter(|_| layer.kind == "Interpolate")?;
+    (mode != "nearest").then_some(mode)
+}
+
+/// Interpolate-1, -4 and -11.
+pub(super) fn interpolate(layer: &Layer, _: &[Operand]) -> Result<Operator> {
+    let mode = layer.required("mode")?;
+    if mode != "nearest" {
+        let said = format!("mode {mode:?} computes; what is supported is \"nearest\"");
+        return Err(layer.unsupported(said));
+    }
+    let inputs = layer.inputs.len();
+    match layer.opset()? {
+        Some(..4) => match inputs {
+            2 => first(layer),
+            _ => Err(layer.malformed(format!("it has {inputs} inputs, and takes 2"))),
+        },
+        Some(..11) => match inputs {
+            3 | 4 => later(layer, [1, 2], 3),
+            _ => Err(layer.malformed(format!("it has {inputs} inputs, and takes 3 or 4"))),
+        },
+        _ => match inputs {
+            2 | 3 => later(layer, [1, 1], 2),
+            _ => Err(layer.malformed(format!("it has {inputs} inputs, and takes 2 or 3"))),
+        },
+    }
+}
+
+/// Interpolate-1: of sizes, and of axes in an attribute.
+fn first(layer: &Layer) -> Result<Operator> {
+    layer.required("axes")?;
+    if ["pads_begin", "pads_end"]
+        .into_iter()
+        .any(|pads| layer.numbers(pads).map_or(true, |pads| pads.iter().any(|pad| *pad != 0)))
+    {
+        return Err(layer.unsupported("pads of Interpolate-1 are not supported"));
+    }
+    let corners = layer.attribute("align_corners");
+    let corners = corners.map_or(Ok(true), |text| layer.truth("align_corners", text))?;
+    Ok(Operator::Resize {
+        scales: None,
+        sizes: Some(integers(1)),
+        aspect: AspectRatio::Stretched,
+        axes: Some(Integers::Given(layer.numbers("axes")?)),
+        pads: [Vec::new(), Vec::new()],
+        coordinates: match corners {
+            true => Coordinates::AlignCorners { unrounded: false },
+            false => Coordinates::Asymmetric,
+        },
+        nearest: Nearest::Simple,
+        least: LeastScale::OverZero,
+    })
+}
+
+/// Interpolate-4 and -11, whose sizes, or scales, are these inputs.
+fn later(layer: &Layer, [sizes, scales]: [usize; 2], axes: usize) -> Result<Operator> {
+    let (sizes, scales) = match layer.required("shape_calculation_mode")? {
+        "sizes" => (Some(integers(sizes)), None),
+        "scales" => (None, Some(Floats::Input(scales))),
+        mode => {
+            let said = format!("shape_calculation_mode {mode:?} is neither sizes nor scales");
+            return Err(layer.malformed(said));
+        }
+    };
+    let coordinates = match layer.attribute("coordinate_transformation_mode") {
+        None | Some("half_pixel") => Coordinates::HalfPixel,
+        Some("pytorch_half_pixel") => Coordinates::PytorchHalfPixel,
+        Some("asymmetric") => Coordinates::Asymmetric,
+        Some("tf_half_pixel_for_nn") => Coordinates::TfHalfPixelForNn,
+        Some("align_corners") => Coordinates::AlignCorners { unrounded: false },
+        Some(mode) => {
+            let said = format!("coordinate_transformation_mode {mode:?} is none of its modes");
+            return Err(layer.malformed(said));
+        }
+    };
+    let nearest = match layer.attribute("nearest_mode") {
+        None | Some("round_prefer_floor") => Nearest::RoundPreferFloor,
+        Some("round_prefer_ceil") => Nearest::RoundPreferCeil,
+        Some("floor") => Nearest::Floor,
+        Some("ceil") => Nearest::Ceil,
+        Some("simple") => Nearest::Simple,
+        Some(mode) => {
+            return Err(layer.malformed(format!("nearest_mode {mode:?} is none of its modes")));
+        }
+    };
+    Ok(Operator::Resize {
+        scales,
+        sizes,
+        aspect: AspectRatio::Stretched,
+        axes: optional_integers(layer, axes),
+        pads: [layer.numbers("pads_begin")?, layer.numbers("pads_end")?],
+        coordinates,
+        nearest,
+        least: LeastScale::OverZero,
+    })
+}

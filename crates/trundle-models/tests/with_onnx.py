@@ -1,0 +1,282 @@
+#!/usr/bin/env python3
+"""ONNX's own tests of operators, those that move elements, through the program: bit for bit. Each also in every older or
+newer form of its operator that takes the same model. Then random resizes, beside ONNX's reference implementation.
+
+    pip install onnx==1.23.2 numpy==2.4.6
+    crates/trundle-models/tests/with_onnx.py target/release/trundle --count 200
+"""
+
+import argparse
+import itertools
+import random
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+from onnx.backend.test.case.node import collect_testcases
+from onnx.reference import ReferenceEvaluator
+from onnx.reference.ops import op_resize
+
+# The tests of models that are made of these alone.
+OPERATORS = {
+    *("CenterCropPad", "Concat", "Constant", "ConstantOfShape", "DepthToSpace", "Dropout", "Expand", "Flatten"),
+    *("Identity", "Pad", "Range", "Reshape", "Resize", "ReverseSequence", "Shape", "Size", "Slice", "SpaceToDepth"),
+    *("Split", "Squeeze", "Tile", "Transpose", "Unsqueeze", "Upsample"),
+}
+
+# These move elements too. Whoever adds one moves its name up.
+LATER = {"Gather", "GatherElements", "GatherND", "Scatter", "ScatterElements", "ScatterND", "TensorScatter"}
+
+# The tests that are refused, by what they are called, and what the refusal has to say.
+REFUSED = {
+    "test_identity_opt": "only tensors are supported",
+    "test_identity_sequence": "only tensors are supported",
+    "test_resize_*_cubic*": "computes",
+    "test_resize_*_linear*": "computes",
+    "test_resize_tf_crop_and_resize*": "computes",
+    "test_training_dropout": "it is training",
+    "test_training_dropout_default": "it is training",
+    "test_training_dropout_default_mask": "it is training",
+    "test_training_dropout_mask": "it is training",
+}
+
+# Attributes that change nothing where they are left out.
+NEUTRAL = {
+    *("allowzero", "antialias", "axes", "end", "keep_aspect_ratio_policy", "mode", "num_outputs", "start", "stash_type"),
+}
+
+# What a form has of these only from an opset on, though not in the names of its attributes.
+SINCE = {"half_pixel_symmetric": 19, "wrap": 19}
+
+
+def saved(path, array):
+    """An array as the program reads it: types that .npy lacks as their bits."""
+    array = np.asarray(array)
+    if array.dtype.kind == "V" or array.dtype.num >= 256:
+        array = array.view(f"u{array.dtype.itemsize}")
+    if array.dtype.kind == "O":
+        array = array.astype(str)
+    np.save(path, array)
+
+
+def ran(program, model, inputs):
+    """What the program makes of a model, by the names of its outputs, or why it refuses."""
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        (folder / "model.onnx").write_bytes(model.SerializeToString())
+        arguments = []
+        for info, array in zip(model.graph.input, inputs, strict=True):
+            if info.type.HasField("tensor_type"):
+                saved(folder / f"in{len(arguments)}.npy", array)
+                arguments += ["--input", f"{info.name}={folder}/in{len(arguments)}.npy"]
+        out = folder / "out"
+        command = [program, "run", str(folder / "model.onnx"), "--out-dir", str(out), *arguments, "--quiet", "--verify"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode not in (0, 2, 3):
+            sys.exit(f"{' '.join(command)}: exit code {done.returncode}: {done.stderr}")
+        if done.returncode:
+            return None, done.stderr.strip()
+        return {info.name: np.load(out / f"{info.name}.npy") for info in model.graph.output}, None
+
+
+def difference(model, found, expected):
+    """How the outputs differ from what they should be: not at all, or in words."""
+    for info, array in zip(model.graph.output, expected, strict=True):
+        own, array = found[info.name], np.asarray(array)
+        if array.dtype.kind == "O":
+            array = array.astype(str)
+        alike = own.shape == array.shape and own.dtype.itemsize == array.dtype.itemsize
+        if not alike or own.tobytes() != array.tobytes():
+            found, due = (f"{each.dtype} {each.shape} {each.tolist()}" for each in (own, array))
+            return f"{info.name} is {found}, not {due}"
+    return None
+
+
+def refusal_due(name):
+    """What the refusal of a test has to say, if it is to be refused."""
+    return next((says for pattern, says in REFUSED.items() if Path(name).match(pattern)), None)
+
+
+def forms(model):
+    """The model, and the model in each other form of its operator, if it has only one, that takes it as it is."""
+    (opset,) = [entry.version for entry in model.opset_import if entry.domain in ("", "ai.onnx")]
+    yield opset, model
+    if len(model.graph.node) != 1 or model.functions:
+        return
+    (node,) = model.graph.node
+    used = {attribute.name for attribute in node.attribute}
+    words = {attribute.s.decode() for attribute in node.attribute if attribute.type == onnx.AttributeProto.STRING}
+    own = onnx.defs.get_schema(node.op_type, opset)
+    for schema in onnx.defs.get_all_schemas_with_history():
+        is_none = schema.name != node.op_type or schema.domain or schema.since_version == own.since_version
+        if is_none or schema.deprecated:
+            continue
+        single = onnx.defs.OpSchema.FormalParameterOption.Single
+        required = [entry for entry in schema.inputs if entry.option == single]
+        inputs = [entry.name for entry in schema.inputs][: len(node.input)]
+        takes = (
+            inputs == [entry.name for entry in own.inputs][: len(node.input)]
+            and len(required) <= len(node.input)
+            and all(name for name, _ in zip(node.input, required, strict=False))
+            and used <= set(schema.attributes)
+            and set(schema.attributes) - used - NEUTRAL <= set(own.attributes)
+            and all(SINCE.get(word, 0) <= schema.since_version for word in words)
+        )
+        if takes:
+            other = onnx.ModelProto()
+            other.CopyFrom(model)
+            del other.opset_import[:]
+            other.opset_import.append(helper.make_opsetid("", schema.since_version))
+            yield schema.since_version, other
+
+
+def check_test(program, test):
+    """One test: passed or refused, how often with other opsets, and what is wrong."""
+    counts, wrong = Counter(), []
+    due = refusal_due(test.name)
+    for (opset, model), (inputs, expected) in itertools.product(forms(test.model), test.data_sets):
+        is_first = model is test.model
+        found, refusal = ran(program, model, inputs)
+        if due:
+            if refusal is None or due not in refusal:
+                wrong.append(f"{test.name}, opset {opset}: refused by {due!r}, got {refusal}")
+            counts["refused" if is_first else "refused in other opsets"] += 1
+            continue
+        problem = refusal or difference(model, found, expected)
+        if problem:
+            wrong.append(f"{test.name}, opset {opset}: {problem}")
+        else:
+            counts["passed" if is_first else "passed in other opsets"] += 1
+    return counts, wrong
+
+
+def some_resize(chance):
+    """A random resize to the nearest, and its data."""
+    rank = chance.randint(1, 4)
+    sizes = [chance.randint(1, 9) for _ in range(rank)]
+    data = np.arange(int(np.prod(sizes)), dtype=np.float32).reshape(sizes) + 1
+    axes = chance.sample(range(rank), chance.randint(1, rank))
+    modes = ["half_pixel", "half_pixel_symmetric", "pytorch_half_pixel"]
+    mode = chance.choice([*modes, "align_corners", "asymmetric", "tf_crop_and_resize"])
+    attributes = {
+        "mode": "nearest",
+        "coordinate_transformation_mode": mode,
+        "nearest_mode": chance.choice(["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"]),
+        "axes": axes,
+    }
+    names, inputs = ["x", "", "", ""], {"x": data}
+    if mode == "tf_crop_and_resize":
+        names[1] = "roi"
+        begins = [chance.choice([0, 0.25, 0.5, -0.25]) for _ in axes]
+        inputs["roi"] = np.array(begins + [begin + chance.choice([0.25, 0.5, 1]) for begin in begins], np.float32)
+        attributes["extrapolation_value"] = chance.choice([0.0, -7.5])
+    # Of scales, the text says of these modes what the reference does not: that the part makes the output smaller, and
+    # that an output of size 1 is one, whatever it was before it was rounded down.
+    only_sizes = mode in ("tf_crop_and_resize", "pytorch_half_pixel")
+    if chance.random() < 0.5 or only_sizes:
+        names[3] = "sizes"
+        inputs["sizes"] = np.array([chance.randint(1, 20) for _ in axes], np.int64)
+        if not only_sizes:
+            attributes["keep_aspect_ratio_policy"] = chance.choice(["stretch", "not_larger", "not_smaller"])
+    else:
+        names[2] = "scales"
+        scales = [0.5, 1.0, 1.5, 2.0, 3.0, 0.75, 1.25, 2.7, 0.6, 1.9]
+        inputs["scales"] = np.array([chance.choice(scales) for _ in axes], np.float32)
+    while not names[-1]:
+        names.pop()
+    return attributes, names, inputs
+
+
+class Coordinates:
+    """The coordinates that the reference comes to. It takes one that is no more than a rounding above a whole number for
+    that number in one place and not in another, and then the element before, unless the mode is ceil."""
+
+    def __init__(self):
+        self.made = []
+        self.original = op_resize._compute_x_ori
+        op_resize._compute_x_ori = self
+
+    def __call__(self, *arguments):
+        found = self.original(*arguments)
+        self.made.append(found[0])
+        return found
+
+    def is_accident(self, mode):
+        """Whether that happened since this was asked last."""
+        made, self.made = self.made, []
+        above = (axis[(axis != np.floor(axis)) & (axis + 1 == np.floor(axis + 1))] for axis in made)
+        return mode != "ceil" and any(axis.size for axis in above)
+
+
+def check_resize(program, chance, coordinates):
+    """One random resize beside the reference; whether it was one."""
+    attributes, names, inputs = some_resize(chance)
+    node = helper.make_node("Resize", names, ["y"], **attributes)
+    types = {"sizes": TensorProto.INT64}
+    infos = [
+        helper.make_tensor_value_info(name, types.get(name, TensorProto.FLOAT), array.shape)
+        for name, array in inputs.items()
+    ]
+    graph = helper.make_graph([node], "resize", infos, [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=10)
+    try:
+        expected = ReferenceEvaluator(model).run(None, inputs)
+    except (ValueError, IndexError, TypeError, ZeroDivisionError, UnboundLocalError):
+        return 0
+    if coordinates.is_accident(attributes["nearest_mode"]):
+        return 0
+    found, refusal = ran(program, model, list(inputs.values()))
+    problem = refusal or difference(model, found, expected)
+    if problem:
+        sys.exit(f"{attributes} of {inputs}: {problem}")
+    return 1
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("program", type=Path)
+    parser.add_argument("--count", type=int, default=100, help="how many random resizes")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--verbose", action="store_true", help="name every test")
+    arguments = parser.parse_args()
+    # Of tests that compute, which the package makes with the others.
+    warnings.filterwarnings("ignore")
+    program = str(arguments.program.resolve())
+
+    def operators(test):
+        nodes = [*test.model.graph.node, *(node for function in test.model.functions for node in function.node)]
+        return {node.op_type for node in nodes}
+
+    every = [test for test in collect_testcases(None) if test.model is not None]
+    tests = [test for test in every if operators(test) <= OPERATORS]
+    later = [test for test in every if operators(test) <= OPERATORS | LATER and not operators(test) <= OPERATORS]
+    with ThreadPoolExecutor() as pool:
+        results = list(pool.map(lambda test: check_test(program, test), tests))
+    counts, wrong = Counter(), []
+    for test, (own, problems) in zip(tests, results, strict=True):
+        counts += own
+        wrong += problems
+        if arguments.verbose:
+            print(test.name, "wrong" if problems else dict(own))
+    said = ", ".join(f"{count} {what}" for what, count in sorted(counts.items()))
+    print(f"ONNX {onnx.__version__}, {len(tests)} tests: {said}; {len(later)} of operators to come")
+    unused = [pattern for pattern in REFUSED if not any(Path(test.name).match(pattern) for test in tests)]
+    wrong += [f"no test is called {pattern}" for pattern in unused]
+    if wrong:
+        sys.exit("\n".join(wrong))
+    chance, coordinates = random.Random(arguments.seed), Coordinates()
+    alike = sum(check_resize(program, chance, coordinates) for _ in range(arguments.count))
+    if alike < arguments.count // 2:
+        sys.exit(f"the reference made only {alike} of {arguments.count} resizes")
+    print(f"{alike} resizes are those of the reference")
+
+
+if __name__ == "__main__":
+    main()
