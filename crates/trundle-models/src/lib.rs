@@ -60,7 +60,8 @@ pub use links::Links;
 pub use model::{Dimension, Input, Model, Node, Output, PartialShape, ValueId};
 pub use operator::{
     AspectRatio, BlockOrder, BroadcastRule, Coordinates, Floats, IntegerTypes, Integers,
-    LeastScale, Nearest, Operator, PadValue, Pads, Parts, StridedSliceMasks, ZeroSize,
+    LeastScale, Nearest, Operator, PadValue, Pads, Parts, PatchPadding, StridedSliceMasks,
+    ZeroSize,
 };
 pub use planned::PlannedModel;
 pub use resolve::Given;

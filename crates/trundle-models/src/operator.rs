@@ -239,6 +239,69 @@ pub enum Operator {
         /// Whether numbers of 16 bits are made of those of f32, and not of f64.
         single: bool,
     },
+    /// [`Take`](trundle_core::ops::Take): the elements at indices of an axis. Input 1 are the indices.
+    Gather {
+        /// Which axis; one entry, negative ones count from the end.
+        axis: Integers,
+        /// How many axes data and indices share; a negative number counts from the rank of the indices.
+        batch_axes: i64,
+        /// Whether negative indices count from the end.
+        counts_back: bool,
+    },
+    /// For each position of the indices, which are input 1, the element of its row along an axis.
+    GatherElements {
+        /// Negative ones count from the end.
+        axis: i64,
+    },
+    /// [`GatherNd`](trundle_core::ops::GatherNd). Input 1 are the indices.
+    GatherNd {
+        /// How many axes data and indices share.
+        batch_axes: usize,
+        /// Whether these are one axis in the output, as OpenVINO's GatherND-5 has it.
+        merges_batch: bool,
+    },
+    /// The data with elements of input 2 in the places of [`Operator::GatherElements`].
+    ScatterElements {
+        /// Negative ones count from the end.
+        axis: Integers,
+    },
+    /// The data with elements or slices of input 2 in the places of [`Operator::GatherNd`].
+    ScatterNd,
+    /// The data with slices of input 2 in the places of [`Operator::Gather`].
+    ScatterUpdate {
+        /// Which axis; one entry, negative ones count from the end.
+        axis: Integers,
+    },
+    /// The data with input 1 in the place of a slice of it.
+    SliceScatter {
+        /// The first index along each axis of `axes`.
+        starts: Integers,
+        /// Where it ends, excluded.
+        stops: Integers,
+        /// All axes in order if left out.
+        axes: Option<Integers>,
+        /// All 1 if left out.
+        steps: Option<Integers>,
+    },
+    /// The data, which caches rows of each batch along an axis, with those of input 1 from an index of the batch on,
+    /// as ONNX's TensorScatter has it: input 2, if there is one, has these, else they are 0.
+    TensorScatter {
+        /// Negative ones count from the end; not the first.
+        axis: i64,
+        /// Whether rows beyond the end begin anew.
+        is_circular: bool,
+    },
+    /// Patches of a picture as ExtractImagePatches-3 of OpenVINO has them.
+    Patches {
+        /// Height and width of a patch.
+        sizes: [usize; 2],
+        /// How far apart two patches are.
+        strides: [usize; 2],
+        /// How far apart two elements of a patch are.
+        rates: [usize; 2],
+        /// What is done about those that reach beyond the picture.
+        padding: PatchPadding,
+    },
     /// Channels of each group interleaved with those of the others.
     ShuffleChannels {
         /// Negative ones count from the end.
@@ -246,6 +309,17 @@ pub enum Operator {
         /// The number of groups.
         groups: usize,
     },
+}
+
+/// What is done about patches that reach beyond a picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PatchPadding {
+    /// They are left out.
+    Valid,
+    /// Zeros are put around the picture, of an odd number one more behind it.
+    SameUpper,
+    /// The same, of an odd number one more before it.
+    SameLower,
 }
 
 /// A list of integers that the file states, or that an input gives.

@@ -57,6 +57,9 @@ pub(super) const OPERATORS: &[Row] = &[
     },
     row("Expand", 8, &["input", "shape"], &[], expand),
     row("Flatten", 1, &["input"], &[], flatten),
+    row("Gather", 1, &["data", "indices"], &[], gather),
+    row("GatherElements", 11, &["data", "indices"], &[], gather_elements),
+    row("GatherND", 11, &["data", "indices"], &[], gather_nd),
     row("Identity", 1, &["input"], &[], identity),
     row("Pad", 1, &["data"], &[], pad_by_attributes),
     row("Pad", 11, &["data", "pads"], &["constant_value"], pad),
@@ -68,6 +71,10 @@ pub(super) const OPERATORS: &[Row] = &[
     row("Resize", 11, &["X", "roi", "scales"], &["sizes"], resize),
     row("Resize", 13, &["X"], &["roi", "scales", "sizes"], resize),
     row("ReverseSequence", 10, &["input", "sequence_lens"], &[], reverse_sequence),
+    row("Scatter", 9, &["data", "indices", "updates"], &[], scatter_elements),
+    row("Scatter", 11, &["data", "indices", "updates"], &[], scatter_withdrawn),
+    row("ScatterElements", 11, &["data", "indices", "updates"], &[], scatter_elements),
+    row("ScatterND", 11, &["data", "indices", "updates"], &[], scatter_nd),
     row("Shape", 1, &["data"], &[], shape),
     row("Size", 1, &["data"], &[], size),
     row("Slice", 1, &["data"], &[], slice_by_attributes),
@@ -78,6 +85,7 @@ pub(super) const OPERATORS: &[Row] = &[
     Row { one_output: false, ..row("Split", 13, &["input"], &["split"], split) },
     row("Squeeze", 1, &["data"], &[], squeeze_by_attribute),
     row("Squeeze", 13, &["data"], &["axes"], squeeze),
+    row("TensorScatter", 24, &["past_cache", "update"], &["write_indices"], tensor_scatter),
     row("Tile", 1, &["input", "tiles", "axis"], &[], tile_axis),
     row("Tile", 6, &["input", "repeats"], &[], tile),
     row("Transpose", 1, &["data"], &[], transpose),
@@ -281,6 +289,59 @@ fn reshape(call: &mut Call<'_, '_>) -> Checked<Operator> {
     let allow_zero = if call.opset < 14 { None } else { call.attributes.int("allowzero")? };
     let zero = if allow_zero.unwrap_or(0) == 0 { ZeroSize::Copies } else { ZeroSize::Zero };
     Ok(Operator::Reshape { sizes: list(1), zero })
+}
+
+fn gather(call: &mut Call<'_, '_>) -> Checked<Operator> {
+    let axis = Integers::Given(vec![call.attributes.int("axis")?.unwrap_or(0)]);
+    Ok(Operator::Gather { axis, batch_axes: 0, counts_back: true })
+}
+
+fn gather_elements(call: &mut Call<'_, '_>) -> Checked<Operator> {
+    Ok(Operator::GatherElements { axis: call.attributes.int("axis")?.unwrap_or(0) })
+}
+
+fn gather_nd(call: &mut Call<'_, '_>) -> Checked<Operator> {
+    let batch = if call.opset < 12 { None } else { call.attributes.int("batch_dims")? };
+    let batch = batch.unwrap_or(0);
+    let batch_axes = usize::try_from(batch)
+        .map_err(|_| format!("batch_dims may not be negative, got {batch}"))?;
+    Ok(Operator::GatherNd { batch_axes, merges_batch: false })
+}
+
+fn scatter_elements(call: &mut Call<'_, '_>) -> Checked<Operator> {
+    no_reduction(call, 16)?;
+    let axis = Integers::Given(vec![call.attributes.int("axis")?.unwrap_or(0)]);
+    Ok(Operator::ScatterElements { axis })
+}
+
+fn scatter_withdrawn(_: &mut Call<'_, '_>) -> Checked<Operator> {
+    wrong!("opset 11 has withdrawn it: it is ScatterElements now")
+}
+
+fn scatter_nd(call: &mut Call<'_, '_>) -> Checked<Operator> {
+    no_reduction(call, 16)?;
+    Ok(Operator::ScatterNd)
+}
+
+/// Updates that are added to what is there, and the like, compute.
+fn no_reduction(call: &mut Call<'_, '_>, since: i64) -> Checked<()> {
+    let reduction = if call.opset < since { None } else { call.attributes.text("reduction")? };
+    match reduction {
+        None | Some("none") => Ok(()),
+        Some(other) => {
+            unsupported!("reduction {other:?} computes, and elements are only moved here")
+        }
+    }
+}
+
+fn tensor_scatter(call: &mut Call<'_, '_>) -> Checked<Operator> {
+    let axis = call.attributes.int("axis")?.unwrap_or(-2);
+    let is_circular = match call.attributes.text("mode")? {
+        None | Some("linear") => false,
+        Some("circular") => true,
+        Some(other) => return wrong!("mode {other:?} is neither linear nor circular"),
+    };
+    Ok(Operator::TensorScatter { axis, is_circular })
 }
 
 fn reverse_sequence(call: &mut Call<'_, '_>) -> Checked<Operator> {

@@ -12,19 +12,7 @@ use crate::Result;
 use crate::survey::{Survey, Why};
 
 /// Operators that move elements and are not supported, or not in every form.
-const MOVES: [&str; 11] = [
-    "BitCast",
-    "Compress",
-    "Gather",
-    "GatherElements",
-    "GatherND",
-    "Scatter",
-    "ScatterElements",
-    "ScatterND",
-    "TensorScatter",
-    "Trilu",
-    "Unique",
-];
+const MOVES: [&str; 4] = ["BitCast", "Compress", "Trilu", "Unique"];
 
 /// Operators that give numbers of shapes.
 const SHAPES: [&str; 1] = ["NonZero"];

@@ -13,7 +13,7 @@ use super::layer::Layer;
 use crate::survey::{Survey, Why};
 use crate::{
     BlockOrder, BroadcastRule, ElementType, IntegerTypes, Integers, Operator, PadValue, Pads,
-    Parts, Result, StridedSliceMasks, ZeroSize,
+    Parts, PatchPadding, Result, StridedSliceMasks, ZeroSize,
 };
 
 /// What is known of a layer's input before anything runs.
@@ -58,7 +58,7 @@ use Role::Operator as Op;
 const ANY: RangeInclusive<usize> = 1..=usize::MAX;
 
 #[rustfmt::skip]
-const KINDS: [Kind; 29] = [
+const KINDS: [Kind; 37] = [
     Kind { name: "BatchToSpace",    since: 2,  inputs: 4..=4, outputs: 1..=1, role: Op(batch_to_space) },
     Kind { name: "Broadcast",       since: 1,  inputs: 2..=3, outputs: 1..=1, role: Op(broadcast) },
     Kind { name: "Concat",          since: 1,  inputs: ANY,   outputs: 1..=1, role: Op(concat) },
@@ -66,6 +66,10 @@ const KINDS: [Kind; 29] = [
     Kind { name: "Constant",        since: 1,  inputs: 0..=0, outputs: 1..=1, role: Role::Constant },
     Kind { name: "Convert",         since: 1,  inputs: 1..=1, outputs: 1..=1, role: Op(convert) },
     Kind { name: "DepthToSpace",    since: 1,  inputs: 1..=1, outputs: 1..=1, role: Op(depth_to_space) },
+    Kind { name: "ExtractImagePatches", since: 3, inputs: 1..=1, outputs: 1..=1, role: Op(patches) },
+    Kind { name: "Gather",          since: 1,  inputs: 3..=3, outputs: 1..=1, role: Op(gather) },
+    Kind { name: "GatherElements",  since: 6,  inputs: 2..=2, outputs: 1..=1, role: Op(gather_elements) },
+    Kind { name: "GatherND",        since: 5,  inputs: 2..=2, outputs: 1..=1, role: Op(gather_nd) },
     Kind { name: "Identity",        since: 16, inputs: 1..=1, outputs: 1..=1, role: Op(identity) },
     Kind { name: "Interpolate",     since: 1,  inputs: 2..=4, outputs: 1..=1, role: Op(interpolate) },
     Kind { name: "Pad",             since: 1,  inputs: 3..=4, outputs: 1..=1, role: Op(pad) },
@@ -76,9 +80,13 @@ const KINDS: [Kind; 29] = [
     Kind { name: "Reverse",         since: 1,  inputs: 2..=2, outputs: 1..=1, role: Op(reverse) },
     Kind { name: "ReverseSequence", since: 1,  inputs: 2..=2, outputs: 1..=1, role: Op(reverse_sequence) },
     Kind { name: "Roll",            since: 7,  inputs: 3..=3, outputs: 1..=1, role: Op(roll) },
+    Kind { name: "ScatterElementsUpdate", since: 3, inputs: 4..=4, outputs: 1..=1, role: Op(scatter_elements) },
+    Kind { name: "ScatterNDUpdate", since: 3,  inputs: 3..=3, outputs: 1..=1, role: Op(scatter_nd) },
+    Kind { name: "ScatterUpdate",   since: 3,  inputs: 4..=4, outputs: 1..=1, role: Op(scatter_update) },
     Kind { name: "ShapeOf",         since: 1,  inputs: 1..=1, outputs: 1..=1, role: Op(shape_of) },
     Kind { name: "ShuffleChannels", since: 1,  inputs: 1..=1, outputs: 1..=1, role: Op(shuffle_channels) },
     Kind { name: "Slice",           since: 8,  inputs: 4..=5, outputs: 1..=1, role: Op(slice) },
+    Kind { name: "SliceScatter",    since: 15, inputs: 5..=6, outputs: 1..=1, role: Op(slice_scatter) },
     Kind { name: "SpaceToBatch",    since: 2,  inputs: 4..=4, outputs: 1..=1, role: Op(space_to_batch) },
     Kind { name: "SpaceToDepth",    since: 1,  inputs: 1..=1, outputs: 1..=1, role: Op(space_to_depth) },
     Kind { name: "Split",           since: 1,  inputs: 2..=2, outputs: ANY,   role: Op(split) },
@@ -91,18 +99,7 @@ const KINDS: [Kind; 29] = [
 ];
 
 /// Layers that move elements and are not supported, or not in every form.
-const MOVES: [&str; 10] = [
-    "ExtractImagePatches",
-    "Gather",
-    "GatherElements",
-    "GatherND",
-    "GatherTree",
-    "ScatterElementsUpdate",
-    "ScatterNDUpdate",
-    "ScatterUpdate",
-    "SliceScatter",
-    "Unique",
-];
+const MOVES: [&str; 2] = ["GatherTree", "Unique"];
 
 /// Layers that give numbers of shapes.
 const SHAPES: [&str; 1] = ["NonZero"];
@@ -337,6 +334,81 @@ fn reverse(layer: &Layer, operands: &[Operand]) -> Result<Operator> {
         }
         mode => Err(layer.malformed(format!("mode {mode:?} is neither index nor mask"))),
     }
+}
+
+fn gather(layer: &Layer, _: &[Operand]) -> Result<Operator> {
+    // Version 1 has no batch_dims; indices count back since version 8.
+    let version = layer.opset()?.unwrap_or(8);
+    let batch_axes = if version < 7 { 0 } else { layer.number("batch_dims", 0)? };
+    Ok(Operator::Gather { axis: integers(2), batch_axes, counts_back: version >= 8 })
+}
+
+fn gather_elements(layer: &Layer, _: &[Operand]) -> Result<Operator> {
+    Ok(Operator::GatherElements { axis: layer.number("axis", 0)? })
+}
+
+fn gather_nd(layer: &Layer, _: &[Operand]) -> Result<Operator> {
+    let batch_axes = layer.number("batch_dims", 0)?;
+    Ok(Operator::GatherNd { batch_axes, merges_batch: layer.opset()?.unwrap_or(8) < 8 })
+}
+
+fn scatter_elements(layer: &Layer, _: &[Operand]) -> Result<Operator> {
+    no_reduction(layer)?;
+    Ok(Operator::ScatterElements { axis: integers(3) })
+}
+
+fn scatter_nd(layer: &Layer, _: &[Operand]) -> Result<Operator> {
+    no_reduction(layer)?;
+    Ok(Operator::ScatterNd)
+}
+
+fn scatter_update(_: &Layer, _: &[Operand]) -> Result<Operator> {
+    Ok(Operator::ScatterUpdate { axis: integers(3) })
+}
+
+fn slice_scatter(layer: &Layer, _: &[Operand]) -> Result<Operator> {
+    Ok(Operator::SliceScatter {
+        starts: integers(2),
+        stops: integers(3),
+        steps: Some(integers(4)),
+        axes: optional_integers(layer, 5),
+    })
+}
+
+/// Updates that are added to what is there, and the like, compute.
+fn no_reduction(layer: &Layer) -> Result<()> {
+    match layer.attribute("reduction") {
+        None | Some("none") => Ok(()),
+        Some(other) => Err(layer.unsupported(&format!(
+            "reduction \"{}\" computes, and elements are only moved here",
+            other.escape_debug()
+        ))),
+    }
+}
+
+fn patches(layer: &Layer, _: &[Operand]) -> Result<Operator> {
+    let pair = |name: &str| {
+        let numbers = layer.numbers(name)?;
+        let sizes = numbers.iter().map(|number| usize::try_from(*number).ok().filter(|n| *n > 0));
+        match sizes.collect::<Option<Vec<usize>>>().as_deref() {
+            Some([height, width]) => Ok([*height, *width]),
+            _ => {
+                Err(layer.malformed(&format!("{name} must be two numbers over 0, got {numbers:?}")))
+            }
+        }
+    };
+    let padding = match layer.attribute("auto_pad") {
+        Some("valid") => PatchPadding::Valid,
+        Some("same_upper") => PatchPadding::SameUpper,
+        Some("same_lower") => PatchPadding::SameLower,
+        other => {
+            let other = other.unwrap_or_default().escape_debug();
+            let message = format!("auto_pad \"{other}\" is none of valid, same_upper, same_lower");
+            return Err(layer.malformed(&message));
+        }
+    };
+    let (sizes, strides, rates) = (pair("sizes")?, pair("strides")?, pair("rates")?);
+    Ok(Operator::Patches { sizes, strides, rates, padding })
 }
 
 fn reverse_sequence(layer: &Layer, _: &[Operand]) -> Result<Operator> {

@@ -164,6 +164,21 @@ impl<'m> Builder<'m> {
         self.known(id, self.element(first))
     }
 
+    /// A tensor with the elements of another in the places that a map leads to.
+    pub(super) fn updated(
+        &mut self,
+        base: TensorId,
+        updates: TensorId,
+        places: &IndexMap,
+    ) -> Checked<TensorId> {
+        self.count(places.in_shape().rank() + places.out_shape().rank())?;
+        let id = self.program.updated(base, updates, places)?;
+        // What it is made of on the way has no name.
+        let (element, len) = (self.element(base), self.program.tensors().len());
+        self.infos.resize_with(len, || TensorInfo { name: String::new(), element });
+        Ok(id)
+    }
+
     /// The next input of the program.
     fn given(&mut self, element: ElementType, shape: &Shape) -> Checked<TensorId> {
         self.count(shape.rank())?;

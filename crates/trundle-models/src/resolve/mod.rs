@@ -9,6 +9,7 @@ mod broadcast;
 mod builder;
 mod dropout;
 mod element;
+mod gathers;
 mod inputs;
 mod joins;
 mod known;
@@ -16,6 +17,7 @@ mod moves;
 mod nearest;
 mod numbers;
 mod pad;
+mod patches;
 mod range;
 mod resize;
 mod shapes;
@@ -172,6 +174,25 @@ fn resolved(site: &mut Site<'_, '_>) -> Checked<Vec<TensorId>> {
         Operator::Size => known::size(site)?,
         Operator::Filled { sizes, value } => known::filled(site, sizes, value)?,
         Operator::Range { element, single } => range::range(site, *element, *single)?,
+        Operator::Gather { axis, batch_axes, counts_back } => {
+            gathers::gather(site, axis, *batch_axes, *counts_back)?
+        }
+        Operator::GatherElements { axis } => gathers::gather_elements(site, *axis)?,
+        Operator::GatherNd { batch_axes, merges_batch } => {
+            gathers::gather_nd(site, *batch_axes, *merges_batch)?
+        }
+        Operator::ScatterElements { axis } => gathers::scatter_elements(site, axis)?,
+        Operator::ScatterNd => gathers::scatter_nd(site)?,
+        Operator::ScatterUpdate { axis } => gathers::scatter_update(site, axis)?,
+        Operator::SliceScatter { starts, stops, axes, steps } => {
+            gathers::slice_scatter(site, starts, stops, axes.as_ref(), steps.as_ref())?
+        }
+        Operator::TensorScatter { axis, is_circular } => {
+            gathers::tensor_scatter(site, *axis, *is_circular)?
+        }
+        Operator::Patches { sizes, strides, rates, padding } => {
+            patches::patches(site, *sizes, *strides, *rates, *padding)?
+        }
         Operator::ShuffleChannels { axis, groups } => {
             blocks::shuffle_channels(site, *axis, *groups)?
         }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use trundle_core::DType;
+use trundle_core::ops::Indices;
 use trundle_core::program::{Made, TensorId};
 use trundle_formats::StoredDType;
 
@@ -108,6 +109,51 @@ impl Site<'_, '_> {
             [Some(entry)] => Ok(entry),
             _ => wrong!("{what} must be one number, got {}", entries.len()),
         }
+    }
+
+    /// The indices that an input holds, of any shape.
+    pub(super) fn indices(&mut self, input: usize) -> Checked<Indices> {
+        let tensor = self.input(input)?;
+        let (element, shape) = (self.builder.element(tensor), self.builder.shape(tensor).clone());
+        let types = IntegerTypes::Integers;
+        let dtype = accepted(element, types).ok_or_else(|| {
+            format!("indices may not be of type {element}, only {}", words(types))
+        })?;
+        let signed = |at: usize, entry: Option<Number>| match entry {
+            Some(Number::Integer(entry)) => i64::try_from(entry).map_err(|_| {
+                Problem::from(format!("index {entry} at {:?} is over i64", shape.unravel(at)))
+            }),
+            _ => wrong!("indices are not integers"),
+        };
+        let element = StoredDType::little_endian(dtype);
+        let count = shape.elements();
+        // Most are there as they are.
+        if let Some(elements) = self.builder.elements(tensor) {
+            let bytes = elements.bytes();
+            let values: Vec<i64> = match dtype {
+                DType::I64 => {
+                    bytes.as_chunks().0.iter().map(|at| i64::from_le_bytes(*at)).collect()
+                }
+                DType::I32 => {
+                    let chunks = bytes.as_chunks().0.iter();
+                    chunks.map(|at| i32::from_le_bytes(*at).into()).collect()
+                }
+                _ => (0..count)
+                    .map(|at| signed(at, number(&element, bytes, at)))
+                    .collect::<Checked<_>>()?,
+            };
+            return Ok(Indices::new(shape, values)?);
+        }
+        if count > MOST_ENTRIES {
+            return wrong!("there are {count} indices, over the limit of {MOST_ENTRIES}");
+        }
+        let values = (0..count).map(|at| {
+            let (data, own) = self.source("indices", tensor, at)?;
+            let entry = number(&element, data.bytes(), own);
+            signed(at, entry)
+        });
+        let values = values.collect::<Checked<Vec<i64>>>()?;
+        Ok(Indices::new(shape, values)?)
     }
 
     /// What an input holds, of a type that `fits`; `types` says which those are.

@@ -416,8 +416,9 @@ fn the_value_of_an_old_pad_has_the_type_of_its_data() {
 
 #[test]
 fn what_computes_is_refused_with_the_list_of_what_does_not() {
-    let all = "CenterCropPad, Concat, Constant, ConstantOfShape, DepthToSpace, Dropout, Expand, Flatten, Identity, Pad, \
-               Range, Reshape, Resize, ReverseSequence, Shape, Size, Slice, SpaceToDepth, Split, Squeeze, Tile, \
+    let all = "CenterCropPad, Concat, Constant, ConstantOfShape, DepthToSpace, Dropout, Expand, Flatten, Gather, \
+               GatherElements, GatherND, Identity, Pad, Range, Reshape, Resize, ReverseSequence, Scatter, \
+               ScatterElements, ScatterND, Shape, Size, Slice, SpaceToDepth, Split, Squeeze, TensorScatter, Tile, \
                Transpose, Unsqueeze, Upsample";
     let named = Node { name: "conv1".to_owned(), ..node("Conv", &["x"], &["y"], vec![]) };
     assert_eq!(
@@ -444,7 +445,7 @@ fn all_that_is_not_supported_is_named_with_its_count() {
         node("Conv", &["t"], &["c\n"], vec![]),
         node("Relu", &["c\n"], &["r"], vec![]),
         node("Conv", &["r"], &["d"], vec![]),
-        node("Gather", &["d", "s"], &["g"], vec![]),
+        node("Compress", &["d", "s"], &["g"], vec![]),
         node("Resize", &["g"], &["k"], vec![text("mode", "nearest")]),
         node("Resize", &["k"], &["l"], vec![text("mode", "cubic")]),
         node("Upsample", &["l"], &["z"], vec![text("mode", "linear")]),
@@ -454,7 +455,7 @@ fn all_that_is_not_supported_is_named_with_its_count() {
     let refused = refusal(&model(17, nodes, FLOAT));
     let expected = "NonZero \"s\": not supported: Conv (2 nodes), Relu (1 node), Resize in mode cubic (1 node), \
                     Upsample in mode linear (1 node), which compute; \
-                    Gather (1 node), which moves elements, but not yet here; \
+                    Compress (1 node), which moves elements, but not yet here; \
                     NonZero (1 node), which makes numbers of shapes; \
                     If (1 node), which holds graphs or lists of tensors; \
                     a\\u{1b}[31mb (1 node), which is not known; what is: CenterCropPad, ";

@@ -47,8 +47,9 @@ fn upsample() {
             of(&["x", "scales"], vec![text("mode", "linear")]),
             "Upsample \"y\": not supported: Upsample in mode linear (1 node), which computes; what is: \
              CenterCropPad, Concat, Constant, ConstantOfShape, DepthToSpace, Dropout, Expand, Flatten, \
-             Identity, Pad, Range, Reshape, Resize, ReverseSequence, Shape, Size, Slice, SpaceToDepth, \
-             Split, Squeeze, Tile, Transpose, Unsqueeze, Upsample",
+             Gather, GatherElements, GatherND, Identity, Pad, Range, Reshape, Resize, ReverseSequence, \
+             Scatter, ScatterElements, ScatterND, Shape, Size, Slice, SpaceToDepth, Split, Squeeze, \
+             TensorScatter, Tile, Transpose, Unsqueeze, Upsample",
         ),
     ]);
 }

@@ -48,14 +48,16 @@ fn the_good_model_is_read() {
 
 #[test]
 fn what_computes_is_refused_with_what_does_not() {
-    let names = "BatchToSpace, Broadcast, Concat, Const, Constant, Convert, DepthToSpace, Identity, Interpolate, \
-                 Pad, Parameter, Range, Reshape, Result, Reverse, ReverseSequence, Roll, ShapeOf, ShuffleChannels, \
-                 Slice, SpaceToBatch, SpaceToDepth, Split, Squeeze, StridedSlice, Tile, Transpose, Unsqueeze, \
-                 VariadicSplit";
+    let names = "BatchToSpace, Broadcast, Concat, Const, Constant, Convert, DepthToSpace, \
+                 ExtractImagePatches, Gather, GatherElements, GatherND, Identity, Interpolate, Pad, \
+                 Parameter, Range, Reshape, Result, Reverse, ReverseSequence, Roll, \
+                 ScatterElementsUpdate, ScatterNDUpdate, ScatterUpdate, ShapeOf, ShuffleChannels, Slice, \
+                 SliceScatter, SpaceToBatch, SpaceToDepth, Split, Squeeze, StridedSlice, Tile, Transpose, \
+                 Unsqueeze, VariadicSplit";
     for (kind, why) in [
         ("MatMul", "which computes"),
         ("TensorIterator", "which holds graphs or lists of tensors"),
-        ("Gather", "which moves elements, but not yet here"),
+        ("GatherTree", "which moves elements, but not yet here"),
         ("roll", "which is not known"),
     ] {
         let message = refused("type=\"Roll\"", &format!("type=\"{kind}\""));

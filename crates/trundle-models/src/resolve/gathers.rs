@@ -1,0 +1,191 @@
+//! Elements at indices, and elements put there.
+
+use trundle_core::ops::{GatherNd, IndexMode, Indices, Slice, Take, TakeAlongAxis};
+use trundle_core::program::TensorId;
+use trundle_core::{IndexMap, Shape, normalize_axis};
+
+use super::site::Site;
+use crate::Integers;
+use crate::problem::{Checked, wrong};
+
+/// Gather.
+///
+/// Source: ONNX's Gather, OpenVINO's Gather-1, -7 and -8.
+pub(super) fn gather(
+    site: &mut Site<'_, '_>,
+    axis: &Integers,
+    batch_axes: i64,
+    counts_back: bool,
+) -> Checked<TensorId> {
+    let axis = site.single("axis", axis)?;
+    let indices = site.indices(1)?;
+    if !counts_back && let Some(negative) = indices.values().iter().find(|index| **index < 0) {
+        return wrong!("indices may not be negative, got {negative}");
+    }
+    let rank = indices.shape().rank();
+    let batch = if batch_axes < 0 { batch_axes + rank.cast_signed() as i64 } else { batch_axes };
+    let Ok(batch) = usize::try_from(batch) else {
+        return wrong!("batch_dims {batch_axes} is out of range for indices of rank {rank}");
+    };
+    site.moved_by(Take::new(axis, indices).with_batch_axes(batch))
+}
+
+/// GatherElements: along the other axes the indices may be fewer than the data, as ONNX's text leaves it.
+///
+/// Source: ONNX's GatherElements, OpenVINO's GatherElements-6.
+pub(super) fn gather_elements(site: &mut Site<'_, '_>, axis: i64) -> Checked<TensorId> {
+    let indices = site.indices(1)?;
+    let map = along_axis(&site.data_shape()?, axis, indices)?;
+    site.moved(map)
+}
+
+/// GatherND.
+///
+/// Source: ONNX's GatherND, OpenVINO's GatherND-5 and -8.
+pub(super) fn gather_nd(
+    site: &mut Site<'_, '_>,
+    batch_axes: usize,
+    merges_batch: bool,
+) -> Checked<TensorId> {
+    let gathered = {
+        let indices = site.indices(1)?;
+        site.moved_by(GatherNd::new(batch_axes, indices))?
+    };
+    if !merges_batch || batch_axes < 2 {
+        return Ok(gathered);
+    }
+    let shape = site.builder.shape(gathered).clone();
+    let (batch, rest) = shape.split_at(batch_axes);
+    let sizes = [&[batch.iter().product()], rest].concat();
+    site.builder.reshaped(gathered, &Shape::new(sizes)?)
+}
+
+/// ScatterElements without a reduction.
+///
+/// Source: ONNX's Scatter and ScatterElements, OpenVINO's ScatterElementsUpdate-3 and -12.
+pub(super) fn scatter_elements(site: &mut Site<'_, '_>, axis: &Integers) -> Checked<TensorId> {
+    let axis = site.single("axis", axis)?;
+    let indices = site.indices(1)?;
+    let places = along_axis(&site.data_shape()?, axis, indices)?;
+    updated(site, &places, 2)
+}
+
+/// ScatterND without a reduction.
+///
+/// Source: ONNX's ScatterND, OpenVINO's ScatterNDUpdate-3 and -15.
+pub(super) fn scatter_nd(site: &mut Site<'_, '_>) -> Checked<TensorId> {
+    let indices = site.indices(1)?;
+    let places = GatherNd::new(0, indices).index_map(&site.data_shape()?)?;
+    updated(site, &places, 2)
+}
+
+/// ScatterUpdate: the axes of the indices stand in the updates in the place of the axis.
+///
+/// Source: OpenVINO's ScatterUpdate-3.
+pub(super) fn scatter_update(site: &mut Site<'_, '_>, axis: &Integers) -> Checked<TensorId> {
+    let axis = site.single("axis", axis)?;
+    let indices = site.indices(1)?;
+    let places = Take::new(axis, indices).index_map(&site.data_shape()?)?;
+    updated(site, &places, 2)
+}
+
+/// SliceScatter.
+///
+/// Source: OpenVINO's SliceScatter-15.
+pub(super) fn slice_scatter(
+    site: &mut Site<'_, '_>,
+    starts: &Integers,
+    stops: &Integers,
+    axes: Option<&Integers>,
+    steps: Option<&Integers>,
+) -> Checked<TensorId> {
+    let (starts, stops) = (site.list("starts", starts)?, site.list("stops", stops)?);
+    let axes = site.list_or("axes", axes, (0..).take(starts.len()))?;
+    let steps = site.list_or("steps", steps, starts.iter().map(|_| 1))?;
+    let places = Slice::new(&starts, &stops, &axes, &steps).index_map(&site.data_shape()?)?;
+    updated(site, &places, 1)
+}
+
+/// TensorScatter.
+///
+/// Source: ONNX's TensorScatter, opset 24.
+pub(super) fn tensor_scatter(
+    site: &mut Site<'_, '_>,
+    axis: i64,
+    is_circular: bool,
+) -> Checked<TensorId> {
+    let shape = site.data_shape()?;
+    let axis = normalize_axis("axis", axis, shape.rank())?;
+    if axis == 0 {
+        return wrong!("axis 0 has the batches, and cannot be the one that is written along");
+    }
+    let update = site.builder.shape(site.input(1)?).clone();
+    let (size, count) = (shape[axis], update.get(axis).copied().unwrap_or(0));
+    let starts = match site.input(2) {
+        Ok(_) => {
+            let starts = site.indices(2)?;
+            if starts.shape().sizes() != [shape[0]] {
+                let (batches, got) = (shape[0], starts.shape());
+                return wrong!("write_indices must have shape [{batches}], got {got}");
+            }
+            starts.values().to_vec()
+        }
+        Err(_) => vec![0; shape[0]],
+    };
+    let mut places = Vec::with_capacity(starts.len().saturating_mul(count));
+    for start in starts {
+        let most = if is_circular { size } else { (size + 1).saturating_sub(count) };
+        let first = usize::try_from(start).ok().filter(|first| *first < most);
+        let Some(first) = first else {
+            let mode = if is_circular { "circular" } else { "linear" };
+            return wrong!(
+                "write index {start} is out of range: {count} rows are written to {size}, {mode}"
+            );
+        };
+        if count > size {
+            return wrong!("{count} rows are written along an axis of {size}");
+        }
+        places.extend((first..first + count).map(|at| (at % size.max(1)).cast_signed() as i64));
+    }
+    // One index for each batch and row, the same along all other axes.
+    let mut taken = Take::new(
+        i64::try_from(axis).unwrap_or(i64::MAX),
+        Indices::new(Shape::new([shape[0], count])?, places)?,
+    );
+    taken = taken.with_batch_axes(1).with_mode(IndexMode::Raise);
+    let places = taken.index_map(&shape)?;
+    updated(site, &places, 1)
+}
+
+/// The data with the elements of an input in these places.
+fn updated(site: &mut Site<'_, '_>, places: &IndexMap, updates: usize) -> Checked<TensorId> {
+    let (data, updates) = (site.data()?, site.input(updates)?);
+    let (element, other) = (site.builder.element(data), site.builder.element(updates));
+    if element != other {
+        return wrong!("updates must be of type {element}, got {other}");
+    }
+    site.builder.updated(data, updates, places)
+}
+
+/// For each position of `indices` the element of its row.
+fn along_axis(shape: &Shape, axis: i64, indices: Indices) -> Checked<IndexMap> {
+    let front = normalize_axis("axis", axis, shape.rank())?;
+    let own = indices.shape().clone();
+    if own.rank() != shape.rank() {
+        let (rank, got) = (shape.rank(), own.rank());
+        return wrong!("indices must have rank {rank}, as the data has, got {got}");
+    }
+    let mut kept = shape.sizes().to_vec();
+    for (at, (size, count)) in kept.iter_mut().zip(own.iter()).enumerate() {
+        if at != front {
+            if *count > *size {
+                return wrong!("indices of shape {own} reach beyond data of shape {shape}");
+            }
+            *size = *count;
+        }
+    }
+    let bounds: Vec<_> = kept.iter().map(|size| 0..*size).collect();
+    let first = IndexMap::identity(shape).restrict(&bounds)?;
+    let taken = TakeAlongAxis::new(axis, indices).index_map(first.out_shape())?;
+    Ok(first.then(&taken)?)
+}

@@ -1,0 +1,97 @@
+//! Patches of pictures.
+
+use trundle_core::Shape;
+use trundle_core::ops::{Reshape, Transpose, Windows};
+use trundle_core::program::TensorId;
+
+use super::pad::block;
+use super::site::Site;
+use super::slices::cut;
+use crate::problem::{Checked, wrong};
+use crate::{ElementType, PatchPadding};
+
+/// ExtractImagePatches: the elements of a patch become the channels, those of each place after each other, and the
+/// output's height and width count the patches.
+///
+/// Source: OpenVINO's ExtractImagePatches-3.
+pub(super) fn patches(
+    site: &mut Site<'_, '_>,
+    sizes: [usize; 2],
+    strides: [usize; 2],
+    rates: [usize; 2],
+    padding: PatchPadding,
+) -> Checked<TensorId> {
+    let shape = site.data_shape()?;
+    let [batches, channels, ..] = shape[..] else {
+        return wrong!("the data must have rank 4, got shape {shape}");
+    };
+    if shape.rank() != 4 {
+        return wrong!("the data must have rank 4, got shape {shape}");
+    }
+    let mut data = site.data()?;
+    let mut counts = [0; 2];
+    for side in 0..2 {
+        let (axis, size) = (side + 2, shape[side + 2]);
+        let extent = (sizes[side].max(1) - 1)
+            .checked_mul(rates[side])
+            .and_then(|far| far.checked_add(1))
+            .ok_or_else(|| "the patches are too large".to_owned())?;
+        let ends = match padding {
+            PatchPadding::Valid => [0, 0],
+            PatchPadding::SameUpper | PatchPadding::SameLower => {
+                let last = (size.div_ceil(strides[side]).max(1) - 1) * strides[side];
+                let all = (last + extent).saturating_sub(size);
+                let less = all / 2;
+                if padding == PatchPadding::SameUpper {
+                    [less, all - less]
+                } else {
+                    [all - less, less]
+                }
+            }
+        };
+        data = padded(site, data, axis, ends)?;
+        let size = size + ends[0] + ends[1];
+        counts[side] = match size.checked_sub(extent) {
+            Some(left) => left / strides[side] + 1,
+            None => 0,
+        };
+    }
+    let out = [batches, channels * sizes[0] * sizes[1], counts[0], counts[1]];
+    let signed = |sizes: &[usize]| -> Vec<i64> {
+        sizes.iter().map(|size| i64::try_from(*size).unwrap_or(i64::MAX)).collect()
+    };
+    if out.contains(&0) {
+        let shape = site.builder.shape(data).clone();
+        let none: Vec<_> = shape.iter().map(|_| 0..0).collect();
+        let nothing = site.builder.moved(data, cut(&shape, &none)?)?;
+        return site.builder.reshaped(nothing, &Shape::new(out)?);
+    }
+    let windows = Windows::new(&signed(&sizes), &signed(&strides), &[2, 3], &signed(&rates));
+    let windows = site.builder.moved_by(data, windows)?;
+    // Batch, channel, places, within: within, then channel, are the new channels.
+    let ordered = site.builder.moved_by(windows, Transpose::new(&[0, 4, 5, 1, 2, 3]))?;
+    site.builder.moved_by(ordered, Reshape::new(&signed(&out)))
+}
+
+/// Zeros before and behind along an axis.
+fn padded(
+    site: &mut Site<'_, '_>,
+    data: TensorId,
+    axis: usize,
+    ends: [usize; 2],
+) -> Checked<TensorId> {
+    if ends == [0, 0] {
+        return Ok(data);
+    }
+    let ElementType::Fixed(dtype) = site.builder.element(data) else {
+        return wrong!("strings have no zero to be put around them");
+    };
+    let zero = site.builder.zero(dtype)?;
+    let parts = [
+        block(site, zero, data, axis, ends[0])?,
+        Some(data),
+        block(site, zero, data, axis, ends[1])?,
+    ];
+    let parts: Vec<TensorId> = parts.into_iter().flatten().collect();
+    site.builder.joined(axis, &parts)
+}
