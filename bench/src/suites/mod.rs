@@ -5,6 +5,7 @@
 
 mod chains;
 mod elements;
+mod gathers;
 mod lanes;
 mod many_axes;
 mod packed;
@@ -32,6 +33,7 @@ pub fn all() -> Vec<Suite> {
         lanes::suite(),
         many_axes::suite(),
         packed::suite(),
+        gathers::suite(),
         chains::suite(),
         windows::windows(),
         windows::time_major(),

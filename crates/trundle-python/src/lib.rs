@@ -10,6 +10,7 @@
 #[allow(unsafe_code)]
 mod array;
 mod array_like;
+mod assembled;
 mod chain;
 #[allow(unsafe_code)]
 mod dlpack;
@@ -44,7 +45,7 @@ mod _trundle {
     use pyo3::prelude::*;
 
     use super::array::find_numpy;
-    use super::functions::{axes, copies, reversals, rolls};
+    use super::functions::{axes, copies, joins, reversals, rolls};
     use super::hinted::add_hinted;
 
     #[pymodule_export]
@@ -75,6 +76,8 @@ mod _trundle {
         add_hinted!(module, axes::swapaxes)?;
         add_hinted!(module, copies::ascontiguousarray)?;
         add_hinted!(module, copies::copyto)?;
+        add_hinted!(module, joins::concatenate)?;
+        add_hinted!(module, joins::stack)?;
         add_hinted!(module, reversals::flip)?;
         add_hinted!(module, reversals::reverse_sequence)?;
         add_hinted!(module, reversals::reverse_subsequences)?;

@@ -9,7 +9,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
-use trundle::{Error, Plan};
+use smallvec::SmallVec;
+use trundle::{Error, Plan, ProgramPlan};
 
 use crate::error::refused;
 use crate::lazy::Lazy;
@@ -25,14 +26,17 @@ const MOST_BYTES_UNSTOPPED: usize = 16 << 20;
 /// How often a long move asks whether it shall stop.
 const BETWEEN_ASKS: Duration = Duration::from_millis(50);
 
-/// The two ends of a move.
-struct Ends {
-    src: Extent,
+/// The ends of a move: what is read, and what is written.
+struct Ends<Read> {
+    src: Read,
     dst: Extent,
 }
 
 // SAFETY: whoever runs the move holds the arrays, and these are only their addresses.
-unsafe impl Send for Ends {}
+unsafe impl<Read> Send for Ends<Read> {}
+
+/// Asked by a run whether it goes on.
+type GoOn<'a> = Option<&'a (dyn Fn() -> bool + Sync)>;
 
 /// Moves the elements of `src` to `dst`, for which `plan` is made. They do not overlap.
 ///
@@ -43,15 +47,40 @@ pub(crate) fn run(py: Python<'_>, plan: &Plan, src: Extent, dst: Extent) -> PyRe
         return Ok(());
     }
     let ends = Ends { src, dst };
-    let bytes = dst.bytes.max(plan.scratch_bytes());
+    run_of(py, dst.bytes.max(plan.scratch_bytes()), move |go_on| ends.run(plan, go_on))
+}
+
+/// Makes `dst` of the elements of several arrays, for which `plan` is made. None of them overlaps it.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn run_program(
+    py: Python<'_>,
+    plan: &ProgramPlan,
+    src: &[Extent],
+    dst: Extent,
+) -> PyResult<()> {
+    if dst.bytes == 0 {
+        return Ok(());
+    }
+    let ends = Ends { src: SmallVec::<[Extent; 4]>::from_slice(src), dst };
+    run_of(py, dst.bytes.max(plan.scratch_bytes()), move |go_on| ends.run_program(plan, go_on))
+}
+
+/// Does the work of a run of so many bytes.
+fn run_of(
+    py: Python<'_>,
+    bytes: usize,
+    work: impl FnOnce(GoOn<'_>) -> Result<(), Error> + Send,
+) -> PyResult<()> {
     let moved = if bytes <= MOST_BYTES_WITH_LOCK {
-        ends.run(plan, None)
+        work(None)
     } else if bytes <= MOST_BYTES_UNSTOPPED || !handles_signals(py)? {
-        py.detach(move || ends.run(plan, None))
+        py.detach(move || work(None))
     } else {
         let caller = Caller::new();
         let go_on = || caller.goes_on();
-        let moved = py.detach(move || ends.run(plan, Some(&go_on)));
+        let moved = py.detach(move || work(Some(&go_on)));
         if let Some(raised) = caller.raised() {
             return Err(raised);
         }
@@ -69,8 +98,27 @@ fn handles_signals(py: Python<'_>) -> PyResult<bool> {
     Ok(CURRENT_THREAD.import(py, "threading", "current_thread")?.call0()?.is(&main))
 }
 
-impl Ends {
-    fn run(self, plan: &Plan, go_on: Option<&(dyn Fn() -> bool + Sync)>) -> Result<(), Error> {
+impl Ends<SmallVec<[Extent; 4]>> {
+    fn run_program(self, plan: &ProgramPlan, go_on: GoOn<'_>) -> Result<(), Error> {
+        let Ends { src, dst } = self;
+        // Of no elements there may be no address either.
+        let bytes = |of: &Extent| match of.bytes {
+            0 => &[][..],
+            // SAFETY: as of `Ends::run`, for each array.
+            bytes => unsafe { std::slice::from_raw_parts(of.start.cast_const(), bytes) },
+        };
+        let src: SmallVec<[&[u8]; 4]> = src.iter().map(bytes).collect();
+        // SAFETY: the bytes that the result reaches, which the caller holds; no other overlaps them.
+        let dst = unsafe { std::slice::from_raw_parts_mut(dst.start, dst.bytes) };
+        match go_on {
+            Some(go_on) => plan.run_while(&src, dst, go_on),
+            None => plan.run(&src, dst),
+        }
+    }
+}
+
+impl Ends<Extent> {
+    fn run(self, plan: &Plan, go_on: GoOn<'_>) -> Result<(), Error> {
         let Ends { src, dst } = self;
         // SAFETY: both are the bytes that an array reaches, which the caller holds; they do not
         // overlap. Who writes to an array while it is moved gets elements torn, as in numpy.

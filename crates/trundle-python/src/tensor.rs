@@ -77,6 +77,24 @@ impl<'py> Tensor<'py> {
         }
     }
 
+    /// Checks that another argument goes with this one: of the same kind, with elements of the same type.
+    ///
+    /// # Errors
+    /// TypeError if it does not.
+    pub(crate) fn check_like(&self, argument: &str, other: &Tensor<'py>) -> PyResult<()> {
+        match (&self.kind, &other.kind) {
+            (Kind::Array(own, _), Kind::Array(array, _)) => array.check_dtype(argument, own),
+            (Kind::Foreign(own), Kind::Foreign(foreign))
+                if own.object().get_type().is(foreign.object().get_type()) =>
+            {
+                foreign.check_dtype(argument, own)
+            }
+            _ => Err(PyTypeError::new_err(format!(
+                "{argument} must be an array of the kind of the first one"
+            ))),
+        }
+    }
+
     /// An argument to write what is made of `x`: of the same kind, with elements of the same type.
     ///
     /// # Errors

@@ -128,6 +128,7 @@ pub use functions::{
 pub use joins::{concatenate, concatenate_into, pad, pad_into, stack, stack_into};
 pub use plan::{Plan, PlanError};
 pub use program_plan::ProgramPlan;
+pub use trundle_core::program::TensorId;
 pub use trundle_core::{
     BitOrder, DType, Digest, Error, Fingerprint, IndexMap, Layout, Op, Packing, Permutation,
     Program, Result, Shape, Tensor, TensorView, TensorViewMut, Width, fingerprint, normalize_axis,

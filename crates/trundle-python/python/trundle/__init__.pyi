@@ -100,6 +100,23 @@ def rot90(
 ) -> NDArray[Any]: ...
 
 @overload
+def concatenate(
+    arrays: Sequence[_Array], /, axis: _Int | None = 0, *, out: _Array | None = None, threads: _Int | None = None
+) -> _Array: ...
+@overload
+def concatenate(
+    arrays: Sequence[ArrayLike], /, axis: _Int | None = 0, *, out: NDArray[Any] | None = None, threads: _Int | None = None
+) -> NDArray[Any]: ...
+@overload
+def stack(
+    arrays: Sequence[_Array], /, axis: _Int = 0, *, out: _Array | None = None, threads: _Int | None = None
+) -> _Array: ...
+@overload
+def stack(
+    arrays: Sequence[ArrayLike], /, axis: _Int = 0, *, out: NDArray[Any] | None = None, threads: _Int | None = None
+) -> NDArray[Any]: ...
+
+@overload
 def permute_dims(
     x: _Array, /, axes: _List, *, out: _Array | None = None, threads: _Int | None = None
 ) -> _Array: ...

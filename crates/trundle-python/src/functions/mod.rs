@@ -2,5 +2,6 @@
 
 pub(crate) mod axes;
 pub(crate) mod copies;
+pub(crate) mod joins;
 pub(crate) mod reversals;
 pub(crate) mod rolls;

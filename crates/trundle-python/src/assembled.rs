@@ -1,0 +1,87 @@
+//! The way of a call that makes one array of several, or puts a constant around one.
+
+use pyo3::prelude::*;
+use trundle::{Layout, Program, ProgramPlan, Result, TensorId};
+
+use crate::error::{out_of_memory, refused};
+use crate::memory::{Extent, Memory, PerAxis, contiguous_bytes};
+use crate::moved::copied;
+use crate::recycled::Block;
+use crate::run::run_program;
+use crate::tensor::{Output, Tensor};
+
+/// What is made of which arrays.
+pub(crate) struct Assembly<'a, 'py> {
+    inputs: &'a [Tensor<'py>],
+    program: Program,
+    layouts: Vec<Layout>,
+}
+
+impl<'a, 'py> Assembly<'a, 'py> {
+    /// What `make` makes of arrays, of which there is one at least.
+    ///
+    /// # Errors
+    /// What it refuses.
+    pub(crate) fn new(
+        inputs: &'a [Tensor<'py>],
+        make: impl FnOnce(&mut Program, &[TensorId]) -> Result<TensorId>,
+    ) -> Result<Assembly<'a, 'py>> {
+        let mut program = Program::new();
+        let (mut given, mut layouts) = (Vec::new(), Vec::new());
+        for input in inputs {
+            let layout = input.memory.layout()?;
+            given.push(program.given(layout.shape().clone(), input.memory.width)?);
+            layouts.push(layout);
+        }
+        let made = make(&mut program, &given)?;
+        Ok(Assembly { inputs, program: program.with_output(made)?, layouts })
+    }
+
+    /// The sizes of what is made.
+    fn sizes(&self) -> PerAxis<isize> {
+        let output = self.program.tensor(self.program.outputs()[0]);
+        output.shape.iter().map(|size| size.cast_signed()).collect()
+    }
+
+    /// How it is made where an array has this layout.
+    fn plan(&self, py: Python<'_>, to: &Memory, threads: Option<usize>) -> PyResult<ProgramPlan> {
+        let plan = || ProgramPlan::new(&self.program, &self.layouts, &to.layout()?, threads);
+        plan().map_err(|error| refused(py, &error))
+    }
+
+    /// Makes it in memory that none of the arrays overlaps.
+    fn run(&self, py: Python<'_>, plan: &ProgramPlan, to: Extent) -> PyResult<()> {
+        let extents: Vec<Extent> = self.inputs.iter().map(|each| each.memory.extent()).collect();
+        run_program(py, plan, &extents, to)
+    }
+}
+
+/// What is made: in `out`, or in a new array of the kind of the first.
+pub(crate) fn assembled<'py>(
+    py: Python<'py>,
+    assembly: &Assembly<'_, 'py>,
+    out: Option<&Bound<'py, PyAny>>,
+    threads: Option<usize>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (first, sizes) = (&assembly.inputs[0], assembly.sizes());
+    let width = first.memory.width;
+    let Some(out) = out else {
+        let (output, extent) = Output::like(first, &sizes)?;
+        let made = Memory::contiguous(extent.start, &sizes, width);
+        assembly.run(py, &assembly.plan(py, &made, threads)?, extent)?;
+        return output.finish(py);
+    };
+    let target = Tensor::to_write("out", out, first)?.memory;
+    let plan = assembly.plan(py, &target, threads)?;
+    if !assembly.inputs.iter().any(|each| each.memory.may_overlap(&target)) {
+        assembly.run(py, &plan, target.extent())?;
+        return Ok(out.clone());
+    }
+    // All is read before anything is written.
+    let bytes = contiguous_bytes(&sizes, width);
+    let block = Block::new(bytes).ok_or_else(|| out_of_memory(bytes))?;
+    let apart = Memory::contiguous(block.start(), &sizes, width);
+    assembly.run(py, &assembly.plan(py, &apart, threads)?, apart.extent())?;
+    copied(py, &apart, &target, threads)?;
+    Ok(out.clone())
+}

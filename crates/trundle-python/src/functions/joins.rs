@@ -1,0 +1,171 @@
+//! Arrays one after another.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use trundle::{IndexMap, Program, Shape, TensorId};
+
+use crate::array::Class;
+use crate::assembled::{Assembly, assembled};
+use crate::error::refused;
+use crate::numbers;
+use crate::tensor::Tensor;
+
+/// Arrays one after another along an axis.
+///
+/// Parameters
+/// ----------
+/// arrays : sequence of array_like
+///     One or more, of one kind and dtype, whose shapes are the same but along `axis`. Unlike numpy's, they are not cast.
+/// axis : int, optional
+///     The axis; a negative one counts from the end. None: each array is flattened before.
+/// out, threads
+///     See `help(trundle)`.
+///
+/// Returns
+/// -------
+/// array of the kind and dtype of the arrays
+///
+/// Raises
+/// ------
+/// numpy.exceptions.AxisError
+///     If the axis is out of range.
+/// ValueError
+///     If there are no arrays, or shapes do not go together, or if `out` does not fit.
+/// TypeError
+///     If dtypes or kinds differ, or for a dtype that holds objects.
+///
+/// Notes
+/// -----
+/// As ``numpy.concatenate`` and the Array API's ``concat`` say.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np, trundle
+/// >>> trundle.concatenate([np.array([[1, 2]]), np.array([[3, 4]])], axis=1)
+/// array([[1, 2, 3, 4]])
+#[pyfunction]
+#[pyo3(
+    signature = (arrays, /, axis=AxisOrNone::Zero, *, out=None, threads=None),
+    text_signature = "(arrays, /, axis=0, *, out=None, threads=None)"
+)]
+pub(crate) fn concatenate<'py>(
+    arrays: &Bound<'py, PyAny>,
+    axis: AxisOrNone<'py>,
+    out: Option<&Bound<'py, PyAny>>,
+    threads: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = arrays.py();
+    let tensors = read("concatenate", arrays)?;
+    let rank = tensors[0].memory.sizes.len();
+    let axis = match axis {
+        AxisOrNone::Zero if rank > 0 => Some(0),
+        AxisOrNone::Given(axis) if axis.is_none() => None,
+        AxisOrNone::Given(axis) if rank > 0 => Some(numbers::axis("axis", &axis, rank)?),
+        AxisOrNone::Zero | AxisOrNone::Given(_) => {
+            let message = "zero-dimensional arrays cannot be concatenated";
+            return Err(PyValueError::new_err(message));
+        }
+    };
+    let program = |program: &mut Program, given: &[TensorId]| match axis {
+        Some(axis) => program.joined(usize::try_from(axis).unwrap_or_default(), given),
+        None => {
+            let mut rows = Vec::with_capacity(given.len());
+            for id in given {
+                let shape = program.tensor(*id).shape.clone();
+                let row = Shape::new([shape.elements()])?;
+                rows.push(program.moved(*id, IndexMap::reshape(&shape, &row)?)?);
+            }
+            program.joined(0, &rows)
+        }
+    };
+    let assembly = Assembly::new(&tensors, program).map_err(|error| refused(py, &error))?;
+    assembled(py, &assembly, out, numbers::threads(threads)?)
+}
+
+/// Arrays of one shape one after another along a new axis.
+///
+/// Parameters
+/// ----------
+/// arrays : sequence of array_like
+///     One or more, of one kind, dtype and shape. Unlike numpy's, they are not cast.
+/// axis : int, optional
+///     The new axis of the result; a negative one counts from its end.
+/// out, threads
+///     See `help(trundle)`.
+///
+/// Returns
+/// -------
+/// array of the kind and dtype of the arrays
+///
+/// Raises
+/// ------
+/// numpy.exceptions.AxisError
+///     If the axis is out of range.
+/// ValueError
+///     If there are no arrays, or shapes differ, or if `out` does not fit.
+/// TypeError
+///     If dtypes or kinds differ, or for a dtype that holds objects.
+///
+/// Notes
+/// -----
+/// As ``numpy.stack`` and the Array API's ``stack`` say.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np, trundle
+/// >>> trundle.stack([np.array([1, 2]), np.array([3, 4])], axis=1)
+/// array([[1, 3],
+///        [2, 4]])
+#[pyfunction]
+#[pyo3(
+    signature = (arrays, /, axis=None, *, out=None, threads=None),
+    text_signature = "(arrays, /, axis=0, *, out=None, threads=None)"
+)]
+pub(crate) fn stack<'py>(
+    arrays: &Bound<'py, PyAny>,
+    axis: Option<&Bound<'py, PyAny>>,
+    out: Option<&Bound<'py, PyAny>>,
+    threads: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = arrays.py();
+    let tensors = read("stack", arrays)?;
+    let rank = tensors[0].memory.sizes.len() + 1;
+    let axis = axis.map_or(Ok(0), |axis| numbers::axis("axis", axis, rank))?;
+    let axis = usize::try_from(axis).unwrap_or_default();
+    let program = |program: &mut Program, given: &[TensorId]| program.stacked(axis, given);
+    let assembly = Assembly::new(&tensors, program).map_err(|error| refused(py, &error))?;
+    assembled(py, &assembly, out, numbers::threads(threads)?)
+}
+
+/// An axis that may be None, which is not the default.
+pub(crate) enum AxisOrNone<'py> {
+    /// It was left out.
+    Zero,
+    /// What was given, None too.
+    Given(Bound<'py, PyAny>),
+}
+
+impl<'py> FromPyObject<'_, 'py> for AxisOrNone<'py> {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        Ok(AxisOrNone::Given(object.to_owned()))
+    }
+}
+
+/// The arrays of a sequence, all of the kind and dtype of the first.
+fn read<'py>(function: &str, arrays: &Bound<'py, PyAny>) -> PyResult<Vec<Tensor<'py>>> {
+    let mut tensors: Vec<Tensor<'py>> = Vec::new();
+    for (at, array) in arrays.try_iter()?.enumerate() {
+        let argument = format!("arrays[{at}]");
+        let tensor = Tensor::to_read(&argument, &array?, Class::Plain)?;
+        if let Some(first) = tensors.first() {
+            first.check_like(&argument, &tensor)?;
+        }
+        tensors.push(tensor);
+    }
+    if tensors.is_empty() {
+        return Err(PyValueError::new_err(format!("need at least one array to {function}")));
+    }
+    Ok(tensors)
+}

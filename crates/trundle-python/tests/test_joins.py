@@ -1,0 +1,158 @@
+"""Arrays one after another: as numpy has them, bit for bit."""
+
+import itertools
+import os
+import random
+
+import numpy as np
+import pytest
+
+import trundle
+
+COUNT = 100_000 if os.environ.get("TRUNDLE_TESTS") == "all" else 3000
+
+
+def same(got, expected):
+    assert got.dtype == expected.dtype
+    assert got.shape == expected.shape
+    assert got.tobytes() == expected.tobytes()
+    assert got.flags.c_contiguous
+
+
+def test_concatenate_as_numpys_own_tests_have_it():
+    # One array, and several of one axis.
+    row = np.arange(4)
+    same(trundle.concatenate((row,)), row)
+    same(trundle.concatenate((row, np.arange(3))), np.r_[row, np.arange(3)])
+    # Of another sequence, and of an array, whose first axis is gone through.
+    same(trundle.concatenate([row, row]), np.concatenate([row, row]))
+    matrix = np.arange(12).reshape(3, 4)
+    same(trundle.concatenate(matrix), np.concatenate(matrix))
+    # Axes from both ends, and all of the axes as one.
+    for axis in range(-2, 2):
+        same(trundle.concatenate((matrix, matrix + 100), axis=axis), np.concatenate((matrix, matrix + 100), axis=axis))
+        same(trundle.concatenate((matrix, matrix), axis), np.concatenate((matrix, matrix), axis))
+    other = np.arange(5).reshape(1, 5, 1)
+    same(trundle.concatenate((matrix, other), axis=None), np.concatenate((matrix, other), axis=None))
+    same(trundle.concatenate((np.float64(1.5), other.astype(float)), axis=None), np.r_[1.5, np.arange(5.0)])
+    # Sizes may differ along the axis alone.
+    for axis in range(3):
+        shapes = [[size if at == axis else at + 2 for at in range(3)] for size in (1, 2, 0, 3)]
+        parts = [np.arange(np.prod(shape)).reshape(shape) for shape in shapes]
+        same(trundle.concatenate(parts, axis), np.concatenate(parts, axis))
+
+
+def test_concatenate_refuses_what_numpy_refuses():
+    matrix = np.arange(6).reshape(2, 3)
+    with pytest.raises(ValueError, match="need at least one array to concatenate"):
+        trundle.concatenate([])
+    with pytest.raises(ValueError, match="zero-dimensional arrays cannot be concatenated"):
+        trundle.concatenate([np.array(1), np.array(2)])
+    with pytest.raises(np.exceptions.AxisError):
+        trundle.concatenate([matrix, matrix], axis=2)
+    with pytest.raises(np.exceptions.AxisError):
+        trundle.concatenate([matrix, matrix], axis=-3)
+    with pytest.raises(ValueError, match=r"shape \[2, 3\], got \[3, 2\]"):
+        trundle.concatenate([matrix, matrix.T])
+    with pytest.raises(ValueError, match="rank|shape"):
+        trundle.concatenate([matrix, np.arange(3)])
+    with pytest.raises(TypeError, match="dtype"):
+        trundle.concatenate([matrix, matrix.astype("f4")])
+    with pytest.raises(TypeError):
+        trundle.concatenate(5)
+    with pytest.raises(ValueError, match="shape"):
+        trundle.concatenate([matrix, matrix], out=np.empty((3, 3), matrix.dtype))
+    with pytest.raises(TypeError, match="object"):
+        trundle.concatenate([np.array([None])])
+
+
+def test_stack_as_numpys_own_tests_have_it():
+    a, b = np.array([1, 2, 3]), np.array([4, 5, 6])
+    same(trundle.stack((a, b)), np.array([[1, 2, 3], [4, 5, 6]]))
+    same(trundle.stack((a, b), axis=1), np.array([[1, 4], [2, 5], [3, 6]]))
+    same(trundle.stack([a, b]), np.stack([a, b]))
+    same(trundle.stack(np.array([a, b])), np.stack(np.array([a, b])))
+    same(trundle.stack([np.float32(1), np.float32(2)]), np.array([1, 2], "f4"))
+    arrays = [np.random.default_rng(at).standard_normal((3, 4)) for at in range(10)]
+    for axis, shape in zip([0, 1, 2, -1, -2, -3], [(10, 3, 4), (3, 10, 4), (3, 4, 10), (3, 4, 10), (3, 10, 4), (10, 3, 4)]):
+        got = trundle.stack(arrays, axis)
+        assert got.shape == shape
+        same(got, np.stack(arrays, axis))
+    same(trundle.stack([[], [], []], axis=1), np.stack([[], [], []], axis=1))
+    out = np.zeros((3, 2), a.dtype)
+    assert trundle.stack((a, b), axis=1, out=out) is out
+    assert out.tolist() == [[1, 4], [2, 5], [3, 6]]
+    with pytest.raises(ValueError, match="need at least one array to stack"):
+        trundle.stack([])
+    with pytest.raises(ValueError, match="shape"):
+        trundle.stack([1, np.arange(3)])
+    with pytest.raises(ValueError, match="shape"):
+        trundle.stack([np.arange(2), np.arange(3)])
+    with pytest.raises(np.exceptions.AxisError):
+        trundle.stack([a, b], axis=3)
+
+
+def test_the_result_may_be_where_the_arrays_are():
+    x = np.arange(12)
+    expected = np.concatenate([x[6:], x[:6][::-1]])
+    assert trundle.concatenate([x[6:], x[:6][::-1]], out=x) is x
+    assert (x == expected).all()
+    y = np.zeros((6, 4), "i8")
+    trundle.concatenate([x.reshape(3, 4), x.reshape(3, 4) + 1], out=y[::-1])
+    assert (y[::-1] == np.concatenate([x.reshape(3, 4), x.reshape(3, 4) + 1])).all()
+    with pytest.raises(ValueError, match="read-only"):
+        z = np.zeros(12, "i8")
+        z.flags.writeable = False
+        trundle.concatenate([x], out=z)
+
+
+def view(chance, shape, dtype):
+    """An array of any strides."""
+    order = chance.sample(range(len(shape)), len(shape))
+    steps = [chance.choice([1, 1, 1, 2, -1]) for _ in shape]
+    whole = np.frombuffer(
+        chance.randbytes(int(np.prod([shape[at] * abs(steps[at]) for at in order])) * np.dtype(dtype).itemsize), dtype
+    ).reshape([shape[at] * abs(steps[at]) for at in order])
+    back = [order.index(at) for at in range(len(shape))]
+    return whole.transpose(back)[tuple(slice(None, None, step) for step in steps)]
+
+
+@pytest.mark.parametrize("join", ["concatenate", "stack"])
+def test_random_calls_are_numpys(join):
+    chance = random.Random(7)
+    for _ in range(COUNT):
+        rank = chance.randrange(1, 5)
+        shape = [chance.choice([0, 1, 2, 3, 5]) for _ in range(rank)]
+        dtype = chance.choice(["u1", "<u2", ">i4", "f8", "c16", "S3", "M8[s]", "V5", "?"])
+        axis = chance.randrange(-rank, rank)
+        arrays = []
+        for _ in range(chance.randrange(1, 5)):
+            own = list(shape)
+            if join == "concatenate":
+                own[axis] = chance.choice([0, 1, 2, 4])
+            arrays.append(view(chance, own, dtype))
+        got = getattr(trundle, join)(arrays, axis=axis, threads=chance.choice([None, 1]))
+        expected = getattr(np, join)(arrays, axis=axis)
+        same(got, np.ascontiguousarray(expected).astype(arrays[0].dtype))
+
+
+def test_large_arrays_of_several_threads():
+    arrays = [np.random.default_rng(at).integers(0, 255, (300, 700 + at, 11), "u1") for at in range(3)]
+    for axis in (0, 1, 2):
+        parts = [array[:300, :700] for array in arrays]
+        same(trundle.concatenate(parts, axis=axis), np.concatenate(parts, axis=axis))
+        same(trundle.stack(parts, axis=axis), np.stack(parts, axis=axis))
+    assert list(itertools.islice(trundle.concatenate(arrays, axis=1).shape, 3)) == [300, 2103, 11]
+
+
+def test_torch_in_torch_out():
+    torch = pytest.importorskip("torch")
+    a, b = torch.arange(6).reshape(2, 3), torch.arange(6, 12).reshape(2, 3)
+    got = trundle.concatenate([a, b.flip(0)], axis=1)
+    assert isinstance(got, torch.Tensor)
+    assert torch.equal(got, torch.cat([a, b.flip(0)], dim=1))
+    assert torch.equal(trundle.stack([a, b]), torch.stack([a, b]))
+    with pytest.raises(TypeError, match="kind"):
+        trundle.concatenate([a, np.arange(6).reshape(2, 3)])
+    with pytest.raises(TypeError):
+        trundle.concatenate([a, b.float()])
