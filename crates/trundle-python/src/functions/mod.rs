@@ -2,5 +2,8 @@
 
 pub(crate) mod axes;
 pub(crate) mod copies;
+pub(crate) mod gathers;
+pub(crate) mod paddings;
+pub(crate) mod repeats;
 pub(crate) mod reversals;
 pub(crate) mod rolls;
