@@ -251,6 +251,17 @@ def test_every_dtype_and_view(mode, dtype, rng):
         assert_new(trundle.pad(view, widths, mode), view, moved(view, lambda p: padded(p, widths, mode)))
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_short_axes_in_long_ones(mode, rng):
+    # More mirror images than an operator has pieces.
+    for shape, width in (((2,), 10000), ((2, 3), {0: (9001, 0), 1: (1, 2)}), ((3, 2), ((2, 1), (0, 30000)))):
+        x = random_array("u2", shape, rng)
+        widths = [(width, width)] if isinstance(width, int) else [width[axis] for axis in range(len(shape))]
+        assert_new(trundle.pad(x, width, mode), x, padded(x, widths, mode))
+    with pytest.raises(MemoryError):
+        trundle.pad([1, 2], 2**60, mode)
+
+
 def test_images(rng):
     # As large as tiles, and written to a place.
     x = random_array("u1", (3, 200, 301), rng)

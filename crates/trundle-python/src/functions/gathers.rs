@@ -86,8 +86,8 @@ pub(crate) fn take<'py>(
     let indices = IntegerArray::read_as("indices", indices, Bools::AsNumbers, no_integers)?;
     let op = Take::new(along.unwrap_or(0), indices.indices(py, "indices")?).with_mode(mode);
     let operation = match along {
-        None if rank != 1 => Operation::Flat(Operation::Once(op.into()).into()),
-        _ => Operation::Once(op.into()),
+        None if rank != 1 => Operation::Flat(Operation::once(op).into()),
+        _ => Operation::once(op),
     };
     moved(py, &operation, &x, out, threads)
 }
@@ -204,7 +204,7 @@ pub(crate) fn take_along_axis<'py>(
         true => check_rank(indices.sizes(), 1, "axis=None takes `x` as if it were flat")?,
         false => check_broadcast(sizes, indices.sizes(), axis)?,
     }
-    let op = Operation::Once(TakeAlongAxis::new(axis, indices.indices(py, "indices")?).into());
+    let op = Operation::once(TakeAlongAxis::new(axis, indices.indices(py, "indices")?));
     let operation = if is_flat && rank != 1 { Operation::Flat(op.into()) } else { op };
     moved(py, &operation, &x, out, threads)
 }

@@ -130,7 +130,7 @@ fn repeated(repeats: &Bound<'_, PyAny>, axis: i64, size: usize) -> PyResult<Oper
     for (index, count) in (0..).zip(counts) {
         indices.extend(repeat_n(index, usize::try_from(count).unwrap_or_default()));
     }
-    Ok(Operation::Once(Take::new(axis, Indices::list(indices)).into()))
+    Ok(Operation::once(Take::new(axis, Indices::list(indices))))
 }
 
 /// `x` several times along each of its axes.
