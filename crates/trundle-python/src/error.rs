@@ -1,7 +1,7 @@
 //! What trundle refuses, as Python and numpy say it.
 
 use pyo3::call::PyCallArgs;
-use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyIndexError, PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use trundle::notation::NotationError;
 use trundle::{Error, PlanError};
@@ -39,13 +39,14 @@ pub(crate) fn axis_out_of_range<'py>(
 pub(crate) fn refused(py: Python<'_>, error: &Error) -> PyErr {
     match error {
         Error::AxisOutOfRange { .. } => axis_error(py, error.to_string()),
+        Error::IndexOutOfRange { .. } => PyIndexError::new_err(error.to_string()),
         Error::DTypeMismatch { .. } => PyTypeError::new_err(error.to_string()),
         Error::TooLarge { .. } => PyMemoryError::new_err(error.to_string()),
         _ => PyValueError::new_err(error.to_string()),
     }
 }
 
-/// Why a chain does not fit: numpy's error for an axis that the array has not, else ValueError.
+/// Why a chain does not fit: numpy's errors for an axis or an index that the array has not, else ValueError.
 /// The place in the chain is shown if the caller wrote it.
 pub(crate) fn not_planned(py: Python<'_>, error: &PlanError, is_written: bool) -> PyErr {
     match error {
@@ -53,6 +54,9 @@ pub(crate) fn not_planned(py: Python<'_>, error: &PlanError, is_written: bool) -
         PlanError::Chain(chain) if !is_written => refused(py, &chain.source),
         PlanError::Chain(chain) if matches!(*chain.source, Error::AxisOutOfRange { .. }) => {
             axis_error(py, error.to_string())
+        }
+        PlanError::Chain(chain) if matches!(*chain.source, Error::IndexOutOfRange { .. }) => {
+            PyIndexError::new_err(error.to_string())
         }
         _ => PyValueError::new_err(error.to_string()),
     }

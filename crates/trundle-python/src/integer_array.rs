@@ -1,9 +1,9 @@
-//! The lengths of reversals and the indices of gathers, from any array of integers.
+//! The lengths of reversals, the indices of gathers and numbers of elements, from any array of integers.
 
 use std::sync::Arc;
 
 use numpy::{Element, PyArray1, PyArrayMethods};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use trundle::notation::Unfilled;
 use trundle::ops::{Indices, ReverseSequence, ReverseSubsequences, Take, TakeAlongAxis};
@@ -12,6 +12,7 @@ use trundle::{Op, Shape};
 use crate::array::Array;
 use crate::dlpack;
 use crate::error::refused;
+use crate::numbers::no_count;
 use crate::traced;
 
 /// An array of integers, row-major.
@@ -19,6 +20,15 @@ use crate::traced;
 pub(crate) struct IntegerArray {
     sizes: Vec<usize>,
     values: Integers,
+}
+
+/// What truth values are where integers belong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bools {
+    /// Nothing that counts.
+    Refused,
+    /// 0 and 1, as numpy casts them.
+    AsNumbers,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,21 +42,36 @@ impl IntegerArray {
     ///
     /// # Errors
     /// TypeError for elements that are no integers.
-    pub(crate) fn read(name: &str, lengths: &Bound<'_, PyAny>) -> PyResult<IntegerArray> {
-        let array = as_array(name, lengths)
-            .map_err(|error| traced::refusal(name, lengths).unwrap_or(error))?;
+    pub(crate) fn read(name: &str, numbers: &Bound<'_, PyAny>) -> PyResult<IntegerArray> {
+        IntegerArray::read_as(name, numbers, Bools::Refused, |message| {
+            PyTypeError::new_err(message)
+        })
+    }
+
+    /// [`IntegerArray::read`], with truth values as it is said, and `refused` for what are no integers.
+    ///
+    /// # Errors
+    /// As it is said.
+    pub(crate) fn read_as(
+        name: &str,
+        numbers: &Bound<'_, PyAny>,
+        bools: Bools,
+        refused: fn(String) -> PyErr,
+    ) -> PyResult<IntegerArray> {
+        let array = as_array(name, numbers)
+            .map_err(|error| traced::refusal(name, numbers).unwrap_or(error))?;
         let dtype = array.getattr("dtype")?;
         let kind: String = dtype.getattr("kind")?.extract()?;
         let sizes: Vec<usize> = array.getattr("shape")?.extract()?;
         // numpy makes floats of an empty sequence.
-        let is_empty_sequence = sizes.contains(&0) && !lengths.hasattr("dtype")?;
+        let is_empty_sequence = sizes.contains(&0) && !numbers.hasattr("dtype")?;
         let values = match kind.as_str() {
             "u" => Integers::Unsigned(values(&array)?),
             "i" => Integers::Signed(values(&array)?),
+            "b" if bools == Bools::AsNumbers => Integers::Signed(values(&array)?),
             _ if is_empty_sequence => Integers::Unsigned(Vec::new()),
             _ => {
-                let message = format!("{name} must be integers, not {dtype}");
-                return Err(PyTypeError::new_err(message));
+                return Err(refused(format!("{name} must be integers, not {dtype}")));
             }
         };
         Ok(IntegerArray { sizes, values })
@@ -121,25 +146,46 @@ impl IntegerArray {
     /// Indices, in the shape of the array.
     ///
     /// # Errors
-    /// ValueError for one that is beyond 64 bits with a sign.
+    /// IndexError for one that is beyond 64 bits with a sign.
     pub(crate) fn indices(self, py: Python<'_>, name: &str) -> PyResult<Indices> {
-        let values: Arc<[i64]> = match self.values {
-            Integers::Signed(values) => values.into(),
-            Integers::Unsigned(values) => {
-                let signed = |value: u64| {
-                    i64::try_from(value).map_err(|_| {
-                        PyValueError::new_err(format!("{name}: index {value} is out of range"))
-                    })
-                };
-                values.into_iter().map(signed).collect::<PyResult<Vec<i64>>>()?.into()
-            }
-        };
+        let values = self.values.signed(|value| {
+            PyIndexError::new_err(format!("{name}: index {value} is out of range"))
+        })?;
         let shape = Shape::new(self.sizes).map_err(|error| refused(py, &error))?;
         Indices::new(shape, values).map_err(|error| refused(py, &error))
+    }
+
+    /// The sizes of the array, and its numbers, none of which is negative.
+    ///
+    /// # Errors
+    /// ValueError for one that is negative, or beyond 64 bits with a sign.
+    pub(crate) fn counts(self, name: &str) -> PyResult<(Vec<usize>, Vec<i64>)> {
+        let counts = self.values.signed(|count| no_count(name, count))?;
+        match counts.iter().find(|count| **count < 0) {
+            Some(count) => Err(no_count(name, count)),
+            None => Ok((self.sizes, counts)),
+        }
+    }
+
+    /// The sizes of the array.
+    pub(crate) fn sizes(&self) -> &[usize] {
+        &self.sizes
     }
 }
 
 impl Integers {
+    /// # Errors
+    /// What `beyond` makes of a number that has no place in 64 bits with a sign.
+    fn signed(self, beyond: impl Fn(u64) -> PyErr) -> PyResult<Vec<i64>> {
+        match self {
+            Integers::Signed(numbers) => Ok(numbers),
+            Integers::Unsigned(numbers) => {
+                let signed = |number| i64::try_from(number).map_err(|_| beyond(number));
+                numbers.into_iter().map(signed).collect()
+            }
+        }
+    }
+
     /// # Errors
     /// ValueError for a negative one.
     fn not_negative(self, name: &str) -> PyResult<Arc<[u64]>> {

@@ -5,12 +5,19 @@ use pyo3::prelude::*;
 use trundle::notation::most_similar;
 
 /// What other libraries call an argument: ours, and theirs.
-const SYNONYMS: [(&str, &[&str]); 9] = [
+const SYNONYMS: [(&str, &[&str]); 16] = [
     ("axis", &["dim", "dims", "dimension", "dimensions", "seq_axis", "seq_dim", "time_axis"]),
     ("axes", &["dim", "dims", "dimension", "dimensions", "order", "perm", "permutation"]),
     ("order", &["axes", "axis", "dims", "perm", "permutation"]),
     ("batch_axis", &["batch_dim", "batch"]),
     ("lengths", &["lens", "seq_lens", "seq_lengths", "sequence_lens", "sequence_lengths"]),
+    ("indices", &["index", "indexes", "idx"]),
+    ("mode", &["padding_mode", "boundary"]),
+    ("pad_width", &["pad", "padding", "paddings", "pads", "width"]),
+    ("repeats", &["counts", "repetitions", "reps", "times"]),
+    ("reps", &["multiples", "repeats", "repetitions", "dims"]),
+    ("shape", &["size", "sizes"]),
+    ("window_shape", &["kernel_size", "size", "window", "window_size"]),
     ("threads", &["num_threads", "n_threads", "num_workers", "workers", "n_jobs"]),
     ("out", &["dst", "output", "result"]),
     ("a", &["arr", "array", "input", "m", "x"]),

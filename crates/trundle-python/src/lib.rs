@@ -45,7 +45,7 @@ mod _trundle {
     use pyo3::prelude::*;
 
     use super::array::find_numpy;
-    use super::functions::{axes, copies, joins, reversals, rolls};
+    use super::functions::{axes, copies, gathers, joins, paddings, repeats, reversals, rolls};
     use super::hinted::add_hinted;
 
     #[pymodule_export]
@@ -76,6 +76,13 @@ mod _trundle {
         add_hinted!(module, axes::swapaxes)?;
         add_hinted!(module, copies::ascontiguousarray)?;
         add_hinted!(module, copies::copyto)?;
+        add_hinted!(module, gathers::take)?;
+        add_hinted!(module, gathers::take_along_axis)?;
+        add_hinted!(module, paddings::pad)?;
+        add_hinted!(module, repeats::broadcast_to)?;
+        add_hinted!(module, repeats::repeat)?;
+        add_hinted!(module, repeats::sliding_window_view)?;
+        add_hinted!(module, repeats::tile)?;
         add_hinted!(module, joins::concatenate)?;
         add_hinted!(module, joins::stack)?;
         add_hinted!(module, reversals::flip)?;

@@ -55,6 +55,19 @@ impl Memory {
         Memory { first, sizes: SmallVec::from_slice(sizes), strides, width }
     }
 
+    /// An array without axes as one of an axis, as numpy's functions that need one take it.
+    pub(crate) fn with_an_axis(&mut self) {
+        if self.sizes.is_empty() {
+            self.new_axes_in_front(1);
+        }
+    }
+
+    /// So many axes of size 1 before the others.
+    pub(crate) fn new_axes_in_front(&mut self, count: usize) {
+        self.sizes.insert_many(0, std::iter::repeat_n(1, count));
+        self.strides.insert_many(0, std::iter::repeat_n(self.width.cast_signed(), count));
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.width == 0 || self.sizes.contains(&0)
     }

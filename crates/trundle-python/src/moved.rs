@@ -77,8 +77,7 @@ fn planned(
 ) -> PyResult<Arc<Planned>> {
     let plan = || {
         let chain = operation.chain(&src.sizes).map_err(|error| not_parsed(&error))?;
-        let is_written = matches!(operation, Operation::Rearrange(_));
-        Planned::new(py, &chain, src, dst, threads, is_written).map(Arc::new)
+        Planned::new(py, &chain, src, dst, threads, operation.is_written()).map(Arc::new)
     };
     if !operation.comes_again() {
         return plan();

@@ -1,5 +1,7 @@
 //! Arguments that are a number or several: axes, shifts, sizes, threads.
 
+use std::fmt::Display;
+
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -215,6 +217,27 @@ pub(crate) fn shifts<'py>(value: &Bound<'py, PyAny>) -> PyResult<PerAxis<Shift<'
         let index = || shift.call_method0(intern!(shift.py(), "__index__"));
         let is_int = shift.is_instance_of::<PyInt>();
         Ok(Shift::Large(if is_int { shift.clone() } else { index()? }))
+    })
+}
+
+/// One number or several, none of them negative: sizes, or how often something is there.
+///
+/// # Errors
+/// TypeError for what is no integer, ValueError for one that is negative or beyond 64 bits.
+pub(crate) fn counts(argument: &str, value: &Bound<'_, PyAny>) -> PyResult<PerAxis<i64>> {
+    let counts: PerAxis<i64> = integers(argument, value, |count| Err(no_count(argument, count)))?;
+    match counts.iter().find(|count| **count < 0) {
+        Some(count) => Err(no_count(argument, count)),
+        None => Ok(counts),
+    }
+}
+
+/// Why a number, of any size, is no count.
+pub(crate) fn no_count(argument: &str, count: impl Display) -> PyErr {
+    let count = count.to_string();
+    PyValueError::new_err(match count.starts_with('-') {
+        true => format!("{argument} must not be negative, got {count}"),
+        false => format!("{argument}: {count} is more than can be counted"),
     })
 }
 

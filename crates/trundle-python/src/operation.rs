@@ -13,15 +13,17 @@ pub(crate) enum Operation {
     Copy,
     /// An operator without lengths, and what each of its parameters is given.
     Declared(&'static Declaration, SmallVec<[PerAxis<i64>; 2]>),
-    /// All elements as if they were one axis.
+    /// All elements rolled as if they were one axis.
     RollFlat {
         shift: i64,
     },
+    /// What is done once all elements are one axis, which they then stay.
+    Flat(Box<Operation>),
     /// A pattern in the notation of chains, with its sizes.
     Rearrange(String),
-    /// An operator with a table, which is as much data as the elements are: it is another one in
-    /// the next call.
-    Once(Op),
+    /// Operators with tables, which may be as much data as the elements are: they are others in the
+    /// next call.
+    Once(Vec<Op>),
 }
 
 impl Operation {
@@ -33,9 +35,23 @@ impl Operation {
         Operation::Declared(declared, arguments.into_iter().collect())
     }
 
+    /// An operator with a table.
+    pub(crate) fn once(op: impl Into<Op>) -> Operation {
+        Operation::Once(vec![op.into()])
+    }
+
     /// Whether the same operation is likely to come again.
     pub(crate) fn comes_again(&self) -> bool {
-        !matches!(self, Operation::Once(_))
+        match self {
+            Operation::Once(_) => false,
+            Operation::Flat(operation) => operation.comes_again(),
+            _ => true,
+        }
+    }
+
+    /// Whether errors show a place in a text that the caller has written.
+    pub(crate) fn is_written(&self) -> bool {
+        matches!(self, Operation::Rearrange(_))
     }
 
     /// The operators that do it to a tensor of these sizes.
@@ -43,7 +59,15 @@ impl Operation {
     /// # Errors
     /// What is wrong with a pattern.
     pub(crate) fn chain(&self, sizes: &[isize]) -> Result<Chain, trundle::notation::NotationError> {
-        let chain = Chain::new();
+        self.after(Chain::new(), sizes)
+    }
+
+    /// The same, behind the operators of a chain that leave these sizes.
+    fn after(
+        &self,
+        chain: Chain,
+        sizes: &[isize],
+    ) -> Result<Chain, trundle::notation::NotationError> {
         Ok(match self {
             Operation::Copy => chain,
             Operation::Declared(declared, arguments) => match declared.op(arguments) {
@@ -55,8 +79,12 @@ impl Operation {
                 let flat = chain.then(Reshape::new(&[sizes.iter().product()]));
                 flat.then(Roll::new(&[*shift], &[0])).then(Reshape::new(&sizes))
             }
+            Operation::Flat(operation) => {
+                let elements: isize = sizes.iter().product();
+                operation.after(chain.then(Reshape::new(&[elements as i64])), &[elements])?
+            }
             Operation::Rearrange(text) => text.parse()?,
-            Operation::Once(op) => chain.then(op.clone()),
+            Operation::Once(ops) => ops.iter().fold(chain, |chain, op| chain.then(op.clone())),
         })
     }
 }

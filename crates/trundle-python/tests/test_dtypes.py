@@ -14,6 +14,7 @@ from arrays import (
     random_array,
     reversed_subsequences,
 )
+from test_paddings import padded
 
 
 def lengths_for(p):
@@ -29,6 +30,13 @@ def batch_lengths_for(p):
 def spread(p):
     batch = batch_lengths_for(p).reshape(-1, 1, 1)
     return np.broadcast_to(batch, (p.shape[0], 1, p.shape[2]))
+
+
+def places_for(p):
+    """Indices for axis 1 of an array of rank 3, some of them from its end."""
+    size = p.shape[1]
+    places = np.arange(p.shape[0] * 3 * p.shape[2]).reshape(p.shape[0], 3, p.shape[2]) * 7
+    return places % (2 * size) - size if size else places[:, :0]
 
 
 # What trundle is asked, and the same in numpy's words.
@@ -54,6 +62,39 @@ CALLS = {
     "reverse_sequence": (
         lambda x: trundle.reverse_sequence(x, batch_lengths_for(x), axis=1, batch_axis=0),
         lambda p: reversed_subsequences(p, spread(p), 1),
+    ),
+    "take": (
+        lambda x: trundle.take(x, [[4, 0], [-1, 7]], axis=0, mode="wrap"),
+        lambda p: np.take(p, [[4, 0], [-1, 7]], axis=0, mode="wrap"),
+    ),
+    "take flat": (
+        lambda x: trundle.take(x, range(-x.size, x.size, 2)),
+        lambda p: np.take(p, range(-p.size, p.size, 2)) if p.size else p.reshape(0),
+    ),
+    "take_along_axis": (
+        lambda x: trundle.take_along_axis(x, places_for(x), axis=1),
+        lambda p: np.take_along_axis(p, places_for(p), 1),
+    ),
+    "repeat": (lambda x: trundle.repeat(x, 3), lambda p: p.repeat(3)),
+    "repeat each": (
+        lambda x: trundle.repeat(x, range(x.shape[1]), axis=1),
+        lambda p: p.repeat(np.arange(p.shape[1]), 1),
+    ),
+    "tile": (
+        lambda x: trundle.tile(x, (2, 1, 2)),
+        lambda p: np.tile(p, (2, 1, 2)),
+    ),
+    "broadcast_to": (
+        lambda x: trundle.broadcast_to(x, (2, *x.shape)),
+        lambda p: np.broadcast_to(p, (2, *p.shape)),
+    ),
+    "sliding_window_view": (
+        lambda x: trundle.sliding_window_view(x, min(2, x.shape[1]), axis=1),
+        lambda p: np.lib.stride_tricks.sliding_window_view(p, min(2, p.shape[1]), axis=1),
+    ),
+    "pad": (
+        lambda x: trundle.pad(x, ((1, 2), (0, 0), (3, 0)), mode="symmetric"),
+        lambda p: padded(p, ((1, 2), (0, 0), (3, 0)), "symmetric"),
     ),
     "ascontiguousarray": (trundle.ascontiguousarray, np.copy),
     "moveaxis": (lambda x: trundle.moveaxis(x, 0, -1), lambda p: np.moveaxis(p, 0, -1)),

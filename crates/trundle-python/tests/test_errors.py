@@ -354,6 +354,15 @@ CALLED_WRONGLY = {
     "moveaxis without destination": lambda: trundle.moveaxis(X, 0),
     "swapaxes without axis2": lambda: trundle.swapaxes(X, 0),
     "fftshift out by position": lambda: trundle.fftshift(X, None, X.copy()),
+    "take without indices": lambda: trundle.take(X),
+    "take indices by name": lambda: trundle.take(X, indices=0),
+    "take mode by position": lambda: trundle.take(X, 0, 0, "wrap"),
+    "take_along_axis out by position": lambda: trundle.take_along_axis(X, [0], None, X.copy()),
+    "repeat without repeats": lambda: trundle.repeat(X, axis=0),
+    "tile x by name": lambda: trundle.tile(x=X, reps=2),
+    "broadcast_to out by position": lambda: trundle.broadcast_to(X, X.shape, X.copy()),
+    "sliding_window_view without window_shape": lambda: trundle.sliding_window_view(X),
+    "pad out by position": lambda: trundle.pad(X, 1, "edge", X.copy()),
     "rearrange without pattern": lambda: trundle.rearrange(X),
     "rearrange pattern by name": lambda: trundle.rearrange(X, pattern="a b c -> c b a"),
 }
@@ -394,6 +403,11 @@ def test_errors_of_arguments_come_through():
         lambda: trundle.swapaxes(X, 0, Failing()),
         lambda: trundle.flip(X, threads=Failing()),
         lambda: trundle.flip(Unreadable()),
+        lambda: trundle.take(X, Unreadable()),
+        lambda: trundle.take(X, 0, axis=Failing()),
+        lambda: trundle.tile(X, (1, Failing())),
+        lambda: trundle.pad(X, {0: Failing()}, mode="edge"),
+        lambda: trundle.pad(X, Unreadable(), mode="edge"),
     ):
         with pytest.raises(ZeroDivisionError, match="of its own"):
             call()
@@ -422,7 +436,12 @@ def test_nothing_is_written_for_a_wrong_argument():
         lambda: trundle.reverse_subsequences(X, FITTING * 0.5, axis=1, out=out),
         lambda: trundle.reverse_sequence(X, [2, 4], axis=1, batch_axis=0, out=out),
         lambda: trundle.reverse_sequence(X, [2, -1], axis=1, batch_axis=0, out=out),
+        lambda: trundle.take(X, [0, 1, 3], axis=1, out=out),
+        lambda: trundle.take_along_axis(X, np.full((2, 3, 4), -4), axis=1, out=out),
+        lambda: trundle.pad(X, {0: -1, 1: 1}, mode="wrap", out=out),
+        lambda: trundle.broadcast_to(X[:, 1:], (2, 3, 4), out=out),
+        lambda: trundle.repeat(X, [3, -1], axis=0, out=out),
     ):
-        with pytest.raises((ValueError, TypeError)):
+        with pytest.raises((ValueError, TypeError, IndexError)):
             call()
         assert not out.any()

@@ -20,6 +20,14 @@ EITHER = {
     "rot90": (trundle.rot90, {"axes": (1, 0)}, {"axis": (1, 0)}),
     "fftshift": (trundle.fftshift, {"axes": 0}, {"axis": 0}),
     "ifftshift": (trundle.ifftshift, {"axes": (0, 1)}, {"axis": (0, 1)}),
+    "take": (lambda x, **k: trundle.take(x, [2, 0], **k), {"axis": 1}, {"axes": 1}),
+    "take_along_axis": (lambda x, **k: trundle.take_along_axis(x, [[2], [0], [3]], **k), {"axis": 1}, {"axes": 1}),
+    "repeat": (lambda x, **k: trundle.repeat(x, 2, **k), {"axis": 1}, {"axes": 1}),
+    "sliding_window_view": (
+        lambda x, **k: trundle.sliding_window_view(x, (2, 3), **k),
+        {"axis": (1, 0)},
+        {"axes": (1, 0)},
+    ),
     "reverse_subsequences": (
         lambda x, **k: trundle.reverse_subsequences(x, COLUMN, **k),
         {"axis": 1},
@@ -128,6 +136,20 @@ MEANT = {
     ),
     "flip dims without x": (lambda: trundle.flip(dims=0), "flip", "dims", "axis"),
     "flip dim beside both": (lambda: trundle.flip(X, axis=0, axes=0, dim=0), "flip", "dim", "axis"),
+    "take dim": (lambda: trundle.take(X, 0, dim=0), "take", "dim", "axis"),
+    "take mod": (lambda: trundle.take(X, 0, mod="wrap"), "take", "mod", "mode"),
+    "repeat repetitions": (lambda: trundle.repeat(X, repetitions=2), "repeat", "repetitions", "repeats"),
+    "tile repetitions": (lambda: trundle.tile(X, repetitions=2), "tile", "repetitions", "reps"),
+    "tile repeats": (lambda: trundle.tile(X, repeats=2), "tile", "repeats", "reps"),
+    "broadcast_to size": (lambda: trundle.broadcast_to(X, size=(3, 4)), "broadcast_to", "size", "shape"),
+    "sliding_window_view kernel_size": (
+        lambda: trundle.sliding_window_view(X, kernel_size=2),
+        "sliding_window_view",
+        "kernel_size",
+        "window_shape",
+    ),
+    "pad padding": (lambda: trundle.pad(X, padding=1, mode="edge"), "pad", "padding", "pad_width"),
+    "pad padding_mode": (lambda: trundle.pad(X, 1, padding_mode="edge"), "pad", "padding_mode", "mode"),
     "copyto wher": (lambda: trundle.copyto(X.copy(), X, wher=True), "copyto", "wher", "where"),
 }
 
@@ -190,6 +212,11 @@ MISSING = {
     "destination": lambda: trundle.moveaxis(X, 0),
     "axis2": lambda: trundle.swapaxes(X, 0),
     "a": lambda: trundle.swapaxes(axis1=0, axis2=1),
+    "repeats": lambda: trundle.repeat(X, axis=0),
+    "reps": lambda: trundle.tile(X),
+    "shape": lambda: trundle.broadcast_to(X),
+    "window_shape": lambda: trundle.sliding_window_view(X, axis=0),
+    "pad_width": lambda: trundle.pad(X, mode="edge"),
 }
 
 

@@ -10,6 +10,7 @@ import trundle
 from arrays import assert_new, assert_same_bits, random_array, reversed_subsequences
 
 LENGTHS = np.array([[2], [0], [4]])
+PLACES = np.array([[3, 0], [-1, -2], [1, 1]])
 
 # For shape (3, 4): the functions that keep the class of an array, and those that do not.
 KEEPING = {
@@ -32,6 +33,20 @@ KEEPING = {
     "rot90": (trundle.rot90, np.rot90),
     "moveaxis": (lambda x, **rest: trundle.moveaxis(x, 0, 1, **rest), np.transpose),
     "swapaxes": (lambda x, **rest: trundle.swapaxes(x, 0, 1, **rest), np.transpose),
+    "take": (
+        lambda x, **rest: trundle.take(x, [2, 0, 0, -1, 1], axis=1, **rest),
+        lambda p: p.take([2, 0, 0, 3, 1], 1),
+    ),
+    "take_along_axis": (
+        lambda x, **rest: trundle.take_along_axis(x, PLACES, axis=1, **rest),
+        lambda p: np.take_along_axis(p, PLACES, 1),
+    ),
+    "repeat": (lambda x, **rest: trundle.repeat(x, 2, 1, **rest), lambda p: p.repeat(2, 1)),
+    "repeat each": (
+        lambda x, **rest: trundle.repeat(x, [1, 0, 3], axis=0, **rest),
+        lambda p: p.repeat([1, 0, 3], 0),
+    ),
+    "tile": (lambda x, **rest: trundle.tile(x, (2, 3), **rest), lambda p: np.tile(p, (2, 3))),
 }
 
 PLAIN = {
@@ -39,6 +54,18 @@ PLAIN = {
     "fftshift": (trundle.fftshift, np.fft.fftshift),
     "ifftshift": (trundle.ifftshift, np.fft.ifftshift),
     "chain": (trundle.chain("a b -> b a"), np.transpose),
+    "broadcast_to": (
+        lambda x, **rest: trundle.broadcast_to(x, (2, 3, 4), **rest),
+        lambda p: np.broadcast_to(p, (2, 3, 4)),
+    ),
+    "sliding_window_view": (
+        lambda x, **rest: trundle.sliding_window_view(x, (2, 3), **rest),
+        lambda p: np.lib.stride_tricks.sliding_window_view(p, (2, 3)),
+    ),
+    "pad": (
+        lambda x, **rest: trundle.pad(x, ((1, 0), (2, 3)), mode="reflect", **rest),
+        lambda p: np.pad(p, ((1, 0), (2, 3)), mode="reflect"),
+    ),
 }
 
 REARRANGE = {

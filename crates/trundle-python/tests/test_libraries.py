@@ -60,6 +60,16 @@ def test_traced_arrays_are_refused_by_name(name, by_dlpack):
             call()
     with pytest.raises(TypeError, match=f"lengths is traced by {by}"):
         trundle.reverse_sequence(np.zeros((2, 3)), traced, 1, 0)
+    for function in (trundle.take, trundle.take_along_axis):
+        with pytest.raises(TypeError, match=words):
+            function(traced, [0])
+        with pytest.raises(TypeError, match=f"indices is traced by {by}"):
+            function(np.zeros((2, 3)), traced)
+    for function in (trundle.repeat, trundle.tile, trundle.broadcast_to, trundle.sliding_window_view):
+        with pytest.raises(TypeError, match=words):
+            function(traced, 2)
+    with pytest.raises(TypeError, match=words):
+        trundle.pad(traced, 1, mode="edge")
     with pytest.raises(TypeError, match=f"n is traced by {by}"):
         trundle.chain("reverse(1, n, 0)")(np.zeros((2, 3)), n=traced)
 

@@ -13,6 +13,8 @@ from arrays import (
     random_array,
     reversed_subsequences,
 )
+from test_dtypes import places_for
+from test_paddings import padded
 
 LENGTHS = np.arange(15, dtype="u4").reshape(3, 1, 5) % 6
 
@@ -49,6 +51,39 @@ CALLS = {
     "rot90": (
         lambda x, **rest: trundle.rot90(x, -1, (1, 2), **rest),
         lambda p: np.rot90(p, -1, (1, 2)),
+    ),
+    "take": (
+        lambda x, **rest: trundle.take(x, [[4, 0], [-1, 7]], axis=0, mode="wrap", **rest),
+        lambda p: np.take(p, [[4, 0], [-1, 7]], axis=0, mode="wrap"),
+    ),
+    "take flat": (
+        lambda x, **rest: trundle.take(x, range(-x.size, x.size, 2), **rest),
+        lambda p: np.take(p, range(-p.size, p.size, 2)) if p.size else p.reshape(0),
+    ),
+    "take_along_axis": (
+        lambda x, **rest: trundle.take_along_axis(x, places_for(x), axis=1, **rest),
+        lambda p: np.take_along_axis(p, places_for(p), 1),
+    ),
+    "repeat": (lambda x, **rest: trundle.repeat(x, 3, **rest), lambda p: p.repeat(3)),
+    "repeat each": (
+        lambda x, **rest: trundle.repeat(x, range(x.shape[1]), axis=1, **rest),
+        lambda p: p.repeat(np.arange(p.shape[1]), 1),
+    ),
+    "tile": (
+        lambda x, **rest: trundle.tile(x, (2, 1, 2), **rest),
+        lambda p: np.tile(p, (2, 1, 2)),
+    ),
+    "broadcast_to": (
+        lambda x, **rest: trundle.broadcast_to(x, (2, *x.shape), **rest),
+        lambda p: np.broadcast_to(p, (2, *p.shape)),
+    ),
+    "sliding_window_view": (
+        lambda x, **rest: trundle.sliding_window_view(x, min(2, x.shape[1]), axis=1, **rest),
+        lambda p: np.lib.stride_tricks.sliding_window_view(p, min(2, p.shape[1]), axis=1),
+    ),
+    "pad": (
+        lambda x, **rest: trundle.pad(x, ((1, 2), (0, 0), (3, 0)), mode="symmetric", **rest),
+        lambda p: padded(p, ((1, 2), (0, 0), (3, 0)), "symmetric"),
     ),
     "fftshift": (trundle.fftshift, np.fft.fftshift),
     "ifftshift": (trundle.ifftshift, np.fft.ifftshift),
@@ -116,7 +151,7 @@ def test_out_that_does_not_fit(call_and_move, rng):
     read_only.flags.writeable = False
     row = np.zeros(1000, "f4")
     same_row = np.lib.stride_tricks.as_strided(row, shape, (0,) * len(shape))
-    step = (4,) * len(shape)
+    step = (4,) * len(shape) if len(shape) > 1 else (2,)
     refused = [
         (ValueError, np.zeros((*shape, 1), "f4")),
         (ValueError, np.zeros(shape[:-1], "f4")),
@@ -126,7 +161,7 @@ def test_out_that_does_not_fit(call_and_move, rng):
         (ValueError, same_row),
         (ValueError, np.lib.stride_tricks.as_strided(row, shape, step)),
         # Each element begins within the one before.
-        (ValueError, np.lib.stride_tricks.as_strided(row, shape, (60, 20, 2)[-len(shape) :])),
+        (ValueError, np.lib.stride_tricks.as_strided(row, shape, (120, 60, 20, 2)[-len(shape) :])),
         (TypeError, np.zeros(shape, "f8")),
         (TypeError, np.zeros(shape, "i4")),
         (TypeError, np.zeros(shape, ">f4")),
@@ -175,6 +210,8 @@ SQUARE_VIEWS = {
     "between": np.s_[1::2, 1::2],
 }
 
+SQUARE_PLACES = np.arange(3600).reshape(60, 60) * 7 % 60
+
 SQUARE_CALLS = {
     "roll flat": (lambda x, **rest: trundle.roll(x, 1, **rest), lambda p: np.roll(p, 1)),
     "roll flat back": (lambda x, **rest: trundle.roll(x, -61, **rest), lambda p: np.roll(p, -61)),
@@ -188,6 +225,14 @@ SQUARE_CALLS = {
     "reverse": (
         lambda x, **rest: trundle.reverse_sequence(x, range(60), axis=1, batch_axis=0, **rest),
         lambda p: reversed_subsequences(p, np.arange(60).reshape(60, 1), 1),
+    ),
+    "take": (
+        lambda x, **rest: trundle.take(x, range(58, -62, -2), axis=0, **rest),
+        lambda p: p.take(range(58, -62, -2), 0),
+    ),
+    "take_along_axis": (
+        lambda x, **rest: trundle.take_along_axis(x, SQUARE_PLACES, axis=1, **rest),
+        lambda p: np.take_along_axis(p, SQUARE_PLACES, 1),
     ),
     "ascontiguousarray": (trundle.ascontiguousarray, np.copy),
     "chain": (

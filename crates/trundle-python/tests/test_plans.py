@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import trundle
 
+windows = np.lib.stride_tricks.sliding_window_view
 
 # Each parameter of each function whose plans are kept, with several values.
 CALLS = [
@@ -33,6 +34,27 @@ CALLS = [
     (lambda x: trundle.rearrange(x, "a b -> a b"), lambda x: x),
     (lambda x: trundle.rearrange(x, "(a c) b -> a b c", c=2), lambda x: x.reshape(-1, 2, x.shape[1]).transpose(0, 2, 1)),
     (lambda x: trundle.rearrange(x, "(a c) b -> a b c", a=2), lambda x: x.reshape(2, -1, x.shape[1]).transpose(0, 2, 1)),
+    *(
+        (lambda x, n=n, a=a: trundle.repeat(x, n, a), lambda x, n=n, a=a: np.repeat(x, n, a))
+        for n, a in itertools.product([1, 2], [None, 0, 1])
+    ),
+    *((lambda x, n=n: trundle.tile(x, n), lambda x, n=n: np.tile(x, n)) for n in [1, 2, (2, 1), (1, 2), (2, 1, 1)]),
+    *(
+        (lambda x, n=n: trundle.broadcast_to(x, (*n, *x.shape)), lambda x, n=n: np.broadcast_to(x, (*n, *x.shape)))
+        for n in [(), (1,), (2,), (1, 2), (2, 1)]
+    ),
+    *(
+        (lambda x, n=n, a=a: trundle.sliding_window_view(x, n, a), lambda x, n=n, a=a: windows(x, n, a))
+        for n, a in [(1, 0), (2, 0), (2, 1), ((1, 2), None), ((2, 1), None), ((2, 1), (1, 0))]
+    ),
+    *(
+        (lambda x, n=n, m=m: trundle.pad(x, n, m), lambda x, n=n, m=m: np.pad(x, n, m))
+        for n, m in itertools.product([1, 2, (1, 2), ((0, 1), (1, 0)), ((1, 0), (0, 1))], ["edge", "reflect", "symmetric", "wrap"])
+    ),
+    *(
+        (lambda x, i=i, a=a: trundle.take(x, i, a), lambda x, i=i, a=a: np.take(x, i, a))
+        for i, a in itertools.product([0, [0], [1, 0, 3], [3, 0, 1]], [None, 0, 1])
+    ),
     *(
         (
             lambda x, n=n: trundle.reverse_sequence(x, n, axis=1, batch_axis=0),

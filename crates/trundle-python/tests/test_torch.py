@@ -108,11 +108,11 @@ def test_out(name, rng):
     for dtype in (torch.uint8, torch.bfloat16, torch.float32, torch.complex128):
         x = random_tensor(dtype, (3, 4), rng)
         expected = moved(x, move)
-        rows, columns = expected.shape[:2]
+        *outer, rows, columns = expected.shape[:-1]
         for out in (
-            torch.zeros(rows, columns, dtype=dtype),
-            torch.zeros(columns, rows, dtype=dtype).t(),
-            torch.zeros(2 * rows, 3 * columns, dtype=dtype)[::2, ::3],
+            torch.zeros(*outer, rows, columns, dtype=dtype),
+            torch.zeros(*outer, columns, rows, dtype=dtype).transpose(-1, -2),
+            torch.zeros(*outer, 2 * rows, 3 * columns, dtype=dtype)[..., ::2, ::3],
         ):
             assert call(x, out=out) is out
             assert_bits(out, expected)

@@ -24,6 +24,13 @@ SIGNATURES = {
     "swapaxes": "(a, axis1, axis2, *, out=None, threads=None)",
     "fftshift": "(x, axes=None, *, out=None, threads=None)",
     "ifftshift": "(x, axes=None, *, out=None, threads=None)",
+    "take": "(x, indices, /, axis=None, *, mode='raise', out=None, threads=None)",
+    "take_along_axis": "(x, indices, /, axis=-1, *, out=None, threads=None)",
+    "repeat": "(x, /, repeats, axis=None, *, out=None, threads=None)",
+    "tile": "(x, /, reps, *, out=None, threads=None)",
+    "broadcast_to": "(x, /, shape, *, out=None, threads=None)",
+    "sliding_window_view": "(x, /, window_shape, axis=None, *, out=None, threads=None)",
+    "pad": "(x, /, pad_width, mode='constant', *, out=None, threads=None)",
     "rearrange": "(x, pattern, /, **sizes)",
     "chain": "(*stages)",
     "tune": "(*, keep=True)",
@@ -98,6 +105,13 @@ m = chain(x, out=c)
 n = trundle.chain("reverse(1, n)")(x, n=[1, 2])
 o: trundle.Chain = trundle.Chain("flip(0)") | chain | "flip(1)"
 p = trundle.flip(x, 0), trundle.roll(x, 1, (0, 1))
+q = trundle.take(x, [[0, 1]], axis=1, mode="wrap"), trundle.take(x, 0, 1), trundle.take(x, np.array([1]))
+r = trundle.take_along_axis(x, np.zeros((2, 1), dtype=int)), trundle.take_along_axis(x, [1], axis=None)
+s = trundle.repeat(x, 2), trundle.repeat(x, [1, 2], axis=0), trundle.repeat(x, np.array([1, 2]), 0)
+t = trundle.tile(x, 2), trundle.tile(x, (2, 1), out=x), trundle.broadcast_to(x, (4, 2, 3))
+u = trundle.sliding_window_view(x, 2, axis=0), trundle.sliding_window_view(x, (1, 2))
+v = trundle.pad(x, 1, "edge"), trundle.pad(x, (1, 2), mode="wrap"), trundle.pad(x, ((1, 2), [3, 4]), "edge")
+w = trundle.pad(x, {0: 1}, "edge"), trundle.pad(x, {0: (1, 2), 1: 3}, "edge"), trundle.pad(x, np.ones((2, 2), int), "edge")
 passes: int = chain.plan(x, threads=1).passes
 shape: tuple[int, ...] = chain.plan(x).out_shape
 """
@@ -110,6 +124,13 @@ WRONG = [
     "trundle.flip(x, threads=1.5)",
     "trundle.reverse_subsequences(x, [[1]])",
     "trundle.rearrange(x, 1)",
+    "trundle.take(x, 0, mode='nearest')",
+    "trundle.take(x)",
+    "trundle.take_along_axis(x, [1], axis=(0, 1))",
+    "trundle.repeat(x, 1.5)",
+    "trundle.tile(x, '2')",
+    "trundle.pad(x, 1, mode='mean')",
+    "trundle.pad(x, 1.5, mode='edge')",
     "trundle.chain(1)",
     'trundle.chain("flip(0)").plan(x).passes = 3',
 ]

@@ -45,6 +45,13 @@ def numpy_keeps_its_dtype(floats: NDArray[np.float32], bytes_: NDArray[np.uint8]
     assert_type(trundle.fftshift(floats, axes=(0, 1)), NDArray[np.float32])
     assert_type(trundle.ifftshift(floats), NDArray[np.float32])
     assert_type(trundle.rearrange(floats, "a (b c) -> b (a c)", c=1), NDArray[np.float32])
+    assert_type(trundle.take(floats, [0, 1], axis=1, mode="clip"), NDArray[np.float32])
+    assert_type(trundle.take_along_axis(floats, floats.argsort(1), axis=1), NDArray[np.float32])
+    assert_type(trundle.repeat(floats, [1, 2], axis=0), NDArray[np.float32])
+    assert_type(trundle.tile(floats, (2, 1)), NDArray[np.float32])
+    assert_type(trundle.broadcast_to(floats, (3, 2, 2)), NDArray[np.float32])
+    assert_type(trundle.sliding_window_view(floats, (1, 2)), NDArray[np.float32])
+    assert_type(trundle.pad(bytes_, ((0, 1), (2, 0)), mode="edge"), NDArray[np.uint8])
     assert_type(trundle.chain("transpose()")(floats), NDArray[np.float32])
 
 
@@ -57,11 +64,15 @@ def out_and_threads(floats: NDArray[np.float32], out: NDArray[np.float32]) -> No
 def subclasses(tagged: Tagged) -> None:
     assert_type(trundle.flip(tagged), Tagged)
     assert_type(trundle.ascontiguousarray(tagged), NDArray[np.float32])
+    assert_type(trundle.take(tagged, 0), Tagged)
+    assert_type(trundle.pad(tagged, 1, mode="wrap"), NDArray[np.float32])
 
 
 def other_libraries(tensor: Tensor, out: Tensor) -> None:
     assert_type(trundle.roll(tensor, 1, axis=0, out=out), Tensor)
     assert_type(trundle.fftshift(tensor), Tensor)
+    assert_type(trundle.repeat(tensor, 2), Tensor)
+    assert_type(trundle.broadcast_to(tensor, (2, 2, 2)), Tensor)
     assert_type(trundle.chain("transpose()")(tensor), Tensor)
 
 
@@ -89,6 +100,7 @@ def refused(floats: NDArray[np.float32]) -> None:
     trundle.flip(floats, 0, floats)  # type: ignore[call-overload]
     trundle.rearrange(floats, "a b -> b a", a="2")  # type: ignore[call-overload]
     trundle.chain(1)  # type: ignore[arg-type]
+    trundle.pad(floats, 1, mode="mean")  # type: ignore[call-overload]
 
 
 def main() -> None:

@@ -4,7 +4,7 @@ An array of any kind comes back as its own type: numpy.ndarray with its dtype, t
 arrays of the Array API. What is no array, a list for one, comes back as a numpy.ndarray.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import (
     Any,
     Literal,
@@ -26,19 +26,26 @@ __all__ = [
     "Chain",
     "Plan",
     "ascontiguousarray",
+    "broadcast_to",
     "chain",
     "copyto",
     "fftshift",
     "flip",
     "ifftshift",
     "moveaxis",
+    "pad",
     "permute_dims",
     "rearrange",
+    "repeat",
     "reverse_sequence",
     "reverse_subsequences",
     "roll",
     "rot90",
+    "sliding_window_view",
     "swapaxes",
+    "take",
+    "take_along_axis",
+    "tile",
     "transpose",
     "tune",
     "zarr",
@@ -56,6 +63,9 @@ _Scalar = TypeVar("_Scalar", bound=np.generic)
 _Int: TypeAlias = SupportsIndex
 _List: TypeAlias = Sequence[SupportsIndex] | NDArray[np.integer[Any]]
 _Ints: TypeAlias = _Int | _List
+_Widths: TypeAlias = _Ints | Sequence[_List] | Mapping[int, int | tuple[int, int]]
+_IndexMode: TypeAlias = Literal["raise", "wrap", "clip"]
+_PadMode: TypeAlias = Literal["constant", "edge", "reflect", "symmetric", "wrap"]
 
 # Elements at other places. A subclass of numpy.ndarray stays what it is.
 
@@ -235,6 +245,90 @@ def swapaxes(
     threads: _Int | None = None,
 ) -> NDArray[Any]: ...
 
+@overload
+def take(
+    x: _Array,
+    indices: ArrayLike | _DLPack,
+    /,
+    axis: _Int | None = None,
+    *,
+    mode: _IndexMode = "raise",
+    out: _Array | None = None,
+    threads: _Int | None = None,
+) -> _Array: ...
+@overload
+def take(
+    x: ArrayLike,
+    indices: ArrayLike | _DLPack,
+    /,
+    axis: _Int | None = None,
+    *,
+    mode: _IndexMode = "raise",
+    out: NDArray[Any] | None = None,
+    threads: _Int | None = None,
+) -> NDArray[Any]: ...
+
+@overload
+def take_along_axis(
+    x: _Array,
+    indices: ArrayLike | _DLPack,
+    /,
+    axis: _Int | None = -1,
+    *,
+    out: _Array | None = None,
+    threads: _Int | None = None,
+) -> _Array: ...
+@overload
+def take_along_axis(
+    x: ArrayLike,
+    indices: ArrayLike | _DLPack,
+    /,
+    axis: _Int | None = -1,
+    *,
+    out: NDArray[Any] | None = None,
+    threads: _Int | None = None,
+) -> NDArray[Any]: ...
+
+@overload
+def repeat(
+    x: _Array,
+    /,
+    repeats: _Ints | _DLPack,
+    axis: _Int | None = None,
+    *,
+    out: _Array | None = None,
+    threads: _Int | None = None,
+) -> _Array: ...
+@overload
+def repeat(
+    x: ArrayLike,
+    /,
+    repeats: _Ints | _DLPack,
+    axis: _Int | None = None,
+    *,
+    out: NDArray[Any] | None = None,
+    threads: _Int | None = None,
+) -> NDArray[Any]: ...
+
+@overload
+def tile(
+    x: _Array,
+    /,
+    reps: _Ints,
+    *,
+    out: _Array | None = None,
+    threads: _Int | None = None,
+) -> _Array: ...
+@overload
+def tile(
+    x: ArrayLike,
+    /,
+    reps: _Ints,
+    *,
+    out: NDArray[Any] | None = None,
+    threads: _Int | None = None,
+) -> NDArray[Any]: ...
+
 def copyto(
     dst: _DLPack,
     src: ArrayLike | _DLPack,
@@ -312,6 +406,96 @@ def ifftshift(
 def ifftshift(
     x: ArrayLike,
     axes: _Ints | None = None,
+    *,
+    out: NDArray[Any] | None = None,
+    threads: _Int | None = None,
+) -> NDArray[Any]: ...
+
+@overload
+def broadcast_to(
+    x: NDArray[_Scalar],
+    /,
+    shape: _Ints,
+    *,
+    out: NDArray[_Scalar] | None = None,
+    threads: _Int | None = None,
+) -> NDArray[_Scalar]: ...
+@overload
+def broadcast_to(
+    x: _Array,
+    /,
+    shape: _Ints,
+    *,
+    out: _Array | None = None,
+    threads: _Int | None = None,
+) -> _Array: ...
+@overload
+def broadcast_to(
+    x: ArrayLike,
+    /,
+    shape: _Ints,
+    *,
+    out: NDArray[Any] | None = None,
+    threads: _Int | None = None,
+) -> NDArray[Any]: ...
+
+@overload
+def sliding_window_view(
+    x: NDArray[_Scalar],
+    /,
+    window_shape: _Ints,
+    axis: _Ints | None = None,
+    *,
+    out: NDArray[_Scalar] | None = None,
+    threads: _Int | None = None,
+) -> NDArray[_Scalar]: ...
+@overload
+def sliding_window_view(
+    x: _Array,
+    /,
+    window_shape: _Ints,
+    axis: _Ints | None = None,
+    *,
+    out: _Array | None = None,
+    threads: _Int | None = None,
+) -> _Array: ...
+@overload
+def sliding_window_view(
+    x: ArrayLike,
+    /,
+    window_shape: _Ints,
+    axis: _Ints | None = None,
+    *,
+    out: NDArray[Any] | None = None,
+    threads: _Int | None = None,
+) -> NDArray[Any]: ...
+
+@overload
+def pad(
+    x: NDArray[_Scalar],
+    /,
+    pad_width: _Widths,
+    mode: _PadMode = "constant",
+    *,
+    out: NDArray[_Scalar] | None = None,
+    threads: _Int | None = None,
+) -> NDArray[_Scalar]: ...
+@overload
+def pad(
+    x: _Array,
+    /,
+    pad_width: _Widths,
+    mode: _PadMode = "constant",
+    *,
+    out: _Array | None = None,
+    threads: _Int | None = None,
+) -> _Array: ...
+@overload
+def pad(
+    x: ArrayLike,
+    /,
+    pad_width: _Widths,
+    mode: _PadMode = "constant",
     *,
     out: NDArray[Any] | None = None,
     threads: _Int | None = None,

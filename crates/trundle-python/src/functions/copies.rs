@@ -65,11 +65,7 @@ pub(crate) fn ascontiguousarray<'py>(
     if let Some(dtype) = dtype {
         x.check_dtype_is("x", dtype)?;
     }
-    if x.memory.sizes.is_empty() {
-        // numpy's function of this name has arrays of one axis and more only.
-        x.memory.sizes.push(1);
-        x.memory.strides.push(x.memory.width.cast_signed());
-    }
+    x.memory.with_an_axis();
     moved(py, &Operation::Copy, &x, out, threads)
 }
 

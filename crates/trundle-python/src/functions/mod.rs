@@ -2,6 +2,9 @@
 
 pub(crate) mod axes;
 pub(crate) mod copies;
+pub(crate) mod gathers;
 pub(crate) mod joins;
+pub(crate) mod paddings;
+pub(crate) mod repeats;
 pub(crate) mod reversals;
 pub(crate) mod rolls;

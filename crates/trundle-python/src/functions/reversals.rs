@@ -137,7 +137,7 @@ pub(crate) fn reverse_subsequences<'py>(
     let (x, threads) = (Tensor::to_read("x", x, Class::Kept)?, numbers::threads(threads)?);
     let axis = numbers::axis("axis", axis, x.memory.sizes.len())?;
     let op = IntegerArray::read("lengths", lengths)?.subsequences(py, "lengths", axis)?;
-    moved(py, &Operation::Once(op), &x, out, threads)
+    moved(py, &Operation::once(op), &x, out, threads)
 }
 
 /// The first elements along an axis in the opposite order, with a length for every index of a batch axis.
@@ -207,5 +207,5 @@ pub(crate) fn reverse_sequence<'py>(
     let axis = numbers::axis("axis", axis, rank)?;
     let batch_axis = numbers::axis("batch_axis", batch_axis, rank)?;
     let op = IntegerArray::read("lengths", lengths)?.sequence("lengths", axis, batch_axis)?;
-    moved(py, &Operation::Once(op), &x, out, threads)
+    moved(py, &Operation::once(op), &x, out, threads)
 }

@@ -1,0 +1,238 @@
+//! Elements at indices.
+
+use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+use trundle::ops::{IndexMode, Take, TakeAlongAxis};
+
+use crate::array::Class;
+use crate::error::axis_out_of_range;
+use crate::integer_array::{Bools, IntegerArray};
+use crate::keywords::axis_or_axes;
+use crate::moved::moved;
+use crate::numbers;
+use crate::operation::Operation;
+use crate::tensor::Tensor;
+
+/// The elements of `x` at indices of an axis; the axes of `indices` come in its place.
+///
+/// Parameters
+/// ----------
+/// x : array_like
+///     Any shape and dtype, but no object dtype and no MaskedArray.
+/// indices : array_like of integers
+///     Any shape; without axes the axis is left out. Those from -size to -1 count from the end.
+/// axis : int, optional
+///     The axis; a negative one counts from the end. None: `x` is taken as if it were flat.
+/// mode : {'raise', 'wrap', 'clip'}, optional
+///     What an index out of range is: an IndexError, the remainder by the size, or the nearest one, which for a
+///     negative index is 0.
+/// out, threads
+///     See `help(trundle)`.
+///
+/// Returns
+/// -------
+/// array of the kind and dtype of `x`, with the shape ``x.shape[:axis] + indices.shape + x.shape[axis + 1:]``
+///
+/// Raises
+/// ------
+/// numpy.exceptions.AxisError
+///     If `axis` is out of range.
+/// IndexError
+///     If an index is out of range, or if there is one for an axis without elements, whatever the mode.
+/// ValueError
+///     If `mode` is none of these, or if `out` does not fit.
+/// TypeError
+///     If `indices` has no integer or bool dtype, or for a dtype that holds objects.
+///
+/// Notes
+/// -----
+/// As ``numpy.take`` and the Array API's ``take``. The result is always an array, also of one element.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np, trundle
+/// >>> x = np.array([[10, 11, 12], [20, 21, 22]])
+/// >>> trundle.take(x, [2, 0, -1, 2], axis=1)
+/// array([[12, 10, 12, 12],
+///        [22, 20, 22, 22]])
+/// >>> trundle.take(x, 1, axis=0)
+/// array([20, 21, 22])
+/// >>> trundle.take(x, [[0, 5], [7, -9]], mode="wrap")
+/// array([[10, 22],
+///        [11, 20]])
+#[pyfunction]
+#[pyo3(
+    signature = (x, indices, /, axis=None, *, mode=None, out=None, threads=None, axes=None),
+    text_signature = "(x, indices, /, axis=None, *, mode='raise', out=None, threads=None)"
+)]
+pub(crate) fn take<'py>(
+    x: &Bound<'py, PyAny>,
+    indices: &Bound<'py, PyAny>,
+    axis: Option<&Bound<'py, PyAny>>,
+    mode: Option<&Bound<'py, PyAny>>,
+    out: Option<&Bound<'py, PyAny>>,
+    threads: Option<&Bound<'py, PyAny>>,
+    axes: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = x.py();
+    let axis = axis_or_axes("take", axis, axes)?;
+    let (mut x, threads) = (Tensor::to_read("x", x, Class::Kept)?, numbers::threads(threads)?);
+    x.memory.with_an_axis();
+    let rank = x.memory.sizes.len();
+    let along = axis.map(|axis| numbers::axis("axis", axis, rank)).transpose()?;
+    let mode = index_mode(mode)?;
+    let no_integers = |message| PyTypeError::new_err(message);
+    let indices = IntegerArray::read_as("indices", indices, Bools::AsNumbers, no_integers)?;
+    let op = Take::new(along.unwrap_or(0), indices.indices(py, "indices")?).with_mode(mode);
+    let operation = match along {
+        None if rank != 1 => Operation::Flat(Operation::once(op).into()),
+        _ => Operation::once(op),
+    };
+    moved(py, &operation, &x, out, threads)
+}
+
+/// # Errors
+/// ValueError for another word, TypeError for what is none.
+fn index_mode(mode: Option<&Bound<'_, PyAny>>) -> PyResult<IndexMode> {
+    let Some(mode) = mode else { return Ok(IndexMode::Raise) };
+    let Ok(word) = mode.cast::<PyString>() else {
+        let kind = mode.get_type().name()?;
+        return Err(PyTypeError::new_err(format!("mode must be a str, not {kind}")));
+    };
+    let word = word.to_str()?;
+    let mut modes = (0..).map_while(IndexMode::of_number);
+    modes.find(|mode| mode.to_string() == word).ok_or_else(|| {
+        let message = format!("mode must be one of 'raise', 'wrap' and 'clip', not {word:?}");
+        PyValueError::new_err(message)
+    })
+}
+
+/// The axis that a call names, if it names one: None is none of them.
+pub(crate) enum OneAxis<'py> {
+    Last,
+    Given(Option<Bound<'py, PyAny>>),
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "as PyO3 calls it")]
+fn given<'py>(axis: &Bound<'py, PyAny>) -> PyResult<OneAxis<'py>> {
+    Ok(OneAxis::Given(Some(axis).filter(|axis| !axis.is_none()).cloned()))
+}
+
+/// For each position of `indices` an element of its row along an axis of `x`, at the index that stands there.
+///
+/// ``out[i, j, k] == x[i, indices[i, j, k], k]`` along the middle one of three axes.
+///
+/// Parameters
+/// ----------
+/// x : array_like
+///     Any shape and dtype, but no object dtype and no MaskedArray.
+/// indices : array_like of integers
+///     As many axes as `x`; along the others than `axis` both have the same size, or one of them has size 1, which is
+///     there for all. Those from -size to -1 count from the end.
+/// axis : int, optional
+///     The axis; a negative one counts from the end. None: `x` is taken as if it were flat, and `indices` has one axis.
+/// out, threads
+///     See `help(trundle)`.
+///
+/// Returns
+/// -------
+/// array of the kind and dtype of `x`, with the shape to which both broadcast, and the size of `indices` along `axis`
+///
+/// Raises
+/// ------
+/// numpy.exceptions.AxisError
+///     If `axis` is out of range.
+/// IndexError
+///     If an index is out of range, if `indices` has no integer dtype, or if its shape does not broadcast.
+/// ValueError
+///     If `indices` has more or fewer axes than `x`, or if `out` does not fit.
+/// TypeError
+///     For a dtype that holds objects.
+///
+/// Notes
+/// -----
+/// As ``numpy.take_along_axis`` and the Array API's. It puts an array in the order that ``argsort`` gives.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np, trundle
+/// >>> x = np.array([[30, 10, 20], [5, 6, 4]])
+/// >>> trundle.take_along_axis(x, np.argsort(x, axis=1), axis=1)
+/// array([[10, 20, 30],
+///        [ 4,  5,  6]])
+/// >>> trundle.take_along_axis(x, [[0, 1, 0]], axis=0)
+/// array([[30,  6, 20]])
+#[pyfunction]
+#[pyo3(
+    signature = (x, indices, /, axis=OneAxis::Last, *, out=None, threads=None, axes=None),
+    text_signature = "(x, indices, /, axis=-1, *, out=None, threads=None)"
+)]
+pub(crate) fn take_along_axis<'py>(
+    x: &Bound<'py, PyAny>,
+    indices: &Bound<'py, PyAny>,
+    #[pyo3(from_py_with = given)] axis: OneAxis<'py>,
+    out: Option<&Bound<'py, PyAny>>,
+    threads: Option<&Bound<'py, PyAny>>,
+    axes: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = x.py();
+    let axis = match (axis, axes) {
+        (OneAxis::Last, None) => OneAxis::Last,
+        (OneAxis::Last, Some(axes)) => OneAxis::Given(Some(axes.clone())),
+        (OneAxis::Given(axis), axes) => {
+            OneAxis::Given(axis_or_axes("take_along_axis", axis, axes.cloned())?)
+        }
+    };
+    let is_flat = matches!(axis, OneAxis::Given(None));
+    let class = if is_flat { Class::Plain } else { Class::Kept };
+    let (mut x, threads) = (Tensor::to_read("x", x, class)?, numbers::threads(threads)?);
+    if is_flat {
+        x.memory.with_an_axis();
+    }
+    let sizes = &x.memory.sizes;
+    let rank = sizes.len();
+    let axis = match axis {
+        OneAxis::Given(None) => 0,
+        OneAxis::Given(Some(axis)) => numbers::axis("axis", &axis, rank)?,
+        OneAxis::Last if rank == 0 => return Err(axis_out_of_range(py, "axis", -1, rank)),
+        OneAxis::Last => rank.cast_signed() as i64 - 1,
+    };
+    let no_integers = |message| PyIndexError::new_err(message);
+    let indices = IntegerArray::read_as("indices", indices, Bools::Refused, no_integers)?;
+    match is_flat {
+        true => check_rank(indices.sizes(), 1, "axis=None takes `x` as if it were flat")?,
+        false => check_broadcast(sizes, indices.sizes(), axis)?,
+    }
+    let op = Operation::once(TakeAlongAxis::new(axis, indices.indices(py, "indices")?));
+    let operation = if is_flat && rank != 1 { Operation::Flat(op.into()) } else { op };
+    moved(py, &operation, &x, out, threads)
+}
+
+/// # Errors
+/// ValueError for indices with more or fewer axes than `rank`.
+fn check_rank(indices: &[usize], rank: usize, because: &str) -> PyResult<()> {
+    if indices.len() == rank {
+        return Ok(());
+    }
+    let axes = if rank == 1 { "axis" } else { "axes" };
+    let message = format!("indices must have {rank} {axes}, not {}: {because}", indices.len());
+    Err(PyValueError::new_err(message))
+}
+
+/// # Errors
+/// As numpy raises them: ValueError for indices with more or fewer axes than there are sizes, IndexError for an
+/// axis along which neither has the size 1, nor both the same.
+fn check_broadcast(sizes: &[isize], indices: &[usize], axis: i64) -> PyResult<()> {
+    check_rank(indices, sizes.len(), "as many as `x` has")?;
+    for (at, (size, other)) in (0..).zip(sizes.iter().zip(indices)) {
+        let size = size.unsigned_abs();
+        if at != axis && size != *other && size != 1 && *other != 1 {
+            return Err(PyIndexError::new_err(format!(
+                "indices of shape {indices:?} do not broadcast with x of shape {sizes:?}: sizes {other} and \
+                 {size} along axis {at}"
+            )));
+        }
+    }
+    Ok(())
+}

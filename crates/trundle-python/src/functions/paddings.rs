@@ -1,0 +1,248 @@
+//! Elements put around an array.
+
+use pyo3::exceptions::{PyNotImplementedError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyMapping, PyString};
+use smallvec::SmallVec;
+use trundle::Op;
+use trundle::ops::{Indices, Kind, Pad, Take};
+
+use crate::array::Class;
+use crate::error::out_of_memory;
+use crate::integer_array::IntegerArray;
+use crate::keywords::required;
+use crate::memory::PerAxis;
+use crate::moved::moved;
+use crate::numbers;
+use crate::operation::Operation;
+use crate::tensor::Tensor;
+
+/// `x` with elements of its own put before and behind it along its axes.
+///
+/// Parameters
+/// ----------
+/// x : array_like
+///     Any shape and dtype, but no object dtype and no MaskedArray.
+/// pad_width : int, sequence of ints or of pairs, or dict
+///     How many elements before and behind: one number or one pair for all axes, or a pair for each axis; or a dict that
+///     has either for some axes, by their numbers.
+/// mode : str
+///     'edge': the outermost element; 'reflect' and 'symmetric': those within mirrored, without the outermost one and with
+///     it; 'wrap': those from the other end. 'constant', numpy's default, is not there yet.
+/// out, threads
+///     See `help(trundle)`.
+///
+/// Returns
+/// -------
+/// array of the kind and dtype of `x`, each size with the widths added; of a subclass of numpy.ndarray, the base class
+///
+/// Raises
+/// ------
+/// numpy.exceptions.AxisError
+///     If a dict names an axis that is out of range.
+/// ValueError
+///     If `pad_width` has a negative number, or does not broadcast to a pair for each axis; for an axis without elements;
+///     if `mode` is none of these; or if `out` does not fit.
+/// TypeError
+///     If `pad_width` has anything but integers, or for a dtype that holds objects.
+/// NotImplementedError
+///     If `mode` is 'constant' or left out.
+///
+/// Notes
+/// -----
+/// As ``numpy.pad``, but for the modes that compute.
+///
+/// Examples
+/// --------
+/// >>> import numpy as np, trundle
+/// >>> trundle.pad(np.array([1, 2, 3, 4]), 2, mode="reflect")
+/// array([3, 2, 1, 2, 3, 4, 3, 2])
+/// >>> trundle.pad(np.array([[1, 2], [3, 4]]), ((0, 1), (2, 0)), mode="edge")
+/// array([[1, 1, 1, 2],
+///        [3, 3, 3, 4],
+///        [3, 3, 3, 4]])
+/// >>> trundle.pad(np.array([[1, 2], [3, 4]]), {-1: (0, 3)}, mode="wrap")
+/// array([[1, 2, 1, 2, 1],
+///        [3, 4, 3, 4, 3]])
+#[pyfunction]
+#[pyo3(
+    signature = (x, /, pad_width=None, mode=None, *, out=None, threads=None),
+    text_signature = "(x, /, pad_width, mode='constant', *, out=None, threads=None)"
+)]
+pub(crate) fn pad<'py>(
+    x: &Bound<'py, PyAny>,
+    pad_width: Option<&Bound<'py, PyAny>>,
+    mode: Option<&Bound<'py, PyAny>>,
+    out: Option<&Bound<'py, PyAny>>,
+    threads: Option<&Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = x.py();
+    let pad_width = required("pad", "pad_width", pad_width)?;
+    let (x, threads) = (Tensor::to_read("x", x, Class::Plain)?, numbers::threads(threads)?);
+    let widths = widths(pad_width, x.memory.sizes.len())?;
+    let operation = match Around::of(mode)? {
+        Around::Constant => {
+            return Err(PyNotImplementedError::new_err(
+                "mode 'constant', the default, is not there yet: give mode='edge', 'reflect', 'symmetric' or \
+                 'wrap'",
+            ));
+        }
+        Around::Own(mode) => by_own_elements(&x.memory.sizes, widths, mode)?,
+    };
+    moved(py, &operation, &x, out, threads)
+}
+
+/// How often an axis may be there in what it becomes, as long as an operator says it by its pieces.
+const MOST_IMAGES: usize = 1 << 12;
+
+/// Elements of its own around an array, or, of short axes in long ones, indices that say the same.
+///
+/// # Errors
+/// MemoryError for more indices than there is memory for.
+fn by_own_elements(sizes: &[isize], widths: PerAxis<i64>, mode: Mode) -> PyResult<Operation> {
+    let width = |at: usize| usize::try_from(widths[at]).unwrap_or_default();
+    let padded = |axis: usize| {
+        let size = sizes[axis].unsigned_abs();
+        size.saturating_add(width(2 * axis)).saturating_add(width(2 * axis + 1))
+    };
+    let has_images = |axis: usize| {
+        let size = sizes[axis].unsigned_abs();
+        mode.word != "edge" && size > 1 && padded(axis) / size > MOST_IMAGES
+    };
+    if !(0..sizes.len()).any(has_images) {
+        let mode = PerAxis::from_slice(&[mode.number]);
+        return Ok(Operation::of(Pad::DECLARATION, [widths, mode]));
+    }
+    let mut ops: Vec<Op> = Vec::new();
+    let mut around = widths.clone();
+    for axis in (0..sizes.len()).filter(|axis| has_images(*axis)) {
+        let mut indices = Vec::<i64>::new();
+        if indices.try_reserve_exact(padded(axis)).is_err() {
+            return Err(out_of_memory(padded(axis).saturating_mul(size_of::<i64>())));
+        }
+        let first = -widths[2 * axis];
+        indices.extend((first..).take(padded(axis)).map(|at| mode.source(at, sizes[axis] as i64)));
+        ops.push(Take::new(axis.cast_signed() as i64, Indices::list(indices)).into());
+        around[2 * axis..2 * axis + 2].fill(0);
+    }
+    ops.extend(Pad::DECLARATION.op(&[&around[..], &[mode.number]]));
+    Ok(Operation::Once(ops))
+}
+
+/// Which elements of its own are put around an array.
+#[derive(Clone, Copy)]
+struct Mode {
+    word: &'static str,
+    /// Among the words of the operator.
+    number: i64,
+}
+
+impl Mode {
+    /// The element that stands at an index, counted from the first of an axis of so many.
+    fn source(self, at: i64, size: i64) -> i64 {
+        let mirrored = |at: i64, last: i64| at.min(last - at);
+        match self.word {
+            "wrap" => at.rem_euclid(size),
+            "symmetric" => mirrored(at.rem_euclid(2 * size), 2 * size - 1),
+            "reflect" => mirrored(at.rem_euclid(2 * size - 2), 2 * size - 2),
+            _ => at.clamp(0, size - 1),
+        }
+    }
+}
+
+/// What is put around an array.
+enum Around {
+    /// One element everywhere.
+    Constant,
+    /// Elements of its own.
+    Own(Mode),
+}
+
+impl Around {
+    /// # Errors
+    /// ValueError for a word that is no mode, or one of a mode that computes; TypeError for what is no word.
+    fn of(mode: Option<&Bound<'_, PyAny>>) -> PyResult<Around> {
+        const COMPUTED: [&str; 6] =
+            ["empty", "linear_ramp", "maximum", "mean", "median", "minimum"];
+        let Some(mode) = mode else { return Ok(Around::Constant) };
+        let Ok(word) = mode.cast::<PyString>() else {
+            let kind = mode.get_type().name()?;
+            return Err(PyTypeError::new_err(format!("mode must be a str, not {kind}")));
+        };
+        let word = word.to_str()?;
+        if word == "constant" {
+            return Ok(Around::Constant);
+        }
+        let words = Pad::DECLARATION.parameters.iter().find_map(|parameter| match parameter.kind {
+            Kind::Word(words) => Some(words),
+            _ => None,
+        });
+        let words = words.unwrap_or_default();
+        if let Some((number, word)) = (0..).zip(words).find(|(_, own)| **own == word) {
+            return Ok(Around::Own(Mode { word, number }));
+        }
+        let why = match COMPUTED.contains(&word) {
+            true => ", whose elements are not those of x: trundle moves elements and computes none",
+            false => "",
+        };
+        let message = format!("mode must be one of {}, not {word:?}{why}", words.join(", "));
+        Err(PyValueError::new_err(message))
+    }
+}
+
+/// Two widths for each axis, before and behind it.
+///
+/// # Errors
+/// TypeError for anything but integers; ValueError for negative ones, and a shape that does not broadcast to that;
+/// AxisError for an axis of a dict that is out of range.
+fn widths(pad_width: &Bound<'_, PyAny>, rank: usize) -> PyResult<PerAxis<i64>> {
+    if let Ok(by_axis) = pad_width.cast::<PyMapping>() {
+        return widths_by_axis(by_axis, rank);
+    }
+    let (sizes, widths) = IntegerArray::read("pad_width", pad_width)?.counts("pad_width")?;
+    // One pair is for all axes; a column has a number for each.
+    let (rows, columns) = match sizes[..] {
+        [] => (1, 1),
+        [columns] => (1, columns),
+        [rows, columns] => (rows, columns),
+        _ => (0, 0),
+    };
+    if !(rows == 1 || rows == rank && sizes.len() == 2) || !matches!(columns, 1 | 2) {
+        let message = format!(
+            "pad_width of shape {sizes:?} does not broadcast to a pair for each axis of x, [{rank}, 2]"
+        );
+        return Err(PyValueError::new_err(message));
+    }
+    let width = |axis: usize, side: usize| {
+        let row = if rows == 1 { 0 } else { axis };
+        widths[row * columns + if columns == 1 { 0 } else { side }]
+    };
+    Ok((0..rank).flat_map(|axis| [width(axis, 0), width(axis, 1)]).collect())
+}
+
+/// The widths of the axes that a mapping has; of the others, none.
+///
+/// # Errors
+/// As [`widths`].
+fn widths_by_axis(by_axis: &Bound<'_, PyMapping>, rank: usize) -> PyResult<PerAxis<i64>> {
+    let mut widths = SmallVec::from_elem(0, 2 * rank);
+    for item in by_axis.items()? {
+        let (axis, width): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item.extract()?;
+        let axis = numbers::axis("pad_width", &axis, rank)?;
+        let (before, behind) = match numbers::counts("pad_width", &width)?[..] {
+            [both] => (both, both),
+            [before, behind] => (before, behind),
+            ref other => {
+                let message = format!(
+                    "pad_width: axis {axis} takes a number or a pair, got {} numbers",
+                    other.len()
+                );
+                return Err(PyValueError::new_err(message));
+            }
+        };
+        let at = 2 * usize::try_from(axis).unwrap_or_default();
+        widths[at] = before;
+        widths[at + 1] = behind;
+    }
+    Ok(widths)
+}

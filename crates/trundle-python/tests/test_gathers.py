@@ -1,0 +1,235 @@
+"""take and take_along_axis: what numpy's own tests of them hold, what they refuse, what differs.
+
+Each test of numpy's is named by the file and the name that it has there.
+"""
+
+import numpy as np
+import pytest
+import trundle
+
+from arrays import AxisError, assert_new, assert_same_bits, moved, random_array
+
+X = np.arange(24.0).reshape(2, 3, 4)
+
+
+def same(result, expected):
+    np.testing.assert_array_equal(result, np.asarray(expected), strict=True)
+
+
+# numpy/_core/tests/test_item_selection.py, TestTake.test_simple
+@pytest.mark.parametrize("dtype", [int, "S1", np.dtype([("", "i2", 3)])])
+@pytest.mark.parametrize(
+    ("mode", "index", "place"),
+    [
+        ("raise", -1, 1),
+        ("raise", 4, None),
+        ("wrap", -1, 1),
+        ("wrap", 4, 0),
+        ("clip", -1, 0),
+        ("clip", 4, 1),
+    ],
+)
+def test_each_mode(dtype, mode, index, place, rng):
+    x = random_array(dtype, (2, 2), rng)
+    for shape in ((), (1, 1)):
+        indices = np.full(shape, index)
+        if place is None:
+            with pytest.raises(IndexError, match="index 4 .* size 2"):
+                trundle.take(x, indices, axis=1, mode=mode)
+        else:
+            expected = np.ndarray((2, *shape), x.dtype, np.ascontiguousarray(x[:, place]))
+            assert_same_bits(trundle.take(x, indices, axis=1, mode=mode), expected)
+    assert trundle.take(x, np.empty(0, int), axis=1, mode=mode).shape == (2, 0)
+
+
+# numpy/_core/tests/test_multiarray.py, TestTake.test_raise, test_clip, test_wrap
+def test_indices_beyond():
+    for beyond in ([0, 1, 2], [-3]):
+        with pytest.raises(IndexError):
+            trundle.take(X, beyond, axis=0)
+    same(trundle.take(X, [-1], axis=0)[0], X[1])
+    same(trundle.take(X, [-1], axis=0, mode="clip")[0], X[0])
+    same(trundle.take(X, [2], axis=0, mode="clip")[0], X[1])
+    for index, place in ((-1, 1), (2, 0), (3, 1)):
+        same(trundle.take(X, [index], axis=0, mode="wrap")[0], X[place])
+
+
+# TestTake.test_ip_types, test_byteorder, test_record_array
+def test_every_dtype_of_numpys(dtype, rng):
+    x = random_array(dtype, (3, 4), rng)
+    assert_new(trundle.take(x, range(3), axis=0), x, x)
+    assert_new(trundle.take(x, [0, 2, 1], axis=0), x, moved(x, lambda p: p[[0, 2, 1]]))
+
+
+# TestTake.test_out_overlap, test_ret_is_out
+def test_out_that_overlaps():
+    x = np.arange(5)
+    out = x[2:5]
+    assert trundle.take(x, [1, 2, 3], out=out, mode="wrap") is out
+    same(x, [0, 1, 1, 2, 3])
+
+
+# numpy/_core/tests/test_numeric.py, TestNonarrayArgs.test_take; test_regression.py, test_take_output
+def test_lists_and_out():
+    same(trundle.take([1, 2, 3, 4, 5], [1, 2, 4]), [2, 3, 5])
+    x = np.arange(12).reshape(3, 4)
+    out = np.zeros((3, 2), int)
+    trundle.take(x, [0, 2], axis=1, out=out)
+    same(out, x[:, [0, 2]])
+
+
+# numpy/_core/tests/test_item_selection.py, TestTake.test_unicode_mode
+def test_modes_that_are_none():
+    for mode in ("\u00e4", "Raise", "", "reflect"):
+        with pytest.raises(ValueError, match="mode must be one of 'raise', 'wrap' and 'clip'"):
+            trundle.take(X, 0, mode=mode)
+    for mode in (1, b"wrap", 0.5):
+        with pytest.raises(TypeError, match="mode must be a str"):
+            trundle.take(X, 0, mode=mode)
+
+
+def test_without_axes():
+    same(trundle.take(5, 0), 5)
+    same(trundle.take(np.array(5), [0, 0, -1]), [5, 5, 5])
+    for axis in (0, -1):
+        same(trundle.take(np.array(5), [0, 0], axis=axis), [5, 5])
+    with pytest.raises(AxisError, match="axis 1 .*dimension 1"):
+        trundle.take(5, 0, axis=1)
+    result = trundle.take(X, 3)
+    assert type(result) is np.ndarray and result.shape == () and result == 3
+    same(trundle.take(X, [[23, -1], [0, 5]]), [[23.0, 23.0], [0.0, 5.0]])
+    assert trundle.take(X, np.array(1), axis=1).shape == (2, 4)
+
+
+def test_indices_of_any_integers():
+    x = np.arange(300)
+    for dtype in "bBhHiIqQ":
+        same(trundle.take(x, np.array([3, 0, 7], dtype)), [3, 0, 7])
+        same(trundle.take(x, np.array([3, 0, 7], np.dtype(dtype).newbyteorder())), [3, 0, 7])
+    same(trundle.take(x, [True, False]), [1, 0])
+    same(trundle.take(x, ()), np.empty(0, int))
+    same(trundle.take(x, np.arange(12).reshape(3, 4).T[::-1, ::2]), np.arange(12).reshape(3, 4).T[::-1, ::2])
+    same(trundle.take(x, [2**63 - 1, -(2**63)], mode="clip"), [299, 0])
+    same(trundle.take(x, [2**63 - 1, -(2**63)], mode="wrap"), [(2**63 - 1) % 300, -(2**63) % 300])
+
+
+def test_taken_are_lines_and_tables(rng):
+    # Steps, runs and disorder are moved in different ways.
+    x = random_array("u2", (40, 50), rng)
+    for indices in (
+        range(39, -1, -1),
+        range(3, 40, 5),
+        [*range(20, 40), *range(20)],
+        rng.permutation(40),
+        [7] * 100,
+        rng.integers(-40, 40, (7, 9)),
+    ):
+        indices = np.array(indices)
+        assert_new(trundle.take(x, indices, axis=0), x, x[indices])
+        assert_new(trundle.take(x.T, indices, axis=1), x, x.T[:, indices])
+        assert_new(trundle.take(x.T, indices, axis=0), x, x.T[indices])
+
+
+def test_what_take_refuses():
+    for error, words, call in (
+        (AxisError, "axis 3 .*3", lambda: trundle.take(X, 0, axis=3)),
+        (AxisError, "axis -4 .*3", lambda: trundle.take(X, 0, axis=-4)),
+        (TypeError, "axis", lambda: trundle.take(X, 0, axis=1.0)),
+        (TypeError, "axis", lambda: trundle.take(X, 0, axis=(0, 1))),
+        (IndexError, r"index 4 at \[1, 0\] .* size 4", lambda: trundle.take(X, [[0], [4]], axis=2)),
+        (IndexError, r"index -25 at \[0\] .* size 24", lambda: trundle.take(X, [-25])),
+        (IndexError, "18446744073709551615", lambda: trundle.take(X, np.array([2**64 - 1], "u8"))),
+        (TypeError, "indices must be integers, not float64", lambda: trundle.take(X, [1.0])),
+        (TypeError, "indices must be integers, not float64", lambda: trundle.take(X, np.empty(0))),
+        (TypeError, "indices must be integers, not <U1", lambda: trundle.take(X, "a")),
+        (TypeError, "indices must be integers, not object", lambda: trundle.take(X, None)),
+        (TypeError, "indices is a masked array", lambda: trundle.take(X, np.ma.array([1]))),
+    ):
+        with pytest.raises(error, match=words):
+            call()
+    for mode in ("raise", "wrap", "clip"):
+        with pytest.raises(IndexError, match="index 0 .* size 0, which has no elements"):
+            trundle.take(np.empty((3, 0)), [0], axis=1, mode=mode)
+    out = np.zeros((2, 3, 1))
+    with pytest.raises(IndexError):
+        trundle.take(X, [4], axis=2, out=out)
+    assert not out.any()
+
+
+def test_chains_raise_the_same():
+    chain = trundle.chain("take(indices=n, axis=1)")
+    same(chain(X, n=[2, 0]), X[:, [2, 0]])
+    with pytest.raises(IndexError, match=r"index 3 at \[1\] .* size 3"):
+        chain(X, n=[0, 3])
+    with pytest.raises(IndexError, match=r"index 9 [\s\S]*\^"):
+        trundle.chain("take([9], axis=0)")(X)
+
+
+# numpy/lib/tests/test_shape_base.py, TestTakeAlongAxis.test_argequivalent
+def test_sorted_by_argsort(rng):
+    x = rng.random((3, 4, 5))
+    for axis in (0, 1, 2, -1, -3):
+        same(trundle.take_along_axis(x, x.argsort(axis), axis=axis), np.sort(x, axis))
+        highest = np.expand_dims(x.argmax(axis), axis)
+        same(trundle.take_along_axis(x, highest, axis=axis), x.max(axis, keepdims=True))
+        lowest = np.expand_dims(x.argmin(axis), axis)
+        same(trundle.take_along_axis(x, lowest, axis), x.min(axis, keepdims=True))
+    same(trundle.take_along_axis(x, x.argsort()), np.sort(x))
+    same(trundle.take_along_axis(x, x.argsort(None), axis=None), np.sort(x, None))
+
+
+# TestTakeAlongAxis.test_invalid
+def test_what_take_along_axis_refuses():
+    x, indices = np.ones((10, 10)), np.ones((10, 2), int)
+    assert trundle.take_along_axis(x, indices, axis=1).shape == (10, 2)
+    for error, words, call in (
+        (ValueError, "2 axes, not 0", lambda: trundle.take_along_axis(x, np.array(1), axis=1)),
+        (IndexError, "indices must be integers, not bool", lambda: trundle.take_along_axis(x, indices.astype(bool), 1)),
+        (IndexError, "indices must be integers, not float64", lambda: trundle.take_along_axis(x, indices * 1.0, 1)),
+        (AxisError, "axis 10 .*2", lambda: trundle.take_along_axis(x, indices, axis=10)),
+        (AxisError, "axis -3 .*2", lambda: trundle.take_along_axis(x, indices, axis=-3)),
+        (ValueError, "1 axis, not 2: axis=None", lambda: trundle.take_along_axis(x, indices, axis=None)),
+        (AxisError, "axis -1 .*0", lambda: trundle.take_along_axis(np.array(1.0), np.array(0))),
+        (IndexError, r"index -11 at \[0, 0\] .* size 10", lambda: trundle.take_along_axis(x, [[-11]], axis=0)),
+        (IndexError, r"\[3, 2\] .*\[10, 10\]: sizes 3 and 10 along axis 0", lambda: trundle.take_along_axis(x, indices[:3])),
+        (TypeError, "axis", lambda: trundle.take_along_axis(x, indices, axis=1.0)),
+    ):
+        with pytest.raises(error, match=words):
+            call()
+
+
+# TestTakeAlongAxis.test_empty, test_broadcast
+def test_sizes_of_0_and_1():
+    assert trundle.take_along_axis(np.ones((3, 4, 5)), np.ones((3, 0, 5), int), axis=1).shape == (3, 0, 5)
+    assert trundle.take_along_axis(np.ones((3, 4, 1)), np.ones((1, 2, 5), int), axis=1).shape == (3, 2, 5)
+    same(trundle.take_along_axis(5, [0, -1], axis=None), [5, 5])
+
+
+def test_axis_none_is_not_left_out():
+    x = np.array([[3, 1, 2], [0, 5, 4]])
+    same(trundle.take_along_axis(x, [[0], [1]]), [[3], [5]])
+    same(trundle.take_along_axis(x, [4, 0], None), [5, 3])
+    same(trundle.take_along_axis(x, [4, 0], axis=None, axes=None), [5, 3])
+    same(trundle.take_along_axis(x, [[1, 0, 1]], axes=0), [[0, 1, 4]])
+    same(trundle.take_along_axis(x, [[1, 0, 1]], axis=None, axes=0), [[0, 1, 4]])
+    with pytest.raises(TypeError, match="both axis and axes"):
+        trundle.take_along_axis(x, [[1, 0, 1]], axis=0, axes=0)
+
+
+class Tagged(np.ndarray):
+    pass
+
+
+def test_flat_elements_are_of_no_subclass():
+    x = np.arange(6).reshape(2, 3).view(Tagged)
+    assert type(trundle.take_along_axis(x, [0], axis=None)) is np.ndarray
+    assert type(trundle.take_along_axis(x, [[0], [0]])) is Tagged
+    assert type(trundle.take(x, [0])) is Tagged
+
+
+def test_indices_in_out_are_read_before_they_are_written():
+    x = np.arange(12).reshape(3, 4)
+    indices = np.array([[3, 2, 1, 0], [0, 0, 1, 1], [2, 3, 2, 3]])
+    expected = np.take_along_axis(x, indices, 1)
+    assert trundle.take_along_axis(x, indices, 1, out=indices) is indices
+    same(indices, expected)

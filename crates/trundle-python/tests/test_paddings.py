@@ -1,0 +1,272 @@
+"""pad: what numpy's own tests of it hold of the modes that move, and what is refused.
+
+Each test of numpy's is named by the name that it has in numpy/lib/tests/test_arraypad.py. What is expected is said
+index by index, since numpy before 2.0 repeats what it mirrors in another way.
+"""
+
+import types
+
+import numpy as np
+import pytest
+import trundle
+
+from arrays import AxisError, assert_new, moved, random_array
+
+MODES = ["edge", "reflect", "symmetric", "wrap"]
+
+
+def same(result, expected):
+    np.testing.assert_array_equal(result, np.asarray(expected), strict=True)
+
+
+def sources(mode, size, before, behind):
+    """Which element stands at each index of a padded axis."""
+    at = np.arange(-before, size + behind)
+    if mode == "edge":
+        return at.clip(0, size - 1)
+    if mode == "wrap":
+        return at % max(size, 1)
+    if mode == "reflect" and size == 1:
+        return at * 0
+    last = 2 * size - 1 if mode == "symmetric" else 2 * size - 2
+    at = at % max(last + (mode == "symmetric"), 1)
+    return np.minimum(at, last - at)
+
+
+def padded(p, widths, mode):
+    """The definition: a pair of widths for each axis."""
+    for axis, (before, behind) in enumerate(widths):
+        p = p.take(sources(mode, p.shape[axis], before, behind), axis)
+    return p
+
+
+def test_the_definition_is_numpys():
+    if np.lib.NumpyVersion(np.__version__) < "2.0.0":
+        pytest.skip("numpy before 2.0 repeats what it mirrors in another way")
+    for mode in MODES:
+        for shape in [(1,), (2,), (5,), (3, 4)]:
+            x = np.arange(np.prod(shape)).reshape(shape)
+            for width in range(12):
+                widths = [(width, 2 * width % 7)] * len(shape)
+                same(padded(x, widths, mode), np.pad(x, widths, mode))
+
+
+# TestEdge.test_check_simple
+def test_edge():
+    x = np.arange(12).reshape(4, 3)
+    top, bottom = [0, 0, 0, 0, 1, 2, 2, 2], [9, 9, 9, 9, 10, 11, 11, 11]
+    rows = [top, top, top, [3, 3, 3, 3, 4, 5, 5, 5], [6, 6, 6, 6, 7, 8, 8, 8], bottom, bottom, bottom, bottom]
+    same(trundle.pad(x, ((2, 3), (3, 2)), "edge"), rows)
+
+
+# TestEdge.test_check_width_shape_1_2
+def test_one_pair_for_all_axes():
+    same(trundle.pad([1, 2, 3], ((1, 2),), "edge"), [1, 1, 2, 3, 3, 3])
+    for x in (np.arange(6).reshape(2, 3), np.arange(24).reshape(2, 3, 4)):
+        same(trundle.pad(x, ((1, 2),), "edge"), trundle.pad(x, ((1, 2),) * x.ndim, "edge"))
+
+
+# TestReflect.test_check_01 to test_check_04
+@pytest.mark.parametrize(
+    ("width", "expected"),
+    [
+        (2, [3, 2, 1, 2, 3, 2, 1]),
+        (3, [2, 3, 2, 1, 2, 3, 2, 1, 2]),
+        (4, [1, 2, 3, 2, 1, 2, 3, 2, 1, 2, 3]),
+        ([1, 10], [2, 1, 2, 3, 2, 1, 2, 3, 2, 1, 2, 3, 2, 1]),
+    ],
+)
+def test_reflect(width, expected):
+    same(trundle.pad([1, 2, 3], width, "reflect"), expected)
+
+
+# TestReflect.test_check_simple, test_check_large_pad, test_check_shape, test_check_05 to test_check_07, and those of
+# the same names in TestSymmetric and TestWrap
+@pytest.mark.parametrize("mode", MODES)
+def test_far_beyond_the_array(mode):
+    for x, widths in (
+        (np.arange(100), [(25, 20)]),
+        (np.array([[4, 5, 6], [6, 7, 8]]), [(5, 7), (5, 7)]),
+        (np.array([[4, 5, 6]]), [(5, 7), (5, 7)]),
+        (np.array([1, 2, 3, 4]), [(45, 10)]),
+        (np.array([1, 2, 3, 4]), [(15, 2)]),
+        (np.array([1, 2, 3, 4]), [(45, 3)]),
+        (np.arange(12).reshape(3, 4), [(10, 12), (10, 12)]),
+        (np.arange(4), [(1000, 3000)]),
+    ):
+        assert_new(trundle.pad(x, widths, mode), x, padded(x, widths, mode))
+
+
+# TestSymmetric.test_check_01 to test_check_03
+@pytest.mark.parametrize(
+    ("width", "expected"),
+    [
+        (2, [2, 1, 1, 2, 3, 3, 2]),
+        (3, [3, 2, 1, 1, 2, 3, 3, 2, 1]),
+        (6, [1, 2, 3, 3, 2, 1, 1, 2, 3, 3, 2, 1, 1, 2, 3]),
+    ],
+)
+def test_symmetric(width, expected):
+    same(trundle.pad([1, 2, 3], width, "symmetric"), expected)
+
+
+# TestWrap.test_check_01, test_check_02, test_pad_with_zero, test_repeated_wrapping,
+# test_repeated_wrapping_multiple_origin
+def test_wrap():
+    same(trundle.pad([1, 2, 3], 3, "wrap"), [1, 2, 3, 1, 2, 3, 1, 2, 3])
+    same(trundle.pad([1, 2, 3], 4, "wrap"), [3, 1, 2, 3, 1, 2, 3, 1, 2, 3, 1])
+    ones = np.ones((3, 5))
+    same(trundle.pad(ones, (0, 5), "wrap")[:-5, :-5], ones)
+    row = np.arange(5)
+    same(trundle.pad(row, (12, 0), "wrap"), [*row[3:], *row, *row, *row])
+    same(trundle.pad(row, (0, 12), "wrap"), [*row, *row, *row, *row[:2]])
+    square = np.arange(4).reshape(2, 2)
+    same(trundle.pad(square, [(1, 3), (3, 1)], "wrap"), np.tile(square, (5, 5))[1:7, 1:7])
+
+
+# TestPadWidth.test_pad_width_as_ndarray, test_pad_dict_pad_width, and every form that is documented
+def test_forms_of_widths():
+    x = np.arange(12).reshape(4, 3)
+    for width, widths in (
+        (2, [(2, 2), (2, 2)]),
+        (np.int8(2), [(2, 2), (2, 2)]),
+        (np.array(2, "u1"), [(2, 2), (2, 2)]),
+        ((2,), [(2, 2), (2, 2)]),
+        ([[2]], [(2, 2), (2, 2)]),
+        ((1, 2), [(1, 2), (1, 2)]),
+        (np.array([1, 2]), [(1, 2), (1, 2)]),
+        (((1, 2),), [(1, 2), (1, 2)]),
+        (((1,), (2,)), [(1, 1), (2, 2)]),
+        (((2, 3), (3, 2)), [(2, 3), (3, 2)]),
+        (np.array([[2, 3], [3, 2]]), [(2, 3), (3, 2)]),
+        ([[0, 0], [0, 4]], [(0, 0), (0, 4)]),
+        ({}, [(0, 0), (0, 0)]),
+        ({0: 1}, [(1, 1), (0, 0)]),
+        ({-1: (2, 3)}, [(0, 0), (2, 3)]),
+        ({0: (0, 1), 1: 2}, [(0, 1), (2, 2)]),
+        ({np.int64(1): (0, 1), -2: 2}, [(2, 2), (0, 1)]),
+        (types.MappingProxyType({1: np.array([4, 0])}), [(0, 0), (4, 0)]),
+    ):
+        for mode in MODES:
+            assert_new(trundle.pad(x, width, mode), x, padded(x, widths, mode), (width, mode))
+    for width in (0, (1, 2), 3, [[1, 2]]):
+        same(trundle.pad(5, width, "edge"), 5)
+    same(trundle.pad(5, {}, "edge"), 5)
+
+
+# TestPadWidth.test_zero_pad_width; TestConditionalShortcuts.test_zero_padding_shortcuts
+@pytest.mark.parametrize("mode", MODES)
+def test_widths_of_0(mode):
+    for x in (np.arange(30).reshape(6, 5), np.empty((0, 3)), np.array(4)):
+        for width in (0, (0, 0), np.zeros((x.ndim, 2), int)):
+            assert_new(trundle.pad(x, width, mode), x, x)
+
+
+# TestPadWidth.test_misshaped_pad_width, test_misshaped_pad_width_2
+@pytest.mark.parametrize("mode", MODES)
+def test_widths_of_another_shape(mode):
+    x = np.arange(30).reshape(6, 5)
+    for width, shape in (
+        ((4, 5, 6, 7), "[4]"),
+        (((1,), (2,), (3,)), "[3, 1]"),
+        (((1, 2), (3, 4), (5, 6)), "[3, 2]"),
+        (((3, 4, 5), (0, 1, 2)), "[2, 3]"),
+        ((((3,), (4,), (5,)), ((0,), (1,), (2,))), "[2, 3, 1]"),
+        ([], "[0]"),
+    ):
+        with pytest.raises(ValueError) as caught:
+            trundle.pad(x, width, mode)
+        assert f"shape {shape} " in str(caught.value) and "[2, 2]" in str(caught.value)
+    with pytest.raises(ValueError, match=r"\[2, 1\] .*\[1, 2\]"):
+        trundle.pad([1, 2, 3], [[1], [2]], mode)
+
+
+# TestPadWidth.test_negative_pad_width
+@pytest.mark.parametrize("mode", MODES)
+def test_negative_widths(mode):
+    x = np.arange(30).reshape(6, 5)
+    for width in (-2, (-2,), (3, -2), ((5, 2), (-2, 3)), ((-2,), (2,)), {0: -2}, {1: (0, -2)}):
+        with pytest.raises(ValueError, match="pad_width must not be negative, got -2"):
+            trundle.pad(x, width, mode)
+
+
+# TestPadWidth.test_bad_type
+@pytest.mark.parametrize("mode", MODES)
+def test_widths_that_are_no_integers(mode):
+    x = np.arange(30).reshape(6, 5)
+    for width in ("3", "word", None, object(), 3.4, ((2, 3, 4), (3, 2)), complex(1, -1), ((-2.1, 3), (3, 2)), [True, False]):
+        if width == ((2, 3, 4), (3, 2)):
+            continue  # numpy makes no array of it
+        with pytest.raises(TypeError, match="pad_width"):
+            trundle.pad(x, width, mode)
+    for width in ({0: 1.5}, {0: "1"}, {0.5: 1}, {"0": 1}, {0: None}):
+        with pytest.raises(TypeError, match="pad_width"):
+            trundle.pad(x, width, mode)
+    with pytest.raises(AxisError, match="pad_width: axis 2 .*2"):
+        trundle.pad(x, {2: 1}, mode)
+    with pytest.raises(ValueError, match="axis 0 takes a number or a pair, got 3 numbers"):
+        trundle.pad(x, {0: (1, 2, 3)}, mode)
+    with pytest.raises(TypeError, match="missing required argument 'pad_width'"):
+        trundle.pad(x, mode=mode)
+
+
+# TestEmptyArray.test_pad_empty_dimension, test_pad_non_empty_dimension
+@pytest.mark.parametrize("mode", MODES)
+def test_axes_without_elements(mode):
+    with pytest.raises(ValueError, match="axis 0 has no elements, .* padded by 4"):
+        trundle.pad(np.zeros(0), 4, mode)
+    with pytest.raises(ValueError, match="axis 1 has no elements, .* padded by 1"):
+        trundle.pad(np.zeros((2, 0)), ((0, 0), (1, 0)), mode)
+    assert trundle.pad(np.ones((2, 0, 2)), ((3,), (0,), (1,)), mode).shape == (8, 0, 4)
+
+
+# test_unsupported_mode, test_kwargs; the modes that compute
+def test_modes():
+    x = np.arange(4)
+    for mode in ("foo", "Edge", ""):
+        with pytest.raises(ValueError, match="mode must be one of edge, reflect, symmetric, wrap, not"):
+            trundle.pad(x, 1, mode)
+    for mode in ("mean", "maximum", "minimum", "median", "linear_ramp", "empty"):
+        with pytest.raises(ValueError, match=f'not "{mode}", whose elements are not those of x'):
+            trundle.pad(x, 1, mode)
+    for mode in (1, b"edge", lambda *_: None):
+        with pytest.raises(TypeError, match="mode must be a str"):
+            trundle.pad(x, 1, mode)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'reflect_type'"):
+        trundle.pad(x, 1, "reflect", reflect_type="odd")
+
+
+def test_constant_is_not_there_yet():
+    for call in (lambda: trundle.pad([1], 1), lambda: trundle.pad([1], 1, mode="constant")):
+        with pytest.raises(NotImplementedError, match="mode 'constant'"):
+            call()
+
+
+# TestPadding... test_non_contiguous_array, test_dtype_persistence
+@pytest.mark.parametrize("mode", MODES)
+def test_every_dtype_and_view(mode, dtype, rng):
+    widths = [(1, 4), (7, 0)]
+    x = random_array(dtype, (6, 5), rng)
+    for view in (x, x.T, x[::2, ::-1], x[:1]):
+        assert_new(trundle.pad(view, widths, mode), view, moved(view, lambda p: padded(p, widths, mode)))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_short_axes_in_long_ones(mode, rng):
+    # More mirror images than an operator has pieces.
+    for shape, width in (((2,), 10000), ((2, 3), {0: (9001, 0), 1: (1, 2)}), ((3, 2), ((2, 1), (0, 30000)))):
+        x = random_array("u2", shape, rng)
+        widths = [(width, width)] if isinstance(width, int) else [width[axis] for axis in range(len(shape))]
+        assert_new(trundle.pad(x, width, mode), x, padded(x, widths, mode))
+    with pytest.raises(MemoryError):
+        trundle.pad([1, 2], 2**60, mode)
+
+
+def test_images(rng):
+    # As large as tiles, and written to a place.
+    x = random_array("u1", (3, 200, 301), rng)
+    out = np.zeros((3, 206, 307), "u1")
+    for mode in MODES:
+        expected = padded(x, [(0, 0), (3, 3), (3, 3)], mode)
+        assert trundle.pad(x, {1: 3, 2: 3}, mode, out=out) is out
+        same(out, expected)
