@@ -26,7 +26,7 @@ const MOVES: [&str; 11] = [
     "Unique",
 ];
 
-/// Operators that give numbers of shapes.
+/// Operators that give as much as the elements say.
 const SHAPES: [&str; 1] = ["NonZero"];
 
 /// Operators of graphs and of lists of tensors.

@@ -104,7 +104,7 @@ const MOVES: [&str; 10] = [
     "Unique",
 ];
 
-/// Layers that give numbers of shapes.
+/// Layers that give as much as the elements say.
 const SHAPES: [&str; 1] = ["NonZero"];
 
 /// Layers of graphs.
