@@ -11,7 +11,7 @@ pub(crate) enum Why {
     Computes,
     /// It moves elements, but in a way that is not there yet.
     Moves,
-    /// It gives shapes, or what is made of shapes.
+    /// How much it gives its elements say.
     Shapes,
     /// It holds graphs, or lists of tensors.
     Holds,
@@ -27,7 +27,7 @@ impl Why {
             Why::Moves => {
                 ["which moves elements, but not yet here", "which move elements, but not yet here"]
             }
-            Why::Shapes => ["which makes numbers of shapes", "which make numbers of shapes"],
+            Why::Shapes => ["whose sizes its elements say", "whose sizes their elements say"],
             Why::Holds => {
                 ["which holds graphs or lists of tensors", "which hold graphs or lists of tensors"]
             }

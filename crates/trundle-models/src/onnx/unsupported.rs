@@ -14,7 +14,7 @@ use crate::survey::{Survey, Why};
 /// Operators that move elements and are not supported, or not in every form.
 const MOVES: [&str; 4] = ["BitCast", "Compress", "Trilu", "Unique"];
 
-/// Operators that give numbers of shapes.
+/// Operators that give as much as the elements say.
 const SHAPES: [&str; 1] = ["NonZero"];
 
 /// Operators of graphs and of lists of tensors.

@@ -101,7 +101,7 @@ const KINDS: [Kind; 37] = [
 /// Layers that move elements and are not supported, or not in every form.
 const MOVES: [&str; 2] = ["GatherTree", "Unique"];
 
-/// Layers that give numbers of shapes.
+/// Layers that give as much as the elements say.
 const SHAPES: [&str; 1] = ["NonZero"];
 
 /// Layers of graphs.

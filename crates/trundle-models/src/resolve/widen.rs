@@ -102,7 +102,7 @@ fn holds_every_float(from: DType, to: DType) -> bool {
     }
 }
 
-/// Appends a value that a type holds, in little-endian bytes; `None` if it does not.
+/// Appends a value that a type holds, in little-endian bytes, a float rounded; `None` if it does not.
 pub(super) fn push(element: Number, to: DType, bytes: &mut Vec<u8>) -> Option<()> {
     match (element, to) {
         (Number::Integer(value), DType::F16 | DType::BF16 | DType::F32 | DType::F64) => {
@@ -114,10 +114,10 @@ pub(super) fn push(element: Number, to: DType, bytes: &mut Vec<u8>) -> Option<()
             bytes.extend_from_slice(value.to_le_bytes().get(..to.width())?);
         }
         (Number::Float(value), DType::F16) => {
-            bytes.extend_from_slice(&f16::from_f64(value).to_le_bytes());
+            bytes.extend_from_slice(&f16::from_f32(odd(value)).to_le_bytes());
         }
         (Number::Float(value), DType::BF16) => {
-            bytes.extend_from_slice(&bf16::from_f64(value).to_le_bytes());
+            bytes.extend_from_slice(&bf16::from_f32(odd(value)).to_le_bytes());
         }
         (Number::Float(value), DType::F32) => {
             #[expect(clippy::cast_possible_truncation, reason = "f32 holds it")]
@@ -127,4 +127,17 @@ pub(super) fn push(element: Number, to: DType, bytes: &mut Vec<u8>) -> Option<()
         (Number::Float(_), _) => return None,
     }
     Some(())
+}
+
+/// The number of f32 that is rounded to 16 bits as this number would be: where it lies between two, the odd one of them.
+/// The conversions of `half` from f64 leave the lower half of its bits out of account.
+fn odd(value: f64) -> f32 {
+    #[expect(clippy::cast_possible_truncation, reason = "what is lost is put right")]
+    let nearest = value as f32;
+    let other = f64::from(nearest);
+    if value.is_nan() || other == value || nearest.to_bits() & 1 == 1 {
+        return nearest;
+    }
+    let towards = if other.abs() < value.abs() { 1 } else { u32::MAX };
+    f32::from_bits(nearest.to_bits().wrapping_add(towards))
 }

@@ -456,7 +456,7 @@ fn all_that_is_not_supported_is_named_with_its_count() {
     let expected = "NonZero \"s\": not supported: Conv (2 nodes), Relu (1 node), Resize in mode cubic (1 node), \
                     Upsample in mode linear (1 node), which compute; \
                     Compress (1 node), which moves elements, but not yet here; \
-                    NonZero (1 node), which makes numbers of shapes; \
+                    NonZero (1 node), whose sizes its elements say; \
                     If (1 node), which holds graphs or lists of tensors; \
                     a\\u{1b}[31mb (1 node), which is not known; what is: CenterCropPad, ";
     assert!(refused.starts_with(expected), "{refused}");

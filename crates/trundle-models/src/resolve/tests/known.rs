@@ -166,6 +166,53 @@ fn numbers_of_16_bits_are_made_of_those_of_32() {
     assert_eq!(range(&bf16s, None), Ok(list(DType::BF16, expected.into_iter())));
 }
 
+/// 65536 + 65537 / 256 is a little over the middle between two numbers of bf16, and in f32 it is the middle.
+#[test]
+fn how_numbers_of_16_bits_are_made_can_be_seen() {
+    let ends = [65536.0, 66048.0, 1.0 / 256.0];
+    let ends =
+        ends.map(|end| constant(DType::BF16, &[], bf16::from_f32(end).to_le_bytes().to_vec()));
+    for (single, expected) in [(true, 65536.0), (false, 66048.0)] {
+        let Constant { data, .. } = made(Operator::Range { element: None, single }, &ends).unwrap();
+        let Data::Bytes(bytes) = data else { panic!() };
+        assert_eq!(bytes.len(), 2 << 17);
+        let found = bf16::from_le_bytes([bytes[2 * 65537], bytes[2 * 65537 + 1]]);
+        assert_eq!(found, bf16::from_f32(expected), "{single}");
+    }
+}
+
+/// What lies beside the middle of two numbers by less than f32 shows is rounded to its own side, and the middle to even.
+#[test]
+fn floats_are_rounded_to_16_bits_once() {
+    let of = |start: f64| {
+        // More than the start, so that it is there.
+        let ends = [start, f64::MAX, 1e308];
+        let ends = ends.map(|end| constant(DType::F64, &[], end.to_le_bytes().to_vec()));
+        [DType::F16, DType::BF16].map(|dtype| {
+            let made = made(Operator::Range { element: Some(dtype), single: false }, &ends);
+            let Data::Bytes(bytes) = made.unwrap().data else { panic!() };
+            [bytes[0], bytes[1]]
+        })
+    };
+    let tiny = 2f64.powi(-40);
+    let f16_half = 1.0 + 2f64.powi(-11);
+    for (start, up) in [(f16_half - tiny, 0.0), (f16_half, 0.0), (f16_half + tiny, 2f64.powi(-10))]
+    {
+        for sign in [1.0, -1.0] {
+            let expected = f16::from_f64(sign * (1.0 + up)).to_le_bytes();
+            assert_eq!(of(sign * start)[0], expected, "{start} {sign}");
+        }
+    }
+    let bf16_half = 1.0 + 2f64.powi(-8);
+    for (start, up) in
+        [(bf16_half - tiny, 0.0), (bf16_half, 0.0), (bf16_half + tiny, 2f64.powi(-7))]
+    {
+        assert_eq!(of(start)[1], bf16::from_f64(1.0 + up).to_le_bytes(), "{start}");
+    }
+    assert_eq!(of(1e300), [f16::INFINITY.to_le_bytes(), bf16::INFINITY.to_le_bytes()]);
+    assert_eq!(of(-1e-300), [f16::NEG_ZERO.to_le_bytes(), bf16::NEG_ZERO.to_le_bytes()]);
+}
+
 #[test]
 fn ranges_of_a_type_of_their_own_convert_nothing() {
     let i32s = [0i32, 1, 2].map(i32::to_le_bytes);

@@ -53,6 +53,9 @@ fn every_mode_of_coordinates_is_its_formula() {
     expect_indices(of(Coordinates::Asymmetric, 8), 4, &[0, 0, 1, 1, 2, 2, 3, 3]);
     // (x + 0.5) / 2 = 0.25, 0.75, 1.25, ...
     expect_indices(of(Coordinates::TfHalfPixelForNn, 8), 4, &[0, 0, 1, 1, 2, 2, 3, 3]);
+    // (x + 0.5) 1.5 = 0.75, 2.25, and not 1.5 x = 0, 1.5.
+    expect_indices(of(Coordinates::TfHalfPixelForNn, 2), 3, &[0, 2]);
+    expect_indices(of(Coordinates::Asymmetric, 2), 3, &[0, 1]);
     // 3 x / 7.
     let corners = Coordinates::AlignCorners { unrounded: false };
     expect_indices(of(corners.clone(), 8), 4, &[0, 0, 0, 1, 1, 2, 2, 3]);
